@@ -1,0 +1,68 @@
+# The layering table: who may include whom inside core/. It makes the targets, and tests/lint reads
+# every #include against it. One line per layer: "name: allowed layers | outside libraries".
+set(POPRT_LAYERS
+  "base: | fmt::fmt spdlog::spdlog Threads::Threads"
+  "ir: base |"
+  "onnx: ir base | poprt_onnx_proto"
+  "kernels: base |"
+  "ipu: base |"
+  "program: base | CapnProto::capnp"
+  "ops: ir program kernels ipu base |"
+  "passes: ops ir base |"
+  "compiler: passes ops onnx ipu program ir base |"
+  "popef: base | CapnProto::capnp PkgConfig::ZSTD PkgConfig::LZ4"
+  "device: kernels program base |"
+  "runtime: popef device program base |"
+)
+
+# poprt_table(TARGET NAMESPACE TYPE SUFFIX ACCESSOR HEADER FILES...): generates the table of all
+# `extern const TYPE <stem>_SUFFIX` that the files define, as `std::span<const TYPE* const> ACCESSOR()`.
+function(poprt_table target namespace type suffix accessor header)
+  set(externs "")
+  set(rows "")
+  list(SORT ARGN)
+  foreach(file ${ARGN})
+    get_filename_component(stem ${file} NAME_WE)
+    string(APPEND externs "extern const ${type} ${stem}_${suffix};\n")
+    string(APPEND rows "    &${stem}_${suffix},\n")
+  endforeach()
+  set(out ${CMAKE_CURRENT_BINARY_DIR}/${target}_table.cpp)
+  file(GENERATE OUTPUT ${out} CONTENT
+"// Generated from the file system by cmake/layers.cmake.
+#include <array>
+#include \"${header}\"
+namespace ${namespace} {
+${externs}
+std::span<const ${type}* const> ${accessor}() {
+  static const auto table = std::to_array<const ${type}*>({
+${rows}  });
+  return table;
+}
+}  // namespace ${namespace}
+")
+  target_sources(${target} PRIVATE ${out})
+endfunction()
+
+# The instruction sets that core/kernels/isa/*.cpp is compiled for, once each, with POPRT_ISA set to
+# the name. Those files must include nothing but isa/ headers and <cstdint>/<cstddef>: an inline
+# function of the standard library compiled for AVX-512 must never be the copy that the linker keeps.
+set(POPRT_ISAS baseline avx2 avx512)
+set(POPRT_ISA_FLAGS_baseline "")
+set(POPRT_ISA_FLAGS_avx2 -march=x86-64-v3)
+set(POPRT_ISA_FLAGS_avx512 -march=x86-64-v4 -mprefer-vector-width=512)
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(POPRT_ISAS baseline)
+endif()
+
+function(poprt_isa_sources target)
+  foreach(isa ${POPRT_ISAS})
+    add_library(${target}_${isa} OBJECT ${ARGN})
+    target_link_libraries(${target}_${isa} PRIVATE poprt_flags)
+    target_include_directories(${target}_${isa} PRIVATE ${PROJECT_SOURCE_DIR}/core)
+    target_compile_definitions(${target}_${isa} PRIVATE POPRT_ISA=${isa} POPRT_ISA_${isa}=1)
+    target_compile_options(${target}_${isa} PRIVATE ${POPRT_ISA_FLAGS_${isa}} -O3 -ffp-contract=fast
+      -fno-exceptions -fno-rtti -fno-trapping-math -Wno-conversion)
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_${isa}>)
+    target_compile_definitions(${target} PRIVATE POPRT_HAS_ISA_${isa}=1)
+  endforeach()
+endfunction()

@@ -1,0 +1,18 @@
+# Flags of our own targets: warnings are errors here and only here.
+add_library(poprt_flags INTERFACE)
+target_compile_options(poprt_flags INTERFACE
+  -Wall -Wextra -Werror -Wshadow -Wconversion -Wno-sign-conversion
+  -Wno-missing-field-initializers -fno-math-errno
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 reports these inside the standard library and fmt at -O2.
+  target_compile_options(poprt_flags INTERFACE -Wno-maybe-uninitialized -Wno-stringop-overflow
+    -Wno-array-bounds -Wno-restrict -Wno-dangling-pointer -Wno-psabi)
+endif()
+if(POPRT_SANITIZE)
+  add_compile_options(-fsanitize=${POPRT_SANITIZE} -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=${POPRT_SANITIZE})
+  if(POPRT_SANITIZE MATCHES "undefined")
+    add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+endif()

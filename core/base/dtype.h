@@ -1,0 +1,57 @@
+// Element types: everything that ONNX stores plus the IPU's two quarter formats.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace poprt {
+
+// The numbers are written into program files: append only.
+enum class DType : uint8_t {
+  undefined = 0,
+  f32 = 1,
+  f64 = 2,
+  f16 = 3,
+  bf16 = 4,
+  s8 = 5,
+  u8 = 6,
+  s16 = 7,
+  u16 = 8,
+  s32 = 9,
+  u32 = 10,
+  s64 = 11,
+  u64 = 12,
+  boolean = 13,
+  f8e4m3fn = 14,
+  f8e4m3fnuz = 15,
+  f8e5m2 = 16,
+  f8e5m2fnuz = 17,
+  f8_143 = 18,  // IPU QUARTER, F143
+  f8_152 = 19,  // IPU QUARTER, F152
+  s4 = 20,      // two elements a byte, low nibble first
+  u4 = 21,
+  s2 = 22,  // four elements a byte, low bits first
+  u2 = 23,
+  f4e2m1 = 24,
+  string = 25,
+  c64 = 26,
+  c128 = 27,
+};
+inline constexpr int kDTypeCount = 28;
+
+// "f32", "s64", "bool" ...: the spelling of the text IR.
+std::string_view dtype_name(DType dtype);
+std::optional<DType> dtype_from_name(std::string_view name);
+
+// Bits of one element; 0 for undefined and string.
+int dtype_bits(DType dtype);
+
+// Bytes of `count` elements stored densely. Sub-byte types round up. Throws out_of_range.
+uint64_t dtype_bytes(DType dtype, int64_t count);
+
+bool is_float(DType dtype);    // f64 f32 f16 bf16 and all f8 / f4
+bool is_integer(DType dtype);  // s* u*, not bool
+bool is_signed(DType dtype);
+
+}  // namespace poprt

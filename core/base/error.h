@@ -1,0 +1,65 @@
+// The one exception type inside the library, and the codes that cross the C ABI.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace poprt {
+
+// The absl / gRPC canonical codes, with their numbers.
+enum class ErrorCode : int {
+  ok = 0,
+  cancelled = 1,
+  unknown = 2,
+  invalid_argument = 3,
+  deadline_exceeded = 4,
+  not_found = 5,
+  already_exists = 6,
+  permission_denied = 7,
+  resource_exhausted = 8,
+  failed_precondition = 9,
+  aborted = 10,
+  out_of_range = 11,
+  unimplemented = 12,
+  internal = 13,
+  unavailable = 14,
+  data_loss = 15,
+};
+
+std::string_view error_code_name(ErrorCode code);
+
+// Thrown when a request cannot go on. The message is one line of facts: what was expected, what was
+// found, where, and what the user can do. Whoever iterates (importer, pass manager, loader) adds a
+// context note on the way out; what() reads "note: note: message", outermost first.
+class Error : public std::exception {
+ public:
+  Error(ErrorCode code, std::string message) : code_(code), message_(std::move(message)) {}
+
+  ErrorCode code() const noexcept { return code_; }
+  const std::string& message() const noexcept { return message_; }
+  const char* what() const noexcept override { return message_.c_str(); }
+
+  // Puts `note` in front of the message.
+  void add_context(std::string_view note) { message_ = fmt::format("{}: {}", note, message_); }
+
+ private:
+  ErrorCode code_;
+  std::string message_;
+};
+
+template <class... Args>
+[[noreturn]] void fail(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(code, fmt::format(format, std::forward<Args>(args)...));
+}
+
+[[noreturn]] void assertion_failed(const char* condition, const char* file, int line);
+
+}  // namespace poprt
+
+// For when we are wrong, never for bad input: throws Error(internal).
+#define POPRT_ASSERT(condition) \
+  ((condition) ? void(0) : ::poprt::assertion_failed(#condition, __FILE__, __LINE__))

@@ -1,0 +1,54 @@
+// Files: read-only maps, and writes that either happen completely or not at all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace poprt {
+
+// A whole file mapped read-only (MAP_PRIVATE). Keep the shared_ptr as long as the bytes are used.
+class MappedFile {
+ public:
+  // Throws not_found / permission_denied / invalid_argument (a directory) naming the path.
+  static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  MappedFile() = default;
+  std::filesystem::path path_;
+  const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Writes to a temporary file beside `path`; commit() makes it durable enough and renames it over
+// `path`. Without commit() the destructor removes it, so no partial file is ever left behind.
+class AtomicFile {
+ public:
+  // Throws not_found / permission_denied naming the path (for example when the folder is missing).
+  explicit AtomicFile(std::filesystem::path path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(std::span<const std::byte>
+                 bytes);  // at the end; throws resource_exhausted when the disk is full
+  void write_at(uint64_t offset, std::span<const std::byte> bytes);  // inside what was written
+  uint64_t size() const { return size_; }
+  void commit();
+
+ private:
+  std::filesystem::path path_, temporary_;
+  int fd_ = -1;
+  uint64_t size_ = 0;
+};
+
+}  // namespace poprt

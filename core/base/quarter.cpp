@@ -1,0 +1,94 @@
+#include "base/quarter.h"
+
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+
+namespace poprt {
+namespace {
+
+// Bit layout of a small float. Codes above `max_code` (sign bit off) are infinity or NaN as the
+// format says; the *fnuz and IPU formats have one NaN, the code of negative zero.
+struct Format {
+  int exponent_bits, mantissa_bits, bias;
+  uint8_t max_code;   // largest finite magnitude
+  bool has_infinity;  // code after max_code is infinity
+  bool nan_is_minus_zero;
+};
+
+Format format_of(DType dtype) {
+  switch (dtype) {
+    case DType::f8e4m3fn: return {4, 3, 7, 0x7e, false, false};
+    case DType::f8e4m3fnuz: return {4, 3, 8, 0x7f, false, true};
+    case DType::f8e5m2: return {5, 2, 15, 0x7b, true, false};
+    case DType::f8e5m2fnuz: return {5, 2, 16, 0x7f, false, true};
+    case DType::f8_143: return {4, 3, 8, 0x7f, false, true};
+    case DType::f8_152: return {5, 2, 16, 0x7f, false, true};
+    case DType::f4e2m1: return {2, 1, 1, 0x7, false, false};
+    default: fail(ErrorCode::internal, "{} is no 8-bit or 4-bit float", dtype_name(dtype));
+  }
+}
+
+float magnitude_of(const Format& f, unsigned code) {
+  const unsigned mantissa = code & ((1u << f.mantissa_bits) - 1);
+  const auto exponent = static_cast<int>(code >> f.mantissa_bits);
+  if (exponent == 0) return std::ldexp(static_cast<float>(mantissa), 1 - f.bias - f.mantissa_bits);
+  return std::ldexp(static_cast<float>(mantissa + (1u << f.mantissa_bits)),
+                    exponent - f.bias - f.mantissa_bits);
+}
+
+}  // namespace
+
+float quarter_to_float(DType dtype, uint8_t code) {
+  const Format f = format_of(dtype);
+  const int bits = f.exponent_bits + f.mantissa_bits;
+  const unsigned magnitude = code & ((1u << bits) - 1);
+  const bool negative = (code >> bits) & 1;
+  if (f.nan_is_minus_zero && negative && magnitude == 0)
+    return std::numeric_limits<float>::quiet_NaN();
+  if (magnitude > f.max_code) {
+    if (f.has_infinity && magnitude == f.max_code + 1u)
+      return negative ? -std::numeric_limits<float>::infinity()
+                      : std::numeric_limits<float>::infinity();
+    return std::numeric_limits<float>::quiet_NaN();
+  }
+  const float v = magnitude_of(f, magnitude);
+  return negative ? -v : v;
+}
+
+uint8_t float_to_quarter(DType dtype, float value, bool saturate) {
+  const Format f = format_of(dtype);
+  const int bits = f.exponent_bits + f.mantissa_bits;
+  const unsigned sign = std::signbit(value) ? 1u << bits : 0;
+  const bool has_nan = dtype != DType::f4e2m1;
+  const auto nan =
+      static_cast<uint8_t>(f.nan_is_minus_zero ? 1u << bits : sign | ((1u << bits) - 1));
+  if (std::isnan(value)) return has_nan ? nan : 0;
+  const float a = std::fabs(value);
+  // Nearest code by bisection over the monotonic positive codes, ties to the even code.
+  unsigned lo = 0, hi = f.max_code;
+  while (lo < hi) {
+    const unsigned mid = (lo + hi + 1) / 2;
+    if (magnitude_of(f, mid) <= a)
+      lo = mid;
+    else
+      hi = mid - 1;
+  }
+  unsigned code = lo;
+  if (lo < f.max_code) {
+    const double down = static_cast<double>(a) - magnitude_of(f, lo);
+    const double up = static_cast<double>(magnitude_of(f, lo + 1)) - a;
+    if (up < down || (up == down && (lo & 1))) code = lo + 1;
+  } else {
+    const double step = static_cast<double>(magnitude_of(f, lo)) - magnitude_of(f, lo - 1);
+    const double over = static_cast<double>(a) - magnitude_of(f, lo);
+    const bool overflows = over > step / 2 || (over == step / 2 && (lo & 1));
+    if ((overflows || std::isinf(a)) && !saturate && has_nan)
+      return f.has_infinity ? static_cast<uint8_t>(sign | (f.max_code + 1u)) : nan;
+  }
+  if (code == 0 && f.nan_is_minus_zero) return 0;
+  return static_cast<uint8_t>(sign | code);
+}
+
+}  // namespace poprt

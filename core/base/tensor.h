@@ -1,0 +1,147 @@
+// A host tensor: dtype, static shape and shared bytes, dense and row-major.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/half.h"
+#include "base/shape.h"
+
+namespace poprt {
+
+template <class T>
+constexpr DType dtype_of();
+template <>
+constexpr DType dtype_of<float>() {
+  return DType::f32;
+}
+template <>
+constexpr DType dtype_of<double>() {
+  return DType::f64;
+}
+template <>
+constexpr DType dtype_of<f16_t>() {
+  return DType::f16;
+}
+template <>
+constexpr DType dtype_of<bf16_t>() {
+  return DType::bf16;
+}
+template <>
+constexpr DType dtype_of<int8_t>() {
+  return DType::s8;
+}
+template <>
+constexpr DType dtype_of<uint8_t>() {
+  return DType::u8;
+}
+template <>
+constexpr DType dtype_of<int16_t>() {
+  return DType::s16;
+}
+template <>
+constexpr DType dtype_of<uint16_t>() {
+  return DType::u16;
+}
+template <>
+constexpr DType dtype_of<int32_t>() {
+  return DType::s32;
+}
+template <>
+constexpr DType dtype_of<uint32_t>() {
+  return DType::u32;
+}
+template <>
+constexpr DType dtype_of<int64_t>() {
+  return DType::s64;
+}
+template <>
+constexpr DType dtype_of<uint64_t>() {
+  return DType::u64;
+}
+template <>
+constexpr DType dtype_of<bool>() {
+  return DType::boolean;
+}
+
+// Copies share bytes. The bytes are 64-byte aligned when the tensor allocated them itself; a view
+// keeps its owner alive. Only whoever allocated a tensor writes through mutable_data(), before
+// handing it on; after that a tensor is read from any thread.
+class Tensor {
+ public:
+  Tensor() = default;
+
+  // Zeroed memory of its own.
+  static Tensor zeros(DType dtype, Shape shape);
+  // Borrowed bytes; `owner` is kept while any copy lives. Throws data_loss when `bytes` is not the
+  // size that dtype and shape need.
+  static Tensor view(DType dtype, Shape shape, const void* data, uint64_t bytes,
+                     std::shared_ptr<const void> owner);
+  static Tensor strings(Shape shape, std::vector<std::string> values);
+
+  template <class T>
+  static Tensor of(Shape shape, std::span<const T> values) {
+    Tensor t = zeros(dtype_of<T>(), std::move(shape));
+    t.check_count(values.size());
+    if (!values.empty()) std::memcpy(t.mutable_data(), values.data(), values.size_bytes());
+    return t;
+  }
+  template <class T>
+  static Tensor of(Shape shape, std::initializer_list<T> values) {
+    return of<T>(std::move(shape), std::span<const T>(values.begin(), values.size()));
+  }
+  template <class T>
+  static Tensor scalar(T value) {
+    return of<T>({}, std::span<const T>(&value, 1));
+  }
+
+  bool defined() const { return dtype_ != DType::undefined; }
+  DType dtype() const { return dtype_; }
+  const Shape& shape() const { return shape_; }
+  int64_t count() const { return element_count(shape_); }
+  uint64_t bytes() const { return bytes_; }
+  const void* data() const { return data_.get(); }
+  void* mutable_data() { return const_cast<void*>(data_.get()); }
+  const std::vector<std::string>& string_values() const { return *strings_; }
+
+  // Same bytes, other shape of the same element count.
+  Tensor reshaped(Shape shape) const;
+
+  // Typed access; throws internal when T is not the dtype.
+  template <class T>
+  std::span<const T> values() const {
+    check_dtype(dtype_of<T>());
+    return {static_cast<const T*>(data_.get()), static_cast<size_t>(count())};
+  }
+  template <class T>
+  std::span<T> mutable_values() {
+    check_dtype(dtype_of<T>());
+    return {static_cast<T*>(mutable_data()), static_cast<size_t>(count())};
+  }
+
+  // Any bool / integer tensor as int64. Throws invalid_argument for other dtypes.
+  std::vector<int64_t> to_int64s() const;
+  // Any numeric tensor (sub-byte and f8 included) as doubles. Throws invalid_argument otherwise.
+  std::vector<double> to_doubles() const;
+
+  // Same dtype, shape and bytes.
+  bool same_as(const Tensor& other) const;
+
+ private:
+  void check_dtype(DType wanted) const;
+  void check_count(size_t given) const;
+
+  DType dtype_ = DType::undefined;
+  Shape shape_;
+  uint64_t bytes_ = 0;
+  std::shared_ptr<const void> data_;
+  std::shared_ptr<const std::vector<std::string>> strings_;
+};
+
+}  // namespace poprt

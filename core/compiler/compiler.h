@@ -1,0 +1,47 @@
+// ONNX graph in, program and weights out.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "passes/pass.h"
+#include "program/builder.h"
+
+namespace poprt::compiler {
+
+enum class Precision { keep, fp32, fp16 };
+
+struct Options {
+  std::map<std::string, Shape> input_shape;  // fixes variable dimensions
+  int64_t batch_size = 0;  // with batch_axis: the batch of every input; 0: not given
+  int64_t batch_axis = -1;
+  Precision precision = Precision::keep;
+  std::vector<std::string> passes;       // run after the default converter passes
+  std::vector<std::string> skip_passes;  // left out of the default pipeline
+  int64_t max_tensor_size = -1;
+  int64_t rewrite_limit = INT64_MAX;
+  std::string stop_after;
+  bool verify_each = true;
+  std::function<void(const passes::PassReport&, const ir::Graph&)> after_pass;
+  // 0..1, and what is being done; conversion and compilation each run from 0 to 1.
+  std::function<void(double done, std::string_view what)> progress;
+};
+
+// A compiled model. `weights` records are filled when the executable is written or loaded.
+struct Executable {
+  program::Program program;
+  std::vector<program::Weight> weights;
+};
+
+// Fixes shapes and runs the converter passes: what `poprt` saves as ONNX. Throws invalid_argument
+// when a shape is still unknown, naming the input and the option that fixes it.
+void convert(ir::Graph& graph, const Options& options);
+
+// Lowers a converted graph (takes it apart). Same graph and options give the same bytes.
+Executable compile(ir::Graph& graph, const Options& options);
+
+}  // namespace poprt::compiler

@@ -1,0 +1,15 @@
+#include "kernels/kernel.h"
+
+namespace poprt::kernels {
+
+const Kernel* find_kernel(std::string_view name) {
+  for (const Kernel* k : all_kernels())
+    if (k->name == name) return k;
+  return nullptr;
+}
+
+void expect(bool condition, std::string_view kernel, std::string_view message) {
+  if (!condition) fail(ErrorCode::invalid_argument, "kernel {}: {}", kernel, message);
+}
+
+}  // namespace poprt::kernels

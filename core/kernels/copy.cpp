@@ -1,0 +1,43 @@
+// copy: operands [from, to], same byte size. Splits into 256 KiB tasks.
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/kernel.h"
+
+namespace poprt::kernels {
+namespace {
+
+constexpr int64_t kBlock = 256 << 10;
+
+struct Params {
+  int64_t bytes;
+};
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const int64_t from = begin * kBlock, to = std::min(end * kBlock, p.bytes);
+  if (from < to)
+    std::memcpy(static_cast<std::byte*>(data[1]) + from,
+                static_cast<const std::byte*>(data[0]) + from, static_cast<size_t>(to - from));
+}
+
+Plan prepare(const Call& call) {
+  expect(call.operands.size() == 2 && call.operands[0].present && call.operands[1].present, "copy",
+         "expected operands from, to");
+  const Operand &from = call.operands[0], &to = call.operands[1];
+  const uint64_t bytes = dtype_bytes(from.dtype, element_count(from.shape));
+  expect(bytes == dtype_bytes(to.dtype, element_count(to.shape)), "copy", "sizes differ");
+  Plan plan;
+  plan.run = run;
+  plan.params = std::make_shared<Params>(static_cast<int64_t>(bytes));
+  plan.tasks = std::max<int64_t>(1, (static_cast<int64_t>(bytes) + kBlock - 1) / kBlock);
+  plan.work = static_cast<double>(bytes) / 10.0;
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel copy_kernel;
+const Kernel copy_kernel = {"copy", prepare};
+
+}  // namespace poprt::kernels

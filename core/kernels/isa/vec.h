@@ -1,0 +1,105 @@
+// Sixteen floats as one value, on every instruction set. Sources in core/kernels/isa/ are compiled
+// once per instruction set (POPRT_ISA = baseline, avx2, avx512) from this one text; the compiler
+// splits the vectors where registers are narrower, so packed layouts and results are the same
+// everywhere (up to fused multiply-add). Include nothing here but <cstdint> / <cstddef> and
+// intrinsics: see cmake/layers.cmake for why.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#define POPRT_INLINE inline __attribute__((always_inline))
+
+namespace poprt::kernels::isa {
+namespace {  // internal linkage: each instruction set keeps its own copies
+
+using f32x16 = float __attribute__((vector_size(64)));
+using i32x16 = int32_t __attribute__((vector_size(64)));
+using u32x16 = uint32_t __attribute__((vector_size(64)));
+using f32x16u = float __attribute__((vector_size(64), aligned(4), may_alias));
+using i32x16u = int32_t __attribute__((vector_size(64), aligned(4), may_alias));
+
+POPRT_INLINE f32x16 load(const float* p) { return *reinterpret_cast<const f32x16u*>(p); }
+POPRT_INLINE void store(float* p, f32x16 v) { *reinterpret_cast<f32x16u*>(p) = v; }
+POPRT_INLINE f32x16 splat(float x) { return f32x16{} + x; }
+POPRT_INLINE f32x16 zero() { return f32x16{}; }
+POPRT_INLINE f32x16 fma(f32x16 a, f32x16 b, f32x16 c) { return a * b + c; }
+// IEEE 754-2019 minimumNumber-like: a NaN in `a` gives b, a NaN in b gives b.
+POPRT_INLINE f32x16 vmax(f32x16 a, f32x16 b) { return a > b ? a : b; }
+POPRT_INLINE f32x16 vmin(f32x16 a, f32x16 b) { return a < b ? a : b; }
+
+// The first n of 16 (0 <= n <= 16); missing lanes load as zero and are not touched by a store.
+#if defined(__AVX512F__)
+POPRT_INLINE f32x16 load_first(const float* p, int64_t n) {
+  return reinterpret_cast<f32x16>(_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1u), p));
+}
+POPRT_INLINE void store_first(float* p, f32x16 v, int64_t n) {
+  _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1u), reinterpret_cast<__m512>(v));
+}
+#else
+POPRT_INLINE f32x16 load_first(const float* p, int64_t n) {
+  if (n == 16) return load(p);
+  f32x16 v{};
+  for (int64_t i = 0; i < n; i++) v[i] = p[i];
+  return v;
+}
+POPRT_INLINE void store_first(float* p, f32x16 v, int64_t n) {
+  if (n == 16) return store(p, v);
+  for (int64_t i = 0; i < n; i++) p[i] = v[i];
+}
+#endif
+
+// IEEE half <-> float, 16 lanes.
+#if defined(__AVX512F__)
+POPRT_INLINE f32x16 load_f16(const uint16_t* p) {
+  return reinterpret_cast<f32x16>(
+      _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))));
+}
+#elif defined(__F16C__)
+POPRT_INLINE f32x16 load_f16(const uint16_t* p) {
+  const __m256 lo = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  const __m256 hi = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8)));
+  f32x16 v;
+  __builtin_memcpy(&v, &lo, 32);
+  __builtin_memcpy(reinterpret_cast<char*>(&v) + 32, &hi, 32);
+  return v;
+}
+#else
+POPRT_INLINE f32x16 load_f16(const uint16_t* p) {
+  f32x16 v;
+  for (int i = 0; i < 16; i++) {
+    const uint32_t h = p[i], sign = (h & 0x8000u) << 16, e = (h >> 10) & 31, m = h & 0x3ffu;
+    const float tiny = static_cast<float>(m) * 0x1p-24f;
+    uint32_t u = 0;
+    __builtin_memcpy(&u, &tiny, 4);
+    if (e == 31) u = 0x7f800000u | (m << 13);
+    if (e != 0 && e != 31) u = ((e + 112) << 23) | (m << 13);
+    u |= sign;
+    float f;
+    __builtin_memcpy(&f, &u, 4);
+    v[i] = f;
+  }
+  return v;
+}
+#endif
+
+POPRT_INLINE float sum(f32x16 v) {  // fixed pairwise order
+  float t[16];
+  store(t, v);
+  for (int step = 8; step; step /= 2)
+    for (int i = 0; i < step; i++) t[i] += t[i + step];
+  return t[0];
+}
+POPRT_INLINE float max_lane(f32x16 v) {
+  float t[16];
+  store(t, v);
+  for (int step = 8; step; step /= 2)
+    for (int i = 0; i < step; i++) t[i] = t[i] > t[i + step] ? t[i] : t[i + step];
+  return t[0];
+}
+
+}  // namespace
+}  // namespace poprt::kernels::isa

@@ -1,0 +1,109 @@
+#include "ops/common/evaluate.h"
+
+#include <unordered_map>
+
+#include "base/checked.h"
+#include "kernels/kernel.h"
+
+namespace poprt::ops {
+namespace {
+
+// Inputs become input anchors, outputs output anchors, temporaries arena memory.
+class EvaluateContext final : public LowerContext {
+ public:
+  EvaluateContext(const ir::Node& n, program::Builder& b) : LowerContext(n, b) {
+    for (const ir::Value* v : n.inputs()) {
+      if (!v) {
+        ins_.push_back(kNone);
+        continue;
+      }
+      const uint32_t anchor = b.add_input({v->name(), v->dtype(), v->shape()});
+      ins_.push_back(
+          b.input(anchor, 0, b.program().inputs[anchor].bytes(), v->dtype(), v->shape()));
+    }
+    for (const ir::Value* v : n.outputs()) {
+      if (!v->type.is_static()) {
+        outs_.push_back(kNone);
+        b.add_output({v->name(), DType::u8, {0}});
+        continue;
+      }
+      const uint32_t anchor = b.add_output({v->name(), v->dtype(), v->shape()});
+      outs_.push_back(
+          b.output(anchor, 0, b.program().outputs[anchor].bytes(), v->dtype(), v->shape()));
+    }
+  }
+
+  BufferId in(size_t i) override { return i < ins_.size() ? ins_[i] : kNone; }
+  BufferId out(size_t i) override { return i < outs_.size() ? outs_[i] : kNone; }
+  BufferId temporary(DType dtype, Shape shape) override {
+    const uint64_t bytes = dtype_bytes(dtype, element_count(shape));
+    return builder.arena(builder.program().arena_bytes, bytes, dtype, std::move(shape));
+  }
+  BufferId view(BufferId of, uint64_t offset, DType dtype, Shape shape) override {
+    program::Buffer b = builder.buffer(of);
+    b.offset = checked_add(b.offset, offset);
+    b.bytes = dtype_bytes(dtype, element_count(shape));
+    b.dtype = dtype;
+    b.shape = std::move(shape);
+    builder.program().buffers.push_back(std::move(b));
+    return static_cast<BufferId>(builder.program().buffers.size() - 1);
+  }
+
+ private:
+  std::vector<BufferId> ins_, outs_;
+};
+
+}  // namespace
+
+std::vector<Tensor> evaluate(const ir::Node& node, std::span<const Tensor> inputs) {
+  const OpDef& op = op_of(node);
+  if (!op.lower) fail(ErrorCode::unimplemented, "{}: cannot be evaluated", node.describe());
+  program::Builder builder;
+  EvaluateContext ctx(node, builder);
+  op.lower(ctx);
+  const program::Program& program = builder.program();
+  program::verify(program);
+
+  std::vector<Tensor> results;
+  for (const ir::Value* v : node.outputs())
+    results.push_back(v->type.is_static() ? Tensor::zeros(v->dtype(), v->shape()) : Tensor());
+  Tensor arena = Tensor::zeros(DType::u8, {static_cast<int64_t>(program.arena_bytes)});
+  Tensor weights = Tensor::zeros(DType::u8, {static_cast<int64_t>(program.weights_bytes)});
+  for (const program::Weight& w : builder.weight_records())
+    w.fill({static_cast<std::byte*>(weights.mutable_data()) + w.offset, w.bytes});
+
+  // Input anchors were made in order for the inputs that are there.
+  std::vector<const Tensor*> given;
+  for (size_t i = 0; i < node.inputs().size(); i++)
+    if (node.input(i)) given.push_back(&inputs[i]);
+
+  for (const program::Instruction& instruction : program.main) {
+    const std::string& name = program.kernels[instruction.kernel];
+    const kernels::Kernel* kernel = kernels::find_kernel(name);
+    if (!kernel) fail(ErrorCode::internal, "{}: kernel {} does not exist", node.describe(), name);
+    std::vector<kernels::Operand> operands;
+    std::vector<void*> data;
+    for (const uint32_t id : instruction.operands) {
+      if (id == program::kNoBuffer) {
+        operands.emplace_back();
+        data.push_back(nullptr);
+        continue;
+      }
+      const program::Buffer& b = program.buffers[id];
+      operands.push_back({true, b.dtype, b.shape, b.bytes});
+      auto* base = static_cast<std::byte*>(
+          b.space == program::Space::arena     ? arena.mutable_data()
+          : b.space == program::Space::weights ? weights.mutable_data()
+          : b.space == program::Space::input   ? const_cast<void*>(given[b.index]->data())
+                                               : results[b.index].mutable_data());
+      data.push_back(base + b.offset);
+    }
+    const kernels::Plan plan = kernel->prepare({operands, instruction.ints, instruction.floats});
+    Tensor scratch = Tensor::zeros(DType::u8, {static_cast<int64_t>(plan.scratch_bytes)});
+    plan.run(plan.params.get(), data.data(), 0, plan.tasks,
+             static_cast<std::byte*>(scratch.mutable_data()));
+  }
+  return results;
+}
+
+}  // namespace poprt::ops

@@ -1,0 +1,91 @@
+#include "ops/op.h"
+
+#include <algorithm>
+
+namespace poprt::ops {
+
+const ir::ValueType& InferContext::in(size_t i) const {
+  const ir::Value* v = node.input(i);
+  if (!v) fail_input("input {} is required and was not given", i);
+  return v->type;
+}
+
+const Tensor* InferContext::constant(size_t i) const {
+  const ir::Value* v = node.input(i);
+  return v && v->is_constant() ? &v->constant() : nullptr;
+}
+
+std::optional<std::vector<int64_t>> InferContext::ints(size_t i) const {
+  const Tensor* t = constant(i);
+  return t ? std::optional(t->to_int64s()) : std::nullopt;
+}
+
+void InferContext::out(size_t i, ir::ValueType type) {
+  ir::Value* v = node.output(i);
+  if (!v) return;
+  if (type.dtype == DType::undefined) type.dtype = v->type.dtype;
+  if (v->type.dtype != DType::undefined && v->type.dtype != type.dtype)
+    fail_input("output '{}' is declared {} but comes out as {}", v->name(),
+               dtype_name(v->type.dtype), dtype_name(type.dtype));
+  if (!type.has_shape) {
+    v->type.dtype = type.dtype;
+    return;
+  }
+  if (v->type.has_shape) {
+    const Shape& known = v->type.shape;
+    bool fits = known.size() == type.shape.size();
+    for (size_t d = 0; fits && d < known.size(); d++) {
+      if (type.shape[d] < 0) type.shape[d] = known[d];
+      fits = known[d] < 0 || known[d] == type.shape[d];
+    }
+    if (!fits)
+      fail_input("output '{}' is declared {} but comes out as {}", v->name(), shape_string(known),
+                 shape_string(type.shape));
+    if (type.symbols.empty()) type.symbols = v->type.symbols;
+  }
+  v->type = std::move(type);
+}
+
+namespace {
+
+std::string_view canonical(std::string_view domain) { return domain == "ai.onnx" ? "" : domain; }
+
+}  // namespace
+
+const OpDef* find_op(std::string_view domain, std::string_view name, int64_t opset) {
+  for (const OpDef* op : all_ops())
+    if (op->name == name && op->domain == canonical(domain) && opset >= op->since &&
+        opset <= op->until)
+      return op;
+  return nullptr;
+}
+
+const OpDef& op_of(const ir::Node& node) {
+  if (const OpDef* op = find_op(node.domain, node.op_type, node.opset())) return *op;
+  for (const OpDef* op : all_ops())
+    if (op->name == node.op_type && op->domain == canonical(node.domain))
+      fail(ErrorCode::unimplemented,
+           "{}: the operator is supported from opset {} to {}, the model imports opset {}; convert "
+           "the "
+           "model to a supported opset",
+           node.describe(), op->since, op->until, node.opset());
+  fail(ErrorCode::unimplemented,
+       "{}: operator {} of domain '{}' is not supported; `poprt_exec ops` lists what is",
+       node.describe(), node.op_type, node.domain.empty() ? "ai.onnx" : node.domain);
+}
+
+void infer(ir::Node& node) {
+  const OpDef& op = op_of(node);
+  if (!op.infer) return;
+  InferContext ctx(node);
+  op.infer(ctx);
+}
+
+void infer(ir::Graph& graph) {
+  for (ir::Node* n : graph.nodes()) {
+    ir::for_each_subgraph(*n, [](ir::Graph& sub) { infer(sub); });
+    infer(*n);
+  }
+}
+
+}  // namespace poprt::ops

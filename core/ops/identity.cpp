@@ -1,0 +1,16 @@
+#include "ops/op.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) { ctx.out(0, ctx.in(0)); }
+
+void lower(LowerContext& ctx) { ctx.emit("copy", {ctx.in(0), ctx.out(0)}); }
+
+}  // namespace
+
+extern const OpDef identity_op;
+const OpDef identity_op = {
+    .name = "Identity", .infer = infer, .lower = lower, .sharing = {.view = true}};
+
+}  // namespace poprt::ops

@@ -1,0 +1,160 @@
+// What every operator is: type and shape inference, and lowering to program instructions.
+//
+// core/ops/foo_bar.cpp defines `extern const OpDef foo_bar_op`; the table is generated from the
+// folder. One definition covers every historical version of the operator; it asks ctx.opset() where
+// versions differ. There is no separate reference implementation: constant folding and tests
+// evaluate a node by lowering it and running its kernels (ops/common/evaluate.h).
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+#include "program/builder.h"
+
+namespace poprt::ops {
+
+// Type and shape inference of one node. Input types may be partial; fill what can be known.
+class InferContext {
+ public:
+  explicit InferContext(ir::Node& n) : node(n) {}
+
+  ir::Node& node;
+
+  int64_t opset() const { return node.opset(); }
+  size_t input_count() const { return node.inputs().size(); }
+  bool has(size_t i) const { return node.input(i) != nullptr; }
+  // The type of input i; throws invalid_argument when a required input is missing.
+  const ir::ValueType& in(size_t i) const;
+  // The value of input i when it is a constant, or null.
+  const Tensor* constant(size_t i) const;
+  // Integers of a constant input i; nullopt when it is absent or not constant.
+  std::optional<std::vector<int64_t>> ints(size_t i) const;
+
+  // States output i; merges with what was known (throws invalid_argument on contradiction).
+  void out(size_t i, DType dtype, Shape shape) {
+    out(i, ir::ValueType::of(dtype, std::move(shape)));
+  }
+  void out(size_t i, ir::ValueType type);
+  // Rank unknown.
+  void out_dtype(size_t i, DType dtype) { out(i, ir::ValueType{dtype, false, {}, {}}); }
+
+  // Throws invalid_argument / unimplemented with the node in front of the message.
+  template <class... Args>
+  [[noreturn]] void fail_input(fmt::format_string<Args...> format, Args&&... args) const {
+    fail(ErrorCode::invalid_argument, "{}: {}", node.describe(),
+         fmt::format(format, std::forward<Args>(args)...));
+  }
+  template <class... Args>
+  [[noreturn]] void fail_unsupported(fmt::format_string<Args...> format, Args&&... args) const {
+    fail(ErrorCode::unimplemented, "{} (opset {}): {}", node.describe(), opset(),
+         fmt::format(format, std::forward<Args>(args)...));
+  }
+};
+
+// Lowering of one node whose types are all static. Buffers of inputs and outputs exist already;
+// lowering emits instructions that write every byte of every output that is used.
+class LowerContext {
+ public:
+  virtual ~LowerContext() = default;
+  LowerContext(const ir::Node& n, program::Builder& b) : node(n), builder(b) {}
+
+  const ir::Node& node;
+  program::Builder& builder;
+
+  using BufferId = program::BufferId;
+  static constexpr BufferId kNone = program::kNoBuffer;
+
+  int64_t opset() const { return node.opset(); }
+  bool has(size_t i) const { return node.input(i) != nullptr; }
+  // kNone for an omitted input. Asking for a constant input places its bytes, as they are, among
+  // the weights (once per value), so ask only for what a kernel will read.
+  virtual BufferId in(size_t i) = 0;
+  // kNone when nothing reads the output.
+  virtual BufferId out(size_t i) = 0;
+  // A temporary that lives during this node only.
+  virtual BufferId temporary(DType dtype, Shape shape) = 0;
+  // Another view of a buffer: `offset` bytes further, other dtype or shape.
+  virtual BufferId view(BufferId of, uint64_t offset, DType dtype, Shape shape) = 0;
+
+  const Shape& in_shape(size_t i) const { return node.input(i)->shape(); }
+  const Shape& out_shape(size_t i = 0) const { return node.output(i)->shape(); }
+  DType in_dtype(size_t i) const { return node.input(i)->dtype(); }
+  DType out_dtype(size_t i = 0) const { return node.output(i)->dtype(); }
+  // The value of input i when it is a constant, or null.
+  const Tensor* constant(size_t i) const {
+    const ir::Value* v = node.input(i);
+    return v && v->is_constant() ? &v->constant() : nullptr;
+  }
+  std::optional<std::vector<int64_t>> ints(size_t i) const {
+    const Tensor* t = constant(i);
+    return t ? std::optional(t->to_int64s()) : std::nullopt;
+  }
+
+  // Constant bytes made at write time: packed weights. `fill` may capture Tensors (cheap, shared).
+  BufferId pack(uint64_t bytes, DType dtype, Shape shape,
+                std::function<void(std::span<std::byte>)> fill) {
+    return builder.weights(bytes, dtype, std::move(shape), std::move(fill));
+  }
+  BufferId pack(const Tensor& tensor) {
+    return pack(tensor.bytes(), tensor.dtype(), tensor.shape(), [tensor](std::span<std::byte> to) {
+      if (!to.empty()) std::memcpy(to.data(), tensor.data(), to.size());
+    });
+  }
+
+  void emit(std::string_view kernel, std::initializer_list<BufferId> operands,
+            std::initializer_list<int64_t> ints = {}, std::initializer_list<float> floats = {}) {
+    emit(kernel, std::span<const BufferId>(operands.begin(), operands.size()),
+         std::span<const int64_t>(ints.begin(), ints.size()),
+         std::span<const float>(floats.begin(), floats.size()));
+  }
+  void emit(std::string_view kernel, std::span<const BufferId> operands,
+            std::span<const int64_t> ints, std::span<const float> floats = {}) {
+    builder.emit(kernel, operands, ints, floats,
+                 node.name.empty() ? node.outputs()[0]->name() : node.name);
+  }
+
+  template <class... Args>
+  [[noreturn]] void fail_unsupported(fmt::format_string<Args...> format, Args&&... args) const {
+    fail(ErrorCode::unimplemented, "{} (opset {}): {}", node.describe(), opset(),
+         fmt::format(format, std::forward<Args>(args)...));
+  }
+};
+
+// How an operator's results may share memory with its inputs.
+struct Sharing {
+  // Output 0 is input 0's bytes under another shape (Reshape, Squeeze, Identity ...): the memory
+  // plan gives both one buffer and lower() is not called. lower() must still be able to copy, for
+  // when the plan cannot alias (a graph input that is also an output).
+  bool view = false;
+  // Output 0 may be written over input i when i dies here and has the same byte size: bit i.
+  uint32_t in_place = 0;
+};
+
+struct OpDef {
+  std::string_view name;         // as ONNX spells it
+  std::string_view domain = "";  // "" is ai.onnx, "poprt" is internal
+  int since = 1;                 // first opset that has it
+  int until = 1 << 30;           // last opset that has it
+  void (*infer)(InferContext& ctx) = nullptr;
+  void (*lower)(LowerContext& ctx) = nullptr;
+  Sharing sharing = {};
+  // False for random operators and others whose result is not a function of the inputs alone.
+  bool pure = true;
+};
+
+// The definition that covers (domain, name, opset), or null. "ai.onnx" is the same domain as "".
+const OpDef* find_op(std::string_view domain, std::string_view name, int64_t opset);
+// Same for a node; throws unimplemented naming node, operator, opset and what is supported.
+const OpDef& op_of(const ir::Node& node);
+std::span<const OpDef* const> all_ops();
+
+// Infers one node, or a whole graph in order (subgraphs included). Throws with the node in front.
+void infer(ir::Node& node);
+void infer(ir::Graph& graph);
+
+}  // namespace poprt::ops

@@ -1,0 +1,77 @@
+// What every pass is, and the manager that runs them.
+//
+// core/passes/FAMILY/foo_bar.cpp defines `extern const PassDef foo_bar_pass`; the table is
+// generated from the folders. The order of the default pipeline stands in compiler/pipeline.cpp and
+// nowhere else; `depend`, `before` and `against` check that order and sort what a user selects.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace poprt::passes {
+
+// What a pass gets besides the graph.
+class PassContext {
+ public:
+  // Ask before every rewrite and do it only on true: this counts rewrites and lets `--bisect` stop
+  // after a number of them.
+  bool allow() {
+    if (rewrites_done >= rewrite_limit) return false;
+    rewrites_done++;
+    return true;
+  }
+
+  int64_t rewrites_done = 0;
+  int64_t rewrite_limit = INT64_MAX;
+  int64_t max_tensor_size = -1;  // bytes; constant folding makes nothing larger; -1: no limit
+};
+
+struct PassDef {
+  std::string_view name;  // as PopRT documents it where it has one
+  std::string_view summary;
+  // Rewrites the graph (and, where it makes sense, subgraphs). Types of new values must be right
+  // when it returns: call ops::infer on the nodes it makes.
+  void (*run)(ir::Graph& graph, PassContext& context) = nullptr;
+  std::vector<std::string_view> depend = {};   // must run earlier in the same list
+  std::vector<std::string_view> before = {};   // must run later than this one if present
+  std::vector<std::string_view> against = {};  // must not be in the same list
+};
+
+const PassDef* find_pass(std::string_view name);
+// By name, sorted. Throws not_found listing near matches.
+const PassDef& pass_of(std::string_view name);
+std::span<const PassDef* const> all_passes();
+
+struct PassReport {
+  std::string name;
+  int64_t rewrites = 0;
+  double milliseconds = 0;
+  size_t nodes_before = 0, nodes_after = 0;
+};
+
+struct PassManagerOptions {
+  bool verify_each = true;
+  int64_t rewrite_limit = INT64_MAX;  // over all passes: bisect by rewrite count
+  std::string stop_after;             // name of the pass after which to stop
+  int64_t max_tensor_size = -1;
+  // Called after each pass: dump the graph, move a progress bar.
+  std::function<void(const PassReport& report, const ir::Graph& graph)> after_each;
+};
+
+// Runs the passes in the given order, verifying after each. Throws with "pass NAME" in front.
+std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassDef* const> passes,
+                                   const PassManagerOptions& options = {});
+
+// Checks `depend` / `before` / `against` of a list in its order; throws failed_precondition.
+void check_order(std::span<const PassDef* const> passes);
+// A stable order of a user's selection that satisfies the constraints, dependencies added.
+std::vector<const PassDef*> sort_passes(std::span<const std::string> names);
+
+}  // namespace poprt::passes
