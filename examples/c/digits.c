@@ -2,7 +2,8 @@
  *
  *   digits MODEL.popef IMAGES.idx3-ubyte LABELS.idx1-ubyte
  *
- * Prints accuracy over all images and latency per batch. Images and labels are in MNIST's IDX format. */
+ * Prints accuracy over all images and latency per batch. Images and labels are in MNIST's IDX
+ * format. */
 #define _POSIX_C_SOURCE 199309L
 #include <poprt/poprt.h>
 #include <stdio.h>
@@ -23,7 +24,8 @@ static void check(poprt_error* error) {
 static unsigned char* read_idx(const char* path, unsigned rank, size_t item_bytes, size_t* count) {
   FILE* file = fopen(path, "rb");
   unsigned char header[16];
-  if (!file || fread(header, 1, 4 + 4 * rank, file) != 4 + 4 * rank || header[2] != 8 || header[3] != rank) {
+  if (!file || fread(header, 1, 4 + 4 * rank, file) != 4 + 4 * rank || header[2] != 8 ||
+      header[3] != rank) {
     fprintf(stderr, "digits: %s is no IDX file of bytes with %u dimensions\n", path, rank);
     exit(1);
   }
@@ -75,7 +77,8 @@ int main(int argc, char** argv) {
   double fastest = 1e30, total = 0;
   for (size_t first = 0; first < count; first += batch) {
     const size_t n = count - first < batch ? count - first : batch;
-    for (size_t i = 0; i < batch * kPixels; i++) { /* pixels 0..16 become 0..1; the last batch is padded */
+    for (size_t i = 0; i < batch * kPixels;
+         i++) { /* pixels 0..16 become 0..1; the last batch is padded */
       const float pixel = i < n * kPixels ? (float)images[first * kPixels + i] / 16.0f : 0.0f;
       if (dtype == POPRT_DTYPE_F16)
         ((_Float16*)input)[i] = (_Float16)pixel;
@@ -98,9 +101,10 @@ int main(int argc, char** argv) {
       correct += best == labels[first + i];
     }
   }
-  printf("%s: %zu held-out images, accuracy %.4f\n", poprt_dtype_name(dtype), count, (double)correct / (double)count);
-  printf("  ready after %.2f ms; batch %zu: fastest %.4f ms, mean %.4f ms\n", ready - opening, batch, fastest,
-         total / (double)((count + batch - 1) / batch));
+  printf("%s: %zu held-out images, accuracy %.4f\n", poprt_dtype_name(dtype), count,
+         (double)correct / (double)count);
+  printf("  ready after %.2f ms; batch %zu: fastest %.4f ms, mean %.4f ms\n", ready - opening,
+         batch, fastest, total / (double)((count + batch - 1) / batch));
 
   /* Any order is fine. */
   poprt_executable_free(executable);
