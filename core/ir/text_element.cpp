@@ -40,8 +40,7 @@ uint64_t float_bits(DType dtype, float value) {
 }
 
 uint64_t standard_nan(DType dtype) {
-  if (dtype == DType::f64)
-    return std::bit_cast<uint64_t>(std::numeric_limits<double>::quiet_NaN());
+  if (dtype == DType::f64) return std::bit_cast<uint64_t>(std::numeric_limits<double>::quiet_NaN());
   return float_bits(dtype, std::numeric_limits<float>::quiet_NaN());
 }
 
@@ -60,7 +59,10 @@ std::optional<T> number(std::string_view token, int base = 10) {
 
 std::optional<uint64_t> parse_float(DType dtype, std::string_view token) {
   constexpr std::string_view kNan = "nan:0x";
-  if (token == "nan") return standard_nan(dtype);
+  if (token == "nan") {
+    const uint64_t bits = standard_nan(dtype);
+    return std::isnan(float_value(dtype, bits)) ? std::optional(bits) : std::nullopt;
+  }
   if (token.starts_with(kNan)) {
     const auto bits = number<uint64_t>(token.substr(kNan.size()), 16);
     if (!bits || *bits > mask_of(dtype) || !std::isnan(float_value(dtype, *bits)))
@@ -89,9 +91,11 @@ std::optional<uint64_t> parse_float(DType dtype, std::string_view token) {
 bool is_utf8(std::string_view s) {
   for (size_t i = 0; i < s.size();) {
     const auto c = static_cast<unsigned char>(s[i++]);
-    const int more = c < 0x80 ? 0 : c >= 0xc2 && c < 0xe0 ? 1 : (c & 0xf0) == 0xe0 ? 2
-                                : c >= 0xf0 && c < 0xf5   ? 3
-                                                          : -1;
+    const int more = c < 0x80                ? 0
+                     : c >= 0xc2 && c < 0xe0 ? 1
+                     : (c & 0xf0) == 0xe0    ? 2
+                     : c >= 0xf0 && c < 0xf5 ? 3
+                                             : -1;
     if (more < 0) return false;
     for (int k = 0; k < more; k++, i++)
       if (i >= s.size() || (static_cast<unsigned char>(s[i]) & 0xc0) != 0x80) return false;
@@ -131,11 +135,10 @@ std::string element_text(DType dtype, uint64_t bits) {
     return fmt::format("{}", static_cast<int64_t>(bits << shift) >> shift);
   }
   const double v = float_value(dtype, bits);
-  if (std::isnan(v))
-    return bits == standard_nan(dtype) ? "nan" : fmt::format("nan:{:#x}", bits);
+  if (std::isnan(v)) return bits == standard_nan(dtype) ? "nan" : fmt::format("nan:{:#x}", bits);
   // The shortest decimal of the narrower formats is taken among floats: exact, if not shortest.
-  std::string s = dtype == DType::f64 ? fmt::format("{}", v)
-                                      : fmt::format("{}", static_cast<float>(v));
+  std::string s =
+      dtype == DType::f64 ? fmt::format("{}", v) : fmt::format("{}", static_cast<float>(v));
   if (s.find_first_of(".ei") == std::string::npos) s += ".0";
   return s;
 }

@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <bit>
 #include <cstring>
+#include <unordered_set>
 
 #include "ir/text.h"
 #include "ir/text_element.h"
@@ -44,8 +47,9 @@ class Printer {
         print_data(v->constant());
       }
     }
+    const std::unordered_set<const Value*> inputs(graph.inputs().begin(), graph.inputs().end());
     for (const Value* v : graph.values()) {
-      if (!v->is_constant() || graph.is_input(v)) continue;
+      if (!v->is_constant() || inputs.contains(v)) continue;
       start_line(depth);
       out_ += "const ";
       print_definition(*v);
@@ -165,7 +169,8 @@ class Printer {
     for (size_t i = 0; i < type.shape.size(); i++) {
       if (i) out_ += ',';
       const bool symbol = i < type.symbols.size() && !type.symbols[i].empty();
-      if (symbol) out_ += is_identifier(type.symbols[i]) ? type.symbols[i] : quoted(type.symbols[i]);
+      if (symbol)
+        out_ += is_identifier(type.symbols[i]) ? type.symbols[i] : quoted(type.symbols[i]);
       if (type.shape[i] >= 0) {
         if (symbol) out_ += '=';
         out_ += std::to_string(type.shape[i]);
@@ -180,9 +185,8 @@ class Printer {
     const int64_t count = t.count();
     const bool large = count > options_.list_elements && count > 1;
     if (t.dtype() == DType::string) {
-      print_elements(t, count, [&](int64_t i) {
-        return quoted(t.string_values()[static_cast<size_t>(i)]);
-      });
+      print_elements(t, count,
+                     [&](int64_t i) { return quoted(t.string_values()[static_cast<size_t>(i)]); });
       return;
     }
     if (has_element_text(t.dtype())) {

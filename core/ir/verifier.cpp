@@ -28,8 +28,9 @@ class Verifier {
     owned_[&graph] = {values.begin(), values.end()};
     check_values(graph, values);
     for (const Value* v : graph.inputs()) define(graph, nullptr, v);
+    const std::unordered_set<const Value*> inputs(graph.inputs().begin(), graph.inputs().end());
     for (const Value* v : values)
-      if (v->is_constant() && !graph.is_input(v)) define(graph, nullptr, v);
+      if (v->is_constant() && !inputs.contains(v)) define(graph, nullptr, v);
     for (const Node* node : graph.nodes()) {
       check_node(graph, *node, depth);
       for (const Value* v : node->outputs()) define(graph, node, v);

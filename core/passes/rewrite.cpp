@@ -49,13 +49,14 @@ std::optional<double> scalar_of(const Value* value) {
   return value->constant().to_doubles()[0];
 }
 
+bool near(double value, double expected, DType dtype) {
+  const double tolerance = dtype == DType::f16 ? 1e-3 : dtype == DType::bf16 ? 8e-3 : 1e-6;
+  return std::abs(value - expected) <= tolerance * std::abs(expected);
+}
+
 bool is_scalar(const Value* value, double expected) {
   const auto s = scalar_of(value);
-  if (!s) return false;
-  const double tolerance = value->dtype() == DType::f16    ? 1e-3
-                           : value->dtype() == DType::bf16 ? 8e-3
-                                                           : 1e-6;
-  return std::abs(*s - expected) <= tolerance * std::abs(expected);
+  return s && near(*s, expected, value->dtype());
 }
 
 std::optional<std::vector<int64_t>> ints_of(const Value* value) {

@@ -35,8 +35,10 @@ ir::Node* sole_producer_of(const ir::Value* value, std::string_view op_type,
 
 // A constant of one element of any numeric type (not a graph input's default).
 std::optional<double> scalar_of(const ir::Value* value);
-// A one-element constant within a relative tolerance that suits its dtype (1e-6; f16 and bf16: one
-// rounding) of `expected`.
+// Equal within the relative tolerance that suits constants of `dtype`: 1e-6, for f16 and bf16 one
+// rounding.
+bool near(double value, double expected, DType dtype);
+// A one-element constant within that tolerance of `expected`.
 bool is_scalar(const ir::Value* value, double expected);
 // Integers of a constant, nullopt when it is none.
 std::optional<std::vector<int64_t>> ints_of(const ir::Value* value);

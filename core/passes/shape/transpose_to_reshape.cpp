@@ -33,7 +33,6 @@ extern const PassDef transpose_to_reshape_pass;
 const PassDef transpose_to_reshape_pass = {
     .name = "transpose_to_reshape",
     .summary = "turns Transpose that moves only dimensions of one into Reshape, which is free",
-    .run = run,
-    .against = {}};
+    .run = run};
 
 }  // namespace poprt::passes
