@@ -45,8 +45,6 @@ constexpr std::array kCompile = {
     std::string_view("silu_pattern"),               //
     std::string_view("fused_attention"),            // before projections become Linear
     std::string_view("linear_fusion"),              // MatMul + bias + activation + residual
-    std::string_view("blocked_layout"),             // after every pattern that speaks NCHW
-    std::string_view("conv_epilogue"),              // on the blocked convolutions
     std::string_view("elementwise_fusion"),         // takes what is left
     std::string_view("eliminate_duplicate_nodes"),  // equal Blocks and reshapes
     std::string_view("eliminate_deadend"),          //
