@@ -56,7 +56,8 @@ void decode_version(std::span<const std::byte> bytes, uint64_t offset, BlobHeade
   if (const size_t end = text.find('\0'); end != text.npos) text = text.substr(0, end);
   const size_t dot = text.find('.');
   if (text.starts_with(kVersionPrefix) && dot != text.npos) {
-    const auto major = parse_number(text.substr(kVersionPrefix.size(), dot - kVersionPrefix.size()));
+    const auto major =
+        parse_number(text.substr(kVersionPrefix.size(), dot - kVersionPrefix.size()));
     const auto minor = parse_number(text.substr(dot + 1));
     if (major && minor) {
       header.major = *major;
@@ -64,7 +65,8 @@ void decode_version(std::span<const std::byte> bytes, uint64_t offset, BlobHeade
       if (*major != kMajor)
         raise<VersionError>(
             "blob at offset {} has PopEF version {}.{}, this library reads version {}; {}", offset,
-            *major, *minor, kMajor, *major > kMajor ? "update the library" : "write the file again");
+            *major, *minor, kMajor,
+            *major > kMajor ? "update the library" : "write the file again");
       return;
     }
   }
@@ -75,8 +77,8 @@ void decode_version(std::span<const std::byte> bytes, uint64_t offset, BlobHeade
 void check_layout(const BlobHeader& h, uint64_t offset) {
   const auto type = blob_type_name(static_cast<BlobType>(h.type));
   if ((h.flags & 0xffff & ~kFlagCompressed) != 0)
-    raise<VersionError>("{} blob at offset {} needs features {:#x} of a newer library", type, offset,
-                        h.flags & 0xffff & ~kFlagCompressed);
+    raise<VersionError>("{} blob at offset {} needs features {:#x} of a newer library", type,
+                        offset, h.flags & 0xffff & ~kFlagCompressed);
   if (h.descriptor_bytes > kMaxDescriptorBytes)
     raise<FormatError>("{} blob at offset {}: descriptor of {} bytes, at most {}", type, offset,
                        h.descriptor_bytes, kMaxDescriptorBytes);
@@ -84,8 +86,10 @@ void check_layout(const BlobHeader& h, uint64_t offset) {
       uint64_t{h.header_bytes} + h.descriptor_bytes > h.payload_offset ||
       h.payload_bytes > h.size - h.payload_offset)
     raise<FormatError>(
-        "{} blob at offset {}: header {}, descriptor {}, payload {} + {} do not fit in its {} bytes",
-        type, offset, h.header_bytes, h.descriptor_bytes, h.payload_offset, h.payload_bytes, h.size);
+        "{} blob at offset {}: header {}, descriptor {}, payload {} + {} do not fit in its {} "
+        "bytes",
+        type, offset, h.header_bytes, h.descriptor_bytes, h.payload_offset, h.payload_bytes,
+        h.size);
   if (!h.compressed()) {
     if (h.raw_bytes != h.payload_bytes)
       raise<FormatError>("{} blob at offset {}: {} bytes stored as {} without compression", type,
@@ -241,16 +245,17 @@ Descriptor decode_descriptor(std::span<const std::byte> bytes, const BlobHeader&
                              uint64_t offset) {
   const auto type = static_cast<BlobType>(header.type);
   Descriptor d;
-  const RecordReader records(
-      bytes, fmt::format("{} blob at offset {}", blob_type_name(type), offset));
+  const RecordReader records(bytes,
+                             fmt::format("{} blob at offset {}", blob_type_name(type), offset));
   if (type == BlobType::METADATA) return d;
   d.name = records.string(kName);
   if (records.has(kExecutable)) d.executable = records.string(kExecutable);
   if (type == BlobType::POPLAR_EXECUTABLE) {
     if (d.name.empty()) records.broken("an executable needs a name");
     if (header.compressed() && records.number<uint32_t>(kCodec) != kCodecZstd)
-      raise<VersionError>("executable '{}' at offset {}: compression codec {} needs a newer library",
-                          d.name, offset, records.number<uint32_t>(kCodec));
+      raise<VersionError>(
+          "executable '{}' at offset {}: compression codec {} needs a newer library", d.name,
+          offset, records.number<uint32_t>(kCodec));
   }
   if (type == BlobType::DATA_TENSOR || type == BlobType::DATA_FEED) {
     d.info = decode_info(records);

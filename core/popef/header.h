@@ -49,8 +49,8 @@ struct Descriptor {
 
 std::array<std::byte, kHeaderBytes> encode_header(const BlobHeader& header);
 
-// `bytes` are the first bytes of a blob that starts at `offset`; `available` bytes remain from there
-// to the end. Only the version and the size of a blob of unknown type are checked. Throws
+// `bytes` are the first bytes of a blob that starts at `offset`; `available` bytes remain from
+// there to the end. Only the version and the size of a blob of unknown type are checked. Throws
 // FormatError and VersionError naming the offset.
 BlobHeader decode_header(std::span<const std::byte> bytes, uint64_t offset, uint64_t available);
 

@@ -1,29 +1,19 @@
 #include "popef/metadata_codec.h"
 
-#include <capnp/message.h>
-#include <capnp/serialize.h>
-
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
+#include "base/capnp.h"
 #include "popef/error.h"
 #include "popef/metadata.capnp.h"
 
 namespace poprt::popef {
 namespace {
 
-capnp::Text::Reader text(const std::string& s) { return {s.c_str(), s.size()}; }
-std::string text(capnp::Text::Reader s) { return {s.begin(), s.size()}; }
-
-template <class Builder, class Values>
-void fill(Builder list, const Values& values) {
-  for (size_t i = 0; i < values.size(); i++) list.set(static_cast<unsigned>(i), values[i]);
-}
-
-unsigned count(size_t n, const char* what) {
-  if (n > (1u << 24)) raise<SizeError>("metadata: {} {}, at most {}", n, what, 1u << 24);
-  return static_cast<unsigned>(n);
-}
+using capnproto::count;
+using capnproto::fill;
+using capnproto::text;
+using capnproto::values;
 
 void encode(schema::Anchor::Builder out, const Anchor& anchor) {
   (void)anchor.tensorInfo().sizeInBytes();
@@ -43,11 +33,6 @@ void encode(capnp::List<schema::Option>::Builder out, const std::vector<Option>&
     out[i].setName(text(options[i].name()));
     out[i].setValue(text(options[i].value()));
   }
-}
-
-template <class List>
-auto values(List list) {
-  return std::vector<std::decay_t<decltype(list[0])>>(list.begin(), list.end());
 }
 
 Anchor decode(schema::Anchor::Reader in) {
@@ -75,7 +60,8 @@ Anchor decode(schema::Anchor::Reader in) {
 std::vector<Option> decode(capnp::List<schema::Option>::Reader in) {
   std::vector<Option> options;
   options.reserve(in.size());
-  for (const auto option : in) options.emplace_back(text(option.getName()), text(option.getValue()));
+  for (const auto option : in)
+    options.emplace_back(text(option.getName()), text(option.getValue()));
   return options;
 }
 
@@ -106,7 +92,7 @@ Metadata decode(schema::Metadata::Reader in) {
 
 }  // namespace
 
-std::vector<std::byte> encode_metadata(const Metadata& m) {
+std::vector<std::byte> encode_metadata(const Metadata& m) try {
   capnp::MallocMessageBuilder message;
   auto out = message.initRoot<schema::Metadata>();
   out.setReplicationFactor(m.replicationFactor());
@@ -136,26 +122,20 @@ std::vector<std::byte> encode_metadata(const Metadata& m) {
     map[i].setIndex(names[i].first);
     map[i].setName(text(names[i].second));
   }
-  const kj::Array<capnp::word> words = capnp::canonicalize(out.asReader());
-  const auto bytes = std::as_bytes(std::span(words.begin(), words.size()));
-  return {bytes.begin(), bytes.end()};
+  return capnproto::canonical_bytes(out.asReader());
+} catch (const Error&) {
+  throw;
+} catch (const poprt::Error& e) {
+  throw SizeError("metadata: " + e.message());
 }
 
-Metadata decode_metadata(std::span<const std::byte> bytes) {
-  if (bytes.empty() || bytes.size() % sizeof(capnp::word) != 0)
-    raise<FormatError>("metadata: {} bytes is not a whole number of 8-byte words", bytes.size());
-  const auto words = kj::heapArray<capnp::word>(bytes.size() / sizeof(capnp::word));
-  std::memcpy(words.begin(), bytes.data(), bytes.size());
-  // A message may point several times at the same bytes. The limit bounds what it can make us
-  // allocate; an honest one is traversed once.
-  const capnp::ReaderOptions options{.traversalLimitInWords = words.size() * 2, .nestingLimit = 16};
-  const kj::ArrayPtr<const capnp::word> segments[] = {words};
-  try {
-    capnp::SegmentArrayMessageReader message(segments, options);
-    return decode(message.getRoot<schema::Metadata>());
-  } catch (const kj::Exception& e) {
-    raise<FormatError>("metadata: {}", std::string_view(e.getDescription().cStr()));
-  }
+Metadata decode_metadata(std::span<const std::byte> bytes) try {
+  return capnproto::decode_canonical<schema::Metadata>(
+      bytes, "metadata", [](schema::Metadata::Reader in) { return decode(in); });
+} catch (const Error&) {
+  throw;
+} catch (const poprt::Error& e) {
+  throw FormatError(e.message());
 }
 
 }  // namespace poprt::popef
