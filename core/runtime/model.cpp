@@ -19,7 +19,9 @@ void check_names(const std::vector<program::Anchor>& anchors, std::string_view d
 
 }  // namespace
 
-std::shared_ptr<const Model> make_model(std::string name, device::Image image) {
+std::shared_ptr<const Model> make_model(std::string name, device::Image image,
+                                        std::span<const std::byte> file,
+                                        std::span<const std::byte> payload) {
   POPRT_ASSERT(image.program != nullptr);
   const program::Program& p = *image.program;
   program::verify(p);
@@ -33,7 +35,7 @@ std::shared_ptr<const Model> make_model(std::string name, device::Image image) {
         fail(ErrorCode::unimplemented,
              "load instruction '{}' uses caller memory; load programs may use weights only",
              in.name);
-  return std::make_shared<Model>(Model{std::move(name), std::move(image)});
+  return std::make_shared<Model>(Model{std::move(name), std::move(image), file, payload});
 }
 
 }  // namespace poprt::runtime

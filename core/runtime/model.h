@@ -16,6 +16,10 @@ namespace poprt::runtime {
 struct Model {
   std::string name;  // of the executable blob
   device::Image image;
+  // What save_model() writes, kept alive by image.owner: a whole PopEF file, or an executable's
+  // payload. Both empty when the model was made by hand.
+  std::span<const std::byte> file;
+  std::span<const std::byte> payload;
 
   const program::Program& program() const { return *image.program; }
   const std::vector<program::Anchor>& inputs() const { return image.program->inputs; }
@@ -24,6 +28,8 @@ struct Model {
 
 // Checks what sessions rely on: the program itself, at least one output, unique anchor names per
 // direction, load programs that need no caller memory. Throws data_loss or unimplemented.
-std::shared_ptr<const Model> make_model(std::string name, device::Image image);
+std::shared_ptr<const Model> make_model(std::string name, device::Image image,
+                                        std::span<const std::byte> file = {},
+                                        std::span<const std::byte> payload = {});
 
 }  // namespace poprt::runtime
