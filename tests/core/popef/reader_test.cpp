@@ -13,6 +13,18 @@
 #include "popef/error.h"
 #include "popef/header.h"
 
+// Counts what this thread allocates: the reader promises a bound.
+namespace {
+thread_local uint64_t allocated = 0;
+}
+void* operator new(size_t bytes) {
+  allocated += bytes;
+  if (void* p = std::malloc(bytes == 0 ? 1 : bytes)) return p;
+  throw std::bad_alloc();
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, size_t) noexcept { std::free(p); }
+
 namespace poprt::popef {
 namespace {
 
@@ -323,6 +335,25 @@ TEST(Reader, DamagedCompressedExecutableIsAFormatError) {
   }
 }
 
+// A descriptor-sized blob as often as it fits, and metadata that is all anchors or options: the
+// honest files that cost most per byte.
+TEST(Reader, AllocationIsBoundedForManySmallThings) {
+  std::ostringstream out;
+  Writer writer(out);
+  for (int i = 0; i < 500; i++) writer.createOpaqueBlob("o", "");
+  Metadata m;
+  for (int i = 0; i < 5000; i++) m.anchors().emplace_back().setName(std::to_string(i));
+  m.engineOptions().assign(5000, Option("o", ""));
+  writer.write(m);
+  writer.close();
+  const std::string file = out.str();
+  const uint64_t before = allocated;
+  Reader reader;
+  reader.parseMemory(std::as_bytes(std::span(file)), nullptr);
+  EXPECT_LT(allocated - before, 64 * file.size() + (256 << 10));
+  EXPECT_EQ(reader.metadata().at(0).anchors().size(), 5000u);
+}
+
 void mutate(bool compress, uint32_t seed, int rounds) {
   const std::string original = sample_file(compress);
   Reader whole;
@@ -336,6 +367,9 @@ void mutate(bool compress, uint32_t seed, int rounds) {
   std::mt19937 random(seed);
   std::string bytes;
   int accepted = 0;
+  const auto check_bound = [&](uint64_t before) {
+    ASSERT_LT(allocated - before, 64 * bytes.size() + (256 << 10));
+  };
   for (int i = 0; i < rounds; i++) {
     bytes = original;
     for (unsigned k = 0; k <= random() % 4; k++) {
@@ -352,6 +386,13 @@ void mutate(bool compress, uint32_t seed, int rounds) {
       }
     }
     if (random() % 16 == 0) bytes.resize(random() % bytes.size());
+    const uint64_t before = allocated;
+    try {
+      Reader reader;
+      reader.parseMemory(std::as_bytes(std::span(bytes)), nullptr);
+    } catch (const Error&) {
+    }
+    check_bound(before);
     try {
       read_everything(bytes);
       accepted++;
