@@ -129,7 +129,7 @@ class Node {
 
 class Graph {
  public:
-  explicit Graph(std::string name = "graph") : name(std::move(name)) {}
+  explicit Graph(std::string graph_name = "graph") : name(std::move(graph_name)) {}
   ~Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
