@@ -253,7 +253,7 @@ TEST(TensorFile, RefusesOtherFiles) {
   const std::string inner = element.SerializeAsString();
   write_file(dir / "sequence.pb",
              std::string("\x10\x01\x1a", 3) + static_cast<char>(inner.size()) + inner);
-  expect_error(ErrorCode::unimplemented, {"sequence.pb", "sequences"},
+  expect_error(ErrorCode::unimplemented, {"sequence.pb", "sequence"},
                [&] { read_tensor_file(dir / "sequence.pb"); });
   expect_error(ErrorCode::unimplemented, {"f8_143"},
                [&] { write_tensor_file(dir / "q.pb", "q", Tensor::zeros(DType::f8_143, {1})); });
