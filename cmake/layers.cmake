@@ -10,7 +10,7 @@ set(POPRT_LAYERS
   "ops: ir program kernels ipu base |"
   "passes: ops ir base |"
   "compiler: passes ops onnx ipu program ir base |"
-  "popef: base | CapnProto::capnp PkgConfig::ZSTD PkgConfig::LZ4"
+  "popef: base | CapnProto::capnp PkgConfig::ZSTD nlohmann_json::nlohmann_json"
   "device: kernels program base |"
   "runtime: popef device program base |"
 )
@@ -61,7 +61,7 @@ function(poprt_isa_sources target)
     target_include_directories(${target}_${isa} PRIVATE ${PROJECT_SOURCE_DIR}/core)
     target_compile_definitions(${target}_${isa} PRIVATE POPRT_ISA=${isa} POPRT_ISA_${isa}=1)
     target_compile_options(${target}_${isa} PRIVATE ${POPRT_ISA_FLAGS_${isa}} -O3 -ffp-contract=fast
-      -fno-exceptions -fno-rtti -fno-trapping-math -Wno-conversion)
+      -fno-exceptions -fno-rtti -fno-trapping-math -Wno-conversion -Wno-psabi)
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_${isa}>)
     target_compile_definitions(${target} PRIVATE POPRT_HAS_ISA_${isa}=1)
   endforeach()
