@@ -32,10 +32,11 @@ void Value::set_constant(Tensor tensor) {
 namespace {
 
 void drop_use(std::vector<Use>& uses, const Node* node, size_t input) {
-  const auto it = std::find_if(uses.begin(), uses.end(),
+  // From the back: ~Graph drops the last uses first, which must not be quadratic.
+  const auto it = std::find_if(uses.rbegin(), uses.rend(),
                                [&](const Use& u) { return u.node == node && u.input == input; });
-  POPRT_ASSERT(it != uses.end());
-  uses.erase(it);
+  POPRT_ASSERT(it != uses.rend());
+  uses.erase(std::next(it).base());
 }
 
 }  // namespace
@@ -49,7 +50,7 @@ void Node::set_input(size_t i, Value* value) {
 
 void Node::set_inputs(std::span<Value* const> values) {
   const std::vector<Value*> wanted(values.begin(), values.end());
-  for (size_t i = 0; i < inputs_.size(); i++)
+  for (size_t i = inputs_.size(); i-- > 0;)
     if (inputs_[i]) drop_use(inputs_[i]->uses_, this, i);
   inputs_.assign(wanted.size(), nullptr);
   for (size_t i = 0; i < wanted.size(); i++) set_input(i, wanted[i]);

@@ -19,12 +19,13 @@ namespace {  // internal linkage: each instruction set keeps its own copies
 using f32x16 = float __attribute__((vector_size(64)));
 using i32x16 = int32_t __attribute__((vector_size(64)));
 using u32x16 = uint32_t __attribute__((vector_size(64)));
-using f32x16u = float __attribute__((vector_size(64), aligned(4), may_alias));
-using i32x16u = int32_t __attribute__((vector_size(64), aligned(4), may_alias));
+// In one attribute list with vector_size clang drops the alignment, hence typedefs of typedefs.
+typedef f32x16 f32x16u __attribute__((aligned(4), may_alias));
+typedef i32x16 i32x16u __attribute__((aligned(4), may_alias));
 
 POPRT_INLINE f32x16 load(const float* p) { return *reinterpret_cast<const f32x16u*>(p); }
 POPRT_INLINE void store(float* p, f32x16 v) { *reinterpret_cast<f32x16u*>(p) = v; }
-POPRT_INLINE f32x16 splat(float x) { return f32x16{} + x; }
+POPRT_INLINE f32x16 splat(float x) { return x - f32x16{}; }  // x - (+0) is x, also for -0
 POPRT_INLINE f32x16 zero() { return f32x16{}; }
 POPRT_INLINE f32x16 fma(f32x16 a, f32x16 b, f32x16 c) { return a * b + c; }
 // IEEE 754-2019 minimumNumber-like: a NaN in `a` gives b, a NaN in b gives b.

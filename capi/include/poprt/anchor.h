@@ -1,0 +1,66 @@
+/* Anchors: the named inputs and outputs of an executable. */
+#ifndef POPRT_ANCHOR_H
+#define POPRT_ANCHOR_H
+
+#include "poprt/api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Element types. Values are stored densely, row-major, little-endian. */
+typedef int32_t poprt_dtype;
+enum {
+  POPRT_DTYPE_UNDEFINED = 0,
+  POPRT_DTYPE_F32 = 1,
+  POPRT_DTYPE_F64 = 2,
+  POPRT_DTYPE_F16 = 3,
+  POPRT_DTYPE_BF16 = 4,
+  POPRT_DTYPE_S8 = 5,
+  POPRT_DTYPE_U8 = 6,
+  POPRT_DTYPE_S16 = 7,
+  POPRT_DTYPE_U16 = 8,
+  POPRT_DTYPE_S32 = 9,
+  POPRT_DTYPE_U32 = 10,
+  POPRT_DTYPE_S64 = 11,
+  POPRT_DTYPE_U64 = 12,
+  POPRT_DTYPE_BOOL = 13,
+  POPRT_DTYPE_F8E4M3FN = 14,
+  POPRT_DTYPE_F8E4M3FNUZ = 15,
+  POPRT_DTYPE_F8E5M2 = 16,
+  POPRT_DTYPE_F8E5M2FNUZ = 17,
+  POPRT_DTYPE_F8143 = 18,
+  POPRT_DTYPE_F8152 = 19,
+  POPRT_DTYPE_S4 = 20, /* two elements a byte, low nibble first */
+  POPRT_DTYPE_U4 = 21,
+  POPRT_DTYPE_S2 = 22, /* four elements a byte, low bits first */
+  POPRT_DTYPE_U2 = 23,
+  POPRT_DTYPE_F4E2M1 = 24,
+  POPRT_DTYPE_STRING = 25,
+  POPRT_DTYPE_C64 = 26,
+  POPRT_DTYPE_C128 = 27
+};
+
+/* "f32", "s64", "bool" ...; "undefined" for unknown numbers. Static storage. Since 0.1. */
+POPRT_API const char* poprt_dtype_name(poprt_dtype dtype);
+/* Bits of one element; 0 for strings and unknown numbers. Since 0.1. */
+POPRT_API int32_t poprt_dtype_bits(poprt_dtype dtype);
+
+/* Borrowed from the executable or runner that gave it. Immutable; any thread. All functions below
+ * accept null and then return "", 0 or null. */
+typedef struct poprt_anchor poprt_anchor;
+
+/* UTF-8, borrowed from the anchor. Since 0.1. */
+POPRT_API const char* poprt_anchor_name(const poprt_anchor* anchor);
+POPRT_API poprt_dtype poprt_anchor_dtype(const poprt_anchor* anchor);
+/* Number of dimensions; 0 is a scalar. Since 0.1. */
+POPRT_API size_t poprt_anchor_rank(const poprt_anchor* anchor);
+/* `rank` dimensions, borrowed from the anchor; null for a scalar. Since 0.1. */
+POPRT_API const int64_t* poprt_anchor_shape(const poprt_anchor* anchor);
+/* Bytes that execute reads or writes for it. Since 0.1. */
+POPRT_API size_t poprt_anchor_bytes(const poprt_anchor* anchor);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,33 @@
+/* What every poprt header needs: export marks and owned strings. */
+#ifndef POPRT_API_H
+#define POPRT_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define POPRT_API __attribute__((visibility("default")))
+#define POPRT_MUST_USE __attribute__((warn_unused_result))
+#else
+#define POPRT_API
+#define POPRT_MUST_USE
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Text made by the library, owned by the caller: UTF-8, zero-terminated, immutable. */
+typedef struct poprt_string poprt_string;
+
+/* The bytes, with a terminating zero; borrowed from `string`. "" for null. Since 0.1. */
+POPRT_API const char* poprt_string_data(const poprt_string* string);
+/* Bytes without the terminating zero; 0 for null. Since 0.1. */
+POPRT_API size_t poprt_string_size(const poprt_string* string);
+/* Null is allowed. Any thread. Since 0.1. */
+POPRT_API void poprt_string_free(poprt_string* string);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,102 @@
+/* Compiler: ONNX in; executables, PopEF files or converted ONNX out.
+ *
+ * The compiler lives in libpoprt_compiler.so.1, which the first call loads from the folder of
+ * libpoprt.so.1; without it these functions fail with failed_precondition. */
+#ifndef POPRT_COMPILER_H
+#define POPRT_COMPILER_H
+
+#include "poprt/error.h"
+#include "poprt/executable.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What to do with floating-point types. */
+typedef int32_t poprt_precision;
+enum { POPRT_PRECISION_KEEP = 0, POPRT_PRECISION_FP32 = 1, POPRT_PRECISION_FP16 = 2 };
+
+/* Fixes the variable dimensions of one input. */
+typedef struct poprt_input_shape {
+  const char* name;
+  const int64_t* shape;
+  size_t rank;
+} poprt_input_shape;
+
+/* `done` runs from 0 to 1, `what` names the step. Called on the compiling thread. */
+typedef void (*poprt_progress_fn)(double done, const char* what, void* user_data);
+
+/* Called on the compiling thread after each pass. */
+typedef void (*poprt_pass_fn)(const char* pass, int64_t rewrites, double milliseconds,
+                              int64_t nodes_before, int64_t nodes_after, void* user_data);
+
+/* Set struct_size to sizeof(poprt_compile_options) and the rest to zero; zero means default.
+ * Everything is copied before a function returns. */
+typedef struct poprt_compile_options {
+  size_t struct_size;
+  const poprt_input_shape* input_shapes;
+  size_t input_shape_count;
+  int64_t batch_size; /* of every input; 0: as the model says */
+  int64_t batch_axis; /* used with batch_size */
+  poprt_precision precision;
+  int32_t no_verify;         /* non-zero: do not verify the graph after each pass */
+  const char* const* passes; /* run after the default converter passes */
+  size_t pass_count;
+  const char* const* skip_passes; /* left out of the default pipeline */
+  size_t skip_pass_count;
+  int64_t max_tensor_size; /* bytes; constant folding makes nothing larger; 0: no limit */
+  int64_t rewrite_limit;   /* stop rewriting after so many rewrites; 0: no limit */
+  const char* stop_after;  /* name of the pass after which to stop; null: none */
+  poprt_progress_fn progress;
+  poprt_pass_fn after_pass;
+  void* user_data; /* for both callbacks */
+} poprt_compile_options;
+
+/* Options, checked and copied. Immutable; several threads may compile with one at the same time
+ * (and must then expect their callbacks from several threads). */
+typedef struct poprt_compiler poprt_compiler;
+
+/* `options` may be null. Errors: invalid_argument (struct_size, a negative size, an unknown
+ * precision, duplicate input name), not_found (an unknown pass). Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_create(const poprt_compile_options* options,
+                                                            poprt_compiler** out_compiler);
+
+/* Reads an ONNX file, converts and compiles it. Errors: not_found, permission_denied, data_loss
+ * (not ONNX, damaged), unimplemented (operator, type or opset; the message names it),
+ * invalid_argument (a shape that is not fixed, an ill-formed model). Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_file(
+    const poprt_compiler* compiler, const char* onnx_path, poprt_executable** out_executable);
+
+/* Same from memory. External data is looked for in `folder`; null: external data is an error.
+ * Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_bytes(
+    const poprt_compiler* compiler, const void* data, size_t size, const char* folder,
+    poprt_executable** out_executable);
+
+/* Compiles straight into a PopEF file, which needs less memory than compile and save. The file is
+ * written completely or not at all. Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_to_popef(
+    const poprt_compiler* compiler, const char* onnx_path, const char* popef_path);
+
+/* Only the conversion: writes the converted model as ONNX. Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_convert_file(const poprt_compiler* compiler,
+                                                                  const char* onnx_path,
+                                                                  const char* out_onnx_path);
+
+/* Name, dtype and shape of every graph input and output of an ONNX file, one line each, without
+ * conversion. Variable dimensions print as 0. Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_show_file(const poprt_compiler* compiler,
+                                                               const char* onnx_path,
+                                                               poprt_string** out_text);
+
+/* All passes with a line each; all supported operators with their opsets. Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_list_passes(poprt_string** out_text);
+POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_list_ops(poprt_string** out_text);
+
+/* Null is allowed. Any thread. Since 0.1. */
+POPRT_API void poprt_compiler_free(poprt_compiler* compiler);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

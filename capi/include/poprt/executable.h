@@ -1,0 +1,55 @@
+/* Executables: compiled models, from the compiler or from a PopEF file. */
+#ifndef POPRT_EXECUTABLE_H
+#define POPRT_EXECUTABLE_H
+
+#include "poprt/anchor.h"
+#include "poprt/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Immutable; any number of threads and runners may use one at the same time. */
+typedef struct poprt_executable poprt_executable;
+
+/* Maps a PopEF file and checks it; weights stay in the map, nothing is copied. Do not change the
+ * file while an executable or runner uses it (replacing it by rename is fine).
+ * Errors: not_found, permission_denied, data_loss (not a PopEF file, damaged, truncated),
+ * failed_precondition (made by a newer version). Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_open(const char* path,
+                                                            poprt_executable** out_executable);
+
+/* Same from memory; the bytes are copied. Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_open_bytes(
+    const void* data, size_t size, poprt_executable** out_executable);
+
+/* Writes a PopEF file: completely, or not at all. Replaces an existing file.
+ * Errors: not_found (the folder), permission_denied, resource_exhausted (disk full). Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_save(const poprt_executable* executable,
+                                                            const char* path);
+
+/* Anchors in the model's order. Since 0.1. */
+POPRT_API size_t poprt_executable_input_count(const poprt_executable* executable);
+POPRT_API size_t poprt_executable_output_count(const poprt_executable* executable);
+/* Borrowed from the executable; null when `index` is out of range. Since 0.1. */
+POPRT_API const poprt_anchor* poprt_executable_input(const poprt_executable* executable,
+                                                     size_t index);
+POPRT_API const poprt_anchor* poprt_executable_output(const poprt_executable* executable,
+                                                      size_t index);
+
+/* Name under which PopEF links blobs to it; borrowed. Since 0.1. */
+POPRT_API const char* poprt_executable_name(const poprt_executable* executable);
+/* Bytes of constants, and of device memory that one run needs. Since 0.1. */
+POPRT_API size_t poprt_executable_weights_bytes(const poprt_executable* executable);
+POPRT_API size_t poprt_executable_arena_bytes(const poprt_executable* executable);
+/* The program as text, for people; the format may change. Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_listing(const poprt_executable* executable,
+                                                               poprt_string** out_text);
+
+/* Null is allowed. Runners made from it go on working. Any thread. Since 0.1. */
+POPRT_API void poprt_executable_free(poprt_executable* executable);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

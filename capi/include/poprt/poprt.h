@@ -1,0 +1,16 @@
+/* poprt: everything. See capi/ABI.md for the rules that hold for all functions. */
+#ifndef POPRT_POPRT_H
+#define POPRT_POPRT_H
+
+#include "poprt/anchor.h"
+#include "poprt/api.h"
+#include "poprt/compiler.h"
+#include "poprt/device.h"
+#include "poprt/error.h"
+#include "poprt/executable.h"
+#include "poprt/log.h"
+#include "poprt/popef.h"
+#include "poprt/runner.h"
+#include "poprt/version.h"
+
+#endif

@@ -1,0 +1,26 @@
+/* Version of the library. Ask poprt_version() at load time: another copy may have been found. */
+#ifndef POPRT_VERSION_H
+#define POPRT_VERSION_H
+
+#include "poprt/api.h"
+
+#define POPRT_VERSION_MAJOR 0
+#define POPRT_VERSION_MINOR 1
+#define POPRT_VERSION_PATCH 0
+/* major * 1000000 + minor * 1000 + patch */
+#define POPRT_VERSION \
+  (POPRT_VERSION_MAJOR * 1000000 + POPRT_VERSION_MINOR * 1000 + POPRT_VERSION_PATCH)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* POPRT_VERSION of the library that was loaded. Since 0.1. */
+POPRT_API int32_t poprt_version(void);
+/* "0.1.0"; static storage. Since 0.1. */
+POPRT_API const char* poprt_version_string(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,135 @@
+#include "common/abi.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+namespace poprt::cli {
+
+void check(poprt_error* error) {
+  if (!error) return;
+  std::string message = poprt_error_message(error);
+  poprt_error_free(error);
+  throw Failure(message);
+}
+
+std::string take(poprt_string* string) {
+  std::string text(poprt_string_data(string), poprt_string_size(string));
+  poprt_string_free(string);
+  return text;
+}
+
+Executable load_model(const std::string& path, const poprt_compile_options* options) {
+  poprt_executable* executable = nullptr;
+  if (path.ends_with(".popef")) {
+    check(poprt_executable_open(path.c_str(), &executable));
+  } else {
+    poprt_compiler* compiler = nullptr;
+    check(poprt_compiler_create(options, &compiler));
+    const Compiler owner(compiler);
+    check(poprt_compiler_compile_file(compiler, path.c_str(), &executable));
+  }
+  return Executable(executable);
+}
+
+Runner make_runner(const poprt_executable* executable, int threads, bool profile) {
+  poprt_runner_options options = {};
+  options.struct_size = sizeof(options);
+  options.threads = threads;
+  options.profile = profile;
+  poprt_runner* runner = nullptr;
+  check(poprt_runner_create(executable, &options, &runner));
+  return Runner(runner);
+}
+
+std::string anchor_type(const poprt_anchor* anchor) {
+  std::string s = fmt::format("{}[", poprt_dtype_name(poprt_anchor_dtype(anchor)));
+  for (size_t i = 0; i < poprt_anchor_rank(anchor); i++)
+    s += fmt::format("{}{}", i ? "," : "", poprt_anchor_shape(anchor)[i]);
+  return s + "]";
+}
+
+std::vector<const poprt_anchor*> inputs_of(const poprt_runner* runner) {
+  std::vector<const poprt_anchor*> out;
+  for (size_t i = 0; i < poprt_runner_input_count(runner); i++)
+    out.push_back(poprt_runner_input(runner, i));
+  return out;
+}
+
+std::vector<const poprt_anchor*> outputs_of(const poprt_runner* runner) {
+  std::vector<const poprt_anchor*> out;
+  for (size_t i = 0; i < poprt_runner_output_count(runner); i++)
+    out.push_back(poprt_runner_output(runner, i));
+  return out;
+}
+
+AnchorMemory::AnchorMemory(const poprt_anchor* anchor) : bytes_(poprt_anchor_bytes(anchor)) {
+  const size_t room = (bytes_ + 63) / 64 * 64 + 64;
+  data_.reset(static_cast<std::byte*>(std::aligned_alloc(64, room)));
+  if (!data_)
+    throw Failure(fmt::format("out of memory: {} bytes for '{}'", room, poprt_anchor_name(anchor)));
+  std::memset(data_.get(), 0, room);
+}
+
+void AnchorMemory::FreeAligned::operator()(std::byte* p) const { std::free(p); }
+
+std::pair<std::string, std::string> split_pair(const std::string& word, const std::string& option) {
+  const size_t at = word.find('=');
+  if (at == std::string::npos || at == 0 || at + 1 == word.size())
+    throw Failure(fmt::format("{}: expected NAME=VALUE, found '{}'", option, word));
+  return {word.substr(0, at), word.substr(at + 1)};
+}
+
+std::vector<NamedShape> parse_shapes(const std::vector<std::string>& words) {
+  std::vector<NamedShape> out;
+  for (const std::string& word : words) {
+    auto [name, dims] = split_pair(word, "--input_shape");
+    NamedShape named{std::move(name), {}};
+    const char *p = dims.data(), *end = p + dims.size();
+    while (p < end) {
+      int64_t d = 0;
+      const auto [next, error] = std::from_chars(p, end, d);
+      if (error != std::errc() || d < 0 || (next < end && (*next != ',' || next + 1 == end)))
+        throw Failure(fmt::format(
+            "--input_shape: expected NAME=d0,d1,... with sizes of at least 0, found '{}'", word));
+      named.shape.push_back(d);
+      p = next < end ? next + 1 : next;
+    }
+    out.push_back(std::move(named));
+  }
+  return out;
+}
+
+const poprt_compile_options* CompileSettings::get() {
+  shapes_ = parse_shapes(input_shape);
+  raw_shapes_.clear();
+  for (const NamedShape& s : shapes_)
+    raw_shapes_.push_back({s.name.c_str(), s.shape.data(), s.shape.size()});
+  raw_passes_.clear();
+  for (const std::string& s : passes) raw_passes_.push_back(s.c_str());
+  raw_skip_.clear();
+  for (const std::string& s : skip_passes) raw_skip_.push_back(s.c_str());
+  if ((batch_size > 0) != (batch_axis >= 0))
+    throw Failure("--batch_size and --batch_axis are given together or not at all");
+  options_ = {};
+  options_.struct_size = sizeof(options_);
+  options_.input_shapes = raw_shapes_.data();
+  options_.input_shape_count = raw_shapes_.size();
+  options_.batch_size = batch_size;
+  options_.batch_axis = batch_axis >= 0 ? batch_axis : 0;
+  options_.precision = precision == "fp16"   ? POPRT_PRECISION_FP16
+                       : precision == "fp32" ? POPRT_PRECISION_FP32
+                                             : POPRT_PRECISION_KEEP;
+  options_.passes = raw_passes_.data();
+  options_.pass_count = raw_passes_.size();
+  options_.skip_passes = raw_skip_.data();
+  options_.skip_pass_count = raw_skip_.size();
+  options_.max_tensor_size = max_tensor_size > 0 ? max_tensor_size : 0;
+  options_.progress = progress;
+  options_.user_data = user_data;
+  return &options_;
+}
+
+}  // namespace poprt::cli

@@ -1,0 +1,93 @@
+// The C ABI with owners and exceptions, as the commands use it.
+#pragma once
+
+#include <poprt/poprt.h>
+
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace poprt::cli {
+
+// What main() prints as one line on stderr before it exits with 1.
+class Failure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Throws Failure when there is an error, and frees it.
+void check(poprt_error* error);
+
+template <auto free_function>
+struct Free {
+  template <class T>
+  void operator()(T* handle) const {
+    free_function(handle);
+  }
+};
+using Compiler = std::unique_ptr<poprt_compiler, Free<poprt_compiler_free>>;
+using Executable = std::unique_ptr<poprt_executable, Free<poprt_executable_free>>;
+using Runner = std::unique_ptr<poprt_runner, Free<poprt_runner_free>>;
+using Request = std::unique_ptr<poprt_request, Free<poprt_request_free>>;
+
+// Takes the text and frees the handle.
+std::string take(poprt_string* string);
+
+// Opens a .popef file, or compiles anything else as ONNX with the given options.
+Executable load_model(const std::string& path, const poprt_compile_options* options);
+Runner make_runner(const poprt_executable* executable, int threads, bool profile = false);
+
+// "f32[1,3,224,224]"
+std::string anchor_type(const poprt_anchor* anchor);
+
+std::vector<const poprt_anchor*> inputs_of(const poprt_runner* runner);
+std::vector<const poprt_anchor*> outputs_of(const poprt_runner* runner);
+
+// 64-byte aligned memory of one anchor.
+class AnchorMemory {
+ public:
+  explicit AnchorMemory(const poprt_anchor* anchor);
+  std::byte* data() { return data_.get(); }
+  const std::byte* data() const { return data_.get(); }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  struct FreeAligned {
+    void operator()(std::byte* p) const;
+  };
+  std::unique_ptr<std::byte[], FreeAligned> data_;
+  size_t bytes_;
+};
+
+// "NAME=d0,d1,..." words. Throws Failure that shows the word.
+struct NamedShape {
+  std::string name;
+  std::vector<int64_t> shape;
+};
+std::vector<NamedShape> parse_shapes(const std::vector<std::string>& words);
+// "NAME=VALUE" at the first '='. Throws Failure naming the option.
+std::pair<std::string, std::string> split_pair(const std::string& word, const std::string& option);
+
+// Everything of poprt_compile_options that commands share, with the memory it points to.
+struct CompileSettings {
+  std::vector<std::string> input_shape;
+  int64_t batch_size = 0, batch_axis = -1;
+  std::string precision;
+  std::vector<std::string> passes, skip_passes;
+  int64_t max_tensor_size = -1;
+  poprt_progress_fn progress = nullptr;
+  void* user_data = nullptr;
+
+  // Valid as long as this object is, until the next call.
+  const poprt_compile_options* get();
+
+ private:
+  std::vector<NamedShape> shapes_;
+  std::vector<poprt_input_shape> raw_shapes_;
+  std::vector<const char*> raw_passes_, raw_skip_;
+  poprt_compile_options options_ = {};
+};
+
+}  // namespace poprt::cli

@@ -1,0 +1,15 @@
+// Made-up inputs for `poprt --run` and `poprt_exec bench`.
+#pragma once
+
+#include <poprt/poprt.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace poprt::cli {
+
+// Floats from a normal distribution, integers and bools 0 or 1 (valid as indices, masks and ids).
+// The same seed gives the same bytes.
+void fill_random(const poprt_anchor* anchor, std::byte* data, uint64_t seed);
+
+}  // namespace poprt::cli

@@ -1,0 +1,102 @@
+// poprt_exec opt: runs passes on an ONNX model or a text graph and prints the result.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "common/abi.h"
+#include "compiler/compiler.h"
+#include "compiler/pipeline.h"
+#include "exec/commands.h"
+#include "ir/text.h"
+#include "onnx/import.h"
+#include "ops/op.h"
+
+namespace poprt::cli {
+namespace {
+
+struct Arguments {
+  std::string model;
+  std::vector<std::string> passes, skip_passes, input_shape;
+  std::string stage = "none", stop_after;
+  int64_t rewrite_limit = -1, batch_size = 0, batch_axis = -1;
+  bool timing = false, dump_each = false, program = false;
+};
+
+std::unique_ptr<ir::Graph> read(const std::string& path) {
+  if (path.ends_with(".onnx")) return onnx::import_file(path, {});
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Failure(fmt::format("cannot read '{}'", path));
+  return ir::parse_text(std::string(std::istreambuf_iterator<char>(file), {}));
+}
+
+int run(const Arguments& a) {
+  const std::unique_ptr<ir::Graph> graph = read(a.model);
+  compiler::Options options;
+  for (const NamedShape& s : parse_shapes(a.input_shape)) options.input_shape[s.name] = s.shape;
+  options.batch_size = a.batch_size;
+  options.batch_axis = a.batch_axis;
+  options.skip_passes = a.skip_passes;
+  options.stop_after = a.stop_after;
+  if (a.rewrite_limit >= 0) options.rewrite_limit = a.rewrite_limit;
+  options.after_pass = [&](const passes::PassReport& r, const ir::Graph& g) {
+    if (a.timing)
+      fmt::print(stderr, "{:<32} {:>6} rewrites {:>9.3f} ms  {} -> {} nodes\n", r.name, r.rewrites,
+                 r.milliseconds, r.nodes_before, r.nodes_after);
+    if (a.dump_each) fmt::print("# after {}\n{}\n", r.name, ir::to_text(g));
+  };
+  if (a.stage != "none" || a.program) compiler::convert(*graph, options);
+  if (!a.passes.empty()) {
+    passes::PassManagerOptions manager;
+    manager.rewrite_limit = options.rewrite_limit;
+    manager.stop_after = a.stop_after;
+    manager.after_each = options.after_pass;
+    std::vector<const passes::PassDef*> list;
+    for (const std::string& name : a.passes) list.push_back(&passes::pass_of(name));
+    if (a.stage == "none") ops::infer(*graph);
+    passes::run_passes(*graph, list, manager);
+  }
+  if (a.program) {
+    fmt::print("{}", program::to_string(compiler::compile(*graph, options).program));
+    return 0;
+  }
+  if (a.stage == "compile") {
+    passes::PassManagerOptions manager;
+    manager.rewrite_limit = options.rewrite_limit;
+    manager.stop_after = a.stop_after;
+    manager.after_each = options.after_pass;
+    passes::run_passes(*graph, compiler::compile_pipeline(options), manager);
+  }
+  if (!a.dump_each) fmt::print("{}", ir::to_text(*graph));
+  return 0;
+}
+
+}  // namespace
+
+void add_opt(CLI::App& app, std::function<int()>& action) {
+  auto a = std::make_shared<Arguments>();
+  CLI::App* c =
+      app.add_subcommand("opt", "Run passes on an .onnx model or a text graph and print the graph");
+  c->add_option("MODEL", a->model, ".onnx, or any other name for the text form")->required();
+  c->add_option("--passes", a->passes, "Passes in this order, comma separated")->delimiter(',');
+  c->add_option("--stage", a->stage, "Default pipelines first: none, convert, or compile (both)")
+      ->check(CLI::IsMember({"none", "convert", "compile"}))
+      ->capture_default_str();
+  c->add_option("--skip_passes", a->skip_passes, "Default passes to leave out")->delimiter(',');
+  c->add_option("--input_shape", a->input_shape, "NAME=d0,d1,...")->expected(1, 1 << 20);
+  c->add_option("--batch_size", a->batch_size, "Batch size of every input; needs --batch_axis")
+      ->check(CLI::PositiveNumber);
+  c->add_option("--batch_axis", a->batch_axis, "Which axis is the batch")
+      ->check(CLI::NonNegativeNumber);
+  c->add_option("--rewrite_limit", a->rewrite_limit,
+                "Stop after so many rewrites: finds the one that breaks a model")
+      ->check(CLI::NonNegativeNumber);
+  c->add_option("--stop_after", a->stop_after, "Stop after this pass");
+  c->add_flag("--timing", a->timing, "Time, rewrites and node counts of each pass, on stderr");
+  c->add_flag("--dump_each", a->dump_each, "Print the graph after each pass");
+  c->add_flag("--program", a->program, "Compile and print the program instead of the graph");
+  c->callback([a, &action] { action = [a] { return run(*a); }; });
+}
+
+}  // namespace poprt::cli

@@ -1,0 +1,115 @@
+// poprt_exec run: one model on data from files.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "exec/commands.h"
+#include "exec/tensors.h"
+
+namespace poprt::cli {
+namespace {
+
+struct Arguments {
+  std::string model;
+  std::vector<std::string> inputs, inputs_pb, outputs;
+  int threads = 0, iterations = 1;
+  bool json = false, random = false, profile = false;
+  CompileSettings compile;
+};
+
+int run(Arguments& a) {
+  using Clock = std::chrono::steady_clock;
+  const auto t0 = Clock::now();
+  const Executable executable = load_model(a.model, a.compile.get());
+  const Runner runner = make_runner(executable.get(), a.threads, a.profile);
+  const auto t1 = Clock::now();
+  const auto ins = inputs_of(runner.get()), outs = outputs_of(runner.get());
+  std::vector<AnchorMemory> in_memory, out_memory;
+  for (const auto* anchor : ins) in_memory.emplace_back(anchor);
+  for (const auto* anchor : outs) out_memory.emplace_back(anchor);
+  fill_inputs(ins, in_memory, a.inputs, a.inputs_pb, a.random);
+  std::vector<std::pair<size_t, std::string>> wanted;
+  for (const std::string& word : a.outputs) {
+    const auto [name, path] = split_pair(word, "--output");
+    wanted.emplace_back(find_anchor(outs, name, "output"), path);
+  }
+  std::vector<const void*> in_data;
+  std::vector<void*> out_data;
+  for (auto& m : in_memory) in_data.push_back(m.data());
+  for (auto& m : out_memory) out_data.push_back(m.data());
+
+  std::vector<double> ms;
+  for (int i = 0; i < a.iterations; i++) {
+    const auto begin = Clock::now();
+    check(poprt_runner_execute_indexed(runner.get(), in_data.data(), out_data.data()));
+    ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+  }
+  for (const auto& [i, path] : wanted)
+    write_npy(path, poprt_anchor_dtype(outs[i]), shape_of(outs[i]), out_memory[i].data(),
+              out_memory[i].bytes());
+
+  const double load_ms = std::chrono::duration<double, std::milli>(t1 - t0).count();
+  const double best = *std::min_element(ms.begin(), ms.end());
+  std::string profile;
+  if (a.profile) {
+    poprt_string* text = nullptr;
+    check(poprt_runner_profile(runner.get(), &text));
+    profile = take(text);
+  }
+  if (a.json) {
+    nlohmann::json j;
+    j["model"] = a.model;
+    j["load_ms"] = load_ms;
+    j["latency_ms"] = ms;
+    for (size_t i = 0; i < outs.size(); i++)
+      j["outputs"].push_back({{"name", poprt_anchor_name(outs[i])},
+                              {"dtype", poprt_dtype_name(poprt_anchor_dtype(outs[i]))},
+                              {"shape", shape_of(outs[i])}});
+    if (a.profile) j["profile"] = nlohmann::json::parse(profile);
+    fmt::print("{}\n", j.dump(2));
+    return 0;
+  }
+  fmt::print("ready after {:.2f} ms; {} run{}, fastest {:.4f} ms\n", load_ms, a.iterations,
+             a.iterations == 1 ? "" : "s", best);
+  for (size_t i = 0; i < outs.size(); i++)
+    fmt::print("output {}: {}\n", poprt_anchor_name(outs[i]), anchor_type(outs[i]));
+  for (const auto& [i, path] : wanted) fmt::print("wrote {}\n", path);
+  if (a.profile) {
+    const auto j = nlohmann::json::parse(profile);
+    std::vector<nlohmann::json> rows(j["instructions"].begin(), j["instructions"].end());
+    std::sort(rows.begin(), rows.end(),
+                     [](const auto& x, const auto& y) { return x["min_ns"] > y["min_ns"]; });
+    double total = 0;
+    for (const auto& r : rows) total += r["min_ns"].get<double>();
+    fmt::print("{:>10} {:>6}  {:<28} {}\n", "us", "%", "kernel", "instruction");
+    for (const auto& r : rows)
+      fmt::print("{:>10.2f} {:>6.2f}  {:<28} {}\n", r["min_ns"].get<double>() / 1e3,
+                 100 * r["min_ns"].get<double>() / std::max(total, 1.0),
+                 r["kernel"].get<std::string>(), r["name"].get<std::string>());
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, std::function<int()>& action) {
+  auto a = std::make_shared<Arguments>();
+  CLI::App* c = app.add_subcommand("run", "Run a model on data from files");
+  c->add_option("MODEL", a->model, ".popef, or .onnx (compiled first)")->required();
+  c->add_option("--input", a->inputs, "NAME=FILE.npy")->expected(1, 1 << 20);
+  c->add_option("--input-pb", a->inputs_pb, "NAME=FILE.pb: an ONNX TensorProto")
+      ->expected(1, 1 << 20);
+  c->add_option("--output", a->outputs, "NAME=FILE.npy: write this output")->expected(1, 1 << 20);
+  c->add_flag("--random", a->random, "Make up inputs that are not given");
+  c->add_option("--threads", a->threads, "Compute threads [all CPUs]")->check(CLI::Range(0, 1024));
+  c->add_option("--iterations", a->iterations, "Runs")
+      ->check(CLI::Range(1, 1000000000))
+      ->capture_default_str();
+  c->add_flag("--profile", a->profile, "Time every instruction");
+  c->add_flag("--json", a->json, "Report as JSON");
+  add_compile_options(*c, a->compile);
+  c->callback([a, &action] { action = [a] { return run(*a); }; });
+}
+
+}  // namespace poprt::cli

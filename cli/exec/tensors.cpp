@@ -1,0 +1,93 @@
+#include "exec/tensors.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "base/tensor.h"
+#include "common/random_inputs.h"
+#include "exec/commands.h"
+#include "onnx/tensor_io.h"
+
+namespace poprt::cli {
+
+void add_compile_options(CLI::App& command, CompileSettings& s) {
+  command
+      .add_option("--input_shape", s.input_shape,
+                  "NAME=d0,d1,...: fix variable dimensions of an ONNX model")
+      ->expected(1, 1 << 20);
+  command.add_option("--batch_size", s.batch_size, "Batch size of every input; needs --batch_axis")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--batch_axis", s.batch_axis, "Which axis is the batch")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--precision", s.precision, "fp32 or fp16")
+      ->check(CLI::IsMember({"fp32", "fp16"}));
+  command
+      .add_option("--skip_passes", s.skip_passes, "Default passes to leave out, comma separated")
+      ->delimiter(',');
+}
+
+std::vector<int64_t> shape_of(const poprt_anchor* anchor) {
+  const int64_t* d = poprt_anchor_shape(anchor);
+  return d ? std::vector<int64_t>(d, d + poprt_anchor_rank(anchor)) : std::vector<int64_t>{};
+}
+
+Array read_tensor(const std::string& path) {
+  if (!path.ends_with(".pb")) return read_npy(path);
+  const Tensor t = onnx::read_tensor_pb(path);
+  Array a;
+  a.dtype = static_cast<poprt_dtype>(t.dtype());
+  a.shape = t.shape();
+  const auto* p = static_cast<const std::byte*>(t.data());
+  a.data.assign(p, p + t.bytes());
+  return a;
+}
+
+size_t find_anchor(const std::vector<const poprt_anchor*>& anchors, const std::string& name,
+                   const char* kind) {
+  std::string names;
+  for (size_t i = 0; i < anchors.size(); i++) {
+    if (name == poprt_anchor_name(anchors[i])) return i;
+    names += fmt::format("{}{}", i ? ", " : "", poprt_anchor_name(anchors[i]));
+  }
+  throw Failure(fmt::format("the model has no {} '{}'; it has: {}", kind, name, names));
+}
+
+void fill_inputs(const std::vector<const poprt_anchor*>& anchors, std::vector<AnchorMemory>& memory,
+                 const std::vector<std::string>& words, const std::vector<std::string>& pb_words,
+                 bool random_rest) {
+  std::vector<bool> given(anchors.size(), false);
+  const auto read = [&](const std::string& word, const std::string& option) {
+    const auto [name, path] = split_pair(word, option);
+    const size_t i = find_anchor(anchors, name, "input");
+    if (given[i]) throw Failure(fmt::format("{}: input '{}' is given twice", option, name));
+    const Array a =
+        option == "--input-pb" ? read_tensor(path.ends_with(".pb") ? path : path) : read_npy(path);
+    std::string found = fmt::format("{}[", poprt_dtype_name(a.dtype));
+    for (size_t d = 0; d < a.shape.size(); d++)
+      found += fmt::format("{}{}", d ? "," : "", a.shape[d]);
+    found += "]";
+    if (a.dtype != poprt_anchor_dtype(anchors[i]) || a.shape != shape_of(anchors[i]))
+      throw Failure(fmt::format("input '{}' is {}, '{}' holds {}", name, anchor_type(anchors[i]),
+                                path, found));
+    if (!a.data.empty()) std::memcpy(memory[i].data(), a.data.data(), a.data.size());
+    given[i] = true;
+  };
+  for (const std::string& w : words) read(w, "--input");
+  for (const std::string& w : pb_words) read(w, "--input-pb");
+  for (size_t i = 0; i < anchors.size(); i++) {
+    if (given[i]) continue;
+    if (!random_rest)
+      throw Failure(fmt::format("input '{}' ({}) is missing; give --input {}=FILE.npy",
+                                poprt_anchor_name(anchors[i]), anchor_type(anchors[i]),
+                                poprt_anchor_name(anchors[i])));
+    fill_random(anchors[i], memory[i].data(), i + 1);
+  }
+}
+
+std::vector<double> as_doubles(poprt_dtype dtype, const std::vector<int64_t>& shape,
+                               const void* data, size_t bytes) {
+  return Tensor::view(static_cast<DType>(dtype), shape, data, bytes, nullptr).to_doubles();
+}
+
+}  // namespace poprt::cli

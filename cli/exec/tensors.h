@@ -1,0 +1,32 @@
+// Named tensors from the command line, checked against anchors.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/abi.h"
+#include "common/npy.h"
+
+namespace poprt::cli {
+
+// Reads a .pb file (ONNX TensorProto) or, with any other name, a .npy file.
+Array read_tensor(const std::string& path);
+
+// Fills the memory of each input from NAME=FILE words (.npy, or .pb through --input-pb). Inputs
+// that are not given are an error unless `random_rest`. Errors name the input, what it needs and
+// what was found.
+void fill_inputs(const std::vector<const poprt_anchor*>& anchors, std::vector<AnchorMemory>& memory,
+                 const std::vector<std::string>& words, const std::vector<std::string>& pb_words,
+                 bool random_rest);
+
+// The anchor of that name; throws Failure listing the names there are.
+size_t find_anchor(const std::vector<const poprt_anchor*>& anchors, const std::string& name,
+                   const char* kind);
+
+// Any numeric anchor memory as doubles.
+std::vector<double> as_doubles(poprt_dtype dtype, const std::vector<int64_t>& shape,
+                               const void* data, size_t bytes);
+
+std::vector<int64_t> shape_of(const poprt_anchor* anchor);
+
+}  // namespace poprt::cli

@@ -1,0 +1,208 @@
+// poprt: converts ONNX models, compiles them to PopEF, and tries them.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "common/abi.h"
+#include "common/progress.h"
+#include "common/random_inputs.h"
+
+namespace {
+
+using namespace poprt::cli;
+namespace fs = std::filesystem;
+
+struct Arguments {
+  std::string input_model, output_model, output_dir = "./", logging_level;
+  bool export_popef = false, run = false, show = false, list_all_passes = false, version = false;
+  bool disable_progress = false;
+  int64_t convert_version = 0;
+  CompileSettings compile;
+};
+
+// A directory that holds exactly one .onnx stands for that file.
+std::string model_file(const std::string& given) {
+  std::error_code error;
+  if (!fs::is_directory(given, error)) return given;
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator(given, error))
+    if (entry.path().extension() == ".onnx") found.push_back(entry.path().string());
+  if (error) throw Failure(fmt::format("cannot read the folder '{}': {}", given, error.message()));
+  if (found.size() != 1)
+    throw Failure(
+        fmt::format("the folder '{}' holds {} .onnx files; name one of them with --input_model",
+                    given, found.size()));
+  return found[0];
+}
+
+void run_random(const poprt_executable* executable) {
+  const Runner runner = make_runner(executable, 0);
+  std::vector<AnchorMemory> memory;
+  std::vector<const void*> inputs;
+  std::vector<void*> outputs;
+  const auto ins = inputs_of(runner.get()), outs = outputs_of(runner.get());
+  memory.reserve(ins.size() + outs.size());
+  int64_t batch = 1;
+  for (size_t i = 0; i < ins.size(); i++) {
+    memory.emplace_back(ins[i]);
+    fill_random(ins[i], memory.back().data(), i + 1);
+    inputs.push_back(memory.back().data());
+    if (poprt_anchor_rank(ins[i]) > 0) {  // smallest leading dimension, as PopRT reports it
+      const int64_t d = poprt_anchor_shape(ins[i])[0];
+      batch = i == 0 ? d : std::min(batch, d);
+    }
+  }
+  for (const poprt_anchor* a : outs) {
+    memory.emplace_back(a);
+    outputs.push_back(memory.back().data());
+  }
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> ms;
+  for (int warm = 0; warm < 3; warm++)
+    check(poprt_runner_execute_indexed(runner.get(), inputs.data(), outputs.data()));
+  const auto begin = Clock::now();
+  while (ms.size() < 10 || (Clock::now() - begin < std::chrono::seconds(1) && ms.size() < 100000)) {
+    const auto t0 = Clock::now();
+    check(poprt_runner_execute_indexed(runner.get(), inputs.data(), outputs.data()));
+    ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - t0).count());
+  }
+  std::nth_element(ms.begin(), ms.begin() + static_cast<std::ptrdiff_t>(ms.size() / 2), ms.end());
+  const double median = ms[ms.size() / 2];
+  fmt::print("Bs: {}\nLatency: {:.{}f}ms\nTput: {:.0f}\n", batch, median, median < 0.1 ? 4 : 2,
+             static_cast<double>(batch) * 1000.0 / median);
+}
+
+void convert_and_compile(Arguments& a) {
+  const std::string input = model_file(a.input_model);
+  ProgressBar bar(!a.disable_progress);
+  a.compile.progress = ProgressBar::callback;
+  a.compile.user_data = &bar;
+  poprt_compiler* raw = nullptr;
+  check(poprt_compiler_create(a.compile.get(), &raw));
+  const Compiler compiler(raw);
+  if (a.show) {
+    poprt_string* text = nullptr;
+    check(poprt_compiler_show_file(compiler.get(), input.c_str(), &text));
+    fmt::print("{}", take(text));
+    return;
+  }
+  const fs::path dir(a.output_dir);
+  std::error_code error;
+  fs::create_directories(dir, error);
+  if (error)
+    throw Failure(fmt::format("--output_dir: cannot make '{}': {}", a.output_dir, error.message()));
+  const std::string name = a.output_model.empty()
+                               ? fs::path(input).stem().string() + ".optimized.onnx"
+                               : fs::path(a.output_model).filename().string();
+  const std::string converted = (dir / name).string();
+  if (fs::equivalent(input, converted, error))
+    throw Failure(fmt::format(
+        "the converted model would overwrite its source '{}'; give another --output_model", input));
+  check(poprt_compiler_convert_file(compiler.get(), input.c_str(), converted.c_str()));
+  bar.finish();
+  fmt::print("converted model: {}\n", converted);
+  if (a.export_popef) {
+    const std::string popef = (dir / "executable.popef").string();
+    check(poprt_compiler_compile_to_popef(compiler.get(), input.c_str(), popef.c_str()));
+    bar.finish();
+    fmt::print("executable: {} ({:.1f} MB)\n", popef,
+               static_cast<double>(fs::file_size(popef)) / 1e6);
+    if (a.run) {
+      poprt_executable* executable = nullptr;
+      check(poprt_executable_open(popef.c_str(), &executable));
+      run_random(Executable(executable).get());
+    }
+  } else if (a.run) {
+    poprt_executable* executable = nullptr;
+    check(poprt_compiler_compile_file(compiler.get(), input.c_str(), &executable));
+    bar.finish();
+    run_random(Executable(executable).get());
+  }
+}
+
+int main_checked(int argc, char** argv) {
+  Arguments a;
+  CLI::App app("Converts ONNX models for the (emulated) IPU, compiles them to PopEF and runs them.",
+               "poprt");
+  app.add_option("-i,--input_model", a.input_model,
+                 "ONNX model, or a folder that holds exactly one");
+  app.add_option("--output_model", a.output_model,
+                 "Name of the converted model inside --output_dir [<input>.optimized.onnx]");
+  app.add_option("--output_dir", a.output_dir, "Folder for everything that is written")
+      ->capture_default_str();
+  app.add_flag("--export_popef", a.export_popef,
+               "Also compile, to executable.popef inside --output_dir");
+  app.add_flag("--run", a.run,
+               "Compile and run with random inputs; prints batch size, latency and throughput");
+  app.add_flag("--show", a.show, "Only print name, dtype and shape of every input and output");
+  app.add_option("--input_shape", a.compile.input_shape,
+                 "NAME=d0,d1,...: fix variable dimensions (several words)")
+      ->expected(1, 1 << 20);
+  app.add_option("--batch_size", a.compile.batch_size,
+                 "Batch size of every input; needs --batch_axis")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--batch_axis", a.compile.batch_axis,
+                 "Which axis is the batch; needs --batch_size")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--precision", a.compile.precision,
+                 "fp32 or fp16; without it the model keeps its own")
+      ->check(CLI::IsMember({"fp32", "fp16"}));
+  app.add_option("--convert_version", a.convert_version,
+                 "Opset of the converted model [as the source]")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--passes", a.compile.passes,
+                 "Passes to run after the default ones, comma separated")
+      ->delimiter(',');
+  app.add_option("--skip_passes", a.compile.skip_passes,
+                 "Default passes to leave out, comma separated")
+      ->delimiter(',');
+  app.add_option("--max_tensor_size", a.compile.max_tensor_size,
+                 "Constant folding makes nothing larger [bytes; -1: no limit]")
+      ->capture_default_str();
+  app.add_flag("--list_all_passes", a.list_all_passes, "List the passes");
+  app.add_option("--logging_level", a.logging_level,
+                 "DEBUG, INFO, WARNING, ERROR or CRITICAL [WARNING]")
+      ->check(CLI::IsMember({"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}));
+  app.add_flag("--disable_compilation_progress_bar", a.disable_progress, "No progress bars");
+  app.add_flag("-v,--version", a.version, "Print versions");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  for (auto* list : {&a.compile.passes, &a.compile.skip_passes})
+    for (std::string& s : *list) s = CLI::detail::trim_copy(s);
+
+  if (!a.logging_level.empty()) check(poprt_log_set_level(a.logging_level.c_str()));
+  if (a.version) {
+    fmt::print("PopRT version: {}\nbuilt with: emulated IPU {}\nfound: emulated IPU {}\n",
+               poprt_version_string(), POPRT_VERSION, poprt_version());
+    return 0;
+  }
+  if (a.list_all_passes) {
+    poprt_string* text = nullptr;
+    check(poprt_compiler_list_passes(&text));
+    fmt::print("{}", take(text));
+    return 0;
+  }
+  if (a.input_model.empty()) {
+    fmt::print(stderr, "poprt: --input_model is required; see poprt --help\n");
+    return 2;
+  }
+  convert_and_compile(a);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return main_checked(argc, argv);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "poprt: {}\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,91 @@
+// matmul: operands [a, packed b, bias?, residual?, c]; ints [M, N, K, activation, residual_after];
+// floats [a, b]. c[M,N] = act(a[M,K] * b[K,N] + bias + residual), all f32 and dense; b lies in
+// panels of 48 columns (isa/gemm.h), bias has room for whole panels.
+#include <algorithm>
+
+#include "base/checked.h"
+#include "kernels/common/epilogue.h"
+#include "kernels/isa/gemm.h"
+#include "kernels/kernel.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Params {
+  isa::GemmShape shape;
+  const isa::GemmTable* table;
+  int64_t panels, task_rows, task_panels, row_tasks;
+};
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  for (int64_t task = begin; task < end; task++) {
+    const int64_t row = task % p.row_tasks * p.task_rows;
+    const int64_t panel = task / p.row_tasks * p.task_panels;
+    p.table->run(p.shape, static_cast<const float*>(data[0]), static_cast<const float*>(data[1]),
+                 static_cast<const float*>(data[2]), static_cast<const float*>(data[3]),
+                 static_cast<float*>(data[4]), row, std::min(p.shape.m, row + p.task_rows), panel,
+                 std::min(p.panels, panel + p.task_panels));
+  }
+}
+
+Plan prepare(const Call& call) {
+  expect(call.operands.size() == 5 && call.ints.size() == 5 && call.floats.size() == 2, "matmul",
+         "expected 5 operands, 5 integers, 2 floats");
+  auto p = std::make_shared<Params>();
+  isa::GemmShape& s = p->shape;
+  s.m = call.ints[0];
+  s.n = call.ints[1];
+  s.k = call.ints[2];
+  expect(s.m >= 0 && s.n >= 0 && s.k >= 0 && s.n <= (int64_t{1} << 40), "matmul",
+         "negative or huge size");
+  p->panels = (s.n + isa::kPanel - 1) / isa::kPanel;
+  const auto room = [&](size_t i, bool required, int64_t rows, int64_t columns) {
+    const Operand& o = call.operands[i];
+    if (!o.present) return expect(!required, "matmul", "an operand is missing");
+    expect(o.dtype == DType::f32, "matmul", "operands must be f32");
+    expect(o.bytes / 4 >= static_cast<uint64_t>(checked_mul(rows, columns)), "matmul",
+           "an operand is too small");
+  };
+  room(0, true, s.m, s.k);
+  room(1, true, s.k, p->panels * isa::kPanel);
+  room(2, false, 1, p->panels * isa::kPanel);
+  room(3, false, s.m, s.n);
+  room(4, true, s.m, s.n);
+  s.lda = s.k;
+  s.ldc = s.ld_residual = s.n;
+  s.epilogue =
+      make_epilogue("matmul", call.ints[3], call.floats[0], call.floats[1], call.ints[4] != 0);
+  p->table = &POPRT_SELECT_ISA(gemm);
+
+  const double flops =
+      2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
+  Plan plan;
+  plan.run = run;
+  plan.work =
+      std::max(flops / 100.0, static_cast<double>(s.k) * static_cast<double>(s.n) * 4 / 25.0) +
+      static_cast<double>(s.m) * static_cast<double>(s.n) * epilogue_ns(s.epilogue);
+  // Few rows read B once and are bound by memory: no pieces of K.
+  s.k_block = s.m <= 16 ? std::max<int64_t>(s.k, 1) : 512;
+  // A block of rows stays in the L2 cache with its part of A; columns are cut so that a task is
+  // some 20 to 100 microseconds.
+  const int64_t row_blocks = (s.m + 127) / 128;
+  p->task_rows = row_blocks ? ((s.m + row_blocks - 1) / row_blocks + 7) / 8 * 8 : 8;
+  p->row_tasks = (s.m + p->task_rows - 1) / p->task_rows;
+  const double panel_ns =
+      plan.work / static_cast<double>(std::max<int64_t>(1, p->panels * p->row_tasks));
+  const int64_t most = std::max<int64_t>(1, (p->panels + 7) / 8);
+  p->task_panels =
+      std::clamp<int64_t>(static_cast<int64_t>(100e3 / std::max(panel_ns, 1.0)), 1, most);
+  if (plan.work < 20e3) p->task_panels = std::max<int64_t>(1, p->panels);
+  plan.tasks = p->row_tasks * ((p->panels + p->task_panels - 1) / p->task_panels);
+  plan.params = p;
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel matmul_kernel;
+const Kernel matmul_kernel = {"matmul", prepare};
+
+}  // namespace poprt::kernels

@@ -1,0 +1,71 @@
+// matmul_dynamic: f32 products of two run-time matrices (kernels/common/strided_matmul.h; a_k = 1,
+// no c, alpha = 1). A task packs panels of 48 columns of b into its scratch and multiplies all
+// rows.
+#include <algorithm>
+
+#include "base/checked.h"
+#include "kernels/common/strided_matmul.h"
+#include "kernels/isa/gemm.h"
+
+namespace poprt::kernels {
+namespace {
+
+constexpr int64_t kBlockK = 512;
+
+struct Params {
+  StridedMatmul s;
+  isa::GemmShape shape;
+  const isa::GemmTable* table;
+  int64_t panels;
+};
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end,
+         std::byte* scratch) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const StridedMatmul& s = p.s;
+  auto* panel_data = reinterpret_cast<float*>(scratch);
+  for (int64_t task = begin; task < end; task++) {
+    const int64_t product = task / p.panels, column = task % p.panels * isa::kPanel;
+    const float* a = static_cast<const float*>(data[0]) + s.a_offset[static_cast<size_t>(product)];
+    const float* b = static_cast<const float*>(data[1]) + s.b_offset[static_cast<size_t>(product)];
+    float* c = static_cast<float*>(data[3]) + product * s.m * s.n + column;
+    isa::GemmShape shape = p.shape;
+    shape.n = std::min(isa::kPanel, s.n - column);
+    for (int64_t k = 0; k < s.k || k == 0; k += kBlockK) {
+      // Later pieces of K add to c as a residual of the first.
+      shape.k = std::min(kBlockK, s.k - k);
+      p.table->pack(b, s.b_k, s.b_n, s.n, column, k, k + shape.k, panel_data);
+      p.table->run(shape, a + k, panel_data, nullptr, k ? c : nullptr, c, 0, s.m, 0, 1);
+    }
+  }
+}
+
+Plan prepare(const Call& call) {
+  auto p = std::make_shared<Params>();
+  p->s = read_strided_matmul("matmul_dynamic", call);
+  const StridedMatmul& s = p->s;
+  expect(s.dtype == DType::f32 && s.a_k == 1 && !s.has_c && s.alpha == 1, "matmul_dynamic",
+         "expected f32 with dense rows of a, no c and alpha 1");
+  p->shape.m = s.m;
+  p->shape.lda = s.a_row;
+  p->shape.ldc = p->shape.ld_residual = s.n;
+  p->shape.k_block = kBlockK;
+  p->table = &POPRT_SELECT_ISA(gemm);
+  p->panels = (s.n + isa::kPanel - 1) / isa::kPanel;
+  const double products = static_cast<double>(s.a_offset.size());
+  const double panel = static_cast<double>(s.k) * static_cast<double>(p->panels) * isa::kPanel;
+  Plan plan;
+  plan.run = run;
+  plan.work = products * panel * (static_cast<double>(s.m) * 2 / 90.0 + 0.2);
+  plan.tasks = s.m == 0 ? 0 : checked_mul(static_cast<int64_t>(s.a_offset.size()), p->panels);
+  plan.scratch_bytes = static_cast<size_t>(std::min(kBlockK, s.k) * isa::kPanel * 4 + 8192);
+  plan.params = p;
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel matmul_dynamic_kernel;
+const Kernel matmul_dynamic_kernel = {"matmul_dynamic", prepare};
+
+}  // namespace poprt::kernels

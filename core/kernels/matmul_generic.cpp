@@ -1,0 +1,106 @@
+// matmul_generic: the product of kernels/common/strided_matmul.h for every numeric dtype that ONNX
+// allows. Half types sum in float, integers wrap. A task is one row.
+#include <algorithm>
+
+#include "base/half.h"
+#include "kernels/common/strided_matmul.h"
+
+namespace poprt::kernels {
+namespace {
+
+template <class T>
+struct Arithmetic {
+  using Sum = T;
+  static T get(T v) { return v; }
+  static T put(T v) { return v; }
+  static T scale(T v, float by) { return v * static_cast<T>(by); }
+};
+template <class T>
+  requires std::is_integral_v<T>
+struct Arithmetic<T> {
+  using Sum = std::make_unsigned_t<T>;
+  static Sum get(T v) { return static_cast<Sum>(v); }
+  static T put(Sum v) { return static_cast<T>(v); }
+  static Sum scale(Sum v, float by) {
+    if (by == 1) return v;
+    return static_cast<Sum>(
+        static_cast<int64_t>(static_cast<double>(static_cast<T>(v)) * static_cast<double>(by)));
+  }
+};
+struct HalfArithmetic {
+  using Sum = float;
+  static float scale(float v, float by) { return v * by; }
+};
+template <>
+struct Arithmetic<f16_t> : HalfArithmetic {
+  static float get(f16_t v) { return to_float(v); }
+  static f16_t put(float v) { return to_f16(v); }
+};
+template <>
+struct Arithmetic<bf16_t> : HalfArithmetic {
+  static float get(bf16_t v) { return to_float(v); }
+  static bf16_t put(float v) { return to_bf16(v); }
+};
+
+template <class T>
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  using A = Arithmetic<T>;
+  using Sum = typename A::Sum;
+  const auto& p = *static_cast<const StridedMatmul*>(params);
+  for (int64_t task = begin; task < end; task++) {
+    const auto product = static_cast<size_t>(task / p.m);
+    const int64_t row = task % p.m;
+    const T* a = static_cast<const T*>(data[0]) + p.a_offset[product] + row * p.a_row;
+    const T* b = static_cast<const T*>(data[1]) + p.b_offset[product];
+    T* out = static_cast<T*>(data[3]) + task * p.n;
+    // Blocks of columns keep the sums in registers while rows of b stream.
+    constexpr int64_t kBlock = 32;
+    for (int64_t n0 = 0; n0 < p.n; n0 += kBlock) {
+      const int64_t width = std::min(kBlock, p.n - n0);
+      Sum sum[kBlock] = {};
+      for (int64_t k = 0; k < p.k; k++) {
+        const Sum x = A::get(a[k * p.a_k]);
+        const T* from = b + k * p.b_k + n0 * p.b_n;
+        for (int64_t j = 0; j < width; j++)
+          sum[j] = static_cast<Sum>(sum[j] + x * A::get(from[j * p.b_n]));
+      }
+      for (int64_t j = 0; j < width; j++) {
+        Sum v = A::scale(sum[j], p.alpha);
+        if (p.has_c)
+          v = static_cast<Sum>(
+              v + A::scale(A::get(static_cast<const T*>(data[2])[row * p.c_row + (n0 + j) * p.c_n]),
+                           p.beta));
+        out[n0 + j] = A::put(v);
+      }
+    }
+  }
+}
+
+Plan prepare(const Call& call) {
+  auto p = std::make_shared<StridedMatmul>(read_strided_matmul("matmul_generic", call));
+  Plan plan;
+  switch (p->dtype) {
+    case DType::f32: plan.run = run<float>; break;
+    case DType::f64: plan.run = run<double>; break;
+    case DType::f16: plan.run = run<f16_t>; break;
+    case DType::bf16: plan.run = run<bf16_t>; break;
+    case DType::s32: plan.run = run<int32_t>; break;
+    case DType::u32: plan.run = run<uint32_t>; break;
+    case DType::s64: plan.run = run<int64_t>; break;
+    case DType::u64: plan.run = run<uint64_t>; break;
+    default:
+      fail(ErrorCode::unimplemented, "kernel matmul_generic: dtype {}", dtype_name(p->dtype));
+  }
+  plan.tasks = p->m * static_cast<int64_t>(p->a_offset.size());
+  plan.work =
+      static_cast<double>(plan.tasks) * static_cast<double>(p->n) * static_cast<double>(p->k);
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel matmul_generic_kernel;
+const Kernel matmul_generic_kernel = {"matmul_generic", prepare};
+
+}  // namespace poprt::kernels

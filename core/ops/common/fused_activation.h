@@ -1,0 +1,24 @@
+// The `activation`, `alpha` and `beta` attributes of internal operators.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "ir/graph.h"
+#include "kernels/common/activation.h"
+
+namespace poprt::ops {
+
+struct FusedActivation {
+  int64_t kind = 0;  // kernels::Activation
+  float a = 0, b = 0;
+};
+
+// The spelling of kernels::Activation: "relu", "gelu_erf" ...; "" is none.
+std::optional<kernels::Activation> activation_from_name(std::string_view name);
+std::string_view activation_name(kernels::Activation activation);
+
+// Throws invalid_argument naming the node when the name is unknown.
+FusedActivation fused_activation(const ir::Node& node);
+
+}  // namespace poprt::ops

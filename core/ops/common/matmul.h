@@ -1,0 +1,42 @@
+// Lowering shared by MatMul, Gemm and Linear.
+#pragma once
+
+#include "ops/common/fused_activation.h"
+#include "ops/op.h"
+
+namespace poprt::ops {
+
+// c[M,N] = act(a[M,K] * B + bias + residual) with a constant B, all f32.
+struct PackedMatmul {
+  int64_t m = 0, n = 0, k = 0;
+  program::BufferId a = program::kNoBuffer;
+  Tensor b;  // element (k, n) at k * b_k + n * b_n
+  int64_t b_k = 0, b_n = 0;
+  float b_scale = 1;
+  Tensor bias;  // [N], [1,N], [1] or scalar; undefined for none
+  float bias_scale = 1;
+  program::BufferId residual = program::kNoBuffer;  // [M,N]
+  bool residual_after = false;
+  FusedActivation activation;
+  program::BufferId c = program::kNoBuffer;
+};
+void lower_packed_matmul(LowerContext& ctx, const PackedMatmul& matmul);
+
+// out[batch..., M, N] = alpha * a * b + beta * c for any numeric dtype; strides in elements, so
+// that transposed and broadcast operands need no copy.
+struct StridedMatmul {
+  DType dtype = DType::undefined;
+  int64_t m = 0, n = 0, k = 0;
+  int64_t a_row = 0, a_k = 0, b_k = 0, b_n = 0;
+  struct Batch {
+    int64_t count, a_stride, b_stride;
+  };
+  std::vector<Batch> batch;
+  int64_t c_row = 0, c_n = 0;
+  float alpha = 1, beta = 1;
+  program::BufferId a = program::kNoBuffer, b = program::kNoBuffer, c = program::kNoBuffer,
+                    out = program::kNoBuffer;
+};
+void lower_strided_matmul(LowerContext& ctx, const StridedMatmul& matmul);
+
+}  // namespace poprt::ops
