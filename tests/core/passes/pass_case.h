@@ -15,7 +15,8 @@
 namespace poprt::test {
 
 inline std::unique_ptr<ir::Graph> parsed(std::string_view body, int opset = 17) {
-  auto graph = ir::parse_text(fmt::format("graph \"g\" opset {{\"\": {}}} {{\n{}\n}}", opset, body));
+  auto graph =
+      ir::parse_text(fmt::format("graph \"g\" opset {{\"\": {}}} {{\n{}\n}}", opset, body));
   ops::infer(*graph);
   return graph;
 }

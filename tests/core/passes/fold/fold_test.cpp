@@ -55,8 +55,7 @@ constexpr const char* kBatchNorm = R"(
 )";
 
 TEST(FuseBnIntoConv, GroupedConvolution) {
-  expect_ops({"fuse_bn_into_conv", "eliminate_unused_initializer"},
-             std::string(kBatchNorm) + R"(
+  expect_ops({"fuse_bn_into_conv", "eliminate_unused_initializer"}, std::string(kBatchNorm) + R"(
     input %x : f32[1,4,3,3]
     const %w : f32[4,2,2,2] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, -0.1, -0.2, -0.3, -0.4, -0.5, -0.6, -0.7, -0.8, 0.3, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 0.1]
     const %b : f32[4] = [0.5, 0.25, 0.125, 1.0]
