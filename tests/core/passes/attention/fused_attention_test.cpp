@@ -67,6 +67,15 @@ TEST(FusedAttention, BoolMasksBothWays) {
              "Not poprt.Attention");
 }
 
+TEST(FusedAttention, CausalAndPaddingMasksTogether) {
+  expect_ops({"fused_attention"}, attention(R"(
+    const %never : f32[] = -3.4e38
+    %qk = MatMul(%qt, %kt)
+    %qm = Where(%keep, %qk, %never)
+    %s = Add(%qm, %m))"),
+             "Where Add poprt.Attention");
+}
+
 TEST(FusedAttention, ConstantTriangleIsCausal) {
   const auto graph = expect_ops({"fused_attention"}, attention(R"(
     const %tril : bool[1,1,4,4] = [true, false, false, false, true, true, false, false, true, true, true, false, true, true, true, true]

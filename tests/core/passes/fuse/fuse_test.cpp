@@ -199,6 +199,25 @@ TEST(LinearFusion, SharedResultsAndBroadcastResidualsStay) {
              "poprt.Linear Add poprt.Linear Relu");
 }
 
+TEST(ConvEpilogue, BiasResidualAndActivationOnTheBlockedGraph) {
+  const auto graph = expect_ops({"conv_epilogue"}, R"(
+    input %x : f32[1,1,4,4,16]
+    input %r : f32[1,1,4,4,16]
+    const %w : f32[16,16,1,1] = fill 0.25
+    const %b : f32[1,1,1,1,16] = fill 0.5
+    %c = poprt.Conv(%x, %w) {kernel_shape = [1, 1], strides = [1, 1], pads = [0, 0, 0, 0], dilations = [1, 1], group = 1, channels = 16}
+    %a = Add(%c, %b)
+    %s = Add(%r, %a)
+    %y = Relu(%s)
+    output %y
+  )",
+                                "poprt.Conv");
+  const ir::Node* n = graph->nodes().front();
+  EXPECT_EQ(n->string_attr("activation", ""), "relu");
+  EXPECT_EQ(n->input(3)->name(), "r");
+  EXPECT_EQ(n->input(2)->shape(), Shape{16});
+}
+
 TEST(ElementwiseFusion, ADiamondIsOneNode) {
   expect_ops({"elementwise_fusion"}, R"(
     input %x : f32[2,8]
