@@ -56,7 +56,8 @@ std::vector<std::byte> canonical_bytes(Root root) {
 
 // Reads a canonical message from hostile bytes of any alignment with `decode(Root::Reader)`. Throws
 // data_loss. A message may point several times at the same bytes; what it can make us traverse is
-// bounded by twice its size, and an honest one is traversed once.
+// bounded by twice its size (and 8 KiB, for list elements that take no bytes); an honest one is
+// traversed once.
 template <class Root, class Decode>
 auto decode_canonical(std::span<const std::byte> bytes, const char* what, Decode decode) {
   if (bytes.empty() || bytes.size() % sizeof(capnp::word) != 0)
@@ -65,7 +66,7 @@ auto decode_canonical(std::span<const std::byte> bytes, const char* what, Decode
   auto words = kj::heapArray<capnp::word>(bytes.size() / sizeof(capnp::word));
   std::memcpy(words.begin(), bytes.data(), bytes.size());
   capnp::ReaderOptions options;
-  options.traversalLimitInWords = words.size() * 2;
+  options.traversalLimitInWords = words.size() * 2 + 1024;
   options.nestingLimit = 16;
   const kj::ArrayPtr<const capnp::word> segments[] = {words.asPtr()};
   try {

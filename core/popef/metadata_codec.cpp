@@ -1,6 +1,8 @@
 #include "popef/metadata_codec.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/capnp.h"
@@ -14,6 +16,19 @@ using capnproto::count;
 using capnproto::fill;
 using capnproto::text;
 using capnproto::values;
+
+void check_names(const Metadata& m) {
+  std::set<std::pair<TensorType, std::string_view>> names;
+  for (const Anchor& a : m.anchors()) {
+    if (a.name().empty()) raise<LinkError>("metadata: an anchor needs a name");
+    if (!names.emplace(a.type(), a.name()).second)
+      raise<LinkError>("metadata: {} anchor '{}' is there twice", tensor_type_name(a.type()),
+                       a.name());
+  }
+  for (const auto* options : {&m.engineOptions(), &m.deviceOptions()})
+    for (const Option& o : *options)
+      if (o.name().empty()) raise<LinkError>("metadata: an option needs a name");
+}
 
 void encode(schema::Anchor::Builder out, const Anchor& anchor) {
   (void)anchor.tensorInfo().sizeInBytes();
@@ -93,6 +108,7 @@ Metadata decode(schema::Metadata::Reader in) {
 }  // namespace
 
 std::vector<std::byte> encode_metadata(const Metadata& m) try {
+  check_names(m);
   capnp::MallocMessageBuilder message;
   auto out = message.initRoot<schema::Metadata>();
   out.setReplicationFactor(m.replicationFactor());

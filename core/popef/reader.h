@@ -1,7 +1,7 @@
 // Reading PopEF: finds the blobs of files and streams without reading their payloads.
 //
 // Everything in a file is checked before it is believed. Parsing n bytes allocates at most
-// 64 n + 64 KiB, and for a file touches only headers, descriptors and metadata.
+// 64 n + 256 KiB, and for a file touches only headers, descriptors and metadata.
 #pragma once
 
 #include <cstddef>
