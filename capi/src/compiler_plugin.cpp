@@ -162,8 +162,7 @@ void show(const poprt_plugin_source* source, const poprt_plugin_sink* sink,
       for (const int64_t d : v.shape())
         shape += fmt::format("{}{}", shape.empty() ? "" : ", ", std::max<int64_t>(d, 0));
       text += fmt::format("{} {}: dtype - {}, shape - {}\n", direction, v.name(),
-                          dtype_name(v.dtype()),
-                          v.type.has_shape ? "[" + shape + "]" : "unknown");
+                          dtype_name(v.dtype()), v.type.has_shape ? "[" + shape + "]" : "unknown");
     };
     for (const ir::Value* v : graph->inputs()) line("input", *v);
     for (const ir::Value* v : graph->outputs()) line("output", *v);
@@ -199,15 +198,9 @@ void list_ops(const poprt_plugin_sink* sink, poprt_plugin_error* error) {
 
 const poprt_compiler_plugin* poprt_compiler_plugin_table(void) {
   static constexpr poprt_compiler_plugin table = {
-      POPRT_VERSION,
-      check_options,
-      compile,
-      compile_to_popef,
-      convert,
-      show,
-      list_passes,
-      list_ops,
-      [](const char* level) { set_log_level(level); },
+      POPRT_VERSION,    check_options, compile,
+      compile_to_popef, convert,       show,
+      list_passes,      list_ops,      [](const char* level) { set_log_level(level); },
   };
   return &table;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "poprt/compiler.h"
+#include "poprt/version.h"
 
 #ifdef __cplusplus
 extern "C" {

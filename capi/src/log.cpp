@@ -10,9 +10,10 @@ poprt_error* poprt_log_set_level(const char* level) {
   return capi::guard([&] {
     capi::required(level, "level");
     if (!set_log_level(level))
-      fail(ErrorCode::invalid_argument,
-           "log level '{}' is unknown; levels are TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL, OFF",
-           level);
+      fail(
+          ErrorCode::invalid_argument,
+          "log level '{}' is unknown; levels are TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL, OFF",
+          level);
     capi::set_compiler_log_level(level);
   });
 }

@@ -22,8 +22,8 @@ class Bindings {
       to = many_.data();
     }
     for (size_t i = 0; i < count; i++)
-      to[i] = {given[i].name ? std::string_view(given[i].name) : std::string_view(),
-               given[i].index, given[i].data, given[i].bytes};
+      to[i] = {given[i].name ? std::string_view(given[i].name) : std::string_view(), given[i].index,
+               given[i].data, given[i].bytes};
     span_ = {to, count};
   }
   std::span<const Binding> span() const { return span_; }
