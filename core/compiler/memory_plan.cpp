@@ -189,8 +189,10 @@ uint64_t MemoryPlan::plan_offsets() {
   std::vector<uint32_t> order;
   for (uint32_t i = 0; i < storages_.size(); i++)
     if (storages_[i].space == Space::arena && storages_[i].bytes > 0) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](uint32_t a, uint32_t b) { return storages_[a].bytes > storages_[b].bytes; });
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return storages_[a].bytes != storages_[b].bytes ? storages_[a].bytes > storages_[b].bytes
+                                                    : a < b;
+  });
   std::vector<uint32_t> placed;  // by offset
   uint64_t total = 0;
   for (const uint32_t id : order) {

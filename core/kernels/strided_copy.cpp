@@ -159,8 +159,7 @@ Plan prepare(const Call& call) {
   p.to_offset = call.ints[3] * p.size;
 
   std::erase_if(dims, [](const Dim& d) { return d.count == 1; });
-  std::sort(dims.begin(), dims.end(),
-                   [](const Dim& a, const Dim& b) { return a.to > b.to; });
+  std::sort(dims.begin(), dims.end(), [](const Dim& a, const Dim& b) { return a.to > b.to; });
   for (size_t i = 0; i + 1 < dims.size(); i++)
     expect(dims[i].to >= checked_mul(dims[i + 1].to, dims[i + 1].count, "strided_copy"), kName,
            "the result would be written twice");

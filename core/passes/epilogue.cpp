@@ -20,7 +20,7 @@ std::optional<Epilogue> activation_of(const Node& n) {
   if (n.is("Gelu", "poprt") || n.is("Gelu"))
     return Epilogue{n.string_attr("approximate", "none") == "tanh" ? "gelu_tanh" : "gelu_erf"};
   if (n.is("PRelu")) {
-    const auto slope = scalar_of(n.input(1));
+    const auto slope = const_scalar(n.input(1));
     if (!slope) return std::nullopt;
     return Epilogue{"leaky_relu", static_cast<float>(*slope)};
   }
@@ -29,7 +29,7 @@ std::optional<Epilogue> activation_of(const Node& n) {
     float high = n.float_attr("max", std::numeric_limits<float>::max());
     for (size_t i = 1; i <= 2; i++) {
       if (!n.input(i)) continue;
-      const auto bound = scalar_of(n.input(i));
+      const auto bound = const_scalar(n.input(i));
       if (!bound) return std::nullopt;
       (i == 1 ? low : high) = static_cast<float>(*bound);
     }

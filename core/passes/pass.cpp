@@ -5,13 +5,7 @@
 #include <numeric>
 #include <set>
 
-#if __has_include("ir/verifier.h")
 #include "ir/verifier.h"
-#else
-namespace poprt::ir {
-static void verify(const Graph&) {}
-}  // namespace poprt::ir
-#endif
 
 namespace poprt::passes {
 namespace {

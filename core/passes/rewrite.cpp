@@ -24,29 +24,12 @@ void for_each_node(Graph& graph, const std::function<void(Node&)>& visit) {
   });
 }
 
-bool single_use(const Value* value) {
-  return value && value->uses().size() == 1 && !value->graph().is_output(value);
-}
-
 bool is_used(const Value* value) {
   return !value->uses().empty() || value->graph().is_output(value);
 }
 
-Node* producer_of(const Value* value, std::string_view op_type, std::string_view domain) {
-  if (!value || !value->producer()) return nullptr;
-  return value->producer()->is(op_type, domain) ? value->producer() : nullptr;
-}
-
 Node* sole_producer_of(const Value* value, std::string_view op_type, std::string_view domain) {
-  return single_use(value) ? producer_of(value, op_type, domain) : nullptr;
-}
-
-std::optional<double> scalar_of(const Value* value) {
-  if (!value || !value->is_constant() || value->constant().count() != 1) return std::nullopt;
-  if (value->dtype() == DType::string || value->dtype() == DType::c64 ||
-      value->dtype() == DType::c128)
-    return std::nullopt;
-  return value->constant().to_doubles()[0];
+  return single_use(value) ? producer_if(value, op_type, domain) : nullptr;
 }
 
 bool near(double value, double expected, DType dtype) {
@@ -55,21 +38,15 @@ bool near(double value, double expected, DType dtype) {
 }
 
 bool is_scalar(const Value* value, double expected) {
-  const auto s = scalar_of(value);
+  const auto s = const_scalar(value);
   return s && near(*s, expected, value->dtype());
-}
-
-std::optional<std::vector<int64_t>> ints_of(const Value* value) {
-  if (!value || !value->is_constant()) return std::nullopt;
-  if (!is_integer(value->dtype()) && value->dtype() != DType::boolean) return std::nullopt;
-  return value->constant().to_int64s();
 }
 
 std::optional<std::vector<int64_t>> ints_param(const Node& node, std::string_view attribute,
                                                size_t index) {
   if (node.find_attr(attribute)) return node.ints_attr(attribute);
   if (!node.input(index)) return std::vector<int64_t>{};
-  return ints_of(node.input(index));
+  return const_ints(node.input(index));
 }
 
 bool same_static_shape(const Value* a, const Value* b) {
@@ -196,22 +173,15 @@ void replace_node(Node& node, Value* by) {
   if (!was_output && !graph.is_output(by)) graph.rename(by, name);
 }
 
-namespace {
-
-bool takes_over_output(const Value* value, const Value* by) {
-  return by->producer() && &by->graph() == &value->graph() && !by->graph().is_output(by);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 bool can_bypass(const Value* value, const Value* by) {
-  return !value->uses().empty() ||
-         (value->graph().is_output(value) && takes_over_output(value, by));
+  return !value->uses().empty() || (value->graph().is_output(value) && ir::can_replace(value, by));
 }
 
 void redirect(Value* value, Value* by) {
   if (!by->type.has_shape && value->type.has_shape) by->type = value->type;
-  if (!value->graph().is_output(value) || takes_over_output(value, by)) {
+  if (ir::can_replace(value, by)) {
     value->graph().replace_all_uses(value, by);
   } else {
     const std::vector<ir::Use> uses = value->uses();
@@ -227,7 +197,7 @@ void bypass(Value* value, Value* by) {
 namespace {
 
 void collect_factors(Value* value, bool root, Product& out) {
-  if (const auto s = scalar_of(value)) {
+  if (const auto s = const_scalar(value)) {
     out.scale *= *s;
     return;
   }
@@ -239,7 +209,7 @@ void collect_factors(Value* value, bool root, Product& out) {
       return;
     }
     if (n->is("Div")) {
-      if (const auto divisor = scalar_of(n->input(1)); divisor && *divisor != 0) {
+      if (const auto divisor = const_scalar(n->input(1)); divisor && *divisor != 0) {
         out.scale /= *divisor;
         collect_factors(n->input(0), false, out);
         return;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/match.h"
 #include "passes/pass.h"
 
 namespace poprt::passes {
@@ -23,25 +24,21 @@ void for_each_graph(ir::Graph& graph, const std::function<void(ir::Graph&)>& vis
 // Each node of each of those graphs, in order. `visit` may erase the node and nodes in front of it.
 void for_each_node(ir::Graph& graph, const std::function<void(ir::Node&)>& visit);
 
-// Read by one node, once, and no graph output.
-bool single_use(const ir::Value* value);
+using ir::const_ints;
+using ir::const_scalar;
+using ir::producer_if;
+using ir::single_use;
+
 bool is_used(const ir::Value* value);
-// The node that makes `value` when it is of that type, else null. Null-safe.
-ir::Node* producer_of(const ir::Value* value, std::string_view op_type,
-                      std::string_view domain = "");
-// The same, and nothing else reads the value.
+// producer_if, and nothing else reads the value.
 ir::Node* sole_producer_of(const ir::Value* value, std::string_view op_type,
                            std::string_view domain = "");
 
-// A constant of one element of any numeric type (not a graph input's default).
-std::optional<double> scalar_of(const ir::Value* value);
 // Equal within the relative tolerance that suits constants of `dtype`: 1e-6, for f16 and bf16 one
 // rounding.
 bool near(double value, double expected, DType dtype);
 // A one-element constant within that tolerance of `expected`.
 bool is_scalar(const ir::Value* value, double expected);
-// Integers of a constant, nullopt when it is none.
-std::optional<std::vector<int64_t>> ints_of(const ir::Value* value);
 // `axes` (or whatever) that older opsets keep as an attribute and newer ones as input `index`;
 // nullopt when it is an input that is not constant, empty when absent.
 std::optional<std::vector<int64_t>> ints_param(const ir::Node& node, std::string_view attribute,

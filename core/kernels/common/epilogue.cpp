@@ -17,12 +17,12 @@ isa::Epilogue make_epilogue(std::string_view kernel, int64_t activation, float a
   switch (static_cast<Activation>(activation)) {
     case Activation::none: e.mode = isa::Epilogue::plain; break;
     case Activation::relu:
-      e.mode = isa::Epilogue::clamp;
+      e.mode = isa::Epilogue::clamped;
       e.low = 0;
       e.high = std::numeric_limits<float>::infinity();
       break;
     case Activation::clip:
-      e.mode = isa::Epilogue::clamp;
+      e.mode = isa::Epilogue::clamped;
       e.low = a;
       e.high = b;
       break;

@@ -11,11 +11,25 @@ struct Epilogue {
   float a = 0, b = 0;      // its parameters
   bool residual_after = false;
 
-  // How tile kernels apply it: none and clamp in registers, the rest by a second pass over the tile
+  // How tile kernels apply it: none and clamping in registers, the rest by a second pass over the tile
   // that was just stored.
-  enum Mode : int32_t { plain, clamp, general };
+  enum Mode : int32_t { plain, clamped, general };
   Mode mode = plain;
-  float low = 0, high = 0;  // of clamp
+  float low = 0, high = 0;  // of clamped
+};
+
+// Where a tile goes: `c` with strides in floats, the last vector cut to `lanes`. `bias` has room
+// for whole vectors; `residual` has the strides of c. A tile that is not `last` stores raw sums,
+// one that is not `first` adds what an earlier one stored.
+struct TileOut {
+  float* c;
+  int64_t c_row, c_vector;
+  int64_t lanes;
+  const float* bias;
+  const float* residual;
+  int64_t residual_row;
+  const Epilogue* epilogue;
+  bool first, last;
 };
 
 }  // namespace poprt::kernels::isa

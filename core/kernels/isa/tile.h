@@ -40,21 +40,7 @@ POPRT_INLINE void tile_step(f32x16 (&acc)[P][Q], const float* a, int64_t a_row, 
   }
 }
 
-// Where a tile goes: `c` with strides in floats, the last vector cut to `lanes`. `bias` has room
-// for whole vectors; `residual` has the strides of c. A tile that is not `last` stores raw sums,
-// one that is not `first` adds what an earlier one stored.
-struct TileOut {
-  float* c;
-  int64_t c_row, c_vector;
-  int64_t lanes;
-  const float* bias;
-  const float* residual;
-  int64_t residual_row;
-  const Epilogue* epilogue;
-  bool first, last;
-};
-
-__attribute__((noinline)) void tile_activate(const TileOut& o, int rows, int vectors) {
+[[maybe_unused]] __attribute__((noinline)) void tile_activate(const TileOut& o, int rows, int vectors) {
   const Epilogue e = *o.epilogue;
   with_activation(static_cast<Activation>(e.activation), e.a, e.b, [&](auto act) {
     for (int q = 0; q < vectors; q++) {
@@ -91,7 +77,7 @@ POPRT_INLINE void tile_store(f32x16 (&acc)[P][Q], const TileOut& o) {
       acc[r][q] += q + 1 == Q ? load_first(p, o.lanes) : load(p);
     }
   }
-  if (last && o.epilogue->mode == Epilogue::clamp) {
+  if (last && o.epilogue->mode == Epilogue::clamped) {
     const f32x16 low = splat(o.epilogue->low), high = splat(o.epilogue->high);
     POPRT_UNROLL for (int r = 0; r < P; r++) POPRT_UNROLL for (int q = 0; q < Q; q++) acc[r][q] =
         vmin(high, vmax(low, acc[r][q]));  // a NaN stays

@@ -35,12 +35,12 @@ bool has_perm(const Node& n, std::initializer_list<int64_t> perm) {
 Value* without_scale(Value* v, double& scale) {
   while (Node* n = v->producer()) {
     if (n->is("Mul")) {
-      const auto right = scalar_of(n->input(1)), left = scalar_of(n->input(0));
+      const auto right = const_scalar(n->input(1)), left = const_scalar(n->input(0));
       if (!right && !left) break;
       scale *= right ? *right : *left;
       v = n->input(right ? 0 : 1);
-    } else if (n->is("Div") && scalar_of(n->input(1)).value_or(0) != 0) {
-      scale /= *scalar_of(n->input(1));
+    } else if (n->is("Div") && const_scalar(n->input(1)).value_or(0) != 0) {
+      scale /= *const_scalar(n->input(1));
       v = n->input(0);
     } else {
       break;
@@ -51,7 +51,7 @@ Value* without_scale(Value* v, double& scale) {
 
 // Columns before output `v` of a Split along the last axis, which then gives way to its input.
 void through_split(Value*& v, int64_t& offset) {
-  Node* split = producer_of(v, "Split");
+  Node* split = producer_if(v, "Split");
   if (!split || !v->type.is_static()) return;
   const auto rank = static_cast<int64_t>(v->shape().size());
   if (normalize_axis(split->int_attr("axis", 0), rank) != rank - 1) return;
@@ -68,7 +68,7 @@ void through_split(Value*& v, int64_t& offset) {
 // [B, S, width] or [B * S, width] behind a value of [B, S, heads, head_size].
 std::optional<Heads> from_rows(Value* v, double scale) {
   v = without_scale(v, scale);
-  const Node* reshape = producer_of(v, "Reshape");
+  const Node* reshape = producer_if(v, "Reshape");
   if (!reshape || !v->type.is_static() || v->shape().size() != 4) return std::nullopt;
   const Shape& s = v->shape();
   Heads h{without_scale(reshape->input(0), scale), 0, s[0], s[1], s[2], s[3], scale};
@@ -84,16 +84,16 @@ std::optional<Heads> from_rows(Value* v, double scale) {
 std::optional<Heads> from_stack(Value* v, double scale) {
   Value* stack = nullptr;
   int64_t part = 0;
-  if (const Node* gather = producer_of(v, "Gather")) {
-    const auto index = scalar_of(gather->input(1));
+  if (const Node* gather = producer_if(v, "Gather")) {
+    const auto index = const_scalar(gather->input(1));
     if (!index || gather->int_attr("axis", 0) != 0 || !gather->input(1)->shape().empty())
       return std::nullopt;
     stack = gather->input(0);
     part = static_cast<int64_t>(*index);
   } else {
-    const Node* squeeze = producer_of(v, "Squeeze");
-    if (!squeeze) squeeze = producer_of(v, "Reshape");
-    const Node* split = squeeze ? producer_of(squeeze->input(0), "Split") : nullptr;
+    const Node* squeeze = producer_if(v, "Squeeze");
+    if (!squeeze) squeeze = producer_if(v, "Reshape");
+    const Node* split = squeeze ? producer_if(squeeze->input(0), "Split") : nullptr;
     if (!split || split->int_attr("axis", 0) != 0) return std::nullopt;
     for (const Value* o : split->outputs()) {
       if (!o->type.is_static() || o->shape().size() != 5 || o->shape()[0] != 1 ||
@@ -105,10 +105,10 @@ std::optional<Heads> from_stack(Value* v, double scale) {
     }
     stack = split->input(0);
   }
-  const Node* transpose = producer_of(stack, "Transpose");
+  const Node* transpose = producer_if(stack, "Transpose");
   if (!transpose || !has_perm(*transpose, {2, 0, 3, 1, 4})) return std::nullopt;
   const Value* rows = transpose->input(0);
-  const Node* reshape = producer_of(rows, "Reshape");
+  const Node* reshape = producer_if(rows, "Reshape");
   if (!reshape || !rows->type.is_static()) return std::nullopt;
   const Shape& s = rows->shape();
   if (part < 0) part += s[2];
@@ -158,12 +158,12 @@ bool scaled_product(Value* v, Scores& out) {
     double step = 1;
     Value* before = v;
     if (n->is("Mul")) {
-      const auto right = scalar_of(n->input(1)), left = scalar_of(n->input(0));
+      const auto right = const_scalar(n->input(1)), left = const_scalar(n->input(0));
       if (!right && !left) return false;
       step = right ? *right : *left;
       before = n->input(right ? 0 : 1);
-    } else if (n->is("Div") && scalar_of(n->input(1)).value_or(0) != 0) {
-      step = 1 / *scalar_of(n->input(1));
+    } else if (n->is("Div") && const_scalar(n->input(1)).value_or(0) != 0) {
+      step = 1 / *const_scalar(n->input(1));
       before = n->input(0);
     } else {
       return false;
@@ -188,7 +188,7 @@ std::optional<Scores> scores_of(Value* v) {
     }
   } else if (n.is("Where")) {
     for (const size_t side : {size_t{1}, size_t{2}}) {
-      const auto other = scalar_of(n.input(3 - side));
+      const auto other = const_scalar(n.input(3 - side));
       if (!other || !same_static_shape(n.input(side), v) || !scaled_product(n.input(side), s))
         continue;
       s.mask = n.input(0);
@@ -238,7 +238,7 @@ Value* as_rows(Node& at, const Heads& h) {
   const Shape wanted{h.batch, h.length, h.x->shape().back()};
   if (h.x->shape() == wanted) return h.x;
   // The projection was made [B * S, columns]: often a Reshape away from what is wanted.
-  if (const Node* reshape = producer_of(h.x, "Reshape");
+  if (const Node* reshape = producer_if(h.x, "Reshape");
       reshape && reshape->input(0)->type.is_static() && reshape->input(0)->shape() == wanted)
     return reshape->input(0);
   Value* shape = add_ints(at.graph(), at.output()->name() + "_rows", wanted);

@@ -12,7 +12,7 @@ Value* unchanged(const Node& n) {
   if (n.output(1) && is_used(n.output(1))) return nullptr;
   if (n.int_attr("is_test", 1) == 0) return nullptr;
   if (const Value* training = n.input(2)) {
-    const auto on = ints_of(training);
+    const auto on = const_ints(training);
     if (!on || on->empty() || (*on)[0] != 0) return nullptr;
   }
   return n.input(0);

@@ -35,7 +35,7 @@ std::vector<Value*> inline_graph(Graph& branch, Node& at) {
 void run(Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) {
     if (!n.is("If")) return;
-    const auto condition = scalar_of(n.input(0));
+    const auto condition = const_scalar(n.input(0));
     if (!condition) return;
     const ir::Attribute* branch = n.find_attr(*condition != 0 ? "then_branch" : "else_branch");
     const auto* sub = branch ? std::get_if<std::shared_ptr<Graph>>(branch) : nullptr;

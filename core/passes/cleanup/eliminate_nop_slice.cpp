@@ -13,7 +13,7 @@ using ir::Value;
 Value* unchanged(const Node& n) {
   if (!same_static_shape(n.input(0), n.output())) return nullptr;
   // The same extent in forward steps is everything; a negative step reverses.
-  const auto steps = ints_of(n.input(4));
+  const auto steps = const_ints(n.input(4));
   if (n.input(4) && !steps) return nullptr;
   if (steps && std::any_of(steps->begin(), steps->end(), [](int64_t s) { return s < 0; }))
     return nullptr;

@@ -11,10 +11,10 @@ using ir::Value;
 
 // x where v = 1 + erf(x / sqrt 2).
 Value* argument(const Value* v) {
-  const Node* add = producer_of(v, "Add");
+  const Node* add = producer_if(v, "Add");
   if (!add) return nullptr;
   for (size_t side = 0; side < 2; side++) {
-    const Node* erf = producer_of(add->input(side), "Erf");
+    const Node* erf = producer_if(add->input(side), "Erf");
     if (!erf || !is_scalar(add->input(1 - side), 1)) continue;
     const Product p = factors_of(erf->input(0));
     if (p.factors.size() == 1 && near(p.scale, 1 / std::numbers::sqrt2, v->dtype()))

@@ -24,13 +24,13 @@ std::optional<Power> power_of(Value* v) {
   for (Value* f : p.factors) {
     Value* base = f;
     int exponent = 1;
-    if (const Node* pow = producer_of(f, "Pow")) {
-      const auto e = scalar_of(pow->input(1));
+    if (const Node* pow = producer_if(f, "Pow")) {
+      const auto e = const_scalar(pow->input(1));
       if (e && (*e == 2 || *e == 3)) {
         base = pow->input(0);
         exponent = static_cast<int>(*e);
       }
-    } else if (const Node* mul = producer_of(f, "Mul"); mul && mul->input(0) == mul->input(1)) {
+    } else if (const Node* mul = producer_if(f, "Mul"); mul && mul->input(0) == mul->input(1)) {
       base = mul->input(0);
       exponent = 2;
     }
@@ -49,7 +49,7 @@ Value* cubic_argument(Value* v, DType dtype) {
   const Product p = factors_of(v);
   if (!near(p.scale, std::sqrt(2 / std::numbers::pi), dtype)) return nullptr;
   if (p.factors.size() == 1) {
-    const Node* sum = producer_of(p.factors[0], "Add");
+    const Node* sum = producer_if(p.factors[0], "Add");
     for (size_t side = 0; sum && side < 2; side++) {
       Value* x = sum->input(side);
       const auto cube = power_of(sum->input(1 - side));
@@ -58,7 +58,7 @@ Value* cubic_argument(Value* v, DType dtype) {
   }
   if (p.factors.size() == 2) {  // x * (1 + 0.044715 x^2)
     for (size_t f = 0; f < 2; f++) {
-      const Node* sum = producer_of(p.factors[f], "Add");
+      const Node* sum = producer_if(p.factors[f], "Add");
       Value* x = p.factors[1 - f];
       for (size_t side = 0; sum && side < 2; side++) {
         if (!is_scalar(sum->input(side), 1)) continue;
@@ -73,9 +73,9 @@ Value* cubic_argument(Value* v, DType dtype) {
 
 // x where v = 1 + tanh(...).
 Value* argument(const Value* v, DType dtype) {
-  const Node* add = producer_of(v, "Add");
+  const Node* add = producer_if(v, "Add");
   for (size_t side = 0; add && side < 2; side++) {
-    const Node* tanh = producer_of(add->input(side), "Tanh");
+    const Node* tanh = producer_if(add->input(side), "Tanh");
     if (tanh && is_scalar(add->input(1 - side), 1)) return cubic_argument(tanh->input(0), dtype);
   }
   return nullptr;

@@ -12,14 +12,14 @@ using ir::Value;
 
 // x where v = clip(x + 3, 0, 6).
 Value* clipped(const Value* v) {
-  const Node* clip = producer_of(v, "Clip");
+  const Node* clip = producer_if(v, "Clip");
   if (!clip) return nullptr;
   const auto bound = [&](std::string_view attribute, size_t input) -> std::optional<double> {
     if (clip->find_attr(attribute)) return static_cast<double>(clip->float_attr(attribute, 0));
-    return scalar_of(clip->input(input));
+    return const_scalar(clip->input(input));
   };
   if (bound("min", 1) != 0.0 || bound("max", 2) != 6.0) return nullptr;
-  const Node* add = producer_of(clip->input(0), "Add");
+  const Node* add = producer_if(clip->input(0), "Add");
   for (size_t side = 0; add && side < 2; side++)
     if (is_scalar(add->input(1 - side), 3)) return add->input(side);
   return nullptr;
@@ -27,7 +27,7 @@ Value* clipped(const Value* v) {
 
 // x where v = hard_sigmoid(x) with slope 1/6.
 Value* gated(const Value* v) {
-  const Node* gate = producer_of(v, "HardSigmoid");
+  const Node* gate = producer_if(v, "HardSigmoid");
   if (!gate || !near(static_cast<double>(gate->float_attr("alpha", 0.2f)), 1.0 / 6, DType::f32) ||
       gate->float_attr("beta", 0.5f) != 0.5f)
     return nullptr;

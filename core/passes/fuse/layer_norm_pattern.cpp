@@ -31,8 +31,8 @@ struct Centered {
 
 // x - mean(x).
 std::optional<Centered> centered(const Value* v) {
-  const Node* sub = producer_of(v, "Sub");
-  const Node* mean = sub ? producer_of(sub->input(1), "ReduceMean") : nullptr;
+  const Node* sub = producer_if(v, "Sub");
+  const Node* mean = sub ? producer_if(sub->input(1), "ReduceMean") : nullptr;
   if (!mean || mean->input(0) != sub->input(0)) return std::nullopt;
   const auto axis = mean_axis(*mean);
   if (!axis) return std::nullopt;
@@ -41,20 +41,20 @@ std::optional<Centered> centered(const Value* v) {
 
 // d where v = d * d.
 const Value* square_root_of_square(const Value* v) {
-  if (const Node* pow = producer_of(v, "Pow"))
+  if (const Node* pow = producer_if(v, "Pow"))
     return is_scalar(pow->input(1), 2) ? pow->input(0) : nullptr;
-  if (const Node* mul = producer_of(v, "Mul"))
+  if (const Node* mul = producer_if(v, "Mul"))
     return mul->input(0) == mul->input(1) ? mul->input(0) : nullptr;
   return nullptr;
 }
 
 // epsilon where v = mean((x - mean(x))^2) + epsilon over the same axes.
 std::optional<double> variance(const Value* v, const Centered& of) {
-  const Node* add = producer_of(v, "Add");
+  const Node* add = producer_if(v, "Add");
   if (!add) return std::nullopt;
   for (size_t side = 0; side < 2; side++) {
-    const auto epsilon = scalar_of(add->input(1 - side));
-    const Node* mean = producer_of(add->input(side), "ReduceMean");
+    const auto epsilon = const_scalar(add->input(1 - side));
+    const Node* mean = producer_if(add->input(side), "ReduceMean");
     if (!epsilon || !mean || mean_axis(*mean) != of.axis) continue;
     const Value* d = square_root_of_square(mean->input(0));
     const auto again = d ? centered(d) : std::nullopt;
@@ -72,20 +72,20 @@ struct Normalized {
 std::vector<Normalized> normalized(const Node& n) {
   std::vector<Normalized> out;
   if (n.is("Div")) {
-    if (const Node* root = producer_of(n.input(1), "Sqrt"))
+    if (const Node* root = producer_if(n.input(1), "Sqrt"))
       out.push_back({n.input(0), root->input(0)});
-    const Node* pow = producer_of(n.input(1), "Pow");
+    const Node* pow = producer_if(n.input(1), "Pow");
     if (pow && is_scalar(pow->input(1), 0.5)) out.push_back({n.input(0), pow->input(0)});
   }
   for (size_t side = 0; n.is("Mul") && side < 2; side++) {
     const Value *v = n.input(side), *r = n.input(1 - side);
-    const Node* pow = producer_of(r, "Pow");
+    const Node* pow = producer_if(r, "Pow");
     if (pow && is_scalar(pow->input(1), -0.5)) out.push_back({v, pow->input(0)});
-    const Node* inverse = producer_of(r, "Reciprocal");
-    const Node* quotient = producer_of(r, "Div");
-    const Node* root = inverse ? producer_of(inverse->input(0), "Sqrt")
+    const Node* inverse = producer_if(r, "Reciprocal");
+    const Node* quotient = producer_if(r, "Div");
+    const Node* root = inverse ? producer_if(inverse->input(0), "Sqrt")
                        : quotient && is_scalar(quotient->input(0), 1)
-                           ? producer_of(quotient->input(1), "Sqrt")
+                           ? producer_if(quotient->input(1), "Sqrt")
                            : nullptr;
     if (root) out.push_back({v, root->input(0)});
   }

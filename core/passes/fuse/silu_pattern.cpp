@@ -14,7 +14,7 @@ void run(Graph& graph, PassContext& context) {
     if (!is_plain_float(dtype) || dtype == DType::f64) return;
     for (size_t side = 0; side < 2; side++) {
       Value* x = n.input(side);
-      const Node* gate = producer_of(n.input(1 - side), "Sigmoid");
+      const Node* gate = producer_if(n.input(1 - side), "Sigmoid");
       if (!gate) continue;
       double alpha = 1;
       if (gate->input(0) != x) {

@@ -37,7 +37,7 @@ bool lossless(DType from, DType to) {
 void run(Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) {
     if (!n.is("Cast")) return;
-    const Node* first = producer_of(n.input(0), "Cast");
+    const Node* first = producer_if(n.input(0), "Cast");
     if (!first || !lossless(first->input(0)->dtype(), n.input(0)->dtype()) || !context.allow())
       return;
     Node* before = n.input(0)->producer();

@@ -16,7 +16,7 @@ std::vector<int64_t> perm_of(const Node& n, size_t rank) {
 void run(Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) {
     if (!n.is("Transpose")) return;
-    Node* first = producer_of(n.input(0), "Transpose");
+    Node* first = producer_if(n.input(0), "Transpose");
     if (!first || !n.output()->type.has_shape) return;
     const size_t rank = n.output()->shape().size();
     const std::vector<int64_t> a = perm_of(*first, rank), b = perm_of(n, rank);

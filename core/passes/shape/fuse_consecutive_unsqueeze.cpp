@@ -35,7 +35,7 @@ std::optional<std::vector<int64_t>> both(const Node& first, const Node& second, 
 void run(Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) {
     if (!n.is("Unsqueeze")) return;
-    Node* first = producer_of(n.input(0), "Unsqueeze");
+    Node* first = producer_if(n.input(0), "Unsqueeze");
     if (!first || !first->input(0)->type.has_shape || !n.output()->type.has_shape) return;
     const auto in_rank = static_cast<int64_t>(first->input(0)->shape().size());
     const auto out_rank = static_cast<int64_t>(n.output()->shape().size());

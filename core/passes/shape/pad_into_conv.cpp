@@ -13,7 +13,7 @@ using ir::Node;
 std::optional<std::vector<int64_t>> zero_pads(const Node& pad) {
   if (pad.string_attr("mode", "constant") != "constant" || pad.input(3)) return std::nullopt;
   if (pad.input(2)) {
-    const auto value = scalar_of(pad.input(2));
+    const auto value = const_scalar(pad.input(2));
     if (!value || *value != 0) return std::nullopt;
   } else if (pad.float_attr("value", 0) != 0) {
     return std::nullopt;

@@ -1,0 +1,69 @@
+#include "kernels/common/conv.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "kernels/common/epilogue.h"
+
+namespace poprt::kernels {
+
+void expect_f32(std::string_view kernel, const Call& call, size_t i, int64_t elements) {
+  const Operand& o = call.operands[i];
+  expect(o.present, kernel, "an operand is missing");
+  expect(o.dtype == DType::f32, kernel, "operands must be f32");
+  expect(elements >= 0 && o.bytes / 4 >= static_cast<uint64_t>(elements), kernel,
+         "an operand is too small");
+}
+
+ConvCall read_conv(std::string_view kernel, const Call& call, size_t extra) {
+  expect(
+      call.operands.size() == 5 && call.ints.size() == kConvInts + extra && call.floats.size() == 2,
+      kernel, "wrong number of operands, integers or floats");
+  const auto v = [&](size_t i) { return call.ints[i]; };
+  for (size_t i = 0; i < 16; i++)
+    expect(v(i) >= (i == 12 || i == 13 ? 0 : 1) && v(i) < (int64_t{1} << 31), kernel,
+           "a size is out of range");
+  ConvCall c;
+  isa::ConvShape& s = c.shape;
+  s.batch = v(0);
+  s.groups = v(1);
+  s.c = v(2);
+  s.c_blocks = (v(2) + 15) / 16;
+  s.oc_blocks = (v(3) + 15) / 16;
+  s.h = v(4);
+  s.w = v(5);
+  s.oh = v(6);
+  s.ow = v(7);
+  s.kh = v(8);
+  s.kw = v(9);
+  s.stride_h = v(10);
+  s.stride_w = v(11);
+  s.pad_h = v(12);
+  s.pad_w = v(13);
+  s.dilation_h = v(14);
+  s.dilation_w = v(15);
+  s.epilogue = make_epilogue(kernel, v(16), call.floats[0], call.floats[1], v(17) != 0);
+  const auto product = [](std::initializer_list<int64_t> list) {
+    int64_t p = 1;
+    for (const int64_t f : list) p = checked_mul(p, f);
+    return p;
+  };
+  c.x_elements = product({s.batch, s.groups, s.c_blocks, s.h, s.w, 16});
+  const int64_t y = product({s.batch, s.groups, s.oc_blocks, s.oh, s.ow, 16});
+  if (call.operands[2].present) expect_f32(kernel, call, 2, product({s.groups, s.oc_blocks, 16}));
+  if (call.operands[3].present) expect_f32(kernel, call, 3, y);
+  expect_f32(kernel, call, 4, y);
+  c.outputs = static_cast<double>(y);
+  c.flops = 2.0 * c.outputs * static_cast<double>(s.c) * static_cast<double>(s.kh) *
+            static_cast<double>(s.kw);
+  c.io_bytes = 4.0 * (static_cast<double>(c.x_elements) + c.outputs);
+  for (const Operand& o : call.operands.subspan(1, 1)) c.io_bytes += static_cast<double>(o.bytes);
+  return c;
+}
+
+double conv_ns(const ConvCall& call, double flops) {
+  return std::max(flops / 100.0, call.io_bytes / 15.0) +
+         call.outputs * epilogue_ns(call.shape.epilogue);
+}
+
+}  // namespace poprt::kernels

@@ -1,0 +1,64 @@
+#include "kernels/common/pack_conv.h"
+
+#include <algorithm>
+
+namespace poprt::kernels {
+
+void pack_conv(const ConvWeights& w, std::span<float> packed) {
+  float* to = packed.data();
+  for (int64_t g = 0; g < w.groups; g++)
+    for (int64_t block = 0; block < w.blocks(); block++)
+      for (int64_t c0 = 0; c0 < w.c; c0 += 16)
+        for (int64_t tap = 0; tap < w.taps(); tap++)
+          for (int64_t c = c0; c < std::min(w.c, c0 + 16); c++)
+            for (int64_t oc = block * 16; oc < block * 16 + 16; oc++)
+              *to++ = oc < w.m ? w.at(g, oc, c, tap) : 0.0f;
+}
+
+void pack_conv_stem(const ConvWeights& w, std::span<float> packed) {
+  float* to = packed.data();
+  for (int64_t block = 0; block < w.blocks(); block++)
+    for (int64_t c = 0; c < w.c; c++)
+      for (int64_t tap = 0; tap < w.taps(); tap++)
+        for (int64_t oc = block * 16; oc < block * 16 + 16; oc++)
+          *to++ = oc < w.m ? w.at(0, oc, c, tap) : 0.0f;
+}
+
+void pack_conv_depthwise(const ConvWeights& w, std::span<float> packed) {
+  float* to = packed.data();
+  for (int64_t c0 = 0; c0 < w.groups; c0 += 16)
+    for (int64_t tap = 0; tap < w.taps(); tap++)
+      for (int64_t c = c0; c < c0 + 16; c++) *to++ = c < w.groups ? w.at(c, 0, 0, tap) : 0.0f;
+}
+
+void pack_conv_winograd(const ConvWeights& w, int64_t tile, std::span<float> packed) {
+  // G of F(2x2,3x3) and F(4x4,3x3): Lavin and Gray, "Fast Algorithms for Convolutional Neural
+  // Networks", 2015.
+  static constexpr double kG2[4][3] = {{1, 0, 0}, {.5, .5, .5}, {.5, -.5, .5}, {0, 0, 1}};
+  static constexpr double kG4[6][3] = {{1. / 4, 0, 0},
+                                       {-1. / 6, -1. / 6, -1. / 6},
+                                       {-1. / 6, 1. / 6, -1. / 6},
+                                       {1. / 24, 1. / 12, 1. / 6},
+                                       {1. / 24, -1. / 12, 1. / 6},
+                                       {0, 0, 1}};
+  const auto* g = tile == 2 ? kG2 : kG4;
+  const int64_t a = tile + 2;
+  for (int64_t oc = 0; oc < w.blocks() * 16; oc++)
+    for (int64_t c = 0; c < w.c; c++) {
+      double half[6][3] = {};
+      if (oc < w.m)
+        for (int64_t i = 0; i < a; i++)
+          for (int64_t x = 0; x < 3; x++)
+            for (int64_t y = 0; y < 3; y++)
+              half[i][x] += g[i][y] * static_cast<double>(w.at(0, oc, c, y * 3 + x));
+      for (int64_t i = 0; i < a; i++)
+        for (int64_t j = 0; j < a; j++) {
+          double v = 0;
+          for (int64_t x = 0; x < 3; x++) v += half[i][x] * g[j][x];
+          packed[static_cast<size_t>((((oc / 16) * a * a + i * a + j) * w.c + c) * 16 + oc % 16)] =
+              static_cast<float>(v);
+        }
+    }
+}
+
+}  // namespace poprt::kernels

@@ -1,0 +1,31 @@
+// Packed weights of the blocked convolution kernels. All take ONNX weights [M, C/group, kh, kw];
+// missing output channels are zero. `packed` has exactly the size that the comment states.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace poprt::kernels {
+
+struct ConvWeights {
+  std::span<const float> values;
+  int64_t groups = 1;
+  int64_t m = 0, c = 0;  // of one group
+  int64_t kh = 0, kw = 0;
+  int64_t blocks() const { return (m + 15) / 16; }
+  int64_t taps() const { return kh * kw; }
+  float at(int64_t group, int64_t oc, int64_t channel, int64_t tap) const {
+    return values[static_cast<size_t>(((group * m + oc) * c + channel) * taps() + tap)];
+  }
+};
+
+// conv: [groups][block][(channel block, tap, channel)][16], groups * blocks * c * taps * 16 floats.
+void pack_conv(const ConvWeights& w, std::span<float> packed);
+// conv_stem: [block][(channel, tap)][16], blocks * c * taps * 16 floats.
+void pack_conv_stem(const ConvWeights& w, std::span<float> packed);
+// conv_depthwise (m = c = 1, `groups` channels): [channel block][tap][16].
+void pack_conv_depthwise(const ConvWeights& w, std::span<float> packed);
+// conv_winograd, tile 2 or 4, a = tile + 2: [block][a * a][c][16], transformed in double.
+void pack_conv_winograd(const ConvWeights& w, int64_t tile, std::span<float> packed);
+
+}  // namespace poprt::kernels

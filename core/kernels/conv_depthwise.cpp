@@ -1,0 +1,53 @@
+// conv_depthwise: one filter per channel on channel-blocked f32 (kernels/common/conv.h with groups
+// = blocks of channels, C = M = 16). weights are packed by pack_conv_depthwise().
+#include <algorithm>
+
+#include "base/checked.h"
+#include "kernels/common/conv.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Params {
+  isa::ConvShape shape;
+  const isa::ConvTable* table;
+  int64_t task_rows;
+};
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end,
+         std::byte* scratch) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  p.table->depthwise(p.shape, p.task_rows, static_cast<const float*>(data[0]),
+                     static_cast<const float*>(data[1]), static_cast<const float*>(data[2]),
+                     static_cast<const float*>(data[3]), static_cast<float*>(data[4]), begin, end,
+                     reinterpret_cast<float*>(scratch));
+}
+
+Plan prepare(const Call& call) {
+  const ConvCall c = read_conv("conv_depthwise", call);
+  auto p = std::make_shared<Params>();
+  const isa::ConvShape& s = p->shape = c.shape;
+  expect(s.c == 16 && s.oc_blocks == 1, "conv_depthwise", "expected blocks of 16 channels");
+  const int64_t taps = checked_mul(s.kh, s.kw);
+  expect_f32("conv_depthwise", call, 0, c.x_elements);
+  expect_f32("conv_depthwise", call, 1, checked_mul(taps, s.groups * 16));
+  p->table = &POPRT_SELECT_ISA(conv);
+  const int64_t width = (s.ow - 1) * s.stride_w + (s.kw - 1) * s.dilation_w + 1;
+  p->task_rows = std::clamp<int64_t>(2048 / checked_mul(width, s.stride_h), 1, s.oh);
+  const int64_t rows = (p->task_rows - 1) * s.stride_h + (s.kh - 1) * s.dilation_h + 1;
+  Plan plan;
+  plan.run = run;
+  plan.tasks =
+      checked_mul(checked_mul(s.batch, s.groups), (s.oh + p->task_rows - 1) / p->task_rows);
+  plan.work = conv_ns(c, c.flops / 16 * 1.5);
+  plan.scratch_bytes = static_cast<size_t>(checked_mul(checked_mul(rows, width), int64_t{64}));
+  plan.params = p;
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel conv_depthwise_kernel;
+const Kernel conv_depthwise_kernel = {"conv_depthwise", prepare};
+
+}  // namespace poprt::kernels

@@ -1,0 +1,75 @@
+// conv_winograd: 3x3 convolution with stride 1 (kernels/common/conv.h, groups = 1) by F(2x2,3x3) or
+// F(4x4,3x3); one more integer, the tile (2 or 4). weights are packed by pack_conv_winograd().
+#include <algorithm>
+
+#include "base/checked.h"
+#include "kernels/common/conv.h"
+#include "kernels/isa/winograd.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Params {
+  isa::ConvShape shape;
+  isa::WinogradBlocking blocking;
+  const isa::WinogradTable* table;
+};
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end,
+         std::byte* scratch) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  p.table->run(p.shape, p.blocking, static_cast<const float*>(data[0]),
+               static_cast<const float*>(data[1]), static_cast<const float*>(data[2]),
+               static_cast<const float*>(data[3]), static_cast<float*>(data[4]), begin, end,
+               reinterpret_cast<float*>(scratch));
+}
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+Plan prepare(const Call& call) {
+  constexpr std::string_view kName = "conv_winograd";
+  const ConvCall c = read_conv(kName, call, 1);
+  auto p = std::make_shared<Params>();
+  const isa::ConvShape& s = p->shape = c.shape;
+  isa::WinogradBlocking& b = p->blocking;
+  b.tile = call.ints[kConvInts];
+  expect(b.tile == 2 || b.tile == 4, kName, "the tile must be 2 or 4");
+  expect(s.groups == 1 && s.kh == 3 && s.kw == 3 && s.stride_h == 1 && s.stride_w == 1 &&
+             s.dilation_h == 1 && s.dilation_w == 1,
+         kName, "expected a 3x3 filter with stride and dilation 1");
+  const int64_t positions = (b.tile + 2) * (b.tile + 2);
+  expect_f32(kName, call, 0, c.x_elements);
+  expect_f32(kName, call, 1, checked_mul(positions * 16 * s.c, s.oc_blocks));
+  p->table = &POPRT_SELECT_ISA(winograd);
+
+  const int64_t tiles = ceil_div(s.oh, b.tile) * ceil_div(s.ow, b.tile);
+  // Transformed inputs take half of a 1 MiB L2 cache.
+  b.tiles = std::clamp<int64_t>(163840 / checked_mul(positions, s.c_blocks * 16), 8, 168);
+  if (tiles / 8 >= 28) b.tiles = std::min(b.tiles, ceil_div(tiles, 8));
+  b.tiles = ceil_div(tiles, ceil_div(tiles, b.tiles));
+  b.tile_tasks = ceil_div(tiles, b.tiles);
+  b.vectors = p->table->best_vectors(b.tiles, s.oc_blocks);
+  b.oc_blocks = s.oc_blocks;
+  const int64_t others = checked_mul(s.batch, b.tile_tasks);
+  if (others < 8) b.oc_blocks = std::max<int64_t>(4, ceil_div(s.oc_blocks, ceil_div(8, others)));
+  b.oc_blocks = std::min(s.oc_blocks, ceil_div(b.oc_blocks, b.vectors) * b.vectors);
+  b.oc_tasks = ceil_div(s.oc_blocks, b.oc_blocks);
+
+  Plan plan;
+  plan.run = run;
+  plan.tasks = checked_mul(others, b.oc_tasks);
+  const double products = static_cast<double>(s.batch * tiles) * static_cast<double>(positions);
+  plan.work =
+      conv_ns(c, products * 2 * static_cast<double>(s.c) * static_cast<double>(s.oc_blocks) * 16) +
+      products * static_cast<double>(s.c_blocks + s.oc_blocks) * 1.5;
+  plan.scratch_bytes = static_cast<size_t>(checked_mul(b.scratch_floats(s), int64_t{4}));
+  plan.params = p;
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel conv_winograd_kernel;
+const Kernel conv_winograd_kernel = {"conv_winograd", prepare};
+
+}  // namespace poprt::kernels

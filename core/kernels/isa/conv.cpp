@@ -1,0 +1,178 @@
+#include "kernels/isa/conv.h"
+
+#include "kernels/isa/conv_tile.h"
+#include "kernels/isa/depthwise.h"
+
+namespace poprt::kernels::isa {
+namespace {
+
+POPRT_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+POPRT_INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+int64_t choose_vectors(int64_t pixels, int64_t blocks) { return best_vectors(pixels, blocks); }
+
+// Copies taps of `count` output pixels from `pixel` on: one segment, [count][16].
+void gather(const ConvShape& s, const float* plane, int64_t ky, int64_t kx, int64_t pixel,
+            int64_t count, float* to) {
+  int64_t oy = pixel / s.ow, ox = pixel % s.ow;
+  const int64_t shift = kx * s.dilation_w - s.pad_w;  // ix = ox * stride + shift
+  // Output columns whose input column lies inside.
+  const int64_t first = shift >= 0 ? 0 : (-shift + s.stride_w - 1) / s.stride_w;
+  const int64_t end = s.w - 1 - shift < 0 ? 0 : least(s.ow, (s.w - 1 - shift) / s.stride_w + 1);
+  while (count > 0) {
+    const int64_t run = least(count, s.ow - ox), stop = ox + run;
+    const int64_t iy = oy * s.stride_h - s.pad_h + ky * s.dilation_h;
+    int64_t a = stop, b = stop;
+    if (iy >= 0 && iy < s.h && first < end) {
+      a = least(most(ox, first), stop);
+      b = most(a, least(stop, end));
+    }
+    for (int64_t x = ox; x < a; x++, to += 16) store(to, zero());
+    const float* from = plane + (iy * s.w + a * s.stride_w + shift) * 16;
+    const int64_t step = s.stride_w * 16;
+    for (int64_t x = a; x < b; x++, to += 16, from += step) store(to, load(from));
+    for (int64_t x = b; x < stop; x++, to += 16) store(to, zero());
+    count -= run;
+    ox = 0;
+    oy++;
+  }
+}
+
+void run_blocked(const ConvShape& s, const ConvBlocking& b, const float* x, const float* weights,
+                 const float* bias, const float* residual, float* y, int64_t begin, int64_t end,
+                 float* scratch) noexcept {
+  const ConvTiles& tiles = POPRT_ISA_NAME(conv_tiles);
+  const int64_t taps = s.kh * s.kw, k_total = s.c * taps;
+  const int64_t full_segments = s.c / 16 * taps, tail_k = s.c % 16;
+  const int64_t segments = full_segments + (tail_k ? taps : 0);
+  const int64_t out_pixels = s.oh * s.ow, in_pixels = s.h * s.w;
+  const bool in_place = taps == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_h == 0 &&
+                        s.pad_w == 0 && s.oh == s.h && s.ow == s.w;
+  for (int64_t task = begin; task < end; task++) {
+    int64_t at = task;
+    const int64_t pixel = at % b.pixel_tasks * b.pixels;
+    at /= b.pixel_tasks;
+    const int64_t oc_begin = at % b.oc_tasks * b.oc_blocks;
+    at /= b.oc_tasks;
+    const int64_t image = at % s.batch, group = at / s.batch;
+    const int64_t pixels = least(b.pixels, out_pixels - pixel);
+    const int64_t oc_end = least(s.oc_blocks, oc_begin + b.oc_blocks);
+    const float* xi = x + (image * s.groups + group) * s.c_blocks * in_pixels * 16;
+    for (int64_t s0 = 0; s0 < segments; s0 += b.segments) {
+      const int64_t s1 = least(segments, s0 + b.segments);
+      TileIn in{};
+      in.full = most(0, least(s1, full_segments) - s0);
+      in.tail = s1 - s0 - in.full;
+      in.tail_k = tail_k;
+      in.w_vector = k_total * 16;
+      const float* a = scratch;
+      if (in_place) {
+        a = xi + (s0 * in_pixels + pixel) * 16;
+        in.a_segment = in_pixels * 16;
+      } else {
+        for (int64_t seg = s0; seg < s1; seg++)
+          gather(s, xi + seg / taps * in_pixels * 16, seg % taps / s.kw, seg % taps % s.kw, pixel,
+                 pixels, scratch + (seg - s0) * pixels * 16);
+        in.a_segment = pixels * 16;
+      }
+      const int64_t k0 =
+          s0 <= full_segments ? s0 * 16 : full_segments * 16 + (s0 - full_segments) * tail_k;
+      for (int64_t oc = oc_begin; oc < oc_end;) {
+        const int64_t vectors = least(b.vectors, oc_end - oc);
+        const int64_t block = group * s.oc_blocks + oc;
+        const int64_t out_at = ((image * s.groups * s.oc_blocks + block) * out_pixels + pixel) * 16;
+        in.w = weights + (block * k_total + k0) * 16;
+        TileOut out{};
+        out.c_row = out.residual_row = 16;
+        out.c_vector = out_pixels * 16;
+        out.lanes = 16;
+        out.bias = bias ? bias + block * 16 : nullptr;
+        out.epilogue = &s.epilogue;
+        out.first = s0 == 0;
+        out.last = s1 == segments;
+        for (int64_t p = 0; p < pixels;) {
+          const int64_t rows = even_piece(pixels - p, kMaxRows[vectors]);
+          in.a = a + p * 16;
+          out.c = y + out_at + p * 16;
+          out.residual = residual ? residual + out_at + p * 16 : nullptr;
+          tiles.blocked[vectors][rows](in, out);
+          p += rows;
+        }
+        oc += vectors;
+      }
+    }
+  }
+}
+
+// One input row, padded and split by the phase of the stride.
+void stem_row(const ConvShape& s, const StemLayout& l, const float* row, float* to) {
+  for (int64_t phase = 0; phase < l.phases; phase++, to += l.width) {
+    const int64_t shift = phase - s.pad_w;
+    const int64_t first = shift >= 0 ? 0 : least(l.width, (-shift + s.stride_w - 1) / s.stride_w);
+    const int64_t end = !row || s.w - 1 - shift < 0
+                            ? first
+                            : most(first, least(l.width, (s.w - 1 - shift) / s.stride_w + 1));
+    for (int64_t i = 0; i < first; i++) to[i] = 0;
+    if (s.stride_w == 1)
+      for (int64_t i = first; i < end; i++) to[i] = row[i + shift];
+    else if (s.stride_w == 2)
+      for (int64_t i = first; i < end; i++) to[i] = row[2 * i + shift];
+    else
+      for (int64_t i = first; i < end; i++) to[i] = row[i * s.stride_w + shift];
+    for (int64_t i = end; i < l.width; i++) to[i] = 0;
+  }
+}
+
+void run_stem(const ConvShape& s, const ConvBlocking& b, const int32_t* offset, const float* x,
+              const float* weights, const float* bias, const float* residual, float* y,
+              int64_t begin, int64_t end, float* scratch) noexcept {
+  const ConvTiles& tiles = POPRT_ISA_NAME(conv_tiles);
+  const StemLayout l = stem_layout(s, b.pixels);
+  const int64_t k_total = s.c * s.kh * s.kw, out_pixels = s.oh * s.ow;
+  for (int64_t task = begin; task < end; task++) {
+    const int64_t image = task / b.pixel_tasks, row0 = task % b.pixel_tasks * b.pixels;
+    const int64_t rows = least(b.pixels, s.oh - row0);
+    for (int64_t c = 0; c < s.c; c++)
+      for (int64_t r = 0; r < l.rows; r++) {
+        const int64_t iy = row0 * s.stride_h - s.pad_h + r;
+        const bool inside = iy >= 0 && iy < s.h;
+        stem_row(s, l, inside ? x + ((image * s.c + c) * s.h + iy) * s.w : nullptr,
+                 scratch + (c * l.rows + r) * l.phases * l.width);
+      }
+    for (int64_t oc = 0; oc < s.oc_blocks;) {
+      const int64_t vectors = least(b.vectors, s.oc_blocks - oc);
+      PlaneIn in{};
+      in.offset = offset;
+      in.k = k_total;
+      in.w = weights + oc * k_total * 16;
+      in.w_vector = k_total * 16;
+      TileOut out{};
+      out.c_row = out.residual_row = 16;
+      out.c_vector = out_pixels * 16;
+      out.lanes = 16;
+      out.bias = bias ? bias + oc * 16 : nullptr;
+      out.epilogue = &s.epilogue;
+      out.first = out.last = true;
+      for (int64_t r = 0; r < rows; r++) {
+        const float* from = scratch + r * s.stride_h * l.phases * l.width;
+        const int64_t out_at = ((image * s.oc_blocks + oc) * out_pixels + (row0 + r) * s.ow) * 16;
+        for (int64_t p = 0; p < s.ow;) {
+          const int64_t count = even_piece(s.ow - p, kMaxRows[vectors]);
+          in.a = from + p;
+          out.c = y + out_at + p * 16;
+          out.residual = residual ? residual + out_at + p * 16 : nullptr;
+          tiles.plane[vectors][count](in, out);
+          p += count;
+        }
+      }
+      oc += vectors;
+    }
+  }
+}
+
+}  // namespace
+
+extern const ConvTable POPRT_ISA_NAME(conv);
+const ConvTable POPRT_ISA_NAME(conv) = {choose_vectors, run_blocked, run_stem, run_depthwise};
+
+}  // namespace poprt::kernels::isa

@@ -1,0 +1,78 @@
+// The register tiles of blocked convolutions: up to 24 pixels x 4 blocks of 16 output channels.
+//
+// Pixels of a tile are neighbours in memory. The sum over K runs over segments of 16 input channels
+// (the last segments may have fewer); weights of one block of output channels are [K][16].
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/isa/isa.h"
+#include "kernels/isa/tile.h"
+
+namespace poprt::kernels::isa {
+
+struct TileIn {
+  // Segment s starts at a + s * a_segment; pixel r of it at 16 * r.
+  const float* a;
+  int64_t a_segment;
+  int64_t full, tail, tail_k;  // segments of 16, then segments of tail_k
+  const float* w;
+  int64_t w_vector;  // floats between blocks of output channels
+};
+struct PlaneIn {
+  // Element (k, pixel r) is a[offset[k] + r].
+  const float* a;
+  const int32_t* offset;
+  int64_t k;
+  const float* w;
+  int64_t w_vector;
+};
+
+// [vectors][rows]; null where an instruction set has no such tile.
+struct ConvTiles {
+  void (*blocked[5][25])(const TileIn&, const TileOut&) = {};
+  void (*plane[5][25])(const PlaneIn&, const TileOut&) = {};
+};
+
+namespace {
+// Rough cycles of one step of K for a tile.
+constexpr double tile_cost(int64_t rows, int64_t vectors) {
+  const double fmas = static_cast<double>(rows * vectors);
+  const double loads = static_cast<double>(vectors) + 0.5 * static_cast<double>(rows);
+  const double cost = fmas > loads ? fmas : loads;
+  return (cost > 8 ? cost : 8) + 0.5;
+}
+
+POPRT_INLINE int64_t even_piece(int64_t left, int64_t most) {
+  const int64_t pieces = (left + most - 1) / most;
+  return (left + pieces - 1) / pieces;
+}
+
+// Output blocks per tile that waste least for this many pixels and blocks.
+[[maybe_unused]] int64_t best_vectors(int64_t pixels, int64_t blocks) {
+  const auto cost_of = [&](int64_t vectors) {
+    double cost = 0;
+    for (int64_t left = pixels; left > 0;) {
+      const int64_t rows = even_piece(left, kMaxRows[vectors]);
+      cost += tile_cost(rows, vectors);
+      left -= rows;
+    }
+    return cost;
+  };
+  int64_t best = 1;
+  double best_cost = 0;
+  for (int64_t vectors = 1; vectors <= kMaxVectors && vectors <= blocks; vectors++) {
+    double cost = cost_of(vectors) * static_cast<double>(blocks / vectors);
+    if (blocks % vectors) cost += cost_of(blocks % vectors);
+    if (vectors == 1 || cost < best_cost) {
+      best = vectors;
+      best_cost = cost;
+    }
+  }
+  return best;
+}
+}  // namespace
+
+extern const ConvTiles POPRT_ISA_NAME(conv_tiles);
+
+}  // namespace poprt::kernels::isa

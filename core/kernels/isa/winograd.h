@@ -1,0 +1,32 @@
+// Winograd convolution F(2x2,3x3) and F(4x4,3x3) on channel-blocked activations.
+#pragma once
+
+#include "kernels/isa/conv.h"
+
+namespace poprt::kernels::isa {
+
+struct WinogradBlocking {
+  int64_t tile;       // 2 or 4
+  int64_t tiles;      // of a task
+  int64_t oc_blocks;  // of a task
+  int64_t vectors;    // output blocks of a register tile
+  int64_t tile_tasks, oc_tasks;
+  // Floats between positions of the transformed input; an odd number of lines, so that the
+  // positions of one tile do not fall into one cache set.
+  int64_t position_floats(const ConvShape& s) const { return (s.c_blocks * tiles + 1) * 16; }
+  int64_t product_floats() const { return (vectors * tiles + 1) * 16; }
+  int64_t scratch_floats(const ConvShape& s) const {
+    return (tile + 2) * (tile + 2) * (position_floats(s) + product_floats());
+  }
+};
+
+struct WinogradTable {
+  int64_t (*best_vectors)(int64_t tiles, int64_t blocks);
+  // 3x3, stride and dilation 1. Weights [oc block][(tile+2)^2][c][16].
+  void (*run)(const ConvShape& s, const WinogradBlocking& b, const float* x, const float* weights,
+              const float* bias, const float* residual, float* y, int64_t begin, int64_t end,
+              float* scratch) noexcept;
+};
+POPRT_DECLARE_ISA(WinogradTable, winograd)
+
+}  // namespace poprt::kernels::isa

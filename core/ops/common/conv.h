@@ -1,0 +1,22 @@
+// What Conv, ConvTranspose and their blocked forms share.
+#pragma once
+
+#include "ir/graph.h"
+#include "ops/common/window.h"
+
+namespace poprt::ops {
+
+// Whether poprt.Conv can do what this ONNX Conv node with static types does: f32, constant weights
+// and bias, two spatial dimensions, non-negative pads, and one of: few input channels (< 16, plain
+// input), any one-group convolution, depthwise, or groups of multiples of 16 channels.
+bool poprt_conv_supported(const ir::Node& conv);
+// Same for ConvTranspose: f32, constant weights, one group, kernel == stride, no pads.
+bool poprt_conv_transpose_supported(const ir::Node& conv);
+
+// Estimated nanoseconds on one core of the ways to compute a stride-1 3x3 convolution; the lowering
+// takes the least. Winograd F(2x2,3x3) reads 16/9 of the weights, F(4x4,3x3) 4 times as many.
+enum class ConvAlgorithm { direct, winograd2, winograd4 };
+ConvAlgorithm conv_algorithm(int64_t batch, int64_t channels, int64_t out_channels, int64_t oh,
+                             int64_t ow);
+
+}  // namespace poprt::ops
