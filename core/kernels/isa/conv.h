@@ -42,8 +42,8 @@ struct ConvTable {
                int64_t begin, int64_t end, float* scratch) noexcept;
   // One filter per channel; weights [block][tap][16]. A task is some rows of one block.
   void (*depthwise)(const ConvShape& s, int64_t task_rows, const float* x, const float* weights,
-                    const float* bias, const float* residual, float* y, int64_t begin, int64_t end,
-                    float* scratch) noexcept;
+                    const float* bias, const float* residual, float* y, int64_t begin,
+                    int64_t end) noexcept;
   // Kernel = stride, no padding. Weights [tap][oc block][c][16]. A task is b.pixels input rows.
   void (*transpose)(const ConvShape& s, const ConvBlocking& b, const float* x, const float* weights,
                     const float* bias, float* y, int64_t begin, int64_t end) noexcept;

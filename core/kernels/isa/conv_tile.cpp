@@ -5,7 +5,8 @@ namespace {
 
 template <int P, int Q>
 void blocked(const TileIn& in, const TileOut& out) {
-  f32x16 acc[P][Q] = {};
+  f32x16 acc[P][Q];
+  tile_begin(acc, out);
   const float* a = in.a;
   const float* w = in.w;
   const int64_t w_vector = in.w_vector;
@@ -20,7 +21,8 @@ void blocked(const TileIn& in, const TileOut& out) {
 
 template <int P, int Q>
 void plane(const PlaneIn& in, const TileOut& out) {
-  f32x16 acc[P][Q] = {};
+  f32x16 acc[P][Q];
+  tile_begin(acc, out);
   const float* w = in.w;
   for (int64_t k = 0; k < in.k; k++, w += 16)
     tile_step(acc, in.a + in.offset[k], 1, w, in.w_vector);
