@@ -10,7 +10,7 @@ set(POPRT_LAYERS
   "ops: ir program kernels ipu base |"
   "passes: ops ir base |"
   "compiler: passes ops onnx ipu program ir base |"
-  "popef: base | CapnProto::capnp PkgConfig::ZSTD PkgConfig::LZ4"
+  "popef: base | CapnProto::capnp PkgConfig::ZSTD nlohmann_json::nlohmann_json"
   "device: kernels program base |"
   "runtime: popef device program base |"
 )

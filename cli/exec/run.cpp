@@ -78,7 +78,7 @@ int run(Arguments& a) {
   if (a.profile) {
     const auto j = nlohmann::json::parse(profile);
     std::vector<nlohmann::json> rows(j["instructions"].begin(), j["instructions"].end());
-    std::stable_sort(rows.begin(), rows.end(),
+    std::sort(rows.begin(), rows.end(),
                      [](const auto& x, const auto& y) { return x["min_ns"] > y["min_ns"]; });
     double total = 0;
     for (const auto& r : rows) total += r["min_ns"].get<double>();

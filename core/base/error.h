@@ -35,9 +35,10 @@ std::string_view error_code_name(ErrorCode code);
 // Thrown when a request cannot go on. The message is one line of facts: what was expected, what was
 // found, where, and what the user can do. Whoever iterates (importer, pass manager, loader) adds a
 // context note on the way out; what() reads "note: note: message", outermost first.
-class Error : public std::exception {
+class Error : public std::runtime_error {
  public:
-  Error(ErrorCode code, std::string message) : code_(code), message_(std::move(message)) {}
+  Error(ErrorCode code, std::string message)
+      : std::runtime_error(""), code_(code), message_(std::move(message)) {}
 
   ErrorCode code() const noexcept { return code_; }
   const std::string& message() const noexcept { return message_; }

@@ -32,10 +32,11 @@ void Value::set_constant(Tensor tensor) {
 namespace {
 
 void drop_use(std::vector<Use>& uses, const Node* node, size_t input) {
-  const auto it = std::find_if(uses.begin(), uses.end(),
+  // From the back: ~Graph drops the last uses first, which must not be quadratic.
+  const auto it = std::find_if(uses.rbegin(), uses.rend(),
                                [&](const Use& u) { return u.node == node && u.input == input; });
-  POPRT_ASSERT(it != uses.end());
-  uses.erase(it);
+  POPRT_ASSERT(it != uses.rend());
+  uses.erase(std::next(it).base());
 }
 
 }  // namespace
@@ -49,7 +50,7 @@ void Node::set_input(size_t i, Value* value) {
 
 void Node::set_inputs(std::span<Value* const> values) {
   const std::vector<Value*> wanted(values.begin(), values.end());
-  for (size_t i = 0; i < inputs_.size(); i++)
+  for (size_t i = inputs_.size(); i-- > 0;)
     if (inputs_[i]) drop_use(inputs_[i]->uses_, this, i);
   inputs_.assign(wanted.size(), nullptr);
   for (size_t i = 0; i < wanted.size(); i++) set_input(i, wanted[i]);
@@ -97,13 +98,15 @@ std::string Node::string_attr(std::string_view key, std::string_view fallback) c
   const auto* v = typed_attr<std::string>(*this, key, "a string");
   return v ? *v : std::string(fallback);
 }
-std::vector<int64_t> Node::ints_attr(std::string_view key, std::vector<int64_t> fallback) const {
+std::vector<int64_t> Node::ints_attr(std::string_view key,
+                                     const std::vector<int64_t>& fallback) const {
   const auto* v = typed_attr<std::vector<int64_t>>(*this, key, "a list of integers");
-  return v ? *v : std::move(fallback);
+  return v ? *v : fallback;
 }
-std::vector<float> Node::floats_attr(std::string_view key, std::vector<float> fallback) const {
+std::vector<float> Node::floats_attr(std::string_view key,
+                                     const std::vector<float>& fallback) const {
   const auto* v = typed_attr<std::vector<float>>(*this, key, "a list of floats");
-  return v ? *v : std::move(fallback);
+  return v ? *v : fallback;
 }
 
 std::string Node::describe() const {
@@ -154,7 +157,7 @@ std::string Graph::fresh_name(std::string_view stem) {
   return candidate;
 }
 
-Value* Graph::new_value(std::string value_name) {
+Value* Graph::new_value(std::string_view value_name) {
   auto v = std::make_unique<Value>();
   v->name_ = fresh_name(value_name);
   v->graph_ = this;
@@ -165,15 +168,15 @@ Value* Graph::new_value(std::string value_name) {
   return raw;
 }
 
-Value* Graph::add_input(std::string value_name, ValueType type) {
-  Value* v = new_value(std::move(value_name));
+Value* Graph::add_input(std::string_view value_name, ValueType type) {
+  Value* v = new_value(value_name);
   v->type = std::move(type);
   inputs_.push_back(v);
   return v;
 }
 
-Value* Graph::add_constant(std::string value_name, Tensor tensor) {
-  Value* v = new_value(std::move(value_name));
+Value* Graph::add_constant(std::string_view value_name, Tensor tensor) {
+  Value* v = new_value(value_name);
   v->set_constant(std::move(tensor));
   return v;
 }
@@ -219,9 +222,9 @@ void Graph::replace_all_uses(Value* from, Value* to) {
   for (Value*& o : outputs_)
     if (o == from) o = to;
   if (take_name) {
-    std::string keep = from->name_;
+    const std::string keep = from->name_;
     rename(from, fresh_name(keep + "_replaced"));
-    rename(to, std::move(keep));
+    rename(to, keep);
   }
 }
 
@@ -245,7 +248,7 @@ void Graph::erase_value(Value* value) {
   value_slot_.erase(it);
 }
 
-void Graph::rename(Value* value, std::string value_name) {
+void Graph::rename(Value* value, std::string_view value_name) {
   if (value->name_ == value_name) return;
   by_name_.erase(value->name_);
   value->name_ = fresh_name(value_name);

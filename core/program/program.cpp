@@ -54,10 +54,12 @@ void verify_list(const Program& p, const std::vector<Instruction>& list, std::st
 void verify(const Program& program) {
   try {
     for (const auto* anchors : {&program.inputs, &program.outputs})
-      for (const Anchor& a : *anchors)
+      for (const Anchor& a : *anchors) {
         if (dtype_bits(a.dtype) == 0)
           fail(ErrorCode::data_loss, "anchor '{}': dtype {} has no storage", a.name,
                dtype_name(a.dtype));
+        (void)a.bytes();  // overflow and negative dimensions
+      }
     for (size_t i = 0; i < program.buffers.size(); i++) verify_buffer(program, i);
     verify_list(program, program.load, "load");
     verify_list(program, program.main, "main");

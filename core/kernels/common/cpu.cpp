@@ -1,6 +1,7 @@
 #include "kernels/common/cpu.h"
 
 #include <cstdlib>
+#include <string_view>
 
 namespace poprt::kernels {
 namespace {
@@ -20,7 +21,7 @@ Isa detect() {
 #endif
   if (const char* wanted = std::getenv("POPRT_ISA")) {
     for (const Isa isa : {Isa::baseline, Isa::avx2})
-      if (isa_name(isa) == wanted && isa < best) best = isa;
+      if (std::string_view(isa_name(isa)) == wanted && isa < best) best = isa;
   }
   return best;
 }
@@ -32,7 +33,7 @@ Isa cpu_isa() {
   return isa;
 }
 
-std::string_view isa_name(Isa isa) {
+const char* isa_name(Isa isa) {
   switch (isa) {
     case Isa::baseline: return "baseline";
     case Isa::avx2: return "avx2";

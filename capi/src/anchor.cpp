@@ -1,0 +1,46 @@
+#include "poprt/anchor.h"
+
+#include "base/dtype.h"
+#include "handles.h"
+
+using namespace poprt;
+
+static_assert(POPRT_DTYPE_C128 == static_cast<int>(DType::c128));
+static_assert(POPRT_DTYPE_F8152 == static_cast<int>(DType::f8_152));
+static_assert(POPRT_DTYPE_C128 + 1 == kDTypeCount);
+
+namespace {
+
+DType dtype_of(poprt_dtype dtype) {
+  return dtype >= 0 && dtype < kDTypeCount ? static_cast<DType>(dtype) : DType::undefined;
+}
+
+}  // namespace
+
+const char* poprt_dtype_name(poprt_dtype dtype) {
+  return dtype_name(dtype_of(dtype)).data();  // of string literals
+}
+
+int32_t poprt_dtype_bits(poprt_dtype dtype) { return dtype_bits(dtype_of(dtype)); }
+
+const char* poprt_anchor_name(const poprt_anchor* anchor) {
+  return anchor ? capi::from_handle(anchor)->name.c_str() : "";
+}
+
+poprt_dtype poprt_anchor_dtype(const poprt_anchor* anchor) {
+  return anchor ? static_cast<poprt_dtype>(capi::from_handle(anchor)->dtype)
+                : POPRT_DTYPE_UNDEFINED;
+}
+
+size_t poprt_anchor_rank(const poprt_anchor* anchor) {
+  return anchor ? capi::from_handle(anchor)->shape.size() : 0;
+}
+
+const int64_t* poprt_anchor_shape(const poprt_anchor* anchor) {
+  if (!anchor || capi::from_handle(anchor)->shape.empty()) return nullptr;
+  return capi::from_handle(anchor)->shape.data();
+}
+
+size_t poprt_anchor_bytes(const poprt_anchor* anchor) {
+  return anchor ? capi::from_handle(anchor)->bytes() : 0;  // verified: does not throw
+}

@@ -1,0 +1,224 @@
+#include "poprt/compiler.h"
+
+#include <cstdlib>
+#include <exception>
+#include <set>
+#include <span>
+
+#include "compiler_loader.h"
+#include "guard.h"
+#include "runtime/payload_buffer.h"
+#include "runtime/popef_file.h"
+
+using namespace poprt;
+
+// Options with everything they point to.
+struct poprt_compiler {
+  explicit poprt_compiler(const poprt_compile_options& given) : options(given) {
+    shape_values.reserve(given.input_shape_count);
+    for (const auto& s : std::span(given.input_shapes, given.input_shape_count)) {
+      shape_names.push_back(s.name);
+      shape_values.emplace_back(s.shape, s.shape + s.rank);
+    }
+    for (size_t i = 0; i < shape_values.size(); i++)
+      shapes.push_back({shape_names[i].c_str(), shape_values[i].data(), shape_values[i].size()});
+    copy(given.passes, given.pass_count, pass_names, passes);
+    copy(given.skip_passes, given.skip_pass_count, skip_names, skips);
+    if (given.stop_after) stop_after = given.stop_after;
+    options.struct_size = sizeof options;
+    options.input_shapes = shapes.data();
+    options.passes = passes.data();
+    options.skip_passes = skips.data();
+    if (given.stop_after) options.stop_after = stop_after.c_str();
+  }
+  poprt_compiler(const poprt_compiler&) = delete;
+  poprt_compiler& operator=(const poprt_compiler&) = delete;
+
+  static void copy(const char* const* from, size_t count, std::vector<std::string>& names,
+                   std::vector<const char*>& pointers) {
+    names.assign(from, from + count);
+    for (const std::string& n : names) pointers.push_back(n.c_str());
+  }
+
+  poprt_compile_options options;
+  std::vector<std::string> shape_names, pass_names, skip_names;
+  std::vector<std::vector<int64_t>> shape_values;
+  std::vector<poprt_input_shape> shapes;
+  std::vector<const char*> passes, skips;
+  std::string stop_after;
+};
+
+namespace {
+
+void check(const poprt_compile_options& o) {
+  if (o.input_shape_count) capi::required(o.input_shapes, "input_shapes");
+  std::set<std::string_view> names;
+  for (const auto& s : std::span(o.input_shapes, o.input_shape_count)) {
+    capi::required(s.name, "input_shapes[].name");
+    if (s.rank) capi::required(s.shape, "input_shapes[].shape");
+    for (const int64_t d : std::span(s.shape, s.rank))
+      if (d < 0)
+        fail(ErrorCode::invalid_argument, "input_shapes: '{}' has a dimension {}", s.name, d);
+    if (!names.insert(s.name).second)
+      fail(ErrorCode::invalid_argument, "input_shapes: '{}' is given twice", s.name);
+  }
+  for (const auto& [list, count, what] :
+       {std::tuple(o.passes, o.pass_count, "passes"),
+        std::tuple(o.skip_passes, o.skip_pass_count, "skip_passes")}) {
+    if (count) capi::required(list, what);
+    for (const char* name : std::span(list, count)) capi::required(name, what);
+  }
+  if (o.precision < POPRT_PRECISION_KEEP || o.precision > POPRT_PRECISION_FP16)
+    fail(ErrorCode::invalid_argument, "precision {} is unknown", o.precision);
+  const auto not_negative = [](int64_t value, const char* what) {
+    if (value < 0) fail(ErrorCode::invalid_argument, "{} is {}, must not be negative", what, value);
+  };
+  not_negative(o.batch_size, "batch_size");
+  not_negative(o.batch_axis, "batch_axis");
+  not_negative(o.max_tensor_size, "max_tensor_size");
+  not_negative(o.rewrite_limit, "rewrite_limit");
+}
+
+// Calls a plugin function and throws what it reports.
+template <class F>
+void call(F&& f) {
+  poprt_plugin_error error{POPRT_OK, nullptr};
+  f(&error);
+  if (error.code == POPRT_OK) return;
+  const std::unique_ptr<char, void (*)(void*)> message(error.message, std::free);
+  throw Error(static_cast<ErrorCode>(error.code), message ? message.get() : "out of memory");
+}
+
+// As call(), for plugin functions that write into a sink. `take` may throw.
+template <class Take, class F>
+void call_with_sink(Take&& take, F&& f) {
+  struct Context {
+    Take& take;
+    std::exception_ptr failure;
+  } context{take, nullptr};
+  const poprt_plugin_sink sink{[](void* c, const void* data, size_t size) noexcept {
+                                 auto& to = *static_cast<Context*>(c);
+                                 try {
+                                   to.take({static_cast<const std::byte*>(data), size});
+                                   return 0;
+                                 } catch (...) {
+                                   to.failure = std::current_exception();
+                                   return 1;
+                                 }
+                               },
+                               &context};
+  try {
+    call([&](poprt_plugin_error* error) { f(&sink, error); });
+  } catch (...) {
+    if (context.failure) std::rethrow_exception(context.failure);
+    throw;
+  }
+}
+
+template <class F>
+poprt_error* text(poprt_string** out_text, F&& f) {
+  return capi::guard([&] {
+    auto& out = capi::required(out_text, "out_text");
+    std::string s;
+    call_with_sink(
+        [&](std::span<const std::byte> bytes) {
+          s.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+        },
+        f);
+    out = capi::make_string(std::move(s));
+  });
+}
+
+poprt_executable* compile(const poprt_compiler& compiler, const poprt_plugin_source& source,
+                          std::string name) {
+  const auto payload = std::make_shared<runtime::PayloadBuffer>();
+  call_with_sink([&](std::span<const std::byte> bytes) { payload->append(bytes); },
+                 [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
+                   capi::compiler_plugin().compile(&compiler.options, &source, sink, error);
+                 });
+  return new poprt_executable{runtime::open_payload(std::move(name), payload->bytes(), payload)};
+}
+
+}  // namespace
+
+poprt_error* poprt_compiler_create(const poprt_compile_options* options,
+                                   poprt_compiler** out_compiler) {
+  return capi::guard([&] {
+    const auto o = capi::read_options(options, "poprt_compile_options");
+    auto& out = capi::required(out_compiler, "out_compiler");
+    check(o);
+    auto compiler = std::make_unique<poprt_compiler>(o);
+    call([&](poprt_plugin_error* error) {
+      capi::compiler_plugin().check_options(&compiler->options, error);
+    });
+    out = compiler.release();
+  });
+}
+
+poprt_error* poprt_compiler_compile_file(const poprt_compiler* compiler, const char* onnx_path,
+                                         poprt_executable** out_executable) {
+  return capi::guard([&] {
+    const auto& c = capi::required(compiler, "compiler");
+    capi::required(onnx_path, "onnx_path");
+    auto& out = capi::required(out_executable, "out_executable");
+    out = compile(c, {onnx_path, nullptr, 0, nullptr}, runtime::executable_name(onnx_path));
+  });
+}
+
+poprt_error* poprt_compiler_compile_bytes(const poprt_compiler* compiler, const void* data,
+                                          size_t size, const char* folder,
+                                          poprt_executable** out_executable) {
+  return capi::guard([&] {
+    const auto& c = capi::required(compiler, "compiler");
+    capi::required(static_cast<const char*>(data), "data");
+    auto& out = capi::required(out_executable, "out_executable");
+    out = compile(c, {nullptr, data, size, folder}, "model");
+  });
+}
+
+poprt_error* poprt_compiler_compile_to_popef(const poprt_compiler* compiler, const char* onnx_path,
+                                             const char* popef_path) {
+  return capi::guard([&] {
+    const auto& c = capi::required(compiler, "compiler");
+    const poprt_plugin_source source{&capi::required(onnx_path, "onnx_path"), nullptr, 0, nullptr};
+    capi::required(popef_path, "popef_path");
+    call([&](poprt_plugin_error* error) {
+      capi::compiler_plugin().compile_to_popef(&c.options, &source, popef_path, error);
+    });
+  });
+}
+
+poprt_error* poprt_compiler_convert_file(const poprt_compiler* compiler, const char* onnx_path,
+                                         const char* out_onnx_path) {
+  return capi::guard([&] {
+    const auto& c = capi::required(compiler, "compiler");
+    const poprt_plugin_source source{&capi::required(onnx_path, "onnx_path"), nullptr, 0, nullptr};
+    capi::required(out_onnx_path, "out_onnx_path");
+    call([&](poprt_plugin_error* error) {
+      capi::compiler_plugin().convert(&c.options, &source, out_onnx_path, error);
+    });
+  });
+}
+
+poprt_error* poprt_compiler_show_file(const poprt_compiler* compiler, const char* onnx_path,
+                                      poprt_string** out_text) {
+  return text(out_text, [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
+    capi::required(compiler, "compiler");
+    const poprt_plugin_source source{&capi::required(onnx_path, "onnx_path"), nullptr, 0, nullptr};
+    capi::compiler_plugin().show(&source, sink, error);
+  });
+}
+
+poprt_error* poprt_compiler_list_passes(poprt_string** out_text) {
+  return text(out_text, [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
+    capi::compiler_plugin().list_passes(sink, error);
+  });
+}
+
+poprt_error* poprt_compiler_list_ops(poprt_string** out_text) {
+  return text(out_text, [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
+    capi::compiler_plugin().list_ops(sink, error);
+  });
+}
+
+void poprt_compiler_free(poprt_compiler* compiler) { delete compiler; }

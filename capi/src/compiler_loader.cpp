@@ -1,0 +1,77 @@
+#include "compiler_loader.h"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+#include <mutex>
+#include <string>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace poprt::capi {
+namespace {
+
+constexpr const char* kFile = "libpoprt_compiler.so.1";
+
+struct Loader {
+  std::mutex mutex;
+  const poprt_compiler_plugin* plugin = nullptr;
+  std::string log_level;  // to be set when it is loaded
+};
+
+Loader& loader() {
+  static auto* const l = new Loader;  // never destroyed: used while the process exits
+  return *l;
+}
+
+std::filesystem::path own_folder() {
+  Dl_info info{};
+  if (!dladdr(reinterpret_cast<const void*>(&own_folder), &info) || !info.dli_fname)
+    fail(ErrorCode::internal, "cannot find out where libpoprt lies");
+  std::error_code error;
+  const auto path = std::filesystem::canonical(info.dli_fname, error);
+  return (error ? std::filesystem::path(info.dli_fname) : path).parent_path();
+}
+
+const poprt_compiler_plugin* load() {
+  const std::string path = (own_folder() / kFile).string();
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    const char* why = dlerror();
+    fail(ErrorCode::failed_precondition, "cannot load the compiler '{}': {}", path,
+         why ? why : "unknown reason");
+  }
+  const auto table = reinterpret_cast<const poprt_compiler_plugin* (*)(void)>(
+      dlsym(library, "poprt_compiler_plugin_table"));
+  const poprt_compiler_plugin* plugin = table ? table() : nullptr;
+  const int32_t version = plugin ? plugin->version : 0;
+  if (version != POPRT_VERSION) {
+    dlclose(library);
+    fail(ErrorCode::failed_precondition,
+         "the compiler '{}' has version {}, this library has {}: install both from one build", path,
+         version, POPRT_VERSION);
+  }
+  return plugin;
+}
+
+}  // namespace
+
+const poprt_compiler_plugin& compiler_plugin() {
+  Loader& l = loader();
+  const std::lock_guard lock(l.mutex);
+  if (!l.plugin) {
+    l.plugin = load();
+    if (!l.log_level.empty()) l.plugin->set_log_level(l.log_level.c_str());
+  }
+  return *l.plugin;
+}
+
+void set_compiler_log_level(const char* level) {
+  Loader& l = loader();
+  const std::lock_guard lock(l.mutex);
+  l.log_level = level;
+  if (l.plugin) l.plugin->set_log_level(level);
+}
+
+}  // namespace poprt::capi

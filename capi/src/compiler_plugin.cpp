@@ -1,0 +1,206 @@
+#include "compiler_plugin.h"
+
+#include <cstring>
+#include <new>
+#include <span>
+#include <string>
+
+#include "base/log.h"
+#include "compiler/compiler.h"
+#include "onnx/export.h"
+#include "onnx/import.h"
+#include "ops/op.h"
+#include "passes/pass.h"
+#include "program/serialize.h"
+#include "runtime/popef_file.h"
+
+namespace {
+
+using namespace poprt;
+
+void report(poprt_plugin_error* error, ErrorCode code, const char* message) noexcept {
+  error->code = static_cast<poprt_error_code>(code);
+  error->message = strdup(message);
+}
+
+template <class F>
+void guard(poprt_plugin_error* error, F&& body) noexcept {
+  try {
+    body();
+  } catch (const Error& e) {
+    report(error, e.code(), e.what());
+  } catch (const std::bad_alloc&) {
+    report(error, ErrorCode::resource_exhausted, "out of memory");
+  } catch (const std::exception& e) {
+    report(error, ErrorCode::internal, e.what());
+  } catch (...) {
+    report(error, ErrorCode::internal, "unknown exception");
+  }
+}
+
+void write(const poprt_plugin_sink& sink, const void* data, size_t size) {
+  if (sink.write(sink.context, data, size) != 0)
+    fail(ErrorCode::cancelled, "the receiver of the result stopped");
+}
+
+void write(const poprt_plugin_sink& sink, const std::string& text) {
+  write(sink, text.data(), text.size());
+}
+
+// Conversion, compilation and writing share the progress of one call.
+compiler::Options make_options(const poprt_compile_options& o) {
+  compiler::Options to;
+  for (const auto& s : std::span(o.input_shapes, o.input_shape_count))
+    to.input_shape[s.name] = Shape(s.shape, s.shape + s.rank);
+  if (o.batch_size > 0) {
+    to.batch_size = o.batch_size;
+    to.batch_axis = o.batch_axis;
+  }
+  if (o.precision == POPRT_PRECISION_FP32) to.precision = compiler::Precision::fp32;
+  if (o.precision == POPRT_PRECISION_FP16) to.precision = compiler::Precision::fp16;
+  to.passes.assign(o.passes, o.passes + o.pass_count);
+  to.skip_passes.assign(o.skip_passes, o.skip_passes + o.skip_pass_count);
+  if (o.max_tensor_size) to.max_tensor_size = o.max_tensor_size;
+  if (o.rewrite_limit) to.rewrite_limit = o.rewrite_limit;
+  if (o.stop_after) to.stop_after = o.stop_after;
+  to.verify_each = o.no_verify == 0;
+  if (o.after_pass)
+    to.after_pass = [call = o.after_pass, user = o.user_data](const passes::PassReport& r,
+                                                              const ir::Graph&) {
+      call(r.name.c_str(), r.rewrites, r.milliseconds, static_cast<int64_t>(r.nodes_before),
+           static_cast<int64_t>(r.nodes_after), user);
+    };
+  return to;
+}
+
+// Maps [0, 1] of one stage to its part of the whole.
+void report_progress(const poprt_compile_options& o, compiler::Options& to, double from,
+                     double until) {
+  if (!o.progress) return;
+  to.progress = [call = o.progress, user = o.user_data, from, until](double done,
+                                                                     std::string_view what) {
+    call(from + (until - from) * done, std::string(what).c_str(), user);
+  };
+}
+
+void say(const poprt_compile_options& o, double done, const char* what) {
+  if (o.progress) o.progress(done, what, o.user_data);
+}
+
+std::unique_ptr<ir::Graph> import(const poprt_plugin_source& s) {
+  if (s.path) return onnx::import_file(s.path);
+  std::optional<std::filesystem::path> folder;
+  if (s.folder) folder = s.folder;
+  return onnx::import_bytes({static_cast<const std::byte*>(s.data), s.size}, folder);
+}
+
+compiler::Executable compile_source(const poprt_compile_options& o,
+                                    const poprt_plugin_source& source) {
+  say(o, 0, "read");
+  const auto graph = import(source);
+  compiler::Options options = make_options(o);
+  report_progress(o, options, 0.1, 0.5);
+  compiler::convert(*graph, options);
+  report_progress(o, options, 0.5, 0.8);
+  return compiler::compile(*graph, options);
+}
+
+void check_options(const poprt_compile_options* o, poprt_plugin_error* error) {
+  guard(error, [&] {
+    for (const char* name : std::span(o->passes, o->pass_count)) passes::pass_of(name);
+    for (const char* name : std::span(o->skip_passes, o->skip_pass_count)) passes::pass_of(name);
+    if (o->stop_after) passes::pass_of(o->stop_after);
+  });
+}
+
+void compile(const poprt_compile_options* o, const poprt_plugin_source* source,
+             const poprt_plugin_sink* sink, poprt_plugin_error* error) {
+  guard(error, [&] {
+    const compiler::Executable executable = compile_source(*o, *source);
+    say(*o, 0.8, "pack weights");
+    program::write_executable(
+        [&](std::span<const std::byte> bytes) { write(*sink, bytes.data(), bytes.size()); },
+        executable.program, executable.weights);
+    say(*o, 1, "done");
+  });
+}
+
+void compile_to_popef(const poprt_compile_options* o, const poprt_plugin_source* source,
+                      const char* popef_path, poprt_plugin_error* error) {
+  guard(error, [&] {
+    const compiler::Executable executable = compile_source(*o, *source);
+    say(*o, 0.8, "write");
+    runtime::write_popef(popef_path, runtime::executable_name(source->path), executable.program,
+                         [&](const program::Sink& sink) {
+                           program::write_executable(sink, executable.program, executable.weights);
+                         });
+    say(*o, 1, "done");
+  });
+}
+
+void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
+             const char* out_onnx_path, poprt_plugin_error* error) {
+  guard(error, [&] {
+    say(*o, 0, "read");
+    const auto graph = import(*source);
+    compiler::Options options = make_options(*o);
+    report_progress(*o, options, 0.1, 0.9);
+    compiler::convert(*graph, options);
+    say(*o, 0.9, "write");
+    onnx::export_file(*graph, out_onnx_path);
+    say(*o, 1, "done");
+  });
+}
+
+void show(const poprt_plugin_source* source, const poprt_plugin_sink* sink,
+          poprt_plugin_error* error) {
+  guard(error, [&] {
+    const auto graph = import(*source);
+    std::string text;
+    const auto line = [&](const char* direction, const ir::Value& v) {
+      std::string shape;
+      for (const int64_t d : v.shape())
+        shape += fmt::format("{}{}", shape.empty() ? "" : ", ", std::max<int64_t>(d, 0));
+      text += fmt::format("{} {}: dtype - {}, shape - {}\n", direction, v.name(),
+                          dtype_name(v.dtype()), v.type.has_shape ? "[" + shape + "]" : "unknown");
+    };
+    for (const ir::Value* v : graph->inputs()) line("input", *v);
+    for (const ir::Value* v : graph->outputs()) line("output", *v);
+    write(*sink, text);
+  });
+}
+
+void list_passes(const poprt_plugin_sink* sink, poprt_plugin_error* error) {
+  guard(error, [&] {
+    size_t width = 0;
+    for (const passes::PassDef* p : passes::all_passes()) width = std::max(width, p->name.size());
+    std::string text;
+    for (const passes::PassDef* p : passes::all_passes())
+      text += fmt::format("{:<{}}  {}\n", p->name, width, p->summary);
+    write(*sink, text);
+  });
+}
+
+void list_ops(const poprt_plugin_sink* sink, poprt_plugin_error* error) {
+  guard(error, [&] {
+    std::string text;
+    for (const ops::OpDef* op : ops::all_ops()) {
+      const std::string name =
+          op->domain.empty() ? std::string(op->name) : fmt::format("{}.{}", op->domain, op->name);
+      text += op->until < (1 << 30) ? fmt::format("{} {}-{}\n", name, op->since, op->until)
+                                    : fmt::format("{} {}+\n", name, op->since);
+    }
+    write(*sink, text);
+  });
+}
+
+}  // namespace
+
+const poprt_compiler_plugin* poprt_compiler_plugin_table(void) {
+  static constexpr poprt_compiler_plugin table = {
+      POPRT_VERSION,    check_options, compile,
+      compile_to_popef, convert,       show,
+      list_passes,      list_ops,      [](const char* level) { set_log_level(level); },
+  };
+  return &table;
+}

@@ -1,0 +1,58 @@
+// The border between libpoprt.so and libpoprt_compiler.so, which come from one build: C types only,
+// no exceptions, no ownership across it but error messages.
+//
+// A serving process never loads the compiler, and so neither ONNX nor protobuf.
+#pragma once
+
+#include "poprt/compiler.h"
+#include "poprt/version.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Where a plugin function says what went wrong: code and message stay as they are on success. The
+// message comes from malloc(); the caller frees it.
+typedef struct poprt_plugin_error {
+  poprt_error_code code;
+  char* message;
+} poprt_plugin_error;
+
+// Takes bytes front to back. Non-zero stops the plugin, which then reports `cancelled`.
+typedef struct poprt_plugin_sink {
+  int (*write)(void* context, const void* data, size_t size);
+  void* context;
+} poprt_plugin_sink;
+
+// An ONNX model: a file, or bytes with the folder of their external data (or null).
+typedef struct poprt_plugin_source {
+  const char* path;
+  const void* data;
+  size_t size;
+  const char* folder;
+} poprt_plugin_source;
+
+typedef struct poprt_compiler_plugin {
+  int32_t version;  // POPRT_VERSION; must be equal
+  void (*check_options)(const poprt_compile_options* options, poprt_plugin_error* error);
+  // Writes an executable's payload.
+  void (*compile)(const poprt_compile_options* options, const poprt_plugin_source* source,
+                  const poprt_plugin_sink* sink, poprt_plugin_error* error);
+  void (*compile_to_popef)(const poprt_compile_options* options, const poprt_plugin_source* source,
+                           const char* popef_path, poprt_plugin_error* error);
+  void (*convert)(const poprt_compile_options* options, const poprt_plugin_source* source,
+                  const char* out_onnx_path, poprt_plugin_error* error);
+  // The following write text.
+  void (*show)(const poprt_plugin_source* source, const poprt_plugin_sink* sink,
+               poprt_plugin_error* error);
+  void (*list_passes)(const poprt_plugin_sink* sink, poprt_plugin_error* error);
+  void (*list_ops)(const poprt_plugin_sink* sink, poprt_plugin_error* error);
+  void (*set_log_level)(const char* level);
+} poprt_compiler_plugin;
+
+// The plugin's only symbol; static storage.
+POPRT_API const poprt_compiler_plugin* poprt_compiler_plugin_table(void);
+
+#ifdef __cplusplus
+}
+#endif

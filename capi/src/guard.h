@@ -1,0 +1,62 @@
+// The border between exceptions and error objects, and checks of what comes over it.
+#pragma once
+
+#include <cstring>
+#include <new>
+#include <string_view>
+#include <utility>
+
+#include "handles.h"
+
+namespace poprt::capi {
+
+// Null never comes back: when memory is short, a static object says so.
+poprt_error* make_error(ErrorCode code, std::string_view message) noexcept;
+
+// The only catch-all of the library.
+template <class F>
+poprt_error* guard(F&& body) noexcept {
+  try {
+    std::forward<F>(body)();
+    return nullptr;
+  } catch (const Error& e) {
+    return make_error(e.code(), e.message());
+  } catch (const std::bad_alloc&) {
+    return make_error(ErrorCode::resource_exhausted, "out of memory");
+  } catch (const std::exception& e) {
+    return make_error(ErrorCode::internal, e.what());
+  } catch (...) {
+    return make_error(ErrorCode::internal, "unknown exception");
+  }
+}
+
+// Throws invalid_argument naming the argument.
+template <class T>
+T& required(T* pointer, const char* name) {
+  if (!pointer) fail(ErrorCode::invalid_argument, "argument '{}' is null", name);
+  return *pointer;
+}
+
+// An option struct of any age: fields that the caller does not know are zero; fields that we do not
+// know must be. Null is all defaults. Throws invalid_argument.
+template <class T>
+T read_options(const T* given, const char* type) {
+  T options{};
+  if (!given) return options;
+  const size_t size = given->struct_size;
+  if (size < sizeof(size_t))
+    fail(ErrorCode::invalid_argument, "{}: struct_size is {}, set it to sizeof({})", type, size,
+         type);
+  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+  for (size_t i = sizeof(T); i < size; i++)
+    if (bytes[i])
+      fail(ErrorCode::invalid_argument,
+           "{}: a field past byte {} is set, which this version ({}) does not have", type,
+           sizeof(T), POPRT_VERSION);
+  std::memcpy(&options, given, std::min(size, sizeof(T)));
+  return options;
+}
+
+inline poprt_string* make_string(std::string text) { return new poprt_string{std::move(text)}; }
+
+}  // namespace poprt::capi

@@ -1,0 +1,23 @@
+#include "poprt/popef.h"
+
+#include "guard.h"
+#include "popef/dump.h"
+
+using namespace poprt;
+
+poprt_error* poprt_popef_dump(const char* path, poprt_popef_format format,
+                              poprt_string** out_text) {
+  return capi::guard([&] {
+    capi::required(path, "path");
+    auto& out = capi::required(out_text, "out_text");
+    auto as = popef::DumpFormat::summary;
+    switch (format) {
+      case POPRT_POPEF_SUMMARY: break;
+      case POPRT_POPEF_METADATA: as = popef::DumpFormat::metadata; break;
+      case POPRT_POPEF_ALL: as = popef::DumpFormat::all; break;
+      case POPRT_POPEF_JSON: as = popef::DumpFormat::json; break;
+      default: fail(ErrorCode::invalid_argument, "PopEF dump format {} is unknown", format);
+    }
+    out = capi::make_string(popef::dump(path, as));
+  });
+}

@@ -1,0 +1,59 @@
+#include "base/log.h"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+
+#include <cctype>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace poprt {
+namespace {
+
+std::optional<spdlog::level::level_enum> level_from_name(std::string_view name) {
+  std::string upper;
+  for (const char c : name) upper += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  if (upper == "TRACE") return spdlog::level::trace;
+  if (upper == "DEBUG") return spdlog::level::debug;
+  if (upper == "INFO") return spdlog::level::info;
+  if (upper == "WARNING" || upper == "WARN") return spdlog::level::warn;
+  if (upper == "ERROR" || upper == "ERR") return spdlog::level::err;
+  if (upper == "CRITICAL") return spdlog::level::critical;
+  if (upper == "OFF") return spdlog::level::off;
+  return std::nullopt;
+}
+
+// Outside spdlog's registry: an application that uses spdlog itself keeps its own loggers.
+std::unique_ptr<spdlog::logger> make_logger() {
+  auto logger = std::make_unique<spdlog::logger>(
+      "poprt", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+  logger->set_pattern("[%H:%M:%S.%e] [%n] [%^%l%$] %v");
+  logger->set_level(spdlog::level::warn);
+  logger->flush_on(spdlog::level::warn);
+  if (const char* wanted = std::getenv("POPRT_LOG_LEVEL"); wanted && *wanted) {
+    if (const auto level = level_from_name(wanted))
+      logger->set_level(*level);
+    else
+      logger->warn(
+          "POPRT_LOG_LEVEL is '{}', expected TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF",
+          wanted);
+  }
+  return logger;
+}
+
+}  // namespace
+
+spdlog::logger& log() {
+  // Never destroyed: threads may log while the process exits.
+  static spdlog::logger& logger = *make_logger().release();
+  return logger;
+}
+
+bool set_log_level(std::string_view level) {
+  const auto known = level_from_name(level);
+  if (known) log().set_level(*known);
+  return known.has_value();
+}
+
+}  // namespace poprt

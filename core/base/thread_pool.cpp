@@ -1,0 +1,219 @@
+#include "base/thread_pool.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <climits>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "base/denormals.h"
+#include "base/error.h"
+
+namespace poprt {
+namespace {
+
+inline void pause() noexcept {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+void futex_wait(std::atomic<uint32_t>& word, uint32_t expected) noexcept {
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
+}
+
+void futex_wake_all(std::atomic<uint32_t>& word) noexcept {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+// One call per failed poll: pauses, and past `patience` gives the processor away each time, so that
+// more threads than processors still make progress.
+class Spin {
+ public:
+  explicit Spin(std::chrono::microseconds patience) noexcept : patience_(patience) {}
+
+  void operator()() noexcept {
+    if (yielding_) {
+      sched_yield();
+      return;
+    }
+    pause();
+    if (++polls_ % kPollsPerLook) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (polls_ == kPollsPerLook) start_ = now;
+    yielding_ = now - start_ > patience_;
+  }
+  void reset() noexcept {
+    polls_ = 0;
+    yielding_ = false;
+  }
+
+ private:
+  static constexpr uint32_t kPollsPerLook = 128;  // a look at the clock costs about one pause
+  std::chrono::microseconds patience_;
+  std::chrono::steady_clock::time_point start_;
+  uint32_t polls_ = 0;
+  bool yielding_ = false;
+};
+
+// A worker waits through layers that run on the caller alone.
+constexpr std::chrono::microseconds kWorkerPatience{200};
+// The caller waits only for tasks that are being worked on. When that takes long, the worker may
+// have lost its processor to us.
+constexpr std::chrono::microseconds kCallerPatience{100};
+
+// A claim takes 1 / (kShare * threads) of what is left: few claims, neighbouring tasks together,
+// and single tasks at the end so that all threads finish at about the same time.
+constexpr int64_t kShare = 4;
+
+}  // namespace
+
+// A parallel_for is handed out by `left`, the number of tasks nobody has claimed: a thread that
+// lowers it by compare-exchange owns those tasks and only then reads the job. So it does not matter
+// which parallel_for a late worker hits, or that the worker looked at an older one before: the
+// caller cannot finish (and so cannot change the job) before every claimed task is reported done.
+struct ThreadPool::Impl {
+  struct alignas(64) Job {
+    std::atomic<int64_t> left{0};  // the caller's release pairs with the acquire of a claim
+    Fn fn = nullptr;
+    void* context = nullptr;
+    int64_t tasks = 0;
+  };
+  Job job;
+  // Tasks that workers finished; their release pairs with the caller's acquire.
+  alignas(64) std::atomic<int64_t> done{0};
+  // Odd inside a run. The futex that workers sleep on; sequentially consistent with `sleepers`.
+  alignas(64) std::atomic<uint32_t> run{0};
+  std::atomic<uint32_t> sleepers{0};
+  std::atomic<bool> stopping{false};
+  int threads = 1;
+  std::vector<std::thread> workers;
+
+  // Runs tasks until none is left; returns how many it ran.
+  int64_t work(int worker) noexcept {
+    int64_t ran = 0;
+    int64_t left = job.left.load(std::memory_order_relaxed);
+    while (left > 0) {
+      const int64_t take = std::max<int64_t>(1, left / (kShare * threads));
+      if (!job.left.compare_exchange_weak(left, left - take, std::memory_order_acquire,
+                                          std::memory_order_relaxed))
+        continue;
+      const int64_t begin = job.tasks - left;
+      job.fn(job.context, begin, begin + take, worker);
+      ran += take;
+      left = job.left.load(std::memory_order_relaxed);
+    }
+    return ran;
+  }
+
+  void sleep(uint32_t seen) noexcept {
+    sleepers.fetch_add(1);
+    futex_wait(run, seen);  // returns at once when `run` is no longer `seen`
+    sleepers.fetch_sub(1);
+    // On a busy machine we were woken on the caller's processor, in its place: give it back before
+    // spinning.
+    sched_yield();
+  }
+
+  void worker_loop(int worker) noexcept {
+    const FlushDenormals flush;
+    for (;;) {
+      const uint32_t seen = run.load();
+      if (stopping.load()) return;
+      if (seen % 2 == 0) {
+        sleep(seen);
+        continue;
+      }
+      Spin spin(kWorkerPatience);
+      while (run.load(std::memory_order_relaxed) == seen) {
+        if (const int64_t ran = work(worker)) {
+          done.fetch_add(ran, std::memory_order_release);
+          spin.reset();
+        } else {
+          spin();
+        }
+      }
+    }
+  }
+
+  void stop() noexcept {
+    stopping.store(true);
+    run.fetch_add(2);
+    futex_wake_all(run);
+    for (std::thread& t : workers) t.join();
+    workers.clear();
+  }
+};
+
+ThreadPool::ThreadPool(int threads) : impl_(std::make_unique<Impl>()) {
+  if (threads < 1)
+    fail(ErrorCode::invalid_argument, "a thread pool needs at least 1 thread, asked for {}",
+         threads);
+  impl_->threads = threads;
+  impl_->workers.reserve(static_cast<size_t>(threads - 1));
+  // Signals are the application's: workers inherit a mask that blocks all of them.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int error = 0;
+  for (int i = 1; i < threads && !error; i++) {
+    try {
+      impl_->workers.emplace_back([impl = impl_.get(), i] { impl->worker_loop(i); });
+      pthread_setname_np(impl_->workers.back().native_handle(), "poprt-worker");
+    } catch (const std::system_error& e) {
+      error = e.code().value();
+    }
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error) {
+    impl_->stop();
+    fail(ErrorCode::resource_exhausted, "cannot start {} threads: {}", threads - 1,
+         std::generic_category().message(error));
+  }
+}
+
+ThreadPool::~ThreadPool() { impl_->stop(); }
+
+int ThreadPool::threads() const noexcept { return impl_->threads; }
+
+void ThreadPool::begin_run() noexcept {
+  if (impl_->threads == 1) return;
+  impl_->run.fetch_add(1);
+  // A worker that counts itself after this look finds `run` changed and does not sleep.
+  if (impl_->sleepers.load()) futex_wake_all(impl_->run);
+}
+
+void ThreadPool::end_run() noexcept {
+  if (impl_->threads == 1) return;
+  impl_->run.fetch_add(1);
+}
+
+void ThreadPool::parallel_for(int64_t tasks, Fn fn, void* context) noexcept {
+  if (tasks <= 0) return;
+  if (tasks == 1 || impl_->threads == 1) {
+    fn(context, 0, tasks, 0);
+    return;
+  }
+  Impl::Job& job = impl_->job;
+  job.fn = fn;
+  job.context = context;
+  job.tasks = tasks;
+  impl_->done.store(0, std::memory_order_relaxed);
+  job.left.store(tasks, std::memory_order_release);
+  const int64_t others = tasks - impl_->work(0);
+  Spin spin(kCallerPatience);
+  while (impl_->done.load(std::memory_order_acquire) != others) spin();
+}
+
+}  // namespace poprt

@@ -1,0 +1,52 @@
+#include "compiler/compiler.h"
+
+#include "compiler/fix_shapes.h"
+#include "compiler/lower.h"
+#include "compiler/pipeline.h"
+
+namespace poprt::compiler {
+namespace {
+
+void run_pipeline(ir::Graph& graph, const std::vector<const passes::PassDef*>& list,
+                  const Options& options, std::string_view title, double share) {
+  passes::PassManagerOptions manager;
+  manager.verify_each = options.verify_each;
+  manager.rewrite_limit = options.rewrite_limit;
+  manager.stop_after = options.stop_after;
+  manager.max_tensor_size = options.max_tensor_size;
+  size_t done = 0;
+  manager.after_each = [&](const passes::PassReport& report, const ir::Graph& g) {
+    done++;
+    if (options.progress)
+      options.progress(share * static_cast<double>(done) / static_cast<double>(list.size()), title);
+    if (options.after_pass) options.after_pass(report, g);
+  };
+  passes::run_passes(graph, list, manager);
+}
+
+// Values between nodes keep no declared types: they are inferred again from the inputs.
+void forget_intermediate_types(ir::Graph& graph) {
+  for (ir::Node* n : graph.nodes()) {
+    for (ir::Value* v : n->outputs()) v->type = {};
+    ir::for_each_subgraph(*n, [](ir::Graph& sub) { forget_intermediate_types(sub); });
+  }
+}
+
+}  // namespace
+
+void convert(ir::Graph& graph, const Options& options) {
+  fix_shapes(graph, options);
+  require_static_inputs(graph);
+  forget_intermediate_types(graph);
+  run_pipeline(graph, converter_pipeline(options), options, "PopRT conversion", 1.0);
+}
+
+Executable compile(ir::Graph& graph, const Options& options) {
+  require_static_inputs(graph);
+  run_pipeline(graph, compile_pipeline(options), options, "Graph compilation", 0.5);
+  return lower(graph, [&](double done) {
+    if (options.progress) options.progress(0.5 + 0.5 * done, "Graph compilation");
+  });
+}
+
+}  // namespace poprt::compiler

@@ -1,0 +1,222 @@
+#include "compiler/memory_plan.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "ops/op.h"
+
+namespace poprt::compiler {
+namespace {
+
+using program::Space;
+
+uint64_t bytes_of(const ir::Value* v) { return dtype_bytes(v->dtype(), element_count(v->shape())); }
+
+// No dimension before the axis: each part is one run of bytes of the whole.
+bool outermost_axis(const ir::Node& n, const Shape& whole, int64_t default_axis) {
+  const int64_t axis =
+      normalize_axis(n.int_attr("axis", default_axis), static_cast<int64_t>(whole.size()));
+  for (int64_t d = 0; d < axis; d++)
+    if (whole[static_cast<size_t>(d)] != 1) return false;
+  return true;
+}
+
+}  // namespace
+
+bool is_contiguous_concat(const ir::Node& n) {
+  return (n.is("Concat") || n.is("Concat", "ai.onnx")) && n.output()->type.is_static() &&
+         dtype_bits(n.output()->dtype()) >= 8 && outermost_axis(n, n.output()->shape(), 1);
+}
+
+bool is_contiguous_split(const ir::Node& n) {
+  return (n.is("Split") || n.is("Split", "ai.onnx")) && n.input(0)->type.is_static() &&
+         dtype_bits(n.input(0)->dtype()) >= 8 && outermost_axis(n, n.input(0)->shape(), 0);
+}
+
+MemoryPlan::MemoryPlan(const ir::Graph& graph) {
+  const std::vector<ir::Node*> nodes = graph.nodes();
+  const auto add = [&](const ir::Value* v, Space space, uint32_t anchor) {
+    places_[v] = {static_cast<uint32_t>(storages_.size()), 0};
+    storages_.push_back({space, anchor, bytes_of(v), INT64_MAX, -1, 0});
+    members_.push_back({v});
+  };
+  for (size_t i = 0; i < graph.inputs().size(); i++)
+    add(graph.inputs()[i], Space::input, static_cast<uint32_t>(i));
+  // A node's result that is a graph output is made in the caller's memory. When it is several
+  // outputs, or is an input or a constant, the driver has put Identity nodes in between.
+  std::unordered_map<const ir::Value*, uint32_t> outputs;
+  for (size_t i = 0; i < graph.outputs().size(); i++) {
+    outputs.emplace(graph.outputs()[i], static_cast<uint32_t>(i));
+    graph_output_[graph.outputs()[i]] = true;
+  }
+  for (size_t p = 0; p < nodes.size(); p++) {
+    position_[nodes[p]] = static_cast<int64_t>(p);
+    for (const ir::Value* v : nodes[p]->outputs()) {
+      if (!v->type.is_static()) continue;
+      const auto it = outputs.find(v);
+      add(v, it == outputs.end() ? Space::arena : Space::output,
+          it == outputs.end() ? 0 : it->second);
+    }
+  }
+  // Lifetimes of single values.
+  const auto last_use = [&](const ir::Value* v) {
+    int64_t last = v->producer() ? position_.at(v->producer()) : -1;
+    for (const ir::Use& u : v->uses()) last = std::max(last, position_.at(u.node));
+    return last;
+  };
+  for (auto& [v, place] : places_) {
+    Storage& s = storages_[place.storage];
+    s.first = v->producer() ? position_.at(v->producer()) : 0;
+    s.last = last_use(v);
+  }
+
+  // Views and Concat, readers first: a result that must lie somewhere pulls its inputs there.
+  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
+    const ir::Node& n = **it;
+    const ir::Value *y = n.output(), *x = n.input(0);
+    if (is_contiguous_split(n) && has_place(x)) {
+      uint64_t offset = 0;
+      for (const ir::Value* v : n.outputs()) {
+        const Place px = places_[x];
+        if (has_place(v) && (offset + px.offset) % 64 == 0) {
+          const Place pv = places_[v];
+          const Storage& s = storages_[pv.storage];
+          if (s.space == Space::arena && pv.offset == 0 && s.bytes == bytes_of(v) &&
+              pv.storage != px.storage)
+            merge(pv.storage, px.storage, px.offset + offset);
+        }
+        offset += bytes_of(v);
+      }
+      continue;
+    }
+    if (!y || !has_place(y)) continue;
+    if (ops::op_of(n).sharing.view && x && has_place(x) && bytes_of(x) == bytes_of(y)) {
+      const Place px = places_[x], py = places_[y];
+      if (px.storage == py.storage) continue;
+      const bool x_whole = px.offset == 0 && storages_[px.storage].bytes == bytes_of(x);
+      const bool y_whole = py.offset == 0 && storages_[py.storage].bytes == bytes_of(y);
+      if (storages_[px.storage].space == Space::arena && x_whole)
+        merge(px.storage, py.storage, py.offset);
+      else if (storages_[py.storage].space == Space::arena && y_whole)
+        merge(py.storage, px.storage, px.offset);
+    } else if (is_contiguous_concat(n)) {
+      uint64_t offset = 0;
+      for (const ir::Value* v : n.inputs()) {
+        const uint64_t bytes = bytes_of(v);
+        const Place py = places_[y];
+        if (has_place(v) && bytes > 0 && (offset + py.offset) % 64 == 0) {
+          const Place pv = places_[v];
+          const Storage& s = storages_[pv.storage];
+          if (s.space == Space::arena && pv.offset == 0 && s.bytes == bytes &&
+              pv.storage != py.storage)
+            merge(pv.storage, py.storage, py.offset + offset);
+        }
+        offset += bytes;
+      }
+    }
+  }
+
+  // Results written over dying inputs, in running order.
+  for (const ir::Node* n : nodes) {
+    const uint32_t mask = ops::op_of(*n).sharing.in_place;
+    const ir::Value* y = n->output();
+    if (!mask || !y || !has_place(y)) continue;
+    for (size_t i = 0; i < n->inputs().size() && i < 32; i++) {
+      const ir::Value* x = n->input(i);
+      if (!((mask >> i) & 1) || !x || !has_place(x) || bytes_of(x) != bytes_of(y)) continue;
+      const Place px = places_[x], py = places_[y];
+      if (px.storage == py.storage || storages_[px.storage].space != Space::arena) continue;
+      if (px.offset != 0 || storages_[px.storage].bytes != bytes_of(x)) continue;
+      if (!alone(px.storage, position_.at(n), *n, i)) continue;
+      // The other storage must not be in use yet where x already is: only a region that belongs to
+      // y.
+      if (storages_[py.storage].first < position_.at(n)) continue;
+      merge(px.storage, py.storage, py.offset);
+      break;
+    }
+  }
+}
+
+bool MemoryPlan::alone(uint32_t storage, int64_t position, const ir::Node& node,
+                       size_t input) const {
+  if (storages_[storage].last > position) return false;
+  for (const ir::Value* v : members_[storage])
+    if (graph_output_.contains(v)) return false;
+  // Another input with other shape over the same bytes would be read out of step.
+  for (size_t i = 0; i < node.inputs().size(); i++) {
+    const ir::Value* v = node.input(i);
+    if (i != input && v && v != node.input(input) && has_place(v) &&
+        places_.at(v).storage == storage)
+      return false;
+  }
+  return true;
+}
+
+void MemoryPlan::merge(uint32_t from, uint32_t into, uint64_t offset) {
+  Storage& a = storages_[from];
+  Storage& b = storages_[into];
+  b.first = std::min(a.first, b.first);
+  b.last = std::max(a.last, b.last);
+  for (const ir::Value* v : members_[from]) {
+    places_[v] = {into, places_[v].offset + offset};
+    members_[into].push_back(v);
+  }
+  members_[from].clear();
+  a.bytes = 0;
+}
+
+uint32_t MemoryPlan::add_temporary(uint64_t bytes, int64_t position) {
+  storages_.push_back({Space::arena, 0, bytes, position, position, 0});
+  members_.emplace_back();
+  return static_cast<uint32_t>(storages_.size() - 1);
+}
+
+bool MemoryPlan::is_free_view(const ir::Node* node) const {
+  if (!ops::op_of(*node).sharing.view || !node->input(0)) return false;
+  const auto x = places_.find(node->input(0)), y = places_.find(node->output());
+  return x != places_.end() && y != places_.end() && x->second.storage == y->second.storage &&
+         x->second.offset == y->second.offset;
+}
+
+bool MemoryPlan::same_bytes(const ir::Value* part, const ir::Value* whole, uint64_t offset) const {
+  const auto x = places_.find(part), y = places_.find(whole);
+  return x != places_.end() && y != places_.end() && x->second.storage == y->second.storage &&
+         x->second.offset == y->second.offset + offset;
+}
+
+uint64_t MemoryPlan::plan_offsets() {
+  constexpr uint64_t kAlign = 64;
+  std::vector<uint32_t> order;
+  for (uint32_t i = 0; i < storages_.size(); i++)
+    if (storages_[i].space == Space::arena && storages_[i].bytes > 0) order.push_back(i);
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return storages_[a].bytes != storages_[b].bytes ? storages_[a].bytes > storages_[b].bytes
+                                                    : a < b;
+  });
+  std::vector<uint32_t> placed;  // by offset
+  uint64_t total = 0;
+  for (const uint32_t id : order) {
+    Storage& s = storages_[id];
+    // Best fit among the gaps left by storages that are alive at the same time.
+    uint64_t best = UINT64_MAX, best_gap = UINT64_MAX, end = 0;
+    for (const uint32_t other : placed) {
+      const Storage& o = storages_[other];
+      if (o.last < s.first || s.last < o.first) continue;
+      if (o.offset >= end && o.offset - end >= s.bytes && o.offset - end < best_gap) {
+        best = end;
+        best_gap = o.offset - end;
+      }
+      end = std::max(end, align_up(o.offset + o.bytes, kAlign));
+    }
+    s.offset = best == UINT64_MAX ? end : best;
+    total = std::max(total, align_up(checked_add(s.offset, s.bytes), kAlign));
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), id,
+                                   [&](uint32_t a, uint32_t b) {
+                                     return storages_[a].offset < storages_[b].offset;
+                                   }),
+                  id);
+  }
+  return total;
+}
+
+}  // namespace poprt::compiler

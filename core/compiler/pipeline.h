@@ -1,0 +1,15 @@
+// The one place that decides the order of passes.
+#pragma once
+
+#include <vector>
+
+#include "compiler/compiler.h"
+
+namespace poprt::compiler {
+
+// ONNX in, ONNX out: what conversion runs by default.
+std::vector<const passes::PassDef*> converter_pipeline(const Options& options);
+// From a converted graph to one whose nodes are lowered one by one.
+std::vector<const passes::PassDef*> compile_pipeline(const Options& options);
+
+}  // namespace poprt::compiler

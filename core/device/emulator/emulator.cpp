@@ -1,0 +1,290 @@
+#include "device/emulator/emulator.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <limits>
+#include <optional>
+#include <thread>
+#include <tuple>
+
+#include "base/checked.h"
+#include "base/denormals.h"
+#include "base/thread_pool.h"
+#include "device/emulator/memory.h"
+#include "device/environment.h"
+#include "kernels/kernel.h"
+
+namespace poprt::device {
+namespace {
+
+using program::Buffer;
+using program::Instruction;
+using program::Program;
+using program::Space;
+
+// Handing an instruction to other threads costs about a microsecond, waking them some 30: less work
+// than this is done sooner by one.
+constexpr double kParallelInstruction = 20e3;  // nanoseconds
+constexpr double kParallelFlow = 50e3;
+constexpr int kMaxThreads = 1024;
+
+// An instruction, ready to run: everything the loop reads, nothing else.
+struct Step {
+  kernels::RunFn run;
+  const void* params;
+  void* const* data;  // its operands in Section::slots
+  int64_t tasks;
+  bool parallel;
+};
+
+// A slot that points into caller memory.
+struct Patch {
+  uint32_t slot;
+  uint64_t offset;
+};
+
+struct AnchorPatches {
+  uint32_t anchor;
+  uint32_t begin, end;  // in Section::patches
+};
+
+// One flow.
+struct Section {
+  std::vector<Step> steps;
+  std::vector<void*> slots;
+  std::vector<Patch> patches;
+  std::vector<AnchorPatches> inputs, outputs;
+  bool parallel = false;
+};
+
+struct StepClock {
+  int64_t runs = 0, total_ns = 0, min_ns = std::numeric_limits<int64_t>::max();
+};
+
+int64_t now_ns() noexcept {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+class Emulator final : public Engine {
+ public:
+  Emulator(const Image& image, const LoadOptions& options);
+
+  void run(Flow flow, const void* const* inputs, void* const* outputs) noexcept override;
+  std::vector<InstructionProfile> profile() const override;
+  int threads() const noexcept override { return pool_ ? pool_->threads() : 1; }
+
+ private:
+  void prepare(const std::vector<Instruction>& list, std::string_view flow, int threads,
+               Section& section);
+  void* place(const Buffer& buffer) const;
+  template <bool kProfile>
+  void run_section(const Section& section) noexcept;
+
+  Image image_;
+  Memory arena_, scratch_;
+  uint64_t scratch_bytes_ = 0;  // per thread
+  std::array<Section, 3> sections_;
+  std::vector<const kernels::Kernel*> kernels_;
+  std::vector<std::shared_ptr<const void>> params_;
+  std::unique_ptr<ThreadPool> pool_;
+  bool profiling_ = false;
+  std::vector<StepClock> clocks_;  // of the main flow
+};
+
+void* Emulator::place(const Buffer& buffer) const {
+  switch (buffer.space) {
+    case Space::arena: return arena_.data() + buffer.offset;
+    // Kernels only read weights; the operand array has one type for all.
+    case Space::weights: return const_cast<std::byte*>(image_.weights.data()) + buffer.offset;
+    case Space::input:
+    case Space::output: break;
+  }
+  return nullptr;  // patched by every run
+}
+
+Emulator::Emulator(const Image& image, const LoadOptions& options) : image_(image) {
+  const Program& p = *image_.program;
+  program::verify(p);
+  if (image_.weights.size() < p.weights_bytes)
+    fail(ErrorCode::data_loss, "the program needs {} bytes of weights, {} are there",
+         p.weights_bytes, image_.weights.size());
+  const int threads = options.threads == 0 ? default_threads() : options.threads;
+  if (threads < 1 || threads > kMaxThreads)
+    fail(ErrorCode::invalid_argument, "threads must be 1 to {}, or 0 for the default; given {}",
+         kMaxThreads, options.threads);
+
+  kernels_.reserve(p.kernels.size());
+  for (const std::string& name : p.kernels) {
+    kernels_.push_back(kernels::find_kernel(name));
+    if (!kernels_.back())
+      fail(ErrorCode::failed_precondition, "needs kernel '{}', made by a newer poprt?", name);
+  }
+  arena_ = Memory(p.arena_bytes, "device arena");
+  prepare(p.load, "load", threads, sections_[0]);
+  prepare(p.main, "main", threads, sections_[1]);
+  prepare(p.save, "save", threads, sections_[2]);
+
+  const bool parallel =
+      std::any_of(sections_.begin(), sections_.end(), [](const Section& s) { return s.parallel; });
+  const int used = parallel ? threads : 1;
+  scratch_ = Memory(checked_mul<uint64_t>(scratch_bytes_, used), "kernel scratch");
+  if (parallel) pool_ = std::make_unique<ThreadPool>(threads);
+  profiling_ = options.profile;
+  if (profiling_) clocks_.resize(p.main.size());
+}
+
+void Emulator::prepare(const std::vector<Instruction>& list, std::string_view flow, int threads,
+                       Section& section) {
+  const Program& p = *image_.program;
+  size_t slot_count = 0;
+  for (const Instruction& in : list) slot_count += in.operands.size();
+  section.slots.resize(slot_count);
+  section.steps.reserve(list.size());
+  params_.reserve(params_.size() + list.size());
+
+  struct Use {
+    Space space;
+    uint32_t anchor, slot;
+    uint64_t offset;
+  };
+  std::vector<Use> uses;
+  std::vector<kernels::Operand> operands;
+  uint32_t slot = 0;
+  double parallel_work = 0;
+  for (size_t i = 0; i < list.size(); i++) {
+    const Instruction& in = list[i];
+    operands.clear();
+    void* const* data = section.slots.data() + slot;
+    for (const uint32_t id : in.operands) {
+      if (id == program::kNoBuffer) {
+        operands.emplace_back();
+      } else {
+        const Buffer& b = p.buffers[id];
+        operands.push_back({true, b.dtype, b.shape, b.bytes});
+        section.slots[slot] = place(b);
+        if (b.space == Space::input || b.space == Space::output)
+          uses.push_back({b.space, b.index, slot, b.offset});
+      }
+      slot++;
+    }
+    try {
+      kernels::Plan plan = kernels_[in.kernel]->prepare({operands, in.ints, in.floats});
+      POPRT_ASSERT(plan.run && plan.tasks >= 0);
+      const bool parallel = threads > 1 && plan.tasks > 1 && plan.work > kParallelInstruction;
+      if (parallel) parallel_work += plan.work;
+      section.steps.push_back({plan.run, plan.params.get(), data, plan.tasks, parallel});
+      params_.push_back(std::move(plan.params));
+      scratch_bytes_ = std::max(scratch_bytes_, align_up(plan.scratch_bytes, 64));
+    } catch (Error& e) {
+      e.add_context(fmt::format("{} instruction {} '{}'", flow, i, in.name));
+      throw;
+    }
+  }
+  section.parallel = parallel_work > kParallelFlow;
+  if (!section.parallel)
+    for (Step& step : section.steps) step.parallel = false;
+
+  // Anchors in order, so that a run reads caller pointers and patches front to back.
+  std::sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) {
+    return std::tuple(a.space, a.anchor, a.slot) < std::tuple(b.space, b.anchor, b.slot);
+  });
+  for (const Use& use : uses) {
+    auto& anchors = use.space == Space::input ? section.inputs : section.outputs;
+    const auto at = static_cast<uint32_t>(section.patches.size());
+    if (anchors.empty() || anchors.back().anchor != use.anchor)
+      anchors.push_back({use.anchor, at, at});
+    section.patches.push_back({use.slot, use.offset});
+    anchors.back().end = at + 1;
+  }
+}
+
+template <bool kProfile>
+void Emulator::run_section(const Section& section) noexcept {
+  struct Context {
+    const Step* step;
+    std::byte* scratch;
+    uint64_t stride;
+  };
+  Context context{nullptr, scratch_.data(), scratch_bytes_};
+  size_t index = 0;
+  for (const Step& step : section.steps) {
+    [[maybe_unused]] int64_t start = 0;
+    if constexpr (kProfile) start = now_ns();
+    if (!step.parallel) {
+      step.run(step.params, step.data, 0, step.tasks, context.scratch);
+    } else {
+      context.step = &step;
+      pool_->parallel_for(
+          step.tasks,
+          [](void* c, int64_t begin, int64_t end, int worker) noexcept {
+            const auto& [s, scratch, stride] = *static_cast<const Context*>(c);
+            s->run(s->params, s->data, begin, end,
+                   scratch + stride * static_cast<uint64_t>(worker));
+          },
+          &context);
+    }
+    if constexpr (kProfile) {
+      StepClock& clock = clocks_[index++];
+      const int64_t took = now_ns() - start;
+      clock.runs++;
+      clock.total_ns += took;
+      clock.min_ns = std::min(clock.min_ns, took);
+    }
+  }
+}
+
+void Emulator::run(Flow flow, const void* const* inputs, void* const* outputs) noexcept {
+  Section& section = sections_[static_cast<size_t>(flow)];
+  const Patch* patches = section.patches.data();
+  void** slots = section.slots.data();
+  for (const auto& [anchor, begin, end] : section.inputs) {
+    auto* base = static_cast<std::byte*>(const_cast<void*>(inputs[anchor]));
+    for (uint32_t i = begin; i < end; i++) slots[patches[i].slot] = base + patches[i].offset;
+  }
+  for (const auto& [anchor, begin, end] : section.outputs) {
+    auto* base = static_cast<std::byte*>(outputs[anchor]);
+    for (uint32_t i = begin; i < end; i++) slots[patches[i].slot] = base + patches[i].offset;
+  }
+  const FlushDenormals flush;
+  if (section.parallel) pool_->begin_run();
+  if (profiling_ && flow == Flow::main)
+    run_section<true>(section);
+  else
+    run_section<false>(section);
+  if (section.parallel) pool_->end_run();
+}
+
+std::vector<InstructionProfile> Emulator::profile() const {
+  std::vector<InstructionProfile> rows;
+  for (size_t i = 0; i < clocks_.size(); i++) {
+    const Instruction& in = image_.program->main[i];
+    const StepClock& c = clocks_[i];
+    rows.push_back({in.name, image_.program->kernels[in.kernel], sections_[1].steps[i].parallel,
+                    c.runs, c.total_ns, c.runs ? c.min_ns : 0});
+  }
+  return rows;
+}
+
+}  // namespace
+
+int default_threads() {
+  if (const auto given = environment_int("POPRT_THREADS", 1, kMaxThreads))
+    return static_cast<int>(*given);
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0)
+    return std::clamp(CPU_COUNT(&set), 1, kMaxThreads);
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
+}
+
+std::unique_ptr<Engine> EmulatedDevice::load(const Image& image, const LoadOptions& options) {
+  return std::make_unique<Emulator>(image, options);
+}
+
+}  // namespace poprt::device

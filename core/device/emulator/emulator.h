@@ -1,0 +1,18 @@
+// The emulated IPU: runs programs with the host's kernels.
+#pragma once
+
+#include "device/device.h"
+
+namespace poprt::device {
+
+class EmulatedDevice final : public Device {
+ public:
+  explicit EmulatedDevice(int64_t id = 0) : Device(id, 21) {}
+  std::unique_ptr<Engine> load(const Image& image, const LoadOptions& options) override;
+};
+
+// What LoadOptions::threads == 0 means. Throws invalid_argument when POPRT_THREADS is not a number
+// from 1 to 1024.
+int default_threads();
+
+}  // namespace poprt::device

@@ -1,0 +1,29 @@
+// Zeroed, page-aligned memory straight from the kernel: pages cost nothing until they are touched.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace poprt::device {
+
+class Memory {
+ public:
+  Memory() = default;
+  // Throws resource_exhausted saying what the memory was for. Blocks of 2 MiB and more ask for huge
+  // pages.
+  Memory(uint64_t bytes, const char* what);
+  ~Memory();
+  Memory(Memory&& other) noexcept;
+  Memory& operator=(Memory&& other) noexcept;
+
+  std::byte* data() const noexcept { return data_; }
+  uint64_t bytes() const noexcept { return bytes_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  uint64_t bytes_ = 0;
+  void* map_ = nullptr;
+  size_t map_bytes_ = 0;
+};
+
+}  // namespace poprt::device

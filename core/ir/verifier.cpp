@@ -1,0 +1,168 @@
+#include "ir/verifier.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace poprt::ir {
+namespace {
+
+class Verifier {
+ public:
+  void run(const Graph& graph) { check_graph(graph, 0); }
+
+ private:
+  // Where the check is, for messages.
+  template <class... Args>
+  [[noreturn]] void fail_in(const Graph& graph, const Node* node,
+                            fmt::format_string<Args...> format, Args&&... args) {
+    const std::string what = fmt::format(format, std::forward<Args>(args)...);
+    if (node) fail(ErrorCode::internal, "graph '{}': {}: {}", graph.name, node->describe(), what);
+    fail(ErrorCode::internal, "graph '{}': {}", graph.name, what);
+  }
+
+  void check_graph(const Graph& graph, int depth) {
+    if (depth > kMaxSubgraphDepth)
+      fail_in(graph, nullptr, "subgraphs are nested deeper than {}", kMaxSubgraphDepth);
+    const std::vector<Value*> values = graph.values();
+    owned_[&graph] = {values.begin(), values.end()};
+    check_values(graph, values);
+    for (const Value* v : graph.inputs()) define(graph, nullptr, v);
+    const std::unordered_set<const Value*> inputs(graph.inputs().begin(), graph.inputs().end());
+    for (const Value* v : values)
+      if (v->is_constant() && !inputs.contains(v)) define(graph, nullptr, v);
+    for (const Node* node : graph.nodes()) {
+      check_node(graph, *node, depth);
+      for (const Value* v : node->outputs()) define(graph, node, v);
+    }
+    for (const Value* v : graph.outputs()) {
+      if (!v) fail_in(graph, nullptr, "a graph output is null");
+      check_read(graph, nullptr, v, "output");
+      // replace_all_uses() on the parent's value would not find it.
+      if (&v->graph() != &graph)
+        fail_in(graph, nullptr, "output '{}' belongs to an outer graph", v->name());
+    }
+    // Uses that no node accounts for would let a pass touch a dead node.
+    for (const Value* v : values) {
+      if (!defined_.contains(v))
+        fail_in(graph, v->producer(),
+                "value '{}' is no input, no constant and no output of a node of the graph",
+                v->name());
+      if (v->uses().size() != reads_[v])
+        fail_in(graph, v->producer(), "value '{}' lists {} uses, {} inputs read it", v->name(),
+                v->uses().size(), reads_[v]);
+    }
+    for (const Value* v : values) defined_.erase(v);
+    owned_.erase(&graph);
+  }
+
+  void check_values(const Graph& graph, const std::vector<Value*>& values) {
+    std::unordered_set<std::string_view> names;
+    for (const Value* v : values) {
+      if (v->name().empty()) fail_in(graph, v->producer(), "a value has no name");
+      if (!names.insert(v->name()).second)
+        fail_in(graph, v->producer(), "two values are named '{}'", v->name());
+      if (graph.find(v->name()) != v)
+        fail_in(graph, v->producer(), "value '{}' is not found by its name", v->name());
+      if (&v->graph() != &graph)
+        fail_in(graph, v->producer(), "value '{}' says that it belongs to another graph",
+                v->name());
+      check_type(graph, *v);
+    }
+  }
+
+  void check_type(const Graph& graph, const Value& v) {
+    if (!v.type.has_shape && !v.type.shape.empty())
+      fail_in(graph, v.producer(), "value '{}' has dimensions without has_shape", v.name());
+    if (!v.type.symbols.empty() && v.type.symbols.size() != v.type.shape.size())
+      fail_in(graph, v.producer(), "value '{}' has {} symbols for {} dimensions", v.name(),
+              v.type.symbols.size(), v.type.shape.size());
+    for (const int64_t d : v.type.shape)
+      if (d < kUnknownDim) fail_in(graph, v.producer(), "value '{}' has dimension {}", v.name(), d);
+    if (!v.is_constant()) return;
+    const Tensor& t = v.constant();
+    if (v.producer()) fail_in(graph, v.producer(), "constant '{}' has a producer", v.name());
+    if (!t.defined()) fail_in(graph, nullptr, "constant '{}' has no tensor", v.name());
+    if (v.type.dtype != t.dtype() || !v.type.has_shape || v.type.shape != t.shape())
+      fail_in(graph, nullptr, "constant '{}' is typed {}, its tensor is {}", v.name(),
+              type_string(v.type), type_string(ValueType::of(t.dtype(), t.shape())));
+  }
+
+  void define(const Graph& graph, const Node* node, const Value* v) {
+    if (!v) fail_in(graph, node, "an output is null");
+    if (!owned_[&graph].contains(v))
+      fail_in(graph, node, "a value it defines does not belong to the graph");
+    if (v->producer() != node)
+      fail_in(graph, node, "value '{}' names {} as its producer", v->name(),
+              v->producer() ? v->producer()->describe() : "nobody");
+    if (!defined_.insert(v).second) fail_in(graph, node, "value '{}' is defined twice", v->name());
+  }
+
+  void check_node(const Graph& graph, const Node& node, int depth) {
+    if (&node.graph() != &graph) fail_in(graph, &node, "belongs to another graph");
+    if (node.op_type.empty()) fail_in(graph, &node, "has no operator type");
+    for (size_t i = 0; i < node.inputs().size(); i++) {
+      const Value* v = node.inputs()[i];
+      if (!v) continue;
+      check_read(graph, &node, v, "input");
+      reads_[v]++;
+      if (!lists_use(v, node, i))
+        fail_in(graph, &node, "input {} is missing from the uses of '{}'", i, v->name());
+    }
+    const auto check_sub = [&](const std::shared_ptr<Graph>& sub, std::string_view key) {
+      if (!sub) fail_in(graph, &node, "subgraph attribute '{}' is null", key);
+      if (sub->parent != &graph)
+        fail_in(graph, &node, "subgraph '{}' has another parent", sub->name);
+      check_graph(*sub, depth + 1);
+    };
+    for (const auto& [key, attribute] : node.attributes) {
+      if (const auto* sub = std::get_if<std::shared_ptr<Graph>>(&attribute)) check_sub(*sub, key);
+      if (const auto* subs = std::get_if<std::vector<std::shared_ptr<Graph>>>(&attribute))
+        for (const auto& s : *subs) check_sub(s, key);
+    }
+  }
+
+  // A value with many readers would make a search per reader quadratic: index such lists once.
+  bool lists_use(const Value* v, const Node& node, size_t input) {
+    constexpr size_t kSmall = 32;
+    if (v->uses().size() <= kSmall)
+      return std::any_of(v->uses().begin(), v->uses().end(),
+                         [&](const Use& u) { return u.node == &node && u.input == input; });
+    auto [it, fresh] = indexed_uses_.try_emplace(v);
+    if (fresh)
+      for (const Use& u : v->uses()) it->second.emplace(u.node, u.input);
+    return it->second.contains({&node, input});
+  }
+
+  void check_read(const Graph& graph, const Node* node, const Value* v, std::string_view what) {
+    if (defined_.contains(v)) return;
+    // Only now may the value be dangling: look at its address, not into it.
+    bool ours = false;
+    for (const Graph* g = &graph; g && !ours; g = g->parent) {
+      const auto it = owned_.find(g);
+      if (it == owned_.end()) break;
+      ours = it->second.contains(v);
+    }
+    if (!ours)
+      fail_in(graph, node, "an {} is a value that neither the graph nor an ancestor owns", what);
+    fail_in(graph, node, "{} '{}' is read before it is computed", what, v->name());
+  }
+
+  struct UseHash {
+    size_t operator()(const std::pair<const Node*, size_t>& u) const {
+      return std::hash<const Node*>()(u.first) ^ (u.second * 0x9e3779b97f4a7c15u);
+    }
+  };
+
+  std::unordered_map<const Graph*, std::unordered_set<const Value*>> owned_;
+  std::unordered_set<const Value*> defined_;  // visible at the current point
+  std::unordered_map<const Value*, size_t> reads_;
+  std::unordered_map<const Value*, std::unordered_set<std::pair<const Node*, size_t>, UseHash>>
+      indexed_uses_;
+};
+
+}  // namespace
+
+void verify(const Graph& graph) { Verifier().run(graph); }
+
+}  // namespace poprt::ir

@@ -1,0 +1,213 @@
+// cast: operands [from, to], same element count, any numeric types (4-bit, 8-bit and 16-bit floats,
+// sub- byte integers, bool). ints: [saturate] for 8-bit float results. Floats become integers
+// toward zero; out of range as x86 and ONNX Runtime give it: NaN and overflow are the most negative
+// value of s32 / s64, narrower types keep the low bits of that.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/half.h"
+#include "base/quarter.h"
+#include "kernels/kernel.h"
+
+namespace poprt::kernels {
+namespace {
+
+constexpr int64_t kTaskElements =
+    8192;  // even, so that no two tasks share a byte of 4-bit elements
+
+// A value on its way: integers exactly, floats as double.
+struct Value {
+  bool is_float;
+  double real;
+  int64_t whole;       // two's complement bits of integers
+  bool is_unsigned64;  // `whole` holds a uint64
+};
+
+struct Params {
+  DType from, to;
+  int64_t count;
+  bool saturate;
+};
+
+template <class T>
+T at(const void* data, int64_t i) {
+  T v;
+  std::memcpy(&v, static_cast<const std::byte*>(data) + static_cast<size_t>(i) * sizeof(T),
+              sizeof(T));
+  return v;
+}
+template <class T>
+void put(void* data, int64_t i, T v) {
+  std::memcpy(static_cast<std::byte*>(data) + static_cast<size_t>(i) * sizeof(T), &v, sizeof(T));
+}
+
+int packed(const void* data, int64_t i, int bits) {
+  const int per_byte = 8 / bits;
+  const auto byte = static_cast<const uint8_t*>(data)[i / per_byte];
+  return (byte >> (i % per_byte * bits)) & ((1 << bits) - 1);
+}
+void put_packed(void* data, int64_t i, int bits, int code) {
+  const int per_byte = 8 / bits;
+  uint8_t& byte = static_cast<uint8_t*>(data)[i / per_byte];
+  const int shift = static_cast<int>(i % per_byte) * bits;
+  const int mask = ((1 << bits) - 1) << shift;
+  byte = static_cast<uint8_t>((byte & ~mask) | ((code << shift) & mask));
+}
+
+Value integer(int64_t v) { return {false, static_cast<double>(v), v, false}; }
+Value real(double v) { return {true, v, 0, false}; }
+
+Value read(DType t, const void* data, int64_t i) {
+  switch (t) {
+    case DType::f32: return real(static_cast<double>(at<float>(data, i)));
+    case DType::f64: return real(at<double>(data, i));
+    case DType::f16: return real(static_cast<double>(to_float(at<f16_t>(data, i))));
+    case DType::bf16: return real(static_cast<double>(to_float(at<bf16_t>(data, i))));
+    case DType::s8: return integer(at<int8_t>(data, i));
+    case DType::u8: return integer(at<uint8_t>(data, i));
+    case DType::s16: return integer(at<int16_t>(data, i));
+    case DType::u16: return integer(at<uint16_t>(data, i));
+    case DType::s32: return integer(at<int32_t>(data, i));
+    case DType::u32: return integer(at<uint32_t>(data, i));
+    case DType::s64: return integer(at<int64_t>(data, i));
+    case DType::u64: {
+      const auto v = at<uint64_t>(data, i);
+      return {false, static_cast<double>(v), static_cast<int64_t>(v), true};
+    }
+    case DType::boolean: return integer(at<uint8_t>(data, i) != 0);
+    case DType::u4: return integer(packed(data, i, 4));
+    case DType::s4: {
+      const int v = packed(data, i, 4);
+      return integer(v > 7 ? v - 16 : v);
+    }
+    case DType::u2: return integer(packed(data, i, 2));
+    case DType::s2: {
+      const int v = packed(data, i, 2);
+      return integer(v > 1 ? v - 4 : v);
+    }
+    case DType::f4e2m1:
+      return real(
+          static_cast<double>(quarter_to_float(t, static_cast<uint8_t>(packed(data, i, 4)))));
+    default: return real(static_cast<double>(quarter_to_float(t, at<uint8_t>(data, i))));
+  }
+}
+
+int64_t truncate64(double v) {
+  if (!(v >= -0x1p63 && v < 0x1p63)) return std::numeric_limits<int64_t>::min();
+  return static_cast<int64_t>(v);
+}
+int64_t truncate32(double v) {
+  if (!(v > -0x1p31 - 1 && v < 0x1p31)) return std::numeric_limits<int32_t>::min();
+  return static_cast<int64_t>(v);
+}
+uint64_t truncate_u64(double v) {
+  if (v >= 0x1p63 && v < 0x1p64) return static_cast<uint64_t>(v);
+  return static_cast<uint64_t>(truncate64(v));
+}
+
+// An integer to float rounds once, not through double.
+template <class T>
+T floating(const Value& v) {
+  if (v.is_float) return static_cast<T>(v.real);
+  return v.is_unsigned64 ? static_cast<T>(static_cast<uint64_t>(v.whole)) : static_cast<T>(v.whole);
+}
+
+// Round to odd keeps a second rounding right: double to float to a 16-bit or smaller float.
+float narrow(const Value& v) {
+  if (!v.is_float) return floating<float>(v);
+  const auto f = static_cast<float>(v.real);
+  const auto back = static_cast<double>(f);
+  if (back == v.real || !std::isfinite(f) || std::isnan(v.real)) return f;
+  const float toward = std::fabs(back) > std::fabs(v.real) ? std::nextafter(f, 0.0f)
+                                                           : f;  // the magnitude rounded down
+  uint32_t bits;
+  std::memcpy(&bits, &toward, 4);
+  bits |= 1u;
+  float odd;
+  std::memcpy(&odd, &bits, 4);
+  return odd;
+}
+
+void write(DType t, void* data, int64_t i, const Value& v, bool saturate) {
+  const auto small = [&] { return v.is_float ? truncate32(v.real) : v.whole; };
+  switch (t) {
+    case DType::f32: return put(data, i, floating<float>(v));
+    case DType::f64: return put(data, i, floating<double>(v));
+    case DType::f16: return put(data, i, to_f16(narrow(v)));
+    case DType::bf16: return put(data, i, to_bf16(narrow(v)));
+    case DType::s8: return put(data, i, static_cast<int8_t>(small()));
+    case DType::u8: return put(data, i, static_cast<uint8_t>(small()));
+    case DType::s16: return put(data, i, static_cast<int16_t>(small()));
+    case DType::u16: return put(data, i, static_cast<uint16_t>(small()));
+    case DType::s32: return put(data, i, static_cast<int32_t>(small()));
+    case DType::u32:
+      return put(data, i, static_cast<uint32_t>(v.is_float ? truncate64(v.real) : v.whole));
+    case DType::s64: return put(data, i, v.is_float ? truncate64(v.real) : v.whole);
+    case DType::u64:
+      return put(data, i, v.is_float ? truncate_u64(v.real) : static_cast<uint64_t>(v.whole));
+    case DType::boolean:
+      return put(data, i, static_cast<uint8_t>(v.is_float ? v.real != 0 : v.whole != 0));
+    case DType::s4:
+    case DType::u4: return put_packed(data, i, 4, static_cast<int>(small() & 15));
+    case DType::s2:
+    case DType::u2: return put_packed(data, i, 2, static_cast<int>(small() & 3));
+    case DType::f4e2m1: return put_packed(data, i, 4, float_to_quarter(t, narrow(v), true));
+    default: return put(data, i, float_to_quarter(t, narrow(v), saturate));
+  }
+}
+
+// Pairs that matter for speed.
+template <class From, class To>
+bool convert(const void* from, void* to, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; i++) put<To>(to, i, static_cast<To>(at<From>(from, i)));
+  return true;
+}
+
+bool convert_fast(const Params& p, const void* from, void* to, int64_t begin, int64_t end) {
+  if (p.from == DType::s64 && p.to == DType::s32)
+    return convert<int64_t, int32_t>(from, to, begin, end);
+  if (p.from == DType::s32 && p.to == DType::s64)
+    return convert<int32_t, int64_t>(from, to, begin, end);
+  if (p.from == DType::u8 && p.to == DType::s32)
+    return convert<uint8_t, int32_t>(from, to, begin, end);
+  if (p.from == DType::f32 && p.to == DType::f64)
+    return convert<float, double>(from, to, begin, end);
+  if (p.from == DType::f64 && p.to == DType::f32)
+    return convert<double, float>(from, to, begin, end);
+  return false;
+}
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const int64_t first = begin * kTaskElements, last = std::min(end * kTaskElements, p.count);
+  if (convert_fast(p, data[0], data[1], first, last)) return;
+  for (int64_t i = first; i < last; i++)
+    write(p.to, data[1], i, read(p.from, data[0], i), p.saturate);
+}
+
+bool numeric(DType t) { return dtype_bits(t) > 0 && t != DType::c64 && t != DType::c128; }
+
+Plan prepare(const Call& call) {
+  expect(call.operands.size() == 2 && call.operands[0].present && call.operands[1].present, "cast",
+         "expected operands from, to");
+  expect(call.ints.size() == 1, "cast", "expected one integer");
+  const Operand &from = call.operands[0], &to = call.operands[1];
+  expect(numeric(from.dtype) && numeric(to.dtype), "cast", "an operand is not numeric");
+  const int64_t count = element_count(from.shape);
+  expect(count == element_count(to.shape), "cast", "element counts differ");
+  Plan plan;
+  plan.run = run;
+  plan.params = std::make_shared<Params>(Params{from.dtype, to.dtype, count, call.ints[0] != 0});
+  plan.tasks = std::max<int64_t>(1, (count + kTaskElements - 1) / kTaskElements);
+  plan.work = static_cast<double>(count) * 4;
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel cast_kernel;
+const Kernel cast_kernel = {"cast", prepare};
+
+}  // namespace poprt::kernels

@@ -1,0 +1,69 @@
+// Moving elements by their size alone: a dtype of N bytes is N bytes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "kernels/kernel.h"
+
+namespace poprt::kernels {
+
+// Alignment 1: caller memory has whatever alignment the caller gave it.
+template <size_t N>
+struct Raw {
+  std::array<std::byte, N> bytes;
+};
+
+// Calls f(Raw<N>{}) for N = 1, 2, 4, 8 or 16; nothing for another size.
+template <class F>
+void dispatch_size(int64_t bytes, F&& f) {
+  switch (bytes) {
+    case 1: return f(Raw<1>{});
+    case 2: return f(Raw<2>{});
+    case 4: return f(Raw<4>{});
+    case 8: return f(Raw<8>{});
+    case 16: return f(Raw<16>{});
+    default: return;
+  }
+}
+
+// Bytes of one element of a dtype that has whole bytes; throws through expect() otherwise.
+inline int64_t element_size(DType dtype, std::string_view kernel) {
+  const int bits = dtype_bits(dtype);
+  expect(bits >= 8 && bits % 8 == 0, kernel, "elements of this dtype are not whole bytes");
+  return bits / 8;
+}
+
+// `count` copies of the `size` bytes at `value`, or zeros when value is null.
+inline void fill_elements(void* to, const void* value, int64_t size, int64_t count) noexcept {
+  if (count <= 0) return;
+  if (!value) {
+    std::memset(to, 0, static_cast<size_t>(size * count));
+    return;
+  }
+  dispatch_size(size, [&]<class T>(T) {
+    T v;
+    std::memcpy(&v, value, sizeof(T));
+    auto* p = static_cast<T*>(to);
+    for (int64_t i = 0; i < count; i++) p[i] = v;
+  });
+}
+
+// Reads element i of an index operand (s32 or s64) without alignment.
+inline int64_t load_index(const void* indices, bool wide, int64_t i) noexcept {
+  if (wide) {
+    int64_t v;
+    std::memcpy(&v, static_cast<const std::byte*>(indices) + i * 8, 8);
+    return v;
+  }
+  int32_t v;
+  std::memcpy(&v, static_cast<const std::byte*>(indices) + i * 4, 4);
+  return v;
+}
+
+inline bool is_index(DType dtype) { return dtype == DType::s32 || dtype == DType::s64; }
+
+}  // namespace poprt::kernels

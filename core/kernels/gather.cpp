@@ -1,0 +1,96 @@
+// gather: to[o, i, :] = from[o, indices[i], :]. Operands [from, indices (s32 or s64), to]; ints
+// [outer, axis, inner]: `from` is [outer, axis, inner] elements, `to` [outer, count, inner], where
+// count is the number of indices. A negative index counts from the end; an index outside
+// [-axis, axis) gives zero bytes (ONNX calls it an error, but the index is only known in the run).
+#include <algorithm>
+
+#include "base/checked.h"
+#include "kernels/common/elements.h"
+
+namespace poprt::kernels {
+namespace {
+
+constexpr std::string_view kName = "gather";
+constexpr int64_t kTaskBytes = 64 << 10;
+
+struct Params {
+  int64_t axis = 0, row = 0, count = 0, rows = 0, per_task = 1;
+  bool wide = true;
+};
+
+template <class Copy>
+void each_row(const Params& p, void* const* data, int64_t begin, int64_t end, Copy copy) noexcept {
+  const auto* from = static_cast<const std::byte*>(data[0]);
+  auto* to = static_cast<std::byte*>(data[2]) + begin * p.row;
+  int64_t o = begin / p.count, i = begin % p.count;
+  for (int64_t r = begin; r < end; r++, to += p.row) {
+    int64_t index = load_index(data[1], p.wide, i);
+    if (index < 0) index += p.axis;
+    if (index < 0 || index >= p.axis)
+      std::memset(to, 0, static_cast<size_t>(p.row));
+    else
+      copy(to, from + (o * p.axis + index) * p.row);
+    if (++i == p.count) {
+      i = 0;
+      o++;
+    }
+  }
+}
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const int64_t first = begin * p.per_task, last = std::min(end * p.per_task, p.rows);
+  if (first >= last) return;
+  switch (p.row) {
+    case 1:
+      return each_row(p, data, first, last, [](void* t, const void* f) { std::memcpy(t, f, 1); });
+    case 2:
+      return each_row(p, data, first, last, [](void* t, const void* f) { std::memcpy(t, f, 2); });
+    case 4:
+      return each_row(p, data, first, last, [](void* t, const void* f) { std::memcpy(t, f, 4); });
+    case 8:
+      return each_row(p, data, first, last, [](void* t, const void* f) { std::memcpy(t, f, 8); });
+    default: {
+      const auto bytes = static_cast<size_t>(p.row);
+      return each_row(p, data, first, last,
+                      [bytes](void* t, const void* f) { std::memcpy(t, f, bytes); });
+    }
+  }
+}
+
+Plan prepare(const Call& call) {
+  expect(call.operands.size() == 3 && call.operands[0].present && call.operands[1].present &&
+             call.operands[2].present && call.ints.size() == 3,
+         kName, "expected operands from, indices, to and integers outer, axis, inner");
+  const Operand &from = call.operands[0], &indices = call.operands[1], &to = call.operands[2];
+  expect(is_index(indices.dtype), kName, "indices must be s32 or s64");
+  expect(from.dtype == to.dtype, kName, "dtypes differ");
+  const int64_t outer = call.ints[0], axis = call.ints[1], inner = call.ints[2];
+  expect(outer >= 0 && axis >= 0 && inner >= 0, kName, "negative dimension");
+  auto params = std::make_shared<Params>();
+  Params& p = *params;
+  p.axis = axis;
+  p.wide = indices.dtype == DType::s64;
+  p.count = element_count(indices.shape);
+  p.row = checked_mul(inner, element_size(from.dtype, kName), "gather");
+  p.rows = checked_mul(outer, p.count, "gather");
+  const auto source = checked_mul(checked_mul(outer, axis, "gather"), p.row, "gather");
+  const auto result = checked_mul(p.rows, p.row, "gather");
+  expect(static_cast<uint64_t>(source) <= from.bytes, kName, "the source is too short");
+  expect(static_cast<uint64_t>(result) <= to.bytes, kName, "the result is too short");
+  Plan plan;
+  plan.run = run;
+  if (result == 0) p.rows = 0;
+  p.per_task = std::max<int64_t>(1, kTaskBytes / std::max<int64_t>(1, p.row));
+  plan.tasks = std::max<int64_t>(1, (p.rows + p.per_task - 1) / p.per_task);
+  plan.work = static_cast<double>(result) / 8.0 + 3.0 * static_cast<double>(p.rows);
+  plan.params = std::move(params);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel gather_kernel;
+const Kernel gather_kernel = {kName, prepare};
+
+}  // namespace poprt::kernels

@@ -1,0 +1,198 @@
+// map_axes: to[o0, o1, ...] = from[map0[o0], map1[o1], ...], or the fill value where one of the
+// maps says -1. Pad in every mode and nearest-neighbour resizing. Operands [from, value?, to];
+// without a value the fill is zero bytes. Ints [element bytes, rank, then per axis: in, out,
+// mapped, and when mapped is 1: out entries in [-1, in)].
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "base/checked.h"
+#include "kernels/common/elements.h"
+
+namespace poprt::kernels {
+namespace {
+
+constexpr std::string_view kName = "map_axes";
+constexpr size_t kMaxRank = 16;
+constexpr int64_t kTaskBytes = 64 << 10;
+
+// A stretch of one row: `count` units of the result from `first`, read from `from` on (-1: filled).
+struct Segment {
+  int64_t first, count, from;
+};
+
+struct Axis {
+  int64_t out = 1, stride = 0;  // stride of the source in bytes
+  std::vector<int64_t> map;     // empty: identity
+  int64_t at(int64_t o) const { return map.empty() ? o : map[static_cast<size_t>(o)]; }
+};
+
+struct Params {
+  int64_t size = 1;         // bytes of the fill value
+  int64_t unit = 1;         // bytes of what moves together: the unmapped axes at the end
+  std::vector<Axis> outer;  // all axes but the last mapped one
+  Axis row;
+  std::vector<Segment> segments;  // of the row; empty when single units are the rule
+  int64_t rows = 0, row_bytes = 0, per_task = 1;
+};
+
+void make_row(const Params& p, const std::byte* from, const void* value, std::byte* to) noexcept {
+  const auto fill = [&](std::byte* at, int64_t units) {
+    fill_elements(at, value, p.size, units * (p.unit / p.size));
+  };
+  if (!p.segments.empty()) {
+    for (const Segment& s : p.segments) {
+      std::byte* at = to + s.first * p.unit;
+      if (s.from < 0)
+        fill(at, s.count);
+      else
+        std::memcpy(at, from + s.from * p.unit, static_cast<size_t>(s.count * p.unit));
+    }
+    return;
+  }
+  const int64_t* map = p.row.map.data();
+  const auto each = [&](auto copy) {
+    for (int64_t o = 0; o < p.row.out; o++) {
+      if (map[o] < 0)
+        fill(to + o * p.unit, 1);
+      else
+        copy(to + o * p.unit, from + map[o] * p.unit);
+    }
+  };
+  switch (p.unit) {
+    case 1: return each([](std::byte* t, const std::byte* f) { *t = *f; });
+    case 2: return each([](std::byte* t, const std::byte* f) { std::memcpy(t, f, 2); });
+    case 4: return each([](std::byte* t, const std::byte* f) { std::memcpy(t, f, 4); });
+    case 8: return each([](std::byte* t, const std::byte* f) { std::memcpy(t, f, 8); });
+    case 16: return each([](std::byte* t, const std::byte* f) { std::memcpy(t, f, 16); });
+    case 32: return each([](std::byte* t, const std::byte* f) { std::memcpy(t, f, 32); });
+    case 64: return each([](std::byte* t, const std::byte* f) { std::memcpy(t, f, 64); });
+    default: {
+      const auto bytes = static_cast<size_t>(p.unit);
+      return each([bytes](std::byte* t, const std::byte* f) { std::memcpy(t, f, bytes); });
+    }
+  }
+}
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const auto* from = static_cast<const std::byte*>(data[0]);
+  const void* value = data[1];
+  auto* to = static_cast<std::byte*>(data[2]);
+  const int64_t last = std::min(end * p.per_task, p.rows);
+  for (int64_t r = begin * p.per_task; r < last; r++) {
+    int64_t rest = r, offset = 0;
+    bool filled = false;
+    for (size_t d = p.outer.size(); d-- > 0;) {
+      const Axis& a = p.outer[d];
+      const int64_t i = a.at(rest % a.out);
+      rest /= a.out;
+      filled |= i < 0;
+      offset += i * a.stride;
+    }
+    std::byte* row = to + r * p.row_bytes;
+    if (filled)
+      fill_elements(row, value, p.size, p.row_bytes / p.size);
+    else
+      make_row(p, from + offset, value, row);
+  }
+}
+
+std::vector<Segment> segments_of(const Axis& axis) {
+  std::vector<Segment> segments;
+  for (int64_t o = 0; o < axis.out; o++) {
+    const int64_t i = axis.at(o);
+    if (!segments.empty()) {
+      Segment& s = segments.back();
+      if ((i < 0 && s.from < 0) || (i >= 0 && s.from >= 0 && i == s.from + s.count)) {
+        s.count++;
+        continue;
+      }
+    }
+    segments.push_back({o, 1, i});
+  }
+  return segments;
+}
+
+Plan prepare(const Call& call) {
+  expect(call.operands.size() == 3 && call.operands[0].present && call.operands[2].present, kName,
+         "expected operands from, value, to");
+  const Operand &from = call.operands[0], &value = call.operands[1], &to = call.operands[2];
+  expect(call.ints.size() >= 2, kName, "too few integers");
+  auto params = std::make_shared<Params>();
+  Params& p = *params;
+  p.size = call.ints[0];
+  expect(p.size == 1 || p.size == 2 || p.size == 4 || p.size == 8 || p.size == 16, kName,
+         "element size must be 1, 2, 4, 8 or 16");
+  expect(!value.present || value.bytes >= static_cast<uint64_t>(p.size), kName,
+         "the fill value is too short");
+  expect(call.ints[1] >= 0 && call.ints[1] <= static_cast<int64_t>(kMaxRank), kName,
+         "rank must be 0..16");
+  const auto rank = static_cast<size_t>(call.ints[1]);
+  std::vector<Axis> axes(rank);
+  std::vector<int64_t> in(rank);
+  size_t next = 2;
+  int64_t out_count = 1;
+  const auto take = [&] {
+    expect(next < call.ints.size(), kName, "too few integers");
+    return call.ints[next++];
+  };
+  for (size_t a = 0; a < rank; a++) {
+    in[a] = take();
+    axes[a].out = take();
+    const int64_t mapped = take();
+    expect(in[a] >= 0 && axes[a].out >= 0, kName, "negative dimension");
+    out_count = checked_mul(out_count, axes[a].out, "map_axes");
+    if (!mapped) {
+      expect(in[a] == axes[a].out, kName, "an unmapped axis changes its size");
+      continue;
+    }
+    expect(static_cast<uint64_t>(axes[a].out) <= call.ints.size() - next, kName,
+           "too few integers");
+    for (int64_t o = 0; o < axes[a].out; o++) {
+      axes[a].map.push_back(take());
+      expect(axes[a].map.back() >= -1 && axes[a].map.back() < in[a], kName,
+             "a map points outside its axis");
+    }
+  }
+  expect(next == call.ints.size(), kName, "too many integers");
+  int64_t stride = p.size;
+  for (size_t a = rank; a-- > 0;) {
+    axes[a].stride = stride;
+    stride = checked_mul(stride, in[a], "map_axes");
+  }
+  expect(static_cast<uint64_t>(stride) <= from.bytes, kName, "the source is too short");
+  const int64_t out_bytes = checked_mul(out_count, p.size, "map_axes");
+  expect(static_cast<uint64_t>(out_bytes) <= to.bytes, kName, "the result is too short");
+
+  Plan plan;
+  plan.run = run;
+  plan.params = params;
+  if (out_count == 0) return plan;
+  p.unit = p.size;
+  size_t left = rank;
+  while (left > 0 && axes[left - 1].map.empty()) p.unit *= axes[--left].out;
+  if (left > 0) {
+    p.row = axes[left - 1];
+    p.outer.assign(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(left - 1));
+  } else {
+    p.row = Axis{1, 0, {0}};
+  }
+  p.row_bytes = p.row.out * p.unit;
+  p.rows = out_bytes / p.row_bytes;
+  p.segments = segments_of(p.row);
+  if (static_cast<int64_t>(p.segments.size()) * 4 > p.row.out && p.unit <= 64) p.segments.clear();
+  p.per_task = std::max<int64_t>(1, kTaskBytes / p.row_bytes);
+  plan.tasks = (p.rows + p.per_task - 1) / p.per_task;
+  plan.work = static_cast<double>(out_bytes) /
+                  (p.segments.empty() ? static_cast<double>(std::min<int64_t>(8, p.unit)) : 8.0) +
+              8.0 * static_cast<double>(p.rows);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel map_axes_kernel;
+const Kernel map_axes_kernel = {kName, prepare};
+
+}  // namespace poprt::kernels

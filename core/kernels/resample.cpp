@@ -1,0 +1,168 @@
+// resample: every result along one axis is a weighted sum of `taps` sources; linear and cubic
+// resizing, one call per axis. Operands [from, to]: [outer, in, inner] and [outer, out, inner],
+// where one of the dtypes is a numeric T and the other T or the type sums are made in (f32; f64 for
+// f64, s32 and s64). Ints [outer, in, inner, out, taps, then out * taps source indices in [0, in);
+// a -1 as first index of a result means that it is the extrapolation value]. Floats [out * taps
+// weights, extrapolation value]. Integers are truncated towards zero and saturated.
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "base/checked.h"
+#include "base/half.h"
+#include "kernels/kernel.h"
+
+namespace poprt::kernels {
+namespace {
+
+constexpr std::string_view kName = "resample";
+constexpr int64_t kTaskBytes = 64 << 10;
+constexpr int64_t kChunk = 256;
+
+struct Params {
+  int64_t in = 0, inner = 0, out = 0, taps = 0, rows = 0, per_task = 1;
+  std::vector<int32_t> index;
+  std::vector<float> weight;
+  float outside = 0;
+};
+
+template <class A, class T>
+A value_of(T v) {
+  if constexpr (std::is_same_v<T, f16_t> || std::is_same_v<T, bf16_t>)
+    return static_cast<A>(to_float(v));
+  else
+    return static_cast<A>(v);
+}
+
+template <class T, class A>
+T stored(A v) {
+  if constexpr (std::is_same_v<T, f16_t>) {
+    return to_f16(static_cast<float>(v));
+  } else if constexpr (std::is_same_v<T, bf16_t>) {
+    return to_bf16(static_cast<float>(v));
+  } else if constexpr (std::is_integral_v<T>) {
+    constexpr A low = static_cast<A>(std::numeric_limits<T>::min());
+    constexpr A high = static_cast<A>(std::numeric_limits<T>::max());
+    if (!(v > low)) return std::numeric_limits<T>::min();
+    if (v >= high) return std::numeric_limits<T>::max();
+    return static_cast<T>(v);
+  } else {
+    return static_cast<T>(v);
+  }
+}
+
+template <class From, class To, class A>
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const int64_t last = std::min(end * p.per_task, p.rows);
+  for (int64_t r = begin * p.per_task; r < last; r++) {
+    const int64_t o = r % p.out;
+    const auto* from = static_cast<const From*>(data[0]) + r / p.out * p.in * p.inner;
+    auto* to = static_cast<To*>(data[1]) + r * p.inner;
+    const int32_t* index = p.index.data() + o * p.taps;
+    const float* weight = p.weight.data() + o * p.taps;
+    if (index[0] < 0) {
+      std::fill_n(to, p.inner, stored<To>(static_cast<A>(p.outside)));
+      continue;
+    }
+    if (p.inner == 1) {
+      A sum = 0;
+      for (int64_t t = 0; t < p.taps; t++)
+        sum += static_cast<A>(weight[t]) * value_of<A>(from[index[t]]);
+      *to = stored<To>(sum);
+      continue;
+    }
+    for (int64_t first = 0; first < p.inner; first += kChunk) {
+      const int64_t n = std::min(kChunk, p.inner - first);
+      A sum[kChunk];
+      for (int64_t t = 0; t < p.taps; t++) {
+        const From* row = from + index[t] * p.inner + first;
+        const A w = static_cast<A>(weight[t]);
+        if (t == 0)
+          for (int64_t i = 0; i < n; i++) sum[i] = w * value_of<A>(row[i]);
+        else
+          for (int64_t i = 0; i < n; i++) sum[i] += w * value_of<A>(row[i]);
+      }
+      for (int64_t i = 0; i < n; i++) to[first + i] = stored<To>(sum[i]);
+    }
+  }
+}
+
+template <class T, class A>
+RunFn run_for(bool widens, bool narrows) {
+  return widens ? run<T, A, A> : narrows ? run<A, T, A> : run<T, T, A>;
+}
+
+RunFn select(DType from, DType to) {
+  const bool same = from == to;
+  const auto wide = [](DType t) {
+    return t == DType::f64 || t == DType::s32 || t == DType::s64 ? DType::f64 : DType::f32;
+  };
+  const bool widens = !same && to == wide(from), narrows = !same && from == wide(to);
+  expect(same || widens || narrows, kName, "these dtypes do not go together");
+  switch (narrows ? to : from) {
+    case DType::f32: return run_for<float, float>(widens, narrows);
+    case DType::f64: return run_for<double, double>(widens, narrows);
+    case DType::f16: return run_for<f16_t, float>(widens, narrows);
+    case DType::bf16: return run_for<bf16_t, float>(widens, narrows);
+    case DType::s8: return run_for<int8_t, float>(widens, narrows);
+    case DType::u8: return run_for<uint8_t, float>(widens, narrows);
+    case DType::s16: return run_for<int16_t, float>(widens, narrows);
+    case DType::u16: return run_for<uint16_t, float>(widens, narrows);
+    case DType::s32: return run_for<int32_t, double>(widens, narrows);
+    case DType::s64: return run_for<int64_t, double>(widens, narrows);
+    default: expect(false, kName, "the dtype is not supported");
+  }
+  return nullptr;
+}
+
+Plan prepare(const Call& call) {
+  expect(call.operands.size() == 2 && call.operands[0].present && call.operands[1].present &&
+             call.ints.size() >= 5,
+         kName, "expected operands from, to and five integers or more");
+  const Operand &from = call.operands[0], &to = call.operands[1];
+  auto params = std::make_shared<Params>();
+  Params& p = *params;
+  const int64_t outer = call.ints[0];
+  p.in = call.ints[1];
+  p.inner = call.ints[2];
+  p.out = call.ints[3];
+  p.taps = call.ints[4];
+  expect(outer >= 0 && p.in >= 0 && p.inner >= 0 && p.out >= 0 && p.taps >= 1, kName,
+         "negative dimension or no taps");
+  const int64_t entries = checked_mul(p.out, p.taps, "resample");
+  expect(static_cast<uint64_t>(entries) == call.ints.size() - 5 &&
+             call.ints.size() - 4 == call.floats.size(),
+         kName, "expected out * taps indices and weights");
+  expect(p.in <= std::numeric_limits<int32_t>::max(), kName, "the axis is too long");
+  for (int64_t i = 0; i < entries; i++) {
+    const int64_t at = call.ints[static_cast<size_t>(5 + i)];
+    expect(at < p.in && (at >= 0 || (at == -1 && i % p.taps == 0)), kName,
+           "an index points outside the axis");
+    p.index.push_back(static_cast<int32_t>(at));
+    p.weight.push_back(call.floats[static_cast<size_t>(i)]);
+  }
+  p.outside = call.floats.back();
+  p.rows = checked_mul(outer, p.out, "resample");
+  const int64_t source = checked_mul(checked_mul(outer, p.in, "resample"), p.inner, "resample");
+  const int64_t result = checked_mul(p.rows, p.inner, "resample");
+  expect(dtype_bytes(from.dtype, source) <= from.bytes && dtype_bytes(to.dtype, result) <= to.bytes,
+         kName, "an operand is too short");
+  Plan plan;
+  plan.run = select(from.dtype, to.dtype);
+  if (result == 0) p.rows = 0;
+  p.per_task = std::max<int64_t>(1, kTaskBytes / 4 / std::max<int64_t>(1, p.inner));
+  plan.tasks = std::max<int64_t>(1, (p.rows + p.per_task - 1) / p.per_task);
+  plan.work = static_cast<double>(result * p.taps) * (p.inner == 1 ? 1.0 : 0.2) +
+              5.0 * static_cast<double>(p.rows);
+  plan.params = std::move(params);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel resample_kernel;
+const Kernel resample_kernel = {kName, prepare};
+
+}  // namespace poprt::kernels

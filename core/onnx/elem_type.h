@@ -1,0 +1,23 @@
+// ONNX's element type numbers (TensorProto.DataType, onnx.proto) against ours. Plain integers,
+// because Debian's proto classes end at 16.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/dtype.h"
+
+namespace poprt::onnx {
+
+// Throws unimplemented for FLOAT8E8M0 and invalid_argument for UNDEFINED and unknown numbers.
+DType dtype_from_elem_type(int32_t elem_type);
+
+// Throws unimplemented for types that ONNX lacks (the IPU's quarter formats).
+int32_t elem_type_from_dtype(DType dtype);
+
+// A name from a file as it may stand in a one-line message: quoted, control characters escaped, cut
+// after 120 bytes.
+std::string quote_name(std::string_view name);
+
+}  // namespace poprt::onnx

@@ -1,0 +1,131 @@
+#include "onnx/external_data.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "base/error.h"
+#include "onnx/elem_type.h"
+
+namespace poprt::onnx {
+namespace {
+
+class Fd {
+ public:
+  explicit Fd(int fd) : fd_(fd) {}
+  ~Fd() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  void reset(int fd) {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = fd;
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+std::vector<std::string> components(std::string_view location) {
+  auto refuse = [&](std::string_view why) {
+    fail(ErrorCode::invalid_argument,
+         "external data location {} {}; it must be a path inside the model's directory",
+         quote_name(location), why);
+  };
+  if (location.empty()) refuse("is empty");
+  if (location.front() == '/') refuse("is absolute");
+  if (location.find('\0') != std::string_view::npos) refuse("contains a NUL byte");
+  std::vector<std::string> parts;
+  for (size_t at = 0; at <= location.size();) {
+    const size_t end = std::min(location.find('/', at), location.size());
+    const std::string_view part = location.substr(at, end - at);
+    if (part == "..") refuse("goes up with '..'");
+    if (part.empty()) refuse("has an empty component");
+    if (part != ".") parts.emplace_back(part);
+    at = end + 1;
+  }
+  if (parts.empty()) refuse("names no file");
+  return parts;
+}
+
+[[noreturn]] void fail_open(std::string_view location, int error) {
+  if (error == ENOENT)
+    fail(ErrorCode::not_found, "external data file {} is missing", quote_name(location));
+  if (error == ELOOP || error == ENOTDIR)
+    fail(ErrorCode::invalid_argument,
+         "external data file {} is reached through a symbolic link or through something that is no "
+         "directory; links are refused unless the import allows them",
+         quote_name(location));
+  fail(error == EACCES ? ErrorCode::permission_denied : ErrorCode::invalid_argument,
+       "cannot open external data file {}: {}", quote_name(location), std::strerror(error));
+}
+
+}  // namespace
+
+ExternalFiles::Bytes ExternalFiles::map(std::string_view location) {
+  if (const auto it = maps_.find(location); it != maps_.end()) return it->second;
+  if (!directory_)
+    fail(ErrorCode::invalid_argument,
+         "external data file {} cannot be found: the model was given without a directory",
+         quote_name(location));
+  const std::vector<std::string> parts = components(location);
+
+  // One component at a time without following links: nothing outside the directory is ever opened,
+  // whatever changes meanwhile.
+  const int no_follow = allow_links_ ? 0 : O_NOFOLLOW;
+  const std::string top = directory_->empty() ? "." : directory_->string();
+  Fd at(::open(top.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (at.get() < 0) fail_open(location, errno);
+  for (size_t i = 0; i + 1 < parts.size(); i++) {
+    const int next =
+        ::openat(at.get(), parts[i].c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | no_follow);
+    if (next < 0) fail_open(location, errno);
+    at.reset(next);
+  }
+  // O_NONBLOCK: a FIFO must not hang us.
+  const Fd file(
+      ::openat(at.get(), parts.back().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | no_follow));
+  if (file.get() < 0) fail_open(location, errno);
+  struct stat info{};
+  if (::fstat(file.get(), &info) != 0) fail_open(location, errno);
+  if (!S_ISREG(info.st_mode))
+    fail(ErrorCode::invalid_argument, "external data file {} is not a regular file",
+         quote_name(location));
+  if (info.st_nlink != 1 && !allow_links_)
+    fail(ErrorCode::invalid_argument,
+         "external data file {} has {} hard links; links are refused unless the import allows them",
+         quote_name(location), info.st_nlink);
+
+  Bytes out;
+  if (info.st_size > 0) {
+    const auto size = static_cast<size_t>(info.st_size);
+    void* p = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+    if (p == MAP_FAILED) fail_open(location, errno);
+    out.owner = std::shared_ptr<const void>(
+        p, [size](const void* q) { ::munmap(const_cast<void*>(q), size); });
+    out.bytes = {static_cast<const std::byte*>(p), size};
+  }
+  maps_.emplace(location, out);
+  return out;
+}
+
+ExternalFiles::Bytes ExternalFiles::read(std::string_view location, uint64_t offset,
+                                         std::optional<uint64_t> length) {
+  Bytes whole = map(location);
+  const uint64_t size = whole.bytes.size();
+  if (offset > size || (length && *length > size - offset))
+    fail(ErrorCode::data_loss,
+         "external data file {} has {} bytes; offset {}, length {} lies outside",
+         quote_name(location), size, offset, length ? std::to_string(*length) : "to the end");
+  whole.bytes = whole.bytes.subspan(offset, length.value_or(size - offset));
+  return whole;
+}
+
+}  // namespace poprt::onnx

@@ -1,0 +1,552 @@
+#include "onnx/graph_builder.h"
+
+#include <algorithm>
+#include <span>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "onnx/elem_type.h"
+#include "onnx/import.h"
+#include "onnx/limits.h"
+#include "onnx/node_order.h"
+#include "onnx/tensor_proto.h"
+
+namespace poprt::onnx {
+namespace {
+
+namespace pb = ::onnx;
+
+std::string describe(const pb::NodeProto& node) {
+  std::string type = node.domain().empty() ? node.op_type() : node.domain() + "." + node.op_type();
+  if (type.size() > 120) type.resize(120);
+  for (char& c : type)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  if (!node.name().empty()) return fmt::format("{} node {}", type, quote_name(node.name()));
+  if (node.output_size())
+    return fmt::format("{} node that makes {}", type, quote_name(node.output(0)));
+  return type + " node";
+}
+
+// Adds `what` in front of errors that `action` throws.
+template <class What, class Action>
+auto with_context(What&& what, Action&& action) {
+  try {
+    return action();
+  } catch (Error& e) {
+    e.add_context(what());
+    throw;
+  }
+}
+
+std::string cut(std::string_view name) { return std::string(name.substr(0, kMaxGeneratedName)); }
+
+// What a declaration says of a value whose tensor is at hand.
+void check_declared(const ir::ValueType& declared, const Tensor& tensor) {
+  bool agree = declared.dtype == DType::undefined || declared.dtype == tensor.dtype();
+  if (declared.has_shape) {
+    agree = agree && declared.shape.size() == tensor.shape().size();
+    for (size_t i = 0; agree && i < declared.shape.size(); i++)
+      agree = declared.shape[i] == kUnknownDim || declared.shape[i] == tensor.shape()[i];
+  }
+  if (!agree)
+    fail(ErrorCode::invalid_argument, "it is declared as {}, its initializer is {}{}",
+         ir::type_string(declared), dtype_name(tensor.dtype()), shape_string(tensor.shape()));
+}
+
+std::string attribute_type_name(int type) {
+  return pb::AttributeProto::AttributeType_IsValid(type)
+             ? pb::AttributeProto::AttributeType_Name(
+                   static_cast<pb::AttributeProto::AttributeType>(type))
+             : std::to_string(type);
+}
+
+// The type by the fields that are set. Throws when they are of several types or not of `declared`.
+int attribute_type(const pb::AttributeProto& a) {
+  const std::pair<bool, int> fields[] = {
+      {a.has_f(), pb::AttributeProto::FLOAT},
+      {a.has_i(), pb::AttributeProto::INT},
+      {a.has_s(), pb::AttributeProto::STRING},
+      {a.has_t(), pb::AttributeProto::TENSOR},
+      {a.has_g(), pb::AttributeProto::GRAPH},
+      {a.has_sparse_tensor(), pb::AttributeProto::SPARSE_TENSOR},
+      {a.has_tp(), pb::AttributeProto::TYPE_PROTO},
+      {a.floats_size() > 0, pb::AttributeProto::FLOATS},
+      {a.ints_size() > 0, pb::AttributeProto::INTS},
+      {a.strings_size() > 0, pb::AttributeProto::STRINGS},
+      {a.tensors_size() > 0, pb::AttributeProto::TENSORS},
+      {a.graphs_size() > 0, pb::AttributeProto::GRAPHS},
+      {a.sparse_tensors_size() > 0, pb::AttributeProto::SPARSE_TENSORS},
+      {a.type_protos_size() > 0, pb::AttributeProto::TYPE_PROTOS},
+  };
+  int type = a.type();  // UNDEFINED: IR versions before 2 and enum values that are newer than ours
+  for (const auto& [set, field_type] : fields) {
+    if (!set) continue;
+    if (type != pb::AttributeProto::UNDEFINED && type != field_type)
+      fail(ErrorCode::invalid_argument, "its type is {}, it holds a value of type {}",
+           attribute_type_name(type), attribute_type_name(field_type));
+    type = field_type;
+  }
+  return type;
+}
+
+// A Constant node's attribute as a tensor.
+Tensor constant_tensor(std::string_view key, const ir::Attribute& value) {
+  if (key == "value" || key == "sparse_value") {
+    if (const auto* t = std::get_if<Tensor>(&value)) return *t;
+  } else if (key == "value_float") {
+    if (const auto* f = std::get_if<float>(&value)) return Tensor::scalar(*f);
+  } else if (key == "value_int") {
+    if (const auto* i = std::get_if<int64_t>(&value)) return Tensor::scalar(*i);
+  } else if (key == "value_string") {
+    if (const auto* s = std::get_if<std::string>(&value)) return Tensor::strings({}, {*s});
+  } else if (key == "value_floats") {
+    if (const auto* f = std::get_if<std::vector<float>>(&value))
+      return Tensor::of<float>({static_cast<int64_t>(f->size())}, std::span<const float>(*f));
+  } else if (key == "value_ints") {
+    if (const auto* i = std::get_if<std::vector<int64_t>>(&value))
+      return Tensor::of<int64_t>({static_cast<int64_t>(i->size())}, std::span<const int64_t>(*i));
+  } else if (key == "value_strings") {
+    if (const auto* s = std::get_if<std::vector<std::string>>(&value))
+      return Tensor::strings({static_cast<int64_t>(s->size())}, *s);
+  } else {
+    fail(ErrorCode::invalid_argument, "unknown attribute {}", quote_name(key));
+  }
+  fail(ErrorCode::invalid_argument, "attribute {} has the wrong type", quote_name(key));
+}
+
+}  // namespace
+
+ir::ValueType value_type(const pb::TypeProto& type) {
+  ir::ValueType out;
+  if (!type.has_tensor_type()) return out;
+  const auto& tensor = type.tensor_type();
+  if (tensor.elem_type() != pb::TensorProto::UNDEFINED)
+    out.dtype = dtype_from_elem_type(tensor.elem_type());
+  if (!tensor.has_shape()) return out;
+  if (tensor.shape().dim_size() > kMaxRank)
+    fail(ErrorCode::invalid_argument, "it has {} dimensions, at most {} are supported",
+         tensor.shape().dim_size(), kMaxRank);
+  out.has_shape = true;
+  bool named = false;
+  int64_t known = 1;
+  for (const auto& dim : tensor.shape().dim()) {
+    if (dim.has_dim_value() && dim.dim_value() < 0)
+      fail(ErrorCode::invalid_argument, "dimension {} is {}; a variable one has a name or nothing",
+           out.shape.size(), dim.dim_value());
+    out.shape.push_back(dim.has_dim_value() ? dim.dim_value() : kUnknownDim);
+    out.symbols.push_back(dim.has_dim_param() ? dim.dim_param() : std::string());
+    named = named || !out.symbols.back().empty();
+    if (dim.has_dim_value() && dim.dim_value() > 0)
+      known = checked_mul<int64_t>(known, dim.dim_value(), "shape");
+  }
+  if (!named) out.symbols.clear();
+  dtype_bytes(out.dtype, known);
+  return out;
+}
+
+std::string graph_title(const pb::GraphProto& proto) {
+  return proto.name().empty() ? "graph" : proto.name();
+}
+
+// -- Names --------------------------------------------------------------------------------------
+
+const ir::Value* const* GraphBuilder::Scope::find(std::string_view name) const {
+  for (const Scope* s = this; s; s = s->outer)
+    if (const auto it = s->values.find(name); it != s->values.end()) return &it->second;
+  return nullptr;
+}
+
+void GraphBuilder::reserve_names(const pb::GraphProto& proto) {
+  for (const auto& v : proto.input()) names_.insert(v.name());
+  for (const auto& t : proto.initializer()) names_.insert(t.name());
+  for (const auto& t : proto.sparse_initializer()) names_.insert(t.values().name());
+  for (const auto& n : proto.node()) {
+    for (const auto& o : n.output()) names_.insert(o);
+    for (const auto& a : n.attribute()) {
+      if (a.has_g()) reserve_names(a.g());
+      for (const auto& g : a.graphs()) reserve_names(g);
+    }
+  }
+}
+
+std::string GraphBuilder::unused_name(std::string stem) {
+  if (names_.insert(stem).second) return stem;
+  uint64_t& counter = counters_[stem];
+  std::string candidate;
+  do {
+    candidate = fmt::format("{}_{}", stem, counter++);
+  } while (!names_.insert(candidate).second);
+  return candidate;
+}
+
+std::string GraphBuilder::graph_name(std::string_view name, const Context& context) {
+  if (context.result_names)
+    if (const auto it = context.result_names->find(name); it != context.result_names->end())
+      return it->second;
+  if (context.function) return unused_name(context.prefix + cut(name));
+  for (const ir::Graph* g = &context.graph; g; g = g->parent)
+    if (g->find(name)) return unused_name(cut(name));
+  return std::string(name);
+}
+
+ir::Value* GraphBuilder::read(std::string_view name, const Context& context) const {
+  if (name.empty()) return nullptr;
+  const ir::Value* const* found = context.scope.find(name);
+  if (!found)
+    fail(ErrorCode::invalid_argument, "it reads {}, which nothing defines", quote_name(name));
+  return const_cast<ir::Value*>(*found);
+}
+
+void GraphBuilder::define(std::string_view name, ir::Value* value, Context& context) {
+  if (!context.scope.values.emplace(name, value).second)
+    fail(ErrorCode::invalid_argument, "value {} is defined twice: a name may be assigned once",
+         quote_name(name));
+}
+
+void GraphBuilder::apply_type(std::string_view name, ir::Value* value,
+                              const Context& context) const {
+  if (!context.types || !value || value->is_constant()) return;
+  const auto it = context.types->find(name);
+  if (it == context.types->end()) return;
+  value->type = with_context([&] { return fmt::format("type of value {}", quote_name(name)); },
+                             [&] { return value_type(*it->second); });
+}
+
+// -- Graphs -------------------------------------------------------------------------------------
+
+void GraphBuilder::build(ir::Graph& graph) {
+  root_ = &graph;
+  reserve_names(model_.graph());
+  Scope scope;
+  Context context{.graph = graph, .scope = scope};
+  build_graph(*model_.mutable_graph(), context);
+}
+
+void GraphBuilder::build_graph(pb::GraphProto& proto, Context& context) {
+  if (context.depth > kMaxDepth)
+    fail(ErrorCode::resource_exhausted, "subgraphs and functions are nested deeper than {}",
+         kMaxDepth);
+  ir::Graph& graph = context.graph;
+
+  std::unordered_map<std::string_view, Tensor> initializers;
+  std::vector<std::string_view> initializer_order;
+  auto add_initializer = [&](const std::string& name, auto&& load) {
+    with_context([&] { return fmt::format("initializer {}", quote_name(name)); },
+                 [&] {
+                   if (name.empty()) fail(ErrorCode::invalid_argument, "it has no name");
+                   if (!initializers.emplace(name, load()).second)
+                     fail(ErrorCode::invalid_argument, "it is defined twice");
+                   initializer_order.push_back(name);
+                 });
+  };
+  for (pb::TensorProto& t : *proto.mutable_initializer())
+    add_initializer(t.name(), [&] { return read_tensor(t); });
+  for (pb::SparseTensorProto& t : *proto.mutable_sparse_initializer())
+    add_initializer(t.values().name(), [&] { return read_sparse(t); });
+
+  for (const auto& input : proto.input())
+    with_context([&] { return fmt::format("graph input {}", quote_name(input.name())); },
+                 [&] {
+                   if (input.name().empty()) fail(ErrorCode::invalid_argument, "it has no name");
+                   ir::ValueType type = value_type(input.type());
+                   if (const auto it = initializers.find(input.name()); it != initializers.end()) {
+                     check_declared(type, it->second);
+                     return;
+                   }
+                   define(input.name(),
+                          graph.add_input(graph_name(input.name(), context), std::move(type)),
+                          context);
+                 });
+  for (const std::string_view name : initializer_order)
+    define(name, graph.add_constant(graph_name(name, context), std::move(initializers.at(name))),
+           context);
+
+  std::unordered_map<std::string_view, const pb::TypeProto*> types;
+  for (const auto& v : proto.value_info())
+    if (v.has_type()) types.emplace(v.name(), &v.type());
+  for (const auto& v : proto.output())
+    if (v.has_type()) types.insert_or_assign(v.name(), &v.type());
+  context.types = &types;
+  // Also of names that nothing makes.
+  for (const auto& [name, type] : types)
+    with_context([&] { return fmt::format("type of value {}", quote_name(name)); },
+                 [&] { return value_type(*type); });
+
+  for (const int i : node_order(proto.node())) build_node(*proto.mutable_node(i), context);
+
+  for (const auto& output : proto.output())
+    with_context([&] { return fmt::format("graph output {}", quote_name(output.name())); },
+                 [&] {
+                   if (output.name().empty()) fail(ErrorCode::invalid_argument, "it has no name");
+                   ir::Value* value = read(output.name(), context);
+                   if (!value)
+                     fail(ErrorCode::invalid_argument,
+                          "it is an argument that the caller left out");
+                   // A subgraph hands out only what is its own.
+                   if (&value->graph() != &graph) {
+                     ir::Value* const outer[] = {value};
+                     const std::string names[] = {unused_name(cut(output.name()))};
+                     value = graph.add_node("Identity", "", outer, 1, nullptr, names)->output();
+                     value->type = outer[0]->type;
+                   }
+                   graph.add_output(value);
+                 });
+  context.types = nullptr;
+}
+
+std::shared_ptr<ir::Graph> GraphBuilder::read_subgraph(pb::GraphProto& proto, Context& context) {
+  auto graph = std::make_shared<ir::Graph>(graph_title(proto));
+  graph->parent = &context.graph;
+  Scope scope;
+  scope.outer = &context.scope;
+  Context inner{.graph = *graph,
+                .scope = scope,
+                .depth = context.depth + 1,
+                .function = context.function,
+                .call_attributes = context.call_attributes,
+                .prefix = context.prefix};
+  with_context([&] { return fmt::format("subgraph {}", quote_name(proto.name())); },
+               [&] { build_graph(proto, inner); });
+  return graph;
+}
+
+// -- Nodes --------------------------------------------------------------------------------------
+
+void GraphBuilder::check_opset(const std::string& domain, const Context& context) {
+  const auto& imports = context.function ? context.function->opsets : root_->opsets;
+  const auto it = imports.find(domain);
+  if (it == imports.end())
+    fail(ErrorCode::invalid_argument, "the {} imports no opset of its domain {}",
+         context.function ? "function" : "model", quote_name(domain.empty() ? "ai.onnx" : domain));
+  const auto [root, fresh] = root_->opsets.emplace(domain, it->second);
+  if (root->second != it->second)
+    fail(
+        ErrorCode::unimplemented,
+        "the function imports opset {} of domain {}, the model {}; they must be equal to inline it",
+        it->second, quote_name(domain.empty() ? "ai.onnx" : domain), root->second);
+}
+
+void GraphBuilder::build_node(pb::NodeProto& proto, Context& context) {
+  with_context([&] { return describe(proto); },
+               [&] {
+                 if (++nodes_ > kMaxNodes)
+                   fail(ErrorCode::resource_exhausted, "the model has more than {} nodes",
+                        kMaxNodes);
+                 if (context.function) {
+                   inlined_bytes_ += proto.ByteSizeLong();
+                   if (++inlined_nodes_ > kMaxInlinedNodes || inlined_bytes_ > kMaxInlinedBytes)
+                     fail(ErrorCode::resource_exhausted,
+                          "inlining functions adds more than {} nodes or {} bytes",
+                          kMaxInlinedNodes, kMaxInlinedBytes);
+                 }
+                 if (proto.op_type().empty())
+                   fail(ErrorCode::invalid_argument, "it has no op_type");
+                 Attributes attributes = read_attributes(proto, context);
+                 if (Function* function = functions_.find(proto)) {
+                   inline_call(*function, proto, attributes, context);
+                   return;
+                 }
+                 const std::string domain = normal_domain(proto.domain());
+                 check_opset(domain, context);
+
+                 int outputs = proto.output_size();
+                 while (outputs > 1 && proto.output(outputs - 1).empty()) outputs--;
+                 if (outputs == 0) fail(ErrorCode::invalid_argument, "it has no output");
+
+                 if (proto.op_type() == "Constant" && domain.empty()) {
+                   if (outputs != 1 || proto.input_size() != 0 || attributes.size() != 1)
+                     fail(ErrorCode::invalid_argument,
+                          "expected no input, one output and one value, found {}, {} and {}",
+                          proto.input_size(), outputs, attributes.size());
+                   if (proto.output(0).empty()) return;
+                   const auto& [key, value] = *attributes.begin();
+                   define(proto.output(0),
+                          context.graph.add_constant(graph_name(proto.output(0), context),
+                                                     constant_tensor(key, value)),
+                          context);
+                   return;
+                 }
+
+                 std::vector<ir::Value*> inputs;
+                 for (const auto& name : proto.input()) inputs.push_back(read(name, context));
+                 while (!inputs.empty() && !inputs.back()) inputs.pop_back();
+                 std::vector<std::string> names;
+                 for (int i = 0; i < outputs; i++)
+                   names.push_back(proto.output(i).empty() ? unused_name(std::string(kOmittedName))
+                                                           : graph_name(proto.output(i), context));
+                 ir::Node* node = context.graph.add_node(
+                     proto.op_type(), domain, inputs, static_cast<size_t>(outputs), nullptr, names);
+                 node->name = context.function ? context.prefix + cut(proto.name()) : proto.name();
+                 node->attributes = std::move(attributes);
+                 for (int i = 0; i < outputs; i++) {
+                   if (proto.output(i).empty()) continue;
+                   ir::Value* value = node->output(static_cast<size_t>(i));
+                   define(proto.output(i), value, context);
+                   apply_type(proto.output(i), value, context);
+                 }
+               });
+}
+
+void GraphBuilder::inline_call(Function& function, const pb::NodeProto& proto,
+                               const Attributes& attributes, Context& context) {
+  pb::FunctionProto& body = *function.proto;
+  if (function.active) fail(ErrorCode::invalid_argument, "{} calls itself", function.name);
+  if (context.depth >= kMaxDepth)
+    fail(ErrorCode::resource_exhausted, "subgraphs and functions are nested deeper than {}",
+         kMaxDepth);
+  if (proto.input_size() > body.input_size() || proto.output_size() > body.output_size())
+    fail(ErrorCode::invalid_argument, "{} has {} inputs and {} outputs, the call {} and {}",
+         function.name, body.input_size(), body.output_size(), proto.input_size(),
+         proto.output_size());
+
+  Scope scope;
+  std::unordered_map<std::string_view, std::string> result_names;
+  const std::string& call_name = proto.name().empty() ? proto.op_type() : proto.name();
+  std::string prefix = context.prefix + call_name + "/";
+  // A deep chain of calls must not make ever longer names.
+  if (prefix.size() > kMaxGeneratedName) prefix = cut(call_name).substr(0, 32) + "/";
+  Context inner{.graph = context.graph,
+                .scope = scope,
+                .depth = context.depth + 1,
+                .function = &function,
+                .call_attributes = &attributes,
+                .prefix = std::move(prefix),
+                .result_names = &result_names};
+  for (int i = 0; i < body.input_size(); i++)
+    define(body.input(i), i < proto.input_size() ? read(proto.input(i), context) : nullptr, inner);
+  // Results keep the caller's names.
+  for (int i = 0; i < proto.output_size(); i++)
+    if (!proto.output(i).empty() && !scope.values.contains(body.output(i)) &&
+        !result_names.contains(body.output(i)))
+      result_names.emplace(body.output(i), graph_name(proto.output(i), context));
+
+  function.active = true;
+  with_context([&] { return "in " + function.name; },
+               [&] {
+                 for (const int i : function.order) build_node(*body.mutable_node(i), inner);
+               });
+  function.active = false;
+
+  for (int i = 0; i < proto.output_size(); i++) {
+    const std::string& name = proto.output(i);
+    if (name.empty()) continue;
+    ir::Value* value = with_context([&] { return "output of " + function.name; },
+                                    [&] { return read(body.output(i), inner); });
+    if (!value)
+      fail(ErrorCode::invalid_argument, "{} returns argument {}, which the call leaves out",
+           function.name, quote_name(body.output(i)));
+    const auto wanted = result_names.find(body.output(i));
+    if (wanted == result_names.end() || wanted->second != value->name()) {
+      // An argument handed back, or one result under two names.
+      const std::string names[] = {graph_name(name, context)};
+      ir::Value* const from[] = {value};
+      root_->opsets.emplace("", 13);
+      value = context.graph.add_node("Identity", "", from, 1, nullptr, names)->output();
+    } else {
+      result_names.erase(wanted);
+    }
+    define(name, value, context);
+    apply_type(name, value, context);
+  }
+}
+
+// -- Attributes and tensors ---------------------------------------------------------------------
+
+GraphBuilder::Attributes GraphBuilder::read_attributes(pb::NodeProto& proto, Context& context) {
+  Attributes out;
+  for (pb::AttributeProto& a : *proto.mutable_attribute())
+    with_context(
+        [&] { return fmt::format("attribute {}", quote_name(a.name())); },
+        [&] {
+          if (a.name().empty()) fail(ErrorCode::invalid_argument, "it has no name");
+          if (out.contains(a.name())) fail(ErrorCode::invalid_argument, "it is given twice");
+          if (a.ref_attr_name().empty()) {
+            out.emplace(a.name(), read_attribute(a, context));
+            return;
+          }
+          if (!context.function)
+            fail(ErrorCode::invalid_argument,
+                 "it refers to function attribute {} outside of a function",
+                 quote_name(a.ref_attr_name()));
+          const auto it = context.call_attributes->find(a.ref_attr_name());
+          if (it != context.call_attributes->end()) {
+            // A subgraph belongs to one node.
+            auto own = [&](const std::shared_ptr<ir::Graph>& g) {
+              std::shared_ptr<ir::Graph> copy = g->clone();
+              copy->parent = &context.graph;
+              return copy;
+            };
+            if (const auto* g = std::get_if<std::shared_ptr<ir::Graph>>(&it->second)) {
+              out.emplace(a.name(), own(*g));
+            } else if (const auto* gs =
+                           std::get_if<std::vector<std::shared_ptr<ir::Graph>>>(&it->second)) {
+              std::vector<std::shared_ptr<ir::Graph>> copies;
+              for (const auto& g2 : *gs) copies.push_back(own(g2));
+              out.emplace(a.name(), std::move(copies));
+            } else {
+              out.emplace(a.name(), it->second);
+            }
+          }
+        });
+  if (Function* called = functions_.find(proto))
+    for (pb::AttributeProto& a : called->defaults)
+      if (!out.contains(a.name()))
+        with_context([&] { return fmt::format("default of attribute {}", quote_name(a.name())); },
+                     [&] {
+                       if (a.has_g() || a.graphs_size())
+                         fail(ErrorCode::unimplemented, "a graph is not supported here");
+                       out.emplace(a.name(), read_attribute(a, context));
+                     });
+  return out;
+}
+
+ir::Attribute GraphBuilder::read_attribute(pb::AttributeProto& a, Context& context) {
+  auto required = [](bool there) {
+    if (!there) fail(ErrorCode::invalid_argument, "it has no value");
+  };
+  const int type = attribute_type(a);
+  switch (type) {
+    case pb::AttributeProto::FLOAT: return a.f();
+    case pb::AttributeProto::INT: return a.i();
+    case pb::AttributeProto::STRING: return a.s();
+    case pb::AttributeProto::TENSOR: required(a.has_t()); return read_tensor(*a.mutable_t());
+    case pb::AttributeProto::SPARSE_TENSOR:
+      required(a.has_sparse_tensor());
+      return read_sparse(*a.mutable_sparse_tensor());
+    case pb::AttributeProto::GRAPH:
+      required(a.has_g());
+      return read_subgraph(*a.mutable_g(), context);
+    case pb::AttributeProto::FLOATS:
+      return std::vector<float>(a.floats().begin(), a.floats().end());
+    case pb::AttributeProto::INTS: return std::vector<int64_t>(a.ints().begin(), a.ints().end());
+    case pb::AttributeProto::STRINGS:
+      return std::vector<std::string>(a.strings().begin(), a.strings().end());
+    case pb::AttributeProto::TENSORS: {
+      std::vector<Tensor> tensors;
+      for (pb::TensorProto& t : *a.mutable_tensors()) tensors.push_back(read_tensor(t));
+      return tensors;
+    }
+    case pb::AttributeProto::GRAPHS: {
+      std::vector<std::shared_ptr<ir::Graph>> graphs;
+      for (pb::GraphProto& g : *a.mutable_graphs()) graphs.push_back(read_subgraph(g, context));
+      return graphs;
+    }
+    case pb::AttributeProto::UNDEFINED:
+      fail(ErrorCode::invalid_argument, "it has neither a known type nor a value");
+    default:
+      fail(ErrorCode::unimplemented, "attributes of type {} are not supported",
+           attribute_type_name(type));
+  }
+}
+
+Tensor GraphBuilder::read_tensor(pb::TensorProto& proto) {
+  if (const auto it = tensors_.find(&proto); it != tensors_.end()) return it->second;
+  return tensors_.emplace(&proto, take_tensor(proto, files_)).first->second;
+}
+
+Tensor GraphBuilder::read_sparse(pb::SparseTensorProto& proto) {
+  if (const auto it = tensors_.find(&proto); it != tensors_.end()) return it->second;
+  return tensors_.emplace(&proto, take_sparse_tensor(proto, files_)).first->second;
+}
+
+}  // namespace poprt::onnx

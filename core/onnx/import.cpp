@@ -1,0 +1,83 @@
+#include "onnx/import.h"
+
+#include <onnx/onnx_pb.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "onnx/elem_type.h"
+#include "onnx/graph_builder.h"
+#include "onnx/limits.h"
+#include "onnx/wire.h"
+
+namespace poprt::onnx {
+namespace {
+
+namespace pb = ::onnx;
+
+// Field numbers of ModelProto with their wire types, device configurations of IR 11 (26) included.
+constexpr uint32_t kModelTags[] = {1 << 3,      2 << 3 | 2,  3 << 3 | 2,  4 << 3 | 2,
+                                   5 << 3,      6 << 3 | 2,  7 << 3 | 2,  8 << 3 | 2,
+                                   14 << 3 | 2, 20 << 3 | 2, 25 << 3 | 2, 26 << 3 | 2};
+
+std::unique_ptr<ir::Graph> import_parsed(pb::ModelProto& model, ExternalFiles& files) {
+  if (!model.has_ir_version() && !model.has_graph())
+    fail(ErrorCode::invalid_argument, "not an ONNX model: it has neither ir_version nor graph");
+  if (!model.has_ir_version()) fail(ErrorCode::invalid_argument, "the model has no ir_version");
+  if (model.ir_version() < kMinIrVersion || model.ir_version() > kMaxIrVersion)
+    fail(
+        model.ir_version() > kMaxIrVersion ? ErrorCode::unimplemented : ErrorCode::invalid_argument,
+        "IR version {} is not supported, expected {} to {}", model.ir_version(), kMinIrVersion,
+        kMaxIrVersion);
+  if (!model.has_graph()) fail(ErrorCode::invalid_argument, "the model has no graph");
+  if (model.opset_import_size() == 0)
+    fail(ErrorCode::invalid_argument, "the model has no opset_import");
+  if (model.graph().output_size() == 0)
+    fail(ErrorCode::invalid_argument, "the graph has no output");
+
+  auto graph = std::make_unique<ir::Graph>(graph_title(model.graph()));
+  graph->opsets = read_opsets(model.opset_import());
+  auto note = [&](std::string key, const std::string& value) {
+    if (!value.empty()) graph->metadata[std::move(key)] = value;
+  };
+  note("ir_version", std::to_string(model.ir_version()));
+  note("producer_name", model.producer_name());
+  note("producer_version", model.producer_version());
+  note("domain", model.domain());
+  if (model.has_model_version()) note("model_version", std::to_string(model.model_version()));
+  note("doc_string", model.doc_string());
+  note("graph.doc_string", model.graph().doc_string());
+  for (const auto& entry : model.metadata_props())
+    graph->metadata["prop." + entry.key()] = entry.value();
+
+  GraphBuilder(model, files).build(*graph);
+  return graph;
+}
+
+}  // namespace
+
+std::unique_ptr<ir::Graph> import_file(const std::filesystem::path& path,
+                                       const ImportOptions& options) {
+  // Reports the path itself.
+  std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+  try {
+    ExternalFiles files(path.parent_path(), options.allow_links);
+    pb::ModelProto model;
+    parse_message(file->bytes(), kModelTags, "ONNX model", model);
+    file.reset();
+    return import_parsed(model, files);
+  } catch (Error& e) {
+    e.add_context(path.string());
+    throw;
+  }
+}
+
+std::unique_ptr<ir::Graph> import_bytes(std::span<const std::byte> bytes,
+                                        const std::optional<std::filesystem::path>& directory,
+                                        const ImportOptions& options) {
+  ExternalFiles files(directory, options.allow_links);
+  pb::ModelProto model;
+  parse_message(bytes, kModelTags, "ONNX model", model);
+  return import_parsed(model, files);
+}
+
+}  // namespace poprt::onnx

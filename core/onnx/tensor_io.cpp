@@ -1,0 +1,57 @@
+#include "onnx/tensor_io.h"
+
+#include <onnx/onnx-data_pb.h>
+#include <onnx/onnx_pb.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "onnx/tensor_proto.h"
+#include "onnx/wire.h"
+
+namespace poprt::onnx {
+namespace {
+
+// Field numbers of TensorProto with their wire types, packed and unpacked.
+constexpr uint32_t kTensorTags[] = {
+    1 << 3,      1 << 3 | 2, 2 << 3,      3 << 3 | 2,  4 << 3 | 5,  4 << 3 | 2, 5 << 3,
+    5 << 3 | 2,  6 << 3 | 2, 7 << 3,      7 << 3 | 2,  8 << 3 | 2,  9 << 3 | 2, 10 << 3 | 1,
+    10 << 3 | 2, 11 << 3,    11 << 3 | 2, 12 << 3 | 2, 13 << 3 | 2, 14 << 3,    16 << 3 | 2};
+
+// A SequenceProto or an OptionalProto: both have name, elem_type and values in fields 1 to 7.
+bool is_container(std::span<const std::byte> bytes) {
+  ::onnx::OptionalProto proto;
+  return proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) &&
+         proto.has_elem_type() && proto.unknown_fields().empty();
+}
+
+}  // namespace
+
+NamedTensor read_tensor_file(const std::filesystem::path& path) {
+  const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+  try {
+    ::onnx::TensorProto proto;
+    // No bytes are a message too: an empty OptionalProto, but no tensor.
+    parse_message(file->bytes(), kTensorTags, "ONNX tensor", proto);
+    ExternalFiles files(path.parent_path(), false);
+    try {
+      Tensor tensor = take_tensor(proto, files);
+      return {proto.name(), std::move(tensor)};
+    } catch (const Error&) {
+      if (!is_container(file->bytes())) throw;
+      fail(ErrorCode::unimplemented, "a sequence or an optional; only tensors are supported");
+    }
+  } catch (Error& e) {
+    e.add_context(path.string());
+    throw;
+  }
+}
+
+void write_tensor_file(const std::filesystem::path& path, const std::string& name,
+                       const Tensor& tensor) {
+  const std::string bytes = make_tensor_proto(name, tensor).SerializeAsString();
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span<const char>(bytes)));
+  file.commit();
+}
+
+}  // namespace poprt::onnx

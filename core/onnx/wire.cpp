@@ -1,0 +1,91 @@
+#include "onnx/wire.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/message_lite.h>
+#include <google/protobuf/stubs/logging.h>
+
+#include <algorithm>
+#include <climits>
+#include <optional>
+
+#include "base/error.h"
+#include "onnx/limits.h"
+
+namespace poprt::onnx {
+namespace {
+
+// At most ten bytes (protobuf encoding, "Base 128 Varints").
+std::optional<uint64_t> read_varint(std::span<const std::byte> bytes, size_t& at) {
+  uint64_t value = 0;
+  for (int shift = 0; shift < 70 && at < bytes.size(); shift += 7) {
+    const auto b = static_cast<uint8_t>(bytes[at++]);
+    value |= static_cast<uint64_t>(b & 0x7f) << (shift < 64 ? shift : 63);
+    if (!(b & 0x80)) return value;
+  }
+  return std::nullopt;
+}
+
+// Walks the top-level fields to say where the bytes stop making sense.
+void check_top_level(std::span<const std::byte> bytes, KnownTags known, std::string_view what) {
+  size_t at = 0;
+  bool known_seen = false;
+  auto damaged = [&](size_t start, std::string_view why) {
+    if (!known_seen) fail(ErrorCode::invalid_argument, "not an {}: {}", what, why);
+    fail(ErrorCode::data_loss, "the {} is truncated or damaged at byte {}: {}", what, start, why);
+  };
+  while (at < bytes.size()) {
+    const size_t start = at;
+    const auto tag = read_varint(bytes, at);
+    if (!tag || *tag >> 3 == 0 || *tag > UINT32_MAX)
+      damaged(start, "no protobuf field starts here");
+    if (std::find(known.begin(), known.end(), static_cast<uint32_t>(*tag)) != known.end())
+      known_seen = true;
+    else if (!known_seen)
+      damaged(start, fmt::format("it starts with protobuf field {}", *tag >> 3));
+    uint64_t need = 0;
+    switch (*tag & 7) {
+      case 0:
+        if (!read_varint(bytes, at)) damaged(start, "a number does not end");
+        break;
+      case 1: need = 8; break;
+      case 2: {
+        const auto length = read_varint(bytes, at);
+        if (!length) damaged(start, "a length does not end");
+        need = *length;
+        break;
+      }
+      case 5: need = 4; break;
+      default: damaged(start, "a protobuf group, which ONNX does not use");
+    }
+    if (need > bytes.size() - at)
+      damaged(start, fmt::format("field {} needs {} bytes, {} are left", *tag >> 3, need,
+                                 bytes.size() - at));
+    at += need;
+  }
+}
+
+}  // namespace
+
+void parse_message(std::span<const std::byte> bytes, KnownTags known, std::string_view what,
+                   google::protobuf::MessageLite& message) {
+  if (bytes.empty()) fail(ErrorCode::invalid_argument, "not an {}: it is empty", what);
+  // Before protobuf's limit: a large file of another kind should be called that.
+  check_top_level(bytes, known, what);
+  if (bytes.size() > INT_MAX)
+    fail(ErrorCode::resource_exhausted,
+         "the {} has {} bytes and protobuf reads 2 GiB at most; store its weights as external data",
+         what, bytes.size());
+  // Protobuf writes to stderr otherwise.
+  const google::protobuf::LogSilencer silence;
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
+                                            static_cast<int>(bytes.size()));
+  in.SetTotalBytesLimit(INT_MAX);
+  in.SetRecursionLimit(kMaxMessageDepth);
+  if (!message.ParseFromCodedStream(&in) || !in.ConsumedEntireMessage())
+    fail(ErrorCode::data_loss,
+         "the {} is truncated or damaged: a nested message does not parse (or is nested deeper "
+         "than {})",
+         what, kMaxMessageDepth);
+}
+
+}  // namespace poprt::onnx

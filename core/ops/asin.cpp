@@ -1,0 +1,3 @@
+#include "ops/common/elementwise.h"
+
+POPRT_ELEMENTWISE_OP(asin, "Asin", 7, floating)

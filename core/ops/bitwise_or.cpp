@@ -1,0 +1,3 @@
+#include "ops/common/elementwise.h"
+
+POPRT_ELEMENTWISE_OP(bitwise_or, "BitwiseOr", 18, integer)

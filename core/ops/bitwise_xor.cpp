@@ -1,0 +1,3 @@
+#include "ops/common/elementwise.h"
+
+POPRT_ELEMENTWISE_OP(bitwise_xor, "BitwiseXor", 18, integer)

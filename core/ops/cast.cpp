@@ -1,0 +1,48 @@
+#include <array>
+
+#include "ops/common/elementwise.h"
+#include "ops/common/onnx_dtype.h"
+
+namespace poprt::ops {
+namespace {
+
+// Opsets below 6 name the type.
+std::optional<DType> type_from_text(std::string_view name) {
+  static constexpr std::array<std::string_view, 17> kNames = {
+      "UNDEFINED", "FLOAT",  "UINT8",     "INT8",       "UINT16",  "INT16",
+      "INT32",     "INT64",  "STRING",    "BOOL",       "FLOAT16", "DOUBLE",
+      "UINT32",    "UINT64", "COMPLEX64", "COMPLEX128", "BFLOAT16"};
+  for (size_t i = 1; i < kNames.size(); i++)
+    if (kNames[i] == name) return dtype_from_onnx(static_cast<int64_t>(i));
+  return std::nullopt;
+}
+
+void infer(InferContext& ctx) {
+  std::optional<DType> to;
+  if (ctx.opset() < 6) {
+    const std::string name = ctx.node.string_attr("to", "");
+    to = type_from_text(name);
+    if (!to) ctx.fail_input("attribute to is '{}', expected the name of an element type", name);
+  } else {
+    const int64_t number = ctx.node.int_attr("to", 0);
+    to = dtype_from_onnx(number);
+    if (!to) ctx.fail_input("attribute to is {}, expected the number of an element type", number);
+  }
+  ir::ValueType t = ctx.in(0);
+  if (t.dtype == DType::string || *to == DType::string)
+    ctx.fail_unsupported("casting from or to string");
+  t.dtype = *to;
+  ctx.out(0, t);
+}
+
+void lower(LowerContext& ctx) {
+  if (is_fusable_elementwise(ctx.node)) return lower_elementwise(ctx);
+  ctx.emit("cast", {ctx.in(0), ctx.out(0)}, {ctx.node.int_attr("saturate", 1)});
+}
+
+}  // namespace
+
+extern const OpDef cast_op;
+const OpDef cast_op = {.name = "Cast", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,3 @@
+#include "ops/common/elementwise.h"
+
+POPRT_ELEMENTWISE_OP(ceil, "Ceil", 1, floating)

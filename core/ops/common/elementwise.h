@@ -1,0 +1,46 @@
+// Inference and lowering that all elementwise operators share. An operator file is
+//   POPRT_ELEMENTWISE_OP(relu, "Relu", numeric)
+// and its meaning stands in append_elementwise() (elementwise_program.cpp).
+#pragma once
+
+#include "ops/common/elementwise_program.h"
+#include "ops/op.h"
+
+namespace poprt::ops {
+
+// Which element types the operands may have.
+enum class ElementwiseTypes { any, numeric, floating, integer, logical };
+
+// Output: the inputs' broadcast shape, the operands' dtype or bool. All operands have one dtype
+// unless `mixed`. Throws invalid_argument where types contradict.
+void infer_elementwise(InferContext& ctx, ElementwiseTypes types, bool gives_bool,
+                       bool mixed = false);
+
+// Emits kernel `elementwise` for float operands, `elementwise_generic` and `cast` for the rest.
+void lower_elementwise(LowerContext& ctx);
+
+// The shape of input i as it broadcasts: opsets below 7 have a `broadcast` and an `axis` attribute,
+// PRelu's slope lies on axis 1 there.
+Shape broadcast_input_shape(const ir::Node& node, size_t i);
+
+#define POPRT_ELEMENTWISE_DEF(symbol, ...) \
+  namespace poprt::ops {                   \
+  extern const OpDef symbol##_op;          \
+  const OpDef symbol##_op = {__VA_ARGS__}; \
+  }  // namespace poprt::ops
+
+// An operator whose result has its operands' type and may overwrite the first two.
+#define POPRT_ELEMENTWISE_OP(symbol, op_name, first_opset, types)                             \
+  POPRT_ELEMENTWISE_DEF(                                                                      \
+      symbol, .name = op_name, .since = first_opset,                                          \
+      .infer = [](InferContext& c) { infer_elementwise(c, ElementwiseTypes::types, false); }, \
+      .lower = lower_elementwise, .sharing = {.in_place = 3})
+
+// An operator whose result is bool.
+#define POPRT_ELEMENTWISE_BOOL_OP(symbol, op_name, first_opset, types)                       \
+  POPRT_ELEMENTWISE_DEF(                                                                     \
+      symbol, .name = op_name, .since = first_opset,                                         \
+      .infer = [](InferContext& c) { infer_elementwise(c, ElementwiseTypes::types, true); }, \
+      .lower = lower_elementwise)
+
+}  // namespace poprt::ops

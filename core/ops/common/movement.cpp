@@ -1,0 +1,103 @@
+#include "ops/common/movement.h"
+
+#include "base/checked.h"
+
+namespace poprt::ops {
+
+int64_t element_bytes(const LowerContext& ctx, DType dtype) {
+  const int bits = dtype_bits(dtype);
+  if (bits < 8)
+    ctx.fail_unsupported("elements of type {} cannot be moved one by one; cast to u8 or s8 first",
+                         dtype_name(dtype));
+  return bits / 8;
+}
+
+void emit_strided_copy(LowerContext& ctx, program::BufferId from, program::BufferId to, DType dtype,
+                       const StridedCopy& copy) {
+  const int64_t count = element_count(copy.dims);
+  if (count == 0) return;
+  const auto dense = contiguous_strides(copy.dims);
+  const auto whole = [&](program::BufferId id) {
+    return element_count(ctx.builder.buffer(id).shape) == count;
+  };
+  if (copy.from_strides == dense && copy.to_strides == dense && whole(from) && whole(to) &&
+      copy.from_offset == 0 && copy.to_offset == 0) {
+    ctx.emit("copy", {from, to});
+    return;
+  }
+  std::vector<int64_t> ints = {element_bytes(ctx, dtype), static_cast<int64_t>(copy.dims.size()),
+                               copy.from_offset, copy.to_offset};
+  ints.insert(ints.end(), copy.dims.begin(), copy.dims.end());
+  ints.insert(ints.end(), copy.from_strides.begin(), copy.from_strides.end());
+  ints.insert(ints.end(), copy.to_strides.begin(), copy.to_strides.end());
+  const program::BufferId operands[] = {from, to};
+  ctx.emit("strided_copy", operands, ints);
+}
+
+void emit_map_axes(LowerContext& ctx, program::BufferId from, program::BufferId value,
+                   program::BufferId to, DType dtype, const Shape& from_shape,
+                   const std::vector<std::vector<int64_t>>& maps) {
+  std::vector<int64_t> axes;
+  int64_t rank = 0;
+  size_t open = 0;  // where the last unmapped axis stands in `axes`, plus one
+  for (size_t a = 0; a < from_shape.size(); a++) {
+    if (maps[a].empty() && open) {
+      axes[open - 1] *= from_shape[a];
+      axes[open] = axes[open - 1];
+      continue;
+    }
+    rank++;
+    axes.push_back(from_shape[a]);
+    if (maps[a].empty()) {
+      open = axes.size();
+      axes.insert(axes.end(), {from_shape[a], 0});
+    } else {
+      open = 0;
+      axes.insert(axes.end(), {static_cast<int64_t>(maps[a].size()), 1});
+      axes.insert(axes.end(), maps[a].begin(), maps[a].end());
+    }
+  }
+  std::vector<int64_t> ints = {element_bytes(ctx, dtype), rank};
+  ints.insert(ints.end(), axes.begin(), axes.end());
+  const program::BufferId operands[] = {from, value, to};
+  ctx.emit("map_axes", operands, ints);
+}
+
+void check_index_dtype(const InferContext& ctx, size_t i) {
+  const DType dtype = ctx.in(i).dtype;
+  if (dtype != DType::undefined && dtype != DType::s32 && dtype != DType::s64)
+    ctx.fail_input("input {} holds indices: expected s32 or s64, found {}", i, dtype_name(dtype));
+}
+
+int64_t partial_product(const Shape& dims, size_t from, size_t to) {
+  int64_t product = 1;
+  bool unknown = false;
+  for (size_t i = from; i < to; i++) {
+    if (dims[i] == 0) return 0;
+    if (dims[i] < 0)
+      unknown = true;
+    else
+      product = checked_mul(product, dims[i], "shape");
+  }
+  return unknown ? kUnknownDim : product;
+}
+
+int64_t axis_of(const InferContext& ctx, int64_t axis, int64_t rank) {
+  if (axis < -rank || axis >= rank)
+    ctx.fail_input("axis {} is outside [{}, {})", axis, -rank, rank);
+  return axis < 0 ? axis + rank : axis;
+}
+
+std::optional<std::vector<int64_t>> axes_of(const InferContext& ctx, size_t input,
+                                            std::string_view key, bool& known) {
+  known = true;
+  if (ctx.has(input)) {
+    auto axes = ctx.ints(input);
+    known = axes.has_value();
+    return axes;
+  }
+  if (!ctx.node.find_attr(key)) return std::nullopt;
+  return ctx.node.ints_attr(key);
+}
+
+}  // namespace poprt::ops

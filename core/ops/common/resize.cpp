@@ -1,0 +1,219 @@
+#include "ops/common/resize.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "ops/common/movement.h"
+#include "ops/common/scalar.h"
+
+namespace poprt::ops {
+namespace {
+
+// Where output pixel `o` lies in the input, in single precision as ONNX Runtime computes it, so
+// that ties of nearest neighbours fall the same way.
+float coordinate(const ResizeSpec& spec, const ResizeAxis& a, int64_t o) {
+  const auto x = static_cast<float>(o), in = static_cast<float>(a.in),
+             out = static_cast<float>(a.out);
+  const std::string& mode = spec.coordinates;
+  const float half = (x + 0.5f) / a.scale - 0.5f;
+  if (mode == "asymmetric") return x / a.scale;
+  if (mode == "align_corners") return a.out == 1 ? 0 : x * (in - 1) / (out - 1);
+  if (mode == "pytorch_half_pixel") return a.out > 1 ? half : 0;
+  if (mode == "tf_half_pixel_for_nn") return (x + 0.5f) / a.scale;
+  if (mode == "tf_crop_and_resize")
+    return a.out > 1 ? a.roi_start * (in - 1) + x * (a.roi_end - a.roi_start) * (in - 1) / (out - 1)
+                     : 0.5f * (a.roi_start + a.roi_end) * (in - 1);
+  if (mode == "half_pixel_symmetric") {
+    const float adjustment = out / (a.scale * in), center = in / 2;
+    return center * (1 - adjustment) + half;
+  }
+  return half;
+}
+
+bool outside(const ResizeSpec& spec, const ResizeAxis& a, float x) {
+  return spec.coordinates == "tf_crop_and_resize" && (x < 0 || x > static_cast<float>(a.in - 1));
+}
+
+// A hostile scale or region may put a coordinate anywhere.
+int64_t whole(float x) {
+  return static_cast<int64_t>(std::clamp(std::isnan(x) ? 0.0f : x, -1e9f, 4e9f));
+}
+
+std::vector<int64_t> nearest_map(const ResizeSpec& spec, const ResizeAxis& a) {
+  std::vector<int64_t> map;
+  for (int64_t o = 0; o < a.out; o++) {
+    const float x = coordinate(spec, a, o);
+    if (outside(spec, a, x)) {
+      map.push_back(-1);
+      continue;
+    }
+    float n;
+    if (spec.nearest == "floor")
+      n = std::floor(x);
+    else if (spec.nearest == "ceil")
+      n = std::ceil(x);
+    else if (spec.nearest == "simple")
+      n = a.scale < 1 ? std::ceil(x) : std::trunc(x);
+    else if (spec.nearest == "round_prefer_ceil")
+      n = std::floor(x + 0.5f);
+    else
+      n = std::ceil(x - 0.5f);
+    map.push_back(std::clamp<int64_t>(whole(n), 0, a.in - 1));
+  }
+  return map;
+}
+
+double linear_weight(double d) { return std::max(0.0, 1.0 - std::abs(d)); }
+
+double cubic_weight(double d, double a) {
+  d = std::abs(d);
+  if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
+  if (d < 2) return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
+  return 0;
+}
+
+struct Taps {
+  int64_t count = 0;
+  std::vector<int64_t> index;
+  std::vector<float> weight;
+};
+
+Taps taps_of(const ResizeSpec& spec, const ResizeAxis& a) {
+  const bool cubic = spec.mode == "cubic";
+  const double radius = cubic ? 2 : 1;
+  const double shrink = spec.antialias ? std::min(1.0, static_cast<double>(a.scale)) : 1.0;
+  // Sources floor(x) + first ... that can have a weight.
+  const auto first = static_cast<int64_t>(std::floor(-radius / shrink)) + 1;
+  Taps taps;
+  taps.count = 2 - 2 * first;
+  for (int64_t o = 0; o < a.out; o++) {
+    const float x = coordinate(spec, a, o);
+    const auto n = static_cast<size_t>(taps.count);
+    if (outside(spec, a, x)) {
+      taps.index.push_back(-1);
+      taps.index.resize(taps.index.size() + n - 1, 0);
+      taps.weight.resize(taps.weight.size() + n, 0.0f);
+      continue;
+    }
+    const auto base = whole(std::floor(x));
+    const double ratio = std::clamp(static_cast<double>(x) - static_cast<double>(base), 0.0, 1.0);
+    std::vector<double> w(n);
+    double sum = 0;
+    for (size_t t = 0; t < n; t++) {
+      const int64_t offset = first + static_cast<int64_t>(t);
+      const double d = (static_cast<double>(offset) - ratio) * shrink;
+      w[t] = cubic ? cubic_weight(d, static_cast<double>(spec.cubic_a)) : linear_weight(d);
+      const int64_t i = base + offset;
+      if (spec.exclude_outside && (i < 0 || i >= a.in)) w[t] = 0;
+      sum += w[t];
+      taps.index.push_back(std::clamp<int64_t>(i, 0, a.in - 1));
+    }
+    for (const double v : w) taps.weight.push_back(static_cast<float>(sum != 0 ? v / sum : v));
+  }
+  return taps;
+}
+
+DType wide_type(DType dtype) {
+  return dtype == DType::f64 || dtype == DType::s32 || dtype == DType::s64 ? DType::f64
+                                                                           : DType::f32;
+}
+
+template <size_t N>
+void check_name(const ir::Node& node, std::string_view what, const std::string& value,
+                const std::array<std::string_view, N>& known) {
+  if (std::find(known.begin(), known.end(), value) == known.end())
+    fail(ErrorCode::invalid_argument, "{}: {} '{}' is unknown", node.describe(), what, value);
+}
+
+}  // namespace
+
+void check_resize(const ir::Node& node, const ResizeSpec& spec) {
+  check_name<3>(node, "mode", spec.mode, {"nearest", "linear", "cubic"});
+  check_name<7>(node, "coordinate_transformation_mode", spec.coordinates,
+                {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+                 "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"});
+  check_name<5>(node, "nearest_mode", spec.nearest,
+                {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"});
+}
+
+ResizeSpec resize_attributes(const ir::Node& node, int64_t opset) {
+  ResizeSpec spec;
+  spec.mode = node.string_attr("mode", "nearest");
+  if (opset < 11) {
+    if (spec.mode == "bilinear") spec.mode = "linear";
+    spec.coordinates = "asymmetric";
+    spec.nearest = "simple";
+  } else {
+    spec.coordinates = node.string_attr("coordinate_transformation_mode", "half_pixel");
+    spec.nearest = node.string_attr("nearest_mode", "round_prefer_floor");
+    spec.cubic_a = node.float_attr("cubic_coeff_a", -0.75f);
+    spec.exclude_outside = node.int_attr("exclude_outside", 0) != 0;
+    spec.extrapolation = node.float_attr("extrapolation_value", 0);
+    spec.antialias = node.int_attr("antialias", 0) != 0;
+  }
+  check_resize(node, spec);
+  return spec;
+}
+
+int64_t resized(const ir::Node& node, int64_t in, float scale) {
+  if (!(scale > 0) || !std::isfinite(scale))
+    fail(ErrorCode::invalid_argument, "{}: scale {} is not a positive number", node.describe(),
+         scale);
+  const double out = std::floor(static_cast<double>(in) * static_cast<double>(scale));
+  if (out > 1e9)
+    fail(ErrorCode::invalid_argument, "{}: {} times {} is too large", node.describe(), in, scale);
+  return static_cast<int64_t>(out);
+}
+
+void lower_resize(LowerContext& ctx, const ResizeSpec& spec) {
+  const Shape &in = ctx.in_shape(0), &out = ctx.out_shape();
+  const DType dtype = ctx.in_dtype(0);
+  if (element_count(out) == 0) return;
+  if (element_count(in) == 0) ctx.fail_unsupported("an empty input cannot be resized");
+  std::vector<ResizeAxis> changing;
+  for (const ResizeAxis& a : spec.axes)
+    if (a.in != a.out || a.scale != 1 || a.roi_start != 0 || a.roi_end != 1) changing.push_back(a);
+  if (changing.empty()) {
+    ctx.emit("copy", {ctx.in(0), ctx.out(0)});
+    return;
+  }
+  if (spec.mode == "nearest") {
+    std::vector<std::vector<int64_t>> maps(in.size());
+    bool fills = false;
+    for (const ResizeAxis& a : changing) {
+      maps[a.axis] = nearest_map(spec, a);
+      fills |= std::count(maps[a.axis].begin(), maps[a.axis].end(), -1) > 0;
+    }
+    program::BufferId value = LowerContext::kNone;
+    if (fills && spec.extrapolation != 0)
+      value = ctx.pack(scalar_tensor(dtype, static_cast<double>(spec.extrapolation)));
+    emit_map_axes(ctx, ctx.in(0), value, ctx.out(0), dtype, in, maps);
+    return;
+  }
+  // Shrinking axes first, then from the outermost: fewer elements in between.
+  std::partition(changing.begin(), changing.end(),
+                 [](const ResizeAxis& a) { return a.out < a.in; });
+  Shape shape = in;
+  program::BufferId from = ctx.in(0);
+  for (size_t k = 0; k < changing.size(); k++) {
+    const ResizeAxis& a = changing[k];
+    const Taps taps = taps_of(spec, a);
+    Shape next = shape;
+    next[a.axis] = a.out;
+    const bool last = k + 1 == changing.size();
+    const program::BufferId to = last ? ctx.out(0) : ctx.temporary(wide_type(dtype), next);
+    std::vector<int64_t> ints = {partial_product(shape, 0, a.axis), a.in,
+                                 partial_product(shape, a.axis + 1, shape.size()), a.out,
+                                 taps.count};
+    ints.insert(ints.end(), taps.index.begin(), taps.index.end());
+    std::vector<float> floats = taps.weight;
+    floats.push_back(spec.extrapolation);
+    const program::BufferId operands[] = {from, to};
+    ctx.emit("resample", operands, ints, floats);
+    from = to;
+    shape = std::move(next);
+  }
+}
+
+}  // namespace poprt::ops

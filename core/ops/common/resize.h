@@ -1,0 +1,42 @@
+// What Resize, Upsample and the blocked poprt.Resize share.
+// Formulas: ONNX Operators.md, Resize (coordinate_transformation_mode, nearest_mode, cubic).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ops/op.h"
+
+namespace poprt::ops {
+
+struct ResizeAxis {
+  size_t axis = 0;
+  int64_t in = 0, out = 0;
+  float scale = 1;
+  float roi_start = 0, roi_end = 1;
+};
+
+struct ResizeSpec {
+  std::string mode = "nearest";  // nearest, linear, cubic
+  std::string coordinates = "half_pixel";
+  std::string nearest = "round_prefer_floor";  // or "simple", what opset 10 does
+  float cubic_a = -0.75f;
+  bool exclude_outside = false;
+  bool antialias = false;
+  float extrapolation = 0;
+  std::vector<ResizeAxis> axes;  // those that change, or all
+};
+
+// Throws invalid_argument for a mode that ONNX does not know.
+void check_resize(const ir::Node& node, const ResizeSpec& spec);
+
+// Reads mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, exclude_outside,
+// antialias and extrapolation_value as Resize `opset` means them.
+ResizeSpec resize_attributes(const ir::Node& node, int64_t opset);
+
+// floor(in * scale).
+int64_t resized(const ir::Node& node, int64_t in, float scale);
+
+void lower_resize(LowerContext& ctx, const ResizeSpec& spec);
+
+}  // namespace poprt::ops

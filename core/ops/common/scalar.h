@@ -1,0 +1,12 @@
+// One-element tensors from numbers.
+#pragma once
+
+#include "base/tensor.h"
+
+namespace poprt::ops {
+
+// `value` rounded to `dtype` (bool, integers of whole bytes, f16, bf16, f32, f64, all f8). Throws
+// unimplemented for another dtype.
+Tensor scalar_tensor(DType dtype, double value);
+
+}  // namespace poprt::ops

@@ -1,0 +1,44 @@
+#include "ops/op.h"
+
+namespace poprt::ops {
+namespace {
+
+Tensor value_of(const ir::Node& node) {
+  if (const auto* a = node.find_attr("value")) {
+    const auto* t = std::get_if<Tensor>(a);
+    if (!t || t->count() != 1)
+      fail(ErrorCode::invalid_argument, "{}: value should be a tensor of one element",
+           node.describe());
+    return *t;
+  }
+  return Tensor::scalar<float>(0);
+}
+
+void infer(InferContext& ctx) {
+  const DType dtype = value_of(ctx.node).dtype();
+  const ir::ValueType& shape = ctx.in(0);
+  if (const auto dims = ctx.ints(0)) {
+    for (const int64_t d : *dims)
+      if (d < 0) ctx.fail_input("the shape {} has a negative dimension", shape_string(*dims));
+    return ctx.out(0, dtype, *dims);
+  }
+  if (shape.has_shape && shape.shape.size() == 1 && shape.shape[0] >= 0)
+    return ctx.out(0, dtype, Shape(static_cast<size_t>(shape.shape[0]), kUnknownDim));
+  ctx.out_dtype(0, dtype);
+}
+
+void lower(LowerContext& ctx) {
+  const Tensor value = value_of(ctx.node);
+  bool zero = true;
+  for (uint64_t i = 0; i < value.bytes(); i++)
+    zero &= static_cast<const uint8_t*>(value.data())[i] == 0;
+  ctx.emit("fill", {zero ? LowerContext::kNone : ctx.pack(value), ctx.out(0)});
+}
+
+}  // namespace
+
+extern const OpDef constant_of_shape_op;
+const OpDef constant_of_shape_op = {
+    .name = "ConstantOfShape", .since = 9, .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,39 @@
+#include "base/checked.h"
+#include "ops/common/movement.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& in = ctx.in(0);
+  const int64_t b = ctx.node.int_attr("blocksize", 0);
+  if (b < 1 || b > 1 << 20) ctx.fail_input("blocksize {} is out of range", b);
+  if (!in.has_shape) return ctx.out_dtype(0, in.dtype);
+  if (in.shape.size() != 4) ctx.fail_input("expected rank 4, found {}", shape_string(in.shape));
+  const auto grown = [b](int64_t d) { return d < 0 ? d : checked_mul(d, b, "shape"); };
+  const int64_t c = in.shape[1];
+  if (c >= 0 && c % (b * b) != 0)
+    ctx.fail_input("{} channels are no multiple of blocksize * blocksize = {}", c, b * b);
+  ctx.out(0, in.dtype,
+          {in.shape[0], c < 0 ? c : c / (b * b), grown(in.shape[2]), grown(in.shape[3])});
+}
+
+void lower(LowerContext& ctx) {
+  const Shape &in = ctx.in_shape(0), &out = ctx.out_shape();
+  const int64_t b = ctx.node.int_attr("blocksize", 0), h = in[2], w = in[3], hw = h * w;
+  const int64_t c = out[1];
+  const bool dcr = ctx.node.string_attr("mode", "DCR") == "DCR";
+  // Index (n, c, h, i, w, j): row i and column j of the block.
+  const Shape dims = {in[0], c, h, b, w, b};
+  StridedCopy copy{dims, {}, contiguous_strides(dims), 0, 0};
+  copy.from_strides = dcr ? std::vector<int64_t>{in[1] * hw, hw, w, b * c * hw, 1, c * hw}
+                          : std::vector<int64_t>{in[1] * hw, b * b * hw, w, b * hw, 1, hw};
+  emit_strided_copy(ctx, ctx.in(0), ctx.out(0), ctx.in_dtype(0), copy);
+}
+
+}  // namespace
+
+extern const OpDef depth_to_space_op;
+const OpDef depth_to_space_op = {.name = "DepthToSpace", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,3 @@
+#include "ops/common/elementwise.h"
+
+POPRT_ELEMENTWISE_BOOL_OP(equal, "Equal", 1, any)

@@ -1,0 +1,26 @@
+#include "ops/common/movement.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& in = ctx.in(0);
+  if (!in.has_shape) return ctx.out(0, in.dtype, {kUnknownDim, kUnknownDim});
+  const auto rank = static_cast<int64_t>(in.shape.size());
+  int64_t axis = ctx.node.int_attr("axis", 1);
+  if (axis < -rank || axis > rank) ctx.fail_input("axis {} is outside [{}, {}]", axis, -rank, rank);
+  if (axis < 0) axis += rank;
+  const auto at = static_cast<size_t>(axis);
+  ctx.out(0, in.dtype,
+          {partial_product(in.shape, 0, at), partial_product(in.shape, at, in.shape.size())});
+}
+
+void lower(LowerContext& ctx) { ctx.emit("copy", {ctx.in(0), ctx.out(0)}); }
+
+}  // namespace
+
+extern const OpDef flatten_op;
+const OpDef flatten_op = {
+    .name = "Flatten", .infer = infer, .lower = lower, .sharing = {.view = true}};
+
+}  // namespace poprt::ops

@@ -1,0 +1,45 @@
+// An index outside [-n, n) gives zeros (see kernels/gather.cpp).
+#include "ops/common/movement.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType &in = ctx.in(0), &indices = ctx.in(1);
+  check_index_dtype(ctx, 1);
+  if (!in.has_shape || !indices.has_shape) return ctx.out_dtype(0, in.dtype);
+  const auto axis = static_cast<size_t>(
+      axis_of(ctx, ctx.node.int_attr("axis", 0), static_cast<int64_t>(in.shape.size())));
+  const int64_t size = in.shape[axis];
+  if (const auto at = ctx.ints(1); at && size >= 0)
+    for (const int64_t i : *at)
+      if (i < -size || i >= size)
+        ctx.fail_input("index {} is outside [{}, {}) of axis {}", i, -size, size, axis);
+  Shape out(in.shape.begin(), in.shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  out.insert(out.end(), indices.shape.begin(), indices.shape.end());
+  out.insert(out.end(), in.shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, in.shape.end());
+  ctx.out(0, in.dtype, std::move(out));
+}
+
+void lower(LowerContext& ctx) {
+  const Shape& in = ctx.in_shape(0);
+  const auto axis = static_cast<size_t>(
+      normalize_axis(ctx.node.int_attr("axis", 0), static_cast<int64_t>(in.size())));
+  element_bytes(ctx, ctx.in_dtype(0));
+  const int64_t outer = partial_product(in, 0, axis),
+                inner = partial_product(in, axis + 1, in.size());
+  // One constant index is a strided copy.
+  if (const auto at = ctx.ints(1); at && at->size() == 1 && in[axis] > 0) {
+    const int64_t i = (*at)[0] < 0 ? (*at)[0] + in[axis] : (*at)[0];
+    return emit_strided_copy(ctx, ctx.in(0), ctx.out(0), ctx.in_dtype(0),
+                             {{outer, inner}, {in[axis] * inner, 1}, {inner, 1}, i * inner, 0});
+  }
+  ctx.emit("gather", {ctx.in(0), ctx.in(1), ctx.out(0)}, {outer, in[axis], inner});
+}
+
+}  // namespace
+
+extern const OpDef gather_op;
+const OpDef gather_op = {.name = "Gather", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

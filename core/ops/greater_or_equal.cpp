@@ -1,0 +1,3 @@
+#include "ops/common/elementwise.h"
+
+POPRT_ELEMENTWISE_BOOL_OP(greater_or_equal, "GreaterOrEqual", 12, numeric)

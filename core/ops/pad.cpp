@@ -1,0 +1,130 @@
+#include "base/checked.h"
+#include "ops/common/movement.h"
+#include "ops/common/scalar.h"
+
+namespace poprt::ops {
+namespace {
+
+// Maps longer than this in total are not worth listing when a fill and a copy do the same.
+constexpr int64_t kLongestMaps = 1 << 14;
+
+struct Pads {
+  std::vector<int64_t> begin, end;
+};
+
+template <class Context>
+std::optional<Pads> pads_of(const Context& ctx, size_t rank) {
+  const ir::Node& node = ctx.node;
+  std::vector<int64_t> pads;
+  std::vector<size_t> axes;
+  if (ctx.opset() >= 11) {
+    const auto given = ctx.ints(1);
+    if (!given) return std::nullopt;
+    pads = *given;
+    if (node.input(3)) {
+      const auto list = ctx.ints(3);
+      if (!list) return std::nullopt;
+      for (const int64_t a : *list)
+        axes.push_back(static_cast<size_t>(normalize_axis(a, static_cast<int64_t>(rank))));
+    }
+  } else {
+    pads = node.ints_attr(ctx.opset() >= 2 ? "pads" : "paddings");
+  }
+  if (!node.input(3))
+    for (size_t i = 0; i < rank; i++) axes.push_back(i);
+  if (pads.size() != 2 * axes.size())
+    fail(ErrorCode::invalid_argument, "{}: {} pads for {} axes", node.describe(), pads.size(),
+         axes.size());
+  Pads p{std::vector<int64_t>(rank), std::vector<int64_t>(rank)};
+  for (size_t i = 0; i < axes.size(); i++) {
+    p.begin[axes[i]] = pads[i];
+    p.end[axes[i]] = pads[axes.size() + i];
+  }
+  return p;
+}
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& in = ctx.in(0);
+  const std::string mode = ctx.node.string_attr("mode", "constant");
+  if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap")
+    ctx.fail_input("mode '{}' is unknown", mode);
+  if (ctx.has(2) && ctx.opset() >= 11 && ctx.in(2).dtype != in.dtype)
+    ctx.fail_input("constant_value is {}, data is {}", dtype_name(ctx.in(2).dtype),
+                   dtype_name(in.dtype));
+  if (!in.has_shape) return ctx.out_dtype(0, in.dtype);
+  const auto pads = pads_of(ctx, in.shape.size());
+  if (!pads) return ctx.out(0, in.dtype, Shape(in.shape.size(), kUnknownDim));
+  Shape out = in.shape;
+  for (size_t i = 0; i < out.size(); i++) {
+    if (out[i] < 0) {
+      if (pads->begin[i] != 0 || pads->end[i] != 0) out[i] = kUnknownDim;
+      continue;
+    }
+    out[i] = checked_add(checked_add(in.shape[i], pads->begin[i], "pads"), pads->end[i], "pads");
+    if (out[i] < 0)
+      ctx.fail_input("pads {} and {} remove more than dimension {} of {}", pads->begin[i],
+                     pads->end[i], i, shape_string(in.shape));
+    if (mode != "constant" && in.shape[i] == 0 && out[i] > 0)
+      ctx.fail_input("mode '{}' has nothing to take from the empty axis {}", mode, i);
+  }
+  ctx.out(0, in.dtype, std::move(out));
+}
+
+int64_t source(std::string_view mode, int64_t i, int64_t n) {
+  if (i >= 0 && i < n) return i;
+  if (mode == "constant") return -1;
+  if (mode == "edge") return i < 0 ? 0 : n - 1;
+  if (mode == "wrap") return ((i % n) + n) % n;
+  if (n == 1) return 0;
+  const int64_t period = 2 * (n - 1);
+  i = ((i % period) + period) % period;
+  return i < n ? i : period - i;
+}
+
+// The part of the input that is kept, as one strided copy over a filled result.
+void emit_fill_and_copy(LowerContext& ctx, const Pads& pads, program::BufferId value) {
+  const Shape &in = ctx.in_shape(0), &out = ctx.out_shape();
+  ctx.emit("fill", {value, ctx.out(0)});
+  StridedCopy copy{in, contiguous_strides(in), contiguous_strides(out), 0, 0};
+  for (size_t i = 0; i < in.size(); i++) {
+    const int64_t cut = std::max<int64_t>(0, -pads.begin[i]);
+    copy.from_offset += cut * copy.from_strides[i];
+    copy.to_offset += std::max<int64_t>(0, pads.begin[i]) * copy.to_strides[i];
+    copy.dims[i] = std::max<int64_t>(0, in[i] - cut - std::max<int64_t>(0, -pads.end[i]));
+  }
+  emit_strided_copy(ctx, ctx.in(0), ctx.out(0), ctx.in_dtype(0), copy);
+}
+
+void lower(LowerContext& ctx) {
+  const Shape &in = ctx.in_shape(0), &out = ctx.out_shape();
+  const auto pads = pads_of(ctx, in.size());
+  if (!pads) ctx.fail_unsupported("pads and axes must be constant");
+  if (element_count(out) == 0) return;
+  const std::string mode = ctx.node.string_attr("mode", "constant");
+  const DType dtype = ctx.in_dtype(0);
+  program::BufferId value = LowerContext::kNone;
+  if (mode == "constant") {
+    if (ctx.opset() >= 11) {
+      if (ctx.has(2)) value = ctx.in(2);
+    } else if (const float v = ctx.node.float_attr("value", 0); v != 0) {
+      value = ctx.pack(scalar_tensor(dtype, static_cast<double>(v)));
+    }
+  }
+  int64_t mapped = 0;
+  for (size_t i = 0; i < in.size(); i++)
+    if (pads->begin[i] != 0 || pads->end[i] != 0) mapped += out[i];
+  if (mode == "constant" && mapped > kLongestMaps) return emit_fill_and_copy(ctx, *pads, value);
+  std::vector<std::vector<int64_t>> maps(in.size());
+  for (size_t i = 0; i < in.size(); i++) {
+    if (pads->begin[i] == 0 && pads->end[i] == 0) continue;
+    for (int64_t o = 0; o < out[i]; o++) maps[i].push_back(source(mode, o - pads->begin[i], in[i]));
+  }
+  emit_map_axes(ctx, ctx.in(0), value, ctx.out(0), dtype, in, maps);
+}
+
+}  // namespace
+
+extern const OpDef pad_op;
+const OpDef pad_op = {.name = "Pad", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

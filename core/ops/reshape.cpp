@@ -1,0 +1,73 @@
+#include "base/checked.h"
+#include "ops/common/movement.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& in = ctx.in(0);
+  std::optional<std::vector<int64_t>> wanted;
+  if (ctx.opset() >= 5 || ctx.has(1)) {
+    const ir::ValueType& shape = ctx.in(1);
+    wanted = ctx.ints(1);
+    if (!wanted) {
+      if (shape.has_shape && shape.shape.size() == 1 && shape.shape[0] >= 0)
+        return ctx.out(0, in.dtype, Shape(static_cast<size_t>(shape.shape[0]), kUnknownDim));
+      return ctx.out_dtype(0, in.dtype);
+    }
+  } else {
+    wanted = ctx.node.ints_attr("shape");
+  }
+  const bool allow_zero = ctx.node.int_attr("allowzero", 0) != 0;
+  Shape out(wanted->size());
+  Shape rest = in.shape;  // input dimensions that no 0 of the wanted shape took over
+  int64_t given = 1;
+  std::optional<size_t> inferred;
+  for (size_t i = 0; i < out.size(); i++) {
+    const int64_t d = (*wanted)[i];
+    if (d < -1) ctx.fail_input("dimension {} of the new shape is {}", i, d);
+    if (d == -1) {
+      if (inferred) ctx.fail_input("the new shape {} has more than one -1", shape_string(*wanted));
+      inferred = i;
+      out[i] = kUnknownDim;
+    } else if (d == 0 && !allow_zero) {
+      if (!in.has_shape) {
+        out[i] = kUnknownDim;
+        continue;
+      }
+      if (i >= in.shape.size())
+        ctx.fail_input("dimension {} of the new shape is 0 but the input {} has none to keep", i,
+                       shape_string(in.shape));
+      out[i] = in.shape[i];
+      rest[i] = 1;
+    } else {
+      out[i] = d;
+      given = checked_mul(given, d, "shape");
+    }
+  }
+  if (inferred && allow_zero && given == 0)
+    ctx.fail_input("the new shape {} has both -1 and 0 with allowzero", shape_string(*wanted));
+  if (in.has_shape) {
+    const int64_t count = partial_product(rest, 0, rest.size());
+    if (inferred && count >= 0) {
+      if (given == 0 ? count != 0 : count % given != 0)
+        ctx.fail_input("an input {} cannot take the shape {}", shape_string(in.shape),
+                       shape_string(*wanted));
+      out[*inferred] = given == 0 ? 0 : count / given;
+    }
+    if (is_static(out) && is_static(in.shape) && element_count(out) != element_count(in.shape))
+      ctx.fail_input("an input {} of {} elements cannot take the shape {}", shape_string(in.shape),
+                     element_count(in.shape), shape_string(*wanted));
+  }
+  ctx.out(0, in.dtype, std::move(out));
+}
+
+void lower(LowerContext& ctx) { ctx.emit("copy", {ctx.in(0), ctx.out(0)}); }
+
+}  // namespace
+
+extern const OpDef reshape_op;
+const OpDef reshape_op = {
+    .name = "Reshape", .infer = infer, .lower = lower, .sharing = {.view = true}};
+
+}  // namespace poprt::ops

@@ -1,0 +1,38 @@
+#include "base/checked.h"
+#include "ops/common/movement.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& in = ctx.in(0);
+  const int64_t b = ctx.node.int_attr("blocksize", 0);
+  if (b < 1 || b > 1 << 20) ctx.fail_input("blocksize {} is out of range", b);
+  if (!in.has_shape) return ctx.out_dtype(0, in.dtype);
+  if (in.shape.size() != 4) ctx.fail_input("expected rank 4, found {}", shape_string(in.shape));
+  const auto cut = [&](int64_t d) {
+    if (d >= 0 && d % b != 0) ctx.fail_input("{} is no multiple of blocksize {}", d, b);
+    return d < 0 ? d : d / b;
+  };
+  const int64_t c = in.shape[1];
+  ctx.out(0, in.dtype,
+          {in.shape[0], c < 0 ? c : checked_mul(c, b * b, "shape"), cut(in.shape[2]),
+           cut(in.shape[3])});
+}
+
+void lower(LowerContext& ctx) {
+  const Shape &in = ctx.in_shape(0), &out = ctx.out_shape();
+  const int64_t b = ctx.node.int_attr("blocksize", 0);
+  const auto s = contiguous_strides(in);
+  // Index (n, i, j, c, h, w): row i and column j of the block.
+  const Shape dims = {in[0], b, b, in[1], out[2], out[3]};
+  emit_strided_copy(ctx, ctx.in(0), ctx.out(0), ctx.in_dtype(0),
+                    {dims, {s[0], s[2], 1, s[1], b * s[2], b}, contiguous_strides(dims), 0, 0});
+}
+
+}  // namespace
+
+extern const OpDef space_to_depth_op;
+const OpDef space_to_depth_op = {.name = "SpaceToDepth", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,71 @@
+#include "ops/common/movement.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& in = ctx.in(0);
+  const size_t parts = ctx.node.outputs().size();
+  bool known = true;
+  std::optional<std::vector<int64_t>> sizes = axes_of(ctx, 1, "split", known);
+  if (!in.has_shape) {
+    for (size_t i = 0; i < parts; i++) ctx.out_dtype(i, in.dtype);
+    return;
+  }
+  const auto axis = static_cast<size_t>(
+      axis_of(ctx, ctx.node.int_attr("axis", 0), static_cast<int64_t>(in.shape.size())));
+  const int64_t total = in.shape[axis];
+  if (known && !sizes && total >= 0) {
+    const auto n = static_cast<int64_t>(parts);
+    const int64_t wanted = ctx.node.int_attr("num_outputs", n);
+    if (wanted != n) ctx.fail_input("num_outputs is {}, the node has {} outputs", wanted, n);
+    // From opset 18 the last part may be smaller; before, the parts must be equal.
+    if (ctx.opset() < 18 && total % n != 0)
+      ctx.fail_input("dimension {} of {} does not split into {} equal parts", axis,
+                     shape_string(in.shape), n);
+    const int64_t each = (total + n - 1) / n;
+    sizes.emplace(parts, each);
+    sizes->back() = total - each * (n - 1);
+    if (sizes->back() < 0)
+      ctx.fail_input("dimension {} of {} does not split into {} parts", axis,
+                     shape_string(in.shape), n);
+  }
+  if (sizes) {
+    if (sizes->size() != parts)
+      ctx.fail_input("split has {} sizes, the node has {} outputs", sizes->size(), parts);
+    int64_t sum = 0;
+    for (const int64_t s : *sizes) {
+      if (s < 0 || (total >= 0 && s > total)) ctx.fail_input("split size {} of {}", s, total);
+      sum += s;
+    }
+    if (total >= 0 && sum != total)
+      ctx.fail_input("split sizes sum to {}, dimension {} is {}", sum, axis, total);
+  }
+  for (size_t i = 0; i < parts; i++) {
+    Shape out = in.shape;
+    out[axis] = sizes ? (*sizes)[i] : kUnknownDim;
+    ctx.out(i, in.dtype, std::move(out));
+  }
+}
+
+void lower(LowerContext& ctx) {
+  const Shape& in = ctx.in_shape(0);
+  const auto axis = static_cast<size_t>(
+      normalize_axis(ctx.node.int_attr("axis", 0), static_cast<int64_t>(in.size())));
+  const auto strides = contiguous_strides(in);
+  int64_t offset = 0;
+  for (size_t i = 0; i < ctx.node.outputs().size(); i++) {
+    const Shape& out = ctx.out_shape(i);
+    StridedCopy copy{out, strides, contiguous_strides(out), offset, 0};
+    offset += out[axis] * strides[axis];
+    const auto to = ctx.out(i);
+    if (to != LowerContext::kNone) emit_strided_copy(ctx, ctx.in(0), to, ctx.in_dtype(0), copy);
+  }
+}
+
+}  // namespace
+
+extern const OpDef split_op;
+const OpDef split_op = {.name = "Split", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,42 @@
+#include <algorithm>
+
+#include "ops/common/movement.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& in = ctx.in(0);
+  bool known = true;
+  const auto axes = axes_of(ctx, 1, "axes", known);
+  if (!known || !in.has_shape) return ctx.out_dtype(0, in.dtype);
+  std::vector<bool> drop(in.shape.size());
+  if (axes) {
+    for (const int64_t a : *axes) {
+      const auto i = static_cast<size_t>(axis_of(ctx, a, static_cast<int64_t>(in.shape.size())));
+      if (in.shape[i] > 1 || in.shape[i] == 0)
+        ctx.fail_input("axis {} of {} is not 1", a, shape_string(in.shape));
+      drop[i] = true;
+    }
+  } else {
+    if (!is_static(in.shape)) return ctx.out_dtype(0, in.dtype);
+    for (size_t i = 0; i < drop.size(); i++) drop[i] = in.shape[i] == 1;
+  }
+  ir::ValueType out = ir::ValueType::of(in.dtype, {});
+  for (size_t i = 0; i < drop.size(); i++) {
+    if (drop[i]) continue;
+    out.shape.push_back(in.shape[i]);
+    if (!in.symbols.empty()) out.symbols.push_back(in.symbols[i]);
+  }
+  ctx.out(0, std::move(out));
+}
+
+void lower(LowerContext& ctx) { ctx.emit("copy", {ctx.in(0), ctx.out(0)}); }
+
+}  // namespace
+
+extern const OpDef squeeze_op;
+const OpDef squeeze_op = {
+    .name = "Squeeze", .infer = infer, .lower = lower, .sharing = {.view = true}};
+
+}  // namespace poprt::ops

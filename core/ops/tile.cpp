@@ -1,0 +1,65 @@
+#include "base/checked.h"
+#include "ops/common/movement.h"
+
+namespace poprt::ops {
+namespace {
+
+// One factor per axis. Opset 1 has inputs tiles and axis, later versions a list.
+template <class Context>
+std::optional<std::vector<int64_t>> repeats_of(const Context& ctx, size_t rank) {
+  const auto first = ctx.ints(1);
+  if (!first) return std::nullopt;
+  std::vector<int64_t> repeats = *first;
+  if (ctx.opset() < 6) {
+    const auto axis = ctx.ints(2);
+    if (!axis) return std::nullopt;
+    repeats.assign(rank, 1);
+    if (first->size() == 1 && axis->size() == 1)
+      repeats[static_cast<size_t>(normalize_axis((*axis)[0], static_cast<int64_t>(rank)))] =
+          (*first)[0];
+  }
+  if (repeats.size() != rank)
+    fail(ErrorCode::invalid_argument, "{}: {} repeats for a rank of {}", ctx.node.describe(),
+         repeats.size(), rank);
+  for (const int64_t r : repeats)
+    if (r < 0)
+      fail(ErrorCode::invalid_argument, "{}: repeat {} is negative", ctx.node.describe(), r);
+  return repeats;
+}
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& in = ctx.in(0);
+  if (!in.has_shape) return ctx.out_dtype(0, in.dtype);
+  const auto repeats = repeats_of(ctx, in.shape.size());
+  Shape out(in.shape.size(), kUnknownDim);
+  if (repeats)
+    for (size_t i = 0; i < out.size(); i++)
+      if (in.shape[i] >= 0) out[i] = checked_mul(in.shape[i], (*repeats)[i], "shape");
+  ctx.out(0, in.dtype, std::move(out));
+}
+
+void lower(LowerContext& ctx) {
+  const Shape& in = ctx.in_shape(0);
+  const auto repeats = repeats_of(ctx, in.size());
+  if (!repeats) ctx.fail_unsupported("repeats must be constant");
+  const auto from = contiguous_strides(in), to = contiguous_strides(ctx.out_shape());
+  StridedCopy copy;
+  const auto add = [&](int64_t count, int64_t from_stride, int64_t to_stride) {
+    if (count == 1) return;
+    copy.dims.push_back(count);
+    copy.from_strides.push_back(from_stride);
+    copy.to_strides.push_back(to_stride);
+  };
+  for (size_t i = 0; i < in.size(); i++) {
+    add((*repeats)[i], 0, in[i] * to[i]);
+    add(in[i], from[i], to[i]);
+  }
+  emit_strided_copy(ctx, ctx.in(0), ctx.out(0), ctx.in_dtype(0), copy);
+}
+
+}  // namespace
+
+extern const OpDef tile_op;
+const OpDef tile_op = {.name = "Tile", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,47 @@
+#include "ops/common/movement.h"
+
+namespace poprt::ops {
+namespace {
+
+std::vector<int64_t> permutation(const ir::Node& node, size_t rank) {
+  std::vector<int64_t> perm(rank);
+  for (size_t i = 0; i < rank; i++) perm[i] = static_cast<int64_t>(rank - 1 - i);
+  return node.ints_attr("perm", std::move(perm));
+}
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& in = ctx.in(0);
+  if (!in.has_shape) return ctx.out_dtype(0, in.dtype);
+  const size_t rank = in.shape.size();
+  const auto perm = permutation(ctx.node, rank);
+  if (perm.size() != rank)
+    ctx.fail_input("perm has {} axes, the input has rank {}", perm.size(), rank);
+  std::vector<bool> seen(rank);
+  ir::ValueType out = ir::ValueType::of(in.dtype, {});
+  for (const int64_t p : perm) {
+    const auto i = static_cast<size_t>(p);
+    if (p < 0 || i >= rank || seen[i]) ctx.fail_input("perm is not a permutation");
+    seen[i] = true;
+    out.shape.push_back(in.shape[i]);
+    if (!in.symbols.empty()) out.symbols.push_back(in.symbols[i]);
+  }
+  ctx.out(0, std::move(out));
+}
+
+void lower(LowerContext& ctx) {
+  const Shape& in = ctx.in_shape(0);
+  const auto perm = permutation(ctx.node, in.size());
+  const auto strides = contiguous_strides(in);
+  StridedCopy copy;
+  copy.dims = ctx.out_shape();
+  copy.to_strides = contiguous_strides(copy.dims);
+  for (const int64_t p : perm) copy.from_strides.push_back(strides[static_cast<size_t>(p)]);
+  emit_strided_copy(ctx, ctx.in(0), ctx.out(0), ctx.in_dtype(0), copy);
+}
+
+}  // namespace
+
+extern const OpDef transpose_op;
+const OpDef transpose_op = {.name = "Transpose", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,36 @@
+#include "ops/common/movement.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& in = ctx.in(0);
+  bool known = true;
+  const auto axes = axes_of(ctx, 1, "axes", known);
+  if (known && !axes) ctx.fail_input("axes are missing");
+  if (!known || !in.has_shape) return ctx.out_dtype(0, in.dtype);
+  const size_t rank = in.shape.size() + axes->size();
+  std::vector<bool> added(rank);
+  for (const int64_t a : *axes) {
+    const auto i = static_cast<size_t>(axis_of(ctx, a, static_cast<int64_t>(rank)));
+    if (added[i]) ctx.fail_input("axis {} is given twice", a);
+    added[i] = true;
+  }
+  ir::ValueType out = ir::ValueType::of(in.dtype, {});
+  for (size_t i = 0, from = 0; i < rank; i++) {
+    const size_t source = from;
+    out.shape.push_back(added[i] ? 1 : in.shape[from++]);
+    if (!in.symbols.empty()) out.symbols.push_back(added[i] ? std::string() : in.symbols[source]);
+  }
+  ctx.out(0, std::move(out));
+}
+
+void lower(LowerContext& ctx) { ctx.emit("copy", {ctx.in(0), ctx.out(0)}); }
+
+}  // namespace
+
+extern const OpDef unsqueeze_op;
+const OpDef unsqueeze_op = {
+    .name = "Unsqueeze", .infer = infer, .lower = lower, .sharing = {.view = true}};
+
+}  // namespace poprt::ops

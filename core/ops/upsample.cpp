@@ -1,0 +1,53 @@
+#include "ops/common/movement.h"
+#include "ops/common/resize.h"
+
+namespace poprt::ops {
+namespace {
+
+template <class Context>
+std::optional<ResizeSpec> spec_of(const Context& ctx, const Shape& in) {
+  const ir::Node& node = ctx.node;
+  ResizeSpec spec = resize_attributes(node, 10);
+  std::vector<double> scales;
+  if (ctx.opset() >= 9) {
+    const Tensor* t = ctx.constant(1);
+    if (!t) return std::nullopt;
+    scales = t->to_doubles();
+  } else {
+    for (const float s : node.floats_attr("scales")) scales.push_back(static_cast<double>(s));
+  }
+  if (scales.size() != in.size())
+    fail(ErrorCode::invalid_argument, "{}: {} scales for a rank of {}", node.describe(),
+         scales.size(), in.size());
+  for (size_t i = 0; i < in.size(); i++) {
+    const auto scale = static_cast<float>(scales[i]);
+    if (!(scale >= 1))
+      fail(ErrorCode::invalid_argument, "{}: scale {} is below 1", node.describe(), scale);
+    spec.axes.push_back({i, in[i], in[i] < 0 ? kUnknownDim : resized(node, in[i], scale), scale});
+  }
+  return spec;
+}
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& in = ctx.in(0);
+  if (!in.has_shape) return ctx.out_dtype(0, in.dtype);
+  const auto spec = spec_of(ctx, in.shape);
+  Shape out(in.shape.size(), kUnknownDim);
+  if (spec)
+    for (const ResizeAxis& a : spec->axes) out[a.axis] = a.out;
+  ctx.out(0, in.dtype, std::move(out));
+}
+
+void lower(LowerContext& ctx) {
+  const auto spec = spec_of(ctx, ctx.in_shape(0));
+  if (!spec) ctx.fail_unsupported("scales must be constant");
+  lower_resize(ctx, *spec);
+}
+
+}  // namespace
+
+extern const OpDef upsample_op;
+const OpDef upsample_op = {
+    .name = "Upsample", .since = 7, .until = 9, .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

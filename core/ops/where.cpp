@@ -1,0 +1,33 @@
+#include "ops/common/elementwise.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const DType condition = ctx.in(0).dtype, x = ctx.in(1).dtype, y = ctx.in(2).dtype;
+  if (condition != DType::undefined && condition != DType::boolean)
+    ctx.fail_input("the condition is {}, expected bool", dtype_name(condition));
+  if (x != DType::undefined && y != DType::undefined && x != y)
+    ctx.fail_input("inputs are {} and {}; they must have one element type", dtype_name(x),
+                   dtype_name(y));
+  const DType dtype = x != DType::undefined ? x : y;
+  if (!ctx.in(0).has_shape || !ctx.in(1).has_shape || !ctx.in(2).has_shape)
+    return ctx.out_dtype(0, dtype);
+  try {
+    ctx.out(0, dtype,
+            broadcast_shapes(broadcast_shapes(ctx.in(0).shape, ctx.in(1).shape), ctx.in(2).shape));
+  } catch (const Error& e) {
+    ctx.fail_input("{}", e.what());
+  }
+}
+
+}  // namespace
+
+extern const OpDef where_op;
+const OpDef where_op = {.name = "Where",
+                        .since = 9,
+                        .infer = infer,
+                        .lower = lower_elementwise,
+                        .sharing = {.in_place = 6}};
+
+}  // namespace poprt::ops

@@ -1,0 +1,346 @@
+// softmax(scale * q k^T + mask) v, as exporters spell it, becomes poprt.Attention.
+//
+// Recognised, with q, k and v of [B, heads, length, head_size] reached through Reshape and
+// Transpose from one or several projections (a Split of one projection becomes an offset):
+//   scores = MatMul(q, k^T), scaled by constants before or after; k transposed at once or
+//   separately; scores + mask, Where(keep, scores, constant) or Where(drop, constant, scores), or
+//   no mask; Softmax over the last axis, MatMul with v, Transpose back, Reshape to [B, length,
+//   width].
+#include <algorithm>
+#include <array>
+
+#include "ops/op.h"
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+// Where one of q, k, v comes from: columns [offset, offset + heads * head_size) of the rows of x,
+// which are [batch, length] in row-major order.
+struct Heads {
+  Value* x = nullptr;
+  int64_t offset = 0, batch = 0, length = 0, heads = 0, head_size = 0;
+  double scale = 1;
+};
+
+bool has_perm(const Node& n, std::initializer_list<int64_t> perm) {
+  return n.is("Transpose") && n.ints_attr("perm") == std::vector<int64_t>(perm);
+}
+
+// Walks up through Mul and Div by one constant.
+Value* without_scale(Value* v, double& scale) {
+  while (Node* n = v->producer()) {
+    if (n->is("Mul")) {
+      const auto right = const_scalar(n->input(1)), left = const_scalar(n->input(0));
+      if (!right && !left) break;
+      scale *= right ? *right : *left;
+      v = n->input(right ? 0 : 1);
+    } else if (n->is("Div") && const_scalar(n->input(1)).value_or(0) != 0) {
+      scale /= *const_scalar(n->input(1));
+      v = n->input(0);
+    } else {
+      break;
+    }
+  }
+  return v;
+}
+
+// Columns before output `v` of a Split along the last axis, which then gives way to its input.
+void through_split(Value*& v, int64_t& offset) {
+  Node* split = producer_if(v, "Split");
+  if (!split || !v->type.is_static()) return;
+  const auto rank = static_cast<int64_t>(v->shape().size());
+  if (normalize_axis(split->int_attr("axis", 0), rank) != rank - 1) return;
+  int64_t columns = 0;
+  for (const Value* part : split->outputs()) {
+    if (part == v) break;
+    if (!part->type.is_static()) return;
+    columns += part->shape().back();
+  }
+  offset += columns;
+  v = split->input(0);
+}
+
+// [B, S, width] or [B * S, width] behind a value of [B, S, heads, head_size].
+std::optional<Heads> from_rows(Value* v, double scale) {
+  v = without_scale(v, scale);
+  const Node* reshape = producer_if(v, "Reshape");
+  if (!reshape || !v->type.is_static() || v->shape().size() != 4) return std::nullopt;
+  const Shape& s = v->shape();
+  Heads h{without_scale(reshape->input(0), scale), 0, s[0], s[1], s[2], s[3], scale};
+  if (!h.x->type.is_static() || h.x->shape().empty() ||
+      h.x->shape().back() != h.heads * h.head_size)
+    return std::nullopt;
+  through_split(h.x, h.offset);
+  return h;
+}
+
+// One of the parts of a projection to q, k and v at once, cut after
+// Reshape [B, S, parts, heads, head_size] and Transpose to [parts, B, heads, S, head_size].
+std::optional<Heads> from_stack(Value* v, double scale) {
+  Value* stack = nullptr;
+  int64_t part = 0;
+  if (const Node* gather = producer_if(v, "Gather")) {
+    const auto index = const_scalar(gather->input(1));
+    if (!index || gather->int_attr("axis", 0) != 0 || !gather->input(1)->shape().empty())
+      return std::nullopt;
+    stack = gather->input(0);
+    part = static_cast<int64_t>(*index);
+  } else {
+    const Node* squeeze = producer_if(v, "Squeeze");
+    if (!squeeze) squeeze = producer_if(v, "Reshape");
+    const Node* split = squeeze ? producer_if(squeeze->input(0), "Split") : nullptr;
+    if (!split || split->int_attr("axis", 0) != 0) return std::nullopt;
+    for (const Value* o : split->outputs()) {
+      if (!o->type.is_static() || o->shape().size() != 5 || o->shape()[0] != 1 ||
+          !std::equal(v->shape().begin(), v->shape().end(), o->shape().begin() + 1,
+                      o->shape().end()))
+        return std::nullopt;
+      if (o == squeeze->input(0)) break;
+      part++;
+    }
+    stack = split->input(0);
+  }
+  const Node* transpose = producer_if(stack, "Transpose");
+  if (!transpose || !has_perm(*transpose, {2, 0, 3, 1, 4})) return std::nullopt;
+  const Value* rows = transpose->input(0);
+  const Node* reshape = producer_if(rows, "Reshape");
+  if (!reshape || !rows->type.is_static()) return std::nullopt;
+  const Shape& s = rows->shape();
+  if (part < 0) part += s[2];
+  Heads h{reshape->input(0), part * s[3] * s[4], s[0], s[1], s[3], s[4], scale};
+  if (part < 0 || part >= s[2] || !h.x->type.is_static() || h.x->shape().empty() ||
+      h.x->shape().back() != s[2] * s[3] * s[4])
+    return std::nullopt;
+  return h;
+}
+
+// v is [B, heads, S, head_size], or [B, heads, head_size, S] when `transposed`.
+std::optional<Heads> heads_of(Value* v, bool transposed) {
+  double scale = 1;
+  v = without_scale(v, scale);
+  if (!v->type.is_static() || v->shape().size() != 4 || !v->producer()) return std::nullopt;
+  const Node& n = *v->producer();
+  if (transposed) {
+    if (has_perm(n, {0, 2, 3, 1})) return from_rows(n.input(0), scale);
+    if (!has_perm(n, {0, 1, 3, 2})) return std::nullopt;
+    auto h = heads_of(n.input(0), false);
+    if (h) h->scale *= scale;
+    return h;
+  }
+  if (has_perm(n, {0, 2, 1, 3})) return from_rows(n.input(0), scale);
+  return from_stack(v, scale);
+}
+
+struct Scores {
+  Node* matmul = nullptr;
+  double scale = 1;
+  Value* mask = nullptr;
+  bool inverted = false;   // a bool mask that is true where scores are dropped
+  double mask_value = 0;   // what stands where a bool mask drops
+  Value* added = nullptr;  // added after a bool mask
+};
+
+// scale * MatMul that nothing else reads.
+bool scaled_product(Value* v, Scores& out) {
+  double scale = 1;
+  while (single_use(v)) {
+    Node* n = v->producer();
+    if (!n) return false;
+    if (n->is("MatMul")) {
+      out.matmul = n;
+      out.scale = scale;
+      return true;
+    }
+    double step = 1;
+    Value* before = v;
+    if (n->is("Mul")) {
+      const auto right = const_scalar(n->input(1)), left = const_scalar(n->input(0));
+      if (!right && !left) return false;
+      step = right ? *right : *left;
+      before = n->input(right ? 0 : 1);
+    } else if (n->is("Div") && const_scalar(n->input(1)).value_or(0) != 0) {
+      step = 1 / *const_scalar(n->input(1));
+      before = n->input(0);
+    } else {
+      return false;
+    }
+    scale *= step;
+    v = before;
+  }
+  return false;
+}
+
+// Where(keep, product, constant) or Where(drop, constant, product).
+bool masked_product(Value* v, Scores& out) {
+  if (!single_use(v)) return false;
+  const Node* where = producer_if(v, "Where");
+  for (size_t side = 1; where && side <= 2; side++) {
+    const auto other = const_scalar(where->input(3 - side));
+    if (!other || !same_static_shape(where->input(side), v) ||
+        !scaled_product(where->input(side), out))
+      continue;
+    out.mask = where->input(0);
+    out.inverted = side == 2;
+    out.mask_value = *other;
+    return true;
+  }
+  return false;
+}
+
+std::optional<Scores> scores_of(Value* v) {
+  // f32 numbers beyond this absorb any score: score + value = value.
+  constexpr double kAbsorbing = -1e30;
+  Scores s;
+  if (scaled_product(v, s) || masked_product(v, s)) return s;
+  if (!single_use(v)) return std::nullopt;
+  const Node* add = producer_if(v, "Add");
+  for (size_t side = 0; add && side < 2; side++) {
+    Value *scores = add->input(side), *mask = add->input(1 - side);
+    if (!same_static_shape(scores, v) || mask->dtype() != DType::f32) continue;
+    if (scaled_product(scores, s)) {
+      s.mask = mask;
+      return s;
+    }
+    if (masked_product(scores, s)) {
+      if (s.mask_value > kAbsorbing) return std::nullopt;
+      s.added = mask;
+      return s;
+    }
+  }
+  return std::nullopt;
+}
+
+// Broadcasts to [B, heads, S, T] without growing it.
+bool fits_scores(const Value* mask, const Shape& scores) {
+  if (!mask->type.is_static() || mask->shape().size() > scores.size()) return false;
+  const size_t lead = scores.size() - mask->shape().size();
+  for (size_t i = 0; i < mask->shape().size(); i++)
+    if (mask->shape()[i] != 1 && mask->shape()[i] != scores[lead + i]) return false;
+  return true;
+}
+
+// A constant mask that drops exactly the keys after the query. Dropped scores have a weight of
+// exp(value - largest score), which is 0 in f32 when they are at most -1e4: then the mask itself
+// need not be read.
+bool is_causal(const Scores& s, const Shape& scores) {
+  constexpr double kDropped = -1e4;
+  const int64_t size = scores[3];
+  if (!s.mask || s.added || !s.mask->is_constant() || scores[2] != size) return false;
+  const Shape& shape = s.mask->shape();
+  if (shape.size() < 2 || shape[shape.size() - 1] != size || shape[shape.size() - 2] != size ||
+      s.mask->constant().count() != size * size)
+    return false;
+  const bool is_bool = s.mask->dtype() == DType::boolean;
+  if (is_bool && s.mask_value > kDropped) return false;
+  const std::vector<double> values = s.mask->constant().to_doubles();
+  for (int64_t row = 0; row < size; row++)
+    for (int64_t column = 0; column < size; column++) {
+      const double v = values[static_cast<size_t>(row * size + column)];
+      const bool keep = is_bool ? (v != 0) != s.inverted : v == 0;
+      const bool drop = is_bool ? !keep : v <= kDropped;
+      if (column <= row ? !keep : !drop) return false;
+    }
+  return true;
+}
+
+// x as [B, S, columns].
+Value* as_rows(Node& at, const Heads& h) {
+  const Shape wanted{h.batch, h.length, h.x->shape().back()};
+  if (h.x->shape() == wanted) return h.x;
+  // The projection was made [B * S, columns]: often a Reshape away from what is wanted.
+  if (const Node* reshape = producer_if(h.x, "Reshape");
+      reshape && reshape->input(0)->type.is_static() && reshape->input(0)->shape() == wanted)
+    return reshape->input(0);
+  Value* shape = add_ints(at.graph(), at.output()->name() + "_rows", wanted);
+  return insert_node(at, "Reshape", "", {h.x, shape})->output();
+}
+
+// What the operator takes: f32 that is added, or bool that is true where scores are kept.
+Value* mask_input(Node& at, const Scores& s) {
+  Graph& g = at.graph();
+  const std::string name = at.output()->name() + "_mask";
+  Value* mask = s.mask;
+  if (s.added) {
+    const float dropped = static_cast<float>(s.mask_value);
+    Value* zero = add_scalar(g, name + "_zero", DType::f32, 0);
+    Value* value = add_scalar(g, name + "_value", DType::f32, static_cast<double>(dropped));
+    Node* where =
+        insert_node(at, "Where", "", {mask, s.inverted ? value : zero, s.inverted ? zero : value});
+    return insert_node(at, "Add", "", {where->output(), s.added})->output();
+  }
+  if (s.inverted && mask->is_constant()) {
+    std::vector<double> keep = mask->constant().to_doubles();
+    for (double& x : keep) x = x == 0;
+    return g.add_constant(name, tensor_of(DType::boolean, mask->shape(), keep));
+  }
+  return s.inverted ? insert_node(at, "Not", "", {mask})->output() : mask;
+}
+
+bool fuse(Node& reshape, PassContext& context) {
+  const Value* out = reshape.output();
+  Node* transpose = sole_producer_of(reshape.input(0), "Transpose");
+  if (!transpose || !has_perm(*transpose, {0, 2, 1, 3}) || !out->type.is_static() ||
+      out->dtype() != DType::f32)
+    return false;
+  Node* weighted = sole_producer_of(transpose->input(0), "MatMul");
+  Node* softmax = weighted ? sole_producer_of(weighted->input(0), "Softmax") : nullptr;
+  if (!softmax || !softmax->output()->type.is_static()) return false;
+  const Shape& shape = softmax->output()->shape();  // [B, heads, S, T]
+  if (shape.size() != 4 || weighted->output()->shape().size() != 4) return false;
+  const int64_t axis = softmax->int_attr("axis", softmax->opset() < 13 ? 1 : -1);
+  if (normalize_axis(axis, 4) != 3) return false;
+  auto scores = scores_of(softmax->input(0));
+  if (!scores || (scores->mask && !fits_scores(scores->mask, shape)) ||
+      (scores->added && !fits_scores(scores->added, shape)))
+    return false;
+  const auto q = heads_of(scores->matmul->input(0), false);
+  const auto k = heads_of(scores->matmul->input(1), true);
+  const auto v = heads_of(weighted->input(1), false);
+  if (!q || !k || !v || v->scale != 1) return false;
+  for (const Heads& h : {*q, *k, *v})
+    if (h.batch != shape[0] || h.heads != shape[1] || h.head_size != q->head_size) return false;
+  if (q->length != shape[2] || k->length != shape[3] || v->length != shape[3]) return false;
+  if (!ops::find_op("poprt", "Attention", 1) || !context.allow()) return false;
+
+  const bool causal = is_causal(*scores, shape);
+  std::vector<Value*> inputs{as_rows(reshape, *q), as_rows(reshape, *k), as_rows(reshape, *v)};
+  if (scores->mask && !causal) inputs.push_back(mask_input(reshape, *scores));
+  const double scale = scores->scale * q->scale * k->scale;
+  Node* attention = insert_node(reshape, "Attention", "poprt", inputs,
+                                {{"heads", q->heads},
+                                 {"head_size", q->head_size},
+                                 {"scale", static_cast<float>(scale)},
+                                 {"q_offset", q->offset},
+                                 {"k_offset", k->offset},
+                                 {"v_offset", v->offset},
+                                 {"causal", static_cast<int64_t>(causal)},
+                                 {"mask_value", static_cast<float>(scores->mask_value)}});
+  Value* result = attention->output();
+  if (!same_static_shape(result, out)) {
+    Value* wanted = add_ints(reshape.graph(), out->name() + "_shape", out->shape());
+    result = insert_node(reshape, "Reshape", "", {result, wanted})->output();
+  }
+  replace_node(reshape, result);
+  return true;
+}
+
+void run(Graph& graph, PassContext& context) {
+  for_each_node(graph, [&](Node& n) {
+    if (n.is("Reshape")) fuse(n, context);
+  });
+}
+
+}  // namespace
+
+extern const PassDef fused_attention_pass;
+const PassDef fused_attention_pass = {
+    .name = "fused_attention",
+    .summary = "turns softmax(q k^T) v in its parts into poprt.Attention",
+    .run = run};
+
+}  // namespace poprt::passes

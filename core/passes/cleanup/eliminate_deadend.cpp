@@ -1,0 +1,27 @@
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+void run(Graph& graph, PassContext& context) {
+  for_each_graph(graph, [&](Graph& g) {
+    const std::vector<Node*> nodes = g.nodes();
+    for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
+      bool used = false;
+      for (const Value* v : (*it)->outputs()) used |= is_used(v);
+      if (!used && context.allow()) g.erase_node(*it);
+    }
+  });
+}
+
+}  // namespace
+
+extern const PassDef eliminate_deadend_pass;
+const PassDef eliminate_deadend_pass = {
+    .name = "eliminate_deadend", .summary = "removes nodes whose outputs nobody reads", .run = run};
+
+}  // namespace poprt::passes

@@ -1,0 +1,36 @@
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+// The value that the node hands on unchanged, or null.
+Value* unchanged(const Node& n) {
+  if (n.output(1) && is_used(n.output(1))) return nullptr;
+  if (n.int_attr("is_test", 1) == 0) return nullptr;
+  if (const Value* training = n.input(2)) {
+    const auto on = const_ints(training);
+    if (!on || on->empty() || (*on)[0] != 0) return nullptr;
+  }
+  return n.input(0);
+}
+
+void run(Graph& graph, PassContext& context) {
+  for_each_node(graph, [&](Node& n) {
+    if (!n.is("Dropout")) return;
+    Value* by = unchanged(n);
+    if (by && can_bypass(n.output(), by) && context.allow()) bypass(n.output(), by);
+  });
+}
+
+}  // namespace
+
+extern const PassDef eliminate_nop_dropout_pass;
+const PassDef eliminate_nop_dropout_pass = {.name = "eliminate_nop_dropout",
+                                            .summary = "removes Dropout of an inference graph",
+                                            .run = run};
+
+}  // namespace poprt::passes

@@ -1,0 +1,68 @@
+#include <algorithm>
+#include <memory>
+
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+// Moves the nodes of `branch` in front of `at`; returns what stands for the branch's outputs.
+std::vector<Value*> inline_graph(Graph& branch, Node& at) {
+  Graph& graph = at.graph();
+  for (Value* v : branch.values())
+    if (v->is_constant()) branch.replace_all_uses(v, graph.add_constant(v->name(), v->constant()));
+  for (Node* n : branch.nodes()) {
+    std::vector<std::string> names;
+    for (const Value* v : n->outputs()) names.push_back(v->name());
+    Node* moved =
+        graph.add_node(n->op_type, n->domain, n->inputs(), n->outputs().size(), &at, names);
+    moved->name = n->name;
+    moved->attributes = std::move(n->attributes);
+    n->attributes.clear();
+    ir::for_each_subgraph(*moved, [&](Graph& sub) { sub.parent = &graph; });
+    for (size_t i = 0; i < n->outputs().size(); i++) {
+      moved->output(i)->type = n->output(i)->type;
+      branch.replace_all_uses(n->output(i), moved->output(i));
+    }
+  }
+  return branch.outputs();
+}
+
+void run(Graph& graph, PassContext& context) {
+  for_each_node(graph, [&](Node& n) {
+    if (!n.is("If")) return;
+    const auto condition = const_scalar(n.input(0));
+    if (!condition) return;
+    const ir::Attribute* branch = n.find_attr(*condition != 0 ? "then_branch" : "else_branch");
+    const auto* sub = branch ? std::get_if<std::shared_ptr<Graph>>(branch) : nullptr;
+    if (!sub || (*sub)->outputs().size() != n.outputs().size() || !context.allow()) return;
+    const std::shared_ptr<Graph> keep = *sub;
+    const std::vector<Value*> results = inline_graph(*keep, n);
+    std::vector<Value*> distinct;
+    for (size_t i = 0; i < results.size(); i++) {
+      Value *old = n.output(i), *by = results[i];
+      // A graph output needs a node of its own when the branch hands an outer value through.
+      const bool taken = std::find(distinct.begin(), distinct.end(), by) != distinct.end();
+      if (n.graph().is_output(old) &&
+          (!by->producer() || &by->graph() != &n.graph() || taken || n.graph().is_output(by)))
+        by = insert_node(n, "Identity", "", {by})->output();
+      distinct.push_back(by);
+      n.graph().replace_all_uses(old, by);
+    }
+    erase_if_dead(&n);
+  });
+}
+
+}  // namespace
+
+extern const PassDef eliminate_nop_if_pass;
+const PassDef eliminate_nop_if_pass = {
+    .name = "eliminate_nop_if",
+    .summary = "replaces If on a constant condition by the branch taken",
+    .run = run};
+
+}  // namespace poprt::passes

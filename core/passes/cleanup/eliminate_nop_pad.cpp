@@ -1,0 +1,38 @@
+#include <algorithm>
+
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+// The value that the node hands on unchanged, or null.
+Value* unchanged(const Node& n) {
+  std::optional<std::vector<int64_t>> pads;
+  if (n.find_attr("paddings"))
+    pads = n.ints_attr("paddings");
+  else
+    pads = ints_param(n, "pads", 1);
+  if (!pads || !std::all_of(pads->begin(), pads->end(), [](int64_t p) { return p == 0; }))
+    return nullptr;
+  return n.input(0);
+}
+
+void run(Graph& graph, PassContext& context) {
+  for_each_node(graph, [&](Node& n) {
+    if (!n.is("Pad")) return;
+    Value* by = unchanged(n);
+    if (by && can_bypass(n.output(), by) && context.allow()) bypass(n.output(), by);
+  });
+}
+
+}  // namespace
+
+extern const PassDef eliminate_nop_pad_pass;
+const PassDef eliminate_nop_pad_pass = {
+    .name = "eliminate_nop_pad", .summary = "removes Pad by nothing", .run = run};
+
+}  // namespace poprt::passes

@@ -1,0 +1,37 @@
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+// The value that the node hands on unchanged, or null.
+Value* unchanged(const Node& n) {
+  std::vector<int64_t> perm = n.ints_attr("perm");
+  if (perm.empty()) {  // the default reverses
+    const ir::ValueType& type = n.input(0)->type;
+    return type.has_shape && type.shape.size() < 2 ? n.input(0) : nullptr;
+  }
+  for (size_t i = 0; i < perm.size(); i++)
+    if (perm[i] != static_cast<int64_t>(i)) return nullptr;
+  return n.input(0);
+}
+
+void run(Graph& graph, PassContext& context) {
+  for_each_node(graph, [&](Node& n) {
+    if (!n.is("Transpose")) return;
+    Value* by = unchanged(n);
+    if (by && can_bypass(n.output(), by) && context.allow()) bypass(n.output(), by);
+  });
+}
+
+}  // namespace
+
+extern const PassDef eliminate_nop_transpose_pass;
+const PassDef eliminate_nop_transpose_pass = {.name = "eliminate_nop_transpose",
+                                              .summary = "removes Transpose that keeps the order",
+                                              .run = run};
+
+}  // namespace poprt::passes

@@ -1,0 +1,23 @@
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Value;
+
+void run(Graph& graph, PassContext& context) {
+  for_each_graph(graph, [&](Graph& g) {
+    for (Value* v : g.values())
+      if (v->is_constant() && !is_used(v) && !g.is_input(v) && context.allow()) g.erase_value(v);
+  });
+}
+
+}  // namespace
+
+extern const PassDef eliminate_unused_initializer_pass;
+const PassDef eliminate_unused_initializer_pass = {.name = "eliminate_unused_initializer",
+                                                   .summary = "removes constants that nobody reads",
+                                                   .run = run};
+
+}  // namespace poprt::passes

@@ -1,0 +1,43 @@
+#include <algorithm>
+
+#include "ops/common/evaluate.h"
+#include "ops/op.h"
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+void run(Graph& graph, PassContext& context) {
+  for_each_graph(graph, [&](Graph& g) {
+    for (Node* n : g.nodes()) {
+      if (!n->is("DequantizeLinear") || g.is_output(n->output())) continue;
+      if (!std::all_of(n->inputs().begin(), n->inputs().end(),
+                       [](const Value* v) { return !v || v->is_constant(); }))
+        continue;
+      const ops::OpDef* op = ops::find_op("", n->op_type, n->opset());
+      if (!op || !op->lower || !n->output()->type.is_static() || !context.allow()) continue;
+      std::vector<Tensor> inputs;
+      for (const Value* v : n->inputs()) inputs.push_back(v ? v->constant() : Tensor());
+      Value* old = n->output();
+      const std::string name = old->name();
+      Value* constant = g.add_constant(name + "_folded", ops::evaluate(*n, inputs)[0]);
+      g.replace_all_uses(old, constant);
+      erase_if_dead(n);
+      g.rename(constant, name);
+    }
+  });
+}
+
+}  // namespace
+
+extern const PassDef dequantize_weights_pass;
+const PassDef dequantize_weights_pass = {
+    .name = "dequantize_weights",
+    .summary = "widens quantized constants that no integer kernel reads",
+    .run = run};
+
+}  // namespace poprt::passes

@@ -1,0 +1,85 @@
+#include <algorithm>
+#include <cmath>
+
+#include "base/checked.h"
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+bool constant_floats(const Value* v, int64_t count) {
+  return v && v->is_constant() && is_plain_float(v->dtype()) && v->constant().count() == count;
+}
+
+bool fuse(Node& bn, PassContext& context) {
+  Node* conv = sole_producer_of(bn.input(0), "Conv");
+  const bool transposed = !conv;
+  if (!conv) conv = sole_producer_of(bn.input(0), "ConvTranspose");
+  if (!conv || !conv->input(1) || !conv->input(1)->is_constant()) return false;
+  const Tensor& weight = conv->input(1)->constant();
+  if (!is_plain_float(weight.dtype()) || weight.shape().size() < 3) return false;
+  const int64_t group = conv->int_attr("group", 1);
+  const int64_t channels = transposed ? checked_mul(weight.shape()[1], group) : weight.shape()[0];
+  for (size_t i = 1; i <= 4; i++)
+    if (!constant_floats(bn.input(i), channels)) return false;
+  const Value* old_bias = conv->input(2);
+  if (old_bias && !constant_floats(old_bias, channels)) return false;
+  if (bn.int_attr("training_mode", 0) != 0 || bn.int_attr("spatial", 1) == 0) return false;
+  for (size_t i = 1; i < bn.outputs().size(); i++)
+    if (is_used(bn.output(i))) return false;
+  if (!context.allow()) return false;
+
+  const std::vector<double> scale = bn.input(1)->constant().to_doubles(),
+                            shift = bn.input(2)->constant().to_doubles(),
+                            mean = bn.input(3)->constant().to_doubles(),
+                            variance = bn.input(4)->constant().to_doubles();
+  const auto count = static_cast<size_t>(channels);
+  std::vector<double> bias =
+      old_bias ? old_bias->constant().to_doubles() : std::vector<double>(count, 0.0);
+  std::vector<double> factor(count), w = weight.to_doubles();
+  const double epsilon = static_cast<double>(bn.float_attr("epsilon", 1e-5f));
+  for (size_t c = 0; c < count; c++) {
+    factor[c] = scale[c] / std::sqrt(variance[c] + epsilon);
+    bias[c] = (bias[c] - mean[c]) * factor[c] + shift[c];
+  }
+  if (!w.empty() && !transposed) {  // [M, C/group, ...]
+    const size_t inner = w.size() / count;
+    for (size_t i = 0; i < w.size(); i++) w[i] *= factor[i / inner];
+  } else if (!w.empty()) {  // [C, M/group, ...]
+    const auto rows = static_cast<size_t>(weight.shape()[0]);
+    const auto columns = static_cast<size_t>(weight.shape()[1]);
+    const size_t inner = w.size() / rows / columns;
+    const size_t rows_per_group = std::max<size_t>(rows / static_cast<size_t>(group), 1);
+    for (size_t i = 0; i < w.size(); i++) {
+      const size_t row = i / inner / columns, column = i / inner % columns;
+      w[i] *= factor[row / rows_per_group * columns + column];
+    }
+  }
+  Graph& g = bn.graph();
+  const std::string name = conv->input(1)->name();
+  conv->set_input(1, g.add_constant(name + "_bn", tensor_of(weight.dtype(), weight.shape(), w)));
+  conv->set_input(2,
+                  g.add_constant(name + "_bn_bias", tensor_of(weight.dtype(), {channels}, bias)));
+  replace_node(bn, conv->output());
+  return true;
+}
+
+void run(Graph& graph, PassContext& context) {
+  for_each_node(graph, [&](Node& n) {
+    if (n.is("BatchNormalization")) fuse(n, context);
+  });
+}
+
+}  // namespace
+
+extern const PassDef fuse_bn_into_conv_pass;
+const PassDef fuse_bn_into_conv_pass = {
+    .name = "fuse_bn_into_conv",
+    .summary = "folds BatchNormalization into the weights of Conv and ConvTranspose",
+    .run = run};
+
+}  // namespace poprt::passes

@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <cmath>
+
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+// x * factor or x + term, with the operand that is not constant.
+struct Step {
+  Value* x;
+  std::vector<double> constant;
+  const Value* shape_of;
+};
+
+std::optional<Step> additive(const Node& n) {
+  if (!n.is("Add") && !n.is("Sub")) return std::nullopt;
+  for (size_t side = 0; side < 2; side++) {
+    const Value* c = n.input(side);
+    if (!c->is_constant() || !is_plain_float(c->dtype())) continue;
+    if (n.is("Sub") && side == 0) continue;
+    std::vector<double> values = c->constant().to_doubles();
+    if (n.is("Sub"))
+      for (double& v : values) v = -v;
+    return Step{n.input(1 - side), std::move(values), c};
+  }
+  return std::nullopt;
+}
+
+std::optional<Step> multiplicative(const Node& n) {
+  if (!n.is("Mul") && !n.is("Div")) return std::nullopt;
+  for (size_t side = 0; side < 2; side++) {
+    const Value* c = n.input(side);
+    if (!c->is_constant() || !is_plain_float(c->dtype())) continue;
+    if (n.is("Div") && side == 0) continue;
+    std::vector<double> values = c->constant().to_doubles();
+    if (n.is("Div"))
+      for (double& v : values) v = 1 / v;
+    return Step{n.input(1 - side), std::move(values), c};
+  }
+  return std::nullopt;
+}
+
+// Cancelling sums (x + 1e8 - 1e8 rounds on purpose) and products near the ends of the range keep
+// their order.
+bool safe_sum(double a, double b) { return a == 0 || b == 0 || (a > 0) == (b > 0); }
+bool safe_factor(double a) { return std::abs(a) > 1e-12 && std::abs(a) < 1e12; }
+
+bool fuse(Node& n, PassContext& context) {
+  const DType dtype = n.output()->dtype();
+  if (dtype != DType::f32 && dtype != DType::f64) return false;
+  const bool sum = n.is("Add") || n.is("Sub");
+  const auto outer = sum ? additive(n) : multiplicative(n);
+  if (!outer || !single_use(outer->x) || !outer->x->producer()) return false;
+  const Node& first = *outer->x->producer();
+  const auto inner = sum ? additive(first) : multiplicative(first);
+  if (!inner) return false;
+  const size_t a = inner->constant.size(), b = outer->constant.size();
+  if (a != 1 && b != 1 && inner->shape_of->shape() != outer->shape_of->shape()) return false;
+  const Value* larger =
+      a > b || (a == b && inner->shape_of->shape().size() > outer->shape_of->shape().size())
+          ? inner->shape_of
+          : outer->shape_of;
+  std::vector<double> both(std::max(a, b));
+  for (size_t i = 0; i < both.size(); i++) {
+    const double p = inner->constant[a == 1 ? 0 : i], q = outer->constant[b == 1 ? 0 : i];
+    if (sum ? !safe_sum(p, q) : !safe_factor(p) || !safe_factor(q)) return false;
+    both[i] = sum ? p + q : p * q;
+  }
+  if (!context.allow()) return false;
+  Value* c = n.graph().add_constant(n.output()->name() + "_constant",
+                                    tensor_of(dtype, larger->shape(), both));
+  replace_node(n, insert_node(n, sum ? "Add" : "Mul", "", {inner->x, c})->output());
+  return true;
+}
+
+void run(Graph& graph, PassContext& context) {
+  for_each_node(graph, [&](Node& n) {
+    if (n.domain.empty()) fuse(n, context);
+  });
+}
+
+}  // namespace
+
+extern const PassDef fuse_consecutive_arithmetic_pass;
+const PassDef fuse_consecutive_arithmetic_pass = {
+    .name = "fuse_consecutive_arithmetic",
+    .summary = "merges successive additions or multiplications of constants",
+    .run = run};
+
+}  // namespace poprt::passes

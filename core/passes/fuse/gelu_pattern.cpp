@@ -1,0 +1,108 @@
+#include <cmath>
+#include <numbers>
+
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+// How often x is a factor of the value and what else is: only whole powers count.
+struct Power {
+  Value* x;
+  int exponent;
+  double scale;
+};
+
+// v = scale * x^exponent.
+std::optional<Power> power_of(Value* v) {
+  const Product p = factors_of(v);
+  Power out{nullptr, 0, p.scale};
+  for (Value* f : p.factors) {
+    Value* base = f;
+    int exponent = 1;
+    if (const Node* pow = producer_if(f, "Pow")) {
+      const auto e = const_scalar(pow->input(1));
+      if (e && (*e == 2 || *e == 3)) {
+        base = pow->input(0);
+        exponent = static_cast<int>(*e);
+      }
+    } else if (const Node* mul = producer_if(f, "Mul"); mul && mul->input(0) == mul->input(1)) {
+      base = mul->input(0);
+      exponent = 2;
+    }
+    if (out.x && out.x != base) return std::nullopt;
+    out.x = base;
+    out.exponent += exponent;
+  }
+  if (!out.x) return std::nullopt;
+  return out;
+}
+
+constexpr double kCubic = 0.044715;
+
+// x where v = sqrt(2 / pi) * (x + 0.044715 x^3).
+Value* cubic_argument(Value* v, DType dtype) {
+  const Product p = factors_of(v);
+  if (!near(p.scale, std::sqrt(2 / std::numbers::pi), dtype)) return nullptr;
+  if (p.factors.size() == 1) {
+    const Node* sum = producer_if(p.factors[0], "Add");
+    for (size_t side = 0; sum && side < 2; side++) {
+      Value* x = sum->input(side);
+      const auto cube = power_of(sum->input(1 - side));
+      if (cube && cube->x == x && cube->exponent == 3 && near(cube->scale, kCubic, dtype)) return x;
+    }
+  }
+  if (p.factors.size() == 2) {  // x * (1 + 0.044715 x^2)
+    for (size_t f = 0; f < 2; f++) {
+      const Node* sum = producer_if(p.factors[f], "Add");
+      Value* x = p.factors[1 - f];
+      for (size_t side = 0; sum && side < 2; side++) {
+        if (!is_scalar(sum->input(side), 1)) continue;
+        const auto square = power_of(sum->input(1 - side));
+        if (square && square->x == x && square->exponent == 2 && near(square->scale, kCubic, dtype))
+          return x;
+      }
+    }
+  }
+  return nullptr;
+}
+
+// x where v = 1 + tanh(...).
+Value* argument(const Value* v, DType dtype) {
+  const Node* add = producer_if(v, "Add");
+  for (size_t side = 0; add && side < 2; side++) {
+    const Node* tanh = producer_if(add->input(side), "Tanh");
+    if (tanh && is_scalar(add->input(1 - side), 1)) return cubic_argument(tanh->input(0), dtype);
+  }
+  return nullptr;
+}
+
+void run(Graph& graph, PassContext& context) {
+  for_each_node(graph, [&](Node& n) {
+    if (!n.is("Mul") && !n.is("Div")) return;
+    const DType dtype = n.output()->dtype();
+    if (!is_plain_float(dtype) || dtype == DType::f64) return;
+    // x * 1/2 * (1 + tanh(...)) in any order.
+    const Product p = factors_of(n);
+    if (p.factors.size() != 2 || !near(p.scale, 0.5, dtype)) return;
+    for (size_t side = 0; side < 2; side++) {
+      Value* x = argument(p.factors[side], dtype);
+      if (!x || x != p.factors[1 - side] || !same_static_shape(x, n.output()) || !context.allow())
+        continue;
+      replace_node(n, insert_node(n, "Gelu", "poprt", {x}, {{"approximate", "tanh"}})->output());
+      return;
+    }
+  });
+}
+
+}  // namespace
+
+extern const PassDef gelu_pattern_pass;
+const PassDef gelu_pattern_pass = {
+    .name = "gelu_pattern", .summary = "recognises GELU written with Tanh", .run = run};
+
+}  // namespace poprt::passes

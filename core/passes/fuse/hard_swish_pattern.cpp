@@ -1,0 +1,61 @@
+#include <string_view>
+
+#include "ops/op.h"
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+// x where v = clip(x + 3, 0, 6).
+Value* clipped(const Value* v) {
+  const Node* clip = producer_if(v, "Clip");
+  if (!clip) return nullptr;
+  const auto bound = [&](std::string_view attribute, size_t input) -> std::optional<double> {
+    if (clip->find_attr(attribute)) return static_cast<double>(clip->float_attr(attribute, 0));
+    return const_scalar(clip->input(input));
+  };
+  if (bound("min", 1) != 0.0 || bound("max", 2) != 6.0) return nullptr;
+  const Node* add = producer_if(clip->input(0), "Add");
+  for (size_t side = 0; add && side < 2; side++)
+    if (is_scalar(add->input(1 - side), 3)) return add->input(side);
+  return nullptr;
+}
+
+// x where v = hard_sigmoid(x) with slope 1/6.
+Value* gated(const Value* v) {
+  const Node* gate = producer_if(v, "HardSigmoid");
+  if (!gate || !near(static_cast<double>(gate->float_attr("alpha", 0.2f)), 1.0 / 6, DType::f32) ||
+      gate->float_attr("beta", 0.5f) != 0.5f)
+    return nullptr;
+  return gate->input(0);
+}
+
+void run(Graph& graph, PassContext& context) {
+  for_each_node(graph, [&](Node& n) {
+    const DType dtype = n.output()->dtype();
+    if ((!n.is("Mul") && !n.is("Div")) || !is_plain_float(dtype) || dtype == DType::f64) return;
+    if (!ops::find_op("", "HardSwish", n.opset())) return;
+    const Product p = factors_of(n);
+    if (p.factors.size() != 2) return;
+    for (size_t side = 0; side < 2; side++) {
+      Value* x = near(p.scale, 1.0 / 6, dtype) ? clipped(p.factors[side])
+                 : near(p.scale, 1, dtype)     ? gated(p.factors[side])
+                                               : nullptr;
+      if (!x || x != p.factors[1 - side] || !context.allow()) continue;
+      replace_node(n, insert_node(n, "HardSwish", "", {x})->output());
+      return;
+    }
+  });
+}
+
+}  // namespace
+
+extern const PassDef hard_swish_pattern_pass;
+const PassDef hard_swish_pattern_pass = {
+    .name = "hard_swish_pattern", .summary = "recognises x * clip(x + 3, 0, 6) / 6", .run = run};
+
+}  // namespace poprt::passes

@@ -1,0 +1,163 @@
+#include "passes/pass.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <set>
+
+#include "ir/verifier.h"
+
+namespace poprt::passes {
+namespace {
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); i++) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); j++) {
+      const size_t substitution = diagonal + (a[i] != b[j]);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, substitution});
+    }
+  }
+  return row[b.size()];
+}
+
+bool contains(std::span<const std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+size_t total_nodes(const ir::Graph& graph) {
+  size_t count = graph.node_count();
+  for (const ir::Node* n : graph.nodes())
+    ir::for_each_subgraph(*n, [&](const ir::Graph& sub) { count += total_nodes(sub); });
+  return count;
+}
+
+}  // namespace
+
+const PassDef* find_pass(std::string_view name) {
+  for (const PassDef* pass : all_passes())
+    if (pass->name == name) return pass;
+  return nullptr;
+}
+
+const PassDef& pass_of(std::string_view name) {
+  if (const PassDef* pass = find_pass(name)) return *pass;
+  std::vector<std::pair<size_t, std::string_view>> near;
+  for (const PassDef* pass : all_passes()) {
+    const bool part = !name.empty() && pass->name.find(name) != std::string_view::npos;
+    const size_t distance = part ? 0 : edit_distance(name, pass->name);
+    if (distance <= std::max<size_t>(2, name.size() / 3)) near.emplace_back(distance, pass->name);
+  }
+  std::sort(near.begin(), near.end());
+  if (near.size() > 5) near.resize(5);
+  std::string list;
+  for (const auto& [distance, candidate] : near)
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", candidate);
+  fail(ErrorCode::not_found, "there is no pass '{}'{}", name,
+       list.empty() ? std::string("; `poprt --list_all_passes` lists them")
+                    : "; did you mean " + list + "?");
+}
+
+std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassDef* const> passes,
+                                   const PassManagerOptions& options) {
+  using Clock = std::chrono::steady_clock;
+  PassContext context;
+  context.rewrite_limit = options.rewrite_limit;
+  context.max_tensor_size = options.max_tensor_size;
+  std::vector<PassReport> reports;
+  if (!options.stop_after.empty() &&
+      std::none_of(passes.begin(), passes.end(),
+                   [&](const PassDef* p) { return p->name == options.stop_after; }))
+    pass_of(options.stop_after);  // a typing error is one even when the pass is not in this list
+  for (const PassDef* pass : passes) {
+    PassReport report;
+    report.name = pass->name;
+    report.nodes_before = total_nodes(graph);
+    const int64_t before = context.rewrites_done;
+    const auto start = Clock::now();
+    try {
+      pass->run(graph, context);
+      if (options.verify_each) ir::verify(graph);
+    } catch (Error& e) {
+      e.add_context(fmt::format("pass {}", pass->name));
+      throw;
+    }
+    report.milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+    report.rewrites = context.rewrites_done - before;
+    report.nodes_after = total_nodes(graph);
+    if (options.after_each) options.after_each(report, graph);
+    reports.push_back(std::move(report));
+    if (pass->name == options.stop_after) break;
+  }
+  return reports;
+}
+
+void check_order(std::span<const PassDef* const> passes) {
+  for (size_t i = 0; i < passes.size(); i++) {
+    const PassDef& pass = *passes[i];
+    for (const std::string_view needed : pass.depend)
+      if (std::none_of(passes.begin(), passes.begin() + static_cast<std::ptrdiff_t>(i),
+                       [&](const PassDef* p) { return p->name == needed; }))
+        fail(ErrorCode::failed_precondition,
+             "pass {} must run after {}, which is not in front of it", pass.name, needed);
+    for (size_t j = 0; j < passes.size(); j++) {
+      if (i != j && contains(pass.against, passes[j]->name))
+        fail(ErrorCode::failed_precondition, "passes {} and {} exclude each other", pass.name,
+             passes[j]->name);
+    }
+    // A pass may stand in a list more than once; its last run must be followed by what it prepares.
+    for (const std::string_view later : pass.before) {
+      const auto is_later = [&](const PassDef* p) { return p->name == later; };
+      const bool present = std::any_of(passes.begin(), passes.end(), is_later);
+      const bool follows =
+          std::any_of(passes.begin() + static_cast<std::ptrdiff_t>(i), passes.end(), is_later);
+      const bool first =
+          std::none_of(passes.begin(), passes.begin() + static_cast<std::ptrdiff_t>(i),
+                       [&](const PassDef* p) { return p == &pass; });
+      if (present && !follows && first)
+        fail(ErrorCode::failed_precondition,
+             "pass {} must run before {}, which stands in front of it", pass.name, later);
+    }
+  }
+}
+
+std::vector<const PassDef*> sort_passes(std::span<const std::string> names) {
+  // Wanted passes and what they depend on; a dependency stands in front of its first user.
+  std::vector<const PassDef*> wanted;
+  std::set<const PassDef*> seen, open;
+  const auto add = [&](auto&& self, const PassDef& pass) -> void {
+    if (seen.contains(&pass)) return;
+    if (!open.insert(&pass).second)
+      fail(ErrorCode::failed_precondition, "pass {} depends on itself", pass.name);
+    for (const std::string_view needed : pass.depend) self(self, pass_of(needed));
+    open.erase(&pass);
+    seen.insert(&pass);
+    wanted.push_back(&pass);
+  };
+  for (const std::string& name : names) add(add, pass_of(name));
+
+  // Always the first of the rest that nothing in the rest must precede.
+  std::vector<const PassDef*> sorted;
+  while (!wanted.empty()) {
+    const auto is_ready = [&](const PassDef* pass) {
+      return std::none_of(wanted.begin(), wanted.end(), [&](const PassDef* other) {
+        return other != pass &&
+               (contains(other->before, pass->name) || contains(pass->depend, other->name));
+      });
+    };
+    const auto next = std::find_if(wanted.begin(), wanted.end(), is_ready);
+    if (next == wanted.end())
+      fail(ErrorCode::failed_precondition, "the order of passes {} and {} contradicts itself",
+           wanted[0]->name, wanted[1]->name);
+    sorted.push_back(*next);
+    wanted.erase(next);
+  }
+  check_order(sorted);
+  return sorted;
+}
+
+}  // namespace poprt::passes

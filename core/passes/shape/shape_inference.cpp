@@ -1,0 +1,38 @@
+#include "ops/op.h"
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+// Constants and graph inputs are facts; everything else follows from them. What inference cannot
+// know keeps its declared element type.
+void infer_graph(Graph& graph) {
+  for (Node* n : graph.nodes()) {
+    std::vector<ir::ValueType> declared;
+    for (Value* v : n->outputs()) {
+      declared.push_back(v->type);
+      v->type = {};
+    }
+    ir::for_each_subgraph(*n, [](Graph& sub) { infer_graph(sub); });
+    ops::infer(*n);
+    for (size_t i = 0; i < declared.size(); i++)
+      if (n->output(i)->type.dtype == DType::undefined)
+        n->output(i)->type.dtype = declared[i].dtype;
+  }
+}
+
+void run(Graph& graph, PassContext&) { infer_graph(graph); }
+
+}  // namespace
+
+extern const PassDef shape_inference_pass;
+const PassDef shape_inference_pass = {
+    .name = "shape_inference",
+    .summary = "infers types and shapes from the inputs on, forgetting stale ones",
+    .run = run};
+
+}  // namespace poprt::passes

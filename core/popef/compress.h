@@ -1,0 +1,41 @@
+// zstd streams: the codec of compressed executables.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "popef/source.h"
+
+namespace poprt::popef {
+
+// Compresses as bytes come, with a checksum of the content at the end.
+class Compressor {
+ public:
+  using Output = std::function<void(std::span<const std::byte>)>;
+
+  explicit Compressor(Output output);
+  ~Compressor();
+  void write(std::span<const std::byte> bytes);
+  // Ends the frame. When it packed better than kMaxCompressionRatio, pads with a skippable frame up
+  // to it, so that readers can bound what a file makes them allocate.
+  void finish();
+  uint64_t raw_bytes() const { return raw_bytes_; }
+  uint64_t stored_bytes() const { return stored_bytes_; }
+
+ private:
+  void run(std::span<const std::byte> bytes, bool end);
+
+  struct State;
+  std::unique_ptr<State> state_;
+  Output output_;
+  uint64_t raw_bytes_ = 0, stored_bytes_ = 0;
+};
+
+// The decompressed bytes of `stored`, which must be exactly `raw_bytes`. Reading on from the last
+// position is cheap; reading before it starts again from the beginning.
+std::unique_ptr<Content> compressed_content(std::unique_ptr<Content> stored, uint64_t raw_bytes);
+
+}  // namespace poprt::popef

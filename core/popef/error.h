@@ -1,0 +1,63 @@
+// What the PopEF library throws. Every class derives from poprt::Error and so from
+// std::runtime_error.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+
+namespace poprt::popef {
+
+class Error : public poprt::Error {
+  using poprt::Error::Error;
+};
+
+// A file cannot be opened, read or written. The code says why (not_found, permission_denied,
+// resource_exhausted ...).
+class FileError : public Error {
+  using Error::Error;
+};
+
+// Bytes that are not what FORMAT.md says: truncated, out of bounds, contradictory.
+class FormatError : public Error {
+ public:
+  explicit FormatError(std::string message) : Error(ErrorCode::data_loss, std::move(message)) {}
+};
+
+// The file needs a newer library.
+class VersionError : public Error {
+ public:
+  explicit VersionError(std::string message)
+      : Error(ErrorCode::failed_precondition, std::move(message)) {}
+};
+
+// A name that must be unique is there twice, or a name that is referred to is missing.
+class LinkError : public Error {
+ public:
+  explicit LinkError(std::string message)
+      : Error(ErrorCode::failed_precondition, std::move(message)) {}
+};
+
+// A writer or blob writer was used after it was closed, replaced by the next one, or had failed.
+class InactiveWriterError : public Error {
+ public:
+  explicit InactiveWriterError(std::string message)
+      : Error(ErrorCode::failed_precondition, std::move(message)) {}
+};
+
+// The caller's data does not have the size that was announced, or a value cannot be written.
+class SizeError : public Error {
+ public:
+  explicit SizeError(std::string message)
+      : Error(ErrorCode::invalid_argument, std::move(message)) {}
+};
+
+template <class E, class... Args>
+[[noreturn]] void raise(fmt::format_string<Args...> format, Args&&... args) {
+  throw E(fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace poprt::popef

@@ -1,0 +1,66 @@
+// Blob headers and descriptors: their bytes (FORMAT.md) and every check on them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "popef/types.h"
+
+namespace poprt::popef {
+
+inline constexpr uint16_t kMajor = 1;
+inline constexpr uint16_t kMinor = 0;
+inline constexpr uint64_t kHeaderBytes = 64;
+inline constexpr uint64_t kBlobAlignment = 64;
+inline constexpr uint64_t kExecutableAlignment = 4096;
+inline constexpr uint64_t kMaxDescriptorBytes = 1 << 20;
+// A compressed payload never unpacks to more than this times its stored bytes.
+inline constexpr uint64_t kMaxCompressionRatio = 1024;
+
+inline constexpr uint32_t kFlagCompressed = 1;
+
+struct BlobHeader {
+  uint16_t major = kMajor, minor = kMinor;
+  uint32_t type = 0;  // BlobType, or a number from a newer minor version
+  uint32_t flags = 0;
+  uint64_t size = 0;  // header, descriptor, payload and padding
+  uint32_t header_bytes = kHeaderBytes;
+  uint32_t descriptor_bytes = 0;
+  uint64_t payload_offset = 0;  // from the start of the blob
+  uint64_t payload_bytes = 0;   // as stored
+  uint64_t raw_bytes = 0;       // after decompression
+
+  bool known_type() const { return type >= 1 && type <= 5; }
+  bool compressed() const { return (flags & kFlagCompressed) != 0; }
+};
+
+// What a blob says about itself besides sizes; which fields are used depends on the type.
+struct Descriptor {
+  std::string name;
+  std::string executable;
+  TensorInfo info;
+  uint64_t num_tensors = 0;
+};
+
+std::array<std::byte, kHeaderBytes> encode_header(const BlobHeader& header);
+
+// `bytes` are the first bytes of a blob that starts at `offset`; `available` bytes remain from
+// there to the end. Only the version and the size of a blob of unknown type are checked. Throws
+// FormatError and VersionError naming the offset.
+BlobHeader decode_header(std::span<const std::byte> bytes, uint64_t offset, uint64_t available);
+
+// Throws SizeError (names too long, negative dimensions ...).
+std::vector<std::byte> encode_descriptor(const Descriptor& descriptor, BlobType type,
+                                         bool compressed);
+
+// Throws FormatError, and VersionError for a codec that this library does not have. Checks that the
+// payload has the size that the descriptor says.
+Descriptor decode_descriptor(std::span<const std::byte> bytes, const BlobHeader& header,
+                             uint64_t offset);
+
+}  // namespace poprt::popef

@@ -1,0 +1,136 @@
+#include "popef/model.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "popef/error.h"
+
+namespace poprt::popef {
+namespace {
+
+bool in_main(const Metadata& metadata, const Anchor& anchor, TensorType type) {
+  return anchor.type() == type && anchor.usedBy(metadata.programFlow().main());
+}
+
+std::string info_string(const TensorInfo& info) {
+  return fmt::format("{}[{}]", data_type_name(info.dataType()), fmt::join(info.shape(), ","));
+}
+
+template <class Reader>
+const Reader* find(const std::vector<Reader>& readers, const std::string& name) {
+  const auto it = std::find_if(readers.begin(), readers.end(),
+                               [&](const Reader& r) { return r.info.name() == name; });
+  return it == readers.end() ? nullptr : &*it;
+}
+
+using AnchorsByName = std::unordered_map<std::string_view, std::vector<const Anchor*>>;
+
+// The blobs that belong to the model, one per anchor name, in file order.
+template <class Reader>
+std::vector<Reader> choose(const std::vector<Reader>& all, const std::string& executable,
+                           const AnchorsByName& anchors, std::vector<std::string>& warnings) {
+  std::unordered_map<std::string_view, const Reader*> chosen;
+  std::unordered_map<std::string_view, const Reader*> misfits;
+  for (const Reader& r : all) {
+    if (!r.executable.empty() && r.executable != executable) continue;
+    const auto anchor = anchors.find(r.info.name());
+    if (anchor == anchors.end()) {
+      warnings.push_back(fmt::format("data of '{}' (offset {}) belongs to no anchor of model '{}'",
+                                     r.info.name(), r.blob().offset, executable));
+      continue;
+    }
+    const bool fits =
+        std::any_of(anchor->second.begin(), anchor->second.end(),
+                    [&](const Anchor* a) { return a->tensorInfo() == r.info.tensorInfo(); });
+    if (!fits) {
+      misfits[r.info.name()] = &r;
+      continue;
+    }
+    const Reader*& slot = chosen[r.info.name()];
+    if (slot != nullptr) {
+      const bool replaces = !r.executable.empty() || slot->executable.empty();
+      warnings.push_back(fmt::format(
+          "model '{}': data of '{}' at offset {} replaces that at {}", executable, r.info.name(),
+          (replaces ? &r : slot)->blob().offset, (replaces ? slot : &r)->blob().offset));
+      if (!replaces) continue;
+    }
+    slot = &r;
+  }
+  for (const auto& [name, r] : misfits)
+    if (!chosen.contains(name) || !r->executable.empty())
+      raise<FormatError>("model '{}': data of '{}' is {}, its anchor is {}", executable, name,
+                         info_string(r->info.tensorInfo()),
+                         info_string(anchors.at(name).front()->tensorInfo()));
+  std::vector<Reader> result;
+  for (const Reader& r : all) {
+    const auto it = chosen.find(r.info.name());
+    if (it != chosen.end() && it->second == &r) result.push_back(r);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<const Anchor*> Model::getUserInputAnchors() const {
+  std::vector<const Anchor*> anchors;
+  for (const Anchor& a : metadata.anchors())
+    if (in_main(metadata, a, TensorType::INPUT) && !findTensor(a.name()) && !findFeed(a.name()))
+      anchors.push_back(&a);
+  return anchors;
+}
+
+std::vector<const Anchor*> Model::getUserOutputAnchors() const {
+  std::vector<const Anchor*> anchors;
+  for (const Anchor& a : metadata.anchors())
+    if (in_main(metadata, a, TensorType::OUTPUT)) anchors.push_back(&a);
+  return anchors;
+}
+
+const TensorReader* Model::findTensor(const std::string& name) const { return find(tensors, name); }
+const FeedReader* Model::findFeed(const std::string& name) const { return find(feeds, name); }
+
+std::shared_ptr<Model> ModelBuilder::createModel() const {
+  const auto& executables = reader_->executables();
+  if (executables.empty()) raise<LinkError>("no executable was read, so there is no model");
+  if (executables.size() > 1) {
+    std::string names;
+    for (const auto& e : executables) names += fmt::format(" '{}'", e.name);
+    raise<LinkError>("{} executables were read, name the one to use:{}", executables.size(), names);
+  }
+  return build(executables.front());
+}
+
+std::shared_ptr<Model> ModelBuilder::createModel(const std::string& executable) const {
+  for (const auto& e : reader_->executables())
+    if (e.name == executable) return build(e);
+  raise<LinkError>("no executable '{}' among the {} that were read", executable,
+                   reader_->executables().size());
+}
+
+std::vector<std::shared_ptr<Model>> ModelBuilder::createModels() const {
+  std::vector<std::shared_ptr<Model>> models;
+  for (const auto& e : reader_->executables()) models.push_back(build(e));
+  return models;
+}
+
+std::shared_ptr<Model> ModelBuilder::build(const ExecutableReader& executable) const {
+  const Metadata* metadata = nullptr;
+  for (const Metadata& m : reader_->metadata()) {
+    if (m.executable() != executable.name) continue;
+    if (metadata != nullptr)
+      raise<LinkError>("executable '{}' has metadata twice", executable.name);
+    metadata = &m;
+  }
+  if (metadata == nullptr) raise<LinkError>("executable '{}' has no metadata", executable.name);
+
+  auto model = std::make_shared<Model>(*metadata, executable);
+  AnchorsByName anchors;
+  for (const Anchor& a : model->metadata.anchors()) anchors[a.name()].push_back(&a);
+  model->tensors = choose(reader_->tensors(), executable.name, anchors, warnings_);
+  model->feeds = choose(reader_->feeds(), executable.name, anchors, warnings_);
+  for (const OpaqueReader& opaque : reader_->opaqueBlobs())
+    if (opaque.executable == executable.name) model->opaqueBlobs.push_back(opaque);
+  return model;
+}
+
+}  // namespace poprt::popef

@@ -1,0 +1,147 @@
+// Reading PopEF: finds the blobs of files and streams without reading their payloads.
+//
+// Everything in a file is checked before it is believed. Parsing n bytes allocates at most
+// 64 n + 256 KiB, and for a file touches only headers, descriptors and metadata.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <istream>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "popef/source.h"
+#include "popef/types.h"
+
+namespace poprt::popef {
+
+// A payload in memory. `bytes` is valid while `owner` lives. For files it is the map itself, else a
+// copy with 4096-byte alignment.
+struct Payload {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;
+};
+
+// One blob as it lies in its file.
+struct BlobInfo {
+  BlobType type{};
+  uint16_t major = 0, minor = 0;
+  std::string source;  // path, "stream" or "memory"
+  std::string name;    // empty for metadata
+  uint64_t offset = 0, size = 0;
+  uint64_t payload_offset = 0;  // from the start of the file
+  uint64_t payload_bytes = 0;   // stored
+  uint64_t raw_bytes = 0;       // decompressed
+  bool compressed = false;
+};
+
+// Common to what the readers below give access to. Copies are cheap, keep the file alive, and share
+// the position of the plain stream member; the standalone streams have their own and may be used
+// from different threads.
+class BlobData {
+ public:
+  BlobData(std::shared_ptr<const Source> source, std::shared_ptr<const BlobInfo> info)
+      : source_(std::move(source)), info_(std::move(info)) {}
+
+  const BlobInfo& blob() const { return *info_; }
+  uint64_t size() const { return info_->raw_bytes; }  // of the (decompressed) payload
+  // The whole payload. Throws FormatError when a compressed one is damaged.
+  Payload payload() const { return payload(0, size()); }
+
+ protected:
+  Payload payload(uint64_t offset, uint64_t bytes) const;
+  std::unique_ptr<std::istream> standalone() const;
+  DataStream shared() const;
+
+ private:
+  std::unique_ptr<Content> content() const;
+
+  std::shared_ptr<const Source> source_;
+  std::shared_ptr<const BlobInfo> info_;
+};
+
+class ExecutableReader : public BlobData {
+ public:
+  explicit ExecutableReader(const BlobData& data, std::string blob_name)
+      : BlobData(data), name(std::move(blob_name)), executable(shared()) {}
+  std::string name;
+  mutable DataStream executable;  // decompresses on the way
+  std::unique_ptr<std::istream> getStandaloneExecutableStream() const { return standalone(); }
+};
+
+class TensorReader : public BlobData {
+ public:
+  TensorReader(const BlobData& base, TensorDataInfo data_info, std::string exe)
+      : BlobData(base), info(std::move(data_info)), executable(std::move(exe)), data(shared()) {}
+  TensorDataInfo info;
+  std::string executable;  // the model it belongs to; empty: every one with such an anchor
+  mutable DataStream data;
+  std::unique_ptr<std::istream> getStandaloneDataStream() const { return standalone(); }
+};
+
+class FeedReader : public BlobData {
+ public:
+  FeedReader(const BlobData& base, FeedDataInfo data_info, std::string exe)
+      : BlobData(base), info(std::move(data_info)), executable(std::move(exe)), data(shared()) {}
+  FeedDataInfo info;
+  std::string executable;
+  mutable DataStream data;  // the tensors back to back
+  std::unique_ptr<std::istream> getStandaloneDataStream() const { return standalone(); }
+  // The k-th tensor. Throws SizeError when there is none.
+  Payload tensor(uint64_t k) const;
+};
+
+class OpaqueReader : public BlobData {
+ public:
+  OpaqueReader(const BlobData& base, std::string blob_name, std::string exe)
+      : BlobData(base), name(std::move(blob_name)), executable(std::move(exe)), data(shared()) {}
+  std::string name;
+  std::string executable;
+  mutable DataStream data;
+  std::unique_ptr<std::istream> getStandaloneDataStream() const { return standalone(); }
+  // Bytes from the position of `data` to the end.
+  uint64_t getAvailableReadSize() const;
+};
+
+// Several parse calls accumulate; one that throws adds nothing. Blobs may come in any order.
+// Parsing belongs to one thread; afterwards any may read.
+class Reader {
+ public:
+  // Throw FileError, FormatError, VersionError, and LinkError when two executables have one name.
+  void parseFile(const std::string& path);
+  // From the current position, `size` bytes (0: to the end). The reader shares the stream and moves
+  // its position whenever bytes are asked for.
+  void parseStream(std::shared_ptr<std::istream> stream, uint64_t size = 0);
+  void parseMemory(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
+
+  const std::vector<ExecutableReader>& executables() const { return found_.executables; }
+  const std::vector<Metadata>& metadata() const { return found_.metadata; }
+  const std::vector<TensorReader>& tensors() const { return found_.tensors; }
+  const std::vector<FeedReader>& feeds() const { return found_.feeds; }
+  const std::vector<OpaqueReader>& opaqueBlobs() const { return found_.opaque_blobs; }
+
+  // Every blob in file order, those of unknown type left out.
+  const std::vector<BlobInfo>& blobs() const { return found_.blobs; }
+  // What was odd but no error, one line each.
+  const std::vector<std::string>& warnings() const { return found_.warnings; }
+
+ private:
+  struct Found {
+    std::vector<ExecutableReader> executables;
+    std::vector<Metadata> metadata;
+    std::vector<TensorReader> tensors;
+    std::vector<FeedReader> feeds;
+    std::vector<OpaqueReader> opaque_blobs;
+    std::vector<BlobInfo> blobs;
+    std::vector<std::string> warnings;
+  };
+  void parse(std::shared_ptr<const Source> source);
+  static uint64_t parse_blob(const std::shared_ptr<const Source>& source, uint64_t offset,
+                             Found& found);
+
+  Found found_;
+};
+
+}  // namespace poprt::popef

@@ -1,0 +1,327 @@
+#include "popef/writer.h"
+
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <set>
+#include <streambuf>
+#include <vector>
+
+#include "base/checked.h"
+#include "popef/compress.h"
+#include "popef/error.h"
+#include "popef/header.h"
+#include "popef/metadata_codec.h"
+#include "popef/sink.h"
+
+namespace poprt::popef {
+namespace detail {
+
+struct WriterCore {
+  std::unique_ptr<Sink> sink;
+  std::shared_ptr<BlobBuffer> active;
+  std::set<std::string> executables;
+  std::string failure;  // why nothing can be written any more
+  bool closed = false;
+
+  void check() const;
+  void finish_active();
+  std::shared_ptr<BlobWriter> create(BlobType type, const Descriptor& descriptor, bool compress,
+                                     std::optional<uint64_t> expected);
+};
+
+// The active blob: takes payload bytes from the stream, and writes the header when it is finished.
+class BlobBuffer : public std::streambuf {
+ public:
+  BlobBuffer(WriterCore* core, BlobType type, const Descriptor& descriptor, bool compress,
+             std::optional<uint64_t> expected)
+      : core_(core), name_(descriptor.name), expected_(expected), area_(1 << 14) {
+    const auto records = encode_descriptor(descriptor, type, compress);
+    Sink& sink = *core->sink;
+    start_ = sink.size();
+    const bool mapped = type == BlobType::POPLAR_EXECUTABLE && !compress;
+    const uint64_t payload = align_up(start_ + kHeaderBytes + records.size(),
+                                      mapped ? kExecutableAlignment : kBlobAlignment);
+    header_.type = static_cast<uint32_t>(type);
+    header_.flags = compress ? kFlagCompressed : 0;
+    header_.descriptor_bytes = static_cast<uint32_t>(records.size());
+    header_.payload_offset = payload - start_;
+    // Zeros until the blob is whole: no reader takes an unfinished one for a blob.
+    sink.write_zeros(kHeaderBytes);
+    sink.write(records);
+    sink.write_zeros(payload - sink.size());
+    if (compress) compressor_.emplace([&sink](std::span<const std::byte> b) { sink.write(b); });
+    setp(area_.data(), area_.data() + area_.size());
+  }
+
+  bool active() const { return core_ != nullptr; }
+
+  void write(std::span<const std::byte> bytes) {
+    check_active();
+    guarded([&] {
+      flush_area();
+      put(bytes);
+    });
+  }
+
+  void finish() {
+    check_active();
+    guarded([&] {
+      flush_area();
+      if (expected_ && raw_bytes_ != *expected_)
+        raise<SizeError>("blob '{}' needs {} bytes of data, got {}", name_, *expected_, raw_bytes_);
+      if (compressor_) compressor_->finish();
+      Sink& sink = *core_->sink;
+      header_.payload_bytes = sink.size() - start_ - header_.payload_offset;
+      header_.raw_bytes = raw_bytes_;
+      sink.write_zeros(align_up(sink.size(), kBlobAlignment) - sink.size());
+      header_.size = sink.size() - start_;
+      sink.write_at(start_, encode_header(header_));
+      sink.settle();
+    });
+    deactivate();
+  }
+
+  // The blob will not be finished; the writer has failed.
+  void abandon(std::string why) {
+    if (!active()) return;
+    if (core_->failure.empty()) core_->failure = std::move(why);
+    deactivate();
+  }
+
+  const std::string& name() const { return name_; }
+
+ protected:
+  int_type overflow(int_type c) override {
+    check_active();
+    guarded([&] { flush_area(); });
+    if (!traits_type::eq_int_type(c, traits_type::eof())) {
+      *pptr() = traits_type::to_char_type(c);
+      pbump(1);
+    }
+    return traits_type::not_eof(c);
+  }
+
+  std::streamsize xsputn(const char* data, std::streamsize count) override {
+    if (count < epptr() - pptr()) {
+      check_active();
+      std::memcpy(pptr(), data, static_cast<size_t>(count));
+      pbump(static_cast<int>(count));
+    } else {
+      write(std::as_bytes(std::span(data, static_cast<size_t>(count))));
+    }
+    return count;
+  }
+
+  int sync() override {
+    check_active();
+    guarded([&] { flush_area(); });
+    return 0;
+  }
+
+  pos_type seekoff(off_type offset, std::ios_base::seekdir from, std::ios_base::openmode) override {
+    if (offset != 0 || from != std::ios_base::cur) return pos_type(-1);
+    return static_cast<off_type>(raw_bytes_) + (pptr() - pbase());  // tellp()
+  }
+
+ private:
+  void check_active() const {
+    if (!active())
+      raise<InactiveWriterError>(
+          "the writer of blob '{}' is no longer active: it was closed, failed, or another blob was "
+          "begun",
+          name_);
+  }
+
+  template <class F>
+  void guarded(F f) {
+    try {
+      f();
+    } catch (const std::exception& e) {
+      abandon(e.what());
+      throw;
+    }
+  }
+
+  void flush_area() {
+    const auto bytes = std::as_bytes(std::span(pbase(), static_cast<size_t>(pptr() - pbase())));
+    setp(area_.data(), area_.data() + area_.size());
+    put(bytes);
+  }
+
+  void put(std::span<const std::byte> bytes) {
+    if (expected_ && bytes.size() > *expected_ - raw_bytes_)
+      raise<SizeError>("blob '{}' takes {} bytes of data, got {}", name_, *expected_,
+                       raw_bytes_ + bytes.size());
+    raw_bytes_ += bytes.size();
+    if (compressor_) {
+      compressor_->write(bytes);
+    } else {
+      core_->sink->write(bytes);
+    }
+  }
+
+  void deactivate() {
+    WriterCore* core = std::exchange(core_, nullptr);
+    setp(nullptr, nullptr);
+    if (core->active.get() == this) core->active = nullptr;  // may destroy this
+  }
+
+  WriterCore* core_;  // null: not active
+  std::string name_;
+  std::optional<uint64_t> expected_;
+  std::vector<char> area_;
+  std::optional<Compressor> compressor_;
+  BlobHeader header_;
+  uint64_t start_ = 0, raw_bytes_ = 0;
+};
+
+void WriterCore::check() const {
+  if (!failure.empty())
+    raise<InactiveWriterError>("the PopEF writer has failed before: {}", failure);
+  if (closed) raise<InactiveWriterError>("the PopEF writer is closed");
+}
+
+void WriterCore::finish_active() {
+  if (const auto blob = active) blob->finish();
+}
+
+std::shared_ptr<BlobWriter> WriterCore::create(BlobType type, const Descriptor& descriptor,
+                                               bool compress, std::optional<uint64_t> expected) {
+  try {
+    auto buffer = std::make_shared<BlobBuffer>(this, type, descriptor, compress, expected);
+    active = buffer;
+    return std::make_shared<BlobWriter>(std::move(buffer));
+  } catch (const FileError& e) {
+    failure = e.what();
+    throw;
+  }
+}
+
+}  // namespace detail
+
+BlobWriter::BlobWriter(std::shared_ptr<detail::BlobBuffer> buffer)
+    : buffer_(std::move(buffer)), exceptions_(std::uncaught_exceptions()), stream(buffer_.get()) {
+  stream.exceptions(std::ios::badbit);
+}
+
+BlobWriter::~BlobWriter() {
+  if (!buffer_->active()) return;
+  if (std::uncaught_exceptions() > exceptions_) {
+    buffer_->abandon(fmt::format("an exception ended the writing of blob '{}'", buffer_->name()));
+    return;
+  }
+  try {
+    buffer_->finish();
+  } catch (...) {
+    // finish() has marked the writer as failed: its next call reports it.
+  }
+}
+
+void BlobWriter::write(const void* data, uint64_t bytes) {
+  buffer_->write({static_cast<const std::byte*>(data), static_cast<size_t>(bytes)});
+}
+
+void BlobWriter::close() {
+  if (buffer_->active()) buffer_->finish();
+}
+
+namespace {
+
+std::unique_ptr<detail::WriterCore> stream_core(std::ostream& stream) {
+  auto core = std::make_unique<detail::WriterCore>();
+  core->sink = stream_sink(stream);
+  return core;
+}
+
+std::unique_ptr<detail::WriterCore> file_core(const std::string& path, FileWriter::Mode mode) {
+  auto core = std::make_unique<detail::WriterCore>();
+  core->sink =
+      mode == FileWriter::Mode::APPEND ? append_sink(path, core->executables) : file_sink(path);
+  return core;
+}
+
+}  // namespace
+
+Writer::Writer(std::ostream& stream) : Writer(stream_core(stream)) {}
+
+Writer::Writer(std::unique_ptr<detail::WriterCore> core)
+    : core_(std::move(core)), exceptions_(std::uncaught_exceptions()) {}
+
+Writer::~Writer() {
+  if (std::uncaught_exceptions() > exceptions_ && core_->failure.empty())
+    core_->failure = "an exception ended the writing";
+  if (const auto blob = core_->active; blob && !core_->failure.empty()) blob->abandon("");
+  try {
+    close();
+  } catch (...) {
+    // Without commit the sink takes everything back.
+  }
+}
+
+std::shared_ptr<BlobWriter> Writer::createExecutable(const std::string& name, bool compress) {
+  core_->check();
+  core_->finish_active();
+  if (name.empty()) raise<LinkError>("an executable needs a name");
+  if (!core_->executables.insert(name).second)
+    raise<LinkError>("executable '{}' was written before; names must be unique", name);
+  return core_->create(BlobType::POPLAR_EXECUTABLE, {.name = name}, compress, std::nullopt);
+}
+
+std::shared_ptr<BlobWriter> Writer::createOpaqueBlob(const std::string& name,
+                                                     const std::string& executable) {
+  core_->check();
+  core_->finish_active();
+  if (name.empty()) raise<LinkError>("an opaque blob needs a name");
+  return core_->create(BlobType::OPAQUE, {.name = name, .executable = executable}, false,
+                       std::nullopt);
+}
+
+std::shared_ptr<BlobWriter> Writer::createTensorData(const TensorDataInfo& info,
+                                                     const std::string& executable) {
+  core_->check();
+  core_->finish_active();
+  if (info.name().empty()) raise<LinkError>("a tensor blob needs the name of an anchor");
+  return core_->create(BlobType::DATA_TENSOR,
+                       {.name = info.name(), .executable = executable, .info = info.tensorInfo()},
+                       false, info.tensorInfo().sizeInBytes());
+}
+
+std::shared_ptr<BlobWriter> Writer::createFeedData(const FeedDataInfo& info,
+                                                   const std::string& executable) {
+  core_->check();
+  core_->finish_active();
+  if (info.name().empty()) raise<LinkError>("a feed blob needs the name of an anchor");
+  return core_->create(BlobType::DATA_FEED,
+                       {.name = info.name(),
+                        .executable = executable,
+                        .info = info.tensorInfo(),
+                        .num_tensors = info.numTensors()},
+                       false, info.sizeInBytes());
+}
+
+void Writer::write(const Metadata& metadata) {
+  core_->check();
+  core_->finish_active();
+  const auto bytes = encode_metadata(metadata);
+  const auto blob = core_->create(BlobType::METADATA, {}, false, bytes.size());
+  blob->write(bytes.data(), bytes.size());
+  blob->close();
+}
+
+void Writer::close() {
+  if (core_->closed && core_->failure.empty()) return;
+  core_->check();
+  core_->finish_active();
+  core_->closed = true;
+  try {
+    core_->sink->commit();
+  } catch (const std::exception& e) {
+    core_->failure = e.what();
+    throw;
+  }
+}
+
+FileWriter::FileWriter(const std::string& path, Mode mode) : Writer(file_core(path, mode)) {}
+
+}  // namespace poprt::popef

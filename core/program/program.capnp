@@ -1,0 +1,41 @@
+@0xd41c7b6e90a2f385;
+# program::Program inside an executable payload: one message in canonical form, without a segment
+# table.
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("poprt::program::schema");
+
+struct Buffer {
+  offset @0 :UInt64;
+  bytes @1 :UInt64;
+  index @2 :UInt32;
+  space @3 :UInt8;  # program::Space
+  dtype @4 :UInt8;  # poprt::DType
+  shape @5 :List(Int64);
+}
+
+struct Instruction {
+  kernel @0 :UInt32;
+  operands @1 :List(UInt32);
+  ints @2 :List(Int64);
+  floats @3 :List(Float32);
+  name @4 :Text;
+}
+
+struct Anchor {
+  name @0 :Text;
+  dtype @1 :UInt8;
+  shape @2 :List(Int64);
+}
+
+struct Program {
+  arenaBytes @0 :UInt64;
+  weightsBytes @1 :UInt64;
+  kernels @2 :List(Text);
+  buffers @3 :List(Buffer);
+  load @4 :List(Instruction);
+  main @5 :List(Instruction);
+  save @6 :List(Instruction);
+  inputs @7 :List(Anchor);
+  outputs @8 :List(Anchor);
+}

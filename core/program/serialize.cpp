@@ -1,0 +1,272 @@
+#include "program/serialize.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <new>
+
+#include "base/capnp.h"
+#include "base/checked.h"
+#include "program/program.capnp.h"
+
+static_assert(std::endian::native == std::endian::little, "payloads are little-endian");
+
+namespace poprt::program {
+namespace {
+
+using capnproto::count;
+using capnproto::fill;
+using capnproto::text;
+using capnproto::values;
+
+constexpr std::string_view kTag = "poprt program";
+constexpr uint16_t kMajor = 1;
+constexpr uint16_t kMinor = 0;
+constexpr uint64_t kAlignment = 64;
+
+struct PayloadHeader {
+  char tag[16];
+  uint16_t major, minor;
+  uint32_t header_bytes;
+  uint64_t program_offset, program_bytes;
+  uint64_t weights_offset, weights_bytes;
+  uint64_t reserved;
+  char package[64];
+};
+static_assert(sizeof(PayloadHeader) == 128 && std::is_trivially_copyable_v<PayloadHeader>);
+
+void encode(capnp::List<schema::Instruction>::Builder out, const std::vector<Instruction>& list) {
+  for (unsigned i = 0; i < list.size(); i++) {
+    const Instruction& in = list[i];
+    out[i].setKernel(in.kernel);
+    fill(out[i].initOperands(count(in.operands.size(), "operands")), in.operands);
+    fill(out[i].initInts(count(in.ints.size(), "ints")), in.ints);
+    fill(out[i].initFloats(count(in.floats.size(), "floats")), in.floats);
+    out[i].setName(text(in.name));
+  }
+}
+
+void encode(capnp::List<schema::Anchor>::Builder out, const std::vector<Anchor>& anchors) {
+  for (unsigned i = 0; i < anchors.size(); i++) {
+    out[i].setName(text(anchors[i].name));
+    out[i].setDtype(static_cast<uint8_t>(anchors[i].dtype));
+    fill(out[i].initShape(count(anchors[i].shape.size(), "dimensions")), anchors[i].shape);
+  }
+}
+
+std::vector<std::byte> encode(const Program& p) {
+  capnp::MallocMessageBuilder message;
+  auto out = message.initRoot<schema::Program>();
+  out.setArenaBytes(p.arena_bytes);
+  out.setWeightsBytes(p.weights_bytes);
+  auto kernels = out.initKernels(count(p.kernels.size(), "kernels"));
+  for (unsigned i = 0; i < p.kernels.size(); i++) kernels.set(i, text(p.kernels[i]));
+  auto buffers = out.initBuffers(count(p.buffers.size(), "buffers"));
+  for (unsigned i = 0; i < p.buffers.size(); i++) {
+    const Buffer& b = p.buffers[i];
+    buffers[i].setOffset(b.offset);
+    buffers[i].setBytes(b.bytes);
+    buffers[i].setIndex(b.index);
+    buffers[i].setSpace(static_cast<uint8_t>(b.space));
+    buffers[i].setDtype(static_cast<uint8_t>(b.dtype));
+    fill(buffers[i].initShape(count(b.shape.size(), "dimensions")), b.shape);
+  }
+  encode(out.initLoad(count(p.load.size(), "instructions")), p.load);
+  encode(out.initMain(count(p.main.size(), "instructions")), p.main);
+  encode(out.initSave(count(p.save.size(), "instructions")), p.save);
+  encode(out.initInputs(count(p.inputs.size(), "inputs")), p.inputs);
+  encode(out.initOutputs(count(p.outputs.size(), "outputs")), p.outputs);
+  return capnproto::canonical_bytes(out.asReader());
+}
+
+std::vector<Instruction> decode(capnp::List<schema::Instruction>::Reader in) {
+  std::vector<Instruction> list;
+  list.reserve(in.size());
+  for (const auto i : in)
+    list.push_back({i.getKernel(), values(i.getOperands()), values(i.getInts()),
+                    values(i.getFloats()), text(i.getName())});
+  return list;
+}
+
+std::vector<Anchor> decode(capnp::List<schema::Anchor>::Reader in) {
+  std::vector<Anchor> anchors;
+  anchors.reserve(in.size());
+  for (const auto a : in)
+    anchors.push_back({text(a.getName()), static_cast<DType>(a.getDtype()), values(a.getShape())});
+  return anchors;
+}
+
+Program decode(schema::Program::Reader in) {
+  Program p;
+  p.arena_bytes = in.getArenaBytes();
+  p.weights_bytes = in.getWeightsBytes();
+  for (const auto kernel : in.getKernels()) p.kernels.push_back(text(kernel));
+  const auto buffers = in.getBuffers();
+  p.buffers.reserve(buffers.size());
+  for (const auto b : buffers)
+    p.buffers.push_back({static_cast<Space>(b.getSpace()), b.getIndex(), b.getOffset(),
+                         b.getBytes(), static_cast<DType>(b.getDtype()), values(b.getShape())});
+  p.load = decode(in.getLoad());
+  p.main = decode(in.getMain());
+  p.save = decode(in.getSave());
+  p.inputs = decode(in.getInputs());
+  p.outputs = decode(in.getOutputs());
+  return p;
+}
+
+std::shared_ptr<std::byte> allocate(uint64_t bytes) {
+  constexpr std::align_val_t kPage{kWeightsAlignment};
+  return {static_cast<std::byte*>(::operator new(bytes, kPage)),
+          [](std::byte* p) { ::operator delete(p, kPage); }};
+}
+
+// The records in order of their offsets.
+std::vector<const Weight*> sorted(const Program& program, std::span<const Weight> weights) {
+  std::vector<const Weight*> list;
+  for (const Weight& w : weights) list.push_back(&w);
+  std::sort(list.begin(), list.end(),
+            [](const Weight* a, const Weight* b) { return a->offset < b->offset; });
+  uint64_t end = 0;
+  for (const Weight* w : list) {
+    if (w->offset < end)
+      fail(ErrorCode::invalid_argument, "weight record at offset {} overlaps the one before",
+           w->offset);
+    end = checked_add(w->offset, w->bytes, "weight record");
+    if (end > program.weights_bytes)
+      fail(ErrorCode::invalid_argument, "weight record [{}, {}) lies outside {} bytes of weights",
+           w->offset, end, program.weights_bytes);
+  }
+  return list;
+}
+
+void write_zeros(const Sink& sink, uint64_t bytes) {
+  static constexpr std::array<std::byte, 4096> kZeros{};
+  while (bytes != 0) {
+    const uint64_t step = std::min<uint64_t>(bytes, kZeros.size());
+    sink(std::span(kZeros).first(step));
+    bytes -= step;
+  }
+}
+
+[[noreturn]] void broken(std::string_view what) {
+  fail(ErrorCode::data_loss, "executable payload: {}", what);
+}
+
+PayloadHeader read_header(std::span<const std::byte> payload) {
+  PayloadHeader h;
+  if (payload.size() < sizeof(h))
+    broken(fmt::format("{} bytes, the header needs {}", payload.size(), sizeof(h)));
+  std::memcpy(&h, payload.data(), sizeof(h));
+  if (std::string_view(h.tag, strnlen(h.tag, sizeof(h.tag))) != kTag)
+    broken(fmt::format("not a '{}'", kTag));
+  if (h.major != kMajor)
+    fail(ErrorCode::failed_precondition,
+         "executable has program format {}.{}, this library ({}) reads {}; compile the model again",
+         h.major, h.minor, package(), kMajor);
+  // Each end is inside the payload, so no later sum can overflow.
+  const auto inside = [&](uint64_t offset, uint64_t bytes) {
+    return offset >= h.header_bytes && offset <= payload.size() && bytes <= payload.size() - offset;
+  };
+  if (h.header_bytes < sizeof(h) || !inside(h.program_offset, h.program_bytes) ||
+      !inside(h.weights_offset, h.weights_bytes) ||
+      h.program_offset + h.program_bytes > h.weights_offset)
+    broken(fmt::format("program [{}, +{}) and weights [{}, +{}) do not fit in {} bytes",
+                       h.program_offset, h.program_bytes, h.weights_offset, h.weights_bytes,
+                       payload.size()));
+  if (h.weights_offset % kAlignment != 0)
+    broken(fmt::format("weights at offset {}, not a multiple of {}", h.weights_offset, kAlignment));
+  return h;
+}
+
+}  // namespace
+
+std::string_view package() { return POPRT_PACKAGE; }
+
+void write_executable(const Sink& sink, const Program& program, std::span<const Weight> weights) {
+  verify(program);
+  const auto records = sorted(program, weights);
+  const std::vector<std::byte> message = encode(program);
+  PayloadHeader h{};
+  kTag.copy(h.tag, sizeof(h.tag));
+  package().copy(h.package, sizeof(h.package) - 1);
+  h.major = kMajor;
+  h.minor = kMinor;
+  h.header_bytes = sizeof(h);
+  h.program_offset = sizeof(h);
+  h.program_bytes = message.size();
+  h.weights_offset = align_up(h.program_offset + h.program_bytes, kWeightsAlignment);
+  h.weights_bytes = program.weights_bytes;
+  sink(std::as_bytes(std::span(&h, 1)));
+  sink(message);
+  write_zeros(sink, h.weights_offset - h.program_offset - h.program_bytes);
+
+  uint64_t largest = 0;
+  for (const Weight* w : records) largest = std::max(largest, w->bytes);
+  const auto buffer = allocate(largest);
+  uint64_t at = 0;
+  for (const Weight* w : records) {
+    write_zeros(sink, w->offset - at);
+    const std::span<std::byte> bytes(buffer.get(), w->bytes);
+    w->fill(bytes);
+    sink(bytes);
+    at = w->offset + w->bytes;
+  }
+  write_zeros(sink, program.weights_bytes - at);
+}
+
+void write_executable(std::ostream& stream, const Program& program,
+                      std::span<const Weight> weights) {
+  write_executable(
+      [&](std::span<const std::byte> bytes) {
+        stream.write(reinterpret_cast<const char*>(bytes.data()),
+                     static_cast<std::streamsize>(bytes.size()));
+        if (!stream)
+          fail(ErrorCode::resource_exhausted, "cannot write the executable to its stream");
+      },
+      program, weights);
+}
+
+LoadedProgram read_executable(std::span<const std::byte> payload,
+                              std::shared_ptr<const void> owner) {
+  const PayloadHeader h = read_header(payload);
+  LoadedProgram loaded;
+  loaded.program = capnproto::decode_canonical<schema::Program>(
+      payload.subspan(h.program_offset, h.program_bytes), "executable program",
+      [](schema::Program::Reader in) { return decode(in); });
+  loaded.package.assign(h.package, strnlen(h.package, sizeof(h.package)));
+  if (loaded.program.weights_bytes != h.weights_bytes)
+    broken(fmt::format("the program needs {} bytes of weights, {} are there",
+                       loaded.program.weights_bytes, h.weights_bytes));
+  verify(loaded.program);
+  loaded.weights = payload.subspan(h.weights_offset, h.weights_bytes);
+  loaded.owner = std::move(owner);
+  if (reinterpret_cast<uintptr_t>(loaded.weights.data()) % kAlignment != 0) {
+    const auto copy = allocate(h.weights_bytes);
+    std::memcpy(copy.get(), loaded.weights.data(), h.weights_bytes);
+    loaded.weights = {copy.get(), h.weights_bytes};
+    loaded.owner = copy;
+  }
+  return loaded;
+}
+
+LoadedProgram load_in_memory(Program program, std::span<const Weight> weights) {
+  verify(program);
+  const auto records = sorted(program, weights);
+  const auto bytes = allocate(program.weights_bytes);
+  uint64_t at = 0;
+  for (const Weight* w : records) {
+    std::memset(bytes.get() + at, 0, w->offset - at);
+    w->fill({bytes.get() + w->offset, w->bytes});
+    at = w->offset + w->bytes;
+  }
+  std::memset(bytes.get() + at, 0, program.weights_bytes - at);
+  LoadedProgram loaded;
+  loaded.weights = {bytes.get(), program.weights_bytes};
+  loaded.program = std::move(program);
+  loaded.owner = bytes;
+  loaded.package = package();
+  return loaded;
+}
+
+}  // namespace poprt::program

@@ -1,0 +1,52 @@
+// The payload of an executable: a program and its weight bytes, laid out so that a reader uses the
+// weights where they lie (popef/FORMAT.md has the bytes).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "program/builder.h"
+#include "program/program.h"
+
+namespace poprt::program {
+
+// Weights begin at a multiple of this from the start of the payload; PopEF puts the payload at such
+// a multiple of the file.
+inline constexpr uint64_t kWeightsAlignment = 4096;
+
+// The package of this library, for example "poprt 0.1.0": what write_executable() notes.
+std::string_view package();
+
+using Sink = std::function<void(std::span<const std::byte>)>;
+
+// Writes the payload front to back. Weights are made one at a time, each in a buffer of its own
+// size; gaps between them are zeros. The same program and weights give the same bytes. Throws
+// invalid_argument when weight records overlap or lie outside `program.weights_bytes`, data_loss
+// when the program does not verify, and what `sink` and the fill functions throw.
+void write_executable(const Sink& sink, const Program& program, std::span<const Weight> weights);
+void write_executable(std::ostream& stream, const Program& program,
+                      std::span<const Weight> weights);
+
+struct LoadedProgram {
+  Program program;
+  std::span<const std::byte> weights;  // 64-byte aligned, program.weights_bytes long
+  std::shared_ptr<const void> owner;   // keeps `weights`
+  std::string package;                 // of whoever wrote it
+};
+
+// Reads a payload; `owner` keeps its bytes. Weights are not touched, unless the payload is not
+// 64-byte aligned: then they are copied. Everything is checked (verify() included). Throws
+// data_loss for broken bytes and failed_precondition for the format of a newer library.
+LoadedProgram read_executable(std::span<const std::byte> payload,
+                              std::shared_ptr<const void> owner);
+
+// As writing and reading again, without the bytes between.
+LoadedProgram load_in_memory(Program program, std::span<const Weight> weights);
+
+}  // namespace poprt::program

@@ -1,0 +1,35 @@
+// A model as the runtime sees it: a program, its weights, and whatever keeps them alive.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "program/program.h"
+
+namespace poprt::runtime {
+
+// Immutable once made; shared by sessions.
+struct Model {
+  std::string name;  // of the executable blob
+  device::Image image;
+  // What save_model() writes, kept alive by image.owner: a whole PopEF file, or an executable's
+  // payload. Both empty when the model was made by hand.
+  std::span<const std::byte> file;
+  std::span<const std::byte> payload;
+
+  const program::Program& program() const { return *image.program; }
+  const std::vector<program::Anchor>& inputs() const { return image.program->inputs; }
+  const std::vector<program::Anchor>& outputs() const { return image.program->outputs; }
+};
+
+// Checks what sessions rely on: the program itself, at least one output, unique anchor names per
+// direction, load programs that need no caller memory. Throws data_loss or unimplemented.
+std::shared_ptr<const Model> make_model(std::string name, device::Image image,
+                                        std::span<const std::byte> file = {},
+                                        std::span<const std::byte> payload = {});
+
+}  // namespace poprt::runtime

@@ -1,0 +1,29 @@
+// Page-aligned memory that grows at its end without copying.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace poprt::runtime {
+
+// Takes bytes front to back; the kernel moves pages when the memory grows.
+class PayloadBuffer {
+ public:
+  PayloadBuffer() = default;
+  ~PayloadBuffer();
+  PayloadBuffer(const PayloadBuffer&) = delete;
+  PayloadBuffer& operator=(const PayloadBuffer&) = delete;
+
+  // Throws resource_exhausted.
+  void append(std::span<const std::byte> bytes);
+  // Valid until the next append().
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+ private:
+  std::byte* data_ = nullptr;
+  size_t size_ = 0, capacity_ = 0;
+};
+
+}  // namespace poprt::runtime

@@ -1,0 +1,225 @@
+// Both engines in one process, in turn: latency, agreement, opening and compile time of one model.
+//
+//   compare_ort_engines ORT_LIBRARY MODEL.onnx MODEL.popef THREADS SECONDS [open]
+//
+// Prints one JSON object. Latency: rounds of A, then B, with a pause between them long enough for
+// ONNX Runtime's workers to stop spinning; each round's median counts once. With `open`, also times
+// opening the PopEF until ready and creating the session, and compiling, each several times in
+// turn.
+#include <poprt/poprt.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "ort.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double ms_since(Clock::time_point t) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - t).count();
+}
+
+void check(poprt_error* error) {
+  if (!error) return;
+  std::fprintf(stderr, "poprt: %s\n", poprt_error_message(error));
+  std::exit(1);
+}
+
+double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v[v.size() / 2];
+}
+
+std::string list(const std::vector<double>& v) {
+  std::string s = "[";
+  for (size_t i = 0; i < v.size(); i++) s += (i ? "," : "") + std::to_string(v[i]);
+  return s + "]";
+}
+
+int onnx_type(poprt_dtype d) {
+  switch (d) {
+    case POPRT_DTYPE_F32: return 1;
+    case POPRT_DTYPE_U8: return 2;
+    case POPRT_DTYPE_S8: return 3;
+    case POPRT_DTYPE_S32: return 6;
+    case POPRT_DTYPE_S64: return 7;
+    case POPRT_DTYPE_BOOL: return 9;
+    case POPRT_DTYPE_F16: return 10;
+    default: std::fprintf(stderr, "no ONNX type for %s\n", poprt_dtype_name(d)); std::exit(1);
+  }
+}
+
+struct Memory {
+  explicit Memory(size_t bytes)
+      : size(bytes), data(static_cast<char*>(std::aligned_alloc(64, (bytes + 127) / 64 * 64))) {
+    std::memset(data, 0, bytes);
+  }
+  size_t size;
+  char* data;
+};
+
+poprt_runner* open(const char* popef, int threads) {
+  poprt_executable* executable = nullptr;
+  check(poprt_executable_open(popef, &executable));
+  poprt_runner_options options = {};
+  options.struct_size = sizeof(options);
+  options.threads = threads;
+  poprt_runner* runner = nullptr;
+  check(poprt_runner_create(executable, &options, &runner));
+  poprt_executable_free(executable);
+  return runner;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 6) {
+    std::fprintf(
+        stderr,
+        "usage: compare_ort_engines ORT_LIBRARY MODEL.onnx MODEL.popef THREADS SECONDS [open]\n");
+    return 2;
+  }
+  const char *model = argv[2], *popef = argv[3];
+  const int threads = std::atoi(argv[4]);
+  const double seconds = std::atof(argv[5]);
+  const bool opening = argc > 6;
+  const ort::Api api(argv[1]);
+
+  std::vector<double> open_poprt, open_ort, compile_poprt;
+  if (opening) {
+    const std::string again = std::string(popef) + ".again";
+    for (int i = 0; i < 5; i++) {
+      auto t = Clock::now();
+      poprt_runner_free(open(popef, threads));
+      open_poprt.push_back(ms_since(t));
+      t = Clock::now();
+      api.release(api.session(model, threads));
+      open_ort.push_back(ms_since(t));
+      std::this_thread::sleep_for(std::chrono::milliseconds(60));
+      if (i < 3) {
+        t = Clock::now();
+        poprt_compiler* compiler = nullptr;
+        check(poprt_compiler_create(nullptr, &compiler));
+        check(poprt_compiler_compile_to_popef(compiler, model, again.c_str()));
+        compile_poprt.push_back(ms_since(t));
+        poprt_compiler_free(compiler);
+      }
+    }
+    std::remove(again.c_str());
+  }
+
+  poprt_runner* runner = open(popef, threads);
+  ort::Session* session = api.session(model, threads);
+  std::mt19937 rng(1);
+  std::normal_distribution<float> normal;
+  std::vector<const char*> in_names, out_names;
+  std::vector<ort::Value*> in_values, out_values;
+  std::vector<const void*> inputs;
+  std::vector<void*> outputs;
+  std::vector<Memory> theirs;
+  for (size_t i = 0; i < poprt_runner_input_count(runner); i++) {
+    const poprt_anchor* a = poprt_runner_input(runner, i);
+    Memory m(poprt_anchor_bytes(a));
+    if (poprt_anchor_dtype(a) == POPRT_DTYPE_F32)
+      for (size_t k = 0; k < m.size / 4; k++) reinterpret_cast<float*>(m.data)[k] = normal(rng);
+    else if (poprt_anchor_dtype(a) == POPRT_DTYPE_S64) {
+      // Masks and token types are 0 or 1, ids anything a vocabulary has.
+      const int64_t limit = std::strcmp(poprt_anchor_name(a), "input_ids") == 0 ? 20000 : 2;
+      for (size_t k = 0; k < m.size / 8; k++)
+        reinterpret_cast<int64_t*>(m.data)[k] = static_cast<int64_t>(rng()) % limit;
+    }
+    in_names.push_back(poprt_anchor_name(a));
+    inputs.push_back(m.data);
+    in_values.push_back(api.tensor(m.data, m.size, poprt_anchor_shape(a), poprt_anchor_rank(a),
+                                   onnx_type(poprt_anchor_dtype(a))));
+  }
+  std::vector<size_t> sizes;
+  for (size_t i = 0; i < poprt_runner_output_count(runner); i++) {
+    const poprt_anchor* a = poprt_runner_output(runner, i);
+    Memory m(poprt_anchor_bytes(a));
+    outputs.push_back(m.data);
+    sizes.push_back(m.size);
+    theirs.emplace_back(m.size);
+    out_names.push_back(poprt_anchor_name(a));
+    out_values.push_back(api.tensor(theirs.back().data, m.size, poprt_anchor_shape(a),
+                                    poprt_anchor_rank(a), onnx_type(poprt_anchor_dtype(a))));
+  }
+  const auto run_poprt = [&] {
+    check(poprt_runner_execute_indexed(runner, inputs.data(), outputs.data()));
+  };
+  const auto run_ort = [&] { api.run(session, in_names, in_values, out_names, out_values); };
+
+  // Agreement, rtol 1e-3 and atol 1e-4, and bit equality with one thread.
+  run_poprt();
+  run_ort();
+  size_t mismatches = 0;
+  double worst = 0;
+  bool bit_equal = true;
+  for (size_t i = 0; i < outputs.size(); i++) {
+    const auto *x = static_cast<const float*>(outputs[i]),
+               *y = reinterpret_cast<const float*>(theirs[i].data);
+    for (size_t k = 0; k < sizes[i] / 4; k++) {
+      const double d = std::fabs(static_cast<double>(x[k]) - y[k]),
+                   bound = 1e-4 + 1e-3 * std::fabs(y[k]);
+      mismatches += !(d <= bound);
+      worst = std::max(worst, d / bound);
+    }
+  }
+  if (threads > 1) {
+    poprt_runner* single = open(popef, 1);
+    std::vector<Memory> first;
+    std::vector<void*> single_out;
+    for (const size_t s : sizes) {
+      first.emplace_back(s);
+      single_out.push_back(first.back().data);
+    }
+    check(poprt_runner_execute_indexed(single, inputs.data(), single_out.data()));
+    for (size_t i = 0; i < sizes.size(); i++)
+      bit_equal &= std::memcmp(single_out[i], outputs[i], sizes[i]) == 0;
+    poprt_runner_free(single);
+  }
+
+  const auto round = [&](const auto& run, double budget_ms) {
+    std::vector<double> ms;
+    run();
+    const auto begin = Clock::now();
+    while (ms.size() < 3 || ms_since(begin) < budget_ms) {
+      // Very short models are timed in bundles, so that reading the clock does not count.
+      const auto t = Clock::now();
+      run();
+      double took = ms_since(t);
+      if (took < 0.05) {
+        const auto t2 = Clock::now();
+        for (int i = 0; i < 100; i++) run();
+        took = ms_since(t2) / 100;
+      }
+      ms.push_back(took);
+    }
+    return median(ms);
+  };
+  const int rounds = 5;
+  std::vector<double> poprt_ms, ort_ms;
+  for (int r = 0; r < rounds; r++) {
+    poprt_ms.push_back(round(run_poprt, seconds * 1e3 / rounds / 2));
+    ort_ms.push_back(round(run_ort, seconds * 1e3 / rounds / 2));
+    std::this_thread::sleep_for(std::chrono::milliseconds(threads > 1 ? 80 : 0));
+  }
+  std::printf(
+      "{\"ort_version\":\"%s\",\"poprt_ms\":%s,\"ort_ms\":%s,\"mismatches\":%zu,\"worst\":%.4f,"
+      "\"bit_equal\":%s",
+      api.version(), list(poprt_ms).c_str(), list(ort_ms).c_str(), mismatches, worst,
+      bit_equal ? "true" : "false");
+  if (opening)
+    std::printf(",\"open_poprt_ms\":%s,\"open_ort_ms\":%s,\"compile_poprt_ms\":%s",
+                list(open_poprt).c_str(), list(open_ort).c_str(), list(compile_poprt).c_str());
+  std::printf("}\n");
+  std::fflush(stdout);
+  std::_Exit(0);
+}

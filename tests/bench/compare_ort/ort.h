@@ -1,0 +1,96 @@
+// ONNX Runtime through its C API, loaded at run time: no header of it is needed. The API is one
+// table of function pointers whose order never changes (docs/C_API.md of ONNX Runtime); kSlot* are
+// positions in it.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+namespace ort {
+
+struct Env;
+struct Options;
+struct Session;
+struct Value;
+struct Status;
+struct MemoryInfo;
+
+class Api {
+ public:
+  explicit Api(const char* library) {
+    void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    if (!handle) fatal(dlerror());
+    struct Base {
+      void* const* (*get_api)(uint32_t version);
+      const char* (*version)();
+    };
+    auto* get_base = reinterpret_cast<const Base* (*)()>(dlsym(handle, "OrtGetApiBase"));
+    if (!get_base) fatal("no OrtGetApiBase in the library");
+    version_ = get_base()->version();
+    table_ = get_base()->get_api(17);  // 17: old enough for every release since 2023
+    if (!table_) fatal("the library does not offer API version 17");
+    call(kCreateEnv, int{3}, static_cast<const char*>("bench"), &env_);
+    call(kCreateCpuMemoryInfo, int{1}, int{0}, &memory_);
+  }
+  const char* version() const { return version_; }
+
+  Session* session(const char* model, int threads) const {
+    Options* options = nullptr;
+    Session* session = nullptr;
+    call(kCreateSessionOptions, &options);
+    call(kSetIntraOpNumThreads, options, threads);
+    call(kCreateSession, env_, model, static_cast<const Options*>(options), &session);
+    return session;
+  }
+  // A tensor over caller memory; `type` is ONNX's TensorProto number.
+  Value* tensor(void* data, size_t bytes, const int64_t* shape, size_t rank, int type) const {
+    Value* value = nullptr;
+    call(kCreateTensorWithData, static_cast<const MemoryInfo*>(memory_), data, bytes, shape, rank,
+         type, &value);
+    return value;
+  }
+  void run(Session* session, const std::vector<const char*>& in_names,
+           const std::vector<Value*>& in, const std::vector<const char*>& out_names,
+           std::vector<Value*>& out) const {
+    call(kRun, session, static_cast<const void*>(nullptr), in_names.data(), in.data(), in.size(),
+         out_names.data(), out_names.size(), out.data());
+  }
+  void release(Session* session) const {
+    reinterpret_cast<void (*)(Session*)>(table_[kReleaseSession])(session);
+  }
+
+ private:
+  enum Slot {
+    kGetErrorMessage = 2,
+    kCreateEnv = 3,
+    kCreateSession = 7,
+    kRun = 9,
+    kCreateSessionOptions = 10,
+    kSetIntraOpNumThreads = 24,
+    kCreateTensorWithData = 49,
+    kCreateCpuMemoryInfo = 69,
+    kReleaseSession = 95,
+  };
+
+  [[noreturn]] static void fatal(const char* message) {
+    std::fprintf(stderr, "onnxruntime: %s\n", message);
+    std::exit(1);
+  }
+  template <class... Args>
+  void call(Slot slot, Args... args) const {
+    Status* status = reinterpret_cast<Status* (*)(Args...)>(table_[slot])(args...);
+    if (status)
+      fatal(reinterpret_cast<const char* (*)(const Status*)>(table_[kGetErrorMessage])(status));
+  }
+
+  void* const* table_ = nullptr;
+  const char* version_ = "";
+  Env* env_ = nullptr;
+  MemoryInfo* memory_ = nullptr;
+};
+
+}  // namespace ort

@@ -1,0 +1,102 @@
+#include "base/shape.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "base/checked.h"
+#include "base/error.h"
+
+namespace poprt {
+namespace {
+
+constexpr int64_t kBig = int64_t{1} << 40;
+
+template <class F>
+ErrorCode code_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.code();
+  }
+  return ErrorCode::ok;
+}
+
+TEST(Shape, CountsElements) {
+  EXPECT_EQ(element_count(Shape{}), 1);
+  EXPECT_EQ(element_count(Shape{2, 3, 4}), 24);
+  EXPECT_EQ(element_count(Shape{5, 0}), 0);
+}
+
+TEST(Shape, CountRefusesOverflowAndUnknown) {
+  EXPECT_EQ(code_of([] { element_count(Shape{kBig, kBig}); }), ErrorCode::out_of_range);
+  EXPECT_EQ(code_of([] { element_count(Shape{2, kUnknownDim}); }), ErrorCode::out_of_range);
+  EXPECT_EQ(code_of([] { element_count(Shape{-7}); }), ErrorCode::out_of_range);
+}
+
+TEST(Shape, StaticMeansNoUnknownDimension) {
+  EXPECT_TRUE(is_static(Shape{}));
+  EXPECT_TRUE(is_static(Shape{0, 4}));
+  EXPECT_FALSE(is_static(Shape{2, kUnknownDim}));
+}
+
+TEST(Shape, Prints) {
+  EXPECT_EQ(shape_string(Shape{}), "[]");
+  EXPECT_EQ(shape_string(Shape{2, kUnknownDim, 3}), "[2,?,3]");
+}
+
+TEST(Shape, Broadcasts) {
+  EXPECT_EQ(broadcast_shapes(Shape{2, 1, 3}, Shape{4, 1}), (Shape{2, 4, 3}));
+  EXPECT_EQ(broadcast_shapes(Shape{}, Shape{4, 1}), (Shape{4, 1}));
+  EXPECT_EQ(broadcast_shapes(Shape{0}, Shape{1}), (Shape{0}));
+}
+
+TEST(Shape, BroadcastsUnknownDimensions) {
+  EXPECT_EQ(broadcast_shapes(Shape{kUnknownDim}, Shape{1}), (Shape{kUnknownDim}));
+  EXPECT_EQ(broadcast_shapes(Shape{kUnknownDim}, Shape{5}), (Shape{5}));
+  EXPECT_EQ(broadcast_shapes(Shape{5}, Shape{kUnknownDim}), (Shape{5}));
+  EXPECT_EQ(broadcast_shapes(Shape{1}, Shape{kUnknownDim}), (Shape{kUnknownDim}));
+}
+
+TEST(Shape, BroadcastErrorNamesBothShapes) {
+  try {
+    broadcast_shapes(Shape{2, 3}, Shape{2, 4});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+    EXPECT_NE(e.message().find("[2,3]"), std::string::npos);
+    EXPECT_NE(e.message().find("[2,4]"), std::string::npos);
+  }
+}
+
+TEST(Shape, StridesAreRowMajor) {
+  EXPECT_EQ(contiguous_strides(Shape{2, 3, 4}), (std::vector<int64_t>{12, 4, 1}));
+  EXPECT_TRUE(contiguous_strides(Shape{}).empty());
+}
+
+TEST(Shape, NormalizesAxes) {
+  EXPECT_EQ(normalize_axis(-1, 3), 2);
+  EXPECT_EQ(normalize_axis(-3, 3), 0);
+  EXPECT_EQ(normalize_axis(2, 3), 2);
+  EXPECT_EQ(code_of([] { normalize_axis(3, 3); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([] { normalize_axis(-4, 3); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([] { normalize_axis(0, 0); }), ErrorCode::invalid_argument);
+}
+
+TEST(Checked, OverflowIsAnError) {
+  EXPECT_EQ(checked_add<uint64_t>(3, 4), 7u);
+  EXPECT_EQ(checked_mul<int64_t>(-3, 4), -12);
+  EXPECT_EQ(code_of([] { checked_add<uint64_t>(~uint64_t{0}, 1); }), ErrorCode::out_of_range);
+  EXPECT_EQ(code_of([] { checked_mul<int64_t>(std::numeric_limits<int64_t>::min(), -1); }),
+            ErrorCode::out_of_range);
+}
+
+TEST(Checked, AlignsUp) {
+  EXPECT_EQ(align_up(0, 64), 0u);
+  EXPECT_EQ(align_up(1, 64), 64u);
+  EXPECT_EQ(align_up(64, 64), 64u);
+  EXPECT_EQ(code_of([] { align_up(~uint64_t{0}, 64); }), ErrorCode::out_of_range);
+}
+
+}  // namespace
+}  // namespace poprt

@@ -1,0 +1,126 @@
+#include "base/tensor.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+
+namespace poprt {
+namespace {
+
+template <class F>
+ErrorCode code_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.code();
+  }
+  return ErrorCode::ok;
+}
+
+TEST(Tensor, ZerosIsZeroAndAligned) {
+  const Tensor t = Tensor::zeros(DType::f32, {3, 5});
+  EXPECT_EQ(t.bytes(), 60u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(t.data()) % 64, 0u);
+  for (const float v : t.values<float>()) EXPECT_EQ(v, 0.0f);
+}
+
+TEST(Tensor, DefaultIsUndefined) {
+  EXPECT_FALSE(Tensor().defined());
+  EXPECT_TRUE(Tensor::scalar(1.0f).defined());
+}
+
+TEST(Tensor, HoldsItsValues) {
+  const Tensor t = Tensor::of<int32_t>({2, 2}, {1, 2, 3, 4});
+  EXPECT_EQ(t.dtype(), DType::s32);
+  EXPECT_EQ(t.values<int32_t>()[3], 4);
+  EXPECT_EQ(Tensor::scalar(2.5).count(), 1);
+  EXPECT_EQ(code_of([] { Tensor::of<float>({3}, {1, 2}); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { t.values<float>(); }), ErrorCode::internal);
+}
+
+TEST(Tensor, RefusesSizesThatOverflow) {
+  EXPECT_EQ(code_of([] { Tensor::zeros(DType::f32, {int64_t{1} << 62, 4}); }),
+            ErrorCode::out_of_range);
+  EXPECT_EQ(code_of([] { Tensor::zeros(DType::f32, {-1}); }), ErrorCode::out_of_range);
+}
+
+TEST(Tensor, ViewKeepsItsOwner) {
+  auto bytes = std::make_shared<std::vector<float>>(4, 1.5f);
+  const std::weak_ptr<std::vector<float>> watch = bytes;
+  {
+    const Tensor t = Tensor::view(DType::f32, {2, 2}, bytes->data(), 16, bytes);
+    const Tensor copy = t;
+    bytes.reset();
+    EXPECT_FALSE(watch.expired());
+    EXPECT_EQ(copy.values<float>()[3], 1.5f);
+  }
+  EXPECT_TRUE(watch.expired());
+}
+
+TEST(Tensor, ViewChecksItsSize) {
+  const float data[4] = {};
+  EXPECT_EQ(code_of([&] { Tensor::view(DType::f32, {5}, data, 16, nullptr); }),
+            ErrorCode::data_loss);
+  EXPECT_EQ(code_of([&] { Tensor::view(DType::f32, {3}, data, 16, nullptr); }),
+            ErrorCode::data_loss);
+}
+
+TEST(Tensor, ReshapeSharesBytes) {
+  const Tensor t = Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Tensor r = t.reshaped({3, 2});
+  EXPECT_EQ(r.data(), t.data());
+  EXPECT_EQ(r.shape(), (Shape{3, 2}));
+  EXPECT_EQ(code_of([&] { t.reshaped({4}); }), ErrorCode::invalid_argument);
+}
+
+TEST(Tensor, ReadsSubByteIntegers) {
+  Tensor s4 = Tensor::zeros(DType::s4, {3});
+  static_cast<uint8_t*>(s4.mutable_data())[0] = 0x8f;  // low nibble first: -1, -8
+  static_cast<uint8_t*>(s4.mutable_data())[1] = 0x07;
+  EXPECT_EQ(s4.to_int64s(), (std::vector<int64_t>{-1, -8, 7}));
+  Tensor u4 = Tensor::zeros(DType::u4, {2});
+  static_cast<uint8_t*>(u4.mutable_data())[0] = 0x8f;
+  EXPECT_EQ(u4.to_int64s(), (std::vector<int64_t>{15, 8}));
+  Tensor s2 = Tensor::zeros(DType::s2, {5});
+  static_cast<uint8_t*>(s2.mutable_data())[0] = 0b11100100;
+  static_cast<uint8_t*>(s2.mutable_data())[1] = 0b10;
+  EXPECT_EQ(s2.to_int64s(), (std::vector<int64_t>{0, 1, -2, -1, -2}));
+}
+
+TEST(Tensor, ReadsIntegersOfAllWidths) {
+  EXPECT_EQ(Tensor::of<int8_t>({1}, {-3}).to_int64s()[0], -3);
+  EXPECT_EQ(Tensor::of<uint8_t>({1}, {250}).to_int64s()[0], 250);
+  EXPECT_EQ(Tensor::of<int16_t>({1}, {-300}).to_int64s()[0], -300);
+  EXPECT_EQ(Tensor::of<uint16_t>({1}, {65000}).to_int64s()[0], 65000);
+  EXPECT_EQ(Tensor::of<uint32_t>({1}, {4000000000u}).to_int64s()[0], 4000000000);
+  EXPECT_EQ(Tensor::of<int64_t>({1}, {-5}).to_int64s()[0], -5);
+  EXPECT_EQ(Tensor::of<bool>({2}, {true, false}).to_int64s(), (std::vector<int64_t>{1, 0}));
+  EXPECT_EQ(code_of([] { Tensor::scalar(1.0f).to_int64s(); }), ErrorCode::invalid_argument);
+}
+
+TEST(Tensor, ReadsFloatsOfAllWidths) {
+  EXPECT_EQ(Tensor::scalar(0.1f).to_doubles()[0], static_cast<double>(0.1f));
+  EXPECT_EQ(Tensor::scalar(0.1).to_doubles()[0], 0.1);
+  EXPECT_EQ(Tensor::scalar(to_f16(1.5f)).to_doubles()[0], 1.5);
+  EXPECT_EQ(Tensor::scalar(to_bf16(-2.0f)).to_doubles()[0], -2.0);
+  Tensor f4 = Tensor::zeros(DType::f4e2m1, {2});
+  static_cast<uint8_t*>(f4.mutable_data())[0] = 0xf2;  // codes 2 and 15
+  EXPECT_EQ(f4.to_doubles(), (std::vector<double>{1.0, -6.0}));
+  EXPECT_EQ(code_of([] { Tensor::strings({1}, {"a"}).to_doubles(); }), ErrorCode::invalid_argument);
+}
+
+TEST(Tensor, SameMeansTypeShapeAndBytes) {
+  const Tensor a = Tensor::of<float>({2}, {1, 2});
+  EXPECT_TRUE(a.same_as(Tensor::of<float>({2}, {1, 2})));
+  EXPECT_FALSE(a.same_as(Tensor::of<float>({2}, {1, 3})));
+  EXPECT_FALSE(a.same_as(Tensor::of<float>({2, 1}, {1, 2})));
+  EXPECT_FALSE(a.same_as(Tensor::of<double>({1}, {1})));
+  EXPECT_TRUE(Tensor::strings({1}, {"a"}).same_as(Tensor::strings({1}, {"a"})));
+  EXPECT_FALSE(Tensor::strings({1}, {"a"}).same_as(Tensor::strings({1}, {"b"})));
+  EXPECT_TRUE(Tensor::zeros(DType::f32, {0}).same_as(Tensor::zeros(DType::f32, {0})));
+}
+
+}  // namespace
+}  // namespace poprt

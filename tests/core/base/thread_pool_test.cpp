@@ -1,0 +1,205 @@
+#include "base/thread_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include "base/denormals.h"
+#include "base/error.h"
+
+namespace poprt {
+namespace {
+
+struct Counts {
+  explicit Counts(int64_t tasks) : times(static_cast<size_t>(tasks)) {}
+  std::vector<std::atomic<int>> times;
+  std::atomic<int> workers_seen{0};  // bit set
+  std::atomic<int> bad_ranges{0};
+
+  static void run(void* context, int64_t begin, int64_t end, int worker) noexcept {
+    auto& self = *static_cast<Counts*>(context);
+    if (begin < 0 || begin >= end || end > static_cast<int64_t>(self.times.size())) {
+      self.bad_ranges++;
+      return;
+    }
+    self.workers_seen |= 1 << worker;
+    for (int64_t i = begin; i < end; i++) self.times[static_cast<size_t>(i)]++;
+  }
+
+  bool each_once() const {
+    for (const auto& t : times)
+      if (t != 1) return false;
+    return bad_ranges == 0;
+  }
+};
+
+TEST(ThreadPool, RunsEachTaskOnce) {
+  for (int threads = 1; threads <= 4; threads++) {
+    ThreadPool pool(threads);
+    EXPECT_EQ(pool.threads(), threads);
+    pool.begin_run();
+    for (const int64_t tasks : {0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 63, 100, 500, 12345}) {
+      Counts counts(tasks);
+      pool.parallel_for(tasks, Counts::run, &counts);
+      EXPECT_TRUE(counts.each_once()) << threads << " threads, " << tasks << " tasks";
+      EXPECT_LT(counts.workers_seen, 1 << threads);
+    }
+    pool.end_run();
+  }
+}
+
+TEST(ThreadPool, WorksOutsideARun) {
+  ThreadPool pool(3);
+  Counts counts(100);
+  pool.parallel_for(100, Counts::run, &counts);
+  EXPECT_TRUE(counts.each_once());
+  EXPECT_EQ(counts.workers_seen, 1) << "workers sleep between runs";
+}
+
+// Short runs, so that workers wake inside a later run, or none, than the one that woke them.
+TEST(ThreadPool, SurvivesLateWorkers) {
+  for (int threads = 2; threads <= 4; threads++) {
+    ThreadPool pool(threads);
+    for (int run = 0; run < 2000; run++) {
+      pool.begin_run();
+      for (int k = 0; k < run % 4; k++) {
+        const int64_t tasks = 2 + (run * 7 + k * 3) % 40;
+        Counts counts(tasks);
+        pool.parallel_for(tasks, Counts::run, &counts);
+        ASSERT_TRUE(counts.each_once()) << "run " << run;
+      }
+      pool.end_run();
+      if (run % 500 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+}
+
+TEST(ThreadPool, ManyLoopsInOneRunSeeTheirOwnData) {
+  ThreadPool pool(4);
+  pool.begin_run();
+  // Plain memory, written by workers and read by the caller: the pool itself orders the accesses.
+  std::vector<int64_t> data(64);
+  struct Job {
+    std::vector<int64_t>* data;
+    int64_t round;
+  };
+  for (int64_t round = 0; round < 5000; round++) {
+    Job job{&data, round};
+    const int64_t tasks = 2 + round % 63;
+    pool.parallel_for(
+        tasks,
+        [](void* context, int64_t begin, int64_t end, int) noexcept {
+          const auto& j = *static_cast<Job*>(context);
+          for (int64_t i = begin; i < end; i++) (*j.data)[static_cast<size_t>(i)] = j.round + i;
+        },
+        &job);
+    for (int64_t i = 0; i < tasks; i++) ASSERT_EQ(data[static_cast<size_t>(i)], round + i);
+  }
+  pool.end_run();
+}
+
+TEST(ThreadPool, WorkersJoinARunThatLastsLongEnough) {
+  ThreadPool pool(2);
+  pool.begin_run();
+  // Each loop holds the caller until the worker took something; ends as soon as it did.
+  std::atomic<bool> worker_came{false};
+  for (int i = 0; i < 1000 && !worker_came; i++) {
+    pool.parallel_for(
+        16,
+        [](void* context, int64_t, int64_t, int worker) noexcept {
+          auto& came = *static_cast<std::atomic<bool>*>(context);
+          if (worker == 1) came = true;
+          if (!came) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        },
+        &worker_came);
+  }
+  pool.end_run();
+  EXPECT_TRUE(worker_came);
+}
+
+TEST(ThreadPool, TwoPoolsRunSideBySide) {
+  auto user = [](int threads, std::atomic<int>* good) {
+    ThreadPool pool(threads);
+    for (int run = 0; run < 200; run++) {
+      pool.begin_run();
+      for (int k = 0; k < 5; k++) {
+        Counts counts(2 + run % 50);
+        pool.parallel_for(2 + run % 50, Counts::run, &counts);
+        *good += counts.each_once();
+      }
+      pool.end_run();
+    }
+  };
+  std::atomic<int> good{0};
+  std::thread other(user, 2, &good);
+  user(3, &good);
+  other.join();
+  EXPECT_EQ(good, 2000);
+}
+
+TEST(ThreadPool, CanBeDestroyedInsideARun) {
+  for (int i = 0; i < 50; i++) {
+    ThreadPool pool(3);
+    if (i % 2) pool.begin_run();
+  }
+}
+
+TEST(ThreadPool, RefusesZeroThreads) {
+  try {
+    ThreadPool pool(0);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+  }
+}
+
+// volatile: computed at run time, in the mode of the calling thread.
+float half_of(float x) {
+  volatile float v = x;
+  return v * 0.5f;
+}
+
+TEST(ThreadPool, WorkersFlushDenormals) {
+#if defined(__x86_64__) || defined(__aarch64__)
+  ThreadPool pool(2);
+  pool.begin_run();
+  std::atomic<float> seen{-1};
+  for (int i = 0; i < 1000 && seen < 0; i++) {
+    pool.parallel_for(
+        16,
+        [](void* context, int64_t, int64_t, int worker) noexcept {
+          auto& out = *static_cast<std::atomic<float>*>(context);
+          if (worker == 1) out = half_of(std::numeric_limits<float>::min());
+          if (out < 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        },
+        &seen);
+  }
+  pool.end_run();
+  EXPECT_EQ(seen, 0.0f);
+#endif
+}
+
+TEST(FlushDenormals, FlushesInItsScopeOnly) {
+  const float smallest = std::numeric_limits<float>::min();
+  EXPECT_GT(half_of(smallest), 0.0f);
+#if defined(__x86_64__) || defined(__aarch64__)
+  {
+    const FlushDenormals outer;
+    EXPECT_EQ(half_of(smallest), 0.0f);
+    {
+      const FlushDenormals inner;
+      EXPECT_EQ(half_of(smallest), 0.0f);
+    }
+    EXPECT_EQ(half_of(smallest), 0.0f);
+  }
+#endif
+  EXPECT_GT(half_of(smallest), 0.0f);
+}
+
+}  // namespace
+}  // namespace poprt

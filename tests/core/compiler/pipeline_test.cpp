@@ -1,0 +1,33 @@
+#include "compiler/pipeline.h"
+
+#include <gtest/gtest.h>
+
+namespace poprt::compiler {
+namespace {
+
+TEST(Pipeline, TheOrderHoldsWhatPassesDeclare) {
+  EXPECT_NO_THROW(passes::check_order(converter_pipeline({})));
+  EXPECT_NO_THROW(passes::check_order(compile_pipeline({})));
+}
+
+TEST(Pipeline, SkippedPassesAreLeftOut) {
+  const auto all = compile_pipeline({});
+  Options options;
+  options.skip_passes = {"layer_norm_pattern"};
+  EXPECT_EQ(compile_pipeline(options).size() + 1, all.size());
+}
+
+TEST(Pipeline, AMisspeltPassIsAnError) {
+  Options options;
+  options.skip_passes = {"layer_norm_patern"};
+  try {
+    converter_pipeline(options);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::not_found);
+    EXPECT_NE(e.message().find("layer_norm_pattern"), std::string::npos) << e.message();
+  }
+}
+
+}  // namespace
+}  // namespace poprt::compiler

@@ -1,0 +1,213 @@
+#include "device/emulator/emulator.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+#include <random>
+
+#include "base/error.h"
+#include "program/builder.h"
+#include "support/allocation_counter.h"
+
+namespace poprt::device {
+namespace {
+
+using program::BufferId;
+using program::Builder;
+
+std::vector<float> random_floats(size_t n) {
+  std::mt19937 rng(7);
+  std::uniform_real_distribution<float> dist(-1, 1);
+  std::vector<float> v(n);
+  for (float& x : v) x = dist(rng);
+  return v;
+}
+
+// in -> arena -> out, and constant -> second output.
+struct CopyModel {
+  explicit CopyModel(int64_t n) : shape{n}, constants(random_floats(static_cast<size_t>(n))) {
+    const auto bytes = static_cast<uint64_t>(n) * 4;
+    const auto in = b.add_input({"x", DType::f32, shape});
+    const auto out = b.add_output({"y", DType::f32, shape});
+    const auto out2 = b.add_output({"c", DType::f32, shape});
+    const BufferId from = b.input(in, 0, bytes, DType::f32, shape);
+    const BufferId middle = b.arena(0, bytes, DType::f32, shape);
+    const BufferId to = b.output(out, 0, bytes, DType::f32, shape);
+    const BufferId w = b.weights(bytes, DType::f32, shape, {});
+    const BufferId to2 = b.output(out2, 0, bytes, DType::f32, shape);
+    emit(from, middle, "first");
+    emit(middle, to, "second");
+    emit(w, to2, "third");
+    weights.resize(b.program().weights_bytes);
+    std::memcpy(weights.data(), constants.data(), bytes);
+  }
+  void emit(BufferId from, BufferId to, std::string name) {
+    const BufferId operands[] = {from, to};
+    b.emit("copy", operands, {}, {}, std::move(name));
+  }
+  Image image() const {
+    return {std::make_shared<program::Program>(const_cast<Builder&>(b).program()), weights, {}};
+  }
+
+  Builder b;
+  Shape shape;
+  std::vector<float> constants;
+  std::vector<std::byte> weights;
+};
+
+LoadOptions threads(int n) { return {n, false}; }
+
+TEST(Emulator, CopiesInputsAndWeightsToOutputs) {
+  const CopyModel model(1000);
+  const auto engine = EmulatedDevice().load(model.image(), threads(1));
+  const std::vector<float> x = random_floats(1000);
+  std::vector<float> y(1000), c(1000);
+  const void* inputs[] = {x.data()};
+  void* outputs[] = {y.data(), c.data()};
+  engine->run(Flow::main, inputs, outputs);
+  EXPECT_EQ(x, y);
+  EXPECT_EQ(model.constants, c);
+}
+
+TEST(Emulator, EveryRunUsesThePointersItIsGiven) {
+  const CopyModel model(16);
+  const auto engine = EmulatedDevice().load(model.image(), threads(1));
+  std::vector<float> c(16);
+  for (float value : {1.f, 2.f, 3.f}) {
+    const std::vector<float> x(16, value);
+    std::vector<float> y(16);
+    const void* inputs[] = {x.data()};
+    void* outputs[] = {y.data(), c.data()};
+    engine->run(Flow::main, inputs, outputs);
+    EXPECT_EQ(x, y);
+  }
+}
+
+TEST(Emulator, AnyNumberOfThreadsGivesTheSameBits) {
+  constexpr size_t kCount = 3 << 20;
+  const CopyModel model(kCount);
+  const std::vector<float> x = random_floats(kCount);
+  for (int n : {1, 2, 3, 4, 7}) {
+    const auto engine = EmulatedDevice().load(model.image(), threads(n));
+    EXPECT_EQ(engine->threads(), n);
+    std::vector<float> y(kCount), c(kCount);
+    const void* inputs[] = {x.data()};
+    void* outputs[] = {y.data(), c.data()};
+    engine->run(Flow::main, inputs, outputs);
+    EXPECT_EQ(std::memcmp(x.data(), y.data(), kCount * 4), 0);
+    EXPECT_EQ(std::memcmp(model.constants.data(), c.data(), kCount * 4), 0);
+  }
+}
+
+TEST(Emulator, LittleWorkMakesNoThreads) {
+  const CopyModel model(16);
+  EXPECT_EQ(EmulatedDevice().load(model.image(), threads(4))->threads(), 1);
+}
+
+TEST(Emulator, RunAllocatesNothing) {
+  for (const int64_t n : {16, 3 << 20}) {
+    const CopyModel model(n);
+    const auto engine = EmulatedDevice().load(model.image(), threads(2));
+    const std::vector<float> x = random_floats(static_cast<size_t>(n));
+    std::vector<float> y(x.size()), c(x.size());
+    const void* inputs[] = {x.data()};
+    void* outputs[] = {y.data(), c.data()};
+    const testing::AllocationCounter counter;
+    for (int i = 0; i < 10; i++) engine->run(Flow::main, inputs, outputs);
+    EXPECT_EQ(counter.count(), 0);
+  }
+}
+
+TEST(Emulator, LoadAndSaveFlowsRunOnTheirOwn) {
+  CopyModel model(8);
+  program::Program& p = model.b.program();
+  // load: weights -> arena; main: arena -> y; save: arena -> c
+  p.load = {p.main[2]};
+  p.load[0].operands[1] = p.main[0].operands[1];
+  p.save = {p.main[1]};
+  p.save[0].operands[1] = p.main[2].operands[1];
+  p.main = {p.main[1]};
+  const auto engine = EmulatedDevice().load(model.image(), threads(1));
+  std::vector<float> x(8), y(8, 5.f), c(8, 6.f);
+  const void* inputs[] = {x.data()};
+  void* outputs[] = {y.data(), c.data()};
+  engine->run(Flow::load, nullptr, nullptr);
+  EXPECT_EQ(y, std::vector<float>(8, 5.f));
+  engine->run(Flow::main, inputs, outputs);
+  EXPECT_EQ(y, model.constants);
+  EXPECT_EQ(c, std::vector<float>(8, 6.f));
+  engine->run(Flow::save, inputs, outputs);
+  EXPECT_EQ(c, model.constants);
+}
+
+TEST(Emulator, ProfileHasARowPerInstruction) {
+  const CopyModel model(64);
+  const auto engine = EmulatedDevice().load(model.image(), {1, true});
+  const std::vector<float> x(64);
+  std::vector<float> y(64), c(64);
+  const void* inputs[] = {x.data()};
+  void* outputs[] = {y.data(), c.data()};
+  for (int i = 0; i < 3; i++) engine->run(Flow::main, inputs, outputs);
+  const auto rows = engine->profile();
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[1].name, "second");
+  EXPECT_EQ(rows[1].kernel, "copy");
+  EXPECT_EQ(rows[1].runs, 3);
+  EXPECT_GE(rows[1].total_ns, 3 * rows[1].min_ns);
+  EXPECT_TRUE(EmulatedDevice().load(model.image(), {1, false})->profile().empty());
+}
+
+template <class F>
+void expect_error(F&& change, ErrorCode code, std::string_view part) {
+  CopyModel model(16);
+  change(model.b.program(), model.weights);
+  try {
+    EmulatedDevice().load(model.image(), threads(1));
+    FAIL() << "loaded";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), code) << e.what();
+    EXPECT_NE(std::string_view(e.what()).find(part), std::string_view::npos) << e.what();
+  }
+}
+
+using Weights = std::vector<std::byte>;
+
+TEST(Emulator, RefusesBadPrograms) {
+  expect_error([](program::Program& p, Weights&) { p.kernels[0] = "warp"; },
+               ErrorCode::failed_precondition, "needs kernel 'warp', made by a newer poprt?");
+  expect_error([](program::Program& p, Weights&) { p.main[0].kernel = 9; }, ErrorCode::data_loss,
+               "main instruction 0");
+  expect_error([](program::Program& p, Weights&) { p.main[1].operands[0] = 77; },
+               ErrorCode::data_loss, "main instruction 1");
+  expect_error([](program::Program& p, Weights&) { p.buffers[1].offset = 1 << 20; },
+               ErrorCode::data_loss, "buffer 1");
+  expect_error([](program::Program& p, Weights&) { p.buffers[0].index = 3; }, ErrorCode::data_loss,
+               "anchor 3");
+  expect_error([](program::Program&, Weights& w) { w.resize(8); }, ErrorCode::data_loss,
+               "needs 64 bytes of weights, 8 are there");
+  expect_error([](program::Program& p, Weights&) { p.main[1].operands.pop_back(); },
+               ErrorCode::invalid_argument, "main instruction 1 'second': kernel copy");
+  expect_error([](program::Program& p, Weights&) { p.arena_bytes = uint64_t{1} << 50; },
+               ErrorCode::resource_exhausted, "device arena");
+}
+
+TEST(Emulator, RefusesBadThreadCounts) {
+  const CopyModel model(16);
+  for (const int n : {-1, 1025})
+    EXPECT_THROW(EmulatedDevice().load(model.image(), threads(n)), Error);
+}
+
+TEST(DefaultThreads, ComesFromTheEnvironment) {
+  setenv("POPRT_THREADS", "3", 1);
+  EXPECT_EQ(default_threads(), 3);
+  for (const char* bad : {"0", "x", "2x", "-1", "99999"}) {
+    setenv("POPRT_THREADS", bad, 1);
+    EXPECT_THROW(default_threads(), Error) << bad;
+  }
+  unsetenv("POPRT_THREADS");
+  EXPECT_GE(default_threads(), 1);
+}
+
+}  // namespace
+}  // namespace poprt::device

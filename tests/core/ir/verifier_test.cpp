@@ -1,0 +1,180 @@
+#include "ir/verifier.h"
+
+#include <gtest/gtest.h>
+
+namespace poprt::ir {
+namespace {
+
+const ValueType kVector = ValueType::of(DType::f32, {4});
+
+// Expects an internal error whose message holds `part`.
+void expect_refused(const Graph& g, std::string_view part) {
+  try {
+    verify(g);
+    FAIL() << "the graph was accepted; expected: " << part;
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::internal);
+    EXPECT_NE(e.message().find(part), std::string::npos) << e.message();
+  }
+}
+
+// x -> A -> B -> output
+struct Chain {
+  Graph g{"chain"};
+  Value* x = g.add_input("x", kVector);
+  Node* a = g.add_node("A", "", {x});
+  Node* b = g.add_node("B", "", {a->output()});
+  Chain() {
+    a->name = "first";
+    b->name = "second";
+    g.add_output(b->output());
+  }
+};
+
+std::shared_ptr<Graph> body_reading(Graph& parent, Value* captured) {
+  auto sub = std::make_shared<Graph>("body");
+  sub->parent = &parent;
+  sub->add_output(sub->add_node("Relu", "", {captured})->output());
+  return sub;
+}
+
+TEST(Verifier, AcceptsAGoodGraph) {
+  Chain c;
+  c.g.add_constant("w", Tensor::of<float>({2}, {1, 2}));
+  c.b->set_input(2, c.g.find("w"));  // input 1 is omitted
+  c.a->attributes["body"] = body_reading(c.g, c.x);
+  verify(c.g);
+}
+
+TEST(Verifier, AcceptsAnInputWithADefaultValue) {
+  Chain c;
+  c.x->set_constant(Tensor::zeros(DType::f32, {4}));
+  verify(c.g);
+}
+
+TEST(Verifier, AcceptsAnEmptyGraph) { verify(Graph("empty")); }
+
+TEST(Verifier, RefusesWrongOrder) {
+  Chain c;
+  c.g.move_before(c.b, c.a);
+  expect_refused(c.g, "'second'");
+}
+
+TEST(Verifier, RefusesACycle) {
+  Chain c;
+  c.a->set_input(0, c.b->output());
+  expect_refused(c.g, "'first'");
+}
+
+TEST(Verifier, RefusesASubgraphThatReadsLaterValues) {
+  Chain c;
+  c.a->attributes["body"] = body_reading(c.g, c.b->output());
+  expect_refused(c.g, "before it is computed");
+}
+
+TEST(Verifier, RefusesASubgraphThatReadsItsOwnNodesOutput) {
+  Chain c;
+  c.a->attributes["body"] = body_reading(c.g, c.a->output());
+  expect_refused(c.g, "before it is computed");
+}
+
+TEST(Verifier, RefusesValuesOfAForeignGraph) {
+  Graph other("other");
+  Value* foreign = other.add_input("foreign", kVector);
+  Chain c;
+  c.b->set_input(1, foreign);
+  expect_refused(c.g, "'second'");
+}
+
+TEST(Verifier, RefusesValuesOfASiblingSubgraph) {
+  Chain c;
+  auto first = body_reading(c.g, c.x);
+  auto second = body_reading(c.g, first->outputs()[0]);
+  c.a->attributes["a"] = second;
+  c.a->attributes["b"] = first;
+  expect_refused(c.g, "neither the graph nor an ancestor");
+  second->nodes()[0]->set_inputs({});
+}
+
+TEST(Verifier, RefusesAWrongParent) {
+  Chain c;
+  auto sub = body_reading(c.g, c.x);
+  sub->parent = nullptr;
+  c.a->attributes["body"] = sub;
+  expect_refused(c.g, "another parent");
+}
+
+TEST(Verifier, RefusesANullSubgraph) {
+  Chain c;
+  c.a->attributes["body"] = std::shared_ptr<Graph>();
+  expect_refused(c.g, "'body' is null");
+  c.a->attributes.clear();
+}
+
+TEST(Verifier, RefusesAConstantWithAnotherType) {
+  Chain c;
+  Value* w = c.g.add_constant("w", Tensor::of<float>({2}, {1, 2}));
+  w->type.dtype = DType::s32;
+  expect_refused(c.g, "'w'");
+  w->type = ValueType::of(DType::f32, {1, 2});
+  expect_refused(c.g, "f32[1,2]");
+}
+
+TEST(Verifier, RefusesMalformedTypes) {
+  Chain c;
+  c.x->type.shape = {-2};
+  expect_refused(c.g, "dimension -2");
+  c.x->type = {DType::f32, false, {1}, {}};
+  expect_refused(c.g, "has_shape");
+  c.x->type = {DType::f32, true, {1}, {"N", "M"}};
+  expect_refused(c.g, "symbols");
+}
+
+TEST(Verifier, RefusesANullOutput) {
+  Chain c;
+  c.g.set_output(0, nullptr);
+  expect_refused(c.g, "output is null");
+}
+
+TEST(Verifier, RefusesACapturedValueAsOutput) {
+  Chain c;
+  auto sub = std::make_shared<Graph>("body");
+  sub->parent = &c.g;
+  sub->add_output(c.x);
+  c.a->attributes["body"] = sub;
+  expect_refused(c.g, "outer graph");
+}
+
+TEST(Verifier, RefusesANodeWithoutType) {
+  Chain c;
+  c.a->op_type.clear();
+  expect_refused(c.g, "'first'");
+}
+
+TEST(Verifier, RefusesAValueNobodyDefines) {
+  Chain c;
+  Value* y = c.g.add_input("y", kVector);
+  c.g.remove_input(y);
+  expect_refused(c.g, "'y'");
+}
+
+std::unique_ptr<Graph> nested(int depth) {
+  auto g = std::make_unique<Graph>();
+  Graph* inner = g.get();
+  for (int i = 0; i < depth; i++) {
+    auto sub = std::make_shared<Graph>();
+    sub->parent = inner;
+    Graph* next = sub.get();
+    inner->add_node("If", "", {})->attributes["body"] = std::move(sub);
+    inner = next;
+  }
+  return g;
+}
+
+TEST(Verifier, LimitsTheDepthOfSubgraphs) {
+  verify(*nested(kMaxSubgraphDepth));
+  expect_refused(*nested(kMaxSubgraphDepth + 1), "nested deeper");
+}
+
+}  // namespace
+}  // namespace poprt::ir

@@ -1,0 +1,111 @@
+// What every operator promises, checked for every operator without being listed.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "core/ops/sample.h"
+#include "ops/common/evaluate.h"
+#include "ops/op.h"
+
+namespace poprt::ops::testing {
+namespace {
+
+const std::deque<Sample>& all_samples() {
+  static const SampleList list = [] {
+    SampleList l;
+    for (const SampleMaker make : sample_makers()) make(l);
+    return l;
+  }();
+  return list.all();
+}
+
+std::string key(std::string_view domain, std::string_view op) {
+  return std::string(domain) + "." + std::string(op);
+}
+
+TEST(OperatorContract, EveryDefinitionIsComplete) {
+  for (const OpDef* op : all_ops()) {
+    SCOPED_TRACE(key(op->domain, op->name));
+    EXPECT_FALSE(op->name.empty());
+    EXPECT_TRUE(op->domain != "ai.onnx") << "the default domain is spelled \"\"";
+    EXPECT_NE(op->infer, nullptr);
+    EXPECT_NE(op->lower, nullptr);
+    EXPECT_GE(op->since, 1);
+    EXPECT_LE(op->since, op->until);
+  }
+}
+
+TEST(OperatorContract, DefinitionsOfOneOperatorDoNotOverlap) {
+  for (const OpDef* a : all_ops())
+    for (const OpDef* b : all_ops())
+      if (a != b && a->name == b->name && a->domain == b->domain)
+        EXPECT_TRUE(a->until < b->since || b->until < a->since) << key(a->domain, a->name);
+}
+
+// Tested through subgraphs or published vectors instead of a sample.
+const std::set<std::string>& without_sample() {
+  static const std::set<std::string> names = {
+      ".If", ".Loop", ".Scan", ".Constant", ".Identity",
+  };
+  return names;
+}
+
+TEST(OperatorContract, EveryOperatorHasASample) {
+  std::set<std::string> sampled;
+  for (const Sample& s : all_samples()) sampled.insert(key(s.domain, s.op));
+  for (const OpDef* op : all_ops()) {
+    if (without_sample().contains(key(op->domain, op->name))) continue;
+    EXPECT_TRUE(sampled.contains(key(op->domain, op->name)))
+        << key(op->domain, op->name) << " has no OPS_SAMPLE in tests/core/ops";
+  }
+}
+
+class OperatorSample : public ::testing::TestWithParam<size_t> {};
+
+TEST_P(OperatorSample, MatchesItsReference) {
+  const Sample& s = all_samples()[GetParam()];
+  SCOPED_TRACE(key(s.domain, s.op) + " opset " + std::to_string(s.opset));
+  const SampleGraph g = make_graph(s);
+  infer(*g.node);
+  const size_t outputs = g.node->outputs().size();
+  for (size_t i = 0; i < outputs; i++) {
+    ASSERT_TRUE(g.node->output(i)->type.is_static()) << "output " << i;
+    if (i < s.shapes.size()) {
+      EXPECT_EQ(g.node->output(i)->shape(), s.shapes[i]) << "output " << i;
+    }
+    const DType wanted = i < s.dtypes.size() ? s.dtypes[i] : s.inputs.at(0).dtype();
+    EXPECT_EQ(dtype_name(g.node->output(i)->dtype()), dtype_name(wanted)) << "output " << i;
+  }
+  ASSERT_TRUE(s.compute) << "the sample has no reference";
+  SampleValues in;
+  for (const Tensor& t : s.inputs)
+    in.push_back(t.defined() ? t.to_doubles() : std::vector<double>());
+  const SampleValues expected = s.compute(in);
+  const std::vector<Tensor> results = evaluate(*g.node, s.inputs);
+  ASSERT_EQ(results.size(), outputs);
+  ASSERT_EQ(expected.size(), outputs);
+  for (size_t i = 0; i < outputs; i++) {
+    EXPECT_EQ(results[i].shape(), g.node->output(i)->shape());
+    const std::vector<double> found = results[i].to_doubles();
+    ASSERT_EQ(found.size(), expected[i].size()) << "output " << i;
+    for (size_t k = 0; k < found.size(); k++) {
+      const double e = expected[i][k], f = found[k];
+      if (std::isnan(e) && std::isnan(f)) continue;
+      if (std::isinf(e) && e == f) continue;
+      ASSERT_LE(std::fabs(f - e), s.atol + s.rtol * std::fabs(e))
+          << "output " << i << " element " << k << ": expected " << e << ", found " << f;
+    }
+  }
+}
+
+std::string sample_name(const ::testing::TestParamInfo<size_t>& info) {
+  const Sample& s = all_samples()[info.param];
+  return (s.domain.empty() ? "" : s.domain + "_") + s.op + "_" + std::to_string(info.param);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OperatorSample, ::testing::Range(size_t{0}, all_samples().size()),
+                         sample_name);
+
+}  // namespace
+}  // namespace poprt::ops::testing

@@ -1,0 +1,200 @@
+#include <cmath>
+
+#include "core/ops/run_node.h"
+
+namespace poprt::test {
+namespace {
+
+const std::vector<std::string> kCoordinates = {"half_pixel",         "half_pixel_symmetric",
+                                               "pytorch_half_pixel", "align_corners",
+                                               "asymmetric",         "tf_half_pixel_for_nn"};
+
+double coordinate(const std::string& mode, double o, double in, double out, double scale) {
+  if (mode == "align_corners") return out == 1 ? 0 : o * (in - 1) / (out - 1);
+  if (mode == "asymmetric") return o / scale;
+  if (mode == "tf_half_pixel_for_nn") return (o + 0.5) / scale;
+  if (mode == "pytorch_half_pixel" && out == 1) return 0;
+  const double half = (o + 0.5) / scale - 0.5;
+  if (mode == "half_pixel_symmetric") return in / 2 * (1 - out / (scale * in)) + half;
+  return half;
+}
+
+double cubic(double d, double a) {
+  d = std::fabs(d);
+  if (d <= 1) return (a + 2) * d * d * d - (a + 3) * d * d + 1;
+  return d < 2 ? a * d * d * d - 5 * a * d * d + 8 * a * d - 4 * a : 0;
+}
+
+// One axis, straight from the definition: every source pixel of a wide window, edges clamped.
+std::vector<double> resize_line(const std::vector<double>& x, int64_t out, double scale,
+                                const std::string& mode, const std::string& coordinates,
+                                bool exclude) {
+  const auto n = static_cast<int64_t>(x.size());
+  std::vector<double> y;
+  for (int64_t o = 0; o < out; o++) {
+    const double at = coordinate(coordinates, static_cast<double>(o), static_cast<double>(n),
+                                 static_cast<double>(out), scale);
+    const auto base = static_cast<int64_t>(std::floor(at));
+    double sum = 0, weights = 0;
+    for (int64_t i = base - 3; i <= base + 4; i++) {
+      const double d = at - static_cast<double>(i);
+      const double w = mode == "cubic" ? cubic(d, -0.75) : std::max(0.0, 1 - std::fabs(d));
+      if (exclude && (i < 0 || i >= n)) continue;
+      sum += w * x[static_cast<size_t>(std::clamp<int64_t>(i, 0, n - 1))];
+      weights += w;
+    }
+    y.push_back(sum / weights);
+  }
+  return y;
+}
+
+TEST(Resize, LinearAndCubicInEveryCoordinateMode) {
+  for (const std::string mode : {"linear", "cubic"})
+    for (const auto& coordinates : kCoordinates)
+      for (const float scale : {2.0f, 0.6f, 1.5f, 3.0f})
+        for (const int64_t exclude : {0, 1}) {
+          SCOPED_TRACE(mode + " " + coordinates + " " + std::to_string(scale));
+          const Tensor x = random_floats({2, 5, 7}, 4);
+          const Tensor y = run_node({"Resize",
+                                     19,
+                                     {{"mode", mode},
+                                      {"coordinate_transformation_mode", coordinates},
+                                      {"exclude_outside", exclude}},
+                                     {x, Tensor(), Tensor::of<float>({3}, {1, scale, scale})}})[0];
+          const int64_t h = static_cast<int64_t>(std::floor(5 * scale)),
+                        w = static_cast<int64_t>(std::floor(7 * scale));
+          ASSERT_EQ(y.shape(), (Shape{2, h, w}));
+          const auto in = x.to_doubles(), got = y.to_doubles();
+          for (int64_t n = 0; n < 2; n++) {
+            std::vector<std::vector<double>> rows;
+            for (int64_t r = 0; r < 5; r++) {
+              const auto first = in.begin() + (n * 5 + r) * 7;
+              rows.push_back(resize_line({first, first + 7}, w, static_cast<double>(scale), mode,
+                                         coordinates, exclude != 0));
+            }
+            for (int64_t c = 0; c < w; c++) {
+              std::vector<double> column;
+              for (const auto& row : rows) column.push_back(row[static_cast<size_t>(c)]);
+              const auto want = resize_line(column, h, static_cast<double>(scale), mode,
+                                            coordinates, exclude != 0);
+              for (int64_t r = 0; r < h; r++)
+                ASSERT_NEAR(got[static_cast<size_t>((n * h + r) * w + c)],
+                            want[static_cast<size_t>(r)], 2e-5);
+            }
+          }
+        }
+}
+
+TEST(Resize, NearestInEveryMode) {
+  for (const std::string nearest : {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})
+    for (const auto& coordinates : kCoordinates)
+      for (const float scale :
+           {2.0f, 0.5f, 4.0f})  // exact in binary: the reference has no ties to lose
+        for (const DType dtype : kSizes) {
+          const Tensor x = random_bytes(dtype, {3, 8, 6});
+          const Tensor y = run_node(
+              {"Resize",
+               19,
+               {{"coordinate_transformation_mode", coordinates}, {"nearest_mode", nearest}},
+               {x, Tensor(), Tensor::of<float>({3}, {1, scale, scale})}})[0];
+          expect_moved(y, x, [&](std::vector<int64_t> o) {
+            for (size_t d = 1; d < 3; d++) {
+              const double in = static_cast<double>(x.shape()[d]),
+                           out = static_cast<double>(y.shape()[d]);
+              double at = coordinate(coordinates, static_cast<double>(o[d]), in, out,
+                                     static_cast<double>(scale));
+              if (coordinates == "align_corners")
+                at = static_cast<double>(static_cast<float>(o[d]) * (static_cast<float>(in) - 1) /
+                                         (static_cast<float>(out) - 1));
+              if (nearest == "floor") at = std::floor(at);
+              if (nearest == "ceil") at = std::ceil(at);
+              if (nearest == "round_prefer_floor") at = std::ceil(at - 0.5);
+              if (nearest == "round_prefer_ceil") at = std::floor(at + 0.5);
+              o[d] = static_cast<int64_t>(std::clamp(at, 0.0, in - 1));
+            }
+            return std::optional(o);
+          });
+        }
+}
+
+// Published vectors of the ONNX operator tests.
+TEST(Resize, AgreesWithPublishedVectors) {
+  std::vector<float> v(16);
+  for (size_t i = 0; i < 16; i++) v[i] = static_cast<float>(i + 1);
+  const Tensor x = Tensor::of<float>({1, 1, 4, 4}, std::span<const float>(v));
+  const auto check = [&](Attributes attributes, std::vector<Tensor> rest,
+                         std::vector<double> want) {
+    rest.insert(rest.begin(), x);
+    const auto got =
+        run_node({"Resize", 19, std::move(attributes), std::move(rest)})[0].to_doubles();
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t i = 0; i < got.size(); i++) EXPECT_NEAR(got[i], want[i], 1e-4);
+  };
+  const Tensor scales = Tensor::of<float>({4}, {1, 1, 0.6f, 0.6f});
+  check({{"mode", std::string("linear")}, {"antialias", int64_t{1}}}, {Tensor(), scales},
+        {2.875, 4.5, 9.375, 11.0});
+  check({{"mode", std::string("cubic")}, {"antialias", int64_t{1}}}, {Tensor(), scales},
+        {2.5180721, 4.2858863, 9.589329, 11.357142});
+  check(
+      {{"mode", std::string("linear")},
+       {"coordinate_transformation_mode", std::string("tf_crop_and_resize")}},
+      {Tensor::of<float>({8}, {0, 0, 0.4f, 0.6f, 1, 1, 0.6f, 0.8f}), Tensor(), ints({1, 1, 3, 3})},
+      {7.6, 7.9, 8.2, 8.8, 9.1, 9.4, 10.0, 10.3, 10.6});
+  check(
+      {{"mode", std::string("linear")},
+       {"coordinate_transformation_mode", std::string("tf_crop_and_resize")},
+       {"extrapolation_value", 10.0f}},
+      {Tensor::of<float>({8}, {0, 0, 0.4f, 0.6f, 1, 1, 1.2f, 1.7f}), Tensor(), ints({1, 1, 3, 3})},
+      {7.6, 10, 10, 12.4, 10, 10, 10, 10, 10});
+}
+
+TEST(Resize, SizesAxesAndPolicies) {
+  const Tensor x = Tensor::zeros(DType::f32, {1, 3, 4, 6});
+  const auto shape = [&](Attributes attributes, std::vector<int64_t> sizes) {
+    return infer_node({"Resize",
+                       18,
+                       std::move(attributes),
+                       {x, Tensor(), Tensor(), ints(std::move(sizes))}})
+        .shape;
+  };
+  EXPECT_EQ(shape({}, {1, 3, 8, 2}), (Shape{1, 3, 8, 2}));
+  EXPECT_EQ(shape({{"axes", std::vector<int64_t>{-1, 2}}}, {7, 5}), (Shape{1, 3, 5, 7}));
+  const std::vector<int64_t> hw = {2, 3};
+  EXPECT_EQ(shape({{"axes", hw}, {"keep_aspect_ratio_policy", std::string("not_larger")}}, {8, 8}),
+            (Shape{1, 3, 5, 8}));
+  EXPECT_EQ(shape({{"axes", hw}, {"keep_aspect_ratio_policy", std::string("not_smaller")}}, {8, 8}),
+            (Shape{1, 3, 8, 12}));
+}
+
+TEST(Resize, StoresEveryNumericType) {
+  for (const DType dtype :
+       {DType::f16, DType::bf16, DType::f64, DType::u8, DType::s8, DType::s32, DType::s64}) {
+    Tensor x = Tensor::zeros(dtype, {2, 2});
+    const Tensor y = run_node({"Resize",
+                               13,
+                               {{"mode", std::string("linear")}},
+                               {x, Tensor(), Tensor::of<float>({2}, {2, 2})}})[0];
+    EXPECT_EQ(y.to_doubles(), std::vector<double>(16));
+  }
+  const Tensor u = run_node(
+      {"Resize",
+       13,
+       {{"mode", std::string("linear")}},
+       {Tensor::of<uint8_t>({1, 2}, {10, 250}), Tensor(), Tensor::of<float>({2}, {1, 2})}})[0];
+  EXPECT_EQ(u.to_int64s(), (std::vector<int64_t>{10, 70, 190, 250}));
+}
+
+TEST(Resize, RefusesHostileScales) {
+  const Tensor x = Tensor::zeros(DType::f32, {2});
+  for (const float s : {0.0f, -1.0f, NAN, INFINITY, 1e30f})
+    EXPECT_THROW(infer_node({"Resize", 13, {}, {x, Tensor(), Tensor::of<float>({1}, {s})}}), Error);
+  EXPECT_THROW(infer_node({"Resize",
+                           13,
+                           {{"mode", std::string("other")}},
+                           {x, Tensor(), Tensor::of<float>({1}, {2})}}),
+               Error);
+  EXPECT_THROW(infer_node({"Resize", 13, {}, {x}}), Error);
+}
+
+}  // namespace
+}  // namespace poprt::test

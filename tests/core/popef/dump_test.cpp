@@ -1,0 +1,130 @@
+#include "popef/dump.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/popef/support.h"
+#include "popef/error.h"
+
+namespace poprt::popef {
+namespace {
+
+std::string dumped(DumpFormat format, const std::string& file = sample_file()) {
+  const auto reader = std::make_shared<Reader>();
+  parse(*reader, file);
+  return dump(reader, "sample.popef", format);
+}
+
+// The sample without the feed that serves its only input.
+std::string without_feed() {
+  std::ostringstream out;
+  Writer writer(out);
+  writer.write(sample_metadata());
+  writer.createExecutable("model")->stream << "12345";
+  writer.close();
+  return out.str();
+}
+
+TEST(Dump, SummaryShowsWhatTheUserMustServe) {
+  EXPECT_EQ(dumped(DumpFormat::summary, without_feed()),
+            "sample.popef: 2 blobs, 4160 bytes\n"
+            "Executable model: 5 bytes at offset 4096\n"
+            "Model model: 2 replicas, 4 IPUs (version 21), training\n"
+            "  Anchors, user-provided\n"
+            "    Inputs\n"
+            "      x  F32   [2,3]  24 bytes\n"
+            "    Outputs\n"
+            "      y  U8    [0,7]  0 bytes\n"
+            "  Anchors, others: 3\n");
+}
+
+TEST(Dump, SummaryListsData) {
+  const std::string s = dumped(DumpFormat::summary);
+  EXPECT_NE(s.find("Tensor w: F16[4], 8 bytes\n"), std::string::npos) << s;
+  EXPECT_NE(s.find("Feed x: 2 tensors of F32[2,3], 24 bytes each\n"), std::string::npos) << s;
+  EXPECT_NE(s.find("Opaque notes: 9 bytes, for executable model\n"), std::string::npos) << s;
+}
+
+TEST(Dump, MetadataShowsEveryField) {
+  EXPECT_EQ(dumped(DumpFormat::metadata, without_feed()),
+            "sample.popef: 2 blobs, 4160 bytes\n"
+            "Metadata of executable model\n"
+            "  replication_factor: 2\n"
+            "  num_ipus: 4\n"
+            "  ipu_version: 21\n"
+            "  is_pod: true\n"
+            "  num_processes: 3\n"
+            "  is_inference: false\n"
+            "  device_iterations: 1099511627776\n"
+            "  seed_handle: h2d_seed\n"
+            "  engine_options:\n"
+            "    b = 2\n"
+            "    a = \n"
+            "  device_options:\n"
+            "    gateway = true\n"
+            "  program_flow: load [0,2] main [5] save [7,3]\n"
+            "    program 0: WeightsFromHost\n"
+            "    program 5: Program\n"
+            "    program 7: WeightsToHost\n"
+            "  Anchors: 5\n"
+            "    INPUT x F32[2,3], 24 bytes, handle 'h2d_x', programs [5]\n"
+            "    INPUT w F16[4], 8 bytes, handle 'h2d_w', programs [0], per replica\n"
+            "    OUTPUT w F16[4], 8 bytes, handle 'weight_d2h_w', programs [7]\n"
+            "    UNKNOWN c S64[], 8 bytes, handle '', programs []\n"
+            "    OUTPUT y U8[0,7], 0 bytes, handle 'anchor_d2h_y', programs [5,9]\n");
+}
+
+TEST(Dump, AllListsEveryBlob) {
+  const std::string s = dumped(DumpFormat::all, sample_file(true));
+  for (const char* type : {"POPLAR_EXECUTABLE model", "METADATA", "DATA_TENSOR w", "DATA_FEED x",
+                           "OPAQUE notes", "25 unpacked"})
+    EXPECT_NE(s.find(type), std::string::npos) << type << "\n" << s;
+}
+
+TEST(Dump, JsonHoldsTheSame) {
+  const auto j = nlohmann::json::parse(dumped(DumpFormat::json, without_feed()));
+  EXPECT_EQ(j["file"], "sample.popef");
+  EXPECT_EQ(j["blobs"].size(), 2u);
+  const auto& m = j["models"].at(0);
+  EXPECT_EQ(m["user_inputs"].at(0)["name"], "x");
+  EXPECT_EQ(m["user_inputs"].at(0)["shape"], nlohmann::json::array({2, 3}));
+  EXPECT_EQ(m["user_outputs"].at(0)["bytes"], 0);
+  EXPECT_EQ(m["anchors"].size(), 5u);
+  EXPECT_EQ(m["programs"]["5"], "Program");
+  EXPECT_EQ(m["device_iterations"], uint64_t{1} << 40);
+}
+
+TEST(Dump, IncompleteModelSaysWhy) {
+  std::ostringstream out;
+  Writer writer(out);
+  writer.write(sample_metadata("gone"));
+  writer.close();
+  const std::string s = dumped(DumpFormat::summary, out.str());
+  EXPECT_NE(s.find("Incomplete: no executable 'gone'"), std::string::npos) << s;
+}
+
+TEST(Dump, HostileNamesAreEscaped) {
+  std::ostringstream out;
+  Writer writer(out);
+  writer.createOpaqueBlob("a\x1b[31m\nb\xff", "");
+  writer.close();
+  const std::string s = dumped(DumpFormat::summary, out.str());
+  EXPECT_NE(s.find("a\\x1b[31m\\x0ab"), std::string::npos) << s;
+  EXPECT_NO_THROW((void)nlohmann::json::parse(dumped(DumpFormat::json, out.str())));
+  EXPECT_NO_THROW((void)dumped(DumpFormat::all, out.str()));
+}
+
+TEST(Dump, BadFileThrowsOneLine) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "f", "rubbish\nrubbish");
+  try {
+    (void)dump(folder / "f");
+    FAIL();
+  } catch (const FormatError& e) {
+    EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace poprt::popef

@@ -1,0 +1,166 @@
+#include "popef/header.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "popef/error.h"
+
+namespace poprt::popef {
+namespace {
+
+BlobHeader valid() {
+  BlobHeader h;
+  h.type = static_cast<uint32_t>(BlobType::OPAQUE);
+  h.size = 192;
+  h.descriptor_bytes = 16;
+  h.payload_offset = 128;
+  h.payload_bytes = h.raw_bytes = 9;
+  return h;
+}
+
+BlobHeader decode(const BlobHeader& h, uint64_t available = 192) {
+  return decode_header(encode_header(h), 4096, available);
+}
+
+TEST(Header, BytesAreWhatTheFormatPageSays) {
+  const auto bytes = encode_header(valid());
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), 10);
+  EXPECT_EQ(text, std::string_view("PopEF 1.0\0", 10));
+  EXPECT_EQ(static_cast<int>(bytes[16]), 5);
+  EXPECT_EQ(static_cast<int>(bytes[24]), 192);
+  EXPECT_EQ(static_cast<int>(bytes[32]), 64);
+  EXPECT_EQ(static_cast<int>(bytes[36]), 16);
+  EXPECT_EQ(static_cast<int>(bytes[40]), 128);
+  EXPECT_EQ(static_cast<int>(bytes[48]), 9);
+  EXPECT_EQ(static_cast<int>(bytes[56]), 9);
+}
+
+TEST(Header, RoundTrip) {
+  const BlobHeader h = decode(valid());
+  EXPECT_EQ(h.type, 5u);
+  EXPECT_EQ(h.size, 192u);
+  EXPECT_EQ(h.payload_offset, 128u);
+  EXPECT_EQ(h.payload_bytes, 9u);
+}
+
+TEST(Header, NewerMinorIsReadNewerMajorRefused) {
+  BlobHeader h = valid();
+  h.minor = 7;
+  EXPECT_EQ(decode(h).minor, 7);
+  h.major = 2;
+  try {
+    decode(h);
+    FAIL();
+  } catch (const VersionError& e) {
+    EXPECT_NE(std::string(e.what()).find("4096"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("2.7"), std::string::npos) << e.what();
+  }
+}
+
+TEST(Header, SomethingElseIsAFormatError) {
+  std::array<std::byte, kHeaderBytes> bytes{};
+  EXPECT_THROW(decode_header(bytes, 0, 64), FormatError);
+  for (const char* version : {"PopEF", "PopEF 1", "PopEF .0", "PopEF 1.", "PopEF 1.0x",
+                              "PopEF -1.0", "PopEF 99999999.0", "popef 1.0"}) {
+    bytes = encode_header(valid());
+    std::memset(bytes.data(), 0, 16);
+    std::memcpy(bytes.data(), version, strlen(version));
+    EXPECT_THROW(decode_header(bytes, 0, 192), FormatError) << version;
+  }
+}
+
+TEST(Header, ContradictionsAreFormatErrors) {
+  const auto refused = [](auto change, uint64_t available = 192) {
+    BlobHeader h = valid();
+    change(h);
+    EXPECT_THROW(decode(h, available), FormatError);
+  };
+  refused([](BlobHeader&) {}, 191);
+  refused([](BlobHeader&) {}, 63);
+  refused([](BlobHeader& h) { h.size = 0; });
+  refused([](BlobHeader& h) { h.size = 130; });
+  refused([](BlobHeader& h) { h.size = ~uint64_t{63}; });
+  refused([](BlobHeader& h) { h.header_bytes = 63; });
+  refused([](BlobHeader& h) { h.header_bytes = ~0u; });
+  refused([](BlobHeader& h) { h.descriptor_bytes = 65; });
+  refused([](BlobHeader& h) { h.descriptor_bytes = ~0u; });
+  refused([](BlobHeader& h) { h.payload_offset = 193; });
+  refused([](BlobHeader& h) { h.payload_offset = ~uint64_t{0}; });
+  refused([](BlobHeader& h) { h.payload_bytes = h.raw_bytes = 65; });
+  refused([](BlobHeader& h) { h.payload_bytes = h.raw_bytes = ~uint64_t{0} - 100; });
+  refused([](BlobHeader& h) { h.raw_bytes = 10; });
+  refused([](BlobHeader& h) { h.flags = kFlagCompressed; });
+  refused([](BlobHeader& h) {
+    h.type = static_cast<uint32_t>(BlobType::POPLAR_EXECUTABLE);
+    h.flags = kFlagCompressed;
+    h.raw_bytes = uint64_t{1} << 40;
+  });
+}
+
+TEST(Header, UnknownFlagsThatMatterNeedANewerLibrary) {
+  BlobHeader h = valid();
+  h.flags = 1u << 20;
+  EXPECT_NO_THROW(decode(h));
+  h.flags = 1u << 3;
+  EXPECT_THROW(decode(h), VersionError);
+}
+
+TEST(Header, UnknownTypeOnlyNeedsASize) {
+  BlobHeader h = valid();
+  h.type = 77;
+  h.payload_offset = 1 << 30;
+  h.flags = 8;
+  EXPECT_FALSE(decode(h).known_type());
+}
+
+TEST(Descriptor, RoundTripPerType) {
+  const Descriptor d{"name", "exe", TensorInfo(DataType::U16, {3, 0, 5}), 4};
+  BlobHeader h = valid();
+  h.type = static_cast<uint32_t>(BlobType::DATA_FEED);
+  h.payload_bytes = 0;
+  const Descriptor feed = decode_descriptor(encode_descriptor(d, BlobType::DATA_FEED, false), h, 0);
+  EXPECT_EQ(feed.name, "name");
+  EXPECT_EQ(feed.executable, "exe");
+  EXPECT_EQ(feed.info, d.info);
+  EXPECT_EQ(feed.num_tensors, 4u);
+  h.type = static_cast<uint32_t>(BlobType::OPAQUE);
+  const Descriptor opaque = decode_descriptor(encode_descriptor(d, BlobType::OPAQUE, false), h, 0);
+  EXPECT_EQ(opaque.name, "name");
+  EXPECT_EQ(opaque.executable, "exe");
+  EXPECT_TRUE(encode_descriptor(d, BlobType::METADATA, false).empty());
+}
+
+TEST(Descriptor, UnknownRecordsAreSkipped) {
+  auto bytes = encode_descriptor({.name = "n"}, BlobType::OPAQUE, false);
+  const uint8_t extra[16] = {0x39, 0x30, 0, 0, 3, 0, 0, 0, 'a', 'b', 'c'};
+  const auto more = std::as_bytes(std::span(extra));
+  bytes.insert(bytes.end(), more.begin(), more.end());
+  EXPECT_EQ(decode_descriptor(bytes, valid(), 0).name, "n");
+}
+
+TEST(Descriptor, BrokenRecordsAreFormatErrors) {
+  const auto good = encode_descriptor({.name = "n"}, BlobType::OPAQUE, false);
+  for (size_t cut = 1; cut < good.size(); cut++)
+    EXPECT_THROW(decode_descriptor(std::span(good).first(cut), valid(), 0), FormatError) << cut;
+  EXPECT_THROW(decode_descriptor({}, valid(), 0), FormatError);
+  auto twice = good;
+  twice.insert(twice.end(), good.begin(), good.end());
+  EXPECT_THROW(decode_descriptor(twice, valid(), 0), FormatError);
+}
+
+TEST(Descriptor, SizeMustMatchThePayload) {
+  BlobHeader h = valid();
+  h.type = static_cast<uint32_t>(BlobType::DATA_TENSOR);
+  const auto tensor = [&](std::vector<int64_t> shape) {
+    return encode_descriptor({.name = "t", .info = TensorInfo(DataType::U8, std::move(shape))},
+                             BlobType::DATA_TENSOR, false);
+  };
+  EXPECT_NO_THROW(decode_descriptor(tensor({9}), h, 0));
+  EXPECT_THROW(decode_descriptor(tensor({10}), h, 0), FormatError);
+  EXPECT_THROW(decode_descriptor(tensor({-9, -1}), h, 0), FormatError);
+  EXPECT_THROW(decode_descriptor(tensor({int64_t{1} << 62, 16}), h, 0), FormatError);
+}
+
+}  // namespace
+}  // namespace poprt::popef

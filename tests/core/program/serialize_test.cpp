@@ -1,0 +1,216 @@
+#include "program/serialize.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <sstream>
+
+#include "base/error.h"
+
+namespace poprt::program {
+namespace {
+
+std::function<void(std::span<std::byte>)> constant(uint8_t value) {
+  return [value](std::span<std::byte> bytes) { std::memset(bytes.data(), value, bytes.size()); };
+}
+
+Builder sample() {
+  Builder b;
+  const auto in = b.add_input({"x", DType::f32, {2, 3}});
+  const auto out = b.add_output({"y", DType::f16, {2, 3}});
+  const auto x = b.input(in, 0, 24, DType::f32, {2, 3});
+  const auto w = b.weights(100, DType::f32, {5, 5}, constant(1));
+  const auto v = b.weights(3, DType::u8, {3}, constant(2));
+  const auto t = b.arena(64, 24, DType::f32, {2, 3});
+  const auto y = b.output(out, 0, 12, DType::f16, {2, 3});
+  const BufferId first[] = {x, w, kNoBuffer, t};
+  const BufferId second[] = {t, v, y};
+  const int64_t ints[] = {-1, int64_t{1} << 40};
+  const float floats[] = {0.5f, -3.0f};
+  b.emit("matmul", first, ints, {}, "node 1");
+  b.emit("cast", second, {}, floats, "");
+  b.program().load.push_back(b.program().main[0]);
+  b.program().save.push_back(b.program().main[1]);
+  return b;
+}
+
+std::string written(Builder& b) {
+  std::ostringstream out;
+  write_executable(out, b.program(), b.weight_records());
+  return out.str();
+}
+
+// A copy with the alignment that a mapped file has, moved by `shift`.
+struct Aligned {
+  explicit Aligned(const std::string& s, size_t shift = 0)
+      : storage(new(std::align_val_t(4096)) std::byte[s.size() + shift]),
+        bytes(storage.get() + shift, s.size()) {
+    if (!s.empty()) std::memcpy(storage.get() + shift, s.data(), s.size());
+  }
+  struct Delete {
+    void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t(4096)); }
+  };
+  std::unique_ptr<std::byte[], Delete> storage;
+  std::span<const std::byte> bytes;
+};
+
+ErrorCode code_of(std::span<const std::byte> bytes) {
+  try {
+    read_executable(bytes, nullptr);
+  } catch (const Error& e) {
+    return e.code();
+  }
+  return ErrorCode::ok;
+}
+
+void expect_same(const Program& a, const Program& b) {
+  EXPECT_EQ(to_string(a), to_string(b));
+  EXPECT_EQ(a.kernels, b.kernels);
+  EXPECT_EQ(a.arena_bytes, b.arena_bytes);
+  EXPECT_EQ(a.weights_bytes, b.weights_bytes);
+  ASSERT_EQ(a.buffers.size(), b.buffers.size());
+  for (size_t i = 0; i < a.buffers.size(); i++) {
+    EXPECT_EQ(a.buffers[i].space, b.buffers[i].space);
+    EXPECT_EQ(a.buffers[i].index, b.buffers[i].index);
+    EXPECT_EQ(a.buffers[i].offset, b.buffers[i].offset);
+    EXPECT_EQ(a.buffers[i].bytes, b.buffers[i].bytes);
+    EXPECT_EQ(a.buffers[i].dtype, b.buffers[i].dtype);
+    EXPECT_EQ(a.buffers[i].shape, b.buffers[i].shape);
+  }
+  ASSERT_EQ(a.inputs.size(), b.inputs.size());
+  EXPECT_EQ(a.inputs[0].name, b.inputs[0].name);
+  EXPECT_EQ(a.inputs[0].shape, b.inputs[0].shape);
+  EXPECT_EQ(a.outputs[0].dtype, b.outputs[0].dtype);
+}
+
+TEST(Serialize, RoundTripKeepsEverything) {
+  Builder b = sample();
+  const Aligned payload(written(b));
+  const auto owner = std::make_shared<int>(1);
+  const LoadedProgram loaded = read_executable(payload.bytes, owner);
+  expect_same(b.program(), loaded.program);
+  EXPECT_EQ(loaded.owner, owner);
+  EXPECT_EQ(loaded.package, package());
+  ASSERT_EQ(loaded.weights.size(), 192u);
+  for (size_t i = 0; i < 192; i++) {
+    const int expected = i < 100 ? 1 : i >= 128 && i < 131 ? 2 : 0;
+    ASSERT_EQ(static_cast<int>(loaded.weights[i]), expected) << i;
+  }
+}
+
+TEST(Serialize, WeightsAreUsedInPlaceAtPageOffsets) {
+  Builder b = sample();
+  const Aligned payload(written(b));
+  const LoadedProgram loaded = read_executable(payload.bytes, nullptr);
+  EXPECT_GE(loaded.weights.data(), payload.bytes.data());
+  EXPECT_EQ((loaded.weights.data() - payload.bytes.data()) % 4096, 0);
+}
+
+TEST(Serialize, MisalignedPayloadIsCopied) {
+  Builder b = sample();
+  const Aligned payload(written(b), 8);
+  const LoadedProgram loaded = read_executable(payload.bytes, nullptr);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(loaded.weights.data()) % 64, 0u);
+  EXPECT_EQ(static_cast<int>(loaded.weights[99]), 1);
+}
+
+TEST(Serialize, SameProgramGivesSameBytes) {
+  Builder a = sample(), b = sample();
+  EXPECT_EQ(written(a), written(b));
+}
+
+TEST(Serialize, EmptyProgramAndNoWeights) {
+  Builder b;
+  const LoadedProgram loaded = read_executable(Aligned(written(b)).bytes, nullptr);
+  EXPECT_TRUE(loaded.program.main.empty());
+  EXPECT_TRUE(loaded.weights.empty());
+}
+
+TEST(Serialize, InMemoryEqualsWrittenAndRead) {
+  Builder b = sample();
+  const Aligned payload(written(b));
+  const LoadedProgram read = read_executable(payload.bytes, nullptr);
+  const LoadedProgram direct = load_in_memory(b.program(), b.weight_records());
+  expect_same(read.program, direct.program);
+  EXPECT_TRUE(std::equal(read.weights.begin(), read.weights.end(), direct.weights.begin(),
+                         direct.weights.end()));
+}
+
+TEST(Serialize, BuffersOneWeightAtATime) {
+  Builder b;
+  size_t largest = 0;
+  for (int i = 0; i < 8; i++)
+    b.weights(1 << 16, DType::u8, {1 << 16}, [&](std::span<std::byte> s) {
+      largest = std::max(largest, s.size());
+      std::memset(s.data(), 0, s.size());
+    });
+  uint64_t total = 0, piece = 0;
+  write_executable(
+      [&](std::span<const std::byte> s) {
+        total += s.size();
+        piece = std::max<uint64_t>(piece, s.size());
+      },
+      b.program(), b.weight_records());
+  EXPECT_EQ(largest, 1u << 16);
+  EXPECT_EQ(piece, 1u << 16);
+  EXPECT_EQ(total, 4096u + 8 * (1 << 16));
+}
+
+TEST(Serialize, OverlappingOrOutsideWeightRecordsAreRefused) {
+  Builder b = sample();
+  std::ostringstream out;
+  auto records = b.weight_records();
+  records[1].offset = 64;
+  EXPECT_THROW(write_executable(out, b.program(), records), Error);
+  records[1].offset = 190;
+  EXPECT_THROW(write_executable(out, b.program(), records), Error);
+}
+
+TEST(Serialize, FillFailurePassesThrough) {
+  Builder b;
+  b.weights(4, DType::f32, {1}, [](std::span<std::byte>) { fail(ErrorCode::cancelled, "stop"); });
+  std::ostringstream out;
+  EXPECT_THROW(write_executable(out, b.program(), b.weight_records()), Error);
+}
+
+TEST(Serialize, NewerMajorIsRefusedNewerMinorRead) {
+  Builder b = sample();
+  std::string bytes = written(b);
+  bytes[18] = 9;
+  EXPECT_EQ(code_of(Aligned(bytes).bytes), ErrorCode::ok);
+  bytes[16] = 2;
+  EXPECT_EQ(code_of(Aligned(bytes).bytes), ErrorCode::failed_precondition);
+}
+
+TEST(Serialize, TruncationAnywhereIsDataLoss) {
+  Builder b = sample();
+  const std::string bytes = written(b);
+  for (size_t n = 0; n < bytes.size(); n += n < 1024 ? 1 : 97) {
+    const Aligned payload(bytes.substr(0, n));
+    ASSERT_EQ(code_of(payload.bytes), ErrorCode::data_loss) << n;
+  }
+}
+
+TEST(Serialize, MutationsNeverCrash) {
+  Builder b = sample();
+  const std::string original = written(b);
+  std::mt19937 random(7);
+  const size_t interesting = 128 + 1024;  // header and program
+  int accepted = 0;
+  Aligned payload(original);
+  for (int i = 0; i < 20000; i++) {
+    std::memcpy(payload.storage.get(), original.data(), original.size());
+    for (unsigned k = 0; k <= random() % 4; k++)
+      payload.storage[random() % interesting] = static_cast<std::byte>(random());
+    const ErrorCode code = code_of(payload.bytes);
+    ASSERT_TRUE(code == ErrorCode::ok || code == ErrorCode::data_loss ||
+                code == ErrorCode::failed_precondition)
+        << error_code_name(code);
+    accepted += code == ErrorCode::ok;
+  }
+  EXPECT_LT(accepted, 20000);
+}
+
+}  // namespace
+}  // namespace poprt::program

@@ -1,0 +1,188 @@
+#include "runtime/popef_file.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+#include "popef/writer.h"
+#include "runtime/model_runner.h"
+#include "support/copy_model.h"
+
+namespace poprt::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::CopyModel;
+
+class PopefFile : public ::testing::Test {
+ protected:
+  PopefFile() {
+    folder = fs::path(::testing::TempDir()) /
+             fmt::format("popef_file_{}_{}", ::getpid(),
+                         ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(folder);
+  }
+  ~PopefFile() override { fs::remove_all(folder); }
+
+  void write(const std::string& file, CopyModel& copy) {
+    const auto weights = copy.b.weight_records();
+    write_popef(folder / file, executable_name(file), copy.b.program(),
+                [&](const program::Sink& sink) {
+                  program::write_executable(sink, copy.b.program(), weights);
+                });
+  }
+  static std::string read(const fs::path& path) {
+    std::ostringstream s;
+    s << std::ifstream(path, std::ios::binary).rdbuf();
+    return s.str();
+  }
+
+  fs::path folder;
+};
+
+void expect_runs(std::shared_ptr<const Model> model, const CopyModel& copy) {
+  ModelRunner runner(std::move(model));
+  const std::vector<float> x = testing::random_floats(copy.constants.size());
+  std::vector<float> y(x.size()), c(x.size());
+  const void* inputs[] = {x.data()};
+  void* outputs[] = {y.data(), c.data()};
+  runner.execute(inputs, outputs);
+  EXPECT_EQ(x, y);
+  EXPECT_EQ(c, copy.constants);
+}
+
+TEST_F(PopefFile, WhatIsWrittenRuns) {
+  CopyModel copy(1000);
+  write("copies.popef", copy);
+  const auto model = open_popef(folder / "copies.popef");
+  EXPECT_EQ(model->name, "copies");
+  EXPECT_EQ(model->outputs()[1].name, "c");
+  expect_runs(model, copy);
+}
+
+TEST_F(PopefFile, WeightsAreUsedWhereTheFileHasThem) {
+  CopyModel copy(1000);
+  write("a.popef", copy);
+  const auto model = open_popef(folder / "a.popef");
+  const auto* begin = model->file.data();
+  EXPECT_GE(model->image.weights.data(), begin);
+  EXPECT_LT(model->image.weights.data(), begin + model->file.size());
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(model->image.weights.data()) % 64, 0u);
+}
+
+TEST_F(PopefFile, SavingAgainGivesTheSameBytes) {
+  CopyModel copy(100);
+  write("a.popef", copy);
+  auto model = open_popef(folder / "a.popef");
+  save_model(*model, folder / "b.popef");
+  EXPECT_EQ(read(folder / "a.popef"), read(folder / "b.popef"));
+  save_model(*model, folder / "a.popef");  // over itself
+  expect_runs(model, copy);
+}
+
+TEST_F(PopefFile, PayloadsOpenAndSave) {
+  CopyModel copy(100);
+  std::vector<std::byte> bytes;
+  program::write_executable(
+      [&](std::span<const std::byte> b) { bytes.insert(bytes.end(), b.begin(), b.end()); },
+      copy.b.program(), copy.b.weight_records());
+  const auto model = open_payload("direct", bytes, nullptr);
+  expect_runs(model, copy);
+  save_model(*model, folder / "direct.popef");
+  const auto again = open_popef(folder / "direct.popef");
+  EXPECT_EQ(again->name, "direct");
+  expect_runs(again, copy);
+}
+
+TEST_F(PopefFile, ModelsMadeByHandCannotBeSaved) {
+  CopyModel copy(4);
+  EXPECT_THROW(save_model(*make_model("m", copy.image()), folder / "m.popef"), Error);
+  EXPECT_TRUE(fs::is_empty(folder));
+}
+
+TEST_F(PopefFile, AFailedWriteLeavesNothing) {
+  CopyModel copy(4);
+  EXPECT_THROW(write_popef(folder / "x.popef", "x", copy.b.program(),
+                           [](const program::Sink& sink) {
+                             sink({});
+                             fail(ErrorCode::internal, "no more");
+                           }),
+               Error);
+  EXPECT_TRUE(fs::is_empty(folder));
+}
+
+template <class F>
+void expect_error(F&& f, ErrorCode code, std::string_view part) {
+  try {
+    f();
+    FAIL() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), code) << e.what();
+    EXPECT_NE(std::string_view(e.what()).find(part), std::string_view::npos) << e.what();
+  }
+}
+
+TEST_F(PopefFile, ErrorsNameThePath) {
+  expect_error([&] { open_popef(folder / "none.popef"); }, ErrorCode::not_found, "none.popef");
+  std::ofstream(folder / "text.popef") << "This is no PopEF file, whatever its name says.\n";
+  expect_error([&] { open_popef(folder / "text.popef"); }, ErrorCode::data_loss, "text.popef");
+  CopyModel copy(1000);
+  write("a.popef", copy);
+  fs::resize_file(folder / "a.popef", fs::file_size(folder / "a.popef") - 1);
+  expect_error([&] { open_popef(folder / "a.popef"); }, ErrorCode::data_loss, "a.popef");
+}
+
+TEST_F(PopefFile, MetadataAndProgramMustAgree) {
+  CopyModel copy(4);
+  const auto write_with = [&](auto&& change) {
+    popef::Metadata m = make_metadata("m", copy.b.program());
+    change(m);
+    popef::FileWriter writer((folder / "m.popef").string());
+    writer.write(m);
+    const auto blob = writer.createExecutable("m");
+    program::write_executable([&](auto b) { blob->write(b.data(), b.size()); }, copy.b.program(),
+                              copy.b.weight_records());
+    blob->close();
+    writer.close();
+  };
+  const auto open = [&] { open_popef(folder / "m.popef"); };
+  write_with([](popef::Metadata& m) { m.anchors()[0].tensorInfo().setShape({5}); });
+  expect_error(open, ErrorCode::data_loss, "anchor 'x': the metadata says F32 [5]");
+  write_with([](popef::Metadata& m) { m.anchors().pop_back(); });
+  expect_error(open, ErrorCode::data_loss, "no OUTPUT anchor 'c'");
+  write_with([](popef::Metadata& m) { m.setNumIpus(4); });
+  expect_error(open, ErrorCode::unimplemented, "4 IPUs");
+}
+
+TEST_F(PopefFile, EveryCutOrFlippedFileIsAnErrorOrRuns) {
+  CopyModel copy(4);
+  write("a.popef", copy);
+  const std::string good = read(folder / "a.popef");
+  for (size_t i = 0; i < good.size(); i += 7) {
+    for (const bool cut : {false, true}) {
+      std::string bad = cut ? good.substr(0, i) : good;
+      if (!cut) bad[i] = static_cast<char>(~bad[i]);
+      try {
+        ModelRunner runner(open_popef(std::as_bytes(std::span(bad)), nullptr));
+      } catch (const Error&) {
+      }
+    }
+  }
+}
+
+TEST(ExecutableName, IsTheStem) {
+  EXPECT_EQ(executable_name("models/resnet50.onnx"), "resnet50");
+  EXPECT_EQ(executable_name(""), "model");
+}
+
+TEST(MakeMetadata, RefusesTypesThatPopefLacks) {
+  program::Program p;
+  p.inputs.push_back({"x", DType::bf16, {1}});
+  EXPECT_THROW(make_metadata("m", p), Error);
+}
+
+}  // namespace
+}  // namespace poprt::runtime

@@ -1,0 +1,43 @@
+"""Every public header compiles alone: .h as C11 and C++17, .hpp as C++17, all warnings on.
+
+Usage: headers.py CC CXX"""
+
+import os
+import subprocess
+import sys
+
+import tree
+
+FOLDER = "capi/include"
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Wno-sign-conversion", "-Werror"]
+
+
+def compile_alone(command, header):
+    """The compiler's messages, empty when it accepts a file that includes the header twice."""
+    name = os.path.relpath(header, FOLDER)
+    source = f'#include "{name}"\n#include "{name}"\nextern int poprt_lint_unused;\n'
+    command = [*command, *WARNINGS, "-fsyntax-only", "-I", os.path.join(tree.ROOT, FOLDER), "-"]
+    result = subprocess.run(command, input=source, text=True, capture_output=True, check=False)
+    return "" if result.returncode == 0 else result.stderr or f"exit code {result.returncode}"
+
+
+def main():
+    cc, cxx = sys.argv[1:3]
+    modes = {"C11": ([cc, "-x", "c", "-std=c11", "-Wstrict-prototypes"], (".h",)),
+             "C++17": ([cxx, "-x", "c++", "-std=c++17"], (".h", ".hpp"))}
+    headers = [f for f in tree.code_files() if f.startswith(FOLDER + "/")]
+    problems = []
+    for header in headers:
+        for mode, (command, endings) in modes.items():
+            if not header.endswith(endings):
+                continue
+            messages = compile_alone(command, header)
+            if messages:
+                problems.append(f"{header} does not compile alone as {mode}:\n{messages}")
+    if not headers:
+        problems.append(f"{FOLDER} holds no header")
+    tree.finish(problems, len(headers), "headers")
+
+
+if __name__ == "__main__":
+    main()

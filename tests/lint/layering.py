@@ -1,0 +1,150 @@
+"""Who may include whom: every #include against POPRT_LAYERS (cmake/layers.cmake) and the table below."""
+
+import os
+import re
+
+import tree
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+
+# An area is a path prefix; a file belongs to the longest one that fits. Values: areas whose headers it may
+# include, itself aside ("core/" stands for every layer). Layers and their tests are added from the table.
+ALLOWED = {
+    "capi/include/": [],
+    "capi/": ["capi/include/", "core/"],
+    "cli/": ["capi/include/"],
+    # Developer commands.
+    "cli/exec/": ["cli/", "capi/include/", "core/"],
+    "cli/poprt_exec.cpp": ["cli/", "cli/exec/", "capi/include/", "core/"],
+    "inspector/model/": ["core/"],
+    "inspector/views/": ["inspector/model/"],
+    "inspector/app/": ["inspector/views/", "inspector/model/"],
+    "bindings/": ["capi/include/"],
+    "examples/": ["capi/include/"],
+    "tests/": ["capi/include/"],
+    "tests/support/": ["core/", "capi/include/"],
+    "tests/bench/": ["core/", "capi/include/", "tests/support/"],
+    "tests/bench/compare_ort/": ["capi/include/"],
+    "tests/inspector/": ["inspector/model/", "inspector/views/", "core/", "tests/support/"],
+}
+# What the tests of a layer may include besides what the layer itself may.
+TEST_EXTRA = {"compiler": ["core/device/"]}  # what it compiles is run on the emulated device
+# Where "x/y.h" is looked for, besides the folder of the including file.
+ROOTS = ["core/", "capi/include/", "capi/src/", "cli/", "tests/", "inspector/"]
+# Libraries that one layer only may see.
+LIBRARIES = {
+    "onnx/": ["core/onnx/", "tests/core/onnx/"],
+    "google/protobuf/": ["core/onnx/", "tests/core/onnx/"],
+    "zstd.h": ["core/popef/"],
+    "lz4": ["core/popef/"],
+    "imgui": ["inspector/views/", "inspector/app/"],
+    "GLFW/": ["inspector/app/"],
+}
+# Compiled once per instruction set: an inline function of the standard library compiled for AVX-512 must
+# never be the copy that the linker keeps. Holds for everything that these files include.
+ISA_FOLDER = "core/kernels/isa/"
+ISA_HEADERS = {"cstdint", "cstddef", "immintrin.h"}  # intrinsics are always inlined
+
+
+def layers():
+    """{layer: layers it may include} from the CMake table."""
+    text = tree.read("cmake/layers.cmake")
+    table = re.search(r"set\(POPRT_LAYERS(.*?)\n\)", text, re.S)
+    assert table, "cmake/layers.cmake: set(POPRT_LAYERS ...) is missing"
+    rows = re.findall(r'"([a-z]+):([a-z ]*)\|', table.group(1))
+    assert rows, "cmake/layers.cmake: POPRT_LAYERS is empty"
+    return {name: uses.split() for name, uses in rows}
+
+
+def add_layers(allowed):
+    for name, uses in layers().items():
+        areas = [f"core/{u}/" for u in uses]
+        allowed[f"core/{name}/"] = areas
+        allowed[f"tests/core/{name}/"] = [f"core/{name}/", *areas, "tests/support/",
+                                        *TEST_EXTRA.get(name, [])]
+
+
+def area_of(path, areas):
+    fits = [a for a in areas if path.startswith(a)]
+    return max(fits, key=len) if fits else None
+
+
+def resolve(name, path, known):
+    """The file of the repository that `name` means, or None."""
+    folder = os.path.dirname(path) + "/"
+    for root in [folder, *ROOTS]:
+        candidate = os.path.normpath(root + name)
+        if candidate in known:
+            return candidate
+        schema = candidate.removesuffix(".h")
+        if candidate.endswith(".capnp.h") and schema in known:
+            return schema
+    return None
+
+
+def check_file(path, known, allowed):
+    problems = []
+    area = area_of(path, allowed)
+    for match in INCLUDE.finditer(tree.read(path)):
+        kind, name = match.groups()
+        line = tree.read(path).count("\n", 0, match.start(2)) + 1
+        where = f"{path}:{line}"
+        if kind == "<":
+            for prefix, users in LIBRARIES.items():
+                if name.startswith(prefix) and not path.startswith(tuple(users)):
+                    problems.append(f"{where}: <{name}> is for {' '.join(users)} only")
+            # Users' code names the public headers so.
+            if not name.startswith("poprt/"):
+                continue
+        target = resolve(name, path, known)
+        if target is None:
+            problems.append(f'{where}: "{name}" is no file of the repository')
+            continue
+        if path.startswith("core/") and target.removesuffix(".capnp") != "core/" + name.removesuffix(".capnp.h"):
+            problems.append(f'{where}: write "{name}" with its path from core/')
+        target_area = area_of(target, allowed)
+        fine = target_area == area or any(
+            target_area == a or (a == "core/" and target.startswith(a)) for a in allowed[area])
+        if not fine:
+            problems.append(f"{where}: {area} may not include {target_area} ({target})")
+    return problems
+
+
+def check_isa(known):
+    problems = []
+    pending = [f for f in known if f.startswith(ISA_FOLDER) and f.endswith(".cpp")]
+    seen = set(pending)
+    while pending:
+        path = pending.pop()
+        for kind, name in INCLUDE.findall(tree.read(path)):
+            if kind == "<":
+                if name not in ISA_HEADERS:
+                    problems.append(
+                        f"{path}: reached from {ISA_FOLDER}*.cpp, which may include "
+                        f"{', '.join(sorted(ISA_HEADERS))} and no other library header, found <{name}>")
+                continue
+            target = resolve(name, path, known)
+            if target and target not in seen:
+                seen.add(target)
+                pending.append(target)
+    return problems
+
+
+def main():
+    allowed = dict(ALLOWED)
+    add_layers(allowed)
+    known = set(tree.files())
+    problems = []
+    checked = 0
+    for path in tree.code_files():
+        if area_of(path, allowed) is None:
+            problems.append(f"{path}: no area of {os.path.basename(__file__)} holds this file")
+            continue
+        checked += 1
+        problems += check_file(path, known, allowed)
+    problems += check_isa(sorted(known))
+    tree.finish(problems, checked, "files")
+
+
+if __name__ == "__main__":
+    main()

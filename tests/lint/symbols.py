@@ -1,0 +1,72 @@
+"""The C ABI is one set: functions in the public headers == version map == symbols that the library exports.
+
+Usage: symbols.py LIBPOPRT_SO NM"""
+
+import re
+import subprocess
+import sys
+
+import tree
+
+HEADERS = "capi/include/poprt/"
+MAP = "capi/poprt.map"
+
+
+def without_comments(text):
+    return re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.S)
+
+
+def declared():
+    """Names of the functions that carry POPRT_API."""
+    names = set()
+    for path in tree.code_files():
+        if not path.startswith(HEADERS) or not path.endswith(".h"):
+            continue
+        # Preprocessor lines hold the definition of POPRT_API itself.
+        text = re.sub(r"^\s*#[^\n]*(?:\\\n[^\n]*)*", "", without_comments(tree.read(path)), flags=re.M)
+        for declaration in re.findall(r"\bPOPRT_API\b([^;{]*)", text):
+            # The function's name stands before the first parenthesis that is no macro's argument list.
+            name = re.search(r"\b(poprt_\w+)\s*\(", declaration)
+            assert name, f"{path}: POPRT_API without a function: {declaration.strip()}"
+            names.add(name.group(1))
+    return names
+
+
+def mapped():
+    """Names of the version map; a wildcard but `local: *` would make the check empty, so it is refused."""
+    names = set()
+    for node in re.findall(r"\{(.*?)\}", without_comments(tree.read(MAP)), re.S):
+        for scope, body in re.findall(r"(global|local):(.*?)(?=global:|local:|$)", node, re.S):
+            entries = [e.strip() for e in body.split(";") if e.strip()]
+            if scope == "local":
+                assert entries == ["*"], f"{MAP}: expected local: *, found {entries}"
+                continue
+            for entry in entries:
+                assert re.fullmatch(r"\w+", entry), f"{MAP}: expected a symbol, found {entry}"
+                assert entry not in names, f"{MAP}: {entry} stands twice"
+                names.add(entry)
+    return names
+
+
+def exported(library, nm):
+    """All symbols that the library defines for others; absolute ones are the names of versions."""
+    output = subprocess.run([nm, "-D", "--defined-only", library], check=True, capture_output=True,
+                            text=True).stdout
+    rows = [line.split() for line in output.splitlines()]
+    return {row[-1].split("@")[0] for row in rows if len(row) >= 2 and row[-2] != "A"}
+
+
+def main():
+    library, nm = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "nm"
+    sets = {"declared in " + HEADERS: declared(), "listed in " + MAP: mapped(),
+            "exported by the library": exported(library, nm)}
+    everything = set().union(*sets.values())
+    problems = [f"{name} is not {place}" for name in sorted(everything)
+                for place, names in sets.items() if name not in names]
+    if not everything:
+        problems.append("there is no symbol at all")
+    tree.finish(problems, len(everything), "symbols")
+
+
+if __name__ == "__main__":
+    main()
