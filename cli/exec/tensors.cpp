@@ -34,7 +34,7 @@ std::vector<int64_t> shape_of(const poprt_anchor* anchor) {
 
 Array read_tensor(const std::string& path) {
   if (!path.ends_with(".pb")) return read_npy(path);
-  const Tensor t = onnx::read_tensor_pb(path);
+  const Tensor t = onnx::read_tensor_file(path).tensor;
   Array a;
   a.dtype = static_cast<poprt_dtype>(t.dtype());
   a.shape = t.shape();

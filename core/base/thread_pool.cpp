@@ -67,8 +67,8 @@ class Spin {
   bool yielding_ = false;
 };
 
-// A worker waits long: layers between two parallel ones may run for a while on the caller alone.
-constexpr std::chrono::microseconds kWorkerPatience{1000};
+// A worker waits through layers that run on the caller alone.
+constexpr std::chrono::microseconds kWorkerPatience{200};
 // The caller waits only for tasks that are being worked on. When that takes long, the worker may
 // have lost its processor to us.
 constexpr std::chrono::microseconds kCallerPatience{100};
@@ -121,6 +121,9 @@ struct ThreadPool::Impl {
     sleepers.fetch_add(1);
     futex_wait(run, seen);  // returns at once when `run` is no longer `seen`
     sleepers.fetch_sub(1);
+    // On a busy machine we were woken on the caller's processor, in its place: give it back before
+    // spinning.
+    sched_yield();
   }
 
   void worker_loop(int worker) noexcept {

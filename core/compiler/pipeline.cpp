@@ -1,54 +1,81 @@
 #include "compiler/pipeline.h"
 
 #include <algorithm>
-#include <array>
+#include <span>
+#include <string_view>
 
 namespace poprt::compiler {
 namespace {
 
 using passes::PassDef;
 
-// Each line: the pass, and why it stands there.
-constexpr std::array kConverter = {
-    std::string_view("shape_inference"),           // everything below asks for types
-    std::string_view("constant_folding"),          // shape arithmetic of exporters disappears first
-    std::string_view("eliminate_deadend"),         // what only fed folded nodes
-    std::string_view("eliminate_identity"),        // so that patterns see neighbours
-    std::string_view("eliminate_nop_arithmetic"),  // x * 1, x + 0
-    std::string_view("eliminate_nop_cast"),        //
-    std::string_view("eliminate_nop_expand"),      //
-    std::string_view("eliminate_nop_flatten"),     //
-    std::string_view("eliminate_nop_pad"),         //
-    std::string_view("eliminate_nop_reshape"),     //
-    std::string_view("eliminate_nop_transpose"),   //
-    std::string_view("eliminate_nop_dropout"),     //
-    std::string_view("fuse_consecutive_cast"),     // pairs that the eliminations brought together
-    std::string_view("fuse_consecutive_reshape"),  //
-    std::string_view("fuse_consecutive_squeeze"),  //
-    std::string_view("fuse_consecutive_unsqueeze"),   //
-    std::string_view("fuse_consecutive_transpose"),   //
-    std::string_view("fuse_bn_into_conv"),            // needs the Conv's constant weights
-    std::string_view("fuse_bn_into_gemm"),            //
-    std::string_view("fuse_mul_into_matmul"),         //
-    std::string_view("fuse_consecutive_arithmetic"),  // constant Add / Mul chains that are left
-    std::string_view("eliminate_duplicate_nodes"),  // equal subtrees, after folding made them equal
-    std::string_view("eliminate_duplicate_initializer"),  //
-    std::string_view("eliminate_deadend"),                // what the fusions orphaned
-    std::string_view("eliminate_unused_initializer"),     // last: nothing refers to them any more
+// Each group: the passes in order, and above them why they stand there.
+constexpr std::string_view kConverter[] = {
+    // Everything below asks for types; shape arithmetic of exporters disappears before patterns
+    // look.
+    "shape_inference",
+    "constant_folding",
+    "eliminate_deadend",
+    // What does nothing, so that the fusions below see true neighbours.
+    "eliminate_identity",
+    "eliminate_nop_dropout",
+    "eliminate_nop_if",
+    "eliminate_nop_arithmetic",
+    "eliminate_nop_cast",
+    "eliminate_nop_concat",
+    "eliminate_nop_expand",
+    "eliminate_nop_flatten",
+    "eliminate_nop_pad",
+    "eliminate_nop_reshape",
+    "eliminate_nop_slice",
+    "eliminate_nop_split",
+    "eliminate_nop_tile",
+    "eliminate_nop_transpose",
+    // Pairs that the eliminations brought together.
+    "fuse_consecutive_cast",
+    "fuse_consecutive_reshape",
+    "fuse_consecutive_squeeze",
+    "fuse_consecutive_unsqueeze",
+    "fuse_consecutive_transpose",
+    // Arithmetic into constant weights: Pad and bias first, because they stand between Conv and
+    // BatchNorm.
+    "pad_into_conv",
+    "fuse_add_bias_into_conv",
+    "fuse_bn_into_conv",
+    "fuse_bn_into_gemm",
+    "fuse_mul_into_matmul",
+    "fuse_consecutive_arithmetic",
+    // Equal subtrees, after folding made them equal; then what all of this orphaned.
+    "eliminate_duplicate_nodes",
+    "eliminate_duplicate_initializer",
+    "eliminate_deadend",
+    "eliminate_unused_initializer",
 };
 
-constexpr std::array kCompile = {
-    std::string_view("shape_inference"),            // user passes may have left gaps
-    std::string_view("layer_norm_pattern"),         // before anything takes its Adds and Muls
-    std::string_view("erf_gelu_pattern"),           //
-    std::string_view("gelu_pattern"),               //
-    std::string_view("silu_pattern"),               //
-    std::string_view("fused_attention"),            // before projections become Linear
-    std::string_view("linear_fusion"),              // MatMul + bias + activation + residual
-    std::string_view("elementwise_fusion"),         // takes what is left
-    std::string_view("eliminate_duplicate_nodes"),  // equal Blocks and reshapes
-    std::string_view("eliminate_deadend"),          //
-    std::string_view("eliminate_unused_initializer"),
+constexpr std::string_view kCompile[] = {
+    // User passes may have left gaps.
+    "shape_inference",
+    // A BatchNorm that found no Conv to go into.
+    "replace_bn_with_mul_add",
+    // Whole patterns, before anything takes their Adds and Muls.
+    "layer_norm_pattern",
+    "erf_gelu_pattern",
+    "gelu_pattern",
+    "silu_pattern",
+    "hard_swish_pattern",
+    // Attention before its projections become Linear with epilogues.
+    "fused_attention",
+    "linear_fusion",
+    // After every pattern that speaks NCHW; then epilogues on the blocked convolutions.
+    "blocked_layout",
+    "conv_epilogue",
+    // Transposes that move no element become free; the elementwise operators that are left fuse.
+    "transpose_to_reshape",
+    "elementwise_fusion",
+    // Equal Blocks and reshapes, and what was orphaned.
+    "eliminate_duplicate_nodes",
+    "eliminate_deadend",
+    "eliminate_unused_initializer",
 };
 
 std::vector<const PassDef*> resolve(std::span<const std::string_view> names,

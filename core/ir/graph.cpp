@@ -98,13 +98,15 @@ std::string Node::string_attr(std::string_view key, std::string_view fallback) c
   const auto* v = typed_attr<std::string>(*this, key, "a string");
   return v ? *v : std::string(fallback);
 }
-std::vector<int64_t> Node::ints_attr(std::string_view key, std::vector<int64_t> fallback) const {
+std::vector<int64_t> Node::ints_attr(std::string_view key,
+                                     const std::vector<int64_t>& fallback) const {
   const auto* v = typed_attr<std::vector<int64_t>>(*this, key, "a list of integers");
-  return v ? *v : std::move(fallback);
+  return v ? *v : fallback;
 }
-std::vector<float> Node::floats_attr(std::string_view key, std::vector<float> fallback) const {
+std::vector<float> Node::floats_attr(std::string_view key,
+                                     const std::vector<float>& fallback) const {
   const auto* v = typed_attr<std::vector<float>>(*this, key, "a list of floats");
-  return v ? *v : std::move(fallback);
+  return v ? *v : fallback;
 }
 
 std::string Node::describe() const {
@@ -155,7 +157,7 @@ std::string Graph::fresh_name(std::string_view stem) {
   return candidate;
 }
 
-Value* Graph::new_value(std::string value_name) {
+Value* Graph::new_value(std::string_view value_name) {
   auto v = std::make_unique<Value>();
   v->name_ = fresh_name(value_name);
   v->graph_ = this;
@@ -166,15 +168,15 @@ Value* Graph::new_value(std::string value_name) {
   return raw;
 }
 
-Value* Graph::add_input(std::string value_name, ValueType type) {
-  Value* v = new_value(std::move(value_name));
+Value* Graph::add_input(std::string_view value_name, ValueType type) {
+  Value* v = new_value(value_name);
   v->type = std::move(type);
   inputs_.push_back(v);
   return v;
 }
 
-Value* Graph::add_constant(std::string value_name, Tensor tensor) {
-  Value* v = new_value(std::move(value_name));
+Value* Graph::add_constant(std::string_view value_name, Tensor tensor) {
+  Value* v = new_value(value_name);
   v->set_constant(std::move(tensor));
   return v;
 }
@@ -220,9 +222,9 @@ void Graph::replace_all_uses(Value* from, Value* to) {
   for (Value*& o : outputs_)
     if (o == from) o = to;
   if (take_name) {
-    std::string keep = from->name_;
+    const std::string keep = from->name_;
     rename(from, fresh_name(keep + "_replaced"));
-    rename(to, std::move(keep));
+    rename(to, keep);
   }
 }
 
@@ -246,7 +248,7 @@ void Graph::erase_value(Value* value) {
   value_slot_.erase(it);
 }
 
-void Graph::rename(Value* value, std::string value_name) {
+void Graph::rename(Value* value, std::string_view value_name) {
   if (value->name_ == value_name) return;
   by_name_.erase(value->name_);
   value->name_ = fresh_name(value_name);

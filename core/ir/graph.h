@@ -112,8 +112,10 @@ class Node {
   int64_t int_attr(std::string_view key, int64_t fallback) const;
   float float_attr(std::string_view key, float fallback) const;
   std::string string_attr(std::string_view key, std::string_view fallback) const;
-  std::vector<int64_t> ints_attr(std::string_view key, std::vector<int64_t> fallback = {}) const;
-  std::vector<float> floats_attr(std::string_view key, std::vector<float> fallback = {}) const;
+  std::vector<int64_t> ints_attr(std::string_view key,
+                                 const std::vector<int64_t>& fallback = {}) const;
+  std::vector<float> floats_attr(std::string_view key,
+                                 const std::vector<float>& fallback = {}) const;
   const Attribute* find_attr(std::string_view key) const;
 
   // "Conv node 'name'" for messages.
@@ -129,7 +131,7 @@ class Node {
 
 class Graph {
  public:
-  explicit Graph(std::string name = "graph") : name(std::move(name)) {}
+  explicit Graph(std::string graph_name = "graph") : name(std::move(graph_name)) {}
   ~Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
@@ -152,8 +154,8 @@ class Graph {
   Value* find(std::string_view value_name) const;
 
   // Names that are taken get a numeric suffix; an empty name asks for a generated one.
-  Value* add_input(std::string value_name, ValueType type);
-  Value* add_constant(std::string value_name, Tensor tensor);
+  Value* add_input(std::string_view value_name, ValueType type);
+  Value* add_constant(std::string_view value_name, Tensor tensor);
   // Inserts before `before` (null: at the end) with `output_count` fresh outputs named after
   // `output_names` (missing or empty names are generated).
   Node* add_node(std::string op_type, std::string domain, std::span<Value* const> inputs,
@@ -183,7 +185,7 @@ class Graph {
   void erase_node(Node* node);
   // An input or constant without uses.
   void erase_value(Value* value);
-  void rename(Value* value, std::string value_name);
+  void rename(Value* value, std::string_view value_name);
   // Moves a node in front of another.
   void move_before(Node* node, Node* before);
   // Restores a topological order (stable). Throws invalid_argument on a cycle, naming a node.
@@ -196,7 +198,7 @@ class Graph {
   std::string fresh_name(std::string_view stem);
 
  private:
-  Value* new_value(std::string value_name);
+  Value* new_value(std::string_view value_name);
   void clone_into(Graph& to, std::unordered_map<const Value*, Value*>& map) const;
 
   std::list<std::unique_ptr<Node>> nodes_;

@@ -52,10 +52,14 @@ int64_t ir_version_for_opset(int64_t opset) {
   return 4;
 }
 
+bool is_known(const ir::ValueType& type) {
+  return type.dtype != DType::undefined || type.has_shape;
+}
+
 void write_type(const ir::ValueType& type, pb::ValueInfoProto& info) {
-  if (type.dtype == DType::undefined) return;
+  if (!is_known(type)) return;
   auto* tensor = info.mutable_type()->mutable_tensor_type();
-  tensor->set_elem_type(elem_type_from_dtype(type.dtype));
+  if (type.dtype != DType::undefined) tensor->set_elem_type(elem_type_from_dtype(type.dtype));
   if (!type.has_shape) return;
   auto* shape = tensor->mutable_shape();
   for (size_t i = 0; i < type.shape.size(); i++) {
@@ -111,8 +115,7 @@ class GraphWriter {
     }
     if (!options_.value_info) return;
     for (const ir::Value* v : graph.values()) {
-      if (!v->producer() || v->dtype() == DType::undefined || graph.is_output(v) || is_omitted(*v))
-        continue;
+      if (!v->producer() || !is_known(v->type) || graph.is_output(v) || is_omitted(*v)) continue;
       pb::ValueInfoProto* info = proto.add_value_info();
       info->set_name(names_.at(v));
       write_type(v->type, *info);

@@ -2,7 +2,8 @@
 //
 // What import makes of the result is the graph again: same nodes, attributes, names, types, opsets
 // and tensor bytes. Weights are written once, straight from their tensors. Same graph and options
-// give the same bytes.
+// give the same bytes. A value without a known element type is written without a type, which ONNX
+// does not accept for graph inputs and outputs: infer types first.
 #pragma once
 
 #include <cstdint>

@@ -144,6 +144,10 @@ ir::ValueType value_type(const pb::TypeProto& type) {
   return out;
 }
 
+std::string graph_title(const pb::GraphProto& proto) {
+  return proto.name().empty() ? "graph" : proto.name();
+}
+
 // -- Names --------------------------------------------------------------------------------------
 
 const ir::Value* const* GraphBuilder::Scope::find(std::string_view name) const {
@@ -291,7 +295,7 @@ void GraphBuilder::build_graph(pb::GraphProto& proto, Context& context) {
 }
 
 std::shared_ptr<ir::Graph> GraphBuilder::read_subgraph(pb::GraphProto& proto, Context& context) {
-  auto graph = std::make_shared<ir::Graph>(proto.name());
+  auto graph = std::make_shared<ir::Graph>(graph_title(proto));
   graph->parent = &context.graph;
   Scope scope;
   scope.outer = &context.scope;

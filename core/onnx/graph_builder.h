@@ -20,6 +20,9 @@ namespace poprt::onnx {
 // Throws invalid_argument for negative dimensions and unknown element types.
 ir::ValueType value_type(const ::onnx::TypeProto& type);
 
+// Its name, or "graph".
+std::string graph_title(const ::onnx::GraphProto& proto);
+
 // Builds the graph of one model. Takes tensor payloads out of the proto, so it runs once.
 class GraphBuilder {
  public:

@@ -34,7 +34,7 @@ std::unique_ptr<ir::Graph> import_parsed(pb::ModelProto& model, ExternalFiles& f
   if (model.graph().output_size() == 0)
     fail(ErrorCode::invalid_argument, "the graph has no output");
 
-  auto graph = std::make_unique<ir::Graph>(model.graph().name());
+  auto graph = std::make_unique<ir::Graph>(graph_title(model.graph()));
   graph->opsets = read_opsets(model.opset_import());
   auto note = [&](std::string key, const std::string& value) {
     if (!value.empty()) graph->metadata[std::move(key)] = value;

@@ -1,5 +1,6 @@
 #include "onnx/tensor_io.h"
 
+#include <onnx/onnx-data_pb.h>
 #include <onnx/onnx_pb.h>
 
 #include "base/error.h"
@@ -16,6 +17,13 @@ constexpr uint32_t kTensorTags[] = {
     5 << 3 | 2,  6 << 3 | 2, 7 << 3,      7 << 3 | 2,  8 << 3 | 2,  9 << 3 | 2, 10 << 3 | 1,
     10 << 3 | 2, 11 << 3,    11 << 3 | 2, 12 << 3 | 2, 13 << 3 | 2, 14 << 3,    16 << 3 | 2};
 
+// A SequenceProto or an OptionalProto: both have name, elem_type and values in fields 1 to 7.
+bool is_container(std::span<const std::byte> bytes) {
+  ::onnx::OptionalProto proto;
+  return proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) &&
+         proto.has_elem_type() && proto.unknown_fields().empty();
+}
+
 }  // namespace
 
 NamedTensor read_tensor_file(const std::filesystem::path& path) {
@@ -24,13 +32,14 @@ NamedTensor read_tensor_file(const std::filesystem::path& path) {
     ::onnx::TensorProto proto;
     // No bytes are a message too: an empty OptionalProto, but no tensor.
     parse_message(file->bytes(), kTensorTags, "ONNX tensor", proto);
-    // SequenceProto and OptionalProto keep a tensor in field 3, a TensorProto its segment.
-    if (proto.has_segment() || proto.data_type() == ::onnx::TensorProto::UNDEFINED)
-      fail(ErrorCode::unimplemented,
-           "not a whole TensorProto; sequences, optionals and segments are not supported");
     ExternalFiles files(path.parent_path(), false);
-    Tensor tensor = take_tensor(proto, files);
-    return {proto.name(), std::move(tensor)};
+    try {
+      Tensor tensor = take_tensor(proto, files);
+      return {proto.name(), std::move(tensor)};
+    } catch (const Error&) {
+      if (!is_container(file->bytes())) throw;
+      fail(ErrorCode::unimplemented, "a sequence or an optional; only tensors are supported");
+    }
   } catch (Error& e) {
     e.add_context(path.string());
     throw;

@@ -27,6 +27,8 @@ ALLOWED = {
     "tests/bench/compare_ort/": ["capi/include/"],
     "tests/inspector/": ["inspector/model/", "inspector/views/", "core/", "tests/support/"],
 }
+# What the tests of a layer may include besides what the layer itself may.
+TEST_EXTRA = {"compiler": ["core/device/"]}  # what it compiles is run on the emulated device
 # Where "x/y.h" is looked for, besides the folder of the including file.
 ROOTS = ["core/", "capi/include/", "capi/src/", "cli/", "tests/", "inspector/"]
 # Libraries that one layer only may see.
@@ -58,7 +60,8 @@ def add_layers(allowed):
     for name, uses in layers().items():
         areas = [f"core/{u}/" for u in uses]
         allowed[f"core/{name}/"] = areas
-        allowed[f"tests/core/{name}/"] = [f"core/{name}/", *areas, "tests/support/"]
+        allowed[f"tests/core/{name}/"] = [f"core/{name}/", *areas, "tests/support/",
+                                        *TEST_EXTRA.get(name, [])]
 
 
 def area_of(path, areas):

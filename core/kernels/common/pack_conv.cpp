@@ -31,6 +31,15 @@ void pack_conv_depthwise(const ConvWeights& w, std::span<float> packed) {
       for (int64_t c = c0; c < c0 + 16; c++) *to++ = c < w.groups ? w.at(c, 0, 0, tap) : 0.0f;
 }
 
+void pack_conv_transpose(const ConvWeights& w, std::span<float> packed) {
+  float* to = packed.data();
+  for (int64_t tap = 0; tap < w.taps(); tap++)
+    for (int64_t block = 0; block < w.blocks(); block++)
+      for (int64_t c = 0; c < w.c; c++)
+        for (int64_t oc = block * 16; oc < block * 16 + 16; oc++)
+          *to++ = oc < w.m ? w.values[static_cast<size_t>((c * w.m + oc) * w.taps() + tap)] : 0.0f;
+}
+
 void pack_conv_winograd(const ConvWeights& w, int64_t tile, std::span<float> packed) {
   // G of F(2x2,3x3) and F(4x4,3x3): Lavin and Gray, "Fast Algorithms for Convolutional Neural
   // Networks", 2015.

@@ -28,4 +28,8 @@ void pack_conv_depthwise(const ConvWeights& w, std::span<float> packed);
 // conv_winograd, tile 2 or 4, a = tile + 2: [block][a * a][c][16], transformed in double.
 void pack_conv_winograd(const ConvWeights& w, int64_t tile, std::span<float> packed);
 
+// conv_transpose: ONNX ConvTranspose weights `values` [c, m, kh, kw] (groups = 1) to
+// [tap][block][c][16].
+void pack_conv_transpose(const ConvWeights& w, std::span<float> packed);
+
 }  // namespace poprt::kernels

@@ -170,9 +170,52 @@ void run_stem(const ConvShape& s, const ConvBlocking& b, const int32_t* offset, 
   }
 }
 
+void run_transpose(const ConvShape& s, const ConvBlocking& b, const float* x, const float* weights,
+                   const float* bias, float* y, int64_t begin, int64_t end) noexcept {
+  const ConvTiles& tiles = POPRT_ISA_NAME(conv_tiles);
+  const int64_t in_pixels = s.h * s.w, out_pixels = s.oh * s.ow;
+  for (int64_t task = begin; task < end; task++) {
+    const int64_t image = task / b.pixel_tasks, row0 = task % b.pixel_tasks * b.pixels;
+    const int64_t row_end = least(s.h, row0 + b.pixels);
+    for (int64_t tap = 0; tap < s.kh * s.kw; tap++)
+      for (int64_t oc = 0; oc < s.oc_blocks;) {
+        const int64_t vectors = least(b.vectors, s.oc_blocks - oc);
+        TileIn in{};
+        in.a_segment = in_pixels * 16;
+        in.full = s.c / 16;
+        in.tail = s.c % 16 ? 1 : 0;
+        in.tail_k = s.c % 16;
+        in.w = weights + (tap * s.oc_blocks + oc) * s.c * 16;
+        in.w_vector = s.c * 16;
+        TileOut out{};
+        out.c_row = s.kw * 16;
+        out.c_vector = out_pixels * 16;
+        out.lanes = 16;
+        out.bias = bias ? bias + oc * 16 : nullptr;
+        out.epilogue = &s.epilogue;
+        out.first = out.last = true;
+        for (int64_t row = row0; row < row_end; row++) {
+          const float* from = x + (image * s.c_blocks * in_pixels + row * s.w) * 16;
+          float* to = y + ((image * s.oc_blocks + oc) * out_pixels +
+                           (row * s.kh + tap / s.kw) * s.ow + tap % s.kw) *
+                              16;
+          for (int64_t p = 0; p < s.w;) {
+            const int64_t count = even_piece(s.w - p, kMaxRows[vectors]);
+            in.a = from + p * 16;
+            out.c = to + p * s.kw * 16;
+            tiles.blocked[vectors][count](in, out);
+            p += count;
+          }
+        }
+        oc += vectors;
+      }
+  }
+}
+
 }  // namespace
 
 extern const ConvTable POPRT_ISA_NAME(conv);
-const ConvTable POPRT_ISA_NAME(conv) = {choose_vectors, run_blocked, run_stem, run_depthwise};
+const ConvTable POPRT_ISA_NAME(conv) = {choose_vectors, run_blocked, run_stem, run_depthwise,
+                                        run_transpose};
 
 }  // namespace poprt::kernels::isa

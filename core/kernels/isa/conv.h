@@ -44,6 +44,9 @@ struct ConvTable {
   void (*depthwise)(const ConvShape& s, int64_t task_rows, const float* x, const float* weights,
                     const float* bias, const float* residual, float* y, int64_t begin, int64_t end,
                     float* scratch) noexcept;
+  // Kernel = stride, no padding. Weights [tap][oc block][c][16]. A task is b.pixels input rows.
+  void (*transpose)(const ConvShape& s, const ConvBlocking& b, const float* x, const float* weights,
+                    const float* bias, float* y, int64_t begin, int64_t end) noexcept;
 };
 POPRT_DECLARE_ISA(ConvTable, conv)
 

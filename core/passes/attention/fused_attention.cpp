@@ -140,8 +140,9 @@ struct Scores {
   Node* matmul = nullptr;
   double scale = 1;
   Value* mask = nullptr;
-  bool inverted = false;  // a bool mask that is true where scores are dropped
-  double mask_value = 0;  // what stands where a bool mask drops
+  bool inverted = false;   // a bool mask that is true where scores are dropped
+  double mask_value = 0;   // what stands where a bool mask drops
+  Value* added = nullptr;  // added after a bool mask
 };
 
 // scale * MatMul that nothing else reads.
@@ -174,26 +175,40 @@ bool scaled_product(Value* v, Scores& out) {
   return false;
 }
 
+// Where(keep, product, constant) or Where(drop, constant, product).
+bool masked_product(Value* v, Scores& out) {
+  if (!single_use(v)) return false;
+  const Node* where = producer_if(v, "Where");
+  for (size_t side = 1; where && side <= 2; side++) {
+    const auto other = const_scalar(where->input(3 - side));
+    if (!other || !same_static_shape(where->input(side), v) ||
+        !scaled_product(where->input(side), out))
+      continue;
+    out.mask = where->input(0);
+    out.inverted = side == 2;
+    out.mask_value = *other;
+    return true;
+  }
+  return false;
+}
+
 std::optional<Scores> scores_of(Value* v) {
+  // f32 numbers beyond this absorb any score: score + value = value.
+  constexpr double kAbsorbing = -1e30;
   Scores s;
-  if (scaled_product(v, s)) return s;
-  if (!single_use(v) || !v->producer()) return std::nullopt;
-  const Node& n = *v->producer();
-  if (n.is("Add")) {
-    for (size_t side = 0; side < 2; side++) {
-      if (!same_static_shape(n.input(side), v) || !scaled_product(n.input(side), s)) continue;
-      s.mask = n.input(1 - side);
-      if (s.mask->dtype() != DType::f32) return std::nullopt;
+  if (scaled_product(v, s) || masked_product(v, s)) return s;
+  if (!single_use(v)) return std::nullopt;
+  const Node* add = producer_if(v, "Add");
+  for (size_t side = 0; add && side < 2; side++) {
+    Value *scores = add->input(side), *mask = add->input(1 - side);
+    if (!same_static_shape(scores, v) || mask->dtype() != DType::f32) continue;
+    if (scaled_product(scores, s)) {
+      s.mask = mask;
       return s;
     }
-  } else if (n.is("Where")) {
-    for (const size_t side : {size_t{1}, size_t{2}}) {
-      const auto other = const_scalar(n.input(3 - side));
-      if (!other || !same_static_shape(n.input(side), v) || !scaled_product(n.input(side), s))
-        continue;
-      s.mask = n.input(0);
-      s.inverted = side == 2;
-      s.mask_value = *other;
+    if (masked_product(scores, s)) {
+      if (s.mask_value > kAbsorbing) return std::nullopt;
+      s.added = mask;
       return s;
     }
   }
@@ -215,7 +230,7 @@ bool fits_scores(const Value* mask, const Shape& scores) {
 bool is_causal(const Scores& s, const Shape& scores) {
   constexpr double kDropped = -1e4;
   const int64_t size = scores[3];
-  if (!s.mask || !s.mask->is_constant() || scores[2] != size) return false;
+  if (!s.mask || s.added || !s.mask->is_constant() || scores[2] != size) return false;
   const Shape& shape = s.mask->shape();
   if (shape.size() < 2 || shape[shape.size() - 1] != size || shape[shape.size() - 2] != size ||
       s.mask->constant().count() != size * size)
@@ -245,6 +260,27 @@ Value* as_rows(Node& at, const Heads& h) {
   return insert_node(at, "Reshape", "", {h.x, shape})->output();
 }
 
+// What the operator takes: f32 that is added, or bool that is true where scores are kept.
+Value* mask_input(Node& at, const Scores& s) {
+  Graph& g = at.graph();
+  const std::string name = at.output()->name() + "_mask";
+  Value* mask = s.mask;
+  if (s.added) {
+    const float dropped = static_cast<float>(s.mask_value);
+    Value* zero = add_scalar(g, name + "_zero", DType::f32, 0);
+    Value* value = add_scalar(g, name + "_value", DType::f32, static_cast<double>(dropped));
+    Node* where =
+        insert_node(at, "Where", "", {mask, s.inverted ? value : zero, s.inverted ? zero : value});
+    return insert_node(at, "Add", "", {where->output(), s.added})->output();
+  }
+  if (s.inverted && mask->is_constant()) {
+    std::vector<double> keep = mask->constant().to_doubles();
+    for (double& x : keep) x = x == 0;
+    return g.add_constant(name, tensor_of(DType::boolean, mask->shape(), keep));
+  }
+  return s.inverted ? insert_node(at, "Not", "", {mask})->output() : mask;
+}
+
 bool fuse(Node& reshape, PassContext& context) {
   const Value* out = reshape.output();
   Node* transpose = sole_producer_of(reshape.input(0), "Transpose");
@@ -259,7 +295,9 @@ bool fuse(Node& reshape, PassContext& context) {
   const int64_t axis = softmax->int_attr("axis", softmax->opset() < 13 ? 1 : -1);
   if (normalize_axis(axis, 4) != 3) return false;
   auto scores = scores_of(softmax->input(0));
-  if (!scores || (scores->mask && !fits_scores(scores->mask, shape))) return false;
+  if (!scores || (scores->mask && !fits_scores(scores->mask, shape)) ||
+      (scores->added && !fits_scores(scores->added, shape)))
+    return false;
   const auto q = heads_of(scores->matmul->input(0), false);
   const auto k = heads_of(scores->matmul->input(1), true);
   const auto v = heads_of(weighted->input(1), false);
@@ -271,18 +309,7 @@ bool fuse(Node& reshape, PassContext& context) {
 
   const bool causal = is_causal(*scores, shape);
   std::vector<Value*> inputs{as_rows(reshape, *q), as_rows(reshape, *k), as_rows(reshape, *v)};
-  if (scores->mask && !causal) {
-    Value* mask = scores->mask;
-    if (scores->inverted && mask->is_constant()) {
-      std::vector<double> keep = mask->constant().to_doubles();
-      for (double& x : keep) x = x == 0;
-      mask = reshape.graph().add_constant(out->name() + "_mask",
-                                          tensor_of(DType::boolean, mask->shape(), keep));
-    } else if (scores->inverted) {
-      mask = insert_node(reshape, "Not", "", {mask})->output();
-    }
-    inputs.push_back(mask);
-  }
+  if (scores->mask && !causal) inputs.push_back(mask_input(reshape, *scores));
   const double scale = scores->scale * q->scale * k->scale;
   Node* attention = insert_node(reshape, "Attention", "poprt", inputs,
                                 {{"heads", q->heads},

@@ -39,6 +39,7 @@ bool fuse_bias(Node& add, std::string_view op_type, PassContext& context) {
     auto bias = per_channel(add.input(1 - side), static_cast<size_t>(channels));
     if (!bias) continue;
     if (const Value* old = conv->input(kBias)) {
+      if (!old->is_constant()) continue;
       const std::vector<double> more = old->constant().to_doubles();
       for (size_t i = 0; i < bias->size(); i++) (*bias)[i] += more[i];
     }

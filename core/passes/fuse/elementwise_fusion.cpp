@@ -158,6 +158,13 @@ class Fusion {
       out.program.add_output(known.at(v), v->dtype());
     }
     if (out.inputs.empty() || out.outputs.empty() || !out.program.fits()) return std::nullopt;
+    // A constant of more dimensions than the inputs gives the result its rank: rare, left alone.
+    Shape shape = out.inputs[0]->shape();
+    for (const Value* v : out.inputs) {
+      if (!v->type.is_static()) return std::nullopt;
+      shape = broadcast_shapes(shape, v->shape());
+    }
+    if (shape != group.front()->output()->shape()) return std::nullopt;
     return out;
   }
 

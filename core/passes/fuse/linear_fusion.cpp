@@ -68,7 +68,8 @@ bool fuse_bias(Node& add, PassContext& context) {
   for (size_t side = 0; side < 2; side++) {
     Node* linear = sole_producer_of(add.input(side), "Linear", "poprt");
     if (!linear || !takes_bias(*linear, kResidual) ||
-        !same_static_shape(linear->output(), add.output()))
+        !same_static_shape(linear->output(), add.output()) ||
+        (linear->input(kBias) && !linear->input(kBias)->is_constant()))
       continue;
     auto bias = as_bias(add.input(1 - side), linear->output()->shape().back());
     if (!bias || !context.allow()) continue;

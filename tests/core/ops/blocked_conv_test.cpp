@@ -10,7 +10,8 @@ Tensor block(const Tensor& x) {
   for (int64_t n = 0; n < s[0]; n++)
     for (int64_t c = 0; c < s[1]; c++)
       for (int64_t p = 0; p < plane; p++)
-        y.mutable_values<float>()[static_cast<size_t>(((n * cb + c / 16) * plane + p) * 16 + c % 16)] =
+        y.mutable_values<float>()[static_cast<size_t>(((n * cb + c / 16) * plane + p) * 16 +
+                                                      c % 16)] =
             x.values<float>()[static_cast<size_t>((n * s[1] + c) * plane + p)];
   return y;
 }
@@ -22,7 +23,8 @@ std::vector<float> unblock(const Tensor& x, int64_t channels) {
   for (int64_t n = 0; n < s[0]; n++)
     for (int64_t c = 0; c < channels; c++)
       for (int64_t p = 0; p < plane; p++)
-        y.push_back(x.values<float>()[static_cast<size_t>(((n * s[1] + c / 16) * plane + p) * 16 + c % 16)]);
+        y.push_back(x.values<float>()[static_cast<size_t>(((n * s[1] + c / 16) * plane + p) * 16 +
+                                                          c % 16)]);
   return y;
 }
 
@@ -35,19 +37,37 @@ struct ConvCase {
 };
 
 void check(const ConvCase& t) {
-  SCOPED_TRACE(testing::Message() << t.n << "," << t.c << "," << t.h << "," << t.w << " -> " << t.m << " k" << t.kh << "x" << t.kw << " g" << t.group
-                                  << " s" << t.strides[0] << t.strides[1] << " p" << t.pads[0] << t.pads[1] << t.pads[2] << t.pads[3] << " d" << t.dilations[0]
-                                  << " winograd " << t.winograd << " " << t.activation << t.residual << t.after);
+  SCOPED_TRACE(testing::Message() << t.n << "," << t.c << "," << t.h << "," << t.w << " -> " << t.m
+                                  << " k" << t.kh << "x" << t.kw << " g" << t.group << " s"
+                                  << t.strides[0] << t.strides[1] << " p" << t.pads[0] << t.pads[1]
+                                  << t.pads[2] << t.pads[3] << " d" << t.dilations[0]
+                                  << " winograd " << t.winograd << " " << t.activation << t.residual
+                                  << t.after);
   std::mt19937 rng(7);
-  const int64_t oh = (t.h + t.pads[0] + t.pads[2] - (t.kh - 1) * t.dilations[0] - 1) / t.strides[0] + 1;
-  const int64_t ow = (t.w + t.pads[1] + t.pads[3] - (t.kw - 1) * t.dilations[1] - 1) / t.strides[1] + 1;
+  const int64_t oh =
+      (t.h + t.pads[0] + t.pads[2] - (t.kh - 1) * t.dilations[0] - 1) / t.strides[0] + 1;
+  const int64_t ow =
+      (t.w + t.pads[1] + t.pads[3] - (t.kw - 1) * t.dilations[1] - 1) / t.strides[1] + 1;
   const int64_t cg = t.c / t.group, mg = t.m / t.group;
-  const Tensor x = random_tensor({t.n, t.c, t.h, t.w}, rng), w = random_tensor({t.m, cg, t.kh, t.kw}, rng);
+  const Tensor x = random_tensor({t.n, t.c, t.h, t.w}, rng),
+               w = random_tensor({t.m, cg, t.kh, t.kw}, rng);
   const Tensor bias = t.bias ? random_tensor({t.m}, rng) : Tensor();
   const Tensor residual = t.residual ? random_tensor({t.n, t.m, oh, ow}, rng) : Tensor();
-  NodeCase node("Conv", "poprt", {{t.c < 16 ? x : block(x), false}, {w, true}, {bias, true}, {t.residual ? block(residual) : Tensor(), false}},
-                {{"kernel_shape", std::vector<int64_t>{t.kh, t.kw}}, {"strides", t.strides}, {"pads", t.pads}, {"dilations", t.dilations}, {"group", t.group},
-                 {"channels", t.c}, {"activation", t.activation}, {"alpha", -0.3f}, {"beta", 0.8f}, {"residual_after_activation", int64_t{t.after}}});
+  NodeCase node("Conv", "poprt",
+                {{t.c < 16 ? x : block(x), false},
+                 {w, true},
+                 {bias, true},
+                 {t.residual ? block(residual) : Tensor(), false}},
+                {{"kernel_shape", std::vector<int64_t>{t.kh, t.kw}},
+                 {"strides", t.strides},
+                 {"pads", t.pads},
+                 {"dilations", t.dilations},
+                 {"group", t.group},
+                 {"channels", t.c},
+                 {"activation", t.activation},
+                 {"alpha", -0.3f},
+                 {"beta", 0.8f},
+                 {"residual_after_activation", int64_t{t.after}}});
   if (t.activation == "silu") node.node->attributes["alpha"] = 1.0f;
   if (t.winograd >= 0) node.node->attributes["winograd_tile"] = t.winograd;
   const Tensor got = node.run()[0];
@@ -61,18 +81,25 @@ void check(const ConvCase& t) {
           for (int64_t c = 0; c < cg; c++)
             for (int64_t ky = 0; ky < t.kh; ky++)
               for (int64_t kx = 0; kx < t.kw; kx++) {
-                const int64_t iy = y * t.strides[0] - t.pads[0] + ky * t.dilations[0], ix = xx * t.strides[1] - t.pads[1] + kx * t.dilations[1];
+                const int64_t iy = y * t.strides[0] - t.pads[0] + ky * t.dilations[0],
+                              ix = xx * t.strides[1] - t.pads[1] + kx * t.dilations[1];
                 if (iy < 0 || ix < 0 || iy >= t.h || ix >= t.w) continue;
-                const double p = static_cast<double>(x.values<float>()[static_cast<size_t>(((n * t.c + o / mg * cg + c) * t.h + iy) * t.w + ix)]) *
-                                 static_cast<double>(w.values<float>()[static_cast<size_t>(((o * cg + c) * t.kh + ky) * t.kw + kx)]);
+                const double p = static_cast<double>(x.values<float>()[static_cast<size_t>(
+                                     ((n * t.c + o / mg * cg + c) * t.h + iy) * t.w + ix)]) *
+                                 static_cast<double>(w.values<float>()[static_cast<size_t>(
+                                     ((o * cg + c) * t.kh + ky) * t.kw + kx)]);
                 v += p;
                 s += std::abs(p);
               }
           if (t.bias) v += static_cast<double>(bias.values<float>()[static_cast<size_t>(o)]);
-          const double r = t.residual ? static_cast<double>(residual.values<float>()[static_cast<size_t>(((n * t.m + o) * oh + y) * ow + xx)]) : 0;
+          const double r = t.residual
+                               ? static_cast<double>(residual.values<float>()[static_cast<size_t>(
+                                     ((n * t.m + o) * oh + y) * ow + xx)])
+                               : 0;
           if (!t.after) v += r;
           if (t.activation == "relu") v = std::max(v, 0.0);
-          if (t.activation == "clip") v = std::min(std::max(v, static_cast<double>(-0.3f)), static_cast<double>(0.8f));
+          if (t.activation == "clip")
+            v = std::min(std::max(v, static_cast<double>(-0.3f)), static_cast<double>(0.8f));
           if (t.activation == "silu") v = v / (1 + std::exp(-v));
           if (t.after) v += r;
           want.push_back(v);
@@ -92,7 +119,14 @@ TEST(BlockedConv, PointwiseMatchesNaiveLoopsForAnyTail) {
 TEST(BlockedConv, EveryWindowMatchesNaiveLoops) {
   check({.c = 16, .h = 9, .w = 11, .m = 32, .pads = {1, 1, 1, 1}, .winograd = 0});
   check({.n = 2, .c = 40, .h = 13, .w = 10, .m = 24, .strides = {2, 2}, .pads = {1, 1, 1, 1}});
-  check({.c = 20, .h = 13, .w = 17, .m = 16, .kh = 5, .kw = 3, .strides = {2, 3}, .pads = {2, 0, 1, 4}});
+  check({.c = 20,
+         .h = 13,
+         .w = 17,
+         .m = 16,
+         .kh = 5,
+         .kw = 3,
+         .strides = {2, 3},
+         .pads = {2, 0, 1, 4}});
   check({.c = 32, .h = 20, .w = 20, .m = 17, .pads = {2, 2, 2, 2}, .dilations = {2, 2}});
   check({.c = 32, .h = 3, .w = 3, .m = 16, .kh = 3, .kw = 3, .pads = {5, 5, 5, 5}, .winograd = 0});
   check({.c = 64, .h = 14, .w = 14, .m = 32, .kh = 1, .kw = 1, .strides = {2, 2}});
@@ -102,12 +136,39 @@ TEST(BlockedConv, EveryWindowMatchesNaiveLoops) {
 }
 
 TEST(BlockedConv, FewChannelsComeFromPlainInput) {
-  check({.c = 3, .h = 32, .w = 30, .m = 64, .kh = 7, .kw = 7, .strides = {2, 2}, .pads = {3, 3, 3, 3}});
+  check({.c = 3,
+         .h = 32,
+         .w = 30,
+         .m = 64,
+         .kh = 7,
+         .kw = 7,
+         .strides = {2, 2},
+         .pads = {3, 3, 3, 3}});
   check({.n = 2, .c = 3, .h = 21, .w = 33, .m = 32, .strides = {2, 2}, .pads = {1, 1, 1, 1}});
-  check({.c = 3, .h = 20, .w = 20, .m = 16, .kh = 6, .kw = 6, .strides = {2, 2}, .pads = {2, 2, 2, 2}});
-  check({.c = 1, .h = 28, .w = 28, .m = 20, .kh = 5, .kw = 5, .pads = {2, 2, 2, 2}, .activation = "silu"});
+  check({.c = 3,
+         .h = 20,
+         .w = 20,
+         .m = 16,
+         .kh = 6,
+         .kw = 6,
+         .strides = {2, 2},
+         .pads = {2, 2, 2, 2}});
+  check({.c = 1,
+         .h = 28,
+         .w = 28,
+         .m = 20,
+         .kh = 5,
+         .kw = 5,
+         .pads = {2, 2, 2, 2},
+         .activation = "silu"});
   check({.c = 15, .h = 7, .w = 9, .m = 40, .kh = 1, .kw = 1});
-  check({.c = 4, .h = 17, .w = 19, .m = 8, .strides = {3, 3}, .pads = {0, 1, 2, 3}, .dilations = {2, 2}});
+  check({.c = 4,
+         .h = 17,
+         .w = 19,
+         .m = 8,
+         .strides = {3, 3},
+         .pads = {0, 1, 2, 3},
+         .dilations = {2, 2}});
   check({.c = 2, .h = 3, .w = 3, .m = 8, .kh = 3, .kw = 3, .pads = {4, 6, 4, 6}});
 }
 
@@ -115,10 +176,26 @@ TEST(BlockedConv, WinogradMatchesNaiveLoops) {
   for (const int64_t tile : {2, 4}) {
     check({.c = 16, .h = 8, .w = 8, .m = 16, .pads = {1, 1, 1, 1}, .winograd = tile});
     check({.n = 2, .c = 24, .h = 13, .w = 15, .m = 40, .pads = {1, 1, 1, 1}, .winograd = tile});
-    check({.c = 64, .h = 7, .w = 7, .m = 96, .pads = {0, 2, 1, 0}, .winograd = tile, .activation = "silu", .residual = true, .after = true});
-    check({.c = 33, .h = 30, .w = 28, .m = 16, .pads = {1, 1, 1, 1}, .winograd = tile, .activation = "relu", .residual = true});
+    check({.c = 64,
+           .h = 7,
+           .w = 7,
+           .m = 96,
+           .pads = {0, 2, 1, 0},
+           .winograd = tile,
+           .activation = "silu",
+           .residual = true,
+           .after = true});
+    check({.c = 33,
+           .h = 30,
+           .w = 28,
+           .m = 16,
+           .pads = {1, 1, 1, 1},
+           .winograd = tile,
+           .activation = "relu",
+           .residual = true});
     check({.c = 256, .h = 14, .w = 14, .m = 32, .pads = {1, 1, 1, 1}, .winograd = tile});
-    check({.c = 16, .h = 3, .w = 3, .m = 16, .winograd = tile, .activation = "clip", .bias = false});
+    check(
+        {.c = 16, .h = 3, .w = 3, .m = 16, .winograd = tile, .activation = "clip", .bias = false});
   }
 }
 
@@ -131,16 +208,54 @@ TEST(BlockedConv, DepthwiseOfEverySizeAndStride) {
   for (const int64_t k : {2, 3, 5})
     for (const int64_t s : {1, 2, 3})
       for (const int64_t w : {7, 19, 33})
-        check({.n = 2, .c = 24, .h = 11, .w = w, .m = 24, .kh = k, .kw = k, .group = 24, .strides = {s, s}, .pads = {1, 1, 1, 1}, .activation = "clip"});
-  check({.c = 32, .h = 40, .w = 64, .m = 32, .group = 32, .activation = "silu", .residual = true, .after = true});
-  check({.c = 32, .h = 12, .w = 14, .m = 32, .group = 32, .pads = {2, 2, 2, 2}, .dilations = {2, 2}, .residual = true});
+        check({.n = 2,
+               .c = 24,
+               .h = 11,
+               .w = w,
+               .m = 24,
+               .kh = k,
+               .kw = k,
+               .group = 24,
+               .strides = {s, s},
+               .pads = {1, 1, 1, 1},
+               .activation = "clip"});
+  check({.c = 32,
+         .h = 40,
+         .w = 64,
+         .m = 32,
+         .group = 32,
+         .activation = "silu",
+         .residual = true,
+         .after = true});
+  check({.c = 32,
+         .h = 12,
+         .w = 14,
+         .m = 32,
+         .group = 32,
+         .pads = {2, 2, 2, 2},
+         .dilations = {2, 2},
+         .residual = true});
 }
 
 TEST(BlockedConv, EpilogueOrderOfResidualAndActivation) {
   for (const char* activation : {"", "relu", "clip", "silu"})
     for (const bool after : {false, true}) {
-      check({.c = 32, .h = 6, .w = 5, .m = 40, .kh = 1, .kw = 1, .activation = activation, .residual = true, .after = after});
-      check({.c = 3, .h = 6, .w = 5, .m = 40, .activation = activation, .residual = true, .after = after});
+      check({.c = 32,
+             .h = 6,
+             .w = 5,
+             .m = 40,
+             .kh = 1,
+             .kw = 1,
+             .activation = activation,
+             .residual = true,
+             .after = after});
+      check({.c = 3,
+             .h = 6,
+             .w = 5,
+             .m = 40,
+             .activation = activation,
+             .residual = true,
+             .after = after});
     }
 }
 

@@ -1,0 +1,54 @@
+// conv_transpose: transposed convolution of channel-blocked f32 whose kernel equals its stride
+// (kernels/common/conv.h with groups = 1, OH = H * kh, OW = W * kw, no residual). Weights are
+// packed by pack_conv_transpose(). A task is some input rows of one image.
+#include <algorithm>
+
+#include "base/checked.h"
+#include "kernels/common/conv.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Params {
+  isa::ConvShape shape;
+  isa::ConvBlocking blocking;
+  const isa::ConvTable* table;
+};
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  p.table->transpose(p.shape, p.blocking, static_cast<const float*>(data[0]),
+                     static_cast<const float*>(data[1]), static_cast<const float*>(data[2]),
+                     static_cast<float*>(data[4]), begin, end);
+}
+
+Plan prepare(const Call& call) {
+  constexpr std::string_view kName = "conv_transpose";
+  const ConvCall c = read_conv(kName, call);
+  auto p = std::make_shared<Params>();
+  const isa::ConvShape& s = p->shape = c.shape;
+  expect(s.groups == 1 && s.kh == s.stride_h && s.kw == s.stride_w &&
+             s.oh == checked_mul(s.h, s.kh) && s.ow == checked_mul(s.w, s.kw) &&
+             !call.operands[3].present,
+         kName, "expected kernel = stride, no padding and no residual");
+  expect_f32(kName, call, 0, c.x_elements);
+  expect_f32(kName, call, 1, checked_mul(checked_mul(s.kh * s.kw, s.c), s.oc_blocks * 16));
+  p->table = &POPRT_SELECT_ISA(conv);
+  isa::ConvBlocking& b = p->blocking;
+  b.vectors = p->table->best_vectors(s.w, s.oc_blocks);
+  b.pixels = std::clamp<int64_t>(65536 / (s.c * s.w), 1, (s.h + 7) / 8);
+  b.pixel_tasks = (s.h + b.pixels - 1) / b.pixels;
+  Plan plan;
+  plan.run = run;
+  plan.tasks = checked_mul(s.batch, b.pixel_tasks);
+  plan.work = conv_ns(c, c.flops / static_cast<double>(s.kh * s.kw));
+  plan.params = p;
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel conv_transpose_kernel;
+const Kernel conv_transpose_kernel = {"conv_transpose", prepare};
+
+}  // namespace poprt::kernels

@@ -1,0 +1,216 @@
+#include "kernels/isa/attention.h"
+
+#include "kernels/isa/isa.h"
+#include "kernels/isa/math.h"
+
+namespace poprt::kernels::isa {
+namespace {
+
+constexpr int64_t kPanel = kAttentionPanel;
+
+POPRT_INLINE int64_t up(int64_t n, int64_t m) { return (n + m - 1) / m * m; }
+
+// Perfect shuffles: four rounds of interleaving row i with row i + 8 transpose 16 x 16.
+POPRT_INLINE void transpose16(f32x16 (&r)[16]) {
+  f32x16 t[16];
+  for (int round = 0; round < 4; round++) {
+    for (int i = 0; i < 8; i++) {
+      t[2 * i] = __builtin_shufflevector(r[i], r[i + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21,
+                                         6, 22, 7, 23);
+      t[2 * i + 1] = __builtin_shufflevector(r[i], r[i + 8], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28,
+                                             13, 29, 14, 30, 15, 31);
+    }
+    for (int i = 0; i < 16; i++) r[i] = t[i];
+  }
+}
+
+// Panels of 64 keys: [panel][d][64], absent keys as zeros.
+void pack_keys(float* to, const float* k, int64_t stride, int64_t keys, int64_t size) {
+  for (int64_t panel = 0; panel < keys; panel += kPanel, to += kPanel * size) {
+    for (int64_t t0 = 0; t0 < kPanel; t0 += 16) {
+      int64_t rows = keys - panel - t0;
+      rows = rows < 0 ? 0 : rows > 16 ? 16 : rows;
+      for (int64_t d0 = 0; d0 < size; d0 += 16) {
+        const int64_t columns = size - d0 < 16 ? size - d0 : 16;
+        f32x16 r[16];
+        for (int64_t i = 0; i < 16; i++)
+          r[i] = i < rows ? load_first(k + (panel + t0 + i) * stride + d0, columns) : zero();
+        transpose16(r);
+        for (int64_t d = 0; d < columns; d++) store(to + (d0 + d) * kPanel + t0, r[d]);
+      }
+    }
+  }
+}
+
+// Panels of 64 columns: [panel][t][64], absent columns as zeros.
+void pack_values(float* to, const float* v, int64_t stride, int64_t keys, int64_t size) {
+  for (int64_t panel = 0; panel < size; panel += kPanel) {
+    for (int64_t t = 0; t < keys; t++, to += kPanel) {
+      for (int64_t d = 0; d < kPanel; d += 16) {
+        int64_t n = size - panel - d;
+        n = n < 0 ? 0 : n > 16 ? 16 : n;
+        store(to + d, load_first(v + t * stride + panel + (n ? d : 0), n));
+      }
+    }
+  }
+}
+
+// c[r][0..columns) = row_scale[r] * sum over k of a[r][k] * b[k][0..64).
+template <int R, int V>
+POPRT_INLINE void tile(const float* a, int64_t a_stride, const float* b, int64_t depth, float* c,
+                       int64_t c_stride, int64_t columns, const float* row_scale) {
+  f32x16 acc[R][V];
+  for (int r = 0; r < R; r++)
+    for (int v = 0; v < V; v++) acc[r][v] = zero();
+  for (int64_t k = 0; k < depth; k++) {
+    f32x16 row[V];
+#pragma GCC unroll 4
+    for (int v = 0; v < V; v++) row[v] = load(b + k * kPanel + 16 * v);
+#pragma GCC unroll 6
+    for (int r = 0; r < R; r++) {
+      const f32x16 x = splat(a[r * a_stride + k]);
+#pragma GCC unroll 4
+      for (int v = 0; v < V; v++) acc[r][v] = fma(x, row[v], acc[r][v]);
+    }
+  }
+  for (int r = 0; r < R; r++) {
+    const f32x16 s = splat(row_scale[r]);
+    for (int v = 0; v < V; v++) {
+      const int64_t n = columns - 16 * v;
+      if (n >= 16)
+        store(c + r * c_stride + 16 * v, acc[r][v] * s);
+      else if (n > 0)
+        store_first(c + r * c_stride + 16 * v, acc[r][v] * s, n);
+    }
+  }
+}
+
+template <int R>
+void tile_row(const float* a, int64_t a_stride, const float* b, int64_t depth, float* c,
+              int64_t c_stride, int64_t columns, const float* row_scale) {
+  switch ((columns + 15) / 16) {
+    case 1: return tile<R, 1>(a, a_stride, b, depth, c, c_stride, columns, row_scale);
+    case 2: return tile<R, 2>(a, a_stride, b, depth, c, c_stride, columns, row_scale);
+    case 3: return tile<R, 3>(a, a_stride, b, depth, c, c_stride, columns, row_scale);
+    default: return tile<R, 4>(a, a_stride, b, depth, c, c_stride, columns, row_scale);
+  }
+}
+
+// Any number of rows against one panel.
+void rows_by_panel(int64_t rows, const float* a, int64_t a_stride, const float* b, int64_t depth,
+                   float* c, int64_t c_stride, int64_t columns, const float* row_scale) {
+  for (int64_t r = 0; r < rows; r += 6) {
+    const float* ar = a + r * a_stride;
+    float* cr = c + r * c_stride;
+    const float* sr = row_scale + r;
+    switch (rows - r) {
+      case 1: tile_row<1>(ar, a_stride, b, depth, cr, c_stride, columns, sr); break;
+      case 2: tile_row<2>(ar, a_stride, b, depth, cr, c_stride, columns, sr); break;
+      case 3: tile_row<3>(ar, a_stride, b, depth, cr, c_stride, columns, sr); break;
+      case 4: tile_row<4>(ar, a_stride, b, depth, cr, c_stride, columns, sr); break;
+      case 5: tile_row<5>(ar, a_stride, b, depth, cr, c_stride, columns, sr); break;
+      default: tile_row<6>(ar, a_stride, b, depth, cr, c_stride, columns, sr); break;
+    }
+  }
+}
+
+// Mask of query i as floats: addends, or 1 / 0 for booleans.
+const float* mask_row(const AttentionHead& h, int64_t i, float* room) {
+  const int64_t at = i * h.mask_query_stride;
+  if (h.mask && h.mask_key_stride == 1) return h.mask + at;
+  if (h.mask_query_stride == 0 && i != 0) return room;
+  for (int64_t t = 0; t < h.keys; t++) {
+    const int64_t e = at + t * h.mask_key_stride;
+    room[t] = h.mask ? h.mask[e] : h.mask_bool[e] ? 1.0f : 0.0f;
+  }
+  return room;
+}
+
+// x[0..n) becomes exp(x - max); returns 1 / sum.
+float exponentials(float* x, int64_t n, const float* mask, bool replaces, float mask_value) {
+  const float low = -__builtin_inff();
+  f32x16 top = splat(low);
+  const auto masked = [&](f32x16 v, f32x16 m) {
+    return replaces ? (m != 0.0f ? v : splat(mask_value)) : v + m;
+  };
+  int64_t t = 0;
+  if (mask) {
+    for (; t + 16 <= n; t += 16) {
+      const f32x16 v = masked(load(x + t), load(mask + t));
+      store(x + t, v);
+      top = vmax(v, top);
+    }
+    for (; t < n; t += 16) {
+      const f32x16 v = masked(load_first(x + t, n - t), load_first(mask + t, n - t));
+      store_first(x + t, v, n - t);
+    }
+  } else {
+    for (; t + 16 <= n; t += 16) top = vmax(load(x + t), top);
+  }
+  float m = max_lane(top);
+  for (t = n / 16 * 16; t < n; t++) m = x[t] > m ? x[t] : m;
+  const f32x16 peak = splat(m);
+  f32x16 total = zero();
+  for (t = 0; t + 16 <= n; t += 16) {
+    const f32x16 e = vexp(load(x + t) - peak);
+    store(x + t, e);
+    total += e;
+  }
+  if (t < n) {
+    float tail[16] = {};
+    store_first(x + t, vexp(load_first(x + t, n - t) - peak), n - t);
+    for (int64_t i = 0; i < n - t; i++) tail[i] = x[t + i];
+    total += load(tail);
+  }
+  return 1.0f / sum(total);
+}
+
+void head(const AttentionHead& h, float* scratch) noexcept {
+  const int64_t padded = up(h.keys, kPanel);
+  float* keys = scratch;
+  float* values = keys + padded * h.size;
+  float* scores = values + h.keys * up(h.size, kPanel);
+  float* mask_room = scores + kAttentionRows * padded;
+  float scales[kAttentionRows], sums[kAttentionRows];
+  for (auto& s : scales) s = h.scale;
+  pack_keys(keys, h.k, h.k_stride, h.keys, h.size);
+  pack_values(values, h.v, h.v_stride, h.keys, h.size);
+  const bool has_mask = h.mask || h.mask_bool;
+  for (int64_t q = 0; q < h.queries; q += kAttentionRows) {
+    const int64_t rows = h.queries - q < kAttentionRows ? h.queries - q : kAttentionRows;
+    // Keys that the last of these queries sees.
+    int64_t seen = h.keys;
+    if (h.causal) {
+      seen = h.visible + q + rows;
+      seen = seen < 0 ? 0 : seen > h.keys ? h.keys : seen;
+    }
+    for (int64_t t = 0; t < seen; t += kPanel) {
+      const int64_t columns = seen - t < kPanel ? seen - t : kPanel;
+      rows_by_panel(rows, h.q + q * h.q_stride, h.q_stride, keys + t * h.size, h.size, scores + t,
+                    padded, columns, scales);
+    }
+    for (int64_t r = 0; r < rows; r++) {
+      float* x = scores + r * padded;
+      int64_t n = seen;
+      if (h.causal) {
+        n = h.visible + q + r + 1;
+        n = n < 0 ? 0 : n > seen ? seen : n;
+        for (int64_t t = n; t < seen; t++) x[t] = 0;
+      }
+      const float* mask = has_mask ? mask_row(h, q + r, mask_room) : nullptr;
+      sums[r] = n > 0 ? exponentials(x, n, mask, h.mask_bool != nullptr, h.mask_value) : 0.0f;
+    }
+    for (int64_t d = 0; d < h.size; d += kPanel) {
+      const int64_t columns = h.size - d < kPanel ? h.size - d : kPanel;
+      rows_by_panel(rows, scores, padded, values + d * h.keys, seen, h.out + q * h.out_stride + d,
+                    h.out_stride, columns, sums);
+    }
+  }
+}
+
+}  // namespace
+
+extern const AttentionTable POPRT_ISA_NAME(attention);
+const AttentionTable POPRT_ISA_NAME(attention) = {head};
+
+}  // namespace poprt::kernels::isa

@@ -1,0 +1,186 @@
+#include "kernels/isa/recurrent.h"
+
+#include "kernels/isa/isa.h"
+#include "kernels/isa/math.h"
+#include "kernels/isa/vec.h"
+
+namespace poprt::kernels::isa {
+namespace {
+
+POPRT_INLINE f32x16 activate(const RecurrentCell& cell, int which, f32x16 x) {
+  const float a = cell.alpha[which], b = cell.beta[which];
+  switch (cell.activation[which]) {
+    case RecurrentActivation::sigmoid: return vsigmoid(x);
+    case RecurrentActivation::tanh: return vtanh(x);
+    case RecurrentActivation::relu: return x > 0.0f ? x : zero();
+    case RecurrentActivation::affine: return x * a + b;
+    case RecurrentActivation::leaky_relu: return x < 0.0f ? x * a : x;
+    case RecurrentActivation::thresholded_relu: return x > a ? x : zero();
+    case RecurrentActivation::scaled_tanh: return vtanh(x * b) * a;
+    case RecurrentActivation::hard_sigmoid: return clamp(x * a + b, 0.0f, 1.0f);
+    case RecurrentActivation::elu: return x < 0.0f ? vexpm1(x) * a : x;
+    case RecurrentActivation::softsign: return x / (vabs(x) + 1.0f);
+    case RecurrentActivation::softplus: return vsoftplus(x);
+  }
+  return x;
+}
+
+POPRT_INLINE f32x16 clipped(const RecurrentCell& cell, f32x16 x) {
+  return cell.clip > 0 ? clamp(x, -cell.clip, cell.clip) : x;
+}
+
+// acc[n][g] = sum over k of v[n][k] * r[k][g]. One row alone has too few sums to hide the latency
+// of a multiply-add: it keeps several partial ones.
+template <int G, int N>
+POPRT_INLINE void multiply(const RecurrentRow* rows, const float* r, int64_t hidden,
+                           f32x16 (&acc)[N][G]) {
+  constexpr int kParts = N * G >= 8 ? 1 : N * G >= 4 ? 2 : N * G >= 2 ? 4 : 8;
+  f32x16 part[kParts][N][G];
+#pragma GCC unroll 8
+  for (int p = 0; p < kParts; p++)
+#pragma GCC unroll 4
+    for (int n = 0; n < N; n++)
+#pragma GCC unroll 4
+      for (int g = 0; g < G; g++) part[p][n][g] = zero();
+  const float* v[N];
+  for (int n = 0; n < N; n++) v[n] = rows[n].v;
+  const auto step = [&](int64_t k, f32x16(&to)[N][G]) __attribute__((always_inline)) {
+    f32x16 w[G];
+#pragma GCC unroll 4
+    for (int g = 0; g < G; g++) w[g] = load(r + (k * G + g) * 16);
+#pragma GCC unroll 4
+    for (int n = 0; n < N; n++) {
+      const f32x16 x = splat(v[n][k]);
+#pragma GCC unroll 4
+      for (int g = 0; g < G; g++) to[n][g] = fma(x, w[g], to[n][g]);
+    }
+  };
+  int64_t k = 0;
+  for (; k + kParts <= hidden; k += kParts) {
+#pragma GCC unroll 8
+    for (int p = 0; p < kParts; p++) step(k + p, part[p]);
+  }
+  for (; k < hidden; k++) step(k, part[0]);
+#pragma GCC unroll 4
+  for (int n = 0; n < N; n++)
+#pragma GCC unroll 4
+    for (int g = 0; g < G; g++) {
+#pragma GCC unroll 8
+      for (int p = 1; p < kParts; p++) part[0][n][g] += part[p][n][g];
+      acc[n][g] = part[0][n][g];
+    }
+}
+
+struct Lanes {
+  int64_t first, count;
+  POPRT_INLINE f32x16 get(const float* p) const {
+    return p ? load_first(p + first, count) : zero();
+  }
+  POPRT_INLINE void put(float* p, f32x16 v) const {
+    if (p) store_first(p + first, v, count);
+  }
+};
+
+template <int G>
+POPRT_INLINE void finish(const RecurrentCell& cell, const RecurrentRow& row, int64_t block,
+                         const float* bias, const float* peephole, const Lanes& lanes,
+                         f32x16 (&acc)[G]) {
+  const int64_t hidden = cell.hidden;
+  const int total = cell.kind == RecurrentKind::lstm ? 4 : cell.kind == RecurrentKind::rnn ? 1 : 3;
+  const int first = cell.kind == RecurrentKind::gru_state ? 2 : 0;
+  const bool gru = cell.kind == RecurrentKind::gru;
+  f32x16 x[G];
+#pragma GCC unroll 4
+  for (int g = 0; g < G; g++) {
+    x[g] = load_first(row.x + block * cell.x_block + (first + g) * cell.x_gate, lanes.count);
+    if (!bias) continue;
+    x[g] += lanes.get(bias + (first + g) * hidden);
+    const f32x16 rb = lanes.get(bias + (total + first + g) * hidden);
+    if (gru && g == 2)
+      acc[g] += rb;
+    else
+      x[g] += rb;
+  }
+  if constexpr (G == 1) {
+    const f32x16 s = clipped(cell, x[0] + acc[0]);
+    if (cell.kind == RecurrentKind::rnn) {
+      const f32x16 h = activate(cell, 0, s);
+      lanes.put(row.h, h);
+      lanes.put(row.y, h);
+      return;
+    }
+    const f32x16 z = lanes.get(row.c_prev), n = activate(cell, 1, s);
+    const f32x16 h = (1.0f - z) * n + z * lanes.get(row.h_prev);
+    lanes.put(row.h, h);
+    lanes.put(row.y, h);
+  } else if constexpr (G == 2) {
+    const f32x16 z = activate(cell, 0, clipped(cell, x[0] + acc[0]));
+    const f32x16 r = activate(cell, 0, clipped(cell, x[1] + acc[1]));
+    lanes.put(row.c, z);
+    lanes.put(row.h, r * lanes.get(row.v));
+  } else if constexpr (G == 3) {
+    const f32x16 z = activate(cell, 0, clipped(cell, x[0] + acc[0]));
+    const f32x16 r = activate(cell, 0, clipped(cell, x[1] + acc[1]));
+    const f32x16 n = activate(cell, 1, clipped(cell, x[2] + r * acc[2]));
+    const f32x16 h = (1.0f - z) * n + z * lanes.get(row.h_prev);
+    lanes.put(row.h, h);
+    lanes.put(row.y, h);
+  } else {
+    const f32x16 c_prev = lanes.get(row.c_prev);
+    f32x16 i = x[0] + acc[0], o = x[1] + acc[1], f = x[2] + acc[2];
+    if (peephole) {
+      i += lanes.get(peephole) * c_prev;
+      f += lanes.get(peephole + 2 * hidden) * c_prev;
+    }
+    f = activate(cell, 0, clipped(cell, f));
+    i = cell.input_forget ? 1.0f - f : activate(cell, 0, clipped(cell, i));
+    const f32x16 n = activate(cell, 1, clipped(cell, x[3] + acc[3]));
+    const f32x16 c = f * c_prev + i * n;
+    if (peephole) o += lanes.get(peephole + hidden) * c;
+    o = activate(cell, 0, clipped(cell, o));
+    const f32x16 h = o * activate(cell, 2, c);
+    lanes.put(row.c, c);
+    lanes.put(row.h, h);
+    lanes.put(row.y, h);
+  }
+}
+
+template <int G, int N>
+void rows_block(const RecurrentCell& cell, const RecurrentRow* rows, int64_t block, const float* r,
+                const float* bias, const float* peephole) {
+  f32x16 acc[N][G] = {};
+  if (rows[0].v) multiply<G, N>(rows, r, cell.hidden, acc);
+  const int64_t left = cell.hidden - block * 16;
+  const Lanes lanes{block * 16, left < 16 ? left : 16};
+  for (int n = 0; n < N; n++) finish<G>(cell, rows[n], block, bias, peephole, lanes, acc[n]);
+}
+
+template <int G>
+POPRT_INLINE void gates_block(const RecurrentCell& cell, const RecurrentRow* rows, int64_t n,
+                              int64_t block, const float* r, const float* bias,
+                              const float* peephole) {
+  switch (n) {
+    case 1: return rows_block<G, 1>(cell, rows, block, r, bias, peephole);
+    case 2: return rows_block<G, 2>(cell, rows, block, r, bias, peephole);
+    case 3: return rows_block<G, 3>(cell, rows, block, r, bias, peephole);
+    default: return rows_block<G, 4>(cell, rows, block, r, bias, peephole);
+  }
+}
+
+void run_block(const RecurrentCell& cell, const RecurrentRow* rows, int64_t n, int64_t block,
+               const float* r, const float* bias, const float* peephole) {
+  switch (cell.kind) {
+    case RecurrentKind::rnn:
+    case RecurrentKind::gru_state: return gates_block<1>(cell, rows, n, block, r, bias, peephole);
+    case RecurrentKind::gru_gates: return gates_block<2>(cell, rows, n, block, r, bias, peephole);
+    case RecurrentKind::gru: return gates_block<3>(cell, rows, n, block, r, bias, peephole);
+    case RecurrentKind::lstm: return gates_block<4>(cell, rows, n, block, r, bias, peephole);
+  }
+}
+
+}  // namespace
+
+extern const RecurrentTable POPRT_ISA_NAME(recurrent);
+const RecurrentTable POPRT_ISA_NAME(recurrent) = {run_block};
+
+}  // namespace poprt::kernels::isa

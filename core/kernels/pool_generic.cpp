@@ -1,0 +1,177 @@
+// pool_generic: max, average or Lp pooling of plain [N, C, spatial...]; operands [x, y, indices?],
+// ints [kind (0 max, 1 average, 2 Lp), count_include_pad, p, column_major indices, planes, rank
+// (1-3), then per spatial dimension: in, out, kernel, stride, pad, pad_end, dilation]. Indices
+// (s64) count from the start of x. A task is one plane.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "base/checked.h"
+#include "base/half.h"
+#include "kernels/kernel.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Axis {
+  int64_t in = 1, out = 1, kernel = 1, stride = 1, pad = 0, pad_end = 0, dilation = 1;
+};
+struct Params {
+  int64_t kind, p;
+  bool count_padding, column_major;
+  std::array<Axis, 3> axis;
+  int64_t in_plane, out_plane;
+};
+
+struct Range {
+  int64_t first, end, counted;  // taps inside the input; taps inside input and padding
+};
+Range range_of(const Axis& a, int64_t out) {
+  const int64_t origin = out * a.stride - a.pad;
+  Range r{a.kernel, 0, 0};
+  for (int64_t k = 0; k < a.kernel; k++) {
+    const int64_t i = origin + k * a.dilation;
+    if (i >= 0 && i < a.in) {
+      r.first = std::min(r.first, k);
+      r.end = k + 1;
+    }
+    if (i >= -a.pad && i < a.in + a.pad_end) r.counted++;
+  }
+  return r;
+}
+
+template <class T>
+auto widen(T v) {
+  if constexpr (std::is_same_v<T, f16_t> || std::is_same_v<T, bf16_t>)
+    return to_float(v);
+  else
+    return v;
+}
+template <class T, class V>
+T narrow(V v) {
+  if constexpr (std::is_same_v<T, f16_t>)
+    return to_f16(v);
+  else if constexpr (std::is_same_v<T, bf16_t>)
+    return to_bf16(v);
+  else
+    return static_cast<T>(v);
+}
+
+template <class T>
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  using V = decltype(widen(T{}));
+  const auto& p = *static_cast<const Params*>(params);
+  const auto& [az, ay, ax] = p.axis;
+  for (int64_t plane = begin; plane < end; plane++) {
+    const T* x = static_cast<const T*>(data[0]) + plane * p.in_plane;
+    T* y = static_cast<T*>(data[1]) + plane * p.out_plane;
+    int64_t* indices = data[2] ? static_cast<int64_t*>(data[2]) + plane * p.out_plane : nullptr;
+    for (int64_t oz = 0; oz < az.out; oz++) {
+      const Range rz = range_of(az, oz);
+      for (int64_t oy = 0; oy < ay.out; oy++) {
+        const Range ry = range_of(ay, oy);
+        for (int64_t ox = 0; ox < ax.out; ox++) {
+          const Range rx = range_of(ax, ox);
+          V best = p.kind == 0 ? std::numeric_limits<V>::has_infinity
+                                     ? static_cast<V>(-std::numeric_limits<V>::infinity())
+                                     : std::numeric_limits<V>::lowest()
+                               : V{};
+          int64_t at = -1, seen = 0;
+          for (int64_t kz = rz.first; kz < rz.end; kz++)
+            for (int64_t ky = ry.first; ky < ry.end; ky++)
+              for (int64_t kx = rx.first; kx < rx.end; kx++) {
+                const int64_t iz = oz * az.stride - az.pad + kz * az.dilation;
+                const int64_t iy = oy * ay.stride - ay.pad + ky * ay.dilation;
+                const int64_t ix = ox * ax.stride - ax.pad + kx * ax.dilation;
+                const V v = widen(x[(iz * ay.in + iy) * ax.in + ix]);
+                seen++;
+                if (p.kind == 0) {
+                  if (at < 0 || v > best || v != v) {
+                    best = v;
+                    at = p.column_major ? (ix * ay.in + iy) * az.in + iz
+                                        : (iz * ay.in + iy) * ax.in + ix;
+                  }
+                } else if (p.kind == 1) {
+                  best = static_cast<V>(best + v);
+                } else if constexpr (std::is_floating_point_v<V>) {
+                  best += p.p == 1   ? std::abs(v)
+                          : p.p == 2 ? v * v
+                                     : std::pow(std::abs(v), static_cast<V>(p.p));
+                }
+              }
+          if (p.kind == 1) {
+            const int64_t count = p.count_padding ? rz.counted * ry.counted * rx.counted : seen;
+            best = static_cast<V>(best / static_cast<V>(std::max<int64_t>(count, 1)));
+          } else if (p.kind == 2) {
+            if constexpr (std::is_floating_point_v<V>)
+              best = p.p == 1   ? best
+                     : p.p == 2 ? std::sqrt(best)
+                                : std::pow(best, V{1} / static_cast<V>(p.p));
+          }
+          *y++ = narrow<T>(best);
+          if (indices) *indices++ = plane * p.in_plane + at;
+        }
+      }
+    }
+  }
+}
+
+Plan prepare(const Call& call) {
+  constexpr std::string_view kName = "pool_generic";
+  expect(call.operands.size() == 3 && call.ints.size() >= 6, kName, "expected 3 operands");
+  const auto v = call.ints;
+  const int64_t rank = v[5], planes = v[4];
+  expect(rank >= 1 && rank <= 3 && v.size() == static_cast<size_t>(6 + 7 * rank) && planes >= 0,
+         kName, "bad rank");
+  auto p = std::make_shared<Params>();
+  p->kind = v[0];
+  p->count_padding = v[1] != 0;
+  p->p = v[2];
+  p->column_major = v[3] != 0;
+  expect(p->kind >= 0 && p->kind <= 2 && (p->kind != 2 || p->p >= 1), kName, "unknown kind");
+  double taps = 1;
+  for (int64_t d = 0; d < rank; d++) {
+    const auto* a = v.data() + 6 + 7 * d;
+    for (int i = 0; i < 7; i++)
+      expect(a[i] >= (i == 4 || i == 5 || i < 2 ? 0 : 1) && a[i] < (int64_t{1} << 31), kName,
+             "a size is out of range");
+    p->axis[static_cast<size_t>(3 - rank + d)] = {a[0], a[1], a[2], a[3], a[4], a[5], a[6]};
+    taps *= static_cast<double>(a[2]);
+  }
+  p->in_plane = p->out_plane = 1;
+  for (const Axis& a : p->axis) {
+    p->in_plane = checked_mul(p->in_plane, a.in);
+    p->out_plane = checked_mul(p->out_plane, a.out);
+  }
+  const Operand &x = call.operands[0], &y = call.operands[1], &indices = call.operands[2];
+  expect(x.present && y.present && x.dtype == y.dtype &&
+             dtype_bytes(x.dtype, checked_mul(planes, p->in_plane)) <= x.bytes &&
+             dtype_bytes(y.dtype, checked_mul(planes, p->out_plane)) <= y.bytes,
+         kName, "an operand is missing or too small");
+  expect(!indices.present || (p->kind == 0 && indices.dtype == DType::s64 &&
+                              indices.bytes / 8 >= static_cast<uint64_t>(planes * p->out_plane)),
+         kName, "bad indices");
+  Plan plan;
+  switch (x.dtype) {
+    case DType::f32: plan.run = run<float>; break;
+    case DType::f64: plan.run = run<double>; break;
+    case DType::f16: plan.run = run<f16_t>; break;
+    case DType::bf16: plan.run = run<bf16_t>; break;
+    case DType::s8: plan.run = run<int8_t>; break;
+    case DType::u8: plan.run = run<uint8_t>; break;
+    default: fail(ErrorCode::unimplemented, "kernel {}: dtype {}", kName, dtype_name(x.dtype));
+  }
+  expect(p->kind == 0 || is_float(x.dtype), kName, "averages need a float dtype");
+  plan.tasks = planes;
+  plan.work = static_cast<double>(planes) * static_cast<double>(p->out_plane) * (taps * 2 + 5);
+  plan.params = p;
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel pool_generic_kernel;
+const Kernel pool_generic_kernel = {"pool_generic", prepare};
+
+}  // namespace poprt::kernels

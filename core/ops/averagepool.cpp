@@ -1,0 +1,12 @@
+#include "ops/common/pool.h"
+
+namespace poprt::ops {
+
+extern const OpDef averagepool_op;
+const OpDef averagepool_op = {
+    .name = "AveragePool",
+
+    .infer = infer_pool,
+    .lower = [](LowerContext& ctx) { lower_pool(ctx, PoolKind::average); }};
+
+}  // namespace poprt::ops

@@ -1,0 +1,109 @@
+#include "ops/common/pool.h"
+
+#include <array>
+
+#include "base/checked.h"
+
+namespace poprt::ops {
+namespace {
+
+std::vector<int64_t> spatial_of(const Shape& x, size_t end) {
+  return {x.begin() + 2, x.begin() + static_cast<std::ptrdiff_t>(end)};
+}
+
+void emit_generic(LowerContext& ctx, PoolKind kind, const Window& w) {
+  const Shape &x = ctx.in_shape(0), &y = ctx.out_shape();
+  const size_t rank = w.rank();
+  if (rank > 3) ctx.fail_unsupported("more than three spatial dimensions");
+  std::vector<int64_t> ints = {
+      static_cast<int64_t>(kind), ctx.node.int_attr("count_include_pad", 0),
+      ctx.node.int_attr("p", 2),  ctx.node.int_attr("storage_order", 0),
+      checked_mul(x[0], x[1]),    static_cast<int64_t>(rank)};
+  for (size_t d = 0; d < rank; d++) {
+    if (w.pads_begin[d] < 0 || w.pads_end[d] < 0) ctx.fail_unsupported("negative pads");
+    ints.insert(ints.end(), {x[d + 2], y[d + 2], w.kernel[d], w.strides[d], w.pads_begin[d],
+                             w.pads_end[d], w.dilations[d]});
+  }
+  const std::array<program::BufferId, 3> operands = {
+      ctx.in(0), ctx.out(0), ctx.node.output(1) ? ctx.out(1) : LowerContext::kNone};
+  ctx.emit("pool_generic", operands, ints);
+}
+
+}  // namespace
+
+void infer_pool(InferContext& ctx) {
+  const ir::ValueType& x = ctx.in(0);
+  if (!x.has_shape) {
+    ctx.out_dtype(0, x.dtype);
+    return ctx.out_dtype(1, DType::s64);
+  }
+  if (x.shape.size() < 3)
+    ctx.fail_input("input {} has no spatial dimension", shape_string(x.shape));
+  const auto spatial = spatial_of(x.shape, x.shape.size());
+  const auto out = window_output(window_of(ctx.node, spatial), spatial);
+  Shape y = {x.shape[0], x.shape[1]};
+  y.insert(y.end(), out.begin(), out.end());
+  ctx.out(0, x.dtype, y);
+  ctx.out(1, DType::s64, y);
+}
+
+void lower_pool(LowerContext& ctx, PoolKind kind) {
+  emit_generic(ctx, kind, window_of(ctx.node, spatial_of(ctx.in_shape(0), ctx.in_shape(0).size())));
+}
+
+void infer_global_pool(InferContext& ctx) {
+  const ir::ValueType& x = ctx.in(0);
+  if (!x.has_shape) return ctx.out_dtype(0, x.dtype);
+  if (x.shape.size() < 3)
+    ctx.fail_input("input {} has no spatial dimension", shape_string(x.shape));
+  Shape y(x.shape.size(), 1);
+  y[0] = x.shape[0];
+  y[1] = x.shape[1];
+  ctx.out(0, x.dtype, std::move(y));
+}
+
+void lower_global_pool(LowerContext& ctx, PoolKind kind) {
+  // More than three spatial dimensions are one long one.
+  const Shape& x = ctx.in_shape(0);
+  const auto spatial = spatial_of(x, x.size());
+  const int64_t pixels = element_count(spatial);
+  if (pixels == 0) ctx.fail_unsupported("empty input");
+  const std::array<program::BufferId, 3> operands = {ctx.in(0), ctx.out(0), LowerContext::kNone};
+  const int64_t ints[] = {static_cast<int64_t>(kind),
+                          0,
+                          ctx.node.int_attr("p", 2),
+                          0,
+                          checked_mul(x[0], x[1]),
+                          1,
+                          pixels,
+                          1,
+                          pixels,
+                          1,
+                          0,
+                          0,
+                          1};
+  ctx.emit("pool_generic", operands, ints);
+}
+
+void infer_blocked_pool(InferContext& ctx) {
+  const ir::ValueType& x = ctx.in(0);
+  if (!x.has_shape) return ctx.out_dtype(0, x.dtype);
+  if (x.shape.size() != 5 || x.shape[4] != 16)
+    ctx.fail_input("input {} is not blocked", shape_string(x.shape));
+  const auto spatial = spatial_of(x.shape, 4);
+  const auto out = window_output(window_of(ctx.node, spatial), spatial);
+  ctx.out(0, x.dtype, {x.shape[0], x.shape[1], out[0], out[1], 16});
+}
+
+void lower_blocked_pool(LowerContext& ctx, PoolKind kind) {
+  if (ctx.in_dtype(0) != DType::f32) ctx.fail_unsupported("only f32 can be blocked");
+  const Shape &x = ctx.in_shape(0), &y = ctx.out_shape();
+  const Window w = window_of(ctx.node, spatial_of(x, 4));
+  ctx.emit("pool_blocked", {ctx.in(0), ctx.out(0)},
+           {checked_mul(x[0], x[1]), x[2], x[3], y[2], y[3], w.kernel[0], w.kernel[1], w.strides[0],
+            w.strides[1], w.pads_begin[0], w.pads_begin[1], w.pads_end[0], w.pads_end[1],
+            w.dilations[0], w.dilations[1], kind == PoolKind::average ? 1 : 0,
+            ctx.node.int_attr("count_include_pad", 0)});
+}
+
+}  // namespace poprt::ops

@@ -1,0 +1,21 @@
+// Poolings in plain and blocked layout.
+#pragma once
+
+#include "ops/common/window.h"
+#include "ops/op.h"
+
+namespace poprt::ops {
+
+enum class PoolKind : int64_t { max = 0, average = 1, lp = 2 };
+
+// [N, C, spatial...] -> pooled; indices for a second output.
+void infer_pool(InferContext& ctx);
+void lower_pool(LowerContext& ctx, PoolKind kind);
+// Windows over the whole plane.
+void infer_global_pool(InferContext& ctx);
+void lower_global_pool(LowerContext& ctx, PoolKind kind);
+// [N, CB, H, W, 16].
+void infer_blocked_pool(InferContext& ctx);
+void lower_blocked_pool(LowerContext& ctx, PoolKind kind);
+
+}  // namespace poprt::ops

@@ -1,0 +1,468 @@
+#include "ops/common/recurrent.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string>
+
+#include "base/checked.h"
+#include "kernels/isa/recurrent.h"
+#include "ops/common/matmul.h"
+#include "ops/common/movement.h"
+
+namespace poprt::ops {
+namespace {
+
+using kernels::isa::RecurrentActivation;
+using kernels::isa::RecurrentKind;
+using program::BufferId;
+
+constexpr BufferId kNone = LowerContext::kNone;
+constexpr int64_t kLane = 16;
+
+struct ActivationName {
+  std::string_view name;  // lower case
+  RecurrentActivation code;
+  bool takes_alpha = false, takes_beta = false;
+  float alpha = 0, beta = 0;
+};
+
+// Defaults are those of the ONNX operators of the same names.
+constexpr std::array<ActivationName, 11> kActivations = {{
+    {"sigmoid", RecurrentActivation::sigmoid},
+    {"tanh", RecurrentActivation::tanh},
+    {"relu", RecurrentActivation::relu},
+    {"affine", RecurrentActivation::affine, true, true, 1, 0},
+    {"leakyrelu", RecurrentActivation::leaky_relu, true, false, 0.01f, 0},
+    {"thresholdedrelu", RecurrentActivation::thresholded_relu, true, false, 1, 0},
+    {"scaledtanh", RecurrentActivation::scaled_tanh, true, true, 1, 1},
+    {"hardsigmoid", RecurrentActivation::hard_sigmoid, true, true, 0.2f, 0.5f},
+    {"elu", RecurrentActivation::elu, true, false, 1, 0},
+    {"softsign", RecurrentActivation::softsign},
+    {"softplus", RecurrentActivation::softplus},
+}};
+
+struct Activation {
+  RecurrentActivation code;
+  float alpha, beta;
+};
+
+// All directions' activations in a row. Alphas and betas are taken in order by those that have one.
+std::vector<Activation> activations_of(const ir::Node& node, const RecurrentOp& op,
+                                       size_t directions) {
+  std::vector<std::string> names;
+  if (const auto* a = node.find_attr("activations")) {
+    const auto* list = std::get_if<std::vector<std::string>>(a);
+    if (!list)
+      fail(ErrorCode::invalid_argument, "{}: attribute 'activations' should be a list of strings",
+           node.describe());
+    names = *list;
+  }
+  if (names.empty())
+    for (size_t d = 0; d < directions; d++)
+      names.insert(names.end(), op.activations.begin(), op.activations.end());
+  if (names.size() != directions * op.activations.size())
+    fail(ErrorCode::invalid_argument, "{}: {} activations, expected {} for each of {} directions",
+         node.describe(), names.size(), op.activations.size(), directions);
+  const auto alphas = node.floats_attr("activation_alpha"),
+             betas = node.floats_attr("activation_beta");
+  size_t next_alpha = 0, next_beta = 0;
+  std::vector<Activation> result;
+  for (std::string name : names) {
+    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const auto* found = std::find_if(kActivations.begin(), kActivations.end(),
+                                     [&](const ActivationName& a) { return a.name == name; });
+    if (found == kActivations.end())
+      fail(ErrorCode::unimplemented, "{}: activation '{}' is not supported", node.describe(), name);
+    Activation a{found->code, found->alpha, found->beta};
+    if (found->takes_alpha && next_alpha < alphas.size()) a.alpha = alphas[next_alpha++];
+    if (found->takes_beta && next_beta < betas.size()) a.beta = betas[next_beta++];
+    result.push_back(a);
+  }
+  return result;
+}
+
+int64_t directions_of(const ir::Node& node) {
+  const std::string direction = node.string_attr("direction", "forward");
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
+    fail(ErrorCode::invalid_argument, "{}: direction '{}' is unknown", node.describe(), direction);
+  return direction == "bidirectional" ? 2 : 1;
+}
+
+// Everything that lowering one node needs to know.
+struct Layer {
+  int64_t steps, batch, input, hidden, directions, gates, blocks;
+  int64_t lanes() const { return blocks * kLane; }
+  int64_t state() const { return batch * hidden; }
+};
+
+// x * W for all steps, and where a gate lies in it.
+struct Projection {
+  BufferId x = kNone;
+  int64_t row = 0, block = 0, gate = 0, direction = 0;
+  bool has_bias = false;  // the bias is in it already
+};
+
+bool keeps_recurrent_bias(const RecurrentOp& op, const ir::Node& node, int64_t gate) {
+  return op.linear_before_reset && node.int_attr("linear_before_reset", 0) != 0 && gate == 2;
+}
+
+Projection project(LowerContext& ctx, const RecurrentOp& op, const Layer& l, BufferId x) {
+  Projection p;
+  const int64_t rows = checked_mul(l.steps, l.batch);
+  const Tensor* w = ctx.constant(1);
+  if (!w) {
+    const int64_t columns = l.gates * l.hidden;
+    p.x = ctx.temporary(DType::f32, {l.directions, rows, columns});
+    p.row = columns;
+    p.block = kLane;
+    p.gate = l.hidden;
+    p.direction = rows * columns;
+    StridedMatmul m;
+    m.dtype = DType::f32;
+    m.m = rows;
+    m.n = columns;
+    m.k = l.input;
+    m.a_row = l.input;
+    m.a_k = 1;
+    m.b_k = 1;
+    m.b_n = l.input;
+    m.batch = {{l.directions, 0, columns * l.input}};
+    m.a = x;
+    m.b = ctx.in(1);
+    m.out = p.x;
+    lower_strided_matmul(ctx, m);
+    return p;
+  }
+  // Columns in the order the step reads them: direction, block, gate, unit.
+  p.gate = kLane;
+  p.block = l.gates * kLane;
+  p.direction = l.blocks * p.block;
+  p.row = l.directions * p.direction;
+  const Tensor* b = ctx.has(3) ? ctx.constant(3) : nullptr;
+  p.has_bias = b != nullptr;
+  Tensor ordered = Tensor::zeros(DType::f32, {p.row, l.input});
+  Tensor bias = Tensor::zeros(DType::f32, {p.row});
+  const auto from = w->values<float>();
+  for (int64_t d = 0; d < l.directions; d++)
+    for (int64_t g = 0; g < l.gates; g++)
+      for (int64_t u = 0; u < l.hidden; u++) {
+        const int64_t column = d * p.direction + u / kLane * p.block + g * kLane + u % kLane;
+        const auto source =
+            from.subspan(static_cast<size_t>(((d * l.gates + g) * l.hidden + u) * l.input),
+                         static_cast<size_t>(l.input));
+        std::copy(source.begin(), source.end(),
+                  ordered.mutable_values<float>().begin() + column * l.input);
+        if (!b) continue;
+        const float* all = b->values<float>().data() + d * 2 * l.gates * l.hidden;
+        float sum = all[g * l.hidden + u];
+        if (!keeps_recurrent_bias(op, ctx.node, g)) sum += all[(l.gates + g) * l.hidden + u];
+        bias.mutable_values<float>()[static_cast<size_t>(column)] = sum;
+      }
+  p.x = ctx.temporary(DType::f32, {rows, p.row});
+  PackedMatmul m;
+  m.m = rows;
+  m.n = p.row;
+  m.k = l.input;
+  m.a = x;
+  m.b = std::move(ordered);
+  m.b_k = 1;
+  m.b_n = l.input;
+  if (b) m.bias = std::move(bias);
+  m.c = p.x;
+  lower_packed_matmul(ctx, m);
+  return p;
+}
+
+// Recurrent weights of gates [first, first + count) of one direction as [blocks, hidden, count,
+// 16].
+BufferId recurrent_weights(LowerContext& ctx, const Layer& l, int64_t direction, int64_t first,
+                           int64_t count) {
+  const Shape shape = {l.blocks, l.hidden, count, kLane};
+  const int64_t origin = (direction * l.gates + first) * l.hidden * l.hidden;
+  if (const Tensor* r = ctx.constant(2))
+    return ctx.pack(dtype_bytes(DType::f32, element_count(shape)), DType::f32, shape,
+                    [tensor = *r, l, origin, count](std::span<std::byte> to) {
+                      const float* from = tensor.values<float>().data() + origin;
+                      auto* packed = reinterpret_cast<float*>(to.data());
+                      for (int64_t b = 0; b < l.blocks; b++)
+                        for (int64_t k = 0; k < l.hidden; k++)
+                          for (int64_t g = 0; g < count; g++)
+                            for (int64_t u = b * kLane; u < (b + 1) * kLane; u++)
+                              *packed++ =
+                                  u < l.hidden ? from[(g * l.hidden + u) * l.hidden + k] : 0.0f;
+                    });
+  const BufferId packed = ctx.temporary(DType::f32, shape);
+  const int64_t whole = l.hidden / kLane, rest = l.hidden % kLane;
+  if (rest) ctx.emit("fill", {kNone, packed});
+  const auto copy = [&](int64_t block, int64_t blocks, int64_t units) {
+    if (blocks == 0 || units == 0) return;
+    emit_strided_copy(ctx, ctx.in(2), packed, DType::f32,
+                      {{blocks, l.hidden, count, units},
+                       {kLane * l.hidden, 1, l.hidden * l.hidden, l.hidden},
+                       {l.hidden * count * kLane, count * kLane, kLane, 1},
+                       origin + block * kLane * l.hidden,
+                       block * l.hidden * count * kLane});
+  };
+  copy(0, whole, kLane);
+  copy(whole, 1, rest);
+  return packed;
+}
+
+// What the step itself has to add: [2 * gates, hidden], or kNone.
+BufferId step_bias(LowerContext& ctx, const RecurrentOp& op, const Layer& l, const Projection& p,
+                   int64_t direction) {
+  if (!ctx.has(3)) return kNone;
+  const int64_t count = 2 * l.gates * l.hidden;
+  const auto offset = static_cast<uint64_t>(direction * count) * 4;
+  if (!p.has_bias) return ctx.view(ctx.in(3), offset, DType::f32, {2 * l.gates, l.hidden});
+  if (l.gates != 3 || !keeps_recurrent_bias(op, ctx.node, 2)) return kNone;
+  return ctx.pack(dtype_bytes(DType::f32, count), DType::f32, {2 * l.gates, l.hidden},
+                  [tensor = *ctx.constant(3), l, direction, count](std::span<std::byte> to) {
+                    auto* floats = reinterpret_cast<float*>(to.data());
+                    std::fill_n(floats, count, 0.0f);
+                    const float* from = tensor.values<float>().data() + (direction + 1) * count;
+                    std::copy(from - l.hidden, from, floats + count - l.hidden);
+                  });
+}
+
+BufferId part(LowerContext& ctx, BufferId of, int64_t index, const Layer& l) {
+  if (of == kNone) return kNone;
+  return ctx.view(of, static_cast<uint64_t>(index * l.state()) * 4, DType::f32,
+                  {l.batch, l.hidden});
+}
+
+// [a, b, ...] -> [b, a, ...] when that moves anything.
+void swap_axes(LowerContext& ctx, BufferId from, BufferId to, int64_t a, int64_t b, int64_t inner) {
+  emit_strided_copy(ctx, from, to, DType::f32,
+                    {{b, a, inner}, {inner, b * inner, 1}, {a * inner, inner, 1}, 0, 0});
+}
+
+class Lowering {
+ public:
+  Lowering(LowerContext& ctx, const RecurrentOp& op, const Layer& l)
+      : ctx_(ctx), op_(op), l_(l), batch_first_(ctx.node.int_attr("layout", 0) != 0) {}
+
+  void run() {
+    const Layer& l = l_;
+    BufferId x = ctx_.in(0);
+    if (batch_first_) {
+      const BufferId time_first = ctx_.temporary(DType::f32, {l.steps, l.batch, l.input});
+      swap_axes(ctx_, x, time_first, l.batch, l.steps, l.input);
+      x = time_first;
+    }
+    y_ = result(0, {l.steps, l.directions, l.batch, l.hidden});
+    y_h_ = result(1, {l.directions, l.batch, l.hidden});
+    y_c_ = op_.has_cell ? result(2, {l.directions, l.batch, l.hidden}) : kNone;
+    initial_h_ = initial(5);
+    initial_c_ = op_.has_cell ? initial(6) : kNone;
+    activations_ = activations_of(ctx_.node, op_, static_cast<size_t>(l.directions));
+    if (ctx_.has(4)) {
+      const auto lens = ctx_.ints(4);
+      const bool full =
+          lens && std::all_of(lens->begin(), lens->end(), [&](int64_t n) { return n == l.steps; });
+      if (!full) lens_ = ctx_.in(4);
+    }
+    if (l.steps > 0 && l.batch > 0) {
+      projection_ = project(ctx_, op_, l, x);
+      for (int64_t d = 0; d < l.directions; d++) direction(d);
+    } else {
+      keep_initial(initial_h_, y_h_);
+      keep_initial(initial_c_, y_c_);
+    }
+    if (batch_first_) {
+      if (y_ != kNone && element_count(ctx_.out_shape(0)) > 0)
+        swap_axes(ctx_, y_, ctx_.out(0), l.steps * l.directions, l.batch, l.hidden);
+      finish(1, y_h_);
+      if (op_.has_cell) finish(2, y_c_);
+    }
+  }
+
+ private:
+  // Where a result is made: the output itself, or a temporary that finish() turns around.
+  BufferId result(size_t i, const Shape& shape) {
+    if (i >= ctx_.node.outputs().size() || ctx_.out(i) == kNone) return kNone;
+    return batch_first_ ? ctx_.temporary(DType::f32, shape) : ctx_.out(i);
+  }
+  void finish(size_t i, BufferId made) {
+    if (made != kNone && l_.state() > 0)
+      swap_axes(ctx_, made, ctx_.out(i), l_.directions, l_.batch, l_.hidden);
+  }
+  BufferId initial(size_t i) {
+    if (!ctx_.has(i)) return kNone;
+    if (!batch_first_ || l_.directions == 1) return ctx_.in(i);
+    const BufferId turned = ctx_.temporary(DType::f32, {l_.directions, l_.batch, l_.hidden});
+    swap_axes(ctx_, ctx_.in(i), turned, l_.batch, l_.directions, l_.hidden);
+    return turned;
+  }
+  void keep_initial(BufferId from, BufferId to) {
+    if (to == kNone || l_.state() == 0) return;
+    if (from == kNone)
+      ctx_.emit("fill", {kNone, to});
+    else
+      ctx_.emit("copy", {from, to});
+  }
+
+  struct Weights {
+    BufferId first = kNone, second = kNone;  // second: the new-state gate of a two-part GRU
+    BufferId bias = kNone, peephole = kNone;
+  };
+
+  void step(RecurrentKind kind, int64_t d, int64_t s, const Weights& w, BufferId v, BufferId h_prev,
+            BufferId c_prev, BufferId h, BufferId c, BufferId y) {
+    const bool reverse = ctx_.node.string_attr("direction", "forward") == "reverse" || d == 1;
+    const auto n = op_.activations.size();
+    std::array<Activation, 3> a{};
+    for (size_t i = 0; i < n; i++) a[i] = activations_[static_cast<size_t>(d) * n + i];
+    const BufferId r = kind == RecurrentKind::gru_state ? w.second : w.first;
+    ctx_.emit("recurrent_step",
+              {projection_.x, r, w.bias, w.peephole, lens_, v, h_prev, c_prev, h, c, y},
+              {static_cast<int64_t>(kind), l_.steps, l_.batch, l_.hidden, l_.directions, d, s,
+               reverse ? 1 : 0, d * projection_.direction, projection_.row, projection_.block,
+               projection_.gate, ctx_.node.int_attr("input_forget", 0) != 0 ? 1 : 0,
+               static_cast<int64_t>(a[0].code), static_cast<int64_t>(a[1].code),
+               static_cast<int64_t>(a[2].code)},
+              {ctx_.node.float_attr("clip", 0), a[0].alpha, a[0].beta, a[1].alpha, a[1].beta,
+               a[2].alpha, a[2].beta});
+  }
+
+  void direction(int64_t d) {
+    const Layer& l = l_;
+    const bool split = op_.linear_before_reset && ctx_.node.int_attr("linear_before_reset", 0) == 0;
+    const bool reverse = ctx_.node.string_attr("direction", "forward") == "reverse" || d == 1;
+    const RecurrentKind kind = op_.has_cell              ? RecurrentKind::lstm
+                               : op_.linear_before_reset ? RecurrentKind::gru
+                                                         : RecurrentKind::rnn;
+    Weights w;
+    w.first = recurrent_weights(ctx_, l, d, 0, split ? 2 : l.gates);
+    if (split) w.second = recurrent_weights(ctx_, l, d, 2, 1);
+    w.bias = step_bias(ctx_, op_, l, projection_, d);
+    if (op_.has_cell && ctx_.has(7))
+      w.peephole = ctx_.view(ctx_.in(7), static_cast<uint64_t>(d * 3 * l.hidden) * 4, DType::f32,
+                             {3, l.hidden});
+
+    const Shape state = {l.batch, l.hidden};
+    // Without sequence lengths the state of a step is its row of Y.
+    const bool in_y = y_ != kNone && lens_ == kNone;
+    std::array<BufferId, 2> turn = {kNone, kNone};
+    if (!in_y)
+      for (BufferId& t : turn) t = ctx_.temporary(DType::f32, state);
+    BufferId cell = kNone, z = kNone, gated = kNone;
+    if (op_.has_cell) cell = ctx_.temporary(DType::f32, state);
+    if (split) {
+      z = ctx_.temporary(DType::f32, state);
+      gated = ctx_.temporary(DType::f32, state);
+    }
+    BufferId h_prev = part(ctx_, initial_h_, d, l), c_prev = part(ctx_, initial_c_, d, l);
+    for (int64_t s = 0; s < l.steps; s++) {
+      const int64_t time = reverse ? l.steps - 1 - s : s;
+      const BufferId h =
+          in_y ? part(ctx_, y_, time * l.directions + d, l) : turn[static_cast<size_t>(s % 2)];
+      const BufferId y = in_y ? kNone : y_;
+      const BufferId c = s + 1 == l.steps && y_c_ != kNone ? part(ctx_, y_c_, d, l) : cell;
+      if (split) {
+        step(RecurrentKind::gru_gates, d, s, w, h_prev, h_prev, kNone, gated, z, kNone);
+        step(RecurrentKind::gru_state, d, s, w, h_prev == kNone ? kNone : gated, h_prev, z, h,
+             kNone, y);
+      } else {
+        step(kind, d, s, w, h_prev, h_prev, c_prev, h, c, y);
+      }
+      h_prev = h;
+      c_prev = c;
+    }
+    if (y_h_ != kNone) ctx_.emit("copy", {h_prev, part(ctx_, y_h_, d, l)});
+  }
+
+  LowerContext& ctx_;
+  const RecurrentOp& op_;
+  const Layer& l_;
+  const bool batch_first_;
+  Projection projection_;
+  std::vector<Activation> activations_;
+  BufferId y_ = kNone, y_h_ = kNone, y_c_ = kNone, initial_h_ = kNone, initial_c_ = kNone,
+           lens_ = kNone;
+};
+
+}  // namespace
+
+void infer_recurrent(InferContext& ctx, const RecurrentOp& op) {
+  const ir::ValueType &x = ctx.in(0), &w = ctx.in(1), &r = ctx.in(2);
+  const int64_t directions = directions_of(ctx.node);
+  const bool batch_first = ctx.node.int_attr("layout", 0) != 0;
+  activations_of(ctx.node, op, static_cast<size_t>(directions));
+  const auto rank = [&](size_t i, size_t wanted) {
+    if (ctx.has(i) && ctx.in(i).has_shape && ctx.in(i).shape.size() != wanted)
+      ctx.fail_input("input {} should have rank {}, found {}", i, wanted,
+                     shape_string(ctx.in(i).shape));
+  };
+  rank(0, 3);
+  rank(1, 3);
+  rank(2, 3);
+  rank(3, 2);
+  rank(4, 1);
+  rank(5, 3);
+  rank(6, 3);
+  rank(7, 2);
+  int64_t hidden = ctx.node.int_attr("hidden_size", kUnknownDim);
+  if (r.has_shape && r.shape[2] >= 0) {
+    if (hidden >= 0 && hidden != r.shape[2])
+      ctx.fail_input("hidden_size is {}, R is {}", hidden, shape_string(r.shape));
+    hidden = r.shape[2];
+  }
+  int64_t steps = kUnknownDim, batch = kUnknownDim, input = kUnknownDim;
+  if (x.has_shape) {
+    steps = x.shape[batch_first ? 1 : 0];
+    batch = x.shape[batch_first ? 0 : 1];
+    input = x.shape[2];
+  }
+  // Wrong sizes would make later reads leave their buffers.
+  const auto expect_shape = [&](size_t i, const Shape& wanted) {
+    if (!ctx.has(i) || !ctx.in(i).has_shape) return;
+    const Shape& found = ctx.in(i).shape;
+    for (size_t d = 0; d < wanted.size(); d++)
+      if (wanted[d] >= 0 && found[d] >= 0 && found[d] != wanted[d])
+        ctx.fail_input("input {} should be {}, found {}", i, shape_string(wanted),
+                       shape_string(found));
+  };
+  if (hidden >= 0) {
+    if (hidden < 1 || hidden > 1 << 24) ctx.fail_input("hidden size {} is out of range", hidden);
+    expect_shape(1, {directions, op.gates * hidden, input});
+    expect_shape(2, {directions, op.gates * hidden, hidden});
+    expect_shape(3, {directions, 2 * op.gates * hidden});
+    expect_shape(4, {batch});
+    const Shape state =
+        batch_first ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden};
+    expect_shape(5, state);
+    if (op.has_cell) {
+      expect_shape(6, state);
+      expect_shape(7, {directions, 3 * hidden});
+    }
+  }
+  if (w.dtype != x.dtype || r.dtype != x.dtype)
+    ctx.fail_input("X is {}, W is {}, R is {}", dtype_name(x.dtype), dtype_name(w.dtype),
+                   dtype_name(r.dtype));
+  ctx.out(0, x.dtype,
+          batch_first ? Shape{batch, steps, directions, hidden}
+                      : Shape{steps, directions, batch, hidden});
+  for (size_t i = 1; i <= (op.has_cell ? 2u : 1u); i++)
+    ctx.out(i, x.dtype,
+            batch_first ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden});
+}
+
+void lower_recurrent(LowerContext& ctx, const RecurrentOp& op) {
+  if (ctx.in_dtype(0) != DType::f32)
+    ctx.fail_unsupported("computes in f32, found {}", dtype_name(ctx.in_dtype(0)));
+  const bool batch_first = ctx.node.int_attr("layout", 0) != 0;
+  const Shape& x = ctx.in_shape(0);
+  Layer l{};
+  l.steps = x[batch_first ? 1 : 0];
+  l.batch = x[batch_first ? 0 : 1];
+  l.input = x[2];
+  l.hidden = ctx.in_shape(2)[2];
+  l.directions = directions_of(ctx.node);
+  l.gates = op.gates;
+  l.blocks = (l.hidden + kLane - 1) / kLane;
+  Lowering(ctx, op, l).run();
+}
+
+}  // namespace poprt::ops

@@ -1,0 +1,25 @@
+// What LSTM, GRU and RNN share: types, weights packed for kernel recurrent_step, one call a step.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "ops/op.h"
+
+namespace poprt::ops {
+
+struct RecurrentOp {
+  int64_t gates = 1;
+  bool has_cell = false;             // a third result Y_c, inputs initial_c and peephole weights
+  bool linear_before_reset = false;  // has that attribute
+  std::vector<std::string_view> activations = {};
+};
+
+void infer_recurrent(InferContext& ctx, const RecurrentOp& op);
+
+// x * W + b for the whole sequence in one product, then one recurrent_step per time step and
+// direction. Weights that are constant are packed at compile time, others by strided copies in the
+// run.
+void lower_recurrent(LowerContext& ctx, const RecurrentOp& op);
+
+}  // namespace poprt::ops

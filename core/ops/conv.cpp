@@ -1,0 +1,61 @@
+#include <array>
+
+#include "base/checked.h"
+#include "ops/common/conv.h"
+#include "ops/op.h"
+
+namespace poprt::ops {
+namespace {
+
+std::vector<int64_t> spatial_of(const Shape& shape) { return {shape.begin() + 2, shape.end()}; }
+
+void infer(InferContext& ctx) {
+  const ir::ValueType &x = ctx.in(0), &w = ctx.in(1);
+  if (!x.has_shape) return ctx.out_dtype(0, x.dtype);
+  const size_t rank = x.shape.size();
+  if (rank < 3) ctx.fail_input("input {} has no spatial dimension", shape_string(x.shape));
+  Shape y(rank, kUnknownDim);
+  y[0] = x.shape[0];
+  const bool known = w.has_shape && is_static(w.shape);
+  if (w.has_shape) {
+    if (w.shape.size() != rank)
+      ctx.fail_input("input {} does not fit weights {}", shape_string(x.shape),
+                     shape_string(w.shape));
+    const int64_t group = ctx.node.int_attr("group", 1);
+    if (group < 1 ||
+        (known && (w.shape[0] % group || (x.shape[1] >= 0 && x.shape[1] != w.shape[1] * group))))
+      ctx.fail_input("input {} in {} groups does not fit weights {}", shape_string(x.shape), group,
+                     shape_string(w.shape));
+    y[1] = w.shape[0];
+  }
+  if (known || ctx.node.find_attr("kernel_shape")) {
+    const auto spatial = spatial_of(x.shape);
+    const auto out = window_output(
+        window_of(ctx.node, spatial, known ? spatial_of(w.shape) : std::vector<int64_t>{}),
+        spatial);
+    std::copy(out.begin(), out.end(), y.begin() + 2);
+  }
+  ctx.out(0, x.dtype, std::move(y));
+}
+
+void lower(LowerContext& ctx) {
+  const Shape &x = ctx.in_shape(0), &w = ctx.in_shape(1), &y = ctx.out_shape();
+  const Window win = window_of(ctx.node, spatial_of(x), spatial_of(w));
+  if (win.rank() > 3) ctx.fail_unsupported("more than three spatial dimensions");
+  if (element_count(y) == 0) return;
+  const int64_t group = ctx.node.int_attr("group", 1);
+  std::vector<int64_t> ints = {x[0], group, w[1], w[0] / group, static_cast<int64_t>(win.rank())};
+  for (size_t d = 0; d < win.rank(); d++)
+    ints.insert(ints.end(), {x[d + 2], y[d + 2], win.kernel[d], win.strides[d], win.pads_begin[d],
+                             win.dilations[d]});
+  const std::array<program::BufferId, 4> operands = {
+      ctx.in(0), ctx.in(1), ctx.has(2) ? ctx.in(2) : LowerContext::kNone, ctx.out(0)};
+  ctx.emit("conv_generic", operands, ints);
+}
+
+}  // namespace
+
+extern const OpDef conv_op;
+const OpDef conv_op = {.name = "Conv", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

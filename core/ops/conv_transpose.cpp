@@ -1,0 +1,51 @@
+#include <array>
+
+#include "ops/common/conv_transpose.h"
+#include "ops/op.h"
+
+namespace poprt::ops {
+namespace {
+
+std::vector<int64_t> spatial_of(const Shape& shape) { return {shape.begin() + 2, shape.end()}; }
+
+void infer(InferContext& ctx) {
+  const ir::ValueType &x = ctx.in(0), &w = ctx.in(1);
+  if (!x.has_shape) return ctx.out_dtype(0, x.dtype);
+  if (x.shape.size() < 3)
+    ctx.fail_input("input {} has no spatial dimension", shape_string(x.shape));
+  Shape y(x.shape.size(), kUnknownDim);
+  y[0] = x.shape[0];
+  if (w.has_shape && is_static(w.shape)) {
+    const int64_t group = ctx.node.int_attr("group", 1);
+    if (w.shape.size() != x.shape.size() || group < 1 || w.shape[0] % group ||
+        (x.shape[1] >= 0 && x.shape[1] != w.shape[0]))
+      ctx.fail_input("input {} in {} groups does not fit weights {}", shape_string(x.shape), group,
+                     shape_string(w.shape));
+    y[1] = w.shape[1] * group;
+    const auto out = transposed_window_of(ctx.node, spatial_of(x.shape), spatial_of(w.shape)).out;
+    std::copy(out.begin(), out.end(), y.begin() + 2);
+  }
+  ctx.out(0, x.dtype, std::move(y));
+}
+
+void lower(LowerContext& ctx) {
+  const Shape &x = ctx.in_shape(0), &w = ctx.in_shape(1), &y = ctx.out_shape();
+  const Window win = transposed_window_of(ctx.node, spatial_of(x), spatial_of(w)).window;
+  if (win.rank() > 3) ctx.fail_unsupported("more than three spatial dimensions");
+  if (element_count(y) == 0) return;
+  const int64_t group = ctx.node.int_attr("group", 1);
+  std::vector<int64_t> ints = {x[0], group, w[0] / group, w[1], static_cast<int64_t>(win.rank())};
+  for (size_t d = 0; d < win.rank(); d++)
+    ints.insert(ints.end(), {x[d + 2], y[d + 2], win.kernel[d], win.strides[d], win.pads_begin[d],
+                             win.dilations[d]});
+  const std::array<program::BufferId, 4> operands = {
+      ctx.in(0), ctx.in(1), ctx.has(2) ? ctx.in(2) : LowerContext::kNone, ctx.out(0)};
+  ctx.emit("conv_transpose_generic", operands, ints);
+}
+
+}  // namespace
+
+extern const OpDef conv_transpose_op;
+const OpDef conv_transpose_op = {.name = "ConvTranspose", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

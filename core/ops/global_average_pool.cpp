@@ -1,0 +1,12 @@
+#include "ops/common/pool.h"
+
+namespace poprt::ops {
+
+extern const OpDef global_average_pool_op;
+const OpDef global_average_pool_op = {
+    .name = "GlobalAveragePool",
+
+    .infer = infer_global_pool,
+    .lower = [](LowerContext& ctx) { lower_global_pool(ctx, PoolKind::average); }};
+
+}  // namespace poprt::ops

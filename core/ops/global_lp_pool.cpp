@@ -1,0 +1,12 @@
+#include "ops/common/pool.h"
+
+namespace poprt::ops {
+
+extern const OpDef global_lp_pool_op;
+const OpDef global_lp_pool_op = {
+    .name = "GlobalLpPool",
+
+    .infer = infer_global_pool,
+    .lower = [](LowerContext& ctx) { lower_global_pool(ctx, PoolKind::lp); }};
+
+}  // namespace poprt::ops

@@ -1,0 +1,12 @@
+#include "ops/common/pool.h"
+
+namespace poprt::ops {
+
+extern const OpDef global_max_pool_op;
+const OpDef global_max_pool_op = {
+    .name = "GlobalMaxPool",
+
+    .infer = infer_global_pool,
+    .lower = [](LowerContext& ctx) { lower_global_pool(ctx, PoolKind::max); }};
+
+}  // namespace poprt::ops

@@ -1,0 +1,18 @@
+#include "ops/common/recurrent.h"
+
+namespace poprt::ops {
+namespace {
+
+const RecurrentOp kOp = {
+    .gates = 3, .has_cell = false, .linear_before_reset = true, .activations = {"sigmoid", "tanh"}};
+
+void infer(InferContext& ctx) { infer_recurrent(ctx, kOp); }
+
+void lower(LowerContext& ctx) { lower_recurrent(ctx, kOp); }
+
+}  // namespace
+
+extern const OpDef gru_op;
+const OpDef gru_op = {.name = "GRU", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,20 @@
+#include "ops/common/recurrent.h"
+
+namespace poprt::ops {
+namespace {
+
+const RecurrentOp kOp = {.gates = 4,
+                         .has_cell = true,
+                         .linear_before_reset = false,
+                         .activations = {"sigmoid", "tanh", "tanh"}};
+
+void infer(InferContext& ctx) { infer_recurrent(ctx, kOp); }
+
+void lower(LowerContext& ctx) { lower_recurrent(ctx, kOp); }
+
+}  // namespace
+
+extern const OpDef lstm_op;
+const OpDef lstm_op = {.name = "LSTM", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,11 @@
+#include "ops/common/pool.h"
+
+namespace poprt::ops {
+
+extern const OpDef maxpool_op;
+const OpDef maxpool_op = {.name = "MaxPool",
+
+                          .infer = infer_pool,
+                          .lower = [](LowerContext& ctx) { lower_pool(ctx, PoolKind::max); }};
+
+}  // namespace poprt::ops

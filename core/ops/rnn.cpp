@@ -1,0 +1,18 @@
+#include "ops/common/recurrent.h"
+
+namespace poprt::ops {
+namespace {
+
+const RecurrentOp kOp = {
+    .gates = 1, .has_cell = false, .linear_before_reset = false, .activations = {"tanh"}};
+
+void infer(InferContext& ctx) { infer_recurrent(ctx, kOp); }
+
+void lower(LowerContext& ctx) { lower_recurrent(ctx, kOp); }
+
+}  // namespace
+
+extern const OpDef rnn_op;
+const OpDef rnn_op = {.name = "RNN", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,286 @@
+// Moves convolutional parts of a graph to the channel-blocked layout [N, ceil(C/16), H, W, 16].
+//
+// Walks the graph once. Convolutions ask for a blocked input; pooling, elementwise operators,
+// Concat and Resize follow when an input is blocked already. Every converted node gets a twin on
+// blocked values; where a node that stays plain, or a graph output, still reads the old value, one
+// Unblock is put in.
+#include <array>
+#include <string_view>
+#include <unordered_map>
+
+#include "ops/common/conv.h"
+#include "ops/op.h"
+#include "passes/pass.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+constexpr int64_t kLanes = 16;
+
+// Finite for every finite argument, so that the unspecified lanes past C stay harmless.
+constexpr std::array kUnary = {
+    std::string_view("Relu"), std::string_view("LeakyRelu"),   std::string_view("Sigmoid"),
+    std::string_view("Tanh"), std::string_view("HardSigmoid"), std::string_view("HardSwish"),
+    std::string_view("Elu"),  std::string_view("Softplus"),    std::string_view("Abs"),
+    std::string_view("Neg"),  std::string_view("Erf"),         std::string_view("Mish"),
+    std::string_view("Selu"), std::string_view("Softsign"),    std::string_view("Clip"),
+    std::string_view("Gelu"), std::string_view("Silu"),
+};
+constexpr std::array kBinary = {std::string_view("Add"), std::string_view("Sub"),
+                                std::string_view("Mul"), std::string_view("Max"),
+                                std::string_view("Min")};
+
+bool contains(std::span<const std::string_view> set, const Node& n) {
+  if (!n.domain.empty() && n.domain != "ai.onnx" && n.domain != "poprt") return false;
+  for (const std::string_view s : set)
+    if (s == n.op_type) return true;
+  return false;
+}
+
+bool onnx(const Node& n, std::string_view type) { return n.is(type) || n.is(type, "ai.onnx"); }
+
+bool is_image(const Value* v) {
+  return v && v->dtype() == DType::f32 && v->type.is_static() && v->shape().size() == 4;
+}
+
+class Layout {
+ public:
+  Layout(Graph& graph, PassContext& context) : graph_(graph), context_(context) {}
+
+  void run() {
+    for (Node* n : graph_.nodes()) {
+      if (n->outputs().empty() || !is_image(n->output()) || !wants(*n) || !context_.allow())
+        continue;
+      Node* twin = convert(*n);
+      ops::infer(*twin);
+      if (!twin->is("GlobalAveragePool", "poprt")) twins_[n->output()] = twin->output();
+      converted_.push_back({n, twin});
+    }
+    // Readers first, so that only readers which stayed plain are left when a node is looked at.
+    for (auto it = converted_.rbegin(); it != converted_.rend(); ++it) {
+      auto [old_node, twin] = *it;
+      Value* y = old_node->output();
+      Value* replacement = twin->output();
+      if (!twin->is("GlobalAveragePool", "poprt") && (!y->uses().empty() || graph_.is_output(y))) {
+        Node* unblock = graph_.add_node("Unblock", "poprt", {replacement}, 1, old_node);
+        unblock->attributes["channels"] = y->shape()[1];
+        unblock->output()->type = y->type;
+        replacement = unblock->output();
+      }
+      graph_.replace_all_uses(y, replacement);
+      graph_.erase_node(old_node);
+    }
+  }
+
+ private:
+  struct Pair {
+    Node *old_node, *twin;
+  };
+
+  bool blocked(const Value* v) const { return twins_.contains(v); }
+
+  bool wants(const Node& n) const {
+    if (onnx(n, "Conv")) return ops::poprt_conv_supported(n);
+    if (onnx(n, "ConvTranspose")) return ops::poprt_conv_transpose_supported(n);
+    if (!n.input(0)) return false;
+    if (onnx(n, "Concat")) return concat_fits(n);
+    if (contains(kBinary, n)) return binary_fits(n);
+    if (!blocked(n.input(0))) return false;
+    if (onnx(n, "MaxPool") || onnx(n, "AveragePool")) {
+      for (const int64_t d : n.ints_attr("dilations"))
+        if (d != 1) return false;
+      return n.outputs().size() == 1 || n.output(1)->uses().empty();
+    }
+    if (onnx(n, "GlobalAveragePool")) return true;
+    if (onnx(n, "Resize") || onnx(n, "Upsample")) return resize_scales(n).has_value();
+    if (contains(kUnary, n)) {
+      for (size_t i = 1; i < n.inputs().size(); i++)  // Clip's bounds
+        if (n.input(i) && !(n.input(i)->is_constant() && n.input(i)->constant().count() == 1))
+          return false;
+      return true;
+    }
+    return false;
+  }
+
+  bool concat_fits(const Node& n) const {
+    if (normalize_axis(n.int_attr("axis", 1), 4) != 1) return false;
+    bool any = false;
+    for (size_t i = 0; i < n.inputs().size(); i++) {
+      const Value* v = n.input(i);
+      if (!is_image(v)) return false;
+      if (i + 1 < n.inputs().size() && v->shape()[1] % kLanes != 0) return false;
+      any |= blocked(v);
+    }
+    return any;
+  }
+
+  // An operand that can stand beside a blocked one: a scalar constant, a per-channel constant, or
+  // an image with the same channels (1 x 1 or full size).
+  bool operand_fits(const Value* v, const Shape& out) const {
+    if (!v || v->dtype() != DType::f32 || !v->type.is_static()) return false;
+    if (v->is_constant() && v->constant().count() == 1) return true;
+    if (v->is_constant())
+      return v->constant().count() == out[1] && channel_shaped(v->shape(), out[1]);
+    if (v->shape().size() != 4 || v->shape()[1] != out[1]) return false;
+    return v->shape() == out || blocked(v);
+  }
+  static bool channel_shaped(const Shape& s, int64_t channels) {  // [C,1,1] or [1,C,1,1]
+    const size_t at = s.size() - 3;
+    return (s.size() == 3 || (s.size() == 4 && s[0] == 1)) && s[at] == channels && s[at + 1] == 1 &&
+           s[at + 2] == 1;
+  }
+  bool binary_fits(const Node& n) const {
+    if (n.inputs().size() != 2 || n.find_attr("broadcast")) return false;
+    const Shape& out = n.output()->shape();
+    bool full = false;
+    for (size_t i = 0; i < 2; i++) {
+      if (!operand_fits(n.input(i), out)) return false;
+      full |= blocked(n.input(i)) && n.input(i)->shape() == out;
+    }
+    return full;
+  }
+
+  static std::optional<std::vector<float>> resize_scales(const Node& n) {
+    const Shape &in = n.input(0)->shape(), &out = n.output()->shape();
+    if (in[0] != out[0] || in[1] != out[1]) return std::nullopt;
+    const std::string mode = n.string_attr("mode", "nearest");
+    if ((mode != "nearest" && mode != "linear") || n.int_attr("antialias", 0)) return std::nullopt;
+    if (n.string_attr("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize")
+      return std::nullopt;
+    if (n.string_attr("keep_aspect_ratio_policy", "stretch") != "stretch") return std::nullopt;
+    if (n.find_attr("axes")) return std::nullopt;
+    // Scales are the third input (Resize), the second (Upsample 9, Resize 10) or an attribute
+    // (Upsample 7).
+    std::vector<float> scales = n.floats_attr("scales");
+    const size_t at = onnx(n, "Resize") && n.opset() >= 11 ? 2 : 1;
+    if (const Value* v = n.input(at); v && v->is_constant() && v->dtype() == DType::f32)
+      scales.assign(v->constant().values<float>().begin(), v->constant().values<float>().end());
+    if (scales.empty())  // sizes
+      return std::vector<float>{static_cast<float>(out[2]) / static_cast<float>(in[2]),
+                                static_cast<float>(out[3]) / static_cast<float>(in[3])};
+    if (scales.size() != 4) return std::nullopt;
+    return std::vector<float>{scales[2], scales[3]};
+  }
+
+  // The blocked form of a value, made by a Block in front of `before` when there is none.
+  Value* get(Value* v, Node& before) {
+    if (const auto it = twins_.find(v); it != twins_.end()) return it->second;
+    Node* block = graph_.add_node("Block", "poprt", {v}, 1, &before);
+    ops::infer(*block);
+    return twins_[v] = block->output();
+  }
+
+  Value* get_operand(Value* v, Node& before) {
+    if (!v->is_constant()) return get(v, before);
+    const Tensor& t = v->constant();
+    if (t.count() == 1)
+      return t.shape().size() < 5 ? v : graph_.add_constant(v->name(), t.reshaped({}));
+    const int64_t c = t.count(), blocks = (c + kLanes - 1) / kLanes;
+    Tensor padded = Tensor::zeros(DType::f32, {1, blocks, 1, 1, kLanes});
+    std::copy_n(t.values<float>().data(), c, padded.mutable_values<float>().data());
+    return graph_.add_constant(v->name() + "_blocked", padded);
+  }
+
+  // auto_pad as explicit pads, from the known shapes.
+  static std::vector<int64_t> explicit_pads(const Node& n, const std::vector<int64_t>& kernel) {
+    const std::string mode = n.string_attr("auto_pad", "NOTSET");
+    if (mode == "NOTSET" || mode.empty()) return n.ints_attr("pads", {0, 0, 0, 0});
+    std::vector<int64_t> pads(4, 0);
+    if (mode == "VALID") return pads;
+    const std::vector<int64_t> strides = n.ints_attr("strides", {1, 1});
+    const std::vector<int64_t> dilations = n.ints_attr("dilations", {1, 1});
+    for (size_t d = 0; d < 2; d++) {
+      const int64_t in = n.input(0)->shape()[2 + d], out = n.output()->shape()[2 + d];
+      const int64_t reach = (kernel[d] - 1) * dilations[d] + 1;
+      const int64_t total = std::max<int64_t>(0, (out - 1) * strides[d] + reach - in);
+      pads[d] = mode == "SAME_LOWER" ? (total + 1) / 2 : total / 2;
+      pads[d + 2] = total - pads[d];
+    }
+    return pads;
+  }
+
+  Node* convert(Node& n) {
+    const int64_t channels = n.input(0)->shape()[1];
+    if (onnx(n, "Conv") || onnx(n, "ConvTranspose")) {
+      Value* x = n.input(0);
+      const bool stem =
+          onnx(n, "Conv") && channels < kLanes && !blocked(x) && n.int_attr("group", 1) == 1;
+      std::vector<Value*> ins(n.inputs().begin(), n.inputs().end());
+      if (!stem) ins[0] = get(x, n);
+      Node* twin = graph_.add_node(n.op_type, "poprt", ins, 1, &n);
+      twin->attributes = n.attributes;
+      twin->name = n.name;
+      twin->attributes["channels"] = channels;
+      const Shape& w = n.input(1)->shape();
+      const std::vector<int64_t> kernel{w[2], w[3]};
+      twin->attributes["kernel_shape"] = kernel;
+      if (onnx(n, "Conv")) {
+        twin->attributes["pads"] = explicit_pads(n, kernel);
+        twin->attributes.erase("auto_pad");
+      }
+      return twin;
+    }
+    if (onnx(n, "Concat")) {
+      std::vector<Value*> ins;
+      for (Value* v : n.inputs()) ins.push_back(get(v, n));
+      Node* twin = graph_.add_node("Concat", "", ins, 1, &n);
+      twin->attributes["axis"] = int64_t{1};
+      twin->name = n.name;
+      return twin;
+    }
+    if (contains(kBinary, n)) {
+      Node* twin = graph_.add_node(n.op_type, n.domain,
+                                   {get_operand(n.input(0), n), get_operand(n.input(1), n)}, 1, &n);
+      twin->name = n.name;
+      return twin;
+    }
+    if (onnx(n, "Resize") || onnx(n, "Upsample")) {
+      Node* twin = graph_.add_node("Resize", "poprt", {get(n.input(0), n)}, 1, &n);
+      twin->name = n.name;
+      for (const std::string_view key : {"mode", "coordinate_transformation_mode", "nearest_mode"})
+        if (const auto* a = n.find_attr(key)) twin->attributes[std::string(key)] = *a;
+      if (onnx(n, "Upsample") || n.opset() < 11) {  // what these versions do without saying so
+        twin->attributes["coordinate_transformation_mode"] = std::string("asymmetric");
+        twin->attributes["nearest_mode"] = std::string("floor");
+      }
+      twin->attributes["scales"] = *resize_scales(n);
+      twin->attributes["sizes"] =
+          std::vector<int64_t>{n.output()->shape()[2], n.output()->shape()[3]};
+      return twin;
+    }
+    const bool pool = onnx(n, "MaxPool") || onnx(n, "AveragePool") || onnx(n, "GlobalAveragePool");
+    std::vector<Value*> ins(n.inputs().begin(), n.inputs().end());
+    ins[0] = get(n.input(0), n);
+    Node* twin = graph_.add_node(n.op_type, pool ? "poprt" : n.domain, ins, 1, &n);
+    twin->attributes = n.attributes;
+    twin->name = n.name;
+    if (onnx(n, "GlobalAveragePool")) twin->attributes["channels"] = channels;
+    if (pool && !onnx(n, "GlobalAveragePool")) {
+      twin->attributes["pads"] = explicit_pads(n, n.ints_attr("kernel_shape"));
+      twin->attributes.erase("auto_pad");
+    }
+    return twin;
+  }
+
+  Graph& graph_;
+  PassContext& context_;
+  std::unordered_map<const Value*, Value*> twins_;
+  std::vector<Pair> converted_;
+};
+
+void run(Graph& graph, PassContext& context) { Layout(graph, context).run(); }
+
+}  // namespace
+
+extern const PassDef blocked_layout_pass;
+const PassDef blocked_layout_pass = {
+    .name = "blocked_layout",
+    .summary = "channel-blocked layout for convolutions and what lies between them",
+    .run = run,
+};
+
+}  // namespace poprt::passes

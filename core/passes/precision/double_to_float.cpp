@@ -1,0 +1,33 @@
+#include "passes/retype.h"
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+
+void run(Graph& graph, PassContext& context) {
+  bool any = false;
+  for_each_graph(graph, [&](Graph& g) {
+    for (const ir::Value* v : g.values()) any |= v->dtype() == DType::f64;
+  });
+  if (!any || !context.allow()) return;
+  retype(graph,
+         {.from = DType::f64,
+          .to = DType::f32,
+          .onnx_from = 11,
+          .onnx_to = 1,
+          .accepts = [](const Node&) { return true; },
+          .keeps = [](const ir::Use&) { return false; },
+          .convert =
+              [](const Tensor& t) { return tensor_of(DType::f32, t.shape(), t.to_doubles()); }});
+}
+
+}  // namespace
+
+extern const PassDef double_to_float_pass;
+const PassDef double_to_float_pass = {
+    .name = "double_to_float", .summary = "turns f64 values into f32", .run = run};
+
+}  // namespace poprt::passes

@@ -1,0 +1,98 @@
+// f32 becomes f16: inputs, outputs, weights and everything in between. Operators that only move
+// values or compute elementwise take f16 as it is; all others keep computing in f32 between casts,
+// so their values are stored in f16 and nothing else changes.
+#include <cmath>
+#include <unordered_set>
+
+#include "base/log.h"
+#include "ops/common/elementwise_program.h"
+#include "passes/retype.h"
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+
+// As PopRT does: constants beyond the range of f16 become this large, and epsilons that would
+// become 0 this small.
+constexpr double kLargest = 65500, kSmallest = 1e-7;
+
+bool takes_half(const Node& n) {
+  static const std::unordered_set<std::string_view> moving = {"Compress",
+                                                              "Concat",
+                                                              "Constant",
+                                                              "ConstantOfShape",
+                                                              "DepthToSpace",
+                                                              "Expand",
+                                                              "EyeLike",
+                                                              "Flatten",
+                                                              "Gather",
+                                                              "GatherElements",
+                                                              "GatherND",
+                                                              "Identity",
+                                                              "If",
+                                                              "Loop",
+                                                              "Pad",
+                                                              "Reshape",
+                                                              "ReverseSequence",
+                                                              "Scan",
+                                                              "Scatter",
+                                                              "ScatterElements",
+                                                              "ScatterND",
+                                                              "Shape",
+                                                              "Size",
+                                                              "Slice",
+                                                              "SpaceToDepth",
+                                                              "Split",
+                                                              "Squeeze",
+                                                              "Tile",
+                                                              "Transpose",
+                                                              "Unsqueeze"};
+  return (n.domain.empty() && moving.contains(n.op_type)) || ops::elementwise_known(n);
+}
+
+// Inputs that ONNX defines as f32 whatever the data is, or that scale integers.
+bool is_parameter(const ir::Use& use) {
+  const std::string_view op = use.node->op_type;
+  return (use.input >= 1 && (op == "Resize" || op == "Upsample" || op == "QuantizeLinear" ||
+                             op == "DequantizeLinear")) ||
+         op.starts_with("QLinear");
+}
+
+void run(Graph& graph, PassContext& context) {
+  if (!context.allow()) return;
+  int64_t clipped = 0;
+  retype(graph, {.from = DType::f32,
+                 .to = DType::f16,
+                 .onnx_from = 1,
+                 .onnx_to = 10,
+                 .accepts = takes_half,
+                 .keeps = is_parameter,
+                 .convert = [&](const Tensor& t) {
+                   std::vector<double> values = t.to_doubles();
+                   for (double& x : values) {
+                     if (std::isfinite(x) && std::abs(x) > kLargest) {
+                       x = std::copysign(kLargest, x);
+                       clipped++;
+                     }
+                     if (values.size() == 1 && x != 0 && std::abs(x) < kSmallest)
+                       x = std::copysign(kSmallest, x);
+                   }
+                   return tensor_of(DType::f16, t.shape(), values);
+                 }});
+  if (clipped > 0)
+    log().warn("float_to_half: {} constants were beyond the range of f16 and became +-{}", clipped,
+               kLargest);
+}
+
+}  // namespace
+
+extern const PassDef float_to_half_pass;
+const PassDef float_to_half_pass = {
+    .name = "float_to_half",
+    .summary = "stores floats as f16; operators without f16 arithmetic compute in f32",
+    .run = run};
+
+}  // namespace poprt::passes

@@ -1,0 +1,165 @@
+#include "onnx/external_data.h"
+
+#include <sys/stat.h>
+
+#include "onnx/export.h"
+#include "support.h"
+
+namespace poprt::onnx {
+namespace {
+
+namespace fs = std::filesystem;
+using Entries = std::map<std::string, std::string>;
+
+// y = w[2] + x with w in an external file.
+pb::ModelProto external_model(const Entries& entries) {
+  pb::ModelProto model = base_model();
+  pb::GraphProto& g = *model.mutable_graph();
+  add_input(g, "x");
+  add_output(g, "y");
+  add_node(g, "Add", {"x", "w"}, {"y"});
+  auto* w = g.add_initializer();
+  w->set_name("w");
+  w->set_data_type(1);
+  w->add_dims(2);
+  w->set_data_location(pb::TensorProto::EXTERNAL);
+  for (const auto& [key, value] : entries) {
+    auto* e = w->add_external_data();
+    e->set_key(key);
+    e->set_value(value);
+  }
+  return model;
+}
+
+class External : public testing::Test {
+ protected:
+  External() {
+    fs::create_directory(dir_ / "model");
+    fs::create_directory(dir_ / "model/sub");
+    // 64 bytes in front so that the values are aligned.
+    const float values[] = {1.5f, -2.f};
+    bytes_ = std::string(64, 'p') + std::string(reinterpret_cast<const char*>(values), 8);
+    write_file(dir_ / "model/w.bin", bytes_);
+    write_file(dir_ / "model/sub/w.bin", bytes_);
+    write_file(dir_ / "secret.bin", bytes_);
+  }
+
+  std::unique_ptr<ir::Graph> load(const Entries& entries, bool allow_links = false) {
+    const fs::path path = dir_ / "model/m.onnx";
+    write_file(path, external_model(entries).SerializeAsString());
+    return import_file(path, {.allow_links = allow_links});
+  }
+  void refused(ErrorCode code, const std::string& part, const Entries& entries) {
+    expect_error(code, {"m.onnx", "'w'", part}, [&] { load(entries); });
+  }
+  static std::vector<double> w(const ir::Graph& g) { return g.find("w")->constant().to_doubles(); }
+
+  TemporaryDirectory dir_;
+  std::string bytes_;
+};
+
+const std::vector<double> kValues = {1.5, -2};
+
+TEST_F(External, ReadsOffsetAndLength) {
+  EXPECT_EQ(w(*load({{"location", "w.bin"}, {"offset", "64"}, {"length", "8"}})), kValues);
+  EXPECT_EQ(w(*load({{"location", "w.bin"}, {"offset", "64"}})), kValues);
+  EXPECT_EQ(w(*load({{"location", "sub/w.bin"}, {"offset", "64"}})), kValues);
+  EXPECT_EQ(w(*load({{"location", "./sub/./w.bin"}, {"offset", "64"}})), kValues);
+}
+
+TEST_F(External, CopiesMisalignedBytes) {
+  write_file(dir_ / "model/w.bin", "123" + bytes_);
+  const auto g = load({{"location", "w.bin"}, {"offset", "67"}, {"length", "8"}});
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(g->find("w")->constant().data()) % 4, 0u);
+  EXPECT_EQ(w(*g), kValues);
+}
+
+TEST_F(External, TensorOutlivesTheGraph) {
+  Tensor t;
+  {
+    t = load({{"location", "w.bin"}, {"offset", "64"}})->find("w")->constant();
+  }
+  EXPECT_EQ(t.to_doubles(), kValues);
+}
+
+TEST_F(External, RefusesPathsOutside) {
+  for (const std::string location :
+       {"../secret.bin", "sub/../../secret.bin", "sub/../w.bin", "..", "/etc/hostname", "", ".",
+        "sub//w.bin", "file:///etc/hostname"})
+    EXPECT_THROW(load({{"location", location}}), Error) << location;
+  refused(ErrorCode::invalid_argument, "'..'", {{"location", "../secret.bin"}});
+  refused(ErrorCode::invalid_argument, "absolute", {{"location", (dir_ / "secret.bin").string()}});
+  refused(ErrorCode::invalid_argument, "NUL", {{"location", std::string("w.bin\0x", 7)}});
+  refused(ErrorCode::invalid_argument, "location", {{"offset", "0"}});
+}
+
+TEST_F(External, RefusesLinksUnlessAllowed) {
+  fs::create_symlink(dir_ / "secret.bin", dir_ / "model/link.bin");
+  fs::create_directory_symlink(dir_.path(), dir_ / "model/up");
+  fs::create_hard_link(dir_ / "secret.bin", dir_ / "model/hard.bin");
+  refused(ErrorCode::invalid_argument, "link", {{"location", "link.bin"}, {"offset", "64"}});
+  refused(ErrorCode::invalid_argument, "link", {{"location", "up/secret.bin"}, {"offset", "64"}});
+  refused(ErrorCode::invalid_argument, "hard link", {{"location", "hard.bin"}, {"offset", "64"}});
+  for (const std::string location : {"link.bin", "up/secret.bin", "hard.bin"})
+    EXPECT_EQ(w(*load({{"location", location}, {"offset", "64"}}, true)), kValues);
+}
+
+TEST_F(External, RefusesWhatIsNoRegularFile) {
+  ASSERT_EQ(mkfifo((dir_ / "model/fifo").c_str(), 0600), 0);
+  refused(ErrorCode::invalid_argument, "regular", {{"location", "fifo"}});
+  refused(ErrorCode::invalid_argument, "regular", {{"location", "sub"}});
+  refused(ErrorCode::not_found, "missing", {{"location", "none.bin"}});
+}
+
+TEST_F(External, RefusesBadOffsetsAndLengths) {
+  refused(ErrorCode::data_loss, "72 bytes", {{"location", "w.bin"}, {"offset", "73"}});
+  refused(ErrorCode::data_loss, "72 bytes",
+          {{"location", "w.bin"}, {"offset", "64"}, {"length", "9"}});
+  refused(ErrorCode::data_loss, "outside",
+          {{"location", "w.bin"}, {"offset", "8"}, {"length", "18446744073709551615"}});
+  refused(ErrorCode::data_loss, "8 bytes",
+          {{"location", "w.bin"}, {"offset", "60"}, {"length", "12"}});
+  refused(ErrorCode::data_loss, "8 bytes", {{"location", "w.bin"}});
+  for (const std::string bad : {"-1", "x", "1x", " 1", "", "99999999999999999999"})
+    refused(ErrorCode::invalid_argument, "offset", {{"location", "w.bin"}, {"offset", bad}});
+  write_file(dir_ / "model/empty.bin", "");
+  refused(ErrorCode::data_loss, "found 0", {{"location", "empty.bin"}});
+}
+
+TEST_F(External, RefusesASecondPayload) {
+  pb::ModelProto model = external_model({{"location", "w.bin"}, {"offset", "64"}});
+  model.mutable_graph()->mutable_initializer(0)->set_raw_data("12345678");
+  write_file(dir_ / "model/m.onnx", model.SerializeAsString());
+  expect_error(ErrorCode::invalid_argument, {"raw_data"},
+               [&] { import_file(dir_ / "model/m.onnx"); });
+}
+
+TEST_F(External, RefusedWithoutADirectory) {
+  expect_import_error(ErrorCode::invalid_argument, {"'w'", "directory"},
+                      external_model({{"location", "w.bin"}}));
+}
+
+TEST_F(External, ConfinesAttributesToo) {
+  pb::ModelProto model = base_model();
+  add_output(*model.mutable_graph(), "y");
+  pb::NodeProto& n = add_node(*model.mutable_graph(), "Constant", {}, {"y"});
+  *add_attribute(n, "value", pb::AttributeProto::TENSOR).mutable_t() =
+      external_model({{"location", "../secret.bin"}, {"offset", "64"}}).graph().initializer(0);
+  write_file(dir_ / "model/m.onnx", model.SerializeAsString());
+  expect_error(ErrorCode::invalid_argument, {"'..'"}, [&] { import_file(dir_ / "model/m.onnx"); });
+}
+
+TEST_F(External, ExportsAndReadsBack) {
+  const auto g = load({{"location", "w.bin"}, {"offset", "64"}});
+  const fs::path path = dir_ / "out.onnx";
+  export_file(*g, path, {.external_data = true, .external_threshold = 1});
+  EXPECT_EQ(fs::file_size(dir_ / "out.onnx.data"), 8u);
+  EXPECT_EQ(difference(*g, *import_file(path)), "");
+  // A threshold above every tensor: no second file.
+  export_file(*g, dir_ / "small.onnx", {.external_data = true});
+  EXPECT_FALSE(fs::exists(dir_ / "small.onnx.data"));
+  EXPECT_EQ(difference(*g, *import_file(dir_ / "small.onnx")), "");
+}
+
+}  // namespace
+}  // namespace poprt::onnx

@@ -1,0 +1,267 @@
+#include "onnx/functions.h"
+
+#include <google/protobuf/unknown_field_set.h>
+
+#include "onnx/limits.h"
+#include "support.h"
+
+namespace poprt::onnx {
+namespace {
+
+pb::FunctionProto& add_function(pb::ModelProto& model, const std::string& name,
+                                const std::vector<std::string>& ins,
+                                const std::vector<std::string>& outs, int64_t opset = 17) {
+  auto* f = model.add_functions();
+  f->set_domain("local");
+  f->set_name(name);
+  for (const auto& i : ins) f->add_input(i);
+  for (const auto& o : outs) f->add_output(o);
+  auto* import = f->add_opset_import();
+  import->set_domain("");
+  import->set_version(opset);
+  import = f->add_opset_import();
+  import->set_domain("local");
+  import->set_version(1);
+  return *f;
+}
+
+pb::NodeProto& local(pb::NodeProto& node) {
+  node.set_domain("local");
+  return node;
+}
+
+// y = local.F(x), the body to be filled.
+struct Model {
+  pb::ModelProto model = base_model(17, 8);
+  pb::NodeProto* call;
+  Model() {
+    auto* import = model.add_opset_import();
+    import->set_domain("local");
+    import->set_version(1);
+    add_input(*model.mutable_graph(), "x");
+    add_output(*model.mutable_graph(), "y");
+    call = &local(add_node(*model.mutable_graph(), "F", {"x"}, {"y"}, "call"));
+  }
+};
+
+std::string text(const ir::Graph& g) {
+  std::string out;
+  for (const ir::Node* n : g.nodes()) {
+    for (const ir::Value* v : n->outputs()) out += v->name() + " ";
+    out += "= " + n->op_type;
+    for (const ir::Value* v : n->inputs()) out += " " + (v ? v->name() : std::string("-"));
+    out += "; ";
+  }
+  return out;
+}
+
+TEST(Functions, AreInlined) {
+  Model m;
+  auto& f = add_function(m.model, "F", {"a"}, {"r"});
+  add_node(f, "Relu", {"a"}, {"t"}, "inner");
+  add_node(f, "Neg", {"t"}, {"r"});
+  const auto g = import_proto(m.model);
+  EXPECT_EQ(text(*g), "call/t = Relu x; y = Neg call/t; ");
+  EXPECT_EQ(g->nodes()[0]->name, "call/inner");
+  EXPECT_EQ(g->outputs()[0]->name(), "y");
+  EXPECT_EQ(ir::type_string(g->outputs()[0]->type), "f32[2]");
+}
+
+TEST(Functions, CalledTwiceKeepNamesApartAndShareConstants) {
+  Model m;
+  auto& f = add_function(m.model, "F", {"a"}, {"r"});
+  auto& c = add_node(f, "Constant", {}, {"k"});
+  auto& t = *add_attribute(c, "value", pb::AttributeProto::TENSOR).mutable_t();
+  t.set_data_type(1);
+  t.add_dims(2);
+  t.set_raw_data(std::string(8, '\0'));
+  add_node(f, "Add", {"a", "k"}, {"r"});
+  local(add_node(*m.model.mutable_graph(), "F", {"y"}, {"z"}, "call"));
+  const auto g = import_proto(m.model);
+  EXPECT_EQ(text(*g), "y = Add x call/k; z = Add y call/k_0; ");
+  EXPECT_EQ(g->find("call/k")->constant().data(), g->find("call/k_0")->constant().data());
+}
+
+TEST(Functions, Nest) {
+  Model m;
+  auto& f = add_function(m.model, "F", {"a"}, {"r"});
+  local(add_node(f, "G", {"a"}, {"s"}, "one"));
+  local(add_node(f, "G", {"s"}, {"r"}, "two"));
+  auto& inner = add_function(m.model, "G", {"b"}, {"c"});
+  add_node(inner, "Abs", {"b"}, {"u"});
+  add_node(inner, "Exp", {"u"}, {"c"});
+  EXPECT_EQ(text(*import_proto(m.model)),
+            "call/one/u = Abs x; call/s = Exp call/one/u; call/two/u = Abs call/s; y = Exp "
+            "call/two/u; ");
+}
+
+TEST(Functions, ReadCallAttributes) {
+  Model m;
+  auto& f = add_function(m.model, "F", {"a"}, {"r"});
+  f.add_attribute("slope");
+  f.add_attribute("absent");
+  auto& n = add_node(f, "LeakyRelu", {"a"}, {"r"});
+  add_attribute(n, "alpha", pb::AttributeProto::FLOAT).set_ref_attr_name("slope");
+  add_attribute(n, "beta", pb::AttributeProto::FLOAT).set_ref_attr_name("absent");
+  add_attribute(*m.call, "slope", pb::AttributeProto::FLOAT).set_f(0.25f);
+  const auto g = import_proto(m.model);
+  EXPECT_EQ(g->nodes()[0]->float_attr("alpha", 0), 0.25f);
+  EXPECT_EQ(g->nodes()[0]->find_attr("beta"), nullptr);
+}
+
+// attribute_proto (IR 9) is newer than the proto classes.
+TEST(Functions, ReadDefaultAttributes) {
+  Model m;
+  auto& f = add_function(m.model, "F", {"a"}, {"r"});
+  pb::AttributeProto fallback;
+  fallback.set_name("slope");
+  fallback.set_type(pb::AttributeProto::FLOAT);
+  fallback.set_f(0.5f);
+  f.mutable_unknown_fields()->AddLengthDelimited(11, fallback.SerializeAsString());
+  auto& n = add_node(f, "LeakyRelu", {"a"}, {"r"});
+  add_attribute(n, "alpha", pb::AttributeProto::FLOAT).set_ref_attr_name("slope");
+  EXPECT_EQ(import_proto(m.model)->nodes()[0]->float_attr("alpha", 0), 0.5f);
+  add_attribute(*m.call, "slope", pb::AttributeProto::FLOAT).set_f(2.f);
+  EXPECT_EQ(import_proto(m.model)->nodes()[0]->float_attr("alpha", 0), 2.f);
+}
+
+TEST(Functions, AreToldApartByOverload) {
+  Model m;
+  for (const std::string overload : {"", "v2"}) {
+    auto& f = add_function(m.model, "F", {"a"}, {"r"});
+    f.mutable_unknown_fields()->AddLengthDelimited(13, overload);
+    add_node(f, overload.empty() ? "Abs" : "Exp", {"a"}, {"r"});
+  }
+  EXPECT_EQ(text(*import_proto(m.model)), "y = Abs x; ");
+  m.call->mutable_unknown_fields()->AddLengthDelimited(8, "v2");
+  EXPECT_EQ(text(*import_proto(m.model)), "y = Exp x; ");
+}
+
+TEST(Functions, OptionalArgumentsMayBeLeftOut) {
+  Model m;
+  auto& f = add_function(m.model, "F", {"a", "b", "c"}, {"r", "unused"});
+  add_node(f, "Clip", {"a", "b", "c"}, {"r"});
+  add_node(f, "Neg", {"a"}, {"unused"});
+  m.call->add_input("");
+  EXPECT_EQ(import_proto(m.model)->nodes()[0]->inputs().size(), 1u);
+}
+
+TEST(Functions, HandBackArgumentsThroughIdentity) {
+  Model m;
+  add_function(m.model, "F", {"a"}, {"a"});
+  EXPECT_EQ(text(*import_proto(m.model)), "y = Identity x; ");
+  Model twice;
+  twice.call->add_output("y2");
+  auto& f = add_function(twice.model, "F", {"a"}, {"r", "r"});
+  add_node(f, "Relu", {"a"}, {"r"});
+  EXPECT_EQ(text(*import_proto(twice.model)), "y = Relu x; y2 = Identity y; ");
+}
+
+TEST(Functions, BodiesHaveSubgraphs) {
+  Model m;
+  auto& f = add_function(m.model, "F", {"a"}, {"r"});
+  f.add_attribute("body");
+  f.add_attribute("slope");
+  auto& n = add_node(f, "If", {"a"}, {"r"});
+  auto& then_graph = *add_attribute(n, "then_branch", pb::AttributeProto::GRAPH).mutable_g();
+  auto& leaky = add_node(then_graph, "LeakyRelu", {"a"}, {"t"});
+  add_attribute(leaky, "alpha", pb::AttributeProto::FLOAT).set_ref_attr_name("slope");
+  add_output(then_graph, "t");
+  add_attribute(n, "else_branch", pb::AttributeProto::GRAPH).set_ref_attr_name("body");
+  auto& body = *add_attribute(*m.call, "body", pb::AttributeProto::GRAPH).mutable_g();
+  body.set_name("given");
+  add_node(body, "Exp", {"x"}, {"e"});
+  add_output(body, "e");
+  add_attribute(*m.call, "slope", pb::AttributeProto::FLOAT).set_f(0.75f);
+  const auto g = import_proto(m.model);
+  ASSERT_EQ(g->node_count(), 1u);
+  const auto& sub = [&](const char* key) -> const ir::Graph& {
+    return **std::get_if<std::shared_ptr<ir::Graph>>(g->nodes()[0]->find_attr(key));
+  };
+  EXPECT_EQ(sub("then_branch").nodes()[0]->float_attr("alpha", 0), 0.75f);
+  EXPECT_EQ(sub("then_branch").nodes()[0]->input(0), g->find("x"));
+  EXPECT_EQ(sub("else_branch").nodes()[0]->input(0), g->find("x"));
+  EXPECT_EQ(sub("else_branch").parent, g.get());
+  EXPECT_EQ(g->find("x")->uses().size(), 3u);
+}
+
+TEST(Functions, SeeNothingOutside) {
+  Model m;
+  auto& f = add_function(m.model, "F", {"a"}, {"r"});
+  add_node(f, "Relu", {"x"}, {"r"});
+  expect_import_error(ErrorCode::invalid_argument, {"'call'", "function 'F'", "'x'"}, m.model);
+}
+
+TEST(Functions, RefuseRecursion) {
+  Model direct;
+  auto& f = add_function(direct.model, "F", {"a"}, {"r"});
+  local(add_node(f, "F", {"a"}, {"r"}));
+  expect_import_error(ErrorCode::invalid_argument, {"'F'", "calls itself"}, direct.model);
+  Model mutual;
+  auto& g1 = add_function(mutual.model, "F", {"a"}, {"r"});
+  local(add_node(g1, "G", {"a"}, {"r"}));
+  auto& g2 = add_function(mutual.model, "G", {"a"}, {"r"});
+  local(add_node(g2, "F", {"a"}, {"r"}));
+  expect_import_error(ErrorCode::invalid_argument, {"calls itself"}, mutual.model);
+}
+
+TEST(Functions, BoundExpansion) {
+  // Each level doubles: 2^40 nodes.
+  Model m;
+  for (int level = 0; level < 40; level++) {
+    auto& f = add_function(m.model, level ? "F" + std::to_string(level) : "F", {"a"}, {"r"});
+    const std::string next = "F" + std::to_string(level + 1);
+    local(add_node(f, next, {"a"}, {"t"}));
+    local(add_node(f, next, {"t"}, {"r"}));
+  }
+  auto& last = add_function(m.model, "F40", {"a"}, {"r"});
+  add_node(last, "Relu", {"a"}, {"r"});
+  expect_import_error(ErrorCode::resource_exhausted, {std::to_string(kMaxInlinedNodes)}, m.model);
+
+  // A chain that is too deep.
+  Model deep;
+  for (int level = 0; level < 500; level++) {
+    auto& f = add_function(deep.model, level ? "F" + std::to_string(level) : "F", {"a"}, {"r"});
+    local(add_node(f, "F" + std::to_string(level + 1), {"a"}, {"r"}, std::string(1000, 'n')));
+  }
+  expect_import_error(ErrorCode::resource_exhausted, {"nested deeper"}, deep.model);
+}
+
+TEST(Functions, RefuseMalformed) {
+  Model many;
+  auto& f = add_function(many.model, "F", {}, {"r"});
+  add_node(f, "Relu", {"r"}, {"q"});
+  expect_import_error(ErrorCode::invalid_argument, {"'F'", "inputs"}, many.model);
+  Model dup;
+  add_function(dup.model, "F", {"a"}, {"a"});
+  add_function(dup.model, "F", {"a"}, {"a"});
+  expect_import_error(ErrorCode::invalid_argument, {"'F'", "twice"}, dup.model);
+  Model formal;
+  add_function(formal.model, "F", {"a", "a"}, {"a"});
+  expect_import_error(ErrorCode::invalid_argument, {"'a'", "twice"}, formal.model);
+  Model dangling;
+  add_function(dangling.model, "F", {"a"}, {"nothing"});
+  expect_import_error(ErrorCode::invalid_argument, {"'nothing'"}, dangling.model);
+  Model cycle;
+  auto& loop = add_function(cycle.model, "F", {"a"}, {"r"});
+  add_node(loop, "Relu", {"r"}, {"r"});
+  expect_import_error(ErrorCode::invalid_argument, {"function 'F'", "cycle"}, cycle.model);
+}
+
+TEST(Functions, OpsetsMustAgreeWithTheModel) {
+  Model other;
+  auto& f = add_function(other.model, "F", {"a"}, {"r"}, 13);
+  add_node(f, "Relu", {"a"}, {"r"});
+  expect_import_error(ErrorCode::unimplemented, {"13", "17"}, other.model);
+  // A domain that only the function imports joins the model's.
+  Model fresh;
+  auto& g = add_function(fresh.model, "F", {"a"}, {"r"});
+  auto* import = g.add_opset_import();
+  import->set_domain("custom");
+  import->set_version(3);
+  add_node(g, "Op", {"a"}, {"r"}).set_domain("custom");
+  EXPECT_EQ(import_proto(fresh.model)->opsets.at("custom"), 3);
+}
+
+}  // namespace
+}  // namespace poprt::onnx

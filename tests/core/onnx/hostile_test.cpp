@@ -1,0 +1,155 @@
+// Damaged models: whatever the bytes are, import gives a graph or an Error, and a graph that it
+// gives can be written and read again.
+#include <functional>
+#include <random>
+
+#include "onnx/export.h"
+#include "onnx/tensor_io.h"
+#include "support.h"
+
+namespace poprt::onnx {
+namespace {
+
+// A bit of everything: initializers, sparse, external, subgraph, function, strings, attributes.
+std::string victim() {
+  pb::ModelProto model = base_model();
+  auto* import = model.add_opset_import();
+  import->set_domain("local");
+  import->set_version(1);
+  pb::GraphProto& g = *model.mutable_graph();
+  add_input(g, "x", {2, 2});
+  add_output(g, "y", {2, 2});
+  auto* w = g.add_initializer();
+  w->set_name("w");
+  w->set_data_type(1);
+  w->add_dims(2);
+  w->add_dims(2);
+  w->set_raw_data(std::string(16, '\x3f'));
+  auto* i = g.add_initializer();
+  i->set_name("i");
+  i->set_data_type(22);
+  i->add_dims(3);
+  i->add_int32_data(0x21);
+  i->add_int32_data(0x03);
+  auto* s = g.add_sparse_initializer();
+  s->add_dims(4);
+  s->mutable_values()->set_name("s");
+  s->mutable_values()->set_data_type(1);
+  s->mutable_values()->add_dims(1);
+  s->mutable_values()->add_float_data(1);
+  s->mutable_indices()->set_data_type(7);
+  s->mutable_indices()->add_dims(1);
+  s->mutable_indices()->add_int64_data(2);
+  auto& conv = add_node(g, "Conv", {"x", "w", ""}, {"a", ""}, "conv");
+  auto& pads = add_attribute(conv, "pads", pb::AttributeProto::INTS);
+  for (int p = 0; p < 4; p++) pads.add_ints(p);
+  add_attribute(conv, "auto_pad", pb::AttributeProto::STRING).set_s("VALID");
+  auto& branch = add_node(g, "If", {"a"}, {"b"});
+  auto& body = *add_attribute(branch, "then_branch", pb::AttributeProto::GRAPH).mutable_g();
+  body.set_name("body");
+  add_node(body, "Relu", {"a"}, {"r"});
+  add_output(body, "r");
+  auto& call = add_node(g, "F", {"b"}, {"y"}, "call");
+  call.set_domain("local");
+  add_attribute(call, "slope", pb::AttributeProto::FLOAT).set_f(1);
+  auto* f = model.add_functions();
+  f->set_name("F");
+  f->set_domain("local");
+  f->add_input("p");
+  f->add_output("q");
+  auto* own = f->add_opset_import();
+  own->set_domain("");
+  own->set_version(17);
+  auto& leaky = add_node(*f, "LeakyRelu", {"p"}, {"q"});
+  add_attribute(leaky, "alpha", pb::AttributeProto::FLOAT).set_ref_attr_name("slope");
+  add_value(g.mutable_value_info(), "a", {2, 2});
+  return model.SerializeAsString();
+}
+
+// Only Error may come out. True when a graph came.
+bool survives(const std::string& bytes) {
+  std::unique_ptr<ir::Graph> g;
+  try {
+    g = import_bytes(bytes_of(bytes));
+  } catch (const Error&) {
+    return false;
+  }
+  const std::string again = export_bytes(*g);
+  EXPECT_EQ(difference(*g, *import_bytes(bytes_of(again))), "");
+  return true;
+}
+
+TEST(Hostile, VictimIsFine) { EXPECT_TRUE(survives(victim())); }
+
+TEST(Hostile, TruncationAtEveryOffset) {
+  const std::string whole = victim();
+  for (size_t n = 0; n < whole.size(); n++) {
+    SCOPED_TRACE(n);
+    survives(whole.substr(0, n));
+  }
+}
+
+TEST(Hostile, EveryByteChanged) {
+  const std::string whole = victim();
+  for (size_t n = 0; n < whole.size(); n++)
+    for (const int x : {0x01, 0x80, 0xff, 0x08}) {
+      SCOPED_TRACE(fmt::format("byte {} xor {}", n, x));
+      std::string bytes = whole;
+      bytes[n] = static_cast<char>(bytes[n] ^ x);
+      survives(bytes);
+    }
+}
+
+TEST(Hostile, RandomMutations) {
+  std::mt19937 random(20240607);
+  const std::string whole = victim();
+  auto pick = [&](size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random); };
+  for (int round = 0; round < 4000; round++) {
+    SCOPED_TRACE(round);
+    std::string bytes = whole;
+    for (size_t edits = 1 + pick(4); edits > 0 && bytes.size() > 2; edits--) {
+      const size_t at = pick(bytes.size());
+      switch (pick(4)) {
+        case 0: bytes[at] = static_cast<char>(pick(256)); break;
+        case 1: bytes.erase(at, 1 + pick(8)); break;
+        case 2: bytes.insert(at, bytes.substr(pick(bytes.size()), 1 + pick(16))); break;
+        default: bytes.insert(at, 1 + pick(3), static_cast<char>(pick(256)));
+      }
+    }
+    survives(bytes);
+  }
+}
+
+TEST(Hostile, EndlessNumbersAndGroups) {
+  const std::string whole = victim();
+  survives(std::string(100, '\x80'));
+  survives(whole + std::string(20, '\xff'));
+  survives(std::string("\x08\x08", 2) + std::string(100000, '\x0b'));
+  survives(std::string("\x08\x08\x3a\xff\xff\xff\xff\x0f", 8));
+  survives(std::string("\x08\x08\x3a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 12));
+  // Groups inside of the graph message.
+  survives(std::string("\x08\x08\x3a\x90\x4e", 5) + std::string(10000, '\x0b'));
+}
+
+TEST(Hostile, MutatedTensorFiles) {
+  const TemporaryDirectory dir;
+  pb::TensorProto proto;
+  proto.set_name("t");
+  proto.set_data_type(1);
+  proto.add_dims(3);
+  for (int i = 0; i < 3; i++) proto.add_float_data(1);
+  const std::string whole = proto.SerializeAsString();
+  for (size_t n = 0; n < whole.size(); n++)
+    for (const int x : {0, 0x01, 0x80, 0xff}) {
+      std::string bytes = x ? whole : whole.substr(0, n);
+      if (x) bytes[n] = static_cast<char>(bytes[n] ^ x);
+      write_file(dir / "t.pb", bytes);
+      try {
+        read_tensor_file(dir / "t.pb");
+      } catch (const Error&) {
+      }
+    }
+}
+
+}  // namespace
+}  // namespace poprt::onnx

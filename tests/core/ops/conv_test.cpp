@@ -1,0 +1,162 @@
+// Conv and ConvTranspose of ONNX in plain layout, and poprt.ConvTranspose.
+#include <array>
+
+#include "core/ops/node_case.h"
+#include "ops/common/conv.h"
+
+namespace poprt::ops::test {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+// y[n, m, o...] sums x * w over every (input, tap) pair with o = i * stride + k * dilation - pad
+// (transposed) or i = o * stride + k * dilation - pad, visited pair by pair.
+struct Naive {
+  std::vector<double> value, magnitude;
+  Naive(const Tensor& x, const Tensor& w, const Tensor& bias, const Shape& out, int64_t group,
+        Ints strides, Ints pads, Ints dilations, bool transposed) {
+    const Shape &xs = x.shape(), &ws = w.shape();
+    const size_t rank = xs.size() - 2;
+    const int64_t m_group = out[1] / group, c_group = xs[1] / group;
+    value.assign(static_cast<size_t>(element_count(out)), 0);
+    magnitude.assign(value.size(), 2);
+    const auto out_strides = contiguous_strides(out);
+    const Shape in_space(xs.begin() + 2, xs.end()), kernel(ws.begin() + 2, ws.end()),
+        out_space(out.begin() + 2, out.end());
+    const Shape& walk = transposed ? in_space : out_space;
+    const auto unflatten = [](int64_t at, const Shape& s) {
+      Shape r(s.size());
+      for (size_t d = s.size(); d-- > 0; at /= s[d]) r[d] = at % s[d];
+      return r;
+    };
+    for (int64_t n = 0; n < xs[0]; n++)
+      for (int64_t m = 0; m < out[1]; m++)
+        for (int64_t p = 0; p < element_count(walk); p++)
+          for (int64_t t = 0; t < element_count(kernel); t++) {
+            const Shape at = unflatten(p, walk), tap = unflatten(t, kernel);
+            int64_t in_at = 0, out_at = 0;
+            bool inside = true;
+            for (size_t d = 0; d < rank; d++) {
+              const int64_t other = at[d] * strides[d] + tap[d] * dilations[d] - pads[d];
+              const int64_t i = transposed ? at[d] : other, o = transposed ? other : at[d];
+              inside = inside && i >= 0 && i < in_space[d] && o >= 0 && o < out_space[d];
+              in_at = in_at * in_space[d] + i;
+              out_at = out_at * out_space[d] + o;
+            }
+            if (!inside) continue;
+            const int64_t g = m / m_group;
+            for (int64_t c = 0; c < c_group; c++) {
+              const int64_t filter =
+                  transposed ? (g * c_group + c) * m_group + m % m_group : m * c_group + c;
+              const double v =
+                  static_cast<double>(x.values<float>()[static_cast<size_t>(
+                      (n * xs[1] + g * c_group + c) * element_count(in_space) + in_at)]) *
+                  static_cast<double>(
+                      w.values<float>()[static_cast<size_t>(filter * element_count(kernel) + t)]);
+              const auto to = static_cast<size_t>(n * out_strides[0] + m * out_strides[1] + out_at);
+              value[to] += v;
+              magnitude[to] += std::abs(v);
+            }
+          }
+    if (bias.defined())
+      for (size_t i = 0; i < value.size(); i++)
+        value[i] +=
+            static_cast<double>(bias.values<float>()[i / static_cast<size_t>(out_strides[1]) %
+                                                     static_cast<size_t>(out[1])]);
+  }
+};
+
+void check(bool transposed, Shape x_shape, Shape w_shape, Shape out, int64_t group, Ints strides,
+           Ints pads, Ints dilations,
+           std::map<std::string, ir::Attribute, std::less<>> extra = {}) {
+  SCOPED_TRACE(shape_string(x_shape) + shape_string(w_shape) + shape_string(out));
+  std::mt19937 rng(3);
+  const Tensor x = random_tensor(x_shape, rng), w = random_tensor(w_shape, rng),
+               bias = random_tensor({out[1]}, rng);
+  extra.insert({{"group", group}, {"strides", strides}, {"dilations", dilations}});
+  if (!extra.contains("auto_pad") && !extra.contains("output_shape")) extra.insert({"pads", pads});
+  NodeCase node(transposed ? "ConvTranspose" : "Conv", "", {{x, false}, {w, false}, {bias, false}},
+                extra);
+  const Tensor got = node.run()[0];
+  ASSERT_EQ(got.shape(), out);
+  const Naive want(x, w, bias, out, group, strides, pads, dilations, transposed);
+  expect_close(got.values<float>(), want.value, want.magnitude);
+}
+
+TEST(Conv, MatchesNaiveLoopsInOneTwoAndThreeDimensions) {
+  check(false, {2, 3, 20}, {5, 3, 4}, {2, 5, 10}, 1, {2}, {1, 2}, {1});
+  check(false, {1, 4, 9, 11}, {6, 4, 3, 3}, {1, 6, 9, 11}, 1, {1, 1}, {1, 1, 1, 1}, {1, 1});
+  check(false, {2, 6, 9, 11}, {4, 3, 3, 2}, {2, 4, 4, 4}, 2, {2, 3}, {1, 0, 1, 1}, {2, 1});
+  check(false, {1, 7, 8, 8}, {14, 1, 3, 3}, {1, 14, 6, 6}, 7, {1, 1}, {0, 0, 0, 0}, {1, 1});
+  check(false, {1, 2, 5, 6, 7}, {3, 2, 3, 2, 3}, {1, 3, 3, 5, 3}, 1, {2, 1, 2}, {1, 0, 0, 1, 0, 0},
+        {1, 1, 1});
+  check(false, {1, 70, 7, 7}, {20, 70, 3, 3}, {1, 20, 7, 7}, 1, {1, 1}, {1, 1, 1, 1},
+        {1, 1});  // K in pieces
+}
+
+TEST(Conv, AutoPadPutsTheOddElementWhereItsNameSays) {
+  check(false, {1, 1, 5, 6}, {1, 1, 2, 2}, {1, 1, 5, 6}, 1, {1, 1}, {0, 0, 1, 1}, {1, 1},
+        {{"auto_pad", std::string("SAME_UPPER")}});
+  check(false, {1, 1, 5, 6}, {1, 1, 2, 2}, {1, 1, 5, 6}, 1, {1, 1}, {1, 1, 0, 0}, {1, 1},
+        {{"auto_pad", std::string("SAME_LOWER")}});
+  check(false, {1, 1, 5, 6}, {1, 1, 3, 3}, {1, 1, 3, 4}, 1, {1, 1}, {0, 0, 0, 0}, {1, 1},
+        {{"auto_pad", std::string("VALID")}});
+}
+
+TEST(ConvTranspose, MatchesNaiveLoops) {
+  check(true, {1, 3, 6}, {3, 2, 4}, {1, 2, 14}, 1, {2}, {0, 0}, {1});
+  check(true, {2, 4, 5, 6}, {4, 3, 3, 3}, {2, 3, 9, 11}, 1, {2, 2}, {1, 1, 1, 1}, {1, 1});
+  check(true, {1, 4, 5, 6}, {4, 3, 3, 3}, {1, 6, 10, 12}, 2, {2, 2}, {1, 1, 1, 1}, {1, 1},
+        {{"output_padding", Ints{1, 1}}, {"dilations", Ints{1, 1}}, {"strides", Ints{2, 2}}});
+}
+
+TEST(ConvTranspose, OutputShapeAndAutoPadDecideThePads) {
+  check(true, {1, 2, 3, 3}, {2, 2, 3, 3}, {1, 2, 6, 6}, 1, {2, 2}, {0, 0, 1, 1}, {1, 1},
+        {{"auto_pad", std::string("SAME_UPPER")}});
+  check(true, {1, 2, 3, 3}, {2, 2, 3, 3}, {1, 2, 6, 6}, 1, {2, 2}, {1, 1, 0, 0}, {1, 1},
+        {{"auto_pad", std::string("SAME_LOWER")}});
+  check(true, {1, 2, 3, 3}, {2, 2, 3, 3}, {1, 2, 10, 8}, 1, {3, 2}, {0, 0, 0, 0}, {1, 1},
+        {{"output_shape", Ints{10, 8}}, {"output_padding", Ints{1, 1}}});
+}
+
+TEST(BlockedConvTranspose, MatchesTheGenericOne) {
+  std::mt19937 rng(8);
+  for (const auto& [c, h, w, m, k] : std::vector<std::array<int64_t, 5>>{
+           {16, 4, 5, 16, 2}, {40, 3, 17, 33, 2}, {64, 9, 16, 32, 2}, {20, 5, 6, 7, 3}}) {
+    const Tensor x = random_tensor({2, c, h, w}, rng), weights = random_tensor({c, m, k, k}, rng),
+                 bias = random_tensor({m}, rng);
+    NodeCase plain("ConvTranspose", "", {{x, false}, {weights, true}, {bias, true}},
+                   {{"strides", Ints{k, k}}});
+    const Tensor want = plain.run()[0];
+    EXPECT_TRUE(poprt_conv_transpose_supported(*plain.node));
+    const Tensor blocked = NodeCase("Block", "poprt", {{x, false}}).run()[0];
+    const Tensor y =
+        NodeCase("ConvTranspose", "poprt", {{blocked, false}, {weights, true}, {bias, true}},
+                 {{"strides", Ints{k, k}}, {"channels", c}})
+            .run()[0];
+    const Tensor got = NodeCase("Unblock", "poprt", {{y, false}}, {{"channels", m}}).run()[0];
+    const auto values = want.values<float>();
+    expect_close(got.values<float>(), std::vector<double>(values.begin(), values.end()),
+                 std::vector<double>(values.size(), 10.0));
+  }
+}
+
+TEST(ConvSupported, TellsWhatTheBlockedKernelsDo) {
+  const auto supported = [](Shape x, Shape w, int64_t group, bool constant = true) {
+    NodeCase c("Conv", "",
+               {{Tensor::zeros(DType::f32, x), false}, {Tensor::zeros(DType::f32, w), constant}},
+               {{"group", group}});
+    infer(*c.node);
+    return poprt_conv_supported(*c.node);
+  };
+  EXPECT_TRUE(supported({1, 3, 8, 8}, {8, 3, 3, 3}, 1));
+  EXPECT_TRUE(supported({1, 32, 8, 8}, {32, 1, 3, 3}, 32));
+  EXPECT_TRUE(supported({1, 64, 8, 8}, {64, 32, 1, 1}, 2));
+  EXPECT_FALSE(supported({1, 64, 8, 8}, {64, 32, 1, 1}, 2, false));
+  EXPECT_FALSE(supported({1, 24, 8, 8}, {24, 12, 1, 1}, 2));
+  EXPECT_FALSE(supported({1, 8, 8, 8}, {8, 1, 1, 1}, 8));
+  EXPECT_FALSE(supported({1, 3, 8}, {8, 3, 3}, 1));
+}
+
+}  // namespace
+}  // namespace poprt::ops::test

@@ -1,0 +1,158 @@
+// Poolings, plain and blocked, Block / Unblock and BatchNormalization.
+#include "core/ops/node_case.h"
+
+namespace poprt::ops::test {
+namespace {
+
+using Ints = std::vector<int64_t>;
+using Attributes = std::map<std::string, ir::Attribute, std::less<>>;
+
+Tensor run(const char* op, const char* domain, const Tensor& x, Attributes a = {},
+           int64_t opset = 17) {
+  return NodeCase(op, domain, {{x, false}}, std::move(a), opset).run()[0];
+}
+
+TEST(Block, UnblockRestoresEveryElementAndBlockClearsMissingChannels) {
+  std::mt19937 rng(1);
+  for (const Shape& s :
+       {Shape{1, 1, 1, 1}, Shape{2, 16, 3, 5}, Shape{2, 35, 7, 9}, Shape{1, 5, 50, 60}}) {
+    const Tensor x = random_tensor(s, rng);
+    const Tensor y = run("Block", "poprt", x);
+    const Shape want = {s[0], (s[1] + 15) / 16, s[2], s[3], 16};
+    ASSERT_EQ(y.shape(), want);
+    EXPECT_TRUE(run("Unblock", "poprt", y, {{"channels", s[1]}}).same_as(x));
+    const int64_t plane = s[2] * s[3];
+    for (int64_t i = 0; i < y.count(); i++) {
+      const int64_t c = i / 16 / plane % want[1] * 16 + i % 16, n = i / 16 / plane / want[1],
+                    p = i / 16 % plane;
+      ASSERT_EQ(
+          y.values<float>()[static_cast<size_t>(i)],
+          c < s[1] ? x.values<float>()[static_cast<size_t>((n * s[1] + c) * plane + p)] : 0.0f);
+    }
+  }
+}
+
+TEST(MaxPool, PublishedExamplesOfOnnx) {
+  // onnx/backend/test/case/node: maxpool_2d_precomputed_pads, _ceil, _dilations, with_argmax
+  Tensor x = Tensor::zeros(DType::f32, {1, 1, 5, 5});
+  for (size_t i = 0; i < 25; i++) x.mutable_values<float>()[i] = static_cast<float>(i + 1);
+  NodeCase pads("MaxPool", "", {{x, false}},
+                {{"kernel_shape", Ints{5, 5}}, {"pads", Ints{2, 2, 2, 2}}}, 12, 2);
+  const auto out = pads.run();
+  EXPECT_TRUE(out[0].same_as(
+      Tensor::of<float>({1, 1, 5, 5}, {13, 14, 15, 15, 15, 18, 19, 20, 20, 20, 23, 24, 25,
+                                       25, 25, 23, 24, 25, 25, 25, 23, 24, 25, 25, 25})));
+  Tensor x4 = Tensor::zeros(DType::f32, {1, 1, 4, 4});
+  for (size_t i = 0; i < 16; i++) x4.mutable_values<float>()[i] = static_cast<float>(i + 1);
+  EXPECT_TRUE(
+      run("MaxPool", "", x4,
+          {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"ceil_mode", int64_t{1}}})
+          .same_as(Tensor::of<float>({1, 1, 2, 2}, {11, 12, 15, 16})));
+  EXPECT_TRUE(run("MaxPool", "", x4, {{"kernel_shape", Ints{2, 2}}, {"dilations", Ints{2, 2}}})
+                  .same_as(Tensor::of<float>({1, 1, 2, 2}, {11, 12, 15, 16})));
+  EXPECT_TRUE(run("MaxPool", "", x,
+                  {{"kernel_shape", Ints{3, 3}},
+                   {"strides", Ints{2, 2}},
+                   {"auto_pad", std::string("SAME_UPPER")}})
+                  .same_as(Tensor::of<float>({1, 1, 3, 3}, {7, 9, 10, 17, 19, 20, 22, 24, 25})));
+}
+
+TEST(MaxPool, IndicesPointAtTheMaximum) {
+  Tensor x = Tensor::zeros(DType::f32, {1, 1, 5, 5});
+  for (size_t i = 0; i < 25; i++) x.mutable_values<float>()[i] = static_cast<float>(i + 1);
+  for (const int64_t order : {0, 1}) {
+    NodeCase c("MaxPool", "", {{x, false}},
+               {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}, {"storage_order", order}},
+               12, 2);
+    c.graph.add_output(c.node->output(1));
+    const auto out = c.run();
+    EXPECT_TRUE(out[0].same_as(Tensor::of<float>({1, 1, 2, 2}, {7, 9, 17, 19})));
+    EXPECT_TRUE(out[1].same_as(order ? Tensor::of<int64_t>({1, 1, 2, 2}, {6, 16, 8, 18})
+                                     : Tensor::of<int64_t>({1, 1, 2, 2}, {6, 8, 16, 18})));
+  }
+}
+
+TEST(AveragePool, CountsPaddingOnlyWhenAsked) {
+  Tensor x = Tensor::of<float>({1, 1, 2, 2}, {1, 2, 3, 4});
+  const Attributes base = {{"kernel_shape", Ints{2, 2}}, {"pads", Ints{1, 1, 0, 0}}};
+  Attributes counted = base;
+  counted["count_include_pad"] = int64_t{1};
+  EXPECT_TRUE(
+      run("AveragePool", "", x, base).same_as(Tensor::of<float>({1, 1, 2, 2}, {1, 1.5, 2, 2.5})));
+  EXPECT_TRUE(run("AveragePool", "", x, counted)
+                  .same_as(Tensor::of<float>({1, 1, 2, 2}, {0.25, 0.75, 1, 2.5})));
+}
+
+TEST(LpPool, IsTheNormOfTheWindow) {
+  const Tensor x = Tensor::of<float>({1, 1, 1, 2}, {3, -4});
+  EXPECT_TRUE(run("LpPool", "", x, {{"kernel_shape", Ints{1, 2}}})
+                  .same_as(Tensor::of<float>({1, 1, 1, 1}, {5})));
+  EXPECT_TRUE(run("GlobalLpPool", "", x, {{"p", int64_t{1}}})
+                  .same_as(Tensor::of<float>({1, 1, 1, 1}, {7})));
+}
+
+TEST(GlobalPool, ReducesThePlane) {
+  const Tensor x = Tensor::of<float>({1, 2, 2, 2}, {1, 2, 3, 6, -1, -2, -3, -6});
+  EXPECT_TRUE(run("GlobalAveragePool", "", x).same_as(Tensor::of<float>({1, 2, 1, 1}, {3, -3})));
+  EXPECT_TRUE(run("GlobalMaxPool", "", x).same_as(Tensor::of<float>({1, 2, 1, 1}, {6, -1})));
+}
+
+TEST(BlockedPool, AgreesWithThePlainOne) {
+  std::mt19937 rng(2);
+  const Tensor x = random_tensor({2, 20, 13, 11}, rng);
+  const Tensor blocked = run("Block", "poprt", x);
+  const std::vector<Attributes> windows = {
+      {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}},
+      {{"kernel_shape", Ints{5, 5}}, {"pads", Ints{2, 2, 2, 2}}},
+      {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}},
+      {{"kernel_shape", Ints{3, 2}},
+       {"strides", Ints{3, 2}},
+       {"pads", Ints{0, 1, 1, 0}},
+       {"ceil_mode", int64_t{1}}},
+      {{"kernel_shape", Ints{3, 3}},
+       {"strides", Ints{2, 2}},
+       {"pads", Ints{1, 1, 1, 1}},
+       {"count_include_pad", int64_t{1}},
+       {"ceil_mode", int64_t{1}}}};
+  for (const auto& window : windows)
+    for (const char* op : {"MaxPool", "AveragePool"}) {
+      const Tensor want = run(op, "", x, window, 19);
+      const Tensor got =
+          run("Unblock", "poprt", run(op, "poprt", blocked, window), {{"channels", int64_t{20}}});
+      ASSERT_EQ(got.shape(), want.shape());
+      for (size_t i = 0; i < got.values<float>().size(); i++)
+        ASSERT_NEAR(got.values<float>()[i], want.values<float>()[i], 1e-6) << op << i;
+    }
+  const Tensor dilated =
+      run("MaxPool", "", x, {{"kernel_shape", Ints{3, 3}}, {"dilations", Ints{2, 3}}});
+  EXPECT_TRUE(run("Unblock", "poprt",
+                  run("MaxPool", "poprt", blocked,
+                      {{"kernel_shape", Ints{3, 3}}, {"dilations", Ints{2, 3}}}),
+                  {{"channels", int64_t{20}}})
+                  .same_as(dilated));
+  const Tensor mean = run("GlobalAveragePool", "", x),
+               blocked_mean =
+                   run("GlobalAveragePool", "poprt", blocked, {{"channels", int64_t{20}}});
+  ASSERT_EQ(mean.shape(), blocked_mean.shape());
+  for (size_t i = 0; i < 40; i++)
+    EXPECT_NEAR(mean.values<float>()[i], blocked_mean.values<float>()[i], 1e-6);
+}
+
+TEST(BatchNormalization, NormalisesEachChannel) {
+  const Tensor x = Tensor::of<float>({1, 2, 1, 2}, {1, 2, 3, 4});
+  const auto p = [](float a, float b) { return Tensor::of<float>({2}, {a, b}); };
+  for (const int64_t opset : {7, 9, 14, 15}) {
+    NodeCase c("BatchNormalization", "",
+               {{x, false}, {p(2, 3), true}, {p(1, -1), true}, {p(0, 3), true}, {p(1, 4), true}},
+               {{"epsilon", 0.0f}}, opset);
+    EXPECT_TRUE(c.run()[0].same_as(Tensor::of<float>({1, 2, 1, 2}, {3, 5, -1, 0.5})));
+  }
+  NodeCase training(
+      "BatchNormalization", "",
+      {{x, false}, {p(2, 3), true}, {p(1, -1), true}, {p(0, 3), true}, {p(1, 4), true}},
+      {{"training_mode", int64_t{1}}}, 15);
+  EXPECT_THROW(training.run(), Error);
+}
+
+}  // namespace
+}  // namespace poprt::ops::test

@@ -1,0 +1,69 @@
+// Ten lines of text in, ten lines of text out, and the same numbers.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/text.h"
+#include "passes/pass.h"
+#include "support/graph_eval.h"
+
+namespace poprt::test {
+
+inline std::unique_ptr<ir::Graph> parsed(std::string_view body, int opset = 17) {
+  auto graph =
+      ir::parse_text(fmt::format("graph \"g\" opset {{\"\": {}}} {{\n{}\n}}", opset, body));
+  ops::infer(*graph);
+  return graph;
+}
+
+inline std::vector<passes::PassReport> run(ir::Graph& graph, std::vector<std::string> names) {
+  std::vector<const passes::PassDef*> list;
+  for (const std::string& name : names) list.push_back(&passes::pass_of(name));
+  return passes::run_passes(graph, list);
+}
+
+// Operators in order: "MatMul poprt.Gelu".
+inline std::string ops_of(const ir::Graph& graph) {
+  std::string s;
+  for (const ir::Node* n : graph.nodes())
+    s += (s.empty() ? "" : " ") + (n->domain.empty() ? "" : n->domain + ".") + n->op_type;
+  return s;
+}
+
+// The passes turn `before` into `after` (text for text, types inferred) and keep the results.
+inline void expect_rewrite(std::vector<std::string> names, std::string_view before,
+                           std::string_view after, int opset = 17) {
+  const auto original = parsed(before, opset);
+  const auto graph = parsed(before, opset);
+  run(*graph, std::move(names));
+  EXPECT_EQ(ir::to_text(*graph), ir::to_text(*parsed(after, opset)));
+  expect_same_results(*original, *graph, 1e-5);
+}
+
+// The same, looking only at which operators are left; returns the graph for a closer look.
+inline std::unique_ptr<ir::Graph> expect_ops(std::vector<std::string> names,
+                                             std::string_view before, std::string_view operators,
+                                             int opset = 17, double tolerance = 1e-5) {
+  const auto original = parsed(before, opset);
+  auto graph = parsed(before, opset);
+  run(*graph, std::move(names));
+  EXPECT_EQ(ops_of(*graph), operators) << ir::to_text(*graph);
+  expect_same_results(*original, *graph, tolerance);
+  return graph;
+}
+
+// The passes do nothing.
+inline void expect_unchanged(std::vector<std::string> names, std::string_view text,
+                             int opset = 17) {
+  const auto graph = parsed(text, opset);
+  const std::string before = ir::to_text(*graph);
+  run(*graph, std::move(names));
+  EXPECT_EQ(ir::to_text(*graph), before);
+}
+
+}  // namespace poprt::test

@@ -1,0 +1,89 @@
+#include "core/passes/pass_case.h"
+
+namespace poprt::test {
+namespace {
+
+TEST(FloatToHalf, StoresHalfAndComputesMatMulInFloat) {
+  const auto graph = parsed(R"(
+    input %x : f32[3,4]
+    const %w : f32[4,2] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
+    const %big : f32[] = 1e6
+    const %tiny : f32[] = 1e-12
+    %m = MatMul(%x, %w)
+    %a = Add(%m, %tiny)
+    %y = Min(%a, %big)
+    output %y
+  )");
+  run(*graph, {"float_to_half"});
+  EXPECT_EQ(ops_of(*graph), "Cast Cast MatMul Cast Add Min");
+  EXPECT_EQ(graph->inputs()[0]->dtype(), DType::f16);
+  EXPECT_EQ(graph->outputs()[0]->dtype(), DType::f16);
+  EXPECT_EQ(graph->outputs()[0]->name(), "y");
+  EXPECT_EQ(graph->find("w")->dtype(), DType::f16);
+  EXPECT_NEAR(graph->find("big")->constant().to_doubles()[0], 65504, 32);
+  EXPECT_GT(graph->find("tiny")->constant().to_doubles()[0], 0);
+
+  // Weights become f32 constants again where a kernel wants them.
+  run(*graph, {"constant_folding", "eliminate_unused_initializer"});
+  EXPECT_EQ(ops_of(*graph), "Cast MatMul Cast Add Min");
+  const auto results = evaluate_graph(*graph, random_feeds(*graph));
+  EXPECT_EQ(results.at("y").dtype(), DType::f16);
+}
+
+TEST(FloatToHalf, OutputsOfFloatOperatorsKeepTheirNames) {
+  const auto graph = parsed(R"(
+    input %x : f32[3,4]
+    const %w : f32[4,2] = fill 0.5
+    %y = MatMul(%x, %w)
+    output %y
+  )");
+  run(*graph, {"float_to_half"});
+  EXPECT_EQ(graph->outputs()[0]->name(), "y");
+  EXPECT_EQ(graph->outputs()[0]->dtype(), DType::f16);
+}
+
+TEST(EliminateHalfRoundTrip, JoinsFloatOperators) {
+  const auto graph = parsed(R"(
+    input %x : f32[3,4]
+    const %w : f32[4,4] = fill 0.5
+    %a = MatMul(%x, %w)
+    %y = MatMul(%a, %w)
+    output %y
+  )");
+  run(*graph, {"float_to_half", "eliminate_half_round_trip"});
+  EXPECT_EQ(ops_of(*graph), "Cast Cast MatMul MatMul Cast");
+}
+
+TEST(DoubleToFloat, EverythingIsF32) {
+  const auto graph = parsed(R"(
+    input %x : f64[3]
+    const %k : f64[] = 0.1
+    %y = Mul(%x, %k)
+    output %y
+  )");
+  run(*graph, {"double_to_float"});
+  for (const ir::Value* v : graph->values()) EXPECT_EQ(v->dtype(), DType::f32);
+}
+
+TEST(Int64ToInt32, ShapesStayAndOtherResultsAreCast) {
+  const auto graph = parsed(R"(
+    input %x : s64[2,3]
+    input %f : f32[4,5]
+    const %k : s64[] = 9223372036854775807
+    const %s : s64[1] = [6]
+    %a = Mul(%x, %k)
+    %y = Reshape(%a, %s)
+    %z = Shape(%f)
+    output %y
+    output %z
+  )");
+  run(*graph, {"int64_to_int32"});
+  EXPECT_EQ(ops_of(*graph), "Mul Reshape Shape Cast");
+  EXPECT_EQ(graph->find("s")->dtype(), DType::s64);
+  EXPECT_EQ(graph->find("k")->constant().to_int64s()[0], 2147483647);
+  EXPECT_EQ(graph->outputs()[0]->dtype(), DType::s32);
+  EXPECT_EQ(graph->outputs()[1]->dtype(), DType::s32);
+}
+
+}  // namespace
+}  // namespace poprt::test

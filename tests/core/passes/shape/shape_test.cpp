@@ -1,0 +1,116 @@
+#include "core/passes/pass_case.h"
+
+namespace poprt::test {
+namespace {
+
+TEST(ShapeInference, ForgetsStaleTypes) {
+  auto graph = ir::parse_text(R"(graph "g" opset {"": 17} {
+    input %x : f32[8,3]
+    %a : f32[3,1] = Transpose(%x)
+    %y : f32[1,3] = Transpose(%a)
+    output %y
+  })");
+  run(*graph, {"shape_inference"});
+  EXPECT_EQ(graph->find("a")->shape(), (Shape{3, 8}));
+  EXPECT_EQ(graph->find("y")->shape(), (Shape{8, 3}));
+}
+
+TEST(FuseConsecutiveTranspose, ComposesPermutations) {
+  expect_rewrite({"fuse_consecutive_transpose"}, R"(
+    input %x : f32[2,3,4]
+    %a = Transpose(%x) {perm = [1, 2, 0]}
+    %y = Transpose(%a) {perm = [0, 2, 1]}
+    output %y
+  )",
+                 R"(
+    input %x : f32[2,3,4]
+    %y = Transpose(%x) {perm = [1, 0, 2]}
+    output %y
+  )");
+}
+
+TEST(FuseConsecutiveReshape, OneViewIsEnough) {
+  const auto graph = expect_ops({"fuse_consecutive_reshape", "eliminate_unused_initializer"}, R"(
+    input %x : f32[2,3,4]
+    const %s : s64[2] = [4, -1]
+    const %axis : s64[1] = [0]
+    %a = Flatten(%x)
+    %b = Reshape(%a, %s)
+    %y = Unsqueeze(%b, %axis)
+    output %y
+  )",
+                                "Reshape");
+  EXPECT_EQ(graph->nodes()[0]->input(1)->constant().to_int64s(), (std::vector<int64_t>{1, 4, 6}));
+}
+
+TEST(FuseConsecutiveSqueeze, AxesAreCountedInTheFirstInput) {
+  const auto graph = expect_ops({"fuse_consecutive_squeeze"}, R"(
+    input %x : f32[1,2,1,3,1]
+    const %first : s64[1] = [2]
+    const %second : s64[2] = [0, -1]
+    %a = Squeeze(%x, %first)
+    %y = Squeeze(%a, %second)
+    output %y
+  )",
+                                "Squeeze");
+  EXPECT_EQ(graph->nodes()[0]->input(1)->constant().to_int64s(), (std::vector<int64_t>{0, 2, 4}));
+}
+
+TEST(FuseConsecutiveUnsqueeze, AxesAreCountedInTheLastOutput) {
+  const auto graph = expect_ops({"fuse_consecutive_unsqueeze"}, R"(
+    input %x : f32[2,3]
+    const %first : s64[1] = [1]
+    const %second : s64[1] = [0]
+    %a = Unsqueeze(%x, %first)
+    %y = Unsqueeze(%a, %second)
+    output %y
+  )",
+                                "Unsqueeze");
+  EXPECT_EQ(graph->nodes()[0]->input(1)->constant().to_int64s(), (std::vector<int64_t>{0, 2}));
+}
+
+TEST(FuseConsecutiveCast, OnlyThroughTypesThatHoldEveryValue) {
+  expect_ops({"fuse_consecutive_cast"}, R"(
+    input %x : s32[4]
+    %a = Cast(%x) {to = 7}
+    %y = Cast(%a) {to = 1}
+    output %y
+  )",
+             "Cast");
+  expect_ops({"fuse_consecutive_cast"}, R"(
+    input %x : f32[4]
+    %a = Cast(%x) {to = 6}
+    %y = Cast(%a) {to = 1}
+    output %y
+  )",
+             "Cast Cast");
+}
+
+TEST(TransposeToReshape, MovingOnesIsFree) {
+  expect_ops({"transpose_to_reshape"}, R"(
+    input %x : f32[2,1,3,1]
+    %y = Transpose(%x) {perm = [1, 0, 3, 2]}
+    output %y
+  )",
+             "Reshape");
+  expect_unchanged({"transpose_to_reshape"}, R"(
+    input %x : f32[2,1,3]
+    %y = Transpose(%x) {perm = [2, 1, 0]}
+    output %y
+  )");
+}
+
+TEST(PadIntoConv, ZeroPaddingOfSpatialDimensions) {
+  expect_ops({"pad_into_conv"}, R"(
+    input %x : f32[1,2,5,5]
+    const %w : f32[3,2,3,3] = fill 0.5
+    const %pads : s64[8] = [0, 0, 1, 0, 0, 0, 1, 2]
+    %a = Pad(%x, %pads)
+    %y = Conv(%a, %w) {kernel_shape = [3, 3], pads = [0, 1, 0, 0]}
+    output %y
+  )",
+             "Conv");
+}
+
+}  // namespace
+}  // namespace poprt::test
