@@ -46,9 +46,8 @@ POPRT_INLINE void depthwise_pixels(const ConvShape& s, const DepthwiseRow& r, in
       }
     }
   }
-  POPRT_UNROLL for (int i = 0; i < X; i++)
-      depthwise_finish(s.epilogue, acc[i], r.residual ? r.residual + (x + i) * 16 : nullptr,
-                       r.y + (x + i) * 16);
+  POPRT_UNROLL for (int i = 0; i < X; i++) depthwise_finish(
+      s.epilogue, acc[i], r.residual ? r.residual + (x + i) * 16 : nullptr, r.y + (x + i) * 16);
 }
 
 template <int K, int S>

@@ -40,7 +40,8 @@ POPRT_INLINE void tile_step(f32x16 (&acc)[P][Q], const float* a, int64_t a_row, 
   }
 }
 
-[[maybe_unused]] __attribute__((noinline)) void tile_activate(const TileOut& o, int rows, int vectors) {
+[[maybe_unused]] __attribute__((noinline)) void tile_activate(const TileOut& o, int rows,
+                                                              int vectors) {
   const Epilogue e = *o.epilogue;
   with_activation(static_cast<Activation>(e.activation), e.a, e.b, [&](auto act) {
     for (int q = 0; q < vectors; q++) {
