@@ -24,11 +24,13 @@ struct poprt_compiler {
       shapes.push_back({shape_names[i].c_str(), shape_values[i].data(), shape_values[i].size()});
     copy(given.passes, given.pass_count, pass_names, passes);
     copy(given.skip_passes, given.skip_pass_count, skip_names, skips);
+    copy(given.outputs, given.output_count, output_names, outputs);
     if (given.stop_after) stop_after = given.stop_after;
     options.struct_size = sizeof options;
     options.input_shapes = shapes.data();
     options.passes = passes.data();
     options.skip_passes = skips.data();
+    options.outputs = outputs.data();
     if (given.stop_after) options.stop_after = stop_after.c_str();
   }
   poprt_compiler(const poprt_compiler&) = delete;
@@ -41,10 +43,10 @@ struct poprt_compiler {
   }
 
   poprt_compile_options options;
-  std::vector<std::string> shape_names, pass_names, skip_names;
+  std::vector<std::string> shape_names, pass_names, skip_names, output_names;
   std::vector<std::vector<int64_t>> shape_values;
   std::vector<poprt_input_shape> shapes;
-  std::vector<const char*> passes, skips;
+  std::vector<const char*> passes, skips, outputs;
   std::string stop_after;
 };
 
@@ -64,7 +66,8 @@ void check(const poprt_compile_options& o) {
   }
   for (const auto& [list, count, what] :
        {std::tuple(o.passes, o.pass_count, "passes"),
-        std::tuple(o.skip_passes, o.skip_pass_count, "skip_passes")}) {
+        std::tuple(o.skip_passes, o.skip_pass_count, "skip_passes"),
+        std::tuple(o.outputs, o.output_count, "outputs")}) {
     if (count) capi::required(list, what);
     for (const char* name : std::span(list, count)) capi::required(name, what);
   }

@@ -1,5 +1,6 @@
 #include "compiler_plugin.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <span>
@@ -94,10 +95,31 @@ std::unique_ptr<ir::Graph> import(const poprt_plugin_source& s) {
   return onnx::import_bytes({static_cast<const std::byte*>(s.data), s.size}, folder);
 }
 
+// Leaves the outputs that the options name, in that order.
+void select_outputs(ir::Graph& graph, const poprt_compile_options& o) {
+  if (o.output_count == 0) return;
+  std::vector<ir::Value*> wanted;
+  for (const char* name : std::span(o.outputs, o.output_count)) {
+    ir::Value* v = graph.find(name);
+    if (!v || !graph.is_output(v)) {
+      std::string names;
+      for (const ir::Value* out : graph.outputs())
+        names += fmt::format("{}'{}'", names.empty() ? "" : ", ", out->name());
+      fail(ErrorCode::not_found, "there is no output '{}'; outputs are: {}", name, names);
+    }
+    if (std::find(wanted.begin(), wanted.end(), v) != wanted.end())
+      fail(ErrorCode::invalid_argument, "output '{}' is given twice", name);
+    wanted.push_back(v);
+  }
+  while (!graph.outputs().empty()) graph.remove_output(graph.outputs().size() - 1);
+  for (ir::Value* v : wanted) graph.add_output(v);
+}
+
 compiler::Executable compile_source(const poprt_compile_options& o,
                                     const poprt_plugin_source& source) {
   say(o, 0, "read");
   const auto graph = import(source);
+  select_outputs(*graph, o);
   compiler::Options options = make_options(o);
   report_progress(o, options, 0.1, 0.5);
   compiler::convert(*graph, options);
@@ -143,6 +165,7 @@ void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
   guard(error, [&] {
     say(*o, 0, "read");
     const auto graph = import(*source);
+    select_outputs(*graph, *o);
     compiler::Options options = make_options(*o);
     report_progress(*o, options, 0.1, 0.9);
     compiler::convert(*graph, options);

@@ -34,7 +34,7 @@ std::vector<int64_t> shape_of(const poprt_anchor* anchor) {
 namespace {
 
 Array read_pb(const std::string& path) {
-  const Tensor t = onnx::read_tensor_file(path).tensor;
+  const Tensor t = onnx::read_tensor_pb(path);
   Array a;
   a.dtype = static_cast<poprt_dtype>(t.dtype());
   a.shape = t.shape();

@@ -321,7 +321,7 @@ void ModelRunner::stop() noexcept {
   {
     // No submission is under way after this, and none follows.
     const std::lock_guard lock(s.submit_mutex);
-    queues = s.queues.get();
+    if (s.process == getpid()) queues = s.queues.get();  // a forked child has no thread
   }
   if (queues) queues->disconnect_all();
   if (s.on_thread()) return;

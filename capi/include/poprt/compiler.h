@@ -49,7 +49,9 @@ typedef struct poprt_compile_options {
   const char* stop_after;  /* name of the pass after which to stop; null: none */
   poprt_progress_fn progress;
   poprt_pass_fn after_pass;
-  void* user_data; /* for both callbacks */
+  void* user_data;            /* for both callbacks */
+  const char* const* outputs; /* outputs to keep, in this order; none: all */
+  size_t output_count;
 } poprt_compile_options;
 
 /* Options, checked and copied. Immutable; several threads may compile with one at the same time

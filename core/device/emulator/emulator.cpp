@@ -1,6 +1,7 @@
 #include "device/emulator/emulator.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -74,6 +75,10 @@ int64_t now_ns() noexcept {
 class Emulator final : public Engine {
  public:
   Emulator(const Image& image, const LoadOptions& options);
+  ~Emulator() override {
+    // In a forked child the workers are gone, and joining them would wait for ever.
+    if (pool_ && process_ != getpid()) static_cast<void>(pool_.release());
+  }
 
   void run(Flow flow, const void* const* inputs, void* const* outputs) noexcept override;
   std::vector<InstructionProfile> profile() const override;
@@ -93,6 +98,7 @@ class Emulator final : public Engine {
   std::vector<const kernels::Kernel*> kernels_;
   std::vector<std::shared_ptr<const void>> params_;
   std::unique_ptr<ThreadPool> pool_;
+  pid_t process_ = getpid();
   bool profiling_ = false;
   std::vector<StepClock> clocks_;  // of the main flow
 };

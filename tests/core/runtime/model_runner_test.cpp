@@ -1,6 +1,8 @@
 #include "runtime/model_runner.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -314,6 +316,37 @@ TEST(ModelRunner, AnIdleRunnerFreesItsDeviceAtOnce) {
     f.runner->execute_async(k.in, k.out)->wait();
   }
 }
+
+// A sanitizer's own threads do not survive fork().
+#if !defined(POPRT_TEST_SANITIZER)
+TEST(ModelRunner, AForkedChildRunsSynchronously) {
+  RunnerConfig config;
+  config.session.load.threads = 2;
+  Fixture f(1 << 20, config);
+  Client k(f.n);
+  f.runner->execute_async(k.in, k.out)->wait();
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(60);
+    Client mine(f.n, 5);
+    f.runner->execute(mine.in, mine.out);
+    int code = mine.x == mine.y ? 0 : 1;
+    try {
+      f.runner->execute_async(mine.in, mine.out);
+      code = 2;
+    } catch (const Error& e) {
+      if (e.code() != ErrorCode::failed_precondition) code = 3;
+    }
+    f.runner->stop();
+    f.runner.reset();
+    _exit(code);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+#endif
 
 TEST(ModelRunner, ProfilesInstructions) {
   RunnerConfig config;

@@ -1,0 +1,323 @@
+#include <dirent.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common.h"
+
+static const int64_t kShape[] = {2, 4};
+
+/* identity.onnx with its batch fixed to 2. */
+static poprt_compile_options fixed_shape(void) {
+  static const poprt_input_shape shapes[] = {{"x", kShape, 2}};
+  poprt_compile_options o = {0};
+  o.struct_size = sizeof o;
+  o.input_shapes = shapes;
+  o.input_shape_count = 1;
+  return o;
+}
+
+static poprt_compiler* make_compiler(const poprt_compile_options* options) {
+  poprt_compiler* c = NULL;
+  OK(poprt_compiler_create(options, &c));
+  return c;
+}
+
+static void run_identity(poprt_executable* e, size_t batch) {
+  assert_int_equal(poprt_anchor_rank(poprt_executable_input(e, 0)), 2);
+  assert_int_equal(poprt_anchor_shape(poprt_executable_input(e, 0))[0], batch);
+  poprt_runner* r = NULL;
+  OK(poprt_runner_create(e, NULL, &r));
+  const float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  float y[8] = {0};
+  const void* inputs[] = {x};
+  void* outputs[] = {y};
+  OK(poprt_runner_execute_indexed(r, inputs, outputs));
+  assert_memory_equal(x, y, batch * 16);
+  poprt_runner_free(r);
+}
+
+static void compiles_files(void** state) {
+  (void)state;
+  poprt_compile_options o = fixed_shape();
+  poprt_compiler* c = make_compiler(&o);
+  poprt_executable* e = NULL;
+  OK(poprt_compiler_compile_file(c, DATA "/identity.onnx", &e));
+  poprt_compiler_free(c);
+  assert_string_equal(poprt_executable_name(e), "identity");
+  run_identity(e, 2);
+  poprt_executable_free(e);
+}
+
+static void the_batch_size_fixes_shapes(void** state) {
+  (void)state;
+  poprt_compile_options o = {0};
+  o.struct_size = sizeof o;
+  o.batch_size = 1;
+  poprt_compiler* c = make_compiler(&o);
+  poprt_executable* e = NULL;
+  OK(poprt_compiler_compile_file(c, DATA "/identity.onnx", &e));
+  run_identity(e, 1);
+  poprt_executable_free(e);
+  poprt_compiler_free(c);
+}
+
+static void compiles_bytes(void** state) {
+  (void)state;
+  char bytes[4096];
+  FILE* f = fopen(DATA "/identity.onnx", "rb");
+  assert_non_null(f);
+  const size_t size = fread(bytes, 1, sizeof bytes, f);
+  fclose(f);
+  poprt_compile_options o = fixed_shape();
+  poprt_compiler* c = make_compiler(&o);
+  poprt_executable* e = NULL;
+  OK(poprt_compiler_compile_bytes(c, bytes, size, NULL, &e));
+  assert_string_equal(poprt_executable_name(e), "model");
+  run_identity(e, 2);
+  poprt_executable_free(e);
+  e = UNTOUCHED(poprt_executable);
+  FAILS(poprt_compiler_compile_bytes(c, NULL, 0, NULL, &e), POPRT_INVALID_ARGUMENT, "'data'");
+  poprt_error* error = poprt_compiler_compile_bytes(c, bytes, size / 2, NULL, &e);
+  assert_non_null(error);
+  poprt_error_free(error);
+  assert_ptr_equal(e, UNTOUCHED(poprt_executable));
+  poprt_compiler_free(c);
+}
+
+static int files_in(const char* folder) {
+  int count = 0;
+  DIR* d = opendir(folder);
+  assert_non_null(d);
+  for (struct dirent* f; (f = readdir(d));) count += f->d_name[0] != '.' || strlen(f->d_name) > 2;
+  closedir(d);
+  return count;
+}
+
+static void writes_popef_and_onnx_files_or_nothing(void** state) {
+  (void)state;
+  char folder[] = "/tmp/poprt_capi_XXXXXX", path[64];
+  assert_non_null(mkdtemp(folder));
+  poprt_compile_options o = fixed_shape();
+  poprt_compiler* c = make_compiler(&o);
+
+  snprintf(path, sizeof path, "%s/identity.popef", folder);
+  OK(poprt_compiler_compile_to_popef(c, DATA "/identity.onnx", path));
+  poprt_executable *direct = NULL, *memory = NULL;
+  OK(poprt_executable_open(path, &direct));
+  run_identity(direct, 2);
+  /* The other way gives the same bytes. */
+  OK(poprt_compiler_compile_file(c, DATA "/identity.onnx", &memory));
+  char other[64];
+  snprintf(other, sizeof other, "%s/other.popef", folder);
+  OK(poprt_executable_save(memory, other));
+  char a[8192], b[8192];
+  FILE *fa = fopen(path, "rb"), *fb = fopen(other, "rb");
+  const size_t na = fread(a, 1, sizeof a, fa), nb = fread(b, 1, sizeof b, fb);
+  fclose(fa);
+  fclose(fb);
+  assert_int_equal(na, nb);
+  assert_memory_equal(a, b, na);
+  poprt_executable_free(direct);
+  poprt_executable_free(memory);
+  unlink(path);
+  unlink(other);
+
+  snprintf(path, sizeof path, "%s/out.onnx", folder);
+  OK(poprt_compiler_convert_file(c, DATA "/identity.onnx", path));
+  poprt_string* text = NULL;
+  OK(poprt_compiler_show_file(c, path, &text));
+  assert_string_equal(poprt_string_data(text),
+                      "input x: dtype - f32, shape - [2, 4]\n"
+                      "output y: dtype - f32, shape - [2, 4]\n");
+  poprt_string_free(text);
+  unlink(path);
+
+  snprintf(path, sizeof path, "%s/none/x.popef", folder);
+  FAILS(poprt_compiler_compile_to_popef(c, DATA "/identity.onnx", path), POPRT_NOT_FOUND, folder);
+  FAILS(poprt_compiler_convert_file(c, DATA "/identity.onnx", path), POPRT_NOT_FOUND, folder);
+  poprt_compiler_free(c);
+
+  c = make_compiler(NULL); /* shape still open: fails after the import */
+  snprintf(path, sizeof path, "%s/x.popef", folder);
+  FAILS(poprt_compiler_compile_to_popef(c, DATA "/identity.onnx", path), POPRT_INVALID_ARGUMENT,
+        "'x'");
+  poprt_compiler_free(c);
+  assert_int_equal(files_in(folder), 0);
+  rmdir(folder);
+}
+
+static void shows_models_as_they_are(void** state) {
+  (void)state;
+  poprt_compiler* c = make_compiler(NULL);
+  poprt_string* text = NULL;
+  OK(poprt_compiler_show_file(c, DATA "/identity.onnx", &text));
+  assert_string_equal(poprt_string_data(text),
+                      "input x: dtype - f32, shape - [0, 4]\n"
+                      "output y: dtype - f32, shape - [0, 4]\n");
+  poprt_string_free(text);
+  FAILS(poprt_compiler_show_file(c, "/no/such.onnx", &text), POPRT_NOT_FOUND, "/no/such.onnx");
+  FAILS(poprt_compiler_show_file(NULL, "x", &text), POPRT_INVALID_ARGUMENT, "'compiler'");
+  FAILS(poprt_compiler_show_file(c, NULL, &text), POPRT_INVALID_ARGUMENT, "'onnx_path'");
+  FAILS(poprt_compiler_show_file(c, "x", NULL), POPRT_INVALID_ARGUMENT, "'out_text'");
+  poprt_compiler_free(c);
+}
+
+static void lists_passes_and_operators(void** state) {
+  (void)state;
+  poprt_string* text = NULL;
+  OK(poprt_compiler_list_ops(&text));
+  assert_non_null(strstr(poprt_string_data(text), "Identity 1+"));
+  poprt_string_free(text);
+  OK(poprt_compiler_list_passes(&text));
+  assert_true(poprt_string_size(text) > 0);
+  poprt_string_free(text);
+  FAILS(poprt_compiler_list_ops(NULL), POPRT_INVALID_ARGUMENT, "'out_text'");
+  FAILS(poprt_compiler_list_passes(NULL), POPRT_INVALID_ARGUMENT, "'out_text'");
+}
+
+static void refuses_bad_options(void** state) {
+  (void)state;
+  poprt_compiler* c = UNTOUCHED(poprt_compiler);
+  poprt_compile_options o = {0};
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "struct_size is 0");
+  FAILS(poprt_compiler_create(NULL, NULL), POPRT_INVALID_ARGUMENT, "'out_compiler'");
+
+  o = fixed_shape();
+  o.precision = 9;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "precision 9");
+  o = fixed_shape();
+  o.batch_size = -1;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "batch_size is -1");
+  o = fixed_shape();
+  o.batch_axis = -1;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "batch_axis is -1");
+  o = fixed_shape();
+  o.max_tensor_size = -1;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "max_tensor_size");
+  o = fixed_shape();
+  o.rewrite_limit = -1;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "rewrite_limit");
+
+  const int64_t negative[] = {-1, 4};
+  const poprt_input_shape bad[] = {
+      {"x", kShape, 2}, {"x", kShape, 2}, {NULL, kShape, 2}, {"z", NULL, 2}, {"z", negative, 2}};
+  const char* const said[] = {"'x' is given twice", "name' is null", "shape' is null",
+                              "'z' has a dimension -1"};
+  for (int i = 0; i < 4; i++) {
+    o = fixed_shape();
+    o.input_shapes = i == 0 ? bad : &bad[i + 1];
+    o.input_shape_count = i == 0 ? 2 : 1;
+    FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, said[i]);
+  }
+  o.input_shapes = NULL;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "'input_shapes' is null");
+
+  const char* const names[] = {"no_such_pass", NULL};
+  o = fixed_shape();
+  o.passes = names;
+  o.pass_count = 1;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_NOT_FOUND, "no_such_pass");
+  o.pass_count = 2;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "'passes' is null");
+  o = fixed_shape();
+  o.skip_passes = names;
+  o.skip_pass_count = 1;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_NOT_FOUND, "no_such_pass");
+  o = fixed_shape();
+  o.stop_after = names[0];
+  FAILS(poprt_compiler_create(&o, &c), POPRT_NOT_FOUND, "no_such_pass");
+  assert_ptr_equal(c, UNTOUCHED(poprt_compiler));
+}
+
+static void compile_errors(void** state) {
+  (void)state;
+  poprt_executable* e = UNTOUCHED(poprt_executable);
+  poprt_compiler* c = make_compiler(NULL);
+  FAILS(poprt_compiler_compile_file(NULL, "x", &e), POPRT_INVALID_ARGUMENT, "'compiler'");
+  FAILS(poprt_compiler_compile_file(c, NULL, &e), POPRT_INVALID_ARGUMENT, "'onnx_path'");
+  FAILS(poprt_compiler_compile_file(c, "x", NULL), POPRT_INVALID_ARGUMENT, "'out_executable'");
+  FAILS(poprt_compiler_compile_file(c, "/no/such.onnx", &e), POPRT_NOT_FOUND, "/no/such.onnx");
+  FAILS(poprt_compiler_compile_file(c, DATA "/identity.onnx", &e), POPRT_INVALID_ARGUMENT, "'x'");
+  FAILS(poprt_compiler_compile_to_popef(c, NULL, "x"), POPRT_INVALID_ARGUMENT, "'onnx_path'");
+  FAILS(poprt_compiler_compile_to_popef(c, "x", NULL), POPRT_INVALID_ARGUMENT, "'popef_path'");
+  FAILS(poprt_compiler_compile_to_popef(NULL, "x", "x"), POPRT_INVALID_ARGUMENT, "'compiler'");
+  FAILS(poprt_compiler_convert_file(c, NULL, "x"), POPRT_INVALID_ARGUMENT, "'onnx_path'");
+  FAILS(poprt_compiler_convert_file(c, "x", NULL), POPRT_INVALID_ARGUMENT, "'out_onnx_path'");
+  FAILS(poprt_compiler_convert_file(NULL, "x", "x"), POPRT_INVALID_ARGUMENT, "'compiler'");
+  assert_ptr_equal(e, UNTOUCHED(poprt_executable));
+  poprt_compiler_free(c);
+  poprt_compiler_free(NULL);
+}
+
+static void outputs_are_selected_by_name(void** state) {
+  (void)state;
+  const char* const outputs[] = {"y", "z"};
+  poprt_compile_options o = fixed_shape();
+  o.outputs = outputs;
+  o.output_count = 1;
+  poprt_compiler* c = make_compiler(&o);
+  poprt_executable* e = NULL;
+  OK(poprt_compiler_compile_file(c, DATA "/identity.onnx", &e));
+  assert_int_equal(poprt_executable_output_count(e), 1);
+  poprt_executable_free(e);
+  poprt_compiler_free(c);
+  o.output_count = 2;
+  c = make_compiler(&o);
+  FAILS(poprt_compiler_compile_file(c, DATA "/identity.onnx", &e), POPRT_NOT_FOUND,
+        "there is no output 'z'; outputs are: 'y'");
+  poprt_compiler_free(c);
+}
+
+typedef struct progress_log {
+  double last;
+  int calls, backwards, passes;
+} progress_log;
+
+static void on_progress(double done, const char* what, void* user_data) {
+  progress_log* log = user_data;
+  assert_non_null(what);
+  log->calls++;
+  if (done < log->last) log->backwards++;
+  log->last = done;
+}
+
+static void on_pass(const char* pass, int64_t rewrites, double milliseconds, int64_t before,
+                    int64_t after, void* user_data) {
+  (void)rewrites, (void)before, (void)after;
+  assert_true(pass[0] != 0 && milliseconds >= 0);
+  ((progress_log*)user_data)->passes++;
+}
+
+static void progress_runs_from_zero_to_one(void** state) {
+  (void)state;
+  progress_log log = {0};
+  poprt_compile_options o = fixed_shape();
+  o.progress = on_progress;
+  o.after_pass = on_pass;
+  o.user_data = &log;
+  poprt_compiler* c = make_compiler(&o);
+  poprt_executable* e = NULL;
+  OK(poprt_compiler_compile_file(c, DATA "/identity.onnx", &e));
+  assert_true(log.calls >= 3);
+  assert_int_equal(log.backwards, 0);
+  assert_true(log.last == 1.0);
+  assert_true(log.passes > 0);
+  poprt_executable_free(e);
+  poprt_compiler_free(c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(compiles_files),
+      cmocka_unit_test(the_batch_size_fixes_shapes),
+      cmocka_unit_test(compiles_bytes),
+      cmocka_unit_test(writes_popef_and_onnx_files_or_nothing),
+      cmocka_unit_test(shows_models_as_they_are),
+      cmocka_unit_test(lists_passes_and_operators),
+      cmocka_unit_test(refuses_bad_options),
+      cmocka_unit_test(compile_errors),
+      cmocka_unit_test(outputs_are_selected_by_name),
+      cmocka_unit_test(progress_runs_from_zero_to_one),
+  };
+  return cmocka_run_group_tests_name("compiler", tests, NULL, NULL);
+}

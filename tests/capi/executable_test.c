@@ -1,0 +1,155 @@
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common.h"
+
+static void anchors_describe_the_model(void** state) {
+  (void)state;
+  poprt_executable* e = open_copies();
+  assert_string_equal(poprt_executable_name(e), "copies");
+  assert_int_equal(poprt_executable_input_count(e), 1);
+  assert_int_equal(poprt_executable_output_count(e), 2);
+  const poprt_anchor* x = poprt_executable_input(e, 0);
+  assert_string_equal(poprt_anchor_name(x), "x");
+  assert_int_equal(poprt_anchor_dtype(x), POPRT_DTYPE_F32);
+  assert_int_equal(poprt_anchor_rank(x), 1);
+  assert_int_equal(poprt_anchor_shape(x)[0], COUNT);
+  assert_int_equal(poprt_anchor_bytes(x), COUNT * 4);
+  assert_string_equal(poprt_anchor_name(poprt_executable_output(e, 1)), "c");
+  assert_null(poprt_executable_input(e, 1));
+  assert_null(poprt_executable_output(e, 2));
+  assert_int_equal(poprt_executable_weights_bytes(e), 64);
+  assert_int_equal(poprt_executable_arena_bytes(e), 64);
+  poprt_executable_free(e);
+}
+
+static void the_listing_names_kernels(void** state) {
+  (void)state;
+  poprt_executable* e = open_copies();
+  poprt_string* text = NULL;
+  OK(poprt_executable_listing(e, &text));
+  assert_non_null(strstr(poprt_string_data(text), "copy"));
+  assert_int_equal(poprt_string_size(text), strlen(poprt_string_data(text)));
+  poprt_string_free(text);
+  FAILS(poprt_executable_listing(e, NULL), POPRT_INVALID_ARGUMENT, "'out_text' is null");
+  FAILS(poprt_executable_listing(NULL, &text), POPRT_INVALID_ARGUMENT, "'executable' is null");
+  poprt_executable_free(e);
+}
+
+static char* read_file(const char* path, size_t* size) {
+  FILE* f = fopen(path, "rb");
+  assert_non_null(f);
+  fseek(f, 0, SEEK_END);
+  *size = (size_t)ftell(f);
+  rewind(f);
+  char* bytes = malloc(*size + 1);
+  assert_int_equal(fread(bytes, 1, *size, f), *size);
+  fclose(f);
+  return bytes;
+}
+
+static void opens_from_memory_and_saves(void** state) {
+  (void)state;
+  size_t size, saved_size;
+  char* bytes = read_file(DATA "/copies.popef", &size);
+  poprt_executable* e = NULL;
+  OK(poprt_executable_open_bytes(bytes, size, &e));
+  char path[] = "/tmp/poprt_capi_XXXXXX";
+  const int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  close(fd);
+  OK(poprt_executable_save(e, path));
+  char* saved = read_file(path, &saved_size);
+  assert_int_equal(size, saved_size);
+  assert_memory_equal(bytes, saved, size);
+  unlink(path);
+  free(saved);
+
+  poprt_executable* bad = UNTOUCHED(poprt_executable);
+  FAILS(poprt_executable_open_bytes(bytes, size - 1, &bad), POPRT_DATA_LOSS, "");
+  FAILS(poprt_executable_open_bytes(NULL, 0, &bad), POPRT_DATA_LOSS, "empty");
+  FAILS(poprt_executable_open_bytes(NULL, 5, &bad), POPRT_INVALID_ARGUMENT, "'data' is null");
+  FAILS(poprt_executable_open_bytes("not popef at all", 16, &bad), POPRT_DATA_LOSS, "");
+  assert_ptr_equal(bad, UNTOUCHED(poprt_executable));
+  poprt_executable_free(e);
+  free(bytes);
+}
+
+static void save_errors(void** state) {
+  (void)state;
+  poprt_executable* e = open_copies();
+  FAILS(poprt_executable_save(e, "/no/such/folder/x.popef"), POPRT_NOT_FOUND, "/no/such/folder");
+  FAILS(poprt_executable_save(e, NULL), POPRT_INVALID_ARGUMENT, "'path' is null");
+  FAILS(poprt_executable_save(NULL, "x"), POPRT_INVALID_ARGUMENT, "'executable' is null");
+  poprt_executable_free(e);
+}
+
+static void open_errors(void** state) {
+  (void)state;
+  poprt_executable* e = UNTOUCHED(poprt_executable);
+  FAILS(poprt_executable_open(NULL, &e), POPRT_INVALID_ARGUMENT, "'path' is null");
+  FAILS(poprt_executable_open("x", NULL), POPRT_INVALID_ARGUMENT, "'out_executable' is null");
+  FAILS(poprt_executable_open("/tmp", &e), POPRT_INVALID_ARGUMENT, "/tmp");
+  FAILS(poprt_executable_open(DATA "/identity.onnx", &e), POPRT_DATA_LOSS, "identity.onnx");
+  assert_ptr_equal(e, UNTOUCHED(poprt_executable));
+}
+
+static void null_is_harmless(void** state) {
+  (void)state;
+  assert_int_equal(poprt_executable_input_count(NULL), 0);
+  assert_int_equal(poprt_executable_output_count(NULL), 0);
+  assert_null(poprt_executable_input(NULL, 0));
+  assert_null(poprt_executable_output(NULL, 0));
+  assert_string_equal(poprt_executable_name(NULL), "");
+  assert_int_equal(poprt_executable_weights_bytes(NULL), 0);
+  assert_int_equal(poprt_executable_arena_bytes(NULL), 0);
+  poprt_executable_free(NULL);
+  assert_string_equal(poprt_anchor_name(NULL), "");
+  assert_int_equal(poprt_anchor_dtype(NULL), POPRT_DTYPE_UNDEFINED);
+  assert_int_equal(poprt_anchor_rank(NULL), 0);
+  assert_null(poprt_anchor_shape(NULL));
+  assert_int_equal(poprt_anchor_bytes(NULL), 0);
+}
+
+static void dtypes_have_names_and_sizes(void** state) {
+  (void)state;
+  assert_string_equal(poprt_dtype_name(POPRT_DTYPE_F32), "f32");
+  assert_string_equal(poprt_dtype_name(POPRT_DTYPE_BOOL), "bool");
+  assert_string_equal(poprt_dtype_name(99), poprt_dtype_name(POPRT_DTYPE_UNDEFINED));
+  assert_string_equal(poprt_dtype_name(-1), poprt_dtype_name(POPRT_DTYPE_UNDEFINED));
+  assert_int_equal(poprt_dtype_bits(POPRT_DTYPE_F64), 64);
+  assert_int_equal(poprt_dtype_bits(POPRT_DTYPE_U4), 4);
+  assert_int_equal(poprt_dtype_bits(POPRT_DTYPE_STRING), 0);
+  assert_int_equal(poprt_dtype_bits(99), 0);
+}
+
+static void dump_formats(void** state) {
+  (void)state;
+  for (poprt_popef_format format = POPRT_POPEF_SUMMARY; format <= POPRT_POPEF_JSON; format++) {
+    poprt_string* text = NULL;
+    OK(poprt_popef_dump(DATA "/copies.popef", format, &text));
+    assert_non_null(strstr(poprt_string_data(text), "copies"));
+    poprt_string_free(text);
+  }
+  poprt_string* text = UNTOUCHED(poprt_string);
+  FAILS(poprt_popef_dump(DATA "/copies.popef", 9, &text), POPRT_INVALID_ARGUMENT, "format 9");
+  FAILS(poprt_popef_dump("/no/such", 0, &text), POPRT_NOT_FOUND, "/no/such");
+  FAILS(poprt_popef_dump(DATA "/identity.onnx", 0, &text), POPRT_DATA_LOSS, "");
+  FAILS(poprt_popef_dump(NULL, 0, &text), POPRT_INVALID_ARGUMENT, "'path' is null");
+  FAILS(poprt_popef_dump("x", 0, NULL), POPRT_INVALID_ARGUMENT, "'out_text' is null");
+  assert_ptr_equal(text, UNTOUCHED(poprt_string));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(anchors_describe_the_model),
+      cmocka_unit_test(the_listing_names_kernels),
+      cmocka_unit_test(opens_from_memory_and_saves),
+      cmocka_unit_test(save_errors),
+      cmocka_unit_test(open_errors),
+      cmocka_unit_test(null_is_harmless),
+      cmocka_unit_test(dtypes_have_names_and_sizes),
+      cmocka_unit_test(dump_formats),
+  };
+  return cmocka_run_group_tests_name("executable", tests, NULL, NULL);
+}

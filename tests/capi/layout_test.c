@@ -1,0 +1,81 @@
+/* Structs never change but at their end: these numbers may grow by new lines only. */
+#include "common.h"
+
+#define AT(type, field, offset) assert_int_equal(offsetof(type, field), offset)
+
+static void structs_stay_as_they_are(void** state) {
+  (void)state;
+  if (sizeof(void*) != 8) skip();
+
+  assert_int_equal(sizeof(poprt_input_shape), 24);
+  AT(poprt_input_shape, name, 0);
+  AT(poprt_input_shape, shape, 8);
+  AT(poprt_input_shape, rank, 16);
+
+  AT(poprt_compile_options, struct_size, 0);
+  AT(poprt_compile_options, input_shapes, 8);
+  AT(poprt_compile_options, input_shape_count, 16);
+  AT(poprt_compile_options, batch_size, 24);
+  AT(poprt_compile_options, batch_axis, 32);
+  AT(poprt_compile_options, precision, 40);
+  AT(poprt_compile_options, no_verify, 44);
+  AT(poprt_compile_options, passes, 48);
+  AT(poprt_compile_options, pass_count, 56);
+  AT(poprt_compile_options, skip_passes, 64);
+  AT(poprt_compile_options, skip_pass_count, 72);
+  AT(poprt_compile_options, max_tensor_size, 80);
+  AT(poprt_compile_options, rewrite_limit, 88);
+  AT(poprt_compile_options, stop_after, 96);
+  AT(poprt_compile_options, progress, 104);
+  AT(poprt_compile_options, after_pass, 112);
+  AT(poprt_compile_options, user_data, 120);
+  AT(poprt_compile_options, outputs, 128);
+  AT(poprt_compile_options, output_count, 136);
+  assert_int_equal(sizeof(poprt_compile_options), 144);
+
+  AT(poprt_device_manager_options, struct_size, 0);
+  AT(poprt_device_manager_options, device_count, 8);
+  AT(poprt_device_manager_options, reserved, 12);
+  assert_int_equal(sizeof(poprt_device_manager_options), 16);
+
+  AT(poprt_runner_options, struct_size, 0);
+  AT(poprt_runner_options, threads, 8);
+  AT(poprt_runner_options, profile, 12);
+  AT(poprt_runner_options, device, 16);
+  AT(poprt_runner_options, queue_depth, 24);
+  AT(poprt_runner_options, reserved, 28);
+  assert_int_equal(sizeof(poprt_runner_options), 32);
+
+  AT(poprt_input, name, 0);
+  AT(poprt_input, index, 8);
+  AT(poprt_input, data, 16);
+  AT(poprt_input, bytes, 24);
+  assert_int_equal(sizeof(poprt_input), 32);
+
+  AT(poprt_output, name, 0);
+  AT(poprt_output, index, 8);
+  AT(poprt_output, data, 16);
+  AT(poprt_output, bytes, 24);
+  assert_int_equal(sizeof(poprt_output), 32);
+}
+
+static void numbers_stay_as_they_are(void** state) {
+  (void)state;
+  assert_int_equal(sizeof(poprt_error_code), 4);
+  assert_int_equal(sizeof(poprt_dtype), 4);
+  assert_int_equal(POPRT_CANCELLED, 1);
+  assert_int_equal(POPRT_DATA_LOSS, 15);
+  assert_int_equal(POPRT_DTYPE_F32, 1);
+  assert_int_equal(POPRT_DTYPE_BOOL, 13);
+  assert_int_equal(POPRT_DTYPE_C128, 27);
+  assert_int_equal(POPRT_PRECISION_FP16, 2);
+  assert_int_equal(POPRT_POPEF_JSON, 3);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(structs_stay_as_they_are),
+      cmocka_unit_test(numbers_stay_as_they_are),
+  };
+  return cmocka_run_group_tests_name("layout", tests, NULL, NULL);
+}
