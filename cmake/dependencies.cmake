@@ -11,8 +11,9 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(LZ4 REQUIRED IMPORTED_TARGET liblz4)
 
-# Debian's libonnx-dev: the proto classes only.
+# Debian's libonnx-dev: the proto classes and the version converter.
+find_library(ONNX_LIBRARY onnx REQUIRED)
 find_library(ONNX_PROTO_LIBRARY onnx_proto REQUIRED)
 add_library(poprt_onnx_proto INTERFACE)
 target_compile_definitions(poprt_onnx_proto INTERFACE ONNX_ML=1 ONNX_NAMESPACE=onnx)
-target_link_libraries(poprt_onnx_proto INTERFACE ${ONNX_PROTO_LIBRARY} protobuf::libprotobuf)
+target_link_libraries(poprt_onnx_proto INTERFACE ${ONNX_LIBRARY} ${ONNX_PROTO_LIBRARY} protobuf::libprotobuf)

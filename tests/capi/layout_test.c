@@ -31,7 +31,8 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_compile_options, user_data, 120);
   AT(poprt_compile_options, outputs, 128);
   AT(poprt_compile_options, output_count, 136);
-  assert_int_equal(sizeof(poprt_compile_options), 144);
+  AT(poprt_compile_options, convert_version, 144);
+  assert_int_equal(sizeof(poprt_compile_options), 152);
 
   AT(poprt_device_manager_options, struct_size, 0);
   AT(poprt_device_manager_options, device_count, 8);

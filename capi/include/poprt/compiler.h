@@ -52,6 +52,7 @@ typedef struct poprt_compile_options {
   void* user_data;            /* for both callbacks */
   const char* const* outputs; /* outputs to keep, in this order; none: all */
   size_t output_count;
+  int64_t convert_version; /* opset of the standard domain to convert to first; 0: the model's */
 } poprt_compile_options;
 
 /* Options, checked and copied. Immutable; several threads may compile with one at the same time
