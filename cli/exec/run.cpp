@@ -79,7 +79,7 @@ int run(Arguments& a) {
     const auto j = nlohmann::json::parse(profile);
     std::vector<nlohmann::json> rows(j["instructions"].begin(), j["instructions"].end());
     std::sort(rows.begin(), rows.end(),
-                     [](const auto& x, const auto& y) { return x["min_ns"] > y["min_ns"]; });
+              [](const auto& x, const auto& y) { return x["min_ns"] > y["min_ns"]; });
     double total = 0;
     for (const auto& r : rows) total += r["min_ns"].get<double>();
     fmt::print("{:>10} {:>6}  {:<28} {}\n", "us", "%", "kernel", "instruction");

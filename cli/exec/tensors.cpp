@@ -34,7 +34,7 @@ std::vector<int64_t> shape_of(const poprt_anchor* anchor) {
 
 Array read_tensor(const std::string& path) {
   if (!path.ends_with(".pb")) return read_npy(path);
-  const Tensor t = onnx::read_tensor_file(path).tensor;
+  const Tensor t = onnx::read_tensor_pb(path);
   Array a;
   a.dtype = static_cast<poprt_dtype>(t.dtype());
   a.shape = t.shape();
@@ -61,8 +61,7 @@ void fill_inputs(const std::vector<const poprt_anchor*>& anchors, std::vector<An
     const auto [name, path] = split_pair(word, option);
     const size_t i = find_anchor(anchors, name, "input");
     if (given[i]) throw Failure(fmt::format("{}: input '{}' is given twice", option, name));
-    const Array a =
-        option == "--input-pb" ? read_tensor(path.ends_with(".pb") ? path : path) : read_npy(path);
+    const Array a = option == "--input-pb" ? read_tensor(path) : read_npy(path);
     std::string found = fmt::format("{}[", poprt_dtype_name(a.dtype));
     for (size_t d = 0; d < a.shape.size(); d++)
       found += fmt::format("{}{}", d ? "," : "", a.shape[d]);

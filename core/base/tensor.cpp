@@ -100,35 +100,30 @@ std::vector<int64_t> Tensor::to_int64s() const {
 std::vector<double> Tensor::to_doubles() const {
   std::vector<double> out(static_cast<size_t>(count()));
   const auto* bytes = static_cast<const uint8_t*>(data());
+  const auto convert = [&](auto from, auto&& to_double) {
+    for (size_t i = 0; i < out.size(); i++) out[i] = to_double(from[i]);
+  };
+  const auto widen = [](auto x) { return static_cast<double>(x); };
+  const auto widen_half = [](auto x) { return static_cast<double>(to_float(x)); };
   switch (dtype_) {
-    case DType::f32:
-      for (size_t i = 0; i < out.size(); i++) out[i] = values<float>()[i];
-      break;
-    case DType::f64:
-      for (size_t i = 0; i < out.size(); i++) out[i] = values<double>()[i];
-      break;
-    case DType::f16:
-      for (size_t i = 0; i < out.size(); i++) out[i] = to_float(values<f16_t>()[i]);
-      break;
-    case DType::bf16:
-      for (size_t i = 0; i < out.size(); i++) out[i] = to_float(values<bf16_t>()[i]);
-      break;
+    case DType::f32: convert(values<float>(), widen); break;
+    case DType::f64: convert(values<double>(), widen); break;
+    case DType::f16: convert(values<f16_t>(), widen_half); break;
+    case DType::bf16: convert(values<bf16_t>(), widen_half); break;
     case DType::f8e4m3fn:
     case DType::f8e4m3fnuz:
     case DType::f8e5m2:
     case DType::f8e5m2fnuz:
     case DType::f8_143:
     case DType::f8_152:
-      for (size_t i = 0; i < out.size(); i++) out[i] = quarter_to_float(dtype_, bytes[i]);
+      for (size_t i = 0; i < out.size(); i++)
+        out[i] = static_cast<double>(quarter_to_float(dtype_, bytes[i]));
       break;
     case DType::f4e2m1:
       for (size_t i = 0; i < out.size(); i++)
-        out[i] = quarter_to_float(dtype_, (bytes[i / 2] >> (i % 2 * 4)) & 15);
+        out[i] = static_cast<double>(quarter_to_float(dtype_, (bytes[i / 2] >> (i % 2 * 4)) & 15));
       break;
-    default: {
-      const auto ints = to_int64s();
-      for (size_t i = 0; i < out.size(); i++) out[i] = static_cast<double>(ints[i]);
-    }
+    default: convert(to_int64s(), widen);
   }
   return out;
 }

@@ -11,71 +11,97 @@ using passes::PassDef;
 
 // Each group: the passes in order, and above them why they stand there.
 constexpr std::string_view kConverter[] = {
-    // Everything below asks for types; shape arithmetic of exporters disappears before patterns
-    // look.
+    // Everything below looks for constants and asks for types.
+    "extract_constant_to_initializer",
+    "shape_inference",
+    // So that folding sees its neighbours; then the shape arithmetic of exporters disappears.
+    "eliminate_nop_dropout",
+    "eliminate_identity",
+    "constant_folding",
+    // Conditions are constant now; inlined branches bring new shapes.
+    "eliminate_nop_if",
     "shape_inference",
     "constant_folding",
     "eliminate_deadend",
-    // What does nothing, so that the fusions below see true neighbours.
-    "eliminate_identity",
-    "eliminate_nop_dropout",
-    "eliminate_nop_if",
+    // What does nothing, now that shapes are known.
+    "remove_empty_concat_inputs",
     "eliminate_nop_arithmetic",
     "eliminate_nop_cast",
-    "eliminate_nop_concat",
     "eliminate_nop_expand",
     "eliminate_nop_flatten",
     "eliminate_nop_pad",
     "eliminate_nop_reshape",
-    "eliminate_nop_slice",
-    "eliminate_nop_split",
-    "eliminate_nop_tile",
     "eliminate_nop_transpose",
-    // Pairs that the eliminations brought together.
+    "eliminate_nop_slice",
+    "eliminate_nop_tile",
+    "eliminate_nop_concat",
+    "eliminate_nop_split",
+    // Pairs that the eliminations brought together; reshape last, because it takes mixed chains.
+    // What they
+    // merge to may do nothing.
     "fuse_consecutive_cast",
-    "fuse_consecutive_reshape",
     "fuse_consecutive_squeeze",
     "fuse_consecutive_unsqueeze",
     "fuse_consecutive_transpose",
-    // Arithmetic into constant weights: Pad and bias first, because they stand between Conv and
-    // BatchNorm.
+    "fuse_consecutive_reshape",
+    "eliminate_nop_cast",
+    "eliminate_nop_transpose",
+    "eliminate_nop_reshape",
+    // Into constant weights. Pad stands between Conv and BatchNorm; a bias joins BatchNorm's shift;
+    // only a
+    // BatchNorm that nobody took becomes Mul and Add; a factor goes into MatMul before it merges
+    // elsewhere.
     "pad_into_conv",
-    "fuse_add_bias_into_conv",
     "fuse_bn_into_conv",
     "fuse_bn_into_gemm",
+    "fuse_add_bias_into_conv",
+    "replace_bn_with_mul_add",
     "fuse_mul_into_matmul",
     "fuse_consecutive_arithmetic",
-    // Equal subtrees, after folding made them equal; then what all of this orphaned.
-    "eliminate_duplicate_nodes",
+    // Equal constants make nodes equal; then what was orphaned.
     "eliminate_duplicate_initializer",
+    "eliminate_duplicate_nodes",
     "eliminate_deadend",
     "eliminate_unused_initializer",
 };
 
 constexpr std::string_view kCompile[] = {
-    // User passes may have left gaps.
+    // User passes may leave gaps.
     "shape_inference",
-    // A BatchNorm that found no Conv to go into.
-    "replace_bn_with_mul_add",
-    // Whole patterns, before anything takes their Adds and Muls.
+    // Half precision is a storage type of the fast emulator: f32 operators meet directly, and the
+    // casts of
+    // f16 or quantised weights fold back, so that Linear and Conv can pack them.
+    "compute_half_in_float",
+    "fuse_consecutive_cast",
+    "eliminate_nop_cast",
+    "dequantize_weights",
+    "constant_folding",
+    // Whole patterns, before anything takes their Adds and Muls, and activations before epilogues
+    // look for them.
     "layer_norm_pattern",
     "erf_gelu_pattern",
     "gelu_pattern",
     "silu_pattern",
     "hard_swish_pattern",
-    // Attention before its projections become Linear with epilogues.
+    // After the patterns, which know Div; cheaper in fused chains.
+    "replace_div_with_mul",
+    // While Split, Reshape and Transpose are as exported; projections are single-use afterwards.
     "fused_attention",
     "linear_fusion",
-    // After every pattern that speaks NCHW; then epilogues on the blocked convolutions.
+    // Only plain layout moves are left.
+    "transpose_to_reshape",
+    "fuse_consecutive_reshape",
+    "eliminate_nop_reshape",
+    // After every pass that speaks NCHW; epilogues go on blocked nodes.
     "blocked_layout",
     "conv_epilogue",
-    // Transposes that move no element become free; the elementwise operators that are left fuse.
-    "transpose_to_reshape",
-    "elementwise_fusion",
-    // Equal Blocks and reshapes, and what was orphaned.
+    // Equal Blocks and masks shared between layers, before fusion hides them.
+    "eliminate_duplicate_initializer",
     "eliminate_duplicate_nodes",
+    "elementwise_fusion",
     "eliminate_deadend",
     "eliminate_unused_initializer",
+    "sort_graph",
 };
 
 std::vector<const PassDef*> resolve(std::span<const std::string_view> names,

@@ -14,13 +14,11 @@ struct Params {
   int64_t task_rows;
 };
 
-void run(const void* params, void* const* data, int64_t begin, int64_t end,
-         std::byte* scratch) noexcept {
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
   p.table->depthwise(p.shape, p.task_rows, static_cast<const float*>(data[0]),
                      static_cast<const float*>(data[1]), static_cast<const float*>(data[2]),
-                     static_cast<const float*>(data[3]), static_cast<float*>(data[4]), begin, end,
-                     reinterpret_cast<float*>(scratch));
+                     static_cast<const float*>(data[3]), static_cast<float*>(data[4]), begin, end);
 }
 
 Plan prepare(const Call& call) {
@@ -32,15 +30,12 @@ Plan prepare(const Call& call) {
   expect_f32("conv_depthwise", call, 0, c.x_elements);
   expect_f32("conv_depthwise", call, 1, checked_mul(taps, s.groups * 16));
   p->table = &POPRT_SELECT_ISA(conv);
-  const int64_t width = (s.ow - 1) * s.stride_w + (s.kw - 1) * s.dilation_w + 1;
-  p->task_rows = std::clamp<int64_t>(2048 / checked_mul(width, s.stride_h), 1, s.oh);
-  const int64_t rows = (p->task_rows - 1) * s.stride_h + (s.kh - 1) * s.dilation_h + 1;
+  p->task_rows = std::clamp<int64_t>(2048 / s.ow, 1, s.oh);
   Plan plan;
   plan.run = run;
   plan.tasks =
       checked_mul(checked_mul(s.batch, s.groups), (s.oh + p->task_rows - 1) / p->task_rows);
   plan.work = conv_ns(c, c.flops / 16 * 1.5);
-  plan.scratch_bytes = static_cast<size_t>(checked_mul(checked_mul(rows, width), int64_t{64}));
   plan.params = p;
   return plan;
 }

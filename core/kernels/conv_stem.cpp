@@ -37,21 +37,14 @@ Plan prepare(const Call& call) {
   p->table = &POPRT_SELECT_ISA(conv);
 
   isa::ConvBlocking& b = p->blocking;
-  const int64_t row_floats = s.c * s.stride_h * s.stride_w * isa::stem_layout(s, 1).width;
+  const int64_t row_floats = s.c * s.stride_h * s.stride_w * isa::rows_layout(s, 1).width;
   b.pixels = std::clamp<int64_t>(16384 / row_floats, 1, (s.oh + 7) / 8);
   b.pixel_tasks = (s.oh + b.pixels - 1) / b.pixels;
   b.vectors = p->table->best_vectors(s.ow, s.oc_blocks);
-  const isa::StemLayout l = isa::stem_layout(s, b.pixels);
+  const isa::RowsLayout l = isa::rows_layout(s, b.pixels);
   const int64_t floats = checked_mul(checked_mul(s.c, l.rows), checked_mul(l.phases, l.width));
   expect(floats < std::numeric_limits<int32_t>::max(), "conv_stem", "rows are too large");
-  for (int64_t channel = 0; channel < s.c; channel++)
-    for (int64_t ky = 0; ky < s.kh; ky++)
-      for (int64_t kx = 0; kx < s.kw; kx++) {
-        const int64_t x = kx * s.dilation_w;
-        const int64_t row = channel * l.rows + ky * s.dilation_h;
-        p->offset.push_back(
-            static_cast<int32_t>((row * l.phases + x % s.stride_w) * l.width + x / s.stride_w));
-      }
+  p->offset = tap_offsets(s, s.c, l, 1);
   Plan plan;
   plan.run = run;
   plan.tasks = checked_mul(s.batch, b.pixel_tasks);

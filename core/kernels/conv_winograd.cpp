@@ -45,23 +45,31 @@ Plan prepare(const Call& call) {
   const int64_t tiles = ceil_div(s.oh, b.tile) * ceil_div(s.ow, b.tile);
   // Transformed inputs take half of a 1 MiB L2 cache.
   b.tiles = std::clamp<int64_t>(163840 / checked_mul(positions, s.c_blocks * 16), 8, 168);
-  if (tiles / 8 >= 28) b.tiles = std::min(b.tiles, ceil_div(tiles, 8));
+  const double products = static_cast<double>(s.batch * tiles) * static_cast<double>(positions);
+  const double work =
+      conv_ns(c, products * 2 * static_cast<double>(s.c) * static_cast<double>(s.oc_blocks) * 16) +
+      products * static_cast<double>(s.c_blocks + s.oc_blocks) * 1.5;
+  // Some eight tasks of 20 microseconds or more: fewer tiles each while the weights fit the L2
+  // cache, fewer output channels where they do not (their inputs are transformed again).
+  const auto wanted =
+      static_cast<int64_t>(std::clamp(work / 20e3 / static_cast<double>(s.batch), 1.0, 8.0));
+  const bool small_weights = positions * s.c * s.oc_blocks * 64 <= 768 << 10;
+  if (small_weights || tiles >= 28 * wanted)
+    b.tiles = std::min(b.tiles, std::max<int64_t>(12, ceil_div(tiles, wanted)));
   b.tiles = ceil_div(tiles, ceil_div(tiles, b.tiles));
   b.tile_tasks = ceil_div(tiles, b.tiles);
   b.vectors = p->table->best_vectors(b.tiles, s.oc_blocks);
   b.oc_blocks = s.oc_blocks;
   const int64_t others = checked_mul(s.batch, b.tile_tasks);
-  if (others < 8) b.oc_blocks = std::max<int64_t>(4, ceil_div(s.oc_blocks, ceil_div(8, others)));
+  if (b.tile_tasks < wanted)
+    b.oc_blocks = std::max<int64_t>(4, ceil_div(s.oc_blocks, ceil_div(wanted, b.tile_tasks)));
   b.oc_blocks = std::min(s.oc_blocks, ceil_div(b.oc_blocks, b.vectors) * b.vectors);
   b.oc_tasks = ceil_div(s.oc_blocks, b.oc_blocks);
 
   Plan plan;
   plan.run = run;
   plan.tasks = checked_mul(others, b.oc_tasks);
-  const double products = static_cast<double>(s.batch * tiles) * static_cast<double>(positions);
-  plan.work =
-      conv_ns(c, products * 2 * static_cast<double>(s.c) * static_cast<double>(s.oc_blocks) * 16) +
-      products * static_cast<double>(s.c_blocks + s.oc_blocks) * 1.5;
+  plan.work = work;
   plan.scratch_bytes = static_cast<size_t>(checked_mul(b.scratch_floats(s), int64_t{4}));
   plan.params = p;
   return plan;

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "ir/verifier.h"
 #include "onnx/elem_type.h"
 #include "onnx/import.h"
 #include "onnx/limits.h"
@@ -297,6 +298,11 @@ void GraphBuilder::build_graph(pb::GraphProto& proto, Context& context) {
 std::shared_ptr<ir::Graph> GraphBuilder::read_subgraph(pb::GraphProto& proto, Context& context) {
   auto graph = std::make_shared<ir::Graph>(graph_title(proto));
   graph->parent = &context.graph;
+  int levels = 0;
+  for (const ir::Graph* g = graph.get(); g->parent; g = g->parent)
+    if (++levels > ir::kMaxSubgraphDepth)
+      fail(ErrorCode::resource_exhausted, "subgraphs are nested deeper than {}",
+           ir::kMaxSubgraphDepth);
   Scope scope;
   scope.outer = &context.scope;
   Context inner{.graph = *graph,

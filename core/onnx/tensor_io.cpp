@@ -26,7 +26,7 @@ bool is_container(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-NamedTensor read_tensor_file(const std::filesystem::path& path) {
+Tensor read_tensor_pb(const std::filesystem::path& path, std::string* name) {
   const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   try {
     ::onnx::TensorProto proto;
@@ -35,7 +35,8 @@ NamedTensor read_tensor_file(const std::filesystem::path& path) {
     ExternalFiles files(path.parent_path(), false);
     try {
       Tensor tensor = take_tensor(proto, files);
-      return {proto.name(), std::move(tensor)};
+      if (name) *name = proto.name();
+      return tensor;
     } catch (const Error&) {
       if (!is_container(file->bytes())) throw;
       fail(ErrorCode::unimplemented, "a sequence or an optional; only tensors are supported");
@@ -46,8 +47,8 @@ NamedTensor read_tensor_file(const std::filesystem::path& path) {
   }
 }
 
-void write_tensor_file(const std::filesystem::path& path, const std::string& name,
-                       const Tensor& tensor) {
+void write_tensor_pb(const std::filesystem::path& path, const std::string& name,
+                     const Tensor& tensor) {
   const std::string bytes = make_tensor_proto(name, tensor).SerializeAsString();
   AtomicFile file(path);
   file.write(std::as_bytes(std::span<const char>(bytes)));

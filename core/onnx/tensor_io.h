@@ -8,18 +8,14 @@
 
 namespace poprt::onnx {
 
-struct NamedTensor {
-  std::string name;  // may be empty
-  Tensor tensor;
-};
-
-// Reads a file that holds one TensorProto, external data beside it included. Throws not_found,
-// invalid_argument (another kind of file), data_loss (damaged) and unimplemented (a SequenceProto
-// or an OptionalProto); the message starts with the path.
-NamedTensor read_tensor_file(const std::filesystem::path& path);
+// Reads a file that holds one TensorProto, external data beside it included; its name, which may be
+// empty, goes to `name` when that is given. Throws not_found, invalid_argument (another kind of
+// file), data_loss (damaged) and unimplemented (a SequenceProto or an OptionalProto); the message
+// starts with the path.
+Tensor read_tensor_pb(const std::filesystem::path& path, std::string* name = nullptr);
 
 // Writes one. Throws as export_file.
-void write_tensor_file(const std::filesystem::path& path, const std::string& name,
-                       const Tensor& tensor);
+void write_tensor_pb(const std::filesystem::path& path, const std::string& name,
+                     const Tensor& tensor);
 
 }  // namespace poprt::onnx

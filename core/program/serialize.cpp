@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <condition_variable>
 #include <cstring>
+#include <exception>
+#include <mutex>
 #include <new>
+#include <thread>
 
 #include "base/capnp.h"
 #include "base/checked.h"
@@ -149,6 +153,51 @@ void write_zeros(const Sink& sink, uint64_t bytes) {
   }
 }
 
+// Fills the records on two threads and hands them to `write` in order, on one thread at a time:
+// packing overlaps with writing, and no more than two records are in memory.
+template <class Write>
+void fill_in_order(const std::vector<const Weight*>& records, Write&& write) {
+  std::mutex mutex;
+  std::condition_variable turn;
+  size_t next = 0, written = 0;  // guarded by mutex
+  std::exception_ptr error;
+  const auto work = [&] {
+    std::shared_ptr<std::byte> buffer;
+    uint64_t room = 0;
+    for (;;) {
+      std::unique_lock lock(mutex);
+      const size_t mine = next++;
+      if (mine >= records.size() || error) return;
+      lock.unlock();
+      const Weight& w = *records[mine];
+      std::exception_ptr failed;
+      try {
+        if (w.bytes > room) buffer = allocate(room = w.bytes);
+        w.fill({buffer.get(), w.bytes});
+      } catch (...) {
+        failed = std::current_exception();
+      }
+      lock.lock();
+      turn.wait(lock, [&] { return written == mine || error; });
+      if (error) return;
+      try {
+        if (failed) std::rethrow_exception(failed);
+        write(w, std::span<const std::byte>(buffer.get(), w.bytes));
+      } catch (...) {
+        error = std::current_exception();
+      }
+      written++;
+      turn.notify_all();
+    }
+  };
+  {
+    std::jthread second;
+    if (records.size() > 1 && std::thread::hardware_concurrency() > 1) second = std::jthread(work);
+    work();
+  }
+  if (error) std::rethrow_exception(error);
+}
+
 [[noreturn]] void broken(std::string_view what) {
   fail(ErrorCode::data_loss, "executable payload: {}", what);
 }
@@ -201,17 +250,12 @@ void write_executable(const Sink& sink, const Program& program, std::span<const 
   sink(message);
   write_zeros(sink, h.weights_offset - h.program_offset - h.program_bytes);
 
-  uint64_t largest = 0;
-  for (const Weight* w : records) largest = std::max(largest, w->bytes);
-  const auto buffer = allocate(largest);
   uint64_t at = 0;
-  for (const Weight* w : records) {
-    write_zeros(sink, w->offset - at);
-    const std::span<std::byte> bytes(buffer.get(), w->bytes);
-    w->fill(bytes);
+  fill_in_order(records, [&](const Weight& w, std::span<const std::byte> bytes) {
+    write_zeros(sink, w.offset - at);
     sink(bytes);
-    at = w->offset + w->bytes;
-  }
+    at = w.offset + w.bytes;
+  });
   write_zeros(sink, program.weights_bytes - at);
 }
 

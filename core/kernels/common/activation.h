@@ -1,5 +1,6 @@
-// Activations that matmul, convolution and elementwise kernels can apply to a result before they store
-// it. The numbers are written into program files: append only. `a` and `b` are the two floats beside it.
+// Activations that matmul, convolution and elementwise kernels can apply to a result before they
+// store it. The numbers are written into program files: append only. `a` and `b` are the two floats
+// beside it.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,8 @@ namespace poprt::kernels {
 enum class Activation : int64_t {
   none = 0,
   relu = 1,
-  clip = 2,          // min(max(x, a), b)
-  sigmoid = 3,       // 1 / (1 + exp(-x))
+  clip = 2,     // min(max(x, a), b)
+  sigmoid = 3,  // 1 / (1 + exp(-x))
   tanh = 4,
   silu = 5,          // x * sigmoid(a * x), a = 1 for SiLU
   gelu_erf = 6,      // x / 2 * (1 + erf(x / sqrt 2))

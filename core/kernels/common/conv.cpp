@@ -61,6 +61,19 @@ ConvCall read_conv(std::string_view kernel, const Call& call, size_t extra) {
   return c;
 }
 
+std::vector<int32_t> tap_offsets(const isa::ConvShape& s, int64_t channels,
+                                 const isa::RowsLayout& layout, int64_t unit) {
+  std::vector<int32_t> offsets;
+  for (int64_t channel = 0; channel < channels; channel++)
+    for (int64_t ky = 0; ky < s.kh; ky++)
+      for (int64_t kx = 0; kx < s.kw; kx++) {
+        const int64_t x = kx * s.dilation_w, row = channel * layout.rows + ky * s.dilation_h;
+        offsets.push_back(static_cast<int32_t>(
+            ((row * layout.phases + x % s.stride_w) * layout.width + x / s.stride_w) * unit));
+      }
+  return offsets;
+}
+
 double conv_ns(const ConvCall& call, double flops) {
   return std::max(flops / 100.0, call.io_bytes / 15.0) +
          call.outputs * epilogue_ns(call.shape.epilogue);

@@ -5,6 +5,8 @@
 // blocks.
 #pragma once
 
+#include <vector>
+
 #include "kernels/isa/conv.h"
 #include "kernels/kernel.h"
 
@@ -23,6 +25,10 @@ struct ConvCall {
 ConvCall read_conv(std::string_view kernel, const Call& call, size_t extra = 0);
 // Throws invalid_argument unless operand i is there, f32 and has `elements`.
 void expect_f32(std::string_view kernel, const Call& call, size_t i, int64_t elements);
+
+// Places of (channel, ky, kx) in the copied rows, in units of `unit` floats per element.
+std::vector<int32_t> tap_offsets(const isa::ConvShape& s, int64_t channels,
+                                 const isa::RowsLayout& layout, int64_t unit);
 
 // Nanoseconds on one thread.
 double conv_ns(const ConvCall& call, double flops);

@@ -52,22 +52,30 @@ void pack_conv_winograd(const ConvWeights& w, int64_t tile, std::span<float> pac
                                        {0, 0, 1}};
   const auto* g = tile == 2 ? kG2 : kG4;
   const int64_t a = tile + 2;
-  for (int64_t oc = 0; oc < w.blocks() * 16; oc++)
+  constexpr int64_t kLanes = 16;
+  // Sixteen output channels at a time: every row below is one vector, every store one cache line.
+  for (int64_t block = 0; block < w.blocks(); block++) {
+    const int64_t lanes = std::min(kLanes, w.m - block * kLanes);
+    float* const to = packed.data() + block * a * a * w.c * kLanes;
     for (int64_t c = 0; c < w.c; c++) {
-      double half[6][3] = {};
-      if (oc < w.m)
-        for (int64_t i = 0; i < a; i++)
-          for (int64_t x = 0; x < 3; x++)
-            for (int64_t y = 0; y < 3; y++)
-              half[i][x] += g[i][y] * static_cast<double>(w.at(0, oc, c, y * 3 + x));
+      double taps[9][kLanes] = {}, half[6][3][kLanes] = {};
+      for (int64_t l = 0; l < lanes; l++)
+        for (int64_t t = 0; t < 9; t++)
+          taps[t][l] = static_cast<double>(w.at(0, block * kLanes + l, c, t));
+      for (int64_t i = 0; i < a; i++)
+        for (int64_t x = 0; x < 3; x++)
+          for (int64_t y = 0; y < 3; y++)
+            for (int64_t l = 0; l < kLanes; l++) half[i][x][l] += g[i][y] * taps[y * 3 + x][l];
       for (int64_t i = 0; i < a; i++)
         for (int64_t j = 0; j < a; j++) {
-          double v = 0;
-          for (int64_t x = 0; x < 3; x++) v += half[i][x] * g[j][x];
-          packed[static_cast<size_t>((((oc / 16) * a * a + i * a + j) * w.c + c) * 16 + oc % 16)] =
-              static_cast<float>(v);
+          double v[kLanes] = {};
+          for (int64_t x = 0; x < 3; x++)
+            for (int64_t l = 0; l < kLanes; l++) v[l] += half[i][x][l] * g[j][x];
+          float* const row = to + ((i * a + j) * w.c + c) * kLanes;
+          for (int64_t l = 0; l < kLanes; l++) row[l] = static_cast<float>(v[l]);
         }
     }
+  }
 }
 
 }  // namespace poprt::kernels

@@ -35,27 +35,33 @@ struct ConvTable {
   void (*blocked)(const ConvShape& s, const ConvBlocking& b, const float* x, const float* weights,
                   const float* bias, const float* residual, float* y, int64_t begin, int64_t end,
                   float* scratch) noexcept;
+  // The same from copied rows: b.pixels counts output rows of a task, `offset` holds the place of
+  // each (channel block, tap) in the copy, which rows_layout() describes (in pixels of 16 floats).
+  void (*rows)(const ConvShape& s, const ConvBlocking& b, const int32_t* offset, const float* x,
+               const float* weights, const float* bias, const float* residual, float* y,
+               int64_t begin, int64_t end, float* scratch) noexcept;
   // x is plain [N, C, H, W]; weights [oc block][(c, tap)][16]; `offset` and the scratch layout come
-  // from stem_layout().
+  // from rows_layout().
   void (*stem)(const ConvShape& s, const ConvBlocking& b, const int32_t* offset, const float* x,
                const float* weights, const float* bias, const float* residual, float* y,
                int64_t begin, int64_t end, float* scratch) noexcept;
   // One filter per channel; weights [block][tap][16]. A task is some rows of one block.
   void (*depthwise)(const ConvShape& s, int64_t task_rows, const float* x, const float* weights,
-                    const float* bias, const float* residual, float* y, int64_t begin, int64_t end,
-                    float* scratch) noexcept;
+                    const float* bias, const float* residual, float* y, int64_t begin,
+                    int64_t end) noexcept;
   // Kernel = stride, no padding. Weights [tap][oc block][c][16]. A task is b.pixels input rows.
   void (*transpose)(const ConvShape& s, const ConvBlocking& b, const float* x, const float* weights,
                     const float* bias, float* y, int64_t begin, int64_t end) noexcept;
 };
 POPRT_DECLARE_ISA(ConvTable, conv)
 
-// The stem kernel's copy of the input rows of a task: [c][row][phase of stride_w][width] floats.
-struct StemLayout {
+// The copy of the input rows of a task, with their padding: [c][row][phase of stride_w][width]
+// elements (stem) or [channel block][row][phase][width] pixels (rows).
+struct RowsLayout {
   int64_t rows, phases, width;
-  int64_t floats(int64_t c) const { return c * rows * phases * width; }
+  int64_t elements(int64_t c) const { return c * rows * phases * width; }
 };
-inline StemLayout stem_layout(const ConvShape& s, int64_t out_rows) {
+inline RowsLayout rows_layout(const ConvShape& s, int64_t out_rows) {
   return {(out_rows - 1) * s.stride_h + (s.kh - 1) * s.dilation_h + 1, s.stride_w,
           s.ow + (s.kw - 1) * s.dilation_w / s.stride_w + 1};
 }

@@ -7,7 +7,7 @@ namespace poprt::kernels::isa {
 namespace {
 
 using u16x16 = uint16_t __attribute__((vector_size(32)));
-using u16x16u = uint16_t __attribute__((vector_size(32), aligned(2), may_alias));
+typedef u16x16 u16x16u __attribute__((aligned(2), may_alias));
 
 POPRT_INLINE u16x16 low_halves(u32x16 v) { return __builtin_convertvector(v, u16x16); }
 

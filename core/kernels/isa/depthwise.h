@@ -7,22 +7,16 @@
 namespace poprt::kernels::isa {
 namespace {
 
-// X output pixels of one row; every input column is loaded once per filter row. `row` points at the
-// padded input row of the first tap, columns of 16 floats.
-template <int K, int S, int X>
-POPRT_INLINE void depthwise_pixels(const float* row, int64_t pitch, const float* w,
-                                   const f32x16* keep, f32x16 (&acc)[X]) {
-  POPRT_UNROLL for (int ky = 0; ky < K; ky++, row += pitch) {
-    POPRT_UNROLL for (int ix = 0; ix < (X - 1) * S + K; ix++) {
-      const f32x16 v = load(row + ix * 16);
-      POPRT_UNROLL for (int kx = 0; kx < K; kx++) {
-        if ((ix - kx) % S == 0 && ix >= kx && (ix - kx) / S < X)
-          acc[(ix - kx) / S] =
-              fma(v, keep ? keep[ky * K + kx] : load(w + (ky * K + kx) * 16), acc[(ix - kx) / S]);
-      }
-    }
-  }
-}
+// Where one output row comes from: filter rows [ky_begin, ky_end) lie inside the input.
+struct DepthwiseRow {
+  const float* input;  // column -pad_w of the input row of filter row 0 (may lie outside)
+  int64_t pitch;       // floats between the input rows of neighbouring filter rows
+  int64_t ky_begin, ky_end;
+  const float* w;
+  f32x16 bias;
+  const float* residual;
+  float* y;
+};
 
 POPRT_INLINE void depthwise_finish(const Epilogue& e, f32x16 v, const float* residual, float* y) {
   if (residual && !e.residual_after) v += load(residual);
@@ -31,98 +25,114 @@ POPRT_INLINE void depthwise_finish(const Epilogue& e, f32x16 v, const float* res
   store(y, v);
 }
 
-// One output row from padded input rows. The general activation is a second pass over the row.
-template <int K, int S, int X>
-void depthwise_row(const ConvShape& s, const float* row, int64_t pitch, const float* w, f32x16 bias,
-                   const float* residual, float* y) {
-  f32x16 keep[K * K];
-  for (int i = 0; i < K * K; i++) keep[i] = load(w + 16 * i);
-  int64_t x = 0;
-  for (; x + X <= s.ow; x += X) {
-    f32x16 acc[X];
-    POPRT_UNROLL for (int i = 0; i < X; i++) acc[i] = bias;
-    depthwise_pixels<K, S, X>(row + x * S * 16, pitch, w, K == 3 ? keep : nullptr, acc);
-    POPRT_UNROLL for (int i = 0; i < X; i++) depthwise_finish(
-        s.epilogue, acc[i], residual ? residual + (x + i) * 16 : nullptr, y + (x + i) * 16);
-  }
-  for (; x < s.ow; x++) {
-    f32x16 acc[1] = {bias};
-    depthwise_pixels<K, S, 1>(row + x * S * 16, pitch, w, K == 3 ? keep : nullptr, acc);
-    depthwise_finish(s.epilogue, acc[0], residual ? residual + x * 16 : nullptr, y + x * 16);
-  }
-}
-
-void depthwise_row_any(const ConvShape& s, const float* row, int64_t pitch, const float* w,
-                       f32x16 bias, const float* residual, float* y) {
-  for (int64_t x = 0; x < s.ow; x++) {
-    f32x16 acc = bias;
-    for (int64_t ky = 0; ky < s.kh; ky++)
-      for (int64_t kx = 0; kx < s.kw; kx++)
-        acc = fma(load(row + ky * s.dilation_h * pitch + (x * s.stride_w + kx * s.dilation_w) * 16),
-                  load(w + (ky * s.kw + kx) * 16), acc);
-    depthwise_finish(s.epilogue, acc, residual ? residual + x * 16 : nullptr, y + x * 16);
-  }
-}
-
-// Copies the input rows of a task with their padding to scratch, then computes row by row.
-void run_depthwise(const ConvShape& s, int64_t task_rows, const float* x, const float* weights,
-                   const float* bias, const float* residual, float* y, int64_t begin, int64_t end,
-                   float* scratch) noexcept {
-  using Row =
-      void (*)(const ConvShape&, const float*, int64_t, const float*, f32x16, const float*, float*);
-  const bool dense =
-      s.dilation_h == 1 && s.dilation_w == 1 && s.kh == s.kw && s.stride_h == s.stride_w;
-#if defined(__AVX512F__)
-  constexpr int kWide = 8, kWide5 = 8;
-#else
-  constexpr int kWide = 2, kWide5 = 2;
-#endif
-  const Row row_fn = !dense                         ? depthwise_row_any
-                     : s.kh == 3 && s.stride_h == 1 ? depthwise_row<3, 1, kWide>
-                     : s.kh == 3 && s.stride_h == 2 ? depthwise_row<3, 2, kWide>
-                     : s.kh == 5 && s.stride_h == 1 ? depthwise_row<5, 1, kWide5>
-                     : s.kh == 5 && s.stride_h == 2 ? depthwise_row<5, 2, kWide5>
-                                                    : depthwise_row_any;
-  const int64_t row_tasks = (s.oh + task_rows - 1) / task_rows;
-  const int64_t span = (s.kh - 1) * s.dilation_h + 1;
-  const int64_t width = (s.ow - 1) * s.stride_w + (s.kw - 1) * s.dilation_w + 1, pitch = width * 16;
-  const bool no_pad = s.pad_w == 0 && width <= s.w;
-  for (int64_t task = begin; task < end; task++) {
-    const int64_t plane = task / row_tasks, block = plane % s.groups,
-                  row0 = task % row_tasks * task_rows;
-    const int64_t row_end = row0 + task_rows < s.oh ? row0 + task_rows : s.oh;
-    const float* from = x + plane * s.h * s.w * 16;
-    const float* w = weights + block * s.kh * s.kw * 16;
-    const f32x16 b = bias ? load(bias + block * 16) : zero();
-    const int64_t iy0 = row0 * s.stride_h - s.pad_h;
-    const int64_t rows = (row_end - row0 - 1) * s.stride_h + span;
-    const float* base = scratch;
-    int64_t base_pitch = pitch;
-    if (no_pad && iy0 >= 0 && iy0 + rows <= s.h) {
-      base = from + iy0 * s.w * 16;
-      base_pitch = s.w * 16;
-    } else {
-      for (int64_t r = 0; r < rows; r++) {
-        const int64_t iy = iy0 + r;
-        float* to = scratch + r * pitch;
-        const int64_t left = s.pad_w < width ? s.pad_w : width;
-        int64_t copy = iy >= 0 && iy < s.h ? (s.w < width - left ? s.w : width - left) : 0;
-        for (int64_t i = 0; i < left; i++) store(to + i * 16, zero());
-        for (int64_t i = 0; i < copy; i++)
-          store(to + (left + i) * 16, load(from + (iy * s.w + i) * 16));
-        for (int64_t i = left + copy; i < width; i++) store(to + i * 16, zero());
+// X output pixels from column x on; every input column is loaded once per filter row. At an edge,
+// columns outside [0, width) of the input count as zero.
+template <int K, int S, int X, bool Edge>
+POPRT_INLINE void depthwise_pixels(const ConvShape& s, const DepthwiseRow& r, int64_t x) {
+  f32x16 acc[X];
+  POPRT_UNROLL for (int i = 0; i < X; i++) acc[i] = r.bias;
+  const float* row = r.input + x * S * 16 + r.ky_begin * r.pitch;
+  const float* w = r.w + r.ky_begin * K * 16;
+  const int64_t column = x * S - s.pad_w;
+  for (int64_t ky = r.ky_begin; ky < r.ky_end; ky++, row += r.pitch, w += K * 16) {
+    f32x16 filter[K];
+    POPRT_UNROLL for (int kx = 0; kx < K; kx++) filter[kx] = load(w + kx * 16);
+    POPRT_UNROLL for (int i = 0; i < (X - 1) * S + K; i++) {
+      if (Edge && (column + i < 0 || column + i >= s.w)) continue;
+      const f32x16 v = load(row + i * 16);
+      POPRT_UNROLL for (int kx = 0; kx < K; kx++) {
+        if ((i - kx) % S == 0 && i >= kx && (i - kx) / S < X)
+          acc[(i - kx) / S] = fma(v, filter[kx], acc[(i - kx) / S]);
       }
     }
-    for (int64_t r = row0; r < row_end; r++) {
-      const int64_t out_at = (plane * s.oh + r) * s.ow * 16;
-      const float* res = residual ? residual + out_at : nullptr;
-      row_fn(s, base + (r - row0) * s.stride_h * base_pitch, base_pitch, w, b, res, y + out_at);
+  }
+  POPRT_UNROLL for (int i = 0; i < X; i++) depthwise_finish(
+      s.epilogue, acc[i], r.residual ? r.residual + (x + i) * 16 : nullptr, r.y + (x + i) * 16);
+}
+
+template <int K, int S>
+void depthwise_row(const ConvShape& s, const DepthwiseRow& r) {
+#if defined(__AVX512F__)
+  constexpr int kWide = 8;
+#else
+  constexpr int kWide = 2;
+#endif
+  // Columns of the input that X output pixels read.
+  const auto inside = [&](int64_t x, int64_t count) {
+    const int64_t first = x * S - s.pad_w;
+    return first >= 0 && first + (count - 1) * S + K <= s.w;
+  };
+  int64_t x = 0;
+  while (x < s.ow) {
+    const int64_t left = s.ow - x;
+    if (left >= kWide) {
+      inside(x, kWide) ? depthwise_pixels<K, S, kWide, false>(s, r, x)
+                       : depthwise_pixels<K, S, kWide, true>(s, r, x);
+      x += kWide;
+    } else if (kWide > 7 && left == 7) {
+      depthwise_pixels<K, S, kWide - 1, true>(s, r, x);
+      x += 7;
+    } else if (kWide > 4 && left >= 4) {
+      depthwise_pixels<K, S, kWide / 2, true>(s, r, x);
+      x += kWide / 2;
+    } else if (left >= 2) {
+      depthwise_pixels<K, S, 2, true>(s, r, x);
+      x += 2;
+    } else {
+      depthwise_pixels<K, S, 1, true>(s, r, x);
+      x++;
+    }
+  }
+}
+
+void depthwise_row_any(const ConvShape& s, const DepthwiseRow& r) {
+  for (int64_t x = 0; x < s.ow; x++) {
+    f32x16 acc = r.bias;
+    for (int64_t ky = r.ky_begin; ky < r.ky_end; ky++)
+      for (int64_t kx = 0; kx < s.kw; kx++) {
+        const int64_t at = x * s.stride_w + kx * s.dilation_w, column = at - s.pad_w;
+        if (column >= 0 && column < s.w)
+          acc = fma(load(r.input + ky * r.pitch + at * 16), load(r.w + (ky * s.kw + kx) * 16), acc);
+      }
+    depthwise_finish(s.epilogue, acc, r.residual ? r.residual + x * 16 : nullptr, r.y + x * 16);
+  }
+}
+
+void run_depthwise(const ConvShape& s, int64_t task_rows, const float* x, const float* weights,
+                   const float* bias, const float* residual, float* y, int64_t begin,
+                   int64_t end) noexcept {
+  const bool dense =
+      s.dilation_h == 1 && s.dilation_w == 1 && s.kh == s.kw && s.stride_h == s.stride_w;
+  const auto row_fn = !dense                         ? depthwise_row_any
+                      : s.kh == 3 && s.stride_h == 1 ? depthwise_row<3, 1>
+                      : s.kh == 3 && s.stride_h == 2 ? depthwise_row<3, 2>
+                      : s.kh == 5 && s.stride_h == 1 ? depthwise_row<5, 1>
+                      : s.kh == 5 && s.stride_h == 2 ? depthwise_row<5, 2>
+                                                     : depthwise_row_any;
+  const int64_t row_tasks = (s.oh + task_rows - 1) / task_rows;
+  for (int64_t task = begin; task < end; task++) {
+    const int64_t plane = task / row_tasks, block = plane % s.groups;
+    const int64_t row0 = task % row_tasks * task_rows;
+    const int64_t row_end = row0 + task_rows < s.oh ? row0 + task_rows : s.oh;
+    DepthwiseRow r{};
+    r.pitch = s.dilation_h * s.w * 16;
+    r.w = weights + block * s.kh * s.kw * 16;
+    r.bias = bias ? load(bias + block * 16) : zero();
+    for (int64_t row = row0; row < row_end; row++) {
+      const int64_t iy = row * s.stride_h - s.pad_h, out_at = (plane * s.oh + row) * s.ow * 16;
+      r.input = x + ((plane * s.h + iy) * s.w - s.pad_w) * 16;
+      r.ky_begin = iy >= 0 ? 0 : (-iy + s.dilation_h - 1) / s.dilation_h;
+      r.ky_end = iy >= s.h ? 0 : (s.h - 1 - iy) / s.dilation_h + 1;
+      if (r.ky_end > s.kh) r.ky_end = s.kh;
+      r.residual = residual ? residual + out_at : nullptr;
+      r.y = y + out_at;
+      row_fn(s, r);
       if (s.epilogue.mode == Epilogue::general) {
         TileOut o{};
-        o.c = y + out_at;
+        o.c = r.y;
         o.c_row = o.residual_row = 16;
         o.lanes = 16;
-        o.residual = res;
+        o.residual = r.residual;
         o.epilogue = &s.epilogue;
         tile_activate(o, static_cast<int>(s.ow), 1);
       }

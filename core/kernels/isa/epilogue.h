@@ -11,8 +11,8 @@ struct Epilogue {
   float a = 0, b = 0;      // its parameters
   bool residual_after = false;
 
-  // How tile kernels apply it: none and clamping in registers, the rest by a second pass over the tile
-  // that was just stored.
+  // How tile kernels apply it: none and clamping in registers, the rest by a second pass over the
+  // tile that was just stored.
   enum Mode : int32_t { plain, clamped, general };
   Mode mode = plain;
   float low = 0, high = 0;  // of clamped

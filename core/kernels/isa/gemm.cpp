@@ -22,7 +22,8 @@ struct Prefetch {
 
 template <int P, int Q>
 void tile(const float* a, int64_t lda, const float* b, int64_t k, Prefetch next, const TileOut& o) {
-  f32x16 acc[P][Q] = {};
+  f32x16 acc[P][Q];
+  tile_begin(acc, o);
   int64_t i = 0;
   if constexpr (P * Q <= 6) {
     // Few accumulators: two more sets hide the latency of the additions.

@@ -40,7 +40,8 @@ POPRT_INLINE void tile_step(f32x16 (&acc)[P][Q], const float* a, int64_t a_row, 
   }
 }
 
-[[maybe_unused]] __attribute__((noinline)) void tile_activate(const TileOut& o, int rows, int vectors) {
+[[maybe_unused]] __attribute__((noinline)) void tile_activate(const TileOut& o, int rows,
+                                                              int vectors) {
   const Epilogue e = *o.epilogue;
   with_activation(static_cast<Activation>(e.activation), e.a, e.b, [&](auto act) {
     for (int q = 0; q < vectors; q++) {
@@ -56,6 +57,15 @@ POPRT_INLINE void tile_step(f32x16 (&acc)[P][Q], const float* a, int64_t a_row, 
   });
 }
 
+// The sums start from the bias.
+template <int P, int Q>
+POPRT_INLINE void tile_begin(f32x16 (&acc)[P][Q], const TileOut& o) {
+  POPRT_UNROLL for (int q = 0; q < Q; q++) {
+    const f32x16 bias = o.first && o.bias ? load(o.bias + 16 * q) : zero();
+    POPRT_UNROLL for (int r = 0; r < P; r++) acc[r][q] = bias;
+  }
+}
+
 template <int P, int Q>
 POPRT_INLINE void tile_store(f32x16 (&acc)[P][Q], const TileOut& o) {
   if (!o.first) {
@@ -65,12 +75,6 @@ POPRT_INLINE void tile_store(f32x16 (&acc)[P][Q], const TileOut& o) {
     }
   }
   const bool last = o.last;
-  if (last && o.bias) {
-    POPRT_UNROLL for (int q = 0; q < Q; q++) {
-      const f32x16 bias = load(o.bias + 16 * q);
-      POPRT_UNROLL for (int r = 0; r < P; r++) acc[r][q] += bias;
-    }
-  }
   if (last && o.residual && !o.epilogue->residual_after) {
     POPRT_UNROLL for (int r = 0; r < P; r++) POPRT_UNROLL for (int q = 0; q < Q; q++) {
       const float* p = o.residual + r * o.residual_row + q * o.c_vector;

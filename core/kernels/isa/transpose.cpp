@@ -103,12 +103,10 @@ template <class Tile>
 POPRT_INLINE void tile(const char* from, int64_t from_step, char* to, int64_t to_step) {
   typename Tile::Vector r[Tile::kSize];
 #pragma GCC unroll 8
-  for (int i = 0; i < Tile::kSize; i++)
-    __builtin_memcpy(&r[i], from + i * from_step, sizeof(r[i]));
+  for (int i = 0; i < Tile::kSize; i++) __builtin_memcpy(&r[i], from + i * from_step, sizeof(r[i]));
   shuffle(r);
 #pragma GCC unroll 8
-  for (int i = 0; i < Tile::kSize; i++)
-    __builtin_memcpy(to + i * to_step, &r[i], sizeof(r[i]));
+  for (int i = 0; i < Tile::kSize; i++) __builtin_memcpy(to + i * to_step, &r[i], sizeof(r[i]));
 }
 
 template <class Tile>

@@ -1,7 +1,6 @@
 #include <algorithm>
-#include <cstring>
 #include <map>
-#include <tuple>
+#include <utility>
 
 #include "passes/rewrite.h"
 
@@ -11,27 +10,15 @@ namespace {
 using ir::Graph;
 using ir::Value;
 
-uint64_t hash_of(const Tensor& t) {  // FNV-1a over words
-  uint64_t h = 1469598103934665603u;
-  const auto* bytes = static_cast<const unsigned char*>(t.data());
-  uint64_t i = 0;
-  for (; i + 8 <= t.bytes(); i += 8) {
-    uint64_t word;
-    std::memcpy(&word, bytes + i, 8);
-    h = (h ^ word) * 1099511628211u;
-    h ^= h >> 29;
-  }
-  for (; i < t.bytes(); i++) h = (h ^ bytes[i]) * 1099511628211u;
-  return h;
-}
-
+// Comparing is cheaper than hashing: tensors of one type and shape that differ nearly always differ
+// in their first bytes.
 void run(Graph& graph, PassContext& context) {
   for_each_graph(graph, [&](Graph& g) {
-    std::map<std::tuple<DType, Shape, uint64_t>, std::vector<Value*>> known;
+    std::map<std::pair<DType, Shape>, std::vector<Value*>> known;
     for (Value* v : g.values()) {
       if (!v->is_constant() || v->dtype() == DType::string || g.is_input(v)) continue;
       const Tensor& t = v->constant();
-      std::vector<Value*>& same = known[{t.dtype(), t.shape(), hash_of(t)}];
+      std::vector<Value*>& same = known[{t.dtype(), t.shape()}];
       const auto it = std::find_if(same.begin(), same.end(),
                                    [&](const Value* o) { return o->constant().same_as(t); });
       if (it == same.end()) {

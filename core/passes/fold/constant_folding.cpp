@@ -90,7 +90,13 @@ void run(Graph& graph, PassContext& context) {
       // A graph output keeps its node: results of a graph come from nodes.
       bool is_result = false;
       for (const Value* v : n->outputs()) is_result |= g.is_output(v);
-      if (is_result || has_subgraphs(*n)) continue;
+      if (has_subgraphs(*n)) continue;
+      // What was folded in front of it may be its shape: later nodes may ask for that.
+      const ops::OpDef* op = ops::find_op(n->domain, n->op_type, n->opset());
+      if (op && std::any_of(n->outputs().begin(), n->outputs().end(),
+                            [](const Value* v) { return !v->type.is_static(); }))
+        ops::infer(*n);
+      if (is_result) continue;
       if (const auto shape = shape_of(*n)) {
         if (context.allow()) become(n, std::span(&*shape, 1));
         continue;
@@ -99,9 +105,7 @@ void run(Graph& graph, PassContext& context) {
         return !v || (v->is_constant() && v->dtype() != DType::string);
       });
       if (!constant) continue;
-      const ops::OpDef* op = ops::find_op(n->domain, n->op_type, n->opset());
       if (!op || !op->pure || !op->lower) continue;
-      ops::infer(*n);
       if (!worth_it(*n, context) || !context.allow()) continue;
       std::vector<Tensor> inputs;
       for (const Value* v : n->inputs()) inputs.push_back(v ? v->constant() : Tensor());

@@ -15,6 +15,35 @@ bool constant_floats(const Value* v, int64_t count) {
   return v && v->is_constant() && is_plain_float(v->dtype()) && v->constant().count() == count;
 }
 
+// weight with each output channel multiplied by its factor: rows of [M, C/group, ...], or columns
+// of [C, M/group, ...] when transposed. Products are rounded once.
+Tensor scaled(const Tensor& weight, std::span<const double> factor, bool transposed,
+              int64_t group) {
+  const Shape& shape = weight.shape();
+  if (weight.count() == 0) return weight;
+  const auto rows = static_cast<size_t>(shape[0]), columns = static_cast<size_t>(shape[1]);
+  const size_t inner = static_cast<size_t>(weight.count()) / rows / columns;
+  const size_t rows_per_group = std::max<size_t>(rows / static_cast<size_t>(group), 1);
+  const auto factor_of = [&](size_t row, size_t column) {
+    return transposed ? factor[row / rows_per_group * columns + column] : factor[row];
+  };
+  if (weight.dtype() == DType::f32) {  // the common case, in place of two passes through doubles
+    Tensor out = Tensor::zeros(DType::f32, shape);
+    const float* from = weight.values<float>().data();
+    float* to = out.mutable_values<float>().data();
+    for (size_t r = 0; r < rows; r++)
+      for (size_t c = 0; c < columns; c++) {
+        const double f = factor_of(r, c);
+        for (size_t i = 0; i < inner; i++)
+          *to++ = static_cast<float>(static_cast<double>(*from++) * f);
+      }
+    return out;
+  }
+  std::vector<double> w = weight.to_doubles();
+  for (size_t i = 0; i < w.size(); i++) w[i] *= factor_of(i / inner / columns, i / inner % columns);
+  return tensor_of(weight.dtype(), shape, w);
+}
+
 bool fuse(Node& bn, PassContext& context) {
   Node* conv = sole_producer_of(bn.input(0), "Conv");
   const bool transposed = !conv;
@@ -40,28 +69,15 @@ bool fuse(Node& bn, PassContext& context) {
   const auto count = static_cast<size_t>(channels);
   std::vector<double> bias =
       old_bias ? old_bias->constant().to_doubles() : std::vector<double>(count, 0.0);
-  std::vector<double> factor(count), w = weight.to_doubles();
+  std::vector<double> factor(count);
   const double epsilon = static_cast<double>(bn.float_attr("epsilon", 1e-5f));
   for (size_t c = 0; c < count; c++) {
     factor[c] = scale[c] / std::sqrt(variance[c] + epsilon);
     bias[c] = (bias[c] - mean[c]) * factor[c] + shift[c];
   }
-  if (!w.empty() && !transposed) {  // [M, C/group, ...]
-    const size_t inner = w.size() / count;
-    for (size_t i = 0; i < w.size(); i++) w[i] *= factor[i / inner];
-  } else if (!w.empty()) {  // [C, M/group, ...]
-    const auto rows = static_cast<size_t>(weight.shape()[0]);
-    const auto columns = static_cast<size_t>(weight.shape()[1]);
-    const size_t inner = w.size() / rows / columns;
-    const size_t rows_per_group = std::max<size_t>(rows / static_cast<size_t>(group), 1);
-    for (size_t i = 0; i < w.size(); i++) {
-      const size_t row = i / inner / columns, column = i / inner % columns;
-      w[i] *= factor[row / rows_per_group * columns + column];
-    }
-  }
   Graph& g = bn.graph();
   const std::string name = conv->input(1)->name();
-  conv->set_input(1, g.add_constant(name + "_bn", tensor_of(weight.dtype(), weight.shape(), w)));
+  conv->set_input(1, g.add_constant(name + "_bn", scaled(weight, factor, transposed, group)));
   conv->set_input(2,
                   g.add_constant(name + "_bn_bias", tensor_of(weight.dtype(), {channels}, bias)));
   replace_node(bn, conv->output());

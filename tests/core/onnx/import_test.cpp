@@ -1,5 +1,6 @@
 #include "onnx/import.h"
 
+#include "ir/verifier.h"
 #include "onnx/limits.h"
 #include "support.h"
 
@@ -428,8 +429,8 @@ TEST(Import, RefusesEmptyPieces) {
 }
 
 TEST(Import, BoundsNesting) {
-  // Around the limit of protobuf's parser: an error or a graph, never a crash.
-  for (const int depth : {30, 60, 70, 1000}) {
+  // Past our limit, around that of protobuf's parser and far beyond both.
+  for (const int depth : {30, 33, 60, 65, 66, 67, 70, 1000}) {
     pb::ModelProto model = relu_model();
     pb::GraphProto* g = model.mutable_graph();
     for (int i = 0; i < depth; i++) {
@@ -437,10 +438,10 @@ TEST(Import, BoundsNesting) {
       g = add_attribute(n, "then_branch", pb::AttributeProto::GRAPH).mutable_g();
       add_output(*g, "x");
     }
-    if (depth <= 60)
-      EXPECT_NO_THROW(import_proto(model)) << depth;
+    if (depth <= ir::kMaxSubgraphDepth)
+      ir::verify(*import_proto(model));
     else
-      expect_import_error(ErrorCode::data_loss, {"nested"}, model);
+      EXPECT_THROW(import_proto(model), Error) << depth;
   }
 }
 

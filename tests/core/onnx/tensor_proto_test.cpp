@@ -1,10 +1,5 @@
 #include "onnx/tensor_proto.h"
 
-#include <cmath>
-
-#include "base/quarter.h"
-#include "onnx/elem_type.h"
-#include "onnx/tensor_io.h"
 #include "support.h"
 
 namespace poprt::onnx {
@@ -221,43 +216,6 @@ TEST(SparseTensor, RefusesBadIndicesAndBombs) {
                [] { dense(sparse({3}, {1, 2}, {1}, {1})); });
   expect_error(ErrorCode::resource_exhausted, {"dense"},
                [] { dense(sparse({1 << 20, 1 << 20}, {1}, {1}, {0})); });
-}
-
-TEST(TensorFile, RoundTripsEveryType) {
-  const TemporaryDirectory dir;
-  for (int32_t type = 1; type <= 26; type++) {
-    if (type == 24) continue;
-    const DType dtype = dtype_from_elem_type(type);
-    EXPECT_EQ(elem_type_from_dtype(dtype), type);
-    Tensor t = dtype == DType::string ? Tensor::strings({5}, {"a", "", "c", "d", "e"})
-                                      : Tensor::zeros(dtype, {5});
-    for (uint64_t i = 0; i < t.bytes(); i++)
-      static_cast<uint8_t*>(t.mutable_data())[i] = static_cast<uint8_t>(i % 2);
-    write_tensor_file(dir / "t.pb", "name", t);
-    const NamedTensor back = read_tensor_file(dir / "t.pb");
-    EXPECT_EQ(back.name, "name");
-    EXPECT_TRUE(back.tensor.same_as(t)) << dtype_name(dtype);
-  }
-}
-
-TEST(TensorFile, RefusesOtherFiles) {
-  const TemporaryDirectory dir;
-  expect_error(ErrorCode::not_found, {"none.pb"}, [&] { read_tensor_file(dir / "none.pb"); });
-  write_file(dir / "empty.pb", "");
-  expect_error(ErrorCode::invalid_argument, {"empty.pb", "empty"},
-               [&] { read_tensor_file(dir / "empty.pb"); });
-  write_file(dir / "text.pb", "hello world, this is text");
-  EXPECT_THROW(read_tensor_file(dir / "text.pb"), Error);
-  // SequenceProto: elem_type 2 = TENSOR, tensor_values 3.
-  pb::TensorProto element = raw(1, {1}, "abcd");
-  const std::string inner = element.SerializeAsString();
-  write_file(dir / "sequence.pb",
-             std::string("\x10\x01\x1a", 3) + static_cast<char>(inner.size()) + inner);
-  expect_error(ErrorCode::unimplemented, {"sequence.pb", "sequence"},
-               [&] { read_tensor_file(dir / "sequence.pb"); });
-  expect_error(ErrorCode::unimplemented, {"f8_143"},
-               [&] { write_tensor_file(dir / "q.pb", "q", Tensor::zeros(DType::f8_143, {1})); });
-  EXPECT_FALSE(std::filesystem::exists(dir / "q.pb"));
 }
 
 }  // namespace

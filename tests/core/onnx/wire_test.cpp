@@ -1,10 +1,11 @@
 // Damaged models: whatever the bytes are, import gives a graph or an Error, and a graph that it
 // gives can be written and read again.
-#include <functional>
+#include "onnx/wire.h"
+
 #include <random>
 
+#include "ir/verifier.h"
 #include "onnx/export.h"
-#include "onnx/tensor_io.h"
 #include "support.h"
 
 namespace poprt::onnx {
@@ -74,6 +75,7 @@ bool survives(const std::string& bytes) {
   } catch (const Error&) {
     return false;
   }
+  EXPECT_NO_THROW(ir::verify(*g));
   const std::string again = export_bytes(*g);
   EXPECT_EQ(difference(*g, *import_bytes(bytes_of(again))), "");
   return true;
@@ -129,26 +131,6 @@ TEST(Hostile, EndlessNumbersAndGroups) {
   survives(std::string("\x08\x08\x3a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 12));
   // Groups inside of the graph message.
   survives(std::string("\x08\x08\x3a\x90\x4e", 5) + std::string(10000, '\x0b'));
-}
-
-TEST(Hostile, MutatedTensorFiles) {
-  const TemporaryDirectory dir;
-  pb::TensorProto proto;
-  proto.set_name("t");
-  proto.set_data_type(1);
-  proto.add_dims(3);
-  for (int i = 0; i < 3; i++) proto.add_float_data(1);
-  const std::string whole = proto.SerializeAsString();
-  for (size_t n = 0; n < whole.size(); n++)
-    for (const int x : {0, 0x01, 0x80, 0xff}) {
-      std::string bytes = x ? whole : whole.substr(0, n);
-      if (x) bytes[n] = static_cast<char>(bytes[n] ^ x);
-      write_file(dir / "t.pb", bytes);
-      try {
-        read_tensor_file(dir / "t.pb");
-      } catch (const Error&) {
-      }
-    }
 }
 
 }  // namespace

@@ -1,0 +1,96 @@
+#include "kernels/common/accumulate.h"
+
+#include <type_traits>
+
+#include "base/half.h"
+#include "kernels/common/elements.h"
+
+namespace poprt::kernels {
+namespace {
+
+template <size_t N>
+void replace(void* to, const void* from, int64_t count) noexcept {
+  std::memcpy(to, from, N * static_cast<size_t>(count));
+}
+
+template <Reduction kOp, class V>
+V combine(V a, V b) {
+  if constexpr (kOp == Reduction::add)
+    return static_cast<V>(a + b);
+  else if constexpr (kOp == Reduction::mul)
+    return static_cast<V>(a * b);
+  else if constexpr (kOp == Reduction::min)
+    return b < a ? b : a;
+  else
+    return b > a ? b : a;
+}
+
+template <class T, Reduction kOp>
+void accumulate(void* to, const void* from, int64_t count) noexcept {
+  auto* t = static_cast<std::byte*>(to);
+  const auto* f = static_cast<const std::byte*>(from);
+  for (int64_t i = 0; i < count; i++, t += sizeof(T), f += sizeof(T)) {
+    T a, b;
+    std::memcpy(&a, t, sizeof(T));
+    std::memcpy(&b, f, sizeof(T));
+    if constexpr (std::is_same_v<T, f16_t>) {
+      a = to_f16(combine<kOp>(to_float(a), to_float(b)));
+    } else if constexpr (std::is_same_v<T, bf16_t>) {
+      a = to_bf16(combine<kOp>(to_float(a), to_float(b)));
+    } else if constexpr (std::is_integral_v<T>) {
+      // Unsigned and at least 32 bits wide: overflow wraps.
+      if constexpr (kOp == Reduction::add || kOp == Reduction::mul) {
+        using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+        a = static_cast<T>(combine<kOp>(static_cast<U>(a), static_cast<U>(b)));
+      } else {
+        a = combine<kOp>(a, b);
+      }
+    } else {
+      a = combine<kOp>(a, b);
+    }
+    std::memcpy(t, &a, sizeof(T));
+  }
+}
+
+template <class T>
+Accumulate arithmetic(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::add: return accumulate<T, Reduction::add>;
+    case Reduction::mul: return accumulate<T, Reduction::mul>;
+    case Reduction::min: return accumulate<T, Reduction::min>;
+    case Reduction::max: return accumulate<T, Reduction::max>;
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+Accumulate find_accumulate(DType dtype, Reduction reduction) {
+  if (reduction == Reduction::none) {
+    switch (dtype_bits(dtype)) {
+      case 8: return replace<1>;
+      case 16: return replace<2>;
+      case 32: return replace<4>;
+      case 64: return replace<8>;
+      case 128: return replace<16>;
+      default: return nullptr;
+    }
+  }
+  switch (dtype) {
+    case DType::f32: return arithmetic<float>(reduction);
+    case DType::f64: return arithmetic<double>(reduction);
+    case DType::f16: return arithmetic<f16_t>(reduction);
+    case DType::bf16: return arithmetic<bf16_t>(reduction);
+    case DType::s8: return arithmetic<int8_t>(reduction);
+    case DType::u8: return arithmetic<uint8_t>(reduction);
+    case DType::s16: return arithmetic<int16_t>(reduction);
+    case DType::u16: return arithmetic<uint16_t>(reduction);
+    case DType::s32: return arithmetic<int32_t>(reduction);
+    case DType::u32: return arithmetic<uint32_t>(reduction);
+    case DType::s64: return arithmetic<int64_t>(reduction);
+    case DType::u64: return arithmetic<uint64_t>(reduction);
+    default: return nullptr;
+  }
+}
+
+}  // namespace poprt::kernels

@@ -1,0 +1,19 @@
+// to[i] = to[i] OP from[i]: what the scatter kernels do with an update.
+#pragma once
+
+#include <cstdint>
+
+#include "base/dtype.h"
+
+namespace poprt::kernels {
+
+// The numbers are written into program files: append only.
+enum class Reduction : int64_t { none = 0, add = 1, mul = 2, min = 3, max = 4 };
+inline constexpr int64_t kReductionCount = 5;
+
+using Accumulate = void (*)(void* to, const void* from, int64_t count) noexcept;
+
+// Null when the dtype has no such operation (sub-byte types, arithmetic on bool and f8).
+Accumulate find_accumulate(DType dtype, Reduction reduction);
+
+}  // namespace poprt::kernels

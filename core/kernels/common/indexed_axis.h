@@ -1,0 +1,81 @@
+// An index tensor laid over a data tensor along one axis: what gather_elements and scatter_elements
+// share. Ints [axis, rank, data dims..., index dims...]; index dims never exceed data dims off the
+// axis.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "base/checked.h"
+#include "kernels/common/elements.h"
+
+namespace poprt::kernels {
+
+struct IndexedAxis {
+  int64_t size = 0;              // of the axis in the data
+  int64_t stride = 1;            // of the axis in the data, in elements
+  int64_t outer = 1, lines = 0;  // lines of the index tensor: everything but its last dimension
+  int64_t line = 0;              // its last dimension
+  bool along = true;             // the axis is the last dimension
+  bool wide = true;              // s64 indices
+  size_t axis = 0;
+  std::vector<int64_t> index_dims, data_strides;
+
+  // Data offset of the start of an index line, without the axis itself.
+  int64_t origin(int64_t at) const noexcept {
+    int64_t offset = 0;
+    for (size_t d = index_dims.size() - 1; d-- > 0;) {
+      const int64_t i = at % index_dims[d];
+      at /= index_dims[d];
+      if (d != axis) offset += i * data_strides[d];
+    }
+    return offset;
+  }
+
+  // Calls use(position in the index tensor, element of the data or -1) for lines [from, to).
+  template <class Use>
+  void each(const void* indices, int64_t from, int64_t to, Use use) const noexcept {
+    for (int64_t l = from; l < to; l++) {
+      const int64_t start = origin(l);
+      for (int64_t j = 0; j < line; j++) {
+        int64_t i = load_index(indices, wide, l * line + j);
+        if (i < 0) i += size;
+        const bool inside = i >= 0 && i < size;
+        use(l * line + j, inside ? start + i * stride + (along ? 0 : j) : -1);
+      }
+    }
+  }
+};
+
+inline IndexedAxis read_indexed_axis(const Call& call, size_t first, const Operand& data,
+                                     const Operand& indices, std::string_view kernel) {
+  const auto ints = call.ints.subspan(std::min(first, call.ints.size()));
+  expect(ints.size() >= 2 && ints[1] >= 1 && ints[1] <= 64, kernel, "rank must be 1..64");
+  const auto rank = static_cast<size_t>(ints[1]);
+  expect(ints.size() == 2 + 2 * rank && ints[0] >= 0 && ints[0] < ints[1], kernel,
+         "expected axis, rank, data and index dimensions");
+  expect(is_index(indices.dtype), kernel, "indices must be s32 or s64");
+  IndexedAxis a;
+  a.axis = static_cast<size_t>(ints[0]);
+  const auto dims = ints.subspan(2, rank);
+  a.index_dims.assign(ints.begin() + 2 + static_cast<std::ptrdiff_t>(rank), ints.end());
+  for (size_t d = 0; d < rank; d++)
+    expect(d == a.axis || a.index_dims[d] <= dims[d], kernel,
+           "the index tensor is larger than the data");
+  a.data_strides = contiguous_strides(dims);
+  a.size = dims[a.axis];
+  a.stride = a.data_strides[a.axis];
+  a.wide = indices.dtype == DType::s64;
+  a.along = a.axis + 1 == rank;
+  a.line = a.index_dims.back();
+  const int64_t count = element_count(a.index_dims);
+  a.lines = a.line ? count / a.line : 0;
+  if (count == 0) a.lines = 0;
+  for (size_t d = 0; d < a.axis; d++) a.outer *= a.index_dims[d];
+  expect(dtype_bytes(data.dtype, element_count(dims)) <= data.bytes &&
+             dtype_bytes(indices.dtype, count) <= indices.bytes,
+         kernel, "an operand is too short");
+  return a;
+}
+
+}  // namespace poprt::kernels

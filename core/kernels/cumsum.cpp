@@ -1,0 +1,63 @@
+// cumsum: operands [x, y], seen as [outer, n, inner], running sums along n. ints: [outer, n, inner,
+// exclusive, reverse].
+#include "base/checked.h"
+#include "kernels/common/numbers.h"
+#include "kernels/kernel.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Params {
+  int64_t outer, n, inner;
+  bool exclusive, reverse;
+};
+
+template <class T>
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const auto* x = static_cast<const T*>(data[0]);
+  auto* y = static_cast<T*>(data[1]);
+  for (int64_t t = begin; t < end; t++) {
+    const int64_t at = t / p.inner * p.n * p.inner + t % p.inner;
+    // Integers wrap: the sum is kept as a wide unsigned or a double.
+    using Sum = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
+    Sum sum = 0;
+    for (int64_t k = 0; k < p.n; k++) {
+      const int64_t i = at + (p.reverse ? p.n - 1 - k : k) * p.inner;
+      const T v = x[i];
+      if (p.exclusive) y[i] = static_cast<T>(sum);
+      sum += static_cast<Sum>(v);
+      if (!p.exclusive) y[i] = static_cast<T>(sum);
+    }
+  }
+}
+
+Plan prepare(const Call& call) {
+  const auto check = [](bool ok, std::string_view what) { expect(ok, "cumsum", what); };
+  check(call.operands.size() == 2 && call.operands[0].present && call.operands[1].present &&
+            call.operands[0].dtype == call.operands[1].dtype,
+        "expected operands x and y of one element type");
+  check(call.ints.size() == 5, "expected 5 integers");
+  auto p = std::make_shared<Params>(
+      Params{call.ints[0], call.ints[1], call.ints[2], call.ints[3] != 0, call.ints[4] != 0});
+  check(p->outer >= 0 && p->n >= 0 && p->inner >= 0, "an integer is out of range");
+  const int64_t count = checked_mul(checked_mul(p->outer, p->n), p->inner);
+  check(element_count(call.operands[0].shape) == count &&
+            element_count(call.operands[1].shape) == count,
+        "an operand has another size");
+  Plan plan;
+  if (!visit_number(call.operands[0].dtype, [&]<class T>(T) { plan.run = run<T>; }))
+    fail(ErrorCode::unimplemented, "kernel cumsum: element type {}",
+         dtype_name(call.operands[0].dtype));
+  plan.tasks = count == 0 ? 0 : p->outer * p->inner;
+  plan.work = static_cast<double>(count);
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel cumsum_kernel;
+const Kernel cumsum_kernel = {"cumsum", prepare};
+
+}  // namespace poprt::kernels

@@ -1,0 +1,52 @@
+// gather_elements: to[i] = data[i with its axis replaced by indices[i]]. Operands [data, indices
+// (s32 or s64), to]; ints as kernels/common/indexed_axis.h. A negative index counts from the end;
+// an index outside the axis gives zero bytes.
+#include "kernels/common/indexed_axis.h"
+
+namespace poprt::kernels {
+namespace {
+
+constexpr std::string_view kName = "gather_elements";
+
+struct Params {
+  IndexedAxis at;
+  int64_t size = 1, per_task = 1;
+};
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const int64_t from = begin * p.per_task, to = std::min(end * p.per_task, p.at.lines);
+  dispatch_size(p.size, [&]<class T>(T) {
+    const auto* source = static_cast<const T*>(data[0]);
+    auto* result = static_cast<T*>(data[2]);
+    p.at.each(data[1], from, to,
+              [&](int64_t i, int64_t element) { result[i] = element < 0 ? T{} : source[element]; });
+  });
+}
+
+Plan prepare(const Call& call) {
+  expect(call.operands.size() == 3 && call.operands[0].present && call.operands[1].present &&
+             call.operands[2].present,
+         kName, "expected operands data, indices, to");
+  auto p = std::make_shared<Params>();
+  p->at = read_indexed_axis(call, 0, call.operands[0], call.operands[1], kName);
+  p->size = element_size(call.operands[0].dtype, kName);
+  const int64_t count = p->at.lines * p->at.line;
+  expect(call.operands[2].dtype == call.operands[0].dtype &&
+             dtype_bytes(call.operands[2].dtype, count) <= call.operands[2].bytes,
+         kName, "the result does not fit");
+  p->per_task = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, p->at.line));
+  Plan plan;
+  plan.run = run;
+  plan.tasks = std::max<int64_t>(1, (p->at.lines + p->per_task - 1) / p->per_task);
+  plan.work = 1.5 * static_cast<double>(count);
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel gather_elements_kernel;
+const Kernel gather_elements_kernel = {kName, prepare};
+
+}  // namespace poprt::kernels

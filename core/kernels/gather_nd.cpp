@@ -1,0 +1,54 @@
+// gather_nd: slice t of the result is the slice of the data that index tuple t names. Operands
+// [data, indices (s32 or s64), to]; ints as kernels/common/indexed_slices.h. Negative indices count
+// from the end; a tuple outside the data gives zero bytes.
+#include "kernels/common/indexed_slices.h"
+
+namespace poprt::kernels {
+namespace {
+
+constexpr std::string_view kName = "gather_nd";
+
+struct Params {
+  IndexedSlices at;
+  int64_t size = 1, per_task = 1;
+};
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const auto* from = static_cast<const std::byte*>(data[0]);
+  auto* to = static_cast<std::byte*>(data[2]);
+  const auto bytes = static_cast<size_t>(p.at.slice * p.size);
+  const int64_t last = std::min(end * p.per_task, p.at.batch * p.at.count);
+  for (int64_t t = begin * p.per_task; t < last; t++) {
+    const int64_t origin = p.at.origin(data[1], t);
+    std::byte* result = to + t * p.at.slice * p.size;
+    if (origin < 0)
+      std::memset(result, 0, bytes);
+    else
+      std::memcpy(result, from + origin * p.size, bytes);
+  }
+}
+
+Plan prepare(const Call& call) {
+  expect(call.operands.size() == 3 && call.operands[0].present && call.operands[1].present &&
+             call.operands[2].present,
+         kName, "expected operands data, indices, to");
+  auto p = std::make_shared<Params>();
+  p->at = read_indexed_slices(call, 0, call.operands[0], call.operands[1], call.operands[2], kName);
+  p->size = element_size(call.operands[0].dtype, kName);
+  const int64_t tuples = p->at.batch * p->at.count, bytes = p->at.slice * p->size;
+  p->per_task = std::max<int64_t>(1, 65536 / std::max<int64_t>(8, bytes));
+  Plan plan;
+  plan.run = run;
+  plan.tasks = std::max<int64_t>(1, (tuples + p->per_task - 1) / p->per_task);
+  plan.work = static_cast<double>(tuples) * (4.0 + static_cast<double>(bytes) / 8.0);
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel gather_nd_kernel;
+const Kernel gather_nd_kernel = {kName, prepare};
+
+}  // namespace poprt::kernels

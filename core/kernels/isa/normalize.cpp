@@ -1,0 +1,131 @@
+#include "kernels/isa/normalize.h"
+
+#include "kernels/isa/isa.h"
+#include "kernels/isa/math.h"
+
+namespace poprt::kernels::isa {
+namespace {
+
+POPRT_INLINE f32x16 first_lanes(f32x16 v, int64_t n) {
+  i32x16 lane;
+  for (int i = 0; i < 16; i++) lane[i] = i;
+  return lane < isplat(static_cast<int32_t>(n)) ? v : zero();
+}
+
+// Four accumulators hide the latency of the additions.
+template <class F>
+POPRT_INLINE float sum_of(const float* x, int64_t n, F f) {
+  f32x16 s[4] = {};
+  int64_t i = 0;
+  for (; i + 64 <= n; i += 64)
+    for (int k = 0; k < 4; k++) s[k] += f(load(x + i + 16 * k));
+  for (; i + 16 <= n; i += 16) s[0] += f(load(x + i));
+  if (i < n) s[1] += first_lanes(f(load_first(x + i, n - i)), n - i);
+  return sum((s[0] + s[1]) + (s[2] + s[3]));
+}
+
+float largest(const float* x, int64_t n) {
+  f32x16 m = splat(-__builtin_inff());
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) m = vmax(load(x + i), m);
+  float top = max_lane(m);
+  for (; i < n; i++) top = x[i] > top ? x[i] : top;
+  return top;
+}
+
+void softmax_row(float* y, const float* x, int64_t n, bool log) noexcept {
+  const f32x16 top = splat(largest(x, n));
+  f32x16 total = zero();
+  int64_t i = 0;
+  if (log) {
+    for (; i + 16 <= n; i += 16) total += vexp(load(x + i) - top);
+    if (i < n) total += first_lanes(vexp(load_first(x + i, n - i) - top), n - i);
+    const f32x16 shift = vlog(splat(sum(total)));
+    for (i = 0; i + 16 <= n; i += 16) store(y + i, load(x + i) - top - shift);
+    if (i < n) store_first(y + i, load_first(x + i, n - i) - top - shift, n - i);
+    return;
+  }
+  for (; i + 16 <= n; i += 16) {
+    const f32x16 e = vexp(load(x + i) - top);
+    store(y + i, e);
+    total += e;
+  }
+  if (i < n) {
+    const f32x16 e = vexp(load_first(x + i, n - i) - top);
+    store_first(y + i, e, n - i);
+    total += first_lanes(e, n - i);
+  }
+  const f32x16 factor = splat(1.0f / sum(total));
+  for (i = 0; i + 16 <= n; i += 16) store(y + i, load(y + i) * factor);
+  if (i < n) store_first(y + i, load_first(y + i, n - i) * factor, n - i);
+}
+
+void softmax_columns(float* y, const float* x, int64_t n, int64_t stride, int64_t columns,
+                     bool log) noexcept {
+  f32x16 top = splat(-__builtin_inff());
+  for (int64_t i = 0; i < n; i++) top = vmax(load_first(x + i * stride, columns), top);
+  f32x16 total = zero();
+  for (int64_t i = 0; i < n; i++) {
+    const f32x16 e = vexp(load_first(x + i * stride, columns) - top);
+    if (!log) store_first(y + i * stride, e, columns);
+    total += e;
+  }
+  if (log) {
+    const f32x16 shift = vlog(total);
+    for (int64_t i = 0; i < n; i++)
+      store_first(y + i * stride, load_first(x + i * stride, columns) - top - shift, columns);
+    return;
+  }
+  const f32x16 factor = 1.0f / total;
+  for (int64_t i = 0; i < n; i++)
+    store_first(y + i * stride, load_first(y + i * stride, columns) * factor, columns);
+}
+
+void normalize_row(float* y, const float* x, int64_t n, const float* scale, const float* bias,
+                   int64_t run, float epsilon, bool rms, float* mean, float* inverse) noexcept {
+  const auto count = static_cast<float>(n);
+  const float m = rms ? 0.0f : sum_of(x, n, [](f32x16 v) { return v; }) / count;
+  const f32x16 center = splat(m);
+  // The second pass over a row in L1 keeps the variance exact where the mean is large.
+  const float spread = sum_of(x, n,
+                              [&](f32x16 v) {
+                                const f32x16 d = v - center;
+                                return d * d;
+                              }) /
+                       count;
+  const float inv = 1.0f / __builtin_sqrtf(spread + epsilon);
+  if (mean) *mean = m;
+  if (inverse) *inverse = inv;
+  const f32x16 factor = splat(inv);
+  if (run == 1 && (scale || bias)) {
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+      f32x16 v = (load(x + i) - center) * factor;
+      if (scale) v = v * load(scale + i);
+      if (bias) v = v + load(bias + i);
+      store(y + i, v);
+    }
+    if (i < n) {
+      f32x16 v = (load_first(x + i, n - i) - center) * factor;
+      if (scale) v = v * load_first(scale + i, n - i);
+      if (bias) v = v + load_first(bias + i, n - i);
+      store_first(y + i, v, n - i);
+    }
+    return;
+  }
+  if (!scale && !bias) run = n;
+  for (int64_t from = 0, k = 0; from < n; from += run, k++) {
+    const f32x16 a = splat(scale ? inv * scale[k] : inv), b = splat(bias ? bias[k] : 0.0f);
+    const int64_t end = from + run < n ? from + run : n;
+    int64_t i = from;
+    for (; i + 16 <= end; i += 16) store(y + i, fma(load(x + i) - center, a, b));
+    if (i < end) store_first(y + i, fma(load_first(x + i, end - i) - center, a, b), end - i);
+  }
+}
+
+}  // namespace
+
+extern const NormalizeTable POPRT_ISA_NAME(normalize);
+const NormalizeTable POPRT_ISA_NAME(normalize) = {softmax_row, softmax_columns, normalize_row};
+
+}  // namespace poprt::kernels::isa

@@ -1,0 +1,25 @@
+// Row kernels of softmax and the normalisations; see core/kernels/softmax.cpp and layer_norm.cpp.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/common/dispatch.h"
+
+namespace poprt::kernels::isa {
+
+struct NormalizeTable {
+  // Softmax (or its logarithm) of n contiguous floats; y may be x.
+  void (*softmax_row)(float* y, const float* x, int64_t n, bool log) noexcept;
+  // The same down `columns` <= 16 adjacent columns, n elements each, `stride` floats apart.
+  void (*softmax_columns)(float* y, const float* x, int64_t n, int64_t stride, int64_t columns,
+                          bool log) noexcept;
+  // y = (x - mean) * inverse * scale[i / run] + bias[i / run] with inverse = 1 / sqrt(var +
+  // epsilon). `rms` takes no mean: inverse = 1 / sqrt(mean(x^2) + epsilon). scale and bias may be
+  // null. Mean and inverse go where the pointers say, unless null.
+  void (*normalize_row)(float* y, const float* x, int64_t n, const float* scale, const float* bias,
+                        int64_t run, float epsilon, bool rms, float* mean, float* inverse) noexcept;
+};
+
+POPRT_DECLARE_ISA(NormalizeTable, normalize)
+
+}  // namespace poprt::kernels::isa

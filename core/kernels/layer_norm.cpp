@@ -1,0 +1,79 @@
+// layer_norm: operands [x, scale?, bias?, y, mean?, inverse?], f32, x seen as [rows, n]; every row
+// is normalised. Row r and element i use entry (r % period) * (n / run) + i / run of scale and
+// bias, so that [rows, n] with run 1 is LayerNormalization, run n with period C
+// InstanceNormalization, and so on. ints: [rows, n, period, run, rms]; floats: [epsilon]. mean and
+// inverse (1 / standard deviation) have one element a row. y may be x.
+#include <algorithm>
+
+#include "base/checked.h"
+#include "kernels/isa/normalize.h"
+#include "kernels/kernel.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Params {
+  const isa::NormalizeTable* table = nullptr;
+  int64_t rows = 0, n = 0, period = 1, run = 1, rows_per_task = 1;
+  bool rms = false;
+  float epsilon = 0;
+};
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const auto* x = static_cast<const float*>(data[0]);
+  const auto* scale = static_cast<const float*>(data[1]);
+  const auto* bias = static_cast<const float*>(data[2]);
+  auto* y = static_cast<float*>(data[3]);
+  auto* mean = static_cast<float*>(data[4]);
+  auto* inverse = static_cast<float*>(data[5]);
+  const int64_t entries = p.n / p.run;
+  const int64_t last = std::min(end * p.rows_per_task, p.rows);
+  for (int64_t r = begin * p.rows_per_task; r < last; r++) {
+    const int64_t at = r % p.period * entries;
+    p.table->normalize_row(y + r * p.n, x + r * p.n, p.n, scale ? scale + at : nullptr,
+                           bias ? bias + at : nullptr, p.run, p.epsilon, p.rms,
+                           mean ? mean + r : nullptr, inverse ? inverse + r : nullptr);
+  }
+}
+
+Plan prepare(const Call& call) {
+  const auto check = [](bool ok, std::string_view what) { expect(ok, "layer_norm", what); };
+  check(call.operands.size() == 6 && call.operands[0].present && call.operands[3].present,
+        "expected operands x, scale, bias, y, mean, inverse");
+  check(call.ints.size() == 5 && call.floats.size() == 1, "expected 5 integers and a float");
+  for (const Operand& o : call.operands)
+    check(!o.present || o.dtype == DType::f32, "every operand must be f32");
+  auto p = std::make_shared<Params>();
+  p->table = &POPRT_SELECT_ISA(normalize);
+  p->rows = call.ints[0];
+  p->n = call.ints[1];
+  p->period = call.ints[2];
+  p->run = call.ints[3];
+  p->rms = call.ints[4] != 0;
+  p->epsilon = call.floats[0];
+  check(p->rows >= 0 && p->n >= 0 && p->period >= 1 && p->run >= 1 && p->n % p->run == 0,
+        "an integer is out of range");
+  const int64_t count = checked_mul(p->rows, p->n);
+  const auto elements = [&](size_t i) { return element_count(call.operands[i].shape); };
+  check(elements(0) == count && elements(3) == count, "x or y has another size");
+  const int64_t entries = checked_mul(p->period, p->n / p->run);
+  for (const size_t i : {1, 2})
+    check(!call.operands[i].present || elements(i) == entries, "scale or bias has another size");
+  for (const size_t i : {4, 5})
+    check(!call.operands[i].present || elements(i) == p->rows, "mean or inverse has another size");
+  Plan plan;
+  plan.run = run;
+  p->rows_per_task = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, p->n));
+  plan.tasks = count == 0 ? 0 : (p->rows + p->rows_per_task - 1) / p->rows_per_task;
+  plan.work = static_cast<double>(count) * 0.3;
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel layer_norm_kernel;
+const Kernel layer_norm_kernel = {"layer_norm", prepare};
+
+}  // namespace poprt::kernels

@@ -1,0 +1,74 @@
+// one_hot: to[o, d, i] = values[1] where indices[o, i] is d, else values[0]. Operands [indices
+// (s32, s64 or f32), values (2 elements), to]; ints [outer, depth, inner]. A negative index counts
+// from the end; one outside the depth gives values[0] everywhere.
+#include <algorithm>
+#include <cmath>
+
+#include "base/checked.h"
+#include "kernels/common/elements.h"
+
+namespace poprt::kernels {
+namespace {
+
+constexpr std::string_view kName = "one_hot";
+
+struct Params {
+  int64_t outer, depth, inner, size;
+  DType index;
+};
+
+int64_t index_at(const Params& p, const void* indices, int64_t i) noexcept {
+  if (p.index != DType::f32) return load_index(indices, p.index == DType::s64, i);
+  float f;
+  std::memcpy(&f, static_cast<const std::byte*>(indices) + i * 4, 4);
+  return std::fabs(f) < 1e18f ? static_cast<int64_t>(f) : INT64_MAX;
+}
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const auto* on = static_cast<const std::byte*>(data[1]) + p.size;
+  for (int64_t o = begin; o < std::min(end, p.outer); o++) {
+    auto* to = static_cast<std::byte*>(data[2]) + o * p.depth * p.inner * p.size;
+    fill_elements(to, data[1], p.size, p.depth * p.inner);
+    for (int64_t i = 0; i < p.inner; i++) {
+      int64_t d = index_at(p, data[0], o * p.inner + i);
+      if (d < 0) d += p.depth;
+      if (d >= 0 && d < p.depth)
+        std::memcpy(to + (d * p.inner + i) * p.size, on, static_cast<size_t>(p.size));
+    }
+  }
+}
+
+Plan prepare(const Call& call) {
+  expect(call.operands.size() == 3 && call.operands[0].present && call.operands[1].present &&
+             call.operands[2].present && call.ints.size() == 3,
+         kName, "expected operands indices, values, to and integers outer, depth, inner");
+  const Operand &indices = call.operands[0], &values = call.operands[1], &to = call.operands[2];
+  for (const int64_t i : call.ints) expect(i >= 0, kName, "negative size");
+  auto p = std::make_shared<Params>();
+  p->outer = call.ints[0];
+  p->depth = call.ints[1];
+  p->inner = call.ints[2];
+  p->size = element_size(to.dtype, kName);
+  p->index = indices.dtype;
+  expect(is_index(p->index) || p->index == DType::f32, kName, "indices must be s32, s64 or f32");
+  const int64_t lines = checked_mul(p->outer, p->inner), count = checked_mul(lines, p->depth);
+  expect(values.dtype == to.dtype && values.bytes >= dtype_bytes(to.dtype, 2) &&
+             indices.bytes >= dtype_bytes(p->index, lines) &&
+             to.bytes >= dtype_bytes(to.dtype, count),
+         kName, "an operand is too short");
+  if (count == 0) p->outer = 0;
+  Plan plan;
+  plan.run = run;
+  plan.tasks = std::max<int64_t>(1, p->outer);
+  plan.work = static_cast<double>(count * p->size) / 8.0 + 3.0 * static_cast<double>(lines);
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel one_hot_kernel;
+const Kernel one_hot_kernel = {kName, prepare};
+
+}  // namespace poprt::kernels

@@ -1,0 +1,63 @@
+// reverse_sequence: the first lens[b] steps of each sequence in reverse, the rest as they are.
+// Operands [from, lens (s64), to]; ints [dim 0, dim 1, inner, time axis (0 or 1)].
+#include <algorithm>
+
+#include "base/checked.h"
+#include "kernels/common/elements.h"
+
+namespace poprt::kernels {
+namespace {
+
+constexpr std::string_view kName = "reverse_sequence";
+
+struct Params {
+  int64_t d0, d1, row;
+  bool time_first;
+};
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const int64_t steps = p.time_first ? p.d0 : p.d1;
+  const auto* from = static_cast<const std::byte*>(data[0]);
+  auto* to = static_cast<std::byte*>(data[2]);
+  for (int64_t i = begin; i < std::min(end, p.d0); i++)
+    for (int64_t j = 0; j < p.d1; j++) {
+      const int64_t batch = p.time_first ? j : i, time = p.time_first ? i : j;
+      const int64_t length = std::clamp<int64_t>(load_index(data[1], true, batch), 0, steps);
+      const int64_t source = time < length ? length - 1 - time : time;
+      const int64_t at = p.time_first ? source * p.d1 + j : i * p.d1 + source;
+      std::memcpy(to + (i * p.d1 + j) * p.row, from + at * p.row, static_cast<size_t>(p.row));
+    }
+}
+
+Plan prepare(const Call& call) {
+  expect(call.operands.size() == 3 && call.operands[0].present && call.operands[1].present &&
+             call.operands[2].present && call.ints.size() == 4,
+         kName, "expected operands from, lens, to and integers dim 0, dim 1, inner, time axis");
+  const Operand &from = call.operands[0], &lens = call.operands[1], &to = call.operands[2];
+  for (const int64_t i : call.ints) expect(i >= 0, kName, "negative size");
+  auto p = std::make_shared<Params>();
+  p->d0 = call.ints[0];
+  p->d1 = call.ints[1];
+  p->time_first = call.ints[3] == 0;
+  p->row = checked_mul(call.ints[2], element_size(from.dtype, kName));
+  const auto bytes = static_cast<uint64_t>(checked_mul(checked_mul(p->d0, p->d1), p->row));
+  expect(from.dtype == to.dtype && bytes <= from.bytes && bytes <= to.bytes &&
+             lens.dtype == DType::s64 &&
+             lens.bytes >= dtype_bytes(DType::s64, p->time_first ? p->d1 : p->d0),
+         kName, "an operand does not fit");
+  if (bytes == 0) p->d0 = 0;
+  Plan plan;
+  plan.run = run;
+  plan.tasks = std::max<int64_t>(1, p->d0);
+  plan.work = static_cast<double>(bytes) / 8.0 + 5.0 * static_cast<double>(p->d0 * p->d1);
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel reverse_sequence_kernel;
+const Kernel reverse_sequence_kernel = {kName, prepare};
+
+}  // namespace poprt::kernels

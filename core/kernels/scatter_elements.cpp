@@ -1,0 +1,57 @@
+// scatter_elements: to[i with its axis replaced by indices[i]] OP= updates[i], in the order of i.
+// Operands [indices (s32 or s64), updates, to]; ints [reduction, then as kernels/common/
+// indexed_axis.h with `to` as the data]. An index outside the axis changes nothing.
+#include "kernels/common/accumulate.h"
+#include "kernels/common/indexed_axis.h"
+
+namespace poprt::kernels {
+namespace {
+
+constexpr std::string_view kName = "scatter_elements";
+
+struct Params {
+  IndexedAxis at;
+  Accumulate accumulate = nullptr;
+  int64_t size = 1;
+};
+
+// A task is one index of the dimensions before the axis: tasks never write the same element.
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  if (p.at.lines == 0) return;
+  const int64_t per_outer = p.at.along ? 1 : p.at.lines / p.at.outer;
+  const auto* updates = static_cast<const std::byte*>(data[1]);
+  auto* to = static_cast<std::byte*>(data[2]);
+  p.at.each(data[0], begin * per_outer, end * per_outer, [&](int64_t i, int64_t element) {
+    if (element >= 0) p.accumulate(to + element * p.size, updates + i * p.size, 1);
+  });
+}
+
+Plan prepare(const Call& call) {
+  expect(call.operands.size() == 3 && call.operands[0].present && call.operands[1].present &&
+             call.operands[2].present && !call.ints.empty(),
+         kName, "expected operands indices, updates, to");
+  const Operand &updates = call.operands[1], &to = call.operands[2];
+  expect(call.ints[0] >= 0 && call.ints[0] < kReductionCount, kName, "unknown reduction");
+  auto p = std::make_shared<Params>();
+  p->at = read_indexed_axis(call, 1, to, call.operands[0], kName);
+  p->size = element_size(to.dtype, kName);
+  p->accumulate = find_accumulate(to.dtype, static_cast<Reduction>(call.ints[0]));
+  expect(p->accumulate, kName, "the dtype has no such reduction");
+  const int64_t count = p->at.lines * p->at.line;
+  expect(updates.dtype == to.dtype && dtype_bytes(updates.dtype, count) <= updates.bytes, kName,
+         "the updates do not fit");
+  Plan plan;
+  plan.run = run;
+  plan.tasks = p->at.lines ? std::max<int64_t>(1, p->at.along ? p->at.lines : p->at.outer) : 1;
+  plan.work = 4.0 * static_cast<double>(count);
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel scatter_elements_kernel;
+const Kernel scatter_elements_kernel = {kName, prepare};
+
+}  // namespace poprt::kernels

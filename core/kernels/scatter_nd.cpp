@@ -1,0 +1,54 @@
+// scatter_nd: the slice of the result that index tuple t names OP= slice t of the updates, in the
+// order of t. Operands [indices (s32 or s64), updates, to]; ints [reduction, then as
+// kernels/common/indexed_slices.h with `to` as the data]. A tuple outside the data changes nothing.
+#include "kernels/common/accumulate.h"
+#include "kernels/common/indexed_slices.h"
+
+namespace poprt::kernels {
+namespace {
+
+constexpr std::string_view kName = "scatter_nd";
+
+struct Params {
+  IndexedSlices at;
+  Accumulate accumulate = nullptr;
+  int64_t size = 1;
+};
+
+void run(const void* params, void* const* data, int64_t begin, int64_t, std::byte*) noexcept {
+  if (begin != 0) return;
+  const auto& p = *static_cast<const Params*>(params);
+  const auto* updates = static_cast<const std::byte*>(data[1]);
+  auto* to = static_cast<std::byte*>(data[2]);
+  for (int64_t t = 0; t < p.at.batch * p.at.count; t++) {
+    const int64_t origin = p.at.origin(data[0], t);
+    if (origin >= 0)
+      p.accumulate(to + origin * p.size, updates + t * p.at.slice * p.size, p.at.slice);
+  }
+}
+
+Plan prepare(const Call& call) {
+  expect(call.operands.size() == 3 && call.operands[0].present && call.operands[1].present &&
+             call.operands[2].present && !call.ints.empty(),
+         kName, "expected operands indices, updates, to");
+  expect(call.ints[0] >= 0 && call.ints[0] < kReductionCount, kName, "unknown reduction");
+  const Operand& to = call.operands[2];
+  auto p = std::make_shared<Params>();
+  p->at = read_indexed_slices(call, 1, to, call.operands[0], call.operands[1], kName);
+  p->size = element_size(to.dtype, kName);
+  p->accumulate = find_accumulate(to.dtype, static_cast<Reduction>(call.ints[0]));
+  expect(p->accumulate, kName, "the dtype has no such reduction");
+  Plan plan;
+  plan.run = run;
+  plan.work =
+      static_cast<double>(p->at.batch * p->at.count) * (4.0 + static_cast<double>(p->at.slice));
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel scatter_nd_kernel;
+const Kernel scatter_nd_kernel = {kName, prepare};
+
+}  // namespace poprt::kernels

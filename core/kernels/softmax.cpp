@@ -1,0 +1,86 @@
+// softmax: operands [x, y], f32, seen as [outer, n, inner] with the softmax along n; y may be x.
+// ints: [outer, n, inner, mode]: 0 softmax, 1 its logarithm, 2 hardmax (1 at the first largest, 0
+// elsewhere).
+#include <algorithm>
+
+#include "base/checked.h"
+#include "kernels/isa/normalize.h"
+#include "kernels/kernel.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Params {
+  const isa::NormalizeTable* table = nullptr;
+  int64_t outer = 0, n = 0, inner = 0, mode = 0, rows_per_task = 1, column_blocks = 1;
+};
+
+void hardmax(float* y, const float* x, int64_t n, int64_t stride) {
+  int64_t best = 0;
+  for (int64_t i = 1; i < n; i++)
+    if (x[i * stride] > x[best * stride]) best = i;
+  for (int64_t i = 0; i < n; i++) y[i * stride] = i == best ? 1.0f : 0.0f;
+}
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const auto* x = static_cast<const float*>(data[0]);
+  auto* y = static_cast<float*>(data[1]);
+  if (p.inner == 1) {
+    const int64_t last = std::min(end * p.rows_per_task, p.outer);
+    for (int64_t r = begin * p.rows_per_task; r < last; r++) {
+      if (p.mode == 2)
+        hardmax(y + r * p.n, x + r * p.n, p.n, 1);
+      else
+        p.table->softmax_row(y + r * p.n, x + r * p.n, p.n, p.mode == 1);
+    }
+    return;
+  }
+  for (int64_t t = begin; t < end; t++) {
+    const int64_t column = t % p.column_blocks * 16;
+    const int64_t at = t / p.column_blocks * p.n * p.inner + column;
+    const int64_t columns = std::min<int64_t>(16, p.inner - column);
+    if (p.mode == 2) {
+      for (int64_t c = 0; c < columns; c++) hardmax(y + at + c, x + at + c, p.n, p.inner);
+    } else {
+      p.table->softmax_columns(y + at, x + at, p.n, p.inner, columns, p.mode == 1);
+    }
+  }
+}
+
+Plan prepare(const Call& call) {
+  const auto check = [](bool ok, std::string_view what) { expect(ok, "softmax", what); };
+  check(call.operands.size() == 2 && call.operands[0].present && call.operands[1].present &&
+            call.operands[0].dtype == DType::f32 && call.operands[1].dtype == DType::f32,
+        "expected two f32 operands");
+  check(call.ints.size() == 4, "expected 4 integers");
+  auto p = std::make_shared<Params>();
+  p->table = &POPRT_SELECT_ISA(normalize);
+  p->outer = call.ints[0];
+  p->n = call.ints[1];
+  p->inner = call.ints[2];
+  p->mode = call.ints[3];
+  check(p->outer >= 0 && p->n >= 0 && p->inner >= 0 && p->mode >= 0 && p->mode <= 2,
+        "an integer is out of range");
+  const int64_t count = checked_mul(checked_mul(p->outer, p->n), p->inner);
+  check(count == element_count(call.operands[0].shape) &&
+            count == element_count(call.operands[1].shape),
+        "the operands have another size");
+  Plan plan;
+  plan.run = run;
+  p->rows_per_task = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, p->n));
+  p->column_blocks = (p->inner + 15) / 16;
+  plan.tasks = count == 0      ? 0
+               : p->inner == 1 ? (p->outer + p->rows_per_task - 1) / p->rows_per_task
+                               : p->outer * p->column_blocks;
+  plan.work = static_cast<double>(count) * 0.5;
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel softmax_kernel;
+const Kernel softmax_kernel = {"softmax", prepare};
+
+}  // namespace poprt::kernels

@@ -1,0 +1,73 @@
+// trilu: the upper (columns >= row + k) or lower (columns <= row + k) part of matrices, zero bytes
+// elsewhere. Operands [from, k? (one s64), to]; ints [matrices, rows, columns, upper].
+#include <algorithm>
+
+#include "base/checked.h"
+#include "kernels/common/elements.h"
+
+namespace poprt::kernels {
+namespace {
+
+constexpr std::string_view kName = "trilu";
+
+struct Params {
+  int64_t all_rows, rows, columns, size, per_task;
+  bool upper;
+};
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const int64_t most = p.rows + p.columns;
+  const int64_t k = data[1] ? std::clamp(load_index(data[1], true, 0), -most, most) : 0;
+  const auto* from = static_cast<const std::byte*>(data[0]);
+  auto* to = static_cast<std::byte*>(data[2]);
+  const int64_t last = std::min(end * p.per_task, p.all_rows);
+  for (int64_t r = begin * p.per_task; r < last; r++) {
+    const int64_t diagonal = r % p.rows + k;
+    const int64_t cut = std::clamp<int64_t>(p.upper ? diagonal : diagonal + 1, 0, p.columns);
+    const int64_t start = r * p.columns * p.size, at = start + cut * p.size;
+    const auto left = static_cast<size_t>(cut * p.size),
+               right = static_cast<size_t>((p.columns - cut) * p.size);
+    if (p.upper) {
+      std::memset(to + start, 0, left);
+      std::memcpy(to + at, from + at, right);
+    } else {
+      std::memcpy(to + start, from + start, left);
+      std::memset(to + at, 0, right);
+    }
+  }
+}
+
+Plan prepare(const Call& call) {
+  expect(call.operands.size() == 3 && call.operands[0].present && call.operands[2].present &&
+             call.ints.size() == 4,
+         kName, "expected operands from, k, to and integers matrices, rows, columns, upper");
+  const Operand &from = call.operands[0], &k = call.operands[1], &to = call.operands[2];
+  expect(from.dtype == to.dtype, kName, "dtypes differ");
+  expect(!k.present || (k.dtype == DType::s64 && k.bytes >= 8), kName, "k must be one s64");
+  for (const int64_t i : call.ints)
+    expect(i >= 0 && i < int64_t{1} << 40, kName, "a size is out of range");
+  auto p = std::make_shared<Params>();
+  p->size = element_size(from.dtype, kName);
+  p->rows = call.ints[1];
+  p->columns = call.ints[2];
+  p->upper = call.ints[3] != 0;
+  p->all_rows = checked_mul(call.ints[0], p->rows);
+  const uint64_t bytes = dtype_bytes(from.dtype, checked_mul(p->all_rows, p->columns));
+  expect(bytes <= from.bytes && bytes <= to.bytes, kName, "an operand is too short");
+  if (p->columns == 0) p->all_rows = 0;
+  p->per_task = std::max<int64_t>(1, 65536 / std::max<int64_t>(1, p->columns * p->size));
+  Plan plan;
+  plan.run = run;
+  plan.tasks = std::max<int64_t>(1, (p->all_rows + p->per_task - 1) / p->per_task);
+  plan.work = static_cast<double>(bytes) / 8.0;
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel trilu_kernel;
+const Kernel trilu_kernel = {kName, prepare};
+
+}  // namespace poprt::kernels

@@ -1,0 +1,9 @@
+#include "ops/common/arg_extreme.h"
+
+namespace poprt::ops {
+
+extern const OpDef arg_min_op;
+const OpDef arg_min_op = {
+    .name = "ArgMin", .infer = infer_arg, .lower = [](LowerContext& c) { lower_arg(c, true); }};
+
+}  // namespace poprt::ops

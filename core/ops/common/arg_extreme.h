@@ -1,0 +1,32 @@
+// ArgMax and ArgMin.
+#pragma once
+
+#include "ops/common/as_f32.h"
+#include "ops/common/reduce.h"
+
+namespace poprt::ops {
+
+inline void infer_arg(InferContext& ctx) {
+  const ir::ValueType& t = ctx.in(0);
+  if (!t.has_shape) return ctx.out_dtype(0, DType::s64);
+  const auto axis = static_cast<size_t>(
+      normalize_axis(ctx.node.int_attr("axis", 0), static_cast<int64_t>(t.shape.size())));
+  Shape shape = t.shape;
+  if (ctx.node.int_attr("keepdims", 1))
+    shape[axis] = 1;
+  else
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  ctx.out(0, DType::s64, shape);
+}
+
+inline void lower_arg(LowerContext& ctx, bool smallest) {
+  const Shape& shape = ctx.in_shape(0);
+  const AxisSplit s = split_at(
+      shape, normalize_axis(ctx.node.int_attr("axis", 0), static_cast<int64_t>(shape.size())));
+  const DType t = ctx.in_dtype(0);
+  const bool narrow = is_float(t) && t != DType::f32 && t != DType::f64;
+  ctx.emit("arg_extreme", {narrow ? in_as_f32(ctx, 0) : ctx.in(0), ctx.out(0)},
+           {s.outer, s.n, s.inner, smallest, ctx.node.int_attr("select_last_index", 0)});
+}
+
+}  // namespace poprt::ops

@@ -1,0 +1,86 @@
+#include "ops/common/reduce.h"
+
+#include "ops/common/as_f32.h"
+
+namespace poprt::ops {
+namespace {
+
+bool axes_are_input(const ir::Node& node) {
+  return node.opset() >= (node.op_type == "ReduceSum" ? 13 : 18);
+}
+
+// Sorted axes; nullopt when they are not known yet. `noop`: nothing is reduced.
+std::optional<std::vector<int64_t>> reduce_axes(const ir::Node& node, bool& noop) {
+  const auto rank = static_cast<int64_t>(node.input(0)->shape().size());
+  std::vector<int64_t> axes;
+  if (axes_are_input(node)) {
+    if (const ir::Value* v = node.input(1)) {
+      if (!v->is_constant()) return std::nullopt;
+      axes = v->constant().to_int64s();
+    }
+  } else {
+    axes = node.ints_attr("axes");
+  }
+  noop = axes.empty() && axes_are_input(node) && node.int_attr("noop_with_empty_axes", 0) != 0;
+  std::vector<bool> chosen(static_cast<size_t>(rank), axes.empty() && !noop);
+  for (const int64_t a : axes) chosen[static_cast<size_t>(normalize_axis(a, rank))] = true;
+  std::vector<int64_t> sorted;
+  for (int64_t d = 0; d < rank; d++)
+    if (chosen[static_cast<size_t>(d)]) sorted.push_back(d);
+  return sorted;
+}
+
+}  // namespace
+
+AxisSplit split_at(const Shape& shape, int64_t axis) {
+  AxisSplit s;
+  for (size_t d = 0; d < shape.size(); d++)
+    (static_cast<int64_t>(d) < axis    ? s.outer
+     : static_cast<int64_t>(d) == axis ? s.n
+                                       : s.inner) *= shape[d];
+  return s;
+}
+
+void infer_reduce(InferContext& ctx) {
+  const ir::ValueType& t = ctx.in(0);
+  if (!t.has_shape) return ctx.out_dtype(0, t.dtype);
+  bool noop = false;
+  const auto axes = reduce_axes(ctx.node, noop);
+  const bool keep = ctx.node.int_attr("keepdims", 1) != 0;
+  if (!axes) {
+    if (!keep) return ctx.out_dtype(0, t.dtype);
+    return ctx.out(0, t.dtype, Shape(t.shape.size(), kUnknownDim));
+  }
+  ir::ValueType out{t.dtype, true, {}, {}};
+  for (size_t d = 0, next = 0; d < t.shape.size(); d++) {
+    const bool reduced = next < axes->size() && (*axes)[next] == static_cast<int64_t>(d);
+    next += reduced;
+    if (reduced && !keep) continue;
+    out.shape.push_back(reduced ? 1 : t.shape[d]);
+    if (t.symbols.size() == t.shape.size())
+      out.symbols.push_back(reduced ? std::string() : t.symbols[d]);
+  }
+  ctx.out(0, out);
+}
+
+void lower_reduce(LowerContext& ctx, kernels::Reduction kind) {
+  bool noop = false;
+  const auto axes = reduce_axes(ctx.node, noop);
+  if (!axes) ctx.fail_unsupported("the axes must be constant");
+  const DType t = ctx.in_dtype(0);
+  const bool narrow = is_float(t) && t != DType::f32 && t != DType::f64;
+  const auto x = narrow ? in_as_f32(ctx, 0) : ctx.in(0);
+  const auto y = narrow ? out_as_f32(ctx, 0) : ctx.out(0);
+  // noop asks for the identity, not for a reduction of nothing.
+  if (noop) {
+    ctx.emit("copy", {x, y});
+  } else {
+    std::vector<int64_t> ints = {static_cast<int64_t>(kind)};
+    ints.insert(ints.end(), axes->begin(), axes->end());
+    const LowerContext::BufferId operands[] = {x, y};
+    ctx.emit("reduce", operands, ints);
+  }
+  if (narrow) finish_f32(ctx, 0, y);
+}
+
+}  // namespace poprt::ops

@@ -1,0 +1,28 @@
+// The Reduce* operators. Axes are an attribute, or (ReduceSum from opset 13 on, the others from 18
+// on) an input, which must be constant.
+#pragma once
+
+#include "kernels/common/reduction.h"
+#include "ops/op.h"
+
+namespace poprt::ops {
+
+void infer_reduce(InferContext& ctx);
+void lower_reduce(LowerContext& ctx, kernels::Reduction kind);
+
+// Sizes before, at and after an axis.
+struct AxisSplit {
+  int64_t outer = 1, n = 1, inner = 1;
+};
+AxisSplit split_at(const Shape& shape, int64_t axis);
+
+#define POPRT_REDUCE_OP(symbol, op_name, kind)                               \
+  namespace poprt::ops {                                                     \
+  extern const OpDef symbol##_op;                                            \
+  const OpDef symbol##_op = {                                                \
+      .name = op_name, .infer = infer_reduce, .lower = [](LowerContext& c) { \
+        lower_reduce(c, kernels::Reduction::kind);                           \
+      }};                                                                    \
+  }
+
+}  // namespace poprt::ops

@@ -1,0 +1,52 @@
+// Softmax, LogSoftmax and Hardmax. Below opset 13 the input is coerced to two dimensions at `axis`
+// (default 1); from 13 on the axis (default -1) alone is normalised. Computed in f32.
+#pragma once
+
+#include "ops/common/as_f32.h"
+
+namespace poprt::ops {
+
+inline void infer_softmax(InferContext& ctx) {
+  const ir::ValueType& t = ctx.in(0);
+  if (t.dtype != DType::undefined && !is_float(t.dtype))
+    ctx.fail_input("input 0 is {}, expected a float type", dtype_name(t.dtype));
+  const bool coerced = ctx.opset() < 13;
+  const int64_t axis = ctx.node.int_attr("axis", coerced ? 1 : -1);
+  if (t.has_shape && !t.shape.empty() && !(coerced && axis == static_cast<int64_t>(t.shape.size())))
+    normalize_axis(axis, static_cast<int64_t>(t.shape.size()));
+  ctx.out(0, t);
+}
+
+inline void lower_softmax(LowerContext& ctx, int64_t mode) {
+  const Shape& shape = ctx.in_shape(0);
+  const auto rank = static_cast<int64_t>(shape.size());
+  const bool coerced = ctx.opset() < 13;
+  const int64_t given = ctx.node.int_attr("axis", coerced ? 1 : -1);
+  const int64_t axis = rank == 0                  ? 0
+                       : coerced && given == rank ? rank
+                                                  : normalize_axis(given, rank);
+  int64_t outer = 1, n = 1, inner = 1;
+  for (int64_t d = 0; d < rank; d++) {
+    const int64_t size = shape[static_cast<size_t>(d)];
+    if (d < axis)
+      outer *= size;
+    else if (d == axis || coerced)
+      n *= size;
+    else
+      inner *= size;
+  }
+  const auto y = out_as_f32(ctx, 0);
+  ctx.emit("softmax", {in_as_f32(ctx, 0), y}, {outer, n, inner, mode});
+  finish_f32(ctx, 0, y);
+}
+
+#define POPRT_SOFTMAX_OP(symbol, op_name, mode)                                        \
+  namespace poprt::ops {                                                               \
+  extern const OpDef symbol##_op;                                                      \
+  const OpDef symbol##_op = {.name = op_name,                                          \
+                             .infer = infer_softmax,                                   \
+                             .lower = [](LowerContext& c) { lower_softmax(c, mode); }, \
+                             .sharing = {.in_place = 1}};                              \
+  }
+
+}  // namespace poprt::ops

@@ -1,0 +1,63 @@
+// The length depends on the condition, so it must be constant.
+#include "ops/common/movement.h"
+
+namespace poprt::ops {
+namespace {
+
+std::vector<int64_t> kept(const ir::Node& node, const std::vector<int64_t>& condition,
+                          int64_t size) {
+  std::vector<int64_t> at;
+  for (size_t i = 0; i < condition.size(); i++) {
+    if (!condition[i]) continue;
+    if (static_cast<int64_t>(i) >= size)
+      fail(ErrorCode::invalid_argument, "{}: the condition keeps element {} of {}", node.describe(),
+           i, size);
+    at.push_back(static_cast<int64_t>(i));
+  }
+  return at;
+}
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& in = ctx.in(0);
+  const bool flat = !ctx.node.find_attr("axis");
+  const auto condition = ctx.ints(1);
+  if (flat && !in.has_shape) return ctx.out(0, in.dtype, {kUnknownDim});
+  if (!in.has_shape) return ctx.out_dtype(0, in.dtype);
+  Shape out = in.shape;
+  size_t axis = 0;
+  if (flat)
+    out = {partial_product(in.shape, 0, in.shape.size())};
+  else
+    axis = static_cast<size_t>(
+        axis_of(ctx, ctx.node.int_attr("axis", 0), static_cast<int64_t>(out.size())));
+  out[axis] = condition && out[axis] >= 0
+                  ? static_cast<int64_t>(kept(ctx.node, *condition, out[axis]).size())
+                  : kUnknownDim;
+  ctx.out(0, in.dtype, std::move(out));
+}
+
+void lower(LowerContext& ctx) {
+  const auto condition = ctx.ints(1);
+  if (!condition) ctx.fail_unsupported("the condition must be constant");
+  const Shape& in = ctx.in_shape(0);
+  element_bytes(ctx, ctx.in_dtype(0));
+  int64_t outer = 1, size = element_count(in), inner = 1;
+  if (ctx.node.find_attr("axis")) {
+    const auto axis = static_cast<size_t>(
+        normalize_axis(ctx.node.int_attr("axis", 0), static_cast<int64_t>(in.size())));
+    outer = partial_product(in, 0, axis);
+    size = in[axis];
+    inner = partial_product(in, axis + 1, in.size());
+  }
+  const auto at = kept(ctx.node, *condition, size);
+  const auto indices = ctx.pack(
+      Tensor::of<int64_t>({static_cast<int64_t>(at.size())}, std::span<const int64_t>(at)));
+  ctx.emit("gather", {ctx.in(0), indices, ctx.out(0)}, {outer, size, inner});
+}
+
+}  // namespace
+
+extern const OpDef compress_op;
+const OpDef compress_op = {.name = "Compress", .since = 9, .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,42 @@
+// An index outside [-n, n) gives zero (see kernels/gather_elements.cpp).
+#include "ops/common/movement.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType &in = ctx.in(0), &indices = ctx.in(1);
+  check_index_dtype(ctx, 1);
+  if (in.has_shape && indices.has_shape) {
+    const auto rank = static_cast<int64_t>(in.shape.size());
+    if (indices.shape.size() != in.shape.size())
+      ctx.fail_input("data has rank {}, indices have rank {}", rank, indices.shape.size());
+    const auto axis = static_cast<size_t>(axis_of(ctx, ctx.node.int_attr("axis", 0), rank));
+    for (size_t d = 0; d < in.shape.size(); d++)
+      if (d != axis && in.shape[d] >= 0 && indices.shape[d] > in.shape[d])
+        ctx.fail_input("indices {} are larger than data {}", shape_string(indices.shape),
+                       shape_string(in.shape));
+  }
+  ir::ValueType out = indices;
+  out.dtype = in.dtype;
+  ctx.out(0, std::move(out));
+}
+
+void lower(LowerContext& ctx) {
+  const Shape &in = ctx.in_shape(0), &indices = ctx.in_shape(1);
+  element_bytes(ctx, ctx.in_dtype(0));
+  const auto rank = static_cast<int64_t>(in.size());
+  std::vector<int64_t> ints = {normalize_axis(ctx.node.int_attr("axis", 0), rank), rank};
+  ints.insert(ints.end(), in.begin(), in.end());
+  ints.insert(ints.end(), indices.begin(), indices.end());
+  const program::BufferId operands[] = {ctx.in(0), ctx.in(1), ctx.out(0)};
+  ctx.emit("gather_elements", operands, ints);
+}
+
+}  // namespace
+
+extern const OpDef gather_elements_op;
+const OpDef gather_elements_op = {
+    .name = "GatherElements", .since = 11, .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,53 @@
+// An index tuple outside the data gives zeros (see kernels/gather_nd.cpp).
+#include "ops/common/movement.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType &in = ctx.in(0), &indices = ctx.in(1);
+  check_index_dtype(ctx, 1);
+  if (!in.has_shape || !indices.has_shape) return ctx.out_dtype(0, in.dtype);
+  const auto rank = static_cast<int64_t>(in.shape.size());
+  const auto index_rank = static_cast<int64_t>(indices.shape.size());
+  const int64_t batch_dims = ctx.node.int_attr("batch_dims", 0);
+  if (index_rank < 1 || rank < 1 || batch_dims < 0 || batch_dims >= std::min(rank, index_rank))
+    ctx.fail_input("batch_dims {} does not fit data {} and indices {}", batch_dims,
+                   shape_string(in.shape), shape_string(indices.shape));
+  for (int64_t d = 0; d < batch_dims; d++) {
+    const auto i = static_cast<size_t>(d);
+    if (in.shape[i] >= 0 && indices.shape[i] >= 0 && in.shape[i] != indices.shape[i])
+      ctx.fail_input("batch dimension {} is {} in data and {} in indices", d, in.shape[i],
+                     indices.shape[i]);
+  }
+  const int64_t depth = indices.shape.back();
+  if (depth < 0) return ctx.out_dtype(0, in.dtype);
+  if (depth + batch_dims > rank)
+    ctx.fail_input("index tuples have {} entries, data is {}", depth, shape_string(in.shape));
+  Shape out(indices.shape.begin(), indices.shape.end() - 1);
+  out.insert(out.end(), in.shape.begin() + batch_dims + depth, in.shape.end());
+  ctx.out(0, in.dtype, std::move(out));
+}
+
+void lower(LowerContext& ctx) {
+  const Shape &in = ctx.in_shape(0), &indices = ctx.in_shape(1);
+  element_bytes(ctx, ctx.in_dtype(0));
+  if (element_count(ctx.out_shape()) == 0) return;
+  const auto batch = static_cast<size_t>(ctx.node.int_attr("batch_dims", 0));
+  const int64_t depth = indices.back();
+  const size_t indexed = batch + static_cast<size_t>(depth);
+  std::vector<int64_t> ints = {partial_product(in, 0, batch),
+                               partial_product(indices, batch, indices.size() - 1), depth,
+                               partial_product(in, indexed, in.size())};
+  ints.insert(ints.end(), in.begin() + static_cast<std::ptrdiff_t>(batch),
+              in.begin() + static_cast<std::ptrdiff_t>(indexed));
+  const program::BufferId operands[] = {ctx.in(0), ctx.in(1), ctx.out(0)};
+  ctx.emit("gather_nd", operands, ints);
+}
+
+}  // namespace
+
+extern const OpDef gather_nd_op;
+const OpDef gather_nd_op = {.name = "GatherND", .since = 11, .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

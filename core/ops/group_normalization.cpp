@@ -1,0 +1,21 @@
+#include "ops/common/normalization.h"
+
+namespace poprt::ops {
+namespace {
+
+// Opset 18 has one scale a group, 21 one a channel; they agree where both counts are equal.
+void lower(LowerContext& ctx) {
+  const int64_t groups = ctx.node.int_attr("num_groups", 0);
+  lower_channel_norm(ctx, groups, ctx.opset() >= 21 || element_count(ctx.in_shape(1)) != groups);
+}
+
+}  // namespace
+
+extern const OpDef group_normalization_op;
+const OpDef group_normalization_op = {.name = "GroupNormalization",
+                                      .since = 18,
+                                      .infer = [](InferContext& c) { c.out(0, c.in(0)); },
+                                      .lower = lower,
+                                      .sharing = {.in_place = 1}};
+
+}  // namespace poprt::ops

@@ -1,0 +1,13 @@
+#include "ops/common/normalization.h"
+
+namespace poprt::ops {
+
+extern const OpDef instance_normalization_op;
+const OpDef instance_normalization_op = {
+    .name = "InstanceNormalization",
+    .since = 1,
+    .infer = [](InferContext& c) { c.out(0, c.in(0)); },
+    .lower = [](LowerContext& c) { lower_channel_norm(c, c.in_shape(0).at(1), true); },
+    .sharing = {.in_place = 1}};
+
+}  // namespace poprt::ops

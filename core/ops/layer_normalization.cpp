@@ -1,0 +1,12 @@
+#include "ops/common/normalization.h"
+
+namespace poprt::ops {
+
+extern const OpDef layer_normalization_op;
+const OpDef layer_normalization_op = {.name = "LayerNormalization",
+                                      .since = 1,
+                                      .infer = infer_layer_norm,
+                                      .lower = [](LowerContext& c) { lower_layer_norm(c, false); },
+                                      .sharing = {.in_place = 1}};
+
+}  // namespace poprt::ops

@@ -1,0 +1,3 @@
+#include "ops/common/softmax.h"
+
+POPRT_SOFTMAX_OP(log_softmax, "LogSoftmax", 1)

@@ -1,0 +1,48 @@
+// (x - mean) / (deviation + 1e-9) over the axes (default 0, 2, 3).
+#include "ops/common/as_f32.h"
+#include "ops/common/elementwise_program.h"
+#include "ops/common/reduce.h"
+
+namespace poprt::ops {
+namespace {
+
+void lower(LowerContext& ctx) {
+  const auto rank = static_cast<int64_t>(ctx.in_shape(0).size());
+  std::vector<int64_t> ints = {static_cast<int64_t>(kernels::Reduction::mean)};
+  Shape small = ctx.in_shape(0);
+  for (const int64_t axis : ctx.node.ints_attr("axes", {0, 2, 3})) {
+    ints.push_back(normalize_axis(axis, rank));
+    small[static_cast<size_t>(ints.back())] = 1;
+  }
+  using Buffers = std::vector<LowerContext::BufferId>;
+  const auto x = in_as_f32(ctx, 0), y = out_as_f32(ctx, 0);
+  const auto mean = ctx.temporary(DType::f32, small), variance = ctx.temporary(DType::f32, small);
+  const auto centered = ctx.temporary(DType::f32, ctx.in_shape(0)),
+             squares = ctx.temporary(DType::f32, ctx.in_shape(0));
+  ctx.emit("reduce", Buffers{x, mean}, ints);
+  ElementwiseProgram center;
+  const auto whole = center.add_input(), middle = center.add_input();
+  const auto d = center.step(ElementwiseOp::sub, whole, middle);
+  center.add_output(d, DType::f32);
+  center.add_output(center.step(ElementwiseOp::square, d), DType::f32);
+  ctx.emit("elementwise", Buffers{x, mean, centered, squares}, center.encode(), center.constants);
+  ctx.emit("reduce", Buffers{squares, variance}, ints);
+  ElementwiseProgram scale;
+  const auto c = scale.add_input(), v = scale.add_input();
+  scale.add_output(scale.step(ElementwiseOp::div, c,
+                              scale.step(ElementwiseOp::add, scale.step(ElementwiseOp::sqrt, v),
+                                         scale.constant(1e-9f))),
+                   DType::f32);
+  ctx.emit("elementwise", Buffers{centered, variance, y}, scale.encode(), scale.constants);
+  finish_f32(ctx, 0, y);
+}
+
+}  // namespace
+
+extern const OpDef mean_variance_normalization_op;
+const OpDef mean_variance_normalization_op = {.name = "MeanVarianceNormalization",
+                                              .since = 9,
+                                              .infer = [](InferContext& c) { c.out(0, c.in(0)); },
+                                              .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,3 @@
+#include "ops/common/reduce.h"
+
+POPRT_REDUCE_OP(reduce_l1, "ReduceL1", l1)

@@ -1,0 +1,3 @@
+#include "ops/common/reduce.h"
+
+POPRT_REDUCE_OP(reduce_log_sum_exp, "ReduceLogSumExp", log_sum_exp)

@@ -1,0 +1,36 @@
+#include "ops/common/movement.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType &in = ctx.in(0), &lens = ctx.in(1);
+  const int64_t batch = ctx.node.int_attr("batch_axis", 1),
+                time = ctx.node.int_attr("time_axis", 0);
+  if (batch + time != 1 || batch * time != 0)
+    ctx.fail_input("batch_axis {} and time_axis {} should be 0 and 1", batch, time);
+  if (lens.dtype != DType::s64) ctx.fail_input("sequence_lens should be s64");
+  if (in.has_shape && in.shape.size() < 2)
+    ctx.fail_input("expected rank 2 or more, found {}", shape_string(in.shape));
+  if (in.has_shape && lens.has_shape) {
+    const int64_t n = in.shape[static_cast<size_t>(batch)];
+    if (lens.shape.size() != 1 || (n >= 0 && lens.shape[0] >= 0 && lens.shape[0] != n))
+      ctx.fail_input("sequence_lens should be [{}], found {}", n, shape_string(lens.shape));
+  }
+  ctx.out(0, in);
+}
+
+void lower(LowerContext& ctx) {
+  const Shape& in = ctx.in_shape(0);
+  element_bytes(ctx, ctx.in_dtype(0));
+  ctx.emit("reverse_sequence", {ctx.in(0), ctx.in(1), ctx.out(0)},
+           {in[0], in[1], partial_product(in, 2, in.size()), ctx.node.int_attr("time_axis", 0)});
+}
+
+}  // namespace
+
+extern const OpDef reverse_sequence_op;
+const OpDef reverse_sequence_op = {
+    .name = "ReverseSequence", .since = 10, .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,12 @@
+#include "ops/common/normalization.h"
+
+namespace poprt::ops {
+
+extern const OpDef rms_normalization_op;
+const OpDef rms_normalization_op = {.name = "RMSNormalization",
+                                    .since = 23,
+                                    .infer = infer_layer_norm,
+                                    .lower = [](LowerContext& c) { lower_layer_norm(c, true); },
+                                    .sharing = {.in_place = 1}};
+
+}  // namespace poprt::ops

@@ -1,0 +1,12 @@
+#include "ops/common/scatter.h"
+
+namespace poprt::ops {
+
+extern const OpDef scatter_op;
+const OpDef scatter_op = {.name = "Scatter",
+                          .since = 9,
+                          .until = 10,
+                          .infer = infer_scatter_elements,
+                          .lower = lower_scatter_elements};
+
+}  // namespace poprt::ops

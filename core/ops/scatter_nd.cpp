@@ -1,0 +1,49 @@
+#include "ops/common/movement.h"
+#include "ops/common/scatter.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType &in = ctx.in(0), &indices = ctx.in(1), &updates = ctx.in(2);
+  check_index_dtype(ctx, 1);
+  reduction_of(ctx.node);
+  if (updates.dtype != in.dtype)
+    ctx.fail_input("updates are {}, data is {}", dtype_name(updates.dtype), dtype_name(in.dtype));
+  if (in.has_shape && indices.has_shape) {
+    if (indices.shape.empty()) ctx.fail_input("indices should have rank 1 or more");
+    const int64_t depth = indices.shape.back();
+    if (depth > static_cast<int64_t>(in.shape.size()))
+      ctx.fail_input("index tuples have {} entries, data has rank {}", depth, in.shape.size());
+    if (depth >= 0 && updates.has_shape) {
+      Shape wanted(indices.shape.begin(), indices.shape.end() - 1);
+      wanted.insert(wanted.end(), in.shape.begin() + depth, in.shape.end());
+      if (is_static(wanted) && is_static(updates.shape) && wanted != updates.shape)
+        ctx.fail_input("updates should be {}, found {}", shape_string(wanted),
+                       shape_string(updates.shape));
+    }
+  }
+  ctx.out(0, in);
+}
+
+void lower(LowerContext& ctx) {
+  const Shape &in = ctx.in_shape(0), &indices = ctx.in_shape(1);
+  check_reduction(ctx);
+  ctx.emit("copy", {ctx.in(0), ctx.out(0)});
+  if (element_count(ctx.in_shape(2)) == 0) return;
+  const int64_t depth = indices.back();
+  const auto d = static_cast<size_t>(depth);
+  std::vector<int64_t> ints = {reduction_of(ctx.node), 1,
+                               partial_product(indices, 0, indices.size() - 1), depth,
+                               partial_product(in, d, in.size())};
+  ints.insert(ints.end(), in.begin(), in.begin() + depth);
+  const program::BufferId operands[] = {ctx.in(1), ctx.in(2), ctx.out(0)};
+  ctx.emit("scatter_nd", operands, ints);
+}
+
+}  // namespace
+
+extern const OpDef scatter_nd_op;
+const OpDef scatter_nd_op = {.name = "ScatterND", .since = 11, .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

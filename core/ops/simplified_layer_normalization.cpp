@@ -1,0 +1,13 @@
+#include "ops/common/normalization.h"
+
+namespace poprt::ops {
+
+extern const OpDef simplified_layer_normalization_op;
+const OpDef simplified_layer_normalization_op = {
+    .name = "SimplifiedLayerNormalization",
+    .since = 1,
+    .infer = infer_layer_norm,
+    .lower = [](LowerContext& c) { lower_layer_norm(c, true); },
+    .sharing = {.in_place = 1}};
+
+}  // namespace poprt::ops

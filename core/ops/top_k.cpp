@@ -1,0 +1,52 @@
+// k is an attribute below opset 10 and a constant input from there on.
+#include "ops/common/as_f32.h"
+#include "ops/common/reduce.h"
+
+namespace poprt::ops {
+namespace {
+
+std::optional<int64_t> count_of(const ir::Node& node) {
+  if (node.opset() < 10) return node.int_attr("k", 0);
+  const ir::Value* k = node.input(1);
+  if (!k || !k->is_constant()) return std::nullopt;
+  const auto values = k->constant().to_int64s();
+  return values.size() == 1 ? std::optional(values[0]) : std::nullopt;
+}
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& t = ctx.in(0);
+  if (!t.has_shape) {
+    ctx.out_dtype(0, t.dtype);
+    return ctx.out_dtype(1, DType::s64);
+  }
+  const auto axis = static_cast<size_t>(
+      normalize_axis(ctx.node.int_attr("axis", -1), static_cast<int64_t>(t.shape.size())));
+  const auto k = count_of(ctx.node);
+  Shape shape = t.shape;
+  if (k && (*k < 0 || (shape[axis] >= 0 && *k > shape[axis])))
+    ctx.fail_input("k is {}, the axis has {} elements", *k, shape[axis]);
+  shape[axis] = k ? *k : kUnknownDim;
+  ctx.out(0, t.dtype, shape);
+  ctx.out(1, DType::s64, shape);
+}
+
+void lower(LowerContext& ctx) {
+  const auto k = count_of(ctx.node);
+  if (!k) ctx.fail_unsupported("k must be constant");
+  const Shape& shape = ctx.in_shape(0);
+  const AxisSplit s = split_at(
+      shape, normalize_axis(ctx.node.int_attr("axis", -1), static_cast<int64_t>(shape.size())));
+  const DType t = ctx.in_dtype(0);
+  const bool narrow = is_float(t) && t != DType::f32 && t != DType::f64;
+  const auto values = narrow ? out_as_f32(ctx, 0) : ctx.out(0);
+  ctx.emit("top_k", {narrow ? in_as_f32(ctx, 0) : ctx.in(0), values, ctx.out(1)},
+           {s.outer, s.n, s.inner, *k, ctx.node.int_attr("largest", 1)});
+  if (narrow) finish_f32(ctx, 0, values);
+}
+
+}  // namespace
+
+extern const OpDef top_k_op;
+const OpDef top_k_op = {.name = "TopK", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

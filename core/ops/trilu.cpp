@@ -1,0 +1,31 @@
+#include "ops/common/movement.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& in = ctx.in(0);
+  if (in.has_shape && in.shape.size() < 2)
+    ctx.fail_input("expected rank 2 or more, found {}", shape_string(in.shape));
+  if (ctx.has(1) &&
+      (ctx.in(1).dtype != DType::s64 ||
+       (ctx.in(1).has_shape && is_static(ctx.in(1).shape) && element_count(ctx.in(1).shape) != 1)))
+    ctx.fail_input("k should be one s64");
+  ctx.out(0, in);
+}
+
+void lower(LowerContext& ctx) {
+  const Shape& in = ctx.in_shape(0);
+  element_bytes(ctx, ctx.in_dtype(0));
+  const size_t rank = in.size();
+  ctx.emit("trilu", {ctx.in(0), ctx.has(1) ? ctx.in(1) : LowerContext::kNone, ctx.out(0)},
+           {partial_product(in, 0, rank - 2), in[rank - 2], in[rank - 1],
+            ctx.node.int_attr("upper", 1)});
+}
+
+}  // namespace
+
+extern const OpDef trilu_op;
+const OpDef trilu_op = {.name = "Trilu", .since = 14, .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops
