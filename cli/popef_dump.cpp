@@ -1,9 +1,7 @@
 // popef_dump: shows what a PopEF file holds.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
-#include "common/abi.h"
+#include "common/arguments.h"
 
 namespace {
 
@@ -22,27 +20,28 @@ int main(int argc, char** argv) {
   bool metadata = false, all = false, json = false, user_anchors = false;
   CLI::App app("Shows what a PopEF file holds: a summary, or more.", "popef_dump");
   app.add_option("FILE", file, "PopEF file")->required();
-  auto* what = app.add_option_group("what");
-  what->require_option(0, 1);
-  what->add_flag("-m,--metadata", metadata, "The metadata");
-  what->add_flag("--all", all, "Everything");
-  what->add_flag("--json", json, "Everything, as JSON");
-  what->add_flag("--user-anchors", user_anchors, "The anchors that the caller must serve");
-  what->add_option("--tensor", tensor, "Export the data of this tensor to a .npy file");
-  what->add_option("--feed", feed, "Export the tensors of this feed to a .npy file");
+  std::vector<CLI::Option*> modes = {
+      app.add_flag("-m,--metadata", metadata, "Model metadata and anchors"),
+      app.add_flag("--all", all, "Everything"),
+      app.add_flag("--json", json, "Everything, as JSON"),
+      app.add_flag("--user-anchors", user_anchors, "The anchors that the caller must serve"),
+      app.add_option("--tensor", tensor, "Export the data of this tensor to a .npy file"),
+      app.add_option("--feed", feed, "Export the tensors of this feed to a .npy file")};
+  for (CLI::Option* mode : modes)
+    for (CLI::Option* other : modes)
+      if (mode != other) mode->excludes(other);
   app.add_option("--executable", executable,
                  "With --tensor or --feed: data of the model with this executable");
   app.add_option("-o,--output", output, "With --tensor or --feed: the file; default: NAME.npy");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  }
-  try {
-    if (!tensor.empty() || !feed.empty()) {
-      if (output.empty()) output = file_name(tensor.empty() ? feed : tensor) + ".npy";
+  if (const auto code = parse(app, argc, argv)) return *code;
+  return guarded("popef_dump", [&] {
+    const std::string& name = tensor.empty() ? feed : tensor;
+    if (name.empty() && !(executable.empty() && output.empty()))
+      throw Usage("--executable and --output need --tensor or --feed");
+    if (!name.empty()) {
+      if (output.empty()) output = file_name(name) + ".npy";
       const auto export_data = tensor.empty() ? poprt_popef_export_feed : poprt_popef_export_tensor;
-      check(export_data(file.c_str(), (tensor.empty() ? feed : tensor).c_str(),
+      check(export_data(file.c_str(), name.c_str(),
                         executable.empty() ? nullptr : executable.c_str(), output.c_str()));
       fmt::print("{}\n", output);
       return 0;
@@ -57,8 +56,5 @@ int main(int argc, char** argv) {
                            &text));
     fmt::print("{}", take(text));
     return 0;
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "popef_dump: {}\n", e.what());
-    return 1;
-  }
+  });
 }

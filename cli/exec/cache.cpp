@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "common/arguments.h"
 #include "exec/commands.h"
 #include "runtime/executable_cache.h"
 
@@ -61,7 +62,7 @@ void add_cache(CLI::App& app, std::function<int()>& action) {
   s->has_older_than =
       command
           ->add_option("--older_than", s->older_than, "Remove what was not used for so many days")
-          ->check(CLI::NonNegativeNumber)
+          ->check(at_least<double>(0))
           ->needs(prune);
   command->callback([s, &action] { action = [s] { return run(*s); }; });
 }

@@ -1,0 +1,171 @@
+// Runs ONNX's published single-node vectors (Debian package libonnx-testdata) for every operator
+// that we have, with ONNX's tolerances (rtol 1e-3, atol 1e-7). Inputs that an operator needs as
+// constants are given as constants: the vectors feed everything at run time, a static compiler
+// knows shapes before.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+
+#include "onnx/import.h"
+#include "onnx/tensor_io.h"
+#include "ops/common/evaluate.h"
+#include "ops/op.h"
+
+namespace poprt {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Vectors that must not pass, with the reason. A listed one that passes fails the test, so that the
+// list stays true.
+const std::map<std::string, std::string>& expected_failures() {
+  static const std::map<std::string, std::string> list = {
+#include "conformance/expected_failures.inc"
+  };
+  return list;
+}
+
+// Random by nature, or about training.
+bool is_skipped(const std::string& name) {
+  return name.find("training") != std::string::npos || name.find("bernoulli") != std::string::npos;
+}
+
+std::string compare(const Tensor& found, const Tensor& wanted) {
+  if (found.dtype() != wanted.dtype())
+    return std::string("dtype ") + std::string(dtype_name(found.dtype())) + ", expected " +
+           std::string(dtype_name(wanted.dtype()));
+  if (found.shape() != wanted.shape())
+    return "shape " + shape_string(found.shape()) + ", expected " + shape_string(wanted.shape());
+  if (wanted.dtype() == DType::string)
+    return found.string_values() == wanted.string_values() ? "" : "strings differ";
+  if (wanted.dtype() == DType::c64 || wanted.dtype() == DType::c128)
+    return found.same_as(wanted) ? "" : "complex values differ";
+  const auto f = found.to_doubles(), w = wanted.to_doubles();
+  for (size_t i = 0; i < f.size(); i++) {
+    if (std::isnan(f[i]) && std::isnan(w[i])) continue;
+    if (f[i] == w[i]) continue;
+    if (!(std::fabs(f[i] - w[i]) <= 1e-7 + 1e-3 * std::fabs(w[i])))
+      return fmt::format("element {} is {}, expected {}", i, f[i], w[i]);
+  }
+  return "";
+}
+
+// Operators whose result shape depends on the value of their first input.
+bool needs_constants(const std::string& op) {
+  return op == "ConstantOfShape" || op == "Range" || op == "NonZero" || op == "Unique";
+}
+
+// These vectors keep bfloat16 as its bits in uint16 tensors.
+Tensor read_as(const fs::path& file, DType declared) {
+  const Tensor t = onnx::read_tensor_pb(file);
+  if (declared != DType::bf16 || t.dtype() != DType::u16) return t;
+  return Tensor::view(DType::bf16, t.shape(), t.data(), t.bytes(), std::make_shared<Tensor>(t));
+}
+
+struct Outcome {
+  enum { passed, failed, unsupported } status;
+  std::string op, message;
+};
+
+Outcome run_vector(const fs::path& directory) {
+  Outcome outcome{Outcome::failed, "?", ""};
+  try {
+    const auto graph = onnx::import_file(directory / "model.onnx");
+    const auto nodes = graph->nodes();
+    for (const ir::Node* n : nodes) {
+      outcome.op = n->op_type;
+      if (!ops::find_op(n->domain, n->op_type, n->opset()))
+        return {Outcome::unsupported, n->op_type, "no such operator"};
+    }
+    if (nodes.size() != 1) return {Outcome::unsupported, outcome.op, "more than one node"};
+    ir::Node* node = nodes[0];
+    const fs::path set = directory / "test_data_set_0";
+    std::map<const ir::Value*, Tensor> given;
+    for (size_t i = 0; i < graph->inputs().size(); i++) {
+      const fs::path file = set / ("input_" + std::to_string(i) + ".pb");
+      const ir::Value* v = graph->inputs()[i];
+      if (fs::exists(file)) given[v] = read_as(file, v->dtype());
+    }
+    // Everything but the first input as a constant: axes, shapes, sizes.
+    std::vector<ir::Value*> inputs;
+    std::vector<Tensor> tensors;
+    for (size_t i = 0; i < node->inputs().size(); i++) {
+      ir::Value* v = node->input(i);
+      if (!v) {
+        inputs.push_back(nullptr);
+        tensors.emplace_back();
+        continue;
+      }
+      const Tensor t = v->is_constant() ? v->constant() : given.at(v);
+      tensors.push_back(t);
+      const bool at_run_time = i == 0 && !needs_constants(node->op_type);
+      inputs.push_back(at_run_time ? v : graph->add_constant("", t));
+      if (at_run_time) v->type = ir::ValueType::of(t.dtype(), t.shape());
+    }
+    node->set_inputs(inputs);
+    std::vector<DType> declared;
+    for (const ir::Value* v : graph->outputs()) declared.push_back(v->dtype());
+    for (ir::Value* v : node->outputs()) v->type = {};
+    ops::infer(*node);
+    const std::vector<Tensor> results = ops::evaluate(*node, tensors);
+    for (size_t i = 0; i < graph->outputs().size(); i++) {
+      const fs::path file = set / ("output_" + std::to_string(i) + ".pb");
+      for (size_t o = 0; o < node->outputs().size(); o++)
+        if (node->output(o) == graph->outputs()[i]) {
+          const std::string difference = compare(results[o], read_as(file, declared[i]));
+          if (!difference.empty())
+            return {Outcome::failed, node->op_type, fmt::format("output {}: {}", i, difference)};
+        }
+    }
+    return {Outcome::passed, node->op_type, ""};
+  } catch (const std::exception& e) {
+    outcome.message = e.what();
+    return outcome;
+  }
+}
+
+TEST(OnnxNodeVectors, AllOperatorsThatWeHave) {
+  const fs::path root = fs::path(POPRT_ONNX_TESTDATA) / "node";
+  ASSERT_TRUE(fs::is_directory(root))
+      << root << " is missing: install the Debian package libonnx-testdata";
+  struct Row {
+    int passed = 0, failed = 0;
+  };
+  std::map<std::string, Row> table;
+  int unsupported = 0;
+  std::set<fs::path> directories;
+  for (const auto& entry : fs::directory_iterator(root)) directories.insert(entry.path());
+  for (const fs::path& directory : directories) {
+    const std::string name = directory.filename().string();
+    if (is_skipped(name)) continue;
+    const Outcome outcome = run_vector(directory);
+    if (outcome.status == Outcome::unsupported) {
+      unsupported++;
+      continue;
+    }
+    const bool passed = outcome.status == Outcome::passed;
+    (passed ? table[outcome.op].passed : table[outcome.op].failed)++;
+    const auto expected = expected_failures().find(name);
+    if (passed && expected != expected_failures().end())
+      ADD_FAILURE() << name << " passes; take it off the list of expected failures";
+    if (!passed && expected == expected_failures().end())
+      ADD_FAILURE() << name << " (" << outcome.op << "): " << outcome.message;
+  }
+  int passed = 0, failed = 0;
+  for (const auto& [op, row] : table) {
+    std::printf("%-28s %3d passed %3d failed\n", op.c_str(), row.passed, row.failed);
+    passed += row.passed;
+    failed += row.failed;
+  }
+  std::printf("%d passed, %d failed, %d for operators that do not exist here\n", passed, failed,
+              unsupported);
+  EXPECT_GT(passed, 0);
+}
+
+}  // namespace
+}  // namespace poprt
