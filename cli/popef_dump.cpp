@@ -3,23 +3,56 @@
 
 #include "common/arguments.h"
 
+namespace {
+
+// Names may hold slashes and worse.
+std::string file_name(std::string name) {
+  for (char& c : name)
+    if (c == '/' || static_cast<unsigned char>(c) < 0x20) c = '_';
+  return name == "." || name == ".." ? "_" : name;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace poprt::cli;
-  std::string file;
-  bool metadata = false, all = false, json = false;
+  std::string file, tensor, feed, executable, output;
+  bool metadata = false, all = false, json = false, user_anchors = false;
   CLI::App app("Shows what a PopEF file holds: a summary, or more.", "popef_dump");
   app.add_option("FILE", file, "PopEF file")->required();
-  auto* m = app.add_flag("-m,--metadata", metadata, "Model metadata and anchors");
-  auto* everything = app.add_flag("--all", all, "Everything")->excludes(m);
-  app.add_flag("--json", json, "Everything, as JSON")->excludes(m)->excludes(everything);
+  std::vector<CLI::Option*> modes = {
+      app.add_flag("-m,--metadata", metadata, "Model metadata and anchors"),
+      app.add_flag("--all", all, "Everything"),
+      app.add_flag("--json", json, "Everything, as JSON"),
+      app.add_flag("--user-anchors", user_anchors, "The anchors that the caller must serve"),
+      app.add_option("--tensor", tensor, "Export the data of this tensor to a .npy file"),
+      app.add_option("--feed", feed, "Export the tensors of this feed to a .npy file")};
+  for (CLI::Option* mode : modes)
+    for (CLI::Option* other : modes)
+      if (mode != other) mode->excludes(other);
+  app.add_option("--executable", executable,
+                 "With --tensor or --feed: data of the model with this executable");
+  app.add_option("-o,--output", output, "With --tensor or --feed: the file; default: NAME.npy");
   if (const auto code = parse(app, argc, argv)) return *code;
   return guarded("popef_dump", [&] {
+    const std::string& name = tensor.empty() ? feed : tensor;
+    if (name.empty() && !(executable.empty() && output.empty()))
+      throw Usage("--executable and --output need --tensor or --feed");
+    if (!name.empty()) {
+      if (output.empty()) output = file_name(name) + ".npy";
+      const auto export_data = tensor.empty() ? poprt_popef_export_feed : poprt_popef_export_tensor;
+      check(export_data(file.c_str(), name.c_str(),
+                        executable.empty() ? nullptr : executable.c_str(), output.c_str()));
+      fmt::print("{}\n", output);
+      return 0;
+    }
     poprt_string* text = nullptr;
     check(poprt_popef_dump(file.c_str(),
-                           json       ? POPRT_POPEF_JSON
-                           : all      ? POPRT_POPEF_ALL
-                           : metadata ? POPRT_POPEF_METADATA
-                                      : POPRT_POPEF_SUMMARY,
+                           json           ? POPRT_POPEF_JSON
+                           : all          ? POPRT_POPEF_ALL
+                           : metadata     ? POPRT_POPEF_METADATA
+                           : user_anchors ? POPRT_POPEF_USER_ANCHORS
+                                          : POPRT_POPEF_SUMMARY,
                            &text));
     fmt::print("{}", take(text));
     return 0;

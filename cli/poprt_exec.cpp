@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
   add_compare(app, action);
   add_opt(app, action);
   add_ops(app, action);
+  add_cache(app, action);
   const std::string command = argc > 1 ? argv[1] : "";
   if (!command.empty() && command[0] != '-' &&
       app.get_subcommands([&](const CLI::App* c) { return c->get_name() == command; }).empty()) {

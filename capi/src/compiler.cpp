@@ -5,6 +5,7 @@
 #include <set>
 #include <span>
 
+#include "compile_cache.h"
 #include "compiler_loader.h"
 #include "guard.h"
 #include "runtime/payload_buffer.h"
@@ -32,6 +33,7 @@ struct poprt_compiler {
     options.skip_passes = skips.data();
     options.outputs = outputs.data();
     if (given.stop_after) options.stop_after = stop_after.c_str();
+    if (given.cache_path) cache_path = given.cache_path, options.cache_path = cache_path.c_str();
   }
   poprt_compiler(const poprt_compiler&) = delete;
   poprt_compiler& operator=(const poprt_compiler&) = delete;
@@ -47,7 +49,7 @@ struct poprt_compiler {
   std::vector<std::vector<int64_t>> shape_values;
   std::vector<poprt_input_shape> shapes;
   std::vector<const char*> passes, skips, outputs;
-  std::string stop_after;
+  std::string stop_after, cache_path;
 };
 
 namespace {
@@ -81,6 +83,7 @@ void check(const poprt_compile_options& o) {
   not_negative(o.convert_version, "convert_version");
   not_negative(o.max_tensor_size, "max_tensor_size");
   not_negative(o.rewrite_limit, "rewrite_limit");
+  if (o.reserved) fail(ErrorCode::invalid_argument, "reserved is {}, must be 0", o.reserved);
 }
 
 // Calls a plugin function and throws what it reports.
@@ -133,14 +136,35 @@ poprt_error* text(poprt_string** out_text, F&& f) {
   });
 }
 
-poprt_executable* compile(const poprt_compiler& compiler, const poprt_plugin_source& source,
-                          std::string name) {
+std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
+                                              const poprt_plugin_source& source,
+                                              const std::string& name) {
+  const poprt_compile_options& o = compiler.options;
+  std::optional<runtime::ExecutableCache> cache;
+  runtime::CacheKey key;
+  if (const auto folder = capi::cache_folder(o)) {
+    std::string hash;
+    call_with_sink(
+        [&](std::span<const std::byte> b) {
+          hash.append(reinterpret_cast<const char*>(b.data()), b.size());
+        },
+        [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
+          capi::compiler_plugin().hash(&source, sink, error);
+        });
+    cache.emplace(*folder);
+    key = capi::cache_key(o, hash, name);
+    if (auto model = cache->find(key)) {
+      if (o.progress) o.progress(1, "found in the cache", o.user_data);
+      return model;
+    }
+  }
   const auto payload = std::make_shared<runtime::PayloadBuffer>();
   call_with_sink([&](std::span<const std::byte> bytes) { payload->append(bytes); },
                  [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-                   capi::compiler_plugin().compile(&compiler.options, &source, sink, error);
+                   capi::compiler_plugin().compile(&o, &source, sink, error);
                  });
-  return new poprt_executable{runtime::open_payload(std::move(name), payload->bytes(), payload)};
+  if (cache) cache->store(key, payload->bytes());
+  return runtime::open_payload(name, payload->bytes(), payload);
 }
 
 }  // namespace
@@ -165,7 +189,8 @@ poprt_error* poprt_compiler_compile_file(const poprt_compiler* compiler, const c
     const auto& c = capi::required(compiler, "compiler");
     capi::required(onnx_path, "onnx_path");
     auto& out = capi::required(out_executable, "out_executable");
-    out = compile(c, {onnx_path, nullptr, 0, nullptr}, runtime::executable_name(onnx_path));
+    out = new poprt_executable{
+        compile(c, {onnx_path, nullptr, 0, nullptr}, runtime::executable_name(onnx_path))};
   });
 }
 
@@ -176,7 +201,7 @@ poprt_error* poprt_compiler_compile_bytes(const poprt_compiler* compiler, const 
     const auto& c = capi::required(compiler, "compiler");
     capi::required(static_cast<const char*>(data), "data");
     auto& out = capi::required(out_executable, "out_executable");
-    out = compile(c, {nullptr, data, size, folder}, "model");
+    out = new poprt_executable{compile(c, {nullptr, data, size, folder}, "model")};
   });
 }
 
@@ -186,6 +211,10 @@ poprt_error* poprt_compiler_compile_to_popef(const poprt_compiler* compiler, con
     const auto& c = capi::required(compiler, "compiler");
     const poprt_plugin_source source{&capi::required(onnx_path, "onnx_path"), nullptr, 0, nullptr};
     capi::required(popef_path, "popef_path");
+    if (capi::cache_folder(c.options)) {
+      runtime::save_model(*compile(c, source, runtime::executable_name(onnx_path)), popef_path);
+      return;
+    }
     call([&](poprt_plugin_error* error) {
       capi::compiler_plugin().compile_to_popef(&c.options, &source, popef_path, error);
     });

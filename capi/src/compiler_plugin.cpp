@@ -10,6 +10,7 @@
 #include "compiler/compiler.h"
 #include "onnx/export.h"
 #include "onnx/import.h"
+#include "onnx/model_hash.h"
 #include "ops/op.h"
 #include "passes/pass.h"
 #include "program/serialize.h"
@@ -219,13 +220,32 @@ void list_ops(const poprt_plugin_sink* sink, poprt_plugin_error* error) {
   });
 }
 
+void hash(const poprt_plugin_source* source, const poprt_plugin_sink* sink,
+          poprt_plugin_error* error) {
+  guard(error, [&] {
+    std::optional<std::filesystem::path> folder;
+    if (source->folder) folder = source->folder;
+    write(*sink, source->path
+                     ? onnx::hash_file(source->path)
+                     : onnx::hash_bytes({static_cast<const std::byte*>(source->data), source->size},
+                                        folder));
+  });
+}
+
 }  // namespace
 
 const poprt_compiler_plugin* poprt_compiler_plugin_table(void) {
   static constexpr poprt_compiler_plugin table = {
-      POPRT_VERSION,    check_options, compile,
-      compile_to_popef, convert,       show,
-      list_passes,      list_ops,      [](const char* level) { set_log_level(level); },
+      POPRT_VERSION,
+      check_options,
+      compile,
+      compile_to_popef,
+      convert,
+      show,
+      list_passes,
+      list_ops,
+      [](const char* level) { set_log_level(level); },
+      hash,
   };
   return &table;
 }

@@ -1,10 +1,40 @@
 #include "poprt/executable.h"
 
+#include <ostream>
+#include <span>
+#include <streambuf>
+
 #include "guard.h"
 #include "runtime/payload_buffer.h"
 #include "runtime/popef_file.h"
 
 using namespace poprt;
+
+namespace {
+
+// A stream that goes to the caller.
+class Receiver : public std::streambuf {
+ public:
+  Receiver(poprt_write_fn write, void* user_data) : write_(write), user_data_(user_data) {}
+  bool stopped() const { return stopped_; }
+
+ protected:
+  int_type overflow(int_type c) override {
+    const char byte = traits_type::to_char_type(c);
+    return xsputn(&byte, 1) == 1 ? c : traits_type::eof();
+  }
+  std::streamsize xsputn(const char* data, std::streamsize size) override {
+    stopped_ = stopped_ || write_(data, static_cast<size_t>(size), user_data_) != 0;
+    return stopped_ ? 0 : size;
+  }
+
+ private:
+  poprt_write_fn write_;
+  void* user_data_;
+  bool stopped_ = false;
+};
+
+}  // namespace
 
 poprt_error* poprt_executable_open(const char* path, poprt_executable** out_executable) {
   return capi::guard([&] {
@@ -29,6 +59,49 @@ poprt_error* poprt_executable_save(const poprt_executable* executable, const cha
   return capi::guard([&] {
     capi::required(path, "path");
     runtime::save_model(*capi::required(executable, "executable").model, path);
+  });
+}
+
+poprt_error* poprt_executable_open_files(const char* const* paths, size_t path_count,
+                                         const poprt_open_options* options,
+                                         poprt_executable** out_executable) {
+  return capi::guard([&] {
+    const auto o = capi::read_options(options, "poprt_open_options");
+    auto& out = capi::required(out_executable, "out_executable");
+    if (path_count) capi::required(paths, "paths");
+    std::vector<std::filesystem::path> files;
+    for (const char* path : std::span(paths, path_count))
+      files.emplace_back(&capi::required(path, "paths[]"));
+    if (o.reserved) fail(ErrorCode::invalid_argument, "reserved is {}, must be 0", o.reserved);
+    out = new poprt_executable{
+        runtime::open_popef(files, {.check_package_hash = o.ignore_package_hash == 0,
+                                    .executable = o.executable ? o.executable : ""})};
+  });
+}
+
+poprt_error* poprt_executable_save_bytes(const poprt_executable* executable, poprt_write_fn write,
+                                         void* user_data) {
+  return capi::guard([&] {
+    const auto& model = *capi::required(executable, "executable").model;
+    if (!write) fail(ErrorCode::invalid_argument, "argument 'write' is null");
+    Receiver receiver(write, user_data);
+    std::ostream stream(&receiver);
+    try {
+      runtime::save_model(model, stream);
+    } catch (const Error&) {
+      if (!receiver.stopped()) throw;
+    }
+    if (receiver.stopped())
+      fail(ErrorCode::cancelled, "the receiver of executable '{}' stopped", model.name);
+  });
+}
+
+poprt_error* poprt_executable_save_parts(const poprt_executable* executable,
+                                         const char* executable_path, const char* variables_path) {
+  return capi::guard([&] {
+    const auto& model = *capi::required(executable, "executable").model;
+    runtime::save_parts(model, &capi::required(executable_path, "executable_path"),
+                        &capi::required(variables_path, "variables_path"));
   });
 }
 

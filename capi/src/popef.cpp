@@ -2,6 +2,7 @@
 
 #include "guard.h"
 #include "popef/dump.h"
+#include "popef/export_npy.h"
 
 using namespace poprt;
 
@@ -16,8 +17,25 @@ poprt_error* poprt_popef_dump(const char* path, poprt_popef_format format,
       case POPRT_POPEF_METADATA: as = popef::DumpFormat::metadata; break;
       case POPRT_POPEF_ALL: as = popef::DumpFormat::all; break;
       case POPRT_POPEF_JSON: as = popef::DumpFormat::json; break;
+      case POPRT_POPEF_USER_ANCHORS: as = popef::DumpFormat::user_anchors; break;
       default: fail(ErrorCode::invalid_argument, "PopEF dump format {} is unknown", format);
     }
     out = capi::make_string(popef::dump(path, as));
+  });
+}
+
+poprt_error* poprt_popef_export_tensor(const char* path, const char* name, const char* executable,
+                                       const char* npy_path) {
+  return capi::guard([&] {
+    popef::export_tensor(&capi::required(path, "path"), &capi::required(name, "name"),
+                         executable ? executable : "", &capi::required(npy_path, "npy_path"));
+  });
+}
+
+poprt_error* poprt_popef_export_feed(const char* path, const char* name, const char* executable,
+                                     const char* npy_path) {
+  return capi::guard([&] {
+    popef::export_feed(&capi::required(path, "path"), &capi::required(name, "name"),
+                       executable ? executable : "", &capi::required(npy_path, "npy_path"));
   });
 }

@@ -136,6 +136,15 @@ void AtomicFile::write_at(uint64_t offset, std::span<const std::byte> bytes) {
   }
 }
 
+void AtomicFile::extend(uint64_t bytes) {
+  POPRT_ASSERT(fd_ >= 0);
+  uint64_t size = 0;
+  if (__builtin_add_overflow(size_, bytes, &size) ||
+      ::ftruncate(fd_, static_cast<off_t>(size)) != 0)
+    fail_errno("write", path_, size < size_ ? EFBIG : errno);
+  size_ = size;
+}
+
 void AtomicFile::commit() {
   POPRT_ASSERT(fd_ >= 0);
   const int fd = fd_;

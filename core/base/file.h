@@ -42,6 +42,7 @@ class AtomicFile {
   void write(std::span<const std::byte>
                  bytes);  // at the end; throws resource_exhausted when the disk is full
   void write_at(uint64_t offset, std::span<const std::byte> bytes);  // inside what was written
+  void extend(uint64_t bytes);  // zeros at the end, as a hole where the file system can
   uint64_t size() const { return size_; }
   void commit();
 

@@ -244,6 +244,29 @@ class Printer {
     if (j["models"].empty()) line(0, "no metadata");
   }
 
+  void user_anchors(const Json& j) {
+    for (const Json& m : j["models"]) {
+      line(0, "Model {}", text(m["executable"]));
+      if (m.contains("incomplete")) {
+        line(1, "Incomplete: {}", text(m["incomplete"]));
+        continue;
+      }
+      for (const auto& [title, key] :
+           {std::pair("Inputs", "user_inputs"), std::pair("Outputs", "user_outputs")}) {
+        line(1, "{} (user-provided): {}", title, m[key].size());
+        for (const Json& a : m[key]) {
+          line(2, "Name: {}", text(a["name"]));
+          line(3, "TensorInfo: {{ dtype: {}, sizeInBytes: {}, shape: {} }}", text(a["data_type"]),
+               text(a["bytes"]), list(a["shape"]));
+          line(3, "Programs: {}", list(a["programs"]));
+          line(3, "Handle: {}", text(a["handle"]));
+          line(3, "IsPerReplica: {}", text(a["per_replica"]));
+        }
+      }
+    }
+    if (j["models"].empty()) line(0, "no metadata");
+  }
+
   void blobs(const Json& j) {
     for (const Json& b : j["blobs"])
       line(0, "Blob at offset {}: {} bytes, {}{}{}, version {}, payload {} bytes at offset {}{}",
@@ -269,6 +292,7 @@ std::string dump(const std::shared_ptr<Reader>& reader, const std::string& title
   Printer printer;
   printer.head(j);
   if (format == DumpFormat::summary || format == DumpFormat::all) printer.summary(j);
+  if (format == DumpFormat::user_anchors) printer.user_anchors(j);
   if (format == DumpFormat::metadata || format == DumpFormat::all) printer.metadata(j);
   if (format == DumpFormat::all) printer.blobs(j);
   return printer.take();

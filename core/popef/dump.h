@@ -8,10 +8,11 @@
 namespace poprt::popef {
 
 enum class DumpFormat {
-  summary,   // executables, models with the anchors that the caller must serve, data blobs
-  metadata,  // every field of the metadata, every anchor
-  all,       // both, and every blob with its place in the file
-  json,      // everything, as one JSON object
+  summary,       // executables, models with the anchors that the caller must serve, data blobs
+  metadata,      // every field of the metadata, every anchor
+  all,           // both, and every blob with its place in the file
+  json,          // everything, as one JSON object
+  user_anchors,  // what the caller must serve, with handles and programs
 };
 
 // Reads the file's headers and metadata, no payloads, so huge files take no memory. The text ends

@@ -202,6 +202,18 @@ std::array<std::byte, kHeaderBytes> encode_header(const BlobHeader& h) {
   return out;
 }
 
+std::array<std::byte, kHeaderBytes> unfinished_header() {
+  static_assert(kUnfinished.size() == kVersionBytes);
+  std::array<std::byte, kHeaderBytes> out{};
+  std::memcpy(out.data(), kUnfinished.data(), kUnfinished.size());
+  return out;
+}
+
+bool is_unfinished(std::span<const std::byte> bytes) {
+  const auto mark = unfinished_header();
+  return bytes.size() >= mark.size() && std::memcmp(bytes.data(), mark.data(), mark.size()) == 0;
+}
+
 BlobHeader decode_header(std::span<const std::byte> bytes, uint64_t offset, uint64_t available) {
   if (available < kHeaderBytes || bytes.size() < kHeaderBytes)
     raise<FormatError>("truncated at offset {}: a blob header needs {} bytes, {} are left", offset,

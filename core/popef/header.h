@@ -39,6 +39,12 @@ struct BlobHeader {
   bool compressed() const { return (flags & kFlagCompressed) != 0; }
 };
 
+// Stands at the start of the first blob that is being appended to a file until all of them are
+// written: readers end there.
+inline constexpr std::string_view kUnfinished = "PopEF unfinished";
+std::array<std::byte, kHeaderBytes> unfinished_header();
+bool is_unfinished(std::span<const std::byte> bytes);
+
 // What a blob says about itself besides sizes; which fields are used depends on the type.
 struct Descriptor {
   std::string name;

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "popef/error.h"
+#include "popef/log.h"
 
 namespace poprt::popef {
 namespace {
@@ -123,6 +124,7 @@ std::shared_ptr<Model> ModelBuilder::build(const ExecutableReader& executable) c
   }
   if (metadata == nullptr) raise<LinkError>("executable '{}' has no metadata", executable.name);
 
+  const size_t known = warnings_.size();
   auto model = std::make_shared<Model>(*metadata, executable);
   AnchorsByName anchors;
   for (const Anchor& a : model->metadata.anchors()) anchors[a.name()].push_back(&a);
@@ -130,6 +132,10 @@ std::shared_ptr<Model> ModelBuilder::build(const ExecutableReader& executable) c
   model->feeds = choose(reader_->feeds(), executable.name, anchors, warnings_);
   for (const OpaqueReader& opaque : reader_->opaqueBlobs())
     if (opaque.executable == executable.name) model->opaqueBlobs.push_back(opaque);
+  for (size_t i = known; i < warnings_.size(); i++) log().warn("{}", warnings_[i]);
+  log().info("model '{}': {} anchors, {} tensors, {} feeds, {} opaque blobs", executable.name,
+             model->metadata.anchors().size(), model->tensors.size(), model->feeds.size(),
+             model->opaqueBlobs.size());
   return model;
 }
 

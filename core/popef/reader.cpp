@@ -8,6 +8,7 @@
 #include "popef/compress.h"
 #include "popef/error.h"
 #include "popef/header.h"
+#include "popef/log.h"
 #include "popef/metadata_codec.h"
 
 namespace poprt::popef {
@@ -78,10 +79,12 @@ uint64_t OpaqueReader::getAvailableReadSize() const {
 void Reader::parseFile(const std::string& path) {
   try {
     parse(open_file_source(path));
-  } catch (FileError&) {
+  } catch (FileError& e) {
+    log().error("{}", e.what());
     throw;  // names the path
   } catch (Error& e) {
     e.add_context(path);
+    log().error("{}", e.what());
     throw;
   }
 }
@@ -97,7 +100,12 @@ void Reader::parseMemory(std::span<const std::byte> bytes, std::shared_ptr<const
 void Reader::parse(std::shared_ptr<const Source> source) {
   Found found;
   if (source->size() == 0) raise<FormatError>("not a PopEF file: it is empty");
-  for (uint64_t offset = 0; offset < source->size();) offset += parse_blob(source, offset, found);
+  uint64_t offset = 0;
+  while (offset < source->size()) {
+    const uint64_t bytes = parse_blob(source, offset, found);
+    if (bytes == 0) break;
+    offset += bytes;
+  }
 
   std::unordered_set<std::string_view> names;
   for (const auto* list : {&found_.executables, &found.executables})
@@ -108,6 +116,12 @@ void Reader::parse(std::shared_ptr<const Source> source) {
             "unique",
             executable.name, executable.blob().offset);
 
+  log().info("read {}: {} blobs in {} bytes", source->name(), found.blobs.size(), offset);
+  for (const BlobInfo& b : found.blobs)
+    log().debug("{} blob '{}' at offset {}, {} bytes", blob_type_name(b.type), b.name, b.offset,
+                b.size);
+  for (const std::string& w : found.warnings) log().warn("{}: {}", source->name(), w);
+  parsed_bytes_ += offset;
   append(found_.executables, found.executables);
   append(found_.metadata, found.metadata);
   append(found_.tensors, found.tensors);
@@ -122,6 +136,12 @@ uint64_t Reader::parse_blob(const std::shared_ptr<const Source>& source, uint64_
   const uint64_t available = source->size() - offset;
   std::array<std::byte, kHeaderBytes> bytes{};
   if (available >= kHeaderBytes) source->read(offset, bytes);
+  if (offset != 0 && is_unfinished(bytes)) {
+    found.warnings.push_back(fmt::format(
+        "{} bytes at offset {} are of an append that was never finished, and are ignored",
+        available, offset));
+    return 0;
+  }
   const BlobHeader header = decode_header(bytes, offset, available);
   if (!header.known_type()) {
     found.warnings.push_back(

@@ -124,6 +124,8 @@ class Reader {
 
   // Every blob in file order, those of unknown type left out.
   const std::vector<BlobInfo>& blobs() const { return found_.blobs; }
+  // In all files, without the remains of an append that was never finished.
+  uint64_t parsedBytes() const { return parsed_bytes_; }
   // What was odd but no error, one line each.
   const std::vector<std::string>& warnings() const { return found_.warnings; }
 
@@ -138,10 +140,12 @@ class Reader {
     std::vector<std::string> warnings;
   };
   void parse(std::shared_ptr<const Source> source);
+  // Returns the size of the blob; 0: an append was never finished here.
   static uint64_t parse_blob(const std::shared_ptr<const Source>& source, uint64_t offset,
                              Found& found);
 
   Found found_;
+  uint64_t parsed_bytes_ = 0;
 };
 
 }  // namespace poprt::popef

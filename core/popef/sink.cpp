@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -98,6 +97,9 @@ class FileSink final : public Sink {
   void write_at(uint64_t position, std::span<const std::byte> bytes) override {
     as_file_error([&] { file_.write_at(position, bytes); });
   }
+  void extend(uint64_t bytes) override {
+    as_file_error([&] { file_.extend(bytes); });
+  }
   uint64_t size() const override { return file_.size(); }
   void commit() override {
     as_file_error([&] { file_.commit(); });
@@ -114,12 +116,12 @@ class AppendSink final : public Sink {
     if (fd_ < 0) fail("open");
     try {
       if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) fail("lock");
-      struct stat status{};
-      if (::fstat(fd_, &status) != 0) fail("read");
       Reader reader;
       reader.parseFile(path);
       for (const auto& executable : reader.executables()) executables.insert(executable.name);
-      old_size_ = size_ = static_cast<uint64_t>(status.st_size);
+      old_size_ = size_ = reader.parsedBytes();
+      // What a process that died has left behind.
+      if (::ftruncate(fd_, static_cast<off_t>(old_size_)) != 0) fail("write");
     } catch (...) {
       ::close(fd_);
       throw;
@@ -132,11 +134,41 @@ class AppendSink final : public Sink {
     ::close(fd_);
   }
   void write(std::span<const std::byte> bytes) override {
-    const uint64_t at = size_;
+    if (size_ == old_size_ && !bytes.empty()) {
+      // The first header comes with commit(): until then the old blobs are all there is.
+      put(size_, unfinished_header());
+      size_ += kHeaderBytes;
+      POPRT_ASSERT(bytes.size() == kHeaderBytes);
+      return;
+    }
+    put(size_, bytes);
     size_ += bytes.size();
-    write_at(at, bytes);
   }
   void write_at(uint64_t position, std::span<const std::byte> bytes) override {
+    if (position == old_size_) {
+      POPRT_ASSERT(bytes.size() == kHeaderBytes);
+      std::copy(bytes.begin(), bytes.end(), first_header_.begin());
+    } else {
+      put(position, bytes);
+    }
+  }
+  void extend(uint64_t bytes) override {
+    if (::ftruncate(fd_, static_cast<off_t>(size_ + bytes)) != 0) fail("write");
+    size_ += bytes;
+  }
+  uint64_t size() const override { return size_; }
+  void commit() override {
+    if (size_ != old_size_) {
+      if (::fdatasync(fd_) != 0) fail("write");
+      put(old_size_, first_header_);
+    }
+    old_size_ = size_;
+    const int fd = std::exchange(fd_, -1);
+    if (::close(fd) != 0) fail("write");
+  }
+
+ private:
+  void put(uint64_t position, std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
       const ssize_t n = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(position));
       if (n < 0 && errno == EINTR) continue;
@@ -145,14 +177,6 @@ class AppendSink final : public Sink {
       position += static_cast<uint64_t>(n);
     }
   }
-  uint64_t size() const override { return size_; }
-  void commit() override {
-    old_size_ = size_;
-    const int fd = std::exchange(fd_, -1);
-    if (::close(fd) != 0) fail("write");
-  }
-
- private:
   [[noreturn]] void fail(const char* what) const {
     const int error = errno;
     ErrorCode code = ErrorCode::unknown;
@@ -168,6 +192,7 @@ class AppendSink final : public Sink {
   std::string path_;
   int fd_;
   uint64_t size_ = 0, old_size_ = 0;
+  std::array<std::byte, kHeaderBytes> first_header_{};
 };
 
 }  // namespace

@@ -19,6 +19,8 @@ class Sink {
   virtual void write(std::span<const std::byte> bytes) = 0;  // at the end; throws FileError
   // Overwrites bytes that were written since the last settle().
   virtual void write_at(uint64_t position, std::span<const std::byte> bytes) = 0;
+  // As write_zeros(), for room that will be overwritten: files stay sparse until then.
+  virtual void extend(uint64_t bytes) { write_zeros(bytes); }
   virtual uint64_t size() const = 0;
   virtual void settle() {}  // nothing before the end will be overwritten any more
   virtual void commit() = 0;
@@ -33,7 +35,9 @@ std::unique_ptr<Sink> stream_sink(std::ostream& stream);
 std::unique_ptr<Sink> file_sink(const std::string& path);
 
 // After the blobs that the file has, or as file_sink() when there is none. Destruction without
-// commit() cuts the file back to its old size. Adds the names of its executables to `executables`.
+// commit() cuts the file back to its old size; when the process dies before commit(), readers and
+// the next append_sink() take the file for what it was (kUnfinished in header.h). Adds the names of
+// its executables to `executables`.
 std::unique_ptr<Sink> append_sink(const std::string& path, std::set<std::string>& executables);
 
 }  // namespace poprt::popef

@@ -3,53 +3,30 @@
 #include <cstring>
 #include <exception>
 #include <optional>
-#include <set>
 #include <streambuf>
 #include <vector>
 
-#include "base/checked.h"
 #include "popef/compress.h"
 #include "popef/error.h"
-#include "popef/header.h"
+#include "popef/feed_group_core.h"
+#include "popef/log.h"
 #include "popef/metadata_codec.h"
-#include "popef/sink.h"
+#include "popef/writer_core.h"
 
 namespace poprt::popef {
 namespace detail {
 
-struct WriterCore {
-  std::unique_ptr<Sink> sink;
-  std::shared_ptr<BlobBuffer> active;
-  std::set<std::string> executables;
-  std::string failure;  // why nothing can be written any more
-  bool closed = false;
-
-  void check() const;
-  void finish_active();
-  std::shared_ptr<BlobWriter> create(BlobType type, const Descriptor& descriptor, bool compress,
-                                     std::optional<uint64_t> expected);
-};
-
 // The active blob: takes payload bytes from the stream, and writes the header when it is finished.
-class BlobBuffer : public std::streambuf {
+class BlobBuffer : public std::streambuf, public Active {
  public:
   BlobBuffer(WriterCore* core, BlobType type, const Descriptor& descriptor, bool compress,
              std::optional<uint64_t> expected)
-      : core_(core), name_(descriptor.name), expected_(expected), area_(1 << 14) {
-    const auto records = encode_descriptor(descriptor, type, compress);
+      : core_(core),
+        name_(descriptor.name),
+        expected_(expected),
+        area_(1 << 14),
+        blob_(OpenBlob::begin(*core->sink, type, descriptor, compress)) {
     Sink& sink = *core->sink;
-    start_ = sink.size();
-    const bool mapped = type == BlobType::POPLAR_EXECUTABLE && !compress;
-    const uint64_t payload = align_up(start_ + kHeaderBytes + records.size(),
-                                      mapped ? kExecutableAlignment : kBlobAlignment);
-    header_.type = static_cast<uint32_t>(type);
-    header_.flags = compress ? kFlagCompressed : 0;
-    header_.descriptor_bytes = static_cast<uint32_t>(records.size());
-    header_.payload_offset = payload - start_;
-    // Zeros until the blob is whole: no reader takes an unfinished one for a blob.
-    sink.write_zeros(kHeaderBytes);
-    sink.write(records);
-    sink.write_zeros(payload - sink.size());
     if (compress) compressor_.emplace([&sink](std::span<const std::byte> b) { sink.write(b); });
     setp(area_.data(), area_.data() + area_.size());
   }
@@ -64,7 +41,7 @@ class BlobBuffer : public std::streambuf {
     });
   }
 
-  void finish() {
+  void finish() override {
     check_active();
     guarded([&] {
       flush_area();
@@ -72,18 +49,14 @@ class BlobBuffer : public std::streambuf {
         raise<SizeError>("blob '{}' needs {} bytes of data, got {}", name_, *expected_, raw_bytes_);
       if (compressor_) compressor_->finish();
       Sink& sink = *core_->sink;
-      header_.payload_bytes = sink.size() - start_ - header_.payload_offset;
-      header_.raw_bytes = raw_bytes_;
-      sink.write_zeros(align_up(sink.size(), kBlobAlignment) - sink.size());
-      header_.size = sink.size() - start_;
-      sink.write_at(start_, encode_header(header_));
+      blob_.end_payload(sink, sink.size() - blob_.payload, raw_bytes_);
+      blob_.write_header(sink);
       sink.settle();
     });
     deactivate();
   }
 
-  // The blob will not be finished; the writer has failed.
-  void abandon(std::string why) {
+  void abandon(std::string why) override {
     if (!active()) return;
     if (core_->failure.empty()) core_->failure = std::move(why);
     deactivate();
@@ -172,31 +145,9 @@ class BlobBuffer : public std::streambuf {
   std::optional<uint64_t> expected_;
   std::vector<char> area_;
   std::optional<Compressor> compressor_;
-  BlobHeader header_;
-  uint64_t start_ = 0, raw_bytes_ = 0;
+  OpenBlob blob_;
+  uint64_t raw_bytes_ = 0;
 };
-
-void WriterCore::check() const {
-  if (!failure.empty())
-    raise<InactiveWriterError>("the PopEF writer has failed before: {}", failure);
-  if (closed) raise<InactiveWriterError>("the PopEF writer is closed");
-}
-
-void WriterCore::finish_active() {
-  if (const auto blob = active) blob->finish();
-}
-
-std::shared_ptr<BlobWriter> WriterCore::create(BlobType type, const Descriptor& descriptor,
-                                               bool compress, std::optional<uint64_t> expected) {
-  try {
-    auto buffer = std::make_shared<BlobBuffer>(this, type, descriptor, compress, expected);
-    active = buffer;
-    return std::make_shared<BlobWriter>(std::move(buffer));
-  } catch (const FileError& e) {
-    failure = e.what();
-    throw;
-  }
-}
 
 }  // namespace detail
 
@@ -227,6 +178,14 @@ void BlobWriter::close() {
 }
 
 namespace {
+
+std::shared_ptr<BlobWriter> begin_blob(detail::WriterCore& core, BlobType type,
+                                       const Descriptor& descriptor, bool compress,
+                                       std::optional<uint64_t> expected) {
+  return std::make_shared<BlobWriter>(core.create([&] {
+    return std::make_shared<detail::BlobBuffer>(&core, type, descriptor, compress, expected);
+  }));
+}
 
 std::unique_ptr<detail::WriterCore> stream_core(std::ostream& stream) {
   auto core = std::make_unique<detail::WriterCore>();
@@ -260,62 +219,66 @@ Writer::~Writer() {
 }
 
 std::shared_ptr<BlobWriter> Writer::createExecutable(const std::string& name, bool compress) {
-  core_->check();
-  core_->finish_active();
+  core_->begin();
   if (name.empty()) raise<LinkError>("an executable needs a name");
   if (!core_->executables.insert(name).second)
     raise<LinkError>("executable '{}' was written before; names must be unique", name);
-  return core_->create(BlobType::POPLAR_EXECUTABLE, {.name = name}, compress, std::nullopt);
+  return begin_blob(*core_, BlobType::POPLAR_EXECUTABLE, {.name = name}, compress, std::nullopt);
 }
 
 std::shared_ptr<BlobWriter> Writer::createOpaqueBlob(const std::string& name,
                                                      const std::string& executable) {
-  core_->check();
-  core_->finish_active();
+  core_->begin();
   if (name.empty()) raise<LinkError>("an opaque blob needs a name");
-  return core_->create(BlobType::OPAQUE, {.name = name, .executable = executable}, false,
-                       std::nullopt);
+  return begin_blob(*core_, BlobType::OPAQUE, {.name = name, .executable = executable}, false,
+                    std::nullopt);
 }
 
 std::shared_ptr<BlobWriter> Writer::createTensorData(const TensorDataInfo& info,
                                                      const std::string& executable) {
-  core_->check();
-  core_->finish_active();
+  core_->begin();
   if (info.name().empty()) raise<LinkError>("a tensor blob needs the name of an anchor");
-  return core_->create(BlobType::DATA_TENSOR,
-                       {.name = info.name(), .executable = executable, .info = info.tensorInfo()},
-                       false, info.tensorInfo().sizeInBytes());
+  return begin_blob(*core_, BlobType::DATA_TENSOR,
+                    {.name = info.name(), .executable = executable, .info = info.tensorInfo()},
+                    false, info.tensorInfo().sizeInBytes());
 }
 
 std::shared_ptr<BlobWriter> Writer::createFeedData(const FeedDataInfo& info,
                                                    const std::string& executable) {
-  core_->check();
-  core_->finish_active();
+  core_->begin();
   if (info.name().empty()) raise<LinkError>("a feed blob needs the name of an anchor");
-  return core_->create(BlobType::DATA_FEED,
-                       {.name = info.name(),
-                        .executable = executable,
-                        .info = info.tensorInfo(),
-                        .num_tensors = info.numTensors()},
-                       false, info.sizeInBytes());
+  return begin_blob(*core_, BlobType::DATA_FEED,
+                    {.name = info.name(),
+                     .executable = executable,
+                     .info = info.tensorInfo(),
+                     .num_tensors = info.numTensors()},
+                    false, info.sizeInBytes());
+}
+
+std::shared_ptr<FeedGroupWriter> Writer::createFeedGroup(const std::vector<FeedDataInfo>& infos,
+                                                         const std::string& executable) {
+  core_->begin();
+  for (const FeedDataInfo& info : infos)
+    if (info.name().empty()) raise<LinkError>("a feed blob needs the name of an anchor");
+  return std::make_shared<FeedGroupWriter>(core_->create(
+      [&] { return std::make_shared<detail::FeedGroup>(core_.get(), infos, executable); }));
 }
 
 void Writer::write(const Metadata& metadata) {
-  core_->check();
-  core_->finish_active();
+  core_->begin();
   const auto bytes = encode_metadata(metadata);
-  const auto blob = core_->create(BlobType::METADATA, {}, false, bytes.size());
+  const auto blob = begin_blob(*core_, BlobType::METADATA, {}, false, bytes.size());
   blob->write(bytes.data(), bytes.size());
   blob->close();
 }
 
 void Writer::close() {
   if (core_->closed && core_->failure.empty()) return;
-  core_->check();
-  core_->finish_active();
+  core_->begin();
   core_->closed = true;
   try {
     core_->sink->commit();
+    log().info("wrote {} bytes", core_->sink->size());
   } catch (const std::exception& e) {
     core_->failure = e.what();
     throw;

@@ -19,7 +19,9 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <vector>
 
+#include "popef/feed_group.h"
 #include "popef/types.h"
 
 namespace poprt::popef {
@@ -74,6 +76,9 @@ class Writer {
                                                const std::string& executable = {});
   std::shared_ptr<BlobWriter> createFeedData(const FeedDataInfo& info,
                                              const std::string& executable = {});
+  // Several feeds that are filled side by side.
+  std::shared_ptr<FeedGroupWriter> createFeedGroup(const std::vector<FeedDataInfo>& infos,
+                                                   const std::string& executable = {});
   void write(const Metadata& metadata);
 
   // Finishes the active blob and the writer. A second call does nothing.

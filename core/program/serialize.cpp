@@ -271,7 +271,27 @@ void write_executable(std::ostream& stream, const Program& program,
       program, weights);
 }
 
+std::span<const std::byte> weights_of(std::span<const std::byte> payload) {
+  const PayloadHeader h = read_header(payload);
+  return payload.subspan(h.weights_offset, h.weights_bytes);
+}
+
+std::vector<std::byte> without_weights(std::span<const std::byte> payload) {
+  PayloadHeader h = read_header(payload);
+  h.weights_bytes = 0;
+  std::vector<std::byte> out(payload.begin(),
+                             payload.begin() + static_cast<ptrdiff_t>(h.weights_offset));
+  std::memcpy(out.data(), &h, sizeof(h));
+  return out;
+}
+
 LoadedProgram read_executable(std::span<const std::byte> payload,
+                              std::shared_ptr<const void> owner) {
+  return read_executable(payload, {}, std::move(owner));
+}
+
+LoadedProgram read_executable(std::span<const std::byte> payload,
+                              std::span<const std::byte> weights,
                               std::shared_ptr<const void> owner) {
   const PayloadHeader h = read_header(payload);
   LoadedProgram loaded;
@@ -279,16 +299,18 @@ LoadedProgram read_executable(std::span<const std::byte> payload,
       payload.subspan(h.program_offset, h.program_bytes), "executable program",
       [](schema::Program::Reader in) { return decode(in); });
   loaded.package.assign(h.package, strnlen(h.package, sizeof(h.package)));
-  if (loaded.program.weights_bytes != h.weights_bytes)
+  loaded.weights =
+      h.weights_bytes == 0 ? weights : payload.subspan(h.weights_offset, h.weights_bytes);
+  if (loaded.program.weights_bytes != loaded.weights.size())
     broken(fmt::format("the program needs {} bytes of weights, {} are there",
-                       loaded.program.weights_bytes, h.weights_bytes));
+                       loaded.program.weights_bytes, loaded.weights.size()));
   verify(loaded.program);
-  loaded.weights = payload.subspan(h.weights_offset, h.weights_bytes);
   loaded.owner = std::move(owner);
   if (reinterpret_cast<uintptr_t>(loaded.weights.data()) % kAlignment != 0) {
-    const auto copy = allocate(h.weights_bytes);
-    std::memcpy(copy.get(), loaded.weights.data(), h.weights_bytes);
-    loaded.weights = {copy.get(), h.weights_bytes};
+    const uint64_t bytes = loaded.weights.size();
+    const auto copy = allocate(bytes);
+    std::memcpy(copy.get(), loaded.weights.data(), bytes);
+    loaded.weights = {copy.get(), bytes};
     loaded.owner = copy;
   }
   return loaded;

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "program/builder.h"
 #include "program/program.h"
@@ -45,6 +46,15 @@ struct LoadedProgram {
 // data_loss for broken bytes and failed_precondition for the format of a newer library.
 LoadedProgram read_executable(std::span<const std::byte> payload,
                               std::shared_ptr<const void> owner);
+// Same for a payload that without_weights() made: `weights` are those that it lacks (as many bytes
+// as the program needs, else data_loss), kept by `owner` too. Empty for a payload that has its own.
+LoadedProgram read_executable(std::span<const std::byte> payload,
+                              std::span<const std::byte> weights,
+                              std::shared_ptr<const void> owner);
+
+// The payload without its weights, which are then kept in a place of their own. Throws data_loss.
+std::span<const std::byte> weights_of(std::span<const std::byte> payload);
+std::vector<std::byte> without_weights(std::span<const std::byte> payload);
 
 // As writing and reading again, without the bytes between.
 LoadedProgram load_in_memory(Program program, std::span<const Weight> weights);

@@ -1,5 +1,9 @@
 #include "runtime/popef_file.h"
 
+#include <cstdlib>
+#include <fstream>
+#include <vector>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "popef/model.h"
@@ -45,32 +49,95 @@ std::shared_ptr<const Model> make(std::string name, program::LoadedProgram loade
   return make_model(std::move(name), std::move(image), file, payload);
 }
 
+// What a program means is settled by the kernels that run it.
+void check_package(const std::string& package, const OpenOptions& options) {
+  if (!options.check_package_hash || package == program::package()) return;
+  fail(ErrorCode::failed_precondition,
+       "Error reading executable - package hash ({}) differs from poprt hash ({}); compile the "
+       "model "
+       "again with this version, or turn check_package_hash off to run it all the same",
+       package, program::package());
+}
+
+// The model of what `reader` has parsed. `file` as in Model.
+std::shared_ptr<const Model> build(const std::shared_ptr<popef::Reader>& reader,
+                                   std::span<const std::byte> file,
+                                   std::shared_ptr<const void> owner, const OpenOptions& options) {
+  const popef::ModelBuilder builder(reader);
+  const std::shared_ptr<popef::Model> found =
+      options.executable.empty() ? builder.createModel() : builder.createModel(options.executable);
+  const popef::Metadata& metadata = found->metadata;
+  if (metadata.numIpus() != 1 || metadata.replicationFactor() != 1)
+    fail(ErrorCode::unimplemented, "the model is for {} IPUs and {} replicas, devices have 1 IPU",
+         metadata.numIpus(), metadata.replicationFactor());
+  struct Owners {
+    std::shared_ptr<const void> executable, weights;
+  };
+  const popef::Payload payload = found->executable.payload();
+  popef::Payload weights;
+  if (const auto* tensor = found->findTensor(std::string(kWeightsName)))
+    weights = tensor->payload();
+  program::LoadedProgram loaded;
+  try {
+    loaded =
+        program::read_executable(payload.bytes, weights.bytes,
+                                 std::make_shared<Owners>(Owners{payload.owner, weights.owner}));
+    check_package(loaded.package, options);
+  } catch (Error& e) {
+    e.add_context(fmt::format("Failed to deserialize '{}'", metadata.executable()));
+    throw;
+  }
+  check_anchors(metadata, loaded.program.inputs, popef::TensorType::INPUT);
+  check_anchors(metadata, loaded.program.outputs, popef::TensorType::OUTPUT);
+  return make(metadata.executable(), std::move(loaded), file, {}, std::move(owner));
+}
+
+// One sequential read: on a network file system, page faults in any order are slow.
+void preload(const std::filesystem::path& path) {
+  const char* wanted = std::getenv("POPART_PRELOAD_POPEF");
+  if (!wanted || std::string_view(wanted) != "full-preload") return;
+  std::ifstream file(path, std::ios::binary);
+  std::vector<char> piece(size_t{1} << 20);
+  while (file.read(piece.data(), static_cast<std::streamsize>(piece.size()))) continue;
+}
+
 }  // namespace
 
-std::shared_ptr<const Model> open_popef(const std::filesystem::path& path) {
+std::shared_ptr<const Model> open_popef(const std::filesystem::path& path,
+                                        const OpenOptions& options) {
+  preload(path);
   const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   try {
-    return open_popef(file->bytes(), file);
+    return open_popef(file->bytes(), file, options);
   } catch (Error& e) {
     e.add_context(fmt::format("'{}'", path.string()));
     throw;
   }
 }
 
+std::shared_ptr<const Model> open_popef(std::span<const std::filesystem::path> paths,
+                                        const OpenOptions& options) {
+  if (paths.size() == 1) return open_popef(paths[0], options);
+  if (paths.empty()) fail(ErrorCode::invalid_argument, "no PopEF file was given");
+  const auto reader = std::make_shared<popef::Reader>();
+  for (const std::filesystem::path& path : paths) {
+    preload(path);
+    reader->parseFile(path.string());
+  }
+  try {
+    return build(reader, {}, nullptr, options);
+  } catch (Error& e) {
+    e.add_context(fmt::format("'{}' and {} more", paths[0].string(), paths.size() - 1));
+    throw;
+  }
+}
+
 std::shared_ptr<const Model> open_popef(std::span<const std::byte> bytes,
-                                        std::shared_ptr<const void> owner) {
+                                        std::shared_ptr<const void> owner,
+                                        const OpenOptions& options) {
   auto reader = std::make_shared<popef::Reader>();
   reader->parseMemory(bytes, owner);
-  const std::shared_ptr<popef::Model> found = popef::ModelBuilder(reader).createModel();
-  const popef::Metadata& metadata = found->metadata;
-  if (metadata.numIpus() != 1 || metadata.replicationFactor() != 1)
-    fail(ErrorCode::unimplemented, "the model is for {} IPUs and {} replicas, devices have 1 IPU",
-         metadata.numIpus(), metadata.replicationFactor());
-  const popef::Payload payload = found->executable.payload();
-  program::LoadedProgram loaded = program::read_executable(payload.bytes, payload.owner);
-  check_anchors(metadata, loaded.program.inputs, popef::TensorType::INPUT);
-  check_anchors(metadata, loaded.program.outputs, popef::TensorType::OUTPUT);
-  return make(metadata.executable(), std::move(loaded), bytes, {}, std::move(owner));
+  return build(reader, bytes, std::move(owner), options);
 }
 
 std::shared_ptr<const Model> open_payload(std::string name, std::span<const std::byte> payload,
@@ -112,6 +179,53 @@ void write_popef(const std::filesystem::path& path, const std::string& name,
   write_payload([&](std::span<const std::byte> bytes) { blob->write(bytes.data(), bytes.size()); });
   blob->close();
   writer.close();
+}
+
+namespace {
+
+// Executable blob's payload of a model that has a file or a payload.
+popef::Payload payload_of(const Model& model) {
+  if (!model.payload.empty()) return {model.payload, model.image.owner};
+  if (model.file.empty())
+    fail(ErrorCode::failed_precondition, "model '{}' has no executable to save", model.name);
+  auto reader = std::make_shared<popef::Reader>();
+  reader->parseMemory(model.file, model.image.owner);
+  return popef::ModelBuilder(reader).createModel(model.name)->executable.payload();
+}
+
+}  // namespace
+
+void save_model(const Model& model, std::ostream& stream) {
+  if (!model.file.empty()) {
+    stream.write(reinterpret_cast<const char*>(model.file.data()),
+                 static_cast<std::streamsize>(model.file.size()));
+    if (!stream)
+      fail(ErrorCode::resource_exhausted, "cannot write model '{}' to its stream", model.name);
+    return;
+  }
+  const popef::Payload payload = payload_of(model);
+  popef::Writer writer(stream);
+  writer.write(make_metadata(model.name, model.program()));
+  writer.createExecutable(model.name)->write(payload.bytes.data(), payload.bytes.size());
+  writer.close();
+}
+
+void save_parts(const Model& model, const std::filesystem::path& executable,
+                const std::filesystem::path& variables) {
+  const popef::Payload payload = payload_of(model);
+  const std::vector<std::byte> program = program::without_weights(payload.bytes);
+  const std::span<const std::byte> weights = model.image.weights;
+  const std::string name(kWeightsName);
+  const popef::TensorInfo info(popef::DataType::U8, {static_cast<int64_t>(weights.size())});
+  popef::Metadata metadata = make_metadata(model.name, model.program());
+  metadata.anchors().emplace_back(name, "", info, popef::TensorType::UNKNOWN,
+                                  popef::Anchor::Programs{});
+  popef::FileWriter first(executable.string()), second(variables.string());
+  first.write(metadata);
+  first.createExecutable(model.name)->write(program.data(), program.size());
+  second.createTensorData({name, info}, model.name)->write(weights.data(), weights.size());
+  second.close();
+  first.close();
 }
 
 void save_model(const Model& model, const std::filesystem::path& path) {

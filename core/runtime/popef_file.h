@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "popef/types.h"
 #include "program/serialize.h"
@@ -14,13 +16,28 @@
 
 namespace poprt::runtime {
 
+struct OpenOptions {
+  // Refuse an executable of another version of this library (failed_precondition, with what both
+  // say and what to do).
+  bool check_package_hash = true;
+  std::string executable;  // which one, when the files hold several; empty: the only one
+};
+
+// Several files, in any order, that make one model together: for example what save_parts() wrote.
+// Throws as below.
+std::shared_ptr<const Model> open_popef(std::span<const std::filesystem::path> paths,
+                                        const OpenOptions& options = {});
+
 // Maps the file; weights are used where they lie. Throws not_found, permission_denied, data_loss,
-// failed_precondition (made by a newer version, or several models in one file), all naming the
-// path.
-std::shared_ptr<const Model> open_popef(const std::filesystem::path& path);
+// failed_precondition (made by another version, or several models in one file), all naming the
+// path. POPART_PRELOAD_POPEF=full-preload in the environment reads files from front to back first,
+// which network file systems do much faster than page by page.
+std::shared_ptr<const Model> open_popef(const std::filesystem::path& path,
+                                        const OpenOptions& options = {});
 // Same from memory that `owner` keeps; best aligned to 4096 bytes.
 std::shared_ptr<const Model> open_popef(std::span<const std::byte> bytes,
-                                        std::shared_ptr<const void> owner);
+                                        std::shared_ptr<const void> owner,
+                                        const OpenOptions& options = {});
 // From the payload of an executable blob (program/serialize.h).
 std::shared_ptr<const Model> open_payload(std::string name, std::span<const std::byte> payload,
                                           std::shared_ptr<const void> owner);
@@ -41,5 +58,16 @@ void write_popef(const std::filesystem::path& path, const std::string& name,
 // Writes a model that was opened: a PopEF file again byte for byte, a payload as a new file. Throws
 // failed_precondition for a model made by hand.
 void save_model(const Model& model, const std::filesystem::path& path);
+// Same to a stream, in binary mode.
+void save_model(const Model& model, std::ostream& stream);
+
+// The tensor blob and anchor (UNKNOWN: data without a stream) of weights that are kept apart.
+inline constexpr std::string_view kWeightsName = "poprt.weights";
+
+// Executable and variables as two files, each complete or not there: the program with its metadata,
+// and the weights as tensor blob kWeightsName. Weights made with the same program may take the
+// place of others. Throws as save_model().
+void save_parts(const Model& model, const std::filesystem::path& executable,
+                const std::filesystem::path& variables);
 
 }  // namespace poprt::runtime

@@ -32,7 +32,16 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_compile_options, outputs, 128);
   AT(poprt_compile_options, output_count, 136);
   AT(poprt_compile_options, convert_version, 144);
-  assert_int_equal(sizeof(poprt_compile_options), 152);
+  AT(poprt_compile_options, enable_engine_caching, 152);
+  AT(poprt_compile_options, reserved, 156);
+  AT(poprt_compile_options, cache_path, 160);
+  assert_int_equal(sizeof(poprt_compile_options), 168);
+
+  AT(poprt_open_options, struct_size, 0);
+  AT(poprt_open_options, ignore_package_hash, 8);
+  AT(poprt_open_options, reserved, 12);
+  AT(poprt_open_options, executable, 16);
+  assert_int_equal(sizeof(poprt_open_options), 24);
 
   AT(poprt_device_manager_options, struct_size, 0);
   AT(poprt_device_manager_options, device_count, 8);
@@ -71,6 +80,7 @@ static void numbers_stay_as_they_are(void** state) {
   assert_int_equal(POPRT_DTYPE_C128, 27);
   assert_int_equal(POPRT_PRECISION_FP16, 2);
   assert_int_equal(POPRT_POPEF_JSON, 3);
+  assert_int_equal(POPRT_POPEF_USER_ANCHORS, 4);
 }
 
 int main(void) {

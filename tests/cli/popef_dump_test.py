@@ -4,7 +4,9 @@ import json
 import os
 import unittest
 
-from support import DIGITS, CommandTest, model
+from support import DIGITS, ROOT, CommandTest, model
+
+RELEASED = os.path.join(ROOT, "tests", "data", "popef", "v1_0.popef")
 
 
 class PopefDump(CommandTest):
@@ -36,6 +38,30 @@ class PopefDump(CommandTest):
         popef = self.digits()
         j = json.loads(self.succeeds("--json", popef))
         self.assertEqual(j["bytes"], os.path.getsize(popef))
+
+    def test_user_anchors(self):
+        text = self.succeeds("--user-anchors", self.digits())
+        for fact in ("Inputs (user-provided): 1", "Name: image", "dtype: F32, sizeInBytes: 512, shape: [2,1,8,8]",
+                     "Handle: h2d_image", "Programs: [1]", "IsPerReplica: false", "Outputs (user-provided): 1"):
+            self.assertIn(fact, text)
+
+    def test_tensor_and_feed_export(self):
+        self.assertEqual(self.succeeds("--tensor", "w", RELEASED), "w.npy\n")
+        with open(self.path("w.npy"), "rb") as file:
+            data = file.read()
+        self.assertIn(b"'descr': '<f2', 'fortran_order': False, 'shape': (4,)", data)
+        self.assertEqual(data[-8:], b"12345678")
+        self.succeeds("--feed", "x", "--executable", "compressed", "--output", "feed.npy", RELEASED)
+        header, values = self.read_npy(self.path("feed.npy"))
+        self.assertIn("'shape': (2, 2, 3)", header)
+        self.assertEqual(len(values), 12)
+
+    def test_export_errors(self):
+        self.fails(["--tensor", "nope", RELEASED], "'nope'", "there are: 'w'")
+        self.fails(["--feed", "w", RELEASED], "'w'", "'x'")
+        self.fails(["--tensor", "w", "-o", "none/w.npy", RELEASED], "none/w.npy")
+        self.misused(["--tensor", "w", "--feed", "x", RELEASED], "--tensor", "--feed")
+        self.misused(["--output", "w.npy", RELEASED], "--output")
 
     def test_wrong_usage(self):
         self.misused([], "FILE")

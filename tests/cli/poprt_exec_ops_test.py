@@ -33,7 +33,7 @@ class PoprtExec(CommandTest):
 
     def test_help_names_every_command(self):
         text = self.succeeds("--help")
-        for command in ("run", "bench", "compare", "opt", "ops"):
+        for command in ("run", "bench", "compare", "opt", "ops", "cache"):
             self.assertIn(f"\n  {command} ", text)
             self.assertIn("--help", self.succeeds(command, "--help"))
 

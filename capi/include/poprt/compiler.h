@@ -53,6 +53,13 @@ typedef struct poprt_compile_options {
   const char* const* outputs; /* outputs to keep, in this order; none: all */
   size_t output_count;
   int64_t convert_version; /* opset of the standard domain to convert to first; 0: the model's */
+  /* Engine caching: compile once, later map the file that cache_path keeps under the hash of model
+   * (external data included), options and version. A file that is damaged or belongs to something
+   * else is compiled again, with a warning in the log. POPART_CACHE_DIR in the environment turns
+   * caching on as well, and is the folder when cache_path is null. */
+  int32_t enable_engine_caching;
+  int32_t reserved;       /* 0 */
+  const char* cache_path; /* folder, made when missing; null: POPART_CACHE_DIR or session_cache */
 } poprt_compile_options;
 
 /* Options, checked and copied. Immutable; several threads may compile with one at the same time

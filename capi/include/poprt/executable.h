@@ -23,6 +23,36 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_open(const char* path,
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_open_bytes(
     const void* data, size_t size, poprt_executable** out_executable);
 
+/* Set struct_size to sizeof(poprt_open_options) and the rest to zero; zero means default. */
+typedef struct poprt_open_options {
+  size_t struct_size;
+  int32_t ignore_package_hash; /* non-zero: also open what another version has compiled */
+  int32_t reserved;            /* 0 */
+  const char* executable;      /* which one, when the files hold several; null: the only one */
+} poprt_open_options;
+
+/* Opens several files, in any order, that make one model together, for example what
+ * poprt_executable_save_parts has written. `options` may be null. Errors: as poprt_executable_open,
+ * and failed_precondition when a package hash differs (the message says both, and to compile
+ * again). Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_open_files(
+    const char* const* paths, size_t path_count, const poprt_open_options* options,
+    poprt_executable** out_executable);
+
+/* Takes bytes front to back, on the calling thread. Non-zero stops: the function that was called
+ * then reports cancelled. */
+typedef int32_t (*poprt_write_fn)(const void* data, size_t size, void* user_data);
+
+/* Writes the bytes of a PopEF file to a stream; poprt_executable_open_bytes reads them. Takes
+ * memory for a copy when the executable came from the compiler. Errors: cancelled. Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_save_bytes(
+    const poprt_executable* executable, poprt_write_fn write, void* user_data);
+
+/* Writes the program with its metadata to one PopEF file and the weights to another, each
+ * completely or not at all. Errors: as poprt_executable_save. Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_save_parts(
+    const poprt_executable* executable, const char* executable_path, const char* variables_path);
+
 /* Writes a PopEF file: completely, or not at all. Replaces an existing file.
  * Errors: not_found (the folder), permission_denied, resource_exhausted (disk full). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_save(const poprt_executable* executable,

@@ -1,6 +1,11 @@
 #include "kernels/common/cpu.h"
 
 #include <cstdlib>
+#if defined(__x86_64__)
+#define _Bool bool  // the header is written for C
+#include <sys/platform/x86.h>
+#undef _Bool
+#endif
 #include <string_view>
 
 namespace poprt::kernels {
@@ -8,13 +13,13 @@ namespace {
 
 Isa detect() {
 #if defined(__x86_64__)
-  // x86-64-v4 and -v3 as the psABI defines them; GCC 12 does not know the level names here.
-  __builtin_cpu_init();
-  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-  const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-                  __builtin_cpu_supports("avx512vl");
+  // x86-64-v3 and -v4 as the psABI defines them, from what the loader found out when the process
+  // started: asking the CPU again costs tens of microseconds under a hypervisor.
+  const bool v3 = CPU_FEATURE_ACTIVE(AVX2) && CPU_FEATURE_ACTIVE(FMA) && CPU_FEATURE_ACTIVE(BMI1) &&
+                  CPU_FEATURE_ACTIVE(BMI2) && CPU_FEATURE_ACTIVE(F16C);
+  const bool v4 = v3 && CPU_FEATURE_ACTIVE(AVX512F) && CPU_FEATURE_ACTIVE(AVX512BW) &&
+                  CPU_FEATURE_ACTIVE(AVX512CD) && CPU_FEATURE_ACTIVE(AVX512DQ) &&
+                  CPU_FEATURE_ACTIVE(AVX512VL);
   Isa best = v4 ? Isa::avx512 : v3 ? Isa::avx2 : Isa::baseline;
 #else
   Isa best = Isa::baseline;

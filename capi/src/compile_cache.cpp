@@ -1,0 +1,67 @@
+#include "compile_cache.h"
+
+#include <cstdlib>
+#include <span>
+
+#include "base/sha256.h"
+#include "base/shape.h"
+#include "program/serialize.h"
+
+namespace poprt::capi {
+namespace {
+
+// Every option that decides the result; callbacks do not.
+std::string describe(const poprt_compile_options& o) {
+  std::string s(program::package());
+  for (const auto& input : std::span(o.input_shapes, o.input_shape_count))
+    s += fmt::format(", {}={}", input.name,
+                     shape_string(Shape(input.shape, input.shape + input.rank)));
+  if (o.batch_size) s += fmt::format(", batch {} on axis {}", o.batch_size, o.batch_axis);
+  if (o.precision == POPRT_PRECISION_FP32) s += ", fp32";
+  if (o.precision == POPRT_PRECISION_FP16) s += ", fp16";
+  const auto add = [&](const char* title, const char* const* names, size_t count) {
+    if (count) s += fmt::format(", {} [{}]", title, fmt::join(std::span(names, count), ", "));
+  };
+  add("passes", o.passes, o.pass_count);
+  add("without", o.skip_passes, o.skip_pass_count);
+  add("outputs", o.outputs, o.output_count);
+  if (o.max_tensor_size) s += fmt::format(", max_tensor_size {}", o.max_tensor_size);
+  if (o.rewrite_limit) s += fmt::format(", rewrite_limit {}", o.rewrite_limit);
+  if (o.stop_after) s += fmt::format(", stop_after {}", o.stop_after);
+  return s;
+}
+
+}  // namespace
+
+std::optional<std::filesystem::path> cache_folder(const poprt_compile_options& options) {
+  const char* environment = std::getenv("POPART_CACHE_DIR");
+  const bool from_environment = environment && *environment;
+  if (!options.enable_engine_caching && !from_environment) return std::nullopt;
+  if (options.cache_path && *options.cache_path) return options.cache_path;
+  return from_environment ? environment : "session_cache";
+}
+
+runtime::CacheKey cache_key(const poprt_compile_options& options, const std::string& model_hash,
+                            const std::string& name) {
+  runtime::CacheKey key;
+  key.name = name;
+  key.description = describe(options);
+  // The description is for people: two different lists of names may look the same in it.
+  Sha256 hash;
+  hash.add_sized("poprt cache 1").add_sized(model_hash).add_sized(name);
+  hash.add_sized(key.description);
+  for (const auto& s : std::span(options.input_shapes, options.input_shape_count))
+    hash.add_sized(s.name).add_sized(std::as_bytes(std::span(s.shape, s.rank)));
+  for (const auto& [list, count] : {std::pair(options.passes, options.pass_count),
+                                    std::pair(options.skip_passes, options.skip_pass_count),
+                                    std::pair(options.outputs, options.output_count)}) {
+    hash.add_sized(std::to_string(count));
+    for (const char* n : std::span(list, count)) hash.add_sized(n);
+  }
+  key.hash = hash.finish();
+  for (char& c : key.description)
+    if (static_cast<unsigned char>(c) < 0x20) c = '?';
+  return key;
+}
+
+}  // namespace poprt::capi

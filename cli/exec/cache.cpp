@@ -1,0 +1,70 @@
+// poprt_exec cache: what engine caching keeps, and getting rid of it.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "common/arguments.h"
+#include "exec/commands.h"
+#include "runtime/executable_cache.h"
+
+namespace poprt::cli {
+namespace {
+
+struct Settings {
+  std::string path;
+  bool list = false, prune = false;
+  uint64_t max_bytes = 0;
+  double older_than = 0;
+  CLI::Option *has_max_bytes = nullptr, *has_older_than = nullptr;
+};
+
+int run(const Settings& s) {
+  const runtime::ExecutableCache cache(s.path);
+  if (s.prune) {
+    runtime::ExecutableCache::Limits limits;
+    if (*s.has_max_bytes) limits.max_bytes = s.max_bytes;
+    if (*s.has_older_than)
+      limits.max_age = std::chrono::seconds(static_cast<int64_t>(s.older_than * 86400));
+    const auto pruned = cache.prune(limits);
+    fmt::print("removed {} files, {} bytes\n", pruned.files, pruned.bytes);
+    return 0;
+  }
+  uint64_t bytes = 0;
+  const auto entries = cache.list();
+  for (const runtime::CacheEntry& e : entries) {
+    const auto age = std::filesystem::file_time_type::clock::now() - e.last_used;
+    const auto used = std::chrono::system_clock::now() -
+                      std::chrono::duration_cast<std::chrono::system_clock::duration>(age);
+    fmt::print("{:%Y-%m-%d %H:%M:%S}  {:>12}  {}  {}\n",
+               fmt::localtime(std::chrono::system_clock::to_time_t(used)), e.bytes,
+               e.path.filename().string(), e.description.empty() ? "damaged" : e.description);
+    bytes += e.bytes;
+  }
+  fmt::print("{} files, {} bytes\n", entries.size(), bytes);
+  return 0;
+}
+
+}  // namespace
+
+void add_cache(CLI::App& app, std::function<int()>& action) {
+  auto* command = app.add_subcommand("cache", "List or prune a folder of cached executables.");
+  auto s = std::make_shared<Settings>();
+  command->add_option("--path", s->path, "The folder (cache_path, POPART_CACHE_DIR)")->required();
+  auto* list = command->add_flag("--list", s->list, "List the files, least recently used first");
+  auto* prune = command->add_flag("--prune", s->prune,
+                                  "Remove files: all, or as --max_bytes and --older_than say");
+  prune->excludes(list);
+  s->has_max_bytes = command
+                         ->add_option("--max_bytes", s->max_bytes,
+                                      "Remove the least recently used until the rest fits")
+                         ->needs(prune);
+  s->has_older_than =
+      command
+          ->add_option("--older_than", s->older_than, "Remove what was not used for so many days")
+          ->check(at_least<double>(0))
+          ->needs(prune);
+  command->callback([s, &action] { action = [s] { return run(*s); }; });
+}
+
+}  // namespace poprt::cli

@@ -1,0 +1,33 @@
+// SHA-256 (FIPS 180-4), for names that stand for contents.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace poprt {
+
+class Sha256 {
+ public:
+  Sha256& add(std::span<const std::byte> bytes);
+  Sha256& add(std::string_view text) { return add(std::as_bytes(std::span(text))); }
+  // Length first, so that what is added next cannot be taken for a part of it.
+  Sha256& add_sized(std::span<const std::byte> bytes);
+  Sha256& add_sized(std::string_view text) { return add_sized(std::as_bytes(std::span(text))); }
+
+  // 64 lower-case hexadecimal digits. Ends this object's life as a hash.
+  std::string finish();
+
+ private:
+  void block(const std::byte* bytes);
+
+  std::array<uint32_t, 8> state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                    0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  std::array<std::byte, 64> pending_{};
+  uint64_t size_ = 0;
+};
+
+}  // namespace poprt

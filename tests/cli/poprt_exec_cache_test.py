@@ -1,0 +1,98 @@
+"""poprt_exec cache, and the engine caching that fills it."""
+
+import glob
+import os
+import shutil
+import tempfile
+import unittest
+
+from support import DIGITS, CommandTest, model
+
+
+class Cache(CommandTest):
+    command = "poprt_exec cache"
+
+    def setUp(self):
+        super().setUp()
+        self.cache = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.cache)
+        os.environ["POPART_CACHE_DIR"] = self.cache
+        self.addCleanup(os.environ.pop, "POPART_CACHE_DIR")
+
+    def files(self):
+        return sorted(glob.glob(os.path.join(self.cache, "*.popef")))
+
+    def compile(self, onnx, *words):
+        """Bytes of the PopEF file, and what was said on stderr."""
+        out = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, out)
+        result = self.run_command("-i", onnx, "--output_dir", out, "--export_popef", *words, command="poprt")
+        self.assertEqual(result.code, 0, result.err)
+        with open(os.path.join(out, "executable.popef"), "rb") as file:
+            return file.read(), result.err
+
+    def test_second_compilation_uses_the_file_and_gives_the_same_bytes(self):
+        words = ("--input_shape", "image=2,1,8,8")
+        first, _ = self.compile(DIGITS, *words)
+        kept, = self.files()
+        written = os.stat(kept).st_ino
+        again, said = self.compile(DIGITS, *words)
+        self.assertEqual((again, said, os.stat(kept).st_ino), (first, "", written))
+        del os.environ["POPART_CACHE_DIR"]
+        uncached, _ = self.compile(DIGITS, *words)
+        os.environ["POPART_CACHE_DIR"] = self.cache
+        self.assertEqual(uncached, first)
+
+    def test_other_options_or_models_are_other_files(self):
+        self.compile(DIGITS, "--input_shape", "image=2,1,8,8")
+        self.compile(DIGITS, "--input_shape", "image=1,1,8,8")
+        self.compile(DIGITS, "--input_shape", "image=1,1,8,8", "--precision", "fp16")
+        self.compile(model("relu"))
+        self.assertEqual(len(self.files()), 4)
+
+    def test_false_hits_and_damage_compile_again_with_a_warning(self):
+        good, _ = self.compile(model("relu"))
+        kept, = self.files()
+        with open(kept, "rb") as file:
+            data = file.read()
+        self.compile(DIGITS, "--input_shape", "image=1,1,8,8")
+        other, = set(self.files()) - {kept}
+        with open(other, "rb") as file:
+            false_hit = file.read()
+        for bad, fact in ((false_hit, "made from something else"), (data[:len(data) // 2], "cannot be used"),
+                          (b"rubbish", "cannot be used")):
+            os.unlink(kept)
+            with open(kept, "wb") as file:
+                file.write(bad)
+            again, said = self.compile(model("relu"))
+            self.assertEqual(again, good)
+            self.assertIn(fact, said)
+            with open(kept, "rb") as file:
+                self.assertEqual(file.read(), data)
+
+    def test_list_and_prune(self):
+        self.assertEqual(self.succeeds("--path", "none", "--list"), "0 files, 0 bytes\n")
+        self.compile(model("relu"))
+        self.compile(DIGITS, "--input_shape", "image=1,1,8,8")
+        lines = self.succeeds("--path", self.cache, "--list").splitlines()
+        self.assertEqual(len(lines), 3)
+        self.assertIn("image=[1,1,8,8]", lines[1].replace(", 1", ",1").replace(", 8", ",8"))
+        self.assertTrue(lines[2].startswith("2 files, "))
+        size = os.path.getsize(self.files()[0])
+        os.utime(self.files()[0], (1, 1))
+        self.assertEqual(self.succeeds("--path", self.cache, "--prune", "--older_than", "1"),
+                         f"removed 1 files, {size} bytes\n")
+        self.assertEqual(self.succeeds("--path", self.cache, "--prune", "--max_bytes", "1000000000"),
+                         "removed 0 files, 0 bytes\n")
+        self.succeeds("--path", self.cache, "--prune")
+        self.assertEqual(self.files(), [])
+
+    def test_wrong_usage(self):
+        self.misused([], "--path")
+        self.misused(["--path", "x", "--max_bytes", "1"], "--prune")
+        self.misused(["--path", "x", "--prune", "--max_bytes", "many"], "many")
+        self.misused(["--path", "x", "--prune", "--list"], "--list")
+
+
+if __name__ == "__main__":
+    unittest.main()
