@@ -131,7 +131,8 @@ struct Sharing {
   // plan gives both one buffer and lower() is not called. lower() must still be able to copy, for
   // when the plan cannot alias (a graph input that is also an output).
   bool view = false;
-  // Output 0 may be written over input i when i dies here and has the same byte size: bit i.
+  // Output 0 may be written over input i when i dies here and has the same dtype and shape: bit i.
+  // (Equal bytes are not enough: a broadcast input of a wider type would be read after it is gone.)
   uint32_t in_place = 0;
 };
 
