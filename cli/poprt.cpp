@@ -1,12 +1,11 @@
 // poprt: converts ONNX models, compiles them to PopEF, and tries them.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
 
-#include "common/abi.h"
+#include "common/arguments.h"
 #include "common/progress.h"
 #include "common/random_inputs.h"
 
@@ -37,6 +36,28 @@ std::string model_file(const std::string& given) {
                     given, found.size()));
   return found[0];
 }
+
+// Makes a folder, and unless keep() is called removes it again if it was new and stayed empty.
+class MadeFolder {
+ public:
+  explicit MadeFolder(const fs::path& path) {
+    std::error_code error;
+    if (fs::create_directories(path, error)) path_ = path;
+    if (error || !fs::is_directory(path))
+      throw Failure(fmt::format("--output_dir: cannot make the folder '{}': {}", path.string(),
+                                error ? error.message() : "a file has that name"));
+  }
+  ~MadeFolder() {
+    std::error_code error;
+    if (!path_.empty()) fs::remove(path_, error);
+  }
+  MadeFolder(const MadeFolder&) = delete;
+  MadeFolder& operator=(const MadeFolder&) = delete;
+  void keep() { path_.clear(); }
+
+ private:
+  fs::path path_;
+};
 
 void run_random(const poprt_executable* executable) {
   const Runner runner = make_runner(executable, 0);
@@ -90,10 +111,8 @@ void convert_and_compile(Arguments& a) {
     return;
   }
   const fs::path dir(a.output_dir);
+  MadeFolder made(dir);
   std::error_code error;
-  fs::create_directories(dir, error);
-  if (error)
-    throw Failure(fmt::format("--output_dir: cannot make '{}': {}", a.output_dir, error.message()));
   const std::string name = a.output_model.empty()
                                ? fs::path(input).stem().string() + ".optimized.onnx"
                                : fs::path(a.output_model).filename().string();
@@ -101,11 +120,14 @@ void convert_and_compile(Arguments& a) {
   if (fs::equivalent(input, converted, error))
     throw Failure(fmt::format(
         "the converted model would overwrite its source '{}'; give another --output_model", input));
+  bar.begin("PopRT conversion");
   check(poprt_compiler_convert_file(compiler.get(), input.c_str(), converted.c_str()));
   bar.finish();
+  made.keep();
   fmt::print("converted model: {}\n", converted);
   if (a.export_popef) {
     const std::string popef = (dir / "executable.popef").string();
+    bar.begin("Graph compilation");
     check(poprt_compiler_compile_to_popef(compiler.get(), input.c_str(), popef.c_str()));
     bar.finish();
     fmt::print("executable: {} ({:.1f} MB)\n", popef,
@@ -117,6 +139,7 @@ void convert_and_compile(Arguments& a) {
     }
   } else if (a.run) {
     poprt_executable* executable = nullptr;
+    bar.begin("Graph compilation");
     check(poprt_compiler_compile_file(compiler.get(), input.c_str(), &executable));
     bar.finish();
     run_random(Executable(executable).get());
@@ -141,18 +164,13 @@ int main_checked(int argc, char** argv) {
   app.add_option("--input_shape", a.compile.input_shape,
                  "NAME=d0,d1,...: fix variable dimensions (several words)")
       ->expected(1, 1 << 20);
-  app.add_option("--batch_size", a.compile.batch_size,
-                 "Batch size of every input; needs --batch_axis")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--batch_axis", a.compile.batch_axis,
-                 "Which axis is the batch; needs --batch_size")
-      ->check(CLI::NonNegativeNumber);
+  add_batch_options(app, a.compile.batch_size, a.compile.batch_axis);
   app.add_option("--precision", a.compile.precision,
                  "fp32 or fp16; without it the model keeps its own")
       ->check(CLI::IsMember({"fp32", "fp16"}));
   app.add_option("--convert_version", a.convert_version,
                  "Opset of the converted model [as the source]")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least<int64_t>(1));
   app.add_option("--passes", a.compile.passes,
                  "Passes to run after the default ones, comma separated")
       ->delimiter(',');
@@ -161,6 +179,7 @@ int main_checked(int argc, char** argv) {
       ->delimiter(',');
   app.add_option("--max_tensor_size", a.compile.max_tensor_size,
                  "Constant folding makes nothing larger [bytes; -1: no limit]")
+      ->check(at_least<int64_t>(-1))
       ->capture_default_str();
   app.add_flag("--list_all_passes", a.list_all_passes, "List the passes");
   app.add_option("--logging_level", a.logging_level,
@@ -168,18 +187,17 @@ int main_checked(int argc, char** argv) {
       ->check(CLI::IsMember({"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}));
   app.add_flag("--disable_compilation_progress_bar", a.disable_progress, "No progress bars");
   app.add_flag("-v,--version", a.version, "Print versions");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  }
+  if (const auto code = parse(app, argc, argv)) return *code;
   for (auto* list : {&a.compile.passes, &a.compile.skip_passes})
     for (std::string& s : *list) s = CLI::detail::trim_copy(s);
 
   if (!a.logging_level.empty()) check(poprt_log_set_level(a.logging_level.c_str()));
   if (a.version) {
-    fmt::print("PopRT version: {}\nbuilt with: emulated IPU {}\nfound: emulated IPU {}\n",
-               poprt_version_string(), POPRT_VERSION, poprt_version());
+    const auto release = [](int version) {  // as poprt/version.h composes it
+      return fmt::format("{}.{}.{}", version / 1000000, version / 1000 % 1000, version % 1000);
+    };
+    fmt::print("PopRT version: {}\nbuilt with emulated IPU: {}\nfound emulated IPU: {}\n",
+               poprt_version_string(), release(POPRT_VERSION), release(poprt_version()));
     return 0;
   }
   if (a.list_all_passes) {
@@ -189,8 +207,7 @@ int main_checked(int argc, char** argv) {
     return 0;
   }
   if (a.input_model.empty()) {
-    fmt::print(stderr, "poprt: --input_model is required; see poprt --help\n");
-    return 2;
+    throw Usage("--input_model is required");
   }
   convert_and_compile(a);
   return 0;
@@ -199,10 +216,5 @@ int main_checked(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return main_checked(argc, argv);
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "poprt: {}\n", e.what());
-    return 1;
-  }
+  return poprt::cli::guarded("poprt", [&] { return main_checked(argc, argv); });
 }

@@ -3,28 +3,25 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/error.h"
-#include "common/abi.h"
+#include "common/arguments.h"
 #include "exec/commands.h"
 
 int main(int argc, char** argv) {
+  using namespace poprt::cli;
   CLI::App app("Runs, measures, compares and takes apart models.", "poprt_exec");
   app.require_subcommand(1);
   std::function<int()> action;
-  poprt::cli::add_run(app, action);
-  poprt::cli::add_bench(app, action);
-  poprt::cli::add_compare(app, action);
-  poprt::cli::add_opt(app, action);
-  poprt::cli::add_ops(app, action);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
+  add_run(app, action);
+  add_bench(app, action);
+  add_compare(app, action);
+  add_opt(app, action);
+  add_ops(app, action);
+  const std::string command = argc > 1 ? argv[1] : "";
+  if (!command.empty() && command[0] != '-' &&
+      app.get_subcommands([&](const CLI::App* c) { return c->get_name() == command; }).empty()) {
+    fmt::print(stderr, "poprt_exec: there is no command '{}'; see poprt_exec --help\n", command);
+    return 2;
   }
-  try {
-    return action();
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "poprt_exec: {}\n", e.what());
-    return 1;
-  }
+  if (const auto code = parse(app, argc, argv)) return *code;
+  return guarded(("poprt_exec " + command).c_str(), action);
 }

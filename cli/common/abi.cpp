@@ -21,13 +21,16 @@ std::string take(poprt_string* string) {
   return text;
 }
 
-Executable load_model(const std::string& path, const poprt_compile_options* options) {
+Executable load_model(const std::string& path, CompileSettings& settings) {
   poprt_executable* executable = nullptr;
   if (path.ends_with(".popef")) {
+    if (settings.given())
+      throw Usage(fmt::format(
+          "'{}' is compiled already; shapes, precision and passes are for ONNX models", path));
     check(poprt_executable_open(path.c_str(), &executable));
   } else {
     poprt_compiler* compiler = nullptr;
-    check(poprt_compiler_create(options, &compiler));
+    check(poprt_compiler_create(settings.get(), &compiler));
     const Compiler owner(compiler);
     check(poprt_compiler_compile_file(compiler, path.c_str(), &executable));
   }
@@ -78,7 +81,7 @@ void AnchorMemory::FreeAligned::operator()(std::byte* p) const { std::free(p); }
 std::pair<std::string, std::string> split_pair(const std::string& word, const std::string& option) {
   const size_t at = word.find('=');
   if (at == std::string::npos || at == 0 || at + 1 == word.size())
-    throw Failure(fmt::format("{}: expected NAME=VALUE, found '{}'", option, word));
+    throw Usage(fmt::format("{}: expected NAME=VALUE, found '{}'", option, word));
   return {word.substr(0, at), word.substr(at + 1)};
 }
 
@@ -92,7 +95,7 @@ std::vector<NamedShape> parse_shapes(const std::vector<std::string>& words) {
       int64_t d = 0;
       const auto [next, error] = std::from_chars(p, end, d);
       if (error != std::errc() || d < 0 || (next < end && (*next != ',' || next + 1 == end)))
-        throw Failure(fmt::format(
+        throw Usage(fmt::format(
             "--input_shape: expected NAME=d0,d1,... with sizes of at least 0, found '{}'", word));
       named.shape.push_back(d);
       p = next < end ? next + 1 : next;
@@ -100,6 +103,11 @@ std::vector<NamedShape> parse_shapes(const std::vector<std::string>& words) {
     out.push_back(std::move(named));
   }
   return out;
+}
+
+bool CompileSettings::given() const {
+  return !input_shape.empty() || batch_size > 0 || !precision.empty() || !passes.empty() ||
+         !skip_passes.empty();
 }
 
 const poprt_compile_options* CompileSettings::get() {
@@ -111,8 +119,6 @@ const poprt_compile_options* CompileSettings::get() {
   for (const std::string& s : passes) raw_passes_.push_back(s.c_str());
   raw_skip_.clear();
   for (const std::string& s : skip_passes) raw_skip_.push_back(s.c_str());
-  if ((batch_size > 0) != (batch_axis >= 0))
-    throw Failure("--batch_size and --batch_axis are given together or not at all");
   options_ = {};
   options_.struct_size = sizeof(options_);
   options_.input_shapes = raw_shapes_.data();

@@ -17,6 +17,12 @@ class Failure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Wrong usage: exit code 2.
+class Usage : public Failure {
+ public:
+  using Failure::Failure;
+};
+
 // Throws Failure when there is an error, and frees it.
 void check(poprt_error* error);
 
@@ -35,8 +41,6 @@ using Request = std::unique_ptr<poprt_request, Free<poprt_request_free>>;
 // Takes the text and frees the handle.
 std::string take(poprt_string* string);
 
-// Opens a .popef file, or compiles anything else as ONNX with the given options.
-Executable load_model(const std::string& path, const poprt_compile_options* options);
 Runner make_runner(const poprt_executable* executable, int threads, bool profile = false);
 
 // "f32[1,3,224,224]"
@@ -61,13 +65,13 @@ class AnchorMemory {
   size_t bytes_;
 };
 
-// "NAME=d0,d1,..." words. Throws Failure that shows the word.
+// "NAME=d0,d1,..." words. Throws Usage that shows the word.
 struct NamedShape {
   std::string name;
   std::vector<int64_t> shape;
 };
 std::vector<NamedShape> parse_shapes(const std::vector<std::string>& words);
-// "NAME=VALUE" at the first '='. Throws Failure naming the option.
+// "NAME=VALUE" at the first '='. Throws Usage naming the option.
 std::pair<std::string, std::string> split_pair(const std::string& word, const std::string& option);
 
 // Everything of poprt_compile_options that commands share, with the memory it points to.
@@ -82,6 +86,8 @@ struct CompileSettings {
 
   // Valid as long as this object is, until the next call.
   const poprt_compile_options* get();
+  // Whether any of it was asked for.
+  bool given() const;
 
  private:
   std::vector<NamedShape> shapes_;
@@ -89,5 +95,8 @@ struct CompileSettings {
   std::vector<const char*> raw_passes_, raw_skip_;
   poprt_compile_options options_ = {};
 };
+
+// Opens a .popef file, for which settings are wrong usage, or compiles anything else as ONNX.
+Executable load_model(const std::string& path, CompileSettings& settings);
 
 }  // namespace poprt::cli

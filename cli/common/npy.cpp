@@ -28,6 +28,9 @@ constexpr Code kCodes[] = {
 }  // namespace
 
 Array read_npy(const std::string& path) {
+  std::error_code folder;
+  if (std::filesystem::is_directory(path, folder))
+    throw Failure(fmt::format("cannot read '{}': it is a folder", path));
   std::ifstream file(path, std::ios::binary);
   if (!file) throw Failure(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
   const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), {});

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <utility>
 
 namespace poprt::cli {
 
@@ -11,29 +12,28 @@ ProgressBar::ProgressBar(bool enabled) : enabled_(enabled && isatty(STDERR_FILEN
 
 ProgressBar::~ProgressBar() { finish(); }
 
-void ProgressBar::update(double done, const std::string& what) {
-  if (!enabled_) return;
-  if (what != what_) {
-    finish();
-    what_ = what;
-  }
+void ProgressBar::begin(std::string title) {
+  finish();
+  title_ = std::move(title);
+}
+
+void ProgressBar::update(double done) {
   const int percent = static_cast<int>(done * 100 + 0.5);
-  if (percent == shown_) return;
+  if (!enabled_ || percent == shown_) return;
   shown_ = percent;
   constexpr int kWidth = 40;
   const std::string bar(static_cast<size_t>(percent * kWidth / 100), '#');
-  fmt::print(stderr, "\r{}: {:3d}%|{:<{}}|", what_, percent, bar, kWidth);
+  fmt::print(stderr, "\r{}: {:3d}%|{:<{}}|", title_, percent, bar, kWidth);
   std::fflush(stderr);
 }
 
 void ProgressBar::finish() {
-  if (enabled_ && shown_ >= 0) fmt::print(stderr, "\n");
+  if (shown_ >= 0) fmt::print(stderr, "\n");
   shown_ = -1;
-  what_.clear();
 }
 
-void ProgressBar::callback(double done, const char* what, void* user_data) {
-  static_cast<ProgressBar*>(user_data)->update(done, what);
+void ProgressBar::callback(double done, const char*, void* user_data) {
+  static_cast<ProgressBar*>(user_data)->update(done);
 }
 
 }  // namespace poprt::cli

@@ -13,8 +13,10 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  // `done` in 0..1; a new `what` begins a new line.
-  void update(double done, const std::string& what);
+  // Ends the line of the bar before.
+  void begin(std::string title);
+  // `done` in 0..1.
+  void update(double done);
   void finish();
 
   // For poprt_compile_options; user_data is the bar.
@@ -23,7 +25,7 @@ class ProgressBar {
  private:
   bool enabled_;
   int shown_ = -1;
-  std::string what_;
+  std::string title_;
 };
 
 }  // namespace poprt::cli

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "common/arguments.h"
 #include "exec/commands.h"
 #include "exec/tensors.h"
 
@@ -93,7 +94,7 @@ void client(poprt_runner* runner, const Arguments& a, Clock::time_point until,
 
 int bench(Arguments& a) {
   const auto t0 = Clock::now();
-  const Executable executable = load_model(a.model, a.compile.get());
+  const Executable executable = load_model(a.model, a.compile);
   const Runner runner = make_runner(executable.get(), a.threads);
   const double load_ms = std::chrono::duration<double, std::milli>(Clock::now() - t0).count();
   {
@@ -159,18 +160,18 @@ void add_bench(CLI::App& app, std::function<int()>& action) {
   c->add_option("MODEL", a->model, ".popef, or .onnx (compiled first)")->required();
   c->add_option("--input", a->inputs, "NAME=FILE.npy (others are made up)")->expected(1, 1 << 20);
   c->add_option("--input-pb", a->inputs_pb, "NAME=FILE.pb")->expected(1, 1 << 20);
-  c->add_option("--threads", a->threads, "Compute threads [all CPUs]")->check(CLI::Range(0, 1024));
+  c->add_option("--threads", a->threads, "Compute threads [all CPUs]")->check(between(0, 1024));
   c->add_option("--clients", a->clients, "Client threads")
-      ->check(CLI::Range(1, 1024))
+      ->check(between(1, 1024))
       ->capture_default_str();
   c->add_flag("--async", a->async, "Clients keep several requests in flight");
   c->add_option("--iterations", a->iterations, "Requests of each client [by time]")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least<int64_t>(1));
   c->add_option("--seconds", a->seconds, "How long to measure")
-      ->check(CLI::PositiveNumber)
+      ->check(between(1e-3, 1e6))
       ->capture_default_str();
   c->add_option("--warmup", a->warmup, "Runs before measuring")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->capture_default_str();
   c->add_flag("--json", a->json, "Report as JSON");
   add_compile_options(*c, a->compile);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "common/arguments.h"
 #include "exec/commands.h"
 #include "exec/tensors.h"
 
@@ -52,7 +53,7 @@ Difference compare(const poprt_anchor* anchor, const AnchorMemory& got, const Ar
 }
 
 int run(Arguments& a) {
-  const Executable executable = load_model(a.model, a.compile.get());
+  const Executable executable = load_model(a.model, a.compile);
   const Runner runner = make_runner(executable.get(), a.threads);
   const auto ins = inputs_of(runner.get()), outs = outputs_of(runner.get());
   if (!a.data_set.empty()) {  // input_0.pb ... output_0.pb, as ONNX's test data sets have it
@@ -67,7 +68,7 @@ int run(Arguments& a) {
     add(outs, "output", a.references);
   }
   if (a.references.empty())
-    throw Failure("nothing to compare with; give --reference NAME=FILE.npy or --data_set FOLDER");
+    throw Usage("nothing to compare with; give --reference NAME=FILE.npy or --data_set FOLDER");
   std::vector<AnchorMemory> in_memory, out_memory;
   for (const auto* anchor : ins) in_memory.emplace_back(anchor);
   for (const auto* anchor : outs) out_memory.emplace_back(anchor);
@@ -119,12 +120,12 @@ void add_compare(CLI::App& app, std::function<int()>& action) {
   c->add_option("--data_set", a->data_set, "Folder with input_0.pb ... output_0.pb ...")
       ->check(CLI::ExistingDirectory);
   c->add_option("--rtol", a->rtol, "Relative tolerance")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0.0))
       ->capture_default_str();
   c->add_option("--atol", a->atol, "Absolute tolerance")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0.0))
       ->capture_default_str();
-  c->add_option("--threads", a->threads, "Compute threads [all CPUs]")->check(CLI::Range(0, 1024));
+  c->add_option("--threads", a->threads, "Compute threads [all CPUs]")->check(between(0, 1024));
   c->add_flag("--json", a->json, "Report as JSON");
   add_compile_options(*c, a->compile);
   c->callback([a, &action] { action = [a] { return run(*a); }; });

@@ -1,11 +1,9 @@
 // poprt_exec opt: runs passes on an ONNX model or a text graph and prints the result.
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-
-#include "common/abi.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "common/arguments.h"
 #include "compiler/compiler.h"
 #include "compiler/pipeline.h"
 #include "exec/commands.h"
@@ -21,18 +19,29 @@ struct Arguments {
   std::vector<std::string> passes, skip_passes, input_shape;
   std::string stage = "none", stop_after;
   int64_t rewrite_limit = -1, batch_size = 0, batch_axis = -1;
-  bool timing = false, dump_each = false, program = false;
+  bool timing = false, dump_each = false, elide = false, program = false;
 };
 
 std::unique_ptr<ir::Graph> read(const std::string& path) {
   if (path.ends_with(".onnx")) return onnx::import_file(path, {});
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Failure(fmt::format("cannot read '{}'", path));
-  return ir::parse_text(std::string(std::istreambuf_iterator<char>(file), {}));
+  const auto file = MappedFile::open(path);
+  const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()),
+                              file->bytes().size());
+  try {
+    return ir::parse_text(std::string(text));
+  } catch (Error& e) {
+    e.add_context(path);
+    throw;
+  }
 }
 
 int run(const Arguments& a) {
+  for (const auto& names : {a.passes, a.skip_passes})  // unknown names before any work
+    for (const std::string& name : names) passes::pass_of(name);
+  if (!a.stop_after.empty()) passes::pass_of(a.stop_after);
   const std::unique_ptr<ir::Graph> graph = read(a.model);
+  ir::TextOptions text;
+  if (a.elide) text.large = ir::TextOptions::Large::elide;
   compiler::Options options;
   for (const NamedShape& s : parse_shapes(a.input_shape)) options.input_shape[s.name] = s.shape;
   options.batch_size = a.batch_size;
@@ -44,7 +53,7 @@ int run(const Arguments& a) {
     if (a.timing)
       fmt::print(stderr, "{:<32} {:>6} rewrites {:>9.3f} ms  {} -> {} nodes\n", r.name, r.rewrites,
                  r.milliseconds, r.nodes_before, r.nodes_after);
-    if (a.dump_each) fmt::print("# after {}\n{}\n", r.name, ir::to_text(g));
+    if (a.dump_each) fmt::print("# after {}\n{}\n", r.name, ir::to_text(g, text));
   };
   if (a.stage != "none" || a.program) compiler::convert(*graph, options);
   if (!a.passes.empty()) {
@@ -68,7 +77,7 @@ int run(const Arguments& a) {
     manager.after_each = options.after_pass;
     passes::run_passes(*graph, compiler::compile_pipeline(options), manager);
   }
-  if (!a.dump_each) fmt::print("{}", ir::to_text(*graph));
+  if (!a.dump_each) fmt::print("{}", ir::to_text(*graph, text));
   return 0;
 }
 
@@ -85,16 +94,14 @@ void add_opt(CLI::App& app, std::function<int()>& action) {
       ->capture_default_str();
   c->add_option("--skip_passes", a->skip_passes, "Default passes to leave out")->delimiter(',');
   c->add_option("--input_shape", a->input_shape, "NAME=d0,d1,...")->expected(1, 1 << 20);
-  c->add_option("--batch_size", a->batch_size, "Batch size of every input; needs --batch_axis")
-      ->check(CLI::PositiveNumber);
-  c->add_option("--batch_axis", a->batch_axis, "Which axis is the batch")
-      ->check(CLI::NonNegativeNumber);
+  add_batch_options(*c, a->batch_size, a->batch_axis);
   c->add_option("--rewrite_limit", a->rewrite_limit,
                 "Stop after so many rewrites: finds the one that breaks a model")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least<int64_t>(0));
   c->add_option("--stop_after", a->stop_after, "Stop after this pass");
   c->add_flag("--timing", a->timing, "Time, rewrites and node counts of each pass, on stderr");
   c->add_flag("--dump_each", a->dump_each, "Print the graph after each pass");
+  c->add_flag("--elide", a->elide, "Leave out the elements of large tensors; does not parse back");
   c->add_flag("--program", a->program, "Compile and print the program instead of the graph");
   c->callback([a, &action] { action = [a] { return run(*a); }; });
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "common/arguments.h"
 #include "exec/commands.h"
 #include "exec/tensors.h"
 
@@ -21,7 +22,7 @@ struct Arguments {
 int run(Arguments& a) {
   using Clock = std::chrono::steady_clock;
   const auto t0 = Clock::now();
-  const Executable executable = load_model(a.model, a.compile.get());
+  const Executable executable = load_model(a.model, a.compile);
   const Runner runner = make_runner(executable.get(), a.threads, a.profile);
   const auto t1 = Clock::now();
   const auto ins = inputs_of(runner.get()), outs = outputs_of(runner.get());
@@ -102,9 +103,9 @@ void add_run(CLI::App& app, std::function<int()>& action) {
       ->expected(1, 1 << 20);
   c->add_option("--output", a->outputs, "NAME=FILE.npy: write this output")->expected(1, 1 << 20);
   c->add_flag("--random", a->random, "Make up inputs that are not given");
-  c->add_option("--threads", a->threads, "Compute threads [all CPUs]")->check(CLI::Range(0, 1024));
+  c->add_option("--threads", a->threads, "Compute threads [all CPUs]")->check(between(0, 1024));
   c->add_option("--iterations", a->iterations, "Runs")
-      ->check(CLI::Range(1, 1000000000))
+      ->check(between(1, 1000000000))
       ->capture_default_str();
   c->add_flag("--profile", a->profile, "Time every instruction");
   c->add_flag("--json", a->json, "Report as JSON");

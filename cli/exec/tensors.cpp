@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/tensor.h"
+#include "common/arguments.h"
 #include "common/random_inputs.h"
 #include "exec/commands.h"
 #include "onnx/tensor_io.h"
@@ -16,11 +17,9 @@ void add_compile_options(CLI::App& command, CompileSettings& s) {
       .add_option("--input_shape", s.input_shape,
                   "NAME=d0,d1,...: fix variable dimensions of an ONNX model")
       ->expected(1, 1 << 20);
-  command.add_option("--batch_size", s.batch_size, "Batch size of every input; needs --batch_axis")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--batch_axis", s.batch_axis, "Which axis is the batch")
-      ->check(CLI::NonNegativeNumber);
-  command.add_option("--precision", s.precision, "fp32 or fp16")
+  add_batch_options(command, s.batch_size, s.batch_axis);
+  command
+      .add_option("--precision", s.precision, "fp32 or fp16; without it the model keeps its own")
       ->check(CLI::IsMember({"fp32", "fp16"}));
   command
       .add_option("--skip_passes", s.skip_passes, "Default passes to leave out, comma separated")
@@ -32,8 +31,9 @@ std::vector<int64_t> shape_of(const poprt_anchor* anchor) {
   return d ? std::vector<int64_t>(d, d + poprt_anchor_rank(anchor)) : std::vector<int64_t>{};
 }
 
-Array read_tensor(const std::string& path) {
-  if (!path.ends_with(".pb")) return read_npy(path);
+namespace {
+
+Array read_pb(const std::string& path) {
   const Tensor t = onnx::read_tensor_pb(path);
   Array a;
   a.dtype = static_cast<poprt_dtype>(t.dtype());
@@ -41,6 +41,12 @@ Array read_tensor(const std::string& path) {
   const auto* p = static_cast<const std::byte*>(t.data());
   a.data.assign(p, p + t.bytes());
   return a;
+}
+
+}  // namespace
+
+Array read_tensor(const std::string& path) {
+  return path.ends_with(".pb") ? read_pb(path) : read_npy(path);
 }
 
 size_t find_anchor(const std::vector<const poprt_anchor*>& anchors, const std::string& name,
@@ -60,8 +66,8 @@ void fill_inputs(const std::vector<const poprt_anchor*>& anchors, std::vector<An
   const auto read = [&](const std::string& word, const std::string& option) {
     const auto [name, path] = split_pair(word, option);
     const size_t i = find_anchor(anchors, name, "input");
-    if (given[i]) throw Failure(fmt::format("{}: input '{}' is given twice", option, name));
-    const Array a = option == "--input-pb" ? read_tensor(path) : read_npy(path);
+    if (given[i]) throw Usage(fmt::format("{}: input '{}' is given twice", option, name));
+    const Array a = option == "--input-pb" ? read_pb(path) : read_npy(path);
     std::string found = fmt::format("{}[", poprt_dtype_name(a.dtype));
     for (size_t d = 0; d < a.shape.size(); d++)
       found += fmt::format("{}{}", d ? "," : "", a.shape[d]);

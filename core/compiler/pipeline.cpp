@@ -71,7 +71,9 @@ constexpr std::string_view kCompile[] = {
     // Half precision is a storage type of the fast emulator: f32 operators meet directly, and the
     // casts of
     // f16 or quantised weights fold back, so that Linear and Conv can pack them.
-    "eliminate_half_round_trip",
+    "compute_half_in_float",
+    "fuse_consecutive_cast",
+    "eliminate_nop_cast",
     "dequantize_weights",
     "constant_folding",
     // Whole patterns, before anything takes their Adds and Muls, and activations before epilogues

@@ -1,5 +1,5 @@
-// Counts heap allocations of all threads while one lives: operator new and, without a sanitizer,
-// malloc and its kin. Include it in one file of a test program.
+// Counts heap allocations of all threads while one lives: malloc and its kin, and so operator new.
+// Include it in one file of a test program.
 #pragma once
 
 #include <atomic>
@@ -40,14 +40,13 @@ class AllocationCounter {
 }  // namespace poprt::testing
 
 #if defined(POPRT_TEST_SANITIZER)
-// The sanitizers own malloc: count what C++ asks for.
-void* operator new(size_t bytes) {
-  poprt::testing::count_allocation();
-  if (void* p = std::malloc(bytes ? bytes : 1)) return p;
-  throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, size_t) noexcept { std::free(p); }
+// The sanitizers own malloc and operator new, and report both.
+#include <sanitizer/allocator_interface.h>
+
+namespace poprt::testing {
+inline const int allocation_hooks = __sanitizer_install_malloc_and_free_hooks(
+    [](const volatile void*, size_t) { count_allocation(); }, [](const volatile void*) {});
+}  // namespace poprt::testing
 #else
 // glibc's own names for what malloc does; operator new calls malloc.
 extern "C" {

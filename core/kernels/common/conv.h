@@ -26,7 +26,7 @@ ConvCall read_conv(std::string_view kernel, const Call& call, size_t extra = 0);
 // Throws invalid_argument unless operand i is there, f32 and has `elements`.
 void expect_f32(std::string_view kernel, const Call& call, size_t i, int64_t elements);
 
-// Places of (channel, ky, kx) in the copied rows, in units of `unit` floats per element.
+// Places of (channel, ky, kx) in the copied rows, for the stem kernel, times `unit`.
 std::vector<int32_t> tap_offsets(const isa::ConvShape& s, int64_t channels,
                                  const isa::RowsLayout& layout, int64_t unit);
 

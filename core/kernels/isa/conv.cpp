@@ -104,83 +104,6 @@ void run_blocked(const ConvShape& s, const ConvBlocking& b, const float* x, cons
   }
 }
 
-// One input row of pixels, padded and split by the phase of the stride.
-void pixel_row(const ConvShape& s, const RowsLayout& l, const float* row, float* to) {
-  for (int64_t phase = 0; phase < l.phases; phase++, to += l.width * 16) {
-    const int64_t shift = phase - s.pad_w;
-    const int64_t first = least(l.width, shift >= 0 ? 0 : (-shift + s.stride_w - 1) / s.stride_w);
-    const int64_t end = !row || s.w - 1 - shift < 0
-                            ? first
-                            : most(first, least(l.width, (s.w - 1 - shift) / s.stride_w + 1));
-    for (int64_t i = 0; i < first; i++) store(to + i * 16, zero());
-    const float* from = row + shift * 16;
-    for (int64_t i = first; i < end; i++) store(to + i * 16, load(from + i * s.stride_w * 16));
-    for (int64_t i = end; i < l.width; i++) store(to + i * 16, zero());
-  }
-}
-
-void run_rows(const ConvShape& s, const ConvBlocking& b, const int32_t* offset, const float* x,
-              const float* weights, const float* bias, const float* residual, float* y,
-              int64_t begin, int64_t end, float* scratch) noexcept {
-  const ConvTiles& tiles = POPRT_ISA_NAME(conv_tiles);
-  const RowsLayout l = rows_layout(s, b.pixels);
-  const int64_t taps = s.kh * s.kw, k_total = s.c * taps, out_pixels = s.oh * s.ow;
-  int64_t copied = -1;  // the (group, image, rows) that scratch holds
-  for (int64_t task = begin; task < end; task++) {
-    int64_t at = task;
-    const int64_t row0 = at % b.pixel_tasks * b.pixels;
-    at /= b.pixel_tasks;
-    const int64_t oc_begin = at % b.oc_tasks * b.oc_blocks;
-    at /= b.oc_tasks;
-    const int64_t image = at % s.batch, group = at / s.batch;
-    const int64_t rows = least(b.pixels, s.oh - row0);
-    const int64_t oc_end = least(s.oc_blocks, oc_begin + b.oc_blocks);
-    const float* xi = x + (image * s.groups + group) * s.c_blocks * s.h * s.w * 16;
-    const int64_t source = at * b.pixel_tasks + row0 / b.pixels;
-    if (source != copied)
-      for (int64_t c = 0; c < s.c_blocks; c++)
-        for (int64_t r = 0; r < l.rows; r++) {
-          const int64_t iy = row0 * s.stride_h - s.pad_h + r;
-          const bool inside = iy >= 0 && iy < s.h;
-          pixel_row(s, l, inside ? xi + (c * s.h + iy) * s.w * 16 : nullptr,
-                    scratch + (c * l.rows + r) * l.phases * l.width * 16);
-        }
-    copied = source;
-    TileIn in{};
-    in.offset = offset;
-    in.full = s.c / 16 * taps;
-    in.tail = s.c % 16 ? taps : 0;
-    in.tail_k = s.c % 16;
-    in.w_vector = k_total * 16;
-    for (int64_t oc = oc_begin; oc < oc_end;) {
-      const int64_t vectors = least(b.vectors, oc_end - oc);
-      const int64_t block = group * s.oc_blocks + oc;
-      in.w = weights + block * k_total * 16;
-      TileOut out{};
-      out.c_row = out.residual_row = 16;
-      out.c_vector = out_pixels * 16;
-      out.lanes = 16;
-      out.bias = bias ? bias + block * 16 : nullptr;
-      out.epilogue = &s.epilogue;
-      out.first = out.last = true;
-      for (int64_t r = 0; r < rows; r++) {
-        const float* from = scratch + r * s.stride_h * l.phases * l.width * 16;
-        const int64_t out_at =
-            ((image * s.groups * s.oc_blocks + block) * out_pixels + (row0 + r) * s.ow) * 16;
-        for (int64_t p = 0; p < s.ow;) {
-          const int64_t count = even_piece(s.ow - p, kMaxRows[vectors]);
-          in.a = from + p * 16;
-          out.c = y + out_at + p * 16;
-          out.residual = residual ? residual + out_at + p * 16 : nullptr;
-          tiles.blocked[vectors][count](in, out);
-          p += count;
-        }
-      }
-      oc += vectors;
-    }
-  }
-}
-
 // One input row, padded and split by the phase of the stride.
 void stem_row(const ConvShape& s, const RowsLayout& l, const float* row, float* to) {
   for (int64_t phase = 0; phase < l.phases; phase++, to += l.width) {
@@ -292,7 +215,7 @@ void run_transpose(const ConvShape& s, const ConvBlocking& b, const float* x, co
 }  // namespace
 
 extern const ConvTable POPRT_ISA_NAME(conv);
-const ConvTable POPRT_ISA_NAME(conv) = {choose_vectors, run_blocked,   run_rows,
-                                        run_stem,       run_depthwise, run_transpose};
+const ConvTable POPRT_ISA_NAME(conv) = {choose_vectors, run_blocked, run_stem, run_depthwise,
+                                        run_transpose};
 
 }  // namespace poprt::kernels::isa

@@ -35,11 +35,6 @@ struct ConvTable {
   void (*blocked)(const ConvShape& s, const ConvBlocking& b, const float* x, const float* weights,
                   const float* bias, const float* residual, float* y, int64_t begin, int64_t end,
                   float* scratch) noexcept;
-  // The same from copied rows: b.pixels counts output rows of a task, `offset` holds the place of
-  // each (channel block, tap) in the copy, which rows_layout() describes (in pixels of 16 floats).
-  void (*rows)(const ConvShape& s, const ConvBlocking& b, const int32_t* offset, const float* x,
-               const float* weights, const float* bias, const float* residual, float* y,
-               int64_t begin, int64_t end, float* scratch) noexcept;
   // x is plain [N, C, H, W]; weights [oc block][(c, tap)][16]; `offset` and the scratch layout come
   // from rows_layout().
   void (*stem)(const ConvShape& s, const ConvBlocking& b, const int32_t* offset, const float* x,
@@ -55,8 +50,7 @@ struct ConvTable {
 };
 POPRT_DECLARE_ISA(ConvTable, conv)
 
-// The copy of the input rows of a task, with their padding: [c][row][phase of stride_w][width]
-// elements (stem) or [channel block][row][phase][width] pixels (rows).
+// The stem kernel's copy of the input rows of a task: [c][row][phase of stride_w][width] floats.
 struct RowsLayout {
   int64_t rows, phases, width;
   int64_t elements(int64_t c) const { return c * rows * phases * width; }

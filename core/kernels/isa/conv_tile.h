@@ -12,10 +12,9 @@
 namespace poprt::kernels::isa {
 
 struct TileIn {
-  // Segment s starts at a + s * a_segment, or at a + offset[s]; pixel r of it at 16 * r.
+  // Segment s starts at a + s * a_segment; pixel r of it at 16 * r.
   const float* a;
   int64_t a_segment;
-  const int32_t* offset;       // may be null
   int64_t full, tail, tail_k;  // segments of 16, then segments of tail_k
   const float* w;
   int64_t w_vector;  // floats between blocks of output channels

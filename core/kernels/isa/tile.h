@@ -32,6 +32,8 @@ constexpr int kMaxRows[kMaxVectors + 1] = {0, 3};
 template <int P, int Q>
 POPRT_INLINE void tile_step(f32x16 (&acc)[P][Q], const float* a, int64_t a_row, const float* b,
                             int64_t b_vector) {
+  // Keeps the loads of later steps out of this one: they would take the registers of sums.
+  asm volatile("" ::: "memory");
   f32x16 column[Q];
   POPRT_UNROLL for (int q = 0; q < Q; q++) column[q] = load(b + q * b_vector);
   POPRT_UNROLL for (int r = 0; r < P; r++) {

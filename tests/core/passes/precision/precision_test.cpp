@@ -42,16 +42,34 @@ TEST(FloatToHalf, OutputsOfFloatOperatorsKeepTheirNames) {
   EXPECT_EQ(graph->outputs()[0]->dtype(), DType::f16);
 }
 
-TEST(EliminateHalfRoundTrip, JoinsFloatOperators) {
+TEST(ComputeHalfInFloat, OnlyInputsAndOutputsStayHalf) {
   const auto graph = parsed(R"(
     input %x : f32[3,4]
     const %w : f32[4,4] = fill 0.5
     %a = MatMul(%x, %w)
-    %y = MatMul(%a, %w)
+    %b = Relu(%a)
+    %y = MatMul(%b, %w)
     output %y
   )");
-  run(*graph, {"float_to_half", "eliminate_half_round_trip"});
-  EXPECT_EQ(ops_of(*graph), "Cast Cast MatMul MatMul Cast");
+  run(*graph, {"float_to_half", "compute_half_in_float", "fuse_consecutive_cast",
+               "eliminate_nop_cast", "eliminate_deadend"});
+  EXPECT_EQ(ops_of(*graph), "Cast MatMul Relu MatMul Cast");
+  EXPECT_EQ(graph->inputs()[0]->dtype(), DType::f16);
+  EXPECT_EQ(graph->outputs()[0]->dtype(), DType::f16);
+  EXPECT_EQ(graph->outputs()[0]->name(), "y");
+  EXPECT_EQ(graph->find("a")->dtype(), DType::f32);
+}
+
+TEST(ComputeHalfInFloat, AnInputThatIsAnOutputIsLeftAlone) {
+  const auto graph = parsed(R"(
+    input %x : f16[3]
+    %y = Relu(%x)
+    output %x
+    output %y
+  )");
+  run(*graph, {"compute_half_in_float"});
+  EXPECT_EQ(graph->outputs()[0]->dtype(), DType::f16);
+  EXPECT_EQ(graph->outputs()[1]->dtype(), DType::f16);
 }
 
 TEST(DoubleToFloat, EverythingIsF32) {

@@ -1,0 +1,74 @@
+// Command lines: wrong usage is one line on stderr and exit code 2 in every command.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <optional>
+
+#include "common/abi.h"
+
+namespace poprt::cli {
+
+// Parses. The exit code when there is nothing left to do: help was printed, or the usage is wrong.
+inline std::optional<int> parse(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+    return std::nullopt;
+  } catch (const CLI::Success& e) {
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    std::string command = app.get_name();
+    for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
+    fmt::print(stderr, "{}: {}; see {} --help\n", command, e.what(), command);
+    return 2;
+  }
+}
+
+// Runs `body` and turns what it throws into one line on stderr: 2 for wrong usage, 1 for the rest.
+template <class F>
+int guarded(const char* command, F&& body) {
+  try {
+    return body();
+  } catch (const Usage& e) {
+    fmt::print(stderr, "{}: {}; see {} --help\n", command, e.what(), command);
+    return 2;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "{}: {}\n", command, e.what());
+    return 1;
+  }
+}
+
+// A number in [from, to].
+template <class T>
+CLI::Validator between(T from, T to) {
+  return {[=](std::string& word) -> std::string {
+            T value{};
+            const char* end = word.data() + word.size();
+            const auto [p, error] = std::from_chars(word.data(), end, value);
+            if (error == std::errc() && p == end && value >= from && value <= to) return {};
+            const char* what = std::is_integral_v<T> ? "a whole number" : "a number";
+            return to == std::numeric_limits<T>::max()
+                       ? fmt::format("expected {} of at least {}, found '{}'", what, from, word)
+                       : fmt::format("expected {} from {} to {}, found '{}'", what, from, to, word);
+          },
+          ""};
+}
+
+template <class T>
+CLI::Validator at_least(T from) {
+  return between(from, std::numeric_limits<T>::max());
+}
+
+inline void add_batch_options(CLI::App& command, int64_t& size, int64_t& axis) {
+  auto* s =
+      command.add_option("--batch_size", size, "Batch size of every input; with --batch_axis")
+          ->check(at_least<int64_t>(1));
+  auto* a = command.add_option("--batch_axis", axis, "Which axis is the batch; with --batch_size")
+                ->check(at_least<int64_t>(0));
+  s->needs(a);
+  a->needs(s);
+}
+
+}  // namespace poprt::cli

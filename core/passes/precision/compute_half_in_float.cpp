@@ -1,0 +1,82 @@
+// The fast emulator computes f16 and bf16 graphs in f32: half precision is how weights, inputs and
+// outputs are stored. Never less accurate than the chip, which rounds more often.
+#include <array>
+#include <unordered_map>
+
+#include "ops/op.h"
+#include "passes/retype.h"
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+struct Half {
+  DType dtype;
+  int64_t onnx;  // number in Cast's `to`
+};
+constexpr std::array kHalves = {Half{DType::f16, 10}, Half{DType::bf16, 16}};
+
+void widen(Graph& graph, const Half& half) {
+  std::vector<Value*> inputs;
+  std::vector<size_t> outputs;
+  for (Value* v : graph.inputs())
+    if (v->dtype() == half.dtype) inputs.push_back(v);
+  for (size_t i = 0; i < graph.outputs().size(); i++)
+    if (graph.outputs()[i]->dtype() == half.dtype) outputs.push_back(i);
+  retype(graph,
+         {.from = half.dtype,
+          .to = DType::f32,
+          .onnx_from = half.onnx,
+          .onnx_to = 1,
+          .accepts = [](const Node&) { return true; },
+          .keeps = [](const ir::Use&) { return false; },
+          .convert =
+              [](const Tensor& t) { return tensor_of(DType::f32, t.shape(), t.to_doubles()); }});
+  // The anchors keep the type that the model states.
+  for (Value* v : inputs) {
+    const std::vector<ir::Use> uses = v->uses();
+    v->type.dtype = half.dtype;
+    const std::vector<Node*> nodes = graph.nodes();
+    Node* cast = graph.add_node("Cast", "", {v}, 1, nodes.empty() ? nullptr : nodes.front());
+    cast->attributes["to"] = int64_t{1};
+    ops::infer(*cast);
+    for (const ir::Use& u : uses) u.node->set_input(u.input, cast->output());
+    for (size_t i = 0; i < graph.outputs().size(); i++)
+      if (graph.outputs()[i] == v) std::erase(outputs, i);  // passed through, already right
+  }
+  for (const size_t i : outputs) {
+    Value* wide = graph.outputs()[i];
+    const std::string name = wide->name();
+    Node* cast = graph.add_node("Cast", "", {wide});
+    cast->attributes["to"] = half.onnx;
+    ops::infer(*cast);
+    graph.set_output(i, cast->output());
+    if (graph.is_output(wide)) continue;  // listed twice: the other one still carries the name
+    graph.rename(wide, name + "_wide");
+    graph.rename(cast->output(), name);
+  }
+}
+
+void run(Graph& graph, PassContext& context) {
+  for (const Half& half : kHalves) {
+    bool any = false;
+    for_each_graph(graph, [&](Graph& g) {
+      for (const Value* v : g.values()) any |= v->dtype() == half.dtype;
+    });
+    if (any && context.allow()) widen(graph, half);
+  }
+}
+
+}  // namespace
+
+extern const PassDef compute_half_in_float_pass;
+const PassDef compute_half_in_float_pass = {
+    .name = "compute_half_in_float",
+    .summary = "computes f16 and bf16 graphs in f32; inputs and outputs keep their type",
+    .run = run};
+
+}  // namespace poprt::passes

@@ -1,0 +1,64 @@
+"""popef_dump: what a PopEF file holds."""
+
+import json
+import os
+import unittest
+
+from support import DIGITS, CommandTest, model
+
+
+class PopefDump(CommandTest):
+    command = "popef_dump"
+
+    def digits(self):
+        return self.popef(DIGITS, "--input_shape", "image=2,1,8,8")
+
+    def test_summary_names_executable_and_anchors(self):
+        text = self.succeeds(self.digits())
+        for fact in ("executable.popef", "Executable digits", "Inputs", "image", "[2,1,8,8]", "Outputs", "scores",
+                     "[2,10]"):
+            self.assertIn(fact, text)
+
+    def test_metadata(self):
+        popef = self.digits()
+        text = self.succeeds("-m", popef)
+        self.assertEqual(text, self.succeeds("--metadata", popef))
+        for fact in ("Metadata", "replication_factor", "program_flow", "INPUT image", "OUTPUT scores"):
+            self.assertIn(fact, text)
+
+    def test_all_shows_more_than_the_metadata(self):
+        popef = self.digits()
+        summary, everything = self.succeeds(popef), self.succeeds("--all", popef)
+        self.assertGreater(len(everything), len(summary))
+        self.assertIn("replication_factor", everything)
+
+    def test_json_parses(self):
+        popef = self.digits()
+        j = json.loads(self.succeeds("--json", popef))
+        self.assertEqual(j["bytes"], os.path.getsize(popef))
+
+    def test_wrong_usage(self):
+        self.misused([], "FILE")
+        self.misused(["-m", "--all", "x"], "--metadata", "--all")
+        self.misused(["--frobnicate", "x"], "--frobnicate")
+
+    def test_missing_file_and_folder(self):
+        self.fails(["nope.popef"], "'nope.popef'", "No such file")
+        self.fails([self.folder], self.folder, "directory")
+
+    def test_not_popef(self):
+        self.fails([DIGITS], DIGITS, "PopEF")
+        self.write("empty.popef", b"")
+        self.fails(["empty.popef"], "empty.popef", "empty")
+
+    def test_truncated_anywhere(self):
+        with open(self.popef(model("relu")), "rb") as file:
+            data = file.read()
+        for size in (1, 10, 63, 64, 300, 600, 4096, len(data) - 1):
+            self.write("cut.popef", data[:size])
+            for more in ([], ["-m"], ["--all"], ["--json"]):
+                self.fails([*more, "cut.popef"], "cut.popef")
+
+
+if __name__ == "__main__":
+    unittest.main()

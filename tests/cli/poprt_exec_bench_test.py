@@ -1,0 +1,62 @@
+"""poprt_exec bench: latency and throughput. Nothing here asserts a time."""
+
+import json
+import re
+import unittest
+
+from support import CommandTest, model
+
+
+class Bench(CommandTest):
+    command = "poprt_exec bench"
+
+    def report(self, *words):
+        return json.loads(self.succeeds(model("relu"), "--json", *words))
+
+    def test_text_report(self):
+        text = self.succeeds(model("relu"), "--iterations", "10")
+        self.assertRegex(text, r"load [\d.]+ ms, 10 requests, 1 client\n")
+        self.assertTrue(re.search(r"min [\d.]+ +median [\d.]+ +p90 [\d.]+ +p99 [\d.]+ +max [\d.]+\n", text), text)
+        self.assertRegex(text, r"throughput: [\d.]+ requests/s\n")
+
+    def test_quantiles_are_in_order(self):
+        r = self.report("--iterations", "50")
+        times = [r[k] for k in ("min_ms", "median_ms", "p90_ms", "p99_ms", "max_ms")]
+        self.assertEqual(times, sorted(times))
+        self.assertGreater(r["requests_per_second"], 0)
+
+    def test_clients_and_async(self):
+        for more in ([], ["--async"]):
+            r = self.report("--clients", "3", "--iterations", "20", "--threads", "1", *more)
+            self.assertEqual((r["clients"], r["async"]), (3, bool(more)))
+            self.assertGreaterEqual(r["requests"], 60)
+
+    def test_by_time(self):
+        self.assertGreater(self.report("--seconds", "0.05", "--warmup", "0")["requests"], 0)
+
+    def test_popef_and_given_inputs(self):
+        self.npy("x.npy", "f4", [2, 3], [0.0] * 6)
+        self.succeeds(self.popef(model("relu")), "--input", "x=x.npy", "--iterations", "2")
+
+    def test_compile_options(self):
+        self.succeeds(model("dynamic"), "--input_shape", "x=2,3", "--iterations", "2")
+        self.succeeds(model("dynamic"), "--batch_size", "2", "--batch_axis", "0", "--iterations", "2")
+
+    def test_wrong_usage(self):
+        m = model("relu")
+        self.misused([], "MODEL")
+        self.misused([m, "--clients", "0"], "--clients", "'0'")
+        self.misused([m, "--seconds", "0"], "--seconds", "'0'")
+        self.misused([m, "--iterations", "x"], "--iterations", "'x'")
+        self.misused([m, "--warmup", "-1"], "--warmup", "'-1'")
+
+    def test_errors(self):
+        self.fails(["nope.onnx"], "'nope.onnx'", "No such file")
+        self.fails([model("dynamic")], "--input_shape x=")
+        self.fails([model("relu"), "--input", "z=x.npy"], "'z'")
+        self.npy("x.npy", "f4", [3, 2], [0.0] * 6)
+        self.fails([model("relu"), "--input", "x=x.npy"], "f32[2,3]", "f32[3,2]")
+
+
+if __name__ == "__main__":
+    unittest.main()

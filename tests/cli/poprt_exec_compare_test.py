@@ -1,0 +1,79 @@
+"""poprt_exec compare: outputs against references."""
+
+import json
+import os
+import struct
+import unittest
+
+from support import CommandTest, model
+
+X = [-2.0, -1.0, 0.0, 1.0, 2.0, 3.0]
+Y = [0.0, 0.0, 0.0, 1.0, 2.0, 3.0]
+
+
+class Compare(CommandTest):
+    command = "poprt_exec compare"
+
+    def setUp(self):
+        super().setUp()
+        self.npy("x.npy", "f4", [2, 3], X)
+        self.npy("y.npy", "f4", [2, 3], Y)
+
+    def compare(self, reference, *words):
+        return self.run_command(model("relu"), "--input", "x=x.npy", "--reference", f"y={reference}", *words)
+
+    def test_agrees(self):
+        result = self.compare("y.npy")
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertIn("agrees  y: 0 of 6", result.out)
+
+    def test_differs(self):
+        self.npy("off.npy", "f4", [2, 3], [0.0, 0.0, 0.0, 1.0, 2.5, 3.0])
+        result = self.compare("off.npy")
+        self.assertEqual((result.code, result.err), (1, ""))
+        self.assertIn("DIFFERS y: 1 of 6", result.out)
+
+    def test_tolerances(self):
+        self.npy("off.npy", "f4", [2, 3], [0.0, 0.0, 0.0, 1.0, 2.5, 3.0])
+        self.assertEqual(self.compare("off.npy", "--atol", "0.6").code, 0)
+        self.assertEqual(self.compare("off.npy", "--rtol", "0.25").code, 0)
+        self.assertEqual(self.compare("y.npy", "--rtol", "0", "--atol", "0").code, 0)
+
+    def test_nan_agrees_with_nan_only(self):
+        nan = float("nan")
+        self.npy("n.npy", "f4", [2, 3], [0.0, 0.0, 0.0, 1.0, 2.0, nan])
+        self.assertEqual(self.compare("n.npy").code, 1)
+
+    def test_reference_of_another_float_type(self):
+        self.npy("wide.npy", "f8", [2, 3], Y)
+        self.assertEqual(self.compare("wide.npy").code, 0)
+
+    def test_json(self):
+        j = json.loads(self.compare("y.npy", "--json").out)
+        self.assertTrue(j["agrees"])
+        self.assertEqual((j["outputs"][0]["output"], j["outputs"][0]["mismatches"]), ("y", 0))
+
+    def test_data_set_of_tensor_protos(self):
+        os.mkdir(self.path("set"))
+        self.tensor_pb("set/input_0.pb", 1, [2, 3], struct.pack("<6f", *X))
+        self.tensor_pb("set/output_0.pb", 1, [2, 3], struct.pack("<6f", *Y))
+        self.assertIn("agrees", self.succeeds(self.popef(model("relu")), "--data_set", "set"))
+
+    def test_wrong_usage(self):
+        self.misused([], "MODEL")
+        self.misused([model("relu"), "--input", "x=x.npy"], "--reference", "--data_set")
+        self.misused([model("relu"), "--data_set", "nope"], "--data_set", "nope")
+        self.misused([model("relu"), "--atol", "-1"], "--atol", "'-1'")
+
+    def test_errors(self):
+        given = [model("relu"), "--input", "x=x.npy", "--reference"]
+        self.fails(["nope.onnx", "--reference", "y=y.npy"], "'nope.onnx'")
+        self.fails([model("relu"), "--reference", "y=y.npy"], "'x'", "--input x=")
+        self.fails([*given, "z=y.npy"], "'z'", "y")
+        self.fails([*given, "y=nope.npy"], "'nope.npy'")
+        self.npy("flat.npy", "f4", [6], Y)
+        self.fails([*given, "y=flat.npy"], "'y'", "f32[2,3]", "[6]")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,46 @@
+"""poprt_exec ops, and poprt_exec itself."""
+
+import json
+import unittest
+
+from support import CommandTest
+
+
+class Ops(CommandTest):
+    command = "poprt_exec ops"
+
+    def test_one_operator_per_line_sorted(self):
+        rows = [line.split() for line in self.succeeds().splitlines()]
+        self.assertEqual(rows, sorted(rows, key=lambda r: (r[0] != "ai.onnx", r[0], r[1])))
+        self.assertIn("Conv", [r[1] for r in rows if r[0] == "ai.onnx"])
+        for row in rows:
+            self.assertRegex(row[2], r"^\d+-\d*$")
+
+    def test_json_and_markdown_list_the_same(self):
+        count = len(self.succeeds().splitlines())
+        self.assertEqual(len(json.loads(self.succeeds("--json"))), count)
+        lines = self.succeeds("--markdown").splitlines()
+        self.assertEqual(len(lines), count + 2)
+        self.assertTrue(all(line.startswith("|") and line.endswith("|") for line in lines))
+
+    def test_wrong_usage(self):
+        self.misused(["--json", "--markdown"], "--json", "--markdown")
+        self.misused(["stray"], "stray")
+
+
+class PoprtExec(CommandTest):
+    command = "poprt_exec"
+
+    def test_help_names_every_command(self):
+        text = self.succeeds("--help")
+        for command in ("run", "bench", "compare", "opt", "ops"):
+            self.assertIn(f"\n  {command} ", text)
+            self.assertIn("--help", self.succeeds(command, "--help"))
+
+    def test_wrong_usage(self):
+        self.misused([])
+        self.misused(["nope"], "'nope'")
+
+
+if __name__ == "__main__":
+    unittest.main()

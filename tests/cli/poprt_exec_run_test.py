@@ -1,0 +1,146 @@
+"""poprt_exec run: a model on data from files."""
+
+import json
+import os
+import struct
+import unittest
+
+from support import DIGITS, CommandTest, model
+
+X = [-2.0, -1.0, 0.0, 1.0, 2.0, 3.0]
+
+
+class Run(CommandTest):
+    command = "poprt_exec run"
+
+    def setUp(self):
+        super().setUp()
+        self.x = self.npy("x.npy", "f4", [2, 3], X)
+
+    def relu(self):
+        return self.popef(model("relu"))
+
+    def test_popef_and_onnx_give_the_result(self):
+        for m in (self.relu(), model("relu")):
+            text = self.succeeds(m, "--input", "x=x.npy", "--output", "y=y.npy")
+            self.assertIn("output y: f32[2,3]", text)
+            self.assertIn("wrote y.npy", text)
+            header, values = self.read_npy(self.path("y.npy"))
+            self.assertIn("'shape': (2,3)", header.replace(", ", ","))
+            self.assertEqual(values, [max(v, 0.0) for v in X])
+
+    def test_input_pb_reads_a_tensor_proto(self):
+        self.tensor_pb("x.pb", 1, [2, 3], struct.pack("<6f", *X))
+        self.succeeds(self.relu(), "--input-pb", "x=x.pb", "--output", "y=y.npy")
+        self.assertEqual(self.read_npy(self.path("y.npy"))[1], [max(v, 0.0) for v in X])
+
+    def test_several_inputs(self):
+        self.npy("table.npy", "f4", [3, 2], X)
+        self.npy("ids.npy", "i8", [2], [2, 0])
+        self.succeeds(model("gather"), "--input", "table=table.npy", "ids=ids.npy", "--output", "rows=r.npy")
+        self.assertEqual(self.read_npy(self.path("r.npy"))[1], [2.0, 3.0, -2.0, -1.0])
+
+    def test_random_fills_the_rest(self):
+        self.succeeds(model("gather"), "--random")
+        self.succeeds(self.relu(), "--random", "--input", "x=x.npy")
+
+    def test_compile_options_for_onnx(self):
+        text = self.succeeds(model("dynamic"), "--random", "--input_shape", "x=4,3")
+        self.assertIn("f32[4,3]", text)
+        self.assertIn("f32[5,3]", self.succeeds(model("dynamic"), "--random", "--batch_size", "5", "--batch_axis", "0"))
+        self.assertIn("f16[4,3]", self.succeeds(model("dynamic"), "--random", "--input_shape", "x=4,3",
+                                                "--precision", "fp16"))
+
+    def test_threads_do_not_change_the_result(self):
+        popef = self.popef(DIGITS, "--input_shape", "image=4,1,8,8")
+        self.npy("image.npy", "f4", [4, 1, 8, 8], [(i * 37 % 17) / 16 for i in range(256)])
+        for threads in (1, 2):
+            self.succeeds(popef, "--input", "image=image.npy", "--output", f"scores={threads}.npy", "--threads", threads)
+        self.assertEqual(self.read_npy(self.path("1.npy")), self.read_npy(self.path("2.npy")))
+
+    def test_json(self):
+        j = json.loads(self.succeeds(self.relu(), "--random", "--json", "--iterations", "3"))
+        self.assertEqual(len(j["latency_ms"]), 3)
+        self.assertEqual(j["outputs"], [{"name": "y", "dtype": "f32", "shape": [2, 3]}])
+
+    def test_profile_lists_instructions(self):
+        self.assertIn("kernel", self.succeeds(self.relu(), "--random", "--profile"))
+        self.assertIn("instructions", json.loads(self.succeeds(self.relu(), "--random", "--profile", "--json"))["profile"])
+
+    def test_wrong_usage(self):
+        popef = self.relu()
+        self.misused([], "MODEL")
+        self.misused([popef, "--frobnicate"], "--frobnicate")
+        self.misused([popef, "--threads", "-1"], "--threads", "'-1'")
+        self.misused([popef, "--iterations", "0"], "--iterations", "'0'")
+        self.misused([popef, "--input", "x"], "--input", "'x'")
+        self.misused([popef, "--random", "--output", "y="], "--output", "'y='")
+        self.misused([popef, "--random", "--precision", "fp16"], "executable.popef", "compiled already")
+
+    def test_wrong_model(self):
+        self.fails(["nope.popef", "--random"], "'nope.popef'", "No such file")
+        self.fails(["nope.onnx", "--random"], "'nope.onnx'", "No such file")
+        self.fails([self.folder, "--random"], self.folder, "directory")
+        self.fails([model("unknown_op"), "--random"], "Frobnicate")
+        self.fails([model("dynamic"), "--random"], "'x'", "--input_shape x=")
+        self.write("text.popef", b"no PopEF at all" * 10)
+        self.fails(["text.popef", "--random"], "text.popef", "PopEF")
+
+    def test_truncated_popef(self):
+        with open(self.relu(), "rb") as file:
+            data = file.read()
+        for size in (0, 10, 64, 1000, 4096, len(data) - 1):
+            self.write("cut.popef", data[:size])
+            self.fails(["cut.popef", "--random"], "cut.popef")
+
+    def test_wrong_input(self):
+        popef = self.relu()
+        self.fails([popef], "'x'", "f32[2,3]", "--input x=")
+        self.fails([popef, "--input", "z=x.npy"], "'z'", "x")
+        self.fails([popef, "--input", "x=nope.npy"], "'nope.npy'", "No such file")
+        self.fails([popef, "--input", f"x={self.folder}"], self.folder, "folder")
+        self.npy("double.npy", "f8", [2, 3], X)
+        self.fails([popef, "--input", "x=double.npy"], "'x'", "f32[2,3]", "f64[2,3]")
+        self.npy("flat.npy", "f4", [6], X)
+        self.fails([popef, "--input", "x=flat.npy"], "'x'", "f32[2,3]", "f32[6]")
+        self.npy("big.npy", "f4", [2, 4], X + [0.0, 0.0])
+        self.fails([popef, "--input", "x=big.npy"], "f32[2,4]")
+
+    def test_input_given_twice(self):
+        self.misused([self.relu(), "--input", "x=x.npy", "x=x.npy"], "'x'", "twice")
+
+    def test_wrong_npy(self):
+        popef = self.relu()
+        with open(self.x, "rb") as file:
+            data = file.read()
+        for name, content, fact in (("empty", b"", "magic"), ("text", b"hello world, hello", "magic"),
+                                    ("head", data[:40], "truncated"), ("short", data[:-4], "24 bytes"),
+                                    ("long", data + b"\0" * 4, "24 bytes"),
+                                    ("version", data[:6] + b"\x09" + data[7:], "version"),
+                                    ("object", data.replace(b"<f4", b"|O "), "descr"),
+                                    ("negative", data.replace(b"(2, 3)", b"(-2,3)"), "shape")):
+            self.write(name + ".npy", content)
+            self.fails([popef, "--input", f"x={name}.npy"], f"'{name}.npy'", fact)
+        self.npy("be.npy", "f4", [2, 3], X, order=">")
+        self.fails([popef, "--input", "x=be.npy"], "'be.npy'", "big-endian")
+        self.npy("fortran.npy", "f4", [2, 3], X, fortran=True)
+        self.fails([popef, "--input", "x=fortran.npy"], "'fortran.npy'", "Fortran")
+
+    def test_wrong_pb(self):
+        popef = self.relu()
+        self.fails([popef, "--input-pb", "x=nope.pb"], "nope.pb", "No such file")
+        self.write("text.pb", b"no tensor")
+        self.fails([popef, "--input-pb", "x=text.pb"], "text.pb")
+        self.tensor_pb("ids.pb", 7, [2], struct.pack("<2q", 0, 1))
+        self.fails([popef, "--input-pb", "x=ids.pb"], "'x'", "s64[2]")
+
+    def test_wrong_output(self):
+        popef = self.relu()
+        self.fails([popef, "--random", "--output", "z=z.npy"], "'z'", "y")
+        self.fails([popef, "--random", "--output", "y=nope/y.npy"], "'nope/y.npy'", "No such file")
+        os.mkdir(self.path("folder"))
+        self.fails([popef, "--random", "--output", "y=folder"], "'folder'", "directory")
+
+
+if __name__ == "__main__":
+    unittest.main()

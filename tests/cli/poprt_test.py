@@ -1,0 +1,233 @@
+"""poprt: converts, compiles, tries."""
+
+import os
+import re
+import stat
+import unittest
+
+from support import DIGITS, CommandTest, model
+
+DIGITS_SHAPE = ["--input_shape", "image=2,1,8,8"]
+
+
+class Poprt(CommandTest):
+    command = "poprt"
+
+    def test_help_names_every_option(self):
+        text = self.succeeds("--help")
+        for option in ("--input_model", "--output_model", "--output_dir", "--export_popef", "--run", "--show",
+                       "--input_shape", "--batch_size", "--batch_axis", "--precision", "--convert_version",
+                       "--passes", "--skip_passes", "--list_all_passes", "--max_tensor_size", "--logging_level",
+                       "--disable_compilation_progress_bar", "--version"):
+            self.assertIn(option, text)
+
+    def test_version_has_three_lines(self):
+        lines = self.succeeds("-v").splitlines()
+        self.assertEqual(lines, self.succeeds("--version").splitlines())
+        self.assertEqual([re.sub(r"\d+\.\d+\.\d+", "X", line) for line in lines],
+                         ["PopRT version: X", "built with emulated IPU: X", "found emulated IPU: X"])
+
+    def test_lists_passes_one_per_line_with_what_they_do(self):
+        lines = self.succeeds("--list_all_passes").splitlines()
+        names = [line.split()[0] for line in lines]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertIn("constant_folding", names)
+        self.assertTrue(all(len(line.split()) > 1 for line in lines))
+
+    def test_show_prints_inputs_and_outputs_and_writes_nothing(self):
+        before = self.tree()
+        text = self.succeeds("-i", DIGITS, "--show")
+        self.assertEqual(text.splitlines(), ["input image: dtype - f32, shape - [0, 1, 8, 8]",
+                                             "output scores: dtype - f32, shape - [0, 10]"])
+        self.assertEqual(self.tree(), before)
+
+    def test_convert_writes_the_default_name(self):
+        text = self.succeeds("-i", DIGITS, *DIGITS_SHAPE)
+        self.assertIn("digits.optimized.onnx", text)
+        self.assertEqual(list(self.tree()), ["digits.optimized.onnx"])
+        shown = self.succeeds("-i", "digits.optimized.onnx", "--show")
+        self.assertIn("input image: dtype - f32, shape - [2, 1, 8, 8]", shown)
+
+    def test_output_model_and_output_dir_place_the_files(self):
+        self.succeeds("-i", model("relu"), "--output_model", "a.onnx", "--output_dir", "x/y", "--export_popef")
+        self.assertEqual(sorted(self.tree()), ["x", "x/y", "x/y/a.onnx", "x/y/executable.popef"])
+
+    def test_output_model_is_only_a_name(self):
+        self.succeeds("-i", model("relu"), "--output_model", "elsewhere/a.onnx")
+        self.assertEqual(list(self.tree()), ["a.onnx"])
+
+    def test_a_second_run_replaces_the_files_with_the_same_bytes(self):
+        self.succeeds("-i", DIGITS, *DIGITS_SHAPE, "--export_popef")
+        first = self.tree()
+        self.succeeds("-i", DIGITS, *DIGITS_SHAPE, "--export_popef")
+        self.assertEqual(self.tree(), first)
+
+    def test_a_folder_with_one_model_stands_for_it(self):
+        os.mkdir(self.path("models"))
+        with open(DIGITS, "rb") as file:
+            self.write("models/m.onnx", file.read())
+        self.assertIn("image", self.succeeds("-i", "models", "--show"))
+        self.write("models/second.onnx", b"")
+        self.fails(["-i", "models", "--show"], "'models'", "2 .onnx files", "--input_model")
+
+    def test_run_reports_batch_latency_and_throughput(self):
+        for more in ([], ["--export_popef"]):
+            text = self.succeeds("-i", DIGITS, *DIGITS_SHAPE, "--run", *more)
+            batch = re.search(r"^Bs: (\d+)$", text, re.M)
+            latency = re.search(r"^Latency: (\d+\.\d{2,4})ms$", text, re.M)
+            throughput = re.search(r"^Tput: (\d+)$", text, re.M)
+            self.assertEqual(batch[1], "2")
+            expected = 2000 / float(latency[1])
+            self.assertLess(abs(float(throughput[1]) - expected), 0.1 * expected)
+
+    def test_batch_size_fixes_the_batch(self):
+        self.succeeds("-i", DIGITS, "--batch_size", "3", "--batch_axis", "0")
+        self.assertIn("[3, 1, 8, 8]", self.succeeds("-i", "digits.optimized.onnx", "--show"))
+
+    def test_precision_changes_the_types(self):
+        self.succeeds("-i", DIGITS, *DIGITS_SHAPE, "--precision", "fp16")
+        self.assertIn("dtype - f16", self.succeeds("-i", "digits.optimized.onnx", "--show"))
+        self.succeeds("-i", DIGITS, *DIGITS_SHAPE, "--precision", "fp32")
+        self.assertIn("dtype - f32", self.succeeds("-i", "digits.optimized.onnx", "--show"))
+
+    def test_passes_and_skip_passes_take_lists(self):
+        self.succeeds("-i", DIGITS, *DIGITS_SHAPE, "--passes", "eliminate_identity, sort_graph",
+                      "--skip_passes", "constant_folding,eliminate_nop_cast")
+
+    def test_max_tensor_size_is_accepted(self):
+        self.succeeds("-i", DIGITS, *DIGITS_SHAPE, "--max_tensor_size", "64")
+        self.succeeds("-i", DIGITS, *DIGITS_SHAPE, "--max_tensor_size=-1")
+        self.misused(["-i", DIGITS, "--max_tensor_size", "x"], "--max_tensor_size", "'x'")
+
+    def test_logging_level(self):
+        for level in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"):
+            self.assertEqual(self.run_command("-i", DIGITS, "--show", "--logging_level", level).code, 0)
+        self.misused(["-i", DIGITS, "--logging_level", "LOUD"], "--logging_level", "LOUD")
+
+
+class Progress(CommandTest):
+    command = "poprt"
+
+    def test_silent_in_a_pipe(self):
+        self.succeeds("-i", DIGITS, *DIGITS_SHAPE, "--export_popef")  # asserts an empty stderr
+
+    def test_visible_on_a_terminal(self):
+        code, shown = self.on_terminal("-i", DIGITS, *DIGITS_SHAPE, "--export_popef")
+        self.assertEqual(code, 0)
+        for title in ("PopRT conversion", "Graph compilation"):
+            self.assertRegex(shown, title + r": 100%\|#+\|\r+\n")
+            percents = [int(p) for p in re.findall(title + r": +(\d+)%", shown)]
+            self.assertEqual(percents, sorted(percents))
+            self.assertGreater(len(percents), 2)
+
+    def test_can_be_disabled(self):
+        code, shown = self.on_terminal("-i", DIGITS, *DIGITS_SHAPE, "--export_popef",
+                                       "--disable_compilation_progress_bar")
+        self.assertEqual(code, 0)
+        self.assertNotIn("%", shown)
+
+
+class WrongUsage(CommandTest):
+    command = "poprt"
+
+    def test_no_model(self):
+        self.misused([], "--input_model")
+
+    def test_unknown_option_and_stray_word(self):
+        self.misused(["--frobnicate"], "--frobnicate")
+        self.misused(["-i", DIGITS, "stray"], "stray")
+
+    def test_bad_precision(self):
+        self.misused(["-i", DIGITS, "--precision", "int3"], "--precision", "int3", "fp16")
+
+    def test_batch_options_belong_together(self):
+        self.misused(["-i", DIGITS, "--batch_size", "4"], "--batch_size", "--batch_axis")
+        self.misused(["-i", DIGITS, "--batch_axis", "0"], "--batch_size", "--batch_axis")
+
+    def test_numbers_out_of_range(self):
+        self.misused(["-i", DIGITS, "--batch_size", "0", "--batch_axis", "0"], "--batch_size", "at least 1", "'0'")
+        self.misused(["-i", DIGITS, "--convert_version", "0"], "--convert_version", "at least 1")
+
+    def test_malformed_shapes(self):
+        for word in ("image", "image=", "image=1,x,8,8", "image=-1,1,8,8", "image=1,,8,8", "image=1,",
+                     "image=99999999999999999999,1,8,8"):
+            self.misused(["-i", DIGITS, "--input_shape", word], "--input_shape", word)
+
+
+class Errors(CommandTest):
+    command = "poprt"
+
+    def test_missing_file(self):
+        self.fails(["-i", "nope.onnx", "--export_popef"], "'nope.onnx'", "No such file")
+
+    def test_folder_without_model(self):
+        os.mkdir(self.path("empty"))
+        self.fails(["-i", "empty"], "'empty'", "0 .onnx files")
+
+    def test_not_onnx(self):
+        self.write("text.onnx", b"this is no model, whatever its name says\n")
+        self.fails(["-i", "text.onnx", "--export_popef", "--output_dir", "out"], "text.onnx", "ONNX")
+        self.write("zero.onnx", b"")
+        self.fails(["-i", "zero.onnx"], "zero.onnx")
+
+    def test_truncated_model(self):
+        with open(DIGITS, "rb") as file:
+            data = file.read()
+        for size in (1, 100, 5000, len(data) - 1):
+            self.write("cut.onnx", data[:size])
+            self.fails(["-i", "cut.onnx", *DIGITS_SHAPE, "--export_popef", "--output_dir", "out"], "cut.onnx")
+
+    def test_unknown_operator(self):
+        self.fails(["-i", model("unknown_op"), "--export_popef", "--output_dir", "out"], "Frobnicate")
+
+    def test_dynamic_model_without_shape(self):
+        for more in ([], ["--export_popef"], ["--run"]):
+            self.fails(["-i", DIGITS, *more, "--output_dir", "out"], "image", "f32[N,1,8,8]",
+                       "--input_shape image=")
+
+    def test_shape_for_an_unknown_input(self):
+        self.fails(["-i", DIGITS, "--input_shape", "foo=1,2"], "'foo'", "image")
+
+    def test_shape_of_another_rank(self):
+        self.fails(["-i", DIGITS, "--input_shape", "image=1,2"], "'image'", "[1,2]", "rank")
+
+    def test_shape_that_changes_a_fixed_dimension(self):
+        self.fails(["-i", DIGITS, "--input_shape", "image=1,1,9,8"], "'image'", "axis 2", "9")
+
+    def test_shape_given_twice(self):
+        self.fails(["-i", DIGITS, *DIGITS_SHAPE, "image=1,1,8,8"], "'image'", "twice")
+
+    def test_batch_axis_out_of_range(self):
+        self.fails(["-i", DIGITS, "--batch_size", "2", "--batch_axis", "4"], "image", "axis 4")
+
+    def test_unknown_pass(self):
+        self.fails(["-i", DIGITS, *DIGITS_SHAPE, "--passes", "nope"], "'nope'", "--list_all_passes")
+        self.fails(["-i", DIGITS, *DIGITS_SHAPE, "--skip_passes", "sort_graph,nope"], "'nope'", "--list_all_passes")
+
+    def test_output_dir_is_a_file(self):
+        self.write("file", b"")
+        self.fails(["-i", DIGITS, *DIGITS_SHAPE, "--output_dir", "file"], "--output_dir", "'file'")
+        self.fails(["-i", DIGITS, *DIGITS_SHAPE, "--output_dir", "file/x"], "--output_dir", "'file/x'")
+
+    @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
+    def test_unwritable_output_dir(self):
+        os.mkdir(self.path("locked"))
+        os.chmod(self.path("locked"), stat.S_IRUSR | stat.S_IXUSR)
+        self.fails(["-i", DIGITS, *DIGITS_SHAPE, "--output_dir", "locked"], "locked", "ermission")
+
+    def test_output_dir_that_cannot_be_made(self):
+        self.fails(["-i", DIGITS, *DIGITS_SHAPE, "--output_dir", "/proc/poprt"], "--output_dir", "'/proc/poprt'")
+
+    def test_source_is_never_overwritten(self):
+        with open(DIGITS, "rb") as file:
+            self.write("m.onnx", file.read())
+        self.fails(["-i", "m.onnx", *DIGITS_SHAPE, "--output_model", "m.onnx"], "'m.onnx'", "--output_model")
+
+    def test_existing_files_stay_when_it_fails(self):
+        self.write("unknown_op.optimized.onnx", b"old model")
+        self.write("executable.popef", b"old executable")
+        self.fails(["-i", model("unknown_op"), "--export_popef"], "Frobnicate")  # fails() compares contents
+
+
+if __name__ == "__main__":
+    unittest.main()

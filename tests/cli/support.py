@@ -1,0 +1,133 @@
+"""What the command line tests share: runs a command in a fresh folder and checks how it fails."""
+
+import os
+import pty
+import shutil
+import struct
+import subprocess
+import tempfile
+import unittest
+
+BIN = os.environ["POPRT_BIN"]
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+DATA = os.path.join(ROOT, "tests", "data", "cli")
+DIGITS = os.path.join(ROOT, "examples", "digits", "digits.onnx")
+
+
+def model(name):
+    return os.path.join(DATA, name + ".onnx")
+
+
+class Result:
+    def __init__(self, process):
+        self.code, self.out, self.err = process.returncode, process.stdout, process.stderr
+
+
+class CommandTest(unittest.TestCase):
+    """`self.folder` is a new empty folder and the working directory of every command."""
+
+    command = ""  # such as "poprt_exec run"
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, data):
+        with open(self.path(name), "wb") as file:
+            file.write(data)
+        return self.path(name)
+
+    def arguments(self, words, command=None):
+        program, *sub = (command or self.command).split()
+        return [os.path.join(BIN, program), *sub, *[str(w) for w in words]]
+
+    def run_command(self, *words, command=None):
+        return Result(subprocess.run(self.arguments(words, command), cwd=self.folder, text=True, timeout=300,
+                                     stdin=subprocess.DEVNULL, capture_output=True))
+
+    def succeeds(self, *words, command=None):
+        result = self.run_command(*words, command=command)
+        self.assertEqual((result.code, result.err), (0, ""), f"{words}: {result.err}")
+        return result.out
+
+    def tree(self):
+        """Every file with its content and every folder under self.folder."""
+        found = {}
+        for folder, folders, files in os.walk(self.folder):
+            for name in folders:
+                found[os.path.relpath(os.path.join(folder, name), self.folder)] = None
+            for name in files:
+                with open(os.path.join(folder, name), "rb") as file:
+                    found[os.path.relpath(os.path.join(folder, name), self.folder)] = file.read()
+        return found
+
+    def fails(self, words, *facts, code=1):
+        """One line on stderr that starts with the command and names every fact; nothing on stdout, no file
+        made, changed or left behind."""
+        before = self.tree()
+        result = self.run_command(*words)
+        self.assertEqual(result.code, code, f"{words}: {result.out}{result.err}")
+        self.assertEqual(result.err.count("\n"), 1, f"not one line: {result.err}")
+        self.assertTrue(result.err.startswith(self.command + ": "), result.err)
+        for fact in facts:
+            self.assertIn(fact, result.err)
+        self.assertEqual(result.out, "")
+        self.assertEqual(self.tree(), before)
+        return result.err
+
+    def misused(self, words, *facts):
+        """As fails(), for wrong usage: exit code 2 and a pointer to the help."""
+        return self.fails(words, *facts, "--help", code=2)
+
+    def on_terminal(self, *words):
+        """Runs with a terminal for stdout and stderr: exit code and everything shown."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.folder)
+            arguments = self.arguments(words)
+            os.execv(arguments[0], arguments)
+        shown = b""
+        while True:
+            try:
+                data = os.read(terminal, 4096)
+            except OSError:  # the other end is closed
+                break
+            if not data:
+                break
+            shown += data
+        os.close(terminal)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode()
+
+    def popef(self, onnx, *words):
+        """Compiles; the path of the PopEF file."""
+        out = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, out)
+        self.succeeds("-i", onnx, "--output_dir", out, "--export_popef", *words, command="poprt")
+        return os.path.join(out, "executable.popef")
+
+    def npy(self, name, code, shape, values, order="<", fortran=False):
+        """Writes a .npy file; `code` is NumPy's, such as "f4"."""
+        dims = ", ".join(str(d) for d in shape) + ("," if len(shape) == 1 else "")
+        header = f"{{'descr': '{order}{code}', 'fortran_order': {fortran}, 'shape': ({dims}), }}"
+        header = header.ljust(-(-(len(header) + 11) // 64) * 64 - 11) + "\n"
+        letter = {"f4": "f", "f8": "d", "i8": "q", "i4": "i", "u1": "B", "b1": "B"}[code]
+        return self.write(name, b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() +
+                          struct.pack(f"{order if order != '|' else '<'}{len(values)}{letter}", *values))
+
+    def tensor_pb(self, name, elem_type, shape, raw):
+        """Writes an ONNX TensorProto with raw data; sizes below 128."""
+        dims = b"".join(struct.pack("BB", 0x08, d) for d in shape)
+        return self.write(name, dims + struct.pack("BB", 0x10, elem_type) + struct.pack("BB", 0x4A, len(raw)) + raw)
+
+    def read_npy(self, path):
+        """Header text and float32 values."""
+        with open(path, "rb") as file:
+            data = file.read()
+        self.assertEqual(data[:8], b"\x93NUMPY\x01\x00")
+        length, = struct.unpack("<H", data[8:10])
+        self.assertEqual((10 + length) % 64, 0)
+        payload = data[10 + length:]
+        return data[10:10 + length].decode(), list(struct.unpack(f"<{len(payload) // 4}f", payload))
