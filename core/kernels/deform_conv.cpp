@@ -59,8 +59,9 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 Plan prepare(const Call& call) {
   const CallReader r("deform_conv", call, 6, 17);
   auto p = std::make_shared<Params>();
-  int64_t* fields[] = {&p->n,  &p->c,  &p->h,  &p->w,  &p->m,  &p->oh, &p->ow,     &p->kh,           &p->kw,
-                       &p->sy, &p->sx, &p->py, &p->px, &p->dy, &p->dx, &p->groups, &p->offset_groups};
+  int64_t* fields[] = {
+      &p->n,  &p->c,  &p->h,  &p->w,  &p->m,  &p->oh, &p->ow,     &p->kh,           &p->kw,
+      &p->sy, &p->sx, &p->py, &p->px, &p->dy, &p->dx, &p->groups, &p->offset_groups};
   for (size_t i = 0; i < 17; i++) {
     *fields[i] = r.size(i, i == 11 || i == 12 ? 0 : 1);
     r.check(*fields[i] < (int64_t{1} << 31), "a size is out of range");

@@ -1,9 +1,9 @@
 // dft: operands [x, window?, y], f32 or f64: discrete Fourier transforms of frames. x is [outer, n,
 // inner, parts] with parts 1 (real) or 2 (complex); frame f takes elements f * step to f * step +
 // length - 1 (0 past n), times window [length]. A transform has `length` points. Result k < kept of
-// frame f of (outer, inner): y [outer, frames, kept, inner, 2], or [outer, frames, kept, inner] real
-// when y_parts is 1. Inverse: conjugate twiddles, divided by length; `half` input (inverse, real
-// result) completes the other half of the spectrum by symmetry. ints: [outer, n, inner, parts,
+// frame f of (outer, inner): y [outer, frames, kept, inner, 2], or [outer, frames, kept, inner]
+// real when y_parts is 1. Inverse: conjugate twiddles, divided by length; `half` input (inverse,
+// real result) completes the other half of the spectrum by symmetry. ints: [outer, n, inner, parts,
 // frames, step, length, kept, inverse, y_parts, half]. A task is one transform. Powers of two use
 // radix-2 passes, other lengths the sum as it is defined; both in double.
 #include <cmath>

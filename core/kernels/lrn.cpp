@@ -1,6 +1,6 @@
 // lrn: operands [x, y], f32 [N, C, pixels]: y = x / (bias + alpha / size * sum of squares of the
-// `size` channels around) ^ beta. ints: [N, C, pixels, size]. floats: [alpha, beta, bias]. A task is
-// one channel.
+// `size` channels around) ^ beta. ints: [N, C, pixels, size]. floats: [alpha, beta, bias]. A task
+// is one channel.
 #include <algorithm>
 #include <cmath>
 

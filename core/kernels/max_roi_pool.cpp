@@ -1,6 +1,6 @@
 // max_roi_pool: operands [x, rois, y], f32 x [N, C, H, W], rois [R, 5] (image, x1, y1, x2, y2, ends
-// included), y [R, C, oh, ow]: the largest element per bin, 0 for an empty one. ints: [N, C, H, W, R,
-// oh, ow]. floats: [spatial_scale]. A task is one region.
+// included), y [R, C, oh, ow]: the largest element per bin, 0 for an empty one. ints: [N, C, H, W,
+// R, oh, ow]. floats: [spatial_scale]. A task is one region.
 #include <algorithm>
 #include <cmath>
 

@@ -1,7 +1,7 @@
-// random: operands [x?, y], f32: numbers that depend on the seed and their place alone, so that every
-// run repeats them. ints: [kind, seed, count, classes, samples]. kind 0: uniform in [a, b); 1: normal
-// with mean a and deviation b; 2: 1 with probability x[i], else 0; 3: y [count, samples] s32 / s64
-// classes drawn with probability proportional to exp(x [count, classes]). floats: [a, b].
+// random: operands [x?, y], f32: numbers that depend on the seed and their place alone, so that
+// every run repeats them. ints: [kind, seed, count, classes, samples]. kind 0: uniform in [a, b);
+// 1: normal with mean a and deviation b; 2: 1 with probability x[i], else 0; 3: y [count, samples]
+// s32 / s64 classes drawn with probability proportional to exp(x [count, classes]). floats: [a, b].
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -82,8 +82,7 @@ Plan prepare(const Call& call) {
   r.check(p->kind == 3 ? p->classes >= 1 : p->samples == 1, "bad classes or samples");
   p->wide = r.dtype(1) == DType::s64;
   if (p->kind >= 2) r.needs(0, DType::f32, {p->count, p->kind == 3 ? p->classes : 1});
-  r.needs(1, p->kind != 3 ? DType::f32 : p->wide ? DType::s64 : DType::s32,
-          {p->count, p->samples});
+  r.needs(1, p->kind != 3 ? DType::f32 : p->wide ? DType::s64 : DType::s32, {p->count, p->samples});
   Plan plan;
   plan.run = run;
   const int64_t results = p->count * p->samples;

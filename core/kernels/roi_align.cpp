@@ -1,6 +1,7 @@
 // roi_align: operands [x, rois, batch, y], f32 x [N, C, H, W], rois [R, 4] (x1, y1, x2, y2), s32 or
-// s64 batch [R], y [R, C, oh, ow]: bilinear samples averaged (or their largest) per bin. ints: [N, C,
-// H, W, R, oh, ow, sampling_ratio, max, half pixel]. floats: [spatial_scale]. A task is one region.
+// s64 batch [R], y [R, C, oh, ow]: bilinear samples averaged (or their largest) per bin. ints: [N,
+// C, H, W, R, oh, ow, sampling_ratio, max, half pixel]. floats: [spatial_scale]. A task is one
+// region.
 #include <algorithm>
 #include <cmath>
 

@@ -80,8 +80,7 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte* scr
 
 Plan prepare(const Call& call) {
   const CallReader r("unique", call, 5, 5);
-  auto p = std::make_shared<Params>(
-      Params{r.size(0), r.size(1), r.size(2), r.size(4), r.flag(3)});
+  auto p = std::make_shared<Params>(Params{r.size(0), r.size(1), r.size(2), r.size(4), r.flag(3)});
   const DType type = r.dtype(0);
   r.needs(0, type, {p->outer, p->n, p->inner});
   r.may(1, type, {p->outer, p->bound, p->inner});

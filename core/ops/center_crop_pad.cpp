@@ -1,5 +1,5 @@
-// Crops and pads the middle of each axis to the constant shape in input 1; odd differences leave the
-// extra element at the end.
+// Crops and pads the middle of each axis to the constant shape in input 1; odd differences leave
+// the extra element at the end.
 #include <algorithm>
 
 #include "ops/common/movement.h"

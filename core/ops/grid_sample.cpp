@@ -32,13 +32,9 @@ void lower(LowerContext& ctx) {
       one_of("padding_mode", "zeros", {{"zeros", 0}, {"border", 1}, {"reflection", 2}});
   if (x.size() > 5) ctx.fail_unsupported("more than three spatial dimensions");
   if (element_count(y) == 0) return;
-  std::vector<int64_t> ints = {x[0],
-                               x[1],
-                               element_count(std::span(y).subspan(2)),
-                               static_cast<int64_t>(x.size()) - 2,
-                               mode,
-                               padding,
-                               ctx.node.int_attr("align_corners", 0)};
+  std::vector<int64_t> ints = {
+      x[0], x[1],    element_count(std::span(y).subspan(2)), static_cast<int64_t>(x.size()) - 2,
+      mode, padding, ctx.node.int_attr("align_corners", 0)};
   ints.insert(ints.end(), x.begin() + 2, x.end());
   const auto place = out_as_f32(ctx, 0);
   const program::BufferId operands[] = {in_as_f32(ctx, 0), in_as_f32(ctx, 1), place};

@@ -6,7 +6,8 @@ namespace {
 
 void infer(InferContext& ctx) {
   const ir::ValueType& x = ctx.in(0);
-  const int64_t number = ctx.node.int_attr("dtype", 6), samples = ctx.node.int_attr("sample_size", 1);
+  const int64_t number = ctx.node.int_attr("dtype", 6),
+                samples = ctx.node.int_attr("sample_size", 1);
   if (number != 6 && number != 7) ctx.fail_input("dtype {} is neither s32 nor s64", number);
   if (samples < 0) ctx.fail_input("sample_size is {}", samples);
   if (x.has_shape && x.shape.size() != 2)

@@ -32,14 +32,15 @@ void infer(InferContext& ctx) {
     ctx.fail_input("boxes and scores must have three dimensions");
   const auto limit = limit_of(ctx.node, 2);
   if (!limit) return;
-  ctx.out(0, DType::s64,
-          {checked_mul(checked_mul(scores.shape[0], scores.shape[1]),
-                       most_of(*limit, scores.shape[2])),
-           3});
+  ctx.out(
+      0, DType::s64,
+      {checked_mul(checked_mul(scores.shape[0], scores.shape[1]), most_of(*limit, scores.shape[2])),
+       3});
 }
 
 void lower(LowerContext& ctx) {
-  const auto most = limit_of(ctx.node, 2), iou = limit_of(ctx.node, 3), score = limit_of(ctx.node, 4);
+  const auto most = limit_of(ctx.node, 2), iou = limit_of(ctx.node, 3),
+             score = limit_of(ctx.node, 4);
   if (!most || !iou || !score) ctx.fail_unsupported("limits and thresholds must be constant");
   const Shape& scores = ctx.in_shape(1);
   ctx.emit("non_max_suppression", {in_as_f32(ctx, 0), in_as_f32(ctx, 1), ctx.out(0)},

@@ -51,9 +51,9 @@ void lower(LowerContext& ctx) {
   const bool wide = ctx.in_dtype(0) == DType::f64;
   const auto y = wide ? ctx.out(0) : out_as_f32(ctx, 0);
   const auto window = !ctx.has(2) ? LowerContext::kNone : wide ? ctx.in(2) : in_as_f32(ctx, 2);
-  ctx.emit("dft", {wide ? ctx.in(0) : in_as_f32(ctx, 0), window, y},
-           {x[0], x[1], 1, x.size() == 3 ? x[2] : 1, f->count, f->step, f->length, f->bins, 0, 2,
-            0});
+  ctx.emit(
+      "dft", {wide ? ctx.in(0) : in_as_f32(ctx, 0), window, y},
+      {x[0], x[1], 1, x.size() == 3 ? x[2] : 1, f->count, f->step, f->length, f->bins, 0, 2, 0});
   if (!wide) finish_f32(ctx, 0, y);
 }
 

@@ -48,8 +48,8 @@ void infer(InferContext& ctx) {
     ctx.out(0, x.dtype, {count});
   } else if (x.has_shape) {
     Shape y = x.shape;
-    y[static_cast<size_t>(normalize_axis(ctx.node.int_attr("axis", 0),
-                                         static_cast<int64_t>(y.size())))] = count;
+    y[static_cast<size_t>(
+        normalize_axis(ctx.node.int_attr("axis", 0), static_cast<int64_t>(y.size())))] = count;
     ctx.out(0, x.dtype, std::move(y));
   } else {
     ctx.out_dtype(0, x.dtype);
@@ -64,8 +64,8 @@ void lower(LowerContext& ctx) {
   const AxisSplit s = split_of(ctx.node, x);
   const Shape& y = ctx.out_shape();
   const int64_t bound = ctx.node.find_attr("axis")
-                            ? y[static_cast<size_t>(normalize_axis(
-                                  ctx.node.int_attr("axis", 0), static_cast<int64_t>(y.size())))]
+                            ? y[static_cast<size_t>(normalize_axis(ctx.node.int_attr("axis", 0),
+                                                                   static_cast<int64_t>(y.size())))]
                             : y[0];
   const DType t = ctx.in_dtype(0);
   const bool narrow = is_float(t) && t != DType::f32 && t != DType::f64;

@@ -6,21 +6,22 @@
 
 namespace poprt::ops {
 
-// The shape of input 0 or of attribute `shape`; the type of attribute `dtype`, else input 0's, else f32.
+// The shape of input 0 or of attribute `shape`; the type of attribute `dtype`, else input 0's, else
+// f32.
 void infer_random_like(InferContext& ctx);
 void infer_random_shape(InferContext& ctx);
 
 enum class RandomKind : int64_t { uniform = 0, normal = 1, bernoulli = 2, multinomial = 3 };
 void lower_random(LowerContext& ctx, RandomKind kind);
 
-#define POPRT_RANDOM_OP(symbol, op_name, first_opset, infer_function, kind)                        \
-  namespace poprt::ops {                                                                           \
-  extern const OpDef symbol##_op;                                                                  \
-  const OpDef symbol##_op = {.name = op_name,                                                      \
-                             .since = first_opset,                                                 \
-                             .infer = infer_function,                                              \
+#define POPRT_RANDOM_OP(symbol, op_name, first_opset, infer_function, kind)                       \
+  namespace poprt::ops {                                                                          \
+  extern const OpDef symbol##_op;                                                                 \
+  const OpDef symbol##_op = {.name = op_name,                                                     \
+                             .since = first_opset,                                                \
+                             .infer = infer_function,                                             \
                              .lower = [](LowerContext& c) { lower_random(c, RandomKind::kind); }, \
-                             .pure = false};                                                       \
+                             .pure = false};                                                      \
   }
 
 }  // namespace poprt::ops
