@@ -1,5 +1,5 @@
-// cumsum: operands [x, y], seen as [outer, n, inner], running sums along n. ints: [outer, n, inner,
-// exclusive, reverse].
+// cumsum: operands [x, y], seen as [outer, n, inner], running sums (or products) along n. ints:
+// [outer, n, inner, exclusive, reverse, product].
 #include "base/checked.h"
 #include "kernels/common/numbers.h"
 #include "kernels/kernel.h"
@@ -9,7 +9,7 @@ namespace {
 
 struct Params {
   int64_t outer, n, inner;
-  bool exclusive, reverse;
+  bool exclusive, reverse, product;
 };
 
 template <class T>
@@ -21,12 +21,15 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
     const int64_t at = t / p.inner * p.n * p.inner + t % p.inner;
     // Integers wrap: the sum is kept as a wide unsigned or a double.
     using Sum = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
-    Sum sum = 0;
+    Sum sum = p.product ? 1 : 0;
     for (int64_t k = 0; k < p.n; k++) {
       const int64_t i = at + (p.reverse ? p.n - 1 - k : k) * p.inner;
       const T v = x[i];
       if (p.exclusive) y[i] = static_cast<T>(sum);
-      sum += static_cast<Sum>(v);
+      if (p.product)
+        sum *= static_cast<Sum>(v);
+      else
+        sum += static_cast<Sum>(v);
       if (!p.exclusive) y[i] = static_cast<T>(sum);
     }
   }
@@ -37,9 +40,10 @@ Plan prepare(const Call& call) {
   check(call.operands.size() == 2 && call.operands[0].present && call.operands[1].present &&
             call.operands[0].dtype == call.operands[1].dtype,
         "expected operands x and y of one element type");
-  check(call.ints.size() == 5, "expected 5 integers");
-  auto p = std::make_shared<Params>(
-      Params{call.ints[0], call.ints[1], call.ints[2], call.ints[3] != 0, call.ints[4] != 0});
+  check(call.ints.size() == 6, "expected 6 integers");
+  auto p =
+      std::make_shared<Params>(Params{call.ints[0], call.ints[1], call.ints[2], call.ints[3] != 0,
+                                      call.ints[4] != 0, call.ints[5] != 0});
   check(p->outer >= 0 && p->n >= 0 && p->inner >= 0, "an integer is out of range");
   const int64_t count = checked_mul(checked_mul(p->outer, p->n), p->inner);
   check(element_count(call.operands[0].shape) == count &&

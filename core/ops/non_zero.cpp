@@ -1,5 +1,6 @@
-// The length depends on the values, so the input must be constant.
-#include "ops/op.h"
+// The length depends on the values: exact for a constant input; otherwise the length that the model
+// declares is the bound, and columns past the last element are -1.
+#include "ops/common/as_f32.h"
 
 namespace poprt::ops {
 namespace {
@@ -15,23 +16,12 @@ void infer(InferContext& ctx) {
 }
 
 void lower(LowerContext& ctx) {
-  const Tensor* in = ctx.constant(0);
-  if (!in) ctx.fail_unsupported("the input must be constant");
-  Tensor t = Tensor::zeros(DType::s64, ctx.out_shape());
-  const auto values = in->to_doubles();
-  const auto to = t.mutable_values<int64_t>();
-  const auto count = static_cast<size_t>(ctx.out_shape()[1]);
-  size_t next = 0;
-  for (size_t i = 0; i < values.size(); i++) {
-    if (values[i] == 0) continue;
-    auto rest = static_cast<int64_t>(i);
-    for (size_t d = in->shape().size(); d-- > 0;) {
-      to[d * count + next] = rest % in->shape()[d];
-      rest /= in->shape()[d];
-    }
-    next++;
-  }
-  ctx.emit("copy", {ctx.pack(t), ctx.out(0)});
+  const DType t = ctx.in_dtype(0);
+  const bool narrow = is_float(t) && t != DType::f32 && t != DType::f64;
+  std::vector<int64_t> ints = {ctx.out_shape()[1]};
+  ints.insert(ints.end(), ctx.in_shape(0).begin(), ctx.in_shape(0).end());
+  const program::BufferId operands[] = {narrow ? in_as_f32(ctx, 0) : ctx.in(0), ctx.out(0)};
+  ctx.emit("non_zero", operands, ints);
 }
 
 }  // namespace

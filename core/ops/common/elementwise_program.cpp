@@ -86,7 +86,7 @@ bool is_variadic(const ir::Node& node) {
 bool has_attributes_form(const ir::Node& node) {
   return is_one_of(node.op_type, {"Pow", "Mod", "LeakyRelu", "Elu", "Celu", "Selu",
                                   "ThresholdedRelu", "HardSigmoid", "Gelu", "Clip", "IsInf",
-                                  "BitShift", "Cast", "CastLike", "Dropout", "Identity"});
+                                  "BitShift", "Cast", "CastLike", "Dropout", "Identity", "Swish"});
 }
 
 Value pow_of(ElementwiseProgram& p, Value x, Value exponent) {
@@ -260,7 +260,7 @@ Value append_elementwise(ElementwiseProgram& p, const ir::Node& node,
   const auto attr = [&](const char* key, float fallback) {
     return p.constant(node.float_attr(key, fallback));
   };
-  if (name == "Silu") return p.step(Op::silu, x, attr("alpha", 1.0f));
+  if (name == "Silu" || name == "Swish") return p.step(Op::silu, x, attr("alpha", 1.0f));
   if (name == "Gelu") {
     const std::string kind = node.string_attr("approximate", "none");
     if (kind != "none" && kind != "tanh")

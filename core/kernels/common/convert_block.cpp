@@ -1,0 +1,141 @@
+#include "kernels/common/convert_block.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "base/half.h"
+#include "base/quarter.h"
+
+namespace poprt::kernels {
+namespace {
+
+template <class T>
+void widen(const void* data, int64_t first, int64_t count, float* out) {
+  const T* from = static_cast<const T*>(data) + first;
+  for (int64_t i = 0; i < count; i++) {
+    if constexpr (requires(T v) { to_float(v); })
+      out[i] = to_float(from[i]);
+    else
+      out[i] = static_cast<float>(from[i]);
+  }
+}
+
+// The addition of 1.5 * 2^23 rounds to nearest even and leaves the integer in the low bits.
+template <class T>
+void narrow(void* data, int64_t first, int64_t count, const float* in) {
+  constexpr auto kLow = static_cast<float>(std::numeric_limits<T>::min());
+  constexpr auto kHigh = static_cast<float>(std::numeric_limits<T>::max());
+  T* to = static_cast<T*>(data) + first;
+  for (int64_t i = 0; i < count; i++) {
+    float v = in[i] > kLow ? in[i] : kLow;
+    v = v < kHigh ? v : kHigh;
+    v = in[i] == in[i] ? v : 0.0f;
+    to[i] = static_cast<T>(std::bit_cast<int32_t>(v + 12582912.0f) - 0x4b400000);
+  }
+}
+
+bool is_packed(DType t) { return dtype_bits(t) < 8; }
+
+int code_at(const void* data, int64_t i, int bits) {
+  const int per_byte = 8 / bits;
+  return static_cast<const uint8_t*>(data)[i / per_byte] >> (i % per_byte * bits) &
+         ((1 << bits) - 1);
+}
+
+void put_code(void* data, int64_t i, int bits, int code) {
+  const int per_byte = 8 / bits;
+  uint8_t& byte = static_cast<uint8_t*>(data)[i / per_byte];
+  const int shift = static_cast<int>(i % per_byte) * bits, mask = ((1 << bits) - 1) << shift;
+  byte = static_cast<uint8_t>((byte & ~mask) | ((code << shift) & mask));
+}
+
+float packed_value(DType t, int code) {
+  const int bits = dtype_bits(t);
+  if (t == DType::f4e2m1) return quarter_to_float(t, static_cast<uint8_t>(code));
+  const bool negative = is_signed(t) && code >> (bits - 1);
+  return static_cast<float>(negative ? code - (1 << bits) : code);
+}
+
+int packed_code(DType t, float v) {
+  if (t == DType::f4e2m1) return float_to_quarter(t, v, true);
+  const int bits = dtype_bits(t), low = is_signed(t) ? -(1 << (bits - 1)) : 0;
+  const int high = is_signed(t) ? (1 << (bits - 1)) - 1 : (1 << bits) - 1;
+  if (v != v) return 0;
+  if (v <= static_cast<float>(low)) return low;
+  if (v >= static_cast<float>(high)) return high;
+  return static_cast<int>(std::nearbyint(v));
+}
+
+}  // namespace
+
+bool is_convertible(DType t) {
+  return t != DType::undefined && t != DType::string && t != DType::c64 && t != DType::c128 &&
+         t != DType::boolean;
+}
+
+void to_floats(DType t, const void* data, int64_t first, int64_t count, float* out) noexcept {
+  switch (t) {
+    case DType::f32: return widen<float>(data, first, count, out);
+    case DType::f64: return widen<double>(data, first, count, out);
+    case DType::f16: return widen<f16_t>(data, first, count, out);
+    case DType::bf16: return widen<bf16_t>(data, first, count, out);
+    case DType::s8: return widen<int8_t>(data, first, count, out);
+    case DType::u8: return widen<uint8_t>(data, first, count, out);
+    case DType::s16: return widen<int16_t>(data, first, count, out);
+    case DType::u16: return widen<uint16_t>(data, first, count, out);
+    case DType::s32: return widen<int32_t>(data, first, count, out);
+    case DType::u32: return widen<uint32_t>(data, first, count, out);
+    case DType::s64: return widen<int64_t>(data, first, count, out);
+    case DType::u64: return widen<uint64_t>(data, first, count, out);
+    default: break;
+  }
+  const bool packed = is_packed(t);
+  const int bits = dtype_bits(t);
+  for (int64_t i = 0; i < count; i++)
+    out[i] = packed ? packed_value(t, code_at(data, first + i, bits))
+                    : quarter_to_float(t, static_cast<const uint8_t*>(data)[first + i]);
+}
+
+void from_floats(DType t, void* data, int64_t first, int64_t count, const float* in,
+                 bool saturate) noexcept {
+  switch (t) {
+    case DType::f32:
+      for (int64_t i = 0; i < count; i++) static_cast<float*>(data)[first + i] = in[i];
+      return;
+    case DType::f64:
+      for (int64_t i = 0; i < count; i++)
+        static_cast<double*>(data)[first + i] = static_cast<double>(in[i]);
+      return;
+    case DType::f16:
+      for (int64_t i = 0; i < count; i++) static_cast<f16_t*>(data)[first + i] = to_f16(in[i]);
+      return;
+    case DType::bf16:
+      for (int64_t i = 0; i < count; i++) static_cast<bf16_t*>(data)[first + i] = to_bf16(in[i]);
+      return;
+    case DType::s8: return narrow<int8_t>(data, first, count, in);
+    case DType::u8: return narrow<uint8_t>(data, first, count, in);
+    case DType::s16: return narrow<int16_t>(data, first, count, in);
+    case DType::u16: return narrow<uint16_t>(data, first, count, in);
+    case DType::s32:
+      for (int64_t i = 0; i < count; i++) {
+        const double v = std::nearbyint(static_cast<double>(in[i]));
+        static_cast<int32_t*>(data)[first + i] =
+            v != v            ? 0
+            : v <= -0x1p31    ? std::numeric_limits<int32_t>::min()
+            : v >= 0x1p31 - 1 ? std::numeric_limits<int32_t>::max()
+                              : static_cast<int32_t>(v);
+      }
+      return;
+    default: break;
+  }
+  const int bits = dtype_bits(t);
+  if (is_packed(t)) {
+    for (int64_t i = 0; i < count; i++) put_code(data, first + i, bits, packed_code(t, in[i]));
+  } else {
+    for (int64_t i = 0; i < count; i++)
+      static_cast<uint8_t*>(data)[first + i] = float_to_quarter(t, in[i], saturate);
+  }
+}
+
+}  // namespace poprt::kernels

@@ -1,0 +1,114 @@
+// conv_integer: operands [x, w, x_zero?, w_zero?, bias?, y]: convolution of u8 / s8 x and w with
+// their zero points taken off, s32 bias [groups * M] and s32 y. Padding counts as x_zero, so adds
+// nothing. x_zero has one element, w_zero one or groups * M. ints: [w_zero per filter, N, groups,
+// C, M, rank (1-3), then per spatial dimension: in, out, kernel, stride, pad, dilation]. A task is
+// a panel of output pixels of one image and group.
+#include <algorithm>
+
+#include "kernels/common/call_reader.h"
+#include "kernels/common/conv_generic.h"
+#include "kernels/common/integer_panel.h"
+
+namespace poprt::kernels {
+namespace {
+
+constexpr int64_t kBlockK = 256;
+
+struct Params {
+  GenericConv conv;
+  int64_t panels;
+  bool x_signed, w_signed, w_filters;
+};
+
+void gather(const GenericConv& p, const uint8_t* x, bool is_signed, int32_t zero, int64_t pixel,
+            int64_t count, int64_t k0, int64_t k1, int16_t* panel) {
+  const auto& [az, ay, ax] = p.axis;
+  int64_t z[kIntegerPanel], y[kIntegerPanel], xs[kIntegerPanel];
+  for (int64_t j = 0; j < count; j++) {
+    const int64_t at = pixel + j;
+    z[j] = at / (ay.out * ax.out) * az.stride - az.pad;
+    y[j] = at / ax.out % ay.out * ay.stride - ay.pad;
+    xs[j] = at % ax.out * ax.stride - ax.pad;
+  }
+  for (int64_t k = k0; k < k1; k++, panel += kIntegerPanel) {
+    const int64_t channel = k / p.taps, tap = k % p.taps;
+    const int64_t dz = tap / (ay.kernel * ax.kernel) * az.dilation;
+    const int64_t dy = tap / ax.kernel % ay.kernel * ay.dilation;
+    const int64_t dx = tap % ax.kernel * ax.dilation;
+    const uint8_t* plane = x + channel * p.in_plane;
+    for (int64_t j = 0; j < count; j++) {
+      const int64_t iz = z[j] + dz, iy = y[j] + dy, ix = xs[j] + dx;
+      const bool inside = iz >= 0 && iz < az.in && iy >= 0 && iy < ay.in && ix >= 0 && ix < ax.in;
+      panel[j] = inside ? static_cast<int16_t>(
+                              byte_at(plane, is_signed, (iz * ay.in + iy) * ax.in + ix) - zero)
+                        : int16_t{0};
+    }
+    std::fill(panel + count, panel + kIntegerPanel, int16_t{0});
+  }
+}
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end,
+         std::byte* scratch) noexcept {
+  const auto& [p, panels, x_signed, w_signed, w_filters] = *static_cast<const Params*>(params);
+  auto* panel = reinterpret_cast<int16_t*>(scratch);
+  const int64_t k_total = p.c * p.taps;
+  const int32_t x_zero = data[2] ? byte_at(data[2], x_signed, 0) : 0;
+  for (int64_t task = begin; task < end; task++) {
+    const int64_t plane = task / panels, pixel = task % panels * kIntegerPanel;
+    const int64_t group = plane % p.groups, width = std::min(kIntegerPanel, p.out_plane - pixel);
+    const auto* x = static_cast<const uint8_t*>(data[0]) + plane * p.c * p.in_plane;
+    const auto* w = static_cast<const uint8_t*>(data[1]) + group * p.m * k_total;
+    auto* y = static_cast<int32_t*>(data[5]) + plane * p.m * p.out_plane + pixel;
+    for (int64_t k = 0; k < k_total; k += kBlockK) {
+      const int64_t depth = std::min(kBlockK, k_total - k);
+      gather(p, x, x_signed, x_zero, pixel, width, k, k + depth, panel);
+      for (int64_t m = 0; m < p.m; m++) {
+        const int64_t filter = group * p.m + m;
+        const int32_t w_zero = data[3] ? byte_at(data[3], w_signed, w_filters ? filter : 0) : 0;
+        int32_t sums[kIntegerPanel] = {};
+        if (k) std::copy(y + m * p.out_plane, y + m * p.out_plane + width, sums);
+        if (!k && data[4])
+          std::fill(sums, sums + width, static_cast<const int32_t*>(data[4])[filter]);
+        multiply_panel(w + m * k_total + k, w_signed, w_zero, panel, depth, sums);
+        std::copy(sums, sums + width, y + m * p.out_plane);
+      }
+    }
+  }
+}
+
+Plan prepare(const Call& call) {
+  constexpr std::string_view kName = "conv_integer";
+  const CallReader r(kName, call, 6, 6);
+  const DType x = r.dtype(0), w = r.dtype(1);
+  r.check(r.has(0) && r.has(1) && is_byte(x) && is_byte(w), "x and w must be u8 or s8");
+  // The shapes are those of a convolution whose operands all had one type.
+  Operand bytes_x = call.operands[0], bytes_w = call.operands[1], y = call.operands[5];
+  r.check(y.present && y.dtype == DType::s32, "y must be s32");
+  bytes_x.dtype = bytes_w.dtype = y.dtype = DType::u8;
+  y.bytes /= 4;
+  const Operand operands[] = {bytes_x, bytes_w, Operand{}, y};
+  auto p = std::make_shared<Params>();
+  p->conv = read_generic_conv(kName, {operands, call.ints.subspan(1), {}});
+  p->x_signed = x == DType::s8;
+  p->w_signed = w == DType::s8;
+  p->w_filters = r.flag(0);
+  const int64_t filters = p->conv.groups * p->conv.m;
+  r.may(2, x, {1});
+  r.may(3, w, {p->w_filters ? filters : 1});
+  r.may(4, DType::s32, {filters});
+  p->panels = (p->conv.out_plane + kIntegerPanel - 1) / kIntegerPanel;
+  Plan plan;
+  plan.run = run;
+  plan.tasks = checked_mul(checked_mul(p->conv.n, p->conv.groups), p->panels);
+  plan.work = p->conv.flops() * static_cast<double>(p->conv.out_plane) / 8;
+  plan.scratch_bytes = static_cast<size_t>(kBlockK * kIntegerPanel) * sizeof(int16_t);
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel conv_integer_kernel;
+const Kernel conv_integer_kernel = {"conv_integer", prepare};
+
+}  // namespace poprt::kernels

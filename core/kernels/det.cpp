@@ -1,0 +1,63 @@
+// det: operands [x, y], f32: determinants of n x n matrices by elimination with pivots, in double.
+// ints: [matrices, n].
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "kernels/common/call_reader.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Params {
+  int64_t n;
+};
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end,
+         std::byte* scratch) noexcept {
+  const int64_t n = static_cast<const Params*>(params)->n;
+  auto* a = reinterpret_cast<double*>(scratch);
+  for (int64_t task = begin; task < end; task++) {
+    const float* x = static_cast<const float*>(data[0]) + task * n * n;
+    std::copy(x, x + n * n, a);
+    double det = 1;
+    for (int64_t c = 0; c < n && det != 0; c++) {
+      int64_t pivot = c;
+      for (int64_t r = c + 1; r < n; r++)
+        if (std::fabs(a[r * n + c]) > std::fabs(a[pivot * n + c])) pivot = r;
+      if (pivot != c) {
+        std::swap_ranges(a + c * n, a + (c + 1) * n, a + pivot * n);
+        det = -det;
+      }
+      const double d = a[c * n + c];
+      det *= d;
+      for (int64_t r = c + 1; d != 0 && r < n; r++) {
+        const double f = a[r * n + c] / d;
+        for (int64_t k = c; k < n; k++) a[r * n + k] -= f * a[c * n + k];
+      }
+    }
+    static_cast<float*>(data[1])[task] = static_cast<float>(det);
+  }
+}
+
+Plan prepare(const Call& call) {
+  const CallReader r("det", call, 2, 2);
+  const int64_t matrices = r.size(0), n = r.size(1);
+  r.needs(0, DType::f32, {matrices, n, n});
+  r.needs(1, DType::f32, {matrices});
+  Plan plan;
+  plan.run = run;
+  plan.tasks = matrices;
+  const auto size = static_cast<double>(n);
+  plan.work = static_cast<double>(matrices) * size * size * size / 3;
+  plan.scratch_bytes = static_cast<size_t>(dtype_bytes(DType::f64, CallReader::product({n, n})));
+  plan.params = std::make_shared<Params>(Params{n});
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel det_kernel;
+const Kernel det_kernel = {"det", prepare};
+
+}  // namespace poprt::kernels

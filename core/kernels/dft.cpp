@@ -1,0 +1,152 @@
+// dft: operands [x, window?, y], f32 or f64: discrete Fourier transforms of frames. x is [outer, n,
+// inner, parts] with parts 1 (real) or 2 (complex); frame f takes elements f * step to f * step +
+// length - 1 (0 past n), times window [length]. A transform has `length` points. Result k < kept of
+// frame f of (outer, inner): y [outer, frames, kept, inner, 2], or [outer, frames, kept, inner]
+// real when y_parts is 1. Inverse: conjugate twiddles, divided by length; `half` input (inverse,
+// real result) completes the other half of the spectrum by symmetry. ints: [outer, n, inner, parts,
+// frames, step, length, kept, inverse, y_parts, half]. A task is one transform. Powers of two use
+// radix-2 passes, other lengths the sum as it is defined; both in double.
+#include <cmath>
+#include <numbers>
+#include <utility>
+#include <vector>
+
+#include "kernels/common/call_reader.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Params {
+  int64_t outer, n, inner, parts, frames, step, length, kept;
+  bool inverse;
+  int64_t y_parts;
+  bool half, radix2;
+  std::vector<double> cos, sin;  // of 2 pi i / length, signed
+};
+
+struct Complex {
+  double re, im;
+};
+
+void transform(const Params& p, Complex* v) {
+  const int64_t n = p.length;
+  for (int64_t i = 1, j = 0; i < n; i++) {
+    int64_t bit = n >> 1;
+    for (; j & bit; bit >>= 1) j ^= bit;
+    j ^= bit;
+    if (i < j) std::swap(v[i], v[j]);
+  }
+  for (int64_t size = 2; size <= n; size *= 2)
+    for (int64_t i = 0; i < n; i += size)
+      for (int64_t j = 0; j < size / 2; j++) {
+        const auto at = static_cast<size_t>(j * (n / size));
+        const double c = p.cos[at], s = p.sin[at];
+        Complex &a = v[i + j], &b = v[i + j + size / 2];
+        const Complex t = {b.re * c - b.im * s, b.re * s + b.im * c};
+        b = {a.re - t.re, a.im - t.im};
+        a = {a.re + t.re, a.im + t.im};
+      }
+}
+
+template <class T>
+void run(const void* params, void* const* data, int64_t begin, int64_t end,
+         std::byte* scratch) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const T* x = static_cast<const T*>(data[0]);
+  const T* window = static_cast<const T*>(data[1]);
+  T* y = static_cast<T*>(data[2]);
+  auto* v = reinterpret_cast<Complex*>(scratch);
+  Complex* r = v + p.length;
+  for (int64_t task = begin; task < end; task++) {
+    const int64_t inner = task % p.inner, frame = task / p.inner % p.frames,
+                  outer = task / p.inner / p.frames;
+    const int64_t given = p.half ? p.length / 2 + 1 : p.length;
+    for (int64_t i = 0; i < p.length; i++) v[i] = {0, 0};
+    for (int64_t i = 0; i < given; i++) {
+      const int64_t at = frame * p.step + i;
+      if (at >= p.n) break;
+      const T* from = x + ((outer * p.n + at) * p.inner + inner) * p.parts;
+      const double w = window ? static_cast<double>(window[i]) : 1.0;
+      v[i] = {static_cast<double>(from[0]) * w,
+              p.parts == 2 ? static_cast<double>(from[1]) * w : 0.0};
+    }
+    if (p.half)
+      for (int64_t i = given; i < p.length; i++) v[i] = {v[p.length - i].re, -v[p.length - i].im};
+    const Complex* result = v;
+    if (p.radix2) {
+      transform(p, v);
+    } else {
+      result = r;
+      for (int64_t k = 0; k < p.kept; k++) {
+        Complex sum = {0, 0};
+        int64_t turn = 0;
+        for (int64_t i = 0; i < p.length; i++) {
+          const double c = p.cos[static_cast<size_t>(turn)], s = p.sin[static_cast<size_t>(turn)];
+          sum.re += v[i].re * c - v[i].im * s;
+          sum.im += v[i].re * s + v[i].im * c;
+          turn += k;
+          if (turn >= p.length) turn -= p.length;
+        }
+        r[k] = sum;
+      }
+    }
+    const double scale = p.inverse ? 1.0 / static_cast<double>(p.length) : 1.0;
+    for (int64_t k = 0; k < p.kept; k++) {
+      T* to = y + (((outer * p.frames + frame) * p.kept + k) * p.inner + inner) * p.y_parts;
+      to[0] = static_cast<T>(result[k].re * scale);
+      if (p.y_parts == 2) to[1] = static_cast<T>(result[k].im * scale);
+    }
+  }
+}
+
+Plan prepare(const Call& call) {
+  const CallReader r("dft", call, 3, 11);
+  auto p = std::make_shared<Params>();
+  p->outer = r.size(0);
+  p->n = r.size(1);
+  p->inner = r.size(2);
+  p->parts = r.size(3, 1);
+  p->frames = r.size(4);
+  p->step = r.size(5);
+  p->length = r.size(6, 1);
+  p->kept = r.size(7);
+  p->inverse = r.flag(8);
+  p->y_parts = r.size(9, 1);
+  p->half = r.flag(10);
+  r.check(p->parts <= 2 && p->y_parts <= 2 && p->kept <= p->length &&
+              p->length <= (int64_t{1} << 26) && p->frames < (int64_t{1} << 30),
+          "a size is out of range");
+  const DType type = r.dtype(0);
+  r.needs(0, type, {p->outer, p->n, p->inner, p->parts});
+  r.may(1, type, {p->length});
+  r.needs(2, type, {p->outer, p->frames, p->kept, p->inner, p->y_parts});
+  p->radix2 = (p->length & (p->length - 1)) == 0;
+  const double sign = p->inverse ? 1 : -1;
+  for (int64_t i = 0; i < p->length; i++) {
+    const double angle =
+        2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(p->length);
+    p->cos.push_back(std::cos(angle));
+    p->sin.push_back(sign * std::sin(angle));
+  }
+  Plan plan;
+  if (type == DType::f32)
+    plan.run = run<float>;
+  else if (type == DType::f64)
+    plan.run = run<double>;
+  else
+    r.fail_dtype(0);
+  const auto length = static_cast<double>(p->length);
+  plan.tasks = CallReader::product({p->outer, p->frames, p->inner});
+  plan.work = static_cast<double>(plan.tasks) * length *
+              (p->radix2 ? 2 * std::log2(length + 1) : 3 * static_cast<double>(p->kept));
+  plan.scratch_bytes = static_cast<size_t>(2 * p->length) * sizeof(Complex);
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel dft_kernel;
+const Kernel dft_kernel = {"dft", prepare};
+
+}  // namespace poprt::kernels

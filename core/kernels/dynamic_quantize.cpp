@@ -1,0 +1,56 @@
+// dynamic_quantize: operands [x, y, scale, zero]: f32 x of any shape to u8 y over its own range,
+// which is widened to hold 0: scale = (max - min) / 255, zero = round(-min / scale).
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/common/call_reader.h"
+#include "kernels/common/convert_block.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Params {
+  int64_t count;
+};
+
+void run(const void* params, void* const* data, int64_t, int64_t, std::byte*) noexcept {
+  const int64_t count = static_cast<const Params*>(params)->count;
+  const auto* x = static_cast<const float*>(data[0]);
+  float low = 0, high = 0;
+  for (int64_t i = 0; i < count; i++) {
+    low = x[i] < low ? x[i] : low;
+    high = x[i] > high ? x[i] : high;
+  }
+  const float range = (high - low) / 255.0f, scale = range == 0 ? 1.0f : range;
+  const float zero = std::clamp(std::nearbyint(-low / scale), 0.0f, 255.0f);
+  constexpr int64_t kBlock = 512;
+  float v[kBlock];
+  for (int64_t first = 0; data[1] && first < count; first += kBlock) {
+    const int64_t n = std::min(kBlock, count - first);
+    for (int64_t i = 0; i < n; i++) v[i] = __builtin_nearbyintf(x[first + i] / scale) + zero;
+    from_floats(DType::u8, data[1], first, n, v, true);
+  }
+  if (data[2]) *static_cast<float*>(data[2]) = range;
+  if (data[3]) *static_cast<uint8_t*>(data[3]) = static_cast<uint8_t>(zero);
+}
+
+Plan prepare(const Call& call) {
+  const CallReader r("dynamic_quantize", call, 4, 0);
+  const int64_t count = element_count(call.operands[0].shape);
+  r.needs(0, DType::f32, {count});
+  r.may(1, DType::u8, {count});
+  r.may(2, DType::f32, {1});
+  r.may(3, DType::u8, {1});
+  Plan plan;
+  plan.run = run;
+  plan.work = static_cast<double>(count) * 2;
+  plan.params = std::make_shared<Params>(Params{count});
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel dynamic_quantize_kernel;
+const Kernel dynamic_quantize_kernel = {"dynamic_quantize", prepare};
+
+}  // namespace poprt::kernels

@@ -1,0 +1,65 @@
+// lrn: operands [x, y], f32 [N, C, pixels]: y = x / (bias + alpha / size * sum of squares of the
+// `size` channels around) ^ beta. ints: [N, C, pixels, size]. floats: [alpha, beta, bias]. A task
+// is one channel.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/common/call_reader.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Params {
+  int64_t c, pixels, size;
+  float alpha, beta, bias;
+};
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  constexpr int64_t kBlock = 256;
+  float sum[kBlock];
+  for (int64_t task = begin; task < end; task++) {
+    const int64_t n = task / p.c, c = task % p.c;
+    const int64_t first = std::max<int64_t>(c - (p.size - 1) / 2, 0),
+                  last = std::min(c + p.size / 2 + 1, p.c);
+    const float* x = static_cast<const float*>(data[0]) + n * p.c * p.pixels;
+    float* y = static_cast<float*>(data[1]) + task * p.pixels;
+    for (int64_t i0 = 0; i0 < p.pixels; i0 += kBlock) {
+      const int64_t count = std::min(kBlock, p.pixels - i0);
+      std::fill(sum, sum + count, 0.0f);
+      for (int64_t k = first; k < last; k++)
+        for (int64_t i = 0; i < count; i++) {
+          const float v = x[k * p.pixels + i0 + i];
+          sum[i] += v * v;
+        }
+      for (int64_t i = 0; i < count; i++) {
+        const float base = p.bias + p.alpha / static_cast<float>(p.size) * sum[i];
+        const float power =
+            p.beta == 0.75f ? std::sqrt(base) * std::sqrt(std::sqrt(base)) : std::pow(base, p.beta);
+        y[i0 + i] = x[c * p.pixels + i0 + i] / power;
+      }
+    }
+  }
+}
+
+Plan prepare(const Call& call) {
+  const CallReader r("lrn", call, 2, 4, 3);
+  auto p = std::make_shared<Params>(
+      Params{r.size(1), r.size(2), r.size(3, 1), r.real(0), r.real(1), r.real(2)});
+  const int64_t count = CallReader::product({r.size(0), p->c, p->pixels});
+  r.needs(0, DType::f32, {count});
+  r.needs(1, DType::f32, {count});
+  Plan plan;
+  plan.run = run;
+  plan.tasks = r.size(0) * p->c;
+  plan.work = static_cast<double>(count) * (5 + static_cast<double>(std::min(p->size, p->c)));
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel lrn_kernel;
+const Kernel lrn_kernel = {"lrn", prepare};
+
+}  // namespace poprt::kernels

@@ -1,0 +1,66 @@
+// max_unpool: operands [x, indices, y] of one dtype of whole bytes, s64 indices: y is zero, then
+// y[indices[i]] = x[i] (indices count elements of the unpadded result [planes, small...]; those
+// outside are dropped). y may be larger: then the result lies at its start of every dimension.
+// ints: [elements of x, rank, small dims..., y dims...].
+#include <cstring>
+#include <vector>
+
+#include "kernels/common/call_reader.h"
+#include "kernels/common/elements.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Params {
+  int64_t count, size, small, large;
+  std::vector<int64_t> dims, strides;
+};
+
+void run(const void* params, void* const* data, int64_t, int64_t, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  auto* y = static_cast<std::byte*>(data[2]);
+  std::memset(y, 0, static_cast<size_t>(p.large * p.size));
+  for (int64_t i = 0; i < p.count; i++) {
+    int64_t at = load_index(data[1], true, i), to = 0;
+    if (at < 0 || at >= p.small) continue;
+    for (size_t d = p.dims.size(); d-- > 0;) {
+      to += at % p.dims[d] * p.strides[d];
+      at /= p.dims[d];
+    }
+    std::memcpy(y + to * p.size, static_cast<const std::byte*>(data[0]) + i * p.size,
+                static_cast<size_t>(p.size));
+  }
+}
+
+Plan prepare(const Call& call) {
+  const CallReader r("max_unpool", call, 3, 2);
+  auto p = std::make_shared<Params>();
+  p->count = r.size(0);
+  const auto rank = static_cast<size_t>(r.size(1, 1));
+  r.check(rank <= 64 && call.ints.size() == 2 + 2 * rank, "bad rank");
+  std::vector<int64_t> large;
+  for (size_t d = 0; d < rank; d++) {
+    p->dims.push_back(r.size(2 + d));
+    large.push_back(r.size(2 + rank + d));
+    r.check(p->dims[d] <= large[d], "the result does not hold its content");
+  }
+  p->strides = contiguous_strides(large);
+  p->small = element_count(p->dims);
+  p->large = element_count(large);
+  p->size = element_size(r.dtype(0), "max_unpool");
+  r.needs(0, r.dtype(0), {p->count});
+  r.needs(1, DType::s64, {p->count});
+  r.needs(2, r.dtype(0), {p->large});
+  Plan plan;
+  plan.run = run;
+  plan.work = static_cast<double>(p->count) * 5 + static_cast<double>(p->large);
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel max_unpool_kernel;
+const Kernel max_unpool_kernel = {"max_unpool", prepare};
+
+}  // namespace poprt::kernels

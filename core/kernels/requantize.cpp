@@ -1,0 +1,87 @@
+// requantize: operands [sums, a_scale, b_scale, y_scale, y_zero, y]: y = saturate(round(sums *
+// a_scale * b_scale / y_scale) + y_zero), ties to even; sums is s32 [outer, rows, columns], y u8 or
+// s8. Scales are f32, f16 or bf16; y_scale and y_zero have one element. ints: [outer, rows,
+// columns, a_scale by row, b_scale by row, b_scale by column].
+#include <algorithm>
+
+#include "kernels/common/call_reader.h"
+#include "kernels/common/convert_block.h"
+#include "kernels/common/integer_panel.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Params {
+  int64_t rows, columns;
+  bool a_row, b_row, b_column;
+  DType a, b, y_scale, y;
+};
+
+float at(DType t, const void* data, int64_t i) noexcept {
+  float v;
+  to_floats(t, data, i, 1, &v);
+  return v;
+}
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  constexpr int64_t kBlock = 256;
+  float v[kBlock];
+  const float y_scale = at(p.y_scale, data[3], 0), zero = at(p.y, data[4], 0);
+  for (int64_t row = begin; row < end; row++) {
+    const float a = at(p.a, data[1], p.a_row ? row % p.rows : 0);
+    const float b = at(p.b, data[2], p.b_row ? row % p.rows : 0);
+    const auto* sums = static_cast<const int32_t*>(data[0]) + row * p.columns;
+    for (int64_t c = 0; c < p.columns; c += kBlock) {
+      const int64_t n = std::min(kBlock, p.columns - c);
+      if (p.b_column) {
+        to_floats(p.b, data[2], c, n, v);
+        for (int64_t i = 0; i < n; i++) v[i] = a * v[i] / y_scale;
+      } else {
+        std::fill(v, v + n, a * b / y_scale);
+      }
+      for (int64_t i = 0; i < n; i++)
+        v[i] = __builtin_nearbyintf(static_cast<float>(sums[c + i]) * v[i]) + zero;
+      from_floats(p.y, data[5], row * p.columns + c, n, v, true);
+    }
+  }
+}
+
+Plan prepare(const Call& call) {
+  const CallReader r("requantize", call, 6, 6);
+  const int64_t outer = r.size(0);
+  auto p = std::make_shared<Params>();
+  p->rows = r.size(1);
+  p->columns = r.size(2);
+  p->a_row = r.flag(3);
+  p->b_row = r.flag(4);
+  p->b_column = r.flag(5);
+  p->a = r.dtype(1);
+  p->b = r.dtype(2);
+  p->y_scale = r.dtype(3);
+  p->y = r.dtype(5);
+  const auto is_scale = [](DType t) {
+    return t == DType::f32 || t == DType::f16 || t == DType::bf16;
+  };
+  r.check(is_scale(p->a) && is_scale(p->b) && is_scale(p->y_scale) && is_byte(p->y),
+          "scales must be f32, f16 or bf16, results u8 or s8");
+  r.needs(0, DType::s32, {outer, p->rows, p->columns});
+  r.needs(1, p->a, {p->a_row ? p->rows : 1});
+  r.needs(2, p->b, {p->b_row ? p->rows : p->b_column ? p->columns : 1});
+  r.needs(3, p->y_scale, {1});
+  r.needs(4, p->y, {1});
+  r.needs(5, p->y, {outer, p->rows, p->columns});
+  Plan plan;
+  plan.run = run;
+  plan.tasks = outer * p->rows;
+  plan.work = static_cast<double>(plan.tasks) * static_cast<double>(p->columns);
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel requantize_kernel;
+const Kernel requantize_kernel = {"requantize", prepare};
+
+}  // namespace poprt::kernels

@@ -1,0 +1,124 @@
+// roi_align: operands [x, rois, batch, y], f32 x [N, C, H, W], rois [R, 4] (x1, y1, x2, y2), s32 or
+// s64 batch [R], y [R, C, oh, ow]: bilinear samples averaged (or their largest) per bin. ints: [N,
+// C, H, W, R, oh, ow, sampling_ratio, max, half pixel]. floats: [spatial_scale]. A task is one
+// region.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/common/call_reader.h"
+#include "kernels/common/elements.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Params {
+  int64_t n, c, h, w, oh, ow, ratio;
+  bool max, half_pixel, wide;
+  float scale;
+};
+
+struct Tap {
+  int64_t at[4];
+  float weight[4];
+};
+
+// False outside of the image.
+bool sample(const Params& p, float y, float x, Tap& t) {
+  if (!(y >= -1 && y <= static_cast<float>(p.h) && x >= -1 && x <= static_cast<float>(p.w)))
+    return false;
+  y = std::max(y, 0.0f);
+  x = std::max(x, 0.0f);
+  auto y0 = static_cast<int64_t>(y), x0 = static_cast<int64_t>(x);
+  const int64_t y1 = std::min(y0 + 1, p.h - 1), x1 = std::min(x0 + 1, p.w - 1);
+  if (y0 >= p.h - 1) y = static_cast<float>(y0 = p.h - 1);
+  if (x0 >= p.w - 1) x = static_cast<float>(x0 = p.w - 1);
+  const float ly = y - static_cast<float>(y0), lx = x - static_cast<float>(x0);
+  t = {{y0 * p.w + x0, y0 * p.w + x1, y1 * p.w + x0, y1 * p.w + x1},
+       {(1 - ly) * (1 - lx), (1 - ly) * lx, ly * (1 - lx), ly * lx}};
+  return true;
+}
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  for (int64_t r = begin; r < end; r++) {
+    float* y = static_cast<float*>(data[3]) + r * p.c * p.oh * p.ow;
+    std::fill(y, y + p.c * p.oh * p.ow, 0.0f);
+    const int64_t image = load_index(data[2], p.wide, r);
+    if (image < 0 || image >= p.n) continue;
+    const float* x = static_cast<const float*>(data[0]) + image * p.c * p.h * p.w;
+    const float* roi = static_cast<const float*>(data[1]) + r * 4;
+    const float shift = p.half_pixel ? 0.5f : 0.0f;
+    const float x1 = roi[0] * p.scale - shift, y1 = roi[1] * p.scale - shift;
+    float width = roi[2] * p.scale - shift - x1, height = roi[3] * p.scale - shift - y1;
+    if (!p.half_pixel) {
+      width = std::max(width, 1.0f);
+      height = std::max(height, 1.0f);
+    }
+    const float bin_h = height / static_cast<float>(p.oh), bin_w = width / static_cast<float>(p.ow);
+    // A hostile region must not ask for endless samples.
+    const auto samples = [&](float bin) {
+      if (p.ratio > 0) return p.ratio;
+      return bin < 4096.0f ? std::max<int64_t>(static_cast<int64_t>(std::ceil(bin)), 0)
+                           : int64_t{4096};
+    };
+    const int64_t gh = samples(bin_h), gw = samples(bin_w);
+    const float count = static_cast<float>(std::max<int64_t>(gh * gw, 1));
+    for (int64_t bin = 0; bin < p.oh * p.ow; bin++)
+      for (int64_t s = 0; s < gh * gw; s++) {
+        Tap t;
+        const float sy = y1 + static_cast<float>(bin / p.ow) * bin_h +
+                         (static_cast<float>(s / gw) + 0.5f) * bin_h / static_cast<float>(gh);
+        const float sx = x1 + static_cast<float>(bin % p.ow) * bin_w +
+                         (static_cast<float>(s % gw) + 0.5f) * bin_w / static_cast<float>(gw);
+        const bool inside = sample(p, sy, sx, t);
+        for (int64_t c = 0; c < p.c; c++) {
+          const float* plane = x + c * p.h * p.w;
+          float& to = y[c * p.oh * p.ow + bin];
+          float v[4];
+          for (int k = 0; k < 4; k++) v[k] = inside ? t.weight[k] * plane[t.at[k]] : 0.0f;
+          if (!p.max) {
+            to += (v[0] + v[1] + v[2] + v[3]) / count;
+          } else {
+            const float high = std::max(std::max(v[0], v[1]), std::max(v[2], v[3]));
+            to = s == 0 ? high : std::max(to, high);
+          }
+        }
+      }
+  }
+}
+
+Plan prepare(const Call& call) {
+  const CallReader r("roi_align", call, 4, 10, 1);
+  auto p = std::make_shared<Params>();
+  p->n = r.size(0);
+  p->c = r.size(1);
+  p->h = r.size(2, 1);
+  p->w = r.size(3, 1);
+  const int64_t rois = r.size(4);
+  p->oh = r.size(5, 1);
+  p->ow = r.size(6, 1);
+  p->ratio = r.size(7);
+  r.check(p->ratio <= 4096, "sampling_ratio is out of range");
+  p->max = r.flag(8);
+  p->half_pixel = r.flag(9);
+  p->wide = r.dtype(2) == DType::s64;
+  p->scale = r.real(0);
+  r.needs(0, DType::f32, {p->n, p->c, p->h, p->w});
+  r.needs(1, DType::f32, {rois, 4});
+  r.needs(2, p->wide ? DType::s64 : DType::s32, {rois});
+  r.needs(3, DType::f32, {rois, p->c, p->oh, p->ow});
+  Plan plan;
+  plan.run = run;
+  plan.tasks = rois;
+  plan.work = static_cast<double>(rois) * static_cast<double>(p->c) *
+              static_cast<double>(p->oh * p->ow) * 40;
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel roi_align_kernel;
+const Kernel roi_align_kernel = {"roi_align", prepare};
+
+}  // namespace poprt::kernels

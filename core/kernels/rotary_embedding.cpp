@@ -1,0 +1,73 @@
+// rotary_embedding: operands [x, cos, sin, positions?, y], f32 and s64 positions [batch, tokens].
+// A row of `head` elements lies at (b, head, token) times the strides; its first `rotated` elements
+// are pairs (i, i + rotated / 2), or (2i, 2i + 1) when interleaved, that turn by the angle of cos
+// and sin row positions[b, token], or row b * tokens + token without positions. Positions outside
+// the table are clamped. ints: [batch, heads, tokens, head, rotated, interleaved, rows of the
+// table, strides b, head, token]. A task is one token of one batch.
+#include <algorithm>
+
+#include "kernels/common/call_reader.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Params {
+  int64_t batch, heads, tokens, head, rotated;
+  bool interleaved;
+  int64_t table, sb, sh, st;
+};
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const int64_t half = p.rotated / 2;
+  for (int64_t task = begin; task < end; task++) {
+    const int64_t at = task / p.tokens * p.sb + task % p.tokens * p.st;
+    int64_t row = data[3] ? static_cast<const int64_t*>(data[3])[task] : task;
+    row = std::clamp<int64_t>(row, 0, p.table - 1);
+    const float* cos = static_cast<const float*>(data[1]) + row * half;
+    const float* sin = static_cast<const float*>(data[2]) + row * half;
+    for (int64_t h = 0; h < p.heads; h++) {
+      const float* x = static_cast<const float*>(data[0]) + at + h * p.sh;
+      float* y = static_cast<float*>(data[4]) + at + h * p.sh;
+      const int64_t step = p.interleaved ? 2 : 1, far = p.interleaved ? 1 : half;
+      for (int64_t i = 0; i < half; i++) {
+        const float a = x[i * step], b = x[i * step + far];
+        y[i * step] = cos[i] * a - sin[i] * b;
+        y[i * step + far] = sin[i] * a + cos[i] * b;
+      }
+      std::copy(x + 2 * half, x + p.head, y + 2 * half);
+    }
+  }
+}
+
+Plan prepare(const Call& call) {
+  const CallReader r("rotary_embedding", call, 5, 10);
+  auto p = std::make_shared<Params>(Params{r.size(0), r.size(1), r.size(2), r.size(3), r.size(4),
+                                           r.flag(5), r.size(6), r.size(7), r.size(8), r.size(9)});
+  r.check(p->rotated % 2 == 0 && p->rotated <= p->head, "bad rotated size");
+  const int64_t count = CallReader::product({p->batch, p->heads, p->tokens, p->head});
+  if (count) {
+    const int64_t reach =
+        checked_add(checked_add(checked_mul(p->batch - 1, p->sb), checked_mul(p->heads - 1, p->sh)),
+                    checked_add(checked_mul(p->tokens - 1, p->st), p->head));
+    r.needs(0, DType::f32, {reach});
+    r.needs(4, DType::f32, {reach});
+    r.check(p->table > 0 && (r.has(3) || p->table == p->batch * p->tokens), "bad table");
+  }
+  r.needs(1, DType::f32, {p->table, p->rotated / 2});
+  r.needs(2, DType::f32, {p->table, p->rotated / 2});
+  r.may(3, DType::s64, {p->batch, p->tokens});
+  Plan plan;
+  plan.run = run;
+  plan.tasks = count ? p->batch * p->tokens : 0;
+  plan.work = static_cast<double>(count);
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel rotary_embedding_kernel;
+const Kernel rotary_embedding_kernel = {"rotary_embedding", prepare};
+
+}  // namespace poprt::kernels

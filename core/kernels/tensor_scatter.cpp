@@ -1,0 +1,58 @@
+// tensor_scatter: operands [update, indices?, cache], written into cache: cache seen as [batch,
+// outer, slots, inner bytes], update as [batch, outer, count, inner bytes]; rows of batch b start
+// at slot indices[b] (s64, default 0); circular: modulo slots, else rows outside are dropped. ints:
+// [batch, outer, slots, count, inner bytes, circular].
+#include <cstring>
+
+#include "kernels/common/call_reader.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Params {
+  int64_t batch, outer, slots, count, bytes;
+  bool circular;
+};
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  for (int64_t task = begin; task < end; task++) {
+    const int64_t first = data[1] ? static_cast<const int64_t*>(data[1])[task / p.outer] : 0;
+    for (int64_t i = 0; i < p.count; i++) {
+      int64_t slot;
+      if (__builtin_add_overflow(first, i, &slot)) continue;
+      if (p.circular) slot = (slot % p.slots + p.slots) % p.slots;
+      if (slot < 0 || slot >= p.slots) continue;
+      std::memcpy(static_cast<std::byte*>(data[2]) + (task * p.slots + slot) * p.bytes,
+                  static_cast<const std::byte*>(data[0]) + (task * p.count + i) * p.bytes,
+                  static_cast<size_t>(p.bytes));
+    }
+  }
+}
+
+Plan prepare(const Call& call) {
+  const CallReader r("tensor_scatter", call, 3, 6);
+  auto p = std::make_shared<Params>(
+      Params{r.size(0), r.size(1), r.size(2), r.size(3), r.size(4), r.flag(5)});
+  const int64_t rows = CallReader::product({p->batch, p->outer});
+  r.check(call.operands[0].present && call.operands[2].present &&
+              static_cast<uint64_t>(CallReader::product({rows, p->count, p->bytes})) <=
+                  call.operands[0].bytes &&
+              static_cast<uint64_t>(CallReader::product({rows, p->slots, p->bytes})) <=
+                  call.operands[2].bytes,
+          "an operand is missing or too small");
+  r.may(1, DType::s64, {p->batch});
+  Plan plan;
+  plan.run = run;
+  plan.tasks = p->slots && p->count && p->bytes ? rows : 0;
+  plan.work = static_cast<double>(rows) * static_cast<double>(p->count * p->bytes) / 8;
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel tensor_scatter_kernel;
+const Kernel tensor_scatter_kernel = {"tensor_scatter", prepare};
+
+}  // namespace poprt::kernels

@@ -1,0 +1,39 @@
+// theta [N, 2, 3] or [N, 3, 4], constant size [N, C, (D,) H, W].
+#include "ops/common/as_f32.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& theta = ctx.in(0);
+  const auto size = ctx.ints(1);
+  if (!size) return ctx.out_dtype(0, theta.dtype);
+  if ((size->size() != 4 && size->size() != 5) || !is_static(*size))
+    ctx.fail_input("size {} must have four or five dimensions", shape_string(*size));
+  const auto rank = static_cast<int64_t>(size->size()) - 2;
+  const Shape wanted = {size->at(0), rank, rank + 1};
+  if (theta.is_static() && theta.shape != wanted)
+    ctx.fail_input("theta {} should be {}", shape_string(theta.shape), shape_string(wanted));
+  Shape grid = {size->at(0)};
+  grid.insert(grid.end(), size->begin() + 2, size->end());
+  grid.push_back(rank);
+  ctx.out(0, theta.dtype, std::move(grid));
+}
+
+void lower(LowerContext& ctx) {
+  if (!ctx.constant(1)) ctx.fail_unsupported("the size must be constant");
+  const Shape& grid = ctx.out_shape();
+  std::vector<int64_t> ints = {grid[0], grid.back(), ctx.node.int_attr("align_corners", 0)};
+  ints.insert(ints.end(), grid.begin() + 1, grid.end() - 1);
+  const auto y = out_as_f32(ctx, 0);
+  const program::BufferId operands[] = {in_as_f32(ctx, 0), y};
+  ctx.emit("affine_grid", operands, ints);
+  finish_f32(ctx, 0, y);
+}
+
+}  // namespace
+
+extern const OpDef affine_grid_op;
+const OpDef affine_grid_op = {.name = "AffineGrid", .since = 20, .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

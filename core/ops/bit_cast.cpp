@@ -1,0 +1,27 @@
+// The same bytes as another type of the same width.
+#include "ops/common/onnx_dtype.h"
+#include "ops/op.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& x = ctx.in(0);
+  const auto to = dtype_from_onnx(ctx.node.int_attr("to", 0));
+  if (!to || *to == DType::string) ctx.fail_unsupported("to = {}", ctx.node.int_attr("to", 0));
+  if (x.dtype != DType::undefined && dtype_bits(x.dtype) != dtype_bits(*to))
+    ctx.fail_input("{} and {} have different widths", dtype_name(x.dtype), dtype_name(*to));
+  ctx.out(0, ir::ValueType{*to, x.has_shape, x.shape, x.symbols});
+}
+
+void lower(LowerContext& ctx) {
+  ctx.emit("copy", {ctx.view(ctx.in(0), 0, ctx.out_dtype(), ctx.out_shape()), ctx.out(0)});
+}
+
+}  // namespace
+
+extern const OpDef bit_cast_op;
+const OpDef bit_cast_op = {
+    .name = "BitCast", .since = 26, .infer = infer, .lower = lower, .sharing = {.view = true}};
+
+}  // namespace poprt::ops

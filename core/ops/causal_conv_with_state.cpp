@@ -1,0 +1,71 @@
+// input [B, C, L], weight [C, 1, k], bias?, past_state [B, C, k - 1]? to output, present_state: the
+// past in front of the input, a depthwise convolution without padding, then silu when asked.
+#include "ops/common/elementwise_program.h"
+#include "ops/common/movement.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType &x = ctx.in(0), &w = ctx.in(1);
+  ctx.out(0, x);
+  if (!x.has_shape || !w.has_shape) return ctx.out_dtype(1, x.dtype);
+  if (x.shape.size() != 3 || w.shape.size() != 3)
+    ctx.fail_input("input {} and weight {} must have three dimensions", shape_string(x.shape),
+                   shape_string(w.shape));
+  ctx.out(1, x.dtype, {x.shape[0], x.shape[1], w.shape[2] < 0 ? kUnknownDim : w.shape[2] - 1});
+}
+
+void lower(LowerContext& ctx) {
+  const Shape &x = ctx.in_shape(0), &w = ctx.in_shape(1);
+  const int64_t past = w[2] - 1, length = x[2] + past;
+  if (w[0] != x[1] || w[1] != 1 || w[2] < 1)
+    ctx.fail_unsupported("weight {} does not fit input {}", shape_string(w), shape_string(x));
+  const DType type = ctx.in_dtype(0);
+  const auto padded = ctx.temporary(type, {x[0], x[1], length});
+  StridedCopy copy;
+  copy.to_strides = {x[1] * length, length, 1};
+  const auto part = [&](program::BufferId from, int64_t size, int64_t offset, bool zero) {
+    copy.dims = {x[0], x[1], size};
+    copy.from_strides = zero ? std::vector<int64_t>{0, 0, 0} : contiguous_strides(copy.dims);
+    copy.to_offset = offset;
+    emit_strided_copy(ctx, from, padded, type, copy);
+  };
+  if (past && ctx.has(3))
+    part(ctx.in(3), past, 0, false);
+  else if (past)
+    part(ctx.pack(Tensor::zeros(type, {1})), past, 0, true);
+  part(ctx.in(0), x[2], past, false);
+  const std::string activation = ctx.node.string_attr("activation", "none");
+  const bool silu = activation == "silu" || activation == "swish";
+  if (!silu && activation != "none") ctx.fail_unsupported("activation '{}'", activation);
+  const auto y = ctx.out(0);
+  if (y != LowerContext::kNone && element_count(x)) {
+    const auto sums = silu ? ctx.temporary(type, x) : y;
+    ctx.emit("conv_generic",
+             {padded, ctx.in(1), ctx.has(2) ? ctx.in(2) : LowerContext::kNone, sums},
+             {x[0], x[1], 1, 1, 1, length, x[2], w[2], 1, 0, 1});
+    if (silu) {
+      ElementwiseProgram p;
+      const auto a = p.add_input();
+      p.add_output(p.step(ElementwiseOp::silu, a, p.constant(1)), type);
+      const program::BufferId operands[] = {sums, y};
+      ctx.emit("elementwise", operands, p.encode(), p.constants);
+    }
+  }
+  if (ctx.node.outputs().size() < 2 || ctx.out(1) == LowerContext::kNone || !past) return;
+  StridedCopy tail;
+  tail.dims = {x[0], x[1], past};
+  tail.from_strides = copy.to_strides;
+  tail.to_strides = contiguous_strides(tail.dims);
+  tail.from_offset = x[2];
+  emit_strided_copy(ctx, padded, ctx.out(1), type, tail);
+}
+
+}  // namespace
+
+extern const OpDef causal_conv_with_state_op;
+const OpDef causal_conv_with_state_op = {
+    .name = "CausalConvWithState", .since = 27, .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

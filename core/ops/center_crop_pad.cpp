@@ -1,0 +1,58 @@
+// Crops and pads the middle of each axis to the constant shape in input 1; odd differences leave
+// the extra element at the end.
+#include <algorithm>
+
+#include "ops/common/movement.h"
+
+namespace poprt::ops {
+namespace {
+
+Shape result_of(const ir::Node& node, const Shape& x, const std::vector<int64_t>& sizes) {
+  const auto rank = static_cast<int64_t>(x.size());
+  std::vector<int64_t> axes = node.ints_attr("axes");
+  if (!node.find_attr("axes"))
+    for (int64_t d = 0; d < rank; d++) axes.push_back(d);
+  if (axes.size() != sizes.size())
+    fail(ErrorCode::invalid_argument, "{}: shape {} has not one size for each of {} axes",
+         node.describe(), shape_string(sizes), axes.size());
+  Shape y = x;
+  for (size_t i = 0; i < axes.size(); i++) {
+    if (sizes[i] < 0)
+      fail(ErrorCode::invalid_argument, "{}: size {} is negative", node.describe(), sizes[i]);
+    y[static_cast<size_t>(normalize_axis(axes[i], rank))] = sizes[i];
+  }
+  return y;
+}
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& x = ctx.in(0);
+  if (!x.has_shape) return ctx.out_dtype(0, x.dtype);
+  const auto sizes = ctx.ints(1);
+  if (!sizes) return ctx.out(0, x.dtype, Shape(x.shape.size(), kUnknownDim));
+  ctx.out(0, x.dtype, result_of(ctx.node, x.shape, *sizes));
+}
+
+void lower(LowerContext& ctx) {
+  if (!ctx.constant(1)) ctx.fail_unsupported("the shape must be constant");
+  const Shape &x = ctx.in_shape(0), &y = ctx.out_shape();
+  std::vector<std::vector<int64_t>> maps(x.size());
+  for (size_t d = 0; d < x.size(); d++) {
+    if (x[d] == y[d]) continue;
+    const int64_t crop = std::max<int64_t>(x[d] - y[d], 0) / 2;
+    const int64_t pad = std::max<int64_t>(y[d] - x[d], 0) / 2;
+    for (int64_t i = 0; i < y[d]; i++) {
+      const int64_t from = i - pad + crop;
+      maps[d].push_back(from >= 0 && from < x[d] ? from : -1);
+    }
+    if (maps[d].empty()) return;  // nothing to write
+  }
+  emit_map_axes(ctx, ctx.in(0), LowerContext::kNone, ctx.out(0), ctx.in_dtype(0), x, maps);
+}
+
+}  // namespace
+
+extern const OpDef center_crop_pad_op;
+const OpDef center_crop_pad_op = {
+    .name = "CenterCropPad", .since = 18, .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

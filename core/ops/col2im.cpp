@@ -1,0 +1,66 @@
+// input [N, C * taps, blocks], constant image_shape and block_shape; computed in f32.
+#include "base/checked.h"
+#include "ops/common/as_f32.h"
+#include "ops/common/window.h"
+
+namespace poprt::ops {
+namespace {
+
+struct Plan {
+  std::vector<int64_t> image, blocks;
+  Window window;
+  int64_t taps = 1;
+};
+
+std::optional<Plan> plan_of(const ir::Node& node) {
+  const auto ints = [&](size_t i) {
+    const ir::Value* v = node.input(i);
+    return v && v->is_constant() ? std::optional(v->constant().to_int64s()) : std::nullopt;
+  };
+  const auto image = ints(1), kernel = ints(2);
+  if (!image || !kernel) return std::nullopt;
+  Plan p;
+  p.image = *image;
+  if (kernel->empty() || kernel->size() != image->size())
+    fail(ErrorCode::invalid_argument, "{}: image_shape and block_shape have different lengths",
+         node.describe());
+  p.window = window_of(node, *image, *kernel);
+  p.blocks = window_output(p.window, *image);
+  for (const int64_t k : *kernel) p.taps = checked_mul(p.taps, k);
+  return p;
+}
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& x = ctx.in(0);
+  const auto p = plan_of(ctx.node);
+  if (!x.has_shape || !p) return ctx.out_dtype(0, x.dtype);
+  if (x.shape.size() != 3 || (x.shape[1] >= 0 && x.shape[1] % p->taps) ||
+      (x.shape[2] >= 0 && x.shape[2] != element_count(p->blocks)))
+    ctx.fail_input("input {} does not fit image {} and block {}", shape_string(x.shape),
+                   shape_string(p->image), shape_string(p->window.kernel));
+  Shape y = {x.shape[0], x.shape[1] < 0 ? kUnknownDim : x.shape[1] / p->taps};
+  y.insert(y.end(), p->image.begin(), p->image.end());
+  ctx.out(0, x.dtype, std::move(y));
+}
+
+void lower(LowerContext& ctx) {
+  const auto p = plan_of(ctx.node);
+  if (!p) ctx.fail_unsupported("image_shape and block_shape must be constant");
+  if (element_count(ctx.out_shape()) == 0) return;
+  const Shape& y = ctx.out_shape();
+  std::vector<int64_t> ints = {checked_mul(y[0], y[1]), static_cast<int64_t>(p->image.size())};
+  for (size_t d = 0; d < p->image.size(); d++)
+    ints.insert(ints.end(), {p->image[d], p->blocks[d], p->window.kernel[d], p->window.strides[d],
+                             p->window.pads_begin[d], p->window.dilations[d]});
+  const auto place = out_as_f32(ctx, 0);
+  const program::BufferId operands[] = {in_as_f32(ctx, 0), place};
+  ctx.emit("col2im", operands, ints);
+  finish_f32(ctx, 0, place);
+}
+
+}  // namespace
+
+extern const OpDef col2im_op;
+const OpDef col2im_op = {.name = "Col2Im", .since = 18, .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,24 @@
+#include "ops/common/cumulative.h"
+
+#include "ops/common/as_f32.h"
+#include "ops/common/reduce.h"
+
+namespace poprt::ops {
+
+void lower_cumulative(LowerContext& ctx, bool product) {
+  const auto axis = ctx.ints(1);
+  if (!axis || axis->size() != 1)
+    ctx.fail_unsupported("the axis must be a constant of one element");
+  const Shape& shape = ctx.in_shape(0);
+  const AxisSplit s =
+      split_at(shape, normalize_axis(axis->at(0), static_cast<int64_t>(shape.size())));
+  const DType t = ctx.in_dtype(0);
+  const bool narrow = is_float(t) && t != DType::f32 && t != DType::f64;
+  const auto y = narrow ? out_as_f32(ctx, 0) : ctx.out(0);
+  ctx.emit("cumsum", {narrow ? in_as_f32(ctx, 0) : ctx.in(0), y},
+           {s.outer, s.n, s.inner, ctx.node.int_attr("exclusive", 0),
+            ctx.node.int_attr("reverse", 0), product});
+  if (narrow) finish_f32(ctx, 0, y);
+}
+
+}  // namespace poprt::ops

@@ -1,0 +1,11 @@
+// CumSum and CumProd.
+#pragma once
+
+#include "ops/op.h"
+
+namespace poprt::ops {
+
+// Running sums or products of input 0 along the constant axis in input 1.
+void lower_cumulative(LowerContext& ctx, bool product);
+
+}  // namespace poprt::ops

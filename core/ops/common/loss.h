@@ -1,0 +1,12 @@
+// NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss.
+#pragma once
+
+#include "ops/op.h"
+
+namespace poprt::ops {
+
+void infer_loss(InferContext& ctx);
+// `x`: f32 log-probabilities in the shape of input 0.
+void lower_loss(LowerContext& ctx, program::BufferId x);
+
+}  // namespace poprt::ops

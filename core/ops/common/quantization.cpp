@@ -1,0 +1,38 @@
+#include "ops/common/quantization.h"
+
+#include "base/checked.h"
+#include "ops/common/reduce.h"
+
+namespace poprt::ops {
+
+std::vector<int64_t> quantization_grid(const ir::Node& node, const Shape& x, const Shape& scale,
+                                       int64_t axis, int64_t block_size) {
+  const auto bad = [&] {
+    fail(ErrorCode::invalid_argument, "{}: scale {} does not fit input {} on axis {}, block {}",
+         node.describe(), shape_string(scale), shape_string(x), axis, block_size);
+  };
+  const bool blocked = scale.size() == x.size() && (block_size > 0 || scale.size() > 1);
+  if (!blocked && element_count(scale) == 1) return {1, 1, element_count(x), 0, 0};
+  const auto rank = static_cast<int64_t>(x.size());
+  if (axis < -rank || axis >= rank) bad();
+  const auto a = static_cast<size_t>(axis < 0 ? axis + rank : axis);
+  const AxisSplit s = split_at(x, static_cast<int64_t>(a));
+  if (!blocked) {
+    if (scale.size() != 1 || scale[0] != s.n) bad();
+    return {s.outer, s.n, s.inner, 0, 1};
+  }
+  for (size_t d = 0; d < x.size(); d++)
+    if (d != a && scale[d] != x[d]) bad();
+  if (scale[a] == 0 && s.n == 0) return {s.outer, s.n, s.inner, 1, 0};
+  if (scale[a] < 1) bad();
+  const int64_t block = block_size > 0 ? block_size : (s.n + scale[a] - 1) / scale[a];
+  if ((s.n + block - 1) / block != scale[a]) bad();
+  return {s.outer, s.n, s.inner, block, 0};
+}
+
+void emit_requantize(LowerContext& ctx, const Requantize& r) {
+  ctx.emit("requantize", {r.sums, r.a_scale, r.b_scale, r.y_scale, r.y_zero, r.y},
+           {r.outer, r.rows, r.columns, r.a_by_row, r.b_by_row, r.b_by_column});
+}
+
+}  // namespace poprt::ops

@@ -1,0 +1,27 @@
+// Random operators. Their numbers repeat from run to run: they depend on attribute `seed` (without
+// one: on the name of the output) and the place alone.
+#pragma once
+
+#include "ops/op.h"
+
+namespace poprt::ops {
+
+// The shape of input 0 or of attribute `shape`; the type of attribute `dtype`, else input 0's, else
+// f32.
+void infer_random_like(InferContext& ctx);
+void infer_random_shape(InferContext& ctx);
+
+enum class RandomKind : int64_t { uniform = 0, normal = 1, bernoulli = 2, multinomial = 3 };
+void lower_random(LowerContext& ctx, RandomKind kind);
+
+#define POPRT_RANDOM_OP(symbol, op_name, first_opset, infer_function, kind)                       \
+  namespace poprt::ops {                                                                          \
+  extern const OpDef symbol##_op;                                                                 \
+  const OpDef symbol##_op = {.name = op_name,                                                     \
+                             .since = first_opset,                                                \
+                             .infer = infer_function,                                             \
+                             .lower = [](LowerContext& c) { lower_random(c, RandomKind::kind); }, \
+                             .pure = false};                                                      \
+  }
+
+}  // namespace poprt::ops

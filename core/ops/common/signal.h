@@ -1,0 +1,11 @@
+// Lowering of DFT and STFT to kernel `dft`.
+#pragma once
+
+#include "ops/op.h"
+
+namespace poprt::ops {
+
+// The one constant integer of input i, or nullopt when it is not constant (or absent).
+std::optional<int64_t> constant_integer(const ir::Node& node, size_t i);
+
+}  // namespace poprt::ops

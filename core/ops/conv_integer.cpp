@@ -1,0 +1,12 @@
+#include "ops/common/integer_conv.h"
+
+namespace poprt::ops {
+
+extern const OpDef conv_integer_op;
+const OpDef conv_integer_op = {
+    .name = "ConvInteger",
+    .since = 10,
+    .infer = [](InferContext& c) { infer_integer_conv(c, 0, 1, DType::s32); },
+    .lower = [](LowerContext& c) { lower_integer_conv(c, 0, 1, 2, 3, SIZE_MAX, c.out(0)); }};
+
+}  // namespace poprt::ops

@@ -1,0 +1,35 @@
+// The result's type: attribute output_dtype, else the scale's.
+#include "ops/common/onnx_dtype.h"
+#include "ops/common/quantization.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& x = ctx.in(0);
+  DType dtype = ctx.in(1).dtype;
+  if (const int64_t number = ctx.node.int_attr("output_dtype", 0)) {
+    const auto t = dtype_from_onnx(number);
+    if (!t) ctx.fail_unsupported("output_dtype {}", number);
+    dtype = *t;
+  }
+  if (!x.has_shape) return ctx.out_dtype(0, dtype);
+  ctx.out(0, ir::ValueType{dtype, true, x.shape, x.symbols});
+}
+
+void lower(LowerContext& ctx) {
+  const auto ints =
+      quantization_grid(ctx.node, ctx.in_shape(0), ctx.in_shape(1), ctx.node.int_attr("axis", 1),
+                        ctx.node.int_attr("block_size", 0));
+  const program::BufferId operands[] = {ctx.in(0), ctx.in(1),
+                                        ctx.has(2) ? ctx.in(2) : LowerContext::kNone, ctx.out(0)};
+  ctx.emit("dequantize", operands, ints);
+}
+
+}  // namespace
+
+extern const OpDef dequantize_linear_op;
+const OpDef dequantize_linear_op = {
+    .name = "DequantizeLinear", .since = 10, .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

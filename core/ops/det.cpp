@@ -1,0 +1,27 @@
+#include "ops/common/as_f32.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& x = ctx.in(0);
+  if (!x.has_shape) return ctx.out_dtype(0, x.dtype);
+  const size_t rank = x.shape.size();
+  if (rank < 2 ||
+      (x.shape[rank - 1] >= 0 && x.shape[rank - 2] >= 0 && x.shape[rank - 1] != x.shape[rank - 2]))
+    ctx.fail_input("input {} holds no square matrices", shape_string(x.shape));
+  ctx.out(0, x.dtype, Shape(x.shape.begin(), x.shape.end() - 2));
+}
+
+void lower(LowerContext& ctx) {
+  const auto y = out_as_f32(ctx, 0);
+  ctx.emit("det", {in_as_f32(ctx, 0), y}, {element_count(ctx.out_shape()), ctx.in_shape(0).back()});
+  finish_f32(ctx, 0, y);
+}
+
+}  // namespace
+
+extern const OpDef det_op;
+const OpDef det_op = {.name = "Det", .since = 11, .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

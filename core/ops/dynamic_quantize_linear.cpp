@@ -1,0 +1,21 @@
+#include "ops/op.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& x = ctx.in(0);
+  ctx.out(0, ir::ValueType{DType::u8, x.has_shape, x.shape, x.symbols});
+  ctx.out(1, DType::f32, {});
+  ctx.out(2, DType::u8, {});
+}
+
+}  // namespace
+
+extern const OpDef dynamic_quantize_linear_op;
+const OpDef dynamic_quantize_linear_op = {
+    .name = "DynamicQuantizeLinear", .since = 11, .infer = infer, .lower = [](LowerContext& c) {
+      c.emit("dynamic_quantize", {c.in(0), c.out(0), c.out(1), c.out(2)});
+    }};
+
+}  // namespace poprt::ops

@@ -1,0 +1,50 @@
+#include "ops/common/as_f32.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType &x = ctx.in(0), &grid = ctx.in(1);
+  if (!x.has_shape || !grid.has_shape) return ctx.out_dtype(0, x.dtype);
+  const size_t rank = x.shape.size();
+  if (rank < 3 || grid.shape.size() != rank ||
+      (grid.shape.back() >= 0 && grid.shape.back() != static_cast<int64_t>(rank) - 2))
+    ctx.fail_input("grid {} does not fit input {}", shape_string(grid.shape),
+                   shape_string(x.shape));
+  Shape y = {x.shape[0], x.shape[1]};
+  y.insert(y.end(), grid.shape.begin() + 1, grid.shape.end() - 1);
+  ctx.out(0, x.dtype, std::move(y));
+}
+
+void lower(LowerContext& ctx) {
+  const Shape &x = ctx.in_shape(0), &y = ctx.out_shape();
+  const auto one_of = [&](std::string_view key, std::string_view fallback,
+                          std::initializer_list<std::pair<std::string_view, int64_t>> names) {
+    const std::string value = ctx.node.string_attr(key, fallback);
+    for (const auto& [name, number] : names)
+      if (value == name) return number;
+    ctx.fail_unsupported("{} '{}'", key, value);
+  };
+  const int64_t mode =
+      one_of("mode", "linear",
+             {{"linear", 0}, {"bilinear", 0}, {"nearest", 1}, {"cubic", 2}, {"bicubic", 2}});
+  const int64_t padding =
+      one_of("padding_mode", "zeros", {{"zeros", 0}, {"border", 1}, {"reflection", 2}});
+  if (x.size() > 5) ctx.fail_unsupported("more than three spatial dimensions");
+  if (element_count(y) == 0) return;
+  std::vector<int64_t> ints = {
+      x[0], x[1],    element_count(std::span(y).subspan(2)), static_cast<int64_t>(x.size()) - 2,
+      mode, padding, ctx.node.int_attr("align_corners", 0)};
+  ints.insert(ints.end(), x.begin() + 2, x.end());
+  const auto place = out_as_f32(ctx, 0);
+  const program::BufferId operands[] = {in_as_f32(ctx, 0), in_as_f32(ctx, 1), place};
+  ctx.emit("grid_sample", operands, ints);
+  finish_f32(ctx, 0, place);
+}
+
+}  // namespace
+
+extern const OpDef grid_sample_op;
+const OpDef grid_sample_op = {.name = "GridSample", .since = 16, .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,78 @@
+// query, key, value, past_state?, decay?, beta? to output, present_state; computed in f32.
+#include <cmath>
+
+#include "ops/common/as_f32.h"
+
+namespace poprt::ops {
+namespace {
+
+struct Sizes {
+  int64_t q_heads, kv_heads, k, v;
+};
+
+Sizes sizes_of(const ir::Node& node) {
+  const Shape &q = node.input(0)->shape(), &k = node.input(1)->shape(), &v = node.input(2)->shape();
+  Sizes s{node.int_attr("q_num_heads", 0), node.int_attr("kv_num_heads", 0), 0, 0};
+  if (s.q_heads < 1 || s.kv_heads < 1 || s.q_heads % s.kv_heads || q.size() != 3 || k.size() != 3 ||
+      v.size() != 3 || q[2] % s.q_heads || v[2] % s.kv_heads ||
+      k[2] != q[2] / s.q_heads * s.kv_heads || k[0] != q[0] || v[0] != q[0] || k[1] != q[1] ||
+      v[1] != q[1])
+    fail(ErrorCode::invalid_argument,
+         "{}: query {}, key {} and value {} do not fit {} and {} heads", node.describe(),
+         shape_string(q), shape_string(k), shape_string(v), s.q_heads, s.kv_heads);
+  s.k = q[2] / s.q_heads;
+  s.v = v[2] / s.kv_heads;
+  return s;
+}
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& q = ctx.in(0);
+  const DType state = ctx.has(3) ? ctx.in(3).dtype : q.dtype;
+  if (!q.is_static() || !ctx.in(1).is_static() || !ctx.in(2).is_static()) {
+    ctx.out_dtype(0, q.dtype);
+    return ctx.out_dtype(1, state);
+  }
+  const Sizes s = sizes_of(ctx.node);
+  ctx.out(0, q.dtype, {q.shape[0], q.shape[1], s.q_heads * s.v});
+  ctx.out(1, state, {q.shape[0], s.kv_heads, s.k, s.v});
+}
+
+void lower(LowerContext& ctx) {
+  const Sizes s = sizes_of(ctx.node);
+  const Shape& q = ctx.in_shape(0);
+  const std::string rule = ctx.node.string_attr("update_rule", "gated_delta");
+  const bool gated = rule == "gated" || rule == "gated_delta";
+  const bool delta = rule == "delta" || rule == "gated_delta";
+  if (!gated && !delta && rule != "linear") ctx.fail_unsupported("update_rule '{}'", rule);
+  if (gated != ctx.has(4) || delta != ctx.has(5))
+    ctx.fail_unsupported("update_rule '{}' needs {} decay and {} beta", rule, gated ? "a" : "no",
+                         delta ? "a" : "no");
+  const int64_t decay = gated ? ctx.in_shape(4).back() : 0;
+  if (gated && decay != s.kv_heads && decay != s.kv_heads * s.k)
+    ctx.fail_unsupported("decay {}", shape_string(ctx.in_shape(4)));
+  float scale = ctx.node.float_attr("scale", 0);
+  if (scale == 0) scale = 1.0f / std::sqrt(static_cast<float>(s.k));
+  const auto y = out_as_f32(ctx, 0), state = out_as_f32(ctx, 1);
+  const auto place = [&](program::BufferId id, size_t i) {
+    return id != LowerContext::kNone ? id : ctx.temporary(DType::f32, ctx.out_shape(i));
+  };
+  const auto state_place = ctx.node.outputs().size() > 1
+                               ? place(state, 1)
+                               : ctx.temporary(DType::f32, {q[0], s.kv_heads, s.k, s.v});
+  ctx.emit("linear_attention",
+           {in_as_f32(ctx, 0), in_as_f32(ctx, 1), in_as_f32(ctx, 2), in_as_f32(ctx, 3),
+            in_as_f32(ctx, 4), in_as_f32(ctx, 5), place(y, 0), state_place},
+           {q[0], q[1], s.q_heads, s.kv_heads, s.k, s.v, decay == s.kv_heads * s.k && s.k != 1,
+            delta ? ctx.in_shape(5).back() : 0},
+           {scale});
+  finish_f32(ctx, 0, y);
+  finish_f32(ctx, 1, state);
+}
+
+}  // namespace
+
+extern const OpDef linear_attention_op;
+const OpDef linear_attention_op = {
+    .name = "LinearAttention", .since = 27, .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,30 @@
+#include "ops/common/as_f32.h"
+#include "ops/common/movement.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& x = ctx.in(0);
+  if (x.has_shape && x.shape.size() < 2)
+    ctx.fail_input("input {} has no channels", shape_string(x.shape));
+  if (ctx.node.int_attr("size", 0) < 1) ctx.fail_input("size must be at least 1");
+  ctx.out(0, x);
+}
+
+void lower(LowerContext& ctx) {
+  const Shape& x = ctx.in_shape(0);
+  const auto y = out_as_f32(ctx, 0);
+  ctx.emit("lrn", {in_as_f32(ctx, 0), y},
+           {x[0], x[1], partial_product(x, 2, x.size()), ctx.node.int_attr("size", 1)},
+           {ctx.node.float_attr("alpha", 1e-4f), ctx.node.float_attr("beta", 0.75f),
+            ctx.node.float_attr("bias", 1.0f)});
+  finish_f32(ctx, 0, y);
+}
+
+}  // namespace
+
+extern const OpDef lrn_op;
+const OpDef lrn_op = {.name = "LRN", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

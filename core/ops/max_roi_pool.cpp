@@ -1,0 +1,32 @@
+#include "ops/common/as_f32.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType &x = ctx.in(0), &rois = ctx.in(1);
+  if (!x.has_shape) return ctx.out_dtype(0, x.dtype);
+  const auto pooled = ctx.node.ints_attr("pooled_shape");
+  if (x.shape.size() != 4 || pooled.size() != 2 || pooled[0] < 1 || pooled[1] < 1)
+    ctx.fail_input("input {} or pooled_shape {} does not fit", shape_string(x.shape),
+                   shape_string(pooled));
+  ctx.out(0, x.dtype,
+          {rois.has_shape && !rois.shape.empty() ? rois.shape[0] : kUnknownDim, x.shape[1],
+           pooled[0], pooled[1]});
+}
+
+void lower(LowerContext& ctx) {
+  const Shape &x = ctx.in_shape(0), &y = ctx.out_shape();
+  const auto place = out_as_f32(ctx, 0);
+  ctx.emit("max_roi_pool", {in_as_f32(ctx, 0), in_as_f32(ctx, 1), place},
+           {x[0], x[1], x[2], x[3], y[0], y[2], y[3]},
+           {ctx.node.float_attr("spatial_scale", 1.0f)});
+  finish_f32(ctx, 0, place);
+}
+
+}  // namespace
+
+extern const OpDef max_roi_pool_op;
+const OpDef max_roi_pool_op = {.name = "MaxRoiPool", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

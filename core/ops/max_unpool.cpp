@@ -1,0 +1,56 @@
+// Indices count elements of the result that the attributes give; a constant output_shape may be
+// larger.
+#include "ops/common/window.h"
+#include "ops/op.h"
+
+namespace poprt::ops {
+namespace {
+
+// The result that the attributes give.
+Shape plain(const ir::Node& node, const Shape& x) {
+  const size_t rank = x.size() - 2;
+  const Window w = window_of(node, {x.begin() + 2, x.end()});
+  Shape y = {x[0], x[1]};
+  for (size_t d = 0; d < rank; d++) {
+    const int64_t in = x[d + 2];
+    const int64_t size =
+        in < 0 ? in : (in - 1) * w.strides[d] - w.pads_begin[d] - w.pads_end[d] + w.kernel[d];
+    y.push_back(in == 0 || (in > 0 && size < 0) ? 0 : size);
+  }
+  return y;
+}
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& x = ctx.in(0);
+  if (!x.has_shape) return ctx.out_dtype(0, x.dtype);
+  if (x.shape.size() < 3)
+    ctx.fail_input("input {} has no spatial dimension", shape_string(x.shape));
+  if (!ctx.has(2)) return ctx.out(0, x.dtype, plain(ctx.node, x.shape));
+  const auto given = ctx.ints(2);
+  if (!given) return ctx.out(0, x.dtype, Shape(x.shape.size(), kUnknownDim));
+  if (given->size() != x.shape.size() || !is_static(*given))
+    ctx.fail_input("output_shape {} does not fit {}", shape_string(*given), shape_string(x.shape));
+  ctx.out(0, x.dtype, Shape(given->begin(), given->end()));
+}
+
+void lower(LowerContext& ctx) {
+  const Shape small = plain(ctx.node, ctx.in_shape(0)), &y = ctx.out_shape();
+  if (ctx.in_dtype(1) != DType::s64 || ctx.in_shape(1) != ctx.in_shape(0))
+    ctx.fail_unsupported("indices must be s64 in the shape of the input");
+  for (size_t d = 0; d < y.size(); d++)
+    if (small[d] > y[d])
+      ctx.fail_unsupported("output_shape {} is smaller than {}", shape_string(y),
+                           shape_string(small));
+  std::vector<int64_t> ints = {element_count(ctx.in_shape(0)), static_cast<int64_t>(y.size())};
+  ints.insert(ints.end(), small.begin(), small.end());
+  ints.insert(ints.end(), y.begin(), y.end());
+  const program::BufferId operands[] = {ctx.in(0), ctx.in(1), ctx.out(0)};
+  ctx.emit("max_unpool", operands, ints);
+}
+
+}  // namespace
+
+extern const OpDef max_unpool_op;
+const OpDef max_unpool_op = {.name = "MaxUnpool", .since = 9, .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

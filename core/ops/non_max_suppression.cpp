@@ -1,0 +1,58 @@
+// How many boxes survive depends on the values, so the result has a bound: the number of rows that
+// the model declares, or images * classes * max_output_boxes_per_class. Rows past the last box are
+// -1. The limits must be constant.
+#include <limits>
+
+#include "base/checked.h"
+#include "ops/common/as_f32.h"
+
+namespace poprt::ops {
+namespace {
+
+std::optional<double> limit_of(const ir::Node& node, size_t i) {
+  const ir::Value* v = node.input(i);
+  if (!v) return i == 4 ? -std::numeric_limits<double>::infinity() : 0.0;
+  if (!v->is_constant()) return std::nullopt;
+  const auto values = v->constant().to_doubles();
+  if (values.size() != 1)
+    fail(ErrorCode::invalid_argument, "{}: input {} should be one number", node.describe(), i);
+  return values[0];
+}
+
+int64_t most_of(double limit, int64_t boxes) {
+  if (!(limit > 0)) return 0;
+  return limit >= static_cast<double>(boxes) ? boxes : static_cast<int64_t>(limit);
+}
+
+void infer(InferContext& ctx) {
+  ctx.out(0, DType::s64, {kUnknownDim, 3});
+  const ir::ValueType& scores = ctx.in(1);
+  if (ctx.node.output(0)->type.is_static() || !scores.is_static()) return;
+  if (scores.shape.size() != 3 || (ctx.in(0).has_shape && ctx.in(0).shape.size() != 3))
+    ctx.fail_input("boxes and scores must have three dimensions");
+  const auto limit = limit_of(ctx.node, 2);
+  if (!limit) return;
+  ctx.out(
+      0, DType::s64,
+      {checked_mul(checked_mul(scores.shape[0], scores.shape[1]), most_of(*limit, scores.shape[2])),
+       3});
+}
+
+void lower(LowerContext& ctx) {
+  const auto most = limit_of(ctx.node, 2), iou = limit_of(ctx.node, 3),
+             score = limit_of(ctx.node, 4);
+  if (!most || !iou || !score) ctx.fail_unsupported("limits and thresholds must be constant");
+  const Shape& scores = ctx.in_shape(1);
+  ctx.emit("non_max_suppression", {in_as_f32(ctx, 0), in_as_f32(ctx, 1), ctx.out(0)},
+           {scores[0], scores[1], scores[2], most_of(*most, scores[2]),
+            ctx.node.int_attr("center_point_box", 0), ctx.out_shape()[0]},
+           {static_cast<float>(*iou), static_cast<float>(*score)});
+}
+
+}  // namespace
+
+extern const OpDef non_max_suppression_op;
+const OpDef non_max_suppression_op = {
+    .name = "NonMaxSuppression", .since = 10, .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

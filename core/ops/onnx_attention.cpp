@@ -1,0 +1,175 @@
+// Attention of ONNX: Q, K, V, attn_mask?, past_key?, past_value?, nonpad_kv_seqlen? to Y,
+// present_key?, present_value?, qk_matmul_output?. Tensors are [B, heads, S, size] or, with the
+// heads as attributes, [B, S, heads * size]. Computed in f32.
+#include "ops/common/as_f32.h"
+#include "ops/common/movement.h"
+
+#include <cmath>
+
+namespace poprt::ops {
+namespace {
+
+using BufferId = LowerContext::BufferId;
+
+struct Sizes {
+  bool packed;  // [B, S, heads * size]
+  int64_t batch, q_heads, kv_heads, queries, new_keys, past, keys, head, v_size;
+};
+
+// From static shapes.
+Sizes sizes_of(const ir::Node& node) {
+  const Shape &q = node.input(0)->shape(), &k = node.input(1)->shape(), &v = node.input(2)->shape();
+  const auto bad = [&](std::string_view what) {
+    fail(ErrorCode::invalid_argument, "{}: {}; Q {}, K {}, V {}", node.describe(), what,
+         shape_string(q), shape_string(k), shape_string(v));
+  };
+  if ((q.size() != 3 && q.size() != 4) || k.size() != q.size() || v.size() != q.size())
+    bad("Q, K and V must all have three or four dimensions");
+  Sizes s{};
+  s.packed = q.size() == 3;
+  s.batch = q[0];
+  if (s.packed) {
+    s.q_heads = node.int_attr("q_num_heads", 0);
+    s.kv_heads = node.int_attr("kv_num_heads", 0);
+    if (s.q_heads < 1 || s.kv_heads < 1) bad("q_num_heads and kv_num_heads are required");
+    if (q[2] % s.q_heads || k[2] % s.kv_heads || v[2] % s.kv_heads)
+      bad("hidden sizes do not divide into heads");
+    s.queries = q[1];
+    s.new_keys = k[1];
+    s.head = q[2] / s.q_heads;
+    s.v_size = v[2] / s.kv_heads;
+    if (k[2] / s.kv_heads != s.head || v[1] != k[1]) bad("sizes do not fit");
+  } else {
+    s.q_heads = q[1];
+    s.kv_heads = k[1];
+    s.queries = q[2];
+    s.new_keys = k[2];
+    s.head = q[3];
+    s.v_size = v[3];
+    if (k[3] != s.head || v[1] != k[1] || v[2] != k[2]) bad("sizes do not fit");
+  }
+  if (k[0] != s.batch || v[0] != s.batch || s.kv_heads < 1 || s.q_heads % s.kv_heads)
+    bad("batch or heads do not fit");
+  if (node.input(4)) {
+    const Shape& past = node.input(4)->shape();
+    if (past.size() != 4) bad("past_key must have four dimensions");
+    s.past = past[2];
+    if (past != Shape{s.batch, s.kv_heads, s.past, s.head} || !node.input(5) ||
+        node.input(5)->shape() != Shape{s.batch, s.kv_heads, s.past, s.v_size})
+      bad("past_key or past_value does not fit");
+  }
+  s.keys = s.past + s.new_keys;
+  return s;
+}
+
+void infer(InferContext& ctx) {
+  const DType q = ctx.in(0).dtype, v = ctx.in(2).dtype;
+  bool known = true;
+  for (size_t i = 0; i < 6; i++)
+    if (i < 3 || i > 3)
+      if (ctx.has(i)) known = known && ctx.in(i).is_static();
+  if (!known) {
+    ctx.out_dtype(0, q);
+    ctx.out_dtype(1, q);
+    ctx.out_dtype(2, v);
+    return ctx.out_dtype(3, q);
+  }
+  const Sizes s = sizes_of(ctx.node);
+  if (s.packed)
+    ctx.out(0, q, {s.batch, s.queries, s.q_heads * s.v_size});
+  else
+    ctx.out(0, q, {s.batch, s.q_heads, s.queries, s.v_size});
+  ctx.out(1, q, {s.batch, s.kv_heads, s.keys, s.head});
+  ctx.out(2, v, {s.batch, s.kv_heads, s.keys, s.v_size});
+  ctx.out(3, q, {s.batch, s.q_heads, s.queries, s.keys});
+}
+
+// [B, heads, keys, size] in f32 of the past and the new part; `present` gets it when it is read.
+BufferId gather_cache(LowerContext& ctx, const Sizes& s, size_t input, size_t past, size_t present,
+                      int64_t size) {
+  const DType type = ctx.in_dtype(input);
+  const bool wanted =
+      present < ctx.node.outputs().size() && ctx.out(present) != LowerContext::kNone;
+  BufferId whole = ctx.in(input);
+  if (s.packed || ctx.has(past) || wanted) {
+    whole = wanted ? ctx.out(present) : ctx.temporary(type, {s.batch, s.kv_heads, s.keys, size});
+    StridedCopy copy;
+    copy.to_strides = {s.kv_heads * s.keys * size, s.keys * size, size, 1};
+    if (ctx.has(past)) {
+      copy.dims = {s.batch, s.kv_heads, s.past, size};
+      copy.from_strides = contiguous_strides(copy.dims);
+      emit_strided_copy(ctx, ctx.in(past), whole, type, copy);
+    }
+    copy.dims = {s.batch, s.kv_heads, s.new_keys, size};
+    copy.from_strides = contiguous_strides(copy.dims);
+    if (s.packed) copy.from_strides = {s.new_keys * s.kv_heads * size, size, s.kv_heads * size, 1};
+    copy.to_offset = s.past * size;
+    emit_strided_copy(ctx, ctx.in(input), whole, type, copy);
+  }
+  if (type == DType::f32) return whole;
+  const BufferId wide = ctx.temporary(DType::f32, {s.batch, s.kv_heads, s.keys, size});
+  ctx.emit("cast", {whole, wide}, {1});
+  return wide;
+}
+
+void lower(LowerContext& ctx) {
+  const Sizes s = sizes_of(ctx.node);
+  const BufferId q = in_as_f32(ctx, 0), k = gather_cache(ctx, s, 1, 4, 1, s.head),
+                 v = gather_cache(ctx, s, 2, 5, 2, s.v_size);
+  BufferId mask = LowerContext::kNone;
+  std::vector<int64_t> mask_ints(5, 0);
+  if (ctx.has(3)) {
+    mask = ctx.in_dtype(3) == DType::boolean ? ctx.in(3) : in_as_f32(ctx, 3);
+    Shape shape = ctx.in_shape(3);
+    if (shape.size() > 4 || shape.empty())
+      ctx.fail_unsupported("mask {} must have one to four dimensions", shape_string(shape));
+    shape.insert(shape.begin(), 4 - shape.size(), 1);
+    const auto strides = contiguous_strides(shape);
+    const int64_t full[] = {s.batch, s.q_heads, s.queries};
+    for (size_t d = 0; d < 4; d++) {
+      if (d < 3 && shape[d] != 1 && shape[d] != full[d])
+        ctx.fail_unsupported("mask {} does not fit the scores", shape_string(shape));
+      mask_ints[d] = shape[d] == 1 && (d < 3 || s.keys == 1 || shape[3] == 1) ? 0 : strides[d];
+    }
+    mask_ints[4] = shape[3];
+    if (shape[3] > s.keys) ctx.fail_unsupported("mask {} is too long", shape_string(shape));
+  }
+  const BufferId y = out_as_f32(ctx, 0);
+  const BufferId place = y != LowerContext::kNone ? y : ctx.temporary(DType::f32, ctx.out_shape());
+  const BufferId scores = out_as_f32(ctx, 3);
+  std::vector<int64_t> ints = {s.batch,
+                               s.q_heads,
+                               s.kv_heads,
+                               s.queries,
+                               s.keys,
+                               s.head,
+                               s.v_size,
+                               ctx.node.int_attr("is_causal", 0),
+                               ctx.node.int_attr("left_window_size", -1),
+                               ctx.node.int_attr("right_window_size", -1),
+                               s.past,
+                               ctx.node.int_attr("qk_matmul_output_mode", 0)};
+  const auto strides = [&](int64_t size) {
+    if (s.packed)
+      ints.insert(ints.end(), {s.queries * s.q_heads * size, size, s.q_heads * size});
+    else
+      ints.insert(ints.end(), {s.q_heads * s.queries * size, s.queries * size, size});
+  };
+  strides(s.head);
+  strides(s.v_size);
+  ints.insert(ints.end(), mask_ints.begin(), mask_ints.end());
+  const BufferId operands[] = {q,     k,     v, mask, ctx.has(6) ? ctx.in(6) : LowerContext::kNone,
+                               place, scores};
+  const float scale = ctx.node.float_attr("scale", 1.0f / std::sqrt(static_cast<float>(s.head)));
+  const float floats[] = {scale, ctx.node.float_attr("softcap", 0)};
+  ctx.emit("attention_generic", operands, ints, floats);
+  finish_f32(ctx, 0, y);
+  finish_f32(ctx, 3, scores);
+}
+
+}  // namespace
+
+extern const OpDef onnx_attention_op;
+const OpDef onnx_attention_op = {.name = "Attention", .since = 23, .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,41 @@
+// Opset 16 added coordinate_transformation_mode, half_pixel by default; before it was
+// output_half_pixel.
+#include "ops/common/as_f32.h"
+#include "ops/common/movement.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType &x = ctx.in(0), &rois = ctx.in(1);
+  check_index_dtype(ctx, 2);
+  if (!x.has_shape) return ctx.out_dtype(0, x.dtype);
+  if (x.shape.size() != 4 || (rois.has_shape && rois.shape.size() != 2))
+    ctx.fail_input("input {} must have four dimensions, rois two", shape_string(x.shape));
+  ctx.out(0, x.dtype,
+          {rois.has_shape ? rois.shape[0] : kUnknownDim, x.shape[1],
+           ctx.node.int_attr("output_height", 1), ctx.node.int_attr("output_width", 1)});
+}
+
+void lower(LowerContext& ctx) {
+  const Shape &x = ctx.in_shape(0), &y = ctx.out_shape();
+  const std::string mode = ctx.node.string_attr("mode", "avg");
+  if (mode != "avg" && mode != "max") ctx.fail_unsupported("mode '{}'", mode);
+  const std::string coordinates = ctx.node.string_attr(
+      "coordinate_transformation_mode", ctx.opset() < 16 ? "output_half_pixel" : "half_pixel");
+  if (coordinates != "half_pixel" && coordinates != "output_half_pixel")
+    ctx.fail_unsupported("coordinate_transformation_mode '{}'", coordinates);
+  const auto place = out_as_f32(ctx, 0);
+  ctx.emit("roi_align", {in_as_f32(ctx, 0), in_as_f32(ctx, 1), ctx.in(2), place},
+           {x[0], x[1], x[2], x[3], y[0], y[2], y[3], ctx.node.int_attr("sampling_ratio", 0),
+            mode == "max", coordinates == "half_pixel"},
+           {ctx.node.float_attr("spatial_scale", 1.0f)});
+  finish_f32(ctx, 0, place);
+}
+
+}  // namespace
+
+extern const OpDef roi_align_op;
+const OpDef roi_align_op = {.name = "RoiAlign", .since = 10, .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

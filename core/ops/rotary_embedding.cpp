@@ -1,0 +1,39 @@
+// X [B, heads, S, size] or [B, S, heads * size]; computed in f32.
+#include "ops/common/as_f32.h"
+
+namespace poprt::ops {
+namespace {
+
+void lower(LowerContext& ctx) {
+  const Shape &x = ctx.in_shape(0), &table = ctx.in_shape(1);
+  if (x.size() != 3 && x.size() != 4)
+    ctx.fail_unsupported("X {} must have three or four dimensions", shape_string(x));
+  const bool packed = x.size() == 3;
+  const int64_t heads = packed ? ctx.node.int_attr("num_heads", 0) : x[1];
+  if (packed && (heads < 1 || x[2] % heads)) ctx.fail_unsupported("num_heads is {}", heads);
+  const int64_t tokens = packed ? x[1] : x[2], head = packed ? x[2] / heads : x[3];
+  int64_t rotated = ctx.node.int_attr("rotary_embedding_dim", 0);
+  if (rotated == 0) rotated = head;
+  if (rotated < 0 || rotated % 2 || table.empty() || table.back() != rotated / 2 ||
+      ctx.in_shape(2) != table)
+    ctx.fail_unsupported("cos_cache {} and sin_cache {} do not fit {} rotated elements",
+                         shape_string(table), shape_string(ctx.in_shape(2)), rotated);
+  const int64_t rows = element_count(std::span(table).first(table.size() - 1));
+  const auto y = out_as_f32(ctx, 0);
+  ctx.emit("rotary_embedding",
+           {in_as_f32(ctx, 0), in_as_f32(ctx, 1), in_as_f32(ctx, 2),
+            ctx.has(3) ? ctx.in(3) : LowerContext::kNone, y},
+           {x[0], heads, tokens, head, rotated, ctx.node.int_attr("interleaved", 0), rows,
+            heads * tokens * head, packed ? head : tokens * head, packed ? heads * head : head});
+  finish_f32(ctx, 0, y);
+}
+
+}  // namespace
+
+extern const OpDef rotary_embedding_op;
+const OpDef rotary_embedding_op = {.name = "RotaryEmbedding",
+                                   .since = 23,
+                                   .infer = [](InferContext& c) { c.out(0, c.in(0)); },
+                                   .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,25 @@
+// Output 1 is the logarithm of the softmax along axis 1.
+#include "ops/common/as_f32.h"
+#include "ops/common/loss.h"
+#include "ops/common/reduce.h"
+
+namespace poprt::ops {
+namespace {
+
+void lower(LowerContext& ctx) {
+  const AxisSplit s = split_at(ctx.in_shape(0), 1);
+  const auto wanted = out_as_f32(ctx, 1);
+  const auto logs =
+      wanted != LowerContext::kNone ? wanted : ctx.temporary(DType::f32, ctx.in_shape(0));
+  ctx.emit("softmax", {in_as_f32(ctx, 0), logs}, {s.outer, s.n, s.inner, 1});
+  lower_loss(ctx, logs);
+  finish_f32(ctx, 1, wanted);
+}
+
+}  // namespace
+
+extern const OpDef softmax_cross_entropy_loss_op;
+const OpDef softmax_cross_entropy_loss_op = {
+    .name = "SoftmaxCrossEntropyLoss", .since = 12, .infer = infer_loss, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,65 @@
+// signal [batch, length, parts], frame_step, window?, frame_length? to [batch, frames, bins, 2].
+#include "ops/common/as_f32.h"
+#include "ops/common/signal.h"
+
+namespace poprt::ops {
+namespace {
+
+struct Frames {
+  int64_t step, length, count, bins;
+};
+
+std::optional<Frames> frames_of(const ir::Node& node) {
+  const Shape& x = node.input(0)->shape();
+  const auto bad = [&](std::string_view what) {
+    fail(ErrorCode::invalid_argument, "{}: signal {}: {}", node.describe(), shape_string(x), what);
+  };
+  if (x.size() < 2 || x.size() > 3 || (x.size() == 3 && x[2] != 1 && x[2] != 2))
+    bad("expected [batch, length, 1 or 2]");
+  const auto step = constant_integer(node, 1);
+  if (!step) return std::nullopt;
+  Frames f{*step, 0, 0, 0};
+  const ir::Value* window = node.input(2);
+  if (window && window->shape().size() != 1) bad("the window must have one dimension");
+  if (node.input(3)) {
+    const auto length = constant_integer(node, 3);
+    if (!length) return std::nullopt;
+    f.length = *length;
+  } else if (window) {
+    f.length = window->shape()[0];
+  }
+  if (window && window->shape()[0] != f.length) bad("the window is not frame_length long");
+  if (f.length < 1 || f.length > x[1] || f.length > (int64_t{1} << 26) || f.step < 1)
+    bad("frame_length or frame_step is out of range");
+  f.count = (x[1] - f.length) / f.step + 1;
+  f.bins = node.int_attr("onesided", 1) ? f.length / 2 + 1 : f.length;
+  return f;
+}
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& x = ctx.in(0);
+  if (!x.is_static() || (ctx.has(2) && !ctx.in(2).is_static())) return ctx.out_dtype(0, x.dtype);
+  const auto f = frames_of(ctx.node);
+  if (!f) return ctx.out_dtype(0, x.dtype);
+  ctx.out(0, x.dtype, {x.shape[0], f->count, f->bins, 2});
+}
+
+void lower(LowerContext& ctx) {
+  const auto f = frames_of(ctx.node);
+  if (!f) ctx.fail_unsupported("frame_step and frame_length must be constant");
+  const Shape& x = ctx.in_shape(0);
+  const bool wide = ctx.in_dtype(0) == DType::f64;
+  const auto y = wide ? ctx.out(0) : out_as_f32(ctx, 0);
+  const auto window = !ctx.has(2) ? LowerContext::kNone : wide ? ctx.in(2) : in_as_f32(ctx, 2);
+  ctx.emit(
+      "dft", {wide ? ctx.in(0) : in_as_f32(ctx, 0), window, y},
+      {x[0], x[1], 1, x.size() == 3 ? x[2] : 1, f->count, f->step, f->length, f->bins, 0, 2, 0});
+  if (!wide) finish_f32(ctx, 0, y);
+}
+
+}  // namespace
+
+extern const OpDef stft_op;
+const OpDef stft_op = {.name = "STFT", .since = 17, .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

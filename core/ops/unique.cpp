@@ -1,0 +1,89 @@
+// How many items differ depends on the values: exact for a constant input; otherwise the size that
+// the model declares is the bound, and places past the last item are 0.
+#include <set>
+#include <string>
+
+#include "ops/common/as_f32.h"
+#include "ops/common/reduce.h"
+
+namespace poprt::ops {
+namespace {
+
+AxisSplit split_of(const ir::Node& node, const Shape& x) {
+  if (!node.find_attr("axis")) return {1, element_count(x), 1};
+  return split_at(x, normalize_axis(node.int_attr("axis", 0), static_cast<int64_t>(x.size())));
+}
+
+int64_t count_of(const Tensor& x, const AxisSplit& s) {
+  const auto values = x.to_doubles();
+  const bool exact = is_float(x.dtype());
+  const uint64_t size = x.count() ? x.bytes() / static_cast<uint64_t>(x.count()) : 0;
+  std::set<std::string> items;
+  for (int64_t k = 0; k < s.n; k++) {
+    std::string item;
+    for (int64_t o = 0; o < s.outer; o++)
+      for (int64_t i = 0; i < s.inner; i++) {
+        const auto at = static_cast<size_t>((o * s.n + k) * s.inner + i);
+        const double v = values[at] + 0.0;  // -0 is 0
+        if (exact)
+          item.append(reinterpret_cast<const char*>(&v), sizeof v);
+        else
+          item.append(static_cast<const char*>(x.data()) + at * size, size);
+      }
+    items.insert(std::move(item));
+  }
+  return static_cast<int64_t>(items.size());
+}
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& x = ctx.in(0);
+  const bool flat = !ctx.node.find_attr("axis");
+  int64_t count = kUnknownDim, n = kUnknownDim;
+  if (x.is_static()) {
+    const AxisSplit s = split_of(ctx.node, x.shape);
+    n = s.n;
+    if (const Tensor* t = ctx.constant(0)) count = count_of(*t, s);
+  }
+  if (flat) {
+    ctx.out(0, x.dtype, {count});
+  } else if (x.has_shape) {
+    Shape y = x.shape;
+    y[static_cast<size_t>(
+        normalize_axis(ctx.node.int_attr("axis", 0), static_cast<int64_t>(y.size())))] = count;
+    ctx.out(0, x.dtype, std::move(y));
+  } else {
+    ctx.out_dtype(0, x.dtype);
+  }
+  ctx.out(1, DType::s64, {count});
+  ctx.out(2, DType::s64, {n});
+  ctx.out(3, DType::s64, {count});
+}
+
+void lower(LowerContext& ctx) {
+  const Shape& x = ctx.in_shape(0);
+  const AxisSplit s = split_of(ctx.node, x);
+  const Shape& y = ctx.out_shape();
+  const int64_t bound = ctx.node.find_attr("axis")
+                            ? y[static_cast<size_t>(normalize_axis(ctx.node.int_attr("axis", 0),
+                                                                   static_cast<int64_t>(y.size())))]
+                            : y[0];
+  const DType t = ctx.in_dtype(0);
+  const bool narrow = is_float(t) && t != DType::f32 && t != DType::f64;
+  const auto place = narrow ? out_as_f32(ctx, 0) : ctx.out(0);
+  const auto out = [&](size_t i) {
+    if (i >= ctx.node.outputs().size()) return LowerContext::kNone;
+    if (i != 2 && ctx.out(i) != LowerContext::kNone && ctx.out_shape(i)[0] != bound)
+      ctx.fail_unsupported("outputs have different bounds");
+    return ctx.out(i);
+  };
+  ctx.emit("unique", {narrow ? in_as_f32(ctx, 0) : ctx.in(0), place, out(1), out(2), out(3)},
+           {s.outer, s.n, s.inner, ctx.node.int_attr("sorted", 1), bound});
+  if (narrow) finish_f32(ctx, 0, place);
+}
+
+}  // namespace
+
+extern const OpDef unique_op;
+const OpDef unique_op = {.name = "Unique", .since = 11, .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,185 @@
+// Operators that read images at places that tensors give.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/ops/sample.h"
+
+namespace poprt::ops::testing {
+namespace {
+
+// Plane [h, w] read between its elements, 0 outside.
+double bilinear(const double* plane, int h, int w, double y, double x) {
+  double sum = 0;
+  for (int r = 0; r < h; r++)
+    for (int c = 0; c < w; c++)
+      sum += plane[r * w + c] * std::max(0.0, 1 - std::fabs(y - r)) *
+             std::max(0.0, 1 - std::fabs(x - c));
+  return sum;
+}
+
+OPS_SAMPLE(GridSample) {
+  samples.add("GridSample", 16)
+      .input(random_f32({1, 2, 3, 4}))
+      .input(random_f32({1, 5, 2, 2}, -1.2f, 1.2f, 2))
+      .shape({1, 2, 5, 2})
+      .reference([](const SampleValues& in) {
+        std::vector<double> y;
+        for (size_t c = 0; c < 2; c++)
+          for (size_t p = 0; p < 10; p++)
+            y.push_back(bilinear(in[0].data() + c * 12, 3, 4, ((in[1][p * 2 + 1] + 1) * 3 - 1) / 2,
+                                 ((in[1][p * 2] + 1) * 4 - 1) / 2));
+        return SampleValues{y};
+      });
+  samples.add("GridSample", 16)
+      .input(random_f32({1, 1, 3, 4}))
+      .input(random_f32({1, 4, 4, 2}, -3, 3, 2))
+      .attr("mode", std::string("nearest"))
+      .attr("padding_mode", std::string("border"))
+      .attr("align_corners", int64_t{1})
+      .shape({1, 1, 4, 4})
+      .reference([](const SampleValues& in) {
+        std::vector<double> y;
+        for (size_t p = 0; p < 16; p++) {
+          const double r = std::clamp((in[1][p * 2 + 1] + 1) / 2 * 2, 0.0, 2.0);
+          const double c = std::clamp((in[1][p * 2] + 1) / 2 * 3, 0.0, 3.0);
+          y.push_back(in[0][static_cast<size_t>(std::nearbyint(r) * 4 + std::nearbyint(c))]);
+        }
+        return SampleValues{y};
+      });
+}
+
+OPS_SAMPLE(AffineGrid) {
+  samples.add("AffineGrid", 20)
+      .input(random_f32({2, 2, 3}))
+      .constant_input(Tensor::of<int64_t>({4}, {2, 1, 3, 4}))
+      .shape({2, 3, 4, 2})
+      .reference([](const SampleValues& in) {
+        std::vector<double> y;
+        for (size_t n = 0; n < 2; n++)
+          for (int i = 0; i < 12; i++)
+            for (size_t r = 0; r < 2; r++) {
+              const double* t = in[0].data() + n * 6 + r * 3;
+              y.push_back(t[0] * ((2.0 * (i % 4) + 1) / 4 - 1) +
+                          t[1] * ((2.0 * (i / 4) + 1) / 3 - 1) + t[2]);
+            }
+        return SampleValues{y};
+      });
+}
+
+OPS_SAMPLE(RoiAlign) {
+  // One sample in the middle of each of four bins of one region.
+  samples.add("RoiAlign", 16)
+      .input(random_f32({1, 1, 6, 6}))
+      .input(Tensor::of<float>({1, 4}, {1, 1, 5, 5}))
+      .input(Tensor::of<int64_t>({1}, {0}))
+      .attr("output_height", int64_t{2})
+      .attr("output_width", int64_t{2})
+      .attr("sampling_ratio", int64_t{1})
+      .shape({1, 1, 2, 2})
+      .reference([](const SampleValues& in) {
+        std::vector<double> y;
+        for (const double r : {1.5, 3.5})
+          for (const double c : {1.5, 3.5}) y.push_back(bilinear(in[0].data(), 6, 6, r, c));
+        return SampleValues{y};
+      });
+}
+
+OPS_SAMPLE(MaxRoiPool) {
+  samples.add("MaxRoiPool", 1)
+      .input(random_f32({1, 2, 4, 4}))
+      .input(Tensor::of<float>({1, 5}, {0, 0, 0, 3, 3}))
+      .attr("pooled_shape", std::vector<int64_t>{2, 2})
+      .shape({1, 2, 2, 2})
+      .reference([](const SampleValues& in) {
+        std::vector<double> y;
+        for (size_t c = 0; c < 2; c++)
+          for (size_t b = 0; b < 4; b++) {
+            const double* at = in[0].data() + c * 16 + b / 2 * 8 + b % 2 * 2;
+            y.push_back(std::max(std::max(at[0], at[1]), std::max(at[4], at[5])));
+          }
+        return SampleValues{y};
+      });
+}
+
+OPS_SAMPLE(DeformConv) {
+  samples.add("DeformConv", 19)
+      .input(random_f32({1, 2, 4, 4}))
+      .input(random_f32({3, 2, 2, 2}, -1, 1, 2))
+      .input(random_f32({1, 8, 3, 3}, -1, 1, 3))
+      .input(random_f32({3}, -1, 1, 4))
+      .input(random_f32({1, 4, 3, 3}, 0, 1, 5))
+      .shape({1, 3, 3, 3})
+      .reference([](const SampleValues& in) {
+        std::vector<double> y;
+        for (size_t m = 0; m < 3; m++)
+          for (size_t p = 0; p < 9; p++) {
+            double sum = in[3][m];
+            for (size_t c = 0; c < 2; c++)
+              for (size_t t = 0; t < 4; t++)
+                sum += in[1][(m * 2 + c) * 4 + t] * in[4][t * 9 + p] *
+                       bilinear(in[0].data() + c * 16, 4, 4,
+                                static_cast<double>(p / 3 + t / 2) + in[2][t * 18 + p],
+                                static_cast<double>(p % 3 + t % 2) + in[2][t * 18 + 9 + p]);
+            y.push_back(sum);
+          }
+        return SampleValues{y};
+      });
+}
+
+OPS_SAMPLE(NonMaxSuppression) {
+  // The second box covers most of the first; the third lies apart; one row stays empty.
+  samples.add("NonMaxSuppression", 11)
+      .input(Tensor::of<float>({1, 3, 4}, {0, 0, 1, 1, 0, 0.1f, 1, 1.1f, 5, 5, 6, 6}))
+      .input(Tensor::of<float>({1, 1, 3}, {0.7f, 0.9f, 0.8f}))
+      .constant_input(Tensor::scalar(int64_t{10}))
+      .constant_input(Tensor::scalar(0.5f))
+      .shape({3, 3})
+      .dtype(DType::s64)
+      .reference([](const SampleValues&) { return SampleValues{{0, 0, 1, 0, 0, 2, -1, -1, -1}}; });
+}
+
+OPS_SAMPLE(Col2Im) {
+  samples.add("Col2Im", 18)
+      .input(random_f32({1, 4, 4}))
+      .constant_input(Tensor::of<int64_t>({2}, {3, 3}))
+      .constant_input(Tensor::of<int64_t>({2}, {2, 2}))
+      .shape({1, 1, 3, 3})
+      .reference([](const SampleValues& in) {
+        std::vector<double> y(9, 0);
+        for (size_t t = 0; t < 4; t++)
+          for (size_t b = 0; b < 4; b++) y[(t / 2 + b / 2) * 3 + t % 2 + b % 2] += in[0][t * 4 + b];
+        return SampleValues{y};
+      });
+}
+
+OPS_SAMPLE(CenterCropPad) {
+  samples.add("CenterCropPad", 18)
+      .input(random_f32({5, 2}))
+      .constant_input(Tensor::of<int64_t>({2}, {3, 5}))
+      .shape({3, 5})
+      .reference([](const SampleValues& in) {
+        std::vector<double> y(15, 0);
+        for (size_t r = 0; r < 3; r++)
+          for (size_t c = 0; c < 2; c++) y[r * 5 + c + 1] = in[0][(r + 1) * 2 + c];
+        return SampleValues{y};
+      });
+}
+
+OPS_SAMPLE(MaxUnpool) {
+  samples.add("MaxUnpool", 11)
+      .input(random_f32({1, 1, 2, 2}))
+      .input(Tensor::of<int64_t>({1, 1, 2, 2}, {5, 7, 8, 15}))
+      .attr("kernel_shape", std::vector<int64_t>{2, 2})
+      .attr("strides", std::vector<int64_t>{2, 2})
+      .shape({1, 1, 4, 4})
+      .reference([](const SampleValues& in) {
+        std::vector<double> y(16, 0);
+        for (size_t i = 0; i < 4; i++) y[static_cast<size_t>(in[1][i])] = in[0][i];
+        return SampleValues{y};
+      });
+}
+
+}  // namespace
+}  // namespace poprt::ops::testing

@@ -1,0 +1,149 @@
+// Attention and the operators around it.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/ops/sample.h"
+
+namespace poprt::ops::testing {
+namespace {
+
+OPS_SAMPLE(Attention) {
+  // Two query heads share one key head; causal after one past key.
+  samples.add("Attention", 23)
+      .input(random_f32({1, 2, 3, 4}))
+      .input(random_f32({1, 1, 3, 4}, -1, 1, 2))
+      .input(random_f32({1, 1, 3, 5}, -1, 1, 3))
+      .omit()
+      .input(random_f32({1, 1, 1, 4}, -1, 1, 4))
+      .input(random_f32({1, 1, 1, 5}, -1, 1, 5))
+      .attr("is_causal", int64_t{1})
+      .attr("softcap", 2.0f)
+      .shape({1, 2, 3, 5})
+      .shape({1, 1, 4, 4})
+      .shape({1, 1, 4, 5})
+      .reference([](const SampleValues& in) {
+        std::vector<double> k = in[4], v = in[5], y;
+        k.insert(k.end(), in[1].begin(), in[1].end());
+        v.insert(v.end(), in[2].begin(), in[2].end());
+        for (size_t row = 0; row < 6; row++) {
+          const size_t keys = row % 3 + 2;
+          std::vector<double> p;
+          double sum = 0;
+          for (size_t j = 0; j < keys; j++) {
+            double score = 0;
+            for (size_t d = 0; d < 4; d++) score += in[0][row * 4 + d] * k[j * 4 + d] / 2;
+            p.push_back(std::exp(2 * std::tanh(score / 2)));
+            sum += p.back();
+          }
+          for (size_t c = 0; c < 5; c++) {
+            double out = 0;
+            for (size_t j = 0; j < keys; j++) out += p[j] / sum * v[j * 5 + c];
+            y.push_back(out);
+          }
+        }
+        return SampleValues{y, k, v};
+      });
+}
+
+OPS_SAMPLE(RotaryEmbedding) {
+  samples.add("RotaryEmbedding", 23)
+      .input(random_f32({1, 2, 3, 6}))
+      .input(random_f32({1, 3, 2}, -1, 1, 2))
+      .input(random_f32({1, 3, 2}, -1, 1, 3))
+      .attr("rotary_embedding_dim", int64_t{4})
+      .shape({1, 2, 3, 6})
+      .reference([](const SampleValues& in) {
+        std::vector<double> y = in[0];
+        for (size_t row = 0; row < 6; row++)
+          for (size_t i = 0; i < 2; i++) {
+            const double a = in[0][row * 6 + i], b = in[0][row * 6 + i + 2];
+            const double c = in[1][row % 3 * 2 + i], s = in[2][row % 3 * 2 + i];
+            y[row * 6 + i] = c * a - s * b;
+            y[row * 6 + i + 2] = s * a + c * b;
+          }
+        return SampleValues{y};
+      });
+}
+
+OPS_SAMPLE(LinearAttention) {
+  samples.add("LinearAttention", 27)
+      .input(random_f32({1, 2, 6}))
+      .input(random_f32({1, 2, 3}, -1, 1, 2))
+      .input(random_f32({1, 2, 2}, -1, 1, 3))
+      .omit()
+      .input(random_f32({1, 2, 1}, -1, 0, 4))
+      .input(random_f32({1, 2, 1}, 0, 1, 5))
+      .attr("q_num_heads", int64_t{2})
+      .attr("kv_num_heads", int64_t{1})
+      .attr("scale", 0.5f)
+      .shape({1, 2, 4})
+      .shape({1, 1, 3, 2})
+      .reference([](const SampleValues& in) {
+        std::vector<double> s(6, 0), y;
+        for (size_t t = 0; t < 2; t++) {
+          for (double& v : s) v *= std::exp(in[4][t]);
+          double u[2];
+          for (size_t j = 0; j < 2; j++) {
+            u[j] = in[2][t * 2 + j];
+            for (size_t i = 0; i < 3; i++) u[j] -= s[i * 2 + j] * in[1][t * 3 + i];
+            u[j] *= in[5][t];
+          }
+          for (size_t i = 0; i < 3; i++)
+            for (size_t j = 0; j < 2; j++) s[i * 2 + j] += in[1][t * 3 + i] * u[j];
+          for (size_t h = 0; h < 2; h++)
+            for (size_t j = 0; j < 2; j++) {
+              double o = 0;
+              for (size_t i = 0; i < 3; i++) o += in[0][t * 6 + h * 3 + i] * s[i * 2 + j];
+              y.push_back(o / 2);
+            }
+        }
+        return SampleValues{y, s};
+      });
+}
+
+OPS_SAMPLE(CausalConvWithState) {
+  samples.add("CausalConvWithState", 27)
+      .input(random_f32({1, 2, 4}))
+      .input(random_f32({2, 1, 3}, -1, 1, 2))
+      .input(random_f32({2}, -1, 1, 3))
+      .input(random_f32({1, 2, 2}, -1, 1, 4))
+      .attr("activation", std::string("silu"))
+      .shape({1, 2, 4})
+      .shape({1, 2, 2})
+      .reference([](const SampleValues& in) {
+        std::vector<double> y, state;
+        for (size_t c = 0; c < 2; c++) {
+          std::vector<double> x = {in[3][c * 2], in[3][c * 2 + 1]};
+          for (size_t t = 0; t < 4; t++) x.push_back(in[0][c * 4 + t]);
+          for (size_t t = 0; t < 4; t++) {
+            double v = in[2][c];
+            for (size_t k = 0; k < 3; k++) v += in[1][c * 3 + k] * x[t + k];
+            y.push_back(v / (1 + std::exp(-v)));
+          }
+          state.insert(state.end(), {x[4], x[5]});
+        }
+        return SampleValues{y, state};
+      });
+}
+
+OPS_SAMPLE(TensorScatter) {
+  samples.add("TensorScatter", 24)
+      .input(random_f32({2, 4, 3}))
+      .input(random_f32({2, 2, 3}, -1, 1, 2))
+      .input(Tensor::of<int64_t>({2}, {1, 3}))
+      .attr("mode", std::string("circular"))
+      .shape({2, 4, 3})
+      .reference([](const SampleValues& in) {
+        std::vector<double> y = in[0];
+        for (size_t b = 0; b < 2; b++)
+          for (size_t i = 0; i < 2; i++)
+            for (size_t c = 0; c < 3; c++)
+              y[(b * 4 + (static_cast<size_t>(in[2][b]) + i) % 4) * 3 + c] =
+                  in[1][(b * 2 + i) * 3 + c];
+        return SampleValues{y};
+      });
+}
+
+}  // namespace
+}  // namespace poprt::ops::testing
