@@ -18,7 +18,6 @@ struct Arguments {
   std::string input_model, output_model, output_dir = "./", logging_level;
   bool export_popef = false, run = false, show = false, list_all_passes = false, version = false;
   bool disable_progress = false;
-  int64_t convert_version = 0;
   CompileSettings compile;
 };
 
@@ -168,7 +167,7 @@ int main_checked(int argc, char** argv) {
   app.add_option("--precision", a.compile.precision,
                  "fp32 or fp16; without it the model keeps its own")
       ->check(CLI::IsMember({"fp32", "fp16"}));
-  app.add_option("--convert_version", a.convert_version,
+  app.add_option("--convert_version", a.compile.convert_version,
                  "Opset of the converted model [as the source]")
       ->check(at_least<int64_t>(1));
   app.add_option("--passes", a.compile.passes,

@@ -1,18 +1,24 @@
 # Everything comes from Debian 12 packages (tests/run_all installs them).
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
-find_package(spdlog REQUIRED)
+find_path(SPDLOG_INCLUDE_DIR spdlog/spdlog.h REQUIRED)
 find_package(Protobuf REQUIRED)
 find_package(CapnProto REQUIRED)
 find_package(nlohmann_json REQUIRED)
-find_package(yaml-cpp REQUIRED)
 find_package(CLI11 REQUIRED)
-find_package(PkgConfig REQUIRED)
-pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
-pkg_check_modules(LZ4 REQUIRED IMPORTED_TARGET liblz4)
 
-# Debian's libonnx-dev: the proto classes only.
+# fmt and spdlog header-only and zstd static: a serving process starts faster with fewer libraries to load.
+# (Debian's static Cap'n Proto cannot go into a shared library: its thread-local variables are not PIC.)
+add_library(poprt_spdlog INTERFACE)  # Debian's own target brings the shared libfmt along
+target_include_directories(poprt_spdlog SYSTEM INTERFACE ${SPDLOG_INCLUDE_DIR})
+target_compile_definitions(poprt_spdlog INTERFACE SPDLOG_FMT_EXTERNAL)
+find_library(ZSTD_STATIC_LIBRARY libzstd.a REQUIRED)
+add_library(poprt_zstd INTERFACE)
+target_link_libraries(poprt_zstd INTERFACE ${ZSTD_STATIC_LIBRARY})
+
+# Debian's libonnx-dev: the proto classes and the version converter.
+find_library(ONNX_LIBRARY onnx REQUIRED)
 find_library(ONNX_PROTO_LIBRARY onnx_proto REQUIRED)
 add_library(poprt_onnx_proto INTERFACE)
 target_compile_definitions(poprt_onnx_proto INTERFACE ONNX_ML=1 ONNX_NAMESPACE=onnx)
-target_link_libraries(poprt_onnx_proto INTERFACE ${ONNX_PROTO_LIBRARY} protobuf::libprotobuf)
+target_link_libraries(poprt_onnx_proto INTERFACE ${ONNX_LIBRARY} ${ONNX_PROTO_LIBRARY} protobuf::libprotobuf)

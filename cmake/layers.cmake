@@ -1,7 +1,7 @@
 # The layering table: who may include whom inside core/. It makes the targets, and tests/lint reads
 # every #include against it. One line per layer: "name: allowed layers | outside libraries".
 set(POPRT_LAYERS
-  "base: | fmt::fmt spdlog::spdlog Threads::Threads"
+  "base: | fmt::fmt-header-only poprt_spdlog Threads::Threads"
   "ir: base |"
   "onnx: ir base | poprt_onnx_proto"
   "kernels: base |"
@@ -10,7 +10,7 @@ set(POPRT_LAYERS
   "ops: ir program kernels ipu base |"
   "passes: ops ir base |"
   "compiler: passes ops onnx ipu program ir base |"
-  "popef: base | CapnProto::capnp PkgConfig::ZSTD nlohmann_json::nlohmann_json"
+  "popef: base | CapnProto::capnp poprt_zstd nlohmann_json::nlohmann_json"
   "device: kernels program base |"
   "runtime: popef device program base |"
 )

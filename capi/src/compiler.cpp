@@ -80,6 +80,7 @@ void check(const poprt_compile_options& o) {
   };
   not_negative(o.batch_size, "batch_size");
   not_negative(o.batch_axis, "batch_axis");
+  not_negative(o.convert_version, "convert_version");
   not_negative(o.max_tensor_size, "max_tensor_size");
   not_negative(o.rewrite_limit, "rewrite_limit");
   if (o.reserved) fail(ErrorCode::invalid_argument, "reserved is {}, must be 0", o.reserved);

@@ -89,11 +89,13 @@ void say(const poprt_compile_options& o, double done, const char* what) {
   if (o.progress) o.progress(done, what, o.user_data);
 }
 
-std::unique_ptr<ir::Graph> import(const poprt_plugin_source& s) {
-  if (s.path) return onnx::import_file(s.path);
+std::unique_ptr<ir::Graph> import(const poprt_plugin_source& s, int64_t convert_version = 0) {
+  onnx::ImportOptions options;
+  options.convert_version = convert_version;
+  if (s.path) return onnx::import_file(s.path, options);
   std::optional<std::filesystem::path> folder;
   if (s.folder) folder = s.folder;
-  return onnx::import_bytes({static_cast<const std::byte*>(s.data), s.size}, folder);
+  return onnx::import_bytes({static_cast<const std::byte*>(s.data), s.size}, folder, options);
 }
 
 // Leaves the outputs that the options name, in that order.
@@ -119,7 +121,7 @@ void select_outputs(ir::Graph& graph, const poprt_compile_options& o) {
 compiler::Executable compile_source(const poprt_compile_options& o,
                                     const poprt_plugin_source& source) {
   say(o, 0, "read");
-  const auto graph = import(source);
+  const auto graph = import(source, o.convert_version);
   select_outputs(*graph, o);
   compiler::Options options = make_options(o);
   report_progress(o, options, 0.1, 0.5);
@@ -165,7 +167,7 @@ void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
              const char* out_onnx_path, poprt_plugin_error* error) {
   guard(error, [&] {
     say(*o, 0, "read");
-    const auto graph = import(*source);
+    const auto graph = import(*source, o->convert_version);
     select_outputs(*graph, *o);
     compiler::Options options = make_options(*o);
     report_progress(*o, options, 0.1, 0.9);

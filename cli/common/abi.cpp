@@ -133,6 +133,7 @@ const poprt_compile_options* CompileSettings::get() {
   options_.skip_passes = raw_skip_.data();
   options_.skip_pass_count = raw_skip_.size();
   options_.max_tensor_size = max_tensor_size > 0 ? max_tensor_size : 0;
+  options_.convert_version = convert_version;
   options_.progress = progress;
   options_.user_data = user_data;
   return &options_;

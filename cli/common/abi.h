@@ -80,7 +80,7 @@ struct CompileSettings {
   int64_t batch_size = 0, batch_axis = -1;
   std::string precision;
   std::vector<std::string> passes, skip_passes;
-  int64_t max_tensor_size = -1;
+  int64_t max_tensor_size = -1, convert_version = 0;
   poprt_progress_fn progress = nullptr;
   void* user_data = nullptr;
 

@@ -41,7 +41,10 @@ int run(const Arguments& a) {
   if (!a.stop_after.empty()) passes::pass_of(a.stop_after);
   const std::unique_ptr<ir::Graph> graph = read(a.model);
   ir::TextOptions text;
-  if (a.elide) text.large = ir::TextOptions::Large::elide;
+  if (a.elide) {
+    text.large = ir::TextOptions::Large::elide;
+    text.list_elements = 8;
+  }
   compiler::Options options;
   for (const NamedShape& s : parse_shapes(a.input_shape)) options.input_shape[s.name] = s.shape;
   options.batch_size = a.batch_size;

@@ -123,7 +123,8 @@ MemoryPlan::MemoryPlan(const ir::Graph& graph) {
     if (!mask || !y || !has_place(y)) continue;
     for (size_t i = 0; i < n->inputs().size() && i < 32; i++) {
       const ir::Value* x = n->input(i);
-      if (!((mask >> i) & 1) || !x || !has_place(x) || bytes_of(x) != bytes_of(y)) continue;
+      if (!((mask >> i) & 1) || !x || !has_place(x)) continue;
+      if (x->dtype() != y->dtype() || x->shape() != y->shape()) continue;
       const Place px = places_[x], py = places_[y];
       if (px.storage == py.storage || storages_[px.storage].space != Space::arena) continue;
       if (px.offset != 0 || storages_[px.storage].bytes != bytes_of(x)) continue;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "onnx/convert_version.h"
 #include "onnx/elem_type.h"
 #include "onnx/graph_builder.h"
 #include "onnx/limits.h"
@@ -19,7 +20,8 @@ constexpr uint32_t kModelTags[] = {1 << 3,      2 << 3 | 2,  3 << 3 | 2,  4 << 3
                                    5 << 3,      6 << 3 | 2,  7 << 3 | 2,  8 << 3 | 2,
                                    14 << 3 | 2, 20 << 3 | 2, 25 << 3 | 2, 26 << 3 | 2};
 
-std::unique_ptr<ir::Graph> import_parsed(pb::ModelProto& model, ExternalFiles& files) {
+std::unique_ptr<ir::Graph> import_parsed(pb::ModelProto& model, ExternalFiles& files,
+                                         const ImportOptions& options) {
   if (!model.has_ir_version() && !model.has_graph())
     fail(ErrorCode::invalid_argument, "not an ONNX model: it has neither ir_version nor graph");
   if (!model.has_ir_version()) fail(ErrorCode::invalid_argument, "the model has no ir_version");
@@ -33,6 +35,7 @@ std::unique_ptr<ir::Graph> import_parsed(pb::ModelProto& model, ExternalFiles& f
     fail(ErrorCode::invalid_argument, "the model has no opset_import");
   if (model.graph().output_size() == 0)
     fail(ErrorCode::invalid_argument, "the graph has no output");
+  if (options.convert_version) convert_version(model, options.convert_version);
 
   auto graph = std::make_unique<ir::Graph>(graph_title(model.graph()));
   graph->opsets = read_opsets(model.opset_import());
@@ -64,7 +67,7 @@ std::unique_ptr<ir::Graph> import_file(const std::filesystem::path& path,
     pb::ModelProto model;
     parse_message(file->bytes(), kModelTags, "ONNX model", model);
     file.reset();
-    return import_parsed(model, files);
+    return import_parsed(model, files, options);
   } catch (Error& e) {
     e.add_context(path.string());
     throw;
@@ -77,7 +80,7 @@ std::unique_ptr<ir::Graph> import_bytes(std::span<const std::byte> bytes,
   ExternalFiles files(directory, options.allow_links);
   pb::ModelProto model;
   parse_message(bytes, kModelTags, "ONNX model", model);
-  return import_parsed(model, files);
+  return import_parsed(model, files, options);
 }
 
 }  // namespace poprt::onnx

@@ -29,6 +29,8 @@ struct ImportOptions {
   // External data may be reached through symbolic and hard links, wherever they lead (the layout of
   // some download caches). Only for models that are trusted.
   bool allow_links = false;
+  // The opset of the standard domain to convert to first; 0: as the model says.
+  int64_t convert_version = 0;
 };
 
 // Throws not_found for a missing file, invalid_argument for something that is no ONNX model or

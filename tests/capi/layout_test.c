@@ -31,10 +31,11 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_compile_options, user_data, 120);
   AT(poprt_compile_options, outputs, 128);
   AT(poprt_compile_options, output_count, 136);
-  AT(poprt_compile_options, enable_engine_caching, 144);
-  AT(poprt_compile_options, reserved, 148);
-  AT(poprt_compile_options, cache_path, 152);
-  assert_int_equal(sizeof(poprt_compile_options), 160);
+  AT(poprt_compile_options, convert_version, 144);
+  AT(poprt_compile_options, enable_engine_caching, 152);
+  AT(poprt_compile_options, reserved, 156);
+  AT(poprt_compile_options, cache_path, 160);
+  assert_int_equal(sizeof(poprt_compile_options), 168);
 
   AT(poprt_open_options, struct_size, 0);
   AT(poprt_open_options, ignore_package_hash, 8);

@@ -94,6 +94,12 @@ class Poprt(CommandTest):
         self.succeeds("-i", DIGITS, *DIGITS_SHAPE, "--passes", "eliminate_identity, sort_graph",
                       "--skip_passes", "constant_folding,eliminate_nop_cast")
 
+    def test_convert_version_sets_the_opset(self):
+        for target in (13, 17):
+            self.succeeds("-i", model("squeeze_opset11"), "--convert_version", target, "--export_popef", "--run")
+            text = self.succeeds("squeeze_opset11.optimized.onnx", command="poprt_exec opt")
+            self.assertIn(f'opset {{"": {target}}}', text)
+
     def test_max_tensor_size_is_accepted(self):
         self.succeeds("-i", DIGITS, *DIGITS_SHAPE, "--max_tensor_size", "64")
         self.succeeds("-i", DIGITS, *DIGITS_SHAPE, "--max_tensor_size=-1")
@@ -199,6 +205,10 @@ class Errors(CommandTest):
 
     def test_batch_axis_out_of_range(self):
         self.fails(["-i", DIGITS, "--batch_size", "2", "--batch_axis", "4"], "image", "axis 4")
+
+    def test_opset_that_cannot_be_reached(self):
+        self.fails(["-i", model("relu"), "--convert_version", "999"], "relu.onnx", "opset 13 to 999", "up to")
+        self.fails(["-i", model("unknown_op"), "--convert_version", "17"], "opset 13 to 17", "Frobnicate")
 
     def test_unknown_pass(self):
         self.fails(["-i", DIGITS, *DIGITS_SHAPE, "--passes", "nope"], "'nope'", "--list_all_passes")

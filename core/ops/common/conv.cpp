@@ -52,6 +52,8 @@ bool poprt_conv_transpose_supported(const ir::Node& conv) {
 
 ConvAlgorithm conv_algorithm(int64_t batch, int64_t channels, int64_t out_channels, int64_t oh,
                              int64_t ow) {
+  // Few output pixels: weights are most of the memory and of the time, and Winograd's are larger.
+  if (batch * oh * ow < 64) return ConvAlgorithm::direct;
   // Per output tile and pair of channels: (tile + 2)^2 products; per position and channel some
   // transform work (cycles of 16 lanes, measured); weights once from memory at some 20 GB/s.
   const auto cost = [&](int64_t tile, double products_per_tile, double in_cycles,
