@@ -23,6 +23,7 @@ ALLOWED = {
     "examples/": ["capi/include/"],
     "tests/": ["capi/include/"],
     "tests/support/": ["core/", "capi/include/"],
+    "tests/fuzz/": ["core/"],
     "tests/bench/": ["core/", "capi/include/", "tests/support/"],
     "tests/bench/compare_ort/": ["capi/include/"],
     "tests/inspector/": ["inspector/model/", "inspector/views/", "core/", "tests/support/"],
