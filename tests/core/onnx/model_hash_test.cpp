@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "core/onnx/support.h"
+#include "support.h"
 
 namespace poprt::onnx {
 namespace {
