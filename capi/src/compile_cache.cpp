@@ -1,5 +1,7 @@
 #include "compile_cache.h"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <span>
 
