@@ -217,7 +217,7 @@ static void another_package_hash_needs_an_option(void** state) {
   size_t size;
   char* bytes = read_file(DATA "/copies.popef", &size);
   size_t at = 0;
-  while (at + 6 < size && memcmp(bytes + at, "poprt 0", 6) != 0) at++;
+  while (at + 7 < size && memcmp(bytes + at, "poprt 0", 7) != 0) at++;
   bytes[at + 6] = '9';
   char path[] = "/tmp/poprt_capi_XXXXXX";
   FILE* f = fdopen(mkstemp(path), "wb");

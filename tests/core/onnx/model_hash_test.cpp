@@ -7,7 +7,6 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "support.h"
 
 namespace poprt::onnx {
 namespace {
@@ -54,7 +53,8 @@ TEST_F(ModelHash, CountsTheModelAndEveryExternalFile) {
   const std::string first = hash_file(folder / "m.onnx");
   EXPECT_EQ(first.size(), 64u);
   EXPECT_EQ(hash_file(folder / "m.onnx"), first);
-  EXPECT_EQ(hash_bytes(bytes_of(model.SerializeAsString()), folder), first);
+  const std::string bytes = model.SerializeAsString();
+  EXPECT_EQ(hash_bytes(std::as_bytes(std::span(bytes)), folder), first);
   for (const char* name : {"a.bin", "b.bin", "c.bin", "d.bin"}) {
     write(name, "changed");
     EXPECT_NE(hash_file(folder / "m.onnx"), first) << name;
@@ -72,7 +72,8 @@ TEST_F(ModelHash, ErrorsAreThoseOfTheImport) {
   externalize(*model.mutable_graph()->add_initializer(), "../outside");
   write("m.onnx", model.SerializeAsString());
   EXPECT_THROW(hash_file(folder / "m.onnx"), Error);
-  EXPECT_THROW(hash_bytes(bytes_of(model.SerializeAsString())), Error);
+  const std::string bytes = model.SerializeAsString();
+  EXPECT_THROW(hash_bytes(std::as_bytes(std::span(bytes))), Error);
 }
 
 }  // namespace

@@ -196,7 +196,8 @@ TEST_F(PopefFile, ExecutableAndVariablesInTwoFiles) {
                "no PopEF file");
   // Other weights for the same program.
   popef::FileWriter writer(variables.string(), popef::FileWriter::Mode::APPEND);
-  const std::span<const std::byte> weights = open_popef(folder / "others.popef")->image.weights;
+  const auto others = open_popef(folder / "others.popef");
+  const std::span<const std::byte> weights = others->image.weights;
   const popef::TensorInfo info(popef::DataType::U8, {static_cast<int64_t>(weights.size())});
   writer.createTensorData({std::string(kWeightsName), info}, "copies")
       ->write(weights.data(), weights.size());
