@@ -1,7 +1,7 @@
-// Runs ONNX's published single-node vectors (Debian package libonnx-testdata) for every operator
-// that we have, with ONNX's tolerances (rtol 1e-3, atol 1e-7). Inputs that an operator needs as
-// constants are given as constants: the vectors feed everything at run time, a static compiler
-// knows shapes before.
+// Runs ONNX's published vectors (Debian package libonnx-testdata: single operators, their function
+// bodies, and PyTorch's small models) node by node, with ONNX's tolerances (rtol 1e-3, atol 1e-7).
+// Inputs that an operator needs as constants are given as constants: the vectors feed everything at
+// run time, a static compiler knows shapes before.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -125,7 +125,7 @@ Outcome run_vector(const fs::path& directory) {
       if (!ops::find_op(n->domain, n->op_type, n->opset()))
         return {Outcome::unsupported, n->op_type, "no such operator"};
     }
-    if (nodes.size() != 1) outcome.op = "(function body)";
+    if (nodes.size() != 1) outcome.op = "(several nodes)";
     const fs::path set = directory / "test_data_set_0";
     std::map<const ir::Value*, Tensor> given;
     for (size_t i = 0; i < graph->inputs().size(); i++) {
@@ -187,7 +187,11 @@ void run_vectors(const fs::path& root, const FailureList& expected_failures) {
   std::map<std::string, Row> table;
   std::map<std::string, int> missing;
   std::set<fs::path> directories;
-  for (const auto& entry : fs::directory_iterator(root)) directories.insert(entry.path());
+  for (const char* kind : {"node", "simple", "pytorch-converted", "pytorch-operator"})
+    if (fs::is_directory(root / kind))
+      for (const auto& entry : fs::directory_iterator(root / kind)) {
+        if (fs::exists(entry.path() / "model.onnx")) directories.insert(entry.path());
+      }
   for (const fs::path& directory : directories) {
     const std::string name = directory.filename().string();
     if (is_skipped(name)) continue;
@@ -220,8 +224,8 @@ void run_vectors(const fs::path& root, const FailureList& expected_failures) {
 }
 
 TEST(OnnxNodeVectors, AllOperatorsThatWeHave) {
-  const fs::path root = fs::path(POPRT_ONNX_TESTDATA) / "node";
-  ASSERT_TRUE(fs::is_directory(root))
+  const fs::path root = POPRT_ONNX_TESTDATA;
+  ASSERT_TRUE(fs::is_directory(root / "node"))
       << root << " is missing: install the Debian package libonnx-testdata";
   static const FailureList expected = {
 #include "conformance/expected_failures.inc"
@@ -233,8 +237,8 @@ TEST(OnnxNodeVectors, AllOperatorsThatWeHave) {
 TEST(OnnxNodeVectors, NewerDataFromTheEnvironment) {
   const char* directory = std::getenv("ONNX_TEST_DATA");
   if (!directory) GTEST_SKIP() << "ONNX_TEST_DATA is not set";
-  const fs::path root = fs::path(directory) / "node";
-  ASSERT_TRUE(fs::is_directory(root)) << root << " is missing";
+  const fs::path root = directory;
+  ASSERT_TRUE(fs::is_directory(root / "node")) << root << " is missing";
   static const FailureList expected = {
 #include "conformance/expected_failures_1_22.inc"
   };
