@@ -15,11 +15,6 @@ namespace {
 
 namespace pb = ::onnx;
 
-// Field numbers of ModelProto with their wire types, device configurations of IR 11 (26) included.
-constexpr uint32_t kModelTags[] = {1 << 3,      2 << 3 | 2,  3 << 3 | 2,  4 << 3 | 2,
-                                   5 << 3,      6 << 3 | 2,  7 << 3 | 2,  8 << 3 | 2,
-                                   14 << 3 | 2, 20 << 3 | 2, 25 << 3 | 2, 26 << 3 | 2};
-
 std::unique_ptr<ir::Graph> import_parsed(pb::ModelProto& model, ExternalFiles& files,
                                          const ImportOptions& options) {
   if (!model.has_ir_version() && !model.has_graph())

@@ -56,7 +56,7 @@ std::string hash_bytes(std::span<const std::byte> bytes,
   Locations locations;
   {
     pb::ModelProto model;
-    parse_message(bytes, {}, "ONNX model", model);
+    parse_message(bytes, kModelTags, "ONNX model", model);
     locations.graph(model.graph());
     for (const auto& f : model.functions())
       for (const auto& n : f.node()) locations.node(n);

@@ -90,6 +90,16 @@ std::vector<const Anchor*> Model::getUserOutputAnchors() const {
 const TensorReader* Model::findTensor(const std::string& name) const { return find(tensors, name); }
 const FeedReader* Model::findFeed(const std::string& name) const { return find(feeds, name); }
 
+// Every metadata needs its executable when the whole file is asked for.
+void ModelBuilder::check_links() const {
+  for (const Metadata& m : reader_->metadata()) {
+    const auto& executables = reader_->executables();
+    if (std::none_of(executables.begin(), executables.end(),
+                     [&](const ExecutableReader& e) { return e.name == m.executable(); }))
+      raise<LinkError>("there is metadata for executable '{}', which was not read", m.executable());
+  }
+}
+
 std::shared_ptr<Model> ModelBuilder::createModel() const {
   const auto& executables = reader_->executables();
   if (executables.empty()) raise<LinkError>("no executable was read, so there is no model");
@@ -98,6 +108,7 @@ std::shared_ptr<Model> ModelBuilder::createModel() const {
     for (const auto& e : executables) names += fmt::format(" '{}'", e.name);
     raise<LinkError>("{} executables were read, name the one to use:{}", executables.size(), names);
   }
+  check_links();
   return build(executables.front());
 }
 
@@ -109,6 +120,7 @@ std::shared_ptr<Model> ModelBuilder::createModel(const std::string& executable) 
 }
 
 std::vector<std::shared_ptr<Model>> ModelBuilder::createModels() const {
+  check_links();
   std::vector<std::shared_ptr<Model>> models;
   for (const auto& e : reader_->executables()) models.push_back(build(e));
   return models;

@@ -32,10 +32,11 @@ class Model {
   const FeedReader* findFeed(const std::string& name) const;
 };
 
-// Throws LinkError when an executable has no metadata or several, when none or (without a name)
-// several models are there, and FormatError when tensor data does not fit its anchor. Of several
-// tensor blobs for one anchor the last one wins (so data can be replaced by appending), one tied to
-// the executable before one that is not.
+// Throws LinkError when an executable has no metadata or several, when metadata has no executable
+// (unless one model is asked for by name), when none or (without a name) several models are there,
+// and FormatError when tensor data does not fit its anchor. Of several tensor blobs for one anchor
+// the last one wins (so data can be replaced by appending), one tied to the executable before one
+// that is not.
 class ModelBuilder {
  public:
   explicit ModelBuilder(std::shared_ptr<Reader> reader) : reader_(std::move(reader)) {}
@@ -48,6 +49,7 @@ class ModelBuilder {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
+  void check_links() const;
   std::shared_ptr<Model> build(const ExecutableReader& executable) const;
 
   std::shared_ptr<Reader> reader_;

@@ -306,6 +306,109 @@ static void progress_runs_from_zero_to_one(void** state) {
   poprt_compiler_free(c);
 }
 
+/* Compiles identity.onnx; how often the passes ran. */
+static int passes_run(poprt_compile_options o, poprt_executable** out) {
+  progress_log log = {0};
+  o.after_pass = on_pass;
+  o.progress = on_progress;
+  o.user_data = &log;
+  poprt_compiler* c = make_compiler(&o);
+  OK(poprt_compiler_compile_file(c, DATA "/identity.onnx", out));
+  assert_true(log.last == 1.0);
+  poprt_compiler_free(c);
+  return log.passes;
+}
+
+/* Changes a byte in the middle of the only file of the folder, or removes it. */
+static void touch_only_file(const char* folder, int damage) {
+  DIR* d = opendir(folder);
+  for (struct dirent* f; (f = readdir(d));) {
+    if (f->d_name[0] == '.') continue;
+    assert_int_equal(strlen(f->d_name), 64 + strlen(".popef"));
+    char path[400];
+    snprintf(path, sizeof path, "%s/%s", folder, f->d_name);
+    if (damage) {
+      FILE* file = fopen(path, "r+b");
+      fseek(file, 4096 + 200, SEEK_SET);
+      fputs("damage", file);
+      fclose(file);
+    } else {
+      unlink(path);
+    }
+  }
+  closedir(d);
+}
+
+static void caching_compiles_once(void** state) {
+  (void)state;
+  OK(poprt_log_set_level("OFF"));
+  char folder[] = "/tmp/poprt_capi_XXXXXX", cache[64];
+  assert_non_null(mkdtemp(folder));
+  snprintf(cache, sizeof cache, "%s/cache", folder);
+  poprt_compile_options o = fixed_shape();
+  o.enable_engine_caching = 1;
+  o.cache_path = cache;
+  poprt_executable* e = NULL;
+  assert_true(passes_run(o, &e) > 0);
+  poprt_executable_free(e);
+  assert_int_equal(files_in(cache), 1);
+  assert_int_equal(passes_run(o, &e), 0);
+  run_identity(e, 2);
+  assert_string_equal(poprt_executable_name(e), "identity");
+  poprt_executable_free(e);
+
+  touch_only_file(cache, 1); /* damaged: compiled again, and repaired */
+  assert_true(passes_run(o, &e) > 0);
+  poprt_executable_free(e);
+  assert_int_equal(passes_run(o, &e), 0);
+  poprt_executable_free(e);
+
+  poprt_compile_options off = fixed_shape();
+  off.cache_path = cache; /* alone it does nothing */
+  assert_true(passes_run(off, &e) > 0);
+  poprt_executable_free(e);
+  assert_int_equal(setenv("POPART_CACHE_DIR", cache, 1), 0);
+  assert_int_equal(passes_run(fixed_shape(), &e), 0);
+  unsetenv("POPART_CACHE_DIR");
+  run_identity(e, 2);
+  poprt_executable_free(e);
+
+  /* The executable of a cache that went away goes on working. */
+  assert_int_equal(passes_run(o, &e), 0);
+  touch_only_file(cache, 0);
+  run_identity(e, 2);
+  poprt_executable_free(e);
+  rmdir(cache);
+
+  /* A cache that cannot be written is no reason to fail. */
+  fclose(fopen(cache, "w"));
+  assert_true(passes_run(o, &e) > 0);
+  poprt_executable_free(e);
+  unlink(cache);
+  rmdir(folder);
+  o.reserved = 1;
+  poprt_compiler* c = NULL;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "reserved");
+  OK(poprt_log_set_level("WARNING"));
+}
+
+/* Offline: no device is asked for, and none need exist. */
+static void compiling_needs_no_device(void** state) {
+  (void)state;
+  setenv("POPRT_DEVICES", "0", 1);
+  char path[] = "/tmp/poprt_capi_XXXXXX";
+  close(mkstemp(path));
+  poprt_compile_options o = fixed_shape();
+  poprt_compiler* c = make_compiler(&o);
+  OK(poprt_compiler_compile_to_popef(c, DATA "/identity.onnx", path));
+  poprt_executable* e = NULL;
+  OK(poprt_executable_open(path, &e));
+  poprt_executable_free(e);
+  poprt_compiler_free(c);
+  unsetenv("POPRT_DEVICES");
+  unlink(path);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(compiles_files),
@@ -318,6 +421,8 @@ int main(void) {
       cmocka_unit_test(compile_errors),
       cmocka_unit_test(outputs_are_selected_by_name),
       cmocka_unit_test(progress_runs_from_zero_to_one),
+      cmocka_unit_test(caching_compiles_once),
+      cmocka_unit_test(compiling_needs_no_device),
   };
   return cmocka_run_group_tests_name("compiler", tests, NULL, NULL);
 }

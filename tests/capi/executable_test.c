@@ -140,6 +140,103 @@ static void dump_formats(void** state) {
   assert_ptr_equal(text, UNTOUCHED(poprt_string));
 }
 
+typedef struct sink {
+  char bytes[1 << 16];
+  size_t size, limit;
+} sink;
+
+static int32_t take(const void* data, size_t size, void* user_data) {
+  sink* s = user_data;
+  if (s->size + size > s->limit) return 1;
+  memcpy(s->bytes + s->size, data, size);
+  s->size += size;
+  return 0;
+}
+
+static void saves_to_a_stream(void** state) {
+  (void)state;
+  size_t size;
+  char* bytes = read_file(DATA "/copies.popef", &size);
+  poprt_executable *e = open_copies(), *again = NULL;
+  static sink s;
+  s.limit = sizeof s.bytes;
+  OK(poprt_executable_save_bytes(e, take, &s));
+  assert_int_equal(s.size, size);
+  assert_memory_equal(s.bytes, bytes, size);
+  OK(poprt_executable_open_bytes(s.bytes, s.size, &again));
+  assert_string_equal(poprt_executable_name(again), "copies");
+  s.size = 0;
+  s.limit = 10;
+  FAILS(poprt_executable_save_bytes(e, take, &s), POPRT_CANCELLED, "'copies' stopped");
+  FAILS(poprt_executable_save_bytes(e, NULL, &s), POPRT_INVALID_ARGUMENT, "'write'");
+  FAILS(poprt_executable_save_bytes(NULL, take, &s), POPRT_INVALID_ARGUMENT, "'executable'");
+  poprt_executable_free(again);
+  poprt_executable_free(e);
+  free(bytes);
+}
+
+static void executable_and_variables_are_two_files(void** state) {
+  (void)state;
+  char folder[] = "/tmp/poprt_capi_XXXXXX", exe[64], variables[64];
+  assert_non_null(mkdtemp(folder));
+  snprintf(exe, sizeof exe, "%s/executable.popef", folder);
+  snprintf(variables, sizeof variables, "%s/variables.popef", folder);
+  poprt_executable *e = open_copies(), *both = UNTOUCHED(poprt_executable);
+  OK(poprt_executable_save_parts(e, exe, variables));
+  FAILS(poprt_executable_open(exe, &both), POPRT_DATA_LOSS, "weights");
+  const char* const paths[] = {variables, exe, NULL};
+  poprt_open_options o = {0};
+  FAILS(poprt_executable_open_files(paths, 2, &o, &both), POPRT_INVALID_ARGUMENT, "struct_size");
+  o.struct_size = sizeof o;
+  o.executable = "nope";
+  FAILS(poprt_executable_open_files(paths, 2, &o, &both), POPRT_FAILED_PRECONDITION, "'nope'");
+  FAILS(poprt_executable_open_files(paths, 3, NULL, &both), POPRT_INVALID_ARGUMENT, "'paths[]'");
+  FAILS(poprt_executable_open_files(NULL, 1, NULL, &both), POPRT_INVALID_ARGUMENT, "'paths'");
+  FAILS(poprt_executable_open_files(paths, 0, NULL, &both), POPRT_INVALID_ARGUMENT, "no PopEF");
+  assert_ptr_equal(both, UNTOUCHED(poprt_executable));
+  OK(poprt_executable_open_files(paths, 2, NULL, &both));
+  assert_int_equal(poprt_executable_weights_bytes(both), poprt_executable_weights_bytes(e));
+  poprt_runner* r = NULL;
+  OK(poprt_runner_create(both, NULL, &r));
+  const float x[COUNT] = {1, 2, 3};
+  float y[COUNT], c[COUNT];
+  const void* inputs[] = {x};
+  void* outputs[] = {y, c};
+  OK(poprt_runner_execute_indexed(r, inputs, outputs));
+  assert_memory_equal(x, y, sizeof x);
+  poprt_runner_free(r);
+  poprt_executable_free(both);
+  poprt_executable_free(e);
+  unlink(exe);
+  unlink(variables);
+  rmdir(folder);
+}
+
+static void another_package_hash_needs_an_option(void** state) {
+  (void)state;
+  size_t size;
+  char* bytes = read_file(DATA "/copies.popef", &size);
+  size_t at = 0;
+  while (at + 6 < size && memcmp(bytes + at, "poprt 0", 6) != 0) at++;
+  bytes[at + 6] = '9';
+  char path[] = "/tmp/poprt_capi_XXXXXX";
+  FILE* f = fdopen(mkstemp(path), "wb");
+  assert_int_equal(fwrite(bytes, 1, size, f), size);
+  fclose(f);
+  poprt_executable* e = NULL;
+  FAILS(poprt_executable_open(path, &e), POPRT_FAILED_PRECONDITION, "compile the model again");
+  const char* const paths[] = {path};
+  poprt_open_options o = {0};
+  o.struct_size = sizeof o;
+  FAILS(poprt_executable_open_files(paths, 1, &o, &e), POPRT_FAILED_PRECONDITION,
+        "differs from poprt hash");
+  o.ignore_package_hash = 1;
+  OK(poprt_executable_open_files(paths, 1, &o, &e));
+  poprt_executable_free(e);
+  unlink(path);
+  free(bytes);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(anchors_describe_the_model),
@@ -150,6 +247,9 @@ int main(void) {
       cmocka_unit_test(null_is_harmless),
       cmocka_unit_test(dtypes_have_names_and_sizes),
       cmocka_unit_test(dump_formats),
+      cmocka_unit_test(saves_to_a_stream),
+      cmocka_unit_test(executable_and_variables_are_two_files),
+      cmocka_unit_test(another_package_hash_needs_an_option),
   };
   return cmocka_run_group_tests_name("executable", tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
@@ -109,7 +110,7 @@ inline DataDesc describe(const poprt_anchor* anchor) {
 inline int32_t version() { return poprt_version(); }
 inline std::string versionString() { return poprt_version_string(); }
 
-enum class DumpFormat { summary, metadata, all, json };
+enum class DumpFormat { summary, metadata, all, json, userAnchors };
 inline std::string dumpPopef(const std::string& path, DumpFormat format = DumpFormat::summary) {
   poprt_string* text = nullptr;
   detail::check(poprt_popef_dump(path.c_str(), static_cast<poprt_popef_format>(format), &text));
@@ -124,6 +125,17 @@ class Executable {
     detail::check(poprt_executable_open(popefPath.c_str(), &made));
     handle_.reset(made);
   }
+  // Files that make one model together, in any order.
+  explicit Executable(const std::vector<std::string>& popefPaths, bool checkPackageHash = true) {
+    std::vector<const char*> paths;
+    for (const auto& p : popefPaths) paths.push_back(p.c_str());
+    poprt_open_options o{};
+    o.struct_size = sizeof o;
+    o.ignore_package_hash = !checkPackageHash;
+    poprt_executable* made = nullptr;
+    detail::check(poprt_executable_open_files(paths.data(), paths.size(), &o, &made));
+    handle_.reset(made);
+  }
   // Takes the handle.
   explicit Executable(poprt_executable* handle) : handle_(handle) {}
   static Executable fromBytes(const void* data, size_t size) {
@@ -134,6 +146,19 @@ class Executable {
 
   void save(const std::string& popefPath) const {
     detail::check(poprt_executable_save(handle_.get(), popefPath.c_str()));
+  }
+  // The program and its weights as two files.
+  void save(const std::string& executablePath, const std::string& variablesPath) const {
+    detail::check(
+        poprt_executable_save_parts(handle_.get(), executablePath.c_str(), variablesPath.c_str()));
+  }
+  void serialize(std::ostream& stream) const {
+    const auto write = [](const void* data, size_t size, void* to) -> int32_t {
+      auto& out = *static_cast<std::ostream*>(to);
+      out.write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
+      return out ? 0 : 1;
+    };
+    detail::check(poprt_executable_save_bytes(handle_.get(), write, &stream));
   }
   std::string name() const { return poprt_executable_name(handle_.get()); }
   std::vector<InputDesc> getInputs() const {
@@ -183,6 +208,8 @@ struct CompilerOptions {
   int64_t maxTensorSize = 0;  // 0: no limit
   int64_t rewriteLimit = 0;   // 0: no limit
   std::string stopAfter;
+  bool enableEngineCaching = false;  // see poprt_compile_options
+  std::string cachePath;
   std::function<void(double done, const std::string& what)> progress;  // must not throw
 };
 
@@ -258,6 +285,8 @@ class Compiler {
       o.output_count = kept.size();
       o.max_tensor_size = options.maxTensorSize;
       o.rewrite_limit = options.rewriteLimit;
+      o.enable_engine_caching = options.enableEngineCaching;
+      if (!options.cachePath.empty()) o.cache_path = options.cachePath.c_str();
       if (!options.stopAfter.empty()) o.stop_after = options.stopAfter.c_str();
       if (options.progress) {
         o.user_data = this;

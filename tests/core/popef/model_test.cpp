@@ -79,6 +79,66 @@ TEST(ModelBuilder, MissingPiecesAreLinkErrors) {
   EXPECT_THROW(ModelBuilder(twice.read()).createModel(), LinkError);
 }
 
+// Each row: what a file holds, and what the error says about it.
+TEST(ModelBuilder, ErrorMatrix) {
+  const auto nothing = [](Made& m) { m.writer.createOpaqueBlob("o", ""); };
+  const auto no_metadata = [](Made& m) { m.executable("a"); };
+  const auto no_executable = [](Made& m) { m.writer.write(sample_metadata("a")); };
+  const auto metadata_of_another = [](Made& m) {
+    m.executable("a");
+    m.writer.write(sample_metadata("b"));
+  };
+  const auto metadata_left_over = [](Made& m) {
+    m.executable("a");
+    m.writer.write(sample_metadata("a"));
+    m.writer.write(sample_metadata("b"));
+  };
+  const auto metadata_twice = [](Made& m) {
+    m.executable("a");
+    m.writer.write(sample_metadata("a"));
+    m.writer.write(sample_metadata("a"));
+  };
+  const auto two_executables = [](Made& m) {
+    for (const char* name : {"a", "b"}) m.executable(name), m.writer.write(sample_metadata(name));
+  };
+  const auto misfit = [](Made& m) {
+    m.executable("a");
+    m.writer.write(sample_metadata("a"));
+    m.tensor("w", TensorInfo(DataType::F32, {4}), '1');
+  };
+  const auto misfit_feed = [](Made& m) {
+    m.executable("a");
+    m.writer.write(sample_metadata("a"));
+    m.writer.createFeedData({"x", TensorInfo(DataType::F32, {3, 2}), 1})
+        ->write(random_bytes(24).data(), 24);
+  };
+  struct Row {
+    void (*make)(Made&);
+    const char* says;
+  };
+  for (const Row& row :
+       {Row{nothing, "no executable was read"}, Row{no_metadata, "'a' has no metadata"},
+        Row{no_executable, "no executable was read"},
+        Row{metadata_of_another, "metadata for executable 'b', which was not read"},
+        Row{metadata_left_over, "metadata for executable 'b', which was not read"},
+        Row{metadata_twice, "'a' has metadata twice"},
+        Row{two_executables, "2 executables were read, name the one to use: 'a' 'b'"},
+        Row{misfit, "data of 'w' is F32[4], its anchor is F16[4]"},
+        Row{misfit_feed, "data of 'x' is F32[3,2], its anchor is F32[2,3]"}}) {
+    Made made;
+    row.make(made);
+    try {
+      (void)ModelBuilder(made.read()).createModel();
+      ADD_FAILURE() << "no error: " << row.says;
+    } catch (const std::runtime_error& e) {
+      EXPECT_NE(std::string(e.what()).find(row.says), std::string::npos) << e.what();
+    }
+  }
+  Made left_over;
+  metadata_left_over(left_over);
+  EXPECT_EQ(ModelBuilder(left_over.read()).createModel("a")->executable.name, "a");
+}
+
 TEST(ModelBuilder, SeveralModelsDoNotMix) {
   Made made;
   write_sample(made.writer, "a");

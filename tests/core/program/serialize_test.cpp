@@ -212,5 +212,26 @@ TEST(Serialize, MutationsNeverCrash) {
   EXPECT_LT(accepted, 20000);
 }
 
+TEST(Serialize, WeightsMayLieElsewhere) {
+  Builder b = sample();
+  const std::string bytes = written(b);
+  const Aligned whole(bytes);
+  const LoadedProgram expected = read_executable(whole.bytes, nullptr);
+  const auto cut = without_weights(whole.bytes);
+  const Aligned program(std::string(reinterpret_cast<const char*>(cut.data()), cut.size()));
+  const auto weights = weights_of(whole.bytes);
+  ASSERT_GT(weights.size(), 0u);
+  const LoadedProgram apart = read_executable(program.bytes, weights, nullptr);
+  EXPECT_EQ(apart.weights.size(), expected.weights.size());
+  EXPECT_EQ(std::memcmp(apart.weights.data(), expected.weights.data(), weights.size()), 0);
+  EXPECT_EQ(apart.program.weights_bytes, expected.program.weights_bytes);
+  // Without them, or with others, it is no program.
+  EXPECT_EQ(code_of(program.bytes), ErrorCode::data_loss);
+  EXPECT_THROW(read_executable(program.bytes, weights.first(weights.size() - 1), nullptr), Error);
+  // A payload with weights of its own uses them.
+  EXPECT_EQ(read_executable(whole.bytes, weights.first(1), nullptr).weights.data(),
+            expected.weights.data());
+}
+
 }  // namespace
 }  // namespace poprt::program

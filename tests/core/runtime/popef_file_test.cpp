@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "base/error.h"
+#include "popef/reader.h"
 #include "popef/writer.h"
 #include "runtime/model_runner.h"
 #include "support/copy_model.h"
@@ -171,6 +174,118 @@ TEST_F(PopefFile, EveryCutOrFlippedFileIsAnErrorOrRuns) {
       }
     }
   }
+}
+
+TEST_F(PopefFile, ExecutableAndVariablesInTwoFiles) {
+  CopyModel copy(1000), other(1000);
+  for (float& w : other.constants) w = -w;
+  write("copies.popef", copy);
+  write("others.popef", other);
+  const fs::path exe = folder / "executable.popef", variables = folder / "variables.popef";
+  save_parts(*open_popef(folder / "copies.popef"), exe, variables);
+  EXPECT_LT(fs::file_size(exe), fs::file_size(folder / "copies.popef"));
+  for (const std::vector<fs::path>& paths :
+       {std::vector<fs::path>{exe, variables}, std::vector<fs::path>{variables, exe}}) {
+    const auto model = open_popef(paths);
+    EXPECT_EQ(model->name, "copies");
+    expect_runs(model, copy);
+  }
+  expect_error([&] { open_popef(exe); }, ErrorCode::data_loss, "weights");
+  expect_error([&] { open_popef(variables); }, ErrorCode::failed_precondition, "no executable");
+  expect_error([] { open_popef(std::span<const fs::path>()); }, ErrorCode::invalid_argument,
+               "no PopEF file");
+  // Other weights for the same program.
+  popef::FileWriter writer(variables.string(), popef::FileWriter::Mode::APPEND);
+  const std::span<const std::byte> weights = open_popef(folder / "others.popef")->image.weights;
+  const popef::TensorInfo info(popef::DataType::U8, {static_cast<int64_t>(weights.size())});
+  writer.createTensorData({std::string(kWeightsName), info}, "copies")
+      ->write(weights.data(), weights.size());
+  writer.close();
+  const std::vector<fs::path> paths = {exe, variables};
+  expect_runs(open_popef(paths), other);
+}
+
+TEST_F(PopefFile, StreamsHoldTheSameAsFiles) {
+  CopyModel copy(100);
+  write("direct.popef", copy);
+  std::vector<std::byte> bytes;
+  program::write_executable(
+      [&](std::span<const std::byte> b) { bytes.insert(bytes.end(), b.begin(), b.end()); },
+      copy.b.program(), copy.b.weight_records());
+  std::ostringstream from_payload, from_file;
+  save_model(*open_payload("direct", bytes, nullptr), from_payload);
+  save_model(*open_popef(folder / "direct.popef"), from_file);
+  EXPECT_EQ(from_payload.str(), read(folder / "direct.popef"));
+  EXPECT_EQ(from_file.str(), read(folder / "direct.popef"));
+  std::ofstream full("/dev/full", std::ios::binary);
+  if (full) EXPECT_THROW(save_model(*open_payload("d", bytes, nullptr), full), Error);
+}
+
+TEST_F(PopefFile, AnotherPackageIsRefusedUnlessAskedFor) {
+  CopyModel copy(100);
+  write("a.popef", copy);
+  std::string bytes = read(folder / "a.popef");
+  const std::string ours(program::package());
+  const size_t at = bytes.find(ours);
+  ASSERT_NE(at, std::string::npos);
+  std::string theirs = ours;
+  theirs.back() = theirs.back() == '9' ? '8' : '9';
+  bytes.replace(at, ours.size(), theirs);
+  std::ofstream(folder / "a.popef", std::ios::binary) << bytes;
+  const auto open = [&] { open_popef(folder / "a.popef"); };
+  expect_error(open, ErrorCode::failed_precondition, "Failed to deserialize 'a'");
+  expect_error(open, ErrorCode::failed_precondition,
+               fmt::format("Error reading executable - package hash ({}) differs from poprt hash "
+                           "({}); compile the model again",
+                           theirs, ours));
+  expect_runs(open_popef(folder / "a.popef", {.check_package_hash = false, .executable = {}}),
+              copy);
+}
+
+TEST_F(PopefFile, OneOfSeveralModelsByName) {
+  CopyModel a(10), b(20);
+  write("a.popef", a);
+  write("b.popef", b);
+  const std::vector<fs::path> both = {folder / "a.popef", folder / "b.popef"};
+  expect_error([&] { open_popef(both); }, ErrorCode::failed_precondition, "'a' 'b'");
+  expect_runs(open_popef(both, {.check_package_hash = true, .executable = "b"}), b);
+  expect_runs(open_popef(both, {.check_package_hash = true, .executable = "a"}), a);
+}
+
+TEST_F(PopefFile, PreloadReadsTheSame) {
+  CopyModel copy(1000);
+  write("a.popef", copy);
+  ::setenv("POPART_PRELOAD_POPEF", "full-preload", 1);
+  expect_runs(open_popef(folder / "a.popef"), copy);
+  expect_error([&] { open_popef(folder / "none"); }, ErrorCode::not_found, "none");
+  ::unsetenv("POPART_PRELOAD_POPEF");
+}
+
+// What PopART's integration test asserts of an export, of ours (tests/core/popef/popef_test.cpp has
+// the rest).
+TEST_F(PopefFile, ExportIsWhatWasCompiled) {
+  CopyModel copy(100);
+  write("a.popef", copy);
+  popef::Reader reader;
+  reader.parseFile((folder / "a.popef").string());
+  ASSERT_EQ(reader.executables().size(), 1u);
+  ASSERT_EQ(reader.metadata().size(), 1u);
+  EXPECT_TRUE(reader.feeds().empty());
+  EXPECT_TRUE(reader.tensors().empty());  // weights are constants of the executable
+  const popef::Metadata& m = reader.metadata()[0];
+  EXPECT_EQ(m.executable(), reader.executables()[0].name);
+  EXPECT_EQ(m, make_metadata("a", copy.b.program()));
+  EXPECT_TRUE(m.isInference());
+  EXPECT_EQ(m.deviceIterations(), 1u);
+  EXPECT_TRUE(m.seedHandle().empty());
+  ASSERT_EQ(m.anchors().size(), 3u);
+  for (const popef::Anchor& a : m.anchors()) {
+    EXPECT_NE(a.handle().find(a.name()), std::string::npos);
+    EXPECT_TRUE(a.usedBy(m.programFlow().main()));
+  }
+  const popef::Payload payload = reader.executables()[0].payload();
+  const auto weights = program::weights_of(payload.bytes);
+  EXPECT_EQ(std::memcmp(weights.data(), copy.constants.data(), 400), 0);
 }
 
 TEST(ExecutableName, IsTheStem) {

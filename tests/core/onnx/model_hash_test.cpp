@@ -1,0 +1,79 @@
+#include "onnx/model_hash.h"
+
+#include <gtest/gtest.h>
+#include <onnx/onnx_pb.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "base/error.h"
+#include "support.h"
+
+namespace poprt::onnx {
+namespace {
+
+namespace fs = std::filesystem;
+namespace pb = ::onnx;
+
+class ModelHash : public ::testing::Test {
+ protected:
+  ModelHash() {
+    folder = fs::path(::testing::TempDir()) /
+             fmt::format("model_hash_{}_{}", ::getpid(),
+                         ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(folder);
+  }
+  ~ModelHash() override { fs::remove_all(folder); }
+
+  void write(const std::string& name, const std::string& bytes) {
+    std::ofstream(folder / name, std::ios::binary) << bytes;
+  }
+  static void externalize(pb::TensorProto& t, const std::string& location) {
+    t.set_data_location(pb::TensorProto::EXTERNAL);
+    auto* e = t.add_external_data();
+    e->set_key("location");
+    e->set_value(location);
+  }
+
+  fs::path folder;
+};
+
+TEST_F(ModelHash, CountsTheModelAndEveryExternalFile) {
+  pb::ModelProto model;
+  model.set_ir_version(8);
+  pb::GraphProto& graph = *model.mutable_graph();
+  externalize(*graph.add_initializer(), "a.bin");
+  pb::NodeProto& node = *graph.add_node();
+  externalize(*node.add_attribute()->mutable_t(), "b.bin");
+  pb::GraphProto& body = *node.add_attribute()->mutable_g();
+  externalize(*body.add_sparse_initializer()->mutable_values(), "c.bin");
+  externalize(*model.add_functions()->add_node()->add_attribute()->add_tensors(), "d.bin");
+  for (const char* name : {"a.bin", "b.bin", "c.bin", "d.bin"}) write(name, name);
+  write("m.onnx", model.SerializeAsString());
+
+  const std::string first = hash_file(folder / "m.onnx");
+  EXPECT_EQ(first.size(), 64u);
+  EXPECT_EQ(hash_file(folder / "m.onnx"), first);
+  EXPECT_EQ(hash_bytes(bytes_of(model.SerializeAsString()), folder), first);
+  for (const char* name : {"a.bin", "b.bin", "c.bin", "d.bin"}) {
+    write(name, "changed");
+    EXPECT_NE(hash_file(folder / "m.onnx"), first) << name;
+    write(name, name);
+  }
+  EXPECT_EQ(hash_file(folder / "m.onnx"), first);
+  model.set_producer_name("x");
+  write("m.onnx", model.SerializeAsString());
+  EXPECT_NE(hash_file(folder / "m.onnx"), first);
+}
+
+TEST_F(ModelHash, ErrorsAreThoseOfTheImport) {
+  EXPECT_THROW(hash_file(folder / "none.onnx"), Error);
+  pb::ModelProto model;
+  externalize(*model.mutable_graph()->add_initializer(), "../outside");
+  write("m.onnx", model.SerializeAsString());
+  EXPECT_THROW(hash_file(folder / "m.onnx"), Error);
+  EXPECT_THROW(hash_bytes(bytes_of(model.SerializeAsString())), Error);
+}
+
+}  // namespace
+}  // namespace poprt::onnx
