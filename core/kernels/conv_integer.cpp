@@ -12,16 +12,15 @@
 namespace poprt::kernels {
 namespace {
 
-constexpr int64_t kBlockK = 256;
-
 struct Params {
   GenericConv conv;
+  const isa::IntegerTable* table;
   int64_t panels;
   bool x_signed, w_signed, w_filters;
 };
 
 void gather(const GenericConv& p, const uint8_t* x, bool is_signed, int32_t zero, int64_t pixel,
-            int64_t count, int64_t k0, int64_t k1, int16_t* panel) {
+            int64_t count, int64_t k0, int64_t k1, IntegerScratch& s) {
   const auto& [az, ay, ax] = p.axis;
   int64_t z[kIntegerPanel], y[kIntegerPanel], xs[kIntegerPanel];
   for (int64_t j = 0; j < count; j++) {
@@ -30,7 +29,8 @@ void gather(const GenericConv& p, const uint8_t* x, bool is_signed, int32_t zero
     y[j] = at / ax.out % ay.out * ay.stride - ay.pad;
     xs[j] = at % ax.out * ax.stride - ax.pad;
   }
-  for (int64_t k = k0; k < k1; k++, panel += kIntegerPanel) {
+  for (int64_t k = k0; k < k1; k++) {
+    int16_t* to = panel_row(s, k - k0);
     const int64_t channel = k / p.taps, tap = k % p.taps;
     const int64_t dz = tap / (ay.kernel * ax.kernel) * az.dilation;
     const int64_t dy = tap / ax.kernel % ay.kernel * ay.dilation;
@@ -39,18 +39,20 @@ void gather(const GenericConv& p, const uint8_t* x, bool is_signed, int32_t zero
     for (int64_t j = 0; j < count; j++) {
       const int64_t iz = z[j] + dz, iy = y[j] + dy, ix = xs[j] + dx;
       const bool inside = iz >= 0 && iz < az.in && iy >= 0 && iy < ay.in && ix >= 0 && ix < ax.in;
-      panel[j] = inside ? static_cast<int16_t>(
-                              byte_at(plane, is_signed, (iz * ay.in + iy) * ax.in + ix) - zero)
-                        : int16_t{0};
+      to[2 * j] = inside ? static_cast<int16_t>(
+                               byte_at(plane, is_signed, (iz * ay.in + iy) * ax.in + ix) - zero)
+                         : int16_t{0};
     }
-    std::fill(panel + count, panel + kIntegerPanel, int16_t{0});
+    for (int64_t j = count; j < kIntegerPanel; j++) to[2 * j] = 0;
   }
+  finish_panel(s, k1 - k0);
 }
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
          std::byte* scratch) noexcept {
-  const auto& [p, panels, x_signed, w_signed, w_filters] = *static_cast<const Params*>(params);
-  auto* panel = reinterpret_cast<int16_t*>(scratch);
+  const auto& [p, table, panels, x_signed, w_signed, w_filters] =
+      *static_cast<const Params*>(params);
+  auto& s = *reinterpret_cast<IntegerScratch*>(scratch);
   const int64_t k_total = p.c * p.taps;
   const int32_t x_zero = data[2] ? byte_at(data[2], x_signed, 0) : 0;
   for (int64_t task = begin; task < end; task++) {
@@ -59,18 +61,25 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
     const auto* x = static_cast<const uint8_t*>(data[0]) + plane * p.c * p.in_plane;
     const auto* w = static_cast<const uint8_t*>(data[1]) + group * p.m * k_total;
     auto* y = static_cast<int32_t*>(data[5]) + plane * p.m * p.out_plane + pixel;
-    for (int64_t k = 0; k < k_total; k += kBlockK) {
-      const int64_t depth = std::min(kBlockK, k_total - k);
-      gather(p, x, x_signed, x_zero, pixel, width, k, k + depth, panel);
-      for (int64_t m = 0; m < p.m; m++) {
-        const int64_t filter = group * p.m + m;
-        const int32_t w_zero = data[3] ? byte_at(data[3], w_signed, w_filters ? filter : 0) : 0;
-        int32_t sums[kIntegerPanel] = {};
-        if (k) std::copy(y + m * p.out_plane, y + m * p.out_plane + width, sums);
-        if (!k && data[4])
-          std::fill(sums, sums + width, static_cast<const int32_t*>(data[4])[filter]);
-        multiply_panel(w + m * k_total + k, w_signed, w_zero, panel, depth, sums);
-        std::copy(sums, sums + width, y + m * p.out_plane);
+    for (int64_t k = 0; k < k_total; k += kIntegerDepth) {
+      const int64_t depth = std::min(kIntegerDepth, k_total - k);
+      gather(p, x, x_signed, x_zero, pixel, width, k, k + depth, s);
+      for (int64_t m = 0; m < p.m; m += kIntegerRows) {
+        const int64_t rows = std::min(kIntegerRows, p.m - m);
+        for (int64_t r = 0; r < rows; r++) {
+          const int64_t filter = group * p.m + m + r;
+          const int32_t w_zero = data[3] ? byte_at(data[3], w_signed, w_filters ? filter : 0) : 0;
+          fill_row(s, r, w + (m + r) * k_total + k, w_signed, w_zero, depth);
+          int32_t* sums = s.sums + r * kIntegerPanel;
+          if (k)
+            std::copy_n(y + (m + r) * p.out_plane, width, sums);
+          else
+            std::fill_n(sums, kIntegerPanel,
+                        data[4] ? static_cast<const int32_t*>(data[4])[filter] : 0);
+        }
+        table->multiply(s.rows, kIntegerDepth, rows, s.panel, (depth + 1) / 2, s.sums);
+        for (int64_t r = 0; r < rows; r++)
+          std::copy_n(s.sums + r * kIntegerPanel, width, y + (m + r) * p.out_plane);
       }
     }
   }
@@ -89,6 +98,7 @@ Plan prepare(const Call& call) {
   const Operand operands[] = {bytes_x, bytes_w, Operand{}, y};
   auto p = std::make_shared<Params>();
   p->conv = read_generic_conv(kName, {operands, call.ints.subspan(1), {}});
+  p->table = &POPRT_SELECT_ISA(integer);
   p->x_signed = x == DType::s8;
   p->w_signed = w == DType::s8;
   p->w_filters = r.flag(0);
@@ -100,8 +110,8 @@ Plan prepare(const Call& call) {
   Plan plan;
   plan.run = run;
   plan.tasks = checked_mul(checked_mul(p->conv.n, p->conv.groups), p->panels);
-  plan.work = p->conv.flops() * static_cast<double>(p->conv.out_plane) / 8;
-  plan.scratch_bytes = static_cast<size_t>(kBlockK * kIntegerPanel) * sizeof(int16_t);
+  plan.work = p->conv.flops() * static_cast<double>(p->conv.out_plane) / 60;
+  plan.scratch_bytes = sizeof(IntegerScratch);
   plan.params = std::move(p);
   return plan;
 }

@@ -11,9 +11,8 @@
 namespace poprt::kernels {
 namespace {
 
-constexpr int64_t kBlockK = 256;
-
 struct Params {
+  const isa::IntegerTable* table;
   int64_t m, n, k, panels;
   bool a_signed, b_signed, a_rows, b_columns;
   std::vector<int64_t> a_offset, b_offset;
@@ -22,7 +21,7 @@ struct Params {
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
          std::byte* scratch) noexcept {
   const auto& p = *static_cast<const Params*>(params);
-  auto* panel = reinterpret_cast<int16_t*>(scratch);
+  auto& s = *reinterpret_cast<IntegerScratch*>(scratch);
   for (int64_t task = begin; task < end; task++) {
     const auto product = static_cast<size_t>(task / p.panels);
     const int64_t n0 = task % p.panels * kIntegerPanel;
@@ -35,20 +34,26 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
       for (int64_t j = 0; j < width; j++)
         zero[j] = byte_at(data[3], p.b_signed, p.b_columns ? n0 + j : 0);
     for (int64_t row = 0; row < p.m; row++) std::fill(y + row * p.n, y + row * p.n + width, 0);
-    for (int64_t k0 = 0; k0 < p.k; k0 += kBlockK) {
-      const int64_t depth = std::min(kBlockK, p.k - k0);
+    for (int64_t k0 = 0; k0 < p.k; k0 += kIntegerDepth) {
+      const int64_t depth = std::min(kIntegerDepth, p.k - k0);
       for (int64_t k = 0; k < depth; k++) {
-        int16_t* to = panel + k * kIntegerPanel;
-        for (int64_t j = 0; j < width; j++)
-          to[j] = static_cast<int16_t>(byte_at(b, p.b_signed, (k0 + k) * p.n + j) - zero[j]);
-        std::fill(to + width, to + kIntegerPanel, int16_t{0});
+        int16_t* to = panel_row(s, k);
+        const uint8_t* from = b + (k0 + k) * p.n;
+        for (int64_t j = 0; j < kIntegerPanel; j++)
+          to[2 * j] =
+              j < width ? static_cast<int16_t>(byte_at(from, p.b_signed, j) - zero[j]) : int16_t{0};
       }
-      for (int64_t row = 0; row < p.m; row++) {
-        int32_t sums[kIntegerPanel] = {};
-        std::copy(y + row * p.n, y + row * p.n + width, sums);
-        const int32_t a_zero = data[2] ? byte_at(data[2], p.a_signed, p.a_rows ? row : 0) : 0;
-        multiply_panel(a + row * p.k + k0, p.a_signed, a_zero, panel, depth, sums);
-        std::copy(sums, sums + width, y + row * p.n);
+      finish_panel(s, depth);
+      for (int64_t row = 0; row < p.m; row += kIntegerRows) {
+        const int64_t rows = std::min(kIntegerRows, p.m - row);
+        for (int64_t r = 0; r < rows; r++) {
+          const int32_t a_zero = data[2] ? byte_at(data[2], p.a_signed, p.a_rows ? row + r : 0) : 0;
+          fill_row(s, r, a + (row + r) * p.k + k0, p.a_signed, a_zero, depth);
+          std::copy_n(y + (row + r) * p.n, width, s.sums + r * kIntegerPanel);
+        }
+        p.table->multiply(s.rows, kIntegerDepth, rows, s.panel, (depth + 1) / 2, s.sums);
+        for (int64_t r = 0; r < rows; r++)
+          std::copy_n(s.sums + r * kIntegerPanel, width, y + (row + r) * p.n);
       }
     }
   }
@@ -57,6 +62,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 Plan prepare(const Call& call) {
   const CallReader r("matmul_integer", call, 5, 6);
   auto p = std::make_shared<Params>();
+  p->table = &POPRT_SELECT_ISA(integer);
   p->m = r.size(0);
   p->n = r.size(1);
   p->k = r.size(2);
@@ -98,8 +104,8 @@ Plan prepare(const Call& call) {
   plan.run = run;
   plan.tasks = p->m ? products * p->panels : 0;
   plan.work = static_cast<double>(products) * static_cast<double>(p->m) *
-              static_cast<double>(p->n) * static_cast<double>(p->k) / 4;
-  plan.scratch_bytes = static_cast<size_t>(kBlockK * kIntegerPanel) * sizeof(int16_t);
+              static_cast<double>(p->n) * static_cast<double>(p->k) / 50;
+  plan.scratch_bytes = sizeof(IntegerScratch);
   plan.params = std::move(p);
   return plan;
 }

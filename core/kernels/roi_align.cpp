@@ -58,8 +58,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
     // A hostile region must not ask for endless samples.
     const auto samples = [&](float bin) {
       if (p.ratio > 0) return p.ratio;
-      return bin < 4096.0f ? std::max<int64_t>(static_cast<int64_t>(std::ceil(bin)), 0)
-                           : int64_t{4096};
+      if (!(bin > 0)) return int64_t{0};
+      return bin < 4096.0f ? static_cast<int64_t>(std::ceil(bin)) : int64_t{4096};
     };
     const int64_t gh = samples(bin_h), gw = samples(bin_w);
     const float count = static_cast<float>(std::max<int64_t>(gh * gw, 1));

@@ -1,10 +1,11 @@
 // How many boxes survive depends on the values, so the result has a bound: the number of rows that
 // the model declares, or images * classes * max_output_boxes_per_class. Rows past the last box are
-// -1. The limits must be constant.
+// -1. Exact when everything is constant. The limits must be constant.
 #include <limits>
 
 #include "base/checked.h"
 #include "ops/common/as_f32.h"
+#include "ops/common/evaluate.h"
 
 namespace poprt::ops {
 namespace {
@@ -24,18 +25,36 @@ int64_t most_of(double limit, int64_t boxes) {
   return limit >= static_cast<double>(boxes) ? boxes : static_cast<int64_t>(limit);
 }
 
+// Rows that constant boxes and scores leave: the node is evaluated with the bound.
+int64_t rows_of(const ir::Node& node, int64_t bound) {
+  ir::Value* y = node.output(0);
+  const ir::ValueType before = y->type;
+  y->type = ir::ValueType::of(DType::s64, {bound, 3});
+  std::vector<Tensor> inputs;
+  for (const ir::Value* v : node.inputs()) inputs.push_back(v ? v->constant() : Tensor());
+  const Tensor rows = evaluate(node, inputs)[0];
+  y->type = before;
+  const auto values = rows.values<int64_t>();
+  int64_t count = 0;
+  while (count < bound && values[static_cast<size_t>(count) * 3] >= 0) count++;
+  return count;
+}
+
 void infer(InferContext& ctx) {
+  const ir::ValueType &boxes = ctx.in(0), &scores = ctx.in(1);
   ctx.out(0, DType::s64, {kUnknownDim, 3});
-  const ir::ValueType& scores = ctx.in(1);
-  if (ctx.node.output(0)->type.is_static() || !scores.is_static()) return;
-  if (scores.shape.size() != 3 || (ctx.in(0).has_shape && ctx.in(0).shape.size() != 3))
-    ctx.fail_input("boxes and scores must have three dimensions");
+  if (!scores.is_static() || !boxes.is_static()) return;
+  if (scores.shape.size() != 3 || boxes.shape != Shape{scores.shape[0], scores.shape[2], 4})
+    ctx.fail_input("boxes {} and scores {} do not fit", shape_string(boxes.shape),
+                   shape_string(scores.shape));
+  if (ctx.node.output(0)->type.is_static()) return;
   const auto limit = limit_of(ctx.node, 2);
   if (!limit) return;
-  ctx.out(
-      0, DType::s64,
-      {checked_mul(checked_mul(scores.shape[0], scores.shape[1]), most_of(*limit, scores.shape[2])),
-       3});
+  int64_t rows =
+      checked_mul(checked_mul(scores.shape[0], scores.shape[1]), most_of(*limit, scores.shape[2]));
+  if (ctx.constant(0) && ctx.constant(1) && limit_of(ctx.node, 3) && limit_of(ctx.node, 4))
+    rows = rows_of(ctx.node, rows);
+  ctx.out(0, DType::s64, {rows, 3});
 }
 
 void lower(LowerContext& ctx) {

@@ -1,14 +1,24 @@
-// Products of 8-bit integers with exact 32-bit sums (they wrap, as ONNX's do). One side is laid out
-// as a panel of 16-bit values [k][kIntegerPanel], its zero point taken off.
+// How matmul_integer and conv_integer bring 8-bit integers into the form of isa/integer.h.
 #pragma once
 
 #include <cstdint>
 
 #include "base/dtype.h"
+#include "kernels/isa/integer.h"
 
 namespace poprt::kernels {
 
-inline constexpr int64_t kIntegerPanel = 64;
+using isa::kIntegerPanel;
+using isa::kIntegerRows;
+
+inline constexpr int64_t kIntegerDepth = 256;  // of a panel; even
+
+// What a task needs: a panel, rows and their sums.
+struct IntegerScratch {
+  int16_t panel[kIntegerDepth * kIntegerPanel];
+  int16_t rows[kIntegerRows * kIntegerDepth];
+  int32_t sums[kIntegerRows * kIntegerPanel];
+};
 
 // Element i of a u8 or s8 array.
 inline int32_t byte_at(const void* data, bool is_signed, int64_t i) noexcept {
@@ -18,17 +28,26 @@ inline int32_t byte_at(const void* data, bool is_signed, int64_t i) noexcept {
 
 inline bool is_byte(DType t) { return t == DType::u8 || t == DType::s8; }
 
-// sums[j] += sum over k of (row[k] - zero) * panel[k][j].
-inline void multiply_panel(const void* row, bool is_signed, int32_t zero, const int16_t* panel,
-                           int64_t k, int32_t* sums) noexcept {
-  uint32_t sum[kIntegerPanel];
-  for (int64_t j = 0; j < kIntegerPanel; j++) sum[j] = static_cast<uint32_t>(sums[j]);
-  for (int64_t i = 0; i < k; i++, panel += kIntegerPanel) {
-    const auto x = static_cast<int16_t>(byte_at(row, is_signed, i) - zero);
-    for (int64_t j = 0; j < kIntegerPanel; j++)
-      sum[j] += static_cast<uint32_t>(static_cast<int32_t>(x) * static_cast<int32_t>(panel[j]));
-  }
-  for (int64_t j = 0; j < kIntegerPanel; j++) sums[j] = static_cast<int32_t>(sum[j]);
+// Row k of the panel, for k < depth; an odd depth needs a row of zeros after it.
+inline int16_t* panel_row(IntegerScratch& s, int64_t k) noexcept {
+  return s.panel + k / 2 * 2 * kIntegerPanel + k % 2;
+}
+inline void finish_panel(IntegerScratch& s, int64_t depth) noexcept {
+  if (depth % 2 == 0) return;
+  int16_t* to = panel_row(s, depth);
+  for (int64_t j = 0; j < kIntegerPanel; j++) to[2 * j] = 0;
+}
+
+// Row r of the left side: `depth` bytes less their zero point.
+inline void fill_row(IntegerScratch& s, int64_t r, const uint8_t* from, bool is_signed,
+                     int32_t zero, int64_t depth) noexcept {
+  int16_t* to = s.rows + r * kIntegerDepth;
+  if (is_signed)
+    for (int64_t k = 0; k < depth; k++)
+      to[k] = static_cast<int16_t>(static_cast<int8_t>(from[k]) - zero);
+  else
+    for (int64_t k = 0; k < depth; k++) to[k] = static_cast<int16_t>(from[k] - zero);
+  if (depth % 2) to[depth] = 0;
 }
 
 }  // namespace poprt::kernels

@@ -1,0 +1,119 @@
+// tf_idf: operands [x, y]: counts of n-grams in rows of x (s32 / s64 [rows, columns]) as f32 y
+// [rows, results]. An n-gram of step s is x[i], x[i + s], ..., for every i that fits, n from min to
+// max and s from 1 to skips + 1 (unigrams: 1 only); found in the pool as gram g it adds to
+// y[index[g]]. mode 0: the count, 1: weight where it occurs, 2: count times weight. ints: [rows,
+// columns, min, max, skips, mode, results, sizes, start in the pool of the grams of length 1 to
+// `sizes`..., grams, index of each..., pool...]. floats: weight of each gram, or none. A task is
+// one row.
+#include <algorithm>
+#include <vector>
+
+#include "kernels/common/call_reader.h"
+#include "kernels/common/elements.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Length {
+  int64_t first = 0;           // in the pool
+  int64_t gram = 0;            // number of the first gram
+  std::vector<int64_t> order;  // grams of this length, sorted
+};
+
+struct Params {
+  int64_t columns, min, max, skips, mode, results;
+  bool wide;
+  std::vector<Length> lengths;
+  std::vector<int64_t> index, pool;
+  std::vector<float> weights;
+};
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  for (int64_t row = begin; row < end; row++) {
+    float* y = static_cast<float*>(data[1]) + row * p.results;
+    std::fill(y, y + p.results, 0.0f);
+    for (int64_t n = p.min; n <= p.max; n++) {
+      const Length& length = p.lengths[static_cast<size_t>(n - 1)];
+      for (int64_t step = 1; step <= (n == 1 ? 1 : p.skips + 1); step++)
+        for (int64_t i = 0; i + (n - 1) * step < p.columns; i++) {
+          const auto compare = [&](int64_t gram) {
+            for (int64_t k = 0; k < n; k++) {
+              const int64_t v = load_index(data[0], p.wide, row * p.columns + i + k * step);
+              const int64_t w = p.pool[static_cast<size_t>(length.first + gram * n + k)];
+              if (v != w) return w < v ? -1 : 1;
+            }
+            return 0;
+          };
+          const auto at = std::partition_point(length.order.begin(), length.order.end(),
+                                               [&](int64_t gram) { return compare(gram) < 0; });
+          if (at == length.order.end() || compare(*at) != 0) continue;
+          const auto gram = static_cast<size_t>(length.gram + *at);
+          float& to = y[p.index[gram]];
+          const float weight = p.weights.empty() ? 1.0f : p.weights[gram];
+          if (p.mode == 1)
+            to = weight;
+          else
+            to += p.mode == 0 ? 1.0f : weight;
+        }
+    }
+  }
+}
+
+Plan prepare(const Call& call) {
+  const CallReader r("tf_idf", call, 2, 9);
+  auto p = std::make_shared<Params>();
+  const int64_t rows = r.size(0);
+  p->columns = r.size(1);
+  p->min = r.size(2, 1);
+  p->max = r.size(3, 1);
+  p->skips = r.size(4);
+  p->mode = r.size(5);
+  p->results = r.size(6);
+  p->wide = r.dtype(0) == DType::s64;
+  const auto sizes = static_cast<size_t>(r.size(7, 1));
+  r.check(p->mode <= 2 && p->max <= static_cast<int64_t>(sizes) && sizes <= 64 &&
+              p->skips < (int64_t{1} << 20) && call.ints.size() > 8 + sizes,
+          "bad sizes");
+  const auto grams = static_cast<size_t>(r.size(8 + sizes));
+  r.check(grams <= call.ints.size() && call.ints.size() >= 9 + sizes + grams, "bad grams");
+  for (size_t g = 0; g < grams; g++) {
+    p->index.push_back(r.size(9 + sizes + g));
+    r.check(p->index.back() < p->results, "an index is out of range");
+  }
+  p->pool.assign(call.ints.begin() + static_cast<std::ptrdiff_t>(9 + sizes + grams),
+                 call.ints.end());
+  p->weights.assign(call.floats.begin(), call.floats.end());
+  r.check(p->weights.empty() || p->weights.size() == grams, "another number of weights");
+  const auto pool = static_cast<int64_t>(p->pool.size());
+  int64_t gram = 0;
+  for (size_t s = 0; s < sizes; s++) {
+    const auto n = static_cast<int64_t>(s + 1);
+    const int64_t first = r.size(8 + s), last = s + 1 < sizes ? r.size(9 + s) : pool;
+    r.check(first <= last && last <= pool && (last - first) % n == 0, "bad starts in the pool");
+    Length length{first, gram, {}};
+    for (int64_t g = 0; g < (last - first) / n; g++) length.order.push_back(g);
+    const auto at = [&](int64_t g) { return p->pool.begin() + first + g * n; };
+    std::sort(length.order.begin(), length.order.end(), [&](int64_t a, int64_t b) {
+      return std::lexicographical_compare(at(a), at(a) + n, at(b), at(b) + n);
+    });
+    gram += (last - first) / n;
+    p->lengths.push_back(std::move(length));
+  }
+  r.check(gram == static_cast<int64_t>(grams), "another number of grams");
+  r.needs(0, p->wide ? DType::s64 : DType::s32, {rows, p->columns});
+  r.needs(1, DType::f32, {rows, p->results});
+  Plan plan;
+  plan.run = run;
+  plan.tasks = rows;
+  plan.work = static_cast<double>(rows) * static_cast<double>(p->columns * p->max) * 50;
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel tf_idf_kernel;
+const Kernel tf_idf_kernel = {"tf_idf", prepare};
+
+}  // namespace poprt::kernels

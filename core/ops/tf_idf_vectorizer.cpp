@@ -1,0 +1,61 @@
+// Integer tokens [C] or [N, C]; strings are not supported.
+#include <algorithm>
+
+#include "ops/op.h"
+
+namespace poprt::ops {
+namespace {
+
+int64_t results_of(const ir::Node& node) {
+  int64_t results = 0;
+  for (const int64_t i : node.ints_attr("ngram_indexes")) {
+    if (i < 0 || i >= (int64_t{1} << 32))
+      fail(ErrorCode::invalid_argument, "{}: ngram_indexes has {}", node.describe(), i);
+    results = std::max(results, i + 1);
+  }
+  return results;
+}
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& x = ctx.in(0);
+  if (x.dtype != DType::undefined && x.dtype != DType::s32 && x.dtype != DType::s64)
+    ctx.fail_unsupported("tokens are {}, supported are s32 and s64", dtype_name(x.dtype));
+  if (!x.has_shape) return ctx.out_dtype(0, DType::f32);
+  if (x.shape.empty() || x.shape.size() > 2)
+    ctx.fail_input("input {} must have one or two dimensions", shape_string(x.shape));
+  Shape y = x.shape;
+  y.back() = results_of(ctx.node);
+  ctx.out(0, DType::f32, std::move(y));
+}
+
+void lower(LowerContext& ctx) {
+  const Shape& x = ctx.in_shape(0);
+  const std::string mode = ctx.node.string_attr("mode", "TF");
+  if (mode != "TF" && mode != "IDF" && mode != "TFIDF") ctx.fail_unsupported("mode '{}'", mode);
+  const auto starts = ctx.node.ints_attr("ngram_counts"),
+             index = ctx.node.ints_attr("ngram_indexes"), pool = ctx.node.ints_attr("pool_int64s");
+  std::vector<int64_t> ints = {x.size() == 2 ? x[0] : 1,
+                               x.back(),
+                               ctx.node.int_attr("min_gram_length", 1),
+                               ctx.node.int_attr("max_gram_length", 1),
+                               ctx.node.int_attr("max_skip_count", 0),
+                               mode == "TF"    ? 0
+                               : mode == "IDF" ? 1
+                                               : 2,
+                               results_of(ctx.node),
+                               static_cast<int64_t>(starts.size())};
+  ints.insert(ints.end(), starts.begin(), starts.end());
+  ints.push_back(static_cast<int64_t>(index.size()));
+  ints.insert(ints.end(), index.begin(), index.end());
+  ints.insert(ints.end(), pool.begin(), pool.end());
+  const program::BufferId operands[] = {ctx.in(0), ctx.out(0)};
+  ctx.emit("tf_idf", operands, ints, ctx.node.floats_attr("weights"));
+}
+
+}  // namespace
+
+extern const OpDef tf_idf_vectorizer_op;
+const OpDef tf_idf_vectorizer_op = {
+    .name = "TfIdfVectorizer", .since = 9, .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops
