@@ -73,24 +73,41 @@ constexpr std::chrono::microseconds kWorkerPatience{200};
 // have lost its processor to us.
 constexpr std::chrono::microseconds kCallerPatience{100};
 
-// A claim takes 1 / (kShare * threads) of what is left: few claims, neighbouring tasks together,
-// and single tasks at the end so that all threads finish at about the same time.
-constexpr int64_t kShare = 4;
+// A claim takes 1 / kShare of what is left of a range: few claims, neighbouring tasks together, and
+// single tasks at the end so that all threads finish at about the same time.
+constexpr uint32_t kShare = 4;
+
+// Tasks that one hand-out may have: positions are 32 bits wide.
+constexpr int64_t kMostTasks = int64_t{1} << 31;
+
+// Tasks [begin, end) that nobody has claimed, as one word.
+constexpr uint64_t pack(uint32_t begin, uint32_t end) { return uint64_t{end} << 32 | begin; }
+constexpr uint32_t begin_of(uint64_t range) { return static_cast<uint32_t>(range); }
+constexpr uint32_t end_of(uint64_t range) { return static_cast<uint32_t>(range >> 32); }
 
 }  // namespace
 
-// A parallel_for is handed out by `left`, the number of tasks nobody has claimed: a thread that
-// lowers it by compare-exchange owns those tasks and only then reads the job. So it does not matter
-// which parallel_for a late worker hits, or that the worker looked at an older one before: the
-// caller cannot finish (and so cannot change the job) before every claimed task is reported done.
+// A parallel_for is handed out as one range of tasks for each thread: the owner takes from the
+// front of its range, and when that is empty from the back of the others'. So a thread that is late
+// or slow loses work to the others, but otherwise the same part of the same job lands on the same
+// processor again, which has its data in its cache.
+//
+// A thread that shrinks a range by compare-exchange owns those tasks and only then reads the job.
+// So it does not matter which parallel_for a late worker hits, or that the worker looked at an
+// older one before: the caller cannot finish (and so cannot change the job) before every claimed
+// task is reported done.
 struct ThreadPool::Impl {
+  // The caller's release pairs with the acquire of a claim.
+  struct alignas(64) Range {
+    std::atomic<uint64_t> unclaimed{0};
+  };
   struct alignas(64) Job {
-    std::atomic<int64_t> left{0};  // the caller's release pairs with the acquire of a claim
     Fn fn = nullptr;
     void* context = nullptr;
-    int64_t tasks = 0;
+    int64_t first = 0;  // task at position 0
   };
   Job job;
+  std::vector<Range> ranges;  // one per thread
   // Tasks that workers finished; their release pairs with the caller's acquire.
   alignas(64) std::atomic<int64_t> done{0};
   // Odd inside a run. The futex that workers sleep on; sequentially consistent with `sleepers`.
@@ -100,20 +117,36 @@ struct ThreadPool::Impl {
   int threads = 1;
   std::vector<std::thread> workers;
 
-  // Runs tasks until none is left; returns how many it ran.
-  int64_t work(int worker) noexcept {
+  // Claims and runs tasks of one range until it is empty; returns how many it ran.
+  int64_t drain(Range& from, bool own, int worker) noexcept {
     int64_t ran = 0;
-    int64_t left = job.left.load(std::memory_order_relaxed);
-    while (left > 0) {
-      const int64_t take = std::max<int64_t>(1, left / (kShare * threads));
-      if (!job.left.compare_exchange_weak(left, left - take, std::memory_order_acquire,
-                                          std::memory_order_relaxed))
+    uint64_t range = from.unclaimed.load(std::memory_order_relaxed);
+    while (begin_of(range) < end_of(range)) {
+      uint32_t begin = begin_of(range), end = end_of(range);
+      const uint32_t take = std::max<uint32_t>(1, (end - begin) / kShare);
+      const uint64_t rest = own ? pack(begin + take, end) : pack(begin, end - take);
+      if (!from.unclaimed.compare_exchange_weak(range, rest, std::memory_order_acquire,
+                                                std::memory_order_relaxed))
         continue;
-      const int64_t begin = job.tasks - left;
-      job.fn(job.context, begin, begin + take, worker);
+      if (own)
+        end = begin + take;
+      else
+        begin = end - take;
+      job.fn(job.context, job.first + begin, job.first + end, worker);
       ran += take;
-      left = job.left.load(std::memory_order_relaxed);
+      range = from.unclaimed.load(std::memory_order_relaxed);
     }
+    return ran;
+  }
+
+  // Runs tasks until none is left; returns how many it ran. A worker whose range is empty does not
+  // look at the others': they are not worth the traffic while it waits.
+  int64_t work(int worker) noexcept {
+    const auto self = static_cast<size_t>(worker);
+    int64_t ran = drain(ranges[self], true, worker);
+    if (ran == 0 && worker != 0) return 0;
+    for (size_t i = 1; i < ranges.size(); i++)
+      ran += drain(ranges[(self + i) % ranges.size()], false, worker);
     return ran;
   }
 
@@ -147,6 +180,21 @@ struct ThreadPool::Impl {
     }
   }
 
+  void hand_out(int64_t first, int64_t tasks, Fn fn, void* context) noexcept {
+    job.fn = fn;
+    job.context = context;
+    job.first = first;
+    done.store(0, std::memory_order_relaxed);
+    for (int i = threads - 1; i >= 0; i--)
+      ranges[static_cast<size_t>(i)].unclaimed.store(
+          pack(static_cast<uint32_t>(tasks * i / threads),
+               static_cast<uint32_t>(tasks * (i + 1) / threads)),
+          std::memory_order_release);
+    const int64_t others = tasks - work(0);
+    Spin spin(kCallerPatience);
+    while (done.load(std::memory_order_acquire) != others) spin();
+  }
+
   void stop() noexcept {
     stopping.store(true);
     run.fetch_add(2);
@@ -161,6 +209,7 @@ ThreadPool::ThreadPool(int threads) : impl_(std::make_unique<Impl>()) {
     fail(ErrorCode::invalid_argument, "a thread pool needs at least 1 thread, asked for {}",
          threads);
   impl_->threads = threads;
+  impl_->ranges = std::vector<Impl::Range>(static_cast<size_t>(threads));
   impl_->workers.reserve(static_cast<size_t>(threads - 1));
   // Signals are the application's: workers inherit a mask that blocks all of them.
   sigset_t all, before;
@@ -205,15 +254,8 @@ void ThreadPool::parallel_for(int64_t tasks, Fn fn, void* context) noexcept {
     fn(context, 0, tasks, 0);
     return;
   }
-  Impl::Job& job = impl_->job;
-  job.fn = fn;
-  job.context = context;
-  job.tasks = tasks;
-  impl_->done.store(0, std::memory_order_relaxed);
-  job.left.store(tasks, std::memory_order_release);
-  const int64_t others = tasks - impl_->work(0);
-  Spin spin(kCallerPatience);
-  while (impl_->done.load(std::memory_order_acquire) != others) spin();
+  for (int64_t first = 0; first < tasks; first += kMostTasks)
+    impl_->hand_out(first, std::min(kMostTasks, tasks - first), fn, context);
 }
 
 }  // namespace poprt

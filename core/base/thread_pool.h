@@ -25,7 +25,8 @@ class ThreadPool {
   void end_run() noexcept;
 
   // Calls fn(context, begin, end, worker) for disjoint ranges that cover [0, tasks), on the caller
-  // (worker 0) and awake workers; returns when all are done. Which thread gets what is not fixed.
+  // (worker 0) and awake workers; returns when all are done. Which thread gets what is not fixed,
+  // but worker i gets about the i-th of equal shares when all keep pace.
   using Fn = void (*)(void* context, int64_t begin, int64_t end, int worker) noexcept;
   void parallel_for(int64_t tasks, Fn fn, void* context) noexcept;
 

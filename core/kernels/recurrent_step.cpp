@@ -25,7 +25,8 @@ namespace poprt::kernels {
 namespace {
 
 constexpr std::string_view kName = "recurrent_step";
-constexpr int64_t kGroup = 4;  // rows that share one pass over r
+constexpr int64_t kGroup = 4;          // rows that share one pass over r
+constexpr int64_t kPrefetched = 4096;  // the most floats of v to fetch ahead: half of an L1 cache
 
 struct Params {
   isa::RecurrentCell cell;
@@ -66,6 +67,9 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
     return q ? q + offset : nullptr;
   };
   const auto* r = static_cast<const float*>(data[kR]);
+  // Another processor has just written half of v: fetch its lines together, not one by one.
+  if (const float* v = at(kV, 0); v && p.batch * hidden <= kPrefetched)
+    for (int64_t i = 0; i < p.batch * hidden; i += 16) __builtin_prefetch(v + i);
   for (int64_t i = from; i < to; i++) {
     // Every other step walks r backwards, so that what the last step left in the cache is used.
     const int64_t block = p.step % 2 ? from + to - 1 - i : i;
