@@ -273,10 +273,11 @@ RowFn row_of(Op wanted) {
     ROW(abs)
     ROW(sign)
     ROW(relu)
-    ROW(square) ROW(cube) ROW(logical_not) ROW(to_bool) ROW(add) ROW(sub) ROW(mul) ROW(div) ROW(pow)
-        ROW(mod) ROW(fmod) ROW(min) ROW(max) ROW(prelu) ROW(logical_and) ROW(logical_or)
-            ROW(logical_xor) ROW(equal) ROW(greater) ROW(less) ROW(greater_equal) ROW(less_equal)
-                ROW(clip) ROW(where) default : break;
+    ROW(square)
+    ROW(cube) ROW(logical_not) ROW(to_bool) ROW(add) ROW(sub) ROW(mul) ROW(div) ROW(pow) ROW(mod)
+        ROW(fmod) ROW(min) ROW(max) ROW(prelu) ROW(logical_and) ROW(logical_or) ROW(logical_xor)
+            ROW(equal) ROW(greater) ROW(less) ROW(greater_equal) ROW(less_equal) ROW(clip)
+                ROW(where) default : break;
   }
   if constexpr (std::is_floating_point_v<T>) {
     switch (wanted) {
@@ -285,7 +286,8 @@ RowFn row_of(Op wanted) {
       ROW(exp)
       ROW(log)
       ROW(erf)
-      ROW(tanh) ROW(sigmoid) ROW(softplus) ROW(softsign) ROW(hard_swish) ROW(mish) ROW(gelu_erf)
+      ROW(tanh)
+      ROW(sigmoid) ROW(softplus) ROW(softsign) ROW(hard_swish) ROW(mish) ROW(gelu_erf)
           ROW(gelu_tanh) ROW(ceil) ROW(floor) ROW(round) ROW(sin) ROW(cos) ROW(tan) ROW(asin)
               ROW(acos) ROW(atan) ROW(sinh) ROW(cosh) ROW(asinh) ROW(acosh) ROW(atanh) ROW(is_nan)
                   ROW(is_inf) ROW(elu) ROW(celu) ROW(thresholded) ROW(silu) ROW(hard_sigmoid)
