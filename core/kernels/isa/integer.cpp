@@ -4,7 +4,7 @@
 #include "kernels/isa/vec.h"
 
 #if defined(__SSE2__)
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 namespace poprt::kernels::isa {
