@@ -268,35 +268,85 @@ RowFn row_of(Op wanted) {
 #define ROW(name) \
   case Op::name: return row<T, Op::name>;
   switch (wanted) {
-    ROW(copy)
-    ROW(neg)
-    ROW(abs)
-    ROW(sign)
-    ROW(relu)
-    ROW(square)
-    ROW(cube) ROW(logical_not) ROW(to_bool) ROW(add) ROW(sub) ROW(mul) ROW(div) ROW(pow) ROW(mod)
-        ROW(fmod) ROW(min) ROW(max) ROW(prelu) ROW(logical_and) ROW(logical_or) ROW(logical_xor)
-            ROW(equal) ROW(greater) ROW(less) ROW(greater_equal) ROW(less_equal) ROW(clip)
-                ROW(where) default : break;
+    ROW(copy);
+    ROW(neg);
+    ROW(abs);
+    ROW(sign);
+    ROW(relu);
+    ROW(square);
+    ROW(cube);
+    ROW(logical_not);
+    ROW(to_bool);
+    ROW(add);
+    ROW(sub);
+    ROW(mul);
+    ROW(div);
+    ROW(pow);
+    ROW(mod);
+    ROW(fmod);
+    ROW(min);
+    ROW(max);
+    ROW(prelu);
+    ROW(logical_and);
+    ROW(logical_or);
+    ROW(logical_xor);
+    ROW(equal);
+    ROW(greater);
+    ROW(less);
+    ROW(greater_equal);
+    ROW(less_equal);
+    ROW(clip);
+    ROW(where);
+    default: break;
   }
   if constexpr (std::is_floating_point_v<T>) {
     switch (wanted) {
-      ROW(reciprocal)
-      ROW(sqrt)
-      ROW(exp)
-      ROW(log)
-      ROW(erf)
-      ROW(tanh)
-      ROW(sigmoid) ROW(softplus) ROW(softsign) ROW(hard_swish) ROW(mish) ROW(gelu_erf)
-          ROW(gelu_tanh) ROW(ceil) ROW(floor) ROW(round) ROW(sin) ROW(cos) ROW(tan) ROW(asin)
-              ROW(acos) ROW(atan) ROW(sinh) ROW(cosh) ROW(asinh) ROW(acosh) ROW(atanh) ROW(is_nan)
-                  ROW(is_inf) ROW(elu) ROW(celu) ROW(thresholded) ROW(silu) ROW(hard_sigmoid)
-                      ROW(selu) default : break;
+      ROW(reciprocal);
+      ROW(sqrt);
+      ROW(exp);
+      ROW(log);
+      ROW(erf);
+      ROW(tanh);
+      ROW(sigmoid);
+      ROW(softplus);
+      ROW(softsign);
+      ROW(hard_swish);
+      ROW(mish);
+      ROW(gelu_erf);
+      ROW(gelu_tanh);
+      ROW(ceil);
+      ROW(floor);
+      ROW(round);
+      ROW(sin);
+      ROW(cos);
+      ROW(tan);
+      ROW(asin);
+      ROW(acos);
+      ROW(atan);
+      ROW(sinh);
+      ROW(cosh);
+      ROW(asinh);
+      ROW(acosh);
+      ROW(atanh);
+      ROW(is_nan);
+      ROW(is_inf);
+      ROW(elu);
+      ROW(celu);
+      ROW(thresholded);
+      ROW(silu);
+      ROW(hard_sigmoid);
+      ROW(selu);
+      default: break;
     }
   } else {
     switch (wanted) {
-      ROW(bit_not)
-      ROW(bit_and) ROW(bit_or) ROW(bit_xor) ROW(shift_left) ROW(shift_right) default : break;
+      ROW(bit_not);
+      ROW(bit_and);
+      ROW(bit_or);
+      ROW(bit_xor);
+      ROW(shift_left);
+      ROW(shift_right);
+      default: break;
     }
   }
 #undef ROW

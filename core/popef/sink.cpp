@@ -43,7 +43,7 @@ class StreamSink final : public Sink {
       check();
     } else {
       const uint64_t at = position - (size_ - pending_.size());
-      std::memcpy(pending_.data() + at, bytes.data(), bytes.size());
+      if (!bytes.empty()) std::memcpy(pending_.data() + at, bytes.data(), bytes.size());
     }
   }
   uint64_t size() const override { return size_; }

@@ -39,7 +39,7 @@ struct CopyModel {
     emit(middle, to, "second");
     emit(w, to_c, "third");
     weights.resize(b.program().weights_bytes);
-    std::memcpy(weights.data(), constants.data(), bytes);
+    if (bytes != 0) std::memcpy(weights.data(), constants.data(), bytes);
   }
   CopyModel(const CopyModel&) = delete;
   CopyModel& operator=(const CopyModel&) = delete;
