@@ -20,8 +20,8 @@ namespace poprt::passes {
 // What a pass gets besides the graph.
 class PassContext {
  public:
-  // Ask before every rewrite and do it only on true: this counts rewrites and lets `--bisect` stop
-  // after a number of them.
+  // Ask before every rewrite and do it only on true: this counts rewrites and lets
+  // `--rewrite_limit` stop after a number of them.
   bool allow() {
     if (rewrites_done >= rewrite_limit) return false;
     rewrites_done++;
