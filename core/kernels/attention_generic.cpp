@@ -135,6 +135,7 @@ Plan prepare(const Call& call) {
   r.may(4, DType::s64, {p->batch});
   r.may(6, DType::f32, {tasks, p->keys});
   Plan plan;
+  plan.outputs = 2;
   plan.run = run;
   plan.tasks = tasks;
   plan.work = static_cast<double>(tasks) * static_cast<double>(p->keys) *

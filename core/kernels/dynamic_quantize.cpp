@@ -42,6 +42,7 @@ Plan prepare(const Call& call) {
   r.may(2, DType::f32, {1});
   r.may(3, DType::u8, {1});
   Plan plan;
+  plan.outputs = 3;
   plan.run = run;
   plan.work = static_cast<double>(count) * 2;
   plan.params = std::make_shared<Params>(Params{count});

@@ -324,6 +324,7 @@ Plan prepare(const Call& call) {
 
   p->block = slots <= 7 ? 1024 : slots <= 14 ? 512 : 256;
   Plan plan;
+  plan.outputs = static_cast<size_t>(outs);
   plan.run = run;
   const int64_t per_task = p->block * kBlocksPerTask;
   plan.tasks = std::max<int64_t>(1, (p->walk.count + per_task - 1) / per_task);

@@ -153,6 +153,7 @@ Plan prepare(const Call& call) {
                               indices.bytes / 8 >= static_cast<uint64_t>(planes * p->out_plane)),
          kName, "bad indices");
   Plan plan;
+  plan.outputs = 2;
   switch (x.dtype) {
     case DType::f32: plan.run = run<float>; break;
     case DType::f64: plan.run = run<double>; break;

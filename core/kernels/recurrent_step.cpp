@@ -176,6 +176,7 @@ Plan prepare(const Call& call) {
   p.table = &POPRT_SELECT_ISA(recurrent);
 
   Plan plan;
+  plan.outputs = 3;
   plan.run = run;
   const double bytes = 4.0 * static_cast<double>(cell.hidden * cell.hidden * p.gates);
   // r streams from the L2 cache (100 bytes a nanosecond) or, when it is larger, from beyond (45).

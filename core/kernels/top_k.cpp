@@ -62,6 +62,7 @@ Plan prepare(const Call& call) {
       !indices.present || (indices.dtype == DType::s64 && element_count(indices.shape) == results),
       "indices do not fit");
   Plan plan;
+  plan.outputs = 2;
   if (!visit_number(call.operands[0].dtype, [&]<class T>(T) { plan.run = run<T>; }))
     fail(ErrorCode::unimplemented, "kernel top_k: element type {}",
          dtype_name(call.operands[0].dtype));
