@@ -26,7 +26,7 @@ using capnproto::values;
 
 constexpr std::string_view kTag = "poprt program";
 constexpr uint16_t kMajor = 1;
-constexpr uint16_t kMinor = 0;
+constexpr uint16_t kMinor = 1;  // 1: input anchors may have data
 constexpr uint64_t kAlignment = 64;
 
 struct PayloadHeader {
@@ -56,6 +56,7 @@ void encode(capnp::List<schema::Anchor>::Builder out, const std::vector<Anchor>&
     out[i].setName(text(anchors[i].name));
     out[i].setDtype(static_cast<uint8_t>(anchors[i].dtype));
     fill(out[i].initShape(count(anchors[i].shape.size(), "dimensions")), anchors[i].shape);
+    out[i].setData(anchors[i].data + 1);  // kNoData is the default
   }
 }
 
@@ -97,7 +98,8 @@ std::vector<Anchor> decode(capnp::List<schema::Anchor>::Reader in) {
   std::vector<Anchor> anchors;
   anchors.reserve(in.size());
   for (const auto a : in)
-    anchors.push_back({text(a.getName()), static_cast<DType>(a.getDtype()), values(a.getShape())});
+    anchors.push_back({text(a.getName()), static_cast<DType>(a.getDtype()), values(a.getShape()),
+                       a.getData() - 1});
   return anchors;
 }
 
