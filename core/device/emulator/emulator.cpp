@@ -38,7 +38,7 @@ struct Step {
   kernels::RunFn run;
   const void* params;
   void* const* data;  // its operands in Section::slots
-  int64_t tasks;
+  int64_t tasks, rounds;
   bool parallel;
 };
 
@@ -180,11 +180,13 @@ void Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
       slot++;
     }
     try {
-      kernels::Plan plan = kernels_[in.kernel]->prepare({operands, in.ints, in.floats});
-      POPRT_ASSERT(plan.run && plan.tasks >= 0);
-      const bool parallel = threads > 1 && plan.tasks > 1 && plan.work > kParallelInstruction;
+      kernels::Plan plan = kernels_[in.kernel]->prepare({operands, in.ints, in.floats, threads});
+      POPRT_ASSERT(plan.run && plan.tasks >= 0 && plan.rounds >= 1);
+      const bool parallel = threads > 1 && plan.tasks > 1 &&
+                            plan.work > kParallelInstruction * static_cast<double>(plan.rounds);
       if (parallel) parallel_work += plan.work;
-      section.steps.push_back({plan.run, plan.params.get(), data, plan.tasks, parallel});
+      section.steps.push_back(
+          {plan.run, plan.params.get(), data, plan.tasks, plan.rounds, parallel});
       params_.push_back(std::move(plan.params));
       scratch_bytes_ = std::max(scratch_bytes_, align_up(plan.scratch_bytes, 64));
     } catch (Error& e) {
@@ -214,26 +216,30 @@ template <bool kProfile>
 void Emulator::run_section(const Section& section) noexcept {
   struct Context {
     const Step* step;
+    int64_t first;  // task of the round
     std::byte* scratch;
     uint64_t stride;
   };
-  Context context{nullptr, scratch_.data(), scratch_bytes_};
+  Context context{nullptr, 0, scratch_.data(), scratch_bytes_};
   size_t index = 0;
   for (const Step& step : section.steps) {
     [[maybe_unused]] int64_t start = 0;
     if constexpr (kProfile) start = now_ns();
     if (!step.parallel) {
-      step.run(step.params, step.data, 0, step.tasks, context.scratch);
+      step.run(step.params, step.data, 0, step.tasks * step.rounds, context.scratch);
     } else {
       context.step = &step;
-      pool_->parallel_for(
-          step.tasks,
-          [](void* c, int64_t begin, int64_t end, int worker) noexcept {
-            const auto& [s, scratch, stride] = *static_cast<const Context*>(c);
-            s->run(s->params, s->data, begin, end,
-                   scratch + stride * static_cast<uint64_t>(worker));
-          },
-          &context);
+      for (int64_t round = 0; round < step.rounds; round++) {
+        context.first = round * step.tasks;
+        pool_->parallel_for(
+            step.tasks,
+            [](void* c, int64_t begin, int64_t end, int worker) noexcept {
+              const auto& [s, first, scratch, stride] = *static_cast<const Context*>(c);
+              s->run(s->params, s->data, first + begin, first + end,
+                     scratch + stride * static_cast<uint64_t>(worker));
+            },
+            &context);
+      }
     }
     if constexpr (kProfile) {
       StepClock& clock = clocks_[index++];
