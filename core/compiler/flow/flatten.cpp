@@ -200,6 +200,17 @@ void flatten(Graph& graph) {
 
 }  // namespace
 
-void flatten_control_flow(Graph& graph) { flatten(graph); }
+void flatten_control_flow(Graph& graph) {
+  flatten(graph);
+  // What a body made for its interface only.
+  const std::vector<Node*> nodes = graph.nodes();
+  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
+    const auto out = (*it)->outputs();
+    if (!out.empty() && !(*it)->is("LoopBegin", "poprt") &&
+        std::all_of(out.begin(), out.end(),
+                    [&](const Value* v) { return v->uses().empty() && !graph.is_output(v); }))
+      graph.erase_node(*it);
+  }
+}
 
 }  // namespace poprt::compiler

@@ -35,6 +35,10 @@ uint32_t next_character(std::string_view& s) {
   return p;
 }
 
+bool is_word(uint32_t c) {
+  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
+}
+
 }  // namespace
 
 // Recursive descent; every part makes the states that lead to a given next state, so parts are
@@ -212,6 +216,8 @@ class RegexCompiler {
     if (take('\\')) {
       if (take('A')) return single({State::begin, 0, 0, false, {}});
       if (take('z')) return single({State::end, 0, 0, false, {}});
+      if (take('b')) return single({State::boundary, 0, 0, false, {}});
+      if (take('B')) return single({State::inside, 0, 0, false, {}});
       s.ranges = escape(s.inverted);
     } else {
       const uint32_t c = next_character(rest_);
@@ -319,8 +325,12 @@ bool Regex::full_match(std::string_view text) const {
   std::vector<uint32_t> now, next, stack;
   std::vector<size_t> seen(states_.size(), 0);
   size_t round = 0;
-  const size_t length = text.size();
-  const auto enter = [&](std::vector<uint32_t>& set, uint32_t from, bool at_begin, bool at_end) {
+  // `text` is what comes after the place that is entered.
+  const auto enter = [&](std::vector<uint32_t>& set, uint32_t from, bool at_begin,
+                         bool after_word) {
+    const bool at_end = text.empty();
+    const bool at_boundary =
+        after_word != (!at_end && is_word(static_cast<unsigned char>(text.front())));
     stack.assign(1, from);
     while (!stack.empty()) {
       const uint32_t id = stack.back();
@@ -339,13 +349,19 @@ bool Regex::full_match(std::string_view text) const {
         case State::end:
           if (at_end) stack.push_back(s.next);
           break;
+        case State::boundary:
+          if (at_boundary) stack.push_back(s.next);
+          break;
+        case State::inside:
+          if (!at_boundary) stack.push_back(s.next);
+          break;
         case State::set:
         case State::match: set.push_back(id); break;
       }
     }
   };
   round++;
-  enter(now, start_, true, length == 0);
+  enter(now, start_, true, false);
   while (!text.empty() && !now.empty()) {
     const uint32_t c = next_character(text);
     next.clear();
@@ -355,7 +371,7 @@ bool Regex::full_match(std::string_view text) const {
       if (s.kind != State::set) continue;
       const bool in = std::any_of(s.ranges.begin(), s.ranges.end(),
                                   [&](const Range& r) { return c >= r.low && c <= r.high; });
-      if (in != s.inverted) enter(next, s.next, false, text.empty());
+      if (in != s.inverted) enter(next, s.next, false, is_word(c));
     }
     now.swap(next);
   }

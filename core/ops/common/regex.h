@@ -1,9 +1,8 @@
 // Regular expressions in linear time, for patterns that come from a model.
 //
-// RE2's syntax without \pN classes other than ASCII, word boundaries and flags: literals and
-// escapes
-// (\d \w \s \D \W \S \n \r \t \f \v \xHH), ., [...], groups, |, * + ? {m,n} (greedy or not is the
-// same for a full match), ^ and $. Bytes above 127 form whole UTF-8 characters.
+// RE2's syntax without Unicode and named classes and flags: literals and escapes (\d \w \s \D \W \S
+// \n \r \t \f \v \a \xHH), ., [...], groups, |, * + ? {m,n} (greedy or not is the same for a full
+// match), ^ $ \A \z \b \B. Bytes above 127 form whole UTF-8 characters.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +25,7 @@ class Regex {
     uint32_t low, high;
   };
   struct State {
-    enum Kind : uint8_t { set, split, begin, end, match } kind = match;
+    enum Kind : uint8_t { set, split, begin, end, boundary, inside, match } kind = match;
     uint32_t next = 0, other = 0;  // other: the second way of a split
     bool inverted = false;
     std::vector<Range> ranges;

@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "ops/common/evaluate.h"
+#include "ops/common/onnx_dtype.h"
 #include "ops/common/regex.h"
 #include "ops/op.h"
 
@@ -18,6 +19,13 @@ namespace poprt::ops {
 namespace {
 
 constexpr int64_t kString = 8;  // TensorProto.STRING
+
+// Attribute to of Cast; 0 for the names of opsets before 6.
+int64_t cast_target(const ir::Node& n) {
+  const ir::Attribute* to = n.find_attr("to");
+  const auto* number = to ? std::get_if<int64_t>(to) : nullptr;
+  return number ? *number : 0;
+}
 
 template <class... Args>
 [[noreturn]] void fail_at(const ir::Node& n, ErrorCode code, fmt::format_string<Args...> format,
@@ -67,25 +75,11 @@ Tensor cast(const Tensor& x, DType to) {
   n->output()->type = ir::ValueType::of(to, x.shape());
   if (x.dtype() == to) return x;
   n->op_type = "Cast";
-  static constexpr std::array<std::pair<DType, int64_t>, 14> kElemTypes = {{{DType::f32, 1},
-                                                                            {DType::u8, 2},
-                                                                            {DType::s8, 3},
-                                                                            {DType::u16, 4},
-                                                                            {DType::s16, 5},
-                                                                            {DType::s32, 6},
-                                                                            {DType::s64, 7},
-                                                                            {DType::boolean, 9},
-                                                                            {DType::f16, 10},
-                                                                            {DType::f64, 11},
-                                                                            {DType::u32, 12},
-                                                                            {DType::u64, 13},
-                                                                            {DType::bf16, 16},
-                                                                            {DType::f32, 1}}};
-  const auto* found = std::find_if(kElemTypes.begin(), kElemTypes.end(),
-                                   [&](const auto& e) { return e.first == to; });
-  if (found == kElemTypes.end())
+  // Floats narrower than f32 are rounded once, from f64.
+  for (int64_t number = 1; number < 32; number++)
+    if (dtype_from_onnx(number) == to) n->attributes["to"] = number;
+  if (n->attributes.empty())
     fail(ErrorCode::unimplemented, "no cast from string to {}", dtype_name(to));
-  n->attributes["to"] = found->second;
   return evaluate(*n, std::array{x})[0];
 }
 
@@ -348,17 +342,17 @@ bool is_about_strings(const ir::Node& n, std::span<const Tensor> inputs) {
   if (!is_standard(n)) return false;
   return std::any_of(inputs.begin(), inputs.end(),
                      [](const Tensor& t) { return t.dtype() == DType::string; }) ||
-         (n.op_type == "Cast" && n.int_attr("to", 0) == kString);
+         (n.op_type == "Cast" && cast_target(n) == kString);
 }
 
 std::vector<Tensor> evaluate_strings(const ir::Node& n, std::span<const Tensor> inputs) {
   if (is_standard(n) && !inputs.empty()) {
     if (n.op_type == "Identity") return {inputs[0]};
     if (n.op_type == "Cast") {
-      if (n.int_attr("to", 0) == kString) return {cast_node(n, inputs[0], DType::string)};
-      InferContext ctx(const_cast<ir::Node&>(n));
-      op_of(n).infer(ctx);
-      return {cast_node(n, inputs[0], n.output()->dtype())};
+      if (cast_target(n) == kString) return {cast_node(n, inputs[0], DType::string)};
+      const auto to = dtype_from_onnx(cast_target(n));
+      if (!to) fail_at(n, ErrorCode::invalid_argument, "attribute to is no element type");
+      return {cast_node(n, inputs[0], *to)};
     }
     if (n.op_type == "CastLike" && inputs.size() == 2)
       return {cast_node(n, inputs[0], inputs[1].dtype())};
