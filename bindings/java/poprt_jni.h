@@ -127,7 +127,7 @@ inline void after_pass(const char* pass, int64_t rewrites, double milliseconds,
 
 }  // namespace poprt_jni
 
-extern "C" JNIEXPORT inline jint JNICALL JNI_OnLoad(JavaVM* vm, void*) {
+extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void*) {
   using namespace poprt_jni;
   void* found = nullptr;
   if (vm->GetEnv(&found, JNI_VERSION_1_8) != JNI_OK) return JNI_ERR;

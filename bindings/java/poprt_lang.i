@@ -5,6 +5,7 @@
 %pragma(java) jniclasscode=%{
   static {
     NativeLibrary.load();
+    NativeLibrary.checkVersion();
   }
 %}
 %javaconst(1);
@@ -80,10 +81,6 @@
 %typemap(jstype) void* nio_buffer "java.nio.Buffer"
 %typemap(javain) void* nio_buffer "$javainput"
 %typemap(in) void* nio_buffer { $1 = $input ? jenv->GetDirectBufferAddress($input) : nullptr; }
-%typemap(jni) void* nio_view "jobject"
-%typemap(jtype) void* nio_view "java.nio.ByteBuffer"
-%typemap(jstype) void* nio_view "java.nio.ByteBuffer"
-%typemap(javaout) void* nio_view { return $jnicall; }
 %typemap(in) jobject callback { $1 = $input ? jenv->NewGlobalRef($input) : nullptr; }
 %typemap(jni) jobject callback "jobject"
 %typemap(jtype) jobject callback "Object"
@@ -110,12 +107,14 @@ static int64_t raw_after_pass_fn() {
 }
 %}
 
-// Reads the bytes of a blob without a copy; valid while the blob lives.
-%native(raw_view) jobject raw_view(jlong address, jlong bytes);
+// Native memory as a buffer, without a copy; valid while its owner lives.
 %typemap(jni) jobject raw_view "jobject"
-%{
-extern "C" SWIGEXPORT jobject JNICALL Java_org_poprt_poprt_1rawJNI_raw_1view(JNIEnv* env, jclass,
-                                                                            jlong address, jlong bytes) {
-  return env->NewDirectByteBuffer(poprt_shim::pointer(address), bytes);
+%typemap(jtype) jobject raw_view "Object"
+%typemap(jstype) jobject raw_view "Object"
+%typemap(javaout) jobject raw_view { return $jnicall; }
+%typemap(out) jobject raw_view { $result = $1; }
+%inline %{
+static jobject raw_view(int64_t address, int64_t bytes) {
+  return poprt_jni::env()->NewDirectByteBuffer(poprt_shim::pointer(address), bytes);
 }
 %}

@@ -319,7 +319,7 @@ struct raw_runner_options {
 %extend raw_run {
   ~raw_run() { $self->release(); }
   // Negative: for ever.
-  poprt_result wait(int64_t timeout_ns) { return poprt_request_wait($self->request, timeout_ns); }
+  poprt_result wait_for(int64_t timeout_ns) { return poprt_request_wait($self->request, timeout_ns); }
   bool done() { return poprt_request_done($self->request) != 0; }
 }
 
