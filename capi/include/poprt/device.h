@@ -4,7 +4,18 @@
  * without it. POPRT_VISIBLE_DEVICES, for example "0,2-3", says which of them are used. They are the
  * process's own unless POPRT_SHARED_DEVICES is 1 (all processes of the user share them) or a folder
  * (all processes that name it). A device is busy while a handle, session or runner holds it; the
- * end of a process, however it ends, frees what it held. */
+ * end of a process, however it ends, frees what it held.
+ *
+ * Example:
+ *     poprt_device_manager* manager = NULL;
+ *     poprt_device* device = NULL;
+ *     check(poprt_device_manager_create(NULL, &manager));
+ *     check(poprt_device_manager_get_device(manager, 1, &device));
+ *     printf("device %lld of %zu\n", (long long)poprt_device_id(device),
+ *            poprt_device_manager_device_count(manager));
+ *     poprt_device_free(device);
+ *     poprt_device_manager_free(manager);
+ */
 #ifndef POPRT_DEVICE_H
 #define POPRT_DEVICE_H
 
