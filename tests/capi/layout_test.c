@@ -35,7 +35,9 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_compile_options, enable_engine_caching, 152);
   AT(poprt_compile_options, reserved, 156);
   AT(poprt_compile_options, cache_path, 160);
-  assert_int_equal(sizeof(poprt_compile_options), 168);
+  AT(poprt_compile_options, variable_weights, 168);
+  AT(poprt_compile_options, reserved_2, 172);
+  assert_int_equal(sizeof(poprt_compile_options), 176);
 
   AT(poprt_open_options, struct_size, 0);
   AT(poprt_open_options, ignore_package_hash, 8);

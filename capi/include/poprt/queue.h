@@ -1,4 +1,18 @@
-/* Queues of pointers to user memory, one for each anchor that a session serves. */
+/* Queues of pointers to user memory, one for each anchor that a session serves.
+ *
+ * Example:
+ *     static void serve(poprt_session* session, const float* image, float* scores) {
+ *       poprt_queue_manager* queues = NULL;
+ *       poprt_queue *in = NULL, *out = NULL;
+ *       check(poprt_session_create_queue_manager(session, NULL, &queues));
+ *       check(poprt_queue_manager_input_queue(queues, "image", &in));
+ *       check(poprt_queue_manager_output_queue(queues, "scores", &out));
+ *       check(poprt_queue_enqueue_input(in, image, 64 * sizeof *image, NULL, NULL));
+ *       check(poprt_queue_enqueue_output(out, scores, 10 * sizeof *scores, NULL, NULL));
+ *       check(poprt_session_run_main_programs(session)); // usually a thread of its own
+ *       poprt_queue_manager_disconnect_all(queues);
+ *     }
+ */
 #ifndef POPRT_QUEUE_H
 #define POPRT_QUEUE_H
 

@@ -2,7 +2,27 @@
  * (runner.h) is simpler; a session is for whoever wants to drive programs and streams.
  *
  * All functions may be called from any thread; those that run programs, load, unload or change
- * handlers take turns. Callbacks must not call the session, except poprt_session_stop. */
+ * handlers take turns. Callbacks must not call the session, except poprt_session_stop.
+ *
+ * Example:
+ *     static int32_t zeros(void* data, size_t bytes, void* user) {
+ *       (void)user;
+ *       memset(data, 0, bytes);
+ *       return 0;
+ *     }
+ *     static void run_once(const poprt_executable* model) {
+ *       poprt_session* session = NULL;
+ *       poprt_stream_callbacks input = {0};
+ *       input.struct_size = sizeof input;
+ *       input.fetch = zeros;
+ *       check(poprt_session_create(model, NULL, &session));
+ *       check(poprt_session_set_user_input_handler(session, "image", &input));
+ *       check(poprt_session_verify_connected(session)); // names what is missing
+ *       check(poprt_session_run_load_programs(session));
+ *       check(poprt_session_run_main_programs(session));
+ *       poprt_session_free(session);
+ *     }
+ */
 #ifndef POPRT_SESSION_H
 #define POPRT_SESSION_H
 
@@ -88,8 +108,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_session_set_user_input_handler(
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_set_user_output_handler(
     poprt_session* session, const char* name, const poprt_stream_callbacks* callbacks);
 
-/* Anchors that the user must serve, in the model's order; borrowed; null when out of range. Since
- * 0.1. */
+/* Anchors that the user must serve, in the model's order; borrowed; null when out of range.
+ * Since 0.1. */
 POPRT_API size_t poprt_session_user_input_count(const poprt_session* session);
 POPRT_API size_t poprt_session_user_output_count(const poprt_session* session);
 POPRT_API const poprt_anchor* poprt_session_user_input(const poprt_session* session, size_t index);
@@ -103,8 +123,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_session_verify_connected(const poprt
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_load_programs(poprt_session* session);
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_main_programs(poprt_session* session);
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_save_programs(poprt_session* session);
-/* By PopEF's indices, in this order. Errors: not_found (lists those there are), as above. Since
- * 0.1. */
+/* By PopEF's indices, in this order. Errors: not_found (lists those there are), as above.
+ * Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_programs(poprt_session* session,
                                                                  const uint32_t* indices,
                                                                  size_t index_count);

@@ -1,5 +1,12 @@
 /* What sessions and runners of other processes do, as they publish it when POPRT_TELEMETRY=1 is in
- * their environment or their options say so. core/runtime/TELEMETRY.md has the format. */
+ * their environment or their options say so. core/runtime/TELEMETRY.md has the format.
+ *
+ * Example:
+ *     poprt_string* json = NULL;
+ *     check(poprt_telemetry_read(NULL, &json));
+ *     puts(poprt_string_data(json));
+ *     poprt_string_free(json);
+ */
 #ifndef POPRT_TELEMETRY_H
 #define POPRT_TELEMETRY_H
 
