@@ -298,7 +298,7 @@ TEST_F(PopefFile, ExportIsWhatWasCompiled) {
 }
 
 // kill -9 at a random moment of an export: the file is the old one or the new one.
-TEST(PopefFile, AKilledExportLeavesTheOldFileOrTheNewOne) {
+TEST_F(PopefFile, AKilledExportLeavesTheOldFileOrTheNewOne) {
   const auto folder =
       std::filesystem::temp_directory_path() / ("popef_killed_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
@@ -352,7 +352,7 @@ TEST(PopefFile, AKilledExportLeavesTheOldFileOrTheNewOne) {
 }
 
 // A tensor blob with an input's name is its value; one that is appended replaces it.
-TEST(PopefFile, TensorBlobsGiveInputsTheirValues) {
+TEST_F(PopefFile, TensorBlobsGiveInputsTheirValues) {
   CopyModel copy(4);
   const auto path = std::filesystem::temp_directory_path() /
                     ("popef_values_" + std::to_string(getpid()) + ".popef");
@@ -373,7 +373,7 @@ TEST(PopefFile, TensorBlobsGiveInputsTheirValues) {
   std::filesystem::remove(path);
 }
 
-TEST(PopefFile, ReplicasAndIterationsComeFromTheMetadata) {
+TEST_F(PopefFile, ReplicasAndIterationsComeFromTheMetadata) {
   CopyModel copy(4);
   const auto path = std::filesystem::temp_directory_path() /
                     ("popef_replicas_" + std::to_string(getpid()) + ".popef");
