@@ -35,7 +35,8 @@ std::shared_ptr<const Model> make_model(std::string name, device::Image image,
         fail(ErrorCode::unimplemented,
              "load instruction '{}' uses caller memory; load programs may use weights only",
              in.name);
-  return std::make_shared<Model>(Model{std::move(name), std::move(image), file, payload});
+  return std::make_shared<Model>(
+      Model{std::move(name), std::move(image), file, payload, 1, 1, {}, {}});
 }
 
 }  // namespace poprt::runtime

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,6 +22,15 @@ struct Model {
   // payload. Both empty when the model was made by hand.
   std::span<const std::byte> file;
   std::span<const std::byte> payload;
+  // Copies that were compiled in, each for a device of its own; and how often the device runs the
+  // main program for one call of the host. From the metadata.
+  uint32_t replication_factor = 1;
+  uint32_t batches_per_step = 1;
+  // Per input: the bytes that come with the model, so that callers need not give them; kept alive
+  // by image.owner. Empty, or an empty span: callers give it.
+  std::vector<std::span<const std::byte>> input_data;
+  // Opaque blobs by name.
+  std::map<std::string, std::string> opaque;
 
   const program::Program& program() const { return *image.program; }
   const std::vector<program::Anchor>& inputs() const { return image.program->inputs; }

@@ -17,11 +17,13 @@ namespace {
 void check_anchors(const popef::Metadata& metadata, const std::vector<program::Anchor>& anchors,
                    popef::TensorType type) {
   for (const program::Anchor& a : anchors) {
-    const popef::TensorInfo info(popef::data_type_of(a.dtype), a.shape);
     bool found = false;
     for (const popef::Anchor& m : metadata.anchors())
       if (m.type() == type && m.name() == a.name) {
         found = true;
+        Shape shape = a.shape;
+        if (m.isPerReplica()) shape.insert(shape.begin(), metadata.replicationFactor());
+        const popef::TensorInfo info(popef::data_type_of(a.dtype), shape);
         if (m.tensorInfo() != info)
           fail(ErrorCode::data_loss, "anchor '{}': the metadata says {} {}, the program {} {}",
                a.name, popef::data_type_name(m.tensorInfo().dataType()),
@@ -34,10 +36,9 @@ void check_anchors(const popef::Metadata& metadata, const std::vector<program::A
   }
 }
 
-std::shared_ptr<const Model> make(std::string name, program::LoadedProgram loaded,
-                                  std::span<const std::byte> file,
-                                  std::span<const std::byte> payload,
-                                  std::shared_ptr<const void> owner) {
+std::shared_ptr<Model> make(std::string name, program::LoadedProgram loaded,
+                            std::span<const std::byte> file, std::span<const std::byte> payload,
+                            std::shared_ptr<const void> owner) {
   device::Image image;
   image.program = std::make_shared<const program::Program>(std::move(loaded.program));
   image.weights = loaded.weights;
@@ -46,7 +47,7 @@ std::shared_ptr<const Model> make(std::string name, program::LoadedProgram loade
     std::shared_ptr<const void> first, second;
   };
   image.owner = std::make_shared<Owners>(Owners{std::move(loaded.owner), std::move(owner)});
-  return make_model(std::move(name), std::move(image), file, payload);
+  return std::make_shared<Model>(*make_model(std::move(name), std::move(image), file, payload));
 }
 
 // What a program means is settled by the kernels that run it.
@@ -67,9 +68,13 @@ std::shared_ptr<const Model> build(const std::shared_ptr<popef::Reader>& reader,
   const std::shared_ptr<popef::Model> found =
       options.executable.empty() ? builder.createModel() : builder.createModel(options.executable);
   const popef::Metadata& metadata = found->metadata;
-  if (metadata.numIpus() != 1 || metadata.replicationFactor() != 1)
+  if (metadata.replicationFactor() < 1 || metadata.replicationFactor() > 1024 ||
+      metadata.numIpus() != metadata.replicationFactor())
     fail(ErrorCode::unimplemented, "the model is for {} IPUs and {} replicas, devices have 1 IPU",
          metadata.numIpus(), metadata.replicationFactor());
+  if (metadata.deviceIterations() < 1 || metadata.deviceIterations() > 1'000'000)
+    fail(ErrorCode::data_loss, "{} device iterations: expected 1 to 1000000",
+         metadata.deviceIterations());
   struct Owners {
     std::shared_ptr<const void> executable, weights;
   };
@@ -89,7 +94,38 @@ std::shared_ptr<const Model> build(const std::shared_ptr<popef::Reader>& reader,
   }
   check_anchors(metadata, loaded.program.inputs, popef::TensorType::INPUT);
   check_anchors(metadata, loaded.program.outputs, popef::TensorType::OUTPUT);
-  return make(metadata.executable(), std::move(loaded), file, {}, std::move(owner));
+  struct All {
+    std::shared_ptr<const void> owner;
+    std::shared_ptr<popef::Model> model;
+  };
+  const auto all = std::make_shared<All>(All{std::move(owner), found});
+  const auto made = make(metadata.executable(), std::move(loaded), file, {}, all);
+  made->replication_factor = metadata.replicationFactor();
+  made->batches_per_step = static_cast<uint32_t>(metadata.deviceIterations());
+  made->input_data.resize(made->inputs().size());
+  for (size_t i = 0; i < made->input_data.size(); i++)
+    if (const auto* tensor = found->findTensor(made->inputs()[i].name)) {
+      const popef::Payload data = tensor->payload();
+      if (data.bytes.size() != made->inputs()[i].bytes())
+        fail(ErrorCode::data_loss, "input '{}' needs {} bytes of data, {} are there",
+             made->inputs()[i].name, made->inputs()[i].bytes(), data.bytes.size());
+      // The payload may have been unpacked into memory of its own.
+      struct Both {
+        std::shared_ptr<const void> a, b;
+      };
+      made->image.owner = std::make_shared<Both>(Both{made->image.owner, data.owner});
+      made->input_data[i] = data.bytes;
+    }
+  constexpr uint64_t kMaxOpaque = uint64_t{1}
+                                  << 24;  // larger ones are nothing that the runtime reads
+  for (const popef::OpaqueReader& blob : found->opaqueBlobs) {
+    if (blob.getAvailableReadSize() > kMaxOpaque) continue;
+    const auto stream = blob.getStandaloneDataStream();
+    std::string text(blob.getAvailableReadSize(), '\0');
+    stream->read(text.data(), static_cast<std::streamsize>(text.size()));
+    made->opaque.emplace(blob.name, std::move(text));
+  }
+  return made;
 }
 
 // One sequential read: on a network file system, page faults in any order are slow.

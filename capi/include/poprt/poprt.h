@@ -11,6 +11,7 @@
 #include "poprt/log.h"
 #include "poprt/popef.h"
 #include "poprt/runner.h"
+#include "poprt/runners.h"
 #include "poprt/version.h"
 
 #endif
