@@ -98,6 +98,13 @@ POPRT_CS_HANDLE(raw_run, RawRun, free_run, self->release())
 static void raw_set_error_fn(int64_t error_fn) {
   poprt_csharp::error_fn = poprt_shim::function<poprt_csharp::ErrorFn>(error_fn);
 }
+// What execute_async gets, and the managed function that it calls.
+static int64_t raw_done_fn() {
+  return poprt_shim::address(reinterpret_cast<const void*>(&poprt_csharp::done));
+}
+static void raw_set_done_fn(int64_t done_fn) {
+  poprt_csharp::done_fn = poprt_shim::function<poprt_run_done_fn>(done_fn);
+}
 static int64_t raw_text_address(int64_t text) {
   return poprt_shim::address(poprt_string_data(static_cast<poprt_string*>(poprt_shim::pointer(text))));
 }

@@ -146,7 +146,7 @@ namespace Poprt
         private delegate void DoneFn(int code, IntPtr message, IntPtr self);
 
         private static readonly DoneFn onDone = OnDone; // native code keeps its address
-        private static readonly long doneAddress = Marshal.GetFunctionPointerForDelegate(onDone).ToInt64();
+        private static readonly long doneAddress = Register();
 
         private readonly TaskCompletionSource<bool> source =
             new TaskCompletionSource<bool>(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -158,6 +158,12 @@ namespace Poprt
         private AsyncRun(Pin[] pins)
         {
             this.pins = pins;
+        }
+
+        private static long Register()
+        {
+            poprt_raw.raw_set_done_fn(Marshal.GetFunctionPointerForDelegate(onDone).ToInt64());
+            return poprt_raw.raw_done_fn();
         }
 
         internal static Task Submit(RawRunner runner, Bindings bindings, CancellationToken cancellation)
