@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
-#include <thread>
 
 #include "base/error.h"
 #include "device/device_manager.h"
@@ -19,17 +18,11 @@ std::shared_ptr<device::Device> find_device(const RunnerConfig& config, int id) 
       found != config.replica_id_to_device.end() && found->second)
     return found->second;
   if (id == 0 && config.session.device) return config.session.device;
-  const auto start = std::chrono::steady_clock::now();
-  for (;;) {
-    try {
-      return device::DeviceManager().get_device();
-    } catch (const Error& e) {
-      const auto waited = std::chrono::steady_clock::now() - start;
-      if (e.code() != ErrorCode::unavailable || waited >= config.device_wait_timeout) throw;
-      std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(
-          config.device_wait_sleep, config.device_wait_timeout - waited));
-    }
-  }
+  device::WaitConfig wait(config.device_wait_timeout, config.device_wait_sleep);
+  if (config.device_wait_timeout.count() <= 0) wait.strategy = device::WaitStrategy::no_wait;
+  if (config.device_wait_timeout == RunnerConfig::kNever)
+    wait.strategy = device::WaitStrategy::wait_forever;
+  return device::DeviceManager().get_device(1, wait);
 }
 
 }  // namespace
@@ -170,8 +163,7 @@ void ModelRunner::update_inputs(const InputMemoryView& values) {
   const std::lock_guard update(state_->update_mutex);
   std::vector<std::unique_lock<std::mutex>> locks;
   for (const auto& r : state_->replicas) locks.emplace_back(r->device_mutex());
-  for (const auto& r : state_->replicas)
-    for (const auto& [i, memory] : changes) r->set_fixed(i, memory);
+  for (const auto& r : state_->replicas) r->set_fixed(changes);
 }
 
 std::vector<device::InstructionProfile> ModelRunner::profile() {

@@ -66,19 +66,49 @@ Replica::Replica(std::shared_ptr<const RunnerPlan> plan, int index,
 }
 
 void Replica::make_sessions() {
-  sessions_.clear();
+  drop_sessions();
   for (const auto& device : devices_) {
     SessionConfig config = plan_->config.session;
     config.device = device;
+    config.replica = static_cast<uint32_t>(index_);
     sessions_.push_back(std::make_unique<Session>(plan_->model, std::move(config)));
+    for (const auto& [i, memory] : new_weights_)
+      sessions_.back()->update_weights(plan_->model->inputs()[i].name, memory.const_view());
     sessions_.back()->run_load_programs();
   }
   threads_ = sessions_[0]->threads();
+  telemetry_.store(sessions_[0]->telemetry(), std::memory_order_release);
+}
+
+void Replica::drop_sessions() noexcept {
+  {
+    const std::lock_guard lock(telemetry_mutex_);
+    telemetry_.store(nullptr, std::memory_order_relaxed);
+  }
+  sessions_.clear();
+}
+
+void Replica::set_fixed(const std::vector<std::pair<size_t, TensorMemory>>& changes) {
+  bool reload = false;
+  for (const auto& [i, memory] : changes) {
+    if (fixed_[i].data()) {
+      fixed_[i] = memory;
+      continue;
+    }
+    std::erase_if(new_weights_, [&, at = i](const auto& w) { return w.first == at; });
+    new_weights_.emplace_back(i, memory);
+    reload = true;
+    for (const auto& s : sessions_)
+      s->update_weights(plan_->model->inputs()[i].name, memory.const_view());
+  }
+  // Load programs may have read them.
+  for (const auto& s : sessions_)
+    if (reload) s->run_load_programs();
 }
 
 void Replica::release_devices() noexcept {
   const std::lock_guard lock(device_mutex_);
-  sessions_.clear();
+  drop_sessions();
   devices_.clear();
 }
 
@@ -123,6 +153,10 @@ void Replica::execute(const void* const* inputs, void* const* outputs, uint64_t 
   Counters::add(counters_.completed);
   Counters::add(counters_.rows, rows);
   counters_.latency(end - start);
+  tell([&](Telemetry& t) {
+    t.submitted();
+    t.completed(end - start);
+  });
   if (p.tracing) {
     trace.replica = index_;
     trace.rows = rows;
@@ -208,6 +242,7 @@ RequestPtr Replica::submit(std::span<const InputBinding> inputs,
     leave(1);
     throw;
   }
+  tell([](Telemetry& t) { t.submitted(); });
   pool_->arrived.notify();
   return request;
 }
@@ -321,6 +356,7 @@ void Replica::drop(Request* request) noexcept {
   if (request->taken == 0) {
     Counters::add(request->code() == ErrorCode::cancelled ? counters_.cancelled
                                                           : counters_.timed_out);
+    tell([](Telemetry& t) { t.failed(); });
     leave(1);
   }
   request->release();
@@ -639,7 +675,7 @@ Failure Replica::ensure_usable() noexcept {
   } catch (const std::exception& e) {
     failure_ = std::make_shared<const Error>(ErrorCode::resource_exhausted, e.what());
   }
-  sessions_.clear();
+  drop_sessions();
   broken_.store(true, std::memory_order_release);
   return failure_;
 }
@@ -656,7 +692,11 @@ Failure Replica::run_chunk(uint64_t chunk, const void** inputs, void** outputs) 
     if (!outputs[i]) outputs[i] = i < dropped_.size() ? dropped_[i].data() : nullptr;
   if (p.config.faults)
     if (const auto error = p.config.faults->before_run(index_)) return device_failed(*error);
-  sessions_[chunk % p.replicas]->run_main_programs(inputs, outputs);
+  try {
+    sessions_[chunk % p.replicas]->run_main_programs(inputs, outputs);
+  } catch (const Error& e) {  // somebody else has interrupted or unloaded the session
+    return std::make_shared<const Error>(e);
+  }
   Counters::add(counters_.batches);
   return nullptr;
 }
@@ -746,6 +786,7 @@ void Replica::store(Step& step) noexcept {
     Request& r = *s.request;
     if (!r.done() && (step.failure || r.stored == r.rows)) {
       if (p.tracing) traces_->record(r.trace);
+      tell([&](Telemetry& t) { step.failure ? t.failed() : t.completed(now - r.submitted); });
       if (!step.failure) {
         Counters::add(counters_.completed);
         counters_.latency(now - r.submitted);

@@ -52,9 +52,9 @@ class Replica : public std::enable_shared_from_this<Replica> {
   std::vector<device::InstructionProfile> profile();
   int threads() const noexcept { return threads_; }
 
-  // For changes of fixed inputs: the device is idle while it is held.
+  // For changes of fixed inputs: the devices are idle while it is held.
   std::mutex& device_mutex() noexcept { return device_mutex_; }
-  void set_fixed(size_t input, const TensorMemory& data) { fixed_[input] = data; }
+  void set_fixed(const std::vector<std::pair<size_t, TensorMemory>>& changes);
 
  private:
   struct Segment {  // a request's part of a step
@@ -103,13 +103,23 @@ class Replica : public std::enable_shared_from_this<Replica> {
   void admit();
   void leave(size_t n) noexcept;
   void make_sessions();
+  void drop_sessions() noexcept;
   void release_devices() noexcept;
   int64_t stamp() const noexcept;
+  // Calls f(telemetry) when the session publishes any.
+  template <class F>
+  void tell(F&& f) noexcept {
+    if (!telemetry_.load(std::memory_order_acquire)) return;
+    const std::lock_guard lock(telemetry_mutex_);
+    if (Telemetry* t = telemetry_.load(std::memory_order_relaxed)) f(*t);
+  }
 
   const std::shared_ptr<const RunnerPlan> plan_;
   const int index_;
   const std::shared_ptr<TraceBuffer> traces_;
   Counters counters_;
+  std::mutex telemetry_mutex_;
+  std::atomic<Telemetry*> telemetry_{nullptr};  // of sessions_[0]
   int threads_ = 1;
 
   std::mutex device_mutex_;  // sessions, direct pointers, fixed inputs, faults
@@ -118,8 +128,9 @@ class Replica : public std::enable_shared_from_this<Replica> {
   std::vector<std::unique_ptr<Session>> sessions_;
   std::vector<const void*> direct_inputs_, request_inputs_;
   std::vector<void*> direct_outputs_, request_outputs_;
-  std::vector<TensorMemory> fixed_;
-  TensorMemory zeros_;                 // for inputs that are not connected
+  std::vector<TensorMemory> fixed_;                           // frozen inputs
+  std::vector<std::pair<size_t, TensorMemory>> new_weights_;  // replace what the model has
+  TensorMemory zeros_;                                        // for inputs that are not connected
   std::vector<TensorMemory> dropped_;  // for such outputs; made when first needed
   bool needs_reset_ = false;
   Failure failure_;                      // of broken_, and of requests up to fail_until_

@@ -31,9 +31,9 @@ size_t lookup(std::span<const Anchor> anchors, std::string_view name, size_t hin
 
 // Binds one direction. `rows` is 0 until an anchor has told it; `told` is that anchor.
 template <class Binding, class Pointer>
-void bind(const RunnerPlan& plan, std::span<const Binding> bindings,
-          std::span<const Anchor> anchors, std::span<const AnchorRows> layout, bool are_inputs,
-          Pointer* pointers, uint64_t& rows, std::string_view& told) {
+void bind_anchors(const RunnerPlan& plan, std::span<const Binding> bindings,
+                  std::span<const Anchor> anchors, std::span<const AnchorRows> layout,
+                  bool are_inputs, Pointer* pointers, uint64_t& rows, std::string_view& told) {
   const std::string_view direction = are_inputs ? "input" : "output";
   const bool strict = plan.config.validate_io_params;
   const uint64_t unit = plan.dynamic ? 1 : plan.replicas;
@@ -142,9 +142,9 @@ RunnerPlan::RunnerPlan(std::shared_ptr<const Model> m, RunnerConfig c)
     fixed_data[i] = TensorMemory(bytes);
     if (bytes) std::memcpy(fixed_data[i].data(), data, bytes);
   };
+  // What comes with the model is used where it lies.
   for (size_t i = 0; i < std::min(in.size(), model->input_data.size()); i++)
-    if (!model->input_data[i].empty())
-      fix(i, model->input_data[i].data(), model->input_data[i].size());
+    fixed[i] = !model->input_data[i].empty();
   for (const auto& [name, view] : config.frozen_inputs) {
     const size_t i = find_anchor(in, name, 0, "input");
     if (view.bytes != in[i].bytes()) fail_wrong_size(in[i], view.bytes, "frozen input");
@@ -218,8 +218,9 @@ uint64_t RunnerPlan::resolve(std::span<const InputBinding> in, std::span<const O
                              const void** input_pointers, void** output_pointers) const {
   uint64_t rows = 0;
   std::string_view told;
-  bind(*this, in, std::span(model->inputs()), inputs, true, input_pointers, rows, told);
-  bind(*this, out, std::span(model->outputs()), outputs, false, output_pointers, rows, told);
+  bind_anchors(*this, in, std::span(model->inputs()), inputs, true, input_pointers, rows, told);
+  bind_anchors(*this, out, std::span(model->outputs()), outputs, false, output_pointers, rows,
+               told);
   return rows ? rows : dynamic ? chunk_rows : replicas;
 }
 

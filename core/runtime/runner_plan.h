@@ -101,8 +101,8 @@ class RunnerPlan {
   RunnerConfig config;
   std::vector<AnchorRows> inputs, outputs;
   std::vector<DataDesc> input_descs, output_descs;
-  std::vector<bool> fixed;  // inputs that requests do not give
-  std::vector<TensorMemory> fixed_data;
+  std::vector<bool> fixed;                  // inputs that requests do not give
+  std::vector<TensorMemory> fixed_data;     // of frozen ones; what the model has stays there
   std::vector<const std::byte*> padding;    // of flush_by_name, per input, or null
   std::vector<std::byte*> padding_results;  // per output
   bool dynamic = false;

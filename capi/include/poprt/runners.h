@@ -1,4 +1,16 @@
-/* Further kinds of runners. All are poprt_runner: what poprt/runner.h does, it does with them. */
+/* Further kinds of runners. All are poprt_runner: what poprt/runner.h does, it does with them.
+ *
+ * Example:
+ *     static poprt_runner* pack(const poprt_executable* bert) {
+ *       poprt_runner* runner = NULL;
+ *       poprt_pack_runner_options options = {0};
+ *       options.struct_size = sizeof options;
+ *       options.timeout_microseconds = 15000;
+ *       options.dynamic_input_name = "input_ids";
+ *       check(poprt_pack_runner_create(bert, &options, &runner));
+ *       return runner;
+ *     }
+ */
 #ifndef POPRT_RUNNERS_H
 #define POPRT_RUNNERS_H
 
