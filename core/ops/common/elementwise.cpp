@@ -265,6 +265,8 @@ void lower_elementwise(LowerContext& ctx) {
       (is_cast ? is_loadable(type) : is_program_float(type)) && is_program_float(ctx.out_dtype());
   for (size_t i = 0; i < count; i++)
     if (node.input(i) && !is_loadable(ctx.in_dtype(i)) && node.op_type != "Pow") in_float = false;
+  // Logic alone needs no floats in between.
+  if (type == DType::boolean && ctx.out_dtype() == DType::boolean && !is_cast) in_float = false;
 
   std::vector<Operand> operands(count);
   for (size_t i = 0; i < count; i++) {
