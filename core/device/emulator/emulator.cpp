@@ -39,7 +39,7 @@ struct Step {
   kernels::RunFn run;  // null: control flow, params is a Region
   const void* params;
   void* const* data;  // its operands in Section::slots
-  int64_t tasks;
+  int64_t tasks, rounds;
   bool parallel;
 };
 
@@ -72,6 +72,19 @@ int64_t now_ns() noexcept {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
+}
+
+// Weights are mapped read-only and inputs are the caller's: a program from a file must not name
+// them where a kernel writes.
+void check_written(const Program& p, const Instruction& in, size_t outputs) {
+  for (size_t i = in.operands.size() - outputs; i < in.operands.size(); i++) {
+    const uint32_t id = in.operands[i];
+    if (id == program::kNoBuffer) continue;
+    const Space space = p.buffers[id].space;
+    if (space == Space::weights || space == Space::input)
+      fail(ErrorCode::data_loss, "kernel '{}' would write its operand {}, which is {}",
+           p.kernels[in.kernel], i, space == Space::weights ? "a constant" : "an input");
+  }
 }
 
 class Emulator final : public Engine {
@@ -192,16 +205,20 @@ void Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
       if (*control == program::Control::loop) region->most = in.ints[0];
       if (*control == program::Control::end) region->begin = region_of[other[i]];
       region_of[i] = region.get();
-      section.steps.push_back({nullptr, region.get(), data, 0, false});
+      section.steps.push_back({nullptr, region.get(), data, 0, 1, false});
       section.regions.push_back(std::move(region));
       continue;
     }
     try {
-      kernels::Plan plan = kernels_[in.kernel]->prepare({operands, in.ints, in.floats});
-      POPRT_ASSERT(plan.run && plan.tasks >= 0);
-      const bool parallel = threads > 1 && plan.tasks > 1 && plan.work > kParallelInstruction;
+      kernels::Plan plan = kernels_[in.kernel]->prepare({operands, in.ints, in.floats, threads});
+      POPRT_ASSERT(plan.run && plan.tasks >= 0 && plan.rounds >= 1 &&
+                   plan.outputs <= in.operands.size());
+      check_written(p, in, plan.outputs);
+      const bool parallel = threads > 1 && plan.tasks > 1 &&
+                            plan.work > kParallelInstruction * static_cast<double>(plan.rounds);
       if (parallel) parallel_work += plan.work;
-      section.steps.push_back({plan.run, plan.params.get(), data, plan.tasks, parallel});
+      section.steps.push_back(
+          {plan.run, plan.params.get(), data, plan.tasks, plan.rounds, parallel});
       params_.push_back(std::move(plan.params));
       scratch_bytes_ = std::max(scratch_bytes_, align_up(plan.scratch_bytes, 64));
     } catch (Error& e) {
@@ -231,12 +248,15 @@ template <bool kProfile>
 void Emulator::run_section(const Section& section) noexcept {
   struct Context {
     const Step* step;
+    int64_t first;  // task of the round
     std::byte* scratch;
     uint64_t stride;
   };
-  Context context{nullptr, scratch_.data(), scratch_bytes_};
+  Context context{nullptr, 0, scratch_.data(), scratch_bytes_};
   for (size_t index = 0; index < section.steps.size(); index++) {
     const Step& step = section.steps[index];
+    if (interrupted()) [[unlikely]]
+      break;
     if (!step.run) {
       index = steer(*static_cast<Region*>(const_cast<void*>(step.params)), index);
       continue;
@@ -244,17 +264,20 @@ void Emulator::run_section(const Section& section) noexcept {
     [[maybe_unused]] int64_t start = 0;
     if constexpr (kProfile) start = now_ns();
     if (!step.parallel) {
-      step.run(step.params, step.data, 0, step.tasks, context.scratch);
+      step.run(step.params, step.data, 0, step.tasks * step.rounds, context.scratch);
     } else {
       context.step = &step;
-      pool_->parallel_for(
-          step.tasks,
-          [](void* c, int64_t begin, int64_t end, int worker) noexcept {
-            const auto& [s, scratch, stride] = *static_cast<const Context*>(c);
-            s->run(s->params, s->data, begin, end,
-                   scratch + stride * static_cast<uint64_t>(worker));
-          },
-          &context);
+      for (int64_t round = 0; round < step.rounds; round++) {
+        context.first = round * step.tasks;
+        pool_->parallel_for(
+            step.tasks,
+            [](void* c, int64_t begin, int64_t end, int worker) noexcept {
+              const auto& [s, first, scratch, stride] = *static_cast<const Context*>(c);
+              s->run(s->params, s->data, first + begin, first + end,
+                     scratch + stride * static_cast<uint64_t>(worker));
+            },
+            &context);
+      }
     }
     if constexpr (kProfile) {
       StepClock& clock = clocks_[index];

@@ -55,12 +55,13 @@ class EvaluateContext final : public LowerContext {
 
 }  // namespace
 
-std::vector<Tensor> evaluate(const ir::Node& node, std::span<const Tensor> inputs) {
+std::vector<Tensor> evaluate(const ir::Node& node, std::span<const Tensor> inputs,
+                             int64_t threads) {
   const OpDef& op = op_of(node);
   if (!op.lower) fail(ErrorCode::unimplemented, "{}: cannot be evaluated", node.describe());
   program::Builder builder;
   EvaluateContext ctx(node, builder);
-  op.lower(ctx);
+  lower(op, ctx);
   const program::Program& program = builder.program();
   program::verify(program);
 
@@ -98,9 +99,10 @@ std::vector<Tensor> evaluate(const ir::Node& node, std::span<const Tensor> input
                                                : results[b.index].mutable_data());
       data.push_back(base + b.offset);
     }
-    const kernels::Plan plan = kernel->prepare({operands, instruction.ints, instruction.floats});
+    const kernels::Plan plan =
+        kernel->prepare({operands, instruction.ints, instruction.floats, threads});
     Tensor scratch = Tensor::zeros(DType::u8, {static_cast<int64_t>(plan.scratch_bytes)});
-    plan.run(plan.params.get(), data.data(), 0, plan.tasks,
+    plan.run(plan.params.get(), data.data(), 0, plan.tasks * plan.rounds,
              static_cast<std::byte*>(scratch.mutable_data()));
   }
   return results;
