@@ -342,6 +342,7 @@ class ScenarioTest {
           "y");
       c.bindings.input(0, c.x);
       fails(ErrorCode.INVALID_ARGUMENT, () -> runner.execute(c.bindings), "x");
+      fails(ErrorCode.INVALID_ARGUMENT, () -> runner.executeAsync(c.bindings), "x");
     }
   }
 
