@@ -172,7 +172,7 @@ void Lowering::lower_node(const ir::Node& node) {
   const ops::OpDef& op = ops::op_of(node);
   if (!op.lower) fail(ErrorCode::unimplemented, "{}: has no lowering", node.describe());
   NodeContext ctx(node, builder_, *this);
-  op.lower(ctx);
+  ops::lower(op, ctx);
 }
 
 Executable Lowering::run(const std::function<void(double)>& progress) {

@@ -61,7 +61,7 @@ std::vector<Tensor> evaluate(const ir::Node& node, std::span<const Tensor> input
   if (!op.lower) fail(ErrorCode::unimplemented, "{}: cannot be evaluated", node.describe());
   program::Builder builder;
   EvaluateContext ctx(node, builder);
-  op.lower(ctx);
+  lower(op, ctx);
   const program::Program& program = builder.program();
   program::verify(program);
 

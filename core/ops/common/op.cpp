@@ -1,6 +1,9 @@
 #include "ops/op.h"
 
 #include <algorithm>
+#include <stdexcept>
+
+#include "base/checked.h"
 
 namespace poprt::ops {
 
@@ -48,6 +51,38 @@ void InferContext::out(size_t i, ir::ValueType type) {
 
 namespace {
 
+constexpr size_t kMaxRank = 64;
+
+// No later sum or product of a few sizes can overflow.
+constexpr uint64_t kMaxBytes = uint64_t{1} << 48;
+
+void check_size(const ir::Value& v) {
+  if (!v.type.has_shape) return;
+  if (v.type.shape.size() > kMaxRank)
+    fail(ErrorCode::invalid_argument, "'{}' has {} dimensions, at most {} are supported", v.name(),
+         v.type.shape.size(), kMaxRank);
+  int64_t known = 1;
+  for (const int64_t d : v.type.shape)
+    if (d > 0) known = checked_mul(known, d, "shape");
+  if (dtype_bytes(v.type.dtype, known) > kMaxBytes)
+    fail(ErrorCode::resource_exhausted, "'{}' {}{} needs more than {} bytes", v.name(),
+         dtype_name(v.type.dtype), shape_string(v.type.shape), kMaxBytes);
+}
+
+// Errors of `action` name the node.
+template <class Action>
+void with_node(const ir::Node& node, Action&& action) {
+  try {
+    action();
+  } catch (Error& e) {
+    if (!e.message().starts_with(node.describe())) e.add_context(node.describe());
+    throw;
+  } catch (const std::out_of_range&) {
+    fail(ErrorCode::invalid_argument, "{}: an input or an attribute has too few values",
+         node.describe());
+  }
+}
+
 std::string_view canonical(std::string_view domain) { return domain == "ai.onnx" ? "" : domain; }
 
 }  // namespace
@@ -65,10 +100,11 @@ const OpDef& op_of(const ir::Node& node) {
   for (const OpDef* op : all_ops())
     if (op->name == node.op_type && op->domain == canonical(node.domain))
       fail(ErrorCode::unimplemented,
-           "{}: the operator is supported from opset {} to {}, the model imports opset {}; convert "
-           "the "
+           "{}: the operator is supported from opset {}{}, the model imports opset {}; convert the "
            "model to a supported opset",
-           node.describe(), op->since, op->until, node.opset());
+           node.describe(), op->since,
+           op->until < (1 << 30) ? fmt::format(" to {}", op->until) : std::string(" on"),
+           node.opset());
   fail(ErrorCode::unimplemented,
        "{}: operator {} of domain '{}' is not supported; `poprt_exec ops` lists what is",
        node.describe(), node.op_type, node.domain.empty() ? "ai.onnx" : node.domain);
@@ -78,7 +114,14 @@ void infer(ir::Node& node) {
   const OpDef& op = op_of(node);
   if (!op.infer) return;
   InferContext ctx(node);
-  op.infer(ctx);
+  with_node(node, [&] {
+    op.infer(ctx);
+    for (const ir::Value* v : node.outputs()) check_size(*v);
+  });
+}
+
+void lower(const OpDef& op, LowerContext& ctx) {
+  with_node(ctx.node, [&] { op.lower(ctx); });
 }
 
 void infer(ir::Graph& graph) {

@@ -25,8 +25,9 @@ bool reader_needs_constant(const Value* v) {
   });
 }
 
-bool worth_it(const Node& n, const PassContext& context) {
-  uint64_t read = 0, made = 0;
+// `made`: bytes of the results.
+bool worth_it(const Node& n, const PassContext& context, uint64_t& made) {
+  uint64_t read = 0;
   bool needed = false;
   for (const Value* v : n.inputs())
     if (v) read += v->constant().bytes();
@@ -84,7 +85,20 @@ void become(Node* n, std::span<const Tensor> results) {
   for (const auto& [value, name] : names) g.rename(value, name);
 }
 
+// What folding may make in all: a chain of nodes that each double a constant is not worth
+// following.
+uint64_t budget_of(Graph& graph) {
+  uint64_t given = 0;
+  for_each_graph(graph, [&](Graph& g) {
+    for (const Value* v : g.values())
+      if (v->is_constant()) given = checked_add(given, v->constant().bytes());
+  });
+  constexpr uint64_t kAlways = uint64_t{256} << 20;
+  return checked_add(checked_mul<uint64_t>(given, 4), kAlways);
+}
+
 void run(Graph& graph, PassContext& context) {
+  uint64_t budget = budget_of(graph);
   for_each_graph(graph, [&](Graph& g) {
     for (Node* n : g.nodes()) {
       // A graph output keeps its node: results of a graph come from nodes.
@@ -106,7 +120,9 @@ void run(Graph& graph, PassContext& context) {
       });
       if (!constant) continue;
       if (!op || !op->pure || !op->lower) continue;
-      if (!worth_it(*n, context) || !context.allow()) continue;
+      uint64_t made = 0;
+      if (!worth_it(*n, context, made) || made > budget || !context.allow()) continue;
+      budget -= made;
       std::vector<Tensor> inputs;
       for (const Value* v : n->inputs()) inputs.push_back(v ? v->constant() : Tensor());
       become(n, ops::evaluate(*n, inputs));
