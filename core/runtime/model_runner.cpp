@@ -70,6 +70,12 @@ ModelRunner::ModelRunner(std::shared_ptr<const Model> model, RunnerConfig config
   std::vector<std::vector<std::shared_ptr<device::Device>>> devices;
   for (int r = 0; r < plan->config.replication_factor; r++) {
     devices.emplace_back();
+    // A device of as many IPUs takes all compiled-in copies.
+    const auto& given = plan->config.session.device;
+    if (compiled > 1 && r == 0 && given && given->num_ipus() >= compiled) {
+      devices.back().push_back(given);
+      continue;
+    }
     for (int c = 0; c < compiled; c++)
       devices.back().push_back(find_device(plan->config, r * compiled + c));
   }

@@ -693,7 +693,7 @@ Failure Replica::run_chunk(uint64_t chunk, const void** inputs, void** outputs) 
   if (p.config.faults)
     if (const auto error = p.config.faults->before_run(index_)) return device_failed(*error);
   try {
-    sessions_[chunk % p.replicas]->run_main_programs(inputs, outputs);
+    sessions_[chunk % sessions_.size()]->run_main_programs(inputs, outputs);
   } catch (const Error& e) {  // somebody else has interrupted or unloaded the session
     return std::make_shared<const Error>(e);
   }

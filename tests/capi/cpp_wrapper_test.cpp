@@ -233,4 +233,109 @@ TEST(CppWrapper, WeightsStayVariableWhenAsked) {
   EXPECT_EQ(value, back);
 }
 
+TEST(RuntimeConfig, HasTheDocumentedDefaults) {
+  const RuntimeConfig c;
+  EXPECT_EQ(c.runnerType, RunnerType::ModelRunner);
+  EXPECT_EQ(c.deviceWaitConfig.timeout, std::chrono::seconds(1));
+  EXPECT_EQ(c.deviceWaitConfig.sleepTime, std::chrono::seconds(6));
+  EXPECT_TRUE(c.threadSafe);
+  EXPECT_EQ(c.timeoutNS, 10000000);
+  EXPECT_TRUE(c.validateIOParams);
+  EXPECT_EQ(c.batchingDim, UINT32_MAX);
+  EXPECT_TRUE(c.checkPackageHash);
+  EXPECT_EQ(c.ringBufferSizeMultiplier, 2);
+  EXPECT_FALSE(c.autoReset);
+  EXPECT_FALSE(c.flushOnWaitingOutputs);
+  EXPECT_EQ(c.batchSizeTimeoutNS, INT64_MAX);
+  EXPECT_EQ(c.dataParallelTimeoutNS, INT64_MAX);
+  EXPECT_FALSE(c.isBatchSizeTimeoutEnabled);
+  EXPECT_EQ(c.requestTracepointsBufferSize, 1000);
+  EXPECT_TRUE(c.replicaIdToDevice.empty());
+  const PackRunnerConfig p;
+  EXPECT_EQ(p.runnerType, RunnerType::PackRunner);
+  EXPECT_EQ(p.timeoutInMicroSeconds, 0);
+  EXPECT_EQ(p.maxValidNum, 0u);
+  EXPECT_EQ(p.algo, PackAlgorithm::NextFit);
+  EXPECT_EQ(p.compileBatchSize, -1);
+  EXPECT_FALSE(p.disableDataAcrossRows);
+  EXPECT_FALSE(p.enablePaddingRemove);
+  EXPECT_EQ(p.delimiterNum, 0u);
+  EXPECT_TRUE(p.enablePrefetchDatastreams);
+}
+
+TEST(CppWrapper, FuturesComeInBothKindsAndCarryTheError) {
+  RuntimeConfig config;
+  config.faults = "unknown_runtime_error@3";
+  ModelRunner runner(DATA "/copies.popef", config);
+  Client k;
+  const OutputFutureMemoryView views = runner.executeAsync(k.in, k.out);
+  EXPECT_EQ(views.at("y").get().data, k.y.data());
+  EXPECT_EQ(k.x, k.y);
+  const OutputFutureMemory owned = runner.executeAsync(k.in);
+  EXPECT_EQ(std::memcmp(owned.at("y").get().data.get(), k.x.data(), 64), 0);
+  const auto failing = runner.executeAsync(k.in, k.out);
+  try {
+    failing.at("c").get();
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::unknown);
+    EXPECT_NE(std::string(e.what()).find("unknown_runtime_error"), std::string::npos);
+  }
+}
+
+TEST(CppWrapper, ServesBatchesOfAnySize) {
+  RuntimeConfig config;
+  config.batchingDim = 0;
+  config.timeoutNS = 1000;
+  ModelRunner runner(DATA "/copies.popef", config);
+  std::vector<float> x(37, 2.f), y(37), c(37);
+  runner.execute({{"x", {x.data(), 148}}}, {{"y", {y.data(), 148}}, {"c", {c.data(), 148}}});
+  EXPECT_EQ(x, y);
+  config.timeoutNS = 0;
+  ModelRunner waiting(DATA "/copies.popef", config);
+  Request r = waiting.submit({{"x", {x.data(), 4}}}, {{"y", {y.data(), 4}}, {"c", {c.data(), 4}}});
+  EXPECT_TRUE(r.cancel());
+  EXPECT_THROW(r.wait(), Error);
+}
+
+TEST(CppWrapper, HasTheOtherRunners) {
+  Client k;
+  {
+    PackRunnerConfig config(100, 0, "x");
+    PackRunner pack(DATA "/copies.popef", config);
+    std::vector<float> y(3), c(3);
+    pack.execute({{"x", {k.x.data(), 12}}}, {{"y", {y.data(), 12}}, {"c", {c.data(), 12}}});
+    EXPECT_EQ(y, (std::vector<float>{1, 2, 3}));
+  }
+  {
+    HostConcatRunnerConfig config;
+    config.hostConcatConfig["x"] = {"x", {"a", "b"}, {16}, 64, {16, 48}};
+    HostConcatRunner joined(DATA "/copies.popef", config);
+    joined.execute({{"a", {k.x.data(), 16}}, {"b", {k.x.data() + 4, 48}}}, k.out);
+    EXPECT_EQ(k.x, k.y);
+  }
+  {
+    LightRunner light(DATA "/weights.popef");
+    ASSERT_EQ(light.getModelInputs().size(), 1u);
+    EXPECT_TRUE(light.getModelInputs()[0].popefContainsTensorData);
+    EXPECT_TRUE(light.getExecuteInputs().empty());
+    light.setInputAnchor("x", k.in.at("x"));
+    light.updateWeights();
+    std::fill(k.y.begin(), k.y.end(), 0.f);
+    light.execute({}, k.out);
+    EXPECT_EQ(k.x, k.y);
+    light.stop();
+    EXPECT_THROW(light.execute({}, k.out), Error);
+    light.reload();
+    light.execute({}, k.out);
+  }
+  {
+    ModelFusionRunner fused(DATA "/fused.popef");
+    uint32_t index = 9;
+    float x[4] = {1, 2, 3, 4}, y[4];
+    fused.execute({{"graph1/x", {x, 16}}}, {{"graph1/y", {y, 16}}, {"graph1/k", {&index, 4}}});
+    EXPECT_EQ(index, 1u);
+  }
+}
+
 }  // namespace

@@ -1,5 +1,5 @@
-// Makes the files that the C tests use: copies.popef and weights.popef (tests/support/copy_model.h,
-// 16 floats) and identity.onnx (x -> Identity -> y, f32[N,4]).
+// Makes the files that the C tests use: fused.popef, copies.popef and weights.popef
+// (tests/support/copy_model.h, 16 floats) and identity.onnx (x -> Identity -> y, f32[N,4]).
 #include <filesystem>
 #include <iostream>
 
@@ -25,6 +25,24 @@ int main(int argc, char** argv) {
         folder / "weights.popef", "weights", copy.b.program(), [&](const program::Sink& sink) {
           program::write_executable(sink, copy.b.program(), copy.b.weight_records());
         });
+    // Two graphs of a copy each, and the index that a fusion runner gives as an output of both.
+    program::Builder fused;
+    const auto index = fused.add_input({"index", DType::u32, {1}});
+    for (const std::string g : {"graph0/", "graph1/"}) {
+      const auto x = fused.add_input({g + "x", DType::f32, {4}});
+      const auto y = fused.add_output({g + "y", DType::f32, {4}});
+      const auto k = fused.add_output({g + "k", DType::u32, {1}});
+      const program::BufferId copy_x[] = {fused.input(x, 0, 16, DType::f32, {4}),
+                                          fused.output(y, 0, 16, DType::f32, {4})};
+      const program::BufferId copy_k[] = {fused.input(index, 0, 4, DType::u32, {1}),
+                                          fused.output(k, 0, 4, DType::u32, {1})};
+      fused.emit("copy", copy_x, {}, {}, "x");
+      fused.emit("copy", copy_k, {}, {}, "k");
+    }
+    runtime::write_popef(folder / "fused.popef", "fused", fused.program(),
+                         [&](const program::Sink& sink) {
+                           program::write_executable(sink, fused.program(), fused.weight_records());
+                         });
     ir::Graph graph("identity");
     graph.opsets[""] = 17;
     ir::ValueType type = ir::ValueType::of(DType::f32, {kUnknownDim, 4});

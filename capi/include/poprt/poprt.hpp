@@ -4,6 +4,7 @@
 // can fail throws poprt::Error. Thread safety is that of the C functions.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -369,6 +370,7 @@ struct TensorMemory {
 using InputMemoryView = std::unordered_map<std::string, ConstTensorMemoryView>;
 using OutputMemoryView = std::unordered_map<std::string, TensorMemoryView>;
 using OutputMemory = std::unordered_map<std::string, TensorMemory>;
+using OutputFutureMemory = std::unordered_map<std::string, std::shared_future<TensorMemory>>;
 using OutputFutureMemoryView =
     std::unordered_map<std::string, std::shared_future<TensorMemoryView>>;
 
@@ -493,18 +495,111 @@ class DeviceManager {
   std::unique_ptr<poprt_device_manager, Free> handle_;
 };
 
+enum class RunnerType : int32_t { ModelRunner = 0, PackRunner, ModelFusionRunner };
+
+using ReplicaIdToDevice = std::map<int64_t, std::shared_ptr<Device>>;
+
+// The fields of PopRT with its defaults; `threads`, `profile`, `device` (of replica 0),
+// `queueDepth`, `replicationFactor`, `frozenInputs`, `overlapIO`, `batchesPerStep` and `faults` are
+// ours. poprt/runner.h says what each means.
 struct RuntimeConfig {
+  static constexpr int64_t kNever = INT64_MAX;
+
   int32_t threads = 0;             // 0: POPRT_THREADS, or all CPUs
   bool profile = false;            // time every instruction
   std::shared_ptr<Device> device;  // null: any free one
-  int32_t queueDepth = 0;          // 0: 64
+  int32_t queueDepth = 0;          // 0: 64, or the ring if that is longer
+
+  RunnerType runnerType = RunnerType::ModelRunner;
+  DeviceWaitConfig deviceWaitConfig{std::chrono::seconds(1), std::chrono::seconds(6)};
+  bool threadSafe = true;
+  int64_t timeoutNS = 10'000'000;  // 0: wait for ever
+  bool validateIOParams = true;
+  uint32_t batchingDim = UINT32_MAX;  // off
+  bool checkPackageHash = true;       // of files
+  int32_t ringBufferSizeMultiplier = 2;
+  bool autoReset = false;
+  bool flushOnWaitingOutputs = false;
+  int64_t batchSizeTimeoutNS = kNever;
+  int64_t dataParallelTimeoutNS = kNever;
+  bool isBatchSizeTimeoutEnabled = false;
+  int64_t requestTracepointsBufferSize = 1000;  // 0: unbounded
+  ReplicaIdToDevice replicaIdToDevice;
+  std::pair<InputMemoryView, OutputMemoryView> flushByName;
+  int32_t replicationFactor = 1;
+  InputMemoryView frozenInputs;
+  bool overlapIO = false;
+  int64_t batchesPerStep = 0;  // 0: as compiled
+  std::string faults;          // empty: POPRT_INJECT_FAULTS
 };
+
+namespace impl {
+
+// Options for one call, with what they point at.
+struct RunnerOptions {
+  explicit RunnerOptions(const RuntimeConfig& c) {
+    o.struct_size = sizeof o;
+    o.threads = c.threads;
+    o.profile = c.profile;
+    o.device = c.device ? c.device->handle() : nullptr;
+    o.queue_depth = c.queueDepth;
+    o.timeout_ns = c.timeoutNS == 0 ? -1 : c.timeoutNS;
+    o.not_thread_safe = !c.threadSafe;
+    o.no_validate_io_params = !c.validateIOParams;
+    o.use_batching_dim = c.batchingDim != UINT32_MAX;
+    o.batching_dim = o.use_batching_dim ? c.batchingDim : 0;
+    o.ring_buffer_size_multiplier = c.ringBufferSizeMultiplier;
+    o.auto_reset = c.autoReset;
+    o.flush_on_waiting_outputs = c.flushOnWaitingOutputs;
+    o.is_batch_size_timeout_enabled = c.isBatchSizeTimeoutEnabled;
+    o.batch_size_timeout_ns = c.batchSizeTimeoutNS;
+    o.data_parallel_timeout_ns = c.dataParallelTimeoutNS;
+    o.request_tracepoints_buffer_size =
+        c.requestTracepointsBufferSize == 0 ? -1 : c.requestTracepointsBufferSize;
+    o.replication_factor = c.replicationFactor;
+    o.overlap_io = c.overlapIO;
+    o.batches_per_step = c.batchesPerStep;
+    for (const auto& [id, device] : c.replicaIdToDevice)
+      devices.push_back({id, device ? device->handle() : nullptr});
+    o.replica_devices = devices.data();
+    o.replica_device_count = devices.size();
+    for (const auto& [name, v] : c.frozenInputs)
+      frozen.push_back({name.c_str(), 0, v.data, v.dataSizeBytes});
+    o.frozen_inputs = frozen.data();
+    o.frozen_input_count = frozen.size();
+    for (const auto& [name, v] : c.flushByName.first)
+      flushIn.push_back({name.c_str(), 0, v.data, v.dataSizeBytes});
+    o.flush_inputs = flushIn.data();
+    o.flush_input_count = flushIn.size();
+    for (const auto& [name, v] : c.flushByName.second)
+      flushOut.push_back({name.c_str(), 0, v.data, v.dataSizeBytes});
+    o.flush_outputs = flushOut.data();
+    o.flush_output_count = flushOut.size();
+    const DeviceWaitConfig& w = c.deviceWaitConfig;
+    if (w.strategy == DeviceWaitStrategy::WAIT_FOREVER) o.device_wait_timeout_ns = -1;
+    if (w.strategy == DeviceWaitStrategy::WAIT_WITH_TIMEOUT)
+      o.device_wait_timeout_ns = w.timeout.count();
+    o.device_wait_sleep_ns = w.sleepTime.count();
+    if (!c.faults.empty()) o.faults = c.faults.c_str();
+  }
+  RunnerOptions(const RunnerOptions&) = delete;
+  RunnerOptions& operator=(const RunnerOptions&) = delete;
+
+  poprt_runner_options o{};
+  std::vector<poprt_replica_device> devices;
+  std::vector<poprt_input> frozen, flushIn;
+  std::vector<poprt_output> flushOut;
+};
+
+}  // namespace impl
 
 // Submitted work; may be dropped at any time.
 class Request {
  public:
   explicit Request(poprt_request* handle) : handle_(handle) {}  // takes the handle
   bool done() const { return poprt_request_done(handle_.get()) != 0; }
+  // True: it has failed with cancelled. False: it has begun or is done.
+  bool cancel() { return poprt_request_cancel(handle_.get()) != 0; }
   // Throws what the run failed with.
   void wait() const { detail::check(poprt_request_wait(handle_.get(), -1)); }
   // False when it is not done in time.
@@ -536,83 +631,51 @@ class BaseRunner {
   virtual std::vector<OutputDesc> getExecuteOutputs() const = 0;
 };
 
-class ModelRunner : public BaseRunner {
- public:
-  explicit ModelRunner(const std::string& popefPath, const RuntimeConfig& config = {})
-      : ModelRunner(Executable(popefPath), config) {}
-  explicit ModelRunner(const std::shared_ptr<Executable>& executable,
-                       const RuntimeConfig& config = {})
-      : ModelRunner(*executable, config) {}
-  explicit ModelRunner(const Executable& executable, const RuntimeConfig& config = {}) {
-    poprt_runner_options options{};
-    options.struct_size = sizeof options;
-    options.threads = config.threads;
-    options.profile = config.profile;
-    options.device = config.device ? config.device->handle() : nullptr;
-    options.queue_depth = config.queueDepth;
-    poprt_runner* made = nullptr;
-    detail::check(poprt_runner_create(executable.handle(), &options, &made));
-    handle_.reset(made);
-  }
+namespace impl {
 
+// Everything that a handle of any kind of runner does.
+class HandleRunner : public BaseRunner {
+ public:
   void execute(const InputMemoryView& inputs, const OutputMemoryView& outputs) override {
     const Views views(inputs, outputs);
-    detail::check(poprt_runner_execute(handle_.get(), views.in.data(), views.in.size(),
-                                       views.out.data(), views.out.size()));
+    check(poprt_runner_execute(handle_.get(), views.in.data(), views.in.size(), views.out.data(),
+                               views.out.size()));
   }
   // Allocates the outputs.
   OutputMemory execute(const InputMemoryView& inputs) {
     OutputMemory memory;
-    OutputMemoryView views;
-    for (const OutputDesc& d : getExecuteOutputs()) {
-      TensorMemory m(static_cast<uint64_t>(d.sizeInBytes));
-      views[d.name] = m.getView();
-      memory.emplace(d.name, std::move(m));
-    }
-    execute(inputs, views);
+    execute(inputs, allocate(memory));
     return memory;
   }
-  // One pointer per anchor in the model's order; sizes are not checked.
-  void execute(const void* const* inputs, void* const* outputs) {
-    detail::check(poprt_runner_execute_indexed(handle_.get(), inputs, outputs));
-  }
 
+  // Futures throw what the request failed with.
   OutputFutureMemoryView executeAsync(const InputMemoryView& inputs,
                                       const OutputMemoryView& outputs) override {
-    const Views views(inputs, outputs);
-    auto pending = std::make_unique<Pending>();
-    pending->outputs = outputs;
-    OutputFutureMemoryView futures;
-    for (const auto& [name, view] : outputs)
-      futures.emplace(name, pending->promises[name].get_future().share());
-    detail::check(poprt_runner_execute_async(
-        handle_.get(), views.in.data(), views.in.size(), views.out.data(), views.out.size(),
-        [](poprt_error_code code, void* context) {
-          const std::unique_ptr<Pending> mine(static_cast<Pending*>(context));
-          for (auto& [name, promise] : mine->promises)
-            if (code == POPRT_OK)
-              promise.set_value(mine->outputs.at(name));
-            else
-              promise.set_exception(std::make_exception_ptr(
-                  Error(static_cast<ErrorCode>(code), "the request was not run")));
-        },
-        pending.get(), nullptr));
-    static_cast<void>(pending.release());  // the callback's
-    return futures;
+    return start<TensorMemoryView, OutputFutureMemoryView>(inputs, outputs, outputs);
   }
-  Request submit(const InputMemoryView& inputs, const OutputMemoryView& outputs) {
+  // Allocates the outputs.
+  OutputFutureMemory executeAsync(const InputMemoryView& inputs) {
+    OutputMemory memory;
+    const OutputMemoryView views = allocate(memory);
+    return start<TensorMemory, OutputFutureMemory>(inputs, views, memory);
+  }
+  // A timeout of 0 is none: otherwise the request fails unless it begins by then.
+  Request submit(const InputMemoryView& inputs, const OutputMemoryView& outputs,
+                 std::chrono::nanoseconds timeout = {}) {
     const Views views(inputs, outputs);
+    const poprt_request_options options{sizeof options, timeout.count(), nullptr, nullptr};
     poprt_request* request = nullptr;
-    detail::check(poprt_runner_execute_async(handle_.get(), views.in.data(), views.in.size(),
-                                             views.out.data(), views.out.size(), nullptr, nullptr,
-                                             &request));
+    check(poprt_runner_submit(handle_.get(), views.in.data(), views.in.size(), views.out.data(),
+                              views.out.size(), &options, &request));
     return Request(request);
   }
 
   std::vector<InputDesc> getExecuteInputs() const override {
     std::vector<InputDesc> list;
-    for (size_t i = 0; i < poprt_runner_input_count(handle_.get()); i++)
+    for (size_t i = 0; i < poprt_runner_input_count(handle_.get()); i++) {
       list.push_back(detail::describe(poprt_runner_input(handle_.get(), i)));
+      list.back().popefContainsTensorData = poprt_runner_input_has_data(handle_.get(), i) != 0;
+    }
     return list;
   }
   std::vector<OutputDesc> getExecuteOutputs() const override {
@@ -623,13 +686,23 @@ class ModelRunner : public BaseRunner {
   }
 
   void stop() { poprt_runner_stop(handle_.get()); }
-  // JSON; needs RuntimeConfig::profile.
-  std::string profile() const {
+  // JSON, see poprt/runner.h.
+  std::string statistics() const {
     poprt_string* text = nullptr;
-    detail::check(poprt_runner_profile(handle_.get(), &text));
+    check(poprt_runner_statistics(handle_.get(), &text));
+    return detail::take(text);
+  }
+  std::string tracepoints() const {
+    poprt_string* text = nullptr;
+    check(poprt_runner_tracepoints(handle_.get(), &text));
     return detail::take(text);
   }
   poprt_runner* handle() const { return handle_.get(); }
+
+ protected:
+  HandleRunner() = default;
+  static void check(poprt_error* error) { detail::check(error); }
+  void adopt(poprt_runner* made) { handle_.reset(made); }
 
  private:
   struct Free {
@@ -646,11 +719,279 @@ class ModelRunner : public BaseRunner {
     std::vector<poprt_input> in;
     std::vector<poprt_output> out;
   };
+  // A request's promises. The callback and the submission may end in either order; the second one
+  // keeps the promises.
+  template <class Value>
   struct Pending {
-    OutputMemoryView outputs;
-    std::unordered_map<std::string, std::promise<TensorMemoryView>> promises;
+    std::unordered_map<std::string, Value> outputs;
+    std::unordered_map<std::string, std::promise<Value>> promises;
+    poprt_request* request = nullptr;
+    std::atomic<int> ended{0};
+
+    static void end(Pending* p) {
+      if (p->ended.fetch_add(1) == 0) return;
+      const std::unique_ptr<Pending> mine(p);
+      const Request request(p->request);
+      try {
+        request.wait();
+        for (auto& [name, promise] : p->promises) promise.set_value(p->outputs.at(name));
+      } catch (...) {
+        for (auto& [name, promise] : p->promises) promise.set_exception(std::current_exception());
+      }
+    }
   };
+
+  OutputMemoryView allocate(OutputMemory& memory) const {
+    OutputMemoryView views;
+    for (const OutputDesc& d : getExecuteOutputs()) {
+      TensorMemory m(static_cast<uint64_t>(d.sizeInBytes));
+      views[d.name] = m.getView();
+      memory.emplace(d.name, std::move(m));
+    }
+    return views;
+  }
+  template <class Value, class Futures>
+  Futures start(const InputMemoryView& inputs, const OutputMemoryView& outputs,
+                const std::unordered_map<std::string, Value>& values) {
+    const Views views(inputs, outputs);
+    auto pending = std::make_unique<Pending<Value>>();
+    pending->outputs = values;
+    Futures futures;
+    for (const auto& [name, value] : values)
+      futures.emplace(name, pending->promises[name].get_future().share());
+    const poprt_request_options options{
+        sizeof options, 0,
+        [](poprt_error_code, void* p) { Pending<Value>::end(static_cast<Pending<Value>*>(p)); },
+        pending.get()};
+    check(poprt_runner_submit(handle_.get(), views.in.data(), views.in.size(), views.out.data(),
+                              views.out.size(), &options, &pending->request));
+    Pending<Value>::end(pending.release());
+    return futures;
+  }
+
   std::unique_ptr<poprt_runner, Free> handle_;
+};
+
+}  // namespace impl
+
+class ModelRunner : public impl::HandleRunner {
+ public:
+  explicit ModelRunner(const std::string& popefPath, const RuntimeConfig& config = {})
+      : ModelRunner(Executable({popefPath}, config.checkPackageHash), config) {}
+  explicit ModelRunner(const std::vector<std::string>& popefPaths, const RuntimeConfig& config = {})
+      : ModelRunner(Executable(popefPaths, config.checkPackageHash), config) {}
+  explicit ModelRunner(const std::shared_ptr<Executable>& executable,
+                       const RuntimeConfig& config = {})
+      : ModelRunner(*executable, config) {}
+  explicit ModelRunner(const Executable& executable, const RuntimeConfig& config = {})
+      : ModelRunner(executable, config, poprt_runner_create) {}
+
+  using HandleRunner::execute;
+  // One pointer per anchor in the model's order; sizes are not checked.
+  void execute(const void* const* inputs, void* const* outputs) {
+    check(poprt_runner_execute_indexed(handle(), inputs, outputs));
+  }
+  // JSON; needs RuntimeConfig::profile.
+  std::string profile() const {
+    poprt_string* text = nullptr;
+    check(poprt_runner_profile(handle(), &text));
+    return detail::take(text);
+  }
+
+ protected:
+  template <class Create>
+  ModelRunner(const Executable& executable, const RuntimeConfig& config, Create* create) {
+    const impl::RunnerOptions options(config);
+    poprt_runner* made = nullptr;
+    check(create(executable.handle(), &options.o, &made));
+    adopt(made);
+  }
+};
+
+// Fills the input "index" of a fused model from the names that a request gives.
+class ModelFusionRunner : public ModelRunner {
+ public:
+  explicit ModelFusionRunner(const std::string& popefPath, const RuntimeConfig& config = {})
+      : ModelFusionRunner(Executable({popefPath}, config.checkPackageHash), config) {}
+  explicit ModelFusionRunner(const std::shared_ptr<Executable>& executable,
+                             const RuntimeConfig& config = {})
+      : ModelFusionRunner(*executable, config) {}
+  explicit ModelFusionRunner(const Executable& executable, const RuntimeConfig& config = {})
+      : ModelRunner(executable, config, poprt_fusion_runner_create) {}
+};
+
+enum class PackAlgorithm : int32_t {
+  NextFit = POPRT_PACK_NEXT_FIT,
+  FirstFit = POPRT_PACK_FIRST_FIT,
+};
+
+// The fields of PopRT with its defaults; poprt/runners.h says what each means.
+struct PackRunnerConfig {
+  explicit PackRunnerConfig(int64_t timeout = 0, uint64_t maxValid = 0, std::string dynamic = {},
+                            std::string unpackInfo = {})
+      : timeoutInMicroSeconds(timeout),
+        maxValidNum(maxValid),
+        dynamicInputName(std::move(dynamic)),
+        unpackInfoInputName(std::move(unpackInfo)) {}
+
+  RunnerType runnerType = RunnerType::PackRunner;
+  DeviceWaitConfig deviceWaitConfig{std::chrono::seconds(1), std::chrono::seconds(6)};
+  int64_t timeoutInMicroSeconds;  // must be more than 0
+  uint64_t maxValidNum;
+  std::string dynamicInputName, unpackInfoInputName, maskName;
+  std::vector<std::string> dynamicGroup;
+  PackAlgorithm algo = PackAlgorithm::NextFit;
+  int64_t compileBatchSize = -1;
+  bool disableDataAcrossRows = false;
+  bool enablePaddingRemove = false;
+  uint64_t delimiterNum = 0;
+  bool enablePrefetchDatastreams = true;
+  RuntimeConfig runner;  // ours: of the runner underneath
+
+  void enablePaddingRemovePattern(const std::string& mask, const std::vector<std::string>& group) {
+    enablePaddingRemove = true;
+    maskName = mask;
+    dynamicGroup = group;
+  }
+  void enableSingleRowMode(const std::string& mask, const std::string& unpackInfo = {},
+                           uint64_t delimiters = 0) {
+    disableDataAcrossRows = true;
+    maskName = mask;
+    unpackInfoInputName = unpackInfo;
+    delimiterNum = delimiters;
+  }
+};
+
+class PackRunner : public impl::HandleRunner {
+ public:
+  PackRunner(const std::string& popefPath, const PackRunnerConfig& config)
+      : PackRunner(Executable({popefPath}, config.runner.checkPackageHash), config) {}
+  PackRunner(const std::shared_ptr<Executable>& executable, const PackRunnerConfig& config)
+      : PackRunner(*executable, config) {}
+  PackRunner(const Executable& executable, const PackRunnerConfig& config) {
+    RuntimeConfig under = config.runner;
+    under.deviceWaitConfig = config.deviceWaitConfig;
+    const impl::RunnerOptions options(under);
+    std::vector<const char*> group;
+    for (const std::string& name : config.dynamicGroup) group.push_back(name.c_str());
+    const auto text = [](const std::string& s) { return s.empty() ? nullptr : s.c_str(); };
+    poprt_pack_runner_options o{};
+    o.struct_size = sizeof o;
+    o.runner = &options.o;
+    o.timeout_microseconds = config.timeoutInMicroSeconds;
+    o.max_valid_num = config.maxValidNum;
+    o.dynamic_input_name = config.dynamicInputName.c_str();
+    o.unpack_info_input_name = text(config.unpackInfoInputName);
+    o.mask_name = text(config.maskName);
+    o.dynamic_group = group.data();
+    o.dynamic_group_count = group.size();
+    o.algorithm = static_cast<poprt_pack_algorithm>(config.algo);
+    o.disable_data_across_rows = config.disableDataAcrossRows;
+    o.compile_batch_size = config.compileBatchSize == -1 ? 0 : config.compileBatchSize;
+    o.enable_padding_remove = config.enablePaddingRemove;
+    o.disable_prefetch_datastreams = !config.enablePrefetchDatastreams;
+    o.delimiter_num = config.delimiterNum;
+    poprt_runner* made = nullptr;
+    check(poprt_pack_runner_create(executable.handle(), &o, &made));
+    adopt(made);
+  }
+};
+
+struct LightRunnerConfig {
+  bool checkPackageHash = true;
+  ReplicaIdToDevice replicaIdToDevice;
+};
+
+// Not thread-safe.
+class LightRunner : public impl::HandleRunner {
+ public:
+  explicit LightRunner(const std::string& popefPath, const LightRunnerConfig& config = {})
+      : LightRunner(Executable({popefPath}, config.checkPackageHash), config) {}
+  explicit LightRunner(const std::shared_ptr<Executable>& executable,
+                       const LightRunnerConfig& config = {})
+      : LightRunner(*executable, config) {}
+  explicit LightRunner(const Executable& executable, const LightRunnerConfig& config = {}) {
+    RuntimeConfig runtime;
+    runtime.replicaIdToDevice = config.replicaIdToDevice;
+    const impl::RunnerOptions options(runtime);
+    poprt_runner* made = nullptr;
+    check(poprt_light_runner_create(executable.handle(), &options.o, &made));
+    adopt(made);
+  }
+  // Weights too, which popefContainsTensorData marks.
+  std::vector<InputDesc> getModelInputs() const {
+    std::vector<InputDesc> list;
+    for (size_t i = 0; i < poprt_light_runner_model_input_count(handle()); i++) {
+      list.push_back(detail::describe(poprt_light_runner_model_input(handle(), i)));
+      list.back().popefContainsTensorData =
+          poprt_light_runner_model_input_has_data(handle(), i) != 0;
+    }
+    return list;
+  }
+  void setInputAnchor(const std::string& name, const ConstTensorMemoryView& data) {
+    check(
+        poprt_light_runner_set_input_anchor(handle(), name.c_str(), data.data, data.dataSizeBytes));
+  }
+  void updateWeights() { check(poprt_light_runner_update_weights(handle())); }
+  void reload() { check(poprt_light_runner_reload(handle())); }
+  // PopRT's Python spelling.
+  std::vector<InputDesc> get_model_inputs() const { return getModelInputs(); }
+  void set_input_anchor(const std::string& name, const ConstTensorMemoryView& data) {
+    setInputAnchor(name, data);
+  }
+  void update_weights() { updateWeights(); }
+};
+
+struct HostConcatConfig {
+  std::string tensorName;
+  std::vector<std::string> inputTensorNames;
+  std::vector<int64_t> shape;   // empty: not checked
+  uint64_t dataSizeBytes = 0;   // 0: not checked
+  std::vector<uint64_t> sizes;  // ours: bytes of each input; empty: equal parts
+};
+
+struct HostConcatRunnerConfig {
+  bool checkPackageHash = true;
+  int32_t ringBufferSizeMultiplier = 2;
+  int64_t timeoutNS = 5'000'000;
+  std::map<std::string, HostConcatConfig> hostConcatConfig;  // empty: the executable's own
+};
+
+class HostConcatRunner : public impl::HandleRunner {
+ public:
+  explicit HostConcatRunner(const std::string& popefPath, const HostConcatRunnerConfig& config = {})
+      : HostConcatRunner(Executable({popefPath}, config.checkPackageHash), config) {}
+  explicit HostConcatRunner(const std::shared_ptr<Executable>& executable,
+                            const HostConcatRunnerConfig& config = {})
+      : HostConcatRunner(*executable, config) {}
+  explicit HostConcatRunner(const Executable& executable,
+                            const HostConcatRunnerConfig& config = {}) {
+    RuntimeConfig runtime;
+    runtime.ringBufferSizeMultiplier = config.ringBufferSizeMultiplier;
+    runtime.timeoutNS = config.timeoutNS;
+    const impl::RunnerOptions options(runtime);
+    std::vector<poprt_host_concat> list;
+    std::vector<std::vector<const char*>> names;
+    for (const auto& [name, c] : config.hostConcatConfig) {
+      names.emplace_back();
+      for (const std::string& n : c.inputTensorNames) names.back().push_back(n.c_str());
+      list.push_back({c.tensorName.empty() ? name.c_str() : c.tensorName.c_str(),
+                      names.back().data(), names.back().size(),
+                      c.shape.empty() ? nullptr : c.shape.data(), c.shape.size(), c.dataSizeBytes,
+                      c.sizes.empty() ? nullptr : c.sizes.data()});
+      if (!c.sizes.empty() && c.sizes.size() != c.inputTensorNames.size())
+        throw Error(ErrorCode::invalid_argument,
+                    "'" + name + "' has another number of sizes than of inputs");
+    }
+    poprt_host_concat_runner_options o{};
+    o.struct_size = sizeof o;
+    o.runner = &options.o;
+    o.host_concat = list.data();
+    o.host_concat_count = list.size();
+    poprt_runner* made = nullptr;
+    check(poprt_host_concat_runner_create(executable.handle(), &o, &made));
+    adopt(made);
+  }
 };
 
 using Runner = ModelRunner;
