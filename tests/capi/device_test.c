@@ -53,7 +53,7 @@ static void bad_arguments(void** state) {
   (void)state;
   poprt_device_manager* manager = manager_of(1);
   poprt_device* d = UNTOUCHED(poprt_device);
-  FAILS(poprt_device_manager_get_device(manager, 0, &d), POPRT_INVALID_ARGUMENT, "1 IPU");
+  FAILS(poprt_device_manager_get_device(manager, 0, &d), POPRT_INVALID_ARGUMENT, "1 to 1024 IPUs");
   FAILS(poprt_device_manager_get_device(manager, 2, &d), POPRT_NOT_FOUND, "1 IPUs are visible");
   FAILS(poprt_device_manager_get_device(NULL, 1, &d), POPRT_INVALID_ARGUMENT, "'manager'");
   FAILS(poprt_device_manager_get_device(manager, 1, NULL), POPRT_INVALID_ARGUMENT, "'out_device'");

@@ -213,7 +213,7 @@ TEST_F(TelemetryTest, HostileSegmentsAreRefusedOrRead) {
   };
   std::mt19937 random(11);
   int accepted = 0;
-  for (int i = 0; i < 3000; i++) {
+  for (int i = 0; i < 1000; i++) {
     std::string bytes = original;
     for (unsigned n = 0; n <= random() % 3; n++)
       bytes[random() % (random() % 2 ? 64 : bytes.size())] = static_cast<char>(random());
@@ -226,7 +226,7 @@ TEST_F(TelemetryTest, HostileSegmentsAreRefusedOrRead) {
     accepted += code == ErrorCode::ok;
     if (i % 16 == 0) EXPECT_NO_THROW(telemetry_json(folder_));
   }
-  EXPECT_GT(accepted, 100);
+  EXPECT_GT(accepted, 30);
   std::string newer = original;
   newer[8] = 2;
   write(newer);
