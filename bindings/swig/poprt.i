@@ -153,6 +153,7 @@ POPRT_HANDLE(raw_run, RawRun)
     $self->options.enable_engine_caching = on;
     $self->cache_path = cache_path;
   }
+  void set_variable_weights(bool on) { $self->options.variable_weights = on; }
   // poprt_progress_fn and poprt_pass_fn, 0 for none; called on the compiling thread.
   void set_callbacks(int64_t progress_fn, int64_t after_pass_fn, int64_t user_data) {
     $self->options.progress = poprt_shim::function<poprt_progress_fn>(progress_fn);
@@ -207,6 +208,30 @@ POPRT_HANDLE(raw_run, RawRun)
 
 // -- devices ----------------------------------------------------------------------------------
 
+// The numbers are attributes, as the C struct has them.
+%rename(RawDeviceRequest) raw_device_request;
+struct raw_device_request {
+  int64_t num_ipus;
+  int64_t min_tiles;
+  int32_t ipu_version;
+  int32_t remote_buffers;
+  int32_t wait_strategy;
+  int64_t wait_timeout_ns;
+  int64_t wait_sleep_ns;
+};
+%extend raw_device_request {
+  raw_device_request() {
+    auto* request = new raw_device_request{};
+    request->struct_size = sizeof *request;
+    return request;
+  }
+  ~raw_device_request() { delete $self; }
+}
+
+%newobject raw_device_manager::acquire;
+%newobject raw_device_manager::acquire_for;
+%newobject raw_device_manager::create_ipu_model_device;
+%newobject raw_device_manager::create_small_ipu_model_device;
 %newobject raw_device_manager::get_device;
 %newobject raw_device_manager::get_specific_device;
 %extend raw_device_manager {
@@ -232,6 +257,32 @@ POPRT_HANDLE(raw_run, RawRun)
     *error = poprt_device_manager_get_specific_device($self, id, &made);
     return made;
   }
+  int64_t device_id(int64_t index) {
+    return poprt_device_manager_device_id($self, static_cast<size_t>(index));
+  }
+  // The device of `id`, or any for -1; waits as the request says.
+  raw_device* acquire(const raw_device_request& request, int64_t id, poprt_result* error) {
+    raw_device* made = nullptr;
+    *error = poprt_device_manager_acquire($self, &request, nullptr, id, &made);
+    return made;
+  }
+  raw_device* acquire_for(const raw_executable& executable, const raw_device_request& request,
+                          int64_t id, poprt_result* error) {
+    raw_device* made = nullptr;
+    *error = poprt_device_manager_acquire($self, &request, &executable, id, &made);
+    return made;
+  }
+  raw_device* create_ipu_model_device(int64_t num_ipus, int32_t ipu_version, int64_t tiles_per_ipu,
+                                      poprt_result* error) {
+    raw_device* made = nullptr;
+    *error = poprt_device_manager_create_ipu_model_device($self, num_ipus, ipu_version, tiles_per_ipu, &made);
+    return made;
+  }
+  raw_device* create_small_ipu_model_device(int64_t num_ipus, int32_t ipu_version, poprt_result* error) {
+    raw_device* made = nullptr;
+    *error = poprt_device_manager_create_small_ipu_model_device($self, num_ipus, ipu_version, &made);
+    return made;
+  }
   const char* ipu_hardware_version() { return poprt_device_manager_ipu_hardware_version($self); }
 }
 
@@ -239,6 +290,9 @@ POPRT_HANDLE(raw_run, RawRun)
   ~raw_device() { poprt_device_free($self); }
   int64_t device_id() { return poprt_device_id($self); }
   int32_t ipu_version() { return poprt_device_ipu_version($self); }
+  int64_t num_ipus() { return poprt_device_num_ipus($self); }
+  int64_t tiles_per_ipu() { return poprt_device_tiles_per_ipu($self); }
+  bool is_ipu_model() { return poprt_device_is_ipu_model($self) != 0; }
 }
 
 // -- runner -----------------------------------------------------------------------------------
@@ -350,6 +404,13 @@ static poprt_result raw_popef_export_tensor(const char* path, const char* name, 
 static poprt_result raw_popef_export_feed(const char* path, const char* name, const char* executable,
                                           const char* npy_path) {
   return poprt_popef_export_feed(path, name, poprt_shim::or_null(executable), npy_path);
+}
+
+// "" as folder: the default one.
+static poprt_text raw_telemetry_read(const char* folder, poprt_result* error) {
+  poprt_string* text = nullptr;
+  *error = poprt_telemetry_read(poprt_shim::or_null(folder), &text);
+  return text;
 }
 
 // Bytes that the language's layer has copied to or from the memory of runs.

@@ -26,6 +26,7 @@ using raw_executable = poprt_executable;
 using raw_compiler = poprt_compiler;
 using raw_device_manager = poprt_device_manager;
 using raw_device = poprt_device;
+using raw_device_request = poprt_device_request;
 using raw_runner_options = poprt_runner_options;
 using raw_runner = poprt_runner;
 

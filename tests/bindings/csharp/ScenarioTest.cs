@@ -588,6 +588,47 @@ public sealed class ScenarioTest
         Assert.That(Library.Version, Is.StringMatching("^[0-9]+[.][0-9]+[.][0-9]+$"));
     }
 
+    [Test]
+    public void Scenario29WaitingForADevice()
+    {
+        using (var manager = new DeviceManager(2))
+        {
+            Assert.That(manager.DeviceIds, Is.EqualTo(new long[] { 0, 1 }));
+            Device first = manager.GetSpecificDevice(0);
+            Device second = manager.GetSpecificDevice(1);
+            Fails(ErrorCode.Unavailable, () => manager.Acquire(new DeviceRequest { Wait = TimeSpan.FromMilliseconds(1) }));
+            var giver = new Thread(() =>
+            {
+                Thread.Sleep(50);
+                second.Dispose();
+            });
+            giver.Start();
+            using (Device got = manager.Acquire(new DeviceRequest { IpuVersion = 21, Wait = TimeSpan.FromSeconds(60) }))
+            using (Device model = manager.CreateIpuModelDevice(1, 2, 4))
+            {
+                Assert.That(got.Id, Is.EqualTo(1));
+                Assert.That(got.NumIpus, Is.EqualTo(1));
+                Assert.That(got.IsIpuModel, Is.False);
+                Assert.That(model.IsIpuModel);
+                Assert.That(model.TilesPerIpu, Is.EqualTo(4));
+                Assert.That(model.Id, Is.EqualTo(-1));
+            }
+            giver.Join();
+            first.Dispose();
+            using (Executable executable = Affine(2))
+            using (Device fits = manager.Acquire(new DeviceRequest { Executable = executable, Id = 0 }))
+                Assert.That(fits.Id, Is.EqualTo(0));
+        }
+    }
+
+    [Test]
+    public void Scenario30Telemetry()
+    {
+        string empty = Path.Combine(folder, "telemetry");
+        Directory.CreateDirectory(empty);
+        Assert.That(Library.ReadTelemetry(empty).Trim(), Is.EqualTo("[]"));
+    }
+
     // -- C# alone -----------------------------------------------------------------------------
 
     [Test]
