@@ -303,6 +303,23 @@ struct raw_runner_options {
   int32_t threads;
   int32_t profile;
   int32_t queue_depth;
+  int64_t timeout_ns;
+  int32_t not_thread_safe;
+  int32_t no_validate_io_params;
+  int32_t use_batching_dim;
+  uint32_t batching_dim;
+  int32_t ring_buffer_size_multiplier;
+  int32_t auto_reset;
+  int32_t flush_on_waiting_outputs;
+  int32_t is_batch_size_timeout_enabled;
+  int64_t batch_size_timeout_ns;
+  int64_t data_parallel_timeout_ns;
+  int64_t request_tracepoints_buffer_size;
+  int32_t replication_factor;
+  int32_t overlap_io;
+  int64_t batches_per_step;
+  int64_t device_wait_timeout_ns;
+  int64_t device_wait_sleep_ns;
 };
 %extend raw_runner_options {
   raw_runner_options() {
@@ -333,6 +350,7 @@ struct raw_runner_options {
 }
 
 %newobject raw_runner::execute_async;
+%newobject raw_runner::execute_async_within;
 %extend raw_runner {
   raw_runner(const raw_executable* executable, const raw_runner_options* options,
                poprt_result* error) {
@@ -360,7 +378,22 @@ struct raw_runner_options {
   // `done_fn` is a poprt_run_done_fn or 0; it is not called when this fails.
   raw_run* execute_async(const raw_bindings& bindings, int64_t done_fn, int64_t user_data,
                            poprt_result* error) {
-    return raw_run::submit($self, bindings, done_fn, user_data, error);
+    return raw_run::submit($self, bindings, 0, done_fn, user_data, error);
+  }
+  // Fails with deadline_exceeded unless it begins within `timeout_ns`; 0: no limit.
+  raw_run* execute_async_within(const raw_bindings& bindings, int64_t timeout_ns, int64_t done_fn,
+                                int64_t user_data, poprt_result* error) {
+    return raw_run::submit($self, bindings, timeout_ns, done_fn, user_data, error);
+  }
+  poprt_text statistics(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_runner_statistics($self, &text);
+    return text;
+  }
+  poprt_text tracepoints(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_runner_tracepoints($self, &text);
+    return text;
   }
   void stop() { poprt_runner_stop($self); }
   poprt_text profile(poprt_result* error) {
@@ -375,6 +408,8 @@ struct raw_runner_options {
   // Negative: for ever.
   poprt_result wait_for(int64_t timeout_ns) { return poprt_request_wait($self->request, timeout_ns); }
   bool done() { return poprt_request_done($self->request) != 0; }
+  // True: it has failed with cancelled, and its memory is not used any more.
+  bool cancel() { return $self->cancel(); }
 }
 
 // -- everything else --------------------------------------------------------------------------

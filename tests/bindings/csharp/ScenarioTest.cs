@@ -629,6 +629,45 @@ public sealed class ScenarioTest
         Assert.That(Library.ReadTelemetry(empty).Trim(), Is.EqualTo("[]"));
     }
 
+    [Test]
+    public void Scenario31ALimitOnWaitingInTheQueue()
+    {
+        using (ModelRunner runner = SlowRunner())
+        {
+            var runs = new List<Task>();
+            for (int i = 0; i < 4; i++) runs.Add(runner.ExecuteAsync(SlowBindings(runner)));
+            Task late = runner.ExecuteAsync(SlowBindings(runner), CancellationToken.None, TimeSpan.FromTicks(1));
+            var e = (PoprtException)Assert.Throws<AggregateException>(late.Wait).InnerException;
+            Assert.That(e.Code, Is.EqualTo(ErrorCode.DeadlineExceeded));
+            Task.WaitAll(runs.ToArray());
+        }
+    }
+
+    [Test]
+    public void Scenario32AnyNumberOfRows()
+    {
+        using (Executable executable = Affine(4))
+        using (var runner = new ModelRunner(executable, new RuntimeConfig { Threads = 1, BatchingDim = 0 }))
+        {
+            float[] x = Enumerable.Range(0, 12).Select(i => (float)i).ToArray();
+            var y = new float[12];
+            runner.Execute(x, y);
+            Assert.That(y, Is.EqualTo(x.Select(v => 2 * v + 1)));
+        }
+    }
+
+    [Test]
+    public void Scenario33RunnerStatistics()
+    {
+        using (Executable executable = Affine(2))
+        using (var runner = new ModelRunner(executable, new RuntimeConfig { Threads = 1, FlushOnWaitingOutputs = true }))
+        {
+            for (int i = 0; i < 3; i++) runner.Execute(new float[8], new float[8]);
+            Assert.That(runner.Statistics().Replace(" ", ""), Contains.Substring("\"completed\":3"));
+            Assert.That(runner.Tracepoints().Split(new[] { "\"compute_begin\"" }, StringSplitOptions.None).Length, Is.EqualTo(4));
+        }
+    }
+
     // -- C# alone -----------------------------------------------------------------------------
 
     [Test]

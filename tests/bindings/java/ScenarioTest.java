@@ -691,6 +691,45 @@ class ScenarioTest {
     assertEquals("[]", Poprt.readTelemetry(folder).replaceAll("\\s", ""));
   }
 
+  @Test
+  void scenario_31_a_limit_on_waiting_in_the_queue() {
+    try (ModelRunner runner = slowRunner()) {
+      List<CompletableFuture<Void>> runs = new ArrayList<>();
+      for (int i = 0; i < 4; i++) runs.add(runner.executeAsync(slowBindings(runner)));
+      CompletableFuture<Void> late =
+          runner.executeAsync(slowBindings(runner), Runnable::run, Duration.ofNanos(1));
+      Throwable e = assertThrows(CompletionException.class, late::join).getCause();
+      assertEquals(ErrorCode.DEADLINE_EXCEEDED, ((PoprtException) e).code());
+      runs.forEach(CompletableFuture::join);
+    }
+  }
+
+  @Test
+  void scenario_32_any_number_of_rows() {
+    try (Executable executable = affine(4);
+        ModelRunner runner =
+            new ModelRunner(executable, new RuntimeConfig().threads(1).batchingDim(0))) {
+      FloatBuffer x = FloatBuffer.allocate(12);
+      FloatBuffer y = FloatBuffer.allocate(12);
+      for (int i = 0; i < 12; i++) x.put(i, i);
+      runner.execute(Map.of("x", x), Map.of("y", y));
+      for (int i = 0; i < 12; i++) assertEquals(2 * i + 1, y.get(i));
+    }
+  }
+
+  @Test
+  void scenario_33_runner_statistics() {
+    RuntimeConfig config = new RuntimeConfig().threads(1).flushOnWaitingOutputs(true);
+    try (Executable executable = affine(2);
+        ModelRunner runner = new ModelRunner(executable, config)) {
+      Client c = new Client(runner, 0);
+      for (int i = 0; i < 3; i++) runner.execute(c.bindings);
+      String statistics = runner.statistics().replaceAll("\\s", "");
+      assertTrue(statistics.contains("\"completed\":3"), statistics);
+      assertEquals(3, runner.tracepoints().split("\"compute_begin\"", -1).length - 1);
+    }
+  }
+
   // -- Java alone -----------------------------------------------------------------------------
 
   @Test

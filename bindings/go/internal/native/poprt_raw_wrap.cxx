@@ -467,7 +467,20 @@ SWIGINTERN poprt_result raw_runner_execute_table(raw_runner *self,poprt_values v
     return poprt_shim::run_table(self, values, inputs, outputs);
   }
 SWIGINTERN raw_run *raw_runner_execute_async(raw_runner *self,raw_bindings const &bindings,int64_t done_fn,int64_t user_data,poprt_result *error){
-    return raw_run::submit(self, bindings, done_fn, user_data, error);
+    return raw_run::submit(self, bindings, 0, done_fn, user_data, error);
+  }
+SWIGINTERN raw_run *raw_runner_execute_async_within(raw_runner *self,raw_bindings const &bindings,int64_t timeout_ns,int64_t done_fn,int64_t user_data,poprt_result *error){
+    return raw_run::submit(self, bindings, timeout_ns, done_fn, user_data, error);
+  }
+SWIGINTERN poprt_text raw_runner_statistics(raw_runner *self,poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_runner_statistics(self, &text);
+    return text;
+  }
+SWIGINTERN poprt_text raw_runner_tracepoints(raw_runner *self,poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_runner_tracepoints(self, &text);
+    return text;
   }
 SWIGINTERN void raw_runner_stop(raw_runner *self){ poprt_runner_stop(self); }
 SWIGINTERN poprt_text raw_runner_profile(raw_runner *self,poprt_result *error){
@@ -492,6 +505,7 @@ SWIGINTERN void raw_bindings_set_output_at(raw_bindings *self,int64_t index,int6
 SWIGINTERN void delete_raw_run(raw_run *self){ self->release(); }
 SWIGINTERN poprt_result raw_run_wait_for(raw_run *self,int64_t timeout_ns){ return poprt_request_wait(self->request, timeout_ns); }
 SWIGINTERN bool raw_run_done(raw_run *self){ return poprt_request_done(self->request) != 0; }
+SWIGINTERN bool raw_run_cancel(raw_run *self){ return self->cancel(); }
 SWIGINTERN raw_device_request *new_raw_device_request(){
     auto* request = new raw_device_request{};
     request->struct_size = sizeof *request;
@@ -1909,6 +1923,59 @@ raw_run *_wrap_RawRunner_execute_async_native(raw_runner *_swig_go_0, raw_bindin
 }
 
 
+raw_run *_wrap_RawRunner_execute_async_within_native(raw_runner *_swig_go_0, raw_bindings *_swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, poprt_result *_swig_go_5) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  raw_bindings *arg2 = 0 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  poprt_result *arg6 = (poprt_result *) 0 ;
+  raw_run *result = 0 ;
+  raw_run *_swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  arg2 = *(raw_bindings **)&_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  arg6 = (poprt_result*)_swig_go_5;
+  
+  result = (raw_run *)raw_runner_execute_async_within(arg1,(raw_bindings const &)*arg2,arg3,arg4,arg5,arg6);
+  *(raw_run **)&_swig_go_result = (raw_run *)result; 
+  return _swig_go_result;
+}
+
+
+poprt_text _wrap_RawRunner_statistics_native(raw_runner *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = raw_runner_statistics(arg1,arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_text _wrap_RawRunner_tracepoints_native(raw_runner *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = raw_runner_tracepoints(arg1,arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
 void _wrap_RawRunner_stop_native(raw_runner *_swig_go_0) {
   raw_runner *arg1 = (raw_runner *) 0 ;
   
@@ -2062,6 +2129,19 @@ bool _wrap_RawRun_done_native(raw_run *_swig_go_0) {
   arg1 = *(raw_run **)&_swig_go_0; 
   
   result = (bool)raw_run_done(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+bool _wrap_RawRun_cancel_native(raw_run *_swig_go_0) {
+  raw_run *arg1 = (raw_run *) 0 ;
+  bool result;
+  bool _swig_go_result;
+  
+  arg1 = *(raw_run **)&_swig_go_0; 
+  
+  result = (bool)raw_run_cancel(arg1);
   _swig_go_result = result; 
   return _swig_go_result;
 }
@@ -2333,6 +2413,431 @@ intgo _wrap_RawRunnerOptions_queue_depth_get_native(raw_runner_options *_swig_go
   arg1 = *(raw_runner_options **)&_swig_go_0; 
   
   result = (int32_t) ((arg1)->queue_depth);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_timeout_ns_set_native(raw_runner_options *_swig_go_0, long long _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_RawRunnerOptions_timeout_ns_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_not_thread_safe_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->not_thread_safe = arg2;
+  
+}
+
+
+intgo _wrap_RawRunnerOptions_not_thread_safe_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->not_thread_safe);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_no_validate_io_params_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->no_validate_io_params = arg2;
+  
+}
+
+
+intgo _wrap_RawRunnerOptions_no_validate_io_params_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->no_validate_io_params);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_use_batching_dim_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->use_batching_dim = arg2;
+  
+}
+
+
+intgo _wrap_RawRunnerOptions_use_batching_dim_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->use_batching_dim);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_batching_dim_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  uint32_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (uint32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->batching_dim = arg2;
+  
+}
+
+
+intgo _wrap_RawRunnerOptions_batching_dim_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  uint32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (uint32_t) ((arg1)->batching_dim);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_ring_buffer_size_multiplier_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->ring_buffer_size_multiplier = arg2;
+  
+}
+
+
+intgo _wrap_RawRunnerOptions_ring_buffer_size_multiplier_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->ring_buffer_size_multiplier);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_auto_reset_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->auto_reset = arg2;
+  
+}
+
+
+intgo _wrap_RawRunnerOptions_auto_reset_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->auto_reset);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_flush_on_waiting_outputs_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->flush_on_waiting_outputs = arg2;
+  
+}
+
+
+intgo _wrap_RawRunnerOptions_flush_on_waiting_outputs_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->flush_on_waiting_outputs);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_is_batch_size_timeout_enabled_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->is_batch_size_timeout_enabled = arg2;
+  
+}
+
+
+intgo _wrap_RawRunnerOptions_is_batch_size_timeout_enabled_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->is_batch_size_timeout_enabled);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(raw_runner_options *_swig_go_0, long long _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->batch_size_timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_RawRunnerOptions_batch_size_timeout_ns_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->batch_size_timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(raw_runner_options *_swig_go_0, long long _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->data_parallel_timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_RawRunnerOptions_data_parallel_timeout_ns_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->data_parallel_timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(raw_runner_options *_swig_go_0, long long _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->request_tracepoints_buffer_size = arg2;
+  
+}
+
+
+long long _wrap_RawRunnerOptions_request_tracepoints_buffer_size_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->request_tracepoints_buffer_size);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_replication_factor_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->replication_factor = arg2;
+  
+}
+
+
+intgo _wrap_RawRunnerOptions_replication_factor_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->replication_factor);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_overlap_io_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->overlap_io = arg2;
+  
+}
+
+
+intgo _wrap_RawRunnerOptions_overlap_io_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->overlap_io);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_batches_per_step_set_native(raw_runner_options *_swig_go_0, long long _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->batches_per_step = arg2;
+  
+}
+
+
+long long _wrap_RawRunnerOptions_batches_per_step_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->batches_per_step);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(raw_runner_options *_swig_go_0, long long _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->device_wait_timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_RawRunnerOptions_device_wait_timeout_ns_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->device_wait_timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(raw_runner_options *_swig_go_0, long long _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->device_wait_sleep_ns = arg2;
+  
+}
+
+
+long long _wrap_RawRunnerOptions_device_wait_sleep_ns_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->device_wait_sleep_ns);
   _swig_go_result = result; 
   return _swig_go_result;
 }
