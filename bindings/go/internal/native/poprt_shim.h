@@ -152,9 +152,9 @@ struct raw_run {
     options.timeout_ns = timeout_ns;
     options.callback = run->done ? on_done : nullptr;
     options.user_data = run;
-    *error = poprt_runner_submit(runner, bindings.inputs.data(), bindings.inputs.size(),
-                                 bindings.outputs.data(), bindings.outputs.size(), &options,
-                                 &request);
+    *error =
+        poprt_runner_submit(runner, bindings.inputs.data(), bindings.inputs.size(),
+                            bindings.outputs.data(), bindings.outputs.size(), &options, &request);
     if (*error) {
       delete run;
       return nullptr;
