@@ -33,10 +33,10 @@ typedef long long swig_type_7;
 typedef long long swig_type_8;
 typedef long long swig_type_9;
 typedef long long swig_type_10;
-typedef _gostring_ swig_type_11;
+typedef long long swig_type_11;
 typedef long long swig_type_12;
 typedef long long swig_type_13;
-typedef _gostring_ swig_type_14;
+typedef long long swig_type_14;
 typedef long long swig_type_15;
 typedef long long swig_type_16;
 typedef long long swig_type_17;
@@ -45,28 +45,28 @@ typedef long long swig_type_19;
 typedef _gostring_ swig_type_20;
 typedef long long swig_type_21;
 typedef long long swig_type_22;
-typedef long long swig_type_23;
+typedef _gostring_ swig_type_23;
 typedef long long swig_type_24;
-typedef _gostring_ swig_type_25;
+typedef long long swig_type_25;
 typedef long long swig_type_26;
 typedef long long swig_type_27;
-typedef _gostring_ swig_type_28;
+typedef long long swig_type_28;
 typedef _gostring_ swig_type_29;
-typedef _gostring_ swig_type_30;
+typedef long long swig_type_30;
 typedef long long swig_type_31;
 typedef long long swig_type_32;
 typedef long long swig_type_33;
-typedef long long swig_type_34;
-typedef _gostring_ swig_type_35;
+typedef _gostring_ swig_type_34;
+typedef long long swig_type_35;
 typedef long long swig_type_36;
-typedef long long swig_type_37;
+typedef _gostring_ swig_type_37;
 typedef _gostring_ swig_type_38;
 typedef _gostring_ swig_type_39;
 typedef long long swig_type_40;
 typedef long long swig_type_41;
-typedef _gostring_ swig_type_42;
-typedef _goslice_ swig_type_43;
-typedef long long swig_type_44;
+typedef long long swig_type_42;
+typedef long long swig_type_43;
+typedef _gostring_ swig_type_44;
 typedef long long swig_type_45;
 typedef long long swig_type_46;
 typedef _gostring_ swig_type_47;
@@ -74,156 +74,170 @@ typedef _gostring_ swig_type_48;
 typedef long long swig_type_49;
 typedef long long swig_type_50;
 typedef _gostring_ swig_type_51;
-typedef _gostring_ swig_type_52;
+typedef _goslice_ swig_type_52;
 typedef long long swig_type_53;
-typedef _gostring_ swig_type_54;
+typedef long long swig_type_54;
 typedef long long swig_type_55;
-typedef long long swig_type_56;
-typedef long long swig_type_57;
-typedef _gostring_ swig_type_58;
+typedef _gostring_ swig_type_56;
+typedef _gostring_ swig_type_57;
+typedef long long swig_type_58;
 typedef long long swig_type_59;
-typedef long long swig_type_60;
+typedef _gostring_ swig_type_60;
 typedef _gostring_ swig_type_61;
-typedef _gostring_ swig_type_62;
+typedef long long swig_type_62;
 typedef _gostring_ swig_type_63;
-typedef _gostring_ swig_type_64;
-typedef _gostring_ swig_type_65;
-typedef _gostring_ swig_type_66;
-typedef long long swig_type_67;
+typedef long long swig_type_64;
+typedef long long swig_type_65;
+typedef long long swig_type_66;
+typedef _gostring_ swig_type_67;
 typedef long long swig_type_68;
 typedef long long swig_type_69;
-typedef long long swig_type_70;
+typedef _gostring_ swig_type_70;
 typedef _gostring_ swig_type_71;
-typedef long long swig_type_72;
-typedef long long swig_type_73;
-typedef long long swig_type_74;
-typedef long long swig_type_75;
+typedef _gostring_ swig_type_72;
+typedef _gostring_ swig_type_73;
+typedef _gostring_ swig_type_74;
+typedef _gostring_ swig_type_75;
 typedef long long swig_type_76;
-typedef _goslice_ swig_type_77;
+typedef long long swig_type_77;
 typedef long long swig_type_78;
 typedef long long swig_type_79;
-typedef long long swig_type_80;
+typedef _gostring_ swig_type_80;
 typedef long long swig_type_81;
-typedef _gostring_ swig_type_82;
+typedef long long swig_type_82;
 typedef long long swig_type_83;
 typedef long long swig_type_84;
-typedef _gostring_ swig_type_85;
-typedef long long swig_type_86;
+typedef long long swig_type_85;
+typedef _goslice_ swig_type_86;
 typedef long long swig_type_87;
 typedef long long swig_type_88;
 typedef long long swig_type_89;
 typedef long long swig_type_90;
-typedef long long swig_type_91;
+typedef _gostring_ swig_type_91;
 typedef long long swig_type_92;
 typedef long long swig_type_93;
-typedef long long swig_type_94;
-typedef _gostring_ swig_type_95;
-typedef _gostring_ swig_type_96;
-typedef _gostring_ swig_type_97;
-typedef _gostring_ swig_type_98;
-typedef _gostring_ swig_type_99;
-typedef _gostring_ swig_type_100;
-typedef _gostring_ swig_type_101;
-typedef _gostring_ swig_type_102;
-typedef _gostring_ swig_type_103;
+typedef _gostring_ swig_type_94;
+typedef long long swig_type_95;
+typedef long long swig_type_96;
+typedef long long swig_type_97;
+typedef long long swig_type_98;
+typedef long long swig_type_99;
+typedef long long swig_type_100;
+typedef long long swig_type_101;
+typedef long long swig_type_102;
+typedef long long swig_type_103;
 typedef _gostring_ swig_type_104;
 typedef _gostring_ swig_type_105;
 typedef _gostring_ swig_type_106;
 typedef _gostring_ swig_type_107;
-typedef long long swig_type_108;
-typedef long long swig_type_109;
+typedef _gostring_ swig_type_108;
+typedef _gostring_ swig_type_109;
+typedef _gostring_ swig_type_110;
+typedef _gostring_ swig_type_111;
+typedef _gostring_ swig_type_112;
+typedef _gostring_ swig_type_113;
+typedef _gostring_ swig_type_114;
+typedef _gostring_ swig_type_115;
+typedef _gostring_ swig_type_116;
+typedef long long swig_type_117;
+typedef long long swig_type_118;
 extern void _wrap_Swig_free_native(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_native(swig_intgo arg1);
 extern uintptr_t _wrap_raw_execute_native(uintptr_t arg1, swig_type_1 arg2, swig_type_2 arg3, swig_type_3 arg4);
 extern swig_type_4 _wrap_raw_submit_native(uintptr_t arg1, swig_type_5 arg2, swig_type_6 arg3, swig_type_7 arg4, swig_voidp arg5);
 extern uintptr_t _wrap_raw_wait_native(swig_type_8 arg1);
-extern void _wrap_raw_request_free_native(swig_type_9 arg1);
-extern swig_intgo _wrap_raw_error_code_native(swig_type_10 arg1);
-extern swig_type_11 _wrap_raw_error_message_native(swig_type_12 arg1);
-extern void _wrap_raw_error_free_native(swig_type_13 arg1);
-extern swig_type_14 _wrap_raw_text_data_native(swig_type_15 arg1);
-extern void _wrap_raw_text_free_native(swig_type_16 arg1);
-extern void _wrap_raw_copy_native(swig_type_17 arg1, swig_type_18 arg2, swig_type_19 arg3);
-extern swig_type_20 _wrap_RawAnchor_name_native(uintptr_t arg1);
+extern _Bool _wrap_raw_cancel_native(swig_type_9 arg1);
+extern swig_type_10 _wrap_raw_statistics_native(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_11 _wrap_raw_tracepoints_native(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_raw_set_batching_native(uintptr_t arg1, swig_type_12 arg2, _Bool arg3, swig_type_13 arg4, swig_type_14 arg5, _Bool arg6);
+extern void _wrap_raw_set_devices_native(uintptr_t arg1, swig_type_15 arg2, swig_type_16 arg3, swig_type_17 arg4, _Bool arg5);
+extern void _wrap_raw_request_free_native(swig_type_18 arg1);
+extern swig_intgo _wrap_raw_error_code_native(swig_type_19 arg1);
+extern swig_type_20 _wrap_raw_error_message_native(swig_type_21 arg1);
+extern void _wrap_raw_error_free_native(swig_type_22 arg1);
+extern swig_type_23 _wrap_raw_text_data_native(swig_type_24 arg1);
+extern void _wrap_raw_text_free_native(swig_type_25 arg1);
+extern void _wrap_raw_copy_native(swig_type_26 arg1, swig_type_27 arg2, swig_type_28 arg3);
+extern swig_type_29 _wrap_RawAnchor_name_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawAnchor_dtype_native(uintptr_t arg1);
-extern swig_type_21 _wrap_RawAnchor_rank_native(uintptr_t arg1);
-extern swig_type_22 _wrap_RawAnchor_dimension_native(uintptr_t arg1, swig_type_23 arg2);
-extern swig_type_24 _wrap_RawAnchor_bytes_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawExecutable_open_file_native(swig_type_25 arg1, swig_voidp arg2);
-extern uintptr_t _wrap_RawExecutable_open_bytes_native(swig_type_26 arg1, swig_type_27 arg2, swig_voidp arg3);
+extern swig_type_30 _wrap_RawAnchor_rank_native(uintptr_t arg1);
+extern swig_type_31 _wrap_RawAnchor_dimension_native(uintptr_t arg1, swig_type_32 arg2);
+extern swig_type_33 _wrap_RawAnchor_bytes_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawExecutable_open_file_native(swig_type_34 arg1, swig_voidp arg2);
+extern uintptr_t _wrap_RawExecutable_open_bytes_native(swig_type_35 arg1, swig_type_36 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawExecutable_open_files_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_delete_RawExecutable_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawExecutable_save_native(uintptr_t arg1, swig_type_28 arg2);
-extern uintptr_t _wrap_RawExecutable_save_parts_native(uintptr_t arg1, swig_type_29 arg2, swig_type_30 arg3);
+extern uintptr_t _wrap_RawExecutable_save_native(uintptr_t arg1, swig_type_37 arg2);
+extern uintptr_t _wrap_RawExecutable_save_parts_native(uintptr_t arg1, swig_type_38 arg2, swig_type_39 arg3);
 extern uintptr_t _wrap_RawExecutable_save_bytes_native(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_31 _wrap_RawExecutable_input_count_native(uintptr_t arg1);
-extern swig_type_32 _wrap_RawExecutable_output_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawExecutable_input_anchor_native(uintptr_t arg1, swig_type_33 arg2);
-extern uintptr_t _wrap_RawExecutable_output_anchor_native(uintptr_t arg1, swig_type_34 arg2);
-extern swig_type_35 _wrap_RawExecutable_name_native(uintptr_t arg1);
-extern swig_type_36 _wrap_RawExecutable_weights_bytes_native(uintptr_t arg1);
-extern swig_type_37 _wrap_RawExecutable_arena_bytes_native(uintptr_t arg1);
+extern swig_type_40 _wrap_RawExecutable_input_count_native(uintptr_t arg1);
+extern swig_type_41 _wrap_RawExecutable_output_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawExecutable_input_anchor_native(uintptr_t arg1, swig_type_42 arg2);
+extern uintptr_t _wrap_RawExecutable_output_anchor_native(uintptr_t arg1, swig_type_43 arg2);
+extern swig_type_44 _wrap_RawExecutable_name_native(uintptr_t arg1);
+extern swig_type_45 _wrap_RawExecutable_weights_bytes_native(uintptr_t arg1);
+extern swig_type_46 _wrap_RawExecutable_arena_bytes_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawExecutable_listing_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_new_RawOpenOptions_native(void);
 extern void _wrap_delete_RawOpenOptions_native(uintptr_t arg1);
-extern void _wrap_RawOpenOptions_add_path_native(uintptr_t arg1, swig_type_38 arg2);
+extern void _wrap_RawOpenOptions_add_path_native(uintptr_t arg1, swig_type_47 arg2);
 extern void _wrap_RawOpenOptions_set_ignore_package_hash_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawOpenOptions_set_executable_native(uintptr_t arg1, swig_type_39 arg2);
+extern void _wrap_RawOpenOptions_set_executable_native(uintptr_t arg1, swig_type_48 arg2);
 extern void _wrap_delete_RawBlob_native(uintptr_t arg1);
-extern swig_type_40 _wrap_RawBlob_address_native(uintptr_t arg1);
-extern swig_type_41 _wrap_RawBlob_bytes_native(uintptr_t arg1);
+extern swig_type_49 _wrap_RawBlob_address_native(uintptr_t arg1);
+extern swig_type_50 _wrap_RawBlob_bytes_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawCompileOptions_native(void);
 extern void _wrap_delete_RawCompileOptions_native(uintptr_t arg1);
-extern void _wrap_RawCompileOptions_add_input_shape_native(uintptr_t arg1, swig_type_42 arg2, swig_type_43 arg3, swig_type_44 arg4);
-extern void _wrap_RawCompileOptions_set_batch_size_native(uintptr_t arg1, swig_type_45 arg2, swig_type_46 arg3);
+extern void _wrap_RawCompileOptions_add_input_shape_native(uintptr_t arg1, swig_type_51 arg2, swig_type_52 arg3, swig_type_53 arg4);
+extern void _wrap_RawCompileOptions_set_batch_size_native(uintptr_t arg1, swig_type_54 arg2, swig_type_55 arg3);
 extern void _wrap_RawCompileOptions_set_precision_native(uintptr_t arg1, swig_intgo arg2);
 extern void _wrap_RawCompileOptions_set_verify_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawCompileOptions_add_pass_native(uintptr_t arg1, swig_type_47 arg2);
-extern void _wrap_RawCompileOptions_add_skip_pass_native(uintptr_t arg1, swig_type_48 arg2);
-extern void _wrap_RawCompileOptions_set_max_tensor_size_native(uintptr_t arg1, swig_type_49 arg2);
-extern void _wrap_RawCompileOptions_set_rewrite_limit_native(uintptr_t arg1, swig_type_50 arg2);
-extern void _wrap_RawCompileOptions_set_stop_after_native(uintptr_t arg1, swig_type_51 arg2);
-extern void _wrap_RawCompileOptions_add_output_native(uintptr_t arg1, swig_type_52 arg2);
-extern void _wrap_RawCompileOptions_set_convert_version_native(uintptr_t arg1, swig_type_53 arg2);
-extern void _wrap_RawCompileOptions_set_engine_caching_native(uintptr_t arg1, _Bool arg2, swig_type_54 arg3);
-extern void _wrap_RawCompileOptions_set_callbacks_native(uintptr_t arg1, swig_type_55 arg2, swig_type_56 arg3, swig_type_57 arg4);
+extern void _wrap_RawCompileOptions_add_pass_native(uintptr_t arg1, swig_type_56 arg2);
+extern void _wrap_RawCompileOptions_add_skip_pass_native(uintptr_t arg1, swig_type_57 arg2);
+extern void _wrap_RawCompileOptions_set_max_tensor_size_native(uintptr_t arg1, swig_type_58 arg2);
+extern void _wrap_RawCompileOptions_set_rewrite_limit_native(uintptr_t arg1, swig_type_59 arg2);
+extern void _wrap_RawCompileOptions_set_stop_after_native(uintptr_t arg1, swig_type_60 arg2);
+extern void _wrap_RawCompileOptions_add_output_native(uintptr_t arg1, swig_type_61 arg2);
+extern void _wrap_RawCompileOptions_set_convert_version_native(uintptr_t arg1, swig_type_62 arg2);
+extern void _wrap_RawCompileOptions_set_engine_caching_native(uintptr_t arg1, _Bool arg2, swig_type_63 arg3);
+extern void _wrap_RawCompileOptions_set_callbacks_native(uintptr_t arg1, swig_type_64 arg2, swig_type_65 arg3, swig_type_66 arg4);
 extern uintptr_t _wrap_new_RawCompiler_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_delete_RawCompiler_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawCompiler_compile_file_native(uintptr_t arg1, swig_type_58 arg2, swig_voidp arg3);
-extern uintptr_t _wrap_RawCompiler_compile_bytes_native(uintptr_t arg1, swig_type_59 arg2, swig_type_60 arg3, swig_type_61 arg4, swig_voidp arg5);
-extern uintptr_t _wrap_RawCompiler_compile_to_popef_native(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3);
-extern uintptr_t _wrap_RawCompiler_convert_file_native(uintptr_t arg1, swig_type_64 arg2, swig_type_65 arg3);
-extern uintptr_t _wrap_RawCompiler_show_file_native(uintptr_t arg1, swig_type_66 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawCompiler_compile_file_native(uintptr_t arg1, swig_type_67 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawCompiler_compile_bytes_native(uintptr_t arg1, swig_type_68 arg2, swig_type_69 arg3, swig_type_70 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawCompiler_compile_to_popef_native(uintptr_t arg1, swig_type_71 arg2, swig_type_72 arg3);
+extern uintptr_t _wrap_RawCompiler_convert_file_native(uintptr_t arg1, swig_type_73 arg2, swig_type_74 arg3);
+extern uintptr_t _wrap_RawCompiler_show_file_native(uintptr_t arg1, swig_type_75 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawCompiler_list_passes_native(swig_voidp arg1);
 extern uintptr_t _wrap_RawCompiler_list_ops_native(swig_voidp arg1);
-extern uintptr_t _wrap_new_RawDeviceManager_native(swig_type_67 arg1, swig_voidp arg2);
+extern uintptr_t _wrap_new_RawDeviceManager_native(swig_type_76 arg1, swig_voidp arg2);
 extern void _wrap_delete_RawDeviceManager_native(uintptr_t arg1);
-extern swig_type_68 _wrap_RawDeviceManager_device_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawDeviceManager_get_device_native(uintptr_t arg1, swig_type_69 arg2, swig_voidp arg3);
-extern uintptr_t _wrap_RawDeviceManager_get_specific_device_native(uintptr_t arg1, swig_type_70 arg2, swig_voidp arg3);
-extern swig_type_71 _wrap_RawDeviceManager_ipu_hardware_version_native(uintptr_t arg1);
+extern swig_type_77 _wrap_RawDeviceManager_device_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawDeviceManager_get_device_native(uintptr_t arg1, swig_type_78 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawDeviceManager_get_specific_device_native(uintptr_t arg1, swig_type_79 arg2, swig_voidp arg3);
+extern swig_type_80 _wrap_RawDeviceManager_ipu_hardware_version_native(uintptr_t arg1);
 extern void _wrap_delete_RawDevice_native(uintptr_t arg1);
-extern swig_type_72 _wrap_RawDevice_device_id_native(uintptr_t arg1);
+extern swig_type_81 _wrap_RawDevice_device_id_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawDevice_ipu_version_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawRunner_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_delete_RawRunner_native(uintptr_t arg1);
-extern swig_type_73 _wrap_RawRunner_input_count_native(uintptr_t arg1);
-extern swig_type_74 _wrap_RawRunner_output_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawRunner_input_anchor_native(uintptr_t arg1, swig_type_75 arg2);
-extern uintptr_t _wrap_RawRunner_output_anchor_native(uintptr_t arg1, swig_type_76 arg2);
+extern swig_type_82 _wrap_RawRunner_input_count_native(uintptr_t arg1);
+extern swig_type_83 _wrap_RawRunner_output_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawRunner_input_anchor_native(uintptr_t arg1, swig_type_84 arg2);
+extern uintptr_t _wrap_RawRunner_output_anchor_native(uintptr_t arg1, swig_type_85 arg2);
 extern uintptr_t _wrap_RawRunner_execute_native(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_RawRunner_execute_table_native(uintptr_t arg1, swig_type_77 arg2, swig_type_78 arg3, swig_type_79 arg4);
-extern uintptr_t _wrap_RawRunner_execute_async_native(uintptr_t arg1, uintptr_t arg2, swig_type_80 arg3, swig_type_81 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawRunner_execute_table_native(uintptr_t arg1, swig_type_86 arg2, swig_type_87 arg3, swig_type_88 arg4);
+extern uintptr_t _wrap_RawRunner_execute_async_native(uintptr_t arg1, uintptr_t arg2, swig_type_89 arg3, swig_type_90 arg4, swig_voidp arg5);
 extern void _wrap_RawRunner_stop_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawRunner_profile_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_new_RawBindings_native(void);
 extern void _wrap_delete_RawBindings_native(uintptr_t arg1);
-extern void _wrap_RawBindings_set_input_native(uintptr_t arg1, swig_type_82 arg2, swig_type_83 arg3, swig_type_84 arg4);
-extern void _wrap_RawBindings_set_output_native(uintptr_t arg1, swig_type_85 arg2, swig_type_86 arg3, swig_type_87 arg4);
-extern void _wrap_RawBindings_set_input_at_native(uintptr_t arg1, swig_type_88 arg2, swig_type_89 arg3, swig_type_90 arg4);
-extern void _wrap_RawBindings_set_output_at_native(uintptr_t arg1, swig_type_91 arg2, swig_type_92 arg3, swig_type_93 arg4);
+extern void _wrap_RawBindings_set_input_native(uintptr_t arg1, swig_type_91 arg2, swig_type_92 arg3, swig_type_93 arg4);
+extern void _wrap_RawBindings_set_output_native(uintptr_t arg1, swig_type_94 arg2, swig_type_95 arg3, swig_type_96 arg4);
+extern void _wrap_RawBindings_set_input_at_native(uintptr_t arg1, swig_type_97 arg2, swig_type_98 arg3, swig_type_99 arg4);
+extern void _wrap_RawBindings_set_output_at_native(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3, swig_type_102 arg4);
 extern void _wrap_delete_RawRun_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawRun_wait_for_native(uintptr_t arg1, swig_type_94 arg2);
+extern uintptr_t _wrap_RawRun_wait_for_native(uintptr_t arg1, swig_type_103 arg2);
 extern _Bool _wrap_RawRun_done_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_threads_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_threads_get_native(uintptr_t arg1);
@@ -236,16 +250,16 @@ extern void _wrap_delete_RawRunnerOptions_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_set_device_native(uintptr_t arg1, uintptr_t arg2);
 extern swig_intgo _wrap_raw_header_version_native(void);
 extern swig_intgo _wrap_raw_version_native(void);
-extern swig_type_95 _wrap_raw_version_string_native(void);
-extern swig_type_96 _wrap_raw_dtype_name_native(swig_intgo arg1);
+extern swig_type_104 _wrap_raw_version_string_native(void);
+extern swig_type_105 _wrap_raw_dtype_name_native(swig_intgo arg1);
 extern swig_intgo _wrap_raw_dtype_bits_native(swig_intgo arg1);
-extern swig_type_97 _wrap_raw_error_code_name_native(swig_intgo arg1);
-extern uintptr_t _wrap_raw_set_log_level_native(swig_type_98 arg1);
-extern uintptr_t _wrap_raw_popef_dump_native(swig_type_99 arg1, swig_intgo arg2, swig_voidp arg3);
-extern uintptr_t _wrap_raw_popef_export_tensor_native(swig_type_100 arg1, swig_type_101 arg2, swig_type_102 arg3, swig_type_103 arg4);
-extern uintptr_t _wrap_raw_popef_export_feed_native(swig_type_104 arg1, swig_type_105 arg2, swig_type_106 arg3, swig_type_107 arg4);
-extern swig_type_108 _wrap_raw_bytes_copied_native(void);
-extern void _wrap_raw_add_bytes_copied_native(swig_type_109 arg1);
+extern swig_type_106 _wrap_raw_error_code_name_native(swig_intgo arg1);
+extern uintptr_t _wrap_raw_set_log_level_native(swig_type_107 arg1);
+extern uintptr_t _wrap_raw_popef_dump_native(swig_type_108 arg1, swig_intgo arg2, swig_voidp arg3);
+extern uintptr_t _wrap_raw_popef_export_tensor_native(swig_type_109 arg1, swig_type_110 arg2, swig_type_111 arg3, swig_type_112 arg4);
+extern uintptr_t _wrap_raw_popef_export_feed_native(swig_type_113 arg1, swig_type_114 arg2, swig_type_115 arg3, swig_type_116 arg4);
+extern swig_type_117 _wrap_raw_bytes_copied_native(void);
+extern void _wrap_raw_add_bytes_copied_native(swig_type_118 arg1);
 #undef intgo
 */
 import "C"
@@ -329,22 +343,64 @@ func Raw_wait(arg1 int64) (_swig_ret uintptr) {
 	return swig_r
 }
 
+func Raw_cancel(arg1 int64) (_swig_ret bool) {
+	var swig_r bool
+	_swig_i_0 := arg1
+	swig_r = (bool)(C._wrap_raw_cancel_native(C.swig_type_9(_swig_i_0)))
+	return swig_r
+}
+
+func Raw_statistics(arg1 RawRunner, arg2 *uintptr) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := getSwigcptr(arg1)
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_raw_statistics_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
+func Raw_tracepoints(arg1 RawRunner, arg2 *uintptr) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := getSwigcptr(arg1)
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_raw_tracepoints_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
+func Raw_set_batching(arg1 RawRunnerOptions, arg2 int64, arg3 bool, arg4 int64, arg5 int64, arg6 bool) {
+	_swig_i_0 := getSwigcptr(arg1)
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	C._wrap_raw_set_batching_native(C.uintptr_t(_swig_i_0), C.swig_type_12(_swig_i_1), C._Bool(_swig_i_2), C.swig_type_13(_swig_i_3), C.swig_type_14(_swig_i_4), C._Bool(_swig_i_5))
+}
+
+func Raw_set_devices(arg1 RawRunnerOptions, arg2 int64, arg3 int64, arg4 int64, arg5 bool) {
+	_swig_i_0 := getSwigcptr(arg1)
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	C._wrap_raw_set_devices_native(C.uintptr_t(_swig_i_0), C.swig_type_15(_swig_i_1), C.swig_type_16(_swig_i_2), C.swig_type_17(_swig_i_3), C._Bool(_swig_i_4))
+}
+
 func Raw_request_free(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_raw_request_free_native(C.swig_type_9(_swig_i_0))
+	C._wrap_raw_request_free_native(C.swig_type_18(_swig_i_0))
 }
 
 func Raw_error_code(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_raw_error_code_native(C.swig_type_10(_swig_i_0)))
+	swig_r = (int)(C._wrap_raw_error_code_native(C.swig_type_19(_swig_i_0)))
 	return swig_r
 }
 
 func Raw_error_message(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_raw_error_message_native(C.swig_type_12(_swig_i_0))
+	swig_r_p := C._wrap_raw_error_message_native(C.swig_type_21(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -353,13 +409,13 @@ func Raw_error_message(arg1 int64) (_swig_ret string) {
 
 func Raw_error_free(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_raw_error_free_native(C.swig_type_13(_swig_i_0))
+	C._wrap_raw_error_free_native(C.swig_type_22(_swig_i_0))
 }
 
 func Raw_text_data(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_raw_text_data_native(C.swig_type_15(_swig_i_0))
+	swig_r_p := C._wrap_raw_text_data_native(C.swig_type_24(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -368,14 +424,14 @@ func Raw_text_data(arg1 int64) (_swig_ret string) {
 
 func Raw_text_free(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_raw_text_free_native(C.swig_type_16(_swig_i_0))
+	C._wrap_raw_text_free_native(C.swig_type_25(_swig_i_0))
 }
 
 func Raw_copy(arg1 int64, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_raw_copy_native(C.swig_type_17(_swig_i_0), C.swig_type_18(_swig_i_1), C.swig_type_19(_swig_i_2))
+	C._wrap_raw_copy_native(C.swig_type_26(_swig_i_0), C.swig_type_27(_swig_i_1), C.swig_type_28(_swig_i_2))
 }
 
 type SwigcptrRawAnchor uintptr
@@ -415,7 +471,7 @@ func (arg1 SwigcptrRawAnchor) Dimension(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawAnchor_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_23(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawAnchor_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_32(_swig_i_1)))
 	return swig_r
 }
 
@@ -449,7 +505,7 @@ func RawExecutableOpen_file(arg1 string, arg2 *uintptr) (_swig_ret RawExecutable
 	var swig_r RawExecutable
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawExecutable_open_file_native(*(*C.swig_type_25)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))))
+	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawExecutable_open_file_native(*(*C.swig_type_34)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -461,7 +517,7 @@ func RawExecutableOpen_bytes(arg1 int64, arg2 int64, arg3 *uintptr) (_swig_ret R
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawExecutable_open_bytes_native(C.swig_type_26(_swig_i_0), C.swig_type_27(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawExecutable_open_bytes_native(C.swig_type_35(_swig_i_0), C.swig_type_36(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -482,7 +538,7 @@ func (arg1 SwigcptrRawExecutable) Save(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawExecutable_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawExecutable_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -494,7 +550,7 @@ func (arg1 SwigcptrRawExecutable) Save_parts(arg2 string, arg3 string) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawExecutable_save_parts_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_RawExecutable_save_parts_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -530,7 +586,7 @@ func (arg1 SwigcptrRawExecutable) Input_anchor(arg2 int64) (_swig_ret RawAnchor)
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawExecutable_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_33(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawExecutable_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_42(_swig_i_1))))
 	return swig_r
 }
 
@@ -538,7 +594,7 @@ func (arg1 SwigcptrRawExecutable) Output_anchor(arg2 int64) (_swig_ret RawAnchor
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawExecutable_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_34(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawExecutable_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_43(_swig_i_1))))
 	return swig_r
 }
 
@@ -613,7 +669,7 @@ func DeleteRawOpenOptions(arg1 RawOpenOptions) {
 func (arg1 SwigcptrRawOpenOptions) Add_path(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawOpenOptions_add_path_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawOpenOptions_add_path_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -628,7 +684,7 @@ func (arg1 SwigcptrRawOpenOptions) Set_ignore_package_hash(arg2 bool) {
 func (arg1 SwigcptrRawOpenOptions) Set_executable(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawOpenOptions_set_executable_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawOpenOptions_set_executable_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -702,7 +758,7 @@ func (arg1 SwigcptrRawCompileOptions) Add_input_shape(arg2 string, arg3 []int64,
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawCompileOptions_add_input_shape_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_2)), C.swig_type_44(_swig_i_3))
+	C._wrap_RawCompileOptions_add_input_shape_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_2)), C.swig_type_53(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -715,7 +771,7 @@ func (arg1 SwigcptrRawCompileOptions) Set_batch_size(arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawCompileOptions_set_batch_size_native(C.uintptr_t(_swig_i_0), C.swig_type_45(_swig_i_1), C.swig_type_46(_swig_i_2))
+	C._wrap_RawCompileOptions_set_batch_size_native(C.uintptr_t(_swig_i_0), C.swig_type_54(_swig_i_1), C.swig_type_55(_swig_i_2))
 }
 
 func (arg1 SwigcptrRawCompileOptions) Set_precision(arg2 int) {
@@ -733,7 +789,7 @@ func (arg1 SwigcptrRawCompileOptions) Set_verify(arg2 bool) {
 func (arg1 SwigcptrRawCompileOptions) Add_pass(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_add_pass_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawCompileOptions_add_pass_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -742,7 +798,7 @@ func (arg1 SwigcptrRawCompileOptions) Add_pass(arg2 string) {
 func (arg1 SwigcptrRawCompileOptions) Add_skip_pass(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_add_skip_pass_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawCompileOptions_add_skip_pass_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -751,19 +807,19 @@ func (arg1 SwigcptrRawCompileOptions) Add_skip_pass(arg2 string) {
 func (arg1 SwigcptrRawCompileOptions) Set_max_tensor_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_set_max_tensor_size_native(C.uintptr_t(_swig_i_0), C.swig_type_49(_swig_i_1))
+	C._wrap_RawCompileOptions_set_max_tensor_size_native(C.uintptr_t(_swig_i_0), C.swig_type_58(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawCompileOptions) Set_rewrite_limit(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_set_rewrite_limit_native(C.uintptr_t(_swig_i_0), C.swig_type_50(_swig_i_1))
+	C._wrap_RawCompileOptions_set_rewrite_limit_native(C.uintptr_t(_swig_i_0), C.swig_type_59(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawCompileOptions) Set_stop_after(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_set_stop_after_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawCompileOptions_set_stop_after_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -772,7 +828,7 @@ func (arg1 SwigcptrRawCompileOptions) Set_stop_after(arg2 string) {
 func (arg1 SwigcptrRawCompileOptions) Add_output(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_add_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawCompileOptions_add_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -781,14 +837,14 @@ func (arg1 SwigcptrRawCompileOptions) Add_output(arg2 string) {
 func (arg1 SwigcptrRawCompileOptions) Set_convert_version(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_set_convert_version_native(C.uintptr_t(_swig_i_0), C.swig_type_53(_swig_i_1))
+	C._wrap_RawCompileOptions_set_convert_version_native(C.uintptr_t(_swig_i_0), C.swig_type_62(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawCompileOptions) Set_engine_caching(arg2 bool, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawCompileOptions_set_engine_caching_native(C.uintptr_t(_swig_i_0), C._Bool(_swig_i_1), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_RawCompileOptions_set_engine_caching_native(C.uintptr_t(_swig_i_0), C._Bool(_swig_i_1), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -799,7 +855,7 @@ func (arg1 SwigcptrRawCompileOptions) Set_callbacks(arg2 int64, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawCompileOptions_set_callbacks_native(C.uintptr_t(_swig_i_0), C.swig_type_55(_swig_i_1), C.swig_type_56(_swig_i_2), C.swig_type_57(_swig_i_3))
+	C._wrap_RawCompileOptions_set_callbacks_native(C.uintptr_t(_swig_i_0), C.swig_type_64(_swig_i_1), C.swig_type_65(_swig_i_2), C.swig_type_66(_swig_i_3))
 }
 
 type RawCompileOptions interface {
@@ -847,7 +903,7 @@ func (arg1 SwigcptrRawCompiler) Compile_file(arg2 string, arg3 *uintptr) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawCompiler_compile_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawCompiler_compile_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -861,7 +917,7 @@ func (arg1 SwigcptrRawCompiler) Compile_bytes(arg2 int64, arg3 int64, arg4 strin
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawCompiler_compile_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_59(_swig_i_1), C.swig_type_60(_swig_i_2), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4))))
+	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawCompiler_compile_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_68(_swig_i_1), C.swig_type_69(_swig_i_2), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -873,7 +929,7 @@ func (arg1 SwigcptrRawCompiler) Compile_to_popef(arg2 string, arg3 string) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawCompiler_compile_to_popef_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_RawCompiler_compile_to_popef_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -888,7 +944,7 @@ func (arg1 SwigcptrRawCompiler) Convert_file(arg2 string, arg3 string) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawCompiler_convert_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_RawCompiler_convert_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -903,7 +959,7 @@ func (arg1 SwigcptrRawCompiler) Show_file(arg2 string, arg3 *uintptr) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawCompiler_show_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawCompiler_show_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -947,7 +1003,7 @@ func NewRawDeviceManager(arg1 int64, arg2 *uintptr) (_swig_ret RawDeviceManager)
 	var swig_r RawDeviceManager
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawDeviceManager)(SwigcptrRawDeviceManager(C._wrap_new_RawDeviceManager_native(C.swig_type_67(_swig_i_0), C.swig_voidp(_swig_i_1))))
+	swig_r = (RawDeviceManager)(SwigcptrRawDeviceManager(C._wrap_new_RawDeviceManager_native(C.swig_type_76(_swig_i_0), C.swig_voidp(_swig_i_1))))
 	return swig_r
 }
 
@@ -968,7 +1024,7 @@ func (arg1 SwigcptrRawDeviceManager) Get_device(arg2 int64, arg3 *uintptr) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_get_device_native(C.uintptr_t(_swig_i_0), C.swig_type_69(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_get_device_native(C.uintptr_t(_swig_i_0), C.swig_type_78(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -977,7 +1033,7 @@ func (arg1 SwigcptrRawDeviceManager) Get_specific_device(arg2 int64, arg3 *uintp
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_get_specific_device_native(C.uintptr_t(_swig_i_0), C.swig_type_70(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_get_specific_device_native(C.uintptr_t(_swig_i_0), C.swig_type_79(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -1076,7 +1132,7 @@ func (arg1 SwigcptrRawRunner) Input_anchor(arg2 int64) (_swig_ret RawAnchor) {
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_75(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_84(_swig_i_1))))
 	return swig_r
 }
 
@@ -1084,7 +1140,7 @@ func (arg1 SwigcptrRawRunner) Output_anchor(arg2 int64) (_swig_ret RawAnchor) {
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_76(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_85(_swig_i_1))))
 	return swig_r
 }
 
@@ -1102,7 +1158,7 @@ func (arg1 SwigcptrRawRunner) Execute_table(arg2 []int64, arg3 int64, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawRunner_execute_table_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_1)), C.swig_type_78(_swig_i_2), C.swig_type_79(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawRunner_execute_table_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_1)), C.swig_type_87(_swig_i_2), C.swig_type_88(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1116,7 +1172,7 @@ func (arg1 SwigcptrRawRunner) Execute_async(arg2 RawBindings, arg3 int64, arg4 i
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (RawRun)(SwigcptrRawRun(C._wrap_RawRunner_execute_async_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_80(_swig_i_2), C.swig_type_81(_swig_i_3), C.swig_voidp(_swig_i_4))))
+	swig_r = (RawRun)(SwigcptrRawRun(C._wrap_RawRunner_execute_async_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_89(_swig_i_2), C.swig_type_90(_swig_i_3), C.swig_voidp(_swig_i_4))))
 	return swig_r
 }
 
@@ -1172,7 +1228,7 @@ func (arg1 SwigcptrRawBindings) Set_input(arg2 string, arg3 int64, arg4 int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_1)), C.swig_type_83(_swig_i_2), C.swig_type_84(_swig_i_3))
+	C._wrap_RawBindings_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_1)), C.swig_type_92(_swig_i_2), C.swig_type_93(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1183,7 +1239,7 @@ func (arg1 SwigcptrRawBindings) Set_output(arg2 string, arg3 int64, arg4 int64) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_1)), C.swig_type_86(_swig_i_2), C.swig_type_87(_swig_i_3))
+	C._wrap_RawBindings_set_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_1)), C.swig_type_95(_swig_i_2), C.swig_type_96(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1194,7 +1250,7 @@ func (arg1 SwigcptrRawBindings) Set_input_at(arg2 int64, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_input_at_native(C.uintptr_t(_swig_i_0), C.swig_type_88(_swig_i_1), C.swig_type_89(_swig_i_2), C.swig_type_90(_swig_i_3))
+	C._wrap_RawBindings_set_input_at_native(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1), C.swig_type_98(_swig_i_2), C.swig_type_99(_swig_i_3))
 }
 
 func (arg1 SwigcptrRawBindings) Set_output_at(arg2 int64, arg3 int64, arg4 int64) {
@@ -1202,7 +1258,7 @@ func (arg1 SwigcptrRawBindings) Set_output_at(arg2 int64, arg3 int64, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_output_at_native(C.uintptr_t(_swig_i_0), C.swig_type_91(_swig_i_1), C.swig_type_92(_swig_i_2), C.swig_type_93(_swig_i_3))
+	C._wrap_RawBindings_set_output_at_native(C.uintptr_t(_swig_i_0), C.swig_type_100(_swig_i_1), C.swig_type_101(_swig_i_2), C.swig_type_102(_swig_i_3))
 }
 
 type RawBindings interface {
@@ -1232,7 +1288,7 @@ func (arg1 SwigcptrRawRun) Wait_for(arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawRun_wait_for_native(C.uintptr_t(_swig_i_0), C.swig_type_94(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_RawRun_wait_for_native(C.uintptr_t(_swig_i_0), C.swig_type_103(_swig_i_1)))
 	return swig_r
 }
 
@@ -1378,7 +1434,7 @@ func Raw_error_code_name(arg1 int) (_swig_ret string) {
 func Raw_set_log_level(arg1 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_raw_set_log_level_native(*(*C.swig_type_98)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (uintptr)(C._wrap_raw_set_log_level_native(*(*C.swig_type_107)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1390,7 +1446,7 @@ func Raw_popef_dump(arg1 string, arg2 int, arg3 *uintptr) (_swig_ret uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_raw_popef_dump_native(*(*C.swig_type_99)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_raw_popef_dump_native(*(*C.swig_type_108)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1403,7 +1459,7 @@ func Raw_popef_export_tensor(arg1 string, arg2 string, arg3 string, arg4 string)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_raw_popef_export_tensor_native(*(*C.swig_type_100)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_raw_popef_export_tensor_native(*(*C.swig_type_109)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1425,7 +1481,7 @@ func Raw_popef_export_feed(arg1 string, arg2 string, arg3 string, arg4 string) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_raw_popef_export_feed_native(*(*C.swig_type_104)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_raw_popef_export_feed_native(*(*C.swig_type_113)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1449,5 +1505,5 @@ func Raw_bytes_copied() (_swig_ret int64) {
 
 func Raw_add_bytes_copied(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_raw_add_bytes_copied_native(C.swig_type_109(_swig_i_0))
+	C._wrap_raw_add_bytes_copied_native(C.swig_type_118(_swig_i_0))
 }
