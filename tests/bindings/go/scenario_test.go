@@ -608,6 +608,7 @@ func residentBytes(t testing.TB) int {
 }
 
 func TestScenario26NoExplicitClose(t *testing.T) {
+	t.Setenv("POPRT_DEVICES", "256") // a collection for that many runners, not for four
 	e := affine(t)
 	x, y := iota8(0), make([]float32, 8)
 	after1000 := 0
