@@ -33,7 +33,7 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_compile_options, output_count, 136);
   AT(poprt_compile_options, convert_version, 144);
   AT(poprt_compile_options, enable_engine_caching, 152);
-  AT(poprt_compile_options, reserved, 156);
+  AT(poprt_compile_options, allow_links, 156);
   AT(poprt_compile_options, cache_path, 160);
   AT(poprt_compile_options, variable_weights, 168);
   AT(poprt_compile_options, reserved_2, 172);
