@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "ir/newest.h"
 
 namespace poprt::ops {
 namespace {
@@ -211,7 +212,8 @@ std::optional<float> scalar_constant(const ir::Value* value) {
 
 bool elementwise_known(const ir::Node& node) {
   if (node.domain == "poprt") return is_one_of(node.op_type, {"Gelu", "Silu"});
-  if (!node.domain.empty() && node.domain != "ai.onnx") return false;
+  if (!node.domain.empty() && node.domain != "ai.onnx" && node.domain != ir::kNewestDomain)
+    return false;
   return plain_ops().contains(node.op_type) || is_variadic(node) || has_attributes_form(node);
 }
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "ir/newest.h"
+#include "ops/common/op_support.h"
+
 namespace poprt::ops {
 
 const ir::ValueType& InferContext::in(size_t i) const {
@@ -48,7 +51,9 @@ void InferContext::out(size_t i, ir::ValueType type) {
 
 namespace {
 
-std::string_view canonical(std::string_view domain) { return domain == "ai.onnx" ? "" : domain; }
+std::string_view canonical(std::string_view domain) {
+  return domain == "ai.onnx" || domain == ir::kNewestDomain ? "" : domain;
+}
 
 }  // namespace
 
@@ -65,20 +70,31 @@ const OpDef& op_of(const ir::Node& node) {
   for (const OpDef* op : all_ops())
     if (op->name == node.op_type && op->domain == canonical(node.domain))
       fail(ErrorCode::unimplemented,
-           "{}: the operator is supported from opset {} to {}, the model imports opset {}; convert "
-           "the "
-           "model to a supported opset",
-           node.describe(), op->since, op->until, node.opset());
-  fail(ErrorCode::unimplemented,
-       "{}: operator {} of domain '{}' is not supported; `poprt_exec ops` lists what is",
-       node.describe(), node.op_type, node.domain.empty() ? "ai.onnx" : node.domain);
+           "{}: {} is supported from {}, the model imports opset {}; convert the model to a "
+           "supported opset",
+           node.describe(), node.op_type, opset_range(*op), node.opset());
+  if (node.domain == "com.microsoft.nchwc")
+    fail(ErrorCode::unimplemented,
+         "{}: the model was saved by ONNX Runtime with all optimizations (ORT_ENABLE_ALL), whose "
+         "results fit one kind of CPU only; save it again with ORT_ENABLE_EXTENDED, or use the "
+         "model that it was made from",
+         node.describe());
+  fail(
+      ErrorCode::unimplemented,
+      "{}: operator {} of domain '{}' (opset {}) is not supported; `poprt_exec ops` lists what is; "
+      "to ask for it, open an issue with this line",
+      node.describe(), node.op_type, node.domain.empty() ? "ai.onnx" : node.domain, node.opset());
 }
 
 void infer(ir::Node& node) {
   const OpDef& op = op_of(node);
   if (!op.infer) return;
   InferContext ctx(node);
-  op.infer(ctx);
+  try {
+    op.infer(ctx);
+  } catch (const Error& e) {
+    rethrow_explained(e, node);
+  }
 }
 
 void infer(ir::Graph& graph) {
