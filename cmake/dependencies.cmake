@@ -3,12 +3,10 @@ find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_path(SPDLOG_INCLUDE_DIR spdlog/spdlog.h REQUIRED)
 find_package(Protobuf REQUIRED)
-find_package(CapnProto REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 
 # fmt and spdlog header-only and zstd static: a serving process starts faster with fewer libraries to load.
-# (Debian's static Cap'n Proto cannot go into a shared library: its thread-local variables are not PIC.)
 add_library(poprt_spdlog INTERFACE)  # Debian's own target brings the shared libfmt along
 target_include_directories(poprt_spdlog SYSTEM INTERFACE ${SPDLOG_INCLUDE_DIR})
 target_compile_definitions(poprt_spdlog INTERFACE SPDLOG_FMT_EXTERNAL)

@@ -6,11 +6,11 @@ set(POPRT_LAYERS
   "onnx: ir base | poprt_onnx_proto"
   "kernels: base |"
   "ipu: base |"
-  "program: base | CapnProto::capnp"
+  "program: base |"
   "ops: ir program kernels ipu base |"
   "passes: ops ir base |"
   "compiler: passes ops onnx ipu program ir base |"
-  "popef: base | CapnProto::capnp poprt_zstd nlohmann_json::nlohmann_json"
+  "popef: base | poprt_zstd nlohmann_json::nlohmann_json"
   "device: kernels program base |"
   "runtime: popef device program base |"
 )

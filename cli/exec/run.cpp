@@ -1,12 +1,15 @@
 // poprt_exec run: one model on data from files.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "common/arguments.h"
 #include "exec/commands.h"
 #include "exec/tensors.h"
+#include "exec/values.h"
 
 namespace poprt::cli {
 namespace {
@@ -22,7 +25,19 @@ struct Arguments {
 int run(Arguments& a) {
   using Clock = std::chrono::steady_clock;
   const auto t0 = Clock::now();
-  const Executable executable = load_model(a.model, a.compile);
+  const PreparedModel model = load_with_values(a.model, a.compile, a.inputs, a.inputs_pb);
+  for (const auto& text : model.texts) {
+    fmt::print("output {}: string[{}]\n", text.name, fmt::join(text.shape, ","));
+    for (const std::string& s : text.values) fmt::print("  {}\n", nlohmann::json(s).dump());
+  }
+  const Executable& executable = model.executable;
+  if (!executable) return 0;
+  // What the program holds already is no input any more.
+  for (auto* words : {&a.inputs, &a.inputs_pb})
+    std::erase_if(*words, [&](const std::string& word) {
+      const std::string name = split_pair(word, "--input").first;
+      return std::find(model.folded.begin(), model.folded.end(), name) != model.folded.end();
+    });
   const Runner runner = make_runner(executable.get(), a.threads, a.profile);
   const auto t1 = Clock::now();
   const auto ins = inputs_of(runner.get()), outs = outputs_of(runner.get());
@@ -46,9 +61,10 @@ int run(Arguments& a) {
     check(poprt_runner_execute_indexed(runner.get(), in_data.data(), out_data.data()));
     ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
   }
-  for (const auto& [i, path] : wanted)
-    write_npy(path, poprt_anchor_dtype(outs[i]), shape_of(outs[i]), out_memory[i].data(),
-              out_memory[i].bytes());
+  for (const auto& [i, path] : wanted) {
+    const Cropped c = cropped(outs, out_memory, i);
+    write_npy(path, poprt_anchor_dtype(outs[i]), c.shape, c.data.data(), c.data.size());
+  }
 
   const double load_ms = std::chrono::duration<double, std::milli>(t1 - t0).count();
   const double best = *std::min_element(ms.begin(), ms.end());
@@ -66,15 +82,21 @@ int run(Arguments& a) {
     for (size_t i = 0; i < outs.size(); i++)
       j["outputs"].push_back({{"name", poprt_anchor_name(outs[i])},
                               {"dtype", poprt_dtype_name(poprt_anchor_dtype(outs[i]))},
-                              {"shape", shape_of(outs[i])}});
+                              {"shape", cropped(outs, out_memory, i).shape}});
+    if (!model.folded.empty()) j["folded_inputs"] = model.folded;
     if (a.profile) j["profile"] = nlohmann::json::parse(profile);
     fmt::print("{}\n", j.dump(2));
     return 0;
   }
   fmt::print("ready after {:.2f} ms; {} run{}, fastest {:.4f} ms\n", load_ms, a.iterations,
              a.iterations == 1 ? "" : "s", best);
-  for (size_t i = 0; i < outs.size(); i++)
-    fmt::print("output {}: {}\n", poprt_anchor_name(outs[i]), anchor_type(outs[i]));
+  if (!model.folded.empty())
+    fmt::print("compiled with the values of: {}\n", fmt::join(model.folded, ", "));
+  for (size_t i = 0; i < outs.size(); i++) {
+    const auto real = cropped(outs, out_memory, i).shape;
+    fmt::print("output {}: {}{}\n", poprt_anchor_name(outs[i]), anchor_type(outs[i]),
+               real == shape_of(outs[i]) ? "" : fmt::format(", of it [{}]", fmt::join(real, ",")));
+  }
   for (const auto& [i, path] : wanted) fmt::print("wrote {}\n", path);
   if (a.profile) {
     const auto j = nlohmann::json::parse(profile);

@@ -1,6 +1,7 @@
 #include "compiler/compiler.h"
 
 #include "compiler/fix_shapes.h"
+#include "compiler/flow/specialize.h"
 #include "compiler/lower.h"
 #include "compiler/pipeline.h"
 
@@ -35,9 +36,11 @@ void forget_intermediate_types(ir::Graph& graph) {
 }  // namespace
 
 void convert(ir::Graph& graph, const Options& options) {
+  expand_containers(graph, options);
   fix_shapes(graph, options);
   require_static_inputs(graph);
   forget_intermediate_types(graph);
+  specialize(graph, options);
   run_pipeline(graph, converter_pipeline(options), options, "PopRT conversion", 1.0);
 }
 

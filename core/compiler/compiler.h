@@ -16,7 +16,13 @@ namespace poprt::compiler {
 enum class Precision { keep, fp32, fp16 };
 
 struct Options {
-  std::map<std::string, Shape> input_shape;  // fixes variable dimensions
+  // Fixes variable dimensions. Elements of a sequence input NAME are NAME[0], NAME[1] ...
+  std::map<std::string, Shape> input_shape;
+  // Elements of a sequence input (or 0 and 1 of an optional one) where input_shape does not tell.
+  std::map<std::string, int64_t> input_length;
+  // Where outputs go that are text, which the device cannot hold: they must be constant. Null: such
+  // an output is refused.
+  std::map<std::string, Tensor>* constant_outputs = nullptr;
   int64_t batch_size = 0;  // with batch_axis: the batch of every input; 0: not given
   int64_t batch_axis = -1;
   Precision precision = Precision::keep;

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "base/checked.h"
+#include "compiler/flow/specialize.h"
 #include "compiler/memory_plan.h"
 #include "ops/common/op_support.h"
 #include "ops/op.h"
@@ -204,6 +205,7 @@ Executable lower(ir::Graph& graph, const std::function<void(double)>& progress) 
   for (const ir::Value* v : graph.inputs()) inputs.push_back(v->name());
   for (const ir::Value* v : graph.outputs()) outputs.push_back(v->name());
   give_outputs_producers(graph);
+  flatten_control_flow(graph);
   for (const ir::Node* n : graph.nodes())
     for (const ir::Value* v : n->outputs())
       if (!v->type.is_static() && (!v->uses().empty() || graph.is_output(v)))

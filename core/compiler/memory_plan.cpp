@@ -21,6 +21,33 @@ bool outermost_axis(const ir::Node& n, const Shape& whole, int64_t default_axis)
   return true;
 }
 
+// Positions of a loop's first and last node.
+struct Region {
+  int64_t begin, end;
+};
+
+std::vector<Region> loop_regions(const std::vector<ir::Node*>& nodes) {
+  std::vector<Region> loops;
+  std::vector<size_t> open;
+  for (size_t p = 0; p < nodes.size(); p++) {
+    if (nodes[p]->is("LoopBegin", "poprt")) {
+      open.push_back(loops.size());
+      loops.push_back({static_cast<int64_t>(p), 0});
+    } else if (nodes[p]->is("LoopEnd", "poprt")) {
+      loops[open.back()].end = static_cast<int64_t>(p);
+      open.pop_back();
+    }
+  }
+  return loops;
+}
+
+int64_t end_of_use(const std::vector<Region>& loops, int64_t made, int64_t use) {
+  int64_t last = use;
+  for (const Region& r : loops)
+    if (made <= r.begin && use > r.begin && use <= r.end) last = std::max(last, r.end);
+  return last;
+}
+
 }  // namespace
 
 bool is_contiguous_concat(const ir::Node& n) {
@@ -58,10 +85,13 @@ MemoryPlan::MemoryPlan(const ir::Graph& graph) {
           it == outputs.end() ? 0 : it->second);
     }
   }
-  // Lifetimes of single values.
+  // Lifetimes of single values. What a loop reads and does not make itself lives until its end.
+  const std::vector<Region> loops = loop_regions(nodes);
   const auto last_use = [&](const ir::Value* v) {
-    int64_t last = v->producer() ? position_.at(v->producer()) : -1;
-    for (const ir::Use& u : v->uses()) last = std::max(last, position_.at(u.node));
+    const int64_t made = v->producer() ? position_.at(v->producer()) : -1;
+    int64_t last = made;
+    for (const ir::Use& u : v->uses())
+      last = std::max(last, end_of_use(loops, made, position_.at(u.node)));
     return last;
   };
   for (auto& [v, place] : places_) {

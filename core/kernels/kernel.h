@@ -32,20 +32,26 @@ struct Call {
   std::span<const Operand> operands;
   std::span<const int64_t> ints;
   std::span<const float> floats;
+  int64_t threads = 1;  // that will run it: may decide how work is split, never a result bit
 };
 
-// data[i] is operand i. Tasks [begin, end) are independent of each other and may run on any thread
-// in any order; which thread runs what never changes a result bit. `scratch` is this thread's own,
-// 64-byte aligned, Plan::scratch_bytes long, with unspecified contents.
+// data[i] is operand i. Tasks [begin, end) of a round are independent of each other and may run on
+// any thread in any order; which thread runs what never changes a result bit. `scratch` is this
+// thread's own, 64-byte aligned, Plan::scratch_bytes long, with unspecified contents.
 using RunFn = void (*)(const void* params, void* const* data, int64_t begin, int64_t end,
                        std::byte* scratch) noexcept;
 
 struct Plan {
   RunFn run = nullptr;
+  // The last `outputs` operands of the call are written; those before are only read. The device
+  // refuses a program in which a written one is a weight or an input.
+  size_t outputs = 1;
   std::shared_ptr<const void> params;  // what run() gets; made once, read by all threads
   int64_t tasks = 1;                   // independent pieces of roughly equal cost
-  double work = 0;                     // rough cost of the whole call in nanoseconds on one thread
-  size_t scratch_bytes = 0;            // per thread
+  // Round r is the tasks [r * tasks, (r + 1) * tasks); it starts when round r - 1 is done.
+  int64_t rounds = 1;
+  double work = 0;           // rough cost of the whole call in nanoseconds on one thread
+  size_t scratch_bytes = 0;  // per thread
 };
 
 struct Kernel {

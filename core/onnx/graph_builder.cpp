@@ -145,6 +145,18 @@ ir::ValueType value_type(const pb::TypeProto& type) {
   return out;
 }
 
+// "sequence", "optional" or "optional_sequence" of tensors; null for anything else.
+const char* container_kind(const pb::TypeProto& type) {
+  if (type.has_sequence_type())
+    return type.sequence_type().elem_type().has_tensor_type() ? "sequence" : nullptr;
+  if (!type.has_optional_type()) return nullptr;
+  const pb::TypeProto& element = type.optional_type().elem_type();
+  if (element.has_tensor_type()) return "optional";
+  return element.has_sequence_type() && element.sequence_type().elem_type().has_tensor_type()
+             ? "optional_sequence"
+             : nullptr;
+}
+
 std::string graph_title(const pb::GraphProto& proto) {
   return proto.name().empty() ? "graph" : proto.name();
 }
@@ -196,6 +208,25 @@ ir::Value* GraphBuilder::read(std::string_view name, const Context& context) con
   if (!found)
     fail(ErrorCode::invalid_argument, "it reads {}, which nothing defines", quote_name(name));
   return const_cast<ir::Value*>(*found);
+}
+
+// A graph input that is no tensor is a node until the compiler knows its length.
+ir::Value* GraphBuilder::add_container_input(const pb::ValueInfoProto& input, Context& context) {
+  const pb::TypeProto* type = &input.type();
+  if (type->has_optional_type()) type = &type->optional_type().elem_type();
+  if (type->has_sequence_type()) type = &type->sequence_type().elem_type();
+  const ir::ValueType element = value_type(*type);
+  const std::string names[] = {graph_name(input.name(), context)};
+  ir::Node* node = context.graph.add_node("ContainerInput", "poprt", std::span<ir::Value* const>(),
+                                          1, nullptr, names);
+  node->name = names[0];
+  node->attributes["kind"] = std::string(container_kind(input.type()));
+  node->attributes["dtype"] = static_cast<int64_t>(element.dtype);
+  // Where it stands among the graph's inputs.
+  node->attributes["position"] =
+      static_cast<int64_t>(context.graph.inputs().size() + context.graph.node_count()) - 1;
+  if (element.has_shape) node->attributes["shape"] = element.shape;
+  return node->output();
 }
 
 void GraphBuilder::define(std::string_view name, ir::Value* value, Context& context) {
@@ -252,6 +283,10 @@ void GraphBuilder::build_graph(pb::GraphProto& proto, Context& context) {
                    ir::ValueType type = value_type(input.type());
                    if (const auto it = initializers.find(input.name()); it != initializers.end()) {
                      check_declared(type, it->second);
+                     return;
+                   }
+                   if (&graph == root_ && container_kind(input.type())) {
+                     define(input.name(), add_container_input(input, context), context);
                      return;
                    }
                    define(input.name(),

@@ -69,6 +69,7 @@ class GraphBuilder {
 
   // The value for a name in `context`; null for "". Throws when there is none.
   ir::Value* read(std::string_view name, const Context& context) const;
+  ir::Value* add_container_input(const ::onnx::ValueInfoProto& input, Context& context);
   void define(std::string_view name, ir::Value* value, Context& context);
   // The name that a value called `name` in the proto gets in the graph.
   std::string graph_name(std::string_view name, const Context& context);

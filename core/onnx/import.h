@@ -6,7 +6,10 @@
 // output gets a name that starts with kOmittedName; a subgraph's value that hides one of an outer
 // graph is renamed; a subgraph's output that belongs to an outer graph goes through an Identity
 // node; nodes are put in topological order. Doc strings of nodes and values are dropped. A value
-// that is no tensor (sequence, optional, map) has an unknown type.
+// that is no tensor (sequence, optional, map) has an unknown type. A graph input that is a sequence
+// or an optional of tensors becomes a node poprt.ContainerInput: kind ("sequence", "optional",
+// "optional_sequence"), dtype and shape (absent without a rank) of the elements, and its position
+// among the graph's inputs.
 //
 // Graph::metadata holds "ir_version", "producer_name", "producer_version", "domain",
 // "model_version", "doc_string", "graph.doc_string" and the model's own entries as "prop.KEY".

@@ -47,6 +47,29 @@ Tensor read_tensor_pb(const std::filesystem::path& path, std::string* name) {
   }
 }
 
+std::vector<Tensor> read_tensors_pb(const std::filesystem::path& path) {
+  const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+  // An OptionalProto has the fields of a SequenceProto.
+  ::onnx::SequenceProto proto;
+  const bool parsed =
+      proto.ParseFromArray(file->bytes().data(), static_cast<int>(file->bytes().size())) &&
+      proto.unknown_fields().empty();
+  const bool container = parsed && (file->bytes().empty() || is_container(file->bytes()));
+  if (!container) return {read_tensor_pb(path)};
+  try {
+    ::onnx::SequenceProto* values = &proto;
+    if (proto.sequence_values_size() == 1) values = proto.mutable_sequence_values(0);
+    ExternalFiles files(path.parent_path(), false);
+    std::vector<Tensor> tensors;
+    for (::onnx::TensorProto& t : *values->mutable_tensor_values())
+      tensors.push_back(take_tensor(t, files));
+    return tensors;
+  } catch (Error& e) {
+    e.add_context(path.string());
+    throw;
+  }
+}
+
 void write_tensor_pb(const std::filesystem::path& path, const std::string& name,
                      const Tensor& tensor) {
   const std::string bytes = make_tensor_proto(name, tensor).SerializeAsString();

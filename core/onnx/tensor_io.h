@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/tensor.h"
 
@@ -13,6 +14,10 @@ namespace poprt::onnx {
 // file), data_loss (damaged) and unimplemented (a SequenceProto or an OptionalProto); the message
 // starts with the path.
 Tensor read_tensor_pb(const std::filesystem::path& path, std::string* name = nullptr);
+
+// The tensors of a file that holds a TensorProto (one), a SequenceProto of tensors, or an
+// OptionalProto of one of those (none when it is empty). Throws as read_tensor_pb.
+std::vector<Tensor> read_tensors_pb(const std::filesystem::path& path);
 
 // Writes one. Throws as export_file.
 void write_tensor_pb(const std::filesystem::path& path, const std::string& name,

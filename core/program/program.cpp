@@ -1,6 +1,7 @@
 #include "program/program.h"
 
 #include "base/checked.h"
+#include "program/control.h"
 
 namespace poprt::program {
 namespace {
@@ -47,6 +48,7 @@ void verify_list(const Program& p, const std::vector<Instruction>& list, std::st
         fail(ErrorCode::data_loss, "{} instruction {}: buffer {} of {}", flow, i, id,
              p.buffers.size());
   }
+  match_regions(p, list, flow);
 }
 
 }  // namespace

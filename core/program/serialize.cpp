@@ -10,19 +10,19 @@
 #include <new>
 #include <thread>
 
-#include "base/capnp.h"
+#include "base/capnp_message.h"
 #include "base/checked.h"
-#include "program/program.capnp.h"
 
 static_assert(std::endian::native == std::endian::little, "payloads are little-endian");
 
 namespace poprt::program {
 namespace {
 
-using capnproto::count;
-using capnproto::fill;
-using capnproto::text;
-using capnproto::values;
+// Places of fields are those of program.capnp.
+using capnp_message::Message;
+using capnp_message::Struct;
+using capnp_message::StructBuilder;
+using capnp_message::Structs;
 
 constexpr std::string_view kTag = "poprt program";
 constexpr uint16_t kMajor = 1;
@@ -40,82 +40,90 @@ struct PayloadHeader {
 };
 static_assert(sizeof(PayloadHeader) == 128 && std::is_trivially_copyable_v<PayloadHeader>);
 
-void encode(capnp::List<schema::Instruction>::Builder out, const std::vector<Instruction>& list) {
-  for (unsigned i = 0; i < list.size(); i++) {
-    const Instruction& in = list[i];
-    out[i].setKernel(in.kernel);
-    fill(out[i].initOperands(count(in.operands.size(), "operands")), in.operands);
-    fill(out[i].initInts(count(in.ints.size(), "ints")), in.ints);
-    fill(out[i].initFloats(count(in.floats.size(), "floats")), in.floats);
-    out[i].setName(text(in.name));
+void encode(StructBuilder& out, uint32_t pointer, const std::vector<Instruction>& instructions) {
+  auto& list = out.init_structs(pointer, instructions.size());
+  for (size_t i = 0; i < list.size(); i++) {
+    const Instruction& in = instructions[i];
+    list[i].set(0, in.kernel);
+    list[i].set_numbers(0, in.operands);
+    list[i].set_numbers(1, in.ints);
+    list[i].set_numbers(2, in.floats);
+    list[i].set_text(3, in.name);
   }
 }
 
-void encode(capnp::List<schema::Anchor>::Builder out, const std::vector<Anchor>& anchors) {
-  for (unsigned i = 0; i < anchors.size(); i++) {
-    out[i].setName(text(anchors[i].name));
-    out[i].setDtype(static_cast<uint8_t>(anchors[i].dtype));
-    fill(out[i].initShape(count(anchors[i].shape.size(), "dimensions")), anchors[i].shape);
+void encode(StructBuilder& out, uint32_t pointer, const std::vector<Anchor>& anchors) {
+  auto& list = out.init_structs(pointer, anchors.size());
+  for (size_t i = 0; i < list.size(); i++) {
+    list[i].set_text(0, anchors[i].name);
+    list[i].set(0, static_cast<uint8_t>(anchors[i].dtype));
+    list[i].set_numbers(1, anchors[i].shape);
   }
 }
 
 std::vector<std::byte> encode(const Program& p) {
-  capnp::MallocMessageBuilder message;
-  auto out = message.initRoot<schema::Program>();
-  out.setArenaBytes(p.arena_bytes);
-  out.setWeightsBytes(p.weights_bytes);
-  auto kernels = out.initKernels(count(p.kernels.size(), "kernels"));
-  for (unsigned i = 0; i < p.kernels.size(); i++) kernels.set(i, text(p.kernels[i]));
-  auto buffers = out.initBuffers(count(p.buffers.size(), "buffers"));
-  for (unsigned i = 0; i < p.buffers.size(); i++) {
+  StructBuilder out;
+  out.set(0, p.arena_bytes);
+  out.set(8, p.weights_bytes);
+  out.set_texts(0, p.kernels);
+  auto& buffers = out.init_structs(1, p.buffers.size());
+  for (size_t i = 0; i < buffers.size(); i++) {
     const Buffer& b = p.buffers[i];
-    buffers[i].setOffset(b.offset);
-    buffers[i].setBytes(b.bytes);
-    buffers[i].setIndex(b.index);
-    buffers[i].setSpace(static_cast<uint8_t>(b.space));
-    buffers[i].setDtype(static_cast<uint8_t>(b.dtype));
-    fill(buffers[i].initShape(count(b.shape.size(), "dimensions")), b.shape);
+    buffers[i].set(0, b.offset);
+    buffers[i].set(8, b.bytes);
+    buffers[i].set(16, b.index);
+    buffers[i].set(20, static_cast<uint8_t>(b.space));
+    buffers[i].set(21, static_cast<uint8_t>(b.dtype));
+    buffers[i].set_numbers(0, b.shape);
   }
-  encode(out.initLoad(count(p.load.size(), "instructions")), p.load);
-  encode(out.initMain(count(p.main.size(), "instructions")), p.main);
-  encode(out.initSave(count(p.save.size(), "instructions")), p.save);
-  encode(out.initInputs(count(p.inputs.size(), "inputs")), p.inputs);
-  encode(out.initOutputs(count(p.outputs.size(), "outputs")), p.outputs);
-  return capnproto::canonical_bytes(out.asReader());
+  encode(out, 2, p.load);
+  encode(out, 3, p.main);
+  encode(out, 4, p.save);
+  encode(out, 5, p.inputs);
+  encode(out, 6, p.outputs);
+  return out.canonical_bytes();
 }
 
-std::vector<Instruction> decode(capnp::List<schema::Instruction>::Reader in) {
+std::vector<Instruction> decode_instructions(const Structs& in) {
   std::vector<Instruction> list;
   list.reserve(in.size());
-  for (const auto i : in)
-    list.push_back({i.getKernel(), values(i.getOperands()), values(i.getInts()),
-                    values(i.getFloats()), text(i.getName())});
+  for (size_t i = 0; i < in.size(); i++) {
+    const Struct s = in[i];
+    list.push_back({s.get<uint32_t>(0), s.numbers<uint32_t>(0), s.numbers<int64_t>(1),
+                    s.numbers<float>(2), s.text(3)});
+  }
   return list;
 }
 
-std::vector<Anchor> decode(capnp::List<schema::Anchor>::Reader in) {
+std::vector<Anchor> decode_anchors(const Structs& in) {
   std::vector<Anchor> anchors;
   anchors.reserve(in.size());
-  for (const auto a : in)
-    anchors.push_back({text(a.getName()), static_cast<DType>(a.getDtype()), values(a.getShape())});
+  for (size_t i = 0; i < in.size(); i++)
+    anchors.push_back(
+        {in[i].text(0), static_cast<DType>(in[i].get<uint8_t>(0)), in[i].numbers<int64_t>(1)});
   return anchors;
 }
 
-Program decode(schema::Program::Reader in) {
+Program decode(std::span<const std::byte> bytes) {
+  Message message(bytes, "executable program");
+  const Struct in(message);
   Program p;
-  p.arena_bytes = in.getArenaBytes();
-  p.weights_bytes = in.getWeightsBytes();
-  for (const auto kernel : in.getKernels()) p.kernels.push_back(text(kernel));
-  const auto buffers = in.getBuffers();
+  p.arena_bytes = in.get<uint64_t>(0);
+  p.weights_bytes = in.get<uint64_t>(8);
+  p.kernels = in.texts(0);
+  const Structs buffers = in.structs(1);
   p.buffers.reserve(buffers.size());
-  for (const auto b : buffers)
-    p.buffers.push_back({static_cast<Space>(b.getSpace()), b.getIndex(), b.getOffset(),
-                         b.getBytes(), static_cast<DType>(b.getDtype()), values(b.getShape())});
-  p.load = decode(in.getLoad());
-  p.main = decode(in.getMain());
-  p.save = decode(in.getSave());
-  p.inputs = decode(in.getInputs());
-  p.outputs = decode(in.getOutputs());
+  for (size_t i = 0; i < buffers.size(); i++) {
+    const Struct b = buffers[i];
+    p.buffers.push_back({static_cast<Space>(b.get<uint8_t>(20)), b.get<uint32_t>(16),
+                         b.get<uint64_t>(0), b.get<uint64_t>(8),
+                         static_cast<DType>(b.get<uint8_t>(21)), b.numbers<int64_t>(0)});
+  }
+  p.load = decode_instructions(in.structs(2));
+  p.main = decode_instructions(in.structs(3));
+  p.save = decode_instructions(in.structs(4));
+  p.inputs = decode_anchors(in.structs(5));
+  p.outputs = decode_anchors(in.structs(6));
   return p;
 }
 
@@ -295,9 +303,7 @@ LoadedProgram read_executable(std::span<const std::byte> payload,
                               std::shared_ptr<const void> owner) {
   const PayloadHeader h = read_header(payload);
   LoadedProgram loaded;
-  loaded.program = capnproto::decode_canonical<schema::Program>(
-      payload.subspan(h.program_offset, h.program_bytes), "executable program",
-      [](schema::Program::Reader in) { return decode(in); });
+  loaded.program = decode(payload.subspan(h.program_offset, h.program_bytes));
   loaded.package.assign(h.package, strnlen(h.package, sizeof(h.package)));
   loaded.weights =
       h.weights_bytes == 0 ? weights : payload.subspan(h.weights_offset, h.weights_bytes);

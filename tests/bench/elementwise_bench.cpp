@@ -43,7 +43,7 @@ void measure(const char* name, const char* kernel, std::vector<Tensor> operands,
   std::vector<double> times;
   for (int r = 0; r < rounds; r++) {
     const auto start = Clock::now();
-    plan.run(plan.params.get(), data.data(), 0, plan.tasks,
+    plan.run(plan.params.get(), data.data(), 0, plan.tasks * plan.rounds,
              static_cast<std::byte*>(scratch.mutable_data()));
     times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
   }

@@ -63,7 +63,7 @@ class Bound final : public ops::LowerContext {
   }
   void run() {
     for (size_t i = 0; i < plans_.size(); i++)
-      plans_[i].run(plans_[i].params.get(), data_[i].data(), 0, plans_[i].tasks,
+      plans_[i].run(plans_[i].params.get(), data_[i].data(), 0, plans_[i].tasks * plans_[i].rounds,
                     static_cast<std::byte*>(scratch_memory_.mutable_data()));
   }
   double work() const {

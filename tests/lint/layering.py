@@ -33,7 +33,7 @@ ALLOWED = {
 # What the tests of a layer may include besides what the layer itself may.
 TEST_EXTRA = {"compiler": ["core/device/"]}  # what it compiles is run on the emulated device
 # Where "x/y.h" is looked for, besides the folder of the including file.
-ROOTS = ["core/", "capi/include/", "capi/src/", "cli/", "tests/", "inspector/"]
+ROOTS = ["core/", "capi/include/", "capi/src/", "cli/", "tests/", "inspector/", "bindings/swig/"]
 # Libraries that one layer only may see.
 LIBRARIES = {
     "onnx/": ["core/onnx/", "tests/core/onnx/"],

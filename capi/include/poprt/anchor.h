@@ -1,4 +1,14 @@
-/* Anchors: the named inputs and outputs of an executable. */
+/* Anchors: the named inputs and outputs of an executable.
+ *
+ * Example:
+ *     static void print_anchor(const poprt_anchor* anchor) {
+ *       printf("%s: %s [", poprt_anchor_name(anchor),
+ *              poprt_dtype_name(poprt_anchor_dtype(anchor)));
+ *       for (size_t i = 0; i < poprt_anchor_rank(anchor); i++)
+ *         printf(i ? ", %lld" : "%lld", (long long)poprt_anchor_shape(anchor)[i]);
+ *       printf("], %zu bytes\n", poprt_anchor_bytes(anchor));
+ *     }
+ */
 #ifndef POPRT_ANCHOR_H
 #define POPRT_ANCHOR_H
 
@@ -52,6 +62,7 @@ typedef struct poprt_anchor poprt_anchor;
 
 /* UTF-8, borrowed from the anchor. Since 0.1. */
 POPRT_API const char* poprt_anchor_name(const poprt_anchor* anchor);
+/* One of POPRT_DTYPE_*. Since 0.1. */
 POPRT_API poprt_dtype poprt_anchor_dtype(const poprt_anchor* anchor);
 /* Number of dimensions; 0 is a scalar. Since 0.1. */
 POPRT_API size_t poprt_anchor_rank(const poprt_anchor* anchor);

@@ -1,4 +1,11 @@
-/* What every poprt header needs: export marks and owned strings. */
+/* What every poprt header needs: export marks and owned strings.
+ *
+ * Example:
+ *     poprt_string* text = NULL;
+ *     check(poprt_compiler_list_ops(&text));
+ *     fwrite(poprt_string_data(text), 1, poprt_string_size(text), stdout);
+ *     poprt_string_free(text);
+ */
 #ifndef POPRT_API_H
 #define POPRT_API_H
 

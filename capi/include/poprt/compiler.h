@@ -1,7 +1,22 @@
 /* Compiler: ONNX in; executables, PopEF files or converted ONNX out.
  *
  * The compiler lives in libpoprt_compiler.so.1, which the first call loads from the folder of
- * libpoprt.so.1; without it these functions fail with failed_precondition. */
+ * libpoprt.so.1; without it these functions fail with failed_precondition.
+ *
+ * Example:
+ *     const int64_t shape[] = {8, 1, 8, 8};
+ *     const poprt_input_shape inputs[] = {{"image", shape, 4}};
+ *     poprt_compile_options options = {0};
+ *     options.struct_size = sizeof options;
+ *     options.input_shapes = inputs;
+ *     options.input_shape_count = 1;
+ *     options.precision = POPRT_PRECISION_FP16;
+ *
+ *     poprt_compiler* compiler = NULL;
+ *     check(poprt_compiler_create(&options, &compiler));
+ *     check(poprt_compiler_compile_to_popef(compiler, "digits.onnx", "digits.popef"));
+ *     poprt_compiler_free(compiler);
+ */
 #ifndef POPRT_COMPILER_H
 #define POPRT_COMPILER_H
 

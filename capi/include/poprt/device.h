@@ -1,7 +1,18 @@
 /* Emulated IPUs.
  *
  * A process has a number of virtual devices that share the CPU: POPRT_DEVICES from the environment,
- * 4 without it. A device is busy while a handle or a runner holds it. */
+ * 4 without it. A device is busy while a handle or a runner holds it.
+ *
+ * Example:
+ *     poprt_device_manager* manager = NULL;
+ *     poprt_device* device = NULL;
+ *     check(poprt_device_manager_create(NULL, &manager));
+ *     check(poprt_device_manager_get_device(manager, 1, &device));
+ *     printf("device %lld of %zu\n", (long long)poprt_device_id(device),
+ *            poprt_device_manager_device_count(manager));
+ *     poprt_device_free(device);
+ *     poprt_device_manager_free(manager);
+ */
 #ifndef POPRT_DEVICE_H
 #define POPRT_DEVICE_H
 

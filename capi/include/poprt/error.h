@@ -1,5 +1,15 @@
 /* Errors. A function that can fail returns `poprt_error *`: null is success; anything else is yours
- * to free, and the function's outputs are untouched. */
+ * to free, and the function's outputs are untouched.
+ *
+ * Example:
+ *     static void check_or_exit(poprt_error* error) {
+ *       if (!error) return;
+ *       fprintf(stderr, "%s: %s\n", poprt_error_code_name(poprt_error_get_code(error)),
+ *               poprt_error_message(error));
+ *       poprt_error_free(error);
+ *       exit(1);
+ *     }
+ */
 #ifndef POPRT_ERROR_H
 #define POPRT_ERROR_H
 

@@ -1,4 +1,12 @@
-/* Executables: compiled models, from the compiler or from a PopEF file. */
+/* Executables: compiled models, from the compiler or from a PopEF file.
+ *
+ * Example:
+ *     poprt_executable* executable = NULL;
+ *     check(poprt_executable_open("digits.popef", &executable));
+ *     for (size_t i = 0; i < poprt_executable_input_count(executable); i++)
+ *       puts(poprt_anchor_name(poprt_executable_input(executable, i)));
+ *     poprt_executable_free(executable);
+ */
 #ifndef POPRT_EXECUTABLE_H
 #define POPRT_EXECUTABLE_H
 

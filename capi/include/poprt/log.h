@@ -1,4 +1,8 @@
-/* Logging on stderr. The level is POPRT_LOG_LEVEL from the environment, WARNING without it. */
+/* Logging on stderr. The level is POPRT_LOG_LEVEL from the environment, WARNING without it.
+ *
+ * Example:
+ *     check(poprt_log_set_level("info"));
+ */
 #ifndef POPRT_LOG_H
 #define POPRT_LOG_H
 

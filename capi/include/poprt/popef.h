@@ -1,4 +1,11 @@
-/* Looking into PopEF files. */
+/* Looking into PopEF files.
+ *
+ * Example:
+ *     poprt_string* text = NULL;
+ *     check(poprt_popef_dump("digits.popef", POPRT_POPEF_USER_ANCHORS, &text));
+ *     puts(poprt_string_data(text));
+ *     poprt_string_free(text);
+ */
 #ifndef POPRT_POPEF_H
 #define POPRT_POPEF_H
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <future>
 #include <map>
@@ -210,7 +211,8 @@ struct CompilerOptions {
   std::string stopAfter;
   bool enableEngineCaching = false;  // see poprt_compile_options
   std::string cachePath;
-  std::function<void(double done, const std::string& what)> progress;  // must not throw
+  // What it throws comes out of the compiling function, when that has ended.
+  std::function<void(double done, const std::string& what)> progress;
 };
 
 // Model arguments are a path, or the bytes of an ONNX file. `outputs` names the outputs to keep;
@@ -220,21 +222,22 @@ class Compiler {
   static std::shared_ptr<Executable> compile(const std::string& model,
                                              const std::vector<std::string>& outputs = {},
                                              const CompilerOptions& options = {}) {
-    const Call call(options, outputs);
+    Call call(options, outputs);
     poprt_executable* made = nullptr;
-    if (isBytes(model))
-      detail::check(poprt_compiler_compile_bytes(call.compiler.get(), model.data(), model.size(),
-                                                 nullptr, &made));
-    else
-      detail::check(poprt_compiler_compile_file(call.compiler.get(), model.c_str(), &made));
-    return std::make_shared<Executable>(made);
+    poprt_error* error =
+        isBytes(model) ? poprt_compiler_compile_bytes(call.compiler.get(), model.data(),
+                                                      model.size(), nullptr, &made)
+                       : poprt_compiler_compile_file(call.compiler.get(), model.c_str(), &made);
+    const auto executable = made ? std::make_shared<Executable>(made) : nullptr;
+    call.check(error);
+    return executable;
   }
 
   static void compileAndExport(const std::string& model, const std::vector<std::string>& outputs,
                                const std::string& popefPath, const CompilerOptions& options = {}) {
     if (isBytes(model)) return compile(model, outputs, options)->save(popefPath);
-    const Call call(options, outputs);
-    detail::check(
+    Call call(options, outputs);
+    call.check(
         poprt_compiler_compile_to_popef(call.compiler.get(), model.c_str(), popefPath.c_str()));
   }
 
@@ -242,8 +245,8 @@ class Compiler {
   static void convert(const std::string& onnxPath, const std::string& outOnnxPath,
                       const std::vector<std::string>& outputs = {},
                       const CompilerOptions& options = {}) {
-    const Call call(options, outputs);
-    detail::check(
+    Call call(options, outputs);
+    call.check(
         poprt_compiler_convert_file(call.compiler.get(), onnxPath.c_str(), outOnnxPath.c_str()));
   }
 
@@ -291,7 +294,13 @@ class Compiler {
       if (options.progress) {
         o.user_data = this;
         o.progress = [](double done, const char* what, void* self) {
-          static_cast<Call*>(self)->options.progress(done, what);
+          auto& call = *static_cast<Call*>(self);
+          if (call.thrown) return;
+          try {
+            call.options.progress(done, what);
+          } catch (...) {  // exceptions must not cross C
+            call.thrown = std::current_exception();
+          }
         };
       }
       poprt_compiler* made = nullptr;
@@ -300,6 +309,13 @@ class Compiler {
     }
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
+    void check(poprt_error* error) const {
+      if (thrown) {
+        poprt_error_free(error);
+        std::rethrow_exception(thrown);
+      }
+      detail::check(error);
+    }
     static std::vector<const char*> pointers(const std::vector<std::string>& names) {
       std::vector<const char*> list;
       for (const std::string& n : names) list.push_back(n.c_str());
@@ -307,6 +323,7 @@ class Compiler {
     }
     const CompilerOptions& options;
     std::unique_ptr<poprt_compiler, Free> compiler;
+    std::exception_ptr thrown;
   };
   // ONNX files begin with a small field tag; paths have no control characters.
   static bool isBytes(const std::string& model) {

@@ -2,7 +2,23 @@
  *
  * Memory of inputs and outputs is the caller's, is used in place, and must stay valid and untouched
  * until the call returns or the request is done. Any alignment works; 64 bytes is fastest. Inputs
- * and outputs must not overlap. */
+ * and outputs must not overlap.
+ *
+ * Example:
+ *     static void run_twice(const poprt_executable* model, const float* image, float* scores) {
+ *       poprt_runner* runner = NULL;
+ *       poprt_request* request = NULL;
+ *       check(poprt_runner_create(model, NULL, &runner));
+ *       const poprt_input in[] = {{"image", 0, image, 8 * 64 * sizeof *image}};
+ *       const poprt_output out[] = {{"scores", 0, scores, 8 * 10 * sizeof *scores}};
+ *       check(poprt_runner_execute(runner, in, 1, out, 1));
+ *
+ *       check(poprt_runner_execute_async(runner, in, 1, out, 1, NULL, NULL, &request));
+ *       poprt_runner_free(runner); // the request is still run
+ *       check(poprt_request_wait(request, -1));
+ *       poprt_request_free(request);
+ *     }
+ */
 #ifndef POPRT_RUNNER_H
 #define POPRT_RUNNER_H
 

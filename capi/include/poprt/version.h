@@ -1,4 +1,12 @@
-/* Version of the library. Ask poprt_version() at load time: another copy may have been found. */
+/* Version of the library. Ask poprt_version() at load time: another copy may have been found.
+ *
+ * Example:
+ *     if (poprt_version() / 1000 != POPRT_VERSION / 1000) {
+ *       fprintf(stderr, "built for poprt %d.%d, found %s\n", POPRT_VERSION_MAJOR,
+ *               POPRT_VERSION_MINOR, poprt_version_string());
+ *       exit(1);
+ *     }
+ */
 #ifndef POPRT_VERSION_H
 #define POPRT_VERSION_H
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <thread>
@@ -18,6 +19,7 @@
 #include "device/emulator/memory.h"
 #include "device/environment.h"
 #include "kernels/kernel.h"
+#include "program/control.h"
 
 namespace poprt::device {
 namespace {
@@ -35,12 +37,55 @@ constexpr int kMaxThreads = 1024;
 
 // An instruction, ready to run: everything the loop reads, nothing else.
 struct Step {
-  kernels::RunFn run;
+  kernels::RunFn run;  // null: control flow, params is a Region
   const void* params;
   void* const* data;  // its operands in Section::slots
-  int64_t tasks;
+  int64_t tasks, rounds;
   bool parallel;
 };
+
+// One end of a conditional or repeated region (program/control.h).
+struct Region {
+  program::Control kind = program::Control::end;
+  size_t other = 0;         // position of the other end
+  bool when = false;        // branch
+  int64_t most = 0;         // loop
+  Region* begin = nullptr;  // of an end
+  void* const* data = nullptr;
+  // Of the loop that runs: written by run() only.
+  int64_t round = 0, rounds = 0;
+};
+
+// True when another round begins; it has told the region its index.
+bool next_round(Region& loop) noexcept {
+  const auto* condition = static_cast<const uint8_t*>(loop.data[1]);
+  const bool more = loop.round < loop.rounds && (!condition || *condition != 0);
+  std::memcpy(loop.data[2], &loop.round, sizeof loop.round);
+  return more;
+}
+
+// The position after which to go on.
+size_t steer(Region& region, size_t position) noexcept {
+  switch (region.kind) {
+    case program::Control::branch:
+      return (*static_cast<const uint8_t*>(region.data[0]) != 0) == region.when ? position
+                                                                                : region.other;
+    case program::Control::loop: {
+      region.rounds = region.most;
+      region.round = 0;
+      if (region.data[0]) {
+        int64_t count;
+        std::memcpy(&count, region.data[0], sizeof count);
+        region.rounds = std::min(region.rounds, count);
+      }
+      return next_round(region) ? position : region.other;
+    }
+    case program::Control::end: break;
+  }
+  if (region.begin->kind == program::Control::branch) return position;
+  region.begin->round++;
+  return next_round(*region.begin) ? region.other : position;
+}
 
 // A slot that points into caller memory.
 struct Patch {
@@ -56,6 +101,7 @@ struct AnchorPatches {
 // One flow.
 struct Section {
   std::vector<Step> steps;
+  std::vector<std::unique_ptr<Region>> regions;
   std::vector<void*> slots;
   std::vector<Patch> patches;
   std::vector<AnchorPatches> inputs, outputs;
@@ -128,7 +174,7 @@ Emulator::Emulator(const Image& image, const LoadOptions& options) : image_(imag
   kernels_.reserve(p.kernels.size());
   for (const std::string& name : p.kernels) {
     kernels_.push_back(kernels::find_kernel(name));
-    if (!kernels_.back())
+    if (!kernels_.back() && !program::control_of(name))
       fail(ErrorCode::failed_precondition, "needs kernel '{}', made by a newer poprt?", name);
   }
   arena_ = Memory(p.arena_bytes, "device arena");
@@ -152,6 +198,8 @@ void Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
   for (const Instruction& in : list) slot_count += in.operands.size();
   section.slots.resize(slot_count);
   section.steps.reserve(list.size());
+  const std::vector<uint32_t> other = program::match_regions(p, list, flow);
+  std::vector<Region*> region_of(list.size());
   params_.reserve(params_.size() + list.size());
 
   struct Use {
@@ -179,12 +227,27 @@ void Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
       }
       slot++;
     }
+    if (const auto control = program::control_of(p.kernels[in.kernel])) {
+      auto region = std::make_unique<Region>();
+      region->kind = *control;
+      region->other = other[i];
+      region->data = data;
+      if (*control == program::Control::branch) region->when = in.ints[0] != 0;
+      if (*control == program::Control::loop) region->most = in.ints[0];
+      if (*control == program::Control::end) region->begin = region_of[other[i]];
+      region_of[i] = region.get();
+      section.steps.push_back({nullptr, region.get(), data, 0, 1, false});
+      section.regions.push_back(std::move(region));
+      continue;
+    }
     try {
-      kernels::Plan plan = kernels_[in.kernel]->prepare({operands, in.ints, in.floats});
-      POPRT_ASSERT(plan.run && plan.tasks >= 0);
-      const bool parallel = threads > 1 && plan.tasks > 1 && plan.work > kParallelInstruction;
+      kernels::Plan plan = kernels_[in.kernel]->prepare({operands, in.ints, in.floats, threads});
+      POPRT_ASSERT(plan.run && plan.tasks >= 0 && plan.rounds >= 1);
+      const bool parallel = threads > 1 && plan.tasks > 1 &&
+                            plan.work > kParallelInstruction * static_cast<double>(plan.rounds);
       if (parallel) parallel_work += plan.work;
-      section.steps.push_back({plan.run, plan.params.get(), data, plan.tasks, parallel});
+      section.steps.push_back(
+          {plan.run, plan.params.get(), data, plan.tasks, plan.rounds, parallel});
       params_.push_back(std::move(plan.params));
       scratch_bytes_ = std::max(scratch_bytes_, align_up(plan.scratch_bytes, 64));
     } catch (Error& e) {
@@ -214,29 +277,37 @@ template <bool kProfile>
 void Emulator::run_section(const Section& section) noexcept {
   struct Context {
     const Step* step;
+    int64_t first;  // task of the round
     std::byte* scratch;
     uint64_t stride;
   };
-  Context context{nullptr, scratch_.data(), scratch_bytes_};
-  size_t index = 0;
-  for (const Step& step : section.steps) {
+  Context context{nullptr, 0, scratch_.data(), scratch_bytes_};
+  for (size_t index = 0; index < section.steps.size(); index++) {
+    const Step& step = section.steps[index];
+    if (!step.run) {
+      index = steer(*static_cast<Region*>(const_cast<void*>(step.params)), index);
+      continue;
+    }
     [[maybe_unused]] int64_t start = 0;
     if constexpr (kProfile) start = now_ns();
     if (!step.parallel) {
-      step.run(step.params, step.data, 0, step.tasks, context.scratch);
+      step.run(step.params, step.data, 0, step.tasks * step.rounds, context.scratch);
     } else {
       context.step = &step;
-      pool_->parallel_for(
-          step.tasks,
-          [](void* c, int64_t begin, int64_t end, int worker) noexcept {
-            const auto& [s, scratch, stride] = *static_cast<const Context*>(c);
-            s->run(s->params, s->data, begin, end,
-                   scratch + stride * static_cast<uint64_t>(worker));
-          },
-          &context);
+      for (int64_t round = 0; round < step.rounds; round++) {
+        context.first = round * step.tasks;
+        pool_->parallel_for(
+            step.tasks,
+            [](void* c, int64_t begin, int64_t end, int worker) noexcept {
+              const auto& [s, first, scratch, stride] = *static_cast<const Context*>(c);
+              s->run(s->params, s->data, first + begin, first + end,
+                     scratch + stride * static_cast<uint64_t>(worker));
+            },
+            &context);
+      }
     }
     if constexpr (kProfile) {
-      StepClock& clock = clocks_[index++];
+      StepClock& clock = clocks_[index];
       const int64_t took = now_ns() - start;
       clock.runs++;
       clock.total_ns += took;

@@ -57,7 +57,7 @@ class EvaluateContext final : public LowerContext {
 
 // Runs the nodes that the operator expands to.
 std::vector<Tensor> evaluate_expansion(const ir::Node& node, std::span<const Tensor> inputs,
-                                       std::vector<std::string>* kernels) {
+                                       std::vector<std::string>* kernels, int64_t threads) {
   const auto graph = isolate(node);
   std::unordered_map<const ir::Value*, Tensor> known;
   for (size_t i = 0; i < node.inputs().size(); i++)
@@ -69,7 +69,7 @@ std::vector<Tensor> evaluate_expansion(const ir::Node& node, std::span<const Ten
     std::vector<Tensor> values;
     for (const ir::Value* v : n->inputs())
       values.push_back(!v ? Tensor() : v->is_constant() ? v->constant() : known.at(v));
-    const std::vector<Tensor> results = evaluate_listing(*n, values, kernels);
+    const std::vector<Tensor> results = evaluate_listing(*n, values, kernels, threads);
     for (size_t i = 0; i < results.size(); i++) known[n->output(i)] = results[i];
   }
   std::vector<Tensor> results;
@@ -87,14 +87,15 @@ std::vector<Tensor> evaluate_expansion(const ir::Node& node, std::span<const Ten
 
 }  // namespace
 
-std::vector<Tensor> evaluate(const ir::Node& node, std::span<const Tensor> inputs) {
-  return evaluate_listing(node, inputs, nullptr);
+std::vector<Tensor> evaluate(const ir::Node& node, std::span<const Tensor> inputs,
+                             int64_t threads) {
+  return evaluate_listing(node, inputs, nullptr, threads);
 }
 
 std::vector<Tensor> evaluate_listing(const ir::Node& node, std::span<const Tensor> inputs,
-                                     std::vector<std::string>* kernels) {
+                                     std::vector<std::string>* kernels, int64_t threads) {
   const OpDef& op = op_of(node);
-  if (expands(op)) return evaluate_expansion(node, inputs, kernels);
+  if (expands(op)) return evaluate_expansion(node, inputs, kernels, threads);
   if (!op.lower) fail(ErrorCode::unimplemented, "{}: cannot be evaluated", node.describe());
   program::Builder builder;
   EvaluateContext ctx(node, builder);
@@ -137,9 +138,10 @@ std::vector<Tensor> evaluate_listing(const ir::Node& node, std::span<const Tenso
                                                : results[b.index].mutable_data());
       data.push_back(base + b.offset);
     }
-    const kernels::Plan plan = kernel->prepare({operands, instruction.ints, instruction.floats});
+    const kernels::Plan plan =
+        kernel->prepare({operands, instruction.ints, instruction.floats, threads});
     Tensor scratch = Tensor::zeros(DType::u8, {static_cast<int64_t>(plan.scratch_bytes)});
-    plan.run(plan.params.get(), data.data(), 0, plan.tasks,
+    plan.run(plan.params.get(), data.data(), 0, plan.tasks * plan.rounds,
              static_cast<std::byte*>(scratch.mutable_data()));
   }
   return results;

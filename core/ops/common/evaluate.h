@@ -12,6 +12,7 @@ namespace poprt::ops {
 // Results of every output of `node` (undefined tensors for outputs whose type is not static).
 // `inputs[i]` stands for input i (ignored where the node has none). Output types must be inferred
 // and static. Throws unimplemented when the node has subgraphs or no lowering.
-std::vector<Tensor> evaluate(const ir::Node& node, std::span<const Tensor> inputs);
+std::vector<Tensor> evaluate(const ir::Node& node, std::span<const Tensor> inputs,
+                             int64_t threads = 1);
 
 }  // namespace poprt::ops

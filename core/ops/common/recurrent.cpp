@@ -303,74 +303,38 @@ class Lowering {
       ctx_.emit("copy", {from, to});
   }
 
-  struct Weights {
-    BufferId first = kNone, second = kNone;  // second: the new-state gate of a two-part GRU
-    BufferId bias = kNone, peephole = kNone;
-  };
-
-  void step(RecurrentKind kind, int64_t d, int64_t s, const Weights& w, BufferId v, BufferId h_prev,
-            BufferId c_prev, BufferId h, BufferId c, BufferId y) {
-    const bool reverse = ctx_.node.string_attr("direction", "forward") == "reverse" || d == 1;
-    const auto n = op_.activations.size();
-    std::array<Activation, 3> a{};
-    for (size_t i = 0; i < n; i++) a[i] = activations_[static_cast<size_t>(d) * n + i];
-    const BufferId r = kind == RecurrentKind::gru_state ? w.second : w.first;
-    ctx_.emit("recurrent_step",
-              {projection_.x, r, w.bias, w.peephole, lens_, v, h_prev, c_prev, h, c, y},
-              {static_cast<int64_t>(kind), l_.steps, l_.batch, l_.hidden, l_.directions, d, s,
-               reverse ? 1 : 0, d * projection_.direction, projection_.row, projection_.block,
-               projection_.gate, ctx_.node.int_attr("input_forget", 0) != 0 ? 1 : 0,
-               static_cast<int64_t>(a[0].code), static_cast<int64_t>(a[1].code),
-               static_cast<int64_t>(a[2].code)},
-              {ctx_.node.float_attr("clip", 0), a[0].alpha, a[0].beta, a[1].alpha, a[1].beta,
-               a[2].alpha, a[2].beta});
-  }
-
   void direction(int64_t d) {
     const Layer& l = l_;
     const bool split = op_.linear_before_reset && ctx_.node.int_attr("linear_before_reset", 0) == 0;
     const bool reverse = ctx_.node.string_attr("direction", "forward") == "reverse" || d == 1;
     const RecurrentKind kind = op_.has_cell              ? RecurrentKind::lstm
+                               : split                   ? RecurrentKind::gru_gates
                                : op_.linear_before_reset ? RecurrentKind::gru
                                                          : RecurrentKind::rnn;
-    Weights w;
-    w.first = recurrent_weights(ctx_, l, d, 0, split ? 2 : l.gates);
-    if (split) w.second = recurrent_weights(ctx_, l, d, 2, 1);
-    w.bias = step_bias(ctx_, op_, l, projection_, d);
+    const BufferId r = recurrent_weights(ctx_, l, d, 0, split ? 2 : l.gates);
+    const BufferId r_state = split ? recurrent_weights(ctx_, l, d, 2, 1) : kNone;
+    const BufferId bias = step_bias(ctx_, op_, l, projection_, d);
+    BufferId peephole = kNone;
     if (op_.has_cell && ctx_.has(7))
-      w.peephole = ctx_.view(ctx_.in(7), static_cast<uint64_t>(d * 3 * l.hidden) * 4, DType::f32,
-                             {3, l.hidden});
-
-    const Shape state = {l.batch, l.hidden};
-    // Without sequence lengths the state of a step is its row of Y.
-    const bool in_y = y_ != kNone && lens_ == kNone;
-    std::array<BufferId, 2> turn = {kNone, kNone};
-    if (!in_y)
-      for (BufferId& t : turn) t = ctx_.temporary(DType::f32, state);
-    BufferId cell = kNone, z = kNone, gated = kNone;
-    if (op_.has_cell) cell = ctx_.temporary(DType::f32, state);
-    if (split) {
-      z = ctx_.temporary(DType::f32, state);
-      gated = ctx_.temporary(DType::f32, state);
-    }
-    BufferId h_prev = part(ctx_, initial_h_, d, l), c_prev = part(ctx_, initial_c_, d, l);
-    for (int64_t s = 0; s < l.steps; s++) {
-      const int64_t time = reverse ? l.steps - 1 - s : s;
-      const BufferId h =
-          in_y ? part(ctx_, y_, time * l.directions + d, l) : turn[static_cast<size_t>(s % 2)];
-      const BufferId y = in_y ? kNone : y_;
-      const BufferId c = s + 1 == l.steps && y_c_ != kNone ? part(ctx_, y_c_, d, l) : cell;
-      if (split) {
-        step(RecurrentKind::gru_gates, d, s, w, h_prev, h_prev, kNone, gated, z, kNone);
-        step(RecurrentKind::gru_state, d, s, w, h_prev == kNone ? kNone : gated, h_prev, z, h,
-             kNone, y);
-      } else {
-        step(kind, d, s, w, h_prev, h_prev, c_prev, h, c, y);
-      }
-      h_prev = h;
-      c_prev = c;
-    }
-    if (y_h_ != kNone) ctx_.emit("copy", {h_prev, part(ctx_, y_h_, d, l)});
+      peephole = ctx_.view(ctx_.in(7), static_cast<uint64_t>(d * 3 * l.hidden) * 4, DType::f32,
+                           {3, l.hidden});
+    const bool states_in_y = y_ != kNone && lens_ == kNone;
+    const int64_t work_rows = (states_in_y ? 0 : 2) + (op_.has_cell ? 1 : 0) + (split ? 2 : 0);
+    const BufferId work =
+        work_rows ? ctx_.temporary(DType::f32, {work_rows, l.batch, l.hidden}) : kNone;
+    const auto n = op_.activations.size();
+    std::array<Activation, 3> a{};
+    for (size_t i = 0; i < n; i++) a[i] = activations_[static_cast<size_t>(d) * n + i];
+    ctx_.emit(
+        "recurrent",
+        {projection_.x, r, r_state, bias, peephole, lens_, part(ctx_, initial_h_, d, l),
+         part(ctx_, initial_c_, d, l), y_, part(ctx_, y_h_, d, l), part(ctx_, y_c_, d, l), work},
+        {static_cast<int64_t>(kind), l.steps, l.batch, l.hidden, l.directions, d, reverse ? 1 : 0,
+         d * projection_.direction, projection_.row, projection_.block, projection_.gate,
+         ctx_.node.int_attr("input_forget", 0) != 0 ? 1 : 0, static_cast<int64_t>(a[0].code),
+         static_cast<int64_t>(a[1].code), static_cast<int64_t>(a[2].code)},
+        {ctx_.node.float_attr("clip", 0), a[0].alpha, a[0].beta, a[1].alpha, a[1].beta, a[2].alpha,
+         a[2].beta});
   }
 
   LowerContext& ctx_;

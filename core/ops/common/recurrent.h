@@ -1,4 +1,4 @@
-// What LSTM, GRU and RNN share: types, weights packed for kernel recurrent_step, one call a step.
+// What LSTM, GRU and RNN share: types, weights packed for kernel recurrent.
 #pragma once
 
 #include <string_view>
@@ -17,9 +17,8 @@ struct RecurrentOp {
 
 void infer_recurrent(InferContext& ctx, const RecurrentOp& op);
 
-// x * W + b for the whole sequence in one product, then one recurrent_step per time step and
-// direction. Weights that are constant are packed at compile time, others by strided copies in the
-// run.
+// x * W + b for the whole sequence in one product, then one recurrent kernel per direction. Weights
+// that are constant are packed at compile time, others by strided copies in the run.
 void lower_recurrent(LowerContext& ctx, const RecurrentOp& op);
 
 }  // namespace poprt::ops

@@ -3,73 +3,25 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <optional>
 
+#include "ops/common/label_table.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
 namespace {
 
-struct Table {
-  Tensor keys, values, fallback;  // fallback has one element
-};
-
-std::optional<Tensor> list_attr(const ir::Node& node, const std::string& stem) {
-  if (const ir::Attribute* a = node.find_attr(stem + "_tensor"))
-    if (const auto* t = std::get_if<Tensor>(a)) return *t;
-  if (node.find_attr(stem + "_int64s")) {
-    const auto v = node.ints_attr(stem + "_int64s");
-    return Tensor::of<int64_t>({static_cast<int64_t>(v.size())}, std::span<const int64_t>(v));
-  }
-  if (node.find_attr(stem + "_floats")) {
-    const auto v = node.floats_attr(stem + "_floats");
-    return Tensor::of<float>({static_cast<int64_t>(v.size())}, std::span<const float>(v));
-  }
-  if (node.find_attr(stem + "_strings") || node.find_attr("classes_strings"))
-    fail(ErrorCode::unimplemented,
-         "{}: {} are strings, which the device does not have; numbers are supported",
-         node.describe(), stem);
-  return std::nullopt;
-}
-
-Table table_of(const ir::Node& node) {
-  Table t;
-  const auto keys = list_attr(node, "keys"), values = list_attr(node, "values");
-  if (!keys || !values || keys->count() != values->count() || keys->count() == 0)
-    fail(ErrorCode::invalid_argument, "{}: keys and values must be lists of equal length",
-         node.describe());
-  t.keys = *keys;
-  t.values = *values;
-  if (t.keys.dtype() == DType::string || t.values.dtype() == DType::string)
-    fail(ErrorCode::unimplemented,
-         "{}: keys or values are strings, which the device does not have; numbers are supported",
-         node.describe());
-  if (const ir::Attribute* a = node.find_attr("default_tensor")) {
-    const auto* d = std::get_if<Tensor>(a);
-    if (!d || d->count() != 1 || d->dtype() != t.values.dtype())
-      fail(ErrorCode::invalid_argument, "{}: default_tensor must be one {}", node.describe(),
-           dtype_name(t.values.dtype()));
-    t.fallback = *d;
-  } else if (t.values.dtype() == DType::s64) {
-    t.fallback = Tensor::scalar<int64_t>(node.int_attr("default_int64", -1));
-  } else if (t.values.dtype() == DType::f32) {
-    t.fallback = Tensor::scalar<float>(node.float_attr("default_float", -0.0f));
-  } else {
-    t.fallback = Tensor::zeros(t.values.dtype(), {1});
-  }
-  return t;
-}
-
 void infer(InferContext& ctx) {
   const ir::ValueType& x = ctx.in(0);
-  const Table t = table_of(ctx.node);
+  const LabelTable t = label_table(ctx.node);
   if (x.dtype != DType::undefined && x.dtype != t.keys.dtype())
     ctx.fail_input("X is {}, keys are {}", dtype_name(x.dtype), dtype_name(t.keys.dtype()));
   ctx.out(0, ir::ValueType{t.values.dtype(), x.has_shape, x.shape, x.symbols});
 }
 
 void lower(LowerContext& ctx) {
-  const Table t = table_of(ctx.node);
+  const LabelTable t = label_table(ctx.node);
+  if (t.keys.dtype() == DType::string || t.values.dtype() == DType::string)
+    ctx.fail_unsupported("the device has no strings: its input must be constant");
   const int64_t n = t.keys.count();
   const auto size = static_cast<size_t>(dtype_bits(t.values.dtype()) / 8);
   if (dtype_bits(t.values.dtype()) < 8)

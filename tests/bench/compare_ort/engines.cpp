@@ -1,7 +1,10 @@
 // Both engines in one process, in turn: latency, agreement, opening and compile time of one model.
 //
-//   compare_ort_engines ORT_LIBRARY MODEL.onnx MODEL.popef THREADS SECONDS [open]
+//   compare_ort_engines ORT_LIBRARY MODEL.onnx MODEL.popef THREADS SECONDS [open] [inputs=DIR]
+//                       [rtol=X] [atol=X] [sizes=any]
 //
+// Inputs are random, or the bytes of DIR/NAME. sizes=any lets ONNX Runtime allocate the outputs,
+// for those whose size it finds out, and compares nothing.
 // Prints one JSON object. Latency: rounds of A, then B, with a pause between them long enough for
 // ONNX Runtime's workers to stop spinning; each round's median counts once. With `open`, also times
 // opening the PopEF until ready and creating the session, and compiling, each several times in
@@ -52,6 +55,11 @@ int onnx_type(poprt_dtype d) {
     case POPRT_DTYPE_S64: return 7;
     case POPRT_DTYPE_BOOL: return 9;
     case POPRT_DTYPE_F16: return 10;
+    case POPRT_DTYPE_U16: return 4;
+    case POPRT_DTYPE_S16: return 5;
+    case POPRT_DTYPE_F64: return 11;
+    case POPRT_DTYPE_U32: return 12;
+    case POPRT_DTYPE_U64: return 13;
     default: std::fprintf(stderr, "no ONNX type for %s\n", poprt_dtype_name(d)); std::exit(1);
   }
 }
@@ -64,6 +72,46 @@ struct Memory {
   size_t size;
   char* data;
 };
+
+template <class T>
+double element(const void* p, size_t i) {
+  T v;
+  std::memcpy(&v, static_cast<const char*>(p) + i * sizeof(T), sizeof(T));
+  return static_cast<double>(v);
+}
+
+double half(const void* p, size_t i) {
+  uint16_t h;
+  std::memcpy(&h, static_cast<const char*>(p) + i * 2, 2);
+  const int e = h >> 10 & 31, m = h & 1023;
+  const double v = e == 31 ? (m ? NAN : INFINITY) : std::ldexp(e ? m + 1024 : m, (e ? e : 1) - 25);
+  return h & 0x8000 ? -v : v;
+}
+
+double value(poprt_dtype d, const void* p, size_t i) {
+  switch (d) {
+    case POPRT_DTYPE_F32: return element<float>(p, i);
+    case POPRT_DTYPE_F64: return element<double>(p, i);
+    case POPRT_DTYPE_F16: return half(p, i);
+    case POPRT_DTYPE_S8: return element<int8_t>(p, i);
+    case POPRT_DTYPE_U16: return element<uint16_t>(p, i);
+    case POPRT_DTYPE_S16: return element<int16_t>(p, i);
+    case POPRT_DTYPE_S32: return element<int32_t>(p, i);
+    case POPRT_DTYPE_U32: return element<uint32_t>(p, i);
+    case POPRT_DTYPE_S64: return element<int64_t>(p, i);
+    case POPRT_DTYPE_U64: return element<uint64_t>(p, i);
+    default: return element<uint8_t>(p, i);
+  }
+}
+
+void read_file(const std::string& path, Memory& to) {
+  std::FILE* f = std::fopen(path.c_str(), "rb");
+  if (!f || std::fread(to.data, 1, to.size, f) != to.size) {
+    std::fprintf(stderr, "%s: cannot read %zu bytes\n", path.c_str(), to.size);
+    std::exit(1);
+  }
+  std::fclose(f);
+}
 
 poprt_runner* open(const char* popef, int threads) {
   poprt_executable* executable = nullptr;
@@ -89,7 +137,18 @@ int main(int argc, char** argv) {
   const char *model = argv[2], *popef = argv[3];
   const int threads = std::atoi(argv[4]);
   const double seconds = std::atof(argv[5]);
-  const bool opening = argc > 6;
+  bool opening = false, any_size = false;
+  std::string directory;
+  double rtol = 1e-3, atol = 1e-4;
+  for (int i = 6; i < argc; i++) {
+    const std::string word = argv[i], key = word.substr(0, word.find('=') + 1);
+    const std::string setting = word.substr(key.size());
+    if (word == "open") opening = true;
+    if (key == "inputs=") directory = setting;
+    if (key == "rtol=") rtol = std::stod(setting);
+    if (key == "atol=") atol = std::stod(setting);
+    if (key == "sizes=") any_size = setting == "any";
+  }
   const ort::Api api(argv[1]);
 
   std::vector<double> open_poprt, open_ort, compile_poprt;
@@ -127,7 +186,9 @@ int main(int argc, char** argv) {
   for (size_t i = 0; i < poprt_runner_input_count(runner); i++) {
     const poprt_anchor* a = poprt_runner_input(runner, i);
     Memory m(poprt_anchor_bytes(a));
-    if (poprt_anchor_dtype(a) == POPRT_DTYPE_F32)
+    if (!directory.empty())
+      read_file(directory + "/" + poprt_anchor_name(a), m);
+    else if (poprt_anchor_dtype(a) == POPRT_DTYPE_F32)
       for (size_t k = 0; k < m.size / 4; k++) reinterpret_cast<float*>(m.data)[k] = normal(rng);
     else if (poprt_anchor_dtype(a) == POPRT_DTYPE_S64) {
       // Masks and token types are 0 or 1, ids anything a vocabulary has.
@@ -148,28 +209,38 @@ int main(int argc, char** argv) {
     sizes.push_back(m.size);
     theirs.emplace_back(m.size);
     out_names.push_back(poprt_anchor_name(a));
-    out_values.push_back(api.tensor(theirs.back().data, m.size, poprt_anchor_shape(a),
-                                    poprt_anchor_rank(a), onnx_type(poprt_anchor_dtype(a))));
+    out_values.push_back(any_size
+                             ? nullptr
+                             : api.tensor(theirs.back().data, m.size, poprt_anchor_shape(a),
+                                          poprt_anchor_rank(a), onnx_type(poprt_anchor_dtype(a))));
   }
   const auto run_poprt = [&] {
     check(poprt_runner_execute_indexed(runner, inputs.data(), outputs.data()));
   };
-  const auto run_ort = [&] { api.run(session, in_names, in_values, out_names, out_values); };
+  const auto run_ort = [&] {
+    api.run(session, in_names, in_values, out_names, out_values);
+    if (!any_size) return;
+    for (ort::Value*& v : out_values) {
+      api.release(v);
+      v = nullptr;
+    }
+  };
 
-  // Agreement, rtol 1e-3 and atol 1e-4, and bit equality with one thread.
+  // Agreement, and bit equality with one thread.
   run_poprt();
   run_ort();
   size_t mismatches = 0;
   double worst = 0;
   bool bit_equal = true;
-  for (size_t i = 0; i < outputs.size(); i++) {
-    const auto *x = static_cast<const float*>(outputs[i]),
-               *y = reinterpret_cast<const float*>(theirs[i].data);
-    for (size_t k = 0; k < sizes[i] / 4; k++) {
-      const double d = std::fabs(static_cast<double>(x[k]) - y[k]),
-                   bound = 1e-4 + 1e-3 * std::fabs(y[k]);
-      mismatches += !(d <= bound);
-      worst = std::max(worst, d / bound);
+  for (size_t i = 0; i < outputs.size() && !any_size; i++) {
+    const poprt_dtype d = poprt_anchor_dtype(poprt_runner_output(runner, i));
+    const size_t count = sizes[i] * 8 / static_cast<size_t>(poprt_dtype_bits(d));
+    for (size_t k = 0; k < count; k++) {
+      const double x = value(d, outputs[i], k), y = value(d, theirs[i].data, k);
+      if (x == y || (x != x && y != y)) continue;
+      const double difference = std::fabs(x - y), bound = atol + rtol * std::fabs(y);
+      mismatches += !(difference <= bound);
+      worst = std::max(worst, std::isfinite(difference) ? difference / bound : 1e9);
     }
   }
   if (threads > 1) {

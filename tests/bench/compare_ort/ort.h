@@ -62,6 +62,9 @@ class Api {
   void release(Session* session) const {
     reinterpret_cast<void (*)(Session*)>(table_[kReleaseSession])(session);
   }
+  void release(Value* value) const {
+    reinterpret_cast<void (*)(Value*)>(table_[kReleaseValue])(value);
+  }
 
  private:
   enum Slot {
@@ -74,6 +77,7 @@ class Api {
     kCreateTensorWithData = 49,
     kCreateCpuMemoryInfo = 69,
     kReleaseSession = 95,
+    kReleaseValue = 96,
   };
 
   [[noreturn]] static void fatal(const char* message) {

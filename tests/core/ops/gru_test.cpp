@@ -28,5 +28,14 @@ TEST(GRU, ClipsAndTakesOtherActivations) {
   check_recurrent(c);
 }
 
+TEST(GRU, GivesTheSameBitsForAnyNumberOfThreads) {
+  RecurrentCase c;
+  c.op = "GRU";
+  for (const int64_t linear : {0, 1}) {
+    c.attributes = {{"linear_before_reset", linear}};
+    check_recurrent_splits(c);
+  }
+}
+
 }  // namespace
 }  // namespace poprt::test

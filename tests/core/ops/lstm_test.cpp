@@ -74,5 +74,7 @@ TEST(LSTM, RefusesShapesThatDoNotFit) {
   EXPECT_THROW(infer_node(node), Error);
 }
 
+TEST(LSTM, GivesTheSameBitsForAnyNumberOfThreads) { check_recurrent_splits(lstm()); }
+
 }  // namespace
 }  // namespace poprt::test

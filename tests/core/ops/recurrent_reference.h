@@ -174,4 +174,22 @@ inline void check_recurrent_forms(RecurrentCase c) {
       }
 }
 
+// Threads may take sequences or units each (kernels/recurrent.cpp): no bit may depend on it.
+inline void check_recurrent_splits(RecurrentCase c) {
+  for (const auto& [batch, hidden] : {std::pair<int64_t, int64_t>{2, 600}, {9, 37}, {9, 600}}) {
+    c.batch = batch;
+    c.hidden = hidden;
+    const NodeCase node = recurrent_node(c);
+    const auto g = build_node(node);
+    ops::infer(*g->node);
+    const auto one = ops::evaluate(*g->node, node.inputs);
+    for (const int64_t threads : {2, 3, 8}) {
+      const auto many = ops::evaluate(*g->node, node.inputs, threads);
+      for (size_t i = 0; i < one.size(); i++)
+        EXPECT_TRUE(one[i].same_as(many[i]))
+            << c.op << " batch " << batch << " hidden " << hidden << " threads " << threads;
+    }
+  }
+}
+
 }  // namespace poprt::test

@@ -6,7 +6,11 @@
 #include <random>
 #include <sstream>
 
+#include "support/capnp_library.h"
+
+// After it.
 #include "base/error.h"
+#include "program/program.capnp.h"
 
 namespace poprt::program {
 namespace {
@@ -181,6 +185,58 @@ TEST(Serialize, NewerMajorIsRefusedNewerMinorRead) {
   EXPECT_EQ(code_of(Aligned(bytes).bytes), ErrorCode::ok);
   bytes[16] = 2;
   EXPECT_EQ(code_of(Aligned(bytes).bytes), ErrorCode::failed_precondition);
+}
+
+std::vector<std::byte> message_of(const std::string& payload) {
+  uint64_t place[2];  // offset and bytes
+  std::memcpy(place, payload.data() + 24, sizeof place);
+  const auto bytes = std::as_bytes(std::span(payload)).subspan(place[0], place[1]);
+  return {bytes.begin(), bytes.end()};
+}
+
+TEST(Serialize, TheCapnProtoLibraryReadsTheSame) {
+  using capnp_library::text;
+  using capnp_library::values;
+  Builder b = sample();
+  const Program& p = b.program();
+  capnp_library::Message message(message_of(written(b)));
+  EXPECT_TRUE(message.is_canonical());
+  const auto read = message.root<schema::Program>();
+  EXPECT_EQ(read.getArenaBytes(), p.arena_bytes);
+  EXPECT_EQ(read.getWeightsBytes(), p.weights_bytes);
+  ASSERT_EQ(read.getKernels().size(), p.kernels.size());
+  for (unsigned i = 0; i < p.kernels.size(); i++)
+    EXPECT_EQ(text(read.getKernels()[i]), p.kernels[i]);
+  ASSERT_EQ(read.getBuffers().size(), p.buffers.size());
+  for (unsigned i = 0; i < p.buffers.size(); i++) {
+    const auto buffer = read.getBuffers()[i];
+    EXPECT_EQ(buffer.getOffset(), p.buffers[i].offset);
+    EXPECT_EQ(buffer.getBytes(), p.buffers[i].bytes);
+    EXPECT_EQ(buffer.getIndex(), p.buffers[i].index);
+    EXPECT_EQ(buffer.getSpace(), static_cast<uint8_t>(p.buffers[i].space));
+    EXPECT_EQ(buffer.getDtype(), static_cast<uint8_t>(p.buffers[i].dtype));
+    EXPECT_EQ(values(buffer.getShape()), p.buffers[i].shape);
+  }
+  const auto same = [&](capnp::List<schema::Instruction>::Reader list,
+                        const std::vector<Instruction>& expected) {
+    ASSERT_EQ(list.size(), expected.size());
+    for (unsigned i = 0; i < list.size(); i++) {
+      EXPECT_EQ(list[i].getKernel(), expected[i].kernel);
+      EXPECT_EQ(values(list[i].getOperands()), expected[i].operands);
+      EXPECT_EQ(values(list[i].getInts()), expected[i].ints);
+      EXPECT_EQ(values(list[i].getFloats()), expected[i].floats);
+      EXPECT_EQ(text(list[i].getName()), expected[i].name);
+    }
+  };
+  same(read.getLoad(), p.load);
+  same(read.getMain(), p.main);
+  same(read.getSave(), p.save);
+  ASSERT_EQ(read.getInputs().size(), 1u);
+  EXPECT_EQ(text(read.getInputs()[0].getName()), p.inputs[0].name);
+  EXPECT_EQ(read.getInputs()[0].getDtype(), static_cast<uint8_t>(p.inputs[0].dtype));
+  EXPECT_EQ(values(read.getInputs()[0].getShape()), p.inputs[0].shape);
+  ASSERT_EQ(read.getOutputs().size(), 1u);
+  EXPECT_EQ(text(read.getOutputs()[0].getName()), p.outputs[0].name);
 }
 
 TEST(Serialize, TruncationAnywhereIsDataLoss) {

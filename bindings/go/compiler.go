@@ -1,0 +1,133 @@
+package poprt
+
+import (
+	"runtime"
+
+	"poprt.org/bindings/go/internal/native"
+)
+
+// Precision says what to do with floating-point types.
+type Precision int
+
+const (
+	KeepPrecision Precision = iota // as the model says
+	FP32
+	FP16
+)
+
+// CompileOptions of the compiler; the zero value, or nil, is the default.
+type CompileOptions struct {
+	InputShapes   map[string][]int64 // fixes variable dimensions
+	BatchSize     int64              // of every input; 0: as the model says
+	BatchAxis     int64              // used with BatchSize
+	Precision     Precision
+	NoVerify      bool     // do not verify the graph after each pass
+	Passes        []string // run after the default ones
+	SkipPasses    []string // left out
+	Outputs       []string // outputs to keep; none: all
+	MaxTensorSize int64    // bytes; constant folding makes nothing larger; 0: no limit
+	RewriteLimit  int64    // stop rewriting after so many rewrites; 0: no limit
+	StopAfter     string   // name of a pass
+	OpsetVersion  int64    // convert to it first; 0: the model's
+	Cache         bool     // keep what was compiled in CachePath, and take it from there
+	CachePath     string
+	// Progress is called with 0 to 1 and the name of a step, on another thread than the caller's goroutine while
+	// that waits. A panic in it comes out of the compiling function.
+	Progress func(done float64, what string)
+}
+
+func withCompiler(options *CompileOptions, use func(native.RawCompiler) error) error {
+	if options == nil {
+		options = &CompileOptions{}
+	}
+	o := native.NewRawCompileOptions()
+	defer native.DeleteRawCompileOptions(o)
+	for name, shape := range options.InputShapes {
+		o.Add_input_shape(name, shape, int64(len(shape)))
+	}
+	o.Set_batch_size(options.BatchSize, options.BatchAxis)
+	o.Set_precision(int(options.Precision))
+	o.Set_verify(!options.NoVerify)
+	for _, p := range options.Passes {
+		o.Add_pass(p)
+	}
+	for _, p := range options.SkipPasses {
+		o.Add_skip_pass(p)
+	}
+	for _, name := range options.Outputs {
+		o.Add_output(name)
+	}
+	o.Set_max_tensor_size(options.MaxTensorSize)
+	o.Set_rewrite_limit(options.RewriteLimit)
+	o.Set_stop_after(options.StopAfter)
+	o.Set_convert_version(options.OpsetVersion)
+	o.Set_engine_caching(options.Cache, options.CachePath)
+	progress := native.Progress{Func: options.Progress}
+	if options.Progress != nil {
+		function, data, release := progress.Pointers()
+		defer release()
+		o.Set_callbacks(function, 0, data)
+	}
+	var failure uintptr
+	compiler := native.NewRawCompiler(o, &failure)
+	if err := check(failure); err != nil {
+		return err
+	}
+	defer native.DeleteRawCompiler(compiler)
+	err := use(compiler)
+	if progress.Panic != nil {
+		panic(progress.Panic)
+	}
+	return err
+}
+
+// Compile reads an ONNX file, converts and compiles it. Errors: NotFound, DataLoss (not ONNX), Unimplemented (an
+// operator; the message names it), InvalidArgument (a shape that is not fixed).
+func Compile(onnxPath string, options *CompileOptions) (e *Executable, err error) {
+	err = withCompiler(options, func(c native.RawCompiler) error {
+		var failure uintptr
+		e, err = newExecutable(c.Compile_file(onnxPath, &failure), failure)
+		return err
+	})
+	return e, err
+}
+
+// CompileBytes compiles the bytes of an ONNX file. External data is looked for in folder, "" forbids it.
+func CompileBytes(onnx []byte, folder string, options *CompileOptions) (e *Executable, err error) {
+	address, keep := address(onnx)
+	defer runtime.KeepAlive(keep)
+	err = withCompiler(options, func(c native.RawCompiler) error {
+		var failure uintptr
+		e, err = newExecutable(c.Compile_bytes(address, int64(len(onnx)), folder, &failure), failure)
+		return err
+	})
+	return e, err
+}
+
+// CompileToPopEF compiles into a file, in less memory than Compile and Save.
+func CompileToPopEF(onnxPath, popefPath string, options *CompileOptions) error {
+	return withCompiler(options, func(c native.RawCompiler) error {
+		return check(c.Compile_to_popef(onnxPath, popefPath))
+	})
+}
+
+// Convert only converts, from ONNX file to ONNX file.
+func Convert(onnxPath, outPath string, options *CompileOptions) error {
+	return withCompiler(options, func(c native.RawCompiler) error {
+		return check(c.Convert_file(onnxPath, outPath))
+	})
+}
+
+// ListPasses returns the compiler's passes, one a line.
+func ListPasses() (string, error) {
+	var failure uintptr
+	text := native.RawCompilerList_passes(&failure)
+	return native.TakeText(text), check(failure)
+}
+
+// ListOps returns the supported operators, one a line.
+func ListOps() (string, error) {
+	var failure uintptr
+	text := native.RawCompilerList_ops(&failure)
+	return native.TakeText(text), check(failure)
+}

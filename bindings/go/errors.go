@@ -1,0 +1,76 @@
+package poprt
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"poprt.org/bindings/go/internal/native"
+)
+
+// Code says what kind of failure an [Error] is. A Code is an error itself, so that it can be asked for:
+//
+//	if errors.Is(err, poprt.NotFound) { ... }
+type Code int32
+
+// The gRPC canonical codes. Treat others as Unknown.
+const (
+	Cancelled          Code = 1
+	Unknown            Code = 2
+	InvalidArgument    Code = 3
+	DeadlineExceeded   Code = 4
+	NotFound           Code = 5
+	AlreadyExists      Code = 6
+	PermissionDenied   Code = 7
+	ResourceExhausted  Code = 8
+	FailedPrecondition Code = 9
+	Aborted            Code = 10
+	OutOfRange         Code = 11
+	Unimplemented      Code = 12
+	Internal           Code = 13
+	Unavailable        Code = 14
+	DataLoss           Code = 15
+)
+
+// String returns the code's name, "not_found" for NotFound.
+func (c Code) String() string { return native.Raw_error_code_name(int(c)) }
+
+func (c Code) Error() string { return c.String() }
+
+// Error is what the library fails with. Message is one line of facts.
+type Error struct {
+	Code    Code
+	Message string
+}
+
+func (e *Error) Error() string { return "poprt: " + e.Message }
+
+// Is reports whether the error is of a [Code], or what the standard library calls it: [context.Canceled],
+// [context.DeadlineExceeded], [fs.ErrNotExist], [fs.ErrExist], [fs.ErrPermission].
+func (e *Error) Is(target error) bool {
+	if c, ok := target.(Code); ok {
+		return c == e.Code
+	}
+	return target != nil && target == standard[e.Code]
+}
+
+var standard = map[Code]error{
+	Cancelled:        context.Canceled,
+	DeadlineExceeded: context.DeadlineExceeded,
+	NotFound:         fs.ErrNotExist,
+	AlreadyExists:    fs.ErrExist,
+	PermissionDenied: fs.ErrPermission,
+}
+
+// ErrClosed is returned by methods of what was closed.
+var ErrClosed = errors.New("poprt: already closed")
+
+func check(err uintptr) error {
+	if err == 0 {
+		return nil
+	}
+	code, message := native.TakeError(err)
+	return &Error{Code(code), message}
+}
+
+func invalid(message string) error { return &Error{InvalidArgument, message} }

@@ -1,0 +1,144 @@
+package poprt
+
+import (
+	"runtime"
+	"unsafe"
+
+	"poprt.org/bindings/go/internal/native"
+)
+
+// Executable is a compiled model. It does not change.
+type Executable struct {
+	h               *handle[native.RawExecutable]
+	inputs, outputs []Anchor
+	name            string
+}
+
+func newExecutable(raw native.RawExecutable, err uintptr) (*Executable, error) {
+	if err := check(err); err != nil {
+		return nil, err
+	}
+	return &Executable{
+		newHandle(raw, native.DeleteRawExecutable),
+		anchors(raw.Input_count(), raw.Input_anchor),
+		anchors(raw.Output_count(), raw.Output_anchor),
+		raw.Name(),
+	}, nil
+}
+
+// Open maps a PopEF file and checks it. Do not change the file while it is in use; replacing it by rename is fine.
+// Errors: NotFound, PermissionDenied, DataLoss, FailedPrecondition (another version's).
+func Open(path string) (*Executable, error) {
+	var err uintptr
+	return newExecutable(native.RawExecutableOpen_file(path, &err), err)
+}
+
+// OpenOptions of [OpenFiles]; the zero value is the default.
+type OpenOptions struct {
+	IgnorePackageHash bool   // also open what another version has compiled
+	Executable        string // which one, when there are several
+}
+
+// OpenFiles opens several files, in any order, that make one model together.
+func OpenFiles(paths []string, options OpenOptions) (*Executable, error) {
+	o := native.NewRawOpenOptions()
+	defer native.DeleteRawOpenOptions(o)
+	for _, p := range paths {
+		o.Add_path(p)
+	}
+	o.Set_ignore_package_hash(options.IgnorePackageHash)
+	o.Set_executable(options.Executable)
+	var err uintptr
+	return newExecutable(native.RawExecutableOpen_files(o, &err), err)
+}
+
+// OpenBytes opens a PopEF file that is in memory. The bytes are copied.
+func OpenBytes(data []byte) (*Executable, error) {
+	address, keep := address(data)
+	defer runtime.KeepAlive(keep)
+	var err uintptr
+	return newExecutable(native.RawExecutableOpen_bytes(address, int64(len(data)), &err), err)
+}
+
+// address of memory that is on the heap, because what it returns for KeepAlive escapes.
+func address(data []byte) (int64, any) {
+	if len(data) == 0 {
+		return 0, nil
+	}
+	return int64(uintptr(unsafe.Pointer(&data[0]))), &data[0]
+}
+
+// Close is optional; runners that were made from it go on.
+func (e *Executable) Close() error { return e.h.Close() }
+
+// Inputs in the model's order.
+func (e *Executable) Inputs() []Anchor { return e.inputs }
+
+// Outputs in the model's order.
+func (e *Executable) Outputs() []Anchor { return e.outputs }
+
+// Name of the model.
+func (e *Executable) Name() string { return e.name }
+
+// Save writes a PopEF file: completely, or not at all.
+func (e *Executable) Save(path string) error {
+	raw, err := e.h.acquire()
+	if err != nil {
+		return err
+	}
+	defer e.h.release()
+	return check(raw.Save(path))
+}
+
+// SaveParts writes the program and its weights as two PopEF files; see [OpenFiles].
+func (e *Executable) SaveParts(executablePath, variablesPath string) error {
+	raw, err := e.h.acquire()
+	if err != nil {
+		return err
+	}
+	defer e.h.release()
+	return check(raw.Save_parts(executablePath, variablesPath))
+}
+
+// Bytes of a PopEF file; see [OpenBytes].
+func (e *Executable) Bytes() ([]byte, error) {
+	raw, err := e.h.acquire()
+	if err != nil {
+		return nil, err
+	}
+	defer e.h.release()
+	var failure uintptr
+	blob := raw.Save_bytes(&failure)
+	if err := check(failure); err != nil {
+		return nil, err
+	}
+	defer native.DeleteRawBlob(blob)
+	return native.CopyBytes(blob), nil
+}
+
+// WeightsBytes is the size of the constants, ArenaBytes that of the memory that one run needs; 0 when it is closed.
+func (e *Executable) WeightsBytes() int64 { return e.number(native.RawExecutable.Weights_bytes) }
+
+// ArenaBytes is the size of the memory that one run needs.
+func (e *Executable) ArenaBytes() int64 { return e.number(native.RawExecutable.Arena_bytes) }
+
+func (e *Executable) number(get func(native.RawExecutable) int64) int64 {
+	raw, err := e.h.acquire()
+	if err != nil {
+		return 0
+	}
+	defer e.h.release()
+	return get(raw)
+}
+
+// Listing is the program as text, for people.
+func (e *Executable) Listing() (string, error) {
+	raw, err := e.h.acquire()
+	if err != nil {
+		return "", err
+	}
+	defer e.h.release()
+	var failure uintptr
+	text := raw.Listing(&failure)
+	return native.TakeText(text), check(failure)
+}

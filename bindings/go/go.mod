@@ -1,0 +1,3 @@
+module poprt.org/bindings/go
+
+go 1.19

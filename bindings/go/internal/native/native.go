@@ -1,0 +1,76 @@
+// Package native is the raw layer over the C library: SWIG's wrappers, and what turns their errors and texts into Go
+// values. It is private to the module; see package poprt.
+package native
+
+import (
+	"runtime/cgo"
+	"unsafe"
+)
+
+/*
+#include <stdint.h>
+
+extern void poprtGoProgress(double done, char* what, uintptr_t handle);
+static void poprt_go_progress(double done, const char* what, void* user_data) {
+  poprtGoProgress(done, (char*)what, (uintptr_t)user_data);
+}
+static uintptr_t poprt_go_progress_address(void) { return (uintptr_t)poprt_go_progress; }
+*/
+import "C"
+
+// TakeError returns code and message of an error, and frees it. Code 0 for no error.
+func TakeError(err uintptr) (code int32, message string) {
+	if err == 0 {
+		return 0, ""
+	}
+	e := int64(err)
+	code, message = int32(Raw_error_code(e)), Raw_error_message(e)
+	Raw_error_free(e)
+	return code, message
+}
+
+// TakeText returns a text of the library, and frees it.
+func TakeText(text uintptr) string {
+	if text == 0 {
+		return ""
+	}
+	t := int64(text)
+	s := Raw_text_data(t)
+	Raw_text_free(t)
+	return s
+}
+
+// CopyBytes copies memory of the library.
+func CopyBytes(blob RawBlob) []byte {
+	out := make([]byte, blob.Bytes())
+	if len(out) > 0 {
+		Raw_copy(int64(uintptr(unsafe.Pointer(&out[0]))), blob.Address(), blob.Bytes())
+	}
+	return out
+}
+
+// Progress is a callback of the compiler. A panic of Func is kept in Panic: it must not cross C.
+type Progress struct {
+	Func  func(done float64, what string)
+	Panic any
+}
+
+// Pointers returns the C callback and its user data; release must be called when the compiler is done.
+func (p *Progress) Pointers() (function, userData int64, release func()) {
+	h := cgo.NewHandle(p)
+	return int64(C.poprt_go_progress_address()), int64(h), h.Delete
+}
+
+//export poprtGoProgress
+func poprtGoProgress(done C.double, what *C.char, handle C.uintptr_t) {
+	p := cgo.Handle(handle).Value().(*Progress)
+	if p.Panic != nil {
+		return
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			p.Panic = r
+		}
+	}()
+	p.Func(float64(done), C.GoString(what))
+}

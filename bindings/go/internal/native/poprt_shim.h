@@ -1,0 +1,227 @@
+// What the generated wrappers of all languages call: the C ABI in shapes that every one of them can
+// express. Handles and int64_t only: memory is an address and a size, a callback is the address of
+// a C function, and text comes as a poprt_text that the typemaps turn into the language's string.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "poprt/poprt.h"
+
+// As a return type: not null is thrown (or returned as the language's error), and freed.
+using poprt_result = poprt_error*;
+// As a return type: becomes the language's string, and is freed. Null is the empty string.
+using poprt_text = poprt_string*;
+
+// As an argument: an array of int64_t. (SWIG's int64_t is long long, that of Linux is long.)
+using poprt_values = const void*;
+
+// Other names for the handles, because SWIG makes the functions of %extend from them.
+using raw_anchor = poprt_anchor;
+using raw_executable = poprt_executable;
+using raw_compiler = poprt_compiler;
+using raw_device_manager = poprt_device_manager;
+using raw_device = poprt_device;
+using raw_runner_options = poprt_runner_options;
+using raw_runner = poprt_runner;
+
+namespace poprt_shim {
+
+inline const char* or_null(const char* text) { return text && *text ? text : nullptr; }
+inline void* pointer(int64_t address) {
+  return reinterpret_cast<void*>(static_cast<intptr_t>(address));
+}
+template <class Function>
+Function function(int64_t address) {
+  return reinterpret_cast<Function>(static_cast<intptr_t>(address));
+}
+inline int64_t address(const void* pointer) {
+  return static_cast<int64_t>(reinterpret_cast<intptr_t>(pointer));
+}
+
+inline std::vector<int64_t> integers(poprt_values values, int64_t count) {
+  const auto* first = static_cast<const int64_t*>(values);
+  return std::vector<int64_t>(first, first + count);
+}
+
+// Strings for a C array of strings.
+class Strings {
+ public:
+  void add(const char* text) {
+    texts_.emplace_back(text);
+    pointers_.push_back(texts_.back().c_str());
+  }
+  const char* const* data() const { return pointers_.data(); }
+  size_t size() const { return pointers_.size(); }
+
+ private:
+  std::list<std::string> texts_;
+  std::vector<const char*> pointers_;
+};
+
+// Bytes that language layers have copied between their own memory and memory that a run used.
+inline std::atomic<int64_t> copied_bytes{0};
+
+}  // namespace poprt_shim
+
+// The memory of the inputs and outputs of runs: bound once, used for any number of runs. Whoever
+// binds keeps the memory where it is. Several threads may run with one that nobody changes.
+struct raw_bindings {
+  std::list<std::string> names;
+  std::vector<poprt_input> inputs;
+  std::vector<poprt_output> outputs;
+
+  template <class Bound>
+  void set(std::vector<Bound>& to, const char* name, size_t index, void* data, int64_t bytes) {
+    for (auto& b : to)
+      if (name ? b.name && !std::strcmp(b.name, name) : !b.name && b.index == index) {
+        b.data = data;
+        b.bytes = static_cast<size_t>(bytes);
+        return;
+      }
+    if (name) name = names.emplace_back(name).c_str();
+    Bound b{};
+    b.name = name;
+    b.index = index;
+    b.data = data;
+    b.bytes = static_cast<size_t>(bytes);
+    to.push_back(b);
+  }
+};
+
+// Called once, when the run is over, on a thread of the runner or, when the run failed early, on
+// the thread that submitted it. `message` is "" for code 0, and is the callee's until it returns.
+using poprt_run_done_fn = void (*)(int32_t code, const char* message, void* user_data);
+
+// An asynchronous run: held by the language's object and by the callback that is to come.
+struct raw_run {
+  poprt_request* request = nullptr;
+  poprt_run_done_fn done = nullptr;
+  void* user_data = nullptr;
+  std::atomic<int> holders{2};
+  std::atomic<bool> arrived{false};  // the callback or the submitter is there
+  poprt_error_code code = POPRT_OK;
+
+  void release() {
+    if (holders.fetch_sub(1) != 1) return;
+    poprt_request_free(request);
+    delete this;
+  }
+
+  // A failure's message is the request's: needs the handle, so the second to arrive tells it.
+  void tell_failure() {
+    poprt_error* error = poprt_request_wait(request, 0);
+    done(code, poprt_error_message(error), user_data);
+    poprt_error_free(error);
+    release();
+  }
+
+  static void on_done(poprt_error_code code, void* user_data) {
+    auto* run = static_cast<raw_run*>(user_data);
+    if (code == POPRT_OK) {
+      run->done(code, "", run->user_data);
+      run->release();
+      return;
+    }
+    run->code = code;
+    if (run->arrived.exchange(true)) run->tell_failure();
+  }
+
+  static raw_run* submit(poprt_runner* runner, const raw_bindings& bindings, int64_t done,
+                         int64_t user_data, poprt_result* error) {
+    auto* run = new raw_run;
+    run->done = poprt_shim::function<poprt_run_done_fn>(done);
+    run->user_data = poprt_shim::pointer(user_data);
+    poprt_request* request = nullptr;
+    *error = poprt_runner_execute_async(runner, bindings.inputs.data(), bindings.inputs.size(),
+                                        bindings.outputs.data(), bindings.outputs.size(),
+                                        run->done ? on_done : nullptr, run, &request);
+    if (*error) {
+      delete run;
+      return nullptr;
+    }
+    run->request = request;
+    if (!run->done)
+      run->holders = 1;
+    else if (run->arrived.exchange(true))
+      run->tell_failure();
+    return run;
+  }
+};
+
+// poprt_compile_options with the memory that it points to.
+struct raw_compile_options {
+  poprt_compile_options options{};
+  poprt_shim::Strings shape_names, passes, skip_passes, outputs;
+  std::list<std::vector<int64_t>> shapes;
+  std::vector<poprt_input_shape> input_shapes;
+  std::string stop_after, cache_path;
+
+  poprt_compile_options* complete() {
+    options.struct_size = sizeof options;
+    options.input_shapes = input_shapes.data();
+    options.input_shape_count = input_shapes.size();
+    options.passes = passes.data();
+    options.pass_count = passes.size();
+    options.skip_passes = skip_passes.data();
+    options.skip_pass_count = skip_passes.size();
+    options.outputs = outputs.data();
+    options.output_count = outputs.size();
+    options.stop_after = poprt_shim::or_null(stop_after.c_str());
+    options.cache_path = poprt_shim::or_null(cache_path.c_str());
+    return &options;
+  }
+};
+
+// Files that make one model, and how to open them.
+struct raw_open_options {
+  poprt_open_options options{};
+  poprt_shim::Strings paths;
+  std::string executable;
+};
+
+// Bytes that the library made.
+struct raw_blob {
+  std::string data;
+
+  static int32_t append(const void* data, size_t size, void* user_data) {
+    static_cast<raw_blob*>(user_data)->data.append(static_cast<const char*>(data), size);
+    return 0;
+  }
+};
+
+namespace poprt_shim {
+
+// Runs with memory in anchor order: address and bytes of each input, then of each output.
+inline poprt_error* run_table(poprt_runner* runner, poprt_values values, int64_t inputs,
+                              int64_t outputs) {
+  const auto* table = static_cast<const int64_t*>(values);
+  constexpr size_t few = 16;
+  poprt_input few_inputs[few];
+  poprt_output few_outputs[few];
+  std::vector<poprt_input> many_inputs;
+  std::vector<poprt_output> many_outputs;
+  const auto input_count = static_cast<size_t>(inputs);
+  const auto output_count = static_cast<size_t>(outputs);
+  poprt_input* in = few_inputs;
+  poprt_output* out = few_outputs;
+  if (input_count > few) {
+    many_inputs.resize(input_count);
+    in = many_inputs.data();
+  }
+  if (output_count > few) {
+    many_outputs.resize(output_count);
+    out = many_outputs.data();
+  }
+  for (size_t i = 0; i < input_count; i++, table += 2)
+    in[i] = {nullptr, i, pointer(table[0]), static_cast<size_t>(table[1])};
+  for (size_t i = 0; i < output_count; i++, table += 2)
+    out[i] = {nullptr, i, pointer(table[0]), static_cast<size_t>(table[1])};
+  return poprt_runner_execute(runner, in, input_count, out, output_count);
+}
+
+}  // namespace poprt_shim

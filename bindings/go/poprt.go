@@ -1,0 +1,103 @@
+// Package poprt compiles ONNX models ahead of time and runs them on emulated IPUs.
+//
+// Everything with a Close method may be closed at any time and in any order, also while another goroutine uses it; what
+// is never closed is released when it is no longer reachable. All methods may be called by any number of goroutines.
+//
+// The package needs libpoprt and its pkg-config file at build time, and cgo.
+package poprt
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+
+	"poprt.org/bindings/go/internal/native"
+)
+
+func init() {
+	// Before version 1 a minor version may change structs, so that another library would misread them.
+	if built, found := native.Raw_header_version(), native.Raw_version(); built/1000 != found/1000 {
+		panic(fmt.Sprintf("poprt: built for version %d.%d of libpoprt, found %s", built/1000000, built/1000%1000,
+			native.Raw_version_string()))
+	}
+}
+
+// Version of the library that was loaded.
+func Version() string { return native.Raw_version_string() }
+
+// SetLogLevel takes TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF.
+func SetLogLevel(level string) error { return check(native.Raw_set_log_level(level)) }
+
+// BytesCopied counts the bytes that this package has copied between memory of the program and memory of runs: none.
+func BytesCopied() int64 { return native.Raw_bytes_copied() }
+
+// DumpFormat says what [DumpPopEF] describes.
+type DumpFormat int
+
+const (
+	Summary     DumpFormat = iota // blobs and user anchors
+	Metadata                      // everything in the metadata
+	All                           // also every blob's header
+	JSON                          // all of it, as JSON
+	UserAnchors                   // anchors that the caller must serve
+)
+
+// DumpPopEF describes a PopEF file.
+func DumpPopEF(path string, format DumpFormat) (string, error) {
+	var err uintptr
+	text := native.Raw_popef_dump(path, int(format), &err)
+	return native.TakeText(text), check(err)
+}
+
+// handle is a reference to an object of the library that any number of goroutines use and one closes.
+type handle[T any] struct {
+	mutex  sync.Mutex
+	raw    T
+	free   func(T)
+	users  int
+	closed bool
+}
+
+// newHandle makes a handle that is also released when nobody reaches it any more.
+func newHandle[T any](raw T, free func(T)) *handle[T] {
+	h := &handle[T]{raw: raw, free: free}
+	runtime.SetFinalizer(h, func(h *handle[T]) { h.Close() })
+	return h
+}
+
+// acquire keeps the object until release.
+func (h *handle[T]) acquire() (raw T, err error) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if h.closed {
+		return raw, ErrClosed
+	}
+	h.users++
+	return h.raw, nil
+}
+
+func (h *handle[T]) release() {
+	h.mutex.Lock()
+	h.users--
+	last := h.closed && h.users == 0
+	h.mutex.Unlock()
+	if last {
+		h.free(h.raw)
+	}
+}
+
+// Close never waits: a call under way keeps the object until it returns. Closing twice does nothing.
+func (h *handle[T]) Close() error {
+	h.mutex.Lock()
+	first := !h.closed
+	h.closed = true
+	idle := h.users == 0
+	h.mutex.Unlock()
+	if first {
+		runtime.SetFinalizer(h, nil)
+		if idle {
+			h.free(h.raw)
+		}
+	}
+	return nil
+}

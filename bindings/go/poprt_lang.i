@@ -1,0 +1,34 @@
+// How Go sees the common declarations. Errors and text travel as pointers that package native turns
+// into Go values with one more call; an error costs that, a success nothing.
+%insert(cgo_comment_typedefs) %{
+#cgo pkg-config: poprt
+#cgo CXXFLAGS: -std=c++17 -fno-strict-aliasing -fvisibility=hidden
+%}
+
+%typemap(gotype) poprt_result "uintptr"
+%typemap(out) poprt_result "$result = $1;"
+%typemap(gotype) poprt_result* error "*uintptr"
+%typemap(in) poprt_result* error "$1 = (poprt_result*)$input;"
+
+%typemap(gotype) poprt_text "uintptr"
+%typemap(out) poprt_text "$result = $1;"
+
+%typemap(gotype) poprt_values "[]int64"
+%typemap(in) poprt_values "$1 = $input.array;"
+
+%inline %{
+static int32_t raw_error_code(int64_t error) {
+  return poprt_error_get_code(static_cast<poprt_error*>(poprt_shim::pointer(error)));
+}
+static const char* raw_error_message(int64_t error) {
+  return poprt_error_message(static_cast<poprt_error*>(poprt_shim::pointer(error)));
+}
+static void raw_error_free(int64_t error) { poprt_error_free(static_cast<poprt_error*>(poprt_shim::pointer(error))); }
+static const char* raw_text_data(int64_t text) {
+  return poprt_string_data(static_cast<poprt_string*>(poprt_shim::pointer(text)));
+}
+static void raw_text_free(int64_t text) { poprt_string_free(static_cast<poprt_string*>(poprt_shim::pointer(text))); }
+static void raw_copy(int64_t to, int64_t from, int64_t bytes) {
+  std::memcpy(poprt_shim::pointer(to), poprt_shim::pointer(from), static_cast<size_t>(bytes));
+}
+%}

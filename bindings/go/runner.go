@@ -1,0 +1,238 @@
+package poprt
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"unsafe"
+
+	"poprt.org/bindings/go/internal/native"
+)
+
+// RunnerOptions of [NewRunner]; the zero value, or nil, is the default.
+type RunnerOptions struct {
+	Threads    int     // compute threads; 0: POPRT_THREADS from the environment, or all CPUs
+	Profile    bool    // time every instruction, see [Runner.Profile]
+	Device     *Device // nil: any free one
+	QueueDepth int     // runs in flight before Go waits; 0: 64
+}
+
+// Runner is an executable loaded on a device, for any number of goroutines.
+type Runner struct {
+	h               *handle[native.RawRunner]
+	inputs, outputs []Anchor
+}
+
+// NewRunner takes a device and loads the executable. Errors: Unavailable (no free device), FailedPrecondition (the
+// device is in use), InvalidArgument (options).
+func NewRunner(executable *Executable, options *RunnerOptions) (*Runner, error) {
+	if options == nil {
+		options = &RunnerOptions{}
+	}
+	for _, n := range []int{options.Threads, options.QueueDepth} {
+		if n < math.MinInt32 || n > math.MaxInt32 {
+			return nil, invalid("Threads and QueueDepth must be 32-bit numbers")
+		}
+	}
+	raw, err := executable.h.acquire()
+	if err != nil {
+		return nil, err
+	}
+	defer executable.h.release()
+	o := native.NewRawRunnerOptions()
+	defer native.DeleteRawRunnerOptions(o)
+	o.SetThreads(options.Threads)
+	o.SetQueue_depth(options.QueueDepth)
+	if options.Profile {
+		o.SetProfile(1)
+	}
+	if options.Device != nil {
+		device, err := options.Device.h.acquire()
+		if err != nil {
+			return nil, err
+		}
+		defer options.Device.h.release()
+		o.Set_device(device)
+	}
+	var failure uintptr
+	runner := native.NewRawRunner(raw, o, &failure)
+	if err := check(failure); err != nil {
+		return nil, err
+	}
+	return &Runner{newHandle(runner, native.DeleteRawRunner), executable.inputs, executable.outputs}, nil
+}
+
+// Close gives the device back, after the runs that are in flight.
+func (r *Runner) Close() error { return r.h.Close() }
+
+// Inputs in the model's order.
+func (r *Runner) Inputs() []Anchor { return r.inputs }
+
+// Outputs in the model's order.
+func (r *Runner) Outputs() []Anchor { return r.outputs }
+
+// Stop ends the runner: runs that wait fail with Cancelled, so do later ones; the run on the device is finished first.
+func (r *Runner) Stop() error {
+	raw, err := r.h.acquire()
+	if err != nil {
+		return err
+	}
+	defer r.h.release()
+	raw.Stop()
+	return nil
+}
+
+// Profile is a JSON object with times of every instruction. FailedPrecondition unless RunnerOptions.Profile was set.
+func (r *Runner) Profile() (string, error) {
+	raw, err := r.h.acquire()
+	if err != nil {
+		return "", err
+	}
+	defer r.h.release()
+	var failure uintptr
+	text := raw.Profile(&failure)
+	return native.TakeText(text), check(failure)
+}
+
+// Execute runs the model once; the outputs' slices are written when it returns. Slices are used where they are.
+// Errors: NotFound (a name), InvalidArgument (missing, given twice, another type or size), Cancelled (stopped).
+func (r *Runner) Execute(inputs, outputs []Tensor) error {
+	b, err := r.Bind(inputs, outputs)
+	if err != nil {
+		return err
+	}
+	return b.Execute()
+}
+
+// ExecuteContext is Execute with a context. See [Binding.ExecuteContext].
+func (r *Runner) ExecuteContext(ctx context.Context, inputs, outputs []Tensor) error {
+	b, err := r.Bind(inputs, outputs)
+	if err != nil {
+		return err
+	}
+	return b.ExecuteContext(ctx)
+}
+
+// Bind checks memory once for any number of runs. The binding keeps the slices alive; do not run it twice at the same
+// time, because both runs would write the same memory.
+func (r *Runner) Bind(inputs, outputs []Tensor) (*Binding, error) {
+	n, m := len(r.inputs), len(r.outputs)
+	b := &Binding{runner: r, table: make([]int64, 2*(n+m)), keep: make([]unsafe.Pointer, n+m)}
+	if err := place(b.table, b.keep[:n], "input", r.inputs, inputs); err != nil {
+		return nil, err
+	}
+	if err := place(b.table[2*n:], b.keep[n:], "output", r.outputs, outputs); err != nil {
+		return nil, err
+	}
+	b.pins.pin(b.keep)
+	return b, nil
+}
+
+// Binding is memory for runs of one runner.
+type Binding struct {
+	runner *Runner
+	table  []int64          // address and bytes of each input, then of each output
+	keep   []unsafe.Pointer // what makes the slices stay: memory on Go's heap does not move
+	pins   pins
+}
+
+// Execute runs the model once.
+func (b *Binding) Execute() error {
+	raw, err := b.runner.h.acquire()
+	if err != nil {
+		return err
+	}
+	failure := raw.Execute_table(b.table, int64(len(b.runner.inputs)), int64(len(b.runner.outputs)))
+	b.runner.h.release()
+	runtime.KeepAlive(b)
+	return check(failure)
+}
+
+// Call is a run that was submitted by [Runner.Go]. Error is set when it arrives on Done.
+type Call struct {
+	Binding *Binding
+	Error   error
+	Done    chan *Call // the call arrives here when it is over
+	run     native.RawRun
+	over    chan struct{} // closed when it is over
+}
+
+// Go submits a run and returns; runs are made in the order of submission. It waits while the queue is full. The call
+// arrives on done when the run is over, also when it could not be submitted; done must have room. A nil done is replaced
+// by a new channel. Until then the binding's memory is in use.
+func (b *Binding) Go(done chan *Call) *Call {
+	if done == nil {
+		done = make(chan *Call, 1)
+	} else if cap(done) == 0 {
+		panic("poprt: the done channel is unbuffered")
+	}
+	c := &Call{Binding: b, Done: done, over: make(chan struct{})}
+	raw, err := b.runner.h.acquire()
+	if err != nil {
+		c.finish(err)
+		return c
+	}
+	memory := native.NewRawBindings()
+	defer native.DeleteRawBindings(memory)
+	inputs := len(b.runner.inputs)
+	for i := 0; i < len(b.table)/2; i++ {
+		if i < inputs {
+			memory.Set_input_at(int64(i), b.table[2*i], b.table[2*i+1])
+		} else {
+			memory.Set_output_at(int64(i-inputs), b.table[2*i], b.table[2*i+1])
+		}
+	}
+	var failure uintptr
+	run := raw.Execute_async(memory, 0, 0, &failure)
+	b.runner.h.release()
+	if err := check(failure); err != nil {
+		c.finish(err)
+		return c
+	}
+	c.run = run
+	go func() {
+		failure := run.Wait_for(-1)
+		runtime.KeepAlive(b)
+		native.DeleteRawRun(run)
+		c.finish(check(failure))
+	}()
+	return c
+}
+
+func (c *Call) finish(err error) {
+	c.Error = err
+	close(c.over)
+	c.Done <- c
+}
+
+// Go checks the memory and submits a run: see [Binding.Go].
+func (r *Runner) Go(inputs, outputs []Tensor, done chan *Call) *Call {
+	b, err := r.Bind(inputs, outputs)
+	if err != nil {
+		if done == nil {
+			done = make(chan *Call, 1)
+		}
+		c := &Call{Done: done, over: make(chan struct{})}
+		c.finish(err)
+		return c
+	}
+	return b.Go(done)
+}
+
+// ExecuteContext runs the model once, or returns the context's error when that ends first. The run itself may then still
+// use the memory; it is over when Call.Done of a [Binding.Go] would say so.
+func (b *Binding) ExecuteContext(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if ctx.Done() == nil {
+		return b.Execute()
+	}
+	c := b.Go(nil)
+	select {
+	case <-c.over:
+		return c.Error
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

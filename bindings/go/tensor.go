@@ -1,0 +1,180 @@
+package poprt
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unsafe"
+)
+
+// Float16 is the bits of a half-precision number.
+type Float16 uint16
+
+// ToFloat16 rounds to nearest, ties to even.
+func ToFloat16(f float32) Float16 {
+	b := math.Float32bits(f)
+	sign, magnitude := uint16(b>>16)&0x8000, b&0x7fffffff
+	switch {
+	case magnitude > 0x7f800000: // NaN stays NaN
+		return Float16(sign | 0x7e00 | uint16(magnitude>>13)&0x3ff)
+	case magnitude >= 0x477ff000: // 65520 and more round to infinity
+		return Float16(sign | 0x7c00)
+	case magnitude >= 0x38800000: // normal: round the 13 bits away, a carry moves into the exponent
+		return Float16(sign | uint16((magnitude-0x38000000+0xfff+magnitude>>13&1)>>13))
+	default: // subnormal: a multiple of 2^-24, which is exact in float64
+		return Float16(sign | uint16(math.RoundToEven(float64(math.Float32frombits(magnitude))*(1<<24))))
+	}
+}
+
+// Float32 is exact.
+func (h Float16) Float32() float32 {
+	sign, exponent, mantissa := uint32(h&0x8000)<<16, uint32(h>>10)&0x1f, uint32(h)&0x3ff
+	switch exponent {
+	case 0:
+		f := float32(mantissa) / (1 << 24)
+		return math.Float32frombits(math.Float32bits(f) | sign)
+	case 0x1f:
+		return math.Float32frombits(sign | 0x7f800000 | mantissa<<13)
+	default:
+		return math.Float32frombits(sign | (exponent+112)<<23 | mantissa<<13)
+	}
+}
+
+// Element is what slices of inputs and outputs have. Types that Go does not have travel as bytes.
+type Element interface {
+	float32 | float64 | Float16 | int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | bool | complex64 |
+		complex128
+}
+
+// Tensor is memory for one input or output. It refers to a slice and does not copy it.
+type Tensor struct {
+	name    string // "" : by index
+	index   int
+	dtype   DType // Undefined: bytes of any type
+	bytes   int64
+	address unsafe.Pointer
+}
+
+// Named is memory for the anchor of that name.
+func Named[T Element](name string, slice []T) Tensor {
+	t := At(-1, slice)
+	t.name = name
+	return t
+}
+
+// At is memory for the anchor of that index.
+func At[T Element](index int, slice []T) Tensor {
+	t := Tensor{index: index, dtype: dtypeOf[T](), bytes: int64(len(slice)) * int64(unsafe.Sizeof(*new(T)))}
+	if len(slice) > 0 {
+		t.address = unsafe.Pointer(&slice[0])
+	}
+	return t
+}
+
+// NamedBytes is memory for an anchor of any type.
+func NamedBytes(name string, data []byte) Tensor {
+	t := Named(name, data)
+	t.dtype = Undefined
+	return t
+}
+
+func dtypeOf[T Element]() DType {
+	switch any(*new(T)).(type) {
+	case float32:
+		return F32
+	case float64:
+		return F64
+	case Float16:
+		return F16
+	case int8:
+		return S8
+	case uint8:
+		return U8
+	case int16:
+		return S16
+	case uint16:
+		return U16
+	case int32:
+		return S32
+	case uint32:
+		return U32
+	case int64:
+		return S64
+	case uint64:
+		return U64
+	case bool:
+		return Bool
+	case complex64:
+		return C64
+	default:
+		return C128
+	}
+}
+
+// holds says whether a slice of that type may be memory of an anchor. Types that Go does not have travel as unsigned
+// integers of their size.
+func (d DType) holds(anchor DType) bool {
+	switch {
+	case d == Undefined || d == anchor:
+		return true
+	case d == U16:
+		return anchor == BF16
+	case d == U8:
+		return anchor >= F8E4M3FN && anchor <= F4E2M1
+	}
+	return false
+}
+
+// nothing is where an empty tensor is.
+var nothing [64]byte
+
+// place puts address and size of each tensor, in the anchors' order, into the table.
+func place(table []int64, keep []unsafe.Pointer, kind string, anchors []Anchor, tensors []Tensor) error {
+	for i := range anchors {
+		keep[i] = nil
+	}
+	for _, t := range tensors {
+		i := t.index
+		if t.name != "" || i < 0 {
+			for i = 0; i < len(anchors) && anchors[i].Name != t.name; i++ {
+			}
+		}
+		if i < 0 || i >= len(anchors) {
+			return &Error{NotFound, unknown(kind, t, anchors)}
+		}
+		a := &anchors[i]
+		switch {
+		case keep[i] != nil:
+			return invalid(fmt.Sprintf("%s '%s' is given twice", kind, a.Name))
+		case !t.dtype.holds(a.DType):
+			return invalid(fmt.Sprintf("%s '%s': expected elements of %v, given %v", kind, a.Name, a.DType, t.dtype))
+		case t.bytes != a.Bytes:
+			return invalid(fmt.Sprintf("%s '%s': expected %d bytes (%s), given %d bytes", kind, a.Name, a.Bytes,
+				a.form(), t.bytes))
+		}
+		keep[i] = t.address
+		if t.bytes == 0 {
+			keep[i] = unsafe.Pointer(&nothing[0])
+		}
+		table[2*i], table[2*i+1] = int64(uintptr(keep[i])), t.bytes
+	}
+	for i := range anchors {
+		if keep[i] == nil {
+			return invalid(fmt.Sprintf("%s '%s' is missing", kind, anchors[i].Name))
+		}
+	}
+	return nil
+}
+
+func unknown(kind string, t Tensor, anchors []Anchor) string {
+	names := make([]string, len(anchors))
+	for i, a := range anchors {
+		names[i] = "'" + a.Name + "'"
+	}
+	wanted := "'" + t.name + "'"
+	if t.name == "" && t.index >= 0 {
+		wanted = strconv.Itoa(t.index)
+	}
+	return fmt.Sprintf("there is no %s %s; %ss are: %s", kind, wanted, kind, strings.Join(names, ", "))
+}

@@ -1,0 +1,146 @@
+// What the generated JNI wrapper needs beside itself: exceptions, strings, callbacks.
+#pragma once
+
+#include <jni.h>
+
+#include <string>
+#include <vector>
+
+#include "poprt_shim.h"
+
+namespace poprt_jni {
+
+inline JavaVM* vm = nullptr;
+inline jclass exception_class = nullptr;
+inline jmethodID exception_of = nullptr;
+inline jmethodID done_method = nullptr;
+inline jmethodID progress_method = nullptr;
+inline jmethodID after_pass_method = nullptr;
+
+inline jbyteArray bytes(JNIEnv* env, const char* data, size_t size) {
+  const auto n = static_cast<jsize>(size);
+  jbyteArray made = env->NewByteArray(n);
+  if (made) env->SetByteArrayRegion(made, 0, n, reinterpret_cast<const jbyte*>(data));
+  return made;
+}
+
+// Throws and frees. The class was found when the library was loaded: FindClass does not see it on
+// threads of the library.
+inline void raise(JNIEnv* env, poprt_error* error) {
+  const char* message = poprt_error_message(error);
+  const auto code = static_cast<jint>(poprt_error_get_code(error));
+  jbyteArray text = bytes(env, message, std::strlen(message));
+  poprt_error_free(error);
+  if (!text) return;  // an OutOfMemoryError is pending
+  auto thrown = static_cast<jthrowable>(
+      env->CallStaticObjectMethod(exception_class, exception_of, code, text));
+  if (thrown && !env->ExceptionCheck()) env->Throw(thrown);
+}
+
+// A long[], on the stack unless it is long.
+class Longs {
+ public:
+  const void* read(JNIEnv* env, jlongArray array) {
+    const jsize n = env->GetArrayLength(array);
+    jlong* to = few_;
+    if (n > kFew) {
+      many_.resize(static_cast<size_t>(n));
+      to = many_.data();
+    }
+    env->GetLongArrayRegion(array, 0, n, to);
+    return to;
+  }
+
+ private:
+  static constexpr jsize kFew = 32;
+  jlong few_[kFew];
+  std::vector<jlong> many_;
+};
+
+// The JNIEnv of this thread. A thread of the library is attached once, as a daemon, until it ends:
+// attaching for each call costs twenty times the call.
+inline JNIEnv* env() {
+  struct Attached {
+    JNIEnv* env = nullptr;
+    bool mine = false;
+    Attached() {
+      void* found = nullptr;
+      if (vm->GetEnv(&found, JNI_VERSION_1_8) == JNI_OK) {
+        env = static_cast<JNIEnv*>(found);
+        return;
+      }
+      char name[] = "poprt";
+      JavaVMAttachArgs args = {JNI_VERSION_1_8, name, nullptr};
+      if (vm->AttachCurrentThreadAsDaemon(&found, &args) == JNI_OK) {
+        env = static_cast<JNIEnv*>(found);
+        mine = true;
+      }
+    }
+    ~Attached() {
+      if (mine) vm->DetachCurrentThread();
+    }
+  };
+  static thread_local Attached attached;
+  return attached.env;
+}
+
+// The Java side catches what users throw; this is for what is left, such as a stack overflow.
+inline void clear(JNIEnv* env) {
+  if (!env->ExceptionCheck()) return;
+  env->ExceptionDescribe();
+  env->ExceptionClear();
+}
+
+inline void done(int32_t code, const char* message, void* user_data) {
+  JNIEnv* e = env();
+  if (!e) return;  // the virtual machine is ending
+  auto callback = static_cast<jobject>(user_data);
+  jbyteArray text = code ? bytes(e, message, std::strlen(message)) : nullptr;
+  clear(e);
+  e->CallVoidMethod(callback, done_method, static_cast<jint>(code), text);
+  clear(e);
+  if (text) e->DeleteLocalRef(text);
+  e->DeleteGlobalRef(callback);
+}
+
+inline void progress(double part, const char* what, void* user_data) {
+  JNIEnv* e = env();
+  if (!e) return;
+  jbyteArray text = bytes(e, what, std::strlen(what));
+  if (text) e->CallVoidMethod(static_cast<jobject>(user_data), progress_method, part, text);
+  clear(e);
+  e->DeleteLocalRef(text);
+}
+
+inline void after_pass(const char* pass, int64_t rewrites, double milliseconds,
+                       int64_t nodes_before, int64_t nodes_after, void* user_data) {
+  JNIEnv* e = env();
+  if (!e) return;
+  jbyteArray text = bytes(e, pass, std::strlen(pass));
+  if (text)
+    e->CallVoidMethod(static_cast<jobject>(user_data), after_pass_method, text,
+                      static_cast<jlong>(rewrites), milliseconds, static_cast<jlong>(nodes_before),
+                      static_cast<jlong>(nodes_after));
+  clear(e);
+  e->DeleteLocalRef(text);
+}
+
+}  // namespace poprt_jni
+
+extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void*) {
+  using namespace poprt_jni;
+  void* found = nullptr;
+  if (vm->GetEnv(&found, JNI_VERSION_1_8) != JNI_OK) return JNI_ERR;
+  auto* env = static_cast<JNIEnv*>(found);
+  poprt_jni::vm = vm;
+  jclass exception = env->FindClass("org/poprt/PoprtException");
+  if (!exception) return JNI_ERR;
+  exception_class = static_cast<jclass>(env->NewGlobalRef(exception));
+  exception_of = env->GetStaticMethodID(exception, "of", "(I[B)Lorg/poprt/PoprtException;");
+  jclass callbacks = env->FindClass("org/poprt/RawCallbacks");
+  if (!exception_of || !callbacks) return JNI_ERR;
+  done_method = env->GetMethodID(callbacks, "done", "(I[B)V");
+  progress_method = env->GetMethodID(callbacks, "progress", "(D[B)V");
+  after_pass_method = env->GetMethodID(callbacks, "afterPass", "([BJDJJ)V");
+  return done_method && progress_method && after_pass_method ? JNI_VERSION_1_8 : JNI_ERR;
+}

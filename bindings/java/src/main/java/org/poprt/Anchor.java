@@ -1,0 +1,102 @@
+package org.poprt;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.function.LongFunction;
+
+/** A named input or output of a model. Immutable; it does not need the object that gave it. */
+public final class Anchor {
+  private final String name;
+  private final DataType dataType;
+  private final long[] shape;
+  private final long byteSize;
+
+  private Anchor(RawAnchor raw) {
+    name = raw.name();
+    dataType = DataType.of(raw.dtype());
+    shape = new long[(int) raw.rank()];
+    for (int i = 0; i < shape.length; i++) shape[i] = raw.dimension(i);
+    byteSize = raw.bytes();
+  }
+
+  static List<Anchor> list(long count, LongFunction<RawAnchor> at) {
+    List<Anchor> anchors = new ArrayList<>();
+    for (long i = 0; i < count; i++) anchors.add(new Anchor(at.apply(i)));
+    return Collections.unmodifiableList(anchors);
+  }
+
+  /**
+   * Its name in the model.
+   *
+   * @return the name
+   */
+  public String name() {
+    return name;
+  }
+
+  /**
+   * Type of its elements.
+   *
+   * @return the type
+   */
+  public DataType dataType() {
+    return dataType;
+  }
+
+  /**
+   * Its dimensions.
+   *
+   * @return a copy; empty for a scalar
+   */
+  public long[] shape() {
+    return shape.clone();
+  }
+
+  /**
+   * Product of the dimensions.
+   *
+   * @return number of elements
+   */
+  public long elementCount() {
+    long count = 1;
+    for (long dimension : shape) count *= dimension;
+    return count;
+  }
+
+  /**
+   * Bytes that a run reads or writes for it.
+   *
+   * @return number of bytes
+   */
+  public long byteSize() {
+    return byteSize;
+  }
+
+  /**
+   * New memory for it, which a run uses without a copy: direct, aligned to 64 bytes, in native
+   * order, zero.
+   *
+   * @return a buffer with {@link #byteSize} bytes
+   * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED} when it has 2 GiB or more,
+   *     which one buffer cannot hold
+   */
+  public ByteBuffer allocate() {
+    if (byteSize > Integer.MAX_VALUE - 128)
+      throw new PoprtException(
+          ErrorCode.RESOURCE_EXHAUSTED,
+          "'" + name + "' has " + byteSize + " bytes; a Java buffer holds less than 2 GiB");
+    int size = (int) byteSize;
+    ByteBuffer aligned = ByteBuffer.allocateDirect((size + 63) / 64 * 64 + 64).alignedSlice(64);
+    return aligned.limit(size).slice().order(ByteOrder.nativeOrder());
+  }
+
+  /** For people, such as {@code x f32[2,4]}. */
+  @Override
+  public String toString() {
+    return name + " " + dataType + Arrays.toString(shape).replace(" ", "");
+  }
+}

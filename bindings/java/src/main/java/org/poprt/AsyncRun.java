@@ -1,0 +1,85 @@
+package org.poprt;
+
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+
+/**
+ * The future of a run. The native code holds its {@link Completion}, and with it the memory, until
+ * the run is over; it does not hold a future that nobody waits for any longer than that.
+ */
+final class AsyncRun extends CompletableFuture<Void> {
+  private RawRun run;
+  private boolean over;
+
+  private AsyncRun() {}
+
+  static AsyncRun submit(
+      RawRunner runner, RawBindings bindings, Bindings.Kept kept, Executor executor) {
+    AsyncRun future = new AsyncRun();
+    long callback = poprt_raw.raw_callback(new Completion(future, kept, executor));
+    RawRun run;
+    try {
+      run = runner.execute_async(bindings, poprt_raw.raw_done_fn(), callback);
+    } catch (Throwable e) {
+      poprt_raw.raw_free_callback(callback);
+      throw e;
+    }
+    future.submitted(run);
+    return future;
+  }
+
+  private synchronized void submitted(RawRun submitted) {
+    if (over) submitted.delete();
+    else run = submitted;
+  }
+
+  private synchronized void over() {
+    over = true;
+    if (run != null) run.delete();
+    run = null;
+  }
+
+  @Override
+  public <U> CompletableFuture<U> newIncompleteFuture() {
+    return new CompletableFuture<>();
+  }
+
+  private static final class Completion extends RawCallbacks {
+    private final AsyncRun future;
+    private final Bindings.Kept kept;
+    private final Executor executor;
+
+    Completion(AsyncRun future, Bindings.Kept kept, Executor executor) {
+      this.future = future;
+      this.kept = kept;
+      this.executor = executor;
+    }
+
+    @Override
+    void done(int code, byte[] message) {
+      future.over();
+      try {
+        executor.execute(() -> complete(code, message));
+      } catch (Throwable e) {
+        future.completeExceptionally(e); // the executor takes no more
+      }
+    }
+
+    private void complete(int code, byte[] message) {
+      try {
+        if (code == 0) {
+          kept.after();
+          future.complete(null);
+        } else if (code == ErrorCode.CANCELLED.number()) {
+          CancellationException cancelled = new CancellationException(Utf8.string(message));
+          future.completeExceptionally(cancelled);
+        } else {
+          future.completeExceptionally(PoprtException.of(code, message));
+        }
+      } catch (Throwable e) {
+        future.completeExceptionally(e);
+      }
+    }
+  }
+}

@@ -1,0 +1,242 @@
+package org.poprt;
+
+import java.nio.Buffer;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.DoubleBuffer;
+import java.nio.FloatBuffer;
+import java.nio.IntBuffer;
+import java.nio.LongBuffer;
+import java.nio.ReadOnlyBufferException;
+import java.nio.ShortBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+
+/**
+ * The memory of the inputs and outputs of runs, from {@link ModelRunner#bindings}: bound once, used
+ * for any number of runs.
+ *
+ * <p>A direct buffer is used where it is, from its position to its limit at the time of binding;
+ * nothing is copied, so what is written to it later is what the next run reads. A buffer that is
+ * not direct is copied before or after each run. Buffers must be in native byte order. The type of
+ * the buffer must be that of the anchor ({@code FloatBuffer} for f32, {@code ShortBuffer} for f16
+ * ...); a {@code ByteBuffer} holds elements of any type.
+ *
+ * <p>Several threads may run with one at the same time when its inputs are not changed and when
+ * each of them may overwrite the outputs; usually each has its own.
+ */
+public final class Bindings implements AutoCloseable {
+  /** A heap buffer and the memory that runs use in its place. */
+  private static final class Staged {
+    final Buffer heap;
+    final ByteBuffer direct;
+
+    Staged(Buffer heap, ByteBuffer direct) {
+      this.heap = heap;
+      this.direct = direct;
+    }
+  }
+
+  /** What a run needs beside the addresses; immutable, so that runs in flight may keep it. */
+  static final class Kept {
+    private static final Staged[] NONE = {};
+
+    /** Buffers that must not be collected: anchor or position, then the buffer. */
+    private final Object[] buffers;
+
+    private final Staged[] inputs;
+    private final Staged[] outputs;
+
+    private Kept(Object[] buffers, Staged[] inputs, Staged[] outputs) {
+      this.buffers = buffers;
+      this.inputs = inputs;
+      this.outputs = outputs;
+    }
+
+    void before() {
+      for (Staged s : inputs) Memory.read(s.heap, s.direct);
+    }
+
+    void after() {
+      for (Staged s : outputs) Memory.write(s.direct, s.heap);
+    }
+  }
+
+  private final Handle<RawBindings> handle =
+      Handle.of(this, new RawBindings(), RawBindings::delete);
+  private final List<Anchor> inputs;
+  private final List<Anchor> outputs;
+  private volatile Kept kept = new Kept(new Object[0], Kept.NONE, Kept.NONE);
+
+  Bindings(List<Anchor> inputs, List<Anchor> outputs) {
+    this.inputs = inputs;
+    this.outputs = outputs;
+  }
+
+  /**
+   * Binds an input by name. A name that the model does not have is an error of the run.
+   *
+   * @param name of the input
+   * @param memory its elements, row by row
+   * @return this
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} when the type differs
+   * @throws IllegalArgumentException when the byte order is not the native one
+   */
+  public Bindings input(String name, Buffer memory) {
+    bind(Objects.requireNonNull(name), -1, memory, true);
+    return this;
+  }
+
+  /**
+   * Binds an input by position.
+   *
+   * @param index in {@link ModelRunner#inputs}
+   * @param memory its elements, row by row
+   * @return this
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} when the type differs
+   * @throws IllegalArgumentException when the byte order is not the native one
+   */
+  public Bindings input(int index, Buffer memory) {
+    bind(null, index, memory, true);
+    return this;
+  }
+
+  /**
+   * Binds an output by name.
+   *
+   * @param name of the output
+   * @param memory where its elements go
+   * @return this
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} when the type differs
+   * @throws IllegalArgumentException when the byte order is not the native one
+   * @throws ReadOnlyBufferException when it cannot be written
+   */
+  public Bindings output(String name, Buffer memory) {
+    bind(Objects.requireNonNull(name), -1, memory, false);
+    return this;
+  }
+
+  /**
+   * Binds an output by position.
+   *
+   * @param index in {@link ModelRunner#outputs}
+   * @param memory where its elements go
+   * @return this
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} when the type differs
+   * @throws IllegalArgumentException when the byte order is not the native one
+   * @throws ReadOnlyBufferException when it cannot be written
+   */
+  public Bindings output(int index, Buffer memory) {
+    bind(null, index, memory, false);
+    return this;
+  }
+
+  /** Frees it; the buffers remain. Runs in flight go on. A second time does nothing. */
+  @Override
+  public void close() {
+    handle.close();
+  }
+
+  Use<RawBindings> use() {
+    return handle.use();
+  }
+
+  Kept kept() {
+    return kept;
+  }
+
+  private synchronized void bind(String name, int index, Buffer memory, boolean input) {
+    check(name, index, memory, input);
+    Staged staged =
+        memory.isDirect() ? null : new Staged(memory, Memory.allocate(Memory.bytes(memory)));
+    Buffer used = staged == null ? memory : staged.direct;
+    long address = Memory.address(used);
+    long bytes = Memory.bytes(used);
+    try (Use<RawBindings> use = handle.use()) {
+      if (input && name != null) use.raw().set_input(name, address, bytes);
+      else if (input) use.raw().set_input_at(index, address, bytes);
+      else if (name != null) use.raw().set_output(name, address, bytes);
+      else use.raw().set_output_at(index, address, bytes);
+    }
+    keep((input ? "in " : "out ") + (name != null ? name : "#" + index), memory, staged, input);
+  }
+
+  private void check(String name, int index, Buffer memory, boolean input) {
+    int elementBytes = Memory.elementBytes(memory);
+    if (!input && memory.isReadOnly()) throw new ReadOnlyBufferException();
+    Anchor anchor = null;
+    List<Anchor> anchors = input ? inputs : outputs;
+    for (int i = 0; i < anchors.size(); i++)
+      if (name == null ? i == index : anchors.get(i).name().equals(name)) anchor = anchors.get(i);
+    boolean ordered = Memory.order(memory) == ByteOrder.nativeOrder();
+    if (!ordered && (elementBytes > 1 || anchor != null && anchor.dataType().bits() > 8))
+      throw new IllegalArgumentException(
+          (anchor != null ? "'" + anchor + "'" : "a tensor")
+              + " needs a buffer in native byte order: call order(ByteOrder.nativeOrder())");
+    if (anchor == null || fits(anchor.dataType(), memory)) return;
+    throw new PoprtException(
+        ErrorCode.INVALID_ARGUMENT,
+        (input ? "input" : "output")
+            + " '"
+            + anchor.name()
+            + "' is "
+            + anchor.dataType()
+            + ", the buffer given holds "
+            + memory.getClass().getSimpleName().replaceAll("Direct|Heap|Buffer.*", "")
+            + " elements");
+  }
+
+  private static boolean fits(DataType type, Buffer memory) {
+    if (memory instanceof ByteBuffer) return true;
+    switch (type) {
+      case F32:
+        return memory instanceof FloatBuffer;
+      case F64:
+        return memory instanceof DoubleBuffer;
+      case F16:
+      case BF16:
+      case S16:
+      case U16:
+        return memory instanceof ShortBuffer;
+      case S32:
+      case U32:
+        return memory instanceof IntBuffer;
+      case S64:
+      case U64:
+        return memory instanceof LongBuffer;
+      case C64:
+        return memory instanceof FloatBuffer;
+      case C128:
+        return memory instanceof DoubleBuffer;
+      default:
+        return false;
+    }
+  }
+
+  private void keep(String key, Buffer memory, Staged staged, boolean input) {
+    Kept old = kept;
+    List<Object> buffers = new ArrayList<>();
+    Object replaced = null;
+    for (int i = 0; i < old.buffers.length; i += 2) {
+      if (old.buffers[i].equals(key)) {
+        replaced = old.buffers[i + 1];
+        continue;
+      }
+      buffers.add(old.buffers[i]);
+      buffers.add(old.buffers[i + 1]);
+    }
+    buffers.add(key);
+    buffers.add(memory);
+    Staged[] inputsNow = change(old.inputs, replaced, input ? staged : null);
+    Staged[] outputsNow = change(old.outputs, replaced, input ? null : staged);
+    kept = new Kept(buffers.toArray(), inputsNow, outputsNow);
+  }
+
+  private static Staged[] change(Staged[] all, Object without, Staged with) {
+    List<Staged> now = new ArrayList<>();
+    for (Staged s : all) if (s.heap != without) now.add(s);
+    if (with != null) now.add(with);
+    return now.toArray(Kept.NONE);
+  }
+}

@@ -1,0 +1,234 @@
+package org.poprt;
+
+import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.util.function.Consumer;
+import java.util.function.Function;
+
+/**
+ * ONNX in; executables, PopEF files or converted ONNX out.
+ *
+ * <p>Immutable: several threads may compile with one at the same time. The native compiler is a
+ * library of its own, loaded on first use.
+ */
+public final class Compiler implements AutoCloseable {
+  /** Calls the listeners and keeps what they throw until the compiling call has ended. */
+  private static final class Listeners extends RawCallbacks {
+    private final CompilerOptions.ProgressListener progress;
+    private final CompilerOptions.PassListener afterPass;
+    private final ThreadLocal<Throwable> thrown = new ThreadLocal<>();
+
+    Listeners(CompilerOptions options) {
+      progress = options.progress;
+      afterPass = options.afterPass;
+    }
+
+    @Override
+    void progress(double part, byte[] what) {
+      try {
+        if (thrown.get() == null) progress.progress(part, Utf8.string(what));
+      } catch (Throwable e) {
+        thrown.set(e);
+      }
+    }
+
+    @Override
+    void afterPass(
+        byte[] pass, long rewrites, double milliseconds, long nodesBefore, long nodesAfter) {
+      try {
+        if (thrown.get() == null)
+          afterPass.afterPass(
+              Utf8.string(pass), rewrites, milliseconds, nodesBefore, nodesAfter);
+      } catch (Throwable e) {
+        thrown.set(e);
+      }
+    }
+
+    void rethrow() {
+      Throwable e = thrown.get();
+      thrown.remove();
+      if (e instanceof RuntimeException) throw (RuntimeException) e;
+      if (e instanceof Error) throw (Error) e;
+    }
+  }
+
+  private final Handle<RawCompiler> handle;
+  private final Listeners listeners;
+
+  /**
+   * With default options.
+   *
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION} when the native compiler is
+   *     not installed
+   */
+  public Compiler() {
+    this(new CompilerOptions());
+  }
+
+  /**
+   * With options.
+   *
+   * @param options they are copied
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} (an option), {@link
+   *     ErrorCode#NOT_FOUND} (a pass) or {@link ErrorCode#FAILED_PRECONDITION} (the native compiler
+   *     is not installed)
+   */
+  public Compiler(CompilerOptions options) {
+    listeners = new Listeners(options);
+    boolean listening = options.progress != null || options.afterPass != null;
+    long callback = listening ? poprt_raw.raw_callback(listeners) : 0;
+    RawCompileOptions rawOptions = new RawCompileOptions();
+    RawCompiler made = null;
+    try {
+      options.fill(rawOptions);
+      rawOptions.set_callbacks(
+          options.progress == null ? 0 : poprt_raw.raw_progress_fn(),
+          options.afterPass == null ? 0 : poprt_raw.raw_after_pass_fn(),
+          callback);
+      made = new RawCompiler(rawOptions);
+    } finally {
+      rawOptions.delete();
+      if (made == null) poprt_raw.raw_free_callback(callback);
+    }
+    handle =
+        Handle.of(
+            this,
+            made,
+            raw -> {
+              raw.delete();
+              poprt_raw.raw_free_callback(callback);
+            });
+  }
+
+  /**
+   * Reads an ONNX file, converts and compiles it.
+   *
+   * @param onnx the model
+   * @return the compiled model
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}, {@link ErrorCode#DATA_LOSS} (not
+   *     ONNX), {@link ErrorCode#UNIMPLEMENTED} (an operator, type or opset) or {@link
+   *     ErrorCode#INVALID_ARGUMENT} (a shape that is not fixed, an ill-formed model)
+   */
+  public Executable compile(Path onnx) {
+    return compiled(raw -> raw.compile_file(onnx.toString()));
+  }
+
+  /**
+   * Compiles the bytes of an ONNX file, without external data.
+   *
+   * @param onnx what remains of it is read; its position stays
+   * @return the compiled model
+   * @throws PoprtException as {@link #compile(Path)}
+   */
+  public Executable compile(ByteBuffer onnx) {
+    return compile(onnx, "");
+  }
+
+  /**
+   * Compiles the bytes of an ONNX file.
+   *
+   * @param onnx what remains of it is read; its position stays
+   * @param folder where external data lies
+   * @return the compiled model
+   * @throws PoprtException as {@link #compile(Path)}
+   */
+  public Executable compile(ByteBuffer onnx, Path folder) {
+    return compile(onnx, folder.toString());
+  }
+
+  private Executable compile(ByteBuffer onnx, String folder) {
+    ByteBuffer direct = Memory.direct(onnx);
+    try {
+      return compiled(
+          raw -> raw.compile_bytes(Memory.address(direct), direct.remaining(), folder));
+    } finally {
+      Reference.reachabilityFence(direct);
+    }
+  }
+
+  private Executable compiled(Function<RawCompiler, RawExecutable> compile) {
+    Executable made;
+    try (Use<RawCompiler> use = handle.use()) {
+      made = new Executable(compile.apply(use.raw()));
+    } catch (PoprtException e) {
+      listeners.rethrow();
+      throw e;
+    }
+    try {
+      listeners.rethrow();
+    } catch (Throwable e) {
+      made.close();
+      throw e;
+    }
+    return made;
+  }
+
+  /**
+   * Compiles straight into a PopEF file, which needs less memory than compiling and saving. The
+   * file is written completely or not at all.
+   *
+   * @param onnx the model
+   * @param popef the file to write
+   * @throws PoprtException as {@link #compile(Path)}
+   */
+  public void compileToPopef(Path onnx, Path popef) {
+    listening(raw -> raw.compile_to_popef(onnx.toString(), popef.toString()));
+  }
+
+  /**
+   * Only the conversion: writes the converted model as ONNX.
+   *
+   * @param onnx the model
+   * @param out the file to write
+   * @throws PoprtException as {@link #compile(Path)}
+   */
+  public void convert(Path onnx, Path out) {
+    listening(raw -> raw.convert_file(onnx.toString(), out.toString()));
+  }
+
+  private void listening(Consumer<RawCompiler> call) {
+    try (Use<RawCompiler> use = handle.use()) {
+      call.accept(use.raw());
+    } finally {
+      listeners.rethrow();
+    }
+  }
+
+  /**
+   * Name, type and shape of every input and output of an ONNX file, without conversion.
+   *
+   * @param onnx the model
+   * @return one line each; variable dimensions are 0
+   * @throws PoprtException as {@link #compile(Path)}
+   */
+  public String show(Path onnx) {
+    try (Use<RawCompiler> use = handle.use()) {
+      return use.raw().show_file(onnx.toString());
+    }
+  }
+
+  /**
+   * All passes.
+   *
+   * @return one line each
+   */
+  public static String listPasses() {
+    return RawCompiler.list_passes();
+  }
+
+  /**
+   * All supported operators with their opsets.
+   *
+   * @return one line each
+   */
+  public static String listOps() {
+    return RawCompiler.list_ops();
+  }
+
+  /** Frees it; what it compiled lives on. A second time does nothing. */
+  @Override
+  public void close() {
+    handle.close();
+  }
+}

@@ -1,0 +1,242 @@
+package org.poprt;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** What a {@link Compiler} does with a model. */
+public final class CompilerOptions {
+  /** What to do with floating-point types. */
+  public enum Precision {
+    /** As the model has them. */
+    KEEP,
+    /** All to 32 bits. */
+    FP32,
+    /** All to 16 bits. */
+    FP16
+  }
+
+  /** Hears how far a compilation is. Called on the compiling thread. */
+  @FunctionalInterface
+  public interface ProgressListener {
+    /**
+     * A step begins.
+     *
+     * @param done from 0 to 1
+     * @param what names the step
+     */
+    void progress(double done, String what);
+  }
+
+  /** Hears of each pass that was run. Called on the compiling thread. */
+  @FunctionalInterface
+  public interface PassListener {
+    /**
+     * A pass has ended.
+     *
+     * @param pass its name
+     * @param rewrites what it changed
+     * @param milliseconds that it took
+     * @param nodesBefore size of the graph before
+     * @param nodesAfter size of the graph after
+     */
+    void afterPass(
+        String pass, long rewrites, double milliseconds, long nodesBefore, long nodesAfter);
+  }
+
+  private final Map<String, long[]> inputShapes = new LinkedHashMap<>();
+  private final List<String> passes = new ArrayList<>();
+  private final List<String> skipPasses = new ArrayList<>();
+  private final List<String> outputs = new ArrayList<>();
+  private long batchSize;
+  private long batchAxis;
+  private Precision precision = Precision.KEEP;
+  private boolean verify = true;
+  private long maxTensorSize;
+  private long rewriteLimit;
+  private String stopAfter = "";
+  private long convertVersion;
+  private boolean engineCaching;
+  private String cachePath = "";
+  ProgressListener progress;
+  PassListener afterPass;
+
+  /** The defaults. */
+  public CompilerOptions() {}
+
+  /**
+   * Fixes the dimensions of an input.
+   *
+   * @param name of the input
+   * @param shape its dimensions
+   * @return this
+   */
+  public CompilerOptions inputShape(String name, long... shape) {
+    inputShapes.put(name, shape.clone());
+    return this;
+  }
+
+  /**
+   * Fixes the batch size of every input.
+   *
+   * @param size 0, the default: as the model says
+   * @param axis which dimension it is
+   * @return this
+   */
+  public CompilerOptions batchSize(long size, long axis) {
+    batchSize = size;
+    batchAxis = axis;
+    return this;
+  }
+
+  /**
+   * What to do with floating-point types.
+   *
+   * @param precision default {@link Precision#KEEP}
+   * @return this
+   */
+  public CompilerOptions precision(Precision precision) {
+    this.precision = precision;
+    return this;
+  }
+
+  /**
+   * Whether to verify the graph after each pass.
+   *
+   * @param on default true
+   * @return this
+   */
+  public CompilerOptions verify(boolean on) {
+    verify = on;
+    return this;
+  }
+
+  /**
+   * Runs more passes after the default ones.
+   *
+   * @param names of {@link Compiler#listPasses}
+   * @return this
+   */
+  public CompilerOptions passes(String... names) {
+    passes.addAll(List.of(names));
+    return this;
+  }
+
+  /**
+   * Leaves passes out.
+   *
+   * @param names of {@link Compiler#listPasses}
+   * @return this
+   */
+  public CompilerOptions skipPasses(String... names) {
+    skipPasses.addAll(List.of(names));
+    return this;
+  }
+
+  /**
+   * Limits what constant folding makes.
+   *
+   * @param bytes of one tensor; 0, the default: no limit
+   * @return this
+   */
+  public CompilerOptions maxTensorSize(long bytes) {
+    maxTensorSize = bytes;
+    return this;
+  }
+
+  /**
+   * Stops rewriting after a number of rewrites, to find the one that is to blame.
+   *
+   * @param limit 0, the default: no limit
+   * @return this
+   */
+  public CompilerOptions rewriteLimit(long limit) {
+    rewriteLimit = limit;
+    return this;
+  }
+
+  /**
+   * Stops after a pass.
+   *
+   * @param pass its name; "", the default: do not stop
+   * @return this
+   */
+  public CompilerOptions stopAfter(String pass) {
+    stopAfter = pass;
+    return this;
+  }
+
+  /**
+   * Keeps only some outputs, in this order.
+   *
+   * @param names of outputs; none, the default: all
+   * @return this
+   */
+  public CompilerOptions outputs(String... names) {
+    outputs.addAll(List.of(names));
+    return this;
+  }
+
+  /**
+   * Converts the model to another opset first.
+   *
+   * @param opset of the standard domain; 0, the default: the model's
+   * @return this
+   */
+  public CompilerOptions convertVersion(long opset) {
+    convertVersion = opset;
+    return this;
+  }
+
+  /**
+   * Keeps what is compiled in a folder and takes it from there the next time.
+   *
+   * @param folder made when missing
+   * @return this
+   */
+  public CompilerOptions engineCaching(Path folder) {
+    engineCaching = true;
+    cachePath = folder.toString();
+    return this;
+  }
+
+  /**
+   * Hears how far a compilation is. What it throws comes out of the compiling call, after that has
+   * ended.
+   *
+   * @param listener null: none
+   * @return this
+   */
+  public CompilerOptions progress(ProgressListener listener) {
+    progress = listener;
+    return this;
+  }
+
+  /**
+   * Hears of each pass. What it throws comes out of the compiling call, after that has ended.
+   *
+   * @param listener null: none
+   * @return this
+   */
+  public CompilerOptions afterPass(PassListener listener) {
+    afterPass = listener;
+    return this;
+  }
+
+  void fill(RawCompileOptions raw) {
+    inputShapes.forEach((name, shape) -> raw.add_input_shape(name, shape, shape.length));
+    raw.set_batch_size(batchSize, batchAxis);
+    raw.set_precision(precision.ordinal());
+    raw.set_verify(verify);
+    passes.forEach(raw::add_pass);
+    skipPasses.forEach(raw::add_skip_pass);
+    raw.set_max_tensor_size(maxTensorSize);
+    raw.set_rewrite_limit(rewriteLimit);
+    raw.set_stop_after(stopAfter);
+    outputs.forEach(raw::add_output);
+    raw.set_convert_version(convertVersion);
+    raw.set_engine_caching(engineCaching, cachePath);
+  }
+}

@@ -1,0 +1,79 @@
+package org.poprt;
+
+/** The emulated IPUs of the process. All managers see the same ones. Thread-safe. */
+public final class DeviceManager implements AutoCloseable {
+  private final Handle<RawDeviceManager> handle;
+
+  /**
+   * As many devices as POPRT_DEVICES says, or 4.
+   *
+   * @throws PoprtException when POPRT_DEVICES is no number
+   */
+  public DeviceManager() {
+    this(0);
+  }
+
+  /**
+   * A manager of the first devices.
+   *
+   * @param deviceCount how many it sees; 0: POPRT_DEVICES, or 4
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} outside 0 to 1024
+   */
+  public DeviceManager(int deviceCount) {
+    handle = Handle.of(this, new RawDeviceManager(deviceCount), RawDeviceManager::delete);
+  }
+
+  /**
+   * How many devices there are, busy ones included.
+   *
+   * @return the number
+   */
+  public long deviceCount() {
+    try (Use<RawDeviceManager> use = handle.use()) {
+      return use.raw().device_count();
+    }
+  }
+
+  /**
+   * A free device.
+   *
+   * @param numIpus its IPUs; only 1 exists yet
+   * @return the device
+   * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} when all are busy
+   */
+  public Device getDevice(long numIpus) {
+    try (Use<RawDeviceManager> use = handle.use()) {
+      return new Device(use.raw().get_device(numIpus));
+    }
+  }
+
+  /**
+   * The device with a number.
+   *
+   * @param id 0 to {@link #deviceCount} - 1
+   * @return the device
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND} or {@link ErrorCode#UNAVAILABLE}
+   */
+  public Device getSpecificDevice(long id) {
+    try (Use<RawDeviceManager> use = handle.use()) {
+      return new Device(use.raw().get_specific_device(id));
+    }
+  }
+
+  /**
+   * What the emulator stands for.
+   *
+   * @return such as "ipu21"
+   */
+  public String ipuHardwareVersion() {
+    try (Use<RawDeviceManager> use = handle.use()) {
+      return use.raw().ipu_hardware_version();
+    }
+  }
+
+  /** Frees it; devices live on. A second time does nothing. */
+  @Override
+  public void close() {
+    handle.close();
+  }
+}

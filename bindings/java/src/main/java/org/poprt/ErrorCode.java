@@ -1,0 +1,55 @@
+package org.poprt;
+
+/** What kind of thing went wrong: the codes of gRPC and Abseil. */
+public enum ErrorCode {
+  /** A run was cancelled, or its runner was stopped. */
+  CANCELLED(1),
+  /** A code that this version of the classes does not know. */
+  UNKNOWN(2),
+  /** An argument is wrong: a size, a shape, a type, an ill-formed model. */
+  INVALID_ARGUMENT(3),
+  /** It was not done in time. */
+  DEADLINE_EXCEEDED(4),
+  /** A file, a name or a device does not exist. */
+  NOT_FOUND(5),
+  /** It exists already. */
+  ALREADY_EXISTS(6),
+  /** A file may not be read or written. */
+  PERMISSION_DENIED(7),
+  /** Memory, disk or threads are used up. */
+  RESOURCE_EXHAUSTED(8),
+  /** It does not fit together: versions, a device in use, profiling that is off. */
+  FAILED_PRECONDITION(9),
+  /** It was given up. */
+  ABORTED(10),
+  /** A number is out of its range. */
+  OUT_OF_RANGE(11),
+  /** An operator, type or opset that does not exist here. */
+  UNIMPLEMENTED(12),
+  /** An error of the library. */
+  INTERNAL(13),
+  /** All devices are busy; trying again later may help. */
+  UNAVAILABLE(14),
+  /** A file is damaged, or of another kind. */
+  DATA_LOSS(15);
+
+  private final int number;
+
+  ErrorCode(int number) {
+    this.number = number;
+  }
+
+  /**
+   * The number that the C library has for it.
+   *
+   * @return 1 to 15
+   */
+  public int number() {
+    return number;
+  }
+
+  static ErrorCode of(int number) {
+    for (ErrorCode code : values()) if (code.number == number) return code;
+    return UNKNOWN;
+  }
+}

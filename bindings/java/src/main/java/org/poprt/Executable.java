@@ -1,0 +1,196 @@
+package org.poprt;
+
+import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.util.List;
+
+/**
+ * A compiled model, from the {@link Compiler} or from PopEF files.
+ *
+ * <p>Immutable: any number of threads and runners may use one. Runners that were made from it go on
+ * working when it is closed; so does memory that is forgotten instead of closed, which the garbage
+ * collector frees.
+ */
+public final class Executable implements AutoCloseable {
+  private final Handle<RawExecutable> handle;
+  private final List<Anchor> inputs;
+  private final List<Anchor> outputs;
+  private final String name;
+
+  Executable(RawExecutable raw) {
+    handle = Handle.of(this, raw, RawExecutable::delete);
+    inputs = Anchor.list(raw.input_count(), raw::input_anchor);
+    outputs = Anchor.list(raw.output_count(), raw::output_anchor);
+    name = raw.name();
+  }
+
+  /**
+   * Maps a PopEF file. Weights stay in the map; do not change the file while it is used (replacing
+   * it by renaming is fine).
+   *
+   * @param file a PopEF file
+   * @return the model
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}, {@link ErrorCode#DATA_LOSS} (not a
+   *     PopEF file, damaged) or {@link ErrorCode#FAILED_PRECONDITION} (another version)
+   */
+  public static Executable open(Path file) {
+    return new Executable(RawExecutable.open_file(file.toString()));
+  }
+
+  /**
+   * Opens several files that make one model together.
+   *
+   * @param files in any order
+   * @param options how
+   * @return the model
+   * @throws PoprtException as {@link #open(Path)}
+   */
+  public static Executable open(List<Path> files, OpenOptions options) {
+    RawOpenOptions raw = new RawOpenOptions();
+    try {
+      for (Path file : files) raw.add_path(file.toString());
+      raw.set_ignore_package_hash(options.ignorePackageHash);
+      raw.set_executable(options.executable);
+      return new Executable(RawExecutable.open_files(raw));
+    } finally {
+      raw.delete();
+    }
+  }
+
+  /**
+   * Opens the bytes of a PopEF file; they are copied.
+   *
+   * @param bytes what remains of it is read; its position stays
+   * @return the model
+   * @throws PoprtException as {@link #open(Path)}
+   */
+  public static Executable open(ByteBuffer bytes) {
+    ByteBuffer direct = Memory.direct(bytes);
+    try {
+      return new Executable(
+          RawExecutable.open_bytes(Memory.address(direct), direct.remaining()));
+    } finally {
+      Reference.reachabilityFence(direct);
+    }
+  }
+
+  /**
+   * Writes a PopEF file: completely, or not at all. Replaces an existing one.
+   *
+   * @param file where
+   * @throws PoprtException when it cannot be written
+   */
+  public void save(Path file) {
+    try (Use<RawExecutable> use = use()) {
+      use.raw().save(file.toString());
+    }
+  }
+
+  /**
+   * Writes the program to one PopEF file and the weights to another.
+   *
+   * @param program where the program and its metadata go
+   * @param weights where the weights go
+   * @throws PoprtException when one cannot be written
+   */
+  public void saveParts(Path program, Path weights) {
+    try (Use<RawExecutable> use = use()) {
+      use.raw().save_parts(program.toString(), weights.toString());
+    }
+  }
+
+  /**
+   * The bytes of a PopEF file, for {@link #open(ByteBuffer)} or a stream.
+   *
+   * @return a new array
+   * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED} when they do not fit in an
+   *     array
+   */
+  public byte[] toBytes() {
+    try (Use<RawExecutable> use = use()) {
+      RawBlob blob = use.raw().save_bytes();
+      try {
+        if (blob.bytes() > Integer.MAX_VALUE - 8)
+          throw new PoprtException(
+              ErrorCode.RESOURCE_EXHAUSTED,
+              "the PopEF file has " + blob.bytes() + " bytes; a Java array holds less than 2 GiB");
+        byte[] bytes = new byte[(int) blob.bytes()];
+        Memory.view(blob.address(), blob.bytes()).get(bytes);
+        return bytes;
+      } finally {
+        blob.delete();
+      }
+    }
+  }
+
+  /**
+   * What a run reads, in the model's order.
+   *
+   * @return an unmodifiable list
+   */
+  public List<Anchor> inputs() {
+    return inputs;
+  }
+
+  /**
+   * What a run writes, in the model's order.
+   *
+   * @return an unmodifiable list
+   */
+  public List<Anchor> outputs() {
+    return outputs;
+  }
+
+  /**
+   * Name under which PopEF links blobs to it.
+   *
+   * @return the name
+   */
+  public String name() {
+    return name;
+  }
+
+  /**
+   * Bytes of constants.
+   *
+   * @return number of bytes
+   */
+  public long weightsBytes() {
+    try (Use<RawExecutable> use = use()) {
+      return use.raw().weights_bytes();
+    }
+  }
+
+  /**
+   * Bytes of device memory that one run needs.
+   *
+   * @return number of bytes
+   */
+  public long arenaBytes() {
+    try (Use<RawExecutable> use = use()) {
+      return use.raw().arena_bytes();
+    }
+  }
+
+  /**
+   * The program as text, for people; the format may change.
+   *
+   * @return lines of text
+   */
+  public String listing() {
+    try (Use<RawExecutable> use = use()) {
+      return use.raw().listing();
+    }
+  }
+
+  /** Frees it. A second time does nothing. */
+  @Override
+  public void close() {
+    handle.close();
+  }
+
+  Use<RawExecutable> use() {
+    return handle.use();
+  }
+}

@@ -1,0 +1,70 @@
+package org.poprt;
+
+import java.lang.ref.Cleaner;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+
+/**
+ * The native object behind a public one: freed once, when the public one is closed or has become
+ * unreachable and no call uses it any more. The C library wants no object freed while it is used.
+ */
+final class Handle<T> {
+  private static final Cleaner CLEANER = Cleaner.create();
+  private static final long CLOSED = 1L << 61;
+  private static final long FREED = 1L << 62;
+
+  /** Calls under way, plus CLOSED after close, plus FREED in its place at the end. */
+  private final AtomicLong state = new AtomicLong();
+
+  private final String what;
+  private final T raw;
+  private final Consumer<T> free;
+  private Cleaner.Cleanable cleanable;
+
+  private Handle(String what, T raw, Consumer<T> free) {
+    this.what = what;
+    this.raw = raw;
+    this.free = free;
+  }
+
+  /** {@code free} must not refer to {@code owner}. */
+  static <T> Handle<T> of(Object owner, T raw, Consumer<T> free) {
+    Handle<T> handle = new Handle<>(owner.getClass().getSimpleName(), raw, free);
+    handle.cleanable = CLEANER.register(owner, handle::shut);
+    return handle;
+  }
+
+  /** Pairs with {@link #release}. */
+  void acquire() {
+    if (state.getAndIncrement() >= CLOSED) {
+      release();
+      throw new IllegalStateException(what + " is closed");
+    }
+  }
+
+  /** For try-with-resources. */
+  Use<T> use() {
+    return new Use<>(this);
+  }
+
+  /** Only between acquire and release. */
+  T raw() {
+    return raw;
+  }
+
+  void release() {
+    if (state.decrementAndGet() == CLOSED) tryFree();
+  }
+
+  void close() {
+    cleanable.clean();
+  }
+
+  private void shut() {
+    if (state.getAndAdd(CLOSED) == 0) tryFree();
+  }
+
+  private void tryFree() {
+    if (state.compareAndSet(CLOSED, FREED)) free.accept(raw);
+  }
+}

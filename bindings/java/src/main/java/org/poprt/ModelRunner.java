@@ -1,0 +1,190 @@
+package org.poprt;
+
+import java.nio.Buffer;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ForkJoinPool;
+
+/**
+ * A model on a device, served to any number of threads.
+ *
+ * <p>Memory of inputs and outputs must stay untouched until a run is over; the classes keep it from
+ * being collected. Closing while another thread runs is safe: that run ends first.
+ */
+public final class ModelRunner implements AutoCloseable {
+  private final Handle<RawRunner> handle;
+  private final List<Anchor> inputs;
+  private final List<Anchor> outputs;
+
+  /**
+   * Takes any free device and loads the model.
+   *
+   * @param executable the model; it may be closed afterwards
+   * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} when all devices are busy
+   */
+  public ModelRunner(Executable executable) {
+    this(executable, new RuntimeConfig());
+  }
+
+  /**
+   * Takes a device and loads the model.
+   *
+   * @param executable the model; it may be closed afterwards
+   * @param config how to run; it is copied
+   * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} when all devices are busy, {@link
+   *     ErrorCode#FAILED_PRECONDITION} when the given one has a runner
+   */
+  public ModelRunner(Executable executable, RuntimeConfig config) {
+    RawRunner raw = create(executable, config);
+    handle = Handle.of(this, raw, RawRunner::delete);
+    inputs = Anchor.list(raw.input_count(), raw::input_anchor);
+    outputs = Anchor.list(raw.output_count(), raw::output_anchor);
+  }
+
+  private static RawRunner create(Executable executable, RuntimeConfig config) {
+    RawRunnerOptions options = new RawRunnerOptions();
+    try {
+      options.setThreads(config.threads);
+      options.setProfile(config.profile ? 1 : 0);
+      options.setQueue_depth(config.queueDepth);
+      try (Use<RawExecutable> model = executable.use()) {
+        if (config.device == null) return new RawRunner(model.raw(), options);
+        try (Use<RawDevice> device = config.device.use()) {
+          options.set_device(device.raw());
+          return new RawRunner(model.raw(), options);
+        }
+      }
+    } finally {
+      options.delete();
+    }
+  }
+
+  /**
+   * What a run reads, in the model's order.
+   *
+   * @return an unmodifiable list
+   */
+  public List<Anchor> inputs() {
+    return inputs;
+  }
+
+  /**
+   * What a run writes, in the model's order.
+   *
+   * @return an unmodifiable list
+   */
+  public List<Anchor> outputs() {
+    return outputs;
+  }
+
+  /**
+   * Memory for runs, to be bound.
+   *
+   * @return with nothing bound
+   */
+  public Bindings bindings() {
+    return new Bindings(inputs, outputs);
+  }
+
+  /**
+   * Runs the model once. Every input and output must be bound. Thread-safe: calls take turns.
+   *
+   * @param bindings where inputs are and outputs go
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND} (a name), {@link
+   *     ErrorCode#INVALID_ARGUMENT} (missing, given twice, a wrong size) or {@link
+   *     ErrorCode#CANCELLED} (the runner was stopped)
+   */
+  public void execute(Bindings bindings) {
+    try (Use<RawBindings> memory = bindings.use();
+        Use<RawRunner> runner = handle.use()) {
+      Bindings.Kept kept = bindings.kept();
+      kept.before();
+      runner.raw().execute(memory.raw());
+      kept.after();
+    }
+  }
+
+  /**
+   * Runs the model once with buffers by name; see {@link Bindings} for what they may be. Binding
+   * once and running often is faster.
+   *
+   * @param inputs memory of every input
+   * @param outputs memory of every output
+   * @throws PoprtException as {@link #execute(Bindings)}
+   */
+  public void execute(
+      Map<String, ? extends Buffer> inputs, Map<String, ? extends Buffer> outputs) {
+    try (Bindings bindings = bindings()) {
+      inputs.forEach(bindings::input);
+      outputs.forEach(bindings::output);
+      execute(bindings);
+    }
+  }
+
+  /**
+   * Submits a run and returns; runs begin in the order of submission. Blocks while {@link
+   * RuntimeConfig#queueDepth} runs are in flight. The future completes on a thread of the common
+   * pool.
+   *
+   * @param bindings where inputs are and outputs go; the buffers are kept, the object may be closed
+   *     or bound anew
+   * @return completes when the outputs are written, or with a {@link PoprtException}; a run that
+   *     did not begin before the runner was stopped is cancelled
+   * @throws PoprtException as {@link #execute(Bindings)}, for what is wrong with the arguments
+   */
+  public CompletableFuture<Void> executeAsync(Bindings bindings) {
+    return executeAsync(bindings, ForkJoinPool.commonPool());
+  }
+
+  /**
+   * As {@link #executeAsync(Bindings)}, with a choice of where the future completes.
+   *
+   * @param bindings where inputs are and outputs go
+   * @param executor of completions; {@code Runnable::run} is a thread of the runner: fastest, but
+   *     what hangs on the future must not block then, and must not wait for another run
+   * @return completes when the outputs are written
+   * @throws PoprtException as {@link #execute(Bindings)}, for what is wrong with the arguments
+   */
+  public CompletableFuture<Void> executeAsync(Bindings bindings, Executor executor) {
+    try (Use<RawBindings> memory = bindings.use();
+        Use<RawRunner> runner = handle.use()) {
+      Bindings.Kept kept = bindings.kept();
+      kept.before();
+      return AsyncRun.submit(runner.raw(), memory.raw(), kept, executor);
+    }
+  }
+
+  /**
+   * Ends the runner: runs that wait are cancelled, later ones fail with {@link
+   * ErrorCode#CANCELLED}; a run on the device is finished first.
+   */
+  public void stop() {
+    try (Use<RawRunner> use = handle.use()) {
+      use.raw().stop();
+    }
+  }
+
+  /**
+   * Times of every instruction since the runner was made.
+   *
+   * @return JSON: an object with {@code runs} and {@code instructions}
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION} without {@link
+   *     RuntimeConfig#profile}
+   */
+  public String profile() {
+    try (Use<RawRunner> use = handle.use()) {
+      return use.raw().profile();
+    }
+  }
+
+  /**
+   * Frees it, never blocks. Runs in flight are finished; then the device is free. A second time does
+   * nothing.
+   */
+  @Override
+  public void close() {
+    handle.close();
+  }
+}

@@ -1,0 +1,34 @@
+package org.poprt;
+
+import java.util.Objects;
+
+/** How PopEF files are opened. */
+public final class OpenOptions {
+  boolean ignorePackageHash;
+  String executable = "";
+
+  /** The defaults. */
+  public OpenOptions() {}
+
+  /**
+   * Whether to open also what another version has compiled.
+   *
+   * @param on default false
+   * @return this
+   */
+  public OpenOptions ignorePackageHash(boolean on) {
+    ignorePackageHash = on;
+    return this;
+  }
+
+  /**
+   * Which model, when the files hold several.
+   *
+   * @param name its name; "" for the only one
+   * @return this
+   */
+  public OpenOptions executable(String name) {
+    executable = Objects.requireNonNull(name);
+    return this;
+  }
+}

@@ -1,0 +1,43 @@
+package org.poprt;
+
+/**
+ * The library as a whole.
+ *
+ * <p>The native libraries are loaded with the first class that needs them: from the folder that the
+ * property {@code poprt.library.path} names; else from the jar ({@code
+ * native/linux-x86_64/}), unpacked into a temporary folder; else from {@code java.library.path}. A
+ * {@code libpoprt.so.1} of another version than the classes is refused. Newer Java versions want
+ * {@code --enable-native-access=ALL-UNNAMED}.
+ */
+public final class Poprt {
+  private Poprt() {}
+
+  /**
+   * Version of the library.
+   *
+   * @return such as "0.1.0"
+   */
+  public static String version() {
+    return poprt_raw.raw_version_string();
+  }
+
+  /**
+   * Which messages go to stderr.
+   *
+   * @param level TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} for another name
+   */
+  public static void setLogLevel(String level) {
+    poprt_raw.raw_set_log_level(level);
+  }
+
+  /**
+   * Bytes that these classes have copied for runs since the start: those of buffers that are not
+   * direct. Direct buffers are used where they are.
+   *
+   * @return number of bytes
+   */
+  public static long bytesCopied() {
+    return poprt_raw.raw_bytes_copied();
+  }
+}

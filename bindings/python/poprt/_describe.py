@@ -1,0 +1,93 @@
+"""Element types and descriptions of inputs and outputs."""
+
+from __future__ import annotations
+
+import enum
+
+import numpy as np
+
+
+class DataType(enum.IntEnum):
+    """Element types, by PopEF's names."""
+    UNDEFINED = 0
+    F32 = 1
+    F64 = 2
+    F16 = 3
+    BF16 = 4
+    S8 = 5
+    U8 = 6
+    S16 = 7
+    U16 = 8
+    S32 = 9
+    U32 = 10
+    S64 = 11
+    U64 = 12
+    BOOL = 13
+    F8E4M3FN = 14
+    F8E4M3FNUZ = 15
+    F8E5M2 = 16
+    F8E5M2FNUZ = 17
+    F8143 = 18
+    F8152 = 19
+    S4 = 20
+    U4 = 21
+    S2 = 22
+    U2 = 23
+    F4E2M1 = 24
+    STRING = 25
+    C64 = 26
+    C128 = 27
+
+    @classmethod
+    def _missing_(cls, value):
+        return cls.UNDEFINED  # a newer library's type
+
+
+_NUMPY = {
+    DataType.F32: np.float32, DataType.F64: np.float64, DataType.F16: np.float16, DataType.BF16: np.uint16,
+    DataType.S8: np.int8, DataType.U8: np.uint8, DataType.S16: np.int16, DataType.U16: np.uint16,
+    DataType.S32: np.int32, DataType.U32: np.uint32, DataType.S64: np.int64, DataType.U64: np.uint64,
+    DataType.BOOL: np.bool_, DataType.C64: np.complex64, DataType.C128: np.complex128,
+}
+
+
+def numpy_dtype(data_type: DataType) -> np.dtype:
+    """The NumPy type of an element. Types that NumPy does not have are unsigned integers of their size."""
+    return np.dtype(_NUMPY.get(data_type, np.uint8))
+
+
+class DataDesc:
+    """What an input or output is: ``name``, ``shape``, ``data_type``, ``size_in_bytes``."""
+
+    __slots__ = ("name", "shape", "data_type", "size_in_bytes", "popef_contains_tensor_data")
+
+    def __init__(self, name: str, shape: list[int], data_type: DataType, size_in_bytes: int,
+                 popef_contains_tensor_data: bool = False):
+        self.name = name
+        self.shape = shape
+        self.data_type = data_type
+        self.size_in_bytes = size_in_bytes
+        #: The file has its value, so it need not be given.
+        self.popef_contains_tensor_data = popef_contains_tensor_data
+
+    def numpy_data_type(self) -> np.dtype:
+        """See :func:`numpy_dtype`."""
+        return numpy_dtype(self.data_type)
+
+    def empty(self) -> np.ndarray:
+        """An array for it, not initialised."""
+        return np.empty(self.shape, self.numpy_data_type())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {self.shape}, {self.data_type.name})"
+
+
+def describe(anchor) -> DataDesc:
+    """From the raw layer's anchor, which is borrowed: everything is copied."""
+    return DataDesc(anchor.name(), [anchor.dimension(i) for i in range(anchor.rank())],
+                    DataType(anchor.dtype()), anchor.bytes())
+
+
+def describe_all(owner, kind: str) -> list[DataDesc]:
+    count = getattr(owner, kind + "_count")()
+    return [describe(getattr(owner, kind + "_anchor")(i)) for i in range(count)]

@@ -1,0 +1,259 @@
+"""Compiler: ONNX in, executables or PopEF files out."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, Iterable, Optional, Union
+
+from . import poprt_raw as _raw
+from ._config import Config
+from ._describe import DataDesc, describe_all
+from .errors import UnimplementedError, _opening
+
+__all__ = ["Compiler", "CompilerOptions", "Executable"]
+
+_PRECISIONS = {None: 0, "": 0, "keep": 0, "fp32": 1, "fp16": 2}
+
+
+class CompilerOptions(Config):
+    """PopRT's compiler options, by its names and with its defaults, and poprt's own after them.
+
+    Options that tune the chip (tiles, memory proportions, exchange, outlining, streams) are accepted; the emulated
+    IPU plans these itself. ``num_ipus``, ``enable_pipelining`` and ``virtual_graph_mode`` ask for more than one IPU,
+    which is an UnimplementedError.
+    """
+
+    _defaults = {
+        "num_ipus": 1,
+        "ipu_version": "",
+        "batches_per_step": 1,
+        "partials_type": "half",
+        "available_memory_proportion": 0.6,
+        "num_io_tiles": 0,
+        "enable_model_fusion": False,
+        "enable_prefetch_datastreams": True,
+        "stream_buffering_depth": 1,
+        "enable_pad_conv_channel": False,
+        "serialize_ir": False,
+        "serialized_ir_dest": "",
+        "enable_gather_simplifier": True,
+        "engine_options": {},
+        "show_compilation_progress_bar": True,
+        "compilation_progress_logger": None,
+        "custom_patterns": [],
+        "custom_transform_applier_settings": {},
+        "opaque_blobs": {},
+        "use_128bit_conv_unit_load": False,
+        "enable_multi_stage_reduce": True,
+        "enable_fast_reduce": False,
+        "enable_outlining": True,
+        "outline_threshold": 1.0,
+        "group_host_sync": False,
+        "rearrange_streams_on_host": False,
+        "rearrange_anchors_on_host": True,
+        "enable_non_stable_softmax": False,
+        "enable_pipelining": False,
+        "enable_engine_caching": False,
+        "cache_path": "",
+        "constant_weights": True,
+        "subgraph_copying_strategy": 0,
+        "virtual_graph_mode": "off",
+        "virtual_graph_split_ratios": [],
+        "time_limit_scheduler": 1e9,
+        "swap_limit_scheduler": 10**9,
+        "transitive_closure_optimization_threshold": 100000,
+        "create_host_transferable_tensor_with_offset": False,
+        "enable_efficient_overlap_io_topo_cons": False,
+        # poprt's own: what poprt's converter options do on the command line.
+        "input_shape": {},
+        "batch_size": 0,
+        "batch_axis": 0,
+        "precision": "",
+        "passes": [],
+        "skip_passes": [],
+        "max_tensor_size": 0,
+        "convert_version": 0,
+        "verify": True,
+    }
+
+    def _raw_options(self, outputs: Iterable[str], keep: list) -> _raw.RawCompileOptions:
+        if self.num_ipus != 1 or self.enable_pipelining or self.virtual_graph_mode not in ("off", "auto"):
+            raise UnimplementedError("models run on one IPU: num_ipus must be 1, virtual_graph_mode 'off' and "
+                                     "enable_pipelining False")
+        if self.partials_type not in ("half", "float"):
+            raise ValueError(f"partials_type must be 'half' or 'float', given {self.partials_type!r}")
+        if self.precision not in _PRECISIONS:
+            raise ValueError(f"precision must be 'fp32' or 'fp16', given {self.precision!r}")
+        raw = _raw.RawCompileOptions()
+        for name, shape in self.input_shape.items():
+            raw.add_input_shape(name, list(shape), len(shape))
+        raw.set_batch_size(self.batch_size, self.batch_axis)
+        raw.set_precision(_PRECISIONS[self.precision])
+        raw.set_verify(bool(self.verify))
+        for name in self.passes:
+            raw.add_pass(name)
+        for name in self.skip_passes:
+            raw.add_skip_pass(name)
+        raw.set_max_tensor_size(self.max_tensor_size)
+        raw.set_convert_version(self.convert_version)
+        for name in outputs or ():
+            raw.add_output(name)
+        raw.set_engine_caching(bool(self.enable_engine_caching), os.fspath(self.cache_path))
+        if self.compilation_progress_logger is not None:
+            logger = self.compilation_progress_logger
+            progress: Callable[[float], Any] = lambda done: logger(round(done * 100), 100)
+            keep.append(progress)
+            raw.set_callbacks(_raw.raw_progress_fn(), 0, _raw.raw_object_address(progress))
+        return raw
+
+
+class _Compilation:
+    """One compiler with what it needs, and the exceptions of its callbacks."""
+
+    def __init__(self, outputs: Optional[Iterable[str]], options: Optional[CompilerOptions]):
+        self._keep: list = []  # the callback's address is all that the raw options have
+        self.raw = _raw.RawCompiler((options or CompilerOptions())._raw_options(outputs or (), self._keep))
+
+    def __enter__(self) -> _raw.RawCompiler:
+        return self.raw
+
+    def __exit__(self, kind: object, error: Optional[BaseException], _: object) -> None:
+        raised = _raw.raw_take_progress_error()
+        if raised is not None:
+            raise raised from error
+
+
+class Executable:
+    """A compiled model: opened from one PopEF file or from several that make one model, or made by the compiler.
+
+    Immutable; any number of runners and threads may use one. Closing it is optional, and runners go on.
+    """
+
+    def __init__(self, popef: Union[str, os.PathLike, Iterable[Union[str, os.PathLike]], bytes], *,
+                 check_package_hash: bool = True):
+        if isinstance(popef, (bytes, bytearray, memoryview)):
+            address, size = _raw.raw_address(popef)
+            self._raw = _raw.RawExecutable.open_bytes(address, size)
+            return
+        paths = [os.fspath(popef)] if isinstance(popef, (str, os.PathLike)) else [os.fspath(p) for p in popef]
+        options = _raw.RawOpenOptions()
+        for path in paths:
+            options.add_path(path)
+        options.set_ignore_package_hash(not check_package_hash)
+        with _opening(*paths):
+            self._raw = _raw.RawExecutable.open_files(options)
+
+    @classmethod
+    def _own(cls, raw: _raw.RawExecutable) -> "Executable":
+        made = cls.__new__(cls)
+        made._raw = raw
+        return made
+
+    @property
+    def name(self) -> str:
+        return self._open().name()
+
+    @property
+    def weights_bytes(self) -> int:
+        """Bytes of constants."""
+        return self._open().weights_bytes()
+
+    @property
+    def arena_bytes(self) -> int:
+        """Bytes of memory that one run needs."""
+        return self._open().arena_bytes()
+
+    def get_inputs(self) -> list[DataDesc]:
+        return describe_all(self._open(), "input")
+
+    def get_outputs(self) -> list[DataDesc]:
+        return describe_all(self._open(), "output")
+
+    def save(self, path: Union[str, os.PathLike], variables_path: Union[str, os.PathLike, None] = None) -> None:
+        """Writes a PopEF file, or the program and its weights as two: completely, or not at all."""
+        if variables_path is None:
+            self._open().save(os.fspath(path))
+        else:
+            self._open().save_parts(os.fspath(path), os.fspath(variables_path))
+
+    def to_bytes(self) -> bytes:
+        """The bytes of a PopEF file."""
+        blob = self._open().save_bytes()
+        return _raw.raw_bytes(blob.address(), blob.bytes())
+
+    def listing(self) -> str:
+        """The program as text, for people."""
+        return self._open().listing()
+
+    def close(self) -> None:
+        self._raw = None
+
+    def _open(self) -> _raw.RawExecutable:
+        if self._raw is None:
+            raise ValueError("the executable is closed")
+        return self._raw
+
+    def __enter__(self) -> "Executable":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Executable {self._raw.name()!r}>" if self._raw is not None else "<Executable, closed>"
+
+
+Model = Union[str, os.PathLike, bytes, Any]
+
+
+class Compiler:
+    """All methods are static. ``model`` is a path, the bytes of an ONNX file or an ``onnx.ModelProto``; ``outputs``
+    names the outputs to keep, None keeps all."""
+
+    @staticmethod
+    def compile(model: Model, outputs: Optional[Iterable[str]] = None,
+                options: Optional[CompilerOptions] = None) -> Executable:
+        if hasattr(model, "SerializeToString"):
+            model = model.SerializeToString()
+        if isinstance(model, (bytes, bytearray, memoryview)):
+            address, size = _raw.raw_address(model)
+            with _Compilation(outputs, options) as compiler:
+                return Executable._own(compiler.compile_bytes(address, size, ""))
+        path = os.fspath(model)
+        with _opening(path), _Compilation(outputs, options) as compiler:
+            return Executable._own(compiler.compile_file(path))
+
+    @staticmethod
+    def compile_and_export(model: Model, outputs: Optional[Iterable[str]], filename: Union[str, os.PathLike],
+                           options: Optional[CompilerOptions] = None) -> None:
+        """Compiles into a PopEF file."""
+        if not isinstance(model, (str, os.PathLike)):
+            Compiler.compile(model, outputs, options).save(filename)
+            return
+        with _opening(os.fspath(model)), _Compilation(outputs, options) as compiler:
+            compiler.compile_to_popef(os.fspath(model), os.fspath(filename))
+
+    @staticmethod
+    def compile_and_get_summary_report(model: Model, outputs: Optional[Iterable[str]] = None,
+                                       options: Optional[CompilerOptions] = None, reset_profile: bool = True) -> str:
+        """A text that says what was compiled. There is no execution profile to reset yet."""
+        executable = Compiler.compile(model, outputs, options)
+        lines = [f"{executable.name}: {executable.weights_bytes} bytes of weights, "
+                 f"{executable.arena_bytes} bytes of device memory"]
+        lines += [f"input {d!r}" for d in executable.get_inputs()] + [f"output {d!r}" for d in executable.get_outputs()]
+        return "\n".join(lines) + "\n" + executable.listing()
+
+    @staticmethod
+    def convert(model: Union[str, os.PathLike], out: Union[str, os.PathLike],
+                outputs: Optional[Iterable[str]] = None, options: Optional[CompilerOptions] = None) -> None:
+        """Only the conversion, from ONNX file to ONNX file."""
+        with _opening(os.fspath(model)), _Compilation(outputs, options) as compiler:
+            compiler.convert_file(os.fspath(model), os.fspath(out))
+
+    @staticmethod
+    def list_passes() -> str:
+        return _raw.RawCompiler.list_passes()
+
+    @staticmethod
+    def list_ops() -> str:
+        return _raw.RawCompiler.list_ops()

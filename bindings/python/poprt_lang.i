@@ -1,0 +1,121 @@
+// How Python sees the common declarations: exceptions, str, buffers. The GIL is released around
+// every call but those that take Python objects, which release it themselves.
+%{
+#include "poprt_python.h"
+%}
+
+%typemap(out) poprt_result {
+  if ($1) {
+    poprt_python::raise($1);
+    SWIG_fail;
+  }
+  $result = Py_NewRef(Py_None);
+}
+%typemap(in, numinputs=0) poprt_result* error (poprt_error* error = nullptr) "$1 = &error;"
+%typemap(argout) poprt_result* error {
+  if (*$1) {
+    Py_CLEAR($result);
+    poprt_python::raise(*$1);
+    SWIG_fail;
+  }
+}
+%typemap(out) poprt_text {
+  $result = PyUnicode_DecodeUTF8(poprt_string_data($1), (Py_ssize_t)poprt_string_size($1), "replace");
+  poprt_string_free($1);
+}
+%typemap(in) poprt_values values (std::vector<int64_t> numbers) {
+  PyObject* items = PySequence_Fast($input, "expected a sequence of integers");
+  if (!items) SWIG_fail;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items); i++)
+    numbers.push_back(PyLong_AsLongLong(PySequence_Fast_GET_ITEM(items, i)));
+  Py_DECREF(items);
+  if (PyErr_Occurred()) SWIG_fail;
+  $1 = numbers.data();
+}
+%typemap(out) poprt_python_run*, poprt_python_bound* {
+  if (!$1) SWIG_fail;
+  $result = SWIG_NewPointerObj($1, $descriptor, SWIG_POINTER_OWN);
+}
+
+%rename(RawBound) poprt_python_bound;
+%nodefaultctor poprt_python_bound;
+%nodefaultdtor poprt_python_bound;
+%nothread poprt_python_bound::~poprt_python_bound;
+struct poprt_python_bound {};
+%extend poprt_python_bound {
+  ~poprt_python_bound() { delete $self; }
+}
+
+%rename(RawAsyncRun) poprt_python_run;
+%nodefaultctor poprt_python_run;
+%nodefaultdtor poprt_python_run;
+%nothread poprt_python_run::~poprt_python_run;
+struct poprt_python_run {};
+%extend poprt_python_run {
+  ~poprt_python_run() { $self->release(); }
+  poprt_result wait(int64_t timeout_ns) { return poprt_request_wait($self->request, timeout_ns); }
+  bool done() { return poprt_request_done($self->request) != 0; }
+}
+
+%nothread raw_set_exceptions;
+%nothread raw_bind;
+%nothread raw_execute;
+%nothread raw_execute_bound;
+%nothread raw_execute_async;
+%nothread raw_address;
+%nothread raw_bytes;
+%nothread raw_object_address;
+%nothread raw_take_progress_error;
+%inline %{
+// A dict of code to exception class.
+static void raw_set_exceptions(PyObject* classes) { poprt_python::exceptions = Py_NewRef(classes); }
+
+static poprt_python_bound* raw_bind(raw_runner* runner, PyObject* inputs, PyObject* outputs, bool check_types) {
+  auto bound = std::make_unique<poprt_python_bound>();
+  return bound->memory.fill(runner, inputs, outputs, check_types) ? bound.release() : nullptr;
+}
+
+static PyObject* raw_execute(raw_runner* runner, PyObject* inputs, PyObject* outputs, bool check_types) {
+  poprt_python::Memory memory;
+  const bool ok = memory.fill(runner, inputs, outputs, check_types) && poprt_python::execute(runner, memory);
+  return ok ? Py_NewRef(Py_None) : nullptr;
+}
+
+static PyObject* raw_execute_bound(raw_runner* runner, const poprt_python_bound* bound) {
+  return poprt_python::execute(runner, bound->memory) ? Py_NewRef(Py_None) : nullptr;
+}
+
+// Calls `callback` once, with None or an exception, on a thread of the runner.
+static poprt_python_run* raw_execute_async(raw_runner* runner, PyObject* inputs, PyObject* outputs,
+                                           bool check_types, PyObject* callback) {
+  auto bound = std::make_shared<poprt_python_bound>();
+  if (!bound->memory.fill(runner, inputs, outputs, check_types)) return nullptr;
+  return poprt_python::submit(runner, std::move(bound), callback);
+}
+
+// Address of an object's contiguous memory; the caller keeps the object.
+static PyObject* raw_address(PyObject* object) {
+  Py_buffer view;
+  if (PyObject_GetBuffer(object, &view, PyBUF_SIMPLE) != 0) return nullptr;
+  PyObject* pair = Py_BuildValue("(Ln)", static_cast<long long>(poprt_shim::address(view.buf)), view.len);
+  PyBuffer_Release(&view);
+  return pair;
+}
+
+static PyObject* raw_bytes(int64_t address, int64_t bytes) {
+  return PyBytes_FromStringAndSize(static_cast<const char*>(poprt_shim::pointer(address)), bytes);
+}
+
+// For set_callbacks: a poprt_progress_fn that calls a Python callable, whose address is its user data.
+static int64_t raw_progress_fn() { return poprt_shim::address(reinterpret_cast<void*>(poprt_python::on_progress)); }
+static int64_t raw_object_address(PyObject* object) { return poprt_shim::address(object); }
+// What a progress callback of this thread has raised; None when nothing.
+static PyObject* raw_take_progress_error() {
+  PyObject* error = poprt_python::progress_error;
+  poprt_python::progress_error = nullptr;
+  return error ? error : Py_NewRef(Py_None);
+}
+
+// No thread of the library enters Python afterwards.
+static void raw_close_door() { poprt_python::door().close(); }
+%}

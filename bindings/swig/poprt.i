@@ -1,0 +1,358 @@
+// The raw layer of every language, over capi/include/poprt. Each language's poprt_lang.i, chosen by
+// the order of -I, says with typemaps how the following become its own:
+//
+//   poprt_result                 returned: not null is an error: throw (or return) it, and free it
+//   poprt_result* error          last argument of what returns something else: the same
+//   poprt_text                   returned: a string of the language; freed
+//   const char*                  UTF-8; never null. "" stands for C's null where that is allowed
+//   poprt_values values        an array of the language; the next argument is its length
+//   int64_t address, int64_t bytes   memory that the caller keeps where it is
+//   int64_t *_fn                 address of a C function
+//
+// Names begin with Raw: the layer is private, the hand-written one in front of it is public.
+%module poprt_raw
+
+%{
+#include "poprt_shim.h"
+%}
+
+%include <stdint.i>
+
+typedef const void* poprt_values;
+
+%include "poprt_lang.i"
+
+%define POPRT_HANDLE(c_name, raw_name)
+%rename(raw_name) c_name;
+%nodefaultctor c_name;
+%nodefaultdtor c_name;
+struct c_name {};
+%enddef
+
+POPRT_HANDLE(raw_anchor, RawAnchor)
+POPRT_HANDLE(raw_executable, RawExecutable)
+POPRT_HANDLE(raw_open_options, RawOpenOptions)
+POPRT_HANDLE(raw_blob, RawBlob)
+POPRT_HANDLE(raw_compile_options, RawCompileOptions)
+POPRT_HANDLE(raw_compiler, RawCompiler)
+POPRT_HANDLE(raw_device_manager, RawDeviceManager)
+POPRT_HANDLE(raw_device, RawDevice)
+POPRT_HANDLE(raw_runner, RawRunner)
+POPRT_HANDLE(raw_bindings, RawBindings)
+POPRT_HANDLE(raw_run, RawRun)
+
+// -- anchors ----------------------------------------------------------------------------------
+
+// Borrowed from an executable or runner, which the language's layer keeps while it reads.
+%extend raw_anchor {
+  const char* name() { return poprt_anchor_name($self); }
+  int32_t dtype() { return poprt_anchor_dtype($self); }
+  int64_t rank() { return static_cast<int64_t>(poprt_anchor_rank($self)); }
+  // 0 past the end.
+  int64_t dimension(int64_t index) {
+    const auto i = static_cast<size_t>(index);
+    return i < poprt_anchor_rank($self) ? poprt_anchor_shape($self)[i] : 0;
+  }
+  int64_t bytes() { return static_cast<int64_t>(poprt_anchor_bytes($self)); }
+}
+
+// -- executables ------------------------------------------------------------------------------
+
+%extend raw_open_options {
+  raw_open_options() { return new raw_open_options; }
+  ~raw_open_options() { delete $self; }
+  void add_path(const char* path) { $self->paths.add(path); }
+  void set_ignore_package_hash(bool on) { $self->options.ignore_package_hash = on; }
+  void set_executable(const char* name) { $self->executable = name; }
+}
+
+%extend raw_blob {
+  ~raw_blob() { delete $self; }
+  int64_t address() { return poprt_shim::address($self->data.data()); }
+  int64_t bytes() { return static_cast<int64_t>($self->data.size()); }
+}
+
+%newobject raw_executable::open_file;
+%newobject raw_executable::open_bytes;
+%newobject raw_executable::open_files;
+%newobject raw_executable::save_bytes;
+%extend raw_executable {
+  static raw_executable* open_file(const char* path, poprt_result* error) {
+    raw_executable* made = nullptr;
+    *error = poprt_executable_open(path, &made);
+    return made;
+  }
+  static raw_executable* open_bytes(int64_t address, int64_t bytes, poprt_result* error) {
+    raw_executable* made = nullptr;
+    *error = poprt_executable_open_bytes(poprt_shim::pointer(address), static_cast<size_t>(bytes), &made);
+    return made;
+  }
+  static raw_executable* open_files(const raw_open_options& files, poprt_result* error) {
+    poprt_open_options options = files.options;
+    options.struct_size = sizeof options;
+    options.executable = poprt_shim::or_null(files.executable.c_str());
+    raw_executable* made = nullptr;
+    *error = poprt_executable_open_files(files.paths.data(), files.paths.size(), &options, &made);
+    return made;
+  }
+  ~raw_executable() { poprt_executable_free($self); }
+  poprt_result save(const char* path) { return poprt_executable_save($self, path); }
+  poprt_result save_parts(const char* executable_path, const char* variables_path) {
+    return poprt_executable_save_parts($self, executable_path, variables_path);
+  }
+  raw_blob* save_bytes(poprt_result* error) {
+    auto* blob = new raw_blob;
+    *error = poprt_executable_save_bytes($self, raw_blob::append, blob);
+    if (!*error) return blob;
+    delete blob;
+    return nullptr;
+  }
+  int64_t input_count() { return static_cast<int64_t>(poprt_executable_input_count($self)); }
+  int64_t output_count() { return static_cast<int64_t>(poprt_executable_output_count($self)); }
+  const raw_anchor* input_anchor(int64_t index) {
+    return poprt_executable_input($self, static_cast<size_t>(index));
+  }
+  const raw_anchor* output_anchor(int64_t index) {
+    return poprt_executable_output($self, static_cast<size_t>(index));
+  }
+  const char* name() { return poprt_executable_name($self); }
+  int64_t weights_bytes() { return static_cast<int64_t>(poprt_executable_weights_bytes($self)); }
+  int64_t arena_bytes() { return static_cast<int64_t>(poprt_executable_arena_bytes($self)); }
+  poprt_text listing(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_executable_listing($self, &text);
+    return text;
+  }
+}
+
+// -- compiler ---------------------------------------------------------------------------------
+
+%extend raw_compile_options {
+  raw_compile_options() { return new raw_compile_options; }
+  ~raw_compile_options() { delete $self; }
+  void add_input_shape(const char* name, poprt_values values, int64_t count) {
+    $self->shape_names.add(name);
+    auto& shape = $self->shapes.emplace_back(poprt_shim::integers(values, count));
+    $self->input_shapes.push_back(
+        {$self->shape_names.data()[$self->shape_names.size() - 1], shape.data(), shape.size()});
+  }
+  void set_batch_size(int64_t size, int64_t axis) {
+    $self->options.batch_size = size;
+    $self->options.batch_axis = axis;
+  }
+  void set_precision(int32_t precision) { $self->options.precision = precision; }
+  void set_verify(bool on) { $self->options.no_verify = !on; }
+  void add_pass(const char* name) { $self->passes.add(name); }
+  void add_skip_pass(const char* name) { $self->skip_passes.add(name); }
+  void set_max_tensor_size(int64_t bytes) { $self->options.max_tensor_size = bytes; }
+  void set_rewrite_limit(int64_t limit) { $self->options.rewrite_limit = limit; }
+  void set_stop_after(const char* pass) { $self->stop_after = pass; }
+  void add_output(const char* name) { $self->outputs.add(name); }
+  void set_convert_version(int64_t opset) { $self->options.convert_version = opset; }
+  void set_engine_caching(bool on, const char* cache_path) {
+    $self->options.enable_engine_caching = on;
+    $self->cache_path = cache_path;
+  }
+  // poprt_progress_fn and poprt_pass_fn, 0 for none; called on the compiling thread.
+  void set_callbacks(int64_t progress_fn, int64_t after_pass_fn, int64_t user_data) {
+    $self->options.progress = poprt_shim::function<poprt_progress_fn>(progress_fn);
+    $self->options.after_pass = poprt_shim::function<poprt_pass_fn>(after_pass_fn);
+    $self->options.user_data = poprt_shim::pointer(user_data);
+  }
+}
+
+%newobject raw_compiler::compile_file;
+%newobject raw_compiler::compile_bytes;
+%extend raw_compiler {
+  raw_compiler(raw_compile_options& options, poprt_result* error) {
+    raw_compiler* made = nullptr;
+    *error = poprt_compiler_create(options.complete(), &made);
+    return made;
+  }
+  ~raw_compiler() { poprt_compiler_free($self); }
+  raw_executable* compile_file(const char* onnx_path, poprt_result* error) {
+    raw_executable* made = nullptr;
+    *error = poprt_compiler_compile_file($self, onnx_path, &made);
+    return made;
+  }
+  raw_executable* compile_bytes(int64_t address, int64_t bytes, const char* folder,
+                                  poprt_result* error) {
+    raw_executable* made = nullptr;
+    *error = poprt_compiler_compile_bytes($self, poprt_shim::pointer(address), static_cast<size_t>(bytes),
+                                          poprt_shim::or_null(folder), &made);
+    return made;
+  }
+  poprt_result compile_to_popef(const char* onnx_path, const char* popef_path) {
+    return poprt_compiler_compile_to_popef($self, onnx_path, popef_path);
+  }
+  poprt_result convert_file(const char* onnx_path, const char* out_onnx_path) {
+    return poprt_compiler_convert_file($self, onnx_path, out_onnx_path);
+  }
+  poprt_text show_file(const char* onnx_path, poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_compiler_show_file($self, onnx_path, &text);
+    return text;
+  }
+  static poprt_text list_passes(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_compiler_list_passes(&text);
+    return text;
+  }
+  static poprt_text list_ops(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_compiler_list_ops(&text);
+    return text;
+  }
+}
+
+// -- devices ----------------------------------------------------------------------------------
+
+%newobject raw_device_manager::get_device;
+%newobject raw_device_manager::get_specific_device;
+%extend raw_device_manager {
+  // 0: as POPRT_DEVICES says.
+  raw_device_manager(int64_t device_count, poprt_result* error) {
+    poprt_device_manager_options options{};
+    options.struct_size = sizeof options;
+    const bool fits = device_count >= INT32_MIN && device_count <= INT32_MAX;
+    options.device_count = fits ? static_cast<int32_t>(device_count) : -1;
+    raw_device_manager* made = nullptr;
+    *error = poprt_device_manager_create(&options, &made);
+    return made;
+  }
+  ~raw_device_manager() { poprt_device_manager_free($self); }
+  int64_t device_count() { return static_cast<int64_t>(poprt_device_manager_device_count($self)); }
+  raw_device* get_device(int64_t num_ipus, poprt_result* error) {
+    raw_device* made = nullptr;
+    *error = poprt_device_manager_get_device($self, num_ipus, &made);
+    return made;
+  }
+  raw_device* get_specific_device(int64_t id, poprt_result* error) {
+    raw_device* made = nullptr;
+    *error = poprt_device_manager_get_specific_device($self, id, &made);
+    return made;
+  }
+  const char* ipu_hardware_version() { return poprt_device_manager_ipu_hardware_version($self); }
+}
+
+%extend raw_device {
+  ~raw_device() { poprt_device_free($self); }
+  int64_t device_id() { return poprt_device_id($self); }
+  int32_t ipu_version() { return poprt_device_ipu_version($self); }
+}
+
+// -- runner -----------------------------------------------------------------------------------
+
+// The numbers are attributes; the device is set by a function.
+%rename(RawRunnerOptions) raw_runner_options;
+struct raw_runner_options {
+  int32_t threads;
+  int32_t profile;
+  int32_t queue_depth;
+};
+%extend raw_runner_options {
+  raw_runner_options() {
+    auto* options = new raw_runner_options{};
+    options->struct_size = sizeof *options;
+    return options;
+  }
+  ~raw_runner_options() { delete $self; }
+  // The caller keeps the device until the runner is made.
+  void set_device(raw_device* device) { $self->device = device; }
+}
+
+%extend raw_bindings {
+  raw_bindings() { return new raw_bindings; }
+  ~raw_bindings() { delete $self; }
+  void set_input(const char* name, int64_t address, int64_t bytes) {
+    $self->set($self->inputs, name, 0, poprt_shim::pointer(address), bytes);
+  }
+  void set_output(const char* name, int64_t address, int64_t bytes) {
+    $self->set($self->outputs, name, 0, poprt_shim::pointer(address), bytes);
+  }
+  void set_input_at(int64_t index, int64_t address, int64_t bytes) {
+    $self->set($self->inputs, nullptr, static_cast<size_t>(index), poprt_shim::pointer(address), bytes);
+  }
+  void set_output_at(int64_t index, int64_t address, int64_t bytes) {
+    $self->set($self->outputs, nullptr, static_cast<size_t>(index), poprt_shim::pointer(address), bytes);
+  }
+}
+
+%newobject raw_runner::execute_async;
+%extend raw_runner {
+  raw_runner(const raw_executable* executable, const raw_runner_options* options,
+               poprt_result* error) {
+    raw_runner* made = nullptr;
+    *error = poprt_runner_create(executable, options, &made);
+    return made;
+  }
+  ~raw_runner() { poprt_runner_free($self); }
+  int64_t input_count() { return static_cast<int64_t>(poprt_runner_input_count($self)); }
+  int64_t output_count() { return static_cast<int64_t>(poprt_runner_output_count($self)); }
+  const raw_anchor* input_anchor(int64_t index) {
+    return poprt_runner_input($self, static_cast<size_t>(index));
+  }
+  const raw_anchor* output_anchor(int64_t index) {
+    return poprt_runner_output($self, static_cast<size_t>(index));
+  }
+  poprt_result execute(const raw_bindings& bindings) {
+    return poprt_runner_execute($self, bindings.inputs.data(), bindings.inputs.size(),
+                                bindings.outputs.data(), bindings.outputs.size());
+  }
+  // Address and bytes of each input, then of each output, in anchor order.
+  poprt_result execute_table(poprt_values values, int64_t inputs, int64_t outputs) {
+    return poprt_shim::run_table($self, values, inputs, outputs);
+  }
+  // `done_fn` is a poprt_run_done_fn or 0; it is not called when this fails.
+  raw_run* execute_async(const raw_bindings& bindings, int64_t done_fn, int64_t user_data,
+                           poprt_result* error) {
+    return raw_run::submit($self, bindings, done_fn, user_data, error);
+  }
+  void stop() { poprt_runner_stop($self); }
+  poprt_text profile(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_runner_profile($self, &text);
+    return text;
+  }
+}
+
+%extend raw_run {
+  ~raw_run() { $self->release(); }
+  // Negative: for ever.
+  poprt_result wait_for(int64_t timeout_ns) { return poprt_request_wait($self->request, timeout_ns); }
+  bool done() { return poprt_request_done($self->request) != 0; }
+}
+
+// -- everything else --------------------------------------------------------------------------
+
+%inline %{
+// What the wrapper was compiled against, and what was loaded.
+static int32_t raw_header_version() { return POPRT_VERSION; }
+static int32_t raw_version() { return poprt_version(); }
+static const char* raw_version_string() { return poprt_version_string(); }
+
+static const char* raw_dtype_name(int32_t dtype) { return poprt_dtype_name(dtype); }
+static int32_t raw_dtype_bits(int32_t dtype) { return poprt_dtype_bits(dtype); }
+static const char* raw_error_code_name(int32_t code) { return poprt_error_code_name(code); }
+
+static poprt_result raw_set_log_level(const char* level) { return poprt_log_set_level(level); }
+
+static poprt_text raw_popef_dump(const char* path, int32_t format, poprt_result* error) {
+  poprt_string* text = nullptr;
+  *error = poprt_popef_dump(path, format, &text);
+  return text;
+}
+// "" as executable: any.
+static poprt_result raw_popef_export_tensor(const char* path, const char* name, const char* executable,
+                                            const char* npy_path) {
+  return poprt_popef_export_tensor(path, name, poprt_shim::or_null(executable), npy_path);
+}
+static poprt_result raw_popef_export_feed(const char* path, const char* name, const char* executable,
+                                          const char* npy_path) {
+  return poprt_popef_export_feed(path, name, poprt_shim::or_null(executable), npy_path);
+}
+
+// Bytes that the language's layer has copied to or from the memory of runs.
+static int64_t raw_bytes_copied() { return poprt_shim::copied_bytes; }
+static void raw_add_bytes_copied(int64_t bytes) { poprt_shim::copied_bytes += bytes; }
+%}

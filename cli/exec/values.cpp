@@ -1,0 +1,159 @@
+#include "exec/values.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "compiler/compiler.h"
+#include "compiler/flow/specialize.h"
+#include "exec/tensors.h"
+#include "onnx/export.h"
+#include "onnx/import.h"
+#include "onnx/tensor_io.h"
+
+namespace poprt::cli {
+namespace {
+
+using Values = std::map<std::string, Tensor>;
+
+Values read_values(const std::vector<std::string>& words,
+                   const std::vector<std::string>& pb_words) {
+  Values values;
+  for (const auto* list : {&words, &pb_words}) {
+    const char* option = list == &words ? "--input" : "--input-pb";
+    for (const std::string& word : *list) {
+      const auto [name, path] = split_pair(word, option);
+      if (list == &pb_words) {
+        values[name] = onnx::read_tensor_pb(path);
+        continue;
+      }
+      const Array a = read_npy(path);
+      Tensor t = Tensor::zeros(static_cast<DType>(a.dtype), a.shape);
+      if (!a.data.empty()) std::memcpy(t.mutable_data(), a.data.data(), a.data.size());
+      values[name] = std::move(t);
+    }
+  }
+  return values;
+}
+
+// A model in a file that goes away with this object.
+class TemporaryModel {
+ public:
+  explicit TemporaryModel(const ir::Graph& graph) {
+    std::string name = (std::filesystem::temp_directory_path() / "poprt-XXXXXX").string();
+    if (!mkdtemp(name.data())) throw Failure(fmt::format("cannot make a folder '{}'", name));
+    folder_ = name;
+    onnx::export_file(graph, path());
+  }
+  ~TemporaryModel() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  TemporaryModel(const TemporaryModel&) = delete;
+  TemporaryModel& operator=(const TemporaryModel&) = delete;
+  std::string path() const { return (folder_ / "model.onnx").string(); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+PreparedModel prepare(const ir::Graph& model, const Values& values, CompileSettings& settings,
+                      int level) {
+  PreparedModel prepared;
+  Values texts;
+  compiler::Options options;
+  options.constant_outputs = &texts;
+  for (const NamedShape& s : parse_shapes(settings.input_shape))
+    options.input_shape[s.name] = s.shape;
+  for (const auto& [name, t] : values) options.input_shape[name] = t.shape();
+  const auto graph = model.clone();
+  compiler::expand_containers(*graph, options);
+  prepared.folded = compiler::fold_inputs(*graph, values, level);
+  for (const std::string& name : prepared.folded) options.input_shape.erase(name);
+  options.batch_size = settings.batch_size;
+  options.batch_axis = settings.batch_axis;
+  compiler::convert(*graph, options);
+  for (const auto& [name, t] : texts)
+    prepared.texts.push_back({name, t.shape(), t.string_values()});
+  if (graph->outputs().empty()) return prepared;
+  const TemporaryModel file(*graph);
+  CompileSettings rest = settings;
+  rest.input_shape.clear();
+  rest.batch_size = 0;
+  rest.batch_axis = -1;
+  prepared.executable = load_model(file.path(), rest);
+  return prepared;
+}
+
+}  // namespace
+
+PreparedModel load_with_values(const std::string& path, CompileSettings& settings,
+                               const std::vector<std::string>& words,
+                               const std::vector<std::string>& pb_words) {
+  PreparedModel prepared;
+  const bool given = !words.empty() || !pb_words.empty();
+  try {
+    prepared.executable = load_model(path, settings);
+    return prepared;
+  } catch (const Usage&) {
+    throw;
+  } catch (const Failure&) {
+    if (path.ends_with(".popef") || !given) throw;
+    const auto first = std::current_exception();
+    std::unique_ptr<ir::Graph> model;
+    Values values;
+    try {
+      model = onnx::import_file(path);
+      values = read_values(words, pb_words);
+    } catch (const std::exception&) {
+      std::rethrow_exception(first);
+    }
+    for (int level = 0; level < compiler::kFoldLevels; level++) {
+      try {
+        return prepare(*model, values, settings, level);
+      } catch (const std::exception&) {
+      }
+    }
+    std::rethrow_exception(first);
+  }
+}
+
+Cropped cropped(const std::vector<const poprt_anchor*>& anchors,
+                const std::vector<AnchorMemory>& memory, size_t i) {
+  Cropped out{shape_of(anchors[i]), {}};
+  const std::vector<int64_t> bound = out.shape;
+  const std::string companion = poprt_anchor_name(anchors[i]) + std::string(compiler::kShapeSuffix);
+  for (size_t k = 0; k < anchors.size(); k++) {
+    if (poprt_anchor_name(anchors[k]) != companion ||
+        memory[k].bytes() != bound.size() * sizeof(int64_t))
+      continue;
+    std::memcpy(out.shape.data(), memory[k].data(), memory[k].bytes());
+    for (size_t d = 0; d < bound.size(); d++)
+      out.shape[d] = std::clamp<int64_t>(out.shape[d], 0, bound[d]);
+  }
+  int64_t count = 1, all = 1;
+  for (size_t d = 0; d < bound.size(); d++) {
+    count *= out.shape[d];
+    all *= bound[d];
+  }
+  if (count == all) {
+    out.data.assign(memory[i].data(), memory[i].data() + memory[i].bytes());
+    return out;
+  }
+  const size_t size = memory[i].bytes() / static_cast<size_t>(all);
+  std::vector<int64_t> at(bound.size(), 0);
+  for (int64_t n = 0; n < count; n++) {
+    int64_t from = 0;
+    for (size_t d = 0; d < bound.size(); d++) from = from * bound[d] + at[d];
+    const auto* p = memory[i].data() + static_cast<size_t>(from) * size;
+    out.data.insert(out.data.end(), p, p + size);
+    for (size_t d = bound.size(); d-- > 0 && ++at[d] == out.shape[d];) at[d] = 0;
+  }
+  return out;
+}
+
+}  // namespace poprt::cli

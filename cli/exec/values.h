@@ -1,0 +1,39 @@
+// ONNX models that need the value of an input when they are compiled, and outputs of variable size.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/abi.h"
+
+namespace poprt::cli {
+
+struct PreparedModel {
+  Executable executable;            // null when every output is text
+  std::vector<std::string> folded;  // inputs whose values are part of the program
+  struct Text {
+    std::string name;
+    std::vector<int64_t> shape;
+    std::vector<std::string> values;
+  };
+  std::vector<Text> texts;  // outputs that were computed when the model was compiled
+};
+
+// Compiles `path` as load_model does. When the compiler refuses an ONNX model, because shapes or
+// control flow depend on inputs or it has sequences or text, tries again with the values of the
+// given files: first those that decide shapes, then more (compiler::fold_inputs), down to all.
+// `words` are NAME=FILE; NAME[0], NAME[1] ... are the elements of a sequence. Throws the compiler's
+// first message when nothing helps.
+PreparedModel load_with_values(const std::string& path, CompileSettings& settings,
+                               const std::vector<std::string>& words,
+                               const std::vector<std::string>& pb_words);
+
+// The part of output `i` that is real: all of it, or what the output "NAME:shape" says.
+struct Cropped {
+  std::vector<int64_t> shape;
+  std::vector<std::byte> data;
+};
+Cropped cropped(const std::vector<const poprt_anchor*>& anchors,
+                const std::vector<AnchorMemory>& memory, size_t i);
+
+}  // namespace poprt::cli

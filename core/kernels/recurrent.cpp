@@ -1,0 +1,310 @@
+// recurrent: all time steps of LSTM, GRU or RNN in one direction, all f32. The products of the
+// inputs with W for the whole sequence come ready (x); a step adds R times the state and updates
+// the cell. Operands [x, r, r_state?, bias?, peephole?, lens? (s32), h_first?, c_first?, y?,
+// h_last?, c_last?, work?]:
+//   x        rows of one sequence and time at x_offset + (time * batch + sequence) * x_row, in them
+//            gate g of block b (16 hidden units) at b * x_block + g * x_gate
+//   r        [blocks, hidden, gates, 16], units past `hidden` zero; r_state the same for the third
+//            gate of a GRU with linear_before_reset = 0 (kind gru_gates), whose r has two
+//   bias     [2 * gates of the cell, hidden]: of W, then of R; peephole [3, hidden]
+//   lens     valid steps of each sequence; later steps keep the state and give zeros in y
+//   h_first, c_first   [batch, hidden], zeros when omitted; h_last, c_last likewise
+//   y        [steps, directions, batch, hidden]
+//   work     [rows, batch, hidden], rows = (2 unless y without lens holds the states) + (1: the
+//            cell of an LSTM) + (2: z and r * h of kind gru_gates)
+// Ints [kind (isa/recurrent.h), steps, batch, hidden, directions, direction, reverse, x_offset,
+// x_row, x_block, x_gate, input_forget, activations f, g, h]; floats [clip (0: none), alpha and
+// beta of f, g, h].
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/checked.h"
+#include "kernels/isa/recurrent.h"
+#include "kernels/kernel.h"
+
+namespace poprt::kernels {
+namespace {
+
+constexpr std::string_view kName = "recurrent";
+constexpr int64_t kGroup = 4;          // sequences that share one pass over r
+constexpr int64_t kPrefetched = 4096;  // the most floats of v to fetch ahead: half of an L1 cache
+
+struct Params {
+  isa::RecurrentCell cell;
+  const isa::RecurrentTable* table = nullptr;
+  int64_t steps = 0, batch = 0, directions = 1, direction = 0;
+  bool reverse = false;
+  int64_t x_offset = 0, x_row = 0;
+  int64_t gates = 1, blocks = 0;
+  bool chain_in_y = false;          // y holds the states: nobody's row is skipped
+  int64_t cell_row = 0, z_row = 0;  // in work
+  // By sequences: a task is per_task groups for all steps. By units: a task is per_task blocks of
+  // one half step, and the tasks of a round wait for those of the round before.
+  bool by_units = false;
+  int64_t per_task = 1, pieces = 1;
+
+  bool two_halves() const { return cell.kind == isa::RecurrentKind::gru_gates; }
+  int64_t groups() const { return (batch + kGroup - 1) / kGroup; }
+};
+
+enum Slot {
+  kX,
+  kR,
+  kRState,
+  kBias,
+  kPeephole,
+  kLens,
+  kHFirst,
+  kCFirst,
+  kY,
+  kHLast,
+  kCLast,
+  kWork,
+  kSlots
+};
+
+int64_t length_of(const Params& p, const void* lens, int64_t b) noexcept {
+  if (!lens) return p.steps;
+  int32_t n;
+  std::memcpy(&n, static_cast<const std::byte*>(lens) + b * 4, 4);
+  return std::clamp<int64_t>(n, 0, p.steps);
+}
+
+// A sequence that is over: its state stays, its output is zero.
+void keep(const Params& p, const isa::RecurrentRow& row, int64_t block) noexcept {
+  const int64_t first = block * 16, n = std::min<int64_t>(16, p.cell.hidden - first);
+  const auto copy = [&](float* to, const float* from) {
+    if (!to) return;
+    for (int64_t i = 0; i < n; i++) to[first + i] = from ? from[first + i] : 0.0f;
+  };
+  copy(row.h, row.h_prev);
+  copy(row.c, row.c_prev);
+  copy(row.y, nullptr);
+}
+
+// Where the states of one sequence lie.
+struct States {
+  const Params& p;
+  void* const* data;
+  int64_t sequence;
+
+  float* at(int slot, int64_t offset) const {
+    auto* q = static_cast<float*>(data[slot]);
+    return q ? q + offset : nullptr;
+  }
+  float* state(int slot, int64_t row = 0) const {
+    return at(slot, (row * p.batch + sequence) * p.cell.hidden);
+  }
+  float* y(int64_t time) const { return state(kY, time * p.directions + p.direction); }
+  // After `step`; -1: before the first. Null for zeros.
+  float* h(int64_t step) const {
+    if (step < 0) return state(kHFirst);
+    if (p.chain_in_y) return y(p.reverse ? p.steps - 1 - step : step);
+    return step + 1 == p.steps && data[kHLast] ? state(kHLast) : state(kWork, step % 2);
+  }
+  float* c(int64_t step) const {
+    if (p.cell.kind != isa::RecurrentKind::lstm) return nullptr;
+    if (step < 0) return state(kCFirst);
+    return step + 1 == p.steps && data[kCLast] ? state(kCLast) : state(kWork, p.cell_row);
+  }
+};
+
+isa::RecurrentRow row_of(const Params& p, void* const* data, int64_t sequence, int64_t step,
+                         int64_t time, bool second_half) noexcept {
+  const States s{p, data, sequence};
+  isa::RecurrentRow row{};
+  row.x = s.at(kX, p.x_offset + (time * p.batch + sequence) * p.x_row);
+  row.h_prev = s.h(step - 1);
+  row.v = row.h_prev;
+  row.c_prev = s.c(step - 1);
+  row.h = s.h(step);
+  row.c = s.c(step);
+  const bool last = step + 1 == p.steps;
+  row.y = !p.chain_in_y ? s.y(time) : last ? s.state(kHLast) : nullptr;
+  if (!p.two_halves()) return row;
+  float *z = s.state(kWork, p.z_row), *gated = s.state(kWork, p.z_row + 1);
+  if (second_half) {
+    row.v = row.v ? gated : nullptr;
+    row.c_prev = z;
+  } else {
+    row.h = gated;
+    row.c = z;
+    row.y = nullptr;
+  }
+  return row;
+}
+
+// One half step (the whole one of most cells) of blocks [from, to) and of groups [first, last).
+void advance(const Params& p, void* const* data, int64_t half_step, int64_t from, int64_t to,
+             int64_t first, int64_t last) noexcept {
+  const int64_t step = p.two_halves() ? half_step / 2 : half_step;
+  const bool second_half = p.two_halves() && half_step % 2;
+  isa::RecurrentCell cell = p.cell;
+  if (second_half) cell.kind = isa::RecurrentKind::gru_state;
+  const int64_t gates = second_half ? 1 : p.gates;
+  const auto* r = static_cast<const float*>(data[second_half ? kRState : kR]);
+  const auto *bias = static_cast<const float*>(data[kBias]),
+             *peephole = static_cast<const float*>(data[kPeephole]);
+  // Another processor has just written a part of v: fetch its lines together, not one by one.
+  if (p.by_units && p.batch * cell.hidden <= kPrefetched)
+    for (int64_t b = 0; b < p.batch; b++)
+      if (const float* v = row_of(p, data, b, step, step, second_half).v)
+        for (int64_t i = 0; i < cell.hidden; i += 16) __builtin_prefetch(v + i);
+  for (int64_t i = from; i < to; i++) {
+    // Every other step walks r backwards, so that what the last step left in the cache is used.
+    const int64_t block = step % 2 ? from + to - 1 - i : i;
+    const float* weights = r + block * cell.hidden * gates * 16;
+    // Groups are the same however the work is split, and so are the bits of the result.
+    for (int64_t g = first; g < last; g++) {
+      std::array<isa::RecurrentRow, kGroup> rows;
+      int64_t n = 0;
+      for (int64_t b = g * kGroup; b < std::min((g + 1) * kGroup, p.batch); b++) {
+        const int64_t length = length_of(p, data[kLens], b);
+        const bool active = step < length;
+        const int64_t time = active && p.reverse ? length - 1 - step : step;
+        const isa::RecurrentRow row = row_of(p, data, b, step, time, second_half);
+        if (active)
+          rows[static_cast<size_t>(n++)] = row;
+        else
+          keep(p, row, block);
+      }
+      if (n) p.table->block(cell, rows.data(), n, block, weights, bias, peephole);
+    }
+  }
+}
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  if (p.by_units) {
+    for (int64_t task = begin; task < end; task++) {
+      const int64_t from = task % p.pieces * p.per_task;
+      advance(p, data, task / p.pieces, from, std::min(from + p.per_task, p.blocks), 0, p.groups());
+    }
+    return;
+  }
+  const int64_t half_steps = p.two_halves() ? 2 * p.steps : p.steps;
+  for (int64_t s = 0; s < half_steps; s++)
+    advance(p, data, s, 0, p.blocks, begin * p.per_task, std::min(end * p.per_task, p.groups()));
+}
+
+// Nanoseconds of a step of `groups` groups on one thread that owns 1 / `share` of the units.
+double step_ns(const Params& p, int64_t groups, int64_t share) {
+  const double gates = static_cast<double>(p.two_halves() ? 3 : p.gates);
+  const double hidden = static_cast<double>(p.cell.hidden);
+  const double elements = gates * hidden * hidden / static_cast<double>(share);
+  // r streams from the L2 cache (100 bytes a nanosecond) or, when it is larger, from beyond (45);
+  // 100 operations a nanosecond.
+  const double stream = 4 * elements / (4 * elements < 600e3 ? 100.0 : 45.0);
+  const double rows = static_cast<double>(std::min(groups * kGroup, p.batch));
+  return std::max(stream, elements * 2 * rows / 100.0);
+}
+
+// Threads that take sequences each never wait for each other; threads that take units each have
+// less of r to read but exchange the state in every step, which costs about 3 microseconds.
+void split(Params& p, int64_t threads) {
+  const int64_t groups = p.groups();
+  p.per_task = std::max<int64_t>(1, (groups + threads - 1) / threads);
+  p.pieces = std::min(threads, p.blocks);
+  const int64_t half_steps = p.two_halves() ? 2 : 1;
+  const double exchange = 3e3 * static_cast<double>(half_steps);
+  p.by_units = step_ns(p, groups, p.pieces) + exchange < step_ns(p, p.per_task, 1);
+  if (!p.by_units) return;
+  p.per_task = (p.blocks + p.pieces - 1) / p.pieces;
+  p.pieces = (p.blocks + p.per_task - 1) / p.per_task;
+}
+
+Plan prepare(const Call& call) {
+  expect(call.operands.size() == kSlots && call.ints.size() == 15 && call.floats.size() == 7, kName,
+         "expected 12 operands, 15 integers and 7 floats");
+  auto params = std::make_shared<Params>();
+  Params& p = *params;
+  isa::RecurrentCell& cell = p.cell;
+  const auto kind = call.ints[0];
+  expect(kind >= 0 && kind < isa::kRecurrentKinds, kName, "unknown kind");
+  cell.kind = static_cast<isa::RecurrentKind>(kind);
+  expect(cell.kind != isa::RecurrentKind::gru_state, kName, "gru_state is a part of gru_gates");
+  p.steps = call.ints[1];
+  p.batch = call.ints[2];
+  cell.hidden = call.ints[3];
+  p.directions = call.ints[4];
+  p.direction = call.ints[5];
+  p.reverse = call.ints[6] != 0;
+  p.x_offset = call.ints[7];
+  p.x_row = call.ints[8];
+  cell.x_block = call.ints[9];
+  cell.x_gate = call.ints[10];
+  cell.input_forget = call.ints[11] != 0;
+  for (size_t i = 0; i < 3; i++) {
+    const int64_t a = call.ints[12 + i];
+    expect(a >= 0 && a < isa::kRecurrentActivations, kName, "unknown activation");
+    cell.activation[i] = static_cast<isa::RecurrentActivation>(a);
+    cell.alpha[i] = call.floats[1 + 2 * i];
+    cell.beta[i] = call.floats[2 + 2 * i];
+  }
+  cell.clip = call.floats[0];
+  constexpr int64_t kHuge = int64_t{1} << 40;
+  for (size_t i = 1; i <= 5; i++)
+    expect(call.ints[i] >= 0 && call.ints[i] < kHuge, kName, "negative or huge size");
+  for (size_t i = 7; i <= 10; i++)
+    expect(call.ints[i] >= 0 && call.ints[i] < kHuge, kName, "negative or huge stride");
+  expect(p.steps > 0 && p.direction < p.directions && cell.hidden > 0, kName,
+         "no step, no unit, or a direction outside its range");
+  p.blocks = (cell.hidden + 15) / 16;
+  // Gates that r has, and that the cell has in x and bias.
+  p.gates = std::array<int64_t, 5>{1, 4, 3, 2, 1}[static_cast<size_t>(kind)];
+  const int64_t total = std::array<int64_t, 5>{1, 4, 3, 3, 3}[static_cast<size_t>(kind)];
+  const auto mul = [](int64_t a, int64_t b) { return checked_mul(a, b, "recurrent"); };
+  const auto room = [&](Slot slot, bool required, int64_t elements, DType dtype = DType::f32) {
+    const Operand& o = call.operands[slot];
+    if (!o.present) return expect(!required, kName, "an operand is missing");
+    expect(o.dtype == dtype, kName, "an operand has another dtype");
+    expect(o.bytes / 4 >= static_cast<uint64_t>(elements), kName, "an operand is too short");
+  };
+  const int64_t state = mul(p.batch, cell.hidden);
+  if (p.batch > 0) {
+    const int64_t row = checked_add(mul(mul(p.steps, p.batch) - 1, p.x_row),
+                                    checked_add(p.x_offset, mul(total - 1, cell.x_gate)));
+    const auto block_end = [&](int64_t block) {
+      return checked_add(mul(block, cell.x_block), std::min<int64_t>(16, cell.hidden - block * 16));
+    };
+    room(kX, true, checked_add(row, block_end(p.blocks - 1)));
+    if (p.blocks > 1) room(kX, true, checked_add(row, block_end(p.blocks - 2)));
+  }
+  p.chain_in_y = call.operands[kY].present && !call.operands[kLens].present;
+  const bool lstm = cell.kind == isa::RecurrentKind::lstm;
+  p.cell_row = p.chain_in_y ? 0 : 2;
+  p.z_row = p.cell_row + lstm;
+  const int64_t work_rows = p.z_row + (p.two_halves() ? 2 : 0);
+  const int64_t matrix = mul(p.blocks * 16, cell.hidden);
+  room(kR, true, mul(matrix, p.gates));
+  room(kRState, p.two_halves(), matrix);
+  room(kBias, false, mul(2 * total, cell.hidden));
+  room(kPeephole, false, mul(3, cell.hidden));
+  room(kLens, false, p.batch, DType::s32);
+  for (const Slot slot : {kHFirst, kCFirst, kHLast, kCLast}) room(slot, false, state);
+  room(kY, false, mul(mul(p.steps, p.directions), state));
+  room(kWork, work_rows > 0, mul(work_rows, state));
+  p.table = &POPRT_SELECT_ISA(recurrent);
+
+  split(p, call.threads);
+  Plan plan;
+  plan.run = run;
+  plan.outputs = 4;
+  plan.work = static_cast<double>(p.steps) * step_ns(p, p.groups(), 1);
+  if (p.by_units) {
+    plan.tasks = p.pieces;
+    plan.rounds = p.two_halves() ? 2 * p.steps : p.steps;
+  } else {
+    plan.tasks = (p.groups() + p.per_task - 1) / p.per_task;
+  }
+  plan.params = std::move(params);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel recurrent_kernel;
+const Kernel recurrent_kernel = {kName, prepare};
+
+}  // namespace poprt::kernels

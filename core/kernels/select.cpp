@@ -1,0 +1,48 @@
+// select: operands [condition, a, b, y]: y = condition ? a : b, whole tensors of one size by one
+// bool. Splits into 256 KiB tasks.
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/common/call_reader.h"
+
+namespace poprt::kernels {
+namespace {
+
+constexpr int64_t kBlock = 256 << 10;
+
+struct Params {
+  int64_t bytes;
+};
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const void* x = *static_cast<const uint8_t*>(data[0]) != 0 ? data[1] : data[2];
+  const int64_t from = begin * kBlock, to = std::min(end * kBlock, p.bytes);
+  if (from < to)
+    std::memcpy(static_cast<std::byte*>(data[3]) + from, static_cast<const std::byte*>(x) + from,
+                static_cast<size_t>(to - from));
+}
+
+Plan prepare(const Call& call) {
+  const CallReader r("select", call, 4, 0);
+  r.needs(0, DType::boolean, {1});
+  const auto bytes = [&](size_t i) {
+    const Operand& o = call.operands[i];
+    r.check(o.present, "an operand is missing");
+    return dtype_bytes(o.dtype, element_count(o.shape));
+  };
+  r.check(bytes(1) == bytes(3) && bytes(2) == bytes(3), "sizes differ");
+  Plan plan;
+  plan.run = run;
+  plan.params = std::make_shared<Params>(static_cast<int64_t>(bytes(3)));
+  plan.tasks = std::max<int64_t>(1, (static_cast<int64_t>(bytes(3)) + kBlock - 1) / kBlock);
+  plan.work = static_cast<double>(bytes(3)) / 10.0;
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel select_kernel;
+const Kernel select_kernel = {"select", prepare};
+
+}  // namespace poprt::kernels

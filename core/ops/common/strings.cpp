@@ -1,0 +1,372 @@
+#include "ops/common/strings.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/checked.h"
+#include "ops/common/evaluate.h"
+#include "ops/common/label_table.h"
+#include "ops/common/onnx_dtype.h"
+#include "ops/common/regex.h"
+#include "ops/op.h"
+
+namespace poprt::ops {
+namespace {
+
+constexpr int64_t kString = 8;  // TensorProto.STRING
+
+// Attribute to of Cast; 0 for the names of opsets before 6.
+int64_t cast_target(const ir::Node& n) {
+  const ir::Attribute* to = n.find_attr("to");
+  const auto* number = to ? std::get_if<int64_t>(to) : nullptr;
+  return number ? *number : 0;
+}
+
+template <class... Args>
+[[noreturn]] void fail_at(const ir::Node& n, ErrorCode code, fmt::format_string<Args...> format,
+                          Args&&... args) {
+  fail(code, "{}: {}", n.describe(), fmt::format(format, std::forward<Args>(args)...));
+}
+
+const Tensor& strings_of(const ir::Node& n, std::span<const Tensor> inputs, size_t i) {
+  if (i >= inputs.size() || inputs[i].dtype() != DType::string)
+    fail_at(n, ErrorCode::invalid_argument, "input {} should be strings", i);
+  return inputs[i];
+}
+
+// -- Numbers ------------------------------------------------------------------------------------
+
+std::string text_of(double v, DType dtype) {
+  if (std::isnan(v)) return "NaN";
+  if (std::isinf(v)) return v < 0 ? "-INF" : "INF";
+  std::array<char, 64> buffer;
+  // The shortest text that reads back as the same number; a narrow float counts as f32.
+  const auto end =
+      dtype == DType::f64
+          ? std::to_chars(buffer.data(), buffer.data() + buffer.size(), v)
+          : std::to_chars(buffer.data(), buffer.data() + buffer.size(), static_cast<float>(v));
+  std::string s(buffer.data(), end.ptr);
+  if (s.find_first_of(".e") == std::string::npos) s += ".0";
+  return s;
+}
+
+double number_of(const ir::Node& n, std::string_view text) {
+  std::string_view s = text;
+  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.front()))) s.remove_prefix(1);
+  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.back()))) s.remove_suffix(1);
+  if (!s.empty() && s.front() == '+') s.remove_prefix(1);
+  double v = 0;
+  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
+  if (s.empty() || error == std::errc::invalid_argument || end != s.data() + s.size())
+    fail_at(n, ErrorCode::invalid_argument, "'{}' is no number", text.substr(0, 40));
+  return v;
+}
+
+// One number through the numeric Cast of the wanted type.
+Tensor cast(const Tensor& x, DType to) {
+  ir::Graph g;
+  g.opsets[""] = 13;
+  ir::Node* n = g.add_node("Identity", "", {g.add_constant("x", x)});
+  n->output()->type = ir::ValueType::of(to, x.shape());
+  if (x.dtype() == to) return x;
+  n->op_type = "Cast";
+  // Floats narrower than f32 are rounded once, from f64.
+  for (int64_t number = 1; number < 32; number++)
+    if (dtype_from_onnx(number) == to) n->attributes["to"] = number;
+  if (n->attributes.empty())
+    fail(ErrorCode::unimplemented, "no cast from string to {}", dtype_name(to));
+  return evaluate(*n, std::array{x})[0];
+}
+
+Tensor cast_node(const ir::Node& n, const Tensor& x, DType to) {
+  if (x.dtype() == DType::string) {
+    if (to == DType::string) return x;
+    if (is_integer(to)) {
+      // All 64 bits of a plain integer.
+      std::vector<int64_t> values;
+      for (const std::string& s : x.string_values()) {
+        int64_t v = 0;
+        const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
+        if (error != std::errc() || end != s.data() + s.size())
+          v = static_cast<int64_t>(std::clamp(number_of(n, s), -9.2e18, 9.2e18));
+        values.push_back(v);
+      }
+      return cast(Tensor::of<int64_t>(x.shape(), std::span<const int64_t>(values)), to);
+    }
+    std::vector<double> values;
+    for (const std::string& s : x.string_values()) values.push_back(number_of(n, s));
+    return cast(Tensor::of<double>(x.shape(), std::span<const double>(values)), to);
+  }
+  std::vector<std::string> text;
+  if (x.dtype() == DType::boolean || is_integer(x.dtype())) {
+    if (x.dtype() == DType::u64) {
+      for (const uint64_t v : x.values<uint64_t>()) text.push_back(std::to_string(v));
+    } else {
+      for (const int64_t v : x.to_int64s()) text.push_back(std::to_string(v));
+    }
+  } else {
+    for (const double v : x.to_doubles()) text.push_back(text_of(v, x.dtype()));
+  }
+  return Tensor::strings(x.shape(), std::move(text));
+}
+
+// -- Text operators -----------------------------------------------------------------------------
+
+Tensor concat(const ir::Node& n, std::span<const Tensor> inputs) {
+  const Tensor &a = strings_of(n, inputs, 0), &b = strings_of(n, inputs, 1);
+  const Shape shape = broadcast_shapes(a.shape(), b.shape());
+  const auto index = [&](const Shape& from, int64_t i) {
+    int64_t at = 0, stride = 1;
+    for (size_t d = shape.size(); d-- > 0;) {
+      const int64_t place = i % shape[d];
+      i /= shape[d];
+      if (d + from.size() < shape.size()) continue;
+      const int64_t size = from[d + from.size() - shape.size()];
+      if (size != 1) at += place * stride;
+      stride *= size;
+    }
+    return static_cast<size_t>(at);
+  };
+  std::vector<std::string> out;
+  for (int64_t i = 0; i < element_count(shape); i++)
+    out.push_back(a.string_values()[index(a.shape(), i)] + b.string_values()[index(b.shape(), i)]);
+  return Tensor::strings(shape, std::move(out));
+}
+
+bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+std::vector<std::string> split_text(std::string_view s, std::string_view delimiter, int64_t most) {
+  std::vector<std::string> parts;
+  const auto may_split = [&] { return most < 0 || static_cast<int64_t>(parts.size()) < most; };
+  if (delimiter.empty()) {  // runs of white space, none at the ends
+    const auto skip = [&] {
+      while (!s.empty() && is_space(s.front())) s.remove_prefix(1);
+    };
+    skip();
+    while (!s.empty() && may_split()) {
+      const auto* end = std::find_if(s.begin(), s.end(), is_space);
+      parts.emplace_back(s.begin(), end);
+      s.remove_prefix(static_cast<size_t>(end - s.begin()));
+      skip();
+    }
+    while (!s.empty() && is_space(s.back())) s.remove_suffix(1);
+    if (!s.empty()) parts.emplace_back(s);
+    return parts;
+  }
+  if (s.empty()) return parts;
+  for (size_t at; may_split() && (at = s.find(delimiter)) != std::string_view::npos;) {
+    parts.emplace_back(s.substr(0, at));
+    s.remove_prefix(at + delimiter.size());
+  }
+  parts.emplace_back(s);
+  return parts;
+}
+
+std::vector<Tensor> split(const ir::Node& n, std::span<const Tensor> inputs) {
+  const Tensor& x = strings_of(n, inputs, 0);
+  const std::string delimiter = n.string_attr("delimiter", "");
+  const int64_t most = n.find_attr("maxsplit") ? n.int_attr("maxsplit", -1) : -1;
+  std::vector<std::vector<std::string>> rows;
+  size_t width = 0;
+  for (const std::string& s : x.string_values()) {
+    rows.push_back(split_text(s, delimiter, most));
+    width = std::max(width, rows.back().size());
+  }
+  constexpr uint64_t kMost = uint64_t{1} << 26;
+  if (checked_mul<uint64_t>(rows.size(), width) > kMost)
+    fail_at(n, ErrorCode::resource_exhausted, "it makes more than {} strings", kMost);
+  std::vector<std::string> flat;
+  std::vector<int64_t> counts;
+  for (auto& row : rows) {
+    counts.push_back(static_cast<int64_t>(row.size()));
+    row.resize(width);
+    for (std::string& s : row) flat.push_back(std::move(s));
+  }
+  Shape shape = x.shape();
+  shape.push_back(static_cast<int64_t>(width));
+  return {Tensor::strings(shape, std::move(flat)),
+          Tensor::of<int64_t>(x.shape(), std::span<const int64_t>(counts))};
+}
+
+// Upper or lower case of ASCII, Latin-1, Greek and Cyrillic letters in UTF-8; other bytes stay.
+std::string change_case(std::string_view s, bool upper) {
+  std::string out;
+  for (size_t i = 0; i < s.size(); i++) {
+    const auto c = static_cast<unsigned char>(s[i]);
+    if (c < 0x80) {
+      out += static_cast<char>(upper ? (c >= 'a' && c <= 'z' ? c - 32 : c)
+                                     : (c >= 'A' && c <= 'Z' ? c + 32 : c));
+      continue;
+    }
+    if (c < 0xC2 || c > 0xDF || i + 1 >= s.size()) {
+      out += s[i];
+      continue;
+    }
+    uint32_t p = (c & 0x1Fu) << 6 | (static_cast<unsigned char>(s[++i]) & 0x3Fu);
+    const auto shift = [&](uint32_t first_upper, uint32_t last_upper, uint32_t distance) {
+      if (!upper && p >= first_upper && p <= last_upper) {
+        p += distance;
+        return true;
+      }
+      if (upper && p >= first_upper + distance && p <= last_upper + distance) {
+        p -= distance;
+        return true;
+      }
+      return false;
+    };
+    if (p != 0xD7 && p != 0xF7 && p != 0x3A2 && p != 0x3C2)
+      shift(0xC0, 0xDE, 32) || shift(0x391, 0x3A9, 32) || shift(0x410, 0x42F, 32) ||
+          shift(0x400, 0x40F, 80);
+    out += static_cast<char>(0xC0 | p >> 6);
+    out += static_cast<char>(0x80 | (p & 0x3F));
+  }
+  return out;
+}
+
+Tensor normalize(const ir::Node& n, std::span<const Tensor> inputs) {
+  const Tensor& x = strings_of(n, inputs, 0);
+  const bool rows = x.shape().size() == 2 && x.shape()[0] == 1;
+  if (x.shape().size() != 1 && !rows)
+    fail_at(n, ErrorCode::invalid_argument, "the input is {}, expected [C] or [1,C]",
+            shape_string(x.shape()));
+  const std::string action = n.string_attr("case_change_action", "NONE");
+  if (action != "NONE" && action != "LOWER" && action != "UPPER")
+    fail_at(n, ErrorCode::invalid_argument, "case_change_action is none of NONE, LOWER, UPPER");
+  const bool sensitive = n.int_attr("is_case_sensitive", 0) != 0;
+  const auto key = [&](const std::string& s) { return sensitive ? s : change_case(s, false); };
+  std::set<std::string> stop;
+  if (const ir::Attribute* words = n.find_attr("stopwords"))
+    if (const auto* list = std::get_if<std::vector<std::string>>(words))
+      for (const std::string& s : *list) stop.insert(key(s));
+  std::vector<std::string> out;
+  for (const std::string& s : x.string_values())
+    if (!stop.contains(key(s)))
+      out.push_back(action == "NONE" ? s : change_case(s, action == "UPPER"));
+  if (out.empty()) out.emplace_back();  // as the standard asks
+  const auto count = static_cast<int64_t>(out.size());
+  return Tensor::strings(rows ? Shape{1, count} : Shape{count}, std::move(out));
+}
+
+Tensor full_match(const ir::Node& n, std::span<const Tensor> inputs) {
+  const Tensor& x = strings_of(n, inputs, 0);
+  const Regex regex(n.string_attr("pattern", ""));
+  Tensor y = Tensor::zeros(DType::boolean, x.shape());
+  const auto out = y.mutable_values<bool>();
+  for (size_t i = 0; i < out.size(); i++) out[i] = regex.full_match(x.string_values()[i]);
+  return y;
+}
+
+// -- Movement -----------------------------------------------------------------------------------
+
+// Operators that look at elements at most to compare them; which of their outputs are strings.
+enum class Made { first, all, none };
+const std::map<std::string_view, Made>& movers() {
+  static const std::map<std::string_view, Made> kMovers = {
+      {"Compress", Made::first},
+      {"Concat", Made::first},
+      {"ConstantOfShape", Made::first},
+      {"Equal", Made::none},
+      {"Expand", Made::first},
+      {"Flatten", Made::first},
+      {"Gather", Made::first},
+      {"GatherElements", Made::first},
+      {"GatherND", Made::first},
+      {"OneHot", Made::first},
+      {"Pad", Made::first},
+      {"Reshape", Made::first},
+      {"ReverseSequence", Made::first},
+      {"Scatter", Made::first},
+      {"ScatterElements", Made::first},
+      {"ScatterND", Made::first},
+      {"Shape", Made::none},
+      {"Size", Made::none},
+      {"Slice", Made::first},
+      {"Split", Made::all},
+      {"Squeeze", Made::first},
+      {"Tile", Made::first},
+      {"Transpose", Made::first},
+      {"Unique", Made::first},
+      {"Unsqueeze", Made::first},
+      {"Where", Made::first},
+  };
+  return kMovers;
+}
+
+// Strings become their ranks, the operator runs on those, and ranks become strings again.
+std::vector<Tensor> move(const ir::Node& n, std::span<const Tensor> inputs, Made made) {
+  std::set<std::string> sorted = {""};  // what padding makes, and never after another one
+  for (const Tensor& t : inputs)
+    if (t.dtype() == DType::string)
+      sorted.insert(t.string_values().begin(), t.string_values().end());
+  const std::vector<std::string> all(sorted.begin(), sorted.end());
+  ir::Graph g;
+  g.opsets[""] = n.opset();
+  std::vector<ir::Value*> values;
+  std::vector<Tensor> numbers;
+  for (const Tensor& t : inputs) {
+    Tensor number = t;
+    if (t.dtype() == DType::string) {
+      std::vector<int64_t> ranks;
+      for (const std::string& s : t.string_values())
+        ranks.push_back(std::lower_bound(all.begin(), all.end(), s) - all.begin());
+      number = Tensor::of<int64_t>(t.shape(), std::span<const int64_t>(ranks));
+    }
+    values.push_back(number.defined() ? g.add_constant("", number) : nullptr);
+    numbers.push_back(std::move(number));
+  }
+  ir::Node* copy = g.add_node(n.op_type, n.domain, values, n.outputs().size());
+  copy->name = n.name;
+  copy->attributes = n.attributes;
+  for (ir::Value* v : copy->outputs()) g.add_output(v);
+  infer(*copy);
+  std::vector<Tensor> out = evaluate(*copy, numbers);
+  for (size_t o = 0; o < out.size(); o++) {
+    if (made == Made::none || (made == Made::first && o > 0) || !out[o].defined()) continue;
+    std::vector<std::string> text;
+    for (const int64_t rank : out[o].to_int64s()) text.push_back(all.at(static_cast<size_t>(rank)));
+    out[o] = Tensor::strings(out[o].shape(), std::move(text));
+  }
+  return out;
+}
+
+bool is_standard(const ir::Node& n) { return n.domain.empty() || n.domain == "ai.onnx"; }
+
+}  // namespace
+
+bool is_about_strings(const ir::Node& n, std::span<const Tensor> inputs) {
+  if (!is_standard(n)) return false;
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [](const Tensor& t) { return t.dtype() == DType::string; }) ||
+         (n.op_type == "Cast" && cast_target(n) == kString);
+}
+
+std::vector<Tensor> evaluate_strings(const ir::Node& n, std::span<const Tensor> inputs) {
+  if (n.is("LabelEncoder", "ai.onnx.ml") && inputs.size() == 1)
+    return {encode_strings(n, inputs[0])};
+  if (is_standard(n) && !inputs.empty()) {
+    if (n.op_type == "Identity") return {inputs[0]};
+    if (n.op_type == "Cast") {
+      if (cast_target(n) == kString) return {cast_node(n, inputs[0], DType::string)};
+      const auto to = dtype_from_onnx(cast_target(n));
+      if (!to) fail_at(n, ErrorCode::invalid_argument, "attribute to is no element type");
+      return {cast_node(n, inputs[0], *to)};
+    }
+    if (n.op_type == "CastLike" && inputs.size() == 2)
+      return {cast_node(n, inputs[0], inputs[1].dtype())};
+    if (n.op_type == "StringConcat") return {concat(n, inputs)};
+    if (n.op_type == "StringSplit") return split(n, inputs);
+    if (n.op_type == "StringNormalizer") return {normalize(n, inputs)};
+    if (n.op_type == "RegexFullMatch") return {full_match(n, inputs)};
+    if (const auto it = movers().find(n.op_type); it != movers().end())
+      return move(n, inputs, it->second);
+  }
+  fail_at(n, ErrorCode::unimplemented, "is not supported on strings");
+}
+
+}  // namespace poprt::ops

@@ -1,0 +1,39 @@
+// Constant conditions are resolved by the compiler; the rest runs one branch on the device, so both
+// must make the same static types.
+#include "ops/op.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::Graph* branches[2] = {};
+  for (size_t i = 0; i < 2; i++) {
+    const char* key = i == 0 ? "then_branch" : "else_branch";
+    const ir::Attribute* a = ctx.node.find_attr(key);
+    const auto* g = a ? std::get_if<std::shared_ptr<ir::Graph>>(a) : nullptr;
+    if (!g) ctx.fail_input("attribute {} is missing", key);
+    branches[i] = g->get();
+    if (branches[i]->outputs().size() != ctx.node.outputs().size())
+      ctx.fail_input("{} makes {} values, the node {}", key, branches[i]->outputs().size(),
+                     ctx.node.outputs().size());
+  }
+  for (size_t o = 0; o < ctx.node.outputs().size(); o++) {
+    const ir::ValueType &a = branches[0]->outputs()[o]->type, &b = branches[1]->outputs()[o]->type;
+    if (a.dtype != b.dtype) continue;  // a container, or not known yet
+    if (a.has_shape && b.has_shape && a.shape == b.shape)
+      ctx.out(o, a.dtype, a.shape);
+    else
+      ctx.out_dtype(o, a.dtype);
+  }
+}
+
+void lower(LowerContext& ctx) {
+  ctx.fail_unsupported("a branch must be taken apart by the compiler first");
+}
+
+}  // namespace
+
+extern const OpDef if_op;
+const OpDef if_op = {.name = "If", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,97 @@
+#include "program/control.h"
+
+#include "base/checked.h"
+
+namespace poprt::program {
+namespace {
+
+class Checker {
+ public:
+  Checker(const Program& program, std::string_view flow) : program_(program), flow_(flow) {}
+
+  void check(bool ok, size_t position, std::string_view what) const {
+    if (!ok) fail(ErrorCode::data_loss, "{} instruction {}: {}", flow_, position, what);
+  }
+
+  // Operand i is there (or may be missing) and is one element of `dtype`.
+  void scalar(const Instruction& in, size_t position, size_t i, DType dtype, bool optional) const {
+    const uint32_t id = in.operands[i];
+    if (id == kNoBuffer) return check(optional, position, "a control operand is missing");
+    check(id < program_.buffers.size(), position, "a control operand is out of range");
+    const Buffer& b = program_.buffers[id];
+    check(b.dtype == dtype && element_count(b.shape) == 1, position,
+          "a control operand is no scalar of the right type");
+  }
+
+ private:
+  const Program& program_;
+  std::string_view flow_;
+};
+
+}  // namespace
+
+std::optional<Control> control_of(std::string_view kernel) {
+  if (!kernel.starts_with("control.")) return std::nullopt;
+  if (kernel == kControlIf) return Control::branch;
+  if (kernel == kControlLoop) return Control::loop;
+  if (kernel == kControlEnd) return Control::end;
+  return std::nullopt;
+}
+
+std::vector<uint32_t> match_regions(const Program& program, const std::vector<Instruction>& list,
+                                    std::string_view flow) {
+  const Checker c(program, flow);
+  std::vector<std::optional<Control>> kinds;
+  for (const std::string& name : program.kernels) kinds.push_back(control_of(name));
+  std::vector<uint32_t> other(list.size());
+  struct Open {
+    uint32_t position;
+    int64_t rounds;  // of this region and those around it
+  };
+  std::vector<Open> open;
+  for (uint32_t i = 0; i < list.size(); i++) {
+    const Instruction& in = list[i];
+    other[i] = i;
+    c.check(in.kernel < kinds.size(), i, "its kernel is out of range");
+    if (!kinds[in.kernel]) continue;
+    const int64_t around = open.empty() ? 1 : open.back().rounds;
+    switch (*kinds[in.kernel]) {
+      case Control::branch:
+        c.check(in.operands.size() == 1 && in.ints.size() == 1, i,
+                "control.if takes one operand and one integer");
+        c.scalar(in, i, 0, DType::boolean, false);
+        open.push_back({i, around});
+        break;
+      case Control::loop: {
+        c.check(in.operands.size() == 3 && in.ints.size() == 1, i,
+                "control.loop takes three operands and one integer");
+        c.scalar(in, i, 0, DType::s64, true);
+        c.scalar(in, i, 1, DType::boolean, true);
+        c.scalar(in, i, 2, DType::s64, false);
+        const Space space = program.buffers[in.operands[2]].space;
+        c.check(space == Space::arena || space == Space::output, i,
+                "the index of a loop cannot be written");
+        const int64_t most = in.ints[0];
+        c.check(most >= 0 && most <= kMaxRounds, i, "the number of rounds is out of range");
+        const int64_t rounds = most > kMaxNestedRounds / around ? kMaxNestedRounds + 1
+                               : most == 0                      ? around
+                                                                : around * most;
+        c.check(rounds <= kMaxNestedRounds, i, "nested loops make too many rounds");
+        open.push_back({i, rounds});
+        break;
+      }
+      case Control::end:
+        c.check(in.operands.empty(), i, "control.end takes no operand");
+        c.check(!open.empty(), i, "control.end without a beginning");
+        other[i] = open.back().position;
+        other[open.back().position] = i;
+        open.pop_back();
+        break;
+    }
+    c.check(open.size() <= kMaxControlDepth, i, "control flow is nested too deep");
+  }
+  if (!open.empty()) c.check(false, open.back().position, "its control.end is missing");
+  return other;
+}
+
+}  // namespace poprt::program

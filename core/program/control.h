@@ -1,0 +1,47 @@
+// Control flow in instruction lists: regions that run conditionally or repeatedly.
+//
+// An instruction whose kernel has one of the reserved names below is run by the device itself:
+//
+//   control.if    operands [condition bool], ints [when]: the instructions up to the matching
+//                 control.end run when condition == (when != 0)
+//   control.loop  operands [count s64 or none, condition bool or none, index s64], ints [most]:
+//                 the region runs for index = 0, 1 ... while index < most, index < count (read
+//                 once, before the first round) and the condition holds (read before every round).
+//                 The device writes index before every round; after the loop it holds the number of
+//                 rounds. It keeps its own counter: what the region does to index changes nothing.
+//   control.end   no operands, ends the innermost region
+//
+// Regions nest. Scalars are buffers of exactly one element. A library that does not know these
+// names refuses the program as one that needs a newer version.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "program/program.h"
+
+namespace poprt::program {
+
+enum class Control : uint8_t { branch, loop, end };
+
+inline constexpr std::string_view kControlIf = "control.if";
+inline constexpr std::string_view kControlLoop = "control.loop";
+inline constexpr std::string_view kControlEnd = "control.end";
+
+inline constexpr size_t kMaxControlDepth = 64;
+// Rounds of one loop, and of nested loops together: no program runs (practically) for ever.
+inline constexpr int64_t kMaxRounds = int64_t{1} << 31;
+inline constexpr int64_t kMaxNestedRounds = int64_t{1} << 40;
+
+// What an instruction of that kernel name is; nullopt for a kernel's name.
+std::optional<Control> control_of(std::string_view kernel);
+
+// For each instruction: the position of the other end of its region (control instructions), or its
+// own. Throws data_loss when regions do not match, nest too deep, or a control instruction has
+// wrong operands or integers.
+std::vector<uint32_t> match_regions(const Program& program, const std::vector<Instruction>& list,
+                                    std::string_view flow);
+
+}  // namespace poprt::program

@@ -1,0 +1,338 @@
+"""The cases of op_bench: for every operator that ONNX Runtime's CPU provider has too, single-node models of a
+representative large shape. A case is case(operator, inputs, name=..., outputs=1, opset=..., atol=..., rtol=...,
+any_size=False, **attributes); an input is R(...) (random, given at run time), C(...) (a constant of the model) or
+None (omitted)."""
+import numpy as np
+
+CASES = []
+rng = np.random.default_rng(1)
+
+
+class R:
+    """A run-time input; integers lie in [low, high), floats have the given spread or lie in [low, high)."""
+
+    def __init__(self, *shape, dtype="float32", low=None, high=None, data=None):
+        dtype = np.dtype(dtype)
+        if data is not None:
+            self.data = np.ascontiguousarray(data, dtype)
+        elif dtype == bool:
+            self.data = rng.random(shape) < 0.5
+        elif dtype.kind in "iu":
+            info = np.iinfo(dtype)
+            self.data = rng.integers(max(info.min, -100) if low is None else low, min(info.max, 100) if high is None else high, shape, dtype)
+        elif low is not None:
+            self.data = rng.uniform(low, high, shape).astype(dtype)
+        else:
+            self.data = rng.standard_normal(shape).astype(dtype)
+
+
+class C(R):
+    """A constant of the model: C(array) or like R."""
+
+    def __init__(self, *shape, **kw):
+        if shape and not isinstance(shape[0], int):
+            self.data = np.asarray(shape[0], kw.get("dtype", None) or (np.int64 if np.asarray(shape[0]).dtype == int else None))
+        else:
+            super().__init__(*shape, **kw)
+        if self.data.dtype == np.float64 and kw.get("dtype") != "float64":
+            self.data = self.data.astype(np.float32)
+
+
+def scalar(value, dtype="float32"):
+    return C(np.array(value, dtype), dtype=dtype)
+
+
+def case(op, inputs, name="", outputs=1, opset=21, atol=1e-4, rtol=1e-3, any_size=False, domain="", **attributes):
+    CASES.append(dict(op=op, name=op + (" " + name if name else ""), inputs=inputs, outputs=outputs, opset=opset, atol=atol,
+                      rtol=rtol, any_size=any_size, domain=domain, attributes=attributes))
+
+
+IMAGE = (1, 64, 112, 112)  # 3.2 MB of floats
+MATRIX = (1024, 1024)
+
+# Elementwise, one input.
+for op in ("Abs Atan Ceil Cos Cosh Elu Erf Exp Floor HardSigmoid HardSwish LeakyRelu Neg Reciprocal Relu Round Selu Sigmoid "
+           "Sign Sin Sinh Softplus Softsign Tan Tanh ThresholdedRelu Shrink Celu Mish Identity Asinh").split():
+    case(op, [R(*IMAGE)], atol=1e-3 if op in ("Tan", "Reciprocal") else 1e-4)
+for op in "Acos Asin Atanh".split():
+    case(op, [R(*IMAGE, low=-0.99, high=0.99)])
+for op in "Log Sqrt".split():
+    case(op, [R(*IMAGE, low=0.01, high=9)])
+case("Acosh", [R(*IMAGE, low=1, high=9)])
+case("Gelu", [R(*IMAGE)])
+case("Gelu", [R(*IMAGE)], "tanh", approximate="tanh")
+case("Clip", [R(*IMAGE), scalar(-1), scalar(1)])
+case("Dropout", [R(*IMAGE)])
+case("IsNaN", [R(*IMAGE)])
+case("IsInf", [R(*IMAGE)])
+case("Not", [R(*IMAGE, dtype=bool)])
+case("BitwiseNot", [R(*IMAGE, dtype="int32")])
+for op in "Abs Neg Sqrt".split():
+    case(op, [R(*MATRIX, dtype="float64", low=0.1, high=1)], "f64")
+case("Neg", [R(*MATRIX, dtype="int64")], "i64")
+case("Abs", [R(*MATRIX, dtype="int32")], "i32")
+case("Exp", [R(*MATRIX, dtype="float64")], "f64")
+case("Clip", [R(*IMAGE, dtype="int32"), scalar(-10, "int32"), scalar(10, "int32")], "i32")
+
+# Elementwise, several inputs.
+for op in "Add Sub Mul Div Max Min Mean Sum".split():
+    case(op, [R(*IMAGE), R(*IMAGE)], atol=1e-2 if op == "Div" else 1e-4)
+for op in "Add Mul".split():
+    case(op, [R(*IMAGE), R(1, 64, 1, 1)], "channel")
+    case(op, [R(1024, 768), R(768)], "row")
+    case(op, [R(1024, 768), R(1024, 1)], "column")
+    case(op, [R(*IMAGE), R()], "scalar")
+    case(op, [R(*MATRIX, dtype="float64"), R(*MATRIX, dtype="float64")], "f64")
+    case(op, [R(*MATRIX, dtype="int64"), R(*MATRIX, dtype="int64")], "i64")
+    case(op, [R(*MATRIX, dtype="int32"), R(*MATRIX, dtype="int32")], "i32")
+case("Div", [R(*MATRIX, dtype="int64"), R(*MATRIX, dtype="int64", low=1, high=50)], "i64")
+case("Sub", [R(8, 1, 512, 512), R(8, 64, 1, 512)], "broadcast both")
+case("Pow", [R(*IMAGE, low=0.1, high=3), scalar(2)], "square")
+case("Pow", [R(*IMAGE, low=0.1, high=3), R(*IMAGE)])
+case("PRelu", [R(*IMAGE), C(64, 1, 1)])
+case("Mod", [R(*MATRIX, dtype="int64"), R(*MATRIX, dtype="int64", low=1, high=50)], "i64")
+case("Mod", [R(*MATRIX), R(*MATRIX, low=1, high=2)], "fmod", fmod=1)
+for op in "And Or Xor".split():
+    case(op, [R(*IMAGE, dtype=bool), R(*IMAGE, dtype=bool)])
+for op in "Equal Greater GreaterOrEqual Less LessOrEqual".split():
+    case(op, [R(*IMAGE), R(*IMAGE)])
+case("Equal", [R(*MATRIX, dtype="int64"), R(*MATRIX, dtype="int64")], "i64")
+case("Less", [R(*MATRIX, dtype="int64"), R(1024, dtype="int64")], "i64 row")
+for op in "BitwiseAnd BitwiseOr BitwiseXor".split():
+    case(op, [R(*IMAGE, dtype="int32"), R(*IMAGE, dtype="int32")])
+case("BitShift", [R(*IMAGE, dtype="uint32"), R(*IMAGE, dtype="uint32", high=8, low=0)], direction="LEFT")
+case("Where", [R(*IMAGE, dtype=bool), R(*IMAGE), R(*IMAGE)])
+case("Where", [R(8, 1, 256, 256, dtype=bool), R(8, 12, 256, 256), scalar(-1e9)], "mask")
+case("Where", [R(*MATRIX, dtype=bool), R(*MATRIX, dtype="int64"), R(*MATRIX, dtype="int64")], "i64")
+
+# Types.
+for a, b in (("float32", "float16"), ("float16", "float32"), ("float32", "int32"), ("int32", "float32"), ("float32", "uint8"),
+             ("uint8", "float32"), ("int64", "float32"), ("float32", "int64"), ("int64", "int32"), ("bool", "float32"),
+             ("float32", "bool"), ("float32", "float64"), ("float64", "float32"), ("int32", "int64")):
+    codes = dict(float32=1, uint8=2, int32=6, int64=7, bool=9, float16=10, float64=11)
+    case("Cast", [R(*IMAGE, dtype=a, low=None if a == "bool" else 0, high=100)], f"{a} {b}", to=codes[b])
+case("CastLike", [R(*IMAGE, low=0, high=9), scalar(1, "int32")])
+
+# Moving data.
+case("Concat", [R(1, 32, 112, 112), R(1, 64, 112, 112)], "channels", axis=1)
+case("Concat", [R(1024, 256), R(1024, 512)], "last axis", axis=1)
+case("Split", [R(1024, 1024), C([512, 512])], outputs=2, axis=1)
+case("Slice", [R(*IMAGE), C([0, 8, 4, 4]), C([1, 56, 100, 100]), C([0, 1, 2, 3])])
+case("Slice", [R(*IMAGE), C([0, 0]), C([112, 112]), C([2, 3]), C([2, 2])], "step 2")
+case("Slice", [R(*IMAGE), C([-1]), C([-1000]), C([3]), C([-1])], "reversed")
+case("Transpose", [R(*IMAGE)], "nchw nhwc", perm=[0, 2, 3, 1])
+case("Transpose", [R(1, 112, 112, 64)], "nhwc nchw", perm=[0, 3, 1, 2])
+case("Transpose", [R(8, 128, 12, 64)], "heads", perm=[0, 2, 1, 3])
+case("Transpose", [R(*MATRIX)], "matrix", perm=[1, 0])
+case("Transpose", [R(8, 12, 128, 64)], "keys", perm=[0, 1, 3, 2])
+case("Transpose", [R(1024, 1024, dtype="float16")], "matrix f16", perm=[1, 0])
+case("Transpose", [R(1024, 1024, dtype="uint8")], "matrix u8", perm=[1, 0])
+case("Transpose", [R(1024, 1024, dtype="int64")], "matrix i64", perm=[1, 0])
+case("Transpose", [R(32, 48, 24, 32)], "reversed", perm=[3, 2, 1, 0])
+case("Transpose", [R(16, 8, 8, 8, 8, 16)], "windows", perm=[0, 1, 3, 2, 4, 5])
+case("Reshape", [R(*IMAGE), C([64, -1])])
+case("Flatten", [R(*IMAGE)])
+case("Squeeze", [R(*IMAGE), C([0])])
+case("Unsqueeze", [R(*IMAGE), C([0])])
+case("Shape", [R(*IMAGE)])
+case("Size", [R(*IMAGE)])
+case("Expand", [R(1, 64, 1, 1), C([1, 64, 112, 112])], "channel")
+case("Expand", [R(1024, 1), C([1024, 1024])], "column")
+case("Expand", [R(1024), C([1024, 1024])], "row")
+case("Tile", [R(1, 16, 112, 112), C([1, 4, 1, 1])])
+case("Tile", [R(256, 256), C([4, 4])], "both")
+case("Pad", [R(*IMAGE), C([0, 0, 1, 1, 0, 0, 1, 1])], "constant")
+case("Pad", [R(*IMAGE), C([0, 0, 3, 3, 0, 0, 3, 3])], "reflect", mode="reflect")
+case("Pad", [R(*IMAGE), C([0, 0, 3, 3, 0, 0, 3, 3])], "edge", mode="edge")
+case("DepthToSpace", [R(1, 64, 128, 128)], blocksize=2)
+case("SpaceToDepth", [R(1, 16, 256, 256)], blocksize=2)
+case("CenterCropPad", [R(*IMAGE), C([100, 100])], axes=[2, 3])
+case("ReverseSequence", [R(64, 32, 512), R(32, dtype="int64", low=1, high=64)])
+case("Trilu", [R(8, 512, 512)], upper=0)
+case("Col2Im", [R(1, 16 * 9, 112 * 112), C([112, 112]), C([3, 3])], pads=[1, 1, 1, 1])
+case("Gather", [R(30000, 256), R(1024, dtype="int64", low=0, high=30000)], "rows")
+case("Gather", [R(1024, 1024), R(512, dtype="int64", low=0, high=1024)], "columns", axis=1)
+case("Gather", [R(1024, 1024), C(np.array(5))], "one column", axis=1)
+case("GatherElements", [R(*MATRIX), R(*MATRIX, dtype="int64", low=0, high=1024)], "last", axis=1)
+case("GatherElements", [R(*MATRIX), R(*MATRIX, dtype="int64", low=0, high=1024)], "first", axis=0)
+case("GatherND", [R(512, 512, 8), R(100000, 2, dtype="int64", low=0, high=512)], "slices")
+case("GatherND", [R(1024, 1024), R(200000, 2, dtype="int64", low=0, high=1024)], "elements")
+case("ScatterElements", [R(*MATRIX), R(data=np.argsort(rng.random((1024, 512)), axis=1), dtype="int64"), R(1024, 512)], "last", axis=1)
+case("ScatterElements", [R(*MATRIX), R(512, 1024, dtype="int64", low=0, high=1024), R(512, 1024)], "add", axis=0, reduction="add")
+case("ScatterND", [R(512, 512, 8), R(data=np.stack(np.divmod(rng.permutation(512 * 512)[:100000], 512), 1), dtype="int64"), R(100000, 8)], "slices")
+case("ScatterND", [R(*MATRIX), R(data=np.stack(np.divmod(rng.permutation(1 << 20)[:200000], 1024), 1), dtype="int64"), R(200000)], "elements")
+case("TensorScatter", [R(8, 8, 512, 64), R(8, 8, 64, 64), R(8, dtype="int64", low=0, high=400)], opset=24)
+case("OneHot", [R(4096, dtype="int64", low=0, high=256), scalar(256, "int64"), C(np.array([0, 1], np.float32))])
+case("Compress", [R(1024, 1024), R(1024, dtype=bool)], axis=0, any_size=True)
+case("NonZero", [R(*MATRIX, dtype=bool)], any_size=True)
+case("Unique", [R(200000, dtype="int64", low=0, high=1000)], outputs=4, any_size=True)
+case("EyeLike", [R(*MATRIX)])
+case("ConstantOfShape", [C([1024, 1024])])
+case("Range", [scalar(0, "int64"), scalar(1000000, "int64"), scalar(1, "int64")])
+case("BitCast", [R(*IMAGE)], opset=26, to=6)
+
+# Ordering.
+case("TopK", [R(1, 100000), C([100])], "long", outputs=2)
+case("TopK", [R(1024, 1000), C([5])], "rows", outputs=2)
+case("TopK", [R(64, 4096), C([4096])], "sort", outputs=2)
+case("TopK", [R(64, 1000, 64), C([10])], "middle", outputs=2, axis=1)
+for op in "ArgMax ArgMin".split():
+    case(op, [R(1024, 1000)], "last", axis=-1)
+    case(op, [R(1, 21, 256, 256)], "channel", axis=1)
+case("ArgMax", [R(1024, 1000, dtype="int32")], "i32", axis=-1)
+case("CumSum", [R(1024, 1024), scalar(1, "int64")], "last", atol=1e-3)
+case("CumSum", [R(1024, 1024), scalar(0, "int64")], "first", atol=1e-3)
+case("CumProd", [R(1024, 1024, low=0.9, high=1.1), scalar(1, "int64")], opset=26)
+case("Hardmax", [R(1024, 1000)])
+case("NonMaxSuppression", [R(data=np.concatenate([c := rng.uniform(0, 500, (1, 2000, 2)), c + rng.uniform(5, 80, (1, 2000, 2))], 2)),
+                           R(1, 10, 2000, low=0, high=1), scalar(100, "int64"), scalar(0.5), scalar(0.3)], any_size=True)
+case("TfIdfVectorizer", [R(64, 5000, dtype="int64", low=0, high=200)], mode="TF", min_gram_length=1, max_gram_length=2,
+     max_skip_count=0, ngram_counts=[0, 100], ngram_indexes=list(range(200)),
+     pool_int64s=list(range(100)) + [v for i in range(100) for v in (i, (i * 7) % 200)])
+
+# Reductions.
+for op in "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare".split():
+    low, high = (0.99, 1.01) if op == "ReduceProd" else (0.01, 1)
+    case(op, [R(1024, 1024, low=low, high=high), C([1])], "last", rtol=2e-3)
+    case(op, [R(1024, 1024, low=low, high=high), C([0])], "first", rtol=2e-3)
+for op in "ReduceMean ReduceSum ReduceMax".split():
+    case(op, [R(*IMAGE), C([2, 3])], "image")
+    case(op, [R(32, 32, 32, 32), C([0, 2])], "alternating")
+    case(op, [R(64, 128, 128), C([1])], "middle")
+    case(op, [R(*IMAGE), C([0, 1, 2, 3])], "all", atol=1)
+case("ReduceSum", [R(1024, 1024, dtype="int64"), C([1])], "i64")
+case("ReduceSum", [R(1024, 1024, dtype="float64"), C([1])], "f64")
+case("ReduceMax", [R(1024, 1024, dtype="int32"), C([0])], "i32 first")
+case("ReduceMean", [R(1024, 1024, dtype="float64"), C([0])], "f64 first")
+
+# Normalisation.
+case("Softmax", [R(1024, 1000)], "last")
+case("Softmax", [R(1, 64, 128, 128)], "channel", axis=1)
+case("Softmax", [R(8, 12, 128, 128)], "attention")
+case("Softmax", [R(512, 1000, dtype="float64")], "f64")
+case("LogSoftmax", [R(1024, 1000)], "last")
+case("LogSoftmax", [R(1, 64, 128, 128)], "channel", axis=1)
+case("BatchNormalization", [R(*IMAGE), C(64), C(64), C(64), C(64, low=0.5, high=1)])
+case("InstanceNormalization", [R(*IMAGE), C(64), C(64)])
+case("GroupNormalization", [R(*IMAGE), C(64), C(64)], num_groups=8)
+case("LayerNormalization", [R(1024, 768), C(768), C(768)])
+case("RMSNormalization", [R(1024, 768), C(768)], opset=23)
+case("SimplifiedLayerNormalization", [R(1024, 768), C(768)], opset=21)
+case("LpNormalization", [R(1024, 768)], "l2")
+case("LpNormalization", [R(1024, 768)], "l1 first", p=1, axis=0)
+case("LRN", [R(1, 96, 55, 55)], size=5)
+case("MeanVarianceNormalization", [R(*IMAGE)])
+
+# Matrix products.
+case("MatMul", [R(512, 768), C(768, 768)], "weights", atol=1e-2)
+case("MatMul", [R(1, 1024), C(1024, 4096)], "vector", atol=1e-2)
+case("MatMul", [R(8, 12, 128, 64), R(8, 12, 64, 128)], "batched", atol=1e-2)
+case("MatMul", [R(512, 512), R(512, 512)], "both variable", atol=1e-2)
+case("MatMul", [R(256, 256, dtype="float64"), R(256, 256, dtype="float64")], "f64")
+case("MatMul", [R(128, 128, dtype="int32"), R(128, 128, dtype="int32")], "i32")
+case("Gemm", [R(512, 768), C(768, 768), C(768)], "weights", atol=1e-2)
+case("Gemm", [R(512, 768), C(768, 768), C(768)], "transB", atol=1e-2, transB=1)
+case("Gemm", [R(512, 256), R(512, 256), R(256, 256)], "transA variable", atol=1e-2, transA=1, alpha=0.5, beta=2.0)
+case("Einsum", [R(8, 128, 12, 64), R(8, 128, 12, 64)], "scores", atol=1e-2, equation="bqhd,bkhd->bhqk")
+case("Einsum", [R(64, 128, 64), R(64, 64, 128)], "batched", atol=1e-2, equation="bij,bjk->bik")
+case("Einsum", [R(1024, 1024), R(1024, 1024)], "diagonal", atol=1e-2, equation="ij,ij->i")
+case("Einsum", [R(256, 32, 64)], "transpose", equation="abc->cba")
+case("Det", [R(512, 16, 16)], rtol=1e-2, atol=1e-1)
+
+# Convolution.
+case("Conv", [R(1, 64, 56, 56), C(64, 64, 3, 3), C(64)], "3x3", atol=1e-2, pads=[1, 1, 1, 1])
+case("Conv", [R(1, 256, 56, 56), C(64, 256, 1, 1), C(64)], "1x1", atol=1e-2)
+case("Conv", [R(1, 3, 224, 224), C(64, 3, 7, 7), C(64)], "stem", atol=1e-2, pads=[3, 3, 3, 3], strides=[2, 2])
+case("Conv", [R(1, 128, 56, 56), C(128, 128, 3, 3), C(128)], "3x3 stride 2", atol=1e-2, pads=[1, 1, 1, 1], strides=[2, 2])
+case("Conv", [R(1, 128, 56, 56), C(128, 1, 3, 3), C(128)], "depthwise", atol=1e-2, pads=[1, 1, 1, 1], group=128)
+case("Conv", [R(1, 128, 28, 28), C(128, 4, 3, 3), C(128)], "grouped", atol=1e-2, pads=[1, 1, 1, 1], group=32)
+case("Conv", [R(1, 64, 56, 56), C(64, 64, 3, 3), C(64)], "dilated", atol=1e-2, pads=[2, 2, 2, 2], dilations=[2, 2])
+case("Conv", [R(1, 64, 4096), C(64, 64, 5), C(64)], "1d", atol=1e-2, pads=[2, 2])
+case("Conv", [R(1, 16, 16, 56, 56), C(16, 16, 3, 3, 3), C(16)], "3d", atol=1e-2, pads=[1] * 6)
+case("ConvTranspose", [R(1, 64, 56, 56), C(64, 32, 2, 2), C(32)], "2x2 stride 2", atol=1e-2, strides=[2, 2])
+case("ConvTranspose", [R(1, 64, 28, 28), C(64, 64, 4, 4), C(64)], "4x4 stride 2", atol=1e-2, strides=[2, 2], pads=[1, 1, 1, 1])
+case("ConvTranspose", [R(1, 64, 2048), C(64, 32, 8), C(32)], "1d", atol=1e-2, strides=[4], pads=[2, 2])
+case("DeformConv", [R(1, 32, 56, 56), C(32, 32, 3, 3), R(1, 18, 56, 56)], opset=22, atol=1e-2, pads=[1, 1, 1, 1])
+
+# Pooling and sampling.
+case("MaxPool", [R(*IMAGE)], "3x3", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+case("MaxPool", [R(*IMAGE)], "2x2", kernel_shape=[2, 2], strides=[2, 2])
+case("MaxPool", [R(1, 64, 56, 56)], "indices", outputs=2, kernel_shape=[2, 2], strides=[2, 2])
+case("MaxPool", [R(1, 64, 56, 56)], "dilated", kernel_shape=[3, 3], dilations=[2, 2])
+case("MaxPool", [R(1, 64, 56, 56, dtype="uint8", low=0, high=255)], "u8", kernel_shape=[3, 3], strides=[2, 2])
+case("MaxPool", [R(1, 16, 16, 56, 56)], "3d", kernel_shape=[2, 2, 2], strides=[2, 2, 2])
+case("MaxPool", [R(1, 64, 16384)], "1d", kernel_shape=[3], strides=[2])
+case("AveragePool", [R(*IMAGE)], "2x2", kernel_shape=[2, 2], strides=[2, 2])
+case("AveragePool", [R(1, 64, 56, 56)], "3x3 padded", kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1)
+case("AveragePool", [R(1, 16, 16, 56, 56)], "3d", kernel_shape=[2, 2, 2], strides=[2, 2, 2])
+case("LpPool", [R(1, 64, 56, 56)], opset=18, kernel_shape=[3, 3], p=2)
+for op in "GlobalAveragePool GlobalMaxPool GlobalLpPool".split():
+    case(op, [R(*IMAGE)])
+x = rng.standard_normal((1, 64, 28, 28)).astype(np.float32)
+case("MaxUnpool", [R(data=x), R(data=(np.arange(64)[:, None, None] * 56 * 56 + (np.arange(28)[:, None] * 2 + 1) * 56 + np.arange(28) * 2)[None], dtype="int64")],
+     kernel_shape=[2, 2], strides=[2, 2])
+FACTOR = C(np.array([1, 1, 2, 2], np.float32))
+case("Resize", [R(1, 32, 112, 112), None, FACTOR], "nearest", mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+case("Resize", [R(1, 32, 112, 112), None, FACTOR], "linear", mode="linear")
+case("Resize", [R(1, 32, 112, 112), None, FACTOR], "linear corners", mode="linear", coordinate_transformation_mode="align_corners")
+case("Resize", [R(1, 16, 112, 112), None, FACTOR], "cubic", mode="cubic")
+case("Resize", [R(1, 3, 480, 640), None, None, C([1, 3, 224, 224])], "linear shrink", mode="linear")
+case("Resize", [R(1, 3, 480, 640), None, None, C([1, 3, 224, 224])], "antialias", mode="linear", antialias=1)
+case("Resize", [R(1, 4, 32, 32, 32), None, C(np.array([1, 1, 2, 2, 2], np.float32))], "trilinear", mode="linear")
+case("Upsample", [R(1, 32, 112, 112), FACTOR], opset=9, mode="nearest")
+case("GridSample", [R(1, 16, 128, 128), R(1, 128, 128, 2, low=-1, high=1)], "linear", opset=20)
+case("GridSample", [R(1, 16, 128, 128), R(1, 128, 128, 2, low=-1, high=1)], "cubic", opset=20, mode="cubic")
+case("GridSample", [R(1, 16, 128, 128), R(1, 128, 128, 2, low=-1, high=1)], "nearest", opset=20, mode="nearest")
+case("AffineGrid", [R(8, 2, 3), C([8, 3, 224, 224])], opset=20)
+boxes = np.concatenate([c := rng.uniform(0, 30, (200, 2)), c + rng.uniform(2, 25, (200, 2))], 1)
+case("RoiAlign", [R(1, 64, 56, 56), R(data=boxes), R(data=np.zeros(200), dtype="int64")], output_height=7, output_width=7, sampling_ratio=2)
+case("MaxRoiPool", [R(1, 64, 56, 56), R(data=np.concatenate([np.zeros((200, 1)), boxes.round()], 1))], pooled_shape=[7, 7])
+
+# Quantisation.
+u8, s8 = dict(dtype="uint8", low=0, high=255), dict(dtype="int8", low=-127, high=127)
+case("QuantizeLinear", [R(*IMAGE), scalar(0.02), scalar(128, "uint8")], "u8", atol=1)
+case("QuantizeLinear", [R(*IMAGE), C(64, low=0.01, high=0.03), C(np.zeros(64), dtype="int8")], "channels", atol=1, axis=1)
+case("QuantizeLinear", [R(1024, 1024), C(1024, low=0.01, high=0.03), C(np.zeros(1024), dtype="int8")], "last axis", atol=1, axis=1)
+case("DequantizeLinear", [R(*IMAGE, **u8), scalar(0.02), scalar(128, "uint8")], "u8")
+case("DequantizeLinear", [R(*IMAGE, **s8), C(64, low=0.01, high=0.03), C(np.zeros(64), dtype="int8")], "channels", axis=1)
+case("DequantizeLinear", [R(1024, 1024, **s8), C(1024, low=0.01, high=0.03), C(np.zeros(1024), dtype="int8")], "last axis", axis=1)
+case("DynamicQuantizeLinear", [R(*IMAGE)], outputs=3, atol=1)
+case("MatMulInteger", [R(512, 768, **u8), C(768, 768, **s8), scalar(120, "uint8"), scalar(0, "int8")], "u8 s8")
+case("MatMulInteger", [R(512, 768, **u8), C(768, 768, **u8), scalar(120, "uint8"), scalar(125, "uint8")], "u8 u8")
+case("MatMulInteger", [R(256, 256, **u8), R(256, 256, **s8)], "both variable")
+case("MatMulInteger", [R(1, 1024, **u8), C(1024, 4096, **s8), scalar(120, "uint8"), scalar(0, "int8")], "vector")
+case("QLinearMatMul", [R(512, 768, **u8), scalar(0.02), scalar(120, "uint8"), C(768, 768, **s8), scalar(0.01), scalar(0, "int8"),
+                       scalar(2.0), scalar(118, "uint8")], atol=1)
+case("ConvInteger", [R(1, 64, 56, 56, **u8), C(64, 64, 3, 3, **u8), scalar(120, "uint8"), scalar(125, "uint8")], "3x3", pads=[1, 1, 1, 1])
+case("QLinearConv", [R(1, 64, 56, 56, **u8), scalar(0.02), scalar(120, "uint8"), C(64, 64, 3, 3, **s8), C(64, low=0.005, high=0.01),
+                     C(np.zeros(64), dtype="int8"), scalar(1.0), scalar(118, "uint8"), C(np.arange(64), dtype="int32")], "3x3", atol=1, pads=[1, 1, 1, 1])
+case("QLinearConv", [R(1, 256, 28, 28, **u8), scalar(0.02), scalar(120, "uint8"), C(64, 256, 1, 1, **s8), scalar(0.005),
+                     scalar(0, "int8"), scalar(1.0), scalar(118, "uint8")], "1x1", atol=1)
+case("QLinearConv", [R(1, 128, 56, 56, **u8), scalar(0.02), scalar(120, "uint8"), C(128, 1, 3, 3, **s8), scalar(0.005),
+                     scalar(0, "int8"), scalar(0.5), scalar(118, "uint8")], "depthwise", atol=1, pads=[1, 1, 1, 1], group=128)
+
+# Sequences and attention.
+case("LSTM", [R(32, 8, 256), C(1, 1024, 256, low=-.05, high=.05), C(1, 1024, 256, low=-.05, high=.05), C(1, 2048, low=-.05, high=.05)], outputs=3, hidden_size=256)
+case("GRU", [R(32, 8, 256), C(1, 768, 256, low=-.05, high=.05), C(1, 768, 256, low=-.05, high=.05), C(1, 1536, low=-.05, high=.05)],
+     outputs=2, hidden_size=256, linear_before_reset=1)
+case("GRU", [R(32, 8, 256), C(1, 768, 256, low=-.05, high=.05), C(1, 768, 256, low=-.05, high=.05), C(1, 1536, low=-.05, high=.05)],
+     "reset before", outputs=2, hidden_size=256)
+case("RNN", [R(32, 8, 256), C(1, 256, 256, low=-.05, high=.05), C(1, 256, 256, low=-.05, high=.05), C(1, 512, low=-.05, high=.05)], outputs=2, hidden_size=256)
+case("Attention", [R(2, 8, 256, 64), R(2, 8, 256, 64), R(2, 8, 256, 64)], opset=23)
+case("RotaryEmbedding", [R(2, 12, 256, 64), R(512, 32), R(512, 32), R(data=np.tile(np.arange(256), (2, 1)), dtype="int64")], opset=23)
+case("NegativeLogLikelihoodLoss", [R(8, 100, 64, 64), R(8, 64, 64, dtype="int64", low=0, high=100)], opset=22)
+case("SoftmaxCrossEntropyLoss", [R(2048, 1000), R(2048, dtype="int64", low=0, high=1000)], opset=13)
+
+# Signals and random numbers.
+case("DFT", [R(64, 1024, 1)], "1024", opset=20, atol=1e-2, rtol=1e-2)
+case("DFT", [R(16, 1000, 2)], "1000 complex", opset=20, atol=1e-2, rtol=1e-2)
+case("STFT", [R(1, 32000, 1), scalar(160, "int64"), C(np.hanning(512).astype(np.float32)), scalar(512, "int64")], opset=17, atol=1e-2)
+for op in "HannWindow HammingWindow BlackmanWindow".split():
+    case(op, [scalar(100000, "int64")], opset=17)
+case("MelWeightMatrix", [scalar(80, "int64"), scalar(1024, "int64"), scalar(16000, "int64"), scalar(20.0), scalar(8000.0)], opset=17)
+case("RandomNormal", [], shape=[1024, 1024], atol=1e9)
+case("RandomUniform", [], shape=[1024, 1024], atol=1e9)
+case("RandomNormalLike", [R(*MATRIX)], atol=1e9)
+case("RandomUniformLike", [R(*MATRIX)], atol=1e9)
+case("Bernoulli", [R(*MATRIX, low=0, high=1)], atol=1e9)
+case("Multinomial", [R(256, 1000)], sample_size=100, atol=1e9)

@@ -1,0 +1,477 @@
+// The scenario list of tests/bindings/README.md in C++17.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <mutex>
+#include <numeric>
+#include <poprt/poprt.hpp>
+#include <sstream>
+#include <thread>
+
+namespace {
+
+using poprt::Error;
+using poprt::ErrorCode;
+using poprt::Executable;
+using poprt::compiler::Compiler;
+using poprt::compiler::CompilerOptions;
+using poprt::runtime::ConstTensorMemoryView;
+using poprt::runtime::DeviceManager;
+using poprt::runtime::InputMemoryView;
+using poprt::runtime::ModelRunner;
+using poprt::runtime::OutputMemoryView;
+using poprt::runtime::RuntimeConfig;
+using poprt::runtime::TensorMemoryView;
+
+constexpr size_t kSlow = 512 * 512;
+std::string program;  // argv[0]
+
+std::string model(const std::string& name) { return std::string(DATA "/") + name; }
+
+std::shared_ptr<Executable> compile(const std::string& file,
+                                    const std::map<std::string, std::vector<int64_t>>& shape = {}) {
+  CompilerOptions options;
+  options.inputShape = shape;
+  return Compiler::compile(model(file), {}, options);
+}
+
+std::shared_ptr<Executable> affine() { return compile("affine.onnx", {{"x", {2, 4}}}); }
+
+RuntimeConfig config() {
+  RuntimeConfig c;
+  c.threads = 1;
+  return c;
+}
+
+template <class T>
+ConstTensorMemoryView view(const std::vector<T>& v) {
+  return {v.data(), v.size() * sizeof(T)};
+}
+template <class T>
+TensorMemoryView view(std::vector<T>& v) {
+  return {v.data(), v.size() * sizeof(T)};
+}
+
+// x and y of affine.
+struct Client {
+  explicit Client(float first = 0) {
+    std::iota(x.begin(), x.end(), first);
+    in["x"] = view(std::as_const(x));
+    out["y"] = view(y);
+  }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+  bool right() const {
+    for (size_t i = 0; i < x.size(); i++)
+      if (y[i] != 2 * x[i] + 1) return false;
+    return true;
+  }
+  std::vector<float> x = std::vector<float>(8), y = std::vector<float>(8);
+  InputMemoryView in;
+  OutputMemoryView out;
+};
+
+struct SlowClient {
+  std::vector<float> x = std::vector<float>(kSlow), y = std::vector<float>(kSlow);
+  InputMemoryView in{{"x", view(std::as_const(x))}};
+  OutputMemoryView out{{"y", view(y)}};
+};
+
+// Fails unless `use` throws that code with all parts in its message.
+template <class Use>
+void fails(Use&& use, ErrorCode code, const std::vector<std::string>& parts = {}) {
+  try {
+    use();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), code) << e.what();
+    for (const std::string& part : parts)
+      EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << part << " in " << e.what();
+    return;
+  }
+  ADD_FAILURE() << "nothing was thrown";
+}
+
+void expect_devices_free() {
+  const DeviceManager manager;
+  std::vector<std::shared_ptr<poprt::runtime::Device>> all;
+  for (size_t i = 0; i < manager.getNumDevices(); i++) all.push_back(manager.getDevice());
+}
+
+TEST(scenario, s01_compile) {
+  double last = 0;
+  bool fell = false;
+  CompilerOptions options;
+  options.inputShape = {{"x", {2, 4}}};
+  options.progress = [&](double done, const std::string& what) {
+    fell |= done < last || what.empty();
+    last = done;
+  };
+  const auto first = Compiler::compile(model("affine.onnx"), {}, options);
+  EXPECT_FALSE(fell);
+  EXPECT_EQ(last, 1);
+  options.progress = nullptr;
+  const std::string path = ::testing::TempDir() + "cpp_affine.popef";
+  first->save(path);
+  std::stringstream stream;
+  first->serialize(stream);
+  std::ifstream file(model("affine.onnx"), std::ios::binary);
+  const std::string onnx{std::istreambuf_iterator<char>(file), {}};
+  const auto check = [](const Executable& e) {
+    ASSERT_EQ(e.getInputs().size(), 1u);
+    ASSERT_EQ(e.getOutputs().size(), 1u);
+    const auto in = e.getInputs()[0], out = e.getOutputs()[0];
+    EXPECT_EQ(in.name, "x");
+    EXPECT_EQ(out.name, "y");
+    for (const auto& d : {in, out}) {
+      EXPECT_EQ(d.shape, (std::vector<int64_t>{2, 4}));
+      EXPECT_EQ(d.dataType, poprt::DataType::F32);
+      EXPECT_EQ(d.sizeInBytes, 32);
+    }
+  };
+  check(*first);
+  check(Executable(path));
+  check(Executable(std::vector<std::string>{path}));
+  check(Executable::fromBytes(stream.str().data(), stream.str().size()));
+  check(*Compiler::compile(onnx, {}, options));
+  std::remove(path.c_str());
+}
+
+TEST(scenario, s02_run) {
+  ModelRunner runner(affine(), config());
+  Client k;
+  runner.execute(k.in, k.out);
+  EXPECT_TRUE(k.right());
+  const auto outputs = runner.execute(k.in);
+  EXPECT_EQ(static_cast<const float*>(outputs.at("y").getConstView().data)[7], 15);
+  const void* in[] = {k.x.data()};
+  void* out[] = {k.y.data()};
+  for (int i = 0; i < 3; i++) {
+    k.x[0] = static_cast<float>(i);
+    runner.execute(in, out);
+    EXPECT_TRUE(k.right());
+  }
+}
+
+TEST(scenario, s03_run_several_types) {
+  ModelRunner runner(compile("lookup.onnx"), config());
+  const std::vector<float> table = {0, 1, 2, 3, 4, 5};
+  const std::vector<int64_t> ids = {2, 0, 1, 2};
+  std::vector<float> rows(8);
+  std::vector<int64_t> next(4);
+  runner.execute(InputMemoryView{{"table", view(table)}, {"ids", view(ids)}},
+                 OutputMemoryView{{"rows", view(rows)}, {"next", view(next)}});
+  EXPECT_EQ(rows, (std::vector<float>{4, 5, 0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(next, (std::vector<int64_t>{3, 1, 2, 3}));
+}
+
+TEST(scenario, s04_half_precision) {
+  ModelRunner runner(compile("half.onnx", {{"x", {2, 4}}}), config());
+  std::vector<_Float16> x(8), y(8);  // the compiler's own half precision
+  for (int i = 0; i < 8; i++) x[static_cast<size_t>(i)] = static_cast<_Float16>(i);
+  runner.execute(InputMemoryView{{"x", view(std::as_const(x))}}, OutputMemoryView{{"y", view(y)}});
+  for (int i = 0; i < 8; i++)
+    EXPECT_EQ(static_cast<float>(y[static_cast<size_t>(i)]), static_cast<float>(2 * i + 1));
+}
+
+TEST(scenario, s05_asynchronous) {
+  ModelRunner runner(affine(), config());
+  std::vector<std::unique_ptr<Client>> clients;
+  std::vector<poprt::runtime::OutputFutureMemoryView> futures;
+  for (int i = 0; i < 100; i++) {
+    clients.push_back(std::make_unique<Client>(static_cast<float>(i)));
+    futures.push_back(runner.executeAsync(clients.back()->in, clients.back()->out));
+  }
+  for (size_t i = 0; i < clients.size(); i++) {
+    EXPECT_EQ(futures[i].at("y").get().data, clients[i]->y.data());
+    EXPECT_TRUE(clients[i]->right());
+  }
+}
+
+TEST(scenario, s06_unicode) {
+  const std::string path = ::testing::TempDir() + "størrelse 🚀.popef";
+  compile("unicode.onnx", {{"størrelse", {2, 4}}})->save(path);
+  const Executable executable(path);
+  std::remove(path.c_str());
+  EXPECT_EQ(executable.getInputs()[0].name, "størrelse");
+  EXPECT_EQ(executable.getOutputs()[0].name, "ut_🚀");
+  ModelRunner runner(executable, config());
+  Client k;
+  runner.execute(InputMemoryView{{"størrelse", k.in["x"]}},
+                 OutputMemoryView{{"ut_🚀", k.out["y"]}});
+  EXPECT_TRUE(k.right());
+  fails([&] { Executable{path}; }, ErrorCode::not_found, {"størrelse 🚀.popef"});
+}
+
+TEST(scenario, s07_wrong_name) {
+  ModelRunner runner(affine(), config());
+  Client k;
+  fails([&] { runner.execute(InputMemoryView{{"nope", k.in["x"]}}, k.out); }, ErrorCode::not_found,
+        {"'nope'", "'x'"});
+}
+
+TEST(scenario, s08_wrong_size) {
+  ModelRunner runner(affine(), config());
+  Client k;
+  for (const size_t n : {7u, 9u}) {
+    const std::vector<float> wrong(n);
+    fails([&] { runner.execute(InputMemoryView{{"x", view(wrong)}}, k.out); },
+          ErrorCode::invalid_argument, {"'x'", "32", std::to_string(4 * n)});
+  }
+}
+
+// Memory is bytes: what is wrong about a type shows in its size alone.
+TEST(scenario, s09_wrong_type) {
+  ModelRunner runner(affine(), config());
+  Client k;
+  const std::vector<double> wrong(8);
+  fails([&] { runner.execute(InputMemoryView{{"x", view(wrong)}}, k.out); },
+        ErrorCode::invalid_argument, {"'x'", "f32"});
+}
+
+TEST(scenario, s10_missing_tensor) {
+  ModelRunner runner(affine(), config());
+  Client k;
+  fails([&] { runner.execute(InputMemoryView{}, k.out); }, ErrorCode::invalid_argument, {"'x'"});
+  fails([&] { runner.execute(k.in, OutputMemoryView{}); }, ErrorCode::invalid_argument, {"'y'"});
+}
+
+TEST(scenario, s11_missing_file) {
+  fails([] { Executable{std::string("missing.popef")}; }, ErrorCode::not_found, {"missing.popef"});
+  fails([] { Compiler::compile("missing.onnx"); }, ErrorCode::not_found, {"missing.onnx"});
+}
+
+TEST(scenario, s12_no_popef) {
+  fails([] { Executable{model("affine.onnx")}; }, ErrorCode::data_loss);
+}
+
+TEST(scenario, s13_unsupported_operator) {
+  fails([] { compile("unknown_op.onnx"); }, ErrorCode::unimplemented, {"Frobnicate"});
+}
+
+TEST(scenario, s14_free_in_odd_order) {
+  auto executable = affine();
+  auto manager = std::make_unique<DeviceManager>();
+  RuntimeConfig c = config();
+  c.device = manager->getDevice();
+  auto runner = std::make_unique<ModelRunner>(executable, c);
+  Client k;
+  auto futures = runner->executeAsync(k.in, k.out);
+  executable.reset();
+  manager.reset();
+  c.device.reset();
+  runner.reset();
+  futures.at("y").get();
+  EXPECT_TRUE(k.right());
+}
+
+// 15: what is destroyed cannot be used in C++; a stopped runner says so.
+TEST(scenario, s15_use_after_stop) {
+  ModelRunner runner(affine(), config());
+  runner.stop();
+  runner.stop();
+  Client k;
+  fails([&] { runner.execute(k.in, k.out); }, ErrorCode::cancelled);
+}
+
+TEST(scenario, s16_stop_during_a_run) {
+  {
+    ModelRunner runner(compile("slow.onnx"), config());
+    std::atomic<int> runs{0};
+    std::thread thread([&] {
+      SlowClient k;
+      fails(
+          [&] {
+            for (;;) {
+              runs++;
+              runner.execute(k.in, k.out);
+            }
+          },
+          ErrorCode::cancelled);
+    });
+    while (runs < 2) std::this_thread::yield();
+    runner.stop();
+    thread.join();
+  }
+  expect_devices_free();
+}
+
+TEST(scenario, s17_two_threads) {
+  ModelRunner runner(affine(), config());
+  std::atomic<int> wrong{0};
+  const auto work = [&](int k) {
+    for (int i = 0; i < 200; i++) {
+      Client client(static_cast<float>(1000 * k + i));
+      runner.execute(client.in, client.out);
+      wrong += !client.right();
+    }
+  };
+  std::thread first(work, 0), second(work, 1);
+  first.join();
+  second.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+// 18, 19: C++ gets its results by futures; continuations run where they wait.
+TEST(scenario, s18_futures_are_set_by_another_thread) {
+  ModelRunner runner(affine(), config());
+  Client first(0), second(5);
+  auto futures = runner.executeAsync(first.in, first.out);
+  bool right = false;
+  std::thread([&] {
+    futures.at("y").wait();
+    auto again = runner.executeAsync(second.in, second.out);
+    again.at("y").get();
+    right = first.right() && second.right();
+  }).join();
+  EXPECT_TRUE(right);
+}
+
+TEST(scenario, s19_exception_in_a_callback) {
+  CompilerOptions options;
+  options.inputShape = {{"x", {2, 4}}};
+  int calls = 0;
+  options.progress = [&](double, const std::string&) {
+    calls++;
+    throw std::logic_error("boom");
+  };
+  EXPECT_THROW(Compiler::compile(model("affine.onnx"), {}, options), std::logic_error);
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(scenario, s20_large_tensor) {
+  constexpr size_t n = 4 * 4194304;
+  ModelRunner runner(compile("affine.onnx", {{"x", {n / 4, 4}}}), config());
+  std::vector<float> x(n), y(n);
+  for (size_t i = 0; i < n; i++) x[i] = static_cast<float>(i % 1000);
+  runner.execute(InputMemoryView{{"x", view(std::as_const(x))}}, OutputMemoryView{{"y", view(y)}});
+  size_t wrong = 0;
+  for (size_t i = 0; i < n; i++) wrong += y[i] != 2 * x[i] + 1;
+  EXPECT_EQ(wrong, 0u);
+}
+
+TEST(scenario, s21_zero_size_tensor) {
+  const auto executable = compile("affine.onnx", {{"x", {0, 4}}});
+  EXPECT_EQ(executable->getInputs()[0].sizeInBytes, 0);
+  ModelRunner runner(executable, config());
+  char nothing = 0;
+  runner.execute(InputMemoryView{{"x", {&nothing, 0}}}, OutputMemoryView{{"y", {&nothing, 0}}});
+  EXPECT_EQ(runner.execute(InputMemoryView{{"x", {&nothing, 0}}}).at("y").dataSizeBytes, 0u);
+}
+
+TEST(scenario, s22_cancellation) {
+  ModelRunner runner(compile("slow.onnx"), config());
+  std::vector<std::unique_ptr<SlowClient>> clients;
+  std::vector<poprt::runtime::OutputFutureMemoryView> futures;
+  for (int i = 0; i < 8; i++) {
+    clients.push_back(std::make_unique<SlowClient>());
+    futures.push_back(runner.executeAsync(clients.back()->in, clients.back()->out));
+  }
+  runner.stop();
+  int cancelled = 0;
+  for (auto& f : futures) try {
+      f.at("y").get();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::cancelled);
+      cancelled++;
+    }
+  EXPECT_GE(cancelled, 6);
+  fails([&] { runner.execute(clients[0]->in, clients[0]->out); }, ErrorCode::cancelled);
+}
+
+TEST(scenario, s23_waiting_with_a_limit) {
+  ModelRunner runner(compile("slow.onnx"), config());
+  SlowClient k;
+  const auto request = runner.submit(k.in, k.out);
+  static_cast<void>(request.waitFor(std::chrono::nanoseconds(1)));
+  request.wait();
+  EXPECT_TRUE(request.waitFor(std::chrono::nanoseconds(0)));
+  EXPECT_TRUE(request.done());
+}
+
+TEST(scenario, s24_device_busy) {
+  const DeviceManager manager;
+  EXPECT_EQ(manager.ipuHardwareVersion(), "ipu21");
+  std::vector<std::shared_ptr<poprt::runtime::Device>> all;
+  for (size_t i = 0; i < manager.getNumDevices(); i++) all.push_back(manager.getDevice());
+  fails([&] { manager.getDevice(); }, ErrorCode::unavailable);
+  const auto executable = affine();
+  fails([&] { ModelRunner(executable, config()); }, ErrorCode::unavailable);
+  const int64_t id = all[0]->id();
+  all[0].reset();
+  RuntimeConfig c = config();
+  c.device = manager.getSpecificDevice(id);
+  const ModelRunner runner(executable, c);
+  fails([&] { ModelRunner(executable, c); }, ErrorCode::failed_precondition);
+  fails([&] { manager.getSpecificDevice(99); }, ErrorCode::not_found);
+}
+
+TEST(scenario, s25_statistics) {
+  RuntimeConfig c = config();
+  c.profile = true;
+  ModelRunner runner(affine(), c);
+  Client k;
+  for (int i = 0; i < 3; i++) runner.execute(k.in, k.out);
+  const std::string json = runner.profile();
+  const size_t at = json.find("\"runs\":");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_EQ(std::atoi(json.c_str() + at + 7), 3);
+  EXPECT_NE(json.find("instructions"), std::string::npos);
+  const ModelRunner plain(affine(), config());
+  fails([&] { plain.profile(); }, ErrorCode::failed_precondition);
+}
+
+int64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  int64_t size = 0, resident = 0;
+  file >> size >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+TEST(scenario, s26_no_explicit_close) {
+  const auto executable = affine();
+  int64_t after_1000 = 0;
+  Client k;
+  for (int i = 0; i < 10000; i++) {
+    ModelRunner(executable, config()).execute(k.in, k.out);
+    if (i == 1000) after_1000 = resident_bytes();
+  }
+  EXPECT_TRUE(k.right());
+  EXPECT_LT(resident_bytes() - after_1000, 32 << 20);
+  expect_devices_free();
+}
+
+int exit_in_flight() {
+  // Never destroyed: everything is still in flight when main returns.
+  auto* runner = new ModelRunner(compile("slow.onnx"), config());
+  for (int i = 0; i < 8; i++) {
+    auto* k = new SlowClient;
+    runner->executeAsync(k->in, k->out);
+  }
+  return 0;
+}
+
+TEST(scenario, s27_exit_with_runs_in_flight) {
+  const std::string command = "'" + program + "' exit-in-flight 2>&1";
+  FILE* output = popen(command.c_str(), "r");
+  ASSERT_NE(output, nullptr);
+  EXPECT_EQ(std::fgetc(output), EOF);
+  const int status = pclose(output);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+TEST(scenario, s28_version) { EXPECT_EQ(poprt::version(), POPRT_VERSION); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  program = argv[0];
+  if (argc > 1 && std::string(argv[1]) == "exit-in-flight") return exit_in_flight();
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

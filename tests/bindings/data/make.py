@@ -1,0 +1,50 @@
+"""Makes the models beside this file: python3 make.py, with the onnx package (1.12 or newer)."""
+
+import os
+
+import numpy
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def save(name, nodes, inputs, outputs, initializers=()):
+    graph = helper.make_graph(nodes, name, inputs, outputs, list(initializers))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7)
+    model.producer_name = ""
+    onnx.save(model, os.path.join(HERE, name + ".onnx"))
+
+
+def value(name, dtype, shape):
+    return helper.make_tensor_value_info(name, dtype, shape)
+
+
+def affine(name, dtype, numpy_dtype, x, y):
+    """y = 2 x + 1, in which every product and sum of small integers is exact."""
+    constants = [numpy_helper.from_array(numpy.array(v, numpy_dtype), n) for n, v in (("two", 2), ("one", 1))]
+    save(name, [helper.make_node("Mul", [x, "two"], ["twice"]), helper.make_node("Add", ["twice", "one"], [y])],
+         [value(x, dtype, ["N", 4])], [value(y, dtype, ["N", 4])], constants)
+
+
+affine("affine", TensorProto.FLOAT, numpy.float32, "x", "y")
+affine("half", TensorProto.FLOAT16, numpy.float16, "x", "y")
+# Names beyond ASCII and beyond the Basic Multilingual Plane.
+affine("unicode", TensorProto.FLOAT, numpy.float32, "størrelse", "ut_\N{ROCKET}")
+# Two inputs and two outputs of different types and shapes: rows = table[ids], next = ids + 1.
+save("lookup", [helper.make_node("Gather", ["table", "ids"], ["rows"]), helper.make_node("Add", ["ids", "one"], ["next"])],
+     [value("table", TensorProto.FLOAT, [3, 2]), value("ids", TensorProto.INT64, [4])],
+     [value("rows", TensorProto.FLOAT, [4, 2]), value("next", TensorProto.INT64, [4])],
+     [numpy_helper.from_array(numpy.array(1, numpy.int64), "one")])
+# Takes long enough to be caught in flight: a chain of 512 x 512 matrix products, scaled to stay finite.
+STEPS = 8
+names = ["x"] + [f"x{i}" for i in range(1, STEPS)] + ["y"]
+nodes = []
+for i in range(STEPS):
+    nodes.append(helper.make_node("MatMul", [names[i], "x"], [f"p{i}"]))
+    nodes.append(helper.make_node("Mul", [f"p{i}", "small"], [names[i + 1]]))
+save("slow", nodes, [value("x", TensorProto.FLOAT, [512, 512])], [value("y", TensorProto.FLOAT, [512, 512])],
+     [numpy_helper.from_array(numpy.array(1 / 512, numpy.float32), "small")])
+# An operator that nobody knows.
+save("unknown_op", [helper.make_node("Frobnicate", ["x"], ["y"], name="the_node")],
+     [value("x", TensorProto.FLOAT, [2, 3])], [value("y", TensorProto.FLOAT, [2, 3])])

@@ -1,0 +1,610 @@
+// Package scenario runs the list in tests/bindings/README.md against the Go module.
+package scenario
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"poprt.org/bindings/go"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("POPRT_EXIT_IN_FLIGHT") != "" {
+		exitInFlight()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func model(name string) string { return filepath.Join("..", "data", name) }
+
+// must panics: the stack says where.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fails checks the code and that the message has all parts.
+func fails(t testing.TB, err error, code poprt.Code, parts ...string) {
+	t.Helper()
+	if !errors.Is(err, code) {
+		t.Fatalf("expected %v, got %v", code, err)
+	}
+	var e *poprt.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("expected a *poprt.Error, got %T", err)
+	}
+	for _, part := range parts {
+		if !strings.Contains(e.Message, part) {
+			t.Fatalf("expected %q in %q", part, e.Message)
+		}
+	}
+}
+
+func compile(t testing.TB, name string, shapes map[string][]int64) *poprt.Executable {
+	t.Helper()
+	return must(poprt.Compile(model(name), &poprt.CompileOptions{InputShapes: shapes}))
+}
+
+func affine(t testing.TB) *poprt.Executable {
+	return compile(t, "affine.onnx", map[string][]int64{"x": {2, 4}})
+}
+
+func runner(t testing.TB, e *poprt.Executable) *poprt.Runner {
+	t.Helper()
+	r := must(poprt.NewRunner(e, &poprt.RunnerOptions{Threads: 1}))
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func iota8(first float32) []float32 {
+	x := make([]float32, 8)
+	for i := range x {
+		x[i] = first + float32(i)
+	}
+	return x
+}
+
+func twicePlusOne(t testing.TB, x, y []float32) {
+	t.Helper()
+	for i := range x {
+		if y[i] != 2*x[i]+1 {
+			t.Fatalf("y[%d] is %v, expected %v", i, y[i], 2*x[i]+1)
+		}
+	}
+}
+
+func in(x []float32) []poprt.Tensor  { return []poprt.Tensor{poprt.Named("x", x)} }
+func out(y []float32) []poprt.Tensor { return []poprt.Tensor{poprt.Named("y", y)} }
+
+func TestScenario01Compile(t *testing.T) {
+	last, steps := 0.0, 0
+	options := &poprt.CompileOptions{InputShapes: map[string][]int64{"x": {2, 4}}, Progress: func(done float64, what string) {
+		if done < last || what == "" {
+			t.Errorf("progress fell from %v to %v, %q", last, done, what)
+		}
+		last = done
+		steps++
+	}}
+	first := must(poprt.Compile(model("affine.onnx"), options))
+	if last != 1 || steps == 0 {
+		t.Fatalf("progress ended at %v after %d steps", last, steps)
+	}
+	path := filepath.Join(t.TempDir(), "affine.popef")
+	ok(t, first.Save(path))
+	options.Progress = nil
+	onnx := must(os.ReadFile(model("affine.onnx")))
+	bytes := must(first.Bytes())
+	for _, e := range []*poprt.Executable{
+		first,
+		must(poprt.Open(path)),
+		must(poprt.OpenFiles([]string{path}, poprt.OpenOptions{})),
+		must(poprt.OpenBytes(bytes)),
+		must(poprt.CompileBytes(onnx, "", options)),
+	} {
+		if len(e.Inputs()) != 1 || len(e.Outputs()) != 1 {
+			t.Fatalf("%d inputs, %d outputs", len(e.Inputs()), len(e.Outputs()))
+		}
+		i, o := e.Inputs()[0], e.Outputs()[0]
+		if i.String() != "x f32 [2,4]" || o.String() != "y f32 [2,4]" || i.Bytes != 32 || o.Bytes != 32 {
+			t.Fatalf("%v, %v", i, o)
+		}
+		if e.ArenaBytes() < 0 || e.WeightsBytes() < 0 || e.Name() == "" {
+			t.Fatal("sizes or name are missing")
+		}
+		ok(t, e.Close())
+	}
+}
+
+func TestScenario02Run(t *testing.T) {
+	r := runner(t, affine(t))
+	x, y := iota8(0), make([]float32, 8)
+	ok(t, r.Execute(in(x), out(y)))
+	twicePlusOne(t, x, y)
+	ok(t, r.Execute([]poprt.Tensor{poprt.At(0, x)}, []poprt.Tensor{poprt.At(0, y)}))
+	twicePlusOne(t, x, y)
+	b := must(r.Bind(in(x), out(y)))
+	for k := 0; k < 3; k++ {
+		x[0] = float32(k)
+		ok(t, b.Execute())
+		twicePlusOne(t, x, y)
+	}
+}
+
+func TestScenario03RunSeveralTypes(t *testing.T) {
+	r := runner(t, compile(t, "lookup.onnx", nil))
+	rows, next := make([]float32, 8), make([]int64, 4)
+	ok(t, r.Execute(
+		[]poprt.Tensor{poprt.Named("table", []float32{0, 1, 2, 3, 4, 5}), poprt.Named("ids", []int64{2, 0, 1, 2})},
+		[]poprt.Tensor{poprt.Named("next", next), poprt.Named("rows", rows)}))
+	for i, expected := range []float32{4, 5, 0, 1, 2, 3, 4, 5} {
+		if rows[i] != expected {
+			t.Fatalf("rows are %v", rows)
+		}
+	}
+	for i, expected := range []int64{3, 1, 2, 3} {
+		if next[i] != expected {
+			t.Fatalf("next is %v", next)
+		}
+	}
+}
+
+func TestScenario04HalfPrecision(t *testing.T) {
+	r := runner(t, compile(t, "half.onnx", map[string][]int64{"x": {2, 4}}))
+	x, y := make([]poprt.Float16, 8), make([]poprt.Float16, 8)
+	for i := range x {
+		x[i] = poprt.ToFloat16(float32(i))
+	}
+	ok(t, r.Execute([]poprt.Tensor{poprt.Named("x", x)}, []poprt.Tensor{poprt.Named("y", y)}))
+	for i := range y {
+		if y[i].Float32() != float32(2*i+1) {
+			t.Fatalf("y[%d] is %v", i, y[i].Float32())
+		}
+	}
+	for p := 0; p < 1<<16; p++ {
+		h := poprt.Float16(p)
+		f := h.Float32()
+		back := poprt.ToFloat16(f)
+		if f != f {
+			if b := back.Float32(); b == b {
+				t.Fatalf("NaN %04x became %v", p, b)
+			}
+		} else if back != h {
+			t.Fatalf("%04x became %04x over %v", p, back, f)
+		}
+	}
+	if poprt.ToFloat16(1+1.0/2048) != 0x3c00 || !math.IsInf(float64(poprt.ToFloat16(65520).Float32()), 1) ||
+		poprt.ToFloat16(65519).Float32() != 65504 {
+		t.Fatal("wrong rounding")
+	}
+}
+
+func TestScenario05Asynchronous(t *testing.T) {
+	r := runner(t, affine(t))
+	const n = 100
+	done := make(chan *poprt.Call, n)
+	x, y := make([][]float32, n), make([][]float32, n)
+	for i := range x {
+		x[i], y[i] = iota8(float32(i)), make([]float32, 8)
+		r.Go(in(x[i]), out(y[i]), done)
+	}
+	for i := 0; i < n; i++ {
+		ok(t, (<-done).Error)
+	}
+	for i := range x {
+		twicePlusOne(t, x[i], y[i])
+	}
+}
+
+func TestScenario06Unicode(t *testing.T) {
+	e := compile(t, "unicode.onnx", map[string][]int64{"størrelse": {2, 4}})
+	path := filepath.Join(t.TempDir(), "størrelse 🚀.popef")
+	ok(t, e.Save(path))
+	e = must(poprt.Open(path))
+	if e.Inputs()[0].Name != "størrelse" || e.Outputs()[0].Name != "ut_🚀" {
+		t.Fatalf("%v %v", e.Inputs(), e.Outputs())
+	}
+	r := runner(t, e)
+	x, y := iota8(0), make([]float32, 8)
+	ok(t, r.Execute([]poprt.Tensor{poprt.Named("størrelse", x)}, []poprt.Tensor{poprt.Named("ut_🚀", y)}))
+	twicePlusOne(t, x, y)
+	_, err := poprt.Open(path + "🚀 missing")
+	fails(t, err, poprt.NotFound, "størrelse 🚀.popef🚀 missing")
+}
+
+func TestScenario07WrongName(t *testing.T) {
+	r := runner(t, affine(t))
+	x := iota8(0)
+	fails(t, r.Execute([]poprt.Tensor{poprt.Named("nope", x)}, out(x)), poprt.NotFound, "'nope'", "'x'")
+	fails(t, r.Execute([]poprt.Tensor{poprt.At(7, x)}, out(x)), poprt.NotFound, "7", "'x'")
+}
+
+func TestScenario08WrongSize(t *testing.T) {
+	r := runner(t, affine(t))
+	y := make([]float32, 8)
+	fails(t, r.Execute(in(make([]float32, 7)), out(y)), poprt.InvalidArgument, "'x'", "32", "28")
+	fails(t, r.Execute(in(make([]float32, 9)), out(y)), poprt.InvalidArgument, "'x'", "32", "36")
+}
+
+func TestScenario09WrongType(t *testing.T) {
+	r := runner(t, affine(t))
+	y := make([]float32, 8)
+	fails(t, r.Execute([]poprt.Tensor{poprt.Named("x", make([]float64, 4))}, out(y)), poprt.InvalidArgument, "'x'", "f32")
+	fails(t, r.Execute([]poprt.Tensor{poprt.Named("x", make([]int32, 8))}, out(y)), poprt.InvalidArgument, "'x'", "f32")
+	ok(t, r.Execute([]poprt.Tensor{poprt.NamedBytes("x", make([]byte, 32))}, out(y)))
+	if y[7] != 1 {
+		t.Fatalf("y is %v", y)
+	}
+}
+
+func TestScenario10MissingTensor(t *testing.T) {
+	r := runner(t, affine(t))
+	x, y := iota8(0), make([]float32, 8)
+	fails(t, r.Execute(nil, out(y)), poprt.InvalidArgument, "'x'")
+	fails(t, r.Execute(in(x), nil), poprt.InvalidArgument, "'y'")
+	fails(t, r.Execute([]poprt.Tensor{poprt.Named("x", x), poprt.At(0, x)}, out(y)), poprt.InvalidArgument, "'x'")
+}
+
+func TestScenario11MissingFile(t *testing.T) {
+	_, err := poprt.Open("missing.popef")
+	fails(t, err, poprt.NotFound, "missing.popef")
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal("expected fs.ErrNotExist")
+	}
+	_, err = poprt.Compile("missing.onnx", nil)
+	fails(t, err, poprt.NotFound, "missing.onnx")
+}
+
+func TestScenario12NoPopEF(t *testing.T) {
+	_, err := poprt.Open(model("affine.onnx"))
+	fails(t, err, poprt.DataLoss)
+}
+
+func TestScenario13UnsupportedOperator(t *testing.T) {
+	_, err := poprt.Compile(model("unknown_op.onnx"), nil)
+	fails(t, err, poprt.Unimplemented, "Frobnicate")
+}
+
+func TestScenario14FreeInOddOrder(t *testing.T) {
+	e := affine(t)
+	m := must(poprt.NewDeviceManager(0))
+	d := must(m.Device())
+	r := must(poprt.NewRunner(e, &poprt.RunnerOptions{Threads: 1, Device: d}))
+	x, y := iota8(0), make([]float32, 8)
+	c := r.Go(in(x), out(y), nil)
+	ok(t, e.Close())
+	ok(t, m.Close())
+	ok(t, d.Close())
+	ok(t, r.Close())
+	runtime.GC()
+	ok(t, (<-c.Done).Error)
+	twicePlusOne(t, x, y)
+}
+
+func TestScenario15UseAfterClose(t *testing.T) {
+	e := affine(t)
+	r := runner(t, e)
+	x, y := iota8(0), make([]float32, 8)
+	b := must(r.Bind(in(x), out(y)))
+	ok(t, r.Close())
+	ok(t, r.Close())
+	ok(t, e.Close())
+	ok(t, e.Close())
+	_, errBytes := e.Bytes()
+	_, errProfile := r.Profile()
+	_, errRunner := poprt.NewRunner(e, nil)
+	for _, err := range []error{r.Execute(in(x), out(y)), b.Execute(), (<-b.Go(nil).Done).Error, r.Stop(),
+		e.Save("never.popef"), errBytes, errProfile, errRunner} {
+		if !errors.Is(err, poprt.ErrClosed) {
+			t.Fatalf("expected ErrClosed, got %v", err)
+		}
+	}
+}
+
+func slow(t testing.TB) *poprt.Executable { return compile(t, "slow.onnx", nil) }
+
+func slowMemory() ([]poprt.Tensor, []poprt.Tensor) {
+	return in(make([]float32, 512*512)), out(make([]float32, 512*512))
+}
+
+// freeDevices waits until as many devices as there are can be had at once.
+func freeDevices(t testing.TB) {
+	t.Helper()
+	m := must(poprt.NewDeviceManager(0))
+	for attempt := 0; ; attempt++ {
+		var all []*poprt.Device
+		var err error
+		for len(all) < m.DeviceCount() && err == nil {
+			var d *poprt.Device
+			if d, err = m.Device(); err == nil {
+				all = append(all, d)
+			}
+		}
+		for _, d := range all {
+			d.Close()
+		}
+		if err == nil {
+			return
+		}
+		if attempt == 1000 {
+			t.Fatalf("%d of %d devices are free", len(all), m.DeviceCount())
+		}
+		runtime.GC()
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func TestScenario16CloseDuringARun(t *testing.T) {
+	r := runner(t, slow(t))
+	x, y := slowMemory()
+	started, ended := make(chan struct{}), make(chan error)
+	go func() {
+		var once sync.Once
+		for {
+			once.Do(func() { close(started) })
+			if err := r.Execute(x, y); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	<-started
+	ok(t, r.Close())
+	if err := <-ended; !errors.Is(err, poprt.ErrClosed) && !errors.Is(err, poprt.Cancelled) {
+		t.Fatal(err)
+	}
+	freeDevices(t)
+}
+
+func TestScenario17TwoThreads(t *testing.T) {
+	r := runner(t, affine(t))
+	var wait sync.WaitGroup
+	for k := 0; k < 2; k++ {
+		wait.Add(1)
+		go func(k int) {
+			defer wait.Done()
+			for i := 0; i < 200; i++ {
+				x, y := iota8(float32(1000*k+i)), make([]float32, 8)
+				if err := r.Execute(in(x), out(y)); err != nil {
+					t.Error(err)
+				}
+				twicePlusOne(t, x, y)
+			}
+		}(k)
+	}
+	wait.Wait()
+}
+
+// Go's callback is whoever receives from the channel.
+func TestScenario18Callback(t *testing.T) {
+	r := runner(t, affine(t))
+	x, y := iota8(0), make([]float32, 8)
+	calls := make(chan error)
+	done := make(chan *poprt.Call, 1)
+	go func() {
+		c := <-done
+		twicePlusOne(t, x, y)
+		again := c.Binding.Go(nil)
+		calls <- c.Error
+		calls <- (<-again.Done).Error
+	}()
+	r.Go(in(x), out(y), done)
+	ok(t, <-calls)
+	ok(t, <-calls)
+	twicePlusOne(t, x, y)
+}
+
+func TestScenario19PanicInACallback(t *testing.T) {
+	func() {
+		defer func() {
+			if recover() != "boom" {
+				t.Error("the panic did not come out of Compile")
+			}
+		}()
+		poprt.Compile(model("affine.onnx"), &poprt.CompileOptions{InputShapes: map[string][]int64{"x": {2, 4}},
+			Progress: func(float64, string) { panic("boom") }})
+	}()
+	r := runner(t, affine(t))
+	x, y := iota8(0), make([]float32, 8)
+	recovered := make(chan any)
+	done := make(chan *poprt.Call, 1)
+	go func() {
+		defer func() { recovered <- recover() }()
+		<-done
+		panic("in a goroutine")
+	}()
+	r.Go(in(x), out(y), done)
+	if <-recovered != "in a goroutine" {
+		t.Fatal("the panic is lost")
+	}
+	ok(t, r.Execute(in(x), out(y)))
+}
+
+func TestScenario20LargeTensor(t *testing.T) {
+	const n = 4 * 4194304
+	r := runner(t, compile(t, "affine.onnx", map[string][]int64{"x": {n / 4, 4}}))
+	x, y := make([]float32, n), make([]float32, n)
+	for i := range x {
+		x[i] = float32(i % 1000)
+	}
+	before := poprt.BytesCopied()
+	ok(t, r.Execute(in(x), out(y)))
+	twicePlusOne(t, x, y)
+	if copied := poprt.BytesCopied() - before; copied != 0 {
+		t.Fatalf("%d bytes were copied", copied)
+	}
+}
+
+func TestScenario21ZeroSizeTensor(t *testing.T) {
+	e := compile(t, "affine.onnx", map[string][]int64{"x": {0, 4}})
+	if e.Inputs()[0].Bytes != 0 || e.Outputs()[0].Bytes != 0 {
+		t.Fatal("anchors are not empty")
+	}
+	ok(t, runner(t, e).Execute(in(nil), out([]float32{})))
+}
+
+func TestScenario22Cancellation(t *testing.T) {
+	r := runner(t, slow(t))
+	done := make(chan *poprt.Call, 8)
+	for i := 0; i < 8; i++ {
+		x, y := slowMemory()
+		r.Go(x, y, done)
+	}
+	ok(t, r.Stop())
+	cancelled := 0
+	for i := 0; i < 8; i++ {
+		if err := (<-done).Error; err != nil {
+			fails(t, err, poprt.Cancelled)
+			if !errors.Is(err, context.Canceled) {
+				t.Fatal("expected context.Canceled")
+			}
+			cancelled++
+		}
+	}
+	if cancelled < 6 {
+		t.Fatalf("%d of 8 were cancelled", cancelled)
+	}
+	x, y := slowMemory()
+	fails(t, r.Execute(x, y), poprt.Cancelled)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := r.ExecuteContext(ctx, x, y); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+}
+
+func TestScenario23WaitingWithALimit(t *testing.T) {
+	r := runner(t, slow(t))
+	x, y := slowMemory()
+	b := must(r.Bind(x, y))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Nanosecond)
+	defer cancel()
+	if err := b.ExecuteContext(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	ctx, cancel = context.WithCancel(context.Background())
+	defer cancel()
+	ok(t, b.ExecuteContext(ctx))
+	ok(t, b.ExecuteContext(context.Background()))
+}
+
+func TestScenario24DeviceBusy(t *testing.T) {
+	freeDevices(t)
+	m := must(poprt.NewDeviceManager(0))
+	if m.HardwareVersion() != "ipu21" {
+		t.Fatal(m.HardwareVersion())
+	}
+	all := make([]*poprt.Device, m.DeviceCount())
+	for i := range all {
+		all[i] = must(m.Device())
+		defer all[i].Close()
+	}
+	_, err := m.Device()
+	fails(t, err, poprt.Unavailable)
+	e := affine(t)
+	_, err = poprt.NewRunner(e, nil)
+	fails(t, err, poprt.Unavailable)
+	id := all[0].ID()
+	all[0].Close()
+	all[0] = must(m.SpecificDevice(id))
+	r := must(poprt.NewRunner(e, &poprt.RunnerOptions{Threads: 1, Device: all[0]}))
+	defer r.Close()
+	_, err = poprt.NewRunner(e, &poprt.RunnerOptions{Device: all[0]})
+	fails(t, err, poprt.FailedPrecondition)
+	_, err = m.SpecificDevice(99)
+	fails(t, err, poprt.NotFound)
+}
+
+func TestScenario25Statistics(t *testing.T) {
+	e := affine(t)
+	r := must(poprt.NewRunner(e, &poprt.RunnerOptions{Threads: 1, Profile: true}))
+	defer r.Close()
+	x, y := iota8(0), make([]float32, 8)
+	for i := 0; i < 3; i++ {
+		ok(t, r.Execute(in(x), out(y)))
+	}
+	profile := must(r.Profile())
+	if !strings.Contains(profile, `"runs":3`) && !strings.Contains(profile, `"runs": 3`) ||
+		!strings.Contains(profile, "instructions") {
+		t.Fatal(profile)
+	}
+	_, err := runner(t, e).Profile()
+	fails(t, err, poprt.FailedPrecondition)
+}
+
+func residentBytes(t testing.TB) int {
+	t.Helper()
+	fields := strings.Fields(string(must(os.ReadFile("/proc/self/statm"))))
+	return must(strconv.Atoi(fields[1])) * os.Getpagesize()
+}
+
+func TestScenario26NoExplicitClose(t *testing.T) {
+	e := affine(t)
+	x, y := iota8(0), make([]float32, 8)
+	after1000 := 0
+	for i := 0; i < 10000; i++ {
+		r, err := poprt.NewRunner(e, &poprt.RunnerOptions{Threads: 1})
+		for attempt := 0; errors.Is(err, poprt.Unavailable) && attempt < 1000; attempt++ {
+			runtime.GC() // finalizers give devices back
+			runtime.Gosched()
+			r, err = poprt.NewRunner(e, &poprt.RunnerOptions{Threads: 1})
+		}
+		ok(t, err)
+		ok(t, r.Execute(in(x), out(y)))
+		if i == 1000 {
+			debug.FreeOSMemory()
+			after1000 = residentBytes(t)
+		}
+	}
+	twicePlusOne(t, x, y)
+	debug.FreeOSMemory()
+	if grown := residentBytes(t) - after1000; grown > 32<<20 {
+		t.Fatalf("grown by %d bytes", grown)
+	}
+	freeDevices(t)
+}
+
+func exitInFlight() {
+	e := must(poprt.Compile(model("slow.onnx"), nil))
+	r := must(poprt.NewRunner(e, &poprt.RunnerOptions{Threads: 1}))
+	for i := 0; i < 8; i++ {
+		x, y := slowMemory()
+		r.Go(x, y, nil)
+	}
+}
+
+func TestScenario27ExitWithRunsInFlight(t *testing.T) {
+	command := exec.Command(os.Args[0])
+	command.Env = append(os.Environ(), "POPRT_EXIT_IN_FLIGHT=1")
+	if output, err := command.CombinedOutput(); err != nil || len(output) != 0 {
+		t.Fatalf("%v: %s", err, output)
+	}
+}
+
+func TestScenario28Version(t *testing.T) {
+	if parts := strings.Split(poprt.Version(), "."); len(parts) != 3 {
+		t.Fatal(poprt.Version())
+	}
+}

@@ -1,0 +1,461 @@
+"""The scenario list of tests/bindings/README.md in Python: python3 -m unittest scenario_test (poprt on PYTHONPATH)."""
+
+import asyncio
+import gc
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from concurrent import futures
+
+import numpy as np
+import poprt
+from poprt.compiler import Compiler, CompilerOptions, Executable
+from poprt.runtime import DeviceManager, DeviceWaitConfig, Runner, RuntimeConfig
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DATA = os.path.join(os.path.dirname(HERE), "data")
+NO_WAIT = DeviceWaitConfig(0, 0)
+
+
+def model(name):
+    return os.path.join(DATA, name)
+
+
+def compiled(name, **shapes):
+    return Compiler.compile(model(name), None, CompilerOptions(input_shape=shapes))
+
+
+def config(**options):
+    return RuntimeConfig(threads=1, **options)
+
+
+def counting(first=0):
+    return np.arange(8, dtype=np.float32).reshape(2, 4) + np.float32(first)
+
+
+def slow_memory():
+    return {"x": np.zeros((512, 512), np.float32)}, {"y": np.empty((512, 512), np.float32)}
+
+
+def resident_bytes():
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+class Scenario(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.affine = compiled("affine.onnx", x=[2, 4])
+        cls.slow = Compiler.compile(model("slow.onnx"))
+
+    def runner(self, executable=None, **options):
+        runner = Runner(executable or self.affine, config(**options))
+        self.addCleanup(runner.close)
+        return runner
+
+    def fails(self, kinds, *parts):
+        """Expects an exception of all those classes whose text has all those parts."""
+        test = self
+
+        class Expectation:
+            def __enter__(self):
+                return self
+
+            def __exit__(self, kind, error, _):
+                test.assertIsNotNone(error, f"expected {kinds}")
+                for expected in kinds:
+                    test.assertIsInstance(error, expected)
+                for part in parts:
+                    test.assertIn(part, str(error))
+                return True
+
+        return Expectation()
+
+    def assert_devices_free(self):
+        manager = DeviceManager()
+        for _ in range(1000):
+            devices = []
+            try:
+                for _ in range(manager.get_num_devices()):
+                    devices.append(manager.get_device(1))
+                return
+            except poprt.errors.UnavailableError:
+                del devices
+                gc.collect()
+                time.sleep(0.01)
+        self.fail("a device is not given back")
+
+    def test_scenario_01_compile(self):
+        steps = []
+        options = CompilerOptions(input_shape={"x": [2, 4]},
+                                  compilation_progress_logger=lambda value, end: steps.append(value / end))
+        first = Compiler.compile(model("affine.onnx"), None, options)
+        self.assertEqual(steps, sorted(steps))
+        self.assertEqual(steps[-1], 1)
+        with open(model("affine.onnx"), "rb") as file:
+            onnx = file.read()
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "affine.popef")
+            first.save(path)
+            Compiler.compile_and_export(model("affine.onnx"), ["y"], os.path.join(folder, "again.popef"), options)
+            options.compilation_progress_logger = None
+            for e in (first, Executable(path), Executable([path]), Executable(first.to_bytes()),
+                      Executable(os.path.join(folder, "again.popef")), Compiler.compile(onnx, ["y"], options)):
+                with e:
+                    self.assertEqual([(d.name, d.shape, d.data_type, d.size_in_bytes) for d in e.get_inputs()],
+                                     [("x", [2, 4], poprt.DataType.F32, 32)])
+                    self.assertEqual([(d.name, d.shape, d.numpy_data_type(), d.size_in_bytes) for d in e.get_outputs()],
+                                     [("y", [2, 4], np.float32, 32)])
+                    self.assertGreaterEqual(e.arena_bytes, 0)
+                    self.assertIn("y", e.listing())
+
+    def test_scenario_02_run(self):
+        runner = self.runner()
+        x, y = counting(), np.zeros((2, 4), np.float32)
+        runner.execute({"x": x}, {"y": y})
+        np.testing.assert_array_equal(y, 2 * x + 1)
+        np.testing.assert_array_equal(runner.run({"x": x})["y"], 2 * x + 1)
+        bound = runner.bind({"x": x}, {"y": y})
+        for k in range(3):
+            x[0, 0] = k
+            bound.execute()
+            np.testing.assert_array_equal(y, 2 * x + 1)
+
+    def test_scenario_03_run_several_types(self):
+        outputs = self.runner(Compiler.compile(model("lookup.onnx"))).run(
+            {"table": np.arange(6, dtype=np.float32).reshape(3, 2), "ids": np.array([2, 0, 1, 2])})
+        np.testing.assert_array_equal(outputs["rows"], [[4, 5], [0, 1], [2, 3], [4, 5]])
+        np.testing.assert_array_equal(outputs["next"], [3, 1, 2, 3])
+
+    def test_scenario_04_half_precision(self):
+        # NumPy's float16 is Python's helper.
+        outputs = self.runner(compiled("half.onnx", x=[2, 4])).run({"x": counting().astype(np.float16)})
+        self.assertEqual(outputs["y"].dtype, np.float16)
+        np.testing.assert_array_equal(outputs["y"], 2 * counting() + 1)
+
+    def test_scenario_05_asynchronous(self):
+        runner = self.runner()
+        pairs = [(counting(i), np.empty((2, 4), np.float32)) for i in range(100)]
+        submitted = [runner.execute_async({"x": x}, {"y": y}) for x, y in pairs]
+        for f in submitted:
+            f.wait()
+        for x, y in pairs:
+            np.testing.assert_array_equal(y, 2 * x + 1)
+
+    def test_scenario_06_unicode(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "størrelse 🚀.popef")
+            compiled("unicode.onnx", størrelse=[2, 4]).save(path)
+            executable = Executable(path)
+            self.assertEqual(executable.get_inputs()[0].name, "størrelse")
+            outputs = self.runner(executable).run({"størrelse": counting()})
+            np.testing.assert_array_equal(outputs["ut_🚀"], 2 * counting() + 1)
+            with self.fails([FileNotFoundError], "størrelse 🚀.popef🚀"):
+                Executable(path + "🚀")
+
+    def test_scenario_07_wrong_name(self):
+        with self.fails([poprt.errors.NotFoundError, LookupError, RuntimeError], "'nope'", "'x'"):
+            self.runner().execute({"nope": counting()}, {"y": counting()})
+
+    def test_scenario_08_wrong_size(self):
+        runner = self.runner()
+        for n in (7, 9):
+            with self.fails([poprt.errors.InvalidArgumentError, ValueError], "'x'", "32", str(4 * n)):
+                runner.execute({"x": np.zeros(n, np.float32)}, {"y": counting()})
+
+    def test_scenario_09_wrong_type(self):
+        runner = self.runner()
+        for wrong in (np.zeros(4, np.float64), np.zeros((2, 4), np.int32), np.zeros((2, 4), ">f4")):
+            with self.fails([ValueError], "'x'", "f32"):
+                runner.execute({"x": wrong}, {"y": counting()})
+        y = np.empty((2, 4), np.float32)
+        runner.execute({"x": bytes(32)}, {"y": y})
+        np.testing.assert_array_equal(y, 1)
+        for wrong in ([1.0] * 8, None):
+            with self.assertRaises(TypeError):
+                runner.execute({"x": wrong}, {"y": y})
+        read_only = counting()
+        read_only.flags.writeable = False
+        for unfit in (read_only, counting().T.copy().T):
+            with self.assertRaises((ValueError, BufferError)):
+                runner.execute({"x": counting()}, {"y": unfit})
+
+    def test_scenario_10_missing_tensor(self):
+        runner = self.runner()
+        with self.fails([ValueError], "'x'"):
+            runner.execute({}, {"y": counting()})
+        with self.fails([ValueError], "'y'"):
+            runner.execute({"x": counting()}, {})
+
+    def test_scenario_11_missing_file(self):
+        with self.fails([FileNotFoundError, poprt.errors.NotFoundError], "missing.popef"):
+            Executable("missing.popef")
+        with self.fails([FileNotFoundError, poprt.errors.NotFoundError], "missing.onnx"):
+            Compiler.compile("missing.onnx")
+
+    def test_scenario_12_no_popef(self):
+        with self.fails([poprt.errors.DataLossError]):
+            Executable(model("affine.onnx"))
+
+    def test_scenario_13_unsupported_operator(self):
+        with self.fails([poprt.errors.UnimplementedError, NotImplementedError, RuntimeError], "Frobnicate"):
+            Compiler.compile(model("unknown_op.onnx"))
+
+    def test_scenario_14_free_in_odd_order(self):
+        executable = compiled("affine.onnx", x=[2, 4])
+        manager = DeviceManager()
+        device = manager.get_device(1)
+        runner = Runner(executable, config(device=device))
+        x, y = counting(), np.empty((2, 4), np.float32)
+        future = runner.execute_async({"x": x}, {"y": y})
+        executable.close()
+        del executable, manager
+        device.close()
+        runner.close()
+        del device, runner, x
+        gc.collect()
+        future.wait()
+        np.testing.assert_array_equal(y, 2 * counting() + 1)
+
+    def test_scenario_15_use_after_close(self):
+        executable = compiled("affine.onnx", x=[2, 4])
+        runner = Runner(executable, config())
+        for closed in (runner, executable):
+            closed.close()
+            closed.close()
+        x, y = {"x": counting()}, {"y": counting()}
+        for use in (lambda: runner.execute(x, y), lambda: runner.execute_async(x, y), runner.get_execute_inputs,
+                    runner.stop, runner.profile, executable.get_inputs, lambda: executable.save("never"),
+                    lambda: Runner(executable)):
+            with self.fails([ValueError], "is closed"):
+                use()
+
+    def test_scenario_16_close_during_a_run(self):
+        runner = Runner(self.slow, config())
+        started, errors = threading.Event(), []
+
+        def work():
+            try:
+                while True:
+                    started.set()
+                    runner.execute(*slow_memory())
+            except (ValueError, poprt.errors.CancelledError) as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        started.wait()
+        runner.close()
+        thread.join()
+        self.assertEqual(len(errors), 1)
+        self.assert_devices_free()
+
+    def test_scenario_17_two_threads(self):
+        runner = self.runner()
+
+        def work(k):
+            for i in range(200):
+                x = counting(1000 * k + i)
+                np.testing.assert_array_equal(runner.run({"x": x})["y"], 2 * x + 1)
+
+        with futures.ThreadPoolExecutor(2) as pool:
+            list(pool.map(work, range(2)))
+
+    def test_scenario_18_callback(self):
+        runner = self.runner()
+        calls = []
+        done = threading.Event()
+        x, y, z = counting(), np.zeros((2, 4), np.float32), np.zeros((2, 4), np.float32)
+
+        def second(future):
+            calls.append((threading.get_ident(), future.exception()))
+            done.set()
+
+        def first(future):
+            calls.append((threading.get_ident(), future.exception()))
+            runner.execute_async({"x": x}, {"y": z}).add_done_callback(second)
+
+        runner.execute_async({"x": self.gate(x)}, {"y": y}).add_done_callback(first)
+        self.assertTrue(done.wait(60))
+        self.assertEqual([error for _, error in calls], [None, None])
+        np.testing.assert_array_equal(y, 2 * x + 1)
+        np.testing.assert_array_equal(z, 2 * x + 1)
+
+    @staticmethod
+    def gate(x):
+        return x
+
+    def test_scenario_18_callback_comes_on_another_thread(self):
+        runner = self.runner(self.slow)
+        seen = []
+        future = runner.execute_async(*slow_memory())  # not over before the callback is there
+        future.add_done_callback(lambda f: seen.append(threading.get_ident()))
+        future.wait()
+        while not seen:
+            time.sleep(0.001)
+        self.assertNotEqual(seen, [threading.get_ident()])
+
+    def test_scenario_18_asyncio(self):
+        runner = self.runner()
+        x, y = counting(), np.empty((2, 4), np.float32)
+
+        async def main():
+            await asyncio.wrap_future(runner.execute_async({"x": x}, {"y": y}))
+
+        asyncio.run(main())
+        np.testing.assert_array_equal(y, 2 * x + 1)
+
+    def test_scenario_19_exception_in_a_callback(self):
+        runner = self.runner()
+        x, y = counting(), np.empty((2, 4), np.float32)
+
+        def boom(*_):
+            raise KeyError("boom")
+
+        with self.assertLogs("concurrent.futures", "ERROR") as logs:
+            future = runner.execute_async({"x": x}, {"y": y})
+            future.add_done_callback(boom)
+            future.wait()
+            deadline = time.monotonic() + 60
+            while not logs.records and time.monotonic() < deadline:
+                time.sleep(0.001)
+        runner.execute({"x": x}, {"y": y})
+        with self.fails([KeyError], "boom"):
+            Compiler.compile(model("affine.onnx"), None, CompilerOptions(
+                input_shape={"x": [2, 4]}, compilation_progress_logger=boom))
+        # A failed compilation with a failed callback, too, and nothing is left for the next one.
+        with self.fails([KeyError], "boom"):
+            Compiler.compile(model("unknown_op.onnx"), None, CompilerOptions(compilation_progress_logger=boom))
+        compiled("affine.onnx", x=[2, 4])
+
+    def test_scenario_20_large_tensor(self):
+        runner = self.runner(compiled("affine.onnx", x=[4194304, 4]))
+        x = (np.arange(4 * 4194304, dtype=np.float32) % 1000).reshape(-1, 4)
+        y = np.empty_like(x)
+        before = poprt.bytes_copied()
+        runner.execute({"x": x}, {"y": y})
+        runner.execute_async({"x": x}, {"y": y}).wait()
+        self.assertEqual(poprt.bytes_copied() - before, 0)
+        np.testing.assert_array_equal(y, 2 * x + 1)
+
+    def test_scenario_20_strided_inputs_are_copied_and_counted(self):
+        x = np.arange(16, dtype=np.float32).reshape(2, 8)[:, ::2]
+        before = poprt.bytes_copied()
+        np.testing.assert_array_equal(self.runner().run({"x": x})["y"], 2 * x + 1)
+        self.assertEqual(poprt.bytes_copied() - before, 32)
+
+    def test_scenario_21_zero_size_tensor(self):
+        executable = compiled("affine.onnx", x=[0, 4])
+        self.assertEqual(executable.get_inputs()[0].size_in_bytes, 0)
+        outputs = self.runner(executable).run({"x": np.empty((0, 4), np.float32)})
+        self.assertEqual(outputs["y"].shape, (0, 4))
+        self.runner(executable).execute({"x": b""}, {"y": bytearray()})
+
+    def test_scenario_22_cancellation(self):
+        runner = self.runner(self.slow)
+        submitted = [runner.execute_async(*slow_memory()) for _ in range(8)]
+        runner.stop()
+        errors = [f.exception() for f in submitted]
+        cancelled = [e for e in errors if e is not None]
+        self.assertGreaterEqual(len(cancelled), 6)
+        for error in cancelled:
+            self.assertIsInstance(error, poprt.errors.CancelledError)
+            self.assertIsInstance(error, futures.CancelledError)
+        with self.assertRaises(poprt.errors.CancelledError):
+            runner.execute(*slow_memory())
+
+    def test_scenario_23_waiting_with_a_limit(self):
+        future = self.runner(self.slow).execute_async(*slow_memory())
+        try:
+            future.wait(1e-9)
+        except (TimeoutError, futures.TimeoutError):
+            pass
+        future.wait()
+
+    def test_scenario_24_device_busy(self):
+        self.assert_devices_free()
+        manager = DeviceManager()
+        self.assertEqual(manager.ipu_hardware_version(), "ipu21")
+        devices = [manager.get_device(1) for _ in range(manager.get_num_devices())]
+        with self.fails([poprt.errors.UnavailableError, OSError]):
+            manager.get_device(1)
+        with self.fails([poprt.errors.UnavailableError]):
+            Runner(self.affine, config(device_wait_config=NO_WAIT))
+        number = devices[0].id()
+        devices[0].close()
+        devices[0] = manager.get_specific_device(number)
+        runner = self.runner(device=devices[0])
+        with self.fails([poprt.errors.FailedPreconditionError]):
+            Runner(self.affine, config(device=devices[0]))
+        with self.fails([LookupError]):
+            manager.get_specific_device(99)
+        runner.close()
+        for d in devices:
+            d.close()
+
+    def test_scenario_24_waiting_for_a_device(self):
+        self.assert_devices_free()
+        manager = DeviceManager()
+        devices = [manager.get_device(1) for _ in range(manager.get_num_devices())]
+        timer = threading.Timer(0.05, devices[0].close)
+        timer.start()
+        Runner(self.affine, config(device_wait_config=DeviceWaitConfig(60, 0.01))).close()
+        timer.join()
+
+    def test_scenario_25_statistics(self):
+        import json
+        runner = self.runner(profile=True)
+        for _ in range(3):
+            runner.run({"x": counting()})
+        profile = json.loads(runner.profile())
+        self.assertEqual(profile["runs"], 3)
+        self.assertTrue(profile["instructions"])
+        with self.fails([poprt.errors.FailedPreconditionError]):
+            self.runner().profile()
+
+    def test_scenario_26_no_explicit_close(self):
+        x, y = counting(), np.empty((2, 4), np.float32)
+        after_1000 = 0
+        for i in range(10_000):
+            Runner(self.affine, config()).execute({"x": x}, {"y": y})
+            if i == 1000:
+                gc.collect()
+                after_1000 = resident_bytes()
+        gc.collect()
+        self.assertLess(resident_bytes() - after_1000, 32 << 20)
+        self.assert_devices_free()
+
+    def test_scenario_27_exit_with_runs_in_flight(self):
+        program = """
+import sys
+import numpy as np
+from poprt.compiler import Compiler
+from poprt.runtime import Runner, RuntimeConfig
+runner = Runner(Compiler.compile(sys.argv[1]), RuntimeConfig(threads=1))
+for _ in range(8):
+    f = runner.execute_async({"x": np.zeros((512, 512), np.float32)}, {"y": np.empty((512, 512), np.float32)})
+    f.add_done_callback(lambda f: f.exception())
+"""
+        for _ in range(3):
+            done = subprocess.run([sys.executable, "-c", program, model("slow.onnx")], capture_output=True, text=True,
+                                  check=False)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
+    def test_scenario_28_version(self):
+        self.assertEqual(poprt.version(), poprt.__version__)
+        self.assertEqual(len(poprt.version().split(".")), 3)
+        raw = poprt.poprt_raw
+        loaded, raw.raw_version = raw.raw_version, lambda: 99_000_000
+        try:
+            with self.assertRaises(ImportError):
+                poprt._load.check_version()
+        finally:
+            raw.raw_version = loaded
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,116 @@
+"""Installs into a clean prefix and uses what is there the way a user does: CMake package, pkg-config, tools.
+
+Usage: consume.py install|deb --build DIR --cmake CMAKE --cpack CPACK --cc CC --cxx CXX --model MODEL.onnx"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROGRAMS = ("c11", "cpp17", "cpp20")
+ANSWER = "y: 0 0 0 0 1 2\n"
+
+
+def run(command, **arguments):
+    """Its output; its messages and an exit when it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **arguments)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}exit code {done.returncode}")
+    return done.stdout
+
+
+def install_tree(options, prefix):
+    for component in ("library", "dev", "tools"):
+        run([options.cmake, "--install", options.build, "--prefix", prefix, "--component", component])
+
+
+def install_packages(options, prefix):
+    """Packages made by the documented command, unpacked as files: nothing enters the system."""
+    folder = os.path.join(options.build, "packages", "deb")
+    shutil.rmtree(folder, ignore_errors=True)
+    run([options.cpack, "--config", os.path.join(options.build, "CPackConfig.cmake"), "-G", "DEB"], cwd=options.build)
+    packages = sorted(f for f in os.listdir(folder) if f.endswith(".deb"))
+    names = [p.split("_")[0] for p in packages]
+    assert names == ["libpoprt-dev", "libpoprt1", "poprt-tools"], f"expected three packages, found {packages}"
+    root = os.path.dirname(prefix)
+    for package in packages:
+        path = os.path.join(folder, package)
+        fields = run(["dpkg-deb", "--field", path])
+        assert "Version: " in fields and "Architecture: " in fields, fields
+        if not package.startswith("libpoprt1"):
+            assert "libpoprt1 (= " in fields, f"{package} does not ask for its library: {fields}"
+        run(["dpkg", "-x", path, root])
+
+
+def found(prefix, name):
+    """The only file of that name under the prefix."""
+    hits = [os.path.join(folder, name) for folder, _, files in os.walk(prefix) if name in files]
+    assert len(hits) == 1, f"expected one {name} under {prefix}, found {hits}"
+    return hits[0]
+
+
+def use_pkg_config(options, prefix, folder):
+    environment = dict(os.environ, PKG_CONFIG_LIBDIR=os.path.dirname(found(prefix, "poprt.pc")))
+    flags = run(["pkg-config", "--cflags", "--libs", "poprt"], env=environment).split()
+    libraries = os.path.dirname(found(prefix, "libpoprt_compiler.so.1"))
+    for name, compiler, source in (("c11", options.cc, "client.c"), ("cpp17", options.cxx, "client.cpp"),
+                                   ("cpp20", options.cxx, "client.cpp")):
+        program = os.path.join(folder, "pc_" + name)
+        standard = name.replace("cpp", "c++")
+        run([compiler, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+             os.path.join(HERE, "project", source), "-o", program, *flags, f"-Wl,-rpath,{libraries}"])
+        expect_answer([program, options.model])
+
+
+def use_cmake(options, prefix, folder):
+    run([options.cmake, "-S", os.path.join(HERE, "project"), "-B", folder, f"-DCMAKE_PREFIX_PATH={prefix}",
+         f"-DCMAKE_C_COMPILER={options.cc}", f"-DCMAKE_CXX_COMPILER={options.cxx}"])
+    run([options.cmake, "--build", folder])
+    for name in PROGRAMS:
+        expect_answer([os.path.join(folder, name), options.model])
+
+
+def use_tools(options, prefix, folder):
+    run([found(prefix, "poprt"), "-i", options.model, "--output_dir", folder, "--export_popef"])
+    popef = os.path.join(folder, "executable.popef")
+    assert "Anchors" in run([found(prefix, "popef_dump"), popef])
+    assert "Tput" in run([found(prefix, "poprt"), "-i", options.model, "--run", "--output_dir", folder])
+    assert "relu" in run([found(prefix, "poprt_exec"), "ops"]).lower()
+
+
+def expect_answer(command):
+    # Nothing of the build tree or the system may stand in for what was installed.
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("LD_")}
+    printed = run(command, env=environment)
+    assert printed == ANSWER, f"{command[0]}: expected {ANSWER!r}, found {printed!r}"
+
+
+def check_layout(prefix):
+    """The library is stripped of nothing it needs, and nothing of ours lies where it should not."""
+    tops = sorted(os.listdir(prefix))
+    assert set(tops) <= {"bin", "include", "lib", "share"}, tops
+    header_folder = os.path.dirname(found(prefix, "poprt.hpp"))
+    assert header_folder.endswith(os.path.join("include", "poprt")), header_folder
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("kind", choices=("install", "deb"))
+    for option in ("build", "cmake", "cpack", "cc", "cxx", "model"):
+        parser.add_argument("--" + option, required=True)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        prefix = os.path.join(folder, "root", "usr")
+        (install_tree if options.kind == "install" else install_packages)(options, prefix)
+        check_layout(prefix)
+        use_pkg_config(options, prefix, folder)
+        use_cmake(options, prefix, os.path.join(folder, "project"))
+        use_tools(options, prefix, folder)
+    print(f"{options.kind}: {len(PROGRAMS)} programs by pkg-config and by CMake, and the tools work")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+#include "base/capnp_message.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <random>
+
+#include "base/error.h"
+
+namespace poprt::capnp_message {
+namespace {
+
+std::vector<std::byte> bytes_of(const std::vector<uint64_t>& words) {
+  const auto bytes = std::as_bytes(std::span(words));
+  return {bytes.begin(), bytes.end()};
+}
+
+uint64_t struct_pointer(int32_t offset, uint64_t data, uint64_t pointers) {
+  return static_cast<uint32_t>(offset << 2) | data << 32 | pointers << 48;
+}
+uint64_t list_pointer(int32_t offset, uint64_t size, uint64_t count) {
+  return static_cast<uint32_t>(offset << 2) | 1u | size << 32 | count << 35;
+}
+
+// The message of `read`, or "" when it does not throw.
+template <class F>
+std::string error(const std::vector<uint64_t>& words, F&& read) {
+  const auto bytes = bytes_of(words);
+  try {
+    Message message(bytes, "test");
+    read(Struct(message));
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::data_loss);
+    return e.message();
+  }
+  return "";
+}
+
+TEST(CapnpMessage, EveryKindOfFieldRoundTrips) {
+  StructBuilder out;
+  out.set<uint8_t>(3, 200);
+  out.set<int32_t>(4, -5);
+  out.set<uint64_t>(16, std::numeric_limits<uint64_t>::max());
+  out.set_bit(65, true);
+  out.set_bit(66, false);
+  out.set_text(0, "text");
+  out.set_numbers(1, std::vector<uint32_t>{1, 2, 3});
+  out.set_numbers(2, std::vector<int64_t>{-1});
+  out.set_numbers(3, std::vector<float>{0.5f, -2.0f});
+  const std::string texts[] = {"", "a", "bcdefghijkl"};
+  out.set_texts(4, texts);
+  out.init_struct(6).set<uint32_t>(0, 7);
+  auto& list = out.init_structs(7, 3);
+  list[1].set<uint32_t>(12, 9);
+  list[2].set_text(1, "last");
+
+  const auto bytes = out.canonical_bytes();
+  Message message(bytes, "test");
+  const Struct in(message);
+  EXPECT_EQ(in.get<uint8_t>(3), 200);
+  EXPECT_EQ(in.get<int32_t>(4), -5);
+  EXPECT_EQ(in.get<uint64_t>(16), std::numeric_limits<uint64_t>::max());
+  EXPECT_TRUE(in.get_bit(65));
+  EXPECT_FALSE(in.get_bit(66));
+  EXPECT_EQ(in.text(0), "text");
+  EXPECT_EQ(in.numbers<uint32_t>(1), (std::vector<uint32_t>{1, 2, 3}));
+  EXPECT_EQ(in.numbers<int64_t>(2), std::vector<int64_t>{-1});
+  EXPECT_EQ(in.numbers<float>(3), (std::vector<float>{0.5f, -2.0f}));
+  EXPECT_EQ(in.texts(4), (std::vector<std::string>{"", "a", "bcdefghijkl"}));
+  EXPECT_EQ(in.text(5), "");
+  EXPECT_EQ(in.structure(6).get<uint32_t>(0), 7u);
+  const Structs structs = in.structs(7);
+  ASSERT_EQ(structs.size(), 3u);
+  EXPECT_EQ(structs[0].get<uint32_t>(12), 0u);
+  EXPECT_EQ(structs[1].get<uint32_t>(12), 9u);
+  EXPECT_EQ(structs[1].text(1), "");
+  EXPECT_EQ(structs[2].text(1), "last");
+}
+
+TEST(CapnpMessage, FieldsThatTheWriterDidNotKnowAreEmpty) {
+  StructBuilder out;
+  out.set<uint32_t>(0, 1);
+  const auto bytes = out.canonical_bytes();
+  EXPECT_EQ(bytes.size(), 16u);
+  Message message(bytes, "test");
+  const Struct in(message);
+  EXPECT_EQ(in.get<uint64_t>(8), 0u);
+  EXPECT_EQ(in.get<uint64_t>(4), 0u);  // half outside
+  EXPECT_EQ(in.text(0), "");
+  EXPECT_TRUE(in.numbers<float>(5).empty());
+  EXPECT_TRUE(in.texts(5).empty());
+  EXPECT_EQ(in.structs(5).size(), 0u);
+  EXPECT_EQ(in.structure(5).structure(1).get<uint32_t>(0), 0u);
+}
+
+TEST(CapnpMessage, ExampleOfTheEncoding) {
+  // One word of data and one pointer, to the text "Hi".
+  StructBuilder out;
+  out.set_text(0, "Hi");
+  out.set<uint16_t>(0, 123);
+  EXPECT_EQ(out.canonical_bytes(),
+            bytes_of({struct_pointer(0, 1, 1), 123, list_pointer(0, 2, 3), 0x6948}));
+  EXPECT_EQ(StructBuilder().canonical_bytes(), bytes_of({0xfffffffc}));
+}
+
+TEST(CapnpMessage, PointersOutsideAreRefused) {
+  const auto text = [](const Struct& s) { (void)s.text(0); };
+  EXPECT_NE(error({struct_pointer(0, 2, 0)}, text), "");
+  EXPECT_NE(error({struct_pointer(-2, 0, 1)}, text), "");
+  EXPECT_NE(error({struct_pointer(std::numeric_limits<int32_t>::max() >> 2, 1, 1)}, text), "");
+  const uint64_t root = struct_pointer(0, 0, 1);
+  EXPECT_NE(error({root, list_pointer(0, 2, 9), 0}, text), "");
+  EXPECT_NE(error({root, list_pointer(1, 2, 1), 0}, text), "");
+  EXPECT_NE(error({root, list_pointer(-3, 2, 1), 0}, text), "");
+  EXPECT_NE(error({root, list_pointer(0, 5, (1u << 29) - 1), 0}, text), "");
+  EXPECT_EQ(error({root, list_pointer(0, 2, 1), 0}, text), "");
+}
+
+TEST(CapnpMessage, OtherTypesAreRefused) {
+  const uint64_t root = struct_pointer(0, 0, 1);
+  const auto text = [](const Struct& s) { (void)s.text(0); };
+  const auto numbers = [](const Struct& s) { (void)s.numbers<float>(0); };
+  const auto structs = [](const Struct& s) { (void)s.structs(0); };
+  const auto structure = [](const Struct& s) { (void)s.structure(0); };
+  const auto texts = [](const Struct& s) { (void)s.texts(0); };
+  EXPECT_NE(error({root, list_pointer(0, 2, 1), 'x'}, text), "");  // no zero at the end
+  EXPECT_NE(error({root, list_pointer(0, 2, 0)}, text), "");
+  EXPECT_NE(error({root, struct_pointer(0, 1, 0), 0}, text), "");
+  EXPECT_NE(error({root, list_pointer(0, 5, 1), 0}, numbers), "");
+  EXPECT_NE(error({root, list_pointer(0, 4, 1), 0}, structs), "");
+  EXPECT_NE(error({root, list_pointer(0, 4, 1), 0}, structure), "");
+  EXPECT_NE(error({root, list_pointer(0, 4, 1), 0}, texts), "");
+  EXPECT_NE(error({root, 2}, text), "");       // a far pointer
+  EXPECT_NE(error({root, 3}, structure), "");  // a capability
+  // A list of structs whose elements do not fit in it, or whose tag is none.
+  EXPECT_NE(error({root, list_pointer(0, 7, 1), struct_pointer(2, 1, 0), 0}, structs), "");
+  EXPECT_NE(error({root, list_pointer(0, 7, 1), list_pointer(1, 1, 0), 0}, structs), "");
+  EXPECT_EQ(error({root, list_pointer(0, 7, 1), struct_pointer(1, 1, 0), 0}, structs), "");
+}
+
+TEST(CapnpMessage, SizesThatAreNoWordsAreRefused) {
+  const std::vector<std::byte> bytes(17);
+  for (const size_t n : {0, 1, 7, 9, 17})
+    EXPECT_THROW(Message(std::span(bytes).first(n), "test"), Error) << n;
+}
+
+TEST(CapnpMessage, AmplificationIsBounded) {
+  // A thousand pointers to one text of 8 KiB.
+  std::vector<uint64_t> words = {struct_pointer(0, 0, 1), list_pointer(0, 6, 1000)};
+  for (int i = 0; i < 1000; i++) words.push_back(list_pointer(999 - i, 2, 8192));
+  words.resize(words.size() + 1024);
+  EXPECT_NE(error(words, [](const Struct& s) { (void)s.texts(0); }).find("more than once"),
+            std::string::npos);
+  // Elements that take no bytes.
+  const std::vector<uint64_t> empty = {struct_pointer(0, 0, 1), list_pointer(0, 7, 0),
+                                       struct_pointer((1 << 29) - 1, 0, 0)};
+  EXPECT_NE(error(empty, [](const Struct& s) { (void)s.structs(0); }), "");
+}
+
+TEST(CapnpMessage, NestingIsBounded) {
+  // A struct that is its own child.
+  const std::vector<uint64_t> words = {struct_pointer(-1, 0, 1)};
+  std::string message;
+  int depth = 0;
+  message = error(words, [&](Struct s) {
+    for (; depth < 1000; depth++) s = s.structure(0);
+  });
+  EXPECT_NE(message.find("deep"), std::string::npos) << message;
+  EXPECT_LT(depth, 20);
+}
+
+TEST(CapnpMessage, MutationsNeverReadOutside) {
+  std::mt19937 random(5);
+  StructBuilder out;
+  out.set_text(0, "name");
+  out.set_numbers(1, std::vector<int64_t>{1, 2, 3});
+  auto& list = out.init_structs(2, 4);
+  for (auto& s : list) {
+    s.set_text(0, "element");
+    s.init_struct(1).set_numbers(0, std::vector<float>{1});
+  }
+  const std::string texts[] = {"a", "b"};
+  out.set_texts(3, texts);
+  const auto good = out.canonical_bytes();
+  int accepted = 0;
+  for (int round = 0; round < 20000; round++) {
+    auto bytes = good;  // on the heap, so that the address sanitizer sees what lies outside
+    for (unsigned k = 0; k <= random() % 3; k++)
+      bytes[random() % bytes.size()] = static_cast<std::byte>(random());
+    try {
+      Message message(bytes, "test");
+      const Struct in(message);
+      (void)in.text(0);
+      (void)in.numbers<int64_t>(1);
+      const Structs structs = in.structs(2);
+      for (size_t i = 0; i < structs.size(); i++) {
+        (void)structs[i].text(0);
+        (void)structs[i].structure(1).numbers<float>(0);
+      }
+      (void)in.texts(3);
+      accepted++;
+    } catch (const Error& e) {
+      ASSERT_EQ(e.code(), ErrorCode::data_loss);
+    }
+  }
+  EXPECT_GT(accepted, 0);
+  EXPECT_LT(accepted, 20000);
+}
+
+}  // namespace
+}  // namespace poprt::capnp_message
