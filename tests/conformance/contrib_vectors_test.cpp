@@ -85,7 +85,10 @@ TEST_P(ContribVector, EvaluatedNodeGivesTheRecordedResults) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ContribVector, ::testing::ValuesIn(vector_files()),
-                         [](const auto& info) { return info.param.stem().string(); });
+                         [](const auto& info) {
+                           return info.param.parent_path().filename().string() + "_" +
+                                  info.param.stem().string();
+                         });
 
 TEST(ContribVectors, EveryOperatorOfAnotherDomainHasAVector) {
   std::set<std::string> covered;
@@ -94,7 +97,9 @@ TEST(ContribVectors, EveryOperatorOfAnotherDomainHasAVector) {
     for (const ir::Node* n : graph->nodes()) covered.insert(n->domain + "." + n->op_type);
   }
   for (const ops::OpDef* op : ops::all_ops()) {
-    if (op->domain.empty() || op->domain == "poprt") continue;
+    if (op->domain != "com.microsoft" && op->domain != "ai.onnx.ml" &&
+        op->domain != "ai.graphcore")
+      continue;
     const std::string name = std::string(op->domain) + "." + std::string(op->name);
     EXPECT_TRUE(covered.contains(name)) << name << " has no vector";
   }

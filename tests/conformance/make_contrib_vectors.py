@@ -300,7 +300,9 @@ def language_models():
     cache_k[:, :, :4], cache_v[:, :, :4] = past_k, past_v
     case("gqa_cache", "GroupQueryAttention", [*one, cache_k, cache_v, lengths(4, 4), np.array(5, np.int32), cos, sin],
          {**n, "do_rotary": 1}, 3)
-    case("gqa_cache_ragged", "GroupQueryAttention", [*one, cache_k, cache_v, lengths(4, 2), np.array(5, np.int32), cos, sin],
+    ragged_k, ragged_v = cache_k.copy(), cache_v.copy()
+    ragged_k[1, :, 2:] = ragged_v[1, :, 2:] = 0
+    case("gqa_cache_ragged", "GroupQueryAttention", [*one, ragged_k, ragged_v, lengths(4, 2), np.array(5, np.int32), cos, sin],
          {**n, "do_rotary": 1}, 3)
     x = f32(b, s, heads * d)
     case("rotary_offset", "RotaryEmbedding", [x, np.array([3], np.int64), cos, sin])

@@ -83,7 +83,7 @@ def main():
     rows = np.array([[0, 1, 4, 0], [4, 1, 0, 0], [1, 1, 4, 0]], np.int32)
     for how, at in (("sum", np.add), ("max", np.maximum), ("min", np.minimum), ("mul", np.multiply)):
         start = {"sum": 0, "max": -np.inf, "min": np.inf, "mul": 1}[how]
-        result, hit = np.full((5, 4), start), np.zeros((5, 4), bool)
+        result, hit = np.full((5, 4), float(start)), np.zeros((5, 4), bool)
         for i in range(3):
             for j in range(4):
                 result[rows[i, j], j] = at(result[rows[i, j], j], x[i, j])

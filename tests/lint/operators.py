@@ -19,6 +19,9 @@ What the compiler takes, by the same table that it uses. Made by `tests/lint/ope
   C++), *kernel* (either, not tried), *decomposition* into other operators, *view* (no code).
 * *chip cost*: whether the chip model has a cycle formula.
 
+Where the data make no tensor: the maps of ai.onnx.ml ZipMap stay the tensor [rows, classes] of their values, in the
+order of its class labels; labels and keys that are strings are looked up when a model is compiled, on constants only.
+
 Domain `poprt` is internal: passes make these operators, models cannot hold them.
 
 """

@@ -4,6 +4,7 @@
 
 #include "ir/newest.h"
 #include "ops/common/op_support.h"
+#include "ops/common/required_inputs.h"
 
 namespace poprt::ops {
 
@@ -89,6 +90,7 @@ const OpDef& op_of(const ir::Node& node) {
 void infer(ir::Node& node) {
   const OpDef& op = op_of(node);
   if (!op.infer) return;
+  check_required_inputs(node);
   InferContext ctx(node);
   try {
     op.infer(ctx);

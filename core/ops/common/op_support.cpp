@@ -7,6 +7,7 @@
 #include "ops/common/evaluate_listing.h"
 #include "ops/common/expansion.h"
 #include "ops/common/onnx_dtype.h"
+#include "ops/common/required_inputs.h"
 #include "ops/common/scalar.h"
 
 namespace poprt::ops {
@@ -142,6 +143,7 @@ std::vector<Trial> trials(const OpDef& op) {
 // Inputs are constants when `constant`; else input 0 comes at run time.
 bool works(const OpDef& op, const Trial& trial, DType type, bool constant,
            std::vector<std::string>* kernels) {
+  if (!op.infer || !op.lower) return false;  // resolved before inference
   ir::Graph graph;
   const int64_t version = std::min<int64_t>(op.until, std::max(op.since, 26));
   graph.opsets[std::string(op.domain)] = version;
@@ -179,6 +181,7 @@ bool works(const OpDef& op, const Trial& trial, DType type, bool constant,
     ir::Node* node =
         graph.add_node(std::string(op.name), std::string(op.domain), inputs, trial.outputs);
     for (const auto& [key, value] : trial.attributes) node->attributes[key] = value;
+    check_required_inputs(*node);
     InferContext ctx(*node);
     op.infer(ctx);
     for (const ir::Value* v : node->outputs())
@@ -193,19 +196,12 @@ bool works(const OpDef& op, const Trial& trial, DType type, bool constant,
 // Kernels whose hot loops are compiled once for each instruction set (core/kernels/isa), or that
 // only move memory.
 bool is_fast_kernel(std::string_view name) {
-  static constexpr std::array kFast = {"attention",      "block",
-                                       "cast",           "conv",
-                                       "conv_depthwise", "conv_stem",
-                                       "conv_transpose", "conv_winograd",
-                                       "copy",           "dequantize",
-                                       "elementwise",    "fill",
-                                       "gather",         "global_average_blocked",
-                                       "layer_norm",     "matmul",
-                                       "matmul_dynamic", "matmul_integer",
-                                       "pool_blocked",   "recurrent_step",
-                                       "reduce",         "softmax",
-                                       "strided_copy",   "transpose",
-                                       "unblock"};
+  static constexpr std::array kFast = {
+      "attention",    "block",        "cast",           "conv",           "conv_depthwise",
+      "conv_generic", "conv_integer", "conv_stem",      "conv_transpose", "conv_winograd",
+      "copy",         "elementwise",  "fill",           "gather",         "global_average_blocked",
+      "layer_norm",   "matmul",       "matmul_dynamic", "matmul_integer", "pool_blocked",
+      "recurrent",    "reduce",       "softmax",        "strided_copy",   "unblock"};
   return std::find(kFast.begin(), kFast.end(), name) != kFast.end();
 }
 
@@ -224,7 +220,8 @@ std::string_view implementation_name(Implementation implementation) {
 
 OpSupport support_of(const OpDef& op) {
   OpSupport s;
-  if (op.domain != "ai.onnx.ml") {
+  // Trials know ai.onnx and what resembles it; our own operators trust the passes that make them.
+  if (op.domain != "ai.onnx.ml" && op.domain != "poprt") {
     const std::vector<Trial> list = trials(op);
     for (const DType type : kTypes) {
       std::vector<std::string> kernels;
@@ -240,6 +237,8 @@ OpSupport support_of(const OpDef& op) {
       }
     }
   }
+  // Passes put a faster twin in its place.
+  if (op.domain.empty() && find_op("poprt", op.name, 1)) s.implementation = Implementation::fast;
   if (op.sharing.view) s.implementation = Implementation::view;
   if (expands(op)) s.implementation = Implementation::decomposition;
   return s;

@@ -8,7 +8,8 @@
 namespace poprt::ops {
 namespace {
 
-constexpr size_t kMostNodes = size_t{1} << 26;
+// Nodes that are reached in several ways are copied; no more than this and this many for each.
+constexpr size_t kMostNodes = size_t{1} << 20, kMostCopies = 64;
 
 [[noreturn]] void bad(const ir::Node& node, std::string_view what) {
   fail(ErrorCode::invalid_argument, "{}: {}", node.describe(), what);
@@ -71,6 +72,7 @@ void order_trees(const ir::Node& node, const std::vector<RawNode>& raw,
     int64_t depth;
   };
   std::vector<Open> stack;
+  const size_t most = kMostNodes + kMostCopies * raw.size();
   for (const int64_t root : roots) {
     stack.push_back({root, SIZE_MAX, 0});
     while (!stack.empty()) {
@@ -89,8 +91,8 @@ void order_trees(const ir::Node& node, const std::vector<RawNode>& raw,
         trees.nodes.insert(trees.nodes.end(), {a, mode, b, c});
         trees.thresholds.push_back(threshold);
       };
-      if (trees.thresholds.size() + r.members.size() > kMostNodes)
-        bad(node, fmt::format("its trees have more than {} nodes", kMostNodes));
+      if (trees.thresholds.size() + r.members.size() > most)
+        bad(node, fmt::format("its trees unfold to more than {} nodes", most));
       if (r.mode == kLeafMode) {
         put(r.first, kLeafMode, r.last, 0, 0);
         continue;

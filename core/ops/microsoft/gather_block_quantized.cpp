@@ -32,6 +32,8 @@ void expand(Expansion& e) {
   if (type == DType::u8 && bits < 8) {
     if (bits != 2 && bits != 4) e.fail_unsupported("bits {}; 2, 4 and 8 are", bits);
     e.check(gather_axis == 0 && quantize_axis != 0, "packed data is gathered along axis 0");
+  } else if (dtype_bits(type) < 8 && is_float(type)) {
+    data = e.cast(data, scale->dtype());
   } else if (dtype_bits(type) < 8) {
     data = as_bytes(data);
     if (zero) zero = as_bytes(zero);

@@ -15,13 +15,18 @@ using ir::Value;
 
 constexpr uint64_t kLargeResult = 1 << 20;  // bytes
 
-// Weights that must be constants to be packed: worth any size.
-bool reader_needs_constant(const Value* v) {
-  return std::any_of(v->uses().begin(), v->uses().end(), [](const ir::Use& u) {
+// Weights that must be constants to be packed: worth any size. Quantised ones are widened by a few
+// steps on the way there.
+bool reader_needs_constant(const Value* v, int steps = 6) {
+  return std::any_of(v->uses().begin(), v->uses().end(), [&](const ir::Use& u) {
+    static constexpr std::string_view kSteps[] = {"Cast",    "Sub",   "Mul",   "Transpose",
+                                                  "Reshape", "Slice", "Concat"};
     const std::string_view op = u.node->op_type;
-    return (u.input == 1 &&
-            (op == "Conv" || op == "ConvTranspose" || op == "Gemm" || op == "MatMul")) ||
-           (u.input <= 2 && u.input >= 1 && (op == "LSTM" || op == "GRU" || op == "RNN"));
+    if (u.input == 1 && (op == "Conv" || op == "ConvTranspose" || op == "Gemm" || op == "MatMul"))
+      return true;
+    if (u.input <= 2 && u.input >= 1 && (op == "LSTM" || op == "GRU" || op == "RNN")) return true;
+    return steps > 0 && std::find(std::begin(kSteps), std::end(kSteps), op) != std::end(kSteps) &&
+           reader_needs_constant(u.node->output(), steps - 1);
   });
 }
 
