@@ -97,8 +97,7 @@ TEST(ContribVectors, EveryOperatorOfAnotherDomainHasAVector) {
     for (const ir::Node* n : graph->nodes()) covered.insert(n->domain + "." + n->op_type);
   }
   for (const ops::OpDef* op : ops::all_ops()) {
-    if (op->domain != "com.microsoft" && op->domain != "ai.onnx.ml" &&
-        op->domain != "ai.graphcore")
+    if (op->domain != "com.microsoft" && op->domain != "ai.onnx.ml" && op->domain != "ai.graphcore")
       continue;
     const std::string name = std::string(op->domain) + "." + std::string(op->name);
     EXPECT_TRUE(covered.contains(name)) << name << " has no vector";

@@ -58,7 +58,7 @@ void expect_words(const std::string& text, std::initializer_list<std::string_vie
 TEST(UnsupportedOperator, NamesNodeOperatorDomainAndOpset) {
   const std::string text =
       error_of({.op = "Fancy", .inputs = {Tensor::scalar(1.0f)}, .domain = "com.example"});
-  expect_words(text, {"Fancy node", "com.example", "opset 0", "poprt_exec ops", "open an issue"});
+  expect_words(text, {"Fancy node", "com.example", "opset 1", "poprt_exec ops", "open an issue"});
 }
 
 TEST(UnsupportedOperator, SaysFromWhichOpsetOnItIsSupported) {
