@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
   add_opt(app, action);
   add_ops(app, action);
   add_cache(app, action);
+  add_top(app, action);
   const std::string command = argc > 1 ? argv[1] : "";
   if (!command.empty() && command[0] != '-' &&
       app.get_subcommands([&](const CLI::App* c) { return c->get_name() == command; }).empty()) {

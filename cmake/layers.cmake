@@ -12,7 +12,7 @@ set(POPRT_LAYERS
   "compiler: passes ops onnx ipu program ir base |"
   "popef: base | poprt_zstd nlohmann_json::nlohmann_json"
   "device: kernels program base |"
-  "runtime: popef device program base |"
+  "runtime: popef device program base | nlohmann_json::nlohmann_json"
 )
 
 # poprt_table(TARGET NAMESPACE TYPE SUFFIX ACCESSOR HEADER FILES...): generates the table of all

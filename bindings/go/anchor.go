@@ -65,10 +65,8 @@ func (a Anchor) Elements() int64 {
 }
 
 // String returns for example "image f32 [8,1,8,8]".
-func (a Anchor) String() string { return fmt.Sprintf("%s %s", a.Name, a.form()) }
-
-func (a Anchor) form() string {
-	return fmt.Sprintf("%v [%s]", a.DType, strings.Trim(strings.ReplaceAll(fmt.Sprint(a.Shape), " ", ","), "[]"))
+func (a Anchor) String() string {
+	return fmt.Sprintf("%s %v [%s]", a.Name, a.DType, strings.Trim(strings.ReplaceAll(fmt.Sprint(a.Shape), " ", ","), "[]"))
 }
 
 func anchors(count int64, at func(int64) native.RawAnchor) []Anchor {

@@ -29,7 +29,8 @@ def generate(folder, swig, gofmt):
     subprocess.run([swig, "-Wall", "-Werror", "-c++", "-go", "-cgo", "-package", "native",
                     "-I" + HERE, "-I" + COMMON, "-outdir", folder, "-o", wrapper,
                     os.path.join(COMMON, "poprt.i")], check=True)
-    shutil.copy(os.path.join(COMMON, "poprt_shim.h"), folder)  # go get takes nothing from outside the module
+    for header in (os.path.join(COMMON, "poprt_shim.h"), os.path.join(HERE, "poprt_go.h")):
+        shutil.copy(header, folder)  # go get takes nothing from outside a package
     # SWIG makes its functions' names unique by a hash; the module has one wrapper.
     for path in (go_file, wrapper):
         with open(path, encoding="utf-8") as file:

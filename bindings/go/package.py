@@ -11,7 +11,7 @@ import sys
 import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SKIPPED = {"CMakeLists.txt", "generate.py", "package.py", "poprt_lang.i", "testdata"}
+SKIPPED = {"CMakeLists.txt", "generate.py", "package.py", "poprt_lang.i"}
 
 
 def module_path():

@@ -1,5 +1,7 @@
 // How Go sees the common declarations. Errors and text travel as pointers that package native turns
 // into Go values with one more call; an error costs that, a success nothing.
+struct raw_runner;
+
 %insert(cgo_comment_typedefs) %{
 #cgo pkg-config: poprt
 #cgo CXXFLAGS: -std=c++17 -fno-strict-aliasing -fvisibility=hidden
@@ -13,10 +15,34 @@
 %typemap(gotype) poprt_text "uintptr"
 %typemap(out) poprt_text "$result = $1;"
 
+%{
+#include "poprt_go.h"
+%}
+
 %typemap(gotype) poprt_values "[]int64"
 %typemap(in) poprt_values "$1 = $input.array;"
 
 %inline %{
+// Index, address and bytes of each input, then of each output: `values` has three numbers for each.
+static poprt_result raw_execute(raw_runner* runner, poprt_values values, int64_t inputs, int64_t outputs) {
+  poprt_go::Entries entries(values, inputs, outputs);
+  return poprt_runner_execute(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs());
+}
+static int64_t raw_submit(raw_runner* runner, poprt_values values, int64_t inputs, int64_t outputs,
+                          poprt_result* error) {
+  poprt_go::Entries entries(values, inputs, outputs);
+  poprt_request* request = nullptr;
+  *error = poprt_runner_execute_async(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs(), nullptr,
+                                      nullptr, &request);
+  return poprt_shim::address(request);
+}
+static poprt_result raw_wait(int64_t request) {
+  return poprt_request_wait(static_cast<poprt_request*>(poprt_shim::pointer(request)), -1);
+}
+static void raw_request_free(int64_t request) {
+  poprt_request_free(static_cast<poprt_request*>(poprt_shim::pointer(request)));
+}
+
 static int32_t raw_error_code(int64_t error) {
   return poprt_error_get_code(static_cast<poprt_error*>(poprt_shim::pointer(error)));
 }

@@ -116,12 +116,13 @@ func (r *Runner) ExecuteContext(ctx context.Context, inputs, outputs []Tensor) e
 // Bind checks memory once for any number of runs. The binding keeps the slices alive; do not run it twice at the same
 // time, because both runs would write the same memory.
 func (r *Runner) Bind(inputs, outputs []Tensor) (*Binding, error) {
-	n, m := len(r.inputs), len(r.outputs)
-	b := &Binding{runner: r, table: make([]int64, 2*(n+m)), keep: make([]unsafe.Pointer, n+m)}
-	if err := place(b.table, b.keep[:n], "input", r.inputs, inputs); err != nil {
-		return nil, err
+	b := &Binding{runner: r, inputs: len(inputs), outputs: len(outputs)}
+	room := len(inputs) + len(outputs)
+	table, keep, err := entries(make([]int64, 0, 3*room), make([]unsafe.Pointer, 0, room), "input", r.inputs, inputs)
+	if err == nil {
+		b.table, b.keep, err = entries(table, keep, "output", r.outputs, outputs)
 	}
-	if err := place(b.table[2*n:], b.keep[n:], "output", r.outputs, outputs); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	b.pins.pin(b.keep)
@@ -130,10 +131,11 @@ func (r *Runner) Bind(inputs, outputs []Tensor) (*Binding, error) {
 
 // Binding is memory for runs of one runner.
 type Binding struct {
-	runner *Runner
-	table  []int64          // address and bytes of each input, then of each output
-	keep   []unsafe.Pointer // what makes the slices stay: memory on Go's heap does not move
-	pins   pins
+	runner          *Runner
+	table           []int64 // index, address and bytes of each input, then of each output
+	inputs, outputs int
+	keep            []unsafe.Pointer // what makes the slices stay: memory on Go's heap does not move
+	pins            pins
 }
 
 // Execute runs the model once.
@@ -142,7 +144,7 @@ func (b *Binding) Execute() error {
 	if err != nil {
 		return err
 	}
-	failure := raw.Execute_table(b.table, int64(len(b.runner.inputs)), int64(len(b.runner.outputs)))
+	failure := native.Raw_execute(raw, b.table, int64(b.inputs), int64(b.outputs))
 	b.runner.h.release()
 	runtime.KeepAlive(b)
 	return check(failure)
@@ -152,8 +154,7 @@ func (b *Binding) Execute() error {
 type Call struct {
 	Binding *Binding
 	Error   error
-	Done    chan *Call // the call arrives here when it is over
-	run     native.RawRun
+	Done    chan *Call    // the call arrives here when it is over
 	over    chan struct{} // closed when it is over
 }
 
@@ -172,28 +173,18 @@ func (b *Binding) Go(done chan *Call) *Call {
 		c.finish(err)
 		return c
 	}
-	memory := native.NewRawBindings()
-	defer native.DeleteRawBindings(memory)
-	inputs := len(b.runner.inputs)
-	for i := 0; i < len(b.table)/2; i++ {
-		if i < inputs {
-			memory.Set_input_at(int64(i), b.table[2*i], b.table[2*i+1])
-		} else {
-			memory.Set_output_at(int64(i-inputs), b.table[2*i], b.table[2*i+1])
-		}
-	}
 	var failure uintptr
-	run := raw.Execute_async(memory, 0, 0, &failure)
-	b.runner.h.release()
+	request := native.Raw_submit(raw, b.table, int64(b.inputs), int64(b.outputs), &failure)
 	if err := check(failure); err != nil {
+		b.runner.h.release()
 		c.finish(err)
 		return c
 	}
-	c.run = run
 	go func() {
-		failure := run.Wait_for(-1)
+		failure := native.Raw_wait(request)
 		runtime.KeepAlive(b)
-		native.DeleteRawRun(run)
+		native.Raw_request_free(request)
+		b.runner.h.release() // runs that are in flight keep a runner that was closed
 		c.finish(check(failure))
 	}()
 	return c

@@ -129,11 +129,10 @@ func (d DType) holds(anchor DType) bool {
 // nothing is where an empty tensor is.
 var nothing [64]byte
 
-// place puts address and size of each tensor, in the anchors' order, into the table.
-func place(table []int64, keep []unsafe.Pointer, kind string, anchors []Anchor, tensors []Tensor) error {
-	for i := range anchors {
-		keep[i] = nil
-	}
+// entries appends index, address and bytes of each tensor. What is missing, given twice or of a wrong size is the
+// library's to say.
+func entries(table []int64, keep []unsafe.Pointer, kind string, anchors []Anchor, tensors []Tensor) ([]int64,
+	[]unsafe.Pointer, error) {
 	for _, t := range tensors {
 		i := t.index
 		if t.name != "" || i < 0 {
@@ -141,30 +140,20 @@ func place(table []int64, keep []unsafe.Pointer, kind string, anchors []Anchor, 
 			}
 		}
 		if i < 0 || i >= len(anchors) {
-			return &Error{NotFound, unknown(kind, t, anchors)}
+			return nil, nil, &Error{NotFound, unknown(kind, t, anchors)}
 		}
-		a := &anchors[i]
-		switch {
-		case keep[i] != nil:
-			return invalid(fmt.Sprintf("%s '%s' is given twice", kind, a.Name))
-		case !t.dtype.holds(a.DType):
-			return invalid(fmt.Sprintf("%s '%s': expected elements of %v, given %v", kind, a.Name, a.DType, t.dtype))
-		case t.bytes != a.Bytes:
-			return invalid(fmt.Sprintf("%s '%s': expected %d bytes (%s), given %d bytes", kind, a.Name, a.Bytes,
-				a.form(), t.bytes))
+		if a := &anchors[i]; !t.dtype.holds(a.DType) {
+			return nil, nil, invalid(fmt.Sprintf("%s '%s': expected elements of %v, given %v", kind, a.Name, a.DType,
+				t.dtype))
 		}
-		keep[i] = t.address
-		if t.bytes == 0 {
-			keep[i] = unsafe.Pointer(&nothing[0])
+		at := t.address
+		if at == nil {
+			at = unsafe.Pointer(&nothing[0])
 		}
-		table[2*i], table[2*i+1] = int64(uintptr(keep[i])), t.bytes
+		table = append(table, int64(i), int64(uintptr(at)), t.bytes)
+		keep = append(keep, at)
 	}
-	for i := range anchors {
-		if keep[i] == nil {
-			return invalid(fmt.Sprintf("%s '%s' is missing", kind, anchors[i].Name))
-		}
-	}
-	return nil
+	return table, keep, nil
 }
 
 func unknown(kind string, t Tensor, anchors []Anchor) string {

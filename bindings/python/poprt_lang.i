@@ -85,12 +85,13 @@ static PyObject* raw_execute_bound(raw_runner* runner, const poprt_python_bound*
   return poprt_python::execute(runner, bound->memory) ? Py_NewRef(Py_None) : nullptr;
 }
 
-// Calls `callback` once, with None or an exception, on a thread of the runner.
+// Calls `callback` once, with None or an exception, on a thread of the runner. `owner` is the
+// object that frees the runner.
 static poprt_python_run* raw_execute_async(raw_runner* runner, PyObject* inputs, PyObject* outputs,
-                                           bool check_types, PyObject* callback) {
+                                           bool check_types, PyObject* callback, PyObject* owner) {
   auto bound = std::make_shared<poprt_python_bound>();
   if (!bound->memory.fill(runner, inputs, outputs, check_types)) return nullptr;
-  return poprt_python::submit(runner, std::move(bound), callback);
+  return poprt_python::submit(runner, std::move(bound), callback, owner);
 }
 
 // Address of an object's contiguous memory; the caller keeps the object.

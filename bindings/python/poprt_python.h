@@ -211,6 +211,7 @@ struct poprt_python_bound {
 struct poprt_python_run {
   poprt_request* request = nullptr;
   PyObject* callback = nullptr;  // called with None or an exception
+  PyObject* owner = nullptr;     // of the runner, which lives until its requests are done
   std::shared_ptr<poprt_python_bound> bound;
   std::atomic<int> holders{2};
   std::atomic<bool> arrived{false};
@@ -229,6 +230,7 @@ struct poprt_python_run {
     if (!result) PyErr_WriteUnraisable(callback);
     Py_XDECREF(result);
     Py_CLEAR(callback);
+    Py_CLEAR(owner);
   }
 
   void tell_failure() {
@@ -277,10 +279,11 @@ inline bool execute(poprt_runner* runner, const Memory& memory) {
 
 // Null with an exception set.
 inline poprt_python_run* submit(poprt_runner* runner, std::shared_ptr<poprt_python_bound> bound,
-                                PyObject* callback) {
+                                PyObject* callback, PyObject* owner) {
   auto run = std::make_unique<poprt_python_run>();
   run->bound = bound;
   run->callback = Py_NewRef(callback);
+  run->owner = Py_NewRef(owner);
   const Memory& memory = bound->memory;
   poprt_error* error = nullptr;
   poprt_request* request = nullptr;
@@ -289,6 +292,7 @@ inline poprt_python_run* submit(poprt_runner* runner, std::shared_ptr<poprt_pyth
       memory.outputs.size(), poprt_python_run::on_done, run.get(), &request);
   Py_END_ALLOW_THREADS if (error) {
     Py_CLEAR(run->callback);
+    Py_CLEAR(run->owner);
     raise(error);
     return nullptr;
   }

@@ -31,6 +31,7 @@ std::string describe(const poprt_compile_options& o) {
   if (o.max_tensor_size) s += fmt::format(", max_tensor_size {}", o.max_tensor_size);
   if (o.rewrite_limit) s += fmt::format(", rewrite_limit {}", o.rewrite_limit);
   if (o.stop_after) s += fmt::format(", stop_after {}", o.stop_after);
+  if (o.variable_weights) s += ", variable weights";
   return s;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "compiler/compiler.h"
+#include "compiler/variable_weights.h"
 #include "onnx/export.h"
 #include "onnx/import.h"
 #include "onnx/model_hash.h"
@@ -124,10 +125,14 @@ compiler::Executable compile_source(const poprt_compile_options& o,
   const auto graph = import(source, o.convert_version);
   select_outputs(*graph, o);
   compiler::Options options = make_options(o);
+  std::vector<compiler::VariableWeight> variables;
+  if (o.variable_weights) variables = compiler::make_weights_variable(*graph);
   report_progress(o, options, 0.1, 0.5);
   compiler::convert(*graph, options);
   report_progress(o, options, 0.5, 0.8);
-  return compiler::compile(*graph, options);
+  compiler::Executable executable = compiler::compile(*graph, options);
+  compiler::attach_values(executable, variables);
+  return executable;
 }
 
 void check_options(const poprt_compile_options* o, poprt_plugin_error* error) {

@@ -1,5 +1,9 @@
 #include "poprt/error.h"
 
+#include <fmt/format.h>
+
+#include <string>
+
 #include "guard.h"
 
 namespace poprt::capi {
@@ -12,11 +16,28 @@ poprt_error& no_memory() {
 // Made while the library is loaded, when there is memory.
 const poprt_error& made_early = no_memory();
 
+// One line that a terminal can take: names in it come from models. The cause is at the end.
+std::string printable(std::string_view message) {
+  constexpr size_t kHead = 500, kTail = 900;
+  if (message.size() > kHead + kTail)
+    return printable(message.substr(0, kHead)) + " ... " +
+           printable(message.substr(message.size() - kTail));
+  std::string line;
+  for (const char c : message) {
+    const auto u = static_cast<unsigned char>(c);
+    if (u < 0x20 || u == 0x7f)
+      line += fmt::format("\\x{:02x}", u);
+    else
+      line += c;
+  }
+  return line;
+}
+
 }  // namespace
 
 poprt_error* make_error(ErrorCode code, std::string_view message) noexcept {
   try {
-    return new poprt_error{code, std::string(message)};
+    return new poprt_error{code, printable(message)};
   } catch (...) {
     return const_cast<poprt_error*>(&made_early);
   }

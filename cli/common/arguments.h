@@ -26,16 +26,26 @@ inline std::optional<int> parse(CLI::App& app, int argc, char** argv) {
   }
 }
 
+// One line: names in a message may come from anywhere.
+inline std::string printable(std::string_view message) {
+  std::string line;
+  for (const char c : message) {
+    const auto u = static_cast<unsigned char>(c);
+    line += u < 0x20 || u == 0x7f ? fmt::format("\\x{:02x}", u) : std::string(1, c);
+  }
+  return line;
+}
+
 // Runs `body` and turns what it throws into one line on stderr: 2 for wrong usage, 1 for the rest.
 template <class F>
 int guarded(const char* command, F&& body) {
   try {
     return body();
   } catch (const Usage& e) {
-    fmt::print(stderr, "{}: {}; see {} --help\n", command, e.what(), command);
+    fmt::print(stderr, "{}: {}; see {} --help\n", command, printable(e.what()), command);
     return 2;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "{}: {}\n", command, e.what());
+    fmt::print(stderr, "{}: {}\n", command, printable(e.what()));
     return 1;
   }
 }

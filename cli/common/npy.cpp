@@ -1,12 +1,16 @@
 #include "common/npy.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <regex>
+#include <memory>
+#include <string_view>
 
 #include "common/abi.h"
 
@@ -25,47 +29,78 @@ constexpr Code kCodes[] = {
     {POPRT_DTYPE_C64, "c8"}, {POPRT_DTYPE_C128, "c16"},
 };
 
+FILE* fdopen_or_null(int fd) { return fd < 0 ? nullptr : ::fdopen(fd, "rb"); }
+int fclose_or_nothing(FILE* file) { return file ? std::fclose(file) : 0; }
+
+// What stands behind 'KEY': in the header, up to a comma or brace outside of parentheses.
+std::string_view entry(std::string_view header, std::string_view key) {
+  size_t at = header.find(fmt::format("'{}'", key));
+  if (at == header.npos) return {};
+  at = header.find_first_not_of(" ", at + key.size() + 2);
+  if (at == header.npos || header[at] != ':') return {};
+  at = header.find_first_not_of(" ", at + 1);
+  if (at == header.npos) return {};
+  size_t end = header[at] == '(' ? header.find(')', at) : header.find_first_of(",}", at);
+  if (end == header.npos) return {};
+  end += header[at] == '(';
+  while (end > at && header[end - 1] == ' ') end--;
+  return header.substr(at, end - at);
+}
+
 }  // namespace
 
 Array read_npy(const std::string& path) {
-  std::error_code folder;
-  if (std::filesystem::is_directory(path, folder))
-    throw Failure(fmt::format("cannot read '{}': it is a folder", path));
-  std::ifstream file(path, std::ios::binary);
+  // O_NONBLOCK: opening a FIFO must not wait for a writer.
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(
+      fdopen_or_null(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)), fclose_or_nothing);
   if (!file) throw Failure(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
-  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), {});
+  struct stat info{};
+  if (::fstat(fileno(file.get()), &info) != 0 || S_ISDIR(info.st_mode))
+    throw Failure(fmt::format("cannot read '{}': it is a folder", path));
+  if (!S_ISREG(info.st_mode))
+    throw Failure(fmt::format("cannot read '{}': it is no regular file", path));
+  const auto size = static_cast<uint64_t>(info.st_size);
+  const auto read = [&](void* to, size_t bytes) {
+    if (std::fread(to, 1, bytes, file.get()) != bytes)
+      throw Failure(fmt::format("cannot read '{}': it ended early", path));
+  };
   const auto bad = [&](const std::string& why) {
     return Failure(fmt::format("'{}' is no usable .npy file: {}", path, why));
   };
-  if (bytes.size() < 10 || std::memcmp(bytes.data(), "\x93NUMPY", 6) != 0)
-    throw bad("the magic bytes are missing");
-  const auto byte = [&](size_t i) {
-    return static_cast<size_t>(static_cast<unsigned char>(bytes[i]));
-  };
-  const bool wide = bytes[6] >= 2;
-  if (bytes[6] < 1 || bytes[6] > 3 || (wide && bytes.size() < 12))
-    throw bad(fmt::format("unknown format version {}", byte(6)));
+  unsigned char head[12] = {};
+  if (size >= 10) read(head, 10);
+  if (std::memcmp(head, "\x93NUMPY", 6) != 0) throw bad("the magic bytes are missing");
+  const bool wide = head[6] >= 2;
+  if (head[6] < 1 || head[6] > 3 || (wide && size < 12))
+    throw bad(fmt::format("unknown format version {}", head[6]));
+  if (wide) read(head + 10, 2);
   const size_t start = wide ? 12 : 10;
-  const size_t length = byte(8) | byte(9) << 8 | (wide ? byte(10) << 16 | byte(11) << 24 : 0);
-  if (length > bytes.size() - start) throw bad("the header is truncated");
-  const std::string header(bytes.data() + start, length);
+  const size_t length =
+      head[8] | size_t{head[9]} << 8 | size_t{head[10]} << 16 | size_t{head[11]} << 24;
+  if (length > size - start) throw bad("the header is truncated");
+  constexpr size_t kLongest = 1 << 16;
+  if (length > kLongest) throw bad(fmt::format("a header of {} bytes", length));
+  std::string header(length, ' ');
+  read(header.data(), length);
 
-  std::smatch m;
-  if (!std::regex_search(header, m, std::regex("'descr':\\s*'([<|>=]?)([a-z][0-9]+)'")))
+  std::string_view descr = entry(header, "descr");
+  if (descr.size() < 4 || descr.front() != '\'' || descr.back() != '\'')
     throw bad("no simple 'descr'");
-  const std::string order = m[1], code = m[2];
-  if (order == ">") throw bad("it is big-endian; save it with .astype(a.dtype.newbyteorder('<'))");
+  descr = descr.substr(1, descr.size() - 2);
+  const char order = descr[0];
+  if (order == '<' || order == '|' || order == '>' || order == '=') descr.remove_prefix(1);
+  if (order == '>') throw bad("it is big-endian; save it with .astype(a.dtype.newbyteorder('<'))");
   Array array;
   for (const Code& c : kCodes)
-    if (code == c.npy) array.dtype = c.dtype;
+    if (descr == c.npy) array.dtype = c.dtype;
   if (array.dtype == POPRT_DTYPE_UNDEFINED)
-    throw bad(fmt::format("dtype '{}' is not supported", code));
-  if (!std::regex_search(header, std::regex("'fortran_order':\\s*False")))
+    throw bad(fmt::format("dtype '{}' is not supported", descr));
+  if (entry(header, "fortran_order") != "False")
     throw bad("it is in Fortran order; save numpy.ascontiguousarray(a)");
-  if (!std::regex_search(header, m, std::regex("'shape':\\s*\\(([0-9, ]*)\\)")))
+  const std::string dims(entry(header, "shape"));
+  if (dims.size() < 2 || dims.find_first_not_of("(), 0123456789") != dims.npos)
     throw bad("no 'shape'");
   uint64_t count = 1;
-  const std::string dims = m[1];
   for (const char* p = dims.c_str(); *p;) {
     char* end = nullptr;
     const auto d = std::strtoll(p, &end, 10);
@@ -74,6 +109,7 @@ Array read_npy(const std::string& path) {
       continue;
     }
     array.shape.push_back(d);
+    if (array.shape.size() > 64) throw bad("more than 64 dimensions");
     if (__builtin_mul_overflow(count, static_cast<uint64_t>(d), &count))
       throw bad("the shape overflows");
     p = end;
@@ -82,11 +118,11 @@ Array read_npy(const std::string& path) {
   if (__builtin_mul_overflow(count, static_cast<uint64_t>(poprt_dtype_bits(array.dtype) / 8),
                              &need))
     throw bad("the shape overflows");
-  const size_t have = bytes.size() - start - length;
+  const uint64_t have = size - start - length;
   if (have != need)
     throw bad(fmt::format("its shape needs {} bytes of data, found {}", need, have));
-  const auto* data = reinterpret_cast<const std::byte*>(bytes.data() + start + length);
-  array.data.assign(data, data + need);
+  array.data.resize(need);
+  read(array.data.data(), need);
   return array;
 }
 

@@ -5,7 +5,6 @@
 #include "base/checked.h"
 #include "compiler/flow/specialize.h"
 #include "compiler/memory_plan.h"
-#include "ops/common/op_support.h"
 #include "ops/op.h"
 
 namespace poprt::compiler {
@@ -173,11 +172,7 @@ void Lowering::lower_node(const ir::Node& node) {
   const ops::OpDef& op = ops::op_of(node);
   if (!op.lower) fail(ErrorCode::unimplemented, "{}: has no lowering", node.describe());
   NodeContext ctx(node, builder_, *this);
-  try {
-    op.lower(ctx);
-  } catch (const Error& e) {
-    ops::rethrow_explained(e, node);
-  }
+  ops::lower(op, ctx);
 }
 
 Executable Lowering::run(const std::function<void(double)>& progress) {

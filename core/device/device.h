@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "program/program.h"
@@ -51,33 +53,81 @@ class Engine {
 
   // Compute threads that a run may use, the caller included.
   virtual int threads() const noexcept { return 1; }
+
+  // Any thread: a run ends at its next instruction, and so do later ones until resume(). What such
+  // a run has written is unspecified.
+  void interrupt() noexcept { interrupted_.store(true, std::memory_order_relaxed); }
+  void resume() noexcept { interrupted_.store(false, std::memory_order_relaxed); }
+
+ protected:
+  bool interrupted() const noexcept { return interrupted_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> interrupted_{false};
+};
+
+// Whoever uses a device: a session.
+class Occupant {
+ public:
+  // Another session takes the device: stop, give the engine up, return when that is done. Must not
+  // call the device.
+  virtual void evict() noexcept = 0;
+
+ protected:
+  ~Occupant() = default;
+};
+
+// What a device is made of.
+struct Properties {
+  int ipu_version = 21;  // 21 for a Bow IPU ("ipu21")
+  int64_t tiles_per_ipu = 1472;
+  bool ipu_model = false;      // made by create_ipu_model_device(): nobody else can get it
+  bool remote_buffers = true;  // streaming memory beside the chips
 };
 
 // Devices are used from any thread.
 class Device {
  public:
-  Device(int64_t id, int ipu_version) : id_(id), ipu_version_(ipu_version) {}
+  Device(int64_t id, int ipu_version) : Device(std::vector<int64_t>{id}, Properties{ipu_version}) {}
+  // One id per IPU.
+  Device(std::vector<int64_t> ids, Properties properties)
+      : ids_(std::move(ids)), properties_(properties) {}
   virtual ~Device() = default;
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  int64_t id() const noexcept { return id_; }
-  // 21 for a Bow IPU ("ipu21").
-  int ipu_version() const noexcept { return ipu_version_; }
+  // The first of its IPUs; -1 for an IPU model.
+  int64_t id() const noexcept { return ids_.empty() ? -1 : ids_[0]; }
+  const std::vector<int64_t>& ids() const noexcept { return ids_; }
+  int64_t num_ipus() const noexcept { return static_cast<int64_t>(ids_.size()); }
+  int ipu_version() const noexcept { return properties_.ipu_version; }
+  const Properties& properties() const noexcept { return properties_; }
 
   // Checks and prepares a program; everything in it is hostile until then. Throws data_loss (an
-  // inconsistent program), invalid_argument / unimplemented (a kernel refuses its operands),
-  // failed_precondition (it needs a kernel that this version does not have), resource_exhausted.
+  // inconsistent program, or one that would write constants or inputs), invalid_argument /
+  // unimplemented (a kernel refuses its operands), failed_precondition (it needs a kernel that this
+  // version does not have), resource_exhausted.
   virtual std::unique_ptr<Engine> load(const Image& image, const LoadOptions& options) = 0;
 
-  // A device serves one session at a time. acquire() is false when another one has it.
-  bool acquire() noexcept { return !taken_.exchange(true, std::memory_order_acq_rel); }
-  void release() noexcept { taken_.store(false, std::memory_order_release); }
+  // A device serves one session at a time. The one that has it is evicted first, unless it is
+  // exclusive: then this throws failed_precondition.
+  void bind(Occupant& session, bool exclusive);
+  // Nothing happens when another session has it by now.
+  void unbind(Occupant& session) noexcept;
+  bool is_bound(const Occupant& session) const noexcept {
+    return occupant_.load(std::memory_order_acquire) == &session;
+  }
+
+  // Takes the device for something that is no session; false when a session has it.
+  bool acquire() noexcept;
+  void release() noexcept;
 
  private:
-  const int64_t id_;
-  const int ipu_version_;
-  std::atomic<bool> taken_{false};  // acquire() pairs with release()
+  const std::vector<int64_t> ids_;
+  const Properties properties_;
+  std::mutex mutex_;  // of the next two; held while a session is evicted
+  std::atomic<Occupant*> occupant_{nullptr};
+  bool exclusive_ = false;
 };
 
 }  // namespace poprt::device

@@ -1,31 +1,60 @@
 #include "device/device_manager.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <condition_variable>
+#include <cstdlib>
+#include <map>
 #include <mutex>
-#include <vector>
+#include <optional>
+#include <string_view>
 
 #include "base/error.h"
 #include "device/emulator/emulator.h"
 #include "device/environment.h"
+#include "device/process_locks.h"
+#include "device/runtime_dir.h"
 
 namespace poprt::device {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr int64_t kDefaultDevices = 4;
 constexpr int64_t kMaxDevices = 1024;
+constexpr int64_t kMaxTiles = 1 << 20;
+constexpr auto kShortestSleep = std::chrono::milliseconds(1);
 
-// Who holds which device. Never destroyed: devices may be released while the process exits.
+// The IPUs of one folder, or of this process.
+struct Pool {
+  std::vector<bool> taken = std::vector<bool>(static_cast<size_t>(kMaxDevices));
+  std::unique_ptr<ProcessLocks> locks;  // null: this process's own
+
+  bool try_take(int64_t id) {
+    if (taken[static_cast<size_t>(id)] || (locks && !locks->try_lock(id))) return false;
+    taken[static_cast<size_t>(id)] = true;
+    return true;
+  }
+  void give_back(int64_t id) {
+    if (locks) locks->unlock(id);
+    taken[static_cast<size_t>(id)] = false;
+  }
+};
+
+// Who holds what. Never destroyed: devices may be released while the process exits.
 struct Registry {
   std::mutex mutex;
-  std::vector<std::weak_ptr<Device>> devices;
+  std::condition_variable freed;
+  std::map<std::string, Pool> pools;  // by folder
 
-  // Null when it is busy.
-  std::shared_ptr<Device> try_acquire(int64_t id) {
-    const auto index = static_cast<size_t>(id);
-    if (devices.size() <= index) devices.resize(index + 1);
-    if (!devices[index].expired()) return nullptr;
-    auto device = std::make_shared<EmulatedDevice>(id);
-    devices[index] = device;
-    return device;
+  // Throws permission_denied.
+  Pool& pool(const std::string& folder) {
+    Pool& p = pools[folder];
+    if (!folder.empty() && !p.locks)
+      p.locks = std::make_unique<ProcessLocks>(std::filesystem::path(folder) / "devices.lock");
+    return p;
   }
 };
 
@@ -34,36 +63,198 @@ Registry& registry() {
   return *r;
 }
 
+std::string text_of(const std::string& given, const char* variable) {
+  if (!given.empty()) return given;
+  const char* text = std::getenv(variable);
+  return text ? text : "";
+}
+
+// "0,2-3" -> 0, 2, 3.
+std::vector<int64_t> read_ids(std::string_view list, int64_t count) {
+  std::vector<int64_t> ids;
+  const auto bad = [&] {
+    fail(ErrorCode::invalid_argument,
+         "visible devices '{}': expected ids from 0 to {} as in '0,2-3'", list, count - 1);
+  };
+  const char *at = list.data(), *const end = at + list.size();
+  const auto number = [&] {
+    int64_t value = 0;
+    const auto [next, error] = std::from_chars(at, end, value);
+    if (error != std::errc() || value < 0 || value >= count) bad();
+    at = next;
+    return value;
+  };
+  for (;;) {
+    const int64_t first = number();
+    int64_t last = first;
+    if (at != end && *at == '-') {
+      at++;
+      last = number();
+    }
+    if (last < first) bad();
+    for (int64_t id = first; id <= last; id++) ids.push_back(id);
+    if (at == end) break;
+    if (*at++ != ',') bad();
+  }
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
+// What every device of a manager is.
+constexpr Properties kEmulated{};
+
+void check(const Constraints& c, int64_t visible) {
+  if (c.num_ipus < 1 || c.num_ipus > kMaxDevices)
+    fail(ErrorCode::invalid_argument, "a device has 1 to {} IPUs, asked for {}", kMaxDevices,
+         c.num_ipus);
+  if (c.num_ipus > visible)
+    fail(ErrorCode::not_found, "a device of {} IPUs was asked for, {} IPUs are visible", c.num_ipus,
+         visible);
+  if (c.ipu_version != 0 && c.ipu_version != kEmulated.ipu_version)
+    fail(ErrorCode::not_found, "ipu{} was asked for, devices are ipu{}", c.ipu_version,
+         kEmulated.ipu_version);
+  if (c.min_tiles > kEmulated.tiles_per_ipu)
+    fail(ErrorCode::not_found, "{} tiles were asked for, devices have {} per IPU", c.min_tiles,
+         kEmulated.tiles_per_ipu);
+}
+
+// `count` free ids of those, or none.
+std::vector<int64_t> try_take(Pool& pool, const std::vector<int64_t>& candidates, int64_t count) {
+  std::vector<int64_t> taken;
+  for (const int64_t id : candidates)
+    if (pool.try_take(id)) {
+      taken.push_back(id);
+      if (static_cast<int64_t>(taken.size()) == count) return taken;
+    }
+  for (const int64_t id : taken) pool.give_back(id);
+  return {};
+}
+
+std::string busy_message(const Pool& pool, const std::vector<int64_t>& candidates,
+                         const WaitConfig& wait) {
+  std::string s =
+      candidates.size() == 1
+          ? fmt::format("device {} is busy: free its runner or handle first", candidates[0])
+          : fmt::format(
+                "all {} devices are busy: free a runner or device, or set "
+                "POPRT_DEVICES higher",
+                candidates.size());
+  if (pool.locks)
+    for (const int64_t id : candidates)
+      if (const pid_t owner = pool.locks->owner(id); owner != 0)
+        s += fmt::format("; process {} has device {}", owner, id);
+  if (wait.strategy == WaitStrategy::wait_with_timeout)
+    s += fmt::format(" (after {:.3f} s)", std::chrono::duration<double>(wait.timeout).count());
+  return s;
+}
+
 }  // namespace
 
-DeviceManager::DeviceManager(int64_t device_count) : count_(device_count) {
-  if (count_ == 0)
-    count_ = environment_int("POPRT_DEVICES", 1, kMaxDevices).value_or(kDefaultDevices);
-  if (count_ < 1 || count_ > kMaxDevices)
-    fail(ErrorCode::invalid_argument, "device count must be 1 to {}, given {}", kMaxDevices,
-         count_);
+DeviceManager::DeviceManager(const ManagerConfig& config) {
+  int64_t count = config.device_count;
+  if (count == 0)
+    count = environment_int("POPRT_DEVICES", 1, kMaxDevices).value_or(kDefaultDevices);
+  if (count < 1 || count > kMaxDevices)
+    fail(ErrorCode::invalid_argument, "device count must be 1 to {}, given {}", kMaxDevices, count);
+  const std::string shared = text_of(config.shared, "POPRT_SHARED_DEVICES");
+  if (!shared.empty() && shared != "0")
+    folder_ = runtime_dir(shared == "1" ? std::string() : shared).string();
+  const std::string visible = text_of(config.visible, "POPRT_VISIBLE_DEVICES");
+  if (!visible.empty()) {
+    ids_ = read_ids(visible, count);
+  } else {
+    for (int64_t id = 0; id < count; id++) ids_.push_back(id);
+  }
 }
 
-std::shared_ptr<Device> DeviceManager::get_device(int64_t num_ipus) const {
-  if (num_ipus < 1)
-    fail(ErrorCode::invalid_argument, "a device has at least 1 IPU, asked for {}", num_ipus);
-  if (num_ipus > 1)
-    fail(ErrorCode::unimplemented, "devices have 1 IPU each, asked for one of {}", num_ipus);
+std::shared_ptr<Device> DeviceManager::take(const Constraints& constraints, const WaitConfig& wait,
+                                            std::vector<int64_t> candidates) const {
+  if (wait.timeout < WaitConfig::Duration::zero() || wait.sleep_time < WaitConfig::Duration::zero())
+    fail(ErrorCode::invalid_argument, "the timeout and sleep time of a wait are not negative");
   Registry& r = registry();
-  const std::lock_guard lock(r.mutex);
-  for (int64_t id = 0; id < count_; id++)
-    if (auto device = r.try_acquire(id)) return device;
-  fail(ErrorCode::unavailable,
-       "all {} devices are busy: free a runner or device, or set POPRT_DEVICES higher", count_);
+  std::unique_lock lock(r.mutex);
+  Pool& pool = r.pool(folder_);
+  const auto start = Clock::now();
+  std::vector<int64_t> ids;
+  for (;;) {
+    ids = try_take(pool, candidates, constraints.num_ipus);
+    if (!ids.empty()) break;
+    auto sleep = std::max<WaitConfig::Duration>(wait.sleep_time, kShortestSleep);
+    if (wait.strategy == WaitStrategy::wait_with_timeout) {
+      const auto left = wait.timeout - (Clock::now() - start);
+      if (left <= WaitConfig::Duration::zero())
+        fail(ErrorCode::unavailable, "{}", busy_message(pool, candidates, wait));
+      sleep = std::min<WaitConfig::Duration>(sleep, left);
+    } else if (wait.strategy == WaitStrategy::no_wait) {
+      fail(ErrorCode::unavailable, "{}", busy_message(pool, candidates, wait));
+    }
+    r.freed.wait_for(lock, std::min<WaitConfig::Duration>(sleep, std::chrono::hours(1)));
+  }
+  try {
+    return {new EmulatedDevice(ids, kEmulated), [ids, folder = folder_](Device* device) {
+              delete device;
+              Registry& all = registry();
+              {
+                const std::lock_guard guard(all.mutex);
+                for (const int64_t id : ids) all.pools[folder].give_back(id);
+              }
+              all.freed.notify_all();
+            }};
+  } catch (...) {
+    for (const int64_t id : ids) pool.give_back(id);
+    throw;
+  }
 }
 
-std::shared_ptr<Device> DeviceManager::get_specific_device(int64_t id) const {
-  if (id < 0 || id >= count_)
-    fail(ErrorCode::not_found, "there is no device {}: ids are 0 to {}", id, count_ - 1);
-  Registry& r = registry();
-  const std::lock_guard lock(r.mutex);
-  if (auto device = r.try_acquire(id)) return device;
-  fail(ErrorCode::unavailable, "device {} is busy: free its runner or handle first", id);
+std::shared_ptr<Device> DeviceManager::get_device(const Constraints& constraints,
+                                                  const WaitConfig& wait) const {
+  check(constraints, device_count());
+  return take(constraints, wait, ids_);
+}
+
+std::shared_ptr<Device> DeviceManager::get_device(int64_t num_ipus, const WaitConfig& wait) const {
+  Constraints constraints;
+  constraints.num_ipus = num_ipus;
+  return get_device(constraints, wait);
+}
+
+std::shared_ptr<Device> DeviceManager::get_specific_device(int64_t id, const WaitConfig& wait,
+                                                           const Constraints& constraints) const {
+  check(constraints, device_count());
+  const auto first = std::lower_bound(ids_.begin(), ids_.end(), id);
+  if (first == ids_.end() || *first != id)
+    fail(ErrorCode::not_found, "there is no visible device {}: ids are {}", id,
+         ids_.back() - ids_.front() + 1 == device_count()
+             ? fmt::format("{} to {}", ids_.front(), ids_.back())
+             : fmt::format("{}", fmt::join(ids_, ", ")));
+  if (ids_.end() - first < constraints.num_ipus)
+    fail(ErrorCode::not_found, "{} IPUs from device {} on were asked for, {} are visible",
+         constraints.num_ipus, id, ids_.end() - first);
+  return take(constraints, wait, {first, first + constraints.num_ipus});
+}
+
+std::shared_ptr<Device> DeviceManager::create_ipu_model_device(int64_t num_ipus, int ipu_version,
+                                                               int64_t tiles_per_ipu) const {
+  Properties p;
+  p.ipu_version = ipu_version;
+  p.ipu_model = true;
+  switch (ipu_version) {
+    case 1: p.tiles_per_ipu = 1216; break;
+    case 2:
+    case 21: p.tiles_per_ipu = 1472; break;
+    default:
+      fail(ErrorCode::invalid_argument, "IPU versions are 1, 2 and 21, given {}", ipu_version);
+  }
+  if (num_ipus < 1 || num_ipus > kMaxDevices)
+    fail(ErrorCode::invalid_argument, "a device has 1 to {} IPUs, asked for {}", kMaxDevices,
+         num_ipus);
+  if (tiles_per_ipu < 0 || tiles_per_ipu > kMaxTiles)
+    fail(ErrorCode::invalid_argument, "an IPU has 1 to {} tiles, asked for {}", kMaxTiles,
+         tiles_per_ipu);
+  if (tiles_per_ipu != 0) p.tiles_per_ipu = tiles_per_ipu;
+  return std::make_shared<EmulatedDevice>(std::vector<int64_t>(static_cast<size_t>(num_ipus), -1),
+                                          p);
 }
 
 }  // namespace poprt::device

@@ -15,21 +15,79 @@ struct Params {
   bool smallest, last;
 };
 
-template <class T>
+constexpr int64_t kColumns = 64, kLanes = 16;
+
+// The best value of one row first, then where it stands. A NaN in front wins, others never do.
+template <class T, bool kSmallest>
+int64_t best_of_row(const Params& p, const T* x) {
+  const auto better = [](T v, T b) { return kSmallest ? v < b : v > b; };
+  if (x[0] != x[0]) return 0;
+  T lanes[kLanes];
+  std::fill(lanes, lanes + kLanes, x[0]);
+  int64_t i = 0;
+  for (; i + kLanes <= p.n; i += kLanes)
+    for (int64_t l = 0; l < kLanes; l++)
+      lanes[l] = better(x[i + l], lanes[l]) ? x[i + l] : lanes[l];
+  T best = lanes[0];
+  for (const T v : lanes) best = better(v, best) ? v : best;
+  for (; i < p.n; i++) best = better(x[i], best) ? x[i] : best;
+  if (p.last) {
+    for (i = p.n - 1; x[i] != best;) i--;
+    return i;
+  }
+  for (i = 0; i + kLanes <= p.n; i += kLanes) {
+    int found = 0;
+    for (int64_t l = 0; l < kLanes; l++) found |= x[i + l] == best;
+    if (found) break;
+  }
+  while (x[i] != best) i++;
+  return i;
+}
+
+// Adjacent columns side by side.
+template <class T, bool kSmallest>
+void best_of_columns(const Params& p, const T* x, int64_t columns, int64_t* y) {
+  T best[kColumns];
+  int32_t at[kColumns] = {};
+  std::copy(x, x + columns, best);
+  const auto each = [&](int64_t width, auto better) {
+    for (int64_t i = 1; i < p.n; i++) {
+      const T* row = x + i * p.inner;
+      for (int64_t j = 0; j < width; j++) {
+        const bool take = better(row[j], best[j]);
+        best[j] = take ? row[j] : best[j];
+        at[j] = take ? static_cast<int32_t>(i) : at[j];
+      }
+    }
+  };
+  const auto walk = [&](auto better) {
+    if (columns == kColumns)
+      each(kColumns, better);
+    else
+      each(columns, better);
+  };
+  if (p.last)
+    walk([](T v, T b) { return kSmallest ? v <= b : v >= b; });
+  else
+    walk([](T v, T b) { return kSmallest ? v < b : v > b; });
+  for (int64_t j = 0; j < columns; j++) y[j] = at[j];
+}
+
+// A task is one row, or a block of columns.
+template <class T, bool kSmallest>
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
   const auto* x = static_cast<const T*>(data[0]);
   auto* y = static_cast<int64_t*>(data[1]);
-  for (int64_t o = begin; o < end; o++) {
-    for (int64_t c = 0; c < p.inner; c++) {
-      const T* column = x + o * p.n * p.inner + c;
-      int64_t best = 0;
-      for (int64_t i = 1; i < p.n; i++) {
-        const T v = column[i * p.inner], b = column[best * p.inner];
-        if ((p.smallest ? v < b : v > b) || (p.last && v == b)) best = i;
-      }
-      y[o * p.inner + c] = best;
+  const int64_t blocks = (p.inner + kColumns - 1) / kColumns;
+  for (int64_t t = begin; t < end; t++) {
+    if (p.inner == 1) {
+      y[t] = best_of_row<T, kSmallest>(p, x + t * p.n);
+      continue;
     }
+    const int64_t o = t / blocks, column = t % blocks * kColumns;
+    best_of_columns<T, kSmallest>(p, x + o * p.n * p.inner + column,
+                                  std::min(kColumns, p.inner - column), y + o * p.inner + column);
   }
 }
 
@@ -41,17 +99,19 @@ Plan prepare(const Call& call) {
   check(call.ints.size() == 5, "expected 5 integers");
   auto p = std::make_shared<Params>(
       Params{call.ints[0], call.ints[1], call.ints[2], call.ints[3] != 0, call.ints[4] != 0});
-  check(p->outer >= 0 && p->n >= 1 && p->inner >= 0, "an integer is out of range");
+  check(p->outer >= 0 && p->n >= 1 && p->n < (int64_t{1} << 31) && p->inner >= 0,
+        "an integer is out of range");
   const int64_t results = checked_mul(p->outer, p->inner);
   check(element_count(call.operands[0].shape) == checked_mul(results, p->n) &&
             element_count(call.operands[1].shape) == results,
         "an operand has another size");
   Plan plan;
-  if (!visit_number(call.operands[0].dtype, [&]<class T>(T) { plan.run = run<T>; }))
+  if (!visit_number(call.operands[0].dtype,
+                    [&]<class T>(T) { plan.run = p->smallest ? run<T, true> : run<T, false>; }))
     fail(ErrorCode::unimplemented, "kernel arg_extreme: element type {}",
          dtype_name(call.operands[0].dtype));
-  plan.tasks = p->outer;
-  plan.work = static_cast<double>(results) * static_cast<double>(p->n);
+  plan.tasks = p->inner == 1 ? p->outer : p->outer * ((p->inner + kColumns - 1) / kColumns);
+  plan.work = static_cast<double>(results) * static_cast<double>(p->n) * 0.3;
   plan.params = std::move(p);
   return plan;
 }

@@ -6,17 +6,21 @@
 // ints: [batch, q_heads, kv_heads, queries, keys, head_size, v_size, causal, left, right (-1: no
 // window), offset (position of query 0), stage of `scores` (0 raw, 1 capped, 2 masked, 3 softmax),
 // then strides b, head, i of q, of y, then strides b, head, i, key of the mask, its keys].
-// floats: [scale, softcap]. A task is one row.
+// floats: [scale, softcap]. A task is a block of rows of one head.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
 
 #include "kernels/common/call_reader.h"
-#include "kernels/common/dot.h"
+#include "kernels/common/elementwise.h"
+#include "kernels/isa/elementwise.h"
+#include "kernels/isa/gemm.h"
+#include "kernels/isa/normalize.h"
 
 namespace poprt::kernels {
 namespace {
+
+constexpr int64_t kQueryBlock = 192, kRows = 24, kBlockK = 512;
 
 struct Params {
   int64_t batch, q_heads, kv_heads, queries, keys, head, v_size;
@@ -26,63 +30,119 @@ struct Params {
   std::array<int64_t, 4> mask;
   int64_t mask_keys;
   float scale, softcap;
+  int64_t blocks, key_panels, v_panels;
+  const isa::GemmTable* gemm;
+  const isa::NormalizeTable* normalize;
+  const isa::ElementwiseTable* elementwise;
 };
+
+// Puts -inf on the keys that query i of batch b does not see and adds the mask to the others.
+// False when it sees none.
+bool mask_row(const Params& p, void* const* data, int64_t b, int64_t h, int64_t i, float* s) {
+  constexpr float kNone = -std::numeric_limits<float>::infinity();
+  const int64_t length = data[4] ? static_cast<const int64_t*>(data[4])[b] : p.keys;
+  const int64_t position = i + (data[4] ? length - p.queries : p.offset);
+  int64_t first = 0, end = std::clamp<int64_t>(length, 0, p.keys);
+  if (p.left >= 0) first = std::max(first, position - p.left);
+  if (p.causal) end = std::min(end, position + 1);
+  if (p.right >= 0) end = std::min(end, position + p.right + 1);
+  if (data[3]) end = std::min(end, p.mask_keys);
+  first = std::min(first, p.keys);
+  end = std::max(end, first);
+  std::fill(s, s + first, kNone);
+  std::fill(s + end, s + p.keys, kNone);
+  if (!data[3]) return end > first;
+  const int64_t at = b * p.mask[0] + h * p.mask[1] + i * p.mask[2];
+  bool any = false;
+  if (p.bool_mask) {
+    const auto* mask = static_cast<const uint8_t*>(data[3]) + at;
+    for (int64_t j = first; j < end; j++) {
+      const bool sees = mask[j * p.mask[3]] != 0;
+      any |= sees;
+      if (!sees) s[j] = kNone;
+    }
+    return any;
+  }
+  const auto* mask = static_cast<const float*>(data[3]) + at;
+  if (p.mask[3] == 1)
+    for (int64_t j = first; j < end; j++) {
+      s[j] += mask[j];
+      any |= mask[j] != kNone;
+    }
+  else
+    for (int64_t j = first; j < end; j++) {
+      s[j] += mask[j * p.mask[3]];
+      any |= mask[j * p.mask[3]] != kNone;
+    }
+  return any;
+}
+
+void pack_panels(const Params& p, const float* from, int64_t k_stride, int64_t n_stride, int64_t n,
+                 int64_t k, int64_t panels, float* to) {
+  for (int64_t panel = 0; panel < panels; panel++)
+    p.gemm->pack(from, k_stride, n_stride, n, panel * isa::kPanel, 0, k,
+                 to + panel * isa::kPanel * k);
+}
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
          std::byte* scratch) noexcept {
   const auto& p = *static_cast<const Params*>(params);
-  constexpr float kNone = -std::numeric_limits<float>::infinity();
-  auto* s = reinterpret_cast<float*>(scratch);
+  auto* k_packed = reinterpret_cast<float*>(scratch);
+  float* v_packed = k_packed + p.key_panels * isa::kPanel * p.head;
+  float* scores = v_packed + p.v_panels * isa::kPanel * p.keys;
   for (int64_t task = begin; task < end; task++) {
-    const int64_t i = task % p.queries, h = task / p.queries % p.q_heads,
-                  b = task / p.queries / p.q_heads;
+    const int64_t block = task % p.blocks, h = task / p.blocks % p.q_heads,
+                  b = task / p.blocks / p.q_heads;
     const int64_t kv = b * p.kv_heads + h / (p.q_heads / p.kv_heads);
-    const float* q = static_cast<const float*>(data[0]) + b * p.q[0] + h * p.q[1] + i * p.q[2];
-    const float* k = static_cast<const float*>(data[1]) + kv * p.keys * p.head;
-    const float* v = static_cast<const float*>(data[2]) + kv * p.keys * p.v_size;
-    float* y = static_cast<float*>(data[5]) + b * p.y[0] + h * p.y[1] + i * p.y[2];
-    float* out = data[6] ? static_cast<float*>(data[6]) + task * p.keys : nullptr;
-    const auto keep = [&](int64_t stage) {
-      if (out && p.stage == stage) std::copy(s, s + p.keys, out);
-    };
-    for (int64_t j = 0; j < p.keys; j++) s[j] = dot(q, k + j * p.head, p.head) * p.scale;
-    keep(0);
-    if (p.softcap > 0)
-      for (int64_t j = 0; j < p.keys; j++) s[j] = p.softcap * std::tanh(s[j] / p.softcap);
-    keep(1);
-    const int64_t length = data[4] ? static_cast<const int64_t*>(data[4])[b] : p.keys;
-    const int64_t position = i + (data[4] ? length - p.queries : p.offset);
-    bool any = false;
-    float high = kNone;
-    for (int64_t j = 0; j < p.keys; j++) {
-      float bias = 0;
-      if ((p.causal && j > position) || (p.left >= 0 && j < position - p.left) ||
-          (p.right >= 0 && j > position + p.right) || j >= length) {
-        bias = kNone;
-      } else if (data[3]) {
-        const int64_t at = b * p.mask[0] + h * p.mask[1] + i * p.mask[2] + j * p.mask[3];
-        bias = j >= p.mask_keys                           ? kNone
-               : !p.bool_mask                             ? static_cast<const float*>(data[3])[at]
-               : static_cast<const uint8_t*>(data[3])[at] ? 0.0f
-                                                          : kNone;
+    pack_panels(p, static_cast<const float*>(data[1]) + kv * p.keys * p.head, 1, p.head, p.keys,
+                p.head, p.key_panels, k_packed);
+    pack_panels(p, static_cast<const float*>(data[2]) + kv * p.keys * p.v_size, p.v_size, 1,
+                p.v_size, p.keys, p.v_panels, v_packed);
+    const int64_t last = std::min((block + 1) * kQueryBlock, p.queries);
+    for (int64_t i = block * kQueryBlock; i < last; i += kRows) {
+      const int64_t rows = std::min(kRows, last - i);
+      const float* q = static_cast<const float*>(data[0]) + b * p.q[0] + h * p.q[1] + i * p.q[2];
+      float* y = static_cast<float*>(data[5]) + b * p.y[0] + h * p.y[1] + i * p.y[2];
+      isa::GemmShape shape{};
+      shape.m = rows;
+      shape.n = p.keys;
+      shape.k = p.head;
+      shape.lda = p.q[2];
+      shape.ldc = shape.ld_residual = p.keys;
+      shape.k_block = kBlockK;
+      p.gemm->run(shape, q, k_packed, nullptr, nullptr, scores, 0, rows, 0, p.key_panels);
+      for (int64_t r = 0; r < rows; r++) {
+        float* s = scores + r * p.keys;
+        float* out = data[6] ? static_cast<float*>(data[6]) +
+                                   ((b * p.q_heads + h) * p.queries + i + r) * p.keys
+                             : nullptr;
+        const auto keep = [&](int64_t stage) {
+          if (out && p.stage == stage) std::copy(s, s + p.keys, out);
+        };
+        const auto multiply = [&](float by) {
+          for (int64_t j = 0; j < p.keys; j++) s[j] *= by;
+        };
+        multiply(p.scale);
+        keep(0);
+        if (p.softcap > 0) {
+          multiply(1 / p.softcap);
+          p.elementwise->step(static_cast<int64_t>(ElementwiseOp::tanh), s, s, s, s, p.keys);
+          multiply(p.softcap);
+        }
+        keep(1);
+        const bool any = mask_row(p, data, b, h, i + r, s);
+        keep(2);
+        if (any)
+          p.normalize->softmax_row(s, s, p.keys, false);
+        else
+          std::fill(s, s + p.keys, 0.0f);
+        keep(3);
       }
-      s[j] += bias;
-      any = any || bias != kNone;
-      high = s[j] > high ? s[j] : high;
-    }
-    keep(2);
-    float sum = 0;
-    for (int64_t j = 0; j < p.keys; j++) {
-      s[j] = any && s[j] != kNone ? std::exp(s[j] - high) : 0.0f;
-      sum += s[j];
-    }
-    for (int64_t j = 0; sum != 0 && j < p.keys; j++) s[j] /= sum;
-    keep(3);
-    std::fill(y, y + p.v_size, 0.0f);
-    for (int64_t j = 0; j < p.keys; j++) {
-      const float w = s[j];
-      if (w == 0) continue;
-      for (int64_t c = 0; c < p.v_size; c++) y[c] += w * v[j * p.v_size + c];
+      shape.n = p.v_size;
+      shape.k = p.keys;
+      shape.lda = p.keys;
+      shape.ldc = shape.ld_residual = p.y[2];
+      p.gemm->run(shape, scores, v_packed, nullptr, nullptr, y, 0, rows, 0, p.v_panels);
     }
   }
 }
@@ -134,12 +194,22 @@ Plan prepare(const Call& call) {
   r.needs(2, DType::f32, {p->batch, p->kv_heads, p->keys, p->v_size});
   r.may(4, DType::s64, {p->batch});
   r.may(6, DType::f32, {tasks, p->keys});
+  p->blocks = (p->queries + kQueryBlock - 1) / kQueryBlock;
+  p->key_panels = (p->keys + isa::kPanel - 1) / isa::kPanel;
+  p->v_panels = (p->v_size + isa::kPanel - 1) / isa::kPanel;
+  p->gemm = &POPRT_SELECT_ISA(gemm);
+  p->normalize = &POPRT_SELECT_ISA(normalize);
+  p->elementwise = &POPRT_SELECT_ISA(elementwise);
   Plan plan;
+  plan.outputs = 2;
   plan.run = run;
-  plan.tasks = tasks;
+  plan.tasks = tasks ? p->batch * p->q_heads * p->blocks : 0;
   plan.work = static_cast<double>(tasks) * static_cast<double>(p->keys) *
-              (static_cast<double>(p->head + p->v_size) / 4 + 4);
-  plan.scratch_bytes = static_cast<size_t>(p->keys) * sizeof(float);
+              (static_cast<double>(p->head + p->v_size) / 40 + 1);
+  const int64_t panels = checked_add(CallReader::product({p->key_panels, isa::kPanel, p->head}),
+                                     CallReader::product({p->v_panels, isa::kPanel, p->keys}));
+  plan.scratch_bytes = static_cast<size_t>(
+      checked_mul(checked_add(panels, checked_mul(kRows, p->keys)), int64_t{4}) + 8192);
   plan.params = std::move(p);
   return plan;
 }

@@ -3,9 +3,11 @@
 // one float dtype, parameters have one float dtype (f32, f64, f16 or bf16).
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "base/checked.h"
 #include "base/half.h"
+#include "kernels/isa/normalize.h"
 #include "kernels/kernel.h"
 
 namespace poprt::kernels {
@@ -15,6 +17,7 @@ struct Params {
   int64_t channels, pixels;
   double epsilon;
   DType parameters;
+  const isa::NormalizeTable* table;
 };
 
 double read(DType dtype, const void* data, int64_t i) {
@@ -38,6 +41,10 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
         static_cast<V>(read(p.parameters, data[2], c) - read(p.parameters, data[3], c) * factor);
     const T* x = static_cast<const T*>(data[0]) + plane * p.pixels;
     T* y = static_cast<T*>(data[5]) + plane * p.pixels;
+    if constexpr (std::is_same_v<T, float>) {
+      p.table->scale_shift(y, x, p.pixels, scale, shift);
+      continue;
+    }
     for (int64_t i = 0; i < p.pixels; i++) y[i] = narrow(widen(x[i]) * scale + shift);
   }
 }
@@ -75,9 +82,9 @@ Plan prepare(const Call& call) {
     default: plan.run = run<float, float, same_f32, same_f32>;
   }
   plan.tasks = planes;
-  plan.work = static_cast<double>(count) * 0.5;
+  plan.work = static_cast<double>(count) * 0.15;
   auto p = std::make_shared<Params>();
-  *p = {c, pixels, static_cast<double>(call.floats[0]), parameters};
+  *p = {c, pixels, static_cast<double>(call.floats[0]), parameters, &POPRT_SELECT_ISA(normalize)};
   plan.params = std::move(p);
   return plan;
 }

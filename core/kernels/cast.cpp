@@ -6,9 +6,11 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "base/half.h"
 #include "base/quarter.h"
+#include "kernels/isa/cast.h"
 #include "kernels/kernel.h"
 
 namespace poprt::kernels {
@@ -29,6 +31,8 @@ struct Params {
   DType from, to;
   int64_t count;
   bool saturate;
+  isa::CastRow row;  // of the pairs that are vectorised
+  int64_t from_bytes, to_bytes;
 };
 
 template <class T>
@@ -158,31 +162,37 @@ void write(DType t, void* data, int64_t i, const Value& v, bool saturate) {
   }
 }
 
-// Pairs that matter for speed.
-template <class From, class To>
-bool convert(const void* from, void* to, int64_t begin, int64_t end) {
-  for (int64_t i = begin; i < end; i++) put<To>(to, i, static_cast<To>(at<From>(from, i)));
-  return true;
+std::optional<isa::Number> number_of(DType t) {
+  using isa::Number;
+  switch (t) {
+    case DType::f32: return Number::f32;
+    case DType::f64: return Number::f64;
+    case DType::f16: return Number::f16;
+    case DType::bf16: return Number::bf16;
+    case DType::s8: return Number::s8;
+    case DType::u8: return Number::u8;
+    case DType::s16: return Number::s16;
+    case DType::u16: return Number::u16;
+    case DType::s32: return Number::s32;
+    case DType::u32: return Number::u32;
+    case DType::s64: return Number::s64;
+    case DType::u64: return Number::u64;
+    case DType::boolean: return Number::boolean;
+    default: return std::nullopt;
+  }
 }
 
-bool convert_fast(const Params& p, const void* from, void* to, int64_t begin, int64_t end) {
-  if (p.from == DType::s64 && p.to == DType::s32)
-    return convert<int64_t, int32_t>(from, to, begin, end);
-  if (p.from == DType::s32 && p.to == DType::s64)
-    return convert<int32_t, int64_t>(from, to, begin, end);
-  if (p.from == DType::u8 && p.to == DType::s32)
-    return convert<uint8_t, int32_t>(from, to, begin, end);
-  if (p.from == DType::f32 && p.to == DType::f64)
-    return convert<float, double>(from, to, begin, end);
-  if (p.from == DType::f64 && p.to == DType::f32)
-    return convert<double, float>(from, to, begin, end);
-  return false;
+isa::CastRow find_row(DType from, DType to) {
+  const auto f = number_of(from), t = number_of(to);
+  return f && t ? POPRT_SELECT_ISA(cast).find(*f, *t) : nullptr;
 }
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
   const int64_t first = begin * kTaskElements, last = std::min(end * kTaskElements, p.count);
-  if (convert_fast(p, data[0], data[1], first, last)) return;
+  if (p.row)
+    return p.row(static_cast<std::byte*>(data[1]) + first * p.to_bytes,
+                 static_cast<const std::byte*>(data[0]) + first * p.from_bytes, last - first);
   for (int64_t i = first; i < last; i++)
     write(p.to, data[1], i, read(p.from, data[0], i), p.saturate);
 }
@@ -199,9 +209,12 @@ Plan prepare(const Call& call) {
   expect(count == element_count(to.shape), "cast", "element counts differ");
   Plan plan;
   plan.run = run;
-  plan.params = std::make_shared<Params>(Params{from.dtype, to.dtype, count, call.ints[0] != 0});
+  const auto row = find_row(from.dtype, to.dtype);
+  plan.params =
+      std::make_shared<Params>(Params{from.dtype, to.dtype, count, call.ints[0] != 0, row,
+                                      dtype_bits(from.dtype) / 8, dtype_bits(to.dtype) / 8});
   plan.tasks = std::max<int64_t>(1, (count + kTaskElements - 1) / kTaskElements);
-  plan.work = static_cast<double>(count) * 4;
+  plan.work = static_cast<double>(count) * (row ? 0.15 : 4.0);
   return plan;
 }
 

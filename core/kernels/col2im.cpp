@@ -23,11 +23,19 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
     const float* x = static_cast<const float*>(data[0]) + plane * p.taps * p.blocks;
     float* y = static_cast<float*>(data[1]) + plane * p.pixels;
     std::fill(y, y + p.pixels, 0.0f);
-    for (int64_t tap = 0; tap < p.taps; tap++)
-      for (int64_t block = 0; block < p.blocks; block++) {
-        int64_t t = tap, b = block, at = 0, step = 1;
+    const auto& [image_x, blocks_x, kernel_x, stride_x, pad_x, dilation_x] = p.axis[p.rank - 1];
+    const int64_t rows = p.blocks / blocks_x;
+    for (int64_t tap = 0; tap < p.taps; tap++) {
+      // Blocks [first, last) of a row fall inside the image.
+      const int64_t shift = tap % kernel_x * dilation_x - pad_x;
+      const auto below = [&](int64_t limit) {
+        return std::clamp<int64_t>((limit - shift + stride_x - 1) / stride_x, 0, blocks_x);
+      };
+      const int64_t first = below(0), last = below(image_x);
+      for (int64_t row = 0; row < rows; row++) {
+        int64_t t = tap / kernel_x, b = row, at = 0, step = image_x;
         bool inside = true;
-        for (size_t d = p.rank; d-- > 0;) {
+        for (size_t d = p.rank - 1; d-- > 0;) {
           const auto& [image, blocks, kernel, stride, pad, dilation] = p.axis[d];
           const int64_t i = b % blocks * stride - pad + t % kernel * dilation;
           inside = inside && i >= 0 && i < image;
@@ -36,8 +44,14 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
           t /= kernel;
           b /= blocks;
         }
-        if (inside) y[at] += x[tap * p.blocks + block];
+        if (!inside) continue;
+        const float* from = x + tap * p.blocks + row * blocks_x;
+        if (stride_x == 1)
+          for (int64_t i = first; i < last; i++) y[at + shift + i] += from[i];
+        else
+          for (int64_t i = first; i < last; i++) y[at + shift + i * stride_x] += from[i];
       }
+    }
   }
 }
 
@@ -62,7 +76,7 @@ Plan prepare(const Call& call) {
   plan.run = run;
   plan.tasks = planes;
   plan.work = static_cast<double>(planes) * static_cast<double>(p->taps) *
-              static_cast<double>(p->blocks) * 4 * static_cast<double>(p->rank);
+              static_cast<double>(p->blocks) * 0.3;
   plan.params = std::move(p);
   return plan;
 }

@@ -24,25 +24,51 @@ struct Params {
 void gather(const GenericConv& p, const float* x, int64_t pixel, int64_t count, int64_t k0,
             int64_t k1, float* panel) {
   const auto& [az, ay, ax] = p.axis;
-  int64_t z[isa::kPanel], y[isa::kPanel], xs[isa::kPanel];
-  for (int64_t j = 0; j < count; j++) {
-    const int64_t at = pixel + j;
-    z[j] = at / (ay.out * ax.out) * az.stride - az.pad;
-    y[j] = at / ax.out % ay.out * ay.stride - ay.pad;
-    xs[j] = at % ax.out * ax.stride - ax.pad;
+  struct Run {  // pixels of one output row
+    int64_t first, count, z, y, x;
+  } runs[isa::kPanel];
+  int64_t found = 0;
+  for (int64_t j = 0; j < count;) {
+    const int64_t at = pixel + j, column = at % ax.out;
+    const int64_t n = std::min(count - j, ax.out - column);
+    runs[found++] = {j, n, at / (ay.out * ax.out) * az.stride - az.pad,
+                     at / ax.out % ay.out * ay.stride - ay.pad, column * ax.stride - ax.pad};
+    j += n;
   }
+  int64_t channel = k0 / p.taps, tap = k0 % p.taps;
+  int64_t kx = tap % ax.kernel, ky = tap / ax.kernel % ay.kernel, kz = tap / ax.kernel / ay.kernel;
   for (int64_t k = k0; k < k1; k++, panel += isa::kPanel) {
-    const int64_t channel = k / p.taps, tap = k % p.taps;
-    const int64_t dz = tap / (ay.kernel * ax.kernel) * az.dilation;
-    const int64_t dy = tap / ax.kernel % ay.kernel * ay.dilation;
-    const int64_t dx = tap % ax.kernel * ax.dilation;
     const float* plane = x + channel * p.in_plane;
-    for (int64_t j = 0; j < count; j++) {
-      const int64_t iz = z[j] + dz, iy = y[j] + dy, ix = xs[j] + dx;
-      const bool inside = iz >= 0 && iz < az.in && iy >= 0 && iy < ay.in && ix >= 0 && ix < ax.in;
-      panel[j] = inside ? plane[(iz * ay.in + iy) * ax.in + ix] : 0.0f;
+    for (int64_t i = 0; i < found; i++) {
+      const Run& r = runs[i];
+      const int64_t iz = r.z + kz * az.dilation, iy = r.y + ky * ay.dilation,
+                    ix = r.x + kx * ax.dilation;
+      float* to = panel + r.first;
+      if (iz < 0 || iz >= az.in || iy < 0 || iy >= ay.in) {
+        std::fill_n(to, r.count, 0.0f);
+        continue;
+      }
+      const float* row = plane + (iz * ay.in + iy) * ax.in;
+      if (ix >= 0 && ix + (r.count - 1) * ax.stride < ax.in) {
+        if (ax.stride == 1)
+          std::copy_n(row + ix, r.count, to);
+        else
+          for (int64_t j = 0; j < r.count; j++) to[j] = row[ix + j * ax.stride];
+        continue;
+      }
+      for (int64_t j = 0; j < r.count; j++) {
+        const int64_t at = ix + j * ax.stride;
+        to[j] = at >= 0 && at < ax.in ? row[at] : 0.0f;
+      }
     }
     std::fill(panel + count, panel + isa::kPanel, 0.0f);
+    if (++kx < ax.kernel) continue;
+    kx = 0;
+    if (++ky < ay.kernel) continue;
+    ky = 0;
+    if (++kz < az.kernel) continue;
+    kz = 0;
+    channel++;
   }
 }
 
@@ -124,8 +150,8 @@ Plan prepare(const Call& call) {
       params->shape.k_block = kBlockK;
       plan.run = run_f32;
       plan.tasks = checked_mul(checked_mul(p.n, p.groups), params->panels);
-      plan.work = flops / 90.0 +
-                  static_cast<double>(plan.tasks) * static_cast<double>(k_total) * isa::kPanel;
+      plan.work = flops / 90.0 + static_cast<double>(plan.tasks) * static_cast<double>(k_total) *
+                                     isa::kPanel * 0.3;
       plan.scratch_bytes = static_cast<size_t>(std::min(kBlockK, k_total) * isa::kPanel * 4 + 8192);
       break;
     }

@@ -4,10 +4,14 @@
 // C, M, rank (1-3), then per spatial dimension: in, out, kernel, stride, pad, dilation]. A task is
 // a panel of output pixels of one image and group.
 #include <algorithm>
+#include <array>
+#include <vector>
 
 #include "kernels/common/call_reader.h"
 #include "kernels/common/conv_generic.h"
 #include "kernels/common/integer_panel.h"
+#include "kernels/isa/quads.h"
+#include "kernels/isa/quantize.h"
 
 namespace poprt::kernels {
 namespace {
@@ -17,6 +21,12 @@ struct Params {
   const isa::IntegerTable* table;
   int64_t panels;
   bool x_signed, w_signed, w_filters;
+  // One channel a group.
+  const isa::QuadTable* quads;
+  const isa::QuantizeTable* quantize;
+  std::array<int64_t, 3> padded;
+  int64_t padded_floats;
+  std::vector<int32_t> offsets;
 };
 
 void gather(const GenericConv& p, const uint8_t* x, bool is_signed, int32_t zero, int64_t pixel,
@@ -50,8 +60,11 @@ void gather(const GenericConv& p, const uint8_t* x, bool is_signed, int32_t zero
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
          std::byte* scratch) noexcept {
-  const auto& [p, table, panels, x_signed, w_signed, w_filters] =
-      *static_cast<const Params*>(params);
+  const Params& all = *static_cast<const Params*>(params);
+  const GenericConv& p = all.conv;
+  const bool x_signed = all.x_signed, w_signed = all.w_signed, w_filters = all.w_filters;
+  const int64_t panels = all.panels;
+  const isa::IntegerTable* table = all.table;
   auto& s = *reinterpret_cast<IntegerScratch*>(scratch);
   const int64_t k_total = p.c * p.taps;
   const int32_t x_zero = data[2] ? byte_at(data[2], x_signed, 0) : 0;
@@ -85,6 +98,80 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
   }
 }
 
+// One channel a group: planes are widened to floats, in which so short sums are exact. A task is
+// one group of one image.
+constexpr int64_t kExactTaps = 256;  // 256 * 255 * 255 < 2^24
+
+void run_depthwise(const void* params, void* const* data, int64_t begin, int64_t end,
+                   std::byte* scratch) noexcept {
+  const Params& all = *static_cast<const Params*>(params);
+  const GenericConv& p = all.conv;
+  const auto& [az, ay, ax] = p.axis;
+  auto* plane = reinterpret_cast<float*>(scratch);
+  const float one = 1;
+  const auto x_zero = static_cast<float>(data[2] ? byte_at(data[2], all.x_signed, 0) : 0);
+  for (int64_t task = begin; task < end; task++) {
+    const auto* x = static_cast<const uint8_t*>(data[0]) + task * p.in_plane;
+    std::fill_n(plane, all.padded_floats, 0.0f);
+    for (int64_t iz = 0; iz < az.in; iz++)
+      for (int64_t iy = 0; iy < ay.in; iy++)
+        all.quantize->dequantize(
+            all.x_signed ? isa::Whole::s8 : isa::Whole::u8,
+            plane + ((iz + az.pad) * all.padded[1] + iy + ay.pad) * all.padded[2] + ax.pad,
+            x + (iz * ay.in + iy) * ax.in, &one, &x_zero, false, ax.in);
+    for (int64_t m = 0; m < p.m; m++) {
+      const int64_t filter = task % p.groups * p.m + m;
+      const auto* w = static_cast<const uint8_t*>(data[1]) + filter * p.taps;
+      const int32_t w_zero =
+          data[3] ? byte_at(data[3], all.w_signed, all.w_filters ? filter : 0) : 0;
+      float weights[kExactTaps];
+      for (int64_t t = 0; t < p.taps; t++)
+        weights[t] = static_cast<float>(byte_at(w, all.w_signed, t) - w_zero);
+      const int32_t bias = data[4] ? static_cast<const int32_t*>(data[4])[filter] : 0;
+      int32_t* y = static_cast<int32_t*>(data[5]) + (task * p.m + m) * p.out_plane;
+      for (int64_t oz = 0; oz < az.out; oz++)
+        for (int64_t oy = 0; oy < ay.out; oy++, y += ax.out)
+          all.quads->filter_row(
+              plane + (oz * az.stride * all.padded[1] + oy * ay.stride) * all.padded[2],
+              all.offsets.data(), weights, p.taps, ax.stride, ax.out, bias, y);
+    }
+  }
+}
+
+// Unless the planes are too large or the pads unusual.
+void plan_depthwise(Params& all, Plan& plan) {
+  const GenericConv& p = all.conv;
+  if (p.c != 1 || p.taps > kExactTaps) return;
+  int64_t floats = 1;
+  for (size_t d = 0; d < 3; d++) {
+    const ConvAxis& a = p.axis[d];
+    if (a.pad < 0) return;
+    const int64_t reach =
+        checked_add(checked_mul(a.out - 1, a.stride), checked_mul(a.kernel - 1, a.dilation)) + 1;
+    all.padded[d] = std::max(reach, a.pad + a.in);
+    if (all.padded[d] > (int64_t{1} << 24)) return;
+    floats *= all.padded[d];
+    if (floats > (int64_t{1} << 24)) return;
+  }
+  const auto& [az, ay, ax] = p.axis;
+  if (ax.stride > 4096) return;
+  for (int64_t t = 0; t < p.taps; t++)
+    all.offsets.push_back(
+        static_cast<int32_t>((t / (ay.kernel * ax.kernel) * az.dilation * all.padded[1] +
+                              t / ax.kernel % ay.kernel * ay.dilation) *
+                                 all.padded[2] +
+                             t % ax.kernel * ax.dilation));
+  all.padded_floats = floats + 16 * ax.stride + 16;
+  all.quads = &POPRT_SELECT_ISA(quads);
+  all.quantize = &POPRT_SELECT_ISA(quantize);
+  plan.run = run_depthwise;
+  plan.tasks = checked_mul(p.n, p.groups);
+  plan.work =
+      static_cast<double>(plan.tasks) *
+      (static_cast<double>(floats) * 0.2 + static_cast<double>(p.m * p.out_plane * p.taps) * 0.1);
+  plan.scratch_bytes = static_cast<size_t>(all.padded_floats) * 4;
+}
+
 Plan prepare(const Call& call) {
   constexpr std::string_view kName = "conv_integer";
   const CallReader r(kName, call, 6, 6);
@@ -112,6 +199,7 @@ Plan prepare(const Call& call) {
   plan.tasks = checked_mul(checked_mul(p->conv.n, p->conv.groups), p->panels);
   plan.work = p->conv.flops() * static_cast<double>(p->conv.out_plane) / 60;
   plan.scratch_bytes = sizeof(IntegerScratch);
+  plan_depthwise(*p, plan);
   plan.params = std::move(p);
   return plan;
 }

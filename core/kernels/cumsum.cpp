@@ -1,5 +1,7 @@
 // cumsum: operands [x, y], seen as [outer, n, inner], running sums (or products) along n. ints:
 // [outer, n, inner, exclusive, reverse, product].
+#include <algorithm>
+
 #include "base/checked.h"
 #include "kernels/common/numbers.h"
 #include "kernels/kernel.h"
@@ -11,6 +13,43 @@ struct Params {
   int64_t outer, n, inner;
   bool exclusive, reverse, product;
 };
+
+// Sums of columns side by side, a task a block of them.
+constexpr int64_t kColumns = 256;
+
+template <class T>
+void run_columns(const void* params, void* const* data, int64_t begin, int64_t end,
+                 std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  using Sum = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
+  const int64_t blocks = (p.inner + kColumns - 1) / kColumns;
+  for (int64_t t = begin; t < end; t++) {
+    const int64_t column = t % blocks * kColumns, n = std::min(kColumns, p.inner - column);
+    const int64_t at = t / blocks * p.n * p.inner + column;
+    Sum sum[kColumns];
+    std::fill(sum, sum + n, static_cast<Sum>(p.product));
+    for (int64_t k = 0; k < p.n; k++) {
+      const int64_t i = at + (p.reverse ? p.n - 1 - k : k) * p.inner;
+      const T* x = static_cast<const T*>(data[0]) + i;
+      T* y = static_cast<T*>(data[1]) + i;
+      const auto each = [&](auto join) {
+        if (p.exclusive)
+          for (int64_t j = 0; j < n; j++) {
+            const Sum before = sum[j];
+            sum[j] = join(before, static_cast<Sum>(x[j]));
+            y[j] = static_cast<T>(before);
+          }
+        else
+          for (int64_t j = 0; j < n; j++)
+            y[j] = static_cast<T>(sum[j] = join(sum[j], static_cast<Sum>(x[j])));
+      };
+      if (p.product)
+        each([](Sum a, Sum b) { return a * b; });
+      else
+        each([](Sum a, Sum b) { return a + b; });
+    }
+  }
+}
 
 template <class T>
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
@@ -54,6 +93,10 @@ Plan prepare(const Call& call) {
     fail(ErrorCode::unimplemented, "kernel cumsum: element type {}",
          dtype_name(call.operands[0].dtype));
   plan.tasks = count == 0 ? 0 : p->outer * p->inner;
+  if (p->inner > 1) {
+    visit_number(call.operands[0].dtype, [&]<class T>(T) { plan.run = run_columns<T>; });
+    plan.tasks = count == 0 ? 0 : p->outer * ((p->inner + kColumns - 1) / kColumns);
+  }
   plan.work = static_cast<double>(count);
   plan.params = std::move(p);
   return plan;

@@ -5,28 +5,41 @@
 namespace poprt::kernels {
 namespace {
 
-constexpr int64_t kBlock = 512, kTask = 16384;
+constexpr int64_t kTask = 16384, kRun = QuantizationGrid::kRun;
 
 struct Params {
+  const isa::QuantizeTable* table;
   QuantizationGrid grid;
   DType x, scale, zero, y;
+  bool fast;  // the table has x
+  isa::Whole from;
 };
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
-  float x[kBlock], s[kBlock], z[kBlock];
-  const int64_t last = std::min(end * kTask, p.grid.count());
-  for (int64_t first = begin * kTask; first < last; first += kBlock) {
-    const int64_t n = std::min(kBlock, last - first);
-    to_floats(p.x, data[0], first, n, x);
-    if (p.grid.parameters > 1 || first == begin * kTask) {
-      const int64_t wanted = p.grid.parameters > 1 ? n : kBlock;
-      p.grid.gather(p.scale, data[1], first, wanted, s);
-      p.grid.gather(p.zero, data[2], first, wanted, z);
+  float block[kRun], s[kRun], z[kRun];
+  int64_t known = -1;
+  const int64_t first = begin * kTask, last = std::min(end * kTask, p.grid.count());
+  p.grid.each_run(first, last - first, [&](int64_t e, int64_t n, int64_t parameter, bool many) {
+    if (many || parameter != known) {
+      to_floats(p.scale, data[1], parameter, many ? n : 1, s);
+      if (data[2])
+        to_floats(p.zero, data[2], parameter, many ? n : 1, z);
+      else
+        std::fill(z, z + (many ? n : 1), 0.0f);
+      known = many ? -1 : parameter;
     }
-    for (int64_t i = 0; i < n; i++) x[i] = (x[i] - z[i]) * s[i];
-    from_floats(p.y, data[3], first, n, x, true);
-  }
+    float* y = p.y == DType::f32 ? static_cast<float*>(data[3]) + e : block;
+    if (p.fast) {
+      p.table->dequantize(p.from, y,
+                          static_cast<const std::byte*>(data[0]) + e * (dtype_bits(p.x) / 8), s, z,
+                          many, n);
+    } else {
+      to_floats(p.x, data[0], e, n, y);
+      for (int64_t i = 0; i < n; i++) y[i] = (y[i] - z[many ? i : 0]) * s[many ? i : 0];
+    }
+    if (y == block) from_floats(p.y, data[3], e, n, block, true);
+  });
 }
 
 Plan prepare(const Call& call) {
@@ -45,10 +58,12 @@ Plan prepare(const Call& call) {
   r.needs(1, p->scale, {p->grid.parameters});
   r.may(2, p->zero, {p->grid.parameters});
   r.needs(3, p->y, {count});
+  p->table = &POPRT_SELECT_ISA(quantize);
+  p->fast = whole_type(p->x, &p->from);
   Plan plan;
   plan.run = run;
   plan.tasks = (count + kTask - 1) / kTask;
-  plan.work = static_cast<double>(count);
+  plan.work = static_cast<double>(count) * (p->fast ? 0.15 : 1.0);
   plan.params = std::move(p);
   return plan;
 }

@@ -5,7 +5,9 @@
 // real when y_parts is 1. Inverse: conjugate twiddles, divided by length; `half` input (inverse,
 // real result) completes the other half of the spectrum by symmetry. ints: [outer, n, inner, parts,
 // frames, step, length, kept, inverse, y_parts, half]. A task is one transform. Powers of two use
-// radix-2 passes, other lengths the sum as it is defined; both in double.
+// radix-2 passes, other lengths Bluestein's convolution with a chirp (1970) by way of a power of
+// two, short ones the sum as it is defined; all in double.
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <utility>
@@ -16,20 +18,29 @@
 namespace poprt::kernels {
 namespace {
 
+struct Complex {
+  double re, im;
+};
+
 struct Params {
   int64_t outer, n, inner, parts, frames, step, length, kept;
   bool inverse;
   int64_t y_parts;
   bool half, radix2;
   std::vector<double> cos, sin;  // of 2 pi i / length, signed
+  // Bluestein: chirp[k] = e^(+-i pi k^2 / length), and the transform of its conjugate, wrapped
+  // around `size`, whose own table is forward.
+  int64_t size = 0;
+  std::vector<Complex> chirp, spectrum;
+  std::vector<double> size_cos, size_sin;
 };
 
-struct Complex {
-  double re, im;
-};
+Complex operator*(Complex a, Complex b) {
+  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
 
-void transform(const Params& p, Complex* v) {
-  const int64_t n = p.length;
+void transform(int64_t n, const std::vector<double>& cos, const std::vector<double>& sin,
+               Complex* v) {
   for (int64_t i = 1, j = 0; i < n; i++) {
     int64_t bit = n >> 1;
     for (; j & bit; bit >>= 1) j ^= bit;
@@ -40,12 +51,52 @@ void transform(const Params& p, Complex* v) {
     for (int64_t i = 0; i < n; i += size)
       for (int64_t j = 0; j < size / 2; j++) {
         const auto at = static_cast<size_t>(j * (n / size));
-        const double c = p.cos[at], s = p.sin[at];
+        const double c = cos[at], s = sin[at];
         Complex &a = v[i + j], &b = v[i + j + size / 2];
         const Complex t = {b.re * c - b.im * s, b.re * s + b.im * c};
         b = {a.re - t.re, a.im - t.im};
         a = {a.re + t.re, a.im + t.im};
       }
+}
+
+// sum_i v[i] w^(ik) = chirp[k] * sum_i (v[i] chirp[i]) conj(chirp[k - i]), as ik = (i^2 + k^2 -
+// (k - i)^2) / 2. `work` has room for `size`.
+void bluestein(const Params& p, const Complex* v, Complex* work, Complex* result) {
+  for (int64_t i = 0; i < p.length; i++) work[i] = v[i] * p.chirp[static_cast<size_t>(i)];
+  std::fill(work + p.length, work + p.size, Complex{0, 0});
+  transform(p.size, p.size_cos, p.size_sin, work);
+  // The inverse transform is the forward one of the conjugate, conjugated.
+  for (int64_t i = 0; i < p.size; i++) {
+    const Complex c = work[i] * p.spectrum[static_cast<size_t>(i)];
+    work[i] = {c.re, -c.im};
+  }
+  transform(p.size, p.size_cos, p.size_sin, work);
+  const double scale = 1.0 / static_cast<double>(p.size);
+  for (int64_t k = 0; k < p.kept; k++)
+    result[k] = Complex{work[k].re * scale, -work[k].im * scale} * p.chirp[static_cast<size_t>(k)];
+}
+
+void prepare_bluestein(Params& p) {
+  p.size = 1;
+  while (p.size < 2 * p.length - 1) p.size *= 2;
+  const auto turn = [](double numerator, double denominator) {
+    return std::numbers::pi * numerator / denominator;
+  };
+  for (int64_t i = 0; i < p.size; i++) {
+    const double angle = turn(2 * static_cast<double>(i), static_cast<double>(p.size));
+    p.size_cos.push_back(std::cos(angle));
+    p.size_sin.push_back(-std::sin(angle));
+  }
+  p.spectrum.assign(static_cast<size_t>(p.size), Complex{0, 0});
+  for (int64_t k = 0; k < p.length; k++) {
+    const double angle =
+        turn(static_cast<double>(k * k % (2 * p.length)), static_cast<double>(p.length));
+    const Complex c = {std::cos(angle), (p.inverse ? 1 : -1) * std::sin(angle)};
+    p.chirp.push_back(c);
+    p.spectrum[static_cast<size_t>(k)] = {c.re, -c.im};
+    if (k) p.spectrum[static_cast<size_t>(p.size - k)] = {c.re, -c.im};
+  }
+  transform(p.size, p.size_cos, p.size_sin, p.spectrum.data());
 }
 
 template <class T>
@@ -74,7 +125,10 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
       for (int64_t i = given; i < p.length; i++) v[i] = {v[p.length - i].re, -v[p.length - i].im};
     const Complex* result = v;
     if (p.radix2) {
-      transform(p, v);
+      transform(p.length, p.cos, p.sin, v);
+    } else if (p.size) {
+      result = r;
+      bluestein(p, v, r + p.length, r);
     } else {
       result = r;
       for (int64_t k = 0; k < p.kept; k++) {
@@ -128,6 +182,8 @@ Plan prepare(const Call& call) {
     p->cos.push_back(std::cos(angle));
     p->sin.push_back(sign * std::sin(angle));
   }
+  constexpr int64_t kShort = 32, kLong = int64_t{1} << 22;
+  if (!p->radix2 && p->length > kShort && p->length <= kLong) prepare_bluestein(*p);
   Plan plan;
   if (type == DType::f32)
     plan.run = run<float>;
@@ -138,8 +194,10 @@ Plan prepare(const Call& call) {
   const auto length = static_cast<double>(p->length);
   plan.tasks = CallReader::product({p->outer, p->frames, p->inner});
   plan.work = static_cast<double>(plan.tasks) * length *
-              (p->radix2 ? 2 * std::log2(length + 1) : 3 * static_cast<double>(p->kept));
-  plan.scratch_bytes = static_cast<size_t>(2 * p->length) * sizeof(Complex);
+              (p->radix2 ? 2 * std::log2(length + 1)
+               : p->size ? 12 * std::log2(length + 1)
+                         : 3 * static_cast<double>(p->kept));
+  plan.scratch_bytes = static_cast<size_t>(2 * p->length + p->size) * sizeof(Complex);
   plan.params = std::move(p);
   return plan;
 }

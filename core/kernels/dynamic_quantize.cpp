@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "kernels/common/call_reader.h"
-#include "kernels/common/convert_block.h"
+#include "kernels/isa/quantize.h"
 
 namespace poprt::kernels {
 namespace {
@@ -16,20 +16,12 @@ struct Params {
 void run(const void* params, void* const* data, int64_t, int64_t, std::byte*) noexcept {
   const int64_t count = static_cast<const Params*>(params)->count;
   const auto* x = static_cast<const float*>(data[0]);
+  const isa::QuantizeTable& table = POPRT_SELECT_ISA(quantize);
   float low = 0, high = 0;
-  for (int64_t i = 0; i < count; i++) {
-    low = x[i] < low ? x[i] : low;
-    high = x[i] > high ? x[i] : high;
-  }
+  table.range(x, count, &low, &high);
   const float range = (high - low) / 255.0f, scale = range == 0 ? 1.0f : range;
   const float zero = std::clamp(std::nearbyint(-low / scale), 0.0f, 255.0f);
-  constexpr int64_t kBlock = 512;
-  float v[kBlock];
-  for (int64_t first = 0; data[1] && first < count; first += kBlock) {
-    const int64_t n = std::min(kBlock, count - first);
-    for (int64_t i = 0; i < n; i++) v[i] = __builtin_nearbyintf(x[first + i] / scale) + zero;
-    from_floats(DType::u8, data[1], first, n, v, true);
-  }
+  if (data[1]) table.quantize(isa::Whole::u8, data[1], x, &scale, &zero, false, count);
   if (data[2]) *static_cast<float*>(data[2]) = range;
   if (data[3]) *static_cast<uint8_t*>(data[3]) = static_cast<uint8_t>(zero);
 }
@@ -42,8 +34,9 @@ Plan prepare(const Call& call) {
   r.may(2, DType::f32, {1});
   r.may(3, DType::u8, {1});
   Plan plan;
+  plan.outputs = 3;
   plan.run = run;
-  plan.work = static_cast<double>(count) * 2;
+  plan.work = static_cast<double>(count) * 0.2;
   plan.params = std::make_shared<Params>(Params{count});
   return plan;
 }

@@ -86,6 +86,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
     at[inputs + k] = to;
   }
 
+  std::array<const std::byte*, kMaxInputs> filled{};  // what a slot repeats all over
   for (int64_t from = first; from < last; from += block) {
     const int64_t n = std::min(block, last - from);
     bool gather = false;
@@ -119,6 +120,9 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
                 continue;
               }
               at[i] = to;
+              const bool whole = repeats && count == n && n == block;
+              if (whole && filled[i] == source) continue;
+              filled[i] = whole ? source : nullptr;
               float* piece = to + (e - from);
               if (repeats) {
                 float value = 0;
@@ -178,14 +182,14 @@ double cost(int64_t code) {
     case Op::silu:
     case Op::elu:
     case Op::celu:
-    case Op::selu: return 0.6;
-    case Op::mish: return 1.5;
+    case Op::selu:
     case Op::sin:
     case Op::cos:
     case Op::tan:
     case Op::asin:
     case Op::acos:
-    case Op::atan:
+    case Op::atan: return 0.6;
+    case Op::mish: return 1.5;
     case Op::sinh:
     case Op::cosh:
     case Op::asinh:
@@ -324,6 +328,7 @@ Plan prepare(const Call& call) {
 
   p->block = slots <= 7 ? 1024 : slots <= 14 ? 512 : 256;
   Plan plan;
+  plan.outputs = static_cast<size_t>(outs);
   plan.run = run;
   const int64_t per_task = p->block * kBlocksPerTask;
   plan.tasks = std::max<int64_t>(1, (p->walk.count + per_task - 1) / per_task);

@@ -1,7 +1,6 @@
 // elementwise_generic: operands [inputs (as many as the operation has), out], broadcast to out's
 // shape. ints: [operation (common/elementwise.h)]. Computes exactly in the operands' own type: f64,
-// s8
-// ... u64 and bool; comparisons and logic give bool. `where` takes a bool first.
+// s8 ... u64 and bool; comparisons and logic give bool. `where` takes a bool first.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -10,6 +9,7 @@
 
 #include "kernels/common/broadcast.h"
 #include "kernels/common/elementwise.h"
+#include "kernels/isa/integer_rows.h"
 #include "kernels/kernel.h"
 
 namespace poprt::kernels {
@@ -366,6 +366,10 @@ RowFn moving_row(Op op, int bits) {
 
 RowFn select(Op op, DType t) {
   if (op == Op::where || op == Op::copy) return moving_row(op, dtype_bits(t));
+  if (is_integer(t) || t == DType::boolean)
+    if (const RowFn fast = POPRT_SELECT_ISA(integer_rows)
+                               .find(static_cast<int64_t>(op), dtype_bits(t) / 8, is_signed(t)))
+      return fast;
   switch (t) {
     case DType::f64: return row_of<double>(op);
     case DType::s8: return row_of<int8_t>(op);

@@ -1,7 +1,8 @@
 // grid_sample: operands [x, grid, y], f32: x [N, C, spatial...] read at grid [N, points, rank]
 // (last dimension first, -1 to 1), y [N, C, points]. ints: [N, C, points, rank (1-3), mode (0
 // linear, 1 nearest, 2 cubic), padding (0 zeros, 1 border, 2 reflection), align_corners,
-// spatial...]. Cubic: a = -0.75. A task is one point of one image.
+// spatial...]. Cubic: a = -0.75. A task is a
+// block of points of one image.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,6 +19,8 @@ struct Params {
   bool align;
   std::array<int64_t, 3> size{1, 1, 1};
   int64_t pixels = 1;
+  int taps = 1;
+  int64_t combinations = 1, blocks = 0;
 };
 
 float reflect(float x, float low, float high) {
@@ -41,60 +44,88 @@ int64_t pad_index(const Params& p, int64_t i, int64_t size) {
   return std::clamp<int64_t>(std::llround(reflect(static_cast<float>(i), low, high)), 0, size - 1);
 }
 
+constexpr int64_t kPoints = 64;  // of a task
+
+// What the points of a task read along one dimension: `taps` places (-1: zero) and weights.
+struct Reads {
+  int64_t index[4][kPoints];
+  float weight[4][kPoints];
+};
+
+void read_along(const Params& p, size_t d, const float* grid, int64_t count, Reads& r) {
+  constexpr float kA = -0.75f;
+  const auto size = static_cast<float>(p.size[d]);
+  for (int64_t j = 0; j < count; j++) {
+    float at = grid[j * static_cast<int64_t>(p.rank) + static_cast<int64_t>(p.rank - 1 - d)];
+    at = p.align ? (at + 1) / 2 * (size - 1) : ((at + 1) * size - 1) / 2;
+    // Far or NaN coordinates must fit an integer.
+    at = at == at ? std::clamp(at, -1e9f, 1e9f) : -1e9f;
+    if (p.mode != 2 && p.padding == 1) at = std::clamp(at, 0.0f, size - 1);
+    if (p.mode != 2 && p.padding == 2)
+      at = p.align ? reflect(at, 0, size - 1)
+                   : std::clamp(reflect(at, -0.5f, size - 0.5f), -0.5f, size - 0.5f);
+    // Both are exact below 2^30.
+    const float base = p.mode == 1 ? std::nearbyint(at) : std::floor(at), t = at - base;
+    const auto first = static_cast<int64_t>(base) - (p.mode == 2 ? 1 : 0);
+    for (int k = 0; k < p.taps; k++) r.index[k][j] = pad_index(p, first + k, p.size[d]);
+    if (p.mode == 1) {
+      r.weight[0][j] = 1;
+    } else if (p.mode == 0) {
+      r.weight[0][j] = 1 - t;
+      r.weight[1][j] = t;
+    } else {
+      const auto near = [](float v) { return ((kA + 2) * v - (kA + 3)) * v * v + 1; };
+      const auto far = [](float v) { return ((kA * v - 5 * kA) * v + 8 * kA) * v - 4 * kA; };
+      r.weight[0][j] = far(t + 1);
+      r.weight[1][j] = near(t);
+      r.weight[2][j] = near(1 - t);
+      r.weight[3][j] = far(2 - t);
+    }
+  }
+}
+
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
-  constexpr float kA = -0.75f;
+  Reads reads[3];
+  int64_t at[64][kPoints];  // of every combination of taps
+  float weight[64][kPoints];
   for (int64_t task = begin; task < end; task++) {
-    const int64_t n = task / p.points, point = task % p.points;
-    const float* grid = static_cast<const float*>(data[1]) + task * static_cast<int64_t>(p.rank);
-    const float* x = static_cast<const float*>(data[0]) + n * p.c * p.pixels;
-    float* y = static_cast<float*>(data[2]) + n * p.c * p.points + point;
-    int64_t index[3][4];
-    float weight[3][4];
-    int taps = p.mode == 0 ? 2 : p.mode == 1 ? 1 : 4;
-    for (size_t d = 0; d < p.rank; d++) {
-      const auto size = static_cast<float>(p.size[d]);
-      float at = grid[p.rank - 1 - d];
-      at = p.align ? (at + 1) / 2 * (size - 1) : ((at + 1) * size - 1) / 2;
-      // Far or NaN coordinates must fit an integer.
-      at = at == at ? std::clamp(at, -1e9f, 1e9f) : -1e9f;
-      if (p.mode != 2 && p.padding == 1) at = std::clamp(at, 0.0f, size - 1);
-      if (p.mode != 2 && p.padding == 2)
-        at = p.align ? reflect(at, 0, size - 1)
-                     : std::clamp(reflect(at, -0.5f, size - 0.5f), -0.5f, size - 0.5f);
-      const float base = p.mode == 1 ? std::nearbyint(at) : std::floor(at), t = at - base;
-      const auto first = static_cast<int64_t>(base) - (p.mode == 2 ? 1 : 0);
-      for (int k = 0; k < taps; k++) index[d][k] = pad_index(p, first + k, p.size[d]);
-      if (p.mode == 1) {
-        weight[d][0] = 1;
-      } else if (p.mode == 0) {
-        weight[d][0] = 1 - t;
-        weight[d][1] = t;
-      } else {
-        const auto near = [](float v) { return ((kA + 2) * v - (kA + 3)) * v * v + 1; };
-        const auto far = [](float v) { return ((kA * v - 5 * kA) * v + 8 * kA) * v - 4 * kA; };
-        weight[d][0] = far(t + 1);
-        weight[d][1] = near(t);
-        weight[d][2] = near(1 - t);
-        weight[d][3] = far(2 - t);
-      }
-    }
-    int64_t combinations = 1;
-    for (size_t d = 0; d < p.rank; d++) combinations *= taps;
-    for (int64_t c = 0; c < p.c; c++) y[c * p.points] = 0;
-    for (int64_t k = 0; k < combinations; k++) {
-      int64_t rest = k, at = 0, step = 1;
-      float w = 1;
-      bool inside = true;
+    const int64_t n = task / p.blocks, point = task % p.blocks * kPoints,
+                  count = std::min(kPoints, p.points - point);
+    const float* grid =
+        static_cast<const float*>(data[1]) + (n * p.points + point) * static_cast<int64_t>(p.rank);
+    for (size_t d = 0; d < p.rank; d++) read_along(p, d, grid, count, reads[d]);
+    for (int64_t k = 0; k < p.combinations; k++) {
+      std::fill_n(at[k], count, 0);
+      std::fill_n(weight[k], count, 1.0f);
+      int64_t rest = k, step = 1;
       for (size_t d = p.rank; d-- > 0;) {
-        const int64_t i = index[d][rest % taps];
-        w *= weight[d][rest % taps];
-        rest /= taps;
-        inside = inside && i >= 0;
-        at += i * step;
+        const int64_t* index = reads[d].index[rest % p.taps];
+        const float* w = reads[d].weight[rest % p.taps];
+        for (int64_t j = 0; j < count; j++) {
+          at[k][j] += index[j] < 0 ? 0 : index[j] * step;
+          weight[k][j] *= index[j] < 0 ? 0.0f : w[j];
+        }
+        rest /= p.taps;
         step *= p.size[d];
       }
-      for (int64_t c = 0; inside && c < p.c; c++) y[c * p.points] += w * x[c * p.pixels + at];
+    }
+    for (int64_t c = 0; c < p.c; c++) {
+      const float* x = static_cast<const float*>(data[0]) + (n * p.c + c) * p.pixels;
+      float* y = static_cast<float*>(data[2]) + (n * p.c + c) * p.points + point;
+      // A weight of zero may stand for a place outside: what lies there does not count.
+      const auto value = [&](int64_t k, int64_t j) {
+        const float w = weight[k][j], v = x[at[k][j]];
+        return w == 0 ? 0.0f : w * v;
+      };
+      if (p.combinations == 4) {
+        for (int64_t j = 0; j < count; j++)
+          y[j] = value(0, j) + value(1, j) + (value(2, j) + value(3, j));
+        continue;
+      }
+      std::fill_n(y, count, 0.0f);
+      for (int64_t k = 0; k < p.combinations; k++)
+        for (int64_t j = 0; j < count; j++) y[j] += value(k, j);
     }
   }
 }
@@ -121,8 +152,12 @@ Plan prepare(const Call& call) {
   r.needs(2, DType::f32, {n, p->c, p->points});
   Plan plan;
   plan.run = run;
-  plan.tasks = n * p->points;
-  plan.work = static_cast<double>(plan.tasks) * (30 + static_cast<double>(p->c) * 16);
+  p->taps = p->mode == 0 ? 2 : p->mode == 1 ? 1 : 4;
+  for (size_t d = 0; d < p->rank; d++) p->combinations *= p->taps;
+  p->blocks = (p->points + kPoints - 1) / kPoints;
+  plan.tasks = n * p->blocks;
+  plan.work = static_cast<double>(n * p->points) * static_cast<double>(p->combinations) *
+              (3 + static_cast<double>(p->c));
   plan.params = std::move(p);
   return plan;
 }

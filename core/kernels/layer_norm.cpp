@@ -63,6 +63,7 @@ Plan prepare(const Call& call) {
   for (const size_t i : {4, 5})
     check(!call.operands[i].present || elements(i) == p->rows, "mean or inverse has another size");
   Plan plan;
+  plan.outputs = 3;
   plan.run = run;
   p->rows_per_task = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, p->n));
   plan.tasks = count == 0 ? 0 : (p->rows + p->rows_per_task - 1) / p->rows_per_task;

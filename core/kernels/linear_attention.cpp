@@ -83,6 +83,7 @@ Plan prepare(const Call& call) {
   r.needs(6, DType::f32, {rows, p->q_heads, p->vn});
   r.needs(7, DType::f32, {p->batch, p->kv_heads, p->kn, p->vn});
   Plan plan;
+  plan.outputs = 2;
   plan.run = run;
   plan.tasks = p->batch * p->kv_heads;
   plan.work = static_cast<double>(rows) * static_cast<double>(p->q_heads + 3 * p->kv_heads) *

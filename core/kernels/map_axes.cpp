@@ -16,6 +16,28 @@ constexpr std::string_view kName = "map_axes";
 constexpr size_t kMaxRank = 16;
 constexpr int64_t kTaskBytes = 64 << 10;
 
+// Words of unaligned memory that compilers move in vectors.
+template <size_t N>
+struct WordOf {
+  typedef Raw<N> type;
+};
+template <>
+struct WordOf<1> {
+  typedef uint8_t type;
+};
+template <>
+struct WordOf<2> {
+  typedef uint16_t type __attribute__((aligned(1), may_alias));
+};
+template <>
+struct WordOf<4> {
+  typedef uint32_t type __attribute__((aligned(1), may_alias));
+};
+template <>
+struct WordOf<8> {
+  typedef uint64_t type __attribute__((aligned(1), may_alias));
+};
+
 // A stretch of one row: `count` units of the result from `first`, read from `from` on (-1: filled).
 struct Segment {
   int64_t first, count, from;
@@ -33,6 +55,7 @@ struct Params {
   std::vector<Axis> outer;  // all axes but the last mapped one
   Axis row;
   std::vector<Segment> segments;  // of the row; empty when single units are the rule
+  int64_t repeats = 1;  // each unit of the source so often in a row, in order (no segments)
   int64_t rows = 0, row_bytes = 0, per_task = 1;
 };
 
@@ -50,6 +73,18 @@ void make_row(const Params& p, const std::byte* from, const void* value, std::by
     }
     return;
   }
+  if (p.repeats > 1)
+    return dispatch_size(p.unit, [&]<class T>(T) {
+      typedef typename WordOf<sizeof(T)>::type Word;
+      const auto* f = reinterpret_cast<const Word*>(from);
+      auto* t = reinterpret_cast<Word*>(to);
+      const int64_t n = p.row.out / p.repeats;
+      if (p.repeats == 2)
+        for (int64_t i = 0; i < n; i++) t[2 * i] = t[2 * i + 1] = f[i];
+      else
+        for (int64_t i = 0; i < n; i++)
+          for (int64_t k = 0; k < p.repeats; k++) t[i * p.repeats + k] = f[i];
+    });
   const int64_t* map = p.row.map.data();
   const auto each = [&](auto copy) {
     for (int64_t o = 0; o < p.row.out; o++) {
@@ -80,6 +115,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   const void* value = data[1];
   auto* to = static_cast<std::byte*>(data[2]);
   const int64_t last = std::min(end * p.per_task, p.rows);
+  int64_t previous = -1;  // source of the row before
   for (int64_t r = begin * p.per_task; r < last; r++) {
     int64_t rest = r, offset = 0;
     bool filled = false;
@@ -93,8 +129,11 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
     std::byte* row = to + r * p.row_bytes;
     if (filled)
       fill_elements(row, value, p.size, p.row_bytes / p.size);
+    else if (offset == previous)
+      std::memcpy(row, row - p.row_bytes, static_cast<size_t>(p.row_bytes));
     else
       make_row(p, from + offset, value, row);
+    previous = filled ? -1 : offset;
   }
 }
 
@@ -172,6 +211,7 @@ Plan prepare(const Call& call) {
   p.unit = p.size;
   size_t left = rank;
   while (left > 0 && axes[left - 1].map.empty()) p.unit *= axes[--left].out;
+  const int64_t in_row = left > 0 ? in[left - 1] : 1;
   if (left > 0) {
     p.row = axes[left - 1];
     p.outer.assign(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(left - 1));
@@ -182,6 +222,11 @@ Plan prepare(const Call& call) {
   p.rows = out_bytes / p.row_bytes;
   p.segments = segments_of(p.row);
   if (static_cast<int64_t>(p.segments.size()) * 4 > p.row.out && p.unit <= 64) p.segments.clear();
+  if (p.segments.empty() && p.unit <= 8 && in_row > 0 && p.row.out % in_row == 0) {
+    p.repeats = p.row.out / in_row;
+    for (int64_t o = 0; o < p.row.out; o++)
+      if (p.row.map[static_cast<size_t>(o)] != o * in_row / p.row.out) p.repeats = 1;
+  }
   p.per_task = std::max<int64_t>(1, kTaskBytes / p.row_bytes);
   plan.tasks = (p.rows + p.per_task - 1) / p.per_task;
   plan.work = static_cast<double>(out_bytes) /

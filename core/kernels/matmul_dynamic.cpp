@@ -1,6 +1,5 @@
-// matmul_dynamic: f32 products of two run-time matrices (kernels/common/strided_matmul.h; a_k = 1,
-// no c, alpha = 1). A task packs panels of 48 columns of b into its scratch and multiplies all
-// rows.
+// matmul_dynamic: f32 products of two run-time matrices (kernels/common/strided_matmul.h; a_k = 1).
+// A task packs panels of 48 columns of b into its scratch and multiplies all rows.
 #include <algorithm>
 
 #include "base/checked.h"
@@ -37,6 +36,19 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
       p.table->pack(b, s.b_k, s.b_n, s.n, column, k, k + shape.k, panel_data);
       p.table->run(shape, a + k, panel_data, nullptr, k ? c : nullptr, c, 0, s.m, 0, 1);
     }
+    if (s.alpha == 1 && !s.has_c) continue;
+    for (int64_t row = 0; row < s.m; row++) {
+      float* y = c + row * s.n;
+      if (!s.has_c) {
+        for (int64_t j = 0; j < shape.n; j++) y[j] *= s.alpha;
+        continue;
+      }
+      const float* added = static_cast<const float*>(data[2]) + row * s.c_row + column * s.c_n;
+      if (s.c_n == 1)
+        for (int64_t j = 0; j < shape.n; j++) y[j] = s.alpha * y[j] + s.beta * added[j];
+      else
+        for (int64_t j = 0; j < shape.n; j++) y[j] = s.alpha * y[j] + s.beta * added[j * s.c_n];
+    }
   }
 }
 
@@ -44,8 +56,8 @@ Plan prepare(const Call& call) {
   auto p = std::make_shared<Params>();
   p->s = read_strided_matmul("matmul_dynamic", call);
   const StridedMatmul& s = p->s;
-  expect(s.dtype == DType::f32 && s.a_k == 1 && !s.has_c && s.alpha == 1, "matmul_dynamic",
-         "expected f32 with dense rows of a, no c and alpha 1");
+  expect(s.dtype == DType::f32 && s.a_k == 1, "matmul_dynamic",
+         "expected f32 with dense rows of a");
   p->shape.m = s.m;
   p->shape.lda = s.a_row;
   p->shape.ldc = p->shape.ld_residual = s.n;

@@ -1,9 +1,11 @@
 // matmul_generic: the product of kernels/common/strided_matmul.h for every numeric dtype that ONNX
-// allows. Half types sum in float, integers wrap. A task is one row.
+// allows. Half types sum in float, integers wrap. A task is one row, or kPlainRows of them where
+// rows of b are dense and of f64 or of wide integers.
 #include <algorithm>
 
 #include "base/half.h"
 #include "kernels/common/strided_matmul.h"
+#include "kernels/isa/matmul_plain.h"
 
 namespace poprt::kernels {
 namespace {
@@ -42,11 +44,17 @@ struct Arithmetic<bf16_t> : HalfArithmetic {
   static bf16_t put(float v) { return to_bf16(v); }
 };
 
+struct Params : StridedMatmul {
+  const isa::PlainMatmulTable* table = nullptr;
+  size_t entry = 0;
+  int64_t pieces = 0;
+};
+
 template <class T>
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
   using A = Arithmetic<T>;
   using Sum = typename A::Sum;
-  const auto& p = *static_cast<const StridedMatmul*>(params);
+  const auto& p = *static_cast<const Params*>(params);
   for (int64_t task = begin; task < end; task++) {
     const auto product = static_cast<size_t>(task / p.m);
     const int64_t row = task % p.m;
@@ -76,8 +84,50 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   }
 }
 
+template <class T>
+void run_blocks(const void* params, void* const* data, int64_t begin, int64_t end,
+                std::byte*) noexcept {
+  using A = Arithmetic<T>;
+  const auto& p = *static_cast<const Params*>(params);
+  constexpr auto kColumns = static_cast<int64_t>(isa::kPlainBytes / sizeof(T));
+  T sums[isa::kPlainRows * kColumns];
+  for (int64_t task = begin; task < end; task++) {
+    const auto product = static_cast<size_t>(task / p.pieces);
+    const int64_t first = task % p.pieces * isa::kPlainRows,
+                  rows = std::min(isa::kPlainRows, p.m - first);
+    const T* a = static_cast<const T*>(data[0]) + p.a_offset[product] + first * p.a_row;
+    const T* b = static_cast<const T*>(data[1]) + p.b_offset[product];
+    T* out = static_cast<T*>(data[3]) + (static_cast<int64_t>(product) * p.m + first) * p.n;
+    for (int64_t n0 = 0; n0 < p.n; n0 += kColumns) {
+      const int64_t width = std::min(kColumns, p.n - n0);
+      if (width == kColumns) {
+        p.table->block[p.entry](a, p.a_row, p.a_k, b + n0, p.b_k, p.k, rows, sums);
+      } else {
+        for (int64_t r = 0; r < rows; r++) {
+          typename A::Sum sum[kColumns] = {};
+          for (int64_t k = 0; k < p.k; k++) {
+            const auto x = A::get(a[r * p.a_row + k * p.a_k]);
+            for (int64_t j = 0; j < width; j++) sum[j] += x * A::get(b[k * p.b_k + n0 + j]);
+          }
+          for (int64_t j = 0; j < width; j++) sums[r * kColumns + j] = A::put(sum[j]);
+        }
+      }
+      for (int64_t r = 0; r < rows; r++)
+        for (int64_t j = 0; j < width; j++) {
+          auto v = A::scale(A::get(sums[r * kColumns + j]), p.alpha);
+          if (p.has_c)
+            v += A::scale(
+                A::get(static_cast<const T*>(data[2])[(first + r) * p.c_row + (n0 + j) * p.c_n]),
+                p.beta);
+          out[r * p.n + n0 + j] = A::put(v);
+        }
+    }
+  }
+}
+
 Plan prepare(const Call& call) {
-  auto p = std::make_shared<StridedMatmul>(read_strided_matmul("matmul_generic", call));
+  auto p = std::make_shared<Params>();
+  static_cast<StridedMatmul&>(*p) = read_strided_matmul("matmul_generic", call);
   Plan plan;
   switch (p->dtype) {
     case DType::f32: plan.run = run<float>; break;
@@ -94,6 +144,24 @@ Plan prepare(const Call& call) {
   plan.tasks = p->m * static_cast<int64_t>(p->a_offset.size());
   plan.work =
       static_cast<double>(plan.tasks) * static_cast<double>(p->n) * static_cast<double>(p->k);
+  if (p->b_n == 1) {
+    const auto blocks = [&](RunFn run, size_t entry) {
+      p->table = &POPRT_SELECT_ISA(matmul_plain);
+      p->entry = entry;
+      p->pieces = (p->m + isa::kPlainRows - 1) / isa::kPlainRows;
+      plan.run = run;
+      plan.tasks = p->pieces * static_cast<int64_t>(p->a_offset.size());
+      plan.work /= 8;
+    };
+    switch (p->dtype) {
+      case DType::f64: blocks(run_blocks<double>, 0); break;
+      case DType::s32: blocks(run_blocks<int32_t>, 1); break;
+      case DType::u32: blocks(run_blocks<uint32_t>, 1); break;
+      case DType::s64: blocks(run_blocks<int64_t>, 2); break;
+      case DType::u64: blocks(run_blocks<uint64_t>, 2); break;
+      default: break;
+    }
+  }
   plan.params = std::move(p);
   return plan;
 }

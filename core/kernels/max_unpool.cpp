@@ -20,6 +20,14 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte*) no
   const auto& p = *static_cast<const Params*>(params);
   auto* y = static_cast<std::byte*>(data[2]);
   std::memset(y, 0, static_cast<size_t>(p.large * p.size));
+  if (p.small == p.large)
+    return dispatch_size(p.size, [&]<class T>(T) {
+      const auto* x = static_cast<const T*>(data[0]);
+      for (int64_t i = 0; i < p.count; i++) {
+        const int64_t at = load_index(data[1], true, i);
+        if (at >= 0 && at < p.small) static_cast<T*>(data[2])[at] = x[i];
+      }
+    });
   for (int64_t i = 0; i < p.count; i++) {
     int64_t at = load_index(data[1], true, i), to = 0;
     if (at < 0 || at >= p.small) continue;

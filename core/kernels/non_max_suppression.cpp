@@ -26,40 +26,63 @@ std::array<float, 4> corners(const Params& p, const float* box) {
           std::max(box[1], box[3])};
 }
 
-bool overlaps(const Params& p, const float* box_a, const float* box_b) {
-  const auto a = corners(p, box_a), b = corners(p, box_b);
-  const float w = std::min(a[2], b[2]) - std::max(a[0], b[0]),
-              h = std::min(a[3], b[3]) - std::max(a[1], b[1]);
-  if (w <= 0 || h <= 0) return false;
-  const float both = w * h, area_a = (a[2] - a[0]) * (a[3] - a[1]),
-              area_b = (b[2] - b[0]) * (b[3] - b[1]);
-  return area_a > 0 && area_b > 0 && both / (area_a + area_b - both) > p.iou;
+struct Box {
+  float y1, x1, y2, x2, area;
+};
+
+Box box_of(const Params& p, const float* box) {
+  const auto c = corners(p, box);
+  return {c[0], c[1], c[2], c[3], (c[2] - c[0]) * (c[3] - c[1])};
 }
+
+bool overlaps(const Params& p, const Box& a, const Box& b) {
+  const float w = std::min(a.y2, b.y2) - std::max(a.y1, b.y1),
+              h = std::min(a.x2, b.x2) - std::max(a.x1, b.x1);
+  if (w <= 0 || h <= 0) return false;
+  const float both = w * h;
+  return a.area > 0 && b.area > 0 && both / (a.area + b.area - both) > p.iou;
+}
+
+struct Candidate {
+  float score;
+  int32_t box;
+};
 
 void run(const void* params, void* const* data, int64_t, int64_t, std::byte* scratch) noexcept {
   const auto& p = *static_cast<const Params*>(params);
   const auto* boxes = static_cast<const float*>(data[0]);
   const auto* scores = static_cast<const float*>(data[1]);
   auto* y = static_cast<int64_t*>(data[2]);
-  auto *order = reinterpret_cast<int64_t*>(scratch), *chosen = order + p.b;
+  auto* order = reinterpret_cast<Candidate*>(scratch);
+  auto *all = reinterpret_cast<Box*>(order + p.b), *chosen = all + p.b;
   int64_t row = 0;
   for (int64_t plane = 0; plane < p.n * p.c && row < p.rows; plane++) {
     const float* s = scores + plane * p.b;
-    const float* from = boxes + plane / p.c * p.b * 4;
+    if (plane % p.c == 0)
+      for (int64_t i = 0; i < p.b; i++) all[i] = box_of(p, boxes + (plane / p.c * p.b + i) * 4);
     int64_t candidates = 0, found = 0;
     for (int64_t i = 0; i < p.b; i++)
-      if (s[i] > p.score) order[candidates++] = i;
-    std::sort(order, order + candidates,
-              [&](int64_t a, int64_t b) { return s[a] != s[b] ? s[a] > s[b] : a < b; });
+      if (s[i] > p.score) order[candidates++] = {s[i], static_cast<int32_t>(i)};
+    const auto before = [](const Candidate& a, const Candidate& b) {
+      return a.score != b.score ? a.score > b.score : a.box < b.box;
+    };
+    // Sorted a piece at a time: most are never looked at.
+    int64_t sorted = 0;
     for (int64_t i = 0; i < candidates && found < p.most && row < p.rows; i++) {
+      if (i == sorted) {
+        sorted = std::min(candidates, i + 2 * std::min(p.most, candidates) + 16);
+        if (sorted < candidates)
+          std::nth_element(order + i, order + sorted, order + candidates, before);
+        std::sort(order + i, order + sorted, before);
+      }
+      const Box& box = all[order[i].box];
       bool keep = true;
-      for (int64_t k = 0; keep && k < found; k++)
-        keep = !overlaps(p, from + order[i] * 4, from + chosen[k] * 4);
+      for (int64_t k = 0; keep && k < found; k++) keep = !overlaps(p, box, chosen[k]);
       if (!keep) continue;
-      chosen[found++] = order[i];
+      chosen[found++] = box;
       y[row * 3] = plane / p.c;
       y[row * 3 + 1] = plane % p.c;
-      y[row * 3 + 2] = order[i];
+      y[row * 3 + 2] = order[i].box;
       row++;
     }
   }
@@ -70,13 +93,15 @@ Plan prepare(const Call& call) {
   const CallReader r("non_max_suppression", call, 3, 6, 2);
   auto p = std::make_shared<Params>(Params{r.size(0), r.size(1), r.size(2), r.size(3), r.size(5),
                                            r.flag(4), r.real(0), r.real(1)});
+  r.check(p->b < (int64_t{1} << 31), "too many boxes");
   r.needs(0, DType::f32, {p->n, p->b, 4});
   r.needs(1, DType::f32, {p->n, p->c, p->b});
   r.needs(2, DType::s64, {p->rows, 3});
   Plan plan;
   plan.run = run;
   plan.work = static_cast<double>(p->n * p->c) * static_cast<double>(p->b) * 20;
-  plan.scratch_bytes = static_cast<size_t>(dtype_bytes(DType::s64, checked_mul(p->b, int64_t{2})));
+  plan.scratch_bytes = static_cast<size_t>(
+      checked_mul(p->b, static_cast<int64_t>(sizeof(Candidate) + 2 * sizeof(Box))));
   plan.params = std::move(p);
   return plan;
 }

@@ -1,18 +1,25 @@
 // pool_generic: max, average or Lp pooling of plain [N, C, spatial...]; operands [x, y, indices?],
 // ints [kind (0 max, 1 average, 2 Lp), count_include_pad, p, column_major indices, planes, rank
 // (1-3), then per spatial dimension: in, out, kernel, stride, pad, pad_end, dilation]. Indices
-// (s64) count from the start of x. A task is one plane.
+// (s64) count from the start of x. A task is one plane. f32 without indices pools rows of vectors,
+// windows over a whole plane are reductions, everything else loops.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "base/checked.h"
 #include "base/half.h"
+#include "kernels/common/reduction.h"
+#include "kernels/isa/pool_plane.h"
+#include "kernels/isa/reduce.h"
 #include "kernels/kernel.h"
 
 namespace poprt::kernels {
 namespace {
+
+constexpr int64_t kMaxScratch = 1 << 22;  // floats
 
 struct Axis {
   int64_t in = 1, out = 1, kernel = 1, stride = 1, pad = 0, pad_end = 0, dilation = 1;
@@ -22,6 +29,11 @@ struct Params {
   bool count_padding, column_major;
   std::array<Axis, 3> axis;
   int64_t in_plane, out_plane;
+  const isa::PlanePoolTable* table;
+  const isa::ReduceTable* reduce;
+  Reduction reduction;
+  isa::PlanePool plane;
+  std::array<std::vector<float>, 3> counts;
 };
 
 struct Range {
@@ -29,15 +41,11 @@ struct Range {
 };
 Range range_of(const Axis& a, int64_t out) {
   const int64_t origin = out * a.stride - a.pad;
-  Range r{a.kernel, 0, 0};
-  for (int64_t k = 0; k < a.kernel; k++) {
-    const int64_t i = origin + k * a.dilation;
-    if (i >= 0 && i < a.in) {
-      r.first = std::min(r.first, k);
-      r.end = k + 1;
-    }
-    if (i >= -a.pad && i < a.in + a.pad_end) r.counted++;
-  }
+  const auto below = [&](int64_t limit) {
+    return std::clamp<int64_t>((limit - origin + a.dilation - 1) / a.dilation, 0, a.kernel);
+  };
+  Range r{below(0), 0, below(a.in + a.pad_end)};
+  r.end = std::max(r.first, below(a.in));
   return r;
 }
 
@@ -117,6 +125,66 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   }
 }
 
+void run_planes(const void* params, void* const* data, int64_t begin, int64_t end,
+                std::byte* scratch) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  for (int64_t plane = begin; plane < end; plane++)
+    p.table->plane(p.plane, static_cast<const float*>(data[0]) + plane * p.in_plane,
+                   static_cast<float*>(data[1]) + plane * p.out_plane,
+                   reinterpret_cast<float*>(scratch));
+}
+
+void run_whole(const void* params, void* const* data, int64_t begin, int64_t end,
+               std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  for (int64_t plane = begin; plane < end; plane++)
+    static_cast<float*>(data[1])[plane] =
+        p.reduce->row(static_cast<int64_t>(p.reduction),
+                      static_cast<const float*>(data[0]) + plane * p.in_plane, p.in_plane);
+}
+
+// The vectorised forms of f32 without indices, where there is one.
+void plan_planes(Params& p, int64_t planes, Plan& plan) {
+  if (p.kind == 2 && p.p > 2) return;
+  bool whole = true;
+  double rows = 1;
+  for (size_t d = 0; d < 3; d++) {
+    const Axis& a = p.axis[d];
+    whole = whole && a.out == 1 && a.pad == 0 && a.kernel == a.in && a.dilation == 1;
+    if (d < 2) rows *= static_cast<double>(a.kernel);
+    p.plane.axis[d] = {a.in, a.out, a.kernel, a.stride, a.pad, a.dilation};
+    p.plane.counts[d] = nullptr;
+    if (p.kind != 1) continue;
+    for (int64_t o = 0; o < a.out; o++) {
+      const Range r = range_of(a, o);
+      p.counts[d].push_back(
+          static_cast<float>(std::max<int64_t>(1, p.count_padding ? r.counted : r.end - r.first)));
+    }
+    p.plane.counts[d] = p.counts[d].data();
+  }
+  if (whole) {
+    p.reduce = &POPRT_SELECT_ISA(reduce);
+    p.reduction = p.kind == 0   ? Reduction::max
+                  : p.kind == 1 ? Reduction::mean
+                  : p.p == 1    ? Reduction::l1
+                                : Reduction::l2;
+    plan.run = run_whole;
+    plan.work = static_cast<double>(planes) * (static_cast<double>(p.in_plane) * 0.06 + 10);
+    return;
+  }
+  if (isa::plane_pool_scratch(p.plane.axis[2]) > kMaxScratch) return;
+  p.table = &POPRT_SELECT_ISA(pool_plane);
+  p.plane.kind = p.kind == 0   ? isa::PlanePooling::max
+                 : p.kind == 1 ? isa::PlanePooling::average
+                 : p.p == 1    ? isa::PlanePooling::l1
+                               : isa::PlanePooling::l2;
+  const Axis& x = p.axis[2];
+  plan.run = run_planes;
+  plan.scratch_bytes = static_cast<size_t>(isa::plane_pool_scratch(p.plane.axis[2])) * 4;
+  plan.work = static_cast<double>(planes) * static_cast<double>(p.axis[0].out * p.axis[1].out) *
+              (rows * static_cast<double>(x.in) + static_cast<double>(x.out * x.kernel)) * 0.06;
+}
+
 Plan prepare(const Call& call) {
   constexpr std::string_view kName = "pool_generic";
   expect(call.operands.size() == 3 && call.ints.size() >= 6, kName, "expected 3 operands");
@@ -153,6 +221,7 @@ Plan prepare(const Call& call) {
                               indices.bytes / 8 >= static_cast<uint64_t>(planes * p->out_plane)),
          kName, "bad indices");
   Plan plan;
+  plan.outputs = 2;
   switch (x.dtype) {
     case DType::f32: plan.run = run<float>; break;
     case DType::f64: plan.run = run<double>; break;
@@ -165,6 +234,7 @@ Plan prepare(const Call& call) {
   expect(p->kind == 0 || is_float(x.dtype), kName, "averages need a float dtype");
   plan.tasks = planes;
   plan.work = static_cast<double>(planes) * static_cast<double>(p->out_plane) * (taps * 2 + 5);
+  if (x.dtype == DType::f32 && !indices.present) plan_planes(*p, planes, plan);
   plan.params = p;
   return plan;
 }

@@ -8,33 +8,45 @@
 namespace poprt::kernels {
 namespace {
 
-constexpr int64_t kBlock = 512, kTask = 16384;
+constexpr int64_t kTask = 16384, kRun = QuantizationGrid::kRun;
 
 struct Params {
+  const isa::QuantizeTable* table;
   QuantizationGrid grid;
   DType x, scale, zero, y;
   bool saturate, whole;
+  bool fast;  // the table has y
+  isa::Whole to;
 };
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
-  float x[kBlock], s[kBlock], z[kBlock];
-  const int64_t last = std::min(end * kTask, p.grid.count());
-  for (int64_t first = begin * kTask; first < last; first += kBlock) {
-    const int64_t n = std::min(kBlock, last - first);
-    to_floats(p.x, data[0], first, n, x);
-    if (p.grid.parameters > 1 || first == begin * kTask) {
-      const int64_t wanted = p.grid.parameters > 1 ? n : kBlock;
-      p.grid.gather(p.scale, data[1], first, wanted, s);
-      p.grid.gather(p.zero, data[2], first, wanted, z);
+  float block[kRun], s[kRun], z[kRun];
+  int64_t known = -1;
+  const int64_t first = begin * kTask, last = std::min(end * kTask, p.grid.count());
+  p.grid.each_run(first, last - first, [&](int64_t e, int64_t n, int64_t parameter, bool many) {
+    if (many || parameter != known) {
+      to_floats(p.scale, data[1], parameter, many ? n : 1, s);
+      if (data[2])
+        to_floats(p.zero, data[2], parameter, many ? n : 1, z);
+      else
+        std::fill(z, z + (many ? n : 1), 0.0f);
+      known = many ? -1 : parameter;
     }
-    if (p.whole) {
-      for (int64_t i = 0; i < n; i++) x[i] = __builtin_nearbyintf(x[i] / s[i]) + z[i];
-    } else {
-      for (int64_t i = 0; i < n; i++) x[i] = x[i] / s[i] + z[i];
+    const float* x = static_cast<const float*>(data[0]) + e;
+    if (p.x != DType::f32) {
+      to_floats(p.x, data[0], e, n, block);
+      x = block;
     }
-    from_floats(p.y, data[3], first, n, x, p.saturate);
-  }
+    if (p.fast)
+      return p.table->quantize(p.to, static_cast<std::byte*>(data[3]) + e * (dtype_bits(p.y) / 8),
+                               x, s, z, many, n);
+    for (int64_t i = 0; i < n; i++) {
+      const float q = x[i] / s[many ? i : 0];
+      block[i] = (p.whole ? __builtin_nearbyintf(q) : q) + z[many ? i : 0];
+    }
+    from_floats(p.y, data[3], e, n, block, p.saturate);
+  });
 }
 
 Plan prepare(const Call& call) {
@@ -55,10 +67,12 @@ Plan prepare(const Call& call) {
   r.needs(3, p->y, {count});
   p->saturate = r.flag(5);
   p->whole = is_integer(p->y);
+  p->table = &POPRT_SELECT_ISA(quantize);
+  p->fast = whole_type(p->y, &p->to);
   Plan plan;
   plan.run = run;
   plan.tasks = (count + kTask - 1) / kTask;
-  plan.work = static_cast<double>(count);
+  plan.work = static_cast<double>(count) * (p->fast && p->x == DType::f32 ? 0.15 : 1.0);
   plan.params = std::move(p);
   return plan;
 }

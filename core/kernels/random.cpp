@@ -7,6 +7,8 @@
 #include <numbers>
 
 #include "kernels/common/call_reader.h"
+#include "kernels/common/elementwise.h"
+#include "kernels/isa/elementwise.h"
 
 namespace poprt::kernels {
 namespace {
@@ -29,16 +31,57 @@ double uniform(uint64_t seed, uint64_t place) {
   return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
-int64_t draw(const Params& p, const float* x, double u) {
+// Classes of row `row` with probability proportional to exp(x). `sums` has room for them.
+void draw_row(const Params& p, const float* x, int64_t row, double* sums, void* y) {
+  x += row * p.classes;
   double high = -INFINITY, sum = 0;
   for (int64_t c = 0; c < p.classes; c++) high = std::max(high, static_cast<double>(x[c]));
-  for (int64_t c = 0; c < p.classes; c++) sum += std::exp(static_cast<double>(x[c]) - high);
-  double rest = u * sum;
-  for (int64_t c = 0; c < p.classes; c++) {
-    rest -= std::exp(static_cast<double>(x[c]) - high);
-    if (rest < 0) return c;
+  for (int64_t c = 0; c < p.classes; c++)
+    sums[c] = sum += std::exp(static_cast<double>(x[c]) - high);
+  for (int64_t i = row * p.samples; i < (row + 1) * p.samples; i++) {
+    const double u = uniform(p.seed, static_cast<uint64_t>(i));
+    const int64_t found = std::upper_bound(sums, sums + p.classes, u * sum) - sums;
+    const int64_t c = std::min(found, p.classes - 1);
+    if (p.wide)
+      static_cast<int64_t*>(y)[i] = c;
+    else
+      static_cast<int32_t*>(y)[i] = static_cast<int32_t>(c);
   }
-  return p.classes - 1;
+}
+
+void run_rows(const void* params, void* const* data, int64_t begin, int64_t end,
+              std::byte* scratch) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  for (int64_t row = begin; row < end; row++)
+    draw_row(p, static_cast<const float*>(data[0]), row, reinterpret_cast<double*>(scratch),
+             data[1]);
+}
+
+// Box and Muller, a block at a time.
+void run_normal(const void* params, void* const* data, int64_t begin, int64_t end,
+                std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const isa::ElementwiseTable& table = POPRT_SELECT_ISA(elementwise);
+  constexpr int64_t kBlock = 512;
+  float radius[kBlock], angle[kBlock];
+  const auto apply = [&](ElementwiseOp op, float* v, int64_t n) {
+    table.step(static_cast<int64_t>(op), v, v, v, v, n);
+  };
+  const int64_t last = std::min(end * kTask, p.count);
+  for (int64_t first = begin * kTask; first < last; first += kBlock) {
+    const int64_t n = std::min(kBlock, last - first);
+    for (int64_t i = 0; i < n; i++) {
+      const auto place = static_cast<uint64_t>(first + i);
+      radius[i] = static_cast<float>(1 - uniform(p.seed, 2 * place));
+      angle[i] = static_cast<float>(2 * std::numbers::pi * uniform(p.seed, 2 * place + 1));
+    }
+    apply(ElementwiseOp::log, radius, n);
+    for (int64_t i = 0; i < n; i++) radius[i] *= -2;
+    apply(ElementwiseOp::sqrt, radius, n);
+    apply(ElementwiseOp::cos, angle, n);
+    float* y = static_cast<float*>(data[1]) + first;
+    for (int64_t i = 0; i < n; i++) y[i] = p.a + p.b * (radius[i] * angle[i]);
+  }
 }
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
@@ -47,24 +90,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   const int64_t last = std::min(end * kTask, p.count * p.samples);
   for (int64_t i = begin * kTask; i < last; i++) {
     const auto place = static_cast<uint64_t>(i);
-    if (p.kind == 3) {
-      const int64_t c = draw(p, x + i / p.samples * p.classes, uniform(p.seed, place));
-      if (p.wide)
-        static_cast<int64_t*>(data[1])[i] = c;
-      else
-        static_cast<int32_t*>(data[1])[i] = static_cast<int32_t>(c);
-      continue;
-    }
-    float v;
-    if (p.kind == 1) {  // Box and Muller
-      const double radius = std::sqrt(-2 * std::log(1 - uniform(p.seed, 2 * place)));
-      const double angle = 2 * std::numbers::pi * uniform(p.seed, 2 * place + 1);
-      v = p.a + p.b * static_cast<float>(radius * std::cos(angle));
-    } else {
-      const auto u = static_cast<float>(uniform(p.seed, place));
-      v = p.kind == 0 ? p.a + (p.b - p.a) * u : u < x[i] ? 1.0f : 0.0f;
-    }
-    static_cast<float*>(data[1])[i] = v;
+    const auto u = static_cast<float>(uniform(p.seed, place));
+    static_cast<float*>(data[1])[i] = p.kind == 0 ? p.a + (p.b - p.a) * u : u < x[i] ? 1.0f : 0.0f;
   }
 }
 
@@ -87,7 +114,15 @@ Plan prepare(const Call& call) {
   plan.run = run;
   const int64_t results = p->count * p->samples;
   plan.tasks = (results + kTask - 1) / kTask;
-  plan.work = static_cast<double>(results) * (20 + 20 * static_cast<double>(p->classes));
+  plan.work = static_cast<double>(results) * 5;
+  if (p->kind == 1) plan.run = run_normal;
+  if (p->kind == 3) {
+    plan.run = run_rows;
+    plan.tasks = p->count;
+    plan.work = static_cast<double>(p->count) * 10 * static_cast<double>(p->classes) +
+                50 * static_cast<double>(results);
+    plan.scratch_bytes = static_cast<size_t>(checked_mul(p->classes, int64_t{8}));
+  }
   plan.params = std::move(p);
   return plan;
 }

@@ -289,6 +289,7 @@ Plan prepare(const Call& call) {
 
   split(p, call.threads);
   Plan plan;
+  plan.outputs = 4;
   plan.run = run;
   plan.outputs = 4;
   plan.work = static_cast<double>(p.steps) * step_ns(p, p.groups(), 1);

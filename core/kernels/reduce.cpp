@@ -26,7 +26,8 @@ struct Params {
   Reduction kind{};
   std::vector<Dim> kept, reduced;  // collapsed
   int64_t outputs = 1, elements = 1, per_task = 1;
-  int64_t inner = 1;  // of the fast column case
+  int64_t inner = 1;           // the last dimension when it is kept
+  bool inner_reduced = false;  // it is reduced
 };
 
 constexpr size_t kMaxDims = 16;
@@ -39,9 +40,7 @@ struct Accumulator {
 };
 
 template <class T>
-T reduce_one(const Params& p, const T* x) {
-  using Wide = typename Accumulator<T>::Wide;
-  using Wrap = typename Accumulator<T>::Wrap;
+T log_sum_exp(const Params& p, const T* x) {
   const auto each = [&](auto&& visit) {
     int64_t at[kMaxDims] = {};
     int64_t offset = 0;
@@ -55,72 +54,125 @@ T reduce_one(const Params& p, const T* x) {
       }
     }
   };
-  const auto from_double = [](double v) { return static_cast<T>(v); };
+  double top = -std::numeric_limits<double>::infinity(), total = 0;
+  each([&](T v) { top = std::max(top, static_cast<double>(v)); });
+  if (!std::isfinite(top)) top = 0;
+  each([&](T v) { total += std::exp(static_cast<double>(v) - top); });
+  return static_cast<T>(std::log(total) + top);
+}
+
+constexpr int64_t kColumns = 64, kLanes = 16;
+
+// sums[j] = join over the reduced dimensions of take(x[... + j]) for `columns` adjacent elements;
+// when the last dimension is reduced, one result from kLanes partial ones.
+template <class T, class A, class Take, class Join>
+void fold(const Params& p, const T* x, int64_t columns, A start, A* sums, Take take, Join join) {
+  const size_t dims = p.reduced.size() - (p.inner_reduced ? 1 : 0);
+  const int64_t length = p.inner_reduced ? p.reduced.back().size : 1;
+  const int64_t runs = length ? p.elements / length : 0;
+  std::fill(sums, sums + (p.inner_reduced ? kLanes : columns), start);
+  int64_t at[kMaxDims] = {};
+  for (int64_t e = 0; e < runs; e++) {
+    if (p.inner_reduced) {
+      int64_t i = 0;
+      for (; i + kLanes <= length; i += kLanes)
+        for (int64_t l = 0; l < kLanes; l++) sums[l] = join(sums[l], take(x[i + l]));
+      for (int64_t l = 0; i < length; i++, l++) sums[l] = join(sums[l], take(x[i]));
+    } else if (columns == kColumns) {
+      for (int64_t j = 0; j < kColumns; j++) sums[j] = join(sums[j], take(x[j]));
+    } else {
+      for (int64_t j = 0; j < columns; j++) sums[j] = join(sums[j], take(x[j]));
+    }
+    for (size_t d = dims; d-- > 0;) {
+      x += p.reduced[d].stride;
+      if (++at[d] < p.reduced[d].size) break;
+      x -= p.reduced[d].size * p.reduced[d].stride;
+      at[d] = 0;
+    }
+  }
+  if (p.inner_reduced)
+    for (int64_t step = kLanes / 2; step; step /= 2)
+      for (int64_t l = 0; l < step; l++) sums[l] = join(sums[l], sums[l + step]);
+}
+
+template <class T>
+void reduce_columns(const Params& p, const T* x, T* y, int64_t columns) {
+  using Wide = typename Accumulator<T>::Wide;
+  using Wrap = typename Accumulator<T>::Wrap;
+  if (p.kind == Reduction::log_sum_exp) {
+    for (int64_t j = 0; j < columns; j++) y[j] = log_sum_exp(p, x + j);
+    return;
+  }
+  if (p.kind == Reduction::max || p.kind == Reduction::min) {
+    using Limits = std::numeric_limits<T>;
+    T best[kColumns];
+    const auto same = [](T v) { return v; };
+    const T low = std::is_floating_point_v<T> ? -Limits::infinity() : Limits::lowest();
+    const T high = std::is_floating_point_v<T> ? Limits::infinity() : Limits::max();
+    if (p.kind == Reduction::max)
+      fold(p, x, columns, low, best, same, [](T a, T v) { return v > a || v != v ? v : a; });
+    else
+      fold(p, x, columns, high, best, same, [](T a, T v) { return v < a || v != v ? v : a; });
+    std::copy(best, best + columns, y);
+    return;
+  }
+  Wrap sums[kColumns];
+  const auto wide = [](T v) { return static_cast<Wrap>(static_cast<Wide>(v)); };
+  const auto plus = [](Wrap a, Wrap v) { return a + v; };
   switch (p.kind) {
-    case Reduction::max:
-    case Reduction::min: {
-      using Limits = std::numeric_limits<T>;
-      const bool max = p.kind == Reduction::max;
-      T best;
-      if constexpr (std::is_floating_point_v<T>)
-        best = max ? -Limits::infinity() : Limits::infinity();
-      else
-        best = max ? Limits::lowest() : Limits::max();
-      each([&](T v) {
-        if ((max ? v > best : v < best) || v != v) best = v;
-      });
-      return best;
-    }
-    case Reduction::prod: {
-      Wrap y = 1;
-      each([&](T v) { y *= static_cast<Wrap>(v); });
-      return static_cast<T>(y);
-    }
-    case Reduction::log_sum_exp: {
-      double top = -std::numeric_limits<double>::infinity(), total = 0;
-      each([&](T v) { top = std::max(top, static_cast<double>(v)); });
-      if (!std::isfinite(top)) top = 0;
-      each([&](T v) { total += std::exp(static_cast<double>(v) - top); });
-      return from_double(std::log(total) + top);
-    }
-    default: {
-      Wrap y = 0;
-      const bool squares = p.kind == Reduction::l2 || p.kind == Reduction::sum_square;
-      const bool magnitude = p.kind == Reduction::l1;
-      each([&](T v) {
-        const auto w = static_cast<Wrap>(static_cast<Wide>(v));
-        y += squares ? w * w : magnitude && v < 0 ? Wrap{0} - w : w;
-      });
-      if (p.kind == Reduction::l2) return from_double(std::sqrt(static_cast<double>(y)));
-      if (p.kind == Reduction::log_sum)
-        return from_double(std::log(static_cast<double>(static_cast<Wide>(y))));
-      if (p.kind == Reduction::mean) {
+    case Reduction::prod:
+      fold(p, x, columns, Wrap{1}, sums, wide, [](Wrap a, Wrap v) { return a * v; });
+      break;
+    case Reduction::l1:
+      fold(
+          p, x, columns, Wrap{0}, sums, [wide](T v) { return v < 0 ? Wrap{0} - wide(v) : wide(v); },
+          plus);
+      break;
+    case Reduction::l2:
+    case Reduction::sum_square:
+      fold(p, x, columns, Wrap{0}, sums, [wide](T v) { return wide(v) * wide(v); }, plus);
+      break;
+    default: fold(p, x, columns, Wrap{0}, sums, wide, plus);
+  }
+  for (int64_t j = 0; j < columns; j++) {
+    const Wrap sum = sums[j];
+    switch (p.kind) {
+      case Reduction::l2: y[j] = static_cast<T>(std::sqrt(static_cast<double>(sum))); break;
+      case Reduction::log_sum:
+        y[j] = static_cast<T>(std::log(static_cast<double>(static_cast<Wide>(sum))));
+        break;
+      case Reduction::mean:
         if constexpr (std::is_floating_point_v<T>)
-          return static_cast<T>(y / static_cast<double>(p.elements));
+          y[j] = static_cast<T>(sum / static_cast<double>(p.elements));
         else
-          return p.elements == 0
+          y[j] = p.elements == 0
                      ? T(0)
-                     : static_cast<T>(static_cast<Wide>(y) / static_cast<Wide>(p.elements));
-      }
-      return static_cast<T>(y);
+                     : static_cast<T>(static_cast<Wide>(sum) / static_cast<Wide>(p.elements));
+        break;
+      default: y[j] = static_cast<T>(sum);
     }
   }
 }
 
+// A task is a few outputs, or a block of columns when the last dimension is kept.
 template <class T>
 void run_any(const void* params, void* const* data, int64_t begin, int64_t end,
              std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
   const auto* x = static_cast<const T*>(data[0]);
   auto* y = static_cast<T*>(data[1]);
-  const int64_t last = std::min(end * p.per_task, p.outputs);
-  for (int64_t o = begin * p.per_task; o < last; o++) {
-    int64_t rest = o, offset = 0;
-    for (size_t d = p.kept.size(); d-- > 0;) {
+  const int64_t width = p.inner_reduced ? 1 : p.inner;
+  const int64_t blocks = (width + kColumns - 1) / kColumns;
+  const int64_t last = std::min(end * p.per_task, p.outputs / width * blocks);
+  for (int64_t t = begin * p.per_task; t < last; t++) {
+    const int64_t column = t % blocks * kColumns, columns = std::min(kColumns, width - column);
+    int64_t rest = t / blocks, offset = column;
+    const size_t dims = p.kept.size() - (p.inner_reduced || p.kept.empty() ? 0 : 1);
+    for (size_t d = dims; d-- > 0;) {
       offset += rest % p.kept[d].size * p.kept[d].stride;
       rest /= p.kept[d].size;
     }
-    y[o] = reduce_one(p, x + offset);
+    reduce_columns(p, x + offset, y + t / blocks * width + column, columns);
   }
 }
 
@@ -188,10 +240,18 @@ Plan prepare(const Call& call) {
   const bool rows = p->kept.size() <= 1 && p->reduced.size() == 1 && pattern.back();
   const bool columns = p->reduced.size() == 1 && !pattern.back() && p->kept.size() <= 2 &&
                        pattern.size() == p->kept.size() + 1;
-  p->per_task = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, p->elements));
-  plan.tasks = (p->outputs + p->per_task - 1) / p->per_task;
+  p->inner_reduced = !pattern.empty() && pattern.back();
+  if (!p->inner_reduced && !p->kept.empty()) p->inner = p->kept.back().size;
+  // Without elements the dimension of size 0 may be anywhere.
+  const int64_t width = p->inner_reduced ? 1 : std::max<int64_t>(1, p->inner);
+  const int64_t pieces = p->outputs / width * ((width + kColumns - 1) / kColumns);
+  p->per_task =
+      std::max<int64_t>(1, 16384 / std::max<int64_t>(1, p->elements * std::min(width, kColumns)));
+  plan.tasks = (pieces + p->per_task - 1) / p->per_task;
   if (x.dtype == DType::f32 && rows) {
     plan.run = run_rows;
+    p->per_task = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, p->elements));
+    plan.tasks = (p->outputs + p->per_task - 1) / p->per_task;
   } else if (x.dtype == DType::f32 && columns) {
     p->inner = p->kept.back().size;
     plan.run = run_columns;
@@ -199,7 +259,7 @@ Plan prepare(const Call& call) {
   } else if (!visit_number(x.dtype, [&]<class T>(T) { plan.run = run_any<T>; })) {
     fail(ErrorCode::unimplemented, "kernel reduce: element type {}", dtype_name(x.dtype));
   } else {
-    plan.work *= 8;
+    plan.work *= 3;
   }
   plan.params = std::move(p);
   return plan;

@@ -7,11 +7,14 @@
 #include "kernels/common/call_reader.h"
 #include "kernels/common/convert_block.h"
 #include "kernels/common/integer_panel.h"
+#include "kernels/isa/quantize.h"
 
 namespace poprt::kernels {
 namespace {
 
 struct Params {
+  const isa::QuantizeTable* table;
+  isa::Whole to;
   int64_t rows, columns;
   bool a_row, b_row, b_column;
   DType a, b, y_scale, y;
@@ -26,23 +29,24 @@ float at(DType t, const void* data, int64_t i) noexcept {
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
   constexpr int64_t kBlock = 256;
-  float v[kBlock];
+  float scale[kBlock];
   const float y_scale = at(p.y_scale, data[3], 0), zero = at(p.y, data[4], 0);
   for (int64_t row = begin; row < end; row++) {
     const float a = at(p.a, data[1], p.a_row ? row % p.rows : 0);
     const float b = at(p.b, data[2], p.b_row ? row % p.rows : 0);
-    const auto* sums = static_cast<const int32_t*>(data[0]) + row * p.columns;
+    const int64_t first = row * p.columns;
+    const auto* sums = static_cast<const int32_t*>(data[0]) + first;
+    auto* y = static_cast<std::byte*>(data[5]) + first;
+    if (!p.b_column) {
+      const float one = a * b / y_scale;
+      p.table->requantize(p.to, y, sums, &one, zero, false, p.columns);
+      continue;
+    }
     for (int64_t c = 0; c < p.columns; c += kBlock) {
       const int64_t n = std::min(kBlock, p.columns - c);
-      if (p.b_column) {
-        to_floats(p.b, data[2], c, n, v);
-        for (int64_t i = 0; i < n; i++) v[i] = a * v[i] / y_scale;
-      } else {
-        std::fill(v, v + n, a * b / y_scale);
-      }
-      for (int64_t i = 0; i < n; i++)
-        v[i] = __builtin_nearbyintf(static_cast<float>(sums[c + i]) * v[i]) + zero;
-      from_floats(p.y, data[5], row * p.columns + c, n, v, true);
+      to_floats(p.b, data[2], c, n, scale);
+      for (int64_t i = 0; i < n; i++) scale[i] = a * scale[i] / y_scale;
+      p.table->requantize(p.to, y + c, sums + c, scale, zero, true, n);
     }
   }
 }
@@ -71,10 +75,12 @@ Plan prepare(const Call& call) {
   r.needs(3, p->y_scale, {1});
   r.needs(4, p->y, {1});
   r.needs(5, p->y, {outer, p->rows, p->columns});
+  p->table = &POPRT_SELECT_ISA(quantize);
+  p->to = p->y == DType::s8 ? isa::Whole::s8 : isa::Whole::u8;
   Plan plan;
   plan.run = run;
   plan.tasks = outer * p->rows;
-  plan.work = static_cast<double>(plan.tasks) * static_cast<double>(p->columns);
+  plan.work = static_cast<double>(plan.tasks) * (static_cast<double>(p->columns) * 0.1 + 5);
   plan.params = std::move(p);
   return plan;
 }

@@ -24,6 +24,8 @@ struct Params {
   int64_t in = 0, inner = 0, out = 0, taps = 0, rows = 0, per_task = 1;
   std::vector<int32_t> index;
   std::vector<float> weight;
+  std::vector<int32_t> index_by_tap;  // transposed, of two or four taps along the last axis
+  std::vector<float> weight_by_tap;
   float outside = 0;
 };
 
@@ -49,6 +51,26 @@ T stored(A v) {
     return static_cast<T>(v);
   } else {
     return static_cast<T>(v);
+  }
+}
+
+// Rows of the last axis: tap by tap over all results, weights and indices side by side.
+template <class From, class To, class A, int kTaps>
+void run_last(const void* params, void* const* data, int64_t begin, int64_t end,
+              std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const int64_t last = std::min(end * p.per_task, p.rows);
+  const int32_t* index = p.index_by_tap.data();
+  const float* weight = p.weight_by_tap.data();
+  for (int64_t r = begin * p.per_task; r < last; r++) {
+    const auto* from = static_cast<const From*>(data[0]) + r * p.in;
+    auto* to = static_cast<To*>(data[1]) + r * p.out;
+    for (int64_t o = 0; o < p.out; o++) {
+      A sum = 0;
+      for (int t = 0; t < kTaps; t++)
+        sum += static_cast<A>(weight[t * p.out + o]) * value_of<A>(from[index[t * p.out + o]]);
+      to[o] = stored<To>(sum);
+    }
   }
 }
 
@@ -89,12 +111,21 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   }
 }
 
+template <class From, class To, class A>
+RunFn run_of(int64_t last_taps) {
+  return last_taps == 2   ? run_last<From, To, A, 2>
+         : last_taps == 4 ? run_last<From, To, A, 4>
+                          : run<From, To, A>;
+}
 template <class T, class A>
-RunFn run_for(bool widens, bool narrows) {
-  return widens ? run<T, A, A> : narrows ? run<A, T, A> : run<T, T, A>;
+RunFn run_for(bool widens, bool narrows, int64_t last_taps) {
+  return widens    ? run_of<T, A, A>(last_taps)
+         : narrows ? run_of<A, T, A>(last_taps)
+                   : run_of<T, T, A>(last_taps);
 }
 
-RunFn select(DType from, DType to) {
+// `last_taps`: 2 or 4 along the last axis, else 0.
+RunFn select(DType from, DType to, int64_t last_taps) {
   const bool same = from == to;
   const auto wide = [](DType t) {
     return t == DType::f64 || t == DType::s32 || t == DType::s64 ? DType::f64 : DType::f32;
@@ -102,16 +133,16 @@ RunFn select(DType from, DType to) {
   const bool widens = !same && to == wide(from), narrows = !same && from == wide(to);
   expect(same || widens || narrows, kName, "these dtypes do not go together");
   switch (narrows ? to : from) {
-    case DType::f32: return run_for<float, float>(widens, narrows);
-    case DType::f64: return run_for<double, double>(widens, narrows);
-    case DType::f16: return run_for<f16_t, float>(widens, narrows);
-    case DType::bf16: return run_for<bf16_t, float>(widens, narrows);
-    case DType::s8: return run_for<int8_t, float>(widens, narrows);
-    case DType::u8: return run_for<uint8_t, float>(widens, narrows);
-    case DType::s16: return run_for<int16_t, float>(widens, narrows);
-    case DType::u16: return run_for<uint16_t, float>(widens, narrows);
-    case DType::s32: return run_for<int32_t, double>(widens, narrows);
-    case DType::s64: return run_for<int64_t, double>(widens, narrows);
+    case DType::f32: return run_for<float, float>(widens, narrows, last_taps);
+    case DType::f64: return run_for<double, double>(widens, narrows, last_taps);
+    case DType::f16: return run_for<f16_t, float>(widens, narrows, last_taps);
+    case DType::bf16: return run_for<bf16_t, float>(widens, narrows, last_taps);
+    case DType::s8: return run_for<int8_t, float>(widens, narrows, last_taps);
+    case DType::u8: return run_for<uint8_t, float>(widens, narrows, last_taps);
+    case DType::s16: return run_for<int16_t, float>(widens, narrows, last_taps);
+    case DType::u16: return run_for<uint16_t, float>(widens, narrows, last_taps);
+    case DType::s32: return run_for<int32_t, double>(widens, narrows, last_taps);
+    case DType::s64: return run_for<int64_t, double>(widens, narrows, last_taps);
     default: expect(false, kName, "the dtype is not supported");
   }
   return nullptr;
@@ -150,9 +181,20 @@ Plan prepare(const Call& call) {
   expect(dtype_bytes(from.dtype, source) <= from.bytes && dtype_bytes(to.dtype, result) <= to.bytes,
          kName, "an operand is too short");
   Plan plan;
-  plan.run = select(from.dtype, to.dtype);
+  const bool all_inside =
+      std::all_of(p.index.begin(), p.index.end(), [](int32_t i) { return i >= 0; });
+  const bool last = p.inner == 1 && all_inside && (p.taps == 2 || p.taps == 4);
+  plan.run = select(from.dtype, to.dtype, last ? p.taps : 0);
   if (result == 0) p.rows = 0;
-  p.per_task = std::max<int64_t>(1, kTaskBytes / 4 / std::max<int64_t>(1, p.inner));
+  if (last) {
+    for (int64_t t = 0; t < p.taps; t++)
+      for (int64_t o = 0; o < p.out; o++) {
+        p.index_by_tap.push_back(p.index[static_cast<size_t>(o * p.taps + t)]);
+        p.weight_by_tap.push_back(p.weight[static_cast<size_t>(o * p.taps + t)]);
+      }
+    if (result) p.rows = outer;
+  }
+  p.per_task = std::max<int64_t>(1, kTaskBytes / 4 / std::max<int64_t>(1, last ? p.out : p.inner));
   plan.tasks = std::max<int64_t>(1, (p.rows + p.per_task - 1) / p.per_task);
   plan.work = static_cast<double>(result * p.taps) * (p.inner == 1 ? 1.0 : 0.2) +
               5.0 * static_cast<double>(p.rows);

@@ -11,6 +11,8 @@
 namespace poprt::kernels {
 namespace {
 
+constexpr int64_t kBlock = 64;
+
 struct Params {
   int64_t batch, heads, tokens, head, rotated;
   bool interleaved;
@@ -29,11 +31,26 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
     for (int64_t h = 0; h < p.heads; h++) {
       const float* x = static_cast<const float*>(data[0]) + at + h * p.sh;
       float* y = static_cast<float*>(data[4]) + at + h * p.sh;
-      const int64_t step = p.interleaved ? 2 : 1, far = p.interleaved ? 1 : half;
+      if (!p.interleaved) {
+        for (int64_t i = 0; i < half; i += kBlock) {
+          // Blocks, because y may be x.
+          const int64_t n = std::min(kBlock, half - i);
+          float near[kBlock], far[kBlock];
+          for (int64_t j = 0; j < n; j++) {
+            const float a = x[i + j], b = x[i + j + half], c = cos[i + j], s = sin[i + j];
+            near[j] = c * a - s * b;
+            far[j] = s * a + c * b;
+          }
+          std::copy(near, near + n, y + i);
+          std::copy(far, far + n, y + i + half);
+        }
+        std::copy(x + 2 * half, x + p.head, y + 2 * half);
+        continue;
+      }
       for (int64_t i = 0; i < half; i++) {
-        const float a = x[i * step], b = x[i * step + far];
-        y[i * step] = cos[i] * a - sin[i] * b;
-        y[i * step + far] = sin[i] * a + cos[i] * b;
+        const float a = x[2 * i], b = x[2 * i + 1];
+        y[2 * i] = cos[i] * a - sin[i] * b;
+        y[2 * i + 1] = sin[i] * a + cos[i] * b;
       }
       std::copy(x + 2 * half, x + p.head, y + 2 * half);
     }

@@ -88,6 +88,7 @@ Plan prepare(const Call& call) {
   r.may(3, DType::s64, {p->n});
   r.may(4, DType::s64, {p->bound});
   Plan plan;
+  plan.outputs = 4;
   if (!visit_number(type, [&]<class T>(T) { plan.run = run<T>; })) r.fail_dtype(0);
   plan.work = static_cast<double>(p->n) * 40;
   plan.scratch_bytes = static_cast<size_t>(dtype_bytes(DType::s64, checked_mul(p->n, int64_t{3})));

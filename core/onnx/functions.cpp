@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "onnx/elem_type.h"
+#include "onnx/limits.h"
 #include "onnx/node_order.h"
 
 namespace poprt::onnx {
@@ -49,6 +50,9 @@ std::map<std::string, int64_t> read_opsets(
       fail(ErrorCode::invalid_argument,
            "opset_import of domain {} has version {}, at least 1 is expected",
            quote_name(import.domain()), import.version());
+    if (domain.empty() && import.version() > kMaxOpset)
+      fail(ErrorCode::unimplemented, "opset {} is not supported, the newest that is known is {}",
+           import.version(), kMaxOpset);
     const auto [it, fresh] = opsets.emplace(domain, import.version());
     if (!fresh && it->second != import.version())
       fail(ErrorCode::invalid_argument, "opset_import gives domain {} both version {} and {}",

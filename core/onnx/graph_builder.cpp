@@ -501,6 +501,8 @@ GraphBuilder::Attributes GraphBuilder::read_attributes(pb::NodeProto& proto, Con
         [&] {
           if (a.name().empty()) fail(ErrorCode::invalid_argument, "it has no name");
           if (out.contains(a.name())) fail(ErrorCode::invalid_argument, "it is given twice");
+          // The type of an absent optional, which has no tensors to type.
+          if (proto.op_type() == "Optional" && a.name() == "type" && a.has_tp()) return;
           if (a.ref_attr_name().empty()) {
             out.emplace(a.name(), read_attribute(a, context));
             return;

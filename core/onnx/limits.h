@@ -24,5 +24,7 @@ inline constexpr int kMaxRank = 64;
 // The oldest and the newest IR version whose meaning is known (onnx/onnx.proto, enum Version).
 inline constexpr int64_t kMinIrVersion = 3;
 inline constexpr int64_t kMaxIrVersion = 14;
+// The newest opset of the standard domain whose meaning is known.
+inline constexpr int64_t kMaxOpset = 27;
 
 }  // namespace poprt::onnx

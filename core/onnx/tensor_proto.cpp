@@ -18,10 +18,14 @@ Shape shape_of(const Dims& dims) {
     fail(ErrorCode::invalid_argument, "it has {} dimensions, at most {} are supported", dims.size(),
          kMaxRank);
   Shape shape(dims.begin(), dims.end());
-  for (const int64_t d : shape)
+  int64_t product = 1;
+  for (const int64_t d : shape) {
     if (d < 0)
       fail(ErrorCode::invalid_argument, "dims {} has a negative dimension {}", shape_string(shape),
            d);
+    // Also beside a zero: strides are products too.
+    if (d > 0) product = checked_mul(product, d, "shape");
+  }
   return shape;
 }
 

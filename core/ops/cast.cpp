@@ -1,6 +1,6 @@
 #include <array>
 
-#include "ops/common/elementwise.h"
+#include "ops/common/cast.h"
 #include "ops/common/onnx_dtype.h"
 
 namespace poprt::ops {
@@ -36,14 +36,9 @@ void infer(InferContext& ctx) {
   ctx.out(0, t);
 }
 
-void lower(LowerContext& ctx) {
-  if (is_fusable_elementwise(ctx.node)) return lower_elementwise(ctx);
-  ctx.emit("cast", {ctx.in(0), ctx.out(0)}, {ctx.node.int_attr("saturate", 1)});
-}
-
 }  // namespace
 
 extern const OpDef cast_op;
-const OpDef cast_op = {.name = "Cast", .infer = infer, .lower = lower};
+const OpDef cast_op = {.name = "Cast", .infer = infer, .lower = lower_cast};
 
 }  // namespace poprt::ops

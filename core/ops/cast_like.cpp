@@ -1,4 +1,4 @@
-#include "ops/common/elementwise.h"
+#include "ops/common/cast.h"
 
 namespace poprt::ops {
 namespace {
@@ -12,14 +12,9 @@ void infer(InferContext& ctx) {
   ctx.out(0, t);
 }
 
-void lower(LowerContext& ctx) {
-  if (is_fusable_elementwise(ctx.node)) return lower_elementwise(ctx);
-  ctx.emit("cast", {ctx.in(0), ctx.out(0)}, {ctx.node.int_attr("saturate", 1)});
-}
-
 }  // namespace
 
 extern const OpDef cast_like_op;
-const OpDef cast_like_op = {.name = "CastLike", .since = 15, .infer = infer, .lower = lower};
+const OpDef cast_like_op = {.name = "CastLike", .since = 15, .infer = infer, .lower = lower_cast};
 
 }  // namespace poprt::ops

@@ -10,6 +10,8 @@ int64_t axis_attr(const ir::Node& node) {
 }
 
 void infer(InferContext& ctx) {
+  if (ctx.opset() >= 4 && !ctx.node.find_attr("axis"))
+    ctx.fail_input("attribute 'axis' is missing");
   const DType dtype = ctx.in(0).dtype;
   Shape out;
   bool known = true;

@@ -28,6 +28,10 @@ void infer(InferContext& ctx) {
                      shape_string(w.shape));
     y[1] = w.shape[0];
   }
+  if (ctx.has(2) && ctx.in(2).has_shape && known && is_static(ctx.in(2).shape) &&
+      ctx.in(2).shape != Shape{w.shape[0]})
+    ctx.fail_input("bias {} does not fit weights {}", shape_string(ctx.in(2).shape),
+                   shape_string(w.shape));
   if (known || ctx.node.find_attr("kernel_shape")) {
     const auto spatial = spatial_of(x.shape);
     const auto out = window_output(

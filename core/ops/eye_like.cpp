@@ -31,6 +31,10 @@ void infer(InferContext& ctx) {
   const DType dtype = dtype_of_attr(ctx, in.dtype);
   if (!in.has_shape) return ctx.out(0, dtype, {kUnknownDim, kUnknownDim});
   if (in.shape.size() != 2) ctx.fail_input("expected rank 2, found {}", shape_string(in.shape));
+  // The compiler makes the values.
+  constexpr int64_t kMost = 1 << 26;
+  if (is_static(in.shape) && element_count(in.shape) > kMost)
+    ctx.fail_input("{} has more than {} elements", shape_string(in.shape), kMost);
   ctx.out(0, dtype, in.shape);
 }
 

@@ -11,10 +11,7 @@ void infer(InferContext& ctx) {
   const auto axis = static_cast<size_t>(
       axis_of(ctx, ctx.node.int_attr("axis", 0), static_cast<int64_t>(in.shape.size())));
   const int64_t size = in.shape[axis];
-  if (const auto at = ctx.ints(1); at && size >= 0)
-    for (const int64_t i : *at)
-      if (i < -size || i >= size)
-        ctx.fail_input("index {} is outside [{}, {}) of axis {}", i, -size, size, axis);
+  check_indices(ctx, 1, size, axis);
   Shape out(in.shape.begin(), in.shape.begin() + static_cast<std::ptrdiff_t>(axis));
   out.insert(out.end(), indices.shape.begin(), indices.shape.end());
   out.insert(out.end(), in.shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, in.shape.end());

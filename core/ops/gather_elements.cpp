@@ -16,6 +16,7 @@ void infer(InferContext& ctx) {
       if (d != axis && in.shape[d] >= 0 && indices.shape[d] > in.shape[d])
         ctx.fail_input("indices {} are larger than data {}", shape_string(indices.shape),
                        shape_string(in.shape));
+    check_indices(ctx, 1, in.shape[axis], axis);
   }
   ir::ValueType out = indices;
   out.dtype = in.dtype;

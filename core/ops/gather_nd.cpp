@@ -24,6 +24,7 @@ void infer(InferContext& ctx) {
   if (depth < 0) return ctx.out_dtype(0, in.dtype);
   if (depth + batch_dims > rank)
     ctx.fail_input("index tuples have {} entries, data is {}", depth, shape_string(in.shape));
+  check_index_tuples(ctx, 1, in.shape, static_cast<size_t>(batch_dims));
   Shape out(indices.shape.begin(), indices.shape.end() - 1);
   out.insert(out.end(), in.shape.begin() + batch_dims + depth, in.shape.end());
   ctx.out(0, in.dtype, std::move(out));

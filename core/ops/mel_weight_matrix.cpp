@@ -17,6 +17,8 @@ void infer(InferContext& ctx) {
   if ((bins && (!one(bins) || bins->at(0) < 0 || bins->at(0) > kLimit)) ||
       (length && (!one(length) || length->at(0) < 0 || length->at(0) > kLimit)))
     ctx.fail_input("num_mel_bins and dft_length must be single numbers from 0 to {}", kLimit);
+  if (bins && length && (length->at(0) / 2 + 1) * bins->at(0) > kLimit * 4)
+    ctx.fail_input("more than {} weights", kLimit * 4);
   ctx.out(0, *dtype,
           {length ? length->at(0) / 2 + 1 : kUnknownDim, bins ? bins->at(0) : kUnknownDim});
 }
@@ -35,7 +37,9 @@ void lower(LowerContext& ctx) {
   const double step = (high - low) / static_cast<double>(bins + 2);
   for (int64_t i = 0; i < bins + 2; i++) {
     const double f = 700 * (std::pow(10, (static_cast<double>(i) * step + low) / 2595) - 1);
-    edges.push_back(static_cast<int64_t>(std::floor((length + 1) * f / rate)));
+    const double edge = std::floor((length + 1) * f / rate);
+    if (!(std::abs(edge) < 1e15)) ctx.fail_unsupported("frequencies are out of range");
+    edges.push_back(static_cast<int64_t>(edge));
   }
   std::vector<double> values(static_cast<size_t>(rows * bins), 0);
   const auto set = [&](int64_t row, int64_t bin, double v) {

@@ -81,10 +81,11 @@ class LowerContext {
   // Another view of a buffer: `offset` bytes further, other dtype or shape.
   virtual BufferId view(BufferId of, uint64_t offset, DType dtype, Shape shape) = 0;
 
-  const Shape& in_shape(size_t i) const { return node.input(i)->shape(); }
-  const Shape& out_shape(size_t i = 0) const { return node.output(i)->shape(); }
-  DType in_dtype(size_t i) const { return node.input(i)->dtype(); }
-  DType out_dtype(size_t i = 0) const { return node.output(i)->dtype(); }
+  // Throw invalid_argument when the node has no such input or output.
+  const Shape& in_shape(size_t i) const { return given(node.input(i), "input", i).shape(); }
+  const Shape& out_shape(size_t i = 0) const { return given(node.output(i), "output", i).shape(); }
+  DType in_dtype(size_t i) const { return given(node.input(i), "input", i).dtype(); }
+  DType out_dtype(size_t i = 0) const { return given(node.output(i), "output", i).dtype(); }
   // The value of input i when it is a constant, or null.
   const Tensor* constant(size_t i) const {
     const ir::Value* v = node.input(i);
@@ -123,6 +124,14 @@ class LowerContext {
     fail(ErrorCode::unimplemented, "{} (opset {}): {}", node.describe(), opset(),
          fmt::format(format, std::forward<Args>(args)...));
   }
+
+ private:
+  const ir::Value& given(const ir::Value* v, const char* what, size_t i) const {
+    if (!v)
+      fail(ErrorCode::invalid_argument, "{}: {} {} is required and was not given", node.describe(),
+           what, i);
+    return *v;
+  }
 };
 
 // How an operator's results may share memory with its inputs.
@@ -157,5 +166,7 @@ std::span<const OpDef* const> all_ops();
 // Infers one node, or a whole graph in order (subgraphs included). Throws with the node in front.
 void infer(ir::Node& node);
 void infer(ir::Graph& graph);
+// Lowers one node. Throws with the node in front.
+void lower(const OpDef& op, LowerContext& ctx);
 
 }  // namespace poprt::ops

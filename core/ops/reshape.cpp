@@ -9,6 +9,8 @@ void infer(InferContext& ctx) {
   std::optional<std::vector<int64_t>> wanted;
   if (ctx.opset() >= 5 || ctx.has(1)) {
     const ir::ValueType& shape = ctx.in(1);
+    if (shape.has_shape && shape.shape.size() != 1)
+      ctx.fail_input("the new shape should be a list, found {}", shape_string(shape.shape));
     wanted = ctx.ints(1);
     if (!wanted) {
       if (shape.has_shape && shape.shape.size() == 1 && shape.shape[0] >= 0)

@@ -15,6 +15,7 @@ void infer(InferContext& ctx) {
     const int64_t depth = indices.shape.back();
     if (depth > static_cast<int64_t>(in.shape.size()))
       ctx.fail_input("index tuples have {} entries, data has rank {}", depth, in.shape.size());
+    check_index_tuples(ctx, 1, in.shape, 0);
     if (depth >= 0 && updates.has_shape) {
       Shape wanted(indices.shape.begin(), indices.shape.end() - 1);
       wanted.insert(wanted.end(), in.shape.begin() + depth, in.shape.end());

@@ -26,6 +26,7 @@ struct Anchor {
   name @0 :Text;
   dtype @1 :UInt8;
   shape @2 :List(Int64);
+  data @3 :UInt64;  # 1 + offset into the weights; 0: none
 }
 
 struct Program {

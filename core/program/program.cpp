@@ -60,7 +60,14 @@ void verify(const Program& program) {
         if (dtype_bits(a.dtype) == 0)
           fail(ErrorCode::data_loss, "anchor '{}': dtype {} has no storage", a.name,
                dtype_name(a.dtype));
-        (void)a.bytes();  // overflow and negative dimensions
+        const uint64_t bytes = a.bytes();  // throws for overflow and negative dimensions
+        if (a.data == kNoData) continue;
+        if (anchors == &program.outputs)
+          fail(ErrorCode::data_loss, "output anchor '{}' has data", a.name);
+        if (checked_add(a.data, bytes, "anchor data") > program.weights_bytes)
+          fail(ErrorCode::data_loss,
+               "anchor '{}': data [{}, {}) lies outside the {} bytes of weights", a.name, a.data,
+               a.data + bytes, program.weights_bytes);
       }
     for (size_t i = 0; i < program.buffers.size(); i++) verify_buffer(program, i);
     verify_list(program, program.load, "load");

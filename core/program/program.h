@@ -42,10 +42,16 @@ struct Instruction {
   std::string name;  // the IR node it came from, for reports and errors
 };
 
+inline constexpr uint64_t kNoData = ~uint64_t{0};
+
 struct Anchor {
   std::string name;
   DType dtype = DType::undefined;
   Shape shape;
+  // Inputs: the value that the file has for it, as an offset into the weights; a session may give
+  // it another one. kNoData: the caller gives it.
+  uint64_t data = kNoData;
+
   uint64_t bytes() const { return dtype_bytes(dtype, element_count(shape)); }
 };
 

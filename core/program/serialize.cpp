@@ -26,7 +26,7 @@ using capnp_message::Structs;
 
 constexpr std::string_view kTag = "poprt program";
 constexpr uint16_t kMajor = 1;
-constexpr uint16_t kMinor = 0;
+constexpr uint16_t kMinor = 1;  // 1: input anchors may have data
 constexpr uint64_t kAlignment = 64;
 
 struct PayloadHeader {
@@ -58,6 +58,7 @@ void encode(StructBuilder& out, uint32_t pointer, const std::vector<Anchor>& anc
     list[i].set_text(0, anchors[i].name);
     list[i].set(0, static_cast<uint8_t>(anchors[i].dtype));
     list[i].set_numbers(1, anchors[i].shape);
+    list[i].set(8, anchors[i].data + 1);  // kNoData is the default
   }
 }
 
@@ -99,8 +100,8 @@ std::vector<Anchor> decode_anchors(const Structs& in) {
   std::vector<Anchor> anchors;
   anchors.reserve(in.size());
   for (size_t i = 0; i < in.size(); i++)
-    anchors.push_back(
-        {in[i].text(0), static_cast<DType>(in[i].get<uint8_t>(0)), in[i].numbers<int64_t>(1)});
+    anchors.push_back({in[i].text(0), static_cast<DType>(in[i].get<uint8_t>(0)),
+                       in[i].numbers<int64_t>(1), in[i].get<uint64_t>(8) - 1});
   return anchors;
 }
 

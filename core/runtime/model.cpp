@@ -1,5 +1,6 @@
 #include "runtime/model.h"
 
+#include <algorithm>
 #include <string_view>
 #include <unordered_set>
 
@@ -7,6 +8,9 @@
 
 namespace poprt::runtime {
 namespace {
+
+constexpr uint32_t kMaxReplicas = 1024;
+constexpr uint64_t kMaxIterations = 1'000'000;
 
 void check_names(const std::vector<program::Anchor>& anchors, std::string_view direction) {
   std::unordered_set<std::string_view> names;
@@ -17,17 +21,72 @@ void check_names(const std::vector<program::Anchor>& anchors, std::string_view d
   }
 }
 
+bool uses(const program::Program& p, const std::vector<program::Instruction>& list,
+          program::Space space, size_t anchor) {
+  return std::any_of(list.begin(), list.end(), [&](const program::Instruction& in) {
+    return std::any_of(in.operands.begin(), in.operands.end(), [&](uint32_t id) {
+      return id != program::kNoBuffer && p.buffers[id].space == space &&
+             p.buffers[id].index == anchor;
+    });
+  });
+}
+
+popef::Metadata describe(const std::string& name, const program::Program& program, bool strict) {
+  constexpr uint32_t kLoad = 0, kMain = 1, kSave = 2;
+  popef::Metadata m;
+  m.setExecutable(name);
+  m.setIpuVersion(21);
+  m.programsMap() = {{kLoad, "load"}, {kMain, "main"}, {kSave, "save"}};
+  bool has_load = !program.load.empty();
+  const auto add = [&](const std::vector<program::Anchor>& anchors, popef::TensorType type,
+                       program::Space space, const char* prefix) {
+    for (size_t i = 0; i < anchors.size(); i++) {
+      const program::Anchor& a = anchors[i];
+      popef::Anchor::Programs programs = {kMain};
+      if (a.data != program::kNoData) {
+        programs = {kLoad};
+        has_load = true;
+      } else if (uses(program, program.save, space, i)) {
+        if (!uses(program, program.main, space, i)) programs.clear();
+        programs.push_back(kSave);
+      }
+      try {
+        m.anchors().emplace_back(a.name, prefix + a.name,
+                                 popef::TensorInfo(popef::data_type_of(a.dtype), a.shape), type,
+                                 std::move(programs));
+      } catch (const Error&) {
+        if (strict) throw;
+      }
+    }
+  };
+  add(program.inputs, popef::TensorType::INPUT, program::Space::input, "h2d_");
+  add(program.outputs, popef::TensorType::OUTPUT, program::Space::output, "anchor_d2h_");
+  if (has_load) m.programFlow().setLoad({kLoad});
+  m.programFlow().setMain({kMain});
+  if (!program.save.empty()) m.programFlow().setSave({kSave});
+  return m;
+}
+
 }  // namespace
+
+popef::Metadata make_metadata(const std::string& name, const program::Program& program) {
+  return describe(name, program, true);
+}
 
 std::shared_ptr<const Model> make_model(std::string name, device::Image image,
                                         std::span<const std::byte> file,
-                                        std::span<const std::byte> payload) {
+                                        std::span<const std::byte> payload,
+                                        std::optional<popef::Metadata> metadata,
+                                        std::span<const InputData> input_data) {
   POPRT_ASSERT(image.program != nullptr);
   const program::Program& p = *image.program;
   program::verify(p);
   if (p.outputs.empty()) fail(ErrorCode::data_loss, "the program has no outputs");
   check_names(p.inputs, "input");
   check_names(p.outputs, "output");
+  if (image.weights.size() < p.weights_bytes)
+    fail(ErrorCode::data_loss, "the program needs {} bytes of weights, {} are there",
+         p.weights_bytes, image.weights.size());
   for (const program::Instruction& in : p.load)
     for (const uint32_t id : in.operands)
       if (id != program::kNoBuffer && (p.buffers[id].space == program::Space::input ||
@@ -35,7 +94,34 @@ std::shared_ptr<const Model> make_model(std::string name, device::Image image,
         fail(ErrorCode::unimplemented,
              "load instruction '{}' uses caller memory; load programs may use weights only",
              in.name);
-  return std::make_shared<Model>(Model{std::move(name), std::move(image), file, payload});
+  std::vector<std::span<const std::byte>> data(p.inputs.size());
+  for (size_t i = 0; i < data.size(); i++) {
+    const program::Anchor& a = p.inputs[i];
+    if (a.data != program::kNoData) data[i] = image.weights.subspan(a.data, a.bytes());
+    for (const InputData& d : input_data)
+      if (d.name == a.name) data[i] = d.bytes;
+    if (a.bytes() != 0 && data[i].size() % a.bytes() != 0)
+      fail(ErrorCode::data_loss, "data of input '{}': {} bytes are no whole number of {}", a.name,
+           data[i].size(), a.bytes());
+  }
+  if (!metadata) metadata = describe(name, p, false);
+  const uint32_t replicas = metadata->replicationFactor();
+  if (replicas < 1 || replicas > kMaxReplicas || metadata->numIpus() != replicas)
+    fail(ErrorCode::unimplemented, "the model is for {} IPUs and {} replicas, a replica has 1 IPU",
+         metadata->numIpus(), replicas);
+  const uint64_t iterations = metadata->deviceIterations();
+  if (iterations < 1 || iterations > kMaxIterations)
+    fail(ErrorCode::data_loss, "{} device iterations: expected 1 to {}", iterations,
+         kMaxIterations);
+  return std::make_shared<Model>(Model{std::move(name),
+                                       std::move(image),
+                                       file,
+                                       payload,
+                                       replicas,
+                                       static_cast<uint32_t>(iterations),
+                                       std::move(data),
+                                       {},
+                                       std::move(*metadata)});
 }
 
 }  // namespace poprt::runtime

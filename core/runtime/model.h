@@ -2,12 +2,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "device/device.h"
+#include "popef/types.h"
 #include "program/program.h"
 
 namespace poprt::runtime {
@@ -20,16 +24,43 @@ struct Model {
   // payload. Both empty when the model was made by hand.
   std::span<const std::byte> file;
   std::span<const std::byte> payload;
+  // Copies that were compiled in, each for a device of its own; and how often the device runs the
+  // main program for one call of the host. From the metadata.
+  uint32_t replication_factor = 1;
+  uint32_t batches_per_step = 1;
+  // Per input: the bytes that come with the model, so that callers need not give them; kept alive
+  // by image.owner. A tensor is one value, a feed several, one after the other. Empty: callers give
+  // it.
+  std::vector<std::span<const std::byte>> input_data;
+  // Opaque blobs by name.
+  std::map<std::string, std::string> opaque;
+  // Anchors as PopEF names them. Those of types that PopEF does not have are missing when it was
+  // made from the program.
+  popef::Metadata metadata;
 
   const program::Program& program() const { return *image.program; }
   const std::vector<program::Anchor>& inputs() const { return image.program->inputs; }
   const std::vector<program::Anchor>& outputs() const { return image.program->outputs; }
 };
 
+// The metadata that describes a program to any PopEF reader: program 0 loads, 1 is main, 2 saves.
+// Inputs that have data belong to the load program. Throws invalid_argument for anchors of a type
+// that PopEF does not have.
+popef::Metadata make_metadata(const std::string& name, const program::Program& program);
+
+// Data of one input that overrides the program's own.
+struct InputData {
+  std::string name;
+  std::span<const std::byte> bytes;
+};
+
 // Checks what sessions rely on: the program itself, at least one output, unique anchor names per
-// direction, load programs that need no caller memory. Throws data_loss or unimplemented.
+// direction, load programs that need no caller memory, input data of whole values. Metadata is made
+// from the program when it is not given. Throws data_loss or unimplemented.
 std::shared_ptr<const Model> make_model(std::string name, device::Image image,
                                         std::span<const std::byte> file = {},
-                                        std::span<const std::byte> payload = {});
+                                        std::span<const std::byte> payload = {},
+                                        std::optional<popef::Metadata> metadata = std::nullopt,
+                                        std::span<const InputData> input_data = {});
 
 }  // namespace poprt::runtime

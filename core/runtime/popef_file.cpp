@@ -17,11 +17,14 @@ namespace {
 void check_anchors(const popef::Metadata& metadata, const std::vector<program::Anchor>& anchors,
                    popef::TensorType type) {
   for (const program::Anchor& a : anchors) {
-    const popef::TensorInfo info(popef::data_type_of(a.dtype), a.shape);
     bool found = false;
     for (const popef::Anchor& m : metadata.anchors())
       if (m.type() == type && m.name() == a.name) {
         found = true;
+        popef::TensorInfo info(popef::data_type_of(a.dtype), a.shape);
+        // A program is one replica's.
+        if (m.isPerReplica())
+          info.shape().insert(info.shape().begin(), metadata.replicationFactor());
         if (m.tensorInfo() != info)
           fail(ErrorCode::data_loss, "anchor '{}': the metadata says {} {}, the program {} {}",
                a.name, popef::data_type_name(m.tensorInfo().dataType()),
@@ -34,10 +37,11 @@ void check_anchors(const popef::Metadata& metadata, const std::vector<program::A
   }
 }
 
-std::shared_ptr<const Model> make(std::string name, program::LoadedProgram loaded,
-                                  std::span<const std::byte> file,
-                                  std::span<const std::byte> payload,
-                                  std::shared_ptr<const void> owner) {
+std::shared_ptr<Model> make(std::string name, program::LoadedProgram loaded,
+                            std::span<const std::byte> file, std::span<const std::byte> payload,
+                            std::shared_ptr<const void> owner,
+                            std::optional<popef::Metadata> metadata = std::nullopt,
+                            std::span<const InputData> input_data = {}) {
   device::Image image;
   image.program = std::make_shared<const program::Program>(std::move(loaded.program));
   image.weights = loaded.weights;
@@ -46,7 +50,8 @@ std::shared_ptr<const Model> make(std::string name, program::LoadedProgram loade
     std::shared_ptr<const void> first, second;
   };
   image.owner = std::make_shared<Owners>(Owners{std::move(loaded.owner), std::move(owner)});
-  return make_model(std::move(name), std::move(image), file, payload);
+  return std::make_shared<Model>(*make_model(std::move(name), std::move(image), file, payload,
+                                             std::move(metadata), input_data));
 }
 
 // What a program means is settled by the kernels that run it.
@@ -67,21 +72,26 @@ std::shared_ptr<const Model> build(const std::shared_ptr<popef::Reader>& reader,
   const std::shared_ptr<popef::Model> found =
       options.executable.empty() ? builder.createModel() : builder.createModel(options.executable);
   const popef::Metadata& metadata = found->metadata;
-  if (metadata.numIpus() != 1 || metadata.replicationFactor() != 1)
-    fail(ErrorCode::unimplemented, "the model is for {} IPUs and {} replicas, devices have 1 IPU",
-         metadata.numIpus(), metadata.replicationFactor());
   struct Owners {
     std::shared_ptr<const void> executable, weights;
+    std::vector<std::shared_ptr<const void>> data;
   };
   const popef::Payload payload = found->executable.payload();
   popef::Payload weights;
   if (const auto* tensor = found->findTensor(std::string(kWeightsName)))
     weights = tensor->payload();
+  const auto owners = std::make_shared<Owners>(Owners{payload.owner, weights.owner, {}});
+  std::vector<InputData> input_data;
+  const auto keep = [&](const std::string& name, const popef::Payload& data) {
+    input_data.push_back({name, data.bytes});
+    owners->data.push_back(data.owner);
+  };
+  for (const auto& f : found->feeds) keep(f.info.name(), f.payload());
+  for (const auto& t : found->tensors)
+    if (t.info.name() != kWeightsName) keep(t.info.name(), t.payload());
   program::LoadedProgram loaded;
   try {
-    loaded =
-        program::read_executable(payload.bytes, weights.bytes,
-                                 std::make_shared<Owners>(Owners{payload.owner, weights.owner}));
+    loaded = program::read_executable(payload.bytes, weights.bytes, owners);
     check_package(loaded.package, options);
   } catch (Error& e) {
     e.add_context(fmt::format("Failed to deserialize '{}'", metadata.executable()));
@@ -89,7 +99,21 @@ std::shared_ptr<const Model> build(const std::shared_ptr<popef::Reader>& reader,
   }
   check_anchors(metadata, loaded.program.inputs, popef::TensorType::INPUT);
   check_anchors(metadata, loaded.program.outputs, popef::TensorType::OUTPUT);
-  return make(metadata.executable(), std::move(loaded), file, {}, std::move(owner));
+  // Blobs may have been unpacked into memory of their own.
+  struct All {
+    std::shared_ptr<const void> file, blobs;
+  };
+  const auto made =
+      make(metadata.executable(), std::move(loaded), file, {},
+           std::make_shared<All>(All{std::move(owner), owners}), metadata, input_data);
+  constexpr uint64_t kMaxOpaque = uint64_t{1} << 24;  // larger ones are nothing the runtime reads
+  for (const popef::OpaqueReader& blob : found->opaqueBlobs) {
+    if (blob.getAvailableReadSize() > kMaxOpaque) continue;
+    const popef::Payload text = blob.payload();
+    made->opaque.emplace(blob.name, std::string(reinterpret_cast<const char*>(text.bytes.data()),
+                                                text.bytes.size()));
+  }
+  return made;
 }
 
 // One sequential read: on a network file system, page faults in any order are slow.
@@ -151,25 +175,6 @@ std::string executable_name(const std::filesystem::path& path) {
   return stem.empty() ? "model" : stem;
 }
 
-popef::Metadata make_metadata(const std::string& name, const program::Program& program) {
-  constexpr uint32_t kLoad = 0, kMain = 1, kSave = 2;
-  popef::Metadata m;
-  m.setExecutable(name);
-  m.setIpuVersion(21);
-  m.programsMap() = {{kLoad, "load"}, {kMain, "main"}, {kSave, "save"}};
-  if (!program.load.empty()) m.programFlow().setLoad({kLoad});
-  m.programFlow().setMain({kMain});
-  if (!program.save.empty()) m.programFlow().setSave({kSave});
-  const auto add = [&](const program::Anchor& a, popef::TensorType type, const char* prefix) {
-    m.anchors().emplace_back(a.name, prefix + a.name,
-                             popef::TensorInfo(popef::data_type_of(a.dtype), a.shape), type,
-                             popef::Anchor::Programs{kMain});
-  };
-  for (const program::Anchor& a : program.inputs) add(a, popef::TensorType::INPUT, "h2d_");
-  for (const program::Anchor& a : program.outputs) add(a, popef::TensorType::OUTPUT, "anchor_d2h_");
-  return m;
-}
-
 void write_popef(const std::filesystem::path& path, const std::string& name,
                  const program::Program& program,
                  const std::function<void(const program::Sink&)>& write_payload) {
@@ -217,7 +222,9 @@ void save_parts(const Model& model, const std::filesystem::path& executable,
   const std::span<const std::byte> weights = model.image.weights;
   const std::string name(kWeightsName);
   const popef::TensorInfo info(popef::DataType::U8, {static_cast<int64_t>(weights.size())});
-  popef::Metadata metadata = make_metadata(model.name, model.program());
+  popef::Metadata metadata =
+      model.file.empty() ? make_metadata(model.name, model.program()) : model.metadata;
+  std::erase_if(metadata.anchors(), [&](const popef::Anchor& a) { return a.name() == name; });
   metadata.anchors().emplace_back(name, "", info, popef::TensorType::UNKNOWN,
                                   popef::Anchor::Programs{});
   popef::FileWriter first(executable.string()), second(variables.string());

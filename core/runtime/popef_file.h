@@ -45,10 +45,6 @@ std::shared_ptr<const Model> open_payload(std::string name, std::span<const std:
 // "resnet50" for "models/resnet50.onnx"; never empty.
 std::string executable_name(const std::filesystem::path& path);
 
-// The metadata that describes a program to any PopEF reader: program 0 loads, 1 is main, 2 saves.
-// Throws invalid_argument for anchors of a type that PopEF does not have.
-popef::Metadata make_metadata(const std::string& name, const program::Program& program);
-
 // Writes metadata and executable; the file appears complete, or not at all. `write_payload` gets
 // the sink that takes the executable's payload.
 void write_popef(const std::filesystem::path& path, const std::string& name,

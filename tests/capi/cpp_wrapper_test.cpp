@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -133,6 +134,103 @@ TEST(CppWrapper, CompilesPathsAndBytes) {
   std::remove(path.c_str());
   EXPECT_NE(Compiler::listOps().find("Identity"), std::string::npos);
   EXPECT_FALSE(Compiler::listPasses().empty());
+}
+
+TEST(CppWrapper, DevicesAreAcquiredAsAsked) {
+  const DeviceManager manager(4);
+  const Executable model(DATA "/copies.popef");
+  const auto device = manager.getDevice(2, DeviceConstraints{21, 1472, true});
+  EXPECT_EQ(device->numIpus(), 2);
+  EXPECT_EQ(manager.getDevice(model)->numIpus(), 1);
+  EXPECT_EQ(manager.getSpecificDevice(model, 3)->id(), 3);
+  try {
+    manager.getSpecificDevice(
+        device->id(), DeviceWaitConfig(std::chrono::milliseconds(1), std::chrono::milliseconds(1)));
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::unavailable);
+  }
+  EXPECT_TRUE(manager.createIpuModelDevice(1)->isIpuModel());
+  EXPECT_EQ(manager.createSmallIpuModelDevice(1)->tilesPerIpu(), 4);
+}
+
+TEST(CppWrapper, SessionsServeHandlersAndQueues) {
+  struct Sink : StreamCallback {
+    bool fetch(void* data, size_t bytes) noexcept override {
+      values.assign(static_cast<float*>(data), static_cast<float*>(data) + bytes / 4);
+      return true;
+    }
+    std::vector<float> values;
+  };
+  const Client c;
+  SessionConfig config;
+  config.policy = LaunchPolicy::Deferred;
+  Session session(std::vector<std::string>{DATA "/copies.popef"}, config);
+  EXPECT_FALSE(session.isLoaded());
+  ASSERT_EQ(session.getUserInputAnchors().size(), 1u);
+  EXPECT_EQ(session.getUserOutputAnchors()[1].name, "c");
+  EXPECT_THROW(session.verifyConnected(), Error);
+  const auto sink = std::make_shared<Sink>();
+  session.setUserOutputHandler("c", sink);
+  int timeouts = 0, answers = 0;
+  const auto onlyInputAndY = [](const AnchorInfo& a) {
+    return a.name == "c" ? AnchorCallbackPolicy::BIND_EMPTY_CB : AnchorCallbackPolicy::BIND_USER_CB;
+  };
+  const QueueManager queues = session.createQueueManager(
+      4,
+      [&](InputQueue& q) {
+        timeouts++;
+        q.enqueue(c.x.data(), 64);
+      },
+      std::chrono::milliseconds(1), onlyInputAndY);
+  EXPECT_NO_THROW(session.verifyConnected());
+  std::vector<float> y(16);
+  OutputQueue out = queues.outputQueue("y");
+  out.enqueue(y.data(), 64, [&](ErrorCode code) { answers += code == ErrorCode::ok; });
+  EXPECT_EQ(out.tensorInfo().sizeInBytes, 64);
+  EXPECT_THROW(queues.outputQueue("c"), Error);
+  session.runLoadPrograms();
+  session.runMainPrograms();
+  EXPECT_EQ(timeouts, 1);
+  EXPECT_EQ(answers, 1);
+  EXPECT_EQ(y, c.x);
+  EXPECT_EQ(sink->values.size(), 16u);
+  queues.disconnectAll();
+  EXPECT_THROW(session.runPrograms({1}), Error);
+  session.stop();
+  session.reload();
+  EXPECT_TRUE(session.isLoaded());
+  session.unloadFromDevice();
+  EXPECT_FALSE(session.isLoaded());
+}
+
+TEST(CppWrapper, PredicatesCombine) {
+  using namespace predicate_factory::anchor_callbacks;
+  constexpr auto user = AnchorCallbackPolicy::BIND_USER_CB;
+  constexpr auto empty = AnchorCallbackPolicy::BIND_EMPTY_CB;
+  const AnchorInfo main{"a", false, {1}}, none{"b", false, {}}, save{"c", true, {2}};
+  const auto either = orBind(user, empty, predProgramIndex({1}), predProgramNotAssigned());
+  EXPECT_EQ(either(main), user);
+  EXPECT_EQ(either(none), user);
+  EXPECT_EQ(either(save), empty);
+  const auto both = andBind(user, empty, predProgramIndex({1}), predProgramIndex({1, 2}));
+  EXPECT_EQ(both(main), user);
+  EXPECT_EQ(both(save), empty);
+  EXPECT_EQ(predProgramIndex({1}, empty, user)(main), empty);
+}
+
+TEST(CppWrapper, WeightsStayVariableWhenAsked) {
+  poprt::compiler::CompilerOptions options;
+  options.inputShape["x"] = {2, 4};
+  options.constantWeights = false;  // identity.onnx has none: nothing changes
+  EXPECT_EQ(
+      poprt::compiler::Compiler::compile(DATA "/identity.onnx", {}, options)->getInputs().size(),
+      1u);
+  Session session(std::vector<std::string>{DATA "/weights.popef"});
+  std::vector<float> value(16, 3.f), back(16);
+  session.updateWeights("x", value.data(), 64);
+  session.readWeights("x", back.data(), 64);
+  EXPECT_EQ(value, back);
 }
 
 }  // namespace

@@ -35,7 +35,9 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_compile_options, enable_engine_caching, 152);
   AT(poprt_compile_options, reserved, 156);
   AT(poprt_compile_options, cache_path, 160);
-  assert_int_equal(sizeof(poprt_compile_options), 168);
+  AT(poprt_compile_options, variable_weights, 168);
+  AT(poprt_compile_options, reserved_2, 172);
+  assert_int_equal(sizeof(poprt_compile_options), 176);
 
   AT(poprt_open_options, struct_size, 0);
   AT(poprt_open_options, ignore_package_hash, 8);
@@ -46,7 +48,48 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_device_manager_options, struct_size, 0);
   AT(poprt_device_manager_options, device_count, 8);
   AT(poprt_device_manager_options, reserved, 12);
-  assert_int_equal(sizeof(poprt_device_manager_options), 16);
+  AT(poprt_device_manager_options, shared, 16);
+  AT(poprt_device_manager_options, visible, 24);
+  assert_int_equal(sizeof(poprt_device_manager_options), 32);
+
+  AT(poprt_device_request, num_ipus, 8);
+  AT(poprt_device_request, min_tiles, 16);
+  AT(poprt_device_request, ipu_version, 24);
+  AT(poprt_device_request, remote_buffers, 28);
+  AT(poprt_device_request, wait_strategy, 32);
+  AT(poprt_device_request, reserved, 36);
+  AT(poprt_device_request, wait_timeout_ns, 40);
+  AT(poprt_device_request, wait_sleep_ns, 48);
+  assert_int_equal(sizeof(poprt_device_request), 56);
+
+  AT(poprt_session_options, threads, 8);
+  AT(poprt_session_options, profile, 12);
+  AT(poprt_session_options, device, 16);
+  AT(poprt_session_options, deferred, 24);
+  AT(poprt_session_options, exclusive, 28);
+  AT(poprt_session_options, telemetry, 32);
+  AT(poprt_session_options, wait_strategy, 36);
+  AT(poprt_session_options, wait_timeout_ns, 40);
+  AT(poprt_session_options, wait_sleep_ns, 48);
+  AT(poprt_session_options, predicate, 56);
+  AT(poprt_session_options, predicate_data, 64);
+  assert_int_equal(sizeof(poprt_session_options), 72);
+
+  AT(poprt_stream_callbacks, prefetch, 8);
+  AT(poprt_stream_callbacks, fetch, 16);
+  AT(poprt_stream_callbacks, complete, 24);
+  AT(poprt_stream_callbacks, invalidate_prefetched, 32);
+  AT(poprt_stream_callbacks, interrupt, 40);
+  AT(poprt_stream_callbacks, user_data, 48);
+  assert_int_equal(sizeof(poprt_stream_callbacks), 56);
+
+  AT(poprt_queue_options, buffers, 8);
+  AT(poprt_queue_options, timeout_ns, 16);
+  AT(poprt_queue_options, timeout, 24);
+  AT(poprt_queue_options, timeout_data, 32);
+  AT(poprt_queue_options, predicate, 40);
+  AT(poprt_queue_options, predicate_data, 48);
+  assert_int_equal(sizeof(poprt_queue_options), 56);
 
   AT(poprt_runner_options, struct_size, 0);
   AT(poprt_runner_options, threads, 8);

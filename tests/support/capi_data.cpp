@@ -1,5 +1,5 @@
-// Makes the files that the C tests use: copies.popef (tests/support/copy_model.h, 16 floats) and
-// identity.onnx (x -> Identity -> y, f32[N,4]).
+// Makes the files that the C tests use: copies.popef and weights.popef (tests/support/copy_model.h,
+// 16 floats) and identity.onnx (x -> Identity -> y, f32[N,4]).
 #include <filesystem>
 #include <iostream>
 
@@ -17,6 +17,12 @@ int main(int argc, char** argv) {
     testing::CopyModel copy(16);
     runtime::write_popef(
         folder / "copies.popef", "copies", copy.b.program(), [&](const program::Sink& sink) {
+          program::write_executable(sink, copy.b.program(), copy.b.weight_records());
+        });
+    // The same where x has a value, the constants.
+    copy.b.program().inputs[0].data = copy.b.weight_records()[0].offset;
+    runtime::write_popef(
+        folder / "weights.popef", "weights", copy.b.program(), [&](const program::Sink& sink) {
           program::write_executable(sink, copy.b.program(), copy.b.weight_records());
         });
     ir::Graph graph("identity");

@@ -206,9 +206,10 @@ class BaseRunner:
     def execute_async(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> OutputFuture:
         """Submits a run; blocks while the queue is full. Requests run in the order of submission."""
         future = OutputFuture(outputs)
+        raw = self._open()
         future._run = _raw.raw_execute_async(
-            self._open(), inputs if isinstance(inputs, dict) else dict(inputs),
-            outputs if isinstance(outputs, dict) else dict(outputs), self._check_types, future._complete)
+            raw, inputs if isinstance(inputs, dict) else dict(inputs),
+            outputs if isinstance(outputs, dict) else dict(outputs), self._check_types, future._complete, raw)
         return future
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:

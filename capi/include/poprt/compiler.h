@@ -75,6 +75,10 @@ typedef struct poprt_compile_options {
   int32_t enable_engine_caching;
   int32_t reserved;       /* 0 */
   const char* cache_path; /* folder, made when missing; null: POPART_CACHE_DIR or session_cache */
+  /* Non-zero (constant_weights = false): named weights stay tensors of their own, which
+   * poprt_session_update_weights replaces. Slower: weights are then not prepared ahead of time. */
+  int32_t variable_weights;
+  int32_t reserved_2; /* 0 */
 } poprt_compile_options;
 
 /* Options, checked and copied. Immutable; several threads may compile with one at the same time

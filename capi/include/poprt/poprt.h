@@ -10,7 +10,10 @@
 #include "poprt/executable.h"
 #include "poprt/log.h"
 #include "poprt/popef.h"
+#include "poprt/queue.h"
 #include "poprt/runner.h"
+#include "poprt/session.h"
+#include "poprt/telemetry.h"
 #include "poprt/version.h"
 
 #endif

@@ -14,9 +14,9 @@
  *       check(poprt_runner_execute(runner, in, 1, out, 1));
  *
  *       check(poprt_runner_execute_async(runner, in, 1, out, 1, NULL, NULL, &request));
- *       poprt_runner_free(runner); // the request is still run
  *       check(poprt_request_wait(request, -1));
  *       poprt_request_free(request);
+ *       poprt_runner_free(runner);
  *     }
  */
 #ifndef POPRT_RUNNER_H

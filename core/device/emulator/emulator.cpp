@@ -118,6 +118,19 @@ int64_t now_ns() noexcept {
       .count();
 }
 
+// Weights are mapped read-only and inputs are the caller's: a program from a file must not name
+// them where a kernel writes.
+void check_written(const Program& p, const Instruction& in, size_t outputs) {
+  for (size_t i = in.operands.size() - outputs; i < in.operands.size(); i++) {
+    const uint32_t id = in.operands[i];
+    if (id == program::kNoBuffer) continue;
+    const Space space = p.buffers[id].space;
+    if (space == Space::weights || space == Space::input)
+      fail(ErrorCode::data_loss, "kernel '{}' would write its operand {}, which is {}",
+           p.kernels[in.kernel], i, space == Space::weights ? "a constant" : "an input");
+  }
+}
+
 class Emulator final : public Engine {
  public:
   Emulator(const Image& image, const LoadOptions& options);
@@ -242,7 +255,9 @@ void Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
     }
     try {
       kernels::Plan plan = kernels_[in.kernel]->prepare({operands, in.ints, in.floats, threads});
-      POPRT_ASSERT(plan.run && plan.tasks >= 0 && plan.rounds >= 1);
+      POPRT_ASSERT(plan.run && plan.tasks >= 0 && plan.rounds >= 1 &&
+                   plan.outputs <= in.operands.size());
+      check_written(p, in, plan.outputs);
       const bool parallel = threads > 1 && plan.tasks > 1 &&
                             plan.work > kParallelInstruction * static_cast<double>(plan.rounds);
       if (parallel) parallel_work += plan.work;
@@ -284,6 +299,8 @@ void Emulator::run_section(const Section& section) noexcept {
   Context context{nullptr, 0, scratch_.data(), scratch_bytes_};
   for (size_t index = 0; index < section.steps.size(); index++) {
     const Step& step = section.steps[index];
+    if (interrupted()) [[unlikely]]
+      break;
     if (!step.run) {
       index = steer(*static_cast<Region*>(const_cast<void*>(step.params)), index);
       continue;

@@ -1,6 +1,7 @@
 #include "device/emulator/memory.h"
 
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 
 #include <cerrno>
 #include <cstring>
@@ -12,6 +13,7 @@ namespace poprt::device {
 namespace {
 
 constexpr uint64_t kHugePage = 2 << 20;
+constexpr uint64_t kLarge = uint64_t{1} << 30;
 constexpr uint64_t kLimit = uint64_t{1} << 40;
 
 }  // namespace
@@ -21,6 +23,15 @@ Memory::Memory(uint64_t bytes, const char* what) {
   if (bytes > kLimit)
     fail(ErrorCode::resource_exhausted, "{}: {} bytes are more than the limit of {}", what, bytes,
          kLimit);
+  // Pages are given out when they are touched: what the machine cannot hold would end the process
+  // in the middle of a run.
+  struct sysinfo machine{};
+  if (bytes >= kLarge && sysinfo(&machine) == 0) {
+    const uint64_t there = uint64_t{machine.totalram + machine.totalswap} * machine.mem_unit;
+    if (bytes > there)
+      fail(ErrorCode::resource_exhausted, "{}: {} bytes are more than the {} of this machine", what,
+           bytes, there);
+  }
   const bool huge = bytes >= kHugePage;
   map_bytes_ = bytes + (huge ? kHugePage : 0);
   map_ = mmap(nullptr, map_bytes_, PROT_READ | PROT_WRITE,

@@ -33,6 +33,15 @@ Isa detect() {
 
 }  // namespace
 
+bool cpu_has_vnni() {
+#if defined(__x86_64__)
+  static const bool has = cpu_isa() == Isa::avx512 && CPU_FEATURE_ACTIVE(AVX512_VNNI);
+  return has;
+#else
+  return false;
+#endif
+}
+
 Isa cpu_isa() {
   static const Isa isa = detect();
   return isa;

@@ -10,4 +10,7 @@ enum class Isa { baseline, avx2, avx512 };
 Isa cpu_isa();
 const char* isa_name(Isa isa);
 
+// AVX-512 with its instructions for 8-bit products.
+bool cpu_has_vnni();
+
 }  // namespace poprt::kernels

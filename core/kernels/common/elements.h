@@ -1,6 +1,7 @@
 // Moving elements by their size alone: a dtype of N bytes is N bytes.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -44,12 +45,16 @@ inline void fill_elements(void* to, const void* value, int64_t size, int64_t cou
     std::memset(to, 0, static_cast<size_t>(size * count));
     return;
   }
-  dispatch_size(size, [&]<class T>(T) {
-    T v;
-    std::memcpy(&v, value, sizeof(T));
-    auto* p = static_cast<T*>(to);
-    for (int64_t i = 0; i < count; i++) p[i] = v;
-  });
+  // The first bytes are doubled, the rest copies them.
+  constexpr int64_t kPattern = 4096;
+  const int64_t bytes = count * size;
+  auto* p = static_cast<std::byte*>(to);
+  std::memcpy(p, value, static_cast<size_t>(size));
+  int64_t done = size;
+  for (; done < bytes && done < kPattern; done *= 2)
+    std::memcpy(p + done, p, static_cast<size_t>(std::min(done, bytes - done)));
+  for (; done < bytes; done += kPattern)
+    std::memcpy(p + done, p, static_cast<size_t>(std::min(kPattern, bytes - done)));
 }
 
 // Reads element i of an index operand (s32 or s64) without alignment.

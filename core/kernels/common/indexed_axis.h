@@ -35,14 +35,28 @@ struct IndexedAxis {
   // Calls use(position in the index tensor, element of the data or -1) for lines [from, to).
   template <class Use>
   void each(const void* indices, int64_t from, int64_t to, Use use) const noexcept {
+    if (wide)
+      each_of<int64_t>(indices, from, to, use);
+    else
+      each_of<int32_t>(indices, from, to, use);
+  }
+
+ private:
+  template <class Index, class Use>
+  void each_of(const void* indices, int64_t from, int64_t to, Use use) const noexcept {
     for (int64_t l = from; l < to; l++) {
-      const int64_t start = origin(l);
-      for (int64_t j = 0; j < line; j++) {
-        int64_t i = load_index(indices, wide, l * line + j);
-        if (i < 0) i += size;
-        const bool inside = i >= 0 && i < size;
-        use(l * line + j, inside ? start + i * stride + (along ? 0 : j) : -1);
-      }
+      const int64_t start = origin(l), first = l * line;
+      const auto walk = [&](auto element) {
+        for (int64_t j = 0; j < line; j++) {
+          int64_t i = load_index(indices, sizeof(Index) == 8, first + j);
+          i += i < 0 ? size : 0;
+          use(first + j, i >= 0 && i < size ? element(i, j) : -1);
+        }
+      };
+      if (along)
+        walk([start](int64_t i, int64_t) { return start + i; });
+      else
+        walk([start, step = stride](int64_t i, int64_t j) { return start + i * step + j; });
     }
   }
 };

@@ -6,6 +6,7 @@
 
 #include "kernels/common/call_reader.h"
 #include "kernels/common/convert_block.h"
+#include "kernels/isa/quantize.h"
 
 namespace poprt::kernels {
 
@@ -16,36 +17,50 @@ struct QuantizationGrid {
 
   int64_t count() const { return outer * n * inner; }
 
-  // Parameters of elements [first, first + count).
-  void gather(DType dtype, const void* data, int64_t first, int64_t count,
-              float* to) const noexcept {
+  // Calls visit(element, count, parameter, many) for runs that cover [first, first + count): their
+  // parameter is one, or `many` as there are elements. A run has at most kRun elements.
+  static constexpr int64_t kRun = 512;
+  template <class Visit>
+  void each_run(int64_t first, int64_t count, Visit visit) const noexcept {
+    const int64_t end = first + count;
     if (parameters == 1) {
-      float v = 0;
-      if (data) to_floats(dtype, data, 0, 1, &v);
-      return std::fill(to, to + count, v);
+      for (int64_t e = first; e < end; e += kRun) visit(e, std::min(kRun, end - e), 0, false);
+      return;
     }
-    if (!data) return std::fill(to, to + count, 0.0f);
+    const bool along_n = inner == 1 && block == 1;  // the parameters of a row lie side by side
     int64_t i = first % inner, a = first / inner % n, o = first / inner / n;
-    while (count > 0) {
-      const int64_t run = std::min(inner - i, count);
+    for (int64_t e = first; e < end;) {
       const int64_t at = o * step_outer + a / block * step_n + i * step_inner;
-      if (step_inner) {
-        to_floats(dtype, data, at, run, to);
-      } else {
-        float v;
-        to_floats(dtype, data, at, 1, &v);
-        std::fill(to, to + run, v);
+      const bool many = along_n || step_inner != 0;
+      const int64_t left = along_n ? n - a : inner - i;
+      const int64_t run = std::min({kRun, left, end - e});
+      visit(e, run, at, many);
+      e += run;
+      if (run < left) {
+        (along_n ? a : i) += run;
+        continue;
       }
-      to += run;
-      count -= run;
       i = 0;
-      if (++a == n) {
+      a = along_n ? n : a + 1;
+      if (a == n) {
         a = 0;
         o++;
       }
     }
   }
 };
+
+// The vectorised form of an integer type; false when there is none.
+inline bool whole_type(DType t, isa::Whole* whole) {
+  switch (t) {
+    case DType::s8: *whole = isa::Whole::s8; return true;
+    case DType::u8: *whole = isa::Whole::u8; return true;
+    case DType::s16: *whole = isa::Whole::s16; return true;
+    case DType::u16: *whole = isa::Whole::u16; return true;
+    case DType::s32: *whole = isa::Whole::s32; return true;
+    default: return false;
+  }
+}
 
 // ints from `at` on: outer, n, inner, block (0: one parameter for all, or for each of n when
 // `per_axis`), per_axis.

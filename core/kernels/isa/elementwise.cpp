@@ -4,6 +4,7 @@
 #include "kernels/isa/activation.h"
 #include "kernels/isa/convert.h"
 #include "kernels/isa/isa.h"
+#include "kernels/isa/trigonometry.h"
 
 namespace poprt::kernels::isa {
 namespace {
@@ -39,6 +40,20 @@ POPRT_INLINE void lanes1(float* out, const float* a, int64_t n, F f) {
 template <class F>
 POPRT_INLINE void lanes2(float* out, const float* a, const float* b, int64_t n, F f) {
   for (int64_t i = 0; i < n; i++) out[i] = f(a[i], b[i]);
+}
+
+// Large angles, infinities and NaN go to the C library.
+template <class F, class G>
+POPRT_INLINE void angles(float* out, const float* a, int64_t n, F f, G library) {
+  for (int64_t i = 0; i < n; i += 16) {
+    const int64_t l = n - i < 16 ? n - i : 16;
+    const f32x16 x = load_first(a + i, l);
+    if (any(~(vabs(x) <= kLargestAngle))) {
+      for (int64_t k = 0; k < l; k++) out[i + k] = library(a[i + k]);
+    } else {
+      store_first(out + i, f(x), l);
+    }
+  }
 }
 
 POPRT_INLINE f32x16 round_to_f16(f32x16 x) {
@@ -83,12 +98,18 @@ void step(int64_t code, float* o, const float* a, const float* b, const float* c
     case Op::ceil: return map1(o, a, n, [](V x) { return vceil(x); });
     case Op::floor: return map1(o, a, n, [](V x) { return vfloor(x); });
     case Op::round: return map1(o, a, n, [](V x) { return vround(x); });
-    case Op::sin: return lanes1(o, a, n, [](float x) { return __builtin_sinf(x); });
-    case Op::cos: return lanes1(o, a, n, [](float x) { return __builtin_cosf(x); });
-    case Op::tan: return lanes1(o, a, n, [](float x) { return __builtin_tanf(x); });
-    case Op::asin: return lanes1(o, a, n, [](float x) { return __builtin_asinf(x); });
-    case Op::acos: return lanes1(o, a, n, [](float x) { return __builtin_acosf(x); });
-    case Op::atan: return lanes1(o, a, n, [](float x) { return __builtin_atanf(x); });
+    case Op::sin:
+      return angles(
+          o, a, n, [](V x) { return vsin(x); }, [](float x) { return __builtin_sinf(x); });
+    case Op::cos:
+      return angles(
+          o, a, n, [](V x) { return vcos(x); }, [](float x) { return __builtin_cosf(x); });
+    case Op::tan:
+      return angles(
+          o, a, n, [](V x) { return vtan(x); }, [](float x) { return __builtin_tanf(x); });
+    case Op::asin: return map1(o, a, n, [](V x) { return vasin(x); });
+    case Op::acos: return map1(o, a, n, [](V x) { return vacos(x); });
+    case Op::atan: return map1(o, a, n, [](V x) { return vatan(x); });
     case Op::sinh: return lanes1(o, a, n, [](float x) { return __builtin_sinhf(x); });
     case Op::cosh: return lanes1(o, a, n, [](float x) { return __builtin_coshf(x); });
     case Op::asinh: return lanes1(o, a, n, [](float x) { return __builtin_asinhf(x); });

@@ -78,14 +78,15 @@ POPRT_INLINE f32x16 vround(f32x16 x) {
 }
 #endif
 
-// x * 2^n for a normal x near 1 and -252 <= n <= 254; overflows to infinity, underflows gradually.
-POPRT_INLINE f32x16 scale2(f32x16 x, i32x16 n) {
+// x * 2^n for a normal x near 1 and a whole -252 <= n <= 254, or NaN where n is; overflows to
+// infinity, underflows gradually.
+POPRT_INLINE f32x16 scale2(f32x16 x, f32x16 n) {
 #if defined(__AVX512F__)
   return reinterpret_cast<f32x16>(
-      _mm512_scalef_ps(reinterpret_cast<__m512>(x), reinterpret_cast<__m512>(to_f32(n))));
+      _mm512_scalef_ps(reinterpret_cast<__m512>(x), reinterpret_cast<__m512>(n)));
 #else
-  const i32x16 half = n >> 1;
-  return x * from_bits((half + 127) << 23) * from_bits((n - half + 127) << 23);
+  const i32x16 whole = to_i32(is_nan(n) ? zero() : n), half = whole >> 1;
+  return x * from_bits((half + 127) << 23) * from_bits((whole - half + 127) << 23);
 #endif
 }
 
@@ -110,9 +111,7 @@ POPRT_INLINE ExpParts exp_parts(f32x16 x) {
 POPRT_INLINE f32x16 vexp(f32x16 x) {
   x = clamp(x, -104.0f, 89.0f);
   const ExpParts p = exp_parts(x);
-  const f32x16 y = fma(p.q * p.r, p.r, p.r) + 1.0f;
-  const f32x16 n = is_nan(p.n) ? zero() : p.n;
-  return scale2(y, to_i32(n));
+  return scale2(fma(p.q * p.r, p.r, p.r) + 1.0f, p.n);
 }
 
 // e^x - 1 without cancellation, 2e-7.
@@ -163,12 +162,22 @@ POPRT_INLINE f32x16 vlog1p(f32x16 x) {
   return plain ? x : (u == 0.0f ? splat(-__builtin_inff()) : y);
 }
 
-// 3e-7: e^2|x| - 1 over itself plus 2.
+// 3e-7: x P(x^2) / Q(x^2) up to 9, where tanh rounds to 1.
 POPRT_INLINE f32x16 vtanh(f32x16 x) {
-  const f32x16 a = vabs(x);
-  const f32x16 t = vexpm1(clamp(a, 0.0f, 10.0f) * 2.0f);
-  const f32x16 y = with_sign(vabs(t / (t + 2.0f)), x);
-  return a < 2e-4f ? x : y;
+  const f32x16 c = clamp(x, -9.0f, 9.0f);
+  const f32x16 t = c * c;
+  f32x16 p = splat(1.3354055639069884e-08f);
+  p = fma(p, t, splat(2.0608667909982614e-05f));
+  p = fma(p, t, splat(0.003495564451441169f));
+  p = fma(p, t, splat(0.13381005823612213f));
+  p = fma(p, t, splat(1.0f));
+  f32x16 q = splat(7.776316124363802e-07f);
+  q = fma(q, t, splat(0.00032855948666110635f));
+  q = fma(q, t, splat(0.02587689459323883f));
+  q = fma(q, t, splat(0.4671432077884674f));
+  q = fma(q, t, splat(1.0f));
+  const f32x16 y = clamp(c * p / q, -1.0f, 1.0f);
+  return vabs(x) > 9.0f ? with_sign(splat(1.0f), x) : y;
 }
 
 POPRT_INLINE f32x16 vsigmoid(f32x16 x) { return 1.0f / (vexp(-x) + 1.0f); }

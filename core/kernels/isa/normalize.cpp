@@ -123,9 +123,17 @@ void normalize_row(float* y, const float* x, int64_t n, const float* scale, cons
   }
 }
 
+void scale_shift(float* y, const float* x, int64_t n, float scale, float shift) noexcept {
+  const f32x16 a = splat(scale), b = splat(shift);
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) store(y + i, fma(load(x + i), a, b));
+  if (i < n) store_first(y + i, fma(load_first(x + i, n - i), a, b), n - i);
+}
+
 }  // namespace
 
 extern const NormalizeTable POPRT_ISA_NAME(normalize);
-const NormalizeTable POPRT_ISA_NAME(normalize) = {softmax_row, softmax_columns, normalize_row};
+const NormalizeTable POPRT_ISA_NAME(normalize) = {softmax_row, softmax_columns, normalize_row,
+                                                  scale_shift};
 
 }  // namespace poprt::kernels::isa

@@ -18,6 +18,8 @@ struct NormalizeTable {
   // null. Mean and inverse go where the pointers say, unless null.
   void (*normalize_row)(float* y, const float* x, int64_t n, const float* scale, const float* bias,
                         int64_t run, float epsilon, bool rms, float* mean, float* inverse) noexcept;
+  // y = x * scale + shift; y may be x.
+  void (*scale_shift)(float* y, const float* x, int64_t n, float scale, float shift) noexcept;
 };
 
 POPRT_DECLARE_ISA(NormalizeTable, normalize)

@@ -1,6 +1,7 @@
 #include "ops/common/elementwise.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/shape.h"
 
@@ -20,6 +21,21 @@ bool allowed(DType t, ElementwiseTypes types) {
     case ElementwiseTypes::logical: return t == DType::boolean;
   }
   return false;
+}
+
+// How many inputs the node must have and may have.
+std::pair<size_t, size_t> arity_of(const ir::Node& node) {
+  const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), node.op_type) != names.end();
+  };
+  if (is_one_of({"Sum", "Mean", "Min", "Max"})) return {1, std::numeric_limits<size_t>::max()};
+  if (is_one_of({"Add", "Sub", "Mul", "Div", "Pow", "Mod", "PRelu", "And", "Or", "Xor", "Equal",
+                 "Greater", "Less", "GreaterOrEqual", "LessOrEqual", "BitwiseAnd", "BitwiseOr",
+                 "BitwiseXor", "BitShift"}))
+    return {2, 2};
+  if (node.op_type == "Where") return {3, 3};
+  if (node.op_type == "Clip") return {1, 3};
+  return {1, 1};
 }
 
 bool is_program_float(DType t) {
@@ -179,7 +195,14 @@ void infer_elementwise(InferContext& ctx, ElementwiseTypes types, bool gives_boo
   Shape shape;
   std::vector<std::string> symbols;
   bool known = true;
-  if (ctx.input_count() == 0) ctx.fail_input("it has no inputs");
+  const auto [least, most] = arity_of(node);
+  for (size_t i = 0; i < least; i++) (void)ctx.in(i);
+  if (ctx.input_count() > most)
+    ctx.fail_input("it has {} inputs, at most {} are expected", ctx.input_count(), most);
+  if (node.outputs().size() != 1)
+    ctx.fail_input("it has {} outputs, 1 is expected", node.outputs().size());
+  if (node.op_type == "Mod" && is_float(ctx.in(0).dtype) && node.int_attr("fmod", 0) == 0)
+    ctx.fail_input("operands of type {} need fmod=1", dtype_name(ctx.in(0).dtype));
   for (size_t i = 0; i < ctx.input_count(); i++) {
     if (!ctx.has(i)) continue;
     const ir::ValueType& t = ctx.in(i);
@@ -242,6 +265,8 @@ void lower_elementwise(LowerContext& ctx) {
       (is_cast ? is_loadable(type) : is_program_float(type)) && is_program_float(ctx.out_dtype());
   for (size_t i = 0; i < count; i++)
     if (node.input(i) && !is_loadable(ctx.in_dtype(i)) && node.op_type != "Pow") in_float = false;
+  // Logic alone needs no floats in between.
+  if (type == DType::boolean && ctx.out_dtype() == DType::boolean && !is_cast) in_float = false;
 
   std::vector<Operand> operands(count);
   for (size_t i = 0; i < count; i++) {

@@ -99,7 +99,7 @@ std::vector<Tensor> evaluate_listing(const ir::Node& node, std::span<const Tenso
   if (!op.lower) fail(ErrorCode::unimplemented, "{}: cannot be evaluated", node.describe());
   program::Builder builder;
   EvaluateContext ctx(node, builder);
-  op.lower(ctx);
+  lower(op, ctx);
   const program::Program& program = builder.program();
   program::verify(program);
 

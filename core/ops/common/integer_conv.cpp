@@ -1,5 +1,9 @@
 #include "ops/common/integer_conv.h"
 
+#include <algorithm>
+
+#include "base/checked.h"
+#include "kernels/common/pack_quads.h"
 #include "ops/common/window.h"
 
 namespace poprt::ops {
@@ -39,12 +43,66 @@ void lower_integer_conv(LowerContext& ctx, size_t xi, size_t wi, size_t x_zero, 
   if (zeros != 1 && zeros != w[0])
     ctx.fail_unsupported("zero point {} must have one element or {}",
                          shape_string(ctx.in_shape(w_zero)), w[0]);
+  const auto optional = [&](size_t i) { return ctx.has(i) ? ctx.in(i) : LowerContext::kNone; };
+  // Constant weights are packed for a kernel that reads four channels at a time.
+  const Tensor* weights = ctx.constant(wi);
+  if (weights && w[1] > 1) {
+    const int64_t taps = element_count(std::span(w).subspan(2)), quads = (w[1] + 3) / 4;
+    std::vector<int64_t> padding = {checked_mul(x[0], group), w[1], static_cast<int64_t>(rank)};
+    std::vector<int64_t> ints = {x[0],
+                                 group,
+                                 w[1],
+                                 w[0] / group,
+                                 ctx.in_dtype(xi) == DType::s8,
+                                 weights->dtype() == DType::s8,
+                                 zeros != 1,
+                                 static_cast<int64_t>(rank)};
+    int64_t plane = 1;
+    bool fits = true;
+    for (size_t d = 0; d < rank; d++) {
+      const int64_t reach =
+          (y[d + 2] - 1) * window.strides[d] + (window.kernel[d] - 1) * window.dilations[d] + 1;
+      const int64_t pad = window.pads_begin[d];
+      const int64_t padded = std::max(reach, pad + x[d + 2]);
+      fits = fits && pad >= 0;
+      plane = checked_mul(plane, padded);
+      padding.insert(padding.end(), {x[d + 2], pad, padded});
+      ints.insert(ints.end(),
+                  {padded, y[d + 2], window.kernel[d], window.strides[d], window.dilations[d]});
+    }
+    const int64_t bytes = checked_mul(checked_mul(plane, quads), int64_t{4});
+    if (fits && bytes < (int64_t{1} << 31)) {
+      const bool is_signed = weights->dtype() == DType::s8;
+      const Tensor t = *weights;
+      const auto source = [t] {
+        return std::span(static_cast<const std::byte*>(t.data()), t.bytes());
+      };
+      const auto packed =
+          ctx.pack(static_cast<uint64_t>(w[0] * quads * taps * 4), DType::s8,
+                   {w[0], quads * taps * 4}, [source, is_signed, w, taps](std::span<std::byte> to) {
+                     kernels::pack_quad_rows(source(), is_signed, w[0], w[1], taps, to);
+                   });
+      const auto row_sums =
+          ctx.pack(static_cast<uint64_t>(w[0] * 4), DType::s32, {w[0]},
+                   [source, is_signed, w, taps](std::span<std::byte> to) {
+                     kernels::sum_quad_rows(source(), is_signed, w[0], w[1] * taps,
+                                            {reinterpret_cast<int32_t*>(to.data()), to.size() / 4});
+                   });
+      const auto interleaved = ctx.temporary(
+          DType::u8, {checked_mul(padding[0], bytes) + 4 * kernels::kPackedQuadColumns});
+      ctx.emit("interleave_bytes",
+               std::vector<program::BufferId>{ctx.in(xi), optional(x_zero), interleaved}, padding);
+      const program::BufferId operands[] = {
+          interleaved, packed, row_sums, optional(x_zero), optional(w_zero), optional(bias), sums};
+      ctx.emit("conv_quads", operands, ints);
+      return;
+    }
+  }
   std::vector<int64_t> ints = {zeros != 1, x[0],         group,
                                w[1],       w[0] / group, static_cast<int64_t>(rank)};
   for (size_t d = 0; d < rank; d++)
     ints.insert(ints.end(), {x[d + 2], y[d + 2], window.kernel[d], window.strides[d],
                              window.pads_begin[d], window.dilations[d]});
-  const auto optional = [&](size_t i) { return ctx.has(i) ? ctx.in(i) : LowerContext::kNone; };
   const program::BufferId operands[] = {ctx.in(xi),       ctx.in(wi),     optional(x_zero),
                                         optional(w_zero), optional(bias), sums};
   ctx.emit("conv_integer", operands, ints);

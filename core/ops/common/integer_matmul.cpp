@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/common/pack_quads.h"
+
 namespace poprt::ops {
 namespace {
 
@@ -55,6 +57,33 @@ void lower_integer_matmul(LowerContext& ctx, size_t a, size_t b, size_t a_zero, 
                              db == 1 ? 0 : b_strides[bs.size() - from_end]});
   }
   const auto zero = [&](size_t i) { return ctx.has(i) ? ctx.in(i) : LowerContext::kNone; };
+  // A constant matrix is packed once, and every matrix of a meets it: one product of all rows.
+  const Tensor* weights = ctx.constant(b);
+  const bool one_product = element_count(std::span(as).first(as.size() - 2)) == 1;
+  if (weights && element_count(std::span(bs).first(bs.size() - 2)) == 1 && n > 0 && k > 0 &&
+      (one_product || !ints[3])) {
+    const bool is_signed = weights->dtype() == DType::s8;
+    const int64_t panels = kernels::quad_panels(n);
+    const Tensor w = *weights;
+    const auto packed =
+        ctx.pack(static_cast<uint64_t>(kernels::packed_quad_bytes(k, n)), DType::s8,
+                 {kernels::packed_quad_bytes(k, n)}, [w, is_signed, k, n](std::span<std::byte> to) {
+                   kernels::pack_quad_columns({static_cast<const std::byte*>(w.data()), w.bytes()},
+                                              is_signed, k, n, to);
+                 });
+    const auto column_sums = ctx.pack(
+        static_cast<uint64_t>(panels * kernels::kPackedQuadColumns * 4), DType::s32,
+        {panels * kernels::kPackedQuadColumns}, [w, is_signed, k, n](std::span<std::byte> to) {
+          kernels::sum_quad_columns({static_cast<const std::byte*>(w.data()), w.bytes()}, is_signed,
+                                    k, n, {reinterpret_cast<int32_t*>(to.data()), to.size() / 4});
+        });
+    const program::BufferId operands[] = {ctx.in(a),    packed,       column_sums,
+                                          zero(a_zero), zero(b_zero), sums};
+    const int64_t rows = element_count(std::span(as).first(as.size() - 1));
+    ctx.emit("matmul_integer_packed", operands,
+             std::vector<int64_t>{rows, n, k, ints[3], ints[4], is_signed});
+    return;
+  }
   const program::BufferId operands[] = {ctx.in(a), ctx.in(b), zero(a_zero), zero(b_zero), sums};
   ctx.emit("matmul_integer", operands, ints);
 }

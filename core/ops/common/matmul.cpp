@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "kernels/common/pack_matmul.h"
+#include "ops/common/movement.h"
 
 namespace poprt::ops {
 
@@ -33,13 +34,25 @@ void lower_packed_matmul(LowerContext& ctx, const PackedMatmul& p) {
            {p.activation.a, p.activation.b});
 }
 
-void lower_strided_matmul(LowerContext& ctx, const StridedMatmul& p) {
+void lower_strided_matmul(LowerContext& ctx, const StridedMatmul& given) {
+  StridedMatmul p = given;
+  if (p.dtype == DType::f32 && p.batch.empty() && p.a_k != 1 && p.m > 0 && p.k > 0) {
+    // The fast kernel reads rows of a.
+    StridedCopy copy;
+    copy.dims = {p.m, p.k};
+    copy.from_strides = {p.a_row, p.a_k};
+    copy.to_strides = {p.k, 1};
+    const auto rows = ctx.temporary(DType::f32, copy.dims);
+    emit_strided_copy(ctx, p.a, rows, DType::f32, copy);
+    p.a = rows;
+    p.a_row = p.k;
+    p.a_k = 1;
+  }
   std::vector<int64_t> ints = {
       p.m,   p.n,   p.k,     p.a_row, p.a_k,
       p.b_k, p.b_n, p.c_row, p.c_n,   static_cast<int64_t>(p.batch.size())};
   for (const auto& d : p.batch) ints.insert(ints.end(), {d.count, d.a_stride, d.b_stride});
-  const bool fast =
-      p.dtype == DType::f32 && p.a_k == 1 && p.c == LowerContext::kNone && p.alpha == 1;
+  const bool fast = p.dtype == DType::f32 && p.a_k == 1;
   const std::array<program::BufferId, 4> operands = {p.a, p.b, p.c, p.out};
   const std::array<float, 2> floats = {p.alpha, p.beta};
   ctx.emit(fast ? "matmul_dynamic" : "matmul_generic", operands, ints, floats);

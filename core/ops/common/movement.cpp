@@ -69,6 +69,27 @@ void check_index_dtype(const InferContext& ctx, size_t i) {
     ctx.fail_input("input {} holds indices: expected s32 or s64, found {}", i, dtype_name(dtype));
 }
 
+void check_indices(const InferContext& ctx, size_t input, int64_t size, size_t axis) {
+  if (size < 0) return;
+  if (const auto at = ctx.ints(input))
+    for (const int64_t i : *at)
+      if (i < -size || i >= size)
+        ctx.fail_input("index {} is outside [{}, {}) of axis {}", i, -size, size, axis);
+}
+
+void check_index_tuples(const InferContext& ctx, size_t input, const Shape& data, size_t first) {
+  const Tensor* indices = ctx.constant(input);
+  if (!indices || indices->shape().empty()) return;
+  const auto depth = static_cast<size_t>(indices->shape().back());
+  const std::vector<int64_t> at = indices->to_int64s();
+  for (size_t i = 0; i < at.size(); i++) {
+    const size_t axis = first + i % depth;
+    const int64_t size = data[axis];
+    if (size >= 0 && (at[i] < -size || at[i] >= size))
+      ctx.fail_input("index {} is outside [{}, {}) of axis {}", at[i], -size, size, axis);
+  }
+}
+
 int64_t partial_product(const Shape& dims, size_t from, size_t to) {
   int64_t product = 1;
   bool unknown = false;

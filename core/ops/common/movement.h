@@ -35,6 +35,12 @@ void emit_map_axes(LowerContext& ctx, program::BufferId from, program::BufferId 
 void check_index_dtype(const InferContext& ctx, size_t i);
 
 // Product of dims[from, to), or kUnknownDim when one of them is unknown (and none is zero).
+// Constant indices lie inside [-size, size). Those of run time that do not are harmless: see the
+// kernels.
+void check_indices(const InferContext& ctx, size_t input, int64_t size, size_t axis);
+// Same for tuples of them along the last dimension, into the dimensions of `data` from `first` on.
+void check_index_tuples(const InferContext& ctx, size_t input, const Shape& data, size_t first);
+
 int64_t partial_product(const Shape& dims, size_t from, size_t to);
 
 // normalize_axis with the node in front of the message.

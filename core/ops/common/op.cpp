@@ -1,7 +1,9 @@
 #include "ops/op.h"
 
 #include <algorithm>
+#include <stdexcept>
 
+#include "base/checked.h"
 #include "ir/newest.h"
 #include "ops/common/op_support.h"
 #include "ops/common/required_inputs.h"
@@ -52,6 +54,38 @@ void InferContext::out(size_t i, ir::ValueType type) {
 
 namespace {
 
+constexpr size_t kMaxRank = 64;
+
+// No later sum or product of a few sizes can overflow.
+constexpr uint64_t kMaxBytes = uint64_t{1} << 48;
+
+void check_size(const ir::Value& v) {
+  if (!v.type.has_shape) return;
+  if (v.type.shape.size() > kMaxRank)
+    fail(ErrorCode::invalid_argument, "'{}' has {} dimensions, at most {} are supported", v.name(),
+         v.type.shape.size(), kMaxRank);
+  int64_t known = 1;
+  for (const int64_t d : v.type.shape)
+    if (d > 0) known = checked_mul(known, d, "shape");
+  if (dtype_bytes(v.type.dtype, known) > kMaxBytes)
+    fail(ErrorCode::resource_exhausted, "'{}' {}{} needs more than {} bytes", v.name(),
+         dtype_name(v.type.dtype), shape_string(v.type.shape), kMaxBytes);
+}
+
+// Errors of `action` name the node.
+template <class Action>
+void with_node(const ir::Node& node, Action&& action) {
+  try {
+    action();
+  } catch (Error& e) {
+    if (!e.message().starts_with(node.describe())) e.add_context(node.describe());
+    rethrow_explained(e, node);
+  } catch (const std::out_of_range&) {
+    fail(ErrorCode::invalid_argument, "{}: an input or an attribute has too few values",
+         node.describe());
+  }
+}
+
 std::string_view canonical(std::string_view domain) {
   return domain == "ai.onnx" || domain == ir::kNewestDomain ? "" : domain;
 }
@@ -71,9 +105,11 @@ const OpDef& op_of(const ir::Node& node) {
   for (const OpDef* op : all_ops())
     if (op->name == node.op_type && op->domain == canonical(node.domain))
       fail(ErrorCode::unimplemented,
-           "{}: {} is supported from {}, the model imports opset {}; convert the model to a "
-           "supported opset",
-           node.describe(), node.op_type, opset_range(*op), node.opset());
+           "{}: the operator is supported from opset {}{}, the model imports opset {}; convert the "
+           "model to a supported opset",
+           node.describe(), op->since,
+           op->until < (1 << 30) ? fmt::format(" to {}", op->until) : std::string(" on"),
+           node.opset());
   if (node.domain == "com.microsoft.nchwc")
     fail(ErrorCode::unimplemented,
          "{}: the model was saved by ONNX Runtime with all optimizations (ORT_ENABLE_ALL), whose "
@@ -92,11 +128,14 @@ void infer(ir::Node& node) {
   if (!op.infer) return;
   check_required_inputs(node);
   InferContext ctx(node);
-  try {
+  with_node(node, [&] {
     op.infer(ctx);
-  } catch (const Error& e) {
-    rethrow_explained(e, node);
-  }
+    for (const ir::Value* v : node.outputs()) check_size(*v);
+  });
+}
+
+void lower(const OpDef& op, LowerContext& ctx) {
+  with_node(ctx.node, [&] { op.lower(ctx); });
 }
 
 void infer(ir::Graph& graph) {

@@ -39,6 +39,8 @@ void infer_pool(InferContext& ctx) {
   }
   if (x.shape.size() < 3)
     ctx.fail_input("input {} has no spatial dimension", shape_string(x.shape));
+  if (const int64_t order = ctx.node.int_attr("storage_order", 0); order != 0 && order != 1)
+    ctx.fail_input("storage_order is {}, expected 0 or 1", order);
   const auto spatial = spatial_of(x.shape, x.shape.size());
   const auto out = window_output(window_of(ctx.node, spatial), spatial);
   Shape y = {x.shape[0], x.shape[1]};

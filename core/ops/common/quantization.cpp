@@ -11,6 +11,7 @@ std::vector<int64_t> quantization_grid(const ir::Node& node, const Shape& x, con
     fail(ErrorCode::invalid_argument, "{}: scale {} does not fit input {} on axis {}, block {}",
          node.describe(), shape_string(scale), shape_string(x), axis, block_size);
   };
+  if (block_size < 0) bad();
   const bool blocked = scale.size() == x.size() && (block_size > 0 || scale.size() > 1);
   if (!blocked && element_count(scale) == 1) return {1, 1, element_count(x), 0, 0};
   const auto rank = static_cast<int64_t>(x.size());

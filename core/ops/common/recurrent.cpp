@@ -352,7 +352,9 @@ class Lowering {
 void infer_recurrent(InferContext& ctx, const RecurrentOp& op) {
   const ir::ValueType &x = ctx.in(0), &w = ctx.in(1), &r = ctx.in(2);
   const int64_t directions = directions_of(ctx.node);
-  const bool batch_first = ctx.node.int_attr("layout", 0) != 0;
+  const int64_t layout = ctx.node.int_attr("layout", 0);
+  if (layout != 0 && layout != 1) ctx.fail_input("layout is {}, expected 0 or 1", layout);
+  const bool batch_first = layout != 0;
   activations_of(ctx.node, op, static_cast<size_t>(directions));
   const auto rank = [&](size_t i, size_t wanted) {
     if (ctx.has(i) && ctx.in(i).has_shape && ctx.in(i).shape.size() != wanted)

@@ -44,6 +44,7 @@ void infer_scatter_elements(InferContext& ctx) {
         updates.shape != indices.shape)
       ctx.fail_input("updates are {}, indices {}", shape_string(updates.shape),
                      shape_string(indices.shape));
+    check_indices(ctx, 1, in.shape[axis], axis);
   }
   ctx.out(0, in);
 }

@@ -9,13 +9,16 @@
 
 namespace poprt::ops {
 
+// The compiler makes the values one by one.
+constexpr int64_t kMaxSize = 1 << 26;
+
 void infer_signal_window(InferContext& ctx) {
   const auto dtype = dtype_from_onnx(ctx.node.int_attr("output_datatype", 1));
   if (!dtype) ctx.fail_unsupported("output_datatype {}", ctx.node.int_attr("output_datatype", 1));
   const auto size = ctx.ints(0);
   if (!size) return ctx.out(0, *dtype, {kUnknownDim});
-  if (size->size() != 1 || size->at(0) < 0 || size->at(0) > (int64_t{1} << 32))
-    ctx.fail_input("the size must be one number that is not negative");
+  if (size->size() != 1 || size->at(0) < 0 || size->at(0) > kMaxSize)
+    ctx.fail_input("the size must be one number from 0 to {}", kMaxSize);
   ctx.out(0, *dtype, {size->at(0)});
 }
 

@@ -16,8 +16,8 @@ using ir::Value;
 constexpr uint64_t kLargeResult = 1 << 20;  // bytes
 
 // Weights that must be constants to be packed: worth any size. Quantised ones are widened by a few
-// steps on the way there.
-bool reader_needs_constant(const Value* v, int steps = 6) {
+// steps on the way there, of which `budget` are looked at.
+bool reader_needs_constant(const Value* v, int& budget) {
   return std::any_of(v->uses().begin(), v->uses().end(), [&](const ir::Use& u) {
     static constexpr std::string_view kSteps[] = {"Cast",    "Sub",   "Mul",   "Transpose",
                                                   "Reshape", "Slice", "Concat"};
@@ -25,13 +25,15 @@ bool reader_needs_constant(const Value* v, int steps = 6) {
     if (u.input == 1 && (op == "Conv" || op == "ConvTranspose" || op == "Gemm" || op == "MatMul"))
       return true;
     if (u.input <= 2 && u.input >= 1 && (op == "LSTM" || op == "GRU" || op == "RNN")) return true;
-    return steps > 0 && std::find(std::begin(kSteps), std::end(kSteps), op) != std::end(kSteps) &&
-           reader_needs_constant(u.node->output(), steps - 1);
+    return budget-- > 0 &&
+           std::find(std::begin(kSteps), std::end(kSteps), op) != std::end(kSteps) &&
+           reader_needs_constant(u.node->output(), budget);
   });
 }
 
-bool worth_it(const Node& n, const PassContext& context) {
-  uint64_t read = 0, made = 0;
+// `made`: bytes of the results.
+bool worth_it(const Node& n, const PassContext& context, uint64_t& made) {
+  uint64_t read = 0;
   bool needed = false;
   for (const Value* v : n.inputs())
     if (v) read += v->constant().bytes();
@@ -41,7 +43,8 @@ bool worth_it(const Node& n, const PassContext& context) {
     if (context.max_tensor_size >= 0 && bytes > static_cast<uint64_t>(context.max_tensor_size))
       return false;
     made += bytes;
-    needed |= reader_needs_constant(v);
+    int budget = 16;
+    needed |= reader_needs_constant(v, budget);
   }
   // Quantized weights stay quantized here; the compiler widens those that no integer kernel takes.
   if (n.op_type == "DequantizeLinear" && made > sizeof(float)) return false;
@@ -89,7 +92,20 @@ void become(Node* n, std::span<const Tensor> results) {
   for (const auto& [value, name] : names) g.rename(value, name);
 }
 
+// What folding may make in all: a chain of nodes that each double a constant is not worth
+// following.
+uint64_t budget_of(Graph& graph) {
+  uint64_t given = 0;
+  for_each_graph(graph, [&](Graph& g) {
+    for (const Value* v : g.values())
+      if (v->is_constant()) given = checked_add(given, v->constant().bytes());
+  });
+  constexpr uint64_t kAlways = uint64_t{256} << 20;
+  return checked_add(checked_mul<uint64_t>(given, 4), kAlways);
+}
+
 void run(Graph& graph, PassContext& context) {
+  uint64_t budget = budget_of(graph);
   for_each_graph(graph, [&](Graph& g) {
     for (Node* n : g.nodes()) {
       // A graph output keeps its node: results of a graph come from nodes.
@@ -111,7 +127,9 @@ void run(Graph& graph, PassContext& context) {
       });
       if (!constant) continue;
       if (!op || !op->pure || !op->lower) continue;
-      if (!worth_it(*n, context) || !context.allow()) continue;
+      uint64_t made = 0;
+      if (!worth_it(*n, context, made) || made > budget || !context.allow()) continue;
+      budget -= made;
       std::vector<Tensor> inputs;
       for (const Value* v : n->inputs()) inputs.push_back(v ? v->constant() : Tensor());
       become(n, ops::evaluate(*n, inputs));

@@ -1,8 +1,16 @@
 #include "device/device_manager.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
 
 #include "base/error.h"
 
@@ -54,10 +62,237 @@ TEST(DeviceManager, SpecificDevice) {
   EXPECT_EQ(code_of([&] { manager.get_specific_device(-1); }), ErrorCode::not_found);
 }
 
-TEST(DeviceManager, DevicesHaveOneIpu) {
-  const DeviceManager manager(1);
+TEST(DeviceManager, DevicesOfSeveralIpusTakeAsManyIds) {
+  const DeviceManager manager(3);
   EXPECT_EQ(code_of([&] { manager.get_device(0); }), ErrorCode::invalid_argument);
-  EXPECT_EQ(code_of([&] { manager.get_device(2); }), ErrorCode::unimplemented);
+  EXPECT_EQ(code_of([&] { manager.get_device(4); }), ErrorCode::not_found);
+  auto one = manager.get_specific_device(1);
+  auto two = manager.get_device(2);
+  EXPECT_EQ(two->num_ipus(), 2);
+  EXPECT_EQ(two->ids(), (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ(code_of([&] { manager.get_device(); }), ErrorCode::unavailable);
+  one.reset();
+  EXPECT_EQ(code_of([&] { manager.get_device(2); }), ErrorCode::unavailable);
+  two.reset();
+  Constraints constraints;
+  constraints.num_ipus = 2;
+  EXPECT_EQ(manager.get_specific_device(1, {}, constraints)->ids(), (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(code_of([&] { manager.get_specific_device(2, {}, constraints); }),
+            ErrorCode::not_found);
+}
+
+TEST(DeviceManager, OnlyVisibleDevicesAreUsed) {
+  const auto ids = [](const char* list) {
+    return DeviceManager(ManagerConfig{6, {}, list}).device_ids();
+  };
+  EXPECT_EQ(ids("2"), (std::vector<int64_t>{2}));
+  EXPECT_EQ(ids("4,0,1-2,1"), (std::vector<int64_t>{0, 1, 2, 4}));
+  for (const char* bad : {"6", "-1", "a", "1,", ",1", "2-1", "1-", "1 2", "99999999999999999999"})
+    EXPECT_EQ(code_of([&] { ids(bad); }), ErrorCode::invalid_argument) << bad;
+
+  setenv("POPRT_VISIBLE_DEVICES", "1,3", 1);
+  const DeviceManager manager(4);
+  unsetenv("POPRT_VISIBLE_DEVICES");
+  EXPECT_EQ(manager.device_count(), 2);
+  const auto a = manager.get_device(), b = manager.get_device();
+  EXPECT_EQ(a->id(), 1);
+  EXPECT_EQ(b->id(), 3);
+  EXPECT_EQ(code_of([&] { manager.get_device(); }), ErrorCode::unavailable);
+  EXPECT_EQ(code_of([&] { manager.get_specific_device(0); }), ErrorCode::not_found);
+}
+
+TEST(DeviceManager, ConstraintsThatNoDeviceMeetsAreAnErrorAtOnce) {
+  const DeviceManager manager(1);
+  const WaitConfig forever(WaitStrategy::wait_forever);
+  EXPECT_EQ(code_of([&] { manager.get_device(Constraints{1, 2, 0, false}, forever); }),
+            ErrorCode::not_found);
+  EXPECT_EQ(code_of([&] { manager.get_device(Constraints{1, 0, 1473, false}, forever); }),
+            ErrorCode::not_found);
+  EXPECT_EQ(code_of([&] { manager.get_device(Constraints{2, 0, 0, false}, forever); }),
+            ErrorCode::not_found);
+  const auto device = manager.get_device(Constraints{1, 21, 1472, true}, forever);
+  EXPECT_TRUE(device->properties().remote_buffers);
+}
+
+TEST(DeviceManager, IpuModelsAreDevicesOfTheirOwn) {
+  const DeviceManager manager(1);
+  const auto busy = manager.get_device();
+  const auto model = manager.create_ipu_model_device(2),
+             small = manager.create_small_ipu_model_device();
+  EXPECT_EQ(model->num_ipus(), 2);
+  EXPECT_EQ(model->ipu_version(), 2);
+  EXPECT_EQ(model->properties().tiles_per_ipu, 1472);
+  EXPECT_TRUE(model->properties().ipu_model);
+  EXPECT_EQ(model->id(), -1);
+  EXPECT_EQ(small->properties().tiles_per_ipu, 4);
+  EXPECT_EQ(manager.create_ipu_model_device(1, 1)->properties().tiles_per_ipu, 1216);
+  EXPECT_EQ(manager.create_ipu_model_device(1, 21, 16)->properties().tiles_per_ipu, 16);
+  EXPECT_EQ(code_of([&] { manager.create_ipu_model_device(0); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { manager.create_ipu_model_device(1, 3); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { manager.create_ipu_model_device(1, 2, -4); }),
+            ErrorCode::invalid_argument);
+}
+
+TEST(WaitConfig, HasTheDocumentedForms) {
+  const WaitConfig none, limit(std::chrono::seconds(3)), both(WaitStrategy::wait_forever);
+  EXPECT_EQ(none.strategy, WaitStrategy::no_wait);
+  EXPECT_EQ(none.timeout.count(), 0);
+  EXPECT_EQ(none.sleep_time, std::chrono::seconds(15));
+  EXPECT_EQ(limit.strategy, WaitStrategy::wait_with_timeout);
+  EXPECT_EQ(limit.timeout, std::chrono::seconds(3));
+  EXPECT_EQ(both.sleep_time, std::chrono::seconds(15));
+}
+
+TEST(DeviceManager, WaitsAsLongAsItIsTold) {
+  const DeviceManager manager(1);
+  auto device = manager.get_device();
+  const auto start = std::chrono::steady_clock::now();
+  const std::chrono::milliseconds limit(30);
+  try {
+    manager.get_device(1, WaitConfig(limit, std::chrono::milliseconds(1)));
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::unavailable);
+    EXPECT_NE(std::string(e.what()).find("after 0.030 s"), std::string::npos) << e.what();
+  }
+  EXPECT_GE(std::chrono::steady_clock::now() - start, limit);
+  EXPECT_EQ(code_of([&] { manager.get_device(1, WaitConfig(std::chrono::seconds(-1))); }),
+            ErrorCode::invalid_argument);
+  // A device of this process is seen at once, long before the sleep time of 15 s.
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    device.reset();
+  });
+  EXPECT_EQ(manager.get_device(1, WaitConfig(WaitStrategy::wait_forever))->id(), 0);
+  other.join();
+}
+
+// Two processes that share a folder of locks. The child holds device 0 until it is told to go, or
+// is killed.
+class SharedDevices : public testing::Test {
+ protected:
+  SharedDevices() {
+    char name[] = "/tmp/poprt_devices_XXXXXX";
+    folder_ = mkdtemp(name);
+  }
+  ~SharedDevices() override { std::filesystem::remove_all(folder_); }
+
+  ManagerConfig config() const { return {2, folder_, {}}; }
+
+  pid_t start_holder() {
+    int ready[2];
+    if (pipe(ready) != 0) return -1;
+    const pid_t child = fork();
+    if (child == 0) {
+      char ok = 'x';
+      try {
+        const auto held = DeviceManager(config()).get_specific_device(0);
+        ok = 'y';
+        if (write(ready[1], &ok, 1) != 1) _exit(2);
+        for (;;) pause();
+      } catch (...) {
+        if (write(ready[1], &ok, 1) != 1) _exit(2);
+      }
+      _exit(1);
+    }
+    char answer = 0;
+    EXPECT_EQ(read(ready[0], &answer, 1), 1);
+    EXPECT_EQ(answer, 'y');
+    close(ready[0]);
+    close(ready[1]);
+    return child;
+  }
+  static void kill_and_wait(pid_t child) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+
+  std::string folder_;
+};
+
+TEST_F(SharedDevices, AreBusyInOtherProcessesToo) {
+  const pid_t child = start_holder();
+  const DeviceManager manager(config());
+  try {
+    manager.get_specific_device(0);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::unavailable);
+    EXPECT_NE(std::string(e.what()).find(fmt::format("process {} has device 0", child)),
+              std::string::npos)
+        << e.what();
+  }
+  EXPECT_EQ(manager.get_device()->id(), 1);
+  // Devices that are not shared do not care.
+  EXPECT_EQ(DeviceManager(2).get_device()->id(), 0);
+  kill_and_wait(child);
+}
+
+TEST_F(SharedDevices, AKilledProcessReleasesThem) {
+  for (int i = 0; i < 3; i++) {
+    const pid_t child = start_holder();
+    const DeviceManager manager(config());
+    EXPECT_EQ(code_of([&] { manager.get_specific_device(0); }), ErrorCode::unavailable);
+    kill_and_wait(child);
+    EXPECT_EQ(manager.get_specific_device(0)->id(), 0);
+  }
+}
+
+TEST_F(SharedDevices, WaitingEndsWhenTheOtherProcessIsGone) {
+  const pid_t child = start_holder();
+  std::thread killer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    kill_and_wait(child);
+  });
+  const WaitConfig wait(WaitStrategy::wait_forever, {}, std::chrono::milliseconds(5));
+  EXPECT_EQ(DeviceManager(config()).get_specific_device(0, wait)->id(), 0);
+  killer.join();
+}
+
+TEST_F(SharedDevices, AForkedChildDoesNotKeepThem) {
+  auto held = DeviceManager(config()).get_specific_device(0);
+  const pid_t child = fork();
+  if (child == 0)
+    for (;;) pause();
+  held.reset();
+  const pid_t other = start_holder();  // could not, if the first child had the lock
+  kill_and_wait(other);
+  kill_and_wait(child);
+}
+
+TEST(RuntimeDir, RefusesFoldersOfOthers) {
+  EXPECT_EQ(code_of([] { DeviceManager(ManagerConfig{1, "relative", {}}); }),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([] { DeviceManager(ManagerConfig{1, "/dev/null", {}}); }),
+            ErrorCode::permission_denied);
+  EXPECT_EQ(code_of([] { DeviceManager(ManagerConfig{1, "/no/such/folder", {}}); }),
+            ErrorCode::permission_denied);
+}
+
+struct FakeSession final : Occupant {
+  explicit FakeSession(int& counter) : evicted(counter) {}
+  void evict() noexcept override { evicted++; }
+  int& evicted;
+};
+
+TEST(Device, BindingASessionEvictsTheOneBefore) {
+  int first = 0, second = 0;
+  FakeSession a(first), b(second);
+  const auto device = DeviceManager(1).get_device();
+  device->bind(a, false);
+  EXPECT_TRUE(device->is_bound(a));
+  device->bind(a, false);
+  EXPECT_EQ(first, 0);
+  device->bind(b, true);
+  EXPECT_EQ(first, 1);
+  EXPECT_FALSE(device->is_bound(a));
+  device->unbind(a);  // not its any more
+  EXPECT_TRUE(device->is_bound(b));
+  EXPECT_EQ(code_of([&] { device->bind(a, false); }), ErrorCode::failed_precondition);
+  EXPECT_EQ(second, 0);
+  device->unbind(b);
+  device->bind(a, false);
+  EXPECT_TRUE(device->is_bound(a));
 }
 
 TEST(Device, ServesOneSessionAtATime) {

@@ -97,6 +97,55 @@ TEST(GlobalPool, ReducesThePlane) {
   EXPECT_TRUE(run("GlobalMaxPool", "", x).same_as(Tensor::of<float>({1, 2, 1, 1}, {6, -1})));
 }
 
+// f32 pools whole rows, f64 loops over windows.
+TEST(Pool, RowsAgreeWithLoops) {
+  std::mt19937 rng(3);
+  struct Case {
+    Shape shape;
+    Attributes window;
+  };
+  const std::vector<Case> cases = {
+      {{1, 3, 17, 39}, {{"kernel_shape", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}}},
+      {{2, 2, 20, 45},
+       {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}},
+      {{1, 2, 19, 33},
+       {{"kernel_shape", Ints{4, 5}},
+        {"strides", Ints{3, 3}},
+        {"pads", Ints{0, 2, 3, 1}},
+        {"ceil_mode", int64_t{1}},
+        {"count_include_pad", int64_t{1}}}},
+      {{1, 2, 100}, {{"kernel_shape", Ints{7}}, {"strides", Ints{2}}}},
+      {{1, 2, 5, 6, 21}, {{"kernel_shape", Ints{2, 3, 2}}, {"strides", Ints{1, 2, 2}}}},
+      {{1, 1, 12, 13}, {{"kernel_shape", Ints{12, 13}}}},
+      {{1, 1, 3, 80}, {{"kernel_shape", Ints{1, 70}}, {"strides", Ints{1, 5}}}},
+      {{1, 1, 90, 4}, {{"kernel_shape", Ints{80, 2}}}}};
+  for (const auto& [shape, window] : cases) {
+    const Tensor x = random_tensor(shape, rng);
+    Tensor wide = Tensor::zeros(DType::f64, shape);
+    for (int64_t i = 0; i < x.count(); i++)
+      wide.mutable_values<double>()[static_cast<size_t>(i)] =
+          static_cast<double>(x.values<float>()[static_cast<size_t>(i)]);
+    for (const char* op : {"MaxPool", "AveragePool", "LpPool"}) {
+      Attributes a = window;
+      if (std::string(op) == "LpPool") a.erase("count_include_pad");
+      if (std::string(op) == "MaxPool") a.erase("count_include_pad");
+      const Tensor got = run(op, "", x, a, 19), want = run(op, "", wide, a, 19);
+      ASSERT_EQ(got.shape(), want.shape());
+      for (size_t i = 0; i < got.values<float>().size(); i++)
+        ASSERT_NEAR(static_cast<double>(got.values<float>()[i]), want.values<double>()[i], 2e-5)
+            << op << ' ' << shape_string(shape) << " element " << i;
+    }
+  }
+  Tensor nan = random_tensor({1, 1, 8, 40}, rng);
+  nan.mutable_values<float>()[50] = std::nanf("");
+  const Tensor y = run("MaxPool", "", nan, {{"kernel_shape", Ints{3, 3}}});
+  for (int64_t i = 0; i < y.count(); i++) {
+    const int64_t r = i / 38, c = i % 38;
+    EXPECT_EQ(std::isnan(y.values<float>()[static_cast<size_t>(i)]), r <= 1 && c >= 8 && c <= 10)
+        << r << ' ' << c;
+  }
+}
+
 TEST(BlockedPool, AgreesWithThePlainOne) {
   std::mt19937 rng(2);
   const Tensor x = random_tensor({2, 20, 13, 11}, rng);

@@ -1,6 +1,14 @@
 #include "runtime/popef_file.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <chrono>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include <cstdlib>
 #include <cstring>
@@ -287,6 +295,117 @@ TEST_F(PopefFile, ExportIsWhatWasCompiled) {
   const popef::Payload payload = reader.executables()[0].payload();
   const auto weights = program::weights_of(payload.bytes);
   EXPECT_EQ(std::memcmp(weights.data(), copy.constants.data(), 400), 0);
+}
+
+// kill -9 at a random moment of an export: the file is the old one or the new one.
+TEST(PopefFile, AKilledExportLeavesTheOldFileOrTheNewOne) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("popef_killed_" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const auto path = folder / "model.popef";
+  const auto bytes_of = [](const std::filesystem::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    std::stringstream bytes;
+    bytes << in.rdbuf();
+    return bytes.str();
+  };
+  const auto export_to = [](const std::filesystem::path& file, CopyModel& copy) {
+    write_popef(file, "m", copy.b.program(), [&](const program::Sink& sink) {
+      program::write_executable(sink, copy.b.program(), copy.b.weight_records());
+    });
+  };
+  CopyModel models[2] = {CopyModel(50'000), CopyModel(100'000)};
+  std::string contents[2];
+  std::chrono::nanoseconds took{};
+  for (int i : {0, 1}) {
+    const auto start = std::chrono::steady_clock::now();
+    export_to(path, models[i]);
+    took = std::chrono::steady_clock::now() - start;
+    contents[i] = bytes_of(path);
+  }
+  std::mt19937 random(200);
+  int current = 1, kept = 0, replaced = 0;
+  for (int i = 0; i < 200; i++) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      export_to(path, models[1 - current]);
+      _exit(0);
+    }
+    // From the start of the export to some time after its end.
+    std::this_thread::sleep_for(took * static_cast<int>(random() % 400) / 100);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    const std::string now = bytes_of(path);
+    if (now == contents[current]) {
+      kept++;
+    } else {
+      ASSERT_TRUE(now == contents[1 - current]) << "round " << i << ": " << now.size() << " bytes";
+      current = 1 - current;
+      replaced++;
+    }
+  }
+  EXPECT_GT(kept, 0);
+  EXPECT_GT(replaced, 0);
+  EXPECT_NO_THROW(open_popef(path));
+  std::filesystem::remove_all(folder);
+}
+
+// A tensor blob with an input's name is its value; one that is appended replaces it.
+TEST(PopefFile, TensorBlobsGiveInputsTheirValues) {
+  CopyModel copy(4);
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("popef_values_" + std::to_string(getpid()) + ".popef");
+  write_popef(path, "m", copy.b.program(), [&](const program::Sink& sink) {
+    program::write_executable(sink, copy.b.program(), copy.b.weight_records());
+  });
+  EXPECT_TRUE(open_popef(path)->input_data.at(0).empty());
+  const popef::TensorInfo info(popef::DataType::F32, {4});
+  for (const float value : {2.f, 3.f}) {
+    const std::vector<float> values(4, value);
+    popef::FileWriter writer(path.string(), popef::FileWriter::Mode::APPEND);
+    writer.createTensorData({"x", info})->write(values.data(), 16);
+    writer.close();
+    const auto model = open_popef(path);
+    ASSERT_EQ(model->input_data.at(0).size(), 16u);
+    EXPECT_EQ(std::memcmp(model->input_data[0].data(), values.data(), 16), 0);
+  }
+  std::filesystem::remove(path);
+}
+
+TEST(PopefFile, ReplicasAndIterationsComeFromTheMetadata) {
+  CopyModel copy(4);
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("popef_replicas_" + std::to_string(getpid()) + ".popef");
+  const auto write = [&](uint32_t replicas, uint32_t ipus, uint64_t iterations) {
+    popef::Metadata m = make_metadata("m", copy.b.program());
+    m.setReplicationFactor(replicas);
+    m.setNumIpus(ipus);
+    m.setDeviceIterations(iterations);
+    for (popef::Anchor& a : m.anchors()) {
+      a.setIsPerReplica(true);
+      a.tensorInfo().shape().insert(a.tensorInfo().shape().begin(), replicas);
+    }
+    popef::FileWriter writer(path.string());
+    writer.write(m);
+    const auto blob = writer.createExecutable("m");
+    program::write_executable(
+        [&](std::span<const std::byte> b) { blob->write(b.data(), b.size()); }, copy.b.program(),
+        copy.b.weight_records());
+    blob->close();
+    writer.createOpaqueBlob("notes", "m")->write("hello", 5);
+    writer.close();
+  };
+  write(3, 3, 7);
+  const auto model = open_popef(path);
+  EXPECT_EQ(model->replication_factor, 3u);
+  EXPECT_EQ(model->batches_per_step, 7u);
+  EXPECT_EQ(model->opaque.at("notes"), "hello");
+  write(2, 4, 1);
+  EXPECT_THROW(open_popef(path), Error);
+  write(1, 1, 0);
+  EXPECT_THROW(open_popef(path), Error);
+  std::filesystem::remove(path);
 }
 
 TEST(ExecutableName, IsTheStem) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
 #include <thread>
 
@@ -72,6 +73,83 @@ TEST(RingBuffer, TwoThreadsSeeEveryElementOnceInOrder) {
   }
   producer.join();
   EXPECT_TRUE(ring.empty());
+}
+
+template <size_t kBytes>
+struct Element {
+  std::array<uint64_t, kBytes / 8> words;
+};
+
+// One at a time, so that elements travel beside the tail as well as in slots; a torn one would have
+// words of two.
+template <size_t kBytes>
+void travel_alone_and_together() {
+  using E = Element<kBytes>;
+  RingBuffer<E> ring(16);
+  constexpr uint64_t kCount = 100'000;
+  std::thread producer([&] {
+    std::mt19937 rng(3);
+    for (uint64_t i = 0; i < kCount;) {
+      E e;
+      e.words.fill(i);
+      if (rng() % 4 == 0) {
+        const auto slots = ring.begin(1 + rng() % 3);
+        size_t n = 0;
+        for (; n < slots.size() && i < kCount; n++) slots[n].words.fill(i++);
+        ring.commit(n);
+      } else if (ring.try_push(e)) {
+        i++;
+      }
+      if (rng() % 64 == 0) std::this_thread::yield();
+    }
+  });
+  std::mt19937 rng(4);
+  for (uint64_t i = 0; i < kCount;) {
+    E e;
+    if (rng() % 8 == 0) {
+      const auto front = ring.peek(2);
+      for (const E& f : front) {
+        for (const uint64_t w : f.words) ASSERT_EQ(w, i);
+        i++;
+      }
+      ring.consume(front.size());
+    } else if (ring.try_pop(e)) {
+      for (const uint64_t w : e.words) ASSERT_EQ(w, i);
+      i++;
+    } else {
+      std::this_thread::yield();
+    }
+  }
+  producer.join();
+  EXPECT_TRUE(ring.empty());
+}
+
+TEST(RingBuffer, ElementsOfAnySizeArriveWhole) {
+  travel_alone_and_together<8>();
+  travel_alone_and_together<24>();
+  travel_alone_and_together<64>();
+}
+
+TEST(RingBuffer, ACommitOfNothingChangesNothing) {
+  RingBuffer<int> ring(2);
+  ring.commit(0);
+  EXPECT_TRUE(ring.empty());
+  EXPECT_TRUE(ring.peek().empty());
+  ring.consume(0);
+  EXPECT_TRUE(ring.try_push(7));
+  EXPECT_EQ(ring.peek()[0], 7);
+}
+
+TEST(RingBuffer, ACapacityOfOneGoesBackAndForth) {
+  RingBuffer<int> ring(1);
+  for (int i = 0; i < 100; i++) {
+    EXPECT_TRUE(ring.try_push(i));
+    EXPECT_FALSE(ring.try_push(-1));
+    int value = -1;
+    EXPECT_TRUE(ring.try_pop(value));
+    EXPECT_EQ(value, i);
+    EXPECT_FALSE(ring.try_pop(value));
+  }
 }
 
 }  // namespace

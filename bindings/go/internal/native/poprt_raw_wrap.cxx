@@ -225,6 +225,29 @@ static void* Swig_malloc(int c) {
 #include <stdint.h>		// Use the C99 official header
 
 
+#include "poprt_go.h"
+
+
+// Index, address and bytes of each input, then of each output: `values` has three numbers for each.
+static poprt_result raw_execute(raw_runner* runner, poprt_values values, int64_t inputs, int64_t outputs) {
+  poprt_go::Entries entries(values, inputs, outputs);
+  return poprt_runner_execute(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs());
+}
+static int64_t raw_submit(raw_runner* runner, poprt_values values, int64_t inputs, int64_t outputs,
+                          poprt_result* error) {
+  poprt_go::Entries entries(values, inputs, outputs);
+  poprt_request* request = nullptr;
+  *error = poprt_runner_execute_async(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs(), nullptr,
+                                      nullptr, &request);
+  return poprt_shim::address(request);
+}
+static poprt_result raw_wait(int64_t request) {
+  return poprt_request_wait(static_cast<poprt_request*>(poprt_shim::pointer(request)), -1);
+}
+static void raw_request_free(int64_t request) {
+  poprt_request_free(static_cast<poprt_request*>(poprt_shim::pointer(request)));
+}
+
 static int32_t raw_error_code(int64_t error) {
   return poprt_error_get_code(static_cast<poprt_error*>(poprt_shim::pointer(error)));
 }
@@ -504,6 +527,69 @@ void *_wrap_Swig_malloc_native(intgo _swig_go_0) {
   result = (void *)Swig_malloc(arg1);
   *(void **)&_swig_go_result = (void *)result; 
   return _swig_go_result;
+}
+
+
+poprt_result _wrap_raw_execute_native(raw_runner *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  poprt_values arg2 = (poprt_values) 0 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  arg2 = _swig_go_1.array;
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  
+  result = raw_execute(arg1,(void const *)arg2,arg3,arg4);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+long long _wrap_raw_submit_native(raw_runner *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, poprt_result *_swig_go_4) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  poprt_values arg2 = (poprt_values) 0 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  poprt_result *arg5 = (poprt_result *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  arg2 = _swig_go_1.array;
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (poprt_result*)_swig_go_4;
+  
+  result = (int64_t)raw_submit(arg1,(void const *)arg2,arg3,arg4,arg5);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_raw_wait_native(long long _swig_go_0) {
+  int64_t arg1 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  
+  result = raw_wait(arg1);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+void _wrap_raw_request_free_native(long long _swig_go_0) {
+  int64_t arg1 ;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  
+  raw_request_free(arg1);
+  
 }
 
 

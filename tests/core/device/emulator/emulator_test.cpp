@@ -1,5 +1,6 @@
 #include "device/emulator/emulator.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -190,6 +191,60 @@ TEST(Emulator, RefusesBadPrograms) {
                ErrorCode::invalid_argument, "main instruction 1 'second': kernel copy");
   expect_error([](program::Program& p, Weights&) { p.arena_bytes = uint64_t{1} << 50; },
                ErrorCode::resource_exhausted, "device arena");
+}
+
+// Weights are mapped read-only and inputs are the caller's: no file may make a kernel write there.
+TEST(Emulator, RefusesKernelsThatWouldWriteConstantsOrInputs) {
+  expect_error([](program::Program& p, Weights&) { p.main[1].operands[1] = p.main[2].operands[0]; },
+               ErrorCode::data_loss,
+               "main instruction 1 'second': kernel 'copy' would write its operand 1, which is a "
+               "constant");
+  expect_error([](program::Program& p, Weights&) { p.main[1].operands[1] = p.main[0].operands[0]; },
+               ErrorCode::data_loss, "would write its operand 1, which is an input");
+  const auto in_flow = [](auto flow) {
+    expect_error(
+        [&](program::Program& p, Weights&) {
+          p.*flow = {p.main[1]};
+          (p.*flow)[0].operands[1] = p.main[2].operands[0];
+        },
+        ErrorCode::data_loss, "which is a constant");
+  };
+  in_flow(&program::Program::load);
+  in_flow(&program::Program::save);
+}
+
+// A kernel with several results: each of them.
+TEST(Emulator, RefusesEveryWrittenOperandOfAKernel) {
+  for (size_t bad = 1; bad <= 4; bad++) {
+    Builder b;
+    const Shape shape{1, 8, 1};
+    const auto in = b.add_input({"x", DType::f32, shape});
+    const BufferId x = b.input(in, 0, 32, DType::f32, shape);
+    std::vector<BufferId> operands = {x, b.arena(0, 32, DType::f32, shape)};
+    for (int i = 0; i < 3; i++)
+      operands.push_back(b.arena(64 * (static_cast<uint64_t>(i) + 1), 64, DType::s64, {8}));
+    const BufferId weights = b.weights(64, bad == 1 ? DType::f32 : DType::s64,
+                                       bad == 1 ? shape : Shape{8}, [](std::span<std::byte>) {});
+    const int64_t ints[] = {1, 8, 1, 1, 8};
+    b.emit("unique", operands, ints, {}, "fine");
+    std::vector<std::byte> bytes(b.program().weights_bytes);
+    const auto load = [&] {
+      EmulatedDevice().load({std::make_shared<program::Program>(b.program()), bytes, {}},
+                            threads(1));
+    };
+    EXPECT_NO_THROW(load());
+    operands[bad] = weights;
+    b.emit("unique", operands, ints, {}, "hostile");
+    try {
+      load();
+      FAIL() << bad;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::data_loss);
+      EXPECT_NE(std::string(e.what()).find(fmt::format("would write its operand {}", bad)),
+                std::string::npos)
+          << e.what();
+    }
+  }
 }
 
 TEST(Emulator, RefusesBadThreadCounts) {

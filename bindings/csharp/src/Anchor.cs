@@ -1,0 +1,146 @@
+using System;
+using System.Collections.Generic;
+
+namespace Poprt
+{
+    /// <summary>Element types. Values are stored densely, row-major, little-endian.</summary>
+    public enum DataType
+    {
+        /// <summary>Unknown.</summary>
+        Undefined = 0,
+        /// <summary>float</summary>
+        F32 = 1,
+        /// <summary>double</summary>
+        F64 = 2,
+        /// <summary>ushort with <see cref="Float16"/>, or any type of 2 bytes such as Half.</summary>
+        F16 = 3,
+        /// <summary>The upper half of a float: ushort.</summary>
+        BF16 = 4,
+        /// <summary>sbyte</summary>
+        S8 = 5,
+        /// <summary>byte</summary>
+        U8 = 6,
+        /// <summary>short</summary>
+        S16 = 7,
+        /// <summary>ushort</summary>
+        U16 = 8,
+        /// <summary>int</summary>
+        S32 = 9,
+        /// <summary>uint</summary>
+        U32 = 10,
+        /// <summary>long</summary>
+        S64 = 11,
+        /// <summary>ulong</summary>
+        U64 = 12,
+        /// <summary>bool or byte</summary>
+        Bool = 13,
+        /// <summary>8-bit float of ONNX: byte.</summary>
+        F8E4M3FN = 14,
+        /// <summary>8-bit float of ONNX: byte.</summary>
+        F8E4M3FNUZ = 15,
+        /// <summary>8-bit float of ONNX: byte.</summary>
+        F8E5M2 = 16,
+        /// <summary>8-bit float of ONNX: byte.</summary>
+        F8E5M2FNUZ = 17,
+        /// <summary>8-bit float of the IPU, 4 bits of exponent: byte.</summary>
+        F8143 = 18,
+        /// <summary>8-bit float of the IPU, 5 bits of exponent: byte.</summary>
+        F8152 = 19,
+        /// <summary>Two elements a byte, low nibble first.</summary>
+        S4 = 20,
+        /// <summary>Two elements a byte, low nibble first.</summary>
+        U4 = 21,
+        /// <summary>Four elements a byte, low bits first.</summary>
+        S2 = 22,
+        /// <summary>Four elements a byte, low bits first.</summary>
+        U2 = 23,
+        /// <summary>Two elements a byte.</summary>
+        F4E2M1 = 24,
+        /// <summary>Text.</summary>
+        String = 25,
+        /// <summary>Two floats.</summary>
+        C64 = 26,
+        /// <summary>Two doubles.</summary>
+        C128 = 27
+    }
+
+    /// <summary>A named input or output of a model. Immutable; it does not need the object that gave it.</summary>
+    public sealed class Anchor
+    {
+        private readonly long[] shape;
+
+        private Anchor(RawAnchor raw)
+        {
+            Name = raw.name();
+            int number = raw.dtype();
+            DataType = Enum.IsDefined(typeof(DataType), number) ? (DataType)number : DataType.Undefined;
+            DataTypeName = poprt_raw.raw_dtype_name(number);
+            shape = new long[raw.rank()];
+            for (int i = 0; i < shape.Length; i++) shape[i] = raw.dimension(i);
+            ByteSize = raw.bytes();
+        }
+
+        internal static IReadOnlyList<Anchor> List(long count, Func<long, RawAnchor> at)
+        {
+            var anchors = new Anchor[count];
+            for (long i = 0; i < count; i++) anchors[i] = new Anchor(at(i));
+            return Array.AsReadOnly(anchors);
+        }
+
+        /// <summary>Its name in the model.</summary>
+        public string Name { get; }
+
+        /// <summary>Type of its elements.</summary>
+        public DataType DataType { get; }
+
+        /// <summary>The type as the C library and messages spell it, such as "f32".</summary>
+        public string DataTypeName { get; }
+
+        /// <summary>Its dimensions; empty for a scalar.</summary>
+        public IReadOnlyList<long> Shape
+        {
+            get { return Array.AsReadOnly(shape); }
+        }
+
+        /// <summary>Product of the dimensions.</summary>
+        public long ElementCount
+        {
+            get
+            {
+                long count = 1;
+                foreach (long dimension in shape) count *= dimension;
+                return count;
+            }
+        }
+
+        /// <summary>Bytes that a run reads or writes for it.</summary>
+        public long ByteSize { get; }
+
+        /// <summary>For people, such as "x f32[2,4]".</summary>
+        public override string ToString()
+        {
+            return Name + " " + DataTypeName + "[" + string.Join(",", shape) + "]";
+        }
+
+        /// <summary>Whether elements of a .NET type may be given for it. Bytes hold anything.</summary>
+        internal bool Takes(Type element)
+        {
+            if (element == typeof(byte)) return true;
+            switch (DataType)
+            {
+                case DataType.F32: case DataType.C64: return element == typeof(float);
+                case DataType.F64: case DataType.C128: return element == typeof(double);
+                case DataType.S8: return element == typeof(sbyte);
+                case DataType.S16: return element == typeof(short);
+                case DataType.U16: case DataType.BF16: return element == typeof(ushort);
+                case DataType.F16: return element == typeof(ushort) || element.FullName == "System.Half";
+                case DataType.S32: return element == typeof(int);
+                case DataType.U32: return element == typeof(uint);
+                case DataType.S64: return element == typeof(long);
+                case DataType.U64: return element == typeof(ulong);
+                case DataType.Bool: return element == typeof(bool);
+                default: return false;
+            }
+        }
+    }
+}

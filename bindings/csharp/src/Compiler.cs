@@ -1,0 +1,297 @@
+using System;
+using System.Collections.Generic;
+using System.Runtime.ExceptionServices;
+using System.Runtime.InteropServices;
+using System.Threading;
+
+namespace Poprt
+{
+    /// <summary>What to do with floating-point types.</summary>
+    public enum Precision
+    {
+        /// <summary>As the model has them.</summary>
+        Keep = 0,
+        /// <summary>All to 32 bits.</summary>
+        Fp32 = 1,
+        /// <summary>All to 16 bits.</summary>
+        Fp16 = 2
+    }
+
+    /// <summary>What a pass did.</summary>
+    public sealed class PassReport
+    {
+        internal PassReport(string pass, long rewrites, double milliseconds, long nodesBefore, long nodesAfter)
+        {
+            Pass = pass;
+            Rewrites = rewrites;
+            Milliseconds = milliseconds;
+            NodesBefore = nodesBefore;
+            NodesAfter = nodesAfter;
+        }
+
+        /// <summary>Its name.</summary>
+        public string Pass { get; }
+        /// <summary>What it changed.</summary>
+        public long Rewrites { get; }
+        /// <summary>How long it took.</summary>
+        public double Milliseconds { get; }
+        /// <summary>Size of the graph before.</summary>
+        public long NodesBefore { get; }
+        /// <summary>Size of the graph after.</summary>
+        public long NodesAfter { get; }
+    }
+
+    /// <summary>What a <see cref="Compiler"/> does with a model. Zero, null and empty mean the default.</summary>
+    public sealed class CompilerOptions
+    {
+        /// <summary>Dimensions of inputs by name, for variable ones.</summary>
+        public IDictionary<string, long[]> InputShapes { get; } = new Dictionary<string, long[]>();
+
+        /// <summary>Batch size of every input; 0: as the model says.</summary>
+        public long BatchSize { get; set; }
+
+        /// <summary>Which dimension BatchSize is about.</summary>
+        public long BatchAxis { get; set; }
+
+        /// <summary>What to do with floating-point types.</summary>
+        public Precision Precision { get; set; }
+
+        /// <summary>Whether to verify the graph after each pass.</summary>
+        public bool Verify { get; set; } = true;
+
+        /// <summary>Passes to run after the default ones.</summary>
+        public IList<string> Passes { get; } = new List<string>();
+
+        /// <summary>Passes to leave out.</summary>
+        public IList<string> SkipPasses { get; } = new List<string>();
+
+        /// <summary>Constant folding makes nothing larger, in bytes; 0: no limit.</summary>
+        public long MaxTensorSize { get; set; }
+
+        /// <summary>Stops rewriting after so many rewrites, to find the one that is to blame; 0: no limit.</summary>
+        public long RewriteLimit { get; set; }
+
+        /// <summary>The pass after which to stop.</summary>
+        public string StopAfter { get; set; } = "";
+
+        /// <summary>Outputs to keep, in this order; none: all.</summary>
+        public IList<string> Outputs { get; } = new List<string>();
+
+        /// <summary>Opset of the standard domain to convert the model to first; 0: the model's.</summary>
+        public long ConvertVersion { get; set; }
+
+        /// <summary>Keeps what is compiled in CachePath and takes it from there the next time.</summary>
+        public bool EnableEngineCaching { get; set; }
+
+        /// <summary>Folder of EnableEngineCaching, made when missing.</summary>
+        public string CachePath { get; set; } = "";
+
+        /// <summary>
+        /// Hears how far a compilation is, from 0 to 1, and which step begins, on the compiling thread. What it throws
+        /// comes out of the compiling call, after that has ended.
+        /// </summary>
+        public Action<double, string> Progress { get; set; }
+
+        /// <summary>Hears of each pass that was run, as Progress.</summary>
+        public Action<PassReport> AfterPass { get; set; }
+
+        internal unsafe void Fill(RawCompileOptions raw)
+        {
+            foreach (KeyValuePair<string, long[]> input in InputShapes)
+            {
+                long none = 0;
+                fixed (long* dimensions = input.Value)
+                    raw.add_input_shape(input.Key, dimensions == null ? &none : dimensions, input.Value.Length);
+            }
+            raw.set_batch_size(BatchSize, BatchAxis);
+            raw.set_precision((int)Precision);
+            raw.set_verify(Verify);
+            foreach (string pass in Passes) raw.add_pass(pass);
+            foreach (string pass in SkipPasses) raw.add_skip_pass(pass);
+            raw.set_max_tensor_size(MaxTensorSize);
+            raw.set_rewrite_limit(RewriteLimit);
+            raw.set_stop_after(StopAfter ?? "");
+            foreach (string output in Outputs) raw.add_output(output);
+            raw.set_convert_version(ConvertVersion);
+            raw.set_engine_caching(EnableEngineCaching, CachePath ?? "");
+        }
+    }
+
+    /// <summary>ONNX in; executables, PopEF files or converted ONNX out.</summary>
+    /// <remarks>
+    /// Immutable: several threads may compile with one at the same time. The native compiler is a library of its own,
+    /// loaded on first use.
+    /// </remarks>
+    public sealed unsafe class Compiler : IDisposable
+    {
+        private readonly RawCompiler raw;
+        private readonly Listeners listeners;
+
+        /// <summary>With options; null: the defaults.</summary>
+        /// <exception cref="PoprtException">InvalidArgument: an option; NotFound: a pass; FailedPrecondition: the
+        /// native compiler is not installed.</exception>
+        public Compiler(CompilerOptions options = null)
+        {
+            options = options ?? new CompilerOptions();
+            listeners = new Listeners(options);
+            using (var rawOptions = new RawCompileOptions())
+            {
+                options.Fill(rawOptions);
+                listeners.Fill(rawOptions);
+                raw = new RawCompiler(rawOptions);
+            }
+        }
+
+        /// <summary>Reads an ONNX file, converts and compiles it.</summary>
+        /// <exception cref="PoprtException">NotFound; DataLoss: not ONNX; Unimplemented: an operator, type or opset;
+        /// InvalidArgument: a shape that is not fixed, an ill-formed model.</exception>
+        public Executable Compile(string onnxPath)
+        {
+            return Compiled(() => raw.compile_file(onnxPath));
+        }
+
+        /// <summary>Compiles the bytes of an ONNX file.</summary>
+        /// <param name="onnx">The model.</param>
+        /// <param name="folder">Where external data lies; "": there is none.</param>
+        /// <exception cref="PoprtException">As for a file.</exception>
+        public Executable Compile(ReadOnlySpan<byte> onnx, string folder = "")
+        {
+            int size = onnx.Length;
+            fixed (byte* first = &MemoryMarshal.GetReference(onnx))
+            {
+                long address = (long)first;
+                return Compiled(() => raw.compile_bytes(address, size, folder));
+            }
+        }
+
+        private Executable Compiled(Func<RawExecutable> compile)
+        {
+            RawExecutable made = null;
+            Listening(() => made = compile());
+            return new Executable(made);
+        }
+
+        /// <summary>Compiles straight into a PopEF file, which needs less memory than compiling and saving.</summary>
+        /// <exception cref="PoprtException">As Compile.</exception>
+        public void CompileToPopef(string onnxPath, string popefPath)
+        {
+            Listening(() => raw.compile_to_popef(onnxPath, popefPath));
+        }
+
+        /// <summary>Only the conversion: writes the converted model as ONNX.</summary>
+        /// <exception cref="PoprtException">As Compile.</exception>
+        public void Convert(string onnxPath, string outOnnxPath)
+        {
+            Listening(() => raw.convert_file(onnxPath, outOnnxPath));
+        }
+
+        private void Listening(Action call)
+        {
+            try
+            {
+                call();
+            }
+            finally
+            {
+                GC.KeepAlive(this);
+                listeners.Rethrow();
+            }
+        }
+
+        /// <summary>Name, type and shape of every input and output of an ONNX file, one line each. Variable dimensions
+        /// are 0.</summary>
+        /// <exception cref="PoprtException">As Compile.</exception>
+        public string Show(string onnxPath)
+        {
+            return raw.show_file(onnxPath);
+        }
+
+        /// <summary>All passes, one line each.</summary>
+        public static string ListPasses()
+        {
+            return RawCompiler.list_passes();
+        }
+
+        /// <summary>All supported operators with their opsets, one line each.</summary>
+        public static string ListOps()
+        {
+            return RawCompiler.list_ops();
+        }
+
+        /// <summary>Frees it; what it compiled lives on. A second time does nothing.</summary>
+        public void Dispose()
+        {
+            raw.Dispose();
+        }
+
+        /// <summary>Calls the listeners and keeps what they throw until the compiling call has ended.</summary>
+        private sealed class Listeners
+        {
+            [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+            private delegate void ProgressFn(double done, IntPtr what, IntPtr self);
+
+            [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+            private delegate void PassFn(IntPtr pass, long rewrites, double ms, long before, long after, IntPtr self);
+
+            private static readonly ProgressFn onProgress = OnProgress; // native code keeps their addresses
+            private static readonly PassFn onPass = OnPass;
+
+            private readonly Action<double, string> progress;
+            private readonly Action<PassReport> afterPass;
+            private readonly ThreadLocal<Exception> thrown = new ThreadLocal<Exception>();
+            private GCHandle self; // weak: the compiler holds the object, and is held during its calls
+
+            internal Listeners(CompilerOptions options)
+            {
+                progress = options.Progress;
+                afterPass = options.AfterPass;
+                self = GCHandle.Alloc(this, GCHandleType.Weak);
+            }
+
+            ~Listeners()
+            {
+                if (self.IsAllocated) self.Free();
+            }
+
+            internal void Fill(RawCompileOptions raw)
+            {
+                raw.set_callbacks(
+                    progress == null ? 0 : Marshal.GetFunctionPointerForDelegate(onProgress).ToInt64(),
+                    afterPass == null ? 0 : Marshal.GetFunctionPointerForDelegate(onPass).ToInt64(),
+                    GCHandle.ToIntPtr(self).ToInt64());
+            }
+
+            internal void Rethrow()
+            {
+                Exception e = thrown.Value;
+                thrown.Value = null;
+                if (e != null) ExceptionDispatchInfo.Capture(e).Throw();
+            }
+
+            private void Call(Action call)
+            {
+                if (thrown.Value != null) return;
+                try
+                {
+                    call();
+                }
+                catch (Exception e)
+                {
+                    thrown.Value = e;
+                }
+            }
+
+            private static void OnProgress(double done, IntPtr what, IntPtr self)
+            {
+                var me = (Listeners)GCHandle.FromIntPtr(self).Target;
+                me.Call(() => me.progress(done, Utf8.String(what)));
+            }
+
+            private static void OnPass(IntPtr pass, long rewrites, double ms, long before, long after, IntPtr self)
+            {
+                var me = (Listeners)GCHandle.FromIntPtr(self).Target;
+                me.Call(() => me.afterPass(new PassReport(Utf8.String(pass), rewrites, ms, before, after)));
+            }
+        }
+    }
+}

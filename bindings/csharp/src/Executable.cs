@@ -1,0 +1,130 @@
+using System;
+using System.Collections.Generic;
+using System.Runtime.InteropServices;
+
+namespace Poprt
+{
+    /// <summary>How PopEF files are opened.</summary>
+    public sealed class OpenOptions
+    {
+        /// <summary>Whether to open also what another version has compiled.</summary>
+        public bool IgnorePackageHash { get; set; }
+
+        /// <summary>Which model, when the files hold several; null: the only one.</summary>
+        public string Executable { get; set; }
+    }
+
+    /// <summary>A compiled model, from the <see cref="Compiler"/> or from PopEF files.</summary>
+    /// <remarks>
+    /// Immutable: any number of threads and runners may use one. Runners that were made from it go on working when it
+    /// is disposed of. One that is forgotten is freed by the garbage collector.
+    /// </remarks>
+    public sealed unsafe class Executable : IDisposable
+    {
+        private readonly RawExecutable raw;
+
+        internal Executable(RawExecutable raw)
+        {
+            this.raw = raw;
+            Inputs = Anchor.List(raw.input_count(), raw.input_anchor);
+            Outputs = Anchor.List(raw.output_count(), raw.output_anchor);
+            Name = raw.name();
+        }
+
+        internal RawExecutable Raw
+        {
+            get { return raw; }
+        }
+
+        /// <summary>
+        /// Maps a PopEF file. Weights stay in the map; do not change the file while it is used (replacing it by
+        /// renaming is fine).
+        /// </summary>
+        /// <exception cref="PoprtException">NotFound; DataLoss: not a PopEF file, damaged; FailedPrecondition: another
+        /// version.</exception>
+        public static Executable Open(string path)
+        {
+            return new Executable(RawExecutable.open_file(path));
+        }
+
+        /// <summary>Opens several files, in any order, that make one model together.</summary>
+        /// <exception cref="PoprtException">As for one file.</exception>
+        public static Executable Open(IEnumerable<string> paths, OpenOptions options = null)
+        {
+            using (var rawOptions = new RawOpenOptions())
+            {
+                foreach (string path in paths) rawOptions.add_path(path);
+                if (options != null) rawOptions.set_ignore_package_hash(options.IgnorePackageHash);
+                if (options != null && options.Executable != null) rawOptions.set_executable(options.Executable);
+                return new Executable(RawExecutable.open_files(rawOptions));
+            }
+        }
+
+        /// <summary>Opens the bytes of a PopEF file; they are copied.</summary>
+        /// <exception cref="PoprtException">As for a file.</exception>
+        public static Executable Open(ReadOnlySpan<byte> bytes)
+        {
+            fixed (byte* first = &MemoryMarshal.GetReference(bytes))
+                return new Executable(RawExecutable.open_bytes((long)first, bytes.Length));
+        }
+
+        /// <summary>Writes a PopEF file: completely, or not at all. Replaces an existing one.</summary>
+        /// <exception cref="PoprtException">It cannot be written.</exception>
+        public void Save(string path)
+        {
+            raw.save(path);
+        }
+
+        /// <summary>Writes the program to one PopEF file and the weights to another.</summary>
+        /// <exception cref="PoprtException">One cannot be written.</exception>
+        public void SaveParts(string programPath, string weightsPath)
+        {
+            raw.save_parts(programPath, weightsPath);
+        }
+
+        /// <summary>The bytes of a PopEF file, for Open or a stream.</summary>
+        /// <exception cref="OverflowException">They do not fit in an array.</exception>
+        public byte[] ToBytes()
+        {
+            using (RawBlob blob = raw.save_bytes())
+            {
+                var bytes = new byte[checked((int)blob.bytes())];
+                Marshal.Copy((IntPtr)blob.address(), bytes, 0, bytes.Length);
+                return bytes;
+            }
+        }
+
+        /// <summary>What a run reads, in the model's order.</summary>
+        public IReadOnlyList<Anchor> Inputs { get; }
+
+        /// <summary>What a run writes, in the model's order.</summary>
+        public IReadOnlyList<Anchor> Outputs { get; }
+
+        /// <summary>Name under which PopEF links blobs to it.</summary>
+        public string Name { get; }
+
+        /// <summary>Bytes of constants.</summary>
+        public long WeightsBytes
+        {
+            get { return raw.weights_bytes(); }
+        }
+
+        /// <summary>Bytes of device memory that one run needs.</summary>
+        public long ArenaBytes
+        {
+            get { return raw.arena_bytes(); }
+        }
+
+        /// <summary>The program as text, for people; the format may change.</summary>
+        public string Listing()
+        {
+            return raw.listing();
+        }
+
+        /// <summary>Frees it. A second time does nothing.</summary>
+        public void Dispose()
+        {
+            raw.Dispose();
+        }
+    }
+}

@@ -1,0 +1,54 @@
+using System;
+using System.Runtime.InteropServices;
+
+namespace Poprt
+{
+    /// <summary>The library as a whole.</summary>
+    public static class Library
+    {
+        [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+        private delegate void ErrorFn(int code, IntPtr message);
+
+        private static readonly ErrorFn onError = OnError; // native code keeps its address
+
+        /// <summary>Version of the library, such as "0.1.0".</summary>
+        public static string Version
+        {
+            get { return poprt_raw.raw_version_string(); }
+        }
+
+        /// <summary>
+        /// Bytes that these classes have copied for runs since the start. They copy nothing: memory is pinned and used
+        /// where it is. The counter is here for comparison with other languages.
+        /// </summary>
+        public static long BytesCopied
+        {
+            get { return poprt_raw.raw_bytes_copied(); }
+        }
+
+        /// <summary>Which messages go to stderr: TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF.</summary>
+        /// <exception cref="PoprtException">InvalidArgument: another name.</exception>
+        public static void SetLogLevel(string level)
+        {
+            poprt_raw.raw_set_log_level(level);
+        }
+
+        /// <summary>Called before the first native call. Refuses a libpoprt that the wrapper was not built with.</summary>
+        internal static bool Start()
+        {
+            poprt_rawPINVOKE.raw_set_error_fn(Marshal.GetFunctionPointerForDelegate(onError).ToInt64());
+            int header = poprt_rawPINVOKE.raw_header_version();
+            int found = poprt_rawPINVOKE.raw_version();
+            if (header != found)
+                throw new DllNotFoundException("libpoprt.so.1 has version " + found + ", the C# wrapper was built with "
+                    + header + ": install both from one build");
+            return true;
+        }
+
+        private static void OnError(int code, IntPtr message)
+        {
+            var error = new PoprtException(PoprtException.CodeOf(code), Utf8.String(message));
+            poprt_rawPINVOKE.SWIGPendingException.Set(error);
+        }
+    }
+}

@@ -1,0 +1,243 @@
+using System;
+using System.Collections.Generic;
+using System.Runtime.InteropServices;
+using System.Threading;
+using System.Threading.Tasks;
+
+namespace Poprt
+{
+    /// <summary>How a <see cref="ModelRunner"/> runs. Zero and null mean the default.</summary>
+    public sealed class RuntimeConfig
+    {
+        /// <summary>Compute threads; 0: POPRT_THREADS, or all CPUs. Results are equal for any number.</summary>
+        public int Threads { get; set; }
+
+        /// <summary>Whether to time every instruction, for <see cref="ModelRunner.Profile"/>; slower.</summary>
+        public bool EnableProfile { get; set; }
+
+        /// <summary>Asynchronous runs in flight before ExecuteAsync blocks; 0: 64.</summary>
+        public int QueueDepth { get; set; }
+
+        /// <summary>The device to run on; null: any free one.</summary>
+        public Device Device { get; set; }
+    }
+
+    /// <summary>A model on a device, served to any number of threads.</summary>
+    /// <remarks>
+    /// Memory of inputs and outputs must stay untouched until a run is over; the classes keep it where it is.
+    /// Disposing while another thread runs is safe: that run ends first.
+    /// </remarks>
+    public sealed unsafe class ModelRunner : IDisposable
+    {
+        private readonly RawRunner raw;
+
+        /// <summary>Takes a device and loads the model, which may be disposed of afterwards.</summary>
+        /// <exception cref="PoprtException">Unavailable: all devices are busy; FailedPrecondition: the given one has a
+        /// runner.</exception>
+        public ModelRunner(Executable executable, RuntimeConfig config = null)
+        {
+            config = config ?? new RuntimeConfig();
+            using (var options = new RawRunnerOptions())
+            {
+                options.threads = config.Threads;
+                options.profile = config.EnableProfile ? 1 : 0;
+                options.queue_depth = config.QueueDepth;
+                if (config.Device != null) options.set_device(config.Device.Raw);
+                raw = new RawRunner(executable.Raw, options);
+                GC.KeepAlive(config);
+            }
+            Inputs = Anchor.List(raw.input_count(), raw.input_anchor);
+            Outputs = Anchor.List(raw.output_count(), raw.output_anchor);
+        }
+
+        /// <summary>What a run reads, in the model's order.</summary>
+        public IReadOnlyList<Anchor> Inputs { get; }
+
+        /// <summary>What a run writes, in the model's order.</summary>
+        public IReadOnlyList<Anchor> Outputs { get; }
+
+        /// <summary>Memory for runs, to be bound.</summary>
+        public Bindings CreateBindings()
+        {
+            return new Bindings(Inputs, Outputs);
+        }
+
+        /// <summary>Runs the model once. Every input and output must be bound. Thread-safe: calls take turns.</summary>
+        /// <exception cref="PoprtException">NotFound: a name; InvalidArgument: missing, given twice, a wrong size;
+        /// Cancelled: the runner was stopped.</exception>
+        public void Execute(Bindings bindings)
+        {
+            raw.execute(bindings.Raw);
+            GC.KeepAlive(bindings);
+        }
+
+        /// <summary>Runs a model of one input and one output once; nothing is copied.</summary>
+        /// <exception cref="PoprtException">As above, or the type of the elements differs.</exception>
+        public void Execute<TIn, TOut>(ReadOnlySpan<TIn> input, Span<TOut> output) where TIn : struct where TOut : struct
+        {
+            if (Inputs.Count > 0) Bindings.Check(Inputs[0], typeof(TIn), "input");
+            if (Outputs.Count > 0) Bindings.Check(Outputs[0], typeof(TOut), "output");
+            // One element is enough for the address: the bytes of all need not fit in an int.
+            ReadOnlySpan<byte> from = MemoryMarshal.AsBytes(input.Slice(0, Math.Min(1, input.Length)));
+            Span<byte> to = MemoryMarshal.AsBytes(output.Slice(0, Math.Min(1, output.Length)));
+            byte nothing = 0;
+            fixed (byte* first = &MemoryMarshal.GetReference(from))
+            fixed (byte* last = &MemoryMarshal.GetReference(to))
+            {
+                long* table = stackalloc long[4];
+                table[0] = input.IsEmpty ? (long)&nothing : (long)first;
+                table[1] = (long)input.Length * Element<TIn>.Bytes;
+                table[2] = output.IsEmpty ? (long)&nothing : (long)last;
+                table[3] = (long)output.Length * Element<TOut>.Bytes;
+                raw.execute_table(table, 1, 1);
+            }
+        }
+
+        /// <summary>Runs a model of one input and one output once; nothing is copied.</summary>
+        /// <exception cref="PoprtException">As above, or the type of the elements differs.</exception>
+        public void Execute<TIn, TOut>(TIn[] input, TOut[] output) where TIn : struct where TOut : struct
+        {
+            Execute(new ReadOnlySpan<TIn>(input), new Span<TOut>(output));
+        }
+
+        /// <summary>
+        /// Submits a run and returns; runs begin in the order of submission. Blocks while QueueDepth runs are in
+        /// flight. The memory stays pinned until the run is over; the bindings may be disposed of or changed.
+        /// </summary>
+        /// <param name="bindings">Where inputs are and outputs go.</param>
+        /// <param name="cancellation">Cancels the task. A run that has begun goes on and its memory stays in use.</param>
+        /// <returns>Ends when the outputs are written; cancelled when the runner was stopped before it began. What
+        /// continues it runs on a thread of the pool.</returns>
+        /// <exception cref="PoprtException">What is wrong with the arguments, as for Execute.</exception>
+        public Task ExecuteAsync(Bindings bindings, CancellationToken cancellation = default(CancellationToken))
+        {
+            if (cancellation.IsCancellationRequested) return Task.FromCanceled(cancellation);
+            return AsyncRun.Submit(raw, bindings, cancellation);
+        }
+
+        /// <summary>
+        /// Ends the runner: runs that wait are cancelled, later ones fail with Cancelled; a run on the device is
+        /// finished first.
+        /// </summary>
+        public void Stop()
+        {
+            raw.stop();
+        }
+
+        /// <summary>Times of every instruction since the runner was made, as JSON.</summary>
+        /// <exception cref="PoprtException">FailedPrecondition: made without EnableProfile.</exception>
+        public string Profile()
+        {
+            return raw.profile();
+        }
+
+        /// <summary>Frees it, never blocks. Runs in flight are finished; then the device is free. A second time does
+        /// nothing.</summary>
+        public void Dispose()
+        {
+            raw.Dispose();
+        }
+    }
+
+    /// <summary>A run in flight: native code holds it, and with it the pins, until the run is over.</summary>
+    internal sealed class AsyncRun
+    {
+        [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+        private delegate void DoneFn(int code, IntPtr message, IntPtr self);
+
+        private static readonly DoneFn onDone = OnDone; // native code keeps its address
+        private static readonly long doneAddress = Register();
+
+        private readonly TaskCompletionSource<bool> source =
+            new TaskCompletionSource<bool>(TaskCreationOptions.RunContinuationsAsynchronously);
+        private readonly Pin[] pins;
+        private RawRun run;
+        private bool over;
+        private CancellationTokenRegistration registration;
+
+        private AsyncRun(Pin[] pins)
+        {
+            this.pins = pins;
+        }
+
+        private static long Register()
+        {
+            poprt_raw.raw_set_done_fn(Marshal.GetFunctionPointerForDelegate(onDone).ToInt64());
+            return poprt_raw.raw_done_fn();
+        }
+
+        internal static Task Submit(RawRunner runner, Bindings bindings, CancellationToken cancellation)
+        {
+            var me = new AsyncRun(bindings.Acquire());
+            GCHandle self = GCHandle.Alloc(me);
+            RawRun submitted;
+            try
+            {
+                submitted = runner.execute_async(bindings.Raw, doneAddress, GCHandle.ToIntPtr(self).ToInt64());
+            }
+            catch
+            {
+                self.Free();
+                me.ReleasePins();
+                throw;
+            }
+            me.Submitted(submitted, cancellation);
+            return me.source.Task;
+        }
+
+        private void Submitted(RawRun submitted, CancellationToken cancellation)
+        {
+            lock (source)
+            {
+                if (!over) run = submitted;
+            }
+            if (run == null)
+            {
+                submitted.Dispose();
+                return;
+            }
+            if (!cancellation.CanBeCanceled) return;
+            CancellationTokenRegistration made = cancellation.Register(() => source.TrySetCanceled(cancellation));
+            lock (source)
+            {
+                registration = made;
+                if (!over) return;
+            }
+            made.Dispose();
+        }
+
+        private void ReleasePins()
+        {
+            foreach (Pin pin in pins) pin.Release();
+        }
+
+        private void Done(int code, string message)
+        {
+            lock (source)
+            {
+                over = true;
+                if (run != null) run.Dispose();
+            }
+            ReleasePins();
+            if (code == 0) source.TrySetResult(true);
+            else if (code == (int)ErrorCode.Cancelled) source.TrySetCanceled();
+            else source.TrySetException(new PoprtException(PoprtException.CodeOf(code), message));
+            registration.Dispose();
+        }
+
+        private static void OnDone(int code, IntPtr message, IntPtr self)
+        {
+            GCHandle handle = GCHandle.FromIntPtr(self);
+            var me = (AsyncRun)handle.Target;
+            handle.Free();
+            try
+            {
+                me.Done(code, code == 0 ? "" : Utf8.String(message));
+            }
+            catch (Exception e)
+            {
+                me.source.TrySetException(e); // nothing may leave through native frames
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+using System;
+
+namespace Poprt
+{
+    /// <summary>What kind of thing went wrong: the codes of gRPC and Abseil.</summary>
+    public enum ErrorCode
+    {
+        /// <summary>A run was cancelled, or its runner was stopped.</summary>
+        Cancelled = 1,
+        /// <summary>A code that this version of the classes does not know.</summary>
+        Unknown = 2,
+        /// <summary>An argument is wrong: a size, a shape, a type, an ill-formed model.</summary>
+        InvalidArgument = 3,
+        /// <summary>It was not done in time.</summary>
+        DeadlineExceeded = 4,
+        /// <summary>A file, a name or a device does not exist.</summary>
+        NotFound = 5,
+        /// <summary>It exists already.</summary>
+        AlreadyExists = 6,
+        /// <summary>A file may not be read or written.</summary>
+        PermissionDenied = 7,
+        /// <summary>Memory, disk or threads are used up.</summary>
+        ResourceExhausted = 8,
+        /// <summary>It does not fit together: versions, a device in use, profiling that is off.</summary>
+        FailedPrecondition = 9,
+        /// <summary>It was given up.</summary>
+        Aborted = 10,
+        /// <summary>A number is out of its range.</summary>
+        OutOfRange = 11,
+        /// <summary>An operator, type or opset that does not exist here.</summary>
+        Unimplemented = 12,
+        /// <summary>An error of the library.</summary>
+        Internal = 13,
+        /// <summary>All devices are busy; trying again later may help.</summary>
+        Unavailable = 14,
+        /// <summary>A file is damaged, or of another kind.</summary>
+        DataLoss = 15
+    }
+
+    /// <summary>An error of the library: a code and one line of facts.</summary>
+    public sealed class PoprtException : Exception
+    {
+        internal PoprtException(ErrorCode code, string message) : base(message)
+        {
+            Code = code;
+        }
+
+        /// <summary>What kind of error it is; Unknown for one of a newer library.</summary>
+        public ErrorCode Code { get; }
+
+        internal static ErrorCode CodeOf(int number)
+        {
+            return Enum.IsDefined(typeof(ErrorCode), number) ? (ErrorCode)number : ErrorCode.Unknown;
+        }
+    }
+}

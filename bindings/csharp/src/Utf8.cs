@@ -1,0 +1,41 @@
+using System;
+using System.Text;
+
+namespace Poprt
+{
+    /// <summary>Strings as the C library has them.</summary>
+    internal static unsafe class Utf8
+    {
+        internal static string Checked(string text)
+        {
+            if (text == null) throw new ArgumentNullException(nameof(text));
+            if (text.IndexOf('\0') >= 0) throw new ArgumentException("a string contains \\0");
+            return text;
+        }
+
+        /// <summary>Text that ends with a zero and stays the library's.</summary>
+        internal static string String(IntPtr text)
+        {
+            if (text == IntPtr.Zero) return "";
+            var bytes = (byte*)text;
+            int size = 0;
+            while (bytes[size] != 0) size++;
+            return Encoding.UTF8.GetString(bytes, size);
+        }
+
+        /// <summary>A poprt_string, which is freed.</summary>
+        internal static string Take(IntPtr text)
+        {
+            long handle = text.ToInt64();
+            try
+            {
+                int size = checked((int)poprt_raw.raw_text_bytes(handle));
+                return Encoding.UTF8.GetString((byte*)poprt_raw.raw_text_address(handle), size);
+            }
+            finally
+            {
+                poprt_raw.raw_free_text(handle);
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+"""Serves PopEF files, by the names of the Model Runtime library.
+
+>>> import numpy, model_runtime
+>>> runner = model_runtime.ModelRunner("model.popef")
+>>> inputs = model_runtime.InputMemoryView()
+>>> inputs["image"] = numpy.zeros((8, 1, 8, 8), numpy.float32)
+>>> scores = runner.execute(inputs)["scores"]
+"""
+
+from __future__ import annotations
+
+import datetime
+import enum
+import os
+from typing import Any, Mapping, Optional, Union
+
+from poprt import runtime as _runtime
+from poprt.compiler import Executable
+from poprt.errors import Error
+from poprt.runtime import DataDesc, InputDesc, InputMemoryView, OutputDesc, OutputFuture, OutputMemoryView
+
+__all__ = ["DataDesc", "Device", "DeviceManager", "DeviceWaitConfig", "DeviceWaitStrategy", "Error", "InputDesc",
+           "InputMemory", "InputMemoryView", "ModelRunner", "ModelRunnerConfig", "OutputDesc", "OutputFutureMemory",
+           "OutputFutureMemoryView", "OutputMemory", "OutputMemoryView", "PopefPaths"]
+
+InputMemory, OutputMemory = InputMemoryView, OutputMemoryView
+OutputFutureMemory = OutputFutureMemoryView = OutputFuture
+Device = _runtime.Device
+DeviceManager = _runtime.DeviceManager
+
+
+class DeviceWaitStrategy(enum.Enum):
+    NO_WAIT = 0
+    WAIT_WITH_TIMEOUT = 1
+    WAIT_FOREVER = 2
+
+
+class DeviceWaitConfig:
+    """What to do when no device is free. ``DeviceWaitConfig(timeout[, sleep])`` means WAIT_WITH_TIMEOUT."""
+
+    def __init__(self, strategy: Union[DeviceWaitStrategy, datetime.timedelta, None] = None,
+                 timeout: Optional[datetime.timedelta] = None, sleepTime: Optional[datetime.timedelta] = None):
+        if isinstance(strategy, datetime.timedelta):  # (timeout, sleepTime)
+            strategy, timeout, sleepTime = DeviceWaitStrategy.WAIT_WITH_TIMEOUT, strategy, timeout
+        self.strategy = strategy or DeviceWaitStrategy.NO_WAIT
+        self.timeout = timeout or datetime.timedelta(0)
+        self.sleepTime = sleepTime or datetime.timedelta(seconds=15)
+
+    def _poprt(self) -> _runtime.DeviceWaitConfig:
+        seconds = {DeviceWaitStrategy.NO_WAIT: 0.0, DeviceWaitStrategy.WAIT_FOREVER: float("inf")}
+        return _runtime.DeviceWaitConfig(seconds.get(self.strategy, self.timeout.total_seconds()),
+                                         self.sleepTime.total_seconds())
+
+
+class ModelRunnerConfig(_runtime.RuntimeConfig):
+    """Options of a runner; see :class:`poprt.runtime.RuntimeConfig` for what they mean. By default nobody waits for a
+    device."""
+
+    _defaults = {**_runtime.RuntimeConfig._defaults, "device_wait_config": DeviceWaitConfig(),
+                 "replication_factor": None, "frozen_inputs": None}
+
+
+class PopefPaths(list):
+    """Files that make one model."""
+
+    def __init__(self, *paths: Any):
+        flat = paths[0] if len(paths) == 1 and not isinstance(paths[0], (str, os.PathLike)) else paths
+        super().__init__(os.fspath(p) for p in flat)
+
+
+class ModelRunner:
+    """Serves one model from a PopEF file, or from several: ``ModelRunner(PopefPaths("program", "weights"))``."""
+
+    def __init__(self, popef: Union[str, os.PathLike, PopefPaths, Executable],
+                 config: Optional[ModelRunnerConfig] = None):
+        config = config or ModelRunnerConfig()
+        self._runner = _runtime.ModelRunner(popef, _poprt_config(config))
+
+    def execute(self, inputs: Mapping[str, Any], outputs: Optional[Mapping[str, Any]] = None) -> Mapping[str, Any]:
+        """Runs the model, into new arrays when there are no outputs, and returns the outputs."""
+        if outputs is None:
+            return self._runner.run(inputs)
+        self._runner.execute(inputs, outputs)
+        return outputs
+
+    def executeAsync(self, inputs: Mapping[str, Any], outputs: Optional[Mapping[str, Any]] = None) -> OutputFuture:
+        """Submits a run; ``wait()`` for it, then ``result[name]`` is an output."""
+        if outputs is None:
+            outputs = {d.name: d.empty() for d in self._runner.get_execute_outputs()}
+        return self._runner.execute_async(inputs, outputs)
+
+    execute_async = executeAsync
+
+    def getExecuteInputs(self) -> list[DataDesc]:
+        return self._runner.get_execute_inputs()
+
+    def getExecuteOutputs(self) -> list[DataDesc]:
+        return self._runner.get_execute_outputs()
+
+    get_execute_inputs = getExecuteInputs
+    get_execute_outputs = getExecuteOutputs
+
+    def close(self) -> None:
+        self._runner.close()
+
+    def __enter__(self) -> "ModelRunner":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _poprt_config(config: ModelRunnerConfig) -> _runtime.RuntimeConfig:
+    values = {name: getattr(config, name) for name in _runtime.RuntimeConfig._defaults}
+    if isinstance(config.device_wait_config, DeviceWaitConfig):
+        values["device_wait_config"] = config.device_wait_config._poprt()
+    return _runtime.RuntimeConfig(**values)

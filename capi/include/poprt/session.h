@@ -1,0 +1,146 @@
+/* Session: an executable on a device whose streams are served by callbacks or queues. A runner
+ * (runner.h) is simpler; a session is for whoever wants to drive programs and streams.
+ *
+ * All functions may be called from any thread; those that run programs, load, unload or change
+ * handlers take turns. Callbacks must not call the session, except poprt_session_stop.
+ *
+ * Example:
+ *     static int32_t zeros(void* data, size_t bytes, void* user) {
+ *       (void)user;
+ *       memset(data, 0, bytes);
+ *       return 0;
+ *     }
+ *     static void run_once(const poprt_executable* model) {
+ *       poprt_session* session = NULL;
+ *       poprt_stream_callbacks input = {0};
+ *       input.struct_size = sizeof input;
+ *       input.fetch = zeros;
+ *       check(poprt_session_create(model, NULL, &session));
+ *       check(poprt_session_set_user_input_handler(session, "image", &input));
+ *       check(poprt_session_verify_connected(session)); // names what is missing
+ *       check(poprt_session_run_load_programs(session));
+ *       check(poprt_session_run_main_programs(session));
+ *       poprt_session_free(session);
+ *     }
+ */
+#ifndef POPRT_SESSION_H
+#define POPRT_SESSION_H
+
+#include "poprt/anchor.h"
+#include "poprt/device.h"
+#include "poprt/error.h"
+#include "poprt/executable.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct poprt_session poprt_session;
+
+/* Which anchors without data are served by the user: non-zero accepts. Programs are PopEF's
+ * indices, valid during the call. Rejected inputs are zeros, rejected outputs are dropped. */
+typedef int32_t (*poprt_anchor_predicate_fn)(const char* name, int32_t is_output,
+                                             const uint32_t* programs, size_t program_count,
+                                             void* user_data);
+
+/* Set struct_size to sizeof(poprt_session_options) and the rest to zero; zero means default. */
+typedef struct poprt_session_options {
+  size_t struct_size;
+  int32_t threads;      /* compute threads, as in poprt_runner_options */
+  int32_t profile;      /* non-zero: time every instruction */
+  poprt_device* device; /* null: any free one that fits the executable */
+  int32_t deferred;     /* non-zero: acquire a device at bind or the first run, not now */
+  int32_t exclusive;    /* non-zero: others cannot take the device; zero: who binds it next does */
+  int32_t telemetry;    /* non-zero: publish, as POPRT_TELEMETRY=1 does (telemetry.h) */
+  poprt_wait_strategy wait_strategy; /* when it acquires a device, as poprt_device_request */
+  int64_t wait_timeout_ns;
+  int64_t wait_sleep_ns;
+  poprt_anchor_predicate_fn predicate; /* null: anchors of main programs and of none */
+  void* predicate_data;
+} poprt_session_options;
+
+/* `options` may be null. Errors: unavailable (no free device), failed_precondition (another session
+ * has the device for itself; a kernel is missing), invalid_argument, resource_exhausted. Since 0.1.
+ */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_session_create(const poprt_executable* executable,
+                                                           const poprt_session_options* options,
+                                                           poprt_session** out_session);
+/* Null is allowed. Ends what runs; queues and borrowed pointers are gone. Since 0.1. */
+POPRT_API void poprt_session_free(poprt_session* session);
+
+/* Uploads to a device (null: the one it has, else a free one). Unloads the session that has it.
+ * Errors: as poprt_session_create. Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_session_bind_to_device(poprt_session* session,
+                                                                   poprt_device* device);
+/* Uploads again: initial state, and no longer stopped. Updated weights stay. Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_session_reload(poprt_session* session);
+/* What runs ends with cancelled. Null is allowed. Since 0.1. */
+POPRT_API void poprt_session_unload_from_device(poprt_session* session);
+/* 0 for null, before a device was acquired, after unloading, and when another session took the
+ * device. Since 0.1. */
+POPRT_API int32_t poprt_session_is_loaded(const poprt_session* session);
+/* Runs end with cancelled, soon, and so do later ones until reload or bind. Any thread, callbacks
+ * too. Since 0.1. */
+POPRT_API void poprt_session_stop(poprt_session* session);
+
+/* Serves one anchor. Functions return 0 for success, else there is no data: then a run ends. They
+ * are called on the running thread, `interrupt` on any. Set struct_size. */
+typedef struct poprt_stream_callbacks {
+  size_t struct_size;
+  /* Inputs: write the next transfer to `data` if it is there already, else non-zero; the same again
+   * until complete. May be null. */
+  int32_t (*prefetch)(void* data, size_t bytes, void* user_data);
+  /* Inputs: write the transfer, waiting for it. Outputs: take it. */
+  int32_t (*fetch)(void* data, size_t bytes, void* user_data);
+  /* Go on to the next transfer. May be null. */
+  void (*complete)(void* user_data);
+  /* What was prefetched will not be used. May be null. */
+  void (*invalidate_prefetched)(void* user_data);
+  /* Make a fetch that waits return non-zero. May be null. */
+  void (*interrupt)(void* user_data);
+  void* user_data;
+} poprt_stream_callbacks;
+
+/* Null callbacks take the handler away. Errors: not_found (lists the names), invalid_argument (no
+ * fetch). Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_session_set_user_input_handler(
+    poprt_session* session, const char* name, const poprt_stream_callbacks* callbacks);
+POPRT_API POPRT_MUST_USE poprt_error* poprt_session_set_user_output_handler(
+    poprt_session* session, const char* name, const poprt_stream_callbacks* callbacks);
+
+/* Anchors that the user must serve, in the model's order; borrowed; null when out of range.
+ * Since 0.1. */
+POPRT_API size_t poprt_session_user_input_count(const poprt_session* session);
+POPRT_API size_t poprt_session_user_output_count(const poprt_session* session);
+POPRT_API const poprt_anchor* poprt_session_user_input(const poprt_session* session, size_t index);
+POPRT_API const poprt_anchor* poprt_session_user_output(const poprt_session* session, size_t index);
+/* Errors: failed_precondition naming every anchor without a handler or queue. Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_session_verify_connected(const poprt_session* session);
+
+/* Block until the programs have run; main transfers each stream as often as the executable's device
+ * iterations and replicas say. Errors: cancelled (stopped, or no data), failed_precondition
+ * (anchors are not connected, or it is on no device). Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_load_programs(poprt_session* session);
+POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_main_programs(poprt_session* session);
+POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_save_programs(poprt_session* session);
+/* By PopEF's indices, in this order. Errors: not_found (lists those there are), as above.
+ * Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_programs(poprt_session* session,
+                                                                 const uint32_t* indices,
+                                                                 size_t index_count);
+
+/* Inputs that have data in the executable (compiled with constant_weights off, tensor and feed
+ * blobs): replaces the value of one, by copy, for later runs. Errors: not_found (lists those that
+ * can be updated), invalid_argument (size). Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_session_update_weights(poprt_session* session,
+                                                                   const char* name,
+                                                                   const void* data, size_t bytes);
+/* Copies the value out; same errors. Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_session_read_weights(const poprt_session* session,
+                                                                 const char* name, void* data,
+                                                                 size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

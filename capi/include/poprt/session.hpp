@@ -1,0 +1,313 @@
+// Sessions, queues and telemetry as C++17, with the names of Model Runtime. poprt.hpp includes it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "poprt/poprt.hpp"
+
+namespace poprt {
+inline namespace v0 {
+namespace runtime {
+
+enum class LaunchPolicy { Immediate, Deferred };
+enum class AnchorCallbackPolicy { BIND_EMPTY_CB, BIND_USER_CB };
+
+// An anchor as predicates see it.
+struct AnchorInfo {
+  std::string name;
+  bool isOutput = false;
+  std::vector<uint32_t> programs;
+};
+// Must not throw.
+using AnchorCallbackPredicate = std::function<AnchorCallbackPolicy(const AnchorInfo&)>;
+
+namespace predicate_factory {
+namespace anchor_callbacks {
+
+// Accepts anchors of one of these programs (the lists of a PopEF program flow).
+inline AnchorCallbackPredicate predProgramIndex(
+    std::vector<uint32_t> programs,
+    AnchorCallbackPolicy accept = AnchorCallbackPolicy::BIND_USER_CB,
+    AnchorCallbackPolicy reject = AnchorCallbackPolicy::BIND_EMPTY_CB) {
+  return [=](const AnchorInfo& a) {
+    for (const uint32_t p : a.programs)
+      for (const uint32_t wanted : programs)
+        if (p == wanted) return accept;
+    return reject;
+  };
+}
+inline AnchorCallbackPredicate predProgramNotAssigned(
+    AnchorCallbackPolicy accept = AnchorCallbackPolicy::BIND_USER_CB,
+    AnchorCallbackPolicy reject = AnchorCallbackPolicy::BIND_EMPTY_CB) {
+  return [=](const AnchorInfo& a) { return a.programs.empty() ? accept : reject; };
+}
+// `accept` when any (orBind) or all (andBind) of the predicates say so.
+template <class... Predicates>
+AnchorCallbackPredicate orBind(AnchorCallbackPolicy accept, AnchorCallbackPolicy reject,
+                               Predicates... predicates) {
+  return [=](const AnchorInfo& a) {
+    return (false || ... || (predicates(a) == accept)) ? accept : reject;
+  };
+}
+template <class... Predicates>
+AnchorCallbackPredicate andBind(AnchorCallbackPolicy accept, AnchorCallbackPolicy reject,
+                                Predicates... predicates) {
+  return [=](const AnchorInfo& a) {
+    return (true && ... && (predicates(a) == accept)) ? accept : reject;
+  };
+}
+
+}  // namespace anchor_callbacks
+}  // namespace predicate_factory
+
+struct SessionConfig {
+  LaunchPolicy policy = LaunchPolicy::Immediate;
+  DeviceWaitConfig waitConfig;
+  std::shared_ptr<Device> device;  // null: any free one that fits
+  bool checkPackageHash = true;    // of files
+  int32_t threads = 0;
+  bool profile = false;
+  bool exclusive = false;  // others cannot take the device
+  bool telemetry = false;
+  AnchorCallbackPredicate predicate;  // empty: anchors of main programs and of none
+};
+
+// Serves one anchor; poprt_stream_callbacks says when each is called. Must not throw.
+class StreamCallback {
+ public:
+  virtual ~StreamCallback() = default;
+  virtual bool prefetch(void* data, size_t bytes) noexcept {
+    static_cast<void>(data);
+    static_cast<void>(bytes);
+    return false;
+  }
+  virtual bool fetch(void* data, size_t bytes) noexcept = 0;  // false: there is no data
+  virtual void complete() noexcept {}
+  virtual void invalidatePrefetched() noexcept {}
+  virtual void interrupt() noexcept {}
+};
+
+// A queue of a session's QueueManager; good as long as that.
+class Queue {
+ public:
+  using Callback = std::function<void(ErrorCode)>;
+
+  DataDesc tensorInfo() const { return detail::describe(poprt_queue_anchor(handle_)); }
+  size_t capacity() const { return poprt_queue_capacity(handle_); }
+  size_t readAvailable() const { return poprt_queue_read_available(handle_); }
+
+ protected:
+  explicit Queue(poprt_queue* handle) : handle_(handle) {}
+  template <class Enqueue, class Data>
+  void push(Enqueue enqueue, Data data, size_t bytes, Callback callback) {
+    if (!callback) return detail::check(enqueue(handle_, data, bytes, nullptr, nullptr));
+    auto context = std::make_unique<Callback>(std::move(callback));
+    detail::check(enqueue(
+        handle_, data, bytes,
+        [](poprt_error_code code, void* c) {
+          const std::unique_ptr<Callback> mine(static_cast<Callback*>(c));
+          (*mine)(static_cast<ErrorCode>(code));
+        },
+        context.get()));
+    static_cast<void>(context.release());  // the callback's
+  }
+
+ private:
+  poprt_queue* handle_;
+};
+
+class InputQueue : public Queue {
+ public:
+  explicit InputQueue(poprt_queue* handle) : Queue(handle) {}
+  // Throws Error `cancelled` when the queue was disconnected. The callback must not throw.
+  void enqueue(const void* data, size_t bytes, Callback callback = {}) {
+    push(poprt_queue_enqueue_input, data, bytes, std::move(callback));
+  }
+};
+
+class OutputQueue : public Queue {
+ public:
+  explicit OutputQueue(poprt_queue* handle) : Queue(handle) {}
+  void enqueue(void* data, size_t bytes, Callback callback = {}) {
+    push(poprt_queue_enqueue_output, data, bytes, std::move(callback));
+  }
+};
+
+// Borrowed from a session.
+class QueueManager {
+ public:
+  explicit QueueManager(poprt_queue_manager* handle) : handle_(handle) {}
+  InputQueue inputQueue(const std::string& name) const {
+    poprt_queue* queue = nullptr;
+    detail::check(poprt_queue_manager_input_queue(handle_, name.c_str(), &queue));
+    return InputQueue(queue);
+  }
+  OutputQueue outputQueue(const std::string& name) const {
+    poprt_queue* queue = nullptr;
+    detail::check(poprt_queue_manager_output_queue(handle_, name.c_str(), &queue));
+    return OutputQueue(queue);
+  }
+  void flushAll() const { poprt_queue_manager_flush_all(handle_); }
+  void disconnectAll() const { poprt_queue_manager_disconnect_all(handle_); }
+
+ private:
+  poprt_queue_manager* handle_;
+};
+
+class Session {
+ public:
+  using TimeoutCallback = std::function<void(InputQueue&)>;
+
+  explicit Session(const std::vector<std::string>& popefPaths, const SessionConfig& config = {})
+      : Session(Executable(popefPaths, config.checkPackageHash), config) {}
+  explicit Session(const Executable& model, const SessionConfig& config = {})
+      : state_(std::make_unique<State>()) {
+    poprt_session_options o{};
+    o.struct_size = sizeof o;
+    o.threads = config.threads;
+    o.profile = config.profile;
+    o.device = config.device ? config.device->handle() : nullptr;
+    o.deferred = config.policy == LaunchPolicy::Deferred;
+    o.exclusive = config.exclusive;
+    o.telemetry = config.telemetry;
+    o.wait_strategy = static_cast<poprt_wait_strategy>(config.waitConfig.strategy);
+    o.wait_timeout_ns = config.waitConfig.timeout.count();
+    o.wait_sleep_ns = config.waitConfig.sleepTime.count();
+    if (config.predicate) {
+      state_->predicate = config.predicate;
+      o.predicate = ask;
+      o.predicate_data = &state_->predicate;
+    }
+    poprt_session* made = nullptr;
+    detail::check(poprt_session_create(model.handle(), &o, &made));
+    handle_.reset(made);
+  }
+
+  void bindToDevice(const std::shared_ptr<Device>& device = nullptr) {
+    detail::check(poprt_session_bind_to_device(handle_.get(), device ? device->handle() : nullptr));
+  }
+  void unloadFromDevice() { poprt_session_unload_from_device(handle_.get()); }
+  void reload() { detail::check(poprt_session_reload(handle_.get())); }
+  bool isLoaded() const { return poprt_session_is_loaded(handle_.get()) != 0; }
+  void stop() { poprt_session_stop(handle_.get()); }
+
+  // Null takes the handler away.
+  void setUserInputHandler(const std::string& name, std::shared_ptr<StreamCallback> callback) {
+    set(poprt_session_set_user_input_handler, name, std::move(callback));
+  }
+  void setUserOutputHandler(const std::string& name, std::shared_ptr<StreamCallback> callback) {
+    set(poprt_session_set_user_output_handler, name, std::move(callback));
+  }
+  std::vector<DataDesc> getUserInputAnchors() const {
+    std::vector<DataDesc> list;
+    for (size_t i = 0; i < poprt_session_user_input_count(handle_.get()); i++)
+      list.push_back(detail::describe(poprt_session_user_input(handle_.get(), i)));
+    return list;
+  }
+  std::vector<DataDesc> getUserOutputAnchors() const {
+    std::vector<DataDesc> list;
+    for (size_t i = 0; i < poprt_session_user_output_count(handle_.get()); i++)
+      list.push_back(detail::describe(poprt_session_user_output(handle_.get(), i)));
+    return list;
+  }
+  void verifyConnected() const { detail::check(poprt_session_verify_connected(handle_.get())); }
+
+  void runLoadPrograms() { detail::check(poprt_session_run_load_programs(handle_.get())); }
+  void runMainPrograms() { detail::check(poprt_session_run_main_programs(handle_.get())); }
+  void runSavePrograms() { detail::check(poprt_session_run_save_programs(handle_.get())); }
+  void runPrograms(const std::vector<uint32_t>& indices) {
+    detail::check(poprt_session_run_programs(handle_.get(), indices.data(), indices.size()));
+  }
+
+  // The callback must not throw. Queues that were made before are gone.
+  QueueManager createQueueManager(size_t numBuffers, TimeoutCallback timeout = {},
+                                  std::chrono::nanoseconds timeoutNs = {},
+                                  AnchorCallbackPredicate predicate = {}) {
+    auto timer = std::make_unique<TimeoutCallback>(std::move(timeout));
+    poprt_queue_options o{};
+    o.struct_size = sizeof o;
+    o.buffers = numBuffers;
+    o.timeout_ns = timeoutNs.count();
+    if (*timer) {
+      o.timeout_data = timer.get();
+      o.timeout = [](poprt_queue* handle, void* data) {
+        InputQueue queue(handle);
+        (*static_cast<TimeoutCallback*>(data))(queue);
+      };
+    }
+    if (predicate) {
+      o.predicate = ask;
+      o.predicate_data = &predicate;
+    }
+    poprt_queue_manager* manager = nullptr;
+    detail::check(poprt_session_create_queue_manager(handle_.get(), &o, &manager));
+    state_->timeout = std::move(timer);
+    return QueueManager(manager);
+  }
+
+  void updateWeights(const std::string& name, const void* data, size_t bytes) {
+    detail::check(poprt_session_update_weights(handle_.get(), name.c_str(), data, bytes));
+  }
+  void readWeights(const std::string& name, void* data, size_t bytes) const {
+    detail::check(poprt_session_read_weights(handle_.get(), name.c_str(), data, bytes));
+  }
+  poprt_session* handle() const { return handle_.get(); }
+
+ private:
+  struct Free {
+    void operator()(poprt_session* s) const { poprt_session_free(s); }
+  };
+  // What callbacks use; outlives the handle.
+  struct State {
+    AnchorCallbackPredicate predicate;
+    std::unique_ptr<TimeoutCallback> timeout;
+    std::vector<std::shared_ptr<StreamCallback>> callbacks;
+  };
+
+  static int32_t ask(const char* name, int32_t isOutput, const uint32_t* programs, size_t count,
+                     void* data) {
+    const AnchorInfo anchor{name, isOutput != 0, {programs, programs + count}};
+    return (*static_cast<AnchorCallbackPredicate*>(data))(anchor) ==
+           AnchorCallbackPolicy::BIND_USER_CB;
+  }
+  template <class Set>
+  void set(Set setter, const std::string& name, std::shared_ptr<StreamCallback> callback) {
+    if (!callback) return detail::check(setter(handle_.get(), name.c_str(), nullptr));
+    poprt_stream_callbacks c{};
+    c.struct_size = sizeof c;
+    c.prefetch = [](void* data, size_t bytes, void* self) -> int32_t {
+      return !static_cast<StreamCallback*>(self)->prefetch(data, bytes);
+    };
+    c.fetch = [](void* data, size_t bytes, void* self) -> int32_t {
+      return !static_cast<StreamCallback*>(self)->fetch(data, bytes);
+    };
+    c.complete = [](void* self) { static_cast<StreamCallback*>(self)->complete(); };
+    c.invalidate_prefetched = [](void* self) {
+      static_cast<StreamCallback*>(self)->invalidatePrefetched();
+    };
+    c.interrupt = [](void* self) { static_cast<StreamCallback*>(self)->interrupt(); };
+    c.user_data = callback.get();
+    detail::check(setter(handle_.get(), name.c_str(), &c));
+    state_->callbacks.push_back(std::move(callback));  // until the session goes
+  }
+
+  std::unique_ptr<State> state_;
+  std::unique_ptr<poprt_session, Free> handle_;
+};
+
+// JSON of what processes publish; empty: the default folder.
+inline std::string readTelemetry(const std::string& folder = {}) {
+  poprt_string* text = nullptr;
+  detail::check(poprt_telemetry_read(folder.empty() ? nullptr : folder.c_str(), &text));
+  return detail::take(text);
+}
+
+}  // namespace runtime
+}  // namespace v0
+}  // namespace poprt

@@ -1,0 +1,32 @@
+/* What sessions and runners of other processes do, as they publish it when POPRT_TELEMETRY=1 is in
+ * their environment or their options say so. core/runtime/TELEMETRY.md has the format.
+ *
+ * Example:
+ *     poprt_string* json = NULL;
+ *     check(poprt_telemetry_read(NULL, &json));
+ *     puts(poprt_string_data(json));
+ *     poprt_string_free(json);
+ */
+#ifndef POPRT_TELEMETRY_H
+#define POPRT_TELEMETRY_H
+
+#include "poprt/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A JSON array with an object for each segment in `folder` (null: POPRT_TELEMETRY_DIR, else
+ * $XDG_RUNTIME_DIR/poprt, else /dev/shm/poprt-UID): name, pid, replica, alive, consistent,
+ * started_ns, sampled_ns, requests {submitted, completed, failed, in_flight}, runs, busy_ns,
+ * latency_ns {mean, p50, p90, p99, p99.9, max, histogram [[from, count]...]}, queues [{name,
+ * direction, capacity, fill, high_water, enqueued, finished, stalls}...]. Publishers notice
+ * nothing. A folder that is missing is an empty array. Any thread. Errors: permission_denied and
+ * invalid_argument for the default folder. Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_telemetry_read(const char* folder,
+                                                           poprt_string** out_json);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

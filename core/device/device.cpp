@@ -1,0 +1,48 @@
+#include "device/device.h"
+
+#include "base/error.h"
+
+namespace poprt::device {
+namespace {
+
+// Stands for whoever called acquire().
+struct Anyone final : Occupant {
+  void evict() noexcept override {}
+};
+Anyone anyone;
+
+}  // namespace
+
+void Device::bind(Occupant& session, bool exclusive) {
+  const std::lock_guard lock(mutex_);
+  Occupant* const before = occupant_.load(std::memory_order_relaxed);
+  if (before == &session) {
+    exclusive_ = exclusive;
+    return;
+  }
+  if (before) {
+    if (exclusive_)
+      fail(ErrorCode::failed_precondition, "device {} is in use by another session", id());
+    before->evict();
+  }
+  exclusive_ = exclusive;
+  occupant_.store(&session, std::memory_order_release);
+}
+
+void Device::unbind(Occupant& session) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (occupant_.load(std::memory_order_relaxed) == &session)
+    occupant_.store(nullptr, std::memory_order_release);
+}
+
+bool Device::acquire() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (occupant_.load(std::memory_order_relaxed)) return false;
+  exclusive_ = true;
+  occupant_.store(&anyone, std::memory_order_release);
+  return true;
+}
+
+void Device::release() noexcept { unbind(anyone); }
+
+}  // namespace poprt::device

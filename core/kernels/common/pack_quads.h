@@ -1,0 +1,29 @@
+// Constant 8-bit weights in the form of isa/quads.h.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace poprt::kernels {
+
+inline constexpr int64_t kPackedQuadColumns = 64;
+inline int64_t quad_panels(int64_t n) { return (n + kPackedQuadColumns - 1) / kPackedQuadColumns; }
+inline int64_t packed_quad_bytes(int64_t k, int64_t n) {
+  return quad_panels(n) * ((k + 3) / 4) * 4 * kPackedQuadColumns;
+}
+
+// b [k, n], u8 or s8, as signed panels [quad_panels(n)][ceil(k / 4)][64][4]; what is missing is
+// zero. `sums` are those of the packed columns, quad_panels(n) * 64 of them.
+void pack_quad_columns(std::span<const std::byte> b, bool is_signed, int64_t k, int64_t n,
+                       std::span<std::byte> packed);
+void sum_quad_columns(std::span<const std::byte> b, bool is_signed, int64_t k, int64_t n,
+                      std::span<int32_t> sums);
+
+// Filters w [filters, channels, taps], u8 or s8, as signed rows [filters][ceil(channels / 4)][taps]
+// [4], and the sum of each row.
+void pack_quad_rows(std::span<const std::byte> w, bool is_signed, int64_t filters, int64_t channels,
+                    int64_t taps, std::span<std::byte> packed);
+void sum_quad_rows(std::span<const std::byte> w, bool is_signed, int64_t filters, int64_t each,
+                   std::span<int32_t> sums);
+
+}  // namespace poprt::kernels

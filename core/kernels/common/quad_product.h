@@ -1,0 +1,72 @@
+// An integer product of rows with a panel of 64 columns in the form of isa/quads.h: what
+// matmul_integer and matmul_integer_packed share. Rows count as unsigned, panels as signed; a side
+// of the other sort has its top bits flipped and its zero point moved by 128.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/common/cpu.h"
+#include "kernels/common/integer_panel.h"
+#include "kernels/isa/quads.h"
+
+namespace poprt::kernels {
+
+inline int64_t quad_steps(int64_t k) { return (k + 3) / 4; }
+inline constexpr uint8_t kFlip = 0x80;
+
+struct QuadProduct {
+  const isa::QuadTable* table = &POPRT_SELECT_ISA(quads);
+  bool vnni = cpu_has_vnni();
+  int64_t n = 0, k = 0;
+  bool a_signed = false, b_signed = false, a_rows = false, b_columns = false;
+
+  // Rows [first, last) of y[..][n0 + j], j < width. `column_sums` are those of the panel.
+  void rows(const uint8_t* a, const void* a_zero, const void* b_zero, const uint8_t* panel,
+            const int32_t* column_sums, int64_t n0, int64_t first, int64_t last,
+            int32_t* y) const noexcept {
+    const int64_t width = std::min(isa::kQuadPanel, n - n0), whole = k / 4, rest = k % 4;
+    const auto signs = a_signed ? isa::QuadSigns::panel_flip_rows : isa::QuadSigns::panel;
+    int32_t zero[isa::kQuadPanel] = {}, sums[isa::kQuadRows * isa::kQuadPanel];
+    bool any_zero = false;
+    for (int64_t j = 0; j < width; j++) {
+      zero[j] =
+          (b_zero ? byte_at(b_zero, b_signed, b_columns ? n0 + j : 0) : 0) - (b_signed ? 0 : 128);
+      any_zero |= zero[j] != 0;
+    }
+    for (int64_t i = first; i < last; i += isa::kQuadRows) {
+      const int64_t count = std::min(isa::kQuadRows, last - i);
+      table->multiply(signs, vnni, a + i * k, k, count, {panel, nullptr, whole}, false, sums);
+      if (rest) {
+        uint8_t tail[4 * isa::kQuadRows] = {};
+        for (int64_t r = 0; r < count; r++)
+          std::memcpy(tail + 4 * r, a + (i + r) * k + 4 * whole, static_cast<size_t>(rest));
+        table->multiply(signs, vnni, tail, 4, count, {panel + whole * isa::kQuadBytes, nullptr, 1},
+                        true, sums);
+      }
+      for (int64_t r = 0; r < count; r++) {
+        const int32_t az =
+            (a_zero ? byte_at(a_zero, a_signed, a_rows ? i + r : 0) : 0) + (a_signed ? 128 : 0);
+        uint32_t row_rest = 0;
+        if (any_zero)
+          row_rest = static_cast<uint32_t>(
+                         table->row_sum(a + (i + r) * k, k, a_signed ? kFlip : uint8_t{0})) -
+                     static_cast<uint32_t>(k) * static_cast<uint32_t>(az);
+        table->correct(y + (i + r) * n + n0, sums + r * isa::kQuadPanel, width, az, column_sums,
+                       zero, static_cast<int32_t>(row_rest));
+      }
+    }
+  }
+
+  // Columns [n0, n0 + 64) of b [k, n] as a panel of quad_steps(k) steps; columns past n are zero.
+  void pack(const uint8_t* b, int64_t n0, uint8_t* panel) const noexcept {
+    const int64_t width = std::min(isa::kQuadPanel, n - n0);
+    for (int64_t i = 0; i < quad_steps(k); i++, panel += isa::kQuadBytes) {
+      table->interleave(b + 4 * i * n + n0, n, std::min<int64_t>(4, k - 4 * i), width,
+                        b_signed ? uint8_t{0} : kFlip, panel);
+      std::fill(panel + 4 * width, panel + isa::kQuadBytes, uint8_t{0});
+    }
+  }
+};
+
+}  // namespace poprt::kernels

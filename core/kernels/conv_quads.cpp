@@ -1,0 +1,188 @@
+// conv_quads: operands [x, w, w_sums, x_zero?, w_zero?, bias?, y]: an integer convolution of what
+// interleave_bytes made, with constant weights that kernels/common/pack_quads.h packed as rows; s32
+// y [N, groups * M, out...] = sums of (x - x_zero) * (w - w_zero) + bias. w_zero has one element or
+// one for each filter, bias s32 one for each. ints: [N, groups, C, M, x is signed, w is signed,
+// w_zero per filter, rank (1-3), then per spatial dimension: padded, out, kernel, stride,
+// dilation]. A task is a few panels of 64 positions of one image and group.
+//
+// With a stride of 1 along the rows a panel is read where it lies: positions run on through the
+// padding at the ends of rows, and what falls there is dropped. Otherwise it is gathered.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "kernels/common/call_reader.h"
+#include "kernels/common/cpu.h"
+#include "kernels/common/integer_panel.h"
+#include "kernels/isa/quads.h"
+
+namespace poprt::kernels {
+namespace {
+
+constexpr int64_t kPanelsOfTask = 4;
+
+struct Axis {
+  int64_t padded = 1, out = 1, kernel = 1, stride = 1, dilation = 1;
+};
+struct Params {
+  const isa::QuadTable* table;
+  bool vnni;
+  int64_t groups, c, m, quads, in_plane = 1, out_plane = 1, taps = 1, steps;
+  bool x_signed, w_signed, w_filters;
+  std::array<Axis, 3> axis;
+  bool direct;                  // panels are read where they lie
+  int64_t line, lines, panels;  // positions of a line, lines of an image, panels of a line
+  int64_t tasks_of_line;
+  std::vector<int32_t> offsets;  // of the steps, in bytes
+};
+
+// First input position of a line, in quads.
+int64_t line_start(const Params& p, int64_t line) {
+  const auto& [az, ay, ax] = p.axis;
+  if (!p.direct || ay.stride != 1)
+    return (line / ay.out * az.stride * ay.padded + line % ay.out * ay.stride) * ax.padded;
+  return line * az.stride * ay.padded * ax.padded;
+}
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end,
+         std::byte* scratch) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const auto& [az, ay, ax] = p.axis;
+  auto* gathered = reinterpret_cast<uint8_t*>(scratch);
+  const int32_t x_zero = (data[3] ? byte_at(data[3], p.x_signed, 0) : 0) + (p.x_signed ? 128 : 0);
+  const auto w_zero = [&](int64_t filter) {
+    return (data[4] ? byte_at(data[4], p.w_signed, p.w_filters ? filter : 0) : 0) -
+           (p.w_signed ? 0 : 128);
+  };
+  const int64_t filters = p.groups * p.m;
+  bool any_zero = false;
+  for (int64_t f = 0; f < (p.w_filters ? filters : 1); f++) any_zero |= w_zero(f) != 0;
+  constexpr int64_t kPanel = isa::kQuadPanel;
+  int32_t sums[isa::kQuadRows * kPanel], column_sums[kPanel] = {}, zeros[kPanel], out[kPanel];
+  std::fill_n(zeros, kPanel, 1);
+  const auto depth = static_cast<uint32_t>(p.c * p.taps);
+  for (int64_t task = begin; task < end; task++) {
+    const int64_t plane = task / (p.lines * p.tasks_of_line), group = plane % p.groups;
+    const int64_t line = task / p.tasks_of_line % p.lines;
+    const int64_t first = task % p.tasks_of_line * kPanelsOfTask;
+    const auto* x = static_cast<const uint8_t*>(data[0]) +
+                    (plane * p.quads * p.in_plane + line_start(p, line)) * 4;
+    const auto* w = static_cast<const uint8_t*>(data[1]) + group * p.m * p.steps * 4;
+    for (int64_t panel = first; panel < std::min(first + kPanelsOfTask, p.panels); panel++) {
+      const int64_t position = panel * kPanel, count = std::min(kPanel, p.line - position);
+      isa::QuadPanel from = {x + position * 4, p.offsets.data(), p.steps};
+      if (!p.direct) {
+        for (int64_t i = 0; i < p.steps; i++) {
+          const uint8_t* at = x + position * ax.stride * 4 + p.offsets[static_cast<size_t>(i)];
+          for (int64_t j = 0; j < count; j++)
+            std::memcpy(gathered + i * isa::kQuadBytes + 4 * j, at + j * ax.stride * 4, 4);
+        }
+        from = {gathered, nullptr, p.steps};
+      }
+      if (any_zero) p.table->column_sums(false, p.vnni, from, column_sums);
+      for (int64_t m0 = 0; m0 < p.m; m0 += isa::kQuadRows) {
+        const int64_t rows = std::min(isa::kQuadRows, p.m - m0);
+        p.table->multiply(isa::QuadSigns::rows, p.vnni, w + m0 * p.steps * 4, p.steps * 4, rows,
+                          from, false, sums);
+        for (int64_t r = 0; r < rows; r++) {
+          const int64_t filter = group * p.m + m0 + r;
+          // (x - zx)(w - zw) = xw - zw x - zx (w - zw)
+          const int32_t zw = w_zero(filter);
+          const uint32_t rest =
+              static_cast<uint32_t>(x_zero) *
+                  (static_cast<uint32_t>(static_cast<const int32_t*>(data[2])[filter]) -
+                   depth * static_cast<uint32_t>(zw)) -
+              (data[5] ? static_cast<uint32_t>(static_cast<const int32_t*>(data[5])[filter]) : 0u);
+          p.table->correct(out, sums + r * kPanel, kPanel, zw, column_sums, zeros,
+                           static_cast<int32_t>(rest));
+          auto* y = static_cast<int32_t*>(data[6]) + (plane * p.m + m0 + r) * p.out_plane;
+          if (!p.direct || ay.stride != 1) {
+            std::memcpy(y + line * ax.out + position, out, static_cast<size_t>(count) * 4);
+            continue;
+          }
+          // Rows of ax.padded positions, of which the first ax.out count.
+          y += line * ay.out * ax.out;
+          for (int64_t j = 0; j < count;) {
+            const int64_t row = (position + j) / ax.padded, at = (position + j) % ax.padded;
+            const int64_t n = std::min(count - j, ax.padded - at);
+            if (at < ax.out)
+              std::memcpy(y + row * ax.out + at, out + j,
+                          static_cast<size_t>(std::min(n, ax.out - at)) * 4);
+            j += n;
+          }
+        }
+      }
+    }
+  }
+}
+
+Plan prepare(const Call& call) {
+  const CallReader r("conv_quads", call, 7, 8);
+  auto p = std::make_shared<Params>();
+  p->table = &POPRT_SELECT_ISA(quads);
+  p->vnni = cpu_has_vnni();
+  const int64_t n = r.size(0), rank = r.size(7);
+  p->groups = r.size(1, 1);
+  p->c = r.size(2, 1);
+  p->m = r.size(3, 1);
+  p->x_signed = r.flag(4);
+  p->w_signed = r.flag(5);
+  p->w_filters = r.flag(6);
+  p->quads = (p->c + 3) / 4;
+  r.check(rank >= 1 && rank <= 3 && call.ints.size() == static_cast<size_t>(8 + 5 * rank),
+          "bad rank");
+  for (int64_t d = 0; d < rank; d++) {
+    const auto at = static_cast<size_t>(8 + 5 * d);
+    Axis& a = p->axis[static_cast<size_t>(3 - rank + d)];
+    a = {r.size(at, 1), r.size(at + 1, 1), r.size(at + 2, 1), r.size(at + 3, 1), r.size(at + 4, 1)};
+    const int64_t reach =
+        checked_add(checked_mul(a.out - 1, a.stride),
+                    checked_add(checked_mul(a.kernel - 1, a.dilation), int64_t{1}));
+    r.check(reach <= a.padded, "a window reaches outside its input");
+    p->in_plane = checked_mul(p->in_plane, a.padded);
+    p->out_plane = checked_mul(p->out_plane, a.out);
+    p->taps = checked_mul(p->taps, a.kernel);
+  }
+  const auto& [az, ay, ax] = p->axis;
+  p->steps = checked_mul(p->quads, p->taps);
+  const int64_t bytes = CallReader::product({p->quads, p->in_plane, 4});
+  r.check(bytes < (int64_t{1} << 31), "an image is too large");
+  const int64_t filters = checked_mul(p->groups, p->m), images = checked_mul(n, p->groups);
+  r.needs(0, DType::u8, {checked_add(checked_mul(images, bytes), isa::kQuadBytes)});
+  r.needs(1, DType::s8, {filters, p->steps, 4});
+  r.needs(2, DType::s32, {filters});
+  r.may(3, p->x_signed ? DType::s8 : DType::u8, {1});
+  r.may(4, p->w_signed ? DType::s8 : DType::u8, {p->w_filters ? filters : 1});
+  r.may(5, DType::s32, {filters});
+  r.needs(6, DType::s32, {images, p->m, p->out_plane});
+  for (int64_t q = 0; q < p->quads; q++)
+    for (int64_t kz = 0; kz < az.kernel; kz++)
+      for (int64_t ky = 0; ky < ay.kernel; ky++)
+        for (int64_t kx = 0; kx < ax.kernel; kx++)
+          p->offsets.push_back(static_cast<int32_t>(
+              (q * p->in_plane + (kz * az.dilation * ay.padded + ky * ay.dilation) * ax.padded +
+               kx * ax.dilation) *
+              4));
+  p->direct = ax.stride == 1;
+  const bool runs_on = p->direct && ay.stride == 1;
+  p->line = runs_on ? (ay.out - 1) * ax.padded + ax.out : ax.out;
+  p->lines = runs_on ? az.out : az.out * ay.out;
+  p->panels = (p->line + isa::kQuadPanel - 1) / isa::kQuadPanel;
+  p->tasks_of_line = (p->panels + kPanelsOfTask - 1) / kPanelsOfTask;
+  Plan plan;
+  plan.run = run;
+  plan.tasks = CallReader::product({images, p->lines, p->tasks_of_line});
+  plan.work = static_cast<double>(images * p->lines * p->panels) * isa::kQuadPanel *
+              static_cast<double>(p->m) * (static_cast<double>(p->steps) / 40 + 0.5);
+  if (!p->direct) plan.scratch_bytes = static_cast<size_t>(checked_mul(p->steps, isa::kQuadBytes));
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel conv_quads_kernel;
+const Kernel conv_quads_kernel = {"conv_quads", prepare};
+
+}  // namespace poprt::kernels

@@ -1,0 +1,23 @@
+// Conversions between number types of whole bytes.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/common/dispatch.h"
+
+namespace poprt::kernels::isa {
+
+// In the order of the table. f16 and bf16 convert from and to f32 only.
+enum class Number { f32, f64, s8, u8, s16, u16, s32, u32, s64, u64, boolean, f16, bf16 };
+inline constexpr int kNumbers = 13;
+
+using CastRow = void (*)(void* to, const void* from, int64_t n) noexcept;
+
+struct CastTable {
+  // Null where there is none. Floats become integers toward zero, out of range as kernels/cast.cpp
+  // says.
+  CastRow (*find)(Number from, Number to) noexcept;
+};
+POPRT_DECLARE_ISA(CastTable, cast)
+
+}  // namespace poprt::kernels::isa

@@ -1,0 +1,21 @@
+// Rows of exact integer arithmetic for kernels/elementwise_generic.cpp.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/common/dispatch.h"
+
+namespace poprt::kernels::isa {
+
+// n results; operand i advances by step[i] elements (0 or 1).
+using IntegerRow = void (*)(void* out, const void* const* from, const int64_t* step,
+                            int64_t n) noexcept;
+
+struct IntegerRowTable {
+  // `op` as kernels/common/elementwise.h numbers it, on integers of `bytes` bytes. Null where there
+  // is none.
+  IntegerRow (*find)(int64_t op, int bytes, bool is_signed) noexcept;
+};
+POPRT_DECLARE_ISA(IntegerRowTable, integer_rows)
+
+}  // namespace poprt::kernels::isa

@@ -1,0 +1,241 @@
+#include "kernels/isa/quads.h"
+
+#include "kernels/isa/isa.h"
+#include "kernels/isa/vec.h"
+
+namespace poprt::kernels::isa {
+namespace {
+
+typedef u32x16 u32x16u __attribute__((aligned(1), may_alias));
+typedef int32_t loose_i32 __attribute__((aligned(1), may_alias));
+
+// sum[j] += bytes of column j times the bytes of a row's quad, sixteen columns.
+#if defined(__AVX512BW__)
+#define POPRT_VNNI __attribute__((target("avx512vnni")))
+template <bool kRowsSigned>
+POPRT_INLINE POPRT_VNNI u32x16 add_vnni(u32x16 sum, const uint8_t* panel, int32_t quad) {
+  const __m512i s = reinterpret_cast<__m512i>(sum), p = _mm512_loadu_si512(panel),
+                q = _mm512_set1_epi32(quad);
+  return reinterpret_cast<u32x16>(kRowsSigned ? _mm512_dpbusd_epi32(s, p, q)
+                                              : _mm512_dpbusd_epi32(s, q, p));
+}
+
+// Without VNNI: as 16-bit pairs.
+template <bool kRowsSigned>
+POPRT_INLINE u32x16 add_plain(u32x16 sum, const uint8_t* panel, int32_t quad) {
+  const __m128i bytes = _mm_cvtsi32_si128(quad);
+  const __m512i q =
+      _mm512_broadcastq_epi64(kRowsSigned ? _mm_cvtepi8_epi16(bytes) : _mm_cvtepu8_epi16(bytes));
+  const auto half = [&](const uint8_t* from) {
+    const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    return _mm512_madd_epi16(kRowsSigned ? _mm512_cvtepu8_epi16(x) : _mm512_cvtepi8_epi16(x), q);
+  };
+  const auto a = reinterpret_cast<u32x16>(half(panel)),
+             b = reinterpret_cast<u32x16>(half(panel + 32));
+  return sum +
+         __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30) +
+         __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+}
+#elif defined(__AVX2__)
+template <bool kRowsSigned>
+POPRT_INLINE u32x16 add_plain(u32x16 sum, const uint8_t* panel, int32_t quad) {
+  const __m128i bytes = _mm_cvtsi32_si128(quad);
+  const __m256i q =
+      _mm256_broadcastq_epi64(kRowsSigned ? _mm_cvtepi8_epi16(bytes) : _mm_cvtepu8_epi16(bytes));
+  const auto four = [&](const uint8_t* from) {
+    const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    return _mm256_madd_epi16(kRowsSigned ? _mm256_cvtepu8_epi16(x) : _mm256_cvtepi8_epi16(x), q);
+  };
+  u32x16 products;
+  for (int h = 0; h < 2; h++) {
+    const __m256i pairs = _mm256_permute4x64_epi64(
+        _mm256_hadd_epi32(four(panel + 32 * h), four(panel + 32 * h + 16)), 0xd8);
+    __builtin_memcpy(reinterpret_cast<char*>(&products) + 32 * h, &pairs, 32);
+  }
+  return sum + products;
+}
+#else
+template <bool kRowsSigned>
+POPRT_INLINE u32x16 add_plain(u32x16 sum, const uint8_t* panel, int32_t quad) {
+  for (int t = 0; t < 4; t++) {
+    const auto byte = static_cast<uint8_t>(quad >> (8 * t));
+    const int32_t q = kRowsSigned ? static_cast<int8_t>(byte) : byte;
+    u32x16 p;
+    for (int j = 0; j < 16; j++)
+      p[j] = static_cast<uint32_t>(kRowsSigned ? panel[4 * j + t]
+                                               : static_cast<int8_t>(panel[4 * j + t]));
+    sum += p * static_cast<uint32_t>(q);
+  }
+  return sum;
+}
+#endif
+
+#define POPRT_QUAD_TILE(name, target, add_products)                                              \
+  template <bool kRowsSigned, bool kFlip, int kRows>                                             \
+  target void name(const uint8_t* rows, int64_t stride, const QuadPanel& p, bool add,            \
+                   int32_t* sums) {                                                              \
+    u32x16 sum[kRows][4] = {};                                                                   \
+    if (add)                                                                                     \
+      for (int r = 0; r < kRows; r++)                                                            \
+        for (int v = 0; v < 4; v++)                                                              \
+          sum[r][v] = *reinterpret_cast<const u32x16u*>(sums + r * kQuadPanel + 16 * v);         \
+    const uint8_t* data = p.data;                                                                \
+    for (int64_t i = 0; i < p.count; i++) {                                                      \
+      const uint8_t* at = p.offsets ? p.data + p.offsets[i] : data + i * kQuadBytes;             \
+      for (int r = 0; r < kRows; r++) {                                                          \
+        int32_t quad = *reinterpret_cast<const loose_i32*>(rows + r * stride + 4 * i);           \
+        if (kFlip) quad ^= static_cast<int32_t>(0x80808080u);                                    \
+        for (int v = 0; v < 4; v++)                                                              \
+          sum[r][v] = add_products<kRowsSigned>(sum[r][v], at + 64 * v, quad);                   \
+      }                                                                                          \
+    }                                                                                            \
+    for (int r = 0; r < kRows; r++)                                                              \
+      for (int v = 0; v < 4; v++)                                                                \
+        *reinterpret_cast<u32x16u*>(sums + r * kQuadPanel + 16 * v) = sum[r][v];                 \
+  }                                                                                              \
+  template <bool kRowsSigned, bool kFlip>                                                        \
+  void name##_rows(const uint8_t* rows, int64_t stride, int64_t n, const QuadPanel& p, bool add, \
+                   int32_t* sums) {                                                              \
+    switch (n) {                                                                                 \
+      case 1: return name<kRowsSigned, kFlip, 1>(rows, stride, p, add, sums);                    \
+      case 2: return name<kRowsSigned, kFlip, 2>(rows, stride, p, add, sums);                    \
+      case 3: return name<kRowsSigned, kFlip, 3>(rows, stride, p, add, sums);                    \
+      case 4: return name<kRowsSigned, kFlip, 4>(rows, stride, p, add, sums);                    \
+      case 5: return name<kRowsSigned, kFlip, 5>(rows, stride, p, add, sums);                    \
+      case 6: return name<kRowsSigned, kFlip, 6>(rows, stride, p, add, sums);                    \
+      default: return;                                                                           \
+    }                                                                                            \
+  }
+static_assert(kQuadRows == 6);
+
+#if defined(__AVX512BW__)
+POPRT_QUAD_TILE(vnni_tile, POPRT_VNNI, add_vnni)
+#endif
+POPRT_QUAD_TILE(plain_tile, , add_plain)
+
+void multiply(QuadSigns signs, bool vnni, const uint8_t* rows, int64_t stride, int64_t n,
+              const QuadPanel& p, bool add, int32_t* sums) noexcept {
+#if defined(__AVX512BW__)
+  if (vnni) switch (signs) {
+      case QuadSigns::panel: return vnni_tile_rows<false, false>(rows, stride, n, p, add, sums);
+      case QuadSigns::panel_flip_rows:
+        return vnni_tile_rows<false, true>(rows, stride, n, p, add, sums);
+      case QuadSigns::rows: return vnni_tile_rows<true, false>(rows, stride, n, p, add, sums);
+    }
+#endif
+  (void)vnni;
+  switch (signs) {
+    case QuadSigns::panel: return plain_tile_rows<false, false>(rows, stride, n, p, add, sums);
+    case QuadSigns::panel_flip_rows:
+      return plain_tile_rows<false, true>(rows, stride, n, p, add, sums);
+    case QuadSigns::rows: return plain_tile_rows<true, false>(rows, stride, n, p, add, sums);
+  }
+}
+
+// A row of ones, a piece at a time.
+void column_sums(bool is_signed, bool vnni, const QuadPanel& p, int32_t* sums) noexcept {
+  constexpr int64_t kPiece = 64;
+  uint8_t ones[4 * kPiece];
+  for (uint8_t& one : ones) one = 1;
+  for (int64_t i = 0; i < p.count || i == 0; i += kPiece) {
+    const int64_t count = p.count - i < kPiece ? p.count - i : kPiece;
+    const QuadPanel piece = {p.offsets ? p.data : p.data + i * kQuadBytes,
+                             p.offsets ? p.offsets + i : nullptr, count};
+    multiply(is_signed ? QuadSigns::panel : QuadSigns::rows, vnni, ones, 0, 1, piece, i > 0, sums);
+  }
+}
+
+int32_t row_sum(const uint8_t* row, int64_t n, uint8_t flip) noexcept {
+  uint32_t sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += static_cast<uint8_t>(row[i] ^ flip);
+  return static_cast<int32_t>(sum);
+}
+
+void interleave(const uint8_t* from, int64_t stride, int64_t rows, int64_t n, uint8_t flip,
+                uint8_t* to) noexcept {
+  const uint32_t flips = flip * 0x01010101u;
+  int64_t j = 0;
+  if (rows == 4) {
+    using bytes = uint8_t __attribute__((vector_size(16)));
+    typedef bytes loose_bytes __attribute__((aligned(1), may_alias));
+    using u32x4 = uint32_t __attribute__((vector_size(16)));
+    for (; j + 16 <= n; j += 16) {
+      bytes r[4];
+      for (int t = 0; t < 4; t++)
+        r[t] = *reinterpret_cast<const loose_bytes*>(from + t * stride + j);
+      const auto low = [](bytes a, bytes b) {
+        return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7,
+                                       23);
+      };
+      const auto high = [](bytes a, bytes b) {
+        return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30,
+                                       15, 31);
+      };
+      // Bytes of rows 0 and 2, 1 and 3, then all four.
+      const bytes even[2] = {low(r[0], r[2]), high(r[0], r[2])};
+      const bytes odd[2] = {low(r[1], r[3]), high(r[1], r[3])};
+      for (int h = 0; h < 2; h++) {
+        const u32x4 f = u32x4{} + flips;
+        *reinterpret_cast<loose_bytes*>(to + 4 * j + 32 * h) =
+            low(even[h], odd[h]) ^ reinterpret_cast<bytes>(f);
+        *reinterpret_cast<loose_bytes*>(to + 4 * j + 32 * h + 16) =
+            high(even[h], odd[h]) ^ reinterpret_cast<bytes>(f);
+      }
+    }
+  }
+  for (; j < n; j++)
+    for (int64_t t = 0; t < 4; t++)
+      to[4 * j + t] = t < rows ? static_cast<uint8_t>(from[t * stride + j] ^ flip) : uint8_t{0};
+}
+
+void correct(int32_t* out, const int32_t* sums, int64_t n, int32_t row_zero,
+             const int32_t* column_sums, const int32_t* zero, int32_t row_rest) noexcept {
+  const auto z = static_cast<uint32_t>(row_zero), rest = static_cast<uint32_t>(row_rest);
+  for (int64_t j = 0; j < n; j++)
+    out[j] = static_cast<int32_t>(static_cast<uint32_t>(sums[j]) -
+                                  z * static_cast<uint32_t>(column_sums[j]) -
+                                  static_cast<uint32_t>(zero[j]) * rest);
+}
+
+POPRT_INLINE f32x16 load_strided(const float* p, int64_t stride) {
+  if (stride == 1) return load(p);
+  if (stride == 2)
+    return __builtin_shufflevector(load(p), load(p + 16), 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22,
+                                   24, 26, 28, 30);
+  f32x16 v;
+  for (int i = 0; i < 16; i++) v[i] = p[i * stride];
+  return v;
+}
+
+template <int kStride>
+POPRT_INLINE void filter(const float* x, const int32_t* offsets, const float* weights, int64_t taps,
+                         int64_t stride, int64_t n, int32_t bias, int32_t* y) {
+  for (int64_t j = 0; j < n; j += 16) {
+    const float* at = x + j * stride;
+    f32x16 sum{};
+    for (int64_t t = 0; t < taps; t++)
+      sum = fma(load_strided(at + offsets[t], kStride ? kStride : stride), splat(weights[t]), sum);
+    const u32x16 whole = reinterpret_cast<u32x16>(__builtin_convertvector(sum, i32x16)) +
+                         static_cast<uint32_t>(bias);
+    if (n - j >= 16) {
+      *reinterpret_cast<u32x16u*>(y + j) = whole;
+      continue;
+    }
+    for (int64_t i = 0; i < n - j; i++) y[j + i] = static_cast<int32_t>(whole[i]);
+  }
+}
+
+void filter_row(const float* x, const int32_t* offsets, const float* weights, int64_t taps,
+                int64_t stride, int64_t n, int32_t bias, int32_t* y) noexcept {
+  if (stride == 1) return filter<1>(x, offsets, weights, taps, 1, n, bias, y);
+  if (stride == 2) return filter<2>(x, offsets, weights, taps, 2, n, bias, y);
+  filter<0>(x, offsets, weights, taps, stride, n, bias, y);
+}
+
+}  // namespace
+
+extern const QuadTable POPRT_ISA_NAME(quads);
+const QuadTable POPRT_ISA_NAME(quads) = {multiply,   column_sums, row_sum,
+                                         interleave, correct,     filter_row};
+
+}  // namespace poprt::kernels::isa

@@ -1,0 +1,49 @@
+// Products of 8-bit integers, four at a time: exact sums of 32 bits (they wrap, as ONNX's do). One
+// side is signed and the other unsigned, as VNNI wants it; callers flip the top bit of a side that
+// is not and correct the zero point by 128.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/common/dispatch.h"
+
+namespace poprt::kernels::isa {
+
+inline constexpr int64_t kQuadPanel = 64;  // columns
+inline constexpr int64_t kQuadRows = 6;
+inline constexpr int64_t kQuadBytes = 4 * kQuadPanel;
+
+// Which side is signed, and whether the rows come with the top bit the other way round.
+enum class QuadSigns { panel, panel_flip_rows, rows };
+
+// A panel is `count` steps of [64 columns][4 bytes]; step i lies at offsets[i] bytes, or at i *
+// kQuadBytes without offsets.
+struct QuadPanel {
+  const uint8_t* data;
+  const int32_t* offsets;
+  int64_t count;
+};
+
+struct QuadTable {
+  // sums[r * kQuadPanel + j] (+)= sum over steps i and t < 4 of rows[r * stride + 4 i + t] times
+  // byte t of column j, for r < n <= kQuadRows; adds to what is there when `add`.
+  void (*multiply)(QuadSigns signs, bool vnni, const uint8_t* rows, int64_t stride, int64_t n,
+                   const QuadPanel& panel, bool add, int32_t* sums) noexcept;
+  // sums[j] = sum of the bytes of column j.
+  void (*column_sums)(bool is_signed, bool vnni, const QuadPanel& panel, int32_t* sums) noexcept;
+  // Sum of n bytes, each with its bits flipped by `flip`, unsigned.
+  int32_t (*row_sum)(const uint8_t* row, int64_t n, uint8_t flip) noexcept;
+  // n quads to[4 j + t] = from[t * stride + j] ^ flip for t < rows, 0 for the others.
+  void (*interleave)(const uint8_t* from, int64_t stride, int64_t rows, int64_t n, uint8_t flip,
+                     uint8_t* to) noexcept;
+  // out[j] = sums[j] - row_zero * column_sums[j] - zero[j] * row_rest for n columns.
+  void (*correct)(int32_t* out, const int32_t* sums, int64_t n, int32_t row_zero,
+                  const int32_t* column_sums, const int32_t* zero, int32_t row_rest) noexcept;
+  // y[j] = bias + sum over t < taps of weights[t] * x[j * stride + offsets[t]], of whole numbers
+  // whose sums are exact in float. Reads up to 16 * stride floats past the last.
+  void (*filter_row)(const float* x, const int32_t* offsets, const float* weights, int64_t taps,
+                     int64_t stride, int64_t n, int32_t bias, int32_t* y) noexcept;
+};
+POPRT_DECLARE_ISA(QuadTable, quads)
+
+}  // namespace poprt::kernels::isa

@@ -1,0 +1,29 @@
+// Rows of numbers to and from 8-bit and 16-bit integers with a scale and a zero point.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/common/dispatch.h"
+
+namespace poprt::kernels::isa {
+
+enum class Whole { s8, u8, s16, u16, s32 };
+
+struct QuantizeTable {
+  // out[i] = saturate(round(x[i] / scale + zero)), ties to even, NaN gives 0. scale and zero are
+  // arrays when `many`, one element each otherwise. Rounds the quotient before it adds zero. Not
+  // for s32.
+  void (*quantize)(Whole to, void* out, const float* x, const float* scale, const float* zero,
+                   bool many, int64_t n) noexcept;
+  // out[i] = (x[i] - zero) * scale.
+  void (*dequantize)(Whole from, float* out, const void* x, const float* scale, const float* zero,
+                     bool many, int64_t n) noexcept;
+  // out[i] = saturate(round(x[i] * scale) + zero).
+  void (*requantize)(Whole to, void* out, const int32_t* x, const float* scale, float zero,
+                     bool many, int64_t n) noexcept;
+  // Widens [*low, *high] to hold the elements that are not NaN.
+  void (*range)(const float* x, int64_t n, float* low, float* high) noexcept;
+};
+POPRT_DECLARE_ISA(QuantizeTable, quantize)
+
+}  // namespace poprt::kernels::isa

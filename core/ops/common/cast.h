@@ -1,0 +1,19 @@
+// Which kernel converts: `cast` has vectorised pairs of numbers of whole bytes, where 16-bit floats
+// go with f32 alone; other pairs of theirs go through the floats of `elementwise`.
+#pragma once
+
+#include "ops/common/elementwise.h"
+
+namespace poprt::ops {
+
+// Cast and CastLike.
+inline void lower_cast(LowerContext& ctx) {
+  const auto half = [](DType t) { return t == DType::f16 || t == DType::bf16; };
+  const DType from = ctx.in_dtype(0), to = ctx.out_dtype(0);
+  if (((half(from) && to != DType::f32) || (half(to) && from != DType::f32)) &&
+      is_fusable_elementwise(ctx.node))
+    return lower_elementwise(ctx);
+  ctx.emit("cast", {ctx.in(0), ctx.out(0)}, {ctx.node.int_attr("saturate", 1)});
+}
+
+}  // namespace poprt::ops

@@ -1,0 +1,25 @@
+"""Prints what a PopEF file takes and gives.
+
+    anchors.py MODEL.popef
+"""
+
+import sys
+
+import popef
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    reader = popef.Reader()
+    reader.parseFile(sys.argv[1])
+    for metadata in reader.metadata():
+        for kind, anchors in (("input", metadata.userInputs()), ("output", metadata.userOutputs())):
+            for anchor in anchors:
+                info = anchor.tensorInfo()
+                shape = ",".join(str(d) for d in info.shape())
+                print(f"{kind} {anchor.name()} {info.dataType().name.lower()} [{shape}] {info.sizeInBytes()} bytes")
+
+
+if __name__ == "__main__":
+    main()

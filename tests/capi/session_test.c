@@ -1,0 +1,383 @@
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "common.h"
+
+/* A device that no other test competes for. */
+static poprt_device* a_device(void) {
+  poprt_device_manager* manager = NULL;
+  poprt_device* device = NULL;
+  OK(poprt_device_manager_create(NULL, &manager));
+  OK(poprt_device_manager_create_ipu_model_device(manager, 1, 21, 0, &device));
+  poprt_device_manager_free(manager);
+  return device;
+}
+
+static poprt_session* session_of(const char* file, poprt_session_options* options) {
+  poprt_executable* executable = NULL;
+  poprt_session* session = NULL;
+  OK(poprt_executable_open(file, &executable));
+  OK(poprt_session_create(executable, options, &session));
+  poprt_executable_free(executable); /* the session keeps it */
+  return session;
+}
+
+typedef struct {
+  float next, taken[8];
+  int fetches, completes, prefetches, invalidations, prefetch, refuse;
+  size_t bytes;
+} stream;
+
+static int32_t fetch_input(void* data, size_t bytes, void* user) {
+  stream* s = user;
+  s->fetches++;
+  s->bytes = bytes;
+  if (s->refuse) return 1;
+  for (size_t i = 0; i < bytes / 4; i++) ((float*)data)[i] = s->next;
+  return 0;
+}
+static int32_t prefetch_input(void* data, size_t bytes, void* user) {
+  stream* s = user;
+  s->prefetches++;
+  if (!s->prefetch) return 1;
+  for (size_t i = 0; i < bytes / 4; i++) ((float*)data)[i] = s->next;
+  return 0;
+}
+static int32_t fetch_output(void* data, size_t bytes, void* user) {
+  stream* s = user;
+  (void)bytes;
+  s->taken[s->fetches++ % 8] = *(float*)data;
+  return 0;
+}
+static void complete(void* user) {
+  stream* s = user;
+  s->completes++;
+  s->next++;
+}
+static void invalidate(void* user) { ((stream*)user)->invalidations++; }
+
+static void connect(poprt_session* session, stream* x, stream* y, stream* c) {
+  poprt_stream_callbacks in = {sizeof in, prefetch_input, fetch_input, complete, invalidate, NULL,
+                               x};
+  OK(poprt_session_set_user_input_handler(session, "x", &in));
+  poprt_stream_callbacks out = {sizeof out, NULL, fetch_output, complete, NULL, NULL, y};
+  OK(poprt_session_set_user_output_handler(session, "y", &out));
+  out.user_data = c;
+  OK(poprt_session_set_user_output_handler(session, "c", &out));
+}
+
+static void handlers_serve_the_streams(void** state) {
+  (void)state;
+  poprt_session* session = session_of(DATA "/copies.popef", NULL);
+  assert_int_equal(poprt_session_is_loaded(session), 1);
+  assert_int_equal(poprt_session_user_input_count(session), 1);
+  assert_int_equal(poprt_session_user_output_count(session), 2);
+  assert_string_equal(poprt_anchor_name(poprt_session_user_output(session, 1)), "c");
+  assert_null(poprt_session_user_input(session, 1));
+  FAILS(poprt_session_verify_connected(session), POPRT_FAILED_PRECONDITION, "'x', 'y', 'c'");
+  FAILS(poprt_session_run_main_programs(session), POPRT_FAILED_PRECONDITION, "'x', 'y', 'c'");
+  stream x = {.next = 1}, y = {0}, c = {0};
+  connect(session, &x, &y, &c);
+  OK(poprt_session_verify_connected(session));
+  OK(poprt_session_run_load_programs(session));
+  OK(poprt_session_run_main_programs(session));
+  x.prefetch = 1;
+  OK(poprt_session_run_main_programs(session)); /* fetches, then prefetches the next */
+  OK(poprt_session_run_main_programs(session));
+  const uint32_t main_program = 1;
+  OK(poprt_session_run_programs(session, &main_program, 1));
+  OK(poprt_session_run_save_programs(session));
+  assert_int_equal(x.fetches, 2);
+  assert_int_equal(x.completes, 4);
+  assert_int_equal(x.bytes, COUNT * 4);
+  for (int i = 0; i < 4; i++) assert_true(y.taken[i] == (float)(i + 1));
+  assert_int_equal(c.completes, 4);
+  poprt_session_unload_from_device(session);
+  assert_int_equal(x.invalidations, 1);
+  assert_int_equal(poprt_session_is_loaded(session), 0);
+  FAILS(poprt_session_run_main_programs(session), POPRT_FAILED_PRECONDITION, "on no device");
+  OK(poprt_session_reload(session));
+  OK(poprt_session_run_main_programs(session));
+  poprt_session_free(session);
+}
+
+static void a_stream_without_data_ends_the_run(void** state) {
+  (void)state;
+  poprt_session* session = session_of(DATA "/copies.popef", NULL);
+  stream x = {.refuse = 1}, y = {0}, c = {0};
+  connect(session, &x, &y, &c);
+  FAILS(poprt_session_run_main_programs(session), POPRT_CANCELLED, "");
+  x.refuse = 0;
+  OK(poprt_session_run_main_programs(session));
+  poprt_session_stop(session);
+  FAILS(poprt_session_run_main_programs(session), POPRT_CANCELLED, "stopped");
+  poprt_session_free(session);
+}
+
+static int32_t only_y(const char* name, int32_t is_output, const uint32_t* programs, size_t count,
+                      void* user) {
+  ++*(int*)user;
+  return is_output && strcmp(name, "y") == 0 && count == 1 && programs[0] == 1;
+}
+
+static void predicates_choose_the_anchors(void** state) {
+  (void)state;
+  int asked = 0;
+  poprt_session_options options = {.struct_size = sizeof options};
+  options.predicate = only_y;
+  options.predicate_data = &asked;
+  poprt_session* session = session_of(DATA "/copies.popef", &options);
+  assert_int_equal(asked, 3);
+  assert_int_equal(poprt_session_user_input_count(session), 0);
+  assert_int_equal(poprt_session_user_output_count(session), 1);
+  stream y = {0};
+  y.taken[0] = 5;
+  poprt_stream_callbacks out = {sizeof out, NULL, fetch_output, NULL, NULL, NULL, &y};
+  OK(poprt_session_set_user_output_handler(session, "y", &out));
+  OK(poprt_session_run_main_programs(session)); /* rejected anchors do not hang */
+  assert_true(y.taken[0] == 0);
+  poprt_session_free(session);
+}
+
+static void the_next_session_takes_the_device(void** state) {
+  (void)state;
+  poprt_device* device = a_device();
+  poprt_session_options options = {.struct_size = sizeof options};
+  options.device = device;
+  options.telemetry = 0;
+  poprt_session* first = session_of(DATA "/copies.popef", &options);
+  options.exclusive = 1;
+  poprt_session* second = session_of(DATA "/copies.popef", &options);
+  assert_int_equal(poprt_session_is_loaded(first), 0);
+  assert_int_equal(poprt_session_is_loaded(second), 1);
+  FAILS(poprt_session_bind_to_device(first, device), POPRT_FAILED_PRECONDITION, "another session");
+  poprt_session_free(second);
+  OK(poprt_session_bind_to_device(first, device));
+  assert_int_equal(poprt_session_is_loaded(first), 1);
+  poprt_session_free(first);
+
+  options.exclusive = 0;
+  options.deferred = 1;
+  options.device = NULL;
+  first = session_of(DATA "/copies.popef", &options);
+  assert_int_equal(poprt_session_is_loaded(first), 0);
+  OK(poprt_session_bind_to_device(first, device));
+  assert_int_equal(poprt_session_is_loaded(first), 1);
+  poprt_session_free(first);
+  poprt_device_free(device);
+}
+
+static void weights_are_updated(void** state) {
+  (void)state;
+  poprt_session* session = session_of(DATA "/weights.popef", NULL);
+  assert_int_equal(poprt_session_user_input_count(session), 0);
+  stream y = {0}, c = {0};
+  poprt_stream_callbacks out = {sizeof out, NULL, fetch_output, NULL, NULL, NULL, &y};
+  OK(poprt_session_set_user_output_handler(session, "y", &out));
+  out.user_data = &c;
+  OK(poprt_session_set_user_output_handler(session, "c", &out));
+  float value[COUNT], back[COUNT] = {0};
+  for (int i = 0; i < COUNT; i++) value[i] = (float)(i + 10);
+  OK(poprt_session_run_main_programs(session));
+  assert_true(y.taken[0] == c.taken[0]);
+  OK(poprt_session_update_weights(session, "x", value, sizeof value));
+  OK(poprt_session_run_main_programs(session));
+  assert_true(y.taken[1] == 10);
+  OK(poprt_session_read_weights(session, "x", back, sizeof back));
+  assert_memory_equal(back, value, sizeof value);
+  FAILS(poprt_session_update_weights(session, "x", value, 4), POPRT_INVALID_ARGUMENT, "64 bytes");
+  FAILS(poprt_session_update_weights(session, "x", NULL, 64), POPRT_INVALID_ARGUMENT, "'data'");
+  FAILS(poprt_session_update_weights(session, "w", value, 64), POPRT_NOT_FOUND, "'x'");
+  FAILS(poprt_session_read_weights(session, "x", back, 4), POPRT_INVALID_ARGUMENT, "64 bytes");
+  FAILS(poprt_session_read_weights(session, "w", back, 64), POPRT_NOT_FOUND, "'x'");
+  poprt_session_free(session);
+}
+
+typedef struct {
+  int ok, cancelled;
+} answers;
+static void answer(poprt_error_code code, void* user) {
+  answers* a = user;
+  if (code == POPRT_OK)
+    a->ok++;
+  else
+    a->cancelled++;
+}
+
+static float padding[COUNT / 2];
+static void pad(poprt_queue* queue, void* user) {
+  ++*(int*)user;
+  OK(poprt_queue_enqueue_input(queue, padding, sizeof padding, NULL, NULL));
+}
+
+static void queues_serve_the_streams(void** state) {
+  (void)state;
+  poprt_session* session = session_of(DATA "/copies.popef", NULL);
+  int timeouts = 0;
+  poprt_queue_options options = {.struct_size = sizeof options};
+  options.buffers = 3;
+  options.timeout_ns = 1000000;
+  options.timeout = pad;
+  options.timeout_data = &timeouts;
+  poprt_queue_manager* queues = NULL;
+  OK(poprt_session_create_queue_manager(session, &options, &queues));
+  poprt_queue *x = NULL, *y = NULL, *c = NULL;
+  OK(poprt_queue_manager_input_queue(queues, "x", &x));
+  OK(poprt_queue_manager_output_queue(queues, "y", &y));
+  OK(poprt_queue_manager_output_queue(queues, "c", &c));
+  FAILS(poprt_queue_manager_input_queue(queues, "y", &x), POPRT_NOT_FOUND, "'x'");
+  FAILS(poprt_queue_manager_output_queue(queues, "x", &y), POPRT_NOT_FOUND, "'y', 'c'");
+  assert_int_equal(poprt_queue_capacity(x), 4);
+  assert_string_equal(poprt_anchor_name(poprt_queue_anchor(y)), "y");
+
+  float in[COUNT], out[COUNT], constant[COUNT];
+  for (int i = 0; i < COUNT; i++) in[i] = (float)i;
+  answers a = {0, 0};
+  OK(poprt_queue_enqueue_input(x, in, sizeof in, answer, &a));
+  OK(poprt_queue_enqueue_output(y, out, sizeof out, answer, &a));
+  OK(poprt_queue_enqueue_output(c, constant, sizeof constant, answer, &a));
+  assert_int_equal(poprt_queue_read_available(x), 1);
+  OK(poprt_session_run_main_programs(session));
+  assert_memory_equal(in, out, sizeof in);
+  assert_int_equal(a.ok, 3);
+
+  /* Half an input: the timeout adds the rest. */
+  OK(poprt_queue_enqueue_input(x, in, sizeof in / 2, answer, &a));
+  OK(poprt_queue_enqueue_output(y, out, sizeof out, NULL, NULL));
+  OK(poprt_queue_enqueue_output(c, constant, sizeof constant, NULL, NULL));
+  OK(poprt_session_run_main_programs(session));
+  assert_int_equal(timeouts, 1);
+  assert_true(out[COUNT - 1] == 0);
+  assert_int_equal(a.ok, 4);
+
+  OK(poprt_queue_enqueue_input(x, in, sizeof in, answer, &a));
+  poprt_queue_manager_flush_all(queues);
+  assert_int_equal(a.cancelled, 1);
+  FAILS(poprt_queue_enqueue_input(x, NULL, 4, NULL, NULL), POPRT_INVALID_ARGUMENT, "memory");
+  FAILS(poprt_queue_enqueue_input(y, in, 4, NULL, NULL), POPRT_INVALID_ARGUMENT, "output queue");
+  FAILS(poprt_queue_enqueue_output(x, in, 4, NULL, NULL), POPRT_INVALID_ARGUMENT, "input queue");
+  OK(poprt_queue_enqueue_input(x, in, sizeof in, answer, &a));
+  poprt_queue_manager_disconnect_all(queues);
+  assert_int_equal(a.cancelled, 2);
+  FAILS(poprt_queue_enqueue_input(x, in, 4, answer, &a), POPRT_CANCELLED, "disconnected");
+  FAILS(poprt_session_run_main_programs(session), POPRT_CANCELLED, "");
+  poprt_session_free(session);
+}
+
+static void* run_main(void* session) { return (void*)poprt_session_run_main_programs(session); }
+
+static void stop_ends_a_blocked_run(void** state) {
+  (void)state;
+  poprt_session* session = session_of(DATA "/copies.popef", NULL);
+  poprt_queue_manager* queues = NULL;
+  OK(poprt_session_create_queue_manager(session, NULL, &queues));
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, run_main, session), 0);
+  poprt_session_stop(session);
+  void* error = NULL;
+  pthread_join(thread, &error);
+  FAILS(error, POPRT_CANCELLED, "stopped");
+  poprt_session_free(session);
+}
+
+static void telemetry_is_read(void** state) {
+  (void)state;
+  char folder[] = "/tmp/poprt_capi_XXXXXX";
+  assert_non_null(mkdtemp(folder));
+  setenv("POPRT_TELEMETRY_DIR", folder, 1);
+  poprt_session_options options = {.struct_size = sizeof options};
+  options.telemetry = 1;
+  poprt_session* session = session_of(DATA "/copies.popef", &options);
+  poprt_string* json = NULL;
+  OK(poprt_telemetry_read(NULL, &json));
+  assert_non_null(strstr(poprt_string_data(json), "\"name\": \"copies\""));
+  assert_non_null(strstr(poprt_string_data(json), "\"alive\": true"));
+  poprt_string_free(json);
+  poprt_session_free(session);
+  OK(poprt_telemetry_read(folder, &json));
+  assert_string_equal(poprt_string_data(json), "[]");
+  poprt_string_free(json);
+  OK(poprt_telemetry_read("/no/such/folder", &json));
+  assert_string_equal(poprt_string_data(json), "[]");
+  poprt_string_free(json);
+  FAILS(poprt_telemetry_read(folder, NULL), POPRT_INVALID_ARGUMENT, "'out_json'");
+  setenv("POPRT_TELEMETRY_DIR", "relative", 1);
+  FAILS(poprt_telemetry_read(NULL, &json), POPRT_INVALID_ARGUMENT, "absolute");
+  unsetenv("POPRT_TELEMETRY_DIR");
+  remove(folder);
+}
+
+static void bad_arguments(void** state) {
+  (void)state;
+  poprt_executable* executable = open_copies();
+  poprt_session* session = UNTOUCHED(poprt_session);
+  poprt_session_options options = {.struct_size = sizeof options};
+  FAILS(poprt_session_create(NULL, NULL, &session), POPRT_INVALID_ARGUMENT, "'executable'");
+  FAILS(poprt_session_create(executable, NULL, NULL), POPRT_INVALID_ARGUMENT, "'out_session'");
+  options.wait_strategy = -1;
+  FAILS(poprt_session_create(executable, &options, &session), POPRT_INVALID_ARGUMENT, "wait");
+  options.wait_strategy = 0;
+  options.threads = -3;
+  FAILS(poprt_session_create(executable, &options, &session), POPRT_INVALID_ARGUMENT, "threads");
+  assert_ptr_equal(session, UNTOUCHED(poprt_session));
+  OK(poprt_session_create(executable, NULL, &session));
+  FAILS(poprt_session_set_user_input_handler(session, "q", NULL), POPRT_NOT_FOUND, "'x'");
+  FAILS(poprt_session_set_user_output_handler(session, NULL, NULL), POPRT_INVALID_ARGUMENT,
+        "'name'");
+  poprt_stream_callbacks none = {.struct_size = sizeof none};
+  FAILS(poprt_session_set_user_input_handler(session, "x", &none), POPRT_INVALID_ARGUMENT, "fetch");
+  const uint32_t nine = 9;
+  FAILS(poprt_session_run_programs(session, &nine, 1), POPRT_NOT_FOUND, "programs are 1");
+  FAILS(poprt_session_run_programs(session, NULL, 1), POPRT_INVALID_ARGUMENT, "'indices'");
+  poprt_queue_options queue = {.struct_size = sizeof queue};
+  poprt_queue_manager* queues = NULL;
+  queue.timeout_ns = -1;
+  FAILS(poprt_session_create_queue_manager(session, &queue, &queues), POPRT_INVALID_ARGUMENT,
+        "timeout_ns");
+  queue.timeout_ns = 0;
+  queue.buffers = (size_t)1 << 30;
+  FAILS(poprt_session_create_queue_manager(session, &queue, &queues), POPRT_INVALID_ARGUMENT,
+        "buffers");
+  FAILS(poprt_session_create_queue_manager(session, NULL, NULL), POPRT_INVALID_ARGUMENT,
+        "'out_manager'");
+  poprt_session_free(session);
+  poprt_executable_free(executable);
+}
+
+static void null_is_harmless(void** state) {
+  (void)state;
+  poprt_session_free(NULL);
+  poprt_session_stop(NULL);
+  poprt_session_unload_from_device(NULL);
+  assert_int_equal(poprt_session_is_loaded(NULL), 0);
+  assert_int_equal(poprt_session_user_input_count(NULL), 0);
+  assert_int_equal(poprt_session_user_output_count(NULL), 0);
+  assert_null(poprt_session_user_input(NULL, 0));
+  assert_null(poprt_session_user_output(NULL, 0));
+  FAILS(poprt_session_verify_connected(NULL), POPRT_INVALID_ARGUMENT, "'session'");
+  FAILS(poprt_session_run_main_programs(NULL), POPRT_INVALID_ARGUMENT, "'session'");
+  FAILS(poprt_session_reload(NULL), POPRT_INVALID_ARGUMENT, "'session'");
+  FAILS(poprt_session_bind_to_device(NULL, NULL), POPRT_INVALID_ARGUMENT, "'session'");
+  poprt_queue_manager_flush_all(NULL);
+  poprt_queue_manager_disconnect_all(NULL);
+  assert_null(poprt_queue_anchor(NULL));
+  assert_int_equal(poprt_queue_capacity(NULL), 0);
+  assert_int_equal(poprt_queue_read_available(NULL), 0);
+  FAILS(poprt_queue_enqueue_input(NULL, "", 1, NULL, NULL), POPRT_INVALID_ARGUMENT, "'queue'");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(handlers_serve_the_streams),
+      cmocka_unit_test(a_stream_without_data_ends_the_run),
+      cmocka_unit_test(predicates_choose_the_anchors),
+      cmocka_unit_test(the_next_session_takes_the_device),
+      cmocka_unit_test(weights_are_updated),
+      cmocka_unit_test(queues_serve_the_streams),
+      cmocka_unit_test(stop_ends_a_blocked_run),
+      cmocka_unit_test(telemetry_is_read),
+      cmocka_unit_test(bad_arguments),
+      cmocka_unit_test(null_is_harmless),
+  };
+  return cmocka_run_group_tests_name("session", tests, NULL, NULL);
+}

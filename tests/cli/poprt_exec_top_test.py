@@ -1,0 +1,62 @@
+"""poprt_exec top: the telemetry of other processes."""
+
+import json
+import os
+import subprocess
+import time
+import unittest
+
+from support import DIGITS, CommandTest
+
+
+class Top(CommandTest):
+    command = "poprt_exec top"
+
+    def publisher(self):
+        """A process that runs a model and publishes."""
+        environment = {**os.environ, "POPRT_TELEMETRY": "1", "POPRT_TELEMETRY_DIR": self.folder}
+        words = self.arguments([DIGITS, "--input_shape", "image=1,1,8,8", "--seconds", "600"], "poprt_exec bench")
+        process = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+        def end():
+            process.kill()
+            process.wait()
+        self.addCleanup(end)
+        for _ in range(600):
+            if any(s["runs"] > 10 for s in self.segments()):
+                return process
+            time.sleep(0.1)
+        self.fail("nothing was published")
+
+    def segments(self):
+        return json.loads(self.succeeds("--folder", self.folder, "--json"))
+
+    def test_shows_a_running_process_and_then_that_it_died(self):
+        process = self.publisher()
+        first, = self.segments()
+        self.assertEqual((first["pid"], first["alive"]), (process.pid, True))
+        self.assertGreater(first["runs"], 0)
+        self.assertGreater(first["busy_ns"], 0)
+        self.assertTrue(first["name"])
+        out = self.succeeds("--folder", self.folder, "--count", 2, "--interval", 0.05)
+        self.assertEqual(out.count("runs/s"), 2)
+        self.assertEqual(out.count(str(process.pid)), 2)
+        process.kill()
+        process.wait()
+        left, = self.segments()
+        self.assertFalse(left["alive"])
+        self.assertIn("dead", self.succeeds("--folder", self.folder))
+
+    def test_nobody_publishes(self):
+        self.assertEqual(self.segments(), [])
+        self.assertEqual(self.succeeds("--folder", self.folder).count("\n"), 1)
+        self.assertEqual(json.loads(self.succeeds("--folder", self.path("missing"), "--json")), [])
+
+    def test_wrong_usage(self):
+        self.fails(["--interval", "0"], "0.01", code=2)
+        self.fails(["--count", "0"], "at least 1", code=2)
+        self.fails(["--fast"], "--fast", code=2)
+
+
+if __name__ == "__main__":
+    unittest.main()

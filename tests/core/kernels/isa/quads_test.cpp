@@ -1,0 +1,135 @@
+// 8-bit products of every instruction set that this CPU has against plain loops: all bits equal.
+#include "kernels/isa/quads.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "kernels/common/cpu.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Build {
+  const char* name;
+  const isa::QuadTable* table;
+  bool vnni;
+};
+
+std::vector<Build> builds() {
+  std::vector<Build> all = {{"baseline", &isa::quads_baseline, false}};
+#if defined(POPRT_HAS_ISA_avx512)
+  if (cpu_isa() >= Isa::avx2) all.push_back({"avx2", &isa::quads_avx2, false});
+  if (cpu_isa() >= Isa::avx512) all.push_back({"avx512", &isa::quads_avx512, false});
+  if (cpu_has_vnni()) all.push_back({"avx512 vnni", &isa::quads_avx512, true});
+#endif
+  return all;
+}
+
+std::vector<uint8_t> random_bytes(size_t n, uint32_t seed) {
+  std::mt19937 rng(seed);
+  std::vector<uint8_t> v(n);
+  for (uint8_t& b : v) b = static_cast<uint8_t>(rng());
+  // The extremes next to each other are where 16-bit sums would saturate.
+  for (size_t i = 0; i < n / 3; i++) v[i] = i % 2 ? 0xff : 0x80;
+  return v;
+}
+
+int32_t as(uint8_t byte, bool is_signed) { return is_signed ? static_cast<int8_t>(byte) : byte; }
+
+TEST(Quads, MultiplyIsExact) {
+  constexpr int64_t kSteps = 37;
+  const auto rows = random_bytes(6 * 4 * kSteps, 1);
+  const auto panel = random_bytes(static_cast<size_t>((kSteps + 1) * isa::kQuadBytes), 2);
+  std::vector<int32_t> offsets;  // overlapping steps in another order
+  for (int64_t i = 0; i < kSteps; i++)
+    offsets.push_back(static_cast<int32_t>((kSteps - 1 - i) * isa::kQuadBytes + 4 * (i % 7)));
+  for (const Build& b : builds())
+    for (const auto signs :
+         {isa::QuadSigns::panel, isa::QuadSigns::panel_flip_rows, isa::QuadSigns::rows})
+      for (int64_t n = 1; n <= isa::kQuadRows; n++)
+        for (const bool offset : {false, true}) {
+          const bool add = n % 2 != 0, rows_signed = signs == isa::QuadSigns::rows;
+          std::vector<int32_t> sums(isa::kQuadRows * isa::kQuadPanel, 5);
+          b.table->multiply(signs, b.vnni, rows.data(), 4 * kSteps, n,
+                            {panel.data(), offset ? offsets.data() : nullptr, kSteps}, add,
+                            sums.data());
+          for (int64_t r = 0; r < isa::kQuadRows; r++)
+            for (int64_t j = 0; j < isa::kQuadPanel; j++) {
+              int32_t want = r >= n || add ? 5 : 0;
+              for (int64_t k = 0; r < n && k < 4 * kSteps; k++) {
+                const int64_t at =
+                    offset ? offsets[static_cast<size_t>(k / 4)] : k / 4 * isa::kQuadBytes;
+                uint8_t row = rows[static_cast<size_t>(r * 4 * kSteps + k)];
+                if (signs == isa::QuadSigns::panel_flip_rows) row ^= 0x80;
+                want += as(row, rows_signed) *
+                        as(panel[static_cast<size_t>(at + 4 * j + k % 4)], !rows_signed);
+              }
+              ASSERT_EQ(sums[static_cast<size_t>(r * isa::kQuadPanel + j)], want)
+                  << b.name << " signs " << static_cast<int>(signs) << " row " << r << " column "
+                  << j;
+            }
+        }
+}
+
+TEST(Quads, SumsOfRowsAndColumnsAreExact) {
+  constexpr int64_t kSteps = 150;  // more than a piece
+  const auto panel = random_bytes(static_cast<size_t>(kSteps * isa::kQuadBytes), 3);
+  for (const Build& b : builds()) {
+    for (const bool is_signed : {false, true}) {
+      int32_t sums[isa::kQuadPanel];
+      b.table->column_sums(is_signed, b.vnni, {panel.data(), nullptr, kSteps}, sums);
+      for (int64_t j = 0; j < isa::kQuadPanel; j++) {
+        int32_t want = 0;
+        for (int64_t k = 0; k < 4 * kSteps; k++)
+          want +=
+              as(panel[static_cast<size_t>(k / 4 * isa::kQuadBytes + 4 * j + k % 4)], is_signed);
+        ASSERT_EQ(sums[j], want) << b.name;
+      }
+    }
+    int32_t want = 0;
+    for (int64_t i = 0; i < 1001; i++) want += panel[static_cast<size_t>(i)] ^ 0x80;
+    EXPECT_EQ(b.table->row_sum(panel.data(), 1001, 0x80), want) << b.name;
+  }
+}
+
+TEST(Quads, InterleavePutsFourRowsSideBySide) {
+  const auto from = random_bytes(4 * 100, 4);
+  for (const Build& b : builds())
+    for (int64_t rows = 1; rows <= 4; rows++)
+      for (const int64_t n : {1, 15, 16, 50, 99}) {
+        std::vector<uint8_t> to(4 * 100, 77);
+        b.table->interleave(from.data(), 100, rows, n, 0x80, to.data());
+        for (int64_t i = 0; i < 400; i++) {
+          const int64_t t = i % 4, j = i / 4;
+          const int want = j >= n     ? 77
+                           : t < rows ? from[static_cast<size_t>(t * 100 + j)] ^ 0x80
+                                      : 0;
+          ASSERT_EQ(to[static_cast<size_t>(i)], want) << b.name << " element " << i;
+        }
+      }
+}
+
+TEST(Quads, FilterRowIsExact) {
+  std::mt19937 rng(5);
+  std::vector<float> x(400);
+  for (float& v : x) v = static_cast<float>(static_cast<int>(rng() % 511) - 255);
+  const int32_t offsets[] = {0, 3, 1, 40, 17};
+  const float weights[] = {255, -255, 3, 0, -77};
+  for (const Build& b : builds())
+    for (const int64_t stride : {1, 2, 3}) {
+      int32_t y[50];
+      b.table->filter_row(x.data(), offsets, weights, 5, stride, 50, -9, y);
+      for (int64_t j = 0; j < 50; j++) {
+        double want = -9;
+        for (int t = 0; t < 5; t++)
+          want += static_cast<double>(weights[t]) *
+                  static_cast<double>(x[static_cast<size_t>(j * stride + offsets[t])]);
+        ASSERT_EQ(y[j], static_cast<int32_t>(want)) << b.name << " stride " << stride;
+      }
+    }
+}
+
+}  // namespace
+}  // namespace poprt::kernels

@@ -1,0 +1,49 @@
+"""Runs an example and checks what it prints.
+
+Usage: example_test.py readme|digits|serving|anchors DIGITS_FOLDER POPRT COMMAND..."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+
+def main():
+    kind, data, poprt = sys.argv[1:4]
+    command = sys.argv[4:]
+    data = os.path.abspath(data)
+    model = os.path.join(data, "digits.onnx")
+    with tempfile.TemporaryDirectory() as folder:
+        if kind == "digits":
+            command += [model] + [os.path.join(data, f"heldout-{n}-ubyte") for n in ("images.idx3", "labels.idx1")]
+        elif kind == "serving":
+            command += [model]
+        elif kind == "anchors":
+            subprocess.run([poprt, "-i", model, "--input_shape", "image=8,1,8,8", "--output_dir", folder,
+                            "--export_popef"], check=True, stdout=subprocess.DEVNULL)
+            command += [os.path.join(folder, "executable.popef")]
+        done = subprocess.run(command, cwd=data, capture_output=True, text=True, check=False)
+    print(done.stdout + done.stderr)
+    if done.returncode != 0:
+        sys.exit(f"exit code {done.returncode}")
+    check(kind, data, done.stdout)
+
+
+def check(kind, data, printed):
+    if kind == "readme":
+        assert re.search(r"scores.*\[8, ?10\]", printed), "expected the scores' shape"
+    elif kind == "digits":
+        reached = float(re.search(r"360 held-out images, accuracy ([0-9.]+)", printed).group(1))
+        with open(os.path.join(data, "accuracy.json"), encoding="utf-8") as file:
+            expected = json.load(file)["fp32"]
+        assert abs(reached - expected) <= 0.001, f"reached {reached}, training framework {expected}"
+    elif kind == "serving":
+        assert printed == "200 requests from 4 clients, 200 right\n"
+    else:
+        assert printed == "input image f32 [8,1,8,8] 2048 bytes\noutput scores f32 [8,10] 320 bytes\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,288 @@
+// Every case of the corpus as a user meets it: a process of its own with a model in a folder.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "case.h"
+
+namespace poprt::hostile {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr long kMostMemory = 4 << 20;  // KiB
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr long kMostMemory = 4 << 20;
+#else
+constexpr long kMostMemory = 768 << 10;
+#endif
+#else
+constexpr long kMostMemory = 768 << 10;
+#endif
+constexpr unsigned kMostSeconds = 120;  // far more than any needs: what hangs is stopped
+
+std::string tool() {
+  const char* folder = std::getenv("POPRT_BIN");
+  return std::string(folder ? folder : POPRT_BIN) + "/poprt_exec";
+}
+
+struct Result {
+  int status = 0;
+  std::string error;
+  long memory = 0;  // KiB at the peak
+};
+
+std::string contents(int fd) {
+  std::string text(static_cast<size_t>(lseek(fd, 0, SEEK_END)), '\0');
+  EXPECT_EQ(pread(fd, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+  return text;
+}
+
+Result run(const fs::path& folder, const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = {tool(), "run"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& w : words) argv.push_back(w.data());
+  argv.push_back(nullptr);
+  const int error = memfd_create("stderr", 0);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    const rlimit none{0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    const int null = open("/dev/null", O_RDWR);
+    dup2(null, 0);
+    dup2(null, 1);
+    dup2(error, 2);
+    if (chdir(folder.c_str()) != 0) _exit(125);
+    alarm(kMostSeconds);
+    execv(argv[0], argv.data());
+    _exit(126);
+  }
+  Result result;
+  rusage usage{};
+  EXPECT_EQ(wait4(pid, &result.status, 0, &usage), pid);
+  result.memory = usage.ru_maxrss;
+  result.error = contents(error);
+  close(error);
+  return result;
+}
+
+// Every file below `root` with its size, and times of change.
+std::map<std::string, std::string> listing(const fs::path& root) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    struct stat s{};
+    lstat(entry.path().c_str(), &s);
+    files[entry.path().string()] = std::to_string(s.st_size) + " " +
+                                   std::to_string(s.st_mtim.tv_sec) + "." +
+                                   std::to_string(s.st_mtim.tv_nsec);
+  }
+  return files;
+}
+
+// Whether somebody opened or read what lies directly in a folder.
+class Watch {
+ public:
+  explicit Watch(const fs::path& folder) : fd_(inotify_init1(IN_NONBLOCK)) {
+    EXPECT_GE(inotify_add_watch(fd_, folder.c_str(), IN_OPEN | IN_ACCESS | IN_MODIFY | IN_CREATE),
+              0);
+  }
+  ~Watch() { close(fd_); }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+  std::string touched() {
+    alignas(inotify_event) char buffer[4096];
+    std::string names;
+    for (ssize_t n; (n = ::read(fd_, buffer, sizeof buffer)) > 0;)
+      for (char* p = buffer; p < buffer + n;) {
+        const auto* event = reinterpret_cast<const inotify_event*>(p);
+        // Opening the folder itself to walk through it reads nothing of it.
+        if (event->len) names += std::string(names.empty() ? "" : ", ") + event->name;
+        p += sizeof(inotify_event) + event->len;
+      }
+    return names;
+  }
+
+ private:
+  int fd_;
+};
+
+// A folder for one case, gone with it.
+class Sandbox {
+ public:
+  Sandbox() {
+    std::string pattern = (fs::temp_directory_path() / "poprt_hostile_XXXXXX").string();
+    if (!mkdtemp(pattern.data())) throw std::runtime_error("mkdtemp failed");
+    root = pattern;
+    folder = {root / "model", root / "outside"};
+    fs::create_directory(folder.model);
+    fs::create_directory(folder.outside);
+    std::ofstream(folder.outside / "secret.bin", std::ios::binary) << std::string(4096, 'S');
+  }
+  ~Sandbox() {
+    std::error_code ignored;
+    fs::remove_all(root, ignored);
+  }
+  Sandbox(const Sandbox&) = delete;
+  Sandbox& operator=(const Sandbox&) = delete;
+
+  fs::path root;
+  Folder folder;
+};
+
+bool one_clean_line(const std::string& text) {
+  return !text.empty() && text.back() == '\n' &&
+         std::none_of(text.begin(), text.end() - 1,
+                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
+
+void check(const Case& c) {
+  SCOPED_TRACE(c.name);
+  const Sandbox box;
+  c.make(box.folder);
+  const auto before = listing(box.root);
+  Watch watch(box.folder.outside);
+  const Result result = run(box.folder.model, c.arguments);
+  const std::string touched = watch.touched();
+  if (std::getenv("POPRT_HOSTILE_PRINT"))  // for whoever writes cases
+    printf("%s\t%d\t%ld\t%s", c.name.c_str(), result.status, result.memory,
+           result.error.empty() ? "\n" : result.error.c_str());
+
+  ASSERT_TRUE(WIFEXITED(result.status)) << "signal " << WTERMSIG(result.status) << "\n"
+                                        << result.error;
+  const int code = WEXITSTATUS(result.status);
+  if (c.outcome == Outcome::accepted || (c.outcome == Outcome::either && code == 0)) {
+    EXPECT_EQ(code, 0) << result.error;
+    EXPECT_EQ(result.error, "");
+  } else {
+    EXPECT_TRUE(code >= 1 && code <= 123) << "exit code " << code << "\n" << result.error;
+    EXPECT_TRUE(one_clean_line(result.error)) << result.error;
+    EXPECT_NE(result.error.find(c.error), std::string::npos)
+        << "expected '" << c.error << "' in: " << result.error;
+    EXPECT_EQ(result.error.find("bad_alloc"), std::string::npos) << result.error;
+    EXPECT_LE(result.error.size(), 2000u);
+    EXPECT_EQ(listing(box.root), before) << "something was written";
+  }
+  EXPECT_LE(result.memory, kMostMemory);
+  EXPECT_EQ(touched, "") << "outside of the model's folder";
+}
+
+class Hostile : public testing::TestWithParam<Case> {};
+
+TEST_P(Hostile, EndsAsExpected) { check(GetParam()); }
+
+std::string name_of(const testing::TestParamInfo<Case>& info) { return info.param.name; }
+
+#define CORPUS(Name, cases) \
+  INSTANTIATE_TEST_SUITE_P(Name, Hostile, testing::ValuesIn(cases()), name_of)
+CORPUS(Wire, wire_cases);
+CORPUS(Header, header_cases);
+CORPUS(Graph, graph_cases);
+CORPUS(Functions, function_cases);
+CORPUS(Attributes, attribute_cases);
+CORPUS(Values, value_cases);
+CORPUS(Payloads, payload_cases);
+CORPUS(ExternalData, external_data_cases);
+CORPUS(Bombs, bomb_cases);
+CORPUS(Contrib, contrib_cases);
+CORPUS(Files, file_cases);
+CORPUS(Npy, npy_cases);
+CORPUS(Popef, popef_cases);
+CORPUS(Controls, control_cases);
+
+TEST(HostileCorpus, HasMoreThanThreeHundredCasesWithNamesOfTheirOwn) {
+  std::set<std::string> names;
+  size_t count = 0;
+  for (const auto& list : {wire_cases(), header_cases(), graph_cases(), function_cases(),
+                           attribute_cases(), value_cases(), payload_cases(), external_data_cases(),
+                           bomb_cases(), contrib_cases(), file_cases(), npy_cases(), popef_cases()})
+    for (const Case& c : list) {
+      names.insert(c.name);
+      count += c.outcome == Outcome::rejected;
+    }
+  EXPECT_GE(count, 300u);
+  EXPECT_GE(names.size(), count);
+}
+
+// What a loader must do whatever the file is, each with cases that would show the opposite.
+void check_all(const Cases& cases, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    const auto found =
+        std::find_if(cases.begin(), cases.end(), [&](const Case& c) { return c.name == name; });
+    ASSERT_NE(found, cases.end()) << name;
+    check(*found);
+  }
+}
+
+TEST(LoaderRules, ParsingIsBoundedInDepthAndLength) {
+  check_all(wire_cases(), {"graphs_nested_20000_deep", "types_nested_20000_deep", "length_2_to_64",
+                           "varint_of_eleven_bytes", "groups_inside", "trailing_zeros"});
+  check_all(file_cases(), {"three_gib_in_one_graph"});
+}
+
+TEST(LoaderRules, SizesAreCheckedEvenWhenUnused) {
+  check_all(payload_cases(), {"dimensions_wrap_to_4", "dimensions_overflow_beside_0",
+                              "dimension_negative_and_unused", "bytes_overflow"});
+  check_all(attribute_cases(), {"conv_pads_overflow"});
+  check_all(external_data_cases(), {"offset_and_length_overflow"});
+}
+
+TEST(LoaderRules, ATensorHasOnePayloadOfItsSize) {
+  check_all(payload_cases(), {"raw_and_typed", "two_typed_fields", "raw_data_too_short",
+                              "raw_data_too_long", "u4_too_short", "u4_too_long"});
+  check_all(external_data_cases(), {"file_and_raw_data"});
+}
+
+TEST(LoaderRules, ExternalDataStaysInTheFolderInEveryPlace) {
+  const Cases cases = external_data_cases();
+  check_all(cases, {"location_is_a_device", "location_is_proc", "location_has_a_zero_byte"});
+  for (const Case& c : cases)
+    if (c.name.ends_with("_goes_up") || c.name.ends_with("_is_a_symbolic_link") ||
+        c.name.ends_with("_is_a_fifo") || c.name.ends_with("_is_a_hard_link"))
+      check(c);
+}
+
+TEST(LoaderRules, SortingIsIterativeAndInliningHasABudget) {
+  check_all(control_cases(), {"chain_of_60000_nodes"});
+  check_all(graph_cases(), {"cycle_of_60000", "cycle_of_three"});
+  check_all(function_cases(), {"functions_double_40_times", "functions_nest_1000_deep"});
+  check_all(bomb_cases(), {"doubling_constants_40_times"});
+}
+
+TEST(LoaderRules, MemoryIsEstimatedBeforeItIsTaken) {
+  check_all(bomb_cases(), {"constant_of_shape_of_terabytes", "expand_to_terabytes",
+                           "outer_product_of_terabytes", "input_of_terabytes"});
+}
+
+TEST(LoaderRules, IndicesAndDivisorsAreChecked) {
+  check_all(value_cases(),
+            {"gather_past_the_end", "gather_elements_past_the_end", "gather_nd_past_the_end",
+             "scatter_nd_past_the_end", "indices_out_of_range_at_run_time",
+             "gather_nd_indices_at_run_time", "integer_division_of_constants_by_0",
+             "smallest_integer_divided_by_minus_1", "integer_remainder_by_0_at_run_time"});
+  check_all(attribute_cases(), {"quantize_scale_count", "quantize_zero_point_count"});
+}
+
+TEST(LoaderRules, ErrorsAreOneLineThatNamesTheCulprit) {
+  check_all(graph_cases(), {"control_characters_in_node_name", "control_characters_in_operator",
+                            "control_characters_in_value_name", "format_characters_in_names",
+                            "operator_name_of_a_megabyte"});
+  check_all(file_cases(), {"control_characters_in_file_name"});
+  check_all(payload_cases(), {"control_characters_in_tensor_name"});
+}
+
+}  // namespace
+
+// Names in failures instead of bytes.
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+}  // namespace poprt::hostile
