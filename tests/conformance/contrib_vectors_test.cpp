@@ -8,9 +8,10 @@
 #include <filesystem>
 #include <set>
 
-#include "core/compiler/support.h"
 #include "onnx/import.h"
 #include "ops/common/evaluate.h"
+#include "support/graph_eval.h"
+#include "support/run_executable.h"
 
 namespace poprt {
 namespace {

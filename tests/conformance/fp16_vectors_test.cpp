@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <set>
 
-#include "core/compiler/support.h"
 #include "onnx/import.h"
 #include "onnx/tensor_io.h"
+#include "support/run_executable.h"
 
 namespace poprt {
 namespace {
