@@ -7,11 +7,17 @@ namespace poprt::ops {
 
 // Inputs at, at + 1 (scale), at + 2 (zero point, optional) as floats.
 inline ir::Value* dequantized(Expansion& e, size_t at) {
+  e.check(element_count(e.shape(at + 1)) == 1 &&
+              (!e.has(at + 2) || element_count(e.shape(at + 2)) == 1),
+          "a scale or zero point is not one number");
   return e.dequantize(e.in(at), e.in(at + 1), e.in_or_null(at + 2));
 }
 
 // y with scale input `at` and zero point input at + 1 (optional) as result 0, of `dtype`.
 inline void quantized_result(Expansion& e, ir::Value* y, size_t at, DType dtype) {
+  e.check(
+      element_count(e.shape(at)) == 1 && (!e.has(at + 1) || element_count(e.shape(at + 1)) == 1),
+      "the scale or zero point of the result is not one number");
   e.out(0, e.quantize(y, e.in(at), e.in_or_null(at + 1), dtype));
 }
 

@@ -116,11 +116,10 @@ const OpDef& op_of(const ir::Node& node) {
          "results fit one kind of CPU only; save it again with ORT_ENABLE_EXTENDED, or use the "
          "model that it was made from",
          node.describe());
-  fail(
-      ErrorCode::unimplemented,
-      "{}: operator {} of domain '{}' (opset {}) is not supported; `poprt_exec ops` lists what is; "
-      "to ask for it, open an issue with this line",
-      node.describe(), node.op_type, node.domain.empty() ? "ai.onnx" : node.domain, node.opset());
+  fail(ErrorCode::unimplemented,
+       "{}: operator {} of domain '{}' is not supported; `poprt_exec ops` lists what is; the model "
+       "imports opset {}; to ask for it, open an issue with this line",
+       node.describe(), node.op_type, node.domain.empty() ? "ai.onnx" : node.domain, node.opset());
 }
 
 void infer(ir::Node& node) {
