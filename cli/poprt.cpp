@@ -180,6 +180,8 @@ int main_checked(int argc, char** argv) {
                  "Constant folding makes nothing larger [bytes; -1: no limit]")
       ->check(at_least<int64_t>(-1))
       ->capture_default_str();
+  app.add_flag("--allow_symlinks", a.compile.allow_links,
+               "Read external data through symbolic and hard links too; for models you trust");
   app.add_flag("--list_all_passes", a.list_all_passes, "List the passes");
   app.add_option("--logging_level", a.logging_level,
                  "DEBUG, INFO, WARNING, ERROR or CRITICAL [WARNING]")

@@ -83,7 +83,8 @@ void check(const poprt_compile_options& o) {
   not_negative(o.convert_version, "convert_version");
   not_negative(o.max_tensor_size, "max_tensor_size");
   not_negative(o.rewrite_limit, "rewrite_limit");
-  if (o.reserved) fail(ErrorCode::invalid_argument, "reserved is {}, must be 0", o.reserved);
+  if (o.allow_links != 0 && o.allow_links != 1)
+    fail(ErrorCode::invalid_argument, "allow_links is {}, expected 0 or 1", o.allow_links);
 }
 
 // Calls a plugin function and throws what it reports.
@@ -149,7 +150,7 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
           hash.append(reinterpret_cast<const char*>(b.data()), b.size());
         },
         [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-          capi::compiler_plugin().hash(&source, sink, error);
+          capi::compiler_plugin().hash(&source, o.allow_links, sink, error);
         });
     cache.emplace(*folder);
     key = capi::cache_key(o, hash, name);

@@ -90,9 +90,11 @@ void say(const poprt_compile_options& o, double done, const char* what) {
   if (o.progress) o.progress(done, what, o.user_data);
 }
 
-std::unique_ptr<ir::Graph> import(const poprt_plugin_source& s, int64_t convert_version = 0) {
+std::unique_ptr<ir::Graph> import(const poprt_plugin_source& s,
+                                  const poprt_compile_options& o = {}) {
   onnx::ImportOptions options;
-  options.convert_version = convert_version;
+  options.convert_version = o.convert_version;
+  options.allow_links = o.allow_links != 0;
   if (s.path) return onnx::import_file(s.path, options);
   std::optional<std::filesystem::path> folder;
   if (s.folder) folder = s.folder;
@@ -122,7 +124,7 @@ void select_outputs(ir::Graph& graph, const poprt_compile_options& o) {
 compiler::Executable compile_source(const poprt_compile_options& o,
                                     const poprt_plugin_source& source) {
   say(o, 0, "read");
-  const auto graph = import(source, o.convert_version);
+  const auto graph = import(source, o);
   select_outputs(*graph, o);
   compiler::Options options = make_options(o);
   std::vector<compiler::VariableWeight> variables;
@@ -172,7 +174,7 @@ void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
              const char* out_onnx_path, poprt_plugin_error* error) {
   guard(error, [&] {
     say(*o, 0, "read");
-    const auto graph = import(*source, o->convert_version);
+    const auto graph = import(*source, *o);
     select_outputs(*graph, *o);
     compiler::Options options = make_options(*o);
     report_progress(*o, options, 0.1, 0.9);
@@ -225,15 +227,15 @@ void list_ops(const poprt_plugin_sink* sink, poprt_plugin_error* error) {
   });
 }
 
-void hash(const poprt_plugin_source* source, const poprt_plugin_sink* sink,
+void hash(const poprt_plugin_source* source, int allow_links, const poprt_plugin_sink* sink,
           poprt_plugin_error* error) {
   guard(error, [&] {
     std::optional<std::filesystem::path> folder;
     if (source->folder) folder = source->folder;
     write(*sink, source->path
-                     ? onnx::hash_file(source->path)
+                     ? onnx::hash_file(source->path, allow_links != 0)
                      : onnx::hash_bytes({static_cast<const std::byte*>(source->data), source->size},
-                                        folder));
+                                        folder, allow_links != 0));
   });
 }
 

@@ -49,7 +49,7 @@ typedef struct poprt_compiler_plugin {
   void (*list_ops)(const poprt_plugin_sink* sink, poprt_plugin_error* error);
   void (*set_log_level)(const char* level);
   // Writes the hash of a model's bytes and external data, 64 digits.
-  void (*hash)(const poprt_plugin_source* source, const poprt_plugin_sink* sink,
+  void (*hash)(const poprt_plugin_source* source, int allow_links, const poprt_plugin_sink* sink,
                poprt_plugin_error* error);
 } poprt_compiler_plugin;
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "device/device_manager.h"
 #include "poprt/poprt.h"
+#include "runtime/light_runner.h"
 #include "runtime/model.h"
 #include "runtime/model_runner.h"
 
@@ -32,14 +33,20 @@ struct poprt_device {
 };
 
 struct poprt_runner {
-  poprt::runtime::ModelRunner runner;
-};
-
-struct poprt_request {
-  std::shared_ptr<poprt::runtime::Request> request;
+  std::unique_ptr<poprt::runtime::BaseRunner> runner;
+  poprt::runtime::ModelRunner* model = nullptr;  // the same, when it is one
+  poprt::runtime::LightRunner* light = nullptr;
 };
 
 namespace poprt::capi {
+
+// A request handle is a reference to a request.
+inline poprt_request* to_handle(runtime::RequestPtr request) {
+  return reinterpret_cast<poprt_request*>(request.detach());
+}
+inline runtime::Request* from_handle(poprt_request* request) {
+  return reinterpret_cast<runtime::Request*>(request);
+}
 
 // An anchor handle is a program's anchor.
 inline const poprt_anchor* to_handle(const program::Anchor* anchor) {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "guard.h"
+#include "runner_options.h"
 
 using namespace poprt;
 
@@ -36,11 +36,32 @@ class Bindings {
 using Inputs = Bindings<runtime::InputBinding, poprt_input>;
 using Outputs = Bindings<runtime::OutputBinding, poprt_output>;
 
-// A caller's callback until it is called.
-struct Callback {
-  poprt_request_fn call;
-  void* user_data;
-};
+const poprt_anchor* at(const std::vector<runtime::DataDesc>& list, size_t index) {
+  return index < list.size() ? capi::to_handle(&list[index].anchor) : nullptr;
+}
+
+nlohmann::ordered_json to_json(const runtime::RunnerStatistics& s) {
+  return {{"submitted", s.submitted},
+          {"completed", s.completed},
+          {"failed", s.failed},
+          {"cancelled", s.cancelled},
+          {"timed_out", s.timed_out},
+          {"rows", s.rows},
+          {"padded_rows", s.padded_rows},
+          {"batches", s.batches},
+          {"steps", s.steps},
+          {"device_errors", s.device_errors},
+          {"resets", s.resets},
+          {"in_flight", s.in_flight},
+          {"queue_capacity", s.queue_capacity},
+          {"latency",
+           {{"count", s.latency.count},
+            {"total_ns", s.latency.total_ns},
+            {"max_ns", s.latency.max_ns},
+            {"p50_ns", s.latency.quantile_ns(0.5)},
+            {"p99_ns", s.latency.quantile_ns(0.99)},
+            {"buckets", s.latency.counts}}}};
+}
 
 }  // namespace
 
@@ -48,37 +69,39 @@ poprt_error* poprt_runner_create(const poprt_executable* executable,
                                  const poprt_runner_options* options, poprt_runner** out_runner) {
   return capi::guard([&] {
     const auto& model = capi::required(executable, "executable").model;
-    const auto o = capi::read_options(options, "poprt_runner_options");
     auto& out = capi::required(out_runner, "out_runner");
-    runtime::RunnerConfig config;
-    config.session.load = {o.threads, o.profile != 0};
-    if (o.device) config.session.device = o.device->device;
-    if (o.queue_depth) config.queue_depth = static_cast<size_t>(std::max(o.queue_depth, 0));
-    out = new poprt_runner{runtime::ModelRunner(model, std::move(config))};
+    auto made = std::make_unique<runtime::ModelRunner>(model, capi::read_runner_options(options));
+    auto* const same = made.get();
+    out = new poprt_runner{std::move(made), same, nullptr};
   });
 }
 
 size_t poprt_runner_input_count(const poprt_runner* runner) {
-  return runner ? runner->runner.model().inputs().size() : 0;
+  return runner ? runner->runner->execute_inputs().size() : 0;
 }
 
 size_t poprt_runner_output_count(const poprt_runner* runner) {
-  return runner ? runner->runner.model().outputs().size() : 0;
+  return runner ? runner->runner->execute_outputs().size() : 0;
 }
 
 const poprt_anchor* poprt_runner_input(const poprt_runner* runner, size_t index) {
-  return runner ? capi::anchor_at(runner->runner.model().inputs(), index) : nullptr;
+  return runner ? at(runner->runner->execute_inputs(), index) : nullptr;
 }
 
 const poprt_anchor* poprt_runner_output(const poprt_runner* runner, size_t index) {
-  return runner ? capi::anchor_at(runner->runner.model().outputs(), index) : nullptr;
+  return runner ? at(runner->runner->execute_outputs(), index) : nullptr;
+}
+
+int32_t poprt_runner_input_has_data(const poprt_runner* runner, size_t index) {
+  return runner && index < runner->runner->execute_inputs().size() &&
+         runner->runner->execute_inputs()[index].popef_contains_tensor_data;
 }
 
 poprt_error* poprt_runner_execute(poprt_runner* runner, const poprt_input* inputs,
                                   size_t input_count, const poprt_output* outputs,
                                   size_t output_count) {
   return capi::guard([&] {
-    auto& r = capi::required(runner, "runner").runner;
+    auto& r = *capi::required(runner, "runner").runner;
     const Inputs in(inputs, input_count, "inputs");
     const Outputs out(outputs, output_count, "outputs");
     r.execute(in.span(), out.span());
@@ -87,41 +110,52 @@ poprt_error* poprt_runner_execute(poprt_runner* runner, const poprt_input* input
 
 poprt_error* poprt_runner_execute_indexed(poprt_runner* runner, const void* const* inputs,
                                           void* const* outputs) {
-  return capi::guard([&] { capi::required(runner, "runner").runner.execute(inputs, outputs); });
+  return capi::guard([&] {
+    auto* const model = capi::required(runner, "runner").model;
+    if (!model)
+      fail(ErrorCode::unimplemented, "only a model runner executes by position: name the anchors");
+    model->execute(inputs, outputs);
+  });
 }
 
 poprt_error* poprt_runner_execute_async(poprt_runner* runner, const poprt_input* inputs,
                                         size_t input_count, const poprt_output* outputs,
                                         size_t output_count, poprt_request_fn callback,
                                         void* user_data, poprt_request** out_request) {
+  const poprt_request_options options{sizeof options, 0, callback, user_data};
+  return poprt_runner_submit(runner, inputs, input_count, outputs, output_count, &options,
+                             out_request);
+}
+
+poprt_error* poprt_runner_submit(poprt_runner* runner, const poprt_input* inputs,
+                                 size_t input_count, const poprt_output* outputs,
+                                 size_t output_count, const poprt_request_options* options,
+                                 poprt_request** out_request) {
   return capi::guard([&] {
-    auto& r = capi::required(runner, "runner").runner;
-    if (!callback) capi::required(out_request, "out_request");
+    auto& r = *capi::required(runner, "runner").runner;
+    const auto o = capi::read_options(options, "poprt_request_options");
+    if (!o.callback) capi::required(out_request, "out_request");
     const Inputs in(inputs, input_count, "inputs");
     const Outputs out(outputs, output_count, "outputs");
-    auto handle = out_request ? std::make_unique<poprt_request>() : nullptr;
-    runtime::RequestCallback done;
-    std::unique_ptr<Callback> context;
-    if (callback) {
-      context = std::make_unique<Callback>(Callback{callback, user_data});
-      done = {[](void* c, ErrorCode code) noexcept {
-                const std::unique_ptr<Callback> mine(static_cast<Callback*>(c));
-                mine->call(static_cast<poprt_error_code>(code), mine->user_data);
-              },
-              context.get()};
-    }
-    auto request = r.execute_async(in.span(), out.span(), done);
-    static_cast<void>(context.release());  // the callback's, which may have run already
-    if (handle) {
-      handle->request = std::move(request);
-      *out_request = handle.release();
-    }
+    runtime::RequestCallback callback;
+    callback.c_call = o.callback;
+    callback.context = o.user_data;
+    runtime::RequestOptions request_options;
+    if (o.timeout_ns < 0)
+      fail(ErrorCode::invalid_argument, "timeout_ns must not be negative, given {}", o.timeout_ns);
+    if (o.timeout_ns) request_options.timeout = std::chrono::nanoseconds(o.timeout_ns);
+    auto request = r.execute_async(in.span(), out.span(), callback, request_options);
+    if (out_request) *out_request = capi::to_handle(std::move(request));
   });
+}
+
+int32_t poprt_request_cancel(poprt_request* request) {
+  return request && capi::from_handle(request)->cancel();
 }
 
 poprt_error* poprt_request_wait(poprt_request* request, int64_t timeout_ns) {
   return capi::guard([&] {
-    auto& r = *capi::required(request, "request").request;
+    auto& r = *capi::from_handle(&capi::required(request, "request"));
     std::optional<std::chrono::nanoseconds> timeout;
     if (timeout_ns >= 0) timeout = std::chrono::nanoseconds(timeout_ns);
     if (!r.wait(timeout))
@@ -131,20 +165,52 @@ poprt_error* poprt_request_wait(poprt_request* request, int64_t timeout_ns) {
 }
 
 int32_t poprt_request_done(const poprt_request* request) {
-  return !request || request->request->done();
+  return !request || reinterpret_cast<const runtime::Request*>(request)->done();
 }
 
-void poprt_request_free(poprt_request* request) { delete request; }
+void poprt_request_free(poprt_request* request) {
+  if (request) capi::from_handle(request)->release();
+}
+
+poprt_error* poprt_runner_statistics(poprt_runner* runner, poprt_string** out_json) {
+  return capi::guard([&] {
+    auto& r = capi::required(runner, "runner");
+    auto& out = capi::required(out_json, "out_json");
+    nlohmann::ordered_json json = to_json(r.runner->statistics());
+    json["replicas"] = nlohmann::ordered_json::array();
+    for (size_t i = 0; r.model && i < r.model->replicas(); i++)
+      json["replicas"].push_back(to_json(r.model->statistics(i)));
+    out = capi::make_string(json.dump(2));
+  });
+}
+
+poprt_error* poprt_runner_tracepoints(poprt_runner* runner, poprt_string** out_json) {
+  return capi::guard([&] {
+    auto& r = *capi::required(runner, "runner").runner;
+    auto& out = capi::required(out_json, "out_json");
+    auto json = nlohmann::ordered_json::array();
+    for (const runtime::Tracepoint& t : r.tracepoints()) {
+      nlohmann::ordered_json row{{"request", t.request},
+                                 {"rows", t.rows},
+                                 {"replica", t.replica},
+                                 {"code", static_cast<int>(t.code)}};
+      for (size_t i = 0; i < t.ns.size(); i++) row[runtime::kStageNames[i]] = t.ns[i];
+      json.push_back(std::move(row));
+    }
+    out = capi::make_string(json.dump(2));
+  });
+}
 
 void poprt_runner_stop(poprt_runner* runner) {
-  if (runner) runner->runner.stop();
+  if (runner) runner->runner->stop();
 }
 
 poprt_error* poprt_runner_profile(poprt_runner* runner, poprt_string** out_json) {
   return capi::guard([&] {
-    auto& r = capi::required(runner, "runner").runner;
+    auto* const model = capi::required(runner, "runner").model;
     auto& out = capi::required(out_json, "out_json");
-    const auto rows = r.profile();
+    if (!model) fail(ErrorCode::unimplemented, "only a model runner has a profile");
+    const auto rows = model->profile();
     nlohmann::ordered_json json;
     json["runs"] = rows.empty() ? 0 : rows[0].runs;
     json["instructions"] = nlohmann::ordered_json::array();

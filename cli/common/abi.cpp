@@ -107,7 +107,7 @@ std::vector<NamedShape> parse_shapes(const std::vector<std::string>& words) {
 
 bool CompileSettings::given() const {
   return !input_shape.empty() || batch_size > 0 || !precision.empty() || !passes.empty() ||
-         !skip_passes.empty();
+         !skip_passes.empty() || allow_links;
 }
 
 const poprt_compile_options* CompileSettings::get() {
@@ -134,6 +134,7 @@ const poprt_compile_options* CompileSettings::get() {
   options_.skip_pass_count = raw_skip_.size();
   options_.max_tensor_size = max_tensor_size > 0 ? max_tensor_size : 0;
   options_.convert_version = convert_version;
+  options_.allow_links = allow_links;
   options_.progress = progress;
   options_.user_data = user_data;
   return &options_;

@@ -36,9 +36,9 @@ int fclose_or_nothing(FILE* file) { return file ? std::fclose(file) : 0; }
 std::string_view entry(std::string_view header, std::string_view key) {
   size_t at = header.find(fmt::format("'{}'", key));
   if (at == header.npos) return {};
-  at = header.find_first_not_of(" ", at + key.size() + 2);
+  at = header.find_first_not_of(' ', at + key.size() + 2);
   if (at == header.npos || header[at] != ':') return {};
-  at = header.find_first_not_of(" ", at + 1);
+  at = header.find_first_not_of(' ', at + 1);
   if (at == header.npos) return {};
   size_t end = header[at] == '(' ? header.find(')', at) : header.find_first_of(",}", at);
   if (end == header.npos) return {};

@@ -24,6 +24,8 @@ void add_compile_options(CLI::App& command, CompileSettings& s) {
   command
       .add_option("--skip_passes", s.skip_passes, "Default passes to leave out, comma separated")
       ->delimiter(',');
+  command.add_flag("--allow_symlinks", s.allow_links,
+                   "Read external data through symbolic and hard links too; for models you trust");
 }
 
 std::vector<int64_t> shape_of(const poprt_anchor* anchor) {

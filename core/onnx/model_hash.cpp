@@ -52,7 +52,7 @@ class Locations {
 }  // namespace
 
 std::string hash_bytes(std::span<const std::byte> bytes,
-                       const std::optional<std::filesystem::path>& directory) {
+                       const std::optional<std::filesystem::path>& directory, bool allow_links) {
   Locations locations;
   {
     pb::ModelProto model;
@@ -63,7 +63,7 @@ std::string hash_bytes(std::span<const std::byte> bytes,
   }
   Sha256 hash;
   hash.add_sized(bytes);
-  ExternalFiles files(directory, false);
+  ExternalFiles files(directory, allow_links);
   for (const std::string& location : locations.found()) {
     hash.add_sized(location);
     hash.add_sized(files.read(location, 0, std::nullopt).bytes);
@@ -71,10 +71,10 @@ std::string hash_bytes(std::span<const std::byte> bytes,
   return hash.finish();
 }
 
-std::string hash_file(const std::filesystem::path& path) {
+std::string hash_file(const std::filesystem::path& path, bool allow_links) {
   const auto file = MappedFile::open(path);
   try {
-    return hash_bytes(file->bytes(), path.parent_path());
+    return hash_bytes(file->bytes(), path.parent_path(), allow_links);
   } catch (Error& e) {
     e.add_context(path.string());
     throw;

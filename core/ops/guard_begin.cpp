@@ -1,7 +1,7 @@
 // poprt.GuardBegin (condition) {when}: nodes up to the matching poprt.GuardEnd run when the
 // condition equals `when`. Made by the compiler when it flattens If; values made inside are read by
 // poprt.Select only.
-#include "ops/op.h"
+#include "ops/common/compile_time.h"
 #include "program/control.h"
 
 namespace poprt::ops {
@@ -15,6 +15,6 @@ void lower(LowerContext& ctx) {
 
 extern const OpDef guard_begin_op;
 const OpDef guard_begin_op = {
-    .name = "GuardBegin", .domain = "poprt", .lower = lower, .pure = false};
+    .name = "GuardBegin", .domain = "poprt", .infer = infer_nothing, .lower = lower, .pure = false};
 
 }  // namespace poprt::ops

@@ -1,5 +1,5 @@
 // poprt.GuardEnd: see poprt.GuardBegin.
-#include "ops/op.h"
+#include "ops/common/compile_time.h"
 #include "program/control.h"
 
 namespace poprt::ops {
@@ -10,6 +10,7 @@ void lower(LowerContext& ctx) { ctx.emit(program::kControlEnd, {}); }
 }  // namespace
 
 extern const OpDef guard_end_op;
-const OpDef guard_end_op = {.name = "GuardEnd", .domain = "poprt", .lower = lower, .pure = false};
+const OpDef guard_end_op = {
+    .name = "GuardEnd", .domain = "poprt", .infer = infer_nothing, .lower = lower, .pure = false};
 
 }  // namespace poprt::ops

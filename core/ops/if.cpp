@@ -1,6 +1,6 @@
 // Constant conditions are resolved by the compiler; the rest runs one branch on the device, so both
 // must make the same static types.
-#include "ops/op.h"
+#include "ops/common/compile_time.h"
 
 namespace poprt::ops {
 namespace {
@@ -27,13 +27,9 @@ void infer(InferContext& ctx) {
   }
 }
 
-void lower(LowerContext& ctx) {
-  ctx.fail_unsupported("a branch must be taken apart by the compiler first");
-}
-
 }  // namespace
 
 extern const OpDef if_op;
-const OpDef if_op = {.name = "If", .infer = infer, .lower = lower};
+const OpDef if_op = {.name = "If", .infer = infer, .lower = lower_container};
 
 }  // namespace poprt::ops

@@ -1,7 +1,7 @@
 // The compiler unrolls short loops and everything whose shapes change; the rest runs as a loop on
 // the device. Scan outputs have as many rows as the trip count says, also when the condition ends
 // the loop before: that is their bound.
-#include "ops/op.h"
+#include "ops/common/compile_time.h"
 
 namespace poprt::ops {
 namespace {
@@ -31,13 +31,9 @@ void infer(InferContext& ctx) {
   }
 }
 
-void lower(LowerContext& ctx) {
-  ctx.fail_unsupported("a loop must be taken apart by the compiler first");
-}
-
 }  // namespace
 
 extern const OpDef loop_op;
-const OpDef loop_op = {.name = "Loop", .infer = infer, .lower = lower};
+const OpDef loop_op = {.name = "Loop", .infer = infer, .lower = lower_container};
 
 }  // namespace poprt::ops

@@ -10,6 +10,13 @@
 namespace poprt::ops {
 namespace {
 
+void infer(InferContext& ctx) {
+  const size_t condition = ctx.node.int_attr("condition", 0) != 0;
+  ctx.out(0, DType::s64, {});
+  if (condition) ctx.out(1, ctx.in(1));
+  for (size_t i = 2; i < ctx.input_count(); i++) ctx.out(i - 1 + condition, ctx.in(i));
+}
+
 void lower(LowerContext& ctx) {
   const bool condition = ctx.node.int_attr("condition", 0) != 0;
   const size_t states = ctx.node.inputs().size() - 2;
@@ -33,6 +40,7 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef loop_begin_op;
-const OpDef loop_begin_op = {.name = "LoopBegin", .domain = "poprt", .lower = lower, .pure = false};
+const OpDef loop_begin_op = {
+    .name = "LoopBegin", .domain = "poprt", .infer = infer, .lower = lower, .pure = false};
 
 }  // namespace poprt::ops

@@ -2,7 +2,7 @@
 // poprt.LoopBegin. The first `states` pairs are (next, state): the state becomes next; those in
 // `stage` go through a temporary first, because another copy would overwrite what they read. The
 // other pairs are (part, accumulator): accumulator[index] = part. `kept` only lives until here.
-#include "ops/op.h"
+#include "ops/common/compile_time.h"
 #include "program/control.h"
 
 namespace poprt::ops {
@@ -31,6 +31,7 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef loop_end_op;
-const OpDef loop_end_op = {.name = "LoopEnd", .domain = "poprt", .lower = lower, .pure = false};
+const OpDef loop_end_op = {
+    .name = "LoopEnd", .domain = "poprt", .infer = infer_nothing, .lower = lower, .pure = false};
 
 }  // namespace poprt::ops

@@ -1,16 +1,10 @@
-// Taken apart by the compiler (compiler/flow/specialize.h): containers exist at compile time only.
-#include "ops/op.h"
+// Resolved by the compiler: containers exist at compile time only.
+#include "ops/common/compile_time.h"
 
 namespace poprt::ops {
-namespace {
-
-void lower(LowerContext& ctx) {
-  ctx.fail_unsupported("sequences and optionals must be taken apart by the compiler first");
-}
-
-}  // namespace
 
 extern const OpDef optional_op;
-const OpDef optional_op = {.name = "Optional", .since = 15, .lower = lower};
+const OpDef optional_op = {
+    .name = "Optional", .since = 15, .infer = infer_nothing, .lower = lower_container};
 
 }  // namespace poprt::ops

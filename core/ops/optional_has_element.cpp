@@ -1,16 +1,15 @@
-// Taken apart by the compiler (compiler/flow/specialize.h): containers exist at compile time only.
-#include "ops/op.h"
+// Resolved by the compiler: containers exist at compile time only.
+#include "ops/common/compile_time.h"
 
 namespace poprt::ops {
 namespace {
 
-void lower(LowerContext& ctx) {
-  ctx.fail_unsupported("sequences and optionals must be taken apart by the compiler first");
-}
+void infer(InferContext& ctx) { ctx.out(0, DType::boolean, {}); }
 
 }  // namespace
 
 extern const OpDef optional_has_element_op;
-const OpDef optional_has_element_op = {.name = "OptionalHasElement", .since = 15, .lower = lower};
+const OpDef optional_has_element_op = {
+    .name = "OptionalHasElement", .since = 15, .infer = infer, .lower = lower_container};
 
 }  // namespace poprt::ops

@@ -1,16 +1,17 @@
 // Computed by the compiler from constants (ops/common/strings.h).
-#include "ops/op.h"
+#include "ops/common/compile_time.h"
 
 namespace poprt::ops {
 namespace {
 
-void lower(LowerContext& ctx) {
-  ctx.fail_unsupported("strings are computed by the compiler, so its inputs must be constant");
+void infer(InferContext& ctx) {
+  if (ctx.in(0).has_shape) ctx.out(0, DType::boolean, ctx.in(0).shape);
 }
 
 }  // namespace
 
 extern const OpDef regex_full_match_op;
-const OpDef regex_full_match_op = {.name = "RegexFullMatch", .since = 20, .lower = lower};
+const OpDef regex_full_match_op = {
+    .name = "RegexFullMatch", .since = 20, .infer = infer, .lower = lower_text};
 
 }  // namespace poprt::ops

@@ -1,16 +1,10 @@
 // Becomes Loop (compiler/flow/specialize.h).
-#include "ops/op.h"
+#include "ops/common/compile_time.h"
 
 namespace poprt::ops {
-namespace {
-
-void lower(LowerContext& ctx) {
-  ctx.fail_unsupported("a scan must be taken apart by the compiler first");
-}
-
-}  // namespace
 
 extern const OpDef scan_op;
-const OpDef scan_op = {.name = "Scan", .since = 8, .lower = lower};
+const OpDef scan_op = {
+    .name = "Scan", .since = 8, .infer = infer_nothing, .lower = lower_container};
 
 }  // namespace poprt::ops

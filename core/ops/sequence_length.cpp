@@ -1,16 +1,15 @@
-// Taken apart by the compiler (compiler/flow/specialize.h): containers exist at compile time only.
-#include "ops/op.h"
+// Resolved by the compiler: containers exist at compile time only.
+#include "ops/common/compile_time.h"
 
 namespace poprt::ops {
 namespace {
 
-void lower(LowerContext& ctx) {
-  ctx.fail_unsupported("sequences and optionals must be taken apart by the compiler first");
-}
+void infer(InferContext& ctx) { ctx.out(0, DType::s64, {}); }
 
 }  // namespace
 
 extern const OpDef sequence_length_op;
-const OpDef sequence_length_op = {.name = "SequenceLength", .since = 11, .lower = lower};
+const OpDef sequence_length_op = {
+    .name = "SequenceLength", .since = 11, .infer = infer, .lower = lower_container};
 
 }  // namespace poprt::ops

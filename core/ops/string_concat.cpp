@@ -1,16 +1,15 @@
 // Computed by the compiler from constants (ops/common/strings.h).
-#include "ops/op.h"
+#include "ops/common/compile_time.h"
 
 namespace poprt::ops {
 namespace {
 
-void lower(LowerContext& ctx) {
-  ctx.fail_unsupported("strings are computed by the compiler, so its inputs must be constant");
-}
+void infer(InferContext& ctx) { ctx.out_dtype(0, DType::string); }
 
 }  // namespace
 
 extern const OpDef string_concat_op;
-const OpDef string_concat_op = {.name = "StringConcat", .since = 20, .lower = lower};
+const OpDef string_concat_op = {
+    .name = "StringConcat", .since = 20, .infer = infer, .lower = lower_text};
 
 }  // namespace poprt::ops

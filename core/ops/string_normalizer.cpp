@@ -1,16 +1,15 @@
 // Computed by the compiler from constants (ops/common/strings.h).
-#include "ops/op.h"
+#include "ops/common/compile_time.h"
 
 namespace poprt::ops {
 namespace {
 
-void lower(LowerContext& ctx) {
-  ctx.fail_unsupported("strings are computed by the compiler, so its inputs must be constant");
-}
+void infer(InferContext& ctx) { ctx.out_dtype(0, DType::string); }
 
 }  // namespace
 
 extern const OpDef string_normalizer_op;
-const OpDef string_normalizer_op = {.name = "StringNormalizer", .since = 10, .lower = lower};
+const OpDef string_normalizer_op = {
+    .name = "StringNormalizer", .since = 10, .infer = infer, .lower = lower_text};
 
 }  // namespace poprt::ops

@@ -1,16 +1,18 @@
 // Computed by the compiler from constants (ops/common/strings.h).
-#include "ops/op.h"
+#include "ops/common/compile_time.h"
 
 namespace poprt::ops {
 namespace {
 
-void lower(LowerContext& ctx) {
-  ctx.fail_unsupported("strings are computed by the compiler, so its inputs must be constant");
+void infer(InferContext& ctx) {
+  ctx.out_dtype(0, DType::string);
+  if (ctx.in(0).has_shape) ctx.out(1, DType::s64, ctx.in(0).shape);
 }
 
 }  // namespace
 
 extern const OpDef string_split_op;
-const OpDef string_split_op = {.name = "StringSplit", .since = 20, .lower = lower};
+const OpDef string_split_op = {
+    .name = "StringSplit", .since = 20, .infer = infer, .lower = lower_text};
 
 }  // namespace poprt::ops

@@ -1,341 +1,177 @@
 #include "runtime/model_runner.h"
 
-#include <signal.h>
-#include <unistd.h>
-
 #include <atomic>
-#include <condition_variable>
+#include <cstring>
 #include <mutex>
-#include <system_error>
-#include <thread>
 
 #include "base/error.h"
+#include "device/device_manager.h"
 #include "runtime/anchor_lookup.h"
-#include "runtime/queue_manager.h"
+#include "runtime/replica.h"
 
 namespace poprt::runtime {
 namespace {
 
-using program::Anchor;
-
-// Stands for the memory of an anchor without bytes, for which null is fine.
-char no_bytes;
-
-[[noreturn]] void fail_stopped() { fail(ErrorCode::cancelled, "the runner was stopped"); }
-
-// Writes one pointer per anchor into `pointers`.
-template <class Binding, class Pointer>
-void resolve(std::span<const Binding> bindings, std::span<const Anchor> anchors,
-             std::span<const uint64_t> sizes, std::string_view direction, Pointer* pointers) {
-  std::fill_n(pointers, anchors.size(), nullptr);
-  for (size_t i = 0; i < bindings.size(); i++) {
-    const Binding& b = bindings[i];
-    size_t at = b.index;
-    if (b.name.data()) {
-      at = find_anchor(anchors, b.name, i, direction);
-    } else if (at >= anchors.size()) {
-      fail(ErrorCode::not_found, "there is no {} {}; the model has {}", direction, at,
-           anchors.size());
-    }
-    if (pointers[at])
-      fail(ErrorCode::invalid_argument, "{} '{}' is given twice", direction, anchors[at].name);
-    if (b.bytes != sizes[at]) fail_wrong_size(anchors[at], b.bytes, direction);
-    if (!b.data && b.bytes)
-      fail(ErrorCode::invalid_argument, "{} '{}': the pointer is null", direction,
-           anchors[at].name);
-    pointers[at] = b.data ? b.data : &no_bytes;
-  }
-  if (bindings.size() != anchors.size())  // none is there twice, so one is missing
-    for (size_t i = 0; i < anchors.size(); i++)
-      if (!pointers[i])
-        fail(ErrorCode::invalid_argument, "{} '{}' is missing", direction, anchors[i].name);
+// The devices of one replica: those that the configuration pins, and free ones.
+std::shared_ptr<device::Device> find_device(const RunnerConfig& config, int id) {
+  if (const auto found = config.replica_id_to_device.find(id);
+      found != config.replica_id_to_device.end() && found->second)
+    return found->second;
+  if (id == 0 && config.session.device) return config.session.device;
+  device::WaitConfig wait(config.device_wait_timeout, config.device_wait_sleep);
+  if (config.device_wait_timeout.count() <= 0) wait.strategy = device::WaitStrategy::no_wait;
+  if (config.device_wait_timeout == RunnerConfig::kNever)
+    wait.strategy = device::WaitStrategy::wait_forever;
+  return device::DeviceManager().get_device(1, wait);
 }
-
-std::vector<uint64_t> anchor_sizes(const std::vector<Anchor>& anchors) {
-  std::vector<uint64_t> sizes;
-  for (const Anchor& a : anchors) sizes.push_back(a.bytes());
-  return sizes;
-}
-
-// One request's or one call's resolved memory.
-struct Pointers {
-  std::vector<const void*> inputs;
-  std::vector<void*> outputs;
-};
 
 }  // namespace
 
-// Shared by the runner and its thread, so that neither waits for the other to go away.
-struct ModelRunner::State : std::enable_shared_from_this<State> {
-  State(std::shared_ptr<const Model> m, RunnerConfig config)
-      : model(std::move(m)),
-        input_sizes(anchor_sizes(model->inputs())),
-        output_sizes(anchor_sizes(model->outputs())),
-        depth(config.queue_depth),
-        profiling(config.session.load.profile),
-        session(std::make_unique<Session>(model, std::move(config.session))) {
-    for (Pointers* p : {&sync, &submission}) {
-      p->inputs.resize(model->inputs().size());
-      p->outputs.resize(model->outputs().size());
+struct ModelRunner::State {
+  std::shared_ptr<const RunnerPlan> plan;
+  std::shared_ptr<TraceBuffer> traces;
+  std::vector<std::shared_ptr<Replica>> replicas;
+  std::atomic<size_t> turn{0};
+  std::mutex update_mutex;
+
+  // The replica for the next request: one with a started batch, else the least busy; a broken one
+  // only when all are.
+  Replica& choose() {
+    if (replicas.size() == 1) return *replicas[0];
+    const size_t start = turn.fetch_add(1, std::memory_order_relaxed);
+    Replica* best = nullptr;
+    for (size_t i = 0; i < replicas.size(); i++) {
+      Replica& r = *replicas[(start + i) % replicas.size()];
+      if (r.broken()) continue;
+      if (r.open()) return r;
+      if (!best || r.in_flight() < best->in_flight()) best = &r;
     }
-    threads = session->threads();
-    session->run_load_programs();
+    return best ? *best : *replicas[start % replicas.size()];
   }
-
-  void resolve_all(std::span<const InputBinding> in, std::span<const OutputBinding> out,
-                   Pointers& to) const {
-    resolve(in, std::span(model->inputs()), std::span(input_sizes), "input", to.inputs.data());
-    resolve(out, std::span(model->outputs()), std::span(output_sizes), "output", to.outputs.data());
+  // For a synchronous run: one that is idle, else any.
+  Replica& choose_idle() {
+    if (replicas.size() == 1) return *replicas[0];
+    const size_t start = turn.fetch_add(1, std::memory_order_relaxed);
+    for (size_t i = 0; i < replicas.size(); i++) {
+      Replica& r = *replicas[(start + i) % replicas.size()];
+      if (r.broken()) continue;
+      if (std::unique_lock(r.device_mutex(), std::try_to_lock)) return r;
+    }
+    return choose();
   }
-
-  bool on_thread() const noexcept {
-    return thread_id.load(std::memory_order_acquire) == std::this_thread::get_id();
-  }
-  void start_thread();
-  void serve() noexcept;
-  void admit();
-  void leave() noexcept;
-  void release_when_idle() noexcept;
-
-  const std::shared_ptr<const Model> model;
-  const std::vector<uint64_t> input_sizes, output_sizes;
-  const size_t depth;
-  const bool profiling;
-  int threads = 1;
-
-  std::mutex device_mutex;           // session and sync
-  std::unique_ptr<Session> session;  // gone once the runner is gone and idle
-  Pointers sync;
-  std::atomic<bool> stopped{false};
-
-  std::mutex submit_mutex;  // submission, queues' producer side, thread
-  Pointers submission;
-  std::unique_ptr<QueueManager> queues;  // made with the thread
-  std::atomic<std::thread::id> thread_id{};
-  pid_t process = 0;
-
-  std::atomic<size_t> in_flight{0};  // admitted and not yet run
-  std::atomic<bool> closed{false};   // the runner is gone; sequentially consistent with in_flight
-  Waiter room;                       // for in_flight < depth
-  std::atomic<bool> finished{true};  // the thread does not run
-  Waiter finish;
 };
 
-void ModelRunner::State::start_thread() {
-  if (queues) {
-    if (process != getpid())
-      fail(ErrorCode::failed_precondition,
-           "process {} was forked from {}, which has the runner's thread: make a new runner",
-           getpid(), process);
-    return;
+ModelRunner::ModelRunner(std::shared_ptr<const Model> model, RunnerConfig config)
+    : state_(std::make_unique<State>()) {
+  if (!config.faults) config.faults = FaultInjector::from_environment();
+  auto plan = std::make_shared<RunnerPlan>(std::move(model), std::move(config));
+  state_->traces = std::make_shared<TraceBuffer>(plan->config.request_tracepoints_buffer_size);
+  const int compiled = static_cast<int>(plan->replicas);
+  std::vector<std::vector<std::shared_ptr<device::Device>>> devices;
+  for (int r = 0; r < plan->config.replication_factor; r++) {
+    devices.emplace_back();
+    for (int c = 0; c < compiled; c++)
+      devices.back().push_back(find_device(plan->config, r * compiled + c));
   }
-  auto made = std::make_unique<QueueManager>(model->program(), depth);
-  // Signals are the application's: the thread blocks all of them.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  queues = std::move(made);
-  finished.store(false);
-  try {
-    std::thread([self = shared_from_this()] { self->serve(); }).detach();
-  } catch (const std::system_error& e) {
-    queues.reset();
-    finished.store(true);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    fail(ErrorCode::resource_exhausted, "cannot start the runner's thread: {}", e.what());
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  process = getpid();
-}
-
-void ModelRunner::State::serve() noexcept {
-  thread_id.store(std::this_thread::get_id(), std::memory_order_release);
-  while (queues->wait_ready()) {
-    ErrorCode code = ErrorCode::cancelled;
-    {
-      const std::lock_guard lock(device_mutex);
-      if (!stopped.load(std::memory_order_acquire)) {
-        session->run_main_programs(queues->front_inputs(), queues->front_outputs());
-        code = ErrorCode::ok;
-      }
-    }
-    queues->complete(code);
-  }
-  queues->cancel_waiting();
-  finished.store(true, std::memory_order_release);
-  finish.notify();
-}
-
-// Waits for a place among the requests in flight.
-void ModelRunner::State::admit() {
-  const auto try_admit = [this] {
-    size_t n = in_flight.load(std::memory_order_relaxed);
-    while (n < depth)
-      if (in_flight.compare_exchange_weak(n, n + 1)) return true;
-    return false;
-  };
-  if (try_admit()) return;
-  if (on_thread()) fail(ErrorCode::resource_exhausted, "{} requests are in flight already", depth);
-  bool admitted = false;
-  room.wait([&] {
-    admitted = try_admit();
-    return admitted || stopped.load(std::memory_order_acquire);
-  });
-  if (!admitted) fail_stopped();
-}
-
-void ModelRunner::State::leave() noexcept {
-  if (in_flight.fetch_sub(1) == 1) release_when_idle();
-  room.notify();
-}
-
-// Whoever comes second of the last leave() and the runner's end sees the other's store.
-void ModelRunner::State::release_when_idle() noexcept {
-  if (!closed.load() || in_flight.load() != 0) return;
-  const std::lock_guard lock(device_mutex);
-  session.reset();
-}
-
-ModelRunner::ModelRunner(std::shared_ptr<const Model> model, RunnerConfig config) {
-  if (config.queue_depth < 1 || config.queue_depth > kMaxQueueDepth)
-    fail(ErrorCode::invalid_argument, "queue depth must be 1 to {}, given {}", kMaxQueueDepth,
-         config.queue_depth);
-  state_ = std::make_shared<State>(std::move(model), std::move(config));
+  // The replicas hold them from here on, and nothing longer than they.
+  plan->config.session.device = nullptr;
+  plan->config.replica_id_to_device.clear();
+  state_->plan = plan;
+  for (size_t r = 0; r < devices.size(); r++)
+    state_->replicas.push_back(std::make_shared<Replica>(state_->plan, static_cast<int>(r),
+                                                         std::move(devices[r]), state_->traces));
 }
 
 ModelRunner::~ModelRunner() {
-  State& s = *state_;
-  {
-    const std::lock_guard lock(s.submit_mutex);
-    if (s.queues) s.queues->finish();
-  }
-  s.closed.store(true);
-  s.release_when_idle();
+  for (const auto& r : state_->replicas) r->close();
 }
 
-const Model& ModelRunner::model() const { return *state_->model; }
+const Model& ModelRunner::model() const { return *state_->plan->model; }
+
+const std::vector<DataDesc>& ModelRunner::execute_inputs() const {
+  return state_->plan->input_descs;
+}
+
+const std::vector<DataDesc>& ModelRunner::execute_outputs() const {
+  return state_->plan->output_descs;
+}
 
 void ModelRunner::execute(std::span<const InputBinding> inputs,
                           std::span<const OutputBinding> outputs) {
-  State& s = *state_;
-  const std::lock_guard lock(s.device_mutex);
-  if (s.stopped.load(std::memory_order_relaxed)) fail_stopped();
-  s.resolve_all(inputs, outputs, s.sync);
-  s.session->run_main_programs(s.sync.inputs.data(), s.sync.outputs.data());
+  if (state_->choose_idle().execute_checked(inputs, outputs)) return;
+  const RequestPtr request = state_->choose().submit(inputs, outputs, {}, {});
+  request->wait();
+  request->check();
 }
 
 void ModelRunner::execute(const void* const* inputs, void* const* outputs) {
-  State& s = *state_;
-  const auto check = [](const auto* pointers, const auto& sizes, const auto& anchors,
-                        std::string_view direction) {
+  const RunnerPlan& p = *state_->plan;
+  const auto check = [&](const auto* pointers, const auto& sizes, const auto& anchors,
+                         bool are_inputs) {
     for (size_t i = 0; i < sizes.size(); i++)
-      if (sizes[i] && (!pointers || !pointers[i]))
-        fail(ErrorCode::invalid_argument, "{} '{}': the pointer is null", direction,
-             anchors[i].name);
+      if (sizes[i].bytes && !(are_inputs && p.fixed[i]) && (!pointers || !pointers[i]))
+        fail(ErrorCode::invalid_argument, "{} '{}': the pointer is null",
+             are_inputs ? "input" : "output", anchors[i].name);
   };
-  check(inputs, s.input_sizes, s.model->inputs(), "input");
-  check(outputs, s.output_sizes, s.model->outputs(), "output");
-  const std::lock_guard lock(s.device_mutex);
-  if (s.stopped.load(std::memory_order_relaxed)) fail_stopped();
-  s.session->run_main_programs(inputs, outputs);
+  check(inputs, p.inputs, p.model->inputs(), true);
+  check(outputs, p.outputs, p.model->outputs(), false);
+  state_->choose_idle().execute(inputs, outputs, p.chunk_rows * p.replicas);
 }
 
-namespace {
-
-template <class Binding, class Views>
-std::vector<Binding> bindings(const Views& views) {
-  std::vector<Binding> list;
-  list.reserve(views.size());
-  for (const auto& [name, view] : views) list.push_back({name, 0, view.data, view.bytes});
-  return list;
-}
-
-}  // namespace
-
-void ModelRunner::execute(const InputMemoryView& inputs, const OutputMemoryView& outputs) {
-  execute(bindings<InputBinding>(inputs), bindings<OutputBinding>(outputs));
-}
-
-OutputMemory ModelRunner::execute(const InputMemoryView& inputs) {
-  OutputMemory memory;
-  std::vector<OutputBinding> outputs;
-  for (const Anchor& a : model().outputs()) {
-    const TensorMemory& m = memory.emplace(a.name, TensorMemory(a.bytes())).first->second;
-    outputs.push_back({a.name, 0, m.data(), m.bytes()});
-  }
-  execute(bindings<InputBinding>(inputs), outputs);
-  return memory;
-}
-
-std::shared_ptr<Request> ModelRunner::execute_async(std::span<const InputBinding> inputs,
-                                                    std::span<const OutputBinding> outputs,
-                                                    RequestCallback callback) {
-  State& s = *state_;
-  // Lives until it is complete, whatever the submitter does with the pointer.
-  struct Submitted {
-    std::shared_ptr<State> state;
-    std::shared_ptr<Request> request;
-  };
-  auto request = std::make_shared<Request>(callback);
-  auto submitted = std::make_unique<Submitted>(Submitted{state_, request});
-  s.admit();
-  try {
-    const std::lock_guard lock(s.submit_mutex);
-    if (s.stopped.load(std::memory_order_acquire)) fail_stopped();
-    s.resolve_all(inputs, outputs, s.submission);
-    s.start_thread();
-    // Admission keeps room in every queue, so nothing below blocks or fails; only the last element
-    // makes the run ready and carries the callback.
-    for (size_t i = 0; i < s.input_sizes.size(); i++)
-      s.queues->input(i).enqueue(s.submission.inputs[i], s.input_sizes[i]);
-    const size_t last = s.output_sizes.size() - 1;
-    for (size_t i = 0; i < last; i++)
-      s.queues->output(i).enqueue(s.submission.outputs[i], s.output_sizes[i]);
-    const QueueCallback done{
-        [](void* context, ErrorCode code) noexcept {
-          const std::unique_ptr<Submitted> mine(static_cast<Submitted*>(context));
-          mine->state->leave();
-          mine->request->complete(code);
-        },
-        submitted.get()};
-    if (!s.queues->output(last).enqueue(s.submission.outputs[last], s.output_sizes[last], done))
-      fail_stopped();
-    submitted.release();  // the callback's
-  } catch (...) {
-    s.leave();
-    throw;
-  }
-  return request;
-}
-
-std::shared_ptr<Request> ModelRunner::execute_async(const InputMemoryView& inputs,
-                                                    const OutputMemoryView& outputs) {
-  return execute_async(bindings<InputBinding>(inputs), bindings<OutputBinding>(outputs));
+RequestPtr ModelRunner::execute_async(std::span<const InputBinding> inputs,
+                                      std::span<const OutputBinding> outputs,
+                                      RequestCallback callback, const RequestOptions& options) {
+  return state_->choose().submit(inputs, outputs, callback, options);
 }
 
 void ModelRunner::stop() noexcept {
-  State& s = *state_;
-  s.stopped.store(true, std::memory_order_release);
-  s.room.notify();
-  QueueManager* queues = nullptr;
-  {
-    // No submission is under way after this, and none follows.
-    const std::lock_guard lock(s.submit_mutex);
-    if (s.process == getpid()) queues = s.queues.get();  // a forked child has no thread
+  for (const auto& r : state_->replicas) r->stop();
+}
+
+RunnerStatistics ModelRunner::statistics() const {
+  RunnerStatistics sum;
+  for (const auto& r : state_->replicas) sum += r->statistics();
+  return sum;
+}
+
+RunnerStatistics ModelRunner::statistics(size_t replica) const {
+  if (replica >= replicas())
+    fail(ErrorCode::not_found, "there is no replica {}: there are {}", replica, replicas());
+  return state_->replicas[replica]->statistics();
+}
+
+size_t ModelRunner::replicas() const { return state_->replicas.size(); }
+
+std::vector<Tracepoint> ModelRunner::tracepoints() const { return state_->traces->points(); }
+
+void ModelRunner::update_inputs(const InputMemoryView& values) {
+  const RunnerPlan& p = *state_->plan;
+  const auto& anchors = p.model->inputs();
+  std::vector<std::pair<size_t, TensorMemory>> changes;
+  for (const auto& [name, view] : values) {
+    const size_t i = find_anchor(anchors, name, 0, "input");
+    if (!p.fixed[i])
+      fail(ErrorCode::failed_precondition,
+           "input '{}' is given by every request: nothing comes with the model to replace", name);
+    if (view.bytes != anchors[i].bytes()) fail_wrong_size(anchors[i], view.bytes, "input");
+    if (!view.data && view.bytes)
+      fail(ErrorCode::invalid_argument, "input '{}': the pointer is null", name);
+    TensorMemory memory(view.bytes);
+    if (view.bytes) std::memcpy(memory.data(), view.data, view.bytes);
+    changes.emplace_back(i, std::move(memory));
   }
-  if (queues) queues->disconnect_all();
-  if (s.on_thread()) return;
-  if (queues) s.finish.wait([&] { return s.finished.load(std::memory_order_acquire); });
-  const std::lock_guard lock(s.device_mutex);  // a synchronous run is over
+  const std::lock_guard update(state_->update_mutex);
+  std::vector<std::unique_lock<std::mutex>> locks;
+  for (const auto& r : state_->replicas) locks.emplace_back(r->device_mutex());
+  for (const auto& r : state_->replicas) r->set_fixed(changes);
 }
 
 std::vector<device::InstructionProfile> ModelRunner::profile() {
-  State& s = *state_;
-  if (!s.profiling) fail(ErrorCode::failed_precondition, "the runner was made without profiling");
-  const std::lock_guard lock(s.device_mutex);
-  return s.session->profile();
+  if (!state_->plan->config.session.load.profile)
+    fail(ErrorCode::failed_precondition, "the runner was made without profiling");
+  return state_->replicas[0]->profile();
 }
 
-int ModelRunner::threads() const { return state_->threads; }
+int ModelRunner::threads() const { return state_->replicas[0]->threads(); }
 
 }  // namespace poprt::runtime

@@ -8,82 +8,82 @@
 #include <vector>
 
 #include "runtime/model.h"
-#include "runtime/request.h"
+#include "runtime/runner.h"
+#include "runtime/runner_plan.h"
 #include "runtime/session.h"
 #include "runtime/tensor_memory.h"
 
 namespace poprt::runtime {
 
-struct RunnerConfig {
-  SessionConfig session;
-  // Asynchronous requests in flight; one more makes execute_async() block.
-  size_t queue_depth = 64;
-};
-
-// One anchor's memory in a request: by name, or by index when the name has a null data().
-struct InputBinding {
-  std::string_view name;
-  size_t index = 0;
-  const void* data = nullptr;
-  uint64_t bytes = 0;
-};
-struct OutputBinding {
-  std::string_view name;
-  size_t index = 0;
-  void* data = nullptr;
-  uint64_t bytes = 0;
-};
-
-// Memory stays the caller's, is used in place, and must be valid until the call returns or the
-// request is done. Every input and output is given exactly once; inputs and outputs do not overlap.
+// Memory stays the caller's and must be valid until the call returns or the request is done. Whole
+// batches are used in place; parts of batches are copied to and from the device's memory. Every
+// input that requests give, and every output, is given exactly once, unless validate_io_params is
+// off.
+//
+// A request may have a whole number of batches, or with batching_dim any number of rows. Batches
+// run at once; the rows that are left wait up to `timeout` for other requests to complete the
+// batch, which is then padded with zeros.
 //
 // execute*() throw not_found (a name that is not there, listing those that are), invalid_argument
-// (missing, twice, null, wrong size), cancelled (stopped), and nothing else.
-class ModelRunner {
+// (missing, twice, null, wrong size), cancelled (stopped), and what the device failed with.
+class ModelRunner : public BaseRunner {
  public:
   static constexpr size_t kMaxQueueDepth = size_t{1} << 20;
 
-  // Acquires a device, prepares the program and runs its load programs. Throws what Session throws,
-  // invalid_argument for a queue_depth outside [1, kMaxQueueDepth].
+  // Acquires devices, prepares the program and runs its load programs. Throws what Session throws,
+  // unavailable (no free device in time), and invalid_argument or failed_precondition for a
+  // configuration that does not fit.
   explicit ModelRunner(std::shared_ptr<const Model> model, RunnerConfig config = {});
-  // Requests in flight are still run, in the background; their memory must stay valid. Does not
-  // block. The device is free when nothing is in flight.
-  ~ModelRunner();
+  // Requests that have not begun fail with cancelled. Does not wait for one that computes; its
+  // memory must stay valid until it is done, and then the device is free.
+  ~ModelRunner() override;
   ModelRunner(const ModelRunner&) = delete;
   ModelRunner& operator=(const ModelRunner&) = delete;
 
   const Model& model() const;
+  const std::vector<DataDesc>& execute_inputs() const override;
+  const std::vector<DataDesc>& execute_outputs() const override;
 
-  // Runs once on the calling thread; calls of several threads take turns. No allocation.
-  void execute(std::span<const InputBinding> inputs, std::span<const OutputBinding> outputs);
-  // One pointer per anchor in the model's order, sizes unchecked. Throws invalid_argument (a null
-  // pointer for an anchor that has bytes) or cancelled.
+  using BaseRunner::execute;
+  using BaseRunner::execute_async;
+
+  // Whole steps run on the calling thread; calls of several threads take turns. No allocation.
+  void execute(std::span<const InputBinding> inputs,
+               std::span<const OutputBinding> outputs) override;
+  // One pointer per anchor in the model's order, sizes unchecked: one batch (for every compiled-in
+  // replica). Throws invalid_argument (a null pointer for an anchor that has bytes) or cancelled.
   void execute(const void* const* inputs, void* const* outputs);
-  // The same by name; the first allocates the outputs.
-  OutputMemory execute(const InputMemoryView& inputs);
-  void execute(const InputMemoryView& inputs, const OutputMemoryView& outputs);
 
-  // Requests run in the order of submission. Blocks while queue_depth requests are in flight; from
-  // a callback it throws resource_exhausted instead. Throws failed_precondition in a process that
-  // was forked off after the first asynchronous request.
-  std::shared_ptr<Request> execute_async(std::span<const InputBinding> inputs,
-                                         std::span<const OutputBinding> outputs,
-                                         RequestCallback callback = {});
-  std::shared_ptr<Request> execute_async(const InputMemoryView& inputs,
-                                         const OutputMemoryView& outputs);
+  // Requests of one replica run in the order of submission. Blocks while queue_depth requests are
+  // in flight; from a callback it throws resource_exhausted instead. Throws failed_precondition in
+  // a process that was forked off after the first asynchronous request. No allocation once as many
+  // requests have been alive at a time.
+  RequestPtr execute_async(std::span<const InputBinding> inputs,
+                           std::span<const OutputBinding> outputs, RequestCallback callback = {},
+                           const RequestOptions& options = {}) override;
 
   // Requests that wait fail with cancelled, and so do later calls. Returns when the device is idle
   // and every request is done. Not from a callback (it would wait for itself): there it only asks.
-  void stop() noexcept;
+  void stop() noexcept override;
 
-  // Per instruction since the runner was made. Throws failed_precondition unless the session was
-  // loaded with profile.
+  // Of all replicas, or of one.
+  RunnerStatistics statistics() const override;
+  RunnerStatistics statistics(size_t replica) const;
+  size_t replicas() const;
+  std::vector<Tracepoint> tracepoints() const override;
+
+  // New bytes for inputs that are frozen or come with the model; all at once, between two runs.
+  // Throws not_found, invalid_argument (wrong size), failed_precondition (requests give it).
+  void update_inputs(const InputMemoryView& values);
+
+  // Per instruction of replica 0 since the runner was made. Throws failed_precondition unless the
+  // session was loaded with profile.
   std::vector<device::InstructionProfile> profile();
   int threads() const;
 
  private:
   struct State;
-  std::shared_ptr<State> state_;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace poprt::runtime

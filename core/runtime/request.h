@@ -3,39 +3,179 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
+#include "runtime/clock.h"
+#include "runtime/statistics.h"
 #include "runtime/waiter.h"
 
 namespace poprt::runtime {
 
-// Called once on the runner's thread. Must not block and must not wait for another request.
+class Request;
+
+// Called once: on a thread of the runner, or on the thread that cancels the request or finds that
+// its time is over. Must not block and must not wait for another request.
 struct RequestCallback {
   void (*call)(void* context, ErrorCode code) noexcept = nullptr;
   void* context = nullptr;
+  // Other forms of it, one of the three: as the C ABI spells it, and with the request.
+  void (*c_call)(int32_t code, void* context) = nullptr;
+  void (*full)(void* context, const Request& request) noexcept = nullptr;
+
+  explicit operator bool() const noexcept { return call || c_call || full; }
+  void operator()(ErrorCode code, const Request& request) const noexcept {
+    if (call) call(context, code);
+    if (c_call) c_call(static_cast<int32_t>(code), context);
+    if (full) full(context, request);
+  }
 };
 
-// Shared by the submitter and the runner; any thread may use it.
+struct RequestOptions {
+  // Fails with deadline_exceeded when it has not begun by then. A run that has begun is not
+  // interrupted.
+  std::optional<std::chrono::nanoseconds> timeout;
+};
+
+// What all requests that one device error hits share.
+using Failure = std::shared_ptr<const Error>;
+
+class RequestPool;
+
+// Shared by the submitter and the runner; any thread may use it. Comes from a pool and goes back to
+// it, so that submitting allocates nothing.
 class Request {
  public:
-  explicit Request(RequestCallback callback = {}) : callback_(callback) {}
-
-  bool done() const noexcept { return state_.load(std::memory_order_acquire) != kPending; }
+  bool done() const noexcept { return state_.load(std::memory_order_acquire) >= 0; }
   // False when it is not done after `timeout`; without one waits for ever.
   bool wait(std::optional<std::chrono::nanoseconds> timeout = std::nullopt) noexcept;
   // Throws what the run failed with; only after done().
   void check() const;
+  // What it failed with, null when it has not; only after done().
+  Failure failure() const;
+  // Only after done().
+  ErrorCode code() const noexcept {
+    return static_cast<ErrorCode>(state_.load(std::memory_order_acquire));
+  }
+  // True: it has failed with cancelled, and its memory is not used any more. False: it has begun or
+  // is done.
+  bool cancel() noexcept;
 
-  // For the runner: publishes the result, wakes waiters, calls the callback.
-  void complete(ErrorCode code) noexcept;
+  void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept;
+
+  // From here on for runners.
+  static constexpr int kQueued = -1, kRunning = -2;
+
+  // A request cannot be cancelled any more after claim(); false: it is done already.
+  bool claim() noexcept {
+    int expected = kQueued;
+    return state_.compare_exchange_strong(expected, kRunning, std::memory_order_acq_rel);
+  }
+  // Whoever has claimed it publishes the result: wakes waiters, then calls the callback.
+  void complete(ErrorCode code, Failure failure = nullptr) noexcept;
+  // Fails it with deadline_exceeded if it is still queued and late.
+  bool expire(Clock::TimePoint now) noexcept;
+  // Somebody waits for the result, or will be called.
+  bool watched() const noexcept {
+    return static_cast<bool>(callback_) || watchers_.load(std::memory_order_seq_cst) > 0;
+  }
+  bool has_deadline() const noexcept { return deadline_ != Clock::TimePoint::max(); }
+  Clock::TimePoint deadline() const noexcept { return deadline_; }
+
+  // Of the runner that serves it.
+  std::unique_ptr<const void*[]> inputs;
+  std::unique_ptr<void*[]> outputs;
+  uint64_t rows = 0, taken = 0, stored = 0;
+  uint64_t sequence = 0;
+  Clock::TimePoint submitted;
+  Tracepoint trace;
 
  private:
-  static constexpr int kPending = -1;
-  std::atomic<int> state_{kPending};  // then the ErrorCode; complete() pairs with done()
+  friend class RequestPool;
+  explicit Request(RequestPool& pool) : pool_(pool) {}
+  bool finish_queued(ErrorCode code) noexcept;
+  void announce(ErrorCode code) noexcept;
+
+  RequestPool& pool_;
+  Request* next_ = nullptr;  // in the pool
+  std::atomic<uint32_t> references_{0};
+  std::atomic<uint32_t> watchers_{0};
+  std::atomic<int> state_{kQueued};  // then the ErrorCode; its store pairs with done()
+  Clock::TimePoint deadline_ = Clock::TimePoint::max();
   RequestCallback callback_;
+  Failure failure_;
   Waiter waiter_;
+};
+
+// An owning pointer to a request.
+class RequestPtr {
+ public:
+  RequestPtr() = default;
+  explicit RequestPtr(Request* adopted) : request_(adopted) {}
+  RequestPtr(const RequestPtr& o) : request_(o.request_) {
+    if (request_) request_->retain();
+  }
+  RequestPtr(RequestPtr&& o) noexcept : request_(std::exchange(o.request_, nullptr)) {}
+  RequestPtr& operator=(RequestPtr o) noexcept {
+    std::swap(request_, o.request_);
+    return *this;
+  }
+  ~RequestPtr() {
+    if (request_) request_->release();
+  }
+  Request* operator->() const noexcept { return request_; }
+  Request& operator*() const noexcept { return *request_; }
+  explicit operator bool() const noexcept { return request_ != nullptr; }
+  Request* get() const noexcept { return request_; }
+  Request* detach() noexcept { return std::exchange(request_, nullptr); }
+
+ private:
+  Request* request_ = nullptr;
+};
+
+// Where requests come from. Lives until its owner has closed it and the last request is released.
+class RequestPool {
+ public:
+  struct Close {
+    void operator()(RequestPool* pool) const noexcept { pool->close(); }
+  };
+  using Owner = std::unique_ptr<RequestPool, Close>;
+  static Owner make(size_t inputs, size_t outputs, Clock clock = {}) {
+    return Owner(new RequestPool(inputs, outputs, clock));
+  }
+
+  // One thread at a time. With `references` references.
+  Request* take(uint32_t references, RequestCallback callback, const RequestOptions& options);
+
+  // The runner waits here: for requests, and for pokes() to change.
+  Waiter arrived;
+  uint64_t pokes() const noexcept { return pokes_.load(std::memory_order_acquire); }
+  // Something that the runner looks at has changed.
+  void poke() noexcept {
+    pokes_.fetch_add(1, std::memory_order_acq_rel);
+    arrived.notify();
+  }
+  const Clock clock;
+  bool poke_on_watch = false;  // set before the first request
+
+ private:
+  friend class Request;
+  RequestPool(size_t inputs, size_t outputs, Clock c)
+      : clock(c), inputs_(inputs), outputs_(outputs) {}
+  ~RequestPool() = default;
+  void give_back(Request* request) noexcept;
+  void close() noexcept;
+  void drop_object() noexcept;
+
+  const size_t inputs_, outputs_;
+  // A stack that any thread pushes to and one at a time pops from; kClosed when there is no owner.
+  std::atomic<Request*> head_{nullptr};
+  std::atomic<int64_t> objects_{1};  // requests that exist, and the owner
+  std::atomic<uint64_t> pokes_{0};
 };
 
 }  // namespace poprt::runtime

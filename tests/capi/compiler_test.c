@@ -386,9 +386,9 @@ static void caching_compiles_once(void** state) {
   poprt_executable_free(e);
   unlink(cache);
   rmdir(folder);
-  o.reserved = 1;
+  o.allow_links = 2;
   poprt_compiler* c = NULL;
-  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "reserved");
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "allow_links");
   OK(poprt_log_set_level("WARNING"));
 }
 

@@ -33,7 +33,7 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_compile_options, output_count, 136);
   AT(poprt_compile_options, convert_version, 144);
   AT(poprt_compile_options, enable_engine_caching, 152);
-  AT(poprt_compile_options, reserved, 156);
+  AT(poprt_compile_options, allow_links, 156);
   AT(poprt_compile_options, cache_path, 160);
   AT(poprt_compile_options, variable_weights, 168);
   AT(poprt_compile_options, reserved_2, 172);
@@ -97,7 +97,75 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_runner_options, device, 16);
   AT(poprt_runner_options, queue_depth, 24);
   AT(poprt_runner_options, reserved, 28);
-  assert_int_equal(sizeof(poprt_runner_options), 32);
+  AT(poprt_runner_options, timeout_ns, 32);
+  AT(poprt_runner_options, not_thread_safe, 40);
+  AT(poprt_runner_options, no_validate_io_params, 44);
+  AT(poprt_runner_options, use_batching_dim, 48);
+  AT(poprt_runner_options, batching_dim, 52);
+  AT(poprt_runner_options, ring_buffer_size_multiplier, 56);
+  AT(poprt_runner_options, auto_reset, 60);
+  AT(poprt_runner_options, flush_on_waiting_outputs, 64);
+  AT(poprt_runner_options, is_batch_size_timeout_enabled, 68);
+  AT(poprt_runner_options, batch_size_timeout_ns, 72);
+  AT(poprt_runner_options, data_parallel_timeout_ns, 80);
+  AT(poprt_runner_options, request_tracepoints_buffer_size, 88);
+  AT(poprt_runner_options, replication_factor, 96);
+  AT(poprt_runner_options, overlap_io, 100);
+  AT(poprt_runner_options, batches_per_step, 104);
+  AT(poprt_runner_options, replica_devices, 112);
+  AT(poprt_runner_options, replica_device_count, 120);
+  AT(poprt_runner_options, frozen_inputs, 128);
+  AT(poprt_runner_options, frozen_input_count, 136);
+  AT(poprt_runner_options, flush_inputs, 144);
+  AT(poprt_runner_options, flush_input_count, 152);
+  AT(poprt_runner_options, flush_outputs, 160);
+  AT(poprt_runner_options, flush_output_count, 168);
+  AT(poprt_runner_options, device_wait_timeout_ns, 176);
+  AT(poprt_runner_options, device_wait_sleep_ns, 184);
+  AT(poprt_runner_options, faults, 192);
+  assert_int_equal(sizeof(poprt_runner_options), 200);
+
+  AT(poprt_replica_device, replica, 0);
+  AT(poprt_replica_device, device, 8);
+  assert_int_equal(sizeof(poprt_replica_device), 16);
+
+  AT(poprt_request_options, struct_size, 0);
+  AT(poprt_request_options, timeout_ns, 8);
+  AT(poprt_request_options, callback, 16);
+  AT(poprt_request_options, user_data, 24);
+  assert_int_equal(sizeof(poprt_request_options), 32);
+
+  AT(poprt_pack_runner_options, struct_size, 0);
+  AT(poprt_pack_runner_options, runner, 8);
+  AT(poprt_pack_runner_options, timeout_microseconds, 16);
+  AT(poprt_pack_runner_options, max_valid_num, 24);
+  AT(poprt_pack_runner_options, dynamic_input_name, 32);
+  AT(poprt_pack_runner_options, unpack_info_input_name, 40);
+  AT(poprt_pack_runner_options, mask_name, 48);
+  AT(poprt_pack_runner_options, dynamic_group, 56);
+  AT(poprt_pack_runner_options, dynamic_group_count, 64);
+  AT(poprt_pack_runner_options, algorithm, 72);
+  AT(poprt_pack_runner_options, disable_data_across_rows, 76);
+  AT(poprt_pack_runner_options, compile_batch_size, 80);
+  AT(poprt_pack_runner_options, enable_padding_remove, 88);
+  AT(poprt_pack_runner_options, disable_prefetch_datastreams, 92);
+  AT(poprt_pack_runner_options, delimiter_num, 96);
+  assert_int_equal(sizeof(poprt_pack_runner_options), 104);
+
+  AT(poprt_host_concat, tensor_name, 0);
+  AT(poprt_host_concat, input_tensor_names, 8);
+  AT(poprt_host_concat, input_tensor_count, 16);
+  AT(poprt_host_concat, shape, 24);
+  AT(poprt_host_concat, rank, 32);
+  AT(poprt_host_concat, data_size_bytes, 40);
+  AT(poprt_host_concat, sizes, 48);
+  assert_int_equal(sizeof(poprt_host_concat), 56);
+
+  AT(poprt_host_concat_runner_options, struct_size, 0);
+  AT(poprt_host_concat_runner_options, runner, 8);
+  AT(poprt_host_concat_runner_options, host_concat, 16);
+  AT(poprt_host_concat_runner_options, host_concat_count, 24);
+  assert_int_equal(sizeof(poprt_host_concat_runner_options), 32);
 
   AT(poprt_input, name, 0);
   AT(poprt_input, index, 8);
@@ -122,6 +190,7 @@ static void numbers_stay_as_they_are(void** state) {
   assert_int_equal(POPRT_DTYPE_BOOL, 13);
   assert_int_equal(POPRT_DTYPE_C128, 27);
   assert_int_equal(POPRT_PRECISION_FP16, 2);
+  assert_int_equal(POPRT_PACK_FIRST_FIT, 1);
   assert_int_equal(POPRT_POPEF_JSON, 3);
   assert_int_equal(POPRT_POPEF_USER_ANCHORS, 4);
 }

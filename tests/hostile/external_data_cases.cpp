@@ -135,7 +135,7 @@ constexpr Place kPlaces[] = {
     {"sparse_indices", as_sparse_indices},
     {"sparse_attribute", as_sparse_attribute},
     {"subgraph", in_a_subgraph},
-    {"function", in_a_function},
+    {"function_body", in_a_function},
 };
 
 // What lies where the location points.
@@ -296,6 +296,14 @@ Cases external_data_cases() {
       "file_and_raw_data", "initializer 'w': it has external data and raw_data too",
       as_initializer(changed(external({{"location", "w.bin"}, {"length", "8"}}),
                              [](auto& t) { t.set_raw_data(std::string(8, '\0')); }))));
+  for (const char* location : {"alias.bin", "here/w.bin"}) {
+    Case c =
+        external_case("", "", as_initializer(external({{"location", location}, {"length", "8"}})),
+                      Outcome::accepted);
+    c.name = std::string("link_is_followed_when_allowed_") + (cases.size() % 2 ? "a" : "b");
+    c.arguments.push_back("--allow_symlinks");
+    cases.push_back(std::move(c));
+  }
   return cases;
 }
 

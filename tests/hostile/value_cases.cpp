@@ -176,7 +176,7 @@ Cases value_cases() {
       reject("trilu_of_a_vector", "expected rank 2 or more, found [3]", Op{"Trilu", {in({3})}}),
       accept("trilu_k_largest", Op{"Trilu", {in({3, 3}), int_scalar(kMax)}, {}, 14}),
       accept("trilu_k_smallest", Op{"Trilu", {in({3, 3}), int_scalar(kMin)}, {}, 14}),
-      reject("hann_window_negative", "the size must be one number that is not negative",
+      reject("hann_window_negative", "the size must be one number from 0",
              Op{"HannWindow", {int_scalar(-1)}}),
       reject("cast_of_text", "casting from or to string",
              Op{"Cast", {strings({"not a number"})}, {{"to", int64_t{kFloat}}}}),

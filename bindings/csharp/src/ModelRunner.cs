@@ -131,8 +131,8 @@ namespace Poprt
             return raw.profile();
         }
 
-        /// <summary>Frees it, never blocks. Runs in flight are finished; then the device is free. A second time does
-        /// nothing.</summary>
+        /// <summary>Frees it, never blocks. Runs that were submitted are finished first; then the device is free. A
+        /// second time does nothing.</summary>
         public void Dispose()
         {
             raw.Dispose();
@@ -151,12 +151,14 @@ namespace Poprt
         private readonly TaskCompletionSource<bool> source =
             new TaskCompletionSource<bool>(TaskCreationOptions.RunContinuationsAsynchronously);
         private readonly Pin[] pins;
+        private readonly RawRunner runner;
         private RawRun run;
         private bool over;
         private CancellationTokenRegistration registration;
 
-        private AsyncRun(Pin[] pins)
+        private AsyncRun(RawRunner runner, Pin[] pins)
         {
+            this.runner = runner;
             this.pins = pins;
         }
 
@@ -168,17 +170,21 @@ namespace Poprt
 
         internal static Task Submit(RawRunner runner, Bindings bindings, CancellationToken cancellation)
         {
-            var me = new AsyncRun(bindings.Acquire());
-            GCHandle self = GCHandle.Alloc(me);
+            bool held = false;
+            RawRunner.getCPtr(runner).DangerousAddRef(ref held); // until done
+            var me = new AsyncRun(runner, new Pin[0]);
+            GCHandle self = default(GCHandle);
             RawRun submitted;
             try
             {
+                me = new AsyncRun(runner, bindings.Acquire());
+                self = GCHandle.Alloc(me);
                 submitted = runner.execute_async(bindings.Raw, doneAddress, GCHandle.ToIntPtr(self).ToInt64());
             }
             catch
             {
-                self.Free();
-                me.ReleasePins();
+                if (self.IsAllocated) self.Free();
+                me.Release();
                 throw;
             }
             me.Submitted(submitted, cancellation);
@@ -206,9 +212,11 @@ namespace Poprt
             made.Dispose();
         }
 
-        private void ReleasePins()
+        /// <summary>The memory and the runner, which is freed when it is disposed of and no run is left.</summary>
+        private void Release()
         {
             foreach (Pin pin in pins) pin.Release();
+            RawRunner.getCPtr(runner).DangerousRelease();
         }
 
         private void Done(int code, string message)
@@ -218,7 +226,7 @@ namespace Poprt
                 over = true;
                 if (run != null) run.Dispose();
             }
-            ReleasePins();
+            Release();
             if (code == 0) source.TrySetResult(true);
             else if (code == (int)ErrorCode.Cancelled) source.TrySetCanceled();
             else source.TrySetException(new PoprtException(PoprtException.CodeOf(code), message));

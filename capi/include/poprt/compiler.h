@@ -73,7 +73,9 @@ typedef struct poprt_compile_options {
    * else is compiled again, with a warning in the log. POPART_CACHE_DIR in the environment turns
    * caching on as well, and is the folder when cache_path is null. */
   int32_t enable_engine_caching;
-  int32_t reserved;       /* 0 */
+  /* Non-zero: external data may be reached through symbolic and hard links, wherever they lead (the
+   * layout of some download caches). Only for models that are trusted. */
+  int32_t allow_links;
   const char* cache_path; /* folder, made when missing; null: POPART_CACHE_DIR or session_cache */
   /* Non-zero (constant_weights = false): named weights stay tensors of their own, which
    * poprt_session_update_weights replaces. Slower: weights are then not prepared ahead of time. */

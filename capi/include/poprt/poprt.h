@@ -12,6 +12,7 @@
 #include "poprt/popef.h"
 #include "poprt/queue.h"
 #include "poprt/runner.h"
+#include "poprt/runners.h"
 #include "poprt/session.h"
 #include "poprt/telemetry.h"
 #include "poprt/version.h"

@@ -34,17 +34,6 @@ extern "C" {
 typedef struct poprt_runner poprt_runner;
 typedef struct poprt_request poprt_request;
 
-/* Set struct_size to sizeof(poprt_runner_options) and the rest to zero; zero means default. */
-typedef struct poprt_runner_options {
-  size_t struct_size;
-  int32_t threads;      /* compute threads; 0: POPRT_THREADS from the environment, or all CPUs.
-                           Results are bit-equal for any number. */
-  int32_t profile;      /* non-zero: time every instruction (slower), see poprt_runner_profile */
-  poprt_device* device; /* null: any free one */
-  int32_t queue_depth;  /* requests in flight before execute_async blocks; 0: 64 */
-  int32_t reserved;     /* zero */
-} poprt_runner_options;
-
 /* One input of a request. By name, or by anchor index when `name` is null. */
 typedef struct poprt_input {
   const char* name;
@@ -61,7 +50,62 @@ typedef struct poprt_output {
   size_t bytes;
 } poprt_output;
 
-/* Acquires a device, loads the executable and runs its load programs. `options` may be null.
+/* Pins a replica to a device. */
+typedef struct poprt_replica_device {
+  int64_t replica;
+  poprt_device* device;
+} poprt_replica_device;
+
+/* Set struct_size to sizeof(poprt_runner_options) and the rest to zero; zero means default. Fields
+ * from `timeout_ns` on are PopRT's RuntimeConfig. */
+typedef struct poprt_runner_options {
+  size_t struct_size;
+  int32_t threads;         /* compute threads; 0: POPRT_THREADS from the environment, or all CPUs.
+                              Results are bit-equal for any number. */
+  int32_t profile;         /* non-zero: time every instruction (slower), see poprt_runner_profile */
+  poprt_device* device;    /* null: any free one */
+  int32_t queue_depth;     /* requests in flight per replica before execute_async blocks; 0: 64, or
+                              the size of the ring if that is more */
+  int32_t reserved;        /* zero */
+  int64_t timeout_ns;      /* how long a started batch waits for its next rows before it is padded
+                              with zeros; 0: 10 ms, negative: for ever */
+  int32_t not_thread_safe; /* non-zero: no lock; one thread at a time uses the runner */
+  int32_t no_validate_io_params; /* non-zero: unknown names are ignored, inputs that are not given
+                                    are zeros, such outputs dropped, and sizes believed (the first
+                                    tells them all); fused and conditional models need it */
+  int32_t use_batching_dim; /* non-zero: requests may have any size along batching_dim. Otherwise a
+                               whole number of compiled batches. */
+  uint32_t batching_dim;
+  int32_t ring_buffer_size_multiplier;   /* ring size: it x the rows of a step; 0: 2 */
+  int32_t auto_reset;                    /* non-zero: reset the IPU after errors that allow it */
+  int32_t flush_on_waiting_outputs;      /* non-zero: pad only while somebody waits for a request of
+                                            the batch or has given a callback; turns tracing on */
+  int32_t is_batch_size_timeout_enabled; /* non-zero: the next two hold */
+  int64_t batch_size_timeout_ns;         /* from a batch's first row until it is padded; 0: never */
+  int64_t data_parallel_timeout_ns; /* from the first complete batch of a step until the step goes
+                                       without the others; 0: never */
+  int64_t request_tracepoints_buffer_size; /* 0: 1000; negative: all are kept */
+  int32_t replication_factor;              /* copies, each on its own device; 0: 1 */
+  int32_t overlap_io;       /* non-zero: copy the next step's inputs in and the last one's outputs
+                               out while one computes, on threads of their own */
+  int64_t batches_per_step; /* 0: as the executable says */
+  const poprt_replica_device* replica_devices;
+  size_t replica_device_count;
+  const struct poprt_input* frozen_inputs; /* constant values, copied, for inputs that requests then
+                                              leave out */
+  size_t frozen_input_count;
+  const struct poprt_input* flush_inputs; /* by name: rows for padding, instead of zeros; must stay
+                                             valid while the runner lives */
+  size_t flush_input_count;
+  const struct poprt_output* flush_outputs; /* by name: where results of padding rows go; same */
+  size_t flush_output_count;
+  int64_t device_wait_timeout_ns; /* how long to try when no device is free; 0: not at all */
+  int64_t device_wait_sleep_ns;   /* between attempts; 0: 6 s */
+  const char* faults; /* device errors to inject: "CLASS[:ACTION][@RUN][*COUNT][/REPLICA];...", see
+                         ABI.md; null: POPRT_INJECT_FAULTS from the environment */
+} poprt_runner_options;
+
+/* Acquires devices, loads the executable and runs its load programs. `options` may be null.
  * Errors: unavailable (no free device), failed_precondition (the executable needs a kernel that
  * this version does not have; or the device is in use by another runner), invalid_argument
  * (options), resource_exhausted (memory, threads). Since 0.1. */
@@ -69,16 +113,25 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_create(const poprt_executable
                                                           const poprt_runner_options* options,
                                                           poprt_runner** out_runner);
 
-/* Anchors in the model's order; borrowed from the runner; null when out of range. Since 0.1. */
+/* What requests give, and what comes with the executable or is frozen, in the order that indices
+ * mean; borrowed from the runner; null when out of range. With compiled-in replicas shapes have
+ * them as first dimension. Since 0.1. */
 POPRT_API size_t poprt_runner_input_count(const poprt_runner* runner);
 POPRT_API size_t poprt_runner_output_count(const poprt_runner* runner);
 POPRT_API const poprt_anchor* poprt_runner_input(const poprt_runner* runner, size_t index);
 POPRT_API const poprt_anchor* poprt_runner_output(const poprt_runner* runner, size_t index);
+/* 1: the input comes with the executable or is frozen, requests leave it out (PopEF's "contains
+ * tensor data"). 0 when out of range. Since 0.1. */
+POPRT_API int32_t poprt_runner_input_has_data(const poprt_runner* runner, size_t index);
 
-/* Runs the model once; outputs are written when it returns. Every input and output must be given
- * once. Thread-safe: calls take turns. Nothing is allocated.
+/* Runs the model; outputs are written when it returns. Every input and output must be given once,
+ * with a whole number of compiled batches (any number of rows with batching_dim: then it may wait
+ * for other requests, see timeout_ns). Thread-safe. Nothing is allocated.
  * Errors: not_found (unknown name; lists those there are), invalid_argument (missing, given twice,
- * null or a wrong size; says expected and found), cancelled (the runner was stopped). Since 0.1. */
+ * null or a wrong size; says expected and found), cancelled (the runner was stopped), and what the
+ * device failed with: aborted (application_runtime_error), unavailable
+ * (recoverable_runtime_error), internal (unrecoverable_runtime_error), unknown
+ * (unknown_runtime_error), failed_precondition (others). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_execute(poprt_runner* runner,
                                                            const poprt_input* inputs,
                                                            size_t input_count,
@@ -91,9 +144,9 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_execute_indexed(poprt_runner*
                                                                    const void* const* inputs,
                                                                    void* const* outputs);
 
-/* Called once, on a thread of the runner, when the outputs are written or the request failed
- * (`code` is not POPRT_OK). Must not block, must not throw, may submit further requests but not
- * wait for them. */
+/* Called once, when the outputs are written or the request failed (`code` is not POPRT_OK): on a
+ * thread of the runner, or on the thread that cancels the request or finds its time over. Must not
+ * block, must not throw, may submit further requests but not wait for them. */
 typedef void (*poprt_request_fn)(poprt_error_code code, void* user_data);
 
 /* Submits a run and returns; requests run in the order of submission. Arguments are checked and
@@ -105,6 +158,24 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_execute_async(
     const poprt_output* outputs, size_t output_count, poprt_request_fn callback, void* user_data,
     poprt_request** out_request);
 
+/* Set struct_size to sizeof(poprt_request_options) and the rest to zero. */
+typedef struct poprt_request_options {
+  size_t struct_size;
+  int64_t timeout_ns;        /* fails with deadline_exceeded unless it begins by then; 0: never */
+  poprt_request_fn callback; /* may be null */
+  void* user_data;
+} poprt_request_options;
+
+/* poprt_runner_execute_async with options (null: none). Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_submit(
+    poprt_runner* runner, const poprt_input* inputs, size_t input_count,
+    const poprt_output* outputs, size_t output_count, const poprt_request_options* options,
+    poprt_request** out_request);
+
+/* 1: the request has failed with cancelled, its callback was called, and its memory is not used any
+ * more. 0: it has begun or is done (or null). Thread-safe, also from callbacks. Since 0.1. */
+POPRT_API int32_t poprt_request_cancel(poprt_request* request);
+
 /* Waits until the request is done: at most `timeout_ns`, for ever when negative. Returns the
  * request's own error, each time, or deadline_exceeded. Thread-safe. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_request_wait(poprt_request* request,
@@ -113,6 +184,16 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_request_wait(poprt_request* request,
 POPRT_API int32_t poprt_request_done(const poprt_request* request);
 /* Null is allowed; a run in flight goes on, its memory must stay valid. Any thread. Since 0.1. */
 POPRT_API void poprt_request_free(poprt_request* request);
+
+/* JSON: counters, latency histogram (bucket i: 2^i to 2^(i+1) ns) and in "replicas" those of each.
+ * Thread-safe. Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_statistics(poprt_runner* runner,
+                                                              poprt_string** out_json);
+/* JSON array of the last request_tracepoints_buffer_size requests: {"request", "rows", "replica",
+ * "code", "submitted", "begun", "loaded", "compute_begin", "compute_end", "stored"}, times in ns of
+ * the monotonic clock. Empty without flush_on_waiting_outputs. Thread-safe. Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_tracepoints(poprt_runner* runner,
+                                                               poprt_string** out_json);
 
 /* Ends the runner: requests that wait fail with cancelled, so do later calls; a run on the device
  * is finished first. Safe to call twice and from any thread but a callback's. Since 0.1. */
@@ -124,8 +205,9 @@ POPRT_API void poprt_runner_stop(poprt_runner* runner);
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_profile(poprt_runner* runner,
                                                            poprt_string** out_json);
 
-/* Null is allowed. Requests in flight are still run; the device is released after the last one.
- * No call on the runner may be under way or follow. Never blocks. Any thread. Since 0.1. */
+/* Null is allowed. Requests that have not begun fail with cancelled; one that computes is finished,
+ * its memory must stay valid, and then the device is released. No call
+ * on the runner may be under way or follow. Any thread, also from callbacks. Since 0.1. */
 POPRT_API void poprt_runner_free(poprt_runner* runner);
 
 #ifdef __cplusplus

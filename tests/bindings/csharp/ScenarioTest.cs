@@ -312,6 +312,7 @@ public sealed class ScenarioTest
             var c = new Client(runner, 0);
             c.Bindings.Input(0, c.X);
             Fails(ErrorCode.InvalidArgument, () => runner.Execute(c.Bindings), "x");
+            Fails(ErrorCode.InvalidArgument, () => runner.ExecuteAsync(c.Bindings), "x");
         }
     }
 

@@ -342,6 +342,7 @@ class ScenarioTest {
           "y");
       c.bindings.input(0, c.x);
       fails(ErrorCode.INVALID_ARGUMENT, () -> runner.execute(c.bindings), "x");
+      fails(ErrorCode.INVALID_ARGUMENT, () -> runner.executeAsync(c.bindings), "x");
     }
   }
 
@@ -809,8 +810,9 @@ class ScenarioTest {
       for (int i = 0; i < 4; i++)
         runs.add(runner.executeAsync(slowBindings(runner), Runnable::run));
       runner.stop();
-      CancellationException e = assertThrows(CancellationException.class, runs.get(3)::join);
-      assertTrue(e.getMessage() == null || e.getMessage().contains("stopped"), e.getMessage());
+      assertThrows(CancellationException.class, runs.get(3)::join);
+      String why = runs.get(3).handle((nothing, e) -> e.getMessage()).join();
+      assertTrue(why.contains("stopped"), why);
       assertThrows(CancellationException.class, () -> runs.get(3).get(1, TimeUnit.SECONDS));
       try {
         runs.get(0).get();

@@ -370,9 +370,10 @@ TEST(Import, ChecksVersionsAndOpsets) {
     model.set_ir_version(good);
     EXPECT_NO_THROW(import_proto(model)) << good;
   }
-  // The operator table decides about opsets.
-  model.mutable_opset_import(0)->set_version(400);
-  EXPECT_EQ(import_proto(model)->nodes()[0]->opset(), 400);
+  model.mutable_opset_import(0)->set_version(kMaxOpset);
+  EXPECT_EQ(import_proto(model)->nodes()[0]->opset(), kMaxOpset);
+  model.mutable_opset_import(0)->set_version(kMaxOpset + 1);
+  expect_import_error(ErrorCode::unimplemented, {"opset 28", "27"}, model);
   for (const int64_t bad : {-3, 0}) {
     model.mutable_opset_import(0)->set_version(bad);
     expect_import_error(ErrorCode::invalid_argument, {"opset_import"}, model);

@@ -142,9 +142,111 @@ TEST(ModelRunner, SynchronousExecuteAllocatesNothing) {
   EXPECT_EQ(counter.count(), 0);
 }
 
+TEST(ModelRunner, AsynchronousExecuteAllocatesNothingOnceWarm) {
+  for (const bool dynamic : {false, true}) {
+    RunnerConfig config;
+    config.session.load.threads = 1;
+    if (dynamic) {
+      config.batching_dim = 0;
+      config.timeout = 1us;
+    }
+    Fixture f(16, config);
+    std::vector<std::unique_ptr<Client>> clients;
+    std::vector<RequestPtr> requests(32);
+    for (unsigned i = 0; i < 32; i++) {
+      clients.push_back(std::make_unique<Client>(f.n, i));
+      if (dynamic && i % 2) {
+        clients[i]->in[0].bytes = 12;
+        clients[i]->out[0].bytes = clients[i]->out[1].bytes = 12;
+      }
+    }
+    const auto round = [&] {
+      for (size_t i = 0; i < 32; i++)
+        requests[i] = f.runner->execute_async(clients[i]->in, clients[i]->out);
+      for (auto& r : requests) r->wait();
+    };
+    round();
+    f.runner->execute(clients[0]->in, clients[0]->out);
+    round();
+    const testing::AllocationCounter counter;
+    for (int i = 0; i < 20; i++) round();
+    EXPECT_EQ(counter.count(), 0);
+  }
+}
+
+TEST(ModelRunner, TheFourFlavoursAgreeAndStayInsideTheMemoryGiven) {
+  Fixture f(5);
+  const std::vector<float> x = random_floats(5);
+  const InputMemoryView in{{"x", {x.data(), 20}}};
+  const OutputMemory allocated = f.runner->execute(in);
+  const auto* first = static_cast<const float*>(allocated.at("y").data());
+  EXPECT_EQ(std::vector<float>(first, first + 5), x);
+  for (const bool async : {false, true}) {
+    std::vector<float> y(7, -5.f), c(7, -5.f);
+    const OutputMemoryView out{{"y", {y.data() + 1, 20}}, {"c", {c.data() + 1, 20}}};
+    if (async) {
+      const RequestPtr r = f.runner->execute_async(in, out);
+      ASSERT_TRUE(r->wait(60s));
+      r->check();
+    } else {
+      f.runner->execute(in, out);
+    }
+    EXPECT_EQ(std::vector<float>(y.begin() + 1, y.end() - 1), x);
+    EXPECT_EQ(std::vector<float>(c.begin() + 1, c.end() - 1), f.copy.constants);
+    for (const auto* v : {&y, &c}) {
+      EXPECT_EQ(v->front(), -5.f);
+      EXPECT_EQ(v->back(), -5.f);
+    }
+  }
+  // The fourth: the runner allocates, asynchronously.
+  const auto [request, memory] = f.runner->execute_async(in);
+  ASSERT_TRUE(request->wait(60s));
+  request->check();
+  const auto* fourth = static_cast<const float*>(memory.at("y").data());
+  EXPECT_EQ(std::vector<float>(fourth, fourth + 5), x);
+}
+
+TEST(ModelRunner, WithoutThreadSafetyOneThreadAtATimeMaySubmit) {
+  RunnerConfig config;
+  config.thread_safe = false;
+  Fixture f(16, config);
+  for (unsigned t = 0; t < 4; t++)
+    std::thread([&] {
+      Client k(f.n, t);
+      const RequestPtr r = f.runner->execute_async(k.in, k.out);
+      ASSERT_TRUE(r->wait(60s));
+      EXPECT_EQ(k.x, k.y);
+    }).join();
+}
+
+TEST(ModelRunner, WaitsForABusyDeviceAsConfigured) {
+  const device::DeviceManager manager;
+  std::vector<std::shared_ptr<device::Device>> all;
+  for (int64_t i = 0; i < manager.device_count(); i++) all.push_back(manager.get_device());
+  CopyModel copy(4);
+  RunnerConfig config;
+  config.device_wait_sleep = 1ms;
+  for (const auto wait : {0ms, 5ms}) {
+    config.device_wait_timeout = wait;
+    try {
+      ModelRunner(make_model("m", copy.image()), config);
+      FAIL();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::unavailable);
+    }
+  }
+  config.device_wait_timeout = RunnerConfig::kNever;
+  std::thread later([&] {
+    std::this_thread::sleep_for(20ms);
+    all.pop_back();
+  });
+  EXPECT_NO_THROW(ModelRunner(make_model("m", copy.image()), config));
+  later.join();
+}
+
 TEST(ModelRunner, RefusesBadQueueDepths) {
   CopyModel copy(4);
-  for (const size_t depth : {size_t{0}, ModelRunner::kMaxQueueDepth + 1}) {
+  for (const size_t depth : {ModelRunner::kMaxQueueDepth + 1, SIZE_MAX}) {
     RunnerConfig config;
     config.queue_depth = depth;
     EXPECT_THROW(ModelRunner(make_model("m", copy.image()), config), Error);
@@ -154,7 +256,7 @@ TEST(ModelRunner, RefusesBadQueueDepths) {
 TEST(ModelRunner, AsyncRequestsComplete) {
   Fixture f;
   std::vector<std::unique_ptr<Client>> clients;
-  std::vector<std::shared_ptr<Request>> requests;
+  std::vector<RequestPtr> requests;
   for (unsigned i = 0; i < 200; i++) {  // more than the queue holds
     clients.push_back(std::make_unique<Client>(f.n, i));
     requests.push_back(f.runner->execute_async(clients[i]->in, clients[i]->out));
@@ -283,24 +385,36 @@ TEST(ModelRunner, StopWhileClientsSubmit) {
   }
 }
 
-TEST(ModelRunner, GoingAwayFinishesWhatIsInFlightAndFreesTheDevice) {
+// The previous runner's last run may still be on the device.
+std::shared_ptr<device::Device> device_in_time(const device::DeviceManager& manager) {
+  for (int i = 0; i < 10000; i++) try {
+      return manager.get_device();
+    } catch (const Error&) {
+      std::this_thread::sleep_for(1ms);
+    }
+  return manager.get_device();
+}
+
+TEST(ModelRunner, GoingAwayAnswersWhatIsInFlightAndFreesTheDevice) {
   const device::DeviceManager manager(1);
   for (int round = 0; round < 20; round++) {
     RunnerConfig config;
-    config.session.device = manager.get_device();
+    config.session.device = device_in_time(manager);
     Fixture f(1 << 14, config);
     config.session.device.reset();
     std::vector<std::unique_ptr<Client>> clients;
-    std::vector<std::shared_ptr<Request>> requests;
+    std::vector<RequestPtr> requests;
     for (unsigned i = 0; i < 20; i++) {
       clients.push_back(std::make_unique<Client>(f.n, i));
       requests.push_back(f.runner->execute_async(clients[i]->in, clients[i]->out));
     }
     f.runner.reset();
     for (unsigned i = 0; i < 20; i++) {
-      ASSERT_TRUE(requests[i]->wait(10s));
-      requests[i]->check();
-      ASSERT_EQ(clients[i]->x, clients[i]->y);
+      ASSERT_TRUE(requests[i]->wait(30s));
+      if (requests[i]->code() == ErrorCode::ok)
+        ASSERT_EQ(clients[i]->x, clients[i]->y);
+      else
+        ASSERT_EQ(requests[i]->code(), ErrorCode::cancelled);
     }
   }
 }

@@ -6,7 +6,7 @@ import java.util.concurrent.Executor;
 
 /**
  * The future of a run. The native code holds its {@link Completion}, and with it the memory, until
- * the run is over; it does not hold a future that nobody waits for any longer than that.
+ * the run is over. The runner is freed when it is closed and no run is left.
  */
 final class AsyncRun extends CompletableFuture<Void> {
   private RawRun run;
@@ -15,17 +15,20 @@ final class AsyncRun extends CompletableFuture<Void> {
   private AsyncRun() {}
 
   static AsyncRun submit(
-      RawRunner runner, RawBindings bindings, Bindings.Kept kept, Executor executor) {
+      Handle<RawRunner> runner, RawBindings bindings, Bindings.Kept kept, Executor executor) {
     AsyncRun future = new AsyncRun();
-    long callback = poprt_raw.raw_callback(new Completion(future, kept, executor));
-    RawRun run;
+    runner.acquire(); // until done
+    long callback = 0;
     try {
-      run = runner.execute_async(bindings, poprt_raw.raw_done_fn(), callback);
+      kept.before();
+      callback = poprt_raw.raw_callback(new Completion(future, runner, kept, executor));
+      future.submitted(
+          runner.raw().execute_async(bindings, poprt_raw.raw_done_fn(), callback));
     } catch (Throwable e) {
       poprt_raw.raw_free_callback(callback);
+      runner.release();
       throw e;
     }
-    future.submitted(run);
     return future;
   }
 
@@ -47,11 +50,14 @@ final class AsyncRun extends CompletableFuture<Void> {
 
   private static final class Completion extends RawCallbacks {
     private final AsyncRun future;
+    private final Handle<RawRunner> runner;
     private final Bindings.Kept kept;
     private final Executor executor;
 
-    Completion(AsyncRun future, Bindings.Kept kept, Executor executor) {
+    Completion(
+        AsyncRun future, Handle<RawRunner> runner, Bindings.Kept kept, Executor executor) {
       this.future = future;
+      this.runner = runner;
       this.kept = kept;
       this.executor = executor;
     }
@@ -59,6 +65,7 @@ final class AsyncRun extends CompletableFuture<Void> {
     @Override
     void done(int code, byte[] message) {
       future.over();
+      runner.release();
       try {
         executor.execute(() -> complete(code, message));
       } catch (Throwable e) {

@@ -148,11 +148,8 @@ public final class ModelRunner implements AutoCloseable {
    * @throws PoprtException as {@link #execute(Bindings)}, for what is wrong with the arguments
    */
   public CompletableFuture<Void> executeAsync(Bindings bindings, Executor executor) {
-    try (Use<RawBindings> memory = bindings.use();
-        Use<RawRunner> runner = handle.use()) {
-      Bindings.Kept kept = bindings.kept();
-      kept.before();
-      return AsyncRun.submit(runner.raw(), memory.raw(), kept, executor);
+    try (Use<RawBindings> memory = bindings.use()) {
+      return AsyncRun.submit(handle, memory.raw(), bindings.kept(), executor);
     }
   }
 
@@ -180,8 +177,8 @@ public final class ModelRunner implements AutoCloseable {
   }
 
   /**
-   * Frees it, never blocks. Runs in flight are finished; then the device is free. A second time does
-   * nothing.
+   * Frees it, never blocks. Runs that were submitted are finished first; then the device is free. A
+   * second time does nothing.
    */
   @Override
   public void close() {

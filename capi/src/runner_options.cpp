@@ -1,0 +1,83 @@
+#include "runner_options.h"
+
+#include <limits>
+
+namespace poprt::capi {
+namespace {
+
+// 0 is `otherwise`, negative `never`.
+std::chrono::nanoseconds duration(int64_t given, std::chrono::nanoseconds otherwise,
+                                  std::chrono::nanoseconds never) {
+  return given == 0 ? otherwise : given < 0 ? never : std::chrono::nanoseconds(given);
+}
+
+template <class View, class List, class Item>
+void add_views(List& list, const Item* items, size_t count, const char* what) {
+  if (count) required(items, what);
+  for (size_t i = 0; i < count; i++) {
+    const std::string name = &required(items[i].name, "name");
+    if (!list.emplace(name, View{items[i].data, items[i].bytes}).second)
+      fail(ErrorCode::invalid_argument, "{}: '{}' is given twice", what, name);
+  }
+}
+
+}  // namespace
+
+runtime::RunnerConfig read_runner_options(const poprt_runner_options* options) {
+  const auto o = read_options(options, "poprt_runner_options");
+  const auto not_negative = [](int64_t value, const char* what) {
+    if (value < 0)
+      fail(ErrorCode::invalid_argument, "{} must not be negative, given {}", what, value);
+    return value;
+  };
+  using runtime::RunnerConfig;
+  RunnerConfig c;
+  c.session.load = {o.threads, o.profile != 0};
+  if (o.device) c.session.device = o.device->device;
+  c.queue_depth = static_cast<size_t>(not_negative(o.queue_depth, "queue depth"));
+  c.timeout = duration(o.timeout_ns, c.timeout, std::chrono::nanoseconds(0));
+  c.thread_safe = !o.not_thread_safe;
+  c.validate_io_params = !o.no_validate_io_params;
+  if (o.use_batching_dim) c.batching_dim = o.batching_dim;
+  if (o.use_batching_dim && o.batching_dim == std::numeric_limits<uint32_t>::max())
+    fail(ErrorCode::invalid_argument, "batching_dim is {}", o.batching_dim);
+  if (o.ring_buffer_size_multiplier)
+    c.ring_buffer_size_multiplier = static_cast<size_t>(
+        not_negative(o.ring_buffer_size_multiplier, "ring buffer size multiplier"));
+  c.auto_reset = o.auto_reset != 0;
+  c.flush_on_waiting_outputs = o.flush_on_waiting_outputs != 0;
+  c.is_batch_size_timeout_enabled = o.is_batch_size_timeout_enabled != 0;
+  c.batch_size_timeout =
+      duration(o.batch_size_timeout_ns, RunnerConfig::kNever, RunnerConfig::kNever);
+  c.data_parallel_timeout =
+      duration(o.data_parallel_timeout_ns, RunnerConfig::kNever, RunnerConfig::kNever);
+  if (o.request_tracepoints_buffer_size)
+    c.request_tracepoints_buffer_size =
+        static_cast<size_t>(std::max<int64_t>(o.request_tracepoints_buffer_size, 0));
+  if (o.replication_factor) c.replication_factor = o.replication_factor;
+  c.overlap_io = o.overlap_io != 0;
+  c.batches_per_step = o.batches_per_step;
+  if (o.replica_device_count) required(o.replica_devices, "replica_devices");
+  for (size_t i = 0; i < o.replica_device_count; i++) {
+    const int64_t id = o.replica_devices[i].replica;
+    if (id < 0 || id > std::numeric_limits<int>::max())
+      fail(ErrorCode::not_found, "there is no replica {}", id);
+    c.replica_id_to_device[static_cast<int>(id)] =
+        required(o.replica_devices[i].device, "device").device;
+  }
+  using runtime::ConstTensorMemoryView, runtime::TensorMemoryView;
+  add_views<ConstTensorMemoryView>(c.frozen_inputs, o.frozen_inputs, o.frozen_input_count,
+                                   "frozen_inputs");
+  add_views<ConstTensorMemoryView>(c.flush_by_name.inputs, o.flush_inputs, o.flush_input_count,
+                                   "flush_inputs");
+  add_views<TensorMemoryView>(c.flush_by_name.outputs, o.flush_outputs, o.flush_output_count,
+                              "flush_outputs");
+  c.device_wait_timeout =
+      duration(o.device_wait_timeout_ns, c.device_wait_timeout, RunnerConfig::kNever);
+  c.device_wait_sleep =
+      duration(o.device_wait_sleep_ns, c.device_wait_sleep, std::chrono::nanoseconds(0));
+  if (o.faults) c.faults = std::make_shared<runtime::FaultInjector>(o.faults);
+  return c;
+}
+
+}  // namespace poprt::capi

@@ -1,0 +1,56 @@
+// Conditional and repeated regions while a program runs.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "program/control.h"
+
+namespace poprt::device {
+
+// One end of a conditional or repeated region (program/control.h).
+struct Region {
+  program::Control kind = program::Control::end;
+  size_t other = 0;         // position of the other end
+  bool when = false;        // branch
+  int64_t most = 0;         // loop
+  Region* begin = nullptr;  // of an end
+  void* const* data = nullptr;
+  // Of the loop that runs: written by run() only.
+  int64_t round = 0, rounds = 0;
+};
+
+// True when another round begins; it has told the region its index.
+inline bool next_round(Region& loop) noexcept {
+  const auto* condition = static_cast<const uint8_t*>(loop.data[1]);
+  const bool more = loop.round < loop.rounds && (!condition || *condition != 0);
+  std::memcpy(loop.data[2], &loop.round, sizeof loop.round);
+  return more;
+}
+
+// The position after which to go on.
+inline size_t steer(Region& region, size_t position) noexcept {
+  switch (region.kind) {
+    case program::Control::branch:
+      return (*static_cast<const uint8_t*>(region.data[0]) != 0) == region.when ? position
+                                                                                : region.other;
+    case program::Control::loop: {
+      region.rounds = region.most;
+      region.round = 0;
+      if (region.data[0]) {
+        int64_t count;
+        std::memcpy(&count, region.data[0], sizeof count);
+        region.rounds = std::min(region.rounds, count);
+      }
+      return next_round(region) ? position : region.other;
+    }
+    case program::Control::end: break;
+  }
+  if (region.begin->kind == program::Control::branch) return position;
+  region.begin->round++;
+  return next_round(*region.begin) ? region.other : position;
+}
+
+}  // namespace poprt::device

@@ -1,0 +1,19 @@
+#include "ops/common/compile_time.h"
+
+namespace poprt::ops {
+
+void infer_nothing(InferContext&) {}
+
+void lower_container(LowerContext& ctx) {
+  ctx.fail_unsupported(
+      "sequences, optionals and subgraphs are resolved by the compiler, which convert() runs "
+      "first");
+}
+
+void lower_text(LowerContext& ctx) {
+  ctx.fail_unsupported(
+      "the device holds no strings: text is computed by the compiler, so its inputs must be "
+      "constant");
+}
+
+}  // namespace poprt::ops

@@ -1,0 +1,97 @@
+// What a runner tells about itself: counters that are always on, and a trace of single requests.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "base/error.h"
+
+namespace poprt::runtime {
+
+// One request's way: nanoseconds of the steady clock at the end of each stage, in order. A request
+// of several steps shows its first step's begin and its last step's rest.
+struct Tracepoint {
+  enum Stage : uint8_t {
+    submitted,      // the caller came in
+    begun,          // the runner took it: a batch is complete, or was padded
+    loaded,         // its inputs are where the device reads them
+    compute_begin,  // the device started
+    compute_end,    // the device stopped
+    stored,         // its outputs are in the caller's memory
+    stages
+  };
+  uint64_t request = 0;  // counts up per replica, from 1
+  uint64_t rows = 0;
+  int32_t replica = 0;
+  ErrorCode code = ErrorCode::ok;
+  std::array<int64_t, stages> ns{};
+};
+
+inline constexpr const char* kStageNames[] = {"submitted",     "begun",       "loaded",
+                                              "compute_begin", "compute_end", "stored"};
+
+// A ring of the last `capacity` tracepoints; 0 keeps all. Thread-safe.
+class TraceBuffer {
+ public:
+  explicit TraceBuffer(size_t capacity) : capacity_(capacity) { ring_.reserve(capacity); }
+  void record(const Tracepoint& point);
+  // Oldest first.
+  std::vector<Tracepoint> points() const;
+  uint64_t recorded() const;
+
+ private:
+  const size_t capacity_;
+  mutable std::mutex mutex_;
+  std::vector<Tracepoint> ring_;
+  uint64_t recorded_ = 0;
+};
+
+// Latencies from submission to the written output; bucket i counts [2^i, 2^(i+1)) nanoseconds.
+struct LatencyHistogram {
+  static constexpr size_t kBuckets = 40;
+  std::array<uint64_t, kBuckets> counts{};
+  uint64_t count = 0, total_ns = 0, max_ns = 0;
+  // The upper end of the bucket that holds the q-th part (0 to 1); 0 when there are none.
+  uint64_t quantile_ns(double q) const;
+};
+
+// One replica's, or the sum of all.
+struct RunnerStatistics {
+  uint64_t submitted = 0, completed = 0;  // accepted; and written
+  uint64_t failed = 0, cancelled = 0, timed_out = 0;
+  uint64_t rows = 0, padded_rows = 0;  // computed for callers; and to fill batches
+  uint64_t batches = 0, steps = 0;     // runs of the device; and groups of batches_per_step
+  uint64_t steps_loaded = 0, steps_stored = 0;
+  uint64_t device_errors = 0, resets = 0;
+  uint64_t in_flight = 0;
+  uint64_t queue_capacity = 0;  // requests in flight before execute_async() blocks
+  LatencyHistogram latency;
+
+  RunnerStatistics& operator+=(const RunnerStatistics& o);
+};
+
+// The counters behind RunnerStatistics: written by a replica's threads, read by any.
+class Counters {
+ public:
+  using Counter = std::atomic<uint64_t>;
+  Counter submitted{0}, completed{0}, failed{0}, cancelled{0}, timed_out{0}, rows{0},
+      padded_rows{0}, batches{0}, steps{0}, steps_loaded{0}, steps_stored{0}, device_errors{0},
+      resets{0};
+
+  static void add(Counter& c, uint64_t n = 1) noexcept {
+    c.fetch_add(n, std::memory_order_relaxed);
+  }
+  void latency(std::chrono::nanoseconds took) noexcept;
+  RunnerStatistics snapshot() const noexcept;
+
+ private:
+  std::array<Counter, LatencyHistogram::kBuckets> buckets_{};
+  Counter total_ns_{0}, max_ns_{0};
+};
+
+}  // namespace poprt::runtime

@@ -1,0 +1,172 @@
+// What a runner costs on top of the engine, for a model of about a microsecond.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "device/emulator/emulator.h"
+#include "program/builder.h"
+#include "runtime/model_runner.h"
+
+namespace {
+
+using namespace poprt;
+using namespace poprt::runtime;
+
+constexpr int64_t kRows = 64, kRow = 16;  // 64-byte rows
+
+// y = x, through the arena `copies` times.
+std::shared_ptr<const Model> copies_model(int copies) {
+  program::Builder b;
+  const Shape shape{kRows, kRow};
+  const uint64_t bytes = kRows * kRow * 4;
+  const auto x = b.add_input({"x", DType::f32, shape});
+  const auto y = b.add_output({"y", DType::f32, shape});
+  program::BufferId from = b.input(x, 0, bytes, DType::f32, shape);
+  for (int i = 0; i <= copies; i++) {
+    const program::BufferId to =
+        i == copies ? b.output(y, 0, bytes, DType::f32, shape)
+                    : b.arena(bytes * static_cast<uint64_t>(i % 2), bytes, DType::f32, shape);
+    const program::BufferId operands[] = {from, to};
+    b.emit("copy", operands, {}, {}, "copy");
+    from = to;
+  }
+  return make_model("copies", {std::make_shared<program::Program>(b.program()), {}, {}});
+}
+
+double now() {
+  return std::chrono::duration<double, std::nano>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// The least time per call in nanoseconds of `repeats` rounds, and the median.
+struct Timing {
+  double least, median;
+};
+Timing measure(int repeats, int calls, const std::function<void(int)>& body) {
+  body(calls / 4 + 1);
+  std::vector<double> times;
+  for (int r = 0; r < repeats; r++) {
+    const double start = now();
+    body(calls);
+    times.push_back((now() - start) / calls);
+  }
+  std::sort(times.begin(), times.end());
+  return {times.front(), times[times.size() / 2]};
+}
+
+struct Client {
+  std::vector<float> x = std::vector<float>(kRows * kRow, 1.f), y = x;
+  InputBinding in[1];
+  OutputBinding out[1];
+  RequestPtr request;
+  explicit Client(uint64_t rows) {
+    in[0] = {"x", 0, x.data(), rows * kRow * 4};
+    out[0] = {"y", 0, y.data(), rows * kRow * 4};
+  }
+};
+
+// Keeps `window` requests in flight from one thread.
+void stream(ModelRunner& runner, std::vector<std::unique_ptr<Client>>& clients, int calls) {
+  const size_t window = clients.size();
+  for (int i = 0; i < calls; i++) {
+    Client& c = *clients[static_cast<size_t>(i) % window];
+    if (c.request) c.request->wait();
+    c.request = runner.execute_async(c.in, c.out);
+  }
+  for (auto& c : clients)
+    if (c->request) c->request->wait();
+}
+
+std::vector<std::unique_ptr<Client>> make_clients(size_t n, uint64_t rows) {
+  std::vector<std::unique_ptr<Client>> clients;
+  for (size_t i = 0; i < n; i++) clients.push_back(std::make_unique<Client>(rows));
+  return clients;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int calls = argc > 1 ? std::atoi(argv[1]) : 100'000;
+  constexpr int kRepeats = 9;
+  // As many copies as make a microsecond here.
+  int copies = 1;
+  std::unique_ptr<device::Engine> engine;
+  std::shared_ptr<const Model> model;
+  Client one(kRows);
+  const void* inputs[] = {one.x.data()};
+  void* outputs[] = {one.y.data()};
+  Timing direct{};
+  for (; copies < 200; copies++) {
+    model = copies_model(copies);
+    device::LoadOptions options;
+    options.threads = 1;
+    engine = device::EmulatedDevice().load(model->image, options);
+    const auto run = [&](int n) {
+      for (int i = 0; i < n; i++) engine->run(device::Flow::main, inputs, outputs);
+    };
+    direct = measure(5, 2000, run);
+    if (direct.least < 1000) continue;
+    direct = measure(kRepeats, calls, run);
+    break;
+  }
+  fmt::print("{:<44}{:>10}{:>10}{:>12}{:>14}\n", "", "least ns", "median", "over engine",
+             "requests/s");
+  const auto report = [&](std::string_view what, Timing t, double base) {
+    fmt::print("{:<44}{:>10.0f}{:>10.0f}{:>12.0f}{:>14.0f}\n", what, t.least, t.median,
+               t.least - base, 1e9 / t.least);
+    std::fflush(stdout);
+  };
+  report("engine", direct, direct.least);
+
+  RunnerConfig config;
+  config.session.load.threads = 1;
+  config.queue_depth = 1024;
+  {
+    ModelRunner runner(model, config);
+    report("execute, by position",
+           measure(kRepeats, calls,
+                   [&](int n) {
+                     for (int i = 0; i < n; i++) runner.execute(inputs, outputs);
+                   }),
+           direct.least);
+    report("execute, by name",
+           measure(kRepeats, calls,
+                   [&](int n) {
+                     for (int i = 0; i < n; i++) runner.execute(one.in, one.out);
+                   }),
+           direct.least);
+  }
+  for (const bool overlap : {false, true}) {
+    config.overlap_io = overlap;
+    config.ring_buffer_size_multiplier = 4;
+    ModelRunner runner(model, config);
+    for (const size_t window : {1, 4, 64}) {
+      auto clients = make_clients(window, kRows);
+      report(fmt::format("execute_async, {} in flight{}", window, overlap ? ", overlap_io" : ""),
+             measure(kRepeats, calls / 2, [&](int n) { stream(runner, clients, n); }),
+             direct.least);
+    }
+  }
+  config.overlap_io = false;
+  config.ring_buffer_size_multiplier = 2;
+  config.batching_dim = 0;
+  config.timeout = std::chrono::microseconds(50);
+  ModelRunner runner(model, config);
+  for (const size_t window : {64, 256, 1024}) {
+    auto clients = make_clients(window, 1);
+    report(fmt::format("execute_async, batched, {} single rows in flight", window),
+           measure(kRepeats, calls * 4, [&](int n) { stream(runner, clients, n); }),
+           direct.least / kRows);
+  }
+  const RunnerStatistics s = runner.statistics();
+  fmt::print("rows per run: {:.1f}\n",
+             static_cast<double>(s.rows) / static_cast<double>(s.batches));
+  return 0;
+}

@@ -1,0 +1,77 @@
+"""The wheel and the sdist, used in clean folders. Needs POPRT_BUILD and POPRT_CMAKE in the environment."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+BUILD = os.environ["POPRT_BUILD"]
+
+
+def run(*command, **more):
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **more)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def clean_environment(**more):
+    """Without the package and the libraries of the build tree."""
+    kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "LD_LIBRARY_PATH")}
+    return {**kept, **more}
+
+
+class Packages(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        out = run(sys.executable, os.path.join(ROOT, "bindings/python/package.py"), "--build", BUILD, "--cmake",
+                  os.environ["POPRT_CMAKE"], "--out", cls.folder)
+        cls.wheel, cls.sdist = out.split()
+
+    def use(self, package_folder):
+        """The README's program, with what is in the folder and nothing else of ours."""
+        with tempfile.TemporaryDirectory() as work:
+            for name in ("examples/python/readme.py", "examples/digits/digits.onnx"):
+                shutil.copy(os.path.join(ROOT, name), work)
+            printed = run(sys.executable, "readme.py", cwd=work, env=clean_environment(PYTHONPATH=package_folder))
+            self.assertRegex(printed, r"scores.*\[8, 10\]")
+            where = run(sys.executable, "-c", "import poprt, popef, model_runtime; print(poprt.__file__)", cwd=work,
+                        env=clean_environment(PYTHONPATH=package_folder))
+            self.assertTrue(where.startswith(package_folder), where)
+
+    def test_wheel_needs_no_compiler(self):
+        target = os.path.join(self.folder, "wheel")
+        run(sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", target,
+            self.wheel, env=clean_environment(PATH="/usr/bin:/bin", CC="false", CXX="false"))
+        self.use(target)
+        names = zipfile.ZipFile(self.wheel).namelist()
+        libraries = sorted(n for n in names if ".so" in n)
+        self.assertEqual(libraries, ["poprt/_poprt_raw.so", "poprt/libpoprt.so.1", "poprt/libpoprt_compiler.so.1"])
+        self.assertIn("poprt/py.typed", names)
+
+    def test_the_same_build_makes_the_same_wheel(self):
+        with tempfile.TemporaryDirectory() as again:
+            run(sys.executable, os.path.join(ROOT, "bindings/python/package.py"), "--build", BUILD, "--cmake",
+                os.environ["POPRT_CMAKE"], "--out", again)
+            with open(self.wheel, "rb") as first, open(os.path.join(again, os.path.basename(self.wheel)), "rb") as second:
+                self.assertEqual(first.read(), second.read())
+
+    def test_sdist_builds_against_an_installed_library(self):
+        prefix, target = os.path.join(self.folder, "prefix"), os.path.join(self.folder, "built")
+        for component in ("library", "dev"):
+            run(os.environ["POPRT_CMAKE"], "--install", BUILD, "--prefix", prefix, "--component", component)
+        run(sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation",
+            "--target", target, self.sdist,
+            env=clean_environment(PKG_CONFIG_PATH=os.path.join(prefix, "lib/pkgconfig")))
+        self.use(target)
+
+
+if __name__ == "__main__":
+    unittest.main()
