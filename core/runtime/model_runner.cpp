@@ -89,7 +89,12 @@ ModelRunner::ModelRunner(std::shared_ptr<const Model> model, RunnerConfig config
 }
 
 ModelRunner::~ModelRunner() {
-  for (const auto& r : state_->replicas) r->close();
+  for (const auto& r : state_->replicas) r->close(false);
+}
+
+void ModelRunner::finish() noexcept {
+  for (const auto& r : state_->replicas) r->close(true);
+  state_->replicas.clear();
 }
 
 const Model& ModelRunner::model() const { return *state_->plan->model; }

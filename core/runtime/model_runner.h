@@ -66,6 +66,10 @@ class ModelRunner : public BaseRunner {
   // and every request is done. Not from a callback (it would wait for itself): there it only asks.
   void stop() noexcept override;
 
+  // Only the destructor may follow. What was submitted is still run, in the background (an open
+  // batch is padded); memory must stay valid until then. Does not wait.
+  void finish() noexcept;
+
   // Of all replicas, or of one.
   RunnerStatistics statistics() const override;
   RunnerStatistics statistics(size_t replica) const;

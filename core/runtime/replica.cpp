@@ -468,6 +468,7 @@ Replica::Formed Replica::form(Step& step) noexcept {
   for (;;) {
     const uint64_t pokes = pool_->pokes();
     const bool stopping = ended_.load(std::memory_order_acquire);
+    const bool draining = draining_.load(std::memory_order_acquire);  // before the ring
     const auto finish = [&] {
       step.begun = stamp();
       return stopping ? Formed::stopped : Formed::step;
@@ -523,6 +524,11 @@ Replica::Formed Replica::form(Step& step) noexcept {
       if (open_sum_ == p.step_rows && flush(step, true)) return finish();
     }
     if (!step.segments.empty()) return finish();
+    if (draining) {
+      if (open_.empty()) return Formed::stopped;
+      if (flush(step, false)) return finish();
+      continue;
+    }
     if (open_.empty()) {
       pool_->arrived.wait([&] {
         return !ring_.empty() || pool_->pokes() != pokes || ended_.load(std::memory_order_acquire);
@@ -819,7 +825,7 @@ void Replica::stop() noexcept {
   const std::lock_guard lock(device_mutex_);  // a synchronous run is over
 }
 
-void Replica::close() noexcept {
+void Replica::close(bool finish) noexcept {
   closed_.store(true);
   stopped_.store(true, std::memory_order_release);
   bool served = false;
@@ -827,7 +833,7 @@ void Replica::close() noexcept {
     const std::lock_guard lock(submit_mutex_);
     served = process_ == getpid();
   }
-  ended_.store(true, std::memory_order_release);
+  (finish ? draining_ : ended_).store(true, std::memory_order_release);
   pool_->poke();
   if (served && !finished_.load()) {
     // The forming thread releases the device; an idle one at once.

@@ -40,8 +40,9 @@ class Replica : public std::enable_shared_from_this<Replica> {
                     RequestCallback callback, const RequestOptions& options);
 
   void stop() noexcept;
-  // The runner is gone: what has not begun fails, then the devices are released. Does not block.
-  void close() noexcept;
+  // The runner is gone: what has not begun fails, or with `finish` is still run (an open batch is
+  // padded); then the devices are released. Does not block.
+  void close(bool finish) noexcept;
 
   size_t in_flight() const noexcept { return in_flight_.load(std::memory_order_relaxed); }
   bool broken() const noexcept { return broken_.load(std::memory_order_acquire); }
@@ -138,6 +139,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   std::atomic<uint64_t> fail_until_{0};  // the last request that waited when a device failed
   std::atomic<bool> stopped_{false};     // nothing new is taken
   std::atomic<bool> ended_{false};       // and no submission is under way
+  std::atomic<bool> draining_{false};    // what was submitted is run, then it ends
   std::atomic<bool> closed_{false};
 
   std::mutex submit_mutex_;  // the producer's side of ring_, the pool's take()

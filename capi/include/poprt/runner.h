@@ -205,9 +205,10 @@ POPRT_API void poprt_runner_stop(poprt_runner* runner);
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_profile(poprt_runner* runner,
                                                            poprt_string** out_json);
 
-/* Null is allowed. Requests that have not begun fail with cancelled; one that computes is finished,
- * its memory must stay valid, and then the device is released. No call
- * on the runner may be under way or follow. Any thread, also from callbacks. Since 0.1. */
+/* Null is allowed. Requests in flight are still run, a batch that waits for rows is padded, and the
+ * device is released after the last one (runners of poprt/runners.h fail those that have not begun
+ * with cancelled; so does poprt_runner_stop). No call on the runner may be under way or follow. Any
+ * thread, also from callbacks. Since 0.1. */
 POPRT_API void poprt_runner_free(poprt_runner* runner);
 
 #ifdef __cplusplus

@@ -780,6 +780,23 @@ TEST(Destruction, OfARunnerWithAnOpenBatch) {
   EXPECT_TRUE(r->code() == ErrorCode::cancelled || r->code() == ErrorCode::ok);
 }
 
+TEST(Destruction, AfterFinishWhatWasSubmittedIsRun) {
+  for (const bool overlap : {false, true}) {
+    RunnerConfig config = on(std::make_shared<FunctionDevice>(add_one(4)));
+    config.batching_dim = 0;
+    config.timeout = 0ns;
+    config.overlap_io = overlap;
+    auto runner = std::make_unique<ModelRunner>(add_one_model({4}), config);
+    Rows a(9, 1), b(2, 20);
+    const RequestPtr ra = runner->execute_async(a.in, a.out),
+                     rb = runner->execute_async(b.in, b.out);
+    runner->finish();
+    runner.reset();
+    ASSERT_TRUE(ra->wait(60s) && rb->wait(60s));
+    EXPECT_TRUE(a.right() && b.right());
+  }
+}
+
 TEST(Destruction, FromACallback) {
   auto* const b = new Blocked;
   b->gate.open();
