@@ -16,13 +16,19 @@ set(POPRT_LAYERS
 )
 
 # poprt_table(TARGET NAMESPACE TYPE SUFFIX ACCESSOR HEADER FILES...): generates the table of all
-# `extern const TYPE <stem>_SUFFIX` that the files define, as `std::span<const TYPE* const> ACCESSOR()`.
+# `extern const TYPE <stem>_SUFFIX` that the files define (<folder>_<stem>_SUFFIX in the folders of other
+# domains than ai.onnx), as `std::span<const TYPE* const> ACCESSOR()`.
 function(poprt_table target namespace type suffix accessor header)
   set(externs "")
   set(rows "")
   list(SORT ARGN)
   foreach(file ${ARGN})
     get_filename_component(stem ${file} NAME_WE)
+    get_filename_component(folder ${file} DIRECTORY)
+    get_filename_component(folder ${folder} NAME)
+    if(folder MATCHES "^(microsoft|ml|graphcore)$")
+      set(stem ${folder}_${stem})
+    endif()
     string(APPEND externs "extern const ${type} ${stem}_${suffix};\n")
     string(APPEND rows "    &${stem}_${suffix},\n")
   endforeach()

@@ -1,6 +1,7 @@
 // How Go sees the common declarations. Errors and text travel as pointers that package native turns
 // into Go values with one more call; an error costs that, a success nothing.
 struct raw_runner;
+struct raw_runner_options;
 
 %insert(cgo_comment_typedefs) %{
 #cgo pkg-config: poprt
@@ -38,6 +39,34 @@ static int64_t raw_submit(raw_runner* runner, poprt_values values, int64_t input
 }
 static poprt_result raw_wait(int64_t request) {
   return poprt_request_wait(static_cast<poprt_request*>(poprt_shim::pointer(request)), -1);
+}
+static bool raw_cancel(int64_t request) {
+  return poprt_request_cancel(static_cast<poprt_request*>(poprt_shim::pointer(request))) != 0;
+}
+static int64_t raw_statistics(raw_runner* runner, poprt_result* error) {
+  poprt_string* text = nullptr;
+  *error = poprt_runner_statistics(runner, &text);
+  return poprt_shim::address(text);
+}
+static int64_t raw_tracepoints(raw_runner* runner, poprt_result* error) {
+  poprt_string* text = nullptr;
+  *error = poprt_runner_tracepoints(runner, &text);
+  return poprt_shim::address(text);
+}
+static void raw_set_batching(raw_runner_options* options, int64_t timeout_ns, bool dynamic, int64_t dimension,
+                             int64_t ring_buffer_size_multiplier, bool flush_on_waiting_outputs) {
+  options->timeout_ns = timeout_ns;
+  options->use_batching_dim = dynamic;
+  options->batching_dim = static_cast<uint32_t>(dimension);
+  options->ring_buffer_size_multiplier = static_cast<int32_t>(ring_buffer_size_multiplier);
+  options->flush_on_waiting_outputs = flush_on_waiting_outputs;
+}
+static void raw_set_devices(raw_runner_options* options, int64_t replicas, int64_t wait_ns, int64_t sleep_ns,
+                            bool auto_reset) {
+  options->replication_factor = static_cast<int32_t>(replicas);
+  options->device_wait_timeout_ns = wait_ns;
+  options->device_wait_sleep_ns = sleep_ns;
+  options->auto_reset = auto_reset;
 }
 static void raw_request_free(int64_t request) {
   poprt_request_free(static_cast<poprt_request*>(poprt_shim::pointer(request)));

@@ -2,8 +2,11 @@ package poprt
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"runtime"
+	"sync"
+	"time"
 	"unsafe"
 
 	"poprt.org/bindings/go/internal/native"
@@ -15,6 +18,19 @@ type RunnerOptions struct {
 	Profile    bool    // time every instruction, see [Runner.Profile]
 	Device     *Device // nil: any free one
 	QueueDepth int     // runs in flight before Go waits; 0: 64
+
+	// With Dynamic, runs may have any size along BatchingDim: rows of several runs make one batch, which is padded
+	// with zeros when PadTimeout is over. Otherwise a run has a whole number of compiled batches.
+	Dynamic               bool
+	BatchingDim           int
+	PadTimeout            time.Duration // 0: 10 ms; negative: never
+	RingBufferMultiplier  int           // rows in the queue: it times those of a step; 0: 2
+	FlushOnWaitingOutputs bool          // pad only while somebody waits; turns tracing on
+
+	Replicas    int           // copies of the model, each on its own device; 0: 1
+	DeviceWait  time.Duration // how long to try when no device is free
+	DeviceSleep time.Duration // between attempts; 0: 6 s
+	AutoReset   bool          // reset the IPU after errors that allow it
 }
 
 // Runner is an executable loaded on a device, for any number of goroutines.
@@ -29,10 +45,14 @@ func NewRunner(executable *Executable, options *RunnerOptions) (*Runner, error) 
 	if options == nil {
 		options = &RunnerOptions{}
 	}
-	for _, n := range []int{options.Threads, options.QueueDepth} {
+	for _, n := range []int{options.Threads, options.QueueDepth, options.BatchingDim, options.RingBufferMultiplier,
+		options.Replicas} {
 		if n < math.MinInt32 || n > math.MaxInt32 {
-			return nil, invalid("Threads and QueueDepth must be 32-bit numbers")
+			return nil, invalid(fmt.Sprintf("options are 32-bit numbers, given %d", n))
 		}
+	}
+	if options.BatchingDim < 0 {
+		return nil, invalid(fmt.Sprintf("BatchingDim is a dimension from 0, given %d", options.BatchingDim))
 	}
 	raw, err := executable.h.acquire()
 	if err != nil {
@@ -46,6 +66,10 @@ func NewRunner(executable *Executable, options *RunnerOptions) (*Runner, error) 
 	if options.Profile {
 		o.SetProfile(1)
 	}
+	native.Raw_set_batching(o, int64(options.PadTimeout), options.Dynamic, int64(options.BatchingDim),
+		int64(options.RingBufferMultiplier), options.FlushOnWaitingOutputs)
+	native.Raw_set_devices(o, int64(options.Replicas), int64(options.DeviceWait), int64(options.DeviceSleep),
+		options.AutoReset)
 	if options.Device != nil {
 		device, err := options.Device.h.acquire()
 		if err != nil {
@@ -84,13 +108,31 @@ func (r *Runner) Stop() error {
 
 // Profile is a JSON object with times of every instruction. FailedPrecondition unless RunnerOptions.Profile was set.
 func (r *Runner) Profile() (string, error) {
+	return r.text(func(raw native.RawRunner, failure *uintptr) uintptr { return raw.Profile(failure) })
+}
+
+// Statistics is a JSON object: counters, a latency histogram, and those of each replica.
+func (r *Runner) Statistics() (string, error) {
+	return r.text(func(raw native.RawRunner, failure *uintptr) uintptr {
+		return uintptr(native.Raw_statistics(raw, failure))
+	})
+}
+
+// Tracepoints is a JSON array of the last runs' stages. Empty without RunnerOptions.FlushOnWaitingOutputs.
+func (r *Runner) Tracepoints() (string, error) {
+	return r.text(func(raw native.RawRunner, failure *uintptr) uintptr {
+		return uintptr(native.Raw_tracepoints(raw, failure))
+	})
+}
+
+func (r *Runner) text(ask func(native.RawRunner, *uintptr) uintptr) (string, error) {
 	raw, err := r.h.acquire()
 	if err != nil {
 		return "", err
 	}
 	defer r.h.release()
 	var failure uintptr
-	text := raw.Profile(&failure)
+	text := ask(raw, &failure)
 	return native.TakeText(text), check(failure)
 }
 
@@ -156,6 +198,8 @@ type Call struct {
 	Error   error
 	Done    chan *Call    // the call arrives here when it is over
 	over    chan struct{} // closed when it is over
+	mutex   sync.Mutex
+	request int64 // 0 when there is none (any more)
 }
 
 // Go submits a run and returns; runs are made in the order of submission. It waits while the queue is full. The call
@@ -180,14 +224,26 @@ func (b *Binding) Go(done chan *Call) *Call {
 		c.finish(err)
 		return c
 	}
+	c.request = request
 	go func() {
 		failure := native.Raw_wait(request)
 		runtime.KeepAlive(b)
+		c.mutex.Lock()
+		c.request = 0
+		c.mutex.Unlock()
 		native.Raw_request_free(request)
 		b.runner.h.release() // runs that are in flight keep a runner that was closed
 		c.finish(check(failure))
 	}()
 	return c
+}
+
+// Cancel ends a run that has not begun: its error is then Cancelled, and its memory is free. False when it has begun or
+// is over.
+func (c *Call) Cancel() bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.request != 0 && native.Raw_cancel(c.request)
 }
 
 func (c *Call) finish(err error) {
@@ -210,8 +266,8 @@ func (r *Runner) Go(inputs, outputs []Tensor, done chan *Call) *Call {
 	return b.Go(done)
 }
 
-// ExecuteContext runs the model once, or returns the context's error when that ends first. The run itself may then still
-// use the memory; it is over when Call.Done of a [Binding.Go] would say so.
+// ExecuteContext runs the model once. When the context ends first, a run that has not begun is cancelled, one that has is
+// waited for, and the context's error is returned: the memory is free in any case.
 func (b *Binding) ExecuteContext(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -224,6 +280,8 @@ func (b *Binding) ExecuteContext(ctx context.Context) error {
 	case <-c.over:
 		return c.Error
 	case <-ctx.Done():
+		c.Cancel()
+		<-c.over
 		return ctx.Err()
 	}
 }

@@ -1,7 +1,7 @@
 // How Python sees the common declarations: exceptions, str, buffers. The GIL is released around
 // every call but those that take Python objects, which release it themselves.
 %{
-#include "poprt_python.h"
+#include "poprt_runner_options.h"
 %}
 
 %typemap(out) poprt_result {
@@ -13,6 +13,10 @@
 }
 %typemap(in, numinputs=0) poprt_result* error (poprt_error* error = nullptr) "$1 = &error;"
 %typemap(argout) poprt_result* error {
+  if (!*$1 && PyErr_Occurred()) {
+    Py_CLEAR($result);
+    SWIG_fail;
+  }
   if (*$1) {
     Py_CLEAR($result);
     poprt_python::raise(*$1);
@@ -55,8 +59,11 @@ struct poprt_python_run {};
   ~poprt_python_run() { $self->release(); }
   poprt_result wait(int64_t timeout_ns) { return poprt_request_wait($self->request, timeout_ns); }
   bool done() { return poprt_request_done($self->request) != 0; }
+  bool cancel() { return poprt_request_cancel($self->request) != 0; }
 }
 
+%nothread raw_make_runner;
+%newobject raw_make_runner;
 %nothread raw_set_exceptions;
 %nothread raw_bind;
 %nothread raw_execute;
@@ -115,6 +122,40 @@ static PyObject* raw_take_progress_error() {
   PyObject* error = poprt_python::progress_error;
   poprt_python::progress_error = nullptr;
   return error ? error : Py_NewRef(Py_None);
+}
+
+// A runner of that kind ("model", "fusion", "pack", "light", "host_concat"). `options` and `extra` are
+// dicts by the names of the C fields.
+static raw_runner* raw_make_runner(const char* kind, const raw_executable* executable, PyObject* options,
+                                   PyObject* extra, poprt_result* error) {
+  return poprt_python::make_runner(kind, executable, options, extra, error);
+}
+static bool raw_input_has_data(const raw_runner* runner, int64_t index) {
+  return poprt_runner_input_has_data(runner, static_cast<size_t>(index)) != 0;
+}
+static poprt_text raw_statistics(raw_runner* runner, poprt_result* error) {
+  poprt_string* text = nullptr;
+  *error = poprt_runner_statistics(runner, &text);
+  return text;
+}
+static poprt_text raw_tracepoints(raw_runner* runner, poprt_result* error) {
+  poprt_string* text = nullptr;
+  *error = poprt_runner_tracepoints(runner, &text);
+  return text;
+}
+static poprt_result raw_light_reload(raw_runner* runner) { return poprt_light_runner_reload(runner); }
+static poprt_result raw_light_set_input_anchor(raw_runner* runner, const char* name, int64_t address, int64_t bytes) {
+  return poprt_light_runner_set_input_anchor(runner, name, poprt_shim::pointer(address), static_cast<size_t>(bytes));
+}
+static poprt_result raw_light_update_weights(raw_runner* runner) { return poprt_light_runner_update_weights(runner); }
+static int64_t raw_light_model_input_count(const raw_runner* runner) {
+  return static_cast<int64_t>(poprt_light_runner_model_input_count(runner));
+}
+static const raw_anchor* raw_light_model_input(const raw_runner* runner, int64_t index) {
+  return poprt_light_runner_model_input(runner, static_cast<size_t>(index));
+}
+static bool raw_light_model_input_has_data(const raw_runner* runner, int64_t index) {
+  return poprt_light_runner_model_input_has_data(runner, static_cast<size_t>(index)) != 0;
 }
 
 // No thread of the library enters Python afterwards.

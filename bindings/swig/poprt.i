@@ -153,6 +153,7 @@ POPRT_HANDLE(raw_run, RawRun)
     $self->options.enable_engine_caching = on;
     $self->cache_path = cache_path;
   }
+  void set_variable_weights(bool on) { $self->options.variable_weights = on; }
   // poprt_progress_fn and poprt_pass_fn, 0 for none; called on the compiling thread.
   void set_callbacks(int64_t progress_fn, int64_t after_pass_fn, int64_t user_data) {
     $self->options.progress = poprt_shim::function<poprt_progress_fn>(progress_fn);
@@ -207,6 +208,30 @@ POPRT_HANDLE(raw_run, RawRun)
 
 // -- devices ----------------------------------------------------------------------------------
 
+// The numbers are attributes, as the C struct has them.
+%rename(RawDeviceRequest) raw_device_request;
+struct raw_device_request {
+  int64_t num_ipus;
+  int64_t min_tiles;
+  int32_t ipu_version;
+  int32_t remote_buffers;
+  int32_t wait_strategy;
+  int64_t wait_timeout_ns;
+  int64_t wait_sleep_ns;
+};
+%extend raw_device_request {
+  raw_device_request() {
+    auto* request = new raw_device_request{};
+    request->struct_size = sizeof *request;
+    return request;
+  }
+  ~raw_device_request() { delete $self; }
+}
+
+%newobject raw_device_manager::acquire;
+%newobject raw_device_manager::acquire_for;
+%newobject raw_device_manager::create_ipu_model_device;
+%newobject raw_device_manager::create_small_ipu_model_device;
 %newobject raw_device_manager::get_device;
 %newobject raw_device_manager::get_specific_device;
 %extend raw_device_manager {
@@ -232,6 +257,32 @@ POPRT_HANDLE(raw_run, RawRun)
     *error = poprt_device_manager_get_specific_device($self, id, &made);
     return made;
   }
+  int64_t device_id(int64_t index) {
+    return poprt_device_manager_device_id($self, static_cast<size_t>(index));
+  }
+  // The device of `id`, or any for -1; waits as the request says.
+  raw_device* acquire(const raw_device_request& request, int64_t id, poprt_result* error) {
+    raw_device* made = nullptr;
+    *error = poprt_device_manager_acquire($self, &request, nullptr, id, &made);
+    return made;
+  }
+  raw_device* acquire_for(const raw_executable& executable, const raw_device_request& request,
+                          int64_t id, poprt_result* error) {
+    raw_device* made = nullptr;
+    *error = poprt_device_manager_acquire($self, &request, &executable, id, &made);
+    return made;
+  }
+  raw_device* create_ipu_model_device(int64_t num_ipus, int32_t ipu_version, int64_t tiles_per_ipu,
+                                      poprt_result* error) {
+    raw_device* made = nullptr;
+    *error = poprt_device_manager_create_ipu_model_device($self, num_ipus, ipu_version, tiles_per_ipu, &made);
+    return made;
+  }
+  raw_device* create_small_ipu_model_device(int64_t num_ipus, int32_t ipu_version, poprt_result* error) {
+    raw_device* made = nullptr;
+    *error = poprt_device_manager_create_small_ipu_model_device($self, num_ipus, ipu_version, &made);
+    return made;
+  }
   const char* ipu_hardware_version() { return poprt_device_manager_ipu_hardware_version($self); }
 }
 
@@ -239,6 +290,9 @@ POPRT_HANDLE(raw_run, RawRun)
   ~raw_device() { poprt_device_free($self); }
   int64_t device_id() { return poprt_device_id($self); }
   int32_t ipu_version() { return poprt_device_ipu_version($self); }
+  int64_t num_ipus() { return poprt_device_num_ipus($self); }
+  int64_t tiles_per_ipu() { return poprt_device_tiles_per_ipu($self); }
+  bool is_ipu_model() { return poprt_device_is_ipu_model($self) != 0; }
 }
 
 // -- runner -----------------------------------------------------------------------------------
@@ -249,6 +303,23 @@ struct raw_runner_options {
   int32_t threads;
   int32_t profile;
   int32_t queue_depth;
+  int64_t timeout_ns;
+  int32_t not_thread_safe;
+  int32_t no_validate_io_params;
+  int32_t use_batching_dim;
+  uint32_t batching_dim;
+  int32_t ring_buffer_size_multiplier;
+  int32_t auto_reset;
+  int32_t flush_on_waiting_outputs;
+  int32_t is_batch_size_timeout_enabled;
+  int64_t batch_size_timeout_ns;
+  int64_t data_parallel_timeout_ns;
+  int64_t request_tracepoints_buffer_size;
+  int32_t replication_factor;
+  int32_t overlap_io;
+  int64_t batches_per_step;
+  int64_t device_wait_timeout_ns;
+  int64_t device_wait_sleep_ns;
 };
 %extend raw_runner_options {
   raw_runner_options() {
@@ -279,6 +350,7 @@ struct raw_runner_options {
 }
 
 %newobject raw_runner::execute_async;
+%newobject raw_runner::execute_async_within;
 %extend raw_runner {
   raw_runner(const raw_executable* executable, const raw_runner_options* options,
                poprt_result* error) {
@@ -306,7 +378,22 @@ struct raw_runner_options {
   // `done_fn` is a poprt_run_done_fn or 0; it is not called when this fails.
   raw_run* execute_async(const raw_bindings& bindings, int64_t done_fn, int64_t user_data,
                            poprt_result* error) {
-    return raw_run::submit($self, bindings, done_fn, user_data, error);
+    return raw_run::submit($self, bindings, 0, done_fn, user_data, error);
+  }
+  // Fails with deadline_exceeded unless it begins within `timeout_ns`; 0: no limit.
+  raw_run* execute_async_within(const raw_bindings& bindings, int64_t timeout_ns, int64_t done_fn,
+                                int64_t user_data, poprt_result* error) {
+    return raw_run::submit($self, bindings, timeout_ns, done_fn, user_data, error);
+  }
+  poprt_text statistics(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_runner_statistics($self, &text);
+    return text;
+  }
+  poprt_text tracepoints(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_runner_tracepoints($self, &text);
+    return text;
   }
   void stop() { poprt_runner_stop($self); }
   poprt_text profile(poprt_result* error) {
@@ -321,6 +408,8 @@ struct raw_runner_options {
   // Negative: for ever.
   poprt_result wait_for(int64_t timeout_ns) { return poprt_request_wait($self->request, timeout_ns); }
   bool done() { return poprt_request_done($self->request) != 0; }
+  // True: it has failed with cancelled, and its memory is not used any more.
+  bool cancel() { return $self->cancel(); }
 }
 
 // -- everything else --------------------------------------------------------------------------
@@ -350,6 +439,13 @@ static poprt_result raw_popef_export_tensor(const char* path, const char* name, 
 static poprt_result raw_popef_export_feed(const char* path, const char* name, const char* executable,
                                           const char* npy_path) {
   return poprt_popef_export_feed(path, name, poprt_shim::or_null(executable), npy_path);
+}
+
+// "" as folder: the default one.
+static poprt_text raw_telemetry_read(const char* folder, poprt_result* error) {
+  poprt_string* text = nullptr;
+  *error = poprt_telemetry_read(poprt_shim::or_null(folder), &text);
+  return text;
 }
 
 // Bytes that the language's layer has copied to or from the memory of runs.

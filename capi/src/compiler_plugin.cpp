@@ -177,6 +177,7 @@ void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
     const auto graph = import(*source, *o);
     select_outputs(*graph, *o);
     compiler::Options options = make_options(*o);
+    options.keep_onnx = true;
     report_progress(*o, options, 0.1, 0.9);
     compiler::convert(*graph, options);
     say(*o, 0.9, "write");

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "common/arguments.h"
 #include "exec/commands.h"
 #include "exec/tensors.h"
+#include "onnx/import.h"
 
 namespace poprt::cli {
 namespace {
@@ -16,20 +19,88 @@ namespace {
 struct Arguments {
   std::string model, data_set;
   std::vector<std::string> inputs, inputs_pb, references;
-  double rtol = 1e-3, atol = 1e-4;
+  // What is not given comes from data.json of the data set, or is Tolerance's.
+  std::optional<double> rtol, atol, norm, bad_frac;
   int threads = 0;
   bool json = false;
   CompileSettings compile;
 };
 
+struct Tolerance {
+  double rtol = 1e-3, atol = 1e-4;
+  double norm = 0;      // also accepts differences up to norm * largest |reference|
+  double bad_frac = 0;  // accepts that part of the elements outside of all that
+};
+
+// data.json beside the model of a data set, as ONNX's own test data have it: rtol and atol, and two
+// more for whole and for quantised models.
+Tolerance tolerance_of(const Arguments& a) {
+  namespace fs = std::filesystem;
+  Tolerance t;
+  if (!a.data_set.empty()) {
+    const fs::path folder = fs::absolute(a.data_set).lexically_normal() / ".";
+    for (const fs::path& file :
+         {folder.parent_path() / "data.json", folder.parent_path().parent_path() / "data.json"}) {
+      if (!fs::exists(file)) continue;
+      std::ifstream stream(file);
+      const nlohmann::json j = nlohmann::json::parse(stream, nullptr, false);
+      if (!j.is_object()) throw Failure(fmt::format("'{}' is not a JSON object", file.string()));
+      for (const auto& [key, to] : {std::pair("rtol", &t.rtol), std::pair("atol", &t.atol),
+                                    std::pair("norm", &t.norm), std::pair("bad_frac", &t.bad_frac)})
+        if (j.contains(key)) {
+          if (!j[key].is_number() || !(j[key].get<double>() >= 0))
+            throw Failure(
+                fmt::format("'{}': {} should be a number of at least 0", file.string(), key));
+          *to = j[key].get<double>();
+        }
+      break;
+    }
+  }
+  t.rtol = a.rtol.value_or(t.rtol);
+  t.atol = a.atol.value_or(t.atol);
+  t.norm = a.norm.value_or(t.norm);
+  t.bad_frac = a.bad_frac.value_or(t.bad_frac);
+  return t;
+}
+
+std::string numbered(const Arguments& a, const char* stem, size_t i) {
+  return fmt::format("{}/{}_{}.pb", a.data_set, stem, i);
+}
+
+// Variable dimensions of an ONNX model that no option fixes are those of the data.
+void shapes_from_data(Arguments& a) {
+  if (a.model.ends_with(".popef")) return;
+  const auto graph = onnx::import_file(a.model);
+  const auto named = parse_shapes(a.compile.input_shape);
+  for (size_t i = 0, at = 0; i < graph->inputs().size(); i++) {
+    const ir::Value* v = graph->inputs()[i];
+    if (v->is_constant()) continue;
+    const size_t number = at++;
+    const auto fixed = std::any_of(named.begin(), named.end(),
+                                   [&](const NamedShape& n) { return n.name == v->name(); });
+    if (v->type.is_static() || fixed || (a.compile.batch_size > 0 && a.compile.batch_axis >= 0))
+      continue;
+    std::string path = a.data_set.empty() ? "" : numbered(a, "input", number);
+    for (const auto* words : {&a.inputs, &a.inputs_pb})
+      for (const std::string& word : *words)
+        if (word.starts_with(v->name() + "=")) path = word.substr(v->name().size() + 1);
+    if (path.empty() || !std::filesystem::exists(path)) continue;
+    std::string dims;
+    for (const int64_t d : read_tensor(path).shape)
+      dims += (dims.empty() ? "" : ",") + std::to_string(d);
+    a.compile.input_shape.push_back(v->name() + "=" + dims);
+  }
+}
+
 struct Difference {
   std::string name;
   size_t elements = 0, mismatches = 0;
+  bool agrees = true;
   double max_abs = 0, max_rel = 0;
 };
 
 Difference compare(const poprt_anchor* anchor, const AnchorMemory& got, const Array& want,
-                   const Arguments& a) {
+                   const Tolerance& t) {
   Difference d;
   d.name = poprt_anchor_name(anchor);
   if (want.shape != shape_of(anchor)) {
@@ -41,25 +112,32 @@ Difference compare(const poprt_anchor* anchor, const AnchorMemory& got, const Ar
   const auto x = as_doubles(poprt_anchor_dtype(anchor), shape_of(anchor), got.data(), got.bytes());
   const auto y = as_doubles(want.dtype, want.shape, want.data.data(), want.data.size());
   d.elements = x.size();
+  double largest = 0;
+  for (const double v : y)
+    if (std::isfinite(v)) largest = std::max(largest, std::fabs(v));
   for (size_t i = 0; i < x.size(); i++) {
     if (x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]))) continue;
     const double difference = std::fabs(x[i] - y[i]);
-    if (!(difference <= a.atol + a.rtol * std::fabs(y[i]))) d.mismatches++;
+    if (!(difference <= std::max(t.atol + t.rtol * std::fabs(y[i]), t.norm * largest)))
+      d.mismatches++;
     if (std::isnan(difference)) continue;
     d.max_abs = std::max(d.max_abs, difference);
     if (y[i] != 0) d.max_rel = std::max(d.max_rel, difference / std::fabs(y[i]));
   }
+  d.agrees = static_cast<double>(d.mismatches) <= t.bad_frac * static_cast<double>(d.elements);
   return d;
 }
 
 int run(Arguments& a) {
+  const Tolerance tolerance = tolerance_of(a);
+  shapes_from_data(a);
   const Executable executable = load_model(a.model, a.compile);
   const Runner runner = make_runner(executable.get(), a.threads);
   const auto ins = inputs_of(runner.get()), outs = outputs_of(runner.get());
   if (!a.data_set.empty()) {  // input_0.pb ... output_0.pb, as ONNX's test data sets have it
     const auto add = [&](const auto& anchors, const char* stem, std::vector<std::string>& words) {
       for (size_t i = 0; i < anchors.size(); i++) {
-        const std::string path = fmt::format("{}/{}_{}.pb", a.data_set, stem, i);
+        const std::string path = numbered(a, stem, i);
         if (std::filesystem::exists(path))
           words.push_back(fmt::format("{}={}", poprt_anchor_name(anchors[i]), path));
       }
@@ -79,13 +157,16 @@ int run(Arguments& a) {
   for (auto& m : out_memory) out_data.push_back(m.data());
   check(poprt_runner_execute_indexed(runner.get(), in_data.data(), out_data.data()));
 
+  std::string extra;
+  if (tolerance.norm > 0) extra += fmt::format(" norm {}", tolerance.norm);
+  if (tolerance.bad_frac > 0) extra += fmt::format(" bad_frac {}", tolerance.bad_frac);
   nlohmann::json rows = nlohmann::json::array();
   bool same = true;
   for (const std::string& word : a.references) {
     const auto [name, path] = split_pair(word, "--reference");
     const size_t i = find_anchor(outs, name, "output");
-    const Difference d = compare(outs[i], out_memory[i], read_tensor(path), a);
-    same &= d.mismatches == 0;
+    const Difference d = compare(outs[i], out_memory[i], read_tensor(path), tolerance);
+    same &= d.agrees;
     rows.push_back({{"output", d.name},
                     {"elements", d.elements},
                     {"mismatches", d.mismatches},
@@ -93,16 +174,19 @@ int run(Arguments& a) {
                     {"max_rel", d.max_rel}});
     if (!a.json)
       fmt::print(
-          "{} {}: {} of {} outside rtol {} atol {}; largest difference {:.3g} absolute, {:.3g} "
+          "{} {}: {} of {} outside rtol {} atol {}{}; largest difference {:.3g} absolute, {:.3g} "
           "relative\n",
-          d.mismatches ? "DIFFERS" : "agrees ", d.name, d.mismatches, d.elements, a.rtol, a.atol,
-          d.max_abs, d.max_rel);
+          d.agrees ? "agrees " : "DIFFERS", d.name, d.mismatches, d.elements, tolerance.rtol,
+          tolerance.atol, extra, d.max_abs, d.max_rel);
   }
   if (a.json)
-    fmt::print(
-        "{}\n",
-        nlohmann::json({{"agrees", same}, {"rtol", a.rtol}, {"atol", a.atol}, {"outputs", rows}})
-            .dump(2));
+    fmt::print("{}\n", nlohmann::json({{"agrees", same},
+                                       {"rtol", tolerance.rtol},
+                                       {"atol", tolerance.atol},
+                                       {"norm", tolerance.norm},
+                                       {"bad_frac", tolerance.bad_frac},
+                                       {"outputs", rows}})
+                           .dump(2));
   return same ? 0 : 1;
 }
 
@@ -117,14 +201,21 @@ void add_compare(CLI::App& app, std::function<int()>& action) {
   c->add_option("--input-pb", a->inputs_pb, "NAME=FILE.pb")->expected(1, 1 << 20);
   c->add_option("--reference", a->references, "NAME=FILE.npy or .pb: what an output should be")
       ->expected(1, 1 << 20);
-  c->add_option("--data_set", a->data_set, "Folder with input_0.pb ... output_0.pb ...")
+  c->add_option("--data_set", a->data_set,
+                "Folder with input_0.pb ... output_0.pb ...; data.json there or above it holds "
+                "rtol, atol, norm and bad_frac")
       ->check(CLI::ExistingDirectory);
-  c->add_option("--rtol", a->rtol, "Relative tolerance")
-      ->check(at_least(0.0))
-      ->capture_default_str();
-  c->add_option("--atol", a->atol, "Absolute tolerance")
-      ->check(at_least(0.0))
-      ->capture_default_str();
+  c->add_option("--rtol", a->rtol, "Relative tolerance [data.json, or 0.001]")
+      ->check(at_least(0.0));
+  c->add_option("--atol", a->atol, "Absolute tolerance [data.json, or 0.0001]")
+      ->check(at_least(0.0));
+  c->add_option(
+       "--norm", a->norm,
+       "Also accept differences up to this part of the largest reference [data.json, or 0]")
+      ->check(at_least(0.0));
+  c->add_option("--bad_frac", a->bad_frac,
+                "Accept this part of the elements outside of the tolerance [data.json, or 0]")
+      ->check(at_least(0.0));
   c->add_option("--threads", a->threads, "Compute threads [all CPUs]")->check(between(0, 1024));
   c->add_flag("--json", a->json, "Report as JSON");
   add_compile_options(*c, a->compile);

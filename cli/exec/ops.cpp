@@ -3,36 +3,64 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "exec/commands.h"
+#include "ops/common/op_support.h"
 #include "ops/op.h"
 
 namespace poprt::cli {
 namespace {
 
+struct Row {
+  const ops::OpDef* op;
+  std::string_view domain;
+  std::string last;
+  ops::OpSupport support;
+};
+
 int run(bool json, bool markdown) {
-  std::vector<const ops::OpDef*> list(ops::all_ops().begin(), ops::all_ops().end());
-  std::sort(list.begin(), list.end(), [](const ops::OpDef* a, const ops::OpDef* b) {
-    return std::pair(a->domain, a->name) < std::pair(b->domain, b->name);
+  std::vector<Row> rows;
+  for (const ops::OpDef* op : ops::all_ops())
+    rows.push_back({op,
+                    op->domain.empty() ? "ai.onnx" : op->domain,
+                    op->until >= 1 << 30 ? "" : std::to_string(op->until),
+                    {}});
+  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return std::tuple(a.op->domain, a.op->name, a.op->since) <
+           std::tuple(b.op->domain, b.op->name, b.op->since);
   });
-  const auto domain = [](const ops::OpDef* op) {
-    return op->domain.empty() ? std::string_view("ai.onnx") : op->domain;
-  };
-  const auto last = [](const ops::OpDef* op) {
-    return op->until >= 1 << 30 ? std::string("") : std::to_string(op->until);
-  };
+  if (json || markdown)
+    for (Row& r : rows) r.support = ops::support_of(*r.op);
   if (json) {
     nlohmann::json j = nlohmann::json::array();
-    for (const auto* op : list)
-      j.push_back(
-          {{"domain", domain(op)}, {"name", op->name}, {"since", op->since}, {"until", last(op)}});
+    for (const Row& r : rows) {
+      nlohmann::json types = nlohmann::json::array();
+      for (const DType t : r.support.types) types.push_back(dtype_name(t));
+      j.push_back({{"domain", r.domain},
+                   {"name", r.op->name},
+                   {"since", r.op->since},
+                   {"until", r.last},
+                   {"types", types},
+                   {"implementation", ops::implementation_name(r.support.implementation)},
+                   {"chip_cost", r.support.chip_cost}});
+    }
     fmt::print("{}\n", j.dump(2));
     return 0;
   }
-  if (markdown) fmt::print("| domain | operator | opsets |\n|---|---|---|\n");
-  for (const auto* op : list)
-    fmt::print(fmt::runtime(markdown ? "| {} | {} | {}-{} |\n" : "{:<10} {:<28} {}-{}\n"),
-               domain(op), op->name, op->since, last(op));
+  if (markdown)
+    fmt::print(
+        "| domain | operator | opsets | types | implementation | chip cost |\n"
+        "|---|---|---|---|---|---|\n");
+  for (const Row& r : rows) {
+    if (markdown)
+      fmt::print("| {} | {} | {}-{} | {} | {} | {} |\n", r.domain, r.op->name, r.op->since, r.last,
+                 r.support.types.empty() ? "" : ops::type_list(r.support.types),
+                 ops::implementation_name(r.support.implementation),
+                 r.support.chip_cost ? "yes" : "no");
+    else
+      fmt::print("{:<13} {:<32} {}-{}\n", r.domain, r.op->name, r.op->since, r.last);
+  }
   return 0;
 }
 
@@ -40,7 +68,10 @@ int run(bool json, bool markdown) {
 
 void add_ops(CLI::App& app, std::function<int()>& action) {
   auto json = std::make_shared<bool>(false), markdown = std::make_shared<bool>(false);
-  CLI::App* c = app.add_subcommand("ops", "List the supported operators");
+  CLI::App* c = app.add_subcommand("ops",
+                                   "List the supported operators: opsets; with --json or "
+                                   "--markdown also the types of input 0 that "
+                                   "a trial of each operator accepts, and what implements it");
   auto* j = c->add_flag("--json", *json, "As JSON");
   c->add_flag("--markdown", *markdown, "As a Markdown table")->excludes(j);
   c->callback(

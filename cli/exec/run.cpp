@@ -26,12 +26,18 @@ int run(Arguments& a) {
   using Clock = std::chrono::steady_clock;
   const auto t0 = Clock::now();
   const PreparedModel model = load_with_values(a.model, a.compile, a.inputs, a.inputs_pb);
+  nlohmann::json texts = nlohmann::json::array();
   for (const auto& text : model.texts) {
+    texts.push_back({{"name", text.name}, {"shape", text.shape}, {"values", text.values}});
+    if (a.json) continue;
     fmt::print("output {}: string[{}]\n", text.name, fmt::join(text.shape, ","));
     for (const std::string& s : text.values) fmt::print("  {}\n", nlohmann::json(s).dump());
   }
   const Executable& executable = model.executable;
-  if (!executable) return 0;
+  if (!executable) {
+    if (a.json) fmt::print("{}\n", nlohmann::json({{"model", a.model}, {"texts", texts}}).dump(2));
+    return 0;
+  }
   // What the program holds already is no input any more.
   for (auto* words : {&a.inputs, &a.inputs_pb})
     std::erase_if(*words, [&](const std::string& word) {
@@ -84,6 +90,7 @@ int run(Arguments& a) {
                               {"dtype", poprt_dtype_name(poprt_anchor_dtype(outs[i]))},
                               {"shape", cropped(outs, out_memory, i).shape}});
     if (!model.folded.empty()) j["folded_inputs"] = model.folded;
+    if (!texts.empty()) j["texts"] = texts;
     if (a.profile) j["profile"] = nlohmann::json::parse(profile);
     fmt::print("{}\n", j.dump(2));
     return 0;

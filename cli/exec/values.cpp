@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "compiler/compiler.h"
+#include "compiler/fix_shapes.h"
 #include "compiler/flow/specialize.h"
 #include "exec/tensors.h"
 #include "onnx/export.h"
@@ -64,23 +65,28 @@ class TemporaryModel {
 PreparedModel prepare(const ir::Graph& model, const Values& values, CompileSettings& settings,
                       int level) {
   PreparedModel prepared;
-  Values texts;
   compiler::Options options;
-  options.constant_outputs = &texts;
-  for (const NamedShape& s : parse_shapes(settings.input_shape))
-    options.input_shape[s.name] = s.shape;
+  for (const NamedShape& shape : parse_shapes(settings.input_shape))
+    options.input_shape[shape.name] = shape.shape;
   for (const auto& [name, t] : values) options.input_shape[name] = t.shape();
+  options.batch_size = settings.batch_size;
+  options.batch_axis = settings.batch_axis;
   const auto graph = model.clone();
   compiler::expand_containers(*graph, options);
   prepared.folded = compiler::fold_inputs(*graph, values, level);
   for (const std::string& name : prepared.folded) options.input_shape.erase(name);
-  options.batch_size = settings.batch_size;
-  options.batch_axis = settings.batch_axis;
-  compiler::convert(*graph, options);
+  compiler::fix_shapes(*graph, options);
+  // Text is computed here; the rest of such a model is compiled as what is left.
+  Values texts;
+  compiler::Options for_text;
+  for_text.constant_outputs = &texts;
+  for_text.keep_onnx = true;
+  const auto converted = graph->clone();
+  compiler::convert(*converted, for_text);
   for (const auto& [name, t] : texts)
     prepared.texts.push_back({name, t.shape(), t.string_values()});
-  if (graph->outputs().empty()) return prepared;
-  const TemporaryModel file(*graph);
+  if (converted->outputs().empty()) return prepared;
+  const TemporaryModel file(texts.empty() ? *graph : *converted);
   CompileSettings rest = settings;
   rest.input_shape.clear();
   rest.batch_size = 0;

@@ -8,6 +8,8 @@
 namespace poprt::compiler {
 namespace {
 
+constexpr int64_t kOpsetOfNewNodes = 21;
+
 void run_pipeline(ir::Graph& graph, const std::vector<const passes::PassDef*>& list,
                   const Options& options, std::string_view title, double share) {
   passes::PassManagerOptions manager;
@@ -36,6 +38,8 @@ void forget_intermediate_types(ir::Graph& graph) {
 }  // namespace
 
 void convert(ir::Graph& graph, const Options& options) {
+  // Passes make nodes of ai.onnx, which a model of other domains need not import.
+  if (!graph.opsets.contains("ai.onnx")) graph.opsets.emplace("", kOpsetOfNewNodes);
   expand_containers(graph, options);
   fix_shapes(graph, options);
   require_static_inputs(graph);

@@ -23,6 +23,9 @@ struct Options {
   // Where outputs go that are text, which the device cannot hold: they must be constant. Null: such
   // an output is refused.
   std::map<std::string, Tensor>* constant_outputs = nullptr;
+  // convert() makes nothing but ONNX, with the model's own outputs: sizes that depend on data stay
+  // unknown until the result is compiled.
+  bool keep_onnx = false;
   int64_t batch_size = 0;  // with batch_axis: the batch of every input; 0: not given
   int64_t batch_axis = -1;
   Precision precision = Precision::keep;

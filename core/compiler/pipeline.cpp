@@ -68,6 +68,10 @@ constexpr std::string_view kConverter[] = {
 constexpr std::string_view kCompile[] = {
     // User passes may leave gaps.
     "shape_inference",
+    // Everything below knows ai.onnx only. What was a weight in some packed form becomes a plain
+    // one.
+    "expand_operators",
+    "constant_folding",
     // Half precision is a storage type of the fast emulator: f32 operators meet directly, and the
     // casts of
     // f16 or quantised weights fold back, so that Linear and Conv can pack them.

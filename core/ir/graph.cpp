@@ -4,6 +4,8 @@
 #include <deque>
 #include <unordered_set>
 
+#include "ir/newest.h"
+
 namespace poprt::ir {
 
 std::string type_string(const ValueType& type) {
@@ -58,6 +60,7 @@ void Node::set_inputs(std::span<Value* const> values) {
 
 int64_t Node::opset() const {
   if (domain == "poprt") return 1;
+  if (domain == kNewestDomain) return kNewestOpset;
   for (const Graph* g = graph_; g; g = g->parent) {
     if (const auto it = g->opsets.find(domain); it != g->opsets.end()) return it->second;
     if (domain.empty())

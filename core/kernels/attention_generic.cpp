@@ -40,9 +40,10 @@ struct Params {
 // False when it sees none.
 bool mask_row(const Params& p, void* const* data, int64_t b, int64_t h, int64_t i, float* s) {
   constexpr float kNone = -std::numeric_limits<float>::infinity();
-  const int64_t length = data[4] ? static_cast<const int64_t*>(data[4])[b] : p.keys;
+  const int64_t length =
+      data[4] ? std::clamp<int64_t>(static_cast<const int64_t*>(data[4])[b], 0, p.keys) : p.keys;
   const int64_t position = i + (data[4] ? length - p.queries : p.offset);
-  int64_t first = 0, end = std::clamp<int64_t>(length, 0, p.keys);
+  int64_t first = 0, end = length;
   if (p.left >= 0) first = std::max(first, position - p.left);
   if (p.causal) end = std::min(end, position + 1);
   if (p.right >= 0) end = std::min(end, position + p.right + 1);
@@ -126,7 +127,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
         keep(0);
         if (p.softcap > 0) {
           multiply(1 / p.softcap);
-          p.elementwise->step(static_cast<int64_t>(ElementwiseOp::tanh), s, s, s, s, p.keys);
+          p.elementwise->step(static_cast<int64_t>(ElementwiseOp::tanh), s, s, s, s, p.keys, 0);
           multiply(p.softcap);
         }
         keep(1);

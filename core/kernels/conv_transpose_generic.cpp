@@ -155,7 +155,8 @@ Plan prepare(const Call& call) {
   plan.scratch_bytes = static_cast<size_t>(checked_mul(p->out_plane, int64_t{8}));
   // With few channels the loops over pixels are as good.
   const double weights = static_cast<double>(p->taps) * static_cast<double>(p->c);
-  if (p->dtype == DType::f32 && p->c >= 4 && p->m * p->taps >= 4 && weights < 1 << 20) {
+  if (p->dtype == DType::f32 && p->c >= 4 && p->m * p->taps >= 4 && weights < 1 << 20 &&
+      p->taps <= 4096) {
     params->table = &POPRT_SELECT_ISA(gemm);
     params->blocks = (p->m + kChannels - 1) / kChannels;
     params->shape.lda = p->c;

@@ -23,6 +23,7 @@ constexpr size_t kMaxInputs = kElementwiseMaxInputs;
 constexpr size_t kMaxValues =
     kElementwiseMaxInputs + kElementwiseMaxConstants + kElementwiseMaxSteps;
 constexpr int64_t kBlocksPerTask = 16;
+constexpr int64_t kRepeated = 16;  // copies of a value that repeats all over a block
 
 struct Input {
   int dtype = 0;
@@ -70,6 +71,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 
   // Values: inputs, then constants, then steps.
   std::array<const float*, kMaxValues> at;
+  std::array<bool, kMaxValues> repeats{};  // sixteen equal floats stand for the block
   const size_t inputs = p.inputs.size(), constants = p.constants.size();
   for (size_t i = 0; i < inputs; i++) {
     const Input& in = p.inputs[i];
@@ -77,16 +79,17 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
     float* to = registers + in.slot * block;
     float value = 0;
     table.load(in.dtype, &value, data[i], 1);
-    table.fill(to, value, block);
+    table.fill(to, value, kRepeated);
     at[i] = to;
+    repeats[i] = true;
   }
   for (size_t k = 0; k < constants; k++) {
     float* to = registers + (p.constant_slot + static_cast<int64_t>(k)) * block;
-    table.fill(to, p.constants[k], block);
+    table.fill(to, p.constants[k], kRepeated);
     at[inputs + k] = to;
+    repeats[inputs + k] = true;
   }
 
-  std::array<const std::byte*, kMaxInputs> filled{};  // what a slot repeats all over
   for (int64_t from = first; from < last; from += block) {
     const int64_t n = std::min(block, last - from);
     bool gather = false;
@@ -112,22 +115,20 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
               const Input& in = p.inputs[i];
               if (in.linear || in.scalar) continue;
               float* to = registers + in.slot * block;
-              const bool repeats = p.walk.strides[i].back() == 0;
+              const bool same = p.walk.strides[i].back() == 0;
               const std::byte* source = static_cast<const std::byte*>(data[i]) +
                                         offsets[i] * static_cast<int64_t>(in.element_bytes);
-              if (in.dtype == static_cast<int>(DType::f32) && !repeats && count == n) {
+              if (in.dtype == static_cast<int>(DType::f32) && !same && count == n) {
                 at[i] = reinterpret_cast<const float*>(source);  // the whole block in one run
                 continue;
               }
               at[i] = to;
-              const bool whole = repeats && count == n && n == block;
-              if (whole && filled[i] == source) continue;
-              filled[i] = whole ? source : nullptr;
+              repeats[i] = same && count == n;
               float* piece = to + (e - from);
-              if (repeats) {
+              if (same) {
                 float value = 0;
                 table.load(in.dtype, &value, source, 1);
-                table.fill(piece, value, count);
+                table.fill(piece, value, repeats[i] ? kRepeated : count);
               } else {
                 table.load(in.dtype, piece, source, count);
               }
@@ -139,8 +140,12 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
       float* to = step.output >= 0
                       ? static_cast<float*>(data[inputs + static_cast<size_t>(step.output)]) + from
                       : registers + step.slot * block;
-      table.step(step.op, to, at[static_cast<size_t>(step.from[0])],
-                 at[static_cast<size_t>(step.from[1])], at[static_cast<size_t>(step.from[2])], n);
+      const auto [a, b, c] = step.from;
+      table.step(step.op, to, at[static_cast<size_t>(a)], at[static_cast<size_t>(b)],
+                 at[static_cast<size_t>(c)], n,
+                 static_cast<uint32_t>(repeats[static_cast<size_t>(a)]) |
+                     static_cast<uint32_t>(repeats[static_cast<size_t>(b)]) << 1 |
+                     static_cast<uint32_t>(repeats[static_cast<size_t>(c)]) << 2);
       at[inputs + constants + s] = to;
     }
     for (size_t o = 0; o < p.outputs.size(); o++) {
@@ -327,6 +332,9 @@ Plan prepare(const Call& call) {
   }
 
   p->block = slots <= 7 ? 1024 : slots <= 14 ? 512 : 256;
+  // A block that is a row has one run of every operand.
+  const int64_t row = p->walk.dims.back();
+  if (p->walk.dims.size() > 1 && row >= 128 && row < p->block) p->block = row;
   Plan plan;
   plan.outputs = static_cast<size_t>(outs);
   plan.run = run;

@@ -16,28 +16,6 @@ constexpr std::string_view kName = "map_axes";
 constexpr size_t kMaxRank = 16;
 constexpr int64_t kTaskBytes = 64 << 10;
 
-// Words of unaligned memory that compilers move in vectors.
-template <size_t N>
-struct WordOf {
-  typedef Raw<N> type;
-};
-template <>
-struct WordOf<1> {
-  typedef uint8_t type;
-};
-template <>
-struct WordOf<2> {
-  typedef uint16_t type __attribute__((aligned(1), may_alias));
-};
-template <>
-struct WordOf<4> {
-  typedef uint32_t type __attribute__((aligned(1), may_alias));
-};
-template <>
-struct WordOf<8> {
-  typedef uint64_t type __attribute__((aligned(1), may_alias));
-};
-
 // A stretch of one row: `count` units of the result from `first`, read from `from` on (-1: filled).
 struct Segment {
   int64_t first, count, from;

@@ -65,7 +65,7 @@ void run_normal(const void* params, void* const* data, int64_t begin, int64_t en
   constexpr int64_t kBlock = 512;
   float radius[kBlock], angle[kBlock];
   const auto apply = [&](ElementwiseOp op, float* v, int64_t n) {
-    table.step(static_cast<int64_t>(op), v, v, v, v, n);
+    table.step(static_cast<int64_t>(op), v, v, v, v, n, 0);
   };
   const int64_t last = std::min(end * kTask, p.count);
   for (int64_t first = begin * kTask; first < last; first += kBlock) {

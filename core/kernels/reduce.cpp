@@ -186,17 +186,17 @@ void run_rows(const void* params, void* const* data, int64_t begin, int64_t end,
                      static_cast<const float*>(data[0]) + o * p.elements, p.elements);
 }
 
-// Tasks are blocks of 16 columns.
+// Tasks are blocks of kColumns columns.
 void run_columns(const void* params, void* const* data, int64_t begin, int64_t end,
                  std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
-  const int64_t blocks = (p.inner + 15) / 16;
+  const int64_t blocks = (p.inner + kColumns - 1) / kColumns;
   for (int64_t t = begin; t < end; t++) {
-    const int64_t outer = t / blocks, column = t % blocks * 16;
+    const int64_t outer = t / blocks, column = t % blocks * kColumns;
     p.table->columns(static_cast<int64_t>(p.kind),
                      static_cast<float*>(data[1]) + outer * p.inner + column,
                      static_cast<const float*>(data[0]) + outer * p.elements * p.inner + column,
-                     p.elements, p.inner, std::min<int64_t>(16, p.inner - column));
+                     p.elements, p.inner, std::min(kColumns, p.inner - column));
   }
 }
 
@@ -255,7 +255,8 @@ Plan prepare(const Call& call) {
   } else if (x.dtype == DType::f32 && columns) {
     p->inner = p->kept.back().size;
     plan.run = run_columns;
-    plan.tasks = p->outputs / std::max<int64_t>(1, p->inner) * ((p->inner + 15) / 16);
+    plan.tasks =
+        p->outputs / std::max<int64_t>(1, p->inner) * ((p->inner + kColumns - 1) / kColumns);
   } else if (!visit_number(x.dtype, [&]<class T>(T) { plan.run = run_any<T>; })) {
     fail(ErrorCode::unimplemented, "kernel reduce: element type {}", dtype_name(x.dtype));
   } else {

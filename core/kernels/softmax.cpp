@@ -15,6 +15,24 @@ struct Params {
   int64_t outer = 0, n = 0, inner = 0, mode = 0, rows_per_task = 1, column_blocks = 1;
 };
 
+// The largest value of a row first, then where it stands; a NaN never wins but in front.
+void hardmax_row(float* y, const float* x, int64_t n) {
+  constexpr int64_t kLanes = 16;
+  int64_t best = 0;
+  if (x[0] == x[0]) {
+    float lanes[kLanes];
+    std::fill(lanes, lanes + kLanes, x[0]);
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes)
+      for (int64_t l = 0; l < kLanes; l++) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+    float top = *std::max_element(lanes, lanes + kLanes);
+    for (; i < n; i++) top = x[i] > top ? x[i] : top;
+    while (x[best] != top) best++;
+  }
+  std::fill(y, y + n, 0.0f);
+  y[best] = 1;
+}
+
 void hardmax(float* y, const float* x, int64_t n, int64_t stride) {
   int64_t best = 0;
   for (int64_t i = 1; i < n; i++)
@@ -30,7 +48,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
     const int64_t last = std::min(end * p.rows_per_task, p.outer);
     for (int64_t r = begin * p.rows_per_task; r < last; r++) {
       if (p.mode == 2)
-        hardmax(y + r * p.n, x + r * p.n, p.n, 1);
+        hardmax_row(y + r * p.n, x + r * p.n, p.n);
       else
         p.table->softmax_row(y + r * p.n, x + r * p.n, p.n, p.mode == 1);
     }

@@ -60,7 +60,12 @@ void copy_block(const Params& p, const std::byte* from, std::byte* to, int64_t b
     const auto* f = reinterpret_cast<const T*>(from);
     auto* t = reinterpret_cast<T*>(to);
     const int64_t fs = p.inner.from, ts = p.inner.to;
-    if (ts == 1) {
+    if (ts == 1 && fs == 2) {  // compilers take every second word in vectors
+      using Word = typename WordOf<sizeof(T)>::type;
+      const auto* words = reinterpret_cast<const Word*>(from);
+      auto* result = reinterpret_cast<Word*>(to);
+      for (int64_t i = 0; i < n; i++) result[i] = words[2 * i];
+    } else if (ts == 1) {
       for (int64_t i = 0; i < n; i++) t[i] = f[i * fs];
     } else {
       for (int64_t i = 0; i < n; i++) t[i * ts] = f[i * fs];

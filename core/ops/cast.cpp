@@ -6,7 +6,7 @@
 namespace poprt::ops {
 namespace {
 
-// Opsets below 6 name the type.
+// Opsets below 6 name the type; passes give its number in all of them.
 std::optional<DType> type_from_text(std::string_view name) {
   static constexpr std::array<std::string_view, 17> kNames = {
       "UNDEFINED", "FLOAT",  "UINT8",     "INT8",       "UINT16",  "INT16",
@@ -19,7 +19,8 @@ std::optional<DType> type_from_text(std::string_view name) {
 
 void infer(InferContext& ctx) {
   std::optional<DType> to;
-  if (ctx.opset() < 6) {
+  const ir::Attribute* given = ctx.node.find_attr("to");
+  if (ctx.opset() < 6 && !(given && std::holds_alternative<int64_t>(*given))) {
     const std::string name = ctx.node.string_attr("to", "");
     to = type_from_text(name);
     if (!to) ctx.fail_input("attribute to is '{}', expected the name of an element type", name);

@@ -59,6 +59,39 @@ class Compare(CommandTest):
         self.tensor_pb("set/output_0.pb", 1, [2, 3], struct.pack("<6f", *Y))
         self.assertIn("agrees", self.succeeds(self.popef(model("relu")), "--data_set", "set"))
 
+    def data_set(self, result, **tolerances):
+        os.mkdir(self.path("set"))
+        self.tensor_pb("set/input_0.pb", 1, [2, 3], struct.pack("<6f", *X))
+        self.tensor_pb("set/output_0.pb", 1, [2, 3], struct.pack("<6f", *result))
+        with open(self.path("data.json"), "w") as f:
+            json.dump(tolerances, f)
+        return self.run_command(self.popef(model("relu")), "--data_set", "set")
+
+    def test_tolerances_of_the_data_set(self):
+        off = [0.0, 0.0, 0.0, 1.2, 2.0, 3.0]
+        self.assertEqual(self.data_set(off, rtol=1e-3, atol=1e-5).code, 1)
+
+    def test_norm_is_relative_to_the_largest(self):
+        off = [0.0, 0.0, 0.0, 1.2, 2.0, 3.0]
+        result = self.data_set(off, rtol=1e-3, atol=1e-5, norm=0.07)
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertIn("norm 0.07", result.out)
+
+    def test_bad_frac_accepts_a_part(self):
+        off = [0.0, 0.0, 0.0, 1.2, 2.0, 3.0]
+        result = self.data_set(off, rtol=1e-3, atol=1e-5, bad_frac=0.17)
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertIn("1 of 6", result.out)
+
+    def test_options_come_before_the_data_set(self):
+        self.data_set(Y, rtol=1e-3, atol=1e-5)
+        self.tensor_pb("set/output_0.pb", 1, [2, 3], struct.pack("<6f", 0.0, 0.0, 0.0, 1.2, 2.0, 3.0))
+        self.assertEqual(self.run_command(self.popef(model("relu")), "--data_set", "set", "--atol", "0.3").code, 0)
+
+    def test_a_damaged_data_json(self):
+        self.data_set(Y, rtol=-1)
+        self.fails([self.popef(model("relu")), "--data_set", "set"], "data.json", "rtol")
+
     def test_wrong_usage(self):
         self.misused([], "MODEL")
         self.misused([model("relu"), "--input", "x=x.npy"], "--reference", "--data_set")

@@ -23,6 +23,13 @@ class Ops(CommandTest):
         self.assertEqual(len(lines), count + 2)
         self.assertTrue(all(line.startswith("|") and line.endswith("|") for line in lines))
 
+    def test_json_says_types_and_implementation(self):
+        rows = {(r["domain"], r["name"], r["since"]): r for r in json.loads(self.succeeds("--json"))}
+        self.assertIn("f32", rows["ai.onnx", "Relu", 1]["types"])
+        self.assertEqual(rows["com.microsoft", "FastGelu", 1]["implementation"], "decomposition")
+        self.assertEqual(rows["ai.onnx", "MatMul", 1]["implementation"], "fast kernel")
+        self.assertTrue(all(isinstance(r["chip_cost"], bool) for r in rows.values()))
+
     def test_wrong_usage(self):
         self.misused(["--json", "--markdown"], "--json", "--markdown")
         self.misused(["stray"], "stray")

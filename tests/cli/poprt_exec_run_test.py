@@ -34,6 +34,31 @@ class Run(CommandTest):
         self.succeeds(self.relu(), "--input-pb", "x=x.pb", "--output", "y=y.npy")
         self.assertEqual(self.read_npy(self.path("y.npy"))[1], [max(v, 0.0) for v in X])
 
+    def test_a_value_that_decides_a_shape_becomes_part_of_the_program(self):
+        self.npy("shape.npy", "i8", [2], [3, 2])
+        text = self.succeeds(model("reshape_input"), "--input", "x=x.npy", "shape=shape.npy", "--output", "y=y.npy")
+        self.assertIn("compiled with the values of: shape", text)
+        header, values = self.read_npy(self.path("y.npy"))
+        self.assertIn("'shape': (3,2)", header.replace(", ", ","))
+        self.assertEqual(values, X)
+
+    def test_an_output_of_variable_size_is_cropped(self):
+        text = self.succeeds(model("nonzero"), "--input", "x=x.npy", "--output", "at=at.npy", "at:shape=n.npy")
+        self.assertIn("output at: s64[2,6], of it [2,5]", text)
+        header, values = self.read_npy(self.path("at.npy"))
+        self.assertIn("'shape': (2,5)", header.replace(", ", ","))
+        self.assertEqual(values, [0, 0, 1, 1, 1, 0, 1, 0, 1, 2])
+        self.assertEqual(self.read_npy(self.path("n.npy"))[1], [2, 5])
+
+    def test_text_is_printed(self):
+        self.assertIn('"one!"', self.succeeds(model("text"), "--input", "x=x.npy"))
+
+    def test_a_sequence_is_given_by_its_elements(self):
+        self.npy("b.npy", "f4", [1, 3], X[:3])
+        text = self.succeeds(model("sequence"), "--input", "s[0]=x.npy", "s[1]=b.npy", "--output", "y=y.npy")
+        self.assertIn("output y: f32[3,3]", text)
+        self.assertEqual(self.read_npy(self.path("y.npy"))[1], X + X[:3])
+
     def test_several_inputs(self):
         self.npy("table.npy", "f4", [3, 2], X)
         self.npy("ids.npy", "i8", [2], [2, 0])

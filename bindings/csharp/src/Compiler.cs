@@ -80,6 +80,9 @@ namespace Poprt
         /// <summary>Opset of the standard domain to convert the model to first; 0: the model's.</summary>
         public long ConvertVersion { get; set; }
 
+        /// <summary>Whether named weights stay tensors of their own, which can be replaced later; slower.</summary>
+        public bool VariableWeights { get; set; }
+
         /// <summary>Keeps what is compiled in CachePath and takes it from there the next time.</summary>
         public bool EnableEngineCaching { get; set; }
 
@@ -113,6 +116,7 @@ namespace Poprt
             raw.set_stop_after(StopAfter ?? "");
             foreach (string output in Outputs) raw.add_output(output);
             raw.set_convert_version(ConvertVersion);
+            raw.set_variable_weights(VariableWeights);
             raw.set_engine_caching(EnableEngineCaching, CachePath ?? "");
         }
     }

@@ -1,4 +1,5 @@
 using System;
+using System.Threading;
 
 namespace Poprt
 {
@@ -27,24 +28,102 @@ namespace Poprt
             get { return raw.ipu_hardware_version(); }
         }
 
-        /// <summary>A free device of one IPU; more do not exist yet.</summary>
+        /// <summary>A free device; does not wait.</summary>
         /// <exception cref="PoprtException">Unavailable: all are busy.</exception>
         public Device GetDevice(long numIpus = 1)
         {
             return new Device(raw.get_device(numIpus));
         }
 
-        /// <summary>The device with a number, 0 to DeviceCount - 1.</summary>
+        /// <summary>The device with a number, one of DeviceIds; does not wait.</summary>
         /// <exception cref="PoprtException">NotFound, Unavailable.</exception>
         public Device GetSpecificDevice(long id)
         {
             return new Device(raw.get_specific_device(id));
         }
 
+        /// <summary>The numbers of the devices, in ascending order, busy ones included.</summary>
+        public long[] DeviceIds
+        {
+            get
+            {
+                var ids = new long[raw.device_count()];
+                for (int i = 0; i < ids.Length; i++) ids[i] = raw.device_id(i);
+                return ids;
+            }
+        }
+
+        /// <summary>A device as requested; waits as the request says.</summary>
+        /// <exception cref="PoprtException">NotFound: none can ever fit; Unavailable: those that fit are busy.</exception>
+        public Device Acquire(DeviceRequest request)
+        {
+            using (var rawRequest = new RawDeviceRequest())
+            {
+                request.Fill(rawRequest);
+                return new Device(request.Executable == null
+                    ? raw.acquire(rawRequest, request.Id)
+                    : raw.acquire_for(request.Executable.Raw, rawRequest, request.Id));
+            }
+        }
+
+        /// <summary>An IPU model: a device of its own, which nobody waits for. Results are those of any device.</summary>
+        /// <param name="numIpus">Its IPUs.</param>
+        /// <param name="ipuVersion">1, 2 or 21; 0: 2.</param>
+        /// <param name="tilesPerIpu">0: what the version has.</param>
+        /// <exception cref="PoprtException">InvalidArgument: another version or count.</exception>
+        public Device CreateIpuModelDevice(long numIpus = 1, int ipuVersion = 0, long tilesPerIpu = 0)
+        {
+            return new Device(raw.create_ipu_model_device(numIpus, ipuVersion, tilesPerIpu));
+        }
+
         /// <summary>Frees it; devices live on. A second time does nothing.</summary>
         public void Dispose()
         {
             raw.Dispose();
+        }
+    }
+
+    /// <summary>A device that is asked for. Zero and null mean: any.</summary>
+    public sealed class DeviceRequest
+    {
+        private const int WaitWithTimeout = 1, WaitForever = 2;
+
+        /// <summary>Number of IPUs; 0: 1, or what the executable needs.</summary>
+        public long NumIpus { get; set; }
+
+        /// <summary>Tiles that each IPU must have.</summary>
+        public long MinTiles { get; set; }
+
+        /// <summary>Version of the IPU; 21 is a Bow IPU.</summary>
+        public int IpuVersion { get; set; }
+
+        /// <summary>Whether remote buffers are needed.</summary>
+        public bool RemoteBuffers { get; set; }
+
+        /// <summary>The model that the device must fit.</summary>
+        public Executable Executable { get; set; }
+
+        /// <summary>The device with a number; -1: any.</summary>
+        public long Id { get; set; } = -1;
+
+        /// <summary>How long to wait while every device that fits is busy; null: not at all;
+        /// Timeout.InfiniteTimeSpan: until one is free.</summary>
+        public TimeSpan? Wait { get; set; }
+
+        /// <summary>Time between two looks at devices that other processes have; zero: 15 seconds.</summary>
+        public TimeSpan Sleep { get; set; }
+
+        internal void Fill(RawDeviceRequest raw)
+        {
+            raw.num_ipus = NumIpus;
+            raw.min_tiles = MinTiles;
+            raw.ipu_version = IpuVersion;
+            raw.remote_buffers = RemoteBuffers ? 1 : 0;
+            raw.wait_sleep_ns = checked(Sleep.Ticks * 100);
+            if (Wait == null) return;
+            bool forever = Wait.Value == Timeout.InfiniteTimeSpan;
+            raw.wait_strategy = forever ? WaitForever : WaitWithTimeout;
+            raw.wait_timeout_ns = forever ? 0 : checked(Wait.Value.Ticks * 100);
         }
     }
 
@@ -60,7 +139,25 @@ namespace Poprt
 
         internal RawDevice Raw { get; }
 
-        /// <summary>Its number.</summary>
+        /// <summary>Its IPUs.</summary>
+        public long NumIpus
+        {
+            get { return Raw.num_ipus(); }
+        }
+
+        /// <summary>Tiles of each IPU, such as 1472.</summary>
+        public long TilesPerIpu
+        {
+            get { return Raw.tiles_per_ipu(); }
+        }
+
+        /// <summary>Whether it is an IPU model.</summary>
+        public bool IsIpuModel
+        {
+            get { return Raw.is_ipu_model(); }
+        }
+
+        /// <summary>Its number, the first of its IPUs; -1 for an IPU model.</summary>
         public long Id { get; }
 
         /// <summary>What the emulator stands for: 21 for "ipu21".</summary>

@@ -26,6 +26,15 @@ namespace Poprt
             get { return poprt_raw.raw_bytes_copied(); }
         }
 
+        /// <summary>What sessions and runners do that publish it (POPRT_TELEMETRY=1 in their environment): a JSON array
+        /// with an object for each.</summary>
+        /// <param name="folder">Where they publish it; "": the default folder.</param>
+        /// <exception cref="PoprtException">The folder may not be read.</exception>
+        public static string ReadTelemetry(string folder = "")
+        {
+            return poprt_raw.raw_telemetry_read(folder);
+        }
+
         /// <summary>Which messages go to stderr: TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF.</summary>
         /// <exception cref="PoprtException">InvalidArgument: another name.</exception>
         public static void SetLogLevel(string level)
@@ -33,13 +42,14 @@ namespace Poprt
             poprt_raw.raw_set_log_level(level);
         }
 
-        /// <summary>Called before the first native call. Refuses a libpoprt that the wrapper was not built with.</summary>
+        /// <summary>Called before the first native call. Refuses a libpoprt that the wrapper was not built
+        /// for; patches may differ.</summary>
         internal static bool Start()
         {
             poprt_rawPINVOKE.raw_set_error_fn(Marshal.GetFunctionPointerForDelegate(onError).ToInt64());
             int header = poprt_rawPINVOKE.raw_header_version();
             int found = poprt_rawPINVOKE.raw_version();
-            if (header != found)
+            if (header / 1000 != found / 1000)
                 throw new DllNotFoundException("libpoprt.so.1 has version " + found + ", the C# wrapper was built with "
                     + header + ": install both from one build");
             return true;

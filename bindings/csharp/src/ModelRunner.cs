@@ -18,6 +18,89 @@ namespace Poprt
         /// <summary>Asynchronous runs in flight before ExecuteAsync blocks; 0: 64.</summary>
         public int QueueDepth { get; set; }
 
+        /// <summary>How long a started batch waits for its next rows before it is padded with zeros; zero: 10 ms;
+        /// negative: for ever.</summary>
+        public TimeSpan Timeout { get; set; }
+
+        /// <summary>Whether several threads may use the runner at once; false saves a lock.</summary>
+        public bool ThreadSafe { get; set; } = true;
+
+        /// <summary>Whether names and sizes are checked in each run. Without, unknown names are ignored, inputs that
+        /// are not given are zeros and such outputs dropped.</summary>
+        public bool ValidateIoParams { get; set; } = true;
+
+        /// <summary>The axis along which runs may have any size, then runs of several callers share a batch; null:
+        /// runs are a whole number of compiled batches.</summary>
+        public int? BatchingDim { get; set; }
+
+        /// <summary>Size of the ring buffers, as a multiple of the rows of a step; 0: 2.</summary>
+        public int RingBufferSizeMultiplier { get; set; }
+
+        /// <summary>Whether the device is reset after errors that allow it.</summary>
+        public bool AutoReset { get; set; }
+
+        /// <summary>Whether batches are padded only while somebody waits for one of their runs. Turns tracing
+        /// on.</summary>
+        public bool FlushOnWaitingOutputs { get; set; }
+
+        /// <summary>Whether the next two hold.</summary>
+        public bool IsBatchSizeTimeoutEnabled { get; set; }
+
+        /// <summary>From a batch's first row until it is padded; zero: for ever.</summary>
+        public TimeSpan BatchSizeTimeout { get; set; }
+
+        /// <summary>From the first complete batch of a step until the step goes without the others; zero: for
+        /// ever.</summary>
+        public TimeSpan DataParallelTimeout { get; set; }
+
+        /// <summary>How many runs <see cref="ModelRunner.Tracepoints"/> remembers; 0: 1000; negative: all.</summary>
+        public long RequestTracepointsBufferSize { get; set; }
+
+        /// <summary>Copies of the model, each on a device of its own; 0: 1.</summary>
+        public int ReplicationFactor { get; set; }
+
+        /// <summary>Whether inputs and outputs are copied while a step computes, on threads of their own.</summary>
+        public bool OverlapIo { get; set; }
+
+        /// <summary>Batches of one step; 0: as the executable says.</summary>
+        public long BatchesPerStep { get; set; }
+
+        /// <summary>How long to wait for a device when none is free; zero: not at all.</summary>
+        public TimeSpan DeviceWaitTimeout { get; set; }
+
+        /// <summary>Between attempts to get one; zero: 6 seconds.</summary>
+        public TimeSpan DeviceWaitSleep { get; set; }
+
+        internal void Fill(RawRunnerOptions raw)
+        {
+            raw.threads = Threads;
+            raw.profile = EnableProfile ? 1 : 0;
+            raw.queue_depth = QueueDepth;
+            raw.timeout_ns = Nanoseconds(Timeout);
+            raw.not_thread_safe = ThreadSafe ? 0 : 1;
+            raw.no_validate_io_params = ValidateIoParams ? 0 : 1;
+            raw.use_batching_dim = BatchingDim == null ? 0 : 1;
+            raw.batching_dim = checked((uint)(BatchingDim ?? 0));
+            raw.ring_buffer_size_multiplier = RingBufferSizeMultiplier;
+            raw.auto_reset = AutoReset ? 1 : 0;
+            raw.flush_on_waiting_outputs = FlushOnWaitingOutputs ? 1 : 0;
+            raw.is_batch_size_timeout_enabled = IsBatchSizeTimeoutEnabled ? 1 : 0;
+            raw.batch_size_timeout_ns = Nanoseconds(BatchSizeTimeout);
+            raw.data_parallel_timeout_ns = Nanoseconds(DataParallelTimeout);
+            raw.request_tracepoints_buffer_size = RequestTracepointsBufferSize;
+            raw.replication_factor = ReplicationFactor;
+            raw.overlap_io = OverlapIo ? 1 : 0;
+            raw.batches_per_step = BatchesPerStep;
+            raw.device_wait_timeout_ns = Nanoseconds(DeviceWaitTimeout);
+            raw.device_wait_sleep_ns = Nanoseconds(DeviceWaitSleep);
+            if (Device != null) raw.set_device(Device.Raw);
+        }
+
+        internal static long Nanoseconds(TimeSpan time)
+        {
+            return checked(time.Ticks * 100);
+        }
+
         /// <summary>The device to run on; null: any free one.</summary>
         public Device Device { get; set; }
     }
@@ -39,10 +122,7 @@ namespace Poprt
             config = config ?? new RuntimeConfig();
             using (var options = new RawRunnerOptions())
             {
-                options.threads = config.Threads;
-                options.profile = config.EnableProfile ? 1 : 0;
-                options.queue_depth = config.QueueDepth;
-                if (config.Device != null) options.set_device(config.Device.Raw);
+                config.Fill(options);
                 raw = new RawRunner(executable.Raw, options);
                 GC.KeepAlive(config);
             }
@@ -105,14 +185,18 @@ namespace Poprt
         /// flight. The memory stays pinned until the run is over; the bindings may be disposed of or changed.
         /// </summary>
         /// <param name="bindings">Where inputs are and outputs go.</param>
-        /// <param name="cancellation">Cancels the task. A run that has begun goes on and its memory stays in use.</param>
+        /// <param name="cancellation">Cancels the task, and the run when it has not begun. One that has begun goes on
+        /// and its memory stays in use.</param>
+        /// <param name="timeout">By when the run must begin, else it fails with DeadlineExceeded; zero: no
+        /// limit.</param>
         /// <returns>Ends when the outputs are written; cancelled when the runner was stopped before it began. What
         /// continues it runs on a thread of the pool.</returns>
         /// <exception cref="PoprtException">What is wrong with the arguments, as for Execute.</exception>
-        public Task ExecuteAsync(Bindings bindings, CancellationToken cancellation = default(CancellationToken))
+        public Task ExecuteAsync(Bindings bindings, CancellationToken cancellation = default(CancellationToken),
+            TimeSpan timeout = default(TimeSpan))
         {
             if (cancellation.IsCancellationRequested) return Task.FromCanceled(cancellation);
-            return AsyncRun.Submit(raw, bindings, cancellation);
+            return AsyncRun.Submit(raw, bindings, cancellation, RuntimeConfig.Nanoseconds(timeout));
         }
 
         /// <summary>
@@ -129,6 +213,19 @@ namespace Poprt
         public string Profile()
         {
             return raw.profile();
+        }
+
+        /// <summary>Counters and latencies since the runner was made, of it and of each replica, as JSON.</summary>
+        public string Statistics()
+        {
+            return raw.statistics();
+        }
+
+        /// <summary>When each of the last runs was submitted, began, computed and ended: a JSON array, empty without
+        /// FlushOnWaitingOutputs.</summary>
+        public string Tracepoints()
+        {
+            return raw.tracepoints();
         }
 
         /// <summary>Frees it, never blocks. Runs that were submitted are finished first; then the device is free. A
@@ -168,7 +265,7 @@ namespace Poprt
             return poprt_raw.raw_done_fn();
         }
 
-        internal static Task Submit(RawRunner runner, Bindings bindings, CancellationToken cancellation)
+        internal static Task Submit(RawRunner runner, Bindings bindings, CancellationToken cancellation, long timeoutNs)
         {
             bool held = false;
             RawRunner.getCPtr(runner).DangerousAddRef(ref held); // until done
@@ -179,7 +276,8 @@ namespace Poprt
             {
                 me = new AsyncRun(runner, bindings.Acquire());
                 self = GCHandle.Alloc(me);
-                submitted = runner.execute_async(bindings.Raw, doneAddress, GCHandle.ToIntPtr(self).ToInt64());
+                submitted = runner.execute_async_within(bindings.Raw, timeoutNs, doneAddress,
+                    GCHandle.ToIntPtr(self).ToInt64());
             }
             catch
             {
@@ -203,13 +301,27 @@ namespace Poprt
                 return;
             }
             if (!cancellation.CanBeCanceled) return;
-            CancellationTokenRegistration made = cancellation.Register(() => source.TrySetCanceled(cancellation));
+            CancellationTokenRegistration made = cancellation.Register(() => Cancel(cancellation));
             lock (source)
             {
                 registration = made;
                 if (!over) return;
             }
             made.Dispose();
+        }
+
+        /// <summary>The native call is made without the lock: it calls back. The SafeHandle keeps the run.</summary>
+        private void Cancel(CancellationToken cancellation)
+        {
+            source.TrySetCanceled(cancellation);
+            try
+            {
+                run.cancel();
+            }
+            catch (ObjectDisposedException)
+            {
+                // It is over already.
+            }
         }
 
         /// <summary>The memory and the runner, which is freed when it is disposed of and no run is left.</summary>

@@ -47,7 +47,7 @@ class DeviceWaitConfig:
         self.sleepTime = sleepTime or datetime.timedelta(seconds=15)
 
     def _poprt(self) -> _runtime.DeviceWaitConfig:
-        seconds = {DeviceWaitStrategy.NO_WAIT: 0.0, DeviceWaitStrategy.WAIT_FOREVER: float("inf")}
+        seconds = {DeviceWaitStrategy.NO_WAIT: 0.0, DeviceWaitStrategy.WAIT_FOREVER: 1e9}
         return _runtime.DeviceWaitConfig(seconds.get(self.strategy, self.timeout.total_seconds()),
                                          self.sleepTime.total_seconds())
 
@@ -56,8 +56,7 @@ class ModelRunnerConfig(_runtime.RuntimeConfig):
     """Options of a runner; see :class:`poprt.runtime.RuntimeConfig` for what they mean. By default nobody waits for a
     device."""
 
-    _defaults = {**_runtime.RuntimeConfig._defaults, "device_wait_config": DeviceWaitConfig(),
-                 "replication_factor": None, "frozen_inputs": None}
+    _defaults = {**_runtime.RuntimeConfig._defaults, "device_wait_config": DeviceWaitConfig()}
 
 
 class PopefPaths(list):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import datetime
 import enum
+import json
 import os
-import time
 from concurrent.futures import Future
 from typing import Any, Mapping, Optional, Sequence, Union
 
@@ -17,13 +17,14 @@ import numpy as np
 
 from . import poprt_raw as _raw
 from ._config import Config
-from ._describe import DataDesc, describe_all
+from ._describe import DataDesc, describe, describe_all
 from .compiler import Executable
-from .errors import UnavailableError
 
 __all__ = ["AnyConfig", "BaseRunner", "Binding", "DataDesc", "Device", "DeviceManager", "DeviceWaitConfig",
-           "InputDesc", "InputMemoryView", "ModelRunner", "OutputDesc", "OutputFuture", "OutputMemoryView",
-           "ReplicaIdToDevice", "Runner", "RunnerType", "RuntimeConfig"]
+           "HostConcatConfig", "HostConcatRunner", "HostConcatRunnerConfig", "InputDesc", "InputMemoryView",
+           "LightRunner", "LightRunnerConfig", "ModelFusionRunner", "ModelRunner", "OutputDesc", "OutputFuture",
+           "OutputMemoryView", "PackAlgorithm", "PackRunner", "PackRunnerConfig", "ReplicaIdToDevice", "Runner",
+           "RunnerType", "RuntimeConfig"]
 
 InputDesc = OutputDesc = DataDesc
 UINT32_MAX = 2**32 - 1
@@ -34,6 +35,12 @@ class RunnerType(enum.IntEnum):
     ModelRunner = 0
     PackRunner = 1
     ModelFusionRunner = 2
+
+
+class PackAlgorithm(enum.IntEnum):
+    """How requests that do not cross rows are put into rows."""
+    next_fit = 0
+    first_fit = 1
 
 
 class InputMemoryView(dict):
@@ -58,7 +65,66 @@ class DeviceWaitConfig(Config):
         super().__init__(timeout_sec=timeout_sec, sleep_time_sec=sleep_time_sec)
 
 
-class RuntimeConfig(Config):
+def _nanoseconds(value: Any) -> Any:
+    if isinstance(value, datetime.timedelta):
+        return value // datetime.timedelta(microseconds=1) * 1000
+    return value
+
+
+class _RunnerConfig(Config):
+    """What the configurations of all runners have in common."""
+
+    _kind = "model"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, _nanoseconds(value))
+
+    def _get(self, name: str, default: Any) -> Any:
+        return getattr(self, name) if name in self._defaults else default
+
+    def _options(self, keep: list) -> dict[str, Any]:
+        """Fields of poprt_runner_options. ``keep`` gets what they point to."""
+        wait = self._get("device_wait_config", DeviceWaitConfig(0, 1))
+        never = lambda ns: 0 if ns >= INT64_MAX else ns  # noqa: E731
+        options = {
+            "threads": self._get("threads", 0),
+            "profile": int(self._get("profile", False)),
+            "queue_depth": self._get("queue_depth", 0),
+            "timeout_ns": self._get("timeout_ns", 10_000_000) or -1,  # 0 is never, there and here
+            "not_thread_safe": int(not self._get("thread_safe", True)),
+            "no_validate_io_params": int(not self._get("validate_io_params", True)),
+            "ring_buffer_size_multiplier": self._get("ring_buffer_size_multiplier", 0),
+            "auto_reset": int(self._get("auto_reset", False)),
+            "flush_on_waiting_outputs": int(self._get("flush_on_waiting_outputs", False)),
+            "is_batch_size_timeout_enabled": int(self._get("is_batch_size_timeout_enabled", False)),
+            "batch_size_timeout_ns": never(self._get("batch_size_timeout_ns", INT64_MAX)),
+            "data_parallel_timeout_ns": never(self._get("data_parallel_timeout_ns", INT64_MAX)),
+            "request_tracepoints_buffer_size": self._get("request_tracepoints_buffer_size", 1000) or -1,  # 0: all
+            "replication_factor": self._get("replication_factor", None) or 0,
+            "overlap_io": int(self._get("overlap_io", False)),
+            "device_wait_timeout_ns": int(min(wait.timeout_sec * 1e9, INT64_MAX // 2)),
+            "device_wait_sleep_ns": max(1, int(wait.sleep_time_sec * 1e9)),
+        }
+        if self._get("batching_dim", UINT32_MAX) != UINT32_MAX:
+            options.update(use_batching_dim=1, batching_dim=self.batching_dim)
+        devices = dict(self._get("replica_id_to_device", {}))
+        if self._get("device", None) is not None:
+            devices[0] = self.device
+        raws = [(replica, device._open()) for replica, device in devices.items()]
+        keep += raws
+        options["replica_devices"] = [(replica, int(raw.this)) for replica, raw in raws]
+        flush_inputs, flush_outputs = self._get("flush_by_name", None) or ({}, {})
+        for field, arrays in (("frozen_inputs", self._get("frozen_inputs", None) or {}),
+                              ("flush_inputs", flush_inputs), ("flush_outputs", flush_outputs)):
+            keep += arrays.values()
+            options[field] = [(name, *_raw.raw_address(array)) for name, array in arrays.items()]
+        return options
+
+    def _extra(self) -> dict[str, Any]:
+        return {}
+
+
+class RuntimeConfig(_RunnerConfig):
     """Options of a model runner, by PopRT's names and with its defaults; poprt's own come last.
 
     Times are in nanoseconds; a ``timedelta`` is taken as well.
@@ -68,9 +134,9 @@ class RuntimeConfig(Config):
         "runner_type": RunnerType.ModelRunner,
         "device_wait_config": DeviceWaitConfig(),
         "thread_safe": True,
-        "timeout_ns": 10_000_000,
+        "timeout_ns": 10_000_000,  # how long a started batch waits for its next rows; 0: for ever
         "validate_io_params": True,
-        "batching_dim": UINT32_MAX,
+        "batching_dim": UINT32_MAX,  # the dimension that may have any size
         "check_package_hash": True,
         "ring_buffer_size_multiplier": 2,
         "auto_reset": False,
@@ -80,19 +146,101 @@ class RuntimeConfig(Config):
         "is_batch_size_timeout_enabled": False,
         "request_tracepoints_buffer_size": 1000,
         "replica_id_to_device": ReplicaIdToDevice(),
-        "flush_by_name": None,
+        "flush_by_name": None,  # pair of dicts of arrays: rows for padding, and where their results go
         # poprt's own.
         "threads": 0,  # compute threads; 0: POPRT_THREADS, or all CPUs
         "profile": False,  # time every instruction
         "queue_depth": 0,  # requests in flight before execute_async waits; 0: 64
         "device": None,  # None: any free one
+        "replication_factor": None,  # copies of the model, each on its own device
+        "frozen_inputs": None,  # dict of arrays that every request gets
+        "overlap_io": False,
     }
     _aliases = {"replica_to_device": "replica_id_to_device", "replicaIdToDevice": "replica_id_to_device"}
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, datetime.timedelta):
-            value = value // datetime.timedelta(microseconds=1) * 1000
-        super().__setattr__(name, value)
+    @property
+    def _kind(self) -> str:  # type: ignore[override]
+        return "fusion" if self.runner_type == RunnerType.ModelFusionRunner else "model"
+
+
+class PackRunnerConfig(_RunnerConfig):
+    """Options of a runner that packs requests of variable length into the compiled batch."""
+
+    _kind = "pack"
+    _defaults = {
+        "timeout_microseconds": 0,  # must be set: from a pack's first item until it goes
+        "max_valid_num": 0,  # items per pack; 0: as many as fit
+        "dynamic_input_name": "",
+        "unpack_info_input_name": "",
+        "mask_name": "",
+        "dynamic_group": [],
+        "algorithm": PackAlgorithm.next_fit,
+        "compile_batch_size": -1,
+        "disable_data_across_rows": False,
+        "enable_padding_remove": False,
+        "delimiter_num": 0,
+        "enable_prefetch_datastreams": True,
+        "device_wait_config": DeviceWaitConfig(),
+        "check_package_hash": True,
+        "threads": 0,
+        "replica_id_to_device": ReplicaIdToDevice(),
+    }
+    _aliases = {"algo": "algorithm", "algorithom": "algorithm", "timeout_in_micro_seconds": "timeout_microseconds"}
+
+    def __init__(self, timeout_microseconds: int = 0, max_valid_num: int = 0, dynamic_input_name: str = "",
+                 unpack_info_input_name: str = "", **options: Any):
+        super().__init__(timeout_microseconds=timeout_microseconds, max_valid_num=max_valid_num,
+                         dynamic_input_name=dynamic_input_name, unpack_info_input_name=unpack_info_input_name,
+                         **options)
+
+    def enable_input_single_row_mode(self, mask: str, unpack_info: str = "", delimiter: int = 0) -> None:
+        """No request crosses a row."""
+        self.disable_data_across_rows = True
+        self.mask_name, self.unpack_info_input_name, self.delimiter_num = mask, unpack_info, delimiter
+
+    def enable_padding_remove_mode(self, mask: str, group: Sequence[str] = ()) -> None:
+        """Strips the callers' padding, which the mask tells."""
+        self.enable_padding_remove = True
+        self.mask_name, self.dynamic_group = mask, list(group)
+
+    enable_single_row_mode = enable_input_single_row_mode
+    enable_padding_remove_pattern = enable_padding_remove_mode
+
+    def _extra(self) -> dict[str, Any]:
+        names = ("dynamic_input_name", "unpack_info_input_name", "mask_name")
+        return {**{n: getattr(self, n) or None for n in names},
+                "timeout_microseconds": self.timeout_microseconds, "max_valid_num": self.max_valid_num,
+                "dynamic_group": list(self.dynamic_group), "algorithm": int(self.algorithm),
+                "compile_batch_size": max(self.compile_batch_size, 0),
+                "disable_data_across_rows": int(self.disable_data_across_rows),
+                "enable_padding_remove": int(self.enable_padding_remove), "delimiter_num": self.delimiter_num,
+                "disable_prefetch_datastreams": int(not self.enable_prefetch_datastreams)}
+
+
+class LightRunnerConfig(_RunnerConfig):
+    """Options of a runner with little overhead, whose weights can be replaced."""
+
+    _kind = "light"
+    _defaults = {"check_package_hash": True, "replica_id_to_device": ReplicaIdToDevice(), "threads": 0}
+    _aliases = RuntimeConfig._aliases
+
+
+class HostConcatConfig(Config):
+    """One input of the model, ``tensor_name``, is other inputs' bytes one after the other."""
+
+    _defaults = {"tensor_name": "", "input_tensor_names": [], "shape": [], "data_size_bytes": 0}
+
+
+class HostConcatRunnerConfig(_RunnerConfig):
+    """Options of a runner that joins inputs. Without ``host_concat_config`` the PopEF file says which."""
+
+    _kind = "host_concat"
+    _defaults = {"check_package_hash": True, "ring_buffer_size_multiplier": 2, "timeout_ns": 10_000_000,
+                 "host_concat_config": {}, "threads": 0}
+
+    def _extra(self) -> dict[str, Any]:
+        fields = tuple(HostConcatConfig._defaults)
+        return {"host_concat": [{f: getattr(c, f) for f in fields} for c in self.host_concat_config.values()]}
 
 
 class Device:
@@ -167,6 +315,11 @@ class OutputFuture(Future):
     def __getitem__(self, name: str) -> Any:
         return self.result()[name]
 
+    def cancel(self) -> bool:
+        """Cancels a request that has not begun: its exception is then a CancelledError. False when it has."""
+        run = self._run
+        return run is not None and run.cancel()
+
     def _complete(self, error: Optional[BaseException]) -> None:
         self._run = None
         if error is None:
@@ -224,7 +377,12 @@ class BaseRunner:
         return Binding(raw, _raw.raw_bind(raw, dict(inputs), dict(outputs), self._check_types))
 
     def get_execute_inputs(self) -> list[DataDesc]:
-        return describe_all(self._open(), "input")
+        """``popef_contains_tensor_data`` says which need not be given."""
+        raw = self._open()
+        described = describe_all(raw, "input")
+        for i, desc in enumerate(described):
+            desc.popef_contains_tensor_data = _raw.raw_input_has_data(raw, i)
+        return described
 
     def get_execute_outputs(self) -> list[DataDesc]:
         return describe_all(self._open(), "output")
@@ -270,7 +428,7 @@ class BaseRunner:
         self.close()
 
 
-AnyConfig = RuntimeConfig
+AnyConfig = Union[RuntimeConfig, PackRunnerConfig, LightRunnerConfig, HostConcatRunnerConfig]
 Popef = Union[str, os.PathLike, Sequence[Union[str, os.PathLike]], Executable]
 
 
@@ -280,7 +438,8 @@ class Runner(BaseRunner):
     def __new__(cls, popef: Popef, config: Optional[AnyConfig] = None):
         if cls is Runner:
             wanted = RuntimeConfig if config is None else type(config)
-            cls = _RUNNERS.get(wanted)
+            kinds = [runner for kind, runner in _RUNNERS.items() if issubclass(wanted, kind)]
+            cls = kinds[0] if kinds else None
             if cls is None:
                 raise TypeError(f"expected the configuration of a runner, given {wanted.__name__}")
         return super().__new__(cls)
@@ -289,32 +448,73 @@ class Runner(BaseRunner):
 class ModelRunner(Runner):
     """Runs one model. ``popef`` is a path, a list of paths that make one model, or an Executable."""
 
+    _config: type = RuntimeConfig
+
+    def __init__(self, popef: Popef, config: Optional[AnyConfig] = None):
+        config = self._config() if config is None else config
+        executable = popef if isinstance(popef, Executable) else Executable(
+            popef, check_package_hash=config._get("check_package_hash", True))
+        self._check_types = bool(config._get("validate_io_params", True))
+        self._keep = keep = []  # type: list
+        self._raw = _raw.raw_make_runner(config._kind, executable._open(), config._options(keep), config._extra())
+
+    def statistics(self) -> dict[str, Any]:
+        """Counters, a latency histogram (entry i: 2**i to 2**(i+1) ns), and those of each replica."""
+        return json.loads(_raw.raw_statistics(self._open()))
+
+    def tracepoints(self) -> list[dict[str, Any]]:
+        """Times of the last requests' stages, in ns; needs ``flush_on_waiting_outputs``."""
+        return json.loads(_raw.raw_tracepoints(self._open()))
+
+
+class ModelFusionRunner(ModelRunner):
+    """Serves a fused model; a request names the anchors of one graph, ``graphK/NAME``."""
+
     def __init__(self, popef: Popef, config: Optional[RuntimeConfig] = None):
         config = config or RuntimeConfig()
-        executable = popef if isinstance(popef, Executable) else Executable(
-            popef, check_package_hash=config.check_package_hash)
-        self._check_types = bool(config.validate_io_params)
-        device = config.device or config.replica_id_to_device.get(0)
-        options = _raw.RawRunnerOptions()
-        options.threads = config.threads
-        options.profile = int(config.profile)
-        options.queue_depth = config.queue_depth
-        if device is not None:
-            options.set_device(device._open())
-        self._raw = _waiting(config.device_wait_config, lambda: _raw.RawRunner(executable._open(), options))
+        config.runner_type = RunnerType.ModelFusionRunner
+        super().__init__(popef, config)
 
 
-def _waiting(wait: DeviceWaitConfig, make):
-    """Tries until the time is over: the last attempt is at its end."""
-    end = time.monotonic() + wait.timeout_sec
-    while True:
-        try:
-            return make()
-        except UnavailableError:
-            left = end - time.monotonic()
-            if left <= 0:
-                raise
-            time.sleep(min(left, wait.sleep_time_sec))
+class PackRunner(ModelRunner):
+    """Packs requests of variable length. Arrays have the request's own length."""
+
+    _config = PackRunnerConfig
 
 
-_RUNNERS: dict[type, type] = {RuntimeConfig: ModelRunner}
+class HostConcatRunner(ModelRunner):
+    """Takes the inputs that the model's own were joined from."""
+
+    _config = HostConcatRunnerConfig
+
+
+class LightRunner(ModelRunner):
+    """Can let its device go (``stop``) and take one back (``reload``), and have its weights replaced. One thread."""
+
+    _config = LightRunnerConfig
+
+    def get_model_inputs(self) -> list[DataDesc]:
+        """All inputs; those that come with the executable have ``popef_contains_tensor_data``."""
+        raw = self._open()
+        described = []
+        for i in range(_raw.raw_light_model_input_count(raw)):
+            desc = describe(_raw.raw_light_model_input(raw, i))
+            desc.popef_contains_tensor_data = _raw.raw_light_model_input_has_data(raw, i)
+            described.append(desc)
+        return described
+
+    def set_input_anchor(self, name: str, array: Any) -> None:
+        """A new value, copied, for an input that comes with the executable; see ``update_weights``."""
+        _raw.raw_light_set_input_anchor(self._open(), name, *_raw.raw_address(array))
+
+    def update_weights(self) -> None:
+        """The next run uses all that was set."""
+        _raw.raw_light_update_weights(self._open())
+
+    def reload(self) -> None:
+        """Takes a device again after ``stop``."""
+        _raw.raw_light_reload(self._open())
+
+
+_RUNNERS: dict[type, type] = {RuntimeConfig: ModelRunner, PackRunnerConfig: PackRunner,
+                              LightRunnerConfig: LightRunner, HostConcatRunnerConfig: HostConcatRunner}

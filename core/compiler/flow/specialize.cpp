@@ -21,10 +21,12 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-constexpr int64_t kMaxNodes = 1 << 18;        // that specialization makes, unrolled ones included
-constexpr int64_t kMaxElements = 1 << 16;     // of a sequence
-constexpr int64_t kShortLoop = 512;           // nodes of an unrolled loop
-constexpr uint64_t kLargeConstant = 1 << 20;  // bytes
+constexpr int64_t kMaxNodes = 1 << 19;              // that unrolling adds to a model
+constexpr int64_t kMaxElements = 1 << 16;           // of a sequence
+constexpr int64_t kShortLoop = 512;                 // nodes of an unrolled loop
+constexpr uint64_t kLargeConstant = 1 << 20;        // bytes of a folded result
+constexpr uint64_t kLargeInBody = 1 << 16;          // the same where a body may run many times
+constexpr uint64_t kMaxFolded = uint64_t{1} << 31;  // bytes of all folded results
 constexpr int kMaxDepth = 64;
 
 bool is_standard(const Node& n) { return n.domain.empty() || n.domain == "ai.onnx"; }
@@ -97,7 +99,7 @@ std::optional<int64_t> constant_integer(const Item& item) {
 class Specializer {
  public:
   Specializer(Graph& root, const Options& options)
-      : root_(root), target_(&root), options_(options) {}
+      : root_(root), target_(&root), options_(options), limit_(kMaxNodes + 4 * node_count(root)) {}
 
   void run();
 
@@ -162,6 +164,14 @@ class Specializer {
              const std::vector<Value*>& scanned, std::span<const int64_t> axes,
              std::span<const int64_t> reversed, int64_t length, size_t scans);
 
+  // Everything that takes time or memory counts: unrolling is bounded work.
+  void step() {
+    if (++made_ > limit_)
+      fail(ErrorCode::resource_exhausted,
+           "unrolled control flow takes more than {} steps; large loops need static shapes",
+           limit_);
+  }
+
   // New nodes in the graph at hand, folded when everything is constant.
   std::vector<Value*> make(const std::string& op, const std::string& domain,
                            std::span<Value* const> inputs, Attributes attributes = {},
@@ -192,6 +202,12 @@ class Specializer {
 
   Value* tensor(const Node& n, const Item& item, std::string_view what) const;
   const Value* static_tensor(const Node& n, const Item& item, std::string_view what) const;
+  // A control value that the device reads.
+  void scalar_input(const Node& n, const Value* v, DType dtype, std::string_view what) const {
+    if (v && (v->dtype() != dtype || !v->type.is_static() || element_count(v->shape()) != 1))
+      fail_at(n, ErrorCode::invalid_argument, "{} is {}, expected one {}", what,
+              ir::type_string(v->type), dtype_name(dtype));
+  }
   int64_t position(const Node& n, const Item& item, int64_t size, bool insert) const;
 
   template <class... Args>
@@ -208,6 +224,9 @@ class Specializer {
   const Options& options_;
   std::string scope_;
   int64_t scopes_ = 0, made_ = 0;
+  int64_t limit_;
+  uint64_t folded_ = 0;
+  int64_t rounds_ = 1;  // that the loops around run at most
   int depth_ = 0;
   std::unordered_map<const Value*, Item> items_;
   std::vector<std::pair<Value*, std::string>> names_;  // new values and the names they take over
@@ -256,10 +275,7 @@ std::vector<Value*> Specializer::make(const std::string& op, const std::string& 
 
 // Infers a new node, and folds it when it can. Returns what stands for its outputs.
 std::vector<Value*> Specializer::finish(Node* n, bool pure_only) {
-  if (++made_ > kMaxNodes)
-    fail(ErrorCode::resource_exhausted,
-         "unrolled control flow makes more than {} nodes; large loops need static shapes",
-         kMaxNodes);
+  step();
   std::vector<Value*> results(n->outputs().begin(), n->outputs().end());
   bool constants = true, text = false;
   std::vector<Tensor> inputs;
@@ -270,11 +286,13 @@ std::vector<Value*> Specializer::finish(Node* n, bool pure_only) {
   }
   std::vector<Tensor> values;
   if (text || is_text(*n)) {
-    if (!constants)
+    if (!constants) {
+      ops::infer(*n);  // may know better: an operator that takes no strings at all
       fail(ErrorCode::unimplemented,
            "{}: the device holds no strings: text is computed when the model is compiled, so the "
            "node's inputs must be constant",
            n->describe());
+    }
     values = ops::evaluate_strings(*n, inputs);
   } else {
     ops::infer(*n);
@@ -288,7 +306,15 @@ std::vector<Value*> Specializer::finish(Node* n, bool pure_only) {
         if (ready) made += dtype_bytes(v->dtype(), element_count(v->shape()));
       }
       ir::for_each_subgraph(*n, [&](const Graph&) { ready = false; });
-      if (ready && (made <= kLargeConstant || made <= 2 * read)) values = ops::evaluate(*n, inputs);
+      const bool small = depth_ > 0 ? std::max(made, read) <= kLargeInBody
+                                    : made <= std::max(kLargeConstant, 2 * read);
+      if (ready && small) {
+        folded_ += made;
+        if (folded_ > kMaxFolded)
+          fail(ErrorCode::resource_exhausted, "constants of more than {} bytes come out of folding",
+               kMaxFolded);
+        values = ops::evaluate(*n, inputs);
+      }
     }
     if (values.empty() && (n->is("Shape") || n->is("Size")) && n->input(0)->type.is_static()) {
       // Asks for no value. Its attributes are handled by evaluating it on anything of the shape.
@@ -334,6 +360,7 @@ Value* Specializer::own(Value* v) {
 // -- Nodes --------------------------------------------------------------------------------------
 
 void Specializer::run_node(const Node& n) {
+  step();
   if (is_flow(n)) return run_flow(n);
   if (is_standard(n) && n.op_type == "Identity") return give(n, 0, item_of(n.input(0)));
   copy_node(n);
@@ -360,7 +387,8 @@ void Specializer::copy_node(const Node& n) {
     give(n, i, Item::of(results[i]));
     if (scope_.empty()) names_.emplace_back(results[i], n.output(i)->name());
   }
-  if (makes_unknown_sizes(n) && results[0] == made->output()) return bound_sizes(n, made);
+  if (makes_unknown_sizes(n) && results[0] == made->output() && !options_.keep_onnx)
+    return bound_sizes(n, made);
   carry_size(n, inputs);
 }
 
@@ -515,15 +543,22 @@ Specializer::Items Specializer::run_body(const Graph& body, const Items& inputs)
   if (body.inputs().size() != inputs.size())
     fail(ErrorCode::invalid_argument, "subgraph '{}' has {} inputs, expected {}", body.name,
          body.inputs().size(), inputs.size());
-  if (++depth_ > kMaxDepth)
+  if (depth_ >= kMaxDepth)
     fail(ErrorCode::resource_exhausted, "subgraphs are nested deeper than {}", kMaxDepth);
   take_constants(body);
-  const std::string outer = scope_;
-  scope_ = fmt::format("{}{}_{}/", outer, body.name.substr(0, 64), scopes_++);
+  // Also when an error leaves: attempts that fail are followed by others.
+  struct Restore {
+    Specializer& s;
+    std::string scope;
+    ~Restore() {
+      s.scope_ = std::move(scope);
+      s.depth_--;
+    }
+  } restore{*this, scope_};
+  depth_++;
+  scope_ = fmt::format("{}{}_{}/", restore.scope, body.name.substr(0, 16), scopes_++);
   for (size_t i = 0; i < inputs.size(); i++) items_[body.inputs()[i]] = inputs[i];
   for (const Node* n : body.nodes()) run_node(*n);
-  scope_ = outer;
-  depth_--;
   return items_of(body.outputs());
 }
 
@@ -540,6 +575,7 @@ void Specializer::run_if(const Node& n) {
     for (size_t i = 0; i < results.size(); i++) give(n, i, results[i]);
     return;
   }
+  scalar_input(n, condition.value, DType::boolean, "the condition");
   // Both branches, each in a graph of its own; sequences as their elements.
   Graph* const outer = target_;
   std::shared_ptr<Graph> made[2];
@@ -636,7 +672,7 @@ Specializer::Items Specializer::iterate(const LoopSpec& loop) {
   fail_at(n, ErrorCode::unimplemented, "it can neither be unrolled nor run as it is: {}", why);
 }
 
-// Nothing when the condition turns out to depend on data.
+// Nothing when the condition turns out to depend on data, or the limit is too small.
 std::optional<Specializer::Items> Specializer::unroll(const LoopSpec& loop,
                                                       std::optional<int64_t> count, int64_t limit) {
   Items states = loop.states;
@@ -645,11 +681,11 @@ std::optional<Specializer::Items> Specializer::unroll(const LoopSpec& loop,
   const int64_t before = made_;
   int64_t round = 0;
   for (; !count || round < *count; round++) {
-    if (made_ - before > std::max(limit, kShortLoop) * 4)
-      fail_at(*loop.node, ErrorCode::resource_exhausted,
-              "unrolling makes more than {} nodes in {} rounds", limit, round);
+    // Inner loops made it longer than it looked.
+    if (limit < kMaxNodes && made_ - before > limit * 4) return std::nullopt;
     if (round > program::kMaxRounds || (!count && round > kMaxNodes))
       fail_at(*loop.node, ErrorCode::resource_exhausted, "the loop does not end");
+    step();
     const Items results = loop.round(integer(round), condition, states);
     for (size_t i = 0; i < states.size(); i++) states[i] = results[1 + i];
     for (size_t i = 0; i < loop.scans; i++)
@@ -672,6 +708,21 @@ std::optional<Specializer::Items> Specializer::unroll(const LoopSpec& loop,
 
 Specializer::Items Specializer::loop_on_device(const LoopSpec& loop) {
   const Node& n = *loop.node;
+  scalar_input(n, loop.count.value, DType::s64, "the trip count");
+  scalar_input(n, loop.condition.value, DType::boolean, "the condition");
+  const auto most = constant_integer(loop.count);
+  // Of this loop and those around it.
+  const int64_t here =
+      std::clamp<int64_t>(most.value_or(program::kMaxRounds), 1, program::kMaxRounds);
+  struct Rounds {
+    int64_t& rounds;
+    int64_t outer;
+    ~Rounds() { rounds = outer; }
+  } rounds{rounds_, rounds_};
+  if (here > program::kMaxNestedRounds / rounds_)
+    fail_at(n, ErrorCode::resource_exhausted, "nested loops of more than {} rounds",
+            program::kMaxNestedRounds);
+  rounds_ *= here;
   auto sub = std::make_shared<Graph>("body");
   sub->parent = target_;
   const std::string scope = fmt::format("loop_{}/", scopes_++);
@@ -716,7 +767,9 @@ Specializer::Items Specializer::loop_on_device(const LoopSpec& loop) {
   for (Value* v : results) sub->add_output(v);
   const bool counts = loop.scans > 0 && ends_early;
   if (counts) initial.push_back(integer(0));
-  const auto most = constant_integer(loop.count);
+  if (most && *most > program::kMaxRounds && !ends_early)
+    fail_at(n, ErrorCode::resource_exhausted, "{} rounds, the device runs at most {}", *most,
+            program::kMaxRounds);
   if (loop.scans > 0 && (!most || *most > program::kMaxRounds))
     fail_at(n, ErrorCode::unimplemented,
             "its scan outputs grow with the trip count, which must be a constant of at most {}",
@@ -1011,7 +1064,8 @@ void Specializer::set_outputs(const std::vector<Value*>& old) {
   for (size_t i = 0; i < count; i++) {
     const Item item = outputs[i].item;
     const std::string name = outputs[i].name + std::string(kShapeSuffix);
-    if (!item.size || taken.contains(name) || !item.value->type.is_static()) continue;
+    if (!item.size || options_.keep_onnx || taken.contains(name) || !item.value->type.is_static())
+      continue;
     const Shape& bound = item.value->shape();
     std::vector<Value*> dims;
     for (size_t d = 0; d < bound.size(); d++)

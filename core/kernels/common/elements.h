@@ -18,6 +18,28 @@ struct Raw {
   std::array<std::byte, N> bytes;
 };
 
+// Words of unaligned memory that compilers move in vectors.
+template <size_t N>
+struct WordOf {
+  typedef Raw<N> type;
+};
+template <>
+struct WordOf<1> {
+  typedef uint8_t type;
+};
+template <>
+struct WordOf<2> {
+  typedef uint16_t type __attribute__((aligned(1), may_alias));
+};
+template <>
+struct WordOf<4> {
+  typedef uint32_t type __attribute__((aligned(1), may_alias));
+};
+template <>
+struct WordOf<8> {
+  typedef uint64_t type __attribute__((aligned(1), may_alias));
+};
+
 // Calls f(Raw<N>{}) for N = 1, 2, 4, 8 or 16; nothing for another size.
 template <class F>
 void dispatch_size(int64_t bytes, F&& f) {

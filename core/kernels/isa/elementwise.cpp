@@ -11,20 +11,28 @@ namespace {
 
 POPRT_INLINE f32x16 truth(i32x16 mask) { return mask ? splat(1.0f) : zero(); }
 
+// An operand: floats side by side, or sixteen equal ones that stand for all.
+struct From {
+  const float* first;
+  int64_t mask;  // -1 or 0
+  POPRT_INLINE const float* operator+(int64_t i) const { return first + (i & mask); }
+  POPRT_INLINE float operator[](int64_t i) const { return first[i & mask]; }
+};
+
 template <class F>
-POPRT_INLINE void map1(float* out, const float* a, int64_t n, F f) {
+POPRT_INLINE void map1(float* out, From a, int64_t n, F f) {
   int64_t i = 0;
   for (; i + 16 <= n; i += 16) store(out + i, f(load(a + i)));
   if (i < n) store_first(out + i, f(load_first(a + i, n - i)), n - i);
 }
 template <class F>
-POPRT_INLINE void map2(float* out, const float* a, const float* b, int64_t n, F f) {
+POPRT_INLINE void map2(float* out, From a, From b, int64_t n, F f) {
   int64_t i = 0;
   for (; i + 16 <= n; i += 16) store(out + i, f(load(a + i), load(b + i)));
   if (i < n) store_first(out + i, f(load_first(a + i, n - i), load_first(b + i, n - i)), n - i);
 }
 template <class F>
-POPRT_INLINE void map3(float* out, const float* a, const float* b, const float* c, int64_t n, F f) {
+POPRT_INLINE void map3(float* out, From a, From b, From c, int64_t n, F f) {
   int64_t i = 0;
   for (; i + 16 <= n; i += 16) store(out + i, f(load(a + i), load(b + i), load(c + i)));
   if (i < n)
@@ -34,17 +42,17 @@ POPRT_INLINE void map3(float* out, const float* a, const float* b, const float* 
 }
 // Rare functions: the C library, a lane at a time.
 template <class F>
-POPRT_INLINE void lanes1(float* out, const float* a, int64_t n, F f) {
+POPRT_INLINE void lanes1(float* out, From a, int64_t n, F f) {
   for (int64_t i = 0; i < n; i++) out[i] = f(a[i]);
 }
 template <class F>
-POPRT_INLINE void lanes2(float* out, const float* a, const float* b, int64_t n, F f) {
+POPRT_INLINE void lanes2(float* out, From a, From b, int64_t n, F f) {
   for (int64_t i = 0; i < n; i++) out[i] = f(a[i], b[i]);
 }
 
 // Large angles, infinities and NaN go to the C library.
 template <class F, class G>
-POPRT_INLINE void angles(float* out, const float* a, int64_t n, F f, G library) {
+POPRT_INLINE void angles(float* out, From a, int64_t n, F f, G library) {
   for (int64_t i = 0; i < n; i += 16) {
     const int64_t l = n - i < 16 ? n - i : 16;
     const f32x16 x = load_first(a + i, l);
@@ -67,8 +75,9 @@ POPRT_INLINE f32x16 round_to_bf16(f32x16 x) {
   return load_bf16(t);
 }
 
-void step(int64_t code, float* o, const float* a, const float* b, const float* c,
-          int64_t n) noexcept {
+void step(int64_t code, float* o, const float* pa, const float* pb, const float* pc, int64_t n,
+          uint32_t repeats) noexcept {
+  const From a{pa, repeats & 1 ? 0 : -1}, b{pb, repeats & 2 ? 0 : -1}, c{pc, repeats & 4 ? 0 : -1};
   using V = f32x16;
   using Op = ElementwiseOp;
   switch (static_cast<Op>(code)) {

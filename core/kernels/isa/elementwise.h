@@ -8,9 +8,10 @@
 namespace poprt::kernels::isa {
 
 struct ElementwiseTable {
-  // out[i] = op(a[i], b[i], c[i]) for i < n; out may be a, b or c.
-  void (*step)(int64_t op, float* out, const float* a, const float* b, const float* c,
-               int64_t n) noexcept;
+  // out[i] = op(a[i], b[i], c[i]) for i < n; out may be a, b or c. Bit 0, 1 or 2 of `repeats`: a, b
+  // or c is sixteen equal floats that stand for all.
+  void (*step)(int64_t op, float* out, const float* a, const float* b, const float* c, int64_t n,
+               uint32_t repeats) noexcept;
   // n elements of a stored type to floats and back. `dtype` is a DType number that the kernel
   // checked. Stored booleans become 1 and 0.
   void (*load)(int dtype, float* out, const void* from, int64_t n) noexcept;

@@ -73,10 +73,13 @@ void row(void* out, const void* const* from, const int64_t* step, int64_t n) noe
   const auto* a = static_cast<const Loose*>(from[0]);
   if constexpr (op == Op::logical_not || op == Op::to_bool) {
     auto* o = static_cast<uint8_t*>(out);
-    POPRT_INDEPENDENT
-    for (int64_t i = 0; i < n; i++) {
-      const T x = a[i * step[0]];
-      o[i] = op == Op::to_bool ? x != 0 : x == 0;
+    const auto test = [](T x) -> uint8_t { return op == Op::to_bool ? x != 0 : x == 0; };
+    if (step[0]) {
+      POPRT_INDEPENDENT
+      for (int64_t i = 0; i < n; i++) o[i] = test(a[i]);
+    } else {
+      const uint8_t y = test(a[0]);
+      for (int64_t i = 0; i < n; i++) o[i] = y;
     }
   } else if constexpr (elementwise_arity(static_cast<int64_t>(op)) == 1) {
     auto* o = static_cast<Loose*>(out);

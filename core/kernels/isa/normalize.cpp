@@ -25,10 +25,13 @@ POPRT_INLINE float sum_of(const float* x, int64_t n, F f) {
 }
 
 float largest(const float* x, int64_t n) {
-  f32x16 m = splat(-__builtin_inff());
+  const f32x16 least = splat(-__builtin_inff());
+  f32x16 m[4] = {least, least, least, least};
   int64_t i = 0;
-  for (; i + 16 <= n; i += 16) m = vmax(load(x + i), m);
-  float top = max_lane(m);
+  for (; i + 64 <= n; i += 64)
+    for (int k = 0; k < 4; k++) m[k] = vmax(load(x + i + 16 * k), m[k]);
+  for (; i + 16 <= n; i += 16) m[0] = vmax(load(x + i), m[0]);
+  float top = max_lane(vmax(vmax(m[0], m[1]), vmax(m[2], m[3])));
   for (; i < n; i++) top = x[i] > top ? x[i] : top;
   return top;
 }

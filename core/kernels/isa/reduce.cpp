@@ -7,8 +7,8 @@
 namespace poprt::kernels::isa {
 namespace {
 
-POPRT_INLINE f32x16 nan_max(f32x16 a, f32x16 b) { return ((a > b) | is_nan(a)) ? a : b; }
-POPRT_INLINE f32x16 nan_min(f32x16 a, f32x16 b) { return ((a < b) | is_nan(a)) ? a : b; }
+constexpr auto nan_max = [](f32x16 a, f32x16 b) { return ((a > b) | is_nan(a)) ? a : b; };
+constexpr auto nan_min = [](f32x16 a, f32x16 b) { return ((a < b) | is_nan(a)) ? a : b; };
 
 // Four independent accumulators, combined in a fixed order.
 template <class Take, class Join>
@@ -32,11 +32,23 @@ POPRT_INLINE float fold_row(const float* x, int64_t n, float start, Take take, J
   return t[0];
 }
 
-template <class Take, class Join>
-POPRT_INLINE f32x16 fold_columns(const float* x, int64_t n, int64_t stride, int64_t columns,
-                                 float start, Take take, Join join) {
-  f32x16 s = splat(start);
-  for (int64_t i = 0; i < n; i++) s = join(s, take(load_first(x + i * stride, columns)));
+template <int kVectors>
+struct Columns {
+  f32x16 v[kVectors];
+};
+
+// `last` lanes of the last vector.
+template <int kVectors, class Take, class Join>
+POPRT_INLINE Columns<kVectors> fold_columns(const float* x, int64_t n, int64_t stride, int64_t last,
+                                            float start, Take take, Join join) {
+  Columns<kVectors> s;
+  for (int k = 0; k < kVectors; k++) s.v[k] = splat(start);
+  for (int64_t i = 0; i < n; i++) {
+    for (int k = 0; k + 1 < kVectors; k++)
+      s.v[k] = join(s.v[k], take(load(x + i * stride + 16 * k), k));
+    constexpr int k = kVectors - 1;
+    s.v[k] = join(s.v[k], take(load_first(x + i * stride + 16 * k, last), k));
+  }
   return s;
 }
 
@@ -83,20 +95,35 @@ float row(int64_t code, const float* x, int64_t n) noexcept {
   return finish(kind, splat(dispatch(kind, fold)), n)[0];
 }
 
+template <int kVectors>
+POPRT_INLINE void some_columns(Reduction kind, float* y, const float* x, int64_t n, int64_t stride,
+                               int64_t last) {
+  const auto fold = [&](float start, auto take, auto join) {
+    return fold_columns<kVectors>(
+        x, n, stride, last, start, [&](f32x16 v, int) { return take(v); }, join);
+  };
+  const auto put = [&](int k, f32x16 v) {
+    store_first(y + 16 * k, v, k + 1 < kVectors ? 16 : last);
+  };
+  if (kind == Reduction::log_sum_exp) {
+    Columns<kVectors> top = dispatch(Reduction::max, fold);
+    for (int k = 0; k < kVectors; k++) top.v[k] = finite_or_zero(top.v[k]);
+    const auto total = fold_columns<kVectors>(
+        x, n, stride, last, 0.0f, [&](f32x16 v, int k) { return vexp(v - top.v[k]); },
+        [](f32x16 a, f32x16 b) { return a + b; });
+    for (int k = 0; k < kVectors; k++) put(k, vlog(total.v[k]) + top.v[k]);
+    return;
+  }
+  const auto s = dispatch(kind, fold);
+  for (int k = 0; k < kVectors; k++) put(k, finish(kind, s.v[k], n));
+}
+
 void columns(int64_t code, float* y, const float* x, int64_t n, int64_t stride,
              int64_t count) noexcept {
   const auto kind = static_cast<Reduction>(code);
-  const auto fold = [&](float start, auto take, auto join) {
-    return fold_columns(x, n, stride, count, start, take, join);
-  };
-  if (kind == Reduction::log_sum_exp) {
-    const f32x16 top = finite_or_zero(dispatch(Reduction::max, fold));
-    const f32x16 total = fold(
-        0.0f, [&](f32x16 v) { return vexp(v - top); }, [](f32x16 a, f32x16 b) { return a + b; });
-    store_first(y, vlog(total) + top, count);
-    return;
-  }
-  store_first(y, finish(kind, dispatch(kind, fold), n), count);
+  if (count == 64) return some_columns<4>(kind, y, x, n, stride, 16);
+  for (int64_t c = 0; c < count; c += 16)
+    some_columns<1>(kind, y + c, x + c, n, stride, count - c < 16 ? count - c : 16);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace poprt::kernels::isa {
 struct ReduceTable {
   // One result of n contiguous floats.
   float (*row)(int64_t kind, const float* x, int64_t n) noexcept;
-  // One result for each of `columns` <= 16 adjacent columns, n elements each, `stride` floats
+  // One result for each of `columns` <= 64 adjacent columns, n elements each, `stride` floats
   // apart.
   void (*columns)(int64_t kind, float* y, const float* x, int64_t n, int64_t stride,
                   int64_t columns) noexcept;

@@ -280,7 +280,7 @@ void lower_elementwise(LowerContext& ctx) {
     if (shape != ctx.in_shape(i))
       operands[i].buffer = ctx.view(operands[i].buffer, 0, operands[i].dtype, shape);
   }
-  if (node.op_type == "Pow" && operands[1].dtype != type) {
+  if (node.op_type == "Pow" && count > 1 && operands[1].dtype != type) {
     Operand& e = operands[1];
     const Shape shape = broadcast_input_shape(node, 1);
     if (in_float) {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "ir/newest.h"
 
 namespace poprt::ops {
 namespace {
@@ -80,7 +81,8 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
 }
 
 bool is_variadic(const ir::Node& node) {
-  return node.domain.empty() && is_one_of(node.op_type, {"Sum", "Mean", "Min", "Max"});
+  return (node.domain.empty() || node.domain == ir::kNewestDomain) &&
+         is_one_of(node.op_type, {"Sum", "Mean", "Min", "Max"});
 }
 
 bool has_attributes_form(const ir::Node& node) {
@@ -211,7 +213,8 @@ std::optional<float> scalar_constant(const ir::Value* value) {
 
 bool elementwise_known(const ir::Node& node) {
   if (node.domain == "poprt") return is_one_of(node.op_type, {"Gelu", "Silu"});
-  if (!node.domain.empty() && node.domain != "ai.onnx") return false;
+  if (!node.domain.empty() && node.domain != "ai.onnx" && node.domain != ir::kNewestDomain)
+    return false;
   return plain_ops().contains(node.op_type) || is_variadic(node) || has_attributes_form(node);
 }
 
@@ -248,6 +251,16 @@ bool is_fusable_elementwise(const ir::Node& node) {
 Value append_elementwise(ElementwiseProgram& p, const ir::Node& node,
                          std::span<const Value> operands) {
   const std::string_view name = node.op_type;
+  const auto plain = plain_ops().find(name);
+  const size_t needed =
+      is_one_of(name, {"Pow", "Mod", "BitShift"}) ? 2
+      : plain == plain_ops().end()
+          ? 1
+          : static_cast<size_t>(kernels::elementwise_arity(static_cast<int64_t>(plain->second)));
+  for (size_t i = 0; i < needed; i++)
+    if (i >= operands.size() || !node.input(i))
+      fail(ErrorCode::invalid_argument, "{}: input {} is required and was not given",
+           node.describe(), i);
   const Value x = operands[0];
   if (is_variadic(node)) {
     const Op op = name == "Min" ? Op::min : name == "Max" ? Op::max : Op::add;

@@ -4,6 +4,8 @@
 
 #include "base/checked.h"
 #include "kernels/kernel.h"
+#include "ops/common/evaluate_listing.h"
+#include "ops/common/expansion.h"
 
 namespace poprt::ops {
 namespace {
@@ -53,11 +55,47 @@ class EvaluateContext final : public LowerContext {
   std::vector<BufferId> ins_, outs_;
 };
 
+// Runs the nodes that the operator expands to.
+std::vector<Tensor> evaluate_expansion(const ir::Node& node, std::span<const Tensor> inputs,
+                                       std::vector<std::string>* kernels, int64_t threads) {
+  const auto graph = isolate(node);
+  std::unordered_map<const ir::Value*, Tensor> known;
+  for (size_t i = 0; i < node.inputs().size(); i++)
+    if (node.input(i)) known[graph->nodes().front()->input(i)] = inputs[i];
+  for (size_t i = node.outputs().size(); i-- > 0;)
+    if (!node.output(i)->type.is_static()) graph->remove_output(i);
+  expand_node(*graph->nodes().front());
+  for (const ir::Node* n : graph->nodes()) {
+    std::vector<Tensor> values;
+    for (const ir::Value* v : n->inputs())
+      values.push_back(!v ? Tensor() : v->is_constant() ? v->constant() : known.at(v));
+    const std::vector<Tensor> results = evaluate_listing(*n, values, kernels, threads);
+    for (size_t i = 0; i < results.size(); i++) known[n->output(i)] = results[i];
+  }
+  std::vector<Tensor> results;
+  size_t next = 0;
+  for (const ir::Value* v : node.outputs()) {
+    if (!v->type.is_static()) {
+      results.emplace_back();
+      continue;
+    }
+    const ir::Value* result = graph->outputs()[next++];
+    results.push_back(result->is_constant() ? result->constant() : known.at(result));
+  }
+  return results;
+}
+
 }  // namespace
 
 std::vector<Tensor> evaluate(const ir::Node& node, std::span<const Tensor> inputs,
                              int64_t threads) {
+  return evaluate_listing(node, inputs, nullptr, threads);
+}
+
+std::vector<Tensor> evaluate_listing(const ir::Node& node, std::span<const Tensor> inputs,
+                                     std::vector<std::string>* kernels, int64_t threads) {
   const OpDef& op = op_of(node);
+  if (expands(op)) return evaluate_expansion(node, inputs, kernels, threads);
   if (!op.lower) fail(ErrorCode::unimplemented, "{}: cannot be evaluated", node.describe());
   program::Builder builder;
   EvaluateContext ctx(node, builder);
@@ -80,6 +118,7 @@ std::vector<Tensor> evaluate(const ir::Node& node, std::span<const Tensor> input
 
   for (const program::Instruction& instruction : program.main) {
     const std::string& name = program.kernels[instruction.kernel];
+    if (kernels) kernels->push_back(name);
     const kernels::Kernel* kernel = kernels::find_kernel(name);
     if (!kernel) fail(ErrorCode::internal, "{}: kernel {} does not exist", node.describe(), name);
     std::vector<kernels::Operand> operands;

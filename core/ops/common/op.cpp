@@ -4,6 +4,9 @@
 #include <stdexcept>
 
 #include "base/checked.h"
+#include "ir/newest.h"
+#include "ops/common/op_support.h"
+#include "ops/common/required_inputs.h"
 
 namespace poprt::ops {
 
@@ -76,14 +79,16 @@ void with_node(const ir::Node& node, Action&& action) {
     action();
   } catch (Error& e) {
     if (!e.message().starts_with(node.describe())) e.add_context(node.describe());
-    throw;
+    rethrow_explained(e, node);
   } catch (const std::out_of_range&) {
     fail(ErrorCode::invalid_argument, "{}: an input or an attribute has too few values",
          node.describe());
   }
 }
 
-std::string_view canonical(std::string_view domain) { return domain == "ai.onnx" ? "" : domain; }
+std::string_view canonical(std::string_view domain) {
+  return domain == "ai.onnx" || domain == ir::kNewestDomain ? "" : domain;
+}
 
 }  // namespace
 
@@ -105,14 +110,22 @@ const OpDef& op_of(const ir::Node& node) {
            node.describe(), op->since,
            op->until < (1 << 30) ? fmt::format(" to {}", op->until) : std::string(" on"),
            node.opset());
+  if (node.domain == "com.microsoft.nchwc")
+    fail(ErrorCode::unimplemented,
+         "{}: the model was saved by ONNX Runtime with all optimizations (ORT_ENABLE_ALL), whose "
+         "results fit one kind of CPU only; save it again with ORT_ENABLE_EXTENDED, or use the "
+         "model that it was made from",
+         node.describe());
   fail(ErrorCode::unimplemented,
-       "{}: operator {} of domain '{}' is not supported; `poprt_exec ops` lists what is",
-       node.describe(), node.op_type, node.domain.empty() ? "ai.onnx" : node.domain);
+       "{}: operator {} of domain '{}' is not supported; `poprt_exec ops` lists what is; the model "
+       "imports opset {}; to ask for it, open an issue with this line",
+       node.describe(), node.op_type, node.domain.empty() ? "ai.onnx" : node.domain, node.opset());
 }
 
 void infer(ir::Node& node) {
   const OpDef& op = op_of(node);
   if (!op.infer) return;
+  check_required_inputs(node);
   InferContext ctx(node);
   with_node(node, [&] {
     op.infer(ctx);

@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "ops/common/evaluate.h"
+#include "ops/common/label_table.h"
 #include "ops/common/onnx_dtype.h"
 #include "ops/common/regex.h"
 #include "ops/op.h"
@@ -346,6 +347,8 @@ bool is_about_strings(const ir::Node& n, std::span<const Tensor> inputs) {
 }
 
 std::vector<Tensor> evaluate_strings(const ir::Node& n, std::span<const Tensor> inputs) {
+  if (n.is("LabelEncoder", "ai.onnx.ml") && inputs.size() == 1)
+    return {encode_strings(n, inputs[0])};
   if (is_standard(n) && !inputs.empty()) {
     if (n.op_type == "Identity") return {inputs[0]};
     if (n.op_type == "Cast") {

@@ -15,13 +15,19 @@ using ir::Value;
 
 constexpr uint64_t kLargeResult = 1 << 20;  // bytes
 
-// Weights that must be constants to be packed: worth any size.
-bool reader_needs_constant(const Value* v) {
-  return std::any_of(v->uses().begin(), v->uses().end(), [](const ir::Use& u) {
+// Weights that must be constants to be packed: worth any size. Quantised ones are widened by a few
+// steps on the way there, of which `budget` are looked at.
+bool reader_needs_constant(const Value* v, int& budget) {
+  return std::any_of(v->uses().begin(), v->uses().end(), [&](const ir::Use& u) {
+    static constexpr std::string_view kSteps[] = {"Cast",    "Sub",   "Mul",   "Transpose",
+                                                  "Reshape", "Slice", "Concat"};
     const std::string_view op = u.node->op_type;
-    return (u.input == 1 &&
-            (op == "Conv" || op == "ConvTranspose" || op == "Gemm" || op == "MatMul")) ||
-           (u.input <= 2 && u.input >= 1 && (op == "LSTM" || op == "GRU" || op == "RNN"));
+    if (u.input == 1 && (op == "Conv" || op == "ConvTranspose" || op == "Gemm" || op == "MatMul"))
+      return true;
+    if (u.input <= 2 && u.input >= 1 && (op == "LSTM" || op == "GRU" || op == "RNN")) return true;
+    return budget-- > 0 &&
+           std::find(std::begin(kSteps), std::end(kSteps), op) != std::end(kSteps) &&
+           reader_needs_constant(u.node->output(), budget);
   });
 }
 
@@ -37,7 +43,8 @@ bool worth_it(const Node& n, const PassContext& context, uint64_t& made) {
     if (context.max_tensor_size >= 0 && bytes > static_cast<uint64_t>(context.max_tensor_size))
       return false;
     made += bytes;
-    needed |= reader_needs_constant(v);
+    int budget = 16;
+    needed |= reader_needs_constant(v, budget);
   }
   // Quantized weights stay quantized here; the compiler widens those that no integer kernel takes.
   if (n.op_type == "DequantizeLinear" && made > sizeof(float)) return false;

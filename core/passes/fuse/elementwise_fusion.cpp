@@ -131,7 +131,8 @@ class Fusion {
     for (const Node* n : group) {
       std::vector<ElementwiseProgram::Value> operands;
       for (Value* v : n->inputs()) {
-        if (!v) {
+        // The second input of CastLike is there for its type only, and of any shape.
+        if (!v || (n->op_type == "CastLike" && !operands.empty())) {
           operands.push_back(0);
           continue;
         }

@@ -588,6 +588,86 @@ public sealed class ScenarioTest
         Assert.That(Library.Version, Is.StringMatching("^[0-9]+[.][0-9]+[.][0-9]+$"));
     }
 
+    [Test]
+    public void Scenario29WaitingForADevice()
+    {
+        using (var manager = new DeviceManager(2))
+        {
+            Assert.That(manager.DeviceIds, Is.EqualTo(new long[] { 0, 1 }));
+            Device first = manager.GetSpecificDevice(0);
+            Device second = manager.GetSpecificDevice(1);
+            Fails(ErrorCode.Unavailable, () => manager.Acquire(new DeviceRequest { Wait = TimeSpan.FromMilliseconds(1) }));
+            var giver = new Thread(() =>
+            {
+                Thread.Sleep(50);
+                second.Dispose();
+            });
+            giver.Start();
+            using (Device got = manager.Acquire(new DeviceRequest { IpuVersion = 21, Wait = TimeSpan.FromSeconds(60) }))
+            using (Device model = manager.CreateIpuModelDevice(1, 2, 4))
+            {
+                Assert.That(got.Id, Is.EqualTo(1));
+                Assert.That(got.NumIpus, Is.EqualTo(1));
+                Assert.That(got.IsIpuModel, Is.False);
+                Assert.That(model.IsIpuModel);
+                Assert.That(model.TilesPerIpu, Is.EqualTo(4));
+                Assert.That(model.Id, Is.EqualTo(-1));
+            }
+            giver.Join();
+            first.Dispose();
+            using (Executable executable = Affine(2))
+            using (Device fits = manager.Acquire(new DeviceRequest { Executable = executable, Id = 0 }))
+                Assert.That(fits.Id, Is.EqualTo(0));
+        }
+    }
+
+    [Test]
+    public void Scenario30Telemetry()
+    {
+        string empty = Path.Combine(folder, "telemetry");
+        Directory.CreateDirectory(empty);
+        Assert.That(Library.ReadTelemetry(empty).Trim(), Is.EqualTo("[]"));
+    }
+
+    [Test]
+    public void Scenario31ALimitOnWaitingInTheQueue()
+    {
+        using (ModelRunner runner = SlowRunner())
+        {
+            var runs = new List<Task>();
+            for (int i = 0; i < 4; i++) runs.Add(runner.ExecuteAsync(SlowBindings(runner)));
+            Task late = runner.ExecuteAsync(SlowBindings(runner), CancellationToken.None, TimeSpan.FromTicks(1));
+            var e = (PoprtException)Assert.Throws<AggregateException>(late.Wait).InnerException;
+            Assert.That(e.Code, Is.EqualTo(ErrorCode.DeadlineExceeded));
+            Task.WaitAll(runs.ToArray());
+        }
+    }
+
+    [Test]
+    public void Scenario32AnyNumberOfRows()
+    {
+        using (Executable executable = Affine(4))
+        using (var runner = new ModelRunner(executable, new RuntimeConfig { Threads = 1, BatchingDim = 0 }))
+        {
+            float[] x = Enumerable.Range(0, 12).Select(i => (float)i).ToArray();
+            var y = new float[12];
+            runner.Execute(x, y);
+            Assert.That(y, Is.EqualTo(x.Select(v => 2 * v + 1)));
+        }
+    }
+
+    [Test]
+    public void Scenario33RunnerStatistics()
+    {
+        using (Executable executable = Affine(2))
+        using (var runner = new ModelRunner(executable, new RuntimeConfig { Threads = 1, FlushOnWaitingOutputs = true }))
+        {
+            for (int i = 0; i < 3; i++) runner.Execute(new float[8], new float[8]);
+            Assert.That(runner.Statistics().Replace(" ", ""), Contains.Substring("\"completed\":3"));
+            Assert.That(runner.Tracepoints().Split(new[] { "\"compute_begin\"" }, StringSplitOptions.None).Length, Is.EqualTo(4));
+        }
+    }
+
     // -- C# alone -----------------------------------------------------------------------------
 
     [Test]

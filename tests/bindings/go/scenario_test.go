@@ -467,19 +467,34 @@ func TestScenario21ZeroSizeTensor(t *testing.T) {
 func TestScenario22Cancellation(t *testing.T) {
 	r := runner(t, slow(t))
 	done := make(chan *poprt.Call, 8)
+	var calls []*poprt.Call
 	for i := 0; i < 8; i++ {
 		x, y := slowMemory()
-		r.Go(x, y, done)
+		calls = append(calls, r.Go(x, y, done))
+	}
+	if !calls[7].Cancel() {
+		t.Fatal("the last run has begun")
+	}
+	if c := <-done; c != calls[7] && c != calls[0] {
+		t.Fatal("another run was over first")
+	} else {
+		done <- c
 	}
 	ok(t, r.Stop())
 	cancelled := 0
 	for i := 0; i < 8; i++ {
-		if err := (<-done).Error; err != nil {
-			fails(t, err, poprt.Cancelled)
-			if !errors.Is(err, context.Canceled) {
+		c := <-done
+		if c.Error != nil {
+			fails(t, c.Error, poprt.Cancelled)
+			if !errors.Is(c.Error, context.Canceled) {
 				t.Fatal("expected context.Canceled")
 			}
 			cancelled++
+		} else if c == calls[7] {
+			t.Fatal("the cancelled run was made")
+		}
+		if c.Cancel() {
+			t.Fatal("cancelled what was over")
 		}
 	}
 	if cancelled < 6 {
@@ -488,10 +503,36 @@ func TestScenario22Cancellation(t *testing.T) {
 	x, y := slowMemory()
 	fails(t, r.Execute(x, y), poprt.Cancelled)
 
+	r = runner(t, slow(t))
+	blocker := must(r.Bind(x, y)).Go(nil)
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if err := r.ExecuteContext(ctx, x, y); !errors.Is(err, context.Canceled) {
+	time.AfterFunc(time.Millisecond, cancel)
+	x2, y2 := slowMemory()
+	if err := r.ExecuteContext(ctx, x2, y2); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
+	}
+	ok(t, (<-blocker.Done).Error)
+}
+
+func TestDynamicBatch(t *testing.T) {
+	e := compile(t, "affine.onnx", map[string][]int64{"x": {4, 4}})
+	r := must(poprt.NewRunner(e, &poprt.RunnerOptions{Threads: 1, Dynamic: true, PadTimeout: 300 * time.Microsecond}))
+	defer r.Close()
+	for _, rows := range []int{1, 4, 7} {
+		x, y := make([]float32, 4*rows), make([]float32, 4*rows)
+		for i := range x {
+			x[i] = float32(i)
+		}
+		ok(t, r.Execute(in(x), out(y)))
+		twicePlusOne(t, x, y)
+	}
+}
+
+func TestOptionsOutOfRange(t *testing.T) {
+	e := affine(t)
+	for _, options := range []poprt.RunnerOptions{{Threads: 1 << 40}, {Threads: -1}, {BatchingDim: -1}} {
+		_, err := poprt.NewRunner(e, &options)
+		fails(t, err, poprt.InvalidArgument)
 	}
 }
 
@@ -550,6 +591,12 @@ func TestScenario25Statistics(t *testing.T) {
 		!strings.Contains(profile, "instructions") {
 		t.Fatal(profile)
 	}
+	if statistics := must(r.Statistics()); !strings.Contains(statistics, "replicas") {
+		t.Fatal(statistics)
+	}
+	if tracepoints := must(r.Tracepoints()); tracepoints != "[]" {
+		t.Fatal(tracepoints)
+	}
 	_, err := runner(t, e).Profile()
 	fails(t, err, poprt.FailedPrecondition)
 }
@@ -561,6 +608,7 @@ func residentBytes(t testing.TB) int {
 }
 
 func TestScenario26NoExplicitClose(t *testing.T) {
+	t.Setenv("POPRT_DEVICES", "256") // a collection for that many runners, not for four
 	e := affine(t)
 	x, y := iota8(0), make([]float32, 8)
 	after1000 := 0

@@ -19,6 +19,7 @@ import java.nio.ReadOnlyBufferException;
 import java.nio.ShortBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -42,6 +43,7 @@ import org.poprt.CompilerOptions;
 import org.poprt.DataType;
 import org.poprt.Device;
 import org.poprt.DeviceManager;
+import org.poprt.DeviceRequest;
 import org.poprt.ErrorCode;
 import org.poprt.Executable;
 import org.poprt.Float16;
@@ -644,6 +646,88 @@ class ScenarioTest {
   @Test
   void scenario_28_version() {
     assertTrue(Poprt.version().matches("\\d+\\.\\d+\\.\\d+"), Poprt.version());
+  }
+
+  @Test
+  void scenario_29_waiting_for_a_device() throws InterruptedException {
+    try (DeviceManager manager = new DeviceManager(2)) {
+      assertArrayEquals(new long[] {0, 1}, manager.deviceIds());
+      Device first = manager.getSpecificDevice(0);
+      Device second = manager.getSpecificDevice(1);
+      DeviceRequest brief = new DeviceRequest().waitFor(Duration.ofMillis(1));
+      fails(ErrorCode.UNAVAILABLE, () -> manager.acquire(brief));
+      Thread giver =
+          new Thread(
+              () -> {
+                try {
+                  Thread.sleep(50);
+                } catch (InterruptedException e) {
+                  return;
+                }
+                second.close();
+              });
+      giver.start();
+      DeviceRequest patient = new DeviceRequest().ipuVersion(21).waitFor(Duration.ofSeconds(60));
+      try (Device got = manager.acquire(patient);
+          Device model = manager.createIpuModelDevice(1, 2, 4)) {
+        assertEquals(1, got.id());
+        assertEquals(1, got.numIpus());
+        assertFalse(got.isIpuModel());
+        assertTrue(model.isIpuModel());
+        assertEquals(4, model.tilesPerIpu());
+        assertEquals(-1, model.id());
+      }
+      giver.join();
+      first.close();
+      try (Executable executable = affine(2);
+          Device fits = manager.acquire(new DeviceRequest().executable(executable).id(0))) {
+        assertEquals(0, fits.id());
+      }
+    }
+  }
+
+  @Test
+  void scenario_30_telemetry() {
+    assertEquals("[]", Poprt.readTelemetry(folder).replaceAll("\\s", ""));
+  }
+
+  @Test
+  void scenario_31_a_limit_on_waiting_in_the_queue() {
+    try (ModelRunner runner = slowRunner()) {
+      List<CompletableFuture<Void>> runs = new ArrayList<>();
+      for (int i = 0; i < 4; i++) runs.add(runner.executeAsync(slowBindings(runner)));
+      CompletableFuture<Void> late =
+          runner.executeAsync(slowBindings(runner), Runnable::run, Duration.ofNanos(1));
+      Throwable e = assertThrows(CompletionException.class, late::join).getCause();
+      assertEquals(ErrorCode.DEADLINE_EXCEEDED, ((PoprtException) e).code());
+      runs.forEach(CompletableFuture::join);
+    }
+  }
+
+  @Test
+  void scenario_32_any_number_of_rows() {
+    try (Executable executable = affine(4);
+        ModelRunner runner =
+            new ModelRunner(executable, new RuntimeConfig().threads(1).batchingDim(0))) {
+      FloatBuffer x = FloatBuffer.allocate(12);
+      FloatBuffer y = FloatBuffer.allocate(12);
+      for (int i = 0; i < 12; i++) x.put(i, i);
+      runner.execute(Map.of("x", x), Map.of("y", y));
+      for (int i = 0; i < 12; i++) assertEquals(2 * i + 1, y.get(i));
+    }
+  }
+
+  @Test
+  void scenario_33_runner_statistics() {
+    RuntimeConfig config = new RuntimeConfig().threads(1).flushOnWaitingOutputs(true);
+    try (Executable executable = affine(2);
+        ModelRunner runner = new ModelRunner(executable, config)) {
+      Client c = new Client(runner, 0);
+      for (int i = 0; i < 3; i++) runner.execute(c.bindings);
+      String statistics = runner.statistics().replaceAll("\\s", "");
+      assertTrue(statistics.contains("\"completed\":3"), statistics);
+      assertEquals(3, runner.tracepoints().split("\"compute_begin\"", -1).length - 1);
+    }
   }
 
   // -- Java alone -----------------------------------------------------------------------------

@@ -92,6 +92,8 @@ TEST(Conv, MatchesNaiveLoopsInOneTwoAndThreeDimensions) {
         {1, 1, 1});
   check(false, {1, 70, 7, 7}, {20, 70, 3, 3}, {1, 20, 7, 7}, 1, {1, 1}, {1, 1, 1, 1},
         {1, 1});  // K in pieces
+  check(false, {1, 3, 5, 130}, {4, 3, 3, 3}, {1, 4, 5, 130}, 1, {1, 1}, {1, 1, 1, 1}, {1, 1});
+  check(false, {1, 3, 9, 131}, {4, 3, 5, 5}, {1, 4, 4, 43}, 1, {2, 3}, {1, 0, 1, 0}, {1, 1});
 }
 
 TEST(Conv, AutoPadPutsTheOddElementWhereItsNameSays) {
@@ -108,6 +110,14 @@ TEST(ConvTranspose, MatchesNaiveLoops) {
   check(true, {2, 4, 5, 6}, {4, 3, 3, 3}, {2, 3, 9, 11}, 1, {2, 2}, {1, 1, 1, 1}, {1, 1});
   check(true, {1, 4, 5, 6}, {4, 3, 3, 3}, {1, 6, 10, 12}, 2, {2, 2}, {1, 1, 1, 1}, {1, 1},
         {{"output_padding", Ints{1, 1}}, {"dilations", Ints{1, 1}}, {"strides", Ints{2, 2}}});
+}
+
+TEST(ConvTranspose, ProductsMatchNaiveLoops) {
+  check(true, {2, 5, 9, 60}, {5, 19, 3, 4}, {2, 19, 17, 179}, 1, {2, 3}, {1, 2, 1, 0}, {1, 1});
+  check(true, {1, 8, 3, 4, 5}, {8, 3, 2, 3, 2}, {1, 6, 4, 9, 10}, 2, {1, 2, 2}, {0, 0, 0, 0, 0, 0},
+        {1, 1, 1});
+  check(true, {1, 4, 6, 7}, {4, 2, 2, 3}, {1, 2, 7, 11}, 1, {1, 1}, {1, 0, 0, 2}, {2, 3});
+  check(true, {1, 530, 2, 9}, {530, 2, 2, 2}, {1, 2, 3, 10}, 1, {1, 1}, {0, 0, 0, 0}, {1, 1});
 }
 
 TEST(ConvTranspose, OutputShapeAndAutoPadDecideThePads) {

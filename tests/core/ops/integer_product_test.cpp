@@ -20,8 +20,8 @@ int32_t at(const Tensor& t, int64_t i) {
 
 TEST(MatMulInteger, EverySignShapeAndZeroPoint) {
   std::mt19937 rng(1);
-  const int64_t shapes[][3] = {{1, 4, 64},   {7, 33, 65}, {13, 130, 1},
-                               {200, 6, 70}, {3, 1, 5},   {6, 64, 128}};
+  const int64_t shapes[][3] = {{1, 4, 64},  {7, 33, 65}, {13, 70, 1},
+                               {70, 6, 70}, {3, 1, 5},   {6, 20, 128}};
   for (const auto& [m, k, n] : shapes)
     for (const DType a : {DType::u8, DType::s8})
       for (const DType b : {DType::u8, DType::s8})

@@ -35,6 +35,7 @@ struct NodeGraph {
 inline std::unique_ptr<NodeGraph> build_node(const NodeCase& c) {
   auto g = std::make_unique<NodeGraph>();
   g->graph.opsets[""] = c.opset;
+  if (!c.domain.empty()) g->graph.opsets.emplace(c.domain, 1);
   std::vector<ir::Value*> values;
   for (size_t i = 0; i < c.inputs.size(); i++) {
     const Tensor& t = c.inputs[i];

@@ -21,7 +21,7 @@ std::complex<double> term(const std::vector<double>& x, size_t k, double sign) {
 }
 
 OPS_SAMPLE(DFT) {
-  for (const int64_t n : {8, 6})
+  for (const int64_t n : {8, 6, 45, 100})  // the last two are convolved with a chirp
     samples.add("DFT", 17)
         .input(random_f32({1, n, 1}))
         .attr("onesided", int64_t{1})
@@ -31,6 +31,29 @@ OPS_SAMPLE(DFT) {
           std::vector<double> y;
           for (size_t k = 0; k <= in[0].size() / 2; k++) {
             const auto v = term(in[0], k, -1);
+            y.insert(y.end(), {v.real(), v.imag()});
+          }
+          return SampleValues{y};
+        });
+}
+
+OPS_SAMPLE(InverseDFT) {
+  for (const int64_t n : {16, 51})
+    samples.add("DFT", 17)
+        .input(random_f32({1, n, 2}))
+        .attr("inverse", int64_t{1})
+        .shape({1, n, 2})
+        .tolerance(1e-5, 1e-5)
+        .reference([](const SampleValues& in) {
+          const size_t count = in[0].size() / 2;
+          std::vector<double> re, im, y;
+          for (size_t i = 0; i < count; i++) {
+            re.push_back(in[0][2 * i]);
+            im.push_back(in[0][2 * i + 1]);
+          }
+          for (size_t k = 0; k < count; k++) {
+            const auto v = (term(re, k, 1) + std::complex<double>(0, 1) * term(im, k, 1)) /
+                           static_cast<double>(count);
             y.insert(y.end(), {v.real(), v.imag()});
           }
           return SampleValues{y};

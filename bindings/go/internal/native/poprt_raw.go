@@ -33,10 +33,10 @@ typedef long long swig_type_7;
 typedef long long swig_type_8;
 typedef long long swig_type_9;
 typedef long long swig_type_10;
-typedef _gostring_ swig_type_11;
+typedef long long swig_type_11;
 typedef long long swig_type_12;
 typedef long long swig_type_13;
-typedef _gostring_ swig_type_14;
+typedef long long swig_type_14;
 typedef long long swig_type_15;
 typedef long long swig_type_16;
 typedef long long swig_type_17;
@@ -45,28 +45,28 @@ typedef long long swig_type_19;
 typedef _gostring_ swig_type_20;
 typedef long long swig_type_21;
 typedef long long swig_type_22;
-typedef long long swig_type_23;
+typedef _gostring_ swig_type_23;
 typedef long long swig_type_24;
-typedef _gostring_ swig_type_25;
+typedef long long swig_type_25;
 typedef long long swig_type_26;
 typedef long long swig_type_27;
-typedef _gostring_ swig_type_28;
+typedef long long swig_type_28;
 typedef _gostring_ swig_type_29;
-typedef _gostring_ swig_type_30;
+typedef long long swig_type_30;
 typedef long long swig_type_31;
 typedef long long swig_type_32;
 typedef long long swig_type_33;
-typedef long long swig_type_34;
-typedef _gostring_ swig_type_35;
+typedef _gostring_ swig_type_34;
+typedef long long swig_type_35;
 typedef long long swig_type_36;
-typedef long long swig_type_37;
+typedef _gostring_ swig_type_37;
 typedef _gostring_ swig_type_38;
 typedef _gostring_ swig_type_39;
 typedef long long swig_type_40;
 typedef long long swig_type_41;
-typedef _gostring_ swig_type_42;
-typedef _goslice_ swig_type_43;
-typedef long long swig_type_44;
+typedef long long swig_type_42;
+typedef long long swig_type_43;
+typedef _gostring_ swig_type_44;
 typedef long long swig_type_45;
 typedef long long swig_type_46;
 typedef _gostring_ swig_type_47;
@@ -74,42 +74,42 @@ typedef _gostring_ swig_type_48;
 typedef long long swig_type_49;
 typedef long long swig_type_50;
 typedef _gostring_ swig_type_51;
-typedef _gostring_ swig_type_52;
+typedef _goslice_ swig_type_52;
 typedef long long swig_type_53;
-typedef _gostring_ swig_type_54;
+typedef long long swig_type_54;
 typedef long long swig_type_55;
-typedef long long swig_type_56;
-typedef long long swig_type_57;
-typedef _gostring_ swig_type_58;
+typedef _gostring_ swig_type_56;
+typedef _gostring_ swig_type_57;
+typedef long long swig_type_58;
 typedef long long swig_type_59;
-typedef long long swig_type_60;
+typedef _gostring_ swig_type_60;
 typedef _gostring_ swig_type_61;
-typedef _gostring_ swig_type_62;
+typedef long long swig_type_62;
 typedef _gostring_ swig_type_63;
-typedef _gostring_ swig_type_64;
-typedef _gostring_ swig_type_65;
-typedef _gostring_ swig_type_66;
-typedef long long swig_type_67;
+typedef long long swig_type_64;
+typedef long long swig_type_65;
+typedef long long swig_type_66;
+typedef _gostring_ swig_type_67;
 typedef long long swig_type_68;
 typedef long long swig_type_69;
-typedef long long swig_type_70;
+typedef _gostring_ swig_type_70;
 typedef _gostring_ swig_type_71;
-typedef long long swig_type_72;
-typedef long long swig_type_73;
-typedef long long swig_type_74;
-typedef long long swig_type_75;
+typedef _gostring_ swig_type_72;
+typedef _gostring_ swig_type_73;
+typedef _gostring_ swig_type_74;
+typedef _gostring_ swig_type_75;
 typedef long long swig_type_76;
-typedef _goslice_ swig_type_77;
+typedef long long swig_type_77;
 typedef long long swig_type_78;
 typedef long long swig_type_79;
 typedef long long swig_type_80;
 typedef long long swig_type_81;
-typedef _gostring_ swig_type_82;
+typedef long long swig_type_82;
 typedef long long swig_type_83;
 typedef long long swig_type_84;
-typedef _gostring_ swig_type_85;
+typedef long long swig_type_85;
 typedef long long swig_type_86;
-typedef long long swig_type_87;
+typedef _gostring_ swig_type_87;
 typedef long long swig_type_88;
 typedef long long swig_type_89;
 typedef long long swig_type_90;
@@ -117,135 +117,248 @@ typedef long long swig_type_91;
 typedef long long swig_type_92;
 typedef long long swig_type_93;
 typedef long long swig_type_94;
-typedef _gostring_ swig_type_95;
-typedef _gostring_ swig_type_96;
-typedef _gostring_ swig_type_97;
-typedef _gostring_ swig_type_98;
-typedef _gostring_ swig_type_99;
-typedef _gostring_ swig_type_100;
-typedef _gostring_ swig_type_101;
-typedef _gostring_ swig_type_102;
+typedef _goslice_ swig_type_95;
+typedef long long swig_type_96;
+typedef long long swig_type_97;
+typedef long long swig_type_98;
+typedef long long swig_type_99;
+typedef long long swig_type_100;
+typedef long long swig_type_101;
+typedef long long swig_type_102;
 typedef _gostring_ swig_type_103;
-typedef _gostring_ swig_type_104;
-typedef _gostring_ swig_type_105;
+typedef long long swig_type_104;
+typedef long long swig_type_105;
 typedef _gostring_ swig_type_106;
-typedef _gostring_ swig_type_107;
+typedef long long swig_type_107;
 typedef long long swig_type_108;
 typedef long long swig_type_109;
+typedef long long swig_type_110;
+typedef long long swig_type_111;
+typedef long long swig_type_112;
+typedef long long swig_type_113;
+typedef long long swig_type_114;
+typedef long long swig_type_115;
+typedef long long swig_type_116;
+typedef long long swig_type_117;
+typedef long long swig_type_118;
+typedef long long swig_type_119;
+typedef long long swig_type_120;
+typedef long long swig_type_121;
+typedef long long swig_type_122;
+typedef long long swig_type_123;
+typedef long long swig_type_124;
+typedef long long swig_type_125;
+typedef long long swig_type_126;
+typedef long long swig_type_127;
+typedef long long swig_type_128;
+typedef long long swig_type_129;
+typedef long long swig_type_130;
+typedef long long swig_type_131;
+typedef long long swig_type_132;
+typedef long long swig_type_133;
+typedef long long swig_type_134;
+typedef long long swig_type_135;
+typedef long long swig_type_136;
+typedef long long swig_type_137;
+typedef _gostring_ swig_type_138;
+typedef _gostring_ swig_type_139;
+typedef _gostring_ swig_type_140;
+typedef _gostring_ swig_type_141;
+typedef _gostring_ swig_type_142;
+typedef _gostring_ swig_type_143;
+typedef _gostring_ swig_type_144;
+typedef _gostring_ swig_type_145;
+typedef _gostring_ swig_type_146;
+typedef _gostring_ swig_type_147;
+typedef _gostring_ swig_type_148;
+typedef _gostring_ swig_type_149;
+typedef _gostring_ swig_type_150;
+typedef _gostring_ swig_type_151;
+typedef long long swig_type_152;
+typedef long long swig_type_153;
 extern void _wrap_Swig_free_native(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_native(swig_intgo arg1);
 extern uintptr_t _wrap_raw_execute_native(uintptr_t arg1, swig_type_1 arg2, swig_type_2 arg3, swig_type_3 arg4);
 extern swig_type_4 _wrap_raw_submit_native(uintptr_t arg1, swig_type_5 arg2, swig_type_6 arg3, swig_type_7 arg4, swig_voidp arg5);
 extern uintptr_t _wrap_raw_wait_native(swig_type_8 arg1);
-extern void _wrap_raw_request_free_native(swig_type_9 arg1);
-extern swig_intgo _wrap_raw_error_code_native(swig_type_10 arg1);
-extern swig_type_11 _wrap_raw_error_message_native(swig_type_12 arg1);
-extern void _wrap_raw_error_free_native(swig_type_13 arg1);
-extern swig_type_14 _wrap_raw_text_data_native(swig_type_15 arg1);
-extern void _wrap_raw_text_free_native(swig_type_16 arg1);
-extern void _wrap_raw_copy_native(swig_type_17 arg1, swig_type_18 arg2, swig_type_19 arg3);
-extern swig_type_20 _wrap_RawAnchor_name_native(uintptr_t arg1);
+extern _Bool _wrap_raw_cancel_native(swig_type_9 arg1);
+extern swig_type_10 _wrap_raw_statistics_native(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_11 _wrap_raw_tracepoints_native(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_raw_set_batching_native(uintptr_t arg1, swig_type_12 arg2, _Bool arg3, swig_type_13 arg4, swig_type_14 arg5, _Bool arg6);
+extern void _wrap_raw_set_devices_native(uintptr_t arg1, swig_type_15 arg2, swig_type_16 arg3, swig_type_17 arg4, _Bool arg5);
+extern void _wrap_raw_request_free_native(swig_type_18 arg1);
+extern swig_intgo _wrap_raw_error_code_native(swig_type_19 arg1);
+extern swig_type_20 _wrap_raw_error_message_native(swig_type_21 arg1);
+extern void _wrap_raw_error_free_native(swig_type_22 arg1);
+extern swig_type_23 _wrap_raw_text_data_native(swig_type_24 arg1);
+extern void _wrap_raw_text_free_native(swig_type_25 arg1);
+extern void _wrap_raw_copy_native(swig_type_26 arg1, swig_type_27 arg2, swig_type_28 arg3);
+extern swig_type_29 _wrap_RawAnchor_name_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawAnchor_dtype_native(uintptr_t arg1);
-extern swig_type_21 _wrap_RawAnchor_rank_native(uintptr_t arg1);
-extern swig_type_22 _wrap_RawAnchor_dimension_native(uintptr_t arg1, swig_type_23 arg2);
-extern swig_type_24 _wrap_RawAnchor_bytes_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawExecutable_open_file_native(swig_type_25 arg1, swig_voidp arg2);
-extern uintptr_t _wrap_RawExecutable_open_bytes_native(swig_type_26 arg1, swig_type_27 arg2, swig_voidp arg3);
+extern swig_type_30 _wrap_RawAnchor_rank_native(uintptr_t arg1);
+extern swig_type_31 _wrap_RawAnchor_dimension_native(uintptr_t arg1, swig_type_32 arg2);
+extern swig_type_33 _wrap_RawAnchor_bytes_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawExecutable_open_file_native(swig_type_34 arg1, swig_voidp arg2);
+extern uintptr_t _wrap_RawExecutable_open_bytes_native(swig_type_35 arg1, swig_type_36 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawExecutable_open_files_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_delete_RawExecutable_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawExecutable_save_native(uintptr_t arg1, swig_type_28 arg2);
-extern uintptr_t _wrap_RawExecutable_save_parts_native(uintptr_t arg1, swig_type_29 arg2, swig_type_30 arg3);
+extern uintptr_t _wrap_RawExecutable_save_native(uintptr_t arg1, swig_type_37 arg2);
+extern uintptr_t _wrap_RawExecutable_save_parts_native(uintptr_t arg1, swig_type_38 arg2, swig_type_39 arg3);
 extern uintptr_t _wrap_RawExecutable_save_bytes_native(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_31 _wrap_RawExecutable_input_count_native(uintptr_t arg1);
-extern swig_type_32 _wrap_RawExecutable_output_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawExecutable_input_anchor_native(uintptr_t arg1, swig_type_33 arg2);
-extern uintptr_t _wrap_RawExecutable_output_anchor_native(uintptr_t arg1, swig_type_34 arg2);
-extern swig_type_35 _wrap_RawExecutable_name_native(uintptr_t arg1);
-extern swig_type_36 _wrap_RawExecutable_weights_bytes_native(uintptr_t arg1);
-extern swig_type_37 _wrap_RawExecutable_arena_bytes_native(uintptr_t arg1);
+extern swig_type_40 _wrap_RawExecutable_input_count_native(uintptr_t arg1);
+extern swig_type_41 _wrap_RawExecutable_output_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawExecutable_input_anchor_native(uintptr_t arg1, swig_type_42 arg2);
+extern uintptr_t _wrap_RawExecutable_output_anchor_native(uintptr_t arg1, swig_type_43 arg2);
+extern swig_type_44 _wrap_RawExecutable_name_native(uintptr_t arg1);
+extern swig_type_45 _wrap_RawExecutable_weights_bytes_native(uintptr_t arg1);
+extern swig_type_46 _wrap_RawExecutable_arena_bytes_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawExecutable_listing_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_new_RawOpenOptions_native(void);
 extern void _wrap_delete_RawOpenOptions_native(uintptr_t arg1);
-extern void _wrap_RawOpenOptions_add_path_native(uintptr_t arg1, swig_type_38 arg2);
+extern void _wrap_RawOpenOptions_add_path_native(uintptr_t arg1, swig_type_47 arg2);
 extern void _wrap_RawOpenOptions_set_ignore_package_hash_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawOpenOptions_set_executable_native(uintptr_t arg1, swig_type_39 arg2);
+extern void _wrap_RawOpenOptions_set_executable_native(uintptr_t arg1, swig_type_48 arg2);
 extern void _wrap_delete_RawBlob_native(uintptr_t arg1);
-extern swig_type_40 _wrap_RawBlob_address_native(uintptr_t arg1);
-extern swig_type_41 _wrap_RawBlob_bytes_native(uintptr_t arg1);
+extern swig_type_49 _wrap_RawBlob_address_native(uintptr_t arg1);
+extern swig_type_50 _wrap_RawBlob_bytes_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawCompileOptions_native(void);
 extern void _wrap_delete_RawCompileOptions_native(uintptr_t arg1);
-extern void _wrap_RawCompileOptions_add_input_shape_native(uintptr_t arg1, swig_type_42 arg2, swig_type_43 arg3, swig_type_44 arg4);
-extern void _wrap_RawCompileOptions_set_batch_size_native(uintptr_t arg1, swig_type_45 arg2, swig_type_46 arg3);
+extern void _wrap_RawCompileOptions_add_input_shape_native(uintptr_t arg1, swig_type_51 arg2, swig_type_52 arg3, swig_type_53 arg4);
+extern void _wrap_RawCompileOptions_set_batch_size_native(uintptr_t arg1, swig_type_54 arg2, swig_type_55 arg3);
 extern void _wrap_RawCompileOptions_set_precision_native(uintptr_t arg1, swig_intgo arg2);
 extern void _wrap_RawCompileOptions_set_verify_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawCompileOptions_add_pass_native(uintptr_t arg1, swig_type_47 arg2);
-extern void _wrap_RawCompileOptions_add_skip_pass_native(uintptr_t arg1, swig_type_48 arg2);
-extern void _wrap_RawCompileOptions_set_max_tensor_size_native(uintptr_t arg1, swig_type_49 arg2);
-extern void _wrap_RawCompileOptions_set_rewrite_limit_native(uintptr_t arg1, swig_type_50 arg2);
-extern void _wrap_RawCompileOptions_set_stop_after_native(uintptr_t arg1, swig_type_51 arg2);
-extern void _wrap_RawCompileOptions_add_output_native(uintptr_t arg1, swig_type_52 arg2);
-extern void _wrap_RawCompileOptions_set_convert_version_native(uintptr_t arg1, swig_type_53 arg2);
-extern void _wrap_RawCompileOptions_set_engine_caching_native(uintptr_t arg1, _Bool arg2, swig_type_54 arg3);
-extern void _wrap_RawCompileOptions_set_callbacks_native(uintptr_t arg1, swig_type_55 arg2, swig_type_56 arg3, swig_type_57 arg4);
+extern void _wrap_RawCompileOptions_add_pass_native(uintptr_t arg1, swig_type_56 arg2);
+extern void _wrap_RawCompileOptions_add_skip_pass_native(uintptr_t arg1, swig_type_57 arg2);
+extern void _wrap_RawCompileOptions_set_max_tensor_size_native(uintptr_t arg1, swig_type_58 arg2);
+extern void _wrap_RawCompileOptions_set_rewrite_limit_native(uintptr_t arg1, swig_type_59 arg2);
+extern void _wrap_RawCompileOptions_set_stop_after_native(uintptr_t arg1, swig_type_60 arg2);
+extern void _wrap_RawCompileOptions_add_output_native(uintptr_t arg1, swig_type_61 arg2);
+extern void _wrap_RawCompileOptions_set_convert_version_native(uintptr_t arg1, swig_type_62 arg2);
+extern void _wrap_RawCompileOptions_set_engine_caching_native(uintptr_t arg1, _Bool arg2, swig_type_63 arg3);
+extern void _wrap_RawCompileOptions_set_variable_weights_native(uintptr_t arg1, _Bool arg2);
+extern void _wrap_RawCompileOptions_set_callbacks_native(uintptr_t arg1, swig_type_64 arg2, swig_type_65 arg3, swig_type_66 arg4);
 extern uintptr_t _wrap_new_RawCompiler_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_delete_RawCompiler_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawCompiler_compile_file_native(uintptr_t arg1, swig_type_58 arg2, swig_voidp arg3);
-extern uintptr_t _wrap_RawCompiler_compile_bytes_native(uintptr_t arg1, swig_type_59 arg2, swig_type_60 arg3, swig_type_61 arg4, swig_voidp arg5);
-extern uintptr_t _wrap_RawCompiler_compile_to_popef_native(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3);
-extern uintptr_t _wrap_RawCompiler_convert_file_native(uintptr_t arg1, swig_type_64 arg2, swig_type_65 arg3);
-extern uintptr_t _wrap_RawCompiler_show_file_native(uintptr_t arg1, swig_type_66 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawCompiler_compile_file_native(uintptr_t arg1, swig_type_67 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawCompiler_compile_bytes_native(uintptr_t arg1, swig_type_68 arg2, swig_type_69 arg3, swig_type_70 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawCompiler_compile_to_popef_native(uintptr_t arg1, swig_type_71 arg2, swig_type_72 arg3);
+extern uintptr_t _wrap_RawCompiler_convert_file_native(uintptr_t arg1, swig_type_73 arg2, swig_type_74 arg3);
+extern uintptr_t _wrap_RawCompiler_show_file_native(uintptr_t arg1, swig_type_75 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawCompiler_list_passes_native(swig_voidp arg1);
 extern uintptr_t _wrap_RawCompiler_list_ops_native(swig_voidp arg1);
-extern uintptr_t _wrap_new_RawDeviceManager_native(swig_type_67 arg1, swig_voidp arg2);
+extern uintptr_t _wrap_new_RawDeviceManager_native(swig_type_76 arg1, swig_voidp arg2);
 extern void _wrap_delete_RawDeviceManager_native(uintptr_t arg1);
-extern swig_type_68 _wrap_RawDeviceManager_device_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawDeviceManager_get_device_native(uintptr_t arg1, swig_type_69 arg2, swig_voidp arg3);
-extern uintptr_t _wrap_RawDeviceManager_get_specific_device_native(uintptr_t arg1, swig_type_70 arg2, swig_voidp arg3);
-extern swig_type_71 _wrap_RawDeviceManager_ipu_hardware_version_native(uintptr_t arg1);
+extern swig_type_77 _wrap_RawDeviceManager_device_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawDeviceManager_get_device_native(uintptr_t arg1, swig_type_78 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawDeviceManager_get_specific_device_native(uintptr_t arg1, swig_type_79 arg2, swig_voidp arg3);
+extern swig_type_80 _wrap_RawDeviceManager_device_id_native(uintptr_t arg1, swig_type_81 arg2);
+extern uintptr_t _wrap_RawDeviceManager_acquire_native(uintptr_t arg1, uintptr_t arg2, swig_type_82 arg3, swig_voidp arg4);
+extern uintptr_t _wrap_RawDeviceManager_acquire_for_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_83 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawDeviceManager_create_ipu_model_device_native(uintptr_t arg1, swig_type_84 arg2, swig_intgo arg3, swig_type_85 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawDeviceManager_create_small_ipu_model_device_native(uintptr_t arg1, swig_type_86 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_87 _wrap_RawDeviceManager_ipu_hardware_version_native(uintptr_t arg1);
 extern void _wrap_delete_RawDevice_native(uintptr_t arg1);
-extern swig_type_72 _wrap_RawDevice_device_id_native(uintptr_t arg1);
+extern swig_type_88 _wrap_RawDevice_device_id_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawDevice_ipu_version_native(uintptr_t arg1);
+extern swig_type_89 _wrap_RawDevice_num_ipus_native(uintptr_t arg1);
+extern swig_type_90 _wrap_RawDevice_tiles_per_ipu_native(uintptr_t arg1);
+extern _Bool _wrap_RawDevice_is_ipu_model_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawRunner_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_delete_RawRunner_native(uintptr_t arg1);
-extern swig_type_73 _wrap_RawRunner_input_count_native(uintptr_t arg1);
-extern swig_type_74 _wrap_RawRunner_output_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawRunner_input_anchor_native(uintptr_t arg1, swig_type_75 arg2);
-extern uintptr_t _wrap_RawRunner_output_anchor_native(uintptr_t arg1, swig_type_76 arg2);
+extern swig_type_91 _wrap_RawRunner_input_count_native(uintptr_t arg1);
+extern swig_type_92 _wrap_RawRunner_output_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawRunner_input_anchor_native(uintptr_t arg1, swig_type_93 arg2);
+extern uintptr_t _wrap_RawRunner_output_anchor_native(uintptr_t arg1, swig_type_94 arg2);
 extern uintptr_t _wrap_RawRunner_execute_native(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_RawRunner_execute_table_native(uintptr_t arg1, swig_type_77 arg2, swig_type_78 arg3, swig_type_79 arg4);
-extern uintptr_t _wrap_RawRunner_execute_async_native(uintptr_t arg1, uintptr_t arg2, swig_type_80 arg3, swig_type_81 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawRunner_execute_table_native(uintptr_t arg1, swig_type_95 arg2, swig_type_96 arg3, swig_type_97 arg4);
+extern uintptr_t _wrap_RawRunner_execute_async_native(uintptr_t arg1, uintptr_t arg2, swig_type_98 arg3, swig_type_99 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawRunner_execute_async_within_native(uintptr_t arg1, uintptr_t arg2, swig_type_100 arg3, swig_type_101 arg4, swig_type_102 arg5, swig_voidp arg6);
+extern uintptr_t _wrap_RawRunner_statistics_native(uintptr_t arg1, swig_voidp arg2);
+extern uintptr_t _wrap_RawRunner_tracepoints_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_RawRunner_stop_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawRunner_profile_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_new_RawBindings_native(void);
 extern void _wrap_delete_RawBindings_native(uintptr_t arg1);
-extern void _wrap_RawBindings_set_input_native(uintptr_t arg1, swig_type_82 arg2, swig_type_83 arg3, swig_type_84 arg4);
-extern void _wrap_RawBindings_set_output_native(uintptr_t arg1, swig_type_85 arg2, swig_type_86 arg3, swig_type_87 arg4);
-extern void _wrap_RawBindings_set_input_at_native(uintptr_t arg1, swig_type_88 arg2, swig_type_89 arg3, swig_type_90 arg4);
-extern void _wrap_RawBindings_set_output_at_native(uintptr_t arg1, swig_type_91 arg2, swig_type_92 arg3, swig_type_93 arg4);
+extern void _wrap_RawBindings_set_input_native(uintptr_t arg1, swig_type_103 arg2, swig_type_104 arg3, swig_type_105 arg4);
+extern void _wrap_RawBindings_set_output_native(uintptr_t arg1, swig_type_106 arg2, swig_type_107 arg3, swig_type_108 arg4);
+extern void _wrap_RawBindings_set_input_at_native(uintptr_t arg1, swig_type_109 arg2, swig_type_110 arg3, swig_type_111 arg4);
+extern void _wrap_RawBindings_set_output_at_native(uintptr_t arg1, swig_type_112 arg2, swig_type_113 arg3, swig_type_114 arg4);
 extern void _wrap_delete_RawRun_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawRun_wait_for_native(uintptr_t arg1, swig_type_94 arg2);
+extern uintptr_t _wrap_RawRun_wait_for_native(uintptr_t arg1, swig_type_115 arg2);
 extern _Bool _wrap_RawRun_done_native(uintptr_t arg1);
+extern _Bool _wrap_RawRun_cancel_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_num_ipus_set_native(uintptr_t arg1, swig_type_116 arg2);
+extern swig_type_117 _wrap_RawDeviceRequest_num_ipus_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_min_tiles_set_native(uintptr_t arg1, swig_type_118 arg2);
+extern swig_type_119 _wrap_RawDeviceRequest_min_tiles_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_ipu_version_set_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_RawDeviceRequest_ipu_version_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_remote_buffers_set_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_RawDeviceRequest_remote_buffers_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_wait_strategy_set_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_RawDeviceRequest_wait_strategy_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_wait_timeout_ns_set_native(uintptr_t arg1, swig_type_120 arg2);
+extern swig_type_121 _wrap_RawDeviceRequest_wait_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_wait_sleep_ns_set_native(uintptr_t arg1, swig_type_122 arg2);
+extern swig_type_123 _wrap_RawDeviceRequest_wait_sleep_ns_get_native(uintptr_t arg1);
+extern uintptr_t _wrap_new_RawDeviceRequest_native(void);
+extern void _wrap_delete_RawDeviceRequest_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_threads_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_threads_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_profile_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_profile_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_queue_depth_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_queue_depth_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_timeout_ns_set_native(uintptr_t arg1, swig_type_124 arg2);
+extern swig_type_125 _wrap_RawRunnerOptions_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_not_thread_safe_set_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_RawRunnerOptions_not_thread_safe_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_no_validate_io_params_set_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_RawRunnerOptions_no_validate_io_params_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_use_batching_dim_set_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_RawRunnerOptions_use_batching_dim_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_batching_dim_set_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_RawRunnerOptions_batching_dim_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_ring_buffer_size_multiplier_set_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_RawRunnerOptions_ring_buffer_size_multiplier_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_auto_reset_set_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_RawRunnerOptions_auto_reset_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_flush_on_waiting_outputs_set_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_RawRunnerOptions_flush_on_waiting_outputs_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_is_batch_size_timeout_enabled_set_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_RawRunnerOptions_is_batch_size_timeout_enabled_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(uintptr_t arg1, swig_type_126 arg2);
+extern swig_type_127 _wrap_RawRunnerOptions_batch_size_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(uintptr_t arg1, swig_type_128 arg2);
+extern swig_type_129 _wrap_RawRunnerOptions_data_parallel_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(uintptr_t arg1, swig_type_130 arg2);
+extern swig_type_131 _wrap_RawRunnerOptions_request_tracepoints_buffer_size_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_replication_factor_set_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_RawRunnerOptions_replication_factor_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_overlap_io_set_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_RawRunnerOptions_overlap_io_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_batches_per_step_set_native(uintptr_t arg1, swig_type_132 arg2);
+extern swig_type_133 _wrap_RawRunnerOptions_batches_per_step_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(uintptr_t arg1, swig_type_134 arg2);
+extern swig_type_135 _wrap_RawRunnerOptions_device_wait_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(uintptr_t arg1, swig_type_136 arg2);
+extern swig_type_137 _wrap_RawRunnerOptions_device_wait_sleep_ns_get_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawRunnerOptions_native(void);
 extern void _wrap_delete_RawRunnerOptions_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_set_device_native(uintptr_t arg1, uintptr_t arg2);
 extern swig_intgo _wrap_raw_header_version_native(void);
 extern swig_intgo _wrap_raw_version_native(void);
-extern swig_type_95 _wrap_raw_version_string_native(void);
-extern swig_type_96 _wrap_raw_dtype_name_native(swig_intgo arg1);
+extern swig_type_138 _wrap_raw_version_string_native(void);
+extern swig_type_139 _wrap_raw_dtype_name_native(swig_intgo arg1);
 extern swig_intgo _wrap_raw_dtype_bits_native(swig_intgo arg1);
-extern swig_type_97 _wrap_raw_error_code_name_native(swig_intgo arg1);
-extern uintptr_t _wrap_raw_set_log_level_native(swig_type_98 arg1);
-extern uintptr_t _wrap_raw_popef_dump_native(swig_type_99 arg1, swig_intgo arg2, swig_voidp arg3);
-extern uintptr_t _wrap_raw_popef_export_tensor_native(swig_type_100 arg1, swig_type_101 arg2, swig_type_102 arg3, swig_type_103 arg4);
-extern uintptr_t _wrap_raw_popef_export_feed_native(swig_type_104 arg1, swig_type_105 arg2, swig_type_106 arg3, swig_type_107 arg4);
-extern swig_type_108 _wrap_raw_bytes_copied_native(void);
-extern void _wrap_raw_add_bytes_copied_native(swig_type_109 arg1);
+extern swig_type_140 _wrap_raw_error_code_name_native(swig_intgo arg1);
+extern uintptr_t _wrap_raw_set_log_level_native(swig_type_141 arg1);
+extern uintptr_t _wrap_raw_popef_dump_native(swig_type_142 arg1, swig_intgo arg2, swig_voidp arg3);
+extern uintptr_t _wrap_raw_popef_export_tensor_native(swig_type_143 arg1, swig_type_144 arg2, swig_type_145 arg3, swig_type_146 arg4);
+extern uintptr_t _wrap_raw_popef_export_feed_native(swig_type_147 arg1, swig_type_148 arg2, swig_type_149 arg3, swig_type_150 arg4);
+extern uintptr_t _wrap_raw_telemetry_read_native(swig_type_151 arg1, swig_voidp arg2);
+extern swig_type_152 _wrap_raw_bytes_copied_native(void);
+extern void _wrap_raw_add_bytes_copied_native(swig_type_153 arg1);
 #undef intgo
 */
 import "C"
@@ -329,22 +442,64 @@ func Raw_wait(arg1 int64) (_swig_ret uintptr) {
 	return swig_r
 }
 
+func Raw_cancel(arg1 int64) (_swig_ret bool) {
+	var swig_r bool
+	_swig_i_0 := arg1
+	swig_r = (bool)(C._wrap_raw_cancel_native(C.swig_type_9(_swig_i_0)))
+	return swig_r
+}
+
+func Raw_statistics(arg1 RawRunner, arg2 *uintptr) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := getSwigcptr(arg1)
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_raw_statistics_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
+func Raw_tracepoints(arg1 RawRunner, arg2 *uintptr) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := getSwigcptr(arg1)
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_raw_tracepoints_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
+func Raw_set_batching(arg1 RawRunnerOptions, arg2 int64, arg3 bool, arg4 int64, arg5 int64, arg6 bool) {
+	_swig_i_0 := getSwigcptr(arg1)
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	C._wrap_raw_set_batching_native(C.uintptr_t(_swig_i_0), C.swig_type_12(_swig_i_1), C._Bool(_swig_i_2), C.swig_type_13(_swig_i_3), C.swig_type_14(_swig_i_4), C._Bool(_swig_i_5))
+}
+
+func Raw_set_devices(arg1 RawRunnerOptions, arg2 int64, arg3 int64, arg4 int64, arg5 bool) {
+	_swig_i_0 := getSwigcptr(arg1)
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	C._wrap_raw_set_devices_native(C.uintptr_t(_swig_i_0), C.swig_type_15(_swig_i_1), C.swig_type_16(_swig_i_2), C.swig_type_17(_swig_i_3), C._Bool(_swig_i_4))
+}
+
 func Raw_request_free(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_raw_request_free_native(C.swig_type_9(_swig_i_0))
+	C._wrap_raw_request_free_native(C.swig_type_18(_swig_i_0))
 }
 
 func Raw_error_code(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_raw_error_code_native(C.swig_type_10(_swig_i_0)))
+	swig_r = (int)(C._wrap_raw_error_code_native(C.swig_type_19(_swig_i_0)))
 	return swig_r
 }
 
 func Raw_error_message(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_raw_error_message_native(C.swig_type_12(_swig_i_0))
+	swig_r_p := C._wrap_raw_error_message_native(C.swig_type_21(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -353,13 +508,13 @@ func Raw_error_message(arg1 int64) (_swig_ret string) {
 
 func Raw_error_free(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_raw_error_free_native(C.swig_type_13(_swig_i_0))
+	C._wrap_raw_error_free_native(C.swig_type_22(_swig_i_0))
 }
 
 func Raw_text_data(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_raw_text_data_native(C.swig_type_15(_swig_i_0))
+	swig_r_p := C._wrap_raw_text_data_native(C.swig_type_24(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -368,14 +523,14 @@ func Raw_text_data(arg1 int64) (_swig_ret string) {
 
 func Raw_text_free(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_raw_text_free_native(C.swig_type_16(_swig_i_0))
+	C._wrap_raw_text_free_native(C.swig_type_25(_swig_i_0))
 }
 
 func Raw_copy(arg1 int64, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_raw_copy_native(C.swig_type_17(_swig_i_0), C.swig_type_18(_swig_i_1), C.swig_type_19(_swig_i_2))
+	C._wrap_raw_copy_native(C.swig_type_26(_swig_i_0), C.swig_type_27(_swig_i_1), C.swig_type_28(_swig_i_2))
 }
 
 type SwigcptrRawAnchor uintptr
@@ -415,7 +570,7 @@ func (arg1 SwigcptrRawAnchor) Dimension(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawAnchor_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_23(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawAnchor_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_32(_swig_i_1)))
 	return swig_r
 }
 
@@ -449,7 +604,7 @@ func RawExecutableOpen_file(arg1 string, arg2 *uintptr) (_swig_ret RawExecutable
 	var swig_r RawExecutable
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawExecutable_open_file_native(*(*C.swig_type_25)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))))
+	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawExecutable_open_file_native(*(*C.swig_type_34)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -461,7 +616,7 @@ func RawExecutableOpen_bytes(arg1 int64, arg2 int64, arg3 *uintptr) (_swig_ret R
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawExecutable_open_bytes_native(C.swig_type_26(_swig_i_0), C.swig_type_27(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawExecutable_open_bytes_native(C.swig_type_35(_swig_i_0), C.swig_type_36(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -482,7 +637,7 @@ func (arg1 SwigcptrRawExecutable) Save(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawExecutable_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawExecutable_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -494,7 +649,7 @@ func (arg1 SwigcptrRawExecutable) Save_parts(arg2 string, arg3 string) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawExecutable_save_parts_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_RawExecutable_save_parts_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -530,7 +685,7 @@ func (arg1 SwigcptrRawExecutable) Input_anchor(arg2 int64) (_swig_ret RawAnchor)
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawExecutable_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_33(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawExecutable_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_42(_swig_i_1))))
 	return swig_r
 }
 
@@ -538,7 +693,7 @@ func (arg1 SwigcptrRawExecutable) Output_anchor(arg2 int64) (_swig_ret RawAnchor
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawExecutable_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_34(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawExecutable_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_43(_swig_i_1))))
 	return swig_r
 }
 
@@ -613,7 +768,7 @@ func DeleteRawOpenOptions(arg1 RawOpenOptions) {
 func (arg1 SwigcptrRawOpenOptions) Add_path(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawOpenOptions_add_path_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawOpenOptions_add_path_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -628,7 +783,7 @@ func (arg1 SwigcptrRawOpenOptions) Set_ignore_package_hash(arg2 bool) {
 func (arg1 SwigcptrRawOpenOptions) Set_executable(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawOpenOptions_set_executable_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawOpenOptions_set_executable_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -702,7 +857,7 @@ func (arg1 SwigcptrRawCompileOptions) Add_input_shape(arg2 string, arg3 []int64,
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawCompileOptions_add_input_shape_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_2)), C.swig_type_44(_swig_i_3))
+	C._wrap_RawCompileOptions_add_input_shape_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_2)), C.swig_type_53(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -715,7 +870,7 @@ func (arg1 SwigcptrRawCompileOptions) Set_batch_size(arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawCompileOptions_set_batch_size_native(C.uintptr_t(_swig_i_0), C.swig_type_45(_swig_i_1), C.swig_type_46(_swig_i_2))
+	C._wrap_RawCompileOptions_set_batch_size_native(C.uintptr_t(_swig_i_0), C.swig_type_54(_swig_i_1), C.swig_type_55(_swig_i_2))
 }
 
 func (arg1 SwigcptrRawCompileOptions) Set_precision(arg2 int) {
@@ -733,7 +888,7 @@ func (arg1 SwigcptrRawCompileOptions) Set_verify(arg2 bool) {
 func (arg1 SwigcptrRawCompileOptions) Add_pass(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_add_pass_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawCompileOptions_add_pass_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -742,7 +897,7 @@ func (arg1 SwigcptrRawCompileOptions) Add_pass(arg2 string) {
 func (arg1 SwigcptrRawCompileOptions) Add_skip_pass(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_add_skip_pass_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawCompileOptions_add_skip_pass_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -751,19 +906,19 @@ func (arg1 SwigcptrRawCompileOptions) Add_skip_pass(arg2 string) {
 func (arg1 SwigcptrRawCompileOptions) Set_max_tensor_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_set_max_tensor_size_native(C.uintptr_t(_swig_i_0), C.swig_type_49(_swig_i_1))
+	C._wrap_RawCompileOptions_set_max_tensor_size_native(C.uintptr_t(_swig_i_0), C.swig_type_58(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawCompileOptions) Set_rewrite_limit(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_set_rewrite_limit_native(C.uintptr_t(_swig_i_0), C.swig_type_50(_swig_i_1))
+	C._wrap_RawCompileOptions_set_rewrite_limit_native(C.uintptr_t(_swig_i_0), C.swig_type_59(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawCompileOptions) Set_stop_after(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_set_stop_after_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawCompileOptions_set_stop_after_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -772,7 +927,7 @@ func (arg1 SwigcptrRawCompileOptions) Set_stop_after(arg2 string) {
 func (arg1 SwigcptrRawCompileOptions) Add_output(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_add_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawCompileOptions_add_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -781,17 +936,23 @@ func (arg1 SwigcptrRawCompileOptions) Add_output(arg2 string) {
 func (arg1 SwigcptrRawCompileOptions) Set_convert_version(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_set_convert_version_native(C.uintptr_t(_swig_i_0), C.swig_type_53(_swig_i_1))
+	C._wrap_RawCompileOptions_set_convert_version_native(C.uintptr_t(_swig_i_0), C.swig_type_62(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawCompileOptions) Set_engine_caching(arg2 bool, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawCompileOptions_set_engine_caching_native(C.uintptr_t(_swig_i_0), C._Bool(_swig_i_1), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_RawCompileOptions_set_engine_caching_native(C.uintptr_t(_swig_i_0), C._Bool(_swig_i_1), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
+}
+
+func (arg1 SwigcptrRawCompileOptions) Set_variable_weights(arg2 bool) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawCompileOptions_set_variable_weights_native(C.uintptr_t(_swig_i_0), C._Bool(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawCompileOptions) Set_callbacks(arg2 int64, arg3 int64, arg4 int64) {
@@ -799,7 +960,7 @@ func (arg1 SwigcptrRawCompileOptions) Set_callbacks(arg2 int64, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawCompileOptions_set_callbacks_native(C.uintptr_t(_swig_i_0), C.swig_type_55(_swig_i_1), C.swig_type_56(_swig_i_2), C.swig_type_57(_swig_i_3))
+	C._wrap_RawCompileOptions_set_callbacks_native(C.uintptr_t(_swig_i_0), C.swig_type_64(_swig_i_1), C.swig_type_65(_swig_i_2), C.swig_type_66(_swig_i_3))
 }
 
 type RawCompileOptions interface {
@@ -817,6 +978,7 @@ type RawCompileOptions interface {
 	Add_output(arg2 string)
 	Set_convert_version(arg2 int64)
 	Set_engine_caching(arg2 bool, arg3 string)
+	Set_variable_weights(arg2 bool)
 	Set_callbacks(arg2 int64, arg3 int64, arg4 int64)
 }
 
@@ -847,7 +1009,7 @@ func (arg1 SwigcptrRawCompiler) Compile_file(arg2 string, arg3 *uintptr) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawCompiler_compile_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawCompiler_compile_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -861,7 +1023,7 @@ func (arg1 SwigcptrRawCompiler) Compile_bytes(arg2 int64, arg3 int64, arg4 strin
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawCompiler_compile_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_59(_swig_i_1), C.swig_type_60(_swig_i_2), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4))))
+	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawCompiler_compile_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_68(_swig_i_1), C.swig_type_69(_swig_i_2), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -873,7 +1035,7 @@ func (arg1 SwigcptrRawCompiler) Compile_to_popef(arg2 string, arg3 string) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawCompiler_compile_to_popef_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_RawCompiler_compile_to_popef_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -888,7 +1050,7 @@ func (arg1 SwigcptrRawCompiler) Convert_file(arg2 string, arg3 string) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawCompiler_convert_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_RawCompiler_convert_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -903,7 +1065,7 @@ func (arg1 SwigcptrRawCompiler) Show_file(arg2 string, arg3 *uintptr) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawCompiler_show_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawCompiler_show_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -947,7 +1109,7 @@ func NewRawDeviceManager(arg1 int64, arg2 *uintptr) (_swig_ret RawDeviceManager)
 	var swig_r RawDeviceManager
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawDeviceManager)(SwigcptrRawDeviceManager(C._wrap_new_RawDeviceManager_native(C.swig_type_67(_swig_i_0), C.swig_voidp(_swig_i_1))))
+	swig_r = (RawDeviceManager)(SwigcptrRawDeviceManager(C._wrap_new_RawDeviceManager_native(C.swig_type_76(_swig_i_0), C.swig_voidp(_swig_i_1))))
 	return swig_r
 }
 
@@ -968,7 +1130,7 @@ func (arg1 SwigcptrRawDeviceManager) Get_device(arg2 int64, arg3 *uintptr) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_get_device_native(C.uintptr_t(_swig_i_0), C.swig_type_69(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_get_device_native(C.uintptr_t(_swig_i_0), C.swig_type_78(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -977,7 +1139,57 @@ func (arg1 SwigcptrRawDeviceManager) Get_specific_device(arg2 int64, arg3 *uintp
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_get_specific_device_native(C.uintptr_t(_swig_i_0), C.swig_type_70(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_get_specific_device_native(C.uintptr_t(_swig_i_0), C.swig_type_79(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawDeviceManager) Device_id(arg2 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_RawDeviceManager_device_id_native(C.uintptr_t(_swig_i_0), C.swig_type_81(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawDeviceManager) Acquire(arg2 RawDeviceRequest, arg3 int64, arg4 *uintptr) (_swig_ret RawDevice) {
+	var swig_r RawDevice
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_acquire_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_82(_swig_i_2), C.swig_voidp(_swig_i_3))))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawDeviceManager) Acquire_for(arg2 RawExecutable, arg3 RawDeviceRequest, arg4 int64, arg5 *uintptr) (_swig_ret RawDevice) {
+	var swig_r RawDevice
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	_swig_i_2 := getSwigcptr(arg3)
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_acquire_for_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_83(_swig_i_3), C.swig_voidp(_swig_i_4))))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawDeviceManager) Create_ipu_model_device(arg2 int64, arg3 int, arg4 int64, arg5 *uintptr) (_swig_ret RawDevice) {
+	var swig_r RawDevice
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_create_ipu_model_device_native(C.uintptr_t(_swig_i_0), C.swig_type_84(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_85(_swig_i_3), C.swig_voidp(_swig_i_4))))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawDeviceManager) Create_small_ipu_model_device(arg2 int64, arg3 int, arg4 *uintptr) (_swig_ret RawDevice) {
+	var swig_r RawDevice
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_create_small_ipu_model_device_native(C.uintptr_t(_swig_i_0), C.swig_type_86(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))))
 	return swig_r
 }
 
@@ -997,6 +1209,11 @@ type RawDeviceManager interface {
 	Device_count() (_swig_ret int64)
 	Get_device(arg2 int64, arg3 *uintptr) (_swig_ret RawDevice)
 	Get_specific_device(arg2 int64, arg3 *uintptr) (_swig_ret RawDevice)
+	Device_id(arg2 int64) (_swig_ret int64)
+	Acquire(arg2 RawDeviceRequest, arg3 int64, arg4 *uintptr) (_swig_ret RawDevice)
+	Acquire_for(arg2 RawExecutable, arg3 RawDeviceRequest, arg4 int64, arg5 *uintptr) (_swig_ret RawDevice)
+	Create_ipu_model_device(arg2 int64, arg3 int, arg4 int64, arg5 *uintptr) (_swig_ret RawDevice)
+	Create_small_ipu_model_device(arg2 int64, arg3 int, arg4 *uintptr) (_swig_ret RawDevice)
 	Ipu_hardware_version() (_swig_ret string)
 }
 
@@ -1028,11 +1245,35 @@ func (arg1 SwigcptrRawDevice) Ipu_version() (_swig_ret int) {
 	return swig_r
 }
 
+func (arg1 SwigcptrRawDevice) Num_ipus() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawDevice_num_ipus_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawDevice) Tiles_per_ipu() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawDevice_tiles_per_ipu_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawDevice) Is_ipu_model() (_swig_ret bool) {
+	var swig_r bool
+	_swig_i_0 := arg1
+	swig_r = (bool)(C._wrap_RawDevice_is_ipu_model_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
 type RawDevice interface {
 	Swigcptr() uintptr
 	SwigIsRawDevice()
 	Device_id() (_swig_ret int64)
 	Ipu_version() (_swig_ret int)
+	Num_ipus() (_swig_ret int64)
+	Tiles_per_ipu() (_swig_ret int64)
+	Is_ipu_model() (_swig_ret bool)
 }
 
 type SwigcptrRawRunner uintptr
@@ -1076,7 +1317,7 @@ func (arg1 SwigcptrRawRunner) Input_anchor(arg2 int64) (_swig_ret RawAnchor) {
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_75(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_93(_swig_i_1))))
 	return swig_r
 }
 
@@ -1084,7 +1325,7 @@ func (arg1 SwigcptrRawRunner) Output_anchor(arg2 int64) (_swig_ret RawAnchor) {
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_76(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_94(_swig_i_1))))
 	return swig_r
 }
 
@@ -1102,7 +1343,7 @@ func (arg1 SwigcptrRawRunner) Execute_table(arg2 []int64, arg3 int64, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawRunner_execute_table_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_1)), C.swig_type_78(_swig_i_2), C.swig_type_79(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawRunner_execute_table_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_1)), C.swig_type_96(_swig_i_2), C.swig_type_97(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1116,7 +1357,35 @@ func (arg1 SwigcptrRawRunner) Execute_async(arg2 RawBindings, arg3 int64, arg4 i
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (RawRun)(SwigcptrRawRun(C._wrap_RawRunner_execute_async_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_80(_swig_i_2), C.swig_type_81(_swig_i_3), C.swig_voidp(_swig_i_4))))
+	swig_r = (RawRun)(SwigcptrRawRun(C._wrap_RawRunner_execute_async_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_98(_swig_i_2), C.swig_type_99(_swig_i_3), C.swig_voidp(_swig_i_4))))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunner) Execute_async_within(arg2 RawBindings, arg3 int64, arg4 int64, arg5 int64, arg6 *uintptr) (_swig_ret RawRun) {
+	var swig_r RawRun
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	swig_r = (RawRun)(SwigcptrRawRun(C._wrap_RawRunner_execute_async_within_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_100(_swig_i_2), C.swig_type_101(_swig_i_3), C.swig_type_102(_swig_i_4), C.swig_voidp(_swig_i_5))))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunner) Statistics(arg2 *uintptr) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawRunner_statistics_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunner) Tracepoints(arg2 *uintptr) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawRunner_tracepoints_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
@@ -1143,6 +1412,9 @@ type RawRunner interface {
 	Execute(arg2 RawBindings) (_swig_ret uintptr)
 	Execute_table(arg2 []int64, arg3 int64, arg4 int64) (_swig_ret uintptr)
 	Execute_async(arg2 RawBindings, arg3 int64, arg4 int64, arg5 *uintptr) (_swig_ret RawRun)
+	Execute_async_within(arg2 RawBindings, arg3 int64, arg4 int64, arg5 int64, arg6 *uintptr) (_swig_ret RawRun)
+	Statistics(arg2 *uintptr) (_swig_ret uintptr)
+	Tracepoints(arg2 *uintptr) (_swig_ret uintptr)
 	Stop()
 	Profile(arg2 *uintptr) (_swig_ret uintptr)
 }
@@ -1172,7 +1444,7 @@ func (arg1 SwigcptrRawBindings) Set_input(arg2 string, arg3 int64, arg4 int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_1)), C.swig_type_83(_swig_i_2), C.swig_type_84(_swig_i_3))
+	C._wrap_RawBindings_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_1)), C.swig_type_104(_swig_i_2), C.swig_type_105(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1183,7 +1455,7 @@ func (arg1 SwigcptrRawBindings) Set_output(arg2 string, arg3 int64, arg4 int64) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_1)), C.swig_type_86(_swig_i_2), C.swig_type_87(_swig_i_3))
+	C._wrap_RawBindings_set_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), C.swig_type_107(_swig_i_2), C.swig_type_108(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1194,7 +1466,7 @@ func (arg1 SwigcptrRawBindings) Set_input_at(arg2 int64, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_input_at_native(C.uintptr_t(_swig_i_0), C.swig_type_88(_swig_i_1), C.swig_type_89(_swig_i_2), C.swig_type_90(_swig_i_3))
+	C._wrap_RawBindings_set_input_at_native(C.uintptr_t(_swig_i_0), C.swig_type_109(_swig_i_1), C.swig_type_110(_swig_i_2), C.swig_type_111(_swig_i_3))
 }
 
 func (arg1 SwigcptrRawBindings) Set_output_at(arg2 int64, arg3 int64, arg4 int64) {
@@ -1202,7 +1474,7 @@ func (arg1 SwigcptrRawBindings) Set_output_at(arg2 int64, arg3 int64, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_output_at_native(C.uintptr_t(_swig_i_0), C.swig_type_91(_swig_i_1), C.swig_type_92(_swig_i_2), C.swig_type_93(_swig_i_3))
+	C._wrap_RawBindings_set_output_at_native(C.uintptr_t(_swig_i_0), C.swig_type_112(_swig_i_1), C.swig_type_113(_swig_i_2), C.swig_type_114(_swig_i_3))
 }
 
 type RawBindings interface {
@@ -1232,7 +1504,7 @@ func (arg1 SwigcptrRawRun) Wait_for(arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawRun_wait_for_native(C.uintptr_t(_swig_i_0), C.swig_type_94(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_RawRun_wait_for_native(C.uintptr_t(_swig_i_0), C.swig_type_115(_swig_i_1)))
 	return swig_r
 }
 
@@ -1243,11 +1515,149 @@ func (arg1 SwigcptrRawRun) Done() (_swig_ret bool) {
 	return swig_r
 }
 
+func (arg1 SwigcptrRawRun) Cancel() (_swig_ret bool) {
+	var swig_r bool
+	_swig_i_0 := arg1
+	swig_r = (bool)(C._wrap_RawRun_cancel_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
 type RawRun interface {
 	Swigcptr() uintptr
 	SwigIsRawRun()
 	Wait_for(arg2 int64) (_swig_ret uintptr)
 	Done() (_swig_ret bool)
+	Cancel() (_swig_ret bool)
+}
+
+type SwigcptrRawDeviceRequest uintptr
+
+func (p SwigcptrRawDeviceRequest) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawDeviceRequest) SwigIsRawDeviceRequest() {
+}
+
+func (arg1 SwigcptrRawDeviceRequest) SetNum_ipus(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawDeviceRequest_num_ipus_set_native(C.uintptr_t(_swig_i_0), C.swig_type_116(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawDeviceRequest) GetNum_ipus() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawDeviceRequest_num_ipus_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawDeviceRequest) SetMin_tiles(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawDeviceRequest_min_tiles_set_native(C.uintptr_t(_swig_i_0), C.swig_type_118(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawDeviceRequest) GetMin_tiles() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawDeviceRequest_min_tiles_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawDeviceRequest) SetIpu_version(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawDeviceRequest_ipu_version_set_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawDeviceRequest) GetIpu_version() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_RawDeviceRequest_ipu_version_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawDeviceRequest) SetRemote_buffers(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawDeviceRequest_remote_buffers_set_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawDeviceRequest) GetRemote_buffers() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_RawDeviceRequest_remote_buffers_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawDeviceRequest) SetWait_strategy(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawDeviceRequest_wait_strategy_set_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawDeviceRequest) GetWait_strategy() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_RawDeviceRequest_wait_strategy_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawDeviceRequest) SetWait_timeout_ns(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawDeviceRequest_wait_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_120(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawDeviceRequest) GetWait_timeout_ns() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawDeviceRequest_wait_timeout_ns_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawDeviceRequest) SetWait_sleep_ns(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawDeviceRequest_wait_sleep_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_122(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawDeviceRequest) GetWait_sleep_ns() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawDeviceRequest_wait_sleep_ns_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func NewRawDeviceRequest() (_swig_ret RawDeviceRequest) {
+	var swig_r RawDeviceRequest
+	swig_r = (RawDeviceRequest)(SwigcptrRawDeviceRequest(C._wrap_new_RawDeviceRequest_native()))
+	return swig_r
+}
+
+func DeleteRawDeviceRequest(arg1 RawDeviceRequest) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_RawDeviceRequest_native(C.uintptr_t(_swig_i_0))
+}
+
+type RawDeviceRequest interface {
+	Swigcptr() uintptr
+	SwigIsRawDeviceRequest()
+	SetNum_ipus(arg2 int64)
+	GetNum_ipus() (_swig_ret int64)
+	SetMin_tiles(arg2 int64)
+	GetMin_tiles() (_swig_ret int64)
+	SetIpu_version(arg2 int)
+	GetIpu_version() (_swig_ret int)
+	SetRemote_buffers(arg2 int)
+	GetRemote_buffers() (_swig_ret int)
+	SetWait_strategy(arg2 int)
+	GetWait_strategy() (_swig_ret int)
+	SetWait_timeout_ns(arg2 int64)
+	GetWait_timeout_ns() (_swig_ret int64)
+	SetWait_sleep_ns(arg2 int64)
+	GetWait_sleep_ns() (_swig_ret int64)
 }
 
 type SwigcptrRawRunnerOptions uintptr
@@ -1298,6 +1708,227 @@ func (arg1 SwigcptrRawRunnerOptions) GetQueue_depth() (_swig_ret int) {
 	return swig_r
 }
 
+func (arg1 SwigcptrRawRunnerOptions) SetTimeout_ns(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawRunnerOptions_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_124(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawRunnerOptions) GetTimeout_ns() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawRunnerOptions_timeout_ns_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunnerOptions) SetNot_thread_safe(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawRunnerOptions_not_thread_safe_set_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawRunnerOptions) GetNot_thread_safe() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_RawRunnerOptions_not_thread_safe_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunnerOptions) SetNo_validate_io_params(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawRunnerOptions_no_validate_io_params_set_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawRunnerOptions) GetNo_validate_io_params() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_RawRunnerOptions_no_validate_io_params_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunnerOptions) SetUse_batching_dim(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawRunnerOptions_use_batching_dim_set_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawRunnerOptions) GetUse_batching_dim() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_RawRunnerOptions_use_batching_dim_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunnerOptions) SetBatching_dim(arg2 uint) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawRunnerOptions_batching_dim_set_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawRunnerOptions) GetBatching_dim() (_swig_ret uint) {
+	var swig_r uint
+	_swig_i_0 := arg1
+	swig_r = (uint)(C._wrap_RawRunnerOptions_batching_dim_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunnerOptions) SetRing_buffer_size_multiplier(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawRunnerOptions_ring_buffer_size_multiplier_set_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawRunnerOptions) GetRing_buffer_size_multiplier() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_RawRunnerOptions_ring_buffer_size_multiplier_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunnerOptions) SetAuto_reset(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawRunnerOptions_auto_reset_set_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawRunnerOptions) GetAuto_reset() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_RawRunnerOptions_auto_reset_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunnerOptions) SetFlush_on_waiting_outputs(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawRunnerOptions_flush_on_waiting_outputs_set_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawRunnerOptions) GetFlush_on_waiting_outputs() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_RawRunnerOptions_flush_on_waiting_outputs_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunnerOptions) SetIs_batch_size_timeout_enabled(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawRunnerOptions_is_batch_size_timeout_enabled_set_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawRunnerOptions) GetIs_batch_size_timeout_enabled() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_RawRunnerOptions_is_batch_size_timeout_enabled_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunnerOptions) SetBatch_size_timeout_ns(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_126(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawRunnerOptions) GetBatch_size_timeout_ns() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawRunnerOptions_batch_size_timeout_ns_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunnerOptions) SetData_parallel_timeout_ns(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_128(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawRunnerOptions) GetData_parallel_timeout_ns() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawRunnerOptions_data_parallel_timeout_ns_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunnerOptions) SetRequest_tracepoints_buffer_size(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(C.uintptr_t(_swig_i_0), C.swig_type_130(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawRunnerOptions) GetRequest_tracepoints_buffer_size() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawRunnerOptions_request_tracepoints_buffer_size_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunnerOptions) SetReplication_factor(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawRunnerOptions_replication_factor_set_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawRunnerOptions) GetReplication_factor() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_RawRunnerOptions_replication_factor_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunnerOptions) SetOverlap_io(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawRunnerOptions_overlap_io_set_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawRunnerOptions) GetOverlap_io() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_RawRunnerOptions_overlap_io_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunnerOptions) SetBatches_per_step(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawRunnerOptions_batches_per_step_set_native(C.uintptr_t(_swig_i_0), C.swig_type_132(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawRunnerOptions) GetBatches_per_step() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawRunnerOptions_batches_per_step_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunnerOptions) SetDevice_wait_timeout_ns(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_134(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawRunnerOptions) GetDevice_wait_timeout_ns() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawRunnerOptions_device_wait_timeout_ns_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunnerOptions) SetDevice_wait_sleep_ns(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_136(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawRunnerOptions) GetDevice_wait_sleep_ns() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawRunnerOptions_device_wait_sleep_ns_get_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
 func NewRawRunnerOptions() (_swig_ret RawRunnerOptions) {
 	var swig_r RawRunnerOptions
 	swig_r = (RawRunnerOptions)(SwigcptrRawRunnerOptions(C._wrap_new_RawRunnerOptions_native()))
@@ -1324,6 +1955,40 @@ type RawRunnerOptions interface {
 	GetProfile() (_swig_ret int)
 	SetQueue_depth(arg2 int)
 	GetQueue_depth() (_swig_ret int)
+	SetTimeout_ns(arg2 int64)
+	GetTimeout_ns() (_swig_ret int64)
+	SetNot_thread_safe(arg2 int)
+	GetNot_thread_safe() (_swig_ret int)
+	SetNo_validate_io_params(arg2 int)
+	GetNo_validate_io_params() (_swig_ret int)
+	SetUse_batching_dim(arg2 int)
+	GetUse_batching_dim() (_swig_ret int)
+	SetBatching_dim(arg2 uint)
+	GetBatching_dim() (_swig_ret uint)
+	SetRing_buffer_size_multiplier(arg2 int)
+	GetRing_buffer_size_multiplier() (_swig_ret int)
+	SetAuto_reset(arg2 int)
+	GetAuto_reset() (_swig_ret int)
+	SetFlush_on_waiting_outputs(arg2 int)
+	GetFlush_on_waiting_outputs() (_swig_ret int)
+	SetIs_batch_size_timeout_enabled(arg2 int)
+	GetIs_batch_size_timeout_enabled() (_swig_ret int)
+	SetBatch_size_timeout_ns(arg2 int64)
+	GetBatch_size_timeout_ns() (_swig_ret int64)
+	SetData_parallel_timeout_ns(arg2 int64)
+	GetData_parallel_timeout_ns() (_swig_ret int64)
+	SetRequest_tracepoints_buffer_size(arg2 int64)
+	GetRequest_tracepoints_buffer_size() (_swig_ret int64)
+	SetReplication_factor(arg2 int)
+	GetReplication_factor() (_swig_ret int)
+	SetOverlap_io(arg2 int)
+	GetOverlap_io() (_swig_ret int)
+	SetBatches_per_step(arg2 int64)
+	GetBatches_per_step() (_swig_ret int64)
+	SetDevice_wait_timeout_ns(arg2 int64)
+	GetDevice_wait_timeout_ns() (_swig_ret int64)
+	SetDevice_wait_sleep_ns(arg2 int64)
+	GetDevice_wait_sleep_ns() (_swig_ret int64)
 	Set_device(arg2 RawDevice)
 }
 
@@ -1378,7 +2043,7 @@ func Raw_error_code_name(arg1 int) (_swig_ret string) {
 func Raw_set_log_level(arg1 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_raw_set_log_level_native(*(*C.swig_type_98)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (uintptr)(C._wrap_raw_set_log_level_native(*(*C.swig_type_141)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1390,7 +2055,7 @@ func Raw_popef_dump(arg1 string, arg2 int, arg3 *uintptr) (_swig_ret uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_raw_popef_dump_native(*(*C.swig_type_99)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_raw_popef_dump_native(*(*C.swig_type_142)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1403,7 +2068,7 @@ func Raw_popef_export_tensor(arg1 string, arg2 string, arg3 string, arg4 string)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_raw_popef_export_tensor_native(*(*C.swig_type_100)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_raw_popef_export_tensor_native(*(*C.swig_type_143)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1425,7 +2090,7 @@ func Raw_popef_export_feed(arg1 string, arg2 string, arg3 string, arg4 string) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_raw_popef_export_feed_native(*(*C.swig_type_104)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_raw_popef_export_feed_native(*(*C.swig_type_147)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1441,6 +2106,17 @@ func Raw_popef_export_feed(arg1 string, arg2 string, arg3 string, arg4 string) (
 	return swig_r
 }
 
+func Raw_telemetry_read(arg1 string, arg2 *uintptr) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_raw_telemetry_read_native(*(*C.swig_type_151)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	return swig_r
+}
+
 func Raw_bytes_copied() (_swig_ret int64) {
 	var swig_r int64
 	swig_r = (int64)(C._wrap_raw_bytes_copied_native())
@@ -1449,5 +2125,5 @@ func Raw_bytes_copied() (_swig_ret int64) {
 
 func Raw_add_bytes_copied(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_raw_add_bytes_copied_native(C.swig_type_109(_swig_i_0))
+	C._wrap_raw_add_bytes_copied_native(C.swig_type_153(_swig_i_0))
 }

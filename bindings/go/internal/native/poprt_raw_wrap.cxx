@@ -244,6 +244,34 @@ static int64_t raw_submit(raw_runner* runner, poprt_values values, int64_t input
 static poprt_result raw_wait(int64_t request) {
   return poprt_request_wait(static_cast<poprt_request*>(poprt_shim::pointer(request)), -1);
 }
+static bool raw_cancel(int64_t request) {
+  return poprt_request_cancel(static_cast<poprt_request*>(poprt_shim::pointer(request))) != 0;
+}
+static int64_t raw_statistics(raw_runner* runner, poprt_result* error) {
+  poprt_string* text = nullptr;
+  *error = poprt_runner_statistics(runner, &text);
+  return poprt_shim::address(text);
+}
+static int64_t raw_tracepoints(raw_runner* runner, poprt_result* error) {
+  poprt_string* text = nullptr;
+  *error = poprt_runner_tracepoints(runner, &text);
+  return poprt_shim::address(text);
+}
+static void raw_set_batching(raw_runner_options* options, int64_t timeout_ns, bool dynamic, int64_t dimension,
+                             int64_t ring_buffer_size_multiplier, bool flush_on_waiting_outputs) {
+  options->timeout_ns = timeout_ns;
+  options->use_batching_dim = dynamic;
+  options->batching_dim = static_cast<uint32_t>(dimension);
+  options->ring_buffer_size_multiplier = static_cast<int32_t>(ring_buffer_size_multiplier);
+  options->flush_on_waiting_outputs = flush_on_waiting_outputs;
+}
+static void raw_set_devices(raw_runner_options* options, int64_t replicas, int64_t wait_ns, int64_t sleep_ns,
+                            bool auto_reset) {
+  options->replication_factor = static_cast<int32_t>(replicas);
+  options->device_wait_timeout_ns = wait_ns;
+  options->device_wait_sleep_ns = sleep_ns;
+  options->auto_reset = auto_reset;
+}
 static void raw_request_free(int64_t request) {
   poprt_request_free(static_cast<poprt_request*>(poprt_shim::pointer(request)));
 }
@@ -350,6 +378,7 @@ SWIGINTERN void raw_compile_options_set_engine_caching(raw_compile_options *self
     self->options.enable_engine_caching = on;
     self->cache_path = cache_path;
   }
+SWIGINTERN void raw_compile_options_set_variable_weights(raw_compile_options *self,bool on){ self->options.variable_weights = on; }
 SWIGINTERN void raw_compile_options_set_callbacks(raw_compile_options *self,int64_t progress_fn,int64_t after_pass_fn,int64_t user_data){
     self->options.progress = poprt_shim::function<poprt_progress_fn>(progress_fn);
     self->options.after_pass = poprt_shim::function<poprt_pass_fn>(after_pass_fn);
@@ -414,10 +443,36 @@ SWIGINTERN raw_device *raw_device_manager_get_specific_device(raw_device_manager
     *error = poprt_device_manager_get_specific_device(self, id, &made);
     return made;
   }
+SWIGINTERN int64_t raw_device_manager_device_id(raw_device_manager *self,int64_t index){
+    return poprt_device_manager_device_id(self, static_cast<size_t>(index));
+  }
+SWIGINTERN raw_device *raw_device_manager_acquire(raw_device_manager *self,raw_device_request const &request,int64_t id,poprt_result *error){
+    raw_device* made = nullptr;
+    *error = poprt_device_manager_acquire(self, &request, nullptr, id, &made);
+    return made;
+  }
+SWIGINTERN raw_device *raw_device_manager_acquire_for(raw_device_manager *self,raw_executable const &executable,raw_device_request const &request,int64_t id,poprt_result *error){
+    raw_device* made = nullptr;
+    *error = poprt_device_manager_acquire(self, &request, &executable, id, &made);
+    return made;
+  }
+SWIGINTERN raw_device *raw_device_manager_create_ipu_model_device(raw_device_manager *self,int64_t num_ipus,int32_t ipu_version,int64_t tiles_per_ipu,poprt_result *error){
+    raw_device* made = nullptr;
+    *error = poprt_device_manager_create_ipu_model_device(self, num_ipus, ipu_version, tiles_per_ipu, &made);
+    return made;
+  }
+SWIGINTERN raw_device *raw_device_manager_create_small_ipu_model_device(raw_device_manager *self,int64_t num_ipus,int32_t ipu_version,poprt_result *error){
+    raw_device* made = nullptr;
+    *error = poprt_device_manager_create_small_ipu_model_device(self, num_ipus, ipu_version, &made);
+    return made;
+  }
 SWIGINTERN char const *raw_device_manager_ipu_hardware_version(raw_device_manager *self){ return poprt_device_manager_ipu_hardware_version(self); }
 SWIGINTERN void delete_raw_device(raw_device *self){ poprt_device_free(self); }
 SWIGINTERN int64_t raw_device_device_id(raw_device *self){ return poprt_device_id(self); }
 SWIGINTERN int32_t raw_device_ipu_version(raw_device *self){ return poprt_device_ipu_version(self); }
+SWIGINTERN int64_t raw_device_num_ipus(raw_device *self){ return poprt_device_num_ipus(self); }
+SWIGINTERN int64_t raw_device_tiles_per_ipu(raw_device *self){ return poprt_device_tiles_per_ipu(self); }
+SWIGINTERN bool raw_device_is_ipu_model(raw_device *self){ return poprt_device_is_ipu_model(self) != 0; }
 SWIGINTERN raw_runner *new_raw_runner(raw_executable const *executable,raw_runner_options const *options,poprt_result *error){
     raw_runner* made = nullptr;
     *error = poprt_runner_create(executable, options, &made);
@@ -440,7 +495,20 @@ SWIGINTERN poprt_result raw_runner_execute_table(raw_runner *self,poprt_values v
     return poprt_shim::run_table(self, values, inputs, outputs);
   }
 SWIGINTERN raw_run *raw_runner_execute_async(raw_runner *self,raw_bindings const &bindings,int64_t done_fn,int64_t user_data,poprt_result *error){
-    return raw_run::submit(self, bindings, done_fn, user_data, error);
+    return raw_run::submit(self, bindings, 0, done_fn, user_data, error);
+  }
+SWIGINTERN raw_run *raw_runner_execute_async_within(raw_runner *self,raw_bindings const &bindings,int64_t timeout_ns,int64_t done_fn,int64_t user_data,poprt_result *error){
+    return raw_run::submit(self, bindings, timeout_ns, done_fn, user_data, error);
+  }
+SWIGINTERN poprt_text raw_runner_statistics(raw_runner *self,poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_runner_statistics(self, &text);
+    return text;
+  }
+SWIGINTERN poprt_text raw_runner_tracepoints(raw_runner *self,poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_runner_tracepoints(self, &text);
+    return text;
   }
 SWIGINTERN void raw_runner_stop(raw_runner *self){ poprt_runner_stop(self); }
 SWIGINTERN poprt_text raw_runner_profile(raw_runner *self,poprt_result *error){
@@ -465,6 +533,13 @@ SWIGINTERN void raw_bindings_set_output_at(raw_bindings *self,int64_t index,int6
 SWIGINTERN void delete_raw_run(raw_run *self){ self->release(); }
 SWIGINTERN poprt_result raw_run_wait_for(raw_run *self,int64_t timeout_ns){ return poprt_request_wait(self->request, timeout_ns); }
 SWIGINTERN bool raw_run_done(raw_run *self){ return poprt_request_done(self->request) != 0; }
+SWIGINTERN bool raw_run_cancel(raw_run *self){ return self->cancel(); }
+SWIGINTERN raw_device_request *new_raw_device_request(){
+    auto* request = new raw_device_request{};
+    request->struct_size = sizeof *request;
+    return request;
+  }
+SWIGINTERN void delete_raw_device_request(raw_device_request *self){ delete self; }
 SWIGINTERN raw_runner_options *new_raw_runner_options(){
     auto* options = new raw_runner_options{};
     options->struct_size = sizeof *options;
@@ -497,6 +572,13 @@ static poprt_result raw_popef_export_tensor(const char* path, const char* name, 
 static poprt_result raw_popef_export_feed(const char* path, const char* name, const char* executable,
                                           const char* npy_path) {
   return poprt_popef_export_feed(path, name, poprt_shim::or_null(executable), npy_path);
+}
+
+// "" as folder: the default one.
+static poprt_text raw_telemetry_read(const char* folder, poprt_result* error) {
+  poprt_string* text = nullptr;
+  *error = poprt_telemetry_read(poprt_shim::or_null(folder), &text);
+  return text;
 }
 
 // Bytes that the language's layer has copied to or from the memory of runs.
@@ -580,6 +662,87 @@ poprt_result _wrap_raw_wait_native(long long _swig_go_0) {
   result = raw_wait(arg1);
   _swig_go_result = result;
   return _swig_go_result;
+}
+
+
+bool _wrap_raw_cancel_native(long long _swig_go_0) {
+  int64_t arg1 ;
+  bool result;
+  bool _swig_go_result;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  
+  result = (bool)raw_cancel(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_raw_statistics_native(raw_runner *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = (int64_t)raw_statistics(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_raw_tracepoints_native(raw_runner *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = (int64_t)raw_tracepoints(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_raw_set_batching_native(raw_runner_options *_swig_go_0, long long _swig_go_1, bool _swig_go_2, long long _swig_go_3, long long _swig_go_4, bool _swig_go_5) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t arg2 ;
+  bool arg3 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  bool arg6 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (bool)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  arg6 = (bool)_swig_go_5; 
+  
+  raw_set_batching(arg1,arg2,arg3,arg4,arg5,arg6);
+  
+}
+
+
+void _wrap_raw_set_devices_native(raw_runner_options *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, bool _swig_go_4) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  bool arg5 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (bool)_swig_go_4; 
+  
+  raw_set_devices(arg1,arg2,arg3,arg4,arg5);
+  
 }
 
 
@@ -1273,6 +1436,18 @@ void _wrap_RawCompileOptions_set_engine_caching_native(raw_compile_options *_swi
 }
 
 
+void _wrap_RawCompileOptions_set_variable_weights_native(raw_compile_options *_swig_go_0, bool _swig_go_1) {
+  raw_compile_options *arg1 = (raw_compile_options *) 0 ;
+  bool arg2 ;
+  
+  arg1 = *(raw_compile_options **)&_swig_go_0; 
+  arg2 = (bool)_swig_go_1; 
+  
+  raw_compile_options_set_variable_weights(arg1,arg2);
+  
+}
+
+
 void _wrap_RawCompileOptions_set_callbacks_native(raw_compile_options *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   raw_compile_options *arg1 = (raw_compile_options *) 0 ;
   int64_t arg2 ;
@@ -1536,6 +1711,101 @@ raw_device *_wrap_RawDeviceManager_get_specific_device_native(raw_device_manager
 }
 
 
+long long _wrap_RawDeviceManager_device_id_native(raw_device_manager *_swig_go_0, long long _swig_go_1) {
+  raw_device_manager *arg1 = (raw_device_manager *) 0 ;
+  int64_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_device_manager **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (int64_t)raw_device_manager_device_id(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+raw_device *_wrap_RawDeviceManager_acquire_native(raw_device_manager *_swig_go_0, raw_device_request *_swig_go_1, long long _swig_go_2, poprt_result *_swig_go_3) {
+  raw_device_manager *arg1 = (raw_device_manager *) 0 ;
+  raw_device_request *arg2 = 0 ;
+  int64_t arg3 ;
+  poprt_result *arg4 = (poprt_result *) 0 ;
+  raw_device *result = 0 ;
+  raw_device *_swig_go_result;
+  
+  arg1 = *(raw_device_manager **)&_swig_go_0; 
+  arg2 = *(raw_device_request **)&_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (poprt_result*)_swig_go_3;
+  
+  result = (raw_device *)raw_device_manager_acquire(arg1,(raw_device_request const &)*arg2,arg3,arg4);
+  *(raw_device **)&_swig_go_result = (raw_device *)result; 
+  return _swig_go_result;
+}
+
+
+raw_device *_wrap_RawDeviceManager_acquire_for_native(raw_device_manager *_swig_go_0, raw_executable *_swig_go_1, raw_device_request *_swig_go_2, long long _swig_go_3, poprt_result *_swig_go_4) {
+  raw_device_manager *arg1 = (raw_device_manager *) 0 ;
+  raw_executable *arg2 = 0 ;
+  raw_device_request *arg3 = 0 ;
+  int64_t arg4 ;
+  poprt_result *arg5 = (poprt_result *) 0 ;
+  raw_device *result = 0 ;
+  raw_device *_swig_go_result;
+  
+  arg1 = *(raw_device_manager **)&_swig_go_0; 
+  arg2 = *(raw_executable **)&_swig_go_1; 
+  arg3 = *(raw_device_request **)&_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (poprt_result*)_swig_go_4;
+  
+  result = (raw_device *)raw_device_manager_acquire_for(arg1,(raw_executable const &)*arg2,(raw_device_request const &)*arg3,arg4,arg5);
+  *(raw_device **)&_swig_go_result = (raw_device *)result; 
+  return _swig_go_result;
+}
+
+
+raw_device *_wrap_RawDeviceManager_create_ipu_model_device_native(raw_device_manager *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, poprt_result *_swig_go_4) {
+  raw_device_manager *arg1 = (raw_device_manager *) 0 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  int64_t arg4 ;
+  poprt_result *arg5 = (poprt_result *) 0 ;
+  raw_device *result = 0 ;
+  raw_device *_swig_go_result;
+  
+  arg1 = *(raw_device_manager **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (poprt_result*)_swig_go_4;
+  
+  result = (raw_device *)raw_device_manager_create_ipu_model_device(arg1,arg2,arg3,arg4,arg5);
+  *(raw_device **)&_swig_go_result = (raw_device *)result; 
+  return _swig_go_result;
+}
+
+
+raw_device *_wrap_RawDeviceManager_create_small_ipu_model_device_native(raw_device_manager *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, poprt_result *_swig_go_3) {
+  raw_device_manager *arg1 = (raw_device_manager *) 0 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  poprt_result *arg4 = (poprt_result *) 0 ;
+  raw_device *result = 0 ;
+  raw_device *_swig_go_result;
+  
+  arg1 = *(raw_device_manager **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (poprt_result*)_swig_go_3;
+  
+  result = (raw_device *)raw_device_manager_create_small_ipu_model_device(arg1,arg2,arg3,arg4);
+  *(raw_device **)&_swig_go_result = (raw_device *)result; 
+  return _swig_go_result;
+}
+
+
 _gostring_ _wrap_RawDeviceManager_ipu_hardware_version_native(raw_device_manager *_swig_go_0) {
   raw_device_manager *arg1 = (raw_device_manager *) 0 ;
   char *result = 0 ;
@@ -1580,6 +1850,45 @@ intgo _wrap_RawDevice_ipu_version_native(raw_device *_swig_go_0) {
   arg1 = *(raw_device **)&_swig_go_0; 
   
   result = (int32_t)raw_device_ipu_version(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawDevice_num_ipus_native(raw_device *_swig_go_0) {
+  raw_device *arg1 = (raw_device *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_device **)&_swig_go_0; 
+  
+  result = (int64_t)raw_device_num_ipus(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawDevice_tiles_per_ipu_native(raw_device *_swig_go_0) {
+  raw_device *arg1 = (raw_device *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_device **)&_swig_go_0; 
+  
+  result = (int64_t)raw_device_tiles_per_ipu(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+bool _wrap_RawDevice_is_ipu_model_native(raw_device *_swig_go_0) {
+  raw_device *arg1 = (raw_device *) 0 ;
+  bool result;
+  bool _swig_go_result;
+  
+  arg1 = *(raw_device **)&_swig_go_0; 
+  
+  result = (bool)raw_device_is_ipu_model(arg1);
   _swig_go_result = result; 
   return _swig_go_result;
 }
@@ -1719,6 +2028,59 @@ raw_run *_wrap_RawRunner_execute_async_native(raw_runner *_swig_go_0, raw_bindin
   
   result = (raw_run *)raw_runner_execute_async(arg1,(raw_bindings const &)*arg2,arg3,arg4,arg5);
   *(raw_run **)&_swig_go_result = (raw_run *)result; 
+  return _swig_go_result;
+}
+
+
+raw_run *_wrap_RawRunner_execute_async_within_native(raw_runner *_swig_go_0, raw_bindings *_swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, poprt_result *_swig_go_5) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  raw_bindings *arg2 = 0 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  poprt_result *arg6 = (poprt_result *) 0 ;
+  raw_run *result = 0 ;
+  raw_run *_swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  arg2 = *(raw_bindings **)&_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  arg6 = (poprt_result*)_swig_go_5;
+  
+  result = (raw_run *)raw_runner_execute_async_within(arg1,(raw_bindings const &)*arg2,arg3,arg4,arg5,arg6);
+  *(raw_run **)&_swig_go_result = (raw_run *)result; 
+  return _swig_go_result;
+}
+
+
+poprt_text _wrap_RawRunner_statistics_native(raw_runner *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = raw_runner_statistics(arg1,arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_text _wrap_RawRunner_tracepoints_native(raw_runner *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = raw_runner_tracepoints(arg1,arg2);
+  _swig_go_result = result;
   return _swig_go_result;
 }
 
@@ -1881,6 +2243,215 @@ bool _wrap_RawRun_done_native(raw_run *_swig_go_0) {
 }
 
 
+bool _wrap_RawRun_cancel_native(raw_run *_swig_go_0) {
+  raw_run *arg1 = (raw_run *) 0 ;
+  bool result;
+  bool _swig_go_result;
+  
+  arg1 = *(raw_run **)&_swig_go_0; 
+  
+  result = (bool)raw_run_cancel(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawDeviceRequest_num_ipus_set_native(raw_device_request *_swig_go_0, long long _swig_go_1) {
+  raw_device_request *arg1 = (raw_device_request *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_device_request **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_ipus = arg2;
+  
+}
+
+
+long long _wrap_RawDeviceRequest_num_ipus_get_native(raw_device_request *_swig_go_0) {
+  raw_device_request *arg1 = (raw_device_request *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_device_request **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->num_ipus);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawDeviceRequest_min_tiles_set_native(raw_device_request *_swig_go_0, long long _swig_go_1) {
+  raw_device_request *arg1 = (raw_device_request *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_device_request **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->min_tiles = arg2;
+  
+}
+
+
+long long _wrap_RawDeviceRequest_min_tiles_get_native(raw_device_request *_swig_go_0) {
+  raw_device_request *arg1 = (raw_device_request *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_device_request **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->min_tiles);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawDeviceRequest_ipu_version_set_native(raw_device_request *_swig_go_0, intgo _swig_go_1) {
+  raw_device_request *arg1 = (raw_device_request *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_device_request **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->ipu_version = arg2;
+  
+}
+
+
+intgo _wrap_RawDeviceRequest_ipu_version_get_native(raw_device_request *_swig_go_0) {
+  raw_device_request *arg1 = (raw_device_request *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_device_request **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->ipu_version);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawDeviceRequest_remote_buffers_set_native(raw_device_request *_swig_go_0, intgo _swig_go_1) {
+  raw_device_request *arg1 = (raw_device_request *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_device_request **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->remote_buffers = arg2;
+  
+}
+
+
+intgo _wrap_RawDeviceRequest_remote_buffers_get_native(raw_device_request *_swig_go_0) {
+  raw_device_request *arg1 = (raw_device_request *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_device_request **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->remote_buffers);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawDeviceRequest_wait_strategy_set_native(raw_device_request *_swig_go_0, intgo _swig_go_1) {
+  raw_device_request *arg1 = (raw_device_request *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_device_request **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->wait_strategy = arg2;
+  
+}
+
+
+intgo _wrap_RawDeviceRequest_wait_strategy_get_native(raw_device_request *_swig_go_0) {
+  raw_device_request *arg1 = (raw_device_request *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_device_request **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->wait_strategy);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawDeviceRequest_wait_timeout_ns_set_native(raw_device_request *_swig_go_0, long long _swig_go_1) {
+  raw_device_request *arg1 = (raw_device_request *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_device_request **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->wait_timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_RawDeviceRequest_wait_timeout_ns_get_native(raw_device_request *_swig_go_0) {
+  raw_device_request *arg1 = (raw_device_request *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_device_request **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->wait_timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawDeviceRequest_wait_sleep_ns_set_native(raw_device_request *_swig_go_0, long long _swig_go_1) {
+  raw_device_request *arg1 = (raw_device_request *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_device_request **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->wait_sleep_ns = arg2;
+  
+}
+
+
+long long _wrap_RawDeviceRequest_wait_sleep_ns_get_native(raw_device_request *_swig_go_0) {
+  raw_device_request *arg1 = (raw_device_request *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_device_request **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->wait_sleep_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+raw_device_request *_wrap_new_RawDeviceRequest_native() {
+  raw_device_request *result = 0 ;
+  raw_device_request *_swig_go_result;
+  
+  
+  result = (raw_device_request *)new_raw_device_request();
+  *(raw_device_request **)&_swig_go_result = (raw_device_request *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawDeviceRequest_native(raw_device_request *_swig_go_0) {
+  raw_device_request *arg1 = (raw_device_request *) 0 ;
+  
+  arg1 = *(raw_device_request **)&_swig_go_0; 
+  
+  delete_raw_device_request(arg1);
+  
+}
+
+
 void _wrap_RawRunnerOptions_threads_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
   raw_runner_options *arg1 = (raw_runner_options *) 0 ;
   int32_t arg2 ;
@@ -1951,6 +2522,431 @@ intgo _wrap_RawRunnerOptions_queue_depth_get_native(raw_runner_options *_swig_go
   arg1 = *(raw_runner_options **)&_swig_go_0; 
   
   result = (int32_t) ((arg1)->queue_depth);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_timeout_ns_set_native(raw_runner_options *_swig_go_0, long long _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_RawRunnerOptions_timeout_ns_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_not_thread_safe_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->not_thread_safe = arg2;
+  
+}
+
+
+intgo _wrap_RawRunnerOptions_not_thread_safe_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->not_thread_safe);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_no_validate_io_params_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->no_validate_io_params = arg2;
+  
+}
+
+
+intgo _wrap_RawRunnerOptions_no_validate_io_params_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->no_validate_io_params);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_use_batching_dim_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->use_batching_dim = arg2;
+  
+}
+
+
+intgo _wrap_RawRunnerOptions_use_batching_dim_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->use_batching_dim);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_batching_dim_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  uint32_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (uint32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->batching_dim = arg2;
+  
+}
+
+
+intgo _wrap_RawRunnerOptions_batching_dim_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  uint32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (uint32_t) ((arg1)->batching_dim);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_ring_buffer_size_multiplier_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->ring_buffer_size_multiplier = arg2;
+  
+}
+
+
+intgo _wrap_RawRunnerOptions_ring_buffer_size_multiplier_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->ring_buffer_size_multiplier);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_auto_reset_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->auto_reset = arg2;
+  
+}
+
+
+intgo _wrap_RawRunnerOptions_auto_reset_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->auto_reset);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_flush_on_waiting_outputs_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->flush_on_waiting_outputs = arg2;
+  
+}
+
+
+intgo _wrap_RawRunnerOptions_flush_on_waiting_outputs_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->flush_on_waiting_outputs);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_is_batch_size_timeout_enabled_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->is_batch_size_timeout_enabled = arg2;
+  
+}
+
+
+intgo _wrap_RawRunnerOptions_is_batch_size_timeout_enabled_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->is_batch_size_timeout_enabled);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(raw_runner_options *_swig_go_0, long long _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->batch_size_timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_RawRunnerOptions_batch_size_timeout_ns_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->batch_size_timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(raw_runner_options *_swig_go_0, long long _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->data_parallel_timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_RawRunnerOptions_data_parallel_timeout_ns_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->data_parallel_timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(raw_runner_options *_swig_go_0, long long _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->request_tracepoints_buffer_size = arg2;
+  
+}
+
+
+long long _wrap_RawRunnerOptions_request_tracepoints_buffer_size_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->request_tracepoints_buffer_size);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_replication_factor_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->replication_factor = arg2;
+  
+}
+
+
+intgo _wrap_RawRunnerOptions_replication_factor_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->replication_factor);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_overlap_io_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->overlap_io = arg2;
+  
+}
+
+
+intgo _wrap_RawRunnerOptions_overlap_io_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->overlap_io);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_batches_per_step_set_native(raw_runner_options *_swig_go_0, long long _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->batches_per_step = arg2;
+  
+}
+
+
+long long _wrap_RawRunnerOptions_batches_per_step_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->batches_per_step);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(raw_runner_options *_swig_go_0, long long _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->device_wait_timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_RawRunnerOptions_device_wait_timeout_ns_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->device_wait_timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(raw_runner_options *_swig_go_0, long long _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->device_wait_sleep_ns = arg2;
+  
+}
+
+
+long long _wrap_RawRunnerOptions_device_wait_sleep_ns_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->device_wait_sleep_ns);
   _swig_go_result = result; 
   return _swig_go_result;
 }
@@ -2175,6 +3171,26 @@ poprt_result _wrap_raw_popef_export_feed_native(_gostring_ _swig_go_0, _gostring
   free(arg2); 
   free(arg3); 
   free(arg4); 
+  return _swig_go_result;
+}
+
+
+poprt_text _wrap_raw_telemetry_read_native(_gostring_ _swig_go_0, poprt_result *_swig_go_1) {
+  char *arg1 = (char *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  
+  arg1 = (char *)malloc(_swig_go_0.n + 1);
+  memcpy(arg1, _swig_go_0.p, _swig_go_0.n);
+  arg1[_swig_go_0.n] = '\0';
+  
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = raw_telemetry_read((char const *)arg1,arg2);
+  _swig_go_result = result;
+  free(arg1); 
   return _swig_go_result;
 }
 

@@ -26,6 +26,7 @@ using raw_executable = poprt_executable;
 using raw_compiler = poprt_compiler;
 using raw_device_manager = poprt_device_manager;
 using raw_device = poprt_device;
+using raw_device_request = poprt_device_request;
 using raw_runner_options = poprt_runner_options;
 using raw_runner = poprt_runner;
 
@@ -131,15 +132,29 @@ struct raw_run {
     if (run->arrived.exchange(true)) run->tell_failure();
   }
 
-  static raw_run* submit(poprt_runner* runner, const raw_bindings& bindings, int64_t done,
-                         int64_t user_data, poprt_result* error) {
+  // Another holder: a cancelled request is done, and its callback called, before cancel returns.
+  bool cancel() {
+    holders++;
+    const bool cancelled = poprt_request_cancel(request) != 0;
+    release();
+    return cancelled;
+  }
+
+  // `timeout_ns`: by when it must begin; 0: no limit.
+  static raw_run* submit(poprt_runner* runner, const raw_bindings& bindings, int64_t timeout_ns,
+                         int64_t done, int64_t user_data, poprt_result* error) {
     auto* run = new raw_run;
     run->done = poprt_shim::function<poprt_run_done_fn>(done);
     run->user_data = poprt_shim::pointer(user_data);
     poprt_request* request = nullptr;
-    *error = poprt_runner_execute_async(runner, bindings.inputs.data(), bindings.inputs.size(),
-                                        bindings.outputs.data(), bindings.outputs.size(),
-                                        run->done ? on_done : nullptr, run, &request);
+    poprt_request_options options{};
+    options.struct_size = sizeof options;
+    options.timeout_ns = timeout_ns;
+    options.callback = run->done ? on_done : nullptr;
+    options.user_data = run;
+    *error =
+        poprt_runner_submit(runner, bindings.inputs.data(), bindings.inputs.size(),
+                            bindings.outputs.data(), bindings.outputs.size(), &options, &request);
     if (*error) {
       delete run;
       return nullptr;

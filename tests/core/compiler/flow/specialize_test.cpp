@@ -467,6 +467,132 @@ TEST(Specialize, ASpecializedModelIsStillOnnx) {
   EXPECT_TRUE(run(e, feeds).at("y").same_as(wanted.at("y")));
 }
 
+TEST(Specialize, LoopsRunInHalfPrecision) {
+  Options options;
+  options.precision = Precision::fp16;
+  const Executable e = compile_body(R"(
+    input %m : s64[]
+    input %x : f32[4]
+    %y : ? = Loop(%m, _, %x) {body = graph "body" {
+      input %i : s64[]
+      input %c : bool[]
+      input %s : f32[4]
+      const %half : f32[] = 0.5
+      %c2 : ? = Identity(%c)
+      %h : ? = Mul(%s, %half)
+      %d : ? = Add(%h, %x)
+      output %c2
+      output %d
+    }}
+    output %y
+  )",
+                                    options);
+  const Tensor x = floats({4});
+  Tensor half = Tensor::zeros(DType::f16, {4});
+  for (size_t i = 0; i < 4; i++) half.mutable_values<f16_t>()[i] = to_f16(x.values<float>()[i]);
+  const Values got = run(e, {{"x", half}, {"m", Tensor::scalar<int64_t>(5)}});
+  ASSERT_EQ(got.at("y").dtype(), DType::f16);
+  for (size_t i = 0; i < 4; i++) {
+    double s = x.values<float>()[i];
+    for (int round = 0; round < 5; round++) s = s / 2 + x.values<float>()[i];
+    EXPECT_NEAR(got.at("y").to_doubles()[i], s, 0.01);
+  }
+}
+
+// Layout and fusion passes see a body and what it reads from outside.
+TEST(Specialize, ConvolutionsInABodyGiveWhatUnrolledOnesGive) {
+  const std::string body = R"(
+    input %x : f32[1,16,5,5]
+    const %w : f32[16,16,3,3] = fill 0.01
+    const %b : f32[16] = fill 0.1
+    %outer : ? = Conv(%x, %w, %b) {pads = [1, 1, 1, 1]}
+    %act : ? = Relu(%outer)
+    %y : ? = Loop(%m, _, %act) {body = graph "body" {
+      input %i : s64[]
+      input %c : bool[]
+      input %s : f32[1,16,5,5]
+      %c2 : ? = Identity(%c)
+      %p : ? = Conv(%s, %w, %b) {pads = [1, 1, 1, 1]}
+      %q : ? = Add(%p, %act)
+      %r : ? = Relu(%q)
+      output %c2
+      output %r
+    }}
+    %pool : ? = GlobalAveragePool(%y)
+    output %pool
+    output %y
+  )";
+  Values feeds = {{"x", floats({1, 16, 5, 5})}};
+  const Values wanted = run(compile_body("const %m : s64[] = 3\n" + body), feeds);
+  const Executable e = compile_body("input %m : s64[]\n" + body);
+  EXPECT_TRUE(uses(e, "control.loop"));
+  feeds["m"] = Tensor::scalar<int64_t>(3);
+  const Values got = run(e, feeds);
+  for (const char* name : {"y", "pool"})
+    test::expect_close(wanted.at(name), got.at(name), 1e-4, name);
+}
+
+TEST(Specialize, NestedLoopsThatAreTooLongTogetherAreNotUnrolled) {
+  const Executable e = compile_body(R"(
+    input %x : f32[1]
+    const %m : s64[] = 100
+    %y : ? = Loop(%m, _, %x) {body = graph "body" {
+      input %i : s64[]
+      input %c : bool[]
+      input %s : f32[1]
+      const %one : f32[] = 1.0
+      %c2 : ? = Identity(%c)
+      %t : ? = Loop(%m, _, %s) {body = graph "inner" {
+        input %j : s64[]
+        input %jc : bool[]
+        input %js : f32[1]
+        %jc2 : ? = Identity(%jc)
+        %jt : ? = Add(%js, %one)
+        output %jc2
+        output %jt
+      }}
+      output %c2
+      output %t
+    }}
+    output %y
+  )");
+  EXPECT_TRUE(uses(e, "control.loop"));
+  EXPECT_EQ(run(e, {{"x", Tensor::of<float>({1}, {0})}}).at("y").values<float>()[0], 10000);
+}
+
+TEST(Specialize, ALoopOverContainersDoesBoundedWork) {
+  EXPECT_EQ(code_of(R"(
+    const %m : s64[] = 2000000000
+    input %x : f32[1]
+    %s : ? = SequenceConstruct(%x)
+    %t : ? = Loop(%m, _, %s) {body = graph "body" {
+      input %i : s64[]
+      input %c : bool[]
+      input %q : ?
+      %c2 : ? = Identity(%c)
+      %q2 : ? = Identity(%q)
+      output %c2
+      output %q2
+    }}
+    output %t
+  )"),
+            ErrorCode::resource_exhausted);
+}
+
+TEST(Specialize, AConvertedModelKeepsSizesThatDependOnData) {
+  const auto graph = ir::parse_text(graph_text(R"(
+    input %x : f32[2,3]
+    %at : ? = NonZero(%x)
+    output %at
+  )"));
+  Options options;
+  options.keep_onnx = true;
+  convert(*graph, options);
+  ASSERT_EQ(graph->nodes().size(), 1u);
+  EXPECT_TRUE(graph->nodes()[0]->is("NonZero"));
+  EXPECT_EQ(graph->outputs().size(), 1u);
+}
+
 TEST(FoldInputs, LevelsGoFromNothingToEverything) {
   const std::string text = graph_text(R"(
     input %x : f32[6]

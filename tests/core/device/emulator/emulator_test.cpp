@@ -120,6 +120,31 @@ TEST(Emulator, RunAllocatesNothing) {
   }
 }
 
+TEST(Emulator, ALoopAllocatesNothing) {
+  Builder b;
+  const auto in = b.add_input({"x", DType::f32, {4}});
+  const auto out = b.add_output({"rounds", DType::s64, {}});
+  const BufferId x = b.input(in, 0, 16, DType::f32, {4});
+  const BufferId index = b.output(out, 0, 8, DType::s64, {});
+  const BufferId all = b.arena(0, 1600, DType::f32, {100, 4});
+  const BufferId loop[] = {program::kNoBuffer, program::kNoBuffer, index},
+                 store[] = {x, index, all};
+  const int64_t most[] = {100};
+  b.emit("control.loop", loop, most, {}, "loop");
+  b.emit("store_slice", store, {}, {}, "store");
+  b.emit("control.end", {}, {}, {}, "end");
+  const auto engine =
+      EmulatedDevice().load({std::make_shared<program::Program>(b.program()), {}, {}}, threads(1));
+  const float values[4] = {};
+  int64_t rounds = 0;
+  const void* inputs[] = {values};
+  void* outputs[] = {&rounds};
+  const testing::AllocationCounter counter;
+  engine->run(Flow::main, inputs, outputs);
+  EXPECT_EQ(counter.count(), 0);
+  EXPECT_EQ(rounds, 100);
+}
+
 TEST(Emulator, LoadAndSaveFlowsRunOnTheirOwn) {
   CopyModel model(8);
   program::Program& p = model.b.program();

@@ -53,7 +53,7 @@ TEST(ElementaryFunctions, AreAsAccurateAsStated) {
       for (int64_t i = 0; i < kCount; i++)
         x[static_cast<size_t>(i)] = static_cast<float>(
             f.low + (f.high - f.low) * static_cast<double>(i) / static_cast<double>(kCount - 1));
-      table->step(static_cast<int64_t>(f.op), y.data(), x.data(), x.data(), x.data(), kCount);
+      table->step(static_cast<int64_t>(f.op), y.data(), x.data(), x.data(), x.data(), kCount, 0);
       for (size_t i = 0; i < x.size(); i++) {
         const double want = f.reference(static_cast<double>(x[i]));
         ASSERT_NEAR(static_cast<double>(y[i]), want, f.relative * std::fabs(want) + f.absolute)
@@ -62,12 +62,30 @@ TEST(ElementaryFunctions, AreAsAccurateAsStated) {
     }
 }
 
+TEST(ElementwiseStep, OperandsThatRepeat) {
+  constexpr int64_t kCount = 77;
+  std::vector<float> x(kCount), y(kCount);
+  for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<float>(i) - 30;
+  const std::vector<float> two(16, 2.0f), five(16, 5.0f);
+  for (const auto* t : builds()) {
+    t->step(static_cast<int64_t>(ElementwiseOp::sub), y.data(), two.data(), x.data(), x.data(),
+            kCount, 1);
+    for (size_t i = 0; i < x.size(); i++) ASSERT_EQ(y[i], 2 - x[i]);
+    t->step(static_cast<int64_t>(ElementwiseOp::clip), y.data(), x.data(), two.data(), five.data(),
+            kCount, 6);
+    for (size_t i = 0; i < x.size(); i++) ASSERT_EQ(y[i], std::fmin(std::fmax(x[i], 2), 5));
+    t->step(static_cast<int64_t>(ElementwiseOp::pow), y.data(), two.data(), five.data(), x.data(),
+            kCount, 3);
+    for (const float v : y) ASSERT_EQ(v, 32);
+  }
+}
+
 TEST(ElementaryFunctions, LimitsAndNan) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const auto apply = [](const isa::ElementwiseTable* t, ElementwiseOp op, float x) {
     float y = 0;
-    t->step(static_cast<int64_t>(op), &y, &x, &x, &x, 1);
+    t->step(static_cast<int64_t>(op), &y, &x, &x, &x, 1, 0);
     return y;
   };
   for (const auto* t : builds()) {

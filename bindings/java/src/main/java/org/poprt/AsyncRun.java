@@ -11,11 +11,16 @@ import java.util.concurrent.Executor;
 final class AsyncRun extends CompletableFuture<Void> {
   private RawRun run;
   private boolean over;
+  private int cancelling;
 
   private AsyncRun() {}
 
   static AsyncRun submit(
-      Handle<RawRunner> runner, RawBindings bindings, Bindings.Kept kept, Executor executor) {
+      Handle<RawRunner> runner,
+      RawBindings bindings,
+      Bindings.Kept kept,
+      Executor executor,
+      long timeoutNs) {
     AsyncRun future = new AsyncRun();
     runner.acquire(); // until done
     long callback = 0;
@@ -23,7 +28,9 @@ final class AsyncRun extends CompletableFuture<Void> {
       kept.before();
       callback = poprt_raw.raw_callback(new Completion(future, runner, kept, executor));
       future.submitted(
-          runner.raw().execute_async(bindings, poprt_raw.raw_done_fn(), callback));
+          runner
+              .raw()
+              .execute_async_within(bindings, timeoutNs, poprt_raw.raw_done_fn(), callback));
     } catch (Throwable e) {
       poprt_raw.raw_free_callback(callback);
       runner.release();
@@ -39,8 +46,35 @@ final class AsyncRun extends CompletableFuture<Void> {
 
   private synchronized void over() {
     over = true;
-    if (run != null) run.delete();
+    free();
+  }
+
+  private void free() {
+    if (run == null || !over || cancelling != 0) return;
+    run.delete();
     run = null;
+  }
+
+  private synchronized RawRun borrow() {
+    if (over || run == null) return null;
+    cancelling++;
+    return run;
+  }
+
+  private synchronized void giveBack() {
+    cancelling--;
+    free();
+  }
+
+  /** The native call is made without the lock: it calls back. */
+  @Override
+  public boolean cancel(boolean mayInterruptIfRunning) {
+    RawRun borrowed = borrow();
+    if (borrowed != null) {
+      borrowed.cancel();
+      giveBack();
+    }
+    return super.cancel(mayInterruptIfRunning);
   }
 
   @Override

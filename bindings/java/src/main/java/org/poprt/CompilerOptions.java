@@ -58,6 +58,7 @@ public final class CompilerOptions {
   private long rewriteLimit;
   private String stopAfter = "";
   private long convertVersion;
+  private boolean variableWeights;
   private boolean engineCaching;
   private String cachePath = "";
   ProgressListener progress;
@@ -191,6 +192,17 @@ public final class CompilerOptions {
   }
 
   /**
+   * Whether named weights stay tensors of their own, which can be replaced later; slower.
+   *
+   * @param on default false
+   * @return this
+   */
+  public CompilerOptions variableWeights(boolean on) {
+    variableWeights = on;
+    return this;
+  }
+
+  /**
    * Keeps what is compiled in a folder and takes it from there the next time.
    *
    * @param folder made when missing
@@ -237,6 +249,7 @@ public final class CompilerOptions {
     raw.set_stop_after(stopAfter);
     outputs.forEach(raw::add_output);
     raw.set_convert_version(convertVersion);
+    raw.set_variable_weights(variableWeights);
     raw.set_engine_caching(engineCaching, cachePath);
   }
 }

@@ -5,17 +5,23 @@ public final class Device implements AutoCloseable {
   private final Handle<RawDevice> handle;
   private final long id;
   private final int ipuVersion;
+  private final long numIpus;
+  private final long tilesPerIpu;
+  private final boolean ipuModel;
 
   Device(RawDevice raw) {
     handle = Handle.of(this, raw, RawDevice::delete);
     id = raw.device_id();
     ipuVersion = raw.ipu_version();
+    numIpus = raw.num_ipus();
+    tilesPerIpu = raw.tiles_per_ipu();
+    ipuModel = raw.is_ipu_model();
   }
 
   /**
    * Its number.
    *
-   * @return 0 to {@link DeviceManager#deviceCount} - 1
+   * @return one of {@link DeviceManager#deviceIds}, the first of its IPUs; -1 for an IPU model
    */
   public long id() {
     return id;
@@ -28,6 +34,33 @@ public final class Device implements AutoCloseable {
    */
   public int ipuVersion() {
     return ipuVersion;
+  }
+
+  /**
+   * Its IPUs.
+   *
+   * @return 1 or more
+   */
+  public long numIpus() {
+    return numIpus;
+  }
+
+  /**
+   * Tiles of each IPU.
+   *
+   * @return such as 1472
+   */
+  public long tilesPerIpu() {
+    return tilesPerIpu;
+  }
+
+  /**
+   * Whether it is an IPU model.
+   *
+   * @return false for the emulated IPUs of the process
+   */
+  public boolean isIpuModel() {
+    return ipuModel;
   }
 
   /** Gives it back; a runner on it keeps it until then. A second time does nothing. */

@@ -37,7 +37,7 @@ public final class DeviceManager implements AutoCloseable {
   /**
    * A free device.
    *
-   * @param numIpus its IPUs; only 1 exists yet
+   * @param numIpus its IPUs
    * @return the device
    * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} when all are busy
    */
@@ -57,6 +57,55 @@ public final class DeviceManager implements AutoCloseable {
   public Device getSpecificDevice(long id) {
     try (Use<RawDeviceManager> use = handle.use()) {
       return new Device(use.raw().get_specific_device(id));
+    }
+  }
+
+  /**
+   * A device as requested; waits as the request says.
+   *
+   * @param request what it must be
+   * @return the device
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND} (none can ever fit) or {@link
+   *     ErrorCode#UNAVAILABLE} (those that fit are busy)
+   */
+  public Device acquire(DeviceRequest request) {
+    RawDeviceRequest raw = new RawDeviceRequest();
+    try (Use<RawDeviceManager> use = handle.use()) {
+      request.fill(raw);
+      if (request.executable == null) return new Device(use.raw().acquire(raw, request.id));
+      try (Use<RawExecutable> model = request.executable.use()) {
+        return new Device(use.raw().acquire_for(model.raw(), raw, request.id));
+      }
+    } finally {
+      raw.delete();
+    }
+  }
+
+  /**
+   * An IPU model: a device of its own, which nobody waits for. Results are those of any device.
+   *
+   * @param numIpus its IPUs
+   * @param ipuVersion 1, 2 or 21; 0: 2
+   * @param tilesPerIpu 0: what the version has
+   * @return the device
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} for another version or count
+   */
+  public Device createIpuModelDevice(long numIpus, int ipuVersion, long tilesPerIpu) {
+    try (Use<RawDeviceManager> use = handle.use()) {
+      return new Device(use.raw().create_ipu_model_device(numIpus, ipuVersion, tilesPerIpu));
+    }
+  }
+
+  /**
+   * The numbers of the devices.
+   *
+   * @return in ascending order, busy ones included
+   */
+  public long[] deviceIds() {
+    try (Use<RawDeviceManager> use = handle.use()) {
+      long[] ids = new long[Math.toIntExact(use.raw().device_count())];
+      for (int i = 0; i < ids.length; i++) ids[i] = use.raw().device_id(i);
+      return ids;
     }
   }
 

@@ -1,6 +1,7 @@
 package org.poprt;
 
 import java.nio.Buffer;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -46,9 +47,7 @@ public final class ModelRunner implements AutoCloseable {
   private static RawRunner create(Executable executable, RuntimeConfig config) {
     RawRunnerOptions options = new RawRunnerOptions();
     try {
-      options.setThreads(config.threads);
-      options.setProfile(config.profile ? 1 : 0);
-      options.setQueue_depth(config.queueDepth);
+      config.fill(options);
       try (Use<RawExecutable> model = executable.use()) {
         if (config.device == null) return new RawRunner(model.raw(), options);
         try (Use<RawDevice> device = config.device.use()) {
@@ -126,7 +125,7 @@ public final class ModelRunner implements AutoCloseable {
   /**
    * Submits a run and returns; runs begin in the order of submission. Blocks while {@link
    * RuntimeConfig#queueDepth} runs are in flight. The future completes on a thread of the common
-   * pool.
+   * pool. Cancelling it cancels a run that has not begun, whose memory is then free at once.
    *
    * @param bindings where inputs are and outputs go; the buffers are kept, the object may be closed
    *     or bound anew
@@ -148,8 +147,22 @@ public final class ModelRunner implements AutoCloseable {
    * @throws PoprtException as {@link #execute(Bindings)}, for what is wrong with the arguments
    */
   public CompletableFuture<Void> executeAsync(Bindings bindings, Executor executor) {
+    return executeAsync(bindings, executor, Duration.ZERO);
+  }
+
+  /**
+   * As {@link #executeAsync(Bindings, Executor)}, with a limit on how long the run may wait.
+   *
+   * @param bindings where inputs are and outputs go
+   * @param executor of completions
+   * @param timeout by when the run must begin; 0: no limit
+   * @return completes when the outputs are written, or with {@link ErrorCode#DEADLINE_EXCEEDED}
+   * @throws PoprtException as {@link #execute(Bindings)}, for what is wrong with the arguments
+   */
+  public CompletableFuture<Void> executeAsync(
+      Bindings bindings, Executor executor, Duration timeout) {
     try (Use<RawBindings> memory = bindings.use()) {
-      return AsyncRun.submit(handle, memory.raw(), bindings.kept(), executor);
+      return AsyncRun.submit(handle, memory.raw(), bindings.kept(), executor, timeout.toNanos());
     }
   }
 
@@ -173,6 +186,28 @@ public final class ModelRunner implements AutoCloseable {
   public String profile() {
     try (Use<RawRunner> use = handle.use()) {
       return use.raw().profile();
+    }
+  }
+
+  /**
+   * Counters and latencies since the runner was made, of it and of each replica.
+   *
+   * @return JSON
+   */
+  public String statistics() {
+    try (Use<RawRunner> use = handle.use()) {
+      return use.raw().statistics();
+    }
+  }
+
+  /**
+   * When each of the last runs was submitted, began, computed and ended.
+   *
+   * @return a JSON array; empty without {@link RuntimeConfig#flushOnWaitingOutputs}
+   */
+  public String tracepoints() {
+    try (Use<RawRunner> use = handle.use()) {
+      return use.raw().tracepoints();
     }
   }
 

@@ -1,5 +1,7 @@
 package org.poprt;
 
+import java.nio.file.Path;
+
 /**
  * The library as a whole.
  *
@@ -29,6 +31,28 @@ public final class Poprt {
    */
   public static void setLogLevel(String level) {
     poprt_raw.raw_set_log_level(level);
+  }
+
+  /**
+   * What sessions and runners of all processes do that publish it (POPRT_TELEMETRY=1 in their
+   * environment).
+   *
+   * @return a JSON array with an object for each; empty when nobody publishes
+   * @throws PoprtException when the folder may not be read
+   */
+  public static String readTelemetry() {
+    return poprt_raw.raw_telemetry_read("");
+  }
+
+  /**
+   * What sessions and runners do that publish it in a folder (POPRT_TELEMETRY_DIR).
+   *
+   * @param folder where
+   * @return a JSON array with an object for each; empty when nobody publishes
+   * @throws PoprtException when the folder may not be read
+   */
+  public static String readTelemetry(Path folder) {
+    return poprt_raw.raw_telemetry_read(folder.toString());
   }
 
   /**

@@ -1,0 +1,152 @@
+// svm_classify: operands [scores, labels, prob_a?, prob_b?, label?, y?]: the last step of an SVM
+// classifier. scores f32 [rows, n]: one decision for each pair of classes (positive: the first), or
+// when linear one for each class. Probabilities of pairs are logistic(a s + b), joined by the
+// second method of Wu, Lin and Weng, "Probability estimates for multi-class classification by
+// pairwise coupling" (2004). y f32 [rows, columns]. ints: [rows, classes, n, columns, linear,
+// coefficients all positive, post transform]. A task is one row.
+#include <algorithm>
+
+#include "kernels/common/call_reader.h"
+#include "kernels/common/post_transform.h"
+
+namespace poprt::kernels {
+namespace {
+
+constexpr int64_t kMostClasses = 4096;  // the coupling needs classes squared numbers
+
+struct Params {
+  int64_t classes, scores, columns;
+  bool linear, all_positive;
+  PostTransform transform;
+};
+
+// r [k, k]: probability of i against j. q [k, k] and qp [k] are scratch, p [k] the result.
+void couple(int64_t k, const double* r, double* q, double* qp, double* p) noexcept {
+  for (int64_t i = 0; i < k; i++) {
+    p[i] = 1.0 / static_cast<double>(k);
+    q[i * k + i] = 0;
+    for (int64_t j = 0; j < k; j++) {
+      if (j == i) continue;
+      q[i * k + i] += r[j * k + i] * r[j * k + i];
+      q[i * k + j] = -r[j * k + i] * r[i * k + j];
+    }
+  }
+  const double eps = 0.005 / static_cast<double>(k);
+  for (int round = 0; round < 100; round++) {
+    double pqp = 0, worst = 0;
+    for (int64_t i = 0; i < k; i++) {
+      qp[i] = 0;
+      for (int64_t j = 0; j < k; j++) qp[i] += q[i * k + j] * p[j];
+      pqp += p[i] * qp[i];
+    }
+    for (int64_t i = 0; i < k; i++) worst = std::max(worst, std::fabs(qp[i] - pqp));
+    if (worst < eps) return;
+    for (int64_t i = 0; i < k; i++) {
+      const double step = (pqp - qp[i]) / q[i * k + i];
+      p[i] += step;
+      pqp = (pqp + step * (step * q[i * k + i] + 2 * qp[i])) / (1 + step) / (1 + step);
+      for (int64_t j = 0; j < k; j++) {
+        qp[j] = (qp[j] + step * q[i * k + j]) / (1 + step);
+        p[j] /= 1 + step;
+      }
+    }
+  }
+}
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end,
+         std::byte* scratch) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const int64_t k = p.classes;
+  const auto* labels = static_cast<const int64_t*>(data[1]);
+  const auto* prob_a = static_cast<const float*>(data[2]);
+  const auto* prob_b = static_cast<const float*>(data[3]);
+  auto* y = reinterpret_cast<double*>(scratch);  // columns
+  double* votes = y + p.columns;                 // classes
+  double* pairs = votes + k;                     // classes squared, twice, and classes
+  for (int64_t row = begin; row < end; row++) {
+    const float* s = static_cast<const float*>(data[0]) + row * p.scores;
+    int64_t best = 0;
+    double high = 0;
+    bool single = false;
+    if (p.linear) {
+      for (int64_t c = 0; c < k; c++) y[c] = static_cast<double>(s[c]);
+      best = std::max_element(y, y + k) - y;
+      high = y[best];
+    } else {
+      std::fill(votes, votes + k, 0.0);
+      int64_t at = 0;
+      for (int64_t i = 0; i < k; i++)
+        for (int64_t j = i + 1; j < k; j++, at++) {
+          votes[s[at] > 0 ? i : j] += 1;
+          if (!prob_a) continue;
+          const double v =
+              1 - logistic(static_cast<double>(s[at]) * static_cast<double>(prob_a[at]) +
+                           static_cast<double>(prob_b[at]));
+          const double r = std::clamp(v, 1e-7, 1 - 1e-7);
+          pairs[i * k + j] = r;
+          pairs[j * k + i] = 1 - r;
+        }
+      best = std::max_element(votes, votes + k) - votes;
+      if (prob_a) {
+        couple(k, pairs, pairs + k * k, pairs + 2 * k * k, y);
+      } else {
+        single = k == 2;
+        for (int64_t c = 0; c < p.scores && !single; c++) y[c] = static_cast<double>(s[c]);
+      }
+    }
+    if (k == 2 && !prob_a) {
+      if (high > 0 && (!p.all_positive || high >= 0.5)) best = 1;
+    }
+    if (data[4]) static_cast<int64_t*>(data[4])[row] = labels[best];
+    if (single)
+      apply_binary_transform(p.transform, p.transform != PostTransform::none,
+                             static_cast<double>(s[0]), y);
+    else
+      apply_post_transform(p.transform, {y, static_cast<size_t>(p.columns)});
+    for (int64_t c = 0; data[5] && c < p.columns; c++)
+      static_cast<float*>(data[5])[row * p.columns + c] = static_cast<float>(y[c]);
+  }
+}
+
+Plan prepare(const Call& call) {
+  const CallReader r("svm_classify", call, 6, 7);
+  auto p = std::make_shared<Params>();
+  const int64_t rows = r.size(0);
+  p->classes = r.size(1, 1);
+  r.check(p->classes <= kMostClasses, "too many classes");
+  p->scores = r.size(2);
+  p->columns = r.size(3, 1);
+  p->linear = r.flag(4);
+  p->all_positive = r.flag(5);
+  r.check(r.size(6) < kPostTransforms, "unknown transform");
+  p->transform = static_cast<PostTransform>(r.size(6));
+  const int64_t pairs = p->classes * (p->classes - 1) / 2;
+  r.check(p->scores == (p->linear ? p->classes : pairs), "bad number of scores");
+  const bool probabilities = r.has(2);
+  r.check(p->columns == (p->linear || probabilities ? p->classes : std::max<int64_t>(pairs, 2)) &&
+              (p->linear || p->classes >= 2) && r.has(2) == r.has(3) &&
+              !(p->linear && probabilities),
+          "bad number of columns");
+  r.needs(0, DType::f32, {rows, p->scores});
+  r.needs(1, DType::s64, {p->classes});
+  r.may(2, DType::f32, {pairs});
+  r.may(3, DType::f32, {pairs});
+  r.may(4, DType::s64, {rows});
+  r.may(5, DType::f32, {rows, p->columns});
+  Plan plan;
+  plan.run = run;
+  plan.tasks = rows;
+  plan.work =
+      static_cast<double>(rows) * static_cast<double>(p->scores) * (probabilities ? 200 : 5);
+  plan.scratch_bytes = static_cast<size_t>(
+      dtype_bytes(DType::f64, p->columns + 2 * p->classes + 2 * p->classes * p->classes));
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel svm_classify_kernel;
+const Kernel svm_classify_kernel = {"svm_classify", prepare};
+
+}  // namespace poprt::kernels

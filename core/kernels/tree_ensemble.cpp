@@ -1,0 +1,210 @@
+// tree_ensemble: operands [x, nodes, thresholds, roots, targets, weights, base?, labels?, y,
+// label?]. x [rows, features] is f32 or f64. nodes is s32 [n, 4]: (feature, mode + 8 if NaN goes to
+// the true side, true child, false child), or for a leaf (first weight, 6, end of weights, 0); a
+// child stands behind its parent. thresholds f64 [n], roots s32 [trees], targets s32 [m] and
+// weights f64 [m] of the leaves, base f64 [0, 1 or columns], labels s64 [classes]. y [rows,
+// columns] is f32 or f64, label s64 [rows]. ints: [rows, features, n, trees, m, base count,
+// columns, aggregate (0 sum, 1 average, 2 min, 3 max), post transform, classifier, all weight on
+// one class, weights all positive]. Sums are in double, trees in order. A classifier of two classes
+// reports as ONNX Runtime does, which is not what the specification says everywhere. A task is one
+// row.
+#include <algorithm>
+#include <limits>
+
+#include "kernels/common/call_reader.h"
+#include "kernels/common/post_transform.h"
+
+namespace poprt::kernels {
+namespace {
+
+enum Mode : int32_t { leq, lt, gte, gt, eq, neq, leaf };
+
+struct Params {
+  int64_t features, nodes, trees, weights, bases, columns, aggregate;
+  PostTransform transform;
+  bool classifier, one_class, all_positive, x_double, y_double;
+};
+
+bool goes_true(int32_t mode, double x, double threshold) noexcept {
+  switch (mode) {
+    case leq: return x <= threshold;
+    case lt: return x < threshold;
+    case gte: return x >= threshold;
+    case gt: return x > threshold;
+    case eq: return x == threshold;
+    default: return x != threshold;
+  }
+}
+
+struct Scores {
+  double* value;
+  uint8_t* has;
+};
+
+void add_tree(const Params& p, void* const* data, int64_t row, int32_t root, Scores s) noexcept {
+  const auto* nodes = static_cast<const int32_t*>(data[1]);
+  const auto* thresholds = static_cast<const double*>(data[2]);
+  int64_t at = root;
+  if (at < 0 || at >= p.nodes) return;
+  while ((nodes[4 * at + 1] & 7) != leaf) {
+    const int32_t* n = nodes + 4 * at;
+    if (n[0] < 0 || n[0] >= p.features) return;
+    const int64_t cell = row * p.features + n[0];
+    const double x = p.x_double ? static_cast<const double*>(data[0])[cell]
+                                : static_cast<double>(static_cast<const float*>(data[0])[cell]);
+    const bool side = goes_true(n[1] & 7, x, thresholds[at]) || ((n[1] & 8) != 0 && std::isnan(x));
+    const int64_t next = side ? n[2] : n[3];
+    if (next <= at || next >= p.nodes) return;  // a damaged file: the program was not made by us
+    at = next;
+  }
+  const auto* targets = static_cast<const int32_t*>(data[4]);
+  const auto* weights = static_cast<const double*>(data[5]);
+  const int64_t begin = std::max(nodes[4 * at], 0);
+  const int64_t end = std::min<int64_t>(nodes[4 * at + 2], p.weights);
+  for (int64_t i = begin; i < end; i++) {
+    const int32_t t = targets[i];
+    if (t < 0 || t >= p.columns) continue;
+    double& v = s.value[t];
+    if (p.aggregate < 2)
+      v += weights[i];
+    else if (!s.has[t])
+      v = weights[i];
+    else
+      v = p.aggregate == 2 ? std::min(v, weights[i]) : std::max(v, weights[i]);
+    s.has[t] = 1;
+  }
+}
+
+// Two classes: gives the index of the label, and whether the scores are final.
+int64_t finish_binary(const Params& p, const double* base, Scores s, double* out) noexcept {
+  bool single = false;  // one score stands for both classes
+  int additional = -1;
+  if (p.bases == 2) {
+    if (s.has[1]) {
+      s.value[1] = base[1] + s.value[0];
+      s.value[0] = -s.value[1];
+    } else {
+      s.value[1] += base[1];
+      s.value[0] += base[0];
+    }
+  } else {
+    if (p.bases == 1) s.value[0] += base[0];
+    if (p.bases == 0) additional = 3;
+    single = !s.has[1];
+  }
+  const double positive = !single && s.has[1] ? s.value[1] : s.has[0] ? s.value[0] : 0;
+  int64_t label;
+  if (p.one_class) {
+    const bool up = positive > (p.all_positive ? 0.5 : 0.0);
+    additional = (p.all_positive ? 0 : 2) + (up ? 0 : 1);
+    label = up;
+  } else {
+    label = positive > 0;
+  }
+  if (!single) {
+    apply_post_transform(p.transform, {s.value, 2});
+    out[0] = s.value[0];
+    out[1] = s.value[1];
+  } else if (p.transform == PostTransform::probit) {
+    out[0] = probit(s.value[0]);
+    out[1] = 0;
+  } else if (additional < 0) {
+    out[0] = s.value[0];
+    out[1] = 0;
+  } else {
+    apply_binary_transform(p.transform, additional < 2, s.value[0], out);
+  }
+  return label;
+}
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end,
+         std::byte* scratch) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const auto* roots = static_cast<const int32_t*>(data[3]);
+  const auto* base = static_cast<const double*>(data[6]);
+  const auto* labels = static_cast<const int64_t*>(data[7]);
+  Scores s{reinterpret_cast<double*>(scratch),
+           reinterpret_cast<uint8_t*>(scratch) + p.columns * sizeof(double)};
+  for (int64_t row = begin; row < end; row++) {
+    std::fill(s.value, s.value + p.columns, 0.0);
+    std::fill(s.has, s.has + p.columns, uint8_t{0});
+    for (int64_t t = 0; t < p.trees; t++) add_tree(p, data, row, roots[t], s);
+    double pair[2];
+    const double* out = s.value;
+    if (p.classifier && p.columns == 2) {
+      const int64_t label = finish_binary(p, base, s, pair);
+      out = pair;
+      if (data[9]) static_cast<int64_t*>(data[9])[row] = labels[label];
+    } else {
+      for (int64_t c = 0; c < p.columns; c++) {
+        if (p.aggregate == 1 && p.trees) s.value[c] /= static_cast<double>(p.trees);
+        if (p.bases == p.columns)
+          s.value[c] += base[c];
+        else if (p.columns == 1 && p.bases == 1)
+          s.value[c] += base[0];
+      }
+      if (p.classifier && data[9]) {
+        int64_t best = -1;
+        for (int64_t c = 0; c < p.columns; c++)
+          if ((s.has[c] || p.bases == p.columns) && (best < 0 || s.value[c] > s.value[best]))
+            best = c;
+        static_cast<int64_t*>(data[9])[row] = labels[std::max<int64_t>(best, 0)];
+      }
+      // One target knows no other transform in ONNX Runtime.
+      if (p.columns > 1 || p.classifier || p.transform == PostTransform::probit)
+        apply_post_transform(p.transform, {s.value, static_cast<size_t>(p.columns)});
+    }
+    for (int64_t c = 0; data[8] && c < p.columns; c++) {
+      if (p.y_double)
+        static_cast<double*>(data[8])[row * p.columns + c] = out[c];
+      else
+        static_cast<float*>(data[8])[row * p.columns + c] = static_cast<float>(out[c]);
+    }
+  }
+}
+
+Plan prepare(const Call& call) {
+  const CallReader r("tree_ensemble", call, 10, 12);
+  auto p = std::make_shared<Params>();
+  const int64_t rows = r.size(0);
+  p->features = r.size(1);
+  p->nodes = r.size(2);
+  p->trees = r.size(3);
+  p->weights = r.size(4);
+  p->bases = r.size(5);
+  p->columns = r.size(6, 1);
+  p->aggregate = r.size(7);
+  r.check(p->aggregate < 4 && r.size(8) < kPostTransforms, "unknown aggregate or transform");
+  p->transform = static_cast<PostTransform>(r.size(8));
+  p->classifier = r.flag(9);
+  p->one_class = r.flag(10);
+  p->all_positive = r.flag(11);
+  p->x_double = r.dtype(0) == DType::f64;
+  r.check(!p->classifier || r.has(7), "a classifier needs labels");
+  r.needs(0, p->x_double ? DType::f64 : DType::f32, {rows, p->features});
+  r.needs(1, DType::s32, {p->nodes, 4});
+  r.needs(2, DType::f64, {p->nodes});
+  r.needs(3, DType::s32, {p->trees});
+  r.needs(4, DType::s32, {p->weights});
+  r.needs(5, DType::f64, {p->weights});
+  if (p->bases) r.needs(6, DType::f64, {p->bases});
+  r.may(7, DType::s64, {p->columns});
+  p->y_double = r.has(8) && r.dtype(8) == DType::f64;
+  r.may(8, p->y_double ? DType::f64 : DType::f32, {rows, p->columns});
+  r.may(9, DType::s64, {rows});
+  Plan plan;
+  plan.run = run;
+  plan.tasks = rows;
+  plan.work = static_cast<double>(rows) * static_cast<double>(p->trees) * 30;
+  plan.scratch_bytes =
+      static_cast<size_t>(checked_mul(p->columns, static_cast<int64_t>(sizeof(double) + 1)));
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel tree_ensemble_kernel;
+const Kernel tree_ensemble_kernel = {"tree_ensemble", prepare};
+
+}  // namespace poprt::kernels

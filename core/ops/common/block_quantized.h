@@ -1,0 +1,17 @@
+// Weights of 2, 4 or 8 bits in blocks with a scale and zero point each: MatMulNBits and
+// GatherBlockQuantized.
+#pragma once
+
+#include "ops/common/expansion.h"
+
+namespace poprt::ops {
+
+// Bytes that hold 8 / bits numbers each, low bits first, as u8 with a last axis of `count` numbers.
+ir::Value* unpack_bits(Expansion& e, ir::Value* packed, int64_t bits, int64_t count);
+
+// (q - zero) * scale in the type of `scale`, where scale and zero hold one number for each `block`
+// numbers along `axis` of q; zero may be null. q and zero are of any numeric type.
+ir::Value* scale_blocks(Expansion& e, ir::Value* q, ir::Value* scale, ir::Value* zero, int64_t axis,
+                        int64_t block);
+
+}  // namespace poprt::ops

@@ -1,0 +1,36 @@
+// The `activation` attribute of FusedConv and FusedGemm.
+#pragma once
+
+#include "ops/common/expansion.h"
+
+namespace poprt::ops {
+
+// "" is none. `parameters` are activation_params of FusedConv: alpha, beta, as many as given.
+inline ir::Value* activate(Expansion& e, ir::Value* x, const std::string& name,
+                           const std::vector<float>& parameters) {
+  const auto parameter = [&](size_t i, float fallback) {
+    return i < parameters.size() ? parameters[i] : fallback;
+  };
+  if (name.empty()) return x;
+  if (name == "Relu" || name == "Tanh" || name == "Sigmoid" || name == "Softplus" ||
+      name == "Softsign")
+    return e.add(name, {x});
+  if (name == "LeakyRelu") return e.add(name, {x}, {{"alpha", parameter(0, 0.01f)}});
+  if (name == "Elu") return e.add(name, {x}, {{"alpha", parameter(0, 1.0f)}});
+  if (name == "ThresholdedRelu") return e.add(name, {x}, {{"alpha", parameter(0, 1.0f)}});
+  if (name == "Selu")
+    return e.add(name, {x},
+                 {{"alpha", parameter(0, 1.67326319217681884765625f)},
+                  {"gamma", parameter(1, 1.05070102214813232421875f)}});
+  if (name == "HardSigmoid")
+    return e.add(name, {x}, {{"alpha", parameter(0, 0.2f)}, {"beta", parameter(1, 0.5f)}});
+  if (name == "Clip")
+    return e.newest("Clip", {x, e.number(x->dtype(), static_cast<double>(parameter(0, -3.4e38f))),
+                             e.number(x->dtype(), static_cast<double>(parameter(1, 3.4e38f)))});
+  e.fail_unsupported(
+      "activation '{}'; supported are Relu, Tanh, Sigmoid, LeakyRelu, Elu, Selu, ThresholdedRelu, "
+      "Softplus, Softsign, HardSigmoid and Clip",
+      name);
+}
+
+}  // namespace poprt::ops

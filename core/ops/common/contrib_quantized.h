@@ -1,0 +1,39 @@
+// The quantised operators of com.microsoft that compute in floats between two conversions.
+#pragma once
+
+#include "ops/common/expansion.h"
+
+namespace poprt::ops {
+
+// Inputs at, at + 1 (scale), at + 2 (zero point, optional) as floats.
+inline ir::Value* dequantized(Expansion& e, size_t at) {
+  e.check(element_count(e.shape(at + 1)) == 1 &&
+              (!e.has(at + 2) || element_count(e.shape(at + 2)) == 1),
+          "a scale or zero point is not one number");
+  return e.dequantize(e.in(at), e.in(at + 1), e.in_or_null(at + 2));
+}
+
+// y with scale input `at` and zero point input at + 1 (optional) as result 0, of `dtype`.
+inline void quantized_result(Expansion& e, ir::Value* y, size_t at, DType dtype) {
+  e.check(
+      element_count(e.shape(at)) == 1 && (!e.has(at + 1) || element_count(e.shape(at + 1)) == 1),
+      "the scale or zero point of the result is not one number");
+  e.out(0, e.quantize(y, e.in(at), e.in_or_null(at + 1), dtype));
+}
+
+// [N,H,W,C] as [N,C,H,W] and back.
+inline ir::Value* channels_first(Expansion& e, ir::Value* v) {
+  const auto rank = static_cast<int64_t>(e.shape_of(v).size());
+  std::vector<int64_t> perm = {0, rank - 1};
+  for (int64_t d = 1; d + 1 < rank; d++) perm.push_back(d);
+  return e.transpose(v, perm);
+}
+inline ir::Value* channels_last(Expansion& e, ir::Value* v) {
+  const auto rank = static_cast<int64_t>(e.shape_of(v).size());
+  std::vector<int64_t> perm = {0};
+  for (int64_t d = 2; d < rank; d++) perm.push_back(d);
+  perm.push_back(1);
+  return e.transpose(v, perm);
+}
+
+}  // namespace poprt::ops

@@ -1,0 +1,159 @@
+// Decomposition of an operator into a small graph of other operators.
+//
+// core/ops/DOMAIN/foo.cpp writes one function that reads the node through an Expansion, adds nodes
+// in front of it and names its results. The same function serves inference (the nodes are added to
+// a scratch graph), evaluation (they are run there) and the compiler (pass expand_operators).
+//
+// A node whose inputs' types are not static yet, or that needs a constant which is not one yet, is
+// left alone by inference; the compiler says what was missing.
+#pragma once
+
+#include <array>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ops/op.h"
+
+namespace poprt::ops {
+
+class Expansion {
+ public:
+  using Value = ir::Value;
+  using Attributes = std::initializer_list<std::pair<const std::string_view, ir::Attribute>>;
+
+  explicit Expansion(ir::Node& n);
+
+  const ir::Node& node;
+
+  // -- The node's inputs ------------------------------------------------------------------------
+  bool has(size_t i) const { return node.input(i) != nullptr; }
+  // Throws invalid_argument when the input is required and was not given.
+  Value* in(size_t i) const;
+  Value* in_or_null(size_t i) const { return node.input(i); }
+  const Shape& shape(size_t i) const { return shape_of(in(i)); }
+  DType dtype(size_t i) const { return in(i)->dtype(); }
+  // The value of a constant input; throws failed_precondition when it is not constant.
+  const Tensor& constant(size_t i) const;
+  std::vector<int64_t> const_ints(size_t i) const { return constant(i).to_int64s(); }
+  // Static shape of any value; throws failed_precondition when it is not static.
+  const Shape& shape_of(const Value* v) const;
+
+  // -- New nodes --------------------------------------------------------------------------------
+  // A node of ai.onnx as the graph's opset defines it: for operators that mean the same in all.
+  Value* add(std::string_view op, std::initializer_list<Value*> inputs, Attributes attributes = {});
+  // A node of ai.onnx's newest opset.
+  Value* newest(std::string_view op, std::initializer_list<Value*> inputs,
+                Attributes attributes = {});
+  Value* newest(std::string_view op, std::span<Value* const> inputs, Attributes attributes = {});
+  // Any node, types inferred.
+  ir::Node* add_node(std::string_view op, std::string_view domain, std::span<Value* const> inputs,
+                     Attributes attributes, size_t outputs);
+  ir::Node* add_node(std::string_view op, std::string_view domain,
+                     std::initializer_list<Value*> inputs, Attributes attributes, size_t outputs);
+
+  // As add, with the attributes of the node itself but those in `without`.
+  Value* add_like(std::string_view op, std::initializer_list<Value*> inputs,
+                  std::initializer_list<std::string_view> without = {});
+
+  Value* constant(Tensor tensor);
+  Value* ints(std::vector<int64_t> values);
+  // A scalar of a numeric type.
+  Value* number(DType dtype, double value);
+  // count numbers from `first` on in steps of one, as s64 [count].
+  Value* iota(int64_t count, int64_t first = 0);
+
+  Value* reshape(Value* v, const Shape& shape);
+  Value* transpose(Value* v, const std::vector<int64_t>& perm);
+  Value* swap_last_two(Value* v);
+  Value* cast(Value* v, DType dtype);
+  Value* concat(std::span<Value* const> values, int64_t axis);
+  Value* concat(std::initializer_list<Value*> values, int64_t axis) {
+    return concat(std::span(values.begin(), values.size()), axis);
+  }
+  // Elements [begin, end) of an axis.
+  Value* slice(Value* v, int64_t axis, int64_t begin, int64_t end);
+  Value* expand(Value* v, const Shape& shape);
+  // Arithmetic with a scalar of v's type.
+  Value* scaled(Value* v, double factor);
+  Value* plus(Value* v, double addend);
+  Value* dequantize(Value* q, Value* scale, Value* zero, int64_t axis = 1);
+  // To the type of `zero`, or `dtype` with zero point 0 when it is null.
+  Value* quantize(Value* x, Value* scale, Value* zero, DType dtype, int64_t axis = 1);
+
+  // -- The node's results -----------------------------------------------------------------------
+  // Something reads result i.
+  bool wants(size_t i) const;
+  // Result i is `value`. Every result that something reads must be given.
+  void out(size_t i, Value* value);
+
+  // -- Errors -----------------------------------------------------------------------------------
+  template <class... Args>
+  [[noreturn]] void fail_input(fmt::format_string<Args...> format, Args&&... args) const {
+    fail(ErrorCode::invalid_argument, "{}: {}", node.describe(),
+         fmt::format(format, std::forward<Args>(args)...));
+  }
+  template <class... Args>
+  [[noreturn]] void fail_unsupported(fmt::format_string<Args...> format, Args&&... args) const {
+    fail(ErrorCode::unimplemented, "{} (opset {}): {}", node.describe(), node.opset(),
+         fmt::format(format, std::forward<Args>(args)...));
+  }
+  // Throws invalid_argument unless `ok`.
+  void check(bool ok, std::string_view what) const {
+    if (!ok) fail_input("{}", what);
+  }
+
+ private:
+  friend bool expand_node(ir::Node& node);
+  ir::Node& node_;
+  ir::Graph& graph_;
+  std::map<size_t, Value*> results_;
+};
+
+// The operator is defined by POPRT_EXPANSION.
+bool expands(const OpDef& op);
+// Runs the operator's expansion and erases the node. False when it has none. Throws with the node
+// in front.
+bool expand_node(ir::Node& node);
+
+// A graph that holds nothing but a copy of `node`; its inputs are graph inputs or constants, all
+// its outputs graph outputs.
+std::unique_ptr<ir::Graph> isolate(const ir::Node& node);
+
+// `infer` of every operator that expands.
+void infer_by_expansion(InferContext& ctx);
+
+// `lower` of every operator that expands, called by expand_node alone: lowers to nodes instead of
+// instructions.
+class ExpandContext final : public LowerContext {
+ public:
+  ExpandContext(Expansion& e, program::Builder& b) : LowerContext(e.node, b), expansion(e) {}
+  Expansion& expansion;
+
+  BufferId in(size_t) override { fail_here(); }
+  BufferId out(size_t) override { fail_here(); }
+  BufferId temporary(DType, Shape) override { fail_here(); }
+  BufferId view(BufferId, uint64_t, DType, Shape) override { fail_here(); }
+
+ private:
+  [[noreturn]] void fail_here() const;
+};
+Expansion& expansion_of(LowerContext& ctx);
+
+}  // namespace poprt::ops
+
+// Defines the operator of core/ops/FOLDER/STEM.cpp as `symbol`.
+#define POPRT_EXPANSION(symbol, op_domain, op_name, ...)                                   \
+  namespace poprt::ops {                                                                   \
+  extern const OpDef symbol;                                                               \
+  const OpDef symbol = {.name = op_name,                                                   \
+                        .domain = op_domain,                                               \
+                        .infer = infer_by_expansion,                                       \
+                        .lower = [](LowerContext& c) { (__VA_ARGS__)(expansion_of(c)); }}; \
+  }

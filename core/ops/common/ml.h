@@ -1,0 +1,20 @@
+// What the expansions of ai.onnx.ml have in common.
+#pragma once
+
+#include "ops/common/expansion.h"
+#include "ops/common/tree_ensemble.h"
+
+namespace poprt::ops {
+
+// Input 0 as f32 [rows, features]; a vector is one row.
+ir::Value* feature_matrix(Expansion& e);
+// A constant of a list of floats.
+ir::Value* reals(Expansion& e, const std::vector<float>& values, const Shape& shape);
+// `scores` [rows, classes] after attribute post_transform.
+ir::Value* transformed(Expansion& e, ir::Value* scores);
+
+// kernel_type and kernel_params of an SVM: [rows, vectors] of a matrix [rows, features] and
+// `vectors` support vectors.
+ir::Value* svm_kernel(Expansion& e, ir::Value* x, const std::vector<float>& vectors, int64_t count);
+
+}  // namespace poprt::ops

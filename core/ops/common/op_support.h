@@ -1,0 +1,43 @@
+// What the operators take, found by trying: an operator is evaluated on small tensors of zeros and
+// ones of each element type, through the same inference, lowering and kernels that models use.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ops/op.h"
+
+namespace poprt::ops {
+
+enum class Implementation {
+  fast,           // every kernel of the f32 trial has a build for each instruction set, or copies
+  reference,      // some kernel is plain C++
+  decomposition,  // other operators
+  view,           // no code: the same bytes under another shape
+  unknown,        // no trial fitted; tests say more
+};
+std::string_view implementation_name(Implementation implementation);
+
+struct OpSupport {
+  std::vector<DType>
+      types;  // of input 0 (or of the result when there is none); empty: no trial fitted
+  Implementation implementation = Implementation::unknown;
+  bool chip_cost = false;  // the chip model has a cycle formula for it
+};
+
+// Deterministic; takes milliseconds.
+OpSupport support_of(const OpDef& op);
+
+// "f32 f16 s8"; "?" for an empty list.
+std::string type_list(std::span<const DType> types);
+
+// "opset 13 on" or "opsets 1 to 6".
+std::string opset_range(const OpDef& op);
+
+// Throws an error about a node again, with what of its operator is supported and where to ask.
+// Errors of another code than unimplemented stay as they are, unless they are about a type that the
+// operator does not take.
+[[noreturn]] void rethrow_explained(const Error& error, const ir::Node& node);
+
+}  // namespace poprt::ops

@@ -1,0 +1,44 @@
+// PopRT keeps quarter numbers (F143, F152) as u8; their bits are those of ONNX's FNUZ types.
+#pragma once
+
+#include "ops/common/expansion.h"
+
+namespace poprt::ops {
+
+inline DType quarter_of(Expansion& e, std::string_view attribute) {
+  const std::string name = e.node.string_attr(attribute, "F143");
+  if (name == "F143") return DType::f8e4m3fnuz;
+  if (name == "F152") return DType::f8e5m2fnuz;
+  e.fail_unsupported("{} '{}'; F143 and F152 are", attribute, name);
+}
+
+// 2^(sign * scale) as f32.
+inline ir::Value* power_of_two(Expansion& e, ir::Value* scale, double sign) {
+  return e.add("Pow",
+               {e.number(DType::f32, 2), e.scaled(e.cast(e.reshape(scale, {}), DType::f32), sign)});
+}
+
+// A matrix as f32: bytes are quarter numbers times 2^scale.
+inline ir::Value* from_quarter(Expansion& e, ir::Value* x, DType quarter, ir::Value* scale) {
+  if (x->dtype() != DType::u8) return e.cast(x, DType::f32);
+  const int64_t number = quarter == DType::f8e4m3fnuz ? 18 : 20;
+  x = e.cast(e.newest("BitCast", {x}, {{"to", number}}), DType::f32);
+  return scale ? e.add("Mul", {x, power_of_two(e, scale, 1)}) : x;
+}
+
+// x / 2^scale rounded to quarter numbers, as bytes.
+inline void expand_cast_to_quarter(Expansion& e) {
+  const DType quarter = quarter_of(e, "fp8Format");
+  ir::Value* x = e.cast(e.in(0), DType::f32);
+  if (e.has(1)) x = e.add("Mul", {x, power_of_two(e, e.in(1), -1)});
+  e.out(0, e.newest("BitCast", {e.cast(x, quarter)}, {{"to", int64_t{2}}}));
+}
+
+// A, B, scaleA?, scaleB? to f16.
+inline void expand_quarter_matmul(Expansion& e) {
+  ir::Value* a = from_quarter(e, e.in(0), quarter_of(e, "fp8FormatLHS"), e.in_or_null(2));
+  ir::Value* b = from_quarter(e, e.in(1), quarter_of(e, "fp8FormatRHS"), e.in_or_null(3));
+  e.out(0, e.cast(e.add("MatMul", {a, b}), DType::f16));
+}
+
+}  // namespace poprt::ops

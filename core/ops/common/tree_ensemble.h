@@ -1,0 +1,65 @@
+// The trees of TreeEnsembleClassifier, TreeEnsembleRegressor and TreeEnsemble.
+#pragma once
+
+#include <vector>
+
+#include "kernels/common/post_transform.h"
+#include "ops/op.h"
+
+namespace poprt::ops {
+
+// As kernel tree_ensemble takes them: every node behind its parent, one copy for every way to reach
+// it.
+struct Trees {
+  std::vector<int32_t> nodes;  // four numbers a node
+  std::vector<double> thresholds;
+  std::vector<int32_t> roots;
+  std::vector<int32_t> targets;
+  std::vector<double> weights;
+};
+
+// What the attributes say, not yet in order. A leaf's `first` .. `last` are its weights.
+struct RawNode {
+  int64_t feature = 0;
+  int32_t mode = 6;
+  bool missing_true = false;
+  double threshold = 0;
+  std::vector<double> members;  // of mode 0 .. 6 none; else x is one of them
+  int64_t yes = -1, no = -1;    // indices of nodes, -1: none
+  int32_t first = 0, last = 0;
+};
+inline constexpr int32_t kLeafMode = 6, kMemberMode = 7;
+
+// Puts the trees that start at `roots` in order. Throws invalid_argument naming the node for a
+// child that does not exist, cycles, and trees that unfold to too many nodes.
+void order_trees(const ir::Node& node, const std::vector<RawNode>& raw,
+                 const std::vector<int64_t>& roots, Trees& trees);
+
+// Of nodes_* attributes and PREFIX_ids, _nodeids, _treeids, _weights (or _weights_as_tensor), with
+// PREFIX "class" or "target".
+Trees read_trees(const ir::Node& node, std::string_view prefix);
+
+// A list of floats from KEY or a tensor of f32 or f64 from KEY_as_tensor.
+std::vector<double> real_attr(const ir::Node& node, std::string_view key);
+
+// NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO or PROBIT. Throws invalid_argument naming the node.
+kernels::PostTransform post_transform_of(const ir::Node& node);
+
+// Class labels as integers; throws unimplemented when they are strings.
+std::vector<int64_t> class_labels(const ir::Node& node, std::string_view ints_key,
+                                  std::string_view strings_key);
+
+// Rows and columns of X: a vector is one row. Throws invalid_argument.
+std::pair<int64_t, int64_t> rows_and_features(const ir::Node& node);
+
+struct TreeCall {
+  int64_t columns = 1, aggregate = 0;
+  kernels::PostTransform transform = kernels::PostTransform::none;
+  std::vector<double> base;
+  std::vector<int64_t> labels;  // of a classifier
+};
+// Emits the kernel. y is `scores_output` of the node, labels `label_output` (-1: none).
+void emit_trees(LowerContext& ctx, const Trees& trees, const TreeCall& call, int scores_output,
+                int label_output);
+
+}  // namespace poprt::ops

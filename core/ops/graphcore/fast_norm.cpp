@@ -1,0 +1,15 @@
+// x, gamma, beta: LayerNormalization over the last axis.
+#include "ops/common/expansion.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  e.out(0, e.add("LayerNormalization", {e.in(0), e.in(1), e.in(2)},
+                 {{"axis", int64_t{-1}}, {"epsilon", e.node.float_attr("epsilon", 1e-5f)}}));
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(graphcore_fast_norm_op, "ai.graphcore", "FastNorm", expand)

@@ -1,0 +1,12 @@
+// With erf.
+#include "ops/common/expansion.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) { e.out(0, e.add_node("Gelu", "poprt", {e.in(0)}, {}, 1)->output()); }
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(graphcore_gelu_erf_op, "ai.graphcore", "GeluErf", expand)

@@ -1,0 +1,16 @@
+// Another implementation of IsInf.
+#include "ops/common/expansion.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  e.out(0, e.newest("IsInf", {e.in(0)},
+                    {{"detect_negative", e.node.int_attr("detect_negative", 1)},
+                     {"detect_positive", e.node.int_attr("detect_positive", 1)}}));
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(graphcore_is_inf_v2_op, "ai.graphcore", "IsInfV2", expand)

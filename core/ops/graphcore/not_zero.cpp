@@ -1,0 +1,12 @@
+// 1 where x is not 0, of the type of x.
+#include "ops/common/expansion.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) { e.out(0, e.cast(e.cast(e.in(0), DType::boolean), e.dtype(0))); }
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(graphcore_not_zero_op, "ai.graphcore", "NotZero", expand)

@@ -1,0 +1,16 @@
+// The remainder with the sign of the divisor.
+#include "ops/common/expansion.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  if (is_integer(e.dtype(0))) return e.out(0, e.newest("Mod", {e.in(0), e.in(1)}));
+  ir::Value* whole = e.add("Floor", {e.add("Div", {e.in(0), e.in(1)})});
+  e.out(0, e.add("Sub", {e.in(0), e.add("Mul", {whole, e.in(1)})}));
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(graphcore_remainder_op, "ai.graphcore", "Remainder", expand)

@@ -1,0 +1,12 @@
+// Changes where or whether the chip keeps a tensor, not its values.
+#include "ops/common/expansion.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) { e.out(0, e.add("Identity", {e.in(0)})); }
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(graphcore_remap_op, "ai.graphcore", "Remap", expand)

@@ -1,0 +1,14 @@
+// Another implementation of Softmax.
+#include "ops/common/expansion.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  e.out(0, e.newest("Softmax", {e.in(0)}, {{"axis", e.node.int_attr("axis", -1)}}));
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(graphcore_softmax_v3_op, "ai.graphcore", "SoftmaxV3", expand)

@@ -1,0 +1,12 @@
+// Another implementation of Where.
+#include "ops/common/expansion.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) { e.out(0, e.add("Where", {e.in(0), e.in(1), e.in(2)})); }
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(graphcore_where_v2_op, "ai.graphcore", "WhereV2", expand)

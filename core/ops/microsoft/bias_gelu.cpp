@@ -1,0 +1,14 @@
+// Gelu(A + B).
+#include "ops/common/expansion.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  e.out(0, e.add_node("Gelu", "poprt", {e.add("Add", {e.in(0), e.in(1)})}, {}, 1)->output());
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(microsoft_bias_gelu_op, "com.microsoft", "BiasGelu", expand)

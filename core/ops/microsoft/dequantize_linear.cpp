@@ -1,0 +1,14 @@
+// Of more types than ai.onnx had: u16, s16, s32, u4, s4.
+#include "ops/common/expansion.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  e.out(0, e.dequantize(e.in(0), e.in(1), e.in_or_null(2), e.node.int_attr("axis", 1)));
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(microsoft_dequantize_linear_op, "com.microsoft", "DequantizeLinear", expand)

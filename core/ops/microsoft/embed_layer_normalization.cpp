@@ -1,0 +1,33 @@
+// input_ids, segment_ids?, word, position and segment? embeddings, gamma, beta, mask?,
+// position_ids? to the normalised sum of the embeddings, the length of each row by its mask, and
+// the sum.
+#include "ops/common/expansion.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  const Shape ids = e.shape(0);
+  e.check(ids.size() == 2, "input_ids must be [batch, sequence]");
+  ir::Value* sum = e.add("Gather", {e.in(2), e.in(0)});
+  const Shape hidden = e.shape_of(sum);
+  ir::Value* position = e.has(8)
+                            ? e.add("Gather", {e.in(3), e.in(8)})
+                            : e.reshape(e.slice(e.in(3), 0, 0, ids[1]), {1, ids[1], hidden[2]});
+  sum = e.add("Add", {sum, position});
+  if (e.has(1) && e.has(4)) sum = e.add("Add", {sum, e.add("Gather", {e.in(4), e.in(1)})});
+  e.out(0, e.add("LayerNormalization", {sum, e.in(5), e.in(6)},
+                 {{"epsilon", e.node.float_attr("epsilon", 1e-12f)}, {"axis", int64_t{-1}}}));
+  e.out(2, sum);
+  if (!e.wants(1)) return;
+  if (!e.has(7)) return e.out(1, e.constant(Tensor::zeros(DType::s32, {ids[0]})));
+  // The ones of a mask, or the place of its first zero: the same for masks of leading ones.
+  e.out(1, e.newest("ReduceSum", {e.cast(e.in(7), DType::s32), e.ints({1})},
+                    {{"keepdims", int64_t{0}}}));
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(microsoft_embed_layer_normalization_op, "com.microsoft", "EmbedLayerNormalization",
+                expand)

@@ -1,0 +1,16 @@
+// A new axis of one, before the axis that input 1 names.
+#include "ops/common/expansion.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  const std::vector<int64_t> axis = e.const_ints(1);
+  e.check(axis.size() == 1, "axis must be one number");
+  e.out(0, e.newest("Unsqueeze", {e.in(0), e.ints({axis[0]})}));
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(microsoft_expand_dims_op, "com.microsoft", "ExpandDims", expand)

@@ -1,0 +1,68 @@
+// data (u8 that packs `bits`, u4, s4, or an 8-bit float), indices, scales, zero_points?
+#include "base/checked.h"
+#include "ops/common/block_quantized.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  const ir::Node& n = e.node;
+  int64_t block = n.int_attr("block_size", 128);
+  const int64_t bits = n.int_attr("bits", 4);
+  const DType type = e.dtype(0);
+  ir::Value* data = e.in(0);
+  const auto rank = static_cast<int64_t>(e.shape(0).size());
+  e.check(rank >= 1, "data must not be a scalar");
+  const int64_t gather_axis = normalize_axis(n.int_attr("gather_axis", 0), rank),
+                quantize_axis = normalize_axis(n.int_attr("quantize_axis", 1), rank);
+  ir::Value* zero = e.in_or_null(3);
+  ir::Value* scale = e.in(2);
+  // Numbers of less than a byte as the bytes that hold them.
+  const auto as_bytes = [&](ir::Value* v) -> ir::Value* {
+    if (!v->is_constant())
+      fail(ErrorCode::failed_precondition, "{}: '{}' must be a constant", n.describe(), v->name());
+    const Tensor& t = v->constant();
+    if (dtype_bits(t.dtype()) >= 8) return v;
+    std::vector<double> values = t.to_doubles();
+    Tensor bytes = Tensor::zeros(is_signed(t.dtype()) ? DType::s8 : DType::u8, t.shape());
+    auto* to = static_cast<uint8_t*>(bytes.mutable_data());
+    for (const double x : values) *to++ = static_cast<uint8_t>(static_cast<int>(x));
+    return e.constant(std::move(bytes));
+  };
+  if (type == DType::u8 && bits < 8) {
+    if (bits != 2 && bits != 4) e.fail_unsupported("bits {}; 2, 4 and 8 are", bits);
+    e.check(gather_axis == 0 && quantize_axis != 0, "packed data is gathered along axis 0");
+  } else if (dtype_bits(type) < 8 && is_float(type)) {
+    data = e.cast(data, scale->dtype());
+  } else if (dtype_bits(type) < 8) {
+    data = as_bytes(data);
+    if (zero) zero = as_bytes(zero);
+  }
+  if (type == DType::u8 && !zero)
+    zero = e.expand(e.number(DType::u8, static_cast<double>(1 << (bits - 1))), e.shape(2));
+  // Rows first when they are whole: only what is asked for is widened.
+  const auto gather = [&](ir::Value* v) {
+    return e.add("Gather", {v, e.in(1)}, {{"axis", gather_axis}});
+  };
+  const bool rows = gather_axis != quantize_axis;
+  if (rows) {
+    data = gather(data);
+    scale = gather(scale);
+    if (zero) zero = gather(zero);
+  }
+  const int64_t moved = static_cast<int64_t>(e.shape(1).size()) - 1;
+  const int64_t axis = rows && quantize_axis > gather_axis ? quantize_axis + moved : quantize_axis;
+  if (type == DType::u8 && bits < 8) {
+    data = unpack_bits(e, data, bits, checked_mul(e.shape_of(data).back(), 8 / bits));
+    if (zero && e.has(3)) zero = unpack_bits(e, zero, bits, e.shape_of(scale).back());
+  }
+  if (block == 0) block = std::max<int64_t>(e.shape_of(data)[static_cast<size_t>(axis)], 1);
+  ir::Value* y = scale_blocks(e, data, scale, zero, axis, block);
+  e.out(0, rows ? y : gather(y));
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(microsoft_gather_block_quantized_op, "com.microsoft", "GatherBlockQuantized",
+                expand)

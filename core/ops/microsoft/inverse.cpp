@@ -1,0 +1,33 @@
+// Inverses of square matrices.
+#include "ops/common/as_f32.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& x = ctx.in(0);
+  if (x.has_shape) {
+    const size_t rank = x.shape.size();
+    if (rank < 2 || (x.shape[rank - 1] >= 0 && x.shape[rank - 2] >= 0 &&
+                     x.shape[rank - 1] != x.shape[rank - 2]))
+      ctx.fail_input("input {} must end in square matrices", shape_string(x.shape));
+  }
+  ctx.out(0, x);
+}
+
+void lower(LowerContext& ctx) {
+  const Shape& x = ctx.in_shape(0);
+  const int64_t n = x.back();
+  const auto y = out_as_f32(ctx, 0);
+  if (y == LowerContext::kNone) return;
+  ctx.emit("inverse", {in_as_f32(ctx, 0), y}, {n ? element_count(x) / n / n : 0, n});
+  finish_f32(ctx, 0, y);
+}
+
+}  // namespace
+
+extern const OpDef microsoft_inverse_op;
+const OpDef microsoft_inverse_op = {
+    .name = "Inverse", .domain = "com.microsoft", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

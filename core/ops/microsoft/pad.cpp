@@ -1,0 +1,18 @@
+// data, pads, value?
+#include "ops/common/expansion.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  ir::Value* pads = e.in(1);
+  e.out(0, e.newest("Pad",
+                    {e.in(0), e.reshape(pads, {element_count(e.shape_of(pads))}),
+                     e.has(2) ? e.reshape(e.in(2), {}) : nullptr},
+                    {{"mode", e.node.string_attr("mode", "constant")}}));
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(microsoft_pad_op, "com.microsoft", "Pad", expand)

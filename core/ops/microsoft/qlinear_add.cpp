@@ -1,0 +1,14 @@
+// A, A_scale, A_zero_point?, B, B_scale, B_zero_point?, C_scale, C_zero_point?
+#include "ops/common/contrib_quantized.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  quantized_result(e, e.add("Add", {dequantized(e, 0), dequantized(e, 3)}), 6, e.dtype(0));
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(microsoft_qlinear_add_op, "com.microsoft", "QLinearAdd", expand)

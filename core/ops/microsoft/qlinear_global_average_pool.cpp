@@ -1,0 +1,20 @@
+// X, x_scale, x_zero_point, y_scale, y_zero_point
+#include "ops/common/contrib_quantized.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  const bool last = e.node.int_attr("channels_last", 0) != 0;
+  ir::Value* x = dequantized(e, 0);
+  if (last) x = channels_first(e, x);
+  ir::Value* y = e.add("GlobalAveragePool", {x});
+  if (last) y = channels_last(e, y);
+  quantized_result(e, y, 3, e.dtype(0));
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(microsoft_qlinear_global_average_pool_op, "com.microsoft",
+                "QLinearGlobalAveragePool", expand)

@@ -1,0 +1,16 @@
+// X, X_scale, X_zero_point?, Y_scale, Y_zero_point?
+#include "ops/common/contrib_quantized.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  ir::Value* y =
+      e.add("LeakyRelu", {dequantized(e, 0)}, {{"alpha", e.node.float_attr("alpha", 0.01f)}});
+  quantized_result(e, y, 3, e.dtype(0));
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(microsoft_qlinear_leaky_relu_op, "com.microsoft", "QLinearLeakyRelu", expand)

@@ -1,0 +1,16 @@
+// data, data_scale, data_zero_point?, reduced_scale, reduced_zero_point?
+#include "ops/common/contrib_quantized.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  ir::Value* y = e.newest("ReduceMean", {dequantized(e, 0), e.ints(e.node.ints_attr("axes"))},
+                          {{"keepdims", e.node.int_attr("keepdims", 1)}});
+  quantized_result(e, y, 3, e.dtype(0));
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(microsoft_qlinear_reduce_mean_op, "com.microsoft", "QLinearReduceMean", expand)

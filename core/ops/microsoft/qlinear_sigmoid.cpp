@@ -1,0 +1,14 @@
+// X, X_scale, X_zero_point?, Y_scale, Y_zero_point?
+#include "ops/common/contrib_quantized.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  quantized_result(e, e.add("Sigmoid", {dequantized(e, 0)}), 3, e.dtype(0));
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(microsoft_qlinear_sigmoid_op, "com.microsoft", "QLinearSigmoid", expand)

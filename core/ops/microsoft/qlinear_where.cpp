@@ -1,0 +1,15 @@
+// condition, X, x_scale, x_zero_point, Y, y_scale, y_zero_point, z_scale, z_zero_point
+#include "ops/common/contrib_quantized.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  quantized_result(e, e.add("Where", {e.in(0), dequantized(e, 1), dequantized(e, 4)}), 7,
+                   e.dtype(1));
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(microsoft_qlinear_where_op, "com.microsoft", "QLinearWhere", expand)

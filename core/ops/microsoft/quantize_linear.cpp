@@ -1,0 +1,14 @@
+// Of more types than ai.onnx had: u16, s16, u4, s4.
+#include "ops/common/expansion.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  e.out(0, e.quantize(e.in(0), e.in(1), e.in_or_null(2), DType::u8, e.node.int_attr("axis", 1)));
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(microsoft_quantize_linear_op, "com.microsoft", "QuantizeLinear", expand)

@@ -1,0 +1,21 @@
+// start, limit, delta? (1), each one number of rank 0 or 1.
+#include "ops/common/expansion.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  const auto scalar = [&](size_t i) {
+    const Tensor& t = e.constant(i);
+    e.check(t.count() == 1, "start, limit and delta must be one number each");
+    return e.constant(t.reshaped({}));
+  };
+  ir::Value* start = scalar(0);
+  e.out(0,
+        e.newest("Range", {start, scalar(1), e.has(2) ? scalar(2) : e.number(start->dtype(), 1)}));
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(microsoft_range_op, "com.microsoft", "Range", expand)

@@ -1,0 +1,8 @@
+// input, skip, gamma, bias?
+#include "ops/common/skip_normalization.h"
+
+POPRT_EXPANSION(microsoft_skip_simplified_layer_normalization_op, "com.microsoft",
+                "SkipSimplifiedLayerNormalization", [](Expansion& e) {
+                  expand_skip_normalization(e, "SimplifiedLayerNormalization", nullptr,
+                                            e.in_or_null(3));
+                })

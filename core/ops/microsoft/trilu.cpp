@@ -1,0 +1,14 @@
+// As ai.onnx has it from opset 14.
+#include "ops/common/expansion.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  e.out(0, e.newest("Trilu", {e.in(0), e.in_or_null(1)}, {{"upper", e.node.int_attr("upper", 1)}}));
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(microsoft_trilu_op, "com.microsoft", "Trilu", expand)

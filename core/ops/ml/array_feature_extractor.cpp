@@ -1,0 +1,19 @@
+// Columns Y of X; a vector becomes one row.
+#include "ops/common/ml.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  const Shape x = e.shape(0);
+  e.check(!x.empty(), "X must not be a scalar");
+  ir::Value* y = e.add("Gather", {e.in(0), e.reshape(e.in(1), {element_count(e.shape(1))})},
+                       {{"axis", int64_t{-1}}});
+  if (x.size() == 1) y = e.reshape(y, {1, e.shape_of(y)[0]});
+  e.out(0, y);
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(ml_array_feature_extractor_op, "ai.onnx.ml", "ArrayFeatureExtractor", expand)

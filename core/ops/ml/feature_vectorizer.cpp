@@ -1,0 +1,32 @@
+// All inputs side by side as f32, each with as many columns as inputdimensions says.
+#include "ops/common/ml.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  const auto widths = e.node.ints_attr("inputdimensions");
+  std::vector<ir::Value*> parts;
+  for (size_t i = 0; i < e.node.inputs().size(); i++) {
+    const Shape s = e.shape(i);
+    e.check(!s.empty(), "an input is a scalar");
+    const int64_t rows = s.size() == 1 ? 1 : s[0];
+    const int64_t columns = rows ? element_count(s) / rows : 0;
+    const int64_t width = i < widths.size() ? widths[i] : columns;
+    e.check(width >= 0 && width < (1 << 24), "inputdimensions is out of range");
+    ir::Value* part = e.cast(e.reshape(e.in(i), {rows, columns}), DType::f32);
+    if (width <= columns) {
+      parts.push_back(e.slice(part, 1, 0, width));
+    } else {
+      parts.push_back(part);
+      parts.push_back(e.constant(Tensor::zeros(DType::f32, {rows, width - columns})));
+    }
+  }
+  e.check(!parts.empty(), "it has no inputs");
+  e.out(0, e.concat(parts, 1));
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(ml_feature_vectorizer_op, "ai.onnx.ml", "FeatureVectorizer", expand)

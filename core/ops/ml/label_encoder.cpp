@@ -1,0 +1,65 @@
+// Every element looked up among keys; what is not there becomes a default. Keys and values are
+// keys_KIND / values_KIND lists or, from opset 4, tensors.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "ops/common/label_table.h"
+#include "ops/op.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& x = ctx.in(0);
+  const LabelTable t = label_table(ctx.node);
+  if (x.dtype != DType::undefined && x.dtype != t.keys.dtype())
+    ctx.fail_input("X is {}, keys are {}", dtype_name(x.dtype), dtype_name(t.keys.dtype()));
+  ctx.out(0, ir::ValueType{t.values.dtype(), x.has_shape, x.shape, x.symbols});
+}
+
+void lower(LowerContext& ctx) {
+  const LabelTable t = label_table(ctx.node);
+  if (t.keys.dtype() == DType::string || t.values.dtype() == DType::string)
+    ctx.fail_unsupported("the device has no strings: its input must be constant");
+  const int64_t n = t.keys.count();
+  const auto size = static_cast<size_t>(dtype_bits(t.values.dtype()) / 8);
+  if (dtype_bits(t.values.dtype()) < 8)
+    ctx.fail_unsupported("values of {}", dtype_name(t.values.dtype()));
+  // In order of the keys, first of equal ones first; NaN is last.
+  std::vector<size_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), size_t{0});
+  Tensor keys, values = Tensor::zeros(t.values.dtype(), {n + 1});
+  const auto sort = [&]<class T>(T) {
+    const auto k = t.keys.values<T>();
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      if (std::isnan(static_cast<double>(k[a])) || std::isnan(static_cast<double>(k[b])))
+        return !std::isnan(static_cast<double>(k[a])) && std::isnan(static_cast<double>(k[b]));
+      return k[a] < k[b] || (k[a] == k[b] && a < b);
+    });
+    keys = Tensor::zeros(t.keys.dtype(), {n});
+    for (size_t i = 0; i < order.size(); i++) keys.mutable_values<T>()[i] = k[order[i]];
+  };
+  switch (t.keys.dtype()) {
+    case DType::s64: sort(int64_t{}); break;
+    case DType::s32: sort(int32_t{}); break;
+    case DType::f32: sort(float{}); break;
+    case DType::f64: sort(double{}); break;
+    default: ctx.fail_unsupported("keys of {}", dtype_name(t.keys.dtype()));
+  }
+  auto* to = static_cast<std::byte*>(values.mutable_data());
+  const auto* from = static_cast<const std::byte*>(t.values.data());
+  for (size_t i = 0; i < order.size(); i++)
+    std::memcpy(to + i * size, from + order[i] * size, size);
+  std::memcpy(to + order.size() * size, t.fallback.data(), size);
+  ctx.emit("label_map", {ctx.in(0), ctx.pack(keys), ctx.pack(values), ctx.out(0)},
+           {element_count(ctx.in_shape(0)), n, static_cast<int64_t>(size)});
+}
+
+}  // namespace
+
+extern const OpDef ml_label_encoder_op;
+const OpDef ml_label_encoder_op = {
+    .name = "LabelEncoder", .domain = "ai.onnx.ml", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

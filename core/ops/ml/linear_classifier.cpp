@@ -1,0 +1,46 @@
+// The label of the largest score, and the scores; one row of coefficients with two labels is a
+// binary classifier whose scores are [1 - s, s].
+#include "ops/common/ml.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  const std::vector<int64_t> labels =
+      class_labels(e.node, "classlabels_ints", "classlabels_strings");
+  ir::Value* x = feature_matrix(e);
+  const Shape shape = e.shape_of(x);
+  const auto coefficients = e.node.floats_attr("coefficients");
+  auto intercepts = e.node.floats_attr("intercepts");
+  const int64_t targets = intercepts.empty() && shape[1] > 0
+                              ? static_cast<int64_t>(coefficients.size()) / shape[1]
+                              : static_cast<int64_t>(intercepts.size());
+  e.check(targets > 0, "coefficients are missing");
+  intercepts.resize(static_cast<size_t>(targets));
+  ir::Value* w = e.swap_last_two(reals(e, coefficients, {targets, shape[1]}));
+  ir::Value* scores = e.add("Add", {e.add("MatMul", {x, w}), reals(e, intercepts, {targets})});
+  if (targets == 1) {
+    const bool two = labels.size() == 2;
+    ir::Value* positive =
+        e.add("Greater", {e.reshape(scores, {shape[0]}), e.number(DType::f32, 0)});
+    e.out(0, e.add("Where", {positive, e.reshape(e.ints({two ? labels[1] : 1}), {}),
+                             e.reshape(e.ints({two ? labels[0] : 0}), {})}));
+    ir::Value* y = transformed(e, scores);
+    if (two && post_transform_of(e.node) != kernels::PostTransform::softmax &&
+        post_transform_of(e.node) != kernels::PostTransform::softmax_zero) {
+      e.out(1, e.concat({e.plus(e.scaled(y, -1), 1), y}, 1));
+    } else {
+      e.out(1, two ? e.concat({e.plus(e.scaled(scores, -1), 1), scores}, 1) : y);
+    }
+    return;
+  }
+  e.check(static_cast<int64_t>(labels.size()) >= targets, "there are fewer labels than classes");
+  ir::Value* best = e.newest("ArgMax", {scores}, {{"axis", int64_t{1}}, {"keepdims", int64_t{0}}});
+  e.out(0, e.add("Gather", {e.ints(labels), best}));
+  e.out(1, transformed(e, scores));
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(ml_linear_classifier_op, "ai.onnx.ml", "LinearClassifier", expand)

@@ -1,0 +1,21 @@
+// X times the coefficients [targets, features] plus intercepts.
+#include "ops/common/ml.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  ir::Value* x = feature_matrix(e);
+  const int64_t targets = e.node.int_attr("targets", 1), features = e.shape_of(x)[1];
+  e.check(targets > 0 && targets < (1 << 24), "targets is out of range");
+  ir::Value* w = e.swap_last_two(reals(e, e.node.floats_attr("coefficients"), {targets, features}));
+  ir::Value* y = e.add("MatMul", {x, w});
+  const auto intercepts = e.node.floats_attr("intercepts");
+  if (!intercepts.empty()) y = e.add("Add", {y, reals(e, intercepts, {targets})});
+  e.out(0, transformed(e, y));
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(ml_linear_regressor_op, "ai.onnx.ml", "LinearRegressor", expand)

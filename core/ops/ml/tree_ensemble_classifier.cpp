@@ -1,0 +1,37 @@
+// X to the label [rows] and the scores [rows, classes].
+#include "ops/common/tree_ensemble.h"
+
+namespace poprt::ops {
+namespace {
+
+std::vector<int64_t> labels_of(const ir::Node& node) {
+  return class_labels(node, "classlabels_int64s", "classlabels_strings");
+}
+
+void infer(InferContext& ctx) {
+  const auto classes = static_cast<int64_t>(labels_of(ctx.node).size());
+  if (!ctx.in(0).is_static()) {
+    ctx.out_dtype(0, DType::s64);
+    return ctx.out_dtype(1, DType::f32);
+  }
+  const int64_t rows = rows_and_features(ctx.node).first;
+  ctx.out(0, DType::s64, {rows});
+  ctx.out(1, DType::f32, {rows, classes});
+}
+
+void lower(LowerContext& ctx) {
+  TreeCall call;
+  call.labels = labels_of(ctx.node);
+  call.columns = static_cast<int64_t>(call.labels.size());
+  call.transform = post_transform_of(ctx.node);
+  call.base = real_attr(ctx.node, "base_values");
+  emit_trees(ctx, read_trees(ctx.node, "class"), call, 1, 0);
+}
+
+}  // namespace
+
+extern const OpDef ml_tree_ensemble_classifier_op;
+const OpDef ml_tree_ensemble_classifier_op = {
+    .name = "TreeEnsembleClassifier", .domain = "ai.onnx.ml", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

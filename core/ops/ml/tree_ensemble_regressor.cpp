@@ -1,0 +1,38 @@
+// X to [rows, n_targets].
+#include "ops/common/tree_ensemble.h"
+
+namespace poprt::ops {
+namespace {
+
+int64_t targets_of(const ir::Node& node) {
+  const int64_t targets = node.int_attr("n_targets", 1);
+  if (targets < 1 || targets > (1 << 24))
+    fail(ErrorCode::invalid_argument, "{}: n_targets is {}", node.describe(), targets);
+  return targets;
+}
+
+void infer(InferContext& ctx) {
+  const int64_t targets = targets_of(ctx.node);
+  if (!ctx.in(0).is_static()) return ctx.out_dtype(0, DType::f32);
+  ctx.out(0, DType::f32, {rows_and_features(ctx.node).first, targets});
+}
+
+void lower(LowerContext& ctx) {
+  TreeCall call;
+  call.columns = targets_of(ctx.node);
+  call.transform = post_transform_of(ctx.node);
+  call.base = real_attr(ctx.node, "base_values");
+  const std::string aggregate = ctx.node.string_attr("aggregate_function", "SUM");
+  const std::string_view names[] = {"SUM", "AVERAGE", "MIN", "MAX"};
+  while (call.aggregate < 4 && names[call.aggregate] != aggregate) call.aggregate++;
+  if (call.aggregate == 4) ctx.fail_unsupported("aggregate_function '{}'", aggregate);
+  emit_trees(ctx, read_trees(ctx.node, "target"), call, 0, -1);
+}
+
+}  // namespace
+
+extern const OpDef ml_tree_ensemble_regressor_op;
+const OpDef ml_tree_ensemble_regressor_op = {
+    .name = "TreeEnsembleRegressor", .domain = "ai.onnx.ml", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,13 @@
+// Keys are class labels that the model states; the map's values, which are all that a run computes,
+// stay a tensor [rows, classes].
+#include "ops/common/ml.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) { e.out(0, e.add("Identity", {e.in(0)})); }
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(ml_zip_map_op, "ai.onnx.ml", "ZipMap", expand)

@@ -1,0 +1,94 @@
+// Kernel `elementwise` over operands that broadcast every way, against plain indexing.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "kernels/common/elementwise.h"
+#include "kernels/kernel.h"
+
+namespace poprt::kernels {
+extern const Kernel elementwise_kernel;
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+int64_t count(const Shape& s) {
+  int64_t n = 1;
+  for (const int64_t d : s) n *= d;
+  return n;
+}
+
+// The element of an operand of shape `s` that meets element i of `out`.
+size_t source(int64_t i, const Shape& out, const Shape& s) {
+  int64_t at = 0, step = 1;
+  for (size_t k = 0; k < out.size(); k++) {
+    const size_t d = out.size() - 1 - k;
+    const int64_t index = i % out[d];
+    i /= out[d];
+    if (k >= s.size()) continue;
+    const int64_t size = s[s.size() - 1 - k];
+    at += (size == 1 ? 0 : index) * step;
+    step *= size;
+  }
+  return static_cast<size_t>(at);
+}
+
+// y = (a - b) * c + 2.5
+void check(const Shape& out, const Shape& a, const Shape& b, const Shape& c,
+           bool in_place = false) {
+  std::mt19937 rng(1);
+  const Shape* shapes[] = {&a, &b, &c};
+  std::vector<std::vector<float>> in;
+  std::vector<Operand> operands;
+  for (const Shape* s : shapes) {
+    std::vector<float> v(static_cast<size_t>(count(*s)));
+    for (float& x : v) x = static_cast<float>(static_cast<int>(rng() % 64) - 32);
+    operands.push_back({true, DType::f32, *s, v.size() * 4});
+    in.push_back(std::move(v));
+  }
+  std::vector<float> y(static_cast<size_t>(count(out)));
+  operands.push_back({true, DType::f32, out, y.size() * 4});
+  const auto op = [](ElementwiseOp o) { return static_cast<int64_t>(o); };
+  const int64_t first = kElementwiseMaxInputs;
+  const std::vector<int64_t> ints = {
+      3,     3, 1, op(ElementwiseOp::sub), 0,         1,  0, op(ElementwiseOp::mul),
+      first, 2, 0, op(ElementwiseOp::add), first + 1, -1, 0, first + 2};
+  const std::vector<float> constants = {2.5f};
+  std::vector<float> want(y.size());
+  for (size_t i = 0; i < want.size(); i++) {
+    const auto at = [&](size_t k) {
+      return in[k][source(static_cast<int64_t>(i), out, *shapes[k])];
+    };
+    want[i] = (at(0) - at(1)) * at(2) + 2.5f;
+  }
+  const Plan plan = elementwise_kernel.prepare({operands, ints, constants});
+  std::vector<std::byte> scratch(plan.scratch_bytes + 64);
+  auto* aligned = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64;
+  float* result = in_place ? in[0].data() : y.data();
+  void* data[] = {in[0].data(), in[1].data(), in[2].data(), result};
+  for (int64_t t = 0; t < plan.tasks; t++) plan.run(plan.params.get(), data, t, t + 1, aligned);
+  for (size_t i = 0; i < want.size(); i++) ASSERT_EQ(result[i], want[i]) << "element " << i;
+}
+
+TEST(Elementwise, BroadcastsEveryWay) {
+  const Shape whole = {5, 7, 768};
+  const Shape parts[] = {{5, 7, 768}, {768},       {7, 1},      {5, 1, 1},
+                         {},          {5, 1, 768}, {1, 7, 768}, {5, 7, 1}};
+  for (const Shape& b : parts)
+    for (const Shape& c : parts) {
+      check(whole, whole, b, c);
+      check(whole, whole, b, c, true);
+    }
+}
+
+TEST(Elementwise, RowsOfEveryLength) {
+  for (const int64_t row : {1, 3, 16, 127, 128, 129, 1000, 1023, 1024, 1025, 3000}) {
+    check({9, row}, {9, row}, {9, 1}, {row});
+    check({9, row}, {9, 1}, {1, row}, {});
+    check({3, 4, row}, {3, 1, row}, {4, 1}, {1});
+  }
+}
+
+}  // namespace
+}  // namespace poprt::kernels

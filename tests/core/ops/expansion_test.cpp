@@ -1,0 +1,105 @@
+#include "ops/common/expansion.h"
+
+#include <gtest/gtest.h>
+
+#include "core/ops/run_node.h"
+#include "ir/newest.h"
+
+namespace poprt::ops {
+namespace {
+
+Tensor floats(Shape shape, std::vector<float> values) {
+  return Tensor::of<float>(std::move(shape), std::span<const float>(values));
+}
+
+TEST(Expansion, NewestOperatorsDoNotDependOnTheOpsetOfTheModel) {
+  ir::Graph graph;
+  graph.opsets[""] = 7;
+  ir::Value* x = graph.add_input("x", ir::ValueType::of(DType::f32, {2, 3}));
+  const ir::Node* n = graph.add_node("Mish", std::string(ir::kNewestDomain), {x});
+  EXPECT_EQ(n->opset(), ir::kNewestOpset);
+  EXPECT_EQ(&op_of(*n), find_op("", "Mish", 18));
+}
+
+TEST(Expansion, ReplacesTheNodeAndKeepsResultNames) {
+  ir::Graph graph;
+  graph.opsets = {{"", 11}, {"com.microsoft", 1}};
+  ir::Value* x = graph.add_input("x", ir::ValueType::of(DType::f32, {2, 3}));
+  ir::Node* n = graph.add_node("QuickGelu", "com.microsoft", {x});
+  graph.rename(n->output(), "y");
+  graph.add_output(n->output());
+  infer(*n);
+  EXPECT_EQ(n->output()->type.shape, (Shape{2, 3}));
+  ASSERT_TRUE(expand_node(*n));
+  EXPECT_EQ(graph.outputs()[0]->name(), "y");
+  ASSERT_EQ(graph.node_count(), 1u);
+  EXPECT_TRUE(graph.nodes()[0]->is("Silu", "poprt"));
+}
+
+TEST(Expansion, AModelWithoutOnnxOperatorsGetsAnOpset) {
+  ir::Graph graph;
+  graph.opsets = {{"ai.onnx.ml", 3}};
+  ir::Value* x = graph.add_input("x", ir::ValueType::of(DType::f32, {2, 3}));
+  ir::Node* n = graph.add_node("Binarizer", "ai.onnx.ml", {x});
+  graph.add_output(n->output());
+  infer(*n);
+  EXPECT_TRUE(expand_node(*n));
+  EXPECT_TRUE(graph.opsets.contains(""));
+}
+
+TEST(Expansion, InferenceWaitsForShapesAndConstants) {
+  ir::Graph graph;
+  graph.opsets = {{"", 17}, {"com.microsoft", 1}};
+  ir::Value* x = graph.add_input("x", ir::ValueType::of(DType::f32, {kUnknownDim, 3}));
+  ir::Value* axis = graph.add_input("axis", ir::ValueType::of(DType::s32, {}));
+  ir::Node* unknown_shape = graph.add_node("FastGelu", "com.microsoft", {x});
+  infer(*unknown_shape);
+  EXPECT_FALSE(unknown_shape->output()->type.is_static());
+  ir::Value* y = graph.add_input("y", ir::ValueType::of(DType::f32, {2, 3}));
+  ir::Node* unknown_axis = graph.add_node("ExpandDims", "com.microsoft", {y, axis});
+  infer(*unknown_axis);
+  EXPECT_FALSE(unknown_axis->output()->type.is_static());
+  graph.add_output(unknown_axis->output());
+  try {
+    expand_node(*unknown_axis);
+    FAIL() << "it should ask for a constant";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::failed_precondition);
+    EXPECT_NE(std::string(e.what()).find("must be a constant"), std::string::npos) << e.what();
+  }
+}
+
+TEST(Expansion, AResultThatIsNotComputedIsRefusedOnlyWhenItIsRead) {
+  const auto run = [](size_t outputs, bool read_last) {
+    ir::Graph graph;
+    graph.opsets = {{"", 17}, {"com.microsoft", 1}};
+    ir::Value* x = graph.add_input("x", ir::ValueType::of(DType::f32, {2, 3}));
+    ir::Value* g = graph.add_input("g", ir::ValueType::of(DType::f32, {3}));
+    ir::Node* n =
+        graph.add_node("SkipSimplifiedLayerNormalization", "com.microsoft", {x, x, g}, outputs);
+    graph.add_output(n->output(0));
+    if (read_last) graph.add_output(n->output(outputs - 1));
+    infer(*n);
+    expand_node(*n);
+  };
+  EXPECT_NO_THROW(run(2, false));
+  EXPECT_THROW(run(2, true), Error);  // the mean, which this normalisation does not have
+}
+
+TEST(Expansion, EvaluationRunsThePieces) {
+  const Tensor x = floats({2, 2}, {1, 2, 3, 4});
+  const auto y =
+      test::run_node({.op = "Inverse", .inputs = {x}, .runtime = {0}, .domain = "com.microsoft"});
+  const std::vector<double> want = {-2, 1, 1.5, -0.5};
+  const std::vector<double> got = y[0].to_doubles();
+  for (size_t i = 0; i < 4; i++) EXPECT_NEAR(got[i], want[i], 1e-6);
+  const auto z = test::run_node({.op = "Binarizer",
+                                 .attributes = {{"threshold", 2.5f}},
+                                 .inputs = {x},
+                                 .runtime = {0},
+                                 .domain = "ai.onnx.ml"});
+  EXPECT_EQ(z[0].to_doubles(), (std::vector<double>{0, 0, 1, 1}));
+}
+
+}  // namespace
+}  // namespace poprt::ops

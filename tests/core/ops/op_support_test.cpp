@@ -1,0 +1,92 @@
+#include "ops/common/op_support.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/ops/run_node.h"
+
+namespace poprt::ops {
+namespace {
+
+OpSupport support(std::string_view domain, std::string_view name, int64_t opset) {
+  const OpDef* op = find_op(domain, name, opset);
+  EXPECT_NE(op, nullptr) << name;
+  return support_of(*op);
+}
+
+bool takes(const OpSupport& s, DType type) {
+  return std::find(s.types.begin(), s.types.end(), type) != s.types.end();
+}
+
+TEST(OpSupport, TypesAreThoseThatATrialAccepts) {
+  const OpSupport add = support("", "Add", 14);
+  for (const DType t : {DType::f32, DType::f16, DType::f64, DType::s64, DType::u8})
+    EXPECT_TRUE(takes(add, t)) << dtype_name(t);
+  EXPECT_FALSE(takes(add, DType::boolean));
+  EXPECT_EQ(type_list(support("", "And", 7).types), "bool");
+  EXPECT_FALSE(takes(support("", "Sqrt", 13), DType::s32));
+}
+
+TEST(OpSupport, SaysWhatImplementsAnOperator) {
+  EXPECT_EQ(support("", "MatMul", 13).implementation, Implementation::fast);
+  EXPECT_EQ(support("", "Det", 11).implementation, Implementation::reference);
+  EXPECT_EQ(support("", "Reshape", 13).implementation, Implementation::view);
+  EXPECT_EQ(support("com.microsoft", "FastGelu", 1).implementation, Implementation::decomposition);
+}
+
+TEST(OpSupport, OpsetRanges) {
+  EXPECT_EQ(opset_range(*find_op("", "Mish", 18)), "opset 18 on");
+  EXPECT_EQ(opset_range(OpDef{.name = "X", .since = 1, .until = 6}), "opsets 1 to 6");
+}
+
+std::string error_of(const test::NodeCase& c) {
+  try {
+    test::run_node(c);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+// Every word of an error that a user needs.
+void expect_words(const std::string& text, std::initializer_list<std::string_view> words) {
+  for (const std::string_view w : words)
+    EXPECT_NE(text.find(w), std::string::npos) << w << " is not in: " << text;
+}
+
+TEST(UnsupportedOperator, NamesNodeOperatorDomainAndOpset) {
+  const std::string text =
+      error_of({.op = "Fancy", .inputs = {Tensor::scalar(1.0f)}, .domain = "com.example"});
+  expect_words(text, {"Fancy node", "com.example", "opset 1", "poprt_exec ops", "open an issue"});
+}
+
+TEST(UnsupportedOperator, SaysFromWhichOpsetOnItIsSupported) {
+  const std::string text = error_of({.op = "Mish", .opset = 17, .inputs = {Tensor::scalar(1.0f)}});
+  expect_words(text, {"Mish node", "opset 18 on", "imports opset 17"});
+}
+
+TEST(UnsupportedOperator, ModelsOptimizedForOneCpuAreRefusedWithCauseAndCure) {
+  const std::string text = error_of(
+      {.op = "ReorderInput", .inputs = {Tensor::scalar(1.0f)}, .domain = "com.microsoft.nchwc"});
+  expect_words(text, {"ReorderInput node", "ORT_ENABLE_ALL", "ORT_ENABLE_EXTENDED"});
+}
+
+TEST(UnsupportedType, NamesWhatIsTakenAndWhereToAsk) {
+  const std::string text =
+      error_of({.op = "Sqrt", .opset = 13, .inputs = {Tensor::scalar<int64_t>(4)}});
+  expect_words(text, {"Sqrt node", "s64", "opset 13", "f32", "open an issue"});
+}
+
+TEST(UnsupportedAttribute, NamesNodeOperatorOpsetAndWhereToAsk) {
+  Tensor x = Tensor::zeros(DType::f32, {2, 3});
+  const std::string text = error_of({.op = "CDist",
+                                     .attributes = {{"metric", std::string("hamming")}},
+                                     .inputs = {x, x},
+                                     .runtime = {0, 1},
+                                     .domain = "com.microsoft"});
+  expect_words(text, {"CDist node", "hamming", "euclidean", "opset", "open an issue"});
+}
+
+}  // namespace
+}  // namespace poprt::ops

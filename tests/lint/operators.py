@@ -1,0 +1,54 @@
+"""docs/operators.md is what `poprt_exec ops --markdown` prints below its heading. Writes it with --write.
+
+    operators.py POPRT_EXEC [--write]"""
+
+import os
+import subprocess
+import sys
+
+import tree
+
+HEADING = """# Operators
+
+What the compiler takes, by the same table that it uses. Made by `tests/lint/operators.py POPRT_EXEC --write`.
+
+* *opsets*: the first and, where later models use another definition, the last version of the domain.
+* *types*: element types of input 0 that a trial on a small tensor accepts (f8 are ONNX's four 8-bit floats). Empty
+  where an operator needs more than a trial makes up; its vectors in `tests/data` say what is checked.
+* *implementation*: *fast kernel* (built for each instruction set, or a plain copy), *reference kernel* (portable
+  C++), *kernel* (either, not tried), *decomposition* into other operators, *view* (no code).
+* *chip cost*: whether the chip model has a cycle formula.
+
+Where the data make no tensor: the maps of ai.onnx.ml ZipMap stay the tensor [rows, classes] of their values, in the
+order of its class labels; labels and keys that are strings are looked up when a model is compiled, on constants only.
+
+Domain `poprt` is internal: passes make these operators, models cannot hold them.
+
+"""
+
+
+def main():
+    path = os.path.join(tree.ROOT, "docs", "operators.md")
+    table = subprocess.run([sys.argv[1], "ops", "--markdown"], check=True, capture_output=True, text=True).stdout
+    if "--write" in sys.argv:
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(HEADING + table)
+        return
+    problems = []
+    try:
+        with open(path, encoding="utf-8") as f:
+            found = f.read()
+    except OSError:
+        found = ""
+    if found != HEADING + table:
+        have, want = found.splitlines(), (HEADING + table).splitlines()
+        for line in [w for w in want if w not in set(have)][:10]:
+            problems.append(f"docs/operators.md lacks: {line}")
+        for line in [h for h in have if h not in set(want)][:10]:
+            problems.append(f"docs/operators.md should not have: {line}")
+        problems.append(f"run tests/lint/operators.py {sys.argv[1]} --write")
+    tree.finish(problems, len(table.splitlines()), "lines")
+
+
+if __name__ == "__main__":
+    main()
