@@ -50,8 +50,8 @@ TEST(RingBuffer, BatchesStopAtTheEndOfTheStorage) {
 }
 
 TEST(RingBuffer, TwoThreadsSeeEveryElementOnceInOrder) {
-  RingBuffer<uint64_t> ring(64);
-  constexpr uint64_t kCount = 300'000;
+  RingBuffer<uint64_t> ring(256);
+  constexpr uint64_t kCount = 60'000;
   std::thread producer([&] {
     std::mt19937 rng(1);
     uint64_t next = 0;
@@ -85,8 +85,8 @@ struct Element {
 template <size_t kBytes>
 void travel_alone_and_together() {
   using E = Element<kBytes>;
-  RingBuffer<E> ring(16);
-  constexpr uint64_t kCount = 100'000;
+  RingBuffer<E> ring(256);
+  constexpr uint64_t kCount = 30'000;
   std::thread producer([&] {
     std::mt19937 rng(3);
     for (uint64_t i = 0; i < kCount;) {
