@@ -603,7 +603,8 @@ public sealed class ScenarioTest
                 second.Dispose();
             });
             giver.Start();
-            using (Device got = manager.Acquire(new DeviceRequest { IpuVersion = 21, Wait = TimeSpan.FromSeconds(60) }))
+            using (Device got = manager.Acquire(new DeviceRequest
+                { IpuVersion = 21, Wait = TimeSpan.FromSeconds(60), Sleep = TimeSpan.FromMilliseconds(20) }))
             using (Device model = manager.CreateIpuModelDevice(1, 2, 4))
             {
                 Assert.That(got.Id, Is.EqualTo(1));

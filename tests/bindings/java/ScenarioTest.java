@@ -667,7 +667,11 @@ class ScenarioTest {
                 second.close();
               });
       giver.start();
-      DeviceRequest patient = new DeviceRequest().ipuVersion(21).waitFor(Duration.ofSeconds(60));
+      DeviceRequest patient =
+          new DeviceRequest()
+              .ipuVersion(21)
+              .waitFor(Duration.ofSeconds(60))
+              .sleep(Duration.ofMillis(20));
       try (Device got = manager.acquire(patient);
           Device model = manager.createIpuModelDevice(1, 2, 4)) {
         assertEquals(1, got.id());
