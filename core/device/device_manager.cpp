@@ -133,13 +133,15 @@ std::vector<int64_t> try_take(Pool& pool, const std::vector<int64_t>& candidates
 
 std::string busy_message(const Pool& pool, const std::vector<int64_t>& candidates,
                          const WaitConfig& wait) {
-  std::string s =
-      candidates.size() == 1
-          ? fmt::format("device {} is busy: free its runner or handle first", candidates[0])
-          : fmt::format(
-                "all {} devices are busy: free a runner or device, or set "
-                "POPRT_DEVICES higher",
-                candidates.size());
+  std::string s = candidates.size() == 1
+                      ? fmt::format(
+                            "device {} is busy: free its runner or handle first, or take another "
+                            "(POPRT_DEVICES says how many there are)",
+                            candidates[0])
+                      : fmt::format(
+                            "all {} devices are busy: free a runner or device, or set "
+                            "POPRT_DEVICES higher",
+                            candidates.size());
   if (pool.locks)
     for (const int64_t id : candidates)
       if (const pid_t owner = pool.locks->owner(id); owner != 0)

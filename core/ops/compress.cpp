@@ -21,6 +21,8 @@ void infer(InferContext& ctx) {
   const ir::ValueType& in = ctx.in(0);
   const bool flat = !ctx.node.find_attr("axis");
   const auto condition = ctx.ints(1);
+  if (ctx.in(1).has_shape && ctx.in(1).shape.size() != 1)
+    ctx.fail_input("the condition should have rank 1, found {}", shape_string(ctx.in(1).shape));
   if (flat && !in.has_shape) return ctx.out(0, in.dtype, {kUnknownDim});
   if (!in.has_shape) return ctx.out_dtype(0, in.dtype);
   Shape out = in.shape;

@@ -11,6 +11,7 @@ namespace poprt::ops {
 namespace {
 
 void infer(InferContext& ctx) {
+  if (ctx.input_count() < 2) ctx.fail_input("a count and a condition belong first");
   const size_t condition = ctx.node.int_attr("condition", 0) != 0;
   ctx.out(0, DType::s64, {});
   if (condition) ctx.out(1, ctx.in(1));

@@ -8,6 +8,17 @@
 namespace poprt::ops {
 namespace {
 
+// The compiler makes these nodes, but a file may hold anything.
+void infer(InferContext& ctx) {
+  if (ctx.input_count() < 1) ctx.fail_input("the index belongs first");
+  const auto pairs = static_cast<int64_t>((ctx.input_count() - 1) / 2);
+  const int64_t states = ctx.node.int_attr("states", 0);
+  if (states < 0 || states > pairs)
+    ctx.fail_input("{} states, but {} pairs of inputs", states, pairs);
+  for (const int64_t s : ctx.node.ints_attr("stage"))
+    if (s < 0 || s >= states) ctx.fail_input("stage {} of {} states", s, states);
+}
+
 void lower(LowerContext& ctx) {
   const auto states = static_cast<size_t>(ctx.node.int_attr("states", 0));
   const size_t pairs = (ctx.node.inputs().size() - 1) / 2;
@@ -32,6 +43,6 @@ void lower(LowerContext& ctx) {
 
 extern const OpDef loop_end_op;
 const OpDef loop_end_op = {
-    .name = "LoopEnd", .domain = "poprt", .infer = infer_nothing, .lower = lower, .pure = false};
+    .name = "LoopEnd", .domain = "poprt", .infer = infer, .lower = lower, .pure = false};
 
 }  // namespace poprt::ops

@@ -66,8 +66,9 @@ void bind_anchors(const RunnerPlan& plan, std::span<const Binding> bindings,
       if (n == 0 || b.bytes % row != 0 || n % unit != 0)
         fail_wrong_size(anchors[at], b.bytes, direction);
       if (rows && n != rows)
-        fail(ErrorCode::invalid_argument, "{} '{}': {} bytes are {} {}, but '{}' has {}", direction,
-             anchors[at].name, b.bytes, n, plan.dynamic ? "rows" : "batches", told, rows);
+        fail(ErrorCode::invalid_argument, "{} '{}': {} bytes are {} {} of {} {}, but '{}' has {}",
+             direction, anchors[at].name, b.bytes, n, plan.dynamic ? "rows" : "batches",
+             dtype_name(anchors[at].dtype), shape_string(anchors[at].shape), told, rows);
       rows = n;
       told = anchors[at].name;
     }

@@ -142,7 +142,7 @@ class Run(CommandTest):
                                     ("head", data[:40], "truncated"), ("short", data[:-4], "24 bytes"),
                                     ("long", data + b"\0" * 4, "24 bytes"),
                                     ("version", data[:6] + b"\x09" + data[7:], "version"),
-                                    ("object", data.replace(b"<f4", b"|O "), "descr"),
+                                    ("object", data.replace(b"<f4", b"|O "), "dtype"),
                                     ("negative", data.replace(b"(2, 3)", b"(-2,3)"), "shape")):
             self.write(name + ".npy", content)
             self.fails([popef, "--input", f"x={name}.npy"], f"'{name}.npy'", fact)

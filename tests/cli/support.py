@@ -123,11 +123,13 @@ class CommandTest(unittest.TestCase):
         return self.write(name, dims + struct.pack("BB", 0x10, elem_type) + struct.pack("BB", 0x4A, len(raw)) + raw)
 
     def read_npy(self, path):
-        """Header text and float32 values."""
+        """Header text and values (float32 or int64)."""
         with open(path, "rb") as file:
             data = file.read()
         self.assertEqual(data[:8], b"\x93NUMPY\x01\x00")
         length, = struct.unpack("<H", data[8:10])
         self.assertEqual((10 + length) % 64, 0)
         payload = data[10 + length:]
-        return data[10:10 + length].decode(), list(struct.unpack(f"<{len(payload) // 4}f", payload))
+        header = data[10:10 + length].decode()
+        size, code = (8, "q") if "'<i8'" in header else (4, "f")
+        return header, list(struct.unpack(f"<{len(payload) // size}{code}", payload))

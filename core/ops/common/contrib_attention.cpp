@@ -236,6 +236,8 @@ void expand_multi_head_attention(Expansion& e, const MultiHeadInputs& in) {
   e.check(call.v != nullptr, "value is missing");
   const Shape q = e.shape_of(call.q);
   e.check(q.size() == 3, "query must be 3-D");
+  e.check(e.shape_of(call.k).size() == 3 && e.shape_of(call.v).size() == 3,
+          "key and value must be 3-D");
   if (e.has(in.bias)) {
     Value* bias = e.in(in.bias);
     const int64_t k_columns = e.shape_of(call.k).back(), v_columns = e.shape_of(call.v).back();

@@ -58,7 +58,7 @@ TEST(RuntimeConfig, RefusesWhatMakesNoSense) {
   refuse([](auto& c) { c.batches_per_step = -1; }, invalid, "batches per step");
   refuse([](auto& c) { c.timeout = -1ns; }, invalid, "timeouts");
   refuse([](auto& c) { c.batching_dim = 2; }, ErrorCode::failed_precondition,
-         "batching_dim 2: 'x' has shape [4, 2]");
+         "batching_dim 2: 'x' has shape [4,2]");
   refuse([](auto& c) { c.frozen_inputs["z"] = {}; }, ErrorCode::not_found, "no input 'z'");
   refuse([](auto& c) { c.frozen_inputs["x"] = {&c, 3}; }, invalid, "expected 32 bytes");
   refuse([](auto& c) { c.flush_by_name.outputs["x"] = {}; }, ErrorCode::not_found, "no output 'x'");
@@ -102,7 +102,8 @@ TEST(ValidateIoParams, WrongNamesAndSizesFailUnlessItIsOff) {
   expect_error([&] { on.run({on.in_a, {"z", 0, on.b, 8}}, {on.out_p, on.out_q}); },
                ErrorCode::not_found, "there is no input 'z'; inputs are: 'a', 'b'");
   expect_error([&] { on.run({on.in_a, {"b", 0, on.b, 16}}, {on.out_p, on.out_q}); },
-               ErrorCode::invalid_argument, "'b': 16 bytes are 2 batches, but 'a' has 1");
+               ErrorCode::invalid_argument,
+               "'b': 16 bytes are 2 batches of f32 [2], but 'a' has 1");
   expect_error([&] { on.run({on.in_a}, {on.out_p, on.out_q}); }, ErrorCode::invalid_argument,
                "input 'b' is missing");
   RunnerConfig config;
