@@ -7,9 +7,9 @@
 namespace poprt {
 
 // Runs pieces of work on the calling thread plus `threads - 1` workers. One thread at a time uses a
-// pool. Between end_run() and begin_run() workers sleep (futex): an idle pool uses no CPU. Between
-// begin_run() and end_run() they spin, so that one parallel_for costs well below a microsecond to
-// hand out.
+// pool. Some 50 microseconds after end_run() workers sleep (futex): an idle pool uses no CPU.
+// Between begin_run() and end_run() they spin, so that one parallel_for costs well below a
+// microsecond to hand out.
 class ThreadPool {
  public:
   // threads >= 1 counts the caller. Throws resource_exhausted when a thread cannot be made.

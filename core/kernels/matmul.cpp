@@ -74,7 +74,7 @@ Plan prepare(const Call& call) {
   p->row_tasks = (s.m + p->task_rows - 1) / p->task_rows;
   const double panel_ns =
       plan.work / static_cast<double>(std::max<int64_t>(1, p->panels * p->row_tasks));
-  const int64_t most = std::max<int64_t>(1, (p->panels + 11) / 12);
+  const int64_t most = std::max<int64_t>(1, (p->panels + 23) / 24);
   p->task_panels =
       std::clamp<int64_t>(static_cast<int64_t>(100e3 / std::max(panel_ns, 1.0)), 1, most);
   if (plan.work < 20e3) p->task_panels = std::max<int64_t>(1, p->panels);

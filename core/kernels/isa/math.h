@@ -162,8 +162,13 @@ POPRT_INLINE f32x16 vlog1p(f32x16 x) {
   return plain ? x : (u == 0.0f ? splat(-__builtin_inff()) : y);
 }
 
-// 3e-7: x P(x^2) / Q(x^2) up to 9, where tanh rounds to 1.
-POPRT_INLINE f32x16 vtanh(f32x16 x) {
+// tanh(x) = over / under, 3e-7: x P(x^2) / Q(x^2) up to 9, where tanh rounds to 1. `under` is 1 to
+// 100.
+struct TanhParts {
+  f32x16 over, under;
+};
+
+POPRT_INLINE TanhParts tanh_parts(f32x16 x) {
   const f32x16 c = clamp(x, -9.0f, 9.0f);
   const f32x16 t = c * c;
   f32x16 p = splat(1.3354055639069884e-08f);
@@ -176,7 +181,12 @@ POPRT_INLINE f32x16 vtanh(f32x16 x) {
   q = fma(q, t, splat(0.02587689459323883f));
   q = fma(q, t, splat(0.4671432077884674f));
   q = fma(q, t, splat(1.0f));
-  const f32x16 y = clamp(c * p / q, -1.0f, 1.0f);
+  return {c * p, q};
+}
+
+POPRT_INLINE f32x16 vtanh(f32x16 x) {
+  const TanhParts p = tanh_parts(x);
+  const f32x16 y = clamp(p.over / p.under, -1.0f, 1.0f);
   return vabs(x) > 9.0f ? with_sign(splat(1.0f), x) : y;
 }
 
