@@ -181,7 +181,8 @@ namespace Poprt
         }
 
         /// <summary>
-        /// Submits a run and returns; runs begin in the order of submission. Blocks while QueueDepth runs are in
+        /// Submits a run and returns; runs begin in the order of submission. A process that ends waits up to 10 s for
+        /// them. Blocks while QueueDepth runs are in
         /// flight. The memory stays pinned until the run is over; the bindings may be disposed of or changed.
         /// </summary>
         /// <param name="bindings">Where inputs are and outputs go.</param>
@@ -244,6 +245,8 @@ namespace Poprt
 
         private static readonly DoneFn onDone = OnDone; // native code keeps its address
         private static readonly long doneAddress = Register();
+        private static readonly TimeSpan Patience = TimeSpan.FromSeconds(10);
+        private static int inFlight;
 
         private readonly TaskCompletionSource<bool> source =
             new TaskCompletionSource<bool>(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -261,6 +264,9 @@ namespace Poprt
 
         private static long Register()
         {
+            // When the process ends the runtime takes its memory back, which runs in flight still use.
+            AppDomain.CurrentDomain.ProcessExit +=
+                (sender, e) => SpinWait.SpinUntil(() => Volatile.Read(ref inFlight) == 0, Patience);
             poprt_raw.raw_set_done_fn(Marshal.GetFunctionPointerForDelegate(onDone).ToInt64());
             return poprt_raw.raw_done_fn();
         }
@@ -269,6 +275,7 @@ namespace Poprt
         {
             bool held = false;
             RawRunner.getCPtr(runner).DangerousAddRef(ref held); // until done
+            Interlocked.Increment(ref inFlight);
             var me = new AsyncRun(runner, new Pin[0]);
             GCHandle self = default(GCHandle);
             RawRun submitted;
@@ -283,6 +290,7 @@ namespace Poprt
             {
                 if (self.IsAllocated) self.Free();
                 me.Release();
+                Interlocked.Decrement(ref inFlight);
                 throw;
             }
             me.Submitted(submitted, cancellation);
@@ -358,6 +366,7 @@ namespace Poprt
             {
                 me.source.TrySetException(e); // nothing may leave through native frames
             }
+            Interlocked.Decrement(ref inFlight);
         }
     }
 }
