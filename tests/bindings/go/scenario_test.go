@@ -631,7 +631,7 @@ func TestScenario26NoExplicitClose(t *testing.T) {
 	twicePlusOne(t, x, y)
 	freeDevices(t)
 	debug.FreeOSMemory()
-	if grown := residentBytes(t) - warm; grown > 32<<20 {
+	if grown := residentBytes(t) - warm; grown > 64<<20 { // glibc keeps up to 40 MiB of thread stacks
 		t.Fatalf("grown by %d bytes", grown)
 	}
 }
