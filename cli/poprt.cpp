@@ -166,7 +166,7 @@ int main_checked(int argc, char** argv) {
   add_batch_options(app, a.compile.batch_size, a.compile.batch_axis);
   app.add_option("--precision", a.compile.precision,
                  "fp32 or fp16; without it the model keeps its own")
-      ->check(CLI::IsMember({"fp32", "fp16"}));
+      ->check(one_of({"fp32", "fp16"}));
   app.add_option("--convert_version", a.compile.convert_version,
                  "Opset of the converted model [as the source]")
       ->check(at_least<int64_t>(1));
@@ -185,7 +185,7 @@ int main_checked(int argc, char** argv) {
   app.add_flag("--list_all_passes", a.list_all_passes, "List the passes");
   app.add_option("--logging_level", a.logging_level,
                  "DEBUG, INFO, WARNING, ERROR or CRITICAL [WARNING]")
-      ->check(CLI::IsMember({"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}));
+      ->check(one_of({"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}));
   app.add_flag("--disable_compilation_progress_bar", a.disable_progress, "No progress bars");
   app.add_flag("-v,--version", a.version, "Print versions");
   if (const auto code = parse(app, argc, argv)) return *code;

@@ -19,9 +19,10 @@ int main(int argc, char** argv) {
   add_cache(app, action);
   add_top(app, action);
   const std::string command = argc > 1 ? argv[1] : "";
-  if (!command.empty() && command[0] != '-' &&
+  if (!command.empty() && command != "-h" && command != "--help" &&
       app.get_subcommands([&](const CLI::App* c) { return c->get_name() == command; }).empty()) {
-    fmt::print(stderr, "poprt_exec: there is no command '{}'; see poprt_exec --help\n", command);
+    fmt::print(stderr, "poprt_exec: there is no {} '{}'; see poprt_exec --help\n",
+               command[0] == '-' ? "option" : "command", printable(command));
     return 2;
   }
   if (const auto code = parse(app, argc, argv)) return *code;

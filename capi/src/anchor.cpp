@@ -7,7 +7,8 @@ using namespace poprt;
 
 static_assert(POPRT_DTYPE_C128 == static_cast<int>(DType::c128));
 static_assert(POPRT_DTYPE_F8152 == static_cast<int>(DType::f8_152));
-static_assert(POPRT_DTYPE_C128 + 1 == kDTypeCount);
+static_assert(POPRT_DTYPE_F8E8M0 == static_cast<int>(DType::f8e8m0));
+static_assert(POPRT_DTYPE_F8E8M0 + 1 == kDTypeCount);
 
 namespace {
 

@@ -2,39 +2,13 @@
 
 #include <ostream>
 #include <span>
-#include <streambuf>
 
 #include "guard.h"
+#include "receiver.h"
 #include "runtime/payload_buffer.h"
 #include "runtime/popef_file.h"
 
 using namespace poprt;
-
-namespace {
-
-// A stream that goes to the caller.
-class Receiver : public std::streambuf {
- public:
-  Receiver(poprt_write_fn write, void* user_data) : write_(write), user_data_(user_data) {}
-  bool stopped() const { return stopped_; }
-
- protected:
-  int_type overflow(int_type c) override {
-    const char byte = traits_type::to_char_type(c);
-    return xsputn(&byte, 1) == 1 ? c : traits_type::eof();
-  }
-  std::streamsize xsputn(const char* data, std::streamsize size) override {
-    stopped_ = stopped_ || write_(data, static_cast<size_t>(size), user_data_) != 0;
-    return stopped_ ? 0 : size;
-  }
-
- private:
-  poprt_write_fn write_;
-  void* user_data_;
-  bool stopped_ = false;
-};
-
-}  // namespace
 
 poprt_error* poprt_executable_open(const char* path, poprt_executable** out_executable) {
   return capi::guard([&] {
@@ -84,7 +58,7 @@ poprt_error* poprt_executable_save_bytes(const poprt_executable* executable, pop
   return capi::guard([&] {
     const auto& model = *capi::required(executable, "executable").model;
     if (!write) fail(ErrorCode::invalid_argument, "argument 'write' is null");
-    Receiver receiver(write, user_data);
+    capi::Receiver receiver(write, user_data);
     std::ostream stream(&receiver);
     try {
       runtime::save_model(model, stream);

@@ -1,6 +1,7 @@
 // The border between exceptions and error objects, and checks of what comes over it.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <string_view>
@@ -37,6 +38,13 @@ T& required(T* pointer, const char* name) {
   return *pointer;
 }
 
+// What a caller's struct_size may say. Throws invalid_argument.
+inline void check_struct_size(size_t size, const char* type) {
+  if (size < sizeof(size_t))
+    fail(ErrorCode::invalid_argument, "{}: struct_size is {}, set it to sizeof({})", type, size,
+         type);
+}
+
 // An option struct of any age: fields that the caller does not know are zero; fields that we do not
 // know must be. Null is all defaults. Throws invalid_argument.
 template <class T>
@@ -44,9 +52,7 @@ T read_options(const T* given, const char* type) {
   T options{};
   if (!given) return options;
   const size_t size = given->struct_size;
-  if (size < sizeof(size_t))
-    fail(ErrorCode::invalid_argument, "{}: struct_size is {}, set it to sizeof({})", type, size,
-         type);
+  check_struct_size(size, type);
   const auto* bytes = reinterpret_cast<const unsigned char*>(given);
   for (size_t i = sizeof(T); i < size; i++)
     if (bytes[i])
@@ -55,6 +61,16 @@ T read_options(const T* given, const char* type) {
            sizeof(T), POPRT_VERSION);
   std::memcpy(&options, given, std::min(size, sizeof(T)));
   return options;
+}
+
+// Fills as much of a struct as the caller knows; what it knows beyond us is zero.
+template <class T>
+void write_struct(T* out, T values, const char* name, const char* type) {
+  values.struct_size = required(out, name).struct_size;
+  check_struct_size(values.struct_size, type);
+  if (values.struct_size > sizeof(T))
+    std::memset(reinterpret_cast<char*>(out) + sizeof(T), 0, values.struct_size - sizeof(T));
+  std::memcpy(out, &values, std::min(values.struct_size, sizeof(T)));
 }
 
 inline poprt_string* make_string(std::string text) { return new poprt_string{std::move(text)}; }

@@ -2,19 +2,35 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstdio>
+#include <cstring>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "common/abi.h"
 
 namespace poprt::cli {
 
+// An empty word, such as that of a shell variable that is not set, is no value of any option.
+inline void refuse_empty(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& word : option->results())
+      if (word.empty()) throw CLI::ValidationError(option->get_name(), "the value is empty");
+  for (const CLI::App* sub : app.get_subcommands()) refuse_empty(*sub);
+}
+
 // Parses. The exit code when there is nothing left to do: help was printed, or the usage is wrong.
 inline std::optional<int> parse(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);
+    refuse_empty(app);
     return std::nullopt;
   } catch (const CLI::Success& e) {
     return app.exit(e);
@@ -40,7 +56,10 @@ inline std::string printable(std::string_view message) {
 template <class F>
 int guarded(const char* command, F&& body) {
   try {
-    return body();
+    const int code = body();
+    if (std::fflush(stdout) != 0)
+      throw Failure(fmt::format("cannot write to the standard output: {}", std::strerror(errno)));
+    return code;
   } catch (const Usage& e) {
     fmt::print(stderr, "{}: {}; see {} --help\n", command, printable(e.what()), command);
     return 2;
@@ -69,6 +88,15 @@ CLI::Validator between(T from, T to) {
 template <class T>
 CLI::Validator at_least(T from) {
   return between(from, std::numeric_limits<T>::max());
+}
+
+// One of these words.
+inline CLI::Validator one_of(std::vector<std::string> words) {
+  return {[words = std::move(words)](std::string& word) -> std::string {
+            if (std::find(words.begin(), words.end(), word) != words.end()) return {};
+            return fmt::format("expected {}, found '{}'", fmt::join(words, " or "), word);
+          },
+          ""};
 }
 
 inline void add_batch_options(CLI::App& command, int64_t& size, int64_t& axis) {

@@ -58,6 +58,7 @@ void add_cache(CLI::App& app, std::function<int()>& action) {
   s->has_max_bytes = command
                          ->add_option("--max_bytes", s->max_bytes,
                                       "Remove the least recently used until the rest fits")
+                         ->check(at_least<uint64_t>(0))
                          ->needs(prune);
   s->has_older_than =
       command

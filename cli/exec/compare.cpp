@@ -165,7 +165,8 @@ int run(Arguments& a) {
   for (const std::string& word : a.references) {
     const auto [name, path] = split_pair(word, "--reference");
     const size_t i = find_anchor(outs, name, "output");
-    const Difference d = compare(outs[i], out_memory[i], read_tensor(path), tolerance);
+    const Array want = from_bits(read_tensor(path), poprt_anchor_dtype(outs[i]), path);
+    const Difference d = compare(outs[i], out_memory[i], want, tolerance);
     same &= d.agrees;
     rows.push_back({{"output", d.name},
                     {"elements", d.elements},

@@ -93,7 +93,7 @@ void add_opt(CLI::App& app, std::function<int()>& action) {
   c->add_option("MODEL", a->model, ".onnx, or any other name for the text form")->required();
   c->add_option("--passes", a->passes, "Passes in this order, comma separated")->delimiter(',');
   c->add_option("--stage", a->stage, "Default pipelines first: none, convert, or compile (both)")
-      ->check(CLI::IsMember({"none", "convert", "compile"}))
+      ->check(one_of({"none", "convert", "compile"}))
       ->capture_default_str();
   c->add_option("--skip_passes", a->skip_passes, "Default passes to leave out")->delimiter(',');
   c->add_option("--input_shape", a->input_shape, "NAME=d0,d1,...")->expected(1, 1 << 20);

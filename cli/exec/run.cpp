@@ -41,7 +41,7 @@ int run(Arguments& a) {
   // What the program holds already is no input any more.
   for (auto* words : {&a.inputs, &a.inputs_pb})
     std::erase_if(*words, [&](const std::string& word) {
-      const std::string name = split_pair(word, "--input").first;
+      const std::string name = word.substr(0, word.find('='));
       return std::find(model.folded.begin(), model.folded.end(), name) != model.folded.end();
     });
   const Runner runner = make_runner(executable.get(), a.threads, a.profile);
@@ -67,10 +67,7 @@ int run(Arguments& a) {
     check(poprt_runner_execute_indexed(runner.get(), in_data.data(), out_data.data()));
     ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
   }
-  for (const auto& [i, path] : wanted) {
-    const Cropped c = cropped(outs, out_memory, i);
-    write_npy(path, poprt_anchor_dtype(outs[i]), c.shape, c.data.data(), c.data.size());
-  }
+  for (const auto& [i, path] : wanted) write_npy(path, cropped(outs, out_memory, i));
 
   const double load_ms = std::chrono::duration<double, std::milli>(t1 - t0).count();
   const double best = *std::min_element(ms.begin(), ms.end());

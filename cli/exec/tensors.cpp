@@ -20,7 +20,7 @@ void add_compile_options(CLI::App& command, CompileSettings& s) {
   add_batch_options(command, s.batch_size, s.batch_axis);
   command
       .add_option("--precision", s.precision, "fp32 or fp16; without it the model keeps its own")
-      ->check(CLI::IsMember({"fp32", "fp16"}));
+      ->check(one_of({"fp32", "fp16"}));
   command
       .add_option("--skip_passes", s.skip_passes, "Default passes to leave out, comma separated")
       ->delimiter(',');
@@ -69,7 +69,9 @@ void fill_inputs(const std::vector<const poprt_anchor*>& anchors, std::vector<An
     const auto [name, path] = split_pair(word, option);
     const size_t i = find_anchor(anchors, name, "input");
     if (given[i]) throw Usage(fmt::format("{}: input '{}' is given twice", option, name));
-    const Array a = option == "--input-pb" ? read_pb(path) : read_npy(path);
+    const Array a = option == "--input-pb"
+                        ? read_pb(path)
+                        : from_bits(read_npy(path), poprt_anchor_dtype(anchors[i]), path);
     std::string found = fmt::format("{}[", poprt_dtype_name(a.dtype));
     for (size_t d = 0; d < a.shape.size(); d++)
       found += fmt::format("{}{}", d ? "," : "", a.shape[d]);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/abi.h"
-#include "common/npy.h"
+#include "exec/npy.h"
 
 namespace poprt::cli {
 

@@ -21,7 +21,7 @@ namespace {
 
 using Values = std::map<std::string, Tensor>;
 
-Values read_values(const std::vector<std::string>& words,
+Values read_values(const ir::Graph& model, const std::vector<std::string>& words,
                    const std::vector<std::string>& pb_words) {
   Values values;
   for (const auto* list : {&words, &pb_words}) {
@@ -32,7 +32,10 @@ Values read_values(const std::vector<std::string>& words,
         values[name] = onnx::read_tensor_pb(path);
         continue;
       }
-      const Array a = read_npy(path);
+      Array a = read_npy(path);
+      for (const ir::Value* v : model.inputs())
+        if (v->name() == name)
+          a = from_bits(std::move(a), static_cast<poprt_dtype>(v->dtype()), path);
       Tensor t = Tensor::zeros(static_cast<DType>(a.dtype), a.shape);
       if (!a.data.empty()) std::memcpy(t.mutable_data(), a.data.data(), a.data.size());
       values[name] = std::move(t);
@@ -114,7 +117,7 @@ PreparedModel load_with_values(const std::string& path, CompileSettings& setting
     Values values;
     try {
       model = onnx::import_file(path);
-      values = read_values(words, pb_words);
+      values = read_values(*model, words, pb_words);
     } catch (const std::exception&) {
       std::rethrow_exception(first);
     }
@@ -128,9 +131,10 @@ PreparedModel load_with_values(const std::string& path, CompileSettings& setting
   }
 }
 
-Cropped cropped(const std::vector<const poprt_anchor*>& anchors,
-                const std::vector<AnchorMemory>& memory, size_t i) {
-  Cropped out{shape_of(anchors[i]), {}};
+Array cropped(const std::vector<const poprt_anchor*>& anchors,
+              const std::vector<AnchorMemory>& memory, size_t i) {
+  Array out = to_bits(poprt_anchor_dtype(anchors[i]), shape_of(anchors[i]), memory[i].data(),
+                      memory[i].bytes());
   const std::vector<int64_t> bound = out.shape;
   const std::string companion = poprt_anchor_name(anchors[i]) + std::string(compiler::kShapeSuffix);
   for (size_t k = 0; k < anchors.size(); k++) {
@@ -146,17 +150,16 @@ Cropped cropped(const std::vector<const poprt_anchor*>& anchors,
     count *= out.shape[d];
     all *= bound[d];
   }
-  if (count == all) {
-    out.data.assign(memory[i].data(), memory[i].data() + memory[i].bytes());
-    return out;
-  }
-  const size_t size = memory[i].bytes() / static_cast<size_t>(all);
+  if (count == all) return out;
+  const std::vector<std::byte> whole = std::move(out.data);
+  out.data.clear();
+  const size_t size = whole.size() / static_cast<size_t>(all);
   std::vector<int64_t> at(bound.size(), 0);
   for (int64_t n = 0; n < count; n++) {
     int64_t from = 0;
     for (size_t d = 0; d < bound.size(); d++) from = from * bound[d] + at[d];
-    const auto* p = memory[i].data() + static_cast<size_t>(from) * size;
-    out.data.insert(out.data.end(), p, p + size);
+    const auto p = whole.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(from) * size);
+    out.data.insert(out.data.end(), p, p + static_cast<std::ptrdiff_t>(size));
     for (size_t d = bound.size(); d-- > 0 && ++at[d] == out.shape[d];) at[d] = 0;
   }
   return out;

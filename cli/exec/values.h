@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/abi.h"
+#include "exec/npy.h"
 
 namespace poprt::cli {
 
@@ -28,12 +29,9 @@ PreparedModel load_with_values(const std::string& path, CompileSettings& setting
                                const std::vector<std::string>& words,
                                const std::vector<std::string>& pb_words);
 
-// The part of output `i` that is real: all of it, or what the output "NAME:shape" says.
-struct Cropped {
-  std::vector<int64_t> shape;
-  std::vector<std::byte> data;
-};
-Cropped cropped(const std::vector<const poprt_anchor*>& anchors,
-                const std::vector<AnchorMemory>& memory, size_t i);
+// The part of output `i` that is real, all of it or what the output "NAME:shape" says, as .npy
+// files hold it.
+Array cropped(const std::vector<const poprt_anchor*>& anchors,
+              const std::vector<AnchorMemory>& memory, size_t i);
 
 }  // namespace poprt::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "base/error.h"
 
@@ -21,6 +22,16 @@ T checked_mul(T a, T b, const char* what = "size") {
   if (__builtin_mul_overflow(a, b, &r))
     fail(ErrorCode::out_of_range, "{}: {} * {} overflows", what, a, b);
   return r;
+}
+
+// Towards zero; the nearest number of T for what lies outside of it, 0 for NaN.
+template <class T>
+constexpr T saturate_cast(double value) noexcept {
+  using Limits = std::numeric_limits<T>;
+  if (value != value) return T(0);
+  if (value <= static_cast<double>(Limits::min())) return Limits::min();
+  if (value >= static_cast<double>(Limits::max())) return Limits::max();
+  return static_cast<T>(value);
 }
 
 // Rounds up to a multiple of `alignment` (a power of two).

@@ -18,7 +18,7 @@ constexpr std::array<Info, kDTypeCount> kInfo = {{
     {"u32", 32},       {"s64", 64},   {"u64", 64},       {"bool", 8},   {"f8e4m3fn", 8},
     {"f8e4m3fnuz", 8}, {"f8e5m2", 8}, {"f8e5m2fnuz", 8}, {"f8_143", 8}, {"f8_152", 8},
     {"s4", 4},         {"u4", 4},     {"s2", 2},         {"u2", 2},     {"f4e2m1", 4},
-    {"string", 0},     {"c64", 64},   {"c128", 128},
+    {"string", 0},     {"c64", 64},   {"c128", 128},     {"f8e8m0", 8},
 }};
 
 }  // namespace
@@ -57,7 +57,8 @@ bool is_float(DType dtype) {
     case DType::f8e5m2fnuz:
     case DType::f8_143:
     case DType::f8_152:
-    case DType::f4e2m1: return true;
+    case DType::f4e2m1:
+    case DType::f8e8m0: return true;
     default: return false;
   }
 }

@@ -37,8 +37,9 @@ enum class DType : uint8_t {
   string = 25,
   c64 = 26,
   c128 = 27,
+  f8e8m0 = 28,  // a power of two, 2^(code - 127): scales of blocks
 };
-inline constexpr int kDTypeCount = 28;
+inline constexpr int kDTypeCount = 29;
 
 // "f32", "s64", "bool" ...: the spelling of the text IR.
 std::string_view dtype_name(DType dtype);

@@ -1,5 +1,6 @@
 #include "base/quarter.h"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -38,9 +39,14 @@ float magnitude_of(const Format& f, unsigned code) {
                     exponent - f.bias - f.mantissa_bits);
 }
 
+constexpr uint8_t kNanE8M0 = 255;
+
 }  // namespace
 
 float quarter_to_float(DType dtype, uint8_t code) {
+  if (dtype == DType::f8e8m0)
+    return code == kNanE8M0 ? std::numeric_limits<float>::quiet_NaN()
+                            : std::ldexp(1.0f, code - 127);
   const Format f = format_of(dtype);
   const int bits = f.exponent_bits + f.mantissa_bits;
   const unsigned magnitude = code & ((1u << bits) - 1);
@@ -57,7 +63,23 @@ float quarter_to_float(DType dtype, uint8_t code) {
   return negative ? -v : v;
 }
 
+// On the bits: compute threads take denormal numbers for 0, and 2^-127 is one.
+uint8_t float_to_e8m0(float value, PowerRounding rounding, bool saturate) {
+  constexpr uint32_t kNormal = 1u << 23, kLeast = kNormal / 2, kMost = 254 * kNormal;
+  const uint32_t magnitude = std::bit_cast<uint32_t>(value) & 0x7fffffff;
+  if (magnitude > 255 * kNormal) return kNanE8M0;
+  if (magnitude < kLeast) return saturate ? 0 : kNanE8M0;
+  if (magnitude > kMost) return saturate ? 254 : kNanE8M0;
+  const uint32_t step = magnitude < kNormal ? kLeast : kNormal;
+  const uint32_t above = magnitude % step;  // beyond the power of two below
+  const bool more = rounding == PowerRounding::up        ? above > 0
+                    : rounding == PowerRounding::nearest ? above >= step / 2
+                                                         : false;
+  return static_cast<uint8_t>(magnitude / kNormal + more);
+}
+
 uint8_t float_to_quarter(DType dtype, float value, bool saturate) {
+  if (dtype == DType::f8e8m0) return float_to_e8m0(value, PowerRounding::up, saturate);
   const Format f = format_of(dtype);
   const int bits = f.exponent_bits + f.mantissa_bits;
   const unsigned sign = std::signbit(value) ? 1u << bits : 0;

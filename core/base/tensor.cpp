@@ -116,6 +116,7 @@ std::vector<double> Tensor::to_doubles() const {
     case DType::f8e5m2fnuz:
     case DType::f8_143:
     case DType::f8_152:
+    case DType::f8e8m0:
       for (size_t i = 0; i < out.size(); i++)
         out[i] = static_cast<double>(quarter_to_float(dtype_, bytes[i]));
       break;

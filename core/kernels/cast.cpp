@@ -1,5 +1,6 @@
 // cast: operands [from, to], same element count, any numeric types (4-bit, 8-bit and 16-bit floats,
-// sub- byte integers, bool). ints: [saturate] for 8-bit float results. Floats become integers
+// sub- byte integers, bool). ints: [saturate, rounding = 0] for 8-bit float
+// results; rounding (to f8e8m0 alone) is a PowerRounding. Floats become integers
 // toward zero; out of range as x86 and ONNX Runtime give it: NaN and overflow are the most negative
 // value of s32 / s64, narrower types keep the low bits of that.
 #include <algorithm>
@@ -31,6 +32,7 @@ struct Params {
   DType from, to;
   int64_t count;
   bool saturate;
+  PowerRounding rounding;
   isa::CastRow row;  // of the pairs that are vectorised
   int64_t from_bytes, to_bytes;
 };
@@ -134,7 +136,7 @@ float narrow(const Value& v) {
   return odd;
 }
 
-void write(DType t, void* data, int64_t i, const Value& v, bool saturate) {
+void write(DType t, void* data, int64_t i, const Value& v, const Params& p) {
   const auto small = [&] { return v.is_float ? truncate32(v.real) : v.whole; };
   switch (t) {
     case DType::f32: return put(data, i, floating<float>(v));
@@ -158,7 +160,8 @@ void write(DType t, void* data, int64_t i, const Value& v, bool saturate) {
     case DType::s2:
     case DType::u2: return put_packed(data, i, 2, static_cast<int>(small() & 3));
     case DType::f4e2m1: return put_packed(data, i, 4, float_to_quarter(t, narrow(v), true));
-    default: return put(data, i, float_to_quarter(t, narrow(v), saturate));
+    case DType::f8e8m0: return put(data, i, float_to_e8m0(narrow(v), p.rounding, p.saturate));
+    default: return put(data, i, float_to_quarter(t, narrow(v), p.saturate));
   }
 }
 
@@ -193,8 +196,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   if (p.row)
     return p.row(static_cast<std::byte*>(data[1]) + first * p.to_bytes,
                  static_cast<const std::byte*>(data[0]) + first * p.from_bytes, last - first);
-  for (int64_t i = first; i < last; i++)
-    write(p.to, data[1], i, read(p.from, data[0], i), p.saturate);
+  for (int64_t i = first; i < last; i++) write(p.to, data[1], i, read(p.from, data[0], i), p);
 }
 
 bool numeric(DType t) { return dtype_bits(t) > 0 && t != DType::c64 && t != DType::c128; }
@@ -202,7 +204,9 @@ bool numeric(DType t) { return dtype_bits(t) > 0 && t != DType::c64 && t != DTyp
 Plan prepare(const Call& call) {
   expect(call.operands.size() == 2 && call.operands[0].present && call.operands[1].present, "cast",
          "expected operands from, to");
-  expect(call.ints.size() == 1, "cast", "expected one integer");
+  expect(call.ints.size() == 1 || call.ints.size() == 2, "cast", "expected one or two integers");
+  const int64_t rounding = call.ints.size() == 2 ? call.ints[1] : 0;
+  expect(rounding >= 0 && rounding <= 2, "cast", "unknown rounding");
   const Operand &from = call.operands[0], &to = call.operands[1];
   expect(numeric(from.dtype) && numeric(to.dtype), "cast", "an operand is not numeric");
   const int64_t count = element_count(from.shape);
@@ -210,9 +214,9 @@ Plan prepare(const Call& call) {
   Plan plan;
   plan.run = run;
   const auto row = find_row(from.dtype, to.dtype);
-  plan.params =
-      std::make_shared<Params>(Params{from.dtype, to.dtype, count, call.ints[0] != 0, row,
-                                      dtype_bits(from.dtype) / 8, dtype_bits(to.dtype) / 8});
+  plan.params = std::make_shared<Params>(
+      Params{from.dtype, to.dtype, count, call.ints[0] != 0, static_cast<PowerRounding>(rounding),
+             row, dtype_bits(from.dtype) / 8, dtype_bits(to.dtype) / 8});
   plan.tasks = std::max<int64_t>(1, (count + kTaskElements - 1) / kTaskElements);
   plan.work = static_cast<double>(count) * (row ? 0.15 : 4.0);
   return plan;

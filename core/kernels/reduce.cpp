@@ -1,7 +1,7 @@
 // reduce: operands [x, y] of one dtype (f32, f64, integers, bool), y with the elements of x's kept
 // dimensions in order. ints: [kind (common/reduction.h), axes that are reduced...]. Empty
 // reductions give the neutral element (max and min: the lowest and highest value). Integer sums and
-// products wrap, means truncate.
+// products wrap, means truncate, roots and logarithms truncate and saturate.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -20,6 +20,15 @@ namespace {
 struct Dim {
   int64_t size, stride;
 };
+
+// A root or logarithm; integers saturate.
+template <class T>
+T number(double value) {
+  if constexpr (std::is_floating_point_v<T>)
+    return static_cast<T>(value);
+  else
+    return saturate_cast<T>(value);
+}
 
 struct Params {
   const isa::ReduceTable* table = nullptr;
@@ -58,7 +67,7 @@ T log_sum_exp(const Params& p, const T* x) {
   each([&](T v) { top = std::max(top, static_cast<double>(v)); });
   if (!std::isfinite(top)) top = 0;
   each([&](T v) { total += std::exp(static_cast<double>(v) - top); });
-  return static_cast<T>(std::log(total) + top);
+  return number<T>(std::log(total) + top);
 }
 
 constexpr int64_t kColumns = 64, kLanes = 16;
@@ -137,9 +146,9 @@ void reduce_columns(const Params& p, const T* x, T* y, int64_t columns) {
   for (int64_t j = 0; j < columns; j++) {
     const Wrap sum = sums[j];
     switch (p.kind) {
-      case Reduction::l2: y[j] = static_cast<T>(std::sqrt(static_cast<double>(sum))); break;
+      case Reduction::l2: y[j] = number<T>(std::sqrt(static_cast<double>(sum))); break;
       case Reduction::log_sum:
-        y[j] = static_cast<T>(std::log(static_cast<double>(static_cast<Wide>(sum))));
+        y[j] = number<T>(std::log(static_cast<double>(static_cast<Wide>(sum))));
         break;
       case Reduction::mean:
         if constexpr (std::is_floating_point_v<T>)

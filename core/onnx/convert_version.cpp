@@ -56,8 +56,13 @@ void convert_version(pb::ModelProto& model, int64_t target) {
   try {
     converted = pb::version_conversion::ConvertVersion(model, static_cast<int>(target));
   } catch (const std::exception& e) {
-    const std::string why = e.what();
-    refuse(why.substr(0, why.find('\n')));
+    std::string why = e.what();
+    why.resize(std::min(why.find('\n'), why.size()));
+    // "FILE:LINE: FUNCTION: Assertion `...` failed: " says nothing to a user.
+    constexpr std::string_view kAssertion = "` failed: ";
+    if (const size_t at = why.find(kAssertion); at != why.npos)
+      why.erase(0, at + kAssertion.size());
+    refuse(why);
   }
   model.mutable_graph()->Swap(converted.mutable_graph());
   for (auto& import : *model.mutable_opset_import())

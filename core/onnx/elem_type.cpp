@@ -13,16 +13,13 @@ constexpr std::array<DType, 27> kTypes = {
     DType::s16,        DType::s32,  DType::s64,      DType::string,     DType::boolean,
     DType::f16,        DType::f64,  DType::u32,      DType::u64,        DType::c64,
     DType::c128,       DType::bf16, DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2,
-    DType::f8e5m2fnuz, DType::u4,   DType::s4,       DType::f4e2m1,     DType::undefined,
+    DType::f8e5m2fnuz, DType::u4,   DType::s4,       DType::f4e2m1,     DType::f8e8m0,
     DType::u2,         DType::s2,
 };
-constexpr int32_t kFloat8E8M0 = 24;
 
 }  // namespace
 
 DType dtype_from_elem_type(int32_t elem_type) {
-  if (elem_type == kFloat8E8M0)
-    fail(ErrorCode::unimplemented, "element type FLOAT8E8M0 is not supported");
   if (elem_type <= 0 || elem_type >= static_cast<int32_t>(kTypes.size()))
     fail(ErrorCode::invalid_argument, "unknown element type {}", elem_type);
   return kTypes[static_cast<size_t>(elem_type)];

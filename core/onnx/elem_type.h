@@ -10,7 +10,7 @@
 
 namespace poprt::onnx {
 
-// Throws unimplemented for FLOAT8E8M0 and invalid_argument for UNDEFINED and unknown numbers.
+// Throws invalid_argument for UNDEFINED and unknown numbers.
 DType dtype_from_elem_type(int32_t elem_type);
 
 // Throws unimplemented for types that ONNX lacks (the IPU's quarter formats).

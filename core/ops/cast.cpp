@@ -32,6 +32,7 @@ void infer(InferContext& ctx) {
   ir::ValueType t = ctx.in(0);
   if (t.dtype == DType::string || *to == DType::string)
     ctx.fail_unsupported("casting from or to string");
+  check_round_mode(ctx);
   t.dtype = *to;
   ctx.out(0, t);
 }

@@ -8,6 +8,7 @@ void infer(InferContext& ctx) {
   const DType to = ctx.in(1).dtype;
   if (t.dtype == DType::string || to == DType::string)
     ctx.fail_unsupported("casting from or to string");
+  check_round_mode(ctx);
   t.dtype = to;
   ctx.out(0, t);
 }

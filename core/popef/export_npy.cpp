@@ -32,25 +32,6 @@ std::string_view descr(DataType type) {
   raise<FormatError>("data type {} is unknown", static_cast<uint32_t>(type));
 }
 
-std::string npy_head(DataType type, const std::vector<int64_t>& shape) {
-  std::string dims;
-  for (const int64_t d : shape) dims += fmt::format("{}, ", d);
-  if (shape.size() > 1) dims.resize(dims.size() - 2);
-  if (shape.size() == 1) dims.pop_back();
-  std::string dict =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr(type), dims);
-  // Version 1 has 16 bits for the length, version 2 has 32; data begins at a multiple of 64.
-  const bool wide = dict.size() > 60000;
-  const size_t prefix = wide ? 12 : 10;
-  dict.append(63 - (prefix + dict.size()) % 64, ' ');
-  dict += '\n';
-  std::string head = "\x93NUMPY";
-  head += wide ? '\x02' : '\x01';
-  head += '\0';
-  for (size_t i = 0; i < prefix - 8; i++) head += static_cast<char>(dict.size() >> (8 * i) & 255);
-  return head + dict;
-}
-
 // The map of the reader is not used: its pages would count as memory of this process.
 void copy_payload(const BlobInfo& blob, AtomicFile& to) {
   std::ifstream in(blob.source, std::ios::binary);
@@ -88,7 +69,7 @@ void export_last(const std::vector<Blob>& blobs, const char* kind, const std::st
     shape.insert(shape.begin(), static_cast<int64_t>(found->info.numTensors()));
   try {
     AtomicFile out(npy_path);
-    const std::string head = npy_head(found->info.tensorInfo().dataType(), shape);
+    const std::string head = npy_head(descr(found->info.tensorInfo().dataType()), shape);
     out.write(std::as_bytes(std::span(head)));
     copy_payload(found->blob(), out);
     out.commit();
@@ -100,6 +81,25 @@ void export_last(const std::vector<Blob>& blobs, const char* kind, const std::st
 }
 
 }  // namespace
+
+std::string npy_head(std::string_view descr, const std::vector<int64_t>& shape) {
+  std::string dims;
+  for (const int64_t d : shape) dims += fmt::format("{}, ", d);
+  if (shape.size() > 1) dims.resize(dims.size() - 2);
+  if (shape.size() == 1) dims.pop_back();
+  std::string dict =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, dims);
+  // Version 1 has 16 bits for the length, version 2 has 32; data begins at a multiple of 64.
+  const bool wide = dict.size() > 60000;
+  const size_t prefix = wide ? 12 : 10;
+  dict.append(63 - (prefix + dict.size()) % 64, ' ');
+  dict += '\n';
+  std::string head = "\x93NUMPY";
+  head += wide ? '\x02' : '\x01';
+  head += '\0';
+  for (size_t i = 0; i < prefix - 8; i++) head += static_cast<char>(dict.size() >> (8 * i) & 255);
+  return head + dict;
+}
 
 void export_tensor(const std::string& path, const std::string& name, const std::string& executable,
                    const std::string& npy_path) {

@@ -1,7 +1,10 @@
 // Data blobs as NumPy .npy files.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace poprt::popef {
 
@@ -14,5 +17,8 @@ void export_tensor(const std::string& path, const std::string& name, const std::
                    const std::string& npy_path);
 void export_feed(const std::string& path, const std::string& name, const std::string& executable,
                  const std::string& npy_path);
+
+// What stands in front of the data of a .npy file: `descr` is NumPy's, such as "<f4".
+std::string npy_head(std::string_view descr, const std::vector<int64_t>& shape);
 
 }  // namespace poprt::popef

@@ -151,4 +151,6 @@ void FeedGroupWriter::close() {
   if (group_->active()) group_->finish();
 }
 
+void FeedGroupWriter::abandon() { group_->abandon("the writing of a group of feeds was given up"); }
+
 }  // namespace poprt::popef

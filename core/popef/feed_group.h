@@ -37,6 +37,8 @@ class FeedGroupWriter {
   uint64_t writtenTensors(size_t index) const;  // whole ones
   // Throws SizeError when a feed lacks bytes. A second call does nothing.
   void close();
+  // As BlobWriter::abandon().
+  void abandon();
 
  private:
   std::shared_ptr<detail::FeedGroup> group_;

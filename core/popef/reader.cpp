@@ -55,6 +55,13 @@ Payload BlobData::payload(uint64_t offset, uint64_t bytes) const {
   return {{copy.get(), bytes}, copy};
 }
 
+void BlobData::read(uint64_t offset, std::span<std::byte> to) const {
+  if (offset > size() || to.size() > size() - offset)
+    raise<SizeError>("blob '{}' has {} bytes, {} from {} on were asked for", info_->name, size(),
+                     to.size(), offset);
+  if (!to.empty()) content()->read(offset, to);
+}
+
 std::unique_ptr<std::istream> BlobData::standalone() const {
   return std::make_unique<StandaloneStream>(content());
 }

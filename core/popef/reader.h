@@ -49,6 +49,8 @@ class BlobData {
   uint64_t size() const { return info_->raw_bytes; }  // of the (decompressed) payload
   // The whole payload. Throws FormatError when a compressed one is damaged.
   Payload payload() const { return payload(0, size()); }
+  // Copies a part of it. Throws as payload(), and SizeError past the end.
+  void read(uint64_t offset, std::span<std::byte> to) const;
 
  protected:
   Payload payload(uint64_t offset, uint64_t bytes) const;

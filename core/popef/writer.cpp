@@ -177,6 +177,10 @@ void BlobWriter::close() {
   if (buffer_->active()) buffer_->finish();
 }
 
+void BlobWriter::abandon() {
+  buffer_->abandon(fmt::format("the writing of blob '{}' was given up", buffer_->name()));
+}
+
 namespace {
 
 std::shared_ptr<BlobWriter> begin_blob(detail::WriterCore& core, BlobType type,
@@ -283,6 +287,12 @@ void Writer::close() {
     core_->failure = e.what();
     throw;
   }
+}
+
+void Writer::abandon() {
+  if (core_->closed) return;
+  if (core_->failure.empty()) core_->failure = "the writing was given up";
+  if (const auto blob = core_->active) blob->abandon("");
 }
 
 FileWriter::FileWriter(const std::string& path, Mode mode) : Writer(file_core(path, mode)) {}

@@ -45,6 +45,8 @@ class BlobWriter {
   // Finishes the blob. Throws SizeError when a tensor or feed blob lacks bytes. A second call does
   // nothing.
   void close();
+  // Does not finish the blob: the whole writer has failed. Does nothing when closed.
+  void abandon();
 
  private:
   std::shared_ptr<detail::BlobBuffer> buffer_;
@@ -83,6 +85,8 @@ class Writer {
 
   // Finishes the active blob and the writer. A second call does nothing.
   void close();
+  // Gives up: a file stays, or becomes again, what it was. Does nothing when closed.
+  void abandon();
 
  protected:
   explicit Writer(std::unique_ptr<detail::WriterCore> core);

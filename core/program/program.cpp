@@ -1,5 +1,7 @@
 #include "program/program.h"
 
+#include <algorithm>
+
 #include "base/checked.h"
 #include "program/control.h"
 
@@ -15,6 +17,10 @@ void verify_buffer(const Program& p, size_t i) {
   if (need > b.bytes)
     fail(ErrorCode::data_loss, "program buffer {}: {} {} needs {} bytes, room is {}", i,
          dtype_name(b.dtype), shape_string(b.shape), need, b.bytes);
+  const auto alignment = static_cast<uint64_t>(std::clamp(dtype_bits(b.dtype) / 8, 1, 8));
+  if (b.offset % alignment != 0)
+    fail(ErrorCode::data_loss, "program buffer {}: offset {} is no multiple of the {} bytes of {}",
+         i, b.offset, alignment, dtype_name(b.dtype));
   uint64_t room = 0;
   switch (b.space) {
     case Space::arena: room = p.arena_bytes; break;

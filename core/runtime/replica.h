@@ -1,4 +1,5 @@
-// One copy of a model: its device(s), its queue, and the threads that serve it.
+// One copy of a model: its device(s), its queue, and the threads that serve it. replica_form.cpp
+// makes steps of requests, replica_step.cpp runs them, replica.cpp is the rest.
 #pragma once
 
 #include <sys/types.h>
@@ -84,6 +85,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   Formed form(Step& step) noexcept;
   bool flush(Step& step, bool complete) noexcept;
   Request* next() noexcept;
+  static void take(const Segment& s) noexcept;
   void drop(Request* request) noexcept;
   void add(std::vector<Segment>& to, Request* request, uint64_t count) noexcept;
   Failure failure_of(const Request& request) noexcept;
@@ -106,6 +108,9 @@ class Replica : public std::enable_shared_from_this<Replica> {
   void make_sessions();
   void drop_sessions() noexcept;
   void release_devices() noexcept;
+  static int64_t nanoseconds(Clock::TimePoint t) noexcept {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count();
+  }
   int64_t stamp() const noexcept;
   // Calls f(telemetry) when the session publishes any.
   template <class F>

@@ -90,6 +90,7 @@ class Request {
   std::unique_ptr<const void*[]> inputs;
   std::unique_ptr<void*[]> outputs;
   uint64_t rows = 0, taken = 0, stored = 0;
+  Failure failed;  // of a step, until the request is done
   uint64_t sequence = 0;
   Clock::TimePoint submitted;
   Tracepoint trace;

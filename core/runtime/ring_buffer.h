@@ -15,7 +15,7 @@
 // What makes it fast, in the order of what it is worth:
 //  1. Each side keeps its own index and its last view of the other's in a line that nobody else
 //     touches, and looks at the other's line only when that view does not suffice.
-//  2. A side that has used up what its last look showed rests a moment (some 100 ns) before it
+//  2. A side that has used up what its last look showed rests a moment (some 50 ns) before it
 //  looks
 //     again. Otherwise a consumer that keeps up takes the tail line from the producer for every
 //     element, and both run at the speed of that line's travel; now one travel shows many elements.
@@ -121,7 +121,7 @@ class RingBuffer {
   static constexpr bool kShown = sizeof(T) <= 24;
   static constexpr size_t kWords = kShown ? (sizeof(T) + 7) / 8 : 0;
   static constexpr uint64_t kLinesAhead = 8;
-  static constexpr int kRest = 16;  // pauses
+  static constexpr int kRest = 8;  // pauses
 
   struct alignas(kLine) Published {
     std::atomic<uint64_t> tail{0};

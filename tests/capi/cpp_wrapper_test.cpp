@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
@@ -110,7 +111,7 @@ TEST(CppWrapper, RunnersTakeDevicesAndConfigs) {
 TEST(CppWrapper, OpensFromMemoryAndSaves) {
   const std::string bytes = read(DATA "/copies.popef");
   const Executable e = Executable::fromBytes(bytes.data(), bytes.size());
-  const std::string path = testing::TempDir() + "cpp_wrapper.popef";
+  const std::string path = testing::TempDir() + std::to_string(getpid()) + "_cpp_wrapper.popef";
   e.save(path);
   EXPECT_EQ(read(path), bytes);
   std::remove(path.c_str());
@@ -128,7 +129,7 @@ TEST(CppWrapper, CompilesPathsAndBytes) {
   EXPECT_EQ(a->getInputs()[0].shape, (std::vector<int64_t>{2, 4}));
   const auto b = Compiler::compile(read(DATA "/identity.onnx"), {}, options);
   EXPECT_EQ(b->getOutputs()[0].sizeInBytes, 32);
-  const std::string path = testing::TempDir() + "cpp_wrapper_identity.popef";
+  const std::string path = testing::TempDir() + std::to_string(getpid()) + "_cpp_wrapper_identity.popef";
   Compiler::compileAndExport(DATA "/identity.onnx", {}, path, options);
   EXPECT_EQ(Executable(path).name(), "identity");
   std::remove(path.c_str());

@@ -178,6 +178,32 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_output, data, 16);
   AT(poprt_output, bytes, 24);
   assert_int_equal(sizeof(poprt_output), 32);
+
+  AT(poprt_popef_anchor, struct_size, 0);
+  AT(poprt_popef_anchor, name, 8);
+  AT(poprt_popef_anchor, handle, 16);
+  AT(poprt_popef_anchor, type, 24);
+  AT(poprt_popef_anchor, dtype, 28);
+  AT(poprt_popef_anchor, shape, 32);
+  AT(poprt_popef_anchor, rank, 40);
+  AT(poprt_popef_anchor, programs, 48);
+  AT(poprt_popef_anchor, program_count, 56);
+  AT(poprt_popef_anchor, is_per_replica, 64);
+  AT(poprt_popef_anchor, reserved, 68);
+  assert_int_equal(sizeof(poprt_popef_anchor), 72);
+
+  AT(poprt_popef_blob_info, struct_size, 0);
+  AT(poprt_popef_blob_info, type, 8);
+  AT(poprt_popef_blob_info, compressed, 12);
+  AT(poprt_popef_blob_info, name, 16);
+  AT(poprt_popef_blob_info, executable, 24);
+  AT(poprt_popef_blob_info, dtype, 32);
+  AT(poprt_popef_blob_info, reserved, 36);
+  AT(poprt_popef_blob_info, shape, 40);
+  AT(poprt_popef_blob_info, rank, 48);
+  AT(poprt_popef_blob_info, tensor_count, 56);
+  AT(poprt_popef_blob_info, bytes, 64);
+  assert_int_equal(sizeof(poprt_popef_blob_info), 72);
 }
 
 static void numbers_stay_as_they_are(void** state) {
@@ -189,10 +215,17 @@ static void numbers_stay_as_they_are(void** state) {
   assert_int_equal(POPRT_DTYPE_F32, 1);
   assert_int_equal(POPRT_DTYPE_BOOL, 13);
   assert_int_equal(POPRT_DTYPE_C128, 27);
+  assert_int_equal(POPRT_DTYPE_F8E8M0, 28);
   assert_int_equal(POPRT_PRECISION_FP16, 2);
   assert_int_equal(POPRT_PACK_FIRST_FIT, 1);
   assert_int_equal(POPRT_POPEF_JSON, 3);
   assert_int_equal(POPRT_POPEF_USER_ANCHORS, 4);
+  assert_int_equal(POPRT_POPEF_DEVICE_ITERATIONS, 7);
+  assert_int_equal(POPRT_POPEF_DEVICE_OPTIONS, 2);
+  assert_int_equal(POPRT_POPEF_SAVE, 3);
+  assert_int_equal(POPRT_POPEF_OUTPUT, 2);
+  assert_int_equal(POPRT_POPEF_OPAQUE, 5);
+  assert_int_equal(POPRT_POPEF_APPEND, 1);
 }
 
 int main(void) {

@@ -67,6 +67,8 @@ class PopefDump(CommandTest):
         self.misused([], "FILE")
         self.misused(["-m", "--all", "x"], "--metadata", "--all")
         self.misused(["--frobnicate", "x"], "--frobnicate")
+        for option in ("--tensor", "--feed", "--output", "--executable"):
+            self.misused([option, "", RELEASED], option, "empty")
 
     def test_missing_file_and_folder(self):
         self.fails(["nope.popef"], "'nope.popef'", "No such file")

@@ -91,6 +91,7 @@ class Cache(CommandTest):
         self.misused([], "--path")
         self.misused(["--path", "x", "--max_bytes", "1"], "--prune")
         self.misused(["--path", "x", "--prune", "--max_bytes", "many"], "many")
+        self.misused(["--path", "x", "--prune", "--max_bytes", "-1"], "--max_bytes", "at least 0")
         self.misused(["--path", "x", "--prune", "--list"], "--list")
 
 

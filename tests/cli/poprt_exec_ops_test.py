@@ -46,7 +46,9 @@ class PoprtExec(CommandTest):
 
     def test_wrong_usage(self):
         self.misused([])
-        self.misused(["nope"], "'nope'")
+        self.misused(["nope"], "command 'nope'")
+        self.misused(["--nope"], "option '--nope'")
+        self.misused([""], "required")
 
 
 if __name__ == "__main__":

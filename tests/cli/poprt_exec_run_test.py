@@ -59,6 +59,18 @@ class Run(CommandTest):
         self.assertIn("output y: f32[3,3]", text)
         self.assertEqual(self.read_npy(self.path("y.npy"))[1], X + X[:3])
 
+    def test_types_that_numpy_lacks_are_given_and_written_as_their_bits(self):
+        self.npy("b.npy", "u2", [3], [0x3F80, 0xC000, 0x3FC0])
+        self.npy("i.npy", "i1", [5], [-8, 7, -1, 0, 3])
+        outputs = [f"{name}={name}.npy" for name in ("wide", "real", "same", "brief")]
+        self.succeeds(model("bits"), "--input", "b=b.npy", "i=i.npy", "--output", *outputs)
+        self.assertEqual(self.read_npy(self.path("wide.npy"))[1], [1.0, -2.0, 1.5])
+        self.assertEqual(self.read_npy(self.path("real.npy"))[1], [-8.0, 7.0, -1.0, 0.0, 3.0])
+        self.assertEqual(self.read_npy(self.path("same.npy"))[1], [-8, 7, -1, 0, 3])
+        self.assertEqual(self.read_npy(self.path("brief.npy"))[1], [0x3F80, 0xC000, 0x3FC0])
+        self.npy("i.npy", "i1", [5], [-8, 7, 8, 0, 3])
+        self.fails([model("bits"), "--input", "b=b.npy", "i=i.npy"], "i.npy: element 2 is 8, s4 holds -8 to 7")
+
     def test_several_inputs(self):
         self.npy("table.npy", "f4", [3, 2], X)
         self.npy("ids.npy", "i8", [2], [2, 0])
@@ -98,7 +110,10 @@ class Run(CommandTest):
         self.misused([popef, "--frobnicate"], "--frobnicate")
         self.misused([popef, "--threads", "-1"], "--threads", "'-1'")
         self.misused([popef, "--iterations", "0"], "--iterations", "'0'")
-        self.misused([popef, "--input", "x"], "--input", "'x'")
+        self.misused([popef, "--input", "x"], "--input: ", "'x'")
+        self.misused([popef, "--input-pb", "x"], "--input-pb: ", "'x'")
+        self.misused([popef, "--random", "--output", ""], "--output", "empty")
+        self.misused([""], "MODEL", "empty")
         self.misused([popef, "--random", "--output", "y="], "--output", "'y='")
         self.misused([popef, "--random", "--precision", "fp16"], "executable.popef", "compiled already")
 
@@ -165,6 +180,9 @@ class Run(CommandTest):
         self.fails([popef, "--random", "--output", "y=nope/y.npy"], "'nope/y.npy'", "No such file")
         os.mkdir(self.path("folder"))
         self.fails([popef, "--random", "--output", "y=folder"], "'folder'", "directory")
+        os.symlink("/dev/null", self.path("null"))
+        self.fails([popef, "--random", "--output", "y=null"], "'/dev/null'", "regular file")
+        self.assertTrue(os.path.islink(self.path("null")))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import os
 import re
 import stat
+import subprocess
 import unittest
 
 from support import DIGITS, CommandTest, model
@@ -154,6 +155,16 @@ class WrongUsage(CommandTest):
         self.misused(["-i", DIGITS, "--batch_size", "0", "--batch_axis", "0"], "--batch_size", "at least 1", "'0'")
         self.misused(["-i", DIGITS, "--convert_version", "0"], "--convert_version", "at least 1")
 
+    def test_empty_values(self):
+        self.misused(["-i", ""], "--input_model", "empty")
+        for option in ("--output_model", "--output_dir", "--input_shape", "--passes", "--skip_passes"):
+            self.misused(["-i", DIGITS, option, ""], option, "empty")
+
+    def test_words_that_are_not_offered(self):
+        self.misused(["-i", DIGITS, "--precision", "fp8"], "--precision", "expected fp32 or fp16", "'fp8'")
+        self.misused(["-i", DIGITS, "--precision", ""], "--precision", "expected fp32 or fp16", "''")
+        self.misused(["-i", DIGITS, "--logging_level", "LOUD"], "--logging_level", "WARNING", "'LOUD'")
+
     def test_malformed_shapes(self):
         for word in ("image", "image=", "image=1,x,8,8", "image=-1,1,8,8", "image=1,,8,8", "image=1,",
                      "image=99999999999999999999,1,8,8"):
@@ -209,6 +220,8 @@ class Errors(CommandTest):
     def test_opset_that_cannot_be_reached(self):
         self.fails(["-i", model("relu"), "--convert_version", "999"], "relu.onnx", "opset 13 to 999", "up to")
         self.fails(["-i", model("unknown_op"), "--convert_version", "17"], "opset 13 to 17", "Frobnicate")
+        said = self.fails(["-i", model("relu"), "--convert_version", "3"], "opset 13 to 3", "Relu")
+        self.assertNotIn("Assertion", said)
 
     def test_unknown_pass(self):
         self.fails(["-i", DIGITS, *DIGITS_SHAPE, "--passes", "nope"], "'nope'", "--list_all_passes")
@@ -232,6 +245,13 @@ class Errors(CommandTest):
         with open(DIGITS, "rb") as file:
             self.write("m.onnx", file.read())
         self.fails(["-i", "m.onnx", *DIGITS_SHAPE, "--output_model", "m.onnx"], "'m.onnx'", "--output_model")
+
+    def test_standard_output_that_is_full(self):
+        for words in (["--version"], ["--list_all_passes"]):
+            with open("/dev/full", "w") as full:
+                ran = subprocess.run(self.arguments(words), stdout=full, stderr=subprocess.PIPE, text=True, timeout=300)
+            self.assertEqual((ran.returncode, ran.stderr.count("\n")), (1, 1), ran.stderr)
+            self.assertIn("No space left", ran.stderr)
 
     def test_existing_files_stay_when_it_fails(self):
         self.write("unknown_op.optimized.onnx", b"old model")

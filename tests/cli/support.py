@@ -113,7 +113,7 @@ class CommandTest(unittest.TestCase):
         dims = ", ".join(str(d) for d in shape) + ("," if len(shape) == 1 else "")
         header = f"{{'descr': '{order}{code}', 'fortran_order': {fortran}, 'shape': ({dims}), }}"
         header = header.ljust(-(-(len(header) + 11) // 64) * 64 - 11) + "\n"
-        letter = {"f4": "f", "f8": "d", "i8": "q", "i4": "i", "u1": "B", "b1": "B"}[code]
+        letter = {"f4": "f", "f8": "d", "i8": "q", "i4": "i", "u2": "H", "i1": "b", "u1": "B", "b1": "B"}[code]
         return self.write(name, b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() +
                           struct.pack(f"{order if order != '|' else '<'}{len(values)}{letter}", *values))
 
@@ -123,7 +123,7 @@ class CommandTest(unittest.TestCase):
         return self.write(name, dims + struct.pack("BB", 0x10, elem_type) + struct.pack("BB", 0x4A, len(raw)) + raw)
 
     def read_npy(self, path):
-        """Header text and values (float32 or int64)."""
+        """Header text and values (float32, or integers)."""
         with open(path, "rb") as file:
             data = file.read()
         self.assertEqual(data[:8], b"\x93NUMPY\x01\x00")
@@ -131,5 +131,5 @@ class CommandTest(unittest.TestCase):
         self.assertEqual((10 + length) % 64, 0)
         payload = data[10 + length:]
         header = data[10:10 + length].decode()
-        size, code = (8, "q") if "'<i8'" in header else (4, "f")
+        size, code = {"i8": (8, "q"), "u2": (2, "H"), "i1": (1, "b")}.get(header.split("'")[3][1:], (4, "f"))
         return header, list(struct.unpack(f"<{len(payload) // size}{code}", payload))

@@ -106,6 +106,45 @@ def main():
                product.astype(np.float16), {"fp8FormatLHS": fmt, "fp8FormatRHS": fmt}, rtol=2e-3, atol=2e-3)
     infinite = np.array([1, np.inf, -np.inf, 0], np.float32)
     gc("is_inf_v2", "IsInfV2", [infinite], np.array([False, True, False, False]), {"detect_negative": 0})
+    packed_sequences()
+    stacked = f32(3, 2, 4)
+    gc("hcsr", "HCSR", [stacked], list(stacked))
+    for fmt, kind in (("FLOAT8_143", ml_dtypes.float8_e4m3fnuz), ("FLOAT8_152", ml_dtypes.float8_e5m2fnuz)):
+        small = fmt[-3:]
+        bits = (half.astype(np.float32) / 2).astype(kind).view(np.uint8)
+        gc("pow2_scale_then_cast_" + small, "Pow2ScaleThenCast", [half, shift], bits, {"to": fmt})
+        for to in (np.float16, np.float32):
+            gc(f"cast_then_pow2_scale_{small}_{to.__name__}", "CastThenPow2Scale", [bits, shift],
+               (bits.view(kind).astype(np.float32) / 2).astype(to),
+               {"from": fmt, "to": "FLOAT16" if to == np.float16 else "FLOAT"})
+
+
+def packed_sequences():
+    items = np.array([[1, 1, 2, 2, 2, 0], [1, 2, 3, 3, 0, 0]], np.int32)
+    same = (items[:, :, None] == items[:, None, :]) & (items[:, None, :] != 0)
+    for kind, name in ((np.float32, "FLOAT"), (np.float16, "FLOAT16")):
+        gc("attention_mask_" + name.lower(), "AttentionMask", [items, f32(2, 6, 8)],
+           np.where(same, 0, -10000)[:, None].astype(kind), {"dataType": name})
+    room, info = [4, 3], np.array([[4, 1], [0, 3], [2, 0], [0, 0]], np.int32)
+    rows = f32(12, 5)
+    unpacked, at = np.zeros((4, 7, 5), np.float32), 0
+    for k in range(4):
+        for s, begin in ((0, 0), (1, 4)):
+            unpacked[k, begin:begin + info[k, s]] = rows[at:at + info[k, s]]
+            at += info[k, s]
+    sizes = {"max_valid_num": 4, "segment_max_size": room}
+    gc("unpack", "Unpack", [rows, info], unpacked, sizes)
+    gc("unpack_batch", "Unpack", [rows.reshape(2, 6, 5), info], unpacked, sizes)
+    gc("unpack_heads", "Unpack", [rows.reshape(12, 5, 1), info], unpacked[..., None], {**sizes, "tail": 2})
+    back = np.zeros((28, 5), np.float32)
+    back[:at] = rows[:at]
+    gc("pack", "Pack", [unpacked, info], back, sizes)
+    gc("repack", "Repack", [unpacked, info, rows], back[:12], sizes)
+    gc("repack_batch", "Repack", [unpacked, info, rows.reshape(2, 6, 5)], back[:12], sizes)
+    long = np.array([[9, -1], [0, 2], [0, 0], [0, 0]], np.int32)  # beyond its room, negative: cut
+    cut = np.zeros((4, 7, 5), np.float32)
+    cut[0, :4], cut[1, 4:6] = rows[:4], rows[4:6]
+    gc("unpack_cut", "Unpack", [rows, long], cut, sizes)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <regex>
 #include <set>
 
 #include "case.h"
@@ -63,6 +64,7 @@ Result run(const fs::path& folder, const std::vector<std::string>& arguments) {
     dup2(null, 1);
     dup2(error, 2);
     if (chdir(folder.c_str()) != 0) _exit(125);
+    setenv("ASAN_OPTIONS", "allocator_may_return_null=1", 1);  // as malloc does
     alarm(kMostSeconds);
     execv(argv[0], argv.data());
     _exit(126);
@@ -73,6 +75,10 @@ Result run(const fs::path& folder, const std::vector<std::string>& arguments) {
   result.memory = usage.ru_maxrss;
   result.error = contents(error);
   close(error);
+  // AddressSanitizer says so when it refuses memory.
+  result.error = std::regex_replace(
+      result.error, std::regex("==[0-9]+==WARNING: AddressSanitizer failed to allocate[^\n]*\n"),
+      "");
   return result;
 }
 

@@ -48,7 +48,8 @@ enum {
   POPRT_DTYPE_F4E2M1 = 24,
   POPRT_DTYPE_STRING = 25,
   POPRT_DTYPE_C64 = 26,
-  POPRT_DTYPE_C128 = 27
+  POPRT_DTYPE_C128 = 27,
+  POPRT_DTYPE_F8E8M0 = 28 /* a power of two, 2^(code - 127) */
 };
 
 /* "f32", "s64", "bool" ...; "undefined" for unknown numbers. Static storage. Since 0.1. */

@@ -9,7 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include "poprt/poprt.hpp"
+#include "poprt/anchor.hpp"
+#include "poprt/device.hpp"
+#include "poprt/error.hpp"
+#include "poprt/executable.hpp"
+#include "poprt/queue.h"
+#include "poprt/runner.hpp"
+#include "poprt/session.h"
+#include "poprt/telemetry.h"
 
 namespace poprt {
 inline namespace v0 {

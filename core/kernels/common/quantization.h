@@ -1,5 +1,5 @@
-// Which scale and zero point belong to an element: x is [outer, n, inner], the parameters are one
-// for all, one for each of n, or [outer, ceil(n / block), inner].
+// What quantize and dequantize share: operands [x, scale, zero?, y], x as [outer, n, inner], and
+// which scale and zero point belong to an element.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 
 namespace poprt::kernels {
 
+// The parameters are one for all, one for each of n, or [outer, ceil(n / block), inner].
 struct QuantizationGrid {
   int64_t outer = 1, n = 1, inner = 1, block = 1;
   int64_t step_outer = 0, step_n = 0, step_inner = 0;  // parameters per step of each dimension
@@ -84,5 +85,50 @@ inline QuantizationGrid read_grid(const CallReader& r, size_t at) {
   }
   return g;
 }
+
+struct QuantizationParams {
+  static constexpr int64_t kTask = 16384, kRun = QuantizationGrid::kRun;
+
+  const isa::QuantizeTable* table;
+  QuantizationGrid grid;
+  DType x, scale, zero, y;
+
+  // The grid is in ints 0 to 4; `is_result` says whether y may have a type, `what` what fails.
+  void read(const CallReader& r, bool (*is_result)(DType), const char* what) {
+    table = &POPRT_SELECT_ISA(quantize);
+    grid = read_grid(r, 0);
+    x = r.dtype(0);
+    scale = r.dtype(1);
+    zero = r.dtype(2);
+    y = r.dtype(3);
+    r.check(is_convertible(x) && is_convertible(scale) && is_result(y) &&
+                (!r.has(2) || is_convertible(zero)),
+            what);
+    r.needs(0, x, {grid.count()});
+    r.needs(1, scale, {grid.parameters});
+    r.may(2, zero, {grid.parameters});
+    r.needs(3, y, {grid.count()});
+  }
+  int64_t tasks() const { return (grid.count() + kTask - 1) / kTask; }
+
+  // Calls visit(element, count, scales, zeros, many) for the runs of tasks [begin, end).
+  template <class Visit>
+  void each_run(void* const* data, int64_t begin, int64_t end, Visit visit) const noexcept {
+    float s[kRun], z[kRun];
+    int64_t known = -1;
+    const int64_t first = begin * kTask, last = std::min(end * kTask, grid.count());
+    grid.each_run(first, last - first, [&](int64_t e, int64_t n, int64_t parameter, bool many) {
+      if (many || parameter != known) {
+        to_floats(scale, data[1], parameter, many ? n : 1, s);
+        if (data[2])
+          to_floats(zero, data[2], parameter, many ? n : 1, z);
+        else
+          std::fill(z, z + (many ? n : 1), 0.0f);
+        known = many ? -1 : parameter;
+      }
+      visit(e, n, s, z, many);
+    });
+  }
+};
 
 }  // namespace poprt::kernels

@@ -28,42 +28,22 @@ struct Tile8 {
   using Vector = uint64_t __attribute__((vector_size(32)));
 };
 
-POPRT_INLINE void shuffle(Tile1::Vector (&r)[8]) {
-  Tile1::Vector a[8], b[8];
+// Zips in[i] with in[i + 4]; three rounds transpose eight vectors of eight lanes.
+template <class Vector>
+POPRT_INLINE void zip(const Vector (&in)[8], Vector (&out)[8]) {
 #pragma GCC unroll 4
   for (int i = 0; i < 4; i++) {
-    a[2 * i] = __builtin_shufflevector(r[i], r[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
-    a[2 * i + 1] = __builtin_shufflevector(r[i], r[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; i++) {
-    b[2 * i] = __builtin_shufflevector(a[i], a[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
-    b[2 * i + 1] = __builtin_shufflevector(a[i], a[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; i++) {
-    r[2 * i] = __builtin_shufflevector(b[i], b[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
-    r[2 * i + 1] = __builtin_shufflevector(b[i], b[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+    out[2 * i] = __builtin_shufflevector(in[i], in[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+    out[2 * i + 1] = __builtin_shufflevector(in[i], in[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
   }
 }
 
-POPRT_INLINE void shuffle(Tile2::Vector (&r)[8]) {
-  Tile2::Vector a[8], b[8];
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; i++) {
-    a[2 * i] = __builtin_shufflevector(r[i], r[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
-    a[2 * i + 1] = __builtin_shufflevector(r[i], r[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; i++) {
-    b[2 * i] = __builtin_shufflevector(a[i], a[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
-    b[2 * i + 1] = __builtin_shufflevector(a[i], a[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; i++) {
-    r[2 * i] = __builtin_shufflevector(b[i], b[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
-    r[2 * i + 1] = __builtin_shufflevector(b[i], b[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
-  }
+template <class Vector>
+POPRT_INLINE void shuffle(Vector (&r)[8]) {
+  Vector a[8], b[8];
+  zip(r, a);
+  zip(a, b);
+  zip(b, r);
 }
 
 // Shuffles inside 128-bit lanes first, across them last: one instruction each with 32-byte vectors.

@@ -2,18 +2,32 @@
 // go with f32 alone; other pairs of theirs go through the floats of `elementwise`.
 #pragma once
 
+#include <string>
+
+#include "base/quarter.h"
 #include "ops/common/elementwise.h"
 
 namespace poprt::ops {
 
 // Cast and CastLike.
+inline void check_round_mode(InferContext& ctx) {
+  const std::string mode = ctx.node.string_attr("round_mode", "up");
+  if (mode != "up" && mode != "down" && mode != "nearest")
+    ctx.fail_input("attribute round_mode is '{}', expected up, down or nearest", mode);
+}
+
 inline void lower_cast(LowerContext& ctx) {
   const auto half = [](DType t) { return t == DType::f16 || t == DType::bf16; };
   const DType from = ctx.in_dtype(0), to = ctx.out_dtype(0);
   if (((half(from) && to != DType::f32) || (half(to) && from != DType::f32)) &&
       is_fusable_elementwise(ctx.node))
     return lower_elementwise(ctx);
-  ctx.emit("cast", {ctx.in(0), ctx.out(0)}, {ctx.node.int_attr("saturate", 1)});
+  const std::string mode = ctx.node.string_attr("round_mode", "up");
+  const auto rounding = mode == "up"     ? PowerRounding::up
+                        : mode == "down" ? PowerRounding::down
+                                         : PowerRounding::nearest;
+  ctx.emit("cast", {ctx.in(0), ctx.out(0)},
+           {ctx.node.int_attr("saturate", 1), static_cast<int64_t>(rounding)});
 }
 
 }  // namespace poprt::ops

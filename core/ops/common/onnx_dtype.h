@@ -16,7 +16,7 @@ inline std::optional<DType> dtype_from_onnx(int64_t number) {
       DType::s16,        DType::s32,  DType::s64,      DType::string,     DType::boolean,
       DType::f16,        DType::f64,  DType::u32,      DType::u64,        DType::c64,
       DType::c128,       DType::bf16, DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2,
-      DType::f8e5m2fnuz, DType::u4,   DType::s4,       DType::f4e2m1,     DType::undefined,
+      DType::f8e5m2fnuz, DType::u4,   DType::s4,       DType::f4e2m1,     DType::f8e8m0,
       DType::u2,         DType::s2,
   };
   if (number <= 0 || number >= static_cast<int64_t>(kTypes.size())) return std::nullopt;

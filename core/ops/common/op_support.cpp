@@ -17,8 +17,8 @@ constexpr std::array kTypes = {DType::f32,        DType::f16,      DType::bf16, 
                                DType::s8,         DType::u8,       DType::s16,        DType::u16,
                                DType::s32,        DType::u32,      DType::s64,        DType::u64,
                                DType::boolean,    DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2,
-                               DType::f8e5m2fnuz, DType::u4,       DType::s4,         DType::u2,
-                               DType::s2,         DType::f4e2m1};
+                               DType::f8e5m2fnuz, DType::f8e8m0,   DType::u4,         DType::s4,
+                               DType::u2,         DType::s2,       DType::f4e2m1};
 
 // How an input of a trial is made: of the type on trial, or of one that the operator fixes.
 struct Input {
@@ -108,6 +108,9 @@ std::vector<Trial> trials(const OpDef& op) {
   if (n == "Dropout") only({{of(matrix)}});
   if (n == "QuantizeLinear") only({{of(matrix), of({}), {Input::u8, {}}}});
   if (n == "DequantizeLinear") only({{of(matrix), {Input::f32, {}}, of({})}});
+  if (n == "Unpack" || n == "Pack" || n == "Repack")
+    only({{n == "Unpack" ? of(matrix) : of({2, 2, 4}), {Input::s32, {2, 1}}},
+          {{"max_valid_num", int64_t{2}}, {"segment_max_size", std::vector<int64_t>{2}}}});
   if (n == "DynamicQuantizeLinear") only({{of(matrix)}, {}, 3});
   if (n == "QLinearMatMul")
     only({{of(matrix),
@@ -196,12 +199,42 @@ bool works(const OpDef& op, const Trial& trial, DType type, bool constant,
 // Kernels whose hot loops are compiled once for each instruction set (core/kernels/isa), or that
 // only move memory.
 bool is_fast_kernel(std::string_view name) {
-  static constexpr std::array kFast = {
-      "attention",    "block",        "cast",           "conv",           "conv_depthwise",
-      "conv_generic", "conv_integer", "conv_stem",      "conv_transpose", "conv_winograd",
-      "copy",         "elementwise",  "fill",           "gather",         "global_average_blocked",
-      "layer_norm",   "matmul",       "matmul_dynamic", "matmul_integer", "pool_blocked",
-      "recurrent",    "reduce",       "softmax",        "strided_copy",   "unblock"};
+  static constexpr std::array kFast = {"attention",
+                                       "batch_normalization",
+                                       "block",
+                                       "cast",
+                                       "conv",
+                                       "conv_depthwise",
+                                       "conv_generic",
+                                       "conv_integer",
+                                       "conv_quads",
+                                       "conv_stem",
+                                       "conv_transpose",
+                                       "conv_winograd",
+                                       "copy",
+                                       "deform_conv",
+                                       "dequantize",
+                                       "dynamic_quantize",
+                                       "elementwise",
+                                       "elementwise_generic",
+                                       "fill",
+                                       "gather",
+                                       "global_average_blocked",
+                                       "interleave_bytes",
+                                       "layer_norm",
+                                       "matmul",
+                                       "matmul_dynamic",
+                                       "matmul_integer",
+                                       "matmul_integer_packed",
+                                       "pool_blocked",
+                                       "pool_generic",
+                                       "quantize",
+                                       "recurrent",
+                                       "reduce",
+                                       "requantize",
+                                       "softmax",
+                                       "strided_copy",
+                                       "unblock"};
   return std::find(kFast.begin(), kFast.end(), name) != kFast.end();
 }
 

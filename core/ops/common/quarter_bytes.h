@@ -12,6 +12,14 @@ inline DType quarter_of(Expansion& e, std::string_view attribute) {
   e.fail_unsupported("{} '{}'; F143 and F152 are", attribute, name);
 }
 
+// By PopART's names.
+inline DType quarter_named(Expansion& e, std::string_view attribute) {
+  const std::string name = e.node.string_attr(attribute, "FLOAT8_143");
+  if (name == "FLOAT8_143") return DType::f8e4m3fnuz;
+  if (name == "FLOAT8_152") return DType::f8e5m2fnuz;
+  e.fail_unsupported("{} '{}'; FLOAT8_143 and FLOAT8_152 are", attribute, name);
+}
+
 // 2^(sign * scale) as f32.
 inline ir::Value* power_of_two(Expansion& e, ir::Value* scale, double sign) {
   return e.add("Pow",

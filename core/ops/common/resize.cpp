@@ -18,7 +18,12 @@ float coordinate(const ResizeSpec& spec, const ResizeAxis& a, int64_t o) {
   const std::string& mode = spec.coordinates;
   const float half = (x + 0.5f) / a.scale - 0.5f;
   if (mode == "asymmetric") return x / a.scale;
-  if (mode == "align_corners") return a.out == 1 ? 0 : x * (in - 1) / (out - 1);
+  if (mode == "align_corners") {
+    // By the resized length before it is rounded down: ONNX's reference and vectors. (ONNX Runtime
+    // takes the whole number, which differs where a scale gives none.)
+    const float length = a.scale * in, last = std::abs(length - out) < 1e-3f ? out - 1 : length - 1;
+    return a.out == 1 ? 0 : x * (in - 1) / last;
+  }
   if (mode == "pytorch_half_pixel") return a.out > 1 ? half : 0;
   if (mode == "tf_half_pixel_for_nn") return (x + 0.5f) / a.scale;
   if (mode == "tf_crop_and_resize")

@@ -1,15 +1,17 @@
 #include "ops/common/scalar.h"
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/quarter.h"
 
 namespace poprt::ops {
 namespace {
 
+// What lies outside of the type is its nearest number.
 template <class T>
 Tensor integer(DType dtype, double value) {
   Tensor t = Tensor::zeros(dtype, {});
-  const T v = static_cast<T>(value);
+  const T v = saturate_cast<T>(value);
   std::memcpy(t.mutable_data(), &v, sizeof(v));
   return t;
 }
@@ -37,7 +39,8 @@ Tensor scalar_tensor(DType dtype, double value) {
     case DType::f8e5m2:
     case DType::f8e5m2fnuz:
     case DType::f8_143:
-    case DType::f8_152: return integer<uint8_t>(dtype, float_to_quarter(dtype, single, true));
+    case DType::f8_152:
+    case DType::f8e8m0: return integer<uint8_t>(dtype, float_to_quarter(dtype, single, true));
     default: break;
   }
   fail(ErrorCode::unimplemented, "a number cannot be stored as {}", dtype_name(dtype));

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "passes/rewrite.h"
+#include "passes/bypass.h"
 
 namespace poprt::passes {
 namespace {
@@ -25,7 +25,6 @@ bool keeps_shape(const Value* x, const Value* neutral, const Value* out) {
                      [](int64_t d) { return d == 1; });
 }
 
-// The value that the node hands on unchanged, or null.
 Value* unchanged(const Node& n) {
   const bool add = n.is("Add"), mul = n.is("Mul");
   if (!add && !mul && !n.is("Sub") && !n.is("Div") && !n.is("Pow")) return nullptr;
@@ -36,12 +35,7 @@ Value* unchanged(const Node& n) {
   return nullptr;
 }
 
-void run(Graph& graph, PassContext& context) {
-  for_each_node(graph, [&](Node& n) {
-    Value* by = unchanged(n);
-    if (by && can_bypass(n.output(), by) && context.allow()) bypass(n.output(), by);
-  });
-}
+void run(Graph& graph, PassContext& context) { bypass_unchanged(graph, context, "", unchanged); }
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-#include "passes/rewrite.h"
+#include "passes/bypass.h"
 
 namespace poprt::passes {
 namespace {
@@ -7,18 +7,13 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// The value that the node hands on unchanged, or null.
 Value* unchanged(const Node& n) {
   Value* x = n.input(0);
   return x->dtype() != DType::undefined && x->dtype() == n.output()->dtype() ? x : nullptr;
 }
 
 void run(Graph& graph, PassContext& context) {
-  for_each_node(graph, [&](Node& n) {
-    if (!n.is("Cast")) return;
-    Value* by = unchanged(n);
-    if (by && can_bypass(n.output(), by) && context.allow()) bypass(n.output(), by);
-  });
+  bypass_unchanged(graph, context, "Cast", unchanged);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "passes/rewrite.h"
+#include "passes/bypass.h"
 
 namespace poprt::passes {
 namespace {
@@ -7,7 +7,6 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// The value that the node hands on unchanged, or null.
 Value* unchanged(const Node& n) {
   if (n.output(1) && is_used(n.output(1))) return nullptr;
   if (n.int_attr("is_test", 1) == 0) return nullptr;
@@ -19,11 +18,7 @@ Value* unchanged(const Node& n) {
 }
 
 void run(Graph& graph, PassContext& context) {
-  for_each_node(graph, [&](Node& n) {
-    if (!n.is("Dropout")) return;
-    Value* by = unchanged(n);
-    if (by && can_bypass(n.output(), by) && context.allow()) bypass(n.output(), by);
-  });
+  bypass_unchanged(graph, context, "Dropout", unchanged);
 }
 
 }  // namespace

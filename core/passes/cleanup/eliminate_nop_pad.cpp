@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "passes/rewrite.h"
+#include "passes/bypass.h"
 
 namespace poprt::passes {
 namespace {
@@ -9,7 +9,6 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// The value that the node hands on unchanged, or null.
 Value* unchanged(const Node& n) {
   std::optional<std::vector<int64_t>> pads;
   if (n.find_attr("paddings"))
@@ -21,13 +20,7 @@ Value* unchanged(const Node& n) {
   return n.input(0);
 }
 
-void run(Graph& graph, PassContext& context) {
-  for_each_node(graph, [&](Node& n) {
-    if (!n.is("Pad")) return;
-    Value* by = unchanged(n);
-    if (by && can_bypass(n.output(), by) && context.allow()) bypass(n.output(), by);
-  });
-}
+void run(Graph& graph, PassContext& context) { bypass_unchanged(graph, context, "Pad", unchanged); }
 
 }  // namespace
 

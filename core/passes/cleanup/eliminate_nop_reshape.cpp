@@ -1,23 +1,10 @@
-#include "passes/rewrite.h"
+#include "passes/bypass.h"
 
 namespace poprt::passes {
 namespace {
 
-using ir::Graph;
-using ir::Node;
-using ir::Value;
-
-// The value that the node hands on unchanged, or null.
-Value* unchanged(const Node& n) {
-  return same_static_shape(n.input(0), n.output()) ? n.input(0) : nullptr;
-}
-
-void run(Graph& graph, PassContext& context) {
-  for_each_node(graph, [&](Node& n) {
-    if (!n.is("Reshape")) return;
-    Value* by = unchanged(n);
-    if (by && can_bypass(n.output(), by) && context.allow()) bypass(n.output(), by);
-  });
+void run(ir::Graph& graph, PassContext& context) {
+  bypass_unchanged(graph, context, "Reshape", input_of_same_shape);
 }
 
 }  // namespace

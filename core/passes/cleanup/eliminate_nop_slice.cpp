@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "passes/rewrite.h"
+#include "passes/bypass.h"
 
 namespace poprt::passes {
 namespace {
@@ -9,7 +9,6 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// The value that the node hands on unchanged, or null.
 Value* unchanged(const Node& n) {
   if (!same_static_shape(n.input(0), n.output())) return nullptr;
   // The same extent in forward steps is everything; a negative step reverses.
@@ -21,11 +20,7 @@ Value* unchanged(const Node& n) {
 }
 
 void run(Graph& graph, PassContext& context) {
-  for_each_node(graph, [&](Node& n) {
-    if (!n.is("Slice")) return;
-    Value* by = unchanged(n);
-    if (by && can_bypass(n.output(), by) && context.allow()) bypass(n.output(), by);
-  });
+  bypass_unchanged(graph, context, "Slice", unchanged);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "passes/rewrite.h"
+#include "passes/bypass.h"
 
 namespace poprt::passes {
 namespace {
@@ -7,15 +7,10 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// The value that the node hands on unchanged, or null.
 Value* unchanged(const Node& n) { return n.outputs().size() == 1 ? n.input(0) : nullptr; }
 
 void run(Graph& graph, PassContext& context) {
-  for_each_node(graph, [&](Node& n) {
-    if (!n.is("Split")) return;
-    Value* by = unchanged(n);
-    if (by && can_bypass(n.output(), by) && context.allow()) bypass(n.output(), by);
-  });
+  bypass_unchanged(graph, context, "Split", unchanged);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "passes/rewrite.h"
+#include "passes/bypass.h"
 
 namespace poprt::passes {
 namespace {
@@ -7,7 +7,6 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// The value that the node hands on unchanged, or null.
 Value* unchanged(const Node& n) {
   std::vector<int64_t> perm = n.ints_attr("perm");
   if (perm.empty()) {  // the default reverses
@@ -20,11 +19,7 @@ Value* unchanged(const Node& n) {
 }
 
 void run(Graph& graph, PassContext& context) {
-  for_each_node(graph, [&](Node& n) {
-    if (!n.is("Transpose")) return;
-    Value* by = unchanged(n);
-    if (by && can_bypass(n.output(), by) && context.allow()) bypass(n.output(), by);
-  });
+  bypass_unchanged(graph, context, "Transpose", unchanged);
 }
 
 }  // namespace

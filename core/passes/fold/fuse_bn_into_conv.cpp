@@ -1,8 +1,7 @@
 #include <algorithm>
-#include <cmath>
 
 #include "base/checked.h"
-#include "passes/rewrite.h"
+#include "passes/batch_normalization.h"
 
 namespace poprt::passes {
 namespace {
@@ -10,10 +9,6 @@ namespace {
 using ir::Graph;
 using ir::Node;
 using ir::Value;
-
-bool constant_floats(const Value* v, int64_t count) {
-  return v && v->is_constant() && is_plain_float(v->dtype()) && v->constant().count() == count;
-}
 
 // weight with each output channel multiplied by its factor: rows of [M, C/group, ...], or columns
 // of [C, M/group, ...] when transposed. Products are rounded once.
@@ -53,31 +48,18 @@ bool fuse(Node& bn, PassContext& context) {
   if (!is_plain_float(weight.dtype()) || weight.shape().size() < 3) return false;
   const int64_t group = conv->int_attr("group", 1);
   const int64_t channels = transposed ? checked_mul(weight.shape()[1], group) : weight.shape()[0];
-  for (size_t i = 1; i <= 4; i++)
-    if (!constant_floats(bn.input(i), channels)) return false;
   const Value* old_bias = conv->input(2);
-  if (old_bias && !constant_floats(old_bias, channels)) return false;
-  if (bn.int_attr("training_mode", 0) != 0 || bn.int_attr("spatial", 1) == 0) return false;
-  for (size_t i = 1; i < bn.outputs().size(); i++)
-    if (is_used(bn.output(i))) return false;
-  if (!context.allow()) return false;
+  if (old_bias && !is_constant_floats(old_bias, channels)) return false;
+  if (!is_foldable_norm(bn, channels) || !context.allow()) return false;
 
-  const std::vector<double> scale = bn.input(1)->constant().to_doubles(),
-                            shift = bn.input(2)->constant().to_doubles(),
-                            mean = bn.input(3)->constant().to_doubles(),
-                            variance = bn.input(4)->constant().to_doubles();
+  const ChannelNorm norm = channel_norm_of(bn);
   const auto count = static_cast<size_t>(channels);
   std::vector<double> bias =
       old_bias ? old_bias->constant().to_doubles() : std::vector<double>(count, 0.0);
-  std::vector<double> factor(count);
-  const double epsilon = static_cast<double>(bn.float_attr("epsilon", 1e-5f));
-  for (size_t c = 0; c < count; c++) {
-    factor[c] = scale[c] / std::sqrt(variance[c] + epsilon);
-    bias[c] = (bias[c] - mean[c]) * factor[c] + shift[c];
-  }
+  for (size_t c = 0; c < count; c++) bias[c] = norm.apply(bias[c], c);
   Graph& g = bn.graph();
   const std::string name = conv->input(1)->name();
-  conv->set_input(1, g.add_constant(name + "_bn", scaled(weight, factor, transposed, group)));
+  conv->set_input(1, g.add_constant(name + "_bn", scaled(weight, norm.factor, transposed, group)));
   conv->set_input(2,
                   g.add_constant(name + "_bn_bias", tensor_of(weight.dtype(), {channels}, bias)));
   replace_node(bn, conv->output());

@@ -164,6 +164,44 @@ TEST(Quarter, NanAndMinusZero) {
   }
 }
 
+TEST(Quarter, PowersOfTwoRoundAsAsked) {
+  for (int code = 0; code < 255; code++) {
+    const double power = std::pow(2.0, code - 127);
+    const auto exact = static_cast<float>(power);
+    ASSERT_EQ(quarter_to_float(DType::f8e8m0, static_cast<uint8_t>(code)), exact);
+    for (const auto rounding : {PowerRounding::up, PowerRounding::down, PowerRounding::nearest})
+      for (const float sign : {1.0f, -1.0f})
+        EXPECT_EQ(float_to_e8m0(sign * exact, rounding, false), code) << "the sign does not count";
+    if (code == 254) continue;
+    const auto between = [&](double factor, PowerRounding rounding) {
+      return float_to_e8m0(static_cast<float>(power * factor), rounding, true) - code;
+    };
+    EXPECT_EQ(between(1.25, PowerRounding::up), 1);
+    EXPECT_EQ(between(1.75, PowerRounding::down), 0);
+    EXPECT_EQ(between(1.25, PowerRounding::nearest), 0);
+    EXPECT_EQ(between(1.5, PowerRounding::nearest), 1) << "a tie goes up";
+    EXPECT_EQ(between(1.75, PowerRounding::nearest), 1);
+  }
+  EXPECT_TRUE(std::isnan(quarter_to_float(DType::f8e8m0, 255)));
+}
+
+// The table of ONNX's Cast.
+TEST(Quarter, PowersOfTwoSaturateOnlyWhenAsked) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const auto rounding : {PowerRounding::up, PowerRounding::down, PowerRounding::nearest}) {
+    for (const float small : {0.0f, 0x1p-128f}) {
+      EXPECT_EQ(float_to_e8m0(small, rounding, true), 0);
+      EXPECT_EQ(float_to_e8m0(small, rounding, false), 255);
+    }
+    for (const float large : {0x1.8p127f, infinity}) {
+      EXPECT_EQ(float_to_e8m0(large, rounding, true), 254);
+      EXPECT_EQ(float_to_e8m0(large, rounding, false), 255);
+    }
+    EXPECT_EQ(float_to_e8m0(std::nanf(""), rounding, true), 255);
+  }
+  EXPECT_EQ(float_to_quarter(DType::f8e8m0, 3, true), 129);
+}
+
 TEST(Quarter, OtherTypesAreABug) {
   EXPECT_THROW(quarter_to_float(DType::f32, 0), Error);
   EXPECT_THROW(float_to_quarter(DType::s8, 1.0f, true), Error);

@@ -10,7 +10,7 @@ const std::vector<std::string> kCoordinates = {"half_pixel",         "half_pixel
                                                "asymmetric",         "tf_half_pixel_for_nn"};
 
 double coordinate(const std::string& mode, double o, double in, double out, double scale) {
-  if (mode == "align_corners") return out == 1 ? 0 : o * (in - 1) / (out - 1);
+  if (mode == "align_corners") return out == 1 ? 0 : o * (in - 1) / (scale * in - 1);
   if (mode == "asymmetric") return o / scale;
   if (mode == "tf_half_pixel_for_nn") return (o + 0.5) / scale;
   if (mode == "pytorch_half_pixel" && out == 1) return 0;
@@ -133,6 +133,12 @@ TEST(Resize, AgreesWithPublishedVectors) {
   const Tensor scales = Tensor::of<float>({4}, {1, 1, 0.6f, 0.6f});
   check({{"mode", std::string("linear")}, {"antialias", int64_t{1}}}, {Tensor(), scales},
         {2.875, 4.5, 9.375, 11.0});
+  // Lengths of 3.2: test_resize_downsample_scales_cubic_align_corners.
+  check({{"mode", std::string("cubic")},
+         {"coordinate_transformation_mode", std::string("align_corners")}},
+        {Tensor(), Tensor::of<float>({4}, {1, 1, 0.8f, 0.8f})},
+        {1.0, 2.39519159, 3.79038317, 6.58076634, 7.97595793, 9.37114951, 12.16153268, 13.55672427,
+         14.95191585});
   check({{"mode", std::string("cubic")}, {"antialias", int64_t{1}}}, {Tensor(), scales},
         {2.5180721, 4.2858863, 9.589329, 11.357142});
   check(

@@ -237,6 +237,28 @@ TEST(Reader, PayloadOutlivesTheReader) {
   EXPECT_EQ(text_of(payload), "executable bytes of model");
 }
 
+TEST(Reader, PartsOfPayloadsAreCopied) {
+  const std::string code = random_bytes(100000);
+  for (const bool compress : {false, true}) {
+    std::ostringstream out;
+    Writer writer(out);
+    writer.createExecutable("model", compress)->write(code.data(), code.size());
+    writer.close();
+    Reader reader;
+    parse(reader, out.str());
+    const ExecutableReader& executable = reader.executables().at(0);
+    std::string part(100, ' ');
+    const auto bytes = std::as_writable_bytes(std::span(part));
+    for (const uint64_t offset : {uint64_t{70000}, uint64_t{3}, code.size() - 100}) {
+      executable.read(offset, bytes);
+      EXPECT_EQ(part, code.substr(offset, 100));
+    }
+    executable.read(code.size(), {});
+    EXPECT_THROW(executable.read(code.size() - 99, bytes), SizeError);
+    EXPECT_THROW(executable.read(UINT64_MAX, bytes), SizeError);
+  }
+}
+
 TEST(Reader, UnknownBlobTypeIsSkippedWithAWarning) {
   BlobHeader h;
   h.type = 42;

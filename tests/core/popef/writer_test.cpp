@@ -258,6 +258,33 @@ TEST(FileWriter, ExceptionInABlobLeavesTheOldFile) {
   }
 }
 
+TEST(FileWriter, GivingUpLeavesTheOldFile) {
+  const TemporaryFolder folder;
+  for (const auto mode : {FileWriter::Mode::TRUNCATE, FileWriter::Mode::APPEND}) {
+    write_bytes(folder / "f", sample_file());
+    std::shared_ptr<BlobWriter> blob;
+    {
+      FileWriter writer(folder / "f", mode);
+      blob = writer.createOpaqueBlob("other", "");
+      blob->write("x", 1);
+      writer.abandon();
+      EXPECT_THROW(writer.close(), InactiveWriterError);
+    }
+    EXPECT_THROW(blob->write("x", 1), InactiveWriterError);
+    EXPECT_EQ(file_bytes(folder / "f"), sample_file());
+    FileWriter writer(folder / "f", mode);
+    blob = writer.createOpaqueBlob("other", "");
+    blob->abandon();
+    EXPECT_THROW(writer.createOpaqueBlob("more", ""), InactiveWriterError);
+    EXPECT_THROW(writer.close(), InactiveWriterError);
+  }
+  FileWriter writer(folder / "f");
+  write_sample(writer);
+  writer.close();
+  writer.abandon();  // too late
+  EXPECT_EQ(file_bytes(folder / "f"), sample_file());
+}
+
 TEST(FileWriter, WrongSizeLeavesTheOldFile) {
   const TemporaryFolder folder;
   for (const auto mode : {FileWriter::Mode::TRUNCATE, FileWriter::Mode::APPEND}) {

@@ -119,6 +119,22 @@ TEST(Serialize, MisalignedPayloadIsCopied) {
   EXPECT_EQ(static_cast<int>(loaded.weights[99]), 1);
 }
 
+TEST(Serialize, OffsetsThatSplitAnElementAreRefused) {
+  Builder b = sample();
+  Buffer& t = b.program().buffers[3];
+  ASSERT_EQ(t.space, Space::arena);
+  t.offset = 62;
+  t.bytes = 24;
+  try {
+    verify(b.program());
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::data_loss);
+    EXPECT_NE(e.message().find("offset 62 is no multiple of the 4 bytes of f32"), std::string::npos)
+        << e.message();
+  }
+}
+
 TEST(Serialize, SameProgramGivesSameBytes) {
   Builder a = sample(), b = sample();
   EXPECT_EQ(written(a), written(b));

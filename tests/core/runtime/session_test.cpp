@@ -1,6 +1,7 @@
 #include "runtime/session.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -379,7 +380,7 @@ TEST(Session, ADeferredOneAcquiresItsDeviceLater) {
 
 TEST(Session, OpensFilesAndChecksTheirPackage) {
   CopyModel copy(4);
-  const std::string path = ::testing::TempDir() + "session.popef";
+  const std::string path = ::testing::TempDir() + std::to_string(getpid()) + "_session.popef";
   write_popef(path, "m", copy.b.program(), [&](const program::Sink& sink) {
     program::write_executable(sink, copy.b.program(), copy.b.weight_records());
   });

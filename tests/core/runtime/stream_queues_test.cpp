@@ -67,9 +67,9 @@ TEST(StreamQueues, ThereIsOneForEachUserAnchor) {
 }
 
 TEST(StreamQueues, MemoryIsUsedWhenTheDeviceAsksForIt) {
+  Answers answers;
   Fixture s(4);
   std::vector<float> x(4, 1.f), y(4), c(4);
-  Answers answers;
   EXPECT_TRUE(s.x.enqueue(x.data(), 16, answers.callback()));
   EXPECT_TRUE(s.y.enqueue(y.data(), 16, answers.callback()));
   EXPECT_TRUE(s.c.enqueue(c.data(), 16, answers.callback()));
@@ -146,9 +146,9 @@ TEST(StreamQueues, NoTimeoutWhenItIsZero) {
 }
 
 TEST(StreamQueues, FlushGivesWaitingElementsBack) {
+  Answers answers;
   Fixture s(4);
   std::vector<float> x(4), y(4);
-  Answers answers;
   for (int i = 0; i < 3; i++) s.x.enqueue(x.data(), 16, answers.callback());
   s.y.enqueue(y.data(), 16, answers.callback());
   s.queues.flush_all();
@@ -159,9 +159,9 @@ TEST(StreamQueues, FlushGivesWaitingElementsBack) {
 }
 
 TEST(StreamQueues, DisconnectEndsProducersAndRuns) {
+  Answers answers;
   Fixture s(4, 2);
   std::vector<float> x(4);
-  Answers answers;
   std::atomic<int> accepted{0};
   std::thread producer([&] {
     while (s.x.enqueue(x.data(), 16, answers.callback())) accepted++;  // blocks when it is full
@@ -185,10 +185,10 @@ TEST(StreamQueues, DisconnectEndsProducersAndRuns) {
 }
 
 TEST(StreamQueues, StopEndsABlockedEnqueue) {
+  Answers answers;
   Fixture s(4, 1);
   std::vector<float> x(4), y(4), c(4);
   std::atomic<int> accepted{0};
-  Answers answers;
   std::thread producer([&] {
     while (s.x.enqueue(x.data(), 16, answers.callback())) accepted++;
   });

@@ -12,9 +12,9 @@ def value(name, dtype, shape):
     return helper.make_tensor_value_info(name, dtype, shape)
 
 
-def save(name, nodes, inputs, outputs, opset=13, initializers=()):
+def save(name, nodes, inputs, outputs, opset=13, initializers=(), ir_version=7):
     graph = helper.make_graph(nodes, name, inputs, outputs, list(initializers))
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=7)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir_version)
     model.producer_name = ""
     onnx.save(model, os.path.join(HERE, name + ".onnx"))
 
@@ -33,3 +33,21 @@ save("unknown_op", [helper.make_node("Frobnicate", ["x"], ["y"], name="the_node"
 # Squeeze has its axes as an attribute until opset 12, as an input from 13 on.
 save("squeeze_opset11", [helper.make_node("Squeeze", ["x"], ["y"], axes=[0])],
      [value("x", F32, [1, 3])], [value("y", F32, [3])], opset=11)
+# A value that decides a shape, a size that depends on data, a sequence, text.
+save("reshape_input", [helper.make_node("Reshape", ["x", "shape"], ["y"])],
+     [value("x", F32, [2, 3]), value("shape", S64, [2])], [value("y", F32, None)], opset=17, ir_version=8)
+save("nonzero", [helper.make_node("NonZero", ["x"], ["at"])],
+     [value("x", F32, [2, 3])], [value("at", S64, [2, "n"])], opset=17, ir_version=8)
+save("sequence", [helper.make_node("ConcatFromSequence", ["s"], ["y"], axis=0)],
+     [helper.make_tensor_sequence_value_info("s", F32, ["n", 3])], [value("y", F32, None)], opset=17, ir_version=8)
+save("text", [helper.make_node("StringConcat", ["a", "b"], ["t"]), helper.make_node("Neg", ["x"], ["y"])],
+     [value("x", F32, [2, 3])], [value("t", TensorProto.STRING, [2]), value("y", F32, [2, 3])], opset=20, ir_version=9,
+     initializers=[helper.make_tensor("a", TensorProto.STRING, [2], [b"one", b"two"]),
+                   helper.make_tensor("b", TensorProto.STRING, [], [b"!"])])
+# Types that NumPy lacks.
+S4 = 22
+save("bits", [helper.make_node("Cast", ["b"], ["wide"], to=F32), helper.make_node("Cast", ["i"], ["real"], to=F32),
+              helper.make_node("Identity", ["i"], ["same"]), helper.make_node("Identity", ["b"], ["brief"])],
+     [value("b", TensorProto.BFLOAT16, [3]), value("i", S4, [5])],
+     [value("wide", F32, [3]), value("real", F32, [5]), value("same", S4, [5]), value("brief", TensorProto.BFLOAT16, [3])],
+     opset=21)

@@ -1,4 +1,4 @@
-#include "common/npy.h"
+#include "exec/npy.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -7,12 +7,13 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <memory>
+#include <span>
 #include <string_view>
 
+#include "base/file.h"
 #include "common/abi.h"
+#include "popef/export_npy.h"
 
 namespace poprt::cli {
 namespace {
@@ -28,6 +29,14 @@ constexpr Code kCodes[] = {
     {POPRT_DTYPE_S64, "i8"}, {POPRT_DTYPE_U64, "u8"},   {POPRT_DTYPE_BOOL, "b1"},
     {POPRT_DTYPE_C64, "c8"}, {POPRT_DTYPE_C128, "c16"},
 };
+
+// The type whose elements hold the bits of a type that NumPy lacks; else that type.
+poprt_dtype carrier(poprt_dtype dtype) {
+  for (const Code& c : kCodes)
+    if (c.dtype == dtype) return dtype;
+  if (dtype == POPRT_DTYPE_S4 || dtype == POPRT_DTYPE_S2) return POPRT_DTYPE_S8;
+  return poprt_dtype_bits(dtype) == 16 ? POPRT_DTYPE_U16 : POPRT_DTYPE_U8;
+}
 
 FILE* fdopen_or_null(int fd) { return fd < 0 ? nullptr : ::fdopen(fd, "rb"); }
 int fclose_or_nothing(FILE* file) { return file ? std::fclose(file) : 0; }
@@ -126,41 +135,59 @@ Array read_npy(const std::string& path) {
   return array;
 }
 
-void write_npy(const std::string& path, poprt_dtype dtype, const std::vector<int64_t>& shape,
-               const void* data, size_t bytes) {
+Array from_bits(Array array, poprt_dtype wanted, const std::string& what) {
+  const int bits = poprt_dtype_bits(wanted);
+  if (array.dtype == wanted || bits == 0 || array.dtype != carrier(wanted)) return array;
+  array.dtype = wanted;
+  if (bits >= 8) return array;
+  const bool is_signed = carrier(wanted) == POPRT_DTYPE_S8;
+  const int low = is_signed ? -(1 << (bits - 1)) : 0, high = low + (1 << bits) - 1;
+  const size_t per_byte = 8 / static_cast<size_t>(bits);
+  std::vector<std::byte> packed((array.data.size() + per_byte - 1) / per_byte);
+  for (size_t i = 0; i < array.data.size(); i++) {
+    const auto byte = static_cast<uint8_t>(array.data[i]);
+    const int value = is_signed ? static_cast<int8_t>(byte) : byte;
+    if (value < low || value > high)
+      throw Failure(fmt::format("{}: element {} is {}, {} holds {} to {}", what, i, value,
+                                poprt_dtype_name(wanted), low, high));
+    const int code = value & ((1 << bits) - 1);
+    packed[i / per_byte] |=
+        static_cast<std::byte>(code << (i % per_byte * static_cast<size_t>(bits)));
+  }
+  array.data = std::move(packed);
+  return array;
+}
+
+Array to_bits(poprt_dtype dtype, const std::vector<int64_t>& shape, const void* data,
+              size_t bytes) {
+  const auto* from = static_cast<const std::byte*>(data);
+  Array array{carrier(dtype), shape, {}};
+  const int bits = poprt_dtype_bits(dtype);
+  if (bits >= 8) {
+    array.data.assign(from, from + bytes);
+    return array;
+  }
+  size_t count = 1;
+  for (const int64_t d : shape) count *= static_cast<size_t>(d);
+  const size_t per_byte = 8 / static_cast<size_t>(bits);
+  for (size_t i = 0; i < count; i++) {
+    const int shift = static_cast<int>(i % per_byte) * bits;
+    int code = static_cast<int>(from[i / per_byte]) >> shift & ((1 << bits) - 1);
+    if (array.dtype == POPRT_DTYPE_S8 && code >> (bits - 1)) code -= 1 << bits;
+    array.data.push_back(static_cast<std::byte>(code));
+  }
+  return array;
+}
+
+void write_npy(const std::string& path, const Array& array) {
   std::string code;
   for (const Code& c : kCodes)
-    if (c.dtype == dtype) code = c.npy;
-  if (code.empty()) code = poprt_dtype_bits(dtype) == 16 ? "u2" : "u1";
-  std::string dims;
-  for (const int64_t d : shape) dims += fmt::format("{},", d);
-  if (shape.size() > 1) dims.pop_back();
-  std::string header = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
-                                   code.back() == '1' ? '|' : '<', code, dims);
-  header.append(63 - (10 + header.size()) % 64, ' ');
-  header += '\n';
-  std::string head = "\x93NUMPY";
-  head += '\x01';
-  head += '\0';
-  head += static_cast<char>(header.size() & 255);
-  head += static_cast<char>(header.size() >> 8);
-  const std::string temporary = path + ".part";
-  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-  if (!file) throw Failure(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
-  file << head << header;
-  file.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
-  file.close();
-  std::error_code error;
-  if (!file) {
-    std::filesystem::remove(temporary, error);
-    throw Failure(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
-  }
-  std::filesystem::rename(temporary, path, error);
-  if (error) {
-    const std::string why = error.message();
-    std::filesystem::remove(temporary, error);
-    throw Failure(fmt::format("cannot write '{}': {}", path, why));
-  }
+    if (c.dtype == array.dtype) code = c.npy;
+  const std::string head = popef::npy_head((code.back() == '1' ? "|" : "<") + code, array.shape);
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(head)));
+  file.write(array.data);
+  file.commit();
 }
 
 }  // namespace poprt::cli

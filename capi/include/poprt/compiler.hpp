@@ -1,0 +1,163 @@
+// The compiler, with the names of PopRT.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "poprt/compiler.h"
+#include "poprt/error.hpp"
+#include "poprt/executable.hpp"
+
+namespace poprt {
+inline namespace v0 {
+namespace compiler {
+
+enum class Precision : int32_t {
+  keep = POPRT_PRECISION_KEEP,
+  fp32 = POPRT_PRECISION_FP32,
+  fp16 = POPRT_PRECISION_FP16,
+};
+
+struct CompilerOptions {
+  std::map<std::string, std::vector<int64_t>> inputShape;  // fixes variable dimensions
+  int64_t batchSize = 0;                                   // 0: as the model says
+  int64_t batchAxis = 0;                                   // used with batchSize
+  Precision precision = Precision::keep;
+  std::vector<std::string> passes;
+  std::vector<std::string> skipPasses;
+  bool verify = true;
+  int64_t maxTensorSize = 0;  // 0: no limit
+  int64_t rewriteLimit = 0;   // 0: no limit
+  std::string stopAfter;
+  bool enableEngineCaching = false;  // see poprt_compile_options
+  std::string cachePath;
+  bool constantWeights = true;  // false: Session::updateWeights() may change named weights
+  // What it throws comes out of the compiling function, when that has ended.
+  std::function<void(double done, const std::string& what)> progress;
+};
+
+// Model arguments are a path, or the bytes of an ONNX file. `outputs` names the outputs to keep;
+// empty keeps all.
+class Compiler {
+ public:
+  static std::shared_ptr<Executable> compile(const std::string& model,
+                                             const std::vector<std::string>& outputs = {},
+                                             const CompilerOptions& options = {}) {
+    Call call(options, outputs);
+    poprt_executable* made = nullptr;
+    poprt_error* error =
+        isBytes(model) ? poprt_compiler_compile_bytes(call.compiler.get(), model.data(),
+                                                      model.size(), nullptr, &made)
+                       : poprt_compiler_compile_file(call.compiler.get(), model.c_str(), &made);
+    const auto executable = made ? std::make_shared<Executable>(made) : nullptr;
+    call.check(error);
+    return executable;
+  }
+
+  static void compileAndExport(const std::string& model, const std::vector<std::string>& outputs,
+                               const std::string& popefPath, const CompilerOptions& options = {}) {
+    if (isBytes(model)) return compile(model, outputs, options)->save(popefPath);
+    Call call(options, outputs);
+    call.check(
+        poprt_compiler_compile_to_popef(call.compiler.get(), model.c_str(), popefPath.c_str()));
+  }
+
+  // Only the conversion, into an ONNX file.
+  static void convert(const std::string& onnxPath, const std::string& outOnnxPath,
+                      const std::vector<std::string>& outputs = {},
+                      const CompilerOptions& options = {}) {
+    Call call(options, outputs);
+    call.check(
+        poprt_compiler_convert_file(call.compiler.get(), onnxPath.c_str(), outOnnxPath.c_str()));
+  }
+
+  static std::string listPasses() {
+    poprt_string* text = nullptr;
+    detail::check(poprt_compiler_list_passes(&text));
+    return detail::take(text);
+  }
+  static std::string listOps() {
+    poprt_string* text = nullptr;
+    detail::check(poprt_compiler_list_ops(&text));
+    return detail::take(text);
+  }
+
+ private:
+  struct Free {
+    void operator()(poprt_compiler* c) const { poprt_compiler_free(c); }
+  };
+  struct Call {
+    Call(const CompilerOptions& given, const std::vector<std::string>& outputs) : options(given) {
+      poprt_compile_options o{};
+      o.struct_size = sizeof o;
+      std::vector<poprt_input_shape> shapes;
+      for (const auto& [name, shape] : options.inputShape)
+        shapes.push_back({name.c_str(), shape.data(), shape.size()});
+      o.input_shapes = shapes.data();
+      o.input_shape_count = shapes.size();
+      o.batch_size = options.batchSize;
+      o.batch_axis = options.batchAxis;
+      o.precision = static_cast<poprt_precision>(options.precision);
+      o.no_verify = !options.verify;
+      const auto passes = pointers(options.passes), skips = pointers(options.skipPasses),
+                 kept = pointers(outputs);
+      o.passes = passes.data();
+      o.pass_count = passes.size();
+      o.skip_passes = skips.data();
+      o.skip_pass_count = skips.size();
+      o.outputs = kept.data();
+      o.output_count = kept.size();
+      o.max_tensor_size = options.maxTensorSize;
+      o.rewrite_limit = options.rewriteLimit;
+      o.enable_engine_caching = options.enableEngineCaching;
+      o.variable_weights = !options.constantWeights;
+      if (!options.cachePath.empty()) o.cache_path = options.cachePath.c_str();
+      if (!options.stopAfter.empty()) o.stop_after = options.stopAfter.c_str();
+      if (options.progress) {
+        o.user_data = this;
+        o.progress = [](double done, const char* what, void* self) {
+          auto& call = *static_cast<Call*>(self);
+          if (call.thrown) return;
+          try {
+            call.options.progress(done, what);
+          } catch (...) {  // exceptions must not cross C
+            call.thrown = std::current_exception();
+          }
+        };
+      }
+      poprt_compiler* made = nullptr;
+      detail::check(poprt_compiler_create(&o, &made));
+      compiler.reset(made);
+    }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+    void check(poprt_error* error) const {
+      if (thrown) {
+        poprt_error_free(error);
+        std::rethrow_exception(thrown);
+      }
+      detail::check(error);
+    }
+    static std::vector<const char*> pointers(const std::vector<std::string>& names) {
+      std::vector<const char*> list;
+      for (const std::string& n : names) list.push_back(n.c_str());
+      return list;
+    }
+    const CompilerOptions& options;
+    std::unique_ptr<poprt_compiler, Free> compiler;
+    std::exception_ptr thrown;
+  };
+  // ONNX files begin with a small field tag; paths have no control characters.
+  static bool isBytes(const std::string& model) {
+    return !model.empty() && static_cast<unsigned char>(model[0]) < 0x20;
+  }
+};
+
+}  // namespace compiler
+}  // namespace v0
+}  // namespace poprt

@@ -1,0 +1,141 @@
+// Devices and who gives them, with the names of Model Runtime.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "poprt/device.h"
+#include "poprt/error.hpp"
+#include "poprt/executable.hpp"
+
+namespace poprt {
+inline namespace v0 {
+namespace runtime {
+
+class Device {
+ public:
+  explicit Device(poprt_device* handle) : handle_(handle) {}  // takes the handle
+  int64_t id() const { return poprt_device_id(handle_.get()); }
+  int32_t ipuVersion() const { return poprt_device_ipu_version(handle_.get()); }
+  int64_t numIpus() const { return poprt_device_num_ipus(handle_.get()); }
+  int64_t tilesPerIpu() const { return poprt_device_tiles_per_ipu(handle_.get()); }
+  bool isIpuModel() const { return poprt_device_is_ipu_model(handle_.get()) != 0; }
+  poprt_device* handle() const { return handle_.get(); }
+
+ private:
+  struct Free {
+    void operator()(poprt_device* d) const { poprt_device_free(d); }
+  };
+  std::unique_ptr<poprt_device, Free> handle_;
+};
+
+enum class DeviceWaitStrategy : int32_t {
+  NO_WAIT = POPRT_NO_WAIT,
+  WAIT_WITH_TIMEOUT = POPRT_WAIT_WITH_TIMEOUT,
+  WAIT_FOREVER = POPRT_WAIT_FOREVER,
+};
+
+// What to do while every device that fits is busy.
+struct DeviceWaitConfig {
+  DeviceWaitConfig() = default;
+  explicit DeviceWaitConfig(DeviceWaitStrategy s, std::chrono::nanoseconds limit = {},
+                            std::chrono::nanoseconds sleep = std::chrono::seconds(15))
+      : strategy(s), timeout(limit), sleepTime(sleep) {}
+  explicit DeviceWaitConfig(std::chrono::nanoseconds limit,
+                            std::chrono::nanoseconds sleep = std::chrono::seconds(15))
+      : DeviceWaitConfig(DeviceWaitStrategy::WAIT_WITH_TIMEOUT, limit, sleep) {}
+
+  DeviceWaitStrategy strategy = DeviceWaitStrategy::NO_WAIT;
+  std::chrono::nanoseconds timeout{0};
+  std::chrono::nanoseconds sleepTime = std::chrono::seconds(15);  // between looks at processes
+};
+
+struct DeviceConstraints {
+  int32_t ipuVersion = 0;  // 0: any
+  int64_t minTiles = 0;    // per IPU
+  bool requiresRemoteBuffers = false;
+};
+
+class DeviceManager {
+ public:
+  // 0: POPRT_DEVICES from the environment, or 4.
+  explicit DeviceManager(int32_t deviceCount = 0) {
+    const poprt_device_manager_options options{sizeof options, deviceCount, 0, nullptr, nullptr};
+    poprt_device_manager* made = nullptr;
+    detail::check(poprt_device_manager_create(&options, &made));
+    handle_.reset(made);
+  }
+  std::string ipuHardwareVersion() const {
+    return poprt_device_manager_ipu_hardware_version(handle_.get());
+  }
+  size_t getNumDevices() const { return poprt_device_manager_device_count(handle_.get()); }
+  std::shared_ptr<Device> getDevice(int64_t numIpus = 1) const {
+    poprt_device* device = nullptr;
+    detail::check(poprt_device_manager_get_device(handle_.get(), numIpus, &device));
+    return std::make_shared<Device>(device);
+  }
+  std::shared_ptr<Device> getSpecificDevice(int64_t deviceId) const {
+    poprt_device* device = nullptr;
+    detail::check(poprt_device_manager_get_specific_device(handle_.get(), deviceId, &device));
+    return std::make_shared<Device>(device);
+  }
+  std::shared_ptr<Device> getDevice(int64_t numIpus, const DeviceConstraints& constraints,
+                                    const DeviceWaitConfig& wait = {}) const {
+    return acquire(numIpus, constraints, wait, nullptr, -1);
+  }
+  // One that fits the model.
+  std::shared_ptr<Device> getDevice(const Executable& model,
+                                    const DeviceWaitConfig& wait = {}) const {
+    return acquire(0, {}, wait, model.handle(), -1);
+  }
+  std::shared_ptr<Device> getSpecificDevice(const Executable& model, int64_t deviceId,
+                                            const DeviceWaitConfig& wait = {}) const {
+    return acquire(0, {}, wait, model.handle(), deviceId);
+  }
+  std::shared_ptr<Device> getSpecificDevice(int64_t deviceId, const DeviceWaitConfig& wait) const {
+    return acquire(0, {}, wait, nullptr, deviceId);
+  }
+  // tilesPerIpu 0: what the version has.
+  std::shared_ptr<Device> createIpuModelDevice(int64_t numIpus, int32_t ipuVersion = 2,
+                                               int64_t tilesPerIpu = 0) const {
+    poprt_device* device = nullptr;
+    detail::check(poprt_device_manager_create_ipu_model_device(handle_.get(), numIpus, ipuVersion,
+                                                               tilesPerIpu, &device));
+    return std::make_shared<Device>(device);
+  }
+  std::shared_ptr<Device> createSmallIpuModelDevice(int64_t numIpus, int32_t ipuVersion = 2) const {
+    poprt_device* device = nullptr;
+    detail::check(poprt_device_manager_create_small_ipu_model_device(handle_.get(), numIpus,
+                                                                     ipuVersion, &device));
+    return std::make_shared<Device>(device);
+  }
+
+ private:
+  std::shared_ptr<Device> acquire(int64_t numIpus, const DeviceConstraints& constraints,
+                                  const DeviceWaitConfig& wait, const poprt_executable* model,
+                                  int64_t id) const {
+    poprt_device_request r{};
+    r.struct_size = sizeof r;
+    r.num_ipus = numIpus;
+    r.ipu_version = constraints.ipuVersion;
+    r.min_tiles = constraints.minTiles;
+    r.remote_buffers = constraints.requiresRemoteBuffers;
+    r.wait_strategy = static_cast<poprt_wait_strategy>(wait.strategy);
+    r.wait_timeout_ns = wait.timeout.count();
+    r.wait_sleep_ns = wait.sleepTime.count();
+    poprt_device* device = nullptr;
+    detail::check(poprt_device_manager_acquire(handle_.get(), &r, model, id, &device));
+    return std::make_shared<Device>(device);
+  }
+  struct Free {
+    void operator()(poprt_device_manager* m) const { poprt_device_manager_free(m); }
+  };
+  std::unique_ptr<poprt_device_manager, Free> handle_;
+};
+
+}  // namespace runtime
+}  // namespace v0
+}  // namespace poprt

@@ -1,0 +1,90 @@
+// Executables: compiled models, from the compiler or from PopEF files.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "poprt/anchor.hpp"
+#include "poprt/error.hpp"
+#include "poprt/executable.h"
+
+namespace poprt {
+inline namespace v0 {
+
+// A compiled model.
+class Executable {
+ public:
+  explicit Executable(const std::string& popefPath) {
+    poprt_executable* made = nullptr;
+    detail::check(poprt_executable_open(popefPath.c_str(), &made));
+    handle_.reset(made);
+  }
+  // Files that make one model together, in any order.
+  explicit Executable(const std::vector<std::string>& popefPaths, bool checkPackageHash = true) {
+    std::vector<const char*> paths;
+    for (const auto& p : popefPaths) paths.push_back(p.c_str());
+    poprt_open_options o{};
+    o.struct_size = sizeof o;
+    o.ignore_package_hash = !checkPackageHash;
+    poprt_executable* made = nullptr;
+    detail::check(poprt_executable_open_files(paths.data(), paths.size(), &o, &made));
+    handle_.reset(made);
+  }
+  // Takes the handle.
+  explicit Executable(poprt_executable* handle) : handle_(handle) {}
+  static Executable fromBytes(const void* data, size_t size) {
+    poprt_executable* made = nullptr;
+    detail::check(poprt_executable_open_bytes(data, size, &made));
+    return Executable(made);
+  }
+
+  void save(const std::string& popefPath) const {
+    detail::check(poprt_executable_save(handle_.get(), popefPath.c_str()));
+  }
+  // The program and its weights as two files.
+  void save(const std::string& executablePath, const std::string& variablesPath) const {
+    detail::check(
+        poprt_executable_save_parts(handle_.get(), executablePath.c_str(), variablesPath.c_str()));
+  }
+  void serialize(std::ostream& stream) const {
+    const auto write = [](const void* data, size_t size, void* to) -> int32_t {
+      auto& out = *static_cast<std::ostream*>(to);
+      out.write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
+      return out ? 0 : 1;
+    };
+    detail::check(poprt_executable_save_bytes(handle_.get(), write, &stream));
+  }
+  std::string name() const { return poprt_executable_name(handle_.get()); }
+  std::vector<InputDesc> getInputs() const {
+    std::vector<InputDesc> list;
+    for (size_t i = 0; i < poprt_executable_input_count(handle_.get()); i++)
+      list.push_back(detail::describe(poprt_executable_input(handle_.get(), i)));
+    return list;
+  }
+  std::vector<OutputDesc> getOutputs() const {
+    std::vector<OutputDesc> list;
+    for (size_t i = 0; i < poprt_executable_output_count(handle_.get()); i++)
+      list.push_back(detail::describe(poprt_executable_output(handle_.get(), i)));
+    return list;
+  }
+  size_t weightsBytes() const { return poprt_executable_weights_bytes(handle_.get()); }
+  size_t arenaBytes() const { return poprt_executable_arena_bytes(handle_.get()); }
+  std::string listing() const {
+    poprt_string* text = nullptr;
+    detail::check(poprt_executable_listing(handle_.get(), &text));
+    return detail::take(text);
+  }
+  const poprt_executable* handle() const { return handle_.get(); }
+
+ private:
+  struct Free {
+    void operator()(poprt_executable* h) const { poprt_executable_free(h); }
+  };
+  std::unique_ptr<poprt_executable, Free> handle_;
+};
+
+}  // namespace v0
+}  // namespace poprt

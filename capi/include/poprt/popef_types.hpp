@@ -1,0 +1,322 @@
+// The values that a PopEF file describes, with the names of the PopEF library: x() reads, a mutable
+// x() for containers, setX(). Plain data; popef_metadata.h says what each field means.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "poprt/anchor.hpp"
+#include "poprt/error.hpp"
+#include "poprt/popef_metadata.h"
+
+namespace poprt {
+inline namespace v0 {
+namespace popef {
+
+using poprt::DataType;
+using ShapeDimType = int64_t;
+
+enum class TensorType : int32_t {
+  UNKNOWN = POPRT_POPEF_UNKNOWN,
+  INPUT = POPRT_POPEF_INPUT,
+  OUTPUT = POPRT_POPEF_OUTPUT,
+};
+
+class TensorInfo {
+ public:
+  TensorInfo() = default;
+  TensorInfo(DataType type, std::vector<ShapeDimType> shape)
+      : type_(type), shape_(std::move(shape)) {}
+
+  DataType dataType() const { return type_; }
+  void setDataType(DataType type) { type_ = type; }
+  const std::vector<ShapeDimType>& shape() const { return shape_; }
+  std::vector<ShapeDimType>& shape() { return shape_; }
+  void setShape(std::vector<ShapeDimType> shape) { shape_ = std::move(shape); }
+  // Product of the dimensions times the element size; a scalar has one element. Throws
+  // invalid_argument on a negative dimension or when it overflows.
+  uint64_t sizeInBytes() const {
+    uint64_t bytes = static_cast<uint64_t>(poprt_dtype_bits(static_cast<poprt_dtype>(type_))) / 8;
+    for (const int64_t dim : shape_) {
+      if (dim < 0 || (dim > 0 && bytes > UINT64_MAX / static_cast<uint64_t>(dim)))
+        throw Error(ErrorCode::invalid_argument,
+                    "tensor dimension " + std::to_string(dim) + " is negative or too large");
+      bytes *= static_cast<uint64_t>(dim);
+    }
+    return bytes;
+  }
+  bool operator==(const TensorInfo& o) const { return type_ == o.type_ && shape_ == o.shape_; }
+  bool operator!=(const TensorInfo& o) const { return !(*this == o); }
+
+ private:
+  DataType type_ = DataType::F32;
+  std::vector<ShapeDimType> shape_;
+};
+
+class TensorDataInfo {
+ public:
+  TensorDataInfo() = default;
+  TensorDataInfo(std::string name, TensorInfo info)
+      : name_(std::move(name)), info_(std::move(info)) {}
+
+  const std::string& name() const { return name_; }  // an anchor's name
+  void setName(std::string name) { name_ = std::move(name); }
+  const TensorInfo& tensorInfo() const { return info_; }
+  TensorInfo& tensorInfo() { return info_; }
+  void setTensorInfo(TensorInfo info) { info_ = std::move(info); }
+
+ private:
+  std::string name_;
+  TensorInfo info_;
+};
+
+// A sequence of values of one input, all of the same info.
+class FeedDataInfo : public TensorDataInfo {
+ public:
+  FeedDataInfo() = default;
+  FeedDataInfo(std::string name, TensorInfo info, int64_t tensors)
+      : TensorDataInfo(std::move(name), std::move(info)), tensors_(tensors) {}
+  int64_t numTensors() const { return tensors_; }
+  void setNumTensors(int64_t tensors) { tensors_ = tensors; }
+
+ private:
+  int64_t tensors_ = 0;
+};
+
+class Option {
+ public:
+  Option(std::string name, std::string value) : name_(std::move(name)), value_(std::move(value)) {}
+  const std::string& name() const { return name_; }
+  const std::string& value() const { return value_; }
+
+ private:
+  std::string name_, value_;
+};
+
+class ProgramFlow {
+ public:
+  using ProgramIndexType = uint32_t;
+  using Indices = std::vector<ProgramIndexType>;
+
+  const Indices& load() const { return load_; }
+  const Indices& main() const { return main_; }
+  const Indices& save() const { return save_; }
+  Indices& load() { return load_; }
+  Indices& main() { return main_; }
+  Indices& save() { return save_; }
+  void setLoad(Indices programs) { load_ = std::move(programs); }
+  void setMain(Indices programs) { main_ = std::move(programs); }
+  void setSave(Indices programs) { save_ = std::move(programs); }
+
+ private:
+  Indices load_, main_, save_;
+};
+
+class Anchor {
+ public:
+  using ProgramsType = uint32_t;
+  using Programs = std::vector<ProgramsType>;
+
+  Anchor() = default;
+  Anchor(std::string name, std::string handle, TensorInfo info, TensorType type, Programs programs,
+         bool isPerReplica = false)
+      : name_(std::move(name)),
+        handle_(std::move(handle)),
+        info_(std::move(info)),
+        programs_(std::move(programs)),
+        type_(type),
+        isPerReplica_(isPerReplica) {}
+
+  const std::string& name() const { return name_; }
+  void setName(std::string name) { name_ = std::move(name); }
+  const std::string& handle() const { return handle_; }
+  void setHandle(std::string handle) { handle_ = std::move(handle); }
+  const TensorInfo& tensorInfo() const { return info_; }
+  TensorInfo& tensorInfo() { return info_; }
+  void setTensorInfo(TensorInfo info) { info_ = std::move(info); }
+  bool isPerReplica() const { return isPerReplica_; }
+  void setIsPerReplica(bool value) { isPerReplica_ = value; }
+  TensorType type() const { return type_; }
+  void setType(TensorType type) { type_ = type; }
+  const Programs& programs() const { return programs_; }
+  Programs& programs() { return programs_; }
+  void setPrograms(Programs programs) { programs_ = std::move(programs); }
+
+ private:
+  std::string name_, handle_;
+  TensorInfo info_;
+  Programs programs_;
+  TensorType type_ = TensorType::UNKNOWN;
+  bool isPerReplica_ = false;
+};
+
+class Metadata {
+ public:
+  using ProgramsMap = std::map<ProgramFlow::ProgramIndexType, std::string>;
+
+  int64_t replicationFactor() const { return replicationFactor_; }
+  void setReplicationFactor(int64_t n) { replicationFactor_ = n; }
+  int64_t numIpus() const { return numIpus_; }
+  void setNumIpus(int64_t n) { numIpus_ = n; }
+  int64_t ipuVersion() const { return ipuVersion_; }
+  void setIpuVersion(int64_t version) { ipuVersion_ = version; }
+  bool isPOD() const { return isPod_; }
+  void setIsPOD(bool value) { isPod_ = value; }
+  int64_t numProcesses() const { return numProcesses_; }
+  void setNumProcesses(int64_t n) { numProcesses_ = n; }
+  bool isInference() const { return isInference_; }
+  void setIsInference(bool value) { isInference_ = value; }
+  int64_t deviceIterations() const { return deviceIterations_; }
+  void setDeviceIterations(int64_t n) { deviceIterations_ = n; }
+  const std::string& executable() const { return executable_; }
+  void setExecutable(std::string name) { executable_ = std::move(name); }
+  const std::string& seedHandle() const { return seedHandle_; }
+  void setSeedHandle(std::string handle) { seedHandle_ = std::move(handle); }
+
+  const std::vector<Option>& engineOptions() const { return engineOptions_; }
+  std::vector<Option>& engineOptions() { return engineOptions_; }
+  void setEngineOptions(std::vector<Option> options) { engineOptions_ = std::move(options); }
+  const std::vector<Option>& deviceOptions() const { return deviceOptions_; }
+  std::vector<Option>& deviceOptions() { return deviceOptions_; }
+  void setDeviceOptions(std::vector<Option> options) { deviceOptions_ = std::move(options); }
+  const std::vector<Anchor>& anchors() const { return anchors_; }
+  std::vector<Anchor>& anchors() { return anchors_; }
+  void setAnchors(std::vector<Anchor> anchors) { anchors_ = std::move(anchors); }
+  const ProgramFlow& programFlow() const { return programFlow_; }
+  ProgramFlow& programFlow() { return programFlow_; }
+  void setProgramFlow(ProgramFlow flow) { programFlow_ = std::move(flow); }
+  const ProgramsMap& programsMap() const { return programsMap_; }
+  ProgramsMap& programsMap() { return programsMap_; }
+  void setProgramsMap(ProgramsMap map) { programsMap_ = std::move(map); }
+
+ private:
+  int64_t replicationFactor_ = 1, numIpus_ = 1, ipuVersion_ = 2, numProcesses_ = 1,
+          deviceIterations_ = 1;
+  bool isPod_ = false, isInference_ = true;
+  std::string executable_, seedHandle_;
+  std::vector<Option> engineOptions_, deviceOptions_;
+  std::vector<Anchor> anchors_;
+  ProgramFlow programFlow_;
+  ProgramsMap programsMap_;
+};
+
+namespace impl {
+
+struct FreeMetadata {
+  void operator()(poprt_popef_metadata* m) const { poprt_popef_metadata_free(m); }
+};
+using MetadataHandle = std::unique_ptr<poprt_popef_metadata, FreeMetadata>;
+
+inline TensorInfo tensorInfoOf(poprt_dtype dtype, const int64_t* shape, size_t rank) {
+  return {static_cast<DataType>(dtype), std::vector<int64_t>(shape, shape + rank)};
+}
+
+inline Anchor anchorOf(const poprt_popef_metadata* m, size_t index) {
+  poprt_popef_anchor a{};
+  a.struct_size = sizeof a;
+  detail::check(poprt_popef_metadata_anchor(m, index, &a));
+  return {a.name,
+          a.handle,
+          tensorInfoOf(a.dtype, a.shape, a.rank),
+          static_cast<TensorType>(a.type),
+          Anchor::Programs(a.programs, a.programs + a.program_count),
+          a.is_per_replica != 0};
+}
+
+inline Metadata fromHandle(const poprt_popef_metadata* m) {
+  Metadata result;
+  const auto get = [&](poprt_popef_field field) { return poprt_popef_metadata_get(m, field); };
+  result.setReplicationFactor(get(POPRT_POPEF_REPLICATION_FACTOR));
+  result.setNumIpus(get(POPRT_POPEF_NUM_IPUS));
+  result.setIpuVersion(get(POPRT_POPEF_IPU_VERSION));
+  result.setIsPOD(get(POPRT_POPEF_IS_POD) != 0);
+  result.setNumProcesses(get(POPRT_POPEF_NUM_PROCESSES));
+  result.setIsInference(get(POPRT_POPEF_IS_INFERENCE) != 0);
+  result.setDeviceIterations(get(POPRT_POPEF_DEVICE_ITERATIONS));
+  result.setExecutable(poprt_popef_metadata_executable(m));
+  result.setSeedHandle(poprt_popef_metadata_seed_handle(m));
+  const auto options = [&](poprt_popef_option_list list) {
+    std::vector<Option> all;
+    for (size_t i = 0; i < poprt_popef_metadata_option_count(m, list); i++) {
+      const char* value = nullptr;
+      const char* name = poprt_popef_metadata_option(m, list, i, &value);
+      all.emplace_back(name, value);
+    }
+    return all;
+  };
+  result.setEngineOptions(options(POPRT_POPEF_ENGINE_OPTIONS));
+  result.setDeviceOptions(options(POPRT_POPEF_DEVICE_OPTIONS));
+  const auto flow = [&](poprt_popef_flow which) {
+    size_t count = 0;
+    const uint32_t* programs = poprt_popef_metadata_flow(m, which, &count);
+    return ProgramFlow::Indices(programs, programs + count);
+  };
+  result.programFlow().setLoad(flow(POPRT_POPEF_LOAD));
+  result.programFlow().setMain(flow(POPRT_POPEF_MAIN));
+  result.programFlow().setSave(flow(POPRT_POPEF_SAVE));
+  for (size_t i = 0; i < poprt_popef_metadata_program_count(m); i++) {
+    uint32_t program = 0;
+    const char* name = poprt_popef_metadata_program(m, i, &program);
+    result.programsMap()[program] = name;
+  }
+  for (size_t i = 0; i < poprt_popef_metadata_anchor_count(m); i++)
+    result.anchors().push_back(anchorOf(m, i));
+  return result;
+}
+
+inline MetadataHandle toHandle(const Metadata& from) {
+  poprt_popef_metadata* made = nullptr;
+  detail::check(poprt_popef_metadata_create(nullptr, &made));
+  MetadataHandle m(made);
+  const auto set = [&](poprt_popef_field field, int64_t value) {
+    detail::check(poprt_popef_metadata_set(made, field, value));
+  };
+  set(POPRT_POPEF_REPLICATION_FACTOR, from.replicationFactor());
+  set(POPRT_POPEF_NUM_IPUS, from.numIpus());
+  set(POPRT_POPEF_IPU_VERSION, from.ipuVersion());
+  set(POPRT_POPEF_IS_POD, from.isPOD());
+  set(POPRT_POPEF_NUM_PROCESSES, from.numProcesses());
+  set(POPRT_POPEF_IS_INFERENCE, from.isInference());
+  set(POPRT_POPEF_DEVICE_ITERATIONS, from.deviceIterations());
+  detail::check(poprt_popef_metadata_set_executable(made, from.executable().c_str()));
+  detail::check(poprt_popef_metadata_set_seed_handle(made, from.seedHandle().c_str()));
+  const auto add = [&](poprt_popef_option_list list, const std::vector<Option>& options) {
+    for (const Option& o : options)
+      detail::check(
+          poprt_popef_metadata_add_option(made, list, o.name().c_str(), o.value().c_str()));
+  };
+  add(POPRT_POPEF_ENGINE_OPTIONS, from.engineOptions());
+  add(POPRT_POPEF_DEVICE_OPTIONS, from.deviceOptions());
+  const auto flow = [&](poprt_popef_flow which, const ProgramFlow::Indices& programs) {
+    detail::check(poprt_popef_metadata_set_flow(made, which, programs.data(), programs.size()));
+  };
+  flow(POPRT_POPEF_LOAD, from.programFlow().load());
+  flow(POPRT_POPEF_MAIN, from.programFlow().main());
+  flow(POPRT_POPEF_SAVE, from.programFlow().save());
+  for (const auto& [program, name] : from.programsMap())
+    detail::check(poprt_popef_metadata_set_program(made, program, name.c_str()));
+  for (const Anchor& anchor : from.anchors()) {
+    poprt_popef_anchor a{};
+    a.struct_size = sizeof a;
+    a.name = anchor.name().c_str();
+    a.handle = anchor.handle().c_str();
+    a.type = static_cast<poprt_popef_anchor_type>(anchor.type());
+    a.dtype = static_cast<poprt_dtype>(anchor.tensorInfo().dataType());
+    a.shape = anchor.tensorInfo().shape().data();
+    a.rank = anchor.tensorInfo().shape().size();
+    a.programs = anchor.programs().data();
+    a.program_count = anchor.programs().size();
+    a.is_per_replica = anchor.isPerReplica();
+    detail::check(poprt_popef_metadata_add_anchor(made, &a));
+  }
+  return m;
+}
+
+}  // namespace impl
+}  // namespace popef
+}  // namespace v0
+}  // namespace poprt

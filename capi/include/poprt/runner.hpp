@@ -1,0 +1,357 @@
+// Runners: a model on a device, run by requests.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <future>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "poprt/anchor.hpp"
+#include "poprt/device.hpp"
+#include "poprt/error.hpp"
+#include "poprt/executable.hpp"
+#include "poprt/runner.h"
+#include "poprt/runners.h"
+#include "poprt/tensor.hpp"
+
+namespace poprt {
+inline namespace v0 {
+namespace runtime {
+
+enum class RunnerType : int32_t { ModelRunner = 0, PackRunner, ModelFusionRunner };
+
+using ReplicaIdToDevice = std::map<int64_t, std::shared_ptr<Device>>;
+
+// The fields of PopRT with its defaults; `threads`, `profile`, `device` (of replica 0),
+// `queueDepth`, `replicationFactor`, `frozenInputs`, `overlapIO`, `batchesPerStep` and `faults` are
+// ours. poprt/runner.h says what each means.
+struct RuntimeConfig {
+  static constexpr int64_t kNever = INT64_MAX;
+
+  int32_t threads = 0;             // 0: POPRT_THREADS, or all CPUs
+  bool profile = false;            // time every instruction
+  std::shared_ptr<Device> device;  // null: any free one
+  int32_t queueDepth = 0;          // 0: 64, or the ring if that is longer
+
+  RunnerType runnerType = RunnerType::ModelRunner;
+  DeviceWaitConfig deviceWaitConfig{std::chrono::seconds(1), std::chrono::seconds(6)};
+  bool threadSafe = true;
+  int64_t timeoutNS = 10'000'000;  // 0: wait for ever
+  bool validateIOParams = true;
+  uint32_t batchingDim = UINT32_MAX;  // off
+  bool checkPackageHash = true;       // of files
+  int32_t ringBufferSizeMultiplier = 2;
+  bool autoReset = false;
+  bool flushOnWaitingOutputs = false;
+  int64_t batchSizeTimeoutNS = kNever;
+  int64_t dataParallelTimeoutNS = kNever;
+  bool isBatchSizeTimeoutEnabled = false;
+  int64_t requestTracepointsBufferSize = 1000;  // 0: unbounded
+  ReplicaIdToDevice replicaIdToDevice;
+  std::pair<InputMemoryView, OutputMemoryView> flushByName;
+  int32_t replicationFactor = 1;
+  InputMemoryView frozenInputs;
+  bool overlapIO = false;
+  int64_t batchesPerStep = 0;  // 0: as compiled
+  std::string faults;          // empty: POPRT_INJECT_FAULTS
+};
+
+namespace impl {
+
+// Options for one call, with what they point at.
+struct RunnerOptions {
+  explicit RunnerOptions(const RuntimeConfig& c) {
+    o.struct_size = sizeof o;
+    o.threads = c.threads;
+    o.profile = c.profile;
+    o.device = c.device ? c.device->handle() : nullptr;
+    o.queue_depth = c.queueDepth;
+    o.timeout_ns = c.timeoutNS == 0 ? -1 : c.timeoutNS;
+    o.not_thread_safe = !c.threadSafe;
+    o.no_validate_io_params = !c.validateIOParams;
+    o.use_batching_dim = c.batchingDim != UINT32_MAX;
+    o.batching_dim = o.use_batching_dim ? c.batchingDim : 0;
+    o.ring_buffer_size_multiplier = c.ringBufferSizeMultiplier;
+    o.auto_reset = c.autoReset;
+    o.flush_on_waiting_outputs = c.flushOnWaitingOutputs;
+    o.is_batch_size_timeout_enabled = c.isBatchSizeTimeoutEnabled;
+    o.batch_size_timeout_ns = c.batchSizeTimeoutNS;
+    o.data_parallel_timeout_ns = c.dataParallelTimeoutNS;
+    o.request_tracepoints_buffer_size =
+        c.requestTracepointsBufferSize == 0 ? -1 : c.requestTracepointsBufferSize;
+    o.replication_factor = c.replicationFactor;
+    o.overlap_io = c.overlapIO;
+    o.batches_per_step = c.batchesPerStep;
+    for (const auto& [id, device] : c.replicaIdToDevice)
+      devices.push_back({id, device ? device->handle() : nullptr});
+    o.replica_devices = devices.data();
+    o.replica_device_count = devices.size();
+    for (const auto& [name, v] : c.frozenInputs)
+      frozen.push_back({name.c_str(), 0, v.data, v.dataSizeBytes});
+    o.frozen_inputs = frozen.data();
+    o.frozen_input_count = frozen.size();
+    for (const auto& [name, v] : c.flushByName.first)
+      flushIn.push_back({name.c_str(), 0, v.data, v.dataSizeBytes});
+    o.flush_inputs = flushIn.data();
+    o.flush_input_count = flushIn.size();
+    for (const auto& [name, v] : c.flushByName.second)
+      flushOut.push_back({name.c_str(), 0, v.data, v.dataSizeBytes});
+    o.flush_outputs = flushOut.data();
+    o.flush_output_count = flushOut.size();
+    const DeviceWaitConfig& w = c.deviceWaitConfig;
+    if (w.strategy == DeviceWaitStrategy::WAIT_FOREVER) o.device_wait_timeout_ns = -1;
+    if (w.strategy == DeviceWaitStrategy::WAIT_WITH_TIMEOUT)
+      o.device_wait_timeout_ns = w.timeout.count();
+    o.device_wait_sleep_ns = w.sleepTime.count();
+    if (!c.faults.empty()) o.faults = c.faults.c_str();
+  }
+  RunnerOptions(const RunnerOptions&) = delete;
+  RunnerOptions& operator=(const RunnerOptions&) = delete;
+
+  poprt_runner_options o{};
+  std::vector<poprt_replica_device> devices;
+  std::vector<poprt_input> frozen, flushIn;
+  std::vector<poprt_output> flushOut;
+};
+
+}  // namespace impl
+
+// Submitted work; may be dropped at any time.
+class Request {
+ public:
+  explicit Request(poprt_request* handle) : handle_(handle) {}  // takes the handle
+  bool done() const { return poprt_request_done(handle_.get()) != 0; }
+  // True: it has failed with cancelled. False: it has begun or is done.
+  bool cancel() { return poprt_request_cancel(handle_.get()) != 0; }
+  // Throws what the run failed with.
+  void wait() const { detail::check(poprt_request_wait(handle_.get(), -1)); }
+  // False when it is not done in time.
+  bool waitFor(std::chrono::nanoseconds timeout) const {
+    poprt_error* error = poprt_request_wait(handle_.get(), timeout.count());
+    if (poprt_error_get_code(error) == POPRT_DEADLINE_EXCEEDED) {
+      poprt_error_free(error);
+      return false;
+    }
+    detail::check(error);
+    return true;
+  }
+
+ private:
+  struct Free {
+    void operator()(poprt_request* r) const { poprt_request_free(r); }
+  };
+  std::unique_ptr<poprt_request, Free> handle_;
+};
+
+// Callers own all memory; it must stay valid until the call returns or the futures are ready.
+class BaseRunner {
+ public:
+  virtual ~BaseRunner() = default;
+  virtual void execute(const InputMemoryView& inputs, const OutputMemoryView& outputs) = 0;
+  virtual OutputFutureMemoryView executeAsync(const InputMemoryView& inputs,
+                                              const OutputMemoryView& outputs) = 0;
+  virtual std::vector<InputDesc> getExecuteInputs() const = 0;
+  virtual std::vector<OutputDesc> getExecuteOutputs() const = 0;
+};
+
+namespace impl {
+
+// Everything that a handle of any kind of runner does.
+class HandleRunner : public BaseRunner {
+ public:
+  void execute(const InputMemoryView& inputs, const OutputMemoryView& outputs) override {
+    const Views views(inputs, outputs);
+    check(poprt_runner_execute(handle_.get(), views.in.data(), views.in.size(), views.out.data(),
+                               views.out.size()));
+  }
+  // Allocates the outputs.
+  OutputMemory execute(const InputMemoryView& inputs) {
+    OutputMemory memory;
+    execute(inputs, allocate(memory));
+    return memory;
+  }
+
+  // Futures throw what the request failed with.
+  OutputFutureMemoryView executeAsync(const InputMemoryView& inputs,
+                                      const OutputMemoryView& outputs) override {
+    return start<TensorMemoryView, OutputFutureMemoryView>(inputs, outputs, outputs);
+  }
+  // Allocates the outputs.
+  OutputFutureMemory executeAsync(const InputMemoryView& inputs) {
+    OutputMemory memory;
+    const OutputMemoryView views = allocate(memory);
+    return start<TensorMemory, OutputFutureMemory>(inputs, views, memory);
+  }
+  // A timeout of 0 is none: otherwise the request fails unless it begins by then.
+  Request submit(const InputMemoryView& inputs, const OutputMemoryView& outputs,
+                 std::chrono::nanoseconds timeout = {}) {
+    const Views views(inputs, outputs);
+    const poprt_request_options options{sizeof options, timeout.count(), nullptr, nullptr};
+    poprt_request* request = nullptr;
+    check(poprt_runner_submit(handle_.get(), views.in.data(), views.in.size(), views.out.data(),
+                              views.out.size(), &options, &request));
+    return Request(request);
+  }
+
+  std::vector<InputDesc> getExecuteInputs() const override {
+    std::vector<InputDesc> list;
+    for (size_t i = 0; i < poprt_runner_input_count(handle_.get()); i++) {
+      list.push_back(detail::describe(poprt_runner_input(handle_.get(), i)));
+      list.back().popefContainsTensorData = poprt_runner_input_has_data(handle_.get(), i) != 0;
+    }
+    return list;
+  }
+  std::vector<OutputDesc> getExecuteOutputs() const override {
+    std::vector<OutputDesc> list;
+    for (size_t i = 0; i < poprt_runner_output_count(handle_.get()); i++)
+      list.push_back(detail::describe(poprt_runner_output(handle_.get(), i)));
+    return list;
+  }
+
+  void stop() { poprt_runner_stop(handle_.get()); }
+  // JSON, see poprt/runner.h.
+  std::string statistics() const {
+    poprt_string* text = nullptr;
+    check(poprt_runner_statistics(handle_.get(), &text));
+    return detail::take(text);
+  }
+  std::string tracepoints() const {
+    poprt_string* text = nullptr;
+    check(poprt_runner_tracepoints(handle_.get(), &text));
+    return detail::take(text);
+  }
+  poprt_runner* handle() const { return handle_.get(); }
+
+ protected:
+  HandleRunner() = default;
+  static void check(poprt_error* error) { detail::check(error); }
+  void adopt(poprt_runner* made) { handle_.reset(made); }
+
+ private:
+  struct Free {
+    void operator()(poprt_runner* r) const { poprt_runner_free(r); }
+  };
+  struct Views {
+    Views(const InputMemoryView& inputs, const OutputMemoryView& outputs) {
+      in.reserve(inputs.size());
+      out.reserve(outputs.size());
+      for (const auto& [name, v] : inputs) in.push_back({name.c_str(), 0, v.data, v.dataSizeBytes});
+      for (const auto& [name, v] : outputs)
+        out.push_back({name.c_str(), 0, v.data, v.dataSizeBytes});
+    }
+    std::vector<poprt_input> in;
+    std::vector<poprt_output> out;
+  };
+  // A request's promises. The callback and the submission may end in either order; the second one
+  // keeps the promises.
+  template <class Value>
+  struct Pending {
+    std::unordered_map<std::string, Value> outputs;
+    std::unordered_map<std::string, std::promise<Value>> promises;
+    poprt_request* request = nullptr;
+    std::atomic<int> ended{0};
+
+    static void end(Pending* p) {
+      if (p->ended.fetch_add(1) == 0) return;
+      const std::unique_ptr<Pending> mine(p);
+      const Request request(p->request);
+      try {
+        request.wait();
+        for (auto& [name, promise] : p->promises) promise.set_value(p->outputs.at(name));
+      } catch (...) {
+        for (auto& [name, promise] : p->promises) promise.set_exception(std::current_exception());
+      }
+    }
+  };
+
+  OutputMemoryView allocate(OutputMemory& memory) const {
+    OutputMemoryView views;
+    for (const OutputDesc& d : getExecuteOutputs()) {
+      TensorMemory m(static_cast<uint64_t>(d.sizeInBytes));
+      views[d.name] = m.getView();
+      memory.emplace(d.name, std::move(m));
+    }
+    return views;
+  }
+  template <class Value, class Futures>
+  Futures start(const InputMemoryView& inputs, const OutputMemoryView& outputs,
+                const std::unordered_map<std::string, Value>& values) {
+    const Views views(inputs, outputs);
+    auto pending = std::make_unique<Pending<Value>>();
+    pending->outputs = values;
+    Futures futures;
+    for (const auto& [name, value] : values)
+      futures.emplace(name, pending->promises[name].get_future().share());
+    const poprt_request_options options{
+        sizeof options, 0,
+        [](poprt_error_code, void* p) { Pending<Value>::end(static_cast<Pending<Value>*>(p)); },
+        pending.get()};
+    check(poprt_runner_submit(handle_.get(), views.in.data(), views.in.size(), views.out.data(),
+                              views.out.size(), &options, &pending->request));
+    Pending<Value>::end(pending.release());
+    return futures;
+  }
+
+  std::unique_ptr<poprt_runner, Free> handle_;
+};
+
+}  // namespace impl
+
+class ModelRunner : public impl::HandleRunner {
+ public:
+  explicit ModelRunner(const std::string& popefPath, const RuntimeConfig& config = {})
+      : ModelRunner(Executable({popefPath}, config.checkPackageHash), config) {}
+  explicit ModelRunner(const std::vector<std::string>& popefPaths, const RuntimeConfig& config = {})
+      : ModelRunner(Executable(popefPaths, config.checkPackageHash), config) {}
+  explicit ModelRunner(const std::shared_ptr<Executable>& executable,
+                       const RuntimeConfig& config = {})
+      : ModelRunner(*executable, config) {}
+  explicit ModelRunner(const Executable& executable, const RuntimeConfig& config = {})
+      : ModelRunner(executable, config, poprt_runner_create) {}
+
+  using HandleRunner::execute;
+  // One pointer per anchor in the model's order; sizes are not checked.
+  void execute(const void* const* inputs, void* const* outputs) {
+    check(poprt_runner_execute_indexed(handle(), inputs, outputs));
+  }
+  // JSON; needs RuntimeConfig::profile.
+  std::string profile() const {
+    poprt_string* text = nullptr;
+    check(poprt_runner_profile(handle(), &text));
+    return detail::take(text);
+  }
+
+ protected:
+  template <class Create>
+  ModelRunner(const Executable& executable, const RuntimeConfig& config, Create* create) {
+    const impl::RunnerOptions options(config);
+    poprt_runner* made = nullptr;
+    check(create(executable.handle(), &options.o, &made));
+    adopt(made);
+  }
+};
+
+// Fills the input "index" of a fused model from the names that a request gives.
+class ModelFusionRunner : public ModelRunner {
+ public:
+  explicit ModelFusionRunner(const std::string& popefPath, const RuntimeConfig& config = {})
+      : ModelFusionRunner(Executable({popefPath}, config.checkPackageHash), config) {}
+  explicit ModelFusionRunner(const std::shared_ptr<Executable>& executable,
+                             const RuntimeConfig& config = {})
+      : ModelFusionRunner(*executable, config) {}
+  explicit ModelFusionRunner(const Executable& executable, const RuntimeConfig& config = {})
+      : ModelRunner(executable, config, poprt_fusion_runner_create) {}
+};
+
+using Runner = ModelRunner;
+
+}  // namespace runtime
+}  // namespace v0
+}  // namespace poprt

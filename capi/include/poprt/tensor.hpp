@@ -1,0 +1,56 @@
+// Memory of tensors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <new>
+#include <string>
+#include <unordered_map>
+
+#include "poprt/api.h"
+
+namespace poprt {
+inline namespace v0 {
+namespace runtime {
+
+struct TensorMemoryView {
+  TensorMemoryView() = default;
+  TensorMemoryView(void* d, uint64_t size) : data(d), dataSizeBytes(size) {}
+  void* data = nullptr;
+  uint64_t dataSizeBytes = 0;
+};
+
+struct ConstTensorMemoryView {
+  ConstTensorMemoryView() = default;
+  ConstTensorMemoryView(const void* d, uint64_t size) : data(d), dataSizeBytes(size) {}
+  ConstTensorMemoryView(const TensorMemoryView& v) : data(v.data), dataSizeBytes(v.dataSizeBytes) {}
+  const void* data = nullptr;
+  uint64_t dataSizeBytes = 0;
+};
+
+// Owns its bytes (64-byte aligned, not initialised); copies share them.
+struct TensorMemory {
+  TensorMemory() = default;
+  explicit TensorMemory(uint64_t size)
+      : dataSizeBytes(size), data(::operator new(size, std::align_val_t{64}), [](void* p) {
+          ::operator delete(p, std::align_val_t{64});
+        }) {}
+  TensorMemoryView getView() { return {data.get(), dataSizeBytes}; }
+  ConstTensorMemoryView getView() const { return {data.get(), dataSizeBytes}; }
+  ConstTensorMemoryView getConstView() const { return {data.get(), dataSizeBytes}; }
+  uint64_t dataSizeBytes = 0;
+  std::shared_ptr<void> data;
+};
+
+using InputMemoryView = std::unordered_map<std::string, ConstTensorMemoryView>;
+using OutputMemoryView = std::unordered_map<std::string, TensorMemoryView>;
+using OutputMemory = std::unordered_map<std::string, TensorMemory>;
+using OutputFutureMemory = std::unordered_map<std::string, std::shared_future<TensorMemory>>;
+using OutputFutureMemoryView =
+    std::unordered_map<std::string, std::shared_future<TensorMemoryView>>;
+
+}  // namespace runtime
+}  // namespace v0
+}  // namespace poprt

@@ -1,0 +1,256 @@
+#include "poprt/popef_metadata.h"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+
+#include "popef_handles.h"
+
+using namespace poprt;
+
+namespace {
+
+using Options = std::vector<popef::Option>;
+using Indices = popef::ProgramFlow::Indices;
+
+int64_t saturated(uint64_t value) {
+  return static_cast<int64_t>(std::min<uint64_t>(value, std::numeric_limits<int64_t>::max()));
+}
+
+// Null for an unknown list or flow.
+const Options* options_of(const popef::Metadata& m, poprt_popef_option_list list) {
+  if (list == POPRT_POPEF_ENGINE_OPTIONS) return &m.engineOptions();
+  return list == POPRT_POPEF_DEVICE_OPTIONS ? &m.deviceOptions() : nullptr;
+}
+
+const Indices* flow_of(const popef::Metadata& m, poprt_popef_flow flow) {
+  switch (flow) {
+    case POPRT_POPEF_LOAD: return &m.programFlow().load();
+    case POPRT_POPEF_MAIN: return &m.programFlow().main();
+    case POPRT_POPEF_SAVE: return &m.programFlow().save();
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+namespace poprt::capi {
+
+popef::TensorInfo tensor_info_of(poprt_dtype dtype, const int64_t* shape, size_t rank) {
+  if (rank) required(shape, "shape");
+  if (dtype < 0 || dtype >= kDTypeCount)
+    fail(ErrorCode::invalid_argument, "dtype {} is unknown", dtype);
+  popef::TensorInfo info(popef::data_type_of(static_cast<DType>(dtype)),
+                         std::vector<int64_t>(shape, shape + rank));
+  (void)info.sizeInBytes();  // refuses what cannot be
+  return info;
+}
+
+poprt_string* lines_of(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return make_string(std::move(text));
+}
+
+}  // namespace poprt::capi
+
+poprt_popef_metadata::poprt_popef_metadata(popef::Metadata metadata) : value(std::move(metadata)) {
+  for (const auto& [program, name] : value.programsMap()) programs.push_back(program);
+  std::sort(programs.begin(), programs.end());
+}
+
+poprt_error* poprt_popef_metadata_create(const poprt_popef_metadata* from,
+                                         poprt_popef_metadata** out_metadata) {
+  return capi::guard([&] {
+    auto& out = capi::required(out_metadata, "out_metadata");
+    out = new poprt_popef_metadata(from ? from->value : popef::Metadata());
+  });
+}
+
+void poprt_popef_metadata_free(poprt_popef_metadata* metadata) { delete metadata; }
+
+int64_t poprt_popef_metadata_get(const poprt_popef_metadata* metadata, poprt_popef_field field) {
+  if (!metadata) return 0;
+  const popef::Metadata& m = metadata->value;
+  switch (field) {
+    case POPRT_POPEF_REPLICATION_FACTOR: return m.replicationFactor();
+    case POPRT_POPEF_NUM_IPUS: return m.numIpus();
+    case POPRT_POPEF_IPU_VERSION: return m.ipuVersion();
+    case POPRT_POPEF_IS_POD: return m.isPOD();
+    case POPRT_POPEF_NUM_PROCESSES: return m.numProcesses();
+    case POPRT_POPEF_IS_INFERENCE: return m.isInference();
+    case POPRT_POPEF_DEVICE_ITERATIONS: return saturated(m.deviceIterations());
+    default: return 0;
+  }
+}
+
+poprt_error* poprt_popef_metadata_set(poprt_popef_metadata* metadata, poprt_popef_field field,
+                                      int64_t value) {
+  return capi::guard([&] {
+    popef::Metadata& m = capi::required(metadata, "metadata").value;
+    const auto within = [&](int64_t low, int64_t high) {
+      if (value < low || value > high)
+        fail(ErrorCode::invalid_argument,
+             "metadata field {}: expected a value from {} to {}, given {}", field, low, high,
+             value);
+      return value;
+    };
+    const auto count = [&] {
+      return static_cast<uint32_t>(within(0, std::numeric_limits<uint32_t>::max()));
+    };
+    const auto flag = [&] { return within(0, 1) != 0; };
+    switch (field) {
+      case POPRT_POPEF_REPLICATION_FACTOR: return m.setReplicationFactor(count());
+      case POPRT_POPEF_NUM_IPUS: return m.setNumIpus(count());
+      case POPRT_POPEF_IPU_VERSION:
+        return m.setIpuVersion(static_cast<int32_t>(within(INT32_MIN, INT32_MAX)));
+      case POPRT_POPEF_IS_POD: return m.setIsPOD(flag());
+      case POPRT_POPEF_NUM_PROCESSES: return m.setNumProcesses(count());
+      case POPRT_POPEF_IS_INFERENCE: return m.setIsInference(flag());
+      case POPRT_POPEF_DEVICE_ITERATIONS:
+        return m.setDeviceIterations(static_cast<uint64_t>(within(0, INT64_MAX)));
+      default: fail(ErrorCode::invalid_argument, "metadata field {} is unknown", field);
+    }
+  });
+}
+
+const char* poprt_popef_metadata_executable(const poprt_popef_metadata* metadata) {
+  return metadata ? metadata->value.executable().c_str() : "";
+}
+
+const char* poprt_popef_metadata_seed_handle(const poprt_popef_metadata* metadata) {
+  return metadata ? metadata->value.seedHandle().c_str() : "";
+}
+
+poprt_error* poprt_popef_metadata_set_executable(poprt_popef_metadata* metadata, const char* name) {
+  return capi::guard([&] {
+    auto& m = capi::required(metadata, "metadata").value;
+    m.setExecutable(&capi::required(name, "name"));
+  });
+}
+
+poprt_error* poprt_popef_metadata_set_seed_handle(poprt_popef_metadata* metadata,
+                                                  const char* handle) {
+  return capi::guard([&] {
+    auto& m = capi::required(metadata, "metadata").value;
+    m.setSeedHandle(&capi::required(handle, "handle"));
+  });
+}
+
+size_t poprt_popef_metadata_option_count(const poprt_popef_metadata* metadata,
+                                         poprt_popef_option_list list) {
+  const Options* options = metadata ? options_of(metadata->value, list) : nullptr;
+  return options ? options->size() : 0;
+}
+
+const char* poprt_popef_metadata_option(const poprt_popef_metadata* metadata,
+                                        poprt_popef_option_list list, size_t index,
+                                        const char** out_value) {
+  if (index >= poprt_popef_metadata_option_count(metadata, list)) return nullptr;
+  const popef::Option& option = (*options_of(metadata->value, list))[index];
+  if (out_value) *out_value = option.value().c_str();
+  return option.name().c_str();
+}
+
+poprt_error* poprt_popef_metadata_add_option(poprt_popef_metadata* metadata,
+                                             poprt_popef_option_list list, const char* name,
+                                             const char* value) {
+  return capi::guard([&] {
+    auto& m = capi::required(metadata, "metadata").value;
+    if (!options_of(m, list))
+      fail(ErrorCode::invalid_argument, "metadata has no option list {}", list);
+    auto& options = list == POPRT_POPEF_ENGINE_OPTIONS ? m.engineOptions() : m.deviceOptions();
+    options.emplace_back(&capi::required(name, "name"), &capi::required(value, "value"));
+  });
+}
+
+const uint32_t* poprt_popef_metadata_flow(const poprt_popef_metadata* metadata,
+                                          poprt_popef_flow flow, size_t* out_count) {
+  const Indices* programs = metadata ? flow_of(metadata->value, flow) : nullptr;
+  if (out_count) *out_count = programs ? programs->size() : 0;
+  return programs && !programs->empty() ? programs->data() : nullptr;
+}
+
+poprt_error* poprt_popef_metadata_set_flow(poprt_popef_metadata* metadata, poprt_popef_flow flow,
+                                           const uint32_t* programs, size_t program_count) {
+  return capi::guard([&] {
+    auto& flows = capi::required(metadata, "metadata").value.programFlow();
+    if (program_count) capi::required(programs, "programs");
+    Indices indices(programs, programs + program_count);
+    switch (flow) {
+      case POPRT_POPEF_LOAD: return flows.setLoad(std::move(indices));
+      case POPRT_POPEF_MAIN: return flows.setMain(std::move(indices));
+      case POPRT_POPEF_SAVE: return flows.setSave(std::move(indices));
+      default: fail(ErrorCode::invalid_argument, "metadata has no program flow {}", flow);
+    }
+  });
+}
+
+size_t poprt_popef_metadata_program_count(const poprt_popef_metadata* metadata) {
+  return metadata ? metadata->programs.size() : 0;
+}
+
+const char* poprt_popef_metadata_program(const poprt_popef_metadata* metadata, size_t index,
+                                         uint32_t* out_program) {
+  if (index >= poprt_popef_metadata_program_count(metadata)) return nullptr;
+  const uint32_t program = metadata->programs[index];
+  if (out_program) *out_program = program;
+  return metadata->value.programsMap().find(program)->second.c_str();
+}
+
+poprt_error* poprt_popef_metadata_set_program(poprt_popef_metadata* metadata, uint32_t program,
+                                              const char* name) {
+  return capi::guard([&] {
+    auto& m = capi::required(metadata, "metadata");
+    std::string text(&capi::required(name, "name"));
+    const auto at = std::lower_bound(m.programs.begin(), m.programs.end(), program);
+    if (at == m.programs.end() || *at != program) m.programs.insert(at, program);
+    m.value.programsMap()[program] = std::move(text);
+  });
+}
+
+size_t poprt_popef_metadata_anchor_count(const poprt_popef_metadata* metadata) {
+  return metadata ? metadata->value.anchors().size() : 0;
+}
+
+poprt_error* poprt_popef_metadata_anchor(const poprt_popef_metadata* metadata, size_t index,
+                                         poprt_popef_anchor* out_anchor) {
+  return capi::guard([&] {
+    const auto& anchors = capi::required(metadata, "metadata").value.anchors();
+    if (index >= anchors.size())
+      fail(ErrorCode::out_of_range, "the metadata has {} anchors, number {} was asked for",
+           anchors.size(), index);
+    const popef::Anchor& a = anchors[index];
+    poprt_popef_anchor anchor{};
+    anchor.name = a.name().c_str();
+    anchor.handle = a.handle().c_str();
+    anchor.type = static_cast<poprt_popef_anchor_type>(a.type());
+    anchor.dtype = capi::dtype_of(a.tensorInfo());
+    anchor.shape = capi::shape_of(a.tensorInfo());
+    anchor.rank = a.tensorInfo().shape().size();
+    anchor.programs = a.programs().empty() ? nullptr : a.programs().data();
+    anchor.program_count = a.programs().size();
+    anchor.is_per_replica = a.isPerReplica();
+    capi::write_struct(out_anchor, anchor, "out_anchor", "poprt_popef_anchor");
+  });
+}
+
+poprt_error* poprt_popef_metadata_add_anchor(poprt_popef_metadata* metadata,
+                                             const poprt_popef_anchor* anchor) {
+  return capi::guard([&] {
+    auto& m = capi::required(metadata, "metadata").value;
+    capi::required(anchor, "anchor");
+    const poprt_popef_anchor a = capi::read_options(anchor, "poprt_popef_anchor");
+    if (!a.name || !*a.name) fail(ErrorCode::invalid_argument, "an anchor needs a name");
+    if (a.type < POPRT_POPEF_UNKNOWN || a.type > POPRT_POPEF_OUTPUT)
+      fail(ErrorCode::invalid_argument, "anchor '{}': type {} is unknown", a.name, a.type);
+    if (a.reserved)
+      fail(ErrorCode::invalid_argument, "anchor '{}': reserved is {}, must be 0", a.name,
+           a.reserved);
+    if (a.program_count) capi::required(a.programs, "programs");
+    m.anchors().emplace_back(
+        a.name, a.handle ? a.handle : "", capi::tensor_info_of(a.dtype, a.shape, a.rank),
+        static_cast<popef::TensorType>(a.type),
+        popef::Anchor::Programs(a.programs, a.programs + a.program_count), a.is_per_replica != 0);
+  });
+}

@@ -1,0 +1,121 @@
+#include "poprt/popef_reader.h"
+
+#include "popef_handles.h"
+#include "runtime/payload_buffer.h"
+
+using namespace poprt;
+
+namespace {
+
+template <class Parse>
+poprt_error* parse(poprt_popef_reader* reader, Parse parse_into) {
+  return capi::guard([&] {
+    auto& r = capi::required(reader, "reader");
+    parse_into(*r.reader);
+    r.blobs.add(POPRT_POPEF_EXECUTABLE, r.reader->executables());
+    r.blobs.add(POPRT_POPEF_TENSOR, r.reader->tensors());
+    r.blobs.add(POPRT_POPEF_FEED, r.reader->feeds());
+    r.blobs.add(POPRT_POPEF_OPAQUE, r.reader->opaqueBlobs());
+    for (size_t i = r.metadata.size(); i < r.reader->metadata().size(); i++)
+      r.metadata.emplace_back(r.reader->metadata()[i]);
+  });
+}
+
+}  // namespace
+
+poprt_error* poprt_popef_reader_create(poprt_popef_reader** out_reader) {
+  return capi::guard([&] {
+    auto& out = capi::required(out_reader, "out_reader");
+    out = new poprt_popef_reader{std::make_shared<popef::Reader>(), {}, {}};
+  });
+}
+
+poprt_error* poprt_popef_reader_parse_file(poprt_popef_reader* reader, const char* path) {
+  return parse(reader, [&](popef::Reader& r) { r.parseFile(&capi::required(path, "path")); });
+}
+
+poprt_error* poprt_popef_reader_parse_bytes(poprt_popef_reader* reader, const void* data,
+                                            size_t size) {
+  return parse(reader, [&](popef::Reader& r) {
+    if (size) capi::required(static_cast<const char*>(data), "data");
+    const auto copy = std::make_shared<runtime::PayloadBuffer>();
+    copy->append({static_cast<const std::byte*>(data), size});
+    r.parseMemory(copy->bytes(), copy);
+  });
+}
+
+void poprt_popef_reader_free(poprt_popef_reader* reader) { delete reader; }
+
+size_t poprt_popef_reader_count(const poprt_popef_reader* reader, poprt_popef_blob_type type) {
+  if (!reader) return 0;
+  return type == POPRT_POPEF_METADATA_BLOB ? reader->metadata.size() : reader->blobs.count(type);
+}
+
+const poprt_popef_blob* poprt_popef_reader_blob(const poprt_popef_reader* reader,
+                                                poprt_popef_blob_type type, size_t index) {
+  return reader ? reader->blobs.at(type, index) : nullptr;
+}
+
+const poprt_popef_metadata* poprt_popef_reader_metadata(const poprt_popef_reader* reader,
+                                                        size_t index) {
+  return reader && index < reader->metadata.size() ? &reader->metadata[index] : nullptr;
+}
+
+poprt_error* poprt_popef_reader_warnings(const poprt_popef_reader* reader,
+                                         poprt_string** out_text) {
+  return capi::guard([&] {
+    const auto& r = capi::required(reader, "reader");
+    auto& out = capi::required(out_text, "out_text");
+    out = capi::lines_of(r.reader->warnings());
+  });
+}
+
+poprt_error* poprt_popef_blob_get_info(const poprt_popef_blob* blob,
+                                       poprt_popef_blob_info* out_info) {
+  return capi::guard([&] {
+    const auto& b = capi::required(blob, "blob");
+    poprt_popef_blob_info info{};
+    info.type = b.type;
+    info.compressed = b.data.blob().compressed;
+    info.name = b.name.c_str();
+    info.executable = b.executable.c_str();
+    if (b.type == POPRT_POPEF_TENSOR || b.type == POPRT_POPEF_FEED) {
+      info.dtype = capi::dtype_of(b.info);
+      info.shape = capi::shape_of(b.info);
+      info.rank = b.info.shape().size();
+    }
+    info.tensor_count = static_cast<int64_t>(b.tensor_count);
+    info.bytes = b.data.size();
+    capi::write_struct(out_info, info, "out_info", "poprt_popef_blob_info");
+  });
+}
+
+poprt_error* poprt_popef_blob_map(const poprt_popef_blob* blob, poprt_popef_payload** out_payload) {
+  return capi::guard([&] {
+    const auto& b = capi::required(blob, "blob");
+    auto& out = capi::required(out_payload, "out_payload");
+    out = new poprt_popef_payload{b.data.payload()};
+  });
+}
+
+poprt_error* poprt_popef_blob_read(const poprt_popef_blob* blob, size_t offset, void* data,
+                                   size_t bytes) {
+  return capi::guard([&] {
+    const auto& b = capi::required(blob, "blob");
+    if (bytes) capi::required(static_cast<char*>(data), "data");
+    if (offset > b.data.size() || bytes > b.data.size() - offset)
+      fail(ErrorCode::out_of_range, "blob '{}' has {} bytes, {} from {} on were asked for", b.name,
+           b.data.size(), bytes, offset);
+    b.data.read(offset, {static_cast<std::byte*>(data), bytes});
+  });
+}
+
+const void* poprt_popef_payload_data(const poprt_popef_payload* payload) {
+  return payload ? payload->payload.bytes.data() : nullptr;
+}
+
+size_t poprt_popef_payload_size(const poprt_popef_payload* payload) {
+  return payload ? payload->payload.bytes.size() : 0;
+}
+
+void poprt_popef_payload_free(poprt_popef_payload* payload) { delete payload; }

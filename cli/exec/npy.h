@@ -1,0 +1,35 @@
+// NumPy's .npy files, format versions 1 to 3:
+// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+#pragma once
+
+#include <poprt/poprt.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace poprt::cli {
+
+struct Array {
+  poprt_dtype dtype = POPRT_DTYPE_UNDEFINED;
+  std::vector<int64_t> shape;
+  std::vector<std::byte> data;  // row-major, little-endian
+};
+
+// Throws Failure naming file and reason: not found, not .npy, truncated, Fortran order, big-endian,
+// or a dtype that has no poprt name.
+Array read_npy(const std::string& path);
+
+// NumPy lacks bf16, the 8-bit floats and everything smaller. A file holds their bits: u16, u8, and
+// for elements of less than a byte s8 (signed integers) or u8, one for each.
+
+// `array` as `wanted` when it may be its bits, else as it is. Throws Failure, beginning with
+// `what`, when an element does not fit.
+Array from_bits(Array array, poprt_dtype wanted, const std::string& what);
+// Dense elements as an array that write_npy can write.
+Array to_bits(poprt_dtype dtype, const std::vector<int64_t>& shape, const void* data, size_t bytes);
+
+// The file appears complete or not at all. Throws poprt::Error.
+void write_npy(const std::string& path, const Array& array);
+
+}  // namespace poprt::cli

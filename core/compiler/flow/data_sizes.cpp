@@ -1,0 +1,107 @@
+// Results whose size depends on data: their upper bound, and how much of it is real.
+#include "compiler/flow/specializer.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_set>
+
+#include "ops/op.h"
+
+namespace poprt::compiler {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+bool makes_unknown_sizes(const Node& n) {
+  static const std::unordered_set<std::string_view> kDynamic = {"NonZero", "Unique", "Compress",
+                                                                "NonMaxSuppression"};
+  return is_standard(n) && kDynamic.contains(n.op_type);
+}
+
+// Gives an operator whose result size depends on data its upper bound.
+void Specializer::bound_sizes(const Node& n, Node* made) {
+  Value *x = made->input(0), *y = nullptr;
+  if (!x->type.is_static()) return;
+  Value* size = nullptr;
+  size_t axis = 0;
+  const auto replace = [&](const std::vector<Value*>& by) {
+    for (size_t i = 0; i < by.size(); i++) {
+      for (auto& [value, name] : names_)
+        if (value == made->output(i)) value = by[i];
+      give(n, i, Item::of(by[i]));
+    }
+    y = by[0];
+    target_->erase_node(made);
+  };
+  if (n.op_type == "NonZero") {
+    if (x->shape().empty()) return;
+    size = make1("Count", {x}, {}, "poprt");
+    replace(make("NonZero", "poprt", std::array{x}));
+    axis = 1;
+  } else if (n.op_type == "Unique") {
+    Node* u = target_->add_node("Unique", "poprt", {x}, std::max<size_t>(4, n.outputs().size()));
+    u->attributes = made->attributes;
+    ops::infer(*u);
+    size = make1("Count", {u->output(3)}, {}, "poprt");
+    const std::vector<Value*> outputs(u->outputs().begin(), u->outputs().end());
+    replace({outputs.begin(), outputs.begin() + static_cast<ptrdiff_t>(n.outputs().size())});
+    for (const size_t i : {1u, 3u})
+      if (i < n.outputs().size()) items_[n.output(i)].sized(size, 0);
+    if (const ir::Attribute* a = n.find_attr("axis"))
+      axis = static_cast<size_t>(
+          normalize_axis(std::get<int64_t>(*a), static_cast<int64_t>(x->shape().size())));
+  } else if (n.op_type == "Compress") {
+    Value* condition = made->input(1);
+    if (!condition || !condition->type.is_static()) return;
+    const bool flat = !n.find_attr("axis");
+    const Shape shape = flat ? Shape{element_count(x->shape())} : x->shape();
+    axis = flat ? 0
+                : static_cast<size_t>(
+                      normalize_axis(n.int_attr("axis", 0), static_cast<int64_t>(shape.size())));
+    const int64_t length = element_count(condition->shape());
+    if (length > shape[axis])
+      fail_at(n, ErrorCode::unimplemented,
+              "{} conditions for {} elements: a longer condition must be constant", length,
+              shape[axis]);
+    size = make1("Count", {condition}, {}, "poprt");
+    Value* at = reshape(make1("NonZero", {reshape(condition, {length})}, {}, "poprt"), {length});
+    replace({make1("Gather", {reshape(x, shape), at}, {{"axis", static_cast<int64_t>(axis)}})});
+  } else {  // NonMaxSuppression: its bound is in place, rows past the last one are -1
+    y = made->output();
+    if (!y->type.is_static()) return;
+    Value* images = slice_at(y, integer(0), 1);
+    size = make1("Count", {make1("Add", {images, integer(1)})}, {}, "poprt");
+  }
+  items_[n.output()].sized(size, axis);
+}
+
+// Elementwise operators, Transpose and Gather keep track of how much of their input is real.
+void Specializer::carry_size(const Node& n, const Items& inputs) {
+  static const std::unordered_set<std::string_view> kElementwise = {
+      "Abs", "Add", "Cast", "Ceil",  "Clip",    "Div",  "Exp", "Floor",      "Mul",
+      "Neg", "Not", "Relu", "Round", "Sigmoid", "Sqrt", "Sub", "Reciprocal", "Tanh"};
+  if (!is_standard(n)) return;
+  Item& out = items_[n.output()];
+  if (out.kind != Item::Kind::tensor || !out.value->type.has_shape) return;
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const Item& in = inputs[i];
+    if (!in.size) continue;
+    const size_t rank = in.value->shape().size();
+    if (kElementwise.contains(n.op_type)) {
+      const size_t added = out.value->shape().size() - rank;
+      out.sized(in.size, in.axis + added);
+    } else if (n.op_type == "Transpose") {
+      std::vector<int64_t> perm = n.ints_attr("perm");
+      for (size_t d = 0; d < rank; d++)
+        if ((perm.empty() ? rank - 1 - d : static_cast<size_t>(perm[d])) == in.axis)
+          out.sized(in.size, d);
+    } else if (n.op_type == "Gather" && i == 1) {
+      const auto axis = static_cast<size_t>(normalize_axis(
+          n.int_attr("axis", 0), static_cast<int64_t>(inputs[0].value->shape().size())));
+      out.sized(in.size, axis + in.axis);
+    }
+  }
+}
+
+}  // namespace poprt::compiler

@@ -1,0 +1,184 @@
+// Loop: unrolled, or left to the device with states of one type.
+#include "compiler/flow/specializer.h"
+
+#include <algorithm>
+
+#include "ops/op.h"
+#include "program/control.h"
+
+namespace poprt::compiler {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+namespace {
+
+constexpr int64_t kShortLoop = 512;  // nodes of an unrolled loop
+
+}  // namespace
+
+void Specializer::run_loop(const Node& n) {
+  const auto body = subgraph(n, "body");
+  const Items in = items_of(n.inputs());
+  LoopSpec loop{.node = &n};
+  if (!in.empty()) loop.count = in[0];
+  if (in.size() > 1) loop.condition = in[1];
+  if (in.size() > 2) loop.states.assign(in.begin() + 2, in.end());
+  const size_t states = loop.states.size();
+  if (body->inputs().size() != states + 2 || body->outputs().size() != n.outputs().size() + 1 ||
+      n.outputs().size() < states)
+    fail_at(n, ErrorCode::invalid_argument, "its body has {} inputs and {} outputs",
+            body->inputs().size(), body->outputs().size());
+  loop.scans = n.outputs().size() - states;
+  loop.body_nodes = node_count(*body);
+  loop.round = [&](Value* index, Value* condition, const Items& carried) {
+    Items inputs = {Item::of(index), Item::of(condition)};
+    inputs.insert(inputs.end(), carried.begin(), carried.end());
+    return run_body(*body, inputs);
+  };
+  const Items results = iterate(loop);
+  for (size_t i = 0; i < results.size(); i++) give(n, i, results[i]);
+}
+
+Specializer::Items Specializer::iterate(const LoopSpec& loop) {
+  const Node& n = *loop.node;
+  const auto condition = loop.condition.kind == Item::Kind::none ? std::optional<int64_t>(1)
+                                                                 : constant_integer(loop.condition);
+  auto count = constant_integer(loop.count);
+  if (condition && *condition == 0) count = 0;
+  const bool endless = loop.count.kind == Item::Kind::none;
+  const auto nodes = [&](int64_t rounds) {
+    const int64_t per = std::max<int64_t>(loop.body_nodes, 1);
+    return rounds > kMaxNodes / per ? kMaxNodes : rounds * per;
+  };
+  const bool unrollable = condition && (count || endless);
+  if (unrollable && count && *count > 0 && nodes(*count) <= kShortLoop)
+    if (auto results = unroll(loop, count, kShortLoop)) return *results;
+  std::string why;
+  try {
+    return loop_on_device(loop);
+  } catch (const Error& e) {
+    if (!unrollable || e.code() == ErrorCode::resource_exhausted) throw;
+    why = e.message();
+  }
+  if (auto results = unroll(loop, count, kMaxNodes)) return *results;
+  fail_at(n, ErrorCode::unimplemented, "it can neither be unrolled nor run as it is: {}", why);
+}
+
+// Nothing when the condition turns out to depend on data, or the limit is too small.
+std::optional<Specializer::Items> Specializer::unroll(const LoopSpec& loop,
+                                                      std::optional<int64_t> count, int64_t limit) {
+  Items states = loop.states;
+  std::vector<std::vector<Value*>> parts(loop.scans);
+  Value* condition = constant(Tensor::scalar(true));
+  const int64_t before = made_;
+  int64_t round = 0;
+  for (; !count || round < *count; round++) {
+    // Inner loops made it longer than it looked.
+    if (limit < kMaxNodes && made_ - before > limit * 4) return std::nullopt;
+    if (round > program::kMaxRounds || (!count && round > kMaxNodes))
+      fail_at(*loop.node, ErrorCode::resource_exhausted, "the loop does not end");
+    step();
+    const Items results = loop.round(integer(round), condition, states);
+    for (size_t i = 0; i < states.size(); i++) states[i] = results[1 + i];
+    for (size_t i = 0; i < loop.scans; i++)
+      parts[i].push_back(const_cast<Value*>(
+          static_tensor(*loop.node, results[1 + states.size() + i], "a scan output")));
+    const auto more = constant_integer(results[0]);
+    if (!more) return std::nullopt;
+    if (*more == 0) {
+      round++;
+      break;
+    }
+  }
+  for (std::vector<Value*>& p : parts) {
+    if (p.empty())
+      fail_at(*loop.node, ErrorCode::unimplemented, "the shape of a scan output is not known");
+    states.push_back(Item::of(stack(p, 0)));
+  }
+  return states;
+}
+
+Specializer::Items Specializer::loop_on_device(const LoopSpec& loop) {
+  const Node& n = *loop.node;
+  scalar_input(n, loop.count.value, DType::s64, "the trip count");
+  scalar_input(n, loop.condition.value, DType::boolean, "the condition");
+  const auto most = constant_integer(loop.count);
+  // Of this loop and those around it.
+  const int64_t here =
+      std::clamp<int64_t>(most.value_or(program::kMaxRounds), 1, program::kMaxRounds);
+  struct Rounds {
+    int64_t& rounds;
+    int64_t outer;
+    ~Rounds() { rounds = outer; }
+  } rounds{rounds_, rounds_};
+  if (here > program::kMaxNestedRounds / rounds_)
+    fail_at(n, ErrorCode::resource_exhausted, "nested loops of more than {} rounds",
+            program::kMaxNestedRounds);
+  rounds_ *= here;
+  auto sub = std::make_shared<Graph>("body");
+  sub->parent = target_;
+  const std::string scope = fmt::format("loop_{}/", scopes_++);
+  Value* index = sub->add_input(scope + "index", ir::ValueType::of(DType::s64, {}));
+  Value* condition = sub->add_input(scope + "condition", ir::ValueType::of(DType::boolean, {}));
+  std::vector<Value*> initial;
+  Items states;
+  for (const Item& item : loop.states) {
+    const Value* v = static_tensor(n, item, "a loop state");
+    initial.push_back(const_cast<Value*>(v));
+    states.push_back(
+        Item::of(sub->add_input(scope + "state", ir::ValueType::of(v->dtype(), v->shape()))));
+  }
+  bool ends_early = false;
+  std::vector<Value*> results;
+  {
+    const Into into(*this, *sub);
+    const Items made = loop.round(index, condition, states);
+    const auto more = constant_integer(made[0]);
+    const bool handed_through = made[0].value == condition;
+    ends_early = !(more && *more != 0) && !handed_through;
+    for (const Item& item : made)
+      results.push_back(own(const_cast<Value*>(static_tensor(n, item, "a loop result"))));
+    for (size_t i = 0; i < states.size(); i++) {
+      const Value *from = results[1 + i], *to = states[i].value;
+      if (from->dtype() != to->dtype() || from->shape() != to->shape())
+        fail_at(n, ErrorCode::unimplemented, "a state changes from {} to {} in a round",
+                ir::type_string(to->type), ir::type_string(from->type));
+    }
+    if (loop.scans > 0 && ends_early) {
+      // How many parts are real: a state of its own.
+      Value* count = sub->add_input(scope + "count", ir::ValueType::of(DType::s64, {}));
+      results.insert(results.begin() + 1 + static_cast<ptrdiff_t>(states.size()),
+                     own(make1("Add", {count, integer(1)})));
+    }
+  }
+  for (Value* v : results) sub->add_output(v);
+  const bool counts = loop.scans > 0 && ends_early;
+  if (counts) initial.push_back(integer(0));
+  if (most && *most > program::kMaxRounds && !ends_early)
+    fail_at(n, ErrorCode::resource_exhausted, "{} rounds, the device runs at most {}", *most,
+            program::kMaxRounds);
+  if (loop.scans > 0 && (!most || *most > program::kMaxRounds))
+    fail_at(n, ErrorCode::unimplemented,
+            "its scan outputs grow with the trip count, which must be a constant of at most {}",
+            program::kMaxRounds);
+  std::vector<Value*> inputs = {loop.count.value, loop.condition.value};
+  inputs.insert(inputs.end(), initial.begin(), initial.end());
+  // The rounds that a constant false condition leaves.
+  if (const auto c = constant_integer(loop.condition); c && *c == 0) inputs[0] = integer(0);
+  Node* node = target_->add_node("Loop", "", inputs, initial.size() + loop.scans);
+  node->name = n.name.empty() ? n.output()->name() : n.name;
+  node->attributes["body"] = sub;
+  ops::infer(*node);
+  Items out;
+  for (size_t i = 0; i < states.size(); i++) out.push_back(Item::of(node->output(i)));
+  for (size_t i = 0; i < loop.scans; i++) {
+    out.push_back(Item::of(node->output(initial.size() + i)));
+    static_tensor(n, out.back(), "a scan output");
+    if (counts) out.back().sized(node->output(initial.size() - 1), 0);
+  }
+  return out;
+}
+
+}  // namespace poprt::compiler

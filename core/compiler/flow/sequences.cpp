@@ -1,0 +1,169 @@
+// Sequences and optionals, which turn into the tensors they hold.
+#include "compiler/flow/specializer.h"
+
+#include <algorithm>
+#include <array>
+
+namespace poprt::compiler {
+
+using ir::Node;
+using ir::Value;
+
+namespace {
+
+constexpr int64_t kMaxElements = 1 << 16;  // of a sequence
+
+}  // namespace
+
+int64_t Specializer::position(const Node& n, const Item& item, int64_t size, bool insert) const {
+  if (item.kind == Item::Kind::none) return insert ? size : size - 1;
+  const auto p = constant_integer(item);
+  if (!p) fail_at(n, ErrorCode::unimplemented, "the position in a sequence must be constant");
+  const int64_t last = insert ? size : size - 1;
+  if (*p < -size || *p > last)
+    fail_at(n, ErrorCode::invalid_argument, "position {} of a sequence of {}", *p, size);
+  return *p < 0 ? *p + size : *p;
+}
+
+void Specializer::run_container(const Node& n) {
+  const std::string_view op = n.op_type;
+  if (op == "FlexAttention") return run_flex_attention(n);
+  const Items in = items_of(n.inputs());
+  const auto sequence = [&](size_t i) -> const std::vector<Value*>& {
+    if (i >= in.size() || in[i].kind != Item::Kind::sequence)
+      fail_at(n, ErrorCode::invalid_argument, "input {} should be a sequence", i);
+    return in[i].elements;
+  };
+  const auto item = [&](size_t i) { return i < in.size() ? in[i] : Item{}; };
+  if (op == "SequenceEmpty") return give(n, 0, Item::sequence_of({}));
+  if (op == "SequenceConstruct") {
+    std::vector<Value*> elements;
+    for (const Item& i : in) elements.push_back(tensor(n, i, "an element"));
+    return give(n, 0, Item::sequence_of(std::move(elements)));
+  }
+  if (op == "SequenceLength")
+    return give(n, 0, Item::of(integer(static_cast<int64_t>(sequence(0).size()))));
+  if (op == "SequenceAt") {
+    const auto& elements = sequence(0);
+    const Item at = item(1);
+    if (!constant_integer(at) && !elements.empty() && at.kind == Item::Kind::tensor &&
+        std::all_of(elements.begin(), elements.end(), [&](const Value* v) {
+          return v->type.is_static() && v->dtype() == elements[0]->dtype() &&
+                 v->shape() == elements[0]->shape() && v->dtype() != DType::string;
+        }))
+      return give(n, 0, Item::of(slice_at(stack(elements, 0), reshape(at.value, {}), 0)));
+    return give(n, 0,
+                Item::of(elements[static_cast<size_t>(
+                    position(n, at, static_cast<int64_t>(elements.size()), false))]));
+  }
+  if (op == "SequenceInsert") {
+    std::vector<Value*> elements = sequence(0);
+    const int64_t at = position(n, item(2), static_cast<int64_t>(elements.size()), true);
+    if (static_cast<int64_t>(elements.size()) >= kMaxElements)
+      fail_at(n, ErrorCode::resource_exhausted, "a sequence of more than {} tensors", kMaxElements);
+    elements.insert(elements.begin() + at, tensor(n, item(1), "the element"));
+    return give(n, 0, Item::sequence_of(std::move(elements)));
+  }
+  if (op == "SequenceErase") {
+    std::vector<Value*> elements = sequence(0);
+    if (elements.empty()) fail_at(n, ErrorCode::invalid_argument, "the sequence is empty");
+    elements.erase(elements.begin() +
+                   position(n, item(1), static_cast<int64_t>(elements.size()), false));
+    return give(n, 0, Item::sequence_of(std::move(elements)));
+  }
+  if (op == "Optional") return give(n, 0, item(0));
+  if (op == "OptionalHasElement")
+    return give(n, 0, Item::of(constant(Tensor::scalar(item(0).kind != Item::Kind::none))));
+  if (item(0).kind == Item::Kind::none)
+    fail_at(n, ErrorCode::invalid_argument, "the optional has no element");
+  give(n, 0, item(0));
+}
+
+void Specializer::run_sequence_map(const Node& n) {
+  const auto body = subgraph(n, "body");
+  const Items in = items_of(n.inputs());
+  if (in.empty() || in[0].kind != Item::Kind::sequence)
+    fail_at(n, ErrorCode::invalid_argument, "input 0 should be a sequence");
+  const size_t length = in[0].elements.size();
+  std::vector<std::vector<Value*>> made(n.outputs().size());
+  for (size_t k = 0; k < length; k++) {
+    Items inputs;
+    for (const Item& item : in) {
+      if (item.kind == Item::Kind::sequence && item.elements.size() != length)
+        fail_at(n, ErrorCode::invalid_argument, "sequences of {} and {} elements", length,
+                item.elements.size());
+      inputs.push_back(item.kind == Item::Kind::sequence ? Item::of(item.elements[k]) : item);
+    }
+    const Items results = run_body(*body, inputs);
+    for (size_t i = 0; i < made.size() && i < results.size(); i++)
+      made[i].push_back(tensor(n, results[i], "a result"));
+  }
+  for (size_t i = 0; i < made.size(); i++) give(n, i, Item::sequence_of(std::move(made[i])));
+}
+
+void Specializer::run_split(const Node& n) {
+  const Items in = items_of(n.inputs());
+  Value* x = const_cast<Value*>(static_tensor(n, in.at(0), "the input"));
+  const int64_t axis =
+      normalize_axis(n.int_attr("axis", 0), static_cast<int64_t>(x->shape().size()));
+  const int64_t size = x->shape()[static_cast<size_t>(axis)];
+  std::vector<int64_t> sizes;
+  bool keep = true;
+  if (in.size() > 1 && in[1].kind == Item::Kind::tensor) {
+    if (!in[1].value->is_constant())
+      fail_at(n, ErrorCode::unimplemented, "the sizes to split into must be constant");
+    const Tensor& t = in[1].value->constant();
+    sizes = t.to_int64s();
+    if (t.shape().empty()) {
+      const int64_t part = sizes.at(0);
+      if (part <= 0) fail_at(n, ErrorCode::invalid_argument, "parts of {} elements", part);
+      sizes.clear();
+      if (size / part > kMaxElements)
+        fail_at(n, ErrorCode::resource_exhausted, "more than {} parts", kMaxElements);
+      for (int64_t at = 0; at < size; at += part) sizes.push_back(std::min(part, size - at));
+    }
+  } else {
+    if (size > kMaxElements)
+      fail_at(n, ErrorCode::resource_exhausted, "more than {} parts", kMaxElements);
+    sizes.assign(static_cast<size_t>(size), 1);
+    keep = n.int_attr("keepdims", 1) != 0;
+  }
+  int64_t sum = 0;
+  for (const int64_t s : sizes) {
+    if (s < 0 || s > size) fail_at(n, ErrorCode::invalid_argument, "a part of {} elements", s);
+    sum += s;
+  }
+  if (sum != size)
+    fail_at(n, ErrorCode::invalid_argument, "parts of {} elements in all, the axis has {}", sum,
+            size);
+  std::vector<Value*> parts = {x};
+  if (sizes.size() > 1)
+    parts = n.opset() < 13
+                ? make("Split", "", std::array{x}, {{"axis", axis}, {"split", sizes}}, sizes.size())
+                : make("Split", "", std::array{x, integers(sizes)}, {{"axis", axis}}, sizes.size());
+  if (sizes.empty()) parts.clear();
+  if (!keep)
+    for (Value*& v : parts) {
+      Shape shape = v->shape();
+      shape.erase(shape.begin() + axis);
+      v = reshape(v, shape);
+    }
+  give(n, 0, Item::sequence_of(std::move(parts)));
+}
+
+void Specializer::run_concat(const Node& n) {
+  const Items in = items_of(n.inputs());
+  if (in.empty() || in[0].kind != Item::Kind::sequence || in[0].elements.empty())
+    fail_at(n, ErrorCode::invalid_argument, "input 0 should be a sequence with elements");
+  for (const Value* v : in[0].elements)
+    static_tensor(n, Item::of(const_cast<Value*>(v)), "an element");
+  const auto rank = static_cast<int64_t>(in[0].elements[0]->shape().size());
+  const bool fresh = n.int_attr("new_axis", 0) != 0;
+  const int64_t axis = normalize_axis(n.int_attr("axis", 0), rank + fresh);
+  if (fresh) return give(n, 0, Item::of(stack(in[0].elements, axis)));
+  give(n, 0, Item::of(make("Concat", "", in[0].elements, {{"axis", axis}})[0]));
+}
+
+// Y = prob_mod(Softmax(score_mod(scale Q K^T))) V, the part between the modifiers in
+
+}  // namespace poprt::compiler

@@ -1,0 +1,195 @@
+// The run of specialize() over one model. Its parts: specialize.cpp walks over the graph;
+// specializer.cpp makes and folds new nodes; branches.cpp, loops.cpp, scan.cpp, sequences.cpp and
+// flex_attention.cpp resolve the operators they are named after; data_sizes.cpp bounds results
+// whose size depends on data.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "compiler/compiler.h"
+#include "compiler/flow/item.h"
+#include "ir/graph.h"
+
+namespace poprt::compiler {
+
+inline constexpr int64_t kMaxNodes = 1 << 19;  // that unrolling adds to a model
+
+bool is_standard(const ir::Node& n);          // of ai.onnx
+bool makes_unknown_sizes(const ir::Node& n);  // the sizes of its result depend on data
+bool is_text(const ir::Node& n);
+
+// Throws invalid_argument when `n` has no such attribute.
+std::shared_ptr<ir::Graph> subgraph(const ir::Node& n, std::string_view key);
+// With those of subgraphs.
+int64_t node_count(const ir::Graph& graph);
+std::optional<int64_t> constant_integer(const Item& item);
+
+class Specializer {
+ public:
+  Specializer(ir::Graph& root, const Options& options)
+      : root_(root), target_(&root), options_(options), limit_(kMaxNodes + 4 * node_count(root)) {}
+
+  // Something is in `graph` that a static device has not.
+  static bool has_work(const ir::Graph& graph);
+  void run();
+
+ private:
+  using Items = std::vector<Item>;
+  using Attributes = std::initializer_list<std::pair<const std::string, ir::Attribute>>;
+
+  // One round of a loop body: from index, condition and states to condition, states and scan parts.
+  using Round = std::function<Items(ir::Value* index, ir::Value* condition, const Items& states)>;
+  struct LoopSpec {
+    const ir::Node* node;
+    Item count, condition;
+    Items states;
+    size_t scans = 0;
+    int64_t body_nodes = 0;
+    Round round;
+  };
+
+  // While it lives, new nodes go into `graph`.
+  struct Into {
+    Into(Specializer& s, ir::Graph& graph) : specializer(s), outer(s.target_) {
+      s.target_ = &graph;
+    }
+    Into(const Into&) = delete;
+    Into& operator=(const Into&) = delete;
+    ~Into() { specializer.target_ = outer; }
+    Specializer& specializer;
+    ir::Graph* const outer;
+  };
+
+  Item item_of(const ir::Value* v) const {
+    if (!v) return {};
+    if (v->is_constant() && &v->graph() == &root_) return Item::of(const_cast<ir::Value*>(v));
+    const auto it = items_.find(v);
+    if (it == items_.end())
+      fail(ErrorCode::invalid_argument, "value '{}' is read before it is made", v->name());
+    return it->second;
+  }
+  Items items_of(std::span<ir::Value* const> values) const {
+    Items items;
+    for (const ir::Value* v : values) items.push_back(item_of(v));
+    return items;
+  }
+  void give(const ir::Node& n, size_t output, Item item) {
+    if (output < n.outputs().size()) items_[n.output(output)] = std::move(item);
+  }
+
+  void take_constants(const ir::Graph& graph) {
+    if (&graph == &root_) return;
+    for (const ir::Value* v : graph.values())
+      if (v->is_constant() && !items_.contains(v))
+        items_[v] = Item::of(root_.add_constant(v->name(), v->constant()));
+  }
+
+  using Handler = void (Specializer::*)(const ir::Node&);
+  // What resolves an operator; null: it stays.
+  static Handler handler_of(const ir::Node& n);
+  void run_node(const ir::Node& n);
+  void copy_node(const ir::Node& n);
+  void bound_sizes(const ir::Node& n, ir::Node* made);
+  void carry_size(const ir::Node& n, const Items& inputs);
+
+  Items run_body(const ir::Graph& body, const Items& inputs);
+  void run_if(const ir::Node& n);
+  void run_loop(const ir::Node& n);
+  void run_scan(const ir::Node& n);
+  void run_container(const ir::Node& n);
+  void run_sequence_map(const ir::Node& n);
+  void run_split(const ir::Node& n);
+  void run_concat(const ir::Node& n);
+  void run_flex_attention(const ir::Node& n);
+
+  Items iterate(const LoopSpec& loop);
+  std::optional<Items> unroll(const LoopSpec& loop, std::optional<int64_t> count, int64_t limit);
+  Items loop_on_device(const LoopSpec& loop);
+  Items scan(const ir::Node& n, const ir::Graph& body, const Items& states,
+             const std::vector<ir::Value*>& scanned, std::span<const int64_t> axes,
+             std::span<const int64_t> reversed, int64_t length, size_t scans);
+
+  // Everything that takes time or memory counts: unrolling is bounded work.
+  void step() {
+    if (++made_ > limit_)
+      fail(ErrorCode::resource_exhausted,
+           "unrolled control flow takes more than {} steps; large loops need static shapes",
+           limit_);
+  }
+
+  // New nodes in the graph at hand, folded when everything is constant.
+  std::vector<ir::Value*> make(const std::string& op, const std::string& domain,
+                               std::span<ir::Value* const> inputs, Attributes attributes = {},
+                               size_t outputs = 1);
+  ir::Value* make1(const std::string& op, std::initializer_list<ir::Value*> inputs,
+                   Attributes attributes = {}, const std::string& domain = "") {
+    return make(op, domain, std::span<ir::Value* const>(inputs.begin(), inputs.size()),
+                attributes)[0];
+  }
+  // Infers a new node, and folds it when it can. Returns what stands for its outputs.
+  std::vector<ir::Value*> finish(ir::Node* n);
+  ir::Value* constant(const Tensor& t) { return root_.add_constant("", t); }
+  ir::Value* integers(std::span<const int64_t> v) {
+    return constant(Tensor::of<int64_t>({static_cast<int64_t>(v.size())}, v));
+  }
+  ir::Value* integer(int64_t v) { return constant(Tensor::scalar(v)); }
+  ir::Value* reshape(ir::Value* v, Shape shape) {
+    if (v->type.is_static() && v->shape() == shape) return v;
+    return make1("Reshape", {v, integers(shape)});
+  }
+  ir::Value* slice_at(ir::Value* v, ir::Value* index, int64_t axis) {
+    return make1("Gather", {v, index}, {{"axis", axis}});
+  }
+  ir::Value* stack(const std::vector<ir::Value*>& parts, int64_t axis);
+  ir::Value* transpose(ir::Value* v, std::vector<int64_t> perm) {
+    return make1("Transpose", {v}, {{"perm", std::move(perm)}});
+  }
+  // A value that the subgraph at hand may hand out.
+  ir::Value* own(ir::Value* v);
+
+  ir::Value* tensor(const ir::Node& n, const Item& item, std::string_view what) const;
+  const ir::Value* static_tensor(const ir::Node& n, const Item& item, std::string_view what) const;
+  // A control value that the device reads.
+  void scalar_input(const ir::Node& n, const ir::Value* v, DType dtype,
+                    std::string_view what) const {
+    if (v && (v->dtype() != dtype || !v->type.is_static() || element_count(v->shape()) != 1))
+      fail_at(n, ErrorCode::invalid_argument, "{} is {}, expected one {}", what,
+              ir::type_string(v->type), dtype_name(dtype));
+  }
+  int64_t position(const ir::Node& n, const Item& item, int64_t size, bool insert) const;
+
+  template <class... Args>
+  [[noreturn]] void fail_at(const ir::Node& n, ErrorCode code, fmt::format_string<Args...> format,
+                            Args&&... args) const {
+    fail(code, "{} (opset {}): {}", n.describe(), n.opset(),
+         fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  void set_outputs(const std::vector<ir::Value*>& old);
+
+  ir::Graph& root_;
+  ir::Graph* target_;
+  const Options& options_;
+  std::string scope_;
+  int64_t scopes_ = 0, made_ = 0;
+  int64_t limit_;
+  uint64_t folded_ = 0;
+  int64_t rounds_ = 1;  // that the loops around run at most
+  int depth_ = 0;
+  std::unordered_map<const ir::Value*, Item> items_;
+  std::vector<std::pair<ir::Value*, std::string>>
+      names_;  // new values and the names they take over
+};
+
+}  // namespace poprt::compiler

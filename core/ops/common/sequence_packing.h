@@ -1,0 +1,31 @@
+// Packed sequences: sample k consists of segments, whose lengths are unpack_info[k, :], and all of
+// them lie back to back in the rows of a packed tensor [rows, ...]. Unpacked, [max_valid_num,
+// sum of segment_max_size, ...], every segment begins at a place of its own; what is left is 0.
+#pragma once
+
+#include "ops/common/expansion.h"
+
+namespace poprt::ops {
+
+struct SequencePacking {
+  int64_t samples = 0;           // max_valid_num
+  std::vector<int64_t> room;     // segment_max_size
+  int64_t width = 0;             // their sum
+  ir::Value* starts = nullptr;   // s64 [samples * segments]: first row of each segment
+  ir::Value* lengths = nullptr;  // s64, the same shape
+
+  int64_t segments() const { return samples * static_cast<int64_t>(room.size()); }
+};
+SequencePacking sequence_packing(Expansion& e);
+
+// x [..., tail], the first `rank` dimensions as one.
+ir::Value* flat_rows(Expansion& e, ir::Value* x, size_t rank);
+
+// The rows of `from` [n, ...] that `index` [...] names, 0 where `valid` [...] is false.
+ir::Value* rows_or_zero(Expansion& e, ir::Value* from, ir::Value* index, ir::Value* valid);
+
+// Pack and Repack: x [samples, width, ...], unpack_info, reference?: gives [rows, ...] with as many
+// rows as the reference's first dimensions have places (those in front of x's tail), or as x has.
+void expand_pack(Expansion& e);
+
+}  // namespace poprt::ops
