@@ -1,7 +1,13 @@
 // Errors as pending exceptions: nothing may be thrown through native frames.
 #pragma once
 
-#include <csignal>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
 
 #include "poprt_shim.h"
 
@@ -16,27 +22,78 @@ inline void raise(poprt_error* error) {
   poprt_error_free(error);
 }
 
-// The managed function behind done().
-inline poprt_run_done_fn done_fn = nullptr;
+// Runs that are over, on their way to the managed thread that tells their tasks; one for each
+// AppDomain. No other native thread runs managed code: mono 6.8 may crash or hang when such a
+// thread is there as the process ends. Never freed: library threads may still use it then.
+class Ended {
+ public:
+  // A run that was submitted, or an element of a queue; `self` is the managed object. close() waits
+  // for those that are counted: nobody may ever run what takes an element.
+  struct Run {
+    Ended* to = nullptr;
+    int64_t self = 0;
+    bool counted = true;
+    int32_t code = 0;
+    std::string message;
+  };
 
-// Mono stops the threads that have once run managed code by a signal whenever it collects, and
-// waits for their answer. The library's threads block all signals: the ones that it may use are let
-// in.
-inline void admit_signals() {
-  static thread_local const bool admitted = [] {
-    sigset_t set;
-    sigemptyset(&set);
-    for (int signal = SIGRTMIN; signal <= SIGRTMAX; signal++) sigaddset(&set, signal);
-    sigaddset(&set, SIGPWR);
-    sigaddset(&set, SIGXCPU);
-    return pthread_sigmask(SIG_UNBLOCK, &set, nullptr) == 0;
-  }();
-  static_cast<void>(admitted);
-}
+  int64_t expect(int64_t self, bool counted) {
+    const std::lock_guard lock(mutex_);
+    in_flight_ += counted;
+    return poprt_shim::address(new Run{this, self, counted, 0, {}});
+  }
 
-inline void done(int32_t code, const char* message, void* user_data) {
-  admit_signals();
-  done_fn(code, message, user_data);
-}
+  // Of a run that was not submitted after all.
+  void forget(int64_t run) {
+    const std::unique_ptr<Run> mine(static_cast<Run*>(poprt_shim::pointer(run)));
+    const std::lock_guard lock(mutex_);
+    in_flight_ -= mine->counted;
+  }
+
+  static void done(int32_t code, const char* message, void* user_data) {
+    auto* run = static_cast<Run*>(user_data);
+    Ended* to = run->to;
+    run->code = code;
+    run->message = message;
+    {
+      const std::lock_guard lock(to->mutex_);
+      to->runs_.emplace_back(run);
+      to->in_flight_ -= run->counted;
+    }
+    to->changed_.notify_all();
+  }
+
+  // Blocks until a run is over, which last() then is; false after close().
+  bool take() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return closed_ || !runs_.empty(); });
+    if (closed_) return false;
+    last_ = std::move(runs_.front());
+    runs_.pop_front();
+    return true;
+  }
+
+  const Run& last() const { return *last_; }  // for the thread that takes
+
+  // Waits until no run is in flight, at most so long, and ends take().
+  void close(std::chrono::milliseconds patience) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, patience, [&] { return in_flight_ == 0; });
+      closed_ = true;
+    }
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::unique_ptr<Run>> runs_;
+  std::unique_ptr<Run> last_;
+  int64_t in_flight_ = 0;
+  bool closed_ = false;
+};
+
+inline Ended& ended(int64_t address) { return *static_cast<Ended*>(poprt_shim::pointer(address)); }
 
 }  // namespace poprt_csharp

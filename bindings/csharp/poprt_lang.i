@@ -42,6 +42,21 @@ static void free_name(int64_t address) {
 %}
 %enddef
 
+%{
+#include "popef_shim.h"
+%}
+POPRT_CS_BODY(raw_popef_blob, RawPopefBlob, )
+POPRT_CS_HANDLE(raw_popef_anchor, RawPopefAnchor, free_popef_anchor, delete self)
+POPRT_CS_HANDLE(raw_popef_metadata, RawPopefMetadata, free_popef_metadata, poprt_popef_metadata_free(self))
+POPRT_CS_HANDLE(raw_popef_reader, RawPopefReader, free_popef_reader, poprt_popef_reader_free(self))
+POPRT_CS_HANDLE(raw_popef_payload, RawPopefPayload, free_popef_payload, poprt_popef_payload_free(self))
+POPRT_CS_HANDLE(raw_popef_model, RawPopefModel, free_popef_model, poprt_popef_model_free(self))
+POPRT_CS_HANDLE(raw_popef_models, RawPopefModels, free_popef_models, delete self)
+POPRT_CS_HANDLE(raw_popef_blob_info, RawPopefBlobInfo, free_popef_blob_info, delete self)
+POPRT_CS_HANDLE(raw_popef_feeds, RawPopefFeeds, free_popef_feeds, delete self)
+POPRT_CS_HANDLE(raw_popef_writer, RawPopefWriter, free_popef_writer, poprt_popef_writer_free(self))
+POPRT_CS_HANDLE(raw_popef_blob_writer, RawPopefBlobWriter, free_popef_blob_writer, poprt_popef_blob_writer_free(self))
+
 POPRT_CS_BODY(raw_anchor, RawAnchor, )
 POPRT_CS_HANDLE(raw_executable, RawExecutable, free_executable, poprt_executable_free(self))
 POPRT_CS_HANDLE(raw_open_options, RawOpenOptions, free_open_options, delete self)
@@ -55,6 +70,13 @@ POPRT_CS_HANDLE(raw_runner, RawRunner, free_runner, poprt_runner_free(self))
 POPRT_CS_HANDLE(raw_runner_options, RawRunnerOptions, free_runner_options, delete self)
 POPRT_CS_HANDLE(raw_bindings, RawBindings, free_bindings, delete self)
 POPRT_CS_HANDLE(raw_run, RawRun, free_run, self->release())
+POPRT_CS_HANDLE(raw_pack_options, RawPackOptions, free_pack_options, delete self)
+POPRT_CS_HANDLE(raw_host_concats, RawHostConcats, free_host_concats, delete self)
+POPRT_CS_HANDLE(raw_session_options, RawSessionOptions, free_session_options, delete self)
+POPRT_CS_HANDLE(raw_queue_options, RawQueueOptions, free_queue_options, delete self)
+POPRT_CS_HANDLE(raw_session, RawSession, free_session, delete self)
+POPRT_CS_HANDLE(raw_queue_manager, RawQueueManager, free_queue_manager, delete self)
+POPRT_CS_HANDLE(raw_queue, RawQueue, free_queue, delete self)
 
 %typemap(imtype, inattributes="[global::System.Runtime.InteropServices.MarshalAs(global::System.Runtime.InteropServices.UnmanagedType.LPUTF8Str)]",
          out="global::System.IntPtr") const char* "string"
@@ -99,12 +121,25 @@ POPRT_CS_HANDLE(raw_run, RawRun, free_run, self->release())
 static void raw_set_error_fn(int64_t error_fn) {
   poprt_csharp::error_fn = poprt_shim::function<poprt_csharp::ErrorFn>(error_fn);
 }
-// What execute_async gets, and the managed function that it calls.
-static int64_t raw_done_fn() {
-  return poprt_shim::address(reinterpret_cast<const void*>(&poprt_csharp::done));
+// Runs that are over, see poprt_csharp::Ended, by the address of what raw_ended_new made.
+static int64_t raw_ended_new() { return poprt_shim::address(new poprt_csharp::Ended); }
+// What execute_async gets, and with it what raw_ended_expect returned.
+static int64_t raw_ended_done_fn() {
+  return poprt_shim::address(reinterpret_cast<const void*>(&poprt_csharp::Ended::done));
 }
-static void raw_set_done_fn(int64_t done_fn) {
-  poprt_csharp::done_fn = poprt_shim::function<poprt_run_done_fn>(done_fn);
+static int64_t raw_ended_expect(int64_t ended, int64_t self, bool counted) {
+  return poprt_csharp::ended(ended).expect(self, counted);
+}
+static void raw_ended_forget(int64_t ended, int64_t run) { poprt_csharp::ended(ended).forget(run); }
+// Blocks until the next run is over, and returns its object; 0: closed. One thread calls these three.
+static int64_t raw_ended_take(int64_t ended) {
+  auto& from = poprt_csharp::ended(ended);
+  return from.take() ? from.last().self : 0;
+}
+static int32_t raw_ended_code(int64_t ended) { return poprt_csharp::ended(ended).last().code; }
+static const char* raw_ended_message(int64_t ended) { return poprt_csharp::ended(ended).last().message.c_str(); }
+static void raw_ended_close(int64_t ended, int64_t patience_ms) {
+  poprt_csharp::ended(ended).close(std::chrono::milliseconds(patience_ms));
 }
 static int64_t raw_text_address(int64_t text) {
   return poprt_shim::address(poprt_string_data(static_cast<poprt_string*>(poprt_shim::pointer(text))));

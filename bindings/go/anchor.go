@@ -39,6 +39,7 @@ const (
 	String
 	C64
 	C128
+	F8E8M0
 )
 
 // String returns "f32" for F32.

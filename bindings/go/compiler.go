@@ -31,6 +31,8 @@ type CompileOptions struct {
 	OpsetVersion  int64    // convert to it first; 0: the model's
 	Cache         bool     // keep what was compiled in CachePath, and take it from there
 	CachePath     string
+	// VariableWeights keeps weights as inputs that [Session.UpdateWeights] and [LightRunner.SetInput] replace; slower.
+	VariableWeights bool
 	// Progress is called with 0 to 1 and the name of a step, on another thread than the caller's goroutine while
 	// that waits. A panic in it comes out of the compiling function.
 	Progress func(done float64, what string)
@@ -48,6 +50,7 @@ func withCompiler(options *CompileOptions, use func(native.RawCompiler) error) e
 	o.Set_batch_size(options.BatchSize, options.BatchAxis)
 	o.Set_precision(int(options.Precision))
 	o.Set_verify(!options.NoVerify)
+	o.Set_variable_weights(options.VariableWeights)
 	for _, p := range options.Passes {
 		o.Add_pass(p)
 	}

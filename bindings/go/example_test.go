@@ -116,3 +116,36 @@ func ExampleToFloat16() {
 	fmt.Printf("%#04x %v\n", uint16(half), half.Float32())
 	// Output: 0x3555 0.33325195
 }
+
+func ExampleSession() {
+	shapes := map[string][]int64{"x": {1, 4}}
+	executable := must(poprt.Compile(affine, &poprt.CompileOptions{InputShapes: shapes}))
+	session := must(poprt.NewSession(executable, &poprt.SessionOptions{Threads: 1}))
+	defer session.Close()
+	session.SetInputHandler("x", poprt.InputFunc(func(data []byte) error {
+		copy(poprt.View[float32](data), []float32{0, 1, 2, 3})
+		return nil
+	}))
+	session.SetOutputHandler("y", poprt.OutputFunc(func(data []byte) error {
+		fmt.Println(poprt.View[float32](data))
+		return nil
+	}))
+	fmt.Println(session.RunMainPrograms())
+	// Output:
+	// [1 3 5 7]
+	// <nil>
+}
+
+func ExampleQueue_Enqueue() {
+	shapes := map[string][]int64{"x": {1, 4}}
+	executable := must(poprt.Compile(affine, &poprt.CompileOptions{InputShapes: shapes}))
+	session := must(poprt.NewSession(executable, &poprt.SessionOptions{Threads: 1}))
+	defer session.Close()
+	queues := must(session.NewQueueManager(nil))
+	y := make([]float32, 4)
+	must(queues.InputQueue("x")).Enqueue(poprt.Elements([]float32{0, 1, 2, 3}), nil)
+	filled := must(queues.OutputQueue("y")).Enqueue(poprt.Elements(y), nil)
+	go session.RunMainPrograms()
+	fmt.Println((<-filled.Done).Error, y)
+	// Output: <nil> [1 3 5 7]
+}

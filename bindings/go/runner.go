@@ -42,6 +42,12 @@ type Runner struct {
 // NewRunner takes a device and loads the executable. Errors: Unavailable (no free device), FailedPrecondition (the
 // device is in use), InvalidArgument (options).
 func NewRunner(executable *Executable, options *RunnerOptions) (*Runner, error) {
+	return newRunner(executable, options, native.NewRawRunner)
+}
+
+// newRunner makes a runner of some kind.
+func newRunner(executable *Executable, options *RunnerOptions,
+	create func(native.RawExecutable, native.RawRunnerOptions, *uintptr) native.RawRunner) (*Runner, error) {
 	if options == nil {
 		options = &RunnerOptions{}
 	}
@@ -79,11 +85,12 @@ func NewRunner(executable *Executable, options *RunnerOptions) (*Runner, error) 
 		o.Set_device(device)
 	}
 	var failure uintptr
-	runner := native.NewRawRunner(raw, o, &failure)
+	runner := create(raw, o, &failure)
 	if err := check(failure); err != nil {
 		return nil, err
 	}
-	return &Runner{newHandle(runner, native.DeleteRawRunner), executable.inputs, executable.outputs}, nil
+	return &Runner{newHandle(runner, native.DeleteRawRunner), anchors(runner.Input_count(), runner.Input_anchor),
+		anchors(runner.Output_count(), runner.Output_anchor)}, nil
 }
 
 // Close gives the device back, after the runs that are in flight.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "poprt_shim.h"
+#include "session_jni.h"
 
 namespace poprt_jni {
 
@@ -142,5 +143,6 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void*) {
   done_method = env->GetMethodID(callbacks, "done", "(I[B)V");
   progress_method = env->GetMethodID(callbacks, "progress", "(D[B)V");
   after_pass_method = env->GetMethodID(callbacks, "afterPass", "([BJDJJ)V");
-  return done_method && progress_method && after_pass_method ? JNI_VERSION_1_8 : JNI_ERR;
+  return done_method && progress_method && after_pass_method && load_session(env) ? JNI_VERSION_1_8
+                                                                                  : JNI_ERR;
 }

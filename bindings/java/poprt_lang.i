@@ -95,6 +95,8 @@ static int64_t raw_callback(jobject callback) { return poprt_shim::address(callb
 static void raw_free_callback(int64_t callback) {
   if (callback) poprt_jni::env()->DeleteGlobalRef(static_cast<jobject>(poprt_shim::pointer(callback)));
 }
+// A callback of sessions, by RawTargets' number; its user data is a number there.
+static int64_t raw_session_fn(int32_t which) { return poprt_jni::session_fn(which); }
 // Its callback is freed after the call.
 static int64_t raw_done_fn() {
   return poprt_shim::address(reinterpret_cast<const void*>(&poprt_jni::done));

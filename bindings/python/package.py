@@ -7,6 +7,7 @@ it needs is a C++ compiler, libpoprt-dev and NumPy; it is a PEP 517 tree with bu
 
 import argparse
 import base64
+import glob
 import gzip
 import hashlib
 import io
@@ -101,9 +102,9 @@ def make_sdist(options, number):
         files[base + name] = read(os.path.join(HERE, name))
     files[base + "CMakeLists.txt"] = f"project(poprt VERSION {number})\n".encode()  # where package.py looks
     files[base + "src/poprt_raw_wrap.cxx"] = read(os.path.join(options.build, "bindings/python/poprt_raw_wrap.cxx"))
-    files[base + "poprt/poprt_raw.py"] = read(os.path.join(options.build, "python/poprt/poprt_raw.py"))
-    for header in (os.path.join(HERE, "poprt_python.h"), os.path.join(HERE, "poprt_runner_options.h"),
-                   os.path.join(ROOT, "bindings/swig/poprt_shim.h")):
+    for name in ("poprt/poprt_raw.py", "poprt/poprt_raw.pyi"):
+        files[base + name] = read(os.path.join(options.build, "python", name))
+    for header in sorted(glob.glob(os.path.join(HERE, "*.h")) + glob.glob(os.path.join(ROOT, "bindings/swig/*.h"))):
         files[base + "src/" + os.path.basename(header)] = read(header)
     path = os.path.join(options.out, f"{NAME}-{number}.tar.gz")
     with open(path, "wb") as raw, gzip.GzipFile("", "wb", mtime=0, fileobj=raw) as packed, \

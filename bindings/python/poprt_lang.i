@@ -1,7 +1,11 @@
 // How Python sees the common declarations: exceptions, str, buffers. The GIL is released around
 // every call but those that take Python objects, which release it themselves.
+// For stub.py, which turns the C types into Python's.
+%feature("python:annotations", "c");
+
 %{
 #include "poprt_runner_options.h"
+#include "poprt_session.h"
 %}
 
 %typemap(out) poprt_result {
@@ -62,6 +66,10 @@ struct poprt_python_run {};
   bool cancel() { return poprt_request_cancel($self->request) != 0; }
 }
 
+// Daemon threads drop these while the interpreter ends: giving the GIL up would end them in C++ code.
+%nothread raw_executable::~raw_executable;
+%nothread raw_queue_manager::~raw_queue_manager;
+%nothread raw_queue::~raw_queue;
 %nothread raw_make_runner;
 %newobject raw_make_runner;
 %nothread raw_set_exceptions;
@@ -73,6 +81,9 @@ struct poprt_python_run {};
 %nothread raw_bytes;
 %nothread raw_object_address;
 %nothread raw_take_progress_error;
+%nothread raw_write_fn;
+%nothread raw_set_session_dispatch;
+%nothread raw_enqueue;
 %inline %{
 // A dict of code to exception class.
 static void raw_set_exceptions(PyObject* classes) { poprt_python::exceptions = Py_NewRef(classes); }
@@ -117,7 +128,9 @@ static PyObject* raw_bytes(int64_t address, int64_t bytes) {
 // For set_callbacks: a poprt_progress_fn that calls a Python callable, whose address is its user data.
 static int64_t raw_progress_fn() { return poprt_shim::address(reinterpret_cast<void*>(poprt_python::on_progress)); }
 static int64_t raw_object_address(PyObject* object) { return poprt_shim::address(object); }
-// What a progress callback of this thread has raised; None when nothing.
+// For create_stream: a poprt_write_fn that calls the `write` of the object whose address is its user data.
+static int64_t raw_write_fn() { return poprt_shim::address(reinterpret_cast<void*>(poprt_python::on_write)); }
+// What a progress callback or a stream of this thread has raised; None when nothing.
 static PyObject* raw_take_progress_error() {
   PyObject* error = poprt_python::progress_error;
   poprt_python::progress_error = nullptr;
@@ -156,6 +169,15 @@ static const raw_anchor* raw_light_model_input(const raw_runner* runner, int64_t
 }
 static bool raw_light_model_input_has_data(const raw_runner* runner, int64_t index) {
   return poprt_light_runner_model_input_has_data(runner, static_cast<size_t>(index)) != 0;
+}
+
+// See poprt_session.h.
+static void raw_set_session_dispatch(PyObject* dispatch) { poprt_python::session_dispatch = Py_NewRef(dispatch); }
+static int64_t raw_session_fn(int32_t which) { return poprt_python::session_fn(which); }
+// Calls `callback` once, with None when the array was consumed or filled, with a message when it was given back.
+static PyObject* raw_enqueue(raw_queue* queue, bool output, PyObject* array, PyObject* callback,
+                             poprt_result* error) {
+  return poprt_python::enqueue(queue, output, array, callback, error);
 }
 
 // No thread of the library enters Python afterwards.

@@ -1,6 +1,7 @@
 // What only Python needs: memory through the buffer protocol, errors as exceptions, callbacks.
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include <atomic>
@@ -305,28 +306,45 @@ inline poprt_python_run* submit(poprt_runner* runner, std::shared_ptr<poprt_pyth
   return made;
 }
 
-// Calls the callable at `user_data` with the part that is done. What it raises is kept for
-// compile's caller; further calls are left out.
+// What a callback of this thread has raised, for the caller of what called it; further calls are
+// left out until it is taken.
 inline thread_local PyObject* progress_error = nullptr;
 
+// Moves the exception that is set there.
+inline void keep_error() {
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  if (value && trace) PyException_SetTraceback(value, trace);
+  Py_XDECREF(type);
+  Py_XDECREF(trace);
+  progress_error = value;
+}
+
+// Calls the callable at `user_data` with the part that is done.
 inline void on_progress(double done, const char* what, void* user_data) {
   static_cast<void>(what);
   const PyGILState_STATE state = PyGILState_Ensure();
   if (!progress_error) {
     PyObject* result = PyObject_CallFunction(static_cast<PyObject*>(user_data), "d", done);
-    if (result) {
-      Py_DECREF(result);
-    } else {
-      PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
-      PyErr_Fetch(&type, &value, &trace);
-      PyErr_NormalizeException(&type, &value, &trace);
-      if (value && trace) PyException_SetTraceback(value, trace);
-      Py_XDECREF(type);
-      Py_XDECREF(trace);
-      progress_error = value;
-    }
+    if (!result) keep_error();
+    Py_XDECREF(result);
   }
   PyGILState_Release(state);
+}
+
+// Gives bytes to the `write` of the object at `user_data`.
+inline int32_t on_write(const void* data, size_t size, void* user_data) {
+  const PyGILState_STATE state = PyGILState_Ensure();
+  PyObject* result =
+      progress_error
+          ? nullptr
+          : PyObject_CallMethod(static_cast<PyObject*>(user_data), "write", "y#",
+                                static_cast<const char*>(data), static_cast<Py_ssize_t>(size));
+  if (!result && !progress_error) keep_error();
+  Py_XDECREF(result);
+  PyGILState_Release(state);
+  return result ? 0 : 1;
 }
 
 }  // namespace poprt_python

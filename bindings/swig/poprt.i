@@ -14,6 +14,8 @@
 
 %{
 #include "poprt_shim.h"
+#include "runners_shim.h"
+#include "session_shim.h"
 %}
 
 %include <stdint.i>
@@ -411,6 +413,10 @@ struct raw_runner_options {
   // True: it has failed with cancelled, and its memory is not used any more.
   bool cancel() { return $self->cancel(); }
 }
+
+%include "popef.i"
+%include "runners.i"
+%include "session.i"
 
 // -- everything else --------------------------------------------------------------------------
 

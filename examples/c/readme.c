@@ -17,5 +17,8 @@ int main(void) {
   const poprt_anchor* out = poprt_runner_output(runner, 0);
   printf("%s [%d, %d] %g %g ...\n", poprt_anchor_name(out), (int)poprt_anchor_shape(out)[0],
          (int)poprt_anchor_shape(out)[1], (double)scores[0], (double)scores[1]);
+  poprt_runner_free(runner);
+  poprt_executable_free(model);
+  poprt_compiler_free(compiler);
   return 0;
 }

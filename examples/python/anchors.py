@@ -13,8 +13,8 @@ def main():
         sys.exit(__doc__)
     reader = popef.Reader()
     reader.parseFile(sys.argv[1])
-    for metadata in reader.metadata():
-        for kind, anchors in (("input", metadata.userInputs()), ("output", metadata.userOutputs())):
+    for model in popef.ModelBuilder(reader).createModels():
+        for kind, anchors in (("input", model.getUserInputAnchors()), ("output", model.getUserOutputAnchors())):
             for anchor in anchors:
                 info = anchor.tensorInfo()
                 shape = ",".join(str(d) for d in info.shape())

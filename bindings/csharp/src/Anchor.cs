@@ -61,7 +61,9 @@ namespace Poprt
         /// <summary>Two floats.</summary>
         C64 = 26,
         /// <summary>Two doubles.</summary>
-        C128 = 27
+        C128 = 27,
+        /// <summary>A power of two, 2^(code - 127).</summary>
+        F8E8M0 = 28
     }
 
     /// <summary>A named input or output of a model. Immutable; it does not need the object that gave it.</summary>

@@ -110,7 +110,11 @@ namespace Poprt
     /// Memory of inputs and outputs must stay untouched until a run is over; the classes keep it where it is.
     /// Disposing while another thread runs is safe: that run ends first.
     /// </remarks>
-    public sealed unsafe class ModelRunner : IDisposable
+    /// <seealso cref="ModelFusionRunner"/>
+    /// <seealso cref="PackRunner"/>
+    /// <seealso cref="HostConcatRunner"/>
+    /// <seealso cref="LightRunner"/>
+    public unsafe class ModelRunner : IDisposable
     {
         private readonly RawRunner raw;
 
@@ -118,16 +122,34 @@ namespace Poprt
         /// <exception cref="PoprtException">Unavailable: all devices are busy; FailedPrecondition: the given one has a
         /// runner.</exception>
         public ModelRunner(Executable executable, RuntimeConfig config = null)
+            : this(Create(executable, config, (model, options) => new RawRunner(model, options)))
+        {
+        }
+
+        internal ModelRunner(RawRunner raw)
+        {
+            this.raw = raw;
+            Inputs = Anchor.List(raw.input_count(), raw.input_anchor);
+            Outputs = Anchor.List(raw.output_count(), raw.output_anchor);
+        }
+
+        /// <summary>Makes a runner of some kind.</summary>
+        internal static RawRunner Create(Executable executable, RuntimeConfig config,
+            Func<RawExecutable, RawRunnerOptions, RawRunner> make)
         {
             config = config ?? new RuntimeConfig();
             using (var options = new RawRunnerOptions())
             {
                 config.Fill(options);
-                raw = new RawRunner(executable.Raw, options);
+                RawRunner made = make(executable.Raw, options);
                 GC.KeepAlive(config);
+                return made;
             }
-            Inputs = Anchor.List(raw.input_count(), raw.input_anchor);
-            Outputs = Anchor.List(raw.output_count(), raw.output_anchor);
+        }
+
+        internal RawRunner Raw
+        {
+            get { return raw; }
         }
 
         /// <summary>What a run reads, in the model's order.</summary>
@@ -234,139 +256,6 @@ namespace Poprt
         public void Dispose()
         {
             raw.Dispose();
-        }
-    }
-
-    /// <summary>A run in flight: native code holds it, and with it the pins, until the run is over.</summary>
-    internal sealed class AsyncRun
-    {
-        [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
-        private delegate void DoneFn(int code, IntPtr message, IntPtr self);
-
-        private static readonly DoneFn onDone = OnDone; // native code keeps its address
-        private static readonly long doneAddress = Register();
-        private static readonly TimeSpan Patience = TimeSpan.FromSeconds(10);
-        private static int inFlight;
-
-        private readonly TaskCompletionSource<bool> source =
-            new TaskCompletionSource<bool>(TaskCreationOptions.RunContinuationsAsynchronously);
-        private readonly Pin[] pins;
-        private readonly RawRunner runner;
-        private RawRun run;
-        private bool over;
-        private CancellationTokenRegistration registration;
-
-        private AsyncRun(RawRunner runner, Pin[] pins)
-        {
-            this.runner = runner;
-            this.pins = pins;
-        }
-
-        private static long Register()
-        {
-            // When the process ends the runtime takes its memory back, which runs in flight still use.
-            AppDomain.CurrentDomain.ProcessExit +=
-                (sender, e) => SpinWait.SpinUntil(() => Volatile.Read(ref inFlight) == 0, Patience);
-            poprt_raw.raw_set_done_fn(Marshal.GetFunctionPointerForDelegate(onDone).ToInt64());
-            return poprt_raw.raw_done_fn();
-        }
-
-        internal static Task Submit(RawRunner runner, Bindings bindings, CancellationToken cancellation, long timeoutNs)
-        {
-            bool held = false;
-            RawRunner.getCPtr(runner).DangerousAddRef(ref held); // until done
-            Interlocked.Increment(ref inFlight);
-            var me = new AsyncRun(runner, new Pin[0]);
-            GCHandle self = default(GCHandle);
-            RawRun submitted;
-            try
-            {
-                me = new AsyncRun(runner, bindings.Acquire());
-                self = GCHandle.Alloc(me);
-                submitted = runner.execute_async_within(bindings.Raw, timeoutNs, doneAddress,
-                    GCHandle.ToIntPtr(self).ToInt64());
-            }
-            catch
-            {
-                if (self.IsAllocated) self.Free();
-                me.Release();
-                Interlocked.Decrement(ref inFlight);
-                throw;
-            }
-            me.Submitted(submitted, cancellation);
-            return me.source.Task;
-        }
-
-        private void Submitted(RawRun submitted, CancellationToken cancellation)
-        {
-            lock (source)
-            {
-                if (!over) run = submitted;
-            }
-            if (run == null)
-            {
-                submitted.Dispose();
-                return;
-            }
-            if (!cancellation.CanBeCanceled) return;
-            CancellationTokenRegistration made = cancellation.Register(() => Cancel(cancellation));
-            lock (source)
-            {
-                registration = made;
-                if (!over) return;
-            }
-            made.Dispose();
-        }
-
-        /// <summary>The native call is made without the lock: it calls back. The SafeHandle keeps the run.</summary>
-        private void Cancel(CancellationToken cancellation)
-        {
-            source.TrySetCanceled(cancellation);
-            try
-            {
-                run.cancel();
-            }
-            catch (ObjectDisposedException)
-            {
-                // It is over already.
-            }
-        }
-
-        /// <summary>The memory and the runner, which is freed when it is disposed of and no run is left.</summary>
-        private void Release()
-        {
-            foreach (Pin pin in pins) pin.Release();
-            RawRunner.getCPtr(runner).DangerousRelease();
-        }
-
-        private void Done(int code, string message)
-        {
-            lock (source)
-            {
-                over = true;
-                if (run != null) run.Dispose();
-            }
-            Release();
-            if (code == 0) source.TrySetResult(true);
-            else if (code == (int)ErrorCode.Cancelled) source.TrySetCanceled();
-            else source.TrySetException(new PoprtException(PoprtException.CodeOf(code), message));
-            registration.Dispose();
-        }
-
-        private static void OnDone(int code, IntPtr message, IntPtr self)
-        {
-            GCHandle handle = GCHandle.FromIntPtr(self);
-            var me = (AsyncRun)handle.Target;
-            handle.Free();
-            try
-            {
-                me.Done(code, code == 0 ? "" : Utf8.String(message));
-            }
-            catch (Exception e)
-            {
-                me.source.TrySetException(e); // nothing may leave through native frames
-            }
-            Interlocked.Decrement(ref inFlight);
         }
     }
 }

@@ -9,47 +9,32 @@
 
 from __future__ import annotations
 
-import datetime
-import enum
+import json
 import os
 from typing import Any, Mapping, Optional, Union
 
+from poprt import poprt_raw as _raw
 from poprt import runtime as _runtime
 from poprt.compiler import Executable
 from poprt.errors import Error
 from poprt.runtime import DataDesc, InputDesc, InputMemoryView, OutputDesc, OutputFuture, OutputMemoryView
 
-__all__ = ["DataDesc", "Device", "DeviceManager", "DeviceWaitConfig", "DeviceWaitStrategy", "Error", "InputDesc",
-           "InputMemory", "InputMemoryView", "ModelRunner", "ModelRunnerConfig", "OutputDesc", "OutputFutureMemory",
-           "OutputFutureMemoryView", "OutputMemory", "OutputMemoryView", "PopefPaths"]
+from . import predicate_factory
+from ._wait import DeviceWaitConfig, DeviceWaitStrategy
+from .predicate_factory import AnchorCallbackPolicy, AnchorCallbackPredicate
+from .queues import InputQueue, OutputQueue, QueueManager
+from .session import LaunchPolicy, Model, Session, SessionConfig
+
+__all__ = ["AnchorCallbackPolicy", "AnchorCallbackPredicate", "DataDesc", "Device", "DeviceManager",
+           "DeviceWaitConfig", "DeviceWaitStrategy", "Error", "InputDesc", "InputMemory", "InputMemoryView",
+           "InputQueue", "LaunchPolicy", "Model", "ModelRunner", "ModelRunnerConfig", "OutputDesc",
+           "OutputFutureMemory", "OutputFutureMemoryView", "OutputMemory", "OutputMemoryView", "OutputQueue",
+           "PopefPaths", "QueueManager", "Session", "SessionConfig", "predicate_factory", "read_telemetry"]
 
 InputMemory, OutputMemory = InputMemoryView, OutputMemoryView
 OutputFutureMemory = OutputFutureMemoryView = OutputFuture
 Device = _runtime.Device
 DeviceManager = _runtime.DeviceManager
-
-
-class DeviceWaitStrategy(enum.Enum):
-    NO_WAIT = 0
-    WAIT_WITH_TIMEOUT = 1
-    WAIT_FOREVER = 2
-
-
-class DeviceWaitConfig:
-    """What to do when no device is free. ``DeviceWaitConfig(timeout[, sleep])`` means WAIT_WITH_TIMEOUT."""
-
-    def __init__(self, strategy: Union[DeviceWaitStrategy, datetime.timedelta, None] = None,
-                 timeout: Optional[datetime.timedelta] = None, sleepTime: Optional[datetime.timedelta] = None):
-        if isinstance(strategy, datetime.timedelta):  # (timeout, sleepTime)
-            strategy, timeout, sleepTime = DeviceWaitStrategy.WAIT_WITH_TIMEOUT, strategy, timeout
-        self.strategy = strategy or DeviceWaitStrategy.NO_WAIT
-        self.timeout = timeout or datetime.timedelta(0)
-        self.sleepTime = sleepTime or datetime.timedelta(seconds=15)
-
-    def _poprt(self) -> _runtime.DeviceWaitConfig:
-        seconds = {DeviceWaitStrategy.NO_WAIT: 0.0, DeviceWaitStrategy.WAIT_FOREVER: 1e9}
-        return _runtime.DeviceWaitConfig(seconds.get(self.strategy, self.timeout.total_seconds()),
-                                         self.sleepTime.total_seconds())
 
 
 class ModelRunnerConfig(_runtime.RuntimeConfig):
@@ -59,7 +44,7 @@ class ModelRunnerConfig(_runtime.RuntimeConfig):
     _defaults = {**_runtime.RuntimeConfig._defaults, "device_wait_config": DeviceWaitConfig()}
 
 
-class PopefPaths(list):
+class PopefPaths(list[str]):
     """Files that make one model."""
 
     def __init__(self, *paths: Any):
@@ -70,7 +55,7 @@ class PopefPaths(list):
 class ModelRunner:
     """Serves one model from a PopEF file, or from several: ``ModelRunner(PopefPaths("program", "weights"))``."""
 
-    def __init__(self, popef: Union[str, os.PathLike, PopefPaths, Executable],
+    def __init__(self, popef: Union[str, os.PathLike[str], PopefPaths, Executable],
                  config: Optional[ModelRunnerConfig] = None):
         config = config or ModelRunnerConfig()
         self._runner = _runtime.ModelRunner(popef, _poprt_config(config))
@@ -114,3 +99,10 @@ def _poprt_config(config: ModelRunnerConfig) -> _runtime.RuntimeConfig:
     if isinstance(config.device_wait_config, DeviceWaitConfig):
         values["device_wait_config"] = config.device_wait_config._poprt()
     return _runtime.RuntimeConfig(**values)
+
+
+def read_telemetry(folder: Union[str, os.PathLike[str]] = "") -> list[dict[str, Any]]:
+    """What sessions and runners of all processes do that publish it (POPRT_TELEMETRY=1), with an entry for each.
+    ``folder`` is where; "": the default one. PermissionDeniedError."""
+    entries: list[dict[str, Any]] = json.loads(_raw.raw_telemetry_read(os.fspath(folder)))
+    return entries

@@ -7,6 +7,8 @@
 """
 
 import atexit as _atexit
+import os as _os
+from typing import Union as _Union
 
 from . import _load
 from . import poprt_raw as _raw
@@ -40,11 +42,10 @@ def set_log_level(level: str) -> None:
     _raw.raw_set_log_level(level)
 
 
-def dump_popef(path, format: str = "summary") -> str:
+def dump_popef(path: _Union[str, "_os.PathLike[str]"], format: str = "summary") -> str:
     """Describes a PopEF file: ``summary``, ``metadata``, ``all``, ``json`` or ``user_anchors``."""
-    import os
     formats = ("summary", "metadata", "all", "json", "user_anchors")
     if format not in formats:
         raise ValueError(f"format must be one of {', '.join(formats)}, given {format!r}")
-    with errors._opening(os.fspath(path)):
-        return _raw.raw_popef_dump(os.fspath(path), formats.index(format))
+    with errors._opening(_os.fspath(path)):
+        return _raw.raw_popef_dump(_os.fspath(path), formats.index(format))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
+
+_Self = TypeVar("_Self", bound="Config")
 
 
 class Config:
@@ -22,7 +24,7 @@ class Config:
                 raise TypeError(str(error)) from None
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]):
+    def from_dict(cls: type[_Self], values: dict[str, Any]) -> _Self:
         return cls(**values)
 
     def __setattr__(self, name: str, value: Any) -> None:

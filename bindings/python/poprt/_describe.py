@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import enum
+from typing import Any
 
 import numpy as np
+
+from . import poprt_raw as _raw
 
 
 class DataType(enum.IntEnum):
@@ -37,9 +40,10 @@ class DataType(enum.IntEnum):
     STRING = 25
     C64 = 26
     C128 = 27
+    F8E8M0 = 28
 
     @classmethod
-    def _missing_(cls, value):
+    def _missing_(cls, value: object) -> "DataType":
         return cls.UNDEFINED  # a newer library's type
 
 
@@ -82,12 +86,12 @@ class DataDesc:
         return f"{type(self).__name__}({self.name!r}, {self.shape}, {self.data_type.name})"
 
 
-def describe(anchor) -> DataDesc:
+def describe(anchor: _raw.RawAnchor) -> DataDesc:
     """From the raw layer's anchor, which is borrowed: everything is copied."""
     return DataDesc(anchor.name(), [anchor.dimension(i) for i in range(anchor.rank())],
                     DataType(anchor.dtype()), anchor.bytes())
 
 
-def describe_all(owner, kind: str) -> list[DataDesc]:
+def describe_all(owner: Any, kind: str) -> list[DataDesc]:
     count = getattr(owner, kind + "_count")()
     return [describe(getattr(owner, kind + "_anchor")(i)) for i in range(count)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
@@ -20,7 +20,7 @@ class Backend:
     ONNX model declares, when the ``onnx`` package is there to read them.
     """
 
-    def __init__(self, path_or_bytes: Any, *, export_popef: Union[str, os.PathLike, None] = None,
+    def __init__(self, path_or_bytes: Any, *, export_popef: Union[str, os.PathLike[str], None] = None,
                  compiler_options: Optional[CompilerOptions] = None, runtime_options: Optional[AnyConfig] = None,
                  align_output_dtype: bool = False, logger: Any = None):
         self.logger = logger
@@ -74,7 +74,7 @@ class ORTBackend(Backend):
 
     def __init__(self, path_or_bytes: Any, sess_options: Any = None, providers: Any = None,
                  provider_options: Any = None, lazy_load: bool = False, **options: Any):
-        self._load = lambda: super(ORTBackend, self).__init__(path_or_bytes, **options)
+        self._load: Optional[Callable[[], None]] = lambda: super(ORTBackend, self).__init__(path_or_bytes, **options)
         if not lazy_load:
             self.load()
 
@@ -84,6 +84,6 @@ class ORTBackend(Backend):
             load()
         return self
 
-    def run(self, output_names: Optional[Sequence[str]], input_feed: Mapping[str, Any],  # type: ignore[override]
+    def run(self, output_names: Optional[Sequence[str]], input_feed: Mapping[str, Any],
             run_options: Any = None) -> list[np.ndarray]:
         return super().run(output_names, input_feed)

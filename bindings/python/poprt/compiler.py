@@ -76,7 +76,7 @@ class CompilerOptions(Config):
         "verify": True,
     }
 
-    def _raw_options(self, outputs: Iterable[str], keep: list) -> _raw.RawCompileOptions:
+    def _raw_options(self, outputs: Iterable[str], keep: list[Any]) -> _raw.RawCompileOptions:
         if self.num_ipus != 1 or self.enable_pipelining or self.virtual_graph_mode not in ("off", "auto"):
             raise UnimplementedError("models run on one IPU: num_ipus must be 1, virtual_graph_mode 'off' and "
                                      "enable_pipelining False")
@@ -90,6 +90,7 @@ class CompilerOptions(Config):
         raw.set_batch_size(self.batch_size, self.batch_axis)
         raw.set_precision(_PRECISIONS[self.precision])
         raw.set_verify(bool(self.verify))
+        raw.set_variable_weights(not self.constant_weights)
         for name in self.passes:
             raw.add_pass(name)
         for name in self.skip_passes:
@@ -111,7 +112,7 @@ class _Compilation:
     """One compiler with what it needs, and the exceptions of its callbacks."""
 
     def __init__(self, outputs: Optional[Iterable[str]], options: Optional[CompilerOptions]):
-        self._keep: list = []  # the callback's address is all that the raw options have
+        self._keep: list[Any] = []  # the callback's address is all that the raw options have
         self.raw = _raw.RawCompiler((options or CompilerOptions())._raw_options(outputs or (), self._keep))
 
     def __enter__(self) -> _raw.RawCompiler:
@@ -129,11 +130,11 @@ class Executable:
     Immutable; any number of runners and threads may use one. Closing it is optional, and runners go on.
     """
 
-    def __init__(self, popef: Union[str, os.PathLike, Iterable[Union[str, os.PathLike]], bytes], *,
+    def __init__(self, popef: Union[str, os.PathLike[str], Iterable[Union[str, os.PathLike[str]]], bytes], *,
                  check_package_hash: bool = True):
         if isinstance(popef, (bytes, bytearray, memoryview)):
             address, size = _raw.raw_address(popef)
-            self._raw = _raw.RawExecutable.open_bytes(address, size)
+            self._raw: Optional[_raw.RawExecutable] = _raw.RawExecutable.open_bytes(address, size)
             return
         paths = [os.fspath(popef)] if isinstance(popef, (str, os.PathLike)) else [os.fspath(p) for p in popef]
         options = _raw.RawOpenOptions()
@@ -169,7 +170,7 @@ class Executable:
     def get_outputs(self) -> list[DataDesc]:
         return describe_all(self._open(), "output")
 
-    def save(self, path: Union[str, os.PathLike], variables_path: Union[str, os.PathLike, None] = None) -> None:
+    def save(self, path: Union[str, os.PathLike[str]], variables_path: Union[str, os.PathLike[str], None] = None) -> None:
         """Writes a PopEF file, or the program and its weights as two: completely, or not at all."""
         if variables_path is None:
             self._open().save(os.fspath(path))
@@ -179,7 +180,8 @@ class Executable:
     def to_bytes(self) -> bytes:
         """The bytes of a PopEF file."""
         blob = self._open().save_bytes()
-        return _raw.raw_bytes(blob.address(), blob.bytes())
+        data: bytes = _raw.raw_bytes(blob.address(), blob.bytes())
+        return data
 
     def listing(self) -> str:
         """The program as text, for people."""
@@ -203,7 +205,7 @@ class Executable:
         return f"<Executable {self._raw.name()!r}>" if self._raw is not None else "<Executable, closed>"
 
 
-Model = Union[str, os.PathLike, bytes, Any]
+Model = Union[str, os.PathLike[str], bytes, Any]
 
 
 class Compiler:
@@ -224,7 +226,7 @@ class Compiler:
             return Executable._own(compiler.compile_file(path))
 
     @staticmethod
-    def compile_and_export(model: Model, outputs: Optional[Iterable[str]], filename: Union[str, os.PathLike],
+    def compile_and_export(model: Model, outputs: Optional[Iterable[str]], filename: Union[str, os.PathLike[str]],
                            options: Optional[CompilerOptions] = None) -> None:
         """Compiles into a PopEF file."""
         if not isinstance(model, (str, os.PathLike)):
@@ -244,7 +246,7 @@ class Compiler:
         return "\n".join(lines) + "\n" + executable.listing()
 
     @staticmethod
-    def convert(model: Union[str, os.PathLike], out: Union[str, os.PathLike],
+    def convert(model: Union[str, os.PathLike[str]], out: Union[str, os.PathLike[str]],
                 outputs: Optional[Iterable[str]] = None, options: Optional[CompilerOptions] = None) -> None:
         """Only the conversion, from ONNX file to ONNX file."""
         with _opening(os.fspath(model)), _Compilation(outputs, options) as compiler:

@@ -1,4 +1,4 @@
-"""Exceptions: one class for each error code of the library.
+"""Exceptions: one class for each error code of the library. errors.pyi lists them for type checkers.
 
 Each also derives from the built-in exception that Python code expects in its place, and all are RuntimeErrors, so
 that ``except ValueError``, ``except FileNotFoundError`` and ``except RuntimeError`` do what they look like.
@@ -9,14 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 from concurrent import futures
-from typing import Iterator
+from typing import Iterator, Optional
 
 from . import poprt_raw as _raw
-
-__all__ = ["AbortedError", "AlreadyExistsError", "CancelledError", "DataLossError", "DeadlineExceededError", "Error",
-           "FailedPreconditionError", "FileMissingError", "InternalError", "InvalidArgumentError", "NotFoundError",
-           "OutOfRangeError", "PermissionDeniedError", "ResourceExhaustedError", "UnavailableError",
-           "UnimplementedError", "UnknownError"]
 
 
 class Error(RuntimeError):
@@ -29,83 +24,39 @@ class Error(RuntimeError):
         return _raw.raw_error_code_name(self.code)
 
 
-class CancelledError(Error, futures.CancelledError):
-    """The runner was stopped, or the request cancelled."""
-    code = 1
+# Code, name without "Error", built-in class, and what it means where the name does not say it.
+_CLASSES: tuple[tuple[int, str, Optional[type], str], ...] = (
+    (1, "Cancelled", futures.CancelledError, "The runner was stopped, or the request cancelled."),
+    (2, "Unknown", None, ""),
+    (3, "InvalidArgument", ValueError, "A wrong size, dtype, option or model."),
+    (4, "DeadlineExceeded", TimeoutError, ""),
+    (5, "NotFound", LookupError, "No input, output, pass, device or blob of that name."),
+    (6, "AlreadyExists", FileExistsError, ""),
+    (7, "PermissionDenied", PermissionError, ""),
+    (8, "ResourceExhausted", MemoryError, "Out of memory, threads or disk space."),
+    (9, "FailedPrecondition", None, "Not in this state: another version's executable, a device in use, a compiler that "
+                                    "is not installed, a PopEF writer that is closed or has failed."),
+    (10, "Aborted", None, ""),
+    (11, "OutOfRange", IndexError, ""),
+    (12, "Unimplemented", NotImplementedError, "An operator, type or option that there is not."),
+    (13, "Internal", SystemError, "A bug of the library."),
+    (14, "Unavailable", BlockingIOError, "All devices are busy."),
+    (15, "DataLoss", EOFError, "A damaged or truncated file."),
+)
 
 
-class UnknownError(Error):
-    code = 2
+def _error_class(name: str, code: int, bases: tuple[type, ...], meaning: str) -> type[Error]:
+    return type(name, bases, {"__module__": __name__, "__doc__": meaning, "code": code})
 
 
-class InvalidArgumentError(Error, ValueError):
-    """A wrong size, dtype, option or model."""
-    code = 3
+_by_code = {code: _error_class(name + "Error", code, (Error, base) if base else (Error,), meaning)
+            for code, name, base, meaning in _CLASSES}
+NotFoundError = _by_code[5]
+FileMissingError = _error_class("FileMissingError", 5, (NotFoundError, FileNotFoundError), "No file of that name.")
+globals().update({c.__name__: c for c in _by_code.values()})
+__all__ = ["Error", "FileMissingError", *sorted(c.__name__ for c in _by_code.values())]
 
-
-class DeadlineExceededError(Error, TimeoutError):
-    code = 4
-
-
-class NotFoundError(Error, LookupError):
-    """No input, output, pass, device or blob of that name."""
-    code = 5
-
-
-class FileMissingError(NotFoundError, FileNotFoundError):
-    """No file of that name."""
-
-
-class AlreadyExistsError(Error, FileExistsError):
-    code = 6
-
-
-class PermissionDeniedError(Error, PermissionError):
-    code = 7
-
-
-class ResourceExhaustedError(Error, MemoryError):
-    """Out of memory, threads or disk space."""
-    code = 8
-
-
-class FailedPreconditionError(Error):
-    """Not in this state: another version's executable, a device in use, a compiler that is not installed."""
-    code = 9
-
-
-class AbortedError(Error):
-    code = 10
-
-
-class OutOfRangeError(Error, IndexError):
-    code = 11
-
-
-class UnimplementedError(Error, NotImplementedError):
-    """An operator, type or option that there is not."""
-    code = 12
-
-
-class InternalError(Error, SystemError):
-    """A bug of the library."""
-    code = 13
-
-
-class UnavailableError(Error, BlockingIOError):
-    """All devices are busy."""
-    code = 14
-
-
-class DataLossError(Error, EOFError):
-    """A damaged or truncated file."""
-    code = 15
-
-
-_raw.raw_set_exceptions({c.code: c for c in (
-    CancelledError, UnknownError, InvalidArgumentError, DeadlineExceededError, NotFoundError, AlreadyExistsError,
-    PermissionDeniedError, ResourceExhaustedError, FailedPreconditionError, AbortedError, OutOfRangeError,
-    UnimplementedError, InternalError, UnavailableError, DataLossError)})
+_raw.raw_set_exceptions(_by_code)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import enum
 import json
 import os
 from concurrent.futures import Future
-from typing import Any, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Mapping, Optional, Sequence, TypeVar, Union
 
 import numpy as np
 
@@ -43,15 +43,15 @@ class PackAlgorithm(enum.IntEnum):
     first_fit = 1
 
 
-class InputMemoryView(dict):
+class InputMemoryView(dict[str, Any]):
     """Names to arrays, or anything else with a buffer. A dict does as well."""
 
 
-class OutputMemoryView(dict):
+class OutputMemoryView(dict[str, Any]):
     """Names to arrays that are written."""
 
 
-class ReplicaIdToDevice(dict):
+class ReplicaIdToDevice(dict[int, "Device"]):
     """Replica number to device: ``m[0] = device``."""
 
 
@@ -82,10 +82,10 @@ class _RunnerConfig(Config):
     def _get(self, name: str, default: Any) -> Any:
         return getattr(self, name) if name in self._defaults else default
 
-    def _options(self, keep: list) -> dict[str, Any]:
+    def _options(self, keep: list[Any]) -> dict[str, Any]:
         """Fields of poprt_runner_options. ``keep`` gets what they point to."""
         wait = self._get("device_wait_config", DeviceWaitConfig(0, 1))
-        never = lambda ns: 0 if ns >= INT64_MAX else ns  # noqa: E731
+        never: Callable[[int], int] = lambda ns: 0 if ns >= INT64_MAX else ns
         options = {
             "threads": self._get("threads", 0),
             "profile": int(self._get("profile", False)),
@@ -247,7 +247,7 @@ class Device:
     """An emulated IPU, busy while somebody holds it. From a DeviceManager."""
 
     def __init__(self, raw: _raw.RawDevice):
-        self._raw = raw
+        self._raw: Optional[_raw.RawDevice] = raw
 
     def id(self) -> int:
         return self._open().device_id()
@@ -295,7 +295,7 @@ class DeviceManager:
         return self._raw.ipu_hardware_version()
 
 
-class OutputFuture(Future):
+class OutputFuture(Future[Mapping[str, Any]]):
     """Result of an asynchronous run: a ``concurrent.futures.Future`` of the dict of outputs.
 
     ``asyncio.wrap_future`` makes it awaitable. Its callbacks are called on a thread of the runner: they must not block
@@ -318,7 +318,7 @@ class OutputFuture(Future):
     def cancel(self) -> bool:
         """Cancels a request that has not begun: its exception is then a CancelledError. False when it has."""
         run = self._run
-        return run is not None and run.cancel()
+        return run is not None and bool(run.cancel())
 
     def _complete(self, error: Optional[BaseException]) -> None:
         self._run = None
@@ -339,6 +339,9 @@ class Binding:
         _raw.raw_execute_bound(self._runner, self._raw)
 
     __call__ = execute
+
+
+_Self = TypeVar("_Self", bound="BaseRunner")
 
 
 class BaseRunner:
@@ -409,7 +412,7 @@ class BaseRunner:
 
     def profile(self) -> str:
         """JSON with times of every instruction; needs ``RuntimeConfig.profile``."""
-        return self._open().profile()
+        return str(self._open().profile())
 
     def close(self) -> None:
         """Gives the device back, after the requests that are in flight. Calls under way go on."""
@@ -421,7 +424,7 @@ class BaseRunner:
             raise ValueError("the runner is closed")
         return raw
 
-    def __enter__(self):
+    def __enter__(self: _Self) -> _Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -429,19 +432,19 @@ class BaseRunner:
 
 
 AnyConfig = Union[RuntimeConfig, PackRunnerConfig, LightRunnerConfig, HostConcatRunnerConfig]
-Popef = Union[str, os.PathLike, Sequence[Union[str, os.PathLike]], Executable]
+Popef = Union[str, os.PathLike[str], Sequence[Union[str, os.PathLike[str]]], Executable]
 
 
 class Runner(BaseRunner):
     """Makes the runner for the kind of configuration that it is given: a ModelRunner for RuntimeConfig or none."""
 
-    def __new__(cls, popef: Popef, config: Optional[AnyConfig] = None):
+    def __new__(cls, popef: Popef, config: Optional[AnyConfig] = None) -> "Runner":
         if cls is Runner:
             wanted = RuntimeConfig if config is None else type(config)
             kinds = [runner for kind, runner in _RUNNERS.items() if issubclass(wanted, kind)]
-            cls = kinds[0] if kinds else None
-            if cls is None:
+            if not kinds:
                 raise TypeError(f"expected the configuration of a runner, given {wanted.__name__}")
+            cls = kinds[0]
         return super().__new__(cls)
 
 
@@ -455,16 +458,19 @@ class ModelRunner(Runner):
         executable = popef if isinstance(popef, Executable) else Executable(
             popef, check_package_hash=config._get("check_package_hash", True))
         self._check_types = bool(config._get("validate_io_params", True))
-        self._keep = keep = []  # type: list
+        keep: list[Any] = []
+        self._keep = keep
         self._raw = _raw.raw_make_runner(config._kind, executable._open(), config._options(keep), config._extra())
 
     def statistics(self) -> dict[str, Any]:
         """Counters, a latency histogram (entry i: 2**i to 2**(i+1) ns), and those of each replica."""
-        return json.loads(_raw.raw_statistics(self._open()))
+        counters: dict[str, Any] = json.loads(_raw.raw_statistics(self._open()))
+        return counters
 
     def tracepoints(self) -> list[dict[str, Any]]:
         """Times of the last requests' stages, in ns; needs ``flush_on_waiting_outputs``."""
-        return json.loads(_raw.raw_tracepoints(self._open()))
+        points: list[dict[str, Any]] = json.loads(_raw.raw_tracepoints(self._open()))
+        return points
 
 
 class ModelFusionRunner(ModelRunner):
@@ -516,5 +522,5 @@ class LightRunner(ModelRunner):
         _raw.raw_light_reload(self._open())
 
 
-_RUNNERS: dict[type, type] = {RuntimeConfig: ModelRunner, PackRunnerConfig: PackRunner,
+_RUNNERS: dict[type, type[Runner]] = {RuntimeConfig: ModelRunner, PackRunnerConfig: PackRunner,
                               LightRunnerConfig: LightRunner, HostConcatRunnerConfig: HostConcatRunner}

@@ -1,12 +1,13 @@
 using System;
 using System.IO;
 using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 using System.Threading;
 using Poprt;
 
 /// <summary>
-/// Scenarios 26 and 27 of tests/bindings/README.md, which need a process of their own.
-/// Lifetime cycles MODELS; Lifetime exit MODELS
+/// Scenarios 26, 27 and 50 of tests/bindings/README.md, which need a process of their own.
+/// Lifetime cycles|sessions|exit|exit_session MODELS
 /// </summary>
 internal static class Lifetime
 {
@@ -14,16 +15,20 @@ internal static class Lifetime
 
     private static void Main(string[] args)
     {
-        if (args[0] == "cycles") Cycles(Path.Combine(args[1], "affine.onnx"));
+        string affine = Path.Combine(args[1], "affine.onnx");
+        if (args[0] == "cycles") Cycles(affine, RunOnce);
+        else if (args[0] == "sessions") Cycles(affine, Serve);
+        else if (args[0] == "exit_session") ExitSession(affine);
         else Exit(Path.Combine(args[1], "slow.onnx"));
     }
 
-    private static void Cycles(string model)
+    private static void Cycles(string model, Action cycle)
     {
         long early = 0;
         for (int i = 1; i <= 10000; i++)
         {
-            Cycle(model, i % 1000 == 1);
+            if (i % 1000 == 1) Compile(model); // now and then, because it is slow
+            cycle();
             if (i == 1000) early = ResidentMiB();
         }
         long late = ResidentMiB();
@@ -32,17 +37,18 @@ internal static class Lifetime
         WaitForDevices();
     }
 
-    /// <summary>Nothing is disposed of. A new executable now and then, because compiling is slow.</summary>
-    [MethodImpl(MethodImplOptions.NoInlining)]
-    private static void Cycle(string model, bool compile)
+    private static void Compile(string model)
     {
-        if (compile)
-        {
-            var options = new CompilerOptions();
-            options.InputShapes["x"] = new long[] { 2, 4 };
-            shared = new Compiler(options).Compile(model);
-        }
-        ModelRunner runner = Create();
+        var options = new CompilerOptions();
+        options.InputShapes["x"] = new long[] { 2, 4 };
+        shared = new Compiler(options).Compile(model);
+    }
+
+    /// <summary>Nothing is disposed of.</summary>
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private static void RunOnce()
+    {
+        ModelRunner runner = Create(() => new ModelRunner(shared, new RuntimeConfig { Threads = 1 }));
         var x = new float[8];
         var y = new float[8];
         x[0] = 3;
@@ -51,13 +57,40 @@ internal static class Lifetime
         if (y[0] != 7) throw new InvalidOperationException("2 * 3 + 1 is " + y[0]);
     }
 
-    /// <summary>A runner that was forgotten keeps its device until it is collected.</summary>
-    private static ModelRunner Create()
+    /// <summary>Handlers refer to their session, and an element is left in a queue.</summary>
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private static void Serve()
+    {
+        Session session = Create(() => new Session(shared, new SessionOptions { Threads = 1 }));
+        float y = 0;
+        session.SetUserInputHandler("x", data =>
+        {
+            Span<float> x = MemoryMarshal.Cast<byte, float>(data);
+            x[0] = 3;
+            return session.UserInputs.Count == 1;
+        });
+        session.SetUserOutputHandler("y", data =>
+        {
+            y = MemoryMarshal.Cast<byte, float>(data)[0];
+            return session.UserInputs.Count == 1;
+        });
+        session.RunMainPrograms();
+        if (y != 7) throw new InvalidOperationException("2 * 3 + 1 is " + y);
+        QueueManager queues = session.CreateQueueManager();
+        InputQueue input = queues.InputQueue("x");
+        input.Enqueue(new float[8]);
+        queues.OutputQueue("y").Enqueue(new float[8]);
+        session.RunMainPrograms();
+        input.Enqueue(new float[8]);
+    }
+
+    /// <summary>What was forgotten keeps its device until it is collected.</summary>
+    private static T Create<T>(Func<T> make)
     {
         for (int tries = 0; ; tries++)
             try
             {
-                return new ModelRunner(shared, new RuntimeConfig { Threads = 1 });
+                return make();
             }
             catch (PoprtException e)
             {
@@ -109,5 +142,41 @@ internal static class Lifetime
         for (int i = 0; i < 8; i++)
             runner.ExecuteAsync(runner.CreateBindings().Input(0, new float[512 * 512]).Output(0, new float[512 * 512]));
         Console.WriteLine("leaving with runs in flight");
+    }
+
+    /// <summary>Threads of the background run with handlers, wait for an element, wait for room.</summary>
+    private static void ExitSession(string model)
+    {
+        Compile(model);
+        var busy = new Session(shared, new SessionOptions { Threads = 1 });
+        busy.SetUserInputHandler("x", data => true);
+        busy.SetUserOutputHandler("y", data => true);
+        var waiting = new Session(shared, new SessionOptions { Threads = 1 });
+        waiting.CreateQueueManager().OutputQueue("y").Enqueue(new float[8]);
+        var full = new Session(shared, new SessionOptions { Threads = 1 });
+        InputQueue queue = full.CreateQueueManager().InputQueue("x");
+        using (var begun = new CountdownEvent(3))
+        {
+            foreach (Action call in new Action[] { busy.RunMainPrograms, waiting.RunMainPrograms,
+                () => queue.Enqueue(new float[8]) })
+            {
+                var thread = new Thread(() =>
+                {
+                    begun.Signal();
+                    try
+                    {
+                        for (;;) call();
+                    }
+                    catch (PoprtException)
+                    {
+                        // The process ends.
+                    }
+                });
+                thread.IsBackground = true;
+                thread.Start();
+            }
+            begun.Wait();
+        }
+        Console.WriteLine("leaving with sessions that run");
     }
 }

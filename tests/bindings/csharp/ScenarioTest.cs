@@ -14,40 +14,51 @@ using Poprt;
 [TestFixture]
 public sealed class ScenarioTest
 {
-    private static readonly string models = Environment.GetEnvironmentVariable("POPRT_TEST_MODELS");
-    private static readonly string folder = Environment.GetEnvironmentVariable("POPRT_TEST_FOLDER");
+    internal static readonly string models = Environment.GetEnvironmentVariable("POPRT_TEST_MODELS");
+    internal static readonly string folder = Environment.GetEnvironmentVariable("POPRT_TEST_FOLDER");
 
     // -- helpers ------------------------------------------------------------------------------
 
-    private static Executable Compile(string model, string input = null, params long[] shape)
+    internal static Executable Compile(string model, string input = null, params long[] shape)
     {
         var options = new CompilerOptions();
         if (input != null) options.InputShapes[input] = shape;
         using (var compiler = new Compiler(options)) return compiler.Compile(Path.Combine(models, model));
     }
 
-    private static Executable Affine(long rows)
+    internal static Executable Affine(long rows)
     {
         return Compile("affine.onnx", "x", rows, 4);
     }
 
-    private static ModelRunner Runner(Executable executable)
+    internal static ModelRunner Runner(Executable executable)
     {
         using (executable) return new ModelRunner(executable, new RuntimeConfig { Threads = 1 });
     }
 
-    private static ModelRunner AffineRunner()
+    internal static Session OpenSession(Executable executable)
+    {
+        using (executable) return new Session(executable, new SessionOptions { Threads = 1 });
+    }
+
+    internal static Executable Weights()
+    {
+        using (var compiler = new Compiler(new CompilerOptions { VariableWeights = true }))
+            return compiler.Compile(Path.Combine(models, "weights.onnx"));
+    }
+
+    internal static ModelRunner AffineRunner()
     {
         return Runner(Affine(2));
     }
 
-    private static ModelRunner SlowRunner()
+    internal static ModelRunner SlowRunner()
     {
         return Runner(Compile("slow.onnx"));
     }
 
     /// <summary>Memory of one run of affine, 8 floats from first on.</summary>
-    private sealed class Client
+    internal sealed class Client
     {
         internal readonly float[] X = new float[8];
         internal readonly float[] Y = new float[8];
@@ -65,30 +76,30 @@ public sealed class ScenarioTest
         }
     }
 
-    private static Bindings SlowBindings(ModelRunner runner)
+    internal static Bindings SlowBindings(ModelRunner runner)
     {
         var x = Enumerable.Repeat(1f, 512 * 512).ToArray();
         return runner.CreateBindings().Input(0, x).Output(0, new float[512 * 512]);
     }
 
-    private static void Fails(ErrorCode code, TestDelegate call, params string[] words)
+    internal static void Fails(ErrorCode code, TestDelegate call, params string[] words)
     {
         PoprtException e = Assert.Throws<PoprtException>(call);
         Assert.That(e.Code, Is.EqualTo(code), e.Message);
         foreach (string word in words) Assert.That(e.Message, Contains.Substring(word));
     }
 
-    private static void Closed(TestDelegate call)
+    internal static void Closed(TestDelegate call)
     {
         Assert.Throws<ObjectDisposedException>(call);
     }
 
-    private static string Names(IEnumerable<Anchor> anchors)
+    internal static string Names(IEnumerable<Anchor> anchors)
     {
         return string.Join(" ", anchors);
     }
 
-    private static void CheckAffine(Executable executable)
+    internal static void CheckAffine(Executable executable)
     {
         Assert.That(Names(executable.Inputs), Is.EqualTo("x f32[2,4]"));
         Assert.That(Names(executable.Outputs), Is.EqualTo("y f32[2,4]"));
@@ -99,7 +110,7 @@ public sealed class ScenarioTest
     }
 
     /// <summary>As soon as they have become free; a runner gives its device back when its last run is over.</summary>
-    private static void AssertDevicesFree(int count)
+    internal static void AssertDevicesFree(int count)
     {
         using (var manager = new DeviceManager(count))
             for (long id = 0; id < count; id++)
@@ -116,7 +127,7 @@ public sealed class ScenarioTest
                     }
     }
 
-    private static bool IsCancelled(Task task)
+    internal static bool IsCancelled(Task task)
     {
         try
         {

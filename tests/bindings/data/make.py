@@ -48,3 +48,16 @@ save("slow", nodes, [value("x", TensorProto.FLOAT, [512, 512])], [value("y", Ten
 # An operator that nobody knows.
 save("unknown_op", [helper.make_node("Frobnicate", ["x"], ["y"], name="the_node")],
      [value("x", TensorProto.FLOAT, [2, 3])], [value("y", TensorProto.FLOAT, [2, 3])])
+
+# Two models in one, as a fusion runner wants them: the input "index" says which, and both give it back.
+nodes, inputs, outputs = [], [value("index", TensorProto.UINT32, [1])], []
+for g, factor in (("graph0", "two"), ("graph1", "three")):
+    nodes += [helper.make_node("Mul", [g + "/x", factor], [g + "/y"]), helper.make_node("Identity", ["index"], [g + "/k"])]
+    inputs.append(value(g + "/x", TensorProto.FLOAT, [4]))
+    outputs += [value(g + "/y", TensorProto.FLOAT, [4]), value(g + "/k", TensorProto.UINT32, [1])]
+save("fused", nodes, inputs, outputs,
+     [numpy_helper.from_array(numpy.array(v, numpy.float32), n) for n, v in (("two", 2), ("three", 3))])
+# Weights that a session or a light runner can replace: y = x w + b.
+save("weights", [helper.make_node("Mul", ["x", "w"], ["p"]), helper.make_node("Add", ["p", "b"], ["y"])],
+     [value("x", TensorProto.FLOAT, [2, 4])], [value("y", TensorProto.FLOAT, [2, 4])],
+     [numpy_helper.from_array(numpy.array(v, numpy.float32), n) for n, v in (("w", [1, 2, 3, 4]), ("b", [1, 1, 1, 1]))])

@@ -2,33 +2,48 @@ import java.io.IOException;
 import java.nio.FloatBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.concurrent.CountDownLatch;
+import java.util.function.Supplier;
 import org.poprt.Bindings;
 import org.poprt.Compiler;
 import org.poprt.CompilerOptions;
 import org.poprt.DeviceManager;
 import org.poprt.ErrorCode;
 import org.poprt.Executable;
+import org.poprt.InputQueue;
 import org.poprt.ModelRunner;
 import org.poprt.PoprtException;
+import org.poprt.QueueManager;
 import org.poprt.RuntimeConfig;
+import org.poprt.Session;
+import org.poprt.SessionOptions;
 
 /**
- * Scenarios 26 and 27 of tests/bindings/README.md, which need a process of their own.
+ * Scenarios 26, 27 and 50 of tests/bindings/README.md, which need a process of their own.
  *
- * <p>Lifetime cycles MODELS; Lifetime exit MODELS
+ * <p>Lifetime cycles|sessions|exit|exit_session MODELS
  */
 final class Lifetime {
   private Lifetime() {}
 
   public static void main(String[] args) throws IOException, InterruptedException {
-    if (args[0].equals("cycles")) cycles(Path.of(args[1], "affine.onnx"));
+    if (args[0].equals("cycles")) cycles(Path.of(args[1], "affine.onnx"), Lifetime::run);
+    else if (args[0].equals("sessions")) cycles(Path.of(args[1], "affine.onnx"), Lifetime::serve);
+    else if (args[0].equals("exit_session")) exitSession(Path.of(args[1], "affine.onnx"));
     else exit(Path.of(args[1], "slow.onnx"));
   }
 
-  private static void cycles(Path model) throws IOException, InterruptedException {
+  private interface Cycle {
+    void run() throws InterruptedException;
+  }
+
+  private static void cycles(Path model, Cycle cycle) throws IOException, InterruptedException {
     long early = 0;
     for (int i = 1; i <= 10000; i++) {
-      cycle(model, i % 1000 == 1);
+      // A new executable now and then, because compiling is slow.
+      if (i % 1000 == 1)
+        shared = new Compiler(new CompilerOptions().inputShape("x", 2, 4)).compile(model);
+      cycle.run();
       if (i == 1000) early = residentMiB();
     }
     long late = residentMiB();
@@ -39,11 +54,9 @@ final class Lifetime {
 
   private static Executable shared;
 
-  /** Nothing is closed. A new executable now and then, because compiling is slow. */
-  private static void cycle(Path model, boolean compile) throws InterruptedException {
-    if (compile)
-      shared = new Compiler(new CompilerOptions().inputShape("x", 2, 4)).compile(model);
-    ModelRunner runner = create();
+  /** Nothing is closed. */
+  private static void run() throws InterruptedException {
+    ModelRunner runner = create(() -> new ModelRunner(shared, new RuntimeConfig().threads(1)));
     FloatBuffer x = runner.inputs().get(0).allocate().asFloatBuffer().put(0, 3);
     FloatBuffer y = runner.outputs().get(0).allocate().asFloatBuffer();
     Bindings bindings = runner.bindings().input(0, x).output(0, y);
@@ -51,11 +64,37 @@ final class Lifetime {
     if (y.get(0) != 7) throw new AssertionError("2 * 3 + 1 is " + y.get(0));
   }
 
-  /** A runner that was forgotten keeps its device until it is collected. */
-  private static ModelRunner create() throws InterruptedException {
+  /** Handlers refer to their session, and an element is left in a queue. */
+  private static void serve() throws InterruptedException {
+    Session session = create(() -> new Session(shared, new SessionOptions().threads(1)));
+    float[] y = new float[1];
+    session.setUserInputHandler(
+        "x",
+        data -> {
+          data.putFloat(0, 3);
+          return session.userInputs().size() == 1;
+        });
+    session.setUserOutputHandler(
+        "y",
+        data -> {
+          y[0] = data.getFloat(0);
+          return session.userInputs().size() == 1;
+        });
+    session.runMainPrograms();
+    if (y[0] != 7) throw new AssertionError("2 * 3 + 1 is " + y[0]);
+    QueueManager queues = session.createQueueManager();
+    InputQueue in = queues.inputQueue("x");
+    in.enqueue(in.anchor().allocate());
+    queues.outputQueue("y").enqueue(in.anchor().allocate());
+    session.runMainPrograms();
+    in.enqueue(in.anchor().allocate());
+  }
+
+  /** What was forgotten keeps its device until it is collected. */
+  private static <T> T create(Supplier<T> make) throws InterruptedException {
     for (int tries = 0; ; tries++)
       try {
-        return new ModelRunner(shared, new RuntimeConfig().threads(1));
+        return make.get();
       } catch (PoprtException e) {
         if (e.code() != ErrorCode.UNAVAILABLE || tries == 100) throw e;
         collect();
@@ -97,5 +136,35 @@ final class Lifetime {
               .input(0, runner.inputs().get(0).allocate())
               .output(0, runner.outputs().get(0).allocate()));
     System.out.println("leaving with runs in flight");
+  }
+
+  /** Daemon threads run with handlers, wait for an element, wait for room. */
+  private static void exitSession(Path model) throws InterruptedException {
+    shared = new Compiler(new CompilerOptions().inputShape("x", 2, 4)).compile(model);
+    Session busy = new Session(shared, new SessionOptions().threads(1));
+    busy.setUserInputHandler("x", data -> true);
+    busy.setUserOutputHandler("y", data -> true);
+    Session waiting = new Session(shared, new SessionOptions().threads(1));
+    waiting.createQueueManager();
+    Session full = new Session(shared, new SessionOptions().threads(1));
+    InputQueue queue = full.createQueueManager().inputQueue("x");
+    CountDownLatch begun = new CountDownLatch(3);
+    for (Runnable call :
+        new Runnable[] {
+          busy::runMainPrograms,
+          waiting::runMainPrograms,
+          () -> queue.enqueue(queue.anchor().allocate())
+        }) {
+      Thread thread =
+          new Thread(
+              () -> {
+                begun.countDown();
+                while (true) call.run();
+              });
+      thread.setDaemon(true);
+      thread.start();
+    }
+    begun.await();
+    System.out.println("leaving with sessions that run");
   }
 }

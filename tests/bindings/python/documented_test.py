@@ -189,7 +189,8 @@ class PopefScripts(Popef):
         self.assertEqual(popef.popefTypeToNumpyDType(anchors["ids"].tensorInfo().dataType()), np.int64)
         self.assertEqual(anchors["rows"].programs(), metadata.programFlow().main())
         self.assertIn("main", metadata.programsMap().values())
-        self.assertEqual([a.name() for a in metadata.userInputs()], ["table", "ids"])
+        model = popef.ModelBuilder(reader).createModel()
+        self.assertEqual([a.name() for a in model.getUserInputAnchors()], ["table", "ids"])
         executable, = reader.executables()
         self.assertEqual(executable.name, metadata.executable())
         with open(self.path, "rb") as file:

@@ -54,7 +54,9 @@ class Packages(unittest.TestCase):
         names = zipfile.ZipFile(self.wheel).namelist()
         libraries = sorted(n for n in names if ".so" in n)
         self.assertEqual(libraries, ["poprt/_poprt_raw.so", "poprt/libpoprt.so.1", "poprt/libpoprt_compiler.so.1"])
-        self.assertIn("poprt/py.typed", names)
+        for name in ("poprt/py.typed", "poprt/poprt_raw.pyi", "poprt/errors.pyi", "popef/py.typed", "popef/reader.py",
+                     "popef/writer.py", "popef/model.py", "popef/types.py"):
+            self.assertIn(name, names)
 
     def test_the_same_build_makes_the_same_wheel(self):
         with tempfile.TemporaryDirectory() as again:

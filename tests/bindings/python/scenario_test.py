@@ -12,6 +12,7 @@ import unittest
 from concurrent import futures
 
 import numpy as np
+import popef
 import poprt
 from poprt.compiler import Compiler, CompilerOptions, Executable
 from poprt.runtime import DeviceManager, DeviceWaitConfig, Runner, RuntimeConfig
@@ -455,6 +456,25 @@ for _ in range(8):
                 poprt._load.check_version()
         finally:
             raw.raw_version = loaded
+
+    def test_scenario_51_read_a_popef_file(self):
+        executable = compiled("affine.onnx", x=[2, 4])
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "affine.popef")
+            executable.save(path)
+            reader = popef.Reader()
+            reader.parseFile(path)
+            program, = reader.executables()
+            self.assertEqual(program.name, executable.name)
+            with open(path, "rb") as file:
+                self.assertIn(program.executable(), file.read())
+            anchors = {a.name(): a for a in reader.metadata()[0].anchors()}
+            for name, kind in (("x", popef.TensorType.INPUT), ("y", popef.TensorType.OUTPUT)):
+                info = anchors[name].tensorInfo()
+                self.assertEqual((anchors[name].type(), info.dataType(), info.shape()),
+                                 (kind, popef.DataType.F32, [2, 4]))
+        with self.fails([FileNotFoundError], "missing.popef"):
+            popef.Reader().parseFile("missing.popef")
 
 
 if __name__ == "__main__":

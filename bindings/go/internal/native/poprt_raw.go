@@ -128,13 +128,13 @@ typedef long long swig_type_102;
 typedef _gostring_ swig_type_103;
 typedef long long swig_type_104;
 typedef long long swig_type_105;
-typedef _gostring_ swig_type_106;
+typedef long long swig_type_106;
 typedef long long swig_type_107;
 typedef long long swig_type_108;
-typedef long long swig_type_109;
+typedef _gostring_ swig_type_109;
 typedef long long swig_type_110;
 typedef long long swig_type_111;
-typedef long long swig_type_112;
+typedef _gostring_ swig_type_112;
 typedef long long swig_type_113;
 typedef long long swig_type_114;
 typedef long long swig_type_115;
@@ -160,22 +160,167 @@ typedef long long swig_type_134;
 typedef long long swig_type_135;
 typedef long long swig_type_136;
 typedef long long swig_type_137;
-typedef _gostring_ swig_type_138;
-typedef _gostring_ swig_type_139;
-typedef _gostring_ swig_type_140;
-typedef _gostring_ swig_type_141;
-typedef _gostring_ swig_type_142;
-typedef _gostring_ swig_type_143;
+typedef long long swig_type_138;
+typedef long long swig_type_139;
+typedef long long swig_type_140;
+typedef long long swig_type_141;
+typedef long long swig_type_142;
+typedef long long swig_type_143;
 typedef _gostring_ swig_type_144;
 typedef _gostring_ swig_type_145;
 typedef _gostring_ swig_type_146;
 typedef _gostring_ swig_type_147;
-typedef _gostring_ swig_type_148;
-typedef _gostring_ swig_type_149;
-typedef _gostring_ swig_type_150;
-typedef _gostring_ swig_type_151;
+typedef long long swig_type_148;
+typedef long long swig_type_149;
+typedef long long swig_type_150;
+typedef long long swig_type_151;
 typedef long long swig_type_152;
 typedef long long swig_type_153;
+typedef _goslice_ swig_type_154;
+typedef long long swig_type_155;
+typedef _goslice_ swig_type_156;
+typedef long long swig_type_157;
+typedef long long swig_type_158;
+typedef long long swig_type_159;
+typedef _gostring_ swig_type_160;
+typedef _gostring_ swig_type_161;
+typedef _gostring_ swig_type_162;
+typedef _gostring_ swig_type_163;
+typedef long long swig_type_164;
+typedef _gostring_ swig_type_165;
+typedef long long swig_type_166;
+typedef _gostring_ swig_type_167;
+typedef long long swig_type_168;
+typedef _gostring_ swig_type_169;
+typedef _gostring_ swig_type_170;
+typedef long long swig_type_171;
+typedef long long swig_type_172;
+typedef long long swig_type_173;
+typedef _goslice_ swig_type_174;
+typedef long long swig_type_175;
+typedef long long swig_type_176;
+typedef long long swig_type_177;
+typedef long long swig_type_178;
+typedef _gostring_ swig_type_179;
+typedef long long swig_type_180;
+typedef long long swig_type_181;
+typedef _gostring_ swig_type_182;
+typedef long long swig_type_183;
+typedef long long swig_type_184;
+typedef _gostring_ swig_type_185;
+typedef long long swig_type_186;
+typedef long long swig_type_187;
+typedef long long swig_type_188;
+typedef long long swig_type_189;
+typedef long long swig_type_190;
+typedef _gostring_ swig_type_191;
+typedef _gostring_ swig_type_192;
+typedef long long swig_type_193;
+typedef long long swig_type_194;
+typedef long long swig_type_195;
+typedef long long swig_type_196;
+typedef long long swig_type_197;
+typedef long long swig_type_198;
+typedef long long swig_type_199;
+typedef long long swig_type_200;
+typedef long long swig_type_201;
+typedef long long swig_type_202;
+typedef _gostring_ swig_type_203;
+typedef long long swig_type_204;
+typedef long long swig_type_205;
+typedef long long swig_type_206;
+typedef long long swig_type_207;
+typedef long long swig_type_208;
+typedef long long swig_type_209;
+typedef long long swig_type_210;
+typedef _gostring_ swig_type_211;
+typedef _gostring_ swig_type_212;
+typedef _goslice_ swig_type_213;
+typedef long long swig_type_214;
+typedef long long swig_type_215;
+typedef _gostring_ swig_type_216;
+typedef long long swig_type_217;
+typedef long long swig_type_218;
+typedef long long swig_type_219;
+typedef long long swig_type_220;
+typedef long long swig_type_221;
+typedef long long swig_type_222;
+typedef long long swig_type_223;
+typedef _gostring_ swig_type_224;
+typedef _gostring_ swig_type_225;
+typedef _gostring_ swig_type_226;
+typedef _gostring_ swig_type_227;
+typedef long long swig_type_228;
+typedef long long swig_type_229;
+typedef _gostring_ swig_type_230;
+typedef _gostring_ swig_type_231;
+typedef _goslice_ swig_type_232;
+typedef long long swig_type_233;
+typedef long long swig_type_234;
+typedef _goslice_ swig_type_235;
+typedef long long swig_type_236;
+typedef long long swig_type_237;
+typedef long long swig_type_238;
+typedef long long swig_type_239;
+typedef long long swig_type_240;
+typedef long long swig_type_241;
+typedef long long swig_type_242;
+typedef long long swig_type_243;
+typedef long long swig_type_244;
+typedef long long swig_type_245;
+typedef long long swig_type_246;
+typedef _gostring_ swig_type_247;
+typedef long long swig_type_248;
+typedef long long swig_type_249;
+typedef long long swig_type_250;
+typedef long long swig_type_251;
+typedef long long swig_type_252;
+typedef long long swig_type_253;
+typedef _gostring_ swig_type_254;
+typedef long long swig_type_255;
+typedef long long swig_type_256;
+typedef long long swig_type_257;
+typedef long long swig_type_258;
+typedef long long swig_type_259;
+typedef long long swig_type_260;
+typedef long long swig_type_261;
+typedef long long swig_type_262;
+typedef _goslice_ swig_type_263;
+typedef long long swig_type_264;
+typedef _gostring_ swig_type_265;
+typedef long long swig_type_266;
+typedef long long swig_type_267;
+typedef _gostring_ swig_type_268;
+typedef long long swig_type_269;
+typedef long long swig_type_270;
+typedef _gostring_ swig_type_271;
+typedef _gostring_ swig_type_272;
+typedef long long swig_type_273;
+typedef long long swig_type_274;
+typedef long long swig_type_275;
+typedef long long swig_type_276;
+typedef long long swig_type_277;
+typedef long long swig_type_278;
+typedef long long swig_type_279;
+typedef long long swig_type_280;
+typedef long long swig_type_281;
+typedef long long swig_type_282;
+typedef _gostring_ swig_type_283;
+typedef _gostring_ swig_type_284;
+typedef _gostring_ swig_type_285;
+typedef _gostring_ swig_type_286;
+typedef _gostring_ swig_type_287;
+typedef _gostring_ swig_type_288;
+typedef _gostring_ swig_type_289;
+typedef _gostring_ swig_type_290;
+typedef _gostring_ swig_type_291;
+typedef _gostring_ swig_type_292;
+typedef _gostring_ swig_type_293;
+typedef _gostring_ swig_type_294;
+typedef _gostring_ swig_type_295;
+typedef _gostring_ swig_type_296;
+typedef long long swig_type_297;
+typedef long long swig_type_298;
 extern void _wrap_Swig_free_native(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_native(swig_intgo arg1);
 extern uintptr_t _wrap_raw_execute_native(uintptr_t arg1, swig_type_1 arg2, swig_type_2 arg3, swig_type_3 arg4);
@@ -277,30 +422,40 @@ extern uintptr_t _wrap_RawRunner_statistics_native(uintptr_t arg1, swig_voidp ar
 extern uintptr_t _wrap_RawRunner_tracepoints_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_RawRunner_stop_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawRunner_profile_native(uintptr_t arg1, swig_voidp arg2);
+extern uintptr_t _wrap_RawRunner_create_fusion_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawRunner_create_light_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawRunner_create_pack_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4);
+extern uintptr_t _wrap_RawRunner_create_host_concat_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4);
+extern uintptr_t _wrap_RawRunner_light_reload_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawRunner_light_set_input_native(uintptr_t arg1, swig_type_103 arg2, swig_type_104 arg3, swig_type_105 arg4);
+extern uintptr_t _wrap_RawRunner_light_update_weights_native(uintptr_t arg1);
+extern swig_type_106 _wrap_RawRunner_light_input_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawRunner_light_input_anchor_native(uintptr_t arg1, swig_type_107 arg2);
+extern _Bool _wrap_RawRunner_light_input_has_data_native(uintptr_t arg1, swig_type_108 arg2);
 extern uintptr_t _wrap_new_RawBindings_native(void);
 extern void _wrap_delete_RawBindings_native(uintptr_t arg1);
-extern void _wrap_RawBindings_set_input_native(uintptr_t arg1, swig_type_103 arg2, swig_type_104 arg3, swig_type_105 arg4);
-extern void _wrap_RawBindings_set_output_native(uintptr_t arg1, swig_type_106 arg2, swig_type_107 arg3, swig_type_108 arg4);
-extern void _wrap_RawBindings_set_input_at_native(uintptr_t arg1, swig_type_109 arg2, swig_type_110 arg3, swig_type_111 arg4);
-extern void _wrap_RawBindings_set_output_at_native(uintptr_t arg1, swig_type_112 arg2, swig_type_113 arg3, swig_type_114 arg4);
+extern void _wrap_RawBindings_set_input_native(uintptr_t arg1, swig_type_109 arg2, swig_type_110 arg3, swig_type_111 arg4);
+extern void _wrap_RawBindings_set_output_native(uintptr_t arg1, swig_type_112 arg2, swig_type_113 arg3, swig_type_114 arg4);
+extern void _wrap_RawBindings_set_input_at_native(uintptr_t arg1, swig_type_115 arg2, swig_type_116 arg3, swig_type_117 arg4);
+extern void _wrap_RawBindings_set_output_at_native(uintptr_t arg1, swig_type_118 arg2, swig_type_119 arg3, swig_type_120 arg4);
 extern void _wrap_delete_RawRun_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawRun_wait_for_native(uintptr_t arg1, swig_type_115 arg2);
+extern uintptr_t _wrap_RawRun_wait_for_native(uintptr_t arg1, swig_type_121 arg2);
 extern _Bool _wrap_RawRun_done_native(uintptr_t arg1);
 extern _Bool _wrap_RawRun_cancel_native(uintptr_t arg1);
-extern void _wrap_RawDeviceRequest_num_ipus_set_native(uintptr_t arg1, swig_type_116 arg2);
-extern swig_type_117 _wrap_RawDeviceRequest_num_ipus_get_native(uintptr_t arg1);
-extern void _wrap_RawDeviceRequest_min_tiles_set_native(uintptr_t arg1, swig_type_118 arg2);
-extern swig_type_119 _wrap_RawDeviceRequest_min_tiles_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_num_ipus_set_native(uintptr_t arg1, swig_type_122 arg2);
+extern swig_type_123 _wrap_RawDeviceRequest_num_ipus_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_min_tiles_set_native(uintptr_t arg1, swig_type_124 arg2);
+extern swig_type_125 _wrap_RawDeviceRequest_min_tiles_get_native(uintptr_t arg1);
 extern void _wrap_RawDeviceRequest_ipu_version_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawDeviceRequest_ipu_version_get_native(uintptr_t arg1);
 extern void _wrap_RawDeviceRequest_remote_buffers_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawDeviceRequest_remote_buffers_get_native(uintptr_t arg1);
 extern void _wrap_RawDeviceRequest_wait_strategy_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawDeviceRequest_wait_strategy_get_native(uintptr_t arg1);
-extern void _wrap_RawDeviceRequest_wait_timeout_ns_set_native(uintptr_t arg1, swig_type_120 arg2);
-extern swig_type_121 _wrap_RawDeviceRequest_wait_timeout_ns_get_native(uintptr_t arg1);
-extern void _wrap_RawDeviceRequest_wait_sleep_ns_set_native(uintptr_t arg1, swig_type_122 arg2);
-extern swig_type_123 _wrap_RawDeviceRequest_wait_sleep_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_wait_timeout_ns_set_native(uintptr_t arg1, swig_type_126 arg2);
+extern swig_type_127 _wrap_RawDeviceRequest_wait_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_wait_sleep_ns_set_native(uintptr_t arg1, swig_type_128 arg2);
+extern swig_type_129 _wrap_RawDeviceRequest_wait_sleep_ns_get_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawDeviceRequest_native(void);
 extern void _wrap_delete_RawDeviceRequest_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_threads_set_native(uintptr_t arg1, swig_intgo arg2);
@@ -309,8 +464,8 @@ extern void _wrap_RawRunnerOptions_profile_set_native(uintptr_t arg1, swig_intgo
 extern swig_intgo _wrap_RawRunnerOptions_profile_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_queue_depth_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_queue_depth_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_timeout_ns_set_native(uintptr_t arg1, swig_type_124 arg2);
-extern swig_type_125 _wrap_RawRunnerOptions_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_timeout_ns_set_native(uintptr_t arg1, swig_type_130 arg2);
+extern swig_type_131 _wrap_RawRunnerOptions_timeout_ns_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_not_thread_safe_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_not_thread_safe_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_no_validate_io_params_set_native(uintptr_t arg1, swig_intgo arg2);
@@ -327,38 +482,192 @@ extern void _wrap_RawRunnerOptions_flush_on_waiting_outputs_set_native(uintptr_t
 extern swig_intgo _wrap_RawRunnerOptions_flush_on_waiting_outputs_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_is_batch_size_timeout_enabled_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_is_batch_size_timeout_enabled_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(uintptr_t arg1, swig_type_126 arg2);
-extern swig_type_127 _wrap_RawRunnerOptions_batch_size_timeout_ns_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(uintptr_t arg1, swig_type_128 arg2);
-extern swig_type_129 _wrap_RawRunnerOptions_data_parallel_timeout_ns_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(uintptr_t arg1, swig_type_130 arg2);
-extern swig_type_131 _wrap_RawRunnerOptions_request_tracepoints_buffer_size_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(uintptr_t arg1, swig_type_132 arg2);
+extern swig_type_133 _wrap_RawRunnerOptions_batch_size_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(uintptr_t arg1, swig_type_134 arg2);
+extern swig_type_135 _wrap_RawRunnerOptions_data_parallel_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(uintptr_t arg1, swig_type_136 arg2);
+extern swig_type_137 _wrap_RawRunnerOptions_request_tracepoints_buffer_size_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_replication_factor_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_replication_factor_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_overlap_io_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_overlap_io_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_batches_per_step_set_native(uintptr_t arg1, swig_type_132 arg2);
-extern swig_type_133 _wrap_RawRunnerOptions_batches_per_step_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(uintptr_t arg1, swig_type_134 arg2);
-extern swig_type_135 _wrap_RawRunnerOptions_device_wait_timeout_ns_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(uintptr_t arg1, swig_type_136 arg2);
-extern swig_type_137 _wrap_RawRunnerOptions_device_wait_sleep_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_batches_per_step_set_native(uintptr_t arg1, swig_type_138 arg2);
+extern swig_type_139 _wrap_RawRunnerOptions_batches_per_step_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(uintptr_t arg1, swig_type_140 arg2);
+extern swig_type_141 _wrap_RawRunnerOptions_device_wait_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(uintptr_t arg1, swig_type_142 arg2);
+extern swig_type_143 _wrap_RawRunnerOptions_device_wait_sleep_ns_get_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawRunnerOptions_native(void);
 extern void _wrap_delete_RawRunnerOptions_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_set_device_native(uintptr_t arg1, uintptr_t arg2);
+extern uintptr_t _wrap_new_RawPopefAnchor_native(swig_type_144 arg1, swig_type_145 arg2, swig_intgo arg3);
+extern void _wrap_delete_RawPopefAnchor_native(uintptr_t arg1);
+extern swig_type_146 _wrap_RawPopefAnchor_name_native(uintptr_t arg1);
+extern swig_type_147 _wrap_RawPopefAnchor_handle_native(uintptr_t arg1);
+extern swig_intgo _wrap_RawPopefAnchor_anchor_type_native(uintptr_t arg1);
+extern swig_intgo _wrap_RawPopefAnchor_dtype_native(uintptr_t arg1);
+extern _Bool _wrap_RawPopefAnchor_is_per_replica_native(uintptr_t arg1);
+extern swig_type_148 _wrap_RawPopefAnchor_rank_native(uintptr_t arg1);
+extern swig_type_149 _wrap_RawPopefAnchor_dimension_native(uintptr_t arg1, swig_type_150 arg2);
+extern swig_type_151 _wrap_RawPopefAnchor_program_count_native(uintptr_t arg1);
+extern swig_type_152 _wrap_RawPopefAnchor_program_native(uintptr_t arg1, swig_type_153 arg2);
+extern void _wrap_RawPopefAnchor_set_tensor_native(uintptr_t arg1, swig_intgo arg2, swig_type_154 arg3, swig_type_155 arg4);
+extern void _wrap_RawPopefAnchor_set_programs_native(uintptr_t arg1, swig_type_156 arg2, swig_type_157 arg3);
+extern void _wrap_RawPopefAnchor_set_is_per_replica_native(uintptr_t arg1, _Bool arg2);
+extern uintptr_t _wrap_new_RawPopefMetadata_native(swig_voidp arg1);
+extern void _wrap_delete_RawPopefMetadata_native(uintptr_t arg1);
+extern swig_type_158 _wrap_RawPopefMetadata_field_native(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_RawPopefMetadata_set_field_native(uintptr_t arg1, swig_intgo arg2, swig_type_159 arg3);
+extern swig_type_160 _wrap_RawPopefMetadata_executable_native(uintptr_t arg1);
+extern swig_type_161 _wrap_RawPopefMetadata_seed_handle_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefMetadata_set_executable_native(uintptr_t arg1, swig_type_162 arg2);
+extern uintptr_t _wrap_RawPopefMetadata_set_seed_handle_native(uintptr_t arg1, swig_type_163 arg2);
+extern swig_type_164 _wrap_RawPopefMetadata_option_count_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_165 _wrap_RawPopefMetadata_option_name_native(uintptr_t arg1, swig_intgo arg2, swig_type_166 arg3);
+extern swig_type_167 _wrap_RawPopefMetadata_option_value_native(uintptr_t arg1, swig_intgo arg2, swig_type_168 arg3);
+extern uintptr_t _wrap_RawPopefMetadata_add_option_native(uintptr_t arg1, swig_intgo arg2, swig_type_169 arg3, swig_type_170 arg4);
+extern swig_type_171 _wrap_RawPopefMetadata_flow_count_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_172 _wrap_RawPopefMetadata_flow_program_native(uintptr_t arg1, swig_intgo arg2, swig_type_173 arg3);
+extern uintptr_t _wrap_RawPopefMetadata_set_flow_native(uintptr_t arg1, swig_intgo arg2, swig_type_174 arg3, swig_type_175 arg4);
+extern swig_type_176 _wrap_RawPopefMetadata_program_count_native(uintptr_t arg1);
+extern swig_type_177 _wrap_RawPopefMetadata_program_index_native(uintptr_t arg1, swig_type_178 arg2);
+extern swig_type_179 _wrap_RawPopefMetadata_program_name_native(uintptr_t arg1, swig_type_180 arg2);
+extern uintptr_t _wrap_RawPopefMetadata_set_program_native(uintptr_t arg1, swig_type_181 arg2, swig_type_182 arg3);
+extern swig_type_183 _wrap_RawPopefMetadata_anchor_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefMetadata_anchor_native(uintptr_t arg1, swig_type_184 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawPopefMetadata_add_anchor_native(uintptr_t arg1, uintptr_t arg2);
+extern uintptr_t _wrap_new_RawPopefReader_native(swig_voidp arg1);
+extern void _wrap_delete_RawPopefReader_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefReader_parse_file_native(uintptr_t arg1, swig_type_185 arg2);
+extern uintptr_t _wrap_RawPopefReader_parse_bytes_native(uintptr_t arg1, swig_type_186 arg2, swig_type_187 arg3);
+extern swig_type_188 _wrap_RawPopefReader_count_native(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_RawPopefReader_blob_native(uintptr_t arg1, swig_intgo arg2, swig_type_189 arg3);
+extern uintptr_t _wrap_RawPopefReader_metadata_native(uintptr_t arg1, swig_type_190 arg2);
+extern uintptr_t _wrap_RawPopefReader_warnings_native(uintptr_t arg1, swig_voidp arg2);
+extern swig_intgo _wrap_RawPopefBlob_blob_type_native(uintptr_t arg1);
+extern swig_type_191 _wrap_RawPopefBlob_name_native(uintptr_t arg1);
+extern swig_type_192 _wrap_RawPopefBlob_executable_native(uintptr_t arg1);
+extern _Bool _wrap_RawPopefBlob_compressed_native(uintptr_t arg1);
+extern swig_intgo _wrap_RawPopefBlob_dtype_native(uintptr_t arg1);
+extern swig_type_193 _wrap_RawPopefBlob_rank_native(uintptr_t arg1);
+extern swig_type_194 _wrap_RawPopefBlob_dimension_native(uintptr_t arg1, swig_type_195 arg2);
+extern swig_type_196 _wrap_RawPopefBlob_tensor_count_native(uintptr_t arg1);
+extern swig_type_197 _wrap_RawPopefBlob_bytes_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefBlob_map_payload_native(uintptr_t arg1, swig_voidp arg2);
+extern uintptr_t _wrap_RawPopefBlob_read_native(uintptr_t arg1, swig_type_198 arg2, swig_type_199 arg3, swig_type_200 arg4);
+extern void _wrap_delete_RawPopefPayload_native(uintptr_t arg1);
+extern swig_type_201 _wrap_RawPopefPayload_address_native(uintptr_t arg1);
+extern swig_type_202 _wrap_RawPopefPayload_bytes_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefModel_create_native(uintptr_t arg1, swig_type_203 arg2, swig_voidp arg3);
+extern void _wrap_delete_RawPopefModel_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefModel_metadata_native(uintptr_t arg1);
+extern swig_type_204 _wrap_RawPopefModel_count_native(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_RawPopefModel_blob_native(uintptr_t arg1, swig_intgo arg2, swig_type_205 arg3);
+extern swig_type_206 _wrap_RawPopefModel_user_anchor_count_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_207 _wrap_RawPopefModel_user_anchor_native(uintptr_t arg1, swig_intgo arg2, swig_type_208 arg3);
+extern uintptr_t _wrap_RawPopefModel_warnings_native(uintptr_t arg1, swig_voidp arg2);
+extern uintptr_t _wrap_new_RawPopefModels_native(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_delete_RawPopefModels_native(uintptr_t arg1);
+extern swig_type_209 _wrap_RawPopefModels_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefModels_take_native(uintptr_t arg1, swig_type_210 arg2);
+extern uintptr_t _wrap_new_RawPopefBlobInfo_native(swig_intgo arg1, swig_type_211 arg2, swig_type_212 arg3);
+extern void _wrap_delete_RawPopefBlobInfo_native(uintptr_t arg1);
+extern void _wrap_RawPopefBlobInfo_set_compressed_native(uintptr_t arg1, _Bool arg2);
+extern void _wrap_RawPopefBlobInfo_set_tensor_native(uintptr_t arg1, swig_intgo arg2, swig_type_213 arg3, swig_type_214 arg4);
+extern void _wrap_RawPopefBlobInfo_set_tensor_count_native(uintptr_t arg1, swig_type_215 arg2);
+extern uintptr_t _wrap_new_RawPopefFeeds_native(void);
+extern void _wrap_delete_RawPopefFeeds_native(uintptr_t arg1);
+extern void _wrap_RawPopefFeeds_add_native(uintptr_t arg1, uintptr_t arg2);
+extern uintptr_t _wrap_RawPopefWriter_create_file_native(swig_type_216 arg1, swig_intgo arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawPopefWriter_create_stream_native(swig_type_217 arg1, swig_type_218 arg2, swig_voidp arg3);
+extern void _wrap_delete_RawPopefWriter_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefWriter_close_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefWriter_add_metadata_native(uintptr_t arg1, uintptr_t arg2);
+extern uintptr_t _wrap_RawPopefWriter_begin_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawPopefWriter_begin_feeds_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_delete_RawPopefBlobWriter_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefBlobWriter_write_native(uintptr_t arg1, swig_type_219 arg2, swig_type_220 arg3, swig_type_221 arg4);
+extern uintptr_t _wrap_RawPopefBlobWriter_close_native(uintptr_t arg1);
+extern uintptr_t _wrap_new_RawPackOptions_native(void);
+extern void _wrap_delete_RawPackOptions_native(uintptr_t arg1);
+extern void _wrap_RawPackOptions_set_timeout_native(uintptr_t arg1, swig_type_222 arg2);
+extern void _wrap_RawPackOptions_set_max_valid_num_native(uintptr_t arg1, swig_type_223 arg2);
+extern void _wrap_RawPackOptions_set_inputs_native(uintptr_t arg1, swig_type_224 arg2, swig_type_225 arg3, swig_type_226 arg4);
+extern void _wrap_RawPackOptions_add_dynamic_native(uintptr_t arg1, swig_type_227 arg2);
+extern void _wrap_RawPackOptions_set_algorithm_native(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_RawPackOptions_set_data_across_rows_native(uintptr_t arg1, _Bool arg2);
+extern void _wrap_RawPackOptions_set_compile_batch_size_native(uintptr_t arg1, swig_type_228 arg2);
+extern void _wrap_RawPackOptions_set_padding_remove_native(uintptr_t arg1, _Bool arg2);
+extern void _wrap_RawPackOptions_set_prefetch_datastreams_native(uintptr_t arg1, _Bool arg2);
+extern void _wrap_RawPackOptions_set_delimiter_num_native(uintptr_t arg1, swig_type_229 arg2);
+extern uintptr_t _wrap_new_RawHostConcats_native(void);
+extern void _wrap_delete_RawHostConcats_native(uintptr_t arg1);
+extern void _wrap_RawHostConcats_add_native(uintptr_t arg1, swig_type_230 arg2);
+extern void _wrap_RawHostConcats_add_input_native(uintptr_t arg1, swig_type_231 arg2);
+extern void _wrap_RawHostConcats_set_shape_native(uintptr_t arg1, swig_type_232 arg2, swig_type_233 arg3);
+extern void _wrap_RawHostConcats_set_bytes_native(uintptr_t arg1, swig_type_234 arg2);
+extern void _wrap_RawHostConcats_set_sizes_native(uintptr_t arg1, swig_type_235 arg2, swig_type_236 arg3);
+extern uintptr_t _wrap_new_RawSessionOptions_native(void);
+extern void _wrap_delete_RawSessionOptions_native(uintptr_t arg1);
+extern void _wrap_RawSessionOptions_set_threads_native(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_RawSessionOptions_set_device_native(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_RawSessionOptions_set_deferred_native(uintptr_t arg1, _Bool arg2);
+extern void _wrap_RawSessionOptions_set_exclusive_native(uintptr_t arg1, _Bool arg2);
+extern void _wrap_RawSessionOptions_set_telemetry_native(uintptr_t arg1, _Bool arg2);
+extern void _wrap_RawSessionOptions_set_wait_native(uintptr_t arg1, swig_intgo arg2, swig_type_237 arg3, swig_type_238 arg4);
+extern void _wrap_RawSessionOptions_set_predicate_native(uintptr_t arg1, swig_type_239 arg2, swig_type_240 arg3);
+extern uintptr_t _wrap_new_RawQueueOptions_native(void);
+extern void _wrap_delete_RawQueueOptions_native(uintptr_t arg1);
+extern void _wrap_RawQueueOptions_set_buffers_native(uintptr_t arg1, swig_type_241 arg2);
+extern void _wrap_RawQueueOptions_set_timeout_native(uintptr_t arg1, swig_type_242 arg2, swig_type_243 arg3, swig_type_244 arg4);
+extern void _wrap_RawQueueOptions_set_predicate_native(uintptr_t arg1, swig_type_245 arg2, swig_type_246 arg3);
+extern uintptr_t _wrap_new_RawSession_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_delete_RawSession_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawSession_bind_to_device_native(uintptr_t arg1, uintptr_t arg2);
+extern uintptr_t _wrap_RawSession_bind_to_any_device_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawSession_load_again_native(uintptr_t arg1);
+extern void _wrap_RawSession_unload_from_device_native(uintptr_t arg1);
+extern _Bool _wrap_RawSession_is_loaded_native(uintptr_t arg1);
+extern void _wrap_RawSession_stop_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawSession_set_input_handler_native(uintptr_t arg1, swig_type_247 arg2, swig_type_248 arg3, swig_type_249 arg4, swig_type_250 arg5, swig_type_251 arg6, swig_type_252 arg7, swig_type_253 arg8);
+extern uintptr_t _wrap_RawSession_set_output_handler_native(uintptr_t arg1, swig_type_254 arg2, swig_type_255 arg3, swig_type_256 arg4, swig_type_257 arg5, swig_type_258 arg6);
+extern swig_type_259 _wrap_RawSession_user_input_count_native(uintptr_t arg1);
+extern swig_type_260 _wrap_RawSession_user_output_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawSession_user_input_anchor_native(uintptr_t arg1, swig_type_261 arg2);
+extern uintptr_t _wrap_RawSession_user_output_anchor_native(uintptr_t arg1, swig_type_262 arg2);
+extern uintptr_t _wrap_RawSession_verify_connected_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawSession_run_load_programs_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawSession_run_main_programs_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawSession_run_save_programs_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawSession_run_programs_native(uintptr_t arg1, swig_type_263 arg2, swig_type_264 arg3);
+extern uintptr_t _wrap_RawSession_update_weights_native(uintptr_t arg1, swig_type_265 arg2, swig_type_266 arg3, swig_type_267 arg4);
+extern uintptr_t _wrap_RawSession_read_weights_native(uintptr_t arg1, swig_type_268 arg2, swig_type_269 arg3, swig_type_270 arg4);
+extern uintptr_t _wrap_RawSession_create_queue_manager_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_delete_RawQueueManager_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawQueueManager_input_queue_native(uintptr_t arg1, swig_type_271 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawQueueManager_output_queue_native(uintptr_t arg1, swig_type_272 arg2, swig_voidp arg3);
+extern void _wrap_RawQueueManager_flush_all_native(uintptr_t arg1);
+extern void _wrap_RawQueueManager_disconnect_all_native(uintptr_t arg1);
+extern void _wrap_delete_RawQueue_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawQueue_enqueue_input_native(uintptr_t arg1, swig_type_273 arg2, swig_type_274 arg3, swig_type_275 arg4, swig_type_276 arg5);
+extern uintptr_t _wrap_RawQueue_enqueue_output_native(uintptr_t arg1, swig_type_277 arg2, swig_type_278 arg3, swig_type_279 arg4, swig_type_280 arg5);
+extern swig_type_281 _wrap_RawQueue_capacity_native(uintptr_t arg1);
+extern swig_type_282 _wrap_RawQueue_read_available_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawQueue_anchor_native(uintptr_t arg1);
 extern swig_intgo _wrap_raw_header_version_native(void);
 extern swig_intgo _wrap_raw_version_native(void);
-extern swig_type_138 _wrap_raw_version_string_native(void);
-extern swig_type_139 _wrap_raw_dtype_name_native(swig_intgo arg1);
+extern swig_type_283 _wrap_raw_version_string_native(void);
+extern swig_type_284 _wrap_raw_dtype_name_native(swig_intgo arg1);
 extern swig_intgo _wrap_raw_dtype_bits_native(swig_intgo arg1);
-extern swig_type_140 _wrap_raw_error_code_name_native(swig_intgo arg1);
-extern uintptr_t _wrap_raw_set_log_level_native(swig_type_141 arg1);
-extern uintptr_t _wrap_raw_popef_dump_native(swig_type_142 arg1, swig_intgo arg2, swig_voidp arg3);
-extern uintptr_t _wrap_raw_popef_export_tensor_native(swig_type_143 arg1, swig_type_144 arg2, swig_type_145 arg3, swig_type_146 arg4);
-extern uintptr_t _wrap_raw_popef_export_feed_native(swig_type_147 arg1, swig_type_148 arg2, swig_type_149 arg3, swig_type_150 arg4);
-extern uintptr_t _wrap_raw_telemetry_read_native(swig_type_151 arg1, swig_voidp arg2);
-extern swig_type_152 _wrap_raw_bytes_copied_native(void);
-extern void _wrap_raw_add_bytes_copied_native(swig_type_153 arg1);
+extern swig_type_285 _wrap_raw_error_code_name_native(swig_intgo arg1);
+extern uintptr_t _wrap_raw_set_log_level_native(swig_type_286 arg1);
+extern uintptr_t _wrap_raw_popef_dump_native(swig_type_287 arg1, swig_intgo arg2, swig_voidp arg3);
+extern uintptr_t _wrap_raw_popef_export_tensor_native(swig_type_288 arg1, swig_type_289 arg2, swig_type_290 arg3, swig_type_291 arg4);
+extern uintptr_t _wrap_raw_popef_export_feed_native(swig_type_292 arg1, swig_type_293 arg2, swig_type_294 arg3, swig_type_295 arg4);
+extern uintptr_t _wrap_raw_telemetry_read_native(swig_type_296 arg1, swig_voidp arg2);
+extern swig_type_297 _wrap_raw_bytes_copied_native(void);
+extern void _wrap_raw_add_bytes_copied_native(swig_type_298 arg1);
 #undef intgo
 */
 import "C"
@@ -1402,6 +1711,94 @@ func (arg1 SwigcptrRawRunner) Profile(arg2 *uintptr) (_swig_ret uintptr) {
 	return swig_r
 }
 
+func RawRunnerCreate_fusion(arg1 RawExecutable, arg2 RawRunnerOptions, arg3 *uintptr) (_swig_ret RawRunner) {
+	var swig_r RawRunner
+	_swig_i_0 := getSwigcptr(arg1)
+	_swig_i_1 := getSwigcptr(arg2)
+	_swig_i_2 := arg3
+	swig_r = (RawRunner)(SwigcptrRawRunner(C._wrap_RawRunner_create_fusion_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	return swig_r
+}
+
+func RawRunnerCreate_light(arg1 RawExecutable, arg2 RawRunnerOptions, arg3 *uintptr) (_swig_ret RawRunner) {
+	var swig_r RawRunner
+	_swig_i_0 := getSwigcptr(arg1)
+	_swig_i_1 := getSwigcptr(arg2)
+	_swig_i_2 := arg3
+	swig_r = (RawRunner)(SwigcptrRawRunner(C._wrap_RawRunner_create_light_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	return swig_r
+}
+
+func RawRunnerCreate_pack(arg1 RawExecutable, arg2 RawRunnerOptions, arg3 RawPackOptions, arg4 *uintptr) (_swig_ret RawRunner) {
+	var swig_r RawRunner
+	_swig_i_0 := getSwigcptr(arg1)
+	_swig_i_1 := getSwigcptr(arg2)
+	_swig_i_2 := getSwigcptr(arg3)
+	_swig_i_3 := arg4
+	swig_r = (RawRunner)(SwigcptrRawRunner(C._wrap_RawRunner_create_pack_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))))
+	return swig_r
+}
+
+func RawRunnerCreate_host_concat(arg1 RawExecutable, arg2 RawRunnerOptions, arg3 RawHostConcats, arg4 *uintptr) (_swig_ret RawRunner) {
+	var swig_r RawRunner
+	_swig_i_0 := getSwigcptr(arg1)
+	_swig_i_1 := getSwigcptr(arg2)
+	_swig_i_2 := getSwigcptr(arg3)
+	_swig_i_3 := arg4
+	swig_r = (RawRunner)(SwigcptrRawRunner(C._wrap_RawRunner_create_host_concat_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunner) Light_reload() (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	swig_r = (uintptr)(C._wrap_RawRunner_light_reload_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunner) Light_set_input(arg2 string, arg3 int64, arg4 int64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (uintptr)(C._wrap_RawRunner_light_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_1)), C.swig_type_104(_swig_i_2), C.swig_type_105(_swig_i_3)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunner) Light_update_weights() (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	swig_r = (uintptr)(C._wrap_RawRunner_light_update_weights_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunner) Light_input_count() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawRunner_light_input_count_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunner) Light_input_anchor(arg2 int64) (_swig_ret RawAnchor) {
+	var swig_r RawAnchor
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_light_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_107(_swig_i_1))))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunner) Light_input_has_data(arg2 int64) (_swig_ret bool) {
+	var swig_r bool
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (bool)(C._wrap_RawRunner_light_input_has_data_native(C.uintptr_t(_swig_i_0), C.swig_type_108(_swig_i_1)))
+	return swig_r
+}
+
 type RawRunner interface {
 	Swigcptr() uintptr
 	SwigIsRawRunner()
@@ -1417,6 +1814,12 @@ type RawRunner interface {
 	Tracepoints(arg2 *uintptr) (_swig_ret uintptr)
 	Stop()
 	Profile(arg2 *uintptr) (_swig_ret uintptr)
+	Light_reload() (_swig_ret uintptr)
+	Light_set_input(arg2 string, arg3 int64, arg4 int64) (_swig_ret uintptr)
+	Light_update_weights() (_swig_ret uintptr)
+	Light_input_count() (_swig_ret int64)
+	Light_input_anchor(arg2 int64) (_swig_ret RawAnchor)
+	Light_input_has_data(arg2 int64) (_swig_ret bool)
 }
 
 type SwigcptrRawBindings uintptr
@@ -1444,7 +1847,7 @@ func (arg1 SwigcptrRawBindings) Set_input(arg2 string, arg3 int64, arg4 int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_1)), C.swig_type_104(_swig_i_2), C.swig_type_105(_swig_i_3))
+	C._wrap_RawBindings_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_1)), C.swig_type_110(_swig_i_2), C.swig_type_111(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1455,7 +1858,7 @@ func (arg1 SwigcptrRawBindings) Set_output(arg2 string, arg3 int64, arg4 int64) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), C.swig_type_107(_swig_i_2), C.swig_type_108(_swig_i_3))
+	C._wrap_RawBindings_set_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), C.swig_type_113(_swig_i_2), C.swig_type_114(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1466,7 +1869,7 @@ func (arg1 SwigcptrRawBindings) Set_input_at(arg2 int64, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_input_at_native(C.uintptr_t(_swig_i_0), C.swig_type_109(_swig_i_1), C.swig_type_110(_swig_i_2), C.swig_type_111(_swig_i_3))
+	C._wrap_RawBindings_set_input_at_native(C.uintptr_t(_swig_i_0), C.swig_type_115(_swig_i_1), C.swig_type_116(_swig_i_2), C.swig_type_117(_swig_i_3))
 }
 
 func (arg1 SwigcptrRawBindings) Set_output_at(arg2 int64, arg3 int64, arg4 int64) {
@@ -1474,7 +1877,7 @@ func (arg1 SwigcptrRawBindings) Set_output_at(arg2 int64, arg3 int64, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_output_at_native(C.uintptr_t(_swig_i_0), C.swig_type_112(_swig_i_1), C.swig_type_113(_swig_i_2), C.swig_type_114(_swig_i_3))
+	C._wrap_RawBindings_set_output_at_native(C.uintptr_t(_swig_i_0), C.swig_type_118(_swig_i_1), C.swig_type_119(_swig_i_2), C.swig_type_120(_swig_i_3))
 }
 
 type RawBindings interface {
@@ -1504,7 +1907,7 @@ func (arg1 SwigcptrRawRun) Wait_for(arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawRun_wait_for_native(C.uintptr_t(_swig_i_0), C.swig_type_115(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_RawRun_wait_for_native(C.uintptr_t(_swig_i_0), C.swig_type_121(_swig_i_1)))
 	return swig_r
 }
 
@@ -1542,7 +1945,7 @@ func (p SwigcptrRawDeviceRequest) SwigIsRawDeviceRequest() {
 func (arg1 SwigcptrRawDeviceRequest) SetNum_ipus(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawDeviceRequest_num_ipus_set_native(C.uintptr_t(_swig_i_0), C.swig_type_116(_swig_i_1))
+	C._wrap_RawDeviceRequest_num_ipus_set_native(C.uintptr_t(_swig_i_0), C.swig_type_122(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawDeviceRequest) GetNum_ipus() (_swig_ret int64) {
@@ -1555,7 +1958,7 @@ func (arg1 SwigcptrRawDeviceRequest) GetNum_ipus() (_swig_ret int64) {
 func (arg1 SwigcptrRawDeviceRequest) SetMin_tiles(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawDeviceRequest_min_tiles_set_native(C.uintptr_t(_swig_i_0), C.swig_type_118(_swig_i_1))
+	C._wrap_RawDeviceRequest_min_tiles_set_native(C.uintptr_t(_swig_i_0), C.swig_type_124(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawDeviceRequest) GetMin_tiles() (_swig_ret int64) {
@@ -1607,7 +2010,7 @@ func (arg1 SwigcptrRawDeviceRequest) GetWait_strategy() (_swig_ret int) {
 func (arg1 SwigcptrRawDeviceRequest) SetWait_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawDeviceRequest_wait_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_120(_swig_i_1))
+	C._wrap_RawDeviceRequest_wait_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_126(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawDeviceRequest) GetWait_timeout_ns() (_swig_ret int64) {
@@ -1620,7 +2023,7 @@ func (arg1 SwigcptrRawDeviceRequest) GetWait_timeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrRawDeviceRequest) SetWait_sleep_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawDeviceRequest_wait_sleep_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_122(_swig_i_1))
+	C._wrap_RawDeviceRequest_wait_sleep_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_128(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawDeviceRequest) GetWait_sleep_ns() (_swig_ret int64) {
@@ -1711,7 +2114,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetQueue_depth() (_swig_ret int) {
 func (arg1 SwigcptrRawRunnerOptions) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_124(_swig_i_1))
+	C._wrap_RawRunnerOptions_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_130(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetTimeout_ns() (_swig_ret int64) {
@@ -1828,7 +2231,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetIs_batch_size_timeout_enabled() (_swig_r
 func (arg1 SwigcptrRawRunnerOptions) SetBatch_size_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_126(_swig_i_1))
+	C._wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_132(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetBatch_size_timeout_ns() (_swig_ret int64) {
@@ -1841,7 +2244,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetBatch_size_timeout_ns() (_swig_ret int64
 func (arg1 SwigcptrRawRunnerOptions) SetData_parallel_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_128(_swig_i_1))
+	C._wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_134(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetData_parallel_timeout_ns() (_swig_ret int64) {
@@ -1854,7 +2257,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetData_parallel_timeout_ns() (_swig_ret in
 func (arg1 SwigcptrRawRunnerOptions) SetRequest_tracepoints_buffer_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(C.uintptr_t(_swig_i_0), C.swig_type_130(_swig_i_1))
+	C._wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(C.uintptr_t(_swig_i_0), C.swig_type_136(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetRequest_tracepoints_buffer_size() (_swig_ret int64) {
@@ -1893,7 +2296,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetOverlap_io() (_swig_ret int) {
 func (arg1 SwigcptrRawRunnerOptions) SetBatches_per_step(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_batches_per_step_set_native(C.uintptr_t(_swig_i_0), C.swig_type_132(_swig_i_1))
+	C._wrap_RawRunnerOptions_batches_per_step_set_native(C.uintptr_t(_swig_i_0), C.swig_type_138(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetBatches_per_step() (_swig_ret int64) {
@@ -1906,7 +2309,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetBatches_per_step() (_swig_ret int64) {
 func (arg1 SwigcptrRawRunnerOptions) SetDevice_wait_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_134(_swig_i_1))
+	C._wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_140(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetDevice_wait_timeout_ns() (_swig_ret int64) {
@@ -1919,7 +2322,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetDevice_wait_timeout_ns() (_swig_ret int6
 func (arg1 SwigcptrRawRunnerOptions) SetDevice_wait_sleep_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_136(_swig_i_1))
+	C._wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_142(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetDevice_wait_sleep_ns() (_swig_ret int64) {
@@ -1992,6 +2395,1622 @@ type RawRunnerOptions interface {
 	Set_device(arg2 RawDevice)
 }
 
+type SwigcptrRawPopefAnchor uintptr
+
+func (p SwigcptrRawPopefAnchor) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawPopefAnchor) SwigIsRawPopefAnchor() {
+}
+
+func NewRawPopefAnchor(arg1 string, arg2 string, arg3 int) (_swig_ret RawPopefAnchor) {
+	var swig_r RawPopefAnchor
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (RawPopefAnchor)(SwigcptrRawPopefAnchor(C._wrap_new_RawPopefAnchor_native(*(*C.swig_type_144)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func DeleteRawPopefAnchor(arg1 RawPopefAnchor) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_RawPopefAnchor_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawPopefAnchor) Name() (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_RawPopefAnchor_name_native(C.uintptr_t(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+	swig_r_1 = swigCopyString(swig_r)
+	return swig_r_1
+}
+
+func (arg1 SwigcptrRawPopefAnchor) Handle() (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_RawPopefAnchor_handle_native(C.uintptr_t(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+	swig_r_1 = swigCopyString(swig_r)
+	return swig_r_1
+}
+
+func (arg1 SwigcptrRawPopefAnchor) Anchor_type() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_RawPopefAnchor_anchor_type_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefAnchor) Dtype() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_RawPopefAnchor_dtype_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefAnchor) Is_per_replica() (_swig_ret bool) {
+	var swig_r bool
+	_swig_i_0 := arg1
+	swig_r = (bool)(C._wrap_RawPopefAnchor_is_per_replica_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefAnchor) Rank() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawPopefAnchor_rank_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefAnchor) Dimension(arg2 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_RawPopefAnchor_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_150(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefAnchor) Program_count() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawPopefAnchor_program_count_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefAnchor) Program(arg2 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_RawPopefAnchor_program_native(C.uintptr_t(_swig_i_0), C.swig_type_153(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefAnchor) Set_tensor(arg2 int, arg3 []int64, arg4 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_RawPopefAnchor_set_tensor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_2)), C.swig_type_155(_swig_i_3))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+}
+
+func (arg1 SwigcptrRawPopefAnchor) Set_programs(arg2 []int64, arg3 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_RawPopefAnchor_set_programs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_1)), C.swig_type_157(_swig_i_2))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func (arg1 SwigcptrRawPopefAnchor) Set_is_per_replica(arg2 bool) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawPopefAnchor_set_is_per_replica_native(C.uintptr_t(_swig_i_0), C._Bool(_swig_i_1))
+}
+
+type RawPopefAnchor interface {
+	Swigcptr() uintptr
+	SwigIsRawPopefAnchor()
+	Name() (_swig_ret string)
+	Handle() (_swig_ret string)
+	Anchor_type() (_swig_ret int)
+	Dtype() (_swig_ret int)
+	Is_per_replica() (_swig_ret bool)
+	Rank() (_swig_ret int64)
+	Dimension(arg2 int64) (_swig_ret int64)
+	Program_count() (_swig_ret int64)
+	Program(arg2 int64) (_swig_ret int64)
+	Set_tensor(arg2 int, arg3 []int64, arg4 int64)
+	Set_programs(arg2 []int64, arg3 int64)
+	Set_is_per_replica(arg2 bool)
+}
+
+type SwigcptrRawPopefMetadata uintptr
+
+func (p SwigcptrRawPopefMetadata) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawPopefMetadata) SwigIsRawPopefMetadata() {
+}
+
+func NewRawPopefMetadata(arg1 *uintptr) (_swig_ret RawPopefMetadata) {
+	var swig_r RawPopefMetadata
+	_swig_i_0 := arg1
+	swig_r = (RawPopefMetadata)(SwigcptrRawPopefMetadata(C._wrap_new_RawPopefMetadata_native(C.swig_voidp(_swig_i_0))))
+	return swig_r
+}
+
+func DeleteRawPopefMetadata(arg1 RawPopefMetadata) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_RawPopefMetadata_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawPopefMetadata) Field(arg2 int) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_RawPopefMetadata_field_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefMetadata) Set_field(arg2 int, arg3 int64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_field_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_159(_swig_i_2)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefMetadata) Executable() (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_RawPopefMetadata_executable_native(C.uintptr_t(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+	swig_r_1 = swigCopyString(swig_r)
+	return swig_r_1
+}
+
+func (arg1 SwigcptrRawPopefMetadata) Seed_handle() (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_RawPopefMetadata_seed_handle_native(C.uintptr_t(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+	swig_r_1 = swigCopyString(swig_r)
+	return swig_r_1
+}
+
+func (arg1 SwigcptrRawPopefMetadata) Set_executable(arg2 string) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_executable_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_1))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefMetadata) Set_seed_handle(arg2 string) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_seed_handle_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_1))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefMetadata) Option_count(arg2 int) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_RawPopefMetadata_option_count_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefMetadata) Option_name(arg2 int, arg3 int64) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_RawPopefMetadata_option_name_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_166(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+	swig_r_1 = swigCopyString(swig_r)
+	return swig_r_1
+}
+
+func (arg1 SwigcptrRawPopefMetadata) Option_value(arg2 int, arg3 int64) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_RawPopefMetadata_option_value_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_168(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+	swig_r_1 = swigCopyString(swig_r)
+	return swig_r_1
+}
+
+func (arg1 SwigcptrRawPopefMetadata) Add_option(arg2 int, arg3 string, arg4 string) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_add_option_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_3))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefMetadata) Flow_count(arg2 int) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_RawPopefMetadata_flow_count_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefMetadata) Flow_program(arg2 int, arg3 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_RawPopefMetadata_flow_program_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_173(_swig_i_2)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefMetadata) Set_flow(arg2 int, arg3 []int64, arg4 int64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_flow_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_2)), C.swig_type_175(_swig_i_3)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefMetadata) Program_count() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawPopefMetadata_program_count_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefMetadata) Program_index(arg2 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_RawPopefMetadata_program_index_native(C.uintptr_t(_swig_i_0), C.swig_type_178(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefMetadata) Program_name(arg2 int64) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_RawPopefMetadata_program_name_native(C.uintptr_t(_swig_i_0), C.swig_type_180(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+	swig_r_1 = swigCopyString(swig_r)
+	return swig_r_1
+}
+
+func (arg1 SwigcptrRawPopefMetadata) Set_program(arg2 int64, arg3 string) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_program_native(C.uintptr_t(_swig_i_0), C.swig_type_181(_swig_i_1), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefMetadata) Anchor_count() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawPopefMetadata_anchor_count_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefMetadata) Anchor(arg2 int64, arg3 *uintptr) (_swig_ret RawPopefAnchor) {
+	var swig_r RawPopefAnchor
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (RawPopefAnchor)(SwigcptrRawPopefAnchor(C._wrap_RawPopefMetadata_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_184(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefMetadata) Add_anchor(arg2 RawPopefAnchor) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_add_anchor_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1)))
+	return swig_r
+}
+
+type RawPopefMetadata interface {
+	Swigcptr() uintptr
+	SwigIsRawPopefMetadata()
+	Field(arg2 int) (_swig_ret int64)
+	Set_field(arg2 int, arg3 int64) (_swig_ret uintptr)
+	Executable() (_swig_ret string)
+	Seed_handle() (_swig_ret string)
+	Set_executable(arg2 string) (_swig_ret uintptr)
+	Set_seed_handle(arg2 string) (_swig_ret uintptr)
+	Option_count(arg2 int) (_swig_ret int64)
+	Option_name(arg2 int, arg3 int64) (_swig_ret string)
+	Option_value(arg2 int, arg3 int64) (_swig_ret string)
+	Add_option(arg2 int, arg3 string, arg4 string) (_swig_ret uintptr)
+	Flow_count(arg2 int) (_swig_ret int64)
+	Flow_program(arg2 int, arg3 int64) (_swig_ret int64)
+	Set_flow(arg2 int, arg3 []int64, arg4 int64) (_swig_ret uintptr)
+	Program_count() (_swig_ret int64)
+	Program_index(arg2 int64) (_swig_ret int64)
+	Program_name(arg2 int64) (_swig_ret string)
+	Set_program(arg2 int64, arg3 string) (_swig_ret uintptr)
+	Anchor_count() (_swig_ret int64)
+	Anchor(arg2 int64, arg3 *uintptr) (_swig_ret RawPopefAnchor)
+	Add_anchor(arg2 RawPopefAnchor) (_swig_ret uintptr)
+}
+
+type SwigcptrRawPopefReader uintptr
+
+func (p SwigcptrRawPopefReader) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawPopefReader) SwigIsRawPopefReader() {
+}
+
+func NewRawPopefReader(arg1 *uintptr) (_swig_ret RawPopefReader) {
+	var swig_r RawPopefReader
+	_swig_i_0 := arg1
+	swig_r = (RawPopefReader)(SwigcptrRawPopefReader(C._wrap_new_RawPopefReader_native(C.swig_voidp(_swig_i_0))))
+	return swig_r
+}
+
+func DeleteRawPopefReader(arg1 RawPopefReader) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_RawPopefReader_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawPopefReader) Parse_file(arg2 string) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_1))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefReader) Parse_bytes(arg2 int64, arg3 int64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_186(_swig_i_1), C.swig_type_187(_swig_i_2)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefReader) Count(arg2 int) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_RawPopefReader_count_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefReader) Blob(arg2 int, arg3 int64) (_swig_ret RawPopefBlob) {
+	var swig_r RawPopefBlob
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (RawPopefBlob)(SwigcptrRawPopefBlob(C._wrap_RawPopefReader_blob_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_189(_swig_i_2))))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefReader) Metadata(arg2 int64) (_swig_ret RawPopefMetadata) {
+	var swig_r RawPopefMetadata
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (RawPopefMetadata)(SwigcptrRawPopefMetadata(C._wrap_RawPopefReader_metadata_native(C.uintptr_t(_swig_i_0), C.swig_type_190(_swig_i_1))))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefReader) Warnings(arg2 *uintptr) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawPopefReader_warnings_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
+type RawPopefReader interface {
+	Swigcptr() uintptr
+	SwigIsRawPopefReader()
+	Parse_file(arg2 string) (_swig_ret uintptr)
+	Parse_bytes(arg2 int64, arg3 int64) (_swig_ret uintptr)
+	Count(arg2 int) (_swig_ret int64)
+	Blob(arg2 int, arg3 int64) (_swig_ret RawPopefBlob)
+	Metadata(arg2 int64) (_swig_ret RawPopefMetadata)
+	Warnings(arg2 *uintptr) (_swig_ret uintptr)
+}
+
+type SwigcptrRawPopefBlob uintptr
+
+func (p SwigcptrRawPopefBlob) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawPopefBlob) SwigIsRawPopefBlob() {
+}
+
+func (arg1 SwigcptrRawPopefBlob) Blob_type() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_RawPopefBlob_blob_type_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefBlob) Name() (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_RawPopefBlob_name_native(C.uintptr_t(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+	swig_r_1 = swigCopyString(swig_r)
+	return swig_r_1
+}
+
+func (arg1 SwigcptrRawPopefBlob) Executable() (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_RawPopefBlob_executable_native(C.uintptr_t(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+	swig_r_1 = swigCopyString(swig_r)
+	return swig_r_1
+}
+
+func (arg1 SwigcptrRawPopefBlob) Compressed() (_swig_ret bool) {
+	var swig_r bool
+	_swig_i_0 := arg1
+	swig_r = (bool)(C._wrap_RawPopefBlob_compressed_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefBlob) Dtype() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_RawPopefBlob_dtype_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefBlob) Rank() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawPopefBlob_rank_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefBlob) Dimension(arg2 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_RawPopefBlob_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_195(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefBlob) Tensor_count() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawPopefBlob_tensor_count_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefBlob) Bytes() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawPopefBlob_bytes_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefBlob) Map_payload(arg2 *uintptr) (_swig_ret RawPopefPayload) {
+	var swig_r RawPopefPayload
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (RawPopefPayload)(SwigcptrRawPopefPayload(C._wrap_RawPopefBlob_map_payload_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefBlob) Read(arg2 int64, arg3 int64, arg4 int64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (uintptr)(C._wrap_RawPopefBlob_read_native(C.uintptr_t(_swig_i_0), C.swig_type_198(_swig_i_1), C.swig_type_199(_swig_i_2), C.swig_type_200(_swig_i_3)))
+	return swig_r
+}
+
+type RawPopefBlob interface {
+	Swigcptr() uintptr
+	SwigIsRawPopefBlob()
+	Blob_type() (_swig_ret int)
+	Name() (_swig_ret string)
+	Executable() (_swig_ret string)
+	Compressed() (_swig_ret bool)
+	Dtype() (_swig_ret int)
+	Rank() (_swig_ret int64)
+	Dimension(arg2 int64) (_swig_ret int64)
+	Tensor_count() (_swig_ret int64)
+	Bytes() (_swig_ret int64)
+	Map_payload(arg2 *uintptr) (_swig_ret RawPopefPayload)
+	Read(arg2 int64, arg3 int64, arg4 int64) (_swig_ret uintptr)
+}
+
+type SwigcptrRawPopefPayload uintptr
+
+func (p SwigcptrRawPopefPayload) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawPopefPayload) SwigIsRawPopefPayload() {
+}
+
+func DeleteRawPopefPayload(arg1 RawPopefPayload) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_RawPopefPayload_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawPopefPayload) Address() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawPopefPayload_address_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefPayload) Bytes() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawPopefPayload_bytes_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+type RawPopefPayload interface {
+	Swigcptr() uintptr
+	SwigIsRawPopefPayload()
+	Address() (_swig_ret int64)
+	Bytes() (_swig_ret int64)
+}
+
+type SwigcptrRawPopefModel uintptr
+
+func (p SwigcptrRawPopefModel) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawPopefModel) SwigIsRawPopefModel() {
+}
+
+func RawPopefModelCreate(arg1 RawPopefReader, arg2 string, arg3 *uintptr) (_swig_ret RawPopefModel) {
+	var swig_r RawPopefModel
+	_swig_i_0 := getSwigcptr(arg1)
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (RawPopefModel)(SwigcptrRawPopefModel(C._wrap_RawPopefModel_create_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func DeleteRawPopefModel(arg1 RawPopefModel) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_RawPopefModel_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawPopefModel) Metadata() (_swig_ret RawPopefMetadata) {
+	var swig_r RawPopefMetadata
+	_swig_i_0 := arg1
+	swig_r = (RawPopefMetadata)(SwigcptrRawPopefMetadata(C._wrap_RawPopefModel_metadata_native(C.uintptr_t(_swig_i_0))))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefModel) Count(arg2 int) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_RawPopefModel_count_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefModel) Blob(arg2 int, arg3 int64) (_swig_ret RawPopefBlob) {
+	var swig_r RawPopefBlob
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (RawPopefBlob)(SwigcptrRawPopefBlob(C._wrap_RawPopefModel_blob_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_205(_swig_i_2))))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefModel) User_anchor_count(arg2 int) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_RawPopefModel_user_anchor_count_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefModel) User_anchor(arg2 int, arg3 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_RawPopefModel_user_anchor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_208(_swig_i_2)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefModel) Warnings(arg2 *uintptr) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawPopefModel_warnings_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
+type RawPopefModel interface {
+	Swigcptr() uintptr
+	SwigIsRawPopefModel()
+	Metadata() (_swig_ret RawPopefMetadata)
+	Count(arg2 int) (_swig_ret int64)
+	Blob(arg2 int, arg3 int64) (_swig_ret RawPopefBlob)
+	User_anchor_count(arg2 int) (_swig_ret int64)
+	User_anchor(arg2 int, arg3 int64) (_swig_ret int64)
+	Warnings(arg2 *uintptr) (_swig_ret uintptr)
+}
+
+type SwigcptrRawPopefModels uintptr
+
+func (p SwigcptrRawPopefModels) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawPopefModels) SwigIsRawPopefModels() {
+}
+
+func NewRawPopefModels(arg1 RawPopefReader, arg2 *uintptr) (_swig_ret RawPopefModels) {
+	var swig_r RawPopefModels
+	_swig_i_0 := getSwigcptr(arg1)
+	_swig_i_1 := arg2
+	swig_r = (RawPopefModels)(SwigcptrRawPopefModels(C._wrap_new_RawPopefModels_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))))
+	return swig_r
+}
+
+func DeleteRawPopefModels(arg1 RawPopefModels) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_RawPopefModels_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawPopefModels) Count() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawPopefModels_count_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefModels) Take(arg2 int64) (_swig_ret RawPopefModel) {
+	var swig_r RawPopefModel
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (RawPopefModel)(SwigcptrRawPopefModel(C._wrap_RawPopefModels_take_native(C.uintptr_t(_swig_i_0), C.swig_type_210(_swig_i_1))))
+	return swig_r
+}
+
+type RawPopefModels interface {
+	Swigcptr() uintptr
+	SwigIsRawPopefModels()
+	Count() (_swig_ret int64)
+	Take(arg2 int64) (_swig_ret RawPopefModel)
+}
+
+type SwigcptrRawPopefBlobInfo uintptr
+
+func (p SwigcptrRawPopefBlobInfo) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawPopefBlobInfo) SwigIsRawPopefBlobInfo() {
+}
+
+func NewRawPopefBlobInfo(arg1 int, arg2 string, arg3 string) (_swig_ret RawPopefBlobInfo) {
+	var swig_r RawPopefBlobInfo
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (RawPopefBlobInfo)(SwigcptrRawPopefBlobInfo(C._wrap_new_RawPopefBlobInfo_native(C.swig_intgo(_swig_i_0), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_2)))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func DeleteRawPopefBlobInfo(arg1 RawPopefBlobInfo) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_RawPopefBlobInfo_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawPopefBlobInfo) Set_compressed(arg2 bool) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawPopefBlobInfo_set_compressed_native(C.uintptr_t(_swig_i_0), C._Bool(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawPopefBlobInfo) Set_tensor(arg2 int, arg3 []int64, arg4 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_RawPopefBlobInfo_set_tensor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_2)), C.swig_type_214(_swig_i_3))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+}
+
+func (arg1 SwigcptrRawPopefBlobInfo) Set_tensor_count(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawPopefBlobInfo_set_tensor_count_native(C.uintptr_t(_swig_i_0), C.swig_type_215(_swig_i_1))
+}
+
+type RawPopefBlobInfo interface {
+	Swigcptr() uintptr
+	SwigIsRawPopefBlobInfo()
+	Set_compressed(arg2 bool)
+	Set_tensor(arg2 int, arg3 []int64, arg4 int64)
+	Set_tensor_count(arg2 int64)
+}
+
+type SwigcptrRawPopefFeeds uintptr
+
+func (p SwigcptrRawPopefFeeds) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawPopefFeeds) SwigIsRawPopefFeeds() {
+}
+
+func NewRawPopefFeeds() (_swig_ret RawPopefFeeds) {
+	var swig_r RawPopefFeeds
+	swig_r = (RawPopefFeeds)(SwigcptrRawPopefFeeds(C._wrap_new_RawPopefFeeds_native()))
+	return swig_r
+}
+
+func DeleteRawPopefFeeds(arg1 RawPopefFeeds) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_RawPopefFeeds_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawPopefFeeds) Add(arg2 RawPopefBlobInfo) {
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	C._wrap_RawPopefFeeds_add_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+}
+
+type RawPopefFeeds interface {
+	Swigcptr() uintptr
+	SwigIsRawPopefFeeds()
+	Add(arg2 RawPopefBlobInfo)
+}
+
+type SwigcptrRawPopefWriter uintptr
+
+func (p SwigcptrRawPopefWriter) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawPopefWriter) SwigIsRawPopefWriter() {
+}
+
+func RawPopefWriterCreate_file(arg1 string, arg2 int, arg3 *uintptr) (_swig_ret RawPopefWriter) {
+	var swig_r RawPopefWriter
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (RawPopefWriter)(SwigcptrRawPopefWriter(C._wrap_RawPopefWriter_create_file_native(*(*C.swig_type_216)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	return swig_r
+}
+
+func RawPopefWriterCreate_stream(arg1 int64, arg2 int64, arg3 *uintptr) (_swig_ret RawPopefWriter) {
+	var swig_r RawPopefWriter
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (RawPopefWriter)(SwigcptrRawPopefWriter(C._wrap_RawPopefWriter_create_stream_native(C.swig_type_217(_swig_i_0), C.swig_type_218(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	return swig_r
+}
+
+func DeleteRawPopefWriter(arg1 RawPopefWriter) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_RawPopefWriter_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawPopefWriter) Close() (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	swig_r = (uintptr)(C._wrap_RawPopefWriter_close_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefWriter) Add_metadata(arg2 RawPopefMetadata) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	swig_r = (uintptr)(C._wrap_RawPopefWriter_add_metadata_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefWriter) Begin(arg2 RawPopefBlobInfo, arg3 *uintptr) (_swig_ret RawPopefBlobWriter) {
+	var swig_r RawPopefBlobWriter
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	_swig_i_2 := arg3
+	swig_r = (RawPopefBlobWriter)(SwigcptrRawPopefBlobWriter(C._wrap_RawPopefWriter_begin_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefWriter) Begin_feeds(arg2 RawPopefFeeds, arg3 *uintptr) (_swig_ret RawPopefBlobWriter) {
+	var swig_r RawPopefBlobWriter
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	_swig_i_2 := arg3
+	swig_r = (RawPopefBlobWriter)(SwigcptrRawPopefBlobWriter(C._wrap_RawPopefWriter_begin_feeds_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	return swig_r
+}
+
+type RawPopefWriter interface {
+	Swigcptr() uintptr
+	SwigIsRawPopefWriter()
+	Close() (_swig_ret uintptr)
+	Add_metadata(arg2 RawPopefMetadata) (_swig_ret uintptr)
+	Begin(arg2 RawPopefBlobInfo, arg3 *uintptr) (_swig_ret RawPopefBlobWriter)
+	Begin_feeds(arg2 RawPopefFeeds, arg3 *uintptr) (_swig_ret RawPopefBlobWriter)
+}
+
+type SwigcptrRawPopefBlobWriter uintptr
+
+func (p SwigcptrRawPopefBlobWriter) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawPopefBlobWriter) SwigIsRawPopefBlobWriter() {
+}
+
+func DeleteRawPopefBlobWriter(arg1 RawPopefBlobWriter) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_RawPopefBlobWriter_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawPopefBlobWriter) Write(arg2 int64, arg3 int64, arg4 int64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (uintptr)(C._wrap_RawPopefBlobWriter_write_native(C.uintptr_t(_swig_i_0), C.swig_type_219(_swig_i_1), C.swig_type_220(_swig_i_2), C.swig_type_221(_swig_i_3)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawPopefBlobWriter) Close() (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	swig_r = (uintptr)(C._wrap_RawPopefBlobWriter_close_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+type RawPopefBlobWriter interface {
+	Swigcptr() uintptr
+	SwigIsRawPopefBlobWriter()
+	Write(arg2 int64, arg3 int64, arg4 int64) (_swig_ret uintptr)
+	Close() (_swig_ret uintptr)
+}
+
+type SwigcptrRawPackOptions uintptr
+
+func (p SwigcptrRawPackOptions) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawPackOptions) SwigIsRawPackOptions() {
+}
+
+func NewRawPackOptions() (_swig_ret RawPackOptions) {
+	var swig_r RawPackOptions
+	swig_r = (RawPackOptions)(SwigcptrRawPackOptions(C._wrap_new_RawPackOptions_native()))
+	return swig_r
+}
+
+func DeleteRawPackOptions(arg1 RawPackOptions) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_RawPackOptions_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawPackOptions) Set_timeout(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawPackOptions_set_timeout_native(C.uintptr_t(_swig_i_0), C.swig_type_222(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawPackOptions) Set_max_valid_num(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawPackOptions_set_max_valid_num_native(C.uintptr_t(_swig_i_0), C.swig_type_223(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawPackOptions) Set_inputs(arg2 string, arg3 string, arg4 string) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_RawPackOptions_set_inputs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_3)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+}
+
+func (arg1 SwigcptrRawPackOptions) Add_dynamic(arg2 string) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawPackOptions_add_dynamic_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_1)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func (arg1 SwigcptrRawPackOptions) Set_algorithm(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawPackOptions_set_algorithm_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawPackOptions) Set_data_across_rows(arg2 bool) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawPackOptions_set_data_across_rows_native(C.uintptr_t(_swig_i_0), C._Bool(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawPackOptions) Set_compile_batch_size(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawPackOptions_set_compile_batch_size_native(C.uintptr_t(_swig_i_0), C.swig_type_228(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawPackOptions) Set_padding_remove(arg2 bool) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawPackOptions_set_padding_remove_native(C.uintptr_t(_swig_i_0), C._Bool(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawPackOptions) Set_prefetch_datastreams(arg2 bool) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawPackOptions_set_prefetch_datastreams_native(C.uintptr_t(_swig_i_0), C._Bool(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawPackOptions) Set_delimiter_num(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawPackOptions_set_delimiter_num_native(C.uintptr_t(_swig_i_0), C.swig_type_229(_swig_i_1))
+}
+
+type RawPackOptions interface {
+	Swigcptr() uintptr
+	SwigIsRawPackOptions()
+	Set_timeout(arg2 int64)
+	Set_max_valid_num(arg2 int64)
+	Set_inputs(arg2 string, arg3 string, arg4 string)
+	Add_dynamic(arg2 string)
+	Set_algorithm(arg2 int)
+	Set_data_across_rows(arg2 bool)
+	Set_compile_batch_size(arg2 int64)
+	Set_padding_remove(arg2 bool)
+	Set_prefetch_datastreams(arg2 bool)
+	Set_delimiter_num(arg2 int64)
+}
+
+type SwigcptrRawHostConcats uintptr
+
+func (p SwigcptrRawHostConcats) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawHostConcats) SwigIsRawHostConcats() {
+}
+
+func NewRawHostConcats() (_swig_ret RawHostConcats) {
+	var swig_r RawHostConcats
+	swig_r = (RawHostConcats)(SwigcptrRawHostConcats(C._wrap_new_RawHostConcats_native()))
+	return swig_r
+}
+
+func DeleteRawHostConcats(arg1 RawHostConcats) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_RawHostConcats_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawHostConcats) Add(arg2 string) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawHostConcats_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_1)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func (arg1 SwigcptrRawHostConcats) Add_input(arg2 string) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawHostConcats_add_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_1)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func (arg1 SwigcptrRawHostConcats) Set_shape(arg2 []int64, arg3 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_RawHostConcats_set_shape_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_1)), C.swig_type_233(_swig_i_2))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func (arg1 SwigcptrRawHostConcats) Set_bytes(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawHostConcats_set_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_234(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawHostConcats) Set_sizes(arg2 []int64, arg3 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_RawHostConcats_set_sizes_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_1)), C.swig_type_236(_swig_i_2))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+type RawHostConcats interface {
+	Swigcptr() uintptr
+	SwigIsRawHostConcats()
+	Add(arg2 string)
+	Add_input(arg2 string)
+	Set_shape(arg2 []int64, arg3 int64)
+	Set_bytes(arg2 int64)
+	Set_sizes(arg2 []int64, arg3 int64)
+}
+
+type SwigcptrRawSessionOptions uintptr
+
+func (p SwigcptrRawSessionOptions) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawSessionOptions) SwigIsRawSessionOptions() {
+}
+
+func NewRawSessionOptions() (_swig_ret RawSessionOptions) {
+	var swig_r RawSessionOptions
+	swig_r = (RawSessionOptions)(SwigcptrRawSessionOptions(C._wrap_new_RawSessionOptions_native()))
+	return swig_r
+}
+
+func DeleteRawSessionOptions(arg1 RawSessionOptions) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_RawSessionOptions_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawSessionOptions) Set_threads(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawSessionOptions_set_threads_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawSessionOptions) Set_device(arg2 RawDevice) {
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	C._wrap_RawSessionOptions_set_device_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawSessionOptions) Set_deferred(arg2 bool) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawSessionOptions_set_deferred_native(C.uintptr_t(_swig_i_0), C._Bool(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawSessionOptions) Set_exclusive(arg2 bool) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawSessionOptions_set_exclusive_native(C.uintptr_t(_swig_i_0), C._Bool(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawSessionOptions) Set_telemetry(arg2 bool) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawSessionOptions_set_telemetry_native(C.uintptr_t(_swig_i_0), C._Bool(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawSessionOptions) Set_wait(arg2 int, arg3 int64, arg4 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_RawSessionOptions_set_wait_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_237(_swig_i_2), C.swig_type_238(_swig_i_3))
+}
+
+func (arg1 SwigcptrRawSessionOptions) Set_predicate(arg2 int64, arg3 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_RawSessionOptions_set_predicate_native(C.uintptr_t(_swig_i_0), C.swig_type_239(_swig_i_1), C.swig_type_240(_swig_i_2))
+}
+
+type RawSessionOptions interface {
+	Swigcptr() uintptr
+	SwigIsRawSessionOptions()
+	Set_threads(arg2 int)
+	Set_device(arg2 RawDevice)
+	Set_deferred(arg2 bool)
+	Set_exclusive(arg2 bool)
+	Set_telemetry(arg2 bool)
+	Set_wait(arg2 int, arg3 int64, arg4 int64)
+	Set_predicate(arg2 int64, arg3 int64)
+}
+
+type SwigcptrRawQueueOptions uintptr
+
+func (p SwigcptrRawQueueOptions) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawQueueOptions) SwigIsRawQueueOptions() {
+}
+
+func NewRawQueueOptions() (_swig_ret RawQueueOptions) {
+	var swig_r RawQueueOptions
+	swig_r = (RawQueueOptions)(SwigcptrRawQueueOptions(C._wrap_new_RawQueueOptions_native()))
+	return swig_r
+}
+
+func DeleteRawQueueOptions(arg1 RawQueueOptions) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_RawQueueOptions_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawQueueOptions) Set_buffers(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawQueueOptions_set_buffers_native(C.uintptr_t(_swig_i_0), C.swig_type_241(_swig_i_1))
+}
+
+func (arg1 SwigcptrRawQueueOptions) Set_timeout(arg2 int64, arg3 int64, arg4 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_RawQueueOptions_set_timeout_native(C.uintptr_t(_swig_i_0), C.swig_type_242(_swig_i_1), C.swig_type_243(_swig_i_2), C.swig_type_244(_swig_i_3))
+}
+
+func (arg1 SwigcptrRawQueueOptions) Set_predicate(arg2 int64, arg3 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_RawQueueOptions_set_predicate_native(C.uintptr_t(_swig_i_0), C.swig_type_245(_swig_i_1), C.swig_type_246(_swig_i_2))
+}
+
+type RawQueueOptions interface {
+	Swigcptr() uintptr
+	SwigIsRawQueueOptions()
+	Set_buffers(arg2 int64)
+	Set_timeout(arg2 int64, arg3 int64, arg4 int64)
+	Set_predicate(arg2 int64, arg3 int64)
+}
+
+type SwigcptrRawSession uintptr
+
+func (p SwigcptrRawSession) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawSession) SwigIsRawSession() {
+}
+
+func NewRawSession(arg1 RawExecutable, arg2 RawSessionOptions, arg3 *uintptr) (_swig_ret RawSession) {
+	var swig_r RawSession
+	_swig_i_0 := getSwigcptr(arg1)
+	_swig_i_1 := getSwigcptr(arg2)
+	_swig_i_2 := arg3
+	swig_r = (RawSession)(SwigcptrRawSession(C._wrap_new_RawSession_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	return swig_r
+}
+
+func DeleteRawSession(arg1 RawSession) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_RawSession_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawSession) Bind_to_device(arg2 RawDevice) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	swig_r = (uintptr)(C._wrap_RawSession_bind_to_device_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSession) Bind_to_any_device() (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	swig_r = (uintptr)(C._wrap_RawSession_bind_to_any_device_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSession) Load_again() (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	swig_r = (uintptr)(C._wrap_RawSession_load_again_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSession) Unload_from_device() {
+	_swig_i_0 := arg1
+	C._wrap_RawSession_unload_from_device_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawSession) Is_loaded() (_swig_ret bool) {
+	var swig_r bool
+	_swig_i_0 := arg1
+	swig_r = (bool)(C._wrap_RawSession_is_loaded_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSession) Stop() {
+	_swig_i_0 := arg1
+	C._wrap_RawSession_stop_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawSession) Set_input_handler(arg2 string, arg3 int64, arg4 int64, arg5 int64, arg6 int64, arg7 int64, arg8 int64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	swig_r = (uintptr)(C._wrap_RawSession_set_input_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_1)), C.swig_type_248(_swig_i_2), C.swig_type_249(_swig_i_3), C.swig_type_250(_swig_i_4), C.swig_type_251(_swig_i_5), C.swig_type_252(_swig_i_6), C.swig_type_253(_swig_i_7)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSession) Set_output_handler(arg2 string, arg3 int64, arg4 int64, arg5 int64, arg6 int64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	swig_r = (uintptr)(C._wrap_RawSession_set_output_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_1)), C.swig_type_255(_swig_i_2), C.swig_type_256(_swig_i_3), C.swig_type_257(_swig_i_4), C.swig_type_258(_swig_i_5)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSession) User_input_count() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawSession_user_input_count_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSession) User_output_count() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawSession_user_output_count_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSession) User_input_anchor(arg2 int64) (_swig_ret RawAnchor) {
+	var swig_r RawAnchor
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawSession_user_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_261(_swig_i_1))))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSession) User_output_anchor(arg2 int64) (_swig_ret RawAnchor) {
+	var swig_r RawAnchor
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawSession_user_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_262(_swig_i_1))))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSession) Verify_connected() (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	swig_r = (uintptr)(C._wrap_RawSession_verify_connected_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSession) Run_load_programs() (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	swig_r = (uintptr)(C._wrap_RawSession_run_load_programs_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSession) Run_main_programs() (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	swig_r = (uintptr)(C._wrap_RawSession_run_main_programs_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSession) Run_save_programs() (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	swig_r = (uintptr)(C._wrap_RawSession_run_save_programs_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSession) Run_programs(arg2 []int64, arg3 int64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (uintptr)(C._wrap_RawSession_run_programs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_1)), C.swig_type_264(_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSession) Update_weights(arg2 string, arg3 int64, arg4 int64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (uintptr)(C._wrap_RawSession_update_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_1)), C.swig_type_266(_swig_i_2), C.swig_type_267(_swig_i_3)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSession) Read_weights(arg2 string, arg3 int64, arg4 int64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (uintptr)(C._wrap_RawSession_read_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_268)(unsafe.Pointer(&_swig_i_1)), C.swig_type_269(_swig_i_2), C.swig_type_270(_swig_i_3)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSession) Create_queue_manager(arg2 RawQueueOptions, arg3 *uintptr) (_swig_ret RawQueueManager) {
+	var swig_r RawQueueManager
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	_swig_i_2 := arg3
+	swig_r = (RawQueueManager)(SwigcptrRawQueueManager(C._wrap_RawSession_create_queue_manager_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	return swig_r
+}
+
+type RawSession interface {
+	Swigcptr() uintptr
+	SwigIsRawSession()
+	Bind_to_device(arg2 RawDevice) (_swig_ret uintptr)
+	Bind_to_any_device() (_swig_ret uintptr)
+	Load_again() (_swig_ret uintptr)
+	Unload_from_device()
+	Is_loaded() (_swig_ret bool)
+	Stop()
+	Set_input_handler(arg2 string, arg3 int64, arg4 int64, arg5 int64, arg6 int64, arg7 int64, arg8 int64) (_swig_ret uintptr)
+	Set_output_handler(arg2 string, arg3 int64, arg4 int64, arg5 int64, arg6 int64) (_swig_ret uintptr)
+	User_input_count() (_swig_ret int64)
+	User_output_count() (_swig_ret int64)
+	User_input_anchor(arg2 int64) (_swig_ret RawAnchor)
+	User_output_anchor(arg2 int64) (_swig_ret RawAnchor)
+	Verify_connected() (_swig_ret uintptr)
+	Run_load_programs() (_swig_ret uintptr)
+	Run_main_programs() (_swig_ret uintptr)
+	Run_save_programs() (_swig_ret uintptr)
+	Run_programs(arg2 []int64, arg3 int64) (_swig_ret uintptr)
+	Update_weights(arg2 string, arg3 int64, arg4 int64) (_swig_ret uintptr)
+	Read_weights(arg2 string, arg3 int64, arg4 int64) (_swig_ret uintptr)
+	Create_queue_manager(arg2 RawQueueOptions, arg3 *uintptr) (_swig_ret RawQueueManager)
+}
+
+type SwigcptrRawQueueManager uintptr
+
+func (p SwigcptrRawQueueManager) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawQueueManager) SwigIsRawQueueManager() {
+}
+
+func DeleteRawQueueManager(arg1 RawQueueManager) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_RawQueueManager_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawQueueManager) Input_queue(arg2 string, arg3 *uintptr) (_swig_ret RawQueue) {
+	var swig_r RawQueue
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_input_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func (arg1 SwigcptrRawQueueManager) Output_queue(arg2 string, arg3 *uintptr) (_swig_ret RawQueue) {
+	var swig_r RawQueue
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_output_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func (arg1 SwigcptrRawQueueManager) Flush_all() {
+	_swig_i_0 := arg1
+	C._wrap_RawQueueManager_flush_all_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawQueueManager) Disconnect_all() {
+	_swig_i_0 := arg1
+	C._wrap_RawQueueManager_disconnect_all_native(C.uintptr_t(_swig_i_0))
+}
+
+type RawQueueManager interface {
+	Swigcptr() uintptr
+	SwigIsRawQueueManager()
+	Input_queue(arg2 string, arg3 *uintptr) (_swig_ret RawQueue)
+	Output_queue(arg2 string, arg3 *uintptr) (_swig_ret RawQueue)
+	Flush_all()
+	Disconnect_all()
+}
+
+type SwigcptrRawQueue uintptr
+
+func (p SwigcptrRawQueue) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawQueue) SwigIsRawQueue() {
+}
+
+func DeleteRawQueue(arg1 RawQueue) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_RawQueue_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawQueue) Enqueue_input(arg2 int64, arg3 int64, arg4 int64, arg5 int64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (uintptr)(C._wrap_RawQueue_enqueue_input_native(C.uintptr_t(_swig_i_0), C.swig_type_273(_swig_i_1), C.swig_type_274(_swig_i_2), C.swig_type_275(_swig_i_3), C.swig_type_276(_swig_i_4)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawQueue) Enqueue_output(arg2 int64, arg3 int64, arg4 int64, arg5 int64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (uintptr)(C._wrap_RawQueue_enqueue_output_native(C.uintptr_t(_swig_i_0), C.swig_type_277(_swig_i_1), C.swig_type_278(_swig_i_2), C.swig_type_279(_swig_i_3), C.swig_type_280(_swig_i_4)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawQueue) Capacity() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawQueue_capacity_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawQueue) Read_available() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawQueue_read_available_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawQueue) Anchor() (_swig_ret RawAnchor) {
+	var swig_r RawAnchor
+	_swig_i_0 := arg1
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawQueue_anchor_native(C.uintptr_t(_swig_i_0))))
+	return swig_r
+}
+
+type RawQueue interface {
+	Swigcptr() uintptr
+	SwigIsRawQueue()
+	Enqueue_input(arg2 int64, arg3 int64, arg4 int64, arg5 int64) (_swig_ret uintptr)
+	Enqueue_output(arg2 int64, arg3 int64, arg4 int64, arg5 int64) (_swig_ret uintptr)
+	Capacity() (_swig_ret int64)
+	Read_available() (_swig_ret int64)
+	Anchor() (_swig_ret RawAnchor)
+}
+
 func Raw_header_version() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_raw_header_version_native())
@@ -2043,7 +4062,7 @@ func Raw_error_code_name(arg1 int) (_swig_ret string) {
 func Raw_set_log_level(arg1 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_raw_set_log_level_native(*(*C.swig_type_141)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (uintptr)(C._wrap_raw_set_log_level_native(*(*C.swig_type_286)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2055,7 +4074,7 @@ func Raw_popef_dump(arg1 string, arg2 int, arg3 *uintptr) (_swig_ret uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_raw_popef_dump_native(*(*C.swig_type_142)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_raw_popef_dump_native(*(*C.swig_type_287)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2068,7 +4087,7 @@ func Raw_popef_export_tensor(arg1 string, arg2 string, arg3 string, arg4 string)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_raw_popef_export_tensor_native(*(*C.swig_type_143)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_raw_popef_export_tensor_native(*(*C.swig_type_288)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_289)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_290)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_291)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2090,7 +4109,7 @@ func Raw_popef_export_feed(arg1 string, arg2 string, arg3 string, arg4 string) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_raw_popef_export_feed_native(*(*C.swig_type_147)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_raw_popef_export_feed_native(*(*C.swig_type_292)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2110,7 +4129,7 @@ func Raw_telemetry_read(arg1 string, arg2 *uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_raw_telemetry_read_native(*(*C.swig_type_151)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_raw_telemetry_read_native(*(*C.swig_type_296)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2125,5 +4144,5 @@ func Raw_bytes_copied() (_swig_ret int64) {
 
 func Raw_add_bytes_copied(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_raw_add_bytes_copied_native(C.swig_type_153(_swig_i_0))
+	C._wrap_raw_add_bytes_copied_native(C.swig_type_298(_swig_i_0))
 }

@@ -220,6 +220,8 @@ static void* Swig_malloc(int c) {
 
 
 #include "poprt_shim.h"
+#include "runners_shim.h"
+#include "session_shim.h"
 
 
 #include <stdint.h>		// Use the C99 official header
@@ -516,6 +518,48 @@ SWIGINTERN poprt_text raw_runner_profile(raw_runner *self,poprt_result *error){
     *error = poprt_runner_profile(self, &text);
     return text;
   }
+SWIGINTERN raw_runner *raw_runner_create_fusion(raw_executable const *executable,raw_runner_options const *options,poprt_result *error){
+    raw_runner* made = nullptr;
+    *error = poprt_fusion_runner_create(executable, options, &made);
+    return made;
+  }
+SWIGINTERN raw_runner *raw_runner_create_light(raw_executable const *executable,raw_runner_options const *options,poprt_result *error){
+    raw_runner* made = nullptr;
+    *error = poprt_light_runner_create(executable, options, &made);
+    return made;
+  }
+SWIGINTERN raw_runner *raw_runner_create_pack(raw_executable const *executable,raw_runner_options const *options,raw_pack_options const &pack,poprt_result *error){
+    const poprt_pack_runner_options all = pack.with(options);
+    raw_runner* made = nullptr;
+    *error = poprt_pack_runner_create(executable, &all, &made);
+    return made;
+  }
+SWIGINTERN raw_runner *raw_runner_create_host_concat(raw_executable const *executable,raw_runner_options const *options,raw_host_concats const &concats,poprt_result *error){
+    const std::vector<poprt_host_concat> list = concats.list();
+    poprt_host_concat_runner_options all{};
+    all.struct_size = sizeof all;
+    all.runner = options;
+    all.host_concat = list.empty() ? nullptr : list.data();
+    all.host_concat_count = list.size();
+    raw_runner* made = nullptr;
+    *error = poprt_host_concat_runner_create(executable, &all, &made);
+    return made;
+  }
+SWIGINTERN poprt_result raw_runner_light_reload(raw_runner *self){ return poprt_light_runner_reload(self); }
+SWIGINTERN poprt_result raw_runner_light_set_input(raw_runner *self,char const *name,int64_t address,int64_t bytes){
+    return poprt_light_runner_set_input_anchor(self, name, poprt_shim::pointer(address),
+                                               static_cast<size_t>(bytes));
+  }
+SWIGINTERN poprt_result raw_runner_light_update_weights(raw_runner *self){ return poprt_light_runner_update_weights(self); }
+SWIGINTERN int64_t raw_runner_light_input_count(raw_runner *self){
+    return static_cast<int64_t>(poprt_light_runner_model_input_count(self));
+  }
+SWIGINTERN raw_anchor const *raw_runner_light_input_anchor(raw_runner *self,int64_t index){
+    return poprt_light_runner_model_input(self, static_cast<size_t>(index));
+  }
+SWIGINTERN bool raw_runner_light_input_has_data(raw_runner *self,int64_t index){
+    return poprt_light_runner_model_input_has_data(self, static_cast<size_t>(index)) != 0;
+  }
 SWIGINTERN raw_bindings *new_raw_bindings(){ return new raw_bindings; }
 SWIGINTERN void delete_raw_bindings(raw_bindings *self){ delete self; }
 SWIGINTERN void raw_bindings_set_input(raw_bindings *self,char const *name,int64_t address,int64_t bytes){
@@ -547,6 +591,351 @@ SWIGINTERN raw_runner_options *new_raw_runner_options(){
   }
 SWIGINTERN void delete_raw_runner_options(raw_runner_options *self){ delete self; }
 SWIGINTERN void raw_runner_options_set_device(raw_runner_options *self,raw_device *device){ self->device = device; }
+
+#include "popef_shim.h"
+
+SWIGINTERN raw_popef_anchor *new_raw_popef_anchor(char const *name,char const *handle,int32_t type){
+    auto* anchor = new raw_popef_anchor;
+    anchor->name = name;
+    anchor->handle = handle;
+    anchor->type = type;
+    return anchor;
+  }
+SWIGINTERN void delete_raw_popef_anchor(raw_popef_anchor *self){ delete self; }
+SWIGINTERN char const *raw_popef_anchor_name(raw_popef_anchor *self){ return self->name.c_str(); }
+SWIGINTERN char const *raw_popef_anchor_handle(raw_popef_anchor *self){ return self->handle.c_str(); }
+SWIGINTERN int32_t raw_popef_anchor_anchor_type(raw_popef_anchor *self){ return self->type; }
+SWIGINTERN int32_t raw_popef_anchor_dtype(raw_popef_anchor *self){ return self->dtype; }
+SWIGINTERN bool raw_popef_anchor_is_per_replica(raw_popef_anchor *self){ return self->is_per_replica; }
+SWIGINTERN int64_t raw_popef_anchor_rank(raw_popef_anchor *self){ return static_cast<int64_t>(self->shape.size()); }
+SWIGINTERN int64_t raw_popef_anchor_dimension(raw_popef_anchor *self,int64_t index){
+    const auto i = static_cast<size_t>(index);
+    return i < self->shape.size() ? self->shape[i] : 0;
+  }
+SWIGINTERN int64_t raw_popef_anchor_program_count(raw_popef_anchor *self){ return static_cast<int64_t>(self->programs.size()); }
+SWIGINTERN int64_t raw_popef_anchor_program(raw_popef_anchor *self,int64_t index){
+    const auto i = static_cast<size_t>(index);
+    return i < self->programs.size() ? self->programs[i] : 0;
+  }
+SWIGINTERN void raw_popef_anchor_set_tensor(raw_popef_anchor *self,int32_t dtype,poprt_values values,int64_t count){
+    self->dtype = dtype;
+    self->shape = poprt_shim::integers(values, count);
+  }
+SWIGINTERN void raw_popef_anchor_set_programs(raw_popef_anchor *self,poprt_values values,int64_t count){
+    const auto programs = poprt_shim::integers(values, count);
+    self->programs.assign(programs.begin(), programs.end());
+  }
+SWIGINTERN void raw_popef_anchor_set_is_per_replica(raw_popef_anchor *self,bool value){ self->is_per_replica = value; }
+SWIGINTERN raw_popef_metadata *new_raw_popef_metadata(poprt_result *error){
+    raw_popef_metadata* made = nullptr;
+    *error = poprt_popef_metadata_create(nullptr, &made);
+    return made;
+  }
+SWIGINTERN void delete_raw_popef_metadata(raw_popef_metadata *self){ poprt_popef_metadata_free(self); }
+SWIGINTERN int64_t raw_popef_metadata_field(raw_popef_metadata *self,int32_t field){ return poprt_popef_metadata_get(self, field); }
+SWIGINTERN poprt_result raw_popef_metadata_set_field(raw_popef_metadata *self,int32_t field,int64_t value){ return poprt_popef_metadata_set(self, field, value); }
+SWIGINTERN char const *raw_popef_metadata_executable(raw_popef_metadata *self){ return poprt_popef_metadata_executable(self); }
+SWIGINTERN char const *raw_popef_metadata_seed_handle(raw_popef_metadata *self){ return poprt_popef_metadata_seed_handle(self); }
+SWIGINTERN poprt_result raw_popef_metadata_set_executable(raw_popef_metadata *self,char const *name){ return poprt_popef_metadata_set_executable(self, name); }
+SWIGINTERN poprt_result raw_popef_metadata_set_seed_handle(raw_popef_metadata *self,char const *handle){ return poprt_popef_metadata_set_seed_handle(self, handle); }
+SWIGINTERN int64_t raw_popef_metadata_option_count(raw_popef_metadata *self,int32_t list){
+    return static_cast<int64_t>(poprt_popef_metadata_option_count(self, list));
+  }
+SWIGINTERN char const *raw_popef_metadata_option_name(raw_popef_metadata *self,int32_t list,int64_t index){
+    const char* name = poprt_popef_metadata_option(self, list, static_cast<size_t>(index), nullptr);
+    return name ? name : "";
+  }
+SWIGINTERN char const *raw_popef_metadata_option_value(raw_popef_metadata *self,int32_t list,int64_t index){
+    const char* value = "";
+    poprt_popef_metadata_option(self, list, static_cast<size_t>(index), &value);
+    return value;
+  }
+SWIGINTERN poprt_result raw_popef_metadata_add_option(raw_popef_metadata *self,int32_t list,char const *name,char const *value){
+    return poprt_popef_metadata_add_option(self, list, name, value);
+  }
+SWIGINTERN int64_t raw_popef_metadata_flow_count(raw_popef_metadata *self,int32_t flow){ return static_cast<int64_t>(poprt_shim::flow_count(self, flow)); }
+SWIGINTERN int64_t raw_popef_metadata_flow_program(raw_popef_metadata *self,int32_t flow,int64_t index){
+    const auto i = static_cast<size_t>(index);
+    return i < poprt_shim::flow_count(self, flow) ? poprt_popef_metadata_flow(self, flow, nullptr)[i] : 0;
+  }
+SWIGINTERN poprt_result raw_popef_metadata_set_flow(raw_popef_metadata *self,int32_t flow,poprt_values values,int64_t count){
+    return poprt_shim::set_flow(self, flow, values, count);
+  }
+SWIGINTERN int64_t raw_popef_metadata_program_count(raw_popef_metadata *self){ return static_cast<int64_t>(poprt_popef_metadata_program_count(self)); }
+SWIGINTERN int64_t raw_popef_metadata_program_index(raw_popef_metadata *self,int64_t index){
+    uint32_t program = 0;
+    poprt_popef_metadata_program(self, static_cast<size_t>(index), &program);
+    return program;
+  }
+SWIGINTERN char const *raw_popef_metadata_program_name(raw_popef_metadata *self,int64_t index){
+    const char* name = poprt_popef_metadata_program(self, static_cast<size_t>(index), nullptr);
+    return name ? name : "";
+  }
+SWIGINTERN poprt_result raw_popef_metadata_set_program(raw_popef_metadata *self,int64_t program,char const *name){
+    return poprt_popef_metadata_set_program(self, static_cast<uint32_t>(program), name);
+  }
+SWIGINTERN int64_t raw_popef_metadata_anchor_count(raw_popef_metadata *self){ return static_cast<int64_t>(poprt_popef_metadata_anchor_count(self)); }
+SWIGINTERN raw_popef_anchor *raw_popef_metadata_anchor(raw_popef_metadata *self,int64_t index,poprt_result *error){ return raw_popef_anchor::of(self, index, error); }
+SWIGINTERN poprt_result raw_popef_metadata_add_anchor(raw_popef_metadata *self,raw_popef_anchor const &anchor){ return anchor.add_to(self); }
+SWIGINTERN raw_popef_reader *new_raw_popef_reader(poprt_result *error){
+    raw_popef_reader* made = nullptr;
+    *error = poprt_popef_reader_create(&made);
+    return made;
+  }
+SWIGINTERN void delete_raw_popef_reader(raw_popef_reader *self){ poprt_popef_reader_free(self); }
+SWIGINTERN poprt_result raw_popef_reader_parse_file(raw_popef_reader *self,char const *path){ return poprt_popef_reader_parse_file(self, path); }
+SWIGINTERN poprt_result raw_popef_reader_parse_bytes(raw_popef_reader *self,int64_t address,int64_t bytes){
+    return poprt_popef_reader_parse_bytes(self, poprt_shim::pointer(address), static_cast<size_t>(bytes));
+  }
+SWIGINTERN int64_t raw_popef_reader_count(raw_popef_reader *self,int32_t type){ return static_cast<int64_t>(poprt_popef_reader_count(self, type)); }
+SWIGINTERN raw_popef_blob const *raw_popef_reader_blob(raw_popef_reader *self,int32_t type,int64_t index){
+    return poprt_popef_reader_blob(self, type, static_cast<size_t>(index));
+  }
+SWIGINTERN raw_popef_metadata const *raw_popef_reader_metadata(raw_popef_reader *self,int64_t index){
+    return poprt_popef_reader_metadata(self, static_cast<size_t>(index));
+  }
+SWIGINTERN poprt_text raw_popef_reader_warnings(raw_popef_reader *self,poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_popef_reader_warnings(self, &text);
+    return text;
+  }
+SWIGINTERN int32_t raw_popef_blob_blob_type(raw_popef_blob *self){ return poprt_shim::blob_info(self).type; }
+SWIGINTERN char const *raw_popef_blob_name(raw_popef_blob *self){ return poprt_shim::blob_info(self).name; }
+SWIGINTERN char const *raw_popef_blob_executable(raw_popef_blob *self){ return poprt_shim::blob_info(self).executable; }
+SWIGINTERN bool raw_popef_blob_compressed(raw_popef_blob *self){ return poprt_shim::blob_info(self).compressed != 0; }
+SWIGINTERN int32_t raw_popef_blob_dtype(raw_popef_blob *self){ return poprt_shim::blob_info(self).dtype; }
+SWIGINTERN int64_t raw_popef_blob_rank(raw_popef_blob *self){ return static_cast<int64_t>(poprt_shim::blob_info(self).rank); }
+SWIGINTERN int64_t raw_popef_blob_dimension(raw_popef_blob *self,int64_t index){
+    const auto info = poprt_shim::blob_info(self);
+    const auto i = static_cast<size_t>(index);
+    return i < info.rank ? info.shape[i] : 0;
+  }
+SWIGINTERN int64_t raw_popef_blob_tensor_count(raw_popef_blob *self){ return poprt_shim::blob_info(self).tensor_count; }
+SWIGINTERN int64_t raw_popef_blob_bytes(raw_popef_blob *self){ return static_cast<int64_t>(poprt_shim::blob_info(self).bytes); }
+SWIGINTERN raw_popef_payload *raw_popef_blob_map_payload(raw_popef_blob *self,poprt_result *error){
+    raw_popef_payload* made = nullptr;
+    *error = poprt_popef_blob_map(self, &made);
+    return made;
+  }
+SWIGINTERN poprt_result raw_popef_blob_read(raw_popef_blob *self,int64_t offset,int64_t address,int64_t bytes){
+    return poprt_popef_blob_read(self, static_cast<size_t>(offset), poprt_shim::pointer(address),
+                                 static_cast<size_t>(bytes));
+  }
+SWIGINTERN void delete_raw_popef_payload(raw_popef_payload *self){ poprt_popef_payload_free(self); }
+SWIGINTERN int64_t raw_popef_payload_address(raw_popef_payload *self){ return poprt_shim::address(poprt_popef_payload_data(self)); }
+SWIGINTERN int64_t raw_popef_payload_bytes(raw_popef_payload *self){ return static_cast<int64_t>(poprt_popef_payload_size(self)); }
+SWIGINTERN raw_popef_model *raw_popef_model_create(raw_popef_reader const *reader,char const *executable,poprt_result *error){
+    raw_popef_model* made = nullptr;
+    *error = poprt_popef_model_create(reader, poprt_shim::or_null(executable), &made);
+    return made;
+  }
+SWIGINTERN void delete_raw_popef_model(raw_popef_model *self){ poprt_popef_model_free(self); }
+SWIGINTERN raw_popef_metadata const *raw_popef_model_metadata(raw_popef_model *self){ return poprt_popef_model_metadata(self); }
+SWIGINTERN int64_t raw_popef_model_count(raw_popef_model *self,int32_t type){ return static_cast<int64_t>(poprt_popef_model_count(self, type)); }
+SWIGINTERN raw_popef_blob const *raw_popef_model_blob(raw_popef_model *self,int32_t type,int64_t index){
+    return poprt_popef_model_blob(self, type, static_cast<size_t>(index));
+  }
+SWIGINTERN int64_t raw_popef_model_user_anchor_count(raw_popef_model *self,int32_t type){
+    return static_cast<int64_t>(poprt_shim::user_anchor_count(self, type));
+  }
+SWIGINTERN int64_t raw_popef_model_user_anchor(raw_popef_model *self,int32_t type,int64_t index){
+    const auto i = static_cast<size_t>(index);
+    if (i >= poprt_shim::user_anchor_count(self, type)) return 0;
+    return static_cast<int64_t>(poprt_popef_model_user_anchors(self, type, nullptr)[i]);
+  }
+SWIGINTERN poprt_text raw_popef_model_warnings(raw_popef_model *self,poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_popef_model_warnings(self, &text);
+    return text;
+  }
+SWIGINTERN raw_popef_models *new_raw_popef_models(raw_popef_reader const *reader,poprt_result *error){ return raw_popef_models::of(reader, error); }
+SWIGINTERN void delete_raw_popef_models(raw_popef_models *self){ delete self; }
+SWIGINTERN int64_t raw_popef_models_count(raw_popef_models *self){ return static_cast<int64_t>(self->models.size()); }
+SWIGINTERN raw_popef_model *raw_popef_models_take(raw_popef_models *self,int64_t index){ return self->take(index); }
+SWIGINTERN raw_popef_blob_info *new_raw_popef_blob_info(int32_t type,char const *name,char const *executable){
+    auto* info = new raw_popef_blob_info;
+    info->info.type = type;
+    info->name = name;
+    info->executable = executable;
+    return info;
+  }
+SWIGINTERN void delete_raw_popef_blob_info(raw_popef_blob_info *self){ delete self; }
+SWIGINTERN void raw_popef_blob_info_set_compressed(raw_popef_blob_info *self,bool on){ self->info.compressed = on; }
+SWIGINTERN void raw_popef_blob_info_set_tensor(raw_popef_blob_info *self,int32_t dtype,poprt_values values,int64_t count){
+    self->info.dtype = dtype;
+    self->shape = poprt_shim::integers(values, count);
+  }
+SWIGINTERN void raw_popef_blob_info_set_tensor_count(raw_popef_blob_info *self,int64_t tensors){ self->info.tensor_count = tensors; }
+SWIGINTERN raw_popef_feeds *new_raw_popef_feeds(){ return new raw_popef_feeds; }
+SWIGINTERN void delete_raw_popef_feeds(raw_popef_feeds *self){ delete self; }
+SWIGINTERN void raw_popef_feeds_add(raw_popef_feeds *self,raw_popef_blob_info const &info){ self->infos.push_back(info); }
+SWIGINTERN raw_popef_writer *raw_popef_writer_create_file(char const *path,int32_t mode,poprt_result *error){
+    raw_popef_writer* made = nullptr;
+    *error = poprt_popef_writer_create(path, mode, &made);
+    return made;
+  }
+SWIGINTERN raw_popef_writer *raw_popef_writer_create_stream(int64_t write_fn,int64_t user_data,poprt_result *error){
+    raw_popef_writer* made = nullptr;
+    *error = poprt_popef_writer_create_stream(poprt_shim::function<poprt_write_fn>(write_fn),
+                                              poprt_shim::pointer(user_data), &made);
+    return made;
+  }
+SWIGINTERN void delete_raw_popef_writer(raw_popef_writer *self){ poprt_popef_writer_free(self); }
+SWIGINTERN poprt_result raw_popef_writer_close(raw_popef_writer *self){ return poprt_popef_writer_close(self); }
+SWIGINTERN poprt_result raw_popef_writer_add_metadata(raw_popef_writer *self,raw_popef_metadata const &metadata){
+    return poprt_popef_writer_add_metadata(self, &metadata);
+  }
+SWIGINTERN raw_popef_blob_writer *raw_popef_writer_begin(raw_popef_writer *self,raw_popef_blob_info &info,poprt_result *error){
+    raw_popef_blob_writer* made = nullptr;
+    *error = poprt_popef_writer_begin(self, info.complete(), &made);
+    return made;
+  }
+SWIGINTERN raw_popef_blob_writer *raw_popef_writer_begin_feeds(raw_popef_writer *self,raw_popef_feeds &feeds,poprt_result *error){ return feeds.begin(self, error); }
+SWIGINTERN void delete_raw_popef_blob_writer(raw_popef_blob_writer *self){ poprt_popef_blob_writer_free(self); }
+SWIGINTERN poprt_result raw_popef_blob_writer_write(raw_popef_blob_writer *self,int64_t feed,int64_t address,int64_t bytes){
+    return poprt_popef_blob_writer_write(self, static_cast<size_t>(feed), poprt_shim::pointer(address),
+                                         static_cast<size_t>(bytes));
+  }
+SWIGINTERN poprt_result raw_popef_blob_writer_close(raw_popef_blob_writer *self){ return poprt_popef_blob_writer_close(self); }
+SWIGINTERN raw_pack_options *new_raw_pack_options(){ return new raw_pack_options; }
+SWIGINTERN void delete_raw_pack_options(raw_pack_options *self){ delete self; }
+SWIGINTERN void raw_pack_options_set_timeout(raw_pack_options *self,int64_t microseconds){ self->options.timeout_microseconds = microseconds; }
+SWIGINTERN void raw_pack_options_set_max_valid_num(raw_pack_options *self,int64_t items){
+    self->options.max_valid_num = static_cast<uint64_t>(items);
+  }
+SWIGINTERN void raw_pack_options_set_inputs(raw_pack_options *self,char const *dynamic_input,char const *unpack_info,char const *mask){
+    self->dynamic_input = dynamic_input;
+    self->unpack_info = unpack_info;
+    self->mask = mask;
+  }
+SWIGINTERN void raw_pack_options_add_dynamic(raw_pack_options *self,char const *name){ self->dynamic_group.add(name); }
+SWIGINTERN void raw_pack_options_set_algorithm(raw_pack_options *self,int32_t algorithm){ self->options.algorithm = algorithm; }
+SWIGINTERN void raw_pack_options_set_data_across_rows(raw_pack_options *self,bool on){ self->options.disable_data_across_rows = !on; }
+SWIGINTERN void raw_pack_options_set_compile_batch_size(raw_pack_options *self,int64_t rows){ self->options.compile_batch_size = rows; }
+SWIGINTERN void raw_pack_options_set_padding_remove(raw_pack_options *self,bool on){ self->options.enable_padding_remove = on; }
+SWIGINTERN void raw_pack_options_set_prefetch_datastreams(raw_pack_options *self,bool on){ self->options.disable_prefetch_datastreams = !on; }
+SWIGINTERN void raw_pack_options_set_delimiter_num(raw_pack_options *self,int64_t zeros){
+    self->options.delimiter_num = static_cast<uint64_t>(zeros);
+  }
+SWIGINTERN raw_host_concats *new_raw_host_concats(){ return new raw_host_concats; }
+SWIGINTERN void delete_raw_host_concats(raw_host_concats *self){ delete self; }
+SWIGINTERN void raw_host_concats_add(raw_host_concats *self,char const *tensor){ self->begin(tensor); }
+SWIGINTERN void raw_host_concats_add_input(raw_host_concats *self,char const *name){ self->add_input(name); }
+SWIGINTERN void raw_host_concats_set_shape(raw_host_concats *self,poprt_values values,int64_t count){ self->set_shape(values, count); }
+SWIGINTERN void raw_host_concats_set_bytes(raw_host_concats *self,int64_t bytes){ self->set_bytes(bytes); }
+SWIGINTERN void raw_host_concats_set_sizes(raw_host_concats *self,poprt_values values,int64_t count){ self->set_sizes(values, count); }
+SWIGINTERN raw_session_options *new_raw_session_options(){ return new raw_session_options; }
+SWIGINTERN void delete_raw_session_options(raw_session_options *self){ delete self; }
+SWIGINTERN void raw_session_options_set_threads(raw_session_options *self,int32_t threads){ self->options.threads = threads; }
+SWIGINTERN void raw_session_options_set_device(raw_session_options *self,raw_device *device){ self->options.device = device; }
+SWIGINTERN void raw_session_options_set_deferred(raw_session_options *self,bool on){ self->options.deferred = on; }
+SWIGINTERN void raw_session_options_set_exclusive(raw_session_options *self,bool on){ self->options.exclusive = on; }
+SWIGINTERN void raw_session_options_set_telemetry(raw_session_options *self,bool on){ self->options.telemetry = on; }
+SWIGINTERN void raw_session_options_set_wait(raw_session_options *self,int32_t strategy,int64_t timeout_ns,int64_t sleep_ns){
+    self->options.wait_strategy = strategy;
+    self->options.wait_timeout_ns = timeout_ns;
+    self->options.wait_sleep_ns = sleep_ns;
+  }
+SWIGINTERN void raw_session_options_set_predicate(raw_session_options *self,int64_t predicate_fn,int64_t user_data){
+    self->predicate = poprt_shim::function<poprt_anchor_predicate_fn>(predicate_fn);
+    self->predicate_data = poprt_shim::pointer(user_data);
+  }
+SWIGINTERN raw_queue_options *new_raw_queue_options(){ return new raw_queue_options; }
+SWIGINTERN void delete_raw_queue_options(raw_queue_options *self){ delete self; }
+SWIGINTERN void raw_queue_options_set_buffers(raw_queue_options *self,int64_t buffers){ self->options.buffers = static_cast<size_t>(buffers); }
+SWIGINTERN void raw_queue_options_set_timeout(raw_queue_options *self,int64_t timeout_ns,int64_t timeout_fn,int64_t user_data){
+    self->options.timeout_ns = timeout_ns;
+    self->timeout = poprt_shim::function<raw_timeout_fn>(timeout_fn);
+    self->timeout_data = poprt_shim::pointer(user_data);
+  }
+SWIGINTERN void raw_queue_options_set_predicate(raw_queue_options *self,int64_t predicate_fn,int64_t user_data){
+    self->predicate = poprt_shim::function<poprt_anchor_predicate_fn>(predicate_fn);
+    self->predicate_data = poprt_shim::pointer(user_data);
+  }
+SWIGINTERN raw_session *new_raw_session(raw_executable const *executable,raw_session_options const &options,poprt_result *error){
+    return raw_session::make(executable, options, error);
+  }
+SWIGINTERN void delete_raw_session(raw_session *self){ delete self; }
+SWIGINTERN poprt_result raw_session_bind_to_device(raw_session *self,raw_device *device){
+    return poprt_session_bind_to_device(self->session, device);
+  }
+SWIGINTERN poprt_result raw_session_bind_to_any_device(raw_session *self){ return poprt_session_bind_to_device(self->session, nullptr); }
+SWIGINTERN poprt_result raw_session_load_again(raw_session *self){ return poprt_session_reload(self->session); }
+SWIGINTERN void raw_session_unload_from_device(raw_session *self){ poprt_session_unload_from_device(self->session); }
+SWIGINTERN bool raw_session_is_loaded(raw_session *self){ return poprt_session_is_loaded(self->session) != 0; }
+SWIGINTERN void raw_session_stop(raw_session *self){ poprt_session_stop(self->session); }
+SWIGINTERN poprt_result raw_session_set_input_handler(raw_session *self,char const *name,int64_t prefetch_fn,int64_t fetch_fn,int64_t complete_fn,int64_t invalidate_fn,int64_t interrupt_fn,int64_t user_data){
+    return self->set_handler(false, name, poprt_shim::callbacks(prefetch_fn, fetch_fn, complete_fn, invalidate_fn,
+                                                                 interrupt_fn, user_data));
+  }
+SWIGINTERN poprt_result raw_session_set_output_handler(raw_session *self,char const *name,int64_t fetch_fn,int64_t complete_fn,int64_t interrupt_fn,int64_t user_data){
+    return self->set_handler(true, name,
+                              poprt_shim::callbacks(0, fetch_fn, complete_fn, 0, interrupt_fn, user_data));
+  }
+SWIGINTERN int64_t raw_session_user_input_count(raw_session *self){
+    return static_cast<int64_t>(poprt_session_user_input_count(self->session));
+  }
+SWIGINTERN int64_t raw_session_user_output_count(raw_session *self){
+    return static_cast<int64_t>(poprt_session_user_output_count(self->session));
+  }
+SWIGINTERN raw_anchor const *raw_session_user_input_anchor(raw_session *self,int64_t index){
+    return poprt_session_user_input(self->session, static_cast<size_t>(index));
+  }
+SWIGINTERN raw_anchor const *raw_session_user_output_anchor(raw_session *self,int64_t index){
+    return poprt_session_user_output(self->session, static_cast<size_t>(index));
+  }
+SWIGINTERN poprt_result raw_session_verify_connected(raw_session *self){ return poprt_session_verify_connected(self->session); }
+SWIGINTERN poprt_result raw_session_run_load_programs(raw_session *self){ return poprt_session_run_load_programs(self->session); }
+SWIGINTERN poprt_result raw_session_run_main_programs(raw_session *self){ return poprt_session_run_main_programs(self->session); }
+SWIGINTERN poprt_result raw_session_run_save_programs(raw_session *self){ return poprt_session_run_save_programs(self->session); }
+SWIGINTERN poprt_result raw_session_run_programs(raw_session *self,poprt_values values,int64_t count){
+    return self->run_programs(values, count);
+  }
+SWIGINTERN poprt_result raw_session_update_weights(raw_session *self,char const *name,int64_t address,int64_t bytes){
+    return poprt_session_update_weights(self->session, name, poprt_shim::pointer(address),
+                                        static_cast<size_t>(bytes));
+  }
+SWIGINTERN poprt_result raw_session_read_weights(raw_session *self,char const *name,int64_t address,int64_t bytes){
+    return poprt_session_read_weights(self->session, name, poprt_shim::pointer(address),
+                                      static_cast<size_t>(bytes));
+  }
+SWIGINTERN raw_queue_manager *raw_session_create_queue_manager(raw_session *self,raw_queue_options const &options,poprt_result *error){
+    return self->create_queue_manager(options, error);
+  }
+SWIGINTERN void delete_raw_queue_manager(raw_queue_manager *self){ delete self; }
+SWIGINTERN raw_queue *raw_queue_manager_input_queue(raw_queue_manager *self,char const *name,poprt_result *error){
+    return raw_queue::make(*self, name, false, error);
+  }
+SWIGINTERN raw_queue *raw_queue_manager_output_queue(raw_queue_manager *self,char const *name,poprt_result *error){
+    return raw_queue::make(*self, name, true, error);
+  }
+SWIGINTERN void raw_queue_manager_flush_all(raw_queue_manager *self){
+    const poprt_shim::Queues::Use use(*self->queues);
+    poprt_queue_manager_flush_all(use.get());
+  }
+SWIGINTERN void raw_queue_manager_disconnect_all(raw_queue_manager *self){
+    const poprt_shim::Queues::Use use(*self->queues);
+    poprt_queue_manager_disconnect_all(use.get());
+  }
+SWIGINTERN void delete_raw_queue(raw_queue *self){ delete self; }
+SWIGINTERN poprt_result raw_queue_enqueue_input(raw_queue *self,int64_t address,int64_t bytes,int64_t done_fn,int64_t user_data){
+    return self->enqueue(false, address, bytes, done_fn, user_data);
+  }
+SWIGINTERN poprt_result raw_queue_enqueue_output(raw_queue *self,int64_t address,int64_t bytes,int64_t done_fn,int64_t user_data){
+    return self->enqueue(true, address, bytes, done_fn, user_data);
+  }
+SWIGINTERN int64_t raw_queue_capacity(raw_queue *self){
+    const poprt_shim::Queues::Use use(*self->queues);
+    return static_cast<int64_t>(poprt_queue_capacity(use.get() ? self->queue : nullptr));
+  }
+SWIGINTERN int64_t raw_queue_read_available(raw_queue *self){
+    const poprt_shim::Queues::Use use(*self->queues);
+    return static_cast<int64_t>(poprt_queue_read_available(use.get() ? self->queue : nullptr));
+  }
+SWIGINTERN raw_anchor const *raw_queue_anchor(raw_queue *self){
+    const poprt_shim::Queues::Use use(*self->queues);
+    return use.get() ? poprt_queue_anchor(self->queue) : nullptr;
+  }
 
 // What the wrapper was compiled against, and what was loaded.
 static int32_t raw_header_version() { return POPRT_VERSION; }
@@ -2110,6 +2499,171 @@ poprt_text _wrap_RawRunner_profile_native(raw_runner *_swig_go_0, poprt_result *
 }
 
 
+raw_runner *_wrap_RawRunner_create_fusion_native(raw_executable *_swig_go_0, raw_runner_options *_swig_go_1, poprt_result *_swig_go_2) {
+  raw_executable *arg1 = (raw_executable *) 0 ;
+  raw_runner_options *arg2 = (raw_runner_options *) 0 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  raw_runner *result = 0 ;
+  raw_runner *_swig_go_result;
+  
+  arg1 = *(raw_executable **)&_swig_go_0; 
+  arg2 = *(raw_runner_options **)&_swig_go_1; 
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = (raw_runner *)raw_runner_create_fusion((raw_executable const *)arg1,(raw_runner_options const *)arg2,arg3);
+  *(raw_runner **)&_swig_go_result = (raw_runner *)result; 
+  return _swig_go_result;
+}
+
+
+raw_runner *_wrap_RawRunner_create_light_native(raw_executable *_swig_go_0, raw_runner_options *_swig_go_1, poprt_result *_swig_go_2) {
+  raw_executable *arg1 = (raw_executable *) 0 ;
+  raw_runner_options *arg2 = (raw_runner_options *) 0 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  raw_runner *result = 0 ;
+  raw_runner *_swig_go_result;
+  
+  arg1 = *(raw_executable **)&_swig_go_0; 
+  arg2 = *(raw_runner_options **)&_swig_go_1; 
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = (raw_runner *)raw_runner_create_light((raw_executable const *)arg1,(raw_runner_options const *)arg2,arg3);
+  *(raw_runner **)&_swig_go_result = (raw_runner *)result; 
+  return _swig_go_result;
+}
+
+
+raw_runner *_wrap_RawRunner_create_pack_native(raw_executable *_swig_go_0, raw_runner_options *_swig_go_1, raw_pack_options *_swig_go_2, poprt_result *_swig_go_3) {
+  raw_executable *arg1 = (raw_executable *) 0 ;
+  raw_runner_options *arg2 = (raw_runner_options *) 0 ;
+  raw_pack_options *arg3 = 0 ;
+  poprt_result *arg4 = (poprt_result *) 0 ;
+  raw_runner *result = 0 ;
+  raw_runner *_swig_go_result;
+  
+  arg1 = *(raw_executable **)&_swig_go_0; 
+  arg2 = *(raw_runner_options **)&_swig_go_1; 
+  arg3 = *(raw_pack_options **)&_swig_go_2; 
+  arg4 = (poprt_result*)_swig_go_3;
+  
+  result = (raw_runner *)raw_runner_create_pack((raw_executable const *)arg1,(raw_runner_options const *)arg2,(raw_pack_options const &)*arg3,arg4);
+  *(raw_runner **)&_swig_go_result = (raw_runner *)result; 
+  return _swig_go_result;
+}
+
+
+raw_runner *_wrap_RawRunner_create_host_concat_native(raw_executable *_swig_go_0, raw_runner_options *_swig_go_1, raw_host_concats *_swig_go_2, poprt_result *_swig_go_3) {
+  raw_executable *arg1 = (raw_executable *) 0 ;
+  raw_runner_options *arg2 = (raw_runner_options *) 0 ;
+  raw_host_concats *arg3 = 0 ;
+  poprt_result *arg4 = (poprt_result *) 0 ;
+  raw_runner *result = 0 ;
+  raw_runner *_swig_go_result;
+  
+  arg1 = *(raw_executable **)&_swig_go_0; 
+  arg2 = *(raw_runner_options **)&_swig_go_1; 
+  arg3 = *(raw_host_concats **)&_swig_go_2; 
+  arg4 = (poprt_result*)_swig_go_3;
+  
+  result = (raw_runner *)raw_runner_create_host_concat((raw_executable const *)arg1,(raw_runner_options const *)arg2,(raw_host_concats const &)*arg3,arg4);
+  *(raw_runner **)&_swig_go_result = (raw_runner *)result; 
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawRunner_light_reload_native(raw_runner *_swig_go_0) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  
+  result = raw_runner_light_reload(arg1);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawRunner_light_set_input_native(raw_runner *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  
+  result = raw_runner_light_set_input(arg1,(char const *)arg2,arg3,arg4);
+  _swig_go_result = result;
+  free(arg2); 
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawRunner_light_update_weights_native(raw_runner *_swig_go_0) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  
+  result = raw_runner_light_update_weights(arg1);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawRunner_light_input_count_native(raw_runner *_swig_go_0) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  
+  result = (int64_t)raw_runner_light_input_count(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+raw_anchor *_wrap_RawRunner_light_input_anchor_native(raw_runner *_swig_go_0, long long _swig_go_1) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  int64_t arg2 ;
+  raw_anchor *result = 0 ;
+  raw_anchor *_swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (raw_anchor *)raw_runner_light_input_anchor(arg1,arg2);
+  *(raw_anchor **)&_swig_go_result = (raw_anchor *)result; 
+  return _swig_go_result;
+}
+
+
+bool _wrap_RawRunner_light_input_has_data_native(raw_runner *_swig_go_0, long long _swig_go_1) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  int64_t arg2 ;
+  bool result;
+  bool _swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (bool)raw_runner_light_input_has_data(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
 raw_bindings *_wrap_new_RawBindings_native() {
   raw_bindings *result = 0 ;
   raw_bindings *_swig_go_result;
@@ -2982,6 +3536,2267 @@ void _wrap_RawRunnerOptions_set_device_native(raw_runner_options *_swig_go_0, ra
   
   raw_runner_options_set_device(arg1,arg2);
   
+}
+
+
+raw_popef_anchor *_wrap_new_RawPopefAnchor_native(_gostring_ _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
+  char *arg1 = (char *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  raw_popef_anchor *result = 0 ;
+  raw_popef_anchor *_swig_go_result;
+  
+  
+  arg1 = (char *)malloc(_swig_go_0.n + 1);
+  memcpy(arg1, _swig_go_0.p, _swig_go_0.n);
+  arg1[_swig_go_0.n] = '\0';
+  
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (int32_t)_swig_go_2; 
+  
+  result = (raw_popef_anchor *)new_raw_popef_anchor((char const *)arg1,(char const *)arg2,arg3);
+  *(raw_popef_anchor **)&_swig_go_result = (raw_popef_anchor *)result; 
+  free(arg1); 
+  free(arg2); 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawPopefAnchor_native(raw_popef_anchor *_swig_go_0) {
+  raw_popef_anchor *arg1 = (raw_popef_anchor *) 0 ;
+  
+  arg1 = *(raw_popef_anchor **)&_swig_go_0; 
+  
+  delete_raw_popef_anchor(arg1);
+  
+}
+
+
+_gostring_ _wrap_RawPopefAnchor_name_native(raw_popef_anchor *_swig_go_0) {
+  raw_popef_anchor *arg1 = (raw_popef_anchor *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(raw_popef_anchor **)&_swig_go_0; 
+  
+  result = (char *)raw_popef_anchor_name(arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_RawPopefAnchor_handle_native(raw_popef_anchor *_swig_go_0) {
+  raw_popef_anchor *arg1 = (raw_popef_anchor *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(raw_popef_anchor **)&_swig_go_0; 
+  
+  result = (char *)raw_popef_anchor_handle(arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_RawPopefAnchor_anchor_type_native(raw_popef_anchor *_swig_go_0) {
+  raw_popef_anchor *arg1 = (raw_popef_anchor *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_popef_anchor **)&_swig_go_0; 
+  
+  result = (int32_t)raw_popef_anchor_anchor_type(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_RawPopefAnchor_dtype_native(raw_popef_anchor *_swig_go_0) {
+  raw_popef_anchor *arg1 = (raw_popef_anchor *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_popef_anchor **)&_swig_go_0; 
+  
+  result = (int32_t)raw_popef_anchor_dtype(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+bool _wrap_RawPopefAnchor_is_per_replica_native(raw_popef_anchor *_swig_go_0) {
+  raw_popef_anchor *arg1 = (raw_popef_anchor *) 0 ;
+  bool result;
+  bool _swig_go_result;
+  
+  arg1 = *(raw_popef_anchor **)&_swig_go_0; 
+  
+  result = (bool)raw_popef_anchor_is_per_replica(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawPopefAnchor_rank_native(raw_popef_anchor *_swig_go_0) {
+  raw_popef_anchor *arg1 = (raw_popef_anchor *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_popef_anchor **)&_swig_go_0; 
+  
+  result = (int64_t)raw_popef_anchor_rank(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawPopefAnchor_dimension_native(raw_popef_anchor *_swig_go_0, long long _swig_go_1) {
+  raw_popef_anchor *arg1 = (raw_popef_anchor *) 0 ;
+  int64_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_popef_anchor **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (int64_t)raw_popef_anchor_dimension(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawPopefAnchor_program_count_native(raw_popef_anchor *_swig_go_0) {
+  raw_popef_anchor *arg1 = (raw_popef_anchor *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_popef_anchor **)&_swig_go_0; 
+  
+  result = (int64_t)raw_popef_anchor_program_count(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawPopefAnchor_program_native(raw_popef_anchor *_swig_go_0, long long _swig_go_1) {
+  raw_popef_anchor *arg1 = (raw_popef_anchor *) 0 ;
+  int64_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_popef_anchor **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (int64_t)raw_popef_anchor_program(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawPopefAnchor_set_tensor_native(raw_popef_anchor *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+  raw_popef_anchor *arg1 = (raw_popef_anchor *) 0 ;
+  int32_t arg2 ;
+  poprt_values arg3 = (poprt_values) 0 ;
+  int64_t arg4 ;
+  
+  arg1 = *(raw_popef_anchor **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = _swig_go_2.array;
+  arg4 = (int64_t)_swig_go_3; 
+  
+  raw_popef_anchor_set_tensor(arg1,arg2,(void const *)arg3,arg4);
+  
+}
+
+
+void _wrap_RawPopefAnchor_set_programs_native(raw_popef_anchor *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  raw_popef_anchor *arg1 = (raw_popef_anchor *) 0 ;
+  poprt_values arg2 = (poprt_values) 0 ;
+  int64_t arg3 ;
+  
+  arg1 = *(raw_popef_anchor **)&_swig_go_0; 
+  arg2 = _swig_go_1.array;
+  arg3 = (int64_t)_swig_go_2; 
+  
+  raw_popef_anchor_set_programs(arg1,(void const *)arg2,arg3);
+  
+}
+
+
+void _wrap_RawPopefAnchor_set_is_per_replica_native(raw_popef_anchor *_swig_go_0, bool _swig_go_1) {
+  raw_popef_anchor *arg1 = (raw_popef_anchor *) 0 ;
+  bool arg2 ;
+  
+  arg1 = *(raw_popef_anchor **)&_swig_go_0; 
+  arg2 = (bool)_swig_go_1; 
+  
+  raw_popef_anchor_set_is_per_replica(arg1,arg2);
+  
+}
+
+
+raw_popef_metadata *_wrap_new_RawPopefMetadata_native(poprt_result *_swig_go_0) {
+  poprt_result *arg1 = (poprt_result *) 0 ;
+  raw_popef_metadata *result = 0 ;
+  raw_popef_metadata *_swig_go_result;
+  
+  arg1 = (poprt_result*)_swig_go_0;
+  
+  result = (raw_popef_metadata *)new_raw_popef_metadata(arg1);
+  *(raw_popef_metadata **)&_swig_go_result = (raw_popef_metadata *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawPopefMetadata_native(raw_popef_metadata *_swig_go_0) {
+  raw_popef_metadata *arg1 = (raw_popef_metadata *) 0 ;
+  
+  arg1 = *(raw_popef_metadata **)&_swig_go_0; 
+  
+  delete_raw_popef_metadata(arg1);
+  
+}
+
+
+long long _wrap_RawPopefMetadata_field_native(raw_popef_metadata *_swig_go_0, intgo _swig_go_1) {
+  raw_popef_metadata *arg1 = (raw_popef_metadata *) 0 ;
+  int32_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_popef_metadata **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  result = (int64_t)raw_popef_metadata_field(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawPopefMetadata_set_field_native(raw_popef_metadata *_swig_go_0, intgo _swig_go_1, long long _swig_go_2) {
+  raw_popef_metadata *arg1 = (raw_popef_metadata *) 0 ;
+  int32_t arg2 ;
+  int64_t arg3 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_popef_metadata **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  result = raw_popef_metadata_set_field(arg1,arg2,arg3);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_RawPopefMetadata_executable_native(raw_popef_metadata *_swig_go_0) {
+  raw_popef_metadata *arg1 = (raw_popef_metadata *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(raw_popef_metadata **)&_swig_go_0; 
+  
+  result = (char *)raw_popef_metadata_executable(arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_RawPopefMetadata_seed_handle_native(raw_popef_metadata *_swig_go_0) {
+  raw_popef_metadata *arg1 = (raw_popef_metadata *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(raw_popef_metadata **)&_swig_go_0; 
+  
+  result = (char *)raw_popef_metadata_seed_handle(arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawPopefMetadata_set_executable_native(raw_popef_metadata *_swig_go_0, _gostring_ _swig_go_1) {
+  raw_popef_metadata *arg1 = (raw_popef_metadata *) 0 ;
+  char *arg2 = (char *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_popef_metadata **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  result = raw_popef_metadata_set_executable(arg1,(char const *)arg2);
+  _swig_go_result = result;
+  free(arg2); 
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawPopefMetadata_set_seed_handle_native(raw_popef_metadata *_swig_go_0, _gostring_ _swig_go_1) {
+  raw_popef_metadata *arg1 = (raw_popef_metadata *) 0 ;
+  char *arg2 = (char *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_popef_metadata **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  result = raw_popef_metadata_set_seed_handle(arg1,(char const *)arg2);
+  _swig_go_result = result;
+  free(arg2); 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawPopefMetadata_option_count_native(raw_popef_metadata *_swig_go_0, intgo _swig_go_1) {
+  raw_popef_metadata *arg1 = (raw_popef_metadata *) 0 ;
+  int32_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_popef_metadata **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  result = (int64_t)raw_popef_metadata_option_count(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_RawPopefMetadata_option_name_native(raw_popef_metadata *_swig_go_0, intgo _swig_go_1, long long _swig_go_2) {
+  raw_popef_metadata *arg1 = (raw_popef_metadata *) 0 ;
+  int32_t arg2 ;
+  int64_t arg3 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(raw_popef_metadata **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  result = (char *)raw_popef_metadata_option_name(arg1,arg2,arg3);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_RawPopefMetadata_option_value_native(raw_popef_metadata *_swig_go_0, intgo _swig_go_1, long long _swig_go_2) {
+  raw_popef_metadata *arg1 = (raw_popef_metadata *) 0 ;
+  int32_t arg2 ;
+  int64_t arg3 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(raw_popef_metadata **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  result = (char *)raw_popef_metadata_option_value(arg1,arg2,arg3);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawPopefMetadata_add_option_native(raw_popef_metadata *_swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, _gostring_ _swig_go_3) {
+  raw_popef_metadata *arg1 = (raw_popef_metadata *) 0 ;
+  int32_t arg2 ;
+  char *arg3 = (char *) 0 ;
+  char *arg4 = (char *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_popef_metadata **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  arg3 = (char *)malloc(_swig_go_2.n + 1);
+  memcpy(arg3, _swig_go_2.p, _swig_go_2.n);
+  arg3[_swig_go_2.n] = '\0';
+  
+  
+  arg4 = (char *)malloc(_swig_go_3.n + 1);
+  memcpy(arg4, _swig_go_3.p, _swig_go_3.n);
+  arg4[_swig_go_3.n] = '\0';
+  
+  
+  result = raw_popef_metadata_add_option(arg1,arg2,(char const *)arg3,(char const *)arg4);
+  _swig_go_result = result;
+  free(arg3); 
+  free(arg4); 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawPopefMetadata_flow_count_native(raw_popef_metadata *_swig_go_0, intgo _swig_go_1) {
+  raw_popef_metadata *arg1 = (raw_popef_metadata *) 0 ;
+  int32_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_popef_metadata **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  result = (int64_t)raw_popef_metadata_flow_count(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawPopefMetadata_flow_program_native(raw_popef_metadata *_swig_go_0, intgo _swig_go_1, long long _swig_go_2) {
+  raw_popef_metadata *arg1 = (raw_popef_metadata *) 0 ;
+  int32_t arg2 ;
+  int64_t arg3 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_popef_metadata **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  result = (int64_t)raw_popef_metadata_flow_program(arg1,arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawPopefMetadata_set_flow_native(raw_popef_metadata *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+  raw_popef_metadata *arg1 = (raw_popef_metadata *) 0 ;
+  int32_t arg2 ;
+  poprt_values arg3 = (poprt_values) 0 ;
+  int64_t arg4 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_popef_metadata **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = _swig_go_2.array;
+  arg4 = (int64_t)_swig_go_3; 
+  
+  result = raw_popef_metadata_set_flow(arg1,arg2,(void const *)arg3,arg4);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawPopefMetadata_program_count_native(raw_popef_metadata *_swig_go_0) {
+  raw_popef_metadata *arg1 = (raw_popef_metadata *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_popef_metadata **)&_swig_go_0; 
+  
+  result = (int64_t)raw_popef_metadata_program_count(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawPopefMetadata_program_index_native(raw_popef_metadata *_swig_go_0, long long _swig_go_1) {
+  raw_popef_metadata *arg1 = (raw_popef_metadata *) 0 ;
+  int64_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_popef_metadata **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (int64_t)raw_popef_metadata_program_index(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_RawPopefMetadata_program_name_native(raw_popef_metadata *_swig_go_0, long long _swig_go_1) {
+  raw_popef_metadata *arg1 = (raw_popef_metadata *) 0 ;
+  int64_t arg2 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(raw_popef_metadata **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (char *)raw_popef_metadata_program_name(arg1,arg2);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawPopefMetadata_set_program_native(raw_popef_metadata *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+  raw_popef_metadata *arg1 = (raw_popef_metadata *) 0 ;
+  int64_t arg2 ;
+  char *arg3 = (char *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_popef_metadata **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  arg3 = (char *)malloc(_swig_go_2.n + 1);
+  memcpy(arg3, _swig_go_2.p, _swig_go_2.n);
+  arg3[_swig_go_2.n] = '\0';
+  
+  
+  result = raw_popef_metadata_set_program(arg1,arg2,(char const *)arg3);
+  _swig_go_result = result;
+  free(arg3); 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawPopefMetadata_anchor_count_native(raw_popef_metadata *_swig_go_0) {
+  raw_popef_metadata *arg1 = (raw_popef_metadata *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_popef_metadata **)&_swig_go_0; 
+  
+  result = (int64_t)raw_popef_metadata_anchor_count(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+raw_popef_anchor *_wrap_RawPopefMetadata_anchor_native(raw_popef_metadata *_swig_go_0, long long _swig_go_1, poprt_result *_swig_go_2) {
+  raw_popef_metadata *arg1 = (raw_popef_metadata *) 0 ;
+  int64_t arg2 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  raw_popef_anchor *result = 0 ;
+  raw_popef_anchor *_swig_go_result;
+  
+  arg1 = *(raw_popef_metadata **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = (raw_popef_anchor *)raw_popef_metadata_anchor(arg1,arg2,arg3);
+  *(raw_popef_anchor **)&_swig_go_result = (raw_popef_anchor *)result; 
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawPopefMetadata_add_anchor_native(raw_popef_metadata *_swig_go_0, raw_popef_anchor *_swig_go_1) {
+  raw_popef_metadata *arg1 = (raw_popef_metadata *) 0 ;
+  raw_popef_anchor *arg2 = 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_popef_metadata **)&_swig_go_0; 
+  arg2 = *(raw_popef_anchor **)&_swig_go_1; 
+  
+  result = raw_popef_metadata_add_anchor(arg1,(raw_popef_anchor const &)*arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+raw_popef_reader *_wrap_new_RawPopefReader_native(poprt_result *_swig_go_0) {
+  poprt_result *arg1 = (poprt_result *) 0 ;
+  raw_popef_reader *result = 0 ;
+  raw_popef_reader *_swig_go_result;
+  
+  arg1 = (poprt_result*)_swig_go_0;
+  
+  result = (raw_popef_reader *)new_raw_popef_reader(arg1);
+  *(raw_popef_reader **)&_swig_go_result = (raw_popef_reader *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawPopefReader_native(raw_popef_reader *_swig_go_0) {
+  raw_popef_reader *arg1 = (raw_popef_reader *) 0 ;
+  
+  arg1 = *(raw_popef_reader **)&_swig_go_0; 
+  
+  delete_raw_popef_reader(arg1);
+  
+}
+
+
+poprt_result _wrap_RawPopefReader_parse_file_native(raw_popef_reader *_swig_go_0, _gostring_ _swig_go_1) {
+  raw_popef_reader *arg1 = (raw_popef_reader *) 0 ;
+  char *arg2 = (char *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_popef_reader **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  result = raw_popef_reader_parse_file(arg1,(char const *)arg2);
+  _swig_go_result = result;
+  free(arg2); 
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawPopefReader_parse_bytes_native(raw_popef_reader *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+  raw_popef_reader *arg1 = (raw_popef_reader *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_popef_reader **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  result = raw_popef_reader_parse_bytes(arg1,arg2,arg3);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawPopefReader_count_native(raw_popef_reader *_swig_go_0, intgo _swig_go_1) {
+  raw_popef_reader *arg1 = (raw_popef_reader *) 0 ;
+  int32_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_popef_reader **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  result = (int64_t)raw_popef_reader_count(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+raw_popef_blob *_wrap_RawPopefReader_blob_native(raw_popef_reader *_swig_go_0, intgo _swig_go_1, long long _swig_go_2) {
+  raw_popef_reader *arg1 = (raw_popef_reader *) 0 ;
+  int32_t arg2 ;
+  int64_t arg3 ;
+  raw_popef_blob *result = 0 ;
+  raw_popef_blob *_swig_go_result;
+  
+  arg1 = *(raw_popef_reader **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  result = (raw_popef_blob *)raw_popef_reader_blob(arg1,arg2,arg3);
+  *(raw_popef_blob **)&_swig_go_result = (raw_popef_blob *)result; 
+  return _swig_go_result;
+}
+
+
+raw_popef_metadata *_wrap_RawPopefReader_metadata_native(raw_popef_reader *_swig_go_0, long long _swig_go_1) {
+  raw_popef_reader *arg1 = (raw_popef_reader *) 0 ;
+  int64_t arg2 ;
+  raw_popef_metadata *result = 0 ;
+  raw_popef_metadata *_swig_go_result;
+  
+  arg1 = *(raw_popef_reader **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (raw_popef_metadata *)raw_popef_reader_metadata(arg1,arg2);
+  *(raw_popef_metadata **)&_swig_go_result = (raw_popef_metadata *)result; 
+  return _swig_go_result;
+}
+
+
+poprt_text _wrap_RawPopefReader_warnings_native(raw_popef_reader *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_popef_reader *arg1 = (raw_popef_reader *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = *(raw_popef_reader **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = raw_popef_reader_warnings(arg1,arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+intgo _wrap_RawPopefBlob_blob_type_native(raw_popef_blob *_swig_go_0) {
+  raw_popef_blob *arg1 = (raw_popef_blob *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_popef_blob **)&_swig_go_0; 
+  
+  result = (int32_t)raw_popef_blob_blob_type(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_RawPopefBlob_name_native(raw_popef_blob *_swig_go_0) {
+  raw_popef_blob *arg1 = (raw_popef_blob *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(raw_popef_blob **)&_swig_go_0; 
+  
+  result = (char *)raw_popef_blob_name(arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_RawPopefBlob_executable_native(raw_popef_blob *_swig_go_0) {
+  raw_popef_blob *arg1 = (raw_popef_blob *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(raw_popef_blob **)&_swig_go_0; 
+  
+  result = (char *)raw_popef_blob_executable(arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+bool _wrap_RawPopefBlob_compressed_native(raw_popef_blob *_swig_go_0) {
+  raw_popef_blob *arg1 = (raw_popef_blob *) 0 ;
+  bool result;
+  bool _swig_go_result;
+  
+  arg1 = *(raw_popef_blob **)&_swig_go_0; 
+  
+  result = (bool)raw_popef_blob_compressed(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_RawPopefBlob_dtype_native(raw_popef_blob *_swig_go_0) {
+  raw_popef_blob *arg1 = (raw_popef_blob *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_popef_blob **)&_swig_go_0; 
+  
+  result = (int32_t)raw_popef_blob_dtype(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawPopefBlob_rank_native(raw_popef_blob *_swig_go_0) {
+  raw_popef_blob *arg1 = (raw_popef_blob *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_popef_blob **)&_swig_go_0; 
+  
+  result = (int64_t)raw_popef_blob_rank(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawPopefBlob_dimension_native(raw_popef_blob *_swig_go_0, long long _swig_go_1) {
+  raw_popef_blob *arg1 = (raw_popef_blob *) 0 ;
+  int64_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_popef_blob **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (int64_t)raw_popef_blob_dimension(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawPopefBlob_tensor_count_native(raw_popef_blob *_swig_go_0) {
+  raw_popef_blob *arg1 = (raw_popef_blob *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_popef_blob **)&_swig_go_0; 
+  
+  result = (int64_t)raw_popef_blob_tensor_count(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawPopefBlob_bytes_native(raw_popef_blob *_swig_go_0) {
+  raw_popef_blob *arg1 = (raw_popef_blob *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_popef_blob **)&_swig_go_0; 
+  
+  result = (int64_t)raw_popef_blob_bytes(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+raw_popef_payload *_wrap_RawPopefBlob_map_payload_native(raw_popef_blob *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_popef_blob *arg1 = (raw_popef_blob *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  raw_popef_payload *result = 0 ;
+  raw_popef_payload *_swig_go_result;
+  
+  arg1 = *(raw_popef_blob **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = (raw_popef_payload *)raw_popef_blob_map_payload(arg1,arg2);
+  *(raw_popef_payload **)&_swig_go_result = (raw_popef_payload *)result; 
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawPopefBlob_read_native(raw_popef_blob *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  raw_popef_blob *arg1 = (raw_popef_blob *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_popef_blob **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  
+  result = raw_popef_blob_read(arg1,arg2,arg3,arg4);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawPopefPayload_native(raw_popef_payload *_swig_go_0) {
+  raw_popef_payload *arg1 = (raw_popef_payload *) 0 ;
+  
+  arg1 = *(raw_popef_payload **)&_swig_go_0; 
+  
+  delete_raw_popef_payload(arg1);
+  
+}
+
+
+long long _wrap_RawPopefPayload_address_native(raw_popef_payload *_swig_go_0) {
+  raw_popef_payload *arg1 = (raw_popef_payload *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_popef_payload **)&_swig_go_0; 
+  
+  result = (int64_t)raw_popef_payload_address(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawPopefPayload_bytes_native(raw_popef_payload *_swig_go_0) {
+  raw_popef_payload *arg1 = (raw_popef_payload *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_popef_payload **)&_swig_go_0; 
+  
+  result = (int64_t)raw_popef_payload_bytes(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+raw_popef_model *_wrap_RawPopefModel_create_native(raw_popef_reader *_swig_go_0, _gostring_ _swig_go_1, poprt_result *_swig_go_2) {
+  raw_popef_reader *arg1 = (raw_popef_reader *) 0 ;
+  char *arg2 = (char *) 0 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  raw_popef_model *result = 0 ;
+  raw_popef_model *_swig_go_result;
+  
+  arg1 = *(raw_popef_reader **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = (raw_popef_model *)raw_popef_model_create((raw_popef_reader const *)arg1,(char const *)arg2,arg3);
+  *(raw_popef_model **)&_swig_go_result = (raw_popef_model *)result; 
+  free(arg2); 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawPopefModel_native(raw_popef_model *_swig_go_0) {
+  raw_popef_model *arg1 = (raw_popef_model *) 0 ;
+  
+  arg1 = *(raw_popef_model **)&_swig_go_0; 
+  
+  delete_raw_popef_model(arg1);
+  
+}
+
+
+raw_popef_metadata *_wrap_RawPopefModel_metadata_native(raw_popef_model *_swig_go_0) {
+  raw_popef_model *arg1 = (raw_popef_model *) 0 ;
+  raw_popef_metadata *result = 0 ;
+  raw_popef_metadata *_swig_go_result;
+  
+  arg1 = *(raw_popef_model **)&_swig_go_0; 
+  
+  result = (raw_popef_metadata *)raw_popef_model_metadata(arg1);
+  *(raw_popef_metadata **)&_swig_go_result = (raw_popef_metadata *)result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawPopefModel_count_native(raw_popef_model *_swig_go_0, intgo _swig_go_1) {
+  raw_popef_model *arg1 = (raw_popef_model *) 0 ;
+  int32_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_popef_model **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  result = (int64_t)raw_popef_model_count(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+raw_popef_blob *_wrap_RawPopefModel_blob_native(raw_popef_model *_swig_go_0, intgo _swig_go_1, long long _swig_go_2) {
+  raw_popef_model *arg1 = (raw_popef_model *) 0 ;
+  int32_t arg2 ;
+  int64_t arg3 ;
+  raw_popef_blob *result = 0 ;
+  raw_popef_blob *_swig_go_result;
+  
+  arg1 = *(raw_popef_model **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  result = (raw_popef_blob *)raw_popef_model_blob(arg1,arg2,arg3);
+  *(raw_popef_blob **)&_swig_go_result = (raw_popef_blob *)result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawPopefModel_user_anchor_count_native(raw_popef_model *_swig_go_0, intgo _swig_go_1) {
+  raw_popef_model *arg1 = (raw_popef_model *) 0 ;
+  int32_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_popef_model **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  result = (int64_t)raw_popef_model_user_anchor_count(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawPopefModel_user_anchor_native(raw_popef_model *_swig_go_0, intgo _swig_go_1, long long _swig_go_2) {
+  raw_popef_model *arg1 = (raw_popef_model *) 0 ;
+  int32_t arg2 ;
+  int64_t arg3 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_popef_model **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  result = (int64_t)raw_popef_model_user_anchor(arg1,arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+poprt_text _wrap_RawPopefModel_warnings_native(raw_popef_model *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_popef_model *arg1 = (raw_popef_model *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = *(raw_popef_model **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = raw_popef_model_warnings(arg1,arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+raw_popef_models *_wrap_new_RawPopefModels_native(raw_popef_reader *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_popef_reader *arg1 = (raw_popef_reader *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  raw_popef_models *result = 0 ;
+  raw_popef_models *_swig_go_result;
+  
+  arg1 = *(raw_popef_reader **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = (raw_popef_models *)new_raw_popef_models((raw_popef_reader const *)arg1,arg2);
+  *(raw_popef_models **)&_swig_go_result = (raw_popef_models *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawPopefModels_native(raw_popef_models *_swig_go_0) {
+  raw_popef_models *arg1 = (raw_popef_models *) 0 ;
+  
+  arg1 = *(raw_popef_models **)&_swig_go_0; 
+  
+  delete_raw_popef_models(arg1);
+  
+}
+
+
+long long _wrap_RawPopefModels_count_native(raw_popef_models *_swig_go_0) {
+  raw_popef_models *arg1 = (raw_popef_models *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_popef_models **)&_swig_go_0; 
+  
+  result = (int64_t)raw_popef_models_count(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+raw_popef_model *_wrap_RawPopefModels_take_native(raw_popef_models *_swig_go_0, long long _swig_go_1) {
+  raw_popef_models *arg1 = (raw_popef_models *) 0 ;
+  int64_t arg2 ;
+  raw_popef_model *result = 0 ;
+  raw_popef_model *_swig_go_result;
+  
+  arg1 = *(raw_popef_models **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (raw_popef_model *)raw_popef_models_take(arg1,arg2);
+  *(raw_popef_model **)&_swig_go_result = (raw_popef_model *)result; 
+  return _swig_go_result;
+}
+
+
+raw_popef_blob_info *_wrap_new_RawPopefBlobInfo_native(intgo _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+  int32_t arg1 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  raw_popef_blob_info *result = 0 ;
+  raw_popef_blob_info *_swig_go_result;
+  
+  arg1 = (int32_t)_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  arg3 = (char *)malloc(_swig_go_2.n + 1);
+  memcpy(arg3, _swig_go_2.p, _swig_go_2.n);
+  arg3[_swig_go_2.n] = '\0';
+  
+  
+  result = (raw_popef_blob_info *)new_raw_popef_blob_info(arg1,(char const *)arg2,(char const *)arg3);
+  *(raw_popef_blob_info **)&_swig_go_result = (raw_popef_blob_info *)result; 
+  free(arg2); 
+  free(arg3); 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawPopefBlobInfo_native(raw_popef_blob_info *_swig_go_0) {
+  raw_popef_blob_info *arg1 = (raw_popef_blob_info *) 0 ;
+  
+  arg1 = *(raw_popef_blob_info **)&_swig_go_0; 
+  
+  delete_raw_popef_blob_info(arg1);
+  
+}
+
+
+void _wrap_RawPopefBlobInfo_set_compressed_native(raw_popef_blob_info *_swig_go_0, bool _swig_go_1) {
+  raw_popef_blob_info *arg1 = (raw_popef_blob_info *) 0 ;
+  bool arg2 ;
+  
+  arg1 = *(raw_popef_blob_info **)&_swig_go_0; 
+  arg2 = (bool)_swig_go_1; 
+  
+  raw_popef_blob_info_set_compressed(arg1,arg2);
+  
+}
+
+
+void _wrap_RawPopefBlobInfo_set_tensor_native(raw_popef_blob_info *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+  raw_popef_blob_info *arg1 = (raw_popef_blob_info *) 0 ;
+  int32_t arg2 ;
+  poprt_values arg3 = (poprt_values) 0 ;
+  int64_t arg4 ;
+  
+  arg1 = *(raw_popef_blob_info **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = _swig_go_2.array;
+  arg4 = (int64_t)_swig_go_3; 
+  
+  raw_popef_blob_info_set_tensor(arg1,arg2,(void const *)arg3,arg4);
+  
+}
+
+
+void _wrap_RawPopefBlobInfo_set_tensor_count_native(raw_popef_blob_info *_swig_go_0, long long _swig_go_1) {
+  raw_popef_blob_info *arg1 = (raw_popef_blob_info *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_popef_blob_info **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  raw_popef_blob_info_set_tensor_count(arg1,arg2);
+  
+}
+
+
+raw_popef_feeds *_wrap_new_RawPopefFeeds_native() {
+  raw_popef_feeds *result = 0 ;
+  raw_popef_feeds *_swig_go_result;
+  
+  
+  result = (raw_popef_feeds *)new_raw_popef_feeds();
+  *(raw_popef_feeds **)&_swig_go_result = (raw_popef_feeds *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawPopefFeeds_native(raw_popef_feeds *_swig_go_0) {
+  raw_popef_feeds *arg1 = (raw_popef_feeds *) 0 ;
+  
+  arg1 = *(raw_popef_feeds **)&_swig_go_0; 
+  
+  delete_raw_popef_feeds(arg1);
+  
+}
+
+
+void _wrap_RawPopefFeeds_add_native(raw_popef_feeds *_swig_go_0, raw_popef_blob_info *_swig_go_1) {
+  raw_popef_feeds *arg1 = (raw_popef_feeds *) 0 ;
+  raw_popef_blob_info *arg2 = 0 ;
+  
+  arg1 = *(raw_popef_feeds **)&_swig_go_0; 
+  arg2 = *(raw_popef_blob_info **)&_swig_go_1; 
+  
+  raw_popef_feeds_add(arg1,(raw_popef_blob_info const &)*arg2);
+  
+}
+
+
+raw_popef_writer *_wrap_RawPopefWriter_create_file_native(_gostring_ _swig_go_0, intgo _swig_go_1, poprt_result *_swig_go_2) {
+  char *arg1 = (char *) 0 ;
+  int32_t arg2 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  raw_popef_writer *result = 0 ;
+  raw_popef_writer *_swig_go_result;
+  
+  
+  arg1 = (char *)malloc(_swig_go_0.n + 1);
+  memcpy(arg1, _swig_go_0.p, _swig_go_0.n);
+  arg1[_swig_go_0.n] = '\0';
+  
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = (raw_popef_writer *)raw_popef_writer_create_file((char const *)arg1,arg2,arg3);
+  *(raw_popef_writer **)&_swig_go_result = (raw_popef_writer *)result; 
+  free(arg1); 
+  return _swig_go_result;
+}
+
+
+raw_popef_writer *_wrap_RawPopefWriter_create_stream_native(long long _swig_go_0, long long _swig_go_1, poprt_result *_swig_go_2) {
+  int64_t arg1 ;
+  int64_t arg2 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  raw_popef_writer *result = 0 ;
+  raw_popef_writer *_swig_go_result;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = (raw_popef_writer *)raw_popef_writer_create_stream(arg1,arg2,arg3);
+  *(raw_popef_writer **)&_swig_go_result = (raw_popef_writer *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawPopefWriter_native(raw_popef_writer *_swig_go_0) {
+  raw_popef_writer *arg1 = (raw_popef_writer *) 0 ;
+  
+  arg1 = *(raw_popef_writer **)&_swig_go_0; 
+  
+  delete_raw_popef_writer(arg1);
+  
+}
+
+
+poprt_result _wrap_RawPopefWriter_close_native(raw_popef_writer *_swig_go_0) {
+  raw_popef_writer *arg1 = (raw_popef_writer *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_popef_writer **)&_swig_go_0; 
+  
+  result = raw_popef_writer_close(arg1);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawPopefWriter_add_metadata_native(raw_popef_writer *_swig_go_0, raw_popef_metadata *_swig_go_1) {
+  raw_popef_writer *arg1 = (raw_popef_writer *) 0 ;
+  raw_popef_metadata *arg2 = 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_popef_writer **)&_swig_go_0; 
+  arg2 = *(raw_popef_metadata **)&_swig_go_1; 
+  
+  result = raw_popef_writer_add_metadata(arg1,(raw_popef_metadata const &)*arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+raw_popef_blob_writer *_wrap_RawPopefWriter_begin_native(raw_popef_writer *_swig_go_0, raw_popef_blob_info *_swig_go_1, poprt_result *_swig_go_2) {
+  raw_popef_writer *arg1 = (raw_popef_writer *) 0 ;
+  raw_popef_blob_info *arg2 = 0 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  raw_popef_blob_writer *result = 0 ;
+  raw_popef_blob_writer *_swig_go_result;
+  
+  arg1 = *(raw_popef_writer **)&_swig_go_0; 
+  arg2 = *(raw_popef_blob_info **)&_swig_go_1; 
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = (raw_popef_blob_writer *)raw_popef_writer_begin(arg1,*arg2,arg3);
+  *(raw_popef_blob_writer **)&_swig_go_result = (raw_popef_blob_writer *)result; 
+  return _swig_go_result;
+}
+
+
+raw_popef_blob_writer *_wrap_RawPopefWriter_begin_feeds_native(raw_popef_writer *_swig_go_0, raw_popef_feeds *_swig_go_1, poprt_result *_swig_go_2) {
+  raw_popef_writer *arg1 = (raw_popef_writer *) 0 ;
+  raw_popef_feeds *arg2 = 0 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  raw_popef_blob_writer *result = 0 ;
+  raw_popef_blob_writer *_swig_go_result;
+  
+  arg1 = *(raw_popef_writer **)&_swig_go_0; 
+  arg2 = *(raw_popef_feeds **)&_swig_go_1; 
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = (raw_popef_blob_writer *)raw_popef_writer_begin_feeds(arg1,*arg2,arg3);
+  *(raw_popef_blob_writer **)&_swig_go_result = (raw_popef_blob_writer *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawPopefBlobWriter_native(raw_popef_blob_writer *_swig_go_0) {
+  raw_popef_blob_writer *arg1 = (raw_popef_blob_writer *) 0 ;
+  
+  arg1 = *(raw_popef_blob_writer **)&_swig_go_0; 
+  
+  delete_raw_popef_blob_writer(arg1);
+  
+}
+
+
+poprt_result _wrap_RawPopefBlobWriter_write_native(raw_popef_blob_writer *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  raw_popef_blob_writer *arg1 = (raw_popef_blob_writer *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_popef_blob_writer **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  
+  result = raw_popef_blob_writer_write(arg1,arg2,arg3,arg4);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawPopefBlobWriter_close_native(raw_popef_blob_writer *_swig_go_0) {
+  raw_popef_blob_writer *arg1 = (raw_popef_blob_writer *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_popef_blob_writer **)&_swig_go_0; 
+  
+  result = raw_popef_blob_writer_close(arg1);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+raw_pack_options *_wrap_new_RawPackOptions_native() {
+  raw_pack_options *result = 0 ;
+  raw_pack_options *_swig_go_result;
+  
+  
+  result = (raw_pack_options *)new_raw_pack_options();
+  *(raw_pack_options **)&_swig_go_result = (raw_pack_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawPackOptions_native(raw_pack_options *_swig_go_0) {
+  raw_pack_options *arg1 = (raw_pack_options *) 0 ;
+  
+  arg1 = *(raw_pack_options **)&_swig_go_0; 
+  
+  delete_raw_pack_options(arg1);
+  
+}
+
+
+void _wrap_RawPackOptions_set_timeout_native(raw_pack_options *_swig_go_0, long long _swig_go_1) {
+  raw_pack_options *arg1 = (raw_pack_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_pack_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  raw_pack_options_set_timeout(arg1,arg2);
+  
+}
+
+
+void _wrap_RawPackOptions_set_max_valid_num_native(raw_pack_options *_swig_go_0, long long _swig_go_1) {
+  raw_pack_options *arg1 = (raw_pack_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_pack_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  raw_pack_options_set_max_valid_num(arg1,arg2);
+  
+}
+
+
+void _wrap_RawPackOptions_set_inputs_native(raw_pack_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _gostring_ _swig_go_3) {
+  raw_pack_options *arg1 = (raw_pack_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  char *arg4 = (char *) 0 ;
+  
+  arg1 = *(raw_pack_options **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  arg3 = (char *)malloc(_swig_go_2.n + 1);
+  memcpy(arg3, _swig_go_2.p, _swig_go_2.n);
+  arg3[_swig_go_2.n] = '\0';
+  
+  
+  arg4 = (char *)malloc(_swig_go_3.n + 1);
+  memcpy(arg4, _swig_go_3.p, _swig_go_3.n);
+  arg4[_swig_go_3.n] = '\0';
+  
+  
+  raw_pack_options_set_inputs(arg1,(char const *)arg2,(char const *)arg3,(char const *)arg4);
+  
+  free(arg2); 
+  free(arg3); 
+  free(arg4); 
+}
+
+
+void _wrap_RawPackOptions_add_dynamic_native(raw_pack_options *_swig_go_0, _gostring_ _swig_go_1) {
+  raw_pack_options *arg1 = (raw_pack_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  
+  arg1 = *(raw_pack_options **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  raw_pack_options_add_dynamic(arg1,(char const *)arg2);
+  
+  free(arg2); 
+}
+
+
+void _wrap_RawPackOptions_set_algorithm_native(raw_pack_options *_swig_go_0, intgo _swig_go_1) {
+  raw_pack_options *arg1 = (raw_pack_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_pack_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  raw_pack_options_set_algorithm(arg1,arg2);
+  
+}
+
+
+void _wrap_RawPackOptions_set_data_across_rows_native(raw_pack_options *_swig_go_0, bool _swig_go_1) {
+  raw_pack_options *arg1 = (raw_pack_options *) 0 ;
+  bool arg2 ;
+  
+  arg1 = *(raw_pack_options **)&_swig_go_0; 
+  arg2 = (bool)_swig_go_1; 
+  
+  raw_pack_options_set_data_across_rows(arg1,arg2);
+  
+}
+
+
+void _wrap_RawPackOptions_set_compile_batch_size_native(raw_pack_options *_swig_go_0, long long _swig_go_1) {
+  raw_pack_options *arg1 = (raw_pack_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_pack_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  raw_pack_options_set_compile_batch_size(arg1,arg2);
+  
+}
+
+
+void _wrap_RawPackOptions_set_padding_remove_native(raw_pack_options *_swig_go_0, bool _swig_go_1) {
+  raw_pack_options *arg1 = (raw_pack_options *) 0 ;
+  bool arg2 ;
+  
+  arg1 = *(raw_pack_options **)&_swig_go_0; 
+  arg2 = (bool)_swig_go_1; 
+  
+  raw_pack_options_set_padding_remove(arg1,arg2);
+  
+}
+
+
+void _wrap_RawPackOptions_set_prefetch_datastreams_native(raw_pack_options *_swig_go_0, bool _swig_go_1) {
+  raw_pack_options *arg1 = (raw_pack_options *) 0 ;
+  bool arg2 ;
+  
+  arg1 = *(raw_pack_options **)&_swig_go_0; 
+  arg2 = (bool)_swig_go_1; 
+  
+  raw_pack_options_set_prefetch_datastreams(arg1,arg2);
+  
+}
+
+
+void _wrap_RawPackOptions_set_delimiter_num_native(raw_pack_options *_swig_go_0, long long _swig_go_1) {
+  raw_pack_options *arg1 = (raw_pack_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_pack_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  raw_pack_options_set_delimiter_num(arg1,arg2);
+  
+}
+
+
+raw_host_concats *_wrap_new_RawHostConcats_native() {
+  raw_host_concats *result = 0 ;
+  raw_host_concats *_swig_go_result;
+  
+  
+  result = (raw_host_concats *)new_raw_host_concats();
+  *(raw_host_concats **)&_swig_go_result = (raw_host_concats *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawHostConcats_native(raw_host_concats *_swig_go_0) {
+  raw_host_concats *arg1 = (raw_host_concats *) 0 ;
+  
+  arg1 = *(raw_host_concats **)&_swig_go_0; 
+  
+  delete_raw_host_concats(arg1);
+  
+}
+
+
+void _wrap_RawHostConcats_add_native(raw_host_concats *_swig_go_0, _gostring_ _swig_go_1) {
+  raw_host_concats *arg1 = (raw_host_concats *) 0 ;
+  char *arg2 = (char *) 0 ;
+  
+  arg1 = *(raw_host_concats **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  raw_host_concats_add(arg1,(char const *)arg2);
+  
+  free(arg2); 
+}
+
+
+void _wrap_RawHostConcats_add_input_native(raw_host_concats *_swig_go_0, _gostring_ _swig_go_1) {
+  raw_host_concats *arg1 = (raw_host_concats *) 0 ;
+  char *arg2 = (char *) 0 ;
+  
+  arg1 = *(raw_host_concats **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  raw_host_concats_add_input(arg1,(char const *)arg2);
+  
+  free(arg2); 
+}
+
+
+void _wrap_RawHostConcats_set_shape_native(raw_host_concats *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  raw_host_concats *arg1 = (raw_host_concats *) 0 ;
+  poprt_values arg2 = (poprt_values) 0 ;
+  int64_t arg3 ;
+  
+  arg1 = *(raw_host_concats **)&_swig_go_0; 
+  arg2 = _swig_go_1.array;
+  arg3 = (int64_t)_swig_go_2; 
+  
+  raw_host_concats_set_shape(arg1,(void const *)arg2,arg3);
+  
+}
+
+
+void _wrap_RawHostConcats_set_bytes_native(raw_host_concats *_swig_go_0, long long _swig_go_1) {
+  raw_host_concats *arg1 = (raw_host_concats *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_host_concats **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  raw_host_concats_set_bytes(arg1,arg2);
+  
+}
+
+
+void _wrap_RawHostConcats_set_sizes_native(raw_host_concats *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  raw_host_concats *arg1 = (raw_host_concats *) 0 ;
+  poprt_values arg2 = (poprt_values) 0 ;
+  int64_t arg3 ;
+  
+  arg1 = *(raw_host_concats **)&_swig_go_0; 
+  arg2 = _swig_go_1.array;
+  arg3 = (int64_t)_swig_go_2; 
+  
+  raw_host_concats_set_sizes(arg1,(void const *)arg2,arg3);
+  
+}
+
+
+raw_session_options *_wrap_new_RawSessionOptions_native() {
+  raw_session_options *result = 0 ;
+  raw_session_options *_swig_go_result;
+  
+  
+  result = (raw_session_options *)new_raw_session_options();
+  *(raw_session_options **)&_swig_go_result = (raw_session_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawSessionOptions_native(raw_session_options *_swig_go_0) {
+  raw_session_options *arg1 = (raw_session_options *) 0 ;
+  
+  arg1 = *(raw_session_options **)&_swig_go_0; 
+  
+  delete_raw_session_options(arg1);
+  
+}
+
+
+void _wrap_RawSessionOptions_set_threads_native(raw_session_options *_swig_go_0, intgo _swig_go_1) {
+  raw_session_options *arg1 = (raw_session_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_session_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  raw_session_options_set_threads(arg1,arg2);
+  
+}
+
+
+void _wrap_RawSessionOptions_set_device_native(raw_session_options *_swig_go_0, raw_device *_swig_go_1) {
+  raw_session_options *arg1 = (raw_session_options *) 0 ;
+  raw_device *arg2 = (raw_device *) 0 ;
+  
+  arg1 = *(raw_session_options **)&_swig_go_0; 
+  arg2 = *(raw_device **)&_swig_go_1; 
+  
+  raw_session_options_set_device(arg1,arg2);
+  
+}
+
+
+void _wrap_RawSessionOptions_set_deferred_native(raw_session_options *_swig_go_0, bool _swig_go_1) {
+  raw_session_options *arg1 = (raw_session_options *) 0 ;
+  bool arg2 ;
+  
+  arg1 = *(raw_session_options **)&_swig_go_0; 
+  arg2 = (bool)_swig_go_1; 
+  
+  raw_session_options_set_deferred(arg1,arg2);
+  
+}
+
+
+void _wrap_RawSessionOptions_set_exclusive_native(raw_session_options *_swig_go_0, bool _swig_go_1) {
+  raw_session_options *arg1 = (raw_session_options *) 0 ;
+  bool arg2 ;
+  
+  arg1 = *(raw_session_options **)&_swig_go_0; 
+  arg2 = (bool)_swig_go_1; 
+  
+  raw_session_options_set_exclusive(arg1,arg2);
+  
+}
+
+
+void _wrap_RawSessionOptions_set_telemetry_native(raw_session_options *_swig_go_0, bool _swig_go_1) {
+  raw_session_options *arg1 = (raw_session_options *) 0 ;
+  bool arg2 ;
+  
+  arg1 = *(raw_session_options **)&_swig_go_0; 
+  arg2 = (bool)_swig_go_1; 
+  
+  raw_session_options_set_telemetry(arg1,arg2);
+  
+}
+
+
+void _wrap_RawSessionOptions_set_wait_native(raw_session_options *_swig_go_0, intgo _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  raw_session_options *arg1 = (raw_session_options *) 0 ;
+  int32_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  
+  arg1 = *(raw_session_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  
+  raw_session_options_set_wait(arg1,arg2,arg3,arg4);
+  
+}
+
+
+void _wrap_RawSessionOptions_set_predicate_native(raw_session_options *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+  raw_session_options *arg1 = (raw_session_options *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  
+  arg1 = *(raw_session_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  raw_session_options_set_predicate(arg1,arg2,arg3);
+  
+}
+
+
+raw_queue_options *_wrap_new_RawQueueOptions_native() {
+  raw_queue_options *result = 0 ;
+  raw_queue_options *_swig_go_result;
+  
+  
+  result = (raw_queue_options *)new_raw_queue_options();
+  *(raw_queue_options **)&_swig_go_result = (raw_queue_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawQueueOptions_native(raw_queue_options *_swig_go_0) {
+  raw_queue_options *arg1 = (raw_queue_options *) 0 ;
+  
+  arg1 = *(raw_queue_options **)&_swig_go_0; 
+  
+  delete_raw_queue_options(arg1);
+  
+}
+
+
+void _wrap_RawQueueOptions_set_buffers_native(raw_queue_options *_swig_go_0, long long _swig_go_1) {
+  raw_queue_options *arg1 = (raw_queue_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_queue_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  raw_queue_options_set_buffers(arg1,arg2);
+  
+}
+
+
+void _wrap_RawQueueOptions_set_timeout_native(raw_queue_options *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  raw_queue_options *arg1 = (raw_queue_options *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  
+  arg1 = *(raw_queue_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  
+  raw_queue_options_set_timeout(arg1,arg2,arg3,arg4);
+  
+}
+
+
+void _wrap_RawQueueOptions_set_predicate_native(raw_queue_options *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+  raw_queue_options *arg1 = (raw_queue_options *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  
+  arg1 = *(raw_queue_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  raw_queue_options_set_predicate(arg1,arg2,arg3);
+  
+}
+
+
+raw_session *_wrap_new_RawSession_native(raw_executable *_swig_go_0, raw_session_options *_swig_go_1, poprt_result *_swig_go_2) {
+  raw_executable *arg1 = (raw_executable *) 0 ;
+  raw_session_options *arg2 = 0 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  raw_session *result = 0 ;
+  raw_session *_swig_go_result;
+  
+  arg1 = *(raw_executable **)&_swig_go_0; 
+  arg2 = *(raw_session_options **)&_swig_go_1; 
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = (raw_session *)new_raw_session((raw_executable const *)arg1,(raw_session_options const &)*arg2,arg3);
+  *(raw_session **)&_swig_go_result = (raw_session *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawSession_native(raw_session *_swig_go_0) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  
+  delete_raw_session(arg1);
+  
+}
+
+
+poprt_result _wrap_RawSession_bind_to_device_native(raw_session *_swig_go_0, raw_device *_swig_go_1) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  raw_device *arg2 = (raw_device *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  arg2 = *(raw_device **)&_swig_go_1; 
+  
+  result = raw_session_bind_to_device(arg1,arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawSession_bind_to_any_device_native(raw_session *_swig_go_0) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  
+  result = raw_session_bind_to_any_device(arg1);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawSession_load_again_native(raw_session *_swig_go_0) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  
+  result = raw_session_load_again(arg1);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+void _wrap_RawSession_unload_from_device_native(raw_session *_swig_go_0) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  
+  raw_session_unload_from_device(arg1);
+  
+}
+
+
+bool _wrap_RawSession_is_loaded_native(raw_session *_swig_go_0) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  bool result;
+  bool _swig_go_result;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  
+  result = (bool)raw_session_is_loaded(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawSession_stop_native(raw_session *_swig_go_0) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  
+  raw_session_stop(arg1);
+  
+}
+
+
+poprt_result _wrap_RawSession_set_input_handler_native(raw_session *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  int64_t arg6 ;
+  int64_t arg7 ;
+  int64_t arg8 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  arg6 = (int64_t)_swig_go_5; 
+  arg7 = (int64_t)_swig_go_6; 
+  arg8 = (int64_t)_swig_go_7; 
+  
+  result = raw_session_set_input_handler(arg1,(char const *)arg2,arg3,arg4,arg5,arg6,arg7,arg8);
+  _swig_go_result = result;
+  free(arg2); 
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawSession_set_output_handler_native(raw_session *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  int64_t arg6 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  arg6 = (int64_t)_swig_go_5; 
+  
+  result = raw_session_set_output_handler(arg1,(char const *)arg2,arg3,arg4,arg5,arg6);
+  _swig_go_result = result;
+  free(arg2); 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawSession_user_input_count_native(raw_session *_swig_go_0) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  
+  result = (int64_t)raw_session_user_input_count(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawSession_user_output_count_native(raw_session *_swig_go_0) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  
+  result = (int64_t)raw_session_user_output_count(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+raw_anchor *_wrap_RawSession_user_input_anchor_native(raw_session *_swig_go_0, long long _swig_go_1) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  int64_t arg2 ;
+  raw_anchor *result = 0 ;
+  raw_anchor *_swig_go_result;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (raw_anchor *)raw_session_user_input_anchor(arg1,arg2);
+  *(raw_anchor **)&_swig_go_result = (raw_anchor *)result; 
+  return _swig_go_result;
+}
+
+
+raw_anchor *_wrap_RawSession_user_output_anchor_native(raw_session *_swig_go_0, long long _swig_go_1) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  int64_t arg2 ;
+  raw_anchor *result = 0 ;
+  raw_anchor *_swig_go_result;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (raw_anchor *)raw_session_user_output_anchor(arg1,arg2);
+  *(raw_anchor **)&_swig_go_result = (raw_anchor *)result; 
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawSession_verify_connected_native(raw_session *_swig_go_0) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  
+  result = raw_session_verify_connected(arg1);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawSession_run_load_programs_native(raw_session *_swig_go_0) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  
+  result = raw_session_run_load_programs(arg1);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawSession_run_main_programs_native(raw_session *_swig_go_0) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  
+  result = raw_session_run_main_programs(arg1);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawSession_run_save_programs_native(raw_session *_swig_go_0) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  
+  result = raw_session_run_save_programs(arg1);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawSession_run_programs_native(raw_session *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  poprt_values arg2 = (poprt_values) 0 ;
+  int64_t arg3 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  arg2 = _swig_go_1.array;
+  arg3 = (int64_t)_swig_go_2; 
+  
+  result = raw_session_run_programs(arg1,(void const *)arg2,arg3);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawSession_update_weights_native(raw_session *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  
+  result = raw_session_update_weights(arg1,(char const *)arg2,arg3,arg4);
+  _swig_go_result = result;
+  free(arg2); 
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawSession_read_weights_native(raw_session *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  
+  result = raw_session_read_weights(arg1,(char const *)arg2,arg3,arg4);
+  _swig_go_result = result;
+  free(arg2); 
+  return _swig_go_result;
+}
+
+
+raw_queue_manager *_wrap_RawSession_create_queue_manager_native(raw_session *_swig_go_0, raw_queue_options *_swig_go_1, poprt_result *_swig_go_2) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  raw_queue_options *arg2 = 0 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  raw_queue_manager *result = 0 ;
+  raw_queue_manager *_swig_go_result;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  arg2 = *(raw_queue_options **)&_swig_go_1; 
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = (raw_queue_manager *)raw_session_create_queue_manager(arg1,(raw_queue_options const &)*arg2,arg3);
+  *(raw_queue_manager **)&_swig_go_result = (raw_queue_manager *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawQueueManager_native(raw_queue_manager *_swig_go_0) {
+  raw_queue_manager *arg1 = (raw_queue_manager *) 0 ;
+  
+  arg1 = *(raw_queue_manager **)&_swig_go_0; 
+  
+  delete_raw_queue_manager(arg1);
+  
+}
+
+
+raw_queue *_wrap_RawQueueManager_input_queue_native(raw_queue_manager *_swig_go_0, _gostring_ _swig_go_1, poprt_result *_swig_go_2) {
+  raw_queue_manager *arg1 = (raw_queue_manager *) 0 ;
+  char *arg2 = (char *) 0 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  raw_queue *result = 0 ;
+  raw_queue *_swig_go_result;
+  
+  arg1 = *(raw_queue_manager **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = (raw_queue *)raw_queue_manager_input_queue(arg1,(char const *)arg2,arg3);
+  *(raw_queue **)&_swig_go_result = (raw_queue *)result; 
+  free(arg2); 
+  return _swig_go_result;
+}
+
+
+raw_queue *_wrap_RawQueueManager_output_queue_native(raw_queue_manager *_swig_go_0, _gostring_ _swig_go_1, poprt_result *_swig_go_2) {
+  raw_queue_manager *arg1 = (raw_queue_manager *) 0 ;
+  char *arg2 = (char *) 0 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  raw_queue *result = 0 ;
+  raw_queue *_swig_go_result;
+  
+  arg1 = *(raw_queue_manager **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = (raw_queue *)raw_queue_manager_output_queue(arg1,(char const *)arg2,arg3);
+  *(raw_queue **)&_swig_go_result = (raw_queue *)result; 
+  free(arg2); 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawQueueManager_flush_all_native(raw_queue_manager *_swig_go_0) {
+  raw_queue_manager *arg1 = (raw_queue_manager *) 0 ;
+  
+  arg1 = *(raw_queue_manager **)&_swig_go_0; 
+  
+  raw_queue_manager_flush_all(arg1);
+  
+}
+
+
+void _wrap_RawQueueManager_disconnect_all_native(raw_queue_manager *_swig_go_0) {
+  raw_queue_manager *arg1 = (raw_queue_manager *) 0 ;
+  
+  arg1 = *(raw_queue_manager **)&_swig_go_0; 
+  
+  raw_queue_manager_disconnect_all(arg1);
+  
+}
+
+
+void _wrap_delete_RawQueue_native(raw_queue *_swig_go_0) {
+  raw_queue *arg1 = (raw_queue *) 0 ;
+  
+  arg1 = *(raw_queue **)&_swig_go_0; 
+  
+  delete_raw_queue(arg1);
+  
+}
+
+
+poprt_result _wrap_RawQueue_enqueue_input_native(raw_queue *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+  raw_queue *arg1 = (raw_queue *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_queue **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  
+  result = raw_queue_enqueue_input(arg1,arg2,arg3,arg4,arg5);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawQueue_enqueue_output_native(raw_queue *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+  raw_queue *arg1 = (raw_queue *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_queue **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  
+  result = raw_queue_enqueue_output(arg1,arg2,arg3,arg4,arg5);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawQueue_capacity_native(raw_queue *_swig_go_0) {
+  raw_queue *arg1 = (raw_queue *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_queue **)&_swig_go_0; 
+  
+  result = (int64_t)raw_queue_capacity(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawQueue_read_available_native(raw_queue *_swig_go_0) {
+  raw_queue *arg1 = (raw_queue *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_queue **)&_swig_go_0; 
+  
+  result = (int64_t)raw_queue_read_available(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+raw_anchor *_wrap_RawQueue_anchor_native(raw_queue *_swig_go_0) {
+  raw_queue *arg1 = (raw_queue *) 0 ;
+  raw_anchor *result = 0 ;
+  raw_anchor *_swig_go_result;
+  
+  arg1 = *(raw_queue **)&_swig_go_0; 
+  
+  result = (raw_anchor *)raw_queue_anchor(arg1);
+  *(raw_anchor **)&_swig_go_result = (raw_anchor *)result; 
+  return _swig_go_result;
 }
 
 

@@ -163,12 +163,17 @@ public final class Bindings implements AutoCloseable {
   }
 
   private void check(String name, int index, Buffer memory, boolean input) {
-    int elementBytes = Memory.elementBytes(memory);
-    if (!input && memory.isReadOnly()) throw new ReadOnlyBufferException();
     Anchor anchor = null;
     List<Anchor> anchors = input ? inputs : outputs;
     for (int i = 0; i < anchors.size(); i++)
       if (name == null ? i == index : anchors.get(i).name().equals(name)) anchor = anchors.get(i);
+    check(anchor, memory, input);
+  }
+
+  /** Throws when the buffer cannot be memory of the anchor, which is null when it is not known. */
+  static void check(Anchor anchor, Buffer memory, boolean input) {
+    if (!input && memory.isReadOnly()) throw new ReadOnlyBufferException();
+    int elementBytes = Memory.elementBytes(memory);
     boolean ordered = Memory.order(memory) == ByteOrder.nativeOrder();
     if (!ordered && (elementBytes > 1 || anchor != null && anchor.dataType().bits() > 8))
       throw new IllegalArgumentException(

@@ -59,7 +59,9 @@ public enum DataType {
   /** Two 32-bit floats. */
   C64(26),
   /** Two 64-bit floats. */
-  C128(27);
+  C128(27),
+  /** A power of two, 2^(code - 127). */
+  F8E8M0(28);
 
   private final int number;
 

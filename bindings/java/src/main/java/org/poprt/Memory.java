@@ -54,6 +54,13 @@ final class Memory {
     return ByteBuffer.allocateDirect(Math.toIntExact(bytes)).order(ByteOrder.nativeOrder());
   }
 
+  /** A copy that is direct. */
+  static ByteBuffer staged(Buffer heap) {
+    ByteBuffer copy = allocate(bytes(heap));
+    read(heap, copy);
+    return copy;
+  }
+
   /** Itself when it is direct, else a copy. */
   static ByteBuffer direct(ByteBuffer bytes) {
     if (bytes.isDirect()) return bytes;

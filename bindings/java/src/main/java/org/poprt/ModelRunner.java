@@ -13,8 +13,13 @@ import java.util.concurrent.ForkJoinPool;
  *
  * <p>Memory of inputs and outputs must stay untouched until a run is over; the classes keep it from
  * being collected. Closing while another thread runs is safe: that run ends first.
+ *
+ * @see ModelFusionRunner
+ * @see PackRunner
+ * @see HostConcatRunner
+ * @see LightRunner
  */
-public final class ModelRunner implements AutoCloseable {
+public class ModelRunner implements AutoCloseable {
   private final Handle<RawRunner> handle;
   private final List<Anchor> inputs;
   private final List<Anchor> outputs;
@@ -38,21 +43,29 @@ public final class ModelRunner implements AutoCloseable {
    *     ErrorCode#FAILED_PRECONDITION} when the given one has a runner
    */
   public ModelRunner(Executable executable, RuntimeConfig config) {
-    RawRunner raw = create(executable, config);
+    this(create(executable, config, RawRunner::new));
+  }
+
+  ModelRunner(RawRunner raw) {
     handle = Handle.of(this, raw, RawRunner::delete);
     inputs = Anchor.list(raw.input_count(), raw::input_anchor);
     outputs = Anchor.list(raw.output_count(), raw::output_anchor);
   }
 
-  private static RawRunner create(Executable executable, RuntimeConfig config) {
+  /** Makes a runner of some kind. */
+  interface Maker {
+    RawRunner make(RawExecutable executable, RawRunnerOptions options);
+  }
+
+  static RawRunner create(Executable executable, RuntimeConfig config, Maker maker) {
     RawRunnerOptions options = new RawRunnerOptions();
     try {
       config.fill(options);
       try (Use<RawExecutable> model = executable.use()) {
-        if (config.device == null) return new RawRunner(model.raw(), options);
+        if (config.device == null) return maker.make(model.raw(), options);
         try (Use<RawDevice> device = config.device.use()) {
           options.set_device(device.raw());
-          return new RawRunner(model.raw(), options);
+          return maker.make(model.raw(), options);
         }
       }
     } finally {
@@ -209,6 +222,10 @@ public final class ModelRunner implements AutoCloseable {
     try (Use<RawRunner> use = handle.use()) {
       return use.raw().tracepoints();
     }
+  }
+
+  final Use<RawRunner> use() {
+    return handle.use();
   }
 
   /**

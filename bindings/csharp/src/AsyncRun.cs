@@ -1,0 +1,107 @@
+using System;
+using System.Runtime.InteropServices;
+using System.Threading;
+using System.Threading.Tasks;
+
+namespace Poprt
+{
+    /// <summary>A run in flight: native code holds it, and with it the pins, until the run is over.</summary>
+    internal sealed class AsyncRun : IEnded
+    {
+        private readonly TaskCompletionSource<bool> source =
+            new TaskCompletionSource<bool>(TaskCreationOptions.RunContinuationsAsynchronously);
+        private readonly Pin[] pins;
+        private readonly RawRunner runner;
+        private RawRun run;
+        private bool over;
+        private CancellationTokenRegistration registration;
+
+        private AsyncRun(RawRunner runner, Pin[] pins)
+        {
+            this.runner = runner;
+            this.pins = pins;
+        }
+
+        internal static Task Submit(RawRunner runner, Bindings bindings, CancellationToken cancellation, long timeoutNs)
+        {
+            bool held = false;
+            RawRunner.getCPtr(runner).DangerousAddRef(ref held); // until done
+            var me = new AsyncRun(runner, new Pin[0]);
+            GCHandle self = default(GCHandle);
+            long expected = 0;
+            RawRun submitted;
+            try
+            {
+                me = new AsyncRun(runner, bindings.Acquire());
+                self = GCHandle.Alloc(me);
+                expected = Ended.Expect(self, true);
+                submitted = runner.execute_async_within(bindings.Raw, timeoutNs, Ended.Function, expected);
+            }
+            catch
+            {
+                if (expected != 0) Ended.Forget(expected);
+                if (self.IsAllocated) self.Free();
+                me.Release();
+                throw;
+            }
+            me.Submitted(submitted, cancellation);
+            return me.source.Task;
+        }
+
+        private void Submitted(RawRun submitted, CancellationToken cancellation)
+        {
+            lock (source)
+            {
+                if (!over) run = submitted;
+            }
+            if (run == null)
+            {
+                submitted.Dispose();
+                return;
+            }
+            if (!cancellation.CanBeCanceled) return;
+            CancellationTokenRegistration made = cancellation.Register(() => Cancel(cancellation));
+            lock (source)
+            {
+                registration = made;
+                if (!over) return;
+            }
+            made.Dispose();
+        }
+
+        /// <summary>The native call is made without the lock: it calls back. The SafeHandle keeps the run.</summary>
+        private void Cancel(CancellationToken cancellation)
+        {
+            source.TrySetCanceled(cancellation);
+            try
+            {
+                run.cancel();
+            }
+            catch (ObjectDisposedException)
+            {
+                // It is over already.
+            }
+        }
+
+        /// <summary>The memory and the runner, which is freed when it is disposed of and no run is left.</summary>
+        private void Release()
+        {
+            foreach (Pin pin in pins) pin.Release();
+            RawRunner.getCPtr(runner).DangerousRelease();
+        }
+
+        public void Done(int code, string message)
+        {
+            lock (source)
+            {
+                over = true;
+                if (run != null) run.Dispose();
+            }
+            Release();
+            if (code == 0) source.TrySetResult(true);
+            else if (code == (int)ErrorCode.Cancelled) source.TrySetCanceled();
+            else source.TrySetException(new PoprtException(PoprtException.CodeOf(code), message));
+            registration.Dispose();
+        }
+    }
+}

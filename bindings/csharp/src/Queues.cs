@@ -1,0 +1,271 @@
+using System;
+using System.Buffers;
+using System.Collections.Generic;
+using System.Runtime.InteropServices;
+using System.Threading.Tasks;
+
+namespace Poprt
+{
+    /// <summary>
+    /// The queues of a <see cref="Session"/>, one for each anchor that is to be served. They are closed when the session
+    /// is disposed of or makes others; then everything throws ObjectDisposedException.
+    /// </summary>
+    public sealed class QueueManager
+    {
+        private readonly Session session;
+        private readonly Action<InputQueue> onTimeout;
+        private readonly Dictionary<string, InputQueue> inputs = new Dictionary<string, InputQueue>();
+        private readonly Dictionary<string, OutputQueue> outputs = new Dictionary<string, OutputQueue>();
+        private RawQueueManager raw;
+        private volatile bool closed;
+
+        internal QueueManager(Session session, Action<InputQueue> onTimeout)
+        {
+            this.session = session;
+            this.onTimeout = onTimeout;
+        }
+
+        internal void Open(RawQueueManager made)
+        {
+            raw = made;
+        }
+
+        internal void Close()
+        {
+            closed = true;
+        }
+
+        /// <summary>The queue of an input; always the same object.</summary>
+        /// <exception cref="PoprtException">NotFound: the name.</exception>
+        public InputQueue InputQueue(string name)
+        {
+            lock (inputs)
+            {
+                InputQueue queue;
+                if (inputs.TryGetValue(name, out queue)) return queue;
+                Call(() => queue = new InputQueue(this, raw.input_queue(name)));
+                return inputs[name] = queue;
+            }
+        }
+
+        /// <summary>The queue of an output; always the same object.</summary>
+        /// <exception cref="PoprtException">NotFound: the name.</exception>
+        public OutputQueue OutputQueue(string name)
+        {
+            lock (outputs)
+            {
+                OutputQueue queue;
+                if (outputs.TryGetValue(name, out queue)) return queue;
+                Call(() => queue = new OutputQueue(this, raw.output_queue(name)));
+                return outputs[name] = queue;
+            }
+        }
+
+        /// <summary>Cancels every element that waits; the queues stay in use.</summary>
+        public void FlushAll()
+        {
+            Call(() => raw.flush_all());
+        }
+
+        /// <summary>The same for good: nothing can be enqueued from now on, and runs find no data.</summary>
+        public void DisconnectAll()
+        {
+            Call(() => raw.disconnect_all());
+        }
+
+        internal void TimedOut(string name)
+        {
+            try
+            {
+                onTimeout(InputQueue(name));
+            }
+            catch
+            {
+                session.Stop(); // the run would wait for ever
+                throw;
+            }
+        }
+
+        internal void CallThatBlocks(Action what)
+        {
+            Running.Enter(session.Raw);
+            try
+            {
+                Call(what);
+            }
+            finally
+            {
+                Running.Leave(session.Raw);
+            }
+        }
+
+        /// <summary>While the session is kept.</summary>
+        internal void Call(Action what)
+        {
+            if (closed) throw new ObjectDisposedException(nameof(QueueManager));
+            bool held = false;
+            RawSession.Handle handle = RawSession.getCPtr(session.Raw);
+            handle.DangerousAddRef(ref held);
+            try
+            {
+                what();
+            }
+            finally
+            {
+                handle.DangerousRelease();
+                GC.KeepAlive(session);
+            }
+        }
+    }
+
+    /// <summary>
+    /// A queue of memory that a <see cref="Session"/> reads or writes, for one anchor. Several threads take turns; what
+    /// completes on the running thread may enqueue again.
+    /// </summary>
+    public abstract unsafe class Queue
+    {
+        private readonly QueueManager manager;
+        private readonly RawQueue raw;
+        private readonly bool isInput;
+
+        internal Queue(QueueManager manager, RawQueue raw, bool isInput)
+        {
+            this.manager = manager;
+            this.raw = raw;
+            this.isInput = isInput;
+            RawAnchor served = raw.anchor();
+            if (served == null) throw new ObjectDisposedException(nameof(QueueManager)); // meanwhile
+            Anchor = Anchor.List(1, i => served)[0];
+        }
+
+        /// <summary>What it serves.</summary>
+        public Anchor Anchor { get; }
+
+        /// <summary>Elements that fit: a power of two.</summary>
+        public long Capacity
+        {
+            get { return Ask(() => raw.capacity()); }
+        }
+
+        /// <summary>Elements that wait.</summary>
+        public long ReadAvailable
+        {
+            get { return Ask(() => raw.read_available()); }
+        }
+
+        private long Ask(Func<long> what)
+        {
+            long answer = 0;
+            manager.Call(() => answer = what());
+            return answer;
+        }
+
+        internal Task Append<T>(ReadOnlyMemory<T> memory) where T : struct
+        {
+            Bindings.Check(Anchor, typeof(T), isInput ? "input" : "output");
+            MemoryHandle pinned = memory.Pin();
+            var element = new QueueElement(new Pin(pinned));
+            GCHandle self = GCHandle.Alloc(element);
+            long expected = Ended.Expect(self, false);
+            long bytes = (long)memory.Length * Element<T>.Bytes;
+            long address = memory.IsEmpty ? 0 : (long)pinned.Pointer;
+            try
+            {
+                manager.CallThatBlocks(() =>
+                {
+                    if (isInput) raw.enqueue_input(address, bytes, Ended.Function, expected);
+                    else raw.enqueue_output(address, bytes, Ended.Function, expected);
+                });
+            }
+            catch
+            {
+                Ended.Forget(expected);
+                self.Free();
+                element.Release();
+                throw;
+            }
+            return element.Task;
+        }
+    }
+
+    /// <summary>A queue of memory for an input.</summary>
+    public sealed class InputQueue : Queue
+    {
+        internal InputQueue(QueueManager manager, RawQueue raw) : base(manager, raw, true)
+        {
+        }
+
+        /// <summary>
+        /// Appends memory of any size: a part of a transfer, one, or several. Blocks while the queue is full. The memory
+        /// is pinned and used where it is, and must stay untouched until the task ends.
+        /// </summary>
+        /// <returns>Ends when it was consumed; cancelled when it never will be, because the queue was flushed,
+        /// disconnected or closed. What continues it runs on a thread of the pool.</returns>
+        /// <exception cref="PoprtException">Cancelled: disconnected, or full and the session was stopped;
+        /// InvalidArgument: the type, nothing in it.</exception>
+        public Task Enqueue<T>(ReadOnlyMemory<T> memory) where T : struct
+        {
+            return Append(memory);
+        }
+
+        /// <summary>Appends an array.</summary>
+        /// <exception cref="PoprtException">As above.</exception>
+        public Task Enqueue<T>(T[] memory) where T : struct
+        {
+            return Append(new ReadOnlyMemory<T>(memory));
+        }
+    }
+
+    /// <summary>A queue of memory for an output.</summary>
+    public sealed class OutputQueue : Queue
+    {
+        internal OutputQueue(QueueManager manager, RawQueue raw) : base(manager, raw, false)
+        {
+        }
+
+        /// <summary>Appends memory of any size, which is written; otherwise as for an input.</summary>
+        /// <returns>Ends when it was filled; cancelled as for an input.</returns>
+        /// <exception cref="PoprtException">As for an input.</exception>
+        public Task Enqueue<T>(Memory<T> memory) where T : struct
+        {
+            return Append<T>(memory);
+        }
+
+        /// <summary>Appends an array.</summary>
+        /// <exception cref="PoprtException">As for an input.</exception>
+        public Task Enqueue<T>(T[] memory) where T : struct
+        {
+            return Append<T>(new Memory<T>(memory));
+        }
+    }
+
+    /// <summary>What native code holds until an element is consumed, filled or given back.</summary>
+    internal sealed class QueueElement : IEnded
+    {
+        private readonly TaskCompletionSource<bool> source =
+            new TaskCompletionSource<bool>(TaskCreationOptions.RunContinuationsAsynchronously);
+        private readonly Pin pin;
+
+        internal QueueElement(Pin pin)
+        {
+            this.pin = pin;
+        }
+
+        internal Task Task
+        {
+            get { return source.Task; }
+        }
+
+        internal void Release()
+        {
+            pin.Release();
+        }
+
+        public void Done(int code, string message)
+        {
+            Release();
+            if (code == 0) source.TrySetResult(true);
+            else source.TrySetCanceled();
+        }
+    }
+}

@@ -1,0 +1,222 @@
+using System;
+using System.Collections.Generic;
+using System.Runtime.InteropServices;
+
+namespace Poprt
+{
+    /// <summary>Serves a fused model, whose anchors are called graphK/NAME: a run binds those of one graph.</summary>
+    public sealed class ModelFusionRunner : ModelRunner
+    {
+        /// <summary>Takes a device and loads the model, which may be disposed of afterwards.</summary>
+        /// <exception cref="PoprtException">FailedPrecondition: not a fused model; and as for ModelRunner.</exception>
+        public ModelFusionRunner(Executable executable, RuntimeConfig config = null)
+            : base(Create(executable, config, RawRunner.create_fusion))
+        {
+        }
+    }
+
+    /// <summary>How items that do not cross rows are put into rows.</summary>
+    public enum PackAlgorithm
+    {
+        /// <summary>Into the last row, or a new one.</summary>
+        NextFit = 0,
+        /// <summary>Into the first row with room.</summary>
+        FirstFit = 1
+    }
+
+    /// <summary>How a <see cref="PackRunner"/> packs. Zero and null mean the default.</summary>
+    public sealed class PackOptions
+    {
+        /// <summary>Name of the input of variable length; must be set.</summary>
+        public string DynamicInput { get; set; }
+
+        /// <summary>From a pack's first item until it goes; whole microseconds, must be set.</summary>
+        public TimeSpan Timeout { get; set; }
+
+        /// <summary>Items of a pack; 0: as many as fit.</summary>
+        public long MaxValidNum { get; set; }
+
+        /// <summary>The s32 input that tells lengths; null: none.</summary>
+        public string UnpackInfoInput { get; set; }
+
+        /// <summary>The input that masks places; null: none.</summary>
+        public string Mask { get; set; }
+
+        /// <summary>Further inputs of the same length.</summary>
+        public IList<string> DynamicGroup { get; } = new List<string>();
+
+        /// <summary>How items are put into rows when they do not cross them.</summary>
+        public PackAlgorithm Algorithm { get; set; }
+
+        /// <summary>Whether items may cross rows.</summary>
+        public bool DataAcrossRows { get; set; } = true;
+
+        /// <summary>Rows of the compiled batch; 0: the first dimension of the dynamic input.</summary>
+        public long CompileBatchSize { get; set; }
+
+        /// <summary>Whether to strip the callers' padding, which the mask tells.</summary>
+        public bool PaddingRemove { get; set; }
+
+        /// <summary>Whether inputs of the next pack are prepared while one runs.</summary>
+        public bool PrefetchDatastreams { get; set; } = true;
+
+        /// <summary>Zeros between two items.</summary>
+        public long DelimiterNum { get; set; }
+
+        internal void Fill(RawPackOptions raw)
+        {
+            raw.set_timeout(Timeout.Ticks / 10);
+            raw.set_max_valid_num(MaxValidNum);
+            raw.set_inputs(DynamicInput ?? "", UnpackInfoInput ?? "", Mask ?? "");
+            foreach (string name in DynamicGroup) raw.add_dynamic(name);
+            raw.set_algorithm((int)Algorithm);
+            raw.set_data_across_rows(DataAcrossRows);
+            raw.set_compile_batch_size(CompileBatchSize);
+            raw.set_padding_remove(PaddingRemove);
+            raw.set_prefetch_datastreams(PrefetchDatastreams);
+            raw.set_delimiter_num(DelimiterNum);
+        }
+    }
+
+    /// <summary>
+    /// Packs runs of variable length into the batches that the model was compiled for. A run binds its dynamic inputs
+    /// with the same number of places; its outputs have as many, or with unpack info one item of the output's first
+    /// dimension. A pack goes when it is full, when the next item does not fit, or after the timeout.
+    /// </summary>
+    public sealed class PackRunner : ModelRunner
+    {
+        /// <summary>Takes a device and loads the model, which may be disposed of afterwards.</summary>
+        /// <exception cref="PoprtException">InvalidArgument: the options; FailedPrecondition: the model does not fit
+        /// them; and as for ModelRunner.</exception>
+        public PackRunner(Executable executable, PackOptions options, RuntimeConfig config = null)
+            : base(Make(executable, options, config))
+        {
+        }
+
+        private static RawRunner Make(Executable executable, PackOptions options, RuntimeConfig config)
+        {
+            using (var raw = new RawPackOptions())
+            {
+                options.Fill(raw);
+                return Create(executable, config, (model, how) => RawRunner.create_pack(model, how, raw));
+            }
+        }
+    }
+
+    /// <summary>One input of a model that is other inputs' bytes one after the other.</summary>
+    public sealed class HostConcat
+    {
+        /// <summary>What is joined.</summary>
+        /// <param name="tensor">The model's input.</param>
+        /// <param name="inputs">What runs bind in its place.</param>
+        public HostConcat(string tensor, params string[] inputs)
+        {
+            Tensor = tensor;
+            Inputs = inputs;
+        }
+
+        /// <summary>The model's input.</summary>
+        public string Tensor { get; }
+
+        /// <summary>What runs bind in its place.</summary>
+        public IReadOnlyList<string> Inputs { get; }
+
+        /// <summary>Shape of the joined tensor; null: not checked.</summary>
+        public long[] Shape { get; set; }
+
+        /// <summary>Bytes of the joined tensor; 0: not checked.</summary>
+        public long Bytes { get; set; }
+
+        /// <summary>Bytes of each input; null: equal parts.</summary>
+        public long[] Sizes { get; set; }
+
+        internal unsafe void Fill(RawHostConcats raw)
+        {
+            if (Sizes != null && Sizes.Length != Inputs.Count)
+                throw new ArgumentException("'" + Tensor + "' has " + Inputs.Count + " inputs, given " + Sizes.Length
+                    + " sizes");
+            raw.add(Tensor);
+            foreach (string input in Inputs) raw.add_input(input);
+            fixed (long* first = Shape) raw.set_shape(first, Shape == null ? 0 : Shape.Length);
+            if (Sizes != null)
+                fixed (long* first = Sizes) raw.set_sizes(first, Sizes.Length);
+            raw.set_bytes(Bytes);
+        }
+    }
+
+    /// <summary>Takes the inputs that the model's own were joined from, and joins them again for each run.</summary>
+    public sealed class HostConcatRunner : ModelRunner
+    {
+        /// <summary>Takes a device and loads the model, which may be disposed of afterwards.</summary>
+        /// <param name="executable">The model.</param>
+        /// <param name="concats">What to join; empty: as the executable says.</param>
+        /// <param name="config">How to run.</param>
+        /// <exception cref="PoprtException">NotFound: no such input, the executable says nothing; InvalidArgument; and
+        /// as for ModelRunner.</exception>
+        public HostConcatRunner(Executable executable, IEnumerable<HostConcat> concats, RuntimeConfig config = null)
+            : base(Make(executable, concats, config))
+        {
+        }
+
+        private static RawRunner Make(Executable executable, IEnumerable<HostConcat> concats, RuntimeConfig config)
+        {
+            using (var raw = new RawHostConcats())
+            {
+                foreach (HostConcat concat in concats) concat.Fill(raw);
+                return Create(executable, config, (model, how) => RawRunner.create_host_concat(model, how, raw));
+            }
+        }
+    }
+
+    /// <summary>
+    /// A runner that can let its device go (Stop) and take one back (Reload), and whose weights can be replaced. Of the
+    /// options it uses Threads and Device. One thread at a time.
+    /// </summary>
+    public sealed unsafe class LightRunner : ModelRunner
+    {
+        private readonly bool[] hasData;
+
+        /// <summary>Takes a device and loads the model, which may be disposed of afterwards.</summary>
+        /// <exception cref="PoprtException">As for ModelRunner.</exception>
+        public LightRunner(Executable executable, RuntimeConfig config = null)
+            : base(Create(executable, config, RawRunner.create_light))
+        {
+            ModelInputs = Anchor.List(Raw.light_input_count(), Raw.light_input_anchor);
+            hasData = new bool[ModelInputs.Count];
+            for (int i = 0; i < hasData.Length; i++) hasData[i] = Raw.light_input_has_data(i);
+        }
+
+        /// <summary>All inputs, those that come with the executable too.</summary>
+        public IReadOnlyList<Anchor> ModelInputs { get; }
+
+        /// <summary>Whether an input comes with the executable; SetInput replaces it, runs do not bind it.</summary>
+        public bool ModelInputHasData(int index)
+        {
+            return hasData[index];
+        }
+
+        /// <summary>Takes a device again after Stop; otherwise does nothing.</summary>
+        /// <exception cref="PoprtException">Unavailable: all are busy.</exception>
+        public void Reload()
+        {
+            Raw.light_reload();
+        }
+
+        /// <summary>New elements, copied, for an input that comes with the executable; UpdateWeights makes runs use
+        /// them.</summary>
+        /// <exception cref="PoprtException">NotFound; InvalidArgument: the size; FailedPrecondition: runs bind
+        /// it.</exception>
+        public void SetInput<T>(string name, ReadOnlySpan<T> value) where T : struct
+        {
+            ReadOnlySpan<byte> bytes = MemoryMarshal.AsBytes(value.Slice(0, Math.Min(1, value.Length)));
+            fixed (byte* first = &MemoryMarshal.GetReference(bytes))
+                Raw.light_set_input(name, (long)first, (long)value.Length * Element<T>.Bytes);
+        }
+
+        /// <summary>The next run uses all that was set.</summary>
+        public void UpdateWeights()
+        {
+            Raw.light_update_weights();
+        }
+    }
+}

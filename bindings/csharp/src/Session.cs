@@ -1,0 +1,395 @@
+using System;
+using System.Collections.Generic;
+using System.Runtime.InteropServices;
+using System.Threading;
+
+namespace Poprt
+{
+    /// <summary>
+    /// A model on a device whose inputs and outputs are served by handlers or queues, and whose programs the caller
+    /// runs. A <see cref="ModelRunner"/> is simpler.
+    /// </summary>
+    /// <remarks>
+    /// Any thread may call; runs, loading and changes of handlers take turns. Handlers are called on the thread that
+    /// runs programs. A session that is not exclusive loses its device to the next one that binds it, and then fails
+    /// with FailedPrecondition until Reload. A process that ends stops what runs, and waits for it up to 10 s.
+    /// </remarks>
+    public sealed unsafe class Session : IDisposable
+    {
+        private readonly RawSession raw;
+        private readonly object changing = new object();
+        private readonly TargetNumbers numbers = new TargetNumbers();
+
+        /// <summary>By anchor: nobody else holds them.</summary>
+        private readonly Dictionary<string, StreamHandler> handlers = new Dictionary<string, StreamHandler>();
+        private QueueManager queues;
+
+        /// <summary>Makes a session of a model, which may be disposed of afterwards.</summary>
+        /// <exception cref="PoprtException">Unavailable: all devices are busy; FailedPrecondition: another session has
+        /// the given one for itself.</exception>
+        public Session(Executable executable, SessionOptions options = null)
+        {
+            Running.Watch();
+            options = options ?? new SessionOptions();
+            AnchorPredicate predicate = options.UserAnchors;
+            long asked = predicate == null ? 0 : Targets.Add(predicate);
+            try
+            {
+                using (var rawOptions = new RawSessionOptions())
+                {
+                    options.Fill(rawOptions);
+                    if (asked != 0) rawOptions.set_predicate(Targets.Accepts, asked);
+                    raw = new RawSession(executable.Raw, rawOptions);
+                    GC.KeepAlive(options);
+                }
+            }
+            finally
+            {
+                Targets.Remove(asked);
+                GC.KeepAlive(predicate);
+                Rethrow(true);
+            }
+            UserInputs = Anchor.List(raw.user_input_count(), raw.user_input_anchor);
+            UserOutputs = Anchor.List(raw.user_output_count(), raw.user_output_anchor);
+        }
+
+        internal RawSession Raw
+        {
+            get { return raw; }
+        }
+
+        /// <summary>Inputs that the caller must serve, in the model's order.</summary>
+        public IReadOnlyList<Anchor> UserInputs { get; }
+
+        /// <summary>Outputs that the caller must serve, in the model's order.</summary>
+        public IReadOnlyList<Anchor> UserOutputs { get; }
+
+        /// <summary>Whether it is on a device: not before one was taken, after unloading, and when another session took
+        /// it.</summary>
+        public bool IsLoaded
+        {
+            get { return raw.is_loaded(); }
+        }
+
+        /// <summary>Uploads to a device; null: the one that it has, else a free one. The session that has it is
+        /// unloaded.</summary>
+        /// <exception cref="PoprtException">As for the constructor.</exception>
+        public void BindToDevice(Device device = null)
+        {
+            Call(() =>
+            {
+                if (device == null) raw.bind_to_any_device();
+                else raw.bind_to_device(device.Raw);
+            });
+            GC.KeepAlive(device);
+        }
+
+        /// <summary>Uploads again: initial state, and no longer stopped. Updated weights stay.</summary>
+        /// <exception cref="PoprtException">As for the constructor.</exception>
+        public void Reload()
+        {
+            Call(raw.load_again);
+        }
+
+        /// <summary>Frees the device. What runs ends with Cancelled.</summary>
+        public void UnloadFromDevice()
+        {
+            Call(raw.unload_from_device);
+        }
+
+        /// <summary>Ends runs soon with Cancelled, and later ones until Reload or BindToDevice. Handlers may call
+        /// it.</summary>
+        public void Stop()
+        {
+            Call(raw.stop);
+        }
+
+        /// <summary>Serves an input; null takes the handler away.</summary>
+        /// <exception cref="PoprtException">NotFound: the name.</exception>
+        public void SetUserInputHandler(string name, InputHandler handler)
+        {
+            Set("in " + name, handler, number =>
+            {
+                if (handler == null) raw.set_input_handler(name, 0, 0, 0, 0, 0, 0);
+                else raw.set_input_handler(name, Targets.Prefetch, Targets.Fetch, Targets.Complete, Targets.Invalidate,
+                    Targets.Interrupt, number);
+            });
+        }
+
+        /// <summary>Serves an output; null takes the handler away.</summary>
+        /// <exception cref="PoprtException">NotFound: the name.</exception>
+        public void SetUserOutputHandler(string name, OutputHandler handler)
+        {
+            SetOutput(name, handler);
+        }
+
+        /// <summary>Serves an input with a function that writes each transfer.</summary>
+        /// <exception cref="PoprtException">NotFound: the name.</exception>
+        public void SetUserInputHandler(string name, StreamTransfer fetch)
+        {
+            SetUserInputHandler(name, new InputFunction(fetch));
+        }
+
+        /// <summary>Serves an output with a function that takes each transfer.</summary>
+        /// <exception cref="PoprtException">NotFound: the name.</exception>
+        public void SetUserOutputHandler(string name, StreamTransfer take)
+        {
+            SetOutput(name, new OutputFunction(take));
+        }
+
+        private void SetOutput(string name, StreamHandler handler)
+        {
+            Set("out " + name, handler, number =>
+            {
+                if (handler == null) raw.set_output_handler(name, 0, 0, 0, 0);
+                else raw.set_output_handler(name, Targets.Fetch, Targets.Complete, Targets.Interrupt, number);
+            });
+        }
+
+        private void Set(string key, StreamHandler handler, Action<long> set)
+        {
+            lock (changing)
+            {
+                long number = handler == null ? 0 : Targets.Add(handler);
+                bool isSet = false;
+                try
+                {
+                    Call(() =>
+                    {
+                        set(number);
+                        isSet = true;
+                    });
+                }
+                finally // the handler before may have thrown: the new one is there all the same
+                {
+                    if (isSet) Keep(key, handler, number);
+                    else Targets.Remove(number);
+                }
+            }
+        }
+
+        /// <summary>Native code does not know the one before any more.</summary>
+        private void Keep(string key, StreamHandler handler, long number)
+        {
+            numbers.Replace(key, number);
+            if (handler == null) handlers.Remove(key);
+            else handlers[key] = handler;
+        }
+
+        /// <summary>Checks that every anchor that is to be served has a handler or queue.</summary>
+        /// <exception cref="PoprtException">FailedPrecondition: names those without.</exception>
+        public void VerifyConnected()
+        {
+            Call(raw.verify_connected);
+        }
+
+        /// <summary>Runs the load programs.</summary>
+        /// <exception cref="PoprtException">Cancelled: stopped, or no data; FailedPrecondition: anchors are not
+        /// connected, or it is on no device.</exception>
+        public void RunLoadPrograms()
+        {
+            Run(raw.run_load_programs);
+        }
+
+        /// <summary>Runs the main programs once; each stream is transferred as often as the executable's device
+        /// iterations and replicas say.</summary>
+        /// <exception cref="PoprtException">As for RunLoadPrograms.</exception>
+        public void RunMainPrograms()
+        {
+            Run(raw.run_main_programs);
+        }
+
+        /// <summary>Runs the save programs.</summary>
+        /// <exception cref="PoprtException">As for RunLoadPrograms.</exception>
+        public void RunSavePrograms()
+        {
+            Run(raw.run_save_programs);
+        }
+
+        /// <summary>Runs programs by PopEF's indices, in this order.</summary>
+        /// <exception cref="PoprtException">NotFound, and as for RunLoadPrograms.</exception>
+        public void RunPrograms(params int[] indices)
+        {
+            var values = new long[indices.Length + 1];
+            Array.Copy(indices, values, indices.Length);
+            Run(() =>
+            {
+                fixed (long* first = values) raw.run_programs(first, indices.Length);
+            });
+        }
+
+        /// <summary>Replaces the value of an input that has data in the executable, by copy, for later runs.</summary>
+        /// <exception cref="PoprtException">NotFound; InvalidArgument: the size.</exception>
+        public void UpdateWeights<T>(string name, ReadOnlySpan<T> value) where T : struct
+        {
+            ReadOnlySpan<byte> bytes = MemoryMarshal.AsBytes(value.Slice(0, Math.Min(1, value.Length)));
+            fixed (byte* first = &MemoryMarshal.GetReference(bytes))
+                raw.update_weights(name, (long)first, (long)value.Length * Element<T>.Bytes);
+        }
+
+        /// <summary>Copies the value of an input that has data in the executable.</summary>
+        /// <exception cref="PoprtException">As for UpdateWeights.</exception>
+        public void ReadWeights<T>(string name, Span<T> value) where T : struct
+        {
+            Span<byte> bytes = MemoryMarshal.AsBytes(value.Slice(0, Math.Min(1, value.Length)));
+            fixed (byte* first = &MemoryMarshal.GetReference(bytes))
+                raw.read_weights(name, (long)first, (long)value.Length * Element<T>.Bytes);
+        }
+
+        /// <summary>Makes a queue for each anchor that is to be served. Queues that were made before are closed; what
+        /// waits there is cancelled, and so is a run that waits for them.</summary>
+        /// <exception cref="PoprtException">InvalidArgument: the options.</exception>
+        public QueueManager CreateQueueManager(QueueOptions options = null)
+        {
+            options = options ?? new QueueOptions();
+            lock (changing)
+            {
+                var made = new QueueManager(this, options.OnTimeout);
+                long number = options.OnTimeout == null ? 0 : Targets.Add(made);
+                AnchorPredicate predicate = options.UserAnchors;
+                long asked = predicate == null ? 0 : Targets.Add(predicate);
+                try
+                {
+                    using (var rawOptions = new RawQueueOptions())
+                    {
+                        options.Fill(rawOptions, number);
+                        if (asked != 0) rawOptions.set_predicate(Targets.Accepts, asked);
+                        if (queues != null) queues.Close();
+                        Call(() => made.Open(raw.create_queue_manager(rawOptions)));
+                    }
+                }
+                catch
+                {
+                    Targets.Remove(number);
+                    throw;
+                }
+                finally
+                {
+                    Targets.Remove(asked);
+                    GC.KeepAlive(predicate);
+                }
+                numbers.Replace("queues", number);
+                queues = made;
+                return made;
+            }
+        }
+
+        /// <summary>Stops it and frees it; a run under way ends with Cancelled first. What waits in queues is cancelled.
+        /// A second time does nothing.</summary>
+        public void Dispose()
+        {
+            try
+            {
+                Stop();
+            }
+            catch (ObjectDisposedException)
+            {
+                // For the second time.
+            }
+            finally
+            {
+                raw.Dispose();
+            }
+        }
+
+        /// <summary>Calls the library, and throws what handlers have thrown meanwhile.</summary>
+        private void Call(Action what)
+        {
+            try
+            {
+                what();
+            }
+            finally
+            {
+                GC.KeepAlive(this); // and with it the handlers
+                Rethrow(false);
+            }
+        }
+
+        private void Run(Action what)
+        {
+            Running.Enter(raw);
+            try
+            {
+                Call(what);
+            }
+            finally
+            {
+                Running.Leave(raw);
+            }
+        }
+
+        private void Rethrow(bool dispose)
+        {
+            try
+            {
+                Targets.Rethrow();
+            }
+            catch
+            {
+                if (dispose && raw != null) raw.Dispose();
+                throw;
+            }
+        }
+    }
+
+    /// <summary>Sessions in calls that may block or call managed code: neither must happen when the process
+    /// ends.</summary>
+    internal static class Running
+    {
+        private const int PatienceMs = 10000;
+        private static readonly List<RawSession> sessions = new List<RawSession>();
+        private static bool leaving;
+
+        static Running()
+        {
+            AppDomain.CurrentDomain.ProcessExit += Leave;
+            AppDomain.CurrentDomain.DomainUnload += Leave;
+        }
+
+        /// <summary>From now on: the process may end before the first call.</summary>
+        internal static void Watch()
+        {
+        }
+
+        internal static void Enter(RawSession session)
+        {
+            lock (sessions)
+            {
+                if (leaving) throw new PoprtException(ErrorCode.Cancelled, "the process ends");
+                sessions.Add(session);
+            }
+        }
+
+        internal static void Leave(RawSession session)
+        {
+            lock (sessions)
+            {
+                sessions.Remove(session);
+                if (sessions.Count == 0) Monitor.PulseAll(sessions);
+            }
+        }
+
+        private static void Leave(object sender, EventArgs e)
+        {
+            RawSession[] now;
+            lock (sessions)
+            {
+                leaving = true;
+                now = sessions.ToArray();
+            }
+            foreach (RawSession session in now)
+                try
+                {
+                    session.stop();
+                }
+                catch (ObjectDisposedException)
+                {
+                    // It ends as well.
+                }
+            DateTime until = DateTime.UtcNow.AddMilliseconds(PatienceMs);
+            lock (sessions)
+                while (sessions.Count != 0 && DateTime.UtcNow < until) Monitor.Wait(sessions, 100);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+using System;
+using System.Collections.Concurrent;
+using System.Collections.Generic;
+using System.Runtime.ExceptionServices;
+using System.Runtime.InteropServices;
+using System.Threading;
+
+namespace Poprt
+{
+    /// <summary>
+    /// What sessions call, by number: native code holds no reference, so that a session is collected even when its
+    /// handlers refer to it. A number that is gone is nobody.
+    /// </summary>
+    /// <remarks>
+    /// Sessions call on the thread that has called them, which is one of the runtime's own. What is thrown waits there
+    /// for Rethrow.
+    /// </remarks>
+    internal static unsafe class Targets
+    {
+        [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+        private delegate int AcceptsFn(IntPtr name, int isOutput, IntPtr programs, UIntPtr count, IntPtr self);
+
+        [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+        private delegate void TimeoutFn(IntPtr queue, IntPtr self);
+
+        [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+        private delegate int TransferFn(IntPtr data, UIntPtr bytes, IntPtr self);
+
+        [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+        private delegate void EventFn(IntPtr self);
+
+        // Native code keeps their addresses.
+        private static readonly AcceptsFn onAccepts = OnAccepts;
+        private static readonly TimeoutFn onTimeout = OnTimeout;
+        private static readonly TransferFn onFetch = (data, bytes, self) => OnTransfer(data, bytes, self, false);
+        private static readonly TransferFn onPrefetch = (data, bytes, self) => OnTransfer(data, bytes, self, true);
+        private static readonly EventFn onComplete = self => OnEvent(self, stream => stream.Complete());
+        private static readonly EventFn onInvalidate = self => OnEvent(self, stream => stream.InvalidatePrefetched());
+        private static readonly EventFn onInterrupt = self => OnEvent(self, stream => stream.Interrupt());
+
+        internal static readonly long Accepts = Address(onAccepts);
+        internal static readonly long Timeout = Address(onTimeout);
+        internal static readonly long Fetch = Address(onFetch);
+        internal static readonly long Prefetch = Address(onPrefetch);
+        internal static readonly long Complete = Address(onComplete);
+        internal static readonly long Invalidate = Address(onInvalidate);
+        internal static readonly long Interrupt = Address(onInterrupt);
+
+        private static readonly ConcurrentDictionary<long, WeakReference> targets =
+            new ConcurrentDictionary<long, WeakReference>();
+        private static long last;
+
+        [ThreadStatic]
+        private static Exception thrown;
+
+        /// <summary>Found until Remove as long as somebody holds it.</summary>
+        internal static long Add(object target)
+        {
+            long number = Interlocked.Increment(ref last);
+            targets[number] = new WeakReference(target);
+            return number;
+        }
+
+        internal static void Remove(long number)
+        {
+            WeakReference gone;
+            targets.TryRemove(number, out gone);
+        }
+
+        /// <summary>Throws what callbacks of this thread have thrown.</summary>
+        internal static void Rethrow()
+        {
+            Exception e = thrown;
+            thrown = null;
+            if (e != null) ExceptionDispatchInfo.Capture(e).Throw();
+        }
+
+        private static long Address(Delegate function)
+        {
+            return Marshal.GetFunctionPointerForDelegate(function).ToInt64();
+        }
+
+        private static T Find<T>(IntPtr self) where T : class
+        {
+            WeakReference target;
+            return targets.TryGetValue(self.ToInt64(), out target) ? (T)target.Target : null;
+        }
+
+        private static void Keep(Exception e)
+        {
+            thrown = thrown ?? e;
+        }
+
+        private static int OnTransfer(IntPtr data, UIntPtr bytes, IntPtr self, bool prefetch)
+        {
+            try
+            {
+                var stream = Find<StreamHandler>(self);
+                if (stream == null) return 1;
+                var span = new Span<byte>((void*)data, checked((int)bytes.ToUInt64()));
+                return stream.Transfer(span, prefetch) ? 0 : 1;
+            }
+            catch (Exception e)
+            {
+                Keep(e);
+                return 1;
+            }
+        }
+
+        private static void OnEvent(IntPtr self, Action<StreamHandler> call)
+        {
+            try
+            {
+                var stream = Find<StreamHandler>(self);
+                if (stream != null) call(stream);
+            }
+            catch (Exception e)
+            {
+                Keep(e);
+            }
+        }
+
+        private static int OnAccepts(IntPtr name, int isOutput, IntPtr programs, UIntPtr count, IntPtr self)
+        {
+            try
+            {
+                var predicate = Find<AnchorPredicate>(self);
+                var list = new int[checked((int)count.ToUInt64())];
+                for (int i = 0; i < list.Length; i++) list[i] = ((int*)programs)[i];
+                return predicate != null && predicate(Utf8.String(name), isOutput != 0, list) ? 1 : 0;
+            }
+            catch (Exception e)
+            {
+                Keep(e);
+                return 0;
+            }
+        }
+
+        private static void OnTimeout(IntPtr queue, IntPtr self)
+        {
+            try
+            {
+                var queues = Find<QueueManager>(self);
+                if (queues != null) queues.TimedOut(Utf8.String(queue));
+            }
+            catch (Exception e)
+            {
+                Keep(e);
+            }
+        }
+    }
+
+    /// <summary>Numbers of what native code may call for one session; removed with it.</summary>
+    internal sealed class TargetNumbers
+    {
+        private readonly Dictionary<string, long> numbers = new Dictionary<string, long>();
+
+        ~TargetNumbers()
+        {
+            foreach (long number in numbers.Values) Targets.Remove(number);
+        }
+
+        internal void Replace(string key, long number)
+        {
+            long old;
+            if (numbers.TryGetValue(key, out old)) Targets.Remove(old);
+            numbers[key] = number;
+        }
+    }
+}

@@ -1,0 +1,270 @@
+package poprt
+
+import (
+	"runtime"
+	"sync"
+	"time"
+	"unsafe"
+
+	"poprt.org/bindings/go/internal/native"
+)
+
+// QueueOptions of [Session.NewQueueManager]; the zero value, or nil, is the default.
+type QueueOptions struct {
+	Buffers int // elements that fit into a queue, rounded up to a power of two; 0: 16
+	// OnTimeout is called when a run has waited for an input for Timeout, on that goroutine, again and again. It may
+	// enqueue to the queue, for example padding. When it panics, the session is stopped and the run panics with it.
+	Timeout     time.Duration
+	OnTimeout   func(queue *Queue)
+	UserAnchors AnchorPredicate // which anchors get a queue; nil: those that the session wants served
+}
+
+// QueueManager has the queues of a session, one for each anchor that is to be served. They are closed when the session is
+// closed or makes others: then everything returns ErrClosed.
+type QueueManager struct {
+	session *Session
+	h       *handle[native.RawQueueManager]
+	mutex   sync.Mutex
+	queues  map[string]*Queue
+	closed  bool
+}
+
+// NewQueueManager makes a queue for each anchor that is to be served. Queues that were made before are closed; what waits
+// there is cancelled, and so is a run that waits for them. Errors: InvalidArgument.
+func (s *Session) NewQueueManager(options *QueueOptions) (*QueueManager, error) {
+	if options == nil {
+		options = &QueueOptions{}
+	}
+	o := native.NewRawQueueOptions()
+	defer native.DeleteRawQueueOptions(o)
+	o.Set_buffers(int64(options.Buffers))
+	predicate := native.Predicate{Func: options.UserAnchors}
+	if options.UserAnchors != nil {
+		data, release := predicate.UserData()
+		defer release()
+		o.Set_predicate(native.AcceptsFn, data)
+	}
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	m := &QueueManager{session: s, queues: map[string]*Queue{}}
+	var raw native.RawQueueManager
+	err := s.ask(func(session native.RawSession) uintptr {
+		var function, data int64
+		if options.OnTimeout != nil {
+			function = native.TimeoutFn
+			data = s.targets.SetTimeout(func(name string) {
+				if !s.guard(func() error {
+					queue, err := m.InputQueue(name)
+					if err == nil {
+						options.OnTimeout(queue)
+					}
+					return err
+				}) {
+					s.Stop() // the run would wait for ever
+				}
+			})
+		}
+		o.Set_timeout(int64(options.Timeout), function, data)
+		if s.queues != nil {
+			s.queues.close()
+		}
+		var failure uintptr
+		raw = session.Create_queue_manager(o, &failure)
+		return failure
+	})
+	if err != nil {
+		return nil, err
+	}
+	m.h = newHandle(raw, native.DeleteRawQueueManager)
+	s.queues = m
+	if predicate.Panic != nil {
+		panic(predicate.Panic)
+	}
+	return m, nil
+}
+
+func (m *QueueManager) close() {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.closed = true
+}
+
+func (m *QueueManager) isClosed() bool {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.closed
+}
+
+// ask calls the library while the session is kept.
+func (m *QueueManager) ask(what func(native.RawQueueManager) uintptr) error {
+	return m.keep(func() error {
+		raw, err := m.h.acquire()
+		if err != nil {
+			return err
+		}
+		defer m.h.release()
+		return check(what(raw))
+	})
+}
+
+func (m *QueueManager) keep(what func() error) error {
+	if m.isClosed() {
+		return ErrClosed
+	}
+	if _, err := m.session.h.acquire(); err != nil {
+		return err
+	}
+	defer runtime.KeepAlive(m)
+	defer m.session.h.release()
+	return what()
+}
+
+// InputQueue is that of an input, always the same one. Errors: NotFound.
+func (m *QueueManager) InputQueue(name string) (*Queue, error) {
+	return m.queue("in "+name, name, true)
+}
+
+// OutputQueue is that of an output, always the same one. Errors: NotFound.
+func (m *QueueManager) OutputQueue(name string) (*Queue, error) {
+	return m.queue("out "+name, name, false)
+}
+
+func (m *QueueManager) queue(key, name string, input bool) (*Queue, error) {
+	m.mutex.Lock()
+	found := m.queues[key]
+	m.mutex.Unlock()
+	if found != nil {
+		return found, nil
+	}
+	q := &Queue{manager: m, input: input}
+	err := m.ask(func(raw native.RawQueueManager) (failure uintptr) {
+		var made native.RawQueue
+		if input {
+			made = raw.Input_queue(name, &failure)
+		} else {
+			made = raw.Output_queue(name, &failure)
+		}
+		if failure == 0 {
+			q.h = newHandle(made, native.DeleteRawQueue)
+			q.anchor = anchors(1, func(int64) native.RawAnchor { return made.Anchor() })[0]
+		}
+		return failure
+	})
+	if err != nil {
+		return nil, err
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.queues[key] == nil { // another goroutine may have been first
+		m.queues[key] = q
+	}
+	return m.queues[key], nil
+}
+
+// FlushAll cancels every element that waits; the queues stay in use.
+func (m *QueueManager) FlushAll() error {
+	return m.ask(func(raw native.RawQueueManager) uintptr {
+		raw.Flush_all()
+		return 0
+	})
+}
+
+// DisconnectAll does the same for good: nothing can be enqueued from now on, and runs find no data.
+func (m *QueueManager) DisconnectAll() error {
+	return m.ask(func(raw native.RawQueueManager) uintptr {
+		raw.Disconnect_all()
+		return 0
+	})
+}
+
+// Queue holds slices that a session reads, or writes, for one anchor. Several goroutines take turns.
+type Queue struct {
+	manager *QueueManager
+	h       *handle[native.RawQueue]
+	anchor  Anchor
+	input   bool
+}
+
+// Anchor that it serves.
+func (q *Queue) Anchor() Anchor { return q.anchor }
+
+// Capacity is the number of elements that fit; 0 when it is closed.
+func (q *Queue) Capacity() int { return q.number(native.RawQueue.Capacity) }
+
+// ReadAvailable is the number of elements that wait; 0 when it is closed.
+func (q *Queue) ReadAvailable() int { return q.number(native.RawQueue.Read_available) }
+
+func (q *Queue) number(get func(native.RawQueue) int64) int {
+	var n int64
+	q.ask(func(raw native.RawQueue) uintptr {
+		n = get(raw)
+		return 0
+	})
+	return int(n)
+}
+
+func (q *Queue) ask(what func(native.RawQueue) uintptr) error {
+	return q.manager.keep(func() error {
+		raw, err := q.h.acquire()
+		if err != nil {
+			return err
+		}
+		defer q.h.release()
+		return check(what(raw))
+	})
+}
+
+// Queued is an element of a queue. Error is set when it arrives on Done: nil when its memory was consumed or filled,
+// Cancelled when it never will be.
+type Queued struct {
+	Error error
+	Done  chan *Queued
+	keep  unsafe.Pointer
+	pins  pins
+}
+
+// Enqueue appends a slice of any size: a part of a transfer, one, or several; [Elements] makes a tensor of it. The slice
+// is used where it is, and kept alive. Enqueue waits while the queue is full. The element arrives on done when its memory
+// is free again, also when it could not be enqueued: InvalidArgument (another type, an empty slice), Cancelled
+// (disconnected; full and the session was stopped), ErrClosed. It is sent by the goroutine that runs programs: done must
+// have room. A nil done is replaced by a new channel.
+func (q *Queue) Enqueue(memory Tensor, done chan *Queued) *Queued {
+	if done == nil {
+		done = make(chan *Queued, 1)
+	} else if cap(done) == 0 {
+		panic("poprt: the done channel is unbuffered")
+	}
+	e := &Queued{Done: done, keep: memory.address}
+	finish := func(err error) {
+		e.Error = err
+		e.Done <- e
+	}
+	if !memory.dtype.holds(q.anchor.DType) {
+		finish(invalid("queue '" + q.anchor.Name + "': expected elements of " + q.anchor.DType.String() + ", given " +
+			memory.dtype.String()))
+		return e
+	}
+	if memory.address != nil {
+		e.pins.pin([]unsafe.Pointer{memory.address})
+	}
+	data, release := native.NewDone(func(code int32, message string) {
+		runtime.KeepAlive(e.keep)
+		if code == 0 {
+			finish(nil)
+		} else {
+			finish(&Error{Code(code), message})
+		}
+	})
+	at := int64(uintptr(memory.address))
+	err := q.ask(func(raw native.RawQueue) uintptr {
+		if q.input {
+			return raw.Enqueue_input(at, memory.bytes, native.DoneFn, data)
+		}
+		return raw.Enqueue_output(at, memory.bytes, native.DoneFn, data)
+	})
+	if err != nil {
+		release()
+		finish(err)
+	}
+	return e
+}

@@ -1,0 +1,462 @@
+package poprt
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"time"
+	"unsafe"
+
+	"poprt.org/bindings/go/internal/native"
+)
+
+// InputHandler gives a session the data of one input. Fetch writes the next transfer, waiting for it; data is only valid
+// during the call, [View] gives it a type. An error ends the run, which returns it. Handlers are called on the goroutine
+// that runs programs and must not call the session, except [Session.Stop]. A panic comes out of the run.
+//
+// A handler may also be a [Prefetcher], [Completer] or [Interrupter].
+type InputHandler interface {
+	Fetch(data []byte) error
+}
+
+// OutputHandler takes the data of one output; as InputHandler.
+type OutputHandler interface {
+	Take(data []byte) error
+}
+
+// InputFunc is a function as InputHandler.
+type InputFunc func(data []byte) error
+
+// Fetch calls f.
+func (f InputFunc) Fetch(data []byte) error { return f(data) }
+
+// OutputFunc is a function as OutputHandler.
+type OutputFunc func(data []byte) error
+
+// Take calls f.
+func (f OutputFunc) Take(data []byte) error { return f(data) }
+
+// Prefetcher is an InputHandler that may have the next transfer before it is needed.
+type Prefetcher interface {
+	// Prefetch writes the next transfer if it is there already, the same one again until Complete; else it returns
+	// false, and Fetch will be called.
+	Prefetch(data []byte) bool
+	// Invalidate says that what was prefetched is not used; at the latest it is called before the next transfer.
+	Invalidate()
+}
+
+// Completer is a handler that wants to know when a transfer was used, and that it is to go on to the next one.
+type Completer interface {
+	Complete()
+}
+
+// Interrupter is a handler that may wait. Interrupt makes a transfer that waits return an error; any goroutine calls it.
+type Interrupter interface {
+	Interrupt()
+}
+
+// View is bytes as elements.
+func View[T Element](data []byte) []T {
+	if len(data) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(&data[0])), len(data)/int(unsafe.Sizeof(*new(T))))
+}
+
+// AnchorPredicate says which anchors handlers or queues serve; other inputs are zeros, other outputs are dropped. It is
+// asked once for each anchor, while a session or its queues are made. Programs are PopEF's indices.
+type AnchorPredicate func(name string, output bool, programs []uint32) bool
+
+// SessionOptions of [NewSession]; the zero value, or nil, is the default.
+type SessionOptions struct {
+	Threads     int             // compute threads; 0: POPRT_THREADS from the environment, or all CPUs
+	Device      *Device         // nil: any free one
+	Deferred    bool            // take the device at BindToDevice or the first run
+	Exclusive   bool            // other sessions cannot take the device
+	Telemetry   bool            // publish, as POPRT_TELEMETRY=1 does; see ReadTelemetry
+	DeviceWait  time.Duration   // how long to try when no device is free
+	DeviceSleep time.Duration   // between attempts; 0: 6 s
+	UserAnchors AnchorPredicate // nil: anchors of main programs and of none, without data
+}
+
+// Session is an executable on a device whose inputs and outputs are served by handlers or queues, and whose programs the
+// caller runs. A [Runner] is simpler. Any goroutine may call; runs, loading and changes of handlers take turns. A session
+// that is not exclusive loses its device to the next one that binds it, and then fails with FailedPrecondition until
+// Reload.
+type Session struct {
+	h                       *handle[native.RawSession]
+	userInputs, userOutputs []Anchor
+
+	targets  *native.Targets
+	running  sync.Mutex // of what runs, so that it gets what its handlers say
+	changing sync.Mutex // of the next three
+	numbers  map[string]int64
+	queues   *QueueManager
+
+	said     sync.Mutex // of the next two
+	err      error
+	panicked any
+}
+
+// NewSession takes a device and loads the executable. Errors: Unavailable (no free device), FailedPrecondition (another
+// session has it for itself), InvalidArgument (options).
+func NewSession(executable *Executable, options *SessionOptions) (*Session, error) {
+	if options == nil {
+		options = &SessionOptions{}
+	}
+	if n := options.Threads; n < math.MinInt32 || n > math.MaxInt32 {
+		return nil, invalid(fmt.Sprintf("Threads is a 32-bit number, given %d", n))
+	}
+	raw, err := executable.h.acquire()
+	if err != nil {
+		return nil, err
+	}
+	defer executable.h.release()
+	o := native.NewRawSessionOptions()
+	defer native.DeleteRawSessionOptions(o)
+	o.Set_threads(options.Threads)
+	o.Set_deferred(options.Deferred)
+	o.Set_exclusive(options.Exclusive)
+	o.Set_telemetry(options.Telemetry)
+	strategy := 0
+	if options.DeviceWait != 0 {
+		strategy = 1
+	}
+	o.Set_wait(strategy, int64(options.DeviceWait), int64(options.DeviceSleep))
+	if options.Device != nil {
+		device, err := options.Device.h.acquire()
+		if err != nil {
+			return nil, err
+		}
+		defer options.Device.h.release()
+		o.Set_device(device)
+	}
+	predicate := native.Predicate{Func: options.UserAnchors}
+	if options.UserAnchors != nil {
+		data, release := predicate.UserData()
+		defer release()
+		o.Set_predicate(native.AcceptsFn, data)
+	}
+	var failure uintptr
+	session := native.NewRawSession(raw, o, &failure)
+	if err := check(failure); err != nil {
+		return nil, err
+	}
+	s := &Session{h: newHandle(session, native.DeleteRawSession), targets: &native.Targets{}, numbers: map[string]int64{},
+		userInputs:  anchors(session.User_input_count(), session.User_input_anchor),
+		userOutputs: anchors(session.User_output_count(), session.User_output_anchor)}
+	if predicate.Panic != nil {
+		s.Close()
+		panic(predicate.Panic)
+	}
+	return s, nil
+}
+
+// Close stops the session and frees it: a run under way ends with Cancelled first, and so does what waits in queues.
+func (s *Session) Close() error {
+	s.Stop()
+	return s.h.Close()
+}
+
+// UserInputs are those that the caller must serve, in the model's order.
+func (s *Session) UserInputs() []Anchor { return s.userInputs }
+
+// UserOutputs are those that the caller must serve, in the model's order.
+func (s *Session) UserOutputs() []Anchor { return s.userOutputs }
+
+// ask calls the library while its callbacks find the handlers.
+func (s *Session) ask(what func(native.RawSession) uintptr) error {
+	raw, err := s.h.acquire()
+	if err != nil {
+		return err
+	}
+	defer s.h.release()
+	s.targets.Enter()
+	defer s.targets.Leave()
+	failure := what(raw)
+	runtime.KeepAlive(s)
+	return check(failure)
+}
+
+// run calls the library, and says what handlers have said meanwhile.
+func (s *Session) run(what func(native.RawSession) uintptr) error {
+	s.running.Lock()
+	defer s.running.Unlock()
+	s.takeSaid()
+	err := s.ask(what)
+	said, panicked := s.takeSaid()
+	if panicked != nil {
+		panic(panicked)
+	}
+	if said != nil {
+		return said
+	}
+	return err
+}
+
+func (s *Session) takeSaid() (err error, panicked any) {
+	s.said.Lock()
+	defer s.said.Unlock()
+	err, panicked = s.err, s.panicked
+	s.err, s.panicked = nil, nil
+	return err, panicked
+}
+
+// guard keeps what a handler returns, or panics with, for the run. False then.
+func (s *Session) guard(call func() error) (ok bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.say(nil, r)
+			ok = false
+		}
+	}()
+	err := call()
+	if err != nil {
+		s.say(err, nil)
+	}
+	return err == nil
+}
+
+func (s *Session) say(err error, panicked any) {
+	s.said.Lock()
+	defer s.said.Unlock()
+	if s.err == nil {
+		s.err = err
+	}
+	if s.panicked == nil {
+		s.panicked = panicked
+	}
+}
+
+// BindToDevice uploads to a device; nil: the one that it has, else a free one. The session that has it is unloaded.
+// Errors: as NewSession.
+func (s *Session) BindToDevice(device *Device) error {
+	if device == nil {
+		return s.ask(func(raw native.RawSession) uintptr { return raw.Bind_to_any_device() })
+	}
+	on, err := device.h.acquire()
+	if err != nil {
+		return err
+	}
+	defer device.h.release()
+	return s.ask(func(raw native.RawSession) uintptr { return raw.Bind_to_device(on) })
+}
+
+// Reload uploads again: initial state, and no longer stopped. Updated weights stay. Errors: as NewSession.
+func (s *Session) Reload() error {
+	return s.ask(func(raw native.RawSession) uintptr { return raw.Load_again() })
+}
+
+// UnloadFromDevice frees the device. What runs ends with Cancelled.
+func (s *Session) UnloadFromDevice() error {
+	return s.ask(func(raw native.RawSession) uintptr {
+		raw.Unload_from_device()
+		return 0
+	})
+}
+
+// Loaded says whether it is on a device: not before one was taken, after unloading, when another session took it, and
+// when it is closed.
+func (s *Session) Loaded() bool {
+	loaded := false
+	s.ask(func(raw native.RawSession) uintptr {
+		loaded = raw.Is_loaded()
+		return 0
+	})
+	return loaded
+}
+
+// Stop ends runs soon with Cancelled, and later ones until Reload or BindToDevice. Handlers may call it.
+func (s *Session) Stop() error {
+	return s.ask(func(raw native.RawSession) uintptr {
+		raw.Stop()
+		return 0
+	})
+}
+
+// SetInputHandler serves an input; nil takes the handler away. Errors: NotFound.
+func (s *Session) SetInputHandler(name string, handler InputHandler) error {
+	if handler == nil {
+		return s.set("in "+name, nil, func(raw native.RawSession, _ int64) uintptr {
+			return raw.Set_input_handler(name, 0, 0, 0, 0, 0, 0)
+		})
+	}
+	stream := &stream{session: s, transfer: handler.Fetch, handler: handler}
+	stream.prefetcher, _ = handler.(Prefetcher)
+	return s.set("in "+name, stream, func(raw native.RawSession, data int64) uintptr {
+		var prefetch int64
+		if stream.prefetcher != nil {
+			prefetch = native.PrefetchFn
+		}
+		return raw.Set_input_handler(name, prefetch, native.FetchFn, native.CompleteFn, native.InvalidateFn,
+			native.InterruptFn, data)
+	})
+}
+
+// SetOutputHandler serves an output; nil takes the handler away. Errors: NotFound.
+func (s *Session) SetOutputHandler(name string, handler OutputHandler) error {
+	if handler == nil {
+		return s.set("out "+name, nil, func(raw native.RawSession, _ int64) uintptr {
+			return raw.Set_output_handler(name, 0, 0, 0, 0)
+		})
+	}
+	return s.set("out "+name, &stream{session: s, transfer: handler.Take, handler: handler},
+		func(raw native.RawSession, data int64) uintptr {
+			return raw.Set_output_handler(name, native.FetchFn, native.CompleteFn, native.InterruptFn, data)
+		})
+}
+
+func (s *Session) set(key string, stream *stream, set func(native.RawSession, int64) uintptr) error {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	var data int64
+	err := s.ask(func(raw native.RawSession) uintptr {
+		if stream != nil {
+			data = s.targets.Add(stream)
+		}
+		return set(raw, data)
+	})
+	if err != nil {
+		s.targets.Remove(data)
+		return err
+	}
+	s.targets.Remove(s.numbers[key]) // C does not know it any more
+	s.numbers[key] = data
+	return nil
+}
+
+// stream is a handler as C calls it.
+type stream struct {
+	session    *Session
+	transfer   func([]byte) error
+	handler    any
+	prefetcher Prefetcher
+	pending    bool // prefetched, not completed; of the running goroutine
+}
+
+func (t *stream) Transfer(data []byte, prefetch bool) bool {
+	if t.pending { // its end was not told, because no call of the session was under way
+		t.pending = false
+		t.session.guard(func() error { t.prefetcher.Invalidate(); return nil })
+	}
+	if !prefetch {
+		return t.session.guard(func() error { return t.transfer(data) })
+	}
+	there := false
+	t.session.guard(func() error { there = t.prefetcher.Prefetch(data); return nil })
+	t.pending = there
+	return there
+}
+
+func (t *stream) Event(which native.Event) {
+	t.session.guard(func() error {
+		switch which {
+		case native.Complete:
+			t.pending = false
+			if c, ok := t.handler.(Completer); ok {
+				c.Complete()
+			}
+		case native.Invalidate:
+			t.pending = false
+			if t.prefetcher != nil {
+				t.prefetcher.Invalidate()
+			}
+		case native.Interrupt:
+			if i, ok := t.handler.(Interrupter); ok {
+				i.Interrupt()
+			}
+		}
+		return nil
+	})
+}
+
+// VerifyConnected checks that every anchor to be served has a handler or queue. Errors: FailedPrecondition naming those
+// without.
+func (s *Session) VerifyConnected() error {
+	return s.ask(func(raw native.RawSession) uintptr { return raw.Verify_connected() })
+}
+
+// RunLoadPrograms runs the load programs. Errors: what a handler returned, Cancelled (stopped, or no data),
+// FailedPrecondition (anchors are not connected, or it is on no device).
+func (s *Session) RunLoadPrograms() error {
+	return s.run(func(raw native.RawSession) uintptr { return raw.Run_load_programs() })
+}
+
+// RunMainPrograms runs the main programs once; each stream is transferred as often as the executable's device iterations
+// and replicas say. Errors: as RunLoadPrograms.
+func (s *Session) RunMainPrograms() error {
+	return s.run(func(raw native.RawSession) uintptr { return raw.Run_main_programs() })
+}
+
+// RunMainProgramsContext is RunMainPrograms with a context: when that ends during the run, the session is stopped, and
+// the context's error is returned. Reload starts it again.
+func (s *Session) RunMainProgramsContext(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if ctx.Done() == nil {
+		return s.RunMainPrograms()
+	}
+	over, watched := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-ctx.Done():
+			s.Stop()
+		case <-over:
+		}
+	}()
+	defer func() {
+		close(over)
+		<-watched
+	}()
+	err := s.RunMainPrograms()
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// RunSavePrograms runs the save programs. Errors: as RunLoadPrograms.
+func (s *Session) RunSavePrograms() error {
+	return s.run(func(raw native.RawSession) uintptr { return raw.Run_save_programs() })
+}
+
+// RunPrograms runs programs by PopEF's indices, in this order. Errors: NotFound, and as RunLoadPrograms.
+func (s *Session) RunPrograms(indices ...int) error {
+	values := make([]int64, len(indices)+1)
+	for i, index := range indices {
+		values[i] = int64(index)
+	}
+	return s.run(func(raw native.RawSession) uintptr { return raw.Run_programs(values, int64(len(indices))) })
+}
+
+// UpdateWeights replaces the value of an input that has data in the executable, by copy, for later runs. [Elements] makes
+// a tensor of a slice. Errors: NotFound, InvalidArgument (the size).
+func (s *Session) UpdateWeights(name string, value Tensor) error {
+	defer runtime.KeepAlive(value.address)
+	return s.ask(func(raw native.RawSession) uintptr {
+		return raw.Update_weights(name, int64(uintptr(value.address)), value.bytes)
+	})
+}
+
+// ReadWeights copies the value of an input that has data in the executable. Errors: as UpdateWeights.
+func (s *Session) ReadWeights(name string, value Tensor) error {
+	defer runtime.KeepAlive(value.address)
+	return s.ask(func(raw native.RawSession) uintptr {
+		return raw.Read_weights(name, int64(uintptr(value.address)), value.bytes)
+	})
+}
+
+// Elements is memory of no particular anchor, for queues and weights.
+func Elements[T Element](slice []T) Tensor { return At(0, slice) }
+
+// ReadTelemetry is a JSON array with an object for each session and runner that publishes what it does, in any process.
+// The folder is where; "": the default one. Errors: PermissionDenied.
+func ReadTelemetry(folder string) (string, error) {
+	var failure uintptr
+	text := native.Raw_telemetry_read(folder, &failure)
+	return native.TakeText(text), check(failure)
+}

@@ -1,0 +1,68 @@
+package org.poprt;
+
+import java.util.List;
+
+/** One input of a model that is other inputs' bytes one after the other. */
+public final class HostConcat {
+  private final String tensor;
+  private final List<String> inputs;
+  private long[] shape = {};
+  private long[] sizes = {};
+  private long bytes;
+
+  /**
+   * What is joined.
+   *
+   * @param tensor the model's input
+   * @param inputs what runs bind in its place
+   */
+  public HostConcat(String tensor, String... inputs) {
+    this.tensor = tensor;
+    this.inputs = List.of(inputs);
+  }
+
+  /**
+   * Shape of the joined tensor, to be checked.
+   *
+   * @param dimensions default not checked
+   * @return this
+   */
+  public HostConcat shape(long... dimensions) {
+    shape = dimensions.clone();
+    return this;
+  }
+
+  /**
+   * Size of the joined tensor, to be checked.
+   *
+   * @param size bytes; 0, the default: not checked
+   * @return this
+   */
+  public HostConcat bytes(long size) {
+    bytes = size;
+    return this;
+  }
+
+  /**
+   * Bytes of each input.
+   *
+   * @param each as many as inputs; without this call equal parts
+   * @return this
+   * @throws IllegalArgumentException when there are more or fewer
+   */
+  public HostConcat sizes(long... each) {
+    if (each.length != inputs.size())
+      throw new IllegalArgumentException(
+          "'" + tensor + "' has " + inputs.size() + " inputs, given " + each.length + " sizes");
+    sizes = each.clone();
+    return this;
+  }
+
+  void fill(RawHostConcats raw) {
+    raw.add(tensor);
+    inputs.forEach(raw::add_input);
+    if (shape.length > 0) raw.set_shape(shape, shape.length);
+    if (sizes.length > 0) raw.set_sizes(sizes, sizes.length);
+    raw.set_bytes(bytes);
+  }
+}

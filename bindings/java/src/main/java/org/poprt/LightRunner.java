@@ -1,0 +1,91 @@
+package org.poprt;
+
+import java.lang.ref.Reference;
+import java.nio.Buffer;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+
+/**
+ * A runner that can let its device go ({@link #stop}) and take one back ({@link #reload}), and whose
+ * weights can be replaced. Of the options it uses threads and device. One thread at a time.
+ */
+public final class LightRunner extends ModelRunner {
+  private final List<Anchor> modelInputs;
+  private final List<Boolean> hasData;
+
+  /**
+   * Takes a device and loads the model.
+   *
+   * @param executable the model; it may be closed afterwards
+   * @param config how to run; it is copied
+   * @throws PoprtException as {@link ModelRunner#ModelRunner(Executable, RuntimeConfig)}
+   */
+  public LightRunner(Executable executable, RuntimeConfig config) {
+    this(create(executable, config, RawRunner::create_light));
+  }
+
+  private LightRunner(RawRunner raw) {
+    super(raw);
+    modelInputs = Anchor.list(raw.light_input_count(), raw::light_input_anchor);
+    List<Boolean> data = new ArrayList<>();
+    for (int i = 0; i < modelInputs.size(); i++) data.add(raw.light_input_has_data(i));
+    hasData = Collections.unmodifiableList(data);
+  }
+
+  /**
+   * All inputs, those that come with the executable too.
+   *
+   * @return an unmodifiable list
+   */
+  public List<Anchor> modelInputs() {
+    return modelInputs;
+  }
+
+  /**
+   * Whether an input comes with the executable; {@link #setInput} replaces it, runs do not bind it.
+   *
+   * @param index in {@link #modelInputs}
+   * @return false: runs bind it
+   */
+  public boolean modelInputHasData(int index) {
+    return hasData.get(index);
+  }
+
+  /**
+   * Takes a device again after {@link #stop}; otherwise does nothing.
+   *
+   * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} when all are busy
+   */
+  public void reload() {
+    try (Use<RawRunner> use = use()) {
+      use.raw().light_reload();
+    }
+  }
+
+  /**
+   * New elements for an input that comes with the executable; {@link #updateWeights} makes runs use
+   * them.
+   *
+   * @param name of the input
+   * @param value its elements, copied; in native byte order
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}, {@link ErrorCode#INVALID_ARGUMENT} (the
+   *     size) or {@link ErrorCode#FAILED_PRECONDITION} (runs bind it)
+   */
+  public void setInput(String name, Buffer value) {
+    Bindings.check(null, value, true);
+    Buffer direct = value.isDirect() ? value : Memory.staged(value);
+    try (Use<RawRunner> use = use()) {
+      use.raw().light_set_input(name, Memory.address(direct), Memory.bytes(direct));
+    } finally {
+      Reference.reachabilityFence(direct);
+    }
+  }
+
+  /** The next run uses all that was set. */
+  public void updateWeights() {
+    try (Use<RawRunner> use = use()) {
+      use.raw().light_update_weights();
+    }
+  }
+}

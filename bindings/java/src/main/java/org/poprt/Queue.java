@@ -1,0 +1,157 @@
+package org.poprt;
+
+import java.nio.Buffer;
+import java.nio.ByteBuffer;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ForkJoinPool;
+import java.util.function.Function;
+
+/**
+ * A queue of memory that a {@link Session} reads or writes, for one anchor. Several threads take
+ * turns; what completes a future on the running thread may enqueue again when no other thread
+ * enqueues to that queue.
+ */
+public abstract class Queue {
+  private final QueueManager manager;
+  private final Handle<RawQueue> handle;
+  private final Anchor anchor;
+  private final boolean input;
+
+  Queue(QueueManager manager, RawQueue raw, boolean input) {
+    this.manager = manager;
+    this.input = input;
+    handle = Handle.of(this, raw, RawQueue::delete);
+    RawAnchor served = raw.anchor();
+    if (served == null) throw new IllegalStateException("QueueManager is closed"); // meanwhile
+    anchor = Anchor.list(1, i -> served).get(0);
+  }
+
+  /**
+   * What it serves.
+   *
+   * @return the anchor
+   */
+  public final Anchor anchor() {
+    return anchor;
+  }
+
+  /**
+   * Elements that fit.
+   *
+   * @return a power of two
+   */
+  public final long capacity() {
+    return ask(RawQueue::capacity);
+  }
+
+  /**
+   * Elements that wait.
+   *
+   * @return 0 to {@link #capacity}
+   */
+  public final long readAvailable() {
+    return ask(RawQueue::read_available);
+  }
+
+  @SuppressWarnings("try") // the session is kept open
+  private <T> T ask(Function<RawQueue, T> what) {
+    try (Use<RawSession> open = manager.use();
+        Use<RawQueue> use = handle.use()) {
+      return what.apply(use.raw());
+    }
+  }
+
+  /**
+   * Appends memory of any size: a part of a transfer, one, or several. Blocks while the queue is
+   * full. A direct buffer is used where it is and must stay untouched until the future completes; a
+   * heap buffer is copied. The future completes on a thread of the common pool.
+   *
+   * @param memory from its position to its limit
+   * @return completes when it was consumed or filled; cancelled when it never will be, because the
+   *     queue was flushed, disconnected or closed. Cancelling it does not take it back
+   * @throws PoprtException with {@link ErrorCode#CANCELLED} (disconnected; full and the session was
+   *     stopped) or {@link ErrorCode#INVALID_ARGUMENT} (the type, nothing in it)
+   */
+  public final CompletableFuture<Void> enqueue(Buffer memory) {
+    return enqueue(memory, ForkJoinPool.commonPool());
+  }
+
+  /**
+   * As {@link #enqueue(Buffer)}, with a choice of where the future completes.
+   *
+   * @param memory from its position to its limit
+   * @param executor of completions; {@code Runnable::run} is the thread that runs programs, or that
+   *     flushes or closes: what hangs on the future must not block then
+   * @return as there
+   * @throws PoprtException as there
+   */
+  public final CompletableFuture<Void> enqueue(Buffer memory, Executor executor) {
+    Bindings.check(anchor, memory, input);
+    ByteBuffer staged = null;
+    if (!memory.isDirect())
+      staged = input ? Memory.staged(memory) : Memory.allocate(Memory.bytes(memory));
+    Buffer used = staged == null ? memory : staged;
+    Element element = new Element(memory, input ? null : staged, used, executor);
+    long callback = poprt_raw.raw_callback(element);
+    try {
+      append(Memory.address(used), Memory.bytes(used), callback);
+    } catch (Throwable e) {
+      poprt_raw.raw_free_callback(callback);
+      throw e;
+    }
+    return element.future;
+  }
+
+  private void append(long address, long bytes, long callback) {
+    long done = poprt_raw.raw_done_fn();
+    ask(
+        raw -> {
+          if (input) raw.enqueue_input(address, bytes, done, callback);
+          else raw.enqueue_output(address, bytes, done, callback);
+          return null;
+        });
+  }
+
+  /** What the native code holds until the element is done. */
+  private static final class Element extends RawCallbacks {
+    final CompletableFuture<Void> future = new CompletableFuture<>();
+    private final Buffer memory;
+    private final ByteBuffer copyBack;
+
+    @SuppressWarnings("unused") // keeps it from being collected
+    private final Buffer used;
+
+    private final Executor executor;
+
+    Element(Buffer memory, ByteBuffer copyBack, Buffer used, Executor executor) {
+      this.memory = memory;
+      this.copyBack = copyBack;
+      this.used = used;
+      this.executor = executor;
+    }
+
+    @Override
+    void done(int code, byte[] message) {
+      try {
+        executor.execute(() -> complete(code, message));
+      } catch (Throwable e) {
+        future.completeExceptionally(e); // the executor takes no more
+      }
+    }
+
+    private void complete(int code, byte[] message) {
+      try {
+        if (code == 0) {
+          if (copyBack != null) Memory.write(copyBack, memory);
+          future.complete(null);
+        } else {
+          future.completeExceptionally(new CancellationException(Utf8.string(message)));
+        }
+      } catch (Throwable e) {
+        future.completeExceptionally(e);
+      }
+    }
+  }
+}

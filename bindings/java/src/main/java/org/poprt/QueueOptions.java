@@ -1,0 +1,58 @@
+package org.poprt;
+
+import java.time.Duration;
+import java.util.Objects;
+import java.util.function.Consumer;
+
+/** How the queues of a {@link QueueManager} are made. */
+public final class QueueOptions {
+  private int buffers;
+  private Duration timeout = Duration.ZERO;
+  Consumer<InputQueue> onTimeout;
+  AnchorPredicate predicate;
+
+  /** The defaults. */
+  public QueueOptions() {}
+
+  /**
+   * Elements that fit into a queue.
+   *
+   * @param count rounded up to a power of two; 0, the default: 16
+   * @return this
+   */
+  public QueueOptions buffers(int count) {
+    buffers = count;
+    return this;
+  }
+
+  /**
+   * What happens when a run has waited for an input.
+   *
+   * @param limit how long it waits; without this call for ever
+   * @param then called on the running thread, again and again; may enqueue to the queue, for
+   *     example padding. When it throws, the session is stopped and the run throws it
+   * @return this
+   */
+  public QueueOptions timeout(Duration limit, Consumer<InputQueue> then) {
+    timeout = limit;
+    onTimeout = Objects.requireNonNull(then);
+    return this;
+  }
+
+  /**
+   * Which anchors get a queue.
+   *
+   * @param which without this call those that the session wants served
+   * @return this
+   */
+  public QueueOptions userAnchors(AnchorPredicate which) {
+    predicate = Objects.requireNonNull(which);
+    return this;
+  }
+
+  void fill(RawQueueOptions raw, long queues) {
+    raw.set_buffers(buffers);
+    long fn = onTimeout == null ? 0 : poprt_raw.raw_session_fn(RawTargets.TIMEOUT);
+    raw.set_timeout(timeout.toNanos(), fn, queues);
+  }
+}

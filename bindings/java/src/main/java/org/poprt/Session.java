@@ -1,0 +1,446 @@
+package org.poprt;
+
+import java.lang.ref.Reference;
+import java.nio.Buffer;
+import java.nio.ByteBuffer;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
+import java.util.function.Function;
+
+/**
+ * A model on a device whose inputs and outputs are served by handlers or queues, and whose programs
+ * the caller runs. A {@link ModelRunner} is simpler.
+ *
+ * <p>Any thread may call; runs, loading and changes of handlers take turns. Handlers are called on
+ * the thread that runs programs. A session that is not exclusive loses its device to the next one
+ * that binds it, and then fails with {@link ErrorCode#FAILED_PRECONDITION} until {@link #reload}.
+ */
+public final class Session implements AutoCloseable {
+  private final Handle<RawSession> handle;
+  private final List<Anchor> userInputs;
+  private final List<Anchor> userOutputs;
+
+  /** Handlers by anchor, which nobody else holds. */
+  private final Map<String, RawTargets.Stream> handlers = new HashMap<>();
+
+  /** Numbers of what the native code may call, by what it is; they go with it. */
+  private final ConcurrentHashMap<String, Long> targets = new ConcurrentHashMap<>();
+
+  private QueueManager queues;
+
+  /**
+   * Takes any free device and loads the model.
+   *
+   * @param executable the model; it may be closed afterwards
+   * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} when all devices are busy
+   */
+  public Session(Executable executable) {
+    this(executable, new SessionOptions());
+  }
+
+  /**
+   * Makes a session.
+   *
+   * @param executable the model; it may be closed afterwards
+   * @param options how; they are copied
+   * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} when all devices are busy, {@link
+   *     ErrorCode#FAILED_PRECONDITION} when another session has the given one for itself
+   */
+  public Session(Executable executable, SessionOptions options) {
+    RawSession raw = create(executable, options);
+    ConcurrentHashMap<String, Long> numbers = targets; // not this
+    handle =
+        Handle.of(
+            this,
+            raw,
+            session -> {
+              session.delete();
+              numbers.values().forEach(RawTargets::remove);
+            });
+    userInputs = Anchor.list(raw.user_input_count(), raw::user_input_anchor);
+    userOutputs = Anchor.list(raw.user_output_count(), raw::user_output_anchor);
+  }
+
+  private static RawSession create(Executable executable, SessionOptions options) {
+    RawSessionOptions raw = new RawSessionOptions();
+    AnchorPredicate predicate = options.predicate;
+    long target = predicate == null ? 0 : RawTargets.add(predicate);
+    RawSession made = null;
+    RuntimeException failure = null;
+    try (Use<RawExecutable> model = executable.use()) {
+      options.fill(raw);
+      if (target != 0)
+        raw.set_predicate(poprt_raw.raw_session_fn(RawTargets.ACCEPTS), target);
+      if (options.device == null) {
+        made = new RawSession(model.raw(), raw);
+      } else {
+        try (Use<RawDevice> device = options.device.use()) {
+          raw.set_device(device.raw());
+          made = new RawSession(model.raw(), raw);
+        }
+      }
+    } catch (RuntimeException e) {
+      failure = e;
+    } finally {
+      raw.delete();
+      RawTargets.remove(target);
+      Reference.reachabilityFence(predicate);
+    }
+    try {
+      RawTargets.rethrow(failure);
+    } catch (Throwable e) {
+      if (made != null) made.delete();
+      throw e;
+    }
+    return made;
+  }
+
+  /** Calls the library, and throws what handlers have thrown meanwhile. */
+  private <T> T ask(Function<RawSession, T> what) {
+    RuntimeException failure = null;
+    T answer = null;
+    try (Use<RawSession> use = handle.use()) {
+      answer = what.apply(use.raw());
+    } catch (RuntimeException e) {
+      failure = e;
+    } finally {
+      Reference.reachabilityFence(this); // and with it the handlers
+    }
+    RawTargets.rethrow(failure);
+    return answer;
+  }
+
+  private void call(Consumer<RawSession> what) {
+    ask(
+        raw -> {
+          what.accept(raw);
+          return null;
+        });
+  }
+
+  /**
+   * Uploads to the device that it has, else to a free one.
+   *
+   * @throws PoprtException as {@link #Session(Executable, SessionOptions)}
+   */
+  public void bindToDevice() {
+    call(RawSession::bind_to_any_device);
+  }
+
+  /**
+   * Uploads to a device. The session that has it is unloaded.
+   *
+   * @param device where to
+   * @throws PoprtException as {@link #Session(Executable, SessionOptions)}
+   */
+  public void bindToDevice(Device device) {
+    try (Use<RawDevice> use = device.use()) {
+      call(raw -> raw.bind_to_device(use.raw()));
+    }
+  }
+
+  /**
+   * Uploads again: initial state, and no longer stopped. Updated weights stay.
+   *
+   * @throws PoprtException as {@link #Session(Executable, SessionOptions)}
+   */
+  public void reload() {
+    call(RawSession::load_again);
+  }
+
+  /** Frees the device. What runs ends with {@link ErrorCode#CANCELLED}. */
+  public void unloadFromDevice() {
+    call(RawSession::unload_from_device);
+  }
+
+  /**
+   * Whether it is on a device.
+   *
+   * @return false before one was taken, after unloading, and when another session took it
+   */
+  public boolean isLoaded() {
+    return ask(RawSession::is_loaded);
+  }
+
+  /**
+   * Ends runs soon with {@link ErrorCode#CANCELLED}, and later ones until {@link #reload} or {@link
+   * #bindToDevice()}. Handlers may call it.
+   */
+  public void stop() {
+    call(RawSession::stop);
+  }
+
+  /**
+   * Serves an input.
+   *
+   * @param name of the input
+   * @param handler null takes it away
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}
+   */
+  public void setUserInputHandler(String name, InputHandler handler) {
+    set("in " + name, handler == null ? null : new Input(handler), (raw, fetch, id) ->
+            raw.set_input_handler(
+                name,
+                fn(fetch, RawTargets.PREFETCH),
+                fn(fetch, RawTargets.FETCH),
+                fn(fetch, RawTargets.COMPLETE),
+                fn(fetch, RawTargets.INVALIDATE),
+                fn(fetch, RawTargets.INTERRUPT),
+                id));
+  }
+
+  /**
+   * Serves an output.
+   *
+   * @param name of the output
+   * @param handler null takes it away
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}
+   */
+  public void setUserOutputHandler(String name, OutputHandler handler) {
+    set("out " + name, handler == null ? null : new Output(handler), (raw, fetch, id) ->
+            raw.set_output_handler(
+                name,
+                fn(fetch, RawTargets.FETCH),
+                fn(fetch, RawTargets.COMPLETE),
+                fn(fetch, RawTargets.INTERRUPT),
+                id));
+  }
+
+  private static long fn(boolean wanted, int which) {
+    return wanted ? poprt_raw.raw_session_fn(which) : 0;
+  }
+
+  private interface Setter {
+    void set(RawSession raw, boolean fetch, long id);
+  }
+
+  private synchronized void set(String key, RawTargets.Stream stream, Setter setter) {
+    long id = stream == null ? 0 : RawTargets.add(stream);
+    boolean[] set = {false};
+    try {
+      call(
+          raw -> {
+            setter.set(raw, stream != null, id);
+            set[0] = true;
+          });
+    } finally { // the handler before may have thrown: the new one is there all the same
+      if (set[0]) keep(key, stream, id);
+      else RawTargets.remove(id);
+    }
+  }
+
+  /** The native code does not know the one before any more. */
+  private void keep(String key, RawTargets.Stream stream, long id) {
+    replace(key, id);
+    if (stream == null) handlers.remove(key);
+    else handlers.put(key, stream);
+  }
+
+  /**
+   * Inputs that the caller must serve, in the model's order.
+   *
+   * @return an unmodifiable list
+   */
+  public List<Anchor> userInputs() {
+    return userInputs;
+  }
+
+  /**
+   * Outputs that the caller must serve, in the model's order.
+   *
+   * @return an unmodifiable list
+   */
+  public List<Anchor> userOutputs() {
+    return userOutputs;
+  }
+
+  /**
+   * Checks that every one of them has a handler or queue.
+   *
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION} naming those without
+   */
+  public void verifyConnected() {
+    call(RawSession::verify_connected);
+  }
+
+  /**
+   * Runs the load programs.
+   *
+   * @throws PoprtException with {@link ErrorCode#CANCELLED} (stopped, or no data) or {@link
+   *     ErrorCode#FAILED_PRECONDITION} (anchors are not connected, or it is on no device)
+   */
+  public void runLoadPrograms() {
+    call(RawSession::run_load_programs);
+  }
+
+  /**
+   * Runs the main programs once; each stream is transferred as often as the executable's device
+   * iterations and replicas say.
+   *
+   * @throws PoprtException as {@link #runLoadPrograms}
+   */
+  public void runMainPrograms() {
+    call(RawSession::run_main_programs);
+  }
+
+  /**
+   * Runs the save programs.
+   *
+   * @throws PoprtException as {@link #runLoadPrograms}
+   */
+  public void runSavePrograms() {
+    call(RawSession::run_save_programs);
+  }
+
+  /**
+   * Runs programs.
+   *
+   * @param indices PopEF's, in this order
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}, and as {@link #runLoadPrograms}
+   */
+  public void runPrograms(int... indices) {
+    long[] values = new long[indices.length];
+    for (int i = 0; i < indices.length; i++) values[i] = indices[i];
+    call(raw -> raw.run_programs(values, values.length));
+  }
+
+  /**
+   * Replaces the value of an input that has data in the executable, for later runs.
+   *
+   * @param name of the input
+   * @param value its elements, copied; in native byte order
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND} or {@link ErrorCode#INVALID_ARGUMENT}
+   *     (the size)
+   */
+  public void updateWeights(String name, Buffer value) {
+    Bindings.check(null, value, true);
+    Buffer direct = value.isDirect() ? value : Memory.staged(value);
+    call(raw -> raw.update_weights(name, Memory.address(direct), Memory.bytes(direct)));
+    Reference.reachabilityFence(direct);
+  }
+
+  /**
+   * Copies the value of an input that has data in the executable.
+   *
+   * @param name of the input
+   * @param value where its elements go, in native byte order
+   * @throws PoprtException as {@link #updateWeights}
+   */
+  public void readWeights(String name, Buffer value) {
+    Bindings.check(null, value, false);
+    ByteBuffer staged = value.isDirect() ? null : Memory.allocate(Memory.bytes(value));
+    Buffer direct = staged == null ? value : staged;
+    call(raw -> raw.read_weights(name, Memory.address(direct), Memory.bytes(direct)));
+    if (staged != null) Memory.write(staged, value);
+    Reference.reachabilityFence(direct);
+  }
+
+  /**
+   * Makes a queue for each anchor that is to be served.
+   *
+   * @return the queues
+   */
+  public QueueManager createQueueManager() {
+    return createQueueManager(new QueueOptions());
+  }
+
+  /**
+   * Makes a queue for each anchor that is to be served. Queues that were made before are closed;
+   * what waits there is cancelled, and so is a run that waits for them.
+   *
+   * @param options how; they are copied
+   * @return the queues
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}
+   */
+  public synchronized QueueManager createQueueManager(QueueOptions options) {
+    QueueManager made = new QueueManager(this, options.onTimeout);
+    long target = options.onTimeout == null ? 0 : RawTargets.add(made);
+    long predicate = options.predicate == null ? 0 : RawTargets.add(options.predicate);
+    RawQueueOptions raw = new RawQueueOptions();
+    try {
+      options.fill(raw, target);
+      if (predicate != 0)
+        raw.set_predicate(poprt_raw.raw_session_fn(RawTargets.ACCEPTS), predicate);
+      if (queues != null) queues.replaced = true;
+      made.open(ask(session -> session.create_queue_manager(raw)));
+    } catch (Throwable e) {
+      RawTargets.remove(target);
+      throw e;
+    } finally {
+      raw.delete();
+      RawTargets.remove(predicate);
+      Reference.reachabilityFence(options);
+    }
+    replace("queues", target);
+    queues = made;
+    return made;
+  }
+
+  private void replace(String key, long id) {
+    Long old = targets.put(key, id);
+    if (old != null) RawTargets.remove(old);
+  }
+
+  Use<RawSession> use() {
+    return handle.use();
+  }
+
+  /**
+   * Stops it and frees it; a run under way ends with {@link ErrorCode#CANCELLED} first. What waits
+   * in queues is cancelled. A second time does nothing.
+   */
+  @Override
+  public void close() {
+    try (Use<RawSession> use = handle.use()) {
+      use.raw().stop();
+    } catch (IllegalStateException closed) {
+      return;
+    } finally {
+      handle.close();
+    }
+    Reference.reachabilityFence(this);
+    RawTargets.rethrow(null);
+  }
+
+  private static final class Input implements RawTargets.Stream {
+    private final InputHandler handler;
+
+    Input(InputHandler handler) {
+      this.handler = handler;
+    }
+
+    @Override
+    public boolean transfer(boolean prefetch, ByteBuffer data) {
+      return prefetch ? handler.prefetch(data) : handler.fetch(data);
+    }
+
+    @Override
+    public void event(int which) {
+      if (which == RawTargets.COMPLETE) handler.complete();
+      if (which == RawTargets.INVALIDATE) handler.invalidatePrefetched();
+      if (which == RawTargets.INTERRUPT) handler.interrupt();
+    }
+  }
+
+  private static final class Output implements RawTargets.Stream {
+    private final OutputHandler handler;
+
+    Output(OutputHandler handler) {
+      this.handler = handler;
+    }
+
+    @Override
+    public boolean transfer(boolean prefetch, ByteBuffer data) {
+      return handler.take(data);
+    }
+
+    @Override
+    public void event(int which) {
+      if (which == RawTargets.COMPLETE) handler.complete();
+      if (which == RawTargets.INTERRUPT) handler.interrupt();
+    }
+  }
+}

@@ -1,0 +1,154 @@
+"""Queues of arrays that a session reads and writes."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from concurrent.futures import Future
+from typing import Any, Callable, Iterator, Optional
+
+from poprt import errors as _errors
+from poprt import poprt_raw as _raw
+from poprt._describe import DataDesc, describe
+
+from . import _callbacks
+
+__all__ = ["InputQueue", "OutputQueue", "QueueManager"]
+
+
+class Queues:
+    """What a session holds of its queues: not the manager, which holds the session."""
+
+    raw: Any = None
+    closed = False
+
+    def __init__(self, session: Any, timeout: "Optional[Callable[[InputQueue], Any]]"):
+        self._session = weakref.ref(session)
+        self._timeout = timeout
+        self._manager: Optional[weakref.ref[QueueManager]] = None
+
+    def manager(self) -> "QueueManager":
+        manager = self._manager() if self._manager else None
+        if manager is None:
+            session = self._session()
+            assert session is not None  # it is in a call
+            manager = QueueManager(session, self)
+            self._manager = weakref.ref(manager)
+        return manager
+
+    def _called(self, which: int, name: str) -> bool:
+        manager = self.manager()
+        try:
+            self._timeout(manager.inputQueue(name))  # type: ignore[misc]
+        except BaseException:
+            manager._session.stop()  # the run would wait for ever
+            raise
+        return True
+
+
+class QueueManager:
+    """The queues of a session, one for each anchor that is served. Closed when the session is, or makes others: then
+    everything raises ValueError. From ``Session.createQueueManager``."""
+
+    def __init__(self, session: Any, queues: Queues):
+        self._session = session
+        self._queues = queues
+        self._raw = queues.raw
+        self._found: weakref.WeakValueDictionary[tuple[str, bool], Any] = weakref.WeakValueDictionary()
+
+    @contextlib.contextmanager
+    def _using(self) -> Iterator[None]:
+        """Keeps the session."""
+        if self._queues.closed:
+            raise ValueError("the queue manager is closed")
+        with self._session._using():
+            yield
+
+    def _queue(self, name: str, is_output: bool) -> Any:
+        with self._using():
+            queue = self._found.get((name, is_output))
+            if queue is None:
+                raw = self._raw.output_queue(name) if is_output else self._raw.input_queue(name)
+                queue = self._found.setdefault((name, is_output), (OutputQueue if is_output else InputQueue)(self, raw))
+            return queue
+
+    def inputQueue(self, name: str) -> "InputQueue":
+        """That of an input. NotFoundError."""
+        queue: InputQueue = self._queue(name, False)
+        return queue
+
+    def outputQueue(self, name: str) -> "OutputQueue":
+        """That of an output. NotFoundError."""
+        queue: OutputQueue = self._queue(name, True)
+        return queue
+
+    def flushAll(self) -> None:
+        """Cancels every element that waits; the queues stay in use."""
+        with self._using():
+            self._raw.flush_all()
+
+    def disconnectAll(self) -> None:
+        """The same for good: nothing can be enqueued from now on, and runs find no data."""
+        with self._using():
+            self._raw.disconnect_all()
+
+
+class _Queue:
+    """Arrays that a session uses, for one anchor. Several threads take turns."""
+
+    _is_output = False
+
+    def __init__(self, manager: QueueManager, raw: Any):
+        self._manager = manager
+        self._raw = raw
+        anchor = raw.anchor()
+        if anchor is None:
+            raise ValueError("the queue manager is closed")
+        self._desc = describe(anchor)
+
+    def tensorInfo(self) -> DataDesc:
+        """What it serves."""
+        return self._desc
+
+    def capacity(self) -> int:
+        """Elements that fit."""
+        with self._manager._using():
+            return int(self._raw.capacity())
+
+    def readAvailable(self) -> int:
+        """Elements that wait."""
+        with self._manager._using():
+            return int(self._raw.read_available())
+
+    def enqueue(self, array: Any, callback: Optional[Callable[[], Any]] = None) -> Future[None]:
+        """Appends memory of any size: a part of a transfer, one, or several. Blocks while the queue is full.
+
+        The array must be C-contiguous; it is used where it lies, held, and must stay untouched until the future is done:
+        with None when it was consumed or filled, with a CancelledError when it never will be (flushed, disconnected,
+        closed). ``callback`` is called then, on the thread that runs programs; it must not block. Raises CancelledError
+        (disconnected; full and the session was stopped), InvalidArgumentError (the dtype, an empty array).
+        """
+        future: Future[None] = Future()
+        future.set_running_or_notify_cancel()
+        if callback is not None:
+            future.add_done_callback(lambda _: callback())
+
+        def done(message: Optional[str]) -> None:
+            if message is None:
+                future.set_result(None)
+            else:
+                future.set_exception(_errors.CancelledError(message))
+
+        with self._manager._using(), _callbacks.Running(self._manager._session):
+            _raw.raw_enqueue(self._raw, self._is_output, array, done)
+        return future
+
+
+class InputQueue(_Queue):
+    """A queue of arrays that an input is read from."""
+
+
+class OutputQueue(_Queue):
+    """A queue of arrays that an output is written to."""
+
+    _is_output = True

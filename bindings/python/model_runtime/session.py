@@ -1,0 +1,314 @@
+"""Sessions: a model on a device whose inputs and outputs are served by handlers or queues.
+
+>>> session = model_runtime.Session("model.popef")
+>>> queues = session.createQueueManager()
+>>> done = queues.inputQueue("image").enqueue(image), queues.outputQueue("scores").enqueue(scores)
+>>> session.runMainPrograms()
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import os
+import tempfile
+import threading
+from typing import Any, Callable, Iterable, Iterator, Optional, Sequence, Union
+
+import popef
+from poprt import poprt_raw as _raw
+from poprt._config import Config
+from poprt._describe import DataDesc, DataType, describe_all
+from poprt.compiler import Executable
+
+from . import _callbacks
+from ._wait import DeviceWaitConfig, DeviceWaitStrategy
+from .predicate_factory import AnchorCallbackPolicy, AnchorCallbackPredicate, anchor_callbacks
+from .queues import InputQueue, QueueManager, Queues
+
+__all__ = ["LaunchPolicy", "Model", "Session", "SessionConfig"]
+
+
+class LaunchPolicy(enum.Enum):
+    Immediate = 0  #: the device is acquired when the session is made
+    Deferred = 1  #: at bindToDevice or the first run
+
+
+class SessionConfig(Config):
+    """Options of a session. Without predicates the caller serves anchors of main programs and of none."""
+
+    _defaults = {
+        "policy": LaunchPolicy.Immediate,
+        "check_package_hash": True,
+        "wait_config": DeviceWaitConfig(),
+        "input_predicate": None,
+        "output_predicate": None,
+        # poprt's own.
+        "threads": 0,  # compute threads; 0: POPRT_THREADS, or all CPUs
+        "device": None,  # None: any free one
+        "exclusive": False,  # other sessions cannot take the device
+        "telemetry": False,  # publish, as POPRT_TELEMETRY=1 does
+    }
+    _aliases = {"waitConfig": "wait_config", "checkPackageHash": "check_package_hash"}
+
+
+class Model:
+    """What a session runs."""
+
+    def __init__(self, metadata: popef.Metadata):
+        self.metadata = metadata
+
+
+class Session:
+    """A model on a device, whose programs the caller runs. ``ModelRunner`` is simpler.
+
+    ``popef`` is a path, a list of paths that make one model, or an Executable. Any thread may call; runs, loading and
+    changes of handlers take turns. Handlers are called on the thread that runs programs; what they raise comes out of
+    the run. They must not call the session, except ``stop``. A session that is not exclusive loses its device to the next
+    one that binds it, and then fails with FailedPreconditionError until ``reload``.
+    """
+
+    _raw: Any = None  # when the constructor fails
+
+    def __init__(self, popef: Union[str, os.PathLike[str], Sequence[Union[str, os.PathLike[str]]], Executable],
+                 config: Optional[SessionConfig] = None):
+        config = config or SessionConfig()
+        executable = popef if isinstance(popef, Executable) else Executable(
+            popef, check_package_hash=config.check_package_hash)
+        self._executable = executable._open()  # it may be closed afterwards
+        self._anchors = (executable.get_inputs(), executable.get_outputs())
+        self._model: Optional[Model] = None
+        self._lock = threading.Lock()
+        self._users = 0
+        self._closed = False
+        self._changing = threading.Lock()
+        self._streams: dict[tuple[str, bool], _callbacks.Stream] = {}
+        self._queues: Optional[Queues] = None
+        options = _raw.RawSessionOptions()
+        options.set_threads(config.threads)
+        options.set_deferred(config.policy == LaunchPolicy.Deferred)
+        options.set_exclusive(bool(config.exclusive))
+        options.set_telemetry(bool(config.telemetry))
+        wait = config.wait_config
+        strategy = wait.strategy.value if isinstance(wait.strategy, DeviceWaitStrategy) else wait.strategy
+        options.set_wait(strategy, int(wait.timeout.total_seconds() * 1e9), int(wait.sleepTime.total_seconds() * 1e9))
+        device = config.device._open() if config.device is not None else None
+        if device is not None:
+            options.set_device(device)
+        asked = None
+        if config.input_predicate or config.output_predicate:
+            asked = _callbacks.Asked(config.input_predicate or self._default(),
+                                     config.output_predicate or self._default())
+            options.set_predicate(_callbacks.FNS[_callbacks.ACCEPTS], _callbacks.target(asked))
+        try:
+            self._raw = raw = _raw.RawSession(self._executable, options)
+        finally:
+            _callbacks.raise_pending()
+        del asked, device
+        self._inputs = describe_all(raw, "user_input")
+        self._outputs = describe_all(raw, "user_output")
+
+    def _default(self) -> AnchorCallbackPredicate:
+        flow = self.model().metadata.programFlow()
+        accept, reject = AnchorCallbackPolicy.BIND_USER_CB, AnchorCallbackPolicy.BIND_EMPTY_CB
+        return anchor_callbacks.orBind(accept, reject, anchor_callbacks.predProgramFlowMain(flow),
+                                       anchor_callbacks.predProgramNotAssigned())
+
+    @contextlib.contextmanager
+    def _using(self) -> Iterator[Any]:
+        """Keeps the raw session: it is freed when it is closed and nobody uses it, not when Python's frames are gone."""
+        with self._lock:
+            if self._closed:
+                raise ValueError("the session is closed")
+            self._users += 1
+        try:
+            yield self._raw
+        finally:
+            with self._lock:
+                self._users -= 1
+            self._free_if_unused()
+
+    def _free_if_unused(self) -> None:
+        with self._lock:
+            if not self._closed or self._users or self._raw is None:
+                return
+            raw, self._raw = self._raw, None
+        _callbacks.destroy(raw)
+
+    def model(self) -> Model:
+        """Its ``metadata`` is that of the PopEF file."""
+        if self._model is None:
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "model.popef")
+                self._executable.save(path)
+                reader = popef.Reader()
+                reader.parseFile(path)
+                self._model = Model(reader.metadata()[0])
+        return self._model
+
+    def _call(self, what: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            with self._using() as raw:
+                return what(raw, *arguments)
+        finally:
+            _callbacks.raise_pending()
+
+    def bindToDevice(self, device: Any = None) -> None:
+        """Uploads to a device; None: the one that it has, else a free one. The session that has it is unloaded."""
+        if device is None:
+            self._call(_raw.RawSession.bind_to_any_device)
+        else:
+            self._call(_raw.RawSession.bind_to_device, device._open())
+
+    def reload(self) -> None:
+        """Uploads again: initial state, and no longer stopped. Updated weights stay."""
+        self._call(_raw.RawSession.load_again)
+
+    def unloadFromDevice(self) -> None:
+        """Frees the device. What runs ends with CancelledError."""
+        self._call(_raw.RawSession.unload_from_device)
+
+    def isLoaded(self) -> bool:
+        """Not before a device was acquired, after unloading, and when another session took it."""
+        return bool(self._call(_raw.RawSession.is_loaded))
+
+    def stop(self) -> None:
+        """Runs end soon with CancelledError, and so do later ones until ``reload`` or ``bindToDevice``. Handlers may
+        call it."""
+        self._call(_raw.RawSession.stop)
+
+    def setUserInputHandler(self, name: str, handler: Any) -> None:
+        """Serves an input; None takes the handler away. NotFoundError.
+
+        ``handler`` is a function that writes the array it is given, or an object with such a ``fetch`` and, if it likes,
+        ``prefetch`` (the same, if there is data already: then it returns true; the same data again until ``complete``),
+        ``complete``, ``invalidatePrefetched`` and ``interrupt`` (makes a fetch that waits return; any thread). A fetch
+        that returns False has no data: the run ends with CancelledError. The array is only valid during the call.
+        """
+        self._set(name, handler, False)
+
+    def setUserOutputHandler(self, name: str, handler: Any) -> None:
+        """Serves an output: as ``setUserInputHandler``, but the array is read."""
+        self._set(name, handler, True)
+
+    def _set(self, name: str, handler: Any, is_output: bool) -> None:
+        desc = next((d for d in self._anchors[is_output] if d.name == name), DataDesc(name, [-1], DataType.UNDEFINED, 0))
+        stream = None if handler is None else _callbacks.Stream(handler, desc, is_output)
+        number = 0 if stream is None else _callbacks.target(stream)
+        which = (_callbacks.PREFETCH, _callbacks.FETCH, _callbacks.COMPLETE, _callbacks.INVALIDATE, _callbacks.INTERRUPT)
+        prefetch, fetch, complete, invalidate, interrupt = (_callbacks.FNS[w] if stream else 0 for w in which)
+        with self._changing:
+            try:
+                with self._using() as raw:
+                    if is_output:
+                        raw.set_output_handler(name, fetch, complete, interrupt, number)
+                    else:
+                        raw.set_input_handler(name, prefetch, fetch, complete, invalidate, interrupt, number)
+                    if stream is None:
+                        self._streams.pop((name, is_output), None)
+                    else:
+                        self._streams[name, is_output] = stream
+            finally:
+                _callbacks.raise_pending()  # of the handler before
+
+    def getUserInputAnchors(self) -> list[DataDesc]:
+        """Those that the caller must serve."""
+        return list(self._inputs)
+
+    def getUserOutputAnchors(self) -> list[DataDesc]:
+        """Those that the caller must serve."""
+        return list(self._outputs)
+
+    def verifyConnected(self) -> None:
+        """FailedPreconditionError naming the anchors without a handler or queue."""
+        self._call(_raw.RawSession.verify_connected)
+
+    def _run(self, what: Callable[..., Any], *arguments: Any) -> None:
+        with _callbacks.Running(self):
+            self._call(what, *arguments)
+
+    def runLoadPrograms(self) -> None:
+        """CancelledError (stopped, or no data), FailedPreconditionError (not connected, or on no device)."""
+        self._run(_raw.RawSession.run_load_programs)
+
+    def runMainPrograms(self) -> None:
+        """Runs the main programs once; errors as ``runLoadPrograms``."""
+        self._run(_raw.RawSession.run_main_programs)
+
+    def runSavePrograms(self) -> None:
+        """Errors as ``runLoadPrograms``."""
+        self._run(_raw.RawSession.run_save_programs)
+
+    def runPrograms(self, indices: Iterable[int]) -> None:
+        """By PopEF's indices, in this order. NotFoundError, and errors as ``runLoadPrograms``."""
+        values = list(indices)
+        self._run(_raw.RawSession.run_programs, values, len(values))
+
+    def updateWeights(self, name: str, array: Any) -> None:
+        """Replaces, by copy, the value of an input that has data in the executable, for later runs. NotFoundError,
+        InvalidArgumentError (the size)."""
+        self._call(_raw.RawSession.update_weights, name, *_raw.raw_address(array))
+
+    def readWeights(self, name: str, array: Any) -> None:
+        """Copies such a value into an array; the same errors."""
+        view = memoryview(array)
+        if view.readonly:
+            raise ValueError("the array cannot be written")
+        self._call(_raw.RawSession.read_weights, name, *_raw.raw_address(view))
+
+    def createQueueManager(self, numBuffers: int = 16, timeoutCallback: "Optional[Callable[[InputQueue], Any]]" = None,
+                           timeoutNs: int = 0, inputPredicate: Optional[AnchorCallbackPredicate] = None,
+                           outputPredicate: Optional[AnchorCallbackPredicate] = None) -> "QueueManager":
+        """Makes a queue for each anchor that a predicate accepts; None: those that the session wants served.
+
+        ``timeoutCallback`` is called on the running thread, again and again, when a run has waited for an input for
+        ``timeoutNs``; it may enqueue, for example padding. When it raises, the session is stopped and the run raises
+        that. Queues that were made before are closed: what waits there is cancelled, and so is a run that waits for
+        them.
+        """
+        options = _raw.RawQueueOptions()
+        options.set_buffers(numBuffers)
+        made = Queues(self, timeoutCallback)
+        if timeoutCallback is not None:
+            options.set_timeout(timeoutNs, _callbacks.FNS[_callbacks.TIMEOUT], _callbacks.target(made))
+        asked = None
+        if inputPredicate or outputPredicate:
+            asked = _callbacks.Asked(inputPredicate or self._same(self._inputs),
+                                     outputPredicate or self._same(self._outputs))
+            options.set_predicate(_callbacks.FNS[_callbacks.ACCEPTS], _callbacks.target(asked))
+        with self._changing:
+            if self._queues is not None:
+                self._queues.closed = True
+            made.raw = self._call(_raw.RawSession.create_queue_manager, options)
+            self._queues = made
+        del asked
+        return made.manager()
+
+    @staticmethod
+    def _same(anchors: list[DataDesc]) -> AnchorCallbackPredicate:
+        names = {a.name for a in anchors}
+        return lambda anchor: (AnchorCallbackPolicy.BIND_USER_CB if anchor.name() in names
+                               else AnchorCallbackPolicy.BIND_EMPTY_CB)
+
+    def close(self) -> None:
+        """Stops it and frees it; a run under way ends with CancelledError first. What waits in queues is cancelled."""
+        try:
+            self._call(_raw.RawSession.stop)
+        except ValueError:
+            if not self._closed:
+                raise
+        finally:
+            with self._lock:
+                self._closed = True
+            self._free_if_unused()
+
+    def __del__(self) -> None:
+        raw, self._raw = self._raw, None
+        if raw is not None:
+            _callbacks.destroy(raw)
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

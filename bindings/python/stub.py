@@ -1,0 +1,78 @@
+"""Writes the type stub of the raw layer from the module that SWIG has made, whose annotations are C types.
+
+Usage: stub.py POPRT_RAW.py OUT.pyi INTERFACE.i..."""
+
+import ast
+import re
+import sys
+
+PYTHON_TYPES = {"void": "None", "poprt_result": "None", "poprt_text": "str", "char const *": "str", "const char*": "str",
+                "int32_t": "int", "uint32_t": "int", "int64_t": "int", "bool": "bool", "PyObject *": "Any",
+                "PyObject*": "Any", "poprt_values": "Sequence[int]"}
+
+
+class Stub:
+    def __init__(self, interfaces):
+        self.interfaces = interfaces
+        self.classes = {c: name for c, name in re.findall(r"POPRT_HANDLE\((\w+), (\w+)\)", interfaces)}
+        self.classes.update({c: name for name, c in re.findall(r"%rename\((\w+)\) (\w+);", interfaces)})
+
+    def type_of(self, c_type):
+        if c_type in PYTHON_TYPES:
+            return PYTHON_TYPES[c_type]
+        name = re.sub(r"\b(const|static)\b|[*&]", "", c_type).strip()
+        if name in self.classes.values():
+            return name
+        return self.classes[name]  # a KeyError names what is missing above
+
+    def result_of(self, function):
+        c_type = function.returns.value
+        if c_type == "poprt_result *":  # SWIG takes the error argument of static functions for the result
+            c_type = re.search(rf"([\w ]+?[ *]+){function.name}\(", self.interfaces).group(1)
+            c_type = re.sub(r"^static ", "", c_type.strip())
+        return self.type_of(c_type)
+
+    def function(self, node, indent=""):
+        static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
+        arguments = []
+        for argument in node.args.args:
+            typed = "" if argument.annotation is None else ": " + self.type_of(argument.annotation.value)
+            arguments.append(argument.arg + typed)
+        result = "None" if node.name == "__init__" else self.result_of(node)
+        lines = [f"{indent}@staticmethod"] if static else []
+        return lines + [f"{indent}def {node.name}({', '.join(arguments)}) -> {result}: ..."]
+
+    def class_(self, node):
+        lines = []
+        for child in node.body:
+            if isinstance(child, ast.FunctionDef) and (child.name == "__init__" or not child.name.startswith("_")):
+                if child.args.vararg is None:  # else it cannot be made
+                    lines += self.function(child, "    ")
+            elif isinstance(child, ast.AnnAssign):
+                lines.append(f"    {child.target.id}: {self.type_of(child.annotation.value)}")
+        return [f"class {node.name}:"] + (lines or ["    ..."])
+
+    def module(self, tree):
+        lines = ["# Made by stub.py.", "from typing import Any, Sequence", ""]
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and node.name.startswith("Raw"):
+                lines += self.class_(node)
+            elif isinstance(node, ast.FunctionDef) and node.name.startswith("raw_"):
+                lines += self.function(node)
+        return "\n".join(lines) + "\n"
+
+
+def main():
+    generated, out, *interfaces = sys.argv[1:]
+    texts = []
+    for path in interfaces:
+        with open(path, encoding="utf-8") as file:
+            texts.append(file.read())
+    with open(generated, encoding="utf-8") as file:
+        tree = ast.parse(file.read())
+    with open(out, "w", encoding="utf-8") as file:
+        file.write(Stub("\n".join(texts)).module(tree))
+
+
+if __name__ == "__main__":
+    main()

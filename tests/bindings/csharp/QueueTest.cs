@@ -1,0 +1,189 @@
+using System;
+using System.Collections.Generic;
+using System.Linq;
+using System.Threading;
+using System.Threading.Tasks;
+using NUnit.Framework;
+using Poprt;
+using static ScenarioTest;
+
+/// <summary>Queues of sessions: scenarios 42 to 45.</summary>
+[TestFixture]
+public sealed class QueueTest
+{
+    private static float[] Numbers(int first)
+    {
+        return Enumerable.Range(first, 8).Select(x => (float)x).ToArray();
+    }
+
+    private static IEnumerable<float> Expected(int first)
+    {
+        return Enumerable.Range(first, 8).Select(x => 2f * x + 1);
+    }
+
+    [Test]
+    public void Scenario42Queues()
+    {
+        using (Session session = OpenSession(Affine(2)))
+        {
+            QueueManager queues = session.CreateQueueManager(new QueueOptions { Buffers = 3 });
+            session.VerifyConnected();
+            InputQueue input = queues.InputQueue("x");
+            OutputQueue output = queues.OutputQueue("y");
+            Assert.That(queues.InputQueue("x"), Is.SameAs(input));
+            Assert.That(input.Anchor.ToString(), Is.EqualTo("x f32[2,4]"));
+            Assert.That(input.Capacity, Is.EqualTo(4));
+            Fails(ErrorCode.NotFound, () => queues.InputQueue("y"), "'y'", "'x'");
+            Fails(ErrorCode.NotFound, () => queues.OutputQueue("x"), "'x'", "'y'");
+            const int runs = 100; // more than fit: producers wait
+            Task engine = Task.Run(() =>
+            {
+                for (int i = 0; i < runs; i++) session.RunMainPrograms();
+            });
+            var results = new List<float[]>();
+            var done = new List<Task>();
+            for (int i = 0; i < runs; i++)
+            {
+                results.Add(new float[8]);
+                done.Add(input.Enqueue(Numbers(i)));
+                done.Add(output.Enqueue(results[i]));
+            }
+            Task.WaitAll(done.ToArray());
+            engine.Wait();
+            for (int i = 0; i < runs; i++) Assert.That(results[i], Is.EqualTo(Expected(i)));
+            Assert.That(input.ReadAvailable, Is.EqualTo(0));
+            Assert.That(Library.BytesCopied, Is.EqualTo(0));
+            // Parts of a transfer, and several at once.
+            var y = new float[16];
+            Task filled = output.Enqueue(y);
+            float[] x = Numbers(5);
+            input.Enqueue(new ReadOnlyMemory<float>(x, 0, 3));
+            input.Enqueue(new ReadOnlyMemory<float>(x, 3, 5));
+            input.Enqueue(Numbers(6));
+            Assert.That(input.ReadAvailable, Is.EqualTo(3));
+            session.RunMainPrograms();
+            Assert.That(filled.Wait(1), Is.False);
+            session.RunMainPrograms();
+            filled.Wait();
+            Assert.That(y, Is.EqualTo(Expected(5).Concat(Expected(6))));
+            // Wrong elements.
+            Fails(ErrorCode.InvalidArgument, () => input.Enqueue(new double[4]), "x", "f32");
+            Fails(ErrorCode.InvalidArgument, () => input.Enqueue(new float[0]), "x", "memory");
+        }
+    }
+
+    [Test]
+    public void Scenario43PaddingAfterATimeout()
+    {
+        using (Session session = OpenSession(Affine(2)))
+        {
+            int calls = 0;
+            InputQueue which = null;
+            QueueManager queues = session.CreateQueueManager(new QueueOptions
+            {
+                Timeout = TimeSpan.FromMilliseconds(1),
+                OnTimeout = queue =>
+                {
+                    which = queue;
+                    calls++;
+                    queue.Enqueue(new float[4]);
+                }
+            });
+            InputQueue input = queues.InputQueue("x");
+            var y = new float[8];
+            Task filled = queues.OutputQueue("y").Enqueue(y);
+            input.Enqueue(new float[] { 1, 2, 3, 4 });
+            session.RunMainPrograms();
+            filled.Wait();
+            Assert.That(calls, Is.EqualTo(1));
+            Assert.That(which, Is.SameAs(input));
+            Assert.That(y, Is.EqualTo(new float[] { 3, 5, 7, 9, 1, 1, 1, 1 }));
+            var mine = new InvalidOperationException("thrown by the test");
+            session.CreateQueueManager(new QueueOptions
+            {
+                Timeout = TimeSpan.FromMilliseconds(1),
+                OnTimeout = queue => { throw mine; }
+            }).OutputQueue("y").Enqueue(y);
+            Assert.That(Assert.Throws<InvalidOperationException>(session.RunMainPrograms), Is.SameAs(mine));
+            Fails(ErrorCode.Cancelled, session.RunMainPrograms, "stopped");
+        }
+    }
+
+    [Test]
+    public void Scenario44FlushAndDisconnect()
+    {
+        using (Session session = OpenSession(Affine(2)))
+        {
+            QueueManager queues = session.CreateQueueManager();
+            InputQueue input = queues.InputQueue("x");
+            Assert.That(input.Capacity, Is.EqualTo(16));
+            Task waits = input.Enqueue(Numbers(0));
+            queues.FlushAll();
+            Assert.That(IsCancelled(waits), Is.True);
+            input.Enqueue(Numbers(1));
+            queues.OutputQueue("y").Enqueue(new float[8]);
+            session.RunMainPrograms();
+            Task late = input.Enqueue(Numbers(2));
+            queues.DisconnectAll();
+            Assert.That(IsCancelled(late), Is.True);
+            Fails(ErrorCode.Cancelled, () => input.Enqueue(Numbers(3)), "disconnected");
+            Fails(ErrorCode.Cancelled, session.RunMainPrograms);
+            // Others take their place, also while a run waits for the first.
+            QueueManager second = session.CreateQueueManager();
+            Closed(() => GC.KeepAlive(input.ReadAvailable));
+            Closed(() => input.Enqueue(Numbers(0)));
+            Closed(queues.FlushAll);
+            using (var begun = new ManualResetEventSlim())
+            {
+                Task run = Task.Run(() =>
+                {
+                    begun.Set();
+                    Fails(ErrorCode.Cancelled, session.RunMainPrograms);
+                });
+                begun.Wait();
+                QueueManager third = session.CreateQueueManager();
+                Closed(second.DisconnectAll);
+                if (!run.Wait(100)) third.DisconnectAll(); // it had not begun
+                run.Wait();
+            }
+        }
+    }
+
+    [Test]
+    public void Scenario45QueuesAndAClosedSession()
+    {
+        Session session = OpenSession(Affine(2));
+        QueueManager queues = session.CreateQueueManager(new QueueOptions { Buffers = 1 });
+        InputQueue input = queues.InputQueue("x");
+        Task first = input.Enqueue(Numbers(0));
+        Exception refused = null;
+        using (var begun = new ManualResetEventSlim())
+        {
+            // Full: this one waits until the session is closed.
+            var producer = new Thread(() =>
+            {
+                begun.Set();
+                try
+                {
+                    input.Enqueue(Numbers(1));
+                }
+                catch (Exception e)
+                {
+                    refused = e;
+                }
+            });
+            producer.Start();
+            begun.Wait();
+            session.Dispose();
+            producer.Join();
+        }
+        Assert.That(IsCancelled(first), Is.True);
+        var error = refused as PoprtException;
+        Assert.That(refused is ObjectDisposedException || error != null && error.Code == ErrorCode.Cancelled, Is.True,
+            "" + refused);
+        Closed(() => input.Enqueue(Numbers(0)));
+        Closed(queues.DisconnectAll);
+        Closed(() => GC.KeepAlive(input.Capacity));
+        AssertDevicesFree(4);
+    }
+}

@@ -1,0 +1,130 @@
+using System;
+using System.Collections.Generic;
+using System.Linq;
+using System.Threading.Tasks;
+using NUnit.Framework;
+using Poprt;
+using static ScenarioTest;
+
+/// <summary>The further kinds of runners: scenarios 46 to 49.</summary>
+[TestFixture]
+public sealed class RunnersTest
+{
+    private static readonly RuntimeConfig one = new RuntimeConfig { Threads = 1 };
+
+    [Test]
+    public void Scenario46ModelFusionRunner()
+    {
+        using (Executable executable = Compile("fused.onnx"))
+        using (var runner = new ModelFusionRunner(executable, one))
+        {
+            Assert.That(Names(runner.Inputs), Is.EqualTo("graph0/x f32[4] graph1/x f32[4]"));
+            for (int g = 0; g < 2; g++)
+            {
+                string graph = "graph" + g + "/";
+                var y = new float[4];
+                var k = new uint[1];
+                runner.Execute(runner.CreateBindings().Input(graph + "x", new float[] { 1, 2, 3, 4 })
+                    .Output(graph + "y", y).Output(graph + "k", k));
+                Assert.That(k[0], Is.EqualTo(g));
+                Assert.That(y, Is.EqualTo(new[] { 1, 2, 3, 4 }.Select(x => (g + 2) * x)));
+            }
+            Bindings mixed = runner.CreateBindings().Input("graph0/x", new float[4]).Output("graph1/y", new float[4]);
+            Fails(ErrorCode.InvalidArgument, () => runner.Execute(mixed), "different graphs");
+            using (Executable other = Affine(2))
+                Fails(ErrorCode.FailedPrecondition, () => new ModelFusionRunner(other, one), "not a fused");
+        }
+    }
+
+    [Test]
+    public void Scenario47PackRunner()
+    {
+        var options = new PackOptions
+        {
+            DynamicInput = "x", Timeout = TimeSpan.FromMilliseconds(5), MaxValidNum = 16,
+            Algorithm = PackAlgorithm.FirstFit, DataAcrossRows = false, CompileBatchSize = 2
+        };
+        using (Executable executable = Affine(2))
+        using (var runner = new PackRunner(executable, options, one))
+        {
+            var results = new List<float[]>();
+            var runs = new List<Task>();
+            for (int n = 0; n < 12; n++)
+            {
+                float[] x = Enumerable.Range(n, 1 + n % 4).Select(v => (float)v).ToArray();
+                results.Add(new float[x.Length]);
+                runs.Add(runner.ExecuteAsync(runner.CreateBindings().Input("x", x).Output("y", results[n])));
+            }
+            Task.WaitAll(runs.ToArray());
+            for (int n = 0; n < 12; n++)
+                Assert.That(results[n], Is.EqualTo(Enumerable.Range(n, 1 + n % 4).Select(v => 2f * v + 1)));
+            Bindings tooLong = runner.CreateBindings().Input("x", new float[5]).Output("y", new float[5]);
+            Fails(ErrorCode.InvalidArgument, () => runner.Execute(tooLong), "longer than 4");
+            options.Timeout = TimeSpan.Zero;
+            Fails(ErrorCode.InvalidArgument, () => new PackRunner(executable, options, one), "timeout");
+            options.Timeout = TimeSpan.FromSeconds(1);
+            options.DynamicInput = "nope";
+            Assert.Throws<PoprtException>(() => new PackRunner(executable, options, one));
+        }
+    }
+
+    [Test]
+    public void Scenario48LightRunner()
+    {
+        using (Executable executable = Weights())
+        using (var manager = new DeviceManager())
+        using (var runner = new LightRunner(executable, one))
+        {
+            Assert.That(Names(runner.Inputs), Is.EqualTo("x f32[2,4]"));
+            Assert.That(runner.ModelInputs.Count, Is.EqualTo(3));
+            for (int i = 0; i < 3; i++)
+                Assert.That(runner.ModelInputHasData(i), Is.EqualTo(runner.ModelInputs[i].Name != "x"));
+            float[] x = Enumerable.Range(0, 8).Select(v => (float)v).ToArray();
+            var y = new float[8];
+            Bindings bindings = runner.CreateBindings().Input("x", x).Output("y", y);
+            runner.Execute(bindings);
+            Assert.That(y, Is.EqualTo(new float[] { 1, 3, 7, 13, 5, 11, 19, 29 }));
+            runner.SetInput<float>("w", new float[] { 5, 5, 5, 5 });
+            runner.UpdateWeights();
+            runner.Execute(bindings);
+            Assert.That(y, Is.EqualTo(new float[] { 1, 6, 11, 16, 21, 26, 31, 36 }));
+            Fails(ErrorCode.NotFound, () => runner.SetInput<float>("nope", x), "'nope'");
+            Fails(ErrorCode.InvalidArgument, () => runner.SetInput<float>("w", x), "16");
+            Fails(ErrorCode.FailedPrecondition, () => runner.SetInput<float>("x", x), "'x'");
+            runner.Stop();
+            Fails(ErrorCode.Cancelled, () => runner.Execute(bindings));
+            List<Device> all = Enumerable.Range(0, 4).Select(id => manager.GetSpecificDevice(id)).ToList();
+            Fails(ErrorCode.Unavailable, runner.Reload);
+            all.ForEach(device => device.Dispose());
+            runner.Reload();
+            y[7] = 0;
+            runner.Execute(bindings);
+            Assert.That(y[7], Is.EqualTo(36));
+        }
+    }
+
+    [Test]
+    public void Scenario49HostConcatRunner()
+    {
+        var join = new HostConcat("x", "a", "b")
+        {
+            Shape = new long[] { 2, 4 }, Bytes = 32, Sizes = new long[] { 12, 20 }
+        };
+        using (Executable executable = Affine(2))
+        {
+            using (var runner = new HostConcatRunner(executable, new[] { join }, one))
+            {
+                var y = new float[8];
+                runner.Execute(runner.CreateBindings().Input("a", new float[] { 0, 1, 2 })
+                    .Input("b", new float[] { 3, 4, 5, 6, 7 }).Output("y", y));
+                Assert.That(y, Is.EqualTo(new float[] { 1, 3, 5, 7, 9, 11, 13, 15 }));
+            }
+            Fails(ErrorCode.NotFound, () => new HostConcatRunner(executable, new HostConcat[0], one),
+                "HostConcatRunnerConfig");
+            Fails(ErrorCode.NotFound,
+                () => new HostConcatRunner(executable, new[] { new HostConcat("z", "a", "b") }, one), "'z'");
+            join.Sizes = new long[] { 32 };
+            Assert.Throws<ArgumentException>(() => new HostConcatRunner(executable, new[] { join }, one));
+        }
+    }
+}

@@ -1,0 +1,190 @@
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+import org.poprt.Compiler;
+import org.poprt.CompilerOptions;
+import org.poprt.ErrorCode;
+import org.poprt.ModelRunner;
+import org.poprt.PoprtException;
+
+/** Asynchronous runs: callbacks, cancellation, limits. By the numbers of tests/bindings/README.md, then what only Java has. */
+class AsyncTest extends Scenarios {
+  @Test
+  void scenario_05_asynchronous() {
+    try (ModelRunner runner = affineRunner()) {
+      List<Client> clients = new ArrayList<>();
+      List<CompletableFuture<Void>> futures = new ArrayList<>();
+      for (int i = 0; i < 100; i++) {
+        clients.add(new Client(runner, i));
+        futures.add(runner.executeAsync(clients.get(i).bindings));
+      }
+      CompletableFuture.allOf(futures.toArray(new CompletableFuture<?>[0])).join();
+      clients.forEach(Client::check);
+    }
+  }
+
+  @Test
+  void scenario_18_callback() throws Exception {
+    try (ModelRunner slow = slowRunner();
+        ModelRunner runner = affineRunner()) {
+      // On a thread of the runner: the run is long enough for the callback to be there first.
+      AtomicReference<Thread> thread = new AtomicReference<>();
+      AtomicInteger calls = new AtomicInteger();
+      Client again = new Client(runner, 100);
+      slow.executeAsync(slowBindings(slow), Runnable::run)
+          .thenCompose(
+              nothing -> {
+                thread.set(Thread.currentThread());
+                calls.incrementAndGet();
+                return runner.executeAsync(again.bindings);
+              })
+          .get();
+      assertNotEquals(Thread.currentThread(), thread.get());
+      assertTrue(thread.get().isDaemon());
+      assertEquals(1, calls.get());
+      again.check();
+      // By default on a thread of Java's.
+      Client c = new Client(runner, 0);
+      runner.executeAsync(c.bindings).thenRunAsync(c::check).get();
+    }
+  }
+
+  @Test
+  void scenario_19_exception_in_a_callback() {
+    RuntimeException mine = new RuntimeException("thrown by the test");
+    try (ModelRunner runner = affineRunner()) {
+      Client c = new Client(runner, 0);
+      CompletableFuture<Void> run = runner.executeAsync(c.bindings, Runnable::run);
+      CompletableFuture<Void> next =
+          run.thenRun(
+              () -> {
+                throw mine;
+              });
+      assertSame(mine, assertThrows(CompletionException.class, next::join).getCause());
+      run.join();
+      runner.execute(c.bindings);
+      c.check();
+      // An executor that takes no more.
+      RejectedExecutionException rejected = new RejectedExecutionException("full");
+      CompletableFuture<Void> lost =
+          runner.executeAsync(
+              c.bindings,
+              task -> {
+                throw rejected;
+              });
+      assertSame(rejected, assertThrows(CompletionException.class, lost::join).getCause());
+    }
+    CompilerOptions options =
+        new CompilerOptions()
+            .inputShape("x", 2, 4)
+            .progress(
+                (done, what) -> {
+                  throw mine;
+                });
+    try (Compiler compiler = new Compiler(options)) {
+      for (int i = 0; i < 2; i++)
+        assertSame(
+            mine,
+            assertThrows(
+                RuntimeException.class, () -> compiler.compile(MODELS.resolve("affine.onnx"))));
+    }
+  }
+
+  @Test
+  void scenario_22_cancellation() throws Exception {
+    try (ModelRunner runner = slowRunner()) {
+      List<CompletableFuture<Void>> runs = new ArrayList<>();
+      for (int i = 0; i < 8; i++) runs.add(runner.executeAsync(slowBindings(runner)));
+      assertTrue(runs.get(7).cancel(false));
+      assertThrows(CancellationException.class, runs.get(7)::join);
+      runner.stop();
+      int cancelled = 0;
+      for (CompletableFuture<Void> run : runs)
+        try {
+          run.get(60, TimeUnit.SECONDS);
+        } catch (CancellationException e) {
+          assertTrue(run.isCancelled());
+          cancelled++;
+        }
+      assertTrue(cancelled >= 2, cancelled + " runs were cancelled");
+      fails(ErrorCode.CANCELLED, () -> runner.execute(slowBindings(runner)));
+    }
+  }
+
+  @Test
+  void scenario_23_waiting_with_a_limit() throws Exception {
+    try (ModelRunner runner = slowRunner()) {
+      CompletableFuture<Void> run = runner.executeAsync(slowBindings(runner));
+      try {
+        run.get(1, TimeUnit.NANOSECONDS);
+      } catch (TimeoutException e) {
+        assertNull(e.getCause());
+      }
+      run.get();
+      assertTrue(run.isDone());
+    }
+  }
+
+  @Test
+  void scenario_31_a_limit_on_waiting_in_the_queue() {
+    try (ModelRunner runner = slowRunner()) {
+      List<CompletableFuture<Void>> runs = new ArrayList<>();
+      for (int i = 0; i < 4; i++) runs.add(runner.executeAsync(slowBindings(runner)));
+      CompletableFuture<Void> late =
+          runner.executeAsync(slowBindings(runner), Runnable::run, Duration.ofNanos(1));
+      Throwable e = assertThrows(CompletionException.class, late::join).getCause();
+      assertEquals(ErrorCode.DEADLINE_EXCEEDED, ((PoprtException) e).code());
+      runs.forEach(CompletableFuture::join);
+    }
+  }
+
+  @Test
+  void memoryOfARunInFlightIsKept() {
+    try (ModelRunner runner = slowRunner()) {
+      List<CompletableFuture<Void>> runs = new ArrayList<>();
+      for (int i = 0; i < 4; i++) runs.add(runner.executeAsync(slowBindings(runner)));
+      for (int i = 0; i < 20; i++) {
+        System.gc();
+        ByteBuffer.allocateDirect(1 << 20);
+      }
+      runs.forEach(CompletableFuture::join);
+    }
+  }
+
+  @Test
+  void failuresOfRunsInFlightReachTheFuture() throws Exception {
+    try (ModelRunner runner = slowRunner()) {
+      List<CompletableFuture<Void>> runs = new ArrayList<>();
+      for (int i = 0; i < 4; i++)
+        runs.add(runner.executeAsync(slowBindings(runner), Runnable::run));
+      runner.stop();
+      assertThrows(CancellationException.class, runs.get(3)::join);
+      String why = runs.get(3).handle((nothing, e) -> e.getMessage()).join();
+      assertTrue(why.contains("stopped"), why);
+      assertThrows(CancellationException.class, () -> runs.get(3).get(1, TimeUnit.SECONDS));
+      try {
+        runs.get(0).get();
+      } catch (ExecutionException | CancellationException ignored) {
+        // It had not begun.
+      }
+    }
+  }
+}

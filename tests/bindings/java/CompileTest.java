@@ -1,0 +1,178 @@
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.FloatBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.poprt.Compiler;
+import org.poprt.CompilerOptions;
+import org.poprt.DataType;
+import org.poprt.DeviceManager;
+import org.poprt.ErrorCode;
+import org.poprt.Executable;
+import org.poprt.ModelRunner;
+import org.poprt.OpenOptions;
+import org.poprt.Popef;
+import org.poprt.Poprt;
+
+/** Compiling models, opening and describing what was compiled. By the numbers of tests/bindings/README.md, then what only Java has. */
+class CompileTest extends Scenarios {
+  @Test
+  void scenario_01_compile() throws IOException {
+    List<Double> progress = new ArrayList<>();
+    List<String> passes = new ArrayList<>();
+    CompilerOptions options =
+        new CompilerOptions()
+            .inputShape("x", 2, 4)
+            .progress((done, what) -> progress.add(done))
+            .afterPass((pass, rewrites, ms, before, after) -> passes.add(pass));
+    Path file = folder.resolve("affine.popef");
+    byte[] bytes;
+    try (Compiler compiler = new Compiler(options);
+        Executable executable = compiler.compile(MODELS.resolve("affine.onnx"))) {
+      checkAffine(executable);
+      executable.save(file);
+      bytes = executable.toBytes();
+      byte[] onnx = Files.readAllBytes(MODELS.resolve("affine.onnx"));
+      try (Executable fromBytes = compiler.compile(ByteBuffer.wrap(onnx))) {
+        checkAffine(fromBytes);
+      }
+    }
+    try (Executable opened = Executable.open(file)) {
+      checkAffine(opened);
+    }
+    try (Executable opened = Executable.open(ByteBuffer.wrap(bytes))) {
+      checkAffine(opened);
+    }
+    assertFalse(passes.isEmpty());
+    assertEquals(1.0, progress.get(progress.size() - 1));
+    double last = 0;
+    for (double part : progress.subList(0, progress.indexOf(1.0) + 1)) {
+      assertTrue(part >= last);
+      last = part;
+    }
+  }
+
+  @Test
+  void scenario_06_unicode() {
+    Path file = folder.resolve("størrelse \uD83D\uDE80.popef");
+    compile("unicode.onnx", new CompilerOptions().inputShape("størrelse", 2, 4)).save(file);
+    try (ModelRunner runner = runner(Executable.open(file))) {
+      assertEquals("størrelse", runner.inputs().get(0).name());
+      assertEquals("ut_\uD83D\uDE80", runner.outputs().get(0).name());
+      FloatBuffer x = FloatBuffer.allocate(8);
+      FloatBuffer y = FloatBuffer.allocate(8);
+      runner.execute(Map.of("størrelse", x), Map.of("ut_\uD83D\uDE80", y));
+      assertEquals(1, y.get(7));
+      fails(
+          ErrorCode.NOT_FOUND,
+          () -> runner.execute(Map.of("\uD83D\uDE80", x), Map.of("ut_\uD83D\uDE80", y)),
+          "\uD83D\uDE80",
+          "størrelse");
+    }
+  }
+
+  @Test
+  void scenario_11_missing_file() {
+    fails(
+        ErrorCode.NOT_FOUND,
+        () -> Executable.open(folder.resolve("missing.popef")),
+        "missing.popef");
+    try (Compiler compiler = new Compiler()) {
+      fails(
+          ErrorCode.NOT_FOUND,
+          () -> compiler.compile(folder.resolve("missing.onnx")),
+          "missing.onnx");
+    }
+  }
+
+  @Test
+  void scenario_12_no_popef() {
+    fails(ErrorCode.DATA_LOSS, () -> Executable.open(MODELS.resolve("affine.onnx")));
+  }
+
+  @Test
+  void scenario_13_unsupported_operator() {
+    fails(
+        ErrorCode.UNIMPLEMENTED,
+        () -> compile("unknown_op.onnx", new CompilerOptions()),
+        "Frobnicate");
+  }
+
+  @Test
+  void anExecutableInPartsIsOneModel() {
+    Path program = folder.resolve("program.popef");
+    Path weights = folder.resolve("weights.popef");
+    try (Executable executable = affine(2)) {
+      executable.saveParts(program, weights);
+      assertTrue(executable.weightsBytes() >= 0);
+      assertTrue(executable.listing().contains("x"));
+      assertTrue(executable.arenaBytes() >= 0);
+    }
+    try (Executable joined =
+        Executable.open(List.of(weights, program), new OpenOptions())) {
+      checkAffine(joined);
+    }
+  }
+
+  @Test
+  void popefFilesDescribeThemselves() {
+    Path file = folder.resolve("affine.popef");
+    affine(2).save(file);
+    String anchors = Popef.dump(file, Popef.Format.USER_ANCHORS);
+    assertTrue(anchors.contains("x") && anchors.contains("[2,4]"), anchors);
+    assertTrue(Popef.dump(file, Popef.Format.JSON).startsWith("{"));
+    fails(
+        ErrorCode.NOT_FOUND,
+        () -> Popef.exportTensor(file, "nope", "", folder.resolve("nope.npy")),
+        "nope");
+    fails(
+        ErrorCode.NOT_FOUND,
+        () -> Popef.exportFeed(file, "nope", "", folder.resolve("nope.npy")),
+        "nope");
+  }
+
+  @Test
+  void theCompilerShowsAndConverts() {
+    try (Compiler compiler = new Compiler(new CompilerOptions().batchSize(3, 0))) {
+      assertTrue(compiler.show(MODELS.resolve("affine.onnx")).contains("x"));
+      Path converted = folder.resolve("converted.onnx");
+      compiler.convert(MODELS.resolve("affine.onnx"), converted);
+      assertTrue(compiler.show(converted).contains("[3, 4]"), compiler.show(converted));
+      Path popef = folder.resolve("direct.popef");
+      compiler.compileToPopef(MODELS.resolve("affine.onnx"), popef);
+      assertEquals(
+          "[x f32[3,4]]", Executable.open(popef).inputs().toString());
+    }
+    assertTrue(Compiler.listPasses().contains("\n"));
+    assertTrue(Compiler.listOps().contains("Relu"));
+  }
+
+  @Test
+  void optionsAreChecked() {
+    fails(ErrorCode.NOT_FOUND, () -> new Compiler(new CompilerOptions().passes("nope")), "nope");
+    fails(ErrorCode.NOT_FOUND, () -> new Compiler(new CompilerOptions().skipPasses("nope")), "nope");
+    fails(ErrorCode.INVALID_ARGUMENT, () -> Poprt.setLogLevel("loud"), "loud");
+    fails(ErrorCode.INVALID_ARGUMENT, () -> new DeviceManager(-1));
+    assertThrows(IllegalArgumentException.class, () -> Poprt.setLogLevel("OFF\0"));
+    assertThrows(NullPointerException.class, () -> new OpenOptions().executable(null));
+  }
+
+  @Test
+  void errorCodesHaveTheNumbersOfTheLibrary() {
+    assertEquals(15, ErrorCode.values().length);
+    for (ErrorCode code : ErrorCode.values()) assertEquals(code.ordinal() + 1, code.number());
+    assertEquals(32, DataType.F32.bits());
+    assertEquals(4, DataType.S4.bits());
+    assertEquals(64, DataType.S64.bits());
+    assertEquals("f8e4m3fn", DataType.F8E4M3FN.toString());
+  }
+}

@@ -1,0 +1,125 @@
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+import org.poprt.Device;
+import org.poprt.DeviceManager;
+import org.poprt.DeviceRequest;
+import org.poprt.ErrorCode;
+import org.poprt.Executable;
+import org.poprt.ModelRunner;
+import org.poprt.Poprt;
+import org.poprt.RuntimeConfig;
+
+/** Devices, statistics, version. By the numbers of tests/bindings/README.md, then what only Java has. */
+class DeviceTest extends Scenarios {
+  @Test
+  void scenario_24_device_busy() {
+    try (DeviceManager manager = new DeviceManager(2);
+        Executable executable = affine(2)) {
+      assertEquals(2, manager.deviceCount());
+      assertEquals("ipu21", manager.ipuHardwareVersion());
+      Device first = manager.getSpecificDevice(0);
+      Device second = manager.getSpecificDevice(1);
+      assertEquals(1, second.id());
+      assertEquals(21, second.ipuVersion());
+      fails(ErrorCode.UNAVAILABLE, () -> manager.getDevice(1));
+      RuntimeConfig config = new RuntimeConfig().threads(1).device(second);
+      try (ModelRunner runner = new ModelRunner(executable, config)) {
+        fails(ErrorCode.FAILED_PRECONDITION, () -> new ModelRunner(executable, config));
+        fails(ErrorCode.UNAVAILABLE, () -> manager.getDevice(1));
+        first.close();
+        try (Device free = manager.getDevice(1)) {
+          assertEquals(0, free.id());
+        }
+        Client c = new Client(runner, 0);
+        runner.execute(c.bindings);
+        c.check();
+      }
+      second.close();
+      fails(ErrorCode.NOT_FOUND, () -> manager.getSpecificDevice(2));
+    }
+  }
+
+  @Test
+  void scenario_25_statistics() {
+    try (Executable executable = affine(2);
+        ModelRunner runner =
+            new ModelRunner(executable, new RuntimeConfig().threads(1).profile(true));
+        ModelRunner without = new ModelRunner(executable, new RuntimeConfig().threads(1))) {
+      Client c = new Client(runner, 0);
+      for (int i = 0; i < 3; i++) runner.execute(c.bindings);
+      assertTrue(runner.profile().contains("\"runs\": 3"), runner.profile());
+      assertTrue(runner.profile().contains("\"kernel\""), runner.profile());
+      fails(ErrorCode.FAILED_PRECONDITION, without::profile);
+    }
+  }
+
+  @Test
+  void scenario_28_version() {
+    assertTrue(Poprt.version().matches("\\d+\\.\\d+\\.\\d+"), Poprt.version());
+  }
+
+  @Test
+  void scenario_29_waiting_for_a_device() throws InterruptedException {
+    try (DeviceManager manager = new DeviceManager(2)) {
+      assertArrayEquals(new long[] {0, 1}, manager.deviceIds());
+      Device first = manager.getSpecificDevice(0);
+      Device second = manager.getSpecificDevice(1);
+      DeviceRequest brief = new DeviceRequest().waitFor(Duration.ofMillis(1));
+      fails(ErrorCode.UNAVAILABLE, () -> manager.acquire(brief));
+      Thread giver =
+          new Thread(
+              () -> {
+                try {
+                  Thread.sleep(50);
+                } catch (InterruptedException e) {
+                  return;
+                }
+                second.close();
+              });
+      giver.start();
+      DeviceRequest patient =
+          new DeviceRequest()
+              .ipuVersion(21)
+              .waitFor(Duration.ofSeconds(60))
+              .sleep(Duration.ofMillis(20));
+      try (Device got = manager.acquire(patient);
+          Device model = manager.createIpuModelDevice(1, 2, 4)) {
+        assertEquals(1, got.id());
+        assertEquals(1, got.numIpus());
+        assertFalse(got.isIpuModel());
+        assertTrue(model.isIpuModel());
+        assertEquals(4, model.tilesPerIpu());
+        assertEquals(-1, model.id());
+      }
+      giver.join();
+      first.close();
+      try (Executable executable = affine(2);
+          Device fits = manager.acquire(new DeviceRequest().executable(executable).id(0))) {
+        assertEquals(0, fits.id());
+      }
+    }
+  }
+
+  @Test
+  void scenario_30_telemetry() {
+    assertEquals("[]", Poprt.readTelemetry(folder).replaceAll("\\s", ""));
+  }
+
+  @Test
+  void scenario_33_runner_statistics() {
+    RuntimeConfig config = new RuntimeConfig().threads(1).flushOnWaitingOutputs(true);
+    try (Executable executable = affine(2);
+        ModelRunner runner = new ModelRunner(executable, config)) {
+      Client c = new Client(runner, 0);
+      for (int i = 0; i < 3; i++) runner.execute(c.bindings);
+      String statistics = runner.statistics().replaceAll("\\s", "");
+      assertTrue(statistics.contains("\"completed\":3"), statistics);
+      assertEquals(3, runner.tracepoints().split("\"compute_begin\"", -1).length - 1);
+    }
+  }
+}

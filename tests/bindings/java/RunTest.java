@@ -1,0 +1,267 @@
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.DoubleBuffer;
+import java.nio.FloatBuffer;
+import java.nio.IntBuffer;
+import java.nio.LongBuffer;
+import java.nio.ReadOnlyBufferException;
+import java.nio.ShortBuffer;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.poprt.Anchor;
+import org.poprt.Bindings;
+import org.poprt.CompilerOptions;
+import org.poprt.ErrorCode;
+import org.poprt.Executable;
+import org.poprt.Float16;
+import org.poprt.ModelRunner;
+import org.poprt.Poprt;
+import org.poprt.RuntimeConfig;
+
+/** Synchronous runs: names, sizes, types, memory. By the numbers of tests/bindings/README.md, then what only Java has. */
+class RunTest extends Scenarios {
+  @Test
+  void scenario_02_run() {
+    try (ModelRunner runner = affineRunner()) {
+      Client byName = new Client(runner, 0);
+      runner.execute(Map.of("x", byName.x), Map.of("y", byName.y));
+      byName.check();
+      Client byPosition = new Client(runner, 0);
+      try (Bindings b = runner.bindings().input(0, byPosition.x).output(0, byPosition.y)) {
+        runner.execute(b);
+      }
+      byPosition.check();
+      Client bound = new Client(runner, 0);
+      for (int run = 0; run < 3; run++) {
+        for (int i = 0; i < 8; i++) bound.y.put(i, -1);
+        runner.execute(bound.bindings);
+        bound.check();
+      }
+    }
+  }
+
+  @Test
+  void scenario_03_run_several_types() {
+    try (ModelRunner runner = runner(compile("lookup.onnx", new CompilerOptions()))) {
+      FloatBuffer table = FloatBuffer.wrap(new float[] {0, 1, 2, 3, 4, 5});
+      LongBuffer ids = LongBuffer.wrap(new long[] {2, 0, 1, 2});
+      FloatBuffer rows = FloatBuffer.allocate(8);
+      LongBuffer next = LongBuffer.allocate(4);
+      runner.execute(Map.of("table", table, "ids", ids), Map.of("rows", rows, "next", next));
+      assertArrayEquals(new float[] {4, 5, 0, 1, 2, 3, 4, 5}, rows.array());
+      assertArrayEquals(new long[] {3, 1, 2, 3}, next.array());
+    }
+  }
+
+  @Test
+  void scenario_04_half_precision() {
+    try (ModelRunner runner =
+        runner(compile("half.onnx", new CompilerOptions().inputShape("x", 2, 4)))) {
+      ShortBuffer x = runner.inputs().get(0).allocate().asShortBuffer();
+      ShortBuffer y = runner.outputs().get(0).allocate().asShortBuffer();
+      FloatBuffer values = FloatBuffer.wrap(new float[] {0, 1, 2, 3, 4, 5, 6, 7});
+      Float16.convert(values, x);
+      runner.execute(Map.of("x", x.flip()), Map.of("y", y));
+      FloatBuffer results = FloatBuffer.allocate(8);
+      Float16.convert(y, results);
+      assertArrayEquals(new float[] {1, 3, 5, 7, 9, 11, 13, 15}, results.array());
+    }
+    for (int bits = 0; bits < 65536; bits++) {
+      float value = Float16.toFloat((short) bits);
+      if (Float.isNaN(value)) assertTrue(Float.isNaN(Float16.toFloat(Float16.fromFloat(value))));
+      else assertEquals((short) bits, Float16.fromFloat(value));
+    }
+    assertEquals(0x3c00, Float16.fromFloat(1 + 0x1p-11f));
+    assertEquals(0x3c02, Float16.fromFloat(1 + 3 * 0x1p-11f));
+    assertEquals(0x7bff, Float16.fromFloat(65519.996f));
+    assertEquals(0x7c00, Float16.fromFloat(65520));
+    assertEquals(0, Float16.fromFloat(0x1p-25f));
+    assertEquals(1, Float16.fromFloat(Math.nextUp(0x1p-25f)));
+    assertEquals((short) 0x8000, Float16.fromFloat(-0f));
+  }
+
+  @Test
+  void scenario_07_wrong_name() {
+    try (ModelRunner runner = affineRunner()) {
+      Client c = new Client(runner, 0);
+      fails(
+          ErrorCode.NOT_FOUND,
+          () -> runner.execute(Map.of("nope", c.x), Map.of("y", c.y)),
+          "nope",
+          "x");
+    }
+  }
+
+  @Test
+  void scenario_08_wrong_size() {
+    try (ModelRunner runner = affineRunner()) {
+      Client c = new Client(runner, 0);
+      for (int n : new int[] {7, 9})
+        fails(
+            ErrorCode.INVALID_ARGUMENT,
+            () -> runner.execute(Map.of("x", FloatBuffer.allocate(n)), Map.of("y", c.y)),
+            "x",
+            "32",
+            String.valueOf(4 * n));
+    }
+  }
+
+  @Test
+  void scenario_09_wrong_type() {
+    try (ModelRunner runner = affineRunner()) {
+      Client c = new Client(runner, 0);
+      fails(
+          ErrorCode.INVALID_ARGUMENT,
+          () -> runner.execute(Map.of("x", DoubleBuffer.allocate(4)), Map.of("y", c.y)),
+          "x",
+          "f32",
+          "Double");
+      fails(
+          ErrorCode.INVALID_ARGUMENT,
+          () -> runner.execute(Map.of("x", IntBuffer.allocate(8)), Map.of("y", c.y)),
+          "x",
+          "f32",
+          "Int");
+      ByteBuffer raw = ByteBuffer.allocate(32).order(ByteOrder.nativeOrder());
+      for (int i = 0; i < 8; i++) raw.putFloat(4 * i, i);
+      runner.execute(Map.of("x", raw), Map.of("y", c.y));
+      c.check();
+    }
+  }
+
+  @Test
+  void scenario_10_missing_tensor() {
+    try (ModelRunner runner = affineRunner()) {
+      Client c = new Client(runner, 0);
+      fails(
+          ErrorCode.INVALID_ARGUMENT,
+          () -> runner.execute(Map.<String, FloatBuffer>of(), Map.of("y", c.y)),
+          "x");
+      fails(
+          ErrorCode.INVALID_ARGUMENT,
+          () -> runner.execute(Map.of("x", c.x), Map.<String, FloatBuffer>of()),
+          "y");
+      c.bindings.input(0, c.x);
+      fails(ErrorCode.INVALID_ARGUMENT, () -> runner.execute(c.bindings), "x");
+      fails(ErrorCode.INVALID_ARGUMENT, () -> runner.executeAsync(c.bindings), "x");
+    }
+  }
+
+  @Test
+  void scenario_20_large_tensor() {
+    int rows = 4 << 20;
+    try (ModelRunner runner = runner(affine(rows))) {
+      FloatBuffer x = runner.inputs().get(0).allocate().asFloatBuffer();
+      FloatBuffer y = runner.outputs().get(0).allocate().asFloatBuffer();
+      assertEquals(16 << 20, x.capacity());
+      for (int i = 0; i < x.capacity(); i++) x.put(i, i % 1000);
+      long before = Poprt.bytesCopied();
+      runner.execute(Map.of("x", x), Map.of("y", y));
+      assertEquals(before, Poprt.bytesCopied());
+      for (int i = 0; i < x.capacity(); i++)
+        if (y.get(i) != 2 * (i % 1000) + 1) assertEquals(2 * (i % 1000) + 1, y.get(i), "at " + i);
+    }
+  }
+
+  @Test
+  void scenario_21_zero_size_tensor() {
+    try (ModelRunner runner = runner(affine(0))) {
+      assertEquals(0, runner.inputs().get(0).byteSize());
+      Anchor in = runner.inputs().get(0);
+      runner.execute(
+          Map.of("x", in.allocate()), Map.of("y", runner.outputs().get(0).allocate()));
+      runner.execute(Map.of("x", FloatBuffer.allocate(0)), Map.of("y", FloatBuffer.allocate(0)));
+    }
+  }
+
+  @Test
+  void scenario_32_any_number_of_rows() {
+    try (Executable executable = affine(4);
+        ModelRunner runner =
+            new ModelRunner(executable, new RuntimeConfig().threads(1).batchingDim(0))) {
+      FloatBuffer x = FloatBuffer.allocate(12);
+      FloatBuffer y = FloatBuffer.allocate(12);
+      for (int i = 0; i < 12; i++) x.put(i, i);
+      runner.execute(Map.of("x", x), Map.of("y", y));
+      for (int i = 0; i < 12; i++) assertEquals(2 * i + 1, y.get(i));
+    }
+  }
+
+  @Test
+  void buffersInTheOtherByteOrderAreRefused() {
+    try (ModelRunner runner = affineRunner()) {
+      Bindings b = runner.bindings();
+      ByteBuffer big = ByteBuffer.allocateDirect(32).order(ByteOrder.BIG_ENDIAN);
+      String why = assertThrows(IllegalArgumentException.class, () -> b.input("x", big)).getMessage();
+      assertTrue(why.contains("x f32[2,4]") && why.contains("order"), why);
+      assertThrows(IllegalArgumentException.class, () -> b.input("x", big.asFloatBuffer()));
+      assertThrows(IllegalArgumentException.class, () -> b.output(0, big));
+    }
+  }
+
+  @Test
+  void readOnlyBuffersAreForInputsOnly() {
+    try (ModelRunner runner = affineRunner()) {
+      Client c = new Client(runner, 0);
+      c.bindings.input("x", c.x.asReadOnlyBuffer());
+      runner.execute(c.bindings);
+      c.check();
+      assertThrows(
+          ReadOnlyBufferException.class, () -> c.bindings.output("y", c.y.asReadOnlyBuffer()));
+    }
+  }
+
+  @Test
+  void positionAndLimitSayWhatIsUsed() {
+    try (ModelRunner runner = affineRunner()) {
+      FloatBuffer both =
+          ByteBuffer.allocateDirect(80).order(ByteOrder.nativeOrder()).asFloatBuffer();
+      for (int i = 0; i < 20; i++) both.put(i, i);
+      FloatBuffer x = both.duplicate();
+      x.position(1).limit(9);
+      FloatBuffer y = both.duplicate();
+      y.position(11).limit(19);
+      runner.execute(Map.of("x", x), Map.of("y", y));
+      assertEquals(10, both.get(10));
+      for (int i = 0; i < 8; i++) assertEquals(2 * (1 + i) + 1, both.get(11 + i));
+      assertEquals(19, both.get(19));
+      assertEquals(1, x.position());
+      assertEquals(11, y.position());
+    }
+  }
+
+  @Test
+  void heapBuffersAreCopiedAndCounted() {
+    try (ModelRunner runner = affineRunner()) {
+      float[] x = new float[10];
+      float[] y = new float[10];
+      for (int i = 0; i < 8; i++) x[1 + i] = i;
+      long before = Poprt.bytesCopied();
+      try (Bindings b =
+          runner.bindings().input(0, FloatBuffer.wrap(x, 1, 8)).output(0, FloatBuffer.wrap(y, 2, 8))) {
+        runner.execute(b);
+        assertEquals(64, Poprt.bytesCopied() - before);
+        assertArrayEquals(new float[] {0, 0, 1, 3, 5, 7, 9, 11, 13, 15}, y);
+        x[1] = 50;
+        runner.executeAsync(b).join();
+        assertEquals(101, y[2]);
+      }
+    }
+  }
+
+  @Test
+  void directBuffersAreNotCopied() {
+    try (ModelRunner runner = affineRunner()) {
+      Client c = new Client(runner, 0);
+      long before = Poprt.bytesCopied();
+      runner.execute(c.bindings);
+      runner.executeAsync(c.bindings).join();
+      assertEquals(before, Poprt.bytesCopied());
+    }
+  }
+}

@@ -1,0 +1,157 @@
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.nio.FloatBuffer;
+import java.nio.IntBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+import org.poprt.CompilerOptions;
+import org.poprt.Device;
+import org.poprt.DeviceManager;
+import org.poprt.ErrorCode;
+import org.poprt.Executable;
+import org.poprt.HostConcat;
+import org.poprt.HostConcatRunner;
+import org.poprt.LightRunner;
+import org.poprt.ModelFusionRunner;
+import org.poprt.PackOptions;
+import org.poprt.PackRunner;
+import org.poprt.RuntimeConfig;
+
+/** The further kinds of runners. */
+class RunnersTest extends Scenarios {
+  private static final RuntimeConfig ONE = new RuntimeConfig().threads(1);
+
+  @Test
+  void scenario_46_model_fusion_runner() {
+    try (Executable executable = compile("fused.onnx", new CompilerOptions());
+        ModelFusionRunner runner = new ModelFusionRunner(executable, ONE)) {
+      assertEquals("[graph0/x f32[4], graph1/x f32[4]]", runner.inputs().toString());
+      for (int g = 0; g < 2; g++) {
+        String graph = "graph" + g + "/";
+        FloatBuffer y = FloatBuffer.allocate(4);
+        IntBuffer k = IntBuffer.allocate(1);
+        runner.execute(
+            Map.of(graph + "x", FloatBuffer.wrap(new float[] {1, 2, 3, 4})),
+            Map.of(graph + "y", y, graph + "k", k));
+        assertEquals(g, k.get(0));
+        for (int i = 0; i < 4; i++) assertEquals((g + 2) * (i + 1), y.get(i));
+      }
+      FloatBuffer y = FloatBuffer.allocate(4);
+      fails(
+          ErrorCode.INVALID_ARGUMENT,
+          () -> runner.execute(Map.of("graph0/x", y), Map.of("graph1/y", y)),
+          "different graphs");
+      try (Executable other = affine(2)) {
+        fails(ErrorCode.FAILED_PRECONDITION, () -> new ModelFusionRunner(other, ONE), "not a fused");
+      }
+    }
+  }
+
+  @Test
+  void scenario_47_pack_runner() {
+    try (Executable executable = affine(2);
+        PackRunner runner =
+            new PackRunner(
+                executable,
+                new PackOptions("x", Duration.ofMillis(5))
+                    .maxValidNum(16)
+                    .algorithm(PackOptions.Algorithm.FIRST_FIT)
+                    .dataAcrossRows(false)
+                    .compileBatchSize(2),
+                ONE)) {
+      List<FloatBuffer> results = new ArrayList<>();
+      List<CompletableFuture<Void>> runs = new ArrayList<>();
+      for (int n = 0; n < 12; n++) {
+        FloatBuffer x = FloatBuffer.allocate(1 + n % 4);
+        for (int i = 0; i < x.capacity(); i++) x.put(i, n + i);
+        results.add(FloatBuffer.allocate(x.capacity()));
+        runs.add(runner.executeAsync(runner.bindings().input("x", x).output("y", results.get(n))));
+      }
+      runs.forEach(CompletableFuture::join);
+      for (int n = 0; n < 12; n++)
+        for (int i = 0; i < results.get(n).capacity(); i++)
+          assertEquals(2 * (n + i) + 1, results.get(n).get(i));
+      FloatBuffer long5 = FloatBuffer.allocate(5);
+      fails(
+          ErrorCode.INVALID_ARGUMENT,
+          () -> runner.execute(Map.of("x", long5), Map.of("y", long5)),
+          "longer than 4");
+      Duration second = Duration.ofSeconds(1);
+      fails(
+          ErrorCode.INVALID_ARGUMENT,
+          () -> new PackRunner(executable, new PackOptions("x", Duration.ZERO), ONE),
+          "timeout");
+      assertThrows(
+          org.poprt.PoprtException.class,
+          () -> new PackRunner(executable, new PackOptions("nope", second), ONE));
+    }
+  }
+
+  @Test
+  void scenario_48_light_runner() {
+    try (Executable executable =
+            compile("weights.onnx", new CompilerOptions().variableWeights(true));
+        DeviceManager manager = new DeviceManager();
+        LightRunner runner = new LightRunner(executable, ONE)) {
+      assertEquals("[x f32[2,4]]", runner.inputs().toString());
+      assertEquals(3, runner.modelInputs().size());
+      for (int i = 0; i < 3; i++)
+        assertEquals(
+            !runner.modelInputs().get(i).name().equals("x"), runner.modelInputHasData(i));
+      FloatBuffer x = FloatBuffer.wrap(new float[] {0, 1, 2, 3, 4, 5, 6, 7});
+      FloatBuffer y = FloatBuffer.allocate(8);
+      runner.execute(Map.of("x", x), Map.of("y", y));
+      assertArrayEquals(new float[] {1, 3, 7, 13, 5, 11, 19, 29}, y.array());
+      FloatBuffer fives = FloatBuffer.wrap(new float[] {5, 5, 5, 5});
+      runner.setInput("w", fives);
+      runner.updateWeights();
+      runner.execute(Map.of("x", x), Map.of("y", y));
+      assertArrayEquals(new float[] {1, 6, 11, 16, 21, 26, 31, 36}, y.array());
+      fails(ErrorCode.NOT_FOUND, () -> runner.setInput("nope", fives), "'nope'");
+      fails(ErrorCode.INVALID_ARGUMENT, () -> runner.setInput("w", x), "16");
+      fails(ErrorCode.FAILED_PRECONDITION, () -> runner.setInput("x", x), "'x'");
+      runner.stop();
+      fails(ErrorCode.CANCELLED, () -> runner.execute(Map.of("x", x), Map.of("y", y)));
+      List<Device> all = new ArrayList<>();
+      for (long id = 0; id < 4; id++) all.add(manager.getSpecificDevice(id)); // they are all free
+      fails(ErrorCode.UNAVAILABLE, runner::reload);
+      all.forEach(Device::close);
+      runner.reload();
+      y.put(7, 0);
+      runner.execute(Map.of("x", x), Map.of("y", y));
+      assertEquals(36, y.get(7));
+    }
+  }
+
+  @Test
+  void scenario_49_host_concat_runner() {
+    HostConcat join =
+        new HostConcat("x", "a", "b").shape(2, 4).bytes(32).sizes(12, 20);
+    try (Executable executable = affine(2)) {
+      try (HostConcatRunner runner = new HostConcatRunner(executable, List.of(join), ONE)) {
+        FloatBuffer y = FloatBuffer.allocate(8);
+        FloatBuffer a = FloatBuffer.wrap(new float[] {0, 1, 2});
+        FloatBuffer b = FloatBuffer.wrap(new float[] {3, 4, 5, 6, 7});
+        runner.execute(Map.of("a", a, "b", b), Map.of("y", y));
+        assertArrayEquals(new float[] {1, 3, 5, 7, 9, 11, 13, 15}, y.array());
+        assertFalse(runner.inputs().toString().contains("x f32"), runner.inputs().toString());
+      }
+      fails(
+          ErrorCode.NOT_FOUND,
+          () -> new HostConcatRunner(executable, List.of(), ONE),
+          "HostConcatRunnerConfig");
+      fails(
+          ErrorCode.NOT_FOUND,
+          () -> new HostConcatRunner(executable, List.of(new HostConcat("z", "a", "b")), ONE),
+          "'z'");
+      assertThrows(IllegalArgumentException.class, () -> new HostConcat("x", "a").sizes(1, 2));
+    }
+  }
+}

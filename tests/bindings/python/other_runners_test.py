@@ -1,0 +1,96 @@
+"""The further kinds of runners: scenarios 46 to 49 of tests/bindings/README.md."""
+
+import os
+import unittest
+
+import numpy as np
+from poprt import errors
+from poprt.compiler import Compiler, CompilerOptions
+from poprt.runtime import (DeviceManager, HostConcatConfig, HostConcatRunner, HostConcatRunnerConfig, LightRunner,
+                           LightRunnerConfig, ModelFusionRunner, PackAlgorithm, PackRunner, PackRunnerConfig,
+                           RuntimeConfig)
+
+DATA = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data")
+
+
+def compiled(name, **options):
+    return Compiler.compile(os.path.join(DATA, name), None, CompilerOptions(**options))
+
+
+def affine():
+    return compiled("affine.onnx", input_shape={"x": [2, 4]})
+
+
+class Runners(unittest.TestCase):
+    def test_scenario_46_model_fusion_runner(self):
+        with ModelFusionRunner(compiled("fused.onnx"), RuntimeConfig(threads=1)) as runner:
+            self.assertEqual([d.name for d in runner.get_execute_inputs()], ["graph0/x", "graph1/x"])
+            x = np.arange(4, dtype=np.float32)
+            for g in range(2):
+                y, k = np.empty_like(x), np.zeros(1, np.uint32)
+                runner.execute({f"graph{g}/x": x}, {f"graph{g}/y": y, f"graph{g}/k": k})
+                np.testing.assert_array_equal(y, (g + 2) * x)
+                self.assertEqual(k[0], g)
+            with self.assertRaisesRegex(ValueError, "different graphs"):
+                runner.execute({"graph0/x": x}, {"graph1/y": y})
+        with self.assertRaisesRegex(errors.FailedPreconditionError, "not a fused"):
+            ModelFusionRunner(affine(), RuntimeConfig(threads=1))
+
+    def test_scenario_47_pack_runner(self):
+        config = PackRunnerConfig(5000, 16, "x")
+        config.algorithm, config.disable_data_across_rows = PackAlgorithm.first_fit, True
+        config.compile_batch_size, config.threads = 2, 1
+        with PackRunner(affine(), config) as runner:
+            x = [np.arange(1 + n % 4, dtype=np.float32) + n for n in range(12)]
+            y = [np.empty_like(a) for a in x]
+            for future in [runner.execute_async({"x": a}, {"y": b}) for a, b in zip(x, y)]:
+                future.wait()
+            for a, b in zip(x, y):
+                np.testing.assert_array_equal(b, 2 * a + 1)
+            five = np.zeros(5, np.float32)
+            with self.assertRaisesRegex(ValueError, "longer than 4"):
+                runner.execute({"x": five}, {"y": five})
+        with self.assertRaisesRegex(ValueError, "timeout"):
+            PackRunner(affine(), PackRunnerConfig(0, 16, "x"))
+        with self.assertRaises(errors.Error):
+            PackRunner(affine(), PackRunnerConfig(1000, 16, "nope"))
+
+    def test_scenario_48_light_runner(self):
+        with LightRunner(compiled("weights.onnx", constant_weights=False), LightRunnerConfig(threads=1)) as runner:
+            self.assertEqual([d.name for d in runner.get_execute_inputs()], ["x"])
+            self.assertEqual({d.name: d.popef_contains_tensor_data for d in runner.get_model_inputs()},
+                             {"x": False, "w": True, "b": True})
+            x = np.arange(8, dtype=np.float32).reshape(2, 4)
+            np.testing.assert_array_equal(runner.run({"x": x})["y"], x * [1, 2, 3, 4] + 1)
+            runner.set_input_anchor("w", np.full(4, 5, np.float32))
+            runner.update_weights()
+            np.testing.assert_array_equal(runner.run({"x": x})["y"], x * 5 + 1)
+            for name, error in (("nope", LookupError), ("w", ValueError), ("x", errors.FailedPreconditionError)):
+                with self.assertRaises(error):
+                    runner.set_input_anchor(name, x)
+            runner.stop()
+            with self.assertRaises(errors.CancelledError):
+                runner.run({"x": x})
+            manager = DeviceManager()
+            taken = [manager.get_device() for _ in range(manager.get_num_devices())]
+            with self.assertRaises(errors.UnavailableError):
+                runner.reload()
+            for device in taken:
+                device.close()
+            runner.reload()
+            np.testing.assert_array_equal(runner.run({"x": x})["y"], x * 5 + 1)
+
+    def test_scenario_49_host_concat_runner(self):
+        """The documented configuration joins equal parts."""
+        config = HostConcatRunnerConfig(threads=1)
+        config.host_concat_config["x"] = HostConcatConfig(tensor_name="x", input_tensor_names=["a", "b"], shape=[2, 4],
+                                                          data_size_bytes=32)
+        x, y = np.arange(8, dtype=np.float32), np.empty(8, np.float32)
+        with HostConcatRunner(affine(), config) as runner:
+            runner.execute({"a": x[:4], "b": x[4:]}, {"y": y})
+        np.testing.assert_array_equal(y, 2 * x + 1)
+        with self.assertRaisesRegex(errors.NotFoundError, "HostConcatRunnerConfig"):
+            HostConcatRunner(affine(), HostConcatRunnerConfig(threads=1))
+        config.host_concat_config["x"].tensor_name = "z"
+        with self.assertRaisesRegex(errors.NotFoundError, "'z'"):
+            HostConcatRunner(affine(), config)

@@ -1,0 +1,105 @@
+"""A type checker sees the whole public API: complete annotations, and stubs that say what is there."""
+
+import ast
+import importlib
+import inspect
+import os
+import typing
+import unittest
+
+import model_runtime
+import poprt
+
+MODULES = ("poprt", "poprt.compiler", "poprt.runtime", "poprt.utils", "poprt.backends", "poprt.backend", "popef",
+           "popef.reader", "popef.writer", "popef.model", "popef.types", "model_runtime", "model_runtime.session",
+           "model_runtime.queues", "model_runtime.predicate_factory")
+LATE = {"Session": model_runtime.Session}  # what is imported for type checkers only
+FOLDER = os.path.dirname(poprt.__file__)
+
+
+def stub(name):
+    with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
+        return ast.parse(file.read())
+
+
+def functions(module):
+    """(name, function) of what users call."""
+    for name in module.__all__:
+        value = getattr(module, name)
+        if inspect.isfunction(value):
+            yield name, value
+        if not inspect.isclass(value) or not value.__module__.startswith(("poprt", "popef", "model_runtime")):
+            continue
+        for member, found in vars(value).items():
+            if member.startswith("_") and member not in ("__init__", "__enter__", "__exit__", "__getitem__"):
+                continue
+            function = found.fget if isinstance(found, property) else getattr(found, "__func__", found)
+            if inspect.isfunction(function) and not hasattr(function, "__wrapped__") and "<string>" not in \
+                    function.__code__.co_filename:
+                yield f"{name}.{member}", function
+
+
+class Annotations(unittest.TestCase):
+    def test_every_public_function_is_annotated(self):
+        count = 0
+        for module_name in MODULES:
+            module = importlib.import_module(module_name)
+            for name, function in functions(module):
+                with self.subTest(f"{module_name}.{name}"):
+                    count += 1
+                    parameters = list(inspect.signature(function).parameters.values())
+                    if "." in name and parameters and parameters[0].name in ("self", "cls"):
+                        del parameters[0]
+                    missing = [p.name for p in parameters if p.annotation is inspect.Parameter.empty]
+                    self.assertEqual(missing, [])
+                    hints = typing.get_type_hints(function, localns=LATE)  # the names in them exist
+                    if not name.endswith("__init__"):
+                        self.assertIn("return", hints)
+        self.assertGreater(count, 200)
+
+    def test_packages_are_marked_as_typed(self):
+        root = os.path.dirname(FOLDER)
+        for package in ("poprt", "popef", "model_runtime"):
+            self.assertTrue(os.path.exists(os.path.join(root, package, "py.typed")), package)
+
+
+class Stubs(unittest.TestCase):
+    def test_the_raw_layer_is_described(self):
+        from poprt import poprt_raw
+        described = {}
+        for node in stub("poprt_raw.pyi").body:
+            if isinstance(node, ast.FunctionDef):
+                described[node.name] = node
+            if isinstance(node, ast.ClassDef):
+                described[node.name] = node
+                for child in node.body:
+                    if isinstance(child, ast.FunctionDef):
+                        described[f"{node.name}.{child.name}"] = child
+                    if isinstance(child, ast.AnnAssign):
+                        described[f"{node.name}.{child.target.id}"] = child
+        known = set()
+        for name, value in vars(poprt_raw).items():
+            if name.startswith("raw_"):
+                known.add(name)
+            if name.startswith("Raw") and inspect.isclass(value):
+                known.add(name)
+                known.update(f"{name}.{m}" for m in vars(value) if not m.startswith("_") and m != "thisown")
+        self.assertEqual({n for n in described if not n.endswith(".__init__")}, known)
+        for name, node in described.items():
+            if isinstance(node, ast.FunctionDef):
+                self.assertIsNotNone(node.returns, name)
+                self.assertTrue(all(a.annotation or a.arg == "self" for a in node.args.args), name)
+
+    def test_the_errors_are_described(self):
+        described = {n.name: [ast.unparse(b) for b in n.bases] for n in stub("errors.pyi").body
+                     if isinstance(n, ast.ClassDef)}
+        self.assertEqual(set(described), set(poprt.errors.__all__))
+        for name, bases in described.items():
+            real = getattr(poprt.errors, name)
+            self.assertEqual([b.rsplit(".", 1)[-1] for b in bases], [b.__name__ for b in real.__bases__], name)
+            self.assertEqual(real.__module__, "poprt.errors")
+            self.assertTrue(issubclass(real, RuntimeError))
+
+
+if __name__ == "__main__":
+    unittest.main()
