@@ -201,13 +201,13 @@ double step_ns(const Params& p, int64_t groups, int64_t share) {
 }
 
 // Threads that take sequences each never wait for each other; threads that take units each have
-// less of r to read but exchange the state in every step, which costs about 3 microseconds.
+// less of r to read but exchange the state in every step, which costs about 2 microseconds.
 void split(Params& p, int64_t threads) {
   const int64_t groups = p.groups();
   p.per_task = std::max<int64_t>(1, (groups + threads - 1) / threads);
   p.pieces = std::min(threads, p.blocks);
   const int64_t half_steps = p.two_halves() ? 2 : 1;
-  const double exchange = 3e3 * static_cast<double>(half_steps);
+  const double exchange = 2e3 * static_cast<double>(half_steps);
   p.by_units = step_ns(p, groups, p.pieces) + exchange < step_ns(p, p.per_task, 1);
   if (!p.by_units) return;
   p.per_task = (p.blocks + p.pieces - 1) / p.pieces;
