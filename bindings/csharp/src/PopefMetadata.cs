@@ -84,6 +84,7 @@ namespace Poprt
         public long[] Shape { get; set; }
 
         /// <summary>Bytes of one transfer; 0 for text and unknown types.</summary>
+        /// <exception cref="OverflowException">The product of the dimensions does not fit in a long.</exception>
         public long ByteSize
         {
             get

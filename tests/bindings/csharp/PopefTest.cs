@@ -4,6 +4,8 @@ using System.IO;
 using System.Linq;
 using System.Runtime.InteropServices;
 using System.Text;
+using System.Threading;
+using System.Threading.Tasks;
 using NUnit.Framework;
 using Poprt;
 using static Scenarios;
@@ -205,6 +207,34 @@ public sealed class PopefTest
         using (PopefReader reader = PopefReader.Open(File.ReadAllBytes(file).AsSpan()))
         using (PopefModel model = reader.Model("model"))
             Assert.That(model.Blobs(PopefBlobType.Tensor).Single().ToArray(), Is.EqualTo(before.Take(12)));
+    }
+
+    [Test]
+    public void AReaderIsDisposedOfWhileOthersRead()
+    {
+        string file = AffineFile("closing.popef");
+        for (int round = 0; round < 50; round++)
+        {
+            PopefReader reader = PopefReader.Open(file);
+            PopefBlob program = reader.Blobs(PopefBlobType.Executable).Single();
+            byte[] code = program.ToArray();
+            var reading = new CountdownEvent(3);
+            Task[] readers = Enumerable.Range(0, 3).Select(i => Task.Factory.StartNew(() =>
+            {
+                for (bool first = true; ; first = false)
+                {
+                    if (!program.ToArray().SequenceEqual(code)) throw new InvalidDataException();
+                    using (PopefPayload payload = program.Map())
+                        if (!payload.Span.SequenceEqual(code)) throw new InvalidDataException();
+                    if (first) reading.Signal();
+                }
+            }, TaskCreationOptions.LongRunning)).ToArray();
+            reading.Wait();
+            reader.Dispose();
+            foreach (Task task in readers)
+                Assert.That(Assert.Throws<AggregateException>(task.Wait).InnerException,
+                    Is.InstanceOf<ObjectDisposedException>());
+        }
     }
 
     [Test]

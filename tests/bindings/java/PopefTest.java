@@ -12,10 +12,15 @@ import java.nio.ReadOnlyBufferException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import org.junit.jupiter.api.Test;
 import org.poprt.DataType;
 import org.poprt.ErrorCode;
@@ -242,6 +247,37 @@ class PopefTest extends Scenarios {
       PopefBlob w = model.blobs(PopefBlob.Type.TENSOR).get(0);
       assertArrayEquals(Arrays.copyOf(code, 12), w.toBytes());
     }
+  }
+
+  @Test
+  void aReaderIsClosedWhileOthersRead() throws Exception {
+    Path file = affineFile();
+    ExecutorService threads = Executors.newFixedThreadPool(3);
+    for (int round = 0; round < 50; round++) {
+      PopefReader reader = PopefReader.open(file);
+      PopefBlob program = reader.blobs(PopefBlob.Type.EXECUTABLE).get(0);
+      byte[] code = program.toBytes();
+      CountDownLatch reading = new CountDownLatch(3);
+      List<Future<?>> readers = new ArrayList<>();
+      for (int i = 0; i < 3; i++)
+        readers.add(
+            threads.submit(
+                () -> {
+                  closed(
+                      "PopefReader",
+                      () -> {
+                        while (true) {
+                          assertArrayEquals(code, program.toBytes());
+                          assertEquals(code[0], program.map().get(0));
+                          reading.countDown();
+                        }
+                      });
+                }));
+      reading.await();
+      reader.close();
+      for (Future<?> done : readers) done.get();
+    }
+    threads.shutdown();
   }
 
   @Test

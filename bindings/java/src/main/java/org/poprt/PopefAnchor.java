@@ -100,6 +100,7 @@ public final class PopefAnchor {
    * Bytes of one transfer.
    *
    * @return number of bytes; 0 for text and unknown types
+   * @throws ArithmeticException when a file has dimensions whose product does not fit in a long
    */
   public long byteSize() {
     long bits = dataType.bits();
