@@ -1,6 +1,12 @@
 package poprt
 
-import "poprt.org/bindings/go/internal/native"
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"poprt.org/bindings/go/internal/native"
+)
 
 // DeviceManager finds emulated IPUs. All managers see the same ones.
 type DeviceManager struct {
@@ -26,6 +32,20 @@ func (m *DeviceManager) Close() error { return m.h.Close() }
 // DeviceCount counts busy devices as well.
 func (m *DeviceManager) DeviceCount() int { return m.count }
 
+// DeviceIDs in ascending order, busy ones included.
+func (m *DeviceManager) DeviceIDs() []int64 {
+	raw, err := m.h.acquire()
+	if err != nil {
+		return nil
+	}
+	defer m.h.release()
+	ids := make([]int64, m.count)
+	for i := range ids {
+		ids[i] = raw.Device_id(int64(i))
+	}
+	return ids
+}
+
 // HardwareVersion is "ipu21": what the emulator stands for.
 func (m *DeviceManager) HardwareVersion() string { return m.version }
 
@@ -43,6 +63,75 @@ func (m *DeviceManager) SpecificDevice(id int64) (*Device, error) {
 	})
 }
 
+// DeviceRequest says which device [DeviceManager.Acquire] is to find. Zero means any.
+type DeviceRequest struct {
+	NumIPUs       int64       // 0: 1, or what the executable needs
+	MinTiles      int64       // of each IPU
+	IPUVersion    int         // 21 is a Bow IPU
+	RemoteBuffers bool        // needed
+	Executable    *Executable // that must fit
+	ID            *int64      // which one; nil: any
+
+	Wait  time.Duration // how long, while every device that fits is busy; negative: until one is free
+	Sleep time.Duration // between two looks at devices that other processes have; 0: 15 s
+}
+
+// The numbers of poprt/device.h.
+const (
+	waitWithTimeout = 1
+	waitForever     = 2
+)
+
+// Acquire is a device as requested. Errors: NotFound (none can ever fit), Unavailable (those that fit are busy).
+func (m *DeviceManager) Acquire(request DeviceRequest) (*Device, error) {
+	if request.IPUVersion < math.MinInt32 || request.IPUVersion > math.MaxInt32 {
+		return nil, invalid(fmt.Sprintf("there is no IPU version %d", request.IPUVersion))
+	}
+	r := native.NewRawDeviceRequest()
+	defer native.DeleteRawDeviceRequest(r)
+	r.SetNum_ipus(request.NumIPUs)
+	r.SetMin_tiles(request.MinTiles)
+	r.SetIpu_version(request.IPUVersion)
+	if request.RemoteBuffers {
+		r.SetRemote_buffers(1)
+	}
+	r.SetWait_sleep_ns(int64(request.Sleep))
+	if request.Wait < 0 {
+		r.SetWait_strategy(waitForever)
+	} else if request.Wait > 0 {
+		r.SetWait_strategy(waitWithTimeout)
+		r.SetWait_timeout_ns(int64(request.Wait))
+	}
+	id := int64(-1)
+	if request.ID != nil {
+		id = *request.ID
+	}
+	if request.Executable == nil {
+		return m.get(func(raw native.RawDeviceManager, failure *uintptr) native.RawDevice {
+			return raw.Acquire(r, id, failure)
+		})
+	}
+	executable, err := request.Executable.h.acquire()
+	if err != nil {
+		return nil, err
+	}
+	defer request.Executable.h.release()
+	return m.get(func(raw native.RawDeviceManager, failure *uintptr) native.RawDevice {
+		return raw.Acquire_for(executable, r, id, failure)
+	})
+}
+
+// IPUModelDevice is a device of its own, which nobody waits for; results are those of any device. IPU versions are 1, 2
+// and 21; 0: 2. tilesPerIPU 0: what the version has. Errors: InvalidArgument.
+func (m *DeviceManager) IPUModelDevice(numIPUs int64, ipuVersion int, tilesPerIPU int64) (*Device, error) {
+	if ipuVersion < math.MinInt32 || ipuVersion > math.MaxInt32 {
+		return nil, invalid(fmt.Sprintf("there is no IPU version %d", ipuVersion))
+	}
+	return m.get(func(raw native.RawDeviceManager, failure *uintptr) native.RawDevice {
+		return raw.Create_ipu_model_device(numIPUs, ipuVersion, tilesPerIPU, failure)
+	})
+}
+
 func (m *DeviceManager) get(ask func(native.RawDeviceManager, *uintptr) native.RawDevice) (*Device, error) {
 	raw, err := m.h.acquire()
 	if err != nil {
@@ -54,17 +143,34 @@ func (m *DeviceManager) get(ask func(native.RawDeviceManager, *uintptr) native.R
 	if err := check(failure); err != nil {
 		return nil, err
 	}
-	return &Device{newHandle(device, native.DeleteRawDevice), device.Device_id()}, nil
+	return &Device{newHandle(device, native.DeleteRawDevice), device.Device_id(), device.Ipu_version(), device.Num_ipus(),
+		device.Tiles_per_ipu(), device.Is_ipu_model()}, nil
 }
 
 // Device is an emulated IPU. It is busy until it is closed, and while a runner is on it.
 type Device struct {
-	h  *handle[native.RawDevice]
-	id int64
+	h          *handle[native.RawDevice]
+	id         int64
+	ipuVersion int
+	numIPUs    int64
+	tiles      int64
+	ipuModel   bool
 }
 
-// ID is the device's number, from 0.
+// ID is the device's number, from 0; that of the first of its IPUs; -1 for an IPU model.
 func (d *Device) ID() int64 { return d.id }
+
+// IPUVersion is 21 for "ipu21".
+func (d *Device) IPUVersion() int { return d.ipuVersion }
+
+// NumIPUs is 1 or more.
+func (d *Device) NumIPUs() int64 { return d.numIPUs }
+
+// TilesPerIPU is such as 1472.
+func (d *Device) TilesPerIPU() int64 { return d.tiles }
+
+// IsIPUModel is false for the emulated IPUs of the process.
+func (d *Device) IsIPUModel() bool { return d.ipuModel }
 
 // Close gives the device back.
 func (d *Device) Close() error { return d.h.Close() }

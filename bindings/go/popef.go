@@ -18,8 +18,6 @@ const (
 	OpaqueBlob     BlobType = 5 // bytes of whoever wrote them
 )
 
-const metadataBlob = 2
-
 // PopEF is what one or several PopEF files hold. Payloads stay in the files until they are read. Any number of
 // goroutines may use one.
 type PopEF struct {
@@ -47,7 +45,7 @@ func OpenPopEF(paths ...string) (*PopEF, error) {
 // Close is optional. Blobs cannot be read afterwards.
 func (p *PopEF) Close() error { return p.h.Close() }
 
-// Blob of a PopEF file.
+// Blob of a PopEF file; or what [PopEFWriter.Begin] is to begin.
 type Blob struct {
 	Type       BlobType
 	Name       string // of tensors and feeds: the anchor's
@@ -58,19 +56,31 @@ type Blob struct {
 	Bytes      int64 // of the payload, decompressed
 	Compressed bool
 
-	owner *handle[native.RawPopefReader]
+	owner keeper
 	raw   native.RawPopefBlob
 }
 
+// keeper is the handle of what lends something: a reader or a model.
+type keeper interface {
+	hold() error
+	release()
+}
+
 // Blobs of a type, in the order of the files.
-func (p *PopEF) Blobs(kind BlobType) ([]Blob, error) {
-	raw, err := p.h.acquire()
+func (p *PopEF) Blobs(kind BlobType) ([]Blob, error) { return blobs(p.h, kind) }
+
+// blobs of a raw reader or model.
+func blobs[T interface {
+	Count(int) int64
+	Blob(int, int64) native.RawPopefBlob
+}](h *handle[T], kind BlobType) ([]Blob, error) {
+	raw, err := h.acquire()
 	if err != nil {
 		return nil, err
 	}
-	defer p.h.release()
+	defer h.release()
 	if kind == metadataBlob {
-		return nil, invalid("metadata is read by Anchors")
+		return nil, invalid("metadata is read by Metadata")
 	}
 	list := make([]Blob, raw.Count(int(kind)))
 	for i := range list {
@@ -80,7 +90,7 @@ func (p *PopEF) Blobs(kind BlobType) ([]Blob, error) {
 			shape[d] = b.Dimension(int64(d))
 		}
 		list[i] = Blob{kind, b.Name(), b.Executable(), DType(b.Dtype()), shape, b.Tensor_count(), b.Bytes(), b.Compressed(),
-			p.h, b}
+			h, b}
 	}
 	return list, nil
 }
@@ -90,7 +100,10 @@ func (b Blob) ReadAt(data []byte, offset int64) (int, error) {
 	if offset < 0 {
 		return 0, invalid(fmt.Sprintf("offset is %d", offset))
 	}
-	if _, err := b.owner.acquire(); err != nil {
+	if b.owner == nil {
+		return 0, invalid(fmt.Sprintf("blob '%s' is of no file", b.Name))
+	}
+	if err := b.owner.hold(); err != nil {
 		return 0, err
 	}
 	defer b.owner.release()
@@ -121,54 +134,87 @@ func (b Blob) Data() ([]byte, error) {
 	return data, err
 }
 
-// Direction of a [PopEFAnchor].
-type Direction int
-
-const (
-	NoStream     Direction = iota // has data but no stream
-	HostToDevice                  // an input
-	DeviceToHost                  // an output
-)
-
-// PopEFAnchor is a host-visible tensor of a model as its file describes it.
-type PopEFAnchor struct {
-	Executable   string // the model
-	Name         string
-	Handle       string // of its stream; "": no callback can be connected
-	Direction    Direction
-	DType        DType
-	Shape        []int64 // of one transfer
-	Programs     []int64 // those that use the stream
-	IsPerReplica bool    // the first dimension is the replication factor
-}
-
-// Anchors of all models, in the order of the files.
-func (p *PopEF) Anchors() ([]PopEFAnchor, error) {
+// Model is an executable with all that belongs to it; "": the only one. It keeps what it needs of p, which may be closed.
+// Errors: FailedPrecondition (no such executable, several and no name, no metadata for it or more than one), DataLoss
+// (data that does not fit its anchor).
+func (p *PopEF) Model(executable string) (*PopEFModel, error) {
 	raw, err := p.h.acquire()
 	if err != nil {
 		return nil, err
 	}
 	defer p.h.release()
-	var list []PopEFAnchor
-	for i := int64(0); i < raw.Count(metadataBlob); i++ {
-		metadata := raw.Metadata(i)
-		for k := int64(0); k < metadata.Anchor_count(); k++ {
-			var failure uintptr
-			a := metadata.Anchor(k, &failure)
-			if err := check(failure); err != nil {
-				return nil, err
-			}
-			anchor := PopEFAnchor{metadata.Executable(), a.Name(), a.Handle(), Direction(a.Anchor_type()), DType(a.Dtype()),
-				make([]int64, a.Rank()), make([]int64, a.Program_count()), a.Is_per_replica()}
-			for d := range anchor.Shape {
-				anchor.Shape[d] = a.Dimension(int64(d))
-			}
-			for d := range anchor.Programs {
-				anchor.Programs[d] = a.Program(int64(d))
-			}
-			native.DeleteRawPopefAnchor(a)
-			list = append(list, anchor)
+	var failure uintptr
+	model := native.RawPopefModelCreate(raw, executable, &failure)
+	if err := check(failure); err != nil {
+		return nil, err
+	}
+	return newPopEFModel(model)
+}
+
+// Models of all executables, in the order of the files. Errors: those of Model.
+func (p *PopEF) Models() ([]*PopEFModel, error) {
+	raw, err := p.h.acquire()
+	if err != nil {
+		return nil, err
+	}
+	defer p.h.release()
+	var failure uintptr
+	all := native.NewRawPopefModels(raw, &failure)
+	if err := check(failure); err != nil {
+		return nil, err
+	}
+	defer native.DeleteRawPopefModels(all)
+	models := make([]*PopEFModel, all.Count())
+	for i := range models {
+		if models[i], err = newPopEFModel(all.Take(int64(i))); err != nil {
+			return nil, err
 		}
 	}
-	return list, nil
+	return models, nil
 }
+
+// Warnings are what was odd but no error, one line each.
+func (p *PopEF) Warnings() (string, error) {
+	raw, err := p.h.acquire()
+	if err != nil {
+		return "", err
+	}
+	defer p.h.release()
+	var failure uintptr
+	text := raw.Warnings(&failure)
+	return native.TakeText(text), check(failure)
+}
+
+// PopEFModel is one executable of PopEF files with all that belongs to it. Of several tensor blobs for one anchor the
+// last one wins, one tied to the executable before one that is not.
+type PopEFModel struct {
+	Metadata    PopEFMetadata
+	UserInputs  []PopEFAnchor // of the main programs, without data: whoever runs it serves them
+	UserOutputs []PopEFAnchor // of the main programs
+
+	h *handle[native.RawPopefModel]
+}
+
+func newPopEFModel(raw native.RawPopefModel) (*PopEFModel, error) {
+	m := &PopEFModel{h: newHandle(raw, native.DeleteRawPopefModel)}
+	defer runtime.KeepAlive(m)
+	var err error
+	if m.Metadata, err = readMetadata(raw.Metadata()); err != nil {
+		return nil, err
+	}
+	user := func(direction Direction) []PopEFAnchor {
+		list := make([]PopEFAnchor, raw.User_anchor_count(int(direction)))
+		for i := range list {
+			list[i] = m.Metadata.Anchors[raw.User_anchor(int(direction), int64(i))]
+		}
+		return list
+	}
+	m.UserInputs, m.UserOutputs = user(HostToDevice), user(DeviceToHost)
+	return m, nil
+}
+
+// Blobs of a type: one executable, at most one tensor or feed for each anchor, its opaque blobs.
+func (m *PopEFModel) Blobs(kind BlobType) ([]Blob, error) { return blobs(m.h, kind) }
+
+// Close is optional. Its blobs cannot be read afterwards.
+func (m *PopEFModel) Close() error { return m.h.Close() }

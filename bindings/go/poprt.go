@@ -76,6 +76,12 @@ func (h *handle[T]) acquire() (raw T, err error) {
 	return h.raw, nil
 }
 
+// hold is acquire for who has the object already.
+func (h *handle[T]) hold() error {
+	_, err := h.acquire()
+	return err
+}
+
 func (h *handle[T]) release() {
 	h.mutex.Lock()
 	h.users--

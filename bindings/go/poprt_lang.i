@@ -29,12 +29,16 @@ static poprt_result raw_execute(raw_runner* runner, poprt_values values, int64_t
   poprt_go::Entries entries(values, inputs, outputs);
   return poprt_runner_execute(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs());
 }
-static int64_t raw_submit(raw_runner* runner, poprt_values values, int64_t inputs, int64_t outputs,
+// Fails with deadline_exceeded unless it begins within `timeout_ns`; 0: no limit.
+static int64_t raw_submit(raw_runner* runner, poprt_values values, int64_t inputs, int64_t outputs, int64_t timeout_ns,
                           poprt_result* error) {
   poprt_go::Entries entries(values, inputs, outputs);
+  poprt_request_options options{};
+  options.struct_size = sizeof options;
+  options.timeout_ns = timeout_ns;
   poprt_request* request = nullptr;
-  *error = poprt_runner_execute_async(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs(), nullptr,
-                                      nullptr, &request);
+  *error = poprt_runner_submit(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs(), &options,
+                               &request);
   return poprt_shim::address(request);
 }
 static poprt_result raw_wait(int64_t request) {

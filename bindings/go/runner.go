@@ -212,7 +212,10 @@ type Call struct {
 // Go submits a run and returns; runs are made in the order of submission. It waits while the queue is full. The call
 // arrives on done when the run is over, also when it could not be submitted; done must have room. A nil done is replaced
 // by a new channel. Until then the binding's memory is in use.
-func (b *Binding) Go(done chan *Call) *Call {
+func (b *Binding) Go(done chan *Call) *Call { return b.GoWithin(0, done) }
+
+// GoWithin is Go for a run that fails with DeadlineExceeded unless it begins within the limit; 0: no limit.
+func (b *Binding) GoWithin(limit time.Duration, done chan *Call) *Call {
 	if done == nil {
 		done = make(chan *Call, 1)
 	} else if cap(done) == 0 {
@@ -225,7 +228,7 @@ func (b *Binding) Go(done chan *Call) *Call {
 		return c
 	}
 	var failure uintptr
-	request := native.Raw_submit(raw, b.table, int64(b.inputs), int64(b.outputs), &failure)
+	request := native.Raw_submit(raw, b.table, int64(b.inputs), int64(b.outputs), int64(limit), &failure)
 	if err := check(failure); err != nil {
 		b.runner.h.release()
 		c.finish(err)

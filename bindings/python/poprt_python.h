@@ -280,17 +280,22 @@ inline bool execute(poprt_runner* runner, const Memory& memory) {
 
 // Null with an exception set.
 inline poprt_python_run* submit(poprt_runner* runner, std::shared_ptr<poprt_python_bound> bound,
-                                PyObject* callback, PyObject* owner) {
+                                int64_t timeout_ns, PyObject* callback, PyObject* owner) {
   auto run = std::make_unique<poprt_python_run>();
   run->bound = bound;
   run->callback = Py_NewRef(callback);
   run->owner = Py_NewRef(owner);
   const Memory& memory = bound->memory;
+  poprt_request_options options{};
+  options.struct_size = sizeof options;
+  options.timeout_ns = timeout_ns;
+  options.callback = poprt_python_run::on_done;
+  options.user_data = run.get();
   poprt_error* error = nullptr;
   poprt_request* request = nullptr;
-  Py_BEGIN_ALLOW_THREADS error = poprt_runner_execute_async(
-      runner, memory.inputs.data(), memory.inputs.size(), memory.outputs.data(),
-      memory.outputs.size(), poprt_python_run::on_done, run.get(), &request);
+  Py_BEGIN_ALLOW_THREADS error =
+      poprt_runner_submit(runner, memory.inputs.data(), memory.inputs.size(), memory.outputs.data(),
+                          memory.outputs.size(), &options, &request);
   Py_END_ALLOW_THREADS if (error) {
     Py_CLEAR(run->callback);
     Py_CLEAR(run->owner);

@@ -167,6 +167,7 @@ inline poprt_runner* make_runner(const char* kind, const poprt_executable* execu
   } else if (wanted == "host_concat") {
     std::vector<poprt_host_concat> concats;
     std::list<std::vector<int64_t>> shapes;
+    std::list<std::vector<uint64_t>> sizes;
     x.each("host_concat", [&](PyObject* item) {
       Fields c(item);
       poprt_host_concat h{};
@@ -180,6 +181,12 @@ inline poprt_runner* make_runner(const char* kind, const poprt_executable* execu
       c.each("input_tensor_names", [&](PyObject* n) { names.push_back(x.text_of(n)); });
       h.input_tensor_names = names.data();
       h.input_tensor_count = names.size();
+      auto& parts = sizes.emplace_back();
+      c.each("sizes", [&](PyObject* size) { parts.push_back(PyLong_AsUnsignedLongLong(size)); });
+      if (x.ok() && !parts.empty() && parts.size() != names.size())  // one is read for each input
+        PyErr_Format(PyExc_ValueError, "'%s' has %zu inputs, given %zu sizes", h.tensor_name,
+                     names.size(), parts.size());
+      if (!parts.empty()) h.sizes = parts.data();
       concats.push_back(h);
     });
     poprt_host_concat_runner_options o{};

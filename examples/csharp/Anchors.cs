@@ -5,9 +5,9 @@ using Poprt;
 /// <summary>Prints what a PopEF file takes and gives. Anchors MODEL.popef</summary>
 internal static class Anchors
 {
-    private static void Print(string kind, IEnumerable<Anchor> anchors)
+    private static void Print(string kind, IEnumerable<PopefAnchor> anchors)
     {
-        foreach (Anchor a in anchors)
+        foreach (PopefAnchor a in anchors)
             Console.WriteLine("{0} {1} {2} [{3}] {4} bytes", kind, a.Name, a.DataTypeName, string.Join(",", a.Shape), a.ByteSize);
     }
 
@@ -18,11 +18,12 @@ internal static class Anchors
             Console.Error.WriteLine("usage: Anchors MODEL.popef");
             return 2;
         }
-        using (Executable executable = Executable.Open(args[0]))
-        {
-            Print("input", executable.Inputs);
-            Print("output", executable.Outputs);
-        }
+        using (PopefReader reader = PopefReader.Open(args[0]))
+            foreach (PopefModel model in reader.Models())
+            {
+                Print("input", model.UserInputs);
+                Print("output", model.UserOutputs);
+            }
         return 0;
     }
 }

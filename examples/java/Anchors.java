@@ -1,8 +1,9 @@
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
-import org.poprt.Anchor;
-import org.poprt.Executable;
+import org.poprt.PopefAnchor;
+import org.poprt.PopefModel;
+import org.poprt.PopefReader;
 
 /**
  * Prints what a PopEF file takes and gives.
@@ -12,8 +13,8 @@ import org.poprt.Executable;
 final class Anchors {
   private Anchors() {}
 
-  private static void print(String kind, List<Anchor> anchors) {
-    for (Anchor a : anchors) {
+  private static void print(String kind, List<PopefAnchor> anchors) {
+    for (PopefAnchor a : anchors) {
       String shape = Arrays.toString(a.shape()).replace(" ", "");
       System.out.println(
           kind + " " + a.name() + " " + a.dataType() + " " + shape + " " + a.byteSize() + " bytes");
@@ -25,9 +26,11 @@ final class Anchors {
       System.err.println("usage: Anchors MODEL.popef");
       System.exit(2);
     }
-    try (Executable executable = Executable.open(Path.of(args[0]))) {
-      print("input", executable.inputs());
-      print("output", executable.outputs());
+    try (PopefReader reader = PopefReader.open(Path.of(args[0]))) {
+      for (PopefModel model : reader.models()) {
+        print("input", model.userInputs());
+        print("output", model.userOutputs());
+      }
     }
   }
 }

@@ -15,7 +15,7 @@ namespace Poprt
         UserAnchors = 4
     }
 
-    /// <summary>Looking into PopEF files.</summary>
+    /// <summary>Describing PopEF files. <see cref="PopefReader"/> reads them.</summary>
     public static class Popef
     {
         /// <summary>Describes a file, as text or JSON.</summary>

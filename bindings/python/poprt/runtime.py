@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import enum
 import json
+import math
 import os
 from concurrent.futures import Future
 from typing import Any, Callable, Mapping, Optional, Sequence, TypeVar, Union
@@ -27,6 +28,7 @@ __all__ = ["AnyConfig", "BaseRunner", "Binding", "DataDesc", "Device", "DeviceMa
            "RunnerType", "RuntimeConfig"]
 
 InputDesc = OutputDesc = DataDesc
+_WAIT_WITH_TIMEOUT, _WAIT_FOREVER = 1, 2  # the numbers of poprt/device.h
 UINT32_MAX = 2**32 - 1
 INT64_MAX = 2**63 - 1
 
@@ -228,7 +230,14 @@ class LightRunnerConfig(_RunnerConfig):
 class HostConcatConfig(Config):
     """One input of the model, ``tensor_name``, is other inputs' bytes one after the other."""
 
-    _defaults = {"tensor_name": "", "input_tensor_names": [], "shape": [], "data_size_bytes": 0}
+    _defaults = {
+        "tensor_name": "",
+        "input_tensor_names": [],
+        "shape": [],  # of the joined tensor; empty: not checked
+        "data_size_bytes": 0,  # of the joined tensor; 0: not checked
+        # poprt's own.
+        "sizes": [],  # bytes of each input; empty: equal parts
+    }
 
 
 class HostConcatRunnerConfig(_RunnerConfig):
@@ -250,11 +259,22 @@ class Device:
         self._raw: Optional[_raw.RawDevice] = raw
 
     def id(self) -> int:
+        """The first of its IPUs; -1 for an IPU model."""
         return self._open().device_id()
 
     def ipu_version(self) -> int:
         """21 for "ipu21"."""
         return self._open().ipu_version()
+
+    def num_ipus(self) -> int:
+        return self._open().num_ipus()
+
+    def tiles_per_ipu(self) -> int:
+        return self._open().tiles_per_ipu()
+
+    def is_ipu_model(self) -> bool:
+        """False for the emulated IPUs of the process."""
+        return self._open().is_ipu_model()
 
     def close(self) -> None:
         """Gives it back; a runner on it keeps it until it is closed."""
@@ -289,6 +309,35 @@ class DeviceManager:
     def get_specific_device(self, device_id: int) -> Device:
         """NotFoundError, UnavailableError."""
         return Device(self._raw.get_specific_device(device_id))
+
+    def get_device_ids(self) -> list[int]:
+        """In ascending order, busy ones included."""
+        return [self._raw.device_id(i) for i in range(self._raw.device_count())]
+
+    def acquire(self, num_ipus: int = 0, *, ipu_version: int = 0, min_tiles: int = 0, remote_buffers: bool = False,
+                executable: Optional[Executable] = None, device_id: int = -1,
+                wait: Optional[DeviceWaitConfig] = None) -> Device:
+        """A device that fits; zero, None and -1 mean any. Without ``wait`` it does not wait; a ``timeout_sec`` of
+        ``math.inf`` has no end, a ``sleep_time_sec`` of 0 is 15 s between two looks at other processes.
+
+        NotFoundError when none can ever fit, UnavailableError when those that fit are busy."""
+        request = _raw.RawDeviceRequest()
+        request.num_ipus, request.min_tiles, request.ipu_version = num_ipus, min_tiles, ipu_version
+        request.remote_buffers = int(remote_buffers)
+        if wait is not None:
+            for_ever = math.isinf(wait.timeout_sec)
+            request.wait_strategy = _WAIT_FOREVER if for_ever else _WAIT_WITH_TIMEOUT
+            request.wait_timeout_ns = 0 if for_ever else int(wait.timeout_sec * 1e9)
+            request.wait_sleep_ns = int(wait.sleep_time_sec * 1e9)
+        if executable is None:
+            return Device(self._raw.acquire(request, device_id))
+        return Device(self._raw.acquire_for(executable._open(), request, device_id))
+
+    def create_ipu_model_device(self, num_ipus: int = 1, ipu_version: int = 0, tiles_per_ipu: int = 0) -> Device:
+        """A device of its own, which nobody waits for; results are those of any device.
+
+        IPU versions are 1, 2 and 21; 0: 2. ``tiles_per_ipu`` 0: what the version has. InvalidArgumentError."""
+        return Device(self._raw.create_ipu_model_device(num_ipus, ipu_version, tiles_per_ipu))
 
     def ipu_hardware_version(self) -> str:
         """"ipu21": what the emulator stands for."""
@@ -359,13 +408,17 @@ class BaseRunner:
         _raw.raw_execute(self._open(), inputs if isinstance(inputs, dict) else dict(inputs),
                          outputs if isinstance(outputs, dict) else dict(outputs), self._check_types)
 
-    def execute_async(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> OutputFuture:
-        """Submits a run; blocks while the queue is full. Requests run in the order of submission."""
+    def execute_async(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any],
+                      begin_within: Optional[float] = None) -> OutputFuture:
+        """Submits a run; blocks while the queue is full. Requests run in the order of submission.
+
+        With ``begin_within``, in seconds, it fails with DeadlineExceededError unless it begins by then."""
         future = OutputFuture(outputs)
         raw = self._open()
         future._run = _raw.raw_execute_async(
             raw, inputs if isinstance(inputs, dict) else dict(inputs),
-            outputs if isinstance(outputs, dict) else dict(outputs), self._check_types, future._complete, raw)
+            outputs if isinstance(outputs, dict) else dict(outputs), self._check_types,
+            0 if begin_within is None else max(1, int(begin_within * 1e9)), future._complete, raw)
         return future
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:

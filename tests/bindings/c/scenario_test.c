@@ -680,6 +680,66 @@ static void scenario_28_version(void** state) {
   assert_int_equal(poprt_version(), POPRT_VERSION);
 }
 
+/* The user anchor of a model that goes that way; there is one. */
+static void expect_user_anchor(const poprt_popef_model* model, poprt_popef_anchor_type type,
+                               const char* name) {
+  size_t count = 0;
+  const size_t* indices = poprt_popef_model_user_anchors(model, type, &count);
+  assert_int_equal(count, 1);
+  poprt_popef_anchor a = {0};
+  a.struct_size = sizeof a;
+  OK(poprt_popef_metadata_anchor(poprt_popef_model_metadata(model), indices[0], &a));
+  assert_string_equal(a.name, name);
+  assert_int_equal(a.type, type);
+  assert_int_equal(a.dtype, POPRT_DTYPE_F32);
+  assert_int_equal(a.rank, 2);
+  assert_memory_equal(a.shape, kShape, sizeof kShape);
+}
+
+static void scenario_51_read_a_popef_file(void** state) {
+  (void)state;
+  const char* path = "c_read.popef";
+  poprt_executable* e = affine();
+  OK(poprt_executable_save(e, path));
+  poprt_popef_reader* reader = NULL;
+  poprt_popef_model* model = NULL;
+  poprt_popef_payload* payload = NULL;
+  OK(poprt_popef_reader_create(&reader));
+  OK(poprt_popef_reader_parse_file(reader, path));
+  assert_int_equal(poprt_popef_reader_count(reader, POPRT_POPEF_EXECUTABLE), 1);
+  const poprt_popef_blob* blob = poprt_popef_reader_blob(reader, POPRT_POPEF_EXECUTABLE, 0);
+  poprt_popef_blob_info info = {0};
+  info.struct_size = sizeof info;
+  OK(poprt_popef_blob_get_info(blob, &info));
+  assert_string_equal(info.name, poprt_executable_name(e));
+  FAILS(poprt_popef_model_create(reader, "nope", &model), POPRT_FAILED_PRECONDITION, "nope");
+  OK(poprt_popef_model_create(reader, NULL, &model));
+  expect_user_anchor(model, POPRT_POPEF_INPUT, "x");
+  expect_user_anchor(model, POPRT_POPEF_OUTPUT, "y");
+
+  char part[10];
+  const size_t size = info.bytes;
+  OK(poprt_popef_blob_map(blob, &payload));
+  OK(poprt_popef_blob_read(blob, 5, part, sizeof part));
+  FAILS(poprt_popef_blob_read(blob, size - 9, part, sizeof part), POPRT_OUT_OF_RANGE, "");
+  FAILS(poprt_popef_reader_parse_file(reader, "missing.popef"), POPRT_NOT_FOUND, "missing.popef");
+  FAILS(poprt_popef_reader_parse_file(reader, DATA "/affine.onnx"), POPRT_DATA_LOSS, "affine.onnx");
+  poprt_popef_reader_free(reader);
+  poprt_popef_model_free(model);
+  poprt_executable_free(e);
+
+  const unsigned char* code = poprt_popef_payload_data(payload);
+  assert_int_equal(poprt_popef_payload_size(payload), size);
+  assert_memory_equal(part, code + 5, sizeof part);
+  bytes file = read_file(path);
+  size_t at = 0;
+  while (at + size <= file.size && memcmp(file.data + at, code, size) != 0) at++;
+  assert_true(at + size <= file.size);
+  free(file.data);
+  poprt_popef_payload_free(payload);
+  remove(path);
+}
+
 int main(int argc, char** argv) {
   program = argv[0];
   if (argc > 1) return exit_in_flight();
@@ -707,6 +767,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(scenario_26_ten_thousand_cycles),
       cmocka_unit_test(scenario_27_exit_with_runs_in_flight),
       cmocka_unit_test(scenario_28_version),
+      cmocka_unit_test(scenario_51_read_a_popef_file),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -473,6 +473,49 @@ TEST(scenario, s27_exit_with_runs_in_flight) {
 
 TEST(scenario, s28_version) { EXPECT_EQ(poprt::version(), POPRT_VERSION); }
 
+TEST(scenario, s51_read_a_popef_file) {
+  const std::string path = ::testing::TempDir() + std::to_string(getpid()) + "_cpp_read.popef";
+  const auto executable = affine();
+  executable->save(path);
+  auto reader = std::make_shared<poprt::popef::Reader>();
+  reader->parseFile(path);
+  auto programs = reader->executables();
+  ASSERT_EQ(programs.size(), 1u);
+  const size_t size = programs[0].sizeInBytes();
+  const poprt::popef::ModelBuilder builder(reader);
+  const auto read = builder.createModel();
+  EXPECT_EQ(programs[0].name, executable->name());
+  EXPECT_EQ(read->executable.name, executable->name());
+  EXPECT_EQ(read->metadata.executable(), programs[0].name);
+  const poprt::popef::TensorInfo info(poprt::popef::DataType::F32, {2, 4});
+  const auto inputs = read->getUserInputAnchors(), outputs = read->getUserOutputAnchors();
+  ASSERT_EQ(inputs.size(), 1u);
+  ASSERT_EQ(outputs.size(), 1u);
+  EXPECT_EQ(inputs[0].name() + outputs[0].name(), "xy");
+  EXPECT_EQ(inputs[0].type(), poprt::popef::TensorType::INPUT);
+  EXPECT_EQ(outputs[0].type(), poprt::popef::TensorType::OUTPUT);
+  EXPECT_EQ(inputs[0].tensorInfo(), info);
+  EXPECT_EQ(outputs[0].tensorInfo(), info);
+
+  std::string part(10, 0);
+  programs[0].read(5, part.data(), part.size());
+  fails([&] { programs[0].read(size - 9, part.data(), part.size()); }, ErrorCode::out_of_range);
+  fails([&] { builder.createModel("nope"); }, ErrorCode::failed_precondition, {"nope"});
+  fails([&] { reader->parseFile("missing.popef"); }, ErrorCode::not_found, {"missing.popef"});
+  fails([&] { reader->parseFile(model("affine.onnx")); }, ErrorCode::data_loss, {"affine.onnx"});
+  const poprt::popef::Payload payload = programs[0].payload();
+  programs.clear();
+  reader.reset();
+  const std::string code(payload.data(), payload.size());
+  EXPECT_EQ(code.size(), size);
+  EXPECT_EQ(code.substr(5, 10), part);
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream all;
+  all << file.rdbuf();
+  EXPECT_NE(all.str().find(code), std::string::npos);
+  std::remove(path.c_str());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {

@@ -5,7 +5,7 @@ using System.Threading;
 using System.Threading.Tasks;
 using NUnit.Framework;
 using Poprt;
-using static ScenarioTest;
+using static Scenarios;
 
 /// <summary>Queues of sessions: scenarios 42 to 45.</summary>
 [TestFixture]

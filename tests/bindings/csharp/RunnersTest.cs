@@ -4,7 +4,7 @@ using System.Linq;
 using System.Threading.Tasks;
 using NUnit.Framework;
 using Poprt;
-using static ScenarioTest;
+using static Scenarios;
 
 /// <summary>The further kinds of runners: scenarios 46 to 49.</summary>
 [TestFixture]

@@ -7,7 +7,7 @@ using System.Threading;
 using System.Threading.Tasks;
 using NUnit.Framework;
 using Poprt;
-using static ScenarioTest;
+using static Scenarios;
 
 /// <summary>Sessions with handlers: scenarios 34 to 41.</summary>
 [TestFixture]

@@ -4,16 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math/rand"
 	"os"
 	"path/filepath"
-	"reflect"
 	"testing"
 
 	poprt "poprt.org/bindings/go"
 )
 
 func TestScenario51ReadAPopEFFile(t *testing.T) {
-	e := compile(t, "affine.onnx", map[string][]int64{"x": {2, 4}})
+	e := affine(t)
 	path := filepath.Join(t.TempDir(), "affine.popef")
 	ok(t, e.Save(path))
 	p := must(poprt.OpenPopEF(path))
@@ -28,9 +28,19 @@ func TestScenario51ReadAPopEFFile(t *testing.T) {
 	}
 	x, y := found["x"], found["y"]
 	if x.Direction != poprt.HostToDevice || y.Direction != poprt.DeviceToHost || x.DType != poprt.F32 ||
-		!reflect.DeepEqual(x.Shape, []int64{2, 4}) || x.Executable != e.Name() || x.Handle == "" || len(x.Programs) == 0 {
+		x.Executable != e.Name() || x.Handle == "" || len(x.Programs) == 0 {
 		t.Fatal(anchors)
 	}
+	equal(t, x.Shape, []int64{2, 4})
+
+	model := must(p.Model(""))
+	equal(t, model.UserInputs, []poprt.PopEFAnchor{x})
+	equal(t, model.UserOutputs, []poprt.PopEFAnchor{y})
+	equal(t, model.Metadata, must(p.Metadata())[0])
+	equal(t, len(must(p.Models())), 1)
+	_, err := p.Model("nope")
+	fails(t, err, poprt.FailedPrecondition, "nope")
+	equal(t, must(p.Warnings()), "")
 
 	file := must(os.ReadFile(path))
 	data := must(programs[0].Data())
@@ -47,19 +57,119 @@ func TestScenario51ReadAPopEFFile(t *testing.T) {
 	if all := must(io.ReadAll(io.NewSectionReader(programs[0], 0, programs[0].Bytes))); !bytes.Equal(all, data) {
 		t.Fatal("the section reader gives other bytes")
 	}
-	_, err := programs[0].ReadAt(part, -1)
+	_, err = programs[0].ReadAt(part, -1)
 	fails(t, err, poprt.InvalidArgument, "-1")
 
 	_, err = poprt.OpenPopEF("missing.popef")
 	fails(t, err, poprt.NotFound, "missing.popef")
-	_, err = poprt.OpenPopEF(model("affine.onnx"))
+	_, err = poprt.OpenPopEF(filepath.Join("..", "data", "affine.onnx"))
 	fails(t, err, poprt.DataLoss, "affine.onnx")
 	ok(t, p.Close())
 	ok(t, p.Close())
-	if _, err := p.Anchors(); !errors.Is(err, poprt.ErrClosed) {
+	for _, err := range []error{
+		func() error { _, err := p.Anchors(); return err }(),
+		func() error { _, err := p.Model(""); return err }(),
+		func() error { _, err := programs[0].Data(); return err }(),
+	} {
+		if !errors.Is(err, poprt.ErrClosed) {
+			t.Fatal(err)
+		}
+	}
+	equal(t, must(must(model.Blobs(poprt.ExecutableBlob))[0].Data()), data)
+	ok(t, model.Close())
+	if _, err := model.Blobs(poprt.ExecutableBlob); !errors.Is(err, poprt.ErrClosed) {
 		t.Fatal(err)
 	}
-	if _, err := programs[0].Data(); !errors.Is(err, poprt.ErrClosed) {
-		t.Fatal(err)
+}
+
+func TestScenario52WriteAPopEFFile(t *testing.T) {
+	random := rand.New(rand.NewSource(7))
+	code := make([]byte, 10000)
+	for i := range code {
+		code[i] = byte(random.Intn(4))
 	}
+	weights, images := make([]byte, 12), make([]byte, 48)
+	random.Read(weights)
+	random.Read(images)
+	metadata := poprt.PopEFMetadata{
+		Executable: "model", SeedHandle: "h2d_seed", ReplicationFactor: 2, NumIPUs: 4, IPUVersion: 21, IsPOD: true,
+		NumProcesses: 3, IsTraining: true, DeviceIterations: 1 << 40,
+		EngineOptions: []poprt.PopEFOption{{Name: "b", Value: "1"}, {Name: "a", Value: ""}},
+		DeviceOptions: []poprt.PopEFOption{{Name: "tiles", Value: "16"}},
+		LoadPrograms:  []int64{0, 2}, MainPrograms: []int64{5}, SavePrograms: []int64{7, 3},
+		ProgramNames: map[int64]string{0: "WeightsFromHost", 5: "størrelse"},
+		Anchors: []poprt.PopEFAnchor{
+			{Executable: "model", Name: "x", Handle: "h2d_x", Direction: poprt.HostToDevice, DType: poprt.F32,
+				Shape: []int64{2, 2}, Programs: []int64{5}, IsPerReplica: true},
+			{Executable: "model", Name: "w", DType: poprt.F16, Shape: []int64{2, 3}, Programs: []int64{}},
+			{Executable: "model", Name: "fed", Handle: "h2d_fed", Direction: poprt.HostToDevice, DType: poprt.F32,
+				Shape: []int64{2, 2}, Programs: []int64{5}},
+			{Executable: "model", Name: "y", Handle: "d2h_y", Direction: poprt.DeviceToHost, DType: poprt.F8143,
+				Shape: []int64{}, Programs: []int64{5}},
+		},
+	}
+	path := filepath.Join(t.TempDir(), "størrelse.popef")
+	for _, compressed := range []bool{false, true} {
+		w := must(poprt.CreatePopEF(path))
+		_, err := w.Write(code)
+		fails(t, err, poprt.FailedPrecondition, "begun")
+		ok(t, w.WriteMetadata(metadata))
+		write := func(blob poprt.Blob, parts ...[]byte) {
+			t.Helper()
+			ok(t, w.Begin(blob))
+			for _, part := range parts {
+				equal(t, must(w.Write(part)), len(part))
+			}
+		}
+		write(poprt.Blob{Type: poprt.ExecutableBlob, Name: "model", Compressed: compressed}, code[:1], code[1:])
+		write(poprt.Blob{Type: poprt.OpaqueBlob, Name: "notes", Executable: "model"}, []byte("free text"))
+		write(poprt.Blob{Type: poprt.TensorBlob, Name: "w", DType: poprt.F16, Shape: []int64{2, 3}}, weights)
+		write(poprt.Blob{Type: poprt.FeedBlob, Name: "fed", DType: poprt.F32, Shape: []int64{2, 2}, Tensors: 3}, images[:16],
+			images[16:], nil)
+		ok(t, w.Finish())
+		ok(t, w.Finish())
+		fails(t, w.WriteMetadata(metadata), poprt.FailedPrecondition)
+		ok(t, w.Close())
+		if err := w.Finish(); !errors.Is(err, poprt.ErrClosed) {
+			t.Fatal(err)
+		}
+
+		p := must(poprt.OpenPopEF(path))
+		equal(t, must(p.Metadata()), []poprt.PopEFMetadata{metadata})
+		for kind, want := range map[poprt.BlobType][]byte{poprt.ExecutableBlob: code, poprt.OpaqueBlob: []byte("free text"),
+			poprt.TensorBlob: weights, poprt.FeedBlob: images} {
+			b := must(p.Blobs(kind))[0]
+			equal(t, must(b.Data()), want)
+			equal(t, b.Compressed, compressed && kind == poprt.ExecutableBlob)
+		}
+		fed := must(p.Blobs(poprt.FeedBlob))[0]
+		equal(t, fed.Tensors, int64(3))
+		equal(t, fed.Shape, []int64{2, 2})
+		equal(t, must(p.Blobs(poprt.OpaqueBlob))[0].Executable, "model")
+		models := must(p.Models())
+		equal(t, models[0].UserInputs, metadata.Anchors[:1])
+		equal(t, models[0].UserOutputs, metadata.Anchors[3:])
+		ok(t, p.Close())
+	}
+
+	before := must(os.ReadFile(path))
+	w := must(poprt.CreatePopEF(path))
+	ok(t, w.Begin(poprt.Blob{Type: poprt.OpaqueBlob, Name: "lost"}))
+	ok(t, w.Close())
+	w = must(poprt.CreatePopEF(path))
+	ok(t, w.Begin(poprt.Blob{Type: poprt.TensorBlob, Name: "w", DType: poprt.F16, Shape: []int64{2, 3}}))
+	must(w.Write(weights[:11]))
+	fails(t, w.Finish(), poprt.InvalidArgument, "12", "11")
+	fails(t, w.Finish(), poprt.FailedPrecondition)
+	metadata.MainPrograms = []int64{-1}
+	fails(t, w.WriteMetadata(metadata), poprt.InvalidArgument, "-1")
+	ok(t, w.Close())
+	equal(t, must(os.ReadFile(path)), before)
+
+	w = must(poprt.AppendPopEF(path))
+	ok(t, w.Begin(poprt.Blob{Type: poprt.TensorBlob, Name: "w", Executable: "model", DType: poprt.F16, Shape: []int64{2, 3}}))
+	must(w.Write(images[:12]))
+	ok(t, w.Finish())
+	m := must(must(poprt.OpenPopEF(path)).Model("model"))
+	equal(t, must(must(m.Blobs(poprt.TensorBlob))[0].Data()), images[:12])
 }

@@ -514,20 +514,6 @@ func TestScenario22Cancellation(t *testing.T) {
 	ok(t, (<-blocker.Done).Error)
 }
 
-func TestDynamicBatch(t *testing.T) {
-	e := compile(t, "affine.onnx", map[string][]int64{"x": {4, 4}})
-	r := must(poprt.NewRunner(e, &poprt.RunnerOptions{Threads: 1, Dynamic: true, PadTimeout: 300 * time.Microsecond}))
-	defer r.Close()
-	for _, rows := range []int{1, 4, 7} {
-		x, y := make([]float32, 4*rows), make([]float32, 4*rows)
-		for i := range x {
-			x[i] = float32(i)
-		}
-		ok(t, r.Execute(in(x), out(y)))
-		twicePlusOne(t, x, y)
-	}
-}
-
 func TestOptionsOutOfRange(t *testing.T) {
 	e := affine(t)
 	for _, options := range []poprt.RunnerOptions{{Threads: 1 << 40}, {Threads: -1}, {BatchingDim: -1}} {
@@ -549,56 +535,6 @@ func TestScenario23WaitingWithALimit(t *testing.T) {
 	defer cancel()
 	ok(t, b.ExecuteContext(ctx))
 	ok(t, b.ExecuteContext(context.Background()))
-}
-
-func TestScenario24DeviceBusy(t *testing.T) {
-	freeDevices(t)
-	m := must(poprt.NewDeviceManager(0))
-	if m.HardwareVersion() != "ipu21" {
-		t.Fatal(m.HardwareVersion())
-	}
-	all := make([]*poprt.Device, m.DeviceCount())
-	for i := range all {
-		all[i] = must(m.Device())
-		defer all[i].Close()
-	}
-	_, err := m.Device()
-	fails(t, err, poprt.Unavailable)
-	e := affine(t)
-	_, err = poprt.NewRunner(e, nil)
-	fails(t, err, poprt.Unavailable)
-	id := all[0].ID()
-	all[0].Close()
-	all[0] = must(m.SpecificDevice(id))
-	r := must(poprt.NewRunner(e, &poprt.RunnerOptions{Threads: 1, Device: all[0]}))
-	defer r.Close()
-	_, err = poprt.NewRunner(e, &poprt.RunnerOptions{Device: all[0]})
-	fails(t, err, poprt.FailedPrecondition)
-	_, err = m.SpecificDevice(99)
-	fails(t, err, poprt.NotFound)
-}
-
-func TestScenario25Statistics(t *testing.T) {
-	e := affine(t)
-	r := must(poprt.NewRunner(e, &poprt.RunnerOptions{Threads: 1, Profile: true}))
-	defer r.Close()
-	x, y := iota8(0), make([]float32, 8)
-	for i := 0; i < 3; i++ {
-		ok(t, r.Execute(in(x), out(y)))
-	}
-	profile := must(r.Profile())
-	if !strings.Contains(profile, `"runs":3`) && !strings.Contains(profile, `"runs": 3`) ||
-		!strings.Contains(profile, "instructions") {
-		t.Fatal(profile)
-	}
-	if statistics := must(r.Statistics()); !strings.Contains(statistics, "replicas") {
-		t.Fatal(statistics)
-	}
-	if tracepoints := must(r.Tracepoints()); tracepoints != "[]" {
-		t.Fatal(tracepoints)
-	}
-	_, err := runner(t, e).Profile()
-	fails(t, err, poprt.FailedPrecondition)
 }
 
 func residentBytes(t testing.TB) int {

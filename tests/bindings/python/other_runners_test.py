@@ -81,16 +81,26 @@ class Runners(unittest.TestCase):
             np.testing.assert_array_equal(runner.run({"x": x})["y"], x * 5 + 1)
 
     def test_scenario_49_host_concat_runner(self):
-        """The documented configuration joins equal parts."""
         config = HostConcatRunnerConfig(threads=1)
-        config.host_concat_config["x"] = HostConcatConfig(tensor_name="x", input_tensor_names=["a", "b"], shape=[2, 4],
-                                                          data_size_bytes=32)
+        config.host_concat_config["x"] = join = HostConcatConfig(
+            tensor_name="x", input_tensor_names=["a", "b"], shape=[2, 4], data_size_bytes=32)
         x, y = np.arange(8, dtype=np.float32), np.empty(8, np.float32)
-        with HostConcatRunner(affine(), config) as runner:
-            runner.execute({"a": x[:4], "b": x[4:]}, {"y": y})
-        np.testing.assert_array_equal(y, 2 * x + 1)
+        for cut, sizes in ((4, []), (3, [12, 20]), (8, [32, 0])):
+            join.sizes = sizes
+            with HostConcatRunner(affine(), config) as runner:
+                y.fill(0)
+                runner.execute({"a": x[:cut], "b": x[cut:]}, {"y": y})
+            np.testing.assert_array_equal(y, 2 * x + 1)
+        for sizes, message in (([32], "2 inputs"), ([12, 21], "33"), ([2**63, 2**63 + 32], None)):
+            join.sizes = sizes
+            with self.assertRaisesRegex((ValueError, errors.Error), message or ""):
+                HostConcatRunner(affine(), config)
+        join.sizes = [-1, 33]
+        with self.assertRaises(OverflowError):
+            HostConcatRunner(affine(), config)
+        join.sizes = []
         with self.assertRaisesRegex(errors.NotFoundError, "HostConcatRunnerConfig"):
             HostConcatRunner(affine(), HostConcatRunnerConfig(threads=1))
-        config.host_concat_config["x"].tensor_name = "z"
+        join.tensor_name = "z"
         with self.assertRaisesRegex(errors.NotFoundError, "'z'"):
             HostConcatRunner(affine(), config)

@@ -10,7 +10,9 @@ import weakref
 import numpy as np
 import poprt
 import popef
+from poprt.compiler import Compiler, CompilerOptions
 
+DATA = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data")
 RANDOM = np.random.default_rng(7)
 CODE = RANDOM.integers(0, 4, 100000, dtype=np.uint8).tobytes()
 WEIGHTS = RANDOM.normal(size=(2, 3)).astype(np.float16)
@@ -77,6 +79,74 @@ class Files(unittest.TestCase):
     def content(self):
         with open(self.path, "rb") as file:
             return file.read()
+
+
+class Scenarios(Files):
+    """Those of tests/bindings/README.md."""
+
+    def test_scenario_51_read_a_popef_file(self):
+        executable = Compiler.compile(os.path.join(DATA, "affine.onnx"), None, CompilerOptions(input_shape={"x": [2, 4]}))
+        executable.save(self.path)
+        reader = popef.Reader()
+        reader.parseFile(self.path)
+        program, = reader.executables()
+        self.assertEqual(program.name, executable.name)
+        anchors = {a.name(): a for a in reader.metadata()[0].anchors()}
+        for name, kind in (("x", popef.TensorType.INPUT), ("y", popef.TensorType.OUTPUT)):
+            info = anchors[name].tensorInfo()
+            self.assertEqual((anchors[name].type(), info.dataType(), info.shape()),
+                             (kind, popef.DataType.F32, [2, 4]))
+        model = popef.ModelBuilder(reader).createModel()
+        self.assertEqual((model.getUserInputAnchors(), model.getUserOutputAnchors()), ([anchors["x"]], [anchors["y"]]))
+        self.assertEqual(model.metadata, reader.metadata()[0])
+        with self.assertRaisesRegex(poprt.errors.FailedPreconditionError, "nope"):
+            popef.ModelBuilder(reader).createModel("nope")
+
+        code = program.executable()
+        self.assertIn(code, self.content())
+        self.assertEqual(program.read(5, 10), code[5:15])
+        for offset in (len(code) - 9, -1):
+            with self.assertRaises(poprt.errors.OutOfRangeError):
+                program.read(offset, 10)
+        mapped = program.data()
+        del reader, program
+        gc.collect()
+        self.assertEqual(bytes(mapped), code)
+        self.assertEqual(model.executable.executable(), code)
+        with self.assertRaisesRegex(FileNotFoundError, "missing.popef"):
+            popef.Reader().parseFile("missing.popef")
+        with self.assertRaisesRegex(poprt.errors.DataLossError, "affine.onnx"):
+            popef.Reader().parseFile(os.path.join(DATA, "affine.onnx"))
+
+    def test_scenario_52_write_a_popef_file(self):
+        for compress in (False, True):
+            reader = self.sample(compress)
+            self.assertEqual(reader.metadata(), [sample_metadata()])
+            model, = popef.ModelBuilder(reader).createModels()
+            self.assertEqual((model.executable.executable(), model.executable.isCompressed()), (CODE, compress))
+            self.assertEqual([bytes(b.data()) for b in model.opaqueBlobs], [b"free text"])
+            np.testing.assert_array_equal(model.tensors[0].data(), WEIGHTS)
+            np.testing.assert_array_equal(model.feeds[0].data(), IMAGES)
+            self.assertEqual([a.name() for a in model.getUserInputAnchors() + model.getUserOutputAnchors()], ["x", "y"])
+        before = self.content()
+        info = popef.TensorDataInfo("w", popef.TensorInfo(popef.DataType.F16, [2, 3]))
+        writer = popef.Writer(self.path)
+        writer.createOpaqueBlob("lost", "")
+        del writer
+        writer = popef.Writer(self.path)
+        blob = writer.createTensorData(info)
+        blob.write(WEIGHTS, 11)
+        with self.assertRaisesRegex(poprt.errors.InvalidArgumentError, "12.*11|11.*12"):
+            writer.close()
+        with self.assertRaises(poprt.errors.FailedPreconditionError):
+            writer.close()
+        del writer, blob
+        self.assertEqual(self.content(), before)
+        with popef.FileWriter(self.path, popef.FileWriter.Mode.APPEND) as writer:
+            writer.createTensorData(info, "model").write(CODE[:12])
+        reader = popef.Reader()
+        reader.parseFile(self.path)
+        self.assertEqual(popef.ModelBuilder(reader).createModel("model").tensors[0].data().tobytes(), CODE[:12])
 
 
 class Reading(Files):

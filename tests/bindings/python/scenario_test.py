@@ -12,7 +12,7 @@ import unittest
 from concurrent import futures
 
 import numpy as np
-import popef
+import model_runtime
 import poprt
 from poprt.compiler import Compiler, CompilerOptions, Executable
 from poprt.runtime import DeviceManager, DeviceWaitConfig, Runner, RuntimeConfig
@@ -457,24 +457,56 @@ for _ in range(8):
         finally:
             raw.raw_version = loaded
 
-    def test_scenario_51_read_a_popef_file(self):
-        executable = compiled("affine.onnx", x=[2, 4])
+    def test_scenario_29_waiting_for_a_device(self):
+        self.assert_devices_free()
+        manager = DeviceManager(2)
+        self.assertEqual(manager.get_device_ids(), [0, 1])
+        first, second = manager.get_specific_device(0), manager.get_specific_device(1)
+        for wait in (None, DeviceWaitConfig(0.001, 0)):
+            with self.fails([poprt.errors.UnavailableError]):
+                manager.acquire(wait=wait)
+        timer = threading.Timer(0.05, second.close)
+        timer.start()
+        got = manager.acquire(ipu_version=21, wait=DeviceWaitConfig(60, 0.02))
+        self.assertEqual((got.id(), got.num_ipus(), got.ipu_version(), got.is_ipu_model()), (1, 1, 21, False))
+        timer.join()
+        with manager.create_ipu_model_device(1, 2, 4) as ipu_model:
+            self.assertEqual((ipu_model.id(), ipu_model.tiles_per_ipu(), ipu_model.is_ipu_model()), (-1, 4, True))
+        timer = threading.Timer(0.02, first.close)
+        timer.start()
+        for_ever = DeviceWaitConfig(float("inf"), 0)
+        with manager.acquire(executable=self.affine, device_id=0, wait=for_ever) as fits:
+            self.assertEqual(fits.id(), 0)
+        timer.join()
+        got.close()
+
+    def test_scenario_30_telemetry(self):
         with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "affine.popef")
-            executable.save(path)
-            reader = popef.Reader()
-            reader.parseFile(path)
-            program, = reader.executables()
-            self.assertEqual(program.name, executable.name)
-            with open(path, "rb") as file:
-                self.assertIn(program.executable(), file.read())
-            anchors = {a.name(): a for a in reader.metadata()[0].anchors()}
-            for name, kind in (("x", popef.TensorType.INPUT), ("y", popef.TensorType.OUTPUT)):
-                info = anchors[name].tensorInfo()
-                self.assertEqual((anchors[name].type(), info.dataType(), info.shape()),
-                                 (kind, popef.DataType.F32, [2, 4]))
-        with self.fails([FileNotFoundError], "missing.popef"):
-            popef.Reader().parseFile("missing.popef")
+            self.assertEqual(model_runtime.read_telemetry(folder), [])
+
+    def test_scenario_31_a_limit_on_waiting_in_the_queue(self):
+        runner = self.runner(self.slow)
+        runs = [runner.execute_async(*slow_memory()) for _ in range(4)]
+        late = runner.execute_async(*slow_memory(), begin_within=1e-9)
+        with self.fails([poprt.errors.DeadlineExceededError, TimeoutError]):
+            late.wait()
+        for run in runs:
+            run.wait()
+        runner.execute_async(*slow_memory(), begin_within=60).wait()
+
+    def test_scenario_32_any_number_of_rows(self):
+        runner = self.runner(compiled("affine.onnx", x=[4, 4]), batching_dim=0)
+        x = np.arange(12, dtype=np.float32).reshape(3, 4)
+        y = np.empty_like(x)
+        runner.execute({"x": x}, {"y": y})
+        np.testing.assert_array_equal(y, 2 * x + 1)
+
+    def test_scenario_33_runner_statistics(self):
+        runner = self.runner(flush_on_waiting_outputs=True)
+        for _ in range(3):
+            runner.run({"x": counting()})
+        self.assertEqual(runner.statistics()["completed"], 3)
+        self.assertEqual(len([p for p in runner.tracepoints() if "compute_begin" in p]), 3)
 
 
 if __name__ == "__main__":

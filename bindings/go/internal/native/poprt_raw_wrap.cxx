@@ -235,12 +235,16 @@ static poprt_result raw_execute(raw_runner* runner, poprt_values values, int64_t
   poprt_go::Entries entries(values, inputs, outputs);
   return poprt_runner_execute(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs());
 }
-static int64_t raw_submit(raw_runner* runner, poprt_values values, int64_t inputs, int64_t outputs,
+// Fails with deadline_exceeded unless it begins within `timeout_ns`; 0: no limit.
+static int64_t raw_submit(raw_runner* runner, poprt_values values, int64_t inputs, int64_t outputs, int64_t timeout_ns,
                           poprt_result* error) {
   poprt_go::Entries entries(values, inputs, outputs);
+  poprt_request_options options{};
+  options.struct_size = sizeof options;
+  options.timeout_ns = timeout_ns;
   poprt_request* request = nullptr;
-  *error = poprt_runner_execute_async(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs(), nullptr,
-                                      nullptr, &request);
+  *error = poprt_runner_submit(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs(), &options,
+                               &request);
   return poprt_shim::address(request);
 }
 static poprt_result raw_wait(int64_t request) {
@@ -1020,12 +1024,13 @@ poprt_result _wrap_raw_execute_native(raw_runner *_swig_go_0, _goslice_ _swig_go
 }
 
 
-long long _wrap_raw_submit_native(raw_runner *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, poprt_result *_swig_go_4) {
+long long _wrap_raw_submit_native(raw_runner *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, poprt_result *_swig_go_5) {
   raw_runner *arg1 = (raw_runner *) 0 ;
   poprt_values arg2 = (poprt_values) 0 ;
   int64_t arg3 ;
   int64_t arg4 ;
-  poprt_result *arg5 = (poprt_result *) 0 ;
+  int64_t arg5 ;
+  poprt_result *arg6 = (poprt_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
   
@@ -1033,9 +1038,10 @@ long long _wrap_raw_submit_native(raw_runner *_swig_go_0, _goslice_ _swig_go_1, 
   arg2 = _swig_go_1.array;
   arg3 = (int64_t)_swig_go_2; 
   arg4 = (int64_t)_swig_go_3; 
-  arg5 = (poprt_result*)_swig_go_4;
+  arg5 = (int64_t)_swig_go_4; 
+  arg6 = (poprt_result*)_swig_go_5;
   
-  result = (int64_t)raw_submit(arg1,(void const *)arg2,arg3,arg4,arg5);
+  result = (int64_t)raw_submit(arg1,(void const *)arg2,arg3,arg4,arg5,arg6);
   _swig_go_result = result; 
   return _swig_go_result;
 }

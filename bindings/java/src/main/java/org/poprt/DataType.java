@@ -74,6 +74,10 @@ public enum DataType {
     return UNDEFINED;
   }
 
+  int number() {
+    return number;
+  }
+
   /**
    * Bits of one element.
    *

@@ -9,7 +9,7 @@ import java.util.function.Consumer;
  * unreachable and no call uses it any more. The C library wants no object freed while it is used.
  */
 final class Handle<T> {
-  private static final Cleaner CLEANER = Cleaner.create();
+  static final Cleaner CLEANER = Cleaner.create();
   private static final long CLOSED = 1L << 61;
   private static final long FREED = 1L << 62;
 

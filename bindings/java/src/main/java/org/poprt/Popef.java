@@ -2,7 +2,7 @@ package org.poprt;
 
 import java.nio.file.Path;
 
-/** Looking into PopEF files. */
+/** Describing PopEF files. {@link PopefReader} reads them. */
 public final class Popef {
   private Popef() {}
 

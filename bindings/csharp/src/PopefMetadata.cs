@@ -1,0 +1,237 @@
+using System;
+using System.Collections.Generic;
+using System.Linq;
+
+namespace Poprt
+{
+    /// <summary>Where the stream of a <see cref="PopefAnchor"/> goes.</summary>
+    public enum PopefDirection
+    {
+        /// <summary>It has data but no stream.</summary>
+        None = 0,
+        /// <summary>An input.</summary>
+        HostToDevice = 1,
+        /// <summary>An output.</summary>
+        DeviceToHost = 2
+    }
+
+    /// <summary>A host-visible tensor of a model as <see cref="PopefMetadata"/> describes it.</summary>
+    public sealed unsafe class PopefAnchor
+    {
+        /// <summary>An anchor without a stream handle that no program uses.</summary>
+        /// <param name="name">In the model; that of its tensor or feed blob.</param>
+        /// <param name="direction">Where its stream goes.</param>
+        /// <param name="dataType">Of its elements.</param>
+        /// <param name="shape">Of one transfer; none for a scalar.</param>
+        public PopefAnchor(string name, PopefDirection direction, DataType dataType, params long[] shape)
+        {
+            Name = name;
+            Direction = direction;
+            DataType = dataType;
+            Shape = shape;
+        }
+
+        internal PopefAnchor(RawPopefAnchor raw)
+        {
+            Name = raw.name();
+            Handle = raw.handle();
+            int direction = raw.anchor_type();
+            Direction = Enum.IsDefined(typeof(PopefDirection), direction) ? (PopefDirection)direction : PopefDirection.None;
+            DataType = TypeOf(raw.dtype());
+            Shape = new long[raw.rank()];
+            for (int i = 0; i < Shape.Length; i++) Shape[i] = raw.dimension(i);
+            Programs = new uint[raw.program_count()];
+            for (int i = 0; i < Programs.Length; i++) Programs[i] = (uint)raw.program(i);
+            IsPerReplica = raw.is_per_replica();
+        }
+
+        internal void AddTo(RawPopefMetadata metadata)
+        {
+            using (var raw = new RawPopefAnchor(Name, Handle, (int)Direction))
+            {
+                fixed (long* first = Shape) raw.set_tensor((int)DataType, first, Shape.Length);
+                long[] programs = Programs.Select(p => (long)p).ToArray();
+                fixed (long* first = programs) raw.set_programs(first, programs.Length);
+                raw.set_is_per_replica(IsPerReplica);
+                metadata.add_anchor(raw);
+            }
+        }
+
+        internal static DataType TypeOf(int number)
+        {
+            return Enum.IsDefined(typeof(DataType), number) ? (DataType)number : DataType.Undefined;
+        }
+
+        /// <summary>Its name in the model, and that of its tensor or feed blob.</summary>
+        public string Name { get; set; }
+
+        /// <summary>Its stream; "": no callback can be connected.</summary>
+        public string Handle { get; set; } = "";
+
+        /// <summary>Where its stream goes.</summary>
+        public PopefDirection Direction { get; set; }
+
+        /// <summary>Type of its elements.</summary>
+        public DataType DataType { get; set; }
+
+        /// <summary>The type as the C library and messages spell it, such as "f32".</summary>
+        public string DataTypeName
+        {
+            get { return poprt_raw.raw_dtype_name((int)DataType); }
+        }
+
+        /// <summary>Dimensions of one transfer; empty for a scalar.</summary>
+        public long[] Shape { get; set; }
+
+        /// <summary>Bytes of one transfer; 0 for text and unknown types.</summary>
+        /// <exception cref="OverflowException">The product of the dimensions does not fit in a long.</exception>
+        public long ByteSize
+        {
+            get
+            {
+                long bits = poprt_raw.raw_dtype_bits((int)DataType);
+                foreach (long dimension in Shape) bits = checked(bits * dimension);
+                return bits / 8;
+            }
+        }
+
+        /// <summary>Indices of the programs that use the stream.</summary>
+        public uint[] Programs { get; set; } = new uint[0];
+
+        /// <summary>Whether the first dimension is the replication factor.</summary>
+        public bool IsPerReplica { get; set; }
+
+        /// <summary>For people, such as "x f32[2,4]".</summary>
+        public override string ToString()
+        {
+            return Name + " " + DataTypeName + "[" + string.Join(",", Shape) + "]";
+        }
+    }
+
+    /// <summary>How an executable is to be run: what a PopEF file says about it.</summary>
+    /// <remarks>For one thread at a time. What a reader gives is a copy, which may be changed.</remarks>
+    public sealed unsafe class PopefMetadata
+    {
+        internal const int BlobType = 2;
+        private const int ReplicationFactorField = 1, NumIpusField = 2, IpuVersionField = 3, IsPodField = 4,
+            NumProcessesField = 5, IsInferenceField = 6, DeviceIterationsField = 7;
+        private const int EngineOptionsList = 1, DeviceOptionsList = 2;
+        private const int Load = 1, Main = 2, Save = 3;
+
+        /// <summary>One replica on one IPU of version 2, inference, one iteration, everything else empty.</summary>
+        public PopefMetadata()
+        {
+        }
+
+        internal PopefMetadata(RawPopefMetadata raw)
+        {
+            Executable = raw.executable();
+            SeedHandle = raw.seed_handle();
+            ReplicationFactor = raw.field(ReplicationFactorField);
+            NumIpus = raw.field(NumIpusField);
+            IpuVersion = raw.field(IpuVersionField);
+            IsPod = raw.field(IsPodField) != 0;
+            NumProcesses = raw.field(NumProcessesField);
+            IsInference = raw.field(IsInferenceField) != 0;
+            DeviceIterations = raw.field(DeviceIterationsField);
+            EngineOptions = Options(raw, EngineOptionsList);
+            DeviceOptions = Options(raw, DeviceOptionsList);
+            LoadPrograms = Flow(raw, Load);
+            MainPrograms = Flow(raw, Main);
+            SavePrograms = Flow(raw, Save);
+            for (long i = 0; i < raw.program_count(); i++)
+                ProgramNames[(uint)raw.program_index(i)] = raw.program_name(i);
+            for (long i = 0; i < raw.anchor_count(); i++)
+                using (RawPopefAnchor anchor = raw.anchor(i)) Anchors.Add(new PopefAnchor(anchor));
+        }
+
+        private static List<KeyValuePair<string, string>> Options(RawPopefMetadata raw, int list)
+        {
+            var options = new List<KeyValuePair<string, string>>();
+            for (long i = 0; i < raw.option_count(list); i++)
+                options.Add(new KeyValuePair<string, string>(raw.option_name(list, i), raw.option_value(list, i)));
+            return options;
+        }
+
+        private static List<uint> Flow(RawPopefMetadata raw, int flow)
+        {
+            var programs = new List<uint>();
+            for (long i = 0; i < raw.flow_count(flow); i++) programs.Add((uint)raw.flow_program(flow, i));
+            return programs;
+        }
+
+        internal void Fill(RawPopefMetadata raw)
+        {
+            raw.set_executable(Executable);
+            raw.set_seed_handle(SeedHandle);
+            raw.set_field(ReplicationFactorField, ReplicationFactor);
+            raw.set_field(NumIpusField, NumIpus);
+            raw.set_field(IpuVersionField, IpuVersion);
+            raw.set_field(IsPodField, IsPod ? 1 : 0);
+            raw.set_field(NumProcessesField, NumProcesses);
+            raw.set_field(IsInferenceField, IsInference ? 1 : 0);
+            raw.set_field(DeviceIterationsField, DeviceIterations);
+            foreach (var option in EngineOptions) raw.add_option(EngineOptionsList, option.Key, option.Value);
+            foreach (var option in DeviceOptions) raw.add_option(DeviceOptionsList, option.Key, option.Value);
+            SetFlow(raw, Load, LoadPrograms);
+            SetFlow(raw, Main, MainPrograms);
+            SetFlow(raw, Save, SavePrograms);
+            foreach (var program in ProgramNames) raw.set_program(program.Key, program.Value);
+            foreach (PopefAnchor anchor in Anchors) anchor.AddTo(raw);
+        }
+
+        private static void SetFlow(RawPopefMetadata raw, int flow, List<uint> programs)
+        {
+            long[] numbers = programs.Select(p => (long)p).ToArray();
+            fixed (long* first = numbers) raw.set_flow(flow, first, numbers.Length);
+        }
+
+        /// <summary>Name of the executable's blob.</summary>
+        public string Executable { get; set; } = "";
+
+        /// <summary>Stream handle of the random seed; "": there is none.</summary>
+        public string SeedHandle { get; set; } = "";
+
+        /// <summary>Replicas that are compiled in.</summary>
+        public long ReplicationFactor { get; set; } = 1;
+
+        /// <summary>IPUs of all replicas together.</summary>
+        public long NumIpus { get; set; } = 1;
+
+        /// <summary>What it was compiled for: 1, 2 or 21.</summary>
+        public long IpuVersion { get; set; } = 2;
+
+        /// <summary>Whether it is for a POD.</summary>
+        public bool IsPod { get; set; }
+
+        /// <summary>Host processes that work together.</summary>
+        public long NumProcesses { get; set; } = 1;
+
+        /// <summary>Whether it is for inference.</summary>
+        public bool IsInference { get; set; } = true;
+
+        /// <summary>Transfers of each stream in a run of the main programs.</summary>
+        public long DeviceIterations { get; set; } = 1;
+
+        /// <summary>Options for the engine that runs it.</summary>
+        public List<KeyValuePair<string, string>> EngineOptions { get; } = new List<KeyValuePair<string, string>>();
+
+        /// <summary>Options for choosing a device.</summary>
+        public List<KeyValuePair<string, string>> DeviceOptions { get; } = new List<KeyValuePair<string, string>>();
+
+        /// <summary>Programs to run once, before all others, in order.</summary>
+        public List<uint> LoadPrograms { get; } = new List<uint>();
+
+        /// <summary>Programs to run repeatedly, in order.</summary>
+        public List<uint> MainPrograms { get; } = new List<uint>();
+
+        /// <summary>Programs that bring state back, in order.</summary>
+        public List<uint> SavePrograms { get; } = new List<uint>();
+
+        /// <summary>Readable names of programs, by index.</summary>
+        public SortedDictionary<uint, string> ProgramNames { get; } = new SortedDictionary<uint, string>();
+
+        /// <summary>Its host-visible tensors, in the order of the file.</summary>
+        public List<PopefAnchor> Anchors { get; } = new List<PopefAnchor>();
+    }
+}

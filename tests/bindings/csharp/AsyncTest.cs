@@ -1,0 +1,131 @@
+using System;
+using System.Collections.Generic;
+using System.IO;
+using System.Linq;
+using System.Threading;
+using System.Threading.Tasks;
+using NUnit.Framework;
+using Poprt;
+using static Scenarios;
+
+/// <summary>Asynchronous runs: continuations, cancellation, limits. By the numbers of tests/bindings/README.md, then what only C# has.</summary>
+[TestFixture]
+public sealed class AsyncTest
+{
+    [Test]
+    public void Scenario05Asynchronous()
+    {
+        using (ModelRunner runner = AffineRunner())
+        {
+            Client[] clients = Enumerable.Range(0, 100).Select(i => new Client(runner, i)).ToArray();
+            Task[] tasks = clients.Select(c => runner.ExecuteAsync(c.Bindings)).ToArray();
+            Task.WaitAll(tasks);
+            foreach (Client c in clients) c.Check();
+        }
+    }
+
+    [Test]
+    public void Scenario18Callback()
+    {
+        using (ModelRunner slow = SlowRunner())
+        using (ModelRunner runner = AffineRunner())
+        {
+            int thread = 0;
+            int calls = 0;
+            var again = new Client(runner, 100);
+            Task all = slow.ExecuteAsync(SlowBindings(slow)).ContinueWith(done =>
+            {
+                thread = Thread.CurrentThread.ManagedThreadId;
+                calls++;
+                return runner.ExecuteAsync(again.Bindings);
+            }, TaskContinuationOptions.ExecuteSynchronously).Unwrap();
+            while (!all.IsCompleted) Thread.Sleep(1); // waiting might run it on this thread
+            Assert.That(thread, Is.Not.EqualTo(Thread.CurrentThread.ManagedThreadId));
+            Assert.That(calls, Is.EqualTo(1));
+            again.Check();
+        }
+    }
+
+    [Test]
+    public void Scenario19ExceptionInACallback()
+    {
+        var mine = new InvalidTimeZoneException("thrown by the test");
+        using (ModelRunner runner = AffineRunner())
+        {
+            var c = new Client(runner, 0);
+            Task run = runner.ExecuteAsync(c.Bindings);
+            Task next = run.ContinueWith(done => { throw mine; });
+            Assert.That(Assert.Throws<AggregateException>(next.Wait).InnerException, Is.SameAs(mine));
+            run.Wait();
+            runner.Execute(c.Bindings);
+            c.Check();
+        }
+        var options = new CompilerOptions();
+        options.InputShapes["x"] = new long[] { 2, 4 };
+        options.Progress = (done, what) => { throw mine; };
+        using (var compiler = new Compiler(options))
+            for (int i = 0; i < 2; i++)
+                Assert.That(Assert.Throws<InvalidTimeZoneException>(
+                    () => compiler.Compile(Path.Combine(models, "affine.onnx"))), Is.SameAs(mine));
+    }
+
+    [Test]
+    public void Scenario22Cancellation()
+    {
+        using (ModelRunner runner = SlowRunner())
+        using (var cancel = new CancellationTokenSource())
+        {
+            var runs = new List<Task>();
+            for (int i = 0; i < 8; i++)
+                runs.Add(runner.ExecuteAsync(SlowBindings(runner), i == 7 ? cancel.Token : CancellationToken.None));
+            cancel.Cancel();
+            Assert.That(runs[7].IsCanceled);
+            runner.Stop();
+            Assert.That(runs.Count(IsCancelled), Is.AtLeast(2));
+            Fails(ErrorCode.Cancelled, () => runner.Execute(SlowBindings(runner)));
+            Assert.That(runner.ExecuteAsync(SlowBindings(runner), cancel.Token).IsCanceled);
+        }
+    }
+
+    [Test]
+    public void Scenario23WaitingWithALimit()
+    {
+        using (ModelRunner runner = SlowRunner())
+        {
+            Task run = runner.ExecuteAsync(SlowBindings(runner));
+            run.Wait(TimeSpan.FromTicks(1));
+            run.Wait();
+            Assert.That(run.Status, Is.EqualTo(TaskStatus.RanToCompletion));
+        }
+    }
+
+    [Test]
+    public void Scenario31ALimitOnWaitingInTheQueue()
+    {
+        using (ModelRunner runner = SlowRunner())
+        {
+            var runs = new List<Task>();
+            for (int i = 0; i < 4; i++) runs.Add(runner.ExecuteAsync(SlowBindings(runner)));
+            Task late = runner.ExecuteAsync(SlowBindings(runner), CancellationToken.None, TimeSpan.FromTicks(1));
+            var e = (PoprtException)Assert.Throws<AggregateException>(late.Wait).InnerException;
+            Assert.That(e.Code, Is.EqualTo(ErrorCode.DeadlineExceeded));
+            Task.WaitAll(runs.ToArray());
+        }
+    }
+
+    [Test]
+    public void MemoryOfARunInFlightIsKept()
+    {
+        using (ModelRunner runner = SlowRunner())
+        {
+            var runs = new List<Task>();
+            for (int i = 0; i < 4; i++) runs.Add(runner.ExecuteAsync(SlowBindings(runner)));
+            for (int i = 0; i < 20; i++)
+            {
+                GC.Collect();
+                GC.WaitForPendingFinalizers();
+            }
+            Task.WaitAll(runs.ToArray());
+        }
+    }
+}

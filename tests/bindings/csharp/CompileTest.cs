@@ -1,0 +1,137 @@
+using System;
+using System.Collections.Generic;
+using System.IO;
+using System.Linq;
+using NUnit.Framework;
+using Poprt;
+using static Scenarios;
+
+/// <summary>Compiling models, opening and describing what was compiled. By the numbers of tests/bindings/README.md, then what only C# has.</summary>
+[TestFixture]
+public sealed class CompileTest
+{
+    [Test]
+    public void Scenario01Compile()
+    {
+        var progress = new List<double>();
+        var passes = new List<string>();
+        var options = new CompilerOptions();
+        options.InputShapes["x"] = new long[] { 2, 4 };
+        options.Progress = (done, what) => progress.Add(done);
+        options.AfterPass = report => passes.Add(report.Pass);
+        string file = Path.Combine(folder, "affine.popef");
+        byte[] bytes;
+        using (var compiler = new Compiler(options))
+        using (Executable executable = compiler.Compile(Path.Combine(models, "affine.onnx")))
+        {
+            CheckAffine(executable);
+            executable.Save(file);
+            bytes = executable.ToBytes();
+            using (Executable same = compiler.Compile(File.ReadAllBytes(Path.Combine(models, "affine.onnx"))))
+                CheckAffine(same);
+        }
+        using (Executable opened = Executable.Open(file)) CheckAffine(opened);
+        using (Executable opened = Executable.Open(bytes)) CheckAffine(opened);
+        Assert.That(passes, Is.Not.Empty);
+        var first = progress.Take(progress.IndexOf(1) + 1).ToList();
+        Assert.That(first, Is.Ordered);
+        Assert.That(progress.Last(), Is.EqualTo(1));
+    }
+
+    [Test]
+    public void Scenario06Unicode()
+    {
+        string file = Path.Combine(folder, "størrelse \U0001F680.popef");
+        Compile("unicode.onnx", "størrelse", 2, 4).Save(file);
+        using (ModelRunner runner = Runner(Executable.Open(file)))
+        {
+            Assert.That(runner.Inputs[0].Name, Is.EqualTo("størrelse"));
+            Assert.That(runner.Outputs[0].Name, Is.EqualTo("ut_\U0001F680"));
+            var y = new float[8];
+            using (Bindings b = runner.CreateBindings().Input("størrelse", new float[8]).Output("ut_\U0001F680", y))
+                runner.Execute(b);
+            Assert.That(y[7], Is.EqualTo(1));
+            using (Bindings b = runner.CreateBindings().Input("\U0001F680", new float[8]).Output("ut_\U0001F680", y))
+                Fails(ErrorCode.NotFound, () => runner.Execute(b), "\U0001F680", "størrelse");
+        }
+    }
+
+    [Test]
+    public void Scenario11MissingFile()
+    {
+        Fails(ErrorCode.NotFound, () => Executable.Open(Path.Combine(folder, "missing.popef")), "missing.popef");
+        using (var compiler = new Compiler())
+            Fails(ErrorCode.NotFound, () => compiler.Compile(Path.Combine(folder, "missing.onnx")), "missing.onnx");
+    }
+
+    [Test]
+    public void Scenario12NoPopef()
+    {
+        Fails(ErrorCode.DataLoss, () => Executable.Open(Path.Combine(models, "affine.onnx")));
+    }
+
+    [Test]
+    public void Scenario13UnsupportedOperator()
+    {
+        Fails(ErrorCode.Unimplemented, () => Compile("unknown_op.onnx"), "Frobnicate");
+    }
+
+    [Test]
+    public void AnExecutableInPartsIsOneModel()
+    {
+        string program = Path.Combine(folder, "program.popef");
+        string weights = Path.Combine(folder, "weights.popef");
+        using (Executable executable = Affine(2))
+        {
+            executable.SaveParts(program, weights);
+            Assert.That(executable.WeightsBytes, Is.AtLeast(0));
+            Assert.That(executable.ArenaBytes, Is.AtLeast(0));
+            Assert.That(executable.Listing(), Contains.Substring("x"));
+        }
+        using (Executable joined = Executable.Open(new[] { weights, program }, new OpenOptions())) CheckAffine(joined);
+    }
+
+    [Test]
+    public void PopefFilesDescribeThemselves()
+    {
+        string file = Path.Combine(folder, "described.popef");
+        string npy = Path.Combine(folder, "nope.npy");
+        Affine(2).Save(file);
+        Assert.That(Popef.Dump(file, PopefFormat.UserAnchors), Contains.Substring("[2,4]"));
+        Assert.That(Popef.Dump(file, PopefFormat.Json), Is.StringStarting("{"));
+        Fails(ErrorCode.NotFound, () => Popef.ExportTensor(file, "nope", npy), "nope");
+        Fails(ErrorCode.NotFound, () => Popef.ExportFeed(file, "nope", npy), "nope");
+    }
+
+    [Test]
+    public void TheCompilerShowsAndConverts()
+    {
+        string model = Path.Combine(models, "affine.onnx");
+        using (var compiler = new Compiler(new CompilerOptions { BatchSize = 3 }))
+        {
+            Assert.That(compiler.Show(model), Contains.Substring("x"));
+            string converted = Path.Combine(folder, "converted.onnx");
+            compiler.Convert(model, converted);
+            Assert.That(compiler.Show(converted), Contains.Substring("[3, 4]"));
+            string popef = Path.Combine(folder, "direct.popef");
+            compiler.CompileToPopef(model, popef);
+            using (Executable executable = Executable.Open(popef))
+                Assert.That(Names(executable.Inputs), Is.EqualTo("x f32[3,4]"));
+        }
+        Assert.That(Compiler.ListPasses(), Contains.Substring("\n"));
+        Assert.That(Compiler.ListOps(), Contains.Substring("Relu"));
+    }
+
+    [Test]
+    public void OptionsAreChecked()
+    {
+        var unknown = new CompilerOptions();
+        unknown.Passes.Add("nope");
+        Fails(ErrorCode.NotFound, () => new Compiler(unknown), "nope");
+        Fails(ErrorCode.InvalidArgument, () => Library.SetLogLevel("loud"), "loud");
+        Fails(ErrorCode.InvalidArgument, () => new DeviceManager(-1));
+        Assert.Throws<ArgumentException>(() => Library.SetLogLevel("OFF\0"));
+        Assert.Throws<ArgumentNullException>(() => Library.SetLogLevel(null));
+        Assert.Throws<ArgumentNullException>(() => Executable.Open((string)null));
+    }
+}

@@ -1,0 +1,114 @@
+using System;
+using System.IO;
+using System.Threading;
+using NUnit.Framework;
+using Poprt;
+using static Scenarios;
+
+/// <summary>Devices, statistics, version. By the numbers of tests/bindings/README.md.</summary>
+[TestFixture]
+public sealed class DeviceTest
+{
+    [Test]
+    public void Scenario24DeviceBusy()
+    {
+        using (var manager = new DeviceManager(2))
+        using (Executable executable = Affine(2))
+        {
+            Assert.That(manager.DeviceCount, Is.EqualTo(2));
+            Assert.That(manager.IpuHardwareVersion, Is.EqualTo("ipu21"));
+            Device first = manager.GetSpecificDevice(0);
+            Device second = manager.GetSpecificDevice(1);
+            Assert.That(second.Id, Is.EqualTo(1));
+            Assert.That(second.IpuVersion, Is.EqualTo(21));
+            Fails(ErrorCode.Unavailable, () => manager.GetDevice());
+            var config = new RuntimeConfig { Threads = 1, Device = second };
+            using (var runner = new ModelRunner(executable, config))
+            {
+                Fails(ErrorCode.FailedPrecondition, () => new ModelRunner(executable, config));
+                Fails(ErrorCode.Unavailable, () => manager.GetDevice());
+                first.Dispose();
+                using (Device free = manager.GetDevice()) Assert.That(free.Id, Is.EqualTo(0));
+                var c = new Client(runner, 0);
+                runner.Execute(c.Bindings);
+                c.Check();
+            }
+            second.Dispose();
+            Fails(ErrorCode.NotFound, () => manager.GetSpecificDevice(2));
+        }
+    }
+
+    [Test]
+    public void Scenario25Statistics()
+    {
+        using (Executable executable = Affine(2))
+        using (var runner = new ModelRunner(executable, new RuntimeConfig { Threads = 1, EnableProfile = true }))
+        using (var without = new ModelRunner(executable, new RuntimeConfig { Threads = 1 }))
+        {
+            for (int i = 0; i < 3; i++) runner.Execute(new float[8], new float[8]);
+            Assert.That(runner.Profile(), Contains.Substring("\"runs\": 3"));
+            Assert.That(runner.Profile(), Contains.Substring("\"kernel\""));
+            Fails(ErrorCode.FailedPrecondition, () => without.Profile());
+        }
+    }
+
+    [Test]
+    public void Scenario28Version()
+    {
+        Assert.That(Library.Version, Is.StringMatching("^[0-9]+[.][0-9]+[.][0-9]+$"));
+    }
+
+    [Test]
+    public void Scenario29WaitingForADevice()
+    {
+        using (var manager = new DeviceManager(2))
+        {
+            Assert.That(manager.DeviceIds, Is.EqualTo(new long[] { 0, 1 }));
+            Device first = manager.GetSpecificDevice(0);
+            Device second = manager.GetSpecificDevice(1);
+            Fails(ErrorCode.Unavailable, () => manager.Acquire(new DeviceRequest { Wait = TimeSpan.FromMilliseconds(1) }));
+            var giver = new Thread(() =>
+            {
+                Thread.Sleep(50);
+                second.Dispose();
+            });
+            giver.Start();
+            using (Device got = manager.Acquire(new DeviceRequest
+                { IpuVersion = 21, Wait = TimeSpan.FromSeconds(60), Sleep = TimeSpan.FromMilliseconds(20) }))
+            using (Device model = manager.CreateIpuModelDevice(1, 2, 4))
+            {
+                Assert.That(got.Id, Is.EqualTo(1));
+                Assert.That(got.NumIpus, Is.EqualTo(1));
+                Assert.That(got.IsIpuModel, Is.False);
+                Assert.That(model.IsIpuModel);
+                Assert.That(model.TilesPerIpu, Is.EqualTo(4));
+                Assert.That(model.Id, Is.EqualTo(-1));
+            }
+            giver.Join();
+            first.Dispose();
+            using (Executable executable = Affine(2))
+            using (Device fits = manager.Acquire(new DeviceRequest { Executable = executable, Id = 0 }))
+                Assert.That(fits.Id, Is.EqualTo(0));
+        }
+    }
+
+    [Test]
+    public void Scenario30Telemetry()
+    {
+        string empty = Path.Combine(folder, "telemetry");
+        Directory.CreateDirectory(empty);
+        Assert.That(Library.ReadTelemetry(empty).Trim(), Is.EqualTo("[]"));
+    }
+
+    [Test]
+    public void Scenario33RunnerStatistics()
+    {
+        using (Executable executable = Affine(2))
+        using (var runner = new ModelRunner(executable, new RuntimeConfig { Threads = 1, FlushOnWaitingOutputs = true }))
+        {
+            for (int i = 0; i < 3; i++) runner.Execute(new float[8], new float[8]);
+            Assert.That(runner.Statistics().Replace(" ", ""), Contains.Substring("\"completed\":3"));
+            Assert.That(runner.Tracepoints().Split(new[] { "\"compute_begin\"" }, StringSplitOptions.None).Length, Is.EqualTo(4));
+        }
+    }
+}

@@ -1,0 +1,251 @@
+using System;
+using System.Collections.Generic;
+using System.IO;
+using System.Linq;
+using System.Runtime.InteropServices;
+using System.Text;
+using System.Threading;
+using System.Threading.Tasks;
+using NUnit.Framework;
+using Poprt;
+using static Scenarios;
+
+/// <summary>Reading and writing PopEF files. By the numbers of tests/bindings/README.md, then what only C# has.</summary>
+[TestFixture]
+public sealed class PopefTest
+{
+    private static readonly Random random = new Random(7);
+
+    private static byte[] Bytes(int count)
+    {
+        var bytes = new byte[count];
+        random.NextBytes(bytes);
+        return bytes;
+    }
+
+    private static string AffineFile(string name)
+    {
+        string file = Path.Combine(folder, name);
+        Affine(2).Save(file);
+        return file;
+    }
+
+    private static bool Has(byte[] all, byte[] part)
+    {
+        return all.AsSpan().IndexOf(part) >= 0;
+    }
+
+    [Test]
+    public void Scenario51ReadAPopefFile()
+    {
+        string file = AffineFile("read.popef");
+        PopefReader reader = PopefReader.Open(file);
+        PopefBlob program = reader.Blobs(PopefBlobType.Executable).Single();
+        using (Executable executable = Executable.Open(file)) Assert.That(program.Name, Is.EqualTo(executable.Name));
+        PopefMetadata metadata = reader.Metadata().Single();
+        Assert.That(metadata.Executable, Is.EqualTo(program.Name));
+        PopefAnchor x = metadata.Anchors.Single(a => a.Name == "x");
+        PopefAnchor y = metadata.Anchors.Single(a => a.Name == "y");
+        Assert.That(x.Direction, Is.EqualTo(PopefDirection.HostToDevice));
+        Assert.That(y.Direction, Is.EqualTo(PopefDirection.DeviceToHost));
+        Assert.That(x.ToString() + " " + y, Is.EqualTo("x f32[2,4] y f32[2,4]"));
+        Assert.That(x.ByteSize, Is.EqualTo(32));
+        Assert.That(x.Handle, Is.Not.Empty);
+        Assert.That(x.Programs, Is.Not.Empty);
+
+        Assert.That(File.ReadAllText("/proc/self/maps"), Contains.Substring("read.popef"));
+        PopefModel model = reader.Model();
+        Assert.That(string.Join(" ", model.UserInputs) + " " + string.Join(" ", model.UserOutputs),
+            Is.EqualTo("x f32[2,4] y f32[2,4]"));
+        Assert.That(model.Metadata.MainPrograms, Is.EqualTo(metadata.MainPrograms));
+        foreach (PopefModel same in reader.Models())
+            using (same) Assert.That(same.Metadata.Executable, Is.EqualTo(program.Name));
+        Fails(ErrorCode.FailedPrecondition, () => reader.Model("nope"), "nope");
+        Assert.That(reader.Warnings(), Is.Empty);
+        Assert.That(model.Warnings(), Is.Empty);
+
+        byte[] code = program.ToArray();
+        Assert.That(code.Length, Is.EqualTo(program.ByteSize));
+        Assert.That(Has(File.ReadAllBytes(file), code));
+        var part = new byte[12];
+        program.Read(5, part.AsSpan(1, 10));
+        Assert.That(part, Is.EqualTo(new byte[1].Concat(code.Skip(5).Take(10)).Concat(new byte[1])));
+        program.Read(program.ByteSize, new byte[0]);
+        Fails(ErrorCode.OutOfRange, () => program.Read(program.ByteSize - 9, new byte[10]));
+        Fails(ErrorCode.OutOfRange, () => program.Read(-1, new byte[1]));
+
+        Fails(ErrorCode.NotFound, () => PopefReader.Open(Path.Combine(folder, "missing.popef")), "missing.popef");
+        Fails(ErrorCode.DataLoss, () => PopefReader.Open(Path.Combine(models, "affine.onnx")), "affine.onnx");
+        PopefPayload payload = program.Map();
+        reader.Dispose();
+        reader.Dispose();
+        Closed(() => reader.Blobs(PopefBlobType.Executable));
+        Closed(() => reader.Metadata());
+        Closed(() => reader.Model());
+        Closed(() => program.ToArray());
+        Closed(() => program.Map());
+        Assert.That(payload.Span.SequenceEqual(code));
+        Assert.That(payload.Slice(5, 10).SequenceEqual(code.AsSpan(5, 10)));
+        Assert.Throws<ArgumentOutOfRangeException>(() => payload.Slice(payload.Length - 9, 10));
+        Assert.Throws<ArgumentOutOfRangeException>(() => payload.Slice(-1, 1));
+        payload.Dispose();
+        Closed(() => payload.Slice(0, 1));
+        Assert.That(model.Executable.ToArray(), Is.EqualTo(code));
+        model.Dispose();
+        Closed(() => model.Blobs(PopefBlobType.Executable));
+        Assert.That(File.ReadAllText("/proc/self/maps"), Is.Not.StringContaining("read.popef"));
+    }
+
+    private static PopefMetadata Metadata()
+    {
+        var metadata = new PopefMetadata
+        {
+            Executable = "model", SeedHandle = "h2d_seed", ReplicationFactor = 2, NumIpus = 4, IpuVersion = 21,
+            IsPod = true, NumProcesses = 3, IsInference = false, DeviceIterations = 1L << 40
+        };
+        metadata.EngineOptions.Add(new KeyValuePair<string, string>("b", "1"));
+        metadata.EngineOptions.Add(new KeyValuePair<string, string>("a", ""));
+        metadata.DeviceOptions.Add(new KeyValuePair<string, string>("tiles", "16"));
+        metadata.LoadPrograms.AddRange(new uint[] { 0, 2 });
+        metadata.MainPrograms.Add(5);
+        metadata.SavePrograms.AddRange(new uint[] { 7, uint.MaxValue });
+        metadata.ProgramNames[5] = "størrelse";
+        metadata.ProgramNames[0] = "WeightsFromHost";
+        metadata.Anchors.Add(new PopefAnchor("x", PopefDirection.HostToDevice, DataType.F32, 2, 2)
+            { Handle = "h2d_x", Programs = new uint[] { 5 }, IsPerReplica = true });
+        metadata.Anchors.Add(new PopefAnchor("w", PopefDirection.None, DataType.F16, 2, 3));
+        metadata.Anchors.Add(new PopefAnchor("fed", PopefDirection.HostToDevice, DataType.F32, 2, 2)
+            { Handle = "h2d_fed", Programs = new uint[] { 5 } });
+        metadata.Anchors.Add(new PopefAnchor("y", PopefDirection.DeviceToHost, DataType.F8143)
+            { Handle = "d2h_y", Programs = new uint[] { 5 } });
+        return metadata;
+    }
+
+    /// <summary>All of it, so that two can be compared.</summary>
+    private static string Text(PopefMetadata m)
+    {
+        return string.Join("; ", m.Executable, m.SeedHandle, m.ReplicationFactor, m.NumIpus, m.IpuVersion, m.IsPod,
+            m.NumProcesses, m.IsInference, m.DeviceIterations, string.Join(",", m.EngineOptions),
+            string.Join(",", m.DeviceOptions), string.Join(",", m.LoadPrograms), string.Join(",", m.MainPrograms),
+            string.Join(",", m.SavePrograms), string.Join(",", m.ProgramNames),
+            string.Join(",", m.Anchors.Select(a => string.Join(" ", a, a.Direction, a.Handle,
+                string.Join("+", a.Programs), a.IsPerReplica, a.ByteSize))));
+    }
+
+    [Test]
+    public void Scenario52WriteAPopefFile()
+    {
+        string file = Path.Combine(folder, "størrelse.popef");
+        byte[] code = Bytes(10000).Select(b => (byte)(b & 3)).ToArray();
+        ushort[] weights = MemoryMarshal.Cast<byte, ushort>(Bytes(12)).ToArray();
+        float[] images = Enumerable.Range(0, 12).Select(i => (float)random.NextDouble()).ToArray();
+        foreach (bool compress in new[] { false, true })
+        {
+            using (var writer = new PopefWriter(file))
+            {
+                Fails(ErrorCode.FailedPrecondition, () => writer.Write<byte>(code), "begun");
+                writer.WriteMetadata(Metadata());
+                writer.BeginExecutable("model", compress);
+                writer.Write<byte>(code.AsSpan(0, 1));
+                writer.Write<byte>(code.AsSpan(1));
+                writer.BeginOpaque("notes", "model");
+                writer.Write<byte>(Encoding.UTF8.GetBytes("free text"));
+                writer.BeginTensor("w", DataType.F16, new long[] { 2, 3 });
+                writer.Write<ushort>(weights);
+                writer.BeginFeed("fed", 3, DataType.F32, new long[] { 2, 2 });
+                writer.Write<float>(images.AsSpan(0, 4));
+                writer.Write<float>(images.AsSpan(4));
+                writer.Write<float>(new float[0]);
+                writer.Finish();
+                writer.Finish();
+                Fails(ErrorCode.FailedPrecondition, () => writer.WriteMetadata(Metadata()));
+                writer.Dispose();
+                Closed(writer.Finish);
+            }
+            using (PopefReader reader = PopefReader.Open(file))
+            using (PopefModel model = reader.Models().Single())
+            {
+                Assert.That(Text(reader.Metadata().Single()), Is.EqualTo(Text(Metadata())));
+                Assert.That(model.Executable.IsCompressed, Is.EqualTo(compress));
+                Assert.That(model.Executable.ToArray(), Is.EqualTo(code));
+                using (PopefPayload payload = model.Executable.Map()) Assert.That(payload.Span.SequenceEqual(code));
+                PopefBlob notes = model.Blobs(PopefBlobType.Opaque).Single();
+                Assert.That(notes.Name + notes.Executable, Is.EqualTo("notesmodel"));
+                Assert.That(Encoding.UTF8.GetString(notes.ToArray()), Is.EqualTo("free text"));
+                PopefBlob w = reader.Blobs(PopefBlobType.Tensor).Single();
+                Assert.That(w.ToString(), Is.EqualTo("Tensor w 12 bytes"));
+                Assert.That(w.DataType, Is.EqualTo(DataType.F16));
+                Assert.That(w.Shape, Is.EqualTo(new[] { 2, 3 }));
+                using (PopefPayload payload = w.Map())
+                    Assert.That(MemoryMarshal.Cast<byte, ushort>(payload.Span).ToArray(), Is.EqualTo(weights));
+                PopefBlob fed = reader.Blobs(PopefBlobType.Feed).Single();
+                Assert.That(fed.TensorCount, Is.EqualTo(3));
+                var values = new float[12];
+                fed.Read(0, MemoryMarshal.AsBytes(values.AsSpan()));
+                Assert.That(values, Is.EqualTo(images));
+                Assert.That(model.UserInputs.Single().Name + model.UserOutputs.Single().Name, Is.EqualTo("xy"));
+            }
+        }
+
+        byte[] before = File.ReadAllBytes(file);
+        using (var writer = new PopefWriter(file)) writer.BeginOpaque("lost");
+        using (var writer = new PopefWriter(file))
+        {
+            writer.BeginTensor("w", DataType.F16, new long[] { 2, 3 });
+            writer.Write<byte>(new byte[11]);
+            Fails(ErrorCode.InvalidArgument, writer.Finish, "12", "11");
+            Fails(ErrorCode.FailedPrecondition, writer.Finish);
+        }
+        Assert.That(File.ReadAllBytes(file), Is.EqualTo(before));
+
+        using (var writer = new PopefWriter(file, PopefMode.Append))
+        {
+            writer.BeginTensor("w", DataType.F16, new long[] { 2, 3 }, "model");
+            writer.Write<byte>(before.AsSpan(0, 12));
+            writer.Finish();
+        }
+        using (PopefReader reader = PopefReader.Open(File.ReadAllBytes(file).AsSpan()))
+        using (PopefModel model = reader.Model("model"))
+            Assert.That(model.Blobs(PopefBlobType.Tensor).Single().ToArray(), Is.EqualTo(before.Take(12)));
+    }
+
+    [Test]
+    public void AReaderIsDisposedOfWhileOthersRead()
+    {
+        string file = AffineFile("closing.popef");
+        for (int round = 0; round < 50; round++)
+        {
+            PopefReader reader = PopefReader.Open(file);
+            PopefBlob program = reader.Blobs(PopefBlobType.Executable).Single();
+            byte[] code = program.ToArray();
+            var reading = new CountdownEvent(3);
+            Task[] readers = Enumerable.Range(0, 3).Select(i => Task.Factory.StartNew(() =>
+            {
+                for (bool first = true; ; first = false)
+                {
+                    if (!program.ToArray().SequenceEqual(code)) throw new InvalidDataException();
+                    using (PopefPayload payload = program.Map())
+                        if (!payload.Span.SequenceEqual(code)) throw new InvalidDataException();
+                    if (first) reading.Signal();
+                }
+            }, TaskCreationOptions.LongRunning)).ToArray();
+            reading.Wait();
+            reader.Dispose();
+            foreach (Task task in readers)
+                Assert.That(Assert.Throws<AggregateException>(task.Wait).InnerException,
+                    Is.InstanceOf<ObjectDisposedException>());
+        }
+    }
+
+    [Test]
+    public void AForgottenReaderIsKeptByItsBlobs()
+    {
+        PopefBlob program = PopefReader.Open(AffineFile("forgotten.popef")).Blobs(PopefBlobType.Executable).Single();
+        for (int i = 0; i < 20; i++)
+        {
+            GC.Collect();
+            GC.WaitForPendingFinalizers();
+        }
+        Assert.That(program.ToArray().Length, Is.EqualTo(program.ByteSize));
+    }
+}

@@ -1,0 +1,207 @@
+using System;
+using System.Linq;
+using NUnit.Framework;
+using Poprt;
+using static Scenarios;
+
+/// <summary>Synchronous runs: names, sizes, types, memory. By the numbers of tests/bindings/README.md, then what only C# has.</summary>
+[TestFixture]
+public sealed class RunTest
+{
+    [Test]
+    public void Scenario02Run()
+    {
+        using (ModelRunner runner = AffineRunner())
+        {
+            var byName = new Client(runner, 0);
+            runner.Execute(byName.Bindings);
+            byName.Check();
+            var byPosition = new Client(runner, 0);
+            using (Bindings b = runner.CreateBindings().Input(0, byPosition.X).Output(0, byPosition.Y))
+                runner.Execute(b);
+            byPosition.Check();
+            var spans = new Client(runner, 0);
+            runner.Execute<float, float>(spans.X.AsSpan(), spans.Y.AsSpan());
+            spans.Check();
+            var arrays = new Client(runner, 0);
+            runner.Execute(arrays.X, arrays.Y);
+            arrays.Check();
+            var bound = new Client(runner, 0);
+            for (int run = 0; run < 3; run++)
+            {
+                Array.Clear(bound.Y, 0, 8);
+                runner.Execute(bound.Bindings);
+                bound.Check();
+            }
+        }
+    }
+
+    [Test]
+    public void Scenario03RunSeveralTypes()
+    {
+        using (ModelRunner runner = Runner(Compile("lookup.onnx")))
+        {
+            var rows = new float[8];
+            var next = new long[4];
+            using (Bindings b = runner.CreateBindings()
+                .Input("table", new float[] { 0, 1, 2, 3, 4, 5 }).Input("ids", new long[] { 2, 0, 1, 2 })
+                .Output("rows", rows).Output("next", next))
+                runner.Execute(b);
+            Assert.That(rows, Is.EqualTo(new float[] { 4, 5, 0, 1, 2, 3, 4, 5 }));
+            Assert.That(next, Is.EqualTo(new long[] { 3, 1, 2, 3 }));
+        }
+    }
+
+    [Test]
+    public void Scenario04HalfPrecision()
+    {
+        using (ModelRunner runner = Runner(Compile("half.onnx", "x", 2, 4)))
+        {
+            var x = new ushort[8];
+            var y = new ushort[8];
+            var results = new float[8];
+            Float16.Convert(new float[] { 0, 1, 2, 3, 4, 5, 6, 7 }, x);
+            runner.Execute(x, y);
+            Float16.Convert(y, results);
+            Assert.That(results, Is.EqualTo(new float[] { 1, 3, 5, 7, 9, 11, 13, 15 }));
+        }
+        for (int bits = 0; bits < 65536; bits++)
+        {
+            float value = Float16.ToSingle((ushort)bits);
+            ushort back = Float16.FromSingle(value);
+            if (float.IsNaN(value) ? !float.IsNaN(Float16.ToSingle(back)) : back != bits)
+                Assert.Fail(bits + " becomes " + back);
+        }
+        float ulp = 1 / 1024f;
+        Assert.That(Float16.FromSingle(1 + ulp / 2), Is.EqualTo(0x3c00));
+        Assert.That(Float16.FromSingle(1 + ulp * 3 / 2), Is.EqualTo(0x3c02));
+        Assert.That(Float16.FromSingle(65519.996f), Is.EqualTo(0x7bff));
+        Assert.That(Float16.FromSingle(65520), Is.EqualTo(0x7c00));
+        Assert.That(Float16.FromSingle(2.9802322e-8f), Is.EqualTo(0));
+        Assert.That(Float16.FromSingle(2.9802326e-8f), Is.EqualTo(1));
+    }
+
+    [Test]
+    public void Scenario07WrongName()
+    {
+        using (ModelRunner runner = AffineRunner())
+        using (Bindings b = runner.CreateBindings().Input("nope", new float[8]).Output("y", new float[8]))
+            Fails(ErrorCode.NotFound, () => runner.Execute(b), "nope", "x");
+    }
+
+    [Test]
+    public void Scenario08WrongSize()
+    {
+        using (ModelRunner runner = AffineRunner())
+            foreach (int n in new[] { 7, 9 })
+            {
+                Fails(ErrorCode.InvalidArgument, () => runner.Execute(new float[n], new float[8]), "x", "32", "" + 4 * n);
+                using (Bindings b = runner.CreateBindings().Input("x", new float[n]).Output("y", new float[8]))
+                    Fails(ErrorCode.InvalidArgument, () => runner.Execute(b), "x", "32", "" + 4 * n);
+            }
+    }
+
+    [Test]
+    public void Scenario09WrongType()
+    {
+        using (ModelRunner runner = AffineRunner())
+        using (Bindings b = runner.CreateBindings())
+        {
+            Fails(ErrorCode.InvalidArgument, () => b.Input("x", new double[4]), "x", "f32", "Double");
+            Fails(ErrorCode.InvalidArgument, () => b.Input(0, new int[8]), "x", "f32", "Int32");
+            Fails(ErrorCode.InvalidArgument, () => b.Output("y", new int[8]), "y", "f32", "Int32");
+            Fails(ErrorCode.InvalidArgument, () => runner.Execute(new double[4], new float[8]), "x", "f32", "Double");
+            var c = new Client(runner, 0);
+            var raw = new byte[32];
+            Buffer.BlockCopy(c.X, 0, raw, 0, 32);
+            runner.Execute(b.Input("x", raw).Output("y", c.Y));
+            c.Check();
+        }
+    }
+
+    [Test]
+    public void Scenario10MissingTensor()
+    {
+        using (ModelRunner runner = AffineRunner())
+        {
+            using (Bindings b = runner.CreateBindings().Output("y", new float[8]))
+                Fails(ErrorCode.InvalidArgument, () => runner.Execute(b), "x");
+            using (Bindings b = runner.CreateBindings().Input("x", new float[8]))
+                Fails(ErrorCode.InvalidArgument, () => runner.Execute(b), "y");
+            var c = new Client(runner, 0);
+            c.Bindings.Input(0, c.X);
+            Fails(ErrorCode.InvalidArgument, () => runner.Execute(c.Bindings), "x");
+            Fails(ErrorCode.InvalidArgument, () => runner.ExecuteAsync(c.Bindings), "x");
+        }
+    }
+
+    [Test]
+    public void Scenario20LargeTensor()
+    {
+        using (ModelRunner runner = Runner(Affine(4 << 20)))
+        {
+            var x = new float[16 << 20];
+            var y = new float[16 << 20];
+            for (int i = 0; i < x.Length; i++) x[i] = i % 1000;
+            long before = Library.BytesCopied;
+            runner.Execute(x, y);
+            Assert.That(Library.BytesCopied, Is.EqualTo(before));
+            for (int i = 0; i < x.Length; i++)
+                if (y[i] != 2 * (i % 1000) + 1) Assert.Fail("at " + i + " is " + y[i]);
+        }
+    }
+
+    [Test]
+    public void Scenario21ZeroSizeTensor()
+    {
+        using (ModelRunner runner = Runner(Affine(0)))
+        {
+            Assert.That(runner.Inputs[0].ByteSize, Is.EqualTo(0));
+            runner.Execute(new float[0], new float[0]);
+            using (Bindings b = runner.CreateBindings().Input(0, new float[0]).Output(0, new float[0])) runner.Execute(b);
+        }
+    }
+
+    [Test]
+    public void Scenario32AnyNumberOfRows()
+    {
+        using (Executable executable = Affine(4))
+        using (var runner = new ModelRunner(executable, new RuntimeConfig { Threads = 1, BatchingDim = 0 }))
+        {
+            float[] x = Enumerable.Range(0, 12).Select(i => (float)i).ToArray();
+            var y = new float[12];
+            runner.Execute(x, y);
+            Assert.That(y, Is.EqualTo(x.Select(v => 2 * v + 1)));
+        }
+    }
+
+    [Test]
+    public void SlicesOfMemoryAreUsedWhereTheyAre()
+    {
+        using (ModelRunner runner = AffineRunner())
+        {
+            var both = new float[20];
+            for (int i = 0; i < 20; i++) both[i] = i;
+            using (Bindings b = runner.CreateBindings()
+                .Input("x", new ReadOnlyMemory<float>(both, 1, 8)).Output("y", new Memory<float>(both, 11, 8)))
+                runner.Execute(b);
+            Assert.That(both[10], Is.EqualTo(10));
+            for (int i = 0; i < 8; i++) Assert.That(both[11 + i], Is.EqualTo(2 * (1 + i) + 1));
+            Assert.That(both[19], Is.EqualTo(19));
+        }
+    }
+
+    [Test]
+    public void BindingAgainReplaces()
+    {
+        using (ModelRunner runner = AffineRunner())
+        {
+            var c = new Client(runner, 0);
+            var other = new float[8];
+            c.Bindings.Output("y", other);
+            runner.Execute(c.Bindings);
+            Assert.That(c.Y, Is.All.EqualTo(0));
+            Assert.That(other[0], Is.EqualTo(1));
+        }
+    }
+}
