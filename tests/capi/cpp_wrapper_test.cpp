@@ -129,7 +129,8 @@ TEST(CppWrapper, CompilesPathsAndBytes) {
   EXPECT_EQ(a->getInputs()[0].shape, (std::vector<int64_t>{2, 4}));
   const auto b = Compiler::compile(read(DATA "/identity.onnx"), {}, options);
   EXPECT_EQ(b->getOutputs()[0].sizeInBytes, 32);
-  const std::string path = testing::TempDir() + std::to_string(getpid()) + "_cpp_wrapper_identity.popef";
+  const std::string path =
+      testing::TempDir() + std::to_string(getpid()) + "_cpp_wrapper_identity.popef";
   Compiler::compileAndExport(DATA "/identity.onnx", {}, path, options);
   EXPECT_EQ(Executable(path).name(), "identity");
   std::remove(path.c_str());
