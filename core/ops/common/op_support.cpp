@@ -6,7 +6,6 @@
 #include "base/checked.h"
 #include "ops/common/evaluate_listing.h"
 #include "ops/common/expansion.h"
-#include "ops/common/onnx_dtype.h"
 #include "ops/common/required_inputs.h"
 #include "ops/common/scalar.h"
 
