@@ -55,7 +55,7 @@ int run(bool json, bool markdown) {
   for (const Row& r : rows) {
     if (markdown)
       fmt::print("| {} | {} | {}-{} | {} | {} | {} |\n", r.domain, r.op->name, r.op->since, r.last,
-                 r.support.types.empty() ? "" : ops::type_list(r.support.types),
+                 ops::type_list(r.support.types),
                  ops::implementation_name(r.support.implementation),
                  r.support.chip_cost ? "yes" : "no");
     else

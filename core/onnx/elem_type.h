@@ -1,5 +1,4 @@
-// ONNX's element type numbers (TensorProto.DataType, onnx.proto) against ours. Plain integers,
-// because Debian's proto classes end at 16.
+// The element types and names of a file: base/onnx_dtype.h where a number must be known.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The same bytes as another type of the same width.
-#include "ops/common/onnx_dtype.h"
+#include "base/onnx_dtype.h"
 #include "ops/op.h"
 
 namespace poprt::ops {

@@ -1,7 +1,7 @@
 #include <array>
 
+#include "base/onnx_dtype.h"
 #include "ops/common/cast.h"
-#include "ops/common/onnx_dtype.h"
 
 namespace poprt::ops {
 namespace {

@@ -1,5 +1,5 @@
 // The result's type: attribute output_dtype, else the scale's.
-#include "ops/common/onnx_dtype.h"
+#include "base/onnx_dtype.h"
 #include "ops/common/quantization.h"
 
 namespace poprt::ops {

@@ -2,8 +2,8 @@
 // 1, num_mel_bins]; all inputs must be constant.
 #include <cmath>
 
+#include "base/onnx_dtype.h"
 #include "ops/common/constant_result.h"
-#include "ops/common/onnx_dtype.h"
 
 namespace poprt::ops {
 namespace {

@@ -1,5 +1,5 @@
 // The result's type: the zero point's, else attribute output_dtype, else u8.
-#include "ops/common/onnx_dtype.h"
+#include "base/onnx_dtype.h"
 #include "ops/common/quantization.h"
 
 namespace poprt::ops {

@@ -16,15 +16,13 @@ class Ops(CommandTest):
         for row in rows:
             self.assertRegex(row[2], r"^\d+-\d*$")
 
-    def test_json_and_markdown_list_the_same(self):
-        count = len(self.succeeds().splitlines())
-        self.assertEqual(len(json.loads(self.succeeds("--json"))), count)
-        lines = self.succeeds("--markdown").splitlines()
-        self.assertEqual(len(lines), count + 2)
-        self.assertTrue(all(line.startswith("|") and line.endswith("|") for line in lines))
-
-    def test_json_says_types_and_implementation(self):
-        rows = {(r["domain"], r["name"], r["since"]): r for r in json.loads(self.succeeds("--json"))}
+    # What --markdown prints is docs/operators.md (tests/lint/operators.py), so it does not run here: each run tries
+    # every operator.
+    def test_json_lists_the_same_and_says_types_and_implementation(self):
+        table = json.loads(self.succeeds("--json"))
+        self.assertEqual([[r["domain"], r["name"], f"{r['since']}-{r['until']}"] for r in table],
+                         [line.split() for line in self.succeeds().splitlines()])
+        rows = {(r["domain"], r["name"], r["since"]): r for r in table}
         self.assertIn("f32", rows["ai.onnx", "Relu", 1]["types"])
         self.assertEqual(rows["com.microsoft", "FastGelu", 1]["implementation"], "decomposition")
         self.assertEqual(rows["ai.onnx", "MatMul", 1]["implementation"], "fast kernel")

@@ -13,10 +13,13 @@ HEADING = """# Operators
 What the compiler takes, by the same table that it uses. Made by `tests/lint/operators.py POPRT_EXEC --write`.
 
 * *opsets*: the first and, where later models use another definition, the last version of the domain.
-* *types*: element types of input 0 that a trial on a small tensor accepts (f8 are ONNX's four 8-bit floats). Empty
-  where an operator needs more than a trial makes up; its vectors in `tests/data` say what is checked.
+* *types*: element types that a trial on small tensors accepts (f8 are ONNX's four 8-bit floats; the trials are in
+  `core/ops/common/op_trials.inc`): those of input 0, of the data where input 0 is an index, a condition or a scale
+  (Where, OneHot, QLinearConcat ...), or of the result where there is no input. *inner*: control flow, sequences and
+  optionals have no element types of their own and take what their subgraphs or containers hold.
 * *implementation*: *fast kernel* (built for each instruction set, or a plain copy), *reference kernel* (portable
-  C++), *kernel* (either, not tried), *decomposition* into other operators, *view* (no code).
+  C++), *decomposition* into other operators, *view* (no code), *compiler* (resolved when a model is compiled; text
+  must be constant), *control* (begins or ends a region of the device's instructions).
 * *chip cost*: whether the chip model has a cycle formula.
 
 Where the data make no tensor: the maps of ai.onnx.ml ZipMap stay the tensor [rows, classes] of their values, in the

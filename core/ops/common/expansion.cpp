@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/onnx_dtype.h"
 #include "ir/newest.h"
-#include "ops/common/onnx_dtype.h"
 #include "ops/common/scalar.h"
 
 namespace poprt::ops {
@@ -145,8 +145,8 @@ Value* Expansion::swap_last_two(Value* v) {
 
 Value* Expansion::cast(Value* v, DType dtype) {
   if (v->dtype() == dtype) return v;
-  for (int64_t number = 1; number < 27; number++)
-    if (dtype_from_onnx(number) == dtype) return add("Cast", {v}, {{"to", number}});
+  if (const auto number = onnx_from_dtype(dtype))
+    return add("Cast", {v}, {{"to", int64_t{*number}}});
   fail_unsupported("element type {}", dtype_name(dtype));
 }
 

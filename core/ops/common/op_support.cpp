@@ -4,11 +4,12 @@
 #include <array>
 
 #include "base/checked.h"
+#include "ir/text.h"
+#include "ops/common/compile_time.h"
 #include "ops/common/evaluate_listing.h"
 #include "ops/common/expansion.h"
-#include "ops/common/onnx_dtype.h"
 #include "ops/common/required_inputs.h"
-#include "ops/common/scalar.h"
+#include "ops/common/strings.h"
 
 namespace poprt::ops {
 namespace {
@@ -20,181 +21,115 @@ constexpr std::array kTypes = {DType::f32,        DType::f16,      DType::bf16, 
                                DType::f8e5m2fnuz, DType::f8e8m0,   DType::u4,         DType::s4,
                                DType::u2,         DType::s2,       DType::f4e2m1};
 
-// How an input of a trial is made: of the type on trial, or of one that the operator fixes.
-struct Input {
-  enum Kind { tried, f32, s64, s32, u8, boolean, none } kind = tried;
-  Shape shape = {};
-  std::vector<int64_t> values = {};  // of an integer constant; else zeros (ones in one trial)
-};
+constexpr std::array kText = {DType::string};
 
+// A node to try: core/ops/common/op_trials.inc.
 struct Trial {
-  std::vector<Input> inputs;
-  std::vector<std::pair<std::string, ir::Attribute>> attributes = {};
+  std::string_view operators, inputs, attributes = "";
   size_t outputs = 1;
 };
 
-Input of(Shape shape) { return {Input::tried, std::move(shape)}; }
-Input numbers(std::vector<int64_t> values) {
-  return {Input::s64, {static_cast<int64_t>(values.size())}, std::move(values)};
+constexpr Trial kTrials[] = {
+#include "ops/common/op_trials.inc"
+};
+
+template <class Visit>
+void for_each_part(std::string_view text, char separator, Visit&& visit) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(separator), text.size());
+    visit(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    while (text.starts_with(' ')) text.remove_prefix(1);
+  }
 }
 
-// From the most to the least demanding: an operator with an optional second input passes the first
-// that it can.
-std::vector<Trial> trials(const OpDef& op) {
-  const Shape image = {1, 4, 4, 4}, matrix = {4, 4};
-  const std::string_view n = op.name;
-  std::vector<Trial> list;
-  const auto only = [&](Trial t) { list = {std::move(t)}; };
-  list.push_back({{of(matrix)}});
-  list.push_back({{of(image)}});
-  list.push_back({{of(matrix), of(matrix)}});
-  list.push_back({{of(image), of(image)}});
-  list.push_back({{of(image), of({4}), of({4})}});
-  list.push_back({{of(matrix), of({4}), of({4})}});
-  list.push_back({{of(matrix), numbers({1})}});
-  list.push_back({{of(matrix), {Input::s64, matrix}}});
-  if (n.starts_with("Reduce") && op.domain.empty()) only({{of(matrix), numbers({1})}});
-  if (n.find("Pool") != n.npos && !n.starts_with("Global"))
-    only({{of(image)}, {{"kernel_shape", std::vector<int64_t>{2, 2}}}});
-  if (n == "Conv" || n == "ConvTranspose") only({{of(image), of({4, 4, 1, 1})}});
-  if (n == "Gemm") only({{of(matrix), of(matrix), of(matrix)}});
-  if (n == "Cast") only({{of(matrix)}, {{"to", int64_t{1}}}});
-  if (n == "BitCast") only({{of(matrix)}, {{"to", int64_t{1}}}});
-  if (n == "Reshape" || n == "Expand") only({{of(matrix), numbers({2, 1, 2, 4})}});
-  if (n == "Reshape") only({{of(matrix), numbers({2, 8})}});
-  if (n == "Expand") only({{of(matrix), numbers({2, 4, 4})}});
-  if (n == "Tile") only({{of(matrix), numbers({2, 1})}});
-  if (n == "Slice") only({{of(matrix), numbers({1}), numbers({3}), numbers({0})}});
-  if (n == "Pad") only({{of(matrix), numbers({1, 0, 0, 1})}});
-  if (n == "Split") only({{of(matrix)}, {{"num_outputs", int64_t{2}}}, 2});
-  if (n == "Squeeze") only({{of({4, 1, 4}), numbers({1})}});
-  if (n == "Unsqueeze") only({{of(matrix), numbers({1})}});
-  if (n == "Where") only({{{Input::boolean, matrix}, of(matrix), of(matrix)}});
-  if (n == "Concat") only({{of(matrix), of(matrix)}, {{"axis", int64_t{0}}}});
-  if (n == "Gather" || n == "GatherElements" || n == "GatherND")
-    only({{of(matrix), {Input::s64, {1, 2}, {0, 1}}}});
-  if (n == "ScatterElements" || n == "Scatter")
-    only({{of(matrix), {Input::s64, {1, 2}, {0, 1}}, of({1, 2})}});
-  if (n == "ScatterND") only({{of(matrix), {Input::s64, {1, 1}, {1}}, of({1, 4})}});
-  if (n == "Range") only({{of({}), of({}), of({})}});
-  if (n == "OneHot") only({{{Input::s64, {2}}, numbers({3}), of({2})}});
-  if (n == "TopK") only({{of(matrix), numbers({2})}, {}, 2});
-  if (n == "BatchNormalization") only({{of(image), of({4}), of({4}), of({4}), of({4})}});
-  if (n == "GroupNormalization")
-    only({{of(image), of({4}), of({4})}, {{"num_groups", int64_t{2}}}});
-  if (n == "LayerNormalization" || n.ends_with("LayerNormalization"))
-    only({{of(matrix), of({4})}, {{"axis", int64_t{-1}}}});
-  if (n == "RMSNormalization") only({{of(matrix), of({4})}});
-  if (n == "LRN") only({{of(image)}, {{"size", int64_t{3}}}});
-  if (n == "LSTM" || n == "GRU" || n == "RNN") {
-    const int64_t gates = n == "LSTM" ? 4 : n == "GRU" ? 3 : 1;
-    only({{of({2, 1, 4}), of({1, 2 * gates, 4}), of({1, 2 * gates, 2})},
-          {{"hidden_size", int64_t{2}}},
-          2});
-  }
-  if (n == "Resize") {
-    only({{of(image), {Input::none}, {Input::none}, numbers({1, 4, 8, 8})}});
-  }
-  if (n == "Upsample") only({{of(image)}, {{"scales", std::vector<float>{1, 1, 2, 2}}}});
-  if (n == "GridSample") only({{of(image), of({1, 2, 2, 2})}});
-  if (n == "DepthToSpace" || n == "SpaceToDepth") only({{of(image)}, {{"blocksize", int64_t{2}}}});
-  if (n == "Clip") only({{of(matrix), of({}), of({})}});
-  if (n == "CumSum" || n == "CumProd") only({{of(matrix), {Input::s64, {}, {0}}}});
-  if (n == "Compress") only({{of(matrix), {Input::boolean, {4}}}, {{"axis", int64_t{0}}}});
-  if (n == "Einsum") only({{of(matrix), of(matrix)}, {{"equation", "ij,jk->ik"}}});
-  if (n == "BitShift") only({{of(matrix), of(matrix)}, {{"direction", "LEFT"}}});
-  if (n == "Mod") list.push_back({{of(matrix), of(matrix)}, {{"fmod", int64_t{1}}}});
-  if (n == "Trilu") only({{of(matrix)}});
-  if (n == "Dropout") only({{of(matrix)}});
-  if (n == "QuantizeLinear") only({{of(matrix), of({}), {Input::u8, {}}}});
-  if (n == "DequantizeLinear") only({{of(matrix), {Input::f32, {}}, of({})}});
-  if (n == "Unpack" || n == "Pack" || n == "Repack")
-    only({{n == "Unpack" ? of(matrix) : of({2, 2, 4}), {Input::s32, {2, 1}}},
-          {{"max_valid_num", int64_t{2}}, {"segment_max_size", std::vector<int64_t>{2}}}});
-  if (n == "DynamicQuantizeLinear") only({{of(matrix)}, {}, 3});
-  if (n == "QLinearMatMul")
-    only({{of(matrix),
-           {Input::f32, {}},
-           of({}),
-           of(matrix),
-           {Input::f32, {}},
-           of({}),
-           {Input::f32, {}},
-           of({})}});
-  if (n == "QLinearConv")
-    only({{of(image),
-           {Input::f32, {}},
-           of({}),
-           of({4, 4, 1, 1}),
-           {Input::f32, {}},
-           of({}),
-           {Input::f32, {}},
-           of({})}});
-  if (n == "ConvInteger") only({{of(image), of({4, 4, 1, 1})}});
-  if (n == "Attention" && op.domain.empty()) only({{of(image), of(image), of(image)}});
-  if (n == "RotaryEmbedding" && op.domain.empty())
-    only({{of(image), of({1, 4, 2}), of({1, 4, 2})}});
-  if (n == "RoiAlign") only({{of(image), of({1, 4}), {Input::s64, {1}, {0}}}});
-  if (n == "EyeLike") only({{of(matrix)}});
-  if (n == "NonZero") only({{of(matrix)}});
-  if (n == "Unique") only({{of({4})}, {{"sorted", int64_t{1}}}, 4});
-  if (n == "PRelu") only({{of(image), of({4, 1, 1})}});
-  if (n == "Det" || n == "Inverse") only({{of(matrix)}});
-  return list;
+std::vector<const Trial*> trials_of(const OpDef& op) {
+  const auto rows_of = [](std::string_view name) {
+    std::vector<const Trial*> rows;
+    for (const Trial& t : kTrials)
+      for_each_part(t.operators, ' ', [&](std::string_view row) {
+        if (row == name) rows.push_back(&t);
+      });
+    return rows;
+  };
+  auto rows = rows_of(fmt::format("{}.{}", op.domain, op.name));
+  if (rows.empty()) rows = rows_of(op.name);
+  return rows.empty() ? rows_of("*") : rows;
 }
 
-// Inputs are constants when `constant`; else input 0 comes at run time.
-bool works(const OpDef& op, const Trial& trial, DType type, bool constant,
-           std::vector<std::string>* kernels) {
-  if (!op.infer || !op.lower) return false;  // resolved before inference
-  ir::Graph graph;
-  const int64_t version = std::min<int64_t>(op.until, std::max(op.since, 26));
-  graph.opsets[std::string(op.domain)] = version;
-  graph.opsets.emplace("", 26);
-  std::vector<ir::Value*> inputs;
-  std::vector<Tensor> tensors;
-  try {
-    for (const Input& in : trial.inputs) {
-      if (in.kind == Input::none) {
-        inputs.push_back(nullptr);
-        tensors.emplace_back();
-        continue;
-      }
-      const DType t = in.kind == Input::tried ? type
-                      : in.kind == Input::f32 ? DType::f32
-                      : in.kind == Input::s64 ? DType::s64
-                      : in.kind == Input::s32 ? DType::s32
-                      : in.kind == Input::u8  ? DType::u8
-                                              : DType::boolean;
-      Tensor tensor = Tensor::zeros(t, in.shape);
-      if (!in.values.empty()) {
-        const auto to = tensor.mutable_values<int64_t>();
-        for (size_t i = 0; i < to.size(); i++) to[i] = in.values[i % in.values.size()];
-      } else if (dtype_bits(t) >= 8 && t != DType::boolean) {
-        // Ones: zeros divide badly.
-        const Tensor one = scalar_tensor(t, 1);
-        for (uint64_t at = 0; at < tensor.bytes(); at += one.bytes())
-          std::memcpy(static_cast<std::byte*>(tensor.mutable_data()) + at, one.data(), one.bytes());
-      }
-      const bool at_run_time = !constant && inputs.empty();
-      inputs.push_back(at_run_time ? graph.add_input("", ir::ValueType::of(t, in.shape))
-                                   : graph.add_constant("", tensor));
-      tensors.push_back(tensor);
+// One element of a constant: one, because zeros divide badly.
+std::string_view element(DType type) {
+  return type == DType::boolean ? "false" : dtype_bits(type) < 8 ? "0" : "1";
+}
+
+// A graph of the trial's node on constants.
+std::unique_ptr<ir::Graph> graph_of(const OpDef& op, const Trial& trial, DType type) {
+  const auto typed = [&](std::string_view text) {
+    std::string out;
+    for (size_t i = 0; i < text.size(); i++) {
+      if (text[i] == '@')
+        out += element(type);
+      else if (text.substr(i).starts_with("T["))
+        out += dtype_name(type);
+      else
+        out += text[i];
     }
-    ir::Node* node =
-        graph.add_node(std::string(op.name), std::string(op.domain), inputs, trial.outputs);
-    for (const auto& [key, value] : trial.attributes) node->attributes[key] = value;
-    check_required_inputs(*node);
-    InferContext ctx(*node);
-    op.infer(ctx);
-    for (const ir::Value* v : node->outputs())
-      if (!v->type.is_static()) return false;
-    evaluate_listing(*node, tensors, kernels);
-    return true;
-  } catch (const std::exception&) {
-    return false;
-  }
+    return out;
+  };
+  std::string constants, inputs, outputs;
+  for_each_part(typed(trial.inputs), ';', [&](std::string_view in) {
+    if (!inputs.empty()) inputs += ", ";
+    if (in == "_") return void(inputs += in);
+    const std::string name = fmt::format("%x{}", inputs.size());
+    inputs += name;
+    constants += fmt::format("const {} : {}", name, in);
+    if (in.find('=') == in.npos)
+      constants += fmt::format(" = fill {}",
+                               element(dtype_from_name(in.substr(0, in.find('['))).value_or(type)));
+    constants += '\n';
+  });
+  for (size_t i = 0; i < trial.outputs; i++) outputs += fmt::format("{}%y{}", i ? ", " : "", i);
+  const int64_t version = std::min<int64_t>(op.until, std::max(op.since, 26));
+  return ir::parse_text(fmt::format(
+      "graph \"trial\" opset {{\"{}\": {}{}}} {{\n{}{} = {}{}{}({}) {{{}}}\n}}\n", op.domain,
+      version, op.domain.empty() ? "" : ", \"\": 26", constants, outputs, op.domain,
+      op.domain.empty() ? "" : ".", op.name, inputs, typed(trial.attributes)));
 }
+
+// Tried with input 0 at run time, then with all inputs constant.
+bool works(const OpDef& op, const Trial& trial, DType type, std::vector<std::string>* kernels) {
+  for (const bool constant : {false, true}) {
+    try {
+      kernels->clear();
+      const auto graph = graph_of(op, trial, type);
+      ir::Node& node = *graph->nodes().front();
+      std::vector<Tensor> tensors;
+      for (const ir::Value* v : node.inputs()) tensors.push_back(v ? v->constant() : Tensor());
+      check_required_inputs(node);
+      if (op.lower == lower_text) return !evaluate_strings(node, tensors).empty();
+      if (!constant && node.input(0)) node.set_input(0, graph->add_input("", node.input(0)->type));
+      InferContext ctx(node);
+      op.infer(ctx);
+      for (const ir::Value* v : node.outputs())
+        if (!v->type.is_static()) fail(ErrorCode::failed_precondition, "the type is not static");
+      evaluate_listing(node, tensors, kernels);
+      return true;
+    } catch (const std::exception&) {
+    }
+  }
+  return false;
+}
+
+// Nobody reads the errors of trials: while one of these lives, rethrow_explained() adds nothing to
+// them. (Else the trial of an operator would try each operator that it is made of, on every error.)
+struct NoExplanations {
+  static thread_local bool active;
+  NoExplanations() { active = true; }
+  ~NoExplanations() { active = false; }
+  NoExplanations(const NoExplanations&) = delete;
+  NoExplanations& operator=(const NoExplanations&) = delete;
+};
+thread_local bool NoExplanations::active = false;
 
 // Kernels whose hot loops are compiled once for each instruction set (core/kernels/isa), or that
 // only move memory.
@@ -246,30 +181,42 @@ std::string_view implementation_name(Implementation implementation) {
     case Implementation::reference: return "reference kernel";
     case Implementation::decomposition: return "decomposition";
     case Implementation::view: return "view";
-    case Implementation::unknown: return "kernel";
+    case Implementation::compiler: return "compiler";
+    case Implementation::control: return "control";
+    case Implementation::unknown: return "unknown";
   }
   return "";
 }
 
 OpSupport support_of(const OpDef& op) {
   OpSupport s;
-  // Trials know ai.onnx and what resembles it; our own operators trust the passes that make them.
-  if (op.domain != "ai.onnx.ml" && op.domain != "poprt") {
-    const std::vector<Trial> list = trials(op);
-    for (const DType type : kTypes) {
-      std::vector<std::string> kernels;
-      for (const Trial& t : list) {
-        kernels.clear();
-        if (!works(op, t, type, false, &kernels) && !works(op, t, type, true, &kernels)) continue;
-        if (s.types.empty())
-          s.implementation = std::all_of(kernels.begin(), kernels.end(), is_fast_kernel)
-                                 ? Implementation::fast
-                                 : Implementation::reference;
-        s.types.push_back(type);
-        break;
-      }
-    }
+  if (op.lower == lower_container) {
+    s.implementation = Implementation::compiler;
+    return s;
   }
+  // Regions: the only ones of our own operators that are not pure.
+  if (op.domain == "poprt" && !op.pure) {
+    s.implementation = Implementation::control;
+    return s;
+  }
+  const NoExplanations quiet;
+  const auto list = trials_of(op);
+  const auto try_type = [&](DType type) {
+    for (const Trial* t : list) {
+      std::vector<std::string> kernels;
+      if (!works(op, *t, type, &kernels)) continue;
+      if (s.types.empty())
+        s.implementation = std::all_of(kernels.begin(), kernels.end(), is_fast_kernel)
+                               ? Implementation::fast
+                               : Implementation::reference;
+      s.types.push_back(type);
+      return;
+    }
+  };
+  const bool text = op.lower == lower_text;
+  for (const DType type : text ? std::span<const DType>(kText) : kTypes) try_type(type);
+  if (s.types.empty()) return s;
+  if (text) s.implementation = Implementation::compiler;
   // Passes put a faster twin in its place.
   if (op.domain.empty() && find_op("poprt", op.name, 1)) s.implementation = Implementation::fast;
   if (op.sharing.view) s.implementation = Implementation::view;
@@ -278,7 +225,7 @@ OpSupport support_of(const OpDef& op) {
 }
 
 std::string type_list(std::span<const DType> types) {
-  if (types.empty()) return "?";
+  if (types.empty()) return "inner";
   std::string text;
   for (const DType t : types) {
     if (!text.empty()) text += ' ';
@@ -298,12 +245,8 @@ void rethrow_explained(const Error& error, const ir::Node& node) {
   constexpr std::string_view kAsk = "to ask for more, open an issue with this line";
   if (error.message().find(kAsk) != std::string::npos) throw error;
   const OpDef* op = find_op(node.domain, node.op_type, node.opset());
-  // An explanation tries the operator, which may fail in the same way.
-  static thread_local bool explaining = false;
-  if (!op || explaining) throw error;
-  explaining = true;
+  if (!op || NoExplanations::active) throw error;
   const OpSupport s = support_of(*op);
-  explaining = false;
   std::string text = error.message();
   const std::string description = node.describe();
   if (text.find(description) == std::string::npos) text = description + ": " + text;

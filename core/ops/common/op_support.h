@@ -15,13 +15,16 @@ enum class Implementation {
   reference,      // some kernel is plain C++
   decomposition,  // other operators
   view,           // no code: the same bytes under another shape
-  unknown,        // no trial fitted; tests say more
+  compiler,       // no code: resolved when a model is compiled
+  control,        // no kernel: begins or ends a region of the instruction list
+  unknown,        // no trial fitted, which a test refuses
 };
 std::string_view implementation_name(Implementation implementation);
 
 struct OpSupport {
-  std::vector<DType>
-      types;  // of input 0 (or of the result when there is none); empty: no trial fitted
+  // Of input 0, of the data when input 0 is their index, condition or scale, or of the result when
+  // there is no input. Empty for an operator that takes what its subgraphs or containers hold.
+  std::vector<DType> types;
   Implementation implementation = Implementation::unknown;
   bool chip_cost = false;  // the chip model has a cycle formula for it
 };
@@ -29,7 +32,7 @@ struct OpSupport {
 // Deterministic; takes milliseconds.
 OpSupport support_of(const OpDef& op);
 
-// "f32 f16 s8"; "?" for an empty list.
+// "f32 f16 s8"; "inner" for an empty list.
 std::string type_list(std::span<const DType> types);
 
 // "opset 13 on" or "opsets 1 to 6".

@@ -2,8 +2,8 @@
 
 #include <bit>
 
+#include "base/onnx_dtype.h"
 #include "ops/common/as_f32.h"
-#include "ops/common/onnx_dtype.h"
 
 namespace poprt::ops {
 namespace {

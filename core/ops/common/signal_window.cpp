@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/onnx_dtype.h"
 #include "ops/common/constant_result.h"
-#include "ops/common/onnx_dtype.h"
 
 namespace poprt::ops {
 

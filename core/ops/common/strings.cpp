@@ -10,9 +10,9 @@
 #include <string_view>
 
 #include "base/checked.h"
+#include "base/onnx_dtype.h"
 #include "ops/common/evaluate.h"
 #include "ops/common/label_table.h"
-#include "ops/common/onnx_dtype.h"
 #include "ops/common/regex.h"
 #include "ops/op.h"
 
@@ -77,10 +77,9 @@ Tensor cast(const Tensor& x, DType to) {
   if (x.dtype() == to) return x;
   n->op_type = "Cast";
   // Floats narrower than f32 are rounded once, from f64.
-  for (int64_t number = 1; number < 32; number++)
-    if (dtype_from_onnx(number) == to) n->attributes["to"] = number;
-  if (n->attributes.empty())
-    fail(ErrorCode::unimplemented, "no cast from string to {}", dtype_name(to));
+  const auto number = onnx_from_dtype(to);
+  if (!number) fail(ErrorCode::unimplemented, "no cast from string to {}", dtype_name(to));
+  n->attributes["to"] = int64_t{*number};
   return evaluate(*n, std::array{x})[0];
 }
 

@@ -35,6 +35,30 @@ TEST(OpSupport, SaysWhatImplementsAnOperator) {
   EXPECT_EQ(support("com.microsoft", "FastGelu", 1).implementation, Implementation::decomposition);
 }
 
+TEST(OpSupport, OperatorsThatTheCompilerResolvesSaySo) {
+  for (const auto* name : {"If", "Loop", "SequenceAt", "OptionalHasElement"}) {
+    const OpSupport s = support("", name, 18);
+    EXPECT_EQ(s.implementation, Implementation::compiler) << name;
+    EXPECT_EQ(type_list(s.types), "inner") << name;
+  }
+  EXPECT_EQ(support("poprt", "LoopBegin", 1).implementation, Implementation::control);
+  const OpSupport text = support("", "StringSplit", 20);
+  EXPECT_EQ(text.implementation, Implementation::compiler);
+  EXPECT_EQ(type_list(text.types), "string");
+}
+
+TEST(OpSupport, TypesAreThoseOfTheDataWhereInput0IsNot) {
+  for (const auto& [domain, name] : {std::pair("", "Where"), std::pair("poprt", "Select")})
+    EXPECT_TRUE(takes(support(domain, name, 16), DType::f32)) << name;
+  EXPECT_TRUE(takes(support("com.microsoft", "QLinearConcat", 1), DType::s8));
+}
+
+TEST(OpSupport, EveryOperatorHasATrialThatFits) {
+  for (const OpDef* op : all_ops())
+    EXPECT_NE(support_of(*op).implementation, Implementation::unknown)
+        << "core/ops/common/op_trials.inc has none for " << op->domain << " " << op->name;
+}
+
 TEST(OpSupport, OpsetRanges) {
   EXPECT_EQ(opset_range(*find_op("", "Mish", 18)), "opset 18 on");
   EXPECT_EQ(opset_range(OpDef{.name = "X", .since = 1, .until = 6}), "opsets 1 to 6");
