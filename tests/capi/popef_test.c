@@ -341,7 +341,7 @@ static void sources_are_read_when_payloads_are(void** state) {
   FAILS(poprt_popef_reader_parse_source(r, &s), POPRT_DATA_LOSS, "empty");
   assert_int_equal(p.released, 2);
   s.size = p.file.size - 1;
-  FAILS(poprt_popef_reader_parse_source(r, &s), POPRT_DATA_LOSS, "source");
+  FAILS(poprt_popef_reader_parse_source(r, &s), POPRT_DATA_LOSS, "truncated");
   assert_int_equal(p.released, 3);
 
   s.size = p.file.size;

@@ -83,7 +83,8 @@ class Executable {
   }
   std::map<std::string, std::string> getOpaqueBlobs() const {
     std::map<std::string, std::string> blobs;
-    for (const auto& blob : getPopefModel()->opaqueBlobs) {
+    const auto model = getPopefModel();
+    for (const auto& blob : model->opaqueBlobs) {
       const popef::Payload payload = blob.payload();
       blobs[blob.name] = std::string(payload.data(), payload.size());
     }
