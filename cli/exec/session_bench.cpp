@@ -91,6 +91,7 @@ class QueueBench {
   ~QueueBench() {
     poprt_queue_manager_disconnect_all(manager_);
     runner_.join();
+    poprt_queue_manager_flush_all(manager_);  // what waits names our slots
   }
   QueueBench(const QueueBench&) = delete;
   QueueBench& operator=(const QueueBench&) = delete;
