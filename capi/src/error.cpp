@@ -5,6 +5,7 @@
 #include <string>
 
 #include "guard.h"
+#include "popef/error.h"
 
 namespace poprt::capi {
 namespace {
@@ -15,6 +16,21 @@ poprt_error& no_memory() {
 }
 // Made while the library is loaded, when there is memory.
 const poprt_error& made_early = no_memory();
+
+template <class E>
+bool is(const Error& e) {
+  return dynamic_cast<const E*>(&e) != nullptr;
+}
+
+poprt_popef_error_class popef_class(const Error& e) {
+  if (is<popef::FileError>(e)) return POPRT_POPEF_FILE_ERROR;
+  if (is<popef::FormatError>(e)) return POPRT_POPEF_FORMAT_ERROR;
+  if (is<popef::VersionError>(e)) return POPRT_POPEF_VERSION_ERROR;
+  if (is<popef::LinkError>(e)) return POPRT_POPEF_LINK_ERROR;
+  if (is<popef::InactiveWriterError>(e)) return POPRT_POPEF_INACTIVE_WRITER;
+  if (is<popef::SizeError>(e)) return POPRT_POPEF_SIZE_ERROR;
+  return POPRT_POPEF_NO_CLASS;
+}
 
 // One line that a terminal can take: names in it come from models. The cause is at the end.
 std::string printable(std::string_view message) {
@@ -43,6 +59,12 @@ poprt_error* make_error(ErrorCode code, std::string_view message) noexcept {
   }
 }
 
+poprt_error* make_error(const Error& error) noexcept {
+  poprt_error* made = make_error(error.code(), error.message());
+  if (made != &made_early) made->popef_class = popef_class(error);
+  return made;
+}
+
 }  // namespace poprt::capi
 
 using namespace poprt;
@@ -53,6 +75,10 @@ poprt_error_code poprt_error_get_code(const poprt_error* error) {
 
 const char* poprt_error_message(const poprt_error* error) {
   return error ? error->message.c_str() : "";
+}
+
+poprt_popef_error_class poprt_popef_error_get_class(const poprt_error* error) {
+  return error ? error->popef_class : POPRT_POPEF_NO_CLASS;
 }
 
 void poprt_error_free(poprt_error* error) {

@@ -3,7 +3,7 @@
 #include <ostream>
 #include <span>
 
-#include "guard.h"
+#include "popef_handles.h"
 #include "receiver.h"
 #include "runtime/payload_buffer.h"
 #include "runtime/popef_file.h"
@@ -50,6 +50,28 @@ poprt_error* poprt_executable_open_files(const char* const* paths, size_t path_c
     out = new poprt_executable{
         runtime::open_popef(files, {.check_package_hash = o.ignore_package_hash == 0,
                                     .executable = o.executable ? o.executable : ""})};
+  });
+}
+
+poprt_error* poprt_executable_open_model(const poprt_popef_model* model,
+                                         const poprt_open_options* options,
+                                         poprt_executable** out_executable) {
+  return capi::guard([&] {
+    const auto o = capi::read_options(options, "poprt_open_options");
+    const auto& from = capi::required(model, "model").model;
+    auto& out = capi::required(out_executable, "out_executable");
+    if (o.reserved) fail(ErrorCode::invalid_argument, "reserved is {}, must be 0", o.reserved);
+    out = new poprt_executable{runtime::open_popef(
+        from, {.check_package_hash = o.ignore_package_hash == 0, .executable = {}})};
+  });
+}
+
+poprt_error* poprt_executable_popef_model(const poprt_executable* executable,
+                                          poprt_popef_model** out_model) {
+  return capi::guard([&] {
+    const auto& model = *capi::required(executable, "executable").model;
+    auto& out = capi::required(out_model, "out_model");
+    out = new poprt_popef_model(runtime::popef_model(model), {});
   });
 }
 

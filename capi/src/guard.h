@@ -13,6 +13,7 @@ namespace poprt::capi {
 
 // Null never comes back: when memory is short, a static object says so.
 poprt_error* make_error(ErrorCode code, std::string_view message) noexcept;
+poprt_error* make_error(const Error& error) noexcept;
 
 // The only catch-all of the library.
 template <class F>
@@ -21,7 +22,7 @@ poprt_error* guard(F&& body) noexcept {
     std::forward<F>(body)();
     return nullptr;
   } catch (const Error& e) {
-    return make_error(e.code(), e.message());
+    return make_error(e);
   } catch (const std::bad_alloc&) {
     return make_error(ErrorCode::resource_exhausted, "out of memory");
   } catch (const std::exception& e) {

@@ -14,6 +14,7 @@
 struct poprt_error {
   poprt::ErrorCode code;
   std::string message;
+  poprt_popef_error_class popef_class = POPRT_POPEF_NO_CLASS;
 };
 
 struct poprt_string {

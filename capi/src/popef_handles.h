@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "guard.h"
+#include "popef/model.h"
 #include "popef/reader.h"
 #include "popef/types.h"
 
@@ -87,4 +88,14 @@ struct poprt_popef_reader {
   std::shared_ptr<poprt::popef::Reader> reader;
   poprt::capi::BlobLists blobs;
   std::deque<poprt_popef_metadata> metadata;
+};
+
+struct poprt_popef_model {
+  poprt_popef_model(std::shared_ptr<const poprt::popef::Model> from,
+                    std::vector<std::string> left_out);
+  std::shared_ptr<const poprt::popef::Model> model;
+  poprt_popef_metadata metadata;
+  poprt::capi::BlobLists blobs;
+  std::vector<size_t> user_inputs, user_outputs;  // indices of anchors
+  std::vector<std::string> warnings;
 };

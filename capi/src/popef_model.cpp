@@ -1,29 +1,22 @@
 #include "poprt/popef_model.h"
 
-#include "popef/model.h"
 #include "popef_handles.h"
 
 using namespace poprt;
 
-struct poprt_popef_model {
-  poprt_popef_model(const popef::Model& model, const std::vector<std::string>& left_out)
-      : metadata(model.metadata), warnings(left_out) {
-    blobs.add(POPRT_POPEF_EXECUTABLE, std::vector{model.executable});
-    blobs.add(POPRT_POPEF_TENSOR, model.tensors);
-    blobs.add(POPRT_POPEF_FEED, model.feeds);
-    blobs.add(POPRT_POPEF_OPAQUE, model.opaqueBlobs);
-    const popef::Anchor* first = model.metadata.anchors().data();
-    for (const auto* a : model.getUserInputAnchors())
-      user_inputs.push_back(static_cast<size_t>(a - first));
-    for (const auto* a : model.getUserOutputAnchors())
-      user_outputs.push_back(static_cast<size_t>(a - first));
-  }
-
-  poprt_popef_metadata metadata;
-  capi::BlobLists blobs;
-  std::vector<size_t> user_inputs, user_outputs;  // indices of anchors
-  std::vector<std::string> warnings;
-};
+poprt_popef_model::poprt_popef_model(std::shared_ptr<const popef::Model> from,
+                                     std::vector<std::string> left_out)
+    : model(std::move(from)), metadata(model->metadata), warnings(std::move(left_out)) {
+  blobs.add(POPRT_POPEF_EXECUTABLE, std::vector{model->executable});
+  blobs.add(POPRT_POPEF_TENSOR, model->tensors);
+  blobs.add(POPRT_POPEF_FEED, model->feeds);
+  blobs.add(POPRT_POPEF_OPAQUE, model->opaqueBlobs);
+  const popef::Anchor* first = model->metadata.anchors().data();
+  for (const auto* a : model->getUserInputAnchors())
+    user_inputs.push_back(static_cast<size_t>(a - first));
+  for (const auto* a : model->getUserOutputAnchors())
+    user_outputs.push_back(static_cast<size_t>(a - first));
+}
 
 poprt_error* poprt_popef_model_create(const poprt_popef_reader* reader, const char* executable,
                                       poprt_popef_model** out_model) {
@@ -31,7 +24,7 @@ poprt_error* poprt_popef_model_create(const poprt_popef_reader* reader, const ch
     const popef::ModelBuilder builder(capi::required(reader, "reader").reader);
     auto& out = capi::required(out_model, "out_model");
     const auto model = executable ? builder.createModel(executable) : builder.createModel();
-    out = new poprt_popef_model(*model, builder.warnings());
+    out = new poprt_popef_model(model, builder.warnings());
   });
 }
 
@@ -48,7 +41,7 @@ poprt_error* poprt_popef_model_create_all(const poprt_popef_reader* reader,
     const auto models = builder.createModels();
     std::vector<std::unique_ptr<poprt_popef_model>> made;
     for (const auto& m : models)
-      made.push_back(std::make_unique<poprt_popef_model>(*m, builder.warnings()));
+      made.push_back(std::make_unique<poprt_popef_model>(m, builder.warnings()));
     for (size_t i = 0; i < count; i++) out_models[i] = made[i].release();
   });
 }

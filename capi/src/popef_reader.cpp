@@ -1,5 +1,8 @@
 #include "poprt/popef_reader.h"
 
+#include <mutex>
+
+#include "popef/error.h"
 #include "popef_handles.h"
 #include "runtime/payload_buffer.h"
 
@@ -20,6 +23,27 @@ poprt_error* parse(poprt_popef_reader* reader, Parse parse_into) {
       r.metadata.emplace_back(r.reader->metadata()[i]);
   });
 }
+
+// A caller's source. It is released with the last blob or payload that needs it.
+class CallerSource final : public popef::Source {
+ public:
+  explicit CallerSource(const poprt_popef_source& source) : Source("source"), source_(source) {}
+  ~CallerSource() override {
+    if (source_.release) source_.release(source_.user_data);
+  }
+  uint64_t size() const override { return source_.size; }
+  void read(uint64_t offset, std::span<std::byte> out) const override {
+    const std::lock_guard lock(mutex_);
+    if (source_.read(offset, out.data(), out.size(), source_.user_data) != 0)
+      throw popef::FileError(
+          ErrorCode::data_loss,
+          fmt::format("cannot read {} bytes at offset {} of a PopEF source", out.size(), offset));
+  }
+
+ private:
+  const poprt_popef_source source_;
+  mutable std::mutex mutex_;
+};
 
 }  // namespace
 
@@ -42,6 +66,18 @@ poprt_error* poprt_popef_reader_parse_bytes(poprt_popef_reader* reader, const vo
     copy->append({static_cast<const std::byte*>(data), size});
     r.parseMemory(copy->bytes(), copy);
   });
+}
+
+poprt_error* poprt_popef_reader_parse_source(poprt_popef_reader* reader,
+                                             const poprt_popef_source* source) {
+  std::shared_ptr<const CallerSource> taken;
+  poprt_error* error = capi::guard([&] {
+    capi::required(source, "source");
+    taken = std::make_shared<CallerSource>(capi::read_options(source, "poprt_popef_source"));
+    if (!source->read) fail(ErrorCode::invalid_argument, "poprt_popef_source: read is null");
+  });
+  if (error) return error;
+  return parse(reader, [&](popef::Reader& r) { r.parseSource(taken); });
 }
 
 void poprt_popef_reader_free(poprt_popef_reader* reader) { delete reader; }

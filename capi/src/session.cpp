@@ -4,9 +4,10 @@
 #include <cstring>
 #include <memory>
 
-#include "guard.h"
+#include "popef_handles.h"
 #include "poprt/queue.h"
 #include "runtime/anchor_lookup.h"
+#include "runtime/popef_file.h"
 #include "runtime/session.h"
 #include "runtime/stream_queues.h"
 #include "wait.h"
@@ -138,6 +139,15 @@ poprt_error* poprt_session_create(const poprt_executable* executable,
 }
 
 void poprt_session_free(poprt_session* session) { delete session; }
+
+poprt_error* poprt_session_popef_model(const poprt_session* session,
+                                       poprt_popef_model** out_model) {
+  return capi::guard([&] {
+    const auto& s = capi::required(session, "session").session;
+    auto& out = capi::required(out_model, "out_model");
+    out = new poprt_popef_model(runtime::popef_model(s.model()), {});
+  });
+}
 
 poprt_error* poprt_session_bind_to_device(poprt_session* session, poprt_device* device) {
   return capi::guard(

@@ -8,6 +8,7 @@
 
 #include "common/arguments.h"
 #include "exec/commands.h"
+#include "exec/session_bench.h"
 #include "exec/tensors.h"
 
 namespace poprt::cli {
@@ -16,7 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct Arguments {
-  std::string model;
+  std::string model, through = "runner";
   std::vector<std::string> inputs, inputs_pb;
   int threads = 0, clients = 1, warmup = 3;
   int64_t iterations = 0;
@@ -92,11 +93,8 @@ void client(poprt_runner* runner, const Arguments& a, Clock::time_point until,
     if (s.request) check(poprt_request_wait(s.request.get(), -1));
 }
 
-int bench(Arguments& a) {
-  const auto t0 = Clock::now();
-  const Executable executable = load_model(a.model, a.compile);
-  const Runner runner = make_runner(executable.get(), a.threads);
-  const double load_ms = std::chrono::duration<double, std::milli>(Clock::now() - t0).count();
+// All clients' milliseconds, in any order.
+SessionTimes through_runner(const Arguments& a, const Runner& runner) {
   {
     Buffers b(runner.get(), a);
     for (int i = 0; i < a.warmup; i++)
@@ -121,30 +119,60 @@ int bench(Arguments& a) {
   for (const std::string& e : errors)
     if (!e.empty()) throw Failure(e);
 
-  std::vector<double> ms;
-  for (const auto& e : each) ms.insert(ms.end(), e.begin(), e.end());
+  SessionTimes times{{}, seconds};
+  for (const auto& e : each) times.ms.insert(times.ms.end(), e.begin(), e.end());
+  return times;
+}
+
+SessionTimes through_session(const Arguments& a, const Executable& executable) {
+  SessionBench b;
+  b.executable = executable.get();
+  b.queues = a.through == "queues";
+  b.threads = a.threads;
+  b.warmup = a.warmup;
+  b.in_flight = kInFlight;
+  b.inputs = a.inputs;
+  b.inputs_pb = a.inputs_pb;
+  Clock::time_point until;
+  return bench_session(b, [&](size_t done) {
+    if (a.iterations > 0) return static_cast<int64_t>(done) < a.iterations;
+    if (done == 0)
+      until = Clock::now() +
+              std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(a.seconds));
+    return done == 0 || Clock::now() < until;
+  });
+}
+
+int bench(Arguments& a) {
+  const bool session = a.through != "runner";
+  if (session && (a.clients > 1 || a.async))
+    throw Usage(fmt::format("--through {} has one client, without --async", a.through));
+  const auto t0 = Clock::now();
+  const Executable executable = load_model(a.model, a.compile);
+  Runner runner;
+  if (!session) runner = make_runner(executable.get(), a.threads);
+  const double load_ms = std::chrono::duration<double, std::milli>(Clock::now() - t0).count();
+  const auto [ms_of_all, seconds] =
+      session ? through_session(a, executable) : through_runner(a, runner);
+  std::vector<double> ms = ms_of_all;
   std::sort(ms.begin(), ms.end());
   const auto at = [&](double q) {
     return ms[std::min(ms.size() - 1, static_cast<size_t>(q * static_cast<double>(ms.size())))];
   };
   const double throughput = static_cast<double>(ms.size()) / seconds;
   if (a.json) {
-    const nlohmann::json j = {{"model", a.model},
-                              {"load_ms", load_ms},
-                              {"clients", a.clients},
-                              {"async", a.async},
-                              {"requests", ms.size()},
-                              {"min_ms", ms.front()},
-                              {"median_ms", at(0.5)},
-                              {"p90_ms", at(0.9)},
-                              {"p99_ms", at(0.99)},
-                              {"max_ms", ms.back()},
-                              {"requests_per_second", throughput}};
+    const nlohmann::json j = {
+        {"model", a.model},     {"load_ms", load_ms},   {"through", a.through},
+        {"clients", a.clients}, {"async", a.async},     {"requests", ms.size()},
+        {"min_ms", ms.front()}, {"median_ms", at(0.5)}, {"p90_ms", at(0.9)},
+        {"p99_ms", at(0.99)},   {"max_ms", ms.back()},  {"requests_per_second", throughput}};
     fmt::print("{}\n", j.dump(2));
   } else {
     fmt::print("load {:.2f} ms, {} requests, {} client{}{}\n", load_ms, ms.size(), a.clients,
                a.clients == 1 ? "" : "s",
-               a.async ? fmt::format(", {} requests in flight each", kInFlight) : "");
+               a.async   ? fmt::format(", {} requests in flight each", kInFlight)
+               : session ? fmt::format(", through {}", a.through)
+                         : "");
     fmt::print("latency ms: min {:.4f}  median {:.4f}  p90 {:.4f}  p99 {:.4f}  max {:.4f}\n",
                ms.front(), at(0.5), at(0.9), at(0.99), ms.back());
     fmt::print("throughput: {:.1f} requests/s\n", throughput);
@@ -165,6 +193,9 @@ void add_bench(CLI::App& app, std::function<int()>& action) {
       ->check(between(1, 1024))
       ->capture_default_str();
   c->add_flag("--async", a->async, "Clients keep several requests in flight");
+  c->add_option("--through", a->through, "A runner, or a session's handlers or queues alone")
+      ->check(CLI::IsMember({"runner", "callbacks", "queues"}))
+      ->capture_default_str();
   c->add_option("--iterations", a->iterations, "Requests of each client [by time]")
       ->check(at_least<int64_t>(1));
   c->add_option("--seconds", a->seconds, "How long to measure")

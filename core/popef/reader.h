@@ -117,6 +117,7 @@ class Reader {
   // its position whenever bytes are asked for.
   void parseStream(std::shared_ptr<std::istream> stream, uint64_t size = 0);
   void parseMemory(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
+  void parseSource(std::shared_ptr<const Source> source) { parse(std::move(source)); }
 
   const std::vector<ExecutableReader>& executables() const { return found_.executables; }
   const std::vector<Metadata>& metadata() const { return found_.metadata; }

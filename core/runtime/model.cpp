@@ -121,7 +121,8 @@ std::shared_ptr<const Model> make_model(std::string name, device::Image image,
                                        static_cast<uint32_t>(iterations),
                                        std::move(data),
                                        {},
-                                       std::move(*metadata)});
+                                       std::move(*metadata),
+                                       nullptr});
 }
 
 }  // namespace poprt::runtime

@@ -14,6 +14,10 @@
 #include "popef/types.h"
 #include "program/program.h"
 
+namespace poprt::popef {
+class Model;
+}
+
 namespace poprt::runtime {
 
 // Immutable once made; shared by sessions.
@@ -37,6 +41,8 @@ struct Model {
   // Anchors as PopEF names them. Those of types that PopEF does not have are missing when it was
   // made from the program.
   popef::Metadata metadata;
+  // What it was opened from; null when that was no PopEF.
+  std::shared_ptr<const popef::Model> blobs;
 
   const program::Program& program() const { return *image.program; }
   const std::vector<program::Anchor>& inputs() const { return image.program->inputs; }

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <vector>
 
 #include "base/error.h"
@@ -64,13 +65,10 @@ void check_package(const std::string& package, const OpenOptions& options) {
        package, program::package());
 }
 
-// The model of what `reader` has parsed. `file` as in Model.
-std::shared_ptr<const Model> build(const std::shared_ptr<popef::Reader>& reader,
+// `file` as in Model.
+std::shared_ptr<const Model> build(const std::shared_ptr<const popef::Model>& found,
                                    std::span<const std::byte> file,
                                    std::shared_ptr<const void> owner, const OpenOptions& options) {
-  const popef::ModelBuilder builder(reader);
-  const std::shared_ptr<popef::Model> found =
-      options.executable.empty() ? builder.createModel() : builder.createModel(options.executable);
   const popef::Metadata& metadata = found->metadata;
   struct Owners {
     std::shared_ptr<const void> executable, weights;
@@ -106,14 +104,25 @@ std::shared_ptr<const Model> build(const std::shared_ptr<popef::Reader>& reader,
   const auto made =
       make(metadata.executable(), std::move(loaded), file, {},
            std::make_shared<All>(All{std::move(owner), owners}), metadata, input_data);
+  made->blobs = found;
   constexpr uint64_t kMaxOpaque = uint64_t{1} << 24;  // larger ones are nothing the runtime reads
   for (const popef::OpaqueReader& blob : found->opaqueBlobs) {
-    if (blob.getAvailableReadSize() > kMaxOpaque) continue;
+    if (blob.size() > kMaxOpaque) continue;
     const popef::Payload text = blob.payload();
     made->opaque.emplace(blob.name, std::string(reinterpret_cast<const char*>(text.bytes.data()),
                                                 text.bytes.size()));
   }
   return made;
+}
+
+// Of what `reader` has parsed.
+std::shared_ptr<const Model> build(const std::shared_ptr<popef::Reader>& reader,
+                                   std::span<const std::byte> file,
+                                   std::shared_ptr<const void> owner, const OpenOptions& options) {
+  const popef::ModelBuilder builder(reader);
+  return build(
+      options.executable.empty() ? builder.createModel() : builder.createModel(options.executable),
+      file, std::move(owner), options);
 }
 
 // One sequential read: on a network file system, page faults in any order are slow.
@@ -164,6 +173,20 @@ std::shared_ptr<const Model> open_popef(std::span<const std::byte> bytes,
   return build(reader, bytes, std::move(owner), options);
 }
 
+std::shared_ptr<const Model> open_popef(const std::shared_ptr<const popef::Model>& model,
+                                        const OpenOptions& options) {
+  return build(model, {}, nullptr, options);
+}
+
+std::shared_ptr<const popef::Model> popef_model(const Model& model) {
+  if (model.blobs) return model.blobs;
+  const auto bytes = std::make_shared<std::stringstream>();
+  save_model(model, *bytes);
+  const auto reader = std::make_shared<popef::Reader>();
+  reader->parseStream(bytes);
+  return popef::ModelBuilder(reader).createModel();
+}
+
 std::shared_ptr<const Model> open_payload(std::string name, std::span<const std::byte> payload,
                                           std::shared_ptr<const void> owner) {
   program::LoadedProgram loaded = program::read_executable(payload, owner);
@@ -191,11 +214,42 @@ namespace {
 // Executable blob's payload of a model that has a file or a payload.
 popef::Payload payload_of(const Model& model) {
   if (!model.payload.empty()) return {model.payload, model.image.owner};
-  if (model.file.empty())
+  if (!model.blobs)
     fail(ErrorCode::failed_precondition, "model '{}' has no executable to save", model.name);
-  auto reader = std::make_shared<popef::Reader>();
-  reader->parseMemory(model.file, model.image.owner);
-  return popef::ModelBuilder(reader).createModel(model.name)->executable.payload();
+  return model.blobs->executable.payload();
+}
+
+void copy_blob(const popef::BlobData& blob, popef::BlobWriter& to) {
+  const popef::Payload payload = blob.payload();
+  to.write(payload.bytes.data(), payload.bytes.size());
+  to.close();
+}
+
+void copy_opaque(const popef::Model& from, popef::Writer& writer) {
+  for (const auto& b : from.opaqueBlobs)
+    copy_blob(b, *writer.createOpaqueBlob(b.name, b.executable));
+}
+
+// `except`: the name of a tensor that is not copied.
+void copy_data(const popef::Model& from, popef::Writer& writer, std::string_view except = {}) {
+  for (const auto& t : from.tensors)
+    if (t.info.name() != except) copy_blob(t, *writer.createTensorData(t.info, t.executable));
+  for (const auto& f : from.feeds) copy_blob(f, *writer.createFeedData(f.info, f.executable));
+}
+
+void write_blobs(const Model& model, popef::Writer& writer) {
+  if (model.blobs) {
+    const popef::ExecutableReader& executable = model.blobs->executable;
+    writer.write(model.blobs->metadata);
+    copy_blob(executable, *writer.createExecutable(executable.name, executable.blob().compressed));
+    copy_opaque(*model.blobs, writer);
+    copy_data(*model.blobs, writer);
+  } else {
+    const popef::Payload payload = payload_of(model);
+    writer.write(make_metadata(model.name, model.program()));
+    writer.createExecutable(model.name)->write(payload.bytes.data(), payload.bytes.size());
+  }
+  writer.close();
 }
 
 }  // namespace
@@ -208,11 +262,8 @@ void save_model(const Model& model, std::ostream& stream) {
       fail(ErrorCode::resource_exhausted, "cannot write model '{}' to its stream", model.name);
     return;
   }
-  const popef::Payload payload = payload_of(model);
   popef::Writer writer(stream);
-  writer.write(make_metadata(model.name, model.program()));
-  writer.createExecutable(model.name)->write(payload.bytes.data(), payload.bytes.size());
-  writer.close();
+  write_blobs(model, writer);
 }
 
 void save_parts(const Model& model, const std::filesystem::path& executable,
@@ -223,7 +274,7 @@ void save_parts(const Model& model, const std::filesystem::path& executable,
   const std::string name(kWeightsName);
   const popef::TensorInfo info(popef::DataType::U8, {static_cast<int64_t>(weights.size())});
   popef::Metadata metadata =
-      model.file.empty() ? make_metadata(model.name, model.program()) : model.metadata;
+      model.blobs ? model.metadata : make_metadata(model.name, model.program());
   std::erase_if(metadata.anchors(), [&](const popef::Anchor& a) { return a.name() == name; });
   metadata.anchors().emplace_back(name, "", info, popef::TensorType::UNKNOWN,
                                   popef::Anchor::Programs{});
@@ -231,6 +282,10 @@ void save_parts(const Model& model, const std::filesystem::path& executable,
   first.write(metadata);
   first.createExecutable(model.name)->write(program.data(), program.size());
   second.createTensorData({name, info}, model.name)->write(weights.data(), weights.size());
+  if (model.blobs) {
+    copy_opaque(*model.blobs, first);
+    copy_data(*model.blobs, second, name);
+  }
   second.close();
   first.close();
 }
@@ -242,10 +297,8 @@ void save_model(const Model& model, const std::filesystem::path& path) {
     file.commit();
     return;
   }
-  if (model.payload.empty())
-    fail(ErrorCode::failed_precondition, "model '{}' has no executable to save", model.name);
-  write_popef(path, model.name, model.program(),
-              [&](const program::Sink& sink) { sink(model.payload); });
+  popef::FileWriter writer(path.string());
+  write_blobs(model, writer);
 }
 
 }  // namespace poprt::runtime

@@ -38,6 +38,12 @@ std::shared_ptr<const Model> open_popef(const std::filesystem::path& path,
 std::shared_ptr<const Model> open_popef(std::span<const std::byte> bytes,
                                         std::shared_ptr<const void> owner,
                                         const OpenOptions& options = {});
+// A model that was put together from any readers. Throws as above.
+std::shared_ptr<const Model> open_popef(const std::shared_ptr<const popef::Model>& model,
+                                        const OpenOptions& options = {});
+// The blobs of a model: those it was opened from, else of what save_model() would write. Throws as
+// save_model().
+std::shared_ptr<const popef::Model> popef_model(const Model& model);
 // From the payload of an executable blob (program/serialize.h).
 std::shared_ptr<const Model> open_payload(std::string name, std::span<const std::byte> payload,
                                           std::shared_ptr<const void> owner);
@@ -51,8 +57,8 @@ void write_popef(const std::filesystem::path& path, const std::string& name,
                  const program::Program& program,
                  const std::function<void(const program::Sink&)>& write_payload);
 
-// Writes a model that was opened: a PopEF file again byte for byte, a payload as a new file. Throws
-// failed_precondition for a model made by hand.
+// Writes a model that was opened: a PopEF file again byte for byte, a payload or the blobs of
+// several files as a new file. Throws failed_precondition for a model made by hand.
 void save_model(const Model& model, const std::filesystem::path& path);
 // Same to a stream, in binary mode.
 void save_model(const Model& model, std::ostream& stream);

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <random>
 #include <sstream>
+#include <thread>
 
 #include "poprt/popef.hpp"
 
@@ -155,6 +156,186 @@ TEST(CppPopef, BlobsOutliveTheirReader) {
   opaque[0].read(5, part, 4);
   EXPECT_EQ(std::memcmp(part, "text", 4), 0);
   EXPECT_THROW(opaque[0].read(6, part, 4), Error);
+}
+
+TEST(CppPopef, PlainStreamsShareAPositionStandaloneOnesDoNot) {
+  const auto reader = sample_reader();
+  const OpaqueReader& opaque = reader->opaqueBlobs().at(0);
+  OpaqueReader copy = opaque;
+  char four[4];
+  opaque.data.read(four, 4);
+  EXPECT_EQ(std::string(four, 4), "free");
+  EXPECT_EQ(copy.getAvailableReadSize(), 5u);
+  EXPECT_EQ(text(copy.data), " text");
+  EXPECT_EQ(opaque.getAvailableReadSize(), 0u);
+  EXPECT_EQ(text(*opaque.getStandaloneDataStream()), "free text");
+  copy = reader->opaqueBlobs().at(0);
+  EXPECT_EQ(copy.getAvailableReadSize(), 0u) << "another copy of the same";
+
+  // A compressed executable, front to back and by position.
+  const ExecutableReader& executable = reader->executables().at(0);
+  const std::string code = random_bytes(100000, 1);
+  std::string part(777, ' ');
+  executable.executable.seekg(0, std::ios::end);
+  EXPECT_EQ(executable.executable.tellg(), std::streampos(100000));
+  executable.executable.seekg(70000);
+  executable.executable.read(part.data(), 777);
+  EXPECT_EQ(part, code.substr(70000, 777));
+  EXPECT_EQ(executable.executable.get(), static_cast<unsigned char>(code[70777]));
+  executable.executable.seekg(-1, std::ios::end);
+  EXPECT_EQ(text(executable.executable), code.substr(99999));
+  EXPECT_EQ(text(*executable.getStandaloneExecutableStream()), code);
+}
+
+TEST(CppPopef, StreamsReadDataInPieces) {
+  const std::string data = random_bytes(100000, 5);
+  std::stringstream file;
+  Writer writer(file);
+  writer.createOpaqueBlob("o", "")->write(data.data(), data.size());
+  writer.close();
+  Reader reader;
+  reader.parseBytes(file.str().data(), file.str().size());
+  const auto stream = reader.opaqueBlobs().at(0).getStandaloneDataStream();
+  std::mt19937 random(3);
+  for (int i = 0; i < 50; i++) {
+    const size_t at = random() % data.size(), n = random() % 40000;
+    std::string piece(n, ' ');
+    stream->clear();
+    stream->seekg(static_cast<std::streamoff>(at));
+    ASSERT_EQ(stream->get(), static_cast<unsigned char>(data[at]));
+    stream->read(piece.data(), static_cast<std::streamsize>(n));
+    piece.resize(static_cast<size_t>(stream->gcount()));
+    ASSERT_EQ(piece, data.substr(at + 1, n));
+    ASSERT_EQ(stream->eof(), at + 1 + n > data.size());
+  }
+}
+
+TEST(CppPopef, ThreadsReadDifferentTensors) {
+  std::stringstream file;
+  Writer writer(file);
+  for (unsigned i = 0; i < 2; i++)
+    writer.createTensorData({std::to_string(i), TensorInfo(DataType::U8, {200000})})
+        ->write(random_bytes(200000, i).data(), 200000);
+  writer.close();
+  auto reader = std::make_shared<Reader>();
+  reader->parseStream(std::make_shared<std::stringstream>(file.str()));
+  const auto tensors = reader->tensors();
+  reader.reset();  // the stream is theirs now
+  std::string read[2];
+  std::thread other([&] { read[1] = text(*tensors.at(1).getStandaloneDataStream()); });
+  read[0] = text(*tensors.at(0).getStandaloneDataStream());
+  other.join();
+  for (unsigned i = 0; i < 2; i++) EXPECT_EQ(read[i], random_bytes(200000, i));
+}
+
+// Counts what is asked of it.
+class CountingBuffer : public std::stringbuf {
+ public:
+  using std::stringbuf::stringbuf;
+  size_t given = 0;
+
+ protected:
+  std::streamsize xsgetn(char* to, std::streamsize n) override {
+    given += static_cast<size_t>(n);
+    return std::stringbuf::xsgetn(to, n);
+  }
+};
+
+struct CountingStream : std::istream {
+  explicit CountingStream(const std::string& bytes) : std::istream(nullptr), buffer(bytes) {
+    rdbuf(&buffer);
+    alive++;
+  }
+  ~CountingStream() override { alive--; }
+  CountingBuffer buffer;
+  static inline int alive = 0;
+};
+
+TEST(CppPopef, StreamsAreReadWhenPayloadsAre) {
+  std::stringstream file;
+  Writer writer(file);
+  const std::string large = random_bytes(1 << 20, 4);
+  writer.createOpaqueBlob("large", "")->write(large.data(), large.size());
+  writer.createOpaqueBlob("small", "")->write("x", 1);
+  writer.close();
+  {
+    const auto stream = std::make_shared<CountingStream>(file.str());
+    Reader reader;
+    reader.parseStream(stream);
+    EXPECT_LT(stream->buffer.given, 4096u) << "headers only";
+    char part[3];
+    reader.opaqueBlobs().at(0).read(500000, part, 3);
+    EXPECT_EQ(std::string(part, 3), large.substr(500000, 3));
+    EXPECT_LT(stream->buffer.given, 4096u);
+    EXPECT_EQ(reader.opaqueBlobs()[0].payload().size(), large.size());
+    EXPECT_GT(stream->buffer.given, large.size());
+  }
+  EXPECT_EQ(CountingStream::alive, 0);
+  EXPECT_THROW(Reader().parseStream(std::make_shared<CountingStream>(file.str().substr(1))), Error);
+  EXPECT_EQ(CountingStream::alive, 0) << "after a failure, too";
+}
+
+TEST(CppPopef, FeedsHaveTensors) {
+  const FeedReader feed = sample_reader()->feeds().at(0);
+  const std::string all = random_bytes(12, 2);
+  EXPECT_EQ(feed.tensor(0), std::vector<char>(all.begin(), all.begin() + 6));
+  EXPECT_EQ(feed.tensor(1), std::vector<char>(all.begin() + 6, all.end()));
+  EXPECT_THROW((void)feed.tensor(2), SizeError);
+  EXPECT_THROW((void)feed.tensor(-1), SizeError);
+}
+
+TEST(CppPopef, BlobWritersAreStreams) {
+  std::stringstream file;
+  Writer writer(file);
+  const auto first = writer.createExecutable("e");
+  first->stream << "one " << 2 << std::flush;
+  first->write(" three", 6);
+  EXPECT_EQ(first->stream.tellp(), std::streampos(11));
+  const auto second = writer.createOpaqueBlob("o", "e");
+  EXPECT_THROW(first->stream << "x", InactiveWriterError);
+  first->stream.clear();
+  EXPECT_THROW(first->stream.put('x'), InactiveWriterError);
+  second->stream << std::string(50000, 'o');
+  writer.close();
+  const auto reader = std::make_shared<Reader>();
+  reader->parseStream(std::make_shared<std::stringstream>(file.str()));
+  EXPECT_EQ(text(reader->executables().at(0).executable), "one 2 three");
+  EXPECT_EQ(reader->opaqueBlobs().at(0).getAvailableReadSize(), 50000u);
+}
+
+TEST(CppPopef, EveryErrorClassIsThrown) {
+  Reader reader;
+  EXPECT_THROW(reader.parseFile("/no/such.popef"), FileError);
+  EXPECT_THROW(FileWriter("/no/such/folder/f.popef"), FileError);
+  EXPECT_THROW(reader.parseBytes("rubbish", 7), FormatError);
+  std::stringstream file;
+  {
+    Writer writer(file);
+    write_sample(writer);
+    EXPECT_THROW(writer.createOpaqueBlob("late", ""), InactiveWriterError);
+  }
+  std::string newer = file.str();
+  newer[6] = '9';  // "PopEF 9.0"
+  EXPECT_THROW(reader.parseBytes(newer.data(), newer.size()), VersionError);
+  const auto whole = sample_reader();
+  EXPECT_THROW((void)ModelBuilder(whole).createModel("none"), LinkError);
+  std::stringstream other;
+  Writer writer(other);
+  EXPECT_THROW(writer.createExecutable(""), LinkError);
+  const auto blob = writer.createTensorData({"t", TensorInfo(DataType::F32, {2})});
+  EXPECT_THROW(blob->write("123456789", 9), SizeError);
+  try {
+    reader.parseFile("/no/such.popef");
+  } catch (const poprt::popef::Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::not_found);
+  }
+  EXPECT_THROW(reader.parseFile("/no/such.popef"), std::runtime_error);
+  // A damaged executable is found out when it is read.
+  std::string damaged = file.str();
+  for (size_t i = 4096; i < 4096 + 2000; i++) damaged[i] = static_cast<char>(damaged[i] ^ 0x55);
+  Reader bad;
+  bad.parseBytes(damaged.data(), damaged.size());
+  EXPECT_THROW(bad.executables().at(0).executable.get(), FormatError);
 }
 
 TEST(CppPopef, ReadersTakePartsOfStreams) {

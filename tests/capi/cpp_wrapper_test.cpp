@@ -156,6 +156,16 @@ TEST(CppWrapper, DevicesAreAcquiredAsAsked) {
   EXPECT_EQ(manager.createSmallIpuModelDevice(1)->tilesPerIpu(), 4);
 }
 
+TEST(CppWrapper, ManagersSeeWhatTheyAreTold) {
+  DeviceManagerConfig config;
+  config.deviceCount = 6;
+  config.visibleDevices = "1,3-4";
+  const DeviceManager manager(config);
+  EXPECT_EQ(manager.getDeviceIds(), (std::vector<int64_t>{1, 3, 4}));
+  EXPECT_EQ(manager.getDevice()->id(), 1);
+  EXPECT_THROW(manager.getSpecificDevice(0), Error);
+}
+
 TEST(CppWrapper, SessionsServeHandlersAndQueues) {
   struct Sink : StreamCallback {
     bool fetch(void* data, size_t bytes) noexcept override {
@@ -219,6 +229,101 @@ TEST(CppWrapper, PredicatesCombine) {
   EXPECT_EQ(both(main), user);
   EXPECT_EQ(both(save), empty);
   EXPECT_EQ(predProgramIndex({1}, empty, user)(main), empty);
+}
+
+// The calls of poptorch, Paddle and PopRT's documentation, which hand popef::Model around.
+TEST(CppWrapper, PopefModelsAreTakenAsTheyAre) {
+  auto reader = std::make_shared<poprt::popef::Reader>();
+  reader->parseFile(DATA "/copies.popef");
+  const auto model = poprt::popef::ModelBuilder(reader).createModel();
+  reader.reset();
+  const DeviceManager manager(2);
+  SessionConfig config;
+  config.device = manager.getDevice(model);
+  EXPECT_EQ(config.device->numIpus(), 1);
+  EXPECT_EQ(manager.getSpecificDevice(model, 1)->id(), 1);
+  EXPECT_EQ(manager.createIpuModelDevice(model, 8)->tilesPerIpu(), 8);
+  EXPECT_EQ(manager.createSmallIpuModelDevice(model)->ipuVersion(), 21);
+
+  using namespace predicate_factory;
+  const auto& flow = model->metadata.programFlow();
+  config.predicate = orBind(AnchorCallbackPolicy::BIND_USER_CB, AnchorCallbackPolicy::BIND_EMPTY_CB,
+                            predProgramFlowMain(flow), predProgramNotAssigned());
+  Client c;
+  {
+    Session session(model, config);
+    EXPECT_EQ(session.model()->metadata.executable(), "copies");
+    EXPECT_EQ(session.model()->metadata.programFlow().main(), flow.main());
+    ASSERT_EQ(session.getUserInputAnchors().size(), 1u);
+    const auto nobody = [](const AnchorInfo&) { return AnchorCallbackPolicy::BIND_EMPTY_CB; };
+    const auto pred = predProgramFlowMain(flow);
+    EXPECT_THROW(session.createQueueManager(2, {}, {}, nobody, pred).inputQueue("x"), Error);
+    EXPECT_THROW(session.createQueueManager(2, {}, {}, pred, nobody).outputQueue("y"), Error);
+    const QueueManager queues = session.createQueueManager(2, {}, {}, pred, pred);
+    queues.inputQueue("x").enqueue(c.x.data(), 64);
+    queues.outputQueue("y").enqueue(c.y.data(), 64);
+    queues.outputQueue("c").enqueue(c.c.data(), 64);
+    session.runLoadPrograms();
+    session.runMainPrograms();
+    EXPECT_EQ(c.x, c.y);
+  }
+  ModelRunner runner(model);
+  InputMemory owned;
+  owned.emplace("x", TensorMemory(64));
+  std::memcpy(owned.at("x").data.get(), c.x.data(), 64);
+  std::fill(c.y.begin(), c.y.end(), 0.f);
+  runner.execute(viewOf(owned), c.out);
+  EXPECT_EQ(c.x, c.y);
+}
+
+TEST(CppWrapper, ExecutablesAreModelsAndStreams) {
+  const std::string bytes = read(DATA "/copies.popef");
+  const auto inside = std::make_shared<std::stringstream>("before" + bytes + "behind");
+  inside->seekg(6);
+  Executable e(inside, bytes.size());
+  EXPECT_EQ(e.name(), "copies");
+  EXPECT_EQ(e.getPopefModel()->metadata.anchors().size(), 3u);
+  EXPECT_TRUE(e.getOpaqueBlobs().empty());
+  e.appendOpaqueBlobs(std::map<std::string, std::string>{{"one", "first"}, {"two", ""}});
+  e.appendOpaqueBlobs(std::pair<std::string, std::string>{"three", "third"});
+  EXPECT_EQ(e.getOpaqueBlobs(), (std::map<std::string, std::string>{
+                                    {"one", "first"}, {"two", ""}, {"three", "third"}}));
+  std::stringstream saved;
+  e.serialize(saved);
+  const std::string again = saved.str();
+  EXPECT_EQ(Executable::fromBytes(again.data(), again.size()).getOpaqueBlobs(), e.getOpaqueBlobs());
+  Client c;
+  ModelRunner(e).execute(c.in, c.out);
+  EXPECT_EQ(c.x, c.y);
+
+  poprt::compiler::CompilerOptions options;
+  options.inputShape["x"] = {2, 4};
+  const auto compiled = poprt::compiler::Compiler::compile(DATA "/identity.onnx", {}, options);
+  EXPECT_EQ(compiled->getPopefModel()->metadata.executable(), compiled->name());
+}
+
+TEST(CppWrapper, PredicatesFollowProgramFlows) {
+  using namespace predicate_factory::anchor_callbacks;
+  constexpr auto user = AnchorCallbackPolicy::BIND_USER_CB;
+  constexpr auto empty = AnchorCallbackPolicy::BIND_EMPTY_CB;
+  poprt::popef::ProgramFlow flow;
+  flow.setLoad({0, 1});
+  flow.setMain({5});
+  flow.setSave({7});
+  struct {
+    std::vector<uint32_t> programs;
+    AnchorCallbackPolicy load, main, save;
+  } rows[] = {{{}, empty, empty, empty}, {{1}, user, empty, empty},   {{5}, empty, user, empty},
+              {{7}, empty, empty, user}, {{5, 7}, empty, user, user}, {{0, 5, 7}, user, user, user},
+              {{9}, empty, empty, empty}};
+  for (const auto& row : rows) {
+    const AnchorInfo a{"a", false, row.programs};
+    EXPECT_EQ(predProgramFlowLoad(flow)(a), row.load);
+    EXPECT_EQ(predProgramFlowMain(flow)(a), row.main);
+    EXPECT_EQ(predProgramFlowSave(flow)(a), row.save);
+    EXPECT_EQ(predProgramFlowMain(flow, empty, user)(a), row.main == user ? empty : user);
+    EXPECT_EQ(predicate_factory::predProgramFlowMain(flow)(a), row.main);
+  }
 }
 
 TEST(CppWrapper, WeightsStayVariableWhenAsked) {

@@ -212,6 +212,38 @@ static void executable_and_variables_are_two_files(void** state) {
   rmdir(folder);
 }
 
+static void models_and_executables_are_made_from_each_other(void** state) {
+  (void)state;
+  poprt_executable *e = open_copies(), *again = UNTOUCHED(poprt_executable);
+  poprt_popef_model* m = UNTOUCHED(poprt_popef_model);
+  FAILS(poprt_executable_popef_model(NULL, &m), POPRT_INVALID_ARGUMENT, "'executable'");
+  assert_ptr_equal(m, UNTOUCHED(poprt_popef_model));
+  FAILS(poprt_executable_popef_model(e, NULL), POPRT_INVALID_ARGUMENT, "'out_model'");
+  OK(poprt_executable_popef_model(e, &m));
+  assert_string_equal(poprt_popef_metadata_executable(poprt_popef_model_metadata(m)), "copies");
+  poprt_executable_free(e);
+  poprt_open_options o = {0};
+  FAILS(poprt_executable_open_model(m, &o, &again), POPRT_INVALID_ARGUMENT, "struct_size");
+  o.struct_size = sizeof o;
+  o.reserved = 1;
+  FAILS(poprt_executable_open_model(m, &o, &again), POPRT_INVALID_ARGUMENT, "reserved");
+  FAILS(poprt_executable_open_model(NULL, NULL, &again), POPRT_INVALID_ARGUMENT, "'model'");
+  assert_ptr_equal(again, UNTOUCHED(poprt_executable));
+  FAILS(poprt_executable_open_model(m, NULL, NULL), POPRT_INVALID_ARGUMENT, "'out_executable'");
+  OK(poprt_executable_open_model(m, NULL, &again));
+  poprt_popef_model_free(m);
+  poprt_runner* r = NULL;
+  OK(poprt_runner_create(again, NULL, &r));
+  poprt_executable_free(again);
+  const float x[COUNT] = {1, 2, 3};
+  float y[COUNT], c[COUNT];
+  const void* inputs[] = {x};
+  void* outputs[] = {y, c};
+  OK(poprt_runner_execute_indexed(r, inputs, outputs));
+  assert_memory_equal(x, y, sizeof x);
+  poprt_runner_free(r);
+}
+
 static void another_package_hash_needs_an_option(void** state) {
   (void)state;
   size_t size;
@@ -249,6 +281,7 @@ int main(void) {
       cmocka_unit_test(dump_formats),
       cmocka_unit_test(saves_to_a_stream),
       cmocka_unit_test(executable_and_variables_are_two_files),
+      cmocka_unit_test(models_and_executables_are_made_from_each_other),
       cmocka_unit_test(another_package_hash_needs_an_option),
   };
   return cmocka_run_group_tests_name("executable", tests, NULL, NULL);

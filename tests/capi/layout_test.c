@@ -204,6 +204,13 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_popef_blob_info, tensor_count, 56);
   AT(poprt_popef_blob_info, bytes, 64);
   assert_int_equal(sizeof(poprt_popef_blob_info), 72);
+
+  AT(poprt_popef_source, struct_size, 0);
+  AT(poprt_popef_source, size, 8);
+  AT(poprt_popef_source, read, 16);
+  AT(poprt_popef_source, release, 24);
+  AT(poprt_popef_source, user_data, 32);
+  assert_int_equal(sizeof(poprt_popef_source), 40);
 }
 
 static void numbers_stay_as_they_are(void** state) {
@@ -226,6 +233,8 @@ static void numbers_stay_as_they_are(void** state) {
   assert_int_equal(POPRT_POPEF_OUTPUT, 2);
   assert_int_equal(POPRT_POPEF_OPAQUE, 5);
   assert_int_equal(POPRT_POPEF_APPEND, 1);
+  assert_int_equal(POPRT_POPEF_FILE_ERROR, 1);
+  assert_int_equal(POPRT_POPEF_SIZE_ERROR, 6);
 }
 
 int main(void) {

@@ -304,6 +304,111 @@ static void reader_errors(void** state) {
   poprt_popef_reader_free(r);
 }
 
+typedef struct part {
+  bytes file;
+  int reads, released, broken;
+  size_t most; /* asked for at once */
+} part;
+
+static int32_t read_part(uint64_t offset, void* data, size_t size, void* user_data) {
+  part* p = user_data;
+  p->reads++;
+  if (size > p->most) p->most = size;
+  assert_true(offset + size <= p->file.size);
+  if (p->broken) return 1;
+  memcpy(data, p->file.data + offset, size);
+  return 0;
+}
+
+static void release_part(void* user_data) { ((part*)user_data)->released++; }
+
+static void sources_are_read_when_payloads_are(void** state) {
+  (void)state;
+  part p = {0};
+  p.file = sample_file();
+  poprt_popef_source s = {0};
+  poprt_popef_reader* r = NULL;
+  OK(poprt_popef_reader_create(&r));
+  FAILS(poprt_popef_reader_parse_source(r, NULL), POPRT_INVALID_ARGUMENT, "'source'");
+  FAILS(poprt_popef_reader_parse_source(r, &s), POPRT_INVALID_ARGUMENT, "struct_size");
+  s.struct_size = sizeof s;
+  FAILS(poprt_popef_reader_parse_source(r, &s), POPRT_INVALID_ARGUMENT, "read is null");
+  s.read = read_part;
+  s.release = release_part;
+  s.user_data = &p;
+  FAILS(poprt_popef_reader_parse_source(NULL, &s), POPRT_INVALID_ARGUMENT, "'reader'");
+  assert_int_equal(p.released, 1);
+  FAILS(poprt_popef_reader_parse_source(r, &s), POPRT_DATA_LOSS, "empty");
+  assert_int_equal(p.released, 2);
+  s.size = p.file.size - 1;
+  FAILS(poprt_popef_reader_parse_source(r, &s), POPRT_DATA_LOSS, "truncated");
+  assert_int_equal(p.released, 3);
+
+  s.size = p.file.size;
+  p.most = 0;
+  OK(poprt_popef_reader_parse_source(r, &s));
+  assert_true(p.most < 4096); /* headers and metadata */
+  const poprt_popef_blob* feed = poprt_popef_reader_blob(r, POPRT_POPEF_FEED, 0);
+  const poprt_popef_blob* code = poprt_popef_reader_blob(r, POPRT_POPEF_EXECUTABLE, 0);
+  float step[4];
+  OK(poprt_popef_blob_read(feed, 32, step, 16));
+  assert_true(step[0] == 8 && step[3] == 11);
+  poprt_popef_payload *payload = NULL, *none = UNTOUCHED(poprt_popef_payload);
+  OK(poprt_popef_blob_map(code, &payload));
+  assert_int_equal(poprt_popef_payload_size(payload), CODE_BYTES);
+  assert_memory_equal(poprt_popef_payload_data(payload), sample_code(), CODE_BYTES);
+  p.broken = 1;
+  FAILS(poprt_popef_blob_map(feed, &none), POPRT_DATA_LOSS, "cannot read");
+  assert_ptr_equal(none, UNTOUCHED(poprt_popef_payload));
+  p.broken = 0;
+
+  poprt_popef_model* m = NULL;
+  OK(poprt_popef_model_create(r, NULL, &m));
+  poprt_popef_reader_free(r);
+  OK(poprt_popef_blob_read(poprt_popef_model_blob(m, POPRT_POPEF_FEED, 0), 0, step, 16));
+  assert_true(step[3] == 3);
+  assert_int_equal(p.released, 3);
+  poprt_popef_model_free(m);
+  poprt_popef_payload_free(payload);
+  assert_int_equal(p.released, 4);
+  free(p.file.data);
+}
+
+static void is_class(poprt_error* error, poprt_popef_error_class wanted) {
+  assert_non_null(error);
+  assert_int_equal(poprt_popef_error_get_class(error), wanted);
+  poprt_error_free(error);
+}
+
+static void errors_have_classes(void** state) {
+  (void)state;
+  poprt_popef_reader* r = NULL;
+  poprt_popef_model* m = NULL;
+  poprt_popef_blob_writer* blob = NULL;
+  poprt_popef_writer* w = NULL;
+  sink s = {0};
+  bytes file = sample_file();
+  assert_int_equal(poprt_popef_error_get_class(NULL), POPRT_POPEF_NO_CLASS);
+  OK(poprt_popef_reader_create(&r));
+  is_class(poprt_popef_reader_parse_file(r, NULL), POPRT_POPEF_NO_CLASS);
+  is_class(poprt_popef_reader_parse_file(r, "/no/such.popef"), POPRT_POPEF_FILE_ERROR);
+  is_class(poprt_popef_reader_parse_bytes(r, file.data, file.size - 1), POPRT_POPEF_FORMAT_ERROR);
+  file.data[6] = '9';
+  is_class(poprt_popef_reader_parse_bytes(r, file.data, file.size), POPRT_POPEF_VERSION_ERROR);
+  is_class(poprt_popef_model_create(r, "none", &m), POPRT_POPEF_LINK_ERROR);
+  OK(poprt_popef_writer_create_stream(take, &s, &w));
+  const int64_t two[] = {2};
+  poprt_popef_blob_info i = data_info(POPRT_POPEF_TENSOR, "t", NULL, POPRT_DTYPE_U8, two, 1, 0);
+  OK(poprt_popef_writer_begin(w, &i, &blob));
+  is_class(poprt_popef_blob_writer_write(blob, 0, "123", 3), POPRT_POPEF_SIZE_ERROR);
+  is_class(poprt_popef_writer_close(w), POPRT_POPEF_INACTIVE_WRITER);
+  poprt_popef_blob_writer_free(blob);
+  poprt_popef_writer_free(w);
+  poprt_popef_reader_free(r);
+  free(s.file.data);
+  free(file.data);
+}
+
 /* Whatever the bytes are: an error, or something that can be read to its end. */
 static void hostile_bytes_are_refused_or_read(void** state) {
   (void)state;
@@ -454,6 +559,8 @@ int main(void) {
       cmocka_unit_test(files_are_mapped_and_not_copied),
       cmocka_unit_test(parts_are_read_where_they_lie),
       cmocka_unit_test(reader_errors),
+      cmocka_unit_test(sources_are_read_when_payloads_are),
+      cmocka_unit_test(errors_have_classes),
       cmocka_unit_test(hostile_bytes_are_refused_or_read),
       cmocka_unit_test(models_link_blobs_by_name),
       cmocka_unit_test(model_errors),

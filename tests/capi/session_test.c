@@ -340,6 +340,14 @@ static void bad_arguments(void** state) {
         "buffers");
   FAILS(poprt_session_create_queue_manager(session, NULL, NULL), POPRT_INVALID_ARGUMENT,
         "'out_manager'");
+  poprt_popef_model* model = UNTOUCHED(poprt_popef_model);
+  FAILS(poprt_session_popef_model(session, NULL), POPRT_INVALID_ARGUMENT, "'out_model'");
+  FAILS(poprt_session_popef_model(NULL, &model), POPRT_INVALID_ARGUMENT, "'session'");
+  assert_ptr_equal(model, UNTOUCHED(poprt_popef_model));
+  OK(poprt_session_popef_model(session, &model));
+  assert_string_equal(poprt_popef_metadata_executable(poprt_popef_model_metadata(model)),
+                      poprt_executable_name(executable));
+  poprt_popef_model_free(model);
   poprt_session_free(session);
   poprt_executable_free(executable);
 }

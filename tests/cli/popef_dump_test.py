@@ -2,10 +2,15 @@
 
 import json
 import os
+import struct
+import subprocess
 import unittest
 
 from support import DIGITS, ROOT, CommandTest, model
 
+PEAK = """import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"""
 RELEASED = os.path.join(ROOT, "tests", "data", "popef", "v1_0.popef")
 
 
@@ -55,6 +60,38 @@ class PopefDump(CommandTest):
         header, values = self.read_npy(self.path("feed.npy"))
         self.assertIn("'shape': (2, 2, 3)", header)
         self.assertEqual(len(values), 12)
+
+    def sparse(self, name, size):
+        """A file with one tensor of `size` zeros, of which only the header takes room; FORMAT.md says how."""
+
+        def record(tag, value):
+            return struct.pack("<HHI", tag, 0, len(value)) + value.ljust(-(-len(value) // 8) * 8, b"\0")
+
+        descriptor = record(1, b"huge") + record(3, struct.pack("<I", 6)) + record(4, struct.pack("<q", size))
+        offset = 64 + -(-len(descriptor) // 64) * 64
+        header = struct.pack("<16sIIQIIQQQ", b"PopEF 1.0", 3, 0, offset + size, 64, len(descriptor), offset, size, size)
+        path = self.write(name, header + descriptor)
+        os.truncate(path, offset + size)
+        return path
+
+    def test_huge_files_take_constant_memory(self):
+        def peak_of(path, *words):
+            words = ["python3", "-c", PEAK, *self.arguments([*words, path])]
+            code, peak = subprocess.run(words, capture_output=True, text=True, timeout=300, check=True).stdout.split()
+            self.assertEqual(code, "0")
+            return int(peak)
+
+        small, huge = self.sparse("small.popef", 64), self.sparse("huge.popef", 6 << 30)
+        self.addCleanup(os.remove, huge)
+        self.assertIn("Tensor huge: U8[6442450944], 6442450944 bytes", self.succeeds(huge))
+        for words in ([], ["--metadata"], ["--all"], ["--json"], ["--user-anchors"]):
+            self.assertLess(peak_of(huge, *words), peak_of(small, *words) + (8 << 10), words)  # KiB
+        # Export reads all of it, in pieces.
+        large, npy = self.sparse("large.popef", 256 << 20), self.path("huge.npy")
+        words = ["--tensor", "huge", "--output", npy]
+        least = peak_of(small, *words)
+        self.assertLess(peak_of(large, *words), least + (32 << 10))
+        self.assertEqual(os.path.getsize(npy), 128 + (256 << 20))
 
     def test_export_errors(self):
         self.fails(["--tensor", "nope", RELEASED], "'nope'", "there are: 'w'")

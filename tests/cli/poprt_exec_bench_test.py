@@ -38,6 +38,23 @@ class Bench(CommandTest):
         self.npy("x.npy", "f4", [2, 3], [0.0] * 6)
         self.succeeds(self.popef(model("relu")), "--input", "x=x.npy", "--iterations", "2")
 
+    def test_callbacks_and_queues_of_a_session(self):
+        self.npy("x.npy", "f4", [2, 3], [0.0] * 6)
+        popef = self.popef(model("relu"))
+        for through in ("callbacks", "queues"):
+            text = self.succeeds(popef, "--through", through, "--iterations", "50", "--input", "x=x.npy")
+            self.assertRegex(text, rf"load [\d.]+ ms, 50 requests, 1 client, through {through}\n")
+            self.assertRegex(text, r"latency ms: min [\d.]+ .* max [\d.]+\n")
+            self.assertRegex(text, r"throughput: [\d.]+ requests/s\n")
+            r = self.report("--through", through, "--seconds", "0.05")
+            self.assertEqual(r["through"], through)
+            self.assertGreater(r["requests_per_second"], 0)
+            self.assertLessEqual(r["median_ms"], r["max_ms"])
+            self.fails([model("relu"), "--through", through, "--input", "z=x.npy"], "'z'")
+            self.misused([model("relu"), "--through", through, "--clients", "2"], through, "client")
+            self.misused([model("relu"), "--through", through, "--async"], through, "--async")
+        self.misused([model("relu"), "--through", "walls"], "--through", "walls")
+
     def test_compile_options(self):
         self.succeeds(model("dynamic"), "--input_shape", "x=2,3", "--iterations", "2")
         self.succeeds(model("dynamic"), "--batch_size", "2", "--batch_axis", "0", "--iterations", "2")

@@ -1,6 +1,6 @@
 """Runs an example and checks what it prints.
 
-Usage: example_test.py readme|digits|serving|anchors DIGITS_FOLDER POPRT COMMAND..."""
+Usage: example_test.py readme|digits|serving|anchors|export DIGITS_FOLDER POPRT COMMAND..."""
 
 import json
 import os
@@ -20,10 +20,12 @@ def main():
             command += [model] + [os.path.join(data, f"heldout-{n}-ubyte") for n in ("images.idx3", "labels.idx1")]
         elif kind == "serving":
             command += [model]
-        elif kind == "anchors":
+        elif kind in ("anchors", "export"):
             subprocess.run([poprt, "-i", model, "--input_shape", "image=8,1,8,8", "--output_dir", folder,
                             "--export_popef"], check=True, stdout=subprocess.DEVNULL)
             command += [os.path.join(folder, "executable.popef")]
+            if kind == "export":
+                command += [os.path.join(folder, "by_hand.popef")]
         done = subprocess.run(command, cwd=data, capture_output=True, text=True, check=False)
     print(done.stdout + done.stderr)
     if done.returncode != 0:
@@ -41,6 +43,8 @@ def check(kind, data, printed):
         assert abs(reached - expected) <= 0.001, f"reached {reached}, training framework {expected}"
     elif kind == "serving":
         assert printed == "200 requests from 4 clients, 200 right\n"
+    elif kind == "export":
+        assert printed == "by hand: made by an example\noutput scores: 320 bytes, as compiled\n"
     else:
         assert printed == "input image f32 [8,1,8,8] 2048 bytes\noutput scores f32 [8,10] 320 bytes\n"
 

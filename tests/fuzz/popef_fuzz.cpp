@@ -1,8 +1,10 @@
 // libFuzzer: any bytes as a PopEF file.
 #include <cstdlib>
 #include <cstring>
+#include <istream>
 #include <memory>
 #include <span>
+#include <streambuf>
 
 #include "base/error.h"
 #include "popef/dump.h"
@@ -44,6 +46,48 @@ void read_everything(std::span<const std::byte> bytes) {
     attempt([&] { (void)popef::decode_metadata(popef::encode_metadata(m)); });
 }
 
+// The same bytes as a stream inside a larger one, read piece by piece.
+class Bytes : public std::streambuf {
+ public:
+  explicit Bytes(std::span<const std::byte> bytes) {
+    char* first = const_cast<char*>(reinterpret_cast<const char*>(bytes.data()));
+    setg(first, first, first + bytes.size());
+  }
+
+ protected:
+  pos_type seekoff(off_type offset, std::ios_base::seekdir from, std::ios_base::openmode) override {
+    if (from == std::ios_base::cur) offset += gptr() - eback();
+    if (from == std::ios_base::end) offset += egptr() - eback();
+    if (offset < 0 || offset > egptr() - eback()) return pos_type(off_type(-1));
+    setg(eback(), eback() + offset, egptr());
+    return pos_type(offset);
+  }
+  pos_type seekpos(pos_type to, std::ios_base::openmode which) override {
+    return seekoff(off_type(to), std::ios_base::beg, which);
+  }
+};
+
+void read_stream(std::istream& stream) {
+  char piece[1000];
+  // What a compressed payload unpacks to is bounded by the file, but can be much.
+  for (int i = 0; i < 1000 && stream.read(piece, sizeof piece); i++) continue;
+}
+
+void read_as_stream(std::span<const std::byte> bytes, uint64_t skip) {
+  Bytes buffer(bytes);
+  const auto stream = std::make_shared<std::istream>(&buffer);
+  stream->seekg(static_cast<std::streamoff>(skip));
+  popef::Reader reader;
+  reader.parseStream(stream, bytes.size() - skip);
+  for (const auto& e : reader.executables()) attempt([&] { read_stream(e.executable); });
+  for (const auto& t : reader.tensors()) attempt([&] { read_stream(t.data); });
+  for (const auto& f : reader.feeds()) attempt([&] { read_stream(*f.getStandaloneDataStream()); });
+  for (const auto& o : reader.opaqueBlobs()) {
+    attempt([&] { read_stream(o.data); });
+    (void)o.getAvailableReadSize();
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -53,6 +97,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size != 0) std::memcpy(copy.get(), data, size);
   const std::span<const std::byte> bytes(static_cast<const std::byte*>(copy.get()), size);
   attempt([&] { read_everything(bytes); });
+  attempt([&] { read_as_stream(bytes, 0); });
+  if (size > 64) attempt([&] { read_as_stream(bytes, 64); });
   attempt([&] { (void)popef::decode_metadata(bytes); });
   attempt([&] { (void)program::read_executable(bytes, nullptr); });
   return 0;

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "poprt/device.h"
 #include "poprt/error.hpp"
 #include "poprt/executable.hpp"
+#include "poprt/popef.hpp"
 
 namespace poprt {
 inline namespace v0 {
@@ -59,11 +61,23 @@ struct DeviceConstraints {
   bool requiresRemoteBuffers = false;
 };
 
+// Which devices a manager sees.
+struct DeviceManagerConfig {
+  int32_t deviceCount = 0;     // 0: POPRT_DEVICES from the environment, or 4
+  std::string visibleDevices;  // ids as in "0,2-3"; empty: POPRT_VISIBLE_DEVICES, or all
+  std::string sharedDevices;   // "1" or a folder: among processes; empty: POPRT_SHARED_DEVICES
+};
+
 class DeviceManager {
  public:
   // 0: POPRT_DEVICES from the environment, or 4.
-  explicit DeviceManager(int32_t deviceCount = 0) {
-    const poprt_device_manager_options options{sizeof options, deviceCount, 0, nullptr, nullptr};
+  explicit DeviceManager(int32_t deviceCount = 0)
+      : DeviceManager(DeviceManagerConfig{deviceCount, {}, {}}) {}
+  explicit DeviceManager(const DeviceManagerConfig& config) {
+    const auto text = [](const std::string& s) { return s.empty() ? nullptr : s.c_str(); };
+    const poprt_device_manager_options options{sizeof options, config.deviceCount, 0,
+                                               text(config.sharedDevices),
+                                               text(config.visibleDevices)};
     poprt_device_manager* made = nullptr;
     detail::check(poprt_device_manager_create(&options, &made));
     handle_.reset(made);
@@ -72,6 +86,12 @@ class DeviceManager {
     return poprt_device_manager_ipu_hardware_version(handle_.get());
   }
   size_t getNumDevices() const { return poprt_device_manager_device_count(handle_.get()); }
+  std::vector<int64_t> getDeviceIds() const {
+    std::vector<int64_t> ids;
+    for (size_t i = 0; i < getNumDevices(); i++)
+      ids.push_back(poprt_device_manager_device_id(handle_.get(), i));
+    return ids;
+  }
   std::shared_ptr<Device> getDevice(int64_t numIpus = 1) const {
     poprt_device* device = nullptr;
     detail::check(poprt_device_manager_get_device(handle_.get(), numIpus, &device));
@@ -91,9 +111,18 @@ class DeviceManager {
                                     const DeviceWaitConfig& wait = {}) const {
     return acquire(0, {}, wait, model.handle(), -1);
   }
+  std::shared_ptr<Device> getDevice(const std::shared_ptr<popef::Model>& model,
+                                    const DeviceWaitConfig& wait = {}) const {
+    return getDevice(Executable(model, false), wait);
+  }
   std::shared_ptr<Device> getSpecificDevice(const Executable& model, int64_t deviceId,
                                             const DeviceWaitConfig& wait = {}) const {
     return acquire(0, {}, wait, model.handle(), deviceId);
+  }
+  std::shared_ptr<Device> getSpecificDevice(const std::shared_ptr<popef::Model>& model,
+                                            int64_t deviceId,
+                                            const DeviceWaitConfig& wait = {}) const {
+    return getSpecificDevice(Executable(model, false), deviceId, wait);
   }
   std::shared_ptr<Device> getSpecificDevice(int64_t deviceId, const DeviceWaitConfig& wait) const {
     return acquire(0, {}, wait, nullptr, deviceId);
@@ -111,6 +140,17 @@ class DeviceManager {
     detail::check(poprt_device_manager_create_small_ipu_model_device(handle_.get(), numIpus,
                                                                      ipuVersion, &device));
     return std::make_shared<Device>(device);
+  }
+  // As many IPUs, of the version, as the model was compiled for.
+  std::shared_ptr<Device> createIpuModelDevice(const std::shared_ptr<popef::Model>& model,
+                                               int64_t tilesPerIpu = 0) const {
+    const popef::Metadata& m = model->metadata;
+    return createIpuModelDevice(m.numIpus(), static_cast<int32_t>(m.ipuVersion()), tilesPerIpu);
+  }
+  std::shared_ptr<Device> createSmallIpuModelDevice(
+      const std::shared_ptr<popef::Model>& model) const {
+    const popef::Metadata& m = model->metadata;
+    return createSmallIpuModelDevice(m.numIpus(), static_cast<int32_t>(m.ipuVersion()));
   }
 
  private:

@@ -12,6 +12,7 @@
 
 #include "poprt/anchor.h"
 #include "poprt/error.h"
+#include "poprt/popef_model.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -46,6 +47,16 @@ typedef struct poprt_open_options {
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_open_files(
     const char* const* paths, size_t path_count, const poprt_open_options* options,
     poprt_executable** out_executable);
+
+/* Opens a model that was put together by hand; it and its reader may go. Of `options`, `executable`
+ * is not used. Errors: as poprt_executable_open_files. Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_open_model(
+    const poprt_popef_model* model, const poprt_open_options* options,
+    poprt_executable** out_executable);
+/* Its blobs as PopEF has them: metadata, executable, data, opaque blobs. Takes memory for a copy
+ * when the executable came from the compiler. Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_popef_model(
+    const poprt_executable* executable, poprt_popef_model** out_model);
 
 /* Takes bytes front to back, on the calling thread. Non-zero stops: the function that was called
  * then reports cancelled. */

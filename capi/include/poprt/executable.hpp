@@ -2,14 +2,19 @@
 #pragma once
 
 #include <cstddef>
+#include <istream>
+#include <map>
 #include <memory>
 #include <ostream>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "poprt/anchor.hpp"
 #include "poprt/error.hpp"
 #include "poprt/executable.h"
+#include "poprt/popef.hpp"
 
 namespace poprt {
 inline namespace v0 {
@@ -31,6 +36,19 @@ class Executable {
     o.ignore_package_hash = !checkPackageHash;
     poprt_executable* made = nullptr;
     detail::check(poprt_executable_open_files(paths.data(), paths.size(), &o, &made));
+    handle_.reset(made);
+  }
+  // From the current position, `size` bytes (0: to the end), which are read now.
+  explicit Executable(const std::shared_ptr<std::istream>& stream, uint64_t size = 0,
+                      bool checkPackageHash = true)
+      : Executable(modelOf(stream, size), checkPackageHash) {}
+  // Uses what the model's readers have mapped.
+  explicit Executable(const std::shared_ptr<popef::Model>& model, bool checkPackageHash = true) {
+    poprt_open_options o{};
+    o.struct_size = sizeof o;
+    o.ignore_package_hash = !checkPackageHash;
+    poprt_executable* made = nullptr;
+    detail::check(poprt_executable_open_model(model->handle(), &o, &made));
     handle_.reset(made);
   }
   // Takes the handle.
@@ -57,6 +75,39 @@ class Executable {
     };
     detail::check(poprt_executable_save_bytes(handle_.get(), write, &stream));
   }
+  // Its blobs; a copy when the compiler has made it.
+  std::shared_ptr<popef::Model> getPopefModel() const {
+    poprt_popef_model* made = nullptr;
+    detail::check(poprt_executable_popef_model(handle_.get(), &made));
+    return std::make_shared<popef::Model>(made);
+  }
+  std::map<std::string, std::string> getOpaqueBlobs() const {
+    std::map<std::string, std::string> blobs;
+    const auto model = getPopefModel();
+    for (const auto& blob : model->opaqueBlobs) {
+      const popef::Payload payload = blob.payload();
+      blobs[blob.name] = std::string(payload.data(), payload.size());
+    }
+    return blobs;
+  }
+  // Takes memory for a copy; runners that were made before do not see them.
+  void appendOpaqueBlobs(const std::map<std::string, std::string>& blobs) {
+    std::stringstream file;
+    serialize(file);
+    {
+      popef::Writer writer(file);
+      for (const auto& [blobName, text] : blobs)
+        writer.createOpaqueBlob(blobName, name())->write(text.data(), text.size());
+      writer.close();
+    }
+    const std::string bytes = file.str();
+    poprt_executable* made = nullptr;
+    detail::check(poprt_executable_open_bytes(bytes.data(), bytes.size(), &made));
+    handle_.reset(made);
+  }
+  void appendOpaqueBlobs(const std::pair<std::string, std::string>& blob) {
+    appendOpaqueBlobs(std::map<std::string, std::string>{blob});
+  }
   std::string name() const { return poprt_executable_name(handle_.get()); }
   std::vector<InputDesc> getInputs() const {
     std::vector<InputDesc> list;
@@ -80,6 +131,12 @@ class Executable {
   const poprt_executable* handle() const { return handle_.get(); }
 
  private:
+  static std::shared_ptr<popef::Model> modelOf(const std::shared_ptr<std::istream>& stream,
+                                               uint64_t size) {
+    const auto reader = std::make_shared<popef::Reader>();
+    reader->parseStream(stream, size);
+    return popef::ModelBuilder(reader).createModel();
+  }
   struct Free {
     void operator()(poprt_executable* h) const { poprt_executable_free(h); }
   };

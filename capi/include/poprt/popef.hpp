@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <istream>
 #include <memory>
@@ -54,43 +55,114 @@ class Payload {
 
 namespace impl {
 
-// Reads a payload where it lies.
-class PayloadBuffer : public std::streambuf {
+// Reads a blob in pieces; a compressed one is unpacked at the first read.
+class BlobBuffer : public std::streambuf {
  public:
-  explicit PayloadBuffer(Payload payload) : payload_(std::move(payload)) {
-    char* first = const_cast<char*>(payload_.data());  // never written: there is no put area
-    setg(first, first, first + payload_.size());
-  }
+  BlobBuffer(std::shared_ptr<const void> owner, const poprt_popef_blob* blob, size_t size,
+             bool compressed)
+      : owner_(std::move(owner)), blob_(blob), size_(size), compressed_(compressed) {}
+  size_t left() const { return size_ - position(); }
 
  protected:
+  int_type underflow() override {
+    if (gptr() == egptr()) {
+      if (left() == 0) return traits_type::eof();
+      if (compressed_) {
+        unpack();
+      } else {
+        const size_t count = left() < kWindow ? left() : kWindow;
+        window_.resize(count);
+        check(poprt_popef_blob_read(blob_, end_, window_.data(), count));
+        end_ += count;
+        setg(window_.data(), window_.data(), window_.data() + count);
+      }
+    }
+    return traits_type::to_int_type(*gptr());
+  }
+  // Past the window straight into the caller's memory.
+  std::streamsize xsgetn(char* out, std::streamsize count) override {
+    const auto wanted = static_cast<size_t>(count) < left() ? static_cast<size_t>(count) : left();
+    if (compressed_ && wanted) unpack();
+    const auto here = static_cast<size_t>(egptr() - gptr());
+    const size_t buffered = wanted < here ? wanted : here, direct = wanted - buffered;
+    if (buffered) std::memcpy(out, gptr(), buffered);
+    setg(eback(), gptr() + buffered, egptr());
+    if (direct) {
+      check(poprt_popef_blob_read(blob_, end_, out + buffered, direct));
+      end_ += direct;
+      setg(nullptr, nullptr, nullptr);
+    }
+    return static_cast<std::streamsize>(wanted);
+  }
+  std::streamsize showmanyc() override {
+    return left() ? static_cast<std::streamsize>(left()) : -1;
+  }
   pos_type seekoff(off_type offset, std::ios_base::seekdir from,
                    std::ios_base::openmode which) override {
-    if (from == std::ios_base::cur) offset += gptr() - eback();
-    if (from == std::ios_base::end) offset += egptr() - eback();
-    return seekpos(offset, which);
+    const size_t base = from == std::ios_base::cur   ? position()
+                        : from == std::ios_base::end ? size_
+                                                     : 0;
+    if (offset > 0 && static_cast<size_t>(offset) > size_ - base) return pos_type(off_type(-1));
+    return seekpos(static_cast<off_type>(base) + offset, which);
   }
-  pos_type seekpos(pos_type position, std::ios_base::openmode) override {
-    const off_type to = position;
-    if (to < 0 || to > egptr() - eback()) return pos_type(off_type(-1));
-    setg(eback(), eback() + to, egptr());
-    return position;
-  }
-
- private:
-  Payload payload_;
-};
-
-class PayloadStream : public std::istream {
- public:
-  explicit PayloadStream(Payload payload) : std::istream(nullptr), buffer_(std::move(payload)) {
-    rdbuf(&buffer_);
+  pos_type seekpos(pos_type to, std::ios_base::openmode) override {
+    const off_type target = to;
+    if (target < 0 || static_cast<size_t>(target) > size_) return pos_type(off_type(-1));
+    if (unpacked_) {
+      setg(eback(), eback() + target, egptr());
+    } else {
+      end_ = static_cast<size_t>(target);
+      setg(nullptr, nullptr, nullptr);
+    }
+    return to;
   }
 
  private:
-  PayloadBuffer buffer_;
+  static constexpr size_t kWindow = 1 << 14;
+
+  size_t position() const { return end_ - static_cast<size_t>(egptr() - gptr()); }
+  void unpack() {
+    if (unpacked_) return;
+    const size_t at = position();
+    poprt_popef_payload* payload = nullptr;
+    check(poprt_popef_blob_map(blob_, &payload));
+    unpacked_.reset(payload, poprt_popef_payload_free);
+    // Never written: there is no put area.
+    char* first = static_cast<char*>(const_cast<void*>(poprt_popef_payload_data(payload)));
+    setg(first, first + at, first + size_);
+    end_ = size_;
+  }
+
+  std::shared_ptr<const void> owner_;
+  const poprt_popef_blob* blob_;
+  size_t size_;
+  bool compressed_;
+  std::shared_ptr<poprt_popef_payload> unpacked_;
+  std::vector<char> window_;
+  size_t end_ = 0;  // payload position of egptr()
 };
 
 }  // namespace impl
+
+// Over the payload of a blob. Copies share the position. What is wrong with the payload is thrown
+// out of the read call.
+class DataStream : public std::istream {
+ public:
+  explicit DataStream(std::shared_ptr<impl::BlobBuffer> buffer)
+      : std::istream(buffer.get()), buffer_(std::move(buffer)) {
+    exceptions(std::ios_base::badbit);
+  }
+  DataStream(const DataStream& other) : DataStream(other.buffer_) {}
+  DataStream& operator=(const DataStream& other) {
+    buffer_ = other.buffer_;
+    rdbuf(buffer_.get());
+    return *this;
+  }
+  size_t left() const { return buffer_->left(); }  // bytes to the end
+
+ private:
+  std::shared_ptr<impl::BlobBuffer> buffer_;
+};
 
 // Common to what a reader or model gives: copies are cheap, and keep what they are from.
 class BlobReader {
@@ -98,7 +170,7 @@ class BlobReader {
   BlobReader(std::shared_ptr<const void> owner, const poprt_popef_blob* blob)
       : owner_(std::move(owner)), blob_(blob) {
     info_.struct_size = sizeof info_;
-    detail::check(poprt_popef_blob_get_info(blob, &info_));
+    impl::check(poprt_popef_blob_get_info(blob, &info_));
     name = info_.name;
   }
   std::string name;
@@ -107,16 +179,21 @@ class BlobReader {
   // Nothing is copied but for compressed executables.
   Payload payload() const {
     poprt_popef_payload* payload = nullptr;
-    detail::check(poprt_popef_blob_map(blob_, &payload));
+    impl::check(poprt_popef_blob_map(blob_, &payload));
     return Payload(payload);
   }
   void read(size_t offset, void* data, size_t bytes) const {
-    detail::check(poprt_popef_blob_read(blob_, offset, data, bytes));
+    impl::check(poprt_popef_blob_read(blob_, offset, data, bytes));
   }
 
  protected:
-  std::unique_ptr<std::istream> stream() const {
-    return std::make_unique<impl::PayloadStream>(payload());
+  // From the start, with a position of its own; each may be used by another thread.
+  std::unique_ptr<std::istream> standalone() const {
+    return std::make_unique<DataStream>(shared());
+  }
+  DataStream shared() const {
+    return DataStream(
+        std::make_shared<impl::BlobBuffer>(owner_, blob_, info_.bytes, info_.compressed != 0));
   }
   const poprt_popef_blob_info& blobInfo() const { return info_; }
   TensorInfo tensorInfo() const { return impl::tensorInfoOf(info_.dtype, info_.shape, info_.rank); }
@@ -129,17 +206,21 @@ class BlobReader {
 
 class ExecutableReader : public BlobReader {
  public:
-  using BlobReader::BlobReader;
-  std::unique_ptr<std::istream> getStandaloneExecutableStream() const { return stream(); }
+  ExecutableReader(std::shared_ptr<const void> owner, const poprt_popef_blob* blob)
+      : BlobReader(std::move(owner), blob), executable(shared()) {}
+  mutable DataStream executable;  // decompressed
+  std::unique_ptr<std::istream> getStandaloneExecutableStream() const { return standalone(); }
 };
 
 class OpaqueReader : public BlobReader {
  public:
   OpaqueReader(std::shared_ptr<const void> owner, const poprt_popef_blob* blob)
-      : BlobReader(std::move(owner), blob), executable(blobInfo().executable) {}
-  std::string executable;
-  std::unique_ptr<std::istream> getStandaloneDataStream() const { return stream(); }
-  size_t getAvailableReadSize() const { return sizeInBytes(); }
+      : BlobReader(std::move(owner), blob), executable(blobInfo().executable), data(shared()) {}
+  std::string executable;  // which one it belongs to; of data, empty: any
+  mutable DataStream data;
+  std::unique_ptr<std::istream> getStandaloneDataStream() const { return standalone(); }
+  // From the position of `data` to the end.
+  size_t getAvailableReadSize() const { return data.left(); }
 };
 
 class TensorReader : public OpaqueReader {
@@ -154,6 +235,16 @@ class FeedReader : public OpaqueReader {
   FeedReader(std::shared_ptr<const void> owner, const poprt_popef_blob* blob)
       : OpaqueReader(std::move(owner), blob), info(name, tensorInfo(), blobInfo().tensor_count) {}
   FeedDataInfo info;
+  // Copies the k-th tensor. Throws SizeError when there is none.
+  std::vector<char> tensor(int64_t k) const {
+    if (k < 0 || k >= info.numTensors())
+      throw SizeError(ErrorCode::out_of_range, "feed '" + name + "' has " +
+                                                   std::to_string(info.numTensors()) +
+                                                   " tensors, none at " + std::to_string(k));
+    std::vector<char> value(info.tensorInfo().sizeInBytes());
+    read(static_cast<size_t>(k) * value.size(), value.data(), value.size());
+    return value;
+  }
 };
 
 namespace impl {
@@ -174,56 +265,118 @@ class Reader {
  public:
   Reader() {
     poprt_popef_reader* made = nullptr;
-    detail::check(poprt_popef_reader_create(&made));
+    impl::check(poprt_popef_reader_create(&made));
     handle_.reset(made, poprt_popef_reader_free);
   }
   void parseFile(const std::string& path) {
-    detail::check(poprt_popef_reader_parse_file(handle_.get(), path.c_str()));
+    parsed(poprt_popef_reader_parse_file(handle_.get(), path.c_str()));
   }
-  // Copies `size` bytes from the current position on; 0: to the end.
+  // From the current position, `size` bytes (0: to the end), and leaves the stream behind them. The
+  // reader, and what it gives, share the stream and move its position whenever bytes are asked for.
+  // Of a stream that cannot seek, a copy is made now.
   void parseStream(const std::shared_ptr<std::istream>& stream, uint64_t size = 0) {
-    std::string bytes;
-    char part[1 << 14];
-    while (size == 0 || bytes.size() < size) {
-      const uint64_t wanted =
-          size == 0 || size - bytes.size() > sizeof part ? sizeof part : size - bytes.size();
-      stream->read(part, static_cast<std::streamsize>(wanted));
-      bytes.append(part, static_cast<size_t>(stream->gcount()));
-      if (!*stream) break;
+    if (!stream || !*stream)
+      throw FileError(ErrorCode::invalid_argument, "the stream to read PopEF from is not readable");
+    const std::streamoff start = stream->tellg();
+    if (start < 0) {
+      stream->clear();
+      const std::string bytes = copy(*stream, size);
+      checkSize(bytes.size(), size);
+      return parseBytes(bytes.data(), bytes.size());
     }
-    parseBytes(bytes.data(), bytes.size());
+    stream->seekg(0, std::ios_base::end);
+    const std::streamoff end = stream->tellg();
+    stream->clear();
+    stream->seekg(start);
+    const auto there = static_cast<uint64_t>(end > start ? end - start : 0);
+    checkSize(there, size);
+    struct Source {
+      std::shared_ptr<std::istream> stream;
+      std::streamoff start;
+    };
+    auto source = std::make_unique<Source>(Source{stream, start});
+    poprt_popef_source s{};
+    s.struct_size = sizeof s;
+    s.size = size == 0 ? there : size;
+    s.user_data = source.get();
+    s.read = [](uint64_t offset, void* to, size_t bytes, void* user) -> int32_t {
+      try {
+        const auto& from = *static_cast<Source*>(user);
+        from.stream->clear();
+        from.stream->seekg(from.start + static_cast<std::streamoff>(offset));
+        from.stream->read(static_cast<char*>(to), static_cast<std::streamsize>(bytes));
+        return from.stream->good() ? 0 : 1;
+      } catch (...) {
+        return 1;
+      }
+    };
+    s.release = [](void* user) { delete static_cast<Source*>(user); };
+    static_cast<void>(source.release());  // the library's, whatever happens
+    parsed(poprt_popef_reader_parse_source(handle_.get(), &s));
+    stream->clear();
+    stream->seekg(start + static_cast<std::streamoff>(s.size));
   }
+  // The bytes are copied.
   void parseBytes(const void* data, size_t size) {
-    detail::check(poprt_popef_reader_parse_bytes(handle_.get(), data, size));
+    parsed(poprt_popef_reader_parse_bytes(handle_.get(), data, size));
   }
 
-  std::vector<ExecutableReader> executables() const {
-    return list<ExecutableReader>(POPRT_POPEF_EXECUTABLE);
-  }
-  std::vector<TensorReader> tensors() const { return list<TensorReader>(POPRT_POPEF_TENSOR); }
-  std::vector<FeedReader> feeds() const { return list<FeedReader>(POPRT_POPEF_FEED); }
-  std::vector<OpaqueReader> opaqueBlobs() const { return list<OpaqueReader>(POPRT_POPEF_OPAQUE); }
-  std::vector<Metadata> metadata() const {
-    std::vector<Metadata> list;
-    const size_t count = poprt_popef_reader_count(handle_.get(), POPRT_POPEF_METADATA_BLOB);
-    for (size_t i = 0; i < count; i++)
-      list.push_back(impl::fromHandle(poprt_popef_reader_metadata(handle_.get(), i)));
-    return list;
-  }
+  // Valid until the next parse call; copies are for ever.
+  const std::vector<ExecutableReader>& executables() const { return executables_; }
+  const std::vector<TensorReader>& tensors() const { return tensors_; }
+  const std::vector<FeedReader>& feeds() const { return feeds_; }
+  const std::vector<OpaqueReader>& opaqueBlobs() const { return opaqueBlobs_; }
+  const std::vector<Metadata>& metadata() const { return metadata_; }
   // What was odd but no error, one line each.
   std::string warnings() const {
     poprt_string* text = nullptr;
-    detail::check(poprt_popef_reader_warnings(handle_.get(), &text));
+    impl::check(poprt_popef_reader_warnings(handle_.get(), &text));
     return detail::take(text);
   }
   const poprt_popef_reader* handle() const { return handle_.get(); }
 
  private:
-  template <class Blob>
-  std::vector<Blob> list(poprt_popef_blob_type type) const {
-    return impl::blobs<Blob>(handle_, poprt_popef_reader_count, poprt_popef_reader_blob, type);
+  static std::string copy(std::istream& stream, uint64_t size) {
+    std::string bytes;
+    char part[1 << 14];
+    while (size == 0 || bytes.size() < size) {
+      const uint64_t wanted =
+          size == 0 || size - bytes.size() > sizeof part ? sizeof part : size - bytes.size();
+      stream.read(part, static_cast<std::streamsize>(wanted));
+      bytes.append(part, static_cast<size_t>(stream.gcount()));
+      if (!stream) break;
+    }
+    return bytes;
   }
+  static void checkSize(uint64_t there, uint64_t announced) {
+    if (there < announced)
+      throw FileError(ErrorCode::data_loss, "truncated: the stream has " + std::to_string(there) +
+                                                " bytes, " + std::to_string(announced) +
+                                                " were announced");
+  }
+  // What a call has added.
+  void parsed(poprt_error* error) {
+    impl::check(error);
+    add(executables_, POPRT_POPEF_EXECUTABLE);
+    add(tensors_, POPRT_POPEF_TENSOR);
+    add(feeds_, POPRT_POPEF_FEED);
+    add(opaqueBlobs_, POPRT_POPEF_OPAQUE);
+    const size_t count = poprt_popef_reader_count(handle_.get(), POPRT_POPEF_METADATA_BLOB);
+    for (size_t i = metadata_.size(); i < count; i++)
+      metadata_.push_back(impl::fromHandle(poprt_popef_reader_metadata(handle_.get(), i)));
+  }
+  template <class Blob>
+  void add(std::vector<Blob>& to, poprt_popef_blob_type type) {
+    for (size_t i = to.size(); i < poprt_popef_reader_count(handle_.get(), type); i++)
+      to.emplace_back(handle_, poprt_popef_reader_blob(handle_.get(), type, i));
+  }
+
   std::shared_ptr<poprt_popef_reader> handle_;
+  std::vector<ExecutableReader> executables_;
+  std::vector<TensorReader> tensors_;
+  std::vector<FeedReader> feeds_;
+  std::vector<OpaqueReader> opaqueBlobs_;
+  std::vector<Metadata> metadata_;
 };
 
 // One executable with everything that belongs to it; copies are cheap.
@@ -241,10 +394,11 @@ class Model {
   // The anchors that the caller must serve.
   std::vector<Anchor> getUserInputAnchors() const { return userAnchors(POPRT_POPEF_INPUT); }
   std::vector<Anchor> getUserOutputAnchors() const { return userAnchors(POPRT_POPEF_OUTPUT); }
+  const poprt_popef_model* handle() const { return handle_.get(); }
   // What was left out when it was made, one line each.
   std::string warnings() const {
     poprt_string* text = nullptr;
-    detail::check(poprt_popef_model_warnings(handle_.get(), &text));
+    impl::check(poprt_popef_model_warnings(handle_.get(), &text));
     return detail::take(text);
   }
 
@@ -284,7 +438,7 @@ class ModelBuilder {
   std::vector<std::shared_ptr<Model>> createModels() const {
     const size_t count = poprt_popef_reader_count(reader_->handle(), POPRT_POPEF_EXECUTABLE);
     std::vector<poprt_popef_model*> made(count);
-    detail::check(poprt_popef_model_create_all(reader_->handle(), made.data(), count));
+    impl::check(poprt_popef_model_create_all(reader_->handle(), made.data(), count));
     std::vector<std::shared_ptr<Model>> models;
     for (poprt_popef_model* m : made) models.push_back(std::make_shared<Model>(m));
     return models;
@@ -293,30 +447,31 @@ class ModelBuilder {
  private:
   std::shared_ptr<Model> create(const char* executable) const {
     poprt_popef_model* made = nullptr;
-    detail::check(poprt_popef_model_create(reader_->handle(), executable, &made));
+    impl::check(poprt_popef_model_create(reader_->handle(), executable, &made));
     return std::make_shared<Model>(made);
   }
   std::shared_ptr<const Reader> reader_;
 };
 
-// Takes the payload of one blob. Going out of scope finishes the blob, unless an exception is the
-// reason: then the writer has failed.
-class BlobWriter {
+namespace impl {
+
+// Going out of scope finishes the blob, unless an exception is the reason: then the writer has
+// failed.
+class BlobWriterHandle {
  public:
-  explicit BlobWriter(poprt_popef_blob_writer* handle)  // takes the handle
+  explicit BlobWriterHandle(poprt_popef_blob_writer* handle)  // takes the handle
       : exceptions_(std::uncaught_exceptions()), handle_(handle) {}
-  ~BlobWriter() {
+  ~BlobWriterHandle() {
     if (std::uncaught_exceptions() > exceptions_) return;
     poprt_error_free(poprt_popef_blob_writer_close(handle_.get()));  // the writer says what failed
   }
-  BlobWriter(const BlobWriter&) = delete;
-  BlobWriter& operator=(const BlobWriter&) = delete;
-  void write(const void* data, size_t bytes) { write(0, data, bytes); }
-  void close() { detail::check(poprt_popef_blob_writer_close(handle_.get())); }
+  BlobWriterHandle(const BlobWriterHandle&) = delete;
+  BlobWriterHandle& operator=(const BlobWriterHandle&) = delete;
+  void close() { check(poprt_popef_blob_writer_close(handle_.get())); }
 
  protected:
-  void write(size_t feed, const void* data, size_t bytes) {
-    detail::check(poprt_popef_blob_writer_write(handle_.get(), feed, data, bytes));
+  void put(size_t feed, const void* data, size_t bytes) {
+    check(poprt_popef_blob_writer_write(handle_.get(), feed, data, bytes));
   }
 
  private:
@@ -327,11 +482,52 @@ class BlobWriter {
   std::unique_ptr<poprt_popef_blob_writer, Free> handle_;
 };
 
-// Several feeds, filled side by side.
-class FeedGroupWriter : public BlobWriter {
+}  // namespace impl
+
+// Takes the payload of one blob.
+class BlobWriter : public impl::BlobWriterHandle {
  public:
-  using BlobWriter::BlobWriter;
-  void write(size_t feed, const void* data, size_t bytes) { BlobWriter::write(feed, data, bytes); }
+  explicit BlobWriter(poprt_popef_blob_writer* handle)  // takes the handle
+      : BlobWriterHandle(handle), buffer_(*this), stream(&buffer_) {
+    stream.exceptions(std::ios_base::badbit);
+  }
+  void write(const void* data, size_t bytes) {
+    put(0, data, bytes);
+    buffer_.written += static_cast<std::streamoff>(bytes);
+  }
+
+ private:
+  // Hands everything on at once; what is wrong is thrown out of the output call.
+  struct Buffer : std::streambuf {
+    explicit Buffer(BlobWriter& w) : writer(w) {}
+    int_type overflow(int_type c) override {
+      if (traits_type::eq_int_type(c, traits_type::eof())) return traits_type::not_eof(c);
+      const char byte = traits_type::to_char_type(c);
+      writer.write(&byte, 1);
+      return c;
+    }
+    std::streamsize xsputn(const char* data, std::streamsize count) override {
+      writer.write(data, static_cast<size_t>(count));
+      return count;
+    }
+    pos_type seekoff(off_type offset, std::ios_base::seekdir from,
+                     std::ios_base::openmode) override {
+      return offset == 0 && from == std::ios_base::cur ? pos_type(written) : pos_type(off_type(-1));
+    }
+    BlobWriter& writer;
+    std::streamoff written = 0;
+  };
+  Buffer buffer_;
+
+ public:
+  std::ostream stream;
+};
+
+// Several feeds, filled side by side.
+class FeedGroupWriter : public impl::BlobWriterHandle {
+ public:
+  using BlobWriterHandle::BlobWriterHandle;
+  void write(size_t feed, const void* data, size_t bytes) { put(feed, data, bytes); }
 };
 
 class Writer {
@@ -344,7 +540,7 @@ class Writer {
       return out ? 0 : 1;
     };
     poprt_popef_writer* made = nullptr;
-    detail::check(poprt_popef_writer_create_stream(write, &stream, &made));
+    impl::check(poprt_popef_writer_create_stream(write, &stream, &made));
     handle_.reset(made);
   }
   // As close(), unless an exception is the reason; what fails is not reported.
@@ -381,16 +577,16 @@ class Writer {
     std::vector<const poprt_popef_blob_info*> pointers;
     for (const auto& feed : feeds) pointers.push_back(&feed);
     poprt_popef_blob_writer* made = nullptr;
-    detail::check(
+    impl::check(
         poprt_popef_writer_begin_feeds(handle_.get(), pointers.data(), pointers.size(), &made));
     return std::make_shared<FeedGroupWriter>(made);
   }
   void write(const Metadata& metadata) {
     const auto m = impl::toHandle(metadata);
-    detail::check(poprt_popef_writer_add_metadata(handle_.get(), m.get()));
+    impl::check(poprt_popef_writer_add_metadata(handle_.get(), m.get()));
   }
   // Finishes the active blob and the writer. Does nothing the second time.
-  void close() { detail::check(poprt_popef_writer_close(handle_.get())); }
+  void close() { impl::check(poprt_popef_writer_close(handle_.get())); }
 
  protected:
   explicit Writer(poprt_popef_writer* handle) : handle_(handle) {}
@@ -419,7 +615,7 @@ class Writer {
   }
   std::shared_ptr<BlobWriter> begin(const poprt_popef_blob_info& info) {
     poprt_popef_blob_writer* made = nullptr;
-    detail::check(poprt_popef_writer_begin(handle_.get(), &info, &made));
+    impl::check(poprt_popef_writer_begin(handle_.get(), &info, &made));
     return std::make_shared<BlobWriter>(made);
   }
 
@@ -437,7 +633,7 @@ class FileWriter : public Writer {
  private:
   static poprt_popef_writer* create(const std::string& path, Mode mode) {
     poprt_popef_writer* made = nullptr;
-    detail::check(
+    impl::check(
         poprt_popef_writer_create(path.c_str(), static_cast<poprt_popef_mode>(mode), &made));
     return made;
   }

@@ -56,6 +56,24 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_reader_parse_file(poprt_popef_
 /* Same from memory; the bytes are copied. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_reader_parse_bytes(poprt_popef_reader* reader,
                                                                      const void* data, size_t size);
+
+/* Where PopEF lies in something of the caller's, of any size: its bytes do not change. Set
+ * struct_size. */
+typedef struct poprt_popef_source {
+  size_t struct_size;
+  uint64_t size; /* bytes */
+  /* Writes `bytes` bytes from `offset` on to `data`; non-zero: it cannot. One call at a time, on
+   * whatever thread asks for a payload. */
+  int32_t (*read)(uint64_t offset, void* data, size_t bytes, void* user_data);
+  /* The last call, when nothing that was read from it is left. May be null. */
+  void (*release)(void* user_data);
+  void* user_data;
+} poprt_popef_source;
+
+/* Same from a source, which is asked for headers now and for payloads when they are read. It is
+ * released when the call fails, too. Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_reader_parse_source(
+    poprt_popef_reader* reader, const poprt_popef_source* source);
 /* Null is allowed. Models and payloads go on. Any thread. Since 0.1. */
 POPRT_API void poprt_popef_reader_free(poprt_popef_reader* reader);
 
@@ -103,6 +121,20 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_blob_map(const poprt_popef_blo
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_blob_read(const poprt_popef_blob* blob,
                                                             size_t offset, void* data,
                                                             size_t bytes);
+
+/* Which class of PopEF error it is: a code alone does not tell a missing link from a newer file. */
+typedef int32_t poprt_popef_error_class;
+enum {
+  POPRT_POPEF_NO_CLASS = 0,        /* not one of the PopEF functions' own */
+  POPRT_POPEF_FILE_ERROR = 1,      /* a file cannot be opened, read or written */
+  POPRT_POPEF_FORMAT_ERROR = 2,    /* bytes that are not what the format says */
+  POPRT_POPEF_VERSION_ERROR = 3,   /* the file needs a newer library */
+  POPRT_POPEF_LINK_ERROR = 4,      /* a name is there twice, or is missing */
+  POPRT_POPEF_INACTIVE_WRITER = 5, /* a writer that is closed, replaced or has failed */
+  POPRT_POPEF_SIZE_ERROR = 6       /* data of another size than was announced */
+};
+/* POPRT_POPEF_NO_CLASS for null. Since 1.0. */
+POPRT_API poprt_popef_error_class poprt_popef_error_get_class(const poprt_error* error);
 
 /* The bytes, read-only, for as long as the payload lives, whatever else is freed. Null for null.
  * Any thread. Since 0.1. */

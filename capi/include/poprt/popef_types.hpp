@@ -12,10 +12,60 @@
 #include "poprt/anchor.hpp"
 #include "poprt/error.hpp"
 #include "poprt/popef_metadata.h"
+#include "poprt/popef_reader.h"
 
 namespace poprt {
 inline namespace v0 {
 namespace popef {
+
+// What the PopEF functions throw. The codes are those of popef_reader.h and popef_writer.h.
+class Error : public poprt::Error {
+  using poprt::Error::Error;
+};
+// A file cannot be opened, read or written.
+class FileError : public Error {
+  using Error::Error;
+};
+// Bytes that are not what the format says: truncated, out of bounds, contradictory.
+class FormatError : public Error {
+  using Error::Error;
+};
+// The file needs a newer library.
+class VersionError : public Error {
+  using Error::Error;
+};
+// A name that must be unique is there twice, or one that is referred to is missing.
+class LinkError : public Error {
+  using Error::Error;
+};
+// A writer was used after it was closed, replaced by the next one, or had failed.
+class InactiveWriterError : public Error {
+  using Error::Error;
+};
+// Data does not have the size that was announced.
+class SizeError : public Error {
+  using Error::Error;
+};
+
+namespace impl {
+
+inline void check(poprt_error* error) {
+  if (!error) return;
+  const std::unique_ptr<poprt_error, decltype(&poprt_error_free)> owner(error, poprt_error_free);
+  const auto code = static_cast<ErrorCode>(poprt_error_get_code(error));
+  const char* message = poprt_error_message(error);
+  switch (poprt_popef_error_get_class(error)) {
+    case POPRT_POPEF_FILE_ERROR: throw FileError(code, message);
+    case POPRT_POPEF_FORMAT_ERROR: throw FormatError(code, message);
+    case POPRT_POPEF_VERSION_ERROR: throw VersionError(code, message);
+    case POPRT_POPEF_LINK_ERROR: throw LinkError(code, message);
+    case POPRT_POPEF_INACTIVE_WRITER: throw InactiveWriterError(code, message);
+    case POPRT_POPEF_SIZE_ERROR: throw SizeError(code, message);
+    default: throw Error(code, message);
+  }
+}
+
+}  // namespace impl
 
 using poprt::DataType;
 using ShapeDimType = int64_t;
@@ -43,8 +93,8 @@ class TensorInfo {
     uint64_t bytes = static_cast<uint64_t>(poprt_dtype_bits(static_cast<poprt_dtype>(type_))) / 8;
     for (const int64_t dim : shape_) {
       if (dim < 0 || (dim > 0 && bytes > UINT64_MAX / static_cast<uint64_t>(dim)))
-        throw Error(ErrorCode::invalid_argument,
-                    "tensor dimension " + std::to_string(dim) + " is negative or too large");
+        throw SizeError(ErrorCode::invalid_argument,
+                        "tensor dimension " + std::to_string(dim) + " is negative or too large");
       bytes *= static_cast<uint64_t>(dim);
     }
     return bytes;
@@ -218,7 +268,7 @@ inline TensorInfo tensorInfoOf(poprt_dtype dtype, const int64_t* shape, size_t r
 inline Anchor anchorOf(const poprt_popef_metadata* m, size_t index) {
   poprt_popef_anchor a{};
   a.struct_size = sizeof a;
-  detail::check(poprt_popef_metadata_anchor(m, index, &a));
+  check(poprt_popef_metadata_anchor(m, index, &a));
   return {a.name,
           a.handle,
           tensorInfoOf(a.dtype, a.shape, a.rank),
@@ -270,10 +320,10 @@ inline Metadata fromHandle(const poprt_popef_metadata* m) {
 
 inline MetadataHandle toHandle(const Metadata& from) {
   poprt_popef_metadata* made = nullptr;
-  detail::check(poprt_popef_metadata_create(nullptr, &made));
+  check(poprt_popef_metadata_create(nullptr, &made));
   MetadataHandle m(made);
   const auto set = [&](poprt_popef_field field, int64_t value) {
-    detail::check(poprt_popef_metadata_set(made, field, value));
+    check(poprt_popef_metadata_set(made, field, value));
   };
   set(POPRT_POPEF_REPLICATION_FACTOR, from.replicationFactor());
   set(POPRT_POPEF_NUM_IPUS, from.numIpus());
@@ -282,23 +332,22 @@ inline MetadataHandle toHandle(const Metadata& from) {
   set(POPRT_POPEF_NUM_PROCESSES, from.numProcesses());
   set(POPRT_POPEF_IS_INFERENCE, from.isInference());
   set(POPRT_POPEF_DEVICE_ITERATIONS, from.deviceIterations());
-  detail::check(poprt_popef_metadata_set_executable(made, from.executable().c_str()));
-  detail::check(poprt_popef_metadata_set_seed_handle(made, from.seedHandle().c_str()));
+  check(poprt_popef_metadata_set_executable(made, from.executable().c_str()));
+  check(poprt_popef_metadata_set_seed_handle(made, from.seedHandle().c_str()));
   const auto add = [&](poprt_popef_option_list list, const std::vector<Option>& options) {
     for (const Option& o : options)
-      detail::check(
-          poprt_popef_metadata_add_option(made, list, o.name().c_str(), o.value().c_str()));
+      check(poprt_popef_metadata_add_option(made, list, o.name().c_str(), o.value().c_str()));
   };
   add(POPRT_POPEF_ENGINE_OPTIONS, from.engineOptions());
   add(POPRT_POPEF_DEVICE_OPTIONS, from.deviceOptions());
   const auto flow = [&](poprt_popef_flow which, const ProgramFlow::Indices& programs) {
-    detail::check(poprt_popef_metadata_set_flow(made, which, programs.data(), programs.size()));
+    check(poprt_popef_metadata_set_flow(made, which, programs.data(), programs.size()));
   };
   flow(POPRT_POPEF_LOAD, from.programFlow().load());
   flow(POPRT_POPEF_MAIN, from.programFlow().main());
   flow(POPRT_POPEF_SAVE, from.programFlow().save());
   for (const auto& [program, name] : from.programsMap())
-    detail::check(poprt_popef_metadata_set_program(made, program, name.c_str()));
+    check(poprt_popef_metadata_set_program(made, program, name.c_str()));
   for (const Anchor& anchor : from.anchors()) {
     poprt_popef_anchor a{};
     a.struct_size = sizeof a;
@@ -311,7 +360,7 @@ inline MetadataHandle toHandle(const Metadata& from) {
     a.programs = anchor.programs().data();
     a.program_count = anchor.programs().size();
     a.is_per_replica = anchor.isPerReplica();
-    detail::check(poprt_popef_metadata_add_anchor(made, &a));
+    check(poprt_popef_metadata_add_anchor(made, &a));
   }
   return m;
 }

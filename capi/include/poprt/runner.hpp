@@ -150,6 +150,13 @@ class Request {
   std::unique_ptr<poprt_request, Free> handle_;
 };
 
+// Views of memory that is owned.
+inline InputMemoryView viewOf(const InputMemory& memory) {
+  InputMemoryView views;
+  for (const auto& [name, m] : memory) views[name] = m.getConstView();
+  return views;
+}
+
 // Callers own all memory; it must stay valid until the call returns or the futures are ready.
 class BaseRunner {
  public:
@@ -310,6 +317,8 @@ class ModelRunner : public impl::HandleRunner {
       : ModelRunner(Executable({popefPath}, config.checkPackageHash), config) {}
   explicit ModelRunner(const std::vector<std::string>& popefPaths, const RuntimeConfig& config = {})
       : ModelRunner(Executable(popefPaths, config.checkPackageHash), config) {}
+  explicit ModelRunner(const std::shared_ptr<popef::Model>& model, const RuntimeConfig& config = {})
+      : ModelRunner(Executable(model, config.checkPackageHash), config) {}
   explicit ModelRunner(const std::shared_ptr<Executable>& executable,
                        const RuntimeConfig& config = {})
       : ModelRunner(*executable, config) {}

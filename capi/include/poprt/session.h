@@ -68,6 +68,10 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_session_create(const poprt_executabl
 /* Null is allowed. Ends what runs; queues and borrowed pointers are gone. Since 0.1. */
 POPRT_API void poprt_session_free(poprt_session* session);
 
+/* The blobs of its model, as poprt_executable_popef_model. Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_session_popef_model(const poprt_session* session,
+                                                                poprt_popef_model** out_model);
+
 /* Uploads to a device (null: the one it has, else a free one). Unloads the session that has it.
  * Errors: as poprt_session_create. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_bind_to_device(poprt_session* session,

@@ -13,6 +13,7 @@
 #include "poprt/device.hpp"
 #include "poprt/error.hpp"
 #include "poprt/executable.hpp"
+#include "poprt/popef.hpp"
 #include "poprt/queue.h"
 #include "poprt/runner.hpp"
 #include "poprt/session.h"
@@ -37,7 +38,7 @@ using AnchorCallbackPredicate = std::function<AnchorCallbackPolicy(const AnchorI
 namespace predicate_factory {
 namespace anchor_callbacks {
 
-// Accepts anchors of one of these programs (the lists of a PopEF program flow).
+// Accepts anchors of one of these programs.
 inline AnchorCallbackPredicate predProgramIndex(
     std::vector<uint32_t> programs,
     AnchorCallbackPolicy accept = AnchorCallbackPolicy::BIND_USER_CB,
@@ -49,6 +50,26 @@ inline AnchorCallbackPredicate predProgramIndex(
     return reject;
   };
 }
+// Accept anchors of the load, main or save programs of a flow.
+inline AnchorCallbackPredicate predProgramFlowLoad(
+    const popef::ProgramFlow& flow,
+    AnchorCallbackPolicy accept = AnchorCallbackPolicy::BIND_USER_CB,
+    AnchorCallbackPolicy reject = AnchorCallbackPolicy::BIND_EMPTY_CB) {
+  return predProgramIndex(flow.load(), accept, reject);
+}
+inline AnchorCallbackPredicate predProgramFlowMain(
+    const popef::ProgramFlow& flow,
+    AnchorCallbackPolicy accept = AnchorCallbackPolicy::BIND_USER_CB,
+    AnchorCallbackPolicy reject = AnchorCallbackPolicy::BIND_EMPTY_CB) {
+  return predProgramIndex(flow.main(), accept, reject);
+}
+inline AnchorCallbackPredicate predProgramFlowSave(
+    const popef::ProgramFlow& flow,
+    AnchorCallbackPolicy accept = AnchorCallbackPolicy::BIND_USER_CB,
+    AnchorCallbackPolicy reject = AnchorCallbackPolicy::BIND_EMPTY_CB) {
+  return predProgramIndex(flow.save(), accept, reject);
+}
+// Accepts anchors of no program.
 inline AnchorCallbackPredicate predProgramNotAssigned(
     AnchorCallbackPolicy accept = AnchorCallbackPolicy::BIND_USER_CB,
     AnchorCallbackPolicy reject = AnchorCallbackPolicy::BIND_EMPTY_CB) {
@@ -71,6 +92,7 @@ AnchorCallbackPredicate andBind(AnchorCallbackPolicy accept, AnchorCallbackPolic
 }
 
 }  // namespace anchor_callbacks
+using namespace anchor_callbacks;  // older code has them here
 }  // namespace predicate_factory
 
 struct SessionConfig {
@@ -173,6 +195,8 @@ class Session {
 
   explicit Session(const std::vector<std::string>& popefPaths, const SessionConfig& config = {})
       : Session(Executable(popefPaths, config.checkPackageHash), config) {}
+  explicit Session(const std::shared_ptr<popef::Model>& model, const SessionConfig& config = {})
+      : Session(Executable(model, config.checkPackageHash), config) {}
   explicit Session(const Executable& model, const SessionConfig& config = {})
       : state_(std::make_unique<State>()) {
     poprt_session_options o{};
@@ -194,6 +218,13 @@ class Session {
     poprt_session* made = nullptr;
     detail::check(poprt_session_create(model.handle(), &o, &made));
     handle_.reset(made);
+  }
+
+  // As Executable::getPopefModel().
+  std::shared_ptr<popef::Model> model() const {
+    poprt_popef_model* made = nullptr;
+    detail::check(poprt_session_popef_model(handle_.get(), &made));
+    return std::make_shared<popef::Model>(made);
   }
 
   void bindToDevice(const std::shared_ptr<Device>& device = nullptr) {
@@ -256,6 +287,18 @@ class Session {
     detail::check(poprt_session_create_queue_manager(handle_.get(), &o, &manager));
     state_->timeout = std::move(timer);
     return QueueManager(manager);
+  }
+
+  // A predicate for inputs and one for outputs, as Model Runtime has them.
+  QueueManager createQueueManager(size_t numBuffers, TimeoutCallback timeout,
+                                  std::chrono::nanoseconds timeoutNs,
+                                  AnchorCallbackPredicate inputPredicate,
+                                  AnchorCallbackPredicate outputPredicate) {
+    if (!inputPredicate || !outputPredicate)
+      throw Error(ErrorCode::invalid_argument, "a predicate is empty");
+    return createQueueManager(numBuffers, std::move(timeout), timeoutNs,
+                              [in = std::move(inputPredicate), out = std::move(outputPredicate)](
+                                  const AnchorInfo& a) { return a.isOutput ? out(a) : in(a); });
   }
 
   void updateWeights(const std::string& name, const void* data, size_t bytes) {

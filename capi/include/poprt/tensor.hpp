@@ -46,6 +46,7 @@ struct TensorMemory {
 
 using InputMemoryView = std::unordered_map<std::string, ConstTensorMemoryView>;
 using OutputMemoryView = std::unordered_map<std::string, TensorMemoryView>;
+using InputMemory = std::unordered_map<std::string, TensorMemory>;
 using OutputMemory = std::unordered_map<std::string, TensorMemory>;
 using OutputFutureMemory = std::unordered_map<std::string, std::shared_future<TensorMemory>>;
 using OutputFutureMemoryView =

@@ -249,6 +249,20 @@ TEST_F(SharedDevices, WaitingEndsWhenTheOtherProcessIsGone) {
   killer.join();
 }
 
+TEST_F(SharedDevices, AreLookedAtAgainAfterTheSleepTime) {
+  const pid_t child = start_holder();
+  const auto start = std::chrono::steady_clock::now();
+  std::thread killer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    kill_and_wait(child);
+  });
+  const std::chrono::milliseconds sleep(300);
+  const WaitConfig wait(WaitStrategy::wait_forever, {}, sleep);
+  const auto device = DeviceManager(config()).get_specific_device(0, wait);
+  EXPECT_GE(std::chrono::steady_clock::now() - start, sleep) << "free long before";
+  killer.join();
+}
+
 TEST_F(SharedDevices, AForkedChildDoesNotKeepThem) {
   auto held = DeviceManager(config()).get_specific_device(0);
   const pid_t child = fork();

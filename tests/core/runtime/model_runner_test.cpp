@@ -326,7 +326,7 @@ TEST(ModelRunner, ManyThreadsShareOne) {
     Fixture f(threads == 1 ? 64 : 1 << 20, config);
     EXPECT_EQ(f.runner->threads(), threads);
     std::vector<std::thread> clients;
-    for (unsigned t = 0; t < 4; t++)
+    for (unsigned t = 0; t < 8; t++)
       clients.emplace_back([&, t] {
         for (unsigned i = 0; i < (threads == 1 ? 200u : 3u); i++) {
           Client k(f.n, t * 1000 + i);

@@ -17,6 +17,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "popef/model.h"
 #include "popef/reader.h"
 #include "popef/writer.h"
 #include "runtime/model_runner.h"
@@ -212,6 +213,54 @@ TEST_F(PopefFile, ExecutableAndVariablesInTwoFiles) {
   writer.close();
   const std::vector<fs::path> paths = {exe, variables};
   expect_runs(open_popef(paths), other);
+}
+
+TEST_F(PopefFile, ModelsPutTogetherByHandOpenAndSave) {
+  CopyModel copy(1000);
+  write("copies.popef", copy);
+  const fs::path exe = folder / "executable.popef", variables = folder / "variables.popef";
+  save_parts(*open_popef(folder / "copies.popef"), exe, variables);
+  {
+    popef::FileWriter writer(exe.string(), popef::FileWriter::Mode::APPEND);
+    writer.createOpaqueBlob("notes", "copies")->stream << "hello";
+    writer.close();
+  }
+  const auto blobs = [&] {
+    const auto reader = std::make_shared<popef::Reader>();
+    reader->parseFile(variables.string());
+    reader->parseFile(exe.string());
+    return popef::ModelBuilder(reader).createModel();
+  }();
+  const auto model = open_popef(blobs);
+  EXPECT_EQ(popef_model(*model), blobs);
+  expect_runs(model, copy);
+  // What came from several files becomes one.
+  const fs::path one = folder / "one.popef";
+  save_model(*model, one);
+  const auto again = open_popef(one);
+  EXPECT_EQ(again->opaque.at("notes"), "hello");
+  expect_runs(again, copy);
+  std::ostringstream stream;
+  save_model(*model, stream);
+  EXPECT_EQ(stream.str(), read(one));
+  // And two again, with everything.
+  save_parts(*again, exe, variables);
+  const std::vector<fs::path> paths = {exe, variables};
+  EXPECT_EQ(open_popef(paths)->opaque.at("notes"), "hello");
+  expect_runs(open_popef(paths), copy);
+}
+
+TEST_F(PopefFile, EveryModelHasBlobs) {
+  CopyModel copy(100);
+  write("direct.popef", copy);
+  EXPECT_EQ(popef_model(*open_popef(folder / "direct.popef"))->executable.name, "direct");
+  std::vector<std::byte> bytes;
+  program::write_executable(
+      [&](std::span<const std::byte> b) { bytes.insert(bytes.end(), b.begin(), b.end()); },
+      copy.b.program(), copy.b.weight_records());
+  const auto blobs = popef_model(*open_payload("compiled", bytes, nullptr));
+  EXPECT_EQ(blobs->metadata, make_metadata("compiled", copy.b.program()));
+  expect_runs(open_popef(blobs), copy);
 }
 
 TEST_F(PopefFile, StreamsHoldTheSameAsFiles) {

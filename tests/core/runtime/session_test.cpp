@@ -89,6 +89,27 @@ TEST(Session, RunsOnAnyKindOfDevice) {
   EXPECT_EQ(y, std::vector<float>(8, 2.f));
 }
 
+TEST(Session, EveryIpuModelGivesTheSameResults) {
+  CopyModel copy(1000);
+  const auto model = make_model("m", copy.image());
+  const device::DeviceManager manager(1);
+  std::vector<float> x(1000);
+  std::iota(x.begin(), x.end(), -500.f);
+  for (const auto& device :
+       {manager.get_device(), manager.create_ipu_model_device(),
+        manager.create_ipu_model_device(1, 1), manager.create_ipu_model_device(1, 21, 16),
+        manager.create_small_ipu_model_device()}) {
+    Session session(model, SessionConfig{device, {}});
+    std::vector<float> y(1000), c(1000);
+    const void* inputs[] = {x.data()};
+    void* outputs[] = {y.data(), c.data()};
+    session.run_load_programs();
+    session.run_main_programs(inputs, outputs);
+    EXPECT_EQ(y, x);
+    EXPECT_EQ(c, copy.constants);
+  }
+}
+
 std::shared_ptr<const Model> copy_model(CopyModel& copy, uint64_t iterations = 1,
                                         uint32_t replicas = 1) {
   popef::Metadata m = make_metadata("m", copy.b.program());
