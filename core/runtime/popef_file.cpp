@@ -175,14 +175,26 @@ std::string executable_name(const std::filesystem::path& path) {
   return stem.empty() ? "model" : stem;
 }
 
+namespace {
+
+void write_opaque(popef::Writer& writer, const std::string& executable,
+                  const std::map<std::string, std::string>& blobs) {
+  for (const auto& [name, data] : blobs)
+    writer.createOpaqueBlob(name, executable)->write(data.data(), data.size());
+}
+
+}  // namespace
+
 void write_popef(const std::filesystem::path& path, const std::string& name,
                  const program::Program& program,
-                 const std::function<void(const program::Sink&)>& write_payload) {
+                 const std::function<void(const program::Sink&)>& write_payload,
+                 const std::map<std::string, std::string>& opaque) {
   popef::FileWriter writer(path.string());
   writer.write(make_metadata(name, program));
   const auto blob = writer.createExecutable(name);
   write_payload([&](std::span<const std::byte> bytes) { blob->write(bytes.data(), bytes.size()); });
   blob->close();
+  write_opaque(writer, name, opaque);
   writer.close();
 }
 
@@ -212,6 +224,7 @@ void save_model(const Model& model, std::ostream& stream) {
   popef::Writer writer(stream);
   writer.write(make_metadata(model.name, model.program()));
   writer.createExecutable(model.name)->write(payload.bytes.data(), payload.bytes.size());
+  write_opaque(writer, model.name, model.opaque);
   writer.close();
 }
 
@@ -230,6 +243,7 @@ void save_parts(const Model& model, const std::filesystem::path& executable,
   popef::FileWriter first(executable.string()), second(variables.string());
   first.write(metadata);
   first.createExecutable(model.name)->write(program.data(), program.size());
+  write_opaque(first, model.name, model.opaque);
   second.createTensorData({name, info}, model.name)->write(weights.data(), weights.size());
   second.close();
   first.close();
@@ -244,8 +258,9 @@ void save_model(const Model& model, const std::filesystem::path& path) {
   }
   if (model.payload.empty())
     fail(ErrorCode::failed_precondition, "model '{}' has no executable to save", model.name);
-  write_popef(path, model.name, model.program(),
-              [&](const program::Sink& sink) { sink(model.payload); });
+  write_popef(
+      path, model.name, model.program(), [&](const program::Sink& sink) { sink(model.payload); },
+      model.opaque);
 }
 
 }  // namespace poprt::runtime

@@ -12,7 +12,7 @@
 #include "poprt/executable.hpp"
 
 namespace poprt {
-inline namespace v0 {
+inline namespace v1 {
 namespace runtime {
 
 class Device {
@@ -137,5 +137,5 @@ class DeviceManager {
 };
 
 }  // namespace runtime
-}  // namespace v0
+}  // namespace v1
 }  // namespace poprt

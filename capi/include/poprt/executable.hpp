@@ -12,7 +12,7 @@
 #include "poprt/executable.h"
 
 namespace poprt {
-inline namespace v0 {
+inline namespace v1 {
 
 // A compiled model.
 class Executable {
@@ -86,5 +86,5 @@ class Executable {
   std::unique_ptr<poprt_executable, Free> handle_;
 };
 
-}  // namespace v0
+}  // namespace v1
 }  // namespace poprt

@@ -14,7 +14,7 @@
 #include "poprt/popef_metadata.h"
 
 namespace poprt {
-inline namespace v0 {
+inline namespace v1 {
 namespace popef {
 
 using poprt::DataType;
@@ -318,5 +318,5 @@ inline MetadataHandle toHandle(const Metadata& from) {
 
 }  // namespace impl
 }  // namespace popef
-}  // namespace v0
+}  // namespace v1
 }  // namespace poprt
