@@ -127,6 +127,43 @@ func (b Blob) ReadAt(data []byte, offset int64) (int, error) {
 	return int(n), nil
 }
 
+// Mapping is a payload where its file is mapped: nothing is copied. It outlives what it was read from.
+type Mapping struct {
+	h     *handle[native.RawPopefPayload]
+	bytes []byte
+}
+
+// Map gives the payload as it lies in the file; only a compressed executable is copied. Errors: DataLoss (a compressed one
+// is damaged), ResourceExhausted.
+func (b Blob) Map() (*Mapping, error) {
+	if b.owner == nil {
+		return nil, invalid(fmt.Sprintf("blob '%s' is of no file", b.Name))
+	}
+	if err := b.owner.hold(); err != nil {
+		return nil, err
+	}
+	defer b.owner.release()
+	var failure uintptr
+	raw := b.raw.Map_payload(&failure)
+	if err := check(failure); err != nil {
+		return nil, err
+	}
+	return &Mapping{newHandle(raw, native.DeleteRawPopefPayload), native.View(raw.Address(), raw.Bytes())}, nil
+}
+
+// Bytes are read-only: writing to them ends the program. They are gone when m is closed or is no longer reachable, so
+// close m, or call [runtime.KeepAlive], after their last use. Nil when m is closed.
+func (m *Mapping) Bytes() []byte {
+	if m.h.hold() != nil {
+		return nil
+	}
+	defer m.h.release()
+	return m.bytes
+}
+
+// Close is optional; see [Mapping.Bytes].
+func (m *Mapping) Close() error { return m.h.Close() }
+
 // Data reads the whole payload.
 func (b Blob) Data() ([]byte, error) {
 	data := make([]byte, b.Bytes)

@@ -1,6 +1,8 @@
 package poprt
 
 import (
+	"errors"
+	"io"
 	"runtime"
 	"sync"
 
@@ -19,6 +21,7 @@ type PopEFWriter struct {
 type rawPopEFWriter struct {
 	file native.RawPopefWriter
 	blob native.RawPopefBlobWriter // nil: none was begun
+	sink *native.Sink              // nil: it writes to a file
 }
 
 func (w *rawPopEFWriter) begun(next native.RawPopefBlobWriter) {
@@ -54,6 +57,30 @@ func newPopEFWriter(path string, mode int) (*PopEFWriter, error) {
 	})}, nil
 }
 
+// NewPopEFWriter writes to a stream, front to back: each blob when it is finished, until then it is in memory. An error
+// of the stream is what Begin, WriteMetadata and Finish return, and the writer has failed; a panic comes out of them.
+func NewPopEFWriter(stream io.Writer) (*PopEFWriter, error) {
+	sink := &native.Sink{Func: func(data []byte) error {
+		n, err := stream.Write(data)
+		if err == nil && n < len(data) {
+			err = io.ErrShortWrite
+		}
+		return err
+	}}
+	function, userData, forget := sink.Pointers()
+	var failure uintptr
+	raw := native.RawPopefWriterCreate_stream(function, userData, &failure)
+	if err := check(failure); err != nil {
+		forget()
+		return nil, err
+	}
+	return &PopEFWriter{h: newHandle(&rawPopEFWriter{file: raw, sink: sink}, func(w *rawPopEFWriter) {
+		w.begun(nil)
+		native.DeleteRawPopefWriter(w.file)
+		forget()
+	})}, nil
+}
+
 // use calls with the raw writer, one goroutine at a time.
 func (w *PopEFWriter) use(what func(*rawPopEFWriter) error) error {
 	w.mutex.Lock()
@@ -63,7 +90,18 @@ func (w *PopEFWriter) use(what func(*rawPopEFWriter) error) error {
 		return err
 	}
 	defer w.h.release()
-	return what(raw)
+	err = what(raw)
+	if raw.sink == nil {
+		return err
+	}
+	if p := raw.sink.Panic; p != nil {
+		raw.sink.Panic = nil
+		panic(p)
+	}
+	if raw.sink.Err != nil && errors.Is(err, Cancelled) {
+		return raw.sink.Err
+	}
+	return err
 }
 
 // WriteMetadata writes what is known of an executable. Errors: InvalidArgument (a value that it cannot have), and those
@@ -88,13 +126,8 @@ func (w *PopEFWriter) WriteMetadata(m PopEFMetadata) error {
 // InvalidArgument (a type that PopEF does not have; the last blob lacks bytes), ResourceExhausted.
 func (w *PopEFWriter) Begin(blob Blob) error {
 	return w.use(func(raw *rawPopEFWriter) error {
-		info := native.NewRawPopefBlobInfo(int(blob.Type), blob.Name, blob.Executable)
+		info := blob.info()
 		defer native.DeleteRawPopefBlobInfo(info)
-		info.Set_compressed(blob.Compressed)
-		if blob.Type == TensorBlob || blob.Type == FeedBlob {
-			info.Set_tensor(int(blob.DType), blob.Shape, int64(len(blob.Shape)))
-			info.Set_tensor_count(blob.Tensors)
-		}
 		var failure uintptr
 		next := raw.file.Begin(info, &failure)
 		if err := check(failure); err != nil {
@@ -105,16 +138,61 @@ func (w *PopEFWriter) Begin(blob Blob) error {
 	})
 }
 
+// info is to be deleted.
+func (b Blob) info() native.RawPopefBlobInfo {
+	info := native.NewRawPopefBlobInfo(int(b.Type), b.Name, b.Executable)
+	info.Set_compressed(b.Compressed)
+	if b.Type == TensorBlob || b.Type == FeedBlob {
+		info.Set_tensor(int(b.DType), b.Shape, int64(len(b.Shape)))
+		info.Set_tensor_count(b.Tensors)
+	}
+	return info
+}
+
+// BeginFeeds begins several feeds that are filled side by side, step by step, as a data loader makes them; [PopEFWriter.Feed]
+// writes to them. All belong to the executable of the first one. Errors: those of Begin.
+func (w *PopEFWriter) BeginFeeds(feeds ...Blob) error {
+	return w.use(func(raw *rawPopEFWriter) error {
+		group := native.NewRawPopefFeeds()
+		defer native.DeleteRawPopefFeeds(group)
+		for _, feed := range feeds {
+			feed.Type = FeedBlob
+			info := feed.info()
+			group.Add(info)
+			native.DeleteRawPopefBlobInfo(info)
+		}
+		var failure uintptr
+		next := raw.file.Begin_feeds(group, &failure)
+		if err := check(failure); err != nil {
+			return err
+		}
+		raw.begun(next)
+		return nil
+	})
+}
+
+// Feed appends to one of the feeds that BeginFeeds has begun. Errors: those of Write, InvalidArgument (no such feed).
+func (w *PopEFWriter) Feed(index int) io.Writer { return feedWriter{w, index} }
+
+type feedWriter struct {
+	writer *PopEFWriter
+	index  int
+}
+
+func (f feedWriter) Write(data []byte) (int, error) { return f.writer.write(f.index, data) }
+
 // Write is [io.Writer]: it appends to the blob that was begun last. Errors: InvalidArgument (more than the blob takes),
 // FailedPrecondition (no blob was begun, or it is finished), ResourceExhausted.
-func (w *PopEFWriter) Write(data []byte) (int, error) {
+func (w *PopEFWriter) Write(data []byte) (int, error) { return w.write(0, data) }
+
+func (w *PopEFWriter) write(feed int, data []byte) (int, error) {
 	err := w.use(func(raw *rawPopEFWriter) error {
 		if raw.blob == nil {
 			return &Error{FailedPrecondition, "no blob of the PopEF file was begun"}
 		}
 		address, keep := address(data)
 		defer runtime.KeepAlive(keep)
-		return check(raw.blob.Write(0, address, int64(len(data))))
+		return check(raw.blob.Write(int64(feed), address, int64(len(data))))
 	})
 	if err != nil {
 		return 0, err

@@ -15,8 +15,7 @@ import (
 )
 
 func init() {
-	// Before version 1 a minor version may change structs, so that another library would misread them.
-	if built, found := native.Raw_header_version(), native.Raw_version(); built/1000 != found/1000 {
+	if built := native.Raw_header_version(); !native.Raw_version_fits(built, native.Raw_version()) {
 		panic(fmt.Sprintf("poprt: built for version %d.%d of libpoprt, found %s", built/1000000, built/1000%1000,
 			native.Raw_version_string()))
 	}

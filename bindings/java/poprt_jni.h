@@ -15,6 +15,7 @@ inline JavaVM* vm = nullptr;
 inline jclass exception_class = nullptr;
 inline jmethodID exception_of = nullptr;
 inline jmethodID done_method = nullptr;
+inline jmethodID write_method = nullptr;
 inline jmethodID progress_method = nullptr;
 inline jmethodID after_pass_method = nullptr;
 
@@ -104,6 +105,19 @@ inline void done(int32_t code, const char* message, void* user_data) {
   e->DeleteGlobalRef(callback);
 }
 
+// A poprt_write_fn.
+inline int32_t write(const void* data, size_t size, void* user_data) {
+  JNIEnv* e = env();
+  if (!e) return 1;  // the virtual machine is ending
+  jobject buffer = e->NewDirectByteBuffer(const_cast<void*>(data), static_cast<jlong>(size));
+  jboolean go_on = JNI_FALSE;
+  if (buffer) go_on = e->CallBooleanMethod(static_cast<jobject>(user_data), write_method, buffer);
+  if (e->ExceptionCheck()) go_on = JNI_FALSE;
+  clear(e);
+  e->DeleteLocalRef(buffer);
+  return go_on ? 0 : 1;
+}
+
 inline void progress(double part, const char* what, void* user_data) {
   JNIEnv* e = env();
   if (!e) return;
@@ -141,8 +155,9 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void*) {
   jclass callbacks = env->FindClass("org/poprt/RawCallbacks");
   if (!exception_of || !callbacks) return JNI_ERR;
   done_method = env->GetMethodID(callbacks, "done", "(I[B)V");
+  write_method = env->GetMethodID(callbacks, "write", "(Ljava/nio/ByteBuffer;)Z");
   progress_method = env->GetMethodID(callbacks, "progress", "(D[B)V");
   after_pass_method = env->GetMethodID(callbacks, "afterPass", "([BJDJJ)V");
-  return done_method && progress_method && after_pass_method && load_session(env) ? JNI_VERSION_1_8
-                                                                                  : JNI_ERR;
+  const bool complete = done_method && write_method && progress_method && after_pass_method;
+  return complete && load_session(env) ? JNI_VERSION_1_8 : JNI_ERR;
 }

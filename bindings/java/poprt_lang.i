@@ -101,6 +101,9 @@ static int64_t raw_session_fn(int32_t which) { return poprt_jni::session_fn(whic
 static int64_t raw_done_fn() {
   return poprt_shim::address(reinterpret_cast<const void*>(&poprt_jni::done));
 }
+static int64_t raw_write_fn() {
+  return poprt_shim::address(reinterpret_cast<const void*>(&poprt_jni::write));
+}
 static int64_t raw_progress_fn() {
   return poprt_shim::address(reinterpret_cast<const void*>(&poprt_jni::progress));
 }

@@ -155,6 +155,7 @@ POPRT_HANDLE(raw_run, RawRun)
     $self->options.enable_engine_caching = on;
     $self->cache_path = cache_path;
   }
+  void add_opaque_blob(const char* name, const char* text) { $self->opaque_texts.push_back({name, text}); }
   void set_variable_weights(bool on) { $self->options.variable_weights = on; }
   // poprt_progress_fn and poprt_pass_fn, 0 for none; called on the compiling thread.
   void set_callbacks(int64_t progress_fn, int64_t after_pass_fn, int64_t user_data) {
@@ -424,6 +425,10 @@ struct raw_runner_options {
 // What the wrapper was compiled against, and what was loaded.
 static int32_t raw_header_version() { return POPRT_VERSION; }
 static int32_t raw_version() { return poprt_version(); }
+// What ABI.md promises: a program goes on working with later versions of the same major version.
+static bool raw_version_fits(int32_t header, int32_t found) {
+  return found / 1000000 == header / 1000000 && found / 1000 >= header / 1000;
+}
 static const char* raw_version_string() { return poprt_version_string(); }
 
 static const char* raw_dtype_name(int32_t dtype) { return poprt_dtype_name(dtype); }

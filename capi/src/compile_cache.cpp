@@ -18,6 +18,8 @@ std::string describe(const poprt_compile_options& o) {
   for (const auto& input : std::span(o.input_shapes, o.input_shape_count))
     s += fmt::format(", {}={}", input.name,
                      shape_string(Shape(input.shape, input.shape + input.rank)));
+  for (const auto& input : std::span(o.input_lengths, o.input_length_count))
+    s += fmt::format(", {} of {}", input.name, input.length);
   if (o.batch_size) s += fmt::format(", batch {} on axis {}", o.batch_size, o.batch_axis);
   if (o.precision == POPRT_PRECISION_FP32) s += ", fp32";
   if (o.precision == POPRT_PRECISION_FP16) s += ", fp16";
@@ -57,6 +59,9 @@ runtime::CacheKey cache_key(const poprt_compile_options& options, const std::str
   hash.add_sized(key.description);
   for (const auto& s : std::span(options.input_shapes, options.input_shape_count))
     hash.add_sized(s.name).add_sized(std::as_bytes(std::span(s.shape, s.rank)));
+  hash.add_sized(std::to_string(options.input_length_count));
+  for (const auto& l : std::span(options.input_lengths, options.input_length_count))
+    hash.add_sized(l.name).add_sized(std::to_string(l.length));
   for (const auto& [list, count] : {std::pair(options.passes, options.pass_count),
                                     std::pair(options.skip_passes, options.skip_pass_count),
                                     std::pair(options.outputs, options.output_count)}) {

@@ -23,12 +23,23 @@ struct poprt_compiler {
     }
     for (size_t i = 0; i < shape_values.size(); i++)
       shapes.push_back({shape_names[i].c_str(), shape_values[i].data(), shape_values[i].size()});
+    length_names.reserve(given.input_length_count);
+    for (const auto& l : std::span(given.input_lengths, given.input_length_count))
+      lengths.push_back({length_names.emplace_back(l.name).c_str(), l.length});
+    blob_texts.reserve(2 * given.opaque_blob_count);
+    for (const auto& b : std::span(given.opaque_blobs, given.opaque_blob_count)) {
+      const std::string& name = blob_texts.emplace_back(b.name);
+      const std::string& data = blob_texts.emplace_back(static_cast<const char*>(b.data), b.bytes);
+      blobs.push_back({name.c_str(), data.data(), data.size()});
+    }
     copy(given.passes, given.pass_count, pass_names, passes);
     copy(given.skip_passes, given.skip_pass_count, skip_names, skips);
     copy(given.outputs, given.output_count, output_names, outputs);
     if (given.stop_after) stop_after = given.stop_after;
     options.struct_size = sizeof options;
     options.input_shapes = shapes.data();
+    options.input_lengths = lengths.data();
+    options.opaque_blobs = blobs.data();
     options.passes = passes.data();
     options.skip_passes = skips.data();
     options.outputs = outputs.data();
@@ -45,9 +56,12 @@ struct poprt_compiler {
   }
 
   poprt_compile_options options;
-  std::vector<std::string> shape_names, pass_names, skip_names, output_names;
+  std::vector<std::string> shape_names, length_names, pass_names, skip_names, output_names;
   std::vector<std::vector<int64_t>> shape_values;
   std::vector<poprt_input_shape> shapes;
+  std::vector<poprt_input_length> lengths;
+  std::vector<std::string> blob_texts;
+  std::vector<poprt_opaque_blob> blobs;
   std::vector<const char*> passes, skips, outputs;
   std::string stop_after, cache_path;
 };
@@ -65,6 +79,24 @@ void check(const poprt_compile_options& o) {
         fail(ErrorCode::invalid_argument, "input_shapes: '{}' has a dimension {}", s.name, d);
     if (!names.insert(s.name).second)
       fail(ErrorCode::invalid_argument, "input_shapes: '{}' is given twice", s.name);
+  }
+  if (o.input_length_count) capi::required(o.input_lengths, "input_lengths");
+  names.clear();
+  for (const auto& l : std::span(o.input_lengths, o.input_length_count)) {
+    capi::required(l.name, "input_lengths[].name");
+    if (l.length < 0)
+      fail(ErrorCode::invalid_argument, "input_lengths: '{}' has a length {}", l.name, l.length);
+    if (!names.insert(l.name).second)
+      fail(ErrorCode::invalid_argument, "input_lengths: '{}' is given twice", l.name);
+  }
+  if (o.opaque_blob_count) capi::required(o.opaque_blobs, "opaque_blobs");
+  names.clear();
+  for (const auto& b : std::span(o.opaque_blobs, o.opaque_blob_count)) {
+    capi::required(b.name, "opaque_blobs[].name");
+    if (b.bytes) capi::required(static_cast<const char*>(b.data), "opaque_blobs[].data");
+    if (!*b.name || !names.insert(b.name).second)
+      fail(ErrorCode::invalid_argument, "opaque_blobs: the name '{}' is {}", b.name,
+           *b.name ? "given twice" : "empty");
   }
   for (const auto& [list, count, what] :
        {std::tuple(o.passes, o.pass_count, "passes"),
@@ -85,6 +117,7 @@ void check(const poprt_compile_options& o) {
   not_negative(o.rewrite_limit, "rewrite_limit");
   if (o.allow_links != 0 && o.allow_links != 1)
     fail(ErrorCode::invalid_argument, "allow_links is {}, expected 0 or 1", o.allow_links);
+  capi::check_reserved(o.reserved_2, "poprt_compile_options");
 }
 
 // Calls a plugin function and throws what it reports.
@@ -137,6 +170,17 @@ poprt_error* text(poprt_string** out_text, F&& f) {
   });
 }
 
+// The model with the options' blobs. They are no part of what is cached.
+std::shared_ptr<const runtime::Model> with_blobs(const std::shared_ptr<const runtime::Model>& model,
+                                                 const poprt_compile_options& o) {
+  if (o.opaque_blob_count == 0) return model;
+  const auto made = std::make_shared<runtime::Model>(*model);
+  made->file = {};  // it has more than the file that it was taken from
+  for (const auto& b : std::span(o.opaque_blobs, o.opaque_blob_count))
+    made->opaque[b.name] = std::string(static_cast<const char*>(b.data), b.bytes);
+  return made;
+}
+
 std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
                                               const poprt_plugin_source& source,
                                               const std::string& name) {
@@ -156,7 +200,7 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
     key = capi::cache_key(o, hash, name);
     if (auto model = cache->find(key)) {
       if (o.progress) o.progress(1, "found in the cache", o.user_data);
-      return model;
+      return with_blobs(model, o);
     }
   }
   const auto payload = std::make_shared<runtime::PayloadBuffer>();
@@ -165,7 +209,7 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
                    capi::compiler_plugin().compile(&o, &source, sink, error);
                  });
   if (cache) cache->store(key, payload->bytes());
-  return runtime::open_payload(name, payload->bytes(), payload);
+  return with_blobs(runtime::open_payload(name, payload->bytes(), payload), o);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ struct Loader {
   std::mutex mutex;
   const poprt_compiler_plugin* plugin = nullptr;
   std::string log_level;  // to be set when it is loaded
+  LogReceiver log_receiver = nullptr;
 };
 
 Loader& loader() {
@@ -63,6 +64,7 @@ const poprt_compiler_plugin& compiler_plugin() {
   if (!l.plugin) {
     l.plugin = load();
     if (!l.log_level.empty()) l.plugin->set_log_level(l.log_level.c_str());
+    l.plugin->set_log_receiver(l.log_receiver);
   }
   return *l.plugin;
 }
@@ -72,6 +74,13 @@ void set_compiler_log_level(const char* level) {
   const std::lock_guard lock(l.mutex);
   l.log_level = level;
   if (l.plugin) l.plugin->set_log_level(level);
+}
+
+void set_compiler_log_receiver(LogReceiver receiver) {
+  Loader& l = loader();
+  const std::lock_guard lock(l.mutex);
+  l.log_receiver = receiver;
+  if (l.plugin) l.plugin->set_log_receiver(receiver);
 }
 
 }  // namespace poprt::capi

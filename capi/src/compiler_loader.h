@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "base/log.h"
 #include "compiler_plugin.h"
 
 namespace poprt::capi {
@@ -13,5 +14,6 @@ const poprt_compiler_plugin& compiler_plugin();
 
 // For a compiler that is loaded, or will be.
 void set_compiler_log_level(const char* level);
+void set_compiler_log_receiver(LogReceiver receiver);
 
 }  // namespace poprt::capi

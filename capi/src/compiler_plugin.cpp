@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <new>
 #include <span>
 #include <string>
@@ -55,6 +56,8 @@ compiler::Options make_options(const poprt_compile_options& o) {
   compiler::Options to;
   for (const auto& s : std::span(o.input_shapes, o.input_shape_count))
     to.input_shape[s.name] = Shape(s.shape, s.shape + s.rank);
+  for (const auto& l : std::span(o.input_lengths, o.input_length_count))
+    to.input_length[l.name] = l.length;
   if (o.batch_size > 0) {
     to.batch_size = o.batch_size;
     to.batch_axis = o.batch_axis;
@@ -161,11 +164,16 @@ void compile_to_popef(const poprt_compile_options* o, const poprt_plugin_source*
                       const char* popef_path, poprt_plugin_error* error) {
   guard(error, [&] {
     const compiler::Executable executable = compile_source(*o, *source);
+    std::map<std::string, std::string> blobs;
+    for (const auto& b : std::span(o->opaque_blobs, o->opaque_blob_count))
+      blobs[b.name] = std::string(static_cast<const char*>(b.data), b.bytes);
     say(*o, 0.8, "write");
-    runtime::write_popef(popef_path, runtime::executable_name(source->path), executable.program,
-                         [&](const program::Sink& sink) {
-                           program::write_executable(sink, executable.program, executable.weights);
-                         });
+    runtime::write_popef(
+        popef_path, runtime::executable_name(source->path), executable.program,
+        [&](const program::Sink& sink) {
+          program::write_executable(sink, executable.program, executable.weights);
+        },
+        blobs);
     say(*o, 1, "done");
   });
 }
@@ -253,6 +261,7 @@ const poprt_compiler_plugin* poprt_compiler_plugin_table(void) {
       list_passes,
       list_ops,
       [](const char* level) { set_log_level(level); },
+      [](LogReceiver receive) { set_log_receiver(receive); },
       hash,
   };
   return &table;

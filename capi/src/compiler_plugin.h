@@ -48,6 +48,8 @@ typedef struct poprt_compiler_plugin {
   void (*list_passes)(const poprt_plugin_sink* sink, poprt_plugin_error* error);
   void (*list_ops)(const poprt_plugin_sink* sink, poprt_plugin_error* error);
   void (*set_log_level)(const char* level);
+  // Null: stderr.
+  void (*set_log_receiver)(void (*receive)(int32_t level, const char* message));
   // Writes the hash of a model's bytes and external data, 64 digits.
   void (*hash)(const poprt_plugin_source* source, int allow_links, const poprt_plugin_sink* sink,
                poprt_plugin_error* error);

@@ -9,6 +9,7 @@ poprt_error* poprt_device_manager_create(const poprt_device_manager_options* opt
                                          poprt_device_manager** out_manager) {
   return capi::guard([&] {
     const auto o = capi::read_options(options, "poprt_device_manager_options");
+    capi::check_reserved(o.reserved, "poprt_device_manager_options");
     auto& out = capi::required(out_manager, "out_manager");
     out = new poprt_device_manager{device::DeviceManager(device::ManagerConfig{
         o.device_count, o.shared ? o.shared : "", o.visible ? o.visible : ""})};
@@ -33,6 +34,7 @@ poprt_error* poprt_device_manager_acquire(const poprt_device_manager* manager,
     const auto& m = capi::required(manager, "manager").manager;
     auto& out = capi::required(out_device, "out_device");
     const auto r = capi::read_options(request, "poprt_device_request");
+    capi::check_reserved(r.reserved, "poprt_device_request");
     device::Constraints c;
     c.num_ipus = executable ? executable->model->replication_factor : 1;
     if (r.num_ipus != 0) c.num_ipus = r.num_ipus;

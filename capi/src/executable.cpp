@@ -46,7 +46,7 @@ poprt_error* poprt_executable_open_files(const char* const* paths, size_t path_c
     std::vector<std::filesystem::path> files;
     for (const char* path : std::span(paths, path_count))
       files.emplace_back(&capi::required(path, "paths[]"));
-    if (o.reserved) fail(ErrorCode::invalid_argument, "reserved is {}, must be 0", o.reserved);
+    capi::check_reserved(o.reserved, "poprt_open_options");
     out = new poprt_executable{
         runtime::open_popef(files, {.check_package_hash = o.ignore_package_hash == 0,
                                     .executable = o.executable ? o.executable : ""})};

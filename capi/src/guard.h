@@ -64,6 +64,12 @@ T read_options(const T* given, const char* type) {
   return options;
 }
 
+// What has no meaning yet may get one: until then nobody may set it.
+inline void check_reserved(int32_t value, const char* type) {
+  if (value)
+    fail(ErrorCode::invalid_argument, "{}: a reserved field is {}, must be 0", type, value);
+}
+
 // Fills as much of a struct as the caller knows; what it knows beyond us is zero.
 template <class T>
 void write_struct(T* out, T values, const char* name, const char* type) {

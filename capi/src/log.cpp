@@ -1,10 +1,39 @@
 #include "poprt/log.h"
 
+#include <mutex>
+
 #include "base/log.h"
 #include "compiler_loader.h"
 #include "guard.h"
 
 using namespace poprt;
+
+static_assert(POPRT_LOG_TRACE == static_cast<int>(spdlog::level::trace) &&
+              POPRT_LOG_CRITICAL == static_cast<int>(spdlog::level::critical));
+
+namespace {
+
+// The user's callback. A lock around the call: when it is replaced, nobody is in it.
+struct Target {
+  std::mutex setting;  // one setter at a time
+  std::mutex calling;
+  poprt_log_fn call = nullptr;
+  void* user_data = nullptr;
+};
+
+Target& target() {
+  static auto* const t = new Target;  // never destroyed: threads may log while the process exits
+  return *t;
+}
+
+// Of this library's messages and the compiler's.
+void receive(int32_t level, const char* message) {
+  Target& t = target();
+  const std::lock_guard lock(t.calling);
+  if (t.call) t.call(level, message, t.user_data);
+}
+
+}  // namespace
 
 poprt_error* poprt_log_set_level(const char* level) {
   return capi::guard([&] {
@@ -16,4 +45,21 @@ poprt_error* poprt_log_set_level(const char* level) {
           level);
     capi::set_compiler_log_level(level);
   });
+}
+
+void poprt_log_set_callback(poprt_log_fn callback, void* user_data) {
+  Target& t = target();
+  const std::lock_guard one(t.setting);
+  if (!callback) {  // no message may find that there is nobody
+    set_log_receiver(nullptr);
+    capi::set_compiler_log_receiver(nullptr);
+  }
+  {
+    const std::lock_guard lock(t.calling);
+    t.call = callback;
+    t.user_data = user_data;
+  }
+  if (!callback) return;
+  set_log_receiver(receive);
+  capi::set_compiler_log_receiver(receive);
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "profile.h"
 #include "runner_options.h"
 
 using namespace poprt;
@@ -210,19 +211,7 @@ poprt_error* poprt_runner_profile(poprt_runner* runner, poprt_string** out_json)
     auto* const model = capi::required(runner, "runner").model;
     auto& out = capi::required(out_json, "out_json");
     if (!model) fail(ErrorCode::unimplemented, "only a model runner has a profile");
-    const auto rows = model->profile();
-    nlohmann::ordered_json json;
-    json["runs"] = rows.empty() ? 0 : rows[0].runs;
-    json["instructions"] = nlohmann::ordered_json::array();
-    for (const auto& row : rows)
-      json["instructions"].push_back({{"name", row.name},
-                                      {"kernel", row.kernel},
-                                      {"runs", row.runs},
-                                      {"total_ns", row.total_ns},
-                                      {"min_ns", row.min_ns},
-                                      {"parallel", row.parallel}});
-    // Names come from files and need not be UTF-8.
-    out = capi::make_string(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    out = capi::make_profile(model->profile());
   });
 }
 

@@ -34,6 +34,7 @@ runtime::RunnerConfig read_runner_options(const poprt_runner_options* options) {
   RunnerConfig c;
   c.session.load = {o.threads, o.profile != 0};
   if (o.device) c.session.device = o.device->device;
+  c.session.telemetry = o.telemetry != 0;
   c.queue_depth = static_cast<size_t>(not_negative(o.queue_depth, "queue depth"));
   c.timeout = duration(o.timeout_ns, c.timeout, std::chrono::nanoseconds(0));
   c.thread_safe = !o.not_thread_safe;

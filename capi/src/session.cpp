@@ -6,6 +6,7 @@
 
 #include "popef_handles.h"
 #include "poprt/queue.h"
+#include "profile.h"
 #include "runtime/anchor_lookup.h"
 #include "runtime/popef_file.h"
 #include "runtime/session.h"
@@ -16,7 +17,8 @@ using namespace poprt;
 
 struct poprt_session {
   poprt_session(std::shared_ptr<const runtime::Model> model, runtime::SessionConfig config)
-      : session(std::move(model), std::move(config)) {}
+      : profile(config.load.profile), session(std::move(model), std::move(config)) {}
+  const bool profile;
   runtime::Session session;
 };
 
@@ -226,6 +228,15 @@ poprt_error* poprt_session_run_programs(poprt_session* session, const uint32_t* 
     auto& s = session_of(session);
     if (index_count) capi::required(indices, "indices");
     s.run_programs({indices, index_count});
+  });
+}
+
+poprt_error* poprt_session_profile(poprt_session* session, poprt_string** out_json) {
+  return capi::guard([&] {
+    const auto& s = capi::required(session, "session");
+    auto& out = capi::required(out_json, "out_json");
+    if (!s.profile) fail(ErrorCode::failed_precondition, "the session was made without profiling");
+    out = capi::make_profile(s.session.profile());
   });
 }
 

@@ -1,7 +1,9 @@
 #include "base/log.h"
 
+#include <spdlog/sinks/sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 
+#include <atomic>
 #include <cctype>
 #include <cstdlib>
 #include <memory>
@@ -24,10 +26,31 @@ std::optional<spdlog::level::level_enum> level_from_name(std::string_view name) 
   return std::nullopt;
 }
 
+// Read by every message; the receiver itself sees to it that what it uses lives long enough.
+std::atomic<LogReceiver> log_receiver{nullptr};
+
+class Sink final : public spdlog::sinks::sink {
+ public:
+  void log(const spdlog::details::log_msg& message) override {
+    if (const LogReceiver receive = log_receiver.load(std::memory_order_acquire))
+      receive(static_cast<int32_t>(message.level),
+              std::string(message.payload.data(), message.payload.size()).c_str());
+    else
+      stderr_.log(message);
+  }
+  void flush() override { stderr_.flush(); }
+  void set_pattern(const std::string& pattern) override { stderr_.set_pattern(pattern); }
+  void set_formatter(std::unique_ptr<spdlog::formatter> formatter) override {
+    stderr_.set_formatter(std::move(formatter));
+  }
+
+ private:
+  spdlog::sinks::stderr_color_sink_mt stderr_;
+};
+
 // Outside spdlog's registry: an application that uses spdlog itself keeps its own loggers.
 std::unique_ptr<spdlog::logger> make_logger() {
-  auto logger = std::make_unique<spdlog::logger>(
-      "poprt", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+  auto logger = std::make_unique<spdlog::logger>("poprt", std::make_shared<Sink>());
   logger->set_pattern("[%H:%M:%S.%e] [%n] [%^%l%$] %v");
   logger->set_level(spdlog::level::warn);
   logger->flush_on(spdlog::level::warn);
@@ -54,6 +77,10 @@ bool set_log_level(std::string_view level) {
   const auto known = level_from_name(level);
   if (known) log().set_level(*known);
   return known.has_value();
+}
+
+void set_log_receiver(LogReceiver receiver) {
+  log_receiver.store(receiver, std::memory_order_release);
 }
 
 }  // namespace poprt

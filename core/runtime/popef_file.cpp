@@ -198,14 +198,26 @@ std::string executable_name(const std::filesystem::path& path) {
   return stem.empty() ? "model" : stem;
 }
 
+namespace {
+
+void write_opaque(popef::Writer& writer, const std::string& executable,
+                  const std::map<std::string, std::string>& blobs) {
+  for (const auto& [name, data] : blobs)
+    writer.createOpaqueBlob(name, executable)->write(data.data(), data.size());
+}
+
+}  // namespace
+
 void write_popef(const std::filesystem::path& path, const std::string& name,
                  const program::Program& program,
-                 const std::function<void(const program::Sink&)>& write_payload) {
+                 const std::function<void(const program::Sink&)>& write_payload,
+                 const std::map<std::string, std::string>& opaque) {
   popef::FileWriter writer(path.string());
   writer.write(make_metadata(name, program));
   const auto blob = writer.createExecutable(name);
   write_payload([&](std::span<const std::byte> bytes) { blob->write(bytes.data(), bytes.size()); });
   blob->close();
+  write_opaque(writer, name, opaque);
   writer.close();
 }
 
@@ -225,9 +237,15 @@ void copy_blob(const popef::BlobData& blob, popef::BlobWriter& to) {
   to.close();
 }
 
-void copy_opaque(const popef::Model& from, popef::Writer& writer) {
-  for (const auto& b : from.opaqueBlobs)
-    copy_blob(b, *writer.createOpaqueBlob(b.name, b.executable));
+// Those of the files, then those that were added.
+void copy_opaque(const Model& from, popef::Writer& writer) {
+  std::map<std::string, std::string> added = from.opaque;
+  if (from.blobs)
+    for (const auto& b : from.blobs->opaqueBlobs) {
+      copy_blob(b, *writer.createOpaqueBlob(b.name, b.executable));
+      added.erase(b.name);
+    }
+  write_opaque(writer, from.name, added);
 }
 
 // `except`: the name of a tensor that is not copied.
@@ -242,13 +260,13 @@ void write_blobs(const Model& model, popef::Writer& writer) {
     const popef::ExecutableReader& executable = model.blobs->executable;
     writer.write(model.blobs->metadata);
     copy_blob(executable, *writer.createExecutable(executable.name, executable.blob().compressed));
-    copy_opaque(*model.blobs, writer);
     copy_data(*model.blobs, writer);
   } else {
     const popef::Payload payload = payload_of(model);
     writer.write(make_metadata(model.name, model.program()));
     writer.createExecutable(model.name)->write(payload.bytes.data(), payload.bytes.size());
   }
+  copy_opaque(model, writer);
   writer.close();
 }
 
@@ -282,10 +300,8 @@ void save_parts(const Model& model, const std::filesystem::path& executable,
   first.write(metadata);
   first.createExecutable(model.name)->write(program.data(), program.size());
   second.createTensorData({name, info}, model.name)->write(weights.data(), weights.size());
-  if (model.blobs) {
-    copy_opaque(*model.blobs, first);
-    copy_data(*model.blobs, second, name);
-  }
+  copy_opaque(model, first);
+  if (model.blobs) copy_data(*model.blobs, second, name);
   second.close();
   first.close();
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <ostream>
 #include <span>
@@ -51,11 +52,12 @@ std::shared_ptr<const Model> open_payload(std::string name, std::span<const std:
 // "resnet50" for "models/resnet50.onnx"; never empty.
 std::string executable_name(const std::filesystem::path& path);
 
-// Writes metadata and executable; the file appears complete, or not at all. `write_payload` gets
-// the sink that takes the executable's payload.
+// Writes metadata, executable and opaque blobs by name; the file appears complete, or not at all.
+// `write_payload` gets the sink that takes the executable's payload.
 void write_popef(const std::filesystem::path& path, const std::string& name,
                  const program::Program& program,
-                 const std::function<void(const program::Sink&)>& write_payload);
+                 const std::function<void(const program::Sink&)>& write_payload,
+                 const std::map<std::string, std::string>& opaque = {});
 
 // Writes a model that was opened: a PopEF file again byte for byte, a payload or the blobs of
 // several files as a new file. Throws failed_precondition for a model made by hand.

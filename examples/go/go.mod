@@ -2,6 +2,6 @@ module poprt.org/examples/go
 
 go 1.19
 
-require poprt.org/bindings/go v0.1.0
+require poprt.org/bindings/go v1.0.0
 
 replace poprt.org/bindings/go => ../../bindings/go

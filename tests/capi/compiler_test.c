@@ -268,6 +268,107 @@ static void outputs_are_selected_by_name(void** state) {
   poprt_compiler_free(c);
 }
 
+static void sequences_have_a_length(void** state) {
+  (void)state;
+  const poprt_input_length lengths[] = {{"s", 2}, {"s", 1}};
+  poprt_compile_options o = {0};
+  o.struct_size = sizeof o;
+  o.batch_size = 2;
+  poprt_compiler* c = make_compiler(&o);
+  poprt_executable* e = NULL;
+  FAILS(poprt_compiler_compile_file(c, MODELS "/sequence.onnx", &e), POPRT_INVALID_ARGUMENT,
+        "'s' is a sequence");
+  poprt_compiler_free(c);
+  o.input_lengths = lengths;
+  o.input_length_count = 1;
+  c = make_compiler(&o);
+  OK(poprt_compiler_compile_file(c, MODELS "/sequence.onnx", &e));
+  assert_int_equal(poprt_executable_input_count(e), 2);
+  assert_string_equal(poprt_anchor_name(poprt_executable_input(e, 1)), "s[1]");
+  assert_int_equal(poprt_anchor_shape(poprt_executable_output(e, 0))[0], 4);
+  poprt_executable_free(e);
+  poprt_compiler_free(c);
+
+  c = UNTOUCHED(poprt_compiler);
+  o.input_length_count = 2;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "'s' is given twice");
+  const poprt_input_length negative = {"s", -1}, nameless = {NULL, 1};
+  o.input_length_count = 1;
+  o.input_lengths = &negative;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "'s' has a length -1");
+  o.input_lengths = &nameless;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "'input_lengths[].name'");
+  o.input_lengths = NULL;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "'input_lengths'");
+  o.input_length_count = 0;
+  o.reserved_2 = 1;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "reserved");
+}
+
+/* Whether the file has one blob "notes" with 3 bytes. */
+static void has_notes(const char* path) {
+  poprt_popef_reader* reader = NULL;
+  poprt_popef_payload* payload = NULL;
+  poprt_popef_blob_info info = {0};
+  info.struct_size = sizeof info;
+  OK(poprt_popef_reader_create(&reader));
+  OK(poprt_popef_reader_parse_file(reader, path));
+  assert_int_equal(poprt_popef_reader_count(reader, POPRT_POPEF_OPAQUE), 1);
+  const poprt_popef_blob* blob = poprt_popef_reader_blob(reader, POPRT_POPEF_OPAQUE, 0);
+  OK(poprt_popef_blob_get_info(blob, &info));
+  assert_string_equal(info.name, "notes");
+  assert_string_equal(info.executable, "identity");
+  OK(poprt_popef_blob_map(blob, &payload));
+  assert_int_equal(poprt_popef_payload_size(payload), 3);
+  assert_memory_equal(poprt_popef_payload_data(payload), "a\0b", 3);
+  poprt_popef_payload_free(payload);
+  poprt_popef_reader_free(reader);
+}
+
+static int32_t append(const void* data, size_t size, void* file) {
+  return fwrite(data, 1, size, file) != size;
+}
+
+static void opaque_blobs_lie_in_the_file(void** state) {
+  (void)state;
+  char path[] = "/tmp/poprt_capi_XXXXXX", weights[] = "/tmp/poprt_capi_XXXXXX";
+  close(mkstemp(path));
+  close(mkstemp(weights));
+  poprt_opaque_blob blobs[] = {{"notes", "a\0b", 3}, {"notes", NULL, 0}};
+  poprt_compile_options o = fixed_shape();
+  o.opaque_blobs = blobs;
+  o.opaque_blob_count = 1;
+  poprt_compiler* c = make_compiler(&o);
+  OK(poprt_compiler_compile_to_popef(c, DATA "/identity.onnx", path));
+  has_notes(path);
+  poprt_executable* e = NULL;
+  OK(poprt_compiler_compile_file(c, DATA "/identity.onnx", &e));
+  OK(poprt_executable_save(e, path));
+  has_notes(path);
+  OK(poprt_executable_save_parts(e, path, weights));
+  has_notes(path);
+  FILE* file = fopen(path, "wb");
+  OK(poprt_executable_save_bytes(e, append, file));
+  fclose(file);
+  has_notes(path);
+  poprt_executable_free(e);
+  poprt_compiler_free(c);
+  unlink(path);
+  unlink(weights);
+
+  c = UNTOUCHED(poprt_compiler);
+  o.opaque_blob_count = 2;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "'notes' is given twice");
+  blobs[1].name = "";
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "'' is empty");
+  blobs[1].name = NULL;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "'opaque_blobs[].name'");
+  blobs[1].name = "more";
+  blobs[1].bytes = 1;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "'opaque_blobs[].data'");
+  assert_ptr_equal(c, UNTOUCHED(poprt_compiler));
+}
+
 typedef struct progress_log {
   double last;
   int calls, backwards, passes;
@@ -392,6 +493,66 @@ static void caching_compiles_once(void** state) {
   OK(poprt_log_set_level("WARNING"));
 }
 
+typedef struct log_lines {
+  int count;
+  poprt_log_level level;
+  char last[500];
+} log_lines;
+
+static void take_line(poprt_log_level level, const char* message, void* user_data) {
+  log_lines* lines = user_data;
+  lines->count++;
+  lines->level = level;
+  snprintf(lines->last, sizeof lines->last, "%s", message);
+}
+
+/* Clipping is what the compiler, a library of its own, warns of; the cache is this library's. */
+static void messages_go_to_a_callback(void** state) {
+  (void)state;
+  log_lines first = {0}, second = {0};
+  poprt_log_set_callback(take_line, &first);
+  char cache[] = "/tmp/poprt_capi_XXXXXX";
+  close(mkstemp(cache)); /* a file: there can be no folder of that name */
+  poprt_compile_options o = fixed_shape();
+  o.enable_engine_caching = 1;
+  o.cache_path = cache;
+  poprt_executable* e = NULL;
+  passes_run(o, &e);
+  poprt_executable_free(e);
+  assert_int_equal(first.count, 1);
+  assert_int_equal(first.level, POPRT_LOG_WARNING);
+  assert_non_null(strstr(first.last, cache));
+  assert_null(strchr(first.last, '\n'));
+
+  poprt_log_set_callback(take_line, &second);
+  o = fixed_shape();
+  o.precision = POPRT_PRECISION_FP16;
+  o.input_shapes = NULL;
+  o.input_shape_count = 0;
+  poprt_compiler* c = make_compiler(&o);
+  OK(poprt_compiler_compile_file(c, DATA "/beyond_f16.onnx", &e));
+  poprt_compiler_free(c);
+  poprt_executable_free(e);
+  assert_int_equal(first.count, 1);
+  assert_int_equal(second.count, 1);
+  assert_non_null(strstr(second.last, "float_to_half: 1 constants"));
+
+  poprt_log_set_callback(NULL, NULL);
+  OK(poprt_log_set_level("OFF"));
+  o = fixed_shape();
+  o.enable_engine_caching = 1;
+  o.cache_path = cache;
+  passes_run(o, &e);
+  poprt_executable_free(e);
+  poprt_log_set_callback(take_line, &second);
+  passes_run(o, &e); /* the level is asked first */
+  poprt_executable_free(e);
+  assert_int_equal(second.count, 1);
+  poprt_log_set_callback(NULL, NULL);
+  OK(poprt_log_set_level("WARNING"));
+  unlink(cache);
+}
+
 /* Offline: no device is asked for, and none need exist. */
 static void compiling_needs_no_device(void** state) {
   (void)state;
@@ -423,6 +584,9 @@ int main(void) {
       cmocka_unit_test(progress_runs_from_zero_to_one),
       cmocka_unit_test(caching_compiles_once),
       cmocka_unit_test(compiling_needs_no_device),
+      cmocka_unit_test(sequences_have_a_length),
+      cmocka_unit_test(opaque_blobs_lie_in_the_file),
+      cmocka_unit_test(messages_go_to_a_callback),
   };
   return cmocka_run_group_tests_name("compiler", tests, NULL, NULL);
 }

@@ -131,9 +131,15 @@ TEST(CppWrapper, CompilesPathsAndBytes) {
   EXPECT_EQ(b->getOutputs()[0].sizeInBytes, 32);
   const std::string path =
       testing::TempDir() + std::to_string(getpid()) + "_cpp_wrapper_identity.popef";
+  options.opaqueBlobs["notes"] = "free text";
   Compiler::compileAndExport(DATA "/identity.onnx", {}, path, options);
   EXPECT_EQ(Executable(path).name(), "identity");
+  EXPECT_NE(poprt::dumpPopef(path).find("notes"), std::string::npos);
   std::remove(path.c_str());
+  options = {};
+  options.batchSize = 2;
+  options.inputLength["s"] = 3;
+  EXPECT_EQ(Compiler::compile(MODELS "/sequence.onnx", {}, options)->getInputs().size(), 3);
   EXPECT_NE(Compiler::listOps().find("Identity"), std::string::npos);
   EXPECT_FALSE(Compiler::listPasses().empty());
 }

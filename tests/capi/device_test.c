@@ -64,6 +64,9 @@ static void bad_arguments(void** state) {
   poprt_device_manager_options options = {sizeof options, -1, 0, NULL, NULL};
   poprt_device_manager* m = UNTOUCHED(poprt_device_manager);
   FAILS(poprt_device_manager_create(&options, &m), POPRT_INVALID_ARGUMENT, "1 to 1024");
+  options.device_count = 1;
+  options.reserved = 1;
+  FAILS(poprt_device_manager_create(&options, &m), POPRT_INVALID_ARGUMENT, "reserved");
   assert_ptr_equal(m, UNTOUCHED(poprt_device_manager));
   poprt_device_manager_free(manager);
 }
@@ -128,7 +131,11 @@ static void devices_are_acquired_as_requested(void** state) {
   request.wait_strategy = 3;
   FAILS(poprt_device_manager_acquire(manager, &request, NULL, -1, &none), POPRT_INVALID_ARGUMENT,
         "wait_strategy");
+  request.reserved = 1;
   request.wait_strategy = 0;
+  FAILS(poprt_device_manager_acquire(manager, &request, NULL, -1, &none), POPRT_INVALID_ARGUMENT,
+        "reserved");
+  request.reserved = 0;
   request.wait_sleep_ns = -1;
   FAILS(poprt_device_manager_acquire(manager, &request, NULL, -1, &none), POPRT_INVALID_ARGUMENT,
         "not negative");

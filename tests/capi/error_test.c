@@ -45,7 +45,7 @@ static void log_levels(void** state) {
 static void version_is_that_of_the_headers(void** state) {
   (void)state;
   assert_int_equal(poprt_version(), POPRT_VERSION);
-  assert_string_equal(poprt_version_string(), "0.1.0");
+  assert_string_equal(poprt_version_string(), "1.0.0");
 }
 
 int main(void) {

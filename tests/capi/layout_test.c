@@ -37,7 +37,20 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_compile_options, cache_path, 160);
   AT(poprt_compile_options, variable_weights, 168);
   AT(poprt_compile_options, reserved_2, 172);
-  assert_int_equal(sizeof(poprt_compile_options), 176);
+  AT(poprt_compile_options, input_lengths, 176);
+  AT(poprt_compile_options, input_length_count, 184);
+  AT(poprt_compile_options, opaque_blobs, 192);
+  AT(poprt_compile_options, opaque_blob_count, 200);
+  assert_int_equal(sizeof(poprt_compile_options), 208);
+
+  AT(poprt_opaque_blob, name, 0);
+  AT(poprt_opaque_blob, data, 8);
+  AT(poprt_opaque_blob, bytes, 16);
+  assert_int_equal(sizeof(poprt_opaque_blob), 24);
+
+  AT(poprt_input_length, name, 0);
+  AT(poprt_input_length, length, 8);
+  assert_int_equal(sizeof(poprt_input_length), 16);
 
   AT(poprt_open_options, struct_size, 0);
   AT(poprt_open_options, ignore_package_hash, 8);
@@ -96,7 +109,7 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_runner_options, profile, 12);
   AT(poprt_runner_options, device, 16);
   AT(poprt_runner_options, queue_depth, 24);
-  AT(poprt_runner_options, reserved, 28);
+  AT(poprt_runner_options, telemetry, 28);
   AT(poprt_runner_options, timeout_ns, 32);
   AT(poprt_runner_options, not_thread_safe, 40);
   AT(poprt_runner_options, no_validate_io_params, 44);

@@ -388,6 +388,32 @@ static void profiles_are_json(void** state) {
   poprt_executable_free(e);
 }
 
+static void a_runner_publishes_telemetry(void** state) {
+  (void)state;
+  char folder[] = "/tmp/poprt_capi_XXXXXX";
+  assert_non_null(mkdtemp(folder));
+  setenv("POPRT_TELEMETRY_DIR", folder, 1);
+  poprt_executable* e = open_copies();
+  poprt_runner_options o = {0};
+  o.struct_size = sizeof o;
+  poprt_string* json = NULL;
+  for (int32_t on = 0; on < 2; on++) {
+    o.telemetry = on;
+    poprt_runner* r = NULL;
+    OK(poprt_runner_create(e, &o, &r));
+    client k;
+    client_init(&k, 1);
+    OK(poprt_runner_execute(r, k.in, 1, k.out, 2));
+    OK(poprt_telemetry_read(folder, &json));
+    assert_int_equal(strstr(poprt_string_data(json), "\"runs\": 1") != NULL, on);
+    poprt_string_free(json);
+    poprt_runner_free(r);
+  }
+  poprt_executable_free(e);
+  unsetenv("POPRT_TELEMETRY_DIR");
+  remove(folder);
+}
+
 static void null_is_harmless(void** state) {
   (void)state;
   assert_int_equal(poprt_runner_input_count(NULL), 0);
@@ -411,6 +437,7 @@ int main(void) {
       cmocka_unit_test(everything_may_be_freed_in_any_order),
       cmocka_unit_test(threads_share_a_runner),
       cmocka_unit_test(profiles_are_json),
+      cmocka_unit_test(a_runner_publishes_telemetry),
       cmocka_unit_test(null_is_harmless),
   };
   return cmocka_run_group_tests_name("runner", tests, NULL, NULL);

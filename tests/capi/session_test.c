@@ -280,6 +280,31 @@ static void stop_ends_a_blocked_run(void** state) {
   poprt_session_free(session);
 }
 
+static void profiles_are_json(void** state) {
+  (void)state;
+  poprt_session_options options = {.struct_size = sizeof options};
+  options.profile = 1;
+  poprt_session* session = session_of(DATA "/copies.popef", &options);
+  stream x = {0}, y = {0}, c = {0};
+  connect(session, &x, &y, &c);
+  for (int i = 0; i < 3; i++) OK(poprt_session_run_main_programs(session));
+  poprt_string* json = NULL;
+  OK(poprt_session_profile(session, &json));
+  assert_non_null(strstr(poprt_string_data(json), "\"runs\": 3"));
+  assert_non_null(strstr(poprt_string_data(json), "\"kernel\": \"copy\""));
+  poprt_string_free(json);
+  json = UNTOUCHED(poprt_string);
+  FAILS(poprt_session_profile(session, NULL), POPRT_INVALID_ARGUMENT, "'out_json'");
+  FAILS(poprt_session_profile(NULL, &json), POPRT_INVALID_ARGUMENT, "'session'");
+  poprt_session_unload_from_device(session);
+  FAILS(poprt_session_profile(session, &json), POPRT_FAILED_PRECONDITION, "device");
+  poprt_session_free(session);
+  session = session_of(DATA "/copies.popef", NULL);
+  FAILS(poprt_session_profile(session, &json), POPRT_FAILED_PRECONDITION, "without profiling");
+  assert_ptr_equal(json, UNTOUCHED(poprt_string));
+  poprt_session_free(session);
+}
+
 static void telemetry_is_read(void** state) {
   (void)state;
   char folder[] = "/tmp/poprt_capi_XXXXXX";
@@ -383,6 +408,7 @@ int main(void) {
       cmocka_unit_test(weights_are_updated),
       cmocka_unit_test(queues_serve_the_streams),
       cmocka_unit_test(stop_ends_a_blocked_run),
+      cmocka_unit_test(profiles_are_json),
       cmocka_unit_test(telemetry_is_read),
       cmocka_unit_test(bad_arguments),
       cmocka_unit_test(null_is_harmless),

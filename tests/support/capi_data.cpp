@@ -1,5 +1,6 @@
 // Makes the files that the C tests use: fused.popef, copies.popef and weights.popef
-// (tests/support/copy_model.h, 16 floats) and identity.onnx (x -> Identity -> y, f32[N,4]).
+// (tests/support/copy_model.h, 16 floats) and identity.onnx (x -> Identity -> y, f32[N,4]),
+// beyond_f16.onnx.
 #include <filesystem>
 #include <iostream>
 
@@ -8,6 +9,24 @@
 #include "onnx/export.h"
 #include "runtime/popef_file.h"
 #include "support/copy_model.h"
+
+namespace {
+
+// y = x + 1e6, f32[1]: a constant that float16 does not hold.
+void write_beyond_f16(const std::filesystem::path& path) {
+  using namespace poprt;
+  ir::Graph graph("beyond_f16");
+  graph.opsets[""] = 17;
+  ir::Value* const inputs[] = {graph.add_input("x", ir::ValueType::of(DType::f32, {1})),
+                               graph.add_constant("c", Tensor::of<float>({1}, {1e6F}))};
+  const std::string names[] = {"y"};
+  ir::Node* node = graph.add_node("Add", "", inputs, 1, nullptr, names);
+  node->output()->type = ir::ValueType::of(DType::f32, {1});
+  graph.add_output(node->output());
+  onnx::export_file(graph, path);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace poprt;
@@ -54,6 +73,7 @@ int main(int argc, char** argv) {
     node->output()->type = type;
     graph.add_output(node->output());
     onnx::export_file(graph, folder / "identity.onnx");
+    write_beyond_f16(folder / "beyond_f16.onnx");
   } catch (const Error& e) {
     std::cerr << e.what() << "\n";
     return 1;

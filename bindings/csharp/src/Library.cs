@@ -11,7 +11,7 @@ namespace Poprt
 
         private static readonly ErrorFn onError = OnError; // native code keeps its address
 
-        /// <summary>Version of the library, such as "0.1.0".</summary>
+        /// <summary>Version of the library, such as "1.0.0".</summary>
         public static string Version
         {
             get { return poprt_raw.raw_version_string(); }
@@ -42,14 +42,14 @@ namespace Poprt
             poprt_raw.raw_set_log_level(level);
         }
 
-        /// <summary>Called before the first native call. Refuses a libpoprt that the wrapper was not built
-        /// for; patches may differ.</summary>
+        /// <summary>Called before the first native call. Refuses a libpoprt that is older than what the wrapper was built
+        /// with, or of another major version.</summary>
         internal static bool Start()
         {
             poprt_rawPINVOKE.raw_set_error_fn(Marshal.GetFunctionPointerForDelegate(onError).ToInt64());
             int header = poprt_rawPINVOKE.raw_header_version();
             int found = poprt_rawPINVOKE.raw_version();
-            if (header / 1000 != found / 1000)
+            if (!poprt_rawPINVOKE.raw_version_fits(header, found))
                 throw new DllNotFoundException("libpoprt.so.1 has version " + found + ", the C# wrapper was built with "
                     + header + ": install both from one build");
             return true;

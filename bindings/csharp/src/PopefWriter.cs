@@ -1,4 +1,6 @@
 using System;
+using System.Collections.Generic;
+using System.IO;
 using System.Runtime.InteropServices;
 
 namespace Poprt
@@ -12,7 +14,35 @@ namespace Poprt
         Append = 1
     }
 
-    /// <summary>Writes a PopEF file blob by blob. One thread at a time.</summary>
+    /// <summary>A feed of <see cref="PopefWriter.BeginFeeds"/>: a sequence of values of one anchor.</summary>
+    public sealed class PopefFeed
+    {
+        /// <summary>Describes one.</summary>
+        /// <param name="name">Of the anchor.</param>
+        /// <param name="tensors">How many values.</param>
+        /// <param name="dataType">Of their elements.</param>
+        /// <param name="shape">Of each.</param>
+        public PopefFeed(string name, long tensors, DataType dataType, params long[] shape)
+        {
+            Name = name;
+            Tensors = tensors;
+            DataType = dataType;
+            Shape = (long[])shape.Clone();
+        }
+
+        /// <summary>Of the anchor.</summary>
+        public string Name { get; }
+
+        /// <summary>How many values.</summary>
+        public long Tensors { get; }
+
+        /// <summary>Of their elements.</summary>
+        public DataType DataType { get; }
+
+        internal long[] Shape { get; }
+    }
+
+    /// <summary>Writes a PopEF file or stream blob by blob. One thread at a time.</summary>
     /// <remarks>
     /// Beginning the next blob finishes the last one, and <see cref="Finish"/> the file: without it a file stays, or
     /// becomes again, what it was. When a blob cannot be finished (wrong size, full disk) the writer has failed, and
@@ -21,6 +51,8 @@ namespace Poprt
     public sealed unsafe class PopefWriter : IDisposable
     {
         private readonly RawPopefWriter raw;
+        private readonly Stream stream; // native code has a number of it
+        private readonly TargetNumbers numbers = new TargetNumbers();
         private RawPopefBlobWriter blob;
 
         /// <summary>Writes a new file, or adds to one.</summary>
@@ -31,6 +63,37 @@ namespace Poprt
             raw = RawPopefWriter.create_file(path, (int)mode);
         }
 
+        /// <summary>Writes to a stream, front to back: each blob when it is finished, until then it is in memory.</summary>
+        /// <remarks>When the stream throws, the writer has failed, and the method that was called throws the
+        /// same.</remarks>
+        /// <param name="stream">Stays open.</param>
+        public PopefWriter(Stream stream)
+        {
+            if (stream == null) throw new ArgumentNullException("stream");
+            this.stream = stream;
+            long number = Targets.Add(stream);
+            numbers.Replace("stream", number);
+            raw = RawPopefWriter.create_stream(Targets.Write, number);
+        }
+
+        /// <summary>A native call that may write: what the stream threw comes out of it.</summary>
+        private void Writing(Action call)
+        {
+            try
+            {
+                call();
+            }
+            catch (PoprtException e)
+            {
+                if (stream != null && e.Code == ErrorCode.Cancelled) Targets.Rethrow();
+                throw;
+            }
+            finally
+            {
+                GC.KeepAlive(this); // the blob's writer and the stream must not be collected while the file's is used
+            }
+        }
+
         /// <summary>Writes metadata.</summary>
         /// <exception cref="PoprtException">InvalidArgument: a value that it cannot have; and as for
         /// BeginExecutable.</exception>
@@ -39,9 +102,8 @@ namespace Poprt
             using (var given = new RawPopefMetadata())
             {
                 metadata.Fill(given);
-                raw.add_metadata(given);
+                Writing(() => raw.add_metadata(given));
             }
-            GC.KeepAlive(this); // the blob's writer must not be collected while the file's is used
         }
 
         /// <summary>Begins an executable.</summary>
@@ -91,6 +153,29 @@ namespace Poprt
             using (var info = new RawPopefBlobInfo((int)PopefBlobType.Opaque, name, executable)) Begin(info);
         }
 
+        /// <summary>Begins several feeds that are filled side by side, step by step, as a data loader makes them:
+        /// WriteFeed numbers them.</summary>
+        /// <param name="feeds">Their order is that of the numbers.</param>
+        /// <param name="executable">Which one they are for; "": every one with such anchors.</param>
+        /// <exception cref="PoprtException">As for BeginTensor.</exception>
+        public void BeginFeeds(IEnumerable<PopefFeed> feeds, string executable = "")
+        {
+            using (var group = new RawPopefFeeds())
+            {
+                foreach (PopefFeed feed in feeds)
+                {
+                    using (var info = new RawPopefBlobInfo((int)PopefBlobType.Feed, feed.Name, executable))
+                    {
+                        fixed (long* first = feed.Shape)
+                            info.set_tensor((int)feed.DataType, first, feed.Shape.Length);
+                        info.set_tensor_count(feed.Tensors);
+                        group.add(info);
+                    }
+                }
+                Begin(() => raw.begin_feeds(group));
+            }
+        }
+
         private void Begin(PopefBlobType type, string name, string executable, DataType dataType, ReadOnlySpan<long> shape,
             long tensors)
         {
@@ -104,10 +189,15 @@ namespace Poprt
 
         private void Begin(RawPopefBlobInfo info)
         {
-            RawPopefBlobWriter next = raw.begin(info);
+            Begin(() => raw.begin(info));
+        }
+
+        private void Begin(Func<RawPopefBlobWriter> begin)
+        {
+            RawPopefBlobWriter next = null;
+            Writing(() => next = begin());
             if (blob != null) blob.Dispose();
             blob = next;
-            GC.KeepAlive(this);
         }
 
         /// <summary>Appends elements to the blob that was begun last.</summary>
@@ -115,11 +205,20 @@ namespace Poprt
         /// begun, or it is finished; ResourceExhausted.</exception>
         public void Write<T>(ReadOnlySpan<T> elements) where T : struct
         {
+            WriteFeed(0, elements);
+        }
+
+        /// <summary>Appends elements to one of BeginFeeds.</summary>
+        /// <param name="feed">Its number, from 0.</param>
+        /// <param name="elements">Are copied.</param>
+        /// <exception cref="PoprtException">As for Write; InvalidArgument: no such feed.</exception>
+        public void WriteFeed<T>(int feed, ReadOnlySpan<T> elements) where T : struct
+        {
             if (blob == null)
                 throw new PoprtException(ErrorCode.FailedPrecondition, "no blob of the PopEF file was begun");
             ReadOnlySpan<byte> bytes = MemoryMarshal.AsBytes(elements.Slice(0, Math.Min(1, elements.Length)));
             fixed (byte* first = &MemoryMarshal.GetReference(bytes))
-                blob.write(0, (long)first, (long)elements.Length * Element<T>.Bytes);
+                blob.write(feed, (long)first, (long)elements.Length * Element<T>.Bytes);
             GC.KeepAlive(this);
         }
 
@@ -129,8 +228,7 @@ namespace Poprt
         /// before; ResourceExhausted.</exception>
         public void Finish()
         {
-            raw.close();
-            GC.KeepAlive(this);
+            Writing(raw.close);
         }
 
         /// <summary>Frees it; what was not finished is not written. A second time does nothing.</summary>

@@ -1,6 +1,7 @@
 using System;
 using System.Collections.Concurrent;
 using System.Collections.Generic;
+using System.IO;
 using System.Runtime.ExceptionServices;
 using System.Runtime.InteropServices;
 using System.Threading;
@@ -8,7 +9,7 @@ using System.Threading;
 namespace Poprt
 {
     /// <summary>
-    /// What sessions call, by number: native code holds no reference, so that a session is collected even when its
+    /// What sessions and writers of streams call, by number: native code holds no reference, so that a session is collected even when its
     /// handlers refer to it. A number that is gone is nobody.
     /// </summary>
     /// <remarks>
@@ -29,6 +30,9 @@ namespace Poprt
         [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
         private delegate void EventFn(IntPtr self);
 
+        [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+        private delegate int WriteFn(IntPtr data, UIntPtr bytes, IntPtr self);
+
         // Native code keeps their addresses.
         private static readonly AcceptsFn onAccepts = OnAccepts;
         private static readonly TimeoutFn onTimeout = OnTimeout;
@@ -38,6 +42,8 @@ namespace Poprt
         private static readonly EventFn onInvalidate = self => OnEvent(self, stream => stream.InvalidatePrefetched());
         private static readonly EventFn onInterrupt = self => OnEvent(self, stream => stream.Interrupt());
 
+        private static readonly WriteFn onWrite = OnWrite;
+
         internal static readonly long Accepts = Address(onAccepts);
         internal static readonly long Timeout = Address(onTimeout);
         internal static readonly long Fetch = Address(onFetch);
@@ -45,6 +51,7 @@ namespace Poprt
         internal static readonly long Complete = Address(onComplete);
         internal static readonly long Invalidate = Address(onInvalidate);
         internal static readonly long Interrupt = Address(onInterrupt);
+        internal static readonly long Write = Address(onWrite);
 
         private static readonly ConcurrentDictionary<long, WeakReference> targets =
             new ConcurrentDictionary<long, WeakReference>();
@@ -133,6 +140,28 @@ namespace Poprt
             {
                 Keep(e);
                 return 0;
+            }
+        }
+
+        private static int OnWrite(IntPtr data, UIntPtr bytes, IntPtr self)
+        {
+            try
+            {
+                var stream = Find<Stream>(self);
+                if (stream == null) return 1;
+                var part = new byte[Math.Min(bytes.ToUInt64(), 1 << 16)];
+                for (ulong done = 0; done < bytes.ToUInt64(); done += (ulong)part.Length)
+                {
+                    int size = (int)Math.Min(bytes.ToUInt64() - done, (ulong)part.Length);
+                    Marshal.Copy(new IntPtr(data.ToInt64() + (long)done), part, 0, size);
+                    stream.Write(part, 0, size);
+                }
+                return 0;
+            }
+            catch (Exception e)
+            {
+                Keep(e);
+                return 1;
             }
         }
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Union
+from typing import Iterable, Union
 
 from poprt import DataType
+from poprt import errors as _errors
 from poprt import poprt_raw as _raw
 
 from .types import Anchor, Metadata, Option, TensorInfo, TensorType
@@ -48,6 +49,15 @@ def from_raw(raw: _raw.RawPopefMetadata) -> Metadata:
     return metadata
 
 
+def _programs(indices: Iterable[int]) -> list[int]:
+    """Indices of programs have 32 bits."""
+    programs = list(indices)
+    for program in programs:
+        if not 0 <= program <= 0xFFFFFFFF:
+            raise _errors.InvalidArgumentError(f"no program can have index {program}")
+    return programs
+
+
 def to_raw(metadata: Metadata) -> _raw.RawPopefMetadata:
     raw = _raw.RawPopefMetadata()
     raw.set_executable(metadata.executable())
@@ -58,15 +68,16 @@ def to_raw(metadata: Metadata) -> _raw.RawPopefMetadata:
         for option in getattr(metadata, _getter(name))():
             raw.add_option(which, option.name(), option.value())
     for name, flow in _FLOWS.items():
-        programs = getattr(metadata.programFlow(), _getter(name))()
+        programs = _programs(getattr(metadata.programFlow(), _getter(name))())
         raw.set_flow(flow, programs, len(programs))
     for program, text in metadata.programsMap().items():
-        raw.set_program(program, text)
+        raw.set_program(*_programs([program]), text)
     for anchor in metadata.anchors():
         info = anchor.tensorInfo()
         given = _raw.RawPopefAnchor(anchor.name(), anchor.handle(), anchor.type())
         given.set_tensor(info.dataType(), info.shape(), len(info.shape()))
-        given.set_programs(anchor.programs(), len(anchor.programs()))
+        programs = _programs(anchor.programs())
+        given.set_programs(programs, len(programs))
         given.set_is_per_replica(bool(anchor.isPerReplica()))
         raw.add_anchor(given)
     return raw

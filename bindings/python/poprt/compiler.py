@@ -97,6 +97,8 @@ class CompilerOptions(Config):
             raw.add_skip_pass(name)
         raw.set_max_tensor_size(self.max_tensor_size)
         raw.set_convert_version(self.convert_version)
+        for name, text in self.opaque_blobs.items():
+            raw.add_opaque_blob(name, text)
         for name in outputs or ():
             raw.add_output(name)
         raw.set_engine_caching(bool(self.enable_engine_caching), os.fspath(self.cache_path))

@@ -8,7 +8,7 @@
 #include "poprt/anchor.h"
 
 namespace poprt {
-inline namespace v0 {
+inline namespace v1 {
 
 enum class DataType : int32_t {
   UNDEFINED = POPRT_DTYPE_UNDEFINED,
@@ -50,5 +50,5 @@ inline DataDesc describe(const poprt_anchor* anchor) {
 
 }  // namespace detail
 
-}  // namespace v0
+}  // namespace v1
 }  // namespace poprt

@@ -38,6 +38,19 @@ typedef struct poprt_input_shape {
   size_t rank;
 } poprt_input_shape;
 
+/* How many elements an input has that is a sequence; of an optional one, 0 or 1. */
+typedef struct poprt_input_length {
+  const char* name;
+  int64_t length;
+} poprt_input_length;
+
+/* Bytes that lie in the PopEF file beside the executable. */
+typedef struct poprt_opaque_blob {
+  const char* name;
+  const void* data;
+  size_t bytes;
+} poprt_opaque_blob;
+
 /* `done` runs from 0 to 1, `what` names the step. Called on the compiling thread. */
 typedef void (*poprt_progress_fn)(double done, const char* what, void* user_data);
 
@@ -81,6 +94,12 @@ typedef struct poprt_compile_options {
    * poprt_session_update_weights replaces. Slower: weights are then not prepared ahead of time. */
   int32_t variable_weights;
   int32_t reserved_2; /* 0 */
+  /* Lengths that input_shapes (of the elements NAME[0], NAME[1] ...) do not tell. Since 1.0. */
+  const poprt_input_length* input_lengths;
+  size_t input_length_count;
+  /* For whoever runs it; PopRT's host concat runner finds "HostConcatRunnerConfig". Since 1.0. */
+  const poprt_opaque_blob* opaque_blobs;
+  size_t opaque_blob_count;
 } poprt_compile_options;
 
 /* Options, checked and copied. Immutable; several threads may compile with one at the same time
@@ -88,7 +107,7 @@ typedef struct poprt_compile_options {
 typedef struct poprt_compiler poprt_compiler;
 
 /* `options` may be null. Errors: invalid_argument (struct_size, a negative size, an unknown
- * precision, duplicate input name), not_found (an unknown pass). Since 0.1. */
+ * precision, duplicate input name, a reserved field), not_found (an unknown pass). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_create(const poprt_compile_options* options,
                                                             poprt_compiler** out_compiler);
 

@@ -14,7 +14,7 @@
 #include "poprt/executable.hpp"
 
 namespace poprt {
-inline namespace v0 {
+inline namespace v1 {
 namespace compiler {
 
 enum class Precision : int32_t {
@@ -25,6 +25,7 @@ enum class Precision : int32_t {
 
 struct CompilerOptions {
   std::map<std::string, std::vector<int64_t>> inputShape;  // fixes variable dimensions
+  std::map<std::string, int64_t> inputLength;              // of sequences, see poprt_input_length
   int64_t batchSize = 0;                                   // 0: as the model says
   int64_t batchAxis = 0;                                   // used with batchSize
   Precision precision = Precision::keep;
@@ -37,6 +38,7 @@ struct CompilerOptions {
   bool enableEngineCaching = false;  // see poprt_compile_options
   std::string cachePath;
   bool constantWeights = true;  // false: Session::updateWeights() may change named weights
+  std::map<std::string, std::string> opaqueBlobs;  // lie in the PopEF file beside the executable
   // What it throws comes out of the compiling function, when that has ended.
   std::function<void(double done, const std::string& what)> progress;
 };
@@ -100,6 +102,16 @@ class Compiler {
         shapes.push_back({name.c_str(), shape.data(), shape.size()});
       o.input_shapes = shapes.data();
       o.input_shape_count = shapes.size();
+      std::vector<poprt_input_length> lengths;
+      for (const auto& [name, length] : options.inputLength)
+        lengths.push_back({name.c_str(), length});
+      o.input_lengths = lengths.data();
+      o.input_length_count = lengths.size();
+      std::vector<poprt_opaque_blob> blobs;
+      for (const auto& [name, data] : options.opaqueBlobs)
+        blobs.push_back({name.c_str(), data.data(), data.size()});
+      o.opaque_blobs = blobs.data();
+      o.opaque_blob_count = blobs.size();
       o.batch_size = options.batchSize;
       o.batch_axis = options.batchAxis;
       o.precision = static_cast<poprt_precision>(options.precision);
@@ -159,5 +171,5 @@ class Compiler {
 };
 
 }  // namespace compiler
-}  // namespace v0
+}  // namespace v1
 }  // namespace poprt

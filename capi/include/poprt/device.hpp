@@ -14,7 +14,7 @@
 #include "poprt/popef.hpp"
 
 namespace poprt {
-inline namespace v0 {
+inline namespace v1 {
 namespace runtime {
 
 class Device {
@@ -177,5 +177,5 @@ class DeviceManager {
 };
 
 }  // namespace runtime
-}  // namespace v0
+}  // namespace v1
 }  // namespace poprt

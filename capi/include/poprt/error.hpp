@@ -10,7 +10,7 @@
 #include "poprt/error.h"
 
 namespace poprt {
-inline namespace v0 {
+inline namespace v1 {
 
 enum class ErrorCode : int32_t {
   ok = POPRT_OK,
@@ -55,5 +55,5 @@ inline std::string take(poprt_string* text) {
 
 }  // namespace detail
 
-}  // namespace v0
+}  // namespace v1
 }  // namespace poprt

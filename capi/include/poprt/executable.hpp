@@ -17,7 +17,7 @@
 #include "poprt/popef.hpp"
 
 namespace poprt {
-inline namespace v0 {
+inline namespace v1 {
 
 // A compiled model.
 class Executable {
@@ -143,5 +143,5 @@ class Executable {
   std::unique_ptr<poprt_executable, Free> handle_;
 };
 
-}  // namespace v0
+}  // namespace v1
 }  // namespace poprt

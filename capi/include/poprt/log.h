@@ -1,7 +1,15 @@
-/* Logging on stderr. The level is POPRT_LOG_LEVEL from the environment, WARNING without it.
+/* Logging: on stderr, or where a callback takes it. The level is POPRT_LOG_LEVEL from the
+ * environment, WARNING without it. (What is said about PopEF files has settings of its own:
+ * POPEF_LOG_LEVEL and POPEF_LOG_DEST.)
  *
  * Example:
- *     check(poprt_log_set_level("info"));
+ *     static void take(poprt_log_level level, const char* message, void* user_data) {
+ *       if (level >= POPRT_LOG_WARNING) fprintf((FILE*)user_data, "poprt: %s\n", message);
+ *     }
+ *     static void log_to(FILE* file) {
+ *       check(poprt_log_set_level("info"));
+ *       poprt_log_set_callback(take, file);
+ *     }
  */
 #ifndef POPRT_LOG_H
 #define POPRT_LOG_H
@@ -15,6 +23,26 @@ extern "C" {
 /* TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF, in any case; compiler included.
  * Errors: invalid_argument for another name. Any thread. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_log_set_level(const char* level);
+
+/* From unimportant to grave. */
+typedef int32_t poprt_log_level;
+enum {
+  POPRT_LOG_TRACE = 0,
+  POPRT_LOG_DEBUG = 1,
+  POPRT_LOG_INFO = 2,
+  POPRT_LOG_WARNING = 3,
+  POPRT_LOG_ERROR = 4,
+  POPRT_LOG_CRITICAL = 5
+};
+
+/* A message that the level lets through: UTF-8, without time and line end, valid during the call.
+ * Called on the thread that logs, which may be the library's, by one thread at a time. Must not
+ * call the library, must not throw and should not block. */
+typedef void (*poprt_log_fn)(poprt_log_level level, const char* message, void* user_data);
+
+/* Messages go to `callback` in place of stderr; null: to stderr again. Compiler included. Once it
+ * has returned, the callback before is called no more. Any thread but a callback's. Since 1.0. */
+POPRT_API void poprt_log_set_callback(poprt_log_fn callback, void* user_data);
 
 #ifdef __cplusplus
 }

@@ -29,7 +29,7 @@
 #include "poprt/popef_writer.h"
 
 namespace poprt {
-inline namespace v0 {
+inline namespace v1 {
 
 enum class DumpFormat { summary, metadata, all, json, userAnchors };
 inline std::string dumpPopef(const std::string& path, DumpFormat format = DumpFormat::summary) {
@@ -640,5 +640,5 @@ class FileWriter : public Writer {
 };
 
 }  // namespace popef
-}  // namespace v0
+}  // namespace v1
 }  // namespace poprt

@@ -15,7 +15,7 @@
 #include "poprt/popef_reader.h"
 
 namespace poprt {
-inline namespace v0 {
+inline namespace v1 {
 namespace popef {
 
 // What the PopEF functions throw. The codes are those of popef_reader.h and popef_writer.h.
@@ -367,5 +367,5 @@ inline MetadataHandle toHandle(const Metadata& from) {
 
 }  // namespace impl
 }  // namespace popef
-}  // namespace v0
+}  // namespace v1
 }  // namespace poprt

@@ -19,10 +19,10 @@
 #include "poprt/tensor.hpp"
 
 namespace poprt {
-inline namespace v0 {
+inline namespace v1 {
 
 inline int32_t version() { return poprt_version(); }
 inline std::string versionString() { return poprt_version_string(); }
 
-}  // namespace v0
+}  // namespace v1
 }  // namespace poprt

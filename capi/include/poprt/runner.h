@@ -66,7 +66,7 @@ typedef struct poprt_runner_options {
   poprt_device* device;    /* null: any free one */
   int32_t queue_depth;     /* requests in flight per replica before execute_async blocks; 0: 64, or
                               the size of the ring if that is more */
-  int32_t reserved;        /* zero */
+  int32_t telemetry;       /* non-zero: publish, as POPRT_TELEMETRY=1 does (telemetry.h) */
   int64_t timeout_ns;      /* how long a started batch waits for its next rows before it is padded
                               with zeros; 0: 10 ms, negative: for ever */
   int32_t not_thread_safe; /* non-zero: no lock; one thread at a time uses the runner */

@@ -22,7 +22,7 @@
 #include "poprt/tensor.hpp"
 
 namespace poprt {
-inline namespace v0 {
+inline namespace v1 {
 namespace runtime {
 
 enum class RunnerType : int32_t { ModelRunner = 0, PackRunner, ModelFusionRunner };
@@ -362,5 +362,5 @@ class ModelFusionRunner : public ModelRunner {
 using Runner = ModelRunner;
 
 }  // namespace runtime
-}  // namespace v0
+}  // namespace v1
 }  // namespace poprt

@@ -13,7 +13,7 @@
 #include "poprt/runners.h"
 
 namespace poprt {
-inline namespace v0 {
+inline namespace v1 {
 namespace runtime {
 
 enum class PackAlgorithm : int32_t {
@@ -191,5 +191,5 @@ class HostConcatRunner : public impl::HandleRunner {
 };
 
 }  // namespace runtime
-}  // namespace v0
+}  // namespace v1
 }  // namespace poprt

@@ -47,7 +47,7 @@ typedef int32_t (*poprt_anchor_predicate_fn)(const char* name, int32_t is_output
 typedef struct poprt_session_options {
   size_t struct_size;
   int32_t threads;      /* compute threads, as in poprt_runner_options */
-  int32_t profile;      /* non-zero: time every instruction */
+  int32_t profile;      /* non-zero: time every instruction, see poprt_session_profile */
   poprt_device* device; /* null: any free one that fits the executable */
   int32_t deferred;     /* non-zero: acquire a device at bind or the first run, not now */
   int32_t exclusive;    /* non-zero: others cannot take the device; zero: who binds it next does */
@@ -132,6 +132,11 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_save_programs(poprt_sess
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_programs(poprt_session* session,
                                                                  const uint32_t* indices,
                                                                  size_t index_count);
+
+/* JSON as poprt_runner_profile's, since the last upload. Errors: failed_precondition unless it was
+ * made with `profile` and is on a device. Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_session_profile(poprt_session* session,
+                                                            poprt_string** out_json);
 
 /* Inputs that have data in the executable (compiled with constant_weights off, tensor and feed
  * blobs): replaces the value of one, by copy, for later runs. Errors: not_found (lists those that

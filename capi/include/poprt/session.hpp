@@ -20,7 +20,7 @@
 #include "poprt/telemetry.h"
 
 namespace poprt {
-inline namespace v0 {
+inline namespace v1 {
 namespace runtime {
 
 enum class LaunchPolicy { Immediate, Deferred };
@@ -359,5 +359,5 @@ inline std::string readTelemetry(const std::string& folder = {}) {
 }
 
 }  // namespace runtime
-}  // namespace v0
+}  // namespace v1
 }  // namespace poprt

@@ -12,7 +12,7 @@
 #include "poprt/api.h"
 
 namespace poprt {
-inline namespace v0 {
+inline namespace v1 {
 namespace runtime {
 
 struct TensorMemoryView {
@@ -53,5 +53,5 @@ using OutputFutureMemoryView =
     std::unordered_map<std::string, std::shared_future<TensorMemoryView>>;
 
 }  // namespace runtime
-}  // namespace v0
+}  // namespace v1
 }  // namespace poprt

@@ -1,7 +1,8 @@
-/* Version of the library. Ask poprt_version() at load time: another copy may have been found.
+/* Version of the library. Ask poprt_version() at load time: another copy may have been found. A
+ * program goes on working with later versions of the same major version (capi/ABI.md).
  *
  * Example:
- *     if (poprt_version() / 1000 != POPRT_VERSION / 1000) {
+ *     if (poprt_version() / 1000000 != POPRT_VERSION_MAJOR || poprt_version() < POPRT_VERSION) {
  *       fprintf(stderr, "built for poprt %d.%d, found %s\n", POPRT_VERSION_MAJOR,
  *               POPRT_VERSION_MINOR, poprt_version_string());
  *       exit(1);
@@ -12,8 +13,8 @@
 
 #include "poprt/api.h"
 
-#define POPRT_VERSION_MAJOR 0
-#define POPRT_VERSION_MINOR 1
+#define POPRT_VERSION_MAJOR 1
+#define POPRT_VERSION_MINOR 0
 #define POPRT_VERSION_PATCH 0
 /* major * 1000000 + minor * 1000 + patch */
 #define POPRT_VERSION \
@@ -25,7 +26,7 @@ extern "C" {
 
 /* POPRT_VERSION of the library that was loaded. Since 0.1. */
 POPRT_API int32_t poprt_version(void);
-/* "0.1.0"; static storage. Since 0.1. */
+/* "1.0.0"; static storage. Since 0.1. */
 POPRT_API const char* poprt_version_string(void);
 
 #ifdef __cplusplus

@@ -209,6 +209,77 @@ public sealed class PopefTest
             Assert.That(model.Blobs(PopefBlobType.Tensor).Single().ToArray(), Is.EqualTo(before.Take(12)));
     }
 
+    private static void WriteFeeds(PopefWriter writer, float[] images)
+    {
+        using (writer)
+        {
+            writer.WriteMetadata(new PopefMetadata { Executable = "model" });
+            writer.BeginFeeds(new[] { new PopefFeed("image", 3, DataType.F32, 2, 2), new PopefFeed("label", 3, DataType.U8) },
+                "model");
+            for (int i = 0; i < 2; i++)
+            {
+                writer.WriteFeed<float>(0, images.AsSpan(4 * i, 4));
+                writer.WriteFeed<byte>(1, new[] { (byte)i });
+            }
+            writer.WriteFeed<float>(0, images.AsSpan(8));
+            writer.WriteFeed<byte>(1, new byte[] { 2 });
+            writer.Finish();
+        }
+    }
+
+    private sealed class FullStream : MemoryStream
+    {
+        internal Exception Thrown;
+
+        public override void Write(byte[] buffer, int offset, int count)
+        {
+            throw Thrown;
+        }
+    }
+
+    [Test]
+    public void Scenario53FeedsSideBySideAndStreams()
+    {
+        string file = Path.Combine(folder, "feeds.popef");
+        float[] images = Enumerable.Range(0, 12).Select(i => (float)random.NextDouble()).ToArray();
+        WriteFeeds(new PopefWriter(file), images);
+        var stream = new MemoryStream();
+        WriteFeeds(new PopefWriter(stream), images);
+        Assert.That(stream.ToArray(), Is.EqualTo(File.ReadAllBytes(file)));
+        using (PopefReader reader = PopefReader.Open(file))
+        {
+            PopefBlob[] feeds = reader.Blobs(PopefBlobType.Feed).ToArray();
+            Assert.That(string.Join(", ", feeds.Select(f => f + " " + f.Executable)),
+                Is.EqualTo("Feed image 48 bytes model, Feed label 3 bytes model"));
+            Assert.That(feeds[0].ToArray(), Is.EqualTo(MemoryMarshal.AsBytes(images.AsSpan()).ToArray()));
+            Assert.That(feeds[1].ToArray(), Is.EqualTo(new byte[] { 0, 1, 2 }));
+        }
+
+        foreach (int none in new[] { 1, -1 })
+            using (var writer = new PopefWriter(new MemoryStream()))
+            {
+                writer.BeginFeeds(new[] { new PopefFeed("label", 3, DataType.U8) });
+                Fails(ErrorCode.InvalidArgument, () => writer.WriteFeed<byte>(none, new byte[1]));
+            }
+        using (var writer = new PopefWriter(new MemoryStream()))
+        {
+            writer.BeginFeeds(new[] { new PopefFeed("label", 3, DataType.U8) });
+            writer.WriteFeed<byte>(0, new byte[2]);
+            Fails(ErrorCode.InvalidArgument, writer.Finish);
+        }
+        var thrown = new IOException("full");
+        using (var writer = new PopefWriter(new FullStream { Thrown = thrown }))
+        {
+            Assert.That(Assert.Throws<IOException>(() =>
+            {
+                writer.BeginOpaque("notes");
+                writer.Write<byte>(new byte[9]);
+                writer.Finish();
+            }), Is.SameAs(thrown));
+            Fails(ErrorCode.FailedPrecondition, writer.Finish);
+        }
+    }
+
     [Test]
     public void AReaderIsDisposedOfWhileOthersRead()
     {

@@ -3,11 +3,14 @@ package scenario
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"unsafe"
 
 	poprt "poprt.org/bindings/go"
 )
@@ -47,6 +50,12 @@ func TestScenario51ReadAPopEFFile(t *testing.T) {
 	if int64(len(data)) != programs[0].Bytes || !bytes.Contains(file, data) {
 		t.Fatal("the payload is not in the file")
 	}
+	mapping := must(programs[0].Map())
+	equal(t, mapping.Bytes(), data)
+	maps := must(os.ReadFile("/proc/self/maps"))
+	if address := uintptr(unsafe.Pointer(&mapping.Bytes()[0])); !mapped(string(maps), path, address) {
+		t.Fatalf("%#x is not in the map of the file:\n%s", address, maps)
+	}
 	part := make([]byte, 10)
 	if n, err := programs[0].ReadAt(part, 5); n != 10 || err != nil || !bytes.Equal(part, data[5:15]) {
 		t.Fatal(n, err)
@@ -64,12 +73,21 @@ func TestScenario51ReadAPopEFFile(t *testing.T) {
 	fails(t, err, poprt.NotFound, "missing.popef")
 	_, err = poprt.OpenPopEF(filepath.Join("..", "data", "affine.onnx"))
 	fails(t, err, poprt.DataLoss, "affine.onnx")
+	_, err = poprt.Blob{Name: "new"}.Map()
+	fails(t, err, poprt.InvalidArgument, "new")
 	ok(t, p.Close())
 	ok(t, p.Close())
+	equal(t, mapping.Bytes(), data)
+	ok(t, mapping.Close())
+	ok(t, mapping.Close())
+	if mapping.Bytes() != nil {
+		t.Fatal("a closed mapping has bytes")
+	}
 	for _, err := range []error{
 		func() error { _, err := p.Anchors(); return err }(),
 		func() error { _, err := p.Model(""); return err }(),
 		func() error { _, err := programs[0].Data(); return err }(),
+		func() error { _, err := programs[0].Map(); return err }(),
 	} {
 		if !errors.Is(err, poprt.ErrClosed) {
 			t.Fatal(err)
@@ -172,4 +190,101 @@ func TestScenario52WriteAPopEFFile(t *testing.T) {
 	ok(t, w.Finish())
 	m := must(must(poprt.OpenPopEF(path)).Model("model"))
 	equal(t, must(must(m.Blobs(poprt.TensorBlob))[0].Data()), images[:12])
+}
+
+// mapped reports whether the address is in a part of the process that is mapped from the file.
+func mapped(maps, file string, address uintptr) bool {
+	for _, line := range strings.Split(maps, "\n") {
+		var from, until uintptr
+		if n, _ := fmt.Sscanf(line, "%x-%x", &from, &until); n == 2 && strings.HasSuffix(line, file) && from <= address &&
+			address < until {
+			return true
+		}
+	}
+	return false
+}
+
+// failing is a stream that takes some bytes and then fails.
+type failing struct {
+	takes int
+	with  func() (int, error)
+}
+
+func (f *failing) Write(data []byte) (int, error) {
+	if f.takes -= len(data); f.takes < 0 {
+		return f.with()
+	}
+	return len(data), nil
+}
+
+func TestScenario53FeedsSideBySideAndStreams(t *testing.T) {
+	image := poprt.Blob{Name: "image", Executable: "model", DType: poprt.F32, Shape: []int64{2, 2}, Tensors: 3}
+	label := poprt.Blob{Name: "label", DType: poprt.U8, Shape: []int64{}, Tensors: 3}
+	images := make([]byte, 48)
+	rand.New(rand.NewSource(7)).Read(images)
+	write := func(w *poprt.PopEFWriter) {
+		ok(t, w.WriteMetadata(poprt.PopEFMetadata{Executable: "model"}))
+		ok(t, w.BeginFeeds(image, label))
+		for i := 0; i < 2; i++ {
+			must(w.Feed(0).Write(images[16*i : 16*i+16]))
+			must(w.Feed(1).Write([]byte{byte(i)}))
+		}
+		must(w.Feed(0).Write(images[32:]))
+		must(w.Feed(1).Write([]byte{2}))
+		ok(t, w.Finish())
+		ok(t, w.Close())
+	}
+	path := filepath.Join(t.TempDir(), "feeds.popef")
+	write(must(poprt.CreatePopEF(path)))
+	var stream bytes.Buffer
+	write(must(poprt.NewPopEFWriter(&stream)))
+	equal(t, stream.Bytes(), must(os.ReadFile(path)))
+	feeds := must(must(poprt.OpenPopEF(path)).Blobs(poprt.FeedBlob))
+	equal(t, len(feeds), 2)
+	equal(t, feeds[0].Executable+feeds[1].Executable, "modelmodel")
+	equal(t, must(feeds[0].Data()), images)
+	equal(t, must(feeds[1].Data()), []byte{0, 1, 2})
+
+	for _, none := range []int{2, -1} {
+		w := must(poprt.NewPopEFWriter(&stream))
+		ok(t, w.BeginFeeds(image, label))
+		_, err := w.Feed(none).Write(images[:1])
+		fails(t, err, poprt.InvalidArgument)
+		ok(t, w.Close())
+	}
+	w := must(poprt.NewPopEFWriter(&stream))
+	ok(t, w.BeginFeeds(image, label))
+	must(w.Feed(0).Write(images))
+	fails(t, w.Finish(), poprt.InvalidArgument)
+	ok(t, w.Close())
+
+	full := errors.New("full")
+	for _, f := range []struct {
+		takes int
+		with  func() (int, error)
+		want  error
+	}{
+		{0, func() (int, error) { return 0, full }, full},
+		{100, func() (int, error) { return 0, full }, full},
+		{0, func() (int, error) { return 1, nil }, io.ErrShortWrite},
+	} {
+		w := must(poprt.NewPopEFWriter(&failing{f.takes, f.with}))
+		err := w.Begin(poprt.Blob{Type: poprt.OpaqueBlob, Name: "notes"})
+		if err == nil {
+			must(w.Write(make([]byte, 10000)))
+			err = w.Finish()
+		}
+		if err != f.want {
+			t.Fatal(err)
+		}
+		fails(t, w.Finish(), poprt.FailedPrecondition)
+		ok(t, w.Close())
+	}
+	w = must(poprt.NewPopEFWriter(&failing{0, func() (int, error) { panic("over") }}))
+	func() {
+		defer func() { equal(t, recover(), any("over")) }()
+		ok(t, w.WriteMetadata(poprt.PopEFMetadata{Executable: "model"}))
+		t.Fatal(w.Finish())
+	}()
+	fails(t, w.Finish(), poprt.FailedPrecondition)
 }

@@ -1,10 +1,14 @@
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.IntBuffer;
@@ -246,6 +250,72 @@ class PopefTest extends Scenarios {
         PopefModel model = reader.model("model")) {
       PopefBlob w = model.blobs(PopefBlob.Type.TENSOR).get(0);
       assertArrayEquals(Arrays.copyOf(code, 12), w.toBytes());
+    }
+  }
+
+  private void writeFeeds(PopefWriter writer, byte[] images) {
+    try (writer) {
+      writer.metadata(new PopefMetadata().executable("model"));
+      writer.feeds(
+          "model",
+          new PopefWriter.Feed("image", 3, DataType.F32, 2, 2),
+          new PopefWriter.Feed("label", 3, DataType.U8));
+      for (int i = 0; i < 2; i++)
+        writer
+            .write(0, ByteBuffer.wrap(images, 16 * i, 16))
+            .write(1, ByteBuffer.wrap(new byte[] {(byte) i}));
+      writer.write(0, ByteBuffer.wrap(images, 32, 16));
+      writer.write(1, ByteBuffer.wrap(new byte[] {2})).finish();
+    }
+  }
+
+  @Test
+  void scenario_53_feeds_side_by_side_and_streams() throws IOException {
+    Path file = folder.resolve("feeds.popef");
+    byte[] images = bytes(48);
+    writeFeeds(new PopefWriter(file), images);
+    ByteArrayOutputStream stream = new ByteArrayOutputStream();
+    writeFeeds(new PopefWriter(stream), images);
+    assertArrayEquals(Files.readAllBytes(file), stream.toByteArray());
+    try (PopefReader reader = PopefReader.open(file)) {
+      List<PopefBlob> feeds = reader.blobs(PopefBlob.Type.FEED);
+      assertEquals("[feed image 48 bytes, feed label 3 bytes]", feeds.toString());
+      assertEquals("modelmodel", feeds.get(0).executable() + feeds.get(1).executable());
+      assertArrayEquals(images, feeds.get(0).toBytes());
+      assertArrayEquals(new byte[] {0, 1, 2}, feeds.get(1).toBytes());
+    }
+
+    for (int none : new int[] {1, -1}) {
+      try (PopefWriter writer = new PopefWriter(new ByteArrayOutputStream())) {
+        writer.feeds("", new PopefWriter.Feed("label", 3, DataType.U8));
+        fails(ErrorCode.INVALID_ARGUMENT, () -> writer.write(none, ByteBuffer.allocate(1)));
+      }
+    }
+    try (PopefWriter writer = new PopefWriter(new ByteArrayOutputStream())) {
+      writer.feeds("", new PopefWriter.Feed("label", 3, DataType.U8));
+      writer.write(0, ByteBuffer.allocate(2));
+      fails(ErrorCode.INVALID_ARGUMENT, writer::finish);
+    }
+    Throwable[] thrown = {new IOException("full"), new IllegalStateException("full"), new Error("full")};
+    for (Throwable e : thrown) {
+      OutputStream full =
+          new OutputStream() {
+            @Override
+            public void write(int b) throws IOException {
+              if (e instanceof IOException) throw (IOException) e;
+              if (e instanceof Error) throw (Error) e;
+              throw (RuntimeException) e;
+            }
+          };
+      try (PopefWriter writer = new PopefWriter(full)) {
+        Throwable out =
+            assertThrows(
+                Throwable.class,
+                () -> writer.opaque("notes", "").write(ByteBuffer.allocate(9)).finish());
+        assertSame(e, e instanceof IOException ? out.getCause() : out);
+        assertTrue(!(e instanceof IOException) || out instanceof UncheckedIOException);
+        fails(ErrorCode.FAILED_PRECONDITION, writer::finish);
+      }
     }
   }
 

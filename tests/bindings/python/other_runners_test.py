@@ -1,5 +1,6 @@
 """The further kinds of runners: scenarios 46 to 49 of tests/bindings/README.md."""
 
+import json
 import os
 import unittest
 
@@ -101,6 +102,13 @@ class Runners(unittest.TestCase):
         join.sizes = []
         with self.assertRaisesRegex(errors.NotFoundError, "HostConcatRunnerConfig"):
             HostConcatRunner(affine(), HostConcatRunnerConfig(threads=1))
+        blob = {"x": {"tensor_name": "x", "input_tensor_names": ["a", "b"], "shape": [2, 4], "data_size_bytes": 32}}
+        model = compiled("affine.onnx", input_shape={"x": [2, 4]},
+                         opaque_blobs={"HostConcatRunnerConfig": json.dumps(blob)})
+        with HostConcatRunner(model, HostConcatRunnerConfig(threads=1)) as runner:
+            y.fill(0)
+            runner.execute({"a": x[:4], "b": x[4:]}, {"y": y})
+        np.testing.assert_array_equal(y, 2 * x + 1)
         join.tensor_name = "z"
         with self.assertRaisesRegex(errors.NotFoundError, "'z'"):
             HostConcatRunner(affine(), config)

@@ -330,6 +330,28 @@ class Writing(Files):
         write_sample(popef.Writer(stream))
         self.assertEqual(stream.getvalue(), self.content())
 
+    def test_program_indices_have_32_bits(self):
+        def flow(m, program):
+            m.programFlow().setMain([0, program])
+
+        def name(m, program):
+            m.programsMap()[program] = "late"
+
+        def anchor(m, program):
+            m.anchors()[0].setPrograms([program])
+
+        for change in (flow, name, anchor):
+            for program in (-1, 1 << 32, 1 << 64):
+                metadata = sample_metadata()
+                change(metadata, program)
+                with popef.Writer(io.BytesIO()) as writer, self.subTest(change.__name__, program=program):
+                    with self.assertRaisesRegex(poprt.errors.InvalidArgumentError, f"index {program}$"):
+                        writer.writeMetadata(metadata)
+            metadata = sample_metadata()
+            change(metadata, 0xFFFFFFFF)
+            with popef.Writer(io.BytesIO()) as writer:
+                writer.writeMetadata(metadata)
+
     def test_append(self):
         self.sample()
         before = self.content()
@@ -409,15 +431,28 @@ class Writing(Files):
         reader.parseFile(self.path)
         np.testing.assert_array_equal(reader.tensors()[0].data(), [[0, 3], [1, 4], [2, 5]])
 
-    def test_feeds_side_by_side(self):
+    def test_scenario_53_feeds_side_by_side_and_streams(self):
         image = popef.FeedDataInfo("image", popef.TensorInfo(popef.DataType.F32, [2, 2]), 3)
         label = popef.FeedDataInfo("label", popef.TensorInfo(popef.DataType.U8), 3)
-        with popef.Writer(self.path) as writer:
-            feeds = writer.createFeedGroup([image, label])
-            for i in range(2):
-                feeds.writeStep([IMAGES[i], np.array(i, np.uint8)])
-            feeds.write(0, IMAGES[2])
-            feeds.write(1, b"\x02")
+        stream = io.BytesIO()
+        for target in (self.path, stream):
+            with popef.Writer(target) as writer:
+                feeds = writer.createFeedGroup([image, label])
+                for i in range(2):
+                    feeds.writeStep([IMAGES[i], np.array(i, np.uint8)])
+                feeds.write(0, IMAGES[2])
+                feeds.write(1, b"\x02")
+                feeds.close()
+        with open(self.path, "rb") as file:
+            self.assertEqual(file.read(), stream.getvalue())
+        for none in (2, -1):
+            feeds = popef.Writer(io.BytesIO()).createFeedGroup([image, label])
+            with self.assertRaises(poprt.errors.InvalidArgumentError):
+                feeds.write(none, b"\x02")
+        writer = popef.Writer(io.BytesIO())
+        feeds = writer.createFeedGroup([image, label])
+        feeds.write(0, IMAGES)
+        with self.assertRaises(poprt.errors.InvalidArgumentError):
             feeds.close()
         reader = popef.Reader()
         reader.parseFile(self.path)

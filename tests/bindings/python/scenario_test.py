@@ -450,12 +450,18 @@ for _ in range(8):
         self.assertEqual(poprt.version(), poprt.__version__)
         self.assertEqual(len(poprt.version().split(".")), 3)
         raw = poprt.poprt_raw
-        loaded, raw.raw_version = raw.raw_version, lambda: 99_000_000
+        real = raw.raw_header_version, raw.raw_version
         try:
-            with self.assertRaises(ImportError):
+            raw.raw_header_version = lambda: 1_002_003
+            for found in (0, 999_999, 1_001_999, 2_000_000, 99_000_000):  # older, or of another major version
+                raw.raw_version = lambda: found
+                with self.assertRaises(ImportError, msg=str(found)):
+                    poprt._load.check_version()
+            for found in (1_002_000, 1_002_003, 1_003_000, 1_999_999):
+                raw.raw_version = lambda: found
                 poprt._load.check_version()
         finally:
-            raw.raw_version = loaded
+            raw.raw_header_version, raw.raw_version = real
 
     def test_scenario_29_waiting_for_a_device(self):
         self.assert_devices_free()

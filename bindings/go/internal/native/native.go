@@ -8,6 +8,7 @@ import (
 )
 
 /*
+#include <stddef.h>
 #include <stdint.h>
 
 extern void poprtGoProgress(double done, char* what, uintptr_t handle);
@@ -15,6 +16,12 @@ static void poprt_go_progress(double done, const char* what, void* user_data) {
   poprtGoProgress(done, (char*)what, (uintptr_t)user_data);
 }
 static uintptr_t poprt_go_progress_address(void) { return (uintptr_t)poprt_go_progress; }
+
+extern int32_t poprtGoWrite(void* data, size_t size, uintptr_t handle);
+static int32_t poprt_go_write(const void* data, size_t size, void* user_data) {
+  return poprtGoWrite((void*)data, size, (uintptr_t)user_data);
+}
+static uintptr_t poprt_go_write_address(void) { return (uintptr_t)poprt_go_write; }
 */
 import "C"
 
@@ -47,6 +54,43 @@ func CopyBytes(blob RawBlob) []byte {
 		Raw_copy(int64(uintptr(unsafe.Pointer(&out[0]))), blob.Address(), blob.Bytes())
 	}
 	return out
+}
+
+// View is memory of the library as a slice, without a copy. Its owner must outlive it.
+func View(address, bytes int64) []byte {
+	if bytes == 0 {
+		return []byte{}
+	}
+	at := uintptr(address)
+	return unsafe.Slice(*(**byte)(unsafe.Pointer(&at)), bytes)
+}
+
+// Sink takes what a PopEF writer writes that has no file. Errors and panics of Func are kept: they must not cross C.
+type Sink struct {
+	Func  func(data []byte) error
+	Err   error
+	Panic any
+}
+
+// Pointers returns the C callback and its user data; release must be called when the writer is gone.
+func (s *Sink) Pointers() (function, userData int64, release func()) {
+	h := cgo.NewHandle(s)
+	return int64(C.poprt_go_write_address()), int64(h), h.Delete
+}
+
+//export poprtGoWrite
+func poprtGoWrite(data unsafe.Pointer, size C.size_t, handle C.uintptr_t) (stop C.int32_t) {
+	s := cgo.Handle(handle).Value().(*Sink)
+	stop = 1
+	defer func() {
+		if r := recover(); r != nil {
+			s.Panic = r
+		}
+	}()
+	if s.Err = s.Func(unsafe.Slice((*byte)(data), int(size))); s.Err == nil {
+		stop = 0
+	}
+	return stop
 }
 
 // Progress is a callback of the compiler. A panic of Func is kept in Panic: it must not cross C.

@@ -384,6 +384,7 @@ SWIGINTERN void raw_compile_options_set_engine_caching(raw_compile_options *self
     self->options.enable_engine_caching = on;
     self->cache_path = cache_path;
   }
+SWIGINTERN void raw_compile_options_add_opaque_blob(raw_compile_options *self,char const *name,char const *text){ self->opaque_texts.push_back({name, text}); }
 SWIGINTERN void raw_compile_options_set_variable_weights(raw_compile_options *self,bool on){ self->options.variable_weights = on; }
 SWIGINTERN void raw_compile_options_set_callbacks(raw_compile_options *self,int64_t progress_fn,int64_t after_pass_fn,int64_t user_data){
     self->options.progress = poprt_shim::function<poprt_progress_fn>(progress_fn);
@@ -944,6 +945,10 @@ SWIGINTERN raw_anchor const *raw_queue_anchor(raw_queue *self){
 // What the wrapper was compiled against, and what was loaded.
 static int32_t raw_header_version() { return POPRT_VERSION; }
 static int32_t raw_version() { return poprt_version(); }
+// What ABI.md promises: a program goes on working with later versions of the same major version.
+static bool raw_version_fits(int32_t header, int32_t found) {
+  return found / 1000000 == header / 1000000 && found / 1000 >= header / 1000;
+}
 static const char* raw_version_string() { return poprt_version_string(); }
 
 static const char* raw_dtype_name(int32_t dtype) { return poprt_dtype_name(dtype); }
@@ -1827,6 +1832,30 @@ void _wrap_RawCompileOptions_set_engine_caching_native(raw_compile_options *_swi
   
   raw_compile_options_set_engine_caching(arg1,arg2,(char const *)arg3);
   
+  free(arg3); 
+}
+
+
+void _wrap_RawCompileOptions_add_opaque_blob_native(raw_compile_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+  raw_compile_options *arg1 = (raw_compile_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  
+  arg1 = *(raw_compile_options **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  arg3 = (char *)malloc(_swig_go_2.n + 1);
+  memcpy(arg3, _swig_go_2.p, _swig_go_2.n);
+  arg3[_swig_go_2.n] = '\0';
+  
+  
+  raw_compile_options_add_opaque_blob(arg1,(char const *)arg2,(char const *)arg3);
+  
+  free(arg2); 
   free(arg3); 
 }
 
@@ -5823,6 +5852,21 @@ intgo _wrap_raw_version_native() {
   
   
   result = (int32_t)raw_version();
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+bool _wrap_raw_version_fits_native(intgo _swig_go_0, intgo _swig_go_1) {
+  int32_t arg1 ;
+  int32_t arg2 ;
+  bool result;
+  bool _swig_go_result;
+  
+  arg1 = (int32_t)_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  result = (bool)raw_version_fits(arg1,arg2);
   _swig_go_result = result; 
   return _swig_go_result;
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "poprt/poprt.h"
@@ -175,6 +176,8 @@ struct raw_compile_options {
   std::list<std::vector<int64_t>> shapes;
   std::vector<poprt_input_shape> input_shapes;
   std::string stop_after, cache_path;
+  std::vector<std::pair<std::string, std::string>> opaque_texts;  // name and bytes
+  std::vector<poprt_opaque_blob> opaque_blobs;
 
   poprt_compile_options* complete() {
     options.struct_size = sizeof options;
@@ -188,6 +191,11 @@ struct raw_compile_options {
     options.output_count = outputs.size();
     options.stop_after = poprt_shim::or_null(stop_after.c_str());
     options.cache_path = poprt_shim::or_null(cache_path.c_str());
+    opaque_blobs.clear();
+    for (const auto& [name, data] : opaque_texts)
+      opaque_blobs.push_back({name.c_str(), data.data(), data.size()});
+    options.opaque_blobs = opaque_blobs.data();
+    options.opaque_blob_count = opaque_blobs.size();
     return &options;
   }
 };

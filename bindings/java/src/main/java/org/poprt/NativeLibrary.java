@@ -29,11 +29,11 @@ final class NativeLibrary {
     System.loadLibrary("poprt_java");
   }
 
-  /** Refuses a libpoprt that the wrapper was not built for; patches may differ. */
+  /** Refuses a libpoprt that is older than what the wrapper was built with, or of another major version. */
   static void checkVersion() {
     int header = poprt_raw.raw_header_version();
     int found = poprt_raw.raw_version();
-    if (header / 1000 != found / 1000)
+    if (!poprt_raw.raw_version_fits(header, found))
       throw new UnsatisfiedLinkError(
           "libpoprt.so.1 has version "
               + poprt_raw.raw_version_string()

@@ -1,11 +1,17 @@
 package org.poprt;
 
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
+import java.nio.channels.WritableByteChannel;
 import java.nio.file.Path;
+import java.util.function.Supplier;
 
 /**
- * Writes a PopEF file blob by blob. Beginning the next blob finishes the last one, and {@link
+ * Writes a PopEF file or stream blob by blob. Beginning the next blob finishes the last one, and {@link
  * #finish} the file: without it a file stays, or becomes again, what it was. When a blob cannot be
  * finished (wrong size, full disk) the writer has failed, and everything else fails too.
  *
@@ -24,13 +30,74 @@ public final class PopefWriter implements AutoCloseable {
     APPEND
   }
 
+  /** A feed of {@link #feeds}: a sequence of values of one anchor. */
+  public static final class Feed {
+    private final String name;
+    private final long tensors;
+    private final DataType dataType;
+    private final long[] shape;
+
+    /**
+     * Describes one.
+     *
+     * @param name of the anchor
+     * @param tensors how many values
+     * @param dataType of their elements
+     * @param shape of each
+     */
+    public Feed(String name, long tensors, DataType dataType, long... shape) {
+      this.name = name;
+      this.tensors = tensors;
+      this.dataType = dataType;
+      this.shape = shape.clone();
+    }
+
+    RawPopefBlobInfo info(String executable) {
+      RawPopefBlobInfo info = new RawPopefBlobInfo(PopefBlob.Type.FEED.number(), name, executable);
+      info.set_tensor(dataType.number(), shape, shape.length);
+      info.set_tensor_count(tensors);
+      return info;
+    }
+  }
+
+  /** A stream that is written to; what it throws is kept until the native call has ended. */
+  private static final class Sink extends RawCallbacks {
+    private final WritableByteChannel to;
+    private Throwable thrown;
+
+    Sink(OutputStream stream) {
+      to = Channels.newChannel(stream);
+    }
+
+    @Override
+    boolean write(ByteBuffer data) {
+      try {
+        while (data.hasRemaining()) to.write(data);
+        return true;
+      } catch (Throwable e) {
+        thrown = e;
+        return false;
+      }
+    }
+
+    void rethrow() {
+      Throwable e = thrown;
+      thrown = null;
+      if (e instanceof IOException) throw new UncheckedIOException((IOException) e);
+      if (e instanceof RuntimeException) throw (RuntimeException) e;
+      if (e instanceof Error) throw (Error) e;
+    }
+  }
+
   /** The blob's writer lives as long as the file's. */
   private static final class Raw {
     final RawPopefWriter file;
+    final long callback; // 0: it writes to a file
     RawPopefBlobWriter blob;
 
-    Raw(RawPopefWriter file) {
+    Raw(RawPopefWriter file, long callback) {
       this.file = file;
+      this.callback = callback;
     }
 
     void blob(RawPopefBlobWriter next) {
@@ -41,10 +108,12 @@ public final class PopefWriter implements AutoCloseable {
     void delete() {
       blob(null);
       file.delete();
+      poprt_raw.raw_free_callback(callback);
     }
   }
 
   private final Handle<Raw> handle;
+  private final Sink sink; // null: it writes to a file
 
   /**
    * Writes a new file.
@@ -67,8 +136,38 @@ public final class PopefWriter implements AutoCloseable {
    *     what is no PopEF file)
    */
   public PopefWriter(Path file, Mode mode) {
-    Raw raw = new Raw(RawPopefWriter.create_file(file.toString(), mode.ordinal()));
+    Raw raw = new Raw(RawPopefWriter.create_file(file.toString(), mode.ordinal()), 0);
+    sink = null;
     handle = Handle.of(this, raw, Raw::delete);
+  }
+
+  /**
+   * Writes to a stream, front to back: each blob when it is finished, until then it is in memory.
+   * When the stream throws, the writer has failed, and the method that was called throws the same;
+   * an {@link IOException} comes as {@link UncheckedIOException}.
+   *
+   * @param stream stays open
+   */
+  public PopefWriter(OutputStream stream) {
+    sink = new Sink(stream);
+    long callback = poprt_raw.raw_callback(sink);
+    RawPopefWriter made = null;
+    try {
+      made = RawPopefWriter.create_stream(poprt_raw.raw_write_fn(), callback);
+    } finally {
+      if (made == null) poprt_raw.raw_free_callback(callback);
+    }
+    handle = Handle.of(this, new Raw(made, callback), Raw::delete);
+  }
+
+  /** Makes a native call that may write; what the stream threw comes out of it. */
+  private <T> T writing(Supplier<T> call) {
+    try {
+      return call.get();
+    } catch (PoprtException e) {
+      if (sink != null && e.code() == ErrorCode.CANCELLED) sink.rethrow();
+      throw e;
+    }
   }
 
   /**
@@ -84,7 +183,11 @@ public final class PopefWriter implements AutoCloseable {
       RawPopefMetadata raw = new RawPopefMetadata();
       try {
         about.fill(raw);
-        use.raw().file.add_metadata(raw);
+        writing(
+            () -> {
+              use.raw().file.add_metadata(raw);
+              return null;
+            });
       } finally {
         raw.delete();
       }
@@ -150,6 +253,29 @@ public final class PopefWriter implements AutoCloseable {
     return begin(PopefBlob.Type.OPAQUE, name, executable, false, null, new long[0], 0);
   }
 
+  /**
+   * Begins several feeds that are filled side by side, step by step, as a data loader makes them.
+   *
+   * @param executable which one they are for; "": every one with such anchors
+   * @param feeds what {@link #write(int, ByteBuffer)} numbers
+   * @return this
+   * @throws PoprtException as {@link #tensor}
+   */
+  public synchronized PopefWriter feeds(String executable, Feed... feeds) {
+    RawPopefFeeds group = new RawPopefFeeds();
+    try (Use<Raw> use = handle.use()) {
+      for (Feed feed : feeds) {
+        RawPopefBlobInfo info = feed.info(executable);
+        group.add(info);
+        info.delete();
+      }
+      use.raw().blob(writing(() -> use.raw().file.begin_feeds(group)));
+    } finally {
+      group.delete();
+    }
+    return this;
+  }
+
   private synchronized PopefWriter begin(
       PopefBlob.Type type,
       String name,
@@ -164,7 +290,7 @@ public final class PopefWriter implements AutoCloseable {
         info.set_compressed(compress);
         if (dataType != null) info.set_tensor(dataType.number(), shape, shape.length);
         info.set_tensor_count(tensors);
-        use.raw().blob(use.raw().file.begin(info));
+        use.raw().blob(writing(() -> use.raw().file.begin(info)));
       } finally {
         info.delete();
       }
@@ -181,13 +307,26 @@ public final class PopefWriter implements AutoCloseable {
    *     {@link ErrorCode#FAILED_PRECONDITION} (no blob was begun, or it is finished) or {@link
    *     ErrorCode#RESOURCE_EXHAUSTED}
    */
-  public synchronized PopefWriter write(ByteBuffer bytes) {
+  public PopefWriter write(ByteBuffer bytes) {
+    return write(0, bytes);
+  }
+
+  /**
+   * Appends bytes to one of {@link #feeds}.
+   *
+   * @param feed its number, from 0
+   * @param bytes what remains of it is written; its position stays
+   * @return this
+   * @throws PoprtException as {@link #write(ByteBuffer)}, and with {@link
+   *     ErrorCode#INVALID_ARGUMENT} (no such feed)
+   */
+  public synchronized PopefWriter write(int feed, ByteBuffer bytes) {
     ByteBuffer direct = Memory.direct(bytes);
     try (Use<Raw> use = handle.use()) {
       RawPopefBlobWriter blob = use.raw().blob;
       if (blob == null)
         throw new PoprtException(ErrorCode.FAILED_PRECONDITION, "no blob of the PopEF file was begun");
-      blob.write(0, Memory.address(direct), direct.remaining());
+      blob.write(feed, Memory.address(direct), direct.remaining());
     } finally {
       Reference.reachabilityFence(direct);
     }
@@ -203,7 +342,11 @@ public final class PopefWriter implements AutoCloseable {
    */
   public synchronized void finish() {
     try (Use<Raw> use = handle.use()) {
-      use.raw().file.close();
+      writing(
+          () -> {
+            use.raw().file.close();
+            return null;
+          });
     }
   }
 

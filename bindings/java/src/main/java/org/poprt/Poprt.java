@@ -17,7 +17,7 @@ public final class Poprt {
   /**
    * Version of the library.
    *
-   * @return such as "0.1.0"
+   * @return such as "1.0.0"
    */
   public static String version() {
     return poprt_raw.raw_version_string();

@@ -1,8 +1,15 @@
 package org.poprt;
 
+import java.nio.ByteBuffer;
+
 /** What the native code calls. Nothing may be thrown out of these. */
 abstract class RawCallbacks {
   void done(int code, byte[] message) {}
+
+  /** The bytes are valid during the call. False: stop. */
+  boolean write(ByteBuffer data) {
+    return false;
+  }
 
   void progress(double part, byte[] what) {}
 

@@ -1,0 +1,24 @@
+#include "profile.h"
+
+#include <nlohmann/json.hpp>
+
+#include "guard.h"
+
+namespace poprt::capi {
+
+poprt_string* make_profile(const std::vector<device::InstructionProfile>& rows) {
+  nlohmann::ordered_json json;
+  json["runs"] = rows.empty() ? 0 : rows[0].runs;
+  json["instructions"] = nlohmann::ordered_json::array();
+  for (const auto& row : rows)
+    json["instructions"].push_back({{"name", row.name},
+                                    {"kernel", row.kernel},
+                                    {"runs", row.runs},
+                                    {"total_ns", row.total_ns},
+                                    {"min_ns", row.min_ns},
+                                    {"parallel", row.parallel}});
+  // Names come from files and need not be UTF-8.
+  return make_string(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+}  // namespace poprt::capi
