@@ -249,7 +249,8 @@ static void another_package_hash_needs_an_option(void** state) {
   size_t size;
   char* bytes = read_file(DATA "/copies.popef", &size);
   size_t at = 0;
-  while (at + 7 < size && memcmp(bytes + at, "poprt 0", 7) != 0) at++;
+  while (at + 7 < size && memcmp(bytes + at, "poprt 1", 7) != 0) at++;
+  assert_true(at + 7 < size);
   bytes[at + 6] = '9';
   char path[] = "/tmp/poprt_capi_XXXXXX";
   FILE* f = fdopen(mkstemp(path), "wb");

@@ -276,7 +276,7 @@ public sealed class PopefTest
                 writer.Write<byte>(new byte[9]);
                 writer.Finish();
             }), Is.SameAs(thrown));
-            Fails(ErrorCode.FailedPrecondition, writer.Finish);
+            Fails(ErrorCode.Cancelled, writer.Finish);
         }
     }
 

@@ -277,7 +277,9 @@ func TestScenario53FeedsSideBySideAndStreams(t *testing.T) {
 		if err != f.want {
 			t.Fatal(err)
 		}
-		fails(t, w.Finish(), poprt.FailedPrecondition)
+		if err := w.Finish(); err != f.want {
+			t.Fatal(err)
+		}
 		ok(t, w.Close())
 	}
 	w = must(poprt.NewPopEFWriter(&failing{0, func() (int, error) { panic("over") }}))
@@ -286,5 +288,5 @@ func TestScenario53FeedsSideBySideAndStreams(t *testing.T) {
 		ok(t, w.WriteMetadata(poprt.PopEFMetadata{Executable: "model"}))
 		t.Fatal(w.Finish())
 	}()
-	fails(t, w.Finish(), poprt.FailedPrecondition)
+	fails(t, w.Finish(), poprt.Cancelled)
 }
