@@ -4,9 +4,10 @@
 //   try_push / begin + commit                            try_pop / peek + consume
 //        │ writes slots, then                                 │ reads slots, then
 //        ▼                                                    ▼
-//   ┌─ tail line ───────────────┐  slots: T[capacity]   ┌─ head line ─┐
-//   │ tail │ newest element × 2 │  [..][h]......[t][..] │ head        │
-//   └──────────── read by consumer                      └── read by producer
+//   ┌─ tail ────┐ ┌─ coarse tail ─┐                     ┌─ head ────┐ ┌─ coarse head ─┐
+//   │ every     │ │ now and then  │  slots: T[capacity] │ every     │ │ now and then  │
+//   │ element   │ │               │  [..][h]......[t][..] element   │ │               │
+//   └────────── read by consumer ─┘                     └────────── read by producer ─┘
 //
 // Indices are 64-bit, only grow, and are masked on use: full (tail - head == capacity) and empty
 // (tail == head) never look alike, every slot is usable, and they do not wrap in the life of a
@@ -14,21 +15,21 @@
 //
 // What makes it fast, in the order of what it is worth:
 //  1. Each side keeps its own index and its last view of the other's in a line that nobody else
-//     touches, and looks at the other's line only when that view does not suffice.
-//  2. A side that has used up what its last look showed rests a moment (some 50 ns) before it
-//  looks
-//     again. Otherwise a consumer that keeps up takes the tail line from the producer for every
-//     element, and both run at the speed of that line's travel; now one travel shows many elements.
-//     A look that showed nothing is not followed by a rest, so waiting for an answer is not slowed:
-//     the rest passes while the other side is still at work.
-//  3. A small element pushed on its own is also written beside the tail. A consumer that waits for
-//     it gets index and element with one line instead of two. Two places alternate: the one that
-//     belongs to tail t is not written again before tail t + 1 is published, so a consumer that
-//     still sees tail t after it has copied the element has copied all of it, and otherwise takes
-//     it from its slot.
-//  4. A consumer fetches several lines of published slots at a time; one after the other, each
-//  would
-//     cost a trip to the producer's cache.
+//     touches, and looks at the other's lines only when that view does not suffice. The call that
+//     does not look compares two words, moves the element and stores its index twice.
+//  2. A line that both sides use travels for each use, and the side that writes it stands still
+//     meanwhile. So a side whose last look showed many elements waits at the *coarse* index, which
+//     its owner writes once for many elements, and turns to the exact one only when the coarse one
+//     has not moved for a microsecond. A side whose last look showed few elements rests a moment
+//     (some 100 ns) before it looks again; one whose last look showed nothing looks at once, so
+//     that an answer is taken up as soon as it is there.
+//  3. A consumer fetches lines of published slots well before it needs them, several at a time; one
+//     after the other, each would cost a trip to the producer's cache.
+//
+// The floor, for who would go on: a processor makes stores visible in order, and combines them only
+// while they go to one line in ascending order. Without the exact tail beside each element (and
+// with the producer's index in a register) the same loop is 1.7 to 4 times as fast, but then
+// somebody has to flush.
 //
 // Memory order: storing an index is a release that pairs with the other side's acquire of it;
 // slots themselves are plain memory. Wait-free on both sides: every call ends after a bounded
@@ -37,12 +38,10 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <type_traits>
@@ -60,7 +59,10 @@ class RingBuffer {
  public:
   // Capacity is `at_least` rounded up to a power of two, and at least 1.
   explicit RingBuffer(size_t at_least)
-      : mask_(std::bit_ceil(std::max<size_t>(at_least, 1)) - 1), slots_(new T[mask_ + 1]()) {}
+      : mask_(std::bit_ceil(std::max<size_t>(at_least, 1)) - 1), slots_(new T[mask_ + 1]()) {
+    producer_.step = std::clamp<uint64_t>(capacity() / 4, 1, kTailStep);
+    consumer_.step = std::max<uint64_t>(capacity() / 4, 1);
+  }
   RingBuffer(const RingBuffer&) = delete;
   RingBuffer& operator=(const RingBuffer&) = delete;
 
@@ -69,139 +71,130 @@ class RingBuffer {
   // Elements that are waiting: for the consumer at least so many, for the producer at most; any
   // thread may ask.
   size_t size() const noexcept {
-    const uint64_t head = head_.load(std::memory_order_acquire);
-    return static_cast<size_t>(published_.tail.load(std::memory_order_acquire) - head);
+    const uint64_t head = head_.exact.load(std::memory_order_acquire);
+    return static_cast<size_t>(tail_.exact.load(std::memory_order_acquire) - head);
   }
   bool empty() const noexcept { return size() == 0; }
 
   // Producer: up to `wanted` neighbouring free slots (fewer at the end of the storage or when the
   // ring is nearly full, none when it is full). Nothing is visible before commit().
   std::span<T> begin(size_t wanted = 1) noexcept {
-    return window(producer_.own, std::min<uint64_t>(room(wanted), wanted));
+    if (room() < wanted) look(producer_, head_);
+    return window(producer_.own, std::min<uint64_t>(room(), wanted));
   }
   // Producer: the first `n` slots of the last begin() are filled.
   void commit(size_t n = 1) noexcept {
-    if (n == 1) show_newest(producer_.own + 1, slots_[producer_.own & mask_]);
     producer_.own += n;
-    published_.tail.store(producer_.own, std::memory_order_release);  // pairs with waiting()
+    tail_.exact.store(producer_.own, std::memory_order_release);  // pairs with look()
+    tell(producer_, tail_);
   }
   bool try_push(const T& value) noexcept {
-    if (room(1) == 0) return false;
-    slots_[producer_.own & mask_] = value;
-    commit(1);
+    const uint64_t own = producer_.own;
+    if (own >= producer_.limit && !more_room()) [[unlikely]]
+      return false;
+    slots_[own & mask_] = value;
+    producer_.own = own + 1;
+    tail_.exact.store(own + 1, std::memory_order_release);  // pairs with look()
     return true;
   }
 
   // Consumer: neighbouring waiting elements, oldest first, up to `wanted`; empty when there is
   // none.
   std::span<const T> peek(size_t wanted = SIZE_MAX) noexcept {
-    return window(consumer_.own, std::min<uint64_t>(waiting(wanted), wanted));
+    if (waiting() < wanted) look(consumer_, tail_);
+    return window(consumer_.own, std::min<uint64_t>(waiting(), wanted));
   }
   // Consumer: gives the first `n` elements' slots back.
   void consume(size_t n = 1) noexcept {
     consumer_.own += n;
-    head_.store(consumer_.own, std::memory_order_release);  // pairs with room()
+    head_.exact.store(consumer_.own, std::memory_order_release);  // pairs with look()
+    tell(consumer_, head_);
   }
   bool try_pop(T& value) noexcept {
-    const uint64_t head = consumer_.own;
-    const bool known = consumer_.other != head;
-    if (!known && waiting(1) == 0) return false;
-    // One new element was published by a commit(1), which has shown it.
-    if (known || consumer_.other - head != 1 || !read_newest(consumer_.other, value)) {
-      fetch_ahead(head, known);
-      value = slots_[head & mask_];
-    }
-    consume(1);
+    const uint64_t own = consumer_.own;
+    if (own >= consumer_.limit && !more_elements()) [[unlikely]]
+      return false;
+    value = slots_[own & mask_];
+    consumer_.own = own + 1;
+    head_.exact.store(own + 1, std::memory_order_release);  // pairs with look()
     return true;
   }
 
  private:
   static constexpr size_t kLine = 128;  // processors fetch lines of 64 bytes in pairs
-  // Beside the tail there is room for two of this size.
-  static constexpr bool kShown = sizeof(T) <= 24;
-  static constexpr size_t kWords = kShown ? (sizeof(T) + 7) / 8 : 0;
-  static constexpr uint64_t kLinesAhead = 8;
-  static constexpr int kRest = 8;  // pauses
+  static constexpr uint64_t kPerLine = sizeof(T) < 64 ? 64 / sizeof(T) : 1;
+  static constexpr uint64_t kAhead = 16 * kPerLine;  // fetched
+  static constexpr uint64_t kTailStep = 256;         // elements between coarse tails, at most
+  static constexpr uint64_t kMany = 16;
+  static constexpr int kRest = 8, kPatience = 64;  // pauses
 
-  struct alignas(kLine) Published {
-    std::atomic<uint64_t> tail{0};
-    // Of tail t in newest[t & 1]; atomic because a late consumer may read while it is written.
-    std::array<std::array<std::atomic<uint64_t>, kWords>, 2> newest{};
+  struct Index {
+    alignas(kLine) std::atomic<uint64_t> exact{0};
+    alignas(kLine) std::atomic<uint64_t> coarse{0};
   };
   struct alignas(kLine) Side {
-    uint64_t own = 0;    // as published
-    uint64_t other = 0;  // when last looked at
-    int stream = 0;      // looks in a row that showed something new, up to 2
+    uint64_t own = 0;     // as published
+    uint64_t limit = 0;   // try_push, try_pop: below it there is nothing to do but move an element
+    uint64_t other = 0;   // when last looked at
+    uint64_t told = 0;    // own when last published as coarse
+    uint64_t step = 1;    // from one coarse index to the next; a power of two
+    uint64_t news = 0;    // elements that the last look showed
+    uint64_t streak = 0;  // looks in a row that showed some
   };
 
-  static void rest(const Side& side) noexcept {
-    if (side.stream < 2) return;
-    for (int i = 0; i < kRest; i++) {
+  uint64_t room() const noexcept { return capacity() - (producer_.own - producer_.other); }
+  uint64_t waiting() const noexcept { return consumer_.other - consumer_.own; }
+
+  static void pause() noexcept {
 #if defined(__x86_64__)
-      _mm_pause();
+    _mm_pause();
 #elif defined(__aarch64__)
-      asm volatile("yield");
+    asm volatile("yield");
 #endif
+  }
+  static void tell(Side& side, Index& index) noexcept {
+    if (side.own - side.told < side.step) return;
+    side.told = side.own & ~(side.step - 1);
+    index.coarse.store(side.own, std::memory_order_release);  // pairs with look()
+  }
+  // Brings side.other up to date.
+  static void look(Side& side, const Index& index) noexcept {
+    const uint64_t known = side.other;
+    if (side.news >= kMany) {
+      for (int i = 0; i < kPatience && side.other <= known; i++, pause())
+        side.other = std::max(known, index.coarse.load(std::memory_order_acquire));
+      if (side.other != known) return;
+    } else if (side.streak > 1) {
+      for (int i = 0; i < kRest; i++) pause();
     }
-  }
-  uint64_t room(uint64_t wanted) noexcept {
-    const uint64_t known = capacity() - (producer_.own - producer_.other);
-    if (known >= wanted) [[likely]]
-      return known;
-    rest(producer_);
-    producer_.other = head_.load(std::memory_order_acquire);  // pairs with consume()
-    const uint64_t now = capacity() - (producer_.own - producer_.other);
-    producer_.stream = now == known ? 0 : std::min(producer_.stream + 1, 2);
-    return now;
-  }
-  uint64_t waiting(uint64_t wanted) noexcept {
-    const uint64_t known = consumer_.other - consumer_.own;
-    if (known >= wanted) [[likely]]
-      return known;
-    rest(consumer_);
-    consumer_.other = published_.tail.load(std::memory_order_acquire);  // pairs with commit()
-    const uint64_t now = consumer_.other - consumer_.own;
-    consumer_.stream = now == known ? 0 : std::min(consumer_.stream + 1, 2);
-    return now;
+    side.other = index.exact.load(std::memory_order_acquire);
+    side.news = side.other - known;
+    side.streak = side.news ? side.streak + 1 : 0;
   }
 
-  // Starts to move lines of published slots here before they are needed, several at a time.
-  void fetch_ahead(uint64_t head, bool known) const noexcept {
-    constexpr uint64_t kPerLine = sizeof(T) < 64 ? 64 / sizeof(T) : 1;
-    constexpr uint64_t kAhead = kLinesAhead * kPerLine;
-    if constexpr (sizeof(T) > 64) return;
-    const uint64_t end = consumer_.other;
-    if (!known) {
-      for (uint64_t at = head + kPerLine; at < end && at < head + kAhead; at += kPerLine)
-        __builtin_prefetch(&slots_[at & mask_]);
-    } else if (head % kPerLine == 0 && head + kAhead < end) {
-      __builtin_prefetch(&slots_[(head + kAhead) & mask_]);
-    }
+  bool more_room() noexcept {
+    tell(producer_, tail_);
+    if (room() == 0) look(producer_, head_);
+    if (room() == 0) return false;
+    // Returns here for the coarse tail.
+    producer_.limit = producer_.own + std::min(room(), producer_.step);
+    return true;
   }
-
-  void show_newest([[maybe_unused]] uint64_t tail, [[maybe_unused]] const T& value) noexcept {
-    if constexpr (kShown) {
-      std::array<uint64_t, kWords> words{};
-      std::memcpy(words.data(), &value, sizeof(T));
-      // After the last tail: whoever sees one of these words sees that tail, too.
-      std::atomic_thread_fence(std::memory_order_release);
-      auto& to = published_.newest[tail & 1];
-      for (size_t i = 0; i < kWords; i++) to[i].store(words[i], std::memory_order_relaxed);
-    }
-  }
-  // False when the producer went on meanwhile.
-  bool read_newest([[maybe_unused]] uint64_t tail, [[maybe_unused]] T& value) const noexcept {
-    if constexpr (kShown) {
-      std::array<uint64_t, kWords> words;
-      const auto& from = published_.newest[tail & 1];
-      for (size_t i = 0; i < kWords; i++) words[i] = from[i].load(std::memory_order_relaxed);
-      std::atomic_thread_fence(std::memory_order_acquire);
-      if (published_.tail.load(std::memory_order_relaxed) != tail) return false;
-      std::memcpy(static_cast<void*>(&value), words.data(), sizeof(T));
-      return true;
+  bool more_elements() noexcept {
+    tell(consumer_, head_);
+    const uint64_t at = consumer_.own;
+    const bool fresh = waiting() == 0;
+    if (fresh) look(consumer_, tail_);
+    const uint64_t count = waiting();
+    if (count == 0) return false;
+    if constexpr (sizeof(T) > 64) {  // the processor sees such a stream by itself
+      consumer_.limit = at + std::min(count, consumer_.step);
     } else {
-      return false;
+      for (uint64_t i = fresh ? kPerLine : kAhead; i <= kAhead && i < count; i += kPerLine)
+        __builtin_prefetch(&slots_[(at + i) & mask_]);
+      consumer_.limit = at + std::min(count, kPerLine);
     }
+    return true;
   }
 
   std::span<T> window(uint64_t from, uint64_t count) const noexcept {
@@ -209,9 +202,9 @@ class RingBuffer {
     return {slots_.get() + at, std::min(static_cast<size_t>(count), capacity() - at)};
   }
 
-  Published published_;                           // written by the producer
-  alignas(kLine) std::atomic<uint64_t> head_{0};  // written by the consumer
-  Side producer_, consumer_;                      // private to each
+  Index tail_;                // written by the producer
+  Index head_;                // written by the consumer
+  Side producer_, consumer_;  // private to each
   alignas(kLine) const size_t mask_;
   const std::unique_ptr<T[]> slots_;
 };

@@ -80,8 +80,7 @@ struct Element {
   std::array<uint64_t, kBytes / 8> words;
 };
 
-// One at a time, so that elements travel beside the tail as well as in slots; a torn one would have
-// words of two.
+// A torn element would have words of two.
 template <size_t kBytes>
 void travel_alone_and_together() {
   using E = Element<kBytes>;
@@ -128,6 +127,34 @@ TEST(RingBuffer, ElementsOfAnySizeArriveWhole) {
   travel_alone_and_together<8>();
   travel_alone_and_together<24>();
   travel_alone_and_together<64>();
+}
+
+// A side that has seen many elements at once first waits for the index that is written now and then.
+TEST(RingBuffer, AfterAStreamASingleElementAndASingleSlotAreSeenAtOnce) {
+  RingBuffer<int> ring(1024);
+  int value = -1;
+  for (int round = 0; round < 3; round++) {
+    int pushed = 0;
+    while (ring.try_push(pushed)) pushed++;
+    ASSERT_EQ(pushed, 1024);
+    ASSERT_TRUE(ring.try_pop(value));
+    EXPECT_EQ(value, 0);
+    ASSERT_TRUE(ring.try_push(1024)) << "one slot was given back";
+    ASSERT_FALSE(ring.try_push(1025));
+    for (int i = 1; i <= 1024; i++) {
+      ASSERT_TRUE(ring.try_pop(value));
+      ASSERT_EQ(value, i);
+    }
+    ASSERT_TRUE(ring.try_push(7));
+    ASSERT_TRUE(ring.try_pop(value)) << "one element was pushed";
+    EXPECT_EQ(value, 7);
+    EXPECT_FALSE(ring.try_pop(value));
+    ring.begin(3)[2] = 9;
+    ring.commit(3);
+    ASSERT_GE(ring.peek(3).size(), 1u);
+    while (ring.try_pop(value)) continue;
+    EXPECT_EQ(value, 9);
+  }
 }
 
 TEST(RingBuffer, ACommitOfNothingChangesNothing) {
