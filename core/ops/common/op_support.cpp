@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
+#include <unordered_map>
 
 #include "base/checked.h"
 #include "ir/text.h"
@@ -173,22 +175,7 @@ bool is_fast_kernel(std::string_view name) {
   return std::find(kFast.begin(), kFast.end(), name) != kFast.end();
 }
 
-}  // namespace
-
-std::string_view implementation_name(Implementation implementation) {
-  switch (implementation) {
-    case Implementation::fast: return "fast kernel";
-    case Implementation::reference: return "reference kernel";
-    case Implementation::decomposition: return "decomposition";
-    case Implementation::view: return "view";
-    case Implementation::compiler: return "compiler";
-    case Implementation::control: return "control";
-    case Implementation::unknown: return "unknown";
-  }
-  return "";
-}
-
-OpSupport support_of(const OpDef& op) {
+OpSupport find_support(const OpDef& op) {
   OpSupport s;
   if (op.lower == lower_container) {
     s.implementation = Implementation::compiler;
@@ -224,6 +211,33 @@ OpSupport support_of(const OpDef& op) {
   return s;
 }
 
+}  // namespace
+
+std::string_view implementation_name(Implementation implementation) {
+  switch (implementation) {
+    case Implementation::fast: return "fast kernel";
+    case Implementation::reference: return "reference kernel";
+    case Implementation::decomposition: return "decomposition";
+    case Implementation::view: return "view";
+    case Implementation::compiler: return "compiler";
+    case Implementation::control: return "control";
+    case Implementation::unknown: return "unknown";
+  }
+  return "";
+}
+
+const OpSupport& support_of(const OpDef& op) {
+  static std::mutex mutex;
+  static std::unordered_map<const OpDef*, OpSupport> known;
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto it = known.find(&op); it != known.end()) return it->second;
+  }
+  OpSupport support = find_support(op);
+  const std::lock_guard lock(mutex);
+  return known.try_emplace(&op, std::move(support)).first->second;
+}
+
 std::string type_list(std::span<const DType> types) {
   if (types.empty()) return "inner";
   std::string text;
@@ -246,7 +260,7 @@ void rethrow_explained(const Error& error, const ir::Node& node) {
   if (error.message().find(kAsk) != std::string::npos) throw error;
   const OpDef* op = find_op(node.domain, node.op_type, node.opset());
   if (!op || NoExplanations::active) throw error;
-  const OpSupport s = support_of(*op);
+  const OpSupport& s = support_of(*op);
   std::string text = error.message();
   const std::string description = node.describe();
   if (text.find(description) == std::string::npos) text = description + ": " + text;

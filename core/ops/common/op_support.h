@@ -29,8 +29,9 @@ struct OpSupport {
   bool chip_cost = false;  // the chip model has a cycle formula for it
 };
 
-// Deterministic; takes milliseconds.
-OpSupport support_of(const OpDef& op);
+// Deterministic; takes milliseconds when an operator is asked about for the first time, and is kept
+// for the life of the process. Thread-safe.
+const OpSupport& support_of(const OpDef& op);
 
 // "f32 f16 s8"; "inner" for an empty list.
 std::string type_list(std::span<const DType> types);
