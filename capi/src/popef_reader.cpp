@@ -33,6 +33,7 @@ class CallerSource final : public popef::Source {
   }
   uint64_t size() const override { return source_.size; }
   void read(uint64_t offset, std::span<std::byte> out) const override {
+    if (out.empty()) return;
     const std::lock_guard lock(mutex_);
     if (source_.read(offset, out.data(), out.size(), source_.user_data) != 0)
       throw popef::FileError(

@@ -314,6 +314,8 @@ static int32_t read_part(uint64_t offset, void* data, size_t size, void* user_da
   part* p = user_data;
   p->reads++;
   if (size > p->most) p->most = size;
+  assert_true(size > 0);
+  assert_non_null(data);
   assert_true(offset + size <= p->file.size);
   if (p->broken) return 1;
   memcpy(data, p->file.data + offset, size);

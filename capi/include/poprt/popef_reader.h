@@ -62,8 +62,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_reader_parse_bytes(poprt_popef
 typedef struct poprt_popef_source {
   size_t struct_size;
   uint64_t size; /* bytes */
-  /* Writes `bytes` bytes from `offset` on to `data`; non-zero: it cannot. One call at a time, on
-   * whatever thread asks for a payload. */
+  /* Writes `bytes` bytes, at least one, from `offset` on to `data`; non-zero: it cannot. One call
+   * at a time, on whatever thread asks for a payload. */
   int32_t (*read)(uint64_t offset, void* data, size_t bytes, void* user_data);
   /* The last call, when nothing that was read from it is left. May be null. */
   void (*release)(void* user_data);
