@@ -18,6 +18,7 @@ const (
 // CompileOptions of the compiler; the zero value, or nil, is the default.
 type CompileOptions struct {
 	InputShapes   map[string][]int64 // fixes variable dimensions
+	InputLengths  map[string]int64   // elements of sequences whose elements' shapes do not tell; of an optional 0 or 1; since 1.0
 	BatchSize     int64              // of every input; 0: as the model says
 	BatchAxis     int64              // used with BatchSize
 	Precision     Precision
@@ -31,6 +32,10 @@ type CompileOptions struct {
 	OpsetVersion  int64    // convert to it first; 0: the model's
 	Cache         bool     // keep what was compiled in CachePath, and take it from there
 	CachePath     string
+	AllowLinks    bool // external data may be reached through symbolic and hard links; only for models that are trusted
+	// OpaqueBlobs lie in the PopEF file beside the executable, by name, for whoever runs it. A runner of
+	// [NewHostConcatRunner] looks for "HostConcatRunnerConfig". Since 1.0.
+	OpaqueBlobs map[string][]byte
 	// VariableWeights keeps weights as inputs that [Session.UpdateWeights] and [LightRunner.SetInput] replace; slower.
 	VariableWeights bool
 	// Progress is called with 0 to 1 and the name of a step, on another thread than the caller's goroutine while
@@ -47,6 +52,15 @@ func withCompiler(options *CompileOptions, use func(native.RawCompiler) error) e
 	for name, shape := range options.InputShapes {
 		o.Add_input_shape(name, shape, int64(len(shape)))
 	}
+	for name, length := range options.InputLengths {
+		o.Add_input_length(name, length)
+	}
+	for name, data := range options.OpaqueBlobs {
+		address, keep := address(data)
+		o.Add_opaque_blob(name, address, int64(len(data)))
+		runtime.KeepAlive(keep)
+	}
+	o.Set_allow_links(options.AllowLinks)
 	o.Set_batch_size(options.BatchSize, options.BatchAxis)
 	o.Set_precision(int(options.Precision))
 	o.Set_verify(!options.NoVerify)

@@ -24,7 +24,7 @@ func init() {
 // Version of the library that was loaded.
 func Version() string { return native.Raw_version_string() }
 
-// SetLogLevel takes TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF.
+// SetLogLevel takes TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF. Messages go to stderr, or where [OnLog] says.
 func SetLogLevel(level string) error { return check(native.Raw_set_log_level(level)) }
 
 // BytesCopied counts the bytes that this package has copied between memory of the program and memory of runs: none.

@@ -16,6 +16,7 @@ import (
 type RunnerOptions struct {
 	Threads    int     // compute threads; 0: POPRT_THREADS from the environment, or all CPUs
 	Profile    bool    // time every instruction, see [Runner.Profile]
+	Telemetry  bool    // publish, as POPRT_TELEMETRY=1 does; see [ReadTelemetry]; since 1.0
 	Device     *Device // nil: any free one
 	QueueDepth int     // runs in flight before Go waits; 0: 64
 
@@ -37,6 +38,7 @@ type RunnerOptions struct {
 type Runner struct {
 	h               *handle[native.RawRunner]
 	inputs, outputs []Anchor
+	hasData         []bool // of inputs
 }
 
 // NewRunner takes a device and loads the executable. Errors: Unavailable (no free device), FailedPrecondition (the
@@ -72,6 +74,9 @@ func newRunner(executable *Executable, options *RunnerOptions,
 	if options.Profile {
 		o.SetProfile(1)
 	}
+	if options.Telemetry {
+		o.SetTelemetry(1)
+	}
 	native.Raw_set_batching(o, int64(options.PadTimeout), options.Dynamic, int64(options.BatchingDim),
 		int64(options.RingBufferMultiplier), options.FlushOnWaitingOutputs)
 	native.Raw_set_devices(o, int64(options.Replicas), int64(options.DeviceWait), int64(options.DeviceSleep),
@@ -89,8 +94,12 @@ func newRunner(executable *Executable, options *RunnerOptions,
 	if err := check(failure); err != nil {
 		return nil, err
 	}
-	return &Runner{newHandle(runner, native.DeleteRawRunner), anchors(runner.Input_count(), runner.Input_anchor),
-		anchors(runner.Output_count(), runner.Output_anchor)}, nil
+	r := &Runner{h: newHandle(runner, native.DeleteRawRunner), inputs: anchors(runner.Input_count(), runner.Input_anchor),
+		outputs: anchors(runner.Output_count(), runner.Output_anchor)}
+	for i := range r.inputs {
+		r.hasData = append(r.hasData, runner.Input_has_data(int64(i)))
+	}
+	return r, nil
 }
 
 // Close gives the device back, after the runs that are in flight.
@@ -98,6 +107,9 @@ func (r *Runner) Close() error { return r.h.Close() }
 
 // Inputs in the model's order.
 func (r *Runner) Inputs() []Anchor { return r.inputs }
+
+// InputHasData says whether that input comes with the executable: runs leave it out. Since 1.0.
+func (r *Runner) InputHasData(index int) bool { return r.hasData[index] }
 
 // Outputs in the model's order.
 func (r *Runner) Outputs() []Anchor { return r.outputs }

@@ -38,7 +38,17 @@ inline void set_error(int32_t code, const char* message) {
 // Frees `error`.
 inline void raise(poprt_error* error) {
   set_error(poprt_error_get_code(error), poprt_error_message(error));
+  const poprt_popef_error_class popef = poprt_popef_error_get_class(error);
   poprt_error_free(error);
+  if (popef == POPRT_POPEF_NO_CLASS) return;
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  PyObject* number = PyLong_FromLong(popef);
+  if (!number || !value || PyObject_SetAttrString(value, "_popef_class", number) != 0)
+    PyErr_Clear();
+  Py_XDECREF(number);
+  PyErr_Restore(type, value, trace);
 }
 
 // Whether elements that the buffer protocol describes by `format` are those of `dtype`. Types that

@@ -176,7 +176,9 @@ struct raw_compile_options {
   std::list<std::vector<int64_t>> shapes;
   std::vector<poprt_input_shape> input_shapes;
   std::string stop_after, cache_path;
-  std::vector<std::pair<std::string, std::string>> opaque_texts;  // name and bytes
+  std::vector<std::pair<std::string, int64_t>> lengths;          // of sequences
+  std::vector<poprt_input_length> input_lengths;
+  std::vector<std::pair<std::string, std::string>> opaque_data;  // name and bytes
   std::vector<poprt_opaque_blob> opaque_blobs;
 
   poprt_compile_options* complete() {
@@ -191,8 +193,12 @@ struct raw_compile_options {
     options.output_count = outputs.size();
     options.stop_after = poprt_shim::or_null(stop_after.c_str());
     options.cache_path = poprt_shim::or_null(cache_path.c_str());
+    input_lengths.clear();
+    for (const auto& [name, length] : lengths) input_lengths.push_back({name.c_str(), length});
+    options.input_lengths = input_lengths.data();
+    options.input_length_count = input_lengths.size();
     opaque_blobs.clear();
-    for (const auto& [name, data] : opaque_texts)
+    for (const auto& [name, data] : opaque_data)
       opaque_blobs.push_back({name.c_str(), data.data(), data.size()});
     options.opaque_blobs = opaque_blobs.data();
     options.opaque_blob_count = opaque_blobs.size();

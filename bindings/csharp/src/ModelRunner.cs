@@ -15,6 +15,10 @@ namespace Poprt
         /// <summary>Whether to time every instruction, for <see cref="ModelRunner.Profile"/>; slower.</summary>
         public bool EnableProfile { get; set; }
 
+        /// <summary>Whether to publish what it does, as POPRT_TELEMETRY=1 does; see
+        /// <see cref="Library.ReadTelemetry"/>. Since 1.0.</summary>
+        public bool Telemetry { get; set; }
+
         /// <summary>Asynchronous runs in flight before ExecuteAsync blocks; 0: 64.</summary>
         public int QueueDepth { get; set; }
 
@@ -75,6 +79,7 @@ namespace Poprt
         {
             raw.threads = Threads;
             raw.profile = EnableProfile ? 1 : 0;
+            raw.telemetry = Telemetry ? 1 : 0;
             raw.queue_depth = QueueDepth;
             raw.timeout_ns = Nanoseconds(Timeout);
             raw.not_thread_safe = ThreadSafe ? 0 : 1;
@@ -154,6 +159,13 @@ namespace Poprt
 
         /// <summary>What a run reads, in the model's order.</summary>
         public IReadOnlyList<Anchor> Inputs { get; }
+
+        /// <summary>Whether an input comes with the executable: then runs leave it out. False when there is no such
+        /// input. Since 1.0.</summary>
+        public bool InputHasData(int index)
+        {
+            return raw.input_has_data(index);
+        }
 
         /// <summary>What a run writes, in the model's order.</summary>
         public IReadOnlyList<Anchor> Outputs { get; }

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Iterable, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, Union
 
 from . import poprt_raw as _raw
 from ._config import Config
 from ._describe import DataDesc, describe_all
 from .errors import UnimplementedError, _opening
+
+if TYPE_CHECKING:
+    import popef
 
 __all__ = ["Compiler", "CompilerOptions", "Executable"]
 
@@ -66,12 +69,16 @@ class CompilerOptions(Config):
         "enable_efficient_overlap_io_topo_cons": False,
         # poprt's own: what poprt's converter options do on the command line.
         "input_shape": {},
+        "input_length": {},  # elements of sequences whose elements' shapes do not tell; of an optional 0 or 1
         "batch_size": 0,
         "batch_axis": 0,
         "precision": "",
         "passes": [],
         "skip_passes": [],
         "max_tensor_size": 0,
+        "rewrite_limit": 0,  # stop rewriting after so many rewrites; 0: no limit
+        "stop_after": "",  # name of a pass
+        "allow_links": False,  # external data may be reached through links; only for models that are trusted
         "convert_version": 0,
         "verify": True,
     }
@@ -87,6 +94,8 @@ class CompilerOptions(Config):
         raw = _raw.RawCompileOptions()
         for name, shape in self.input_shape.items():
             raw.add_input_shape(name, list(shape), len(shape))
+        for name, length in self.input_length.items():
+            raw.add_input_length(name, length)
         raw.set_batch_size(self.batch_size, self.batch_axis)
         raw.set_precision(_PRECISIONS[self.precision])
         raw.set_verify(bool(self.verify))
@@ -96,9 +105,12 @@ class CompilerOptions(Config):
         for name in self.skip_passes:
             raw.add_skip_pass(name)
         raw.set_max_tensor_size(self.max_tensor_size)
+        raw.set_rewrite_limit(self.rewrite_limit)
+        raw.set_stop_after(self.stop_after)
+        raw.set_allow_links(bool(self.allow_links))
         raw.set_convert_version(self.convert_version)
-        for name, text in self.opaque_blobs.items():
-            raw.add_opaque_blob(name, text)
+        for name, data in self.opaque_blobs.items():  # text, or bytes of any kind
+            raw.add_opaque_blob(name, *_raw.raw_address(data.encode() if isinstance(data, str) else data))
         for name in outputs or ():
             raw.add_output(name)
         raw.set_engine_caching(bool(self.enable_engine_caching), os.fspath(self.cache_path))
@@ -151,6 +163,19 @@ class Executable:
         made = cls.__new__(cls)
         made._raw = raw
         return made
+
+    @classmethod
+    def from_model(cls, model: "popef.Model", *, check_package_hash: bool = True) -> "Executable":
+        """Of a model that was put together from PopEF files, which may go. Since 1.0."""
+        options = _raw.RawOpenOptions()
+        options.set_ignore_package_hash(not check_package_hash)
+        return cls._own(_raw.RawExecutable.open_model(model._raw, options))
+
+    def popef_model(self) -> "popef.Model":
+        """Its blobs as PopEF has them: metadata, executable, data, opaque blobs. Takes memory for a copy when the
+        executable came from the compiler, and outlives it. Since 1.0."""
+        import popef  # which is made of this package
+        return popef.Model(self._open().popef_model())
 
     @property
     def name(self) -> str:
@@ -253,6 +278,13 @@ class Compiler:
         """Only the conversion, from ONNX file to ONNX file."""
         with _opening(os.fspath(model)), _Compilation(outputs, options) as compiler:
             compiler.convert_file(os.fspath(model), os.fspath(out))
+
+    @staticmethod
+    def show(model: Union[str, os.PathLike[str]]) -> str:
+        """Name, type and shape of every input and output of an ONNX file, one line each, without conversion. Variable
+        dimensions are 0."""
+        with _opening(os.fspath(model)), _Compilation(None, None) as compiler:
+            return compiler.show_file(os.fspath(model))
 
     @staticmethod
     def list_passes() -> str:

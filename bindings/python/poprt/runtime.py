@@ -92,6 +92,7 @@ class _RunnerConfig(Config):
             "threads": self._get("threads", 0),
             "profile": int(self._get("profile", False)),
             "queue_depth": self._get("queue_depth", 0),
+            "telemetry": int(self._get("telemetry", False)),
             "timeout_ns": self._get("timeout_ns", 10_000_000) or -1,  # 0 is never, there and here
             "not_thread_safe": int(not self._get("thread_safe", True)),
             "no_validate_io_params": int(not self._get("validate_io_params", True)),
@@ -104,6 +105,8 @@ class _RunnerConfig(Config):
             "request_tracepoints_buffer_size": self._get("request_tracepoints_buffer_size", 1000) or -1,  # 0: all
             "replication_factor": self._get("replication_factor", None) or 0,
             "overlap_io": int(self._get("overlap_io", False)),
+            "batches_per_step": self._get("batches_per_step", 0),
+            "faults": self._get("faults", None),
             "device_wait_timeout_ns": int(min(wait.timeout_sec * 1e9, INT64_MAX // 2)),
             "device_wait_sleep_ns": max(1, int(wait.sleep_time_sec * 1e9)),
         }
@@ -157,6 +160,9 @@ class RuntimeConfig(_RunnerConfig):
         "replication_factor": None,  # copies of the model, each on its own device
         "frozen_inputs": None,  # dict of arrays that every request gets
         "overlap_io": False,
+        "batches_per_step": 0,  # 0: as the executable says
+        "telemetry": False,  # publish, as POPRT_TELEMETRY=1 does; see model_runtime.read_telemetry
+        "faults": None,  # device errors to inject, as POPRT_INJECT_FAULTS has them
     }
     _aliases = {"replica_to_device": "replica_id_to_device", "replicaIdToDevice": "replica_id_to_device"}
 
@@ -437,7 +443,7 @@ class BaseRunner:
         raw = self._open()
         described = describe_all(raw, "input")
         for i, desc in enumerate(described):
-            desc.popef_contains_tensor_data = _raw.raw_input_has_data(raw, i)
+            desc.popef_contains_tensor_data = raw.input_has_data(i)
         return described
 
     def get_execute_outputs(self) -> list[DataDesc]:

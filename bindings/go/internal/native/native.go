@@ -4,6 +4,7 @@ package native
 
 import (
 	"runtime/cgo"
+	"sync"
 	"unsafe"
 )
 
@@ -22,18 +23,27 @@ static int32_t poprt_go_write(const void* data, size_t size, void* user_data) {
   return poprtGoWrite((void*)data, size, (uintptr_t)user_data);
 }
 static uintptr_t poprt_go_write_address(void) { return (uintptr_t)poprt_go_write; }
+
+extern int32_t poprtGoRead(uint64_t offset, void* data, size_t size, uintptr_t handle);
+extern void poprtGoRelease(uintptr_t handle);
+static int32_t poprt_go_read(uint64_t offset, void* data, size_t size, void* user_data) {
+  return poprtGoRead(offset, data, size, (uintptr_t)user_data);
+}
+static void poprt_go_release(void* user_data) { poprtGoRelease((uintptr_t)user_data); }
+static uintptr_t poprt_go_read_address(void) { return (uintptr_t)poprt_go_read; }
+static uintptr_t poprt_go_release_address(void) { return (uintptr_t)poprt_go_release; }
 */
 import "C"
 
-// TakeError returns code and message of an error, and frees it. Code 0 for no error.
-func TakeError(err uintptr) (code int32, message string) {
+// TakeError returns code, PopEF class and message of an error, and frees it. Code 0 for no error.
+func TakeError(err uintptr) (code, popef int32, message string) {
 	if err == 0 {
-		return 0, ""
+		return 0, 0, ""
 	}
 	e := int64(err)
-	code, message = int32(Raw_error_code(e)), Raw_error_message(e)
+	code, popef, message = int32(Raw_error_code(e)), int32(Raw_error_popef_class(e)), Raw_error_message(e)
 	Raw_error_free(e)
-	return code, message
+	return code, popef, message
 }
 
 // TakeText returns a text of the library, and frees it.
@@ -92,6 +102,61 @@ func poprtGoWrite(data unsafe.Pointer, size C.size_t, handle C.uintptr_t) (stop 
 	}
 	return stop
 }
+
+// Source is what a PopEF reader reads by position, until nothing that was read from it is left. Errors and panics of Func
+// are kept until they are taken: they must not cross C.
+type Source struct {
+	Func  func(data []byte, offset int64) error
+	mutex sync.Mutex
+	err   error
+	panic any
+}
+
+// Pointers returns the C callbacks and their user data, which the second of them frees.
+func (s *Source) Pointers() (read, release, userData int64) {
+	return int64(C.poprt_go_read_address()), int64(C.poprt_go_release_address()), int64(cgo.NewHandle(s))
+}
+
+// Take returns the first error or panic since the last call.
+func (s *Source) Take() (err error, panicked any) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	err, panicked = s.err, s.panic
+	s.err, s.panic = nil, nil
+	return err, panicked
+}
+
+func (s *Source) read(data []byte, offset int64) (ok bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.keep(nil, r)
+		}
+	}()
+	err := s.Func(data, offset)
+	if err != nil {
+		s.keep(err, nil)
+	}
+	return err == nil
+}
+
+func (s *Source) keep(err error, panicked any) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.err == nil && s.panic == nil {
+		s.err, s.panic = err, panicked
+	}
+}
+
+//export poprtGoRead
+func poprtGoRead(offset C.uint64_t, data unsafe.Pointer, size C.size_t, handle C.uintptr_t) C.int32_t {
+	if cgo.Handle(handle).Value().(*Source).read(unsafe.Slice((*byte)(data), int(size)), int64(offset)) {
+		return 0
+	}
+	return 1
+}
+
+//export poprtGoRelease
+func poprtGoRelease(handle C.uintptr_t) { cgo.Handle(handle).Delete() }
 
 // Progress is a callback of the compiler. A panic of Func is kept in Panic: it must not cross C.
 type Progress struct {

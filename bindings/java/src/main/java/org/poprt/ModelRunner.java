@@ -83,6 +83,19 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
+   * Whether an input comes with the executable: then runs leave it out.
+   *
+   * @param index of {@link #inputs}
+   * @return false when there is no such input
+   * @since 1.0
+   */
+  public boolean inputHasData(int index) {
+    try (Use<RawRunner> use = handle.use()) {
+      return use.raw().input_has_data(index);
+    }
+  }
+
+  /**
    * What a run writes, in the model's order.
    *
    * @return an unmodifiable list

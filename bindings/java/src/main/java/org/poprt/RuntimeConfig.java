@@ -7,6 +7,7 @@ public final class RuntimeConfig {
   private int threads;
   private boolean profile;
   private int queueDepth;
+  private boolean telemetry;
   private Duration timeout = Duration.ZERO;
   private boolean threadSafe = true;
   private boolean validateIoParams = true;
@@ -48,6 +49,18 @@ public final class RuntimeConfig {
    */
   public RuntimeConfig profile(boolean on) {
     profile = on;
+    return this;
+  }
+
+  /**
+   * Whether to publish what it does, as POPRT_TELEMETRY=1 does; see {@link Poprt#readTelemetry()}.
+   *
+   * @param on default false
+   * @return this
+   * @since 1.0
+   */
+  public RuntimeConfig telemetry(boolean on) {
+    telemetry = on;
     return this;
   }
 
@@ -228,6 +241,7 @@ public final class RuntimeConfig {
     raw.setThreads(threads);
     raw.setProfile(profile ? 1 : 0);
     raw.setQueue_depth(queueDepth);
+    raw.setTelemetry(telemetry ? 1 : 0);
     raw.setTimeout_ns(timeout.toNanos());
     raw.setNot_thread_safe(threadSafe ? 0 : 1);
     raw.setNo_validate_io_params(validateIoParams ? 0 : 1);
