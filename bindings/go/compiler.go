@@ -2,6 +2,7 @@ package poprt
 
 import (
 	"runtime"
+	"time"
 
 	"poprt.org/bindings/go/internal/native"
 )
@@ -41,6 +42,16 @@ type CompileOptions struct {
 	// Progress is called with 0 to 1 and the name of a step, on another thread than the caller's goroutine while
 	// that waits. A panic in it comes out of the compiling function.
 	Progress func(done float64, what string)
+	// AfterPass is called after each pass, as Progress. Since 1.0.
+	AfterPass func(PassReport)
+}
+
+// PassReport says what a pass did.
+type PassReport struct {
+	Pass                    string
+	Rewrites                int64
+	Time                    time.Duration
+	NodesBefore, NodesAfter int64 // of the graph
 }
 
 func withCompiler(options *CompileOptions, use func(native.RawCompiler) error) error {
@@ -80,11 +91,15 @@ func withCompiler(options *CompileOptions, use func(native.RawCompiler) error) e
 	o.Set_convert_version(options.OpsetVersion)
 	o.Set_engine_caching(options.Cache, options.CachePath)
 	progress := native.Progress{Func: options.Progress}
-	if options.Progress != nil {
-		function, data, release := progress.Pointers()
-		defer release()
-		o.Set_callbacks(function, 0, data)
+	if options.AfterPass != nil {
+		progress.After = func(pass string, rewrites int64, milliseconds float64, before, after int64) {
+			took := time.Duration(milliseconds * float64(time.Millisecond))
+			options.AfterPass(PassReport{pass, rewrites, took, before, after})
+		}
 	}
+	function, afterPass, data, release := progress.Pointers()
+	defer release()
+	o.Set_callbacks(function, afterPass, data)
 	var failure uintptr
 	compiler := native.NewRawCompiler(o, &failure)
 	if err := check(failure); err != nil {
@@ -133,6 +148,17 @@ func Convert(onnxPath, outPath string, options *CompileOptions) error {
 	return withCompiler(options, func(c native.RawCompiler) error {
 		return check(c.Convert_file(onnxPath, outPath))
 	})
+}
+
+// Show returns name, type and shape of every input and output of an ONNX file, one a line, without conversion. Variable
+// dimensions are 0.
+func Show(onnxPath string) (text string, err error) {
+	err = withCompiler(nil, func(c native.RawCompiler) error {
+		var failure uintptr
+		text = native.TakeText(c.Show_file(onnxPath, &failure))
+		return check(failure)
+	})
+	return text, err
 }
 
 // ListPasses returns the compiler's passes, one a line.

@@ -132,6 +132,16 @@ func (m *DeviceManager) IPUModelDevice(numIPUs int64, ipuVersion int, tilesPerIP
 	})
 }
 
+// SmallIPUModelDevice is the same with 4 tiles for each IPU.
+func (m *DeviceManager) SmallIPUModelDevice(numIPUs int64, ipuVersion int) (*Device, error) {
+	if ipuVersion < math.MinInt32 || ipuVersion > math.MaxInt32 {
+		return nil, invalid(fmt.Sprintf("there is no IPU version %d", ipuVersion))
+	}
+	return m.get(func(raw native.RawDeviceManager, failure *uintptr) native.RawDevice {
+		return raw.Create_small_ipu_model_device(numIPUs, ipuVersion, failure)
+	})
+}
+
 func (m *DeviceManager) get(ask func(native.RawDeviceManager, *uintptr) native.RawDevice) (*Device, error) {
 	raw, err := m.h.acquire()
 	if err != nil {

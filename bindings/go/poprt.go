@@ -48,6 +48,17 @@ func DumpPopEF(path string, format DumpFormat) (string, error) {
 	return native.TakeText(text), check(err)
 }
 
+// ExportTensor writes the data of a tensor blob to a NumPy file. The executable says which model the data is for; "": any.
+// Errors: NotFound.
+func ExportTensor(path, name, executable, npyPath string) error {
+	return check(native.Raw_popef_export_tensor(path, name, executable, npyPath))
+}
+
+// ExportFeed is the same for a feed blob; the array's first dimension counts its tensors.
+func ExportFeed(path, name, executable, npyPath string) error {
+	return check(native.Raw_popef_export_feed(path, name, executable, npyPath))
+}
+
 // handle is a reference to an object of the library that any number of goroutines use and one closes.
 type handle[T any] struct {
 	mutex  sync.Mutex

@@ -32,6 +32,18 @@ type RunnerOptions struct {
 	DeviceWait  time.Duration // how long to try when no device is free
 	DeviceSleep time.Duration // between attempts; 0: 6 s
 	AutoReset   bool          // reset the IPU after errors that allow it
+
+	// Since 1.0:
+	ReplicaDevices  map[int64]*Device // of replicas, from 0 on; others get any free one
+	FrozenInputs    []Tensor          // Named values, copied, for inputs that runs then leave out
+	NoValidateIO    bool              // ignore unknown names; inputs that are not given are zeros, such outputs dropped
+	OverlapIO       bool              // copy inputs and outputs while a step computes, on threads of their own
+	BatchesPerStep  int64             // 0: as the executable says
+	TracepointsRoom int64             // runs that Tracepoints remembers; 0: 1000; negative: all
+	BatchTimeouts   bool              // the next two hold
+	BatchTimeout    time.Duration     // from a batch's first row until it is padded; 0: never
+	StepTimeout     time.Duration     // from a step's first complete batch until it goes without the others; 0: never
+	Faults          string            // device errors to inject, for tests; "": POPRT_INJECT_FAULTS
 }
 
 // Runner is an executable loaded on a device, for any number of goroutines.
@@ -81,6 +93,14 @@ func newRunner(executable *Executable, options *RunnerOptions,
 		int64(options.RingBufferMultiplier), options.FlushOnWaitingOutputs)
 	native.Raw_set_devices(o, int64(options.Replicas), int64(options.DeviceWait), int64(options.DeviceSleep),
 		options.AutoReset)
+	o.SetNo_validate_io_params(number(options.NoValidateIO))
+	o.SetOverlap_io(number(options.OverlapIO))
+	o.SetBatches_per_step(options.BatchesPerStep)
+	o.SetRequest_tracepoints_buffer_size(options.TracepointsRoom)
+	o.SetIs_batch_size_timeout_enabled(number(options.BatchTimeouts))
+	o.SetBatch_size_timeout_ns(int64(options.BatchTimeout))
+	o.SetData_parallel_timeout_ns(int64(options.StepTimeout))
+	o.Set_faults(options.Faults)
 	if options.Device != nil {
 		device, err := options.Device.h.acquire()
 		if err != nil {
@@ -89,6 +109,18 @@ func newRunner(executable *Executable, options *RunnerOptions,
 		defer options.Device.h.release()
 		o.Set_device(device)
 	}
+	for replica, device := range options.ReplicaDevices {
+		raw, err := device.h.acquire()
+		if err != nil {
+			return nil, err
+		}
+		defer device.h.release()
+		o.Add_replica_device(replica, raw)
+	}
+	for _, value := range options.FrozenInputs {
+		o.Add_frozen_input(value.name, int64(uintptr(value.address)), value.bytes)
+	}
+	defer runtime.KeepAlive(options.FrozenInputs)
 	var failure uintptr
 	runner := create(raw, o, &failure)
 	if err := check(failure); err != nil {
@@ -100,6 +132,13 @@ func newRunner(executable *Executable, options *RunnerOptions,
 		r.hasData = append(r.hasData, runner.Input_has_data(int64(i)))
 	}
 	return r, nil
+}
+
+func number(on bool) int {
+	if on {
+		return 1
+	}
+	return 0
 }
 
 // Close gives the device back, after the runs that are in flight.

@@ -129,8 +129,10 @@ static PyObject* raw_bytes(int64_t address, int64_t bytes) {
   return PyBytes_FromStringAndSize(static_cast<const char*>(poprt_shim::pointer(address)), bytes);
 }
 
-// For set_callbacks: a poprt_progress_fn that calls a Python callable, whose address is its user data.
+// For set_callbacks: a poprt_progress_fn and a poprt_pass_fn that call a Python callable, whose address is their user
+// data, with the one argument "done" or with the five of the other.
 static int64_t raw_progress_fn() { return poprt_shim::address(reinterpret_cast<void*>(poprt_python::on_progress)); }
+static int64_t raw_pass_fn() { return poprt_shim::address(reinterpret_cast<void*>(poprt_python::on_pass)); }
 static int64_t raw_object_address(PyObject* object) { return poprt_shim::address(object); }
 // For create_stream: a poprt_write_fn that calls the `write` of the object whose address is its user data.
 static int64_t raw_write_fn() { return poprt_shim::address(reinterpret_cast<void*>(poprt_python::on_write)); }

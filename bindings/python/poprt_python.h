@@ -348,6 +348,20 @@ inline void on_progress(double done, const char* what, void* user_data) {
   PyGILState_Release(state);
 }
 
+// Calls the same with what a pass did.
+inline void on_pass(const char* pass, int64_t rewrites, double milliseconds, int64_t nodes_before,
+                    int64_t nodes_after, void* user_data) {
+  const PyGILState_STATE state = PyGILState_Ensure();
+  if (!progress_error) {
+    PyObject* result = PyObject_CallFunction(
+        static_cast<PyObject*>(user_data), "sLdLL", pass, static_cast<long long>(rewrites),
+        milliseconds, static_cast<long long>(nodes_before), static_cast<long long>(nodes_after));
+    if (!result) keep_error();
+    Py_XDECREF(result);
+  }
+  PyGILState_Release(state);
+}
+
 // Gives bytes to the `write` of the object at `user_data`.
 inline int32_t on_write(const void* data, size_t size, void* user_data) {
   const PyGILState_STATE state = PyGILState_Ensure();

@@ -2,10 +2,6 @@
 // gives (blobs, metadata) is borrowed: the language's layer keeps the owner. Enumerations are those
 // of the C headers. Indices that do not exist give 0, "" or null.
 
-%{
-#include "popef_shim.h"
-%}
-
 POPRT_HANDLE(raw_popef_anchor, RawPopefAnchor)
 POPRT_HANDLE(raw_popef_metadata, RawPopefMetadata)
 POPRT_HANDLE(raw_popef_reader, RawPopefReader)

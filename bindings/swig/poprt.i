@@ -14,6 +14,7 @@
 
 %{
 #include "log_shim.h"
+#include "popef_shim.h"
 #include "poprt_shim.h"
 #include "runners_shim.h"
 #include "session_shim.h"
@@ -157,7 +158,10 @@ POPRT_HANDLE(raw_log, RawLog)
         {$self->shape_names.data()[$self->shape_names.size() - 1], shape.data(), shape.size()});
   }
   // Elements of a sequence.
-  void add_input_length(const char* name, int64_t length) { $self->lengths.push_back({name, length}); }
+  void add_input_length(const char* name, int64_t length) {
+    $self->length_names.add(name);
+    $self->input_lengths.push_back({$self->length_names.data()[$self->length_names.size() - 1], length});
+  }
   void set_batch_size(int64_t size, int64_t axis) {
     $self->options.batch_size = size;
     $self->options.batch_axis = axis;
@@ -177,8 +181,11 @@ POPRT_HANDLE(raw_log, RawLog)
   }
   // Copies the bytes.
   void add_opaque_blob(const char* name, int64_t address, int64_t bytes) {
-    const auto* data = static_cast<const char*>(poprt_shim::pointer(address));
-    $self->opaque_data.push_back({name, std::string(data, data + bytes)});
+    const auto* from = static_cast<const char*>(poprt_shim::pointer(address));
+    const std::string& data = $self->opaque_data.emplace_back(from, static_cast<size_t>(bytes));
+    $self->opaque_names.add(name);
+    $self->opaque_blobs.push_back(
+        {$self->opaque_names.data()[$self->opaque_names.size() - 1], data.data(), data.size()});
   }
   void set_allow_links(bool on) { $self->options.allow_links = on; }
   void set_variable_weights(bool on) { $self->options.variable_weights = on; }
@@ -351,14 +358,27 @@ struct raw_runner_options {
   int64_t device_wait_sleep_ns;
 };
 %extend raw_runner_options {
-  raw_runner_options() {
-    auto* options = new raw_runner_options{};
-    options->struct_size = sizeof *options;
-    return options;
-  }
+  raw_runner_options() { return new raw_runner_options; }
   ~raw_runner_options() { delete $self; }
-  // The caller keeps the device until the runner is made.
+  // The caller keeps devices and values until the runner is made.
   void set_device(raw_device* device) { $self->device = device; }
+  void add_replica_device(int64_t replica, raw_device* device) {
+    $self->devices.push_back({replica, device});
+    $self->replica_devices = $self->devices.data();
+    $self->replica_device_count = $self->devices.size();
+  }
+  void add_frozen_input(const char* name, int64_t address, int64_t bytes) {
+    $self->frozen_names.add(name);
+    $self->frozen.push_back({$self->frozen_names.data()[$self->frozen_names.size() - 1], 0,
+                             poprt_shim::pointer(address), static_cast<size_t>(bytes)});
+    $self->frozen_inputs = $self->frozen.data();
+    $self->frozen_input_count = $self->frozen.size();
+  }
+  // "": POPRT_INJECT_FAULTS.
+  void set_faults(const char* faults) {
+    $self->fault_list = faults;
+    $self->faults = poprt_shim::or_null($self->fault_list.c_str());
+  }
 }
 
 %extend raw_bindings {

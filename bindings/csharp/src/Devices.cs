@@ -76,6 +76,13 @@ namespace Poprt
             return new Device(raw.create_ipu_model_device(numIpus, ipuVersion, tilesPerIpu));
         }
 
+        /// <summary>As CreateIpuModelDevice, with 4 tiles for each IPU.</summary>
+        /// <exception cref="PoprtException">InvalidArgument: another version or count.</exception>
+        public Device CreateSmallIpuModelDevice(long numIpus = 1, int ipuVersion = 0)
+        {
+            return new Device(raw.create_small_ipu_model_device(numIpus, ipuVersion));
+        }
+
         /// <summary>Frees it; devices live on. A second time does nothing.</summary>
         public void Dispose()
         {

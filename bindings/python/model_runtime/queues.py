@@ -98,7 +98,7 @@ class _Queue:
 
     _is_output = False
 
-    def __init__(self, manager: QueueManager, raw: Any):
+    def __init__(self, manager: QueueManager, raw: _raw.RawQueue):
         self._manager = manager
         self._raw = raw
         anchor = raw.anchor()

@@ -162,7 +162,7 @@ class FeedReader(BlobReader):
 _Blob = TypeVar("_Blob", bound=BlobReader)
 
 
-def blobs(owner: Any, type: BlobType, make: Callable[[object, _raw.RawPopefBlob], _Blob]) -> list[_Blob]:
+def blobs(owner: Union[_raw.RawPopefReader, _raw.RawPopefModel], type: BlobType, make: Callable[[object, _raw.RawPopefBlob], _Blob]) -> list[_Blob]:
     """Of the raw reader or model."""
     return [make(owner, owner.blob(type, i)) for i in range(owner.count(type))]
 

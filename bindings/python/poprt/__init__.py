@@ -20,8 +20,8 @@ from .errors import Error
 from .runtime import Runner, RuntimeConfig
 
 __all__ = ["Compiler", "CompilerOptions", "DataDesc", "DataType", "Error", "Executable", "LogSubscription", "Runner",
-           "RuntimeConfig", "backend", "backends", "bytes_copied", "compiler", "dump_popef", "errors", "runtime",
-           "set_log_level", "subscribe_log", "utils", "version"]
+           "RuntimeConfig", "backend", "backends", "bytes_copied", "compiler", "dump_popef", "errors", "export_popef_feed",
+           "export_popef_tensor", "runtime", "set_log_level", "subscribe_log", "utils", "version"]
 __version__ = _raw.raw_version_string()
 
 _load.check_version()
@@ -61,3 +61,17 @@ def dump_popef(path: _Union[str, "_os.PathLike[str]"], format: str = "summary") 
         raise ValueError(f"format must be one of {', '.join(formats)}, given {format!r}")
     with errors._opening(_os.fspath(path)):
         return _raw.raw_popef_dump(_os.fspath(path), formats.index(format))
+
+
+def export_popef_tensor(path: _Union[str, "_os.PathLike[str]"], name: str, npy: _Union[str, "_os.PathLike[str]"],
+                        executable: str = "") -> None:
+    """Writes the data of a tensor blob to a NumPy file; ``executable`` says which model it is for. NotFoundError."""
+    with errors._opening(_os.fspath(path)):
+        _raw.raw_popef_export_tensor(_os.fspath(path), name, executable, _os.fspath(npy))
+
+
+def export_popef_feed(path: _Union[str, "_os.PathLike[str]"], name: str, npy: _Union[str, "_os.PathLike[str]"],
+                      executable: str = "") -> None:
+    """The same for a feed blob; the array's first dimension counts its tensors."""
+    with errors._opening(_os.fspath(path)):
+        _raw.raw_popef_export_feed(_os.fspath(path), name, executable, _os.fspath(npy))

@@ -81,6 +81,7 @@ class CompilerOptions(Config):
         "allow_links": False,  # external data may be reached through links; only for models that are trusted
         "convert_version": 0,
         "verify": True,
+        "after_pass": None,  # after_pass(name, rewrites, milliseconds, nodes_before, nodes_after), while it compiles
     }
 
     def _raw_options(self, outputs: Iterable[str], keep: list[Any]) -> _raw.RawCompileOptions:
@@ -114,11 +115,13 @@ class CompilerOptions(Config):
         for name in outputs or ():
             raw.add_output(name)
         raw.set_engine_caching(bool(self.enable_engine_caching), os.fspath(self.cache_path))
-        if self.compilation_progress_logger is not None:
-            logger = self.compilation_progress_logger
-            progress: Callable[[float], Any] = lambda done: logger(round(done * 100), 100)
-            keep.append(progress)
-            raw.set_callbacks(_raw.raw_progress_fn(), 0, _raw.raw_object_address(progress))
+        logger, after_pass = self.compilation_progress_logger, self.after_pass
+        if logger is not None or after_pass is not None:
+            listen: Callable[..., Any] = lambda done, *report: (
+                after_pass(done, *report) if report else logger(round(done * 100), 100))
+            keep.append(listen)
+            raw.set_callbacks(_raw.raw_progress_fn() if logger is not None else 0,
+                              _raw.raw_pass_fn() if after_pass is not None else 0, _raw.raw_object_address(listen))
         return raw
 
 

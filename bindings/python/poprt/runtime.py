@@ -111,7 +111,7 @@ class _RunnerConfig(Config):
             "device_wait_sleep_ns": max(1, int(wait.sleep_time_sec * 1e9)),
         }
         if self._get("batching_dim", UINT32_MAX) != UINT32_MAX:
-            options.update(use_batching_dim=1, batching_dim=self.batching_dim)
+            options.update({"use_batching_dim": 1, "batching_dim": self.batching_dim})
         devices = dict(self._get("replica_id_to_device", {}))
         if self._get("device", None) is not None:
             devices[0] = self.device
@@ -344,6 +344,10 @@ class DeviceManager:
 
         IPU versions are 1, 2 and 21; 0: 2. ``tiles_per_ipu`` 0: what the version has. InvalidArgumentError."""
         return Device(self._raw.create_ipu_model_device(num_ipus, ipu_version, tiles_per_ipu))
+
+    def create_small_ipu_model_device(self, num_ipus: int = 1, ipu_version: int = 0) -> Device:
+        """The same with 4 tiles for each IPU."""
+        return Device(self._raw.create_small_ipu_model_device(num_ipus, ipu_version))
 
     def ipu_hardware_version(self) -> str:
         """"ipu21": what the emulator stands for."""

@@ -111,4 +111,23 @@ public sealed class DeviceTest
             Assert.That(runner.Tracepoints().Split(new[] { "\"compute_begin\"" }, StringSplitOptions.None).Length, Is.EqualTo(4));
         }
     }
+
+    [Test]
+    public void Scenario57TelemetryOfARunner()
+    {
+        string pid = "\"pid\":" + System.Diagnostics.Process.GetCurrentProcess().Id;
+        using (Executable executable = Affine(2))
+        using (var silent = new ModelRunner(executable, new RuntimeConfig { Threads = 1 }))
+        {
+            silent.Execute(new Client(silent, 0).Bindings);
+            Assert.That(Library.ReadTelemetry().Replace(" ", "").Contains(pid), Is.False);
+            using (var runner = new ModelRunner(executable, new RuntimeConfig { Threads = 1, Telemetry = true }))
+            {
+                runner.Execute(new Client(runner, 0).Bindings);
+                string json = Library.ReadTelemetry().Replace(" ", "");
+                Assert.That(json, Contains.Substring(pid));
+                Assert.That(json, Contains.Substring("\"completed\":1"));
+            }
+        }
+    }
 }

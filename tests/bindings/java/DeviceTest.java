@@ -122,4 +122,20 @@ class DeviceTest extends Scenarios {
       assertEquals(3, runner.tracepoints().split("\"compute_begin\"", -1).length - 1);
     }
   }
+
+  @Test
+  void scenario_57_telemetry_of_a_runner() {
+    RuntimeConfig config = new RuntimeConfig().threads(1).telemetry(true);
+    String pid = "\"pid\":" + ProcessHandle.current().pid();
+    try (Executable executable = affine(2);
+        ModelRunner silent = new ModelRunner(executable, new RuntimeConfig().threads(1))) {
+      silent.execute(new Client(silent, 0).bindings);
+      assertFalse(Poprt.readTelemetry().replaceAll("\\s", "").contains(pid));
+      try (ModelRunner runner = new ModelRunner(executable, config)) {
+        runner.execute(new Client(runner, 0).bindings);
+        String json = Poprt.readTelemetry().replaceAll("\\s", "");
+        assertTrue(json.contains(pid) && json.contains("\"completed\":1"), json);
+      }
+    }
+  }
 }

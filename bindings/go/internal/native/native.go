@@ -18,6 +18,13 @@ static void poprt_go_progress(double done, const char* what, void* user_data) {
 }
 static uintptr_t poprt_go_progress_address(void) { return (uintptr_t)poprt_go_progress; }
 
+extern void poprtGoPass(char* pass, int64_t rewrites, double milliseconds, int64_t before, int64_t after, uintptr_t handle);
+static void poprt_go_pass(const char* pass, int64_t rewrites, double milliseconds, int64_t before, int64_t after,
+                          void* user_data) {
+  poprtGoPass((char*)pass, rewrites, milliseconds, before, after, (uintptr_t)user_data);
+}
+static uintptr_t poprt_go_pass_address(void) { return (uintptr_t)poprt_go_pass; }
+
 extern int32_t poprtGoWrite(void* data, size_t size, uintptr_t handle);
 static int32_t poprt_go_write(const void* data, size_t size, void* user_data) {
   return poprtGoWrite((void*)data, size, (uintptr_t)user_data);
@@ -158,21 +165,26 @@ func poprtGoRead(offset C.uint64_t, data unsafe.Pointer, size C.size_t, handle C
 //export poprtGoRelease
 func poprtGoRelease(handle C.uintptr_t) { cgo.Handle(handle).Delete() }
 
-// Progress is a callback of the compiler. A panic of Func is kept in Panic: it must not cross C.
+// Progress is the callbacks of the compiler, nil for none. A panic of one is kept in Panic: it must not cross C.
 type Progress struct {
 	Func  func(done float64, what string)
+	After func(pass string, rewrites int64, milliseconds float64, before, after int64)
 	Panic any
 }
 
-// Pointers returns the C callback and its user data; release must be called when the compiler is done.
-func (p *Progress) Pointers() (function, userData int64, release func()) {
+// Pointers returns the C callbacks and their user data; release must be called when the compiler is done.
+func (p *Progress) Pointers() (progress, afterPass, userData int64, release func()) {
+	if p.Func != nil {
+		progress = int64(C.poprt_go_progress_address())
+	}
+	if p.After != nil {
+		afterPass = int64(C.poprt_go_pass_address())
+	}
 	h := cgo.NewHandle(p)
-	return int64(C.poprt_go_progress_address()), int64(h), h.Delete
+	return progress, afterPass, int64(h), h.Delete
 }
 
-//export poprtGoProgress
-func poprtGoProgress(done C.double, what *C.char, handle C.uintptr_t) {
-	p := cgo.Handle(handle).Value().(*Progress)
+func (p *Progress) guard(call func()) {
 	if p.Panic != nil {
 		return
 	}
@@ -181,5 +193,19 @@ func poprtGoProgress(done C.double, what *C.char, handle C.uintptr_t) {
 			p.Panic = r
 		}
 	}()
-	p.Func(float64(done), C.GoString(what))
+	call()
+}
+
+//export poprtGoPass
+func poprtGoPass(pass *C.char, rewrites C.int64_t, milliseconds C.double, before, after C.int64_t, handle C.uintptr_t) {
+	p := cgo.Handle(handle).Value().(*Progress)
+	p.guard(func() {
+		p.After(C.GoString(pass), int64(rewrites), float64(milliseconds), int64(before), int64(after))
+	})
+}
+
+//export poprtGoProgress
+func poprtGoProgress(done C.double, what *C.char, handle C.uintptr_t) {
+	p := cgo.Handle(handle).Value().(*Progress)
+	p.guard(func() { p.Func(float64(done), C.GoString(what)) })
 }

@@ -97,6 +97,20 @@ public final class DeviceManager implements AutoCloseable {
   }
 
   /**
+   * As {@link #createIpuModelDevice}, with 4 tiles for each IPU.
+   *
+   * @param numIpus its IPUs
+   * @param ipuVersion 1, 2 or 21; 0: 2
+   * @return the device
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} for another version or count
+   */
+  public Device createSmallIpuModelDevice(long numIpus, int ipuVersion) {
+    try (Use<RawDeviceManager> use = handle.use()) {
+      return new Device(use.raw().create_small_ipu_model_device(numIpus, ipuVersion));
+    }
+  }
+
+  /**
    * The numbers of the devices.
    *
    * @return in ascending order, busy ones included

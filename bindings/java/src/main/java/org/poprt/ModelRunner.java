@@ -1,7 +1,9 @@
 package org.poprt;
 
+import java.lang.ref.Reference;
 import java.nio.Buffer;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -62,14 +64,33 @@ public class ModelRunner implements AutoCloseable {
     try {
       config.fill(options);
       try (Use<RawExecutable> model = executable.use()) {
-        if (config.device == null) return maker.make(model.raw(), options);
-        try (Use<RawDevice> device = config.device.use()) {
-          options.set_device(device.raw());
-          return maker.make(model.raw(), options);
-        }
+        return withDevices(
+            config, options, new ArrayList<>(config.replicaDevices.keySet()), model.raw(), maker);
       }
     } finally {
       options.delete();
+      Reference.reachabilityFence(config);
+    }
+  }
+
+  /** With the device and those of the replicas, which are used during the call. */
+  private static RawRunner withDevices(
+      RuntimeConfig config,
+      RawRunnerOptions options,
+      List<Long> replicas,
+      RawExecutable model,
+      Maker maker) {
+    if (!replicas.isEmpty()) {
+      long replica = replicas.remove(replicas.size() - 1);
+      try (Use<RawDevice> device = config.replicaDevices.get(replica).use()) {
+        options.add_replica_device(replica, device.raw());
+        return withDevices(config, options, replicas, model, maker);
+      }
+    }
+    if (config.device == null) return maker.make(model, options);
+    try (Use<RawDevice> device = config.device.use()) {
+      options.set_device(device.raw());
+      return maker.make(model, options);
     }
   }
 

@@ -1,6 +1,10 @@
 package org.poprt;
 
+import java.nio.Buffer;
 import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Objects;
 
 /** How a {@link ModelRunner} runs. */
 public final class RuntimeConfig {
@@ -25,7 +29,10 @@ public final class RuntimeConfig {
   private Duration dataParallelTimeout = Duration.ZERO;
   private Duration deviceWaitTimeout = Duration.ZERO;
   private Duration deviceWaitSleep = Duration.ZERO;
+  private String faults = "";
   Device device;
+  final Map<Long, Device> replicaDevices = new LinkedHashMap<>();
+  private final Map<String, Buffer> frozenInputs = new LinkedHashMap<>();
 
   /** The defaults. */
   public RuntimeConfig() {}
@@ -83,6 +90,45 @@ public final class RuntimeConfig {
    */
   public RuntimeConfig device(Device device) {
     this.device = device;
+    return this;
+  }
+
+  /**
+   * The device of a replica; others get any free one.
+   *
+   * @param replica from 0 on
+   * @param device its device
+   * @return this
+   * @since 1.0
+   */
+  public RuntimeConfig replicaDevice(long replica, Device device) {
+    replicaDevices.put(replica, Objects.requireNonNull(device));
+    return this;
+  }
+
+  /**
+   * Gives an input one value for all runs, which then leave it out.
+   *
+   * @param name of the input
+   * @param value its elements, in native byte order; copied when a runner is made
+   * @return this
+   * @since 1.0
+   */
+  public RuntimeConfig frozenInput(String name, Buffer value) {
+    Bindings.check(null, value, true);
+    frozenInputs.put(name, value.isDirect() ? value : Memory.staged(value));
+    return this;
+  }
+
+  /**
+   * Device errors to inject, for tests.
+   *
+   * @param list as POPRT_INJECT_FAULTS has it; "", the default: what that says
+   * @return this
+   * @since 1.0
+   */
+  public RuntimeConfig faults(String list) {
+    faults = Objects.requireNonNull(list);
     return this;
   }
 
@@ -259,5 +305,9 @@ public final class RuntimeConfig {
     raw.setData_parallel_timeout_ns(dataParallelTimeout.toNanos());
     raw.setDevice_wait_timeout_ns(deviceWaitTimeout.toNanos());
     raw.setDevice_wait_sleep_ns(deviceWaitSleep.toNanos());
+    raw.set_faults(faults);
+    // This keeps the values until the runner is made.
+    frozenInputs.forEach(
+        (name, value) -> raw.add_frozen_input(name, Memory.address(value), Memory.bytes(value)));
   }
 }
