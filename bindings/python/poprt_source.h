@@ -14,9 +14,8 @@ inline int32_t on_source_read(uint64_t offset, void* data, size_t bytes, void* u
   auto* read = static_cast<PyObject*>(user_data);
   PyObject* view = PyMemoryView_FromMemory(static_cast<char*>(data), static_cast<Py_ssize_t>(bytes),
                                            PyBUF_WRITE);
-  const bool filled =
-      view &&
-      truth(PyObject_CallFunction(read, "KO", static_cast<unsigned long long>(offset), view));
+  const bool filled = view && truth(PyObject_CallFunction(
+                                  read, "KO", static_cast<unsigned long long>(offset), view));
   if (!view) PyErr_WriteUnraisable(read);
   Py_XDECREF(view);
   return filled ? 0 : 1;

@@ -44,7 +44,8 @@ struct raw_log {
     changed_.notify_all();
   }
 
-  // Waits for the next message, which `level` and `text` then are. False: closed, and all are taken.
+  // Waits for the next message, which `level` and `text` then are. False: closed, and all are
+  // taken.
   bool take() {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return closed_ || !messages_.empty(); });
@@ -78,7 +79,8 @@ struct raw_log {
   };
 
   static Receivers& receivers() {
-    static auto* const r = new Receivers;  // never destroyed: threads may log while the process exits
+    static auto* const r =
+        new Receivers;  // never destroyed: threads may log while the process exits
     return *r;
   }
 

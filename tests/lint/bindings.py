@@ -16,22 +16,28 @@ INTERNAL = {
     "poprt_error_get_code": "errors are exceptions", "poprt_error_message": "errors are exceptions",
     "poprt_error_free": "errors are exceptions", "poprt_popef_error_get_class": "exceptions have it",
     "poprt_string_data": "texts are strings", "poprt_string_size": "texts are strings",
-    "poprt_string_free": "texts are strings",
+    "poprt_string_free": "texts are strings", "poprt_session_free": "raw_session is freed",
     "poprt_runner_execute_async": "submit does the same, with options",
     "poprt_runner_execute_indexed": "sizes are not checked: only C and C++ may",
-    "poprt_popef_error_class": "exceptions have it",
 }
 # (language, function or struct.field): why it is not there.
 EXEMPT = {}
 for _language in ("Java", "C#", "Go"):
     for _field in ("flush_inputs", "flush_outputs"):
         EXEMPT[_language, "poprt_runner_options." + _field] = "memory that is used until the last run, whose end is not told"
-for _function in ("input", "output", "input_count", "output_count"):
-    for _what in ("executable", "runner", "session_user"):
-        EXEMPT["Python", f"poprt_{_what}_{_function}"] = "describe_all() finds them by name"
 for _function in ("poprt_compiler_show_file", "poprt_error_code_name", "poprt_dtype_name", "poprt_popef_export_tensor",
                   "poprt_popef_export_feed"):
     EXEMPT["C++", _function] = "the C function does as well"
+for _language in ("Java", "C#", "Python"):
+    EXEMPT[_language, "poprt_request_done"] = "futures and tasks know"
+EXEMPT["Java", "poprt_dtype_name"] = EXEMPT["Java", "poprt_error_code_name"] = "enumerations have names"
+EXEMPT["C#", "poprt_error_code_name"] = "enumerations have names"
+for _what in ("executable", "session_user"):
+    for _function in ("input", "output", "input_count", "output_count"):
+        EXEMPT["Python", f"poprt_{_what}_{_function}"] = "describe_all() puts the names together"
+EXEMPT["Python", "poprt_executable_open"] = "poprt_executable_open_files does the same"
+EXEMPT["Go", "poprt_popef_reader_parse_bytes"] = "OpenPopEFAt reads from a bytes.Reader"
+EXEMPT["Go", "poprt_runner_options.not_thread_safe"] = "any goroutine may call"
 
 SOURCES = {"C++": ("capi/include/poprt/", (".hpp",)), "Java": ("bindings/java/src/", (".java",)),
            "C#": ("bindings/csharp/src/", (".cs",)), "Go": ("bindings/go/", (".go",)),
@@ -42,7 +48,8 @@ OPTIONS = {"poprt_compile_options": "raw_compile_options", "poprt_open_options":
            "poprt_device_request": "raw_device_request", "poprt_runner_options": "raw_runner_options",
            "poprt_pack_runner_options": "raw_pack_options", "poprt_session_options": "raw_session_options",
            "poprt_queue_options": "raw_queue_options"}
-NO_FIELD = re.compile(r"struct_size|reserved\w*|\w+_data|user_data|\w+_count|timeout$")
+NO_FIELD = re.compile(r"struct_size|reserved\w*|\w+_data|user_data|\w+_count|timeout|runner")
+FILES = tree.files()
 KEYWORDS = {"if", "for", "while", "switch", "catch", "return", "sizeof"}
 
 
@@ -88,8 +95,8 @@ def struct_fields(name, files):
 
 class RawLayer:
     def __init__(self, language):
-        shared = [f for f in tree.files() if f.startswith("bindings/swig/")]
-        own = [f for f in tree.files() if f.startswith(OWN[language]) and f.endswith((".i", ".h")) and "/internal/" not in f]
+        shared = [f for f in FILES if f.startswith("bindings/swig/")]
+        own = [f for f in FILES if f.startswith(OWN[language]) and f.endswith((".i", ".h")) and "/internal/" not in f]
         self.functions = [f for path in shared + own for f in functions(path)]
         interfaces = [f for f in shared + own if f.endswith(".i")]
         text = "".join(tree.read(f) for f in interfaces)
@@ -104,7 +111,7 @@ class RawLayer:
             wanted = re.compile("|".join(names))
             more = [f for f in self.functions if f not in found and wanted.search(f.body)]
             found += more
-            names = {rf"\b{f.name}\b" for f in more if f.file.endswith(".h")}
+            names = {rf"\b{f.name}\(" for f in more if f.file.endswith(".h") and f.name != "add"}  # of many classes
         return [f for f in found if f.file.endswith(".i")]
 
     def of_field(self, struct, field):
@@ -117,11 +124,12 @@ class Public:
     def __init__(self, language):
         folder, endings = SOURCES[language]
         self.language = language
-        self.texts = [tree.read(f) for f in tree.files() if f.startswith(folder) and f.endswith(endings)
+        self.texts = [tree.read(f) for f in FILES if f.startswith(folder) and f.endswith(endings)
                       and not f.endswith(("_test.go", "/poprt_raw.go"))]
 
-    def has(self, pattern, owner=""):
-        return any(re.search(pattern, t) and owner in t for t in self.texts)
+    def has(self, pattern, *words):
+        """Whether a file matches that has these words."""
+        return any(all(w in t for w in words) and re.search(pattern, t) for t in self.texts)
 
     def calls(self, function, classes):
         """Whether it calls that function of the raw layer, as the language spells it."""
@@ -130,17 +138,17 @@ class Public:
         if name.startswith("~"):
             return True
         if name == function.owner:
-            return self.has(rf"\b(New)?{owner}\b\(?")
+            return self.has(rf"\b(New)?{owner}\b", owner)
         spelled = name[0].upper() + name[1:] if go else name
         if not owner:
-            return self.has(rf"\b{spelled}\b")
-        return self.has(rf"[.:]{spelled}\b|\b{owner}{spelled}\b", owner)
+            return self.has(rf"\b{spelled}\b", spelled)
+        return self.has(rf"[.:]{spelled}\b|\b{owner}{spelled}\b", owner, spelled)
 
     def sets(self, owner, field):
-        """Whether it sets an attribute of a class of the raw layer."""
+        """Whether it sets an attribute of a class of the raw layer, or (Python) an entry of the dict in its place."""
         setter = {"Java": rf"\.set{field[0].upper()}{field[1:]}\b", "C#": rf"\.{field} =",
                   "Go": rf"\.Set{field[0].upper()}{field[1:]}\b", "Python": rf"\.{field}\b|\"{field}\""}[self.language]
-        return self.has(setter, owner) or self.language == "Python" and self.has(setter)
+        return self.has(setter, owner) or self.language == "Python" and self.has(setter, "raw_make_runner")
 
 
 def ways(language, what):

@@ -45,7 +45,7 @@ class CompilerOptions(Config):
         "compilation_progress_logger": None,
         "custom_patterns": [],
         "custom_transform_applier_settings": {},
-        "opaque_blobs": {},
+        "opaque_blobs": {},  # text, or bytes of any kind
         "use_128bit_conv_unit_load": False,
         "enable_multi_stage_reduce": True,
         "enable_fast_reduce": False,
@@ -110,8 +110,9 @@ class CompilerOptions(Config):
         raw.set_stop_after(self.stop_after)
         raw.set_allow_links(bool(self.allow_links))
         raw.set_convert_version(self.convert_version)
-        for name, data in self.opaque_blobs.items():  # text, or bytes of any kind
-            raw.add_opaque_blob(name, *_raw.raw_address(data.encode() if isinstance(data, str) else data))
+        for name, data in self.opaque_blobs.items():
+            content = data.encode() if isinstance(data, str) else data
+            raw.add_opaque_blob(name, *_raw.raw_address(content))
         for name in outputs or ():
             raw.add_output(name)
         raw.set_engine_caching(bool(self.enable_engine_caching), os.fspath(self.cache_path))
@@ -142,13 +143,14 @@ class _Compilation:
 
 
 class Executable:
-    """A compiled model: opened from one PopEF file or from several that make one model, or made by the compiler.
+    """A compiled model: opened from one PopEF file or from several that make one model, or made by the compiler. When
+    files hold several, ``executable`` is the name of the one.
 
     Immutable; any number of runners and threads may use one. Closing it is optional, and runners go on.
     """
 
     def __init__(self, popef: Union[str, os.PathLike[str], Iterable[Union[str, os.PathLike[str]]], bytes], *,
-                 check_package_hash: bool = True):
+                 check_package_hash: bool = True, executable: str = ""):
         if isinstance(popef, (bytes, bytearray, memoryview)):
             address, size = _raw.raw_address(popef)
             self._raw: Optional[_raw.RawExecutable] = _raw.RawExecutable.open_bytes(address, size)
@@ -158,6 +160,7 @@ class Executable:
         for path in paths:
             options.add_path(path)
         options.set_ignore_package_hash(not check_package_hash)
+        options.set_executable(executable)
         with _opening(*paths):
             self._raw = _raw.RawExecutable.open_files(options)
 

@@ -204,3 +204,37 @@ func kind(t testing.TB, err error, expected poprt.PopEFError) {
 		t.Fatalf("expected %v, got %v", expected, err)
 	}
 }
+
+func TestScenario60FurtherOptionsOfARunner(t *testing.T) {
+	manager := must(poprt.NewDeviceManager(0))
+	defer manager.Close()
+	device := must(manager.SpecificDevice(3))
+	defer device.Close()
+	small := must(manager.SmallIPUModelDevice(1, 21))
+	defer small.Close()
+	equal(t, small.TilesPerIPU(), int64(4))
+	e, x, y := affine(t), iota8(0), make([]float32, 8)
+	options := &poprt.RunnerOptions{Threads: 1, FrozenInputs: in(x), ReplicaDevices: map[int64]*poprt.Device{0: device}}
+	r := must(poprt.NewRunner(e, options))
+	_, err := poprt.NewRunner(e, options)
+	fails(t, err, poprt.FailedPrecondition)
+	x[0] = 100 // it was copied
+	equal(t, r.InputHasData(0), true)
+	ok(t, r.Execute(nil, out(y)))
+	twicePlusOne(t, iota8(0), y)
+	ok(t, r.Close())
+
+	r = must(poprt.NewRunner(e, &poprt.RunnerOptions{Threads: 1, Faults: "recoverable_runtime_error@2", OverlapIO: true,
+		BatchesPerStep: 1}))
+	defer r.Close()
+	equal(t, r.InputHasData(0), false)
+	ok(t, r.Execute(in(iota8(1)), out(y)))
+	twicePlusOne(t, iota8(1), y)
+	fails(t, r.Execute(in(x), out(y)), poprt.Unavailable)
+	_, err = poprt.NewRunner(e, &poprt.RunnerOptions{FrozenInputs: in(x[:7])})
+	fails(t, err, poprt.InvalidArgument, "x", "28")
+	r = must(poprt.NewRunner(e, &poprt.RunnerOptions{Threads: 1, NoValidateIO: true}))
+	defer r.Close()
+	ok(t, r.Execute(nil, out(y))) // x is zeros
+	equal(t, y[7], float32(1))
+}

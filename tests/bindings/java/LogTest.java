@@ -16,6 +16,7 @@ import org.poprt.LogSubscription;
 import org.poprt.Poprt;
 
 /** Log messages: scenario 54 of tests/bindings/README.md. */
+@SuppressWarnings("try") // subscriptions are there to be closed
 class LogTest extends Scenarios {
   private Path noFolder;
 
@@ -72,15 +73,15 @@ class LogTest extends Scenarios {
     List<String> messages = Collections.synchronizedList(new ArrayList<>());
     Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
     Thread.setDefaultUncaughtExceptionHandler((thread, e) -> thrown.add(e));
-    try (LogSubscription other = Poprt.subscribeLog((level, message) -> messages.add(message));
-        LogSubscription subscription =
-            Poprt.subscribeLog(
-                (level, message) -> {
-                  throw mine;
-                })) {
-      warn();
-      warnElsewhere(new ArrayList<>());
-      subscription.close();
+    try (LogSubscription other = Poprt.subscribeLog((level, message) -> messages.add(message))) {
+      try (LogSubscription subscription =
+          Poprt.subscribeLog(
+              (level, message) -> {
+                throw mine;
+              })) {
+        warn();
+        warnElsewhere(new ArrayList<>());
+      }
       warn(); // one is left
     } finally {
       Thread.setDefaultUncaughtExceptionHandler(before);

@@ -1,4 +1,4 @@
-"""Scenarios 54 to 59 of tests/bindings/README.md: log messages, options of the compiler, telemetry, profiles, PopEF by
+"""Scenarios 54 to 60 of tests/bindings/README.md: log messages, options of the compiler, telemetry, profiles, PopEF by
 position."""
 
 import io
@@ -18,7 +18,7 @@ import poprt
 from model_runtime import Session, SessionConfig
 from poprt import errors
 from poprt.compiler import Compiler, CompilerOptions, Executable
-from poprt.runtime import Runner, RuntimeConfig
+from poprt.runtime import DeviceManager, Runner, RuntimeConfig
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DATA = os.path.join(os.path.dirname(HERE), "data")
@@ -139,12 +139,16 @@ class Options(unittest.TestCase):
                 path = os.path.join(folder, "notes.popef")
                 executable.save(path)
                 executable.close()
+                self.assertEqual(Executable(path, executable="affine").name, "affine")
+                with self.assertRaisesRegex(errors.FailedPreconditionError, "nope"):
+                    Executable(path, executable="nope")
                 reader = popef.Reader()
                 reader.parseFile(path)
                 self.check_notes(popef.ModelBuilder(reader).createModel())
             self.check_notes(model)
             opened = Executable.from_model(model)
             del model
+            self.assertEqual(opened.name, "affine")
             self.assertEqual(opened.get_inputs()[0].shape, [2, 4])
             with Session(opened, SessionConfig(threads=1)) as session:
                 self.check_notes(session.popefModel())
@@ -180,6 +184,40 @@ class Observation(unittest.TestCase):
         with Session(affine(), SessionConfig(threads=1)) as session:
             with self.assertRaisesRegex(errors.FailedPreconditionError, "profiling"):
                 session.profile()
+
+
+class Runners(unittest.TestCase):
+    def test_scenario_60_further_options_of_a_runner(self):
+        manager, executable = DeviceManager(), affine()
+        device = manager.get_specific_device(3)
+        self.assertEqual(manager.create_small_ipu_model_device(1, 21).tiles_per_ipu(), 4)
+        x = np.arange(8, dtype=np.float32).reshape(2, 4)
+        config = RuntimeConfig(threads=1, frozen_inputs={"x": x}, replica_id_to_device={0: device})
+        with Runner(executable, config) as runner:
+            with self.assertRaises(errors.FailedPreconditionError):
+                Runner(executable, config)
+            x[0, 0] = 100  # it was copied
+            self.assertTrue(runner.get_execute_inputs()[0].popef_contains_tensor_data)
+            self.assertEqual(runner.run({})["y"][0].tolist(), [1, 3, 5, 7])
+        with Runner(executable, RuntimeConfig(threads=1, faults="recoverable_runtime_error@2")) as runner:
+            self.assertFalse(runner.get_execute_inputs()[0].popef_contains_tensor_data)
+            runner.run({"x": x})
+            with self.assertRaises(errors.UnavailableError):
+                runner.run({"x": x})
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "x.*28"):
+            Runner(executable, RuntimeConfig(frozen_inputs={"x": np.zeros(7, np.float32)}))
+
+    def test_blobs_are_exported(self):
+        info = popef.TensorInfo(popef.DataType.F32, [4])
+        with tempfile.TemporaryDirectory() as folder:
+            path, npy = os.path.join(folder, "weights.popef"), os.path.join(folder, "w.npy")
+            with popef.FileWriter(path) as writer:
+                writer.createTensorData(popef.TensorDataInfo("w", info)).write(np.arange(4, dtype=np.float32))
+            poprt.export_popef_tensor(path, "w", npy)
+            self.assertEqual(np.load(npy).tolist(), [0, 1, 2, 3])
+            with self.assertRaisesRegex(errors.NotFoundError, "nope"):
+                poprt.export_popef_feed(path, "nope", npy)
+        self.assertIn("x", Compiler.show(os.path.join(DATA, "weights.onnx")))
 
 
 class Broken(io.BytesIO):
