@@ -31,9 +31,9 @@ namespace Poprt
         {
             Handler = handler;
             thread = new Thread(Tell) { IsBackground = true, Name = "poprt log" };
+            thread.Start();
             AppDomain.CurrentDomain.ProcessExit += Leave; // no thread may be on its way into managed code then
             AppDomain.CurrentDomain.DomainUnload += Leave;
-            thread.Start();
         }
 
         internal Action<LogLevel, string> Handler { get; }

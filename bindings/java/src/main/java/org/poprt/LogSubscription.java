@@ -14,7 +14,12 @@ public final class LogSubscription implements AutoCloseable {
 
   static LogSubscription of(LogListener listener) {
     LogSubscription made = new LogSubscription(listener);
-    made.thread.start();
+    try {
+      made.thread.start();
+    } catch (Throwable e) {
+      made.raw.delete();
+      throw e;
+    }
     return made;
   }
 

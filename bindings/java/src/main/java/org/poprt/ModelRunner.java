@@ -61,37 +61,26 @@ public class ModelRunner implements AutoCloseable {
 
   static RawRunner create(Executable executable, RuntimeConfig config, Maker maker) {
     RawRunnerOptions options = new RawRunnerOptions();
+    List<Use<RawDevice>> devices = new ArrayList<>(); // until the runner has them
     try {
       config.fill(options);
       try (Use<RawExecutable> model = executable.use()) {
-        return withDevices(
-            config, options, new ArrayList<>(config.replicaDevices.keySet()), model.raw(), maker);
+        config.replicaDevices.forEach(
+            (replica, device) -> options.add_replica_device(replica, using(device, devices)));
+        if (config.device != null) options.set_device(using(config.device, devices));
+        return maker.make(model.raw(), options);
       }
     } finally {
+      devices.forEach(Use::close);
       options.delete();
-      Reference.reachabilityFence(config);
+      Reference.reachabilityFence(config); // and with it values of inputs
     }
   }
 
-  /** With the device and those of the replicas, which are used during the call. */
-  private static RawRunner withDevices(
-      RuntimeConfig config,
-      RawRunnerOptions options,
-      List<Long> replicas,
-      RawExecutable model,
-      Maker maker) {
-    if (!replicas.isEmpty()) {
-      long replica = replicas.remove(replicas.size() - 1);
-      try (Use<RawDevice> device = config.replicaDevices.get(replica).use()) {
-        options.add_replica_device(replica, device.raw());
-        return withDevices(config, options, replicas, model, maker);
-      }
-    }
-    if (config.device == null) return maker.make(model, options);
-    try (Use<RawDevice> device = config.device.use()) {
-      options.set_device(device.raw());
-      return maker.make(model, options);
-    }
+  private static RawDevice using(Device device, List<Use<RawDevice>> devices) {
+    Use<RawDevice> use = device.use();
+    devices.add(use);
+    return use.raw();
   }
 
   /**
