@@ -17,8 +17,20 @@ type DeviceManager struct {
 
 // NewDeviceManager sees deviceCount devices; 0: POPRT_DEVICES from the environment, or 4.
 func NewDeviceManager(deviceCount int) (*DeviceManager, error) {
+	return NewDeviceManagerWith(DeviceManagerOptions{DeviceCount: deviceCount})
+}
+
+// DeviceManagerOptions of [NewDeviceManagerWith]; the zero value is what the environment says. Since 1.0.
+type DeviceManagerOptions struct {
+	DeviceCount int    // 0: POPRT_DEVICES, or 4
+	Visible     string // ids of those that it sees, as in "0,2-3"; "": POPRT_VISIBLE_DEVICES, or all
+	Shared      string // "1" or an absolute folder: with processes that say the same; "0": none; "": POPRT_SHARED_DEVICES
+}
+
+// NewDeviceManagerWith sees some devices. Errors: InvalidArgument. Since 1.0.
+func NewDeviceManagerWith(options DeviceManagerOptions) (*DeviceManager, error) {
 	var failure uintptr
-	raw := native.NewRawDeviceManager(int64(deviceCount), &failure)
+	raw := native.NewRawDeviceManager(int64(options.DeviceCount), options.Visible, options.Shared, &failure)
 	if err := check(failure); err != nil {
 		return nil, err
 	}

@@ -270,12 +270,14 @@ struct raw_device_request {
 %newobject raw_device_manager::get_device;
 %newobject raw_device_manager::get_specific_device;
 %extend raw_device_manager {
-  // 0: as POPRT_DEVICES says.
-  raw_device_manager(int64_t device_count, poprt_result* error) {
+  // 0 and "": as the environment says.
+  raw_device_manager(int64_t device_count, const char* visible, const char* shared, poprt_result* error) {
     poprt_device_manager_options options{};
     options.struct_size = sizeof options;
     const bool fits = device_count >= INT32_MIN && device_count <= INT32_MAX;
     options.device_count = fits ? static_cast<int32_t>(device_count) : -1;
+    options.visible = poprt_shim::or_null(visible);
+    options.shared = poprt_shim::or_null(shared);
     raw_device_manager* made = nullptr;
     *error = poprt_device_manager_create(&options, &made);
     return made;

@@ -45,7 +45,7 @@ SOURCES = {"C++": ("capi/include/poprt/", (".hpp",)), "Java": ("bindings/java/sr
 OWN = {"Java": "bindings/java/", "C#": "bindings/csharp/", "Go": "bindings/go/", "Python": "bindings/python/"}
 # Structs of options, and the class of the raw layer that has their fields.
 OPTIONS = {"poprt_compile_options": "raw_compile_options", "poprt_open_options": "raw_open_options",
-           "poprt_device_request": "raw_device_request", "poprt_runner_options": "raw_runner_options",
+           "poprt_device_manager_options": "raw_device_manager", "poprt_device_request": "raw_device_request", "poprt_runner_options": "raw_runner_options",
            "poprt_pack_runner_options": "raw_pack_options", "poprt_session_options": "raw_session_options",
            "poprt_queue_options": "raw_queue_options"}
 NO_FIELD = re.compile(r"struct_size|reserved\w*|\w+_data|user_data|\w+_count|timeout|runner")

@@ -299,10 +299,13 @@ class Device:
 
 
 class DeviceManager:
-    """Finds devices. All managers see the same ones; ``device_count`` limits how many, 0: POPRT_DEVICES, or 4."""
+    """Finds devices. All managers see the same ones; ``device_count`` limits how many, 0: POPRT_DEVICES, or 4.
 
-    def __init__(self, device_count: int = 0):
-        self._raw = _raw.RawDeviceManager(device_count)
+    ``visible`` is the ids of those that it sees, as in "0,2-3"; ``shared`` is "1" or an absolute folder: with the processes
+    that say the same, "0": with none. Empty: POPRT_VISIBLE_DEVICES and POPRT_SHARED_DEVICES."""
+
+    def __init__(self, device_count: int = 0, *, visible: str = "", shared: Union[str, os.PathLike[str]] = ""):
+        self._raw = _raw.RawDeviceManager(device_count, visible, os.fspath(shared))
 
     def get_num_devices(self) -> int:
         """Busy ones included."""

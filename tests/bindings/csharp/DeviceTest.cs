@@ -140,6 +140,9 @@ public sealed class DeviceTest
         using (Executable executable = Affine(2))
         {
             Assert.That(small.TilesPerIpu, Is.EqualTo(4));
+            using (var some = new DeviceManager(6, "1,3-4", "0"))
+                Assert.That(some.DeviceIds, Is.EqualTo(new long[] { 1, 3, 4 }));
+            Fails(ErrorCode.InvalidArgument, () => new DeviceManager(0, "", "relative/folder"));
             var x = new float[] { 0, 1, 2, 3, 4, 5, 6, 7 };
             var y = new float[8];
             RuntimeConfig config = new RuntimeConfig { Threads = 1 }.FrozenInput<float>("x", x);

@@ -214,9 +214,14 @@ func TestScenario60FurtherOptionsOfARunner(t *testing.T) {
 	defer small.Close()
 	equal(t, small.TilesPerIPU(), int64(4))
 	e, x, y := affine(t), iota8(0), make([]float32, 8)
+	some := must(poprt.NewDeviceManagerWith(poprt.DeviceManagerOptions{DeviceCount: 6, Visible: "1,3-4", Shared: "0"}))
+	equal(t, some.DeviceIDs(), []int64{1, 3, 4})
+	ok(t, some.Close())
+	_, err := poprt.NewDeviceManagerWith(poprt.DeviceManagerOptions{Shared: "relative/folder"})
+	fails(t, err, poprt.InvalidArgument)
 	options := &poprt.RunnerOptions{Threads: 1, FrozenInputs: in(x), ReplicaDevices: map[int64]*poprt.Device{0: device}}
 	r := must(poprt.NewRunner(e, options))
-	_, err := poprt.NewRunner(e, options)
+	_, err = poprt.NewRunner(e, options)
 	fails(t, err, poprt.FailedPrecondition)
 	x[0] = 100 // it was copied
 	equal(t, r.InputHasData(0), true)

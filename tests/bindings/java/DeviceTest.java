@@ -148,6 +148,10 @@ class DeviceTest extends Scenarios {
         Device small = manager.createSmallIpuModelDevice(1, 21);
         Executable executable = affine(2)) {
       assertEquals(4, small.tilesPerIpu());
+      try (DeviceManager some = new DeviceManager(6, "1,3-4", "0")) {
+        assertArrayEquals(new long[] {1, 3, 4}, some.deviceIds());
+      }
+      fails(ErrorCode.INVALID_ARGUMENT, () -> new DeviceManager(0, "", "relative/folder"));
       FloatBuffer x = FloatBuffer.wrap(new float[] {0, 1, 2, 3, 4, 5, 6, 7});
       RuntimeConfig config =
           new RuntimeConfig().threads(1).frozenInput("x", x).replicaDevice(0, device);

@@ -190,6 +190,9 @@ class Runners(unittest.TestCase):
     def test_scenario_60_further_options_of_a_runner(self):
         manager, executable = DeviceManager(), affine()
         device = manager.get_specific_device(3)
+        self.assertEqual(DeviceManager(6, visible="1,3-4", shared="0").get_device_ids(), [1, 3, 4])
+        with self.assertRaises(errors.InvalidArgumentError):
+            DeviceManager(shared="relative/folder")
         self.assertEqual(manager.create_small_ipu_model_device(1, 21).tiles_per_ipu(), 4)
         x = np.arange(8, dtype=np.float32).reshape(2, 4)
         config = RuntimeConfig(threads=1, frozen_inputs={"x": x}, replica_id_to_device={0: device})

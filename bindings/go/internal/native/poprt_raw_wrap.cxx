@@ -457,11 +457,13 @@ SWIGINTERN poprt_text raw_compiler_list_ops(poprt_result *error){
     *error = poprt_compiler_list_ops(&text);
     return text;
   }
-SWIGINTERN raw_device_manager *new_raw_device_manager(int64_t device_count,poprt_result *error){
+SWIGINTERN raw_device_manager *new_raw_device_manager(int64_t device_count,char const *visible,char const *shared,poprt_result *error){
     poprt_device_manager_options options{};
     options.struct_size = sizeof options;
     const bool fits = device_count >= INT32_MIN && device_count <= INT32_MAX;
     options.device_count = fits ? static_cast<int32_t>(device_count) : -1;
+    options.visible = poprt_shim::or_null(visible);
+    options.shared = poprt_shim::or_null(shared);
     raw_device_manager* made = nullptr;
     *error = poprt_device_manager_create(&options, &made);
     return made;
@@ -2196,17 +2198,31 @@ poprt_text _wrap_RawCompiler_list_ops_native(poprt_result *_swig_go_0) {
 }
 
 
-raw_device_manager *_wrap_new_RawDeviceManager_native(long long _swig_go_0, poprt_result *_swig_go_1) {
+raw_device_manager *_wrap_new_RawDeviceManager_native(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, poprt_result *_swig_go_3) {
   int64_t arg1 ;
-  poprt_result *arg2 = (poprt_result *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  poprt_result *arg4 = (poprt_result *) 0 ;
   raw_device_manager *result = 0 ;
   raw_device_manager *_swig_go_result;
   
   arg1 = (int64_t)_swig_go_0; 
-  arg2 = (poprt_result*)_swig_go_1;
   
-  result = (raw_device_manager *)new_raw_device_manager(arg1,arg2);
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  arg3 = (char *)malloc(_swig_go_2.n + 1);
+  memcpy(arg3, _swig_go_2.p, _swig_go_2.n);
+  arg3[_swig_go_2.n] = '\0';
+  
+  arg4 = (poprt_result*)_swig_go_3;
+  
+  result = (raw_device_manager *)new_raw_device_manager(arg1,(char const *)arg2,(char const *)arg3,arg4);
   *(raw_device_manager **)&_swig_go_result = (raw_device_manager *)result; 
+  free(arg2); 
+  free(arg3); 
   return _swig_go_result;
 }
 

@@ -20,7 +20,22 @@ public final class DeviceManager implements AutoCloseable {
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} outside 0 to 1024
    */
   public DeviceManager(int deviceCount) {
-    handle = Handle.of(this, new RawDeviceManager(deviceCount), RawDeviceManager::delete);
+    this(deviceCount, "", "");
+  }
+
+  /**
+   * A manager of some devices.
+   *
+   * @param deviceCount how many there are; 0: POPRT_DEVICES, or 4
+   * @param visible numbers of those that it sees, as in "0,2-3"; "": POPRT_VISIBLE_DEVICES, or all
+   * @param shared "1" or an absolute folder: with the processes that say the same; "0": with none;
+   *     "": POPRT_SHARED_DEVICES
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} for something else
+   * @since 1.0
+   */
+  public DeviceManager(int deviceCount, String visible, String shared) {
+    RawDeviceManager raw = new RawDeviceManager(deviceCount, visible, shared);
+    handle = Handle.of(this, raw, RawDeviceManager::delete);
   }
 
   /**
