@@ -14,11 +14,12 @@
 namespace poprt_csharp {
 
 // Sets the pending exception of the thread; the message is the callee's until it returns.
-using ErrorFn = void (*)(int32_t code, const char* message);
+using ErrorFn = void (*)(int32_t code, int32_t popef_class, const char* message);
 inline ErrorFn error_fn = nullptr;
 
 inline void raise(poprt_error* error) {
-  error_fn(poprt_error_get_code(error), poprt_error_message(error));
+  error_fn(poprt_error_get_code(error), poprt_popef_error_get_class(error),
+           poprt_error_message(error));
   poprt_error_free(error);
 }
 
@@ -92,6 +93,34 @@ class Ended {
   std::unique_ptr<Run> last_;
   int64_t in_flight_ = 0;
   bool closed_ = false;
+};
+
+// Sources of PopEF that the library does not need any more, by number. It may say so on a thread of
+// its own, so managed code asks.
+class Released {
+ public:
+  static void add(void* number) {
+    Released& all = get();
+    const std::lock_guard lock(all.mutex_);
+    all.numbers_.push_back(poprt_shim::address(number));
+  }
+  // 0: none.
+  static int64_t take() {
+    Released& all = get();
+    const std::lock_guard lock(all.mutex_);
+    if (all.numbers_.empty()) return 0;
+    const int64_t number = all.numbers_.front();
+    all.numbers_.pop_front();
+    return number;
+  }
+
+ private:
+  static Released& get() {
+    static auto* const all = new Released;
+    return *all;
+  }
+  std::mutex mutex_;
+  std::deque<int64_t> numbers_;
 };
 
 inline Ended& ended(int64_t address) { return *static_cast<Ended*>(poprt_shim::pointer(address)); }

@@ -70,6 +70,7 @@ POPRT_CS_HANDLE(raw_runner, RawRunner, free_runner, poprt_runner_free(self))
 POPRT_CS_HANDLE(raw_runner_options, RawRunnerOptions, free_runner_options, delete self)
 POPRT_CS_HANDLE(raw_bindings, RawBindings, free_bindings, delete self)
 POPRT_CS_HANDLE(raw_run, RawRun, free_run, self->release())
+POPRT_CS_HANDLE(raw_log, RawLog, free_log, delete self)
 POPRT_CS_HANDLE(raw_pack_options, RawPackOptions, free_pack_options, delete self)
 POPRT_CS_HANDLE(raw_host_concats, RawHostConcats, free_host_concats, delete self)
 POPRT_CS_HANDLE(raw_session_options, RawSessionOptions, free_session_options, delete self)
@@ -141,6 +142,11 @@ static const char* raw_ended_message(int64_t ended) { return poprt_csharp::ended
 static void raw_ended_close(int64_t ended, int64_t patience_ms) {
   poprt_csharp::ended(ended).close(std::chrono::milliseconds(patience_ms));
 }
+// The release_fn of a source, and the numbers that it was called with since; 0: no more.
+static int64_t raw_released_fn() {
+  return poprt_shim::address(reinterpret_cast<const void*>(&poprt_csharp::Released::add));
+}
+static int64_t raw_released_take() { return poprt_csharp::Released::take(); }
 static int64_t raw_text_address(int64_t text) {
   return poprt_shim::address(poprt_string_data(static_cast<poprt_string*>(poprt_shim::pointer(text))));
 }

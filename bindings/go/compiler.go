@@ -2,6 +2,7 @@ package poprt
 
 import (
 	"runtime"
+	"time"
 
 	"poprt.org/bindings/go/internal/native"
 )
@@ -18,6 +19,7 @@ const (
 // CompileOptions of the compiler; the zero value, or nil, is the default.
 type CompileOptions struct {
 	InputShapes   map[string][]int64 // fixes variable dimensions
+	InputLengths  map[string]int64   // elements of sequences whose elements' shapes do not tell; of an optional 0 or 1; since 1.0
 	BatchSize     int64              // of every input; 0: as the model says
 	BatchAxis     int64              // used with BatchSize
 	Precision     Precision
@@ -31,11 +33,25 @@ type CompileOptions struct {
 	OpsetVersion  int64    // convert to it first; 0: the model's
 	Cache         bool     // keep what was compiled in CachePath, and take it from there
 	CachePath     string
+	AllowLinks    bool // external data may be reached through symbolic and hard links; only for models that are trusted
+	// OpaqueBlobs lie in the PopEF file beside the executable, by name, for whoever runs it. A runner of
+	// [NewHostConcatRunner] looks for "HostConcatRunnerConfig". Since 1.0.
+	OpaqueBlobs map[string][]byte
 	// VariableWeights keeps weights as inputs that [Session.UpdateWeights] and [LightRunner.SetInput] replace; slower.
 	VariableWeights bool
 	// Progress is called with 0 to 1 and the name of a step, on another thread than the caller's goroutine while
 	// that waits. A panic in it comes out of the compiling function.
 	Progress func(done float64, what string)
+	// AfterPass is called after each pass, as Progress. Since 1.0.
+	AfterPass func(PassReport)
+}
+
+// PassReport says what a pass did.
+type PassReport struct {
+	Pass                    string
+	Rewrites                int64
+	Time                    time.Duration
+	NodesBefore, NodesAfter int64 // of the graph
 }
 
 func withCompiler(options *CompileOptions, use func(native.RawCompiler) error) error {
@@ -47,6 +63,15 @@ func withCompiler(options *CompileOptions, use func(native.RawCompiler) error) e
 	for name, shape := range options.InputShapes {
 		o.Add_input_shape(name, shape, int64(len(shape)))
 	}
+	for name, length := range options.InputLengths {
+		o.Add_input_length(name, length)
+	}
+	for name, data := range options.OpaqueBlobs {
+		address, keep := address(data)
+		o.Add_opaque_blob(name, address, int64(len(data)))
+		runtime.KeepAlive(keep)
+	}
+	o.Set_allow_links(options.AllowLinks)
 	o.Set_batch_size(options.BatchSize, options.BatchAxis)
 	o.Set_precision(int(options.Precision))
 	o.Set_verify(!options.NoVerify)
@@ -66,11 +91,15 @@ func withCompiler(options *CompileOptions, use func(native.RawCompiler) error) e
 	o.Set_convert_version(options.OpsetVersion)
 	o.Set_engine_caching(options.Cache, options.CachePath)
 	progress := native.Progress{Func: options.Progress}
-	if options.Progress != nil {
-		function, data, release := progress.Pointers()
-		defer release()
-		o.Set_callbacks(function, 0, data)
+	if options.AfterPass != nil {
+		progress.After = func(pass string, rewrites int64, milliseconds float64, before, after int64) {
+			took := time.Duration(milliseconds * float64(time.Millisecond))
+			options.AfterPass(PassReport{pass, rewrites, took, before, after})
+		}
 	}
+	function, afterPass, data, release := progress.Pointers()
+	defer release()
+	o.Set_callbacks(function, afterPass, data)
 	var failure uintptr
 	compiler := native.NewRawCompiler(o, &failure)
 	if err := check(failure); err != nil {
@@ -119,6 +148,17 @@ func Convert(onnxPath, outPath string, options *CompileOptions) error {
 	return withCompiler(options, func(c native.RawCompiler) error {
 		return check(c.Convert_file(onnxPath, outPath))
 	})
+}
+
+// Show returns name, type and shape of every input and output of an ONNX file, one a line, without conversion. Variable
+// dimensions are 0.
+func Show(onnxPath string) (text string, err error) {
+	err = withCompiler(nil, func(c native.RawCompiler) error {
+		var failure uintptr
+		text = native.TakeText(c.Show_file(onnxPath, &failure))
+		return check(failure)
+	})
+	return text, err
 }
 
 // ListPasses returns the compiler's passes, one a line.

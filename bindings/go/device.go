@@ -17,8 +17,20 @@ type DeviceManager struct {
 
 // NewDeviceManager sees deviceCount devices; 0: POPRT_DEVICES from the environment, or 4.
 func NewDeviceManager(deviceCount int) (*DeviceManager, error) {
+	return NewDeviceManagerWith(DeviceManagerOptions{DeviceCount: deviceCount})
+}
+
+// DeviceManagerOptions of [NewDeviceManagerWith]; the zero value is what the environment says. Since 1.0.
+type DeviceManagerOptions struct {
+	DeviceCount int    // 0: POPRT_DEVICES, or 4
+	Visible     string // ids of those that it sees, as in "0,2-3"; "": POPRT_VISIBLE_DEVICES, or all
+	Shared      string // "1" or an absolute folder: with processes that say the same; "0": none; "": POPRT_SHARED_DEVICES
+}
+
+// NewDeviceManagerWith sees some devices. Errors: InvalidArgument. Since 1.0.
+func NewDeviceManagerWith(options DeviceManagerOptions) (*DeviceManager, error) {
 	var failure uintptr
-	raw := native.NewRawDeviceManager(int64(deviceCount), &failure)
+	raw := native.NewRawDeviceManager(int64(options.DeviceCount), options.Visible, options.Shared, &failure)
 	if err := check(failure); err != nil {
 		return nil, err
 	}
@@ -129,6 +141,16 @@ func (m *DeviceManager) IPUModelDevice(numIPUs int64, ipuVersion int, tilesPerIP
 	}
 	return m.get(func(raw native.RawDeviceManager, failure *uintptr) native.RawDevice {
 		return raw.Create_ipu_model_device(numIPUs, ipuVersion, tilesPerIPU, failure)
+	})
+}
+
+// SmallIPUModelDevice is the same with 4 tiles for each IPU.
+func (m *DeviceManager) SmallIPUModelDevice(numIPUs int64, ipuVersion int) (*Device, error) {
+	if ipuVersion < math.MinInt32 || ipuVersion > math.MaxInt32 {
+		return nil, invalid(fmt.Sprintf("there is no IPU version %d", ipuVersion))
+	}
+	return m.get(func(raw native.RawDeviceManager, failure *uintptr) native.RawDevice {
+		return raw.Create_small_ipu_model_device(numIPUs, ipuVersion, failure)
 	})
 }
 

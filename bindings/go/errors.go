@@ -41,7 +41,21 @@ func (c Code) Error() string { return c.String() }
 type Error struct {
 	Code    Code
 	Message string
+	PopEF   PopEFError // since 1.0
 }
+
+// PopEFError says what kind of PopEF error an [Error] is: a code alone does not tell a missing link from a newer file.
+type PopEFError int32
+
+const (
+	NotPopEF            PopEFError = 0 // an error of something else
+	PopEFFileError      PopEFError = 1 // a file cannot be opened, read or written
+	PopEFFormatError    PopEFError = 2 // bytes that are not what the format says
+	PopEFVersionError   PopEFError = 3 // the file needs a newer library
+	PopEFLinkError      PopEFError = 4 // a name is there twice, or is missing
+	PopEFInactiveWriter PopEFError = 5 // a writer that is closed, replaced or has failed
+	PopEFSizeError      PopEFError = 6 // data of another size than was announced
+)
 
 func (e *Error) Error() string { return "poprt: " + e.Message }
 
@@ -69,8 +83,8 @@ func check(err uintptr) error {
 	if err == 0 {
 		return nil
 	}
-	code, message := native.TakeError(err)
-	return &Error{Code(code), message}
+	code, popef, message := native.TakeError(err)
+	return &Error{Code(code), message, PopEFError(popef)}
 }
 
-func invalid(message string) error { return &Error{InvalidArgument, message} }
+func invalid(message string) error { return &Error{Code: InvalidArgument, Message: message} }

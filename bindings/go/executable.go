@@ -52,6 +52,37 @@ func OpenFiles(paths []string, options OpenOptions) (*Executable, error) {
 	return newExecutable(native.RawExecutableOpen_files(o, &err), err)
 }
 
+// OpenModel opens a model that was put together from PopEF files; it and its reader may be closed. Of the options,
+// Executable is not used. Since 1.0.
+func OpenModel(model *PopEFModel, options OpenOptions) (*Executable, error) {
+	raw, err := model.h.acquire()
+	if err != nil {
+		return nil, err
+	}
+	defer model.h.release()
+	o := native.NewRawOpenOptions()
+	defer native.DeleteRawOpenOptions(o)
+	o.Set_ignore_package_hash(options.IgnorePackageHash)
+	var failure uintptr
+	return newExecutable(native.RawExecutableOpen_model(raw, o, &failure), failure)
+}
+
+// PopEFModel is its blobs as PopEF has them: metadata, executable, data, opaque blobs. It takes memory for a copy when the
+// executable came from the compiler, and outlives it. Since 1.0.
+func (e *Executable) PopEFModel() (*PopEFModel, error) {
+	raw, err := e.h.acquire()
+	if err != nil {
+		return nil, err
+	}
+	defer e.h.release()
+	var failure uintptr
+	model := raw.Popef_model(&failure)
+	if err := check(failure); err != nil {
+		return nil, err
+	}
+	return newPopEFModel(model, nil)
+}
+
 // OpenBytes opens a PopEF file that is in memory. The bytes are copied.
 func OpenBytes(data []byte) (*Executable, error) {
 	address, keep := address(data)

@@ -21,7 +21,8 @@ const (
 // PopEF is what one or several PopEF files hold. Payloads stay in the files until they are read. Any number of
 // goroutines may use one.
 type PopEF struct {
-	h *handle[native.RawPopefReader]
+	h      *handle[native.RawPopefReader]
+	source *native.Source // nil: files
 }
 
 // OpenPopEF finds the blobs of files. Do not change a file while it is in use; replacing it by rename is fine.
@@ -32,7 +33,7 @@ func OpenPopEF(paths ...string) (*PopEF, error) {
 	if err := check(err); err != nil {
 		return nil, err
 	}
-	p := &PopEF{newHandle(raw, native.DeleteRawPopefReader)}
+	p := &PopEF{newHandle(raw, native.DeleteRawPopefReader), nil}
 	for _, path := range paths {
 		if err := check(raw.Parse_file(path)); err != nil {
 			p.Close()
@@ -40,6 +41,44 @@ func OpenPopEF(paths ...string) (*PopEF, error) {
 		}
 	}
 	return p, nil
+}
+
+// OpenPopEFAt finds the blobs of PopEF in the first size bytes of source, which do not change: headers are read now,
+// payloads when they are asked for. Errors: those of source, DataLoss, FailedPrecondition. Since 1.0.
+func OpenPopEFAt(source io.ReaderAt, size int64) (*PopEF, error) {
+	var err uintptr
+	raw := native.NewRawPopefReader(&err)
+	if err := check(err); err != nil {
+		return nil, err
+	}
+	p := &PopEF{newHandle(raw, native.DeleteRawPopefReader), &native.Source{Func: func(data []byte, offset int64) error {
+		n, err := source.ReadAt(data, offset)
+		if n == len(data) {
+			return nil
+		}
+		return err
+	}}}
+	read, release, userData := p.source.Pointers()
+	if err := said(p.source, check(raw.Parse_source(size, read, release, userData))); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// said is what a source has failed with, where the library only knows that it has.
+func said(source *native.Source, err error) error {
+	if source == nil || err == nil {
+		return err
+	}
+	failure, panicked := source.Take()
+	if panicked != nil {
+		panic(panicked)
+	}
+	if failure != nil {
+		return failure
+	}
+	return err
 }
 
 // Close is optional. Blobs cannot be read afterwards.
@@ -56,8 +95,9 @@ type Blob struct {
 	Bytes      int64 // of the payload, decompressed
 	Compressed bool
 
-	owner keeper
-	raw   native.RawPopefBlob
+	owner  keeper
+	raw    native.RawPopefBlob
+	source *native.Source
 }
 
 // keeper is the handle of what lends something: a reader or a model.
@@ -67,13 +107,13 @@ type keeper interface {
 }
 
 // Blobs of a type, in the order of the files.
-func (p *PopEF) Blobs(kind BlobType) ([]Blob, error) { return blobs(p.h, kind) }
+func (p *PopEF) Blobs(kind BlobType) ([]Blob, error) { return blobs(p.h, p.source, kind) }
 
 // blobs of a raw reader or model.
 func blobs[T interface {
 	Count(int) int64
 	Blob(int, int64) native.RawPopefBlob
-}](h *handle[T], kind BlobType) ([]Blob, error) {
+}](h *handle[T], source *native.Source, kind BlobType) ([]Blob, error) {
 	raw, err := h.acquire()
 	if err != nil {
 		return nil, err
@@ -90,7 +130,7 @@ func blobs[T interface {
 			shape[d] = b.Dimension(int64(d))
 		}
 		list[i] = Blob{kind, b.Name(), b.Executable(), DType(b.Dtype()), shape, b.Tensor_count(), b.Bytes(), b.Compressed(),
-			h, b}
+			h, b, source}
 	}
 	return list, nil
 }
@@ -113,7 +153,7 @@ func (b Blob) ReadAt(data []byte, offset int64) (int, error) {
 	}
 	if n > 0 {
 		address, keep := address(data)
-		err := check(b.raw.Read(offset, address, n))
+		err := said(b.source, check(b.raw.Read(offset, address, n)))
 		runtime.KeepAlive(keep)
 		if err != nil {
 			return 0, err
@@ -145,7 +185,7 @@ func (b Blob) Map() (*Mapping, error) {
 	defer b.owner.release()
 	var failure uintptr
 	raw := b.raw.Map_payload(&failure)
-	if err := check(failure); err != nil {
+	if err := said(b.source, check(failure)); err != nil {
 		return nil, err
 	}
 	return &Mapping{newHandle(raw, native.DeleteRawPopefPayload), native.View(raw.Address(), raw.Bytes())}, nil
@@ -185,7 +225,7 @@ func (p *PopEF) Model(executable string) (*PopEFModel, error) {
 	if err := check(failure); err != nil {
 		return nil, err
 	}
-	return newPopEFModel(model)
+	return newPopEFModel(model, p.source)
 }
 
 // Models of all executables, in the order of the files. Errors: those of Model.
@@ -203,7 +243,7 @@ func (p *PopEF) Models() ([]*PopEFModel, error) {
 	defer native.DeleteRawPopefModels(all)
 	models := make([]*PopEFModel, all.Count())
 	for i := range models {
-		if models[i], err = newPopEFModel(all.Take(int64(i))); err != nil {
+		if models[i], err = newPopEFModel(all.Take(int64(i)), p.source); err != nil {
 			return nil, err
 		}
 	}
@@ -229,11 +269,12 @@ type PopEFModel struct {
 	UserInputs  []PopEFAnchor // of the main programs, without data: whoever runs it serves them
 	UserOutputs []PopEFAnchor // of the main programs
 
-	h *handle[native.RawPopefModel]
+	h      *handle[native.RawPopefModel]
+	source *native.Source // nil: files
 }
 
-func newPopEFModel(raw native.RawPopefModel) (*PopEFModel, error) {
-	m := &PopEFModel{h: newHandle(raw, native.DeleteRawPopefModel)}
+func newPopEFModel(raw native.RawPopefModel, source *native.Source) (*PopEFModel, error) {
+	m := &PopEFModel{h: newHandle(raw, native.DeleteRawPopefModel), source: source}
 	defer runtime.KeepAlive(m)
 	var err error
 	if m.Metadata, err = readMetadata(raw.Metadata()); err != nil {
@@ -251,7 +292,7 @@ func newPopEFModel(raw native.RawPopefModel) (*PopEFModel, error) {
 }
 
 // Blobs of a type: one executable, at most one tensor or feed for each anchor, its opaque blobs.
-func (m *PopEFModel) Blobs(kind BlobType) ([]Blob, error) { return blobs(m.h, kind) }
+func (m *PopEFModel) Blobs(kind BlobType) ([]Blob, error) { return blobs(m.h, m.source, kind) }
 
 // Close is optional. Its blobs cannot be read afterwards.
 func (m *PopEFModel) Close() error { return m.h.Close() }

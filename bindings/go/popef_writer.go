@@ -188,7 +188,7 @@ func (w *PopEFWriter) Write(data []byte) (int, error) { return w.write(0, data) 
 func (w *PopEFWriter) write(feed int, data []byte) (int, error) {
 	err := w.use(func(raw *rawPopEFWriter) error {
 		if raw.blob == nil {
-			return &Error{FailedPrecondition, "no blob of the PopEF file was begun"}
+			return &Error{Code: FailedPrecondition, Message: "no blob of the PopEF file was begun"}
 		}
 		address, keep := address(data)
 		defer runtime.KeepAlive(keep)

@@ -24,7 +24,7 @@ func init() {
 // Version of the library that was loaded.
 func Version() string { return native.Raw_version_string() }
 
-// SetLogLevel takes TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF.
+// SetLogLevel takes TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF. Messages go to stderr, or where [OnLog] says.
 func SetLogLevel(level string) error { return check(native.Raw_set_log_level(level)) }
 
 // BytesCopied counts the bytes that this package has copied between memory of the program and memory of runs: none.
@@ -46,6 +46,17 @@ func DumpPopEF(path string, format DumpFormat) (string, error) {
 	var err uintptr
 	text := native.Raw_popef_dump(path, int(format), &err)
 	return native.TakeText(text), check(err)
+}
+
+// ExportTensor writes the data of a tensor blob to a NumPy file. The executable says which model the data is for; "": any.
+// Errors: NotFound.
+func ExportTensor(path, name, executable, npyPath string) error {
+	return check(native.Raw_popef_export_tensor(path, name, executable, npyPath))
+}
+
+// ExportFeed is the same for a feed blob; the array's first dimension counts its tensors.
+func ExportFeed(path, name, executable, npyPath string) error {
+	return check(native.Raw_popef_export_feed(path, name, executable, npyPath))
 }
 
 // handle is a reference to an object of the library that any number of goroutines use and one closes.

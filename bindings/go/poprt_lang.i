@@ -79,6 +79,9 @@ static void raw_request_free(int64_t request) {
 static int32_t raw_error_code(int64_t error) {
   return poprt_error_get_code(static_cast<poprt_error*>(poprt_shim::pointer(error)));
 }
+static int32_t raw_error_popef_class(int64_t error) {
+  return poprt_popef_error_get_class(static_cast<poprt_error*>(poprt_shim::pointer(error)));
+}
 static const char* raw_error_message(int64_t error) {
   return poprt_error_message(static_cast<poprt_error*>(poprt_shim::pointer(error)));
 }

@@ -252,7 +252,7 @@ func (q *Queue) Enqueue(memory Tensor, done chan *Queued) *Queued {
 		if code == 0 {
 			finish(nil)
 		} else {
-			finish(&Error{Code(code), message})
+			finish(&Error{Code: Code(code), Message: message})
 		}
 	})
 	at := int64(uintptr(memory.address))

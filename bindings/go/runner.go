@@ -16,6 +16,7 @@ import (
 type RunnerOptions struct {
 	Threads    int     // compute threads; 0: POPRT_THREADS from the environment, or all CPUs
 	Profile    bool    // time every instruction, see [Runner.Profile]
+	Telemetry  bool    // publish, as POPRT_TELEMETRY=1 does; see [ReadTelemetry]; since 1.0
 	Device     *Device // nil: any free one
 	QueueDepth int     // runs in flight before Go waits; 0: 64
 
@@ -31,12 +32,25 @@ type RunnerOptions struct {
 	DeviceWait  time.Duration // how long to try when no device is free
 	DeviceSleep time.Duration // between attempts; 0: 6 s
 	AutoReset   bool          // reset the IPU after errors that allow it
+
+	// Since 1.0:
+	ReplicaDevices  map[int64]*Device // of replicas, from 0 on; others get any free one
+	FrozenInputs    []Tensor          // Named values, copied, for inputs that runs then leave out
+	NoValidateIO    bool              // ignore unknown names; inputs that are not given are zeros, such outputs dropped
+	OverlapIO       bool              // copy inputs and outputs while a step computes, on threads of their own
+	BatchesPerStep  int64             // 0: as the executable says
+	TracepointsRoom int64             // runs that Tracepoints remembers; 0: 1000; negative: all
+	BatchTimeouts   bool              // the next two hold
+	BatchTimeout    time.Duration     // from a batch's first row until it is padded; 0: never
+	StepTimeout     time.Duration     // from a step's first complete batch until it goes without the others; 0: never
+	Faults          string            // device errors to inject, for tests; "": POPRT_INJECT_FAULTS
 }
 
 // Runner is an executable loaded on a device, for any number of goroutines.
 type Runner struct {
 	h               *handle[native.RawRunner]
 	inputs, outputs []Anchor
+	hasData         []bool // of inputs
 }
 
 // NewRunner takes a device and loads the executable. Errors: Unavailable (no free device), FailedPrecondition (the
@@ -72,10 +86,21 @@ func newRunner(executable *Executable, options *RunnerOptions,
 	if options.Profile {
 		o.SetProfile(1)
 	}
+	if options.Telemetry {
+		o.SetTelemetry(1)
+	}
 	native.Raw_set_batching(o, int64(options.PadTimeout), options.Dynamic, int64(options.BatchingDim),
 		int64(options.RingBufferMultiplier), options.FlushOnWaitingOutputs)
 	native.Raw_set_devices(o, int64(options.Replicas), int64(options.DeviceWait), int64(options.DeviceSleep),
 		options.AutoReset)
+	o.SetNo_validate_io_params(number(options.NoValidateIO))
+	o.SetOverlap_io(number(options.OverlapIO))
+	o.SetBatches_per_step(options.BatchesPerStep)
+	o.SetRequest_tracepoints_buffer_size(options.TracepointsRoom)
+	o.SetIs_batch_size_timeout_enabled(number(options.BatchTimeouts))
+	o.SetBatch_size_timeout_ns(int64(options.BatchTimeout))
+	o.SetData_parallel_timeout_ns(int64(options.StepTimeout))
+	o.Set_faults(options.Faults)
 	if options.Device != nil {
 		device, err := options.Device.h.acquire()
 		if err != nil {
@@ -84,13 +109,36 @@ func newRunner(executable *Executable, options *RunnerOptions,
 		defer options.Device.h.release()
 		o.Set_device(device)
 	}
+	for replica, device := range options.ReplicaDevices {
+		raw, err := device.h.acquire()
+		if err != nil {
+			return nil, err
+		}
+		defer device.h.release()
+		o.Add_replica_device(replica, raw)
+	}
+	for _, value := range options.FrozenInputs {
+		o.Add_frozen_input(value.name, int64(uintptr(value.address)), value.bytes)
+	}
+	defer runtime.KeepAlive(options.FrozenInputs)
 	var failure uintptr
 	runner := create(raw, o, &failure)
 	if err := check(failure); err != nil {
 		return nil, err
 	}
-	return &Runner{newHandle(runner, native.DeleteRawRunner), anchors(runner.Input_count(), runner.Input_anchor),
-		anchors(runner.Output_count(), runner.Output_anchor)}, nil
+	r := &Runner{h: newHandle(runner, native.DeleteRawRunner), inputs: anchors(runner.Input_count(), runner.Input_anchor),
+		outputs: anchors(runner.Output_count(), runner.Output_anchor)}
+	for i := range r.inputs {
+		r.hasData = append(r.hasData, runner.Input_has_data(int64(i)))
+	}
+	return r, nil
+}
+
+func number(on bool) int {
+	if on {
+		return 1
+	}
+	return 0
 }
 
 // Close gives the device back, after the runs that are in flight.
@@ -98,6 +146,9 @@ func (r *Runner) Close() error { return r.h.Close() }
 
 // Inputs in the model's order.
 func (r *Runner) Inputs() []Anchor { return r.inputs }
+
+// InputHasData says whether that input comes with the executable: runs leave it out. Since 1.0.
+func (r *Runner) InputHasData(index int) bool { return r.hasData[index] }
 
 // Outputs in the model's order.
 func (r *Runner) Outputs() []Anchor { return r.outputs }

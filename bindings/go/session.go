@@ -72,6 +72,7 @@ type AnchorPredicate func(name string, output bool, programs []uint32) bool
 // SessionOptions of [NewSession]; the zero value, or nil, is the default.
 type SessionOptions struct {
 	Threads     int             // compute threads; 0: POPRT_THREADS from the environment, or all CPUs
+	Profile     bool            // time every instruction, see [Session.Profile]; since 1.0
 	Device      *Device         // nil: any free one
 	Deferred    bool            // take the device at BindToDevice or the first run
 	Exclusive   bool            // other sessions cannot take the device
@@ -117,6 +118,7 @@ func NewSession(executable *Executable, options *SessionOptions) (*Session, erro
 	o := native.NewRawSessionOptions()
 	defer native.DeleteRawSessionOptions(o)
 	o.Set_threads(options.Threads)
+	o.Set_profile(options.Profile)
 	o.Set_deferred(options.Deferred)
 	o.Set_exclusive(options.Exclusive)
 	o.Set_telemetry(options.Telemetry)
@@ -431,6 +433,29 @@ func (s *Session) RunPrograms(indices ...int) error {
 		values[i] = int64(index)
 	}
 	return s.run(func(raw native.RawSession) uintptr { return raw.Run_programs(values, int64(len(indices))) })
+}
+
+// Profile is a JSON object with times of every instruction since the last upload. Errors: FailedPrecondition (without
+// SessionOptions.Profile, or on no device). Since 1.0.
+func (s *Session) Profile() (json string, err error) {
+	err = s.ask(func(raw native.RawSession) (failure uintptr) {
+		json = native.TakeText(raw.Profile(&failure))
+		return failure
+	})
+	return json, err
+}
+
+// PopEFModel is its model's blobs; see [Executable.PopEFModel]. Since 1.0.
+func (s *Session) PopEFModel() (*PopEFModel, error) {
+	var made native.RawPopefModel
+	err := s.ask(func(raw native.RawSession) (failure uintptr) {
+		made = raw.Popef_model(&failure)
+		return failure
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newPopEFModel(made, nil)
 }
 
 // UpdateWeights replaces the value of an input that has data in the executable, by copy, for later runs. [Elements] makes

@@ -140,7 +140,7 @@ func entries(table []int64, keep []unsafe.Pointer, kind string, anchors []Anchor
 			}
 		}
 		if i < 0 || i >= len(anchors) {
-			return nil, nil, &Error{NotFound, unknown(kind, t, anchors)}
+			return nil, nil, &Error{Code: NotFound, Message: unknown(kind, t, anchors)}
 		}
 		if a := &anchors[i]; !t.dtype.holds(a.DType) {
 			return nil, nil, invalid(fmt.Sprintf("%s '%s': expected elements of %v, given %v", kind, a.Name, a.DType,

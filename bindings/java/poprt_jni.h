@@ -16,6 +16,7 @@ inline jclass exception_class = nullptr;
 inline jmethodID exception_of = nullptr;
 inline jmethodID done_method = nullptr;
 inline jmethodID write_method = nullptr;
+inline jmethodID read_method = nullptr;
 inline jmethodID progress_method = nullptr;
 inline jmethodID after_pass_method = nullptr;
 
@@ -31,11 +32,12 @@ inline jbyteArray bytes(JNIEnv* env, const char* data, size_t size) {
 inline void raise(JNIEnv* env, poprt_error* error) {
   const char* message = poprt_error_message(error);
   const auto code = static_cast<jint>(poprt_error_get_code(error));
+  const auto popef_class = static_cast<jint>(poprt_popef_error_get_class(error));
   jbyteArray text = bytes(env, message, std::strlen(message));
   poprt_error_free(error);
   if (!text) return;  // an OutOfMemoryError is pending
   auto thrown = static_cast<jthrowable>(
-      env->CallStaticObjectMethod(exception_class, exception_of, code, text));
+      env->CallStaticObjectMethod(exception_class, exception_of, code, popef_class, text));
   if (thrown && !env->ExceptionCheck()) env->Throw(thrown);
 }
 
@@ -118,6 +120,29 @@ inline int32_t write(const void* data, size_t size, void* user_data) {
   return go_on ? 0 : 1;
 }
 
+// Those of a poprt_popef_source; the second frees the callback.
+inline int32_t read(uint64_t offset, void* data, size_t size, void* user_data) {
+  JNIEnv* e = env();
+  if (!e) return 1;  // the virtual machine is ending
+  auto* to = static_cast<char*>(data);
+  jboolean done = JNI_TRUE;
+  for (size_t at = 0; done && at < size;) {  // a buffer holds less than 2 GiB
+    const size_t part = size - at < (size_t{1} << 30) ? size - at : size_t{1} << 30;
+    jobject buffer = e->NewDirectByteBuffer(to + at, static_cast<jlong>(part));
+    done = buffer != nullptr && e->CallBooleanMethod(static_cast<jobject>(user_data), read_method,
+                                                     static_cast<jlong>(offset + at), buffer);
+    if (e->ExceptionCheck()) done = JNI_FALSE;
+    clear(e);
+    e->DeleteLocalRef(buffer);
+    at += part;
+  }
+  return done ? 0 : 1;
+}
+inline void release(void* user_data) {
+  JNIEnv* e = env();
+  if (e) e->DeleteGlobalRef(static_cast<jobject>(user_data));
+}
+
 inline void progress(double part, const char* what, void* user_data) {
   JNIEnv* e = env();
   if (!e) return;
@@ -151,13 +176,15 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void*) {
   jclass exception = env->FindClass("org/poprt/PoprtException");
   if (!exception) return JNI_ERR;
   exception_class = static_cast<jclass>(env->NewGlobalRef(exception));
-  exception_of = env->GetStaticMethodID(exception, "of", "(I[B)Lorg/poprt/PoprtException;");
+  exception_of = env->GetStaticMethodID(exception, "of", "(II[B)Lorg/poprt/PoprtException;");
   jclass callbacks = env->FindClass("org/poprt/RawCallbacks");
   if (!exception_of || !callbacks) return JNI_ERR;
   done_method = env->GetMethodID(callbacks, "done", "(I[B)V");
   write_method = env->GetMethodID(callbacks, "write", "(Ljava/nio/ByteBuffer;)Z");
+  read_method = env->GetMethodID(callbacks, "read", "(JLjava/nio/ByteBuffer;)Z");
   progress_method = env->GetMethodID(callbacks, "progress", "(D[B)V");
   after_pass_method = env->GetMethodID(callbacks, "afterPass", "([BJDJJ)V");
-  const bool complete = done_method && write_method && progress_method && after_pass_method;
+  const bool complete =
+      done_method && write_method && read_method && progress_method && after_pass_method;
   return complete && load_session(env) ? JNI_VERSION_1_8 : JNI_ERR;
 }

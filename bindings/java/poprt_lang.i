@@ -104,6 +104,13 @@ static int64_t raw_done_fn() {
 static int64_t raw_write_fn() {
   return poprt_shim::address(reinterpret_cast<const void*>(&poprt_jni::write));
 }
+static int64_t raw_read_fn() {
+  return poprt_shim::address(reinterpret_cast<const void*>(&poprt_jni::read));
+}
+// Frees the callback.
+static int64_t raw_release_fn() {
+  return poprt_shim::address(reinterpret_cast<const void*>(&poprt_jni::release));
+}
 static int64_t raw_progress_fn() {
   return poprt_shim::address(reinterpret_cast<const void*>(&poprt_jni::progress));
 }

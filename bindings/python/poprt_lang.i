@@ -6,6 +6,7 @@
 %{
 #include "poprt_runner_options.h"
 #include "poprt_session.h"
+#include "poprt_source.h"
 %}
 
 %typemap(out) poprt_result {
@@ -84,6 +85,9 @@ struct poprt_python_run {};
 %nothread raw_write_fn;
 %nothread raw_set_session_dispatch;
 %nothread raw_enqueue;
+%nothread raw_source_read_fn;
+%nothread raw_source_release_fn;
+%nothread raw_source;
 %inline %{
 // A dict of code to exception class.
 static void raw_set_exceptions(PyObject* classes) { poprt_python::exceptions = Py_NewRef(classes); }
@@ -125,8 +129,10 @@ static PyObject* raw_bytes(int64_t address, int64_t bytes) {
   return PyBytes_FromStringAndSize(static_cast<const char*>(poprt_shim::pointer(address)), bytes);
 }
 
-// For set_callbacks: a poprt_progress_fn that calls a Python callable, whose address is its user data.
+// For set_callbacks: a poprt_progress_fn and a poprt_pass_fn that call a Python callable, whose address is their user
+// data, with the one argument "done" or with the five of the other.
 static int64_t raw_progress_fn() { return poprt_shim::address(reinterpret_cast<void*>(poprt_python::on_progress)); }
+static int64_t raw_pass_fn() { return poprt_shim::address(reinterpret_cast<void*>(poprt_python::on_pass)); }
 static int64_t raw_object_address(PyObject* object) { return poprt_shim::address(object); }
 // For create_stream: a poprt_write_fn that calls the `write` of the object whose address is its user data.
 static int64_t raw_write_fn() { return poprt_shim::address(reinterpret_cast<void*>(poprt_python::on_write)); }
@@ -142,9 +148,6 @@ static PyObject* raw_take_progress_error() {
 static raw_runner* raw_make_runner(const char* kind, const raw_executable* executable, PyObject* options,
                                    PyObject* extra, poprt_result* error) {
   return poprt_python::make_runner(kind, executable, options, extra, error);
-}
-static bool raw_input_has_data(const raw_runner* runner, int64_t index) {
-  return poprt_runner_input_has_data(runner, static_cast<size_t>(index)) != 0;
 }
 static poprt_text raw_statistics(raw_runner* runner, poprt_result* error) {
   poprt_string* text = nullptr;
@@ -179,6 +182,11 @@ static PyObject* raw_enqueue(raw_queue* queue, bool output, PyObject* array, PyO
                              poprt_result* error) {
   return poprt_python::enqueue(queue, output, array, callback, error);
 }
+
+// For parse_source: the functions, and a new reference, their user data, that the second gives back.
+static int64_t raw_source_read_fn() { return poprt_python::address_of(poprt_python::on_source_read); }
+static int64_t raw_source_release_fn() { return poprt_python::address_of(poprt_python::on_source_release); }
+static int64_t raw_source(PyObject* read) { return poprt_shim::address(Py_NewRef(read)); }
 
 // No thread of the library enters Python afterwards.
 static void raw_close_door() { poprt_python::door().close(); }

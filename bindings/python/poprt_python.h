@@ -38,7 +38,17 @@ inline void set_error(int32_t code, const char* message) {
 // Frees `error`.
 inline void raise(poprt_error* error) {
   set_error(poprt_error_get_code(error), poprt_error_message(error));
+  const poprt_popef_error_class popef = poprt_popef_error_get_class(error);
   poprt_error_free(error);
+  if (popef == POPRT_POPEF_NO_CLASS) return;
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  PyObject* number = PyLong_FromLong(popef);
+  if (!number || !value || PyObject_SetAttrString(value, "_popef_class", number) != 0)
+    PyErr_Clear();
+  Py_XDECREF(number);
+  PyErr_Restore(type, value, trace);
 }
 
 // Whether elements that the buffer protocol describes by `format` are those of `dtype`. Types that
@@ -332,6 +342,20 @@ inline void on_progress(double done, const char* what, void* user_data) {
   const PyGILState_STATE state = PyGILState_Ensure();
   if (!progress_error) {
     PyObject* result = PyObject_CallFunction(static_cast<PyObject*>(user_data), "d", done);
+    if (!result) keep_error();
+    Py_XDECREF(result);
+  }
+  PyGILState_Release(state);
+}
+
+// Calls the same with what a pass did.
+inline void on_pass(const char* pass, int64_t rewrites, double milliseconds, int64_t nodes_before,
+                    int64_t nodes_after, void* user_data) {
+  const PyGILState_STATE state = PyGILState_Ensure();
+  if (!progress_error) {
+    PyObject* result = PyObject_CallFunction(
+        static_cast<PyObject*>(user_data), "sLdLL", pass, static_cast<long long>(rewrites),
+        milliseconds, static_cast<long long>(nodes_before), static_cast<long long>(nodes_after));
     if (!result) keep_error();
     Py_XDECREF(result);
   }

@@ -80,12 +80,14 @@ struct RunnerOptions {
   std::vector<poprt_input> frozen, flush_in;
   std::vector<poprt_output> flush_out;
 
+  // Of strings, `f` keeps the bytes.
   void read(Fields& f) {
     poprt_runner_options& o = options;
     o.struct_size = sizeof o;
     f.integer("threads", &o.threads);
     f.integer("profile", &o.profile);
     f.integer("queue_depth", &o.queue_depth);
+    f.integer("telemetry", &o.telemetry);
     f.integer("timeout_ns", &o.timeout_ns);
     f.integer("not_thread_safe", &o.not_thread_safe);
     f.integer("no_validate_io_params", &o.no_validate_io_params);
@@ -101,6 +103,7 @@ struct RunnerOptions {
     f.integer("replication_factor", &o.replication_factor);
     f.integer("overlap_io", &o.overlap_io);
     f.integer("batches_per_step", &o.batches_per_step);
+    o.faults = f.text("faults");
     f.integer("device_wait_timeout_ns", &o.device_wait_timeout_ns);
     f.integer("device_wait_sleep_ns", &o.device_wait_sleep_ns);
     // Pairs of replica and address of a device, which the caller keeps.

@@ -2,10 +2,6 @@
 // gives (blobs, metadata) is borrowed: the language's layer keeps the owner. Enumerations are those
 // of the C headers. Indices that do not exist give 0, "" or null.
 
-%{
-#include "popef_shim.h"
-%}
-
 POPRT_HANDLE(raw_popef_anchor, RawPopefAnchor)
 POPRT_HANDLE(raw_popef_metadata, RawPopefMetadata)
 POPRT_HANDLE(raw_popef_reader, RawPopefReader)
@@ -120,6 +116,10 @@ POPRT_HANDLE(raw_popef_blob_writer, RawPopefBlobWriter)
   // Copies the bytes.
   poprt_result parse_bytes(int64_t address, int64_t bytes) {
     return poprt_popef_reader_parse_bytes($self, poprt_shim::pointer(address), static_cast<size_t>(bytes));
+  }
+  // The functions of poprt_popef_source. `release_fn` is called once, also when this fails.
+  poprt_result parse_source(int64_t size, int64_t read_fn, int64_t release_fn, int64_t user_data) {
+    return poprt_shim::parse_source($self, size, read_fn, release_fn, user_data);
   }
   int64_t count(int32_t type) { return static_cast<int64_t>(poprt_popef_reader_count($self, type)); }
   const raw_popef_blob* blob(int32_t type, int64_t index) {

@@ -13,6 +13,8 @@
 %module poprt_raw
 
 %{
+#include "log_shim.h"
+#include "popef_shim.h"
 #include "poprt_shim.h"
 #include "runners_shim.h"
 #include "session_shim.h"
@@ -42,6 +44,7 @@ POPRT_HANDLE(raw_device, RawDevice)
 POPRT_HANDLE(raw_runner, RawRunner)
 POPRT_HANDLE(raw_bindings, RawBindings)
 POPRT_HANDLE(raw_run, RawRun)
+POPRT_HANDLE(raw_log, RawLog)
 
 // -- anchors ----------------------------------------------------------------------------------
 
@@ -77,6 +80,8 @@ POPRT_HANDLE(raw_run, RawRun)
 %newobject raw_executable::open_file;
 %newobject raw_executable::open_bytes;
 %newobject raw_executable::open_files;
+%newobject raw_executable::open_model;
+%newobject raw_executable::popef_model;
 %newobject raw_executable::save_bytes;
 %extend raw_executable {
   static raw_executable* open_file(const char* path, poprt_result* error) {
@@ -95,6 +100,20 @@ POPRT_HANDLE(raw_run, RawRun)
     options.executable = poprt_shim::or_null(files.executable.c_str());
     raw_executable* made = nullptr;
     *error = poprt_executable_open_files(files.paths.data(), files.paths.size(), &options, &made);
+    return made;
+  }
+  // `executable` of the options is not used.
+  static raw_executable* open_model(const raw_popef_model& model, const raw_open_options& how,
+                                    poprt_result* error) {
+    poprt_open_options options = how.options;
+    options.struct_size = sizeof options;
+    raw_executable* made = nullptr;
+    *error = poprt_executable_open_model(&model, &options, &made);
+    return made;
+  }
+  raw_popef_model* popef_model(poprt_result* error) {
+    raw_popef_model* made = nullptr;
+    *error = poprt_executable_popef_model($self, &made);
     return made;
   }
   ~raw_executable() { poprt_executable_free($self); }
@@ -138,6 +157,11 @@ POPRT_HANDLE(raw_run, RawRun)
     $self->input_shapes.push_back(
         {$self->shape_names.data()[$self->shape_names.size() - 1], shape.data(), shape.size()});
   }
+  // Elements of a sequence.
+  void add_input_length(const char* name, int64_t length) {
+    $self->length_names.add(name);
+    $self->input_lengths.push_back({$self->length_names.data()[$self->length_names.size() - 1], length});
+  }
   void set_batch_size(int64_t size, int64_t axis) {
     $self->options.batch_size = size;
     $self->options.batch_axis = axis;
@@ -155,7 +179,15 @@ POPRT_HANDLE(raw_run, RawRun)
     $self->options.enable_engine_caching = on;
     $self->cache_path = cache_path;
   }
-  void add_opaque_blob(const char* name, const char* text) { $self->opaque_texts.push_back({name, text}); }
+  // Copies the bytes.
+  void add_opaque_blob(const char* name, int64_t address, int64_t bytes) {
+    const auto* from = static_cast<const char*>(poprt_shim::pointer(address));
+    const std::string& data = $self->opaque_data.emplace_back(from, static_cast<size_t>(bytes));
+    $self->opaque_names.add(name);
+    $self->opaque_blobs.push_back(
+        {$self->opaque_names.data()[$self->opaque_names.size() - 1], data.data(), data.size()});
+  }
+  void set_allow_links(bool on) { $self->options.allow_links = on; }
   void set_variable_weights(bool on) { $self->options.variable_weights = on; }
   // poprt_progress_fn and poprt_pass_fn, 0 for none; called on the compiling thread.
   void set_callbacks(int64_t progress_fn, int64_t after_pass_fn, int64_t user_data) {
@@ -238,12 +270,14 @@ struct raw_device_request {
 %newobject raw_device_manager::get_device;
 %newobject raw_device_manager::get_specific_device;
 %extend raw_device_manager {
-  // 0: as POPRT_DEVICES says.
-  raw_device_manager(int64_t device_count, poprt_result* error) {
+  // 0 and "": as the environment says.
+  raw_device_manager(int64_t device_count, const char* visible, const char* shared, poprt_result* error) {
     poprt_device_manager_options options{};
     options.struct_size = sizeof options;
     const bool fits = device_count >= INT32_MIN && device_count <= INT32_MAX;
     options.device_count = fits ? static_cast<int32_t>(device_count) : -1;
+    options.visible = poprt_shim::or_null(visible);
+    options.shared = poprt_shim::or_null(shared);
     raw_device_manager* made = nullptr;
     *error = poprt_device_manager_create(&options, &made);
     return made;
@@ -306,6 +340,7 @@ struct raw_runner_options {
   int32_t threads;
   int32_t profile;
   int32_t queue_depth;
+  int32_t telemetry;
   int64_t timeout_ns;
   int32_t not_thread_safe;
   int32_t no_validate_io_params;
@@ -325,14 +360,27 @@ struct raw_runner_options {
   int64_t device_wait_sleep_ns;
 };
 %extend raw_runner_options {
-  raw_runner_options() {
-    auto* options = new raw_runner_options{};
-    options->struct_size = sizeof *options;
-    return options;
-  }
+  raw_runner_options() { return new raw_runner_options; }
   ~raw_runner_options() { delete $self; }
-  // The caller keeps the device until the runner is made.
+  // The caller keeps devices and values until the runner is made.
   void set_device(raw_device* device) { $self->device = device; }
+  void add_replica_device(int64_t replica, raw_device* device) {
+    $self->devices.push_back({replica, device});
+    $self->replica_devices = $self->devices.data();
+    $self->replica_device_count = $self->devices.size();
+  }
+  void add_frozen_input(const char* name, int64_t address, int64_t bytes) {
+    $self->frozen_names.add(name);
+    $self->frozen.push_back({$self->frozen_names.data()[$self->frozen_names.size() - 1], 0,
+                             poprt_shim::pointer(address), static_cast<size_t>(bytes)});
+    $self->frozen_inputs = $self->frozen.data();
+    $self->frozen_input_count = $self->frozen.size();
+  }
+  // "": POPRT_INJECT_FAULTS.
+  void set_faults(const char* faults) {
+    $self->fault_list = faults;
+    $self->faults = poprt_shim::or_null($self->fault_list.c_str());
+  }
 }
 
 %extend raw_bindings {
@@ -369,6 +417,9 @@ struct raw_runner_options {
   }
   const raw_anchor* output_anchor(int64_t index) {
     return poprt_runner_output($self, static_cast<size_t>(index));
+  }
+  bool input_has_data(int64_t index) {
+    return poprt_runner_input_has_data($self, static_cast<size_t>(index)) != 0;
   }
   poprt_result execute(const raw_bindings& bindings) {
     return poprt_runner_execute($self, bindings.inputs.data(), bindings.inputs.size(),
@@ -413,6 +464,19 @@ struct raw_runner_options {
   bool done() { return poprt_request_done($self->request) != 0; }
   // True: it has failed with cancelled, and its memory is not used any more.
   bool cancel() { return $self->cancel(); }
+}
+
+// -- log messages -----------------------------------------------------------------------------
+
+// A receiver of messages: a thread of the language takes them, one by one, until it is closed and
+// take() says false. Not to be freed during a call.
+%extend raw_log {
+  raw_log() { return new raw_log; }
+  ~raw_log() { delete $self; }
+  bool take() { return $self->take(); }
+  int32_t level() { return $self->level(); }
+  const char* text() { return $self->text(); }
+  void close() { $self->close(); }
 }
 
 %include "popef.i"

@@ -12,9 +12,9 @@ POPRT_HANDLE(raw_host_concats, RawHostConcats)
   }
   // "" as a name: none.
   void set_inputs(const char* dynamic_input, const char* unpack_info, const char* mask) {
-    $self->dynamic_input = dynamic_input;
-    $self->unpack_info = unpack_info;
-    $self->mask = mask;
+    $self->dynamic_input_name = dynamic_input;
+    $self->unpack_info_input_name = unpack_info;
+    $self->mask_name = mask;
   }
   void add_dynamic(const char* name) { $self->dynamic_group.add(name); }
   // 0: next fit, 1: first fit.

@@ -12,7 +12,7 @@
 // poprt_pack_runner_options.
 struct raw_pack_options {
   poprt_pack_runner_options options{};
-  std::string dynamic_input, unpack_info, mask;
+  std::string dynamic_input_name, unpack_info_input_name, mask_name;
   poprt_shim::Strings dynamic_group;
 
   // What it points to lives as long as this.
@@ -20,9 +20,9 @@ struct raw_pack_options {
     poprt_pack_runner_options all = options;
     all.struct_size = sizeof all;
     all.runner = runner;
-    all.dynamic_input_name = poprt_shim::or_null(dynamic_input.c_str());
-    all.unpack_info_input_name = poprt_shim::or_null(unpack_info.c_str());
-    all.mask_name = poprt_shim::or_null(mask.c_str());
+    all.dynamic_input_name = poprt_shim::or_null(dynamic_input_name.c_str());
+    all.unpack_info_input_name = poprt_shim::or_null(unpack_info_input_name.c_str());
+    all.mask_name = poprt_shim::or_null(mask_name.c_str());
     all.dynamic_group = dynamic_group.data();
     all.dynamic_group_count = dynamic_group.size();
     return all;

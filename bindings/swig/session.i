@@ -10,6 +10,7 @@ POPRT_HANDLE(raw_queue, RawQueue)
   raw_session_options() { return new raw_session_options; }
   ~raw_session_options() { delete $self; }
   void set_threads(int32_t threads) { $self->options.threads = threads; }
+  void set_profile(bool on) { $self->options.profile = on; }
   // The caller keeps the device until the session is made.
   void set_device(raw_device* device) { $self->options.device = device; }
   void set_deferred(bool on) { $self->options.deferred = on; }
@@ -45,6 +46,7 @@ POPRT_HANDLE(raw_queue, RawQueue)
   }
 }
 
+%newobject raw_session::popef_model;
 %newobject raw_session::create_queue_manager;
 %extend raw_session {
   raw_session(const raw_executable* executable, const raw_session_options& options,
@@ -94,6 +96,16 @@ POPRT_HANDLE(raw_queue, RawQueue)
   poprt_result run_save_programs() { return poprt_session_run_save_programs($self->session); }
   poprt_result run_programs(poprt_values values, int64_t count) {
     return $self->run_programs(values, count);
+  }
+  poprt_text profile(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_session_profile($self->session, &text);
+    return text;
+  }
+  raw_popef_model* popef_model(poprt_result* error) {
+    raw_popef_model* made = nullptr;
+    *error = poprt_session_popef_model($self->session, &made);
+    return made;
   }
   poprt_result update_weights(const char* name, int64_t address, int64_t bytes) {
     return poprt_session_update_weights($self->session, name, poprt_shim::pointer(address),

@@ -47,6 +47,18 @@ namespace Poprt
         /// <summary>Dimensions of inputs by name, for variable ones.</summary>
         public IDictionary<string, long[]> InputShapes { get; } = new Dictionary<string, long[]>();
 
+        /// <summary>Elements of inputs that are sequences, by name, where no InputShapes of their elements NAME[0],
+        /// NAME[1] ... tell; of an optional one 0 or 1. Since 1.0.</summary>
+        public IDictionary<string, long> InputLengths { get; } = new Dictionary<string, long>();
+
+        /// <summary>Bytes that lie in the PopEF file beside the executable, by name, for whoever runs it. A
+        /// <see cref="HostConcatRunner"/> looks for "HostConcatRunnerConfig". Since 1.0.</summary>
+        public IDictionary<string, byte[]> OpaqueBlobs { get; } = new Dictionary<string, byte[]>();
+
+        /// <summary>Whether external data may be reached through symbolic and hard links, wherever they lead. Only for
+        /// models that are trusted.</summary>
+        public bool AllowLinks { get; set; }
+
         /// <summary>Batch size of every input; 0: as the model says.</summary>
         public long BatchSize { get; set; }
 
@@ -106,6 +118,11 @@ namespace Poprt
                 fixed (long* dimensions = input.Value)
                     raw.add_input_shape(input.Key, dimensions == null ? &none : dimensions, input.Value.Length);
             }
+            foreach (KeyValuePair<string, long> input in InputLengths) raw.add_input_length(input.Key, input.Value);
+            foreach (KeyValuePair<string, byte[]> blob in OpaqueBlobs)
+                fixed (byte* data = blob.Value)
+                    raw.add_opaque_blob(blob.Key, (long)data, blob.Value.Length);
+            raw.set_allow_links(AllowLinks);
             raw.set_batch_size(BatchSize, BatchAxis);
             raw.set_precision((int)Precision);
             raw.set_verify(Verify);

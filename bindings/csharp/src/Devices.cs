@@ -11,9 +11,19 @@ namespace Poprt
         /// <summary>A manager of the first devices.</summary>
         /// <param name="deviceCount">How many it sees; 0: POPRT_DEVICES, or 4.</param>
         /// <exception cref="PoprtException">InvalidArgument: outside 0 to 1024.</exception>
-        public DeviceManager(int deviceCount = 0)
+        public DeviceManager(int deviceCount = 0) : this(deviceCount, "")
         {
-            raw = new RawDeviceManager(deviceCount);
+        }
+
+        /// <summary>A manager of some devices. Since 1.0.</summary>
+        /// <param name="deviceCount">How many there are; 0: POPRT_DEVICES, or 4.</param>
+        /// <param name="visible">Numbers of those that it sees, as in "0,2-3"; "": POPRT_VISIBLE_DEVICES, or all.</param>
+        /// <param name="shared">"1" or an absolute folder: with the processes that say the same; "0": with none; "":
+        /// POPRT_SHARED_DEVICES.</param>
+        /// <exception cref="PoprtException">InvalidArgument: something else.</exception>
+        public DeviceManager(int deviceCount, string visible, string shared = "")
+        {
+            raw = new RawDeviceManager(deviceCount, visible, shared);
         }
 
         /// <summary>How many devices there are, busy ones included.</summary>
@@ -74,6 +84,13 @@ namespace Poprt
         public Device CreateIpuModelDevice(long numIpus = 1, int ipuVersion = 0, long tilesPerIpu = 0)
         {
             return new Device(raw.create_ipu_model_device(numIpus, ipuVersion, tilesPerIpu));
+        }
+
+        /// <summary>As CreateIpuModelDevice, with 4 tiles for each IPU.</summary>
+        /// <exception cref="PoprtException">InvalidArgument: another version or count.</exception>
+        public Device CreateSmallIpuModelDevice(long numIpus = 1, int ipuVersion = 0)
+        {
+            return new Device(raw.create_small_ipu_model_device(numIpus, ipuVersion));
         }
 
         /// <summary>Frees it; devices live on. A second time does nothing.</summary>

@@ -68,6 +68,28 @@ namespace Poprt
                 return new Executable(RawExecutable.open_bytes((long)first, bytes.Length));
         }
 
+        /// <summary>Opens a model that was put together from PopEF files; it and its reader may be disposed of. Since
+        /// 1.0.</summary>
+        /// <param name="model">The model.</param>
+        /// <param name="options">How; Executable is not used.</param>
+        /// <exception cref="PoprtException">As for a file.</exception>
+        public static Executable Open(PopefModel model, OpenOptions options = null)
+        {
+            using (var rawOptions = new RawOpenOptions())
+            {
+                if (options != null) rawOptions.set_ignore_package_hash(options.IgnorePackageHash);
+                return new Executable(RawExecutable.open_model(model.Raw, rawOptions));
+            }
+        }
+
+        /// <summary>Its blobs as PopEF has them: metadata, executable, data, opaque blobs. Takes memory for a copy when
+        /// the executable came from the compiler. Since 1.0.</summary>
+        /// <returns>A model of its own, to be disposed of; it outlives the executable.</returns>
+        public PopefModel PopefModel()
+        {
+            return new PopefModel(raw.popef_model());
+        }
+
         /// <summary>Writes a PopEF file: completely, or not at all. Replaces an existing one.</summary>
         /// <exception cref="PoprtException">It cannot be written.</exception>
         public void Save(string path)

@@ -1,4 +1,5 @@
 using System;
+using System.Collections.Generic;
 using System.Runtime.InteropServices;
 
 namespace Poprt
@@ -7,9 +8,10 @@ namespace Poprt
     public static class Library
     {
         [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
-        private delegate void ErrorFn(int code, IntPtr message);
+        private delegate void ErrorFn(int code, int popefError, IntPtr message);
 
         private static readonly ErrorFn onError = OnError; // native code keeps its address
+        private static readonly List<LogSubscription> logged = new List<LogSubscription>();
 
         /// <summary>Version of the library, such as "1.0.0".</summary>
         public static string Version
@@ -35,7 +37,37 @@ namespace Poprt
             return poprt_raw.raw_telemetry_read(folder);
         }
 
-        /// <summary>Which messages go to stderr: TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF.</summary>
+        /// <summary>
+        /// The library's messages, which go to stderr as long as there is no handler. Since 1.0.
+        /// </summary>
+        /// <remarks>
+        /// Each handler is called on a thread of its own, in the order of the messages; it may call the library. What
+        /// it throws is written to Console.Error, and later messages go to it again. One that is 10 000 messages behind
+        /// loses some, and is told so. Removing a handler waits until it has got what was logged before, but not on its
+        /// own thread.
+        /// </remarks>
+        public static event Action<LogLevel, string> Logged
+        {
+            add
+            {
+                if (value == null) return;
+                lock (logged) logged.Add(new LogSubscription(value));
+            }
+            remove
+            {
+                LogSubscription last;
+                lock (logged)
+                {
+                    int at = logged.FindLastIndex(s => s.Handler == value);
+                    if (at < 0) return;
+                    last = logged[at];
+                    logged.RemoveAt(at);
+                }
+                last.Dispose();
+            }
+        }
+
+        /// <summary>Which messages are logged, to stderr or to handlers of Logged: TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF.</summary>
         /// <exception cref="PoprtException">InvalidArgument: another name.</exception>
         public static void SetLogLevel(string level)
         {
@@ -55,9 +87,10 @@ namespace Poprt
             return true;
         }
 
-        private static void OnError(int code, IntPtr message)
+        private static void OnError(int code, int popefError, IntPtr message)
         {
-            var error = new PoprtException(PoprtException.CodeOf(code), Utf8.String(message));
+            var error = new PoprtException(PoprtException.CodeOf(code), Utf8.String(message),
+                PoprtException.PopefErrorOf(popefError));
             poprt_rawPINVOKE.SWIGPendingException.Set(error);
         }
     }

@@ -15,6 +15,10 @@ namespace Poprt
         /// <summary>Whether to time every instruction, for <see cref="ModelRunner.Profile"/>; slower.</summary>
         public bool EnableProfile { get; set; }
 
+        /// <summary>Whether to publish what it does, as POPRT_TELEMETRY=1 does; see
+        /// <see cref="Library.ReadTelemetry"/>. Since 1.0.</summary>
+        public bool Telemetry { get; set; }
+
         /// <summary>Asynchronous runs in flight before ExecuteAsync blocks; 0: 64.</summary>
         public int QueueDepth { get; set; }
 
@@ -65,16 +69,59 @@ namespace Poprt
         /// <summary>Batches of one step; 0: as the executable says.</summary>
         public long BatchesPerStep { get; set; }
 
+        /// <summary>Devices of replicas, from 0 on; others get any free one. Since 1.0.</summary>
+        public IDictionary<long, Device> ReplicaDevices { get; } = new Dictionary<long, Device>();
+
+        /// <summary>Device errors to inject, for tests, as POPRT_INJECT_FAULTS has them; null: what that says. Since
+        /// 1.0.</summary>
+        public string Faults { get; set; }
+
+        private readonly Dictionary<string, byte[]> frozenInputs = new Dictionary<string, byte[]>();
+
+        /// <summary>Gives an input one value, which is copied, for all runs, which then leave it out. Since 1.0.</summary>
+        /// <returns>This.</returns>
+        public RuntimeConfig FrozenInput<T>(string name, ReadOnlySpan<T> value) where T : struct
+        {
+            frozenInputs[name] = MemoryMarshal.AsBytes(value).ToArray();
+            return this;
+        }
+
         /// <summary>How long to wait for a device when none is free; zero: not at all.</summary>
         public TimeSpan DeviceWaitTimeout { get; set; }
 
         /// <summary>Between attempts to get one; zero: 6 seconds.</summary>
         public TimeSpan DeviceWaitSleep { get; set; }
 
-        internal void Fill(RawRunnerOptions raw)
+        /// <summary>Calls make with the options; what they point to stays until it returns.</summary>
+        internal unsafe RawRunner With(RawRunnerOptions raw, Func<RawRunner> make)
+        {
+            var pins = new List<GCHandle>();
+            try
+            {
+                Fill(raw);
+                raw.set_faults(Faults ?? "");
+                foreach (KeyValuePair<long, Device> replica in ReplicaDevices)
+                    raw.add_replica_device(replica.Key, replica.Value.Raw);
+                foreach (KeyValuePair<string, byte[]> input in frozenInputs)
+                {
+                    pins.Add(GCHandle.Alloc(input.Value, GCHandleType.Pinned));
+                    long address = pins[pins.Count - 1].AddrOfPinnedObject().ToInt64();
+                    raw.add_frozen_input(input.Key, address, input.Value.Length);
+                }
+                return make();
+            }
+            finally
+            {
+                foreach (GCHandle pin in pins) pin.Free();
+                GC.KeepAlive(this);
+            }
+        }
+
+        private void Fill(RawRunnerOptions raw)
         {
             raw.threads = Threads;
             raw.profile = EnableProfile ? 1 : 0;
+            raw.telemetry = Telemetry ? 1 : 0;
             raw.queue_depth = QueueDepth;
             raw.timeout_ns = Nanoseconds(Timeout);
             raw.not_thread_safe = ThreadSafe ? 0 : 1;
@@ -140,10 +187,7 @@ namespace Poprt
             config = config ?? new RuntimeConfig();
             using (var options = new RawRunnerOptions())
             {
-                config.Fill(options);
-                RawRunner made = make(executable.Raw, options);
-                GC.KeepAlive(config);
-                return made;
+                return config.With(options, () => make(executable.Raw, options));
             }
         }
 
@@ -154,6 +198,13 @@ namespace Poprt
 
         /// <summary>What a run reads, in the model's order.</summary>
         public IReadOnlyList<Anchor> Inputs { get; }
+
+        /// <summary>Whether an input comes with the executable: then runs leave it out. False when there is no such
+        /// input. Since 1.0.</summary>
+        public bool InputHasData(int index)
+        {
+            return raw.input_has_data(index);
+        }
 
         /// <summary>What a run writes, in the model's order.</summary>
         public IReadOnlyList<Anchor> Outputs { get; }

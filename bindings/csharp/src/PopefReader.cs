@@ -1,5 +1,6 @@
 using System;
 using System.Collections.Generic;
+using System.IO;
 using System.Runtime.InteropServices;
 
 namespace Poprt
@@ -57,6 +58,28 @@ namespace Poprt
             try
             {
                 fixed (byte* first = &MemoryMarshal.GetReference(bytes)) raw.parse_bytes((long)first, bytes.Length);
+            }
+            catch
+            {
+                raw.Dispose();
+                throw;
+            }
+            return new PopefReader(raw);
+        }
+
+        /// <summary>Finds the blobs of PopEF in a stream of any size that can seek: headers are read now, payloads when
+        /// they are asked for, on the thread that asks. Since 1.0.</summary>
+        /// <param name="stream">Where PopEF lies, from its beginning on. It must stay open, its bytes must not change
+        /// and nobody else may move its position until all that was read from it is disposed of. What it throws comes
+        /// out of the call that asks.</param>
+        /// <exception cref="PoprtException">As for files.</exception>
+        public static PopefReader Open(Stream stream)
+        {
+            long size = stream.Length;
+            var raw = new RawPopefReader();
+            try
+            {
+                Targets.Call(() => raw.parse_source(size, Targets.Read, Targets.Released, Targets.AddSource(stream)));
             }
             catch
             {
@@ -143,6 +166,11 @@ namespace Poprt
     public sealed class PopefModel : IDisposable
     {
         private readonly RawPopefModel raw;
+
+        internal RawPopefModel Raw
+        {
+            get { return raw; }
+        }
 
         internal PopefModel(RawPopefModel raw)
         {
@@ -268,7 +296,11 @@ namespace Poprt
         {
             using (new PopefReader.Keep(owner))
             fixed (byte* first = &MemoryMarshal.GetReference(into))
-                raw.read(offset, (long)first, into.Length);
+            {
+                long address = (long)first;
+                int bytes = into.Length;
+                Targets.Call(() => raw.read(offset, address, bytes));
+            }
         }
 
         /// <summary>A copy of the payload.</summary>
@@ -286,7 +318,12 @@ namespace Poprt
         /// <exception cref="ObjectDisposedException">The reader or model is disposed of.</exception>
         public PopefPayload Map()
         {
-            using (new PopefReader.Keep(owner)) return new PopefPayload(raw.map_payload());
+            using (new PopefReader.Keep(owner))
+            {
+                RawPopefPayload payload = null;
+                Targets.Call(() => payload = raw.map_payload());
+                return new PopefPayload(payload);
+            }
         }
 
         /// <summary>For people, such as "Tensor w 16 bytes".</summary>

@@ -37,16 +37,46 @@ namespace Poprt
         DataLoss = 15
     }
 
+    /// <summary>What kind of PopEF error a <see cref="PoprtException"/> is.</summary>
+    public enum PopefError
+    {
+        /// <summary>An error of something else.</summary>
+        None = 0,
+        /// <summary>A file cannot be opened, read or written.</summary>
+        File = 1,
+        /// <summary>Bytes that are not what the format says.</summary>
+        Format = 2,
+        /// <summary>The file needs a newer library.</summary>
+        Version = 3,
+        /// <summary>A name is there twice, or is missing.</summary>
+        Link = 4,
+        /// <summary>A writer that is closed, replaced or has failed.</summary>
+        InactiveWriter = 5,
+        /// <summary>Data of another size than was announced.</summary>
+        Size = 6
+    }
+
     /// <summary>An error of the library: a code and one line of facts.</summary>
     public sealed class PoprtException : Exception
     {
-        internal PoprtException(ErrorCode code, string message) : base(message)
+        internal PoprtException(ErrorCode code, string message, PopefError popefError = PopefError.None)
+            : base(message)
         {
             Code = code;
+            PopefError = popefError;
         }
 
         /// <summary>What kind of error it is; Unknown for one of a newer library.</summary>
         public ErrorCode Code { get; }
+
+        /// <summary>What kind of PopEF error it is: a code alone does not tell a missing link from a newer file. Since
+        /// 1.0.</summary>
+        public PopefError PopefError { get; }
+
+        internal static PopefError PopefErrorOf(int number)
+        {
+            return Enum.IsDefined(typeof(PopefError), number) ? (PopefError)number : PopefError.None;
+        }
 
         internal static ErrorCode CodeOf(int number)
         {

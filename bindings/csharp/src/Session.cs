@@ -218,6 +218,22 @@ namespace Poprt
             });
         }
 
+        /// <summary>Times of every instruction since the last upload, as JSON. Since 1.0.</summary>
+        /// <exception cref="PoprtException">FailedPrecondition: made without EnableProfile, or on no
+        /// device.</exception>
+        public string Profile()
+        {
+            return raw.profile();
+        }
+
+        /// <summary>The blobs of its model as PopEF has them; see <see cref="Executable.PopefModel"/>. Since
+        /// 1.0.</summary>
+        /// <returns>A model of its own, to be disposed of.</returns>
+        public PopefModel PopefModel()
+        {
+            return new PopefModel(raw.popef_model());
+        }
+
         /// <summary>Replaces the value of an input that has data in the executable, by copy, for later runs.</summary>
         /// <exception cref="PoprtException">NotFound; InvalidArgument: the size.</exception>
         public void UpdateWeights<T>(string name, ReadOnlySpan<T> value) where T : struct

@@ -8,6 +8,9 @@ namespace Poprt
         /// <summary>Compute threads; 0: POPRT_THREADS, or all CPUs. Results are equal for any number.</summary>
         public int Threads { get; set; }
 
+        /// <summary>Whether to time every instruction, for <see cref="Session.Profile"/>; slower. Since 1.0.</summary>
+        public bool EnableProfile { get; set; }
+
         /// <summary>The device; null: any free one that fits.</summary>
         public Device Device { get; set; }
 
@@ -35,6 +38,7 @@ namespace Poprt
         internal void Fill(RawSessionOptions raw)
         {
             raw.set_threads(Threads);
+            raw.set_profile(EnableProfile);
             raw.set_deferred(Deferred);
             raw.set_exclusive(Exclusive);
             raw.set_telemetry(Telemetry);

@@ -33,6 +33,9 @@ namespace Poprt
         [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
         private delegate int WriteFn(IntPtr data, UIntPtr bytes, IntPtr self);
 
+        [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+        private delegate int ReadFn(ulong offset, IntPtr data, UIntPtr bytes, IntPtr self);
+
         // Native code keeps their addresses.
         private static readonly AcceptsFn onAccepts = OnAccepts;
         private static readonly TimeoutFn onTimeout = OnTimeout;
@@ -43,6 +46,7 @@ namespace Poprt
         private static readonly EventFn onInterrupt = self => OnEvent(self, stream => stream.Interrupt());
 
         private static readonly WriteFn onWrite = OnWrite;
+        private static readonly ReadFn onRead = OnRead;
 
         internal static readonly long Accepts = Address(onAccepts);
         internal static readonly long Timeout = Address(onTimeout);
@@ -52,9 +56,12 @@ namespace Poprt
         internal static readonly long Invalidate = Address(onInvalidate);
         internal static readonly long Interrupt = Address(onInterrupt);
         internal static readonly long Write = Address(onWrite);
+        internal static readonly long Read = Address(onRead);
+        internal static readonly long Released = poprt_raw.raw_released_fn();
 
         private static readonly ConcurrentDictionary<long, WeakReference> targets =
             new ConcurrentDictionary<long, WeakReference>();
+        private static readonly ConcurrentDictionary<long, Stream> sources = new ConcurrentDictionary<long, Stream>();
         private static long last;
 
         [ThreadStatic]
@@ -72,6 +79,29 @@ namespace Poprt
         {
             WeakReference gone;
             targets.TryRemove(number, out gone);
+        }
+
+        /// <summary>Held until native code has released it.</summary>
+        internal static long AddSource(Stream source)
+        {
+            Stream gone;
+            for (long released; (released = poprt_raw.raw_released_take()) != 0;) sources.TryRemove(released, out gone);
+            long number = Interlocked.Increment(ref last);
+            sources[number] = source;
+            return number;
+        }
+
+        /// <summary>Calls the library, and throws what callbacks have thrown meanwhile.</summary>
+        internal static void Call(Action what)
+        {
+            try
+            {
+                what();
+            }
+            finally
+            {
+                Rethrow();
+            }
         }
 
         /// <summary>Throws what callbacks of this thread have thrown.</summary>
@@ -155,6 +185,30 @@ namespace Poprt
                     int size = (int)Math.Min(bytes.ToUInt64() - done, (ulong)part.Length);
                     Marshal.Copy(new IntPtr(data.ToInt64() + (long)done), part, 0, size);
                     stream.Write(part, 0, size);
+                }
+                return 0;
+            }
+            catch (Exception e)
+            {
+                Keep(e);
+                return 1;
+            }
+        }
+
+        private static int OnRead(ulong offset, IntPtr data, UIntPtr bytes, IntPtr self)
+        {
+            try
+            {
+                Stream stream;
+                if (!sources.TryGetValue(self.ToInt64(), out stream)) return 1;
+                stream.Position = checked((long)offset);
+                var part = new byte[Math.Min(bytes.ToUInt64(), 1 << 16)];
+                for (ulong done = 0; done < bytes.ToUInt64();)
+                {
+                    int size = stream.Read(part, 0, (int)Math.Min(bytes.ToUInt64() - done, (ulong)part.Length));
+                    if (size <= 0) return 1;
+                    Marshal.Copy(part, 0, new IntPtr(data.ToInt64() + (long)done), size);
+                    done += (ulong)size;
                 }
                 return 0;
             }

@@ -53,7 +53,7 @@ class QueueManager:
     def __init__(self, session: Any, queues: Queues):
         self._session = session
         self._queues = queues
-        self._raw = queues.raw
+        self._raw: _raw.RawQueueManager = queues.raw
         self._found: weakref.WeakValueDictionary[tuple[str, bool], Any] = weakref.WeakValueDictionary()
 
     @contextlib.contextmanager
@@ -98,7 +98,7 @@ class _Queue:
 
     _is_output = False
 
-    def __init__(self, manager: QueueManager, raw: Any):
+    def __init__(self, manager: QueueManager, raw: _raw.RawQueue):
         self._manager = manager
         self._raw = raw
         anchor = raw.anchor()

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import enum
 import os
-import tempfile
 import threading
 from typing import Any, Callable, Iterable, Iterator, Optional, Sequence, Union
 
@@ -45,6 +44,7 @@ class SessionConfig(Config):
         "output_predicate": None,
         # poprt's own.
         "threads": 0,  # compute threads; 0: POPRT_THREADS, or all CPUs
+        "profile": False,  # time every instruction
         "device": None,  # None: any free one
         "exclusive": False,  # other sessions cannot take the device
         "telemetry": False,  # publish, as POPRT_TELEMETRY=1 does
@@ -86,6 +86,7 @@ class Session:
         self._queues: Optional[Queues] = None
         options = _raw.RawSessionOptions()
         options.set_threads(config.threads)
+        options.set_profile(bool(config.profile))
         options.set_deferred(config.policy == LaunchPolicy.Deferred)
         options.set_exclusive(bool(config.exclusive))
         options.set_telemetry(bool(config.telemetry))
@@ -138,13 +139,12 @@ class Session:
     def model(self) -> Model:
         """Its ``metadata`` is that of the PopEF file."""
         if self._model is None:
-            with tempfile.TemporaryDirectory() as folder:
-                path = os.path.join(folder, "model.popef")
-                self._executable.save(path)
-                reader = popef.Reader()
-                reader.parseFile(path)
-                self._model = Model(reader.metadata()[0])
+            self._model = Model(popef.Model(self._executable.popef_model()).metadata)
         return self._model
+
+    def popefModel(self) -> popef.Model:
+        """The blobs of its model as PopEF has them; see ``Executable.popef_model``. Since 1.0."""
+        return popef.Model(self._call(_raw.RawSession.popef_model))
 
     def _call(self, what: Callable[..., Any], *arguments: Any) -> Any:
         try:
@@ -243,6 +243,11 @@ class Session:
         """By PopEF's indices, in this order. NotFoundError, and errors as ``runLoadPrograms``."""
         values = list(indices)
         self._run(_raw.RawSession.run_programs, values, len(values))
+
+    def profile(self) -> str:
+        """JSON with times of every instruction since the last upload. FailedPreconditionError without
+        ``SessionConfig.profile``, or on no device. Since 1.0."""
+        return str(self._call(_raw.RawSession.profile))
 
     def updateWeights(self, name: str, array: Any) -> None:
         """Replaces, by copy, the value of an input that has data in the executable, for later runs. NotFoundError,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import os
-from typing import Any, Callable, TypeVar, Union
+import threading
+from typing import Any, Callable, Iterator, TypeVar, Union
 
 import numpy as np
 from poprt import errors as _errors
@@ -35,6 +37,43 @@ class _Mapped:
                                     "data": (payload.address(), True)}
 
 
+_thread = threading.local()  # .raised: what a source has raised on this thread
+
+
+@contextlib.contextmanager
+def _reading() -> Iterator[None]:
+    """Raises what a source has raised, where the library only knows that it has."""
+    _thread.raised = None
+    try:
+        yield
+    except _errors.Error as error:
+        raised, _thread.raised = _thread.raised, None
+        if raised is not None:
+            raise raised from error
+        raise
+
+
+class _Source:
+    """A binary stream that can seek."""
+
+    def __init__(self, stream: Any):
+        self._stream = stream
+
+    def __call__(self, offset: int, memory: memoryview) -> bool:
+        try:
+            self._stream.seek(offset)
+            while len(memory):
+                part = self._stream.read(len(memory))
+                if not part:
+                    return False
+                memory[:len(part)] = part
+                memory = memory[len(part):]
+            return True
+        except BaseException as error:  # noqa: B902  it must not reach the library
+            _thread.raised = error
+            return False
+
+
 class BlobReader:
     """Common to all blobs. Keeps what it was read from."""
 
@@ -45,7 +84,8 @@ class BlobReader:
 
     def _bytes(self) -> np.ndarray:
         """The payload where it lies, read-only; only compressed ones are copied."""
-        payload = self._blob.map_payload()
+        with _reading():
+            payload = self._blob.map_payload()
         if payload.bytes() == 0:
             return np.empty(0, np.uint8)
         return np.asarray(_Mapped(payload))
@@ -58,7 +98,8 @@ class BlobReader:
         """A part of the payload. Errors: OutOfRangeError."""
         part = bytearray(size)
         address, _ = _raw.raw_address(part)
-        self._blob.read(offset, address, size)
+        with _reading():
+            self._blob.read(offset, address, size)
         return bytes(part)
 
     def __repr__(self) -> str:
@@ -121,7 +162,7 @@ class FeedReader(BlobReader):
 _Blob = TypeVar("_Blob", bound=BlobReader)
 
 
-def blobs(owner: Any, type: BlobType, make: Callable[[object, _raw.RawPopefBlob], _Blob]) -> list[_Blob]:
+def blobs(owner: Union[_raw.RawPopefReader, _raw.RawPopefModel], type: BlobType, make: Callable[[object, _raw.RawPopefBlob], _Blob]) -> list[_Blob]:
     """Of the raw reader or model."""
     return [make(owner, owner.blob(type, i)) for i in range(owner.count(type))]
 
@@ -144,6 +185,15 @@ class Reader:
         data = stream.read(size) if size else stream.read()
         address, length = _raw.raw_address(data)
         self._raw.parse_bytes(address, length)
+
+    def parseSource(self, stream: Any, size: int) -> None:
+        """Finds PopEF in the first ``size`` bytes of a binary stream that can seek: headers are read now, payloads when
+        they are asked for, on the thread that asks. The stream must stay open, its bytes must not change and nobody else
+        may move its position until all that was read from it is gone. What it raises comes out of the call that asks.
+        Since 1.0."""
+        with _reading():
+            self._raw.parse_source(size, _raw.raw_source_read_fn(), _raw.raw_source_release_fn(),
+                                   _raw.raw_source(_Source(stream)))
 
     def executables(self) -> list[ExecutableReader]:
         return blobs(self._raw, BlobType.EXECUTABLE, ExecutableReader)

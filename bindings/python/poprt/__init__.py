@@ -8,18 +8,20 @@
 
 import atexit as _atexit
 import os as _os
-from typing import Union as _Union
+from typing import Any as _Any, Callable as _Callable, Union as _Union
 
 from . import _load
 from . import poprt_raw as _raw
 from . import errors, compiler, runtime, utils, backends, backend  # noqa: F401  in the order of what needs what
 from ._describe import DataDesc, DataType
+from ._log import LogSubscription
 from .compiler import Compiler, CompilerOptions, Executable
 from .errors import Error
 from .runtime import Runner, RuntimeConfig
 
-__all__ = ["Compiler", "CompilerOptions", "DataDesc", "DataType", "Error", "Executable", "Runner", "RuntimeConfig",
-           "backend", "backends", "bytes_copied", "compiler", "dump_popef", "errors", "runtime", "set_log_level", "utils", "version"]
+__all__ = ["Compiler", "CompilerOptions", "DataDesc", "DataType", "Error", "Executable", "LogSubscription", "Runner",
+           "RuntimeConfig", "backend", "backends", "bytes_copied", "compiler", "dump_popef", "errors", "export_popef_feed",
+           "export_popef_tensor", "runtime", "set_log_level", "subscribe_log", "utils", "version"]
 __version__ = _raw.raw_version_string()
 
 _load.check_version()
@@ -38,8 +40,18 @@ def bytes_copied() -> int:
 
 
 def set_log_level(level: str) -> None:
-    """TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF."""
+    """TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF. Messages go to stderr, or where ``subscribe_log`` says."""
     _raw.raw_set_log_level(level)
+
+
+def subscribe_log(receive: _Callable[[int, str], _Any]) -> LogSubscription:
+    """Sends the library's messages to ``receive(level, message)`` in place of stderr, until what is returned is closed.
+
+    Levels are those of ``logging``, and TRACE is 5: ``subscribe_log(logging.getLogger("poprt").log)``. ``receive`` is
+    called on a thread of its own, in the order of the messages, and may call the library. What it raises goes to
+    ``threading.excepthook``, and later messages to it again. Each of several receivers gets every message; one that is
+    10 000 messages behind loses some, and is told so. Since 1.0."""
+    return LogSubscription(receive)
 
 
 def dump_popef(path: _Union[str, "_os.PathLike[str]"], format: str = "summary") -> str:
@@ -49,3 +61,17 @@ def dump_popef(path: _Union[str, "_os.PathLike[str]"], format: str = "summary") 
         raise ValueError(f"format must be one of {', '.join(formats)}, given {format!r}")
     with errors._opening(_os.fspath(path)):
         return _raw.raw_popef_dump(_os.fspath(path), formats.index(format))
+
+
+def export_popef_tensor(path: _Union[str, "_os.PathLike[str]"], name: str, npy: _Union[str, "_os.PathLike[str]"],
+                        executable: str = "") -> None:
+    """Writes the data of a tensor blob to a NumPy file; ``executable`` says which model it is for. NotFoundError."""
+    with errors._opening(_os.fspath(path)):
+        _raw.raw_popef_export_tensor(_os.fspath(path), name, executable, _os.fspath(npy))
+
+
+def export_popef_feed(path: _Union[str, "_os.PathLike[str]"], name: str, npy: _Union[str, "_os.PathLike[str]"],
+                      executable: str = "") -> None:
+    """The same for a feed blob; the array's first dimension counts its tensors."""
+    with errors._opening(_os.fspath(path)):
+        _raw.raw_popef_export_feed(_os.fspath(path), name, executable, _os.fspath(npy))

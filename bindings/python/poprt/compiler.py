@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Iterable, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, Union
 
 from . import poprt_raw as _raw
 from ._config import Config
 from ._describe import DataDesc, describe_all
 from .errors import UnimplementedError, _opening
+
+if TYPE_CHECKING:
+    import popef
 
 __all__ = ["Compiler", "CompilerOptions", "Executable"]
 
@@ -42,7 +45,7 @@ class CompilerOptions(Config):
         "compilation_progress_logger": None,
         "custom_patterns": [],
         "custom_transform_applier_settings": {},
-        "opaque_blobs": {},
+        "opaque_blobs": {},  # text, or bytes of any kind
         "use_128bit_conv_unit_load": False,
         "enable_multi_stage_reduce": True,
         "enable_fast_reduce": False,
@@ -66,14 +69,19 @@ class CompilerOptions(Config):
         "enable_efficient_overlap_io_topo_cons": False,
         # poprt's own: what poprt's converter options do on the command line.
         "input_shape": {},
+        "input_length": {},  # elements of sequences whose elements' shapes do not tell; of an optional 0 or 1
         "batch_size": 0,
         "batch_axis": 0,
         "precision": "",
         "passes": [],
         "skip_passes": [],
         "max_tensor_size": 0,
+        "rewrite_limit": 0,  # stop rewriting after so many rewrites; 0: no limit
+        "stop_after": "",  # name of a pass
+        "allow_links": False,  # external data may be reached through links; only for models that are trusted
         "convert_version": 0,
         "verify": True,
+        "after_pass": None,  # after_pass(name, rewrites, milliseconds, nodes_before, nodes_after), while it compiles
     }
 
     def _raw_options(self, outputs: Iterable[str], keep: list[Any]) -> _raw.RawCompileOptions:
@@ -87,6 +95,8 @@ class CompilerOptions(Config):
         raw = _raw.RawCompileOptions()
         for name, shape in self.input_shape.items():
             raw.add_input_shape(name, list(shape), len(shape))
+        for name, length in self.input_length.items():
+            raw.add_input_length(name, length)
         raw.set_batch_size(self.batch_size, self.batch_axis)
         raw.set_precision(_PRECISIONS[self.precision])
         raw.set_verify(bool(self.verify))
@@ -96,17 +106,23 @@ class CompilerOptions(Config):
         for name in self.skip_passes:
             raw.add_skip_pass(name)
         raw.set_max_tensor_size(self.max_tensor_size)
+        raw.set_rewrite_limit(self.rewrite_limit)
+        raw.set_stop_after(self.stop_after)
+        raw.set_allow_links(bool(self.allow_links))
         raw.set_convert_version(self.convert_version)
-        for name, text in self.opaque_blobs.items():
-            raw.add_opaque_blob(name, text)
+        for name, data in self.opaque_blobs.items():
+            content = data.encode() if isinstance(data, str) else data
+            raw.add_opaque_blob(name, *_raw.raw_address(content))
         for name in outputs or ():
             raw.add_output(name)
         raw.set_engine_caching(bool(self.enable_engine_caching), os.fspath(self.cache_path))
-        if self.compilation_progress_logger is not None:
-            logger = self.compilation_progress_logger
-            progress: Callable[[float], Any] = lambda done: logger(round(done * 100), 100)
-            keep.append(progress)
-            raw.set_callbacks(_raw.raw_progress_fn(), 0, _raw.raw_object_address(progress))
+        logger, after_pass = self.compilation_progress_logger, self.after_pass
+        if logger is not None or after_pass is not None:
+            listen: Callable[..., Any] = lambda done, *report: (
+                after_pass(done, *report) if report else logger(round(done * 100), 100))
+            keep.append(listen)
+            raw.set_callbacks(_raw.raw_progress_fn() if logger is not None else 0,
+                              _raw.raw_pass_fn() if after_pass is not None else 0, _raw.raw_object_address(listen))
         return raw
 
 
@@ -127,13 +143,14 @@ class _Compilation:
 
 
 class Executable:
-    """A compiled model: opened from one PopEF file or from several that make one model, or made by the compiler.
+    """A compiled model: opened from one PopEF file or from several that make one model, or made by the compiler. When
+    files hold several, ``executable`` is the name of the one.
 
     Immutable; any number of runners and threads may use one. Closing it is optional, and runners go on.
     """
 
     def __init__(self, popef: Union[str, os.PathLike[str], Iterable[Union[str, os.PathLike[str]]], bytes], *,
-                 check_package_hash: bool = True):
+                 check_package_hash: bool = True, executable: str = ""):
         if isinstance(popef, (bytes, bytearray, memoryview)):
             address, size = _raw.raw_address(popef)
             self._raw: Optional[_raw.RawExecutable] = _raw.RawExecutable.open_bytes(address, size)
@@ -143,6 +160,7 @@ class Executable:
         for path in paths:
             options.add_path(path)
         options.set_ignore_package_hash(not check_package_hash)
+        options.set_executable(executable)
         with _opening(*paths):
             self._raw = _raw.RawExecutable.open_files(options)
 
@@ -151,6 +169,19 @@ class Executable:
         made = cls.__new__(cls)
         made._raw = raw
         return made
+
+    @classmethod
+    def from_model(cls, model: "popef.Model", *, check_package_hash: bool = True) -> "Executable":
+        """Of a model that was put together from PopEF files, which may go. Since 1.0."""
+        options = _raw.RawOpenOptions()
+        options.set_ignore_package_hash(not check_package_hash)
+        return cls._own(_raw.RawExecutable.open_model(model._raw, options))
+
+    def popef_model(self) -> "popef.Model":
+        """Its blobs as PopEF has them: metadata, executable, data, opaque blobs. Takes memory for a copy when the
+        executable came from the compiler, and outlives it. Since 1.0."""
+        import popef  # which is made of this package
+        return popef.Model(self._open().popef_model())
 
     @property
     def name(self) -> str:
@@ -253,6 +284,13 @@ class Compiler:
         """Only the conversion, from ONNX file to ONNX file."""
         with _opening(os.fspath(model)), _Compilation(outputs, options) as compiler:
             compiler.convert_file(os.fspath(model), os.fspath(out))
+
+    @staticmethod
+    def show(model: Union[str, os.PathLike[str]]) -> str:
+        """Name, type and shape of every input and output of an ONNX file, one line each, without conversion. Variable
+        dimensions are 0."""
+        with _opening(os.fspath(model)), _Compilation(None, None) as compiler:
+            return compiler.show_file(os.fspath(model))
 
     @staticmethod
     def list_passes() -> str:

@@ -18,10 +18,20 @@ class Error(RuntimeError):
     """What the library fails with. ``code`` is its number, ``code_name`` its name."""
 
     code: int = 2
+    _popef_class: int = 0  # the library's number
 
     @property
     def code_name(self) -> str:
         return _raw.raw_error_code_name(self.code)
+
+    @property
+    def popef_error(self) -> str:
+        """What kind of PopEF error it is: "file", "format", "version", "link", "inactive_writer" or "size"; "" when it
+        is one of something else. A code alone does not tell a missing link from a newer file. Since 1.0."""
+        return _POPEF_ERRORS[self._popef_class] if self._popef_class < len(_POPEF_ERRORS) else ""
+
+
+_POPEF_ERRORS = ("", "file", "format", "version", "link", "inactive_writer", "size")
 
 
 # Code, name without "Error", built-in class, and what it means where the name does not say it.
@@ -71,4 +81,6 @@ def _opening(*paths: str) -> Iterator[None]:
         if not missing:
             raise
         # Two arguments would make OSError's "[Errno 2] ..." of it: the library's line says more.
-        raise FileMissingError(str(error)) from None
+        renamed = FileMissingError(str(error))
+        renamed._popef_class = error._popef_class
+        raise renamed from None

@@ -92,6 +92,7 @@ class _RunnerConfig(Config):
             "threads": self._get("threads", 0),
             "profile": int(self._get("profile", False)),
             "queue_depth": self._get("queue_depth", 0),
+            "telemetry": int(self._get("telemetry", False)),
             "timeout_ns": self._get("timeout_ns", 10_000_000) or -1,  # 0 is never, there and here
             "not_thread_safe": int(not self._get("thread_safe", True)),
             "no_validate_io_params": int(not self._get("validate_io_params", True)),
@@ -104,11 +105,13 @@ class _RunnerConfig(Config):
             "request_tracepoints_buffer_size": self._get("request_tracepoints_buffer_size", 1000) or -1,  # 0: all
             "replication_factor": self._get("replication_factor", None) or 0,
             "overlap_io": int(self._get("overlap_io", False)),
+            "batches_per_step": self._get("batches_per_step", 0),
+            "faults": self._get("faults", None),
             "device_wait_timeout_ns": int(min(wait.timeout_sec * 1e9, INT64_MAX // 2)),
             "device_wait_sleep_ns": max(1, int(wait.sleep_time_sec * 1e9)),
         }
         if self._get("batching_dim", UINT32_MAX) != UINT32_MAX:
-            options.update(use_batching_dim=1, batching_dim=self.batching_dim)
+            options.update({"use_batching_dim": 1, "batching_dim": self.batching_dim})
         devices = dict(self._get("replica_id_to_device", {}))
         if self._get("device", None) is not None:
             devices[0] = self.device
@@ -157,6 +160,9 @@ class RuntimeConfig(_RunnerConfig):
         "replication_factor": None,  # copies of the model, each on its own device
         "frozen_inputs": None,  # dict of arrays that every request gets
         "overlap_io": False,
+        "batches_per_step": 0,  # 0: as the executable says
+        "telemetry": False,  # publish, as POPRT_TELEMETRY=1 does; see model_runtime.read_telemetry
+        "faults": None,  # device errors to inject, as POPRT_INJECT_FAULTS has them
     }
     _aliases = {"replica_to_device": "replica_id_to_device", "replicaIdToDevice": "replica_id_to_device"}
 
@@ -293,10 +299,13 @@ class Device:
 
 
 class DeviceManager:
-    """Finds devices. All managers see the same ones; ``device_count`` limits how many, 0: POPRT_DEVICES, or 4."""
+    """Finds devices. All managers see the same ones; ``device_count`` limits how many, 0: POPRT_DEVICES, or 4.
 
-    def __init__(self, device_count: int = 0):
-        self._raw = _raw.RawDeviceManager(device_count)
+    ``visible`` is the ids of those that it sees, as in "0,2-3"; ``shared`` is "1" or an absolute folder: with the processes
+    that say the same, "0": with none. Empty: POPRT_VISIBLE_DEVICES and POPRT_SHARED_DEVICES."""
+
+    def __init__(self, device_count: int = 0, *, visible: str = "", shared: Union[str, os.PathLike[str]] = ""):
+        self._raw = _raw.RawDeviceManager(device_count, visible, os.fspath(shared))
 
     def get_num_devices(self) -> int:
         """Busy ones included."""
@@ -338,6 +347,10 @@ class DeviceManager:
 
         IPU versions are 1, 2 and 21; 0: 2. ``tiles_per_ipu`` 0: what the version has. InvalidArgumentError."""
         return Device(self._raw.create_ipu_model_device(num_ipus, ipu_version, tiles_per_ipu))
+
+    def create_small_ipu_model_device(self, num_ipus: int = 1, ipu_version: int = 0) -> Device:
+        """The same with 4 tiles for each IPU."""
+        return Device(self._raw.create_small_ipu_model_device(num_ipus, ipu_version))
 
     def ipu_hardware_version(self) -> str:
         """"ipu21": what the emulator stands for."""
@@ -437,7 +450,7 @@ class BaseRunner:
         raw = self._open()
         described = describe_all(raw, "input")
         for i, desc in enumerate(described):
-            desc.popef_contains_tensor_data = _raw.raw_input_has_data(raw, i)
+            desc.popef_contains_tensor_data = raw.input_has_data(i)
         return described
 
     def get_execute_outputs(self) -> list[DataDesc]:

@@ -23,6 +23,14 @@ enum class Precision : int32_t {
   fp16 = POPRT_PRECISION_FP16,
 };
 
+// What a pass did.
+struct PassReport {
+  std::string pass;
+  int64_t rewrites = 0;
+  double milliseconds = 0;
+  int64_t nodesBefore = 0, nodesAfter = 0;
+};
+
 struct CompilerOptions {
   std::map<std::string, std::vector<int64_t>> inputShape;  // fixes variable dimensions
   std::map<std::string, int64_t> inputLength;              // of sequences, see poprt_input_length
@@ -41,6 +49,9 @@ struct CompilerOptions {
   std::map<std::string, std::string> opaqueBlobs;  // lie in the PopEF file beside the executable
   // What it throws comes out of the compiling function, when that has ended.
   std::function<void(double done, const std::string& what)> progress;
+  std::function<void(const PassReport&)> afterPass;  // after each pass; the same
+  int64_t convertVersion = 0;  // opset of the standard domain to convert to first; 0: the model's
+  bool allowLinks = false;     // see poprt_compile_options
 };
 
 // Model arguments are a path, or the bytes of an ONNX file. `outputs` names the outputs to keep;
@@ -130,24 +141,37 @@ class Compiler {
       o.variable_weights = !options.constantWeights;
       if (!options.cachePath.empty()) o.cache_path = options.cachePath.c_str();
       if (!options.stopAfter.empty()) o.stop_after = options.stopAfter.c_str();
-      if (options.progress) {
-        o.user_data = this;
+      o.convert_version = options.convertVersion;
+      o.allow_links = options.allowLinks;
+      o.user_data = this;
+      if (options.progress)
         o.progress = [](double done, const char* what, void* self) {
           auto& call = *static_cast<Call*>(self);
-          if (call.thrown) return;
-          try {
-            call.options.progress(done, what);
-          } catch (...) {  // exceptions must not cross C
-            call.thrown = std::current_exception();
-          }
+          call.guard([&] { call.options.progress(done, what); });
         };
-      }
+      if (options.afterPass)
+        o.after_pass = [](const char* pass, int64_t rewrites, double milliseconds, int64_t before,
+                          int64_t after, void* self) {
+          auto& call = *static_cast<Call*>(self);
+          call.guard(
+              [&] { call.options.afterPass({pass, rewrites, milliseconds, before, after}); });
+        };
       poprt_compiler* made = nullptr;
       detail::check(poprt_compiler_create(&o, &made));
       compiler.reset(made);
     }
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
+    // Exceptions must not cross C.
+    template <class Use>
+    void guard(Use use) {
+      if (thrown) return;
+      try {
+        use();
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+    }
     void check(poprt_error* error) const {
       if (thrown) {
         poprt_error_free(error);

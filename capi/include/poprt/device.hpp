@@ -75,9 +75,11 @@ class DeviceManager {
       : DeviceManager(DeviceManagerConfig{deviceCount, {}, {}}) {}
   explicit DeviceManager(const DeviceManagerConfig& config) {
     const auto text = [](const std::string& s) { return s.empty() ? nullptr : s.c_str(); };
-    const poprt_device_manager_options options{sizeof options, config.deviceCount, 0,
-                                               text(config.sharedDevices),
-                                               text(config.visibleDevices)};
+    poprt_device_manager_options options{};
+    options.struct_size = sizeof options;
+    options.device_count = config.deviceCount;
+    options.shared = text(config.sharedDevices);
+    options.visible = text(config.visibleDevices);
     poprt_device_manager* made = nullptr;
     detail::check(poprt_device_manager_create(&options, &made));
     handle_.reset(made);

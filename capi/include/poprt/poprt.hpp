@@ -11,6 +11,7 @@
 #include "poprt/device.hpp"
 #include "poprt/error.hpp"
 #include "poprt/executable.hpp"
+#include "poprt/log.hpp"
 #include "poprt/popef.hpp"
 #include "poprt/poprt.h"
 #include "poprt/runner.hpp"

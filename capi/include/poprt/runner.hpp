@@ -30,8 +30,8 @@ enum class RunnerType : int32_t { ModelRunner = 0, PackRunner, ModelFusionRunner
 using ReplicaIdToDevice = std::map<int64_t, std::shared_ptr<Device>>;
 
 // The fields of PopRT with its defaults; `threads`, `profile`, `device` (of replica 0),
-// `queueDepth`, `replicationFactor`, `frozenInputs`, `overlapIO`, `batchesPerStep` and `faults` are
-// ours. poprt/runner.h says what each means.
+// `queueDepth`, `replicationFactor`, `frozenInputs`, `overlapIO`, `batchesPerStep`, `faults` and
+// `telemetry` are ours. poprt/runner.h says what each means.
 struct RuntimeConfig {
   static constexpr int64_t kNever = INT64_MAX;
 
@@ -61,6 +61,7 @@ struct RuntimeConfig {
   bool overlapIO = false;
   int64_t batchesPerStep = 0;  // 0: as compiled
   std::string faults;          // empty: POPRT_INJECT_FAULTS
+  bool telemetry = false;      // publish, as POPRT_TELEMETRY=1 does
 };
 
 namespace impl {
@@ -111,6 +112,7 @@ struct RunnerOptions {
       o.device_wait_timeout_ns = w.timeout.count();
     o.device_wait_sleep_ns = w.sleepTime.count();
     if (!c.faults.empty()) o.faults = c.faults.c_str();
+    o.telemetry = c.telemetry;
   }
   RunnerOptions(const RunnerOptions&) = delete;
   RunnerOptions& operator=(const RunnerOptions&) = delete;

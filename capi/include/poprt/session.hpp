@@ -301,6 +301,13 @@ class Session {
                                   const AnchorInfo& a) { return a.isOutput ? out(a) : in(a); });
   }
 
+  // JSON as ModelRunner::profile(), since the last upload; needs SessionConfig::profile.
+  std::string profile() const {
+    poprt_string* text = nullptr;
+    detail::check(poprt_session_profile(handle_.get(), &text));
+    return detail::take(text);
+  }
+
   void updateWeights(const std::string& name, const void* data, size_t bytes) {
     detail::check(poprt_session_update_weights(handle_.get(), name.c_str(), data, bytes));
   }

@@ -740,6 +740,58 @@ static void scenario_51_read_a_popef_file(void** state) {
   remove(path);
 }
 
+typedef struct log_lines {
+  int warnings, elsewhere;
+  pthread_t here;
+  const char* expected;
+} log_lines;
+
+static void take_line(poprt_log_level level, const char* message, void* user_data) {
+  log_lines* lines = user_data;
+  lines->warnings += level == POPRT_LOG_WARNING && strstr(message, lines->expected);
+  lines->elsewhere += !pthread_equal(pthread_self(), lines->here);
+}
+
+/* Warns: the cache is a file. */
+static void* warn(void* no_folder) {
+  const poprt_input_shape inputs[] = {{"x", kShape, 2}};
+  poprt_compile_options o = {0};
+  o.struct_size = sizeof o;
+  o.input_shapes = inputs;
+  o.input_shape_count = 1;
+  o.enable_engine_caching = 1;
+  o.cache_path = no_folder;
+  poprt_compiler* compiler = NULL;
+  poprt_executable* executable = NULL;
+  OK(poprt_compiler_create(&o, &compiler));
+  OK(poprt_compiler_compile_file(compiler, DATA "/affine.onnx", &executable));
+  poprt_executable_free(executable);
+  poprt_compiler_free(compiler);
+  return NULL;
+}
+
+static void scenario_54_log_messages(void** state) {
+  (void)state;
+  char no_folder[] = "/tmp/poprt_scenario_XXXXXX";
+  close(mkstemp(no_folder));
+  log_lines lines = {0, 0, pthread_self(), no_folder};
+  poprt_log_set_callback(take_line, &lines);
+  warn(no_folder);
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, warn, no_folder), 0);
+  pthread_join(thread, NULL);
+  poprt_log_set_callback(NULL, NULL);
+  assert_int_equal(lines.warnings, 2);
+  assert_int_equal(lines.elsewhere, 1); /* called on the thread that logs */
+  OK(poprt_log_set_level("OFF"));
+  poprt_log_set_callback(take_line, &lines);
+  warn(no_folder);
+  poprt_log_set_callback(NULL, NULL);
+  OK(poprt_log_set_level("WARNING"));
+  assert_int_equal(lines.warnings, 2);
+  remove(no_folder);
+}
+
 int main(int argc, char** argv) {
   program = argv[0];
   if (argc > 1) return exit_in_flight();
@@ -768,6 +820,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(scenario_27_exit_with_runs_in_flight),
       cmocka_unit_test(scenario_28_version),
       cmocka_unit_test(scenario_51_read_a_popef_file),
+      cmocka_unit_test(scenario_54_log_messages),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -516,6 +516,117 @@ TEST(scenario, s51_read_a_popef_file) {
   std::remove(path.c_str());
 }
 
+// Warns: the cache is a file.
+void warn(const std::string& noFolder) {
+  CompilerOptions options;
+  options.inputShape = {{"x", {2, 4}}};
+  options.enableEngineCaching = true;
+  options.cachePath = noFolder;
+  Compiler::compile(model("affine.onnx"), {}, options);
+}
+
+TEST(scenario, s54_log_messages) {
+  const std::string noFolder = "scenario_54_cache";
+  std::ofstream(noFolder).close();
+  std::vector<std::thread::id> threads;
+  poprt::setLogCallback([&](poprt::LogLevel level, const std::string& message) {
+    EXPECT_EQ(level, poprt::LogLevel::warning);
+    EXPECT_NE(message.find(noFolder), std::string::npos) << message;
+    threads.push_back(std::this_thread::get_id());
+    throw std::runtime_error("lost");
+  });
+  warn(noFolder);
+  std::thread other(warn, noFolder);
+  const std::thread::id there = other.get_id();
+  other.join();
+  int count = 0;
+  const auto counting = [&](poprt::LogLevel, const std::string&) { count++; };
+  poprt::setLogCallback(counting);  // in place of the first
+  warn(noFolder);
+  EXPECT_EQ(threads, (std::vector<std::thread::id>{std::this_thread::get_id(), there}));
+  EXPECT_EQ(count, 1);
+  poprt::setLogCallback({});
+  poprt::setLogLevel("OFF");
+  warn(noFolder);
+  poprt::setLogLevel("WARNING");
+  EXPECT_EQ(count, 1);
+  std::remove(noFolder.c_str());
+  fails([] { poprt::setLogLevel("loud"); }, ErrorCode::invalid_argument, {"loud"});
+}
+
+TEST(scenario, s55_input_lengths) {
+  CompilerOptions options;
+  options.batchSize = 2;
+  const auto compiled = [&] { return Compiler::compile(model("sequence.onnx"), {}, options); };
+  fails(compiled, ErrorCode::invalid_argument, {"'s' is a sequence"});
+  options.inputLength = {{"s", 2}};
+  ModelRunner runner(*compiled(), config());
+  std::vector<float> first(6), second(6), y(12), expected(12);
+  std::iota(first.begin(), first.end(), 0.0f);
+  std::iota(second.begin(), second.end(), 6.0f);
+  std::iota(expected.begin(), expected.end(), 0.0f);
+  runner.execute({{"s[0]", view(std::as_const(first))}, {"s[1]", view(std::as_const(second))}},
+                 {{"y", view(y)}});
+  EXPECT_EQ(y, expected);
+  options.inputLength = {{"s", -1}};
+  fails(compiled, ErrorCode::invalid_argument, {"'s'", "-1"});
+}
+
+TEST(scenario, s56_opaque_blobs) {
+  CompilerOptions options;
+  options.inputShape = {{"x", {2, 4}}};
+  options.opaqueBlobs = {{"notes", std::string("a\0b", 3)}};
+  const auto made = Compiler::compile(model("affine.onnx"), {}, options)->getPopefModel();
+  const Executable opened(made);
+  for (const auto& m : {made, opened.getPopefModel()}) {
+    ASSERT_EQ(m->opaqueBlobs.size(), 1u);
+    EXPECT_EQ(m->opaqueBlobs[0].name, "notes");
+    EXPECT_EQ(m->opaqueBlobs[0].executable, "affine");
+  }
+  options.opaqueBlobs = {{"", ""}};
+  fails([&] { Compiler::compile(model("affine.onnx"), {}, options); }, ErrorCode::invalid_argument,
+        {"name"});
+}
+
+TEST(scenario, s57_telemetry_of_a_runner) {
+  char folder[] = "/tmp/poprt_scenario_XXXXXX";
+  ASSERT_TRUE(mkdtemp(folder));
+  setenv("POPRT_TELEMETRY_DIR", folder, 1);
+  for (const bool on : {false, true}) {
+    RuntimeConfig c = config();
+    c.telemetry = on;
+    ModelRunner runner(*affine(), c);
+    Client client;
+    runner.execute(client.in, client.out);
+    const std::string json = poprt::runtime::readTelemetry(folder);
+    EXPECT_EQ(json.find("\"completed\": 1") != std::string::npos, on) << json;
+  }
+  unsetenv("POPRT_TELEMETRY_DIR");
+  std::remove(folder);
+}
+
+TEST(scenario, s58_profile_of_a_session) {
+  struct Nothing : poprt::runtime::StreamCallback {
+    bool fetch(void*, size_t) noexcept override { return true; }
+  };
+  const auto run = [](bool profile) {
+    poprt::runtime::SessionConfig c;
+    c.profile = profile;
+    auto session = std::make_unique<poprt::runtime::Session>(*affine(), c);
+    session->setUserInputHandler("x", std::make_shared<Nothing>());
+    session->setUserOutputHandler("y", std::make_shared<Nothing>());
+    for (int i = 0; i < 3; i++) session->runMainPrograms();
+    return session;
+  };
+  const auto session = run(true);
+  const std::string json = session->profile();
+  EXPECT_NE(json.find("\"runs\": 3"), std::string::npos) << json;
+  EXPECT_NE(json.find("\"kernel\""), std::string::npos) << json;
+  session->unloadFromDevice();
+  fails([&] { session->profile(); }, ErrorCode::failed_precondition, {"device"});
+  fails([&] { run(false)->profile(); }, ErrorCode::failed_precondition, {"profiling"});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {

@@ -134,4 +134,65 @@ public sealed class CompileTest
         Assert.Throws<ArgumentNullException>(() => Library.SetLogLevel(null));
         Assert.Throws<ArgumentNullException>(() => Executable.Open((string)null));
     }
+
+    [Test]
+    public void Scenario55InputLengths()
+    {
+        string model = Path.Combine(models, "sequence.onnx");
+        var options = new CompilerOptions { BatchSize = 2 };
+        using (var compiler = new Compiler(options))
+            Fails(ErrorCode.InvalidArgument, () => compiler.Compile(model), "'s' is a sequence");
+        options.InputLengths["s"] = 2;
+        using (var compiler = new Compiler(options))
+        using (ModelRunner runner = Runner(compiler.Compile(model)))
+        {
+            Assert.That(Names(runner.Inputs), Is.EqualTo("s[0] f32[2,3] s[1] f32[2,3]"));
+            Assert.That(Names(runner.Outputs), Is.EqualTo("y f32[4,3]"));
+            var y = new float[12];
+            runner.Execute(runner.CreateBindings().Input("s[0]", new float[] { 0, 1, 2, 3, 4, 5 })
+                .Input("s[1]", new float[] { 6, 7, 8, 9, 10, 11 }).Output("y", y));
+            Assert.That(y, Is.EqualTo(Enumerable.Range(0, 12).Select(i => (float)i)));
+        }
+        options.InputLengths["s"] = -1;
+        Fails(ErrorCode.InvalidArgument, () => new Compiler(options), "'s'", "-1");
+    }
+
+    [Test]
+    public void Scenario56OpaqueBlobs()
+    {
+        var options = new CompilerOptions();
+        options.InputShapes["x"] = new long[] { 2, 4 };
+        options.OpaqueBlobs["notes"] = new byte[] { 97, 0, 98 };
+        string file = Path.Combine(folder, "notes.popef");
+        PopefModel model;
+        using (var compiler = new Compiler(options))
+        using (Executable compiled = compiler.Compile(Path.Combine(models, "affine.onnx")))
+        {
+            model = compiled.PopefModel();
+            compiled.Save(file);
+        }
+        CheckNotes(model.Blobs(PopefBlobType.Opaque), model.Executable.Name);
+        using (PopefReader reader = PopefReader.Open(file))
+            CheckNotes(reader.Blobs(PopefBlobType.Opaque), model.Executable.Name);
+        using (Executable opened = Executable.Open(model))
+        {
+            model.Dispose();
+            Closed(() => Executable.Open(model));
+            CheckAffine(opened);
+            using (var session = new Session(opened, new SessionOptions { Threads = 1 }))
+            using (PopefModel same = session.PopefModel())
+                CheckNotes(same.Blobs(PopefBlobType.Opaque), "affine");
+            opened.Dispose();
+            Closed(() => opened.PopefModel());
+        }
+        options.OpaqueBlobs[""] = new byte[0];
+        Fails(ErrorCode.InvalidArgument, () => new Compiler(options), "name");
+    }
+
+    private static void CheckNotes(IReadOnlyList<PopefBlob> blobs, string executable)
+    {
+        Assert.That(blobs.Single().Name, Is.EqualTo("notes"));
+        Assert.That(blobs[0].Executable, Is.EqualTo(executable));
+        Assert.That(blobs[0].ToArray(), Is.EqualTo(new byte[] { 97, 0, 98 }));
+    }
 }

@@ -111,4 +111,60 @@ public sealed class DeviceTest
             Assert.That(runner.Tracepoints().Split(new[] { "\"compute_begin\"" }, StringSplitOptions.None).Length, Is.EqualTo(4));
         }
     }
+
+    [Test]
+    public void Scenario57TelemetryOfARunner()
+    {
+        string pid = "\"pid\":" + System.Diagnostics.Process.GetCurrentProcess().Id;
+        using (Executable executable = Affine(2))
+        using (var silent = new ModelRunner(executable, new RuntimeConfig { Threads = 1 }))
+        {
+            silent.Execute(new Client(silent, 0).Bindings);
+            Assert.That(Library.ReadTelemetry().Replace(" ", "").Contains(pid), Is.False);
+            using (var runner = new ModelRunner(executable, new RuntimeConfig { Threads = 1, Telemetry = true }))
+            {
+                runner.Execute(new Client(runner, 0).Bindings);
+                string json = Library.ReadTelemetry().Replace(" ", "");
+                Assert.That(json, Contains.Substring(pid));
+                Assert.That(json, Contains.Substring("\"completed\":1"));
+            }
+        }
+    }
+
+    [Test]
+    public void Scenario60FurtherOptionsOfARunner()
+    {
+        using (var manager = new DeviceManager())
+        using (Device device = manager.GetSpecificDevice(3))
+        using (Device small = manager.CreateSmallIpuModelDevice(1, 21))
+        using (Executable executable = Affine(2))
+        {
+            Assert.That(small.TilesPerIpu, Is.EqualTo(4));
+            using (var some = new DeviceManager(6, "1,3-4", "0"))
+                Assert.That(some.DeviceIds, Is.EqualTo(new long[] { 1, 3, 4 }));
+            Fails(ErrorCode.InvalidArgument, () => new DeviceManager(0, "", "relative/folder"));
+            var x = new float[] { 0, 1, 2, 3, 4, 5, 6, 7 };
+            var y = new float[8];
+            RuntimeConfig config = new RuntimeConfig { Threads = 1 }.FrozenInput<float>("x", x);
+            config.ReplicaDevices[0] = device;
+            using (var runner = new ModelRunner(executable, config))
+            {
+                Fails(ErrorCode.FailedPrecondition, () => new ModelRunner(executable, config));
+                x[0] = 100; // it was copied
+                Assert.That(runner.InputHasData(0), Is.True);
+                runner.Execute(runner.CreateBindings().Output("y", y));
+                Assert.That(y, Is.EqualTo(new float[] { 1, 3, 5, 7, 9, 11, 13, 15 }));
+            }
+            var failing = new RuntimeConfig { Threads = 1, Faults = "recoverable_runtime_error@2" };
+            using (var runner = new ModelRunner(executable, failing))
+            {
+                Assert.That(runner.InputHasData(0), Is.False);
+                var client = new Client(runner, 0);
+                runner.Execute(client.Bindings);
+                Fails(ErrorCode.Unavailable, () => runner.Execute(client.Bindings));
+            }
+            RuntimeConfig wrong = new RuntimeConfig().FrozenInput<float>("x", new float[7]);
+            Fails(ErrorCode.InvalidArgument, () => new ModelRunner(executable, wrong), "x", "28");
+        }
+    }
 }

@@ -319,4 +319,52 @@ public sealed class PopefTest
         }
         Assert.That(program.ToArray().Length, Is.EqualTo(program.ByteSize));
     }
+
+    private sealed class Broken : MemoryStream
+    {
+        internal Broken(byte[] bytes) : base(bytes)
+        {
+        }
+
+        public override int Read(byte[] buffer, int offset, int count)
+        {
+            throw new InvalidOperationException("of the test");
+        }
+    }
+
+    [Test]
+    public void Scenario59PopefByPosition()
+    {
+        string file = AffineFile("position.popef");
+        byte[] code;
+        using (PopefReader reader = PopefReader.Open(file))
+        {
+            code = reader.Blobs(PopefBlobType.Executable).Single().ToArray();
+            Kind(PopefError.Link, () => reader.Model("nope"));
+        }
+        using (FileStream stream = File.OpenRead(file))
+        {
+            PopefReader reader = PopefReader.Open(stream);
+            Assert.That(reader.Blobs(PopefBlobType.Executable).Single().ToArray(), Is.EqualTo(code));
+            PopefModel model = reader.Model();
+            reader.Dispose();
+            using (Executable executable = Executable.Open(model)) CheckAffine(executable);
+            using (PopefPayload payload = model.Executable.Map())
+                Assert.That(payload.Span.ToArray(), Is.EqualTo(code));
+            model.Dispose();
+        }
+        var broken = new Broken(File.ReadAllBytes(file));
+        Assert.That(Assert.Throws<InvalidOperationException>(() => PopefReader.Open(broken)).Message,
+            Is.EqualTo("of the test"));
+        string onnx = Path.Combine(models, "affine.onnx");
+        using (FileStream stream = File.OpenRead(onnx)) Kind(PopefError.Format, () => PopefReader.Open(stream));
+        Kind(PopefError.Format, () => PopefReader.Open(onnx));
+        Kind(PopefError.File, () => PopefReader.Open(Path.Combine(folder, "missing.popef")));
+        Kind(PopefError.None, () => Compile("missing.onnx"));
+    }
+
+    private static void Kind(PopefError expected, TestDelegate call)
+    {
+        Assert.That(Assert.Throws<PoprtException>(call).PopefError, Is.EqualTo(expected));
+    }
 }

@@ -295,4 +295,23 @@ public sealed class SessionTest
             Assert.That(json, Contains.Substring("\"runs\":1"));
         }
     }
+
+    [Test]
+    public void Scenario58ProfileOfASession()
+    {
+        using (Executable executable = Affine(2))
+        using (var session = new Session(executable, new SessionOptions { Threads = 1, EnableProfile = true }))
+        {
+            session.SetUserInputHandler("x", data => true);
+            session.SetUserOutputHandler("y", data => true);
+            for (int i = 0; i < 3; i++) session.RunMainPrograms();
+            string json = session.Profile().Replace(" ", "");
+            Assert.That(json, Contains.Substring("\"runs\":3"));
+            Assert.That(json, Contains.Substring("\"kernel\""));
+            session.UnloadFromDevice();
+            Fails(ErrorCode.FailedPrecondition, () => session.Profile(), "device");
+        }
+        using (Session session = OpenSession(Affine(2)))
+            Fails(ErrorCode.FailedPrecondition, () => session.Profile(), "profiling");
+    }
 }

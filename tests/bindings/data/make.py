@@ -61,3 +61,6 @@ save("fused", nodes, inputs, outputs,
 save("weights", [helper.make_node("Mul", ["x", "w"], ["p"]), helper.make_node("Add", ["p", "b"], ["y"])],
      [value("x", TensorProto.FLOAT, [2, 4])], [value("y", TensorProto.FLOAT, [2, 4])],
      [numpy_helper.from_array(numpy.array(v, numpy.float32), n) for n, v in (("w", [1, 2, 3, 4]), ("b", [1, 1, 1, 1]))])
+# A sequence, whose length the compiler must be told: y is its elements one below the other.
+save("sequence", [helper.make_node("ConcatFromSequence", ["s"], ["y"], axis=0)],
+     [helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, ["n", 3])], [value("y", TensorProto.FLOAT, None)])

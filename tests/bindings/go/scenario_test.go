@@ -99,21 +99,26 @@ func in(x []float32) []poprt.Tensor  { return []poprt.Tensor{poprt.Named("x", x)
 func out(y []float32) []poprt.Tensor { return []poprt.Tensor{poprt.Named("y", y)} }
 
 func TestScenario01Compile(t *testing.T) {
-	last, steps := 0.0, 0
+	last, steps, passes := 0.0, 0, 0
 	options := &poprt.CompileOptions{InputShapes: map[string][]int64{"x": {2, 4}}, Progress: func(done float64, what string) {
 		if done < last || what == "" {
 			t.Errorf("progress fell from %v to %v, %q", last, done, what)
 		}
 		last = done
 		steps++
+	}, AfterPass: func(report poprt.PassReport) {
+		if report.Pass == "" || report.NodesBefore == 0 {
+			t.Errorf("odd report %v", report)
+		}
+		passes++
 	}}
 	first := must(poprt.Compile(model("affine.onnx"), options))
-	if last != 1 || steps == 0 {
-		t.Fatalf("progress ended at %v after %d steps", last, steps)
+	if last != 1 || steps == 0 || passes == 0 {
+		t.Fatalf("progress ended at %v after %d steps and %d passes", last, steps, passes)
 	}
 	path := filepath.Join(t.TempDir(), "affine.popef")
 	ok(t, first.Save(path))
-	options.Progress = nil
+	options.Progress, options.AfterPass = nil, nil
 	onnx := must(os.ReadFile(model("affine.onnx")))
 	bytes := must(first.Bytes())
 	for _, e := range []*poprt.Executable{

@@ -1,3 +1,4 @@
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -21,7 +22,11 @@ import org.poprt.Executable;
 import org.poprt.ModelRunner;
 import org.poprt.OpenOptions;
 import org.poprt.Popef;
+import org.poprt.PopefBlob;
+import org.poprt.PopefModel;
+import org.poprt.PopefReader;
 import org.poprt.Poprt;
+import org.poprt.Session;
 
 /** Compiling models, opening and describing what was compiled. By the numbers of tests/bindings/README.md, then what only Java has. */
 class CompileTest extends Scenarios {
@@ -174,5 +179,56 @@ class CompileTest extends Scenarios {
     assertEquals(4, DataType.S4.bits());
     assertEquals(64, DataType.S64.bits());
     assertEquals("f8e4m3fn", DataType.F8E4M3FN.toString());
+  }
+
+  @Test
+  void scenario_55_input_lengths() {
+    CompilerOptions options = new CompilerOptions().batchSize(2, 0);
+    fails(ErrorCode.INVALID_ARGUMENT, () -> compile("sequence.onnx", options), "'s' is a sequence");
+    try (ModelRunner runner = runner(compile("sequence.onnx", options.inputLength("s", 2)))) {
+      assertEquals("[s[0] f32[2,3], s[1] f32[2,3]]", runner.inputs().toString());
+      assertEquals("[y f32[4,3]]", runner.outputs().toString());
+      FloatBuffer y = FloatBuffer.allocate(12);
+      runner.execute(
+          Map.of(
+              "s[0]", FloatBuffer.wrap(new float[] {0, 1, 2, 3, 4, 5}),
+              "s[1]", FloatBuffer.wrap(new float[] {6, 7, 8, 9, 10, 11})),
+          Map.of("y", y));
+      for (int i = 0; i < 12; i++) assertEquals(i, y.get(i));
+    }
+    fails(ErrorCode.INVALID_ARGUMENT, () -> new Compiler(options.inputLength("s", -1)), "'s'", "-1");
+  }
+
+  @Test
+  void scenario_56_opaque_blobs() {
+    byte[] notes = {97, 0, 98};
+    CompilerOptions options =
+        new CompilerOptions().inputShape("x", 2, 4).opaqueBlob("notes", notes).opaqueBlob("", new byte[0]);
+    fails(ErrorCode.INVALID_ARGUMENT, () -> new Compiler(options), "name");
+    Path file = folder.resolve("notes.popef");
+    Executable compiled =
+        compile("affine.onnx", new CompilerOptions().inputShape("x", 2, 4).opaqueBlob("notes", notes));
+    PopefModel model = compiled.popefModel();
+    compiled.save(file);
+    compiled.close();
+    checkNotes(model.blobs(PopefBlob.Type.OPAQUE), model.executable().name());
+    try (PopefReader reader = PopefReader.open(file)) {
+      checkNotes(reader.blobs(PopefBlob.Type.OPAQUE), model.executable().name());
+    }
+    Executable opened = Executable.open(model, new OpenOptions());
+    model.close();
+    closed("PopefModel", () -> Executable.open(model, new OpenOptions()));
+    checkAffine(opened);
+    try (Session session = session(opened);
+        PopefModel same = session.popefModel()) {
+      checkNotes(same.blobs(PopefBlob.Type.OPAQUE), "affine");
+    }
+    closed("Executable", opened::popefModel);
+  }
+
+  private static void checkNotes(List<PopefBlob> blobs, String executable) {
+    assertEquals("[opaque notes 3 bytes]", blobs.toString());
+    assertEquals(executable, blobs.get(0).executable());
+    assertArrayEquals(new byte[] {97, 0, 98}, blobs.get(0).toBytes());
   }
 }

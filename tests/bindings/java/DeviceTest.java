@@ -3,7 +3,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.FloatBuffer;
 import java.time.Duration;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.poprt.Device;
 import org.poprt.DeviceManager;
@@ -120,6 +122,60 @@ class DeviceTest extends Scenarios {
       String statistics = runner.statistics().replaceAll("\\s", "");
       assertTrue(statistics.contains("\"completed\":3"), statistics);
       assertEquals(3, runner.tracepoints().split("\"compute_begin\"", -1).length - 1);
+    }
+  }
+
+  @Test
+  void scenario_57_telemetry_of_a_runner() {
+    RuntimeConfig config = new RuntimeConfig().threads(1).telemetry(true);
+    String pid = "\"pid\":" + ProcessHandle.current().pid();
+    try (Executable executable = affine(2);
+        ModelRunner silent = new ModelRunner(executable, new RuntimeConfig().threads(1))) {
+      silent.execute(new Client(silent, 0).bindings);
+      assertFalse(Poprt.readTelemetry().replaceAll("\\s", "").contains(pid));
+      try (ModelRunner runner = new ModelRunner(executable, config)) {
+        runner.execute(new Client(runner, 0).bindings);
+        String json = Poprt.readTelemetry().replaceAll("\\s", "");
+        assertTrue(json.contains(pid) && json.contains("\"completed\":1"), json);
+      }
+    }
+  }
+
+  @Test
+  void scenario_60_further_options_of_a_runner() {
+    try (DeviceManager manager = new DeviceManager();
+        Device device = manager.getSpecificDevice(3);
+        Device small = manager.createSmallIpuModelDevice(1, 21);
+        Executable executable = affine(2)) {
+      assertEquals(4, small.tilesPerIpu());
+      try (DeviceManager some = new DeviceManager(6, "1,3-4", "0")) {
+        assertArrayEquals(new long[] {1, 3, 4}, some.deviceIds());
+      }
+      fails(ErrorCode.INVALID_ARGUMENT, () -> new DeviceManager(0, "", "relative/folder"));
+      FloatBuffer x = FloatBuffer.wrap(new float[] {0, 1, 2, 3, 4, 5, 6, 7});
+      RuntimeConfig config =
+          new RuntimeConfig().threads(1).frozenInput("x", x).replicaDevice(0, device);
+      try (ModelRunner runner = new ModelRunner(executable, config)) {
+        fails(ErrorCode.FAILED_PRECONDITION, () -> new ModelRunner(executable, config));
+        x.put(0, 100); // it was copied
+        assertTrue(runner.inputHasData(0));
+        FloatBuffer y = FloatBuffer.allocate(8);
+        runner.execute(Map.of(), Map.of("y", y));
+        for (int i = 0; i < 8; i++) assertEquals(2 * i + 1, y.get(i));
+      }
+      RuntimeConfig failing = new RuntimeConfig().threads(1).faults("recoverable_runtime_error@2");
+      try (ModelRunner runner = new ModelRunner(executable, failing)) {
+        assertFalse(runner.inputHasData(0));
+        Client c = new Client(runner, 0);
+        runner.execute(c.bindings);
+        fails(ErrorCode.UNAVAILABLE, () -> runner.execute(c.bindings));
+      }
+      FloatBuffer wrong = FloatBuffer.allocate(7);
+      fails(
+          ErrorCode.INVALID_ARGUMENT,
+          () -> new ModelRunner(executable, new RuntimeConfig().frozenInput("x", wrong)),
+          "x",
+          "28");
     }
   }
 }

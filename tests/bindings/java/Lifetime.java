@@ -12,6 +12,7 @@ import org.poprt.ErrorCode;
 import org.poprt.Executable;
 import org.poprt.InputQueue;
 import org.poprt.ModelRunner;
+import org.poprt.Poprt;
 import org.poprt.PoprtException;
 import org.poprt.QueueManager;
 import org.poprt.RuntimeConfig;
@@ -135,6 +136,7 @@ final class Lifetime {
               .bindings()
               .input(0, runner.inputs().get(0).allocate())
               .output(0, runner.outputs().get(0).allocate()));
+    Poprt.subscribeLog((level, message) -> {}); // its thread waits
     System.out.println("leaving with runs in flight");
   }
 

@@ -1,6 +1,7 @@
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -13,6 +14,8 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.IntBuffer;
 import java.nio.ReadOnlyBufferException;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.SeekableByteChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -26,16 +29,20 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.junit.jupiter.api.Test;
+import org.poprt.CompilerOptions;
 import org.poprt.DataType;
 import org.poprt.ErrorCode;
 import org.poprt.Executable;
+import org.poprt.OpenOptions;
 import org.poprt.PopefAnchor;
 import org.poprt.PopefAnchor.Direction;
 import org.poprt.PopefBlob;
+import org.poprt.PopefError;
 import org.poprt.PopefMetadata;
 import org.poprt.PopefModel;
 import org.poprt.PopefReader;
 import org.poprt.PopefWriter;
+import org.poprt.PoprtException;
 
 /** Reading and writing PopEF files. By the numbers of tests/bindings/README.md, then what only Java has. */
 class PopefTest extends Scenarios {
@@ -385,5 +392,43 @@ class PopefTest extends Scenarios {
     assertThrows(ReadOnlyBufferException.class, () -> program.map().put(0, (byte) 1));
     assertThrows(
         ReadOnlyBufferException.class, () -> program.read(0, ByteBuffer.allocate(1).asReadOnlyBuffer()));
+  }
+
+  @Test
+  void scenario_59_popef_by_position() throws IOException {
+    Path file = affineFile();
+    byte[] code;
+    try (PopefReader reader = PopefReader.open(file)) {
+      code = reader.blobs(PopefBlob.Type.EXECUTABLE).get(0).toBytes();
+    }
+    try (SeekableByteChannel channel = Files.newByteChannel(file)) {
+      PopefReader reader = PopefReader.open(channel);
+      PopefBlob program = reader.blobs(PopefBlob.Type.EXECUTABLE).get(0);
+      assertArrayEquals(code, program.toBytes());
+      PopefModel model = reader.model();
+      reader.close();
+      try (Executable executable = Executable.open(model, new OpenOptions())) {
+        checkAffine(executable);
+      }
+      assertEquals(ByteBuffer.wrap(code), model.executable().map());
+      model.close();
+    }
+    SeekableByteChannel closed = Files.newByteChannel(file);
+    closed.close();
+    UncheckedIOException e = assertThrows(UncheckedIOException.class, () -> PopefReader.open(closed));
+    assertInstanceOf(ClosedChannelException.class, e.getCause());
+    try (SeekableByteChannel channel = Files.newByteChannel(MODELS.resolve("affine.onnx"))) {
+      assertEquals(PopefError.FORMAT, kind(() -> PopefReader.open(channel)));
+    }
+    assertEquals(PopefError.FORMAT, kind(() -> PopefReader.open(MODELS.resolve("affine.onnx"))));
+    assertEquals(PopefError.FILE, kind(() -> PopefReader.open(folder.resolve("missing.popef"))));
+    assertEquals(PopefError.NONE, kind(() -> compile("missing.onnx", new CompilerOptions())));
+    try (PopefReader reader = PopefReader.open(file)) {
+      assertEquals(PopefError.LINK, kind(() -> reader.model("nope")));
+    }
+  }
+
+  private static PopefError kind(org.junit.jupiter.api.function.Executable call) {
+    return assertThrows(PoprtException.class, call).popefError();
   }
 }

@@ -312,4 +312,21 @@ class SessionTest extends Scenarios {
       assertTrue(json.contains("\"pid\":" + pid) && json.contains("\"runs\":1"), json);
     }
   }
+
+  @Test
+  void scenario_58_profile_of_a_session() {
+    try (Executable executable = affine(2);
+        Session session = new Session(executable, new SessionOptions().threads(1).profile(true))) {
+      session.setUserInputHandler("x", data -> true);
+      session.setUserOutputHandler("y", data -> true);
+      for (int i = 0; i < 3; i++) session.runMainPrograms();
+      String json = session.profile().replaceAll("\\s", "");
+      assertTrue(json.contains("\"runs\":3") && json.contains("\"kernel\""), json);
+      session.unloadFromDevice();
+      fails(ErrorCode.FAILED_PRECONDITION, session::profile, "device");
+    }
+    try (Session session = session(affine(2))) {
+      fails(ErrorCode.FAILED_PRECONDITION, session::profile, "profiling");
+    }
+  }
 }

@@ -91,12 +91,14 @@ class Scenario(unittest.TestCase):
         self.fail("a device is not given back")
 
     def test_scenario_01_compile(self):
-        steps = []
+        steps, passes = [], []
         options = CompilerOptions(input_shape={"x": [2, 4]},
-                                  compilation_progress_logger=lambda value, end: steps.append(value / end))
+                                  compilation_progress_logger=lambda value, end: steps.append(value / end),
+                                  after_pass=lambda *report: passes.append(report))
         first = Compiler.compile(model("affine.onnx"), None, options)
         self.assertEqual(steps, sorted(steps))
         self.assertEqual(steps[-1], 1)
+        self.assertTrue(passes and all(name and len(numbers) == 4 for name, *numbers in passes))
         with open(model("affine.onnx"), "rb") as file:
             onnx = file.read()
         with tempfile.TemporaryDirectory() as folder:

@@ -117,6 +117,17 @@ inline poprt_popef_blob_info blob_info(const poprt_popef_blob* blob) {
   return info;
 }
 
+inline poprt_error* parse_source(poprt_popef_reader* reader, int64_t size, int64_t read_fn,
+                                 int64_t release_fn, int64_t user_data) {
+  poprt_popef_source source{};
+  source.struct_size = sizeof source;
+  source.size = static_cast<uint64_t>(size);
+  source.read = function<decltype(source.read)>(read_fn);
+  source.release = function<decltype(source.release)>(release_fn);
+  source.user_data = pointer(user_data);
+  return poprt_popef_reader_parse_source(reader, &source);
+}
+
 inline poprt_error* set_flow(poprt_popef_metadata* metadata, int32_t flow, poprt_values values,
                              int64_t count) {
   const auto* first = static_cast<const int64_t*>(values);

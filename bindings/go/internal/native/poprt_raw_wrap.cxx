@@ -219,6 +219,8 @@ static void* Swig_malloc(int c) {
 }
 
 
+#include "log_shim.h"
+#include "popef_shim.h"
 #include "poprt_shim.h"
 #include "runners_shim.h"
 #include "session_shim.h"
@@ -285,6 +287,9 @@ static void raw_request_free(int64_t request) {
 static int32_t raw_error_code(int64_t error) {
   return poprt_error_get_code(static_cast<poprt_error*>(poprt_shim::pointer(error)));
 }
+static int32_t raw_error_popef_class(int64_t error) {
+  return poprt_popef_error_get_class(static_cast<poprt_error*>(poprt_shim::pointer(error)));
+}
 static const char* raw_error_message(int64_t error) {
   return poprt_error_message(static_cast<poprt_error*>(poprt_shim::pointer(error)));
 }
@@ -321,6 +326,18 @@ SWIGINTERN raw_executable *raw_executable_open_files(raw_open_options const &fil
     options.executable = poprt_shim::or_null(files.executable.c_str());
     raw_executable* made = nullptr;
     *error = poprt_executable_open_files(files.paths.data(), files.paths.size(), &options, &made);
+    return made;
+  }
+SWIGINTERN raw_executable *raw_executable_open_model(raw_popef_model const &model,raw_open_options const &how,poprt_result *error){
+    poprt_open_options options = how.options;
+    options.struct_size = sizeof options;
+    raw_executable* made = nullptr;
+    *error = poprt_executable_open_model(&model, &options, &made);
+    return made;
+  }
+SWIGINTERN raw_popef_model *raw_executable_popef_model(raw_executable *self,poprt_result *error){
+    raw_popef_model* made = nullptr;
+    *error = poprt_executable_popef_model(self, &made);
     return made;
   }
 SWIGINTERN void delete_raw_executable(raw_executable *self){ poprt_executable_free(self); }
@@ -367,6 +384,10 @@ SWIGINTERN void raw_compile_options_add_input_shape(raw_compile_options *self,ch
     self->input_shapes.push_back(
         {self->shape_names.data()[self->shape_names.size() - 1], shape.data(), shape.size()});
   }
+SWIGINTERN void raw_compile_options_add_input_length(raw_compile_options *self,char const *name,int64_t length){
+    self->length_names.add(name);
+    self->input_lengths.push_back({self->length_names.data()[self->length_names.size() - 1], length});
+  }
 SWIGINTERN void raw_compile_options_set_batch_size(raw_compile_options *self,int64_t size,int64_t axis){
     self->options.batch_size = size;
     self->options.batch_axis = axis;
@@ -384,7 +405,14 @@ SWIGINTERN void raw_compile_options_set_engine_caching(raw_compile_options *self
     self->options.enable_engine_caching = on;
     self->cache_path = cache_path;
   }
-SWIGINTERN void raw_compile_options_add_opaque_blob(raw_compile_options *self,char const *name,char const *text){ self->opaque_texts.push_back({name, text}); }
+SWIGINTERN void raw_compile_options_add_opaque_blob(raw_compile_options *self,char const *name,int64_t address,int64_t bytes){
+    const auto* from = static_cast<const char*>(poprt_shim::pointer(address));
+    const std::string& data = self->opaque_data.emplace_back(from, static_cast<size_t>(bytes));
+    self->opaque_names.add(name);
+    self->opaque_blobs.push_back(
+        {self->opaque_names.data()[self->opaque_names.size() - 1], data.data(), data.size()});
+  }
+SWIGINTERN void raw_compile_options_set_allow_links(raw_compile_options *self,bool on){ self->options.allow_links = on; }
 SWIGINTERN void raw_compile_options_set_variable_weights(raw_compile_options *self,bool on){ self->options.variable_weights = on; }
 SWIGINTERN void raw_compile_options_set_callbacks(raw_compile_options *self,int64_t progress_fn,int64_t after_pass_fn,int64_t user_data){
     self->options.progress = poprt_shim::function<poprt_progress_fn>(progress_fn);
@@ -429,11 +457,13 @@ SWIGINTERN poprt_text raw_compiler_list_ops(poprt_result *error){
     *error = poprt_compiler_list_ops(&text);
     return text;
   }
-SWIGINTERN raw_device_manager *new_raw_device_manager(int64_t device_count,poprt_result *error){
+SWIGINTERN raw_device_manager *new_raw_device_manager(int64_t device_count,char const *visible,char const *shared,poprt_result *error){
     poprt_device_manager_options options{};
     options.struct_size = sizeof options;
     const bool fits = device_count >= INT32_MIN && device_count <= INT32_MAX;
     options.device_count = fits ? static_cast<int32_t>(device_count) : -1;
+    options.visible = poprt_shim::or_null(visible);
+    options.shared = poprt_shim::or_null(shared);
     raw_device_manager* made = nullptr;
     *error = poprt_device_manager_create(&options, &made);
     return made;
@@ -493,6 +523,9 @@ SWIGINTERN raw_anchor const *raw_runner_input_anchor(raw_runner *self,int64_t in
   }
 SWIGINTERN raw_anchor const *raw_runner_output_anchor(raw_runner *self,int64_t index){
     return poprt_runner_output(self, static_cast<size_t>(index));
+  }
+SWIGINTERN bool raw_runner_input_has_data(raw_runner *self,int64_t index){
+    return poprt_runner_input_has_data(self, static_cast<size_t>(index)) != 0;
   }
 SWIGINTERN poprt_result raw_runner_execute(raw_runner *self,raw_bindings const &bindings){
     return poprt_runner_execute(self, bindings.inputs.data(), bindings.inputs.size(),
@@ -583,22 +616,37 @@ SWIGINTERN void delete_raw_run(raw_run *self){ self->release(); }
 SWIGINTERN poprt_result raw_run_wait_for(raw_run *self,int64_t timeout_ns){ return poprt_request_wait(self->request, timeout_ns); }
 SWIGINTERN bool raw_run_done(raw_run *self){ return poprt_request_done(self->request) != 0; }
 SWIGINTERN bool raw_run_cancel(raw_run *self){ return self->cancel(); }
+SWIGINTERN raw_log *new_raw_log(){ return new raw_log; }
+SWIGINTERN void delete_raw_log(raw_log *self){ delete self; }
+SWIGINTERN bool raw_log_take(raw_log *self){ return self->take(); }
+SWIGINTERN int32_t raw_log_level(raw_log *self){ return self->level(); }
+SWIGINTERN char const *raw_log_text(raw_log *self){ return self->text(); }
+SWIGINTERN void raw_log_close(raw_log *self){ self->close(); }
 SWIGINTERN raw_device_request *new_raw_device_request(){
     auto* request = new raw_device_request{};
     request->struct_size = sizeof *request;
     return request;
   }
 SWIGINTERN void delete_raw_device_request(raw_device_request *self){ delete self; }
-SWIGINTERN raw_runner_options *new_raw_runner_options(){
-    auto* options = new raw_runner_options{};
-    options->struct_size = sizeof *options;
-    return options;
-  }
+SWIGINTERN raw_runner_options *new_raw_runner_options(){ return new raw_runner_options; }
 SWIGINTERN void delete_raw_runner_options(raw_runner_options *self){ delete self; }
 SWIGINTERN void raw_runner_options_set_device(raw_runner_options *self,raw_device *device){ self->device = device; }
-
-#include "popef_shim.h"
-
+SWIGINTERN void raw_runner_options_add_replica_device(raw_runner_options *self,int64_t replica,raw_device *device){
+    self->devices.push_back({replica, device});
+    self->replica_devices = self->devices.data();
+    self->replica_device_count = self->devices.size();
+  }
+SWIGINTERN void raw_runner_options_add_frozen_input(raw_runner_options *self,char const *name,int64_t address,int64_t bytes){
+    self->frozen_names.add(name);
+    self->frozen.push_back({self->frozen_names.data()[self->frozen_names.size() - 1], 0,
+                             poprt_shim::pointer(address), static_cast<size_t>(bytes)});
+    self->frozen_inputs = self->frozen.data();
+    self->frozen_input_count = self->frozen.size();
+  }
+SWIGINTERN void raw_runner_options_set_faults(raw_runner_options *self,char const *faults){
+    self->fault_list = faults;
+    self->faults = poprt_shim::or_null(self->fault_list.c_str());
+  }
 SWIGINTERN raw_popef_anchor *new_raw_popef_anchor(char const *name,char const *handle,int32_t type){
     auto* anchor = new raw_popef_anchor;
     anchor->name = name;
@@ -691,6 +739,9 @@ SWIGINTERN void delete_raw_popef_reader(raw_popef_reader *self){ poprt_popef_rea
 SWIGINTERN poprt_result raw_popef_reader_parse_file(raw_popef_reader *self,char const *path){ return poprt_popef_reader_parse_file(self, path); }
 SWIGINTERN poprt_result raw_popef_reader_parse_bytes(raw_popef_reader *self,int64_t address,int64_t bytes){
     return poprt_popef_reader_parse_bytes(self, poprt_shim::pointer(address), static_cast<size_t>(bytes));
+  }
+SWIGINTERN poprt_result raw_popef_reader_parse_source(raw_popef_reader *self,int64_t size,int64_t read_fn,int64_t release_fn,int64_t user_data){
+    return poprt_shim::parse_source(self, size, read_fn, release_fn, user_data);
   }
 SWIGINTERN int64_t raw_popef_reader_count(raw_popef_reader *self,int32_t type){ return static_cast<int64_t>(poprt_popef_reader_count(self, type)); }
 SWIGINTERN raw_popef_blob const *raw_popef_reader_blob(raw_popef_reader *self,int32_t type,int64_t index){
@@ -809,9 +860,9 @@ SWIGINTERN void raw_pack_options_set_max_valid_num(raw_pack_options *self,int64_
     self->options.max_valid_num = static_cast<uint64_t>(items);
   }
 SWIGINTERN void raw_pack_options_set_inputs(raw_pack_options *self,char const *dynamic_input,char const *unpack_info,char const *mask){
-    self->dynamic_input = dynamic_input;
-    self->unpack_info = unpack_info;
-    self->mask = mask;
+    self->dynamic_input_name = dynamic_input;
+    self->unpack_info_input_name = unpack_info;
+    self->mask_name = mask;
   }
 SWIGINTERN void raw_pack_options_add_dynamic(raw_pack_options *self,char const *name){ self->dynamic_group.add(name); }
 SWIGINTERN void raw_pack_options_set_algorithm(raw_pack_options *self,int32_t algorithm){ self->options.algorithm = algorithm; }
@@ -832,6 +883,7 @@ SWIGINTERN void raw_host_concats_set_sizes(raw_host_concats *self,poprt_values v
 SWIGINTERN raw_session_options *new_raw_session_options(){ return new raw_session_options; }
 SWIGINTERN void delete_raw_session_options(raw_session_options *self){ delete self; }
 SWIGINTERN void raw_session_options_set_threads(raw_session_options *self,int32_t threads){ self->options.threads = threads; }
+SWIGINTERN void raw_session_options_set_profile(raw_session_options *self,bool on){ self->options.profile = on; }
 SWIGINTERN void raw_session_options_set_device(raw_session_options *self,raw_device *device){ self->options.device = device; }
 SWIGINTERN void raw_session_options_set_deferred(raw_session_options *self,bool on){ self->options.deferred = on; }
 SWIGINTERN void raw_session_options_set_exclusive(raw_session_options *self,bool on){ self->options.exclusive = on; }
@@ -895,6 +947,16 @@ SWIGINTERN poprt_result raw_session_run_main_programs(raw_session *self){ return
 SWIGINTERN poprt_result raw_session_run_save_programs(raw_session *self){ return poprt_session_run_save_programs(self->session); }
 SWIGINTERN poprt_result raw_session_run_programs(raw_session *self,poprt_values values,int64_t count){
     return self->run_programs(values, count);
+  }
+SWIGINTERN poprt_text raw_session_profile(raw_session *self,poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_session_profile(self->session, &text);
+    return text;
+  }
+SWIGINTERN raw_popef_model *raw_session_popef_model(raw_session *self,poprt_result *error){
+    raw_popef_model* made = nullptr;
+    *error = poprt_session_popef_model(self->session, &made);
+    return made;
   }
 SWIGINTERN poprt_result raw_session_update_weights(raw_session *self,char const *name,int64_t address,int64_t bytes){
     return poprt_session_update_weights(self->session, name, poprt_shim::pointer(address),
@@ -1169,6 +1231,19 @@ intgo _wrap_raw_error_code_native(long long _swig_go_0) {
 }
 
 
+intgo _wrap_raw_error_popef_class_native(long long _swig_go_0) {
+  int64_t arg1 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  
+  result = (int32_t)raw_error_popef_class(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
 _gostring_ _wrap_raw_error_message_native(long long _swig_go_0) {
   int64_t arg1 ;
   char *result = 0 ;
@@ -1344,6 +1419,38 @@ raw_executable *_wrap_RawExecutable_open_files_native(raw_open_options *_swig_go
   
   result = (raw_executable *)raw_executable_open_files((raw_open_options const &)*arg1,arg2);
   *(raw_executable **)&_swig_go_result = (raw_executable *)result; 
+  return _swig_go_result;
+}
+
+
+raw_executable *_wrap_RawExecutable_open_model_native(raw_popef_model *_swig_go_0, raw_open_options *_swig_go_1, poprt_result *_swig_go_2) {
+  raw_popef_model *arg1 = 0 ;
+  raw_open_options *arg2 = 0 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  raw_executable *result = 0 ;
+  raw_executable *_swig_go_result;
+  
+  arg1 = *(raw_popef_model **)&_swig_go_0; 
+  arg2 = *(raw_open_options **)&_swig_go_1; 
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = (raw_executable *)raw_executable_open_model((raw_popef_model const &)*arg1,(raw_open_options const &)*arg2,arg3);
+  *(raw_executable **)&_swig_go_result = (raw_executable *)result; 
+  return _swig_go_result;
+}
+
+
+raw_popef_model *_wrap_RawExecutable_popef_model_native(raw_executable *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_executable *arg1 = (raw_executable *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  raw_popef_model *result = 0 ;
+  raw_popef_model *_swig_go_result;
+  
+  arg1 = *(raw_executable **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = (raw_popef_model *)raw_executable_popef_model(arg1,arg2);
+  *(raw_popef_model **)&_swig_go_result = (raw_popef_model *)result; 
   return _swig_go_result;
 }
 
@@ -1675,6 +1782,25 @@ void _wrap_RawCompileOptions_add_input_shape_native(raw_compile_options *_swig_g
 }
 
 
+void _wrap_RawCompileOptions_add_input_length_native(raw_compile_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+  raw_compile_options *arg1 = (raw_compile_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  
+  arg1 = *(raw_compile_options **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (int64_t)_swig_go_2; 
+  
+  raw_compile_options_add_input_length(arg1,(char const *)arg2,arg3);
+  
+  free(arg2); 
+}
+
+
 void _wrap_RawCompileOptions_set_batch_size_native(raw_compile_options *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   raw_compile_options *arg1 = (raw_compile_options *) 0 ;
   int64_t arg2 ;
@@ -1836,10 +1962,11 @@ void _wrap_RawCompileOptions_set_engine_caching_native(raw_compile_options *_swi
 }
 
 
-void _wrap_RawCompileOptions_add_opaque_blob_native(raw_compile_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_RawCompileOptions_add_opaque_blob_native(raw_compile_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   raw_compile_options *arg1 = (raw_compile_options *) 0 ;
   char *arg2 = (char *) 0 ;
-  char *arg3 = (char *) 0 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
   
   arg1 = *(raw_compile_options **)&_swig_go_0; 
   
@@ -1847,16 +1974,24 @@ void _wrap_RawCompileOptions_add_opaque_blob_native(raw_compile_options *_swig_g
   memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
   arg2[_swig_go_1.n] = '\0';
   
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
   
-  arg3 = (char *)malloc(_swig_go_2.n + 1);
-  memcpy(arg3, _swig_go_2.p, _swig_go_2.n);
-  arg3[_swig_go_2.n] = '\0';
-  
-  
-  raw_compile_options_add_opaque_blob(arg1,(char const *)arg2,(char const *)arg3);
+  raw_compile_options_add_opaque_blob(arg1,(char const *)arg2,arg3,arg4);
   
   free(arg2); 
-  free(arg3); 
+}
+
+
+void _wrap_RawCompileOptions_set_allow_links_native(raw_compile_options *_swig_go_0, bool _swig_go_1) {
+  raw_compile_options *arg1 = (raw_compile_options *) 0 ;
+  bool arg2 ;
+  
+  arg1 = *(raw_compile_options **)&_swig_go_0; 
+  arg2 = (bool)_swig_go_1; 
+  
+  raw_compile_options_set_allow_links(arg1,arg2);
+  
 }
 
 
@@ -2063,17 +2198,31 @@ poprt_text _wrap_RawCompiler_list_ops_native(poprt_result *_swig_go_0) {
 }
 
 
-raw_device_manager *_wrap_new_RawDeviceManager_native(long long _swig_go_0, poprt_result *_swig_go_1) {
+raw_device_manager *_wrap_new_RawDeviceManager_native(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, poprt_result *_swig_go_3) {
   int64_t arg1 ;
-  poprt_result *arg2 = (poprt_result *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  poprt_result *arg4 = (poprt_result *) 0 ;
   raw_device_manager *result = 0 ;
   raw_device_manager *_swig_go_result;
   
   arg1 = (int64_t)_swig_go_0; 
-  arg2 = (poprt_result*)_swig_go_1;
   
-  result = (raw_device_manager *)new_raw_device_manager(arg1,arg2);
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  arg3 = (char *)malloc(_swig_go_2.n + 1);
+  memcpy(arg3, _swig_go_2.p, _swig_go_2.n);
+  arg3[_swig_go_2.n] = '\0';
+  
+  arg4 = (poprt_result*)_swig_go_3;
+  
+  result = (raw_device_manager *)new_raw_device_manager(arg1,(char const *)arg2,(char const *)arg3,arg4);
   *(raw_device_manager **)&_swig_go_result = (raw_device_manager *)result; 
+  free(arg2); 
+  free(arg3); 
   return _swig_go_result;
 }
 
@@ -2397,6 +2546,21 @@ raw_anchor *_wrap_RawRunner_output_anchor_native(raw_runner *_swig_go_0, long lo
   
   result = (raw_anchor *)raw_runner_output_anchor(arg1,arg2);
   *(raw_anchor **)&_swig_go_result = (raw_anchor *)result; 
+  return _swig_go_result;
+}
+
+
+bool _wrap_RawRunner_input_has_data_native(raw_runner *_swig_go_0, long long _swig_go_1) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  int64_t arg2 ;
+  bool result;
+  bool _swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (bool)raw_runner_input_has_data(arg1,arg2);
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
@@ -2845,6 +3009,76 @@ bool _wrap_RawRun_cancel_native(raw_run *_swig_go_0) {
 }
 
 
+raw_log *_wrap_new_RawLog_native() {
+  raw_log *result = 0 ;
+  raw_log *_swig_go_result;
+  
+  
+  result = (raw_log *)new_raw_log();
+  *(raw_log **)&_swig_go_result = (raw_log *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawLog_native(raw_log *_swig_go_0) {
+  raw_log *arg1 = (raw_log *) 0 ;
+  
+  arg1 = *(raw_log **)&_swig_go_0; 
+  
+  delete_raw_log(arg1);
+  
+}
+
+
+bool _wrap_RawLog_take_native(raw_log *_swig_go_0) {
+  raw_log *arg1 = (raw_log *) 0 ;
+  bool result;
+  bool _swig_go_result;
+  
+  arg1 = *(raw_log **)&_swig_go_0; 
+  
+  result = (bool)raw_log_take(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_RawLog_level_native(raw_log *_swig_go_0) {
+  raw_log *arg1 = (raw_log *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_log **)&_swig_go_0; 
+  
+  result = (int32_t)raw_log_level(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_RawLog_text_native(raw_log *_swig_go_0) {
+  raw_log *arg1 = (raw_log *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(raw_log **)&_swig_go_0; 
+  
+  result = (char *)raw_log_text(arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawLog_close_native(raw_log *_swig_go_0) {
+  raw_log *arg1 = (raw_log *) 0 ;
+  
+  arg1 = *(raw_log **)&_swig_go_0; 
+  
+  raw_log_close(arg1);
+  
+}
+
+
 void _wrap_RawDeviceRequest_num_ipus_set_native(raw_device_request *_swig_go_0, long long _swig_go_1) {
   raw_device_request *arg1 = (raw_device_request *) 0 ;
   int64_t arg2 ;
@@ -3111,6 +3345,31 @@ intgo _wrap_RawRunnerOptions_queue_depth_get_native(raw_runner_options *_swig_go
   arg1 = *(raw_runner_options **)&_swig_go_0; 
   
   result = (int32_t) ((arg1)->queue_depth);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_telemetry_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->telemetry = arg2;
+  
+}
+
+
+intgo _wrap_RawRunnerOptions_telemetry_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->telemetry);
   _swig_go_result = result; 
   return _swig_go_result;
 }
@@ -3571,6 +3830,58 @@ void _wrap_RawRunnerOptions_set_device_native(raw_runner_options *_swig_go_0, ra
   
   raw_runner_options_set_device(arg1,arg2);
   
+}
+
+
+void _wrap_RawRunnerOptions_add_replica_device_native(raw_runner_options *_swig_go_0, long long _swig_go_1, raw_device *_swig_go_2) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int64_t arg2 ;
+  raw_device *arg3 = (raw_device *) 0 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = *(raw_device **)&_swig_go_2; 
+  
+  raw_runner_options_add_replica_device(arg1,arg2,arg3);
+  
+}
+
+
+void _wrap_RawRunnerOptions_add_frozen_input_native(raw_runner_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  
+  raw_runner_options_add_frozen_input(arg1,(char const *)arg2,arg3,arg4);
+  
+  free(arg2); 
+}
+
+
+void _wrap_RawRunnerOptions_set_faults_native(raw_runner_options *_swig_go_0, _gostring_ _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  raw_runner_options_set_faults(arg1,(char const *)arg2);
+  
+  free(arg2); 
 }
 
 
@@ -4189,6 +4500,27 @@ poprt_result _wrap_RawPopefReader_parse_bytes_native(raw_popef_reader *_swig_go_
   arg3 = (int64_t)_swig_go_2; 
   
   result = raw_popef_reader_parse_bytes(arg1,arg2,arg3);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawPopefReader_parse_source_native(raw_popef_reader *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+  raw_popef_reader *arg1 = (raw_popef_reader *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_popef_reader **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  
+  result = raw_popef_reader_parse_source(arg1,arg2,arg3,arg4,arg5);
   _swig_go_result = result;
   return _swig_go_result;
 }
@@ -5178,6 +5510,18 @@ void _wrap_RawSessionOptions_set_threads_native(raw_session_options *_swig_go_0,
 }
 
 
+void _wrap_RawSessionOptions_set_profile_native(raw_session_options *_swig_go_0, bool _swig_go_1) {
+  raw_session_options *arg1 = (raw_session_options *) 0 ;
+  bool arg2 ;
+  
+  arg1 = *(raw_session_options **)&_swig_go_0; 
+  arg2 = (bool)_swig_go_1; 
+  
+  raw_session_options_set_profile(arg1,arg2);
+  
+}
+
+
 void _wrap_RawSessionOptions_set_device_native(raw_session_options *_swig_go_0, raw_device *_swig_go_1) {
   raw_session_options *arg1 = (raw_session_options *) 0 ;
   raw_device *arg2 = (raw_device *) 0 ;
@@ -5601,6 +5945,36 @@ poprt_result _wrap_RawSession_run_programs_native(raw_session *_swig_go_0, _gosl
   
   result = raw_session_run_programs(arg1,(void const *)arg2,arg3);
   _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_text _wrap_RawSession_profile_native(raw_session *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = raw_session_profile(arg1,arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+raw_popef_model *_wrap_RawSession_popef_model_native(raw_session *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  raw_popef_model *result = 0 ;
+  raw_popef_model *_swig_go_result;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = (raw_popef_model *)raw_session_popef_model(arg1,arg2);
+  *(raw_popef_model **)&_swig_go_result = (raw_popef_model *)result; 
   return _swig_go_result;
 }
 

@@ -28,7 +28,6 @@ using raw_compiler = poprt_compiler;
 using raw_device_manager = poprt_device_manager;
 using raw_device = poprt_device;
 using raw_device_request = poprt_device_request;
-using raw_runner_options = poprt_runner_options;
 using raw_runner = poprt_runner;
 
 namespace poprt_shim {
@@ -172,11 +171,12 @@ struct raw_run {
 // poprt_compile_options with the memory that it points to.
 struct raw_compile_options {
   poprt_compile_options options{};
-  poprt_shim::Strings shape_names, passes, skip_passes, outputs;
+  poprt_shim::Strings shape_names, length_names, opaque_names, passes, skip_passes, outputs;
   std::list<std::vector<int64_t>> shapes;
   std::vector<poprt_input_shape> input_shapes;
   std::string stop_after, cache_path;
-  std::vector<std::pair<std::string, std::string>> opaque_texts;  // name and bytes
+  std::vector<poprt_input_length> input_lengths;
+  std::list<std::string> opaque_data;
   std::vector<poprt_opaque_blob> opaque_blobs;
 
   poprt_compile_options* complete() {
@@ -191,13 +191,24 @@ struct raw_compile_options {
     options.output_count = outputs.size();
     options.stop_after = poprt_shim::or_null(stop_after.c_str());
     options.cache_path = poprt_shim::or_null(cache_path.c_str());
-    opaque_blobs.clear();
-    for (const auto& [name, data] : opaque_texts)
-      opaque_blobs.push_back({name.c_str(), data.data(), data.size()});
+    options.input_lengths = input_lengths.data();
+    options.input_length_count = input_lengths.size();
     options.opaque_blobs = opaque_blobs.data();
     options.opaque_blob_count = opaque_blobs.size();
     return &options;
   }
+};
+
+// poprt_runner_options with the memory that it points to, but for values of inputs.
+struct raw_runner_options : poprt_runner_options {
+  raw_runner_options() : poprt_runner_options{} { struct_size = sizeof(poprt_runner_options); }
+  raw_runner_options(const raw_runner_options&) = delete;
+  raw_runner_options& operator=(const raw_runner_options&) = delete;
+
+  std::string fault_list;
+  std::vector<poprt_replica_device> devices;
+  poprt_shim::Strings frozen_names;
+  std::vector<poprt_input> frozen;
 };
 
 // Files that make one model, and how to open them.

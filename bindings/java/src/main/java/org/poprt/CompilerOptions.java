@@ -1,5 +1,7 @@
 package org.poprt;
 
+import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -47,6 +49,8 @@ public final class CompilerOptions {
   }
 
   private final Map<String, long[]> inputShapes = new LinkedHashMap<>();
+  private final Map<String, Long> inputLengths = new LinkedHashMap<>();
+  private final Map<String, ByteBuffer> opaqueBlobs = new LinkedHashMap<>();
   private final List<String> passes = new ArrayList<>();
   private final List<String> skipPasses = new ArrayList<>();
   private final List<String> outputs = new ArrayList<>();
@@ -60,6 +64,7 @@ public final class CompilerOptions {
   private long convertVersion;
   private boolean variableWeights;
   private boolean engineCaching;
+  private boolean allowLinks;
   private String cachePath = "";
   ProgressListener progress;
   PassListener afterPass;
@@ -76,6 +81,60 @@ public final class CompilerOptions {
    */
   public CompilerOptions inputShape(String name, long... shape) {
     inputShapes.put(name, shape.clone());
+    return this;
+  }
+
+  /**
+   * Fixes how many elements an input has that is a sequence, where no {@link #inputShape} of its
+   * elements NAME[0], NAME[1] ... tells; of an optional one, 0 or 1.
+   *
+   * @param name of the input
+   * @param length its elements
+   * @return this
+   * @since 1.0
+   */
+  public CompilerOptions inputLength(String name, long length) {
+    inputLengths.put(name, length);
+    return this;
+  }
+
+  /**
+   * Puts bytes into the PopEF file beside the executable, for whoever runs it. A {@link
+   * HostConcatRunner} looks for "HostConcatRunnerConfig".
+   *
+   * @param name of the blob
+   * @param data what remains of it is copied; its position stays
+   * @return this
+   * @since 1.0
+   */
+  public CompilerOptions opaqueBlob(String name, ByteBuffer data) {
+    ByteBuffer copy = Memory.allocate(data.remaining());
+    copy.put(data.duplicate()).flip();
+    opaqueBlobs.put(name, copy);
+    return this;
+  }
+
+  /**
+   * As {@link #opaqueBlob(String, ByteBuffer)}.
+   *
+   * @param name of the blob
+   * @param data its bytes, copied
+   * @return this
+   * @since 1.0
+   */
+  public CompilerOptions opaqueBlob(String name, byte[] data) {
+    return opaqueBlob(name, ByteBuffer.wrap(data));
+  }
+
+  /**
+   * Whether external data may be reached through symbolic and hard links, wherever they lead. Only
+   * for models that are trusted.
+   *
+   * @param on default false
+   * @return this
+   */
+  public CompilerOptions allowLinks(boolean on) {
+    allowLinks = on;
     return this;
   }
 
@@ -239,6 +298,13 @@ public final class CompilerOptions {
 
   void fill(RawCompileOptions raw) {
     inputShapes.forEach((name, shape) -> raw.add_input_shape(name, shape, shape.length));
+    inputLengths.forEach(raw::add_input_length);
+    opaqueBlobs.forEach(
+        (name, data) -> {
+          raw.add_opaque_blob(name, Memory.address(data), data.remaining());
+          Reference.reachabilityFence(data);
+        });
+    raw.set_allow_links(allowLinks);
     raw.set_batch_size(batchSize, batchAxis);
     raw.set_precision(precision.ordinal());
     raw.set_verify(verify);

@@ -20,7 +20,22 @@ public final class DeviceManager implements AutoCloseable {
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} outside 0 to 1024
    */
   public DeviceManager(int deviceCount) {
-    handle = Handle.of(this, new RawDeviceManager(deviceCount), RawDeviceManager::delete);
+    this(deviceCount, "", "");
+  }
+
+  /**
+   * A manager of some devices.
+   *
+   * @param deviceCount how many there are; 0: POPRT_DEVICES, or 4
+   * @param visible numbers of those that it sees, as in "0,2-3"; "": POPRT_VISIBLE_DEVICES, or all
+   * @param shared "1" or an absolute folder: with the processes that say the same; "0": with none;
+   *     "": POPRT_SHARED_DEVICES
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} for something else
+   * @since 1.0
+   */
+  public DeviceManager(int deviceCount, String visible, String shared) {
+    RawDeviceManager raw = new RawDeviceManager(deviceCount, visible, shared);
+    handle = Handle.of(this, raw, RawDeviceManager::delete);
   }
 
   /**
@@ -93,6 +108,20 @@ public final class DeviceManager implements AutoCloseable {
   public Device createIpuModelDevice(long numIpus, int ipuVersion, long tilesPerIpu) {
     try (Use<RawDeviceManager> use = handle.use()) {
       return new Device(use.raw().create_ipu_model_device(numIpus, ipuVersion, tilesPerIpu));
+    }
+  }
+
+  /**
+   * As {@link #createIpuModelDevice}, with 4 tiles for each IPU.
+   *
+   * @param numIpus its IPUs
+   * @param ipuVersion 1, 2 or 21; 0: 2
+   * @return the device
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} for another version or count
+   */
+  public Device createSmallIpuModelDevice(long numIpus, int ipuVersion) {
+    try (Use<RawDeviceManager> use = handle.use()) {
+      return new Device(use.raw().create_small_ipu_model_device(numIpus, ipuVersion));
     }
   }
 

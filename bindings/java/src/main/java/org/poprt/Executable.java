@@ -76,6 +76,39 @@ public final class Executable implements AutoCloseable {
   }
 
   /**
+   * Opens a model that was put together from PopEF files; it and its reader may be closed.
+   *
+   * @param model the model
+   * @param options how; which executable is not asked
+   * @return the model, to be run
+   * @throws PoprtException as {@link #open(Path)}
+   * @since 1.0
+   */
+  public static Executable open(PopefModel model, OpenOptions options) {
+    RawOpenOptions raw = new RawOpenOptions();
+    try (Use<RawPopefModel> use = model.use()) {
+      raw.set_ignore_package_hash(options.ignorePackageHash);
+      return new Executable(RawExecutable.open_model(use.raw(), raw));
+    } finally {
+      raw.delete();
+    }
+  }
+
+  /**
+   * Its blobs as PopEF has them: metadata, executable, data, opaque blobs. Takes memory for a copy
+   * when the executable came from the compiler.
+   *
+   * @return a model of its own, to be closed; it outlives the executable
+   * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED}
+   * @since 1.0
+   */
+  public PopefModel popefModel() {
+    try (Use<RawExecutable> use = use()) {
+      return new PopefModel(use.raw().popef_model());
+    }
+  }
+
+  /**
    * Writes a PopEF file: completely, or not at all. Replaces an existing one.
    *
    * @param file where

@@ -1,7 +1,9 @@
 package org.poprt;
 
+import java.lang.ref.Reference;
 import java.nio.Buffer;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -59,18 +61,26 @@ public class ModelRunner implements AutoCloseable {
 
   static RawRunner create(Executable executable, RuntimeConfig config, Maker maker) {
     RawRunnerOptions options = new RawRunnerOptions();
+    List<Use<RawDevice>> devices = new ArrayList<>(); // until the runner has them
     try {
       config.fill(options);
       try (Use<RawExecutable> model = executable.use()) {
-        if (config.device == null) return maker.make(model.raw(), options);
-        try (Use<RawDevice> device = config.device.use()) {
-          options.set_device(device.raw());
-          return maker.make(model.raw(), options);
-        }
+        config.replicaDevices.forEach(
+            (replica, device) -> options.add_replica_device(replica, using(device, devices)));
+        if (config.device != null) options.set_device(using(config.device, devices));
+        return maker.make(model.raw(), options);
       }
     } finally {
+      devices.forEach(Use::close);
       options.delete();
+      Reference.reachabilityFence(config); // and with it values of inputs
     }
+  }
+
+  private static RawDevice using(Device device, List<Use<RawDevice>> devices) {
+    Use<RawDevice> use = device.use();
+    devices.add(use);
+    return use.raw();
   }
 
   /**
@@ -80,6 +90,19 @@ public class ModelRunner implements AutoCloseable {
    */
   public List<Anchor> inputs() {
     return inputs;
+  }
+
+  /**
+   * Whether an input comes with the executable: then runs leave it out.
+   *
+   * @param index of {@link #inputs}
+   * @return false when there is no such input
+   * @since 1.0
+   */
+  public boolean inputHasData(int index) {
+    try (Use<RawRunner> use = handle.use()) {
+      return use.raw().input_has_data(index);
+    }
   }
 
   /**

@@ -93,6 +93,10 @@ public final class PopefModel implements AutoCloseable {
     }
   }
 
+  Use<RawPopefModel> use() {
+    return handle.use();
+  }
+
   /** Frees it. A second time does nothing. */
   @Override
   public void close() {

@@ -1,7 +1,10 @@
 package org.poprt;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
+import java.nio.channels.SeekableByteChannel;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -59,6 +62,60 @@ public final class PopefReader implements AutoCloseable {
       Reference.reachabilityFence(direct);
     }
     return new PopefReader(raw);
+  }
+
+  /**
+   * Finds the blobs of PopEF in anything that can be read by position, of any size: headers are read
+   * now, payloads when they are asked for, on the thread that asks. The channel must stay open, and
+   * its bytes must not change, until all that was read from it is closed. What it throws while the
+   * headers are read is the cause of the {@link PoprtException}.
+   *
+   * @param channel where PopEF lies, from its beginning on; nobody else may move its position
+   *     meanwhile
+   * @return what it holds
+   * @throws PoprtException as {@link #open(Path...)}
+   * @since 1.0
+   */
+  public static PopefReader open(SeekableByteChannel channel) {
+    Source source = new Source(channel);
+    RawPopefReader raw = new RawPopefReader();
+    try {
+      raw.parse_source(
+          channel.size(),
+          poprt_raw.raw_read_fn(),
+          poprt_raw.raw_release_fn(),
+          poprt_raw.raw_callback(source));
+    } catch (IOException e) {
+      raw.delete();
+      throw new UncheckedIOException(e);
+    } catch (RuntimeException e) {
+      raw.delete();
+      if (source.thrown != null) e.initCause(source.thrown);
+      throw e;
+    }
+    return new PopefReader(raw);
+  }
+
+  /** What the native code reads, one call at a time. */
+  private static final class Source extends RawCallbacks {
+    private final SeekableByteChannel channel;
+    private Throwable thrown;
+
+    Source(SeekableByteChannel channel) {
+      this.channel = channel;
+    }
+
+    @Override
+    boolean read(long offset, ByteBuffer into) {
+      try {
+        channel.position(offset);
+        while (into.hasRemaining()) if (channel.read(into) < 0) return false;
+        return true;
+      } catch (Throwable e) {
+        thrown = e;
+        return false;
+      }
+    }
   }
 
   /**

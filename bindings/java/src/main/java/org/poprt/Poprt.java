@@ -1,6 +1,7 @@
 package org.poprt;
 
 import java.nio.file.Path;
+import java.util.Objects;
 
 /**
  * The library as a whole.
@@ -24,13 +25,28 @@ public final class Poprt {
   }
 
   /**
-   * Which messages go to stderr.
+   * Which messages are logged: to stderr, or to listeners when there are any.
    *
    * @param level TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} for another name
    */
   public static void setLogLevel(String level) {
     poprt_raw.raw_set_log_level(level);
+  }
+
+  /**
+   * Sends the library's messages to a listener in place of stderr. The listener is called on a
+   * thread of its own, in the order of the messages; it may call the library. What it throws goes to
+   * that thread's {@link Thread#getUncaughtExceptionHandler}, and later messages to the listener
+   * again. Each of several listeners gets every message; one that is 10 000 messages behind loses
+   * some, and is told so.
+   *
+   * @param listener who hears them
+   * @return closing it ends it; one that is forgotten goes on
+   * @since 1.0
+   */
+  public static LogSubscription subscribeLog(LogListener listener) {
+    return LogSubscription.of(Objects.requireNonNull(listener));
   }
 
   /**

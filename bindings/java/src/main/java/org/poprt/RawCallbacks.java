@@ -11,6 +11,11 @@ abstract class RawCallbacks {
     return false;
   }
 
+  /** Fills the memory, which is valid during the call, from an offset on. False: it cannot. */
+  boolean read(long offset, ByteBuffer into) {
+    return false;
+  }
+
   void progress(double part, byte[] what) {}
 
   void afterPass(

@@ -1,12 +1,17 @@
 package org.poprt;
 
+import java.nio.Buffer;
 import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Objects;
 
 /** How a {@link ModelRunner} runs. */
 public final class RuntimeConfig {
   private int threads;
   private boolean profile;
   private int queueDepth;
+  private boolean telemetry;
   private Duration timeout = Duration.ZERO;
   private boolean threadSafe = true;
   private boolean validateIoParams = true;
@@ -24,7 +29,10 @@ public final class RuntimeConfig {
   private Duration dataParallelTimeout = Duration.ZERO;
   private Duration deviceWaitTimeout = Duration.ZERO;
   private Duration deviceWaitSleep = Duration.ZERO;
+  private String faults = "";
   Device device;
+  final Map<Long, Device> replicaDevices = new LinkedHashMap<>();
+  private final Map<String, Buffer> frozenInputs = new LinkedHashMap<>();
 
   /** The defaults. */
   public RuntimeConfig() {}
@@ -52,6 +60,18 @@ public final class RuntimeConfig {
   }
 
   /**
+   * Whether to publish what it does, as POPRT_TELEMETRY=1 does; see {@link Poprt#readTelemetry()}.
+   *
+   * @param on default false
+   * @return this
+   * @since 1.0
+   */
+  public RuntimeConfig telemetry(boolean on) {
+    telemetry = on;
+    return this;
+  }
+
+  /**
    * Asynchronous runs in flight before {@link ModelRunner#executeAsync} blocks.
    *
    * @param depth 0, the default: 64
@@ -70,6 +90,45 @@ public final class RuntimeConfig {
    */
   public RuntimeConfig device(Device device) {
     this.device = device;
+    return this;
+  }
+
+  /**
+   * The device of a replica; others get any free one.
+   *
+   * @param replica from 0 on
+   * @param device its device
+   * @return this
+   * @since 1.0
+   */
+  public RuntimeConfig replicaDevice(long replica, Device device) {
+    replicaDevices.put(replica, Objects.requireNonNull(device));
+    return this;
+  }
+
+  /**
+   * Gives an input one value for all runs, which then leave it out.
+   *
+   * @param name of the input
+   * @param value its elements, in native byte order; copied when a runner is made
+   * @return this
+   * @since 1.0
+   */
+  public RuntimeConfig frozenInput(String name, Buffer value) {
+    Bindings.check(null, value, true);
+    frozenInputs.put(name, value.isDirect() ? value : Memory.staged(value));
+    return this;
+  }
+
+  /**
+   * Device errors to inject, for tests.
+   *
+   * @param list as POPRT_INJECT_FAULTS has it; "", the default: what that says
+   * @return this
+   * @since 1.0
+   */
+  public RuntimeConfig faults(String list) {
+    faults = Objects.requireNonNull(list);
     return this;
   }
 
@@ -228,6 +287,7 @@ public final class RuntimeConfig {
     raw.setThreads(threads);
     raw.setProfile(profile ? 1 : 0);
     raw.setQueue_depth(queueDepth);
+    raw.setTelemetry(telemetry ? 1 : 0);
     raw.setTimeout_ns(timeout.toNanos());
     raw.setNot_thread_safe(threadSafe ? 0 : 1);
     raw.setNo_validate_io_params(validateIoParams ? 0 : 1);
@@ -245,5 +305,9 @@ public final class RuntimeConfig {
     raw.setData_parallel_timeout_ns(dataParallelTimeout.toNanos());
     raw.setDevice_wait_timeout_ns(deviceWaitTimeout.toNanos());
     raw.setDevice_wait_sleep_ns(deviceWaitSleep.toNanos());
+    raw.set_faults(faults);
+    // This keeps the values until the runner is made.
+    frozenInputs.forEach(
+        (name, value) -> raw.add_frozen_input(name, Memory.address(value), Memory.bytes(value)));
   }
 }

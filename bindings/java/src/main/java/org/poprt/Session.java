@@ -308,6 +308,29 @@ public final class Session implements AutoCloseable {
   }
 
   /**
+   * Times of every instruction since the last upload.
+   *
+   * @return JSON: an object with {@code runs} and {@code instructions}
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION} without {@link
+   *     SessionOptions#profile}, or when it is on no device
+   * @since 1.0
+   */
+  public String profile() {
+    return ask(RawSession::profile);
+  }
+
+  /**
+   * The blobs of its model as PopEF has them; see {@link Executable#popefModel}.
+   *
+   * @return a model of its own, to be closed
+   * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED}
+   * @since 1.0
+   */
+  public PopefModel popefModel() {
+    return new PopefModel(ask(RawSession::popef_model));
+  }
+
+  /**
    * Replaces the value of an input that has data in the executable, for later runs.
    *
    * @param name of the input

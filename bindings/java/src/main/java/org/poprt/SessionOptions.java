@@ -6,6 +6,7 @@ import java.util.Objects;
 /** How a {@link Session} is made. */
 public final class SessionOptions {
   private int threads;
+  private boolean profile;
   private boolean deferred;
   private boolean exclusive;
   private boolean telemetry;
@@ -25,6 +26,18 @@ public final class SessionOptions {
    */
   public SessionOptions threads(int count) {
     threads = count;
+    return this;
+  }
+
+  /**
+   * Whether to time every instruction, for {@link Session#profile}; slower.
+   *
+   * @param on default false
+   * @return this
+   * @since 1.0
+   */
+  public SessionOptions profile(boolean on) {
+    profile = on;
     return this;
   }
 
@@ -99,6 +112,7 @@ public final class SessionOptions {
 
   void fill(RawSessionOptions raw) {
     raw.set_threads(threads);
+    raw.set_profile(profile);
     raw.set_deferred(deferred);
     raw.set_exclusive(exclusive);
     raw.set_telemetry(telemetry);

@@ -1,0 +1,66 @@
+package poprt
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"sync"
+
+	"poprt.org/bindings/go/internal/native"
+)
+
+// LogLevel says how grave a message is.
+type LogLevel int
+
+// From unimportant to grave.
+const (
+	LogTrace LogLevel = iota
+	LogDebug
+	LogInfo
+	LogWarning
+	LogError
+	LogCritical
+)
+
+// String returns the level's name, "WARNING" for LogWarning.
+func (l LogLevel) String() string {
+	names := [...]string{"TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}
+	if l < 0 || int(l) >= len(names) {
+		return fmt.Sprintf("LogLevel(%d)", int(l))
+	}
+	return names[l]
+}
+
+// OnLog sends the library's messages, a line each without time, to receive in place of stderr, until stop is called. It is
+// called on a goroutine of its own, in the order of the messages, and may call the library. A panic in it is written to
+// stderr, and later messages go to it again. Each of several receivers gets every message; one that is 10 000 messages
+// behind loses some, and is told so.
+//
+// Stop waits until receive has got what was logged before; in receive it must be called as go stop(). Since 1.0.
+func OnLog(receive func(level LogLevel, message string)) (stop func()) {
+	raw := native.NewRawLog()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for raw.Take() {
+			call(receive, LogLevel(raw.Level()), raw.Text())
+		}
+	}()
+	var once sync.Once
+	return func() {
+		once.Do(func() {
+			raw.Close()
+			<-over
+			native.DeleteRawLog(raw)
+		})
+	}
+}
+
+func call(receive func(LogLevel, string), level LogLevel, message string) {
+	defer func() {
+		if r := recover(); r != nil {
+			fmt.Fprintf(os.Stderr, "poprt: a receiver of OnLog panicked: %v\n%s", r, debug.Stack())
+		}
+	}()
+	receive(level, message)
+}

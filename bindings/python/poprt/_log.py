@@ -1,0 +1,54 @@
+"""Messages of the library, for a receiver in Python."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import weakref
+from typing import Any, Callable
+
+from . import poprt_raw as _raw
+
+_LEVELS = (5, 10, 20, 30, 40, 50)  # the library's, from TRACE on, as logging counts
+_PATIENCE = 10.0
+_subscriptions: "weakref.WeakSet[LogSubscription]" = weakref.WeakSet()
+
+
+class LogSubscription:
+    """The library's messages go to a receiver until it is closed; see ``poprt.subscribe_log``."""
+
+    def __init__(self, receive: Callable[[int, str], Any]):
+        self._receive = receive
+        self._raw = _raw.RawLog()
+        self._thread = threading.Thread(target=self._take, name="poprt log", daemon=True)
+        self._thread.start()
+        _subscriptions.add(self)
+
+    def _take(self) -> None:
+        while self._raw.take():
+            try:
+                self._receive(_LEVELS[min(self._raw.level(), len(_LEVELS) - 1)], self._raw.text())
+            except BaseException as error:  # noqa: B902  as threads do, but later messages are received
+                threading.excepthook(threading.ExceptHookArgs((type(error), error, error.__traceback__, self._thread)))
+
+    def close(self) -> None:
+        """Ends it, when the receiver has got what was logged before; waits for that, but not in the receiver."""
+        self._raw.close()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def __enter__(self) -> "LogSubscription":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _leave() -> None:
+    """No thread may wait in the library when the interpreter ends."""
+    for subscription in list(_subscriptions):
+        subscription._raw.close()
+        subscription._thread.join(_PATIENCE)
+
+
+atexit.register(_leave)

@@ -1,0 +1,55 @@
+// Logging. poprt.hpp includes it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "poprt/error.hpp"
+#include "poprt/log.h"
+
+namespace poprt {
+inline namespace v1 {
+
+enum class LogLevel : int32_t {
+  trace = POPRT_LOG_TRACE,
+  debug = POPRT_LOG_DEBUG,
+  info = POPRT_LOG_INFO,
+  warning = POPRT_LOG_WARNING,
+  error = POPRT_LOG_ERROR,
+  critical = POPRT_LOG_CRITICAL,
+};
+
+// TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF.
+inline void setLogLevel(const std::string& level) {
+  detail::check(poprt_log_set_level(level.c_str()));
+}
+
+using LogCallback = std::function<void(LogLevel level, const std::string& message)>;
+
+// Messages go to `callback` in place of stderr; empty: to stderr again. It is called by one thread
+// at a time, the one that logs, must not call the library and should not throw: what it throws is
+// lost. Once this has returned, the callback before is called no more.
+inline void setLogCallback(LogCallback callback) {
+  struct Current {
+    std::mutex setting;
+    std::unique_ptr<LogCallback> callback;
+  };
+  static auto* const current = new Current;  // never destroyed: threads may log at exit
+  auto next = callback ? std::make_unique<LogCallback>(std::move(callback)) : nullptr;
+  const std::lock_guard<std::mutex> one(current->setting);
+  const poprt_log_fn call = [](poprt_log_level level, const char* message, void* self) {
+    try {
+      (*static_cast<LogCallback*>(self))(static_cast<LogLevel>(level), message);
+    } catch (...) {  // exceptions must not cross C
+    }
+  };
+  poprt_log_set_callback(next ? call : nullptr, next.get());
+  current->callback = std::move(next);
+}
+
+}  // namespace v1
+}  // namespace poprt
