@@ -269,7 +269,8 @@ Array to_bits(poprt_dtype dtype, const std::vector<int64_t>& shape, const void* 
 std::vector<std::byte> npy_of(const Array& array) {
   std::string code;
   for (const Code& c : kCodes)
-    if (c.dtype == array.dtype) code = (c.npy[1] == '1' && !c.npy[2] ? "|" : "<") + std::string(c.npy);
+    if (c.dtype == array.dtype)
+      code = (c.npy[1] == '1' && !c.npy[2] ? "|" : "<") + std::string(c.npy);
   std::vector<std::byte> text;
   if (array.dtype == POPRT_DTYPE_STRING) {
     std::vector<std::u32string> elements;

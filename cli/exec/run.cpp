@@ -70,9 +70,8 @@ int run(Arguments& a) {
                        [&](const poprt_anchor* i) { return name == poprt_anchor_name(i); });
   };
   // What the program holds already is no input any more.
-  fill_inputs(ins, in_memory, a.inputs, a.inputs_pb, a.random, [&](const std::string& name) {
-    return !is_input(name) && model.holds(name);
-  });
+  fill_inputs(ins, in_memory, a.inputs, a.inputs_pb, a.random,
+              [&](const std::string& name) { return !is_input(name) && model.holds(name); });
   struct Wanted {
     std::vector<size_t> outputs;  // of a sequence its elements, else one
     std::string path;
@@ -163,11 +162,13 @@ void add_run(CLI::App& app, std::function<int()>& action) {
   auto a = std::make_shared<Arguments>();
   CLI::App* c = app.add_subcommand("run", "Run a model on data from files");
   c->add_option("MODEL", a->model, ".popef, or .onnx (compiled first)")->required();
-  c->add_option("--input", a->inputs, "NAME=FILE.npy, FILE.npz for a sequence, FILE.none for an optional that is absent")
+  c->add_option("--input", a->inputs,
+                "NAME=FILE.npy, FILE.npz for a sequence, FILE.none for an optional that is absent")
       ->expected(1, 1 << 20);
   c->add_option("--input-pb", a->inputs_pb, "NAME=FILE.pb: an ONNX TensorProto")
       ->expected(1, 1 << 20);
-  c->add_option("--output", a->outputs, "NAME=FILE.npy, or FILE.npz for a sequence: write this output")
+  c->add_option("--output", a->outputs,
+                "NAME=FILE.npy, or FILE.npz for a sequence: write this output")
       ->expected(1, 1 << 20);
   c->add_flag("--random", a->random, "Make up inputs that are not given");
   c->add_option("--threads", a->threads, "Compute threads [all CPUs]")->check(between(0, 1024));

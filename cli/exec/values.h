@@ -29,8 +29,8 @@ struct PreparedModel {
 // Compiles `path` as load_model does. When the compiler refuses an ONNX model, because shapes or
 // control flow depend on inputs or it has sequences or text, tries again with the values of the
 // given files: first those that decide shapes, then more (compiler::fold_inputs), down to all.
-// `words` are NAME=FILE as of fill_inputs(); NAME[0], NAME[1] ... are the elements of a sequence. Throws the compiler's
-// first message when nothing helps.
+// `words` are NAME=FILE as of fill_inputs(); NAME[0], NAME[1] ... are the elements of a sequence.
+// Throws the compiler's first message when nothing helps.
 PreparedModel load_with_values(const std::string& path, CompileSettings& settings,
                                const std::vector<std::string>& words,
                                const std::vector<std::string>& pb_words);

@@ -30,11 +30,12 @@ std::optional<Quantized> quantized(const Node& n, Value* bytes, DType dtype) {
   if ((dtype != DType::u8 && dtype != DType::s8) || n.int_attr("block_size", 0) != 0)
     return std::nullopt;
   if (!q.scale->is_constant() || q.scale->dtype() != DType::f32) return std::nullopt;
-  if (q.zero && (!q.zero->is_constant() || q.zero->dtype() != dtype ||
-                 q.zero->shape() != q.scale->shape()))
+  if (q.zero &&
+      (!q.zero->is_constant() || q.zero->dtype() != dtype || q.zero->shape() != q.scale->shape()))
     return std::nullopt;
   const std::vector<double> scales = q.scale->constant().to_doubles();
-  if (!std::all_of(scales.begin(), scales.end(), [](double s) { return s > 0 && std::isfinite(s); }))
+  if (!std::all_of(scales.begin(), scales.end(),
+                   [](double s) { return s > 0 && std::isfinite(s); }))
     return std::nullopt;
   if (scales.size() == 1) return q;
   const auto rank = static_cast<int64_t>(n.input(0)->shape().size());
@@ -67,7 +68,8 @@ bool saturation_does(const Node& n, const Quantized& y) {
   const auto real = [&](double bytes) { return (bytes - y.one_zero()) * y.one_scale(); };
   double from = 0, to = INFINITY;
   if (n.is("Clip")) {
-    const auto bound = [&](size_t input, std::string_view key, double none) -> std::optional<double> {
+    const auto bound = [&](size_t input, std::string_view key,
+                           double none) -> std::optional<double> {
       if (n.opset() < 11) return n.float_attr(key, static_cast<float>(none));
       return n.input(input) ? ir::const_scalar(n.input(input)) : std::optional(none);
     };
@@ -130,8 +132,19 @@ std::vector<double> units(const Quantized& x, const Quantized& w) {
   return unit;
 }
 
+// A node in front of `at` with the attributes of `pattern`.
+Node* insert_like(Node& at, const std::string& op_type, const std::vector<Value*>& inputs,
+                  const Node& pattern) {
+  const std::string name = at.output()->name() + "_" + op_type;
+  Node* made = at.graph().add_node(op_type, "", inputs, 1, &at, std::span(&name, 1));
+  made->name = at.name;
+  made->attributes = pattern.attributes;
+  ops::infer(*made);
+  return made;
+}
+
 // Kernels for few channels of a group read one byte at a time: floats are faster.
-constexpr int64_t kLeastChannels = 4;
+constexpr int64_t kLeastChannels = 3;
 
 bool from_conv(Node& q, Node& conv, const Quantized& y, PassContext& context) {
   const auto x = dequantized(conv.input(0)), w = dequantized(conv.input(1));
@@ -146,14 +159,16 @@ bool from_conv(Node& q, Node& conv, const Quantized& y, PassContext& context) {
   if (!context.allow()) return false;
   Graph& g = q.graph();
   const std::string name = q.output()->name();
-  std::vector<Value*> inputs = {x->bytes, x->scale, zero_of(g, *x, name + "_x_zero"),
-                                w->bytes, w->scale, zero_of(g, *w, name + "_w_zero"),
-                                y.scale,  zero_of(g, y, name + "_zero")};
+  std::vector<Value*> inputs = {x->bytes,
+                                x->scale,
+                                zero_of(g, *x, name + "_x_zero"),
+                                w->bytes,
+                                w->scale,
+                                zero_of(g, *w, name + "_w_zero"),
+                                y.scale,
+                                zero_of(g, y, name + "_zero")};
   if (b) inputs.push_back(g.add_constant(name + "_bias", *bias));
-  Node* made = insert_node(q, "QLinearConv", "", inputs);
-  made->attributes = conv.attributes;
-  ops::infer(*made);
-  replace_node(q, made->output());
+  replace_node(q, insert_like(q, "QLinearConv", inputs, conv)->output());
   return true;
 }
 
@@ -167,15 +182,15 @@ bool from_matmul(Node& q, Node& matmul, const Quantized& y, PassContext& context
   if (!context.allow()) return false;
   Graph& g = q.graph();
   const std::string name = q.output()->name();
-  Node* made = insert_node(q, "QLinearMatMul", "",
-                           {a->bytes, a->scale, zero_of(g, *a, name + "_a_zero"), b->bytes,
-                            b->scale, zero_of(g, *b, name + "_b_zero"), y.scale,
-                            zero_of(g, y, name + "_zero")});
+  Node* made =
+      insert_node(q, "QLinearMatMul", "",
+                  {a->bytes, a->scale, zero_of(g, *a, name + "_a_zero"), b->bytes, b->scale,
+                   zero_of(g, *b, name + "_b_zero"), y.scale, zero_of(g, y, name + "_zero")});
   replace_node(q, made->output());
   return true;
 }
 
-bool from_gemm(Node& q, Node& gemm, const Quantized& y, PassContext& context) {
+bool from_gemm(Graph& root, Node& q, Node& gemm, const Quantized& y, PassContext& context) {
   const auto a = dequantized(gemm.input(0)), b = dequantized(gemm.input(1));
   const bool transposed = gemm.int_attr("transB", 0) != 0;
   if (!is_one_for_all(a) || !b || !b->bytes->is_constant() || gemm.int_attr("transA", 0) != 0 ||
@@ -192,12 +207,13 @@ bool from_gemm(Node& q, Node& gemm, const Quantized& y, PassContext& context) {
   if (!context.allow()) return false;
   Graph& g = q.graph();
   const std::string name = q.output()->name();
-  Node* made = insert_node(q, "QGemm", "com.microsoft",
-                           {a->bytes, a->scale, zero_of(g, *a, name + "_a_zero"), b->bytes,
-                            b->scale, zero_of(g, *b, name + "_b_zero"),
-                            c ? g.add_constant(name + "_bias", *bias) : nullptr, y.scale,
-                            zero_of(g, y, name + "_zero")},
-                           {{"transB", int64_t{transposed}}});
+  root.opsets.emplace("com.microsoft", 1);
+  Node* made = insert_node(
+      q, "QGemm", "com.microsoft",
+      {a->bytes, a->scale, zero_of(g, *a, name + "_a_zero"), b->bytes, b->scale,
+       zero_of(g, *b, name + "_b_zero"), c ? g.add_constant(name + "_bias", *bias) : nullptr,
+       y.scale, zero_of(g, y, name + "_zero")},
+      {{"transB", int64_t{transposed}}});
   replace_node(q, made->output());
   return true;
 }
@@ -210,14 +226,11 @@ bool from_move(Node& q, Node& move, const Quantized& y, PassContext& context) {
     return false;
   std::vector<Value*> inputs(move.inputs().begin(), move.inputs().end());
   inputs[0] = x->bytes;
-  Node* made = insert_node(q, move.op_type, "", inputs);
-  made->attributes = move.attributes;
-  ops::infer(*made);
-  replace_node(q, made->output());
+  replace_node(q, insert_like(q, move.op_type, inputs, move)->output());
   return true;
 }
 
-bool rewrite(Node& q, PassContext& context) {
+bool rewrite(Graph& root, Node& q, PassContext& context) {
   if (!q.is("QuantizeLinear") || !q.input(0) || !q.input(1) || !q.output()->type.is_static())
     return false;
   const auto y = quantized(q, q.output(), q.output()->dtype());
@@ -229,8 +242,8 @@ bool rewrite(Node& q, PassContext& context) {
   if (!n || !n->domain.empty() || !ir::single_use(real) || n->outputs().size() != 1) return false;
   if (n->op_type == "Conv") return from_conv(q, *n, *y, context);
   if (n->op_type == "MatMul") return from_matmul(q, *n, *y, context);
-  if (n->op_type == "Gemm") return from_gemm(q, *n, *y, context);
-  static constexpr std::string_view kMoves[] = {"Reshape", "Flatten",   "Squeeze",
+  if (n->op_type == "Gemm") return from_gemm(root, q, *n, *y, context);
+  static constexpr std::string_view kMoves[] = {"Reshape",   "Flatten",   "Squeeze",
                                                 "Unsqueeze", "Transpose", "Slice"};
   if (std::find(std::begin(kMoves), std::end(kMoves), n->op_type) != std::end(kMoves))
     return from_move(q, *n, *y, context);
@@ -238,7 +251,7 @@ bool rewrite(Node& q, PassContext& context) {
 }
 
 void run(Graph& graph, PassContext& context) {
-  for_each_node(graph, [&](Node& n) { rewrite(n, context); });
+  for_each_node(graph, [&](Node& n) { rewrite(graph, n, context); });
 }
 
 }  // namespace

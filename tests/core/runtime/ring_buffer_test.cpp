@@ -129,7 +129,8 @@ TEST(RingBuffer, ElementsOfAnySizeArriveWhole) {
   travel_alone_and_together<64>();
 }
 
-// A side that has seen many elements at once first waits for the index that is written now and then.
+// A side that has seen many elements at once first waits for the index that is written now and
+// then.
 TEST(RingBuffer, AfterAStreamASingleElementAndASingleSlotAreSeenAtOnce) {
   RingBuffer<int> ring(1024);
   int value = -1;
