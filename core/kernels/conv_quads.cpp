@@ -1,9 +1,11 @@
-// conv_quads: operands [x, w, w_sums, x_zero?, w_zero?, bias?, y]: an integer convolution of what
+// conv_quads: operands [x, w, w_sums, x_zero?, w_zero?, bias?, y] or these and [x_scale, w_scale,
+// y_scale, y_zero]: an integer convolution of what
 // interleave_bytes made, with constant weights that kernels/common/pack_quads.h packed as rows; s32
 // y [N, groups * M, out...] = sums of (x - x_zero) * (w - w_zero) + bias. w_zero has one element or
-// one for each filter, bias s32 one for each. ints: [N, groups, C, M, x is signed, w is signed,
-// w_zero per filter, rank (1-3), then per spatial dimension: padded, out, kernel, stride,
-// dilation]. A task is a few panels of 64 positions of one image and group.
+// one for each filter, bias s32 one for each. With scales y is u8 or s8, as kernel requantize makes
+// it of the sums; w_scale has one element or one for each filter. ints: [N, groups, C, M, x is
+// signed, w is signed, w_zero per filter, rank (1-3), then per spatial dimension: padded, out,
+// kernel, stride, dilation]. A task is a few panels of 64 positions of one image and group.
 //
 // With a stride of 1 along the rows a panel is read where it lies: positions run on through the
 // padding at the ends of rows, and what falls there is dropped. Otherwise it is gathered.
@@ -13,9 +15,11 @@
 #include <vector>
 
 #include "kernels/common/call_reader.h"
+#include "kernels/common/convert_block.h"
 #include "kernels/common/cpu.h"
 #include "kernels/common/integer_panel.h"
 #include "kernels/isa/quads.h"
+#include "kernels/isa/quantize.h"
 
 namespace poprt::kernels {
 namespace {
@@ -35,6 +39,46 @@ struct Params {
   int64_t line, lines, panels;  // positions of a line, lines of an image, panels of a line
   int64_t tasks_of_line;
   std::vector<int32_t> offsets;  // of the steps, in bytes
+  struct {
+    const isa::QuantizeTable* table = nullptr;  // null: y is the sums
+    isa::Whole to;
+    DType x_scale, w_scale, y_scale, y;
+    bool filters;  // a w_scale for each
+  } result;
+};
+
+// Where sums go.
+class Result {
+ public:
+  Result(const Params& p, void* const* data) : p_(p), data_(data), y_(data[6]) {
+    if (!p.result.table) return;
+    zero_ = number(p.result.y, data[10], 0);
+    factor_ = number(p.result.x_scale, data[7], 0);
+    divisor_ = number(p.result.y_scale, data[9], 0);
+  }
+  void set_filter(int64_t filter) {
+    if (p_.result.table)
+      scale_ =
+          factor_ * number(p_.result.w_scale, data_[8], p_.result.filters ? filter : 0) / divisor_;
+  }
+  void write(int64_t at, const int32_t* sums, int64_t n) const {
+    if (p_.result.table)
+      p_.result.table->requantize(p_.result.to, static_cast<std::byte*>(y_) + at, sums, &scale_,
+                                  zero_, false, n);
+    else
+      std::memcpy(static_cast<int32_t*>(y_) + at, sums, static_cast<size_t>(n) * sizeof *sums);
+  }
+
+ private:
+  static float number(DType t, const void* from, int64_t i) {
+    float v;
+    to_floats(t, from, i, 1, &v);
+    return v;
+  }
+  const Params& p_;
+  void* const* data_;
+  void* y_;
+  float zero_ = 0, factor_ = 0, divisor_ = 1, scale_ = 0;
 };
 
 // First input position of a line, in quads.
@@ -55,6 +99,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
     return (data[4] ? byte_at(data[4], p.w_signed, p.w_filters ? filter : 0) : 0) -
            (p.w_signed ? 0 : 128);
   };
+  Result result(p, data);
   const int64_t filters = p.groups * p.m;
   bool any_zero = false;
   for (int64_t f = 0; f < (p.w_filters ? filters : 1); f++) any_zero |= w_zero(f) != 0;
@@ -96,9 +141,10 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
               (data[5] ? static_cast<uint32_t>(static_cast<const int32_t*>(data[5])[filter]) : 0u);
           p.table->correct(out, sums + r * kPanel, kPanel, zw, column_sums, zeros,
                            static_cast<int32_t>(rest));
-          auto* y = static_cast<int32_t*>(data[6]) + (plane * p.m + m0 + r) * p.out_plane;
+          result.set_filter(filter);
+          int64_t y = (plane * p.m + m0 + r) * p.out_plane;
           if (!p.direct || ay.stride != 1) {
-            std::memcpy(y + line * ax.out + position, out, static_cast<size_t>(count) * 4);
+            result.write(y + line * ax.out + position, out, count);
             continue;
           }
           // Rows of ax.padded positions, of which the first ax.out count.
@@ -106,9 +152,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
           for (int64_t j = 0; j < count;) {
             const int64_t row = (position + j) / ax.padded, at = (position + j) % ax.padded;
             const int64_t n = std::min(count - j, ax.padded - at);
-            if (at < ax.out)
-              std::memcpy(y + row * ax.out + at, out + j,
-                          static_cast<size_t>(std::min(n, ax.out - at)) * 4);
+            if (at < ax.out) result.write(y + row * ax.out + at, out + j, std::min(n, ax.out - at));
             j += n;
           }
         }
@@ -118,7 +162,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("conv_quads", call, 7, 8);
+  const bool scaled = call.operands.size() > 7;
+  const CallReader r("conv_quads", call, scaled ? 11 : 7, 8);
   auto p = std::make_shared<Params>();
   p->table = &POPRT_SELECT_ISA(quads);
   p->vnni = cpu_has_vnni();
@@ -155,7 +200,25 @@ Plan prepare(const Call& call) {
   r.may(3, p->x_signed ? DType::s8 : DType::u8, {1});
   r.may(4, p->w_signed ? DType::s8 : DType::u8, {p->w_filters ? filters : 1});
   r.may(5, DType::s32, {filters});
-  r.needs(6, DType::s32, {images, p->m, p->out_plane});
+  if (scaled) {
+    auto& q = p->result;
+    q.table = &POPRT_SELECT_ISA(quantize);
+    q.x_scale = r.dtype(7);
+    q.w_scale = r.dtype(8);
+    q.y_scale = r.dtype(9);
+    q.y = r.dtype(6);
+    q.to = q.y == DType::s8 ? isa::Whole::s8 : isa::Whole::u8;
+    for (const DType t : {q.x_scale, q.w_scale, q.y_scale})
+      r.check(t == DType::f32 || t == DType::f16 || t == DType::bf16,
+              "scales must be f32, f16 or bf16");
+    r.check(is_byte(q.y), "results must be u8 or s8");
+    q.filters = element_count(call.operands[8].shape) != 1;
+    r.needs(7, q.x_scale, {1});
+    r.needs(8, q.w_scale, {q.filters ? filters : 1});
+    r.needs(9, q.y_scale, {1});
+    r.needs(10, q.y, {1});
+  }
+  r.needs(6, scaled ? p->result.y : DType::s32, {images, p->m, p->out_plane});
   for (int64_t q = 0; q < p->quads; q++)
     for (int64_t kz = 0; kz < az.kernel; kz++)
       for (int64_t ky = 0; ky < ay.kernel; ky++)
