@@ -1,11 +1,11 @@
-// conv_quads: operands [x, w, w_sums, x_zero?, w_zero?, bias?, y] or these and [x_scale, w_scale,
-// y_scale, y_zero]: an integer convolution of what
+// conv_quads: operands [x, w, w_sums, x_zero?, w_zero?, bias?, y]: an integer convolution of what
 // interleave_bytes made, with constant weights that kernels/common/pack_quads.h packed as rows; s32
 // y [N, groups * M, out...] = sums of (x - x_zero) * (w - w_zero) + bias. w_zero has one element or
-// one for each filter, bias s32 one for each. With scales y is u8 or s8, as kernel requantize makes
-// it of the sums; w_scale has one element or one for each filter. ints: [N, groups, C, M, x is
-// signed, w is signed, w_zero per filter, rank (1-3), then per spatial dimension: padded, out,
-// kernel, stride, dilation]. A task is a few panels of 64 positions of one image and group.
+// one for each filter, bias s32 one for each. Four operands more in front of y, [x_scale, w_scale,
+// y_scale, y_zero]: y is u8 or s8, what kernel requantize makes of the sums; w_scale has one
+// element or one for each filter. ints: [N, groups, C, M, x is signed, w is signed, w_zero per
+// filter, rank (1-3), then per spatial dimension: padded, out, kernel, stride, dilation]. A task is
+// a few panels of 64 positions of one image and group.
 //
 // With a stride of 1 along the rows a panel is read where it lies: positions run on through the
 // padding at the ends of rows, and what falls there is dropped. Otherwise it is gathered.
@@ -47,30 +47,35 @@ struct Params {
   } result;
 };
 
-// Where sums go.
+// Where the sums of a panel go.
 class Result {
  public:
   Result(const Params& p, void* const* data) : p_(p), data_(data), y_(data[6]) {
     if (!p.result.table) return;
-    zero_ = number(p.result.y, data[10], 0);
-    factor_ = number(p.result.x_scale, data[7], 0);
-    divisor_ = number(p.result.y_scale, data[9], 0);
+    y_ = data[10];
+    zero_ = number(p.result.y, data[9], 0);
+    factor_ = number(p.result.x_scale, data[6], 0);
+    divisor_ = number(p.result.y_scale, data[8], 0);
   }
-  void set_filter(int64_t filter) {
-    if (p_.result.table)
-      scale_ =
-          factor_ * number(p_.result.w_scale, data_[8], p_.result.filters ? filter : 0) / divisor_;
+  void take(const int32_t* sums, int64_t filter) {
+    from_ = sums;
+    if (!p_.result.table) return;
+    const float scale =
+        factor_ * number(p_.result.w_scale, data_[7], p_.result.filters ? filter : 0) / divisor_;
+    p_.result.table->requantize(p_.result.to, bytes_, sums, &scale, zero_, false, isa::kQuadPanel);
+    from_ = bytes_;
   }
-  void write(int64_t at, const int32_t* sums, int64_t n) const {
-    if (p_.result.table)
-      p_.result.table->requantize(p_.result.to, static_cast<std::byte*>(y_) + at, sums, &scale_,
-                                  zero_, false, n);
-    else
-      std::memcpy(static_cast<int32_t*>(y_) + at, sums, static_cast<size_t>(n) * sizeof *sums);
+  // Those from `first` on.
+  void write(int64_t at, int64_t first, int64_t n) const {
+    const size_t size = p_.result.table ? 1 : sizeof(int32_t);
+    std::memcpy(static_cast<std::byte*>(y_) + static_cast<size_t>(at) * size,
+                static_cast<const std::byte*>(from_) + static_cast<size_t>(first) * size,
+                static_cast<size_t>(n) * size);
   }
 
  private:
   static float number(DType t, const void* from, int64_t i) {
+    if (t == DType::f32) return static_cast<const float*>(from)[i];
     float v;
     to_floats(t, from, i, 1, &v);
     return v;
@@ -78,7 +83,9 @@ class Result {
   const Params& p_;
   void* const* data_;
   void* y_;
-  float zero_ = 0, factor_ = 0, divisor_ = 1, scale_ = 0;
+  const void* from_ = nullptr;
+  std::byte bytes_[isa::kQuadPanel];
+  float zero_ = 0, factor_ = 0, divisor_ = 1;
 };
 
 // First input position of a line, in quads.
@@ -141,18 +148,22 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
               (data[5] ? static_cast<uint32_t>(static_cast<const int32_t*>(data[5])[filter]) : 0u);
           p.table->correct(out, sums + r * kPanel, kPanel, zw, column_sums, zeros,
                            static_cast<int32_t>(rest));
-          result.set_filter(filter);
+          result.take(out, filter);
           int64_t y = (plane * p.m + m0 + r) * p.out_plane;
           if (!p.direct || ay.stride != 1) {
-            result.write(y + line * ax.out + position, out, count);
+            result.write(y + line * ax.out + position, 0, count);
             continue;
           }
           // Rows of ax.padded positions, of which the first ax.out count.
           y += line * ay.out * ax.out;
+          if (ax.padded == ax.out) {
+            result.write(y + position, 0, count);
+            continue;
+          }
           for (int64_t j = 0; j < count;) {
             const int64_t row = (position + j) / ax.padded, at = (position + j) % ax.padded;
             const int64_t n = std::min(count - j, ax.padded - at);
-            if (at < ax.out) result.write(y + row * ax.out + at, out + j, std::min(n, ax.out - at));
+            if (at < ax.out) result.write(y + row * ax.out + at, j, std::min(n, ax.out - at));
             j += n;
           }
         }
@@ -203,22 +214,22 @@ Plan prepare(const Call& call) {
   if (scaled) {
     auto& q = p->result;
     q.table = &POPRT_SELECT_ISA(quantize);
-    q.x_scale = r.dtype(7);
-    q.w_scale = r.dtype(8);
-    q.y_scale = r.dtype(9);
-    q.y = r.dtype(6);
+    q.x_scale = r.dtype(6);
+    q.w_scale = r.dtype(7);
+    q.y_scale = r.dtype(8);
+    q.y = r.dtype(10);
     q.to = q.y == DType::s8 ? isa::Whole::s8 : isa::Whole::u8;
     for (const DType t : {q.x_scale, q.w_scale, q.y_scale})
       r.check(t == DType::f32 || t == DType::f16 || t == DType::bf16,
               "scales must be f32, f16 or bf16");
     r.check(is_byte(q.y), "results must be u8 or s8");
-    q.filters = element_count(call.operands[8].shape) != 1;
-    r.needs(7, q.x_scale, {1});
-    r.needs(8, q.w_scale, {q.filters ? filters : 1});
-    r.needs(9, q.y_scale, {1});
-    r.needs(10, q.y, {1});
+    q.filters = element_count(call.operands[7].shape) != 1;
+    r.needs(6, q.x_scale, {1});
+    r.needs(7, q.w_scale, {q.filters ? filters : 1});
+    r.needs(8, q.y_scale, {1});
+    r.needs(9, q.y, {1});
   }
-  r.needs(6, scaled ? p->result.y : DType::s32, {images, p->m, p->out_plane});
+  r.needs(scaled ? 10 : 6, scaled ? p->result.y : DType::s32, {images, p->m, p->out_plane});
   for (int64_t q = 0; q < p->quads; q++)
     for (int64_t kz = 0; kz < az.kernel; kz++)
       for (int64_t ky = 0; ky < ay.kernel; ky++)

@@ -92,12 +92,12 @@ void lower_integer_conv(LowerContext& ctx, size_t xi, size_t wi, size_t x_zero, 
           DType::u8, {checked_mul(padding[0], bytes) + 4 * kernels::kPackedQuadColumns});
       ctx.emit("interleave_bytes",
                std::vector<program::BufferId>{ctx.in(xi), optional(x_zero), interleaved}, padding);
-      std::vector<program::BufferId> operands = {interleaved,      packed,           row_sums,
-                                                 optional(x_zero), optional(w_zero), optional(bias),
-                                                 ctx.out(0)};
+      std::vector<program::BufferId> operands = {
+          interleaved, packed, row_sums, optional(x_zero), optional(w_zero), optional(bias)};
       if (result)
         operands.insert(operands.end(),
                         {result->a_scale, result->b_scale, result->y_scale, result->y_zero});
+      operands.push_back(ctx.out(0));
       ctx.emit("conv_quads", operands, ints);
       return;
     }
