@@ -19,7 +19,6 @@
 #include "kernels/common/cpu.h"
 #include "kernels/common/integer_panel.h"
 #include "kernels/isa/quads.h"
-#include "kernels/isa/quantize.h"
 
 namespace poprt::kernels {
 namespace {
@@ -38,40 +37,25 @@ struct Params {
   bool direct;                  // panels are read where they lie
   int64_t line, lines, panels;  // positions of a line, lines of an image, panels of a line
   int64_t tasks_of_line;
-  std::vector<int32_t> offsets;  // of the steps, in bytes
-  struct {
-    const isa::QuantizeTable* table = nullptr;  // null: y is the sums
-    isa::Whole to;
-    DType x_scale, w_scale, y_scale, y;
-    bool filters;  // a w_scale for each
-  } result;
+  std::vector<int32_t> offsets;                // of the steps, in bytes
+  bool scaled = false, scale_filters = false;  // y is bytes; a w_scale for each filter
+  DType x_scale, w_scale, y_scale, y;
 };
 
-// Where the sums of a panel go.
-class Result {
+// What makes bytes of sums.
+class Requantizer {
  public:
-  Result(const Params& p, void* const* data) : p_(p), data_(data), y_(data[6]) {
-    if (!p.result.table) return;
-    y_ = data[10];
-    zero_ = number(p.result.y, data[9], 0);
-    factor_ = number(p.result.x_scale, data[6], 0);
-    divisor_ = number(p.result.y_scale, data[8], 0);
+  Requantizer(const Params& p, void* const* data) : p_(p), data_(data) {
+    if (!p.scaled) return;
+    factor_ = number(p.x_scale, data[6], 0);
+    divisor_ = number(p.y_scale, data[8], 0);
+    zero = number(p.y, data[9], 0);
+    low = p.y == DType::s8 ? -128.0f : 0.0f;
   }
-  void take(const int32_t* sums, int64_t filter) {
-    from_ = sums;
-    if (!p_.result.table) return;
-    const float scale =
-        factor_ * number(p_.result.w_scale, data_[7], p_.result.filters ? filter : 0) / divisor_;
-    p_.result.table->requantize(p_.result.to, bytes_, sums, &scale, zero_, false, isa::kQuadPanel);
-    from_ = bytes_;
+  float scale_of(int64_t filter) const {
+    return factor_ * number(p_.w_scale, data_[7], p_.scale_filters ? filter : 0) / divisor_;
   }
-  // Those from `first` on.
-  void write(int64_t at, int64_t first, int64_t n) const {
-    const size_t size = p_.result.table ? 1 : sizeof(int32_t);
-    std::memcpy(static_cast<std::byte*>(y_) + static_cast<size_t>(at) * size,
-                static_cast<const std::byte*>(from_) + static_cast<size_t>(first) * size,
-                static_cast<size_t>(n) * size);
-  }
+  float zero = 0, low = 0;
 
  private:
   static float number(DType t, const void* from, int64_t i) {
@@ -82,10 +66,7 @@ class Result {
   }
   const Params& p_;
   void* const* data_;
-  void* y_;
-  const void* from_ = nullptr;
-  std::byte bytes_[isa::kQuadPanel];
-  float zero_ = 0, factor_ = 0, divisor_ = 1;
+  float factor_ = 0, divisor_ = 1;
 };
 
 // First input position of a line, in quads.
@@ -106,7 +87,9 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
     return (data[4] ? byte_at(data[4], p.w_signed, p.w_filters ? filter : 0) : 0) -
            (p.w_signed ? 0 : 128);
   };
-  Result result(p, data);
+  const Requantizer requantizer(p, data);
+  auto* y_bytes = static_cast<std::byte*>(data[p.scaled ? 10 : 6]);
+  const int64_t y_size = p.scaled ? 1 : static_cast<int64_t>(sizeof(int32_t));
   const int64_t filters = p.groups * p.m;
   bool any_zero = false;
   for (int64_t f = 0; f < (p.w_filters ? filters : 1); f++) any_zero |= w_zero(f) != 0;
@@ -146,24 +129,34 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
                   (static_cast<uint32_t>(static_cast<const int32_t*>(data[2])[filter]) -
                    depth * static_cast<uint32_t>(zw)) -
               (data[5] ? static_cast<uint32_t>(static_cast<const int32_t*>(data[5])[filter]) : 0u);
-          p.table->correct(out, sums + r * kPanel, kPanel, zw, column_sums, zeros,
-                           static_cast<int32_t>(rest));
-          result.take(out, filter);
-          int64_t y = (plane * p.m + m0 + r) * p.out_plane;
-          if (!p.direct || ay.stride != 1) {
-            result.write(y + line * ax.out + position, 0, count);
+          // Bytes of a whole panel go where they belong, others by way of `out`.
+          const auto begin_of = [&](int64_t at) { return y_bytes + at * y_size; };
+          const auto write = [&](int64_t at, int64_t j, int64_t n) {
+            std::memcpy(begin_of(at), reinterpret_cast<const std::byte*>(out) + j * y_size,
+                        static_cast<size_t>(n * y_size));
+          };
+          const bool runs_on = p.direct && ay.stride == 1;
+          const bool whole = !runs_on || ax.padded == ax.out;  // no gaps between rows
+          int64_t y = (plane * p.m + m0 + r) * p.out_plane + line * (runs_on ? ay.out : 1) * ax.out;
+          if (p.scaled) {
+            const bool straight = whole && count == kPanel;
+            p.table->correct_bytes(straight ? static_cast<void*>(begin_of(y + position)) : out,
+                                   sums + r * kPanel, zw, column_sums, static_cast<int32_t>(rest),
+                                   requantizer.scale_of(filter), requantizer.zero, requantizer.low);
+            if (straight) continue;
+          } else {
+            p.table->correct(out, sums + r * kPanel, kPanel, zw, column_sums, zeros,
+                             static_cast<int32_t>(rest));
+          }
+          if (whole) {
+            write(y + position, 0, count);
             continue;
           }
           // Rows of ax.padded positions, of which the first ax.out count.
-          y += line * ay.out * ax.out;
-          if (ax.padded == ax.out) {
-            result.write(y + position, 0, count);
-            continue;
-          }
           for (int64_t j = 0; j < count;) {
             const int64_t row = (position + j) / ax.padded, at = (position + j) % ax.padded;
             const int64_t n = std::min(count - j, ax.padded - at);
-            if (at < ax.out) result.write(y + row * ax.out + at, j, std::min(n, ax.out - at));
+            if (at < ax.out) write(y + row * ax.out + at, j, std::min(n, ax.out - at));
             j += n;
           }
         }
@@ -212,24 +205,22 @@ Plan prepare(const Call& call) {
   r.may(4, p->w_signed ? DType::s8 : DType::u8, {p->w_filters ? filters : 1});
   r.may(5, DType::s32, {filters});
   if (scaled) {
-    auto& q = p->result;
-    q.table = &POPRT_SELECT_ISA(quantize);
-    q.x_scale = r.dtype(6);
-    q.w_scale = r.dtype(7);
-    q.y_scale = r.dtype(8);
-    q.y = r.dtype(10);
-    q.to = q.y == DType::s8 ? isa::Whole::s8 : isa::Whole::u8;
-    for (const DType t : {q.x_scale, q.w_scale, q.y_scale})
+    p->scaled = true;
+    p->x_scale = r.dtype(6);
+    p->w_scale = r.dtype(7);
+    p->y_scale = r.dtype(8);
+    p->y = r.dtype(10);
+    for (const DType t : {p->x_scale, p->w_scale, p->y_scale})
       r.check(t == DType::f32 || t == DType::f16 || t == DType::bf16,
               "scales must be f32, f16 or bf16");
-    r.check(is_byte(q.y), "results must be u8 or s8");
-    q.filters = element_count(call.operands[7].shape) != 1;
-    r.needs(6, q.x_scale, {1});
-    r.needs(7, q.w_scale, {q.filters ? filters : 1});
-    r.needs(8, q.y_scale, {1});
-    r.needs(9, q.y, {1});
+    r.check(is_byte(p->y), "results must be u8 or s8");
+    p->scale_filters = element_count(call.operands[7].shape) != 1;
+    r.needs(6, p->x_scale, {1});
+    r.needs(7, p->w_scale, {p->scale_filters ? filters : 1});
+    r.needs(8, p->y_scale, {1});
+    r.needs(9, p->y, {1});
   }
-  r.needs(scaled ? 10 : 6, scaled ? p->result.y : DType::s32, {images, p->m, p->out_plane});
+  r.needs(scaled ? 10 : 6, scaled ? p->y : DType::s32, {images, p->m, p->out_plane});
   for (int64_t q = 0; q < p->quads; q++)
     for (int64_t kz = 0; kz < az.kernel; kz++)
       for (int64_t ky = 0; ky < ay.kernel; ky++)
