@@ -58,7 +58,8 @@ std::string_view entry(std::string_view header, std::string_view key) {
   return header.substr(at, end - at);
 }
 
-// NumPy's "U": elements of `width` UTF-32 characters, filled up with zeros.
+// NumPy's "U": elements of `width` UTF-32 characters, filled up with zeros. What is no character
+// becomes U+FFFD.
 std::vector<std::string> text_of(std::span<const std::byte> data, size_t width) {
   std::vector<std::string> out;
   const size_t bytes = width * sizeof(char32_t);
@@ -67,7 +68,8 @@ std::vector<std::string> text_of(std::span<const std::byte> data, size_t width) 
     std::memcpy(s.data(), data.data() + at, bytes);
     while (!s.empty() && s.back() == U'\0') s.pop_back();
     std::string& to = out.emplace_back();
-    for (const char32_t c : s) {
+    for (char32_t c : s) {
+      if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) c = U'\ufffd';  // no character
       const auto tail = [&](int shift) { to += static_cast<char>(0x80 | (c >> shift & 0x3f)); };
       if (c < 0x80) {
         to += static_cast<char>(c);
