@@ -63,6 +63,7 @@ std::string_view entry(std::string_view header, std::string_view key) {
 std::vector<std::string> text_of(std::span<const std::byte> data, size_t width) {
   std::vector<std::string> out;
   const size_t bytes = width * sizeof(char32_t);
+  if (bytes == 0) return out;
   for (size_t at = 0; at + bytes <= data.size(); at += bytes) {
     std::u32string s(width, U'\0');
     std::memcpy(s.data(), data.data() + at, bytes);
