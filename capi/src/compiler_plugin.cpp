@@ -164,7 +164,7 @@ void compile_to_popef(const poprt_compile_options* o, const poprt_plugin_source*
                       const char* popef_path, poprt_plugin_error* error) {
   guard(error, [&] {
     const compiler::Executable executable = compile_source(*o, *source);
-    std::map<std::string, std::string> blobs;
+    std::map<std::string, std::string> blobs = executable.notes;
     for (const auto& b : std::span(o->opaque_blobs, o->opaque_blob_count))
       blobs[b.name] = std::string(static_cast<const char*>(b.data), b.bytes);
     say(*o, 0.8, "write");

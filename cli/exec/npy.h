@@ -13,12 +13,15 @@ namespace poprt::cli {
 struct Array {
   poprt_dtype dtype = POPRT_DTYPE_UNDEFINED;
   std::vector<int64_t> shape;
-  std::vector<std::byte> data;  // row-major, little-endian
+  std::vector<std::byte> data;       // row-major, little-endian
+  std::vector<std::string> strings;  // UTF-8, of POPRT_DTYPE_STRING (NumPy's "U"), without data
 };
 
 // Throws Failure naming file and reason: not found, not .npy, truncated, Fortran order, big-endian,
 // or a dtype that has no poprt name.
 Array read_npy(const std::string& path);
+// The arrays of a .npz archive, in its order.
+std::vector<Array> read_npz(const std::string& path);
 
 // NumPy lacks bf16, the 8-bit floats and everything smaller. A file holds their bits: u16, u8, and
 // for elements of less than a byte s8 (signed integers) or u8, one for each.
@@ -31,5 +34,7 @@ Array to_bits(poprt_dtype dtype, const std::vector<int64_t>& shape, const void* 
 
 // The file appears complete or not at all. Throws poprt::Error.
 void write_npy(const std::string& path, const Array& array);
+// Members are 000000.npy, 000001.npy ...
+void write_npz(const std::string& path, const std::vector<Array>& arrays);
 
 }  // namespace poprt::cli

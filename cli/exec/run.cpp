@@ -33,28 +33,58 @@ int run(Arguments& a) {
     fmt::print("output {}: string[{}]\n", text.name, fmt::join(text.shape, ","));
     for (const std::string& s : text.values) fmt::print("  {}\n", nlohmann::json(s).dump());
   }
+  // Text needs no run.
+  std::vector<std::pair<std::string, std::string>> files;
+  for (const std::string& word : a.outputs) files.push_back(split_pair(word, "--output"));
+  std::vector<std::string> written;
+  std::erase_if(files, [&](const auto& file) {
+    const auto& [name, path] = file;
+    std::vector<Array> elements;
+    for (const auto& text : model.texts)
+      if (text.name == name || text.name == fmt::format("{}[{}]", name, elements.size()))
+        elements.push_back({POPRT_DTYPE_STRING, text.shape, {}, text.values});
+    if (elements.empty()) return false;
+    if (path.ends_with(".npz"))
+      write_npz(path, elements);
+    else
+      write_npy(path, elements[0]);
+    written.push_back(path);
+    return true;
+  });
   const Executable& executable = model.executable;
   if (!executable) {
+    if (!files.empty()) throw Failure(fmt::format("the model has no output '{}'", files[0].first));
+    if (!a.json)
+      for (const std::string& path : written) fmt::print("wrote {}\n", path);
     if (a.json) fmt::print("{}\n", nlohmann::json({{"model", a.model}, {"texts", texts}}).dump(2));
     return 0;
   }
-  // What the program holds already is no input any more.
-  for (auto* words : {&a.inputs, &a.inputs_pb})
-    std::erase_if(*words, [&](const std::string& word) {
-      const std::string name = word.substr(0, word.find('='));
-      return std::find(model.folded.begin(), model.folded.end(), name) != model.folded.end();
-    });
   const Runner runner = make_runner(executable.get(), a.threads, a.profile);
   const auto t1 = Clock::now();
   const auto ins = inputs_of(runner.get()), outs = outputs_of(runner.get());
   std::vector<AnchorMemory> in_memory, out_memory;
   for (const auto* anchor : ins) in_memory.emplace_back(anchor);
   for (const auto* anchor : outs) out_memory.emplace_back(anchor);
-  fill_inputs(ins, in_memory, a.inputs, a.inputs_pb, a.random);
-  std::vector<std::pair<size_t, std::string>> wanted;
-  for (const std::string& word : a.outputs) {
-    const auto [name, path] = split_pair(word, "--output");
-    wanted.emplace_back(find_anchor(outs, name, "output"), path);
+  const auto is_input = [&](const std::string& name) {
+    return std::any_of(ins.begin(), ins.end(),
+                       [&](const poprt_anchor* i) { return name == poprt_anchor_name(i); });
+  };
+  // What the program holds already is no input any more.
+  fill_inputs(ins, in_memory, a.inputs, a.inputs_pb, a.random,
+              [&](const std::string& name) { return !is_input(name) && model.holds(name); });
+  struct Wanted {
+    std::vector<size_t> outputs;  // of a sequence its elements, else one
+    std::string path;
+  };
+  std::vector<Wanted> wanted;
+  for (const auto& [name, path] : files) {
+    Wanted w{{}, path};
+    if (path.ends_with(".npz"))
+      for (size_t i = 0; i < outs.size(); i++)
+        if (poprt_anchor_name(outs[i]) == fmt::format("{}[{}]", name, w.outputs.size()))
+          w.outputs.push_back(i);
+    if (w.outputs.empty()) w.outputs.push_back(find_anchor(outs, name, "output"));
+    wanted.push_back(std::move(w));
   }
   std::vector<const void*> in_data;
   std::vector<void*> out_data;
@@ -67,7 +97,15 @@ int run(Arguments& a) {
     check(poprt_runner_execute_indexed(runner.get(), in_data.data(), out_data.data()));
     ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
   }
-  for (const auto& [i, path] : wanted) write_npy(path, cropped(outs, out_memory, i));
+  for (const Wanted& w : wanted) {
+    std::vector<Array> arrays;
+    for (const size_t i : w.outputs) arrays.push_back(cropped(outs, out_memory, i));
+    if (w.path.ends_with(".npz"))
+      write_npz(w.path, arrays);
+    else
+      write_npy(w.path, arrays[0]);
+    written.push_back(w.path);
+  }
 
   const double load_ms = std::chrono::duration<double, std::milli>(t1 - t0).count();
   const double best = *std::min_element(ms.begin(), ms.end());
@@ -101,7 +139,7 @@ int run(Arguments& a) {
     fmt::print("output {}: {}{}\n", poprt_anchor_name(outs[i]), anchor_type(outs[i]),
                real == shape_of(outs[i]) ? "" : fmt::format(", of it [{}]", fmt::join(real, ",")));
   }
-  for (const auto& [i, path] : wanted) fmt::print("wrote {}\n", path);
+  for (const std::string& path : written) fmt::print("wrote {}\n", path);
   if (a.profile) {
     const auto j = nlohmann::json::parse(profile);
     std::vector<nlohmann::json> rows(j["instructions"].begin(), j["instructions"].end());
@@ -124,10 +162,14 @@ void add_run(CLI::App& app, std::function<int()>& action) {
   auto a = std::make_shared<Arguments>();
   CLI::App* c = app.add_subcommand("run", "Run a model on data from files");
   c->add_option("MODEL", a->model, ".popef, or .onnx (compiled first)")->required();
-  c->add_option("--input", a->inputs, "NAME=FILE.npy")->expected(1, 1 << 20);
+  c->add_option("--input", a->inputs,
+                "NAME=FILE.npy, FILE.npz for a sequence, FILE.none for an optional that is absent")
+      ->expected(1, 1 << 20);
   c->add_option("--input-pb", a->inputs_pb, "NAME=FILE.pb: an ONNX TensorProto")
       ->expected(1, 1 << 20);
-  c->add_option("--output", a->outputs, "NAME=FILE.npy: write this output")->expected(1, 1 << 20);
+  c->add_option("--output", a->outputs,
+                "NAME=FILE.npy, or FILE.npz for a sequence: write this output")
+      ->expected(1, 1 << 20);
   c->add_flag("--random", a->random, "Make up inputs that are not given");
   c->add_option("--threads", a->threads, "Compute threads [all CPUs]")->check(between(0, 1024));
   c->add_option("--iterations", a->iterations, "Runs")

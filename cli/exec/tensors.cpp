@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <string_view>
+#include <tuple>
 
 #include "base/tensor.h"
 #include "common/arguments.h"
@@ -61,17 +64,33 @@ size_t find_anchor(const std::vector<const poprt_anchor*>& anchors, const std::s
   throw Failure(fmt::format("the model has no {} '{}'; it has: {}", kind, name, names));
 }
 
+std::string GivenInput::array_name(size_t i) const {
+  return sequence ? fmt::format("{}[{}]", name, i) : name;
+}
+
+GivenInput read_given(const std::string& word, const std::string& option) {
+  GivenInput given;
+  std::tie(given.name, given.path) = split_pair(word, option);
+  given.sequence = given.path.ends_with(".npz");
+  if (option == "--input-pb")
+    given.arrays.push_back(read_pb(given.path));
+  else if (given.sequence)
+    given.arrays = read_npz(given.path);
+  else if (!given.path.ends_with(".none"))
+    given.arrays.push_back(read_npy(given.path));
+  return given;
+}
+
 void fill_inputs(const std::vector<const poprt_anchor*>& anchors, std::vector<AnchorMemory>& memory,
                  const std::vector<std::string>& words, const std::vector<std::string>& pb_words,
-                 bool random_rest) {
+                 bool random_rest, const std::function<bool(const std::string&)>& not_needed) {
   std::vector<bool> given(anchors.size(), false);
-  const auto read = [&](const std::string& word, const std::string& option) {
-    const auto [name, path] = split_pair(word, option);
+  const auto fill = [&](const std::string& name, Array a, const std::string& path,
+                        const std::string& option) {
+    if (not_needed && not_needed(name)) return;
     const size_t i = find_anchor(anchors, name, "input");
     if (given[i]) throw Usage(fmt::format("{}: input '{}' is given twice", option, name));
-    const Array a = option == "--input-pb"
-                        ? read_pb(path)
-                        : from_bits(read_npy(path), poprt_anchor_dtype(anchors[i]), path);
+    if (option != "--input-pb") a = from_bits(std::move(a), poprt_anchor_dtype(anchors[i]), path);
     std::string found = fmt::format("{}[", poprt_dtype_name(a.dtype));
     for (size_t d = 0; d < a.shape.size(); d++)
       found += fmt::format("{}{}", d ? "," : "", a.shape[d]);
@@ -81,6 +100,17 @@ void fill_inputs(const std::vector<const poprt_anchor*>& anchors, std::vector<An
                                 path, found));
     if (!a.data.empty()) std::memcpy(memory[i].data(), a.data.data(), a.data.size());
     given[i] = true;
+  };
+  const auto read = [&](const std::string& word, const std::string& option) {
+    // A name that is wrong is said before its file is read.
+    const std::string name = split_pair(word, option).first;
+    const bool known = std::any_of(anchors.begin(), anchors.end(), [&](const poprt_anchor* a) {
+      return std::string_view(poprt_anchor_name(a)).starts_with(name);
+    });
+    if (!known && !(not_needed && not_needed(name))) find_anchor(anchors, name, "input");
+    GivenInput g = read_given(word, option);
+    for (size_t i = 0; i < g.arrays.size(); i++)
+      fill(g.array_name(i), std::move(g.arrays[i]), g.path, option);
   };
   for (const std::string& w : words) read(w, "--input");
   for (const std::string& w : pb_words) read(w, "--input-pb");

@@ -19,26 +19,41 @@
 namespace poprt::cli {
 namespace {
 
-using Values = std::map<std::string, Tensor>;
+struct Values {
+  std::map<std::string, Tensor> tensors;
+  std::map<std::string, int64_t> lengths;  // of sequences given whole
+};
+
+std::set<std::string> containers_of(const ir::Graph& model) {
+  std::set<std::string> names;
+  for (const ir::Node* n : model.nodes())
+    if (n->is("ContainerInput", "poprt")) names.insert(n->output()->name());
+  return names;
+}
+
+Tensor tensor_of(Array a) {
+  if (a.dtype == POPRT_DTYPE_STRING) return Tensor::strings(a.shape, std::move(a.strings));
+  Tensor t = Tensor::zeros(static_cast<DType>(a.dtype), a.shape);
+  if (!a.data.empty()) std::memcpy(t.mutable_data(), a.data.data(), a.data.size());
+  return t;
+}
 
 Values read_values(const ir::Graph& model, const std::vector<std::string>& words,
                    const std::vector<std::string>& pb_words) {
   Values values;
-  for (const auto* list : {&words, &pb_words}) {
-    const char* option = list == &words ? "--input" : "--input-pb";
-    for (const std::string& word : *list) {
-      const auto [name, path] = split_pair(word, option);
-      if (list == &pb_words) {
-        values[name] = onnx::read_tensor_pb(path);
-        continue;
-      }
-      Array a = read_npy(path);
+  for (const std::string& word : pb_words) {
+    const auto [name, path] = split_pair(word, "--input-pb");
+    values.tensors[name] = onnx::read_tensor_pb(path);
+  }
+  for (const std::string& word : words) {
+    GivenInput given = read_given(word, "--input");
+    if (given.sequence) values.lengths[given.name] = static_cast<int64_t>(given.arrays.size());
+    for (size_t i = 0; i < given.arrays.size(); i++) {
+      Array a = std::move(given.arrays[i]);
       for (const ir::Value* v : model.inputs())
-        if (v->name() == name)
-          a = from_bits(std::move(a), static_cast<poprt_dtype>(v->dtype()), path);
-      Tensor t = Tensor::zeros(static_cast<DType>(a.dtype), a.shape);
-      if (!a.data.empty()) std::memcpy(t.mutable_data(), a.data.data(), a.data.size());
-      values[name] = std::move(t);
+        if (v->name() == given.name)
+          a = from_bits(std::move(a), static_cast<poprt_dtype>(v->dtype()), given.path);
+      values.tensors[given.array_name(i)] = tensor_of(std::move(a));
     }
   }
   return values;
@@ -71,16 +86,18 @@ PreparedModel prepare(const ir::Graph& model, const Values& values, CompileSetti
   compiler::Options options;
   for (const NamedShape& shape : parse_shapes(settings.input_shape))
     options.input_shape[shape.name] = shape.shape;
-  for (const auto& [name, t] : values) options.input_shape[name] = t.shape();
+  for (const auto& [name, t] : values.tensors) options.input_shape[name] = t.shape();
+  options.input_length = values.lengths;
+  prepared.containers = containers_of(model);
   options.batch_size = settings.batch_size;
   options.batch_axis = settings.batch_axis;
   const auto graph = model.clone();
   compiler::expand_containers(*graph, options);
-  prepared.folded = compiler::fold_inputs(*graph, values, level);
+  prepared.folded = compiler::fold_inputs(*graph, values.tensors, level);
   for (const std::string& name : prepared.folded) options.input_shape.erase(name);
   compiler::fix_shapes(*graph, options);
   // Text is computed here; the rest of such a model is compiled as what is left.
-  Values texts;
+  std::map<std::string, Tensor> texts;
   compiler::Options for_text;
   for_text.constant_outputs = &texts;
   for_text.keep_onnx = true;
@@ -98,7 +115,24 @@ PreparedModel prepare(const ir::Graph& model, const Values& values, CompileSetti
   return prepared;
 }
 
+// Whether a word is about an input that the executable has not.
+bool gives_others(const poprt_executable* executable, const std::vector<std::string>& words,
+                  const std::vector<std::string>& pb_words) {
+  std::set<std::string> names;
+  for (size_t i = 0; i < poprt_executable_input_count(executable); i++)
+    names.insert(poprt_anchor_name(poprt_executable_input(executable, i)));
+  for (const auto* list : {&words, &pb_words})
+    for (const std::string& word : *list)
+      if (!names.contains(word.substr(0, word.find('=')))) return true;
+  return false;
+}
+
 }  // namespace
+
+bool PreparedModel::holds(const std::string& name) const {
+  if (std::find(folded.begin(), folded.end(), name) != folded.end()) return true;
+  return containers.contains(name.substr(0, name.find('[')));
+}
 
 PreparedModel load_with_values(const std::string& path, CompileSettings& settings,
                                const std::vector<std::string>& words,
@@ -107,7 +141,12 @@ PreparedModel load_with_values(const std::string& path, CompileSettings& setting
   const bool given = !words.empty() || !pb_words.empty();
   try {
     prepared.executable = load_model(path, settings);
-    return prepared;
+    if (path.ends_with(".popef") || !gives_others(prepared.executable.get(), words, pb_words))
+      return prepared;
+    const auto model = onnx::import_file(path);
+    if (containers_of(*model).empty()) return prepared;
+    // An optional was taken for absent.
+    return prepare(*model, read_values(*model, words, pb_words), settings, 0);
   } catch (const Usage&) {
     throw;
   } catch (const Failure&) {

@@ -1,6 +1,7 @@
 // ONNX models that need the value of an input when they are compiled, and outputs of variable size.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,13 +19,18 @@ struct PreparedModel {
     std::vector<std::string> values;
   };
   std::vector<Text> texts;  // outputs that were computed when the model was compiled
+  // The sequences and optionals of the model, of which the program may have no input.
+  std::set<std::string> containers;
+
+  // Whether what is given for input NAME or NAME[i] is no input of the program.
+  bool holds(const std::string& name) const;
 };
 
 // Compiles `path` as load_model does. When the compiler refuses an ONNX model, because shapes or
 // control flow depend on inputs or it has sequences or text, tries again with the values of the
 // given files: first those that decide shapes, then more (compiler::fold_inputs), down to all.
-// `words` are NAME=FILE; NAME[0], NAME[1] ... are the elements of a sequence. Throws the compiler's
-// first message when nothing helps.
+// `words` are NAME=FILE as of fill_inputs(); NAME[0], NAME[1] ... are the elements of a sequence.
+// Throws the compiler's first message when nothing helps.
 PreparedModel load_with_values(const std::string& path, CompileSettings& settings,
                                const std::vector<std::string>& words,
                                const std::vector<std::string>& pb_words);

@@ -1,6 +1,7 @@
 #include "compiler/compiler.h"
 
 #include "compiler/fix_shapes.h"
+#include "compiler/flow/class_labels.h"
 #include "compiler/flow/specialize.h"
 #include "compiler/lower.h"
 #include "compiler/pipeline.h"
@@ -43,6 +44,7 @@ void convert(ir::Graph& graph, const Options& options) {
   expand_containers(graph, options);
   fix_shapes(graph, options);
   require_static_inputs(graph);
+  number_class_labels(graph);
   forget_intermediate_types(graph);
   specialize(graph, options);
   run_pipeline(graph, converter_pipeline(options), options, "PopRT conversion", 1.0);
@@ -51,9 +53,12 @@ void convert(ir::Graph& graph, const Options& options) {
 Executable compile(ir::Graph& graph, const Options& options) {
   require_static_inputs(graph);
   run_pipeline(graph, compile_pipeline(options), options, "Graph compilation", 0.5);
-  return lower(graph, [&](double done) {
+  const auto notes = class_labels_of(graph);
+  Executable executable = lower(graph, [&](double done) {
     if (options.progress) options.progress(0.5 + 0.5 * done, "Graph compilation");
   });
+  executable.notes = notes;
+  return executable;
 }
 
 }  // namespace poprt::compiler

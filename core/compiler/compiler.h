@@ -44,9 +44,13 @@ struct Options {
 struct Executable {
   program::Program program;
   std::vector<program::Weight> weights;
+  // What belongs beside the program in a PopEF file, by name of opaque blob: class labels that are
+  // strings (flow/class_labels.h).
+  std::map<std::string, std::string> notes;
 };
 
-// Fixes shapes and runs the converter passes: what `poprt` saves as ONNX. Throws invalid_argument
+// Fixes shapes and runs the converter passes: what `poprt` saves as ONNX. Class labels that are
+// strings become their indices. Throws invalid_argument
 // when a shape is still unknown, naming the input and the option that fixes it.
 void convert(ir::Graph& graph, const Options& options);
 

@@ -68,6 +68,8 @@ constexpr std::string_view kConverter[] = {
 constexpr std::string_view kCompile[] = {
     // User passes may leave gaps.
     "shape_inference",
+    // While weights are bytes beside their scales; makes operators that expand.
+    "quantized_products",
     // Everything below knows ai.onnx only. What was a weight in some packed form becomes a plain
     // one.
     "expand_operators",

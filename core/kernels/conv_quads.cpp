@@ -1,9 +1,11 @@
 // conv_quads: operands [x, w, w_sums, x_zero?, w_zero?, bias?, y]: an integer convolution of what
 // interleave_bytes made, with constant weights that kernels/common/pack_quads.h packed as rows; s32
 // y [N, groups * M, out...] = sums of (x - x_zero) * (w - w_zero) + bias. w_zero has one element or
-// one for each filter, bias s32 one for each. ints: [N, groups, C, M, x is signed, w is signed,
-// w_zero per filter, rank (1-3), then per spatial dimension: padded, out, kernel, stride,
-// dilation]. A task is a few panels of 64 positions of one image and group.
+// one for each filter, bias s32 one for each. Four operands more in front of y, [x_scale, w_scale,
+// y_scale, y_zero]: y is u8 or s8, what kernel requantize makes of the sums; w_scale has one
+// element or one for each filter. ints: [N, groups, C, M, x is signed, w is signed, w_zero per
+// filter, rank (1-3), then per spatial dimension: padded, out, kernel, stride, dilation]. A task is
+// a few panels of 64 positions of one image and group.
 //
 // With a stride of 1 along the rows a panel is read where it lies: positions run on through the
 // padding at the ends of rows, and what falls there is dropped. Otherwise it is gathered.
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "kernels/common/call_reader.h"
+#include "kernels/common/convert_block.h"
 #include "kernels/common/cpu.h"
 #include "kernels/common/integer_panel.h"
 #include "kernels/isa/quads.h"
@@ -34,7 +37,36 @@ struct Params {
   bool direct;                  // panels are read where they lie
   int64_t line, lines, panels;  // positions of a line, lines of an image, panels of a line
   int64_t tasks_of_line;
-  std::vector<int32_t> offsets;  // of the steps, in bytes
+  std::vector<int32_t> offsets;                // of the steps, in bytes
+  bool scaled = false, scale_filters = false;  // y is bytes; a w_scale for each filter
+  DType x_scale, w_scale, y_scale, y;
+};
+
+// What makes bytes of sums.
+class Requantizer {
+ public:
+  Requantizer(const Params& p, void* const* data) : p_(p), data_(data) {
+    if (!p.scaled) return;
+    factor_ = number(p.x_scale, data[6], 0);
+    divisor_ = number(p.y_scale, data[8], 0);
+    zero = number(p.y, data[9], 0);
+    low = p.y == DType::s8 ? -128.0f : 0.0f;
+  }
+  float scale_of(int64_t filter) const {
+    return factor_ * number(p_.w_scale, data_[7], p_.scale_filters ? filter : 0) / divisor_;
+  }
+  float zero = 0, low = 0;
+
+ private:
+  static float number(DType t, const void* from, int64_t i) {
+    if (t == DType::f32) return static_cast<const float*>(from)[i];
+    float v;
+    to_floats(t, from, i, 1, &v);
+    return v;
+  }
+  const Params& p_;
+  void* const* data_;
+  float factor_ = 0, divisor_ = 1;
 };
 
 // First input position of a line, in quads.
@@ -55,6 +87,9 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
     return (data[4] ? byte_at(data[4], p.w_signed, p.w_filters ? filter : 0) : 0) -
            (p.w_signed ? 0 : 128);
   };
+  const Requantizer requantizer(p, data);
+  auto* y_bytes = static_cast<std::byte*>(data[p.scaled ? 10 : 6]);
+  const int64_t y_size = p.scaled ? 1 : static_cast<int64_t>(sizeof(int32_t));
   const int64_t filters = p.groups * p.m;
   bool any_zero = false;
   for (int64_t f = 0; f < (p.w_filters ? filters : 1); f++) any_zero |= w_zero(f) != 0;
@@ -94,21 +129,34 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
                   (static_cast<uint32_t>(static_cast<const int32_t*>(data[2])[filter]) -
                    depth * static_cast<uint32_t>(zw)) -
               (data[5] ? static_cast<uint32_t>(static_cast<const int32_t*>(data[5])[filter]) : 0u);
-          p.table->correct(out, sums + r * kPanel, kPanel, zw, column_sums, zeros,
-                           static_cast<int32_t>(rest));
-          auto* y = static_cast<int32_t*>(data[6]) + (plane * p.m + m0 + r) * p.out_plane;
-          if (!p.direct || ay.stride != 1) {
-            std::memcpy(y + line * ax.out + position, out, static_cast<size_t>(count) * 4);
+          // Bytes of a whole panel go where they belong, others by way of `out`.
+          const auto begin_of = [&](int64_t at) { return y_bytes + at * y_size; };
+          const auto write = [&](int64_t at, int64_t j, int64_t n) {
+            std::memcpy(begin_of(at), reinterpret_cast<const std::byte*>(out) + j * y_size,
+                        static_cast<size_t>(n * y_size));
+          };
+          const bool runs_on = p.direct && ay.stride == 1;
+          const bool whole = !runs_on || ax.padded == ax.out;  // no gaps between rows
+          int64_t y = (plane * p.m + m0 + r) * p.out_plane + line * (runs_on ? ay.out : 1) * ax.out;
+          if (p.scaled) {
+            const bool straight = whole && count == kPanel;
+            p.table->correct_bytes(straight ? static_cast<void*>(begin_of(y + position)) : out,
+                                   sums + r * kPanel, zw, column_sums, static_cast<int32_t>(rest),
+                                   requantizer.scale_of(filter), requantizer.zero, requantizer.low);
+            if (straight) continue;
+          } else {
+            p.table->correct(out, sums + r * kPanel, kPanel, zw, column_sums, zeros,
+                             static_cast<int32_t>(rest));
+          }
+          if (whole) {
+            write(y + position, 0, count);
             continue;
           }
           // Rows of ax.padded positions, of which the first ax.out count.
-          y += line * ay.out * ax.out;
           for (int64_t j = 0; j < count;) {
             const int64_t row = (position + j) / ax.padded, at = (position + j) % ax.padded;
             const int64_t n = std::min(count - j, ax.padded - at);
-            if (at < ax.out)
-              std::memcpy(y + row * ax.out + at, out + j,
-                          static_cast<size_t>(std::min(n, ax.out - at)) * 4);
+            if (at < ax.out) write(y + row * ax.out + at, j, std::min(n, ax.out - at));
             j += n;
           }
         }
@@ -118,7 +166,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("conv_quads", call, 7, 8);
+  const bool scaled = call.operands.size() > 7;
+  const CallReader r("conv_quads", call, scaled ? 11 : 7, 8);
   auto p = std::make_shared<Params>();
   p->table = &POPRT_SELECT_ISA(quads);
   p->vnni = cpu_has_vnni();
@@ -155,7 +204,23 @@ Plan prepare(const Call& call) {
   r.may(3, p->x_signed ? DType::s8 : DType::u8, {1});
   r.may(4, p->w_signed ? DType::s8 : DType::u8, {p->w_filters ? filters : 1});
   r.may(5, DType::s32, {filters});
-  r.needs(6, DType::s32, {images, p->m, p->out_plane});
+  if (scaled) {
+    p->scaled = true;
+    p->x_scale = r.dtype(6);
+    p->w_scale = r.dtype(7);
+    p->y_scale = r.dtype(8);
+    p->y = r.dtype(10);
+    for (const DType t : {p->x_scale, p->w_scale, p->y_scale})
+      r.check(t == DType::f32 || t == DType::f16 || t == DType::bf16,
+              "scales must be f32, f16 or bf16");
+    r.check(is_byte(p->y), "results must be u8 or s8");
+    p->scale_filters = element_count(call.operands[7].shape) != 1;
+    r.needs(6, p->x_scale, {1});
+    r.needs(7, p->w_scale, {p->scale_filters ? filters : 1});
+    r.needs(8, p->y_scale, {1});
+    r.needs(9, p->y, {1});
+  }
+  r.needs(scaled ? 10 : 6, scaled ? p->y : DType::s32, {images, p->m, p->out_plane});
   for (int64_t q = 0; q < p->quads; q++)
     for (int64_t kz = 0; kz < az.kernel; kz++)
       for (int64_t ky = 0; ky < ay.kernel; ky++)

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "kernels/common/numbers.h"
+#include "kernels/isa/reduce.h"
 #include "kernels/kernel.h"
 
 namespace poprt::kernels {
@@ -12,10 +13,11 @@ namespace {
 struct Params {
   int64_t outer, n, inner;
   bool exclusive, reverse, product;
+  const isa::ReduceTable* isa = &POPRT_SELECT_ISA(reduce);
 };
 
 // Sums of columns side by side, a task a block of them.
-constexpr int64_t kColumns = 256;
+constexpr int64_t kColumns = 512;
 
 template <class T>
 void run_columns(const void* params, void* const* data, int64_t begin, int64_t end,
@@ -32,6 +34,11 @@ void run_columns(const void* params, void* const* data, int64_t begin, int64_t e
       const int64_t i = at + (p.reverse ? p.n - 1 - k : k) * p.inner;
       const T* x = static_cast<const T*>(data[0]) + i;
       T* y = static_cast<T*>(data[1]) + i;
+      if constexpr (std::is_same_v<T, float>)
+        if (!p.exclusive) {
+          p.isa->running(p.product, x, sum, y, n);
+          continue;
+        }
       const auto each = [&](auto join) {
         if (p.exclusive)
           for (int64_t j = 0; j < n; j++) {

@@ -205,7 +205,11 @@ Plan prepare(const Call& call) {
       bytes_per_ns = 2 * static_cast<double>(p.size);
     }
   }
-  const int64_t block_elements = p.mode == Mode::transpose ? kTransposeRows : kTaskBytes / p.size;
+  // Planes that become pixels of few channels have short rows.
+  const bool pixels = p.mode == Mode::transpose && p.inner.count <= 4 && p.rows.to == p.inner.count;
+  const int64_t block_elements = p.mode == Mode::transpose
+                                     ? (pixels ? kTaskBytes / 4 / p.size : kTransposeRows)
+                                     : kTaskBytes / p.size;
   const int64_t cut = p.mode == Mode::transpose ? p.rows.count : p.inner.count;
   p.block = std::min(block_elements, cut);
   p.blocks = (cut + p.block - 1) / p.block;

@@ -37,11 +37,27 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte* scr
           return c;
     return 0;
   };
-  for (int64_t i = 0; i < p.n; i++) order[i] = i;
-  std::sort(order, order + p.n, [&](int64_t a, int64_t b) {
-    const int c = items(a, b);
-    return c ? c < 0 : a < b;
-  });
+  if (p.outer == 1 && p.inner == 1) {
+    // Numbers are sorted beside their positions, in the memory of `group` and what follows it.
+    struct Item {
+      T value;
+      int64_t at;
+    };
+    static_assert(sizeof(Item) <= 2 * sizeof(int64_t));
+    auto* list = reinterpret_cast<Item*>(group);
+    for (int64_t i = 0; i < p.n; i++) list[i] = {x[i], i};
+    std::sort(list, list + p.n, [](const Item& a, const Item& b) {
+      const int c = compare(a.value, b.value);
+      return c ? c < 0 : a.at < b.at;
+    });
+    for (int64_t i = 0; i < p.n; i++) order[i] = list[i].at;
+  } else {
+    for (int64_t i = 0; i < p.n; i++) order[i] = i;
+    std::sort(order, order + p.n, [&](int64_t a, int64_t b) {
+      const int c = items(a, b);
+      return c ? c < 0 : a < b;
+    });
+  }
   // group[item]: its first occurrence; equal items are neighbours in `order`.
   for (int64_t i = 0, head = 0; i < p.n; i++) {
     if (i == 0 || items(order[i], order[i - 1])) head = order[i];

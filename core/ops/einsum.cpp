@@ -1,4 +1,5 @@
-// Two operands whose equation is a (batched) matrix product become one; everything else runs the
+// Two operands whose equation is a (batched) matrix product become one, one operand without sums is
+// moved; everything else runs the
 // naive kernel. Half types are computed in f32.
 #include <algorithm>
 #include <array>
@@ -6,6 +7,7 @@
 
 #include "ops/common/as_f32.h"
 #include "ops/common/matmul.h"
+#include "ops/common/movement.h"
 
 namespace poprt::ops {
 namespace {
@@ -151,6 +153,13 @@ bool lower_as_matmul(LowerContext& ctx, const Equation& e, std::span<const progr
 void lower(LowerContext& ctx) {
   const Equation e = parse(ctx.node);
   const DType type = ctx.out_dtype();
+  if (e.strides.size() == 1 && e.labels.size() == e.rank && dtype_bits(type) >= 8) {
+    // Nothing is added up: a transpose or a diagonal.
+    const Shape dims(e.sizes.begin(), e.sizes.end());
+    emit_strided_copy(ctx, ctx.in(0), ctx.out(0), type,
+                      {dims, e.strides[0], contiguous_strides(dims), 0, 0});
+    return;
+  }
   const bool narrow = is_float(type) && type != DType::f32 && type != DType::f64;
   std::vector<program::BufferId> operands;
   for (size_t i = 0; i < e.strides.size(); i++)

@@ -1,28 +1,26 @@
 // x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, bias (s32)?
 #include "ops/common/integer_conv.h"
-#include "ops/common/quantization.h"
 
 namespace poprt::ops {
 namespace {
 
 void lower(LowerContext& ctx) {
   const Shape& y = ctx.out_shape();
-  const auto sums = ctx.temporary(DType::s32, y);
-  lower_integer_conv(ctx, 0, 3, 2, 5, 8, sums);
   const int64_t scales = element_count(ctx.in_shape(4));
   if (scales != 1 && scales != y[1])
     ctx.fail_unsupported("scale {} must have one element or {}", shape_string(ctx.in_shape(4)),
                          y[1]);
-  emit_requantize(ctx, {.sums = sums,
-                        .a_scale = ctx.in(1),
-                        .b_scale = ctx.in(4),
-                        .y_scale = ctx.in(6),
-                        .y_zero = ctx.in(7),
-                        .y = ctx.out(0),
-                        .outer = y[0],
-                        .rows = y[1],
-                        .columns = element_count(std::span(y).subspan(2)),
-                        .b_by_row = scales != 1});
+  lower_integer_conv(ctx, 0, 3, 2, 5, 8,
+                     Requantize{.sums = LowerContext::kNone,
+                                .a_scale = ctx.in(1),
+                                .b_scale = ctx.in(4),
+                                .y_scale = ctx.in(6),
+                                .y_zero = ctx.in(7),
+                                .y = ctx.out(0),
+                                .outer = y[0],
+                                .rows = y[1],
+                                .columns = element_count(std::span(y).subspan(2)),
+                                .b_by_row = scales != 1});
 }
 
 }  // namespace

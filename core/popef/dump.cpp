@@ -119,8 +119,14 @@ Json describe(const std::shared_ptr<Reader>& reader, const std::string& title) {
     feeds.push_back(describe_data(f.info, f.executable, f));
     feeds.back()["tensors"] = f.info.numTensors();
   }
-  for (const OpaqueReader& o : reader->opaqueBlobs())
+  for (const OpaqueReader& o : reader->opaqueBlobs()) {
     opaque.push_back({{"name", o.name}, {"executable", o.executable}, {"bytes", o.size()}});
+    constexpr uint64_t kLongest = 1 << 16;
+    if (!o.name.starts_with("class_labels/") || o.size() > kLongest) continue;
+    std::string labels(o.size(), '\0');
+    o.read(0, std::as_writable_bytes(std::span(labels)));
+    opaque.back()["text"] = labels;
+  }
   j["tensors"] = std::move(tensors);
   j["feeds"] = std::move(feeds);
   j["opaque_blobs"] = std::move(opaque);
@@ -209,9 +215,11 @@ class Printer {
       line(0, "Feed {}: {} of {}{}, {} bytes each", text(f["name"]),
            counted(f["tensors"], "tensor"), text(f["data_type"]), list(f["shape"]),
            text(f["bytes"]));
-    for (const Json& o : j["opaque_blobs"])
+    for (const Json& o : j["opaque_blobs"]) {
       line(0, "Opaque {}: {} bytes, for executable {}", text(o["name"]), text(o["bytes"]),
            text(o["executable"]));
+      if (o.contains("text")) line(1, "{}", text(o["text"]));
+    }
     for (const Json& w : j["warnings"]) line(0, "Warning: {}", text(w));
   }
 

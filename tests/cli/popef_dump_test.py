@@ -26,6 +26,14 @@ class PopefDump(CommandTest):
                      "[2,10]"):
             self.assertIn(fact, text)
 
+    def test_class_labels_that_are_strings(self):
+        popef = self.popef(model("labels"))
+        text = self.succeeds(popef)
+        self.assertIn("label   S64   [3]", text)
+        self.assertIn("Opaque class_labels/label: ", text)
+        blob, = json.loads(self.succeeds("--json", popef))["opaque_blobs"]
+        self.assertEqual(json.loads(blob["text"]), ["cat", "dog", 'a "fish"'])
+
     def test_metadata(self):
         popef = self.digits()
         text = self.succeeds("-m", popef)

@@ -4,6 +4,7 @@ import json
 import os
 import struct
 import unittest
+import zipfile
 
 from support import DIGITS, CommandTest, model
 
@@ -58,6 +59,62 @@ class Run(CommandTest):
         text = self.succeeds(model("sequence"), "--input", "s[0]=x.npy", "s[1]=b.npy", "--output", "y=y.npy")
         self.assertIn("output y: f32[3,3]", text)
         self.assertEqual(self.read_npy(self.path("y.npy"))[1], X + X[:3])
+
+    def npz(self, name, members, compression=zipfile.ZIP_STORED):
+        with zipfile.ZipFile(self.path(name), "w", compression) as archive:
+            for member in members:
+                archive.write(self.path(member), member)
+
+    def test_a_sequence_is_given_as_an_archive(self):
+        self.npy("b.npy", "f4", [1, 3], X[:3])
+        self.npz("s.npz", ["x.npy", "b.npy"])
+        text = self.succeeds(model("sequence"), "--input", "s=s.npz", "--output", "y=y.npy")
+        self.assertIn("output y: f32[3,3]", text)
+        self.assertEqual(self.read_npy(self.path("y.npy"))[1], X + X[:3])
+
+    def test_a_sequence_is_written_as_an_archive(self):
+        self.succeeds(model("split"), "--input", "x=x.npy", "--output", "s=s.npz", "s[1]=b.npy")
+        with zipfile.ZipFile(self.path("s.npz")) as archive:
+            self.assertEqual(archive.namelist(), ["000000.npy", "000001.npy"])
+            self.assertIsNone(archive.testzip())
+            archive.extractall(self.folder)
+        self.assertEqual(self.read_npy(self.path("000000.npy"))[1], X[:3])
+        self.assertEqual(self.read_npy(self.path("000001.npy"))[1], X[3:])
+        self.assertEqual(self.read_npy(self.path("b.npy"))[1], X[3:])
+        # What it writes it reads.
+        self.succeeds(model("sequence"), "--input", "s=s.npz", "--output", "y=y.npy")
+        self.assertEqual(self.read_npy(self.path("y.npy"))[1], X)
+
+    def test_an_optional_is_there_or_not(self):
+        self.write("o.none", b"")
+        for file, there in (("x.npy", 1), ("o.none", 0)):
+            self.succeeds(model("optional"), "--input", f"o={file}", "--output", "y=y.npy")
+            with open(self.path("y.npy"), "rb") as result:
+                self.assertEqual(result.read()[-1], there)
+
+    def test_text_in_files(self):
+        words = ["one", "", "zwölf", "\U0001f600"]
+        self.text_npy("a.npy", [4], words)
+        self.succeeds(model("join"), "--input", "a=a.npy", "--output", "t=t.npy")
+        self.assertEqual(self.read_text_npy("t.npy"), [w + "!" for w in words])
+
+    def test_wrong_archives(self):
+        sequence = model("sequence")
+        self.npz("s.npz", ["x.npy"])
+        with open(self.path("s.npz"), "rb") as file:
+            data = file.read()
+        self.npz("packed.npz", ["x.npy"], zipfile.ZIP_DEFLATED)
+        damaged = bytearray(data)
+        damaged[data.index(struct.pack("<f", X[0]))] ^= 1
+        for name, content in (("empty", b""), ("text", b"no archive" * 9), ("cut", data[:-30]), ("head", data[30:]),
+                              ("damaged", bytes(damaged))):
+            self.write(name + ".npz", content)
+        for name in ("empty", "text", "cut", "head", "damaged", "packed", "nope"):
+            self.fails([sequence, "--input", f"s={name}.npz"], "'s'")
+        self.fails([self.relu(), "--input", "x=packed.npz"], "'packed.npz'", "numpy.savez")
+        self.fails([self.relu(), "--input", "x=damaged.npz"], "'damaged.npz'", "damaged")
+        self.fails([self.relu(), "--input", "x=head.npz"], "'head.npz'")
+        self.fails([self.relu(), "--input", "x=s.npz"], "'x[0]'")
 
     def test_types_that_numpy_lacks_are_given_and_written_as_their_bits(self):
         self.npy("b.npy", "u2", [3], [0x3F80, 0xC000, 0x3FC0])

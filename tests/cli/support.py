@@ -122,6 +122,23 @@ class CommandTest(unittest.TestCase):
         dims = b"".join(struct.pack("BB", 0x08, d) for d in shape)
         return self.write(name, dims + struct.pack("BB", 0x10, elem_type) + struct.pack("BB", 0x4A, len(raw)) + raw)
 
+    def text_npy(self, name, shape, words):
+        """Writes a .npy file of text, with elements of the longest word's length."""
+        width = max(map(len, words))
+        self.npy(name, "u1", [0], [])
+        with open(self.path(name), "rb") as file:
+            head = file.read().replace(b"'<u1'", f"'<U{width}'".encode()).replace(b"(0,)", str(tuple(shape)).encode())
+        data = b"".join(w.ljust(width, "\0").encode("utf-32-le") for w in words)
+        self.write(name, head[:8] + struct.pack("<H", len(head) - 10) + head[10:] + data)
+
+    def read_text_npy(self, name):
+        with open(self.path(name), "rb") as file:
+            data = file.read()
+        length, = struct.unpack("<H", data[8:10])
+        width = int(data[10:10 + length].split(b"'<U")[1].split(b"'")[0])
+        text = data[10 + length:].decode("utf-32-le")
+        return [text[i:i + width].rstrip("\0") for i in range(0, len(text), width)]
+
     def read_npy(self, path):
         """Header text and values (float32, or integers)."""
         with open(path, "rb") as file:

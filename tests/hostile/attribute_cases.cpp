@@ -260,7 +260,7 @@ Cases attribute_cases() {
       reject(
           "dequantize_block_does_not_fit", "does not fit input [2,4]",
           Op{"DequantizeLinear", {in({2, 4}, kU8), in({2, 2})}, {{"block_size", int64_t{8}}}, 21}),
-      reject("qlinear_conv_scale_count", "zero point [3] must have one element or 4",
+      reject("qlinear_conv_scale_count", "scale [3] must have one element or 4",
              Op{"QLinearConv",
                 {in({1, 4, 8, 8}, kU8), in({1}), in({1}, kU8), in({4, 4, 3, 3}, kU8), in({3}),
                  in({3}, kU8), in({1}), in({1}, kU8)}}),

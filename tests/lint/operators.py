@@ -15,7 +15,7 @@ What the compiler takes, by the same table that it uses. Made by `tests/lint/ope
 * *opsets*: the first and, where later models use another definition, the last version of the domain.
 * *types*: element types that a trial on small tensors accepts (f8 are ONNX's four 8-bit floats; the trials are in
   `core/ops/common/op_trials.inc`): those of input 0, of the data where input 0 is an index, a condition or a scale
-  (Where, OneHot, QLinearConcat ...), or of the result where there is no input. *inner*: control flow, sequences and
+  (Where, OneHot, QLinearConcat ...), or of the result where there is no input or only a shape. *inner*: control flow, sequences and
   optionals have no element types of their own and take what their subgraphs or containers hold.
 * *implementation*: *fast kernel* (built for each instruction set, or a plain copy), *reference kernel* (portable
   C++), *decomposition* into other operators, *view* (no code), *compiler* (resolved when a model is compiled; text
@@ -23,7 +23,10 @@ What the compiler takes, by the same table that it uses. Made by `tests/lint/ope
 * *chip cost*: whether the chip model has a cycle formula.
 
 Where the data make no tensor: the maps of ai.onnx.ml ZipMap stay the tensor [rows, classes] of their values, in the
-order of its class labels; labels and keys that are strings are looked up when a model is compiled, on constants only.
+order of its class labels. Class labels of classifiers that are strings (classlabels_strings) become their indices, s64; the PopEF
+file has the strings as opaque blob `class_labels/OUTPUT`, a JSON array that `popef_dump` shows, and a converted model as
+property `poprt.class_labels/OUTPUT`. Keys of LabelEncoder that are strings are looked up when a model is compiled, on
+constants only.
 
 Domain `poprt` is internal: passes make these operators, models cannot hold them.
 

@@ -1,6 +1,7 @@
 #include "kernels/isa/quads.h"
 
 #include "kernels/isa/isa.h"
+#include "kernels/isa/math.h"
 #include "kernels/isa/vec.h"
 
 namespace poprt::kernels::isa {
@@ -197,6 +198,22 @@ void correct(int32_t* out, const int32_t* sums, int64_t n, int32_t row_zero,
                                   static_cast<uint32_t>(zero[j]) * rest);
 }
 
+void correct_bytes(void* out, const int32_t* sums, int32_t row_zero, const int32_t* column_sums,
+                   int32_t row_rest, float scale, float zero_point, float low) noexcept {
+  typedef uint8_t bytes __attribute__((vector_size(16)));
+  typedef bytes loose_bytes __attribute__((aligned(1), may_alias));
+  const auto row = static_cast<uint32_t>(row_zero), rest = static_cast<uint32_t>(row_rest);
+  const f32x16 s = splat(scale), z = splat(zero_point);
+  for (int64_t j = 0; j < kQuadPanel; j += 16) {
+    u32x16 sum = *reinterpret_cast<const u32x16u*>(sums + j);
+    if (row) sum -= row * *reinterpret_cast<const u32x16u*>(column_sums + j);
+    const f32x16 v =
+        vround(__builtin_convertvector(reinterpret_cast<i32x16>(sum - rest), f32x16) * s) + z;
+    *reinterpret_cast<loose_bytes*>(static_cast<uint8_t*>(out) + j) =
+        __builtin_convertvector(to_i32(clamp(is_nan(v) ? zero() : v, low, low + 255)), bytes);
+  }
+}
+
 POPRT_INLINE f32x16 load_strided(const float* p, int64_t stride) {
   if (stride == 1) return load(p);
   if (stride == 2)
@@ -235,7 +252,7 @@ void filter_row(const float* x, const int32_t* offsets, const float* weights, in
 }  // namespace
 
 extern const QuadTable POPRT_ISA_NAME(quads);
-const QuadTable POPRT_ISA_NAME(quads) = {multiply,   column_sums, row_sum,
-                                         interleave, correct,     filter_row};
+const QuadTable POPRT_ISA_NAME(quads) = {multiply, column_sums,   row_sum,   interleave,
+                                         correct,  correct_bytes, filter_row};
 
 }  // namespace poprt::kernels::isa

@@ -39,6 +39,11 @@ struct QuadTable {
   // out[j] = sums[j] - row_zero * column_sums[j] - zero[j] * row_rest for n columns.
   void (*correct)(int32_t* out, const int32_t* sums, int64_t n, int32_t row_zero,
                   const int32_t* column_sums, const int32_t* zero, int32_t row_rest) noexcept;
+  // The same with a zero of 1, for a panel, as bytes: saturate(round(out[j] * scale) + zero_point)
+  // between `low` and low + 255, ties to even.
+  void (*correct_bytes)(void* out, const int32_t* sums, int32_t row_zero,
+                        const int32_t* column_sums, int32_t row_rest, float scale, float zero_point,
+                        float low) noexcept;
   // y[j] = bias + sum over t < taps of weights[t] * x[j * stride + offsets[t]], of whole numbers
   // whose sums are exact in float. Reads up to 16 * stride floats past the last.
   void (*filter_row)(const float* x, const int32_t* offsets, const float* weights, int64_t taps,

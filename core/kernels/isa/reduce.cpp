@@ -126,9 +126,18 @@ void columns(int64_t code, float* y, const float* x, int64_t n, int64_t stride,
     some_columns<1>(kind, y + c, x + c, n, stride, count - c < 16 ? count - c : 16);
 }
 
+void running(bool product, const float* x, double* total, float* __restrict y, int64_t n) noexcept {
+  if (product)
+    for (int64_t j = 0; j < n; j++)
+      y[j] = static_cast<float>(total[j] *= static_cast<double>(x[j]));
+  else
+    for (int64_t j = 0; j < n; j++)
+      y[j] = static_cast<float>(total[j] += static_cast<double>(x[j]));
+}
+
 }  // namespace
 
 extern const ReduceTable POPRT_ISA_NAME(reduce);
-const ReduceTable POPRT_ISA_NAME(reduce) = {row, columns};
+const ReduceTable POPRT_ISA_NAME(reduce) = {row, columns, running};
 
 }  // namespace poprt::kernels::isa

@@ -14,6 +14,8 @@ struct ReduceTable {
   // apart.
   void (*columns)(int64_t kind, float* y, const float* x, int64_t n, int64_t stride,
                   int64_t columns) noexcept;
+  // total[j] += x[j] (or *=), y[j] = total[j], for n columns: one row of running sums.
+  void (*running)(bool product, const float* x, double* total, float* y, int64_t n) noexcept;
 };
 
 POPRT_DECLARE_ISA(ReduceTable, reduce)

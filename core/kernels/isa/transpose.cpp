@@ -89,9 +89,42 @@ POPRT_INLINE void tile(const char* from, int64_t from_step, char* to, int64_t to
   for (int i = 0; i < Tile::kSize; i++) __builtin_memcpy(to + i * to_step, &r[i], sizeof(r[i]));
 }
 
+// Few rows, whole: pixels of K channels to planes, and back. Constant K lets the compiler shuffle
+// vectors instead of gathering elements.
+template <class E, int K>
+void split(const void* source, void* target, int64_t to_step, int64_t n) {
+  typedef E Packed __attribute__((aligned(1), may_alias));
+  const Packed* __restrict from = static_cast<const Packed*>(source);
+  Packed* __restrict to = static_cast<Packed*>(target);
+  for (int64_t i = 0; i < n; i++)
+#pragma GCC unroll 4
+    for (int k = 0; k < K; k++) to[k * to_step + i] = from[i * K + k];
+}
+
+template <class E, int K>
+void join(const void* source, int64_t from_step, void* target, int64_t n) {
+  typedef E Packed __attribute__((aligned(1), may_alias));
+  const Packed* __restrict from = static_cast<const Packed*>(source);
+  Packed* __restrict to = static_cast<Packed*>(target);
+  for (int64_t i = 0; i < n; i++)
+#pragma GCC unroll 4
+    for (int k = 0; k < K; k++) to[i * K + k] = from[k * from_step + i];
+}
+
 template <class Tile>
 void block(const void* from, int64_t from_step, void* to, int64_t to_step, int64_t ni, int64_t nj) {
-  constexpr int64_t kT = Tile::kSize, kE = sizeof(typename Tile::Element);
+  using E = typename Tile::Element;
+  constexpr int64_t kT = Tile::kSize, kE = sizeof(E);
+  if (from_step == nj) {
+    if (nj == 2) return split<E, 2>(from, to, to_step, ni);
+    if (nj == 3) return split<E, 3>(from, to, to_step, ni);
+    if (nj == 4) return split<E, 4>(from, to, to_step, ni);
+  }
+  if (to_step == ni) {
+    if (ni == 2) return join<E, 2>(from, from_step, to, nj);
+    if (ni == 3) return join<E, 3>(from, from_step, to, nj);
+    if (ni == 4) return join<E, 4>(from, from_step, to, nj);
+  }
   const char* src = static_cast<const char*>(from);
   char* dst = static_cast<char*>(to);
   const int64_t ss = from_step * kE, ds = to_step * kE;

@@ -32,7 +32,7 @@ void infer_integer_conv(InferContext& ctx, size_t xi, size_t wi, DType result) {
 }
 
 void lower_integer_conv(LowerContext& ctx, size_t xi, size_t wi, size_t x_zero, size_t w_zero,
-                        size_t bias, program::BufferId sums) {
+                        size_t bias, std::optional<Requantize> result) {
   const Shape &x = ctx.in_shape(xi), &w = ctx.in_shape(wi), &y = ctx.out_shape();
   const auto rank = x.size() - 2;
   if (rank > 3) ctx.fail_unsupported("more than three spatial dimensions");
@@ -92,8 +92,12 @@ void lower_integer_conv(LowerContext& ctx, size_t xi, size_t wi, size_t x_zero, 
           DType::u8, {checked_mul(padding[0], bytes) + 4 * kernels::kPackedQuadColumns});
       ctx.emit("interleave_bytes",
                std::vector<program::BufferId>{ctx.in(xi), optional(x_zero), interleaved}, padding);
-      const program::BufferId operands[] = {
-          interleaved, packed, row_sums, optional(x_zero), optional(w_zero), optional(bias), sums};
+      std::vector<program::BufferId> operands = {
+          interleaved, packed, row_sums, optional(x_zero), optional(w_zero), optional(bias)};
+      if (result)
+        operands.insert(operands.end(),
+                        {result->a_scale, result->b_scale, result->y_scale, result->y_zero});
+      operands.push_back(ctx.out(0));
       ctx.emit("conv_quads", operands, ints);
       return;
     }
@@ -103,9 +107,13 @@ void lower_integer_conv(LowerContext& ctx, size_t xi, size_t wi, size_t x_zero, 
   for (size_t d = 0; d < rank; d++)
     ints.insert(ints.end(), {x[d + 2], y[d + 2], window.kernel[d], window.strides[d],
                              window.pads_begin[d], window.dilations[d]});
+  const auto sums = result ? ctx.temporary(DType::s32, y) : ctx.out(0);
   const program::BufferId operands[] = {ctx.in(xi),       ctx.in(wi),     optional(x_zero),
                                         optional(w_zero), optional(bias), sums};
   ctx.emit("conv_integer", operands, ints);
+  if (!result) return;
+  result->sums = sums;
+  emit_requantize(ctx, *result);
 }
 
 }  // namespace poprt::ops

@@ -1,15 +1,19 @@
 // ConvInteger and QLinearConv.
 #pragma once
 
+#include <optional>
+
+#include "ops/common/quantization.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
 
 void infer_integer_conv(InferContext& ctx, size_t x, size_t w, DType result);
 
-// Emits the s32 convolution of inputs x and w; zero points and bias are inputs and may be omitted
-// (bias: no such input for SIZE_MAX).
+// Emits the convolution of inputs x and w; zero points and bias are inputs and may be omitted
+// (bias: no such input for SIZE_MAX). Output 0 gets its s32 sums or, with `result`, what its scales
+// and zero point make of them (the sums of `result` are not read).
 void lower_integer_conv(LowerContext& ctx, size_t x, size_t w, size_t x_zero, size_t w_zero,
-                        size_t bias, program::BufferId sums);
+                        size_t bias, std::optional<Requantize> result = std::nullopt);
 
 }  // namespace poprt::ops

@@ -48,8 +48,7 @@ std::vector<int64_t> class_labels(const ir::Node& node, std::string_view ints_ke
   const auto* list = strings ? std::get_if<std::vector<std::string>>(strings) : nullptr;
   if (list && !list->empty())
     fail(ErrorCode::unimplemented,
-         "{}: class labels are strings, which the device does not have; number the classes before "
-         "export and use {}",
+         "{}: class labels are strings, which the device does not have; number them with {}",
          node.describe(), ints_key);
   std::vector<int64_t> labels = node.ints_attr(ints_key);
   if (labels.empty()) bad(node, fmt::format("{} is empty", ints_key));

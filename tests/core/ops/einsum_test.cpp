@@ -41,6 +41,18 @@ OPS_SAMPLE(Einsum) {
           }
         return SampleValues{y};
       });
+  samples
+      .add("Einsum", 12)  // a diagonal and a transpose
+      .input(random_f32({2, 3, 3, 4}))
+      .attr("equation", std::string("aiib->bia"))
+      .shape({4, 3, 2})
+      .reference([](const SampleValues& in) {
+        std::vector<double> y;
+        for (size_t b = 0; b < 4; b++)
+          for (size_t i = 0; i < 3; i++)
+            for (size_t a = 0; a < 2; a++) y.push_back(in[0][((a * 3 + i) * 3 + i) * 4 + b]);
+        return SampleValues{y};
+      });
 }
 
 }  // namespace

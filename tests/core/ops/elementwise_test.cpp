@@ -158,6 +158,13 @@ void exact(SampleList& samples, const char* op, int64_t opset, std::initializer_
 OPS_SAMPLE(Integers) {
   exact<int32_t>(samples, "Div", 14, {7, -7, 5, INT32_MIN}, {2, 2, 0, -1},
                  {3, -3, 0, double(INT32_MIN)});
+  // On both sides of where quotients of doubles are exact.
+  constexpr int64_t kEdge = INT64_C(1) << 51, kOdd = 94906265;
+  exact<int64_t>(
+      samples, "Div", 14,
+      {kEdge - 1, -kEdge, 3 * kOdd - 1, kOdd * kOdd / 4 * 4 - 1, INT64_MIN, INT64_MIN, 9},
+      {kEdge - 2, -1, kOdd, -(kOdd * kOdd / 4), -1, 2, 0},
+      {1, double(kEdge), 2, -3, double(INT64_MIN), double(INT64_MIN / 2), 0});
   exact<int32_t>(samples, "Mod", 13, {7, -7, 7, 5}, {3, 3, -3, 0}, {1, 2, -2, 0});
   exact<int64_t>(samples, "Mod", 13, {7, -7, 7}, {3, 3, -3}, {1, -1, 1}, false, "fmod", int64_t{1});
   exact<int64_t>(samples, "Add", 14, {INT64_C(1) << 60, 1}, {1, 2},

@@ -36,6 +36,18 @@ TEST(Transpose, TilesAndTheirEdges) {
       }
 }
 
+TEST(Transpose, PixelsOfFewChannels) {
+  for (const DType dtype : kSizes)
+    for (const int64_t channels : {2, 3, 4, 5}) {
+      for (const int64_t pixels : {1, 15, 64, 131}) {
+        check(dtype, {2, pixels, channels}, {0, 2, 1});
+        check(dtype, {2, channels, pixels}, {0, 2, 1});
+      }
+      check(dtype, {channels, 20001}, {1, 0});
+      check(dtype, {20001, channels}, {1, 0});
+    }
+}
+
 TEST(Transpose, RandomPermutationsOfSixAxes) {
   std::mt19937 rng(3);
   std::vector<int64_t> perm(6);

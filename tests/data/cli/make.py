@@ -51,3 +51,19 @@ save("bits", [helper.make_node("Cast", ["b"], ["wide"], to=F32), helper.make_nod
      [value("b", TensorProto.BFLOAT16, [3]), value("i", S4, [5])],
      [value("wide", F32, [3]), value("real", F32, [5]), value("same", S4, [5]), value("brief", TensorProto.BFLOAT16, [3])],
      opset=21)
+# Class labels that are strings.
+graph = helper.make_graph(
+    [helper.make_node("LinearClassifier", ["x"], ["label", "scores"], domain="ai.onnx.ml", coefficients=[1.0, 0, 0, 1, -1, -1],
+                      intercepts=[0.0, 0, 0], classlabels_strings=["cat", "dog", "a \"fish\""])],
+    "labels", [value("x", F32, [3, 2])], [value("label", TensorProto.STRING, [3]), value("scores", F32, [3, 3])])
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("ai.onnx.ml", 1)], ir_version=8, producer_name=""),
+          os.path.join(HERE, "labels.onnx"))
+# Containers and text at the interface.
+save("split", [helper.make_node("SplitToSequence", ["x"], ["s"], axis=0)],
+     [value("x", F32, [2, 3])], [helper.make_tensor_sequence_value_info("s", F32, [1, 3])], opset=17, ir_version=8)
+save("optional", [helper.make_node("OptionalHasElement", ["o"], ["y"])],
+     [helper.make_value_info("o", helper.make_optional_type_proto(helper.make_tensor_type_proto(F32, [2, 3])))],
+     [value("y", TensorProto.BOOL, [])], opset=17, ir_version=8)
+save("join", [helper.make_node("StringConcat", ["a", "b"], ["t"])],
+     [value("a", TensorProto.STRING, [4])], [value("t", TensorProto.STRING, [4])], opset=20, ir_version=9,
+     initializers=[helper.make_tensor("b", TensorProto.STRING, [], [b"!"])])

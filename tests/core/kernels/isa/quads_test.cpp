@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <random>
 #include <vector>
 
@@ -129,6 +131,33 @@ TEST(Quads, FilterRowIsExact) {
         ASSERT_EQ(y[j], static_cast<int32_t>(want)) << b.name << " stride " << stride;
       }
     }
+}
+
+TEST(Quads, BytesAreRoundedAndSaturated) {
+  std::mt19937 rng(7);
+  std::vector<int32_t> sums(isa::kQuadPanel), columns(isa::kQuadPanel);
+  for (int trial = 0; trial < 200; trial++) {
+    for (int32_t& s : sums) s = static_cast<int32_t>(rng() % 200000) - 100000;
+    for (int32_t& c : columns) c = static_cast<int32_t>(rng() % 1000);
+    const int32_t row_zero = trial % 3 ? static_cast<int32_t>(rng() % 256) - 128 : 0;
+    const int32_t rest = static_cast<int32_t>(rng() % 4000) - 2000;
+    // Halves are among the results: ties go to even.
+    const float scale = trial % 2 ? 0.5f / static_cast<float>(1 << rng() % 12) : 0.00137f;
+    const float low = trial % 4 < 2 ? -128.0f : 0.0f;
+    const float zero = low + static_cast<float>(rng() % 256);
+    for (const Build& b : builds()) {
+      std::vector<uint8_t> out(isa::kQuadPanel + 1, 0xa5);
+      b.table->correct_bytes(out.data(), sums.data(), row_zero, columns.data(), rest, scale, zero,
+                             low);
+      for (size_t j = 0; j < sums.size(); j++) {
+        const float sum = static_cast<float>(sums[j] - row_zero * columns[j] - rest);
+        const float want = std::clamp(std::nearbyint(sum * scale) + zero, low, low + 255);
+        ASSERT_EQ(as(out[j], low < 0), static_cast<int32_t>(want))
+            << b.name << " trial " << trial << " column " << j;
+      }
+      EXPECT_EQ(out.back(), 0xa5);
+    }
+  }
 }
 
 }  // namespace

@@ -1,0 +1,265 @@
+// DequantizeLinear -> Conv, MatMul, Gemm (-> Relu, Clip) -> QuantizeLinear becomes QLinearConv,
+// QLinearMatMul, com.microsoft.QGemm: products of bytes with exact 32-bit sums and one rounding at
+// the end, where the float graph rounds every product and sum. DequantizeLinear -> Reshape ... ->
+// QuantizeLinear with the same scale and zero point moves the bytes.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/op.h"
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+// An input or result as bytes: real = (bytes - zero) * scale, scale and zero constant.
+struct Quantized {
+  Value *bytes = nullptr, *scale = nullptr, *zero = nullptr;
+  DType dtype = DType::undefined;
+  int64_t axis = -1;  // of a scale with several elements; -1: one for all
+
+  double one_scale() const { return scale->constant().to_doubles()[0]; }
+  double one_zero() const { return zero ? zero->constant().to_doubles()[0] : 0; }
+};
+
+std::optional<Quantized> quantized(const Node& n, Value* bytes, DType dtype) {
+  Quantized q{bytes, n.input(1), n.input(2), dtype};
+  if ((dtype != DType::u8 && dtype != DType::s8) || n.int_attr("block_size", 0) != 0)
+    return std::nullopt;
+  if (!q.scale->is_constant() || q.scale->dtype() != DType::f32) return std::nullopt;
+  if (q.zero &&
+      (!q.zero->is_constant() || q.zero->dtype() != dtype || q.zero->shape() != q.scale->shape()))
+    return std::nullopt;
+  const std::vector<double> scales = q.scale->constant().to_doubles();
+  if (!std::all_of(scales.begin(), scales.end(),
+                   [](double s) { return s > 0 && std::isfinite(s); }))
+    return std::nullopt;
+  if (scales.size() == 1) return q;
+  const auto rank = static_cast<int64_t>(n.input(0)->shape().size());
+  q.axis = n.int_attr("axis", 1);
+  if (q.axis < 0) q.axis += rank;
+  if (q.scale->shape().size() != 1 || q.axis < 0 || q.axis >= rank) return std::nullopt;
+  return q;
+}
+
+// `real` as bytes that a DequantizeLinear widens.
+std::optional<Quantized> dequantized(const Value* real) {
+  const Node* n = ir::producer_if(real, "DequantizeLinear");
+  if (!n || !n->input(0) || !n->input(1) || !n->input(0)->type.is_static() ||
+      real->dtype() != DType::f32)
+    return std::nullopt;
+  return quantized(*n, n->input(0), n->input(0)->dtype());
+}
+
+bool is_one_for_all(const std::optional<Quantized>& q) { return q && q->axis < 0; }
+
+// The zero point as an input, which QLinear operators want.
+Value* zero_of(Graph& graph, const Quantized& q, const std::string& name) {
+  if (q.zero) return q.zero;
+  return graph.add_constant(name, Tensor::zeros(q.dtype, q.scale->shape()));
+}
+
+// Relu and Clip cut off nothing that saturation leaves.
+bool saturation_does(const Node& n, const Quantized& y) {
+  const double low = y.dtype == DType::u8 ? 0 : -128, high = low + 255;
+  const auto real = [&](double bytes) { return (bytes - y.one_zero()) * y.one_scale(); };
+  double from = 0, to = INFINITY;
+  if (n.is("Clip")) {
+    const auto bound = [&](size_t input, std::string_view key,
+                           double none) -> std::optional<double> {
+      if (n.opset() < 11) return n.float_attr(key, static_cast<float>(none));
+      return n.input(input) ? ir::const_scalar(n.input(input)) : std::optional(none);
+    };
+    const auto lower = bound(1, "min", -INFINITY), upper = bound(2, "max", INFINITY);
+    if (!lower || !upper) return false;
+    from = *lower;
+    to = *upper;
+  } else if (!n.is("Relu")) {
+    return false;
+  }
+  const double half = y.one_scale() / 2;
+  return from < real(low) + half && to > real(high) - half;
+}
+
+// What a constant bias of `n` columns adds to the 32-bit sums, of which one is `unit` (of each
+// column) and makes unit / y_scale steps of the result.
+std::optional<Tensor> bias_of(const Value* bias, int64_t n, const std::vector<double>& unit,
+                              double y_scale) {
+  std::vector<double> values;
+  if (const Node* d = ir::producer_if(bias, "DequantizeLinear")) {
+    if (!d->input(0)->is_constant() || !d->input(1)->is_constant() ||
+        (d->input(2) && !d->input(2)->is_constant()) || d->int_attr("block_size", 0) != 0)
+      return std::nullopt;
+    values = d->input(0)->constant().to_doubles();
+    const std::vector<double> scale = d->input(1)->constant().to_doubles();
+    std::vector<double> zero(scale.size(), 0);
+    if (d->input(2)) zero = d->input(2)->constant().to_doubles();
+    if ((scale.size() != 1 && scale.size() != values.size()) || zero.size() != scale.size())
+      return std::nullopt;
+    for (size_t i = 0; i < values.size(); i++) {
+      const size_t s = scale.size() == 1 ? 0 : i;
+      values[i] = (values[i] - zero[s]) * scale[s];
+    }
+  } else if (bias->is_constant() && bias->dtype() == DType::f32) {
+    values = bias->constant().to_doubles();
+  } else {
+    return std::nullopt;
+  }
+  if (values.size() == 1) values.assign(static_cast<size_t>(n), values[0]);
+  if (static_cast<int64_t>(values.size()) != n) return std::nullopt;
+  Tensor sums = Tensor::zeros(DType::s32, {n});
+  for (size_t i = 0; i < values.size(); i++) {
+    const double u = unit[unit.size() == 1 ? 0 : i], exact = values[i] / u;
+    // What rounding the bias may move the result, in steps of it.
+    constexpr double kMost = 0.1;
+    if (!(std::fabs(exact) < 1 << 30) ||
+        std::fabs(exact - std::nearbyint(exact)) * u / y_scale > kMost)
+      return std::nullopt;
+    sums.mutable_values<int32_t>()[i] = static_cast<int32_t>(std::nearbyint(exact));
+  }
+  return sums;
+}
+
+// Sums of so many products of bytes fit 32 bits, with room for a bias.
+bool sums_fit(int64_t products) { return products > 0 && products <= 1 << 14; }
+
+std::vector<double> units(const Quantized& x, const Quantized& w) {
+  std::vector<double> unit = w.scale->constant().to_doubles();
+  for (double& u : unit) u *= x.one_scale();
+  return unit;
+}
+
+// A node in front of `at` with the attributes of `pattern`.
+Node* insert_like(Node& at, const std::string& op_type, const std::vector<Value*>& inputs,
+                  const Node& pattern) {
+  const std::string name = at.output()->name() + "_" + op_type;
+  Node* made = at.graph().add_node(op_type, "", inputs, 1, &at, std::span(&name, 1));
+  made->name = at.name;
+  made->attributes = pattern.attributes;
+  ops::infer(*made);
+  return made;
+}
+
+// Kernels for few channels of a group read one byte at a time: floats are faster.
+constexpr int64_t kLeastChannels = 3;
+
+bool from_conv(Node& q, Node& conv, const Quantized& y, PassContext& context) {
+  const auto x = dequantized(conv.input(0)), w = dequantized(conv.input(1));
+  if (!is_one_for_all(x) || !w || !w->bytes->is_constant() || (w->axis > 0)) return false;
+  const Shape& shape = w->bytes->shape();
+  if (shape.size() < 3 || shape[1] < kLeastChannels ||
+      !sums_fit(element_count(std::span(shape).subspan(1))))
+    return false;
+  std::optional<Tensor> bias;
+  Value* b = conv.inputs().size() > 2 ? conv.input(2) : nullptr;
+  if (b && !(bias = bias_of(b, shape[0], units(*x, *w), y.one_scale()))) return false;
+  if (!context.allow()) return false;
+  Graph& g = q.graph();
+  const std::string name = q.output()->name();
+  std::vector<Value*> inputs = {x->bytes,
+                                x->scale,
+                                zero_of(g, *x, name + "_x_zero"),
+                                w->bytes,
+                                w->scale,
+                                zero_of(g, *w, name + "_w_zero"),
+                                y.scale,
+                                zero_of(g, y, name + "_zero")};
+  if (b) inputs.push_back(g.add_constant(name + "_bias", *bias));
+  replace_node(q, insert_like(q, "QLinearConv", inputs, conv)->output());
+  return true;
+}
+
+bool from_matmul(Node& q, Node& matmul, const Quantized& y, PassContext& context) {
+  const auto a = dequantized(matmul.input(0)), b = dequantized(matmul.input(1));
+  if (!is_one_for_all(a) || !b || a->bytes->shape().size() < 2 || b->bytes->shape().size() < 2)
+    return false;
+  const auto last = static_cast<int64_t>(b->bytes->shape().size()) - 1;
+  if ((b->axis >= 0 && (b->axis != last || last != 1)) || !sums_fit(a->bytes->shape().back()))
+    return false;
+  if (!context.allow()) return false;
+  Graph& g = q.graph();
+  const std::string name = q.output()->name();
+  Node* made =
+      insert_node(q, "QLinearMatMul", "",
+                  {a->bytes, a->scale, zero_of(g, *a, name + "_a_zero"), b->bytes, b->scale,
+                   zero_of(g, *b, name + "_b_zero"), y.scale, zero_of(g, y, name + "_zero")});
+  replace_node(q, made->output());
+  return true;
+}
+
+bool from_gemm(Graph& root, Node& q, Node& gemm, const Quantized& y, PassContext& context) {
+  const auto a = dequantized(gemm.input(0)), b = dequantized(gemm.input(1));
+  const bool transposed = gemm.int_attr("transB", 0) != 0;
+  if (!is_one_for_all(a) || !b || !b->bytes->is_constant() || gemm.int_attr("transA", 0) != 0 ||
+      gemm.float_attr("alpha", 1) != 1 || gemm.float_attr("beta", 1) != 1)
+    return false;
+  const Shape& shape = b->bytes->shape();
+  const int64_t n = transposed ? shape[0] : shape[1], k = transposed ? shape[1] : shape[0];
+  if ((b->axis >= 0 && b->axis != (transposed ? 0 : 1)) || !sums_fit(k)) return false;
+  Value* c = gemm.inputs().size() > 2 ? gemm.input(2) : nullptr;
+  std::optional<Tensor> bias;
+  if (c && (c->shape().size() > 2 || (c->shape().size() == 2 && c->shape()[0] != 1) ||
+            !(bias = bias_of(c, n, units(*a, *b), y.one_scale()))))
+    return false;
+  if (!context.allow()) return false;
+  Graph& g = q.graph();
+  const std::string name = q.output()->name();
+  root.opsets.emplace("com.microsoft", 1);
+  Node* made = insert_node(
+      q, "QGemm", "com.microsoft",
+      {a->bytes, a->scale, zero_of(g, *a, name + "_a_zero"), b->bytes, b->scale,
+       zero_of(g, *b, name + "_b_zero"), c ? g.add_constant(name + "_bias", *bias) : nullptr,
+       y.scale, zero_of(g, y, name + "_zero")},
+      {{"transB", int64_t{transposed}}});
+  replace_node(q, made->output());
+  return true;
+}
+
+// The same bytes elsewhere.
+bool from_move(Node& q, Node& move, const Quantized& y, PassContext& context) {
+  const auto x = dequantized(move.input(0));
+  if (!is_one_for_all(x) || x->dtype != y.dtype || x->one_scale() != y.one_scale() ||
+      x->one_zero() != y.one_zero() || !context.allow())
+    return false;
+  std::vector<Value*> inputs(move.inputs().begin(), move.inputs().end());
+  inputs[0] = x->bytes;
+  replace_node(q, insert_like(q, move.op_type, inputs, move)->output());
+  return true;
+}
+
+bool rewrite(Graph& root, Node& q, PassContext& context) {
+  if (!q.is("QuantizeLinear") || !q.input(0) || !q.input(1) || !q.output()->type.is_static())
+    return false;
+  const auto y = quantized(q, q.output(), q.output()->dtype());
+  if (!is_one_for_all(y)) return false;
+  Value* real = q.input(0);
+  while (ir::single_use(real) && real->producer() && saturation_does(*real->producer(), *y))
+    real = real->producer()->input(0);
+  Node* n = real->producer();
+  if (!n || !n->domain.empty() || !ir::single_use(real) || n->outputs().size() != 1) return false;
+  if (n->op_type == "Conv") return from_conv(q, *n, *y, context);
+  if (n->op_type == "MatMul") return from_matmul(q, *n, *y, context);
+  if (n->op_type == "Gemm") return from_gemm(root, q, *n, *y, context);
+  static constexpr std::string_view kMoves[] = {"Reshape",   "Flatten",   "Squeeze",
+                                                "Unsqueeze", "Transpose", "Slice"};
+  if (std::find(std::begin(kMoves), std::end(kMoves), n->op_type) != std::end(kMoves))
+    return from_move(q, *n, *y, context);
+  return false;
+}
+
+void run(Graph& graph, PassContext& context) {
+  for_each_node(graph, [&](Node& n) { rewrite(graph, n, context); });
+}
+
+}  // namespace
+
+extern const PassDef quantized_products_pass;
+const PassDef quantized_products_pass = {
+    .name = "quantized_products",
+    .summary = "multiplies bytes where DequantizeLinear and QuantizeLinear surround a product",
+    .run = run};
+
+}  // namespace poprt::passes
