@@ -302,11 +302,9 @@ void write_npy(const std::string& path, const Array& array) {
 }
 
 void write_npz(const std::string& path, const std::vector<Array>& arrays) {
-  std::vector<std::vector<std::byte>> files;
-  for (const Array& a : arrays) files.push_back(npy_of(a));
   std::vector<ZipMember> members;
-  for (size_t i = 0; i < files.size(); i++)
-    members.push_back({fmt::format("{:06}.npy", i), files[i]});
+  for (const Array& a : arrays)
+    members.push_back({fmt::format("{:06}.npy", members.size()), npy_of(a)});
   AtomicFile file(path);
   file.write(make_zip(members));
   file.commit();

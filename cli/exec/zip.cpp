@@ -1,49 +1,38 @@
 #include "exec/zip.h"
 
 #include <fmt/format.h>
+#include <zip.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
-#include <cstring>
-#include <limits>
+#include <memory>
 
 #include "common/abi.h"
 
 namespace poprt::cli {
 namespace {
 
-constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50;
-constexpr size_t kLocalBytes = 30, kCentralBytes = 46, kEndBytes = 22, kLongestComment = 0xffff;
-constexpr uint32_t kWide = 0xffffffff;  // the number stands in a ZIP64 field
+struct Close {
+  void operator()(zip_t* z) const { zip_discard(z); }
+  void operator()(zip_file_t* f) const { zip_fclose(f); }
+  void operator()(zip_source_t* s) const { zip_source_free(s); }
+};
+using Archive = std::unique_ptr<zip_t, Close>;
+using Source = std::unique_ptr<zip_source_t, Close>;
 
-uint32_t crc32(std::span<const std::byte> data) {
-  static const auto table = [] {
-    std::array<uint32_t, 256> t{};
-    for (uint32_t i = 0; i < 256; i++) {
-      t[i] = i;
-      for (int k = 0; k < 8; k++) t[i] = t[i] & 1 ? 0xedb88320u ^ t[i] >> 1 : t[i] >> 1;
-    }
-    return t;
-  }();
-  uint32_t crc = ~0u;
-  for (const std::byte b : data) crc = table[(crc ^ static_cast<uint8_t>(b)) & 0xff] ^ crc >> 8;
-  return ~crc;
-}
+struct Reason {
+  Reason() { zip_error_init(&error); }
+  ~Reason() { zip_error_fini(&error); }
+  Reason(const Reason&) = delete;
+  Reason& operator=(const Reason&) = delete;
+  std::string text() { return zip_error_strerror(&error); }
+  zip_error_t error;
+};
 
-uint32_t number(std::span<const std::byte> bytes, size_t at, size_t size) {
-  uint32_t n = 0;
-  for (size_t i = 0; i < size; i++) n |= static_cast<uint32_t>(bytes[at + i]) << 8 * i;
-  return n;
-}
-
-void put(std::vector<std::byte>& to, std::initializer_list<std::pair<size_t, uint64_t>> fields) {
-  for (const auto& [size, value] : fields)
-    for (size_t i = 0; i < size; i++) to.push_back(static_cast<std::byte>(value >> 8 * i));
-}
-
-void put(std::vector<std::byte>& to, std::string_view text) {
-  for (const char c : text) to.push_back(static_cast<std::byte>(c));
+// An archive takes its source with it when it is opened, and only then.
+Archive opened(Source& source, int flags, Reason& reason) {
+  Archive z(source ? zip_open_from_source(source.get(), flags, &reason.error) : nullptr);
+  if (z) (void)source.release();
+  return z;
 }
 
 }  // namespace
@@ -52,63 +41,60 @@ std::vector<ZipMember> read_zip(std::span<const std::byte> archive, const std::s
   const auto bad = [&](const std::string& why) {
     return Failure(fmt::format("'{}' is no usable .npz file: {}", path, why));
   };
-  const size_t size = archive.size();
-  if (size < kEndBytes) throw bad("it is too short");
-  size_t end = size - kEndBytes;
-  const size_t first = end > kLongestComment ? end - kLongestComment : 0;
-  while (end > first && number(archive, end, 4) != kEnd) end--;
-  if (number(archive, end, 4) != kEnd) throw bad("the end record is missing");
-  const size_t count = number(archive, end + 10, 2);
-  size_t at = number(archive, end + 16, 4);
+  Reason reason;
+  Source source(zip_source_buffer_create(archive.data(), archive.size(), 0, &reason.error));
+  const Archive z = opened(source, ZIP_RDONLY | ZIP_CHECKCONS, reason);
+  if (!z) throw bad(reason.text());
   std::vector<ZipMember> members;
-  for (size_t i = 0; i < count; i++) {
-    if (at > end || end - at < kCentralBytes || number(archive, at, 4) != kCentral)
-      throw bad("its directory is damaged");
-    const uint32_t method = number(archive, at + 10, 2), crc = number(archive, at + 16, 4);
-    const uint32_t bytes = number(archive, at + 24, 4), local = number(archive, at + 42, 4);
-    const size_t name = number(archive, at + 28, 2);
-    const size_t rest = number(archive, at + 30, 2) + number(archive, at + 32, 2);
-    if (end - at - kCentralBytes < name + rest) throw bad("its directory is damaged");
-    ZipMember m;
-    m.name.assign(reinterpret_cast<const char*>(archive.data() + at + kCentralBytes), name);
-    if (method != 0)
-      throw bad(fmt::format("member '{}' is compressed; save it with numpy.savez", m.name));
-    if (bytes == kWide || local == kWide)
-      throw bad(fmt::format("member '{}' has 4 GiB or more", m.name));
-    if (local > size || size - local < kLocalBytes || number(archive, local, 4) != kLocal)
-      throw bad(fmt::format("member '{}' is not where the directory says", m.name));
-    const size_t data = size_t{local} + kLocalBytes + number(archive, local + 26, 2) +
-                        number(archive, local + 28, 2);
-    if (data > size || size - data < bytes)
-      throw bad(fmt::format("member '{}' is truncated", m.name));
-    m.data = archive.subspan(data, bytes);
-    if (crc32(m.data) != crc) throw bad(fmt::format("member '{}' is damaged", m.name));
+  for (zip_int64_t i = 0; i < zip_get_num_entries(z.get(), 0); i++) {
+    const auto index = static_cast<zip_uint64_t>(i);
+    zip_stat_t info;
+    if (zip_stat_index(z.get(), index, 0, &info) != 0) throw bad(zip_strerror(z.get()));
+    // DEFLATE packs at most 1032 bytes into one, see its RFC 1951.
+    if (info.size / 1032 > archive.size())
+      throw bad(fmt::format("member '{}' cannot have {} bytes", info.name, info.size));
+    ZipMember m{info.name, std::vector<std::byte>(info.size)};
+    const std::unique_ptr<zip_file_t, Close> file(zip_fopen_index(z.get(), index, 0));
+    if (!file) throw bad(fmt::format("member '{}': {}", m.name, zip_strerror(z.get())));
+    // One byte more than there should be, so that the end and with it the checksum is reached.
+    std::byte more;
+    const zip_int64_t got = m.data.empty() ? 0 : zip_fread(file.get(), m.data.data(), info.size);
+    if (got != static_cast<zip_int64_t>(info.size) || zip_fread(file.get(), &more, 1) != 0)
+      throw bad(fmt::format("member '{}' is damaged", m.name));
     members.push_back(std::move(m));
-    at += kCentralBytes + name + rest;
   }
   return members;
 }
 
 std::vector<std::byte> make_zip(const std::vector<ZipMember>& members) {
-  constexpr uint64_t kVersion = 20, kDate = 0x21;  // 1980-01-01: the same data, the same bytes
-  std::vector<std::byte> out, directory;
+  const auto check = [](bool good, const std::string& why) {
+    if (!good) throw Failure("cannot make a .npz file: " + why);
+  };
+  Reason reason;
+  Source target(zip_source_buffer_create(nullptr, 0, 0, &reason.error));
+  if (target) zip_source_keep(target.get());  // it outlives the archive
+  zip_source_t* bytes = target.get();
+  Archive z = opened(target, ZIP_TRUNCATE, reason);
+  check(z != nullptr, reason.text());
+  const Source kept(bytes);
+  constexpr uint16_t kDate = 0x21;  // 1980-01-01
   for (const ZipMember& m : members) {
-    const uint64_t local = out.size(), crc = crc32(m.data), n = m.data.size();
-    put(out, {{4, kLocal}, {2, kVersion}, {2, 0}, {2, 0}, {2, 0}, {2, kDate}});
-    put(out, {{4, crc}, {4, n}, {4, n}, {2, m.name.size()}, {2, 0}});
-    put(out, m.name);
-    out.insert(out.end(), m.data.begin(), m.data.end());
-    put(directory, {{4, kCentral}, {2, kVersion}, {2, kVersion}, {2, 0}, {2, 0}, {2, 0}});
-    put(directory, {{2, kDate}, {4, crc}, {4, n}, {4, n}, {2, m.name.size()}, {2, 0}, {2, 0}});
-    put(directory, {{2, 0}, {2, 0}, {4, 0}, {4, local}});
-    put(directory, m.name);
+    zip_source_t* data = zip_source_buffer(z.get(), m.data.data(), m.data.size(), 0);
+    const zip_int64_t i = data ? zip_file_add(z.get(), m.name.c_str(), data, 0) : -1;
+    if (i < 0) zip_source_free(data);
+    const auto index = static_cast<zip_uint64_t>(i);
+    check(i >= 0 && zip_set_file_compression(z.get(), index, ZIP_CM_STORE, 0) == 0 &&
+              zip_file_set_dostime(z.get(), index, 0, kDate, 0) == 0,
+          zip_strerror(z.get()));
   }
-  const uint64_t start = out.size(), count = members.size();
-  if (start + directory.size() >= kWide || count >= std::numeric_limits<uint16_t>::max())
-    throw Failure("an archive of 4 GiB or more, or of 65535 tensors");
-  out.insert(out.end(), directory.begin(), directory.end());
-  put(out, {{4, kEnd}, {2, 0}, {2, 0}, {2, count}, {2, count}, {4, directory.size()}});
-  put(out, {{4, start}, {2, 0}});
+  check(zip_close(z.get()) == 0, zip_strerror(z.get()));
+  (void)z.release();
+  check(zip_source_open(bytes) == 0 && zip_source_seek(bytes, 0, SEEK_END) == 0, "no memory");
+  std::vector<std::byte> out(static_cast<size_t>(zip_source_tell(bytes)));
+  check(zip_source_seek(bytes, 0, SEEK_SET) == 0 &&
+            zip_source_read(bytes, out.data(), out.size()) == static_cast<zip_int64_t>(out.size()),
+        "no memory");
+  zip_source_close(bytes);
   return out;
 }
 

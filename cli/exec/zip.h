@@ -1,5 +1,4 @@
-// ZIP archives without compression, as numpy.savez writes them:
-// https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT
+// ZIP archives in memory, for .npz files; libzip does the work.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +10,14 @@ namespace poprt::cli {
 
 struct ZipMember {
   std::string name;
-  std::span<const std::byte> data;
+  std::vector<std::byte> data;
 };
 
-// The members of `archive` in its order; they borrow its bytes. Throws Failure naming `path` and
-// the reason: no archive, damaged, compressed, or of 4 GiB and more.
+// The members of `archive` in its order, compressed ones too (at most some 1000 bytes for each of
+// the archive). Throws Failure naming `path` and the reason.
 std::vector<ZipMember> read_zip(std::span<const std::byte> archive, const std::string& path);
 
-// An archive of these members. Throws Failure when it would need 4 GiB.
+// An archive of these members, not compressed; the same members give the same bytes.
 std::vector<std::byte> make_zip(const std::vector<ZipMember>& members);
 
 }  // namespace poprt::cli

@@ -67,10 +67,11 @@ class Run(CommandTest):
 
     def test_a_sequence_is_given_as_an_archive(self):
         self.npy("b.npy", "f4", [1, 3], X[:3])
-        self.npz("s.npz", ["x.npy", "b.npy"])
-        text = self.succeeds(model("sequence"), "--input", "s=s.npz", "--output", "y=y.npy")
-        self.assertIn("output y: f32[3,3]", text)
-        self.assertEqual(self.read_npy(self.path("y.npy"))[1], X + X[:3])
+        for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            self.npz("s.npz", ["x.npy", "b.npy"], compression)
+            text = self.succeeds(model("sequence"), "--input", "s=s.npz", "--output", "y=y.npy")
+            self.assertIn("output y: f32[3,3]", text)
+            self.assertEqual(self.read_npy(self.path("y.npy"))[1], X + X[:3])
 
     def test_a_sequence_is_written_as_an_archive(self):
         self.succeeds(model("split"), "--input", "x=x.npy", "--output", "s=s.npz", "s[1]=b.npy")
@@ -103,15 +104,13 @@ class Run(CommandTest):
         self.npz("s.npz", ["x.npy"])
         with open(self.path("s.npz"), "rb") as file:
             data = file.read()
-        self.npz("packed.npz", ["x.npy"], zipfile.ZIP_DEFLATED)
         damaged = bytearray(data)
         damaged[data.index(struct.pack("<f", X[0]))] ^= 1
         for name, content in (("empty", b""), ("text", b"no archive" * 9), ("cut", data[:-30]), ("head", data[30:]),
                               ("damaged", bytes(damaged))):
             self.write(name + ".npz", content)
-        for name in ("empty", "text", "cut", "head", "damaged", "packed", "nope"):
+        for name in ("empty", "text", "cut", "head", "damaged", "nope"):
             self.fails([sequence, "--input", f"s={name}.npz"], "'s'")
-        self.fails([self.relu(), "--input", "x=packed.npz"], "'packed.npz'", "numpy.savez")
         self.fails([self.relu(), "--input", "x=damaged.npz"], "'damaged.npz'", "damaged")
         self.fails([self.relu(), "--input", "x=head.npz"], "'head.npz'")
         self.fails([self.relu(), "--input", "x=s.npz"], "'x[0]'")
