@@ -153,13 +153,12 @@ PreparedModel load_with_values(const std::string& path, CompileSettings& setting
     if (path.ends_with(".popef") || !given) throw;
     const auto first = std::current_exception();
     std::unique_ptr<ir::Graph> model;
-    Values values;
     try {
       model = onnx::import_file(path);
-      values = read_values(*model, words, pb_words);
     } catch (const std::exception&) {
       std::rethrow_exception(first);
     }
+    const Values values = read_values(*model, words, pb_words);
     for (int level = 0; level < compiler::kFoldLevels; level++) {
       try {
         return prepare(*model, values, settings, level);

@@ -41,6 +41,7 @@ std::vector<ZipMember> read_zip(std::span<const std::byte> archive, const std::s
   const auto bad = [&](const std::string& why) {
     return Failure(fmt::format("'{}' is no usable .npz file: {}", path, why));
   };
+  if (archive.empty()) throw bad("it is empty");  // to libzip, an archive of nothing
   Reason reason;
   Source source(zip_source_buffer_create(archive.data(), archive.size(), 0, &reason.error));
   const Archive z = opened(source, ZIP_RDONLY | ZIP_CHECKCONS, reason);

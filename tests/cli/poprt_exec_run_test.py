@@ -110,7 +110,7 @@ class Run(CommandTest):
                               ("damaged", bytes(damaged))):
             self.write(name + ".npz", content)
         for name in ("empty", "text", "cut", "head", "damaged", "nope"):
-            self.fails([sequence, "--input", f"s={name}.npz"], "'s'")
+            self.fails([sequence, "--input", f"s={name}.npz"], f"'{name}.npz'")
         self.fails([self.relu(), "--input", "x=damaged.npz"], "'damaged.npz'", "damaged")
         self.fails([self.relu(), "--input", "x=head.npz"], "'head.npz'")
         self.fails([self.relu(), "--input", "x=s.npz"], "'x[0]'")
