@@ -9,7 +9,7 @@ set(POPRT_LAYERS
   "program: base |"
   "ops: ir program kernels ipu base |"
   "passes: ops ir base |"
-  "compiler: passes ops onnx ipu program ir base |"
+  "compiler: passes ops onnx ipu program ir base | nlohmann_json::nlohmann_json"
   "popef: base | poprt_zstd nlohmann_json::nlohmann_json"
   "device: kernels program base |"
   "runtime: popef device program base | nlohmann_json::nlohmann_json"

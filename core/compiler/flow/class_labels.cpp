@@ -1,5 +1,6 @@
 #include "compiler/flow/class_labels.h"
 
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <vector>
 
@@ -10,23 +11,6 @@ namespace {
 
 // Metadata that ONNX keeps as a property of the model, so that converted models have it too.
 constexpr std::string_view kProperty = "prop.poprt.";
-
-std::string json(const std::vector<std::string>& labels) {
-  std::string out = "[";
-  for (const std::string& label : labels) {
-    out += out.size() > 1 ? ", \"" : "\"";
-    for (const char c : label) {
-      if (c == '"' || c == '\\')
-        out += fmt::format("\\{}", c);
-      else if (static_cast<unsigned char>(c) < 0x20)
-        out += fmt::format("\\u{:04x}", static_cast<int>(c));
-      else
-        out += c;
-    }
-    out += '"';
-  }
-  return out + "]";
-}
 
 // The graph output that is `v`, behind Identity too; empty when nothing reads it. Throws when
 // anything else does.
@@ -64,7 +48,8 @@ void number_class_labels(ir::Graph& graph) {
     n->attributes.erase(at);
     n->attributes[tree ? "classlabels_int64s" : "classlabels_ints"] = numbers;
     if (!output.empty())
-      graph.metadata[fmt::format("{}{}{}", kProperty, kClassLabels, output)] = json(labels);
+      graph.metadata[fmt::format("{}{}{}", kProperty, kClassLabels, output)] =
+          nlohmann::json(labels).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
 }
 

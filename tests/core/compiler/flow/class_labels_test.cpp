@@ -43,17 +43,18 @@ TEST(ClassLabels, AnOutputBecomesTheIndex) {
   const Executable e = test::compile_text(classifier(kLinear, "output %label"));
   EXPECT_EQ(result(e).at("label").to_int64s(), (std::vector<int64_t>{0, 1, 2}));
   EXPECT_EQ(result(e).at("label").dtype(), DType::s64);
-  EXPECT_EQ(e.notes, (std::map<std::string, std::string>{
-                         {"class_labels/label", R"(["cat", "a \"dog\"", "\u000a"])"}}));
+  EXPECT_EQ(
+      e.notes,
+      (std::map<std::string, std::string>{{"class_labels/label", R"(["cat","a \"dog\"","\n"])"}}));
 }
 
 TEST(ClassLabels, OfTreesAndSupportVectors) {
   const Executable tree = test::compile_text(classifier(kTree, "output %label"));
   EXPECT_EQ(result(tree).at("label").to_int64s(), (std::vector<int64_t>{2, 0, 0}));
-  EXPECT_EQ(tree.notes.at("class_labels/label"), R"(["low", "middle", "high"])");
+  EXPECT_EQ(tree.notes.at("class_labels/label"), R"(["low","middle","high"])");
   const Executable svm = test::compile_text(classifier(kSvm, "output %label"));
   EXPECT_EQ(result(svm).at("label").to_int64s(), (std::vector<int64_t>{0, 1, 2}));
-  EXPECT_EQ(svm.notes.at("class_labels/label"), R"(["left", "right", "down"])");
+  EXPECT_EQ(svm.notes.at("class_labels/label"), R"(["left","right","down"])");
 }
 
 TEST(ClassLabels, HaveTheNameOfTheOutputBehindIdentity) {
