@@ -117,6 +117,24 @@ def main():
             gc(f"cast_then_pow2_scale_{small}_{to.__name__}", "CastThenPow2Scale", [bits, shift],
                (bits.view(kind).astype(np.float32) / 2).astype(to),
                {"from": fmt, "to": "FLOAT16" if to == np.float16 else "FLOAT"})
+    quarter_convolutions()
+
+
+def quarter_convolutions():
+    x, w, bias = f32(2, 4, 5, 6).astype(np.float16), f32(6, 2, 3, 2), f32(6).astype(np.float16)
+    down, up = np.array(-1, np.int32), np.array(2, np.int32)
+    for fmt, kind in (("F143", ml_dtypes.float8_e4m3fnuz), ("F152", ml_dtypes.float8_e5m2fnuz)):
+        x_bits, w_bits = (x.astype(np.float32) * 2).astype(kind), w.astype(kind)
+        padded = np.pad(x_bits.astype(np.float64) / 2, ((0, 0), (0, 0), (1, 1), (0, 1)))
+        weights = w_bits.astype(np.float64) * 4
+        y = np.zeros((2, 6, 3, 6))
+        for n, m, i, j in np.ndindex(y.shape):
+            group = m // 3 * 2
+            y[n, m, i, j] = (padded[n, group:group + 2, 2 * i:2 * i + 3, j:j + 2] * weights[m]).sum() + bias[m]
+        gc("fp8conv_" + fmt.lower(), "FP8Conv",
+           [x_bits.view(np.uint8), Const(w_bits.view(np.uint8)), Const(down), Const(up), Const(bias)], y.astype(np.float16),
+           {"fp8FormatLHS": fmt, "fp8FormatRHS": fmt, "group": 2, "strides": [2, 1], "pads": [1, 0, 1, 1]}, rtol=2e-3,
+           atol=2e-3)
 
 
 def packed_sequences():

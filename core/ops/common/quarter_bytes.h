@@ -26,7 +26,7 @@ inline ir::Value* power_of_two(Expansion& e, ir::Value* scale, double sign) {
                {e.number(DType::f32, 2), e.scaled(e.cast(e.reshape(scale, {}), DType::f32), sign)});
 }
 
-// A matrix as f32: bytes are quarter numbers times 2^scale.
+// Numbers as f32: bytes are quarter numbers times 2^scale.
 inline ir::Value* from_quarter(Expansion& e, ir::Value* x, DType quarter, ir::Value* scale) {
   if (x->dtype() != DType::u8) return e.cast(x, DType::f32);
   const int64_t number = quarter == DType::f8e4m3fnuz ? 18 : 20;
@@ -47,6 +47,14 @@ inline void expand_quarter_matmul(Expansion& e) {
   ir::Value* a = from_quarter(e, e.in(0), quarter_of(e, "fp8FormatLHS"), e.in_or_null(2));
   ir::Value* b = from_quarter(e, e.in(1), quarter_of(e, "fp8FormatRHS"), e.in_or_null(3));
   e.out(0, e.cast(e.add("MatMul", {a, b}), DType::f16));
+}
+
+// X, W, scaleX?, scaleW?, B? to f16, with the attributes of Conv.
+inline void expand_quarter_conv(Expansion& e) {
+  ir::Value* x = from_quarter(e, e.in(0), quarter_of(e, "fp8FormatLHS"), e.in_or_null(2));
+  ir::Value* w = from_quarter(e, e.in(1), quarter_of(e, "fp8FormatRHS"), e.in_or_null(3));
+  ir::Value* b = e.has(4) ? e.cast(e.in(4), DType::f32) : nullptr;
+  e.out(0, e.cast(e.add_like("Conv", {x, w, b}, {"fp8FormatLHS", "fp8FormatRHS"}), DType::f16));
 }
 
 }  // namespace poprt::ops

@@ -1,0 +1,5 @@
+// X, W, scaleX, scaleW, B: what FP8MatMul is to MatMul. PopRT's documents name the operator without
+// its inputs; these are FP8MatMul's, and the bias behind them.
+#include "ops/common/quarter_bytes.h"
+
+POPRT_EXPANSION(graphcore_fp8_conv_op, "ai.graphcore", "FP8Conv", expand_quarter_conv)
