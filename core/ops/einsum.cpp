@@ -1,6 +1,5 @@
 // Two operands whose equation is a (batched) matrix product become one, one operand without sums is
-// moved; everything else runs the
-// naive kernel. Half types are computed in f32.
+// moved; everything else runs the naive kernel. Half types are computed in f32.
 #include <algorithm>
 #include <array>
 #include <string>
