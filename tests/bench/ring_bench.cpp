@@ -34,11 +34,21 @@ struct Element<8> {
   uint64_t value;
 };
 
+// Visible at once.
 template <class T>
-struct Ours {
-  explicit Ours(size_t capacity) : ring(capacity) {}
-  bool push(const T& v) { return ring.try_push(v); }
-  bool pop(T& v) { return ring.try_pop(v); }
+struct Pushed {
+  explicit Pushed(size_t capacity) : ring(capacity) {}
+  struct Producer {
+    explicit Producer(Pushed& q) : ring(q.ring) {}
+    bool push(const T& v) { return ring.try_push(v); }
+    void flush() {}
+    RingBuffer<T>& ring;
+  };
+  struct Consumer {
+    explicit Consumer(Pushed& q) : ring(q.ring) {}
+    bool pop(T& v) { return ring.try_pop(v); }
+    RingBuffer<T>& ring;
+  };
   size_t push(const T* from, size_t n) {
     const auto slots = ring.begin(n);
     std::copy_n(from, slots.size(), slots.data());
@@ -54,14 +64,41 @@ struct Ours {
   RingBuffer<T> ring;
 };
 
+// Visible in groups, and when the producer flushes.
+template <class T>
+struct Streamed : Pushed<T> {
+  using Pushed<T>::Pushed;
+  struct Producer {
+    explicit Producer(Streamed& q) : writer(q.ring) {}
+    bool push(const T& v) { return writer.try_push(v); }
+    void flush() { writer.flush(); }
+    typename RingBuffer<T>::Writer writer;
+  };
+  struct Consumer {
+    explicit Consumer(Streamed& q) : reader(q.ring) {}
+    bool pop(T& v) { return reader.try_pop(v); }
+    typename RingBuffer<T>::Reader reader;
+  };
+};
+
 template <class T>
 struct Boost {
   explicit Boost(size_t capacity) : ring(capacity) {}
-  bool push(const T& v) { return ring.push(v); }
-  bool pop(T& v) { return ring.pop(v); }
+  using Queue = boost::lockfree::spsc_queue<T>;
+  struct Producer {
+    explicit Producer(Boost& q) : ring(q.ring) {}
+    bool push(const T& v) { return ring.push(v); }
+    void flush() {}
+    Queue& ring;
+  };
+  struct Consumer {
+    explicit Consumer(Boost& q) : ring(q.ring) {}
+    bool pop(T& v) { return ring.pop(v); }
+    Queue& ring;
+  };
   size_t push(const T* from, size_t n) { return ring.push(from, n); }
   size_t pop(T* to, size_t n) { return ring.pop(to, n); }
-  boost::lockfree::spsc_queue<T> ring;
+  Queue ring;
 };
 
 void pin(int index) {
@@ -103,27 +140,19 @@ void check(uint64_t sum, size_t count) {
   std::exit(1);
 }
 
-// Million elements per second.
-template <class Queue, class T>
-double one_by_one(size_t capacity, size_t count) {
-  Queue queue(capacity);
+// Million elements per second. `produce(count)` returns when all are pushed, `consume(count)` the
+// sum of what it popped.
+template <class Produce, class Consume>
+double one_way(size_t count, Produce&& produce, Consume&& consume) {
   std::atomic<bool> done{false};
   uint64_t sum = 0;
   const double seconds = together(
       [&] {
-        T v{};
-        for (size_t i = 0; i < count; i++) {
-          v.value = i;
-          while (!queue.push(v)) continue;
-        }
+        produce(count);
         while (!done.load(std::memory_order_acquire)) continue;
       },
       [&] {
-        T v;
-        for (size_t i = 0; i < count; i++) {
-          while (!queue.pop(v)) continue;
-          sum += v.value;
-        }
+        sum = consume(count);
         done.store(true, std::memory_order_release);
       });
   check(sum, count);
@@ -131,30 +160,79 @@ double one_by_one(size_t capacity, size_t count) {
 }
 
 template <class Queue, class T>
+double one_by_one(size_t capacity, size_t count) {
+  Queue queue(capacity);
+  return one_way(
+      count,
+      [&](size_t n) {
+        typename Queue::Producer to(queue);
+        T v{};
+        for (size_t i = 0; i < n; i++) {
+          v.value = i;
+          while (!to.push(v)) continue;
+        }
+        to.flush();
+      },
+      [&](size_t n) {
+        typename Queue::Consumer from(queue);
+        T v;
+        uint64_t sum = 0;
+        for (size_t i = 0; i < n; i++) {
+          while (!from.pop(v)) continue;
+          sum += v.value;
+        }
+        return sum;
+      });
+}
+
+template <class Queue, class T>
 double batched(size_t capacity, size_t count) {
   Queue queue(capacity);
-  std::atomic<bool> done{false};
-  uint64_t sum = 0;
-  const double seconds = together(
-      [&] {
+  return one_way(
+      count,
+      [&](size_t n) {
         std::vector<T> v(kBatch);
-        for (size_t i = 0; i < count; i += kBatch) {
+        for (size_t i = 0; i < n; i += kBatch) {
           for (size_t k = 0; k < kBatch; k++) v[k].value = i + k;
           for (size_t k = 0; k < kBatch;) k += queue.push(&v[k], kBatch - k);
         }
-        while (!done.load(std::memory_order_acquire)) continue;
       },
-      [&] {
+      [&](size_t n) {
         std::vector<T> v(kBatch);
-        for (size_t i = 0; i < count;) {
-          const size_t n = queue.pop(v.data(), kBatch);
-          for (size_t k = 0; k < n; k++) sum += v[k].value;
-          i += n;
+        uint64_t sum = 0;
+        for (size_t i = 0; i < n;) {
+          const size_t got = queue.pop(v.data(), kBatch);
+          for (size_t k = 0; k < got; k++) sum += v[k].value;
+          i += got;
         }
-        done.store(true, std::memory_order_release);
+        return sum;
       });
-  check(sum, count);
-  return static_cast<double>(count) / seconds / 1e6;
+}
+
+// Batches that are written and read where they are.
+template <class T>
+double in_place(size_t capacity, size_t count) {
+  Pushed<T> queue(capacity);
+  auto& ring = queue.ring;
+  return one_way(
+      count,
+      [&](size_t n) {
+        for (size_t i = 0; i < n;) {
+          const auto slots = ring.begin(std::min(kBatch, n - i));
+          for (T& slot : slots) slot.value = i++;
+          ring.commit(slots.size());
+        }
+      },
+      [&](size_t n) {
+        uint64_t sum = 0;
+        for (size_t i = 0; i < n;) {
+          const auto front = ring.peek(kBatch);
+          for (const T& e : front) sum += e.value;
+          ring.consume(front.size());
+          i += front.size();
+        }
+        return sum;
+      });
 }
 
 // Nanoseconds there and back.
@@ -163,17 +241,23 @@ double round_trip(size_t capacity, size_t count) {
   Queue there(capacity), back(capacity);
   const double seconds = together(
       [&] {
+        typename Queue::Producer to(there);
+        typename Queue::Consumer from(back);
         T v{};
         for (size_t i = 0; i < count; i++) {
-          while (!there.push(v)) continue;
-          while (!back.pop(v)) continue;
+          while (!to.push(v)) continue;
+          to.flush();
+          while (!from.pop(v)) continue;
         }
       },
       [&] {
+        typename Queue::Consumer from(there);
+        typename Queue::Producer to(back);
         T v;
         for (size_t i = 0; i < count; i++) {
-          while (!there.pop(v)) continue;
-          while (!back.push(v)) continue;
+          while (!from.pop(v)) continue;
+          while (!to.push(v)) continue;
+          to.flush();
         }
       });
   return seconds / static_cast<double>(count) * 1e9;
@@ -201,46 +285,60 @@ double flag_round_trip(size_t count) {
   return seconds / static_cast<double>(count) * 1e9;
 }
 
-struct Samples {
-  std::vector<double> values;
-  double median() {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
-  }
+double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v[v.size() / 2];
+}
+
+// Ours and Boost's by turns; the ratio is taken in each round, because the host moves CPUs between
+// rounds.
+struct Pair {
+  const char* name;
+  double (*ours)(size_t, size_t);
+  double (*boost)(size_t, size_t);
+  size_t count;
+  std::vector<double> a{}, b{}, ratio{};
 };
 
 template <size_t kBytes>
 void compare(size_t capacity, size_t count) {
   using T = Element<kBytes>;
-  Samples s[6], flag;
+  constexpr size_t kTrips = 20'000;
+  std::vector<Pair> pairs = {
+      {"one by one, streamed", one_by_one<Streamed<T>, T>, one_by_one<Boost<T>, T>, count},
+      {"one by one, visible at once", one_by_one<Pushed<T>, T>, one_by_one<Boost<T>, T>, count},
+      {"batches of 64", batched<Pushed<T>, T>, batched<Boost<T>, T>, count},
+      {"round trip, streamed", round_trip<Streamed<T>, T>, round_trip<Boost<T>, T>, kTrips},
+      {"round trip, visible at once", round_trip<Pushed<T>, T>, round_trip<Boost<T>, T>, kTrips},
+  };
+  if (kBytes == 8)  // larger ones would be touched in part only
+    pairs.push_back({"in place, 64 / one by one", in_place<T>, one_by_one<Boost<T>, T>, count});
+  std::vector<double> flag;
   for (int round = 0; round < kRounds; round++) {
-    flag.values.push_back(flag_round_trip(20'000));
-    s[0].values.push_back(one_by_one<Ours<T>, T>(capacity, count));
-    s[1].values.push_back(one_by_one<Boost<T>, T>(capacity, count));
-    s[2].values.push_back(batched<Ours<T>, T>(capacity, count));
-    s[3].values.push_back(batched<Boost<T>, T>(capacity, count));
-    s[4].values.push_back(round_trip<Ours<T>, T>(capacity, 20'000));
-    s[5].values.push_back(round_trip<Boost<T>, T>(capacity, 20'000));
+    flag.push_back(flag_round_trip(kTrips));
+    for (Pair& p : pairs) {
+      p.a.push_back(p.ours(capacity, p.count));
+      p.b.push_back(p.boost(capacity, p.count));
+      p.ratio.push_back(p.a.back() / p.b.back());
+    }
   }
-  double m[6];
-  for (int i = 0; i < 6; i++) m[i] = s[i].median();
-  fmt::print(
-      "{:>5} {:>8} | {:>7.1f} {:>7.1f} {:>6.2f} | {:>7.1f} {:>7.1f} {:>6.2f} {:>8.2f} | {:>6.0f} "
-      "{:>6.0f} {:>6.2f} | {:>5.0f}\n",
-      kBytes, capacity, m[0], m[1], m[0] / m[1], m[2], m[3], m[2] / m[3], m[2] / m[1], m[4], m[5],
-      m[4] / m[5], flag.median());
+  fmt::print("{} bytes, capacity {}; a bare flag there and back: {:.0f} ns\n", kBytes, capacity,
+             median(flag));
+  for (const Pair& p : pairs) {
+    const auto [low, high] = std::minmax_element(p.ratio.begin(), p.ratio.end());
+    fmt::print("  {:<28} {:>8.1f} {:>8.1f}   {:>5.2f} {:>5.2f} {:>5.2f}\n", p.name, median(p.a),
+               median(p.b), *low, median(p.ratio), *high);
+  }
 }
 
 }  // namespace
 
 int main() {
-  fmt::print("medians of {} rounds by turns; one way in million elements/s, round trips in ns\n\n",
-             kRounds);
-  fmt::print("{:>5} {:>8} | {:^22} | {:^31} | {:^20} | {:>5}\n", "bytes", "capacity", "one by one",
-             "batches of 64", "round trip", "flag");
-  fmt::print("{:>5} {:>8} | {:>7} {:>7} {:>6} | {:>7} {:>7} {:>6} {:>8} | {:>6} {:>6} {:>6} |\n",
-             "", "", "ours", "boost", "ratio", "ours", "boost", "ratio", "/1by1", "ours", "boost",
-             "ratio");
+  fmt::print(
+      "{} rounds by turns; one way in million elements/s, round trips in ns\n\n"
+      "  {:<28} {:>17}   {:>17}\n"
+      "  {:<28} {:>8} {:>8}   {:>5} {:>5} {:>5}\n",
+      kRounds, "", "median", "ours / boost", "", "ours", "boost", "least", "med.", "most");
   compare<8>(1024, 1 << 21);
   compare<8>(65536, 1 << 22);
   compare<64>(1024, 1 << 19);

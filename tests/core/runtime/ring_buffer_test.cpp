@@ -5,6 +5,7 @@
 #include <array>
 #include <random>
 #include <thread>
+#include <vector>
 
 namespace poprt::runtime {
 namespace {
@@ -127,6 +128,126 @@ TEST(RingBuffer, ElementsOfAnySizeArriveWhole) {
   travel_alone_and_together<8>();
   travel_alone_and_together<24>();
   travel_alone_and_together<64>();
+}
+
+TEST(RingBuffer, AWriterShowsGroupsThatGrowAndEverythingWhenItFlushes) {
+  RingBuffer<int> ring(64);
+  RingBuffer<int>::Writer writer(ring);
+  std::vector<size_t> seen;
+  for (int i = 0; i < 8; i++) {
+    ASSERT_TRUE(writer.try_push(i));
+    seen.push_back(ring.size());
+  }
+  EXPECT_EQ(seen, (std::vector<size_t>{0, 1, 1, 3, 3, 3, 3, 7}));
+  writer.flush();
+  EXPECT_EQ(ring.size(), 8u);
+  ASSERT_TRUE(writer.try_push(8));
+  ASSERT_TRUE(writer.try_push(9));
+  EXPECT_EQ(ring.size(), 9u) << "groups begin anew";
+}
+
+TEST(RingBuffer, AWriterThatFindsTheRingFullHasShownEverything) {
+  RingBuffer<int> ring(4);
+  RingBuffer<int>::Writer writer(ring);
+  for (int i = 0; i < 4; i++) ASSERT_TRUE(writer.try_push(i));
+  EXPECT_FALSE(writer.try_push(4));
+  EXPECT_EQ(ring.size(), 4u);
+  int value = -1;
+  ASSERT_TRUE(ring.try_pop(value));
+  EXPECT_EQ(value, 0);
+  EXPECT_TRUE(writer.try_push(4));
+}
+
+TEST(RingBuffer, AReaderGivesSlotsBackByQuartersAndAllWhenNothingWaits) {
+  RingBuffer<int> ring(64);
+  for (int i = 0; i < 64; i++) ASSERT_TRUE(ring.try_push(i));
+  RingBuffer<int>::Reader reader(ring);
+  int value = -1;
+  for (int i = 0; i < 40; i++) {
+    ASSERT_TRUE(reader.try_pop(value));
+    ASSERT_EQ(value, i);
+  }
+  EXPECT_EQ(ring.begin(64).size(), 32u);
+  for (int i = 40; i < 64; i++) ASSERT_TRUE(reader.try_pop(value));
+  EXPECT_FALSE(reader.try_pop(value));
+  EXPECT_TRUE(ring.empty());
+}
+
+TEST(RingBuffer, WritersAndReadersEndWithEverythingShownAndGivenBack) {
+  RingBuffer<int> ring(64);
+  int value = -1;
+  {
+    RingBuffer<int>::Writer writer(ring);
+    for (int i = 0; i < 3; i++) ASSERT_TRUE(writer.try_push(i));
+  }
+  EXPECT_EQ(ring.size(), 3u);
+  ASSERT_TRUE(ring.try_push(3)) << "other calls go on behind a writer";
+  {
+    RingBuffer<int>::Reader reader(ring);
+    for (int i = 0; i < 2; i++) ASSERT_TRUE(reader.try_pop(value));
+  }
+  EXPECT_EQ(ring.size(), 2u);
+  for (int i = 2; i < 4; i++) {
+    ASSERT_TRUE(ring.try_pop(value));
+    EXPECT_EQ(value, i);
+  }
+}
+
+// Writers, readers and the other calls take turns on either side.
+template <size_t kBytes>
+void travel_in_streams() {
+  using E = Element<kBytes>;
+  using Ring = RingBuffer<E>;
+  Ring ring(256);
+  constexpr uint64_t kCount = 60'000;
+  std::thread producer([&] {
+    std::mt19937 rng(5);
+    for (uint64_t i = 0; i < kCount;) {
+      const uint64_t end = std::min(kCount, i + rng() % 2000);
+      E e;
+      if (rng() % 4 == 0) {
+        for (; i < end; i++) {
+          e.words.fill(i);
+          while (!ring.try_push(e)) std::this_thread::yield();
+        }
+        continue;
+      }
+      typename Ring::Writer writer(ring);
+      for (; i < end; i++) {
+        e.words.fill(i);
+        while (!writer.try_push(e)) std::this_thread::yield();
+        if (rng() % 256 == 0) writer.flush();
+      }
+    }
+  });
+  std::mt19937 rng(6);
+  uint64_t wrong = 0;
+  for (uint64_t i = 0; i < kCount;) {
+    const uint64_t end = std::min(kCount, i + rng() % 2000);
+    E e;
+    const auto expect = [&](auto&& pop) {
+      for (; i < end; i++) {
+        while (!pop(e)) std::this_thread::yield();
+        for (const uint64_t w : e.words) wrong += w != i;
+      }
+    };
+    if (rng() % 4 == 0) {
+      expect([&](E& to) { return ring.try_pop(to); });
+    } else {
+      typename Ring::Reader reader(ring);
+      expect([&](E& to) { return reader.try_pop(to); });
+    }
+  }
+  producer.join();
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_TRUE(ring.empty());
+}
+
+TEST(RingBuffer, StreamsOfAnySizeArriveWholeAndInOrder) {
+  travel_in_streams<8>();
+  travel_in_streams<24>();
+  travel_in_streams<64>();
+  travel_in_streams<1024>();
 }
 
 // A side that has seen many elements at once first waits for the index that is written now and
