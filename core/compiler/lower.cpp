@@ -69,6 +69,19 @@ class Lowering {
     return add({plan_.add_temporary(bytes, position_), 0}, bytes, dtype, std::move(shape));
   }
 
+  BufferId state(int64_t key, DType dtype, Shape shape) {
+    const uint64_t bytes = dtype_bytes(dtype, element_count(shape));
+    if (key < 0) return add({plan_.add_state(bytes), 0}, bytes, dtype, std::move(shape));
+    const auto it = states_.find(key);
+    const BufferId id = it == states_.end()
+                            ? add({plan_.add_state(bytes), 0}, bytes, dtype, std::move(shape))
+                            : it->second;
+    if (builder_.buffer(id).bytes != bytes)
+      fail(ErrorCode::internal, "state {} has {} and {} bytes", key, builder_.buffer(id).bytes,
+           bytes);
+    return states_[key] = id;
+  }
+
   BufferId view(BufferId of, uint64_t offset, DType dtype, Shape shape) {
     const uint64_t bytes = dtype_bytes(dtype, element_count(shape));
     const program::Buffer base = builder_.buffer(of);
@@ -107,6 +120,7 @@ class Lowering {
   MemoryPlan plan_;
   program::Builder builder_;
   std::unordered_map<const ir::Value*, BufferId> buffers_;
+  std::unordered_map<int64_t, BufferId> states_;
   std::unordered_map<BufferId, Place> arena_;  // buffers whose offset is planned at the end
   int64_t position_ = 0;
 };
@@ -128,6 +142,9 @@ class NodeContext final : public LowerContext {
   }
   BufferId temporary(DType dtype, Shape shape) override {
     return lowering_.temporary(dtype, std::move(shape));
+  }
+  BufferId state(int64_t key, DType dtype, Shape shape) override {
+    return lowering_.state(key, dtype, std::move(shape));
   }
   BufferId view(BufferId of, uint64_t offset, DType dtype, Shape shape) override {
     return lowering_.view(of, offset, dtype, std::move(shape));

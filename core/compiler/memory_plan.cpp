@@ -202,6 +202,12 @@ uint32_t MemoryPlan::add_temporary(uint64_t bytes, int64_t position) {
   return static_cast<uint32_t>(storages_.size() - 1);
 }
 
+uint32_t MemoryPlan::add_state(uint64_t bytes) {
+  const uint32_t id = add_temporary(bytes, 0);
+  storages_[id].last = INT64_MAX;
+  return id;
+}
+
 bool MemoryPlan::is_free_view(const ir::Node* node) const {
   if (!ops::op_of(*node).sharing.view || !node->input(0)) return false;
   const auto x = places_.find(node->input(0)), y = places_.find(node->output());

@@ -45,6 +45,8 @@ class MemoryPlan {
   const Storage& storage(uint32_t id) const { return storages_[id]; }
   // A temporary that lives at one position only.
   uint32_t add_temporary(uint64_t bytes, int64_t position);
+  // Memory that nothing else uses at any time.
+  uint32_t add_state(uint64_t bytes);
   // True when the bytes of output 0 are input 0's bytes already (nothing to run).
   bool is_free_view(const ir::Node* node) const;
   // True when `part` lies in `whole`, `offset` bytes from its start (Concat or Split for free).

@@ -78,6 +78,9 @@ class LowerContext {
   virtual BufferId out(size_t i) = 0;
   // A temporary that lives during this node only.
   virtual BufferId temporary(DType dtype, Shape shape) = 0;
+  // Memory that starts as zeros when the program is loaded and stays from run to run: the same for
+  // all that name one non-negative key.
+  virtual BufferId state(int64_t key, DType dtype, Shape shape) = 0;
   // Another view of a buffer: `offset` bytes further, other dtype or shape.
   virtual BufferId view(BufferId of, uint64_t offset, DType dtype, Shape shape) = 0;
 
@@ -155,7 +158,12 @@ struct OpDef {
   Sharing sharing = {};
   // False for random operators and others whose result is not a function of the inputs alone.
   bool pure = true;
+  // Has memory from one run to the next; then not pure. Its nodes get a kStateAttribute of their
+  // own before anything is unrolled, so that copies share what was one node.
+  bool stateful = false;
 };
+
+inline constexpr std::string_view kStateAttribute = "poprt_state";
 
 // The definition that covers (domain, name, opset), or null. "ai.onnx" is the same domain as "".
 const OpDef* find_op(std::string_view domain, std::string_view name, int64_t opset);

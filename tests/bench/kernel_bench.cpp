@@ -75,6 +75,9 @@ class Bound final : public ops::LowerContext {
   BufferId in(size_t i) override { return ins_[i]; }
   BufferId out(size_t i) override { return outs_[i]; }
   BufferId temporary(DType dtype, Shape shape) override { return place(dtype, shape, nullptr); }
+  BufferId state(int64_t, DType dtype, Shape shape) override {
+    return temporary(dtype, std::move(shape));
+  }
   BufferId view(BufferId of, uint64_t offset, DType dtype, Shape shape) override {
     program::Buffer b = builder.buffer(of);
     b.offset += offset;

@@ -99,6 +99,8 @@ def main():
         bits = (half.astype(np.float32) * 2).astype(kind).view(np.uint8)
         gc("cast_to_fp8_" + fmt.lower(), "CastToFP8", [half, Const(shift)], bits, {"fp8Format": fmt})
         gc("cast_to_uint8_" + fmt.lower(), "CastToUint8", [half, Const(shift)], bits, {"fp8Format": fmt})
+        gc("cast_to_uint8_without_shape_infer_" + fmt.lower(), "CastToUint8WithoutShapeInfer", [half, Const(shift)], bits,
+           {"fp8Format": fmt})
         other = f32(5, 3).astype(kind)
         product = (half.astype(np.float32) * 2).astype(kind).astype(np.float32) / 2 @ (other.astype(np.float32) * 4)
         for op in ("FP8MatMul", "FP8MatMulWithoutShapeInfer"):
@@ -118,6 +120,61 @@ def main():
                (bits.view(kind).astype(np.float32) / 2).astype(to),
                {"from": fmt, "to": "FLOAT16" if to == np.float16 else "FLOAT"})
     quarter_convolutions()
+    halves_of_bytes()
+    beam_steps()
+    caches()
+    mask = np.array([1, 0, 0, 1, 1, 0], bool)
+    gc("mask_compress", "MaskCompress", [f, mask], [np.concatenate([f[:, mask], np.zeros((5, 3), np.float32)], 1),
+                                                    np.array(3, np.int32)], {"axis": 1})
+    gc("mask_compress_flat", "MaskCompress", [x, np.tile(mask, 2)], np.concatenate([x.ravel()[np.tile(mask, 2)],
+                                                                                   np.zeros(6, np.float32)]))
+    gc("mask_compress_numbers", "MaskCompress", [f[0], rng.integers(-1, 2, 6).astype(np.float32) * 0], [np.zeros(6, np.float32)],
+       {"axis": 0})
+
+
+def halves_of_bytes():
+    packed, scale = rng.integers(-128, 128, (6, 5)).astype(np.int8), f32(6).astype(np.float16)
+    high, low = packed >> 4, (packed << 4).astype(np.int8) >> 4
+    rows = np.stack([high, low], 1).reshape(12, 5).astype(np.float16) * scale[:5]
+    columns = np.stack([high, low], 2).reshape(6, 10).astype(np.float16).T * scale
+    reference = f32(2, 3).astype(np.float16)
+    gc("int4_to_half_rows", "Int4ToHalf", [packed, Const(scale[:5])], rows, {"axis": 0, "remap": 0}, rtol=0, atol=0)
+    gc("int4_to_half_columns", "Int4ToHalf", [packed, Const(scale), reference], columns, {"axis": 1}, rtol=0, atol=0)
+
+
+def beam_steps():
+    batch, length, k, words = 2, 4, 3, 7
+    logits, tokens = f32(batch, k, words), rng.integers(0, words, (batch, length, k)).astype(np.int32)
+    sums = f32(batch, k)
+    for step in (0, 2):
+        best = np.argsort(-logits, 2, kind="stable")[:, :, :k]
+        value = np.take_along_axis(logits, best, 2)
+        hyp, prob = tokens.copy(), sums.copy()
+        if step == 0:
+            next_id = place = best[:, 0]
+            hyp[:, 0], prob = next_id, value[:, 0]
+        else:
+            total = (value + sums[:, :, None]).reshape(batch, k * k)
+            place = np.argsort(-total, 1, kind="stable")[:, :k]
+            next_id = np.take_along_axis(best.reshape(batch, k * k), place, 1)
+            hyp = np.take_along_axis(np.repeat(tokens, k, 2), place[:, None], 2)
+            hyp[:, step] = next_id
+            prob = np.take_along_axis(total, place, 1)
+        gc(f"beam_search_{step}", "BeamSearch", [logits, tokens, sums, np.array(step, np.int32)],
+           [next_id.astype(np.int32), place.astype(np.int32), hyp, prob], {"beam_size": k})
+
+
+def caches():
+    # From the first step, which clears what was there; what stays from run to run is tested in C++.
+    x, first = f32(2, 1, 3), np.array(0, np.int32)
+    full = np.zeros((2, 4, 3), np.float32)
+    full[:, :1] = x
+    sizes = {"max_len": 4, "step_len": 1}
+    gc("kv_cache", "KVCache", [first, x], full, {**sizes, "sequence_axis": 1})
+    gc("kv_cache_pipeline", "KVCachePipeline", [first, x], full, {**sizes, "max_bps": 2})
+    kind = ml_dtypes.float8_e4m3fnuz
+    rounded = (x / 2).astype(kind).astype(np.float32) * 2
+    gc("kv_cache_fp8", "KVCache", [first, x], np.concatenate([rounded, full[:, 1:]], 1), {**sizes, "sequence_axis": 1, "fp8": 1})
 
 
 def quarter_convolutions():

@@ -28,8 +28,10 @@ file has the strings as opaque blob `class_labels/OUTPUT`, a JSON array that `po
 property `poprt.class_labels/OUTPUT`. Keys of LabelEncoder that are strings are looked up when a model is compiled, on
 constants only.
 
-Not there: MaskCompress, Int4ToHalf and the key/value cache and beam search operators of `ai.graphcore`, whose definition was never
-published. FP8Conv takes its inputs as FP8MatMul does (X, W, scaleX, scaleW, and an optional bias), with the attributes of Conv.
+Of `ai.graphcore`, no definition was published for two. MaskCompress is Compress with a static shape: what the mask keeps moves
+to the front, zeros follow, and a second output (s32 [1]) counts it. FP8Conv takes its inputs as FP8MatMul does (X, W, scaleX,
+scaleW, and an optional bias), with the attributes of Conv. Int4ToHalf, BeamSearch, KVCache and KVCachePipeline are as
+PopTransformer has them; caches keep their state from run to run.
 
 Domain `poprt` is internal: passes make these operators, models cannot hold them.
 

@@ -1,4 +1,4 @@
-// If: the branch taken, or both for the device.
+// If: the branch taken, or both for the device. Call: its subgraph, in place.
 #include "compiler/flow/specializer.h"
 
 #include <array>
@@ -11,8 +11,17 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
+void Specializer::run_call(const Node& n) {
+  const auto callee = subgraph(n, "callee");
+  if (callee->outputs().size() != n.outputs().size())
+    fail_at(n, ErrorCode::invalid_argument, "its subgraph makes {} values, the node {}",
+            callee->outputs().size(), n.outputs().size());
+  const Items results = run_body(*callee, items_of(n.inputs()));
+  for (size_t i = 0; i < results.size(); i++) give(n, i, results[i]);
+}
+
 void Specializer::run_if(const Node& n) {
-  const Item condition = item_of(n.input(0));
+  const Item condition = settled(item_of(n.input(0)));
   tensor(n, condition, "the condition");
   const auto branches = std::array{subgraph(n, "else_branch"), subgraph(n, "then_branch")};
   for (const auto& b : branches)
@@ -32,7 +41,9 @@ void Specializer::run_if(const Node& n) {
     made[b] = std::make_shared<Graph>(branches[b]->name);
     made[b]->parent = target_;
     const Into into(*this, *made[b]);
-    results[b] = run_body(*branches[b], {});
+    results[b] = settled(run_body(*branches[b], {}));
+    for (const Item& item : results[b])
+      if (item.size) refuse_size(n, item);
     for (const Item& item : results[b])
       for (Value* v : item.parts()) made[b]->add_output(own(v));
   }

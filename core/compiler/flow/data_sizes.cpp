@@ -53,7 +53,7 @@ void Specializer::bound_sizes(const Node& n, Node* made) {
           normalize_axis(std::get<int64_t>(*a), static_cast<int64_t>(x->shape().size())));
   } else if (n.op_type == "Compress") {
     Value* condition = made->input(1);
-    if (!condition || !condition->type.is_static()) return;
+    if (!condition || !condition->type.is_static() || condition->is_constant()) return;
     const bool flat = !n.find_attr("axis");
     const Shape shape = flat ? Shape{element_count(x->shape())} : x->shape();
     axis = flat ? 0
@@ -74,34 +74,6 @@ void Specializer::bound_sizes(const Node& n, Node* made) {
     size = make1("Count", {make1("Add", {images, integer(1)})}, {}, "poprt");
   }
   items_[n.output()].sized(size, axis);
-}
-
-// Elementwise operators, Transpose and Gather keep track of how much of their input is real.
-void Specializer::carry_size(const Node& n, const Items& inputs) {
-  static const std::unordered_set<std::string_view> kElementwise = {
-      "Abs", "Add", "Cast", "Ceil",  "Clip",    "Div",  "Exp", "Floor",      "Mul",
-      "Neg", "Not", "Relu", "Round", "Sigmoid", "Sqrt", "Sub", "Reciprocal", "Tanh"};
-  if (!is_standard(n)) return;
-  Item& out = items_[n.output()];
-  if (out.kind != Item::Kind::tensor || !out.value->type.has_shape) return;
-  for (size_t i = 0; i < inputs.size(); i++) {
-    const Item& in = inputs[i];
-    if (!in.size) continue;
-    const size_t rank = in.value->shape().size();
-    if (kElementwise.contains(n.op_type)) {
-      const size_t added = out.value->shape().size() - rank;
-      out.sized(in.size, in.axis + added);
-    } else if (n.op_type == "Transpose") {
-      std::vector<int64_t> perm = n.ints_attr("perm");
-      for (size_t d = 0; d < rank; d++)
-        if ((perm.empty() ? rank - 1 - d : static_cast<size_t>(perm[d])) == in.axis)
-          out.sized(in.size, d);
-    } else if (n.op_type == "Gather" && i == 1) {
-      const auto axis = static_cast<size_t>(normalize_axis(
-          n.int_attr("axis", 0), static_cast<int64_t>(inputs[0].value->shape().size())));
-      out.sized(in.size, axis + in.axis);
-    }
-  }
 }
 
 }  // namespace poprt::compiler

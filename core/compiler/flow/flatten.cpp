@@ -3,7 +3,7 @@
 
 #include "compiler/flow/specialize.h"
 #include "compiler/memory_plan.h"
-#include "ops/op.h"
+#include "ops/common/state.h"
 #include "program/control.h"
 
 namespace poprt::compiler {
@@ -206,7 +206,7 @@ void flatten_control_flow(Graph& graph) {
   const std::vector<Node*> nodes = graph.nodes();
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
     const auto out = (*it)->outputs();
-    if (!out.empty() && !(*it)->is("LoopBegin", "poprt") &&
+    if (!out.empty() && !(*it)->is("LoopBegin", "poprt") && !ops::is_stateful(**it) &&
         std::all_of(out.begin(), out.end(),
                     [&](const Value* v) { return v->uses().empty() && !graph.is_output(v); }))
       graph.erase_node(*it);

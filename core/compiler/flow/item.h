@@ -16,6 +16,8 @@ struct Item {
   // Only the first *size (an s64 scalar) places along `axis` of the tensor are real; null: all are.
   ir::Value* size = nullptr;
   size_t axis = 0;
+  // The tensor is made of bounds of sizes; this is it with the sizes themselves.
+  ir::Value* actual = nullptr;
 
   static Item of(ir::Value* v) {
     Item item;

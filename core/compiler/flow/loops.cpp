@@ -20,7 +20,7 @@ constexpr int64_t kShortLoop = 512;  // nodes of an unrolled loop
 
 void Specializer::run_loop(const Node& n) {
   const auto body = subgraph(n, "body");
-  const Items in = items_of(n.inputs());
+  const Items in = settled(items_of(n.inputs()));
   LoopSpec loop{.node = &n};
   if (!in.empty()) loop.count = in[0];
   if (in.size() > 1) loop.condition = in[1];
@@ -35,7 +35,7 @@ void Specializer::run_loop(const Node& n) {
   loop.round = [&](Value* index, Value* condition, const Items& carried) {
     Items inputs = {Item::of(index), Item::of(condition)};
     inputs.insert(inputs.end(), carried.begin(), carried.end());
-    return run_body(*body, inputs);
+    return settled(run_body(*body, inputs));
   };
   const Items results = iterate(loop);
   for (size_t i = 0; i < results.size(); i++) give(n, i, results[i]);
@@ -53,8 +53,16 @@ Specializer::Items Specializer::iterate(const LoopSpec& loop) {
     return rounds > kMaxNodes / per ? kMaxNodes : rounds * per;
   };
   const bool unrollable = condition && (count || endless);
-  if (unrollable && count && *count > 0 && nodes(*count) <= kShortLoop)
+  if (unrollable && count && *count > 0 && nodes(*count) <= kShortLoop) {
+    const size_t before = target_->node_count();
     if (auto results = unroll(loop, count, kShortLoop)) return *results;
+    // What has a state would run, although nobody reads it.
+    const std::vector<Node*> made = target_->nodes();
+    for (size_t i = made.size(); i-- > before;)
+      if (std::all_of(made[i]->outputs().begin(), made[i]->outputs().end(),
+                      [](const Value* v) { return v->uses().empty(); }))
+        target_->erase_node(made[i]);
+  }
   std::string why;
   try {
     return loop_on_device(loop);

@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "compiler/flow/specializer.h"
-#include "ops/op.h"
+#include "ops/common/state.h"
 
 namespace poprt::compiler {
 
@@ -37,6 +37,7 @@ Specializer::Handler Specializer::handler_of(const Node& n) {
       {"Optional", &Specializer::run_container},
       {"OptionalHasElement", &Specializer::run_container},
       {"OptionalGetElement", &Specializer::run_container}};
+  if (n.is("Call", "ai.graphcore")) return &Specializer::run_call;
   if (n.is("FlexAttention", "ai.onnx.preview")) return &Specializer::run_flex_attention;
   const auto it = is_standard(n) ? kFlow.find(n.op_type) : kFlow.end();
   return it == kFlow.end() ? nullptr : it->second;
@@ -59,29 +60,60 @@ void Specializer::run_node(const Node& n) {
 }
 
 void Specializer::copy_node(const Node& n) {
-  const Items inputs = items_of(n.inputs());
-  std::vector<Value*> values;
-  for (const Item& item : inputs) {
+  const Items in = items_of(n.inputs());
+  if (!reads_actual(n, in)) return copy_with(n, in);
+  // Once with bounds, while that is a constant; once with sizes.
+  Items bounds = in;
+  for (Item& item : bounds) item.actual = nullptr;
+  const bool constants = std::all_of(bounds.begin(), bounds.end(), [](const Item& item) {
+    return item.kind == Item::Kind::none || (item.value && item.value->is_constant() && !item.size);
+  });
+  Items with_bounds;
+  if (constants && !makes_unknown_sizes(n)) {
+    copy_with(n, bounds);
+    with_bounds = items_of(n.outputs());
+  }
+  copy_with(n, settled(in));
+  for (size_t i = 0; i < with_bounds.size(); i++) {
+    const Value* v = with_bounds[i].value;
+    if (!v || !v->is_constant()) continue;
+    with_bounds[i].actual = item_of(n.output(i)).value;
+    give(n, i, with_bounds[i]);
+  }
+}
+
+void Specializer::copy_with(const Node& n, Items in) {
+  for (const Item& item : in)
     if (item.kind == Item::Kind::sequence)
       fail_at(n, ErrorCode::invalid_argument, "an input is a sequence, expected a tensor");
-    values.push_back(item.value);
+  const bool asks = is_standard(n) && (n.op_type == "Shape" || n.op_type == "Size");
+  Followed followed;
+  if (!asks && has_sizes(n, in)) followed = follow(n, in);
+  std::vector<Value*> results = {followed.whole};
+  Node* made = nullptr;
+  if (!followed.whole) {
+    std::vector<Value*> values;
+    for (const Item& item : in) values.push_back(item.value);
+    std::vector<std::string> names;
+    for (const Value* v : n.outputs()) names.push_back(scope_ + v->name());
+    made = target_->add_node(n.op_type, n.domain, values, n.outputs().size(), nullptr, names);
+    made->name = n.name.empty() ? n.name : scope_ + n.name;
+    ir::for_each_subgraph(n, [&](const Graph&) {
+      fail_at(n, ErrorCode::unimplemented, "subgraphs of this operator are not supported");
+    });
+    made->attributes = n.attributes;
+    results = finish(made);
   }
-  std::vector<std::string> names;
-  for (const Value* v : n.outputs()) names.push_back(scope_ + v->name());
-  Node* made = target_->add_node(n.op_type, n.domain, values, n.outputs().size(), nullptr, names);
-  made->name = n.name.empty() ? n.name : scope_ + n.name;
-  ir::for_each_subgraph(n, [&](const Graph&) {
-    fail_at(n, ErrorCode::unimplemented, "subgraphs of this operator are not supported");
-  });
-  made->attributes = n.attributes;
-  const std::vector<Value*> results = finish(made);
+  const bool unknown = made && makes_unknown_sizes(n) && results[0] == made->output();
+  if (followed.after) results[0] = followed.after(results[0]);
   for (size_t i = 0; i < results.size(); i++) {
-    give(n, i, Item::of(results[i]));
+    Item item = Item::of(results[i]);
+    if (followed.size && results[i]->type.is_static()) item.sized(followed.size, followed.axis);
+    give(n, i, std::move(item));
     if (scope_.empty()) names_.emplace_back(results[i], n.output(i)->name());
   }
-  if (makes_unknown_sizes(n) && results[0] == made->output() && !options_.keep_onnx)
-    return bound_sizes(n, made);
-  carry_size(n, inputs);
+  if (unknown && !options_.keep_onnx) return bound_sizes(n, made);
+  if (asks && !in.empty() && in[0].size) give_actual(n, in[0]);
 }
 
 Specializer::Items Specializer::run_body(const Graph& body, const Items& inputs) {
@@ -116,7 +148,7 @@ void Specializer::set_outputs(const std::vector<Value*>& old) {
   std::unordered_set<std::string> taken;
   for (const Value* v : old) taken.insert(v->name());
   for (const Value* v : old) {
-    const Item item = item_of(v);
+    const Item item = settled(item_of(v));
     if (item.kind == Item::Kind::tensor) outputs.push_back({v->name(), item});
     for (size_t i = 0; i < item.elements.size(); i++)
       outputs.push_back({fmt::format("{}[{}]", v->name(), i), Item::of(item.elements[i])});
@@ -172,6 +204,7 @@ void Specializer::run() {
   std::unordered_set<const Value*> gone;
   for (auto it = made.rbegin(); it != made.rend(); ++it) {
     const auto out = (*it)->outputs();
+    if (ops::is_stateful(**it)) continue;
     if (std::any_of(out.begin(), out.end(),
                     [&](const Value* v) { return !v->uses().empty() || root_.is_output(v); }))
       continue;
@@ -183,13 +216,30 @@ void Specializer::run() {
       gone.insert(v);
       root_.erase_value(v);
     }
+  // Outputs stand first: their names win.
+  std::unordered_set<const Value*> named;
   for (const auto& [value, name] : names_)
     if (!gone.contains(value) && &value->graph() == &root_ && !root_.is_input(value) &&
-        !root_.find(name))
+        !root_.find(name) && named.insert(value).second)
       root_.rename(value, name);
 }
 
+namespace {
+
+// Before bodies are copied: what is one node has one state.
+void number_states(Graph& graph, int64_t& next) {
+  for (Node* n : graph.nodes()) {
+    ir::for_each_subgraph(*n, [&](Graph& sub) { number_states(sub, next); });
+    if (ops::is_stateful(*n) && !n->find_attr(ops::kStateAttribute))
+      n->attributes[std::string(ops::kStateAttribute)] = next++;
+  }
+}
+
+}  // namespace
+
 void specialize(Graph& graph, const Options& options) {
+  int64_t states = 0;
+  number_states(graph, states);
   if (Specializer::has_work(graph)) Specializer(graph, options).run();
 }
 

@@ -47,7 +47,7 @@ int64_t node_count(const Graph& graph) {
 }
 
 std::optional<int64_t> constant_integer(const Item& item) {
-  if (item.kind != Item::Kind::tensor || !item.value || !item.value->is_constant())
+  if (item.kind != Item::Kind::tensor || !item.value || item.actual || !item.value->is_constant())
     return std::nullopt;
   const Tensor& t = item.value->constant();
   if (t.dtype() == DType::string || t.count() != 1) return std::nullopt;
@@ -58,6 +58,7 @@ Value* Specializer::tensor(const Node& n, const Item& item, std::string_view wha
   if (item.kind != Item::Kind::tensor)
     fail_at(n, ErrorCode::invalid_argument, "{} should be a tensor and is {}", what,
             item.kind == Item::Kind::none ? "missing" : "a sequence");
+  if (item.size) refuse_size(n, item);
   return item.value;
 }
 

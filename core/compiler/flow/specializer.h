@@ -1,7 +1,7 @@
 // The run of specialize() over one model. Its parts: specialize.cpp walks over the graph;
-// specializer.cpp makes and folds new nodes; branches.cpp, loops.cpp, scan.cpp, sequences.cpp and
-// flex_attention.cpp resolve the operators they are named after; data_sizes.cpp bounds results
-// whose size depends on data.
+// specializer.cpp makes and folds new nodes; sized.cpp follows sizes that depend on data;
+// branches.cpp, loops.cpp, scan.cpp, sequences.cpp and flex_attention.cpp resolve the operators
+// they are named after; data_sizes.cpp bounds results whose size depends on data.
 #pragma once
 
 #include <fmt/format.h>
@@ -101,9 +101,40 @@ class Specializer {
   void run_node(const ir::Node& n);
   void copy_node(const ir::Node& n);
   void bound_sizes(const ir::Node& n, ir::Node* made);
-  void carry_size(const ir::Node& n, const Items& inputs);
+
+  // What becomes of a node's sizes.
+  struct Followed {
+    ir::Value* size = nullptr;  // of the results along `axis`; null: all is real
+    size_t axis = 0;
+    std::function<ir::Value*(ir::Value*)> after = {};  // turns result 0 into the final one
+    ir::Value* whole = nullptr;                        // the result: no node is needed
+  };
+  static bool has_sizes(const ir::Node& n, const Items& in);
+  static bool reads_actual(const ir::Node& n, const Items& in);
+  static Item settled(const Item& item);
+  static Items settled(Items items);
+  void copy_with(const ir::Node& n, Items in);
+  Followed follow(const ir::Node& n, Items& in);
+  Followed follow_reduction(const ir::Node& n, Items& in);
+  Followed follow_reshape(const ir::Node& n, const Item& x, const Shape& to,
+                          std::optional<size_t> wanted);
+  Followed follow_slice(const ir::Node& n, const Items& in);
+  Followed follow_concat(const ir::Node& n, const Items& in);
+  Followed follow_scatter(const ir::Node& n, Items& in);
+  Followed follow_matmul(const ir::Node& n, Items& in);
+  Followed follow_top(const ir::Node& n, Items& in);
+  void give_actual(const ir::Node& n, const Item& x);
+  ir::Value* filled(const Item& item, const Tensor& filling);
+  ir::Value* zero_filled(const Item& item);
+  [[noreturn]] void refuse_size(const ir::Node& n, const Item& item) const;
+  std::vector<int64_t> constant_ints(const ir::Node& n, const Items& in, size_t i) const;
+  std::vector<int64_t> axes_of(const ir::Node& n, const Items& in, size_t input, size_t rank) const;
+  ir::Value* newest(const std::string& op, std::initializer_list<ir::Value*> inputs,
+                    Attributes attributes = {});
+  ir::Value* places(int64_t count);
 
   Items run_body(const ir::Graph& body, const Items& inputs);
+  void run_call(const ir::Node& n);
   void run_if(const ir::Node& n);
   void run_loop(const ir::Node& n);
   void run_scan(const ir::Node& n);

@@ -41,6 +41,9 @@ class EvaluateContext final : public LowerContext {
     const uint64_t bytes = dtype_bytes(dtype, element_count(shape));
     return builder.arena(builder.program().arena_bytes, bytes, dtype, std::move(shape));
   }
+  BufferId state(int64_t, DType dtype, Shape shape) override {
+    return temporary(dtype, std::move(shape));
+  }
   BufferId view(BufferId of, uint64_t offset, DType dtype, Shape shape) override {
     program::Buffer b = builder.buffer(of);
     b.offset = checked_add(b.offset, offset);

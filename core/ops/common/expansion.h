@@ -139,6 +139,7 @@ class ExpandContext final : public LowerContext {
   BufferId in(size_t) override { fail_here(); }
   BufferId out(size_t) override { fail_here(); }
   BufferId temporary(DType, Shape) override { fail_here(); }
+  BufferId state(int64_t, DType, Shape) override { fail_here(); }
   BufferId view(BufferId, uint64_t, DType, Shape) override { fail_here(); }
 
  private:

@@ -181,8 +181,8 @@ OpSupport find_support(const OpDef& op) {
     s.implementation = Implementation::compiler;
     return s;
   }
-  // Regions: the only ones of our own operators that are not pure.
-  if (op.domain == "poprt" && !op.pure) {
+  // Regions: the only ones of our own operators that are not pure, but for those with a state.
+  if (op.domain == "poprt" && !op.pure && !op.stateful) {
     s.implementation = Implementation::control;
     return s;
   }

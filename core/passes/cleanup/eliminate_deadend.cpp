@@ -1,3 +1,4 @@
+#include "ops/common/state.h"
 #include "passes/rewrite.h"
 
 namespace poprt::passes {
@@ -11,7 +12,7 @@ void run(Graph& graph, PassContext& context) {
   for_each_graph(graph, [&](Graph& g) {
     const std::vector<Node*> nodes = g.nodes();
     for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
-      bool used = false;
+      bool used = ops::is_stateful(**it);
       for (const Value* v : (*it)->outputs()) used |= is_used(v);
       if (!used && context.allow()) g.erase_node(*it);
     }

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/compiler/flow/support.h"
 
 namespace poprt::compiler {
@@ -64,6 +66,212 @@ TEST(DataSizes, AConvertedModelKeepsSizesThatDependOnData) {
   ASSERT_EQ(graph->nodes().size(), 1u);
   EXPECT_TRUE(graph->nodes()[0]->is("NonZero"));
   EXPECT_EQ(graph->outputs().size(), 1u);
+}
+
+// The real part of output y, by y:shape when there is one.
+std::vector<double> real_part(const Values& got, Shape* shape = nullptr) {
+  const Tensor& y = got.at("y");
+  Shape real = y.shape();
+  if (got.contains("y:shape")) real = got.at("y:shape").to_int64s();
+  if (shape) *shape = real;
+  const std::vector<double> all = y.to_doubles();
+  std::vector<double> out;
+  for (int64_t i = 0; i < element_count(real); i++) {
+    int64_t rest = i, at = 0, stride = 1;
+    for (size_t d = real.size(); d-- > 0;) {
+      at += rest % real[d] * stride;
+      rest /= real[d];
+      stride *= y.shape()[d];
+    }
+    out.push_back(all[static_cast<size_t>(at)]);
+  }
+  return out;
+}
+
+// x has 5 elements, of which z has the first, third and fourth: 1, 3, -4.
+std::vector<double> of_kept(const std::string& body, Shape* shape = nullptr) {
+  const Executable e = compile_body(
+      "input %x : f32[5]\n input %c : bool[5]\n %z : ? = Compress(%x, %c) {axis = 0}\n" + body +
+      "output %y\n");
+  return real_part(run(e, {{"x", Tensor::of<float>({5}, {1, 2, 3, -4, 5})},
+                           {"c", Tensor::of<bool>({5}, {true, false, true, true, false})}}),
+                   shape);
+}
+
+TEST(DataSizes, ReductionsCountWhatIsRealOnly) {
+  const std::pair<const char*, double> cases[] = {
+      {"ReduceMax", 3},
+      {"ReduceMin", -4},
+      {"ReduceProd", -12},
+      {"ReduceMean", 0},
+      {"ReduceL1", 8},
+      {"ReduceL2", std::sqrt(26)},
+      {"ReduceSumSquare", 26},
+      {"ReduceLogSumExp", std::log(std::exp(1) + std::exp(3) + std::exp(-4))}};
+  for (const auto& [op, want] : cases) {
+    const auto got = of_kept(std::string("%y : ? = ") + op + "(%z) {axes = [0], keepdims = 0}\n");
+    ASSERT_EQ(got.size(), 1u) << op;
+    EXPECT_NEAR(got[0], want, 1e-5) << op;
+  }
+  EXPECT_EQ(of_kept("%y : ? = ReduceSum(%z)\n"), std::vector<double>{0});
+  EXPECT_EQ(of_kept("%w : ? = Exp(%z)\n%v : ? = Log(%w)\n%y : ? = ReduceMax(%v)\n").size(), 1u);
+  EXPECT_EQ(of_kept("%y : ? = ArgMin(%z) {keepdims = 0}\n"), std::vector<double>{2});
+}
+
+TEST(DataSizes, AMeanOverAllDimensionsCountsRealRows) {
+  const Executable e = compile_body(R"(
+    input %x : f32[3,2]
+    input %c : bool[3]
+    %z : ? = Compress(%x, %c) {axis = 0}
+    %y : ? = ReduceMean(%z) {keepdims = 0}
+    output %y
+  )");
+  const auto got = real_part(run(e, {{"x", Tensor::of<float>({3, 2}, {1, 2, 30, 40, 5, 6})},
+                                     {"c", Tensor::of<bool>({3}, {true, false, true})}}));
+  EXPECT_NEAR(got[0], 3.5, 1e-6);
+}
+
+TEST(DataSizes, SoftmaxIsOverWhatIsReal) {
+  const auto got = of_kept("%y : ? = Softmax(%z) {axis = 0}\n");
+  const double sum = std::exp(1) + std::exp(3) + std::exp(-4);
+  ASSERT_EQ(got.size(), 3u);
+  EXPECT_NEAR(got[0], std::exp(1) / sum, 1e-6);
+  EXPECT_NEAR(got[1], std::exp(3) / sum, 1e-6);
+  EXPECT_NEAR(got[2], std::exp(-4) / sum, 1e-6);
+}
+
+TEST(DataSizes, ConcatPutsRealPartsOneBehindTheOther) {
+  using V = std::vector<double>;
+  EXPECT_EQ(of_kept("%y : ? = Concat(%z, %x) {axis = 0}\n"), (V{1, 3, -4, 1, 2, 3, -4, 5}));
+  EXPECT_EQ(of_kept("%y : ? = Concat(%x, %z) {axis = 0}\n"), (V{1, 2, 3, -4, 5, 1, 3, -4}));
+  EXPECT_EQ(of_kept("%n : ? = Neg(%z)\n%y : ? = Concat(%z, %n, %z) {axis = 0}\n"),
+            (V{1, 3, -4, -1, -3, 4, 1, 3, -4}));
+}
+
+TEST(DataSizes, ShapesAreBoundsWhereTheyDecideShapesAndSizesWhereTheyAreNumbers) {
+  using V = std::vector<double>;
+  EXPECT_EQ(of_kept("%y : ? = Shape(%z)\n"), V{3});
+  EXPECT_EQ(of_kept("%y : ? = Size(%z)\n"), V{3});
+  EXPECT_EQ(of_kept("%s : ? = Shape(%z)\n%y : ? = Add(%s, %s)\n"), V{6});
+  EXPECT_EQ(of_kept("%s : ? = Shape(%z)\n%y : ? = ConstantOfShape(%s)\n"), (V{0, 0, 0}));
+  EXPECT_EQ(of_kept("%s : ? = Size(%z)\n%a : s64[] = Constant() {value_int = 0}\n"
+                    "%b : s64[] = Constant() {value_int = 1}\n%y : ? = Range(%a, %s, %b)\n"),
+            (V{0, 1, 2}));
+  EXPECT_EQ(of_kept("%s : ? = Shape(%z)\n%one : s64[1] = Constant() {value_ints = [1]}\n"
+                    "%t : ? = Concat(%s, %one) {axis = 0}\n%y : ? = Reshape(%z, %t)\n"),
+            (V{1, 3, -4}));
+  EXPECT_EQ(of_kept("%s : ? = Shape(%z)\n%zero : s64[1] = Constant() {value_ints = [0]}\n"
+                    "%y : ? = Slice(%x, %zero, %s)\n"),
+            (V{1, 2, 3}));
+}
+
+TEST(DataSizes, PartsOfARealPartKnowTheirSize) {
+  using V = std::vector<double>;
+  const auto slice = [](int64_t from, int64_t to) {
+    return of_kept("%a : s64[1] = Constant() {value_ints = [" + std::to_string(from) +
+                   "]}\n%b : s64[1] = Constant() {value_ints = [" + std::to_string(to) +
+                   "]}\n%y : ? = Slice(%z, %a, %b)\n");
+  };
+  EXPECT_EQ(slice(1, INT64_MAX), (V{3, -4}));
+  EXPECT_EQ(slice(0, 2), (V{1, 3}));
+  EXPECT_EQ(slice(4, 5), V{});
+  EXPECT_EQ(of_kept("%k : s64[1] = Constant() {value_ints = [-1]}\n%y : ? = Gather(%z, %k)\n"),
+            V{-4});
+  EXPECT_EQ(of_kept("%k : s64[1] = Constant() {value_ints = [2]}\n%y : ?, %i : ? = TopK(%z, %k)\n"),
+            (V{3, 1}));
+  EXPECT_EQ(
+      of_kept("%a : s64[] = Constant() {value_int = 0}\n%y : ? = CumSum(%z, %a) {reverse = 1}\n"),
+      (V{0, -1, -4}));
+}
+
+TEST(DataSizes, ProductsSumOverWhatIsReal) {
+  using V = std::vector<double>;
+  EXPECT_EQ(of_kept("%y : ? = MatMul(%z, %z)\n"), V{26});
+  EXPECT_EQ(of_kept("%y : ? = MatMul(%z, %x)\n"), V{1 + 6 - 12});
+  Shape shape;
+  EXPECT_EQ(
+      of_kept("%k : s64[2] = Constant() {value_ints = [-1, 1]}\n%r : ? = Reshape(%z, %k)\n"
+              "%w : f32[1,2] = Constant() {value = f32[1,2] [1, 10]}\n%y : ? = Gemm(%r, %w)\n",
+              &shape),
+      (V{1, 10, 3, 30, -4, -40}));
+  EXPECT_EQ(shape, (Shape{3, 2}));
+}
+
+TEST(DataSizes, IndicesOfAMaskGatherAndScatterWhatIsReal) {
+  const std::string body = R"(
+    input %x : f32[4]
+    %o : f32[] = Constant() {value_float = 0.0}
+    %m : ? = Greater(%x, %o)
+    %n : ? = NonZero(%m)
+    %at : ? = Transpose(%n)
+    %v : ? = GatherND(%x, %at)
+  )";
+  const auto result = [&](const std::string& rest, std::vector<float> x) {
+    const Executable e = compile_body(body + rest + "output %y\n");
+    Tensor t = Tensor::zeros(DType::f32, {4});
+    std::copy(x.begin(), x.end(), t.mutable_values<float>().begin());
+    return real_part(run(e, {{"x", t}}));
+  };
+  using V = std::vector<double>;
+  EXPECT_EQ(result("%y : ? = Identity(%v)\n", {1, -1, 3, -4}), (V{1, 3}));
+  EXPECT_EQ(result("%y : ? = Identity(%v)\n", {-1, -1, -3, -4}), V{});
+  const std::string doubled = "%w : ? = Add(%v, %v)\n%y : ? = ScatterND(%x, %at, %w)\n";
+  EXPECT_EQ(result(doubled, {1, -1, 3, -4}), (V{2, -1, 6, -4}));
+  EXPECT_EQ(result(doubled, {-1, -1, -3, -4}), (V{-1, -1, -3, -4}));
+  EXPECT_EQ(result(doubled, {5, 6, 7, 8}), (V{10, 12, 14, 16}));
+  const std::string added = "%y : ? = ScatterND(%x, %at, %v) {reduction = \"add\"}\n";
+  EXPECT_EQ(result(added, {1, -1, 3, -4}), (V{2, -1, 6, -4}));
+  EXPECT_EQ(result(added, {-1, -1, -3, -4}), (V{-1, -1, -3, -4}));
+}
+
+TEST(DataSizes, BoxesThatASuppressionKeepsCanBeGathered) {
+  const Executable e = compile_body(R"(
+    input %boxes : f32[1,3,4]
+    input %scores : f32[1,1,3]
+    %k : s64[1] = Constant() {value_ints = [5]}
+    %iou : f32[1] = Constant() {value_floats = [0.5]}
+    %least : f32[1] = Constant() {value_floats = [0.0]}
+    %n : ? = NonMaxSuppression(%boxes, %scores, %k, %iou, %least)
+    %two : s64[] = Constant() {value_int = 2}
+    %at : ? = Gather(%n, %two) {axis = 1}
+    %zero : s64[1] = Constant() {value_ints = [0]}
+    %flat : ? = Squeeze(%boxes, %zero)
+    %y : ? = Gather(%flat, %at)
+    output %y
+  )");
+  Shape shape;
+  const auto got = real_part(
+      run(e, {{"boxes", Tensor::of<float>({1, 3, 4}, {0, 0, 1, 1, 0, .1f, 1, 1.1f, 0, 2, 1, 3})},
+              {"scores", Tensor::of<float>({1, 1, 3}, {.9f, .75f, .6f})}}),
+      &shape);
+  EXPECT_EQ(shape, (Shape{2, 4}));
+  EXPECT_EQ(got, (std::vector<double>{0, 0, 1, 1, 0, 2, 1, 3}));
+}
+
+TEST(DataSizes, WhatHasNoRuleIsRefusedWithTheNode) {
+  try {
+    of_kept("%y : ? = Einsum(%z, %z) {equation = \"i,j->ij\"}\n");
+    FAIL() << "compiled";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::unimplemented);
+    for (const char* part : {"Einsum", "'z'", "axis 0", "at most 5"})
+      EXPECT_NE(e.message().find(part), std::string::npos) << e.message();
+  }
+}
+
+TEST(DataSizes, AConstantConditionHasTheSizeItSays) {
+  const Executable e = compile_body(R"(
+    input %x : f32[4]
+    %c : bool[4] = Constant() {value = bool[4] [true, false, true, false]}
+    %z : ? = Compress(%x, %c) {axis = 0}
+    %y : ? = ReduceMean(%z)
+    output %y
+    output %z
+  )");
+  const Values got = run(e, {{"x", Tensor::of<float>({4}, {1, 2, 3, 4})}});
+  EXPECT_EQ(got.at("z").shape(), Shape{2});
+  EXPECT_FALSE(got.contains("z:shape"));
+  EXPECT_EQ(got.at("y").to_doubles(), std::vector<double>{2});
 }
 
 }  // namespace

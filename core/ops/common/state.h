@@ -1,0 +1,17 @@
+// Operators that have memory from one run to the next.
+#pragma once
+
+#include <algorithm>
+
+#include "ops/op.h"
+
+namespace poprt::ops {
+
+// Must run even when nobody reads its results.
+inline bool is_stateful(const ir::Node& node) {
+  if (node.domain.empty()) return false;
+  const OpDef* op = find_op(node.domain, node.op_type, std::max<int64_t>(node.opset(), 1));
+  return op && op->stateful;
+}
+
+}  // namespace poprt::ops
