@@ -46,8 +46,8 @@ struct Tolerance {
   std::string_view vectors;  // what their names begin with
   double absolute;
 };
-// Where ONNX's own runner allows more than its 1e-7. (JPEG, WebP and JPEG 2000 are lossy for who
-// writes them; the vectors' images are read to the byte, so they need none.)
+// Where ONNX's own runner allows more than its 1e-7. (It also does for images of lossy formats;
+// ours are equal to the byte.)
 constexpr Tolerance kTolerances[] = {
     // The vectors hold rounding errors of 2e-7 where the exact result, which we give, is 0.
     {"test_dft", 1e-6},

@@ -64,9 +64,10 @@ TEST(Specialize, ImagesThatComeAtRunTimeAreRefused) {
     FAIL() << "no error";
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::unimplemented);
-    EXPECT_EQ(std::string(e.what()),
-              "ImageDecoder node that makes 'image_0': the size of an image is in its bytes: images are "
-              "decoded when the model is compiled, so the node's input must be constant");
+    EXPECT_EQ(
+        std::string(e.what()),
+        "ImageDecoder node that makes 'image_0': the size of an image is in its bytes: images are "
+        "decoded when the model is compiled, so the node's input must be constant");
   }
 }
 
