@@ -21,3 +21,12 @@ find_library(ONNX_PROTO_LIBRARY onnx_proto REQUIRED)
 add_library(poprt_onnx_proto INTERFACE)
 target_compile_definitions(poprt_onnx_proto INTERFACE ONNX_ML=1 ONNX_NAMESPACE=onnx)
 target_link_libraries(poprt_onnx_proto INTERFACE ${ONNX_LIBRARY} ${ONNX_PROTO_LIBRARY} protobuf::libprotobuf)
+
+# Optional, for operator ImageDecoder alone.
+find_package(PkgConfig QUIET)
+if(PKG_CONFIG_FOUND)
+  pkg_check_modules(LEPTONICA QUIET IMPORTED_TARGET lept)
+endif()
+if(NOT LEPTONICA_FOUND)
+  message(STATUS "no images: there is no Leptonica (libleptonica-dev), so operator ImageDecoder will not run")
+endif()

@@ -7,7 +7,7 @@ set(POPRT_LAYERS
   "kernels: base |"
   "ipu: base |"
   "program: base |"
-  "ops: ir program kernels ipu base |"
+  "ops: ir program kernels ipu base | ${CMAKE_DL_LIBS}"
   "passes: ops ir base |"
   "compiler: passes ops onnx ipu program ir base | nlohmann_json::nlohmann_json"
   "popef: base | poprt_zstd nlohmann_json::nlohmann_json"

@@ -41,5 +41,5 @@ set(CPACK_COMPONENTS_GROUPING IGNORE)
 include(CPack)
 
 add_custom_target(deb COMMAND ${CMAKE_CPACK_COMMAND} --config ${PROJECT_BINARY_DIR}/CPackConfig.cmake -G DEB
-  DEPENDS poprt poprt_compiler_plugin poprt_tool popef_dump poprt_exec
+  DEPENDS poprt poprt_compiler_plugin $<TARGET_NAME_IF_EXISTS:poprt_images_plugin> poprt_tool popef_dump poprt_exec
   WORKING_DIRECTORY ${PROJECT_BINARY_DIR} VERBATIM)

@@ -162,6 +162,9 @@ PreparedModel load_with_values(const std::string& path, CompileSettings& setting
     for (int level = 0; level < compiler::kFoldLevels; level++) {
       try {
         return prepare(*model, values, settings, level);
+      } catch (const Error& e) {
+        // A value that is no good: knowing more of them does not help.
+        if (e.code() == ErrorCode::data_loss || e.code() == ErrorCode::failed_precondition) throw;
       } catch (const std::exception&) {
       }
     }

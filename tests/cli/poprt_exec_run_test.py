@@ -6,7 +6,7 @@ import struct
 import unittest
 import zipfile
 
-from support import DIGITS, CommandTest, model
+from support import BIN, DIGITS, CommandTest, model
 
 X = [-2.0, -1.0, 0.0, 1.0, 2.0, 3.0]
 
@@ -42,6 +42,18 @@ class Run(CommandTest):
         header, values = self.read_npy(self.path("y.npy"))
         self.assertIn("'shape': (3,2)", header.replace(", ", ","))
         self.assertEqual(values, X)
+
+    @unittest.skipUnless(os.path.exists(os.path.join(BIN, "../lib/libpoprt_images.so.1")), "built without Leptonica")
+    def test_an_image_is_decoded_when_the_model_is_compiled(self):
+        self.npy("image.npy", "u1", [17], [*b"P6 2 1 255\n", 1, 2, 3, 4, 5, 6])
+        text = self.succeeds(model("image"), "--input", "stream=image.npy", "--output", "image=y.npy")
+        self.assertIn("compiled with the values of: stream", text)
+        header, values = self.read_npy(self.path("y.npy"))
+        self.assertIn("'shape': (1,2,3)", header.replace(", ", ","))
+        self.assertEqual(values, [3, 2, 1, 6, 5, 4])
+        self.npy("image.npy", "u1", [16], [*b"P6 2 1 255\n", 1, 2, 3, 4, 5])
+        self.fails([model("image"), "--input", "stream=image.npy"], "ImageDecoder", "the PNM data is damaged")
+        self.fails([model("image"), "--random", "--input_shape", "stream=17"], "ImageDecoder", "the node's input must be constant")
 
     def test_an_output_of_variable_size_is_cropped(self):
         text = self.succeeds(model("nonzero"), "--input", "x=x.npy", "--output", "at=at.npy", "at:shape=n.npy")

@@ -40,6 +40,7 @@ LIBRARIES = {
     "google/protobuf/": ["core/onnx/", "tests/core/onnx/"],
     "zstd.h": ["core/popef/"],
     "lz4": ["core/popef/"],
+    "allheaders.h": ["capi/src/images_plugin.cpp"],
     "imgui": ["inspector/views/", "inspector/app/"],
     "GLFW/": ["inspector/app/"],
 }

@@ -19,7 +19,7 @@ What the compiler takes, by the same table that it uses. Made by `tests/lint/ope
   optionals have no element types of their own and take what their subgraphs or containers hold.
 * *implementation*: *fast kernel* (built for each instruction set, or a plain copy), *reference kernel* (portable
   C++), *decomposition* into other operators, *view* (no code), *compiler* (resolved when a model is compiled; text
-  must be constant), *control* (begins or ends a region of the device's instructions).
+  and encoded images must be constant), *control* (begins or ends a region of the device's instructions).
 * *chip cost*: whether the chip model has a cycle formula.
 
 Where the data make no tensor: the maps of ai.onnx.ml ZipMap stay the tensor [rows, classes] of their values, in the

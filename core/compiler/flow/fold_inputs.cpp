@@ -20,6 +20,7 @@ uint32_t value_inputs(const ir::Node& n) {
                                                                          {"HammingWindow", 1},
                                                                          {"HannWindow", 1},
                                                                          {"If", 1},
+                                                                         {"ImageDecoder", 1},
                                                                          {"Loop", 3},
                                                                          {"MaxUnpool", 4},
                                                                          {"MelWeightMatrix", 31},

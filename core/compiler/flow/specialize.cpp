@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "compiler/flow/specializer.h"
+#include "ops/common/images.h"
 #include "ops/common/state.h"
 
 namespace poprt::compiler {
@@ -47,7 +48,8 @@ bool Specializer::has_work(const Graph& graph) {
   for (const Value* v : graph.values())
     if (v->dtype() == DType::string) return true;
   for (const Node* n : graph.nodes()) {
-    if (handler_of(*n) || makes_unknown_sizes(*n) || is_text(*n)) return true;
+    if (handler_of(*n) || makes_unknown_sizes(*n) || is_text(*n) || ops::decodes_image(*n))
+      return true;
   }
   return false;
 }

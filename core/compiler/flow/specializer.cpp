@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "ops/common/evaluate.h"
+#include "ops/common/images.h"
 #include "ops/common/strings.h"
 #include "ops/op.h"
 
@@ -84,6 +85,13 @@ std::vector<Value*> Specializer::make(const std::string& op, const std::string& 
   return finish(n);
 }
 
+void Specializer::count_folded(uint64_t bytes) {
+  folded_ += bytes;
+  if (folded_ > kMaxFolded)
+    fail(ErrorCode::resource_exhausted, "constants of more than {} bytes come out of folding",
+         kMaxFolded);
+}
+
 std::vector<Value*> Specializer::finish(Node* n) {
   step();
   std::vector<Value*> results(n->outputs().begin(), n->outputs().end());
@@ -104,6 +112,15 @@ std::vector<Value*> Specializer::finish(Node* n) {
            n->describe());
     }
     values = ops::evaluate_strings(*n, inputs);
+  } else if (ops::decodes_image(*n)) {
+    ops::infer(*n);
+    if (!constants)
+      fail(ErrorCode::unimplemented,
+           "{}: the size of an image is in its bytes: images are decoded when the model is "
+           "compiled, so the node's input must be constant",
+           n->describe());
+    values = {ops::decode_image(*n, inputs[0])};
+    count_folded(values[0].bytes());
   } else {
     ops::infer(*n);
     const ops::OpDef& op = ops::op_of(*n);
@@ -119,10 +136,7 @@ std::vector<Value*> Specializer::finish(Node* n) {
       const bool small = depth_ > 0 ? std::max(made, read) <= kLargeInBody
                                     : made <= std::max(kLargeConstant, 2 * read);
       if (ready && small) {
-        folded_ += made;
-        if (folded_ > kMaxFolded)
-          fail(ErrorCode::resource_exhausted, "constants of more than {} bytes come out of folding",
-               kMaxFolded);
+        count_folded(made);
         values = ops::evaluate(*n, inputs);
       }
     }

@@ -170,6 +170,8 @@ class Specializer {
   }
   // Infers a new node, and folds it when it can. Returns what stands for its outputs.
   std::vector<ir::Value*> finish(ir::Node* n);
+  // Throws resource_exhausted when the results that became constants grow too large together.
+  void count_folded(uint64_t bytes);
   ir::Value* constant(const Tensor& t) { return root_.add_constant("", t); }
   ir::Value* integers(std::span<const int64_t> v) {
     return constant(Tensor::of<int64_t>({static_cast<int64_t>(v.size())}, v));

@@ -16,4 +16,10 @@ void lower_text(LowerContext& ctx) {
       "constant");
 }
 
+void lower_image(LowerContext& ctx) {
+  ctx.fail_unsupported(
+      "the size of an image is in its bytes: images are decoded by the compiler, so the input must "
+      "be constant");
+}
+
 }  // namespace poprt::ops

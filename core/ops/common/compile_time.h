@@ -12,5 +12,7 @@ void infer_nothing(InferContext& ctx);
 void lower_container(LowerContext& ctx);
 // The same for text, which is computed from constants only (ops/common/strings.h).
 void lower_text(LowerContext& ctx);
+// The same for images (ops/common/images.h).
+void lower_image(LowerContext& ctx);
 
 }  // namespace poprt::ops

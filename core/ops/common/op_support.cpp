@@ -181,6 +181,12 @@ OpSupport find_support(const OpDef& op) {
     s.implementation = Implementation::compiler;
     return s;
   }
+  // Not tried: the library that decodes may not be there.
+  if (op.lower == lower_image) {
+    s.implementation = Implementation::compiler;
+    s.types = {DType::u8};
+    return s;
+  }
   // Regions: the only ones of our own operators that are not pure, but for those with a state.
   if (op.domain == "poprt" && !op.pure && !op.stateful) {
     s.implementation = Implementation::control;

@@ -53,7 +53,9 @@ class Packages(unittest.TestCase):
         self.use(target)
         names = zipfile.ZipFile(self.wheel).namelist()
         libraries = sorted(n for n in names if ".so" in n)
-        self.assertEqual(libraries, ["poprt/_poprt_raw.so", "poprt/libpoprt.so.1", "poprt/libpoprt_compiler.so.1"])
+        images = ["poprt/libpoprt_images.so.1"] * os.path.exists(os.path.join(BUILD, "lib/libpoprt_images.so.1"))
+        self.assertEqual(libraries,
+                         ["poprt/_poprt_raw.so", "poprt/libpoprt.so.1", "poprt/libpoprt_compiler.so.1", *images])
         for name in ("poprt/py.typed", "poprt/poprt_raw.pyi", "poprt/errors.pyi", "popef/py.typed", "popef/reader.py",
                      "popef/writer.py", "popef/model.py", "popef/types.py"):
             self.assertIn(name, names)

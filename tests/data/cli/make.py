@@ -44,6 +44,10 @@ save("text", [helper.make_node("StringConcat", ["a", "b"], ["t"]), helper.make_n
      [value("x", F32, [2, 3])], [value("t", TensorProto.STRING, [2]), value("y", F32, [2, 3])], opset=20, ir_version=9,
      initializers=[helper.make_tensor("a", TensorProto.STRING, [2], [b"one", b"two"]),
                    helper.make_tensor("b", TensorProto.STRING, [], [b"!"])])
+# An image, whose size is in its bytes.
+save("image", [helper.make_node("ImageDecoder", ["stream"], ["image"], pixel_format="BGR")],
+     [value("stream", TensorProto.UINT8, ["n"])], [value("image", TensorProto.UINT8, [None, None, 3])], opset=20,
+     ir_version=9)
 # Types that NumPy lacks.
 S4 = 22
 save("bits", [helper.make_node("Cast", ["b"], ["wide"], to=F32), helper.make_node("Cast", ["i"], ["real"], to=F32),

@@ -28,5 +28,48 @@ TEST(Specialize, TextIsComputedAtCompileTime) {
   EXPECT_EQ(e.program.outputs.size(), 2u);
 }
 
+constexpr std::string_view kDecode = R"(
+    %image : ? = ImageDecoder(%stream) {pixel_format = "BGR"}
+    %float : ? = Cast(%image) {to = 1}
+    %y : ? = Mul(%float, %x)
+    output %y
+  )";
+
+TEST(Specialize, ImagesAreDecodedAtCompileTime) {
+  // P6, 2 x 1 pixels, 255 at most, then 1 2 3 and 4 5 6.
+  const std::string body =
+      "input %x : f32[]\nconst %stream : u8[17] = [80, 54, 32, 50, 32, 49, 32, 50, 53, 53, 10, 1, "
+      "2, "
+      "3, 4, 5, 6]" +
+      std::string(kDecode);
+  try {
+    const Executable e = test::compile_text(graph_text(body, 20));
+    const Tensor y = run(e, {{"x", Tensor::scalar(10.0f)}}).at("y");
+    EXPECT_EQ(y.shape(), (Shape{1, 2, 3}));
+    EXPECT_EQ(values(y), (std::vector<float>{30, 20, 10, 60, 50, 40}));
+  } catch (const Error& e) {
+    if (e.code() != ErrorCode::failed_precondition) throw;
+    GTEST_SKIP() << e.what();  // built without the library that decodes
+  }
+}
+
+TEST(Specialize, ImagesThatComeAtRunTimeAreRefused) {
+  const auto graph = ir::parse_text(
+      graph_text("input %x : f32[]\ninput %stream : u8[17]" + std::string(kDecode), 20));
+  const Values all = {{"x", Tensor::scalar(1.0f)}, {"stream", Tensor::zeros(DType::u8, {17})}};
+  EXPECT_EQ(fold_inputs(*graph->clone(), all, 0), std::vector<std::string>{});
+  EXPECT_EQ(fold_inputs(*graph->clone(), all, 1), std::vector<std::string>{"stream"});
+  try {
+    convert(*graph, {});
+    FAIL() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::unimplemented);
+    EXPECT_EQ(
+        std::string(e.what()),
+        "ImageDecoder node that makes 'image_0': the size of an image is in its bytes: images are "
+        "decoded when the model is compiled, so the node's input must be constant");
+  }
+}
+
 }  // namespace
 }  // namespace poprt::compiler

@@ -10,6 +10,7 @@ import java.util.Locale;
 final class NativeLibrary {
   private static final String CORE = "libpoprt.so.1";
   private static final String COMPILER = "libpoprt_compiler.so.1";
+  private static final String IMAGES = "libpoprt_images.so.1";
   private static final String WRAPPER = "libpoprt_java.so";
 
   private NativeLibrary() {}
@@ -62,11 +63,12 @@ final class NativeLibrary {
     try {
       Path folder = Files.createTempDirectory("poprt").toRealPath();
       try {
-        for (String file : new String[] {CORE, COMPILER, WRAPPER})
+        for (String file : new String[] {CORE, COMPILER, IMAGES, WRAPPER})
           extract(resources + file, folder.resolve(file));
         loadFrom(folder);
       } finally {
-        // What is mapped lives on without its file. The compiler is loaded when it is first needed.
+        // What is mapped lives on without its file. The compiler and its part for images are
+        // loaded when they are first needed.
         Files.deleteIfExists(folder.resolve(CORE));
         Files.deleteIfExists(folder.resolve(WRAPPER));
         Runtime.getRuntime().addShutdownHook(new Thread(() -> delete(folder)));
@@ -86,6 +88,7 @@ final class NativeLibrary {
   private static void delete(Path folder) {
     try {
       Files.deleteIfExists(folder.resolve(COMPILER));
+      Files.deleteIfExists(folder.resolve(IMAGES));
       Files.deleteIfExists(folder);
     } catch (IOException e) {
       // A file that stays in the temporary folder is no reason to fail at exit.

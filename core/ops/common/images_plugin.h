@@ -1,0 +1,28 @@
+// The border between the compiler and libpoprt_images.so, which decodes image files: C types only,
+// no exceptions, no ownership across it.
+//
+// It is a library of its own, loaded for the first image, so that no other compile waits for the
+// dozen codec libraries behind it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// Raised with every change of this file.
+#define POPRT_IMAGES_VERSION 1
+
+extern "C" {
+
+struct poprt_images_plugin {
+  int32_t version;  // POPRT_IMAGES_VERSION; must be equal
+  // Decodes an image file to RGB. Once the size is known it asks for the memory of [height, width,
+  // 3], never more than `limit` bytes; null stops it. Returns 0; otherwise `error` holds one line
+  // without a final period. Thread-safe.
+  int (*decode)(const uint8_t* data, size_t size, uint64_t limit,
+                uint8_t* (*allocate)(void* context, int64_t height, int64_t width), void* context,
+                char* error, size_t error_size);
+};
+
+// The plugin's only symbol; static storage.
+__attribute__((visibility("default"))) const poprt_images_plugin* poprt_images_plugin_table(void);
+}

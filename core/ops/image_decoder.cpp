@@ -1,0 +1,25 @@
+// Computed by the compiler from a constant (ops/common/images.h).
+#include "ops/common/compile_time.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& stream = ctx.in(0);
+  if (stream.dtype != DType::undefined && stream.dtype != DType::u8)
+    ctx.fail_input("does not take {}, an encoded image is u8", dtype_name(stream.dtype));
+  if (stream.has_shape && stream.shape.size() != 1)
+    ctx.fail_input("the encoded image is {}, expected one dimension", shape_string(stream.shape));
+  const std::string format = ctx.node.string_attr("pixel_format", "RGB");
+  if (format != "RGB" && format != "BGR" && format != "Grayscale")
+    ctx.fail_input("pixel_format '{}' is none of RGB, BGR, Grayscale", format);
+  ctx.out(0, DType::u8, {kUnknownDim, kUnknownDim, format == "Grayscale" ? 1 : 3});
+}
+
+}  // namespace
+
+extern const OpDef image_decoder_op;
+const OpDef image_decoder_op = {
+    .name = "ImageDecoder", .since = 20, .infer = infer, .lower = lower_image};
+
+}  // namespace poprt::ops
