@@ -115,6 +115,8 @@ static void dtypes_have_names_and_sizes(void** state) {
   (void)state;
   assert_string_equal(poprt_dtype_name(POPRT_DTYPE_F32), "f32");
   assert_string_equal(poprt_dtype_name(POPRT_DTYPE_BOOL), "bool");
+  assert_string_equal(poprt_dtype_name(POPRT_DTYPE_F8), "f8");
+  assert_int_equal(poprt_dtype_bits(POPRT_DTYPE_F8), 8);
   assert_string_equal(poprt_dtype_name(99), poprt_dtype_name(POPRT_DTYPE_UNDEFINED));
   assert_string_equal(poprt_dtype_name(-1), poprt_dtype_name(POPRT_DTYPE_UNDEFINED));
   assert_int_equal(poprt_dtype_bits(POPRT_DTYPE_F64), 64);
