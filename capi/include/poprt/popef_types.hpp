@@ -76,6 +76,14 @@ enum class TensorType : int32_t {
   OUTPUT = POPRT_POPEF_OUTPUT,
 };
 
+enum class BlobType : int32_t {
+  POPLAR_EXECUTABLE = POPRT_POPEF_EXECUTABLE,
+  METADATA = POPRT_POPEF_METADATA_BLOB,
+  DATA_TENSOR = POPRT_POPEF_TENSOR,
+  DATA_FEED = POPRT_POPEF_FEED,
+  OPAQUE = POPRT_POPEF_OPAQUE,
+};
+
 class TensorInfo {
  public:
   TensorInfo() = default;
