@@ -43,12 +43,14 @@ class Executable {
                       bool checkPackageHash = true)
       : Executable(modelOf(stream, size), checkPackageHash) {}
   // Uses what the model's readers have mapped.
-  explicit Executable(const std::shared_ptr<popef::Model>& model, bool checkPackageHash = true) {
+  explicit Executable(const std::shared_ptr<popef::Model>& model, bool checkPackageHash = true)
+      : Executable(*model, checkPackageHash) {}
+  explicit Executable(const popef::Model& model, bool checkPackageHash = true) {
     poprt_open_options o{};
     o.struct_size = sizeof o;
     o.ignore_package_hash = !checkPackageHash;
     poprt_executable* made = nullptr;
-    detail::check(poprt_executable_open_model(model->handle(), &o, &made));
+    detail::check(poprt_executable_open_model(model.handle(), &o, &made));
     handle_.reset(made);
   }
   // Takes the handle.

@@ -320,6 +320,8 @@ class ModelRunner : public impl::HandleRunner {
   explicit ModelRunner(const std::vector<std::string>& popefPaths, const RuntimeConfig& config = {})
       : ModelRunner(Executable(popefPaths, config.checkPackageHash), config) {}
   explicit ModelRunner(const std::shared_ptr<popef::Model>& model, const RuntimeConfig& config = {})
+      : ModelRunner(*model, config) {}
+  explicit ModelRunner(const popef::Model& model, const RuntimeConfig& config = {})
       : ModelRunner(Executable(model, config.checkPackageHash), config) {}
   explicit ModelRunner(const std::shared_ptr<Executable>& executable,
                        const RuntimeConfig& config = {})
@@ -354,6 +356,11 @@ class ModelFusionRunner : public ModelRunner {
  public:
   explicit ModelFusionRunner(const std::string& popefPath, const RuntimeConfig& config = {})
       : ModelFusionRunner(Executable({popefPath}, config.checkPackageHash), config) {}
+  explicit ModelFusionRunner(const std::shared_ptr<popef::Model>& model,
+                             const RuntimeConfig& config = {})
+      : ModelFusionRunner(*model, config) {}
+  explicit ModelFusionRunner(const popef::Model& model, const RuntimeConfig& config = {})
+      : ModelFusionRunner(Executable(model, config.checkPackageHash), config) {}
   explicit ModelFusionRunner(const std::shared_ptr<Executable>& executable,
                              const RuntimeConfig& config = {})
       : ModelFusionRunner(*executable, config) {}
