@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <istream>
 #include <map>
 #include <memory>
@@ -38,6 +39,9 @@ class Executable {
     detail::check(poprt_executable_open_files(paths.data(), paths.size(), &o, &made));
     handle_.reset(made);
   }
+  // As Executable({"program.popef", "weights.popef"}).
+  explicit Executable(std::initializer_list<std::string> popefPaths, bool checkPackageHash = true)
+      : Executable(std::vector<std::string>(popefPaths), checkPackageHash) {}
   // From the current position, `size` bytes (0: to the end), which are read now.
   explicit Executable(const std::shared_ptr<std::istream>& stream, uint64_t size = 0,
                       bool checkPackageHash = true)

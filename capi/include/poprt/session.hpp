@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -95,7 +96,9 @@ AnchorCallbackPredicate andBind(AnchorCallbackPolicy accept, AnchorCallbackPolic
 using namespace anchor_callbacks;  // older code has them here
 }  // namespace predicate_factory
 
-struct SessionConfig {
+namespace impl {
+
+struct SessionFields {
   LaunchPolicy policy = LaunchPolicy::Immediate;
   DeviceWaitConfig waitConfig;
   std::shared_ptr<Device> device;  // null: any free one that fits
@@ -105,6 +108,22 @@ struct SessionConfig {
   bool exclusive = false;  // others cannot take the device
   bool telemetry = false;
   AnchorCallbackPredicate predicate;  // empty: anchors of main programs and of none
+};
+
+}  // namespace impl
+
+struct SessionConfig : impl::SessionFields {
+  SessionConfig() = default;
+  SessionConfig(const SessionConfig& other) : SessionFields(other) {}
+  SessionConfig& operator=(const SessionConfig& other) {
+    SessionFields::operator=(other);
+    return *this;
+  }
+  ~SessionConfig() = default;
+
+  // Model Runtime's names of the same fields.
+  DeviceWaitConfig& wait_config = waitConfig;
+  bool& check_package_hash = checkPackageHash;
 };
 
 // Serves one anchor; poprt_stream_callbacks says when each is called. Must not throw.
@@ -195,6 +214,8 @@ class Session {
 
   explicit Session(const std::vector<std::string>& popefPaths, const SessionConfig& config = {})
       : Session(Executable(popefPaths, config.checkPackageHash), config) {}
+  explicit Session(std::initializer_list<std::string> popefPaths, const SessionConfig& config = {})
+      : Session(std::vector<std::string>(popefPaths), config) {}
   explicit Session(const std::shared_ptr<popef::Model>& model, const SessionConfig& config = {})
       : Session(Executable(model, config.checkPackageHash), config) {}
   explicit Session(const Executable& model, const SessionConfig& config = {})
