@@ -87,6 +87,12 @@ class Executable {
     detail::check(poprt_executable_popef_model(handle_.get(), &made));
     return std::make_shared<popef::Model>(made);
   }
+  // What getPopefModel()->metadata is, without the blobs.
+  popef::Metadata getMetadata() const {
+    poprt_popef_metadata* made = nullptr;
+    detail::check(poprt_executable_popef_metadata(handle_.get(), &made));
+    return popef::impl::fromHandle(popef::impl::MetadataHandle(made).get());
+  }
   std::map<std::string, std::string> getOpaqueBlobs() const {
     std::map<std::string, std::string> blobs;
     const auto model = getPopefModel();

@@ -26,6 +26,11 @@ namespace poprt {
 inline namespace v1 {
 namespace runtime {
 
+// Model Runtime has them here.
+using DataDesc = poprt::DataDesc;
+using InputDesc = DataDesc;
+using OutputDesc = DataDesc;
+
 enum class RunnerType : int32_t { ModelRunner = 0, PackRunner, ModelFusionRunner };
 
 using ReplicaIdToDevice = std::map<int64_t, std::shared_ptr<Device>>;
