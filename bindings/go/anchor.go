@@ -40,6 +40,7 @@ const (
 	C64
 	C128
 	F8E8M0
+	F8 // generic, in PopEF files only
 )
 
 // String returns "f32" for F32.

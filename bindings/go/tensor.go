@@ -121,7 +121,7 @@ func (d DType) holds(anchor DType) bool {
 	case d == U16:
 		return anchor == BF16
 	case d == U8:
-		return anchor >= F8E4M3FN && anchor <= F4E2M1 || anchor == F8E8M0
+		return anchor >= F8E4M3FN && anchor <= F4E2M1 || anchor == F8E8M0 || anchor == F8
 	}
 	return false
 }

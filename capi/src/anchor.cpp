@@ -9,6 +9,7 @@ static_assert(POPRT_DTYPE_C128 == static_cast<int>(DType::c128));
 static_assert(POPRT_DTYPE_F8152 == static_cast<int>(DType::f8_152));
 static_assert(POPRT_DTYPE_F8E8M0 == static_cast<int>(DType::f8e8m0));
 static_assert(POPRT_DTYPE_F8E8M0 + 1 == kDTypeCount);
+static_assert(POPRT_DTYPE_F8 == kDTypeCount);  // PopEF's alone: executables have no such type
 
 namespace {
 
@@ -19,10 +20,13 @@ DType dtype_of(poprt_dtype dtype) {
 }  // namespace
 
 const char* poprt_dtype_name(poprt_dtype dtype) {
+  if (dtype == POPRT_DTYPE_F8) return "f8";
   return dtype_name(dtype_of(dtype)).data();  // of string literals
 }
 
-int32_t poprt_dtype_bits(poprt_dtype dtype) { return dtype_bits(dtype_of(dtype)); }
+int32_t poprt_dtype_bits(poprt_dtype dtype) {
+  return dtype == POPRT_DTYPE_F8 ? 8 : dtype_bits(dtype_of(dtype));
+}
 
 const char* poprt_anchor_name(const poprt_anchor* anchor) {
   return anchor ? capi::from_handle(anchor)->name.c_str() : "";

@@ -75,6 +75,15 @@ poprt_error* poprt_executable_popef_model(const poprt_executable* executable,
   });
 }
 
+poprt_error* poprt_executable_popef_metadata(const poprt_executable* executable,
+                                             poprt_popef_metadata** out_metadata) {
+  return capi::guard([&] {
+    const auto& model = *capi::required(executable, "executable").model;
+    auto& out = capi::required(out_metadata, "out_metadata");
+    out = new poprt_popef_metadata(model.metadata);
+  });
+}
+
 poprt_error* poprt_executable_save_bytes(const poprt_executable* executable, poprt_write_fn write,
                                          void* user_data) {
   return capi::guard([&] {

@@ -76,6 +76,7 @@ inline const int64_t* shape_of(const popef::TensorInfo& info) {
   return info.shape().empty() ? nullptr : info.shape().data();
 }
 inline poprt_dtype dtype_of(const popef::TensorInfo& info) {
+  if (info.dataType() == popef::DataType::F8) return POPRT_DTYPE_F8;
   return static_cast<poprt_dtype>(popef::dtype_of(info.dataType()));
 }
 

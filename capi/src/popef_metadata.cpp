@@ -38,10 +38,12 @@ namespace poprt::capi {
 
 popef::TensorInfo tensor_info_of(poprt_dtype dtype, const int64_t* shape, size_t rank) {
   if (rank) required(shape, "shape");
-  if (dtype < 0 || dtype >= kDTypeCount)
+  if (dtype < 0 || dtype > POPRT_DTYPE_F8)
     fail(ErrorCode::invalid_argument, "dtype {} is unknown", dtype);
-  popef::TensorInfo info(popef::data_type_of(static_cast<DType>(dtype)),
-                         std::vector<int64_t>(shape, shape + rank));
+  const popef::DataType type = dtype == POPRT_DTYPE_F8
+                                   ? popef::DataType::F8
+                                   : popef::data_type_of(static_cast<DType>(dtype));
+  popef::TensorInfo info(type, std::vector<int64_t>(shape, shape + rank));
   (void)info.sizeInBytes();  // refuses what cannot be
   return info;
 }

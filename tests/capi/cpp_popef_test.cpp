@@ -124,6 +124,33 @@ TEST(CppPopef, MetadataSurvivesARoundTrip) {
   EXPECT_EQ(m.anchors()[3].tensorInfo().dataType(), DataType::F8152);
 }
 
+TEST(CppPopef, EveryDataTypeIsKept) {
+  const std::vector<std::pair<DataType, uint64_t>> types = {
+      {DataType::BOOL, 1}, {DataType::F8, 1},    {DataType::F16, 2},  {DataType::F32, 4},
+      {DataType::F64, 8},  {DataType::S8, 1},    {DataType::U8, 1},   {DataType::S16, 2},
+      {DataType::U16, 2},  {DataType::S32, 4},   {DataType::U32, 4},  {DataType::S64, 8},
+      {DataType::U64, 8},  {DataType::F8143, 1}, {DataType::F8152, 1}};
+  std::stringstream file;
+  Writer writer(file);
+  Metadata m;
+  for (size_t i = 0; i < types.size(); i++) {
+    const TensorInfo info(types[i].first, {2});
+    EXPECT_EQ(info.sizeInBytes(), 2 * types[i].second);
+    m.anchors().emplace_back(std::to_string(i), "", info, TensorType::UNKNOWN, Anchor::Programs{});
+    writer.createTensorData({std::to_string(i), info})
+        ->write("0123456789abcdef", info.sizeInBytes());
+  }
+  writer.write(m);
+  writer.close();
+  Reader reader;
+  reader.parseBytes(file.str().data(), file.str().size());
+  ASSERT_EQ(reader.tensors().size(), types.size());
+  for (size_t i = 0; i < types.size(); i++) {
+    EXPECT_EQ(reader.tensors()[i].info.tensorInfo().dataType(), types[i].first);
+    EXPECT_EQ(reader.metadata()[0].anchors()[i].tensorInfo().dataType(), types[i].first);
+  }
+}
+
 TEST(CppPopef, BlobsOutliveTheirReader) {
   auto reader = sample_reader();
   const auto executables = reader->executables();

@@ -186,7 +186,7 @@ TEST(CppWrapper, SessionsServeHandlersAndQueues) {
   Session session(std::vector<std::string>{DATA "/copies.popef"}, config);
   EXPECT_FALSE(session.isLoaded());
   ASSERT_EQ(session.getUserInputAnchors().size(), 1u);
-  EXPECT_EQ(session.getUserOutputAnchors()[1].name, "c");
+  EXPECT_EQ(session.getUserOutputAnchors()[1].name(), "c");
   EXPECT_THROW(session.verifyConnected(), Error);
   const auto sink = std::make_shared<Sink>();
   session.setUserOutputHandler("c", sink);
@@ -205,7 +205,7 @@ TEST(CppWrapper, SessionsServeHandlersAndQueues) {
   std::vector<float> y(16);
   OutputQueue out = queues.outputQueue("y");
   out.enqueue(y.data(), 64, [&](ErrorCode code) { answers += code == ErrorCode::ok; });
-  EXPECT_EQ(out.tensorInfo().sizeInBytes, 64);
+  EXPECT_EQ(out.tensorInfo().sizeInBytes(), 64u);
   EXPECT_THROW(queues.outputQueue("c"), Error);
   session.runLoadPrograms();
   session.runMainPrograms();

@@ -115,6 +115,8 @@ static void dtypes_have_names_and_sizes(void** state) {
   (void)state;
   assert_string_equal(poprt_dtype_name(POPRT_DTYPE_F32), "f32");
   assert_string_equal(poprt_dtype_name(POPRT_DTYPE_BOOL), "bool");
+  assert_string_equal(poprt_dtype_name(POPRT_DTYPE_F8), "f8");
+  assert_int_equal(poprt_dtype_bits(POPRT_DTYPE_F8), 8);
   assert_string_equal(poprt_dtype_name(99), poprt_dtype_name(POPRT_DTYPE_UNDEFINED));
   assert_string_equal(poprt_dtype_name(-1), poprt_dtype_name(POPRT_DTYPE_UNDEFINED));
   assert_int_equal(poprt_dtype_bits(POPRT_DTYPE_F64), 64);
@@ -220,6 +222,15 @@ static void models_and_executables_are_made_from_each_other(void** state) {
   assert_ptr_equal(m, UNTOUCHED(poprt_popef_model));
   FAILS(poprt_executable_popef_model(e, NULL), POPRT_INVALID_ARGUMENT, "'out_model'");
   OK(poprt_executable_popef_model(e, &m));
+  poprt_popef_metadata* metadata = UNTOUCHED(poprt_popef_metadata);
+  FAILS(poprt_executable_popef_metadata(NULL, &metadata), POPRT_INVALID_ARGUMENT, "'executable'");
+  assert_ptr_equal(metadata, UNTOUCHED(poprt_popef_metadata));
+  FAILS(poprt_executable_popef_metadata(e, NULL), POPRT_INVALID_ARGUMENT, "'out_metadata'");
+  OK(poprt_executable_popef_metadata(e, &metadata));
+  assert_string_equal(poprt_popef_metadata_executable(metadata), "copies");
+  assert_int_equal(poprt_popef_metadata_anchor_count(metadata),
+                   poprt_popef_metadata_anchor_count(poprt_popef_model_metadata(m)));
+  poprt_popef_metadata_free(metadata);
   assert_string_equal(poprt_popef_metadata_executable(poprt_popef_model_metadata(m)), "copies");
   poprt_executable_free(e);
   poprt_open_options o = {0};

@@ -236,6 +236,7 @@ static void numbers_stay_as_they_are(void** state) {
   assert_int_equal(POPRT_DTYPE_BOOL, 13);
   assert_int_equal(POPRT_DTYPE_C128, 27);
   assert_int_equal(POPRT_DTYPE_F8E8M0, 28);
+  assert_int_equal(POPRT_DTYPE_F8, 29);
   assert_int_equal(POPRT_PRECISION_FP16, 2);
   assert_int_equal(POPRT_PACK_FIRST_FIT, 1);
   assert_int_equal(POPRT_POPEF_JSON, 3);

@@ -376,6 +376,46 @@ static void sources_are_read_when_payloads_are(void** state) {
   free(p.file.data);
 }
 
+/* A copy through reader and writer has the types of the file. */
+static void every_data_type_is_kept(void** state) {
+  (void)state;
+  const poprt_dtype types[] = {
+      POPRT_DTYPE_BOOL, POPRT_DTYPE_F8,  POPRT_DTYPE_F16, POPRT_DTYPE_F32,   POPRT_DTYPE_F64,
+      POPRT_DTYPE_S8,   POPRT_DTYPE_U8,  POPRT_DTYPE_S16, POPRT_DTYPE_U16,   POPRT_DTYPE_S32,
+      POPRT_DTYPE_U32,  POPRT_DTYPE_S64, POPRT_DTYPE_U64, POPRT_DTYPE_F8143, POPRT_DTYPE_F8152};
+  enum { TYPES = sizeof types / sizeof *types };
+  const char* const names[TYPES] = {"0", "1", "2",  "3",  "4",  "5",  "6", "7",
+                                    "8", "9", "10", "11", "12", "13", "14"};
+  sink s = {0};
+  poprt_popef_writer* w = NULL;
+  OK(poprt_popef_writer_create_stream(take, &s, &w));
+  poprt_popef_metadata* m = NULL;
+  OK(poprt_popef_metadata_create(NULL, &m));
+  for (size_t k = 0; k < TYPES; k++) {
+    const poprt_popef_anchor a = anchor(names[k], "", POPRT_POPEF_UNKNOWN, types[k], NULL, 0);
+    OK(poprt_popef_metadata_add_anchor(m, &a));
+    const poprt_popef_blob_info i =
+        data_info(POPRT_POPEF_TENSOR, names[k], NULL, types[k], NULL, 0, 0);
+    write_blob(w, &i, "12345678", (size_t)poprt_dtype_bits(types[k]) / 8);
+  }
+  OK(poprt_popef_writer_add_metadata(w, m));
+  poprt_popef_metadata_free(m);
+  OK(poprt_popef_writer_close(w));
+  poprt_popef_writer_free(w);
+
+  poprt_popef_reader* r = read_bytes(&s.file);
+  assert_int_equal(poprt_popef_reader_count(r, POPRT_POPEF_TENSOR), TYPES);
+  for (size_t k = 0; k < TYPES; k++) {
+    poprt_popef_anchor a = {0};
+    a.struct_size = sizeof a;
+    OK(poprt_popef_metadata_anchor(poprt_popef_reader_metadata(r, 0), k, &a));
+    assert_int_equal(a.dtype, types[k]);
+    assert_int_equal(info_of(poprt_popef_reader_blob(r, POPRT_POPEF_TENSOR, k)).dtype, types[k]);
+  }
+  poprt_popef_reader_free(r);
+  free(s.file.data);
+}
+
 static void is_class(poprt_error* error, poprt_popef_error_class wanted) {
   assert_non_null(error);
   assert_int_equal(poprt_popef_error_get_class(error), wanted);
@@ -562,6 +602,7 @@ int main(void) {
       cmocka_unit_test(parts_are_read_where_they_lie),
       cmocka_unit_test(reader_errors),
       cmocka_unit_test(sources_are_read_when_payloads_are),
+      cmocka_unit_test(every_data_type_is_kept),
       cmocka_unit_test(errors_have_classes),
       cmocka_unit_test(hostile_bytes_are_refused_or_read),
       cmocka_unit_test(models_link_blobs_by_name),

@@ -63,7 +63,9 @@ namespace Poprt
         /// <summary>Two doubles.</summary>
         C128 = 27,
         /// <summary>A power of two, 2^(code - 127).</summary>
-        F8E8M0 = 28
+        F8E8M0 = 28,
+        /// <summary>The generic 8-bit float of PopEF, in PopEF files only: byte.</summary>
+        F8 = 29
     }
 
     /// <summary>A named input or output of a model. Immutable; it does not need the object that gave it.</summary>

@@ -41,6 +41,7 @@ class DataType(enum.IntEnum):
     C64 = 26
     C128 = 27
     F8E8M0 = 28
+    F8 = 29  # PopEF's generic one
 
     @classmethod
     def _missing_(cls, value: object) -> "DataType":

@@ -49,7 +49,8 @@ enum {
   POPRT_DTYPE_STRING = 25,
   POPRT_DTYPE_C64 = 26,
   POPRT_DTYPE_C128 = 27,
-  POPRT_DTYPE_F8E8M0 = 28 /* a power of two, 2^(code - 127) */
+  POPRT_DTYPE_F8E8M0 = 28, /* a power of two, 2^(code - 127) */
+  POPRT_DTYPE_F8 = 29      /* PopEF's generic one-byte float, in PopEF files only. Since 1.0 */
 };
 
 /* "f32", "s64", "bool" ...; "undefined" for unknown numbers. Static storage. Since 0.1. */

@@ -27,6 +27,7 @@ enum class DataType : int32_t {
   BOOL = POPRT_DTYPE_BOOL,
   F8143 = POPRT_DTYPE_F8143,
   F8152 = POPRT_DTYPE_F8152,
+  F8 = POPRT_DTYPE_F8,  // PopEF's generic one-byte float
 };
 
 struct DataDesc {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,11 @@ class Compiler {
     Call call(options, outputs);
     call.check(
         poprt_compiler_compile_to_popef(call.compiler.get(), model.c_str(), popefPath.c_str()));
+  }
+
+  static void compileAndExport(const std::string& model, const std::vector<std::string>& outputs,
+                               std::ostream& stream, const CompilerOptions& options = {}) {
+    compile(model, outputs, options)->serialize(stream);
   }
 
   // Only the conversion, into an ONNX file.

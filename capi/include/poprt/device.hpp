@@ -49,10 +49,21 @@ struct DeviceWaitConfig {
   explicit DeviceWaitConfig(std::chrono::nanoseconds limit,
                             std::chrono::nanoseconds sleep = std::chrono::seconds(15))
       : DeviceWaitConfig(DeviceWaitStrategy::WAIT_WITH_TIMEOUT, limit, sleep) {}
+  // PopRT's, in seconds.
+  DeviceWaitConfig(int64_t timeoutSec, int64_t sleepTimeSec)
+      : DeviceWaitConfig(duration(timeoutSec), duration(sleepTimeSec)) {}
 
   DeviceWaitStrategy strategy = DeviceWaitStrategy::NO_WAIT;
   std::chrono::nanoseconds timeout{0};
   std::chrono::nanoseconds sleepTime = std::chrono::seconds(15);  // between looks at processes
+
+ private:
+  // As long as can be told, when there are more seconds.
+  static std::chrono::nanoseconds duration(int64_t seconds) {
+    constexpr int64_t most = INT64_MAX / 1'000'000'000;
+    if (seconds > most) return std::chrono::nanoseconds::max();
+    return std::chrono::seconds(seconds < -most ? -most : seconds);
+  }
 };
 
 struct DeviceConstraints {

@@ -57,6 +57,9 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_open_model(
  * when the executable came from the compiler. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_popef_model(
     const poprt_executable* executable, poprt_popef_model** out_model);
+/* A copy of the metadata alone: handles and programs of its anchors. Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_popef_metadata(
+    const poprt_executable* executable, poprt_popef_metadata** out_metadata);
 
 /* Takes bytes front to back, on the calling thread. Non-zero stops: the function that was called
  * then reports cancelled. */

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <istream>
 #include <map>
 #include <memory>
@@ -38,17 +39,22 @@ class Executable {
     detail::check(poprt_executable_open_files(paths.data(), paths.size(), &o, &made));
     handle_.reset(made);
   }
+  // As Executable({"program.popef", "weights.popef"}).
+  explicit Executable(std::initializer_list<std::string> popefPaths, bool checkPackageHash = true)
+      : Executable(std::vector<std::string>(popefPaths), checkPackageHash) {}
   // From the current position, `size` bytes (0: to the end), which are read now.
   explicit Executable(const std::shared_ptr<std::istream>& stream, uint64_t size = 0,
                       bool checkPackageHash = true)
       : Executable(modelOf(stream, size), checkPackageHash) {}
   // Uses what the model's readers have mapped.
-  explicit Executable(const std::shared_ptr<popef::Model>& model, bool checkPackageHash = true) {
+  explicit Executable(const std::shared_ptr<popef::Model>& model, bool checkPackageHash = true)
+      : Executable(*model, checkPackageHash) {}
+  explicit Executable(const popef::Model& model, bool checkPackageHash = true) {
     poprt_open_options o{};
     o.struct_size = sizeof o;
     o.ignore_package_hash = !checkPackageHash;
     poprt_executable* made = nullptr;
-    detail::check(poprt_executable_open_model(model->handle(), &o, &made));
+    detail::check(poprt_executable_open_model(model.handle(), &o, &made));
     handle_.reset(made);
   }
   // Takes the handle.
@@ -80,6 +86,12 @@ class Executable {
     poprt_popef_model* made = nullptr;
     detail::check(poprt_executable_popef_model(handle_.get(), &made));
     return std::make_shared<popef::Model>(made);
+  }
+  // What getPopefModel()->metadata is, without the blobs.
+  popef::Metadata getMetadata() const {
+    poprt_popef_metadata* made = nullptr;
+    detail::check(poprt_executable_popef_metadata(handle_.get(), &made));
+    return popef::impl::fromHandle(popef::impl::MetadataHandle(made).get());
   }
   std::map<std::string, std::string> getOpaqueBlobs() const {
     std::map<std::string, std::string> blobs;

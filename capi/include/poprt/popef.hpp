@@ -174,6 +174,7 @@ class BlobReader {
     name = info_.name;
   }
   std::string name;
+  BlobType type() const { return static_cast<BlobType>(info_.type); }
   bool isCompressed() const { return info_.compressed != 0; }
   size_t sizeInBytes() const { return info_.bytes; }  // of the (decompressed) payload
   // Nothing is copied but for compressed executables.

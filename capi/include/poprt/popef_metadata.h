@@ -129,7 +129,7 @@ typedef struct poprt_popef_anchor {
   const char* name;   /* in the model; that of its tensor or feed blob */
   const char* handle; /* its stream; "" or null: no callback can be connected */
   poprt_popef_anchor_type type;
-  poprt_dtype dtype;    /* PopEF's generic F8 is read as POPRT_DTYPE_F8143 */
+  poprt_dtype dtype;
   const int64_t* shape; /* of one transfer; `rank` dimensions, null for a scalar */
   size_t rank;
   const uint32_t* programs; /* those that use the stream */

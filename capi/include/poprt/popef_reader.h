@@ -99,7 +99,7 @@ typedef struct poprt_popef_blob_info {
   int32_t compressed;     /* executables: non-zero when it is stored so */
   const char* name;       /* of tensors and feeds: the anchor's */
   const char* executable; /* which one it belongs to; "" or null: any. Not for executables */
-  poprt_dtype dtype;      /* tensors and feeds; PopEF's generic F8 is read as POPRT_DTYPE_F8143 */
+  poprt_dtype dtype;      /* tensors and feeds */
   int32_t reserved;       /* 0 */
   const int64_t* shape;   /* of one tensor; `rank` dimensions, null for a scalar */
   size_t rank;

@@ -76,6 +76,14 @@ enum class TensorType : int32_t {
   OUTPUT = POPRT_POPEF_OUTPUT,
 };
 
+enum class BlobType : int32_t {
+  POPLAR_EXECUTABLE = POPRT_POPEF_EXECUTABLE,
+  METADATA = POPRT_POPEF_METADATA_BLOB,
+  DATA_TENSOR = POPRT_POPEF_TENSOR,
+  DATA_FEED = POPRT_POPEF_FEED,
+  OPAQUE = POPRT_POPEF_OPAQUE,
+};
+
 class TensorInfo {
  public:
   TensorInfo() = default;
@@ -90,14 +98,16 @@ class TensorInfo {
   // Product of the dimensions times the element size; a scalar has one element. Throws
   // invalid_argument on a negative dimension or when it overflows.
   uint64_t sizeInBytes() const {
-    uint64_t bytes = static_cast<uint64_t>(poprt_dtype_bits(static_cast<poprt_dtype>(type_))) / 8;
+    const auto bits = static_cast<uint64_t>(poprt_dtype_bits(static_cast<poprt_dtype>(type_)));
+    const uint64_t together = bits > 0 && bits < 8 ? 8 / bits : 1;  // elements in a byte
+    uint64_t bytes = together > 1 ? 1 : bits / 8;
     for (const int64_t dim : shape_) {
       if (dim < 0 || (dim > 0 && bytes > UINT64_MAX / static_cast<uint64_t>(dim)))
         throw SizeError(ErrorCode::invalid_argument,
                         "tensor dimension " + std::to_string(dim) + " is negative or too large");
       bytes *= static_cast<uint64_t>(dim);
     }
-    return bytes;
+    return bytes / together + (bytes % together != 0);
   }
   bool operator==(const TensorInfo& o) const { return type_ == o.type_ && shape_ == o.shape_; }
   bool operator!=(const TensorInfo& o) const { return !(*this == o); }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <future>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <string>
@@ -24,6 +25,11 @@
 namespace poprt {
 inline namespace v1 {
 namespace runtime {
+
+// Model Runtime has them here.
+using DataDesc = poprt::DataDesc;
+using InputDesc = DataDesc;
+using OutputDesc = DataDesc;
 
 enum class RunnerType : int32_t { ModelRunner = 0, PackRunner, ModelFusionRunner };
 
@@ -62,6 +68,52 @@ struct RuntimeConfig {
   int64_t batchesPerStep = 0;  // 0: as compiled
   std::string faults;          // empty: POPRT_INJECT_FAULTS
   bool telemetry = false;      // publish, as POPRT_TELEMETRY=1 does
+};
+
+// The fields of PopRT that Model Runtime has, by its names. Times are durations there.
+struct ModelRunnerConfig {
+  static constexpr std::chrono::nanoseconds kNever = std::chrono::nanoseconds::max();
+
+  DeviceWaitConfig device_wait_config{std::chrono::seconds(1), std::chrono::seconds(6)};
+  bool thread_safe = true;
+  int32_t replication_factor = 1;
+  std::chrono::nanoseconds timeout_ns = std::chrono::milliseconds(10);  // 0: wait for ever
+  bool validate_io_params = true;
+  uint32_t batching_dim = UINT32_MAX;  // off
+  bool check_package_hash = true;
+  int32_t ring_buffer_size_multiplier = 2;
+  bool auto_reset = false;
+  InputMemoryView frozen_inputs;
+  bool flush_on_waiting_outputs = false;
+  std::chrono::nanoseconds batch_size_timeout_ns = kNever;
+  std::chrono::nanoseconds data_parallel_timeout_ns = kNever;
+  bool is_batch_size_timeout_enabled = false;
+  int64_t request_tracepoints_buffer_size = 1000;  // 0: unbounded
+  ReplicaIdToDevice replica_id_to_device;
+  std::pair<InputMemoryView, OutputMemoryView> flush_by_name;
+
+  // What runners take.
+  operator RuntimeConfig() const {
+    RuntimeConfig c;
+    c.deviceWaitConfig = device_wait_config;
+    c.threadSafe = thread_safe;
+    c.replicationFactor = replication_factor;
+    c.timeoutNS = timeout_ns.count();
+    c.validateIOParams = validate_io_params;
+    c.batchingDim = batching_dim;
+    c.checkPackageHash = check_package_hash;
+    c.ringBufferSizeMultiplier = ring_buffer_size_multiplier;
+    c.autoReset = auto_reset;
+    c.frozenInputs = frozen_inputs;
+    c.flushOnWaitingOutputs = flush_on_waiting_outputs;
+    c.batchSizeTimeoutNS = batch_size_timeout_ns.count();
+    c.dataParallelTimeoutNS = data_parallel_timeout_ns.count();
+    c.isBatchSizeTimeoutEnabled = is_batch_size_timeout_enabled;
+    c.requestTracepointsBufferSize = request_tracepoints_buffer_size;
+    c.replicaIdToDevice = replica_id_to_device;
+    c.flushByName = flush_by_name;
+    return c;
+  }
 };
 
 namespace impl {
@@ -319,7 +371,12 @@ class ModelRunner : public impl::HandleRunner {
       : ModelRunner(Executable({popefPath}, config.checkPackageHash), config) {}
   explicit ModelRunner(const std::vector<std::string>& popefPaths, const RuntimeConfig& config = {})
       : ModelRunner(Executable(popefPaths, config.checkPackageHash), config) {}
+  explicit ModelRunner(std::initializer_list<std::string> popefPaths,
+                       const RuntimeConfig& config = {})
+      : ModelRunner(std::vector<std::string>(popefPaths), config) {}
   explicit ModelRunner(const std::shared_ptr<popef::Model>& model, const RuntimeConfig& config = {})
+      : ModelRunner(*model, config) {}
+  explicit ModelRunner(const popef::Model& model, const RuntimeConfig& config = {})
       : ModelRunner(Executable(model, config.checkPackageHash), config) {}
   explicit ModelRunner(const std::shared_ptr<Executable>& executable,
                        const RuntimeConfig& config = {})
@@ -354,6 +411,11 @@ class ModelFusionRunner : public ModelRunner {
  public:
   explicit ModelFusionRunner(const std::string& popefPath, const RuntimeConfig& config = {})
       : ModelFusionRunner(Executable({popefPath}, config.checkPackageHash), config) {}
+  explicit ModelFusionRunner(const std::shared_ptr<popef::Model>& model,
+                             const RuntimeConfig& config = {})
+      : ModelFusionRunner(*model, config) {}
+  explicit ModelFusionRunner(const popef::Model& model, const RuntimeConfig& config = {})
+      : ModelFusionRunner(Executable(model, config.checkPackageHash), config) {}
   explicit ModelFusionRunner(const std::shared_ptr<Executable>& executable,
                              const RuntimeConfig& config = {})
       : ModelFusionRunner(*executable, config) {}

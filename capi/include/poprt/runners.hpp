@@ -62,6 +62,10 @@ class PackRunner : public impl::HandleRunner {
  public:
   PackRunner(const std::string& popefPath, const PackRunnerConfig& config)
       : PackRunner(Executable({popefPath}, config.runner.checkPackageHash), config) {}
+  PackRunner(const std::shared_ptr<popef::Model>& model, const PackRunnerConfig& config)
+      : PackRunner(*model, config) {}
+  PackRunner(const popef::Model& model, const PackRunnerConfig& config)
+      : PackRunner(Executable(model, config.runner.checkPackageHash), config) {}
   PackRunner(const std::shared_ptr<Executable>& executable, const PackRunnerConfig& config)
       : PackRunner(*executable, config) {}
   PackRunner(const Executable& executable, const PackRunnerConfig& config) {
@@ -103,6 +107,11 @@ class LightRunner : public impl::HandleRunner {
  public:
   explicit LightRunner(const std::string& popefPath, const LightRunnerConfig& config = {})
       : LightRunner(Executable({popefPath}, config.checkPackageHash), config) {}
+  explicit LightRunner(const std::shared_ptr<popef::Model>& model,
+                       const LightRunnerConfig& config = {})
+      : LightRunner(*model, config) {}
+  explicit LightRunner(const popef::Model& model, const LightRunnerConfig& config = {})
+      : LightRunner(Executable(model, config.checkPackageHash), config) {}
   explicit LightRunner(const std::shared_ptr<Executable>& executable,
                        const LightRunnerConfig& config = {})
       : LightRunner(*executable, config) {}
@@ -157,6 +166,11 @@ class HostConcatRunner : public impl::HandleRunner {
  public:
   explicit HostConcatRunner(const std::string& popefPath, const HostConcatRunnerConfig& config = {})
       : HostConcatRunner(Executable({popefPath}, config.checkPackageHash), config) {}
+  explicit HostConcatRunner(const std::shared_ptr<popef::Model>& model,
+                            const HostConcatRunnerConfig& config = {})
+      : HostConcatRunner(*model, config) {}
+  explicit HostConcatRunner(const popef::Model& model, const HostConcatRunnerConfig& config = {})
+      : HostConcatRunner(Executable(model, config.checkPackageHash), config) {}
   explicit HostConcatRunner(const std::shared_ptr<Executable>& executable,
                             const HostConcatRunnerConfig& config = {})
       : HostConcatRunner(*executable, config) {}

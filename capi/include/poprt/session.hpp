@@ -2,10 +2,15 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -21,19 +26,38 @@
 
 namespace poprt {
 inline namespace v1 {
+namespace detail {
+
+inline popef::TensorInfo infoOf(const poprt_anchor* anchor) {
+  return popef::impl::tensorInfoOf(poprt_anchor_dtype(anchor), poprt_anchor_shape(anchor),
+                                   poprt_anchor_rank(anchor));
+}
+
+}  // namespace detail
+
 namespace runtime {
 
 enum class LaunchPolicy { Immediate, Deferred };
 enum class AnchorCallbackPolicy { BIND_EMPTY_CB, BIND_USER_CB };
 
-// An anchor as predicates see it.
+// What functions that need no more of an anchor may take instead of it.
 struct AnchorInfo {
+  AnchorInfo() = default;
+  AnchorInfo(std::string anchor, bool output, std::vector<uint32_t> used = {})
+      : name(std::move(anchor)), isOutput(output), programs(std::move(used)) {}
+  AnchorInfo(const popef::Anchor& a)
+      : AnchorInfo(a.name(), a.type() == popef::TensorType::OUTPUT, a.programs()) {}
+  operator popef::Anchor() const {
+    return {
+        name, {}, {}, isOutput ? popef::TensorType::OUTPUT : popef::TensorType::INPUT, programs};
+  }
+
   std::string name;
   bool isOutput = false;
   std::vector<uint32_t> programs;
 };
-// Must not throw.
-using AnchorCallbackPredicate = std::function<AnchorCallbackPolicy(const AnchorInfo&)>;
+// Is asked about the anchors of the model's metadata. Must not throw.
+using AnchorCallbackPredicate = std::function<AnchorCallbackPolicy(const popef::Anchor&)>;
 
 namespace predicate_factory {
 namespace anchor_callbacks {
@@ -43,8 +67,8 @@ inline AnchorCallbackPredicate predProgramIndex(
     std::vector<uint32_t> programs,
     AnchorCallbackPolicy accept = AnchorCallbackPolicy::BIND_USER_CB,
     AnchorCallbackPolicy reject = AnchorCallbackPolicy::BIND_EMPTY_CB) {
-  return [=](const AnchorInfo& a) {
-    for (const uint32_t p : a.programs)
+  return [=](const popef::Anchor& a) {
+    for (const uint32_t p : a.programs())
       for (const uint32_t wanted : programs)
         if (p == wanted) return accept;
     return reject;
@@ -73,20 +97,20 @@ inline AnchorCallbackPredicate predProgramFlowSave(
 inline AnchorCallbackPredicate predProgramNotAssigned(
     AnchorCallbackPolicy accept = AnchorCallbackPolicy::BIND_USER_CB,
     AnchorCallbackPolicy reject = AnchorCallbackPolicy::BIND_EMPTY_CB) {
-  return [=](const AnchorInfo& a) { return a.programs.empty() ? accept : reject; };
+  return [=](const popef::Anchor& a) { return a.programs().empty() ? accept : reject; };
 }
 // `accept` when any (orBind) or all (andBind) of the predicates say so.
 template <class... Predicates>
 AnchorCallbackPredicate orBind(AnchorCallbackPolicy accept, AnchorCallbackPolicy reject,
                                Predicates... predicates) {
-  return [=](const AnchorInfo& a) {
+  return [=](const popef::Anchor& a) {
     return (false || ... || (predicates(a) == accept)) ? accept : reject;
   };
 }
 template <class... Predicates>
 AnchorCallbackPredicate andBind(AnchorCallbackPolicy accept, AnchorCallbackPolicy reject,
                                 Predicates... predicates) {
-  return [=](const AnchorInfo& a) {
+  return [=](const popef::Anchor& a) {
     return (true && ... && (predicates(a) == accept)) ? accept : reject;
   };
 }
@@ -95,7 +119,9 @@ AnchorCallbackPredicate andBind(AnchorCallbackPolicy accept, AnchorCallbackPolic
 using namespace anchor_callbacks;  // older code has them here
 }  // namespace predicate_factory
 
-struct SessionConfig {
+namespace impl {
+
+struct SessionFields {
   LaunchPolicy policy = LaunchPolicy::Immediate;
   DeviceWaitConfig waitConfig;
   std::shared_ptr<Device> device;  // null: any free one that fits
@@ -105,6 +131,22 @@ struct SessionConfig {
   bool exclusive = false;  // others cannot take the device
   bool telemetry = false;
   AnchorCallbackPredicate predicate;  // empty: anchors of main programs and of none
+};
+
+}  // namespace impl
+
+struct SessionConfig : impl::SessionFields {
+  SessionConfig() = default;
+  SessionConfig(const SessionConfig& other) : SessionFields(other) {}
+  SessionConfig& operator=(const SessionConfig& other) {
+    SessionFields::operator=(other);
+    return *this;
+  }
+  ~SessionConfig() = default;
+
+  // Model Runtime's names of the same fields.
+  DeviceWaitConfig& wait_config = waitConfig;
+  bool& check_package_hash = checkPackageHash;
 };
 
 // Serves one anchor; poprt_stream_callbacks says when each is called. Must not throw.
@@ -127,11 +169,22 @@ class Queue {
  public:
   using Callback = std::function<void(ErrorCode)>;
 
-  DataDesc tensorInfo() const { return detail::describe(poprt_queue_anchor(handle_)); }
+  std::string name() const { return poprt_anchor_name(poprt_queue_anchor(handle_)); }
+  // Of one transfer.
+  popef::TensorInfo tensorInfo() const { return detail::infoOf(poprt_queue_anchor(handle_)); }
   size_t capacity() const { return poprt_queue_capacity(handle_); }
   size_t readAvailable() const { return poprt_queue_read_available(handle_); }
 
  protected:
+  // Callbacks that do not ask how it ended.
+  template <class F>
+  using Plain =
+      std::enable_if_t<std::is_invocable_v<F&> && !std::is_invocable_v<F&, ErrorCode>, int>;
+  template <class F>
+  static Callback ended(F callback) {
+    return [call = std::function<void()>(std::move(callback))](ErrorCode) { call(); };
+  }
+
   explicit Queue(poprt_queue* handle) : handle_(handle) {}
   template <class Enqueue, class Data>
   void push(Enqueue enqueue, Data data, size_t bytes, Callback callback) {
@@ -158,7 +211,12 @@ class InputQueue : public Queue {
   void enqueue(const void* data, size_t bytes, Callback callback = {}) {
     push(poprt_queue_enqueue_input, data, bytes, std::move(callback));
   }
+  template <class F, Plain<F> = 0>
+  void enqueue(const void* data, size_t bytes, F callback) {
+    enqueue(data, bytes, ended(std::move(callback)));
+  }
 };
+using InputRingBuffer = InputQueue;  // what Model Runtime gives to timeout callbacks
 
 class OutputQueue : public Queue {
  public:
@@ -166,35 +224,77 @@ class OutputQueue : public Queue {
   void enqueue(void* data, size_t bytes, Callback callback = {}) {
     push(poprt_queue_enqueue_output, data, bytes, std::move(callback));
   }
+  template <class F, Plain<F> = 0>
+  void enqueue(void* data, size_t bytes, F callback) {
+    enqueue(data, bytes, ended(std::move(callback)));
+  }
 };
 
-// Borrowed from a session.
+// A function of an InputQueue&, or of an InputRingBuffer* as in Model Runtime.
+class TimeoutCallback {
+ public:
+  TimeoutCallback() = default;
+  TimeoutCallback(std::nullptr_t) {}
+  template <class F, std::enable_if_t<std::is_invocable_v<F&, InputQueue&>, int> = 0>
+  TimeoutCallback(F call) : call_(std::move(call)) {}
+  template <class F, std::enable_if_t<!std::is_invocable_v<F&, InputQueue&> &&
+                                          std::is_invocable_v<F&, InputRingBuffer*>,
+                                      int> = 0>
+  TimeoutCallback(F call) {
+    std::function<void(InputRingBuffer*)> take(std::move(call));
+    if (take) call_ = [take = std::move(take)](InputQueue& queue) { take(&queue); };
+  }
+  explicit operator bool() const { return static_cast<bool>(call_); }
+  void operator()(InputQueue& queue) const { call_(queue); }
+
+ private:
+  std::function<void(InputQueue&)> call_;
+};
+
+// Borrowed from a session; copies are the same one.
 class QueueManager {
  public:
   explicit QueueManager(poprt_queue_manager* handle) : handle_(handle) {}
-  InputQueue inputQueue(const std::string& name) const {
-    poprt_queue* queue = nullptr;
-    detail::check(poprt_queue_manager_input_queue(handle_, name.c_str(), &queue));
-    return InputQueue(queue);
+  InputQueue& inputQueue(const std::string& name) const {
+    return find(found_->inputs, poprt_queue_manager_input_queue, name);
   }
-  OutputQueue outputQueue(const std::string& name) const {
-    poprt_queue* queue = nullptr;
-    detail::check(poprt_queue_manager_output_queue(handle_, name.c_str(), &queue));
-    return OutputQueue(queue);
+  OutputQueue& outputQueue(const std::string& name) const {
+    return find(found_->outputs, poprt_queue_manager_output_queue, name);
   }
   void flushAll() const { poprt_queue_manager_flush_all(handle_); }
   void disconnectAll() const { poprt_queue_manager_disconnect_all(handle_); }
+  // Model Runtime has pointers to what is the session's.
+  operator QueueManager*() { return this; }
+  QueueManager* operator->() { return this; }
+  const QueueManager* operator->() const { return this; }
 
  private:
+  struct Found {
+    std::mutex mutex;
+    std::map<std::string, InputQueue> inputs;
+    std::map<std::string, OutputQueue> outputs;
+  };
+  template <class Q, class Get>
+  Q& find(std::map<std::string, Q>& queues, Get get, const std::string& name) const {
+    const std::lock_guard lock(found_->mutex);
+    const auto known = queues.find(name);
+    if (known != queues.end()) return known->second;
+    poprt_queue* queue = nullptr;
+    detail::check(get(handle_, name.c_str(), &queue));
+    return queues.emplace(name, Q(queue)).first->second;
+  }
   poprt_queue_manager* handle_;
+  std::shared_ptr<Found> found_ = std::make_shared<Found>();
 };
 
 class Session {
  public:
-  using TimeoutCallback = std::function<void(InputQueue&)>;
+  using TimeoutCallback = runtime::TimeoutCallback;
 
   explicit Session(const std::vector<std::string>& popefPaths, const SessionConfig& config = {})
       : Session(Executable(popefPaths, config.checkPackageHash), config) {}
+  explicit Session(std::initializer_list<std::string> popefPaths, const SessionConfig& config = {})
+      : Session(std::vector<std::string>(popefPaths), config) {}
   explicit Session(const std::shared_ptr<popef::Model>& model, const SessionConfig& config = {})
       : Session(Executable(model, config.checkPackageHash), config) {}
   explicit Session(const Executable& model, const SessionConfig& config = {})
@@ -210,10 +310,11 @@ class Session {
     o.wait_strategy = static_cast<poprt_wait_strategy>(config.waitConfig.strategy);
     o.wait_timeout_ns = config.waitConfig.timeout.count();
     o.wait_sleep_ns = config.waitConfig.sleepTime.count();
+    state_->anchors = model.getMetadata().anchors();
+    state_->asked = {config.predicate, &state_->anchors};
     if (config.predicate) {
-      state_->predicate = config.predicate;
       o.predicate = ask;
-      o.predicate_data = &state_->predicate;
+      o.predicate_data = &state_->asked;
     }
     poprt_session* made = nullptr;
     detail::check(poprt_session_create(model.handle(), &o, &made));
@@ -242,17 +343,14 @@ class Session {
   void setUserOutputHandler(const std::string& name, std::shared_ptr<StreamCallback> callback) {
     set(poprt_session_set_user_output_handler, name, std::move(callback));
   }
-  std::vector<DataDesc> getUserInputAnchors() const {
-    std::vector<DataDesc> list;
-    for (size_t i = 0; i < poprt_session_user_input_count(handle_.get()); i++)
-      list.push_back(detail::describe(poprt_session_user_input(handle_.get(), i)));
-    return list;
+  // As the model's metadata has them.
+  std::vector<popef::Anchor> getUserInputAnchors() const {
+    return userAnchors(popef::TensorType::INPUT, poprt_session_user_input_count,
+                       poprt_session_user_input);
   }
-  std::vector<DataDesc> getUserOutputAnchors() const {
-    std::vector<DataDesc> list;
-    for (size_t i = 0; i < poprt_session_user_output_count(handle_.get()); i++)
-      list.push_back(detail::describe(poprt_session_user_output(handle_.get(), i)));
-    return list;
+  std::vector<popef::Anchor> getUserOutputAnchors() const {
+    return userAnchors(popef::TensorType::OUTPUT, poprt_session_user_output_count,
+                       poprt_session_user_output);
   }
   void verifyConnected() const { detail::check(poprt_session_verify_connected(handle_.get())); }
 
@@ -264,9 +362,9 @@ class Session {
   }
 
   // The callback must not throw. Queues that were made before are gone.
-  QueueManager createQueueManager(size_t numBuffers, TimeoutCallback timeout = {},
-                                  std::chrono::nanoseconds timeoutNs = {},
-                                  AnchorCallbackPredicate predicate = {}) {
+  QueueManager& createQueueManager(size_t numBuffers, TimeoutCallback timeout = {},
+                                   std::chrono::nanoseconds timeoutNs = {},
+                                   AnchorCallbackPredicate predicate = {}) {
     auto timer = std::make_unique<TimeoutCallback>(std::move(timeout));
     poprt_queue_options o{};
     o.struct_size = sizeof o;
@@ -279,26 +377,30 @@ class Session {
         (*static_cast<TimeoutCallback*>(data))(queue);
       };
     }
-    if (predicate) {
+    Asked asked{std::move(predicate), &state_->anchors};
+    if (asked.predicate) {
       o.predicate = ask;
-      o.predicate_data = &predicate;
+      o.predicate_data = &asked;
     }
     poprt_queue_manager* manager = nullptr;
     detail::check(poprt_session_create_queue_manager(handle_.get(), &o, &manager));
     state_->timeout = std::move(timer);
-    return QueueManager(manager);
+    state_->queues = std::make_unique<QueueManager>(manager);
+    return *state_->queues;
   }
 
   // A predicate for inputs and one for outputs, as Model Runtime has them.
-  QueueManager createQueueManager(size_t numBuffers, TimeoutCallback timeout,
-                                  std::chrono::nanoseconds timeoutNs,
-                                  AnchorCallbackPredicate inputPredicate,
-                                  AnchorCallbackPredicate outputPredicate) {
+  QueueManager& createQueueManager(size_t numBuffers, TimeoutCallback timeout,
+                                   std::chrono::nanoseconds timeoutNs,
+                                   AnchorCallbackPredicate inputPredicate,
+                                   AnchorCallbackPredicate outputPredicate) {
     if (!inputPredicate || !outputPredicate)
       throw Error(ErrorCode::invalid_argument, "a predicate is empty");
-    return createQueueManager(numBuffers, std::move(timeout), timeoutNs,
-                              [in = std::move(inputPredicate), out = std::move(outputPredicate)](
-                                  const AnchorInfo& a) { return a.isOutput ? out(a) : in(a); });
+    return createQueueManager(
+        numBuffers, std::move(timeout), timeoutNs,
+        [in = std::move(inputPredicate), out = std::move(outputPredicate)](const popef::Anchor& a) {
+          return a.type() == popef::TensorType::OUTPUT ? out(a) : in(a);
+        });
   }
 
   // JSON as ModelRunner::profile(), since the last upload; needs SessionConfig::profile.
@@ -320,18 +422,43 @@ class Session {
   struct Free {
     void operator()(poprt_session* s) const { poprt_session_free(s); }
   };
+  using Anchors = std::vector<popef::Anchor>;
+  // A predicate, and the anchors that it is asked about.
+  struct Asked {
+    AnchorCallbackPredicate predicate;
+    const Anchors* anchors = nullptr;
+  };
   // What callbacks use; outlives the handle.
   struct State {
-    AnchorCallbackPredicate predicate;
+    Anchors anchors;  // of the metadata
+    Asked asked;
     std::unique_ptr<TimeoutCallback> timeout;
+    std::unique_ptr<QueueManager> queues;
     std::vector<std::shared_ptr<StreamCallback>> callbacks;
   };
 
-  static int32_t ask(const char* name, int32_t isOutput, const uint32_t* programs, size_t count,
-                     void* data) {
-    const AnchorInfo anchor{name, isOutput != 0, {programs, programs + count}};
-    return (*static_cast<AnchorCallbackPredicate*>(data))(anchor) ==
-           AnchorCallbackPolicy::BIND_USER_CB;
+  static const popef::Anchor* find(const Anchors& anchors, const char* name,
+                                   popef::TensorType type) {
+    for (const popef::Anchor& a : anchors)
+      if (a.type() == type && a.name() == name) return &a;
+    return nullptr;
+  }
+  static int32_t ask(const char* name, int32_t isOutput, const uint32_t*, size_t, void* data) {
+    const auto& asked = *static_cast<const Asked*>(data);
+    const auto* anchor =
+        find(*asked.anchors, name, isOutput ? popef::TensorType::OUTPUT : popef::TensorType::INPUT);
+    return !anchor || asked.predicate(*anchor) == AnchorCallbackPolicy::BIND_USER_CB;
+  }
+  template <class Count, class At>
+  Anchors userAnchors(popef::TensorType type, Count count, At at) const {
+    Anchors list;
+    for (size_t i = 0; i < count(handle_.get()); i++) {
+      const poprt_anchor* a = at(handle_.get(), i);
+      const popef::Anchor* known = find(state_->anchors, poprt_anchor_name(a), type);
+      list.push_back(known ? *known
+                           : popef::Anchor(poprt_anchor_name(a), {}, detail::infoOf(a), type, {}));
+    }
+    return list;
   }
   template <class Set>
   void set(Set setter, const std::string& name, std::shared_ptr<StreamCallback> callback) {

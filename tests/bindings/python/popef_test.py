@@ -18,7 +18,7 @@ CODE = RANDOM.integers(0, 4, 100000, dtype=np.uint8).tobytes()
 WEIGHTS = RANDOM.normal(size=(2, 3)).astype(np.float16)
 IMAGES = RANDOM.normal(size=(3, 2, 2)).astype(np.float32)
 # Writers and readers of every element type that PopEF has.
-TYPES = ("BOOL", "F16", "F32", "F64", "S8", "U8", "S16", "U16", "S32", "U32", "S64", "U64", "F8143", "F8152")
+TYPES = ("BOOL", "F8", "F16", "F32", "F64", "S8", "U8", "S16", "U16", "S32", "U32", "S64", "U64", "F8143", "F8152")
 
 
 def sample_metadata(executable="model"):
@@ -227,7 +227,9 @@ class Reading(Files):
         reader = popef.Reader()
         reader.parseFile(self.path)
         found = {t.info.name(): t.data() for t in reader.tensors()}
+        kept = {t.info.name(): t.info.tensorInfo().dataType() for t in reader.tensors()}
         for name in TYPES:
+            self.assertIs(kept[name], popef.DataType[name])
             np.testing.assert_array_equal(found[name], infos[name])
             self.assertEqual(found[name].dtype, infos[name].dtype)
         self.assertEqual(found["empty"].shape, (0, 4))

@@ -61,7 +61,9 @@ public enum DataType {
   /** Two 64-bit floats. */
   C128(27),
   /** A power of two, 2^(code - 127). */
-  F8E8M0(28);
+  F8E8M0(28),
+  /** The generic 8-bit float of PopEF, in PopEF files only. */
+  F8(29);
 
   private final int number;
 
