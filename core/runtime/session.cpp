@@ -87,6 +87,23 @@ void Session::connect() {
     inputs_[i].data = model_->input_data[i];
     if (!inputs_[i].data.empty() || inputs_[i].seed) inputs_[i].user = false;
   }
+  // The save programs return the weights: not the device's work, the session has their values.
+  for (const Stream& in : inputs_) {
+    const auto is_program_output = [&](const program::Anchor& a) {
+      return a.name == in.anchor->name;
+    };
+    const popef::Anchor* m = find_metadata(metadata, *in.anchor, popef::TensorType::OUTPUT);
+    if (in.data.empty() || !m || !m->usedBy(metadata.programFlow().save()) ||
+        std::any_of(p.outputs.begin(), p.outputs.end(), is_program_output))
+      continue;
+    Stream s;
+    s.anchor = in.anchor;
+    s.bytes = in.bytes;
+    s.user = accepted(config_.output_predicate, m);
+    s.used[static_cast<size_t>(Flow::save)] = true;
+    s.weights = &in;
+    outputs_.push_back(std::move(s));
+  }
   const auto mark = [&](const std::vector<program::Instruction>& instructions, Flow flow) {
     for (const program::Instruction& in : instructions)
       for (const uint32_t id : in.operands) {
@@ -200,16 +217,28 @@ void Session::stop() noexcept {
 namespace {
 
 template <class Streams>
-auto& stream_of(Streams& streams, const std::vector<program::Anchor>& anchors,
-                std::string_view name, std::string_view direction) {
-  return streams[find_anchor(anchors, name, 0, direction)];
+auto& stream_of(Streams& streams, std::string_view name, std::string_view direction) {
+  for (auto& s : streams)
+    if (s.anchor->name == name) return s;
+  std::vector<std::string> names;
+  for (const auto& s : streams) names.push_back(s.anchor->name);
+  fail(ErrorCode::not_found, "there is no {} '{}'; {}s are: {}", direction, name, direction,
+       list(names));
 }
 
 }  // namespace
 
+const program::Anchor& Session::input_anchor(std::string_view name) const {
+  return *stream_of(inputs_, name, "input").anchor;
+}
+
+const program::Anchor& Session::output_anchor(std::string_view name) const {
+  return *stream_of(outputs_, name, "output").anchor;
+}
+
 void Session::set_user_input_handler(std::string_view name,
                                      std::shared_ptr<StreamCallback> callback) {
-  Stream& s = stream_of(inputs_, model_->inputs(), name, "input");
+  Stream& s = stream_of(inputs_, name, "input");
   const std::lock_guard run(run_mutex_);
   const std::lock_guard lock(streams_mutex_);
   if (s.prefetched) s.callback->invalidate_prefetched();
@@ -219,7 +248,7 @@ void Session::set_user_input_handler(std::string_view name,
 
 void Session::set_user_output_handler(std::string_view name,
                                       std::shared_ptr<StreamCallback> callback) {
-  Stream& s = stream_of(outputs_, model_->outputs(), name, "output");
+  Stream& s = stream_of(outputs_, name, "output");
   const std::lock_guard run(run_mutex_);
   const std::lock_guard lock(streams_mutex_);
   s.callback = std::move(callback);
@@ -413,9 +442,14 @@ void Session::run_once(Flow flow, bool first_replica, bool last_replica) {
   }
   for (size_t i = 0; i < outputs_.size(); i++) {
     Stream& s = outputs_[i];
+    if (s.weights && !s.callback) continue;
     if (s.used[f] && (first_replica || s.per_replica)) output_pointers_[i] = output_pointer(s);
   }
   run_engine(flow, input_pointers_.data(), output_pointers_.data());
+  if (flow == Flow::save)
+    for (size_t i = 0; i < outputs_.size(); i++)
+      if (const Stream* from = outputs_[i].weights; from && outputs_[i].callback)
+        std::memcpy(output_pointers_[i], from->data.data(), from->bytes);
   for (Stream& s : inputs_) {
     if (!s.used[f] || !s.callback || !(last_replica || s.per_replica)) continue;
     s.in_place = false;

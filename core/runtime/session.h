@@ -87,8 +87,12 @@ class Session final : private device::Occupant {
   // cancelled, and so do later ones until reload() or bind_to_device().
   void stop() noexcept;
 
+  // By name, the outputs of weights that the save programs return (weight_d2h_NAME) too. Throw
+  // not_found listing the names there are.
+  const program::Anchor& input_anchor(std::string_view name) const;
+  const program::Anchor& output_anchor(std::string_view name) const;
   // The callback of an anchor; null takes it away. Also for anchors that the predicate rejected.
-  // Throws not_found listing the names there are.
+  // Throws as above.
   void set_user_input_handler(std::string_view name, std::shared_ptr<StreamCallback> callback);
   void set_user_output_handler(std::string_view name, std::shared_ptr<StreamCallback> callback);
   // One queue for each anchor that the predicates accept (null: the session's), connected as its
@@ -146,9 +150,10 @@ class Session final : private device::Occupant {
     const program::Anchor* anchor = nullptr;
     uint64_t bytes = 0;
     bool per_replica = true;
-    bool user = false;           // the predicate accepts it
-    bool seed = false;           // random numbers of the session
-    std::array<bool, 3> used{};  // by flow
+    bool user = false;                // the predicate accepts it
+    bool seed = false;                // random numbers of the session
+    std::array<bool, 3> used{};       // by flow
+    const Stream* weights = nullptr;  // of an output: the input whose value it returns
     std::shared_ptr<StreamCallback> callback;
     std::span<const std::byte> data;  // of an input that has some; then `next` counts values
     uint64_t next = 0;
@@ -189,8 +194,8 @@ class Session final : private device::Occupant {
   std::atomic<bool> evicting_{false};
   std::atomic<int> threads_{1};
 
-  mutable std::mutex streams_mutex_;  // callbacks of streams_, for interrupt_all() during a run
-  std::vector<Stream> inputs_, outputs_;
+  mutable std::mutex streams_mutex_;      // callbacks of streams_, for interrupt_all() during a run
+  std::vector<Stream> inputs_, outputs_;  // the program's, then those that return weights
   std::vector<const void*> input_pointers_;
   std::vector<void*> output_pointers_;
   std::unique_ptr<StreamQueues> queues_;

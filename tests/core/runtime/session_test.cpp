@@ -402,9 +402,7 @@ TEST(Session, ADeferredOneAcquiresItsDeviceLater) {
 TEST(Session, OpensFilesAndChecksTheirPackage) {
   CopyModel copy(4);
   const std::string path = ::testing::TempDir() + std::to_string(getpid()) + "_session.popef";
-  write_popef(path, "m", copy.b.program(), [&](const program::Sink& sink) {
-    program::write_executable(sink, copy.b.program(), copy.b.weight_records());
-  });
+  write_popef(path, "m", copy.b.program(), copy.b.weight_records());
   const std::filesystem::path paths[] = {path};
   Session session(paths);
   const Connected at(session, 4);
