@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <map>
 
 #include "base/error.h"
 #include "runtime/anchor_lookup.h"
@@ -73,6 +74,7 @@ void Session::connect() {
       const popef::Anchor* m = find_metadata(metadata, a, type);
       Stream s;
       s.anchor = &a;
+      s.metadata = m;
       s.bytes = a.bytes();
       s.per_replica = !m || m->isPerReplica();
       s.user = accepted(predicate, m);
@@ -98,6 +100,7 @@ void Session::connect() {
       continue;
     Stream s;
     s.anchor = in.anchor;
+    s.metadata = m;
     s.bytes = in.bytes;
     s.user = accepted(config_.output_predicate, m);
     s.used[static_cast<size_t>(Flow::save)] = true;
@@ -339,30 +342,35 @@ void Session::run_save_programs() { run_flow(Flow::save); }
 
 void Session::run_programs(std::span<const uint32_t> indices) {
   const popef::ProgramFlow& flow = model_->metadata.programFlow();
-  const auto in = [](const auto& programs, uint32_t index) {
-    return std::find(programs.begin(), programs.end(), index) != programs.end();
+  std::map<uint32_t, std::optional<Flow>> known;  // without a flow: a program that does nothing
+  for (const auto& [index, name] : model_->metadata.programsMap()) known[index] = std::nullopt;
+  for (const uint32_t index : flow.save()) known[index] = Flow::save;
+  for (const uint32_t index : flow.main()) known[index] = Flow::main;
+  for (const uint32_t index : flow.load()) known[index] = Flow::load;
+  // Programs of a flow that follow each other are one run of it; a repeated one begins another.
+  struct Run {
+    Flow flow;
+    std::vector<uint32_t> programs;
   };
-  std::vector<Flow> flows;
+  std::vector<Run> runs;
   for (const uint32_t index : indices) {
-    if (in(flow.load(), index)) {
-      flows.push_back(Flow::load);
-    } else if (in(flow.main(), index)) {
-      flows.push_back(Flow::main);
-    } else if (in(flow.save(), index)) {
-      flows.push_back(Flow::save);
-    } else {
-      std::vector<uint32_t> known = flow.load();
-      known.insert(known.end(), flow.main().begin(), flow.main().end());
-      known.insert(known.end(), flow.save().begin(), flow.save().end());
-      std::sort(known.begin(), known.end());
+    const auto found = known.find(index);
+    if (found == known.end()) {
+      std::vector<uint32_t> there;
+      for (const auto& program : known) there.push_back(program.first);
       fail(ErrorCode::not_found, "there is no program {}; programs are {}", index,
-           fmt::join(known, ", "));
+           fmt::join(there, ", "));
     }
+    if (!found->second) continue;
+    if (runs.empty() || runs.back().flow != *found->second ||
+        std::count(runs.back().programs.begin(), runs.back().programs.end(), index) != 0)
+      runs.push_back({*found->second, {}});
+    runs.back().programs.push_back(index);
   }
-  for (const Flow f : flows) run_flow(f);
+  for (const Run& run : runs) run_flow(run.flow, run.programs);
 }
 
-void Session::run_flow(Flow flow) {
+void Session::run_flow(Flow flow, std::span<const uint32_t> programs) {
   if (!is_loaded() && config_.policy == LaunchPolicy::deferred && !device()) bind_to_device();
   const std::lock_guard lock(run_mutex_);
   if (stopped_.load(std::memory_order_acquire)) fail_stopped();
@@ -370,8 +378,11 @@ void Session::run_flow(Flow flow) {
   const auto f = static_cast<size_t>(flow);
   std::vector<std::string> missing;
   for (auto* streams : {&inputs_, &outputs_})
-    for (const Stream& s : *streams)
-      if (s.user && s.used[f] && !s.callback) missing.push_back(s.anchor->name);
+    for (Stream& s : *streams) {
+      s.served = s.used[f] && (programs.empty() || !s.metadata || s.metadata->programs().empty() ||
+                               s.metadata->usedBy({programs.begin(), programs.end()}));
+      if (s.user && s.served && !s.callback) missing.push_back(s.anchor->name);
+    }
   if (!missing.empty())
     fail(ErrorCode::failed_precondition, "anchors without a callback: {}", list(missing));
   const bool transfers = flow == Flow::main;
@@ -409,7 +420,7 @@ void* Session::begin_transfer(Stream& s, bool is_input) {
 }
 
 void* Session::input_pointer(Stream& s) {
-  if (s.callback) return begin_transfer(s, true);
+  if (s.callback && s.served) return begin_transfer(s, true);
   if (!s.data.empty()) {
     const uint64_t values = s.data.size() / s.bytes;
     return const_cast<std::byte*>(s.data.data()) + s.next++ % values * s.bytes;
@@ -429,7 +440,7 @@ void* Session::input_pointer(Stream& s) {
 }
 
 void* Session::output_pointer(Stream& s) {
-  if (s.callback) return begin_transfer(s, false);
+  if (s.callback && s.served) return begin_transfer(s, false);
   if (!s.memory.data()) s.memory = TensorMemory(s.bytes);
   return s.memory.data();
 }
@@ -442,21 +453,21 @@ void Session::run_once(Flow flow, bool first_replica, bool last_replica) {
   }
   for (size_t i = 0; i < outputs_.size(); i++) {
     Stream& s = outputs_[i];
-    if (s.weights && !s.callback) continue;
+    if (s.weights && !(s.callback && s.served)) continue;
     if (s.used[f] && (first_replica || s.per_replica)) output_pointers_[i] = output_pointer(s);
   }
   run_engine(flow, input_pointers_.data(), output_pointers_.data());
   if (flow == Flow::save)
     for (size_t i = 0; i < outputs_.size(); i++)
-      if (const Stream* from = outputs_[i].weights; from && outputs_[i].callback)
+      if (const Stream* from = outputs_[i].weights; from && outputs_[i].callback && outputs_[i].served)
         std::memcpy(output_pointers_[i], from->data.data(), from->bytes);
   for (Stream& s : inputs_) {
-    if (!s.used[f] || !s.callback || !(last_replica || s.per_replica)) continue;
+    if (!s.served || !s.callback || !(last_replica || s.per_replica)) continue;
     s.in_place = false;
     s.callback->complete();
   }
   for (Stream& s : outputs_) {
-    if (!s.used[f] || !s.callback || !(last_replica || s.per_replica)) continue;
+    if (!s.served || !s.callback || !(last_replica || s.per_replica)) continue;
     if (!std::exchange(s.in_place, false) &&
         s.callback->fetch(s.memory.data()) != StreamCallback::Result::success)
       fail_stopped();
@@ -464,7 +475,7 @@ void Session::run_once(Flow flow, bool first_replica, bool last_replica) {
   }
   if (flow != Flow::main) return;
   for (Stream& s : inputs_)
-    if (s.used[f] && s.callback && s.memory.data() && (last_replica || s.per_replica))
+    if (s.served && s.callback && s.memory.data() && (last_replica || s.per_replica))
       s.prefetched = s.callback->prefetch(s.memory.data()) == StreamCallback::Result::success;
 }
 

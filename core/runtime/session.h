@@ -119,7 +119,11 @@ class Session final : private device::Occupant {
   void run_load_programs();
   void run_main_programs();
   void run_save_programs();
-  // By PopEF's program indices, in this order. Throws not_found listing those there are.
+  // By PopEF's program indices, in this order: those of the flows and of the programs map. The
+  // device runs a flow as a whole, so programs of one flow that follow each other are one run, in
+  // which the callbacks of the anchors that these programs use are called; other inputs keep their
+  // last value. A repeated index begins another run; a program of no flow does nothing. Throws
+  // not_found listing those there are.
   void run_programs(std::span<const uint32_t> indices);
 
   // One transfer with a pointer for each anchor, in the program's order, to memory of the anchor's
@@ -148,11 +152,13 @@ class Session final : private device::Occupant {
   // One anchor's connection.
   struct Stream {
     const program::Anchor* anchor = nullptr;
+    const popef::Anchor* metadata = nullptr;  // null: PopEF cannot describe it
     uint64_t bytes = 0;
     bool per_replica = true;
     bool user = false;                // the predicate accepts it
     bool seed = false;                // random numbers of the session
     std::array<bool, 3> used{};       // by flow
+    bool served = false;         // by its callback in this run: a program that was asked for uses it
     const Stream* weights = nullptr;  // of an output: the input whose value it returns
     std::shared_ptr<StreamCallback> callback;
     std::span<const std::byte> data;  // of an input that has some; then `next` counts values
@@ -170,7 +176,7 @@ class Session final : private device::Occupant {
   void drop_engine() noexcept;
   void interrupt_all() noexcept;
   size_t input_with_data(std::string_view name) const;
-  void run_flow(device::Flow flow);
+  void run_flow(device::Flow flow, std::span<const uint32_t> programs = {});
   void run_once(device::Flow flow, bool first_replica, bool last_replica);
   void* begin_transfer(Stream& s, bool is_input);
   void* input_pointer(Stream& s);

@@ -304,6 +304,41 @@ TEST(Session, ProgramsRunByIndexInTheOrderGiven) {
   EXPECT_EQ(at.y->taken.size(), 1u) << "nothing ran";
 }
 
+TEST(Session, ProgramsOfOneFlowAreOneRunThatServesTheirAnchors) {
+  CopyModel copy(4);
+  popef::Metadata m = make_metadata("m", copy.b.program());
+  m.programFlow().setLoad({0, 2});
+  m.programFlow().setMain({1, 5});
+  m.programsMap()[9] = "custom";
+  for (popef::Anchor& a : m.anchors()) a.setPrograms({a.name() == "x" ? 1u : 5u});
+  Session session(make_model("m", copy.image(), {}, {}, m));
+  const Connected at(session, 4);
+  const auto run = [&](std::vector<uint32_t> indices) { session.run_programs(indices); };
+  run({0, 2});
+  EXPECT_TRUE(at.y->taken.empty());
+  run({1, 5});
+  EXPECT_EQ(at.y->taken, std::vector<float>{1});
+  run({5});  // x keeps its value
+  EXPECT_EQ(at.y->taken, (std::vector<float>{1, 1}));
+  run({1});
+  EXPECT_EQ(at.y->taken.size(), 2u) << "y is not program 1's";
+  run({5, 1, 5, 9, 1});
+  EXPECT_EQ(at.y->taken, (std::vector<float>{1, 1, 3, 4}));
+  run({9});
+  run({});
+  const Error e = error_of([&] { run({1, 3}); });
+  EXPECT_EQ(e.code(), ErrorCode::not_found);
+  EXPECT_STREQ(e.what(), "there is no program 3; programs are 0, 1, 2, 5, 9");
+}
+
+TEST(Session, ProgramsThatTheMapNamesDoNothingWithoutAFlow) {
+  CopyModel copy(4);
+  Session session(copy_model(copy));  // 0 is load and 2 is save, of which there are none
+  const Connected at(session, 4);
+  session.run_programs(std::vector<uint32_t>{0, 1, 2});
+  EXPECT_EQ(at.y->taken, std::vector<float>{1});
+}
+
 TEST(Session, StopEndsABlockedRun) {
   CopyModel copy(4);
   Session session(copy_model(copy));
