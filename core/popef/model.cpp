@@ -10,7 +10,7 @@ namespace poprt::popef {
 namespace {
 
 bool in_main(const Metadata& metadata, const Anchor& anchor, TensorType type) {
-  return anchor.type() == type && anchor.usedBy(metadata.programFlow().main());
+  return anchor.type() == type && !anchor.handle().empty() && anchor.usedBy(metadata.programFlow().main());
 }
 
 std::string info_string(const TensorInfo& info) {

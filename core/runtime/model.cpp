@@ -83,6 +83,14 @@ popef::Metadata describe(const std::string& name, const program::Program& progra
 
 }  // namespace
 
+device::Constraints constraints_of(const Model& model) {
+  device::Constraints c;
+  c.num_ipus = model.replication_factor;
+  // A Bow IPU (21) runs what was compiled for its predecessor.
+  if (model.metadata.ipuVersion() != 2) c.ipu_version = model.metadata.ipuVersion();
+  return c;
+}
+
 bool is_variable(const popef::Metadata& metadata, const popef::Anchor& anchor) {
   return anchor.type() == popef::TensorType::INPUT &&
          anchor.usedBy(metadata.programFlow().load()) &&

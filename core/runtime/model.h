@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "device/device_manager.h"
 #include "popef/types.h"
 #include "program/program.h"
 
@@ -48,6 +49,9 @@ struct Model {
   const std::vector<program::Anchor>& inputs() const { return image.program->inputs; }
   const std::vector<program::Anchor>& outputs() const { return image.program->outputs; }
 };
+
+// What a device must have to run it.
+device::Constraints constraints_of(const Model& model);
 
 // Weights that a session may change: an input that the load programs alone use, and no seed.
 bool is_variable(const popef::Metadata& metadata, const popef::Anchor& anchor);

@@ -39,6 +39,18 @@ std::string list(const std::vector<std::string>& names) {
   fail(ErrorCode::cancelled, "the session was stopped; reload() starts it again");
 }
 
+void check_fits(const Model& model, const device::Device& device) {
+  const device::Constraints wanted = constraints_of(model);
+  if (device.num_ipus() < wanted.num_ipus)
+    fail(ErrorCode::failed_precondition, "the model is for {} IPUs, device {} has {}",
+         wanted.num_ipus, device.id(), device.num_ipus());
+  // An IPU model runs any: only its reports differ.
+  if (wanted.ipu_version != 0 && wanted.ipu_version != device.ipu_version() &&
+      !device.properties().ipu_model)
+    fail(ErrorCode::failed_precondition, "the model is for ipu{}, device {} is an ipu{}",
+         wanted.ipu_version, device.id(), device.ipu_version());
+}
+
 }  // namespace
 
 Session::Session(std::shared_ptr<const Model> model, SessionConfig config)
@@ -77,7 +89,8 @@ void Session::connect() {
       s.metadata = m;
       s.bytes = a.bytes();
       s.per_replica = !m || m->isPerReplica();
-      s.user = accepted(predicate, m);
+      s.connectable = !m || !m->handle().empty();
+      s.user = s.connectable && accepted(predicate, m);
       s.seed = m && type == popef::TensorType::INPUT && !m->handle().empty() &&
                m->handle() == metadata.seedHandle();
       streams.push_back(std::move(s));
@@ -161,15 +174,14 @@ void Session::evict() noexcept {
 }
 
 std::shared_ptr<device::Device> Session::acquire_device() const {
-  device::Constraints constraints;
-  constraints.num_ipus = model_->replication_factor;
-  return device::DeviceManager().get_device(constraints, config_.wait);
+  return device::DeviceManager().get_device(constraints_of(*model_), config_.wait);
 }
 
 void Session::bind_to_device(std::shared_ptr<device::Device> device) {
   const std::lock_guard lock(bind_mutex_);
   if (!device) device = device_ ? device_ : config_.device;
   if (!device) device = acquire_device();
+  check_fits(*model_, *device);
   if (device_ && device_ != device) device_->unbind(*this);
   device->bind(*this, config_.exclusive);
   load_on(device);
@@ -229,6 +241,14 @@ auto& stream_of(Streams& streams, std::string_view name, std::string_view direct
        list(names));
 }
 
+template <class Stream>
+void check_connectable(const Stream& s, std::string_view direction) {
+  if (!s.connectable)
+    fail(ErrorCode::failed_precondition,
+         "{} '{}' has no handle in the metadata: nothing can be connected to it", direction,
+         s.anchor->name);
+}
+
 }  // namespace
 
 const program::Anchor& Session::input_anchor(std::string_view name) const {
@@ -242,6 +262,7 @@ const program::Anchor& Session::output_anchor(std::string_view name) const {
 void Session::set_user_input_handler(std::string_view name,
                                      std::shared_ptr<StreamCallback> callback) {
   Stream& s = stream_of(inputs_, name, "input");
+  check_connectable(s, "input");
   const std::lock_guard run(run_mutex_);
   const std::lock_guard lock(streams_mutex_);
   if (s.prefetched) s.callback->invalidate_prefetched();
@@ -252,6 +273,7 @@ void Session::set_user_input_handler(std::string_view name,
 void Session::set_user_output_handler(std::string_view name,
                                       std::shared_ptr<StreamCallback> callback) {
   Stream& s = stream_of(outputs_, name, "output");
+  check_connectable(s, "output");
   const std::lock_guard run(run_mutex_);
   const std::lock_guard lock(streams_mutex_);
   s.callback = std::move(callback);
@@ -271,7 +293,7 @@ StreamQueues& Session::create_queue_manager(size_t buffers,
   const auto wanted = [&](const Stream& s, const AnchorCallbackPredicate& predicate,
                           popef::TensorType type) {
     if (!predicate) return s.user;
-    return s.data.empty() && !s.seed &&
+    return s.connectable && s.data.empty() && !s.seed &&
            accepted(predicate, find_metadata(model_->metadata, *s.anchor, type));
   };
   StreamQueues::Inputs inputs;
@@ -388,9 +410,6 @@ void Session::run_flow(Flow flow, std::span<const uint32_t> programs) {
   const bool transfers = flow == Flow::main;
   const uint64_t iterations = transfers ? model_->batches_per_step : 1;
   const uint32_t replicas = transfers ? model_->replication_factor : 1;
-  if (device_->num_ipus() < static_cast<int64_t>(replicas))
-    fail(ErrorCode::failed_precondition, "the model is for {} IPUs, device {} has {}", replicas,
-         device_->id(), device_->num_ipus());
   for (uint64_t i = 0; i < iterations; i++)
     for (uint32_t r = 0; r < replicas; r++) {
       try {
@@ -407,6 +426,15 @@ void Session::run_flow(Flow flow, std::span<const uint32_t> programs) {
     }
 }
 
+void Session::fail_transfer(const Stream& s, std::string_view did) const {
+  if (stopped_.load(std::memory_order_acquire) || evicting_.load(std::memory_order_acquire))
+    fail_stopped();
+  fail(ErrorCode::cancelled,
+       "the callback of '{}' {} no data: its queue was disconnected, or its handler failed; make "
+       "queues again or set another handler",
+       s.anchor->name, did);
+}
+
 // Of a transfer that the callback gives or takes.
 void* Session::begin_transfer(Stream& s, bool is_input) {
   void* const memory = s.prefetched ? nullptr : s.callback->acquire();
@@ -415,7 +443,7 @@ void* Session::begin_transfer(Stream& s, bool is_input) {
   if (!s.memory.data()) s.memory = TensorMemory(s.bytes);
   if (is_input && !std::exchange(s.prefetched, false) &&
       s.callback->fetch(s.memory.data()) != StreamCallback::Result::success)
-    fail_stopped();
+    fail_transfer(s, "gave");
   return s.memory.data();
 }
 
@@ -470,7 +498,7 @@ void Session::run_once(Flow flow, bool first_replica, bool last_replica) {
     if (!s.served || !s.callback || !(last_replica || s.per_replica)) continue;
     if (!std::exchange(s.in_place, false) &&
         s.callback->fetch(s.memory.data()) != StreamCallback::Result::success)
-      fail_stopped();
+      fail_transfer(s, "took");
     s.callback->complete();
   }
   if (flow != Flow::main) return;

@@ -40,7 +40,7 @@ struct SessionConfig {
   device::WaitConfig wait = {};  // when it acquires a device
   // Others cannot bind the device while this session has it. Otherwise a session that binds it
   // unloads this one.
-  bool exclusive = true;
+  bool exclusive = false;
   bool check_package_hash = true;  // of files
   std::string executable = {};     // which one, when files hold several; empty: the only one
   // Publish what it does (TELEMETRY.md), or POPRT_TELEMETRY=1 in the environment; `replica` tells
@@ -58,8 +58,9 @@ struct SessionConfig {
 // turns. Callbacks must not call the session.
 class Session final : private device::Occupant {
  public:
-  // Throws unavailable (no free device), failed_precondition (the device is another session's, or a
-  // kernel is missing), and what device::Device::load throws.
+  // Throws unavailable (no free device), not_found (no device can ever fit), failed_precondition
+  // (the device is an exclusive session's, too small or of another version, or a kernel is
+  // missing), and what device::Device::load throws.
   explicit Session(std::shared_ptr<const Model> model, SessionConfig config = {});
   // Throws what open_popef() throws, too.
   explicit Session(std::span<const std::filesystem::path> paths, SessionConfig config = {});
@@ -92,7 +93,7 @@ class Session final : private device::Occupant {
   const program::Anchor& input_anchor(std::string_view name) const;
   const program::Anchor& output_anchor(std::string_view name) const;
   // The callback of an anchor; null takes it away. Also for anchors that the predicate rejected.
-  // Throws as above.
+  // Throws as above, and failed_precondition for an anchor without a handle: it has no stream.
   void set_user_input_handler(std::string_view name, std::shared_ptr<StreamCallback> callback);
   void set_user_output_handler(std::string_view name, std::shared_ptr<StreamCallback> callback);
   // One queue for each anchor that the predicates accept (null: the session's), connected as its
@@ -156,6 +157,7 @@ class Session final : private device::Occupant {
     uint64_t bytes = 0;
     bool per_replica = true;
     bool user = false;                // the predicate accepts it
+    bool connectable = true;  // it has a handle
     bool seed = false;                // random numbers of the session
     std::array<bool, 3> used{};       // by flow
     bool served = false;         // by its callback in this run: a program that was asked for uses it
@@ -179,6 +181,7 @@ class Session final : private device::Occupant {
   void run_flow(device::Flow flow, std::span<const uint32_t> programs = {});
   void run_once(device::Flow flow, bool first_replica, bool last_replica);
   void* begin_transfer(Stream& s, bool is_input);
+  [[noreturn]] void fail_transfer(const Stream& s, std::string_view did) const;
   void* input_pointer(Stream& s);
   void* output_pointer(Stream& s);
   void run_pointers(device::Flow flow, const void* const* inputs, void* const* outputs);
