@@ -34,7 +34,8 @@ class Model {
 
 // Throws LinkError when an executable has no metadata or several, when metadata has no executable
 // (unless one model is asked for by name), when none or (without a name) several models are there,
-// and FormatError when tensor data does not fit its anchor. Of several tensor blobs for one anchor
+// and FormatError when tensor data does not fit its anchor (and no anchor of another model, when it
+// is tied to none). Of several tensor blobs for one anchor
 // the last one wins (so data can be replaced by appending), one tied to the executable before one
 // that is not.
 class ModelBuilder {
