@@ -7,6 +7,7 @@
 
 #include "compile_cache.h"
 #include "compiler_loader.h"
+#include "engine_options.h"
 #include "guard.h"
 #include "runtime/payload_buffer.h"
 #include "runtime/popef_file.h"
@@ -170,12 +171,11 @@ poprt_error* text(poprt_string** out_text, F&& f) {
   });
 }
 
-// The model with the options' blobs. They are no part of what is cached.
-std::shared_ptr<const runtime::Model> with_blobs(const std::shared_ptr<const runtime::Model>& model,
-                                                 const poprt_compile_options& o) {
-  if (o.opaque_blob_count == 0) return model;
+// The model with the options and their blobs. They are no part of what is cached.
+std::shared_ptr<const runtime::Model> with_options(
+    const std::shared_ptr<const runtime::Model>& model, const poprt_compile_options& o) {
   const auto made = std::make_shared<runtime::Model>(*model);
-  made->file = {};  // it has more than the file that it was taken from
+  made->metadata.setEngineOptions(capi::engine_options(o));
   for (const auto& b : std::span(o.opaque_blobs, o.opaque_blob_count))
     made->opaque[b.name] = std::string(static_cast<const char*>(b.data), b.bytes);
   return made;
@@ -200,7 +200,7 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
     key = capi::cache_key(o, hash, name);
     if (auto model = cache->find(key)) {
       if (o.progress) o.progress(1, "found in the cache", o.user_data);
-      return with_blobs(model, o);
+      return with_options(model, o);
     }
   }
   const auto payload = std::make_shared<runtime::PayloadBuffer>();
@@ -209,7 +209,7 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
                    capi::compiler_plugin().compile(&o, &source, sink, error);
                  });
   if (cache) cache->store(key, payload->bytes());
-  return with_blobs(runtime::open_payload(name, payload->bytes(), payload), o);
+  return with_options(runtime::open_payload(name, payload->bytes(), payload), o);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "compiler/compiler.h"
 #include "compiler/variable_weights.h"
+#include "engine_options.h"
 #include "onnx/export.h"
 #include "onnx/import.h"
 #include "onnx/model_hash.h"
@@ -168,12 +169,8 @@ void compile_to_popef(const poprt_compile_options* o, const poprt_plugin_source*
     for (const auto& b : std::span(o->opaque_blobs, o->opaque_blob_count))
       blobs[b.name] = std::string(static_cast<const char*>(b.data), b.bytes);
     say(*o, 0.8, "write");
-    runtime::write_popef(
-        popef_path, runtime::executable_name(source->path), executable.program,
-        [&](const program::Sink& sink) {
-          program::write_executable(sink, executable.program, executable.weights);
-        },
-        blobs);
+    runtime::write_popef(popef_path, runtime::executable_name(source->path), executable.program,
+                         executable.weights, blobs, capi::engine_options(*o));
     say(*o, 1, "done");
   });
 }

@@ -36,9 +36,9 @@ poprt_error* poprt_device_manager_acquire(const poprt_device_manager* manager,
     const auto r = capi::read_options(request, "poprt_device_request");
     capi::check_reserved(r.reserved, "poprt_device_request");
     device::Constraints c;
-    c.num_ipus = executable ? executable->model->replication_factor : 1;
+    if (executable) c = runtime::constraints_of(*executable->model);
     if (r.num_ipus != 0) c.num_ipus = r.num_ipus;
-    c.ipu_version = r.ipu_version;
+    if (r.ipu_version != 0) c.ipu_version = r.ipu_version;
     c.min_tiles = r.min_tiles;
     c.remote_buffers = r.remote_buffers != 0;
     const auto wait = capi::read_wait(r.wait_strategy, r.wait_timeout_ns, r.wait_sleep_ns);

@@ -7,7 +7,6 @@
 #include "popef_handles.h"
 #include "poprt/queue.h"
 #include "profile.h"
-#include "runtime/anchor_lookup.h"
 #include "runtime/popef_file.h"
 #include "runtime/session.h"
 #include "runtime/stream_queues.h"
@@ -70,14 +69,12 @@ class Handler final : public runtime::StreamCallback {
   const size_t bytes_;
 };
 
-std::shared_ptr<runtime::StreamCallback> handler_of(const std::vector<program::Anchor>& anchors,
-                                                    const char* name, const char* direction,
+std::shared_ptr<runtime::StreamCallback> handler_of(const program::Anchor& anchor,
                                                     const poprt_stream_callbacks* callbacks) {
-  const size_t at = runtime::find_anchor(anchors, &capi::required(name, "name"), 0, direction);
   if (!callbacks) return nullptr;
   const auto c = capi::read_options(callbacks, "poprt_stream_callbacks");
   if (!c.fetch) fail(ErrorCode::invalid_argument, "poprt_stream_callbacks: fetch is null");
-  return std::make_shared<Handler>(c, anchors[at].bytes());
+  return std::make_shared<Handler>(c, anchor.bytes());
 }
 
 // A caller's callback until it is called.
@@ -176,8 +173,8 @@ poprt_error* poprt_session_set_user_input_handler(poprt_session* session, const 
                                                   const poprt_stream_callbacks* callbacks) {
   return capi::guard([&] {
     auto& s = session_of(session);
-    auto handler = handler_of(s.model().inputs(), name, "input", callbacks);
-    s.set_user_input_handler(name, std::move(handler));
+    capi::required(name, "name");
+    s.set_user_input_handler(name, handler_of(s.input_anchor(name), callbacks));
   });
 }
 
@@ -185,8 +182,8 @@ poprt_error* poprt_session_set_user_output_handler(poprt_session* session, const
                                                    const poprt_stream_callbacks* callbacks) {
   return capi::guard([&] {
     auto& s = session_of(session);
-    auto handler = handler_of(s.model().outputs(), name, "output", callbacks);
-    s.set_user_output_handler(name, std::move(handler));
+    capi::required(name, "name");
+    s.set_user_output_handler(name, handler_of(s.output_anchor(name), callbacks));
   });
 }
 

@@ -11,10 +11,13 @@
 namespace poprt::compiler {
 namespace {
 
-// Operators and the inputs at which they take weights, from the first to the last.
+// Operators and the inputs at which they take weights, from the first to the last. `bytes`: these
+// are quarter numbers as u8.
 struct Place {
   std::string_view op;
   size_t first, last;
+  std::string_view domain = "ai.onnx";
+  bool bytes = false;
 };
 constexpr Place kPlaces[] = {
     {"Add", 0, 1},
@@ -35,21 +38,24 @@ constexpr Place kPlaces[] = {
     {"InstanceNormalization", 1, 2},
     {"GroupNormalization", 1, 2},
     {"RMSNormalization", 1, 1},
+    {"FP8MatMul", 1, 1, "ai.graphcore", true},
+    {"FP8Conv", 1, 1, "ai.graphcore", true},
 };
 
-bool takes_weights(const ir::Node& node, size_t input) {
-  if (!node.domain.empty() && node.domain != "ai.onnx") return false;
+bool takes_weights(const ir::Node& node, size_t input, DType dtype) {
+  const std::string_view domain = node.domain.empty() ? "ai.onnx" : std::string_view(node.domain);
   return std::any_of(std::begin(kPlaces), std::end(kPlaces), [&](const Place& p) {
-    return p.op == node.op_type && input >= p.first && input <= p.last;
+    return p.op == node.op_type && p.domain == domain && input >= p.first && input <= p.last &&
+           (is_float(dtype) || (p.bytes && dtype == DType::u8));
   });
 }
 
 bool is_weight(const ir::Graph& graph, const ir::Value& value) {
-  if (!value.is_constant() || !is_float(value.dtype()) || value.shape().empty() ||
+  if (!value.is_constant() || value.shape().empty() || value.constant().bytes() == 0 ||
       value.name().empty() || value.uses().empty() || graph.is_output(&value))
     return false;
   return std::all_of(value.uses().begin(), value.uses().end(), [&](const ir::Use& use) {
-    return &use.node->graph() == &graph && takes_weights(*use.node, use.input);
+    return &use.node->graph() == &graph && takes_weights(*use.node, use.input, value.dtype());
   });
 }
 

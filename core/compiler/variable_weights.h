@@ -16,7 +16,8 @@ struct VariableWeight {
 
 // Makes an input of every named floating-point constant of rank 1 or more that is read, outside of
 // subgraphs only, where an operator takes weights: Conv, ConvTranspose, MatMul, Gemm, elementwise
-// arithmetic, normalisations, recurrent cells, PRelu and the data of Gather. The other constants
+// arithmetic, normalisations, recurrent cells, PRelu and the data of Gather, and of the quarter
+// numbers (u8) of FP8MatMul and FP8Conv. The other constants
 // (shapes, axes, scales ...) decide how a graph is compiled and stay. Before convert().
 std::vector<VariableWeight> make_weights_variable(ir::Graph& graph);
 

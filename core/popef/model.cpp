@@ -10,7 +10,7 @@ namespace poprt::popef {
 namespace {
 
 bool in_main(const Metadata& metadata, const Anchor& anchor, TensorType type) {
-  return anchor.type() == type && anchor.usedBy(metadata.programFlow().main());
+  return anchor.type() == type && !anchor.handle().empty() && anchor.usedBy(metadata.programFlow().main());
 }
 
 std::string info_string(const TensorInfo& info) {
@@ -26,12 +26,26 @@ const Reader* find(const std::vector<Reader>& readers, const std::string& name) 
 
 using AnchorsByName = std::unordered_map<std::string_view, std::vector<const Anchor*>>;
 
+// A blob that is tied to no model may be another one's, whose anchor of its name it fits.
+template <class Blob>
+bool is_anothers(const Blob& blob, const std::string& executable,
+                 const std::vector<Metadata>& all) {
+  return blob.executable.empty() && std::any_of(all.begin(), all.end(), [&](const Metadata& m) {
+           return m.executable() != executable &&
+                  std::any_of(m.anchors().begin(), m.anchors().end(), [&](const Anchor& a) {
+                    return a.name() == blob.info.name() &&
+                           a.tensorInfo() == blob.info.tensorInfo();
+                  });
+         });
+}
+
 // The blobs that belong to the model, one per anchor name, in file order.
 template <class Reader>
 std::vector<Reader> choose(const std::vector<Reader>& all, const std::string& executable,
-                           const AnchorsByName& anchors, std::vector<std::string>& warnings) {
+                           const AnchorsByName& anchors, const std::vector<Metadata>& metadata,
+                           std::vector<std::string>& warnings) {
   std::unordered_map<std::string_view, const Reader*> chosen;
-  std::unordered_map<std::string_view, const Reader*> misfits;
+  std::vector<const Reader*> misfits;
   for (const Reader& r : all) {
     if (!r.executable.empty() && r.executable != executable) continue;
     const auto anchor = anchors.find(r.info.name());
@@ -44,7 +58,7 @@ std::vector<Reader> choose(const std::vector<Reader>& all, const std::string& ex
         std::any_of(anchor->second.begin(), anchor->second.end(),
                     [&](const Anchor* a) { return a->tensorInfo() == r.info.tensorInfo(); });
     if (!fits) {
-      misfits[r.info.name()] = &r;
+      misfits.push_back(&r);
       continue;
     }
     const Reader*& slot = chosen[r.info.name()];
@@ -57,11 +71,13 @@ std::vector<Reader> choose(const std::vector<Reader>& all, const std::string& ex
     }
     slot = &r;
   }
-  for (const auto& [name, r] : misfits)
-    if (!chosen.contains(name) || !r->executable.empty())
-      raise<FormatError>("model '{}': data of '{}' is {}, its anchor is {}", executable, name,
-                         info_string(r->info.tensorInfo()),
+  for (const Reader* r : misfits) {
+    const std::string& name = r->info.name();
+    if (!chosen.contains(name) || !is_anothers(*r, executable, metadata))
+      raise<FormatError>("model '{}': data of '{}' (offset {}) is {}, its anchor is {}", executable,
+                         name, r->blob().offset, info_string(r->info.tensorInfo()),
                          info_string(anchors.at(name).front()->tensorInfo()));
+  }
   std::vector<Reader> result;
   for (const Reader& r : all) {
     const auto it = chosen.find(r.info.name());
@@ -140,10 +156,22 @@ std::shared_ptr<Model> ModelBuilder::build(const ExecutableReader& executable) c
   auto model = std::make_shared<Model>(*metadata, executable);
   AnchorsByName anchors;
   for (const Anchor& a : model->metadata.anchors()) anchors[a.name()].push_back(&a);
-  model->tensors = choose(reader_->tensors(), executable.name, anchors, warnings_);
-  model->feeds = choose(reader_->feeds(), executable.name, anchors, warnings_);
-  for (const OpaqueReader& opaque : reader_->opaqueBlobs())
+  model->tensors = choose(reader_->tensors(), executable.name, anchors, reader_->metadata(), warnings_);
+  model->feeds = choose(reader_->feeds(), executable.name, anchors, reader_->metadata(), warnings_);
+  for (const OpaqueReader& opaque : reader_->opaqueBlobs()) {
     if (opaque.executable == executable.name) model->opaqueBlobs.push_back(opaque);
+    const auto& all = reader_->executables();
+    if (opaque.executable.empty() ||
+        std::any_of(all.begin(), all.end(),
+                    [&](const ExecutableReader& e) { return e.name == opaque.executable; }))
+      continue;
+    std::string warning =
+        fmt::format("opaque blob '{}' (offset {}) belongs to executable '{}', which was not read",
+                    opaque.name, opaque.blob().offset, opaque.executable);
+    // Once, however many models are made.
+    if (std::find(warnings_.begin(), warnings_.end(), warning) == warnings_.end())
+      warnings_.push_back(std::move(warning));
+  }
   for (size_t i = known; i < warnings_.size(); i++) log().warn("{}", warnings_[i]);
   log().info("model '{}': {} anchors, {} tensors, {} feeds, {} opaque blobs", executable.name,
              model->metadata.anchors().size(), model->tensors.size(), model->feeds.size(),

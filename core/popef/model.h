@@ -22,8 +22,8 @@ class Model {
   std::vector<OpaqueReader> opaqueBlobs;
 
   // The anchors that the caller must serve, in metadata order: inputs of the main programs for
-  // which there is neither tensor nor feed data, and outputs of the main programs. Valid while the
-  // model lives.
+  // which there is neither tensor nor feed data, and outputs of the main programs; not those without
+  // a handle, which cannot be connected. Valid while the model lives.
   std::vector<const Anchor*> getUserInputAnchors() const;
   std::vector<const Anchor*> getUserOutputAnchors() const;
 
@@ -34,7 +34,8 @@ class Model {
 
 // Throws LinkError when an executable has no metadata or several, when metadata has no executable
 // (unless one model is asked for by name), when none or (without a name) several models are there,
-// and FormatError when tensor data does not fit its anchor. Of several tensor blobs for one anchor
+// and FormatError when tensor data does not fit its anchor (and no anchor of another model, when it
+// is tied to none). Of several tensor blobs for one anchor
 // the last one wins (so data can be replaced by appending), one tied to the executable before one
 // that is not.
 class ModelBuilder {

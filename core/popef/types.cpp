@@ -69,6 +69,9 @@ std::string_view blob_type_name(BlobType type) {
 uint64_t data_type_bytes(DataType type) { return row(type).bytes; }
 
 DataType data_type_of(DType dtype) {
+  // The IPU's quarter formats, bit for bit.
+  if (dtype == DType::f8e4m3fnuz) return DataType::F8143;
+  if (dtype == DType::f8e5m2fnuz) return DataType::F8152;
   for (size_t i = kTypes.size(); i-- > 0;)
     if (kTypes[i].dtype == dtype) return static_cast<DataType>(i);
   raise<SizeError>("PopEF has no data type for {}; convert the tensor first", dtype_name(dtype));

@@ -21,6 +21,11 @@ void check_names(const std::vector<program::Anchor>& anchors, std::string_view d
   }
 }
 
+bool has(const std::vector<program::Anchor>& anchors, std::string_view name) {
+  return std::any_of(anchors.begin(), anchors.end(),
+                     [&](const program::Anchor& a) { return a.name == name; });
+}
+
 bool uses(const program::Program& p, const std::vector<program::Instruction>& list,
           program::Space space, size_t anchor) {
   return std::any_of(list.begin(), list.end(), [&](const program::Instruction& in) {
@@ -37,7 +42,17 @@ popef::Metadata describe(const std::string& name, const program::Program& progra
   m.setExecutable(name);
   m.setIpuVersion(21);
   m.programsMap() = {{kLoad, "load"}, {kMain, "main"}, {kSave, "save"}};
-  bool has_load = !program.load.empty();
+  bool has_load = !program.load.empty(), has_save = !program.save.empty();
+  const auto add_one = [&](const program::Anchor& a, const char* prefix, popef::TensorType type,
+                           popef::Anchor::Programs programs) {
+    try {
+      m.anchors().emplace_back(a.name, prefix + a.name,
+                               popef::TensorInfo(popef::data_type_of(a.dtype), a.shape), type,
+                               std::move(programs));
+    } catch (const Error&) {
+      if (strict) throw;
+    }
+  };
   const auto add = [&](const std::vector<program::Anchor>& anchors, popef::TensorType type,
                        program::Space space, const char* prefix) {
     for (size_t i = 0; i < anchors.size(); i++) {
@@ -50,24 +65,38 @@ popef::Metadata describe(const std::string& name, const program::Program& progra
         if (!uses(program, program.main, space, i)) programs.clear();
         programs.push_back(kSave);
       }
-      try {
-        m.anchors().emplace_back(a.name, prefix + a.name,
-                                 popef::TensorInfo(popef::data_type_of(a.dtype), a.shape), type,
-                                 std::move(programs));
-      } catch (const Error&) {
-        if (strict) throw;
-      }
+      add_one(a, prefix, type, std::move(programs));
     }
   };
   add(program.inputs, popef::TensorType::INPUT, program::Space::input, "h2d_");
   add(program.outputs, popef::TensorType::OUTPUT, program::Space::output, "anchor_d2h_");
+  for (const program::Anchor& a : program.inputs)
+    if (a.data != program::kNoData && !has(program.outputs, a.name)) {
+      add_one(a, "weight_d2h_", popef::TensorType::OUTPUT, {kSave});
+      has_save = true;
+    }
   if (has_load) m.programFlow().setLoad({kLoad});
   m.programFlow().setMain({kMain});
-  if (!program.save.empty()) m.programFlow().setSave({kSave});
+  if (has_save) m.programFlow().setSave({kSave});
   return m;
 }
 
 }  // namespace
+
+device::Constraints constraints_of(const Model& model) {
+  device::Constraints c;
+  c.num_ipus = model.replication_factor;
+  // A Bow IPU (21) runs what was compiled for its predecessor.
+  if (model.metadata.ipuVersion() != 2) c.ipu_version = model.metadata.ipuVersion();
+  return c;
+}
+
+bool is_variable(const popef::Metadata& metadata, const popef::Anchor& anchor) {
+  return anchor.type() == popef::TensorType::INPUT &&
+         anchor.usedBy(metadata.programFlow().load()) &&
+         !anchor.usedBy(metadata.programFlow().main()) &&
+         (anchor.handle().empty() || anchor.handle() != metadata.seedHandle());
+}
 
 popef::Metadata make_metadata(const std::string& name, const program::Program& program) {
   return describe(name, program, true);
@@ -105,6 +134,14 @@ std::shared_ptr<const Model> make_model(std::string name, device::Image image,
            data[i].size(), a.bytes());
   }
   if (!metadata) metadata = describe(name, p, false);
+  for (const popef::Anchor& m : metadata->anchors()) {
+    if (!is_variable(*metadata, m)) continue;
+    for (size_t i = 0; i < data.size(); i++)
+      if (p.inputs[i].name == m.name() && data[i].empty() && p.inputs[i].bytes() != 0)
+        fail(ErrorCode::data_loss,
+             "there is no data for the weights '{}': open the file of the variables as well",
+             m.name());
+  }
   const uint32_t replicas = metadata->replicationFactor();
   if (replicas < 1 || replicas > kMaxReplicas || metadata->numIpus() != replicas)
     fail(ErrorCode::unimplemented, "the model is for {} IPUs and {} replicas, a replica has 1 IPU",

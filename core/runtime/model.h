@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "device/device_manager.h"
 #include "popef/types.h"
 #include "program/program.h"
 
@@ -49,9 +50,16 @@ struct Model {
   const std::vector<program::Anchor>& outputs() const { return image.program->outputs; }
 };
 
+// What a device must have to run it.
+device::Constraints constraints_of(const Model& model);
+
+// Weights that a session may change: an input that the load programs alone use, and no seed.
+bool is_variable(const popef::Metadata& metadata, const popef::Anchor& anchor);
+
 // The metadata that describes a program to any PopEF reader: program 0 loads, 1 is main, 2 saves.
-// Inputs that have data belong to the load program. Throws invalid_argument for anchors of a type
-// that PopEF does not have.
+// Inputs that have data belong to the load program, and each has an output `weight_d2h_NAME` of the
+// save program, by which the session returns its value. Throws invalid_argument for anchors of a
+// type that PopEF does not have.
 popef::Metadata make_metadata(const std::string& name, const program::Program& program);
 
 // Data of one input that overrides the program's own.
@@ -61,8 +69,9 @@ struct InputData {
 };
 
 // Checks what sessions rely on: the program itself, at least one output, unique anchor names per
-// direction, load programs that need no caller memory, input data of whole values. Metadata is made
-// from the program when it is not given. Throws data_loss or unimplemented.
+// direction, load programs that need no caller memory, input data of whole values and some for
+// every variable. Metadata is made from the program when it is not given. Throws data_loss or
+// unimplemented.
 std::shared_ptr<const Model> make_model(std::string name, device::Image image,
                                         std::span<const std::byte> file = {},
                                         std::span<const std::byte> payload = {},

@@ -1,10 +1,13 @@
 #include "runtime/popef_file.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <vector>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "popef/model.h"
@@ -208,15 +211,97 @@ void write_opaque(popef::Writer& writer, const std::string& executable,
 
 }  // namespace
 
-void write_popef(const std::filesystem::path& path, const std::string& name,
-                 const program::Program& program,
-                 const std::function<void(const program::Sink&)>& write_payload,
-                 const std::map<std::string, std::string>& opaque) {
-  popef::FileWriter writer(path.string());
-  writer.write(make_metadata(name, program));
+namespace {
+
+// A program whose inputs have data, as a file has it: the data is in tensor blobs.
+struct Parts {
+  program::Program program;
+  std::vector<program::Weight> weights;
+  std::vector<std::pair<popef::TensorDataInfo, program::Weight>> variables;
+};
+
+Parts take_apart(const program::Program& program, std::span<const program::Weight> weights) {
+  Parts parts{program, {}, {}};
+  program::Program& p = parts.program;
+  for (program::Anchor& a : p.inputs)
+    for (const program::Weight& w : weights) {
+      if (w.offset != a.data || w.bytes != a.bytes()) continue;
+      const popef::TensorInfo info(popef::data_type_of(a.dtype), a.shape);
+      parts.variables.emplace_back(popef::TensorDataInfo{a.name, info}, w);
+      a.data = program::kNoData;
+      break;
+    }
+  if (parts.variables.empty()) {
+    parts.weights.assign(weights.begin(), weights.end());
+    return parts;
+  }
+  // What instructions use stays, of data too that an input shares with them.
+  uint64_t end = 0;
+  for (const program::Buffer& b : p.buffers)
+    if (b.space == program::Space::weights) end = std::max(end, b.offset + b.bytes);
+  for (const program::Anchor& a : p.inputs)
+    if (a.data != program::kNoData) end = std::max(end, a.data + a.bytes());
+  for (const program::Weight& w : weights)
+    if (w.offset < end) parts.weights.push_back(w);
+  for (const program::Weight& w : parts.weights) end = std::max(end, w.offset + w.bytes);
+  p.weights_bytes = std::min(p.weights_bytes, align_up(end, 64));
+  return parts;
+}
+
+// Of a model in memory: records of the inputs' data and of what lies between.
+Parts take_apart(const Model& model) {
+  std::vector<uint64_t> borders = {0, model.image.weights.size()};
+  for (const program::Anchor& a : model.inputs())
+    if (a.data != program::kNoData) borders.insert(borders.end(), {a.data, a.data + a.bytes()});
+  std::sort(borders.begin(), borders.end());
+  std::vector<program::Weight> weights;
+  for (size_t i = 1; i < borders.size(); i++) {
+    const uint64_t at = borders[i - 1], bytes = borders[i] - at;
+    if (bytes == 0) continue;
+    weights.push_back({at, bytes, [from = model.image.weights.subspan(at, bytes)](auto to) {
+                         std::memcpy(to.data(), from.data(), to.size());
+                       }});
+  }
+  return take_apart(model.program(), weights);
+}
+
+bool has_own_data(const program::Program& program) {
+  return std::any_of(program.inputs.begin(), program.inputs.end(),
+                     [](const program::Anchor& a) { return a.data != program::kNoData; });
+}
+
+void write_executable(popef::Writer& writer, const std::string& name, const Parts& parts) {
   const auto blob = writer.createExecutable(name);
-  write_payload([&](std::span<const std::byte> bytes) { blob->write(bytes.data(), bytes.size()); });
+  program::write_executable(
+      [&](std::span<const std::byte> bytes) { blob->write(bytes.data(), bytes.size()); },
+      parts.program, parts.weights);
   blob->close();
+}
+
+void write_variables(popef::Writer& writer, const std::string& name, const Parts& parts,
+                     const popef::Model* except = nullptr) {
+  std::vector<std::byte> bytes;
+  for (const auto& [info, weight] : parts.variables) {
+    if (except && except->findTensor(info.name())) continue;  // it has another value
+    bytes.resize(weight.bytes);
+    weight.fill(bytes);
+    writer.createTensorData(info, name)->write(bytes.data(), bytes.size());
+  }
+}
+
+}  // namespace
+
+void write_popef(const std::filesystem::path& path, const std::string& name,
+                 const program::Program& program, std::span<const program::Weight> weights,
+                 const std::map<std::string, std::string>& opaque,
+                 std::vector<popef::Option> engine_options) {
+  const Parts parts = take_apart(program, weights);
+  popef::Metadata metadata = make_metadata(name, program);
+  metadata.setEngineOptions(std::move(engine_options));
+  popef::FileWriter writer(path.string());
+  writer.write(metadata);
+  write_executable(writer, name, parts);
+  write_variables(writer, name, parts);
   write_opaque(writer, name, opaque);
   writer.close();
 }
@@ -255,6 +340,14 @@ void copy_data(const popef::Model& from, popef::Writer& writer, std::string_view
   for (const auto& f : from.feeds) copy_blob(f, *writer.createFeedData(f.info, f.executable));
 }
 
+// Throws where a model in memory has anchors of types that PopEF does not have.
+popef::Metadata metadata_of(const Model& model) {
+  if (model.blobs) return model.metadata;
+  popef::Metadata metadata = make_metadata(model.name, model.program());
+  metadata.setEngineOptions(model.metadata.engineOptions());
+  return metadata;
+}
+
 void write_blobs(const Model& model, popef::Writer& writer) {
   if (model.blobs) {
     const popef::ExecutableReader& executable = model.blobs->executable;
@@ -263,8 +356,14 @@ void write_blobs(const Model& model, popef::Writer& writer) {
     copy_data(*model.blobs, writer);
   } else {
     const popef::Payload payload = payload_of(model);
-    writer.write(make_metadata(model.name, model.program()));
-    writer.createExecutable(model.name)->write(payload.bytes.data(), payload.bytes.size());
+    writer.write(metadata_of(model));
+    if (has_own_data(model.program())) {
+      const Parts parts = take_apart(model);
+      write_executable(writer, model.name, parts);
+      write_variables(writer, model.name, parts);
+    } else {
+      writer.createExecutable(model.name)->write(payload.bytes.data(), payload.bytes.size());
+    }
   }
   copy_opaque(model, writer);
   writer.close();
@@ -287,12 +386,30 @@ void save_model(const Model& model, std::ostream& stream) {
 void save_parts(const Model& model, const std::filesystem::path& executable,
                 const std::filesystem::path& variables) {
   const popef::Payload payload = payload_of(model);
+  popef::Metadata metadata = metadata_of(model);
+  const bool has_variables =
+      std::any_of(metadata.anchors().begin(), metadata.anchors().end(),
+                  [&](const popef::Anchor& a) { return is_variable(metadata, a); });
+  if (has_variables) {
+    popef::FileWriter first(executable.string()), second(variables.string());
+    first.write(metadata);
+    if (has_own_data(model.program())) {
+      const Parts parts = take_apart(model);
+      write_executable(first, model.name, parts);
+      write_variables(second, model.name, parts, model.blobs.get());
+    } else {
+      first.createExecutable(model.name)->write(payload.bytes.data(), payload.bytes.size());
+    }
+    copy_opaque(model, first);
+    if (model.blobs) copy_data(*model.blobs, second);
+    second.close();
+    first.close();
+    return;
+  }
   const std::vector<std::byte> program = program::without_weights(payload.bytes);
   const std::span<const std::byte> weights = model.image.weights;
   const std::string name(kWeightsName);
   const popef::TensorInfo info(popef::DataType::U8, {static_cast<int64_t>(weights.size())});
-  popef::Metadata metadata =
-      model.blobs ? model.metadata : make_metadata(model.name, model.program());
   std::erase_if(metadata.anchors(), [&](const popef::Anchor& a) { return a.name() == name; });
   metadata.anchors().emplace_back(name, "", info, popef::TensorType::UNKNOWN,
                                   popef::Anchor::Programs{});

@@ -3,13 +3,13 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <ostream>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "popef/types.h"
 #include "program/serialize.h"
@@ -52,12 +52,12 @@ std::shared_ptr<const Model> open_payload(std::string name, std::span<const std:
 // "resnet50" for "models/resnet50.onnx"; never empty.
 std::string executable_name(const std::filesystem::path& path);
 
-// Writes metadata, executable and opaque blobs by name; the file appears complete, or not at all.
-// `write_payload` gets the sink that takes the executable's payload.
+// Writes metadata, executable, the data of inputs as tensor blobs, and opaque blobs by name; the
+// file appears complete, or not at all.
 void write_popef(const std::filesystem::path& path, const std::string& name,
-                 const program::Program& program,
-                 const std::function<void(const program::Sink&)>& write_payload,
-                 const std::map<std::string, std::string>& opaque = {});
+                 const program::Program& program, std::span<const program::Weight> weights,
+                 const std::map<std::string, std::string>& opaque = {},
+                 std::vector<popef::Option> engine_options = {});
 
 // Writes a model that was opened: a PopEF file again byte for byte, a payload or the blobs of
 // several files as a new file. Throws failed_precondition for a model made by hand.
@@ -65,12 +65,13 @@ void save_model(const Model& model, const std::filesystem::path& path);
 // Same to a stream, in binary mode.
 void save_model(const Model& model, std::ostream& stream);
 
-// The tensor blob and anchor (UNKNOWN: data without a stream) of weights that are kept apart.
+// The tensor blob and anchor (UNKNOWN: data without a stream) of constants that are kept apart.
 inline constexpr std::string_view kWeightsName = "poprt.weights";
 
 // Executable and variables as two files, each complete or not there: the program with its metadata,
-// and the weights as tensor blob kWeightsName. Weights made with the same program may take the
-// place of others. Throws as save_model().
+// and the tensors. Those are the variables, each by its name; of a model without variables, all
+// constants as tensor blob kWeightsName. Weights made with the same program may take the place of
+// others. Throws as save_model().
 void save_parts(const Model& model, const std::filesystem::path& executable,
                 const std::filesystem::path& variables);
 

@@ -49,6 +49,7 @@ void Replica::make_sessions() {
   for (const auto& device : devices_) {
     SessionConfig config = plan_->config.session;
     config.device = device;
+    config.exclusive = true;
     config.replica = static_cast<uint32_t>(index_);
     sessions_.push_back(std::make_unique<Session>(plan_->model, std::move(config)));
     for (const auto& [i, memory] : new_weights_)

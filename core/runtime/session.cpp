@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <map>
 
 #include "base/error.h"
 #include "runtime/anchor_lookup.h"
@@ -36,6 +37,18 @@ std::string list(const std::vector<std::string>& names) {
 
 [[noreturn]] void fail_stopped() {
   fail(ErrorCode::cancelled, "the session was stopped; reload() starts it again");
+}
+
+void check_fits(const Model& model, const device::Device& device) {
+  const device::Constraints wanted = constraints_of(model);
+  if (device.num_ipus() < wanted.num_ipus)
+    fail(ErrorCode::failed_precondition, "the model is for {} IPUs, device {} has {}",
+         wanted.num_ipus, device.id(), device.num_ipus());
+  // An IPU model runs any: only its reports differ.
+  if (wanted.ipu_version != 0 && wanted.ipu_version != device.ipu_version() &&
+      !device.properties().ipu_model)
+    fail(ErrorCode::failed_precondition, "the model is for ipu{}, device {} is an ipu{}",
+         wanted.ipu_version, device.id(), device.ipu_version());
 }
 
 }  // namespace
@@ -73,9 +86,11 @@ void Session::connect() {
       const popef::Anchor* m = find_metadata(metadata, a, type);
       Stream s;
       s.anchor = &a;
+      s.metadata = m;
       s.bytes = a.bytes();
       s.per_replica = !m || m->isPerReplica();
-      s.user = accepted(predicate, m);
+      s.connectable = !m || !m->handle().empty();
+      s.user = s.connectable && accepted(predicate, m);
       s.seed = m && type == popef::TensorType::INPUT && !m->handle().empty() &&
                m->handle() == metadata.seedHandle();
       streams.push_back(std::move(s));
@@ -86,6 +101,24 @@ void Session::connect() {
   for (size_t i = 0; i < inputs_.size(); i++) {
     inputs_[i].data = model_->input_data[i];
     if (!inputs_[i].data.empty() || inputs_[i].seed) inputs_[i].user = false;
+  }
+  // The save programs return the weights: not the device's work, the session has their values.
+  for (const Stream& in : inputs_) {
+    const auto is_program_output = [&](const program::Anchor& a) {
+      return a.name == in.anchor->name;
+    };
+    const popef::Anchor* m = find_metadata(metadata, *in.anchor, popef::TensorType::OUTPUT);
+    if (in.data.empty() || !m || !m->usedBy(metadata.programFlow().save()) ||
+        std::any_of(p.outputs.begin(), p.outputs.end(), is_program_output))
+      continue;
+    Stream s;
+    s.anchor = in.anchor;
+    s.metadata = m;
+    s.bytes = in.bytes;
+    s.user = accepted(config_.output_predicate, m);
+    s.used[static_cast<size_t>(Flow::save)] = true;
+    s.weights = &in;
+    outputs_.push_back(std::move(s));
   }
   const auto mark = [&](const std::vector<program::Instruction>& instructions, Flow flow) {
     for (const program::Instruction& in : instructions)
@@ -141,15 +174,14 @@ void Session::evict() noexcept {
 }
 
 std::shared_ptr<device::Device> Session::acquire_device() const {
-  device::Constraints constraints;
-  constraints.num_ipus = model_->replication_factor;
-  return device::DeviceManager().get_device(constraints, config_.wait);
+  return device::DeviceManager().get_device(constraints_of(*model_), config_.wait);
 }
 
 void Session::bind_to_device(std::shared_ptr<device::Device> device) {
   const std::lock_guard lock(bind_mutex_);
   if (!device) device = device_ ? device_ : config_.device;
   if (!device) device = acquire_device();
+  check_fits(*model_, *device);
   if (device_ && device_ != device) device_->unbind(*this);
   device->bind(*this, config_.exclusive);
   load_on(device);
@@ -200,16 +232,37 @@ void Session::stop() noexcept {
 namespace {
 
 template <class Streams>
-auto& stream_of(Streams& streams, const std::vector<program::Anchor>& anchors,
-                std::string_view name, std::string_view direction) {
-  return streams[find_anchor(anchors, name, 0, direction)];
+auto& stream_of(Streams& streams, std::string_view name, std::string_view direction) {
+  for (auto& s : streams)
+    if (s.anchor->name == name) return s;
+  std::vector<std::string> names;
+  for (const auto& s : streams) names.push_back(s.anchor->name);
+  fail(ErrorCode::not_found, "there is no {} '{}'; {}s are: {}", direction, name, direction,
+       list(names));
+}
+
+template <class Stream>
+void check_connectable(const Stream& s, std::string_view direction) {
+  if (!s.connectable)
+    fail(ErrorCode::failed_precondition,
+         "{} '{}' has no handle in the metadata: nothing can be connected to it", direction,
+         s.anchor->name);
 }
 
 }  // namespace
 
+const program::Anchor& Session::input_anchor(std::string_view name) const {
+  return *stream_of(inputs_, name, "input").anchor;
+}
+
+const program::Anchor& Session::output_anchor(std::string_view name) const {
+  return *stream_of(outputs_, name, "output").anchor;
+}
+
 void Session::set_user_input_handler(std::string_view name,
                                      std::shared_ptr<StreamCallback> callback) {
-  Stream& s = stream_of(inputs_, model_->inputs(), name, "input");
+  Stream& s = stream_of(inputs_, name, "input");
+  check_connectable(s, "input");
   const std::lock_guard run(run_mutex_);
   const std::lock_guard lock(streams_mutex_);
   if (s.prefetched) s.callback->invalidate_prefetched();
@@ -219,7 +272,8 @@ void Session::set_user_input_handler(std::string_view name,
 
 void Session::set_user_output_handler(std::string_view name,
                                       std::shared_ptr<StreamCallback> callback) {
-  Stream& s = stream_of(outputs_, model_->outputs(), name, "output");
+  Stream& s = stream_of(outputs_, name, "output");
+  check_connectable(s, "output");
   const std::lock_guard run(run_mutex_);
   const std::lock_guard lock(streams_mutex_);
   s.callback = std::move(callback);
@@ -239,7 +293,7 @@ StreamQueues& Session::create_queue_manager(size_t buffers,
   const auto wanted = [&](const Stream& s, const AnchorCallbackPredicate& predicate,
                           popef::TensorType type) {
     if (!predicate) return s.user;
-    return s.data.empty() && !s.seed &&
+    return s.connectable && s.data.empty() && !s.seed &&
            accepted(predicate, find_metadata(model_->metadata, *s.anchor, type));
   };
   StreamQueues::Inputs inputs;
@@ -310,30 +364,35 @@ void Session::run_save_programs() { run_flow(Flow::save); }
 
 void Session::run_programs(std::span<const uint32_t> indices) {
   const popef::ProgramFlow& flow = model_->metadata.programFlow();
-  const auto in = [](const auto& programs, uint32_t index) {
-    return std::find(programs.begin(), programs.end(), index) != programs.end();
+  std::map<uint32_t, std::optional<Flow>> known;  // without a flow: a program that does nothing
+  for (const auto& [index, name] : model_->metadata.programsMap()) known[index] = std::nullopt;
+  for (const uint32_t index : flow.save()) known[index] = Flow::save;
+  for (const uint32_t index : flow.main()) known[index] = Flow::main;
+  for (const uint32_t index : flow.load()) known[index] = Flow::load;
+  // Programs of a flow that follow each other are one run of it; a repeated one begins another.
+  struct Run {
+    Flow flow;
+    std::vector<uint32_t> programs;
   };
-  std::vector<Flow> flows;
+  std::vector<Run> runs;
   for (const uint32_t index : indices) {
-    if (in(flow.load(), index)) {
-      flows.push_back(Flow::load);
-    } else if (in(flow.main(), index)) {
-      flows.push_back(Flow::main);
-    } else if (in(flow.save(), index)) {
-      flows.push_back(Flow::save);
-    } else {
-      std::vector<uint32_t> known = flow.load();
-      known.insert(known.end(), flow.main().begin(), flow.main().end());
-      known.insert(known.end(), flow.save().begin(), flow.save().end());
-      std::sort(known.begin(), known.end());
+    const auto found = known.find(index);
+    if (found == known.end()) {
+      std::vector<uint32_t> there;
+      for (const auto& program : known) there.push_back(program.first);
       fail(ErrorCode::not_found, "there is no program {}; programs are {}", index,
-           fmt::join(known, ", "));
+           fmt::join(there, ", "));
     }
+    if (!found->second) continue;
+    if (runs.empty() || runs.back().flow != *found->second ||
+        std::count(runs.back().programs.begin(), runs.back().programs.end(), index) != 0)
+      runs.push_back({*found->second, {}});
+    runs.back().programs.push_back(index);
   }
-  for (const Flow f : flows) run_flow(f);
+  for (const Run& run : runs) run_flow(run.flow, run.programs);
 }
 
-void Session::run_flow(Flow flow) {
+void Session::run_flow(Flow flow, std::span<const uint32_t> programs) {
   if (!is_loaded() && config_.policy == LaunchPolicy::deferred && !device()) bind_to_device();
   const std::lock_guard lock(run_mutex_);
   if (stopped_.load(std::memory_order_acquire)) fail_stopped();
@@ -341,16 +400,16 @@ void Session::run_flow(Flow flow) {
   const auto f = static_cast<size_t>(flow);
   std::vector<std::string> missing;
   for (auto* streams : {&inputs_, &outputs_})
-    for (const Stream& s : *streams)
-      if (s.user && s.used[f] && !s.callback) missing.push_back(s.anchor->name);
+    for (Stream& s : *streams) {
+      s.served = s.used[f] && (programs.empty() || !s.metadata || s.metadata->programs().empty() ||
+                               s.metadata->usedBy({programs.begin(), programs.end()}));
+      if (s.user && s.served && !s.callback) missing.push_back(s.anchor->name);
+    }
   if (!missing.empty())
     fail(ErrorCode::failed_precondition, "anchors without a callback: {}", list(missing));
   const bool transfers = flow == Flow::main;
   const uint64_t iterations = transfers ? model_->batches_per_step : 1;
   const uint32_t replicas = transfers ? model_->replication_factor : 1;
-  if (device_->num_ipus() < static_cast<int64_t>(replicas))
-    fail(ErrorCode::failed_precondition, "the model is for {} IPUs, device {} has {}", replicas,
-         device_->id(), device_->num_ipus());
   for (uint64_t i = 0; i < iterations; i++)
     for (uint32_t r = 0; r < replicas; r++) {
       try {
@@ -367,6 +426,15 @@ void Session::run_flow(Flow flow) {
     }
 }
 
+void Session::fail_transfer(const Stream& s, std::string_view did) const {
+  if (stopped_.load(std::memory_order_acquire) || evicting_.load(std::memory_order_acquire))
+    fail_stopped();
+  fail(ErrorCode::cancelled,
+       "the callback of '{}' {} no data: its queue was disconnected, or its handler failed; make "
+       "queues again or set another handler",
+       s.anchor->name, did);
+}
+
 // Of a transfer that the callback gives or takes.
 void* Session::begin_transfer(Stream& s, bool is_input) {
   void* const memory = s.prefetched ? nullptr : s.callback->acquire();
@@ -375,12 +443,12 @@ void* Session::begin_transfer(Stream& s, bool is_input) {
   if (!s.memory.data()) s.memory = TensorMemory(s.bytes);
   if (is_input && !std::exchange(s.prefetched, false) &&
       s.callback->fetch(s.memory.data()) != StreamCallback::Result::success)
-    fail_stopped();
+    fail_transfer(s, "gave");
   return s.memory.data();
 }
 
 void* Session::input_pointer(Stream& s) {
-  if (s.callback) return begin_transfer(s, true);
+  if (s.callback && s.served) return begin_transfer(s, true);
   if (!s.data.empty()) {
     const uint64_t values = s.data.size() / s.bytes;
     return const_cast<std::byte*>(s.data.data()) + s.next++ % values * s.bytes;
@@ -400,7 +468,7 @@ void* Session::input_pointer(Stream& s) {
 }
 
 void* Session::output_pointer(Stream& s) {
-  if (s.callback) return begin_transfer(s, false);
+  if (s.callback && s.served) return begin_transfer(s, false);
   if (!s.memory.data()) s.memory = TensorMemory(s.bytes);
   return s.memory.data();
 }
@@ -413,24 +481,29 @@ void Session::run_once(Flow flow, bool first_replica, bool last_replica) {
   }
   for (size_t i = 0; i < outputs_.size(); i++) {
     Stream& s = outputs_[i];
+    if (s.weights && !(s.callback && s.served)) continue;
     if (s.used[f] && (first_replica || s.per_replica)) output_pointers_[i] = output_pointer(s);
   }
   run_engine(flow, input_pointers_.data(), output_pointers_.data());
+  if (flow == Flow::save)
+    for (size_t i = 0; i < outputs_.size(); i++)
+      if (const Stream* from = outputs_[i].weights; from && outputs_[i].callback && outputs_[i].served)
+        std::memcpy(output_pointers_[i], from->data.data(), from->bytes);
   for (Stream& s : inputs_) {
-    if (!s.used[f] || !s.callback || !(last_replica || s.per_replica)) continue;
+    if (!s.served || !s.callback || !(last_replica || s.per_replica)) continue;
     s.in_place = false;
     s.callback->complete();
   }
   for (Stream& s : outputs_) {
-    if (!s.used[f] || !s.callback || !(last_replica || s.per_replica)) continue;
+    if (!s.served || !s.callback || !(last_replica || s.per_replica)) continue;
     if (!std::exchange(s.in_place, false) &&
         s.callback->fetch(s.memory.data()) != StreamCallback::Result::success)
-      fail_stopped();
+      fail_transfer(s, "took");
     s.callback->complete();
   }
   if (flow != Flow::main) return;
   for (Stream& s : inputs_)
-    if (s.used[f] && s.callback && s.memory.data() && (last_replica || s.per_replica))
+    if (s.served && s.callback && s.memory.data() && (last_replica || s.per_replica))
       s.prefetched = s.callback->prefetch(s.memory.data()) == StreamCallback::Result::success;
 }
 

@@ -40,7 +40,7 @@ struct SessionConfig {
   device::WaitConfig wait = {};  // when it acquires a device
   // Others cannot bind the device while this session has it. Otherwise a session that binds it
   // unloads this one.
-  bool exclusive = true;
+  bool exclusive = false;
   bool check_package_hash = true;  // of files
   std::string executable = {};     // which one, when files hold several; empty: the only one
   // Publish what it does (TELEMETRY.md), or POPRT_TELEMETRY=1 in the environment; `replica` tells
@@ -58,8 +58,9 @@ struct SessionConfig {
 // turns. Callbacks must not call the session.
 class Session final : private device::Occupant {
  public:
-  // Throws unavailable (no free device), failed_precondition (the device is another session's, or a
-  // kernel is missing), and what device::Device::load throws.
+  // Throws unavailable (no free device), not_found (no device can ever fit), failed_precondition
+  // (the device is an exclusive session's, too small or of another version, or a kernel is
+  // missing), and what device::Device::load throws.
   explicit Session(std::shared_ptr<const Model> model, SessionConfig config = {});
   // Throws what open_popef() throws, too.
   explicit Session(std::span<const std::filesystem::path> paths, SessionConfig config = {});
@@ -87,8 +88,12 @@ class Session final : private device::Occupant {
   // cancelled, and so do later ones until reload() or bind_to_device().
   void stop() noexcept;
 
+  // By name, the outputs of weights that the save programs return (weight_d2h_NAME) too. Throw
+  // not_found listing the names there are.
+  const program::Anchor& input_anchor(std::string_view name) const;
+  const program::Anchor& output_anchor(std::string_view name) const;
   // The callback of an anchor; null takes it away. Also for anchors that the predicate rejected.
-  // Throws not_found listing the names there are.
+  // Throws as above, and failed_precondition for an anchor without a handle: it has no stream.
   void set_user_input_handler(std::string_view name, std::shared_ptr<StreamCallback> callback);
   void set_user_output_handler(std::string_view name, std::shared_ptr<StreamCallback> callback);
   // One queue for each anchor that the predicates accept (null: the session's), connected as its
@@ -115,7 +120,11 @@ class Session final : private device::Occupant {
   void run_load_programs();
   void run_main_programs();
   void run_save_programs();
-  // By PopEF's program indices, in this order. Throws not_found listing those there are.
+  // By PopEF's program indices, in this order: those of the flows and of the programs map. The
+  // device runs a flow as a whole, so programs of one flow that follow each other are one run, in
+  // which the callbacks of the anchors that these programs use are called; other inputs keep their
+  // last value. A repeated index begins another run; a program of no flow does nothing. Throws
+  // not_found listing those there are.
   void run_programs(std::span<const uint32_t> indices);
 
   // One transfer with a pointer for each anchor, in the program's order, to memory of the anchor's
@@ -144,11 +153,15 @@ class Session final : private device::Occupant {
   // One anchor's connection.
   struct Stream {
     const program::Anchor* anchor = nullptr;
+    const popef::Anchor* metadata = nullptr;  // null: PopEF cannot describe it
     uint64_t bytes = 0;
     bool per_replica = true;
-    bool user = false;           // the predicate accepts it
-    bool seed = false;           // random numbers of the session
-    std::array<bool, 3> used{};  // by flow
+    bool user = false;                // the predicate accepts it
+    bool connectable = true;  // it has a handle
+    bool seed = false;                // random numbers of the session
+    std::array<bool, 3> used{};       // by flow
+    bool served = false;         // by its callback in this run: a program that was asked for uses it
+    const Stream* weights = nullptr;  // of an output: the input whose value it returns
     std::shared_ptr<StreamCallback> callback;
     std::span<const std::byte> data;  // of an input that has some; then `next` counts values
     uint64_t next = 0;
@@ -165,9 +178,10 @@ class Session final : private device::Occupant {
   void drop_engine() noexcept;
   void interrupt_all() noexcept;
   size_t input_with_data(std::string_view name) const;
-  void run_flow(device::Flow flow);
+  void run_flow(device::Flow flow, std::span<const uint32_t> programs = {});
   void run_once(device::Flow flow, bool first_replica, bool last_replica);
   void* begin_transfer(Stream& s, bool is_input);
+  [[noreturn]] void fail_transfer(const Stream& s, std::string_view did) const;
   void* input_pointer(Stream& s);
   void* output_pointer(Stream& s);
   void run_pointers(device::Flow flow, const void* const* inputs, void* const* outputs);
@@ -189,8 +203,8 @@ class Session final : private device::Occupant {
   std::atomic<bool> evicting_{false};
   std::atomic<int> threads_{1};
 
-  mutable std::mutex streams_mutex_;  // callbacks of streams_, for interrupt_all() during a run
-  std::vector<Stream> inputs_, outputs_;
+  mutable std::mutex streams_mutex_;      // callbacks of streams_, for interrupt_all() during a run
+  std::vector<Stream> inputs_, outputs_;  // the program's, then those that return weights
   std::vector<const void*> input_pointers_;
   std::vector<void*> output_pointers_;
   std::unique_ptr<StreamQueues> queues_;

@@ -352,7 +352,7 @@ static void bad_arguments(void** state) {
   poprt_stream_callbacks none = {.struct_size = sizeof none};
   FAILS(poprt_session_set_user_input_handler(session, "x", &none), POPRT_INVALID_ARGUMENT, "fetch");
   const uint32_t nine = 9;
-  FAILS(poprt_session_run_programs(session, &nine, 1), POPRT_NOT_FOUND, "programs are 1");
+  FAILS(poprt_session_run_programs(session, &nine, 1), POPRT_NOT_FOUND, "programs are 0, 1, 2");
   FAILS(poprt_session_run_programs(session, NULL, 1), POPRT_INVALID_ARGUMENT, "'indices'");
   poprt_queue_options queue = {.struct_size = sizeof queue};
   poprt_queue_manager* queues = NULL;

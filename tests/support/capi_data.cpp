@@ -1,11 +1,12 @@
 // Makes the files that the C tests use: fused.popef, copies.popef and weights.popef
 // (tests/support/copy_model.h, 16 floats) and identity.onnx (x -> Identity -> y, f32[N,4]),
-// beyond_f16.onnx.
+// beyond_f16.onnx, dense.onnx, random.onnx and quarter.onnx.
 #include <filesystem>
 #include <iostream>
 
 #include "base/error.h"
 #include "ir/graph.h"
+#include "ir/text.h"
 #include "onnx/export.h"
 #include "runtime/popef_file.h"
 #include "support/copy_model.h"
@@ -26,6 +27,51 @@ void write_beyond_f16(const std::filesystem::path& path) {
   onnx::export_file(graph, path);
 }
 
+// Models whose exports cpp_export_test.cpp reads.
+void write_exports(const std::filesystem::path& folder) {
+  const auto write = [&](const char* file, std::string_view text) {
+    poprt::onnx::export_file(*poprt::ir::parse_text(text), folder / file);
+  };
+  write("dense.onnx", R"(graph "dense" opset {"": 17} {
+    input %x : f32[2,4]
+    const %w : f32[4,3] = [0.5, -1.25, 2.0, 0.75, 1.5, -0.5, 3.0, 0.25, -2.0, 1.0, -0.125, 0.625]
+    const %b : f32[3] = [0.1, -0.2, 0.3]
+    %h : f32[2,3] = MatMul(%x, %w)
+    %y : f32[2,3] = Add(%h, %b)
+    output %y
+  })");
+  write("random.onnx", R"(graph "random" opset {"": 17} {
+    input %x : f32[2,4]
+    const %w : f32[4] = [0.5, -1.25, 2.0, 0.75]
+    %r : f32[2,4] = RandomUniformLike(%x) {seed = 3.0}
+    %s : f32[2,4] = Mul(%r, %w)
+    %y : f32[2,4] = Add(%x, %s)
+    output %y
+  })");
+  // Quarter numbers in both formats: ONNX's types, and PopRT's bytes with several scales.
+  write("quarter.onnx", R"(graph "quarter" opset {"": 21, "ai.graphcore": 1} {
+    input %i : s64[2]
+    input %a : u8[2,2]
+    const %f143 : f8e4m3fnuz[3,2] = hex"38c04a017fb2"
+    const %f152 : f8e5m2fnuz[3,2] = hex"3cc04e017bb2"
+    const %b143 : u8[2,3] = hex"3840484c5058"
+    const %b152 : u8[2,3] = hex"3c40444850b8"
+    const %one : s32[] = 1
+    const %two : s32[] = -2
+    %g : f8e4m3fnuz[2,2] = Gather(%f143, %i)
+    %h : f8e5m2fnuz[2,2] = Gather(%f152, %i)
+    %u : f32[2,2] = Cast(%g) {to = 1}
+    %v : f32[2,2] = Cast(%h) {to = 1}
+    %p : f16[2,3] = ai.graphcore.FP8MatMul(%a, %b143, %one, %two) {fp8FormatLHS = "F143", fp8FormatRHS = "F143"}
+    %q : f16[2,3] = ai.graphcore.FP8MatMul(%a, %b152, %two, %one) {fp8FormatLHS = "F143", fp8FormatRHS = "F152"}
+    output %u
+    output %v
+    output %g
+    output %p
+    output %q
+  })");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -34,16 +80,12 @@ int main(int argc, char** argv) {
   const std::filesystem::path folder = argv[1];
   try {
     testing::CopyModel copy(16);
-    runtime::write_popef(
-        folder / "copies.popef", "copies", copy.b.program(), [&](const program::Sink& sink) {
-          program::write_executable(sink, copy.b.program(), copy.b.weight_records());
-        });
+    runtime::write_popef(folder / "copies.popef", "copies", copy.b.program(),
+                         copy.b.weight_records());
     // The same where x has a value, the constants.
     copy.b.program().inputs[0].data = copy.b.weight_records()[0].offset;
-    runtime::write_popef(
-        folder / "weights.popef", "weights", copy.b.program(), [&](const program::Sink& sink) {
-          program::write_executable(sink, copy.b.program(), copy.b.weight_records());
-        });
+    runtime::write_popef(folder / "weights.popef", "weights", copy.b.program(),
+                         copy.b.weight_records());
     // Two graphs of a copy each, and the index that a fusion runner gives as an output of both.
     program::Builder fused;
     const auto index = fused.add_input({"index", DType::u32, {1}});
@@ -58,10 +100,7 @@ int main(int argc, char** argv) {
       fused.emit("copy", copy_x, {}, {}, "x");
       fused.emit("copy", copy_k, {}, {}, "k");
     }
-    runtime::write_popef(folder / "fused.popef", "fused", fused.program(),
-                         [&](const program::Sink& sink) {
-                           program::write_executable(sink, fused.program(), fused.weight_records());
-                         });
+    runtime::write_popef(folder / "fused.popef", "fused", fused.program(), fused.weight_records());
     ir::Graph graph("identity");
     graph.opsets[""] = 17;
     ir::ValueType type = ir::ValueType::of(DType::f32, {kUnknownDim, 4});
@@ -74,6 +113,7 @@ int main(int argc, char** argv) {
     graph.add_output(node->output());
     onnx::export_file(graph, folder / "identity.onnx");
     write_beyond_f16(folder / "beyond_f16.onnx");
+    write_exports(folder);
   } catch (const Error& e) {
     std::cerr << e.what() << "\n";
     return 1;

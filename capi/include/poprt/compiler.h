@@ -91,7 +91,8 @@ typedef struct poprt_compile_options {
   int32_t allow_links;
   const char* cache_path; /* folder, made when missing; null: POPART_CACHE_DIR or session_cache */
   /* Non-zero (constant_weights = false): named weights stay tensors of their own, which
-   * poprt_session_update_weights replaces. Slower: weights are then not prepared ahead of time. */
+   * poprt_session_update_weights replaces and the save programs return. Slower: weights are then
+   * not prepared ahead of time. */
   int32_t variable_weights;
   int32_t reserved_2; /* 0 */
   /* Lengths that input_shapes (of the elements NAME[0], NAME[1] ...) do not tell. Since 1.0. */

@@ -70,8 +70,9 @@ typedef int32_t (*poprt_write_fn)(const void* data, size_t size, void* user_data
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_save_bytes(
     const poprt_executable* executable, poprt_write_fn write, void* user_data);
 
-/* Writes the program with its metadata to one PopEF file and the weights to another, each
- * completely or not at all. Errors: as poprt_executable_save. Since 0.1. */
+/* Writes the program with its metadata to one PopEF file and the weights (of a model with variable
+ * weights: these, by name) to another, each completely or not at all. Errors: as
+ * poprt_executable_save. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_save_parts(
     const poprt_executable* executable, const char* executable_path, const char* variables_path);
 

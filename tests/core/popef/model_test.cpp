@@ -48,6 +48,48 @@ TEST(ModelBuilder, LinksEverythingByName) {
   EXPECT_EQ(model->opaqueBlobs[0].name, "notes");
 }
 
+TEST(ModelBuilder, DataThatDoesNotFitIsAnErrorBesideDataThatDoes) {
+  const TensorInfo wrong(DataType::S32, {4});
+  for (const bool wrong_first : {false, true}) {
+    Made made;
+    made.executable("a");
+    Metadata m;
+    m.setExecutable("a");
+    m.anchors().emplace_back("w", "h2d_w", kW, TensorType::INPUT, Anchor::Programs{0});
+    made.writer.write(m);
+    made.tensor("w", wrong_first ? wrong : kW, '1');
+    made.tensor("w", wrong_first ? kW : wrong, '2');
+    const auto reader = made.read();
+    EXPECT_THROW(ModelBuilder(reader).createModel(), FormatError);
+  }
+  // Unless it is another model's.
+  Made two;
+  for (const auto& [name, info] : {std::pair("a", kW), std::pair("b", wrong)}) {
+    two.executable(name);
+    Metadata m;
+    m.setExecutable(name);
+    m.anchors().emplace_back("w", "h2d_w", info, TensorType::INPUT, Anchor::Programs{0});
+    two.writer.write(m);
+    two.tensor("w", info, *name);
+  }
+  const auto models = ModelBuilder(two.read()).createModels();
+  ASSERT_EQ(models.size(), 2u);
+  EXPECT_EQ(text_of(models[0]->findTensor("w")->payload()), "aaaaaaaa");
+  EXPECT_EQ(models[1]->findTensor("w")->info.tensorInfo(), wrong);
+}
+
+TEST(ModelBuilder, OpaqueBlobsOfMissingExecutablesAreAWarning) {
+  Made made;
+  write_sample(made.writer);
+  made.writer.createOpaqueBlob("stranger", "someone else");
+  const ModelBuilder builder(made.read());
+  builder.createModel();
+  builder.createModel();
+  ASSERT_EQ(builder.warnings().size(), 1u);
+  EXPECT_NE(builder.warnings()[0].find("'stranger'"), std::string::npos);
+  EXPECT_NE(builder.warnings()[0].find("'someone else', which was not read"), std::string::npos);
+}
+
 TEST(ModelBuilder, ModelOutlivesReaderAndBuilder) {
   std::shared_ptr<Model> model;
   {
@@ -123,8 +165,8 @@ TEST(ModelBuilder, ErrorMatrix) {
         Row{metadata_left_over, "metadata for executable 'b', which was not read"},
         Row{metadata_twice, "'a' has metadata twice"},
         Row{two_executables, "2 executables were read, name the one to use: 'a' 'b'"},
-        Row{misfit, "data of 'w' is F32[4], its anchor is F16[4]"},
-        Row{misfit_feed, "data of 'x' is F32[3,2], its anchor is F32[2,3]"}}) {
+        Row{misfit, "is F32[4], its anchor is F16[4]"},
+        Row{misfit_feed, "is F32[3,2], its anchor is F32[2,3]"}}) {
     Made made;
     row.make(made);
     try {

@@ -41,10 +41,7 @@ class PopefFile : public ::testing::Test {
 
   void write(const std::string& file, CopyModel& copy) {
     const auto weights = copy.b.weight_records();
-    write_popef(folder / file, executable_name(file), copy.b.program(),
-                [&](const program::Sink& sink) {
-                  program::write_executable(sink, copy.b.program(), weights);
-                });
+    write_popef(folder / file, executable_name(file), copy.b.program(), weights);
   }
   static std::string read(const fs::path& path) {
     std::ostringstream s;
@@ -117,12 +114,9 @@ TEST_F(PopefFile, ModelsMadeByHandCannotBeSaved) {
 
 TEST_F(PopefFile, AFailedWriteLeavesNothing) {
   CopyModel copy(4);
-  EXPECT_THROW(write_popef(folder / "x.popef", "x", copy.b.program(),
-                           [](const program::Sink& sink) {
-                             sink({});
-                             fail(ErrorCode::internal, "no more");
-                           }),
-               Error);
+  const program::Weight broken[] = {
+      {0, 16, [](std::span<std::byte>) { fail(ErrorCode::internal, "no more"); }}};
+  EXPECT_THROW(write_popef(folder / "x.popef", "x", copy.b.program(), broken), Error);
   EXPECT_TRUE(fs::is_empty(folder));
 }
 
@@ -359,9 +353,7 @@ TEST_F(PopefFile, AKilledExportLeavesTheOldFileOrTheNewOne) {
     return bytes.str();
   };
   const auto export_to = [](const std::filesystem::path& file, CopyModel& copy) {
-    write_popef(file, "m", copy.b.program(), [&](const program::Sink& sink) {
-      program::write_executable(sink, copy.b.program(), copy.b.weight_records());
-    });
+    write_popef(file, "m", copy.b.program(), copy.b.weight_records());
   };
   CopyModel models[2] = {CopyModel(50'000), CopyModel(100'000)};
   std::string contents[2];
@@ -405,9 +397,7 @@ TEST_F(PopefFile, TensorBlobsGiveInputsTheirValues) {
   CopyModel copy(4);
   const auto path = std::filesystem::temp_directory_path() /
                     ("popef_values_" + std::to_string(getpid()) + ".popef");
-  write_popef(path, "m", copy.b.program(), [&](const program::Sink& sink) {
-    program::write_executable(sink, copy.b.program(), copy.b.weight_records());
-  });
+  write_popef(path, "m", copy.b.program(), copy.b.weight_records());
   EXPECT_TRUE(open_popef(path)->input_data.at(0).empty());
   const popef::TensorInfo info(popef::DataType::F32, {4});
   for (const float value : {2.f, 3.f}) {

@@ -304,6 +304,90 @@ TEST(Session, ProgramsRunByIndexInTheOrderGiven) {
   EXPECT_EQ(at.y->taken.size(), 1u) << "nothing ran";
 }
 
+TEST(Session, ProgramsOfOneFlowAreOneRunThatServesTheirAnchors) {
+  CopyModel copy(4);
+  popef::Metadata m = make_metadata("m", copy.b.program());
+  m.programFlow().setLoad({0, 2});
+  m.programFlow().setMain({1, 5});
+  m.programsMap()[9] = "custom";
+  for (popef::Anchor& a : m.anchors()) a.setPrograms({a.name() == "x" ? 1u : 5u});
+  Session session(make_model("m", copy.image(), {}, {}, m));
+  const Connected at(session, 4);
+  const auto run = [&](std::vector<uint32_t> indices) { session.run_programs(indices); };
+  run({0, 2});
+  EXPECT_TRUE(at.y->taken.empty());
+  run({1, 5});
+  EXPECT_EQ(at.y->taken, std::vector<float>{1});
+  run({5});  // x keeps its value
+  EXPECT_EQ(at.y->taken, (std::vector<float>{1, 1}));
+  run({1});
+  EXPECT_EQ(at.y->taken.size(), 2u) << "y is not program 1's";
+  run({5, 1, 5, 9, 1});
+  EXPECT_EQ(at.y->taken, (std::vector<float>{1, 1, 3, 4}));
+  run({9});
+  run({});
+  const Error e = error_of([&] { run({1, 3}); });
+  EXPECT_EQ(e.code(), ErrorCode::not_found);
+  EXPECT_STREQ(e.what(), "there is no program 3; programs are 0, 1, 2, 5, 9");
+}
+
+TEST(Session, ProgramsThatTheMapNamesDoNothingWithoutAFlow) {
+  CopyModel copy(4);
+  Session session(copy_model(copy));  // 0 is load and 2 is save, of which there are none
+  const Connected at(session, 4);
+  session.run_programs(std::vector<uint32_t>{0, 1, 2});
+  EXPECT_EQ(at.y->taken, std::vector<float>{1});
+}
+
+TEST(Session, OnlyADeviceOfTheModelsVersionAndSizeIsBound) {
+  CopyModel copy(4);
+  const auto bind = [&](uint32_t replicas, int version, SessionConfig config = {}) {
+    popef::Metadata m = make_metadata("m", copy.b.program());
+    m.setReplicationFactor(replicas);
+    m.setNumIpus(replicas);
+    m.setIpuVersion(version);
+    Session session(make_model("m", copy.image(), {}, {}, m), config);
+  };
+  EXPECT_EQ(error_of([&] { bind(1, 1); }).code(), ErrorCode::not_found);
+  EXPECT_NO_THROW(bind(1, 2));  // a Bow IPU runs these
+  const device::DeviceManager manager(3);
+  SessionConfig config;
+  config.device = manager.get_device(1);
+  const Error version = error_of([&] { bind(1, 1, config); });
+  EXPECT_EQ(version.code(), ErrorCode::failed_precondition);
+  EXPECT_NE(std::string(version.what()).find("is for ipu1, device"), std::string::npos);
+  const Error size = error_of([&] { bind(2, 21, config); });
+  EXPECT_EQ(size.code(), ErrorCode::failed_precondition);
+  EXPECT_NE(std::string(size.what()).find("for 2 IPUs"), std::string::npos);
+  config.device = manager.create_ipu_model_device(1, 2);
+  EXPECT_NO_THROW(bind(1, 21, config));
+}
+
+TEST(Session, AnchorsWithoutAHandleAreNobodys) {
+  CopyModel copy(4);
+  popef::Metadata m = make_metadata("m", copy.b.program());
+  m.anchors()[0].setHandle("");
+  Session session(make_model("m", copy.image(), {}, {}, m));
+  EXPECT_TRUE(session.user_input_anchors().empty());
+  const Error e = error_of(
+      [&] { session.set_user_input_handler("x", std::make_shared<Recorder>(4, true)); });
+  EXPECT_EQ(e.code(), ErrorCode::failed_precondition);
+  EXPECT_NE(std::string(e.what()).find("'x' has no handle"), std::string::npos);
+  const auto& queues = session.create_queue_manager(
+      1, {}, {}, [](const popef::Anchor&) { return AnchorCallbackPolicy::bind_user_cb; });
+  EXPECT_TRUE(queues.inputs().empty());
+}
+
+TEST(Session, ARunOverDisconnectedQueuesSaysSo) {
+  CopyModel copy(4);
+  Session session(copy_model(copy));
+  session.create_queue_manager(2).disconnect_all();
+  const Error e = error_of([&] { session.run_main_programs(); });
+  EXPECT_EQ(e.code(), ErrorCode::cancelled);
+  EXPECT_NE(std::string(e.what()).find("callback of 'x'"), std::string::npos) << e.what();
+  EXPECT_NE(std::string(e.what()).find("disconnected"), std::string::npos) << e.what();
+}
+
 TEST(Session, StopEndsABlockedRun) {
   CopyModel copy(4);
   Session session(copy_model(copy));
@@ -351,7 +435,6 @@ TEST(Session, ABoundDeviceIsTakenFromTheSessionBefore) {
   CopyModel copy(4);
   const auto model = copy_model(copy);
   SessionConfig config;
-  config.exclusive = false;
   config.device = device::DeviceManager(1).get_device();
   Session first(model, config);
   const Connected at_first(first, 4);
@@ -402,9 +485,7 @@ TEST(Session, ADeferredOneAcquiresItsDeviceLater) {
 TEST(Session, OpensFilesAndChecksTheirPackage) {
   CopyModel copy(4);
   const std::string path = ::testing::TempDir() + std::to_string(getpid()) + "_session.popef";
-  write_popef(path, "m", copy.b.program(), [&](const program::Sink& sink) {
-    program::write_executable(sink, copy.b.program(), copy.b.weight_records());
-  });
+  write_popef(path, "m", copy.b.program(), copy.b.weight_records());
   const std::filesystem::path paths[] = {path};
   Session session(paths);
   const Connected at(session, 4);

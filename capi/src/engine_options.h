@@ -1,0 +1,49 @@
+// What an export's metadata notes of the options of its compilation.
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "popef/types.h"
+#include "poprt/compiler.h"
+
+namespace poprt::capi {
+
+// The options that were given and decide what is compiled, named and ordered as in
+// poprt_compile_options. Opaque blobs are in the file themselves.
+inline std::vector<popef::Option> engine_options(const poprt_compile_options& o) {
+  std::vector<popef::Option> list;
+  const auto add = [&](const char* name, bool given, std::string value) {
+    if (given) list.emplace_back(name, std::move(value));
+  };
+  const auto add_number = [&](const char* name, int64_t value) {
+    add(name, value != 0, std::to_string(value));
+  };
+  const auto add_names = [&](const char* name, const char* const* names, size_t count) {
+    add(name, count != 0, fmt::format("{}", fmt::join(std::span(names, count), ",")));
+  };
+  for (const auto& s : std::span(o.input_shapes, o.input_shape_count))
+    add("input_shapes", true,
+        fmt::format("{}=[{}]", s.name, fmt::join(std::span(s.shape, s.rank), ",")));
+  add_number("batch_size", o.batch_size);
+  add("batch_axis", o.batch_size != 0, std::to_string(o.batch_axis));
+  add("precision", o.precision != POPRT_PRECISION_KEEP,
+      o.precision == POPRT_PRECISION_FP16 ? "fp16" : "fp32");
+  add_names("passes", o.passes, o.pass_count);
+  add_names("skip_passes", o.skip_passes, o.skip_pass_count);
+  add_number("max_tensor_size", o.max_tensor_size);
+  add_number("rewrite_limit", o.rewrite_limit);
+  add("stop_after", o.stop_after != nullptr, o.stop_after ? o.stop_after : "");
+  add_names("outputs", o.outputs, o.output_count);
+  add_number("convert_version", o.convert_version);
+  add("variable_weights", o.variable_weights != 0, "1");
+  for (const auto& l : std::span(o.input_lengths, o.input_length_count))
+    add("input_lengths", true, fmt::format("{}={}", l.name, l.length));
+  return list;
+}
+
+}  // namespace poprt::capi
