@@ -5,6 +5,8 @@
 #include "compiler/flow/specialize.h"
 #include "compiler/lower.h"
 #include "compiler/pipeline.h"
+#include "ir/schemas.h"
+#include "ops/op.h"
 
 namespace poprt::compiler {
 namespace {
@@ -36,11 +38,25 @@ void forget_intermediate_types(ir::Graph& graph) {
   }
 }
 
+// An attribute that an operator does not have would be ignored, and results be wrong.
+void check_attributes(const ir::Graph& graph) {
+  for (const ir::Node* n : graph.nodes()) {
+    ir::for_each_subgraph(*n, [](const ir::Graph& sub) { check_attributes(sub); });
+    try {
+      ir::check_attributes(*n);
+    } catch (const Error&) {
+      ops::op_of(*n);  // that there is no such operator is said first
+      throw;
+    }
+  }
+}
+
 }  // namespace
 
 void convert(ir::Graph& graph, const Options& options) {
   // Passes make nodes of ai.onnx, which a model of other domains need not import.
   if (!graph.opsets.contains("ai.onnx")) graph.opsets.emplace("", kOpsetOfNewNodes);
+  check_attributes(graph);
   expand_containers(graph, options);
   fix_shapes(graph, options);
   require_static_inputs(graph);

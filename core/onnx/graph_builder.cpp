@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "ir/schemas.h"
 #include "ir/verifier.h"
 #include "onnx/elem_type.h"
 #include "onnx/import.h"
@@ -353,18 +354,27 @@ std::shared_ptr<ir::Graph> GraphBuilder::read_subgraph(pb::GraphProto& proto, Co
 
 // -- Nodes --------------------------------------------------------------------------------------
 
-void GraphBuilder::check_opset(const std::string& domain, const Context& context) {
+void GraphBuilder::check_opset(const std::string& domain, const std::string& op,
+                               const Context& context) {
   const auto& imports = context.function ? context.function->opsets : root_->opsets;
   const auto it = imports.find(domain);
+  const std::string spelt = quote_name(domain.empty() ? "ai.onnx" : domain);
   if (it == imports.end())
     fail(ErrorCode::invalid_argument, "the {} imports no opset of its domain {}",
-         context.function ? "function" : "model", quote_name(domain.empty() ? "ai.onnx" : domain));
-  const auto [root, fresh] = root_->opsets.emplace(domain, it->second);
-  if (root->second != it->second)
-    fail(
-        ErrorCode::unimplemented,
-        "the function imports opset {} of domain {}, the model {}; they must be equal to inline it",
-        it->second, quote_name(domain.empty() ? "ai.onnx" : domain), root->second);
+         context.function ? "function" : "model", spelt);
+  const int64_t version = it->second, root = root_->opsets.emplace(domain, version).first->second;
+  if (root == version) return;
+  // The node becomes one of the model's opset.
+  const int64_t definition = ir::definition_of(domain, op, version);
+  if (definition && definition == ir::definition_of(domain, op, root)) return;
+  fail(ErrorCode::unimplemented,
+       "the function imports opset {} of domain {}, the model {}, and {} {}; a function is inlined "
+       "where both define its operators alike: convert the model, or its function, to one opset; "
+       "to ask for more, open an issue with this line",
+       version, spelt, root, quote_name(op),
+       definition ? fmt::format("is defined by opset {} in the one and {} in the other", definition,
+                                ir::definition_of(domain, op, root))
+                  : std::string("has no published definition to compare"));
 }
 
 void GraphBuilder::build_node(pb::NodeProto& proto, Context& context) {
@@ -388,7 +398,7 @@ void GraphBuilder::build_node(pb::NodeProto& proto, Context& context) {
                    return;
                  }
                  const std::string domain = normal_domain(proto.domain());
-                 check_opset(domain, context);
+                 check_opset(domain, proto.op_type(), context);
 
                  int outputs = proto.output_size();
                  while (outputs > 1 && proto.output(outputs - 1).empty()) outputs--;

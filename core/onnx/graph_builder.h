@@ -74,7 +74,7 @@ class GraphBuilder {
   // The name that a value called `name` in the proto gets in the graph.
   std::string graph_name(std::string_view name, const Context& context);
   std::string unused_name(std::string stem);
-  void check_opset(const std::string& domain, const Context& context);
+  void check_opset(const std::string& domain, const std::string& op, const Context& context);
   void apply_type(std::string_view name, ir::Value* value, const Context& context) const;
 
   ::onnx::ModelProto& model_;

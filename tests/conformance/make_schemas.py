@@ -1,0 +1,89 @@
+"""Writes core/ir/schemas.inc: what versions an operator has and which attributes each of them takes, and
+core/ops/common/schema_types.inc: the element types that it takes, by the schemas of ONNX (ai.onnx, ai.onnx.ml,
+ai.onnx.preview) and of ONNX Runtime (com.microsoft, and what it adds to ai.onnx). Facts only. Needs onnx and
+onnxruntime; the versions that a file was made with stand in its first line."""
+
+import os
+import textwrap
+
+import onnx
+import onnxruntime
+from onnxruntime.capi import onnxruntime_pybind11_state as runtime
+
+CORE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "core")
+DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview")
+# ONNX Runtime defines them in ai.onnx for every opset.
+OF_RUNTIME = ("LayerNormalization", "SimplifiedLayerNormalization")
+
+# The input whose types are those of the operator, where it is not the first; 9: the result.
+SUBJECT = {"ConstantOfShape": 9, "EmbedLayerNormalization": 2, "GatherBlockQuantized": 2, "OneHot": 2,
+           "QLinearConcat": 2, "QLinearWhere": 1, "Where": 1}
+NAMES = {"float": "f32", "float16": "f16", "bfloat16": "bf16", "double": "f64", "int8": "s8", "uint8": "u8",
+         "int16": "s16", "uint16": "u16", "int32": "s32", "uint32": "u32", "int64": "s64", "uint64": "u64",
+         "bool": "bool", "float8e4m3fn": "f8e4m3fn", "float8e4m3fnuz": "f8e4m3fnuz", "float8e5m2": "f8e5m2",
+         "float8e5m2fnuz": "f8e5m2fnuz", "float8e8m0": "f8e8m0", "uint4": "u4", "int4": "s4", "uint2": "u2",
+         "int2": "s2", "float4e2m1": "f4e2m1", "string": "string", "complex64": "c64", "complex128": "c128"}
+
+
+def types_of(schema):
+    """Of the subject, in any order."""
+    constraints = {c.type_param_str: c.allowed_type_strs for c in schema.type_constraints}
+    at = SUBJECT.get(schema.name, 0)
+    place = schema.inputs[at] if at < len(schema.inputs) else schema.outputs[0] if schema.outputs else None
+    if place is None:
+        return []
+    text = place.type_str if hasattr(place, "type_str") else place.typeStr  # ONNX, ONNX Runtime
+    types = constraints.get(text, [text])
+    return [NAMES[t[7:-1]] for t in types if t.startswith("tensor(") and t[7:-1] in NAMES]
+
+
+def main():
+    rows = {}
+    types = {}
+    for s in runtime.get_all_operator_schema():
+        if s.domain == "com.microsoft" or (s.domain == "" and s.name in OF_RUNTIME):
+            rows[s.domain, s.name, s.since_version] = " ".join(sorted(s.attributes))
+            types.setdefault((s.domain, s.name), set()).update(types_of(s))
+    for s in onnx.defs.get_all_schemas_with_history():
+        if s.domain in DOMAINS:
+            rows[s.domain, s.name, s.since_version] = " ".join(sorted(s.attributes))
+            types.setdefault((s.domain, s.name), set()).update(types_of(s))
+    items = []
+    before = None
+    for (domain, name, since), attributes in sorted(rows.items()):
+        same = before == (domain, name, attributes)
+        items.append('{"%s", "%s", %d, "%s"}' % (domain, name, since, "=" if same and attributes else attributes))
+        before = (domain, name, attributes)
+    write("ir/schemas.inc",
+          "{domain, operator, first opset of this definition, attributes}; = are those of the row above.", items)
+    order = list(NAMES.values())
+    write("ops/common/schema_types.inc",
+          "{domain, operator, element types in any of its versions}, of the input that op_support.h names.",
+          ['{"%s", "%s", "%s"}' % (*key, " ".join(sorted(names, key=order.index)))
+           for key, names in sorted(types.items()) if names])
+
+
+def write(path, title, items):
+    text = [""]
+    for item in items:
+        if len(item) > 98:
+            text += split(item) + [""]
+        elif len(text[-1]) + len(item) + 2 > 100:
+            text.append(item + ",")
+        else:
+            text[-1] += (" " if text[-1] else "") + item + ","
+    with open(os.path.join(CORE, path), "w", encoding="utf-8") as f:
+        f.write(f"// Made by tests/conformance/make_schemas.py with onnx {onnx.__version__} and onnxruntime "
+                f"{onnxruntime.__version__}.\n// {title}\n")
+        f.write("\n".join(line for line in text if line) + "\n")
+
+
+def split(item):
+    """`item` over several lines, its attributes as literals side by side, which C++ joins."""
+    head, attributes = item[:-2].rsplit('"', 1)
+    parts = textwrap.wrap(attributes, 90)
+    return [head.rstrip()] + [f'    "{p} "' for p in parts[:-1]] + [f'    "{parts[-1]}"}},']
+
+
+if __name__ == "__main__":
+    main()

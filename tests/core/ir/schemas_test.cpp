@@ -1,0 +1,80 @@
+#include "ir/schemas.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+namespace poprt::ir {
+namespace {
+
+struct One {
+  Graph g;
+  Node* n;
+  One(const char* op, const char* domain, int64_t opset, const char* attribute) {
+    g.opsets[domain] = opset;
+    n = g.add_node(op, domain, {g.add_input("x", ValueType::of(DType::f32, {4}))});
+    n->name = "node";
+    n->attributes[attribute] = int64_t{1};
+  }
+};
+
+TEST(Schemas, TheDefinitionOfAnOpset) {
+  EXPECT_EQ(definition_of("", "Relu", 1), 1);
+  EXPECT_EQ(definition_of("", "Relu", 13), 13);
+  EXPECT_EQ(definition_of("ai.onnx", "Relu", 18), 14);
+  EXPECT_EQ(definition_of("ai.onnx.ml", "LabelEncoder", 3), 2);
+  EXPECT_EQ(definition_of("com.microsoft", "Attention", 1), 1);
+  EXPECT_EQ(definition_of("", "Gelu", 19), 0);
+  EXPECT_EQ(definition_of("", "Unheard", 17), 0);
+  EXPECT_EQ(definition_of("custom", "Relu", 17), 0);
+}
+
+TEST(Schemas, AttributesOfTheOpsetAreAccepted) {
+  for (const One& o :
+       {One("AveragePool", "", 19, "dilations"), One("Softmax", "", 13, "axis"),
+        One("Dropout", "", 6, "is_test"), One("Relu", "", 5, "consumed_inputs"),
+        One("LayerNormalization", "", 12, "stash_type"), One("Conv", "", 17, "__of_some_tool"),
+        One("Op", "custom", 1, "foo"), One("Conv", "poprt", 1, "activation")})
+    EXPECT_NO_THROW(check_attributes(*o.n)) << o.n->op_type;
+}
+
+TEST(Schemas, OtherAttributesAreRefusedAndTheRightOnesNamed) {
+  const auto refused = [](const One& o, std::initializer_list<const char*> parts) {
+    try {
+      check_attributes(*o.n);
+      ADD_FAILURE() << o.n->op_type;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+      for (const char* part : parts)
+        EXPECT_NE(e.message().find(part), std::string::npos) << part << ": " << e.message();
+    }
+  };
+  refused({"Conv", "", 17, "foo"},
+          {"Conv node 'node'", "no attribute 'foo' in opset 17",
+           "auto_pad, dilations, group, kernel_shape, pads, strides;", "open an issue"});
+  refused({"Relu", "", 17, "alpha"}, {"its attributes are: none;"});
+  refused({"AveragePool", "", 11, "dilations"}, {"opset 19 on has it: convert the model"});
+  refused({"BatchNormalization", "", 9, "spatial"}, {"opset 1 to 8 has it"});
+  refused({"Gather", "ai.onnx", 17, "batch_dims"}, {"'batch_dims'", "are: axis;"});
+  refused({"Scaler", "ai.onnx.ml", 3, "foo"}, {"are: offset, scale;"});
+  refused({"Gelu", "com.microsoft", 1, "foo"}, {"com.microsoft.Gelu", "'foo'"});
+}
+
+// A table look-up for each node: no noticeable part of a compilation.
+TEST(Schemas, AThousandNodesTakeLessThanAMillisecond) {
+  const One o("Conv", "", 17, "group");
+  double best = 1e9;
+  for (int round = 0; round < 20; round++) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < 1000; i++) check_attributes(*o.n);
+    best = std::min(
+        best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+                  .count());
+  }
+#ifdef NDEBUG
+  EXPECT_LT(best, 1.0);
+#endif
+}
+
+}  // namespace
+}  // namespace poprt::ir
