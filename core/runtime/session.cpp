@@ -487,7 +487,8 @@ void Session::run_once(Flow flow, bool first_replica, bool last_replica) {
   run_engine(flow, input_pointers_.data(), output_pointers_.data());
   if (flow == Flow::save)
     for (size_t i = 0; i < outputs_.size(); i++)
-      if (const Stream* from = outputs_[i].weights; from && outputs_[i].callback && outputs_[i].served)
+      if (const Stream* from = outputs_[i].weights;
+          from && outputs_[i].callback && outputs_[i].served)
         std::memcpy(output_pointers_[i], from->data.data(), from->bytes);
   for (Stream& s : inputs_) {
     if (!s.served || !s.callback || !(last_replica || s.per_replica)) continue;

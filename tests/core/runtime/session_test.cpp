@@ -19,6 +19,7 @@
 #include "device/device_manager.h"
 #include "device/null/null_device.h"
 #include "runtime/popef_file.h"
+#include "runtime/stream_queues.h"
 #include "support/copy_model.h"
 
 namespace poprt::runtime {
@@ -369,8 +370,8 @@ TEST(Session, AnchorsWithoutAHandleAreNobodys) {
   m.anchors()[0].setHandle("");
   Session session(make_model("m", copy.image(), {}, {}, m));
   EXPECT_TRUE(session.user_input_anchors().empty());
-  const Error e = error_of(
-      [&] { session.set_user_input_handler("x", std::make_shared<Recorder>(4, true)); });
+  const Error e =
+      error_of([&] { session.set_user_input_handler("x", std::make_shared<Recorder>(4, true)); });
   EXPECT_EQ(e.code(), ErrorCode::failed_precondition);
   EXPECT_NE(std::string(e.what()).find("'x' has no handle"), std::string::npos);
   const auto& queues = session.create_queue_manager(
