@@ -10,7 +10,8 @@ namespace poprt::popef {
 namespace {
 
 bool in_main(const Metadata& metadata, const Anchor& anchor, TensorType type) {
-  return anchor.type() == type && !anchor.handle().empty() && anchor.usedBy(metadata.programFlow().main());
+  return anchor.type() == type && !anchor.handle().empty() &&
+         anchor.usedBy(metadata.programFlow().main());
 }
 
 std::string info_string(const TensorInfo& info) {
@@ -33,8 +34,7 @@ bool is_anothers(const Blob& blob, const std::string& executable,
   return blob.executable.empty() && std::any_of(all.begin(), all.end(), [&](const Metadata& m) {
            return m.executable() != executable &&
                   std::any_of(m.anchors().begin(), m.anchors().end(), [&](const Anchor& a) {
-                    return a.name() == blob.info.name() &&
-                           a.tensorInfo() == blob.info.tensorInfo();
+                    return a.name() == blob.info.name() && a.tensorInfo() == blob.info.tensorInfo();
                   });
          });
 }
@@ -156,7 +156,8 @@ std::shared_ptr<Model> ModelBuilder::build(const ExecutableReader& executable) c
   auto model = std::make_shared<Model>(*metadata, executable);
   AnchorsByName anchors;
   for (const Anchor& a : model->metadata.anchors()) anchors[a.name()].push_back(&a);
-  model->tensors = choose(reader_->tensors(), executable.name, anchors, reader_->metadata(), warnings_);
+  model->tensors =
+      choose(reader_->tensors(), executable.name, anchors, reader_->metadata(), warnings_);
   model->feeds = choose(reader_->feeds(), executable.name, anchors, reader_->metadata(), warnings_);
   for (const OpaqueReader& opaque : reader_->opaqueBlobs()) {
     if (opaque.executable == executable.name) model->opaqueBlobs.push_back(opaque);

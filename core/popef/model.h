@@ -22,8 +22,8 @@ class Model {
   std::vector<OpaqueReader> opaqueBlobs;
 
   // The anchors that the caller must serve, in metadata order: inputs of the main programs for
-  // which there is neither tensor nor feed data, and outputs of the main programs; not those without
-  // a handle, which cannot be connected. Valid while the model lives.
+  // which there is neither tensor nor feed data, and outputs of the main programs; not those
+  // without a handle, which cannot be connected. Valid while the model lives.
   std::vector<const Anchor*> getUserInputAnchors() const;
   std::vector<const Anchor*> getUserOutputAnchors() const;
 

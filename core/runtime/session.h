@@ -156,11 +156,11 @@ class Session final : private device::Occupant {
     const popef::Anchor* metadata = nullptr;  // null: PopEF cannot describe it
     uint64_t bytes = 0;
     bool per_replica = true;
-    bool user = false;                // the predicate accepts it
-    bool connectable = true;  // it has a handle
-    bool seed = false;                // random numbers of the session
-    std::array<bool, 3> used{};       // by flow
-    bool served = false;         // by its callback in this run: a program that was asked for uses it
+    bool user = false;           // the predicate accepts it
+    bool connectable = true;     // it has a handle
+    bool seed = false;           // random numbers of the session
+    std::array<bool, 3> used{};  // by flow
+    bool served = false;  // by its callback in this run: a program that was asked for uses it
     const Stream* weights = nullptr;  // of an output: the input whose value it returns
     std::shared_ptr<StreamCallback> callback;
     std::span<const std::byte> data;  // of an input that has some; then `next` counts values

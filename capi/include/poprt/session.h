@@ -129,8 +129,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_main_programs(poprt_sess
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_save_programs(poprt_session* session);
 /* By PopEF's indices (of the flows and the programs map), in this order. Programs of one flow that
  * follow each other are one run of it, which serves the anchors that they use; a repeated index
- * begins another run; a program of no flow does nothing. Errors: not_found (lists those there are), as above.
- * Since 0.1. */
+ * begins another run; a program of no flow does nothing. Errors: not_found (lists those there are),
+ * as above. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_programs(poprt_session* session,
                                                                  const uint32_t* indices,
                                                                  size_t index_count);
