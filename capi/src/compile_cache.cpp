@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <span>
 
+#include "base/log.h"
 #include "base/sha256.h"
 #include "base/shape.h"
 #include "program/serialize.h"
@@ -41,11 +42,18 @@ std::string describe(const poprt_compile_options& o) {
 }  // namespace
 
 std::optional<std::filesystem::path> cache_folder(const poprt_compile_options& options) {
-  const char* environment = std::getenv("POPART_CACHE_DIR");
-  const bool from_environment = environment && *environment;
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value ? value : "");
+  };
+  const std::string popxl = variable("POPXL_CACHE_DIR"), popart = variable("POPART_CACHE_DIR");
+  if (!popxl.empty() && !popart.empty() && popxl != popart)
+    log().warn("POPXL_CACHE_DIR '{}' is used, POPART_CACHE_DIR '{}' is not", popxl, popart);
+  const std::string& environment = popxl.empty() ? popart : popxl;
+  const bool from_environment = !environment.empty();
   if (!options.enable_engine_caching && !from_environment) return std::nullopt;
   if (options.cache_path && *options.cache_path) return options.cache_path;
-  return from_environment ? environment : "session_cache";
+  return from_environment ? environment : std::string("session_cache");
 }
 
 runtime::CacheKey cache_key(const poprt_compile_options& options, const std::string& model_hash,

@@ -10,8 +10,8 @@
 
 namespace poprt::capi {
 
-// The folder when caching is on: cache_path, else POPART_CACHE_DIR, else "session_cache".
-// POPART_CACHE_DIR turns caching on by itself.
+// The folder when caching is on: cache_path, else POPXL_CACHE_DIR, else POPART_CACHE_DIR, else
+// "session_cache". Either variable turns caching on by itself.
 std::optional<std::filesystem::path> cache_folder(const poprt_compile_options& options);
 
 // `model_hash` stands for the model's bytes, external data included.

@@ -54,13 +54,15 @@ std::unique_ptr<spdlog::logger> make_logger() {
   logger->set_pattern("[%H:%M:%S.%e] [%n] [%^%l%$] %v");
   logger->set_level(spdlog::level::warn);
   logger->flush_on(spdlog::level::warn);
-  if (const char* wanted = std::getenv("POPRT_LOG_LEVEL"); wanted && *wanted) {
+  const char* variable = "POPRT_LOG_LEVEL";
+  const char* wanted = std::getenv(variable);
+  if (!wanted || !*wanted) wanted = std::getenv(variable = "MODEL_RUNTIME_LOG_LEVEL");
+  if (wanted && *wanted) {
     if (const auto level = level_from_name(wanted))
       logger->set_level(*level);
     else
-      logger->warn(
-          "POPRT_LOG_LEVEL is '{}', expected TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF",
-          wanted);
+      logger->warn("{} is '{}', expected TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF",
+                   variable, wanted);
   }
   return logger;
 }

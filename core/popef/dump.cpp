@@ -85,10 +85,8 @@ Json describe_data(const TensorDataInfo& info, const std::string& executable,
 
 Json describe(const std::shared_ptr<Reader>& reader, const std::string& title) {
   Json j = {{"file", title}};
-  uint64_t bytes = 0;
   Json blobs = Json::array();
-  for (const BlobInfo& b : reader->blobs()) {
-    bytes += b.size;
+  for (const BlobInfo& b : reader->blobs())
     blobs.push_back({{"type", blob_type_name(b.type)},
                      {"version", fmt::format("{}.{}", b.major, b.minor)},
                      {"name", b.name},
@@ -98,8 +96,7 @@ Json describe(const std::shared_ptr<Reader>& reader, const std::string& title) {
                      {"payload_bytes", b.payload_bytes},
                      {"raw_bytes", b.raw_bytes},
                      {"compressed", b.compressed}});
-  }
-  j["bytes"] = bytes;
+  j["bytes"] = reader->parsedBytes();  // those of unknown blobs too
   Json executables = Json::array();
   for (const ExecutableReader& e : reader->executables())
     executables.push_back({{"name", e.name},

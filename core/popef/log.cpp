@@ -5,6 +5,7 @@
 
 #include <cctype>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,8 +35,13 @@ std::unique_ptr<spdlog::logger> make(const char* level, const char* destination)
     sink = std::make_shared<spdlog::sinks::stdout_color_sink_mt>();
   } else if (wanted != "stderr" && known.value_or(spdlog::level::off) != spdlog::level::off) {
     try {
-      sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(wanted);
-    } catch (const spdlog::spdlog_ex& e) {
+      // spdlog would make the folder: a path that is mistyped is an error instead.
+      const auto folder = std::filesystem::path(wanted).parent_path();
+      if (!folder.empty() && !std::filesystem::is_directory(folder))
+        complaint = fmt::format("POPEF_LOG_DEST: there is no folder '{}'", folder.string());
+      else
+        sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(wanted);
+    } catch (const std::exception& e) {
       complaint = fmt::format("POPEF_LOG_DEST: {}", e.what());
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <mutex>
 
 #include "base/file.h"
@@ -28,8 +29,9 @@ class MemorySource final : public Source {
 
 class StreamSource final : public Source {
  public:
-  StreamSource(std::shared_ptr<std::istream> stream, std::streampos start, uint64_t size)
-      : Source("stream"), stream_(std::move(stream)), start_(start), size_(size) {}
+  StreamSource(std::string name, std::shared_ptr<std::istream> stream, std::streampos start,
+               uint64_t size)
+      : Source(std::move(name)), stream_(std::move(stream)), start_(start), size_(size) {}
   uint64_t size() const override { return size_; }
   void read(uint64_t offset, std::span<std::byte> out) const override {
     const std::lock_guard lock(mutex_);
@@ -90,6 +92,14 @@ std::shared_ptr<const Source> open_file_source(const std::string& path) try {
 } catch (const FileError&) {
   throw;
 } catch (const poprt::Error& e) {
+  // Larger than the address space that the process may have: read instead.
+  if (e.code() == ErrorCode::resource_exhausted) {
+    auto stream = std::make_shared<std::ifstream>(path, std::ios::binary | std::ios::ate);
+    const std::streamoff size = stream->tellg();
+    if (size > 0)
+      return std::make_shared<StreamSource>(path, std::move(stream), 0,
+                                            static_cast<uint64_t>(size));
+  }
   throw FileError(e.code(), e.message());
 }
 
@@ -112,7 +122,7 @@ std::shared_ptr<const Source> stream_source(std::shared_ptr<std::istream> stream
     stream->clear();
     stream->seekg(start);
     const auto left = static_cast<uint64_t>(end < start ? std::streamoff(0) : end - start);
-    source = std::make_shared<StreamSource>(std::move(stream), start,
+    source = std::make_shared<StreamSource>("stream", std::move(stream), start,
                                             size == 0 ? left : std::min(size, left));
   }
   if (source->size() < size)

@@ -44,9 +44,9 @@ void check_fits(const Model& model, const device::Device& device) {
   if (device.num_ipus() < wanted.num_ipus)
     fail(ErrorCode::failed_precondition, "the model is for {} IPUs, device {} has {}",
          wanted.num_ipus, device.id(), device.num_ipus());
-  // An IPU model runs any: only its reports differ.
-  if (wanted.ipu_version != 0 && wanted.ipu_version != device.ipu_version() &&
-      !device.properties().ipu_model)
+  // An IPU model runs any: only its reports differ. What is no IPU has no version.
+  if (wanted.ipu_version != 0 && device.ipu_version() != 0 &&
+      wanted.ipu_version != device.ipu_version() && !device.properties().ipu_model)
     fail(ErrorCode::failed_precondition, "the model is for ipu{}, device {} is an ipu{}",
          wanted.ipu_version, device.id(), device.ipu_version());
 }

@@ -470,6 +470,12 @@ static void caching_compiles_once(void** state) {
   poprt_executable_free(e);
   assert_int_equal(setenv("POPART_CACHE_DIR", cache, 1), 0);
   assert_int_equal(passes_run(fixed_shape(), &e), 0);
+  poprt_executable_free(e);
+  /* PopXL's wins. */
+  assert_int_equal(setenv("POPART_CACHE_DIR", "/nowhere", 1), 0);
+  assert_int_equal(setenv("POPXL_CACHE_DIR", cache, 1), 0);
+  assert_int_equal(passes_run(fixed_shape(), &e), 0);
+  unsetenv("POPXL_CACHE_DIR");
   unsetenv("POPART_CACHE_DIR");
   run_identity(e, 2);
   poprt_executable_free(e);

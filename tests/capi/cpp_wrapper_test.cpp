@@ -302,6 +302,16 @@ TEST(CppWrapper, ExecutablesAreModelsAndStreams) {
   ModelRunner(e).execute(c.in, c.out);
   EXPECT_EQ(c.x, c.y);
 
+  // Of another package, opened all the same.
+  std::string other = read(DATA "/copies.popef");
+  const size_t package = other.rfind("poprt 1.");
+  ASSERT_NE(package, std::string::npos);
+  other[package + 6] = '9';
+  const auto stream = std::make_shared<std::istringstream>(other);
+  Executable unchecked(stream, 0, false);
+  unchecked.appendOpaqueBlobs(std::map<std::string, std::string>{{"one", "first"}});
+  EXPECT_EQ(unchecked.getOpaqueBlobs(), (std::map<std::string, std::string>{{"one", "first"}}));
+
   poprt::compiler::CompilerOptions options;
   options.inputShape["x"] = {2, 4};
   const auto compiled = poprt::compiler::Compiler::compile(DATA "/identity.onnx", {}, options);

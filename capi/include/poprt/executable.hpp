@@ -112,10 +112,9 @@ class Executable {
         writer.createOpaqueBlob(blobName, name())->write(text.data(), text.size());
       writer.close();
     }
-    const std::string bytes = file.str();
-    poprt_executable* made = nullptr;
-    detail::check(poprt_executable_open_bytes(bytes.data(), bytes.size(), &made));
-    handle_.reset(made);
+    const auto stream = std::make_shared<std::istringstream>(file.str());
+    // It was opened, whether its package was checked or not.
+    handle_ = std::move(Executable(stream, 0, false).handle_);
   }
   void appendOpaqueBlobs(const std::pair<std::string, std::string>& blob) {
     appendOpaqueBlobs(std::map<std::string, std::string>{blob});

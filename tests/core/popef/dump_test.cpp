@@ -26,6 +26,19 @@ std::string without_feed() {
   return out.str();
 }
 
+TEST(Dump, BytesOfUnknownBlobsCount) {
+  std::string file = without_feed();
+  const char unknown = 77;
+  for (size_t at = 0; at < file.size();) {
+    file[at + 16] = unknown;
+    uint64_t size = 0;
+    std::memcpy(&size, file.data() + at + 24, sizeof size);
+    at += size;
+  }
+  const std::string head = "sample.popef: 0 blobs, " + std::to_string(file.size()) + " bytes";
+  EXPECT_EQ(dumped(DumpFormat::summary, file).substr(0, head.size()), head);
+}
+
 TEST(Dump, SummaryShowsWhatTheUserMustServe) {
   EXPECT_EQ(dumped(DumpFormat::summary, without_feed()),
             "sample.popef: 2 blobs, 4160 bytes\n"

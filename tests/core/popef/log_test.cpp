@@ -48,6 +48,16 @@ TEST_F(Log, LinesNameTheLibraryAndTheFile) {
   EXPECT_NE(s.find("[popef] [error] " + (folder / "bad")), s.npos) << s;
 }
 
+TEST_F(Log, AMissingFolderIsAnErrorAndIsNotMade) {
+  ::testing::internal::CaptureStderr();
+  configure_log("WARN", (folder / "none/log").c_str());
+  log().warn("hello");
+  const std::string err = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(err.find("there is no folder '" + (folder / "none") + "'"), err.npos) << err;
+  EXPECT_NE(err.find("hello"), err.npos) << err;
+  EXPECT_FALSE(std::filesystem::exists(folder / "none"));
+}
+
 TEST_F(Log, StandardStreams) {
   for (const char* dest : {"stderr", "stdout"}) {
     ::testing::internal::CaptureStderr();
