@@ -1,7 +1,8 @@
 // arg_extreme: operands [x, y], x seen as [outer, n, inner], y s64 [outer, inner]: the index along
-// n of the largest (or smallest) element, the first or the last of equals. ints: [outer, n, inner,
-// smallest, last].
+// n of the largest (or smallest) element or of a NaN, the first or the last of equals. ints:
+// [outer, n, inner, smallest, last].
 #include <algorithm>
+#include <type_traits>
 
 #include "base/checked.h"
 #include "kernels/common/numbers.h"
@@ -17,11 +18,24 @@ struct Params {
 
 constexpr int64_t kColumns = 64, kLanes = 16;
 
-// The best value of one row first, then where it stands. A NaN in front wins, others never do.
+// A NaN wins, as in NumPy.
+template <class T, bool kSmallest>
+bool is_better(T v, T b) {
+  const bool better = kSmallest ? v < b : v > b;
+  if constexpr (std::is_floating_point_v<T>) return better || (v != v && b == b);
+  return better;
+}
+template <class T, bool kSmallest>
+bool is_as_good(T v, T b) {
+  const bool as_good = kSmallest ? v <= b : v >= b;
+  if constexpr (std::is_floating_point_v<T>) return as_good || v != v;
+  return as_good;
+}
+
+// The best value of one row first, then where it stands.
 template <class T, bool kSmallest>
 int64_t best_of_row(const Params& p, const T* x) {
-  const auto better = [](T v, T b) { return kSmallest ? v < b : v > b; };
-  if (x[0] != x[0]) return 0;
+  const auto better = [](T v, T b) { return is_better<T, kSmallest>(v, b); };
   T lanes[kLanes];
   std::fill(lanes, lanes + kLanes, x[0]);
   int64_t i = 0;
@@ -31,6 +45,10 @@ int64_t best_of_row(const Params& p, const T* x) {
   T best = lanes[0];
   for (const T v : lanes) best = better(v, best) ? v : best;
   for (; i < p.n; i++) best = better(x[i], best) ? x[i] : best;
+  if (best != best) {
+    for (i = p.last ? p.n - 1 : 0; x[i] == x[i];) i += p.last ? -1 : 1;
+    return i;
+  }
   if (p.last) {
     for (i = p.n - 1; x[i] != best;) i--;
     return i;
@@ -67,9 +85,9 @@ void best_of_columns(const Params& p, const T* x, int64_t columns, int64_t* y) {
       each(columns, better);
   };
   if (p.last)
-    walk([](T v, T b) { return kSmallest ? v <= b : v >= b; });
+    walk([](T v, T b) { return is_as_good<T, kSmallest>(v, b); });
   else
-    walk([](T v, T b) { return kSmallest ? v < b : v > b; });
+    walk([](T v, T b) { return is_better<T, kSmallest>(v, b); });
   for (int64_t j = 0; j < columns; j++) y[j] = at[j];
 }
 

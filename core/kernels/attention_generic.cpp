@@ -1,14 +1,16 @@
-// attention_generic: operands [q, k, v, mask?, lengths?, y, scores?], all f32 but a bool mask
-// (true: attends) and s64 lengths [batch] (valid keys). Rows of q and y lie at (b, head, i) times
-// their strides, k and v are [batch, kv_heads, keys, size]. score = q . k * scale; then softcap *
-// tanh(score / softcap) when softcap > 0; then the mask is added, and keys that causal, windows,
-// lengths or a false mask exclude are dropped; softmax; times v. A row without keys gives zeros.
-// ints: [batch, q_heads, kv_heads, queries, keys, head_size, v_size, causal, left, right (-1: no
-// window), offset (position of query 0), stage of `scores` (0 raw, 1 capped, 2 masked, 3 softmax),
-// then strides b, head, i of q, of y, then strides b, head, i, key of the mask, its keys].
-// floats: [scale, softcap]. A task is a block of rows of one head.
+// attention_generic: operands [q, k, v, mask?, lengths?, y, scores?], all f32 or all f64 but a bool
+// mask (true: attends) and s64 lengths [batch] (valid keys). Rows of q and y lie at (b, head, i)
+// times their strides, k and v are [batch, kv_heads, keys, size]. score = q . k * scale; then
+// softcap * tanh(score / softcap) when softcap > 0; then the mask is added, and keys that causal,
+// windows, lengths or a false mask exclude are dropped; softmax; times v. A row without keys gives
+// zeros. ints: [batch, q_heads, kv_heads, queries, keys, head_size, v_size, causal, left, right
+// (-1: no window), offset (position of query 0), stage of `scores` (0 raw, 1 capped, 2 masked, 3
+// softmax), then strides b, head, i of q, of y, then strides b, head, i, key of the mask, its
+// keys]. floats: [scale (f64: NaN for 1 / sqrt(head_size)), softcap]. A task is a block of rows of
+// one head.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "kernels/common/call_reader.h"
@@ -38,8 +40,9 @@ struct Params {
 
 // Puts -inf on the keys that query i of batch b does not see and adds the mask to the others.
 // False when it sees none.
-bool mask_row(const Params& p, void* const* data, int64_t b, int64_t h, int64_t i, float* s) {
-  constexpr float kNone = -std::numeric_limits<float>::infinity();
+template <class T>
+bool mask_row(const Params& p, void* const* data, int64_t b, int64_t h, int64_t i, T* s) {
+  constexpr T kNone = -std::numeric_limits<T>::infinity();
   const int64_t length =
       data[4] ? std::clamp<int64_t>(static_cast<const int64_t*>(data[4])[b], 0, p.keys) : p.keys;
   const int64_t position = i + (data[4] ? length - p.queries : p.offset);
@@ -64,7 +67,7 @@ bool mask_row(const Params& p, void* const* data, int64_t b, int64_t h, int64_t 
     }
     return any;
   }
-  const auto* mask = static_cast<const float*>(data[3]) + at;
+  const auto* mask = static_cast<const T*>(data[3]) + at;
   if (p.mask[3] == 1)
     for (int64_t j = first; j < end; j++) {
       s[j] += mask[j];
@@ -148,6 +151,54 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
   }
 }
 
+// f64, plainly: blocks as above, one row of scores in scratch.
+void run_double(const void* params, void* const* data, int64_t begin, int64_t end,
+                std::byte* scratch) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  auto* s = reinterpret_cast<double*>(scratch);
+  const double scale = std::isnan(p.scale) ? 1 / std::sqrt(static_cast<double>(p.head))
+                                           : static_cast<double>(p.scale);
+  const auto cap = static_cast<double>(p.softcap);
+  for (int64_t task = begin; task < end; task++) {
+    const int64_t block = task % p.blocks, h = task / p.blocks % p.q_heads,
+                  b = task / p.blocks / p.q_heads;
+    const int64_t kv = b * p.kv_heads + h / (p.q_heads / p.kv_heads);
+    const double* k = static_cast<const double*>(data[1]) + kv * p.keys * p.head;
+    const double* v = static_cast<const double*>(data[2]) + kv * p.keys * p.v_size;
+    const int64_t last = std::min((block + 1) * kQueryBlock, p.queries);
+    for (int64_t i = block * kQueryBlock; i < last; i++) {
+      const double* q = static_cast<const double*>(data[0]) + b * p.q[0] + h * p.q[1] + i * p.q[2];
+      double* y = static_cast<double*>(data[5]) + b * p.y[0] + h * p.y[1] + i * p.y[2];
+      double* out =
+          data[6] ? static_cast<double*>(data[6]) + ((b * p.q_heads + h) * p.queries + i) * p.keys
+                  : nullptr;
+      const auto keep = [&](int64_t stage) {
+        if (out && p.stage == stage) std::copy(s, s + p.keys, out);
+      };
+      for (int64_t j = 0; j < p.keys; j++) {
+        double sum = 0;
+        for (int64_t d = 0; d < p.head; d++) sum += q[d] * k[j * p.head + d];
+        s[j] = sum * scale;
+      }
+      keep(0);
+      for (int64_t j = 0; j < p.keys && cap > 0; j++) s[j] = cap * std::tanh(s[j] / cap);
+      keep(1);
+      const bool any = mask_row(p, data, b, h, i, s);
+      keep(2);
+      double top = -std::numeric_limits<double>::infinity(), sum = 0;
+      for (int64_t j = 0; j < p.keys; j++) top = std::max(top, s[j]);
+      for (int64_t j = 0; j < p.keys && any; j++) sum += s[j] = std::exp(s[j] - top);
+      for (int64_t j = 0; j < p.keys; j++) s[j] = any ? s[j] / sum : 0;
+      keep(3);
+      for (int64_t c = 0; c < p.v_size; c++) {
+        double mean = 0;
+        for (int64_t j = 0; j < p.keys; j++) mean += s[j] * v[j * p.v_size + c];
+        y[c] = mean;
+      }
+    }
+  }
+}
+
 Plan prepare(const Call& call) {
   const CallReader r("attention_generic", call, 7, 23, 2);
   auto p = std::make_shared<Params>();
@@ -171,6 +222,7 @@ Plan prepare(const Call& call) {
   p->mask_keys = r.size(22);
   p->scale = r.real(0);
   p->softcap = r.real(1);
+  const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
   constexpr int64_t kFar = int64_t{1} << 40;
   r.check(p->left >= -1 && p->left < kFar && p->right >= -1 && p->right < kFar, "bad window");
   const int64_t tasks = CallReader::product({p->batch, p->q_heads, p->queries});
@@ -184,17 +236,17 @@ Plan prepare(const Call& call) {
     return end;
   };
   if (tasks) {
-    r.needs(0, DType::f32, {reach(p->q, p->head)});
-    r.needs(5, DType::f32, {reach(p->y, p->v_size)});
+    r.needs(0, t, {reach(p->q, p->head)});
+    r.needs(5, t, {reach(p->y, p->v_size)});
     const int64_t mask_last = std::max<int64_t>(std::min(p->mask_keys, p->keys) - 1, 0);
     p->bool_mask = r.dtype(3) == DType::boolean;
-    r.may(3, p->bool_mask ? DType::boolean : DType::f32,
+    r.may(3, p->bool_mask ? DType::boolean : t,
           {p->mask_keys ? reach(p->mask, checked_mul(mask_last, p->mask[3]) + 1) : 0});
   }
-  r.needs(1, DType::f32, {p->batch, p->kv_heads, p->keys, p->head});
-  r.needs(2, DType::f32, {p->batch, p->kv_heads, p->keys, p->v_size});
+  r.needs(1, t, {p->batch, p->kv_heads, p->keys, p->head});
+  r.needs(2, t, {p->batch, p->kv_heads, p->keys, p->v_size});
   r.may(4, DType::s64, {p->batch});
-  r.may(6, DType::f32, {tasks, p->keys});
+  r.may(6, t, {tasks, p->keys});
   p->blocks = (p->queries + kQueryBlock - 1) / kQueryBlock;
   p->key_panels = (p->keys + isa::kPanel - 1) / isa::kPanel;
   p->v_panels = (p->v_size + isa::kPanel - 1) / isa::kPanel;
@@ -211,6 +263,11 @@ Plan prepare(const Call& call) {
                                      CallReader::product({p->v_panels, isa::kPanel, p->keys}));
   plan.scratch_bytes = static_cast<size_t>(
       checked_mul(checked_add(panels, checked_mul(kRows, p->keys)), int64_t{4}) + 8192);
+  if (t == DType::f64) {
+    plan.run = run_double;
+    plan.work *= 50;
+    plan.scratch_bytes = static_cast<size_t>(checked_mul(p->keys, int64_t{8}));
+  }
   plan.params = std::move(p);
   return plan;
 }

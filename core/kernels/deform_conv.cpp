@@ -1,10 +1,10 @@
-// deform_conv: operands [x, w, offset, bias?, mask?, y], f32: a 2D convolution whose taps read x
-// bilinearly at their place plus offset [N, offset_groups, taps, 2 (y, x), oh, ow], times mask [N,
-// offset_groups, taps, oh, ow]. ints: [N, C, H, W, M, oh, ow, kh, kw, stride y, x, pad y, x,
-// dilation y, x, groups, offset_groups]. A task is a panel
-// of output pixels of one image.
+// deform_conv: operands [x, w, offset, bias?, mask?, y], all f32 or all f64: a 2D convolution whose
+// taps read x bilinearly at their place plus offset [N, offset_groups, taps, 2 (y, x), oh, ow],
+// times mask [N, offset_groups, taps, oh, ow]. ints: [N, C, H, W, M, oh, ow, kh, kw, stride y, x,
+// pad y, x, dilation y, x, groups, offset_groups]. A task is a panel of output pixels of one image.
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "kernels/common/call_reader.h"
 #include "kernels/isa/gemm.h"
@@ -21,20 +21,22 @@ struct Params {
 
 // Where a tap reads a plane for each of up to kPanel pixels: four neighbours and their weights, 0
 // for those outside.
+template <class T>
 struct Taps {
   int32_t at[4][isa::kPanel];
-  float weight[4][isa::kPanel];
+  T weight[4][isa::kPanel];
 };
 
-void place(const Params& p, float y, float x, float scale, int64_t j, Taps& t) {
+template <class T>
+void place(const Params& p, T y, T x, T scale, int64_t j, Taps<T>& t) {
   for (int k = 0; k < 4; k++) {
     t.at[k][j] = 0;
     t.weight[k][j] = 0;
   }
-  if (!(y > -1 && y < static_cast<float>(p.h) && x > -1 && x < static_cast<float>(p.w))) return;
-  const float fy = std::floor(y), fx = std::floor(x), ly = y - fy, lx = x - fx;
+  if (!(y > -1 && y < static_cast<T>(p.h) && x > -1 && x < static_cast<T>(p.w))) return;
+  const T fy = std::floor(y), fx = std::floor(x), ly = y - fy, lx = x - fx;
   const auto y0 = static_cast<int64_t>(fy), x0 = static_cast<int64_t>(fx);
-  const float weights[4] = {(1 - ly) * (1 - lx), (1 - ly) * lx, ly * (1 - lx), ly * lx};
+  const T weights[4] = {(1 - ly) * (1 - lx), (1 - ly) * lx, ly * (1 - lx), ly * lx};
   for (int64_t k = 0; k < 4; k++) {
     const int64_t r = y0 + k / 2, c = x0 + k % 2;
     if (r < 0 || r >= p.h || c < 0 || c >= p.w) continue;
@@ -43,43 +45,54 @@ void place(const Params& p, float y, float x, float scale, int64_t j, Taps& t) {
   }
 }
 
+template <class T>
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
          std::byte* scratch) noexcept {
   const auto& p = *static_cast<const Params*>(params);
-  const auto f = [&](size_t i) { return static_cast<const float*>(data[i]); };
-  auto* panel = reinterpret_cast<float*>(scratch);  // [channel][tap][kPanel]
+  const auto f = [&](size_t i) { return static_cast<const T*>(data[i]); };
+  auto* panel = reinterpret_cast<T*>(scratch);  // [channel][tap][kPanel]
   const int64_t pixels = p.oh * p.ow, taps = p.kh * p.kw;
   const int64_t cg = p.c / p.groups, mg = p.m / p.groups, per_offset = p.c / p.offset_groups;
-  Taps t;
+  Taps<T> t;
   for (int64_t task = begin; task < end; task++) {
     const int64_t n = task / p.panels, first = task % p.panels * isa::kPanel;
     const int64_t count = std::min(isa::kPanel, pixels - first);
     for (int64_t og = 0; og < p.offset_groups; og++)
       for (int64_t tap = 0; tap < taps; tap++) {
         const int64_t group = (n * p.offset_groups + og) * taps + tap;
-        const float* offset = f(2) + group * 2 * pixels + first;
+        const T* offset = f(2) + group * 2 * pixels + first;
         for (int64_t j = 0; j < count; j++) {
           const int64_t pixel = first + j;
           const int64_t y = pixel / p.ow * p.sy - p.py + tap / p.kw * p.dy;
           const int64_t x = pixel % p.ow * p.sx - p.px + tap % p.kw * p.dx;
-          place(p, static_cast<float>(y) + offset[j], static_cast<float>(x) + offset[pixels + j],
-                data[4] ? f(4)[group * pixels + pixel] : 1.0f, j, t);
+          place(p, static_cast<T>(y) + offset[j], static_cast<T>(x) + offset[pixels + j],
+                data[4] ? f(4)[group * pixels + pixel] : T{1}, j, t);
         }
         for (int64_t c = og * per_offset; c < (og + 1) * per_offset; c++) {
-          const float* plane = f(0) + (n * p.c + c) * p.h * p.w;
-          float* to = panel + (c * taps + tap) * isa::kPanel;
+          const T* plane = f(0) + (n * p.c + c) * p.h * p.w;
+          T* to = panel + (c * taps + tap) * isa::kPanel;
           for (int64_t j = 0; j < count; j++)
             to[j] = t.weight[0][j] * plane[t.at[0][j]] + t.weight[1][j] * plane[t.at[1][j]] +
                     (t.weight[2][j] * plane[t.at[2][j]] + t.weight[3][j] * plane[t.at[3][j]]);
-          std::fill(to + count, to + isa::kPanel, 0.0f);
+          std::fill(to + count, to + isa::kPanel, T{0});
         }
       }
     for (int64_t g = 0; g < p.groups; g++) {
-      isa::GemmShape shape = p.shape;
+      [[maybe_unused]] isa::GemmShape shape = p.shape;
       shape.n = count;
-      float* y = static_cast<float*>(data[5]) + (n * p.m + g * mg) * pixels + first;
-      p.table->run(shape, f(1) + g * mg * cg * taps, panel + g * cg * taps * isa::kPanel, nullptr,
-                   nullptr, y, 0, mg, 0, 1);
+      T* y = static_cast<T*>(data[5]) + (n * p.m + g * mg) * pixels + first;
+      const T* weights = f(1) + g * mg * cg * taps;
+      const T* read = panel + g * cg * taps * isa::kPanel;
+      if constexpr (std::is_same_v<T, float>)
+        p.table->run(shape, weights, read, nullptr, nullptr, y, 0, mg, 0, 1);
+      else
+        for (int64_t m = 0; m < mg; m++)
+          for (int64_t j = 0; j < count; j++) {
+            T sum = 0;
+            for (int64_t k = 0; k < cg * taps; k++)
+              sum += weights[m * cg * taps + k] * read[k * isa::kPanel + j];
+            y[m * pixels + j] = sum;
+          }
       if (data[3])
         for (int64_t m = 0; m < mg; m++)
           for (int64_t j = 0; j < count; j++) y[m * pixels + j] += f(3)[g * mg + m];
@@ -101,14 +114,15 @@ Plan prepare(const Call& call) {
           "channels do not divide into groups");
   r.check(checked_mul(p->h, p->w) < (int64_t{1} << 31), "a plane is too large");
   const int64_t taps = checked_mul(p->kh, p->kw), pixels = checked_mul(p->oh, p->ow);
-  r.needs(0, DType::f32, {p->n, p->c, p->h, p->w});
-  r.needs(1, DType::f32, {p->m, p->c / p->groups, taps});
-  r.needs(2, DType::f32, {p->n, p->offset_groups, taps, 2, pixels});
-  r.may(3, DType::f32, {p->m});
-  r.may(4, DType::f32, {p->n, p->offset_groups, taps, pixels});
-  r.needs(5, DType::f32, {p->n, p->m, pixels});
+  const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
+  r.needs(0, t, {p->n, p->c, p->h, p->w});
+  r.needs(1, t, {p->m, p->c / p->groups, taps});
+  r.needs(2, t, {p->n, p->offset_groups, taps, 2, pixels});
+  r.may(3, t, {p->m});
+  r.may(4, t, {p->n, p->offset_groups, taps, pixels});
+  r.needs(5, t, {p->n, p->m, pixels});
   Plan plan;
-  plan.run = run;
+  plan.run = t == DType::f64 ? run<double> : run<float>;
   p->panels = (pixels + isa::kPanel - 1) / isa::kPanel;
   p->table = &POPRT_SELECT_ISA(gemm);
   p->shape.m = p->m / p->groups;
@@ -118,8 +132,8 @@ Plan prepare(const Call& call) {
   plan.tasks = checked_mul(p->n, p->panels);
   plan.work = static_cast<double>(plan.tasks) * static_cast<double>(p->c * taps) * isa::kPanel *
               (2 + static_cast<double>(p->m / p->groups) / 40);
-  plan.scratch_bytes = static_cast<size_t>(
-      dtype_bytes(DType::f32, CallReader::product({p->c, taps, isa::kPanel})) + 8192);
+  plan.scratch_bytes =
+      static_cast<size_t>(dtype_bytes(t, CallReader::product({p->c, taps, isa::kPanel})) + 8192);
   plan.params = std::move(p);
   return plan;
 }

@@ -1,5 +1,5 @@
-// det: operands [x, y], f32: determinants of n x n matrices by elimination with pivots, in double.
-// ints: [matrices, n].
+// det: operands [x, y], f32 or f64: determinants of n x n matrices by elimination with pivots, in
+// double. ints: [matrices, n].
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -13,12 +13,13 @@ struct Params {
   int64_t n;
 };
 
+template <class T>
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
          std::byte* scratch) noexcept {
   const int64_t n = static_cast<const Params*>(params)->n;
   auto* a = reinterpret_cast<double*>(scratch);
   for (int64_t task = begin; task < end; task++) {
-    const float* x = static_cast<const float*>(data[0]) + task * n * n;
+    const T* x = static_cast<const T*>(data[0]) + task * n * n;
     std::copy(x, x + n * n, a);
     double det = 1;
     for (int64_t c = 0; c < n && det != 0; c++) {
@@ -36,17 +37,18 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
         for (int64_t k = c; k < n; k++) a[r * n + k] -= f * a[c * n + k];
       }
     }
-    static_cast<float*>(data[1])[task] = static_cast<float>(det);
+    static_cast<T*>(data[1])[task] = static_cast<T>(det);
   }
 }
 
 Plan prepare(const Call& call) {
   const CallReader r("det", call, 2, 2);
   const int64_t matrices = r.size(0), n = r.size(1);
-  r.needs(0, DType::f32, {matrices, n, n});
-  r.needs(1, DType::f32, {matrices});
+  const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
+  r.needs(0, t, {matrices, n, n});
+  r.needs(1, t, {matrices});
   Plan plan;
-  plan.run = run;
+  plan.run = t == DType::f64 ? run<double> : run<float>;
   plan.tasks = matrices;
   const auto size = static_cast<double>(n);
   plan.work = static_cast<double>(matrices) * size * size * size / 3;

@@ -1,5 +1,6 @@
 // dynamic_quantize: operands [x, y, scale, zero]: f32 x of any shape to u8 y over its own range,
-// which is widened to hold 0: scale = (max - min) / 255, zero = round(-min / scale).
+// which is widened to hold 0: scale = (max - min) / 255 (1 when that is 0, as in ONNX Runtime),
+// zero = round(-min / scale).
 #include <algorithm>
 #include <cmath>
 
@@ -22,7 +23,7 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte*) no
   const float range = (high - low) / 255.0f, scale = range == 0 ? 1.0f : range;
   const float zero = std::clamp(std::nearbyint(-low / scale), 0.0f, 255.0f);
   if (data[1]) table.quantize(isa::Whole::u8, data[1], x, &scale, &zero, false, count);
-  if (data[2]) *static_cast<float*>(data[2]) = range;
+  if (data[2]) *static_cast<float*>(data[2]) = scale;
   if (data[3]) *static_cast<uint8_t*>(data[3]) = static_cast<uint8_t>(zero);
 }
 

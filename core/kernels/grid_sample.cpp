@@ -1,6 +1,6 @@
-// grid_sample: operands [x, grid, y], f32: x [N, C, spatial...] read at grid [N, points, rank]
-// (last dimension first, -1 to 1), y [N, C, points]. ints: [N, C, points, rank (1-3), mode (0
-// linear, 1 nearest, 2 cubic), padding (0 zeros, 1 border, 2 reflection), align_corners,
+// grid_sample: operands [x, grid, y], all f32 or all f64: x [N, C, spatial...] read at grid [N,
+// points, rank] (last dimension first, -1 to 1), y [N, C, points]. ints: [N, C, points, rank (1-3),
+// mode (0 linear, 1 nearest, 2 cubic), padding (0 zeros, 1 border, 2 reflection), align_corners,
 // spatial...]. Cubic: a = -0.75. A task is a
 // block of points of one image.
 #include <algorithm>
@@ -23,11 +23,12 @@ struct Params {
   int64_t combinations = 1, blocks = 0;
 };
 
-float reflect(float x, float low, float high) {
-  const float range = high - low;
+template <class T>
+T reflect(T x, T low, T high) {
+  const T range = high - low;
   if (range <= 0) return low;
   if (x < low || x > high) {
-    float d = std::fmod(std::fabs(x - low), 2 * range);
+    T d = std::fmod(std::fabs(x - low), 2 * range);
     if (d > range) d = 2 * range - d;
     x = low + d;
   }
@@ -47,25 +48,27 @@ int64_t pad_index(const Params& p, int64_t i, int64_t size) {
 constexpr int64_t kPoints = 64;  // of a task
 
 // What the points of a task read along one dimension: `taps` places (-1: zero) and weights.
+template <class T>
 struct Reads {
   int64_t index[4][kPoints];
-  float weight[4][kPoints];
+  T weight[4][kPoints];
 };
 
-void read_along(const Params& p, size_t d, const float* grid, int64_t count, Reads& r) {
-  constexpr float kA = -0.75f;
-  const auto size = static_cast<float>(p.size[d]);
+template <class T>
+void read_along(const Params& p, size_t d, const T* grid, int64_t count, Reads<T>& r) {
+  constexpr T kA = T{-0.75};
+  const auto size = static_cast<T>(p.size[d]);
   for (int64_t j = 0; j < count; j++) {
-    float at = grid[j * static_cast<int64_t>(p.rank) + static_cast<int64_t>(p.rank - 1 - d)];
+    T at = grid[j * static_cast<int64_t>(p.rank) + static_cast<int64_t>(p.rank - 1 - d)];
     at = p.align ? (at + 1) / 2 * (size - 1) : ((at + 1) * size - 1) / 2;
     // Far or NaN coordinates must fit an integer.
-    at = at == at ? std::clamp(at, -1e9f, 1e9f) : -1e9f;
-    if (p.mode != 2 && p.padding == 1) at = std::clamp(at, 0.0f, size - 1);
+    at = at == at ? std::clamp(at, T{-1e9}, T{1e9}) : T{-1e9};
+    if (p.mode != 2 && p.padding == 1) at = std::clamp(at, T{0}, size - 1);
     if (p.mode != 2 && p.padding == 2)
-      at = p.align ? reflect(at, 0, size - 1)
-                   : std::clamp(reflect(at, -0.5f, size - 0.5f), -0.5f, size - 0.5f);
+      at = p.align ? reflect(at, T{0}, size - 1)
+                   : std::clamp(reflect(at, T{-0.5}, size - T{0.5}), T{-0.5}, size - T{0.5});
     // Both are exact below 2^30.
-    const float base = p.mode == 1 ? std::nearbyint(at) : std::floor(at), t = at - base;
+    const T base = p.mode == 1 ? std::nearbyint(at) : std::floor(at), t = at - base;
     const auto first = static_cast<int64_t>(base) - (p.mode == 2 ? 1 : 0);
     for (int k = 0; k < p.taps; k++) r.index[k][j] = pad_index(p, first + k, p.size[d]);
     if (p.mode == 1) {
@@ -74,8 +77,8 @@ void read_along(const Params& p, size_t d, const float* grid, int64_t count, Rea
       r.weight[0][j] = 1 - t;
       r.weight[1][j] = t;
     } else {
-      const auto near = [](float v) { return ((kA + 2) * v - (kA + 3)) * v * v + 1; };
-      const auto far = [](float v) { return ((kA * v - 5 * kA) * v + 8 * kA) * v - 4 * kA; };
+      const auto near = [](T v) { return ((kA + 2) * v - (kA + 3)) * v * v + 1; };
+      const auto far = [](T v) { return ((kA * v - 5 * kA) * v + 8 * kA) * v - 4 * kA; };
       r.weight[0][j] = far(t + 1);
       r.weight[1][j] = near(t);
       r.weight[2][j] = near(1 - t);
@@ -84,46 +87,47 @@ void read_along(const Params& p, size_t d, const float* grid, int64_t count, Rea
   }
 }
 
+template <class T>
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
-  Reads reads[3];
+  Reads<T> reads[3];
   int64_t at[64][kPoints];  // of every combination of taps
-  float weight[64][kPoints];
+  T weight[64][kPoints];
   for (int64_t task = begin; task < end; task++) {
     const int64_t n = task / p.blocks, point = task % p.blocks * kPoints,
                   count = std::min(kPoints, p.points - point);
-    const float* grid =
-        static_cast<const float*>(data[1]) + (n * p.points + point) * static_cast<int64_t>(p.rank);
+    const T* grid =
+        static_cast<const T*>(data[1]) + (n * p.points + point) * static_cast<int64_t>(p.rank);
     for (size_t d = 0; d < p.rank; d++) read_along(p, d, grid, count, reads[d]);
     for (int64_t k = 0; k < p.combinations; k++) {
       std::fill_n(at[k], count, 0);
-      std::fill_n(weight[k], count, 1.0f);
+      std::fill_n(weight[k], count, T{1});
       int64_t rest = k, step = 1;
       for (size_t d = p.rank; d-- > 0;) {
         const int64_t* index = reads[d].index[rest % p.taps];
-        const float* w = reads[d].weight[rest % p.taps];
+        const T* w = reads[d].weight[rest % p.taps];
         for (int64_t j = 0; j < count; j++) {
           at[k][j] += index[j] < 0 ? 0 : index[j] * step;
-          weight[k][j] *= index[j] < 0 ? 0.0f : w[j];
+          weight[k][j] *= index[j] < 0 ? T{0} : w[j];
         }
         rest /= p.taps;
         step *= p.size[d];
       }
     }
     for (int64_t c = 0; c < p.c; c++) {
-      const float* x = static_cast<const float*>(data[0]) + (n * p.c + c) * p.pixels;
-      float* y = static_cast<float*>(data[2]) + (n * p.c + c) * p.points + point;
+      const T* x = static_cast<const T*>(data[0]) + (n * p.c + c) * p.pixels;
+      T* y = static_cast<T*>(data[2]) + (n * p.c + c) * p.points + point;
       // A weight of zero may stand for a place outside: what lies there does not count.
       const auto value = [&](int64_t k, int64_t j) {
-        const float w = weight[k][j], v = x[at[k][j]];
-        return w == 0 ? 0.0f : w * v;
+        const T w = weight[k][j], v = x[at[k][j]];
+        return w == 0 ? T{0} : w * v;
       };
       if (p.combinations == 4) {
         for (int64_t j = 0; j < count; j++)
           y[j] = value(0, j) + value(1, j) + (value(2, j) + value(3, j));
         continue;
       }
-      std::fill_n(y, count, 0.0f);
+      std::fill_n(y, count, T{0});
       for (int64_t k = 0; k < p.combinations; k++)
         for (int64_t j = 0; j < count; j++) y[j] += value(k, j);
     }
@@ -147,11 +151,12 @@ Plan prepare(const Call& call) {
     r.check(p->size[d] < (int64_t{1} << 30), "a size is out of range");
     p->pixels = checked_mul(p->pixels, p->size[d]);
   }
-  r.needs(0, DType::f32, {n, p->c, p->pixels});
-  r.needs(1, DType::f32, {n, p->points, rank});
-  r.needs(2, DType::f32, {n, p->c, p->points});
+  const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
+  r.needs(0, t, {n, p->c, p->pixels});
+  r.needs(1, t, {n, p->points, rank});
+  r.needs(2, t, {n, p->c, p->points});
   Plan plan;
-  plan.run = run;
+  plan.run = t == DType::f64 ? run<double> : run<float>;
   p->taps = p->mode == 0 ? 2 : p->mode == 1 ? 1 : 4;
   for (size_t d = 0; d < p->rank; d++) p->combinations *= p->taps;
   p->blocks = (p->points + kPoints - 1) / kPoints;

@@ -1,6 +1,6 @@
 // label_map: operands [x, keys, values, y]: y[i] = values[place of x[i] among the sorted keys], or
-// the last value. x and keys are s64, s32, f32 or f64; NaN is the last key and found like others.
-// ints: [count, keys, bytes of a value]; there is one value more than keys.
+// the last value. x and keys are s64, s32, s16, f32 or f64; NaN is the last key and found like
+// others. ints: [count, keys, bytes of a value]; there is one value more than keys.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -49,6 +49,7 @@ Plan prepare(const Call& call) {
   switch (type) {
     case DType::s64: plan.run = run<int64_t>; break;
     case DType::s32: plan.run = run<int32_t>; break;
+    case DType::s16: plan.run = run<int16_t>; break;
     case DType::f32: plan.run = run<float>; break;
     case DType::f64: plan.run = run<double>; break;
     default: r.fail_dtype(0);

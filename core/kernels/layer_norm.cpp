@@ -1,9 +1,10 @@
-// layer_norm: operands [x, scale?, bias?, y, mean?, inverse?], f32, x seen as [rows, n]; every row
-// is normalised. Row r and element i use entry (r % period) * (n / run) + i / run of scale and
-// bias, so that [rows, n] with run 1 is LayerNormalization, run n with period C
+// layer_norm: operands [x, scale?, bias?, y, mean?, inverse?], all f32 or all f64, x seen as [rows,
+// n]; every row is normalised. Row r and element i use entry (r % period) * (n / run) + i / run of
+// scale and bias, so that [rows, n] with run 1 is LayerNormalization, run n with period C
 // InstanceNormalization, and so on. ints: [rows, n, period, run, rms]; floats: [epsilon]. mean and
 // inverse (1 / standard deviation) have one element a row. y may be x.
 #include <algorithm>
+#include <cmath>
 
 #include "base/checked.h"
 #include "kernels/isa/normalize.h"
@@ -37,13 +38,40 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   }
 }
 
+void run_double(const void* params, void* const* data, int64_t begin, int64_t end,
+                std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const auto *scale = static_cast<const double*>(data[1]),
+             *bias = static_cast<const double*>(data[2]);
+  auto *means = static_cast<double*>(data[4]), *inverses = static_cast<double*>(data[5]);
+  const int64_t last = std::min(end * p.rows_per_task, p.rows);
+  for (int64_t r = begin * p.rows_per_task; r < last; r++) {
+    const double* x = static_cast<const double*>(data[0]) + r * p.n;
+    double* y = static_cast<double*>(data[3]) + r * p.n;
+    const auto n = static_cast<double>(p.n);
+    double mean = 0, variance = 0;
+    for (int64_t i = 0; i < p.n && !p.rms; i++) mean += x[i] / n;
+    for (int64_t i = 0; i < p.n; i++) variance += (x[i] - mean) * (x[i] - mean) / n;
+    const double inverse = 1 / std::sqrt(variance + static_cast<double>(p.epsilon));
+    for (int64_t i = 0; i < p.n; i++) {
+      const int64_t entry = r % p.period * (p.n / p.run) + i / p.run;
+      const double v = (x[i] - mean) * inverse;
+      y[i] = (scale ? v * scale[entry] : v) + (bias ? bias[entry] : 0);
+    }
+    if (means) means[r] = mean;
+    if (inverses) inverses[r] = inverse;
+  }
+}
+
 Plan prepare(const Call& call) {
   const auto check = [](bool ok, std::string_view what) { expect(ok, "layer_norm", what); };
   check(call.operands.size() == 6 && call.operands[0].present && call.operands[3].present,
         "expected operands x, scale, bias, y, mean, inverse");
   check(call.ints.size() == 5 && call.floats.size() == 1, "expected 5 integers and a float");
+  const bool in_double = call.operands[0].dtype == DType::f64;
   for (const Operand& o : call.operands)
-    check(!o.present || o.dtype == DType::f32, "every operand must be f32");
+    check(!o.present || o.dtype == (in_double ? DType::f64 : DType::f32),
+          "every operand must be f32, or f64");
   auto p = std::make_shared<Params>();
   p->table = &POPRT_SELECT_ISA(normalize);
   p->rows = call.ints[0];
@@ -64,7 +92,7 @@ Plan prepare(const Call& call) {
     check(!call.operands[i].present || elements(i) == p->rows, "mean or inverse has another size");
   Plan plan;
   plan.outputs = 3;
-  plan.run = run;
+  plan.run = in_double ? run_double : run;
   p->rows_per_task = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, p->n));
   plan.tasks = count == 0 ? 0 : (p->rows + p->rows_per_task - 1) / p->rows_per_task;
   plan.work = static_cast<double>(count) * 0.3;

@@ -1,6 +1,6 @@
-// lrn: operands [x, y], f32 [N, C, pixels]: y = x / (bias + alpha / size * sum of squares of the
-// `size` channels around) ^ beta. ints: [N, C, pixels, size]. floats: [alpha, beta, bias]. A task
-// is one channel.
+// lrn: operands [x, y], f32 or f64 [N, C, pixels]: y = x / (bias + alpha / size * sum of squares of
+// the `size` channels around) ^ beta. ints: [N, C, pixels, size]. floats: [alpha, beta, bias]. A
+// task is one channel.
 #include <algorithm>
 #include <cmath>
 
@@ -14,28 +14,30 @@ struct Params {
   float alpha, beta, bias;
 };
 
+template <class T>
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
   constexpr int64_t kBlock = 256;
-  float sum[kBlock];
+  T sum[kBlock];
   for (int64_t task = begin; task < end; task++) {
     const int64_t n = task / p.c, c = task % p.c;
     const int64_t first = std::max<int64_t>(c - (p.size - 1) / 2, 0),
                   last = std::min(c + p.size / 2 + 1, p.c);
-    const float* x = static_cast<const float*>(data[0]) + n * p.c * p.pixels;
-    float* y = static_cast<float*>(data[1]) + task * p.pixels;
+    const T* x = static_cast<const T*>(data[0]) + n * p.c * p.pixels;
+    T* y = static_cast<T*>(data[1]) + task * p.pixels;
     for (int64_t i0 = 0; i0 < p.pixels; i0 += kBlock) {
       const int64_t count = std::min(kBlock, p.pixels - i0);
-      std::fill(sum, sum + count, 0.0f);
+      std::fill(sum, sum + count, T{0});
       for (int64_t k = first; k < last; k++)
         for (int64_t i = 0; i < count; i++) {
-          const float v = x[k * p.pixels + i0 + i];
+          const T v = x[k * p.pixels + i0 + i];
           sum[i] += v * v;
         }
       for (int64_t i = 0; i < count; i++) {
-        const float base = p.bias + p.alpha / static_cast<float>(p.size) * sum[i];
-        const float power =
-            p.beta == 0.75f ? std::sqrt(base) * std::sqrt(std::sqrt(base)) : std::pow(base, p.beta);
+        const T base =
+            static_cast<T>(p.bias) + static_cast<T>(p.alpha) / static_cast<T>(p.size) * sum[i];
+        const T power = p.beta == 0.75f ? std::sqrt(base) * std::sqrt(std::sqrt(base))
+                                        : std::pow(base, static_cast<T>(p.beta));
         y[i0 + i] = x[c * p.pixels + i0 + i] / power;
       }
     }
@@ -47,10 +49,11 @@ Plan prepare(const Call& call) {
   auto p = std::make_shared<Params>(
       Params{r.size(1), r.size(2), r.size(3, 1), r.real(0), r.real(1), r.real(2)});
   const int64_t count = CallReader::product({r.size(0), p->c, p->pixels});
-  r.needs(0, DType::f32, {count});
-  r.needs(1, DType::f32, {count});
+  const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
+  r.needs(0, t, {count});
+  r.needs(1, t, {count});
   Plan plan;
-  plan.run = run;
+  plan.run = t == DType::f64 ? run<double> : run<float>;
   plan.tasks = r.size(0) * p->c;
   plan.work = static_cast<double>(count) * (5 + static_cast<double>(std::min(p->size, p->c)));
   plan.params = std::move(p);

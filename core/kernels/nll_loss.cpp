@@ -1,5 +1,5 @@
-// nll_loss: operands [x, target, weight?, y]: f32 log-probabilities x [N, C, D] and s32 / s64
-// target [N, D]; loss[n, d] = -weight[t] x[n, t, d], 0 where t is ignored. ints: [N, C, D,
+// nll_loss: operands [x, target, weight?, y]: f32 or f64 log-probabilities x [N, C, D] and s32 /
+// s64 target [N, D]; loss[n, d] = -weight[t] x[n, t, d], 0 where t is ignored. ints: [N, C, D,
 // reduction (0 none, 1 sum, 2 weighted mean), has ignore_index, ignore_index]. Targets outside [0,
 // C) that are not ignored count as ignored.
 #include "kernels/common/call_reader.h"
@@ -13,23 +13,24 @@ struct Params {
   bool has_ignored, wide;
 };
 
+template <class T>
 void run(const void* params, void* const* data, int64_t, int64_t, std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
-  const auto* x = static_cast<const float*>(data[0]);
-  const auto* w = static_cast<const float*>(data[2]);
-  auto* y = static_cast<float*>(data[3]);
+  const auto* x = static_cast<const T*>(data[0]);
+  const auto* w = static_cast<const T*>(data[2]);
+  auto* y = static_cast<T*>(data[3]);
   double loss = 0, weights = 0;
   for (int64_t i = 0; i < p.n * p.d; i++) {
     const int64_t t = load_index(data[1], p.wide, i);
     const bool used = !(p.has_ignored && t == p.ignored) && t >= 0 && t < p.c;
-    const float weight = !used ? 0.0f : w ? w[t] : 1.0f;
-    const float v = used ? -weight * x[(i / p.d * p.c + t) * p.d + i % p.d] : 0.0f;
+    const T weight = !used ? T{0} : w ? w[t] : T{1};
+    const T v = used ? -weight * x[(i / p.d * p.c + t) * p.d + i % p.d] : T{0};
     if (p.reduction == 0) y[i] = v;
     loss += static_cast<double>(v);
     weights += static_cast<double>(weight);
   }
-  if (p.reduction == 1) *y = static_cast<float>(loss);
-  if (p.reduction == 2) *y = static_cast<float>(loss / weights);
+  if (p.reduction == 1) *y = static_cast<T>(loss);
+  if (p.reduction == 2) *y = static_cast<T>(loss / weights);
 }
 
 Plan prepare(const Call& call) {
@@ -43,12 +44,13 @@ Plan prepare(const Call& call) {
   p->ignored = r.integer(5);
   p->wide = r.dtype(1) == DType::s64;
   r.check(p->reduction <= 2, "bad reduction");
-  r.needs(0, DType::f32, {p->n, p->c, p->d});
+  const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
+  r.needs(0, t, {p->n, p->c, p->d});
   r.needs(1, p->wide ? DType::s64 : DType::s32, {p->n, p->d});
-  r.may(2, DType::f32, {p->c});
-  r.needs(3, DType::f32, {p->reduction ? 1 : p->n * p->d});
+  r.may(2, t, {p->c});
+  r.needs(3, t, {p->reduction ? 1 : p->n * p->d});
   Plan plan;
-  plan.run = run;
+  plan.run = t == DType::f64 ? run<double> : run<float>;
   plan.work = static_cast<double>(p->n * p->d) * 4;
   plan.params = std::move(p);
   return plan;

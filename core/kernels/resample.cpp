@@ -1,5 +1,6 @@
 // resample: every result along one axis is a weighted sum of `taps` sources; linear and cubic
-// resizing, one call per axis. Operands [from, to]: [outer, in, inner] and [outer, out, inner],
+// resizing, one call per axis. Operands [from, to], or of f64 [from, weights (f64, in place of the
+// floats), to]: [outer, in, inner] and [outer, out, inner],
 // where one of the dtypes is a numeric T and the other T or the type sums are made in (f32; f64 for
 // f64, s32 and s64). Ints [outer, in, inner, out, taps, then out * taps source indices in [0, in);
 // a -1 as first index of a result means that it is the extrapolation value]. Floats [out * taps
@@ -27,6 +28,7 @@ struct Params {
   std::vector<int32_t> index_by_tap;  // transposed, of two or four taps along the last axis
   std::vector<float> weight_by_tap;
   float outside = 0;
+  bool exact = false;  // the weights are an operand
 };
 
 template <class A, class T>
@@ -81,17 +83,21 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   for (int64_t r = begin * p.per_task; r < last; r++) {
     const int64_t o = r % p.out;
     const auto* from = static_cast<const From*>(data[0]) + r / p.out * p.in * p.inner;
-    auto* to = static_cast<To*>(data[1]) + r * p.inner;
+    auto* to = static_cast<To*>(data[p.exact ? 2 : 1]) + r * p.inner;
     const int32_t* index = p.index.data() + o * p.taps;
     const float* weight = p.weight.data() + o * p.taps;
+    const auto weight_of = [&](int64_t t) {
+      if constexpr (std::is_same_v<From, double>)
+        if (p.exact) return static_cast<const double*>(data[1])[o * p.taps + t];
+      return static_cast<A>(weight[t]);
+    };
     if (index[0] < 0) {
       std::fill_n(to, p.inner, stored<To>(static_cast<A>(p.outside)));
       continue;
     }
     if (p.inner == 1) {
       A sum = 0;
-      for (int64_t t = 0; t < p.taps; t++)
-        sum += static_cast<A>(weight[t]) * value_of<A>(from[index[t]]);
+      for (int64_t t = 0; t < p.taps; t++) sum += weight_of(t) * value_of<A>(from[index[t]]);
       *to = stored<To>(sum);
       continue;
     }
@@ -100,7 +106,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
       A sum[kChunk];
       for (int64_t t = 0; t < p.taps; t++) {
         const From* row = from + index[t] * p.inner + first;
-        const A w = static_cast<A>(weight[t]);
+        const A w = weight_of(t);
         if (t == 0)
           for (int64_t i = 0; i < n; i++) sum[i] = w * value_of<A>(row[i]);
         else
@@ -149,10 +155,11 @@ RunFn select(DType from, DType to, int64_t last_taps) {
 }
 
 Plan prepare(const Call& call) {
-  expect(call.operands.size() == 2 && call.operands[0].present && call.operands[1].present &&
-             call.ints.size() >= 5,
+  const bool exact = call.operands.size() == 3;
+  expect((exact || call.operands.size() == 2) && call.operands.front().present &&
+             call.operands.back().present && call.ints.size() >= 5,
          kName, "expected operands from, to and five integers or more");
-  const Operand &from = call.operands[0], &to = call.operands[1];
+  const Operand &from = call.operands.front(), &to = call.operands.back();
   auto params = std::make_shared<Params>();
   Params& p = *params;
   const int64_t outer = call.ints[0];
@@ -175,6 +182,12 @@ Plan prepare(const Call& call) {
     p.weight.push_back(call.floats[static_cast<size_t>(i)]);
   }
   p.outside = call.floats.back();
+  p.exact = exact;
+  if (exact)
+    expect(from.dtype == DType::f64 && call.operands[1].present &&
+               call.operands[1].dtype == DType::f64 &&
+               dtype_bytes(DType::f64, entries) <= call.operands[1].bytes,
+           kName, "the weights are not f64 or too few");
   p.rows = checked_mul(outer, p.out, "resample");
   const int64_t source = checked_mul(checked_mul(outer, p.in, "resample"), p.inner, "resample");
   const int64_t result = checked_mul(p.rows, p.inner, "resample");
@@ -183,7 +196,7 @@ Plan prepare(const Call& call) {
   Plan plan;
   const bool all_inside =
       std::all_of(p.index.begin(), p.index.end(), [](int32_t i) { return i >= 0; });
-  const bool last = p.inner == 1 && all_inside && (p.taps == 2 || p.taps == 4);
+  const bool last = !exact && p.inner == 1 && all_inside && (p.taps == 2 || p.taps == 4);
   plan.run = select(from.dtype, to.dtype, last ? p.taps : 0);
   if (result == 0) p.rows = 0;
   if (last) {

@@ -1,7 +1,9 @@
-// softmax: operands [x, y], f32, seen as [outer, n, inner] with the softmax along n; y may be x.
-// ints: [outer, n, inner, mode]: 0 softmax, 1 its logarithm, 2 hardmax (1 at the first largest, 0
-// elsewhere).
+// softmax: operands [x, y], f32 or f64, seen as [outer, n, inner] with the softmax along n; y may
+// be x. ints: [outer, n, inner, mode]: 0 softmax, 1 its logarithm, 2 hardmax (1 at the first
+// largest, 0 elsewhere).
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "base/checked.h"
 #include "kernels/isa/normalize.h"
@@ -33,11 +35,34 @@ void hardmax_row(float* y, const float* x, int64_t n) {
   y[best] = 1;
 }
 
-void hardmax(float* y, const float* x, int64_t n, int64_t stride) {
+template <class T>
+void hardmax(T* y, const T* x, int64_t n, int64_t stride) {
   int64_t best = 0;
   for (int64_t i = 1; i < n; i++)
     if (x[i * stride] > x[best * stride]) best = i;
-  for (int64_t i = 0; i < n; i++) y[i * stride] = i == best ? 1.0f : 0.0f;
+  for (int64_t i = 0; i < n; i++) y[i * stride] = i == best ? T{1} : T{0};
+}
+
+// f64: a task is one line.
+void run_double(const void* params, void* const* data, int64_t begin, int64_t end,
+                std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  for (int64_t t = begin; t < end; t++) {
+    const int64_t at = t / p.inner * p.n * p.inner + t % p.inner;
+    const double* x = static_cast<const double*>(data[0]) + at;
+    double* y = static_cast<double*>(data[1]) + at;
+    if (p.mode == 2) {
+      hardmax(y, x, p.n, p.inner);
+      continue;
+    }
+    double top = -std::numeric_limits<double>::infinity(), sum = 0;
+    for (int64_t i = 0; i < p.n; i++) top = std::fmax(top, x[i * p.inner]);
+    for (int64_t i = 0; i < p.n; i++) sum += std::exp(x[i * p.inner] - top);
+    for (int64_t i = 0; i < p.n; i++) {
+      const double v = x[i * p.inner] - top;
+      y[i * p.inner] = p.mode == 1 ? v - std::log(sum) : std::exp(v) / sum;
+    }
+  }
 }
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
@@ -69,8 +94,10 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 Plan prepare(const Call& call) {
   const auto check = [](bool ok, std::string_view what) { expect(ok, "softmax", what); };
   check(call.operands.size() == 2 && call.operands[0].present && call.operands[1].present &&
-            call.operands[0].dtype == DType::f32 && call.operands[1].dtype == DType::f32,
-        "expected two f32 operands");
+            call.operands[0].dtype == call.operands[1].dtype,
+        "expected two operands of one type");
+  const bool in_double = call.operands[0].dtype == DType::f64;
+  check(in_double || call.operands[0].dtype == DType::f32, "expected f32 or f64");
   check(call.ints.size() == 4, "expected 4 integers");
   auto p = std::make_shared<Params>();
   p->table = &POPRT_SELECT_ISA(normalize);
@@ -92,6 +119,11 @@ Plan prepare(const Call& call) {
                : p->inner == 1 ? (p->outer + p->rows_per_task - 1) / p->rows_per_task
                                : p->outer * p->column_blocks;
   plan.work = static_cast<double>(count) * 0.5;
+  if (in_double) {
+    plan.run = run_double;
+    plan.tasks = count == 0 ? 0 : p->outer * p->inner;
+    plan.work *= 40;
+  }
   plan.params = std::move(p);
   return plan;
 }

@@ -94,9 +94,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
         for (int64_t c = 0; c < p.scores && !single; c++) y[c] = static_cast<double>(s[c]);
       }
     }
-    if (k == 2 && !prob_a) {
-      if (high > 0 && (!p.all_positive || high >= 0.5)) best = 1;
-    }
+    // As ONNX and ONNX Runtime have it, whichever of the two scores is greater.
+    if (k == 2 && p.all_positive && high >= 0.5) best = 1;
     if (data[4]) static_cast<int64_t*>(data[4])[row] = labels[best];
     if (single)
       apply_binary_transform(p.transform, p.transform != PostTransform::none,

@@ -6,8 +6,8 @@
 // columns] is f32 or f64, label s64 [rows]. ints: [rows, features, n, trees, m, base count,
 // columns, aggregate (0 sum, 1 average, 2 min, 3 max), post transform, classifier, all weight on
 // one class, weights all positive]. Sums are in double, trees in order. A classifier of two classes
-// reports as ONNX Runtime does, which is not what the specification says everywhere. A task is one
-// row.
+// with weights for one reports as ONNX Runtime does, which is not what the specification says
+// everywhere. A task is one row.
 #include <algorithm>
 #include <limits>
 
@@ -75,10 +75,9 @@ void add_tree(const Params& p, void* const* data, int64_t row, int32_t root, Sco
   }
 }
 
-// Two classes: gives the index of the label, and whether the scores are final.
+// Two classes, all weight on one of them: gives the index of the label.
 int64_t finish_binary(const Params& p, const double* base, Scores s, double* out) noexcept {
   bool single = false;  // one score stands for both classes
-  int additional = -1;
   if (p.bases == 2) {
     if (s.has[1]) {
       s.value[1] = base[1] + s.value[0];
@@ -89,18 +88,10 @@ int64_t finish_binary(const Params& p, const double* base, Scores s, double* out
     }
   } else {
     if (p.bases == 1) s.value[0] += base[0];
-    if (p.bases == 0) additional = 3;
     single = !s.has[1];
   }
   const double positive = !single && s.has[1] ? s.value[1] : s.has[0] ? s.value[0] : 0;
-  int64_t label;
-  if (p.one_class) {
-    const bool up = positive > (p.all_positive ? 0.5 : 0.0);
-    additional = (p.all_positive ? 0 : 2) + (up ? 0 : 1);
-    label = up;
-  } else {
-    label = positive > 0;
-  }
+  const bool label = positive > (p.all_positive ? 0.5 : 0.0);
   if (!single) {
     apply_post_transform(p.transform, {s.value, 2});
     out[0] = s.value[0];
@@ -108,11 +99,8 @@ int64_t finish_binary(const Params& p, const double* base, Scores s, double* out
   } else if (p.transform == PostTransform::probit) {
     out[0] = probit(s.value[0]);
     out[1] = 0;
-  } else if (additional < 0) {
-    out[0] = s.value[0];
-    out[1] = 0;
   } else {
-    apply_binary_transform(p.transform, additional < 2, s.value[0], out);
+    apply_binary_transform(p.transform, p.all_positive, s.value[0], out);
   }
   return label;
 }
@@ -131,7 +119,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
     for (int64_t t = 0; t < p.trees; t++) add_tree(p, data, row, roots[t], s);
     double pair[2];
     const double* out = s.value;
-    if (p.classifier && p.columns == 2) {
+    if (p.classifier && p.one_class) {
       const int64_t label = finish_binary(p, base, s, pair);
       out = pair;
       if (data[9]) static_cast<int64_t*>(data[9])[row] = labels[label];
@@ -140,13 +128,14 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
         if (p.aggregate == 1 && p.trees) s.value[c] /= static_cast<double>(p.trees);
         if (p.bases == p.columns)
           s.value[c] += base[c];
-        else if (p.columns == 1 && p.bases == 1)
+        else if (p.bases == 1 && (p.columns == 1 || (p.classifier && p.columns == 2)))
           s.value[c] += base[0];
       }
       if (p.classifier && data[9]) {
         int64_t best = -1;
         for (int64_t c = 0; c < p.columns; c++)
-          if ((s.has[c] || p.bases == p.columns) && (best < 0 || s.value[c] > s.value[best]))
+          if ((s.has[c] || p.bases == p.columns || p.columns == 2) &&
+              (best < 0 || s.value[c] > s.value[best]))
             best = c;
         static_cast<int64_t*>(data[9])[row] = labels[std::max<int64_t>(best, 0)];
       }
@@ -178,6 +167,7 @@ Plan prepare(const Call& call) {
   p->transform = static_cast<PostTransform>(r.size(8));
   p->classifier = r.flag(9);
   p->one_class = r.flag(10);
+  r.check(!p->one_class || p->columns == 2, "one of two classes, but there are not two");
   p->all_positive = r.flag(11);
   p->x_double = r.dtype(0) == DType::f64;
   r.check(!p->classifier || r.has(7), "a classifier needs labels");

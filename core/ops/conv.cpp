@@ -1,6 +1,7 @@
 #include <array>
 
 #include "base/checked.h"
+#include "ops/common/as_real.h"
 #include "ops/common/conv.h"
 #include "ops/op.h"
 
@@ -45,13 +46,19 @@ void infer(InferContext& ctx) {
 void lower(LowerContext& ctx) {
   const Shape &x = ctx.in_shape(0), &w = ctx.in_shape(1), &y = ctx.out_shape();
   const Window win = window_of(ctx.node, spatial_of(x), spatial_of(w));
-  if (win.rank() > 3) ctx.fail_unsupported("more than three spatial dimensions");
   if (element_count(y) == 0) return;
   const int64_t group = ctx.node.int_attr("group", 1);
   std::vector<int64_t> ints = {x[0], group, w[1], w[0] / group, static_cast<int64_t>(win.rank())};
   for (size_t d = 0; d < win.rank(); d++)
     ints.insert(ints.end(), {x[d + 2], y[d + 2], win.kernel[d], win.strides[d], win.pads_begin[d],
                              win.dilations[d]});
+  if (win.rank() > 3) {
+    const DType t = real_type(ctx);
+    const auto place = out_as(ctx, 0, t);
+    const program::BufferId wide[] = {in_as(ctx, 0, t), in_as(ctx, 1, t), in_as(ctx, 2, t), place};
+    ctx.emit("conv_nd", wide, ints);
+    return finish_as(ctx, 0, place, t);
+  }
   const std::array<program::BufferId, 4> operands = {
       ctx.in(0), ctx.in(1), ctx.has(2) ? ctx.in(2) : LowerContext::kNone, ctx.out(0)};
   ctx.emit("conv_generic", operands, ints);

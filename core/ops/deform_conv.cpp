@@ -1,5 +1,5 @@
-// X, W, offset, B?, mask?; two spatial dimensions, computed in f32.
-#include "ops/common/as_f32.h"
+// X, W, offset, B?, mask?; two spatial dimensions, computed in f32, or f64 in f64.
+#include "ops/common/as_real.h"
 #include "ops/common/window.h"
 
 namespace poprt::ops {
@@ -19,15 +19,16 @@ void lower(LowerContext& ctx) {
   const Shape &x = ctx.in_shape(0), &w = ctx.in_shape(1), &y = ctx.out_shape();
   const Window window = window_of(ctx.node, {x[2], x[3]}, {w[2], w[3]});
   if (element_count(y) == 0) return;
-  const auto place = out_as_f32(ctx, 0);
+  const DType t = real_type(ctx);
+  const auto place = out_as(ctx, 0, t);
   ctx.emit(
       "deform_conv",
-      {in_as_f32(ctx, 0), in_as_f32(ctx, 1), in_as_f32(ctx, 2), in_as_f32(ctx, 3),
-       in_as_f32(ctx, 4), place},
+      {in_as(ctx, 0, t), in_as(ctx, 1, t), in_as(ctx, 2, t), in_as(ctx, 3, t), in_as(ctx, 4, t),
+       place},
       {x[0], x[1], x[2], x[3], w[0], y[2], y[3], w[2], w[3], window.strides[0], window.strides[1],
        window.pads_begin[0], window.pads_begin[1], window.dilations[0], window.dilations[1],
        ctx.node.int_attr("group", 1), ctx.node.int_attr("offset_group", 1)});
-  finish_f32(ctx, 0, place);
+  finish_as(ctx, 0, place, t);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "ops/common/as_f32.h"
+#include "ops/common/as_real.h"
 
 namespace poprt::ops {
 namespace {
@@ -14,9 +14,10 @@ void infer(InferContext& ctx) {
 }
 
 void lower(LowerContext& ctx) {
-  const auto y = out_as_f32(ctx, 0);
-  ctx.emit("det", {in_as_f32(ctx, 0), y}, {element_count(ctx.out_shape()), ctx.in_shape(0).back()});
-  finish_f32(ctx, 0, y);
+  const DType t = real_type(ctx);
+  const auto y = out_as(ctx, 0, t);
+  ctx.emit("det", {in_as(ctx, 0, t), y}, {element_count(ctx.out_shape()), ctx.in_shape(0).back()});
+  finish_as(ctx, 0, y, t);
 }
 
 }  // namespace

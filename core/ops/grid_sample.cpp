@@ -1,4 +1,4 @@
-#include "ops/common/as_f32.h"
+#include "ops/common/as_real.h"
 
 namespace poprt::ops {
 namespace {
@@ -36,10 +36,12 @@ void lower(LowerContext& ctx) {
       x[0], x[1],    element_count(std::span(y).subspan(2)), static_cast<int64_t>(x.size()) - 2,
       mode, padding, ctx.node.int_attr("align_corners", 0)};
   ints.insert(ints.end(), x.begin() + 2, x.end());
-  const auto place = out_as_f32(ctx, 0);
-  const program::BufferId operands[] = {in_as_f32(ctx, 0), in_as_f32(ctx, 1), place};
+  // Places are as exact as the wider of image and grid.
+  const DType t = ctx.in_dtype(1) == DType::f64 ? DType::f64 : real_type(ctx);
+  const auto place = out_as(ctx, 0, t);
+  const program::BufferId operands[] = {in_as(ctx, 0, t), in_as(ctx, 1, t), place};
   ctx.emit("grid_sample", operands, ints);
-  finish_f32(ctx, 0, place);
+  finish_as(ctx, 0, place, t);
 }
 
 }  // namespace

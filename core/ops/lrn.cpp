@@ -1,4 +1,4 @@
-#include "ops/common/as_f32.h"
+#include "ops/common/as_real.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -14,12 +14,13 @@ void infer(InferContext& ctx) {
 
 void lower(LowerContext& ctx) {
   const Shape& x = ctx.in_shape(0);
-  const auto y = out_as_f32(ctx, 0);
-  ctx.emit("lrn", {in_as_f32(ctx, 0), y},
+  const DType t = real_type(ctx);
+  const auto y = out_as(ctx, 0, t);
+  ctx.emit("lrn", {in_as(ctx, 0, t), y},
            {x[0], x[1], partial_product(x, 2, x.size()), ctx.node.int_attr("size", 1)},
            {ctx.node.float_attr("alpha", 1e-4f), ctx.node.float_attr("beta", 0.75f),
             ctx.node.float_attr("bias", 1.0f)});
-  finish_f32(ctx, 0, y);
+  finish_as(ctx, 0, y, t);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "ops/common/as_f32.h"
+#include "ops/common/as_real.h"
 #include "ops/common/loss.h"
 
 namespace poprt::ops {
@@ -8,6 +8,6 @@ const OpDef negative_log_likelihood_loss_op = {
     .name = "NegativeLogLikelihoodLoss",
     .since = 12,
     .infer = infer_loss,
-    .lower = [](LowerContext& c) { lower_loss(c, in_as_f32(c, 0)); }};
+    .lower = [](LowerContext& c) { lower_loss(c, in_as(c, 0, real_type(c))); }};
 
 }  // namespace poprt::ops

@@ -1,10 +1,12 @@
 // Attention of ONNX: Q, K, V, attn_mask?, past_key?, past_value?, nonpad_kv_seqlen? to Y,
 // present_key?, present_value?, qk_matmul_output?. Tensors are [B, heads, S, size] or, with the
-// heads as attributes, [B, S, heads * size]. Computed in f32.
-#include "ops/common/as_f32.h"
+// heads as attributes, [B, S, heads * size]. Computed in f32, f64
+// in f64.
+#include "ops/common/as_real.h"
 #include "ops/common/movement.h"
 
 #include <cmath>
+#include <limits>
 
 namespace poprt::ops {
 namespace {
@@ -84,9 +86,10 @@ void infer(InferContext& ctx) {
   ctx.out(3, q, {s.batch, s.q_heads, s.queries, s.keys});
 }
 
-// [B, heads, keys, size] in f32 of the past and the new part; `present` gets it when it is read.
+// [B, heads, keys, size] in type `to` of the past and the new part; `present` gets it when it is
+// read.
 BufferId gather_cache(LowerContext& ctx, const Sizes& s, size_t input, size_t past, size_t present,
-                      int64_t size) {
+                      int64_t size, DType to) {
   const DType type = ctx.in_dtype(input);
   const bool wanted =
       present < ctx.node.outputs().size() && ctx.out(present) != LowerContext::kNone;
@@ -106,20 +109,21 @@ BufferId gather_cache(LowerContext& ctx, const Sizes& s, size_t input, size_t pa
     copy.to_offset = s.past * size;
     emit_strided_copy(ctx, ctx.in(input), whole, type, copy);
   }
-  if (type == DType::f32) return whole;
-  const BufferId wide = ctx.temporary(DType::f32, {s.batch, s.kv_heads, s.keys, size});
+  if (type == to) return whole;
+  const BufferId wide = ctx.temporary(to, {s.batch, s.kv_heads, s.keys, size});
   ctx.emit("cast", {whole, wide}, {1});
   return wide;
 }
 
 void lower(LowerContext& ctx) {
   const Sizes s = sizes_of(ctx.node);
-  const BufferId q = in_as_f32(ctx, 0), k = gather_cache(ctx, s, 1, 4, 1, s.head),
-                 v = gather_cache(ctx, s, 2, 5, 2, s.v_size);
+  const DType t = real_type(ctx);
+  const BufferId q = in_as(ctx, 0, t), k = gather_cache(ctx, s, 1, 4, 1, s.head, t),
+                 v = gather_cache(ctx, s, 2, 5, 2, s.v_size, t);
   BufferId mask = LowerContext::kNone;
   std::vector<int64_t> mask_ints(5, 0);
   if (ctx.has(3)) {
-    mask = ctx.in_dtype(3) == DType::boolean ? ctx.in(3) : in_as_f32(ctx, 3);
+    mask = ctx.in_dtype(3) == DType::boolean ? ctx.in(3) : in_as(ctx, 3, t);
     Shape shape = ctx.in_shape(3);
     if (shape.size() > 4 || shape.empty())
       ctx.fail_unsupported("mask {} must have one to four dimensions", shape_string(shape));
@@ -134,9 +138,9 @@ void lower(LowerContext& ctx) {
     mask_ints[4] = shape[3];
     if (shape[3] > s.keys) ctx.fail_unsupported("mask {} is too long", shape_string(shape));
   }
-  const BufferId y = out_as_f32(ctx, 0);
-  const BufferId place = y != LowerContext::kNone ? y : ctx.temporary(DType::f32, ctx.out_shape());
-  const BufferId scores = out_as_f32(ctx, 3);
+  const BufferId y = out_as(ctx, 0, t);
+  const BufferId place = y != LowerContext::kNone ? y : ctx.temporary(t, ctx.out_shape());
+  const BufferId scores = out_as(ctx, 3, t);
   std::vector<int64_t> ints = {s.batch,
                                s.q_heads,
                                s.kv_heads,
@@ -160,11 +164,13 @@ void lower(LowerContext& ctx) {
   ints.insert(ints.end(), mask_ints.begin(), mask_ints.end());
   const BufferId operands[] = {q,     k,     v, mask, ctx.has(6) ? ctx.in(6) : LowerContext::kNone,
                                place, scores};
-  const float scale = ctx.node.float_attr("scale", 1.0f / std::sqrt(static_cast<float>(s.head)));
+  const float usual = t == DType::f64 ? std::numeric_limits<float>::quiet_NaN()
+                                      : 1.0f / std::sqrt(static_cast<float>(s.head));
+  const float scale = ctx.node.float_attr("scale", usual);
   const float floats[] = {scale, ctx.node.float_attr("softcap", 0)};
   ctx.emit("attention_generic", operands, ints, floats);
-  finish_f32(ctx, 0, y);
-  finish_f32(ctx, 3, scores);
+  finish_as(ctx, 0, y, t);
+  finish_as(ctx, 3, scores, t);
 }
 
 }  // namespace

@@ -113,7 +113,9 @@ void lower(LowerContext& ctx) {
   int64_t mapped = 0;
   for (size_t i = 0; i < in.size(); i++)
     if (pads->begin[i] != 0 || pads->end[i] != 0) mapped += out[i];
-  if (mode == "constant" && mapped > kLongestMaps) return emit_fill_and_copy(ctx, *pads, value);
+  // Elements smaller than a byte are not filled in one by one.
+  if (mode == "constant" && mapped > kLongestMaps && dtype_bits(dtype) >= 8)
+    return emit_fill_and_copy(ctx, *pads, value);
   std::vector<std::vector<int64_t>> maps(in.size());
   for (size_t i = 0; i < in.size(); i++) {
     if (pads->begin[i] == 0 && pads->end[i] == 0) continue;

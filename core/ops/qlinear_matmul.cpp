@@ -12,24 +12,37 @@ void lower(LowerContext& ctx) {
   const int64_t columns = ctx.in_shape(3).size() > 1 ? y.back() : 1;
   const int64_t rows = ctx.in_shape(0).size() > 1 ? ctx.in_shape(0)[ctx.in_shape(0).size() - 2] : 1;
   const int64_t count = element_count(y);
-  const auto per = [&](size_t i, int64_t wanted) {
-    const int64_t found = element_count(ctx.in_shape(i));
-    if (found != 1 && found != wanted)
-      ctx.fail_unsupported("scale {} must have one element or {}", shape_string(ctx.in_shape(i)),
-                           wanted);
-    return found != 1;
+  const Quantized a_by = quantized_by(ctx, 1, ctx.in_shape(0), rows),
+                  b_by = quantized_by(ctx, 4, ctx.in_shape(3), columns);
+  Requantize r = {.sums = sums,
+                  .a_scale = ctx.in(1),
+                  .b_scale = ctx.in(4),
+                  .y_scale = ctx.in(6),
+                  .y_zero = ctx.in(7),
+                  .y = ctx.out(0),
+                  .outer = count ? count / rows / columns : 0,
+                  .rows = rows,
+                  .columns = columns,
+                  .a_by_row = a_by != Quantized::whole,
+                  .b_by_column = b_by != Quantized::whole};
+  if (a_by != Quantized::matrices && b_by != Quantized::matrices) return emit_requantize(ctx, r);
+  // Scales that differ between the matrices: a kernel call for each product.
+  const auto scale = [&](size_t i, Quantized by, int64_t index, int64_t n) {
+    if (by != Quantized::matrices) return ctx.in(i);
+    const DType t = ctx.in_dtype(i);
+    return ctx.view(ctx.in(i), dtype_bytes(t, index * n), t, {n});
   };
-  emit_requantize(ctx, {.sums = sums,
-                        .a_scale = ctx.in(1),
-                        .b_scale = ctx.in(4),
-                        .y_scale = ctx.in(6),
-                        .y_zero = ctx.in(7),
-                        .y = ctx.out(0),
-                        .outer = count ? count / rows / columns : 0,
-                        .rows = rows,
-                        .columns = columns,
-                        .a_by_row = per(1, rows),
-                        .b_by_column = per(4, columns)});
+  r.outer = 1;
+  int64_t first = 0;
+  for (const MatrixPair& p : matrix_pairs(ctx, ctx.in_shape(0), ctx.in_shape(3))) {
+    r.sums = ctx.view(sums, dtype_bytes(DType::s32, first), DType::s32, {rows, columns});
+    r.y =
+        ctx.view(ctx.out(0), dtype_bytes(ctx.out_dtype(), first), ctx.out_dtype(), {rows, columns});
+    r.a_scale = scale(1, a_by, p.a, rows);
+    r.b_scale = scale(4, b_by, p.b, columns);
+    emit_requantize(ctx, r);
+    first += rows * columns;
+  }
 }
 
 }  // namespace

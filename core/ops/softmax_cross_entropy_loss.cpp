@@ -1,5 +1,5 @@
 // Output 1 is the logarithm of the softmax along axis 1.
-#include "ops/common/as_f32.h"
+#include "ops/common/as_real.h"
 #include "ops/common/loss.h"
 #include "ops/common/reduce.h"
 
@@ -8,12 +8,12 @@ namespace {
 
 void lower(LowerContext& ctx) {
   const AxisSplit s = split_at(ctx.in_shape(0), 1);
-  const auto wanted = out_as_f32(ctx, 1);
-  const auto logs =
-      wanted != LowerContext::kNone ? wanted : ctx.temporary(DType::f32, ctx.in_shape(0));
-  ctx.emit("softmax", {in_as_f32(ctx, 0), logs}, {s.outer, s.n, s.inner, 1});
+  const DType t = real_type(ctx);
+  const auto wanted = out_as(ctx, 1, t);
+  const auto logs = wanted != LowerContext::kNone ? wanted : ctx.temporary(t, ctx.in_shape(0));
+  ctx.emit("softmax", {in_as(ctx, 0, t), logs}, {s.outer, s.n, s.inner, 1});
   lower_loss(ctx, logs);
-  finish_f32(ctx, 1, wanted);
+  finish_as(ctx, 1, wanted, t);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "ops/common/movement.h"
+#include "ops/common/whole_numbers.h"
 
 namespace poprt::ops {
 namespace {
@@ -7,7 +8,14 @@ void infer(InferContext& ctx) {
   const ir::ValueType& in = ctx.in(0);
   const size_t parts = ctx.node.outputs().size();
   bool known = true;
-  std::optional<std::vector<int64_t>> sizes = axes_of(ctx, 1, "split", known);
+  std::optional<std::vector<int64_t>> sizes;
+  if (ctx.opset() < 2 && ctx.has(1)) {  // of the type of the data
+    const Tensor* given = ctx.constant(1);
+    known = given != nullptr;
+    if (given) sizes = whole_numbers(ctx.node, *given);
+  } else {
+    sizes = axes_of(ctx, 1, "split", known);
+  }
   if (!in.has_shape) {
     for (size_t i = 0; i < parts; i++) ctx.out_dtype(i, in.dtype);
     return;

@@ -1,4 +1,5 @@
 // past_cache, update, write_indices? to present_cache.
+#include "ops/common/codes.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -15,11 +16,17 @@ void lower(LowerContext& ctx) {
                          shape_string(cache), axis);
   const std::string mode = ctx.node.string_attr("mode", "linear");
   if (mode != "linear" && mode != "circular") ctx.fail_unsupported("mode '{}'", mode);
-  ctx.emit("copy", {ctx.in(0), ctx.out(0)});
-  ctx.emit("tensor_scatter", {ctx.in(1), ctx.has(2) ? ctx.in(2) : LowerContext::kNone, ctx.out(0)},
-           {cache[0], partial_product(cache, 1, axis), cache[axis], update[axis],
-            partial_product(cache, axis + 1, cache.size()) * element_bytes(ctx, ctx.in_dtype(0)),
-            mode == "circular"});
+  const DType dtype = ctx.in_dtype(0);
+  const bool packed = dtype_bits(dtype) < 8;
+  const auto from = packed ? unpack_codes(ctx, ctx.in(1), dtype, update) : ctx.in(1);
+  const auto to = packed ? unpack_codes(ctx, ctx.in(0), dtype, cache) : ctx.out(0);
+  if (!packed) ctx.emit("copy", {ctx.in(0), to});
+  ctx.emit(
+      "tensor_scatter", {from, ctx.has(2) ? ctx.in(2) : LowerContext::kNone, to},
+      {cache[0], partial_product(cache, 1, axis), cache[axis], update[axis],
+       partial_product(cache, axis + 1, cache.size()) * (packed ? 1 : element_bytes(ctx, dtype)),
+       mode == "circular"});
+  if (packed) pack_codes(ctx, to, ctx.out(0), dtype, cache);
 }
 
 }  // namespace

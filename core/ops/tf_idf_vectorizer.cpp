@@ -1,4 +1,4 @@
-// Integer tokens [C] or [N, C]; strings are not supported.
+// Tokens [C] or [N, C]: integers, or constant strings (common/strings.cpp).
 #include <algorithm>
 
 #include "ops/op.h"
@@ -18,7 +18,9 @@ int64_t results_of(const ir::Node& node) {
 
 void infer(InferContext& ctx) {
   const ir::ValueType& x = ctx.in(0);
-  if (x.dtype != DType::undefined && x.dtype != DType::s32 && x.dtype != DType::s64)
+  const bool words = ctx.node.find_attr("pool_strings") != nullptr;
+  if (x.dtype != DType::undefined && !(x.dtype == DType::string && words) &&
+      x.dtype != DType::s32 && x.dtype != DType::s64)
     ctx.fail_unsupported("tokens are {}, supported are s32 and s64", dtype_name(x.dtype));
   if (!x.has_shape) return ctx.out_dtype(0, DType::f32);
   if (x.shape.empty() || x.shape.size() > 2)
@@ -30,6 +32,8 @@ void infer(InferContext& ctx) {
 
 void lower(LowerContext& ctx) {
   const Shape& x = ctx.in_shape(0);
+  if (ctx.in_dtype(0) == DType::string)
+    ctx.fail_unsupported("the device has no strings: its input must be constant");
   const std::string mode = ctx.node.string_attr("mode", "TF");
   if (mode != "TF" && mode != "IDF" && mode != "TFIDF") ctx.fail_unsupported("mode '{}'", mode);
   const auto starts = ctx.node.ints_attr("ngram_counts"),

@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "ops/common/movement.h"
+#include "ops/common/whole_numbers.h"
 
 namespace poprt::ops {
 namespace {
@@ -7,11 +8,18 @@ namespace {
 // One factor per axis. Opset 1 has inputs tiles and axis, later versions a list.
 template <class Context>
 std::optional<std::vector<int64_t>> repeats_of(const Context& ctx, size_t rank) {
-  const auto first = ctx.ints(1);
+  const bool one_axis = ctx.opset() < 6;
+  // There they are of the type of the data.
+  const auto ints = [&](size_t i) -> std::optional<std::vector<int64_t>> {
+    if (!one_axis) return ctx.ints(i);
+    const Tensor* t = ctx.constant(i);
+    return t ? std::optional(whole_numbers(ctx.node, *t)) : std::nullopt;
+  };
+  const auto first = ints(1);
   if (!first) return std::nullopt;
   std::vector<int64_t> repeats = *first;
-  if (ctx.opset() < 6) {
-    const auto axis = ctx.ints(2);
+  if (one_axis) {
+    const auto axis = ints(2);
     if (!axis) return std::nullopt;
     repeats.assign(rank, 1);
     if (first->size() == 1 && axis->size() == 1)

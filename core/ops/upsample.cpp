@@ -13,8 +13,12 @@ std::optional<ResizeSpec> spec_of(const Context& ctx, const Shape& in) {
     const Tensor* t = ctx.constant(1);
     if (!t) return std::nullopt;
     scales = t->to_doubles();
-  } else {
+  } else if (ctx.opset() >= 7) {
     for (const float s : node.floats_attr("scales")) scales.push_back(static_cast<double>(s));
+  } else {
+    for (const char* key : {"height_scale", "width_scale"})
+      scales.push_back(static_cast<double>(node.float_attr(key, 1)));
+    if (in.size() >= 2) scales.insert(scales.begin(), in.size() - 2, 1.0);
   }
   if (scales.size() != in.size())
     fail(ErrorCode::invalid_argument, "{}: {} scales for a rank of {}", node.describe(),
@@ -47,7 +51,7 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef upsample_op;
-const OpDef upsample_op = {
-    .name = "Upsample", .since = 7, .until = 9, .infer = infer, .lower = lower};
+// Deprecated from opset 10 on; models that say so still mean what opset 9 says.
+const OpDef upsample_op = {.name = "Upsample", .infer = infer, .lower = lower};
 
 }  // namespace poprt::ops

@@ -330,6 +330,15 @@ def language_models():
     case("matmul_4bits_bias", "MatMulNBits",
          [f32(3, 32), Const(u8(6, 1, 16)), Const(f32(6, 1, scale=0.1)), None, None, Const(f32(6))],
          {"K": 32, "N": 6, "bits": 4, "block_size": 32}, rtol=1e-3, atol=1e-3)
+    r = np.random.default_rng(20)  # of its own: the vectors that follow stay as they are
+    a = r.standard_normal((3, 32)).astype(np.float32)
+    q, points = r.integers(0, 16, (6, 32)), r.integers(0, 16, (6, 2))
+    scales, group = r.random((6, 2)).astype(np.float32), r.integers(0, 2, 32)
+    weights = ((q - points[:, group]) * scales[:, group]).astype(np.float32)
+    pack = lambda v: (v[:, 0::2] | v[:, 1::2] << 4).astype(np.uint8)  # noqa: E731
+    case("matmul_4bits_groups", "MatMulNBits",
+         [a, Const(pack(q).reshape(6, 2, 8)), Const(scales), Const(pack(points)), Const(group.astype(np.int32))],
+         {"K": 32, "N": 6, "bits": 4, "block_size": 16}, rtol=1e-3, atol=1e-3, want=[a @ weights.T])
     indices = np.array([[0, 5], [3, 3]], np.int64)
     scales = Const(f32(6, 2, scale=0.1))
     for bits in (4, 8):

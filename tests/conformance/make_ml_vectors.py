@@ -20,6 +20,17 @@ def ml(name, op, inputs, attributes=None, outputs=1, version=3, **rest):
     return case(name, op, inputs, attributes, outputs, domain=ML, domain_version=version, **rest)
 
 
+def reference(op, x, attributes):
+    """What ONNX's own evaluator computes."""
+    from onnx.reference import ReferenceEvaluator
+
+    node = helper.make_node(op, ["x"], ["label", "scores"], domain=ML, **attributes)
+    graph = helper.make_graph([node], op, [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, x.shape)],
+                              [helper.make_empty_tensor_value_info(n) for n in node.output])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid(ML, 3)])
+    return ReferenceEvaluator(model).run(None, {"x": x})
+
+
 def trees(prefix, count, weights_of_leaf, modes=None, seed=3):
     """`count` trees of depth two over three features; weights_of_leaf(tree, leaf) lists (id, weight)."""
     r = np.random.default_rng(seed)
@@ -76,8 +87,10 @@ def tree_vectors():
     for name, leaf in (("positive_0", positive(0)), ("positive_1", positive(1)), ("mixed_0", mixed(0)),
                        ("mixed_1", mixed(1)), ("two", two)):
         for transform in ("NONE", "LOGISTIC"):
-            ml(f"tree_binary_{name}_{transform.lower()}", "TreeEnsembleClassifier", [x],
-               {**trees("class", 4, leaf), "classlabels_int64s": [0, 1], "post_transform": transform}, 2)
+            attributes = {**trees("class", 4, leaf), "classlabels_int64s": [0, 1], "post_transform": transform}
+            # ONNX Runtime's label looks at the second score alone.
+            want = reference("TreeEnsembleClassifier", x, attributes) if name == "two" else None
+            ml(f"tree_binary_{name}_{transform.lower()}", "TreeEnsembleClassifier", [x], attributes, 2, want=want)
     ml("tree_binary_base", "TreeEnsembleClassifier", [x],
        {**trees("class", 4, mixed(0)), "classlabels_int64s": [0, 1], "base_values": [0.4], "post_transform": "LOGISTIC"}, 2)
     tensor = lambda v, t=np.float32: numpy_helper.from_array(np.array(v, t))  # noqa: E731
@@ -126,6 +139,10 @@ def linear_vectors():
         "kernel_type": "RBF", "kernel_params": [0.3, 0.0, 0.0], "one_class": 1})
     ml("svm_classifier_linear", "SVMClassifier", [x],
        {"coefficients": w3, "rho": [0.1], "classlabels_ints": [4, 7, 9], "kernel_params": [0.0, 0.0, 0.0]}, 2)
+    # Two rows of coefficients: ONNX Runtime gives the second label as soon as a score is positive.
+    two = {"coefficients": w3[:8], "rho": [0.1], "classlabels_ints": [4, 7], "kernel_params": [0.0, 0.0, 0.0],
+           "kernel_type": "LINEAR", "post_transform": "NONE"}
+    ml("svm_binary_linear", "SVMClassifier", [x], two, 2, want=reference("SVMClassifier", x, two))
     many = {"coefficients": rng.standard_normal(10).tolist(), "support_vectors": vectors3, "rho": [0.3, -0.1, 0.2],
             "kernel_type": "RBF", "kernel_params": [0.3, 0.0, 0.0], "vectors_per_class": [2, 1, 2],
             "classlabels_ints": [4, 7, 9]}
@@ -174,6 +191,11 @@ def table_vectors():
     ml("label_encoder_doubles", "LabelEncoder", [np.array([1.5, 2.5], np.float64)],
        {"keys_tensor": tensor([1.5, 2.0], np.float64), "values_tensor": tensor([0.25, 0.5], np.float64),
         "default_tensor": tensor([-7], np.float64)}, version=4)
+    ml("label_encoder_s16", "LabelEncoder", [codes.astype(np.int16)],
+       {"keys_tensor": tensor([5, 1], np.int16), "values_tensor": tensor([50, 10], np.int16),
+        "default_tensor": tensor([-7], np.int16)}, version=4, want=[np.array([[10, 50, -7], [-7, -7, -7]], np.int16)])
+    ml("label_encoder_nan_opset2", "LabelEncoder", [np.array([1.5, np.nan, 2.5], np.float32)],
+       {"keys_floats": [2.5, float("nan"), 1.5], "values_int64s": [25, 0, 15], "default_int64": 7}, version=2)
     ml("one_hot_encoder", "OneHotEncoder", [codes], {"cats_int64s": [1, 3, 5], "zeros": 1})
     ml("one_hot_encoder_float", "OneHotEncoder", [np.array([1, 3, 4], np.float32)], {"cats_int64s": [1, 3, 5], "zeros": 1})
     ml("array_feature_extractor", "ArrayFeatureExtractor", [x, np.array([2, 0], np.int64)])

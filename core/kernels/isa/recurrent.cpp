@@ -161,8 +161,8 @@ POPRT_INLINE void finish(const RecurrentCell& cell, const RecurrentRow& row, int
       i += lanes.get(peephole) * c_prev;
       f += lanes.get(peephole + 2 * hidden) * c_prev;
     }
-    f = activate(cell, 0, clipped(cell, f));
-    i = cell.input_forget ? 1.0f - f : activate(cell, 0, clipped(cell, i));
+    i = activate(cell, 0, clipped(cell, i));
+    f = cell.input_forget ? 1.0f - i : activate(cell, 0, clipped(cell, f));
     const f32x16 n = activate(cell, 1, clipped(cell, x[3] + acc[3]));
     const f32x16 c = f * c_prev + i * n;
     if (peephole) o += lanes.get(peephole + hidden) * c;

@@ -165,6 +165,12 @@ void lower_exact(LowerContext& ctx, std::vector<Operand> operands, DType type) {
   }
 }
 
+// IsNaN and IsInf of a one-byte float.
+bool classifies_f8(const ir::Node& node, DType type) {
+  return (node.op_type == "IsNaN" || node.op_type == "IsInf") && is_float(type) &&
+         dtype_bits(type) == 8;
+}
+
 bool is_exact_type(DType t) {
   return t == DType::f64 || t == DType::boolean || (is_integer(t) && dtype_bits(t) >= 8);
 }
@@ -298,6 +304,10 @@ void lower_elementwise(LowerContext& ctx) {
     } else {
       e = {cast(ctx, e.buffer, type, shape), type};
     }
+  }
+  if (!in_float && classifies_f8(node, type)) {
+    operands[0] = {cast(ctx, operands[0].buffer, DType::f32, ctx.in_shape(0)), DType::f32};
+    in_float = true;
   }
   if (in_float) return lower_float(ctx, operands);
   const bool moves = node.op_type == "Where";

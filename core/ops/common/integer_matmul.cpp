@@ -12,7 +12,70 @@ Shape matrix(Shape shape, bool left) {
   return shape;
 }
 
+// A kernel call for each product: zero points that differ between the matrices.
+void lower_each_product(LowerContext& ctx, size_t a, size_t b, size_t a_zero, size_t b_zero,
+                        program::BufferId sums) {
+  const Shape as = matrix(ctx.in_shape(a), true), bs = matrix(ctx.in_shape(b), false);
+  const int64_t m = as[as.size() - 2], k = as.back(), n = bs.back();
+  // The bytes of matrix `index` of an input with `count` elements in each.
+  const auto part = [&](size_t i, int64_t index, const Shape& shape) {
+    return ctx.view(ctx.in(i), static_cast<uint64_t>(index * element_count(shape)), ctx.in_dtype(i),
+                    shape);
+  };
+  const auto zero = [&](size_t i, Quantized by, int64_t index, int64_t count) {
+    if (!ctx.has(i)) return LowerContext::kNone;
+    return by == Quantized::matrices ? part(i, index, {count}) : ctx.in(i);
+  };
+  const Quantized a_by = quantized_by(ctx, a_zero, as, m), b_by = quantized_by(ctx, b_zero, bs, n);
+  uint64_t offset = 0;
+  for (const MatrixPair& p : matrix_pairs(ctx, as, bs)) {
+    const auto y = ctx.view(sums, offset, DType::s32, {m, n});
+    ctx.emit("matmul_integer",
+             {part(a, p.a, {m, k}), part(b, p.b, {k, n}), zero(a_zero, a_by, p.a, m),
+              zero(b_zero, b_by, p.b, n), y},
+             {m, n, k, a_by != Quantized::whole, b_by != Quantized::whole, 0});
+    offset += static_cast<uint64_t>(m * n) * 4;
+  }
+}
+
 }  // namespace
+
+std::vector<MatrixPair> matrix_pairs(LowerContext& ctx, const Shape& a, const Shape& b) {
+  const Shape as = matrix(a, true), bs = matrix(b, false);
+  constexpr int64_t kMostProducts = 4096;
+  std::vector<MatrixPair> pairs = {{0, 0}};
+  const size_t rank = std::max(as.size(), bs.size());
+  for (size_t d = 0; d + 2 < rank; d++) {
+    const auto dim = [&](const Shape& x) {
+      const size_t from_end = rank - d;
+      return x.size() >= from_end ? x[x.size() - from_end] : 1;
+    };
+    const int64_t da = dim(as), db = dim(bs), count = da == 1 ? db : da;
+    if (count * static_cast<int64_t>(pairs.size()) > kMostProducts)
+      ctx.fail_unsupported("zero points or scales of more than {} matrices", kMostProducts);
+    std::vector<MatrixPair> next;
+    for (const MatrixPair& p : pairs)
+      for (int64_t i = 0; i < count; i++)
+        next.push_back({p.a * da + (da == 1 ? 0 : i), p.b * db + (db == 1 ? 0 : i)});
+    pairs = std::move(next);
+  }
+  return pairs;
+}
+
+Quantized quantized_by(const LowerContext& ctx, size_t i, const Shape& of, int64_t count) {
+  if (!ctx.has(i)) return Quantized::whole;
+  const Shape& shape = ctx.in_shape(i);
+  const int64_t found = element_count(shape);
+  if (found == 1) return Quantized::whole;
+  if (found == count) return Quantized::lines;
+  const auto batch = std::span(of).first(of.size() - 2);
+  if (shape.size() != of.size() || found != element_count(batch) * count ||
+      !std::equal(batch.begin(), batch.end(), shape.begin()))
+    ctx.fail_unsupported(
+        "a zero point or scale {} of {} must have one element, {}, or {} for each matrix",
+        shape_string(shape), shape_string(of), count, count);
+  return Quantized::matrices;
+}
 
 void infer_integer_matmul(InferContext& ctx, size_t a, size_t b, DType result) {
   const ir::ValueType &ta = ctx.in(a), &tb = ctx.in(b);
@@ -36,17 +99,13 @@ void lower_integer_matmul(LowerContext& ctx, size_t a, size_t b, size_t a_zero, 
                           program::BufferId sums) {
   const Shape as = matrix(ctx.in_shape(a), true), bs = matrix(ctx.in_shape(b), false);
   const int64_t m = as[as.size() - 2], k = as.back(), n = bs.back();
-  const auto per = [&](size_t i, int64_t count) {
-    if (!ctx.has(i)) return false;
-    const int64_t found = element_count(ctx.in_shape(i));
-    if (found != 1 && found != count)
-      ctx.fail_unsupported("zero point {} must have one element or {}",
-                           shape_string(ctx.in_shape(i)), count);
-    return found != 1;
-  };
+  const Quantized a_by = quantized_by(ctx, a_zero, as, m), b_by = quantized_by(ctx, b_zero, bs, n);
+  if (a_by == Quantized::matrices || b_by == Quantized::matrices)
+    return lower_each_product(ctx, a, b, a_zero, b_zero, sums);
   const auto a_strides = contiguous_strides(as), b_strides = contiguous_strides(bs);
   const size_t rank = std::max(as.size(), bs.size()) - 2;
-  std::vector<int64_t> ints = {m, n, k, per(a_zero, m), per(b_zero, n), static_cast<int64_t>(rank)};
+  std::vector<int64_t> ints = {
+      m, n, k, a_by == Quantized::lines, b_by == Quantized::lines, static_cast<int64_t>(rank)};
   for (size_t d = 0; d < rank; d++) {
     const size_t from_end = rank - d + 2;
     const auto dim = [&](const Shape& x) {

@@ -1,6 +1,6 @@
 #include "ops/common/loss.h"
 
-#include "ops/common/as_f32.h"
+#include "ops/common/as_real.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -27,15 +27,16 @@ void lower_loss(LowerContext& ctx, program::BufferId x) {
     ctx.fail_unsupported("labels {} do not fit {}", shape_string(ctx.in_shape(1)),
                          shape_string(shape));
   const std::string reduction = ctx.node.string_attr("reduction", "mean");
-  const auto y = out_as_f32(ctx, 0);
+  const DType t = real_type(ctx);
+  const auto y = out_as(ctx, 0, t);
   if (y == LowerContext::kNone) return;
-  ctx.emit("nll_loss", {x, ctx.in(1), in_as_f32(ctx, 2), y},
+  ctx.emit("nll_loss", {x, ctx.in(1), in_as(ctx, 2, t), y},
            {shape[0], shape[1], rest,
             reduction == "none"  ? 0
             : reduction == "sum" ? 1
                                  : 2,
             ctx.node.find_attr("ignore_index") != nullptr, ctx.node.int_attr("ignore_index", 0)});
-  finish_f32(ctx, 0, y);
+  finish_as(ctx, 0, y, t);
 }
 
 }  // namespace poprt::ops

@@ -1,8 +1,14 @@
 #include "ops/common/movement.h"
 
 #include "base/checked.h"
+#include "ops/common/codes.h"
 
 namespace poprt::ops {
+namespace {
+
+bool is_sub_byte(DType dtype) { return dtype_bits(dtype) > 0 && dtype_bits(dtype) < 8; }
+
+}  // namespace
 
 int64_t element_bytes(const LowerContext& ctx, DType dtype) {
   const int bits = dtype_bits(dtype);
@@ -25,6 +31,15 @@ void emit_strided_copy(LowerContext& ctx, program::BufferId from, program::Buffe
     ctx.emit("copy", {from, to});
     return;
   }
+  if (is_sub_byte(dtype) && copy.to_strides == dense && whole(to) && copy.to_offset == 0) {
+    // Copies: new buffers move the old ones.
+    const Shape from_shape = ctx.builder.buffer(from).shape,
+                to_shape = ctx.builder.buffer(to).shape;
+    const auto codes = unpack_codes(ctx, from, dtype, from_shape);
+    const auto moved = ctx.temporary(DType::u8, to_shape);
+    emit_strided_copy(ctx, codes, moved, DType::u8, copy);
+    return pack_codes(ctx, moved, to, dtype, to_shape);
+  }
   std::vector<int64_t> ints = {element_bytes(ctx, dtype), static_cast<int64_t>(copy.dims.size()),
                                copy.from_offset, copy.to_offset};
   ints.insert(ints.end(), copy.dims.begin(), copy.dims.end());
@@ -37,6 +52,13 @@ void emit_strided_copy(LowerContext& ctx, program::BufferId from, program::Buffe
 void emit_map_axes(LowerContext& ctx, program::BufferId from, program::BufferId value,
                    program::BufferId to, DType dtype, const Shape& from_shape,
                    const std::vector<std::vector<int64_t>>& maps) {
+  if (is_sub_byte(dtype)) {
+    const Shape to_shape = ctx.builder.buffer(to).shape;
+    const auto moved = ctx.temporary(DType::u8, to_shape);
+    emit_map_axes(ctx, unpack_codes(ctx, from, dtype, from_shape),
+                  unpack_codes(ctx, value, dtype, {}), moved, DType::u8, from_shape, maps);
+    return pack_codes(ctx, moved, to, dtype, to_shape);
+  }
   std::vector<int64_t> axes;
   int64_t rank = 0;
   size_t open = 0;  // where the last unmapped axis stands in `axes`, plus one

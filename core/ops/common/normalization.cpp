@@ -1,23 +1,68 @@
 #include "ops/common/normalization.h"
 
-#include "ops/common/as_f32.h"
+#include "ops/common/as_real.h"
+#include "ops/common/movement.h"
 
 namespace poprt::ops {
 namespace {
 
 using BufferId = LowerContext::BufferId;
 
+// stash_type: the type of the statistics. (An f64 input is computed in f64 whatever it says.)
+bool in_double(const ir::Node& node) { return node.int_attr("stash_type", 1) == 11; }
+
+BufferId broadcast(LowerContext& ctx, BufferId from, DType type, const Shape& shape,
+                   const Shape& to) {
+  const BufferId wide = ctx.temporary(type, to);
+  if (type == DType::f32) {  // one copy step
+    ctx.emit("elementwise", {ctx.view(from, 0, type, shape), wide}, {1, 1, 1, 0, 0, 0, 0, 16});
+    return wide;
+  }
+  StridedCopy copy{to, std::vector<int64_t>(to.size()), contiguous_strides(to), 0, 0};
+  const auto strides = contiguous_strides(shape);
+  for (size_t d = 0; d < shape.size(); d++)
+    if (shape[d] != 1) copy.from_strides[to.size() - shape.size() + d] = strides[d];
+  emit_strided_copy(ctx, from, wide, type, copy);
+  return wide;
+}
+
 // Scale or bias with exactly `count` elements: a single one is repeated.
-BufferId affine(LowerContext& ctx, size_t i, int64_t count) {
-  const BufferId b = in_as_f32(ctx, i);
+BufferId affine(LowerContext& ctx, size_t i, DType type, int64_t count) {
+  const BufferId b = in_as(ctx, i, type);
   if (b == LowerContext::kNone) return b;
   const int64_t found = element_count(ctx.in_shape(i));
   if (found == count) return b;
   if (found != 1)
     ctx.fail_unsupported("input {} has {} elements, expected {} or 1", i, found, count);
-  const BufferId wide = ctx.temporary(DType::f32, {count});
-  ctx.emit("elementwise", {ctx.view(b, 0, DType::f32, {1}), wide}, {1, 1, 1, 0, 0, 0, 0, 16});
-  return wide;
+  return broadcast(ctx, b, type, {1}, {count});
+}
+
+// Scale or bias of LayerNormalization as it broadcasts to x.
+struct Affine {
+  Shape shape;        // without leading ones
+  bool rows = false;  // differs between rows
+};
+Affine affine_of(const LowerContext& ctx, size_t i, size_t axis) {
+  Affine a;
+  if (!ctx.has(i)) return a;
+  const Shape& x = ctx.in_shape(0);
+  a.shape = ctx.in_shape(i);
+  while (!a.shape.empty() && a.shape.front() == 1) a.shape.erase(a.shape.begin());
+  const size_t lead = a.shape.size() > x.size() ? 0 : x.size() - a.shape.size();
+  bool fits = a.shape.size() <= x.size();
+  for (size_t d = 0; fits && d < a.shape.size(); d++)
+    fits = a.shape[d] == 1 || a.shape[d] == x[lead + d];
+  // Exporters also write the normalised elements in another shape.
+  if (!fits) {
+    int64_t n = 1;
+    for (size_t d = axis; d < x.size(); d++) n *= x[d];
+    if (element_count(a.shape) != n)
+      ctx.fail_unsupported("input {} is {}, which does not broadcast to {}", i,
+                           shape_string(ctx.in_shape(i)), shape_string(x));
+    a.shape.assign(x.begin() + static_cast<std::ptrdiff_t>(axis), x.end());
+  }
+  a.rows = a.shape.size() > x.size() - axis;
+  return a;
 }
 
 }  // namespace
@@ -28,16 +73,17 @@ void infer_layer_norm(InferContext& ctx) {
     ctx.fail_input("input 0 is {}, expected a float type", dtype_name(t.dtype));
   ctx.out(0, t);
   if (ctx.node.outputs().size() < 2) return;
+  const DType statistics = in_double(ctx.node) ? DType::f64 : DType::f32;
   for (size_t o = 1; o < ctx.node.outputs().size(); o++) {
     if (!t.has_shape) {
-      ctx.out_dtype(o, DType::f32);
+      ctx.out_dtype(o, statistics);
       continue;
     }
     Shape shape = t.shape;
     const auto rank = static_cast<int64_t>(shape.size());
     const auto axis = static_cast<size_t>(normalize_axis(ctx.node.int_attr("axis", -1), rank));
     for (size_t d = axis; d < shape.size(); d++) shape[d] = 1;
-    ctx.out(o, DType::f32, shape);
+    ctx.out(o, statistics, shape);
   }
 }
 
@@ -47,14 +93,28 @@ void lower_layer_norm(LowerContext& ctx, bool rms) {
       normalize_axis(ctx.node.int_attr("axis", -1), static_cast<int64_t>(shape.size())));
   int64_t rows = 1, n = 1;
   for (size_t d = 0; d < shape.size(); d++) (d < axis ? rows : n) *= shape[d];
-  const BufferId x = in_as_f32(ctx, 0), scale = affine(ctx, 1, n), bias = affine(ctx, 2, n);
-  const BufferId y = out_as_f32(ctx, 0);
-  const BufferId place = y != LowerContext::kNone ? y : ctx.temporary(DType::f32, shape);
-  const BufferId first = out_as_f32(ctx, 1), second = out_as_f32(ctx, 2);
-  ctx.emit("layer_norm",
-           {x, scale, bias, place, rms ? LowerContext::kNone : first, rms ? first : second},
-           {rows, n, 1, 1, rms}, {ctx.node.float_attr("epsilon", 1e-5f)});
-  finish_f32(ctx, 0, y);
+  const DType t = in_double(ctx.node) ? DType::f64 : real_type(ctx);
+  const Affine affines[] = {affine_of(ctx, 1, axis), affine_of(ctx, 2, axis)};
+  // Where one of them differs between rows the kernel takes both for every row.
+  const bool by_row = rows > 0 && (affines[0].rows || affines[1].rows);
+  const Shape wanted(shape.begin() + static_cast<std::ptrdiff_t>(by_row ? 0 : axis), shape.end());
+  const auto entries = [&](size_t i) {
+    const BufferId b = in_as(ctx, i, t);
+    if (b == LowerContext::kNone || affines[i - 1].shape == wanted || element_count(shape) == 0)
+      return b;
+    return broadcast(ctx, b, t, affines[i - 1].shape, wanted);
+  };
+  const BufferId x = in_as(ctx, 0, t), scale = entries(1), bias = entries(2);
+  const BufferId y = out_as(ctx, 0, t);
+  const BufferId place = y != LowerContext::kNone ? y : ctx.temporary(t, shape);
+  const BufferId first = out_as(ctx, 1, t), second = out_as(ctx, 2, t);
+  if (element_count(shape) > 0)
+    ctx.emit("layer_norm",
+             {x, scale, bias, place, rms ? LowerContext::kNone : first, rms ? first : second},
+             {rows, n, by_row ? rows : 1, 1, rms}, {ctx.node.float_attr("epsilon", 1e-5f)});
+  finish_as(ctx, 0, y, t);
+  finish_as(ctx, 1, first, t);
+  finish_as(ctx, 2, second, t);
 }
 
 void lower_channel_norm(LowerContext& ctx, int64_t groups, bool per_channel) {
@@ -66,13 +126,14 @@ void lower_channel_norm(LowerContext& ctx, int64_t groups, bool per_channel) {
     ctx.fail_unsupported("{} channels do not divide into {} groups", channels, groups);
   const int64_t n = channels / groups * spatial;
   const int64_t entries = per_channel ? channels : groups;
-  const BufferId y = out_as_f32(ctx, 0);
-  const BufferId x = in_as_f32(ctx, 0), scale = affine(ctx, 1, entries),
-                 bias = affine(ctx, 2, entries);
+  const DType t = in_double(ctx.node) ? DType::f64 : real_type(ctx);
+  const BufferId y = out_as(ctx, 0, t);
+  const BufferId x = in_as(ctx, 0, t), scale = affine(ctx, 1, t, entries),
+                 bias = affine(ctx, 2, t, entries);
   const int64_t run = n == 0 ? 1 : per_channel ? spatial : n;
   ctx.emit("layer_norm", {x, scale, bias, y, LowerContext::kNone, LowerContext::kNone},
            {shape[0] * groups, n, groups, run, 0}, {ctx.node.float_attr("epsilon", 1e-5f)});
-  finish_f32(ctx, 0, y);
+  finish_as(ctx, 0, y, t);
 }
 
 }  // namespace poprt::ops

@@ -5,7 +5,8 @@
 
 namespace poprt::ops {
 
-// Output 0 like input 0; with outputs 1 and 2, mean and 1 / deviation (kept dimensions, f32).
+// Output 0 like input 0; with outputs 1 and 2, mean and 1 / deviation (kept dimensions, f32, or
+// f64 as stash_type says).
 void infer_layer_norm(InferContext& ctx);
 // `rms`: no mean, no bias; output 1 is 1 / root mean square.
 void lower_layer_norm(LowerContext& ctx, bool rms);

@@ -347,6 +347,48 @@ class Lowering {
            lens_ = kNone;
 };
 
+// Kernel recurrent is for f32; this one takes the operator as it is.
+void lower_in_double(LowerContext& ctx, const RecurrentOp& op, const Layer& l) {
+  const ir::Node& n = ctx.node;
+  const auto in = [&](size_t i) { return ctx.has(i) ? ctx.in(i) : kNone; };
+  const auto out = [&](size_t i) { return i < n.outputs().size() ? ctx.out(i) : kNone; };
+  const RecurrentKind kind = op.has_cell ? RecurrentKind::lstm
+                             : op.linear_before_reset && n.int_attr("linear_before_reset", 0) == 0
+                                 ? RecurrentKind::gru_gates
+                             : op.linear_before_reset ? RecurrentKind::gru
+                                                      : RecurrentKind::rnn;
+  std::vector<int64_t> ints = {static_cast<int64_t>(kind),
+                               l.steps,
+                               l.batch,
+                               l.input,
+                               l.hidden,
+                               l.directions,
+                               n.string_attr("direction", "forward") == "reverse",
+                               n.int_attr("layout", 0) != 0,
+                               n.int_attr("input_forget", 0) != 0};
+  std::vector<float> floats = {n.float_attr("clip", 0)};
+  const auto activations = activations_of(n, op, static_cast<size_t>(l.directions));
+  for (size_t d = 0; d < static_cast<size_t>(l.directions); d++)
+    for (size_t i = 0; i < 3; i++) {
+      const size_t count = op.activations.size();
+      const Activation a = i < count ? activations[d * count + i] : Activation{};
+      ints.push_back(static_cast<int64_t>(a.code));
+      floats.insert(floats.end(), {a.alpha, a.beta});
+    }
+  const BufferId operands[] = {in(0),
+                               in(1),
+                               in(2),
+                               in(3),
+                               in(4),
+                               in(5),
+                               op.has_cell ? in(6) : kNone,
+                               op.has_cell ? in(7) : kNone,
+                               out(0),
+                               out(1),
+                               op.has_cell ? out(2) : kNone};
+  ctx.emit("recurrent_generic", operands, ints, floats);
+}
+
 }  // namespace
 
 void infer_recurrent(InferContext& ctx, const RecurrentOp& op) {
@@ -416,8 +458,9 @@ void infer_recurrent(InferContext& ctx, const RecurrentOp& op) {
 }
 
 void lower_recurrent(LowerContext& ctx, const RecurrentOp& op) {
-  if (ctx.in_dtype(0) != DType::f32)
-    ctx.fail_unsupported("computes in f32, found {}", dtype_name(ctx.in_dtype(0)));
+  const DType dtype = ctx.in_dtype(0);
+  if (dtype != DType::f32 && dtype != DType::f64)
+    ctx.fail_unsupported("computes in f32 or f64, found {}", dtype_name(dtype));
   const bool batch_first = ctx.node.int_attr("layout", 0) != 0;
   const Shape& x = ctx.in_shape(0);
   Layer l{};
@@ -428,6 +471,7 @@ void lower_recurrent(LowerContext& ctx, const RecurrentOp& op) {
   l.directions = directions_of(ctx.node);
   l.gates = op.gates;
   l.blocks = (l.hidden + kLane - 1) / kLane;
+  if (dtype == DType::f64) return lower_in_double(ctx, op, l);
   Lowering(ctx, op, l).run();
 }
 

@@ -71,8 +71,9 @@ void lower_reduce(LowerContext& ctx, kernels::Reduction kind) {
   const bool narrow = is_float(t) && t != DType::f32 && t != DType::f64;
   const auto x = narrow ? in_as_f32(ctx, 0) : ctx.in(0);
   const auto y = narrow ? out_as_f32(ctx, 0) : ctx.out(0);
-  // noop asks for the identity, not for a reduction of nothing.
-  if (noop) {
+  // noop reduces nothing, but what comes before and after the sum is still done.
+  const bool identity = kind <= kernels::Reduction::prod;
+  if (noop && identity) {
     ctx.emit("copy", {x, y});
   } else {
     std::vector<int64_t> ints = {static_cast<int64_t>(kind)};

@@ -10,45 +10,51 @@
 namespace poprt::ops {
 namespace {
 
-// Where output pixel `o` lies in the input, in single precision as ONNX Runtime computes it, so
-// that ties of nearest neighbours fall the same way.
-float coordinate(const ResizeSpec& spec, const ResizeAxis& a, int64_t o) {
-  const auto x = static_cast<float>(o), in = static_cast<float>(a.in),
-             out = static_cast<float>(a.out);
+// Where output pixel `o` lies in the input: in single precision as ONNX Runtime computes it, so
+// that ties of nearest neighbours fall the same way, or (the weights of f64) in double.
+template <class T>
+T coordinate(const ResizeSpec& spec, const ResizeAxis& a, int64_t o) {
+  const auto x = static_cast<T>(o), in = static_cast<T>(a.in), out = static_cast<T>(a.out);
+  const auto scale = static_cast<T>(a.scale), start = static_cast<T>(a.roi_start),
+             end = static_cast<T>(a.roi_end);
   const std::string& mode = spec.coordinates;
-  const float half = (x + 0.5f) / a.scale - 0.5f;
-  if (mode == "asymmetric") return x / a.scale;
+  constexpr T kHalf = T{0.5};
+  const T half = (x + kHalf) / scale - kHalf;
+  if (mode == "asymmetric") return x / scale;
   if (mode == "align_corners") {
     // By the resized length before it is rounded down: ONNX's reference and vectors. (ONNX Runtime
     // takes the whole number, which differs where a scale gives none.)
-    const float length = a.scale * in, last = std::abs(length - out) < 1e-3f ? out - 1 : length - 1;
+    const T length = scale * in,
+            last = std::abs(length - out) < static_cast<T>(1e-3f) ? out - 1 : length - 1;
     return a.out == 1 ? 0 : x * (in - 1) / last;
   }
   if (mode == "pytorch_half_pixel") return a.out > 1 ? half : 0;
-  if (mode == "tf_half_pixel_for_nn") return (x + 0.5f) / a.scale;
+  if (mode == "tf_half_pixel_for_nn") return (x + kHalf) / scale;
   if (mode == "tf_crop_and_resize")
-    return a.out > 1 ? a.roi_start * (in - 1) + x * (a.roi_end - a.roi_start) * (in - 1) / (out - 1)
-                     : 0.5f * (a.roi_start + a.roi_end) * (in - 1);
+    return a.out > 1 ? start * (in - 1) + x * (end - start) * (in - 1) / (out - 1)
+                     : kHalf * (start + end) * (in - 1);
   if (mode == "half_pixel_symmetric") {
-    const float adjustment = out / (a.scale * in), center = in / 2;
+    const T adjustment = out / (scale * in), center = in / 2;
     return center * (1 - adjustment) + half;
   }
   return half;
 }
 
-bool outside(const ResizeSpec& spec, const ResizeAxis& a, float x) {
-  return spec.coordinates == "tf_crop_and_resize" && (x < 0 || x > static_cast<float>(a.in - 1));
+template <class T>
+bool outside(const ResizeSpec& spec, const ResizeAxis& a, T x) {
+  return spec.coordinates == "tf_crop_and_resize" && (x < 0 || x > static_cast<T>(a.in - 1));
 }
 
 // A hostile scale or region may put a coordinate anywhere.
-int64_t whole(float x) {
-  return static_cast<int64_t>(std::clamp(std::isnan(x) ? 0.0f : x, -1e9f, 4e9f));
+template <class T>
+int64_t whole(T x) {
+  return static_cast<int64_t>(std::clamp(std::isnan(x) ? T{0} : x, T{-1e9}, T{4e9}));
 }
 
 std::vector<int64_t> nearest_map(const ResizeSpec& spec, const ResizeAxis& a) {
   std::vector<int64_t> map;
   for (int64_t o = 0; o < a.out; o++) {
-    const float x = coordinate(spec, a, o);
+    const float x = coordinate<float>(spec, a, o);
     if (outside(spec, a, x)) {
       map.push_back(-1);
       continue;
@@ -81,9 +87,10 @@ double cubic_weight(double d, double a) {
 struct Taps {
   int64_t count = 0;
   std::vector<int64_t> index;
-  std::vector<float> weight;
+  std::vector<double> weight;
 };
 
+template <class T>
 Taps taps_of(const ResizeSpec& spec, const ResizeAxis& a) {
   const bool cubic = spec.mode == "cubic";
   const double radius = cubic ? 2 : 1;
@@ -93,12 +100,12 @@ Taps taps_of(const ResizeSpec& spec, const ResizeAxis& a) {
   Taps taps;
   taps.count = 2 - 2 * first;
   for (int64_t o = 0; o < a.out; o++) {
-    const float x = coordinate(spec, a, o);
+    const T x = coordinate<T>(spec, a, o);
     const auto n = static_cast<size_t>(taps.count);
     if (outside(spec, a, x)) {
       taps.index.push_back(-1);
       taps.index.resize(taps.index.size() + n - 1, 0);
-      taps.weight.resize(taps.weight.size() + n, 0.0f);
+      taps.weight.resize(taps.weight.size() + n, 0.0);
       continue;
     }
     const auto base = whole(std::floor(x));
@@ -114,7 +121,7 @@ Taps taps_of(const ResizeSpec& spec, const ResizeAxis& a) {
       sum += w[t];
       taps.index.push_back(std::clamp<int64_t>(i, 0, a.in - 1));
     }
-    for (const double v : w) taps.weight.push_back(static_cast<float>(sum != 0 ? v / sum : v));
+    for (const double v : w) taps.weight.push_back(sum != 0 ? v / sum : v);
   }
   return taps;
 }
@@ -203,7 +210,8 @@ void lower_resize(LowerContext& ctx, const ResizeSpec& spec) {
   program::BufferId from = ctx.in(0);
   for (size_t k = 0; k < changing.size(); k++) {
     const ResizeAxis& a = changing[k];
-    const Taps taps = taps_of(spec, a);
+    const bool exact = dtype == DType::f64;
+    const Taps taps = exact ? taps_of<double>(spec, a) : taps_of<float>(spec, a);
     Shape next = shape;
     next[a.axis] = a.out;
     const bool last = k + 1 == changing.size();
@@ -212,9 +220,14 @@ void lower_resize(LowerContext& ctx, const ResizeSpec& spec) {
                                  partial_product(shape, a.axis + 1, shape.size()), a.out,
                                  taps.count};
     ints.insert(ints.end(), taps.index.begin(), taps.index.end());
-    std::vector<float> floats = taps.weight;
+    std::vector<float> floats;
+    for (const double w : taps.weight) floats.push_back(static_cast<float>(w));
     floats.push_back(spec.extrapolation);
-    const program::BufferId operands[] = {from, to};
+    std::vector<program::BufferId> operands = {from};
+    if (exact)
+      operands.push_back(ctx.pack(Tensor::of<double>({static_cast<int64_t>(taps.weight.size())},
+                                                     std::span<const double>(taps.weight))));
+    operands.push_back(to);
     ctx.emit("resample", operands, ints, floats);
     from = to;
     shape = std::move(next);

@@ -1,8 +1,8 @@
 // Softmax, LogSoftmax and Hardmax. Below opset 13 the input is coerced to two dimensions at `axis`
-// (default 1); from 13 on the axis (default -1) alone is normalised. Computed in f32.
+// (default 1); from 13 on the axis (default -1) alone is normalised. Computed in f32, f64 in f64.
 #pragma once
 
-#include "ops/common/as_f32.h"
+#include "ops/common/as_real.h"
 
 namespace poprt::ops {
 
@@ -35,9 +35,10 @@ inline void lower_softmax(LowerContext& ctx, int64_t mode) {
     else
       inner *= size;
   }
-  const auto y = out_as_f32(ctx, 0);
-  ctx.emit("softmax", {in_as_f32(ctx, 0), y}, {outer, n, inner, mode});
-  finish_f32(ctx, 0, y);
+  const DType t = real_type(ctx);
+  const auto y = out_as(ctx, 0, t);
+  ctx.emit("softmax", {in_as(ctx, 0, t), y}, {outer, n, inner, mode});
+  finish_as(ctx, 0, y, t);
 }
 
 #define POPRT_SOFTMAX_OP(symbol, op_name, mode)                                        \

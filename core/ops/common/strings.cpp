@@ -288,6 +288,7 @@ const std::map<std::string_view, Made>& movers() {
       {"Slice", Made::first},
       {"Split", Made::all},
       {"Squeeze", Made::first},
+      {"TfIdfVectorizer", Made::none},
       {"Tile", Made::first},
       {"Transpose", Made::first},
       {"Unique", Made::first},
@@ -303,7 +304,14 @@ std::vector<Tensor> move(const ir::Node& n, std::span<const Tensor> inputs, Made
   for (const Tensor& t : inputs)
     if (t.dtype() == DType::string)
       sorted.insert(t.string_values().begin(), t.string_values().end());
+  // The n-grams of TfIdfVectorizer.
+  const ir::Attribute* attribute = n.find_attr("pool_strings");
+  const auto* pool = attribute ? std::get_if<std::vector<std::string>>(attribute) : nullptr;
+  if (pool) sorted.insert(pool->begin(), pool->end());
   const std::vector<std::string> all(sorted.begin(), sorted.end());
+  const auto rank_of = [&](const std::string& s) {
+    return static_cast<int64_t>(std::lower_bound(all.begin(), all.end(), s) - all.begin());
+  };
   ir::Graph g;
   g.opsets[""] = n.opset();
   std::vector<ir::Value*> values;
@@ -312,8 +320,7 @@ std::vector<Tensor> move(const ir::Node& n, std::span<const Tensor> inputs, Made
     Tensor number = t;
     if (t.dtype() == DType::string) {
       std::vector<int64_t> ranks;
-      for (const std::string& s : t.string_values())
-        ranks.push_back(std::lower_bound(all.begin(), all.end(), s) - all.begin());
+      for (const std::string& s : t.string_values()) ranks.push_back(rank_of(s));
       number = Tensor::of<int64_t>(t.shape(), std::span<const int64_t>(ranks));
     }
     values.push_back(number.defined() ? g.add_constant("", number) : nullptr);
@@ -322,6 +329,12 @@ std::vector<Tensor> move(const ir::Node& n, std::span<const Tensor> inputs, Made
   ir::Node* copy = g.add_node(n.op_type, n.domain, values, n.outputs().size());
   copy->name = n.name;
   copy->attributes = n.attributes;
+  if (pool) {
+    std::vector<int64_t> ranks;
+    for (const std::string& s : *pool) ranks.push_back(rank_of(s));
+    copy->attributes["pool_int64s"] = ranks;
+    copy->attributes.erase("pool_strings");
+  }
   for (ir::Value* v : copy->outputs()) g.add_output(v);
   infer(*copy);
   std::vector<Tensor> out = evaluate(*copy, numbers);

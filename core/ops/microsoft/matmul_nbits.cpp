@@ -19,11 +19,18 @@ void expand(Expansion& e) {
   e.check(b == Shape{columns, blocks, block * bits / 8}, "B must be [N, blocks, bytes of a block]");
   e.check(element_count(e.shape(2)) == columns * blocks, "scales must be [N, blocks]");
   e.check(!e.shape(0).empty() && e.shape(0).back() == depth, "A must be [.., K]");
+  // The block of each row, where it is not that which holds the row.
+  std::vector<int64_t> block_of;
   if (e.has(4) && element_count(e.shape(4)) > 0) {
-    const std::vector<int64_t> index = e.const_ints(4);
-    for (size_t i = 0; i < index.size(); i++)
-      if (static_cast<int64_t>(i) < depth && index[i] != static_cast<int64_t>(i) / block)
-        e.fail_unsupported("g_idx that orders the rows; only the natural order is");
+    block_of = e.const_ints(4);
+    e.check(static_cast<int64_t>(block_of.size()) >= depth, "g_idx must have K entries");
+    block_of.resize(static_cast<size_t>(depth));
+    bool natural = true;
+    for (size_t i = 0; i < block_of.size(); i++) {
+      e.check(block_of[i] >= 0 && block_of[i] < blocks, "g_idx names a block that is not there");
+      natural &= block_of[i] == static_cast<int64_t>(i) / block;
+    }
+    if (natural) block_of.clear();
   }
   ir::Value* q = e.slice(unpack_bits(e, e.reshape(e.in(1), {columns, blocks * block * bits / 8}),
                                      bits, blocks * block),
@@ -36,7 +43,11 @@ void expand(Expansion& e) {
     zero = unpack_bits(e, e.reshape(e.in(3), {columns, (blocks * bits + 7) / 8}), bits, blocks);
   else
     zero = e.reshape(e.in(3), {columns, blocks});
-  ir::Value* weight = e.swap_last_two(scale_blocks(e, q, scale, zero, 1, block));
+  const auto by_row = [&](ir::Value* v) {
+    return block_of.empty() ? v : e.add("Gather", {v, e.ints(block_of)}, {{"axis", int64_t{1}}});
+  };
+  ir::Value* weight = e.swap_last_two(
+      scale_blocks(e, q, by_row(scale), by_row(zero), 1, block_of.empty() ? block : 1));
   ir::Value* y = e.add("MatMul", {e.in(0), e.cast(weight, e.dtype(0))});
   if (e.has(5)) y = e.add("Add", {y, e.in(5)});
   e.out(0, y);

@@ -22,14 +22,19 @@ void lower(LowerContext& ctx) {
   const LabelTable t = label_table(ctx.node);
   if (t.keys.dtype() == DType::string || t.values.dtype() == DType::string)
     ctx.fail_unsupported("the device has no strings: its input must be constant");
-  const int64_t n = t.keys.count();
+  const int64_t given = t.keys.count();
   const auto size = static_cast<size_t>(dtype_bits(t.values.dtype()) / 8);
   if (dtype_bits(t.values.dtype()) < 8)
     ctx.fail_unsupported("values of {}", dtype_name(t.values.dtype()));
   // In order of the keys, first of equal ones first; NaN is last.
-  std::vector<size_t> order(static_cast<size_t>(n));
+  std::vector<size_t> order(static_cast<size_t>(given));
   std::iota(order.begin(), order.end(), size_t{0});
-  Tensor keys, values = Tensor::zeros(t.values.dtype(), {n + 1});
+  // Before opset 4 NaN equals nothing.
+  const std::vector<double> as_real = t.keys.to_doubles();
+  if (ctx.opset() < 4) std::erase_if(order, [&](size_t i) { return std::isnan(as_real[i]); });
+  const auto n = static_cast<int64_t>(order.size());
+  Tensor keys, values;
+  values = Tensor::zeros(t.values.dtype(), {n + 1});
   const auto sort = [&]<class T>(T) {
     const auto k = t.keys.values<T>();
     std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
@@ -43,6 +48,7 @@ void lower(LowerContext& ctx) {
   switch (t.keys.dtype()) {
     case DType::s64: sort(int64_t{}); break;
     case DType::s32: sort(int32_t{}); break;
+    case DType::s16: sort(int16_t{}); break;
     case DType::f32: sort(float{}); break;
     case DType::f64: sort(double{}); break;
     default: ctx.fail_unsupported("keys of {}", dtype_name(t.keys.dtype()));

@@ -32,7 +32,8 @@ void widen(Graph& graph, const Half& half) {
           .to = DType::f32,
           .onnx_from = half.onnx,
           .onnx_to = 1,
-          .accepts = [](const Node&) { return true; },
+          // BitCast is about the bits of the half.
+          .accepts = [](const Node& n) { return !n.is("BitCast"); },
           .keeps = [](const ir::Use&) { return false; },
           .convert =
               [](const Tensor& t) { return tensor_of(DType::f32, t.shape(), t.to_doubles()); }});

@@ -118,6 +118,52 @@ TEST_P(OperatorSample, MatchesItsReference) {
   }
 }
 
+// Operators that compute f64 in f64, on their samples' values as doubles.
+TEST(OperatorContract, DoublesAreNotRoundedOnTheWay) {
+  const std::set<std::string> names = {"Softmax",
+                                       "LogSoftmax",
+                                       "Hardmax",
+                                       "LpNormalization",
+                                       "InstanceNormalization",
+                                       "GroupNormalization",
+                                       "LayerNormalization",
+                                       "RMSNormalization",
+                                       "LRN",
+                                       "Det",
+                                       "DeformConv",
+                                       "GridSample",
+                                       "Attention",
+                                       "SoftmaxCrossEntropyLoss",
+                                       "NegativeLogLikelihoodLoss"};
+  std::set<std::string> seen;
+  for (const Sample& sample : all_samples()) {
+    if (!sample.domain.empty() || !names.contains(sample.op)) continue;
+    Sample s = sample;
+    bool floats = true;
+    SampleValues in;
+    for (Tensor& t : s.inputs) {
+      in.push_back(t.defined() ? t.to_doubles() : std::vector<double>());
+      if (!t.defined() || t.dtype() == DType::boolean || is_integer(t.dtype())) continue;
+      floats &= t.dtype() == DType::f32;
+      t = Tensor::of<double>(t.shape(), std::span<const double>(in.back()));
+    }
+    if (!floats) continue;
+    SCOPED_TRACE(s.op + " opset " + std::to_string(s.opset));
+    const SampleGraph g = make_graph(s);
+    infer(*g.node);
+    const auto found = evaluate(*g.node, s.inputs)[0];
+    ASSERT_EQ(found.dtype(), DType::f64);
+    const auto expected = s.compute(in)[0], values = found.to_doubles();
+    ASSERT_EQ(values.size(), expected.size());
+    for (size_t i = 0; i < values.size(); i++)
+      if (std::isfinite(expected[i]))
+        ASSERT_NEAR(values[i], expected[i], 1e-12 * std::max(1.0, std::fabs(expected[i])))
+            << "element " << i;
+    seen.insert(s.op);
+  }
+  EXPECT_EQ(seen, names);
+}
+
 std::string sample_name(const ::testing::TestParamInfo<size_t>& info) {
   const Sample& s = all_samples()[info.param];
   return (s.domain.empty() ? "" : s.domain + "_") + s.op + "_" + std::to_string(info.param);

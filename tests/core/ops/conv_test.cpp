@@ -96,6 +96,11 @@ TEST(Conv, MatchesNaiveLoopsInOneTwoAndThreeDimensions) {
   check(false, {1, 3, 9, 131}, {4, 3, 5, 5}, {1, 4, 4, 43}, 1, {2, 3}, {1, 0, 1, 0}, {1, 1});
 }
 
+TEST(Conv, MatchesNaiveLoopsInFourDimensions) {
+  check(false, {2, 4, 3, 4, 3, 5}, {6, 2, 2, 2, 1, 3}, {2, 6, 3, 3, 2, 3}, 2, {1, 1, 2, 2},
+        {0, 0, 0, 1, 1, 0, 0, 1}, {1, 1, 1, 1});
+}
+
 TEST(Conv, AutoPadPutsTheOddElementWhereItsNameSays) {
   check(false, {1, 1, 5, 6}, {1, 1, 2, 2}, {1, 1, 5, 6}, 1, {1, 1}, {0, 0, 1, 1}, {1, 1},
         {{"auto_pad", std::string("SAME_UPPER")}});

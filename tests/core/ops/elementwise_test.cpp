@@ -155,6 +155,27 @@ void exact(SampleList& samples, const char* op, int64_t opset, std::initializer_
   if (key) s.attr(key, value);
 }
 
+// Codes of NaN, an infinity where the type has one, 1 and -0 (NaN in the fnuz types).
+OPS_SAMPLE(QuarterNumbers) {
+  const auto add = [&](const char* op, DType t, std::vector<uint8_t> codes, std::vector<double> y) {
+    Tensor x = Tensor::zeros(t, {4});
+    std::copy(codes.begin(), codes.end(), static_cast<uint8_t*>(x.mutable_data()));
+    samples.add(op, 20)
+        .input(x)
+        .shape({4})
+        .dtype(DType::boolean)
+        .reference([y](const SampleValues&) { return SampleValues{y}; });
+  };
+  add("IsNaN", DType::f8e4m3fn, {0x7F, 0x7E, 0x38, 0x80}, {1, 0, 0, 0});
+  add("IsNaN", DType::f8e4m3fnuz, {0x80, 0x7F, 0x40, 0x00}, {1, 0, 0, 0});
+  add("IsNaN", DType::f8e5m2, {0x7F, 0x7C, 0x3C, 0x80}, {1, 0, 0, 0});
+  add("IsNaN", DType::f8e5m2fnuz, {0x80, 0x7F, 0x40, 0x00}, {1, 0, 0, 0});
+  add("IsInf", DType::f8e4m3fn, {0x7F, 0x7E, 0x38, 0x80}, {0, 0, 0, 0});
+  add("IsInf", DType::f8e4m3fnuz, {0x80, 0x7F, 0x40, 0x00}, {0, 0, 0, 0});
+  add("IsInf", DType::f8e5m2, {0x7F, 0x7C, 0xFC, 0x80}, {0, 1, 1, 0});
+  add("IsInf", DType::f8e5m2fnuz, {0x80, 0x7F, 0x40, 0x00}, {0, 0, 0, 0});
+}
+
 OPS_SAMPLE(Integers) {
   exact<int32_t>(samples, "Div", 14, {7, -7, 5, INT32_MIN}, {2, 2, 0, -1},
                  {3, -3, 0, double(INT32_MIN)});

@@ -17,6 +17,16 @@ TEST(GRU, LinearBeforeReset) {
   check_recurrent_forms(c);
 }
 
+TEST(GRU, ComputesInDouble) {
+  RecurrentCase c;
+  c.op = "GRU";
+  c.in_double = true;
+  check_recurrent_forms(c);
+  c.linear_before_reset = true;
+  c.attributes = {{"linear_before_reset", int64_t{1}}};
+  check_recurrent_forms(c);
+}
+
 TEST(GRU, ClipsAndTakesOtherActivations) {
   RecurrentCase c;
   c.op = "GRU";

@@ -43,6 +43,24 @@ TEST(LSTM, TakesOtherActivations) {
   check_recurrent(c);
 }
 
+TEST(LSTM, ComputesInDouble) {
+  RecurrentCase c = lstm();
+  c.in_double = true;
+  check_recurrent_forms(c);
+  c.peephole = true;
+  check_recurrent_forms(c);
+  c.clip = 0.3f;
+  c.input_forget = true;
+  c.attributes = {{"clip", 0.3f}, {"input_forget", int64_t{1}}};
+  check_recurrent(c);
+  c = lstm();
+  c.in_double = true;
+  check_recurrent_splits(c);
+  c.steps = 0;
+  c.initial = true;
+  check_recurrent(c);
+}
+
 TEST(LSTM, MakesOnlyTheResultsThatAreRead) {
   const NodeCase node = recurrent_node(lstm());
   const auto g = build_node(node);

@@ -117,6 +117,89 @@ OPS_SAMPLE(RmsNormalization) {
         });
 }
 
+// x [2,3,4] from `axis` on; scale and bias broadcast to it.
+SampleValues broadcast_norm(const SampleValues& in, size_t axis, bool rms, const Shape& scale,
+                            const Shape& bias) {
+  const size_t n = axis == 1 ? 12 : 4;
+  const auto entry = [](const std::vector<double>& v, const Shape& shape, size_t at) {
+    size_t index[3] = {at / 12, at / 4 % 3, at % 4}, flat = 0;
+    for (size_t d = 0; d < shape.size(); d++) {
+      const size_t of = index[3 - shape.size() + d];
+      flat = flat * static_cast<size_t>(shape[d]) + (shape[d] == 1 ? 0 : of);
+    }
+    return v[flat];
+  };
+  SampleValues y(1);
+  for (size_t r = 0; r < 24 / n; r++) {
+    double mean = 0, square = 0;
+    for (size_t i = 0; i < n && !rms; i++) mean += in[0][r * n + i] / double(n);
+    for (size_t i = 0; i < n; i++) square += std::pow(in[0][r * n + i] - mean, 2) / double(n);
+    for (size_t i = 0; i < n; i++) {
+      const size_t at = r * n + i;
+      const double v = (in[0][at] - mean) / std::sqrt(square + double(1e-5f));
+      y[0].push_back(v * entry(in[1], scale, at) + (rms ? 0 : entry(in[2], bias, at)));
+    }
+  }
+  return y;
+}
+
+OPS_SAMPLE(BroadcastScale) {
+  const auto add = [&](bool rms, int64_t axis, const Shape& scale, const Shape& bias) {
+    Sample& s = samples.add(rms ? "RMSNormalization" : "LayerNormalization", 23)
+                    .input(random_f32({2, 3, 4}, -2, 5))
+                    .input(random_f32(scale, 0.5, 2, 2));
+    if (!rms) s.input(random_f32(bias, -1, 1, 3));
+    s.attr("axis", axis)
+        .shape({2, 3, 4})
+        .tolerance(1e-5, 2e-6)
+        .reference([=](const SampleValues& in) {
+          return broadcast_norm(in, static_cast<size_t>(axis), rms, scale, bias);
+        });
+  };
+  add(false, 2, {3, 1}, {4});
+  add(false, 2, {4}, {2, 1, 1});
+  add(false, 2, {2, 3, 4}, {2, 3, 4});
+  add(false, 1, {1}, {3, 1});
+  add(false, 1, {1, 3, 4}, {4});
+  add(true, 1, {3, 1}, {});
+  add(true, 2, {3, 1}, {});
+}
+
+TEST(LayerNormalization, RefusesAScaleThatDoesNotBroadcast) {
+  SampleList list;
+  const Sample& s = list.add("LayerNormalization", 17)
+                        .input(random_f32({2, 3, 4}))
+                        .input(random_f32({3}))
+                        .attr("axis", int64_t{2})
+                        .shape({2, 3, 4});
+  const SampleGraph g = make_graph(s);
+  infer(*g.node);
+  EXPECT_THROW(evaluate(*g.node, s.inputs), Error);
+}
+
+// stash_type 11: the statistics are doubles.
+OPS_SAMPLE(StashInDouble) {
+  samples.add("LayerNormalization", 17)
+      .input(random_f32({2, 3, 4}, -2, 5))
+      .input(random_f32({4}, 0.5, 2, 2))
+      .input(random_f32({4}, -1, 1, 3))
+      .attr("axis", int64_t{2})
+      .attr("stash_type", int64_t{11})
+      .shape({2, 3, 4})
+      .shape({2, 3, 1})
+      .dtype(DType::f32)
+      .dtype(DType::f64)
+      .reference([](const SampleValues& in) {
+        SampleValues y = broadcast_norm(in, 2, false, {4}, {4});
+        y.emplace_back();
+        for (size_t r = 0; r < 6; r++) {
+          y[1].push_back(0);
+          for (size_t i = 0; i < 4; i++) y[1][r] += in[0][r * 4 + i] / 4;
+        }
+        return y;
+      });
+}
+
 // x [2,4,5,3] in `groups` groups; scale and bias by channel or by group.
 SampleValues group_norm(const SampleValues& in, size_t groups, bool per_channel) {
   const size_t channels = 4, spatial = 15, n = channels / groups * spatial;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/ops/sample.h"
+#include "core/ops/sub_byte.h"
 
 namespace poprt::ops::testing {
 namespace {
@@ -125,6 +126,16 @@ OPS_SAMPLE(CausalConvWithState) {
         }
         return SampleValues{y, state};
       });
+}
+
+TEST(TensorScatter, ElementsSmallerThanAByte) {
+  for (const std::string mode : {"linear", "circular"})
+    test::expect_moves_sub_byte({"TensorScatter",
+                                 24,
+                                 {{"mode", mode}},
+                                 {Tensor::zeros(DType::f32, {2, 3, 5, 3}),
+                                  Tensor::zeros(DType::f32, {2, 3, 2, 3}), test::ints({1, 3})}},
+                                {0, 1});
 }
 
 OPS_SAMPLE(TensorScatter) {

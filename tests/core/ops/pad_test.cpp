@@ -1,4 +1,5 @@
 #include "core/ops/run_node.h"
+#include "core/ops/sub_byte.h"
 
 namespace poprt::test {
 namespace {
@@ -40,6 +41,13 @@ TEST(Pad, EveryModeAndSizeWithNegativePads) {
             },
             fill);
       }
+}
+
+TEST(Pad, ElementsSmallerThanAByte) {
+  const Tensor x = Tensor::zeros(DType::f32, {3, 5}), fill = Tensor::zeros(DType::f32, {});
+  for (const std::string mode : {"constant", "edge", "reflect", "wrap"})
+    expect_moves_sub_byte({"Pad", 25, {{"mode", mode}}, {x, ints({1, -1, 2, 2}), fill}}, {0, 2});
+  expect_moves_sub_byte({"Pad", 25, {}, {x, ints({0, 20000, 0, 1})}}, {0});
 }
 
 TEST(Pad, TakesAxesAndDefaultsToZero) {

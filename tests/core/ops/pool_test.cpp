@@ -91,6 +91,15 @@ TEST(LpPool, IsTheNormOfTheWindow) {
                   .same_as(Tensor::of<float>({1, 1, 1, 1}, {7})));
 }
 
+TEST(LpPool, TakesTheFloatOfOpset1) {
+  const Tensor x = Tensor::of<float>({1, 1, 1, 2}, {3, -4});
+  EXPECT_TRUE(run("LpPool", "", x, {{"kernel_shape", Ints{1, 2}}, {"p", 1.0f}})
+                  .same_as(Tensor::of<float>({1, 1, 1, 1}, {7})));
+  EXPECT_TRUE(
+      run("GlobalLpPool", "", x, {{"p", 2.0f}}).same_as(Tensor::of<float>({1, 1, 1, 1}, {5})));
+  EXPECT_THROW(run("GlobalLpPool", "", x, {{"p", 1.5f}}), Error);
+}
+
 TEST(GlobalPool, ReducesThePlane) {
   const Tensor x = Tensor::of<float>({1, 2, 2, 2}, {1, 2, 3, 6, -1, -2, -3, -6});
   EXPECT_TRUE(run("GlobalAveragePool", "", x).same_as(Tensor::of<float>({1, 2, 1, 1}, {3, -3})));

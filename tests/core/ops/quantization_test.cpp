@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/ops/sample.h"
+#include "ops/common/evaluate.h"
 
 namespace poprt::ops::testing {
 namespace {
@@ -95,6 +96,20 @@ OPS_SAMPLE(DynamicQuantizeLinear) {
       });
 }
 
+TEST(DynamicQuantizeLinear, WithoutARangeTheScaleIsOne) {
+  for (const Shape& shape : {Shape{3}, Shape{0}}) {
+    SampleList list;
+    Sample& s = list.add("DynamicQuantizeLinear", 11).input(Tensor::zeros(DType::f32, shape));
+    s.shape(shape).shape({}).shape({});
+    const SampleGraph g = make_graph(s);
+    infer(*g.node);
+    const auto y = evaluate(*g.node, s.inputs);
+    EXPECT_EQ(y[0].to_doubles(), std::vector<double>(static_cast<size_t>(shape[0]), 0));
+    EXPECT_EQ(y[1].to_doubles(), std::vector<double>{1});
+    EXPECT_EQ(y[2].to_doubles(), std::vector<double>{0});
+  }
+}
+
 // Exact sums [batch, m, n] of a [batch, m, k] and b [k, n].
 std::vector<double> product(const std::vector<double>& a, const std::vector<double>& b, size_t rows,
                             size_t k, size_t n, double a_zero, const std::vector<double>& b_zero) {
@@ -118,6 +133,60 @@ OPS_SAMPLE(MatMulInteger) {
       .tolerance(0, 0)
       .reference([](const SampleValues& in) {
         return SampleValues{product(in[0], in[1], 10, 300, 70, in[2][0], in[3])};
+      });
+}
+
+// Zero points and scales of each matrix of a batch, [.., M, 1] and [.., 1, N]; b may be broadcast.
+SampleValues each_matrix(const SampleValues& in, bool b_broadcasts) {
+  SampleValues y(1);
+  for (size_t batch = 0; batch < 2; batch++)
+    for (size_t m = 0; m < 3; m++)
+      for (size_t n = 0; n < 5; n++) {
+        const size_t of = b_broadcasts ? 0 : batch;
+        double sum = 0;
+        for (size_t k = 0; k < 4; k++)
+          sum += (in[0][(batch * 3 + m) * 4 + k] - in[2][batch * 3 + m]) *
+                 (in[1][(of * 4 + k) * 5 + n] - in[3][of * 5 + n]);
+        y[0].push_back(sum);
+      }
+  return y;
+}
+
+OPS_SAMPLE(MatMulIntegerByMatrix) {
+  for (const bool broadcasts : {false, true})
+    for (const bool constant : {false, true}) {
+      const int64_t of = broadcasts ? 1 : 2;
+      const Tensor b = random_bytes<int8_t>({of, 4, 5}, 3);
+      Sample& s = samples.add("MatMulInteger", 10).input(random_bytes<uint8_t>({2, 3, 4}, 2));
+      (constant ? s.constant_input(b) : s.input(b))
+          .input(random_bytes<uint8_t>({2, 3, 1}, 4))
+          .input(random_bytes<int8_t>({of, 1, 5}, 5))
+          .shape({2, 3, 5})
+          .dtype(DType::s32)
+          .tolerance(0, 0)
+          .reference([=](const SampleValues& in) { return each_matrix(in, broadcasts); });
+    }
+}
+
+OPS_SAMPLE(QLinearMatMulByMatrix) {
+  samples.add("QLinearMatMul", 10)
+      .input(random_bytes<uint8_t>({2, 3, 4}, 2))
+      .input(random_f32({2, 3, 1}, 0.25f, 1, 6))
+      .input(random_bytes<uint8_t>({2, 3, 1}, 4))
+      .input(random_bytes<int8_t>({2, 4, 5}, 3))
+      .input(random_f32({2, 1, 5}, 0.25f, 1, 7))
+      .input(random_bytes<int8_t>({2, 1, 5}, 5))
+      .input(Tensor::scalar(200.0f))
+      .input(Tensor::scalar(uint8_t{100}))
+      .shape({2, 3, 5})
+      .reference([](const SampleValues& in) {
+        SampleValues y = each_matrix({in[0], in[3], in[2], in[5]}, false);
+        for (size_t i = 0; i < 30; i++)
+          y[0][i] = saturate(
+              std::nearbyint(y[0][i] * in[1][i / 5] * in[4][i / 15 * 5 + i % 5] / in[6][0]) +
+                  in[7][0],
+              0, 255);
+        return y;
       });
 }
 

@@ -88,11 +88,17 @@ OPS_SAMPLE(Reductions) {
       .shape({2})
       .reference(
           [](const SampleValues&) { return SampleValues{{3, 3 + double(INT64_C(1) << 50)}}; });
-  samples.add("ReduceMean", 18)
-      .input(random_f32({3, 2}))
-      .attr("noop_with_empty_axes", int64_t{1})
-      .shape({3, 2})
-      .reference([](const SampleValues& in) { return SampleValues{in[0]}; });
+  // Without axes nothing is reduced, but what comes before and after the sum is done.
+  for (const std::string op : kReductions)
+    for (const bool empty : {false, true}) {
+      Sample& s = samples.add(op, 18).input(random_f32({3, 2}, 0.2f, 1.5f));
+      if (empty) s.constant_input(Tensor::zeros(DType::s64, {0}));
+      s.attr("noop_with_empty_axes", int64_t{1})
+          .shape({3, 2})
+          .reference([op](const SampleValues& in) {
+            return SampleValues{map(in[0], [&](double x) { return reduce_line(op, {x}); })};
+          });
+    }
 }
 
 OPS_SAMPLE(ArgMaxMin) {
@@ -110,6 +116,42 @@ OPS_SAMPLE(ArgMaxMin) {
   add("ArgMax", 1, {2, 3});
   add("ArgMin", 0, {0, 1});
   add("ArgMin", 1, {0, 2});
+}
+
+// A NaN is the largest and the smallest.
+OPS_SAMPLE(ArgOfNaN) {
+  for (const char* op : {"ArgMax", "ArgMin"})
+    for (const int64_t last : {0, 1})
+      for (const int64_t axis : {0, 1}) {
+        Tensor x = random_f32({40, 40});
+        for (const size_t at : {size_t{3}, size_t{7}}) {
+          x.mutable_values<float>()[axis == 1 ? at : at * 40] = NAN;
+          x.mutable_values<float>()[axis == 1 ? 80 + at : at * 40 + 2] = NAN;
+        }
+        samples.add(op, 13)
+            .input(x)
+            .attr("axis", axis)
+            .attr("keepdims", int64_t{0})
+            .attr("select_last_index", last)
+            .shape({40})
+            .dtype(DType::s64)
+            .reference([=](const SampleValues& in) {
+              SampleValues y(1);
+              for (size_t o = 0; o < 40; o++) {
+                size_t best = 0;
+                const auto value = [&](size_t i) {
+                  return in[0][axis == 1 ? o * 40 + i : i * 40 + o];
+                };
+                for (size_t i = 1; i < 40; i++) {
+                  const double v = value(i), b = value(best);
+                  const bool nan = std::isnan(v) && (last || !std::isnan(b));
+                  if (nan || (op == std::string("ArgMax") ? v > b : v < b)) best = i;
+                }
+                y[0].push_back(static_cast<double>(best));
+              }
+              return y;
+            });
+      }
 }
 
 OPS_SAMPLE(CumSum) {
@@ -152,6 +194,22 @@ TEST(ReduceLogSumExp, LargeInputsDoNotOverflow) {
   const SampleGraph g = make_graph(s);
   infer(*g.node);
   EXPECT_NEAR(evaluate(*g.node, s.inputs)[0].to_doubles()[0], 1000 + std::log(2.0), 1e-3);
+}
+
+TEST(ReduceSumSquare, WithoutAxesSquaresIntegersAndNegatives) {
+  const auto squared = [](const char* op, const Tensor& x) {
+    SampleList list;
+    const Sample& s =
+        list.add(op, 18).input(x).attr("noop_with_empty_axes", int64_t{1}).shape(x.shape());
+    const SampleGraph g = make_graph(s);
+    infer(*g.node);
+    return evaluate(*g.node, s.inputs)[0].to_doubles();
+  };
+  const auto x = Tensor::of<float>({3}, {-2, 0.5f, 3});
+  EXPECT_EQ(squared("ReduceSumSquare", x), (Line{4, 0.25, 9}));
+  EXPECT_EQ(squared("ReduceSumSquare", Tensor::of<int64_t>({2}, {-3, 5})), (Line{9, 25}));
+  EXPECT_EQ(squared("ReduceL1", x), (Line{2, 0.5, 3}));
+  EXPECT_EQ(squared("ReduceL2", x), (Line{2, 0.5, 3}));
 }
 
 }  // namespace

@@ -202,5 +202,30 @@ TEST(Resize, RefusesHostileScales) {
   EXPECT_THROW(infer_node({"Resize", 13, {}, {x}}), Error);
 }
 
+TEST(Resize, WeightsOfDoublesAreDoubles) {
+  const Tensor x = Tensor::of<double>({1, 1, 1, 3}, {1, 2, 4});
+  const auto y = run_node({"Resize",
+                           19,
+                           {{"mode", std::string("cubic")}},
+                           {x, Tensor(), Tensor::of<float>({4}, {1, 1, 1, 1.5f})}})[0]
+                     .to_doubles();
+  // Pixel o lies at (o + 1/2) / 1.5 - 1/2; a = -3/4.
+  const auto weight = [](double d) {
+    constexpr double a = -0.75;
+    d = std::fabs(d);
+    return d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
+  };
+  ASSERT_EQ(y.size(), 4u);
+  for (int o = 0; o < 4; o++) {
+    const double at = (o + 0.5) / 1.5 - 0.5, base = std::floor(at);
+    double sum = 0;
+    for (int t = -1; t <= 2; t++) {
+      const double i = std::clamp(base + t, 0.0, 2.0);
+      sum += weight(at - base - t) * x.to_doubles()[static_cast<size_t>(i)];
+    }
+    EXPECT_NEAR(y[static_cast<size_t>(o)], sum, 1e-14);
+  }
+}
+
 }  // namespace
 }  // namespace poprt::test

@@ -10,6 +10,14 @@ TEST(RNN, EveryDirectionLayoutAndOptionalInput) {
   check_recurrent_forms(c);
 }
 
+TEST(RNN, ComputesInDouble) {
+  RecurrentCase c;
+  c.op = "RNN";
+  c.in_double = true;
+  c.f = [](double x) { return std::tanh(x); };
+  check_recurrent_forms(c);
+}
+
 TEST(RNN, TakesOneActivationForEachDirection) {
   RecurrentCase c;
   c.op = "RNN";

@@ -28,6 +28,12 @@ TEST(Split, EqualUnevenAndGivenSizes) {
   }
 }
 
+TEST(Split, TakesSizesOfTheTypeOfTheDataInOpset1) {
+  const Tensor x = Tensor::of<float>({3}, {1, 2, 3});
+  check({"Split", 1, {{"axis", int64_t{0}}}, {x, Tensor::of<float>({2}, {1, 2})}, 2}, 0, {1, 2});
+  EXPECT_THROW(infer_node({"Split", 1, {}, {x, Tensor::of<float>({2}, {1.5f, 1.5f})}, 2}), Error);
+}
+
 TEST(Split, RefusesSizesThatDoNotAddUp) {
   const Tensor x = Tensor::zeros(DType::f32, {5});
   EXPECT_THROW(infer_node({"Split", 13, {}, {x, ints({2, 2})}, 2}), Error);

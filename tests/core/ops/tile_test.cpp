@@ -22,6 +22,8 @@ TEST(Tile, TakesTilesAndAxisInOpset1) {
   const Tensor x = Tensor::of<float>({2}, {1, 2});
   const Tensor y = run_node({"Tile", 1, {}, {x, ints({2}), ints({0})}})[0];
   EXPECT_EQ(y.to_doubles(), (std::vector<double>{1, 2, 1, 2}));
+  const Tensor z = run_node({"Tile", 1, {}, {x, Tensor::scalar(2.0f), Tensor::scalar(0.0f)}})[0];
+  EXPECT_EQ(z.to_doubles(), (std::vector<double>{1, 2, 1, 2}));
 }
 
 TEST(Tile, RefusesNegativeRepeats) {

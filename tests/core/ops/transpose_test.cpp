@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "core/ops/run_node.h"
+#include "core/ops/sub_byte.h"
 
 namespace poprt::test {
 namespace {
@@ -46,6 +47,13 @@ TEST(Transpose, PixelsOfFewChannels) {
       check(dtype, {channels, 20001}, {1, 0});
       check(dtype, {20001, channels}, {1, 0});
     }
+}
+
+TEST(Transpose, ElementsSmallerThanAByte) {
+  for (const Shape& shape : {Shape{3, 5, 7}, Shape{2, 4, 8}, Shape{1, 1, 1}})
+    for (const std::vector<int64_t>& perm : {std::vector<int64_t>{2, 0, 1}, {0, 2, 1}, {0, 1, 2}})
+      expect_moves_sub_byte({"Transpose", 25, {{"perm", perm}}, {Tensor::zeros(DType::f32, shape)}},
+                            {0});
 }
 
 TEST(Transpose, RandomPermutationsOfSixAxes) {

@@ -45,6 +45,36 @@ TEST(TreeEnsemble, AStumpChoosesALeaf) {
   EXPECT_EQ(test::run_node(stump())[0].to_doubles(), (std::vector<double>{10, 20}));
 }
 
+// Of two classes that both have weights the greater score wins; ONNX Runtime looks at the second
+// score alone.
+TEST(TreeEnsembleClassifier, TheLabelOfTwoClassesIsThatOfTheGreaterScore) {
+  test::NodeCase c = stump();
+  c.op = "TreeEnsembleClassifier";
+  c.outputs = 2;
+  for (const char* key : {"ids", "nodeids", "treeids", "weights"})
+    c.attributes.erase(std::string("target_") + key);
+  c.attributes.erase("n_targets");
+  c.attributes["class_ids"] = Ints{0, 1, 0, 1};
+  c.attributes["class_nodeids"] = Ints{1, 1, 2, 2};
+  c.attributes["class_treeids"] = Ints{0, 0, 0, 0};
+  c.attributes["classlabels_int64s"] = Ints{7, 9};
+  const auto check = [&](const std::vector<float>& weights, const std::vector<int64_t>& labels,
+                         const std::vector<double>& scores) {
+    c.attributes["class_weights"] = weights;
+    const auto y = test::run_node(c);
+    EXPECT_EQ(y[0].to_int64s(), labels);
+    EXPECT_EQ(y[1].to_doubles(), scores);
+  };
+  check({0.75f, 0.25f, 0.25f, 0.75f}, {7, 9}, {0.75, 0.25, 0.25, 0.75});
+  check({2, 1, -0.75f, -0.5f}, {7, 9}, {2, 1, -0.75, -0.5});
+  c.attributes["base_values"] = std::vector<float>{0, 2};
+  check({2, 1, -0.75f, -0.5f}, {9, 9}, {2, 3, -0.75, 1.5});
+  // A leaf may have a weight for one of them only.
+  c.attributes.erase("base_values");
+  c.attributes["class_ids"] = Ints{0, 1, 0, 0};
+  check({0.25f, 0.5f, 0.5f, 0.25f}, {9, 7}, {0.25, 0.5, 0.75, 0});
+}
+
 TEST(TreeEnsemble, RefusesACycle) {
   test::NodeCase c = stump();
   c.attributes["nodes_modes"] = std::vector<std::string>{"BRANCH_LEQ", "BRANCH_LEQ", "LEAF"};

@@ -80,6 +80,19 @@ TEST(Strings, MoversTreatStringsAsElements) {
 
 bool matches(std::string_view pattern, std::string_view s) { return Regex(pattern).full_match(s); }
 
+TEST(Strings, TfIdfVectorizerCountsWords) {
+  const Tensor y = run("TfIdfVectorizer", {text({"b", "c", "b", "a", "b"})},
+                       {{"mode", std::string("TF")},
+                        {"min_gram_length", int64_t{1}},
+                        {"max_gram_length", int64_t{2}},
+                        {"max_skip_count", int64_t{0}},
+                        {"ngram_counts", std::vector<int64_t>{0, 2}},
+                        {"ngram_indexes", std::vector<int64_t>{0, 1, 2}},
+                        {"pool_strings", Strings{"b", "z", "a", "b"}}})[0];
+  EXPECT_EQ(y.dtype(), DType::f32);
+  EXPECT_EQ(y.to_doubles(), (std::vector<double>{3, 0, 1}));
+}
+
 TEST(Regex, MatchesWholeTexts) {
   EXPECT_TRUE(matches("a(b|cd)*e", "abcdbe"));
   EXPECT_FALSE(matches("a(b|cd)*e", "abcdbex"));

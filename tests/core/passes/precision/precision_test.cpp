@@ -72,6 +72,30 @@ TEST(ComputeHalfInFloat, AnInputThatIsAnOutputIsLeftAlone) {
   EXPECT_EQ(graph->outputs()[1]->dtype(), DType::f16);
 }
 
+TEST(ComputeHalfInFloat, BitCastSeesTheBitsOfTheHalf) {
+  for (const char* half : {"f16", "bf16"}) {
+    const auto graph = parsed(fmt::format(R"(
+      input %x : {}[3]
+      input %k : s16[3]
+      %r = Relu(%x)
+      %y = BitCast(%r) {{to = 5}}
+      %h = BitCast(%k) {{to = {}}}
+      %z = Relu(%h)
+      output %y
+      output %z
+    )",
+                                          half, std::string_view(half) == "f16" ? 10 : 16),
+                              26);
+    run(*graph, {"compute_half_in_float"});
+    EXPECT_EQ(graph->outputs()[0]->dtype(), DType::s16);
+    for (const ir::Node* n : graph->nodes()) {
+      if (n->is("BitCast")) EXPECT_EQ(dtype_bits(n->input(0)->dtype()), 16);
+      if (n->is("BitCast")) EXPECT_EQ(dtype_bits(n->output()->dtype()), 16);
+      if (n->is("Relu")) EXPECT_EQ(n->output()->dtype(), DType::f32);
+    }
+  }
+}
+
 TEST(DoubleToFloat, EverythingIsF32) {
   const auto graph = parsed(R"(
     input %x : f64[3]

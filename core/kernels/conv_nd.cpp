@@ -1,0 +1,101 @@
+// conv_nd: a convolution over any number of dimensions, plainly. Operands [x, w, bias?, y], all f32
+// or all f64: x [N, groups * C, in...], w [groups * M, C, kernel...], y [N, groups * M, out...].
+// Ints [N, groups, C, M, rank, then of each dimension: in, out, kernel, stride, pad before,
+// dilation]. Sums are in double. A task is a plane of y.
+#include <vector>
+
+#include "kernels/common/call_reader.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Axis {
+  int64_t in, out, kernel, stride, pad, dilation;
+};
+
+struct Params {
+  int64_t groups, c, m;
+  std::vector<Axis> axes;
+  int64_t pixels = 1, taps = 1, plane = 1;  // of y, w and x
+};
+
+// One plane of x under one plane of w at pixel `at`.
+template <class T>
+double window(const Params& p, const T* x, const T* w, int64_t at) noexcept {
+  double sum = 0;
+  for (int64_t tap = 0; tap < p.taps; tap++) {
+    int64_t rest = at, tap_rest = tap, offset = 0, step = 1;
+    bool inside = true;
+    for (size_t d = p.axes.size(); d-- > 0;) {
+      const Axis& a = p.axes[d];
+      const int64_t i = rest % a.out * a.stride - a.pad + tap_rest % a.kernel * a.dilation;
+      inside &= i >= 0 && i < a.in;
+      offset += i * step;
+      rest /= a.out;
+      tap_rest /= a.kernel;
+      step *= a.in;
+    }
+    if (inside) sum += static_cast<double>(w[tap]) * static_cast<double>(x[offset]);
+  }
+  return sum;
+}
+
+template <class T>
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const auto* bias = static_cast<const T*>(data[2]);
+  for (int64_t task = begin; task < end; task++) {
+    const int64_t filter = task % (p.groups * p.m), n = task / (p.groups * p.m);
+    const T* x = static_cast<const T*>(data[0]) + (n * p.groups + filter / p.m) * p.c * p.plane;
+    const T* w = static_cast<const T*>(data[1]) + filter * p.c * p.taps;
+    T* y = static_cast<T*>(data[3]) + task * p.pixels;
+    for (int64_t at = 0; at < p.pixels; at++) {
+      double sum = bias ? static_cast<double>(bias[filter]) : 0;
+      for (int64_t c = 0; c < p.c; c++) sum += window(p, x + c * p.plane, w + c * p.taps, at);
+      y[at] = static_cast<T>(sum);
+    }
+  }
+}
+
+Plan prepare(const Call& call) {
+  const CallReader r("conv_nd", call, 4, 5);
+  auto p = std::make_shared<Params>();
+  const int64_t n = r.size(0), rank = r.size(4, 1);
+  p->groups = r.size(1, 1);
+  p->c = r.size(2);
+  p->m = r.size(3, 1);
+  r.check(rank <= 16 && call.ints.size() == static_cast<size_t>(5 + 6 * rank), "bad rank");
+  for (int64_t d = 0; d < rank; d++) {
+    const auto at = static_cast<size_t>(5 + 6 * d);
+    const Axis a = {r.size(at),        r.size(at + 1, 1), r.size(at + 2, 1),
+                    r.size(at + 3, 1), r.integer(at + 4), r.size(at + 5, 1)};
+    constexpr int64_t kFar = int64_t{1} << 31;
+    r.check(a.in < kFar && a.out < kFar && a.kernel < kFar && a.stride < kFar &&
+                a.dilation < kFar && a.pad > -kFar && a.pad < kFar,
+            "an integer is out of range");
+    p->plane = checked_mul(p->plane, a.in);
+    p->pixels = checked_mul(p->pixels, a.out);
+    p->taps = checked_mul(p->taps, a.kernel);
+    p->axes.push_back(a);
+  }
+  const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
+  const int64_t filters = checked_mul(p->groups, p->m);
+  r.needs(0, t, {n, p->groups, p->c, p->plane});
+  r.needs(1, t, {filters, p->c, p->taps});
+  r.may(2, t, {filters});
+  r.needs(3, t, {n, filters, p->pixels});
+  Plan plan;
+  plan.run = t == DType::f64 ? run<double> : run<float>;
+  plan.tasks = checked_mul(n, filters);
+  plan.work = static_cast<double>(plan.tasks) * static_cast<double>(p->pixels) *
+              static_cast<double>(p->c) * static_cast<double>(p->taps) * 5;
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel conv_nd_kernel;
+const Kernel conv_nd_kernel = {"conv_nd", prepare};
+
+}  // namespace poprt::kernels

@@ -1,0 +1,36 @@
+// For kernels that compute in f32 and in f64 (as_f32.h: in f32 alone): other float inputs are
+// converted into a temporary, results back.
+#pragma once
+
+#include "ops/op.h"
+
+namespace poprt::ops {
+
+inline LowerContext::BufferId in_as(LowerContext& ctx, size_t i, DType type) {
+  if (!ctx.has(i)) return LowerContext::kNone;
+  const auto from = ctx.in(i);
+  if (ctx.in_dtype(i) == type) return from;
+  const auto to = ctx.temporary(type, ctx.in_shape(i));
+  ctx.emit("cast", {from, to}, {1});
+  return to;
+}
+
+// A place of that type for output i (kNone when nothing reads it); finish_as converts it.
+inline LowerContext::BufferId out_as(LowerContext& ctx, size_t i, DType type) {
+  if (i >= ctx.node.outputs().size()) return LowerContext::kNone;
+  const auto out = ctx.out(i);
+  if (out == LowerContext::kNone || ctx.out_dtype(i) == type) return out;
+  return ctx.temporary(type, ctx.out_shape(i));
+}
+
+inline void finish_as(LowerContext& ctx, size_t i, LowerContext::BufferId place, DType type) {
+  if (place == LowerContext::kNone || ctx.out_dtype(i) == type) return;
+  ctx.emit("cast", {place, ctx.out(i)}, {1});
+}
+
+// For kernels that also have a plain build for f64: that of an f64 input 0, else f32.
+inline DType real_type(const LowerContext& ctx) {
+  return ctx.in_dtype(0) == DType::f64 ? DType::f64 : DType::f32;
+}
+
+}  // namespace poprt::ops
