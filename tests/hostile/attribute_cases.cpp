@@ -91,7 +91,7 @@ Cases attribute_cases() {
              conv({{"pads", Ints{1, 1}}})),
       reject("conv_pads_overflow", "pads are out of range",
              conv({{"pads", Ints{kMax, kMax, kMax, kMax}}})),
-      reject("conv_auto_pad_unknown", "unknown auto_pad",
+      reject("conv_auto_pad_unknown", "auto_pad 'SAME' is unknown",
              conv({{"auto_pad", std::string("SAME")}})),
       either("conv_kernel_larger_than_image", Op{"Conv", {in({1, 4, 2, 2}), kWeights}}),
       reject("conv_of_a_matrix", "input [4,4] has no spatial dimension",

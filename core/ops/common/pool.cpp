@@ -1,6 +1,7 @@
 #include "ops/common/pool.h"
 
 #include <array>
+#include <cmath>
 
 #include "base/checked.h"
 
@@ -11,14 +12,26 @@ std::vector<int64_t> spatial_of(const Shape& x, size_t end) {
   return {x.begin() + 2, x.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
+// The exponent of LpPool: a float in opset 1.
+int64_t norm_order(LowerContext& ctx) {
+  const ir::Attribute* given = ctx.node.find_attr("p");
+  const float* p = given ? std::get_if<float>(given) : nullptr;
+  if (!p || ctx.opset() > 1) return ctx.node.int_attr("p", 2);
+  if (!(*p >= 1 && *p <= 1024 && *p == std::trunc(*p)))
+    ctx.fail_unsupported("p is {}, only whole numbers are supported", *p);
+  return static_cast<int64_t>(*p);
+}
+
 void emit_generic(LowerContext& ctx, PoolKind kind, const Window& w) {
   const Shape &x = ctx.in_shape(0), &y = ctx.out_shape();
   const size_t rank = w.rank();
   if (rank > 3) ctx.fail_unsupported("more than three spatial dimensions");
-  std::vector<int64_t> ints = {
-      static_cast<int64_t>(kind), ctx.node.int_attr("count_include_pad", 0),
-      ctx.node.int_attr("p", 2),  ctx.node.int_attr("storage_order", 0),
-      checked_mul(x[0], x[1]),    static_cast<int64_t>(rank)};
+  std::vector<int64_t> ints = {static_cast<int64_t>(kind),
+                               ctx.node.int_attr("count_include_pad", 0),
+                               norm_order(ctx),
+                               ctx.node.int_attr("storage_order", 0),
+                               checked_mul(x[0], x[1]),
+                               static_cast<int64_t>(rank)};
   for (size_t d = 0; d < rank; d++) {
     if (w.pads_begin[d] < 0 || w.pads_end[d] < 0) ctx.fail_unsupported("negative pads");
     ints.insert(ints.end(), {x[d + 2], y[d + 2], w.kernel[d], w.strides[d], w.pads_begin[d],
@@ -73,7 +86,7 @@ void lower_global_pool(LowerContext& ctx, PoolKind kind) {
   const std::array<program::BufferId, 3> operands = {ctx.in(0), ctx.out(0), LowerContext::kNone};
   const int64_t ints[] = {static_cast<int64_t>(kind),
                           0,
-                          ctx.node.int_attr("p", 2),
+                          norm_order(ctx),
                           0,
                           checked_mul(x[0], x[1]),
                           1,
