@@ -16,7 +16,11 @@ std::vector<int64_t> spatial_of(const Shape& x, size_t end) {
 int64_t norm_order(LowerContext& ctx) {
   const ir::Attribute* given = ctx.node.find_attr("p");
   const float* p = given ? std::get_if<float>(given) : nullptr;
-  if (!p || ctx.opset() > 1) return ctx.node.int_attr("p", 2);
+  if (!p || ctx.opset() > 1) {
+    const int64_t order = ctx.node.int_attr("p", 2);
+    if (order < 1) ctx.fail_unsupported("p is {}, expected 1 or more", order);
+    return order;
+  }
   if (!(*p >= 1 && *p <= 1024 && *p == std::trunc(*p)))
     ctx.fail_unsupported("p is {}, only whole numbers are supported", *p);
   return static_cast<int64_t>(*p);
