@@ -7,15 +7,20 @@
 namespace poprt::ops {
 namespace {
 
-void infer(InferContext& ctx) { ctx.out(0, ctx.in(0)); }
+void infer(InferContext& ctx) {
+  ctx.out(0, ctx.in(0));
+  // Statistics, which lower() refuses where they are read.
+  for (size_t i = 1; i < ctx.node.outputs().size(); i++) ctx.out(i, ctx.in(3));
+}
 
 void lower(LowerContext& ctx) {
   if (ctx.node.int_attr("training_mode", 0) ||
       (ctx.opset() < 7 && !ctx.node.int_attr("is_test", 0)))
-    ctx.fail_unsupported("only inference is supported, the node trains");
+    ctx.fail_unsupported("only inference is supported, the node trains ({})",
+                         ctx.opset() < 7 ? "is_test = 0" : "training_mode = 1");
   for (size_t i = 1; i < ctx.node.outputs().size(); i++)
     if (!ctx.node.output(i)->uses().empty())
-      ctx.fail_unsupported("output {} exists in training only", i);
+      ctx.fail_unsupported("output {} (statistics) exists in training only", i);
   const Shape& x = ctx.in_shape(0);
   if (x.empty()) ctx.fail_unsupported("a scalar has no channels");
   // Without `spatial` every element of an image has its own mean and variance.

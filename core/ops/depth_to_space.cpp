@@ -8,6 +8,8 @@ void infer(InferContext& ctx) {
   const ir::ValueType& in = ctx.in(0);
   const int64_t b = ctx.node.int_attr("blocksize", 0);
   if (b < 1 || b > 1 << 20) ctx.fail_input("blocksize {} is out of range", b);
+  if (const std::string mode = ctx.node.string_attr("mode", "DCR"); mode != "DCR" && mode != "CRD")
+    ctx.fail_input("mode is '{}', expected DCR or CRD", mode);
   if (!in.has_shape) return ctx.out_dtype(0, in.dtype);
   if (in.shape.size() != 4) ctx.fail_input("expected rank 4, found {}", shape_string(in.shape));
   const auto grown = [b](int64_t d) { return d < 0 ? d : checked_mul(d, b, "shape"); };

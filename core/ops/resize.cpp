@@ -59,6 +59,9 @@ std::optional<ResizeSpec> spec_of(const Context& ctx, const Shape& in) {
     if (!sizes) return std::nullopt;
     check_count(sizes->size(), "sizes", axes.size());
     const std::string policy = node.string_attr("keep_aspect_ratio_policy", "stretch");
+    if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
+      fail(ErrorCode::invalid_argument, "{}: keep_aspect_ratio_policy '{}' is unknown",
+           node.describe(), policy);
     float common = 0;
     for (size_t i = 0; i < axes.size(); i++) {
       ResizeAxis& a = spec.axes[i];

@@ -468,9 +468,24 @@ def older():
          [f32(2, 3, 6, 7), boxes, which, Const(np.array([4, 5], np.int32))], {"mode": "nearest"})
 
 
+def channels_last():
+    number = lambda x, t=np.float32: Const(np.array(x, t))  # noqa: E731
+    for name, image, weights, rest in (("", (1, 6, 7, 8), (5, 8, 3, 3), {"pads": [1, 1, 1, 1], "strides": [2, 1]}),
+                                       ("_depthwise", (2, 6, 5, 4), (4, 1, 3, 3), {"group": 4}),
+                                       ("_1d", (1, 9, 4), (6, 4, 3), {"dilations": [2]})):
+        case("qlinear_conv_nhwc" + name, "QLinearConv",
+             [u8(*image), number(0.02), number(120, np.uint8), Const(i8(*weights)),
+              Const(rng.uniform(0.01, 0.03, weights[0]).astype(np.float32)), Const(np.zeros(weights[0], np.int8)),
+              number(0.6), number(110, np.uint8), Const(rng.integers(-500, 500, weights[0]).astype(np.int32))],
+             {"channels_last": 1, **rest}, rtol=0, atol=1.01)
+    case("qlinear_conv_microsoft", "QLinearConv",
+         [u8(1, 3, 5, 6), number(0.02), number(120, np.uint8), Const(u8(4, 3, 2, 2)), number(0.02), number(100, np.uint8),
+          number(0.6), number(110, np.uint8)], rtol=0, atol=1.01)
+
+
 if __name__ == "__main__":
     os.makedirs(OUT, exist_ok=True)
-    for group in (norms_and_activations, products, attention, language_models, quantized, older):
+    for group in (norms_and_activations, products, attention, language_models, quantized, older, channels_last):
         group()
     size = sum(os.path.getsize(os.path.join(OUT, f)) for f in os.listdir(OUT))
     print(f"{len(made)} vectors made; the folder holds {size} bytes")

@@ -36,9 +36,6 @@ namespace fs = std::filesystem;
 // list stays true.
 using FailureList = std::map<std::string, std::string>;
 
-// About training.
-bool is_skipped(const std::string& name) { return name.find("training") != std::string::npos; }
-
 // Random by nature: only types and shapes are compared.
 bool is_random(const std::string& name) { return name.find("bernoulli") != std::string::npos; }
 
@@ -308,7 +305,7 @@ void run_vectors(const fs::path& root, const FailureList& expected_failures) {
         EXPECT_NE(name, "operator " + std::string(op->name)) << "exists; take it off the list";
   std::map<std::string, std::map<int64_t, Row>> table;
   int levels[compiler::kFoldLevels] = {};
-  int passed = 0, failed = 0, skipped = 0;
+  int passed = 0, failed = 0;
   const auto count = [&](const std::string& name, const Outcome& outcome) {
     const bool ok = outcome.status == Outcome::passed;
     Row& row = table[outcome.op][outcome.opset];
@@ -331,11 +328,7 @@ void run_vectors(const fs::path& root, const FailureList& expected_failures) {
     for (const auto& entry : fs::directory_iterator(root / "light"))
       if (entry.path().extension() == ".onnx") light.insert(entry.path());
   for (const fs::path& directory : directories) {
-    const std::string name = directory.filename().string();
-    if (is_skipped(name))
-      skipped++;
-    else
-      count(name, run_vector(directory));
+    count(directory.filename().string(), run_vector(directory));
   }
   for (const fs::path& model : light) count(model.stem().string(), run_light(model));
   for (const auto& [op, opsets] : table) {
@@ -350,8 +343,7 @@ void run_vectors(const fs::path& root, const FailureList& expected_failures) {
     std::printf("%-28s %4d passed %3d failed | opset: passed (-failed)%s\n", op.c_str(), sum.passed,
                 sum.failed, columns.c_str());
   }
-  std::printf("%d of %d passed, %d failed, %d about training not run\n", passed,
-              passed + failed + skipped, failed, skipped);
+  std::printf("%d of %d passed, %d failed\n", passed, passed + failed, failed);
   std::printf(
       "passed with inputs known at compile time: none (but text) %d, those that decide shapes %d, "
       "all but the first %d, all %d\n",

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/onnx_dtype.h"
 #include "ir/newest.h"
+#include "ops/common/op_support.h"
 #include "ops/common/scalar.h"
 
 namespace poprt::ops {
@@ -218,12 +219,13 @@ bool expand_node(Node& node) {
   for (size_t i = 0; i < node.inputs().size(); i++)
     if (node.input(i)) e.shape_of(node.input(i));
   try {
+    const NoExplanations of_parts;
     program::Builder unused;
     ExpandContext context(e, unused);
     op.lower(context);
   } catch (Error& error) {
     if (!error.message().starts_with(description)) error.add_context(description);
-    throw;
+    rethrow_explained(error, node);
   }
   for (size_t i = 0; i < node.outputs().size(); i++) {
     if (!e.wants(i)) continue;

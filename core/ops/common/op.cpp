@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "ir/newest.h"
+#include "kernels/kernel.h"
 #include "ops/common/op_support.h"
 #include "ops/common/required_inputs.h"
 
@@ -86,6 +87,25 @@ void with_node(const ir::Node& node, Action&& action) {
   }
 }
 
+// That kernels take what was emitted is found here, where the node is known, not when the program
+// is loaded.
+void check_kernels(const program::Program& program, size_t begin) {
+  std::vector<kernels::Operand> operands;
+  for (size_t i = begin; i < program.main.size(); i++) {
+    const program::Instruction& instruction = program.main[i];
+    const kernels::Kernel* kernel = kernels::find_kernel(program.kernels[instruction.kernel]);
+    if (!kernel) continue;
+    operands.clear();
+    for (const uint32_t id : instruction.operands) {
+      kernels::Operand& o = operands.emplace_back();
+      if (id == program::kNoBuffer) continue;
+      const program::Buffer& b = program.buffers[id];
+      o = {true, b.dtype, b.shape, b.bytes};
+    }
+    kernel->prepare({operands, instruction.ints, instruction.floats, 1});
+  }
+}
+
 std::string_view canonical(std::string_view domain) {
   return domain == "ai.onnx" || domain == ir::kNewestDomain ? "" : domain;
 }
@@ -106,16 +126,18 @@ const OpDef& op_of(const ir::Node& node) {
     if (op->name == node.op_type && op->domain == canonical(node.domain))
       fail(ErrorCode::unimplemented,
            "{}: the operator is supported from opset {}{}, the model imports opset {}; convert the "
-           "model to a supported opset",
+           "model to a supported opset; to ask for more, open an issue with this line",
            node.describe(), op->since,
            op->until < (1 << 30) ? fmt::format(" to {}", op->until) : std::string(" on"),
            node.opset());
-  if (node.domain == "com.microsoft.nchwc")
+  if (node.domain == "com.microsoft.nchwc" || node.domain == "com.ms.internal.nhwc" ||
+      (node.domain == "com.microsoft" && node.op_type.starts_with("Nhwc")))
     fail(ErrorCode::unimplemented,
-         "{}: the model was saved by ONNX Runtime with all optimizations (ORT_ENABLE_ALL), whose "
-         "results fit one kind of CPU only; save it again with ORT_ENABLE_EXTENDED, or use the "
-         "model that it was made from",
-         node.describe());
+         "{} (opset {}): the model was saved by ONNX Runtime with all optimizations "
+         "(ORT_ENABLE_ALL), whose results fit one kind of processor only; save it again with "
+         "ORT_ENABLE_EXTENDED or less, or use the model that it was made from; to ask for {}, open "
+         "an issue with this line",
+         node.describe(), node.opset(), node.op_type);
   fail(ErrorCode::unimplemented,
        "{}: operator {} of domain '{}' is not supported; `poprt_exec ops` lists what is; the model "
        "imports opset {}; to ask for it, open an issue with this line",
@@ -125,16 +147,21 @@ const OpDef& op_of(const ir::Node& node) {
 void infer(ir::Node& node) {
   const OpDef& op = op_of(node);
   if (!op.infer) return;
-  check_required_inputs(node);
   InferContext ctx(node);
   with_node(node, [&] {
+    check_required_inputs(node);
     op.infer(ctx);
     for (const ir::Value* v : node.outputs()) check_size(*v);
   });
 }
 
 void lower(const OpDef& op, LowerContext& ctx) {
-  with_node(ctx.node, [&] { op.lower(ctx); });
+  with_node(ctx.node, [&] {
+    const program::Program& program = ctx.builder.program();
+    const size_t before = program.main.size();
+    op.lower(ctx);
+    check_kernels(program, before);
+  });
 }
 
 void infer(ir::Graph& graph) {

@@ -35,6 +35,14 @@ constexpr Trial kTrials[] = {
 #include "ops/common/op_trials.inc"
 };
 
+// What ONNX's schemas, and those of ONNX Runtime, allow. Sorted by domain, operator.
+struct Allowed {
+  std::string_view domain, op, types;
+};
+constexpr Allowed kAllowed[] = {
+#include "ops/common/schema_types.inc"
+};
+
 template <class Visit>
 void for_each_part(std::string_view text, char separator, Visit&& visit) {
   while (!text.empty()) {
@@ -62,6 +70,20 @@ std::vector<const Trial*> trials_of(const OpDef& op) {
 // One element of a constant: one, because zeros divide badly.
 std::string_view element(DType type) {
   return type == DType::boolean ? "false" : dtype_bits(type) < 8 ? "0" : "1";
+}
+
+// The kernels of an operator may take more types than its definition has; with those its results
+// mean nothing.
+bool allowed(const OpDef& op, DType type) {
+  const auto before = [](const Allowed& a, const Allowed& b) {
+    return a.domain != b.domain ? a.domain < b.domain : a.op < b.op;
+  };
+  const Allowed key{op.domain, op.name, ""};
+  const auto row = std::lower_bound(std::begin(kAllowed), std::end(kAllowed), key, before);
+  if (row == std::end(kAllowed) || before(key, *row)) return true;
+  bool found = false;
+  for_each_part(row->types, ' ', [&](std::string_view t) { found |= t == dtype_name(type); });
+  return found;
 }
 
 // A graph of the trial's node on constants.
@@ -122,16 +144,8 @@ bool works(const OpDef& op, const Trial& trial, DType type, std::vector<std::str
   return false;
 }
 
-// Nobody reads the errors of trials: while one of these lives, rethrow_explained() adds nothing to
-// them. (Else the trial of an operator would try each operator that it is made of, on every error.)
-struct NoExplanations {
-  static thread_local bool active;
-  NoExplanations() { active = true; }
-  ~NoExplanations() { active = false; }
-  NoExplanations(const NoExplanations&) = delete;
-  NoExplanations& operator=(const NoExplanations&) = delete;
-};
-thread_local bool NoExplanations::active = false;
+// Else the trial of an operator would try each operator that it is made of, on every error.
+thread_local bool no_explanations = false;
 
 // Kernels whose hot loops are compiled once for each instruction set (core/kernels/isa), or that
 // only move memory.
@@ -207,7 +221,8 @@ OpSupport find_support(const OpDef& op) {
     }
   };
   const bool text = op.lower == lower_text;
-  for (const DType type : text ? std::span<const DType>(kText) : kTypes) try_type(type);
+  for (const DType type : text ? std::span<const DType>(kText) : kTypes)
+    if (allowed(op, type)) try_type(type);
   if (s.types.empty()) return s;
   if (text) s.implementation = Implementation::compiler;
   // Passes put a faster twin in its place.
@@ -259,21 +274,26 @@ std::string opset_range(const OpDef& op) {
                              : fmt::format("opsets {} to {}", op.since, op.until);
 }
 
+NoExplanations::NoExplanations() : outer_(no_explanations) { no_explanations = true; }
+NoExplanations::~NoExplanations() { no_explanations = outer_; }
+
 void rethrow_explained(const Error& error, const ir::Node& node) {
-  const bool type = error.message().find("does not take") != std::string::npos;
-  if (error.code() != ErrorCode::unimplemented && !type) throw error;
-  constexpr std::string_view kAsk = "to ask for more, open an issue with this line";
+  const bool missing = error.code() == ErrorCode::unimplemented ||
+                       error.message().find("does not take") != std::string::npos;
+  if (no_explanations || (!missing && error.code() != ErrorCode::invalid_argument)) throw error;
+  constexpr std::string_view kAsk = "open an issue with this line";
   if (error.message().find(kAsk) != std::string::npos) throw error;
   const OpDef* op = find_op(node.domain, node.op_type, node.opset());
-  if (!op || NoExplanations::active) throw error;
+  if (!op) throw error;
   const OpSupport& s = support_of(*op);
   std::string text = error.message();
   const std::string description = node.describe();
   if (text.find(description) == std::string::npos) text = description + ": " + text;
   throw Error(error.code(),
-              fmt::format("{}; {} (here opset {}) is supported from {}{}{}; {}", text, node.op_type,
-                          node.opset(), opset_range(*op), s.types.empty() ? "" : " for ",
-                          s.types.empty() ? "" : type_list(s.types), kAsk));
+              fmt::format("{}; {} (here opset {}) is supported from {}{}{}; to ask for more{}, {}",
+                          text, node.op_type, node.opset(), opset_range(*op),
+                          s.types.empty() ? "" : " for ", s.types.empty() ? "" : type_list(s.types),
+                          missing ? "" : " where ONNX allows it", kAsk));
 }
 
 }  // namespace poprt::ops

@@ -22,8 +22,9 @@ enum class Implementation {
 std::string_view implementation_name(Implementation implementation);
 
 struct OpSupport {
-  // Of input 0, of the data when input 0 is their index, condition or scale, or of the result when
-  // there is no input. Empty for an operator that takes what its subgraphs or containers hold.
+  // Those that the operator's definition allows and a trial accepts: of input 0, of the data when
+  // input 0 is their index, condition or scale, or of the result when there is no input. Empty for
+  // an operator that takes what its subgraphs or containers hold.
   std::vector<DType> types;
   Implementation implementation = Implementation::unknown;
   bool chip_cost = false;  // the chip model has a cycle formula for it
@@ -40,8 +41,20 @@ std::string type_list(std::span<const DType> types);
 std::string opset_range(const OpDef& op);
 
 // Throws an error about a node again, with what of its operator is supported and where to ask.
-// Errors of another code than unimplemented stay as they are, unless they are about a type that the
-// operator does not take.
+// Errors of another code than unimplemented and invalid_argument stay as they are.
 [[noreturn]] void rethrow_explained(const Error& error, const ir::Node& node);
+
+// While one of these lives, rethrow_explained() adds nothing on this thread: for trials, whose
+// errors nobody reads, and for nodes that an operator is made of, where the operator is explained.
+class NoExplanations {
+ public:
+  NoExplanations();
+  ~NoExplanations();
+  NoExplanations(const NoExplanations&) = delete;
+  NoExplanations& operator=(const NoExplanations&) = delete;
+
+ private:
+  const bool outer_;
+};
 
 }  // namespace poprt::ops

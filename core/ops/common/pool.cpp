@@ -12,14 +12,18 @@ std::vector<int64_t> spatial_of(const Shape& x, size_t end) {
   return {x.begin() + 2, x.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
-// The norm of LpPool; opset 1 has it as a float.
-int64_t norm_of(const LowerContext& ctx) {
-  const ir::Attribute* a = ctx.node.find_attr("p");
-  const auto* real = a ? std::get_if<float>(a) : nullptr;
-  if (!real) return ctx.node.int_attr("p", 2);
-  if (!(*real >= 1 && *real < 1e6f) || *real != std::floor(*real))
-    ctx.fail_unsupported("p = {}", *real);
-  return static_cast<int64_t>(*real);
+// The exponent of LpPool: a float in opset 1.
+int64_t norm_order(LowerContext& ctx) {
+  const ir::Attribute* given = ctx.node.find_attr("p");
+  const float* p = given ? std::get_if<float>(given) : nullptr;
+  if (!p || ctx.opset() > 1) {
+    const int64_t order = ctx.node.int_attr("p", 2);
+    if (order < 1) ctx.fail_unsupported("p is {}, expected 1 or more", order);
+    return order;
+  }
+  if (!(*p >= 1 && *p <= 1024 && *p == std::trunc(*p)))
+    ctx.fail_unsupported("p is {}, only whole numbers are supported", *p);
+  return static_cast<int64_t>(*p);
 }
 
 void emit_generic(LowerContext& ctx, PoolKind kind, const Window& w) {
@@ -28,7 +32,7 @@ void emit_generic(LowerContext& ctx, PoolKind kind, const Window& w) {
   if (rank > 3) ctx.fail_unsupported("more than three spatial dimensions");
   std::vector<int64_t> ints = {static_cast<int64_t>(kind),
                                ctx.node.int_attr("count_include_pad", 0),
-                               norm_of(ctx),
+                               norm_order(ctx),
                                ctx.node.int_attr("storage_order", 0),
                                checked_mul(x[0], x[1]),
                                static_cast<int64_t>(rank)};
@@ -86,7 +90,7 @@ void lower_global_pool(LowerContext& ctx, PoolKind kind) {
   const std::array<program::BufferId, 3> operands = {ctx.in(0), ctx.out(0), LowerContext::kNone};
   const int64_t ints[] = {static_cast<int64_t>(kind),
                           0,
-                          norm_of(ctx),
+                          norm_order(ctx),
                           0,
                           checked_mul(x[0], x[1]),
                           1,

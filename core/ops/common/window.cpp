@@ -56,7 +56,7 @@ Window window_of(const ir::Node& node, std::vector<int64_t> spatial, std::vector
   const std::string auto_pad = node.string_attr("auto_pad", "NOTSET");
   if (auto_pad == "NOTSET" || auto_pad.empty()) return w;
   if (auto_pad != "VALID" && auto_pad != "SAME_UPPER" && auto_pad != "SAME_LOWER")
-    bad("unknown auto_pad");
+    bad("auto_pad '" + auto_pad + "' is unknown");
   for (size_t d = 0; d < rank; d++) {
     w.pads_begin[d] = w.pads_end[d] = 0;
     if (auto_pad == "VALID" || spatial[d] == kUnknownDim) continue;

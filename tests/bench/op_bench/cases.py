@@ -1,8 +1,10 @@
 """The cases of op_bench: for every operator that ONNX Runtime's CPU provider has too, single-node models of a
 representative large shape. A case is case(operator, inputs, name=..., outputs=1, opset=..., atol=..., rtol=...,
-any_size=False, **attributes); an input is R(...) (random, given at run time), C(...) (a constant of the model) or
+any_size=False, domain=(name, version), types=element types of outputs that are not those of input 0 and that ONNX
+does not infer, more=inputs of the model that its subgraphs read, **attributes); an input is R(...) (random, given at run time), C(...) (a constant of the model) or
 None (omitted)."""
 import numpy as np
+from onnx import helper
 
 CASES = []
 rng = np.random.default_rng(1)
@@ -42,8 +44,9 @@ def scalar(value, dtype="float32"):
     return C(np.array(value, dtype), dtype=dtype)
 
 
-def case(op, inputs, name="", outputs=1, opset=21, atol=1e-4, rtol=1e-3, any_size=False, domain="", **attributes):
-    CASES.append(dict(op=op, name=op + (" " + name if name else ""), inputs=inputs, outputs=outputs, opset=opset, atol=atol,
+def case(op, inputs, name="", outputs=1, opset=21, atol=1e-4, rtol=1e-3, any_size=False, domain=("", 0), types=(), more=(),
+         **attributes):
+    CASES.append(dict(op=op, name=".".join(p for p in (domain[0], op) if p) + (" " + name if name else ""), types=types, inputs=inputs, more=list(more), outputs=outputs, opset=opset, atol=atol,
                       rtol=rtol, any_size=any_size, domain=domain, attributes=attributes))
 
 
@@ -337,3 +340,142 @@ case("RandomNormalLike", [R(*MATRIX)], atol=1e9)
 case("RandomUniformLike", [R(*MATRIX)], atol=1e9)
 case("Bernoulli", [R(*MATRIX, low=0, high=1)], atol=1e9)
 case("Multinomial", [R(256, 1000)], sample_size=100, atol=1e9)
+case("Swish", [R(*IMAGE)], opset=24)
+case("LinearAttention", [R(2, 256, 512), R(2, 256, 512), R(2, 256, 512)], opset=27, outputs=2, atol=1e-2, q_num_heads=8, kv_num_heads=8,
+     update_rule="linear")
+case("CausalConvWithState", [R(2, 512, 256), R(512, 1, 4), R(512)], opset=27, outputs=2)
+
+# Control flow.
+
+
+def graph(name, nodes, inputs, outputs):
+    tensor = lambda v: helper.make_tensor_value_info(v[0], helper.np_dtype_to_tensor_dtype(np.dtype(v[1])), v[2])
+    return helper.make_graph(nodes, name, [tensor(v) for v in inputs], [tensor(v) for v in outputs])
+
+
+branch = lambda op: graph(op, [helper.make_node(op, ["x1"], [op])], [], [(op, "float32", IMAGE)])
+case("If", [R(dtype=bool)], then_branch=branch("Sigmoid"), else_branch=branch("Tanh"), more=[R(*IMAGE)], types=("float32",))
+STEP = [helper.make_node("Tanh", ["state"], ["t"]), helper.make_node("Add", ["t", "state"], ["next"]),
+        helper.make_node("Identity", ["next"], ["row"])]
+STATE = (64, 1024)
+LOOP = graph("body", [helper.make_node("Identity", ["go"], ["on"]), *STEP],
+             [("i", "int64", []), ("go", "bool", []), ("state", "float32", STATE)],
+             [("on", "bool", []), ("next", "float32", STATE), ("row", "float32", STATE)])
+SCAN = graph("body", [helper.make_node("Add", ["old", "part"], ["state"]), *STEP], [("old", "float32", STATE), ("part", "float32", STATE)],
+             [("next", "float32", STATE), ("row", "float32", STATE)])
+case("Loop", [scalar(16, "int64"), None, R(*STATE)], outputs=2, body=LOOP, types=("float32", "float32"))
+case("Scan", [R(*STATE), R(16, *STATE)], outputs=2, atol=1e-3, body=SCAN, num_scan_inputs=1, types=("float32", "float32"))
+
+# ai.onnx.ml: a forest of 100 trees of depth 6 and linear models over 1000 rows of 50 features.
+ML, ROWS, FEATURES = ("ai.onnx.ml", 3), 1000, 50
+DEPTH, TREES = 6, 100
+INNER, NODES = 2 ** DEPTH - 1, 2 ** (DEPTH + 1) - 1
+FOREST = dict(nodes_treeids=[t for t in range(TREES) for _ in range(NODES)], nodes_nodeids=list(range(NODES)) * TREES,
+              nodes_featureids=[int(v) for v in rng.integers(0, FEATURES, NODES * TREES)],
+              nodes_values=[float(v) for v in rng.standard_normal(NODES * TREES).astype(np.float32)],
+              nodes_modes=(["BRANCH_LEQ"] * INNER + ["LEAF"] * (NODES - INNER)) * TREES,
+              nodes_truenodeids=[2 * n + 1 if n < INNER else 0 for n in range(NODES)] * TREES,
+              nodes_falsenodeids=[2 * n + 2 if n < INNER else 0 for n in range(NODES)] * TREES)
+LEAVES = dict(treeids=[t for t in range(TREES) for _ in range(NODES - INNER)], nodeids=list(range(INNER, NODES)) * TREES,
+              weights=[float(v) for v in rng.standard_normal((NODES - INNER) * TREES).astype(np.float32)])
+LEAF_IDS = [int(v) for v in rng.integers(0, 3, (NODES - INNER) * TREES)]
+floats = lambda *shape: [float(v) for v in rng.standard_normal(shape).astype(np.float32).ravel()]
+x = R(ROWS, FEATURES)
+case("TreeEnsembleRegressor", [x], domain=ML, types=("float32",), atol=1e-2, n_targets=1, target_ids=[0] * len(LEAF_IDS), **FOREST,
+     **{"target_" + k: v for k, v in LEAVES.items()})
+case("TreeEnsembleClassifier", [x], domain=ML, types=("int64", "float32"), outputs=2, atol=1e-2, class_ids=LEAF_IDS,
+     classlabels_int64s=[0, 1, 2], post_transform="SOFTMAX", **FOREST, **{"class_" + k: v for k, v in LEAVES.items()})
+case("LinearRegressor", [x], domain=ML, types=("float32",), atol=1e-3, coefficients=floats(FEATURES), intercepts=[0.5])
+case("LinearClassifier", [x], domain=ML, types=("int64", "float32"), outputs=2, atol=1e-3, coefficients=floats(10, FEATURES),
+     intercepts=floats(10), classlabels_ints=list(range(10)), post_transform="SOFTMAX", multi_class=1)
+case("SVMRegressor", [x], domain=ML, types=("float32",), atol=1e-2, kernel_type="RBF", kernel_params=[0.02, 0.0, 3.0], n_supports=200,
+     support_vectors=floats(200, FEATURES), coefficients=floats(200), rho=[0.1])
+case("SVMClassifier", [x], domain=ML, types=("int64", "float32"), outputs=2, atol=1e-2, kernel_type="RBF", kernel_params=[0.02, 0.0, 3.0],
+     classlabels_ints=[0, 1, 2], vectors_per_class=[60, 70, 70], support_vectors=floats(200, FEATURES), coefficients=floats(2, 200),
+     rho=[0.1, 0.2, 0.3])
+case("Scaler", [R(20000, FEATURES)], domain=ML, types=("float32",), offset=floats(FEATURES), scale=floats(FEATURES))
+for norm in ("L1", "L2", "MAX"):
+    case("Normalizer", [R(20000, FEATURES)], norm, domain=ML, types=("float32",), norm=norm)
+case("Binarizer", [R(20000, FEATURES)], domain=ML, types=("float32",), threshold=0.1)
+case("Imputer", [R(20000, FEATURES)], domain=ML, types=("float32",), imputed_value_floats=floats(FEATURES), replaced_value_float=0.0)
+case("ArrayFeatureExtractor", [R(20000, FEATURES), C(list(range(0, FEATURES, 2)))], domain=ML, types=("float32",))
+case("FeatureVectorizer", [R(20000, 20), R(20000, 30)], domain=ML, types=("float32",), inputdimensions=[20, 30])
+case("OneHotEncoder", [R(20000, 4, dtype="int64", low=0, high=20)], domain=ML, types=("float32",), cats_int64s=list(range(20)))
+case("LabelEncoder", [R(20000, 4, dtype="int64", low=0, high=100)], domain=ML, types=("float32",), keys_int64s=list(range(100)),
+     values_floats=floats(100), default_float=-1.0)
+
+# com.microsoft: what ONNX Runtime's optimiser, quantisers and GenAI's model builder write.
+MS = ("com.microsoft", 1)
+f32, tokens = ("float32",), R(2, 256, 768)
+hidden = lambda *shape: C(*shape, low=-0.05, high=0.05)
+case("Gelu", [R(*IMAGE)], domain=MS)
+case("FastGelu", [tokens, C(768)], domain=MS)
+case("QuickGelu", [R(*IMAGE)], domain=MS)
+case("BiasGelu", [tokens, C(768)], domain=MS)
+case("SkipLayerNormalization", [tokens, R(2, 256, 768), C(768), C(768), C(768)], domain=MS, types=f32)
+case("SkipSimplifiedLayerNormalization", [tokens, R(2, 256, 768), C(768)], domain=MS, types=f32)
+case("EmbedLayerNormalization", [R(2, 256, dtype="int32", low=0, high=5000), R(2, 256, dtype="int32", low=0, high=2), C(5000, 768),
+                                 C(512, 768), C(2, 768), C(768), C(768), R(data=np.ones((2, 256)), dtype="int32")],
+     domain=MS, outputs=2, types=("float32", "int32"))
+case("Attention", [tokens, hidden(768, 2304), C(2304)], domain=MS, types=f32, atol=1e-2, num_heads=12)
+case("MultiHeadAttention", [tokens, R(2, 256, 768), R(2, 256, 768)], domain=MS, types=f32, atol=1e-2, num_heads=12)
+past = lambda *shape: R(*shape, low=-1, high=1)
+case("DecoderMaskedMultiHeadAttention", [R(2, 1, 768), past(2, 12, 256, 64), past(2, 12, 256, 64)], "cross", domain=MS, types=f32,
+     atol=1e-2, num_heads=12)
+lengths = lambda n: [C(np.full(2, n - 1), dtype="int32"), scalar(n, "int32")]
+case("GroupQueryAttention", [R(2, 256, 768), R(2, 256, 256), R(2, 256, 256), None, None, *lengths(256)], "prompt", domain=MS, types=f32 * 3,
+     outputs=3, atol=1e-2, num_heads=12, kv_num_heads=4)
+case("GroupQueryAttention", [R(2, 1, 768), R(2, 1, 256), R(2, 1, 256), past(2, 4, 255, 64), past(2, 4, 255, 64), *lengths(256)], "token",
+     domain=MS, types=f32 * 3, outputs=3, atol=1e-2, num_heads=12, kv_num_heads=4)
+case("RotaryEmbedding", [R(2, 12, 256, 64), C([0]), C(512, 32), C(512, 32)], domain=MS, types=f32)
+case("QAttention", [R(2, 128, 768, dtype="uint8", low=0, high=255), C(768, 2304, dtype="int8", low=-127, high=127), C(2304), scalar(0.01),
+                    scalar(0.002), None, scalar(128, "uint8"), scalar(0, "int8")], domain=MS, types=f32, atol=1e-1, num_heads=12)
+case("FusedMatMul", [R(8, 128, 256), R(8, 128, 256)], domain=MS, types=f32, atol=1e-2, transB=1, alpha=0.125)
+case("TransposeMatMul", [R(8, 128, 256), R(8, 128, 256)], domain=MS, types=f32, atol=1e-2, transB=1)
+case("FusedGemm", [R(512, 768), C(768, 768), C(768)], domain=MS, types=f32, atol=1e-2, activation="Relu")
+case("FusedConv", [R(1, 64, 56, 56), C(64, 64, 3, 3), C(64)], domain=MS, types=f32, atol=1e-2, pads=[1, 1, 1, 1], activation="Relu")
+for bits in (4, 8):
+    case("MatMulNBits", [R(32, 1024), C(1024, 1024 // 32, 32 * bits // 8, dtype="uint8", low=0, high=255),
+                         C(1024 * 32, low=0.005, high=0.01)], f"{bits} bits", domain=MS, types=f32, atol=5e-2, K=1024, N=1024, bits=bits, block_size=32)
+case("MatMulNBits", [R(1, 1024), C(1024, 32, 16, dtype="uint8", low=0, high=255), C(1024 * 32, low=0.005, high=0.01)], "vector", domain=MS,
+     types=f32, atol=5e-2, K=1024, N=1024, bits=4, block_size=32)
+case("GatherBlockQuantized", [C(20000, 128, dtype="uint8", low=0, high=255), R(512, dtype="int64", low=0, high=20000), C(20000, 8)], domain=MS,
+     types=f32, bits=4, block_size=32)
+case("MatMulIntegerToFloat", [R(512, 768, **u8), C(768, 768, **s8), scalar(0.02), scalar(0.01), scalar(120, "uint8"), scalar(0, "int8")],
+     domain=MS, types=f32, atol=1e-2)
+case("DynamicQuantizeMatMul", [R(512, 768), C(768, 768, **s8), scalar(0.01), scalar(0, "int8")], domain=MS, types=f32, atol=2.0)
+case("DynamicQuantizeLSTM", [R(16, 8, 256), C(1, 256, 1024, **s8), C(1, 256, 1024, **s8), C(1, 2048, low=-.05, high=.05), None, None, None, None,
+                             C(1, low=0.001, high=0.0011), C(np.zeros(1), dtype="int8"), C(1, low=0.001, high=0.0011),
+                             C(np.zeros(1), dtype="int8")], domain=MS, types=f32 * 3, outputs=3, atol=5e-2, hidden_size=256)
+QUANTUM = [scalar(0.05), scalar(128, "uint8")]
+BYTES = (1, 64, 112, 112)
+byte = lambda *shape: R(*shape, **u8)
+case("QLinearAdd", [byte(*BYTES), *QUANTUM, byte(*BYTES), *QUANTUM, scalar(0.1), scalar(128, "uint8")], domain=MS, atol=1)
+case("QLinearMul", [byte(*BYTES), *QUANTUM, byte(*BYTES), *QUANTUM, scalar(0.3), scalar(128, "uint8")], domain=MS, atol=1)
+case("QLinearSigmoid", [byte(*BYTES), *QUANTUM, scalar(1 / 256), scalar(0, "uint8")], domain=MS, atol=1)
+case("QLinearLeakyRelu", [byte(*BYTES), *QUANTUM, *QUANTUM], domain=MS, atol=1, alpha=0.1)
+case("QLinearSoftmax", [byte(1024, 1000), *QUANTUM, scalar(1 / 256), scalar(0, "uint8")], domain=MS, atol=1, axis=-1)
+CASES[-1]["attributes"]["opset"] = 13
+case("QLinearAveragePool", [byte(*BYTES), *QUANTUM, *QUANTUM], domain=MS, atol=1, kernel_shape=[2, 2], strides=[2, 2])
+case("QLinearGlobalAveragePool", [byte(*BYTES), *QUANTUM, *QUANTUM], domain=MS, atol=1, channels_last=0)
+case("QLinearConcat", [*QUANTUM, byte(1, 32, 112, 112), *QUANTUM, byte(1, 64, 112, 112), scalar(0.07), scalar(120, "uint8")], domain=MS,
+     types=("uint8",), atol=1, axis=1)
+case("QLinearWhere", [R(*BYTES, dtype=bool), byte(*BYTES), *QUANTUM, byte(*BYTES), *QUANTUM, *QUANTUM], domain=MS, types=("uint8",), atol=1)
+case("QGemm", [byte(512, 768), scalar(0.02), scalar(120, "uint8"), C(768, 768, **s8), scalar(0.01), scalar(0, "int8"), None, scalar(2.0),
+               scalar(118, "uint8")], domain=MS, atol=1)
+case("QLinearConv", [byte(1, 56, 56, 64), scalar(0.02), scalar(120, "uint8"), C(64, 64, 3, 3, **s8), C(64, low=0.005, high=0.01),
+                     C(np.zeros(64), dtype="int8"), scalar(1.0), scalar(118, "uint8")], "channels last", domain=MS, atol=1, pads=[1, 1, 1, 1],
+     channels_last=1)
+case("NhwcMaxPool", [byte(1, 112, 112, 64)], domain=MS, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+case("QuantizeLinear", [R(*IMAGE), *QUANTUM], domain=MS, types=("uint8",), atol=1)
+case("DequantizeLinear", [byte(*IMAGE), *QUANTUM], domain=MS, types=f32)
+case("CDist", [R(1000, 64), R(800, 64)], domain=MS, types=f32, atol=1e-1, metric="sqeuclidean")
+case("CropAndResize", [R(2, 16, 112, 112), R(64, 4, low=0, high=1), C(np.zeros(64), dtype="int32"), C(np.array([14, 14]), dtype="int32")],
+     domain=MS, types=f32, atol=1e-2)
+case("ExpandDims", [R(*IMAGE), scalar(1, "int32")], domain=MS, types=f32)
+case("GatherND", [R(1024, 1024), R(200000, 2, dtype="int64", low=0, high=1024)], domain=MS, types=f32)
+case("GridSample", [R(1, 16, 128, 128), R(1, 128, 128, 2, low=-1, high=1)], domain=MS, types=f32)
+case("Inverse", [R(data=rng.standard_normal((512, 16, 16)) + 8 * np.eye(16))], domain=MS, types=f32, atol=1e-2)
+case("Pad", [R(*IMAGE), C([0, 0, 1, 1, 0, 0, 1, 1]), scalar([0.5])], domain=MS, types=f32)
+case("Range", [scalar(0, "int64"), scalar(1000000, "int64"), scalar(1, "int64")], domain=MS, types=("int64",))
+case("Trilu", [R(8, 512, 512)], domain=MS, types=f32, upper=0)

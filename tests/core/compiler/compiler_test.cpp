@@ -76,6 +76,99 @@ TEST(Compiler, AMultiLayerPerceptron) {
   })");
 }
 
+// Each names the node, the operator, the opset, what there is and where to ask.
+TEST(Compiler, ErrorsAboutANodeSayWhatIsSupportedAndWhereToAsk) {
+  const struct {
+    const char *op, *opsets, *inputs, *outputs, *attributes, *cause;
+  } kBad[] = {
+      {"Resize", "\"\": 17", "%x, _, %f4", "%y : ?", "mode = \"spline\"", "'spline'"},
+      {"Resize", "\"\": 17", "%x, _, %f4", "%y : ?", "coordinate_transformation_mode = \"odd\"",
+       "odd"},
+      {"Resize", "\"\": 18", "%x, _, _, %s4", "%y : ?", "keep_aspect_ratio_policy = \"odd\"",
+       "odd"},
+      {"Pad", "\"\": 17", "%x, %s8", "%y : ?", "mode = \"odd\"", "odd"},
+      {"GridSample", "\"\": 17", "%x, %grid", "%y : ?", "mode = \"odd\"", "odd"},
+      {"Conv", "\"\": 17", "%x, %w", "%y : ?", "auto_pad = \"ODD\"", "ODD"},
+      {"Conv", "\"\": 17", "%x, %w", "%y : ?", "group = 3", "group"},
+      {"Conv", "\"\": 17", "%x, %w", "%y : ?", "strides = \"2\"", "strides"},
+      {"LpPool", "\"\": 1", "%x", "%y : ?", "kernel_shape = [2, 2], p = 2.5", "2.5"},
+      {"LpPool", "\"\": 17", "%x", "%y : ?", "kernel_shape = [2, 2], p = 2.0", "'p'"},
+      {"ScatterElements", "\"\": 17", "%x, %s8, %x", "%y : ?", "reduction = \"odd\"", ""},
+      {"DepthToSpace", "\"\": 17", "%x", "%y : ?", "blocksize = 2, mode = \"odd\"", "odd"},
+      {"Cast", "\"\": 17", "%x", "%y : ?", "to = 99", "99"},
+      {"Cast", "\"\": 17", "%c", "%y : ?", "to = 1", ""},
+      {"Einsum", "\"\": 17", "%x", "%y : ?", "equation = \"i->i\"", ""},
+      {"Gelu", "\"\": 17", "%x", "%y : ?", "", "from opset 20 on"},
+      {"Gelu", "\"\": 20", "%x", "%y : ?", "approximate = \"odd\"", "odd"},
+      {"Upsample", "\"\": 1", "%x", "%y : ?", "", "from opset 7 to 9"},
+      {"BatchNormalization", "\"\": 15", "%x, %f4, %f4, %f4, %f4", "%y : ?, %mean : ?, %var : ?",
+       "training_mode = 1", "the node trains"},
+      {"LSTM", "\"\": 17", "%x", "%y : ?", "hidden_size = 2", ""},
+      {"TopK", "\"\": 17", "%x", "%y : ?", "", "input 1 is required"},
+      {"Add", "\"\": 17", "%x, %f8", "%y : ?", "", ""},
+      {"com.microsoft.SkipLayerNormalization", "\"\": 17, \"com.microsoft\": 1", "%x", "%y : ?", "",
+       "input 1 is required"},
+      {"com.microsoft.RotaryEmbedding", "\"\": 17, \"com.microsoft\": 1", "%x3, %s8, %tab, %tab",
+       "%y : ?", "num_heads = 1", "position_ids"},
+      {"com.microsoft.NhwcConv", "\"\": 17, \"com.microsoft\": 1", "%x, %w", "%y : ?", "",
+       "ORT_ENABLE_EXTENDED"},
+      {"com.microsoft.nchwc.Conv", "\"\": 17, \"com.microsoft.nchwc\": 1", "%x, %w", "%y : ?", "",
+       "ORT_ENABLE_EXTENDED"},
+      {"Unheard", "\"\": 17", "%x", "%y : ?", "", "not supported"},
+      {"ai.onnx.ml.Normalizer", "\"\": 17, \"ai.onnx.ml\": 3", "%x", "%y : ?", "norm = \"odd\"",
+       ""},
+  };
+  for (const auto& b : kBad) {
+    const std::string text = fmt::format(R"(graph "g" opset {{{}}} {{
+  input %x : f32[1,4,4,4]
+  input %x3 : f32[1,3,4]
+  input %c : c64[4]
+  input %w : f32[4,4,1,1]
+  input %grid : f32[1,2,2,2]
+  const %f4 : f32[4] = fill 1.0
+  const %f8 : f32[8] = fill 1.0
+  const %s8 : s64[8] = fill 0
+  const %s4 : s64[4] = fill 4
+  const %tab : f32[8,2] = fill 0.5
+  {} = {}({}) {{{}}}
+  {}
+}})",
+                                         b.opsets, b.outputs, b.op, b.inputs, b.attributes,
+                                         std::string_view(b.outputs).find(',') != std::string::npos
+                                             ? "output %y\n  output %mean\n  output %var"
+                                             : "output %y");
+    try {
+      compile_text(text);
+      ADD_FAILURE() << text;
+    } catch (const Error& e) {
+      const std::string& m = e.message();
+      for (const std::string& part :
+           {std::string(b.op) + " node that makes 'y'", std::string("opset "), std::string(b.cause),
+            std::string("open an issue with this line")})
+        EXPECT_NE(m.find(part), std::string::npos) << part << " is not in: " << m;
+      EXPECT_EQ(m.find('\n'), std::string::npos) << m;
+    }
+  }
+}
+
+// Also in a subgraph.
+TEST(Compiler, AttributesThatAnOperatorDoesNotHaveAreRefused) {
+  for (const char* const node :
+       {"%y : ? = Conv(%x, %w) {foo = 2}",
+        "%y : ? = AveragePool(%x) {kernel_shape = [1, 1], dilations = [1, 1]}",
+        "%y : ? = If(%c) {then_branch = graph \"t\" { %a : ? = Relu(%x) {foo = 2}\n output %a },"
+        " else_branch = graph \"e\" { %b : ? = Relu(%x)\n output %b }}"}) {
+    try {
+      compile_text(std::string("graph \"g\" opset {\"\": 17} {\n input %x : f32[1,1,3,3]\n const "
+                               "%w : f32[1,1,1,1] = [1.0]\n input %c : bool[]\n") +
+                   node + "\n output %y\n}");
+      ADD_FAILURE() << node;
+    } catch (const Error& e) {
+      EXPECT_NE(e.message().find("has no attribute"), std::string::npos) << e.message();
+    }
+  }
+}
+
 // Blocked layout, epilogues, in-place Concat, pooling and the way back.
 TEST(Compiler, AConvolutionalNetwork) {
   expect_compiles_to_same(R"(graph "g" opset {"": 17} {

@@ -28,6 +28,21 @@ TEST(OpSupport, TypesAreThoseThatATrialAccepts) {
   EXPECT_FALSE(takes(support("", "Sqrt", 13), DType::s32));
 }
 
+// The kernels would take more, and give whole numbers.
+TEST(OpSupport, TypesAreNoneThatTheDefinitionForbids) {
+  for (const char* name : {"InstanceNormalization", "LRN", "Det"})
+    EXPECT_EQ(type_list(support("", name, 22).types), "f32 f16 bf16 f64") << name;
+  EXPECT_FALSE(takes(support("", "Softmax", 13), DType::f8e5m2));
+}
+
+TEST(OpSupport, TypesHaveTrialsOfTheirOwnWhereOneNodeFitsFewTypes) {
+  const OpSupport bits = support("", "BitCast", 26);
+  for (const DType t : {DType::f32, DType::f64, DType::f16, DType::s8, DType::u4, DType::s2})
+    EXPECT_TRUE(takes(bits, t)) << dtype_name(t);
+  EXPECT_TRUE(takes(support("", "ReverseSequence", 10), DType::f32));
+  EXPECT_EQ(type_list(support("", "NegativeLogLikelihoodLoss", 22).types), "f32 f16 bf16 f64");
+}
+
 TEST(OpSupport, SaysWhatImplementsAnOperator) {
   EXPECT_EQ(support("", "MatMul", 13).implementation, Implementation::fast);
   EXPECT_EQ(support("", "Det", 11).implementation, Implementation::reference);

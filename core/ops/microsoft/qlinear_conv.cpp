@@ -1,0 +1,21 @@
+// Inputs as those of ai.onnx's QLinearConv; with channels_last, x and y are [N,H,W,C] and w is as
+// it is there.
+#include "ops/common/contrib_quantized.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  const bool last = e.node.int_attr("channels_last", 0) != 0;
+  ir::Value* x = last ? channels_first(e, e.in(0)) : e.in(0);
+  ir::Value* y = e.add_like(
+      "QLinearConv",
+      {x, e.in(1), e.in(2), e.in(3), e.in(4), e.in(5), e.in(6), e.in(7), e.in_or_null(8)},
+      {"channels_last"});
+  e.out(0, last ? channels_last(e, y) : y);
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(microsoft_qlinear_conv_op, "com.microsoft", "QLinearConv", expand)
