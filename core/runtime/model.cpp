@@ -69,6 +69,17 @@ popef::Metadata describe(const std::string& name, const program::Program& progra
 
 }  // namespace
 
+bool Model::is_seed(size_t input) const {
+  if (metadata.seedHandle().empty() || (input < input_data.size() && !input_data[input].empty()))
+    return false;
+  const std::string& wanted = inputs()[input].name;
+  return std::any_of(metadata.anchors().begin(), metadata.anchors().end(),
+                     [&](const popef::Anchor& a) {
+                       return a.type() == popef::TensorType::INPUT && a.name() == wanted &&
+                              a.handle() == metadata.seedHandle();
+                     });
+}
+
 popef::Metadata make_metadata(const std::string& name, const program::Program& program) {
   return describe(name, program, true);
 }
