@@ -18,7 +18,7 @@ type RunnerOptions struct {
 	Profile    bool    // time every instruction, see [Runner.Profile]
 	Telemetry  bool    // publish, as POPRT_TELEMETRY=1 does; see [ReadTelemetry]; since 1.0
 	Device     *Device // nil: any free one
-	QueueDepth int     // runs in flight before Go waits; 0: 64
+	QueueDepth int     // runs in flight before Go waits; 0: the ring's size
 
 	// With Dynamic, runs may have any size along BatchingDim: rows of several runs make one batch, which is padded
 	// with zeros when PadTimeout is over. Otherwise a run has a whole number of compiled batches.
@@ -29,7 +29,7 @@ type RunnerOptions struct {
 	FlushOnWaitingOutputs bool          // pad only while somebody waits; turns tracing on
 
 	Replicas    int           // copies of the model, each on its own device; 0: 1
-	DeviceWait  time.Duration // how long to try when no device is free
+	DeviceWait  time.Duration // how long to try when no device is free; 0: 1 s
 	DeviceSleep time.Duration // between attempts; 0: 6 s
 	AutoReset   bool          // reset the IPU after errors that allow it
 
@@ -153,7 +153,7 @@ func (r *Runner) InputHasData(index int) bool { return r.hasData[index] }
 // Outputs in the model's order.
 func (r *Runner) Outputs() []Anchor { return r.outputs }
 
-// Stop ends the runner: runs that wait fail with Cancelled, so do later ones; the run on the device is finished first.
+// Stop ends the runner: runs that wait fail with Cancelled, so do later ones and the run on the device.
 func (r *Runner) Stop() error {
 	raw, err := r.h.acquire()
 	if err != nil {

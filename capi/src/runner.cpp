@@ -215,7 +215,4 @@ poprt_error* poprt_runner_profile(poprt_runner* runner, poprt_string** out_json)
   });
 }
 
-void poprt_runner_free(poprt_runner* runner) {
-  if (runner && runner->model) runner->model->finish();
-  delete runner;
-}
+void poprt_runner_free(poprt_runner* runner) { delete runner; }

@@ -74,7 +74,9 @@ runtime::RunnerConfig read_runner_options(const poprt_runner_options* options) {
   add_views<TensorMemoryView>(c.flush_by_name.outputs, o.flush_outputs, o.flush_output_count,
                               "flush_outputs");
   c.device_wait_timeout =
-      duration(o.device_wait_timeout_ns, c.device_wait_timeout, RunnerConfig::kNever);
+      o.device_wait_timeout_ns == POPRT_DO_NOT_WAIT
+          ? RunnerConfig::kDoNotWait
+          : duration(o.device_wait_timeout_ns, c.device_wait_timeout, RunnerConfig::kNever);
   c.device_wait_sleep =
       duration(o.device_wait_sleep_ns, c.device_wait_sleep, std::chrono::nanoseconds(0));
   if (o.faults) c.faults = std::make_shared<runtime::FaultInjector>(o.faults);

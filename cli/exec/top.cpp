@@ -39,29 +39,33 @@ std::string duration(double ns) {
 }
 
 struct Sample {
-  double ns = 0, runs = 0, busy_ns = 0;
+  double ns = 0, runs = 0, busy_ns = 0, completed = 0;
 };
 
 // Rates are those since the sample before, or since the start of the segment.
 void print(const nlohmann::json& segments, std::map<std::string, Sample>& before) {
-  fmt::print("{:>8} {:<24} {:>3} {:>6} {:>12} {:>6} {:>9} {:>9} {:>10} {:>10} {:>10}\n", "pid",
-             "model", "rep", "state", "runs/s", "busy", "in flight", "failed", "p50", "p99", "max");
+  fmt::print("{:>8} {:<24} {:>3} {:>6} {:>12} {:>12} {:>6} {:>9} {:>9} {:>10} {:>10} {:>10}\n",
+             "pid", "model", "rep", "state", "requests/s", "runs/s", "busy", "in flight", "failed",
+             "p50", "p99", "max");
   std::map<std::string, Sample> now;
   for (const auto& s : segments) {
     const auto& requests = s["requests"];
     const auto& latency = s["latency_ns"];
     const std::string name = s["name"],
                       key = fmt::format("{} {}", s["pid"].dump(), s["started_ns"].dump());
-    const Sample sample{s["sampled_ns"], s["runs"], s["busy_ns"]};
-    Sample last = before.count(key) ? before[key] : Sample{s["started_ns"], 0, 0};
+    const Sample sample{s["sampled_ns"], s["runs"], s["busy_ns"], requests["completed"]};
+    Sample last = before.count(key) ? before[key] : Sample{s["started_ns"]};
     const double elapsed = std::max(sample.ns - last.ns, 1.0);
     now[key] = sample;
-    fmt::print("{:>8} {:<24.24} {:>3} {:>6} {:>12.1f} {:>5.1f}% {:>9} {:>9} {:>10} {:>10} {:>10}\n",
-               s["pid"].get<uint64_t>(), name, s["replica"].get<uint32_t>(),
-               s["alive"].get<bool>() ? "alive" : "dead", (sample.runs - last.runs) / elapsed * 1e9,
-               (sample.busy_ns - last.busy_ns) / elapsed * 100,
-               requests["in_flight"].get<uint64_t>(), requests["failed"].get<uint64_t>(),
-               duration(latency["p50"]), duration(latency["p99"]), duration(latency["max"]));
+    fmt::print(
+        "{:>8} {:<24.24} {:>3} {:>6} {:>12.1f} {:>12.1f} {:>5.1f}% {:>9} {:>9} {:>10} {:>10} "
+        "{:>10}\n",
+        s["pid"].get<uint64_t>(), name, s["replica"].get<uint32_t>(),
+        s["alive"].get<bool>() ? "alive" : "dead",
+        (sample.completed - last.completed) / elapsed * 1e9,
+        (sample.runs - last.runs) / elapsed * 1e9, (sample.busy_ns - last.busy_ns) / elapsed * 100,
+        requests["in_flight"].get<uint64_t>(), requests["failed"].get<uint64_t>(),
+        duration(latency["p50"]), duration(latency["p99"]), duration(latency["max"]));
     for (const auto& q : s["queues"])
       fmt::print("{:>8} {:<6} {:<36.36} fill {:>6} of {:<6} high water {:<6} stalls {}\n", "",
                  q["direction"].get<std::string>(), q["name"].get<std::string>(),

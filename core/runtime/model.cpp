@@ -98,6 +98,17 @@ bool is_variable(const popef::Metadata& metadata, const popef::Anchor& anchor) {
          (anchor.handle().empty() || anchor.handle() != metadata.seedHandle());
 }
 
+bool Model::is_seed(size_t input) const {
+  if (metadata.seedHandle().empty() || (input < input_data.size() && !input_data[input].empty()))
+    return false;
+  const std::string& wanted = inputs()[input].name;
+  return std::any_of(metadata.anchors().begin(), metadata.anchors().end(),
+                     [&](const popef::Anchor& a) {
+                       return a.type() == popef::TensorType::INPUT && a.name() == wanted &&
+                              a.handle() == metadata.seedHandle();
+                     });
+}
+
 popef::Metadata make_metadata(const std::string& name, const program::Program& program) {
   return describe(name, program, true);
 }

@@ -45,6 +45,9 @@ struct Model {
   // What it was opened from; null when that was no PopEF.
   std::shared_ptr<const popef::Model> blobs;
 
+  // The random seed of a model whose file has no value for it: sessions generate it.
+  bool is_seed(size_t input) const;
+
   const program::Program& program() const { return *image.program; }
   const std::vector<program::Anchor>& inputs() const { return image.program->inputs; }
   const std::vector<program::Anchor>& outputs() const { return image.program->outputs; }

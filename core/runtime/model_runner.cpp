@@ -1,5 +1,6 @@
 #include "runtime/model_runner.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <mutex>
@@ -89,12 +90,8 @@ ModelRunner::ModelRunner(std::shared_ptr<const Model> model, RunnerConfig config
 }
 
 ModelRunner::~ModelRunner() {
-  for (const auto& r : state_->replicas) r->close(false);
-}
-
-void ModelRunner::finish() noexcept {
-  for (const auto& r : state_->replicas) r->close(true);
-  state_->replicas.clear();
+  for (const auto& r : state_->replicas) r->end();
+  for (const auto& r : state_->replicas) r->close();
 }
 
 const Model& ModelRunner::model() const { return *state_->plan->model; }
@@ -135,7 +132,13 @@ RequestPtr ModelRunner::execute_async(std::span<const InputBinding> inputs,
   return state_->choose().submit(inputs, outputs, callback, options);
 }
 
+bool ModelRunner::on_thread() const noexcept {
+  return std::any_of(state_->replicas.begin(), state_->replicas.end(),
+                     [](const auto& r) { return r->on_thread(); });
+}
+
 void ModelRunner::stop() noexcept {
+  for (const auto& r : state_->replicas) r->end();
   for (const auto& r : state_->replicas) r->stop();
 }
 
@@ -164,6 +167,9 @@ void ModelRunner::update_inputs(const InputMemoryView& values) {
     if (!p.fixed[i])
       fail(ErrorCode::failed_precondition,
            "input '{}' is given by every request: nothing comes with the model to replace", name);
+    if (p.model->is_seed(i) && !p.fixed_data[i].data())
+      fail(ErrorCode::failed_precondition,
+           "input '{}' is the random seed: every run gets a new one", name);
     if (view.bytes != anchors[i].bytes()) fail_wrong_size(anchors[i], view.bytes, "input");
     if (!view.data && view.bytes)
       fail(ErrorCode::invalid_argument, "input '{}': the pointer is null", name);

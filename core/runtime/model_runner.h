@@ -34,8 +34,8 @@ class ModelRunner : public BaseRunner {
   // unavailable (no free device in time), and invalid_argument or failed_precondition for a
   // configuration that does not fit.
   explicit ModelRunner(std::shared_ptr<const Model> model, RunnerConfig config = {});
-  // Requests that have not begun fail with cancelled. Does not wait for one that computes; its
-  // memory must stay valid until it is done, and then the device is free.
+  // As stop(), but what has begun is finished: no request uses its memory afterwards, each was
+  // answered, and the devices are free. From a callback all that follows when the callback returns.
   ~ModelRunner() override;
   ModelRunner(const ModelRunner&) = delete;
   ModelRunner& operator=(const ModelRunner&) = delete;
@@ -62,13 +62,14 @@ class ModelRunner : public BaseRunner {
                            std::span<const OutputBinding> outputs, RequestCallback callback = {},
                            const RequestOptions& options = {}) override;
 
-  // Requests that wait fail with cancelled, and so do later calls. Returns when the device is idle
-  // and every request is done. Not from a callback (it would wait for itself): there it only asks.
+  // Requests that wait fail with cancelled, and so do later calls and what computes, which ends
+  // early (as by Session::stop()). Returns when the device is idle and every request is done. Not
+  // from a callback (it would wait for itself): there it only asks.
   void stop() noexcept override;
 
-  // Only the destructor may follow. What was submitted is still run, in the background (an open
-  // batch is padded); memory must stay valid until then. Does not wait.
-  void finish() noexcept;
+  // True in callbacks of requests that were served: whoever waits for a request there waits for
+  // ever.
+  bool on_thread() const noexcept;
 
   // Of all replicas, or of one.
   RunnerStatistics statistics() const override;

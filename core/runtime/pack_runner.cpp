@@ -545,7 +545,12 @@ void PackRunner::State::end() noexcept {
 PackRunner::PackRunner(std::shared_ptr<const Model> model, PackRunnerConfig config)
     : state_(std::make_shared<State>(std::move(model), std::move(config))) {}
 
-PackRunner::~PackRunner() { state_->end(); }
+PackRunner::~PackRunner() {
+  stop();
+  State& s = *state_;
+  // Frees the device now rather than when the thread has let go of the state.
+  if (s.finished.load() && !s.runner->on_thread()) s.runner.reset();
+}
 
 const std::vector<DataDesc>& PackRunner::execute_inputs() const { return state_->inputs; }
 const std::vector<DataDesc>& PackRunner::execute_outputs() const { return state_->outputs; }
@@ -602,7 +607,10 @@ void PackRunner::stop() noexcept {
   State& s = *state_;
   s.end();
   s.runner->stop();
-  if (s.process != getpid() || s.thread_id.load() == std::this_thread::get_id()) return;
+  // In a callback, on either thread, they would wait for themselves.
+  if (s.process != getpid() || s.thread_id.load() == std::this_thread::get_id() ||
+      s.runner->on_thread())
+    return;
   s.finish_waiter.wait([&] { return s.finished.load(); });
 }
 

@@ -60,7 +60,7 @@ class PackRunner final : public BaseRunner {
   // Throws invalid_argument (configuration), failed_precondition (a model that does not fit it),
   // and what ModelRunner throws.
   PackRunner(std::shared_ptr<const Model> model, PackRunnerConfig config);
-  // As ModelRunner's.
+  // As stop(): a pack that has not begun to compute fails, too.
   ~PackRunner() override;
   PackRunner(const PackRunner&) = delete;
   PackRunner& operator=(const PackRunner&) = delete;

@@ -48,24 +48,39 @@ void Replica::make_sessions() {
   drop_sessions();
   for (const auto& device : devices_) {
     SessionConfig config = plan_->config.session;
+    config.copy = static_cast<uint32_t>(sessions_.size());
+    config.copies = static_cast<uint32_t>(devices_.size());
     config.device = device;
     config.exclusive = true;
     config.replica = static_cast<uint32_t>(index_);
-    sessions_.push_back(std::make_unique<Session>(plan_->model, std::move(config)));
+    auto made = std::make_unique<Session>(plan_->model, std::move(config));
+    {
+      const std::lock_guard lock(sessions_mutex_);
+      sessions_.push_back(std::move(made));
+      if (interrupted_) sessions_.back()->stop();
+    }
     for (const auto& [i, memory] : new_weights_)
       sessions_.back()->update_weights(plan_->model->inputs()[i].name, memory.const_view());
     sessions_.back()->run_load_programs();
   }
   threads_ = sessions_[0]->threads();
+  if (Telemetry* const t = sessions_[0]->telemetry()) {
+    std::vector<std::pair<std::string_view, bool>> anchors;
+    for (size_t i = 0; i < plan_->inputs.size(); i++)
+      if (!plan_->fixed[i]) anchors.emplace_back(plan_->model->inputs()[i].name, false);
+    for (const program::Anchor& a : plan_->model->outputs()) anchors.emplace_back(a.name, true);
+    t->ring(anchors, plan_->depth);
+  }
   telemetry_.store(sessions_[0]->telemetry(), std::memory_order_release);
 }
 
 void Replica::drop_sessions() noexcept {
+  std::vector<std::unique_ptr<Session>> gone;
   {
-    const std::lock_guard lock(telemetry_mutex_);
+    const std::lock_guard lock(sessions_mutex_);
     telemetry_.store(nullptr, std::memory_order_relaxed);
+    gone.swap(sessions_);
   }
-  sessions_.clear();
 }
 
 void Replica::set_fixed(const std::vector<std::pair<size_t, TensorMemory>>& changes) {
@@ -123,7 +138,8 @@ void Replica::execute(const void* const* inputs, void* const* outputs, uint64_t 
     }
     if (failure) {
       Counters::add(counters_.submitted);
-      Counters::add(counters_.failed);
+      Counters::add(failure->code() == ErrorCode::cancelled ? counters_.cancelled
+                                                            : counters_.failed);
       throw Error(*failure);
     }
     Counters::add(counters_.steps, std::max<uint64_t>(chunks / p.step_chunks, 1));
@@ -222,7 +238,10 @@ RequestPtr Replica::submit(std::span<const InputBinding> inputs,
     leave(1);
     throw;
   }
-  tell([](Telemetry& t) { t.submitted(); });
+  tell([this](Telemetry& t) {
+    t.submitted();
+    t.enqueued(in_flight());
+  });
   pool_->arrived.notify();
   return request;
 }
@@ -332,38 +351,39 @@ void Replica::store_loop() noexcept {
 
 // The end.
 
-void Replica::stop() noexcept {
+void Replica::end() noexcept {
   stopped_.store(true, std::memory_order_release);
   room_.notify();
-  bool served = false;
   {
     // No submission is under way after this, and none follows.
     const std::lock_guard lock(submit_mutex_);
-    served = process_ == getpid();  // a forked child has no threads
   }
   ended_.store(true, std::memory_order_release);
   pool_->poke();
+}
+
+void Replica::stop() noexcept {
+  end();
+  {
+    const std::lock_guard lock(sessions_mutex_);
+    interrupted_ = true;
+    for (const auto& s : sessions_) s->stop();
+  }
+  wait_for_end();
+}
+
+void Replica::wait_for_end() noexcept {
   if (on_thread()) return;
-  if (served) finish_.wait([&] { return finished_.load(std::memory_order_acquire); });
+  // A forked child has no threads.
+  if (process_ == getpid()) finish_.wait([&] { return finished_.load(std::memory_order_acquire); });
   const std::lock_guard lock(device_mutex_);  // a synchronous run is over
 }
 
-void Replica::close(bool finish) noexcept {
+void Replica::close() noexcept {
   closed_.store(true);
-  stopped_.store(true, std::memory_order_release);
-  bool served = false;
-  {
-    const std::lock_guard lock(submit_mutex_);
-    served = process_ == getpid();
-  }
-  (finish ? draining_ : ended_).store(true, std::memory_order_release);
-  pool_->poke();
-  if (served && !finished_.load()) {
-    // The forming thread releases the device; an idle one at once.
-    if (in_flight() == 0 && !on_thread())
-      finish_.wait([&] { return finished_.load(std::memory_order_acquire); });
-  }
-  if (!served || finished_.load()) release_devices();  // or the thread sees closed_
+  end();
+  wait_for_end();
+  if (!on_thread()) release_devices();  // else the forming thread does, at its end
 }
 
 RunnerStatistics Replica::statistics() const {

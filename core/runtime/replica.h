@@ -40,10 +40,14 @@ class Replica : public std::enable_shared_from_this<Replica> {
   RequestPtr submit(std::span<const InputBinding> inputs, std::span<const OutputBinding> outputs,
                     RequestCallback callback, const RequestOptions& options);
 
+  // Nothing new is taken, what waits fails. Does not wait for that.
+  void end() noexcept;
+  // And ends what computes; returns when no request is left and the devices are idle, on a thread
+  // of the replica (a callback) at once.
   void stop() noexcept;
-  // The runner is gone: what has not begun fails, or with `finish` is still run (an open batch is
-  // padded); then the devices are released. Does not block.
-  void close(bool finish) noexcept;
+  // The runner is gone: as stop(), but what computes is finished; then the devices are released.
+  void close() noexcept;
+  bool on_thread() const noexcept;
 
   size_t in_flight() const noexcept { return in_flight_.load(std::memory_order_relaxed); }
   bool broken() const noexcept { return broken_.load(std::memory_order_acquire); }
@@ -76,7 +80,6 @@ class Replica : public std::enable_shared_from_this<Replica> {
   };
   enum class Formed : uint8_t { step, stopped };
 
-  bool on_thread() const noexcept;
   void start_threads();
   void serve() noexcept;
   void compute_loop() noexcept;
@@ -103,6 +106,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   Failure ensure_usable() noexcept;
   Failure device_failed(const DeviceError& error) noexcept;
 
+  void wait_for_end() noexcept;
   void admit();
   void leave(size_t n) noexcept;
   void make_sessions();
@@ -116,7 +120,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   template <class F>
   void tell(F&& f) noexcept {
     if (!telemetry_.load(std::memory_order_acquire)) return;
-    const std::lock_guard lock(telemetry_mutex_);
+    const std::lock_guard lock(sessions_mutex_);
     if (Telemetry* t = telemetry_.load(std::memory_order_relaxed)) f(*t);
   }
 
@@ -124,7 +128,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
   const int index_;
   const std::shared_ptr<TraceBuffer> traces_;
   Counters counters_;
-  std::mutex telemetry_mutex_;
+  std::mutex sessions_mutex_;  // changes of sessions_, for those who do not hold device_mutex_
+  bool interrupted_ = false;   // with it: so are sessions to come
   std::atomic<Telemetry*> telemetry_{nullptr};  // of sessions_[0]
   int threads_ = 1;
 
@@ -144,7 +149,6 @@ class Replica : public std::enable_shared_from_this<Replica> {
   std::atomic<uint64_t> fail_until_{0};  // the last request that waited when a device failed
   std::atomic<bool> stopped_{false};     // nothing new is taken
   std::atomic<bool> ended_{false};       // and no submission is under way
-  std::atomic<bool> draining_{false};    // what was submitted is run, then it ends
   std::atomic<bool> closed_{false};
 
   std::mutex submit_mutex_;  // the producer's side of ring_, the pool's take()

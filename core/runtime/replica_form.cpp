@@ -31,7 +31,10 @@ void Replica::Step::clear() {
 void Replica::drop(Request* request) noexcept {
   Counters::add(request->code() == ErrorCode::cancelled ? counters_.cancelled
                                                         : counters_.timed_out);
-  tell([](Telemetry& t) { t.failed(); });
+  tell([](Telemetry& t) {
+    t.failed();
+    t.finished(1);
+  });
   leave(1);
   request->release();
 }
@@ -146,7 +149,6 @@ Replica::Formed Replica::form(Step& step) noexcept {
   for (;;) {
     const uint64_t pokes = pool_->pokes();
     const bool stopping = ended_.load(std::memory_order_acquire);
-    const bool draining = draining_.load(std::memory_order_acquire);  // before the ring
     const auto finish = [&] {
       step.begun = stamp();
       return stopping ? Formed::stopped : Formed::step;
@@ -202,11 +204,7 @@ Replica::Formed Replica::form(Step& step) noexcept {
       if (open_sum_ == p.step_rows && flush(step, true)) return finish();
     }
     if (!step.segments.empty()) return finish();
-    if (draining) {
-      if (open_.empty()) return Formed::stopped;
-      if (flush(step, false)) return finish();
-      continue;
-    }
+    if (ring_.empty() && !stopping) tell([](Telemetry& t) { t.stalled(); });
     if (open_.empty()) {
       pool_->arrived.wait([&] {
         return !ring_.empty() || pool_->pokes() != pokes || ended_.load(std::memory_order_acquire);

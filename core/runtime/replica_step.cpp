@@ -138,7 +138,12 @@ Failure Replica::run_chunk(uint64_t chunk, const void** inputs, void** outputs) 
     if (const auto error = p.config.faults->before_run(index_)) return device_failed(*error);
   try {
     sessions_[chunk % sessions_.size()]->run_main_programs(inputs, outputs);
-  } catch (const Error& e) {  // somebody else has interrupted or unloaded the session
+  } catch (const Error& e) {  // stop(), or somebody else has interrupted or unloaded the session
+    if (ended_.load(std::memory_order_acquire)) {
+      static const auto interrupted = std::make_shared<const Error>(
+          ErrorCode::cancelled, "the run was interrupted: the runner was stopped");
+      return interrupted;
+    }
     return std::make_shared<const Error>(e);
   }
   Counters::add(counters_.batches);
@@ -227,6 +232,7 @@ void Replica::store(Step& step) noexcept {
     if (r.stored == r.rows) finished++;
   }
   leave(finished);
+  tell([finished](Telemetry& t) { t.finished(finished); });
   for (const Segment& s : step.segments) {
     Request& r = *s.request;
     // A request that fails is done when its last step is, too: until then steps that follow may

@@ -57,7 +57,8 @@ class BaseRunner {
                                    RequestCallback callback = {},
                                    const RequestOptions& options = {}) = 0;
 
-  // Requests that wait fail with cancelled, and so do later calls. Returns when no request is left.
+  // Requests that wait or run fail with cancelled, and so do later calls. Returns when no request
+  // is left.
   virtual void stop() noexcept = 0;
 
   virtual RunnerStatistics statistics() const = 0;

@@ -144,8 +144,8 @@ RunnerPlan::RunnerPlan(std::shared_ptr<const Model> m, RunnerConfig c)
     if (bytes) std::memcpy(fixed_data[i].data(), data, bytes);
   };
   // What comes with the model is used where it lies.
-  for (size_t i = 0; i < std::min(in.size(), model->input_data.size()); i++)
-    fixed[i] = !model->input_data[i].empty();
+  for (size_t i = 0; i < in.size(); i++)
+    fixed[i] = (i < model->input_data.size() && !model->input_data[i].empty()) || model->is_seed(i);
   for (const auto& [name, view] : config.frozen_inputs) {
     const size_t i = find_anchor(in, name, 0, "input");
     if (view.bytes != in[i].bytes()) fail_wrong_size(in[i], view.bytes, "frozen input");
@@ -185,7 +185,10 @@ RunnerPlan::RunnerPlan(std::shared_ptr<const Model> m, RunnerConfig c)
   if (ring > kMaxQueueDepth)
     fail(ErrorCode::invalid_argument, "a ring of {} rows is too long: at most {}", ring,
          kMaxQueueDepth);
-  depth = config.queue_depth ? config.queue_depth : std::max<size_t>(64, ring);
+  depth = ring;
+  if (config.ring_buffer_size_multiplier == RunnerConfig::kDefaultMultiplier)
+    depth = std::max<size_t>(64, ring);
+  if (config.queue_depth) depth = config.queue_depth;
   tracing = config.flush_on_waiting_outputs;
 
   const auto describe = [&](const std::vector<Anchor>& anchors, std::vector<DataDesc>& to) {
@@ -213,6 +216,20 @@ RunnerPlan::RunnerPlan(std::shared_ptr<const Model> m, RunnerConfig c)
     if (view.bytes != out[i].bytes()) fail_wrong_size(out[i], view.bytes, "flush output");
     padding_results[i] = static_cast<std::byte*>(view.data);
   }
+  if ((config.flush_by_name.inputs.empty() && config.flush_by_name.outputs.empty()) ||
+      !config.validate_io_params)
+    return;
+  std::string missing;
+  const auto note = [&](std::string_view direction, const Anchor& a) {
+    missing += fmt::format("{}{} '{}'", missing.empty() ? "" : ", ", direction, a.name);
+  };
+  for (size_t i = 0; i < in.size(); i++)
+    if (!fixed[i] && in[i].bytes() && !padding[i]) note("input", in[i]);
+  for (size_t i = 0; i < out.size(); i++)
+    if (out[i].bytes() && !padding_results[i]) note("output", out[i]);
+  if (!missing.empty())
+    fail(ErrorCode::invalid_argument, "flush_by_name is a request like any other, but lacks: {}",
+         missing);
 }
 
 uint64_t RunnerPlan::resolve(std::span<const InputBinding> in, std::span<const OutputBinding> out,

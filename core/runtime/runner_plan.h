@@ -23,7 +23,8 @@
 namespace poprt::runtime {
 
 // A padding request: rows of `inputs` stand for the missing rows of a batch, whose results go to
-// `outputs`. The memory has the anchor's size and outlives the runner.
+// `outputs`. As any request it names all that requests give and all outputs (unless
+// validate_io_params is off); or nothing. The memory has the anchor's size and outlives the runner.
 struct FlushByName {
   InputMemoryView inputs;
   OutputMemoryView outputs;
@@ -32,10 +33,10 @@ struct FlushByName {
 // PopRT's RuntimeConfig, with its defaults (spec/poprt.md 5.2); what is ours says so.
 struct RunnerConfig {
   static constexpr auto kNever = std::chrono::nanoseconds::max();
+  static constexpr auto kDoNotWait = std::chrono::nanoseconds::zero();
 
   SessionConfig session;  // the device of replica 0, and how engines are loaded
-  // Ours: requests in flight per replica; one more makes execute_async() block. 0: 64, or the ring
-  // size if that is more.
+  // Ours: requests in flight per replica; one more makes execute_async() block. 0: the ring size.
   size_t queue_depth = 0;
   // Locks a mutex per replica at submission. Off: only one thread at a time uses the runner.
   bool thread_safe = true;
@@ -46,8 +47,11 @@ struct RunnerConfig {
   bool validate_io_params = true;
   // The dimension along which requests may have any size; UINT32_MAX: whole batches only.
   uint32_t batching_dim = UINT32_MAX;
-  // Ring size: it x the rows of a step. With overlap_io also how many steps are staged.
-  size_t ring_buffer_size_multiplier = 2;
+  // Ring size in requests: it x the rows of a step. The default is at least 64 requests, so that
+  // single rows do not wait for each other's callers. With overlap_io also how many steps are
+  // staged.
+  static constexpr size_t kDefaultMultiplier = 2;
+  size_t ring_buffer_size_multiplier = kDefaultMultiplier;
   bool auto_reset = false;
   // Pad only when somebody waits for a request of the batch (or has given a callback).
   bool flush_on_waiting_outputs = false;
@@ -65,8 +69,8 @@ struct RunnerConfig {
   // Constant values, copied, of the compiled size: those inputs are left out of requests.
   InputMemoryView frozen_inputs;
   FlushByName flush_by_name;
-  // How long to try when no device is free, and the pause between attempts. Ours: 0 s; PopRT: 1 s.
-  std::chrono::nanoseconds device_wait_timeout{0};
+  // How long to try when no device is free (kDoNotWait, kNever), and the pause between attempts.
+  std::chrono::nanoseconds device_wait_timeout = std::chrono::seconds(1);
   std::chrono::nanoseconds device_wait_sleep = std::chrono::seconds(6);
   // Ours: copy a step's inputs in and outputs out on threads of their own while another computes.
   bool overlap_io = false;

@@ -91,8 +91,7 @@ void Session::connect() {
       s.per_replica = !m || m->isPerReplica();
       s.connectable = !m || !m->handle().empty();
       s.user = s.connectable && accepted(predicate, m);
-      s.seed = m && type == popef::TensorType::INPUT && !m->handle().empty() &&
-               m->handle() == metadata.seedHandle();
+      s.seed = type == popef::TensorType::INPUT && model_->is_seed(streams.size());
       streams.push_back(std::move(s));
     }
   };
@@ -100,6 +99,7 @@ void Session::connect() {
   add(outputs_, p.outputs, popef::TensorType::OUTPUT, config_.output_predicate);
   for (size_t i = 0; i < inputs_.size(); i++) {
     inputs_[i].data = model_->input_data[i];
+    rewind(inputs_[i]);
     if (!inputs_[i].data.empty() || inputs_[i].seed) inputs_[i].user = false;
   }
   // The save programs return the weights: not the device's work, the session has their values.
@@ -202,7 +202,7 @@ void Session::load_on(const std::shared_ptr<device::Device>& device) {
     stopped_.store(false, std::memory_order_release);
     for (auto* all : {&inputs_, &outputs_})
       for (Stream& s : *all) {
-        s.next = 0;
+        rewind(s);
         if (s.callback) s.callback->resume();
       }
     loaded_.store(true, std::memory_order_release);
@@ -448,10 +448,21 @@ void* Session::begin_transfer(Stream& s, bool is_input) {
 }
 
 void* Session::input_pointer(Stream& s) {
-  if (s.callback && s.served) return begin_transfer(s, true);
+  return s.callback && s.served ? begin_transfer(s, true) : own_data(s);
+}
+
+// To the first value that is this session's.
+void Session::rewind(Stream& s) const {
+  s.next = s.per_replica ? config_.copy : 0;
+  s.stride = s.per_replica ? config_.copies : 1;
+}
+
+// The next value of an input that no caller gives: the file's, zeros, or a new seed.
+void* Session::own_data(Stream& s) {
   if (!s.data.empty()) {
-    const uint64_t values = s.data.size() / s.bytes;
-    return const_cast<std::byte*>(s.data.data()) + s.next++ % values * s.bytes;
+    const uint64_t values = s.data.size() / s.bytes, at = s.next % values;
+    s.next += s.stride;
+    return const_cast<std::byte*>(s.data.data()) + at * s.bytes;
   }
   if (!s.memory.data()) {
     s.memory = TensorMemory(s.bytes);
@@ -515,8 +526,12 @@ void Session::run_pointers(Flow flow, const void* const* inputs, void* const* ou
   if (!engine_) fail_not_loaded();
   bool own = false;
   for (size_t i = 0; i < inputs_.size(); i++) {
-    const bool mine = !inputs_[i].data.empty() && !inputs[i];
-    input_pointers_[i] = mine ? inputs_[i].data.data() : inputs[i];
+    Stream& s = inputs_[i];
+    const bool mine = (!s.data.empty() || s.seed) && !inputs[i];
+    if (!mine)
+      input_pointers_[i] = inputs[i];
+    else if (flow == Flow::main || s.used[static_cast<size_t>(flow)])
+      input_pointers_[i] = own_data(s);
     own |= mine;
   }
   run_engine(flow, own ? input_pointers_.data() : inputs, outputs);

@@ -47,6 +47,9 @@ struct SessionConfig {
   // sessions of one runner apart.
   bool telemetry = false;
   uint32_t replica = 0;
+  // Of the compiled-in copies, when each has a session of its own: a feed's values are dealt out to
+  // them by turns.
+  uint32_t copy = 0, copies = 1;
   // Which anchors without data get a user's callback; null: default_predicate().
   AnchorCallbackPredicate input_predicate = {}, output_predicate = {};
 };
@@ -84,8 +87,9 @@ class Session final : private device::Occupant {
   // Uploads again, to the same device: initial state, and no stop(). Weights that were updated
   // stay.
   void reload();
-  // Any thread, callbacks too: a run ends soon (at the next instruction or callback) with
-  // cancelled, and so do later ones until reload() or bind_to_device().
+  // Any thread, callbacks too: a run ends soon with cancelled (at the next callback or instruction,
+  // in a long one after some 20 ms of it, but not within a kernel that is one task, such as a TopK
+  // of one row), and so do later ones until reload() or bind_to_device().
   void stop() noexcept;
 
   // By name, the outputs of weights that the save programs return (weight_d2h_NAME) too. Throw
@@ -128,7 +132,8 @@ class Session final : private device::Occupant {
   void run_programs(std::span<const uint32_t> indices);
 
   // One transfer with a pointer for each anchor, in the program's order, to memory of the anchor's
-  // size. Null for an input that has data takes that. Throw failed_precondition when not loaded.
+  // size. Null for an input that has data takes its next value, for the seed a new one. Throw
+  // failed_precondition when not loaded.
   void run_main_programs(const void* const* inputs, void* const* outputs) {
     run_pointers(device::Flow::main, inputs, outputs);
   }
@@ -164,7 +169,7 @@ class Session final : private device::Occupant {
     const Stream* weights = nullptr;  // of an output: the input whose value it returns
     std::shared_ptr<StreamCallback> callback;
     std::span<const std::byte> data;  // of an input that has some; then `next` counts values
-    uint64_t next = 0;
+    uint64_t next = 0, stride = 1;
     TensorMemory memory;  // staging, or updated data
     bool prefetched = false;
     bool in_place = false;
@@ -183,6 +188,8 @@ class Session final : private device::Occupant {
   void* begin_transfer(Stream& s, bool is_input);
   [[noreturn]] void fail_transfer(const Stream& s, std::string_view did) const;
   void* input_pointer(Stream& s);
+  void* own_data(Stream& s);
+  void rewind(Stream& s) const;
   void* output_pointer(Stream& s);
   void run_pointers(device::Flow flow, const void* const* inputs, void* const* outputs);
   void run_engine(device::Flow flow, const void* const* inputs, void* const* outputs);

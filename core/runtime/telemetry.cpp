@@ -185,4 +185,29 @@ Queue* Telemetry::queue(uint32_t index, std::string_view name, bool is_output, u
   return &q;
 }
 
+void Telemetry::ring(std::span<const std::pair<std::string_view, bool>> anchors,
+                     uint64_t capacity) {
+  for (uint32_t i = 0; i < anchors.size(); i++) {
+    Queue* const q = queue(i, anchors[i].first, anchors[i].second, capacity);
+    if (!q) return;
+    if (i == 0) ring_ = q;
+    q->shares = i == 0 ? 0 : 1;
+  }
+}
+
+void Telemetry::enqueued(uint64_t fill) noexcept {
+  if (!ring_) return;
+  add(ring_->enqueued, 1);
+  if (fill > ring_->high_water.load(std::memory_order_relaxed))
+    ring_->high_water.store(fill, std::memory_order_relaxed);
+}
+
+void Telemetry::finished(uint64_t n) noexcept {
+  if (ring_ && n) add(ring_->finished, n);
+}
+
+void Telemetry::stalled() noexcept {
+  if (ring_) add(ring_->stalls, 1);
+}
+
 }  // namespace poprt::runtime

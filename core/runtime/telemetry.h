@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/telemetry_layout.h"
@@ -48,6 +49,13 @@ class Telemetry {
   // The record of queue `index`, whose counters the queue's two sides write.
   telemetry::Queue* queue(uint32_t index, std::string_view name, bool is_output, uint64_t capacity);
 
+  // One ring of requests that carry all these anchors (name, is output): one set of counters,
+  // written by one thread at a time, for as many records.
+  void ring(std::span<const std::pair<std::string_view, bool>> anchors, uint64_t capacity);
+  void enqueued(uint64_t fill) noexcept;
+  void finished(uint64_t n) noexcept;
+  void stalled() noexcept;
+
   const std::filesystem::path& path() const { return path_; }
 
  private:
@@ -57,6 +65,7 @@ class Telemetry {
   size_t bytes_ = 0;
   uint32_t queues_ = 0;
   telemetry::Replica* replica_ = nullptr;
+  telemetry::Queue* ring_ = nullptr;
 };
 
 }  // namespace poprt::runtime

@@ -10,7 +10,7 @@
 namespace poprt::runtime::telemetry {
 
 inline constexpr std::array<char, 8> kMagic = {'P', 'O', 'P', 'R', 'T', 'T', 'E', 'L'};
-inline constexpr uint32_t kMajor = 1, kMinor = 0;
+inline constexpr uint32_t kMajor = 1, kMinor = 1;
 inline constexpr uint32_t kMaxQueues = 4096;
 inline constexpr size_t kNameBytes = 128;
 
@@ -66,7 +66,8 @@ struct Queue {
   uint64_t capacity;
   Counter enqueued, high_water;  // by the producer
   Counter finished, stalls;      // by the consumer
-  std::array<uint64_t, 10> reserved;
+  uint64_t shares;  // since 1.1: 1 + the record whose counters are this one's; 0: its own
+  std::array<uint64_t, 9> reserved;
 };
 static_assert(sizeof(Queue) == 256);
 

@@ -69,9 +69,9 @@ struct RawReplica {
 static_assert(offsetof(RawReplica, submitted) == offsetof(Replica, submitted));
 struct RawQueue {
   std::array<char, kNameBytes> name;
-  uint64_t direction, capacity, enqueued, high_water, finished, stalls;
+  uint64_t direction, capacity, enqueued, high_water, finished, stalls, shares;
 };
-static_assert(offsetof(RawQueue, stalls) == offsetof(Queue, stalls));
+static_assert(offsetof(RawQueue, shares) == offsetof(Queue, shares));
 
 // Names go to terminals and JSON.
 std::string printable(const std::array<char, kNameBytes>& name) {
@@ -162,11 +162,22 @@ TelemetrySnapshot read_segment(const std::filesystem::path& path) {
   s.runs = r.runs;
   s.busy_ns = r.busy_ns;
   s.histogram = r.histogram;
-  for (uint32_t i = 0; i < h.queue_count; i++) {
+  const auto read_queue = [&](uint64_t i) {
     RawQueue q;
-    file.read(uint64_t{h.header_bytes} + h.replica_bytes + uint64_t{i} * h.queue_bytes, &q,
-              sizeof q);
+    file.read(uint64_t{h.header_bytes} + h.replica_bytes + i * h.queue_bytes, &q, sizeof q);
+    return q;
+  };
+  for (uint32_t i = 0; i < h.queue_count; i++) {
+    RawQueue q = read_queue(i);
     if (q.capacity == 0) continue;  // not in use
+    if (q.shares != 0) {
+      if (q.shares > h.queue_count) file.broken("a queue shares the counters of none");
+      const RawQueue from = read_queue(q.shares - 1);
+      q.enqueued = from.enqueued;
+      q.high_water = from.high_water;
+      q.finished = from.finished;
+      q.stalls = from.stalls;
+    }
     s.queues.push_back({printable(q.name), q.direction != 0, q.capacity,
                         q.enqueued > q.finished ? q.enqueued - q.finished : 0, q.high_water,
                         q.enqueued, q.finished, q.stalls});
@@ -189,6 +200,9 @@ nlohmann::ordered_json json_of(const TelemetrySnapshot& s) {
                    {"completed", s.completed},
                    {"failed", s.failed},
                    {"in_flight", s.in_flight}};
+  const double elapsed =
+      s.sampled_ns > s.started_ns ? static_cast<double>(s.sampled_ns - s.started_ns) : 0;
+  j["requests_per_second"] = elapsed > 0 ? static_cast<double>(s.completed) / elapsed * 1e9 : 0;
   j["runs"] = s.runs;
   j["busy_ns"] = s.busy_ns;
   const double mean =

@@ -156,6 +156,42 @@ int main(int argc, char** argv) {
   }
   config.overlap_io = false;
   config.ring_buffer_size_multiplier = 2;
+  {
+    // By turns, so that both see the same machine: 10 microseconds is a request at 100 000/s.
+    std::vector<std::unique_ptr<ModelRunner>> runners;
+    for (const bool on : {false, true}) {
+      config.session.telemetry = on;
+      runners.push_back(std::make_unique<ModelRunner>(model, config));
+    }
+    config.session.telemetry = false;
+    for (const size_t window : {0, 4, 64}) {
+      std::vector<double> times[2];
+      auto clients = make_clients(window, kRows);
+      for (int r = 0; r < 2 * kRepeats; r++)
+        for (size_t on = 0; on < 2; on++) {
+          const int n = calls / 2;
+          const double start = now();
+          if (window)
+            stream(*runners[on], clients, n);
+          else
+            for (int i = 0; i < n; i++) runners[on]->execute(inputs, outputs);
+          for (auto& c : clients) c->request = {};
+          if (r > 0) times[on].push_back((now() - start) / n);
+        }
+      Timing t[2];
+      for (size_t on = 0; on < 2; on++) {
+        std::sort(times[on].begin(), times[on].end());
+        t[on] = {times[on].front(), times[on][times[on].size() / 2]};
+        report(fmt::format("{}, telemetry {}",
+                           window ? fmt::format("execute_async, {} in flight", window) : "execute",
+                           on ? "on" : "off"),
+               t[on], direct.least);
+      }
+      fmt::print("  telemetry: {:.0f} ns least, {:.0f} ns median: {:.2f} % and {:.2f} % of 10 us\n",
+                 t[1].least - t[0].least, t[1].median - t[0].median,
+                 (t[1].least - t[0].least) / 100, (t[1].median - t[0].median) / 100);
+    }
+  }
   config.batching_dim = 0;
   config.timeout = std::chrono::microseconds(50);
   ModelRunner runner(model, config);

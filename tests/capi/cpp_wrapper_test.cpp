@@ -386,6 +386,32 @@ TEST(RuntimeConfig, HasTheDocumentedDefaults) {
   EXPECT_TRUE(p.enablePrefetchDatastreams);
 }
 
+TEST(RuntimeConfig, WhatAModelRunnerCannotDoIsRefused) {
+  const auto refused = [](auto change, const char* part) {
+    RuntimeConfig c;
+    change(c);
+    try {
+      ModelRunner(DATA "/copies.popef", c);
+      ADD_FAILURE() << part;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+      EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
+    }
+  };
+  refused([](auto& c) { c.runnerType = RunnerType::PackRunner; }, "runnerType is PackRunner");
+  refused([](auto& c) { c.runnerType = RunnerType::ModelFusionRunner; },
+          "runnerType is ModelFusionRunner");
+  refused([](auto& c) { c.ringBufferSizeMultiplier = 0; }, "ringBufferSizeMultiplier");
+  refused([](auto& c) { c.replicationFactor = 0; }, "replicationFactor");
+  refused([](auto& c) { c.timeoutNS = -5; }, "timeouts");
+  refused([](auto& c) { c.batchSizeTimeoutNS = -1; }, "timeouts");
+  refused([](auto& c) { c.requestTracepointsBufferSize = -1; }, "requestTracepointsBufferSize");
+  RuntimeConfig c;
+  c.ringBufferSizeMultiplier = 5;
+  EXPECT_NE(ModelRunner(DATA "/copies.popef", c).statistics().find("\"queue_capacity\": 5,"),
+            std::string::npos);
+}
+
 TEST(CppWrapper, FuturesComeInBothKindsAndCarryTheError) {
   RuntimeConfig config;
   config.faults = "unknown_runtime_error@3";

@@ -316,9 +316,9 @@ static void everything_may_be_freed_in_any_order(void** state) {
           poprt_request_free(q);
           break;
       }
-    await_calls(&g, 1); /* the run goes on without any handle */
-    assert_int_equal(g.code, POPRT_OK);
-    assert_memory_equal(k.x, k.y, sizeof k.x);
+    assert_int_equal(g.calls, 1); /* answered: run, or not begun when the runner went */
+    assert_true(g.code == POPRT_OK || g.code == POPRT_CANCELLED);
+    if (g.code == POPRT_OK) assert_memory_equal(k.x, k.y, sizeof k.x);
   }
 }
 

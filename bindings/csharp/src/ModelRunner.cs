@@ -19,7 +19,7 @@ namespace Poprt
         /// <see cref="Library.ReadTelemetry"/>. Since 1.0.</summary>
         public bool Telemetry { get; set; }
 
-        /// <summary>Asynchronous runs in flight before ExecuteAsync blocks; 0: 64.</summary>
+        /// <summary>Asynchronous runs in flight before ExecuteAsync blocks; 0: the ring's size.</summary>
         public int QueueDepth { get; set; }
 
         /// <summary>How long a started batch waits for its next rows before it is padded with zeros; zero: 10 ms;
@@ -86,7 +86,7 @@ namespace Poprt
             return this;
         }
 
-        /// <summary>How long to wait for a device when none is free; zero: not at all.</summary>
+        /// <summary>How long to wait for a device when none is free; zero: 1 s.</summary>
         public TimeSpan DeviceWaitTimeout { get; set; }
 
         /// <summary>Between attempts to get one; zero: 6 seconds.</summary>
@@ -274,8 +274,8 @@ namespace Poprt
         }
 
         /// <summary>
-        /// Ends the runner: runs that wait are cancelled, later ones fail with Cancelled; a run on the device is
-        /// finished first.
+        /// Ends the runner: runs that wait are cancelled, and so is the one on the device, which ends early; later
+        /// ones fail with Cancelled.
         /// </summary>
         public void Stop()
         {

@@ -31,6 +31,7 @@ InputDesc = OutputDesc = DataDesc
 _WAIT_WITH_TIMEOUT, _WAIT_FOREVER = 1, 2  # the numbers of poprt/device.h
 UINT32_MAX = 2**32 - 1
 INT64_MAX = 2**63 - 1
+DO_NOT_WAIT = -(2**63)  # POPRT_DO_NOT_WAIT
 
 
 class RunnerType(enum.IntEnum):
@@ -107,7 +108,7 @@ class _RunnerConfig(Config):
             "overlap_io": int(self._get("overlap_io", False)),
             "batches_per_step": self._get("batches_per_step", 0),
             "faults": self._get("faults", None),
-            "device_wait_timeout_ns": int(min(wait.timeout_sec * 1e9, INT64_MAX // 2)),
+            "device_wait_timeout_ns": int(min(wait.timeout_sec * 1e9, INT64_MAX // 2)) or DO_NOT_WAIT,
             "device_wait_sleep_ns": max(1, int(wait.sleep_time_sec * 1e9)),
         }
         if self._get("batching_dim", UINT32_MAX) != UINT32_MAX:
@@ -155,7 +156,7 @@ class RuntimeConfig(_RunnerConfig):
         # poprt's own.
         "threads": 0,  # compute threads; 0: POPRT_THREADS, or all CPUs
         "profile": False,  # time every instruction
-        "queue_depth": 0,  # requests in flight before execute_async waits; 0: 64
+        "queue_depth": 0,  # requests in flight before execute_async waits; 0: the ring's size
         "device": None,  # None: any free one
         "replication_factor": None,  # copies of the model, each on its own device
         "frozen_inputs": None,  # dict of arrays that every request gets
@@ -473,7 +474,7 @@ class BaseRunner:
         return self.get_execute_outputs()
 
     def stop(self) -> None:
-        """Requests that wait fail with CancelledError, so do later calls."""
+        """Requests that wait or run fail with CancelledError, so do later calls."""
         self._open().stop()
 
     def profile(self) -> str:

@@ -56,6 +56,9 @@ typedef struct poprt_replica_device {
   poprt_device* device;
 } poprt_replica_device;
 
+/* For device_wait_timeout_ns: fail at once when no device is free. Since 1.0. */
+#define POPRT_DO_NOT_WAIT INT64_MIN
+
 /* Set struct_size to sizeof(poprt_runner_options) and the rest to zero; zero means default. Fields
  * from `timeout_ns` on are PopRT's RuntimeConfig. */
 typedef struct poprt_runner_options {
@@ -64,8 +67,8 @@ typedef struct poprt_runner_options {
                               Results are bit-equal for any number. */
   int32_t profile;         /* non-zero: time every instruction (slower), see poprt_runner_profile */
   poprt_device* device;    /* null: any free one */
-  int32_t queue_depth;     /* requests in flight per replica before execute_async blocks; 0: 64, or
-                              the size of the ring if that is more */
+  int32_t queue_depth;     /* requests in flight per replica before execute_async blocks; 0: the
+                              size of the ring */
   int32_t telemetry;       /* non-zero: publish, as POPRT_TELEMETRY=1 does (telemetry.h) */
   int64_t timeout_ns;      /* how long a started batch waits for its next rows before it is padded
                               with zeros; 0: 10 ms, negative: for ever */
@@ -76,7 +79,9 @@ typedef struct poprt_runner_options {
   int32_t use_batching_dim; /* non-zero: requests may have any size along batching_dim. Otherwise a
                                whole number of compiled batches. */
   uint32_t batching_dim;
-  int32_t ring_buffer_size_multiplier;   /* ring size: it x the rows of a step; 0: 2 */
+  int32_t ring_buffer_size_multiplier;   /* ring size in requests: it x the rows of a step, "rows"
+                                            being batches without batching_dim; 0: 2. With 2 it is
+                                            at least 64. */
   int32_t auto_reset;                    /* non-zero: reset the IPU after errors that allow it */
   int32_t flush_on_waiting_outputs;      /* non-zero: pad only while somebody waits for a request of
                                             the batch or has given a callback; turns tracing on */
@@ -94,12 +99,15 @@ typedef struct poprt_runner_options {
   const struct poprt_input* frozen_inputs; /* constant values, copied, for inputs that requests then
                                               leave out */
   size_t frozen_input_count;
-  const struct poprt_input* flush_inputs; /* by name: rows for padding, instead of zeros; must stay
-                                             valid while the runner lives */
+  const struct poprt_input* flush_inputs; /* by name: rows for padding, instead of zeros, for all
+                                             inputs that requests give; must stay valid while the
+                                             runner lives */
   size_t flush_input_count;
-  const struct poprt_output* flush_outputs; /* by name: where results of padding rows go; same */
+  const struct poprt_output* flush_outputs; /* by name: where results of padding rows go; same,
+                                              all outputs */
   size_t flush_output_count;
-  int64_t device_wait_timeout_ns; /* how long to try when no device is free; 0: not at all */
+  int64_t device_wait_timeout_ns; /* how long to try when no device is free; 0: 1 s,
+                                     POPRT_DO_NOT_WAIT: not at all, else negative: for ever */
   int64_t device_wait_sleep_ns;   /* between attempts; 0: 6 s */
   const char* faults; /* device errors to inject: "CLASS[:ACTION][@RUN][*COUNT][/REPLICA];...", see
                          ABI.md; null: POPRT_INJECT_FAULTS from the environment */
@@ -182,7 +190,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_request_wait(poprt_request* request,
                                                          int64_t timeout_ns);
 /* 1 when done, else 0; 1 for null. Thread-safe. Since 0.1. */
 POPRT_API int32_t poprt_request_done(const poprt_request* request);
-/* Null is allowed; a run in flight goes on, its memory must stay valid. Any thread. Since 0.1. */
+/* Null is allowed; a run in flight goes on, its memory must stay valid until it is done or the
+ * runner was freed. Any thread. Since 0.1. */
 POPRT_API void poprt_request_free(poprt_request* request);
 
 /* JSON: counters, latency histogram (bucket i: 2^i to 2^(i+1) ns) and in "replicas" those of each.
@@ -195,8 +204,10 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_statistics(poprt_runner* runn
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_tracepoints(poprt_runner* runner,
                                                                poprt_string** out_json);
 
-/* Ends the runner: requests that wait fail with cancelled, so do later calls; a run on the device
- * is finished first. Safe to call twice and from any thread but a callback's. Since 0.1. */
+/* Ends the runner: requests that wait fail with cancelled, so do later calls and the run on the
+ * device, which ends early: after some 20 ms of work at most, unless a kernel computes for longer
+ * in one piece (a TopK of one row, a matrix inverse). Returns when no request is left. Safe to call
+ * twice and from any thread but a callback's. Since 0.1. */
 POPRT_API void poprt_runner_stop(poprt_runner* runner);
 
 /* JSON object: {"runs": N, "instructions": [{"name", "kernel", "runs", "total_ns", "min_ns",
@@ -205,10 +216,10 @@ POPRT_API void poprt_runner_stop(poprt_runner* runner);
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_profile(poprt_runner* runner,
                                                            poprt_string** out_json);
 
-/* Null is allowed. Requests in flight are still run, a batch that waits for rows is padded, and the
- * device is released after the last one (runners of poprt/runners.h fail those that have not begun
- * with cancelled; so does poprt_runner_stop). No call on the runner may be under way or follow. Any
- * thread, also from callbacks. Since 0.1. */
+/* Null is allowed. Requests that have not begun fail with cancelled, what computes is finished;
+ * when this returns each was answered, no memory of theirs is used any more, and the device is free
+ * (from a callback of the runner: soon after that has returned). No call on the runner may be under
+ * way or follow. Any thread, also from callbacks. Since 0.1. */
 POPRT_API void poprt_runner_free(poprt_runner* runner);
 
 #ifdef __cplusplus

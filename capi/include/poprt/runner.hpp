@@ -44,16 +44,16 @@ struct RuntimeConfig {
   int32_t threads = 0;             // 0: POPRT_THREADS, or all CPUs
   bool profile = false;            // time every instruction
   std::shared_ptr<Device> device;  // null: any free one
-  int32_t queueDepth = 0;          // 0: 64, or the ring if that is longer
+  int32_t queueDepth = 0;          // 0: the ring's size
 
   RunnerType runnerType = RunnerType::ModelRunner;
   DeviceWaitConfig deviceWaitConfig{std::chrono::seconds(1), std::chrono::seconds(6)};
   bool threadSafe = true;
   int64_t timeoutNS = 10'000'000;  // 0: wait for ever
   bool validateIOParams = true;
-  uint32_t batchingDim = UINT32_MAX;  // off
-  bool checkPackageHash = true;       // of files
-  int32_t ringBufferSizeMultiplier = 2;
+  uint32_t batchingDim = UINT32_MAX;     // off
+  bool checkPackageHash = true;          // of files
+  int32_t ringBufferSizeMultiplier = 2;  // x the rows of a step; 2: at least 64 requests
   bool autoReset = false;
   bool flushOnWaitingOutputs = false;
   int64_t batchSizeTimeoutNS = kNever;
@@ -121,6 +121,17 @@ namespace impl {
 // Options for one call, with what they point at.
 struct RunnerOptions {
   explicit RunnerOptions(const RuntimeConfig& c) {
+    // Zero and negative numbers mean something else to the C ABI.
+    const auto expect = [](bool holds, const char* what) {
+      if (!holds) throw Error(ErrorCode::invalid_argument, std::string("RuntimeConfig: ") + what);
+    };
+    expect(c.ringBufferSizeMultiplier > 0, "ringBufferSizeMultiplier must be more than 0");
+    expect(c.replicationFactor > 0, "replicationFactor must be more than 0");
+    expect(c.timeoutNS >= 0 && c.batchSizeTimeoutNS >= 0 && c.dataParallelTimeoutNS >= 0,
+           "timeouts must not be negative");
+    expect(c.requestTracepointsBufferSize >= 0,
+           "requestTracepointsBufferSize must not be negative");
+    expect(c.deviceWaitConfig.timeout.count() >= 0, "the wait for a device must not be negative");
     o.struct_size = sizeof o;
     o.threads = c.threads;
     o.profile = c.profile;
@@ -159,8 +170,9 @@ struct RunnerOptions {
     o.flush_outputs = flushOut.data();
     o.flush_output_count = flushOut.size();
     const DeviceWaitConfig& w = c.deviceWaitConfig;
+    o.device_wait_timeout_ns = POPRT_DO_NOT_WAIT;
     if (w.strategy == DeviceWaitStrategy::WAIT_FOREVER) o.device_wait_timeout_ns = -1;
-    if (w.strategy == DeviceWaitStrategy::WAIT_WITH_TIMEOUT)
+    if (w.strategy == DeviceWaitStrategy::WAIT_WITH_TIMEOUT && w.timeout.count() != 0)
       o.device_wait_timeout_ns = w.timeout.count();
     o.device_wait_sleep_ns = w.sleepTime.count();
     if (!c.faults.empty()) o.faults = c.faults.c_str();
@@ -382,7 +394,7 @@ class ModelRunner : public impl::HandleRunner {
                        const RuntimeConfig& config = {})
       : ModelRunner(*executable, config) {}
   explicit ModelRunner(const Executable& executable, const RuntimeConfig& config = {})
-      : ModelRunner(executable, config, poprt_runner_create) {}
+      : ModelRunner(executable, config, RunnerType::ModelRunner, poprt_runner_create) {}
 
   using HandleRunner::execute;
   // One pointer per anchor in the model's order; sizes are not checked.
@@ -398,7 +410,14 @@ class ModelRunner : public impl::HandleRunner {
 
  protected:
   template <class Create>
-  ModelRunner(const Executable& executable, const RuntimeConfig& config, Create* create) {
+  ModelRunner(const Executable& executable, const RuntimeConfig& config, RunnerType type,
+              Create* create) {
+    if (config.runnerType != RunnerType::ModelRunner && config.runnerType != type)
+      throw Error(
+          ErrorCode::invalid_argument,
+          std::string("RuntimeConfig: runnerType is ") +
+              (config.runnerType == RunnerType::PackRunner ? "PackRunner" : "ModelFusionRunner") +
+              ": construct that runner");
     const impl::RunnerOptions options(config);
     poprt_runner* made = nullptr;
     check(create(executable.handle(), &options.o, &made));
@@ -420,7 +439,8 @@ class ModelFusionRunner : public ModelRunner {
                              const RuntimeConfig& config = {})
       : ModelFusionRunner(*executable, config) {}
   explicit ModelFusionRunner(const Executable& executable, const RuntimeConfig& config = {})
-      : ModelRunner(executable, config, poprt_fusion_runner_create) {}
+      : ModelRunner(executable, config, RunnerType::ModelFusionRunner, poprt_fusion_runner_create) {
+  }
 };
 
 using Runner = ModelRunner;

@@ -83,8 +83,9 @@ POPRT_API void poprt_session_unload_from_device(poprt_session* session);
 /* 0 for null, before a device was acquired, after unloading, and when another session took the
  * device. Since 0.1. */
 POPRT_API int32_t poprt_session_is_loaded(const poprt_session* session);
-/* Runs end with cancelled, soon, and so do later ones until reload or bind. Any thread, callbacks
- * too. Since 0.1. */
+/* Runs end with cancelled, soon, and so do later ones until reload or bind: at the next callback or
+ * instruction, in a long one after some 20 ms of it, but not within a kernel that computes in one
+ * piece (a TopK of one row, a matrix inverse). Any thread, callbacks too. Since 0.1. */
 POPRT_API void poprt_session_stop(poprt_session* session);
 
 /* Serves one anchor. Functions return 0 for success, else there is no data: then a run ends. They

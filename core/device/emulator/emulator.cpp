@@ -32,6 +32,8 @@ using program::Space;
 // than this is done sooner by one.
 constexpr double kParallelInstruction = 20e3;  // nanoseconds
 constexpr double kParallelFlow = 50e3;
+// A thread computes about so much before it looks whether the run was interrupted.
+constexpr double kPieceWork = 20e6;
 constexpr int kMaxThreads = 1024;
 
 // An instruction, ready to run: everything the loop reads, nothing else.
@@ -41,6 +43,7 @@ struct Step {
   void* const* data;  // its operands in Section::slots
   int64_t tasks, rounds;
   bool parallel;
+  int64_t piece = 0;  // tasks between two looks; 0: the instruction is too short to be divided
 };
 
 // A slot that points into caller memory.
@@ -105,6 +108,7 @@ class Emulator final : public Engine {
   void* place(const Buffer& buffer) const;
   template <bool kProfile>
   void run_section(const Section& section) noexcept;
+  void run_in_pieces(const Step& step) noexcept;
 
   Image image_;
   Memory arena_, scratch_;
@@ -217,8 +221,13 @@ void Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
       const bool parallel = threads > 1 && plan.tasks > 1 &&
                             plan.work > kParallelInstruction * static_cast<double>(plan.rounds);
       if (parallel) parallel_work += plan.work;
+      int64_t piece = 0;
+      if (plan.work > kPieceWork) {
+        const double tasks = static_cast<double>(plan.tasks) * static_cast<double>(plan.rounds);
+        piece = std::max<int64_t>(1, static_cast<int64_t>(tasks * (kPieceWork / plan.work)));
+      }
       section.steps.push_back(
-          {plan.run, plan.params.get(), data, plan.tasks, plan.rounds, parallel});
+          {plan.run, plan.params.get(), data, plan.tasks, plan.rounds, parallel, piece});
       params_.push_back(std::move(plan.params));
       scratch_bytes_ = std::max(scratch_bytes_, align_up(plan.scratch_bytes, 64));
     } catch (Error& e) {
@@ -244,6 +253,31 @@ void Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
   }
 }
 
+// An instruction that takes so long that stop() must not wait for its end.
+void Emulator::run_in_pieces(const Step& step) noexcept {
+  struct Context {
+    const Emulator* self;
+    const Step* step;
+    int64_t first;
+  };
+  Context context{this, &step, 0};
+  const auto run = [](void* c, int64_t begin, int64_t end, int worker) noexcept {
+    const auto& [self, s, first] = *static_cast<const Context*>(c);
+    std::byte* const scratch =
+        self->scratch_.data() + self->scratch_bytes_ * static_cast<uint64_t>(worker);
+    for (int64_t t = begin; t < end && !self->interrupted();) {
+      const int64_t to = end - t > s->piece ? t + s->piece : end;
+      s->run(s->params, s->data, first + t, first + to, scratch);
+      t = to;
+    }
+  };
+  if (!step.parallel) return run(&context, 0, step.tasks * step.rounds, 0);
+  for (int64_t round = 0; round < step.rounds && !interrupted(); round++) {
+    context.first = round * step.tasks;
+    pool_->parallel_for(step.tasks, run, &context);
+  }
+}
+
 template <bool kProfile>
 void Emulator::run_section(const Section& section) noexcept {
   struct Context {
@@ -263,7 +297,9 @@ void Emulator::run_section(const Section& section) noexcept {
     }
     [[maybe_unused]] int64_t start = 0;
     if constexpr (kProfile) start = now_ns();
-    if (!step.parallel) {
+    if (step.piece) [[unlikely]] {
+      run_in_pieces(step);
+    } else if (!step.parallel) {
       step.run(step.params, step.data, 0, step.tasks * step.rounds, context.scratch);
     } else {
       context.step = &step;

@@ -4,12 +4,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "base/error.h"
 #include "device/device_manager.h"
 #include "support/allocation_counter.h"
 #include "support/copy_model.h"
+#include "support/long_matmul.h"
 
 namespace poprt::runtime {
 namespace {
@@ -472,6 +474,42 @@ TEST(ModelRunner, ProfilesInstructions) {
   const auto rows = f.runner->profile();
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[0].runs, 2);
+}
+
+TEST(ModelRunner, StopEndsARunWithinALongInstruction) {
+  for (const bool synchronous : {false, true}) {
+    testing::LongMatmul m;
+    EXPECT_TRUE(testing::caught_in_the_middle([&](auto delay) {
+      ModelRunner runner(make_model("long", testing::LongMatmul::image()));
+      std::fill(m.y.begin(), m.y.end(), 0);
+      const InputBinding in[] = {{"x", 0, m.x.data(), testing::LongMatmul::kBytes}};
+      const OutputBinding out[] = {{"y", 0, m.y.data(), testing::LongMatmul::kBytes}};
+      std::thread stopper([&] {
+        std::this_thread::sleep_for(delay);
+        runner.stop();
+      });
+      ErrorCode code = ErrorCode::ok;
+      std::string what;
+      try {
+        if (synchronous) {
+          runner.execute(in, out);
+        } else {
+          const RequestPtr r = runner.execute_async(in, out);
+          r->wait();
+          r->check();
+        }
+      } catch (const Error& e) {
+        code = e.code();
+        what = e.what();
+      }
+      stopper.join();
+      if (!m.begun() || m.finished()) return false;
+      EXPECT_EQ(code, ErrorCode::cancelled);
+      EXPECT_EQ(what, "the run was interrupted: the runner was stopped");
+      EXPECT_EQ(runner.statistics().cancelled, 1u);
+      return true;
+    })) << synchronous;
+  }
 }
 
 }  // namespace

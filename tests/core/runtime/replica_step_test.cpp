@@ -70,6 +70,7 @@ TEST(OverlapIo, StagesAsManyStepsAsTheRingHas) {
       }));
   config.overlap_io = true;
   config.ring_buffer_size_multiplier = 3;
+  config.queue_depth = 64;  // more than the ring
   ModelRunner runner(add_one_model({4}), config);
   std::vector<std::unique_ptr<Rows>> memory;
   std::vector<RequestPtr> requests;

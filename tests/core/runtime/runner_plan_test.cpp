@@ -42,6 +42,7 @@ TEST(RuntimeConfig, HasTheDocumentedDefaults) {
   EXPECT_TRUE(c.replica_id_to_device.empty());
   EXPECT_TRUE(c.flush_by_name.inputs.empty() && c.flush_by_name.outputs.empty());
   EXPECT_EQ(c.replication_factor, 1);
+  EXPECT_EQ(c.device_wait_timeout, 1s);
   EXPECT_EQ(c.device_wait_sleep, 6s);
 }
 
@@ -62,6 +63,8 @@ TEST(RuntimeConfig, RefusesWhatMakesNoSense) {
   refuse([](auto& c) { c.frozen_inputs["z"] = {}; }, ErrorCode::not_found, "no input 'z'");
   refuse([](auto& c) { c.frozen_inputs["x"] = {&c, 3}; }, invalid, "expected 32 bytes");
   refuse([](auto& c) { c.flush_by_name.outputs["x"] = {}; }, ErrorCode::not_found, "no output 'x'");
+  refuse([](auto& c) { c.flush_by_name.inputs["x"] = {&c, 32}; }, invalid, "lacks: output 'y'");
+  refuse([](auto& c) { c.flush_by_name.outputs["y"] = {&c, 32}; }, invalid, "lacks: input 'x'");
   const auto odd = testing::anchors_only({{"x", DType::f32, {4}}}, {{"y", DType::f32, {3}}});
   RunnerConfig c;
   c.batching_dim = 0;
@@ -206,6 +209,73 @@ TEST(WholeBatches, ARequestMayHaveSeveral) {
   EXPECT_EQ(pair.runner->statistics().batches, 6u);
   expect_error([&] { pair.run({{"a", 0, a, 12}, {"b", 0, a, 12}}, {pair.out_p, pair.out_q}); },
                ErrorCode::invalid_argument, "expected 8 bytes");
+}
+
+TEST(RingBufferMultiplier, IsTheCapacityInRowsOfAStep) {
+  const auto model = testing::add_one_model({4, 2});
+  RunnerConfig c;
+  EXPECT_EQ(RunnerPlan(model, c).depth, 64u);  // the default: at least 64
+  for (const size_t multiplier : {1, 3, 30}) {
+    c.ring_buffer_size_multiplier = multiplier;
+    c.batching_dim = UINT32_MAX;
+    EXPECT_EQ(RunnerPlan(model, c).depth, multiplier);
+    c.batching_dim = 0;
+    EXPECT_EQ(RunnerPlan(model, c).depth, multiplier * 4);
+  }
+  c.ring_buffer_size_multiplier = 2;
+  c.batches_per_step = 10;
+  EXPECT_EQ(RunnerPlan(model, c).depth, 80u);
+  c.queue_depth = 7;
+  EXPECT_EQ(RunnerPlan(model, c).depth, 7u);
+}
+
+TEST(ModelRunner, MakesTheSeedThatNobodyGives) {
+  const auto model = testing::anchors_only({{"a", DType::u64, {2}}}, {{"p", DType::u64, {2}}});
+  model->metadata.setSeedHandle("h2d_a");
+  RunnerConfig config;
+  const auto another = [] {
+    return std::make_shared<FunctionDevice>(
+        [](const void* const* in, void* const* out) { std::memcpy(out[0], in[0], 16); });
+  };
+  config.session.device = another();
+  ModelRunner runner(model, config);
+  EXPECT_TRUE(runner.execute_inputs()[0].popef_contains_tensor_data);
+  uint64_t first[2], second[2];
+  runner.execute({}, std::vector<OutputBinding>{{"p", 0, first, 16}});
+  const RequestPtr r = runner.execute_async({}, std::vector<OutputBinding>{{"p", 0, second, 16}});
+  r->wait();
+  r->check();
+  EXPECT_NE(first[0], first[1]);
+  EXPECT_NE(first[0], second[0]);
+  expect_error([&] { runner.update_inputs({{"a", {first, 16}}}); }, ErrorCode::failed_precondition,
+               "is the random seed");
+  const uint64_t mine[2] = {5, 6};
+  config.frozen_inputs["a"] = {mine, 16};
+  config.session.device = another();
+  ModelRunner(model, config).execute({}, std::vector<OutputBinding>{{"p", 0, first, 16}});
+  EXPECT_EQ(first[1], 6u);
+}
+
+// The device copies a to p and b to q; b is a feed.
+TEST(ModelRunner, AFeedGivesEveryStepItsNextValue) {
+  for (const bool synchronous : {false, true}) {
+    Pair p({}, {10, 11, 20, 21, 30, 31});
+    std::vector<float> seen;
+    for (int i = 0; i < 4; i++) {
+      float a[2] = {1, 2}, out_a[2], out_b[2];
+      const InputBinding in[] = {{"a", 0, a, 8}};
+      const OutputBinding out[] = {{"p", 0, out_a, 8}, {"q", 0, out_b, 8}};
+      if (synchronous) {
+        p.runner->execute(in, out);
+      } else {
+        const RequestPtr r = p.runner->execute_async(in, out);
+        r->wait();
+        r->check();
+      }
+      seen.push_back(out_b[0]);
+    }
+    EXPECT_EQ(seen, (std::vector<float>{10, 20, 30, 10}));
+  }
 }
 
 }  // namespace

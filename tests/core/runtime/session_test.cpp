@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -21,6 +22,7 @@
 #include "runtime/popef_file.h"
 #include "runtime/stream_queues.h"
 #include "support/copy_model.h"
+#include "support/long_matmul.h"
 
 namespace poprt::runtime {
 namespace {
@@ -584,6 +586,22 @@ TEST(Session, MakesSeedsWhereTheFileHasNone) {
   session.set_user_output_handler("c", std::make_shared<Recorder>(4, false));
   for (int i = 0; i < 8; i++) session.run_main_programs();
   EXPECT_GT(seen.size(), 28u);
+}
+
+TEST(Session, StopEndsARunWithinALongInstruction) {
+  testing::LongMatmul m;
+  Session session(make_model("long", testing::LongMatmul::image()));
+  EXPECT_TRUE(testing::caught_in_the_middle([&](auto delay) {
+    std::fill(m.y.begin(), m.y.end(), 0);
+    std::thread stopper([&] {
+      std::this_thread::sleep_for(delay);
+      session.stop();
+    });
+    const Error e = error_of([&] { session.run_main_programs(m.inputs, m.outputs); });
+    stopper.join();
+    session.reload();
+    return e.code() == ErrorCode::cancelled && m.begun() && !m.finished();
+  }));
 }
 
 }  // namespace

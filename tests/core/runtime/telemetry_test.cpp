@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "runtime/model_runner.h"
 #include "runtime/session.h"
 #include "runtime/stream_queues.h"
 #include "runtime/telemetry_reader.h"
@@ -281,6 +282,42 @@ TEST_F(TelemetryTest, SessionsPublishRunsAndQueues) {
   EXPECT_EQ(s.queues[0].high_water, 3u);
   EXPECT_EQ(s.queues[0].fill, 1u);
   EXPECT_EQ(s.queues[2].finished, 2u);
+}
+
+TEST_F(TelemetryTest, ARunnersAnchorsShareItsRing) {
+  CopyModel copy(4);
+  RunnerConfig config;
+  config.session.telemetry = true;
+  config.ring_buffer_size_multiplier = 3;
+  ModelRunner runner(make_model("m", copy.image()), config);
+  std::vector<float> x(4), y(4), c(4);
+  const InputBinding in[] = {{"x", 0, x.data(), 16}};
+  const OutputBinding out[] = {{"y", 0, y.data(), 16}, {"c", 0, c.data(), 16}};
+  for (int i = 0; i < 10; i++) runner.execute_async(in, out)->wait();
+  runner.execute(in, out);  // needs no queue
+  const auto path = std::filesystem::directory_iterator(folder_)->path();
+  TelemetrySnapshot s = read_segment(path);
+  // It waits for more requests.
+  for (int i = 0; i < 10'000 && s.queues.at(0).stalls == 0; i++) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    s = read_segment(path);
+  }
+  ASSERT_EQ(s.queues.size(), 3u);
+  EXPECT_EQ(s.completed, 11u);
+  for (const QueueSnapshot& q : s.queues) {
+    EXPECT_EQ(q.capacity, 3u);
+    EXPECT_EQ(q.enqueued, 10u);
+    EXPECT_EQ(q.finished, 10u);
+    EXPECT_EQ(q.fill, 0u);
+    EXPECT_EQ(q.high_water, 1u);
+    EXPECT_GT(q.stalls, 0u);
+  }
+  EXPECT_EQ(s.queues[0].name, "x");
+  EXPECT_EQ(s.queues[2].name, "c");
+  EXPECT_TRUE(s.queues[2].is_output && !s.queues[0].is_output);
+  const auto json = nlohmann::json::parse(to_json(s));
+  EXPECT_NEAR(json["requests_per_second"].get<double>(),
+              11e9 / static_cast<double>(s.sampled_ns - s.started_ns), 1e-3);
 }
 
 }  // namespace

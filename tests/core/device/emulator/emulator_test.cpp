@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <thread>
 
 #include "base/error.h"
 #include "program/builder.h"
 #include "support/allocation_counter.h"
+#include "support/long_matmul.h"
 
 namespace poprt::device {
 namespace {
@@ -287,6 +290,29 @@ TEST(DefaultThreads, ComesFromTheEnvironment) {
   }
   unsetenv("POPRT_THREADS");
   EXPECT_GE(default_threads(), 1);
+}
+
+TEST(Emulator, AnInterruptEndsALongInstruction) {
+  using poprt::testing::LongMatmul;
+  for (const int n : {1, 2}) {
+    LongMatmul m;
+    const auto engine = EmulatedDevice().load(LongMatmul::image(), threads(n));
+    EXPECT_TRUE(poprt::testing::caught_in_the_middle([&](auto delay) {
+      std::fill(m.y.begin(), m.y.end(), 0);
+      std::thread stopper([&] {
+        std::this_thread::sleep_for(delay);
+        engine->interrupt();
+      });
+      engine->run(Flow::main, m.inputs, m.outputs);
+      stopper.join();
+      engine->resume();
+      return m.begun() && !m.finished();
+    })) << n;
+    engine->run(Flow::main, m.inputs, m.outputs);
+    EXPECT_TRUE(m.finished());
+    EXPECT_EQ(std::count(m.y.begin(), m.y.end(), LongMatmul::kSize),
+              LongMatmul::kSize * LongMatmul::kSize);
+  }
 }
 
 }  // namespace

@@ -203,8 +203,8 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
-   * Ends the runner: runs that wait are cancelled, later ones fail with {@link
-   * ErrorCode#CANCELLED}; a run on the device is finished first.
+   * Ends the runner: runs that wait are cancelled, and so is the one on the device, which ends
+   * early; later ones fail with {@link ErrorCode#CANCELLED}.
    */
   public void stop() {
     try (Use<RawRunner> use = handle.use()) {

@@ -74,7 +74,7 @@ public final class RuntimeConfig {
   /**
    * Asynchronous runs in flight before {@link ModelRunner#executeAsync} blocks.
    *
-   * @param depth 0, the default: 64
+   * @param depth 0, the default: the ring's size
    * @return this
    */
   public RuntimeConfig queueDepth(int depth) {
