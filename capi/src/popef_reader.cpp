@@ -10,17 +10,22 @@ using namespace poprt;
 
 namespace {
 
+// Handles for what is new.
+void list_blobs(poprt_popef_reader& r) {
+  r.blobs.add(POPRT_POPEF_EXECUTABLE, r.reader->executables());
+  r.blobs.add(POPRT_POPEF_TENSOR, r.reader->tensors());
+  r.blobs.add(POPRT_POPEF_FEED, r.reader->feeds());
+  r.blobs.add(POPRT_POPEF_OPAQUE, r.reader->opaqueBlobs());
+  for (size_t i = r.metadata.size(); i < r.reader->metadata().size(); i++)
+    r.metadata.emplace_back(r.reader->metadata()[i]);
+}
+
 template <class Parse>
 poprt_error* parse(poprt_popef_reader* reader, Parse parse_into) {
   return capi::guard([&] {
     auto& r = capi::required(reader, "reader");
     parse_into(*r.reader);
-    r.blobs.add(POPRT_POPEF_EXECUTABLE, r.reader->executables());
-    r.blobs.add(POPRT_POPEF_TENSOR, r.reader->tensors());
-    r.blobs.add(POPRT_POPEF_FEED, r.reader->feeds());
-    r.blobs.add(POPRT_POPEF_OPAQUE, r.reader->opaqueBlobs());
-    for (size_t i = r.metadata.size(); i < r.reader->metadata().size(); i++)
-      r.metadata.emplace_back(r.reader->metadata()[i]);
+    list_blobs(r);
   });
 }
 
@@ -52,6 +57,18 @@ poprt_error* poprt_popef_reader_create(poprt_popef_reader** out_reader) {
   return capi::guard([&] {
     auto& out = capi::required(out_reader, "out_reader");
     out = new poprt_popef_reader{std::make_shared<popef::Reader>(), {}, {}};
+  });
+}
+
+poprt_error* poprt_popef_reader_copy(const poprt_popef_reader* reader,
+                                     poprt_popef_reader** out_reader) {
+  return capi::guard([&] {
+    const auto& from = capi::required(reader, "reader");
+    auto& out = capi::required(out_reader, "out_reader");
+    auto made = std::make_unique<poprt_popef_reader>();
+    made->reader = std::make_shared<popef::Reader>(*from.reader);
+    list_blobs(*made);
+    out = made.release();
   });
 }
 

@@ -90,6 +90,31 @@ struct File {
   }
 };
 
+TEST(CppPopef, CopiesOfAReaderGoOnByThemselves) {
+  const auto file = [](const char* name) {
+    std::ostringstream out;
+    Writer writer(out);
+    Metadata metadata;
+    metadata.setExecutable(name);
+    writer.write(metadata);
+    writer.createExecutable(name)->write("x", 1);
+    writer.close();
+    return out.str();
+  };
+  const std::string first = file("first"), second = file("second");
+  Reader reader;
+  reader.parseBytes(first.data(), first.size());
+  Reader copy = reader;
+  copy.parseBytes(second.data(), second.size());
+  EXPECT_EQ(copy.executables().size(), 2u);
+  ASSERT_EQ(reader.executables().size(), 1u);
+  EXPECT_EQ(reader.executables()[0].name, "first");
+  const auto model = ModelBuilder(std::make_shared<Reader>(reader)).createModel();
+  EXPECT_EQ(model->metadata.executable(), "first");
+  reader = copy;
+  EXPECT_EQ(reader.metadata().size(), 2u);
+}
+
 TEST(CppPopef, MetadataSurvivesARoundTrip) {
   const auto all = sample_reader()->metadata();
   ASSERT_EQ(all.size(), 1u);

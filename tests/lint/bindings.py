@@ -37,6 +37,7 @@ for _what in ("executable", "session_user"):
         EXEMPT["Python", f"poprt_{_what}_{_function}"] = "describe_all() puts the names together"
 for _language in ("Java", "C#", "Go", "Python"):
     EXEMPT[_language, "poprt_executable_popef_metadata"] = "the executable's PopEF model has it"
+    EXEMPT[_language, "poprt_popef_reader_copy"] = "readers are objects there, not values"
 EXEMPT["Python", "poprt_executable_open"] = "poprt_executable_open_files does the same"
 EXEMPT["Go", "poprt_popef_reader_parse_bytes"] = "OpenPopEFAt reads from a bytes.Reader"
 EXEMPT["Go", "poprt_runner_options.not_thread_safe"] = "any goroutine may call"

@@ -269,6 +269,17 @@ class Reader {
     impl::check(poprt_popef_reader_create(&made));
     handle_.reset(made, poprt_popef_reader_free);
   }
+  // Readers are values: a copy goes on by itself; the bytes are shared.
+  Reader(const Reader& other) {
+    poprt_popef_reader* made = nullptr;
+    impl::check(poprt_popef_reader_copy(other.handle_.get(), &made));
+    handle_.reset(made, poprt_popef_reader_free);
+    parsed(nullptr);
+  }
+  Reader& operator=(const Reader& other) { return *this = Reader(other); }
+  Reader(Reader&&) = default;
+  Reader& operator=(Reader&&) = default;
+  ~Reader() = default;
   void parseFile(const std::string& path) {
     parsed(poprt_popef_reader_parse_file(handle_.get(), path.c_str()));
   }

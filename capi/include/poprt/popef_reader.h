@@ -48,6 +48,9 @@ typedef struct poprt_popef_payload poprt_popef_payload;
 
 /* An empty reader; several parse calls accumulate, one that fails adds nothing. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_reader_create(poprt_popef_reader** out_reader);
+/* A reader of its own with what `reader` has read so far; the bytes are shared. Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_reader_copy(const poprt_popef_reader* reader,
+                                                              poprt_popef_reader** out_reader);
 /* Maps a file. What the reader gave before stays valid. Errors: not_found, permission_denied,
  * data_loss (not a PopEF file, damaged, truncated), failed_precondition (made by a newer version;
  * an executable's name is there twice). Since 0.1. */
