@@ -39,8 +39,10 @@ std::string list(const std::vector<std::string>& names) {
   fail(ErrorCode::cancelled, "the session was stopped; reload() starts it again");
 }
 
-void check_fits(const Model& model, const device::Device& device) {
-  const device::Constraints wanted = constraints_of(model);
+// `copies`: of the model that have a device of their own.
+void check_fits(const Model& model, const device::Device& device, uint32_t copies) {
+  device::Constraints wanted = constraints_of(model);
+  wanted.num_ipus = std::max(wanted.num_ipus / static_cast<int64_t>(copies), int64_t{1});
   if (device.num_ipus() < wanted.num_ipus)
     fail(ErrorCode::failed_precondition, "the model is for {} IPUs, device {} has {}",
          wanted.num_ipus, device.id(), device.num_ipus());
@@ -181,7 +183,7 @@ void Session::bind_to_device(std::shared_ptr<device::Device> device) {
   const std::lock_guard lock(bind_mutex_);
   if (!device) device = device_ ? device_ : config_.device;
   if (!device) device = acquire_device();
-  check_fits(*model_, *device);
+  check_fits(*model_, *device, config_.copies);
   if (device_ && device_ != device) device_->unbind(*this);
   device->bind(*this, config_.exclusive);
   load_on(device);

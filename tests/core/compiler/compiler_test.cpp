@@ -100,7 +100,6 @@ TEST(Compiler, ErrorsAboutANodeSayWhatIsSupportedAndWhereToAsk) {
       {"Einsum", "\"\": 17", "%x", "%y : ?", "equation = \"i->i\"", ""},
       {"Gelu", "\"\": 17", "%x", "%y : ?", "", "from opset 20 on"},
       {"Gelu", "\"\": 20", "%x", "%y : ?", "approximate = \"odd\"", "odd"},
-      {"Upsample", "\"\": 1", "%x", "%y : ?", "", "from opset 7 to 9"},
       {"BatchNormalization", "\"\": 15", "%x, %f4, %f4, %f4, %f4", "%y : ?, %mean : ?, %var : ?",
        "training_mode = 1", "the node trains"},
       {"LSTM", "\"\": 17", "%x", "%y : ?", "hidden_size = 2", ""},

@@ -93,11 +93,11 @@ TEST(LpPool, IsTheNormOfTheWindow) {
 
 TEST(LpPool, TakesTheFloatOfOpset1) {
   const Tensor x = Tensor::of<float>({1, 1, 1, 2}, {3, -4});
-  EXPECT_TRUE(run("LpPool", "", x, {{"kernel_shape", Ints{1, 2}}, {"p", 1.0f}})
+  EXPECT_TRUE(run("LpPool", "", x, {{"kernel_shape", Ints{1, 2}}, {"p", 1.0f}}, 1)
                   .same_as(Tensor::of<float>({1, 1, 1, 1}, {7})));
   EXPECT_TRUE(
-      run("GlobalLpPool", "", x, {{"p", 2.0f}}).same_as(Tensor::of<float>({1, 1, 1, 1}, {5})));
-  EXPECT_THROW(run("GlobalLpPool", "", x, {{"p", 1.5f}}), Error);
+      run("GlobalLpPool", "", x, {{"p", 2.0f}}, 1).same_as(Tensor::of<float>({1, 1, 1, 1}, {5})));
+  EXPECT_THROW(run("GlobalLpPool", "", x, {{"p", 1.5f}}, 1), Error);
 }
 
 TEST(GlobalPool, ReducesThePlane) {

@@ -5,7 +5,7 @@
 namespace poprt::ops::testing {
 namespace {
 
-// What stays from run to run: tests/core/compiler/state_test.cpp.
+// What stays from run to run: tests/core/compiler/lower_test.cpp.
 OPS_SAMPLE(Shift) {
   samples.add("Shift", 1, "poprt")
       .attr("axis", int64_t{1})
