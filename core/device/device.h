@@ -55,7 +55,7 @@ class Engine {
   virtual int threads() const noexcept { return 1; }
 
   // Any thread: a run ends soon, and so do later ones until resume(). It looks between
-  // instructions, and in long ones after each of some 20 ms of work; what a kernel does as one task
+  // instructions, and in long ones after each of some 5 ms of work; what a kernel does as one task
   // is finished. What such a run has written is unspecified.
   void interrupt() noexcept { interrupted_.store(true, std::memory_order_relaxed); }
   void resume() noexcept { interrupted_.store(false, std::memory_order_relaxed); }

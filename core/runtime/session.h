@@ -88,7 +88,7 @@ class Session final : private device::Occupant {
   // stay.
   void reload();
   // Any thread, callbacks too: a run ends soon with cancelled (at the next callback or instruction,
-  // in a long one after some 20 ms of it, but not within a kernel that is one task, such as a TopK
+  // in a long one after some 5 ms of it, but not within a kernel that is one task, such as a TopK
   // of one row), and so do later ones until reload() or bind_to_device().
   void stop() noexcept;
 

@@ -205,7 +205,7 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_tracepoints(poprt_runner* run
                                                                poprt_string** out_json);
 
 /* Ends the runner: requests that wait fail with cancelled, so do later calls and the run on the
- * device, which ends early: after some 20 ms of work at most, unless a kernel computes for longer
+ * device, which ends early: after some 5 ms of work at most, unless a kernel computes for longer
  * in one piece (a TopK of one row, a matrix inverse). Returns when no request is left. Safe to call
  * twice and from any thread but a callback's. Since 0.1. */
 POPRT_API void poprt_runner_stop(poprt_runner* runner);

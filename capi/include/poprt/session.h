@@ -84,7 +84,7 @@ POPRT_API void poprt_session_unload_from_device(poprt_session* session);
  * device. Since 0.1. */
 POPRT_API int32_t poprt_session_is_loaded(const poprt_session* session);
 /* Runs end with cancelled, soon, and so do later ones until reload or bind: at the next callback or
- * instruction, in a long one after some 20 ms of it, but not within a kernel that computes in one
+ * instruction, in a long one after some 5 ms of it, but not within a kernel that computes in one
  * piece (a TopK of one row, a matrix inverse). Any thread, callbacks too. Since 0.1. */
 POPRT_API void poprt_session_stop(poprt_session* session);
 

@@ -33,7 +33,7 @@ using program::Space;
 constexpr double kParallelInstruction = 20e3;  // nanoseconds
 constexpr double kParallelFlow = 50e3;
 // A thread computes about so much before it looks whether the run was interrupted.
-constexpr double kPieceWork = 20e6;
+constexpr double kPieceWork = 5e6;
 constexpr int kMaxThreads = 1024;
 
 // An instruction, ready to run: everything the loop reads, nothing else.
