@@ -587,7 +587,9 @@ Specializer::Followed Specializer::follow(const Node& n, Items& in) {
     }
     if (op == "GatherElements") {
       if (at.size) return {at.size, at.axis};
-      return x.axis == axis ? Followed{} : same();
+      // Fewer places than the bound name rows that are real.
+      const bool all = at.value->shape()[x.axis] == shape[x.axis];
+      return x.axis != axis && all ? same() : Followed{};
     }
     if (at.size && x.size && x.axis != axis) refuse_size(n, x);
     if (at.size) return {at.size, axis + at.axis};

@@ -184,6 +184,16 @@ TEST(DataSizes, PartsOfARealPartKnowTheirSize) {
       (V{0, -1, -4}));
 }
 
+TEST(DataSizes, FewerIndicesThanTheBoundGiveAResultThatIsAllReal) {
+  Shape shape;
+  EXPECT_EQ(of_kept("%k : s64[2] = Constant() {value_ints = [-1, 1]}\n%r : ? = Reshape(%z, %k)\n"
+                    "%i : s64[2,1] = Constant() {value = s64[2,1] [0, 0]}\n"
+                    "%y : ? = GatherElements(%r, %i) {axis = 1}\n",
+                    &shape),
+            (std::vector<double>{1, 3}));
+  EXPECT_EQ(shape, (Shape{2, 1}));
+}
+
 TEST(DataSizes, ProductsSumOverWhatIsReal) {
   using V = std::vector<double>;
   EXPECT_EQ(of_kept("%y : ? = MatMul(%z, %z)\n"), V{26});
