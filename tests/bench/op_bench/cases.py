@@ -4,7 +4,7 @@ any_size=False, domain=(name, version), types=element types of outputs that are 
 does not infer, more=inputs of the model that its subgraphs read, **attributes); an input is R(...) (random, given at run time), C(...) (a constant of the model) or
 None (omitted)."""
 import numpy as np
-from onnx import helper
+from onnx import helper, numpy_helper
 
 CASES = []
 rng = np.random.default_rng(1)
@@ -385,6 +385,19 @@ case("TreeEnsembleRegressor", [x], domain=ML, types=("float32",), atol=1e-2, n_t
      **{"target_" + k: v for k, v in LEAVES.items()})
 case("TreeEnsembleClassifier", [x], domain=ML, types=("int64", "float32"), outputs=2, atol=1e-2, class_ids=LEAF_IDS,
      classlabels_int64s=[0, 1, 2], post_transform="SOFTMAX", **FOREST, **{"class_" + k: v for k, v in LEAVES.items()})
+# The same forest as TreeEnsemble has it: inner nodes and leaves in lists of their own.
+LEAF_COUNT = NODES - INNER
+child = lambda tree, n: (tree * INNER + n, 0) if n < INNER else (tree * LEAF_COUNT + n - INNER, 1)
+true_children = [child(t, 2 * n + 1) for t in range(TREES) for n in range(INNER)]
+false_children = [child(t, 2 * n + 2) for t in range(TREES) for n in range(INNER)]
+inner = [t * NODES + n for t in range(TREES) for n in range(INNER)]
+tensor = lambda values, dtype: numpy_helper.from_array(np.array(values, dtype))
+case("TreeEnsemble", [x], domain=("ai.onnx.ml", 5), types=("float32",), atol=1e-2, n_targets=1, aggregate_function=1,
+     tree_roots=[t * INNER for t in range(TREES)], nodes_featureids=[FOREST["nodes_featureids"][n] for n in inner],
+     nodes_splits=tensor([FOREST["nodes_values"][n] for n in inner], "float32"), nodes_modes=tensor([0] * len(inner), "uint8"),
+     nodes_truenodeids=[c[0] for c in true_children], nodes_trueleafs=[c[1] for c in true_children],
+     nodes_falsenodeids=[c[0] for c in false_children], nodes_falseleafs=[c[1] for c in false_children],
+     leaf_targetids=[0] * (TREES * LEAF_COUNT), leaf_weights=tensor(LEAVES["weights"], "float32"))
 case("LinearRegressor", [x], domain=ML, types=("float32",), atol=1e-3, coefficients=floats(FEATURES), intercepts=[0.5])
 case("LinearClassifier", [x], domain=ML, types=("int64", "float32"), outputs=2, atol=1e-3, coefficients=floats(10, FEATURES),
      intercepts=floats(10), classlabels_ints=list(range(10)), post_transform="SOFTMAX", multi_class=1)
