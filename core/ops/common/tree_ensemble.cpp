@@ -193,6 +193,23 @@ Trees read_trees(const ir::Node& node, std::string_view prefix) {
   return trees;
 }
 
+namespace {
+
+// The mode that all inner nodes have; -1 where they differ or there are none.
+int64_t common_mode(const Trees& trees) {
+  constexpr int32_t kLeaf = 6;
+  int64_t mode = -1;
+  for (size_t i = 1; i < trees.nodes.size(); i += 4) {
+    const int32_t own = trees.nodes[i] & 7;
+    if (own == kLeaf) continue;
+    if (mode >= 0 && mode != own) return -1;
+    mode = own;
+  }
+  return mode;
+}
+
+}  // namespace
+
 void emit_trees(LowerContext& ctx, const Trees& trees, const TreeCall& call, int scores_output,
                 int label_output) {
   const auto [rows, features] = rows_and_features(ctx.node);
@@ -238,7 +255,8 @@ void emit_trees(LowerContext& ctx, const Trees& trees, const TreeCall& call, int
                           static_cast<int64_t>(call.transform),
                           classifier,
                           one_class && call.columns == 2,
-                          all_positive};
+                          all_positive,
+                          1 + common_mode(trees)};
   ctx.emit("tree_ensemble", operands, ints);
 }
 
