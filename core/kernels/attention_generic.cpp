@@ -15,6 +15,7 @@
 
 #include "kernels/common/call_reader.h"
 #include "kernels/common/elementwise.h"
+#include "kernels/isa/attention.h"
 #include "kernels/isa/elementwise.h"
 #include "kernels/isa/gemm.h"
 #include "kernels/isa/normalize.h"
@@ -33,6 +34,8 @@ struct Params {
   int64_t mask_keys;
   float scale, softcap;
   int64_t blocks, key_panels, v_panels;
+  bool few;  // queries
+  const isa::AttentionTable* attention;
   const isa::GemmTable* gemm;
   const isa::NormalizeTable* normalize;
   const isa::ElementwiseTable* elementwise;
@@ -98,10 +101,12 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
     const int64_t block = task % p.blocks, h = task / p.blocks % p.q_heads,
                   b = task / p.blocks / p.q_heads;
     const int64_t kv = b * p.kv_heads + h / (p.q_heads / p.kv_heads);
-    pack_panels(p, static_cast<const float*>(data[1]) + kv * p.keys * p.head, 1, p.head, p.keys,
-                p.head, p.key_panels, k_packed);
-    pack_panels(p, static_cast<const float*>(data[2]) + kv * p.keys * p.v_size, p.v_size, 1,
-                p.v_size, p.keys, p.v_panels, v_packed);
+    const float* k = static_cast<const float*>(data[1]) + kv * p.keys * p.head;
+    const float* v = static_cast<const float*>(data[2]) + kv * p.keys * p.v_size;
+    if (!p.few) {
+      pack_panels(p, k, 1, p.head, p.keys, p.head, p.key_panels, k_packed);
+      pack_panels(p, v, p.v_size, 1, p.v_size, p.keys, p.v_panels, v_packed);
+    }
     const int64_t last = std::min((block + 1) * kQueryBlock, p.queries);
     for (int64_t i = block * kQueryBlock; i < last; i += kRows) {
       const int64_t rows = std::min(kRows, last - i);
@@ -114,7 +119,10 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
       shape.lda = p.q[2];
       shape.ldc = shape.ld_residual = p.keys;
       shape.k_block = kBlockK;
-      p.gemm->run(shape, q, k_packed, nullptr, nullptr, scores, 0, rows, 0, p.key_panels);
+      if (!p.few)
+        p.gemm->run(shape, q, k_packed, nullptr, nullptr, scores, 0, rows, 0, p.key_panels);
+      for (int64_t r = 0; r < rows && p.few; r++)
+        p.attention->scores(q + r * p.q[2], k, p.head, p.keys, p.head, 1.0f, scores + r * p.keys);
       for (int64_t r = 0; r < rows; r++) {
         float* s = scores + r * p.keys;
         float* out = data[6] ? static_cast<float*>(data[6]) +
@@ -142,6 +150,9 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
           std::fill(s, s + p.keys, 0.0f);
         keep(3);
       }
+      for (int64_t r = 0; r < rows && p.few; r++)
+        p.attention->mix(scores + r * p.keys, v, p.v_size, p.keys, p.v_size, 1.0f, y + r * p.y[2]);
+      if (p.few) continue;
       shape.n = p.v_size;
       shape.k = p.keys;
       shape.lda = p.keys;
@@ -250,6 +261,8 @@ Plan prepare(const Call& call) {
   p->blocks = (p->queries + kQueryBlock - 1) / kQueryBlock;
   p->key_panels = (p->keys + isa::kPanel - 1) / isa::kPanel;
   p->v_panels = (p->v_size + isa::kPanel - 1) / isa::kPanel;
+  p->few = p->queries <= isa::kFewQueries;
+  p->attention = &POPRT_SELECT_ISA(attention);
   p->gemm = &POPRT_SELECT_ISA(gemm);
   p->normalize = &POPRT_SELECT_ISA(normalize);
   p->elementwise = &POPRT_SELECT_ISA(elementwise);

@@ -5,6 +5,13 @@
 namespace poprt::ops {
 namespace {
 
+// Both are the same bytes.
+bool same_place(const LowerContext& ctx, LowerContext::BufferId a, LowerContext::BufferId b) {
+  const auto& buffers = ctx.builder.program().buffers;
+  const program::Buffer &x = buffers[a], &y = buffers[b];
+  return x.space == y.space && x.index == y.index && x.offset == y.offset;
+}
+
 void lower(LowerContext& ctx) {
   const Shape &cache = ctx.in_shape(0), &update = ctx.in_shape(1);
   const auto axis = static_cast<size_t>(
@@ -18,9 +25,14 @@ void lower(LowerContext& ctx) {
   if (mode != "linear" && mode != "circular") ctx.fail_unsupported("mode '{}'", mode);
   const DType dtype = ctx.in_dtype(0);
   const bool packed = dtype_bits(dtype) < 8;
-  const auto from = packed ? unpack_codes(ctx, ctx.in(1), dtype, update) : ctx.in(1);
+  auto from = packed ? unpack_codes(ctx, ctx.in(1), dtype, update) : ctx.in(1);
   const auto to = packed ? unpack_codes(ctx, ctx.in(0), dtype, cache) : ctx.out(0);
-  if (!packed) ctx.emit("copy", {ctx.in(0), to});
+  if (same_place(ctx, from, to)) {
+    const auto apart = ctx.temporary(dtype, update);
+    ctx.emit("copy", {from, apart});
+    from = apart;
+  }
+  if (!packed && !same_place(ctx, ctx.in(0), to)) ctx.emit("copy", {ctx.in(0), to});
   ctx.emit(
       "tensor_scatter", {from, ctx.has(2) ? ctx.in(2) : LowerContext::kNone, to},
       {cache[0], partial_product(cache, 1, axis), cache[axis], update[axis],
@@ -35,6 +47,7 @@ extern const OpDef tensor_scatter_op;
 const OpDef tensor_scatter_op = {.name = "TensorScatter",
                                  .since = 24,
                                  .infer = [](InferContext& c) { c.out(0, c.in(0)); },
-                                 .lower = lower};
+                                 .lower = lower,
+                                 .sharing = {.in_place = 1}};
 
 }  // namespace poprt::ops

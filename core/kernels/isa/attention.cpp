@@ -165,7 +165,77 @@ float exponentials(float* x, int64_t n, const float* mask, bool replaces, float 
   return 1.0f / sum(total);
 }
 
+// Sixteen keys at a time: sixteen sums in lanes, turned so that they add up.
+void scores_of(const float* q, const float* k, int64_t stride, int64_t keys, int64_t size,
+               float scale, float* scores) noexcept {
+  for (int64_t t = 0; t < keys; t += 16) {
+    const int64_t rows = keys - t < 16 ? keys - t : 16;
+    f32x16 sums[16];
+    for (auto& s : sums) s = zero();
+    for (int64_t d = 0; d < size; d += 16) {
+      const int64_t n = size - d < 16 ? size - d : 16;
+      const f32x16 x = load_first(q + d, n);
+      if (rows == 16 && n == 16) {
+        for (int64_t i = 0; i < 16; i++) sums[i] = fma(x, load(k + (t + i) * stride + d), sums[i]);
+      } else {
+        for (int64_t i = 0; i < rows; i++)
+          sums[i] = fma(x, load_first(k + (t + i) * stride + d, n), sums[i]);
+      }
+    }
+    transpose16(sums);
+    for (int step = 8; step; step /= 2)
+      for (int i = 0; i < step; i++) sums[i] += sums[i + step];
+    store_first(scores + t, sums[0] * scale, rows);
+  }
+}
+
+template <int V>
+POPRT_INLINE void mix_columns(const float* weights, const float* v, int64_t stride, int64_t keys,
+                              int64_t columns, float scale, float* y) {
+  const int64_t last = columns - 16 * (V - 1);  // lanes of the last vector
+  f32x16 acc[V];
+  for (auto& a : acc) a = zero();
+  for (int64_t t = 0; t < keys; t++) {
+    const f32x16 w = splat(weights[t]);
+    const float* row = v + t * stride;
+#pragma GCC unroll 4
+    for (int i = 0; i + 1 < V; i++) acc[i] = fma(w, load(row + 16 * i), acc[i]);
+    acc[V - 1] = fma(w, load_first(row + 16 * (V - 1), last), acc[V - 1]);
+  }
+  for (int i = 0; i < V; i++) store_first(y + 16 * i, acc[i] * scale, i + 1 < V ? 16 : last);
+}
+
+void mix(const float* weights, const float* v, int64_t stride, int64_t keys, int64_t size,
+         float scale, float* y) noexcept {
+  for (int64_t d = 0; d < size; d += kPanel) {
+    const int64_t columns = size - d < kPanel ? size - d : kPanel;
+    switch ((columns + 15) / 16) {
+      case 1: mix_columns<1>(weights, v + d, stride, keys, columns, scale, y + d); break;
+      case 2: mix_columns<2>(weights, v + d, stride, keys, columns, scale, y + d); break;
+      case 3: mix_columns<3>(weights, v + d, stride, keys, columns, scale, y + d); break;
+      default: mix_columns<4>(weights, v + d, stride, keys, columns, scale, y + d); break;
+    }
+  }
+}
+
+void few_queries(const AttentionHead& h, float* scratch) {
+  float *scores = scratch, *mask_room = scratch + up(h.keys, kPanel);
+  for (int64_t q = 0; q < h.queries; q++) {
+    int64_t n = h.keys;
+    if (h.causal) {
+      n = h.visible + q + 1;
+      n = n < 0 ? 0 : n > h.keys ? h.keys : n;
+    }
+    scores_of(h.q + q * h.q_stride, h.k, h.k_stride, n, h.size, h.scale, scores);
+    const float* mask = h.mask || h.mask_bool ? mask_row(h, q, mask_room) : nullptr;
+    const float scale =
+        n > 0 ? exponentials(scores, n, mask, h.mask_bool != nullptr, h.mask_value) : 0.0f;
+    mix(scores, h.v, h.v_stride, n, h.size, scale, h.out + q * h.out_stride);
+  }
+}
+
 void head(const AttentionHead& h, float* scratch) noexcept {
+  if (h.queries <= kFewQueries) return few_queries(h, scratch);
   const int64_t padded = up(h.keys, kPanel);
   float* keys = scratch;
   float* values = keys + padded * h.size;
@@ -211,6 +281,6 @@ void head(const AttentionHead& h, float* scratch) noexcept {
 }  // namespace
 
 extern const AttentionTable POPRT_ISA_NAME(attention);
-const AttentionTable POPRT_ISA_NAME(attention) = {head};
+const AttentionTable POPRT_ISA_NAME(attention) = {head, scores_of, mix};
 
 }  // namespace poprt::kernels::isa

@@ -29,10 +29,18 @@ struct AttentionHead {
 struct AttentionTable {
   // scratch: attention_scratch_floats(keys, size) floats, 64-byte aligned.
   void (*head)(const AttentionHead& head, float* scratch) noexcept;
+  // scores[j] = scale * q . row j of k, whose rows are `stride` floats apart.
+  void (*scores)(const float* q, const float* k, int64_t stride, int64_t keys, int64_t size,
+                 float scale, float* scores) noexcept;
+  // y[0..size) = scale * the sum of weights[j] times row j of v.
+  void (*mix)(const float* weights, const float* v, int64_t stride, int64_t keys, int64_t size,
+              float scale, float* y) noexcept;
 };
 
 inline constexpr int64_t kAttentionPanel = 64;
 inline constexpr int64_t kAttentionRows = 24;
+// Up to so many queries are not worth a copy of keys and values in panels.
+inline constexpr int64_t kFewQueries = 2;
 
 constexpr int64_t attention_scratch_floats(int64_t keys, int64_t size) {
   const auto up = [](int64_t n) {

@@ -15,11 +15,24 @@ Value* split_heads(Expansion& e, Value* v, int64_t heads) {
   return e.transpose(e.reshape(v, {s[0], s[1], heads, s[2] / heads}), {0, 2, 1, 3});
 }
 
+namespace {
+
+// [B,heads,L,D] as [B,L,heads*D].
+Value* merge_heads(Expansion& e, Value* v) {
+  const Shape s = e.shape_of(v);
+  return e.reshape(e.transpose(v, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
+}
+
+}  // namespace
+
 AttentionResult attend(Expansion& e, const AttentionCall& call, bool wants_present) {
   const Shape q = e.shape_of(call.q), k = e.shape_of(call.k), v = e.shape_of(call.v);
-  e.check(q.size() == 3 && k.size() == 3 && v.size() == 3, "query, key and value must be 3-D");
+  const bool by_head = k.size() == 4;
+  e.check(q.size() == 3 && (by_head || k.size() == 3) && v.size() == k.size(),
+          "query must be 3-D, key and value both 3-D or 4-D");
   e.check(call.heads > 0 && call.kv_heads > 0 && q[2] % call.heads == 0 &&
-              k[2] % call.kv_heads == 0 && v[2] % call.kv_heads == 0,
+              (by_head ? k[1] == call.kv_heads && v[1] == call.kv_heads
+                       : k[2] % call.kv_heads == 0 && v[2] % call.kv_heads == 0),
           "hidden sizes do not divide into heads");
   const int64_t size = q[2] / call.heads;
   const double scale =
@@ -27,8 +40,8 @@ AttentionResult attend(Expansion& e, const AttentionCall& call, bool wants_prese
   const DType type = call.q->dtype();
   AttentionResult r;
   const bool no_past = !call.past_k || e.shape_of(call.past_k)[2] == 0;
-  if (no_past && call.heads == call.kv_heads && size == v[2] / call.kv_heads && !call.lengths &&
-      call.softcap == 0 && call.left_window < 0 && !call.wants_scores) {
+  if (!by_head && no_past && call.heads == call.kv_heads && size == v[2] / call.kv_heads &&
+      !call.lengths && call.softcap == 0 && call.left_window < 0 && !call.wants_scores) {
     Value* mask = call.mask ? e.cast(call.mask, DType::f32) : nullptr;
     r.y = e.cast(e.add_node("Attention", "poprt",
                             {e.cast(call.q, DType::f32), e.cast(call.k, DType::f32),
@@ -46,18 +59,18 @@ AttentionResult attend(Expansion& e, const AttentionCall& call, bool wants_prese
     }
     return r;
   }
-  ir::Node* n =
-      e.add_node("Attention", ir::kNewestDomain,
-                 {call.q, call.k, call.v, call.mask, call.past_k, call.past_v, call.lengths},
-                 {{"q_num_heads", call.heads},
-                  {"kv_num_heads", call.kv_heads},
-                  {"scale", static_cast<float>(scale)},
-                  {"softcap", static_cast<float>(call.softcap)},
-                  {"is_causal", int64_t{call.causal}},
-                  {"left_window_size", call.left_window},
-                  {"qk_matmul_output_mode", call.scores_stage}},
-                 4);
-  r.y = n->output(0);
+  ir::Node* n = e.add_node("Attention", ir::kNewestDomain,
+                           {by_head ? split_heads(e, call.q, call.heads) : call.q, call.k, call.v,
+                            call.mask, call.past_k, call.past_v, call.lengths},
+                           {{"q_num_heads", call.heads},
+                            {"kv_num_heads", call.kv_heads},
+                            {"scale", static_cast<float>(scale)},
+                            {"softcap", static_cast<float>(call.softcap)},
+                            {"is_causal", int64_t{call.causal}},
+                            {"left_window_size", call.left_window},
+                            {"qk_matmul_output_mode", call.scores_stage}},
+                           4);
+  r.y = by_head ? merge_heads(e, n->output(0)) : n->output(0);
   r.present_k = n->output(1);
   r.present_v = n->output(2);
   r.scores = n->output(3);
@@ -182,12 +195,6 @@ Value* write_cache(Expansion& e, Value* cache, Value* update, Value* start) {
 
 namespace {
 
-// [B,heads,L,D] as [B,L,heads*D].
-Value* merge_heads(Expansion& e, Value* v) {
-  const Shape s = e.shape_of(v);
-  return e.reshape(e.transpose(v, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
-}
-
 // Part `i` of `parts` of [B,L,heads,parts,D] as [B,L,heads*D].
 Value* packed_part(Expansion& e, Value* v, int64_t i, int64_t parts) {
   const Shape s = e.shape_of(v);
@@ -229,15 +236,14 @@ void expand_multi_head_attention(Expansion& e, const MultiHeadInputs& in) {
   } else if (e.shape_of(call.k).size() == 4) {
     // Cross attention on keys that were projected before.
     e.check(call.v && e.shape_of(call.v).size() == 4, "value must be 4-D as key is");
-    call.k = merge_heads(e, call.k);
-    call.v = merge_heads(e, call.v);
     bias_on_keys = false;
   }
   e.check(call.v != nullptr, "value is missing");
   const Shape q = e.shape_of(call.q);
   e.check(q.size() == 3, "query must be 3-D");
-  e.check(e.shape_of(call.k).size() == 3 && e.shape_of(call.v).size() == 3,
-          "key and value must be 3-D");
+  const size_t key_rank = e.shape_of(call.k).size();
+  e.check((key_rank == 3 || key_rank == 4) && e.shape_of(call.v).size() == key_rank,
+          "key and value must be 3-D or 4-D");
   if (e.has(in.bias)) {
     Value* bias = e.in(in.bias);
     const int64_t k_columns = e.shape_of(call.k).back(), v_columns = e.shape_of(call.v).back();
@@ -248,7 +254,7 @@ void expand_multi_head_attention(Expansion& e, const MultiHeadInputs& in) {
           e.add("Add", {call.v, e.slice(bias, 0, q[2] + k_columns, q[2] + k_columns + v_columns)});
     }
   }
-  const int64_t batch = q[0], queries = q[1], news = e.shape_of(call.k)[1];
+  const int64_t batch = q[0], queries = q[1], news = e.shape_of(call.k)[key_rank - 2];
   if (e.has(in.cache_indirection)) e.fail_unsupported("cache_indirection (beam search)");
   const bool shared = e.has(in.past_length) && e.has(in.past_key) && bias_on_keys;
   int64_t past = 0;
@@ -259,14 +265,15 @@ void expand_multi_head_attention(Expansion& e, const MultiHeadInputs& in) {
     cached_k = write_cache(e, e.in(in.past_key), split_heads(e, call.k, heads), start);
     cached_v = write_cache(e, e.in(in.past_value), split_heads(e, call.v, heads), start);
     call.lengths = e.plus(start, static_cast<double>(news));
-    call.k = merge_heads(e, cached_k);
-    call.v = merge_heads(e, cached_v);
+    call.k = cached_k;
+    call.v = cached_v;
   } else if (e.has(in.past_key)) {
     call.past_k = e.in(in.past_key);
     call.past_v = e.in(in.past_value);
     past = e.shape_of(call.past_k)[2];
   }
-  const int64_t keys = checked_add(past, e.shape_of(call.k)[1]);
+  const Shape k = e.shape_of(call.k);
+  const int64_t keys = checked_add(past, k[k.size() - 2]);
   Value* mask = e.in_or_null(in.mask);
   if (mask && shared && e.shape_of(mask).size() == 2 && e.shape_of(mask)[1] < keys) {
     // Keys past the mask do not exist yet.

@@ -5,7 +5,8 @@
 
 namespace poprt::ops {
 
-// Queries [B,S,heads*D], keys [B,L,kv_heads*D], values [B,L,kv_heads*Dv].
+// Queries [B,S,heads*D], keys [B,L,kv_heads*D], values [B,L,kv_heads*Dv]; or keys
+// [B,kv_heads,L,D] and values [B,kv_heads,L,Dv].
 struct AttentionCall {
   ir::Value *q = nullptr, *k = nullptr, *v = nullptr;
   int64_t heads = 1, kv_heads = 1;

@@ -101,14 +101,10 @@ void expand(Expansion& e) {
   ir::Value* bias = e.in_or_null(10);
   if (!prompt) {
     call.lengths = lengths;
-    const auto flat = [&](ir::Value* x) {
-      const Shape s = e.shape_of(x);
-      return e.reshape(e.transpose(x, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
-    };
-    call.k = flat(k);
-    call.v = flat(v);
+    call.k = k;
+    call.v = v;
   }
-  const int64_t keys = e.shape_of(call.k)[1];
+  const int64_t keys = prompt ? tokens : e.shape_of(k)[2];
   call.mask = bias;
   if (bias && e.shape_of(bias)[3] > keys) call.mask = e.slice(bias, 3, 0, keys);
   if (!call.causal && prompt) call.lengths = lengths;
@@ -135,7 +131,10 @@ void expand(Expansion& e) {
     ir::Value* sink = e.has(11) ? e.reshape(e.in(11), {1, call.heads, 1, 1}) : e.number(type, 0);
     call.mask = e.concat({e.expand(sink, wide), mask}, 3);
     const auto padded = [&](ir::Value* x) {
-      return e.concat({e.expand(e.number(type, 0), {batch, 1, e.shape_of(x)[2]}), x}, 1);
+      Shape one = e.shape_of(x);
+      const size_t axis = one.size() - 2;
+      one[axis] = 1;
+      return e.concat({e.expand(e.number(type, 0), one), x}, static_cast<int64_t>(axis));
     };
     call.k = padded(call.k);
     call.v = padded(call.v);

@@ -83,6 +83,10 @@ OPS_SAMPLE(Attention) {
   add_case(samples, {1, 3, 20, 200, 33, false, 3});
   add_case(samples, {1, 2, 8, 3, 19, true, 1});
   add_case(samples, {1, 1, 1, 1, 1, false, 0});
+  // Few queries are done without panels: heads and keys that are no multiple of 16.
+  add_case(samples, {2, 3, 20, 1, 37, false, 1});
+  add_case(samples, {1, 2, 80, 2, 50, true, 3});
+  add_case(samples, {1, 2, 64, 2, 16, false, 2});
 }
 
 }  // namespace

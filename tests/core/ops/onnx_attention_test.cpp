@@ -47,6 +47,47 @@ OPS_SAMPLE(Attention) {
       });
 }
 
+// One query or two are done without panels; q and y are 3-D, four query heads to two of keys.
+OPS_SAMPLE(AttentionOfFewQueries) {
+  const int64_t batch = 2, heads = 4, kv = 2, size = 40, wide = 24;
+  for (const auto& [queries, keys] : {std::pair<int64_t, int64_t>{1, 70}, {2, 33}})
+    samples.add("Attention", 23)
+        .input(random_f32({batch, queries, heads * size}))
+        .input(random_f32({batch, keys, kv * size}, -1, 1, 2))
+        .input(random_f32({batch, keys, kv * wide}, -1, 1, 3))
+        .attr("q_num_heads", heads)
+        .attr("kv_num_heads", kv)
+        .shape({batch, queries, heads * wide})
+        .reference([=](const SampleValues& in) {
+          const auto at = [](const std::vector<double>& v, int64_t i) {
+            return v[static_cast<size_t>(i)];
+          };
+          std::vector<double> y;
+          for (int64_t b = 0; b < batch; b++)
+            for (int64_t i = 0; i < queries; i++)
+              for (int64_t h = 0; h < heads; h++) {
+                const int64_t g = h / 2;
+                std::vector<double> p;
+                double sum = 0;
+                for (int64_t j = 0; j < keys; j++) {
+                  double score = 0;
+                  for (int64_t d = 0; d < size; d++)
+                    score += at(in[0], ((b * queries + i) * heads + h) * size + d) *
+                             at(in[1], ((b * keys + j) * kv + g) * size + d);
+                  p.push_back(std::exp(score / std::sqrt(static_cast<double>(size))));
+                  sum += p.back();
+                }
+                for (int64_t c = 0; c < wide; c++) {
+                  double out = 0;
+                  for (int64_t j = 0; j < keys; j++)
+                    out += at(p, j) / sum * at(in[2], ((b * keys + j) * kv + g) * wide + c);
+                  y.push_back(out);
+                }
+              }
+          return SampleValues{y};
+        });
+}
+
 OPS_SAMPLE(RotaryEmbedding) {
   samples.add("RotaryEmbedding", 23)
       .input(random_f32({1, 2, 3, 6}))
