@@ -4,15 +4,17 @@
 //
 // The output is walked in blocks of a few hundred elements that stay in L1: each step is one
 // vectorised loop over a block. Inputs: f32 f16 bf16 bool s8 u8 s32 s64; outputs: f32 f16 bf16
-// bool.
+// bool, and s8 u8 (to nearest, ties to even, saturated; NaN gives 0).
 #include "kernels/isa/elementwise.h"
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "base/shape.h"
 #include "kernels/common/broadcast.h"
 #include "kernels/common/elementwise.h"
+#include "kernels/isa/quantize.h"
 #include "kernels/kernel.h"
 
 namespace poprt::kernels {
@@ -25,7 +27,15 @@ constexpr size_t kMaxValues =
 constexpr int64_t kBlocksPerTask = 16;
 constexpr int64_t kRepeated = 16;  // copies of a value that repeats all over a block
 
+// Bytes q that stand for (q - zero) * scale.
+struct Quantization {
+  bool used = false;
+  isa::Whole byte{};
+  float scale = 1, zero = 0;
+};
+
 struct Input {
+  Quantization quantization;
   int dtype = 0;
   size_t element_bytes = 4;
   bool linear = false, scalar = false;
@@ -42,6 +52,7 @@ struct Step {
 };
 
 struct Output {
+  Quantization quantization;
   int dtype = 0;
   size_t element_bytes = 4;
   int32_t value = 0;
@@ -50,6 +61,7 @@ struct Output {
 
 struct Params {
   const isa::ElementwiseTable* table = nullptr;
+  const isa::QuantizeTable* quantize = nullptr;
   Broadcast walk;
   int64_t block = 0;
   std::vector<Input> inputs;
@@ -99,10 +111,12 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
         at[i] = static_cast<const float*>(data[i]) + from;
       } else if (in.linear) {
         float* to = registers + in.slot * block;
-        table.load(
-            in.dtype, to,
-            static_cast<const std::byte*>(data[i]) + static_cast<size_t>(from) * in.element_bytes,
-            n);
+        const auto* source =
+            static_cast<const std::byte*>(data[i]) + static_cast<size_t>(from) * in.element_bytes;
+        if (const Quantization& q = in.quantization; q.used)
+          p.quantize->dequantize(q.byte, to, source, &q.scale, &q.zero, false, n);
+        else
+          table.load(in.dtype, to, source, n);
         at[i] = to;
       } else if (!in.scalar) {
         gather = true;
@@ -150,11 +164,14 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
     }
     for (size_t o = 0; o < p.outputs.size(); o++) {
       const Output& out = p.outputs[o];
-      if (!out.direct)
-        table.store(out.dtype,
-                    static_cast<std::byte*>(data[inputs + o]) +
-                        static_cast<size_t>(from) * out.element_bytes,
-                    at[static_cast<size_t>(out.value)], n);
+      if (out.direct) continue;
+      auto* to =
+          static_cast<std::byte*>(data[inputs + o]) + static_cast<size_t>(from) * out.element_bytes;
+      const float* value = at[static_cast<size_t>(out.value)];
+      if (const Quantization& q = out.quantization; q.used)
+        p.quantize->quantize(q.byte, to, value, &q.scale, &q.zero, false, n);
+      else
+        table.store(out.dtype, to, value, n);
     }
   }
 }
@@ -207,11 +224,130 @@ double cost(int64_t code) {
   }
 }
 
+// The program in terms of ints: what prepare() reads, with conversions between bytes and floats
+// taken out of the steps.
+struct Program {
+  std::vector<std::array<int64_t, 4>> steps;  // op, a, b, c
+  std::vector<int64_t> outputs;               // values
+};
+
+bool byte_type(DType t, isa::Whole* byte) {
+  *byte = t == DType::s8 ? isa::Whole::s8 : isa::Whole::u8;
+  return t == DType::s8 || t == DType::u8;
+}
+
+constexpr int64_t kFirstStep = kElementwiseMaxInputs;
+
+class Conversions {
+ public:
+  Conversions(Program& program, std::span<const float> constants)
+      : p_(program), constants_(constants), readers_(program.steps.size() + kFirstStep) {
+    for (const auto& s : p_.steps)
+      for (int k = 0; k < elementwise_arity(s[0]); k++)
+        if (s[static_cast<size_t>(k + 1)] >= 0)
+          readers_[static_cast<size_t>(s[static_cast<size_t>(k + 1)])]++;
+    for (const int64_t v : p_.outputs) readers_[static_cast<size_t>(v)]++;
+  }
+
+  // (input - zero) * scale, when nothing reads what is between.
+  Quantization load(int64_t input) {
+    int64_t at = input;
+    Quantization q;
+    if (const auto s = only_reader(at, Op::sub)) {
+      q.zero = constant(p_.steps[*s][2]);
+      dead_.push_back(*s);
+      at = kFirstStep + static_cast<int64_t>(*s);
+    }
+    const auto s = only_reader(at, Op::mul);
+    if (!s || is_output(kFirstStep + static_cast<int64_t>(*s))) {
+      if (at != input) dead_.pop_back();
+      return {};
+    }
+    q.scale = constant(p_.steps[*s][2]);
+    q.used = true;
+    dead_.push_back(*s);
+    replace(kFirstStep + static_cast<int64_t>(*s), input);
+    return q;
+  }
+
+  // round(value / scale) + zero, when nothing else reads what is between.
+  Quantization store(int64_t& output) {
+    Quantization q;
+    std::vector<size_t> taken;
+    const auto take = [&](Op op, int64_t value) -> const std::array<int64_t, 4>* {
+      if (value < kFirstStep || readers_[static_cast<size_t>(value)] != 1) return nullptr;
+      const auto& s = p_.steps[static_cast<size_t>(value - kFirstStep)];
+      if (s[0] != static_cast<int64_t>(op) || (elementwise_arity(s[0]) > 1 && s[2] >= 0))
+        return nullptr;
+      taken.push_back(static_cast<size_t>(value - kFirstStep));
+      return &s;
+    };
+    int64_t value = output;
+    if (const auto* add = take(Op::add, value)) {
+      q.zero = constant((*add)[2]);
+      value = (*add)[1];
+    }
+    const auto* round = take(Op::round, value);
+    const auto* div = round ? take(Op::div, (*round)[1]) : nullptr;
+    if (!div || (*div)[1] < kFirstStep) return {};
+    q.scale = constant((*div)[2]);
+    q.used = true;
+    output = (*div)[1];
+    dead_.insert(dead_.end(), taken.begin(), taken.end());
+    return q;
+  }
+
+  // Steps that nothing needs any more go, the others are renumbered.
+  void finish() {
+    std::vector<int64_t> place(p_.steps.size(), 0);
+    std::vector<std::array<int64_t, 4>> kept;
+    for (size_t i = 0; i < p_.steps.size(); i++) {
+      if (std::find(dead_.begin(), dead_.end(), i) != dead_.end()) continue;
+      place[i] = kFirstStep + static_cast<int64_t>(kept.size());
+      kept.push_back(p_.steps[i]);
+    }
+    const auto renumber = [&](int64_t& v) {
+      if (v >= kFirstStep) v = place[static_cast<size_t>(v - kFirstStep)];
+    };
+    for (auto& s : kept)
+      for (int k = 1; k <= elementwise_arity(s[0]); k++) renumber(s[static_cast<size_t>(k)]);
+    for (int64_t& v : p_.outputs) renumber(v);
+    p_.steps = std::move(kept);
+  }
+
+ private:
+  float constant(int64_t code) const { return constants_[static_cast<size_t>(-1 - code)]; }
+  bool is_output(int64_t value) const {
+    return std::find(p_.outputs.begin(), p_.outputs.end(), value) != p_.outputs.end();
+  }
+  // The step that alone reads `value`, as its first operand, with a constant as the second.
+  std::optional<size_t> only_reader(int64_t value, Op op) const {
+    if (readers_[static_cast<size_t>(value)] != 1) return std::nullopt;
+    for (size_t i = 0; i < p_.steps.size(); i++) {
+      const auto& s = p_.steps[i];
+      if (s[0] == static_cast<int64_t>(op) && s[1] == value && s[2] < 0) return i;
+    }
+    return std::nullopt;
+  }
+  void replace(int64_t value, int64_t by) {
+    for (auto& s : p_.steps)
+      for (int k = 1; k <= elementwise_arity(s[0]); k++)
+        if (s[static_cast<size_t>(k)] == value) s[static_cast<size_t>(k)] = by;
+    readers_[static_cast<size_t>(by)] = readers_[static_cast<size_t>(value)];
+  }
+
+  Program& p_;
+  std::span<const float> constants_;
+  std::vector<int> readers_;
+  std::vector<size_t> dead_;
+};
+
 Plan prepare(const Call& call) {
   const auto check = [](bool ok, std::string_view what) { expect(ok, "elementwise", what); };
   const auto& ints = call.ints;
   check(ints.size() >= 3, "the program is too short");
-  const int64_t ins = ints[0], steps = ints[1], outs = ints[2];
+  const int64_t ins = ints[0], outs = ints[2];
+  int64_t steps = ints[1];
   check(ins >= 0 && ins <= kElementwiseMaxInputs, "too many inputs");
   check(steps >= 1 && steps <= kElementwiseMaxSteps, "too many steps, or none");
   check(outs >= 1 && outs <= kElementwiseMaxOutputs, "too many outputs, or none");
@@ -221,6 +357,7 @@ Plan prepare(const Call& call) {
 
   auto p = std::make_shared<Params>();
   p->table = &POPRT_SELECT_ISA(elementwise);
+  p->quantize = &POPRT_SELECT_ISA(quantize);
   p->constants.assign(call.floats.begin(), call.floats.end());
   const auto constants = static_cast<int64_t>(p->constants.size());
 
@@ -260,30 +397,60 @@ Plan prepare(const Call& call) {
   p->constant_slot = slots;
   slots += constants;
 
-  const auto value_index = [&](int64_t code, int64_t steps_before) {
-    if (code < 0) {
-      check(-1 - code < constants, "a step reads a constant that is not there");
-      return static_cast<int32_t>(ins + (-1 - code));
-    }
-    if (code < kElementwiseMaxInputs) {
-      check(code < ins, "a step reads an input that is not there");
-      return static_cast<int32_t>(code);
-    }
-    check(code - kElementwiseMaxInputs < steps_before, "a step reads a later one");
-    return static_cast<int32_t>(ins + constants + code - kElementwiseMaxInputs);
+  Program program;
+  const auto known = [&](int64_t code, int64_t steps_before) {
+    check(code < 0                       ? -1 - code < constants
+          : code < kElementwiseMaxInputs ? code < ins
+                                         : code - kElementwiseMaxInputs < steps_before,
+          "a step or output reads what is not there");
+  };
+  for (int64_t s = 0; s < steps; s++) {
+    const int64_t* q = &ints[static_cast<size_t>(3 + 4 * s)];
+    check(elementwise_arity(q[0]) > 0 && !elementwise_is_integer_only(static_cast<Op>(q[0])),
+          "unknown operation");
+    for (int k = 1; k <= elementwise_arity(q[0]); k++) known(q[k], s);
+    program.steps.push_back({q[0], q[1], q[2], q[3]});
+  }
+  for (int64_t o = 0; o < outs; o++) {
+    program.outputs.push_back(ints[static_cast<size_t>(3 + 4 * steps + o)]);
+    known(program.outputs.back(), steps);
+    check(program.outputs.back() >= kElementwiseMaxInputs, "an output is not a step");
+  }
+  Conversions conversions(program, call.floats);
+  for (int64_t i = 0; i < ins; i++) {
+    Input& in = p->inputs[static_cast<size_t>(i)];
+    isa::Whole byte;
+    if (!in.linear || !byte_type(operands[static_cast<size_t>(i)].dtype, &byte)) continue;
+    in.quantization = conversions.load(i);
+    in.quantization.byte = byte;
+  }
+  std::vector<Quantization> stored(static_cast<size_t>(outs));
+  for (size_t o = 0; o < stored.size(); o++) {
+    isa::Whole byte;
+    const Operand& operand = operands[static_cast<size_t>(ins) + o];
+    if (!operand.present || !byte_type(operand.dtype, &byte)) continue;
+    stored[o] = conversions.store(program.outputs[o]);
+    stored[o].byte = byte;
+  }
+  conversions.finish();
+  steps = static_cast<int64_t>(program.steps.size());
+
+  const auto value_index = [&](int64_t code) {
+    return static_cast<int32_t>(code < 0 ? ins + (-1 - code)
+                                : code < kElementwiseMaxInputs
+                                    ? code
+                                    : ins + constants + code - kElementwiseMaxInputs);
   };
   int64_t last_input_read = -1;
   std::vector<int64_t> last_use(static_cast<size_t>(steps), -1);
   const auto step_of = [&](int32_t value) { return value - static_cast<int32_t>(ins + constants); };
   for (int64_t s = 0; s < steps; s++) {
-    const int64_t* q = &ints[static_cast<size_t>(3 + 4 * s)];
+    const auto& q = program.steps[static_cast<size_t>(s)];
     Step step;
     step.op = q[0];
     step.arity = elementwise_arity(q[0]);
-    check(step.arity > 0 && !elementwise_is_integer_only(static_cast<Op>(q[0])),
-          "unknown operation");
     for (int k = 0; k < step.arity; k++) {
-      const int32_t v = value_index(q[k + 1], s);
+      const int32_t v = value_index(q[static_cast<size_t>(k + 1)]);
       step.from[static_cast<size_t>(k)] = v;
       if (v < ins) last_input_read = s;
       if (step_of(v) >= 0) last_use[static_cast<size_t>(step_of(v))] = s;
@@ -296,14 +463,15 @@ Plan prepare(const Call& call) {
     const Operand& operand = operands[static_cast<size_t>(ins + o)];
     check(operand.present, "an output is missing");
     const DType t = operand.dtype;
-    check(t == DType::f32 || t == DType::f16 || t == DType::bf16 || t == DType::boolean,
+    check(t == DType::f32 || t == DType::f16 || t == DType::bf16 || t == DType::boolean ||
+              t == DType::s8 || t == DType::u8,
           "an output has an unsupported type");
     Output out;
     out.dtype = static_cast<int>(t);
     out.element_bytes = static_cast<size_t>(dtype_bits(t)) / 8;
-    out.value = value_index(ints[static_cast<size_t>(3 + 4 * steps + o)], steps);
+    out.quantization = stored[static_cast<size_t>(o)];
+    out.value = value_index(program.outputs[static_cast<size_t>(o)]);
     const int32_t s = step_of(out.value);
-    check(s >= 0, "an output is not a step");
     // Output 0 may lie over an input, so a step writes it only when no later step reads inputs.
     Step& step = p->steps[static_cast<size_t>(s)];
     if (t == DType::f32 && step.output < 0 && last_input_read <= s) {

@@ -373,7 +373,11 @@ RowFn moving_row(Op op, int bits) {
 }
 
 RowFn select(Op op, DType t) {
-  if (op == Op::where || op == Op::copy) return moving_row(op, dtype_bits(t));
+  if (op == Op::where || op == Op::copy) {
+    const RowFn fast =
+        POPRT_SELECT_ISA(integer_rows).find(static_cast<int64_t>(op), dtype_bits(t) / 8, false);
+    return fast ? fast : moving_row(op, dtype_bits(t));
+  }
   if (is_integer(t) || t == DType::boolean)
     if (const RowFn fast = POPRT_SELECT_ISA(integer_rows)
                                .find(static_cast<int64_t>(op), dtype_bits(t) / 8, is_signed(t)))

@@ -13,10 +13,35 @@ namespace {
 constexpr std::string_view kName = "gather";
 constexpr int64_t kTaskBytes = 64 << 10;
 
+constexpr int64_t kMaxResolved = 1 << 16;
+
 struct Params {
   int64_t axis = 0, row = 0, count = 0, rows = 0, per_task = 1;
   bool wide = true;
+  bool resolve = false;  // indices are read once for all of outer
 };
+
+// Rows of one element.
+template <class T>
+void pick(const Params& p, void* const* data, int64_t begin, int64_t end, int64_t* at) noexcept {
+  bool inside = true;
+  for (int64_t i = 0; i < p.count; i++) {
+    at[i] = load_index(data[1], p.wide, i);
+    if (at[i] < 0) at[i] += p.axis;
+    if (at[i] < 0 || at[i] >= p.axis) at[i] = -1;
+    inside = inside && at[i] >= 0;
+  }
+  auto* to = static_cast<T*>(data[2]) + begin;
+  for (int64_t r = begin; r < end;) {
+    const auto* from = static_cast<const T*>(data[0]) + r / p.count * p.axis;
+    const int64_t first = r % p.count, last = std::min(p.count, first + end - r);
+    if (inside)
+      for (int64_t i = first; i < last; i++) *to++ = from[at[i]];
+    else
+      for (int64_t i = first; i < last; i++) *to++ = at[i] < 0 ? T{} : from[at[i]];
+    r += last - first;
+  }
+}
 
 template <class Copy>
 void each_row(const Params& p, void* const* data, int64_t begin, int64_t end, Copy copy) noexcept {
@@ -37,10 +62,20 @@ void each_row(const Params& p, void* const* data, int64_t begin, int64_t end, Co
   }
 }
 
-void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+void run(const void* params, void* const* data, int64_t begin, int64_t end,
+         std::byte* scratch) noexcept {
   const auto& p = *static_cast<const Params*>(params);
   const int64_t first = begin * p.per_task, last = std::min(end * p.per_task, p.rows);
   if (first >= last) return;
+  if (p.resolve) {
+    auto* at = reinterpret_cast<int64_t*>(scratch);
+    switch (p.row) {
+      case 1: return pick<WordOf<1>::type>(p, data, first, last, at);
+      case 2: return pick<WordOf<2>::type>(p, data, first, last, at);
+      case 4: return pick<WordOf<4>::type>(p, data, first, last, at);
+      default: return pick<WordOf<8>::type>(p, data, first, last, at);
+    }
+  }
   switch (p.row) {
     case 1:
       return each_row(p, data, first, last, [](void* t, const void* f) { std::memcpy(t, f, 1); });
@@ -83,7 +118,11 @@ Plan prepare(const Call& call) {
   if (result == 0) p.rows = 0;
   p.per_task = std::max<int64_t>(1, kTaskBytes / std::max<int64_t>(1, p.row));
   plan.tasks = std::max<int64_t>(1, (p.rows + p.per_task - 1) / p.per_task);
-  plan.work = static_cast<double>(result) / 8.0 + 3.0 * static_cast<double>(p.rows);
+  p.resolve = outer >= 4 && p.count <= kMaxResolved && p.rows > 0 &&
+              (p.row == 1 || p.row == 2 || p.row == 4 || p.row == 8);
+  if (p.resolve) plan.scratch_bytes = static_cast<size_t>(p.count) * sizeof(int64_t);
+  plan.work =
+      static_cast<double>(result) / 8.0 + (p.resolve ? 0.5 : 3.0) * static_cast<double>(p.rows);
   plan.params = std::move(params);
   return plan;
 }

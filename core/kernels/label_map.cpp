@@ -2,10 +2,11 @@
 // the last value. x and keys are s64, s32, s16, f32 or f64; NaN is the last key and found like
 // others. ints: [count, keys, bytes of a value]; there is one value more than keys.
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <cstring>
 
 #include "kernels/common/call_reader.h"
+#include "kernels/common/elements.h"
 
 namespace poprt::kernels {
 namespace {
@@ -21,24 +22,21 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   const auto& p = *static_cast<const Params*>(params);
   const auto* x = static_cast<const T*>(data[0]);
   const auto* keys = static_cast<const T*>(data[1]);
-  const auto* values = static_cast<const std::byte*>(data[2]);
-  auto* y = static_cast<std::byte*>(data[3]);
-  const auto size = static_cast<size_t>(p.size);
-  for (int64_t i = begin * kBlock; i < std::min(end * kBlock, p.count); i++) {
-    int64_t at = p.keys;
-    if constexpr (std::is_floating_point_v<T>) {
-      if (std::isnan(x[i])) {
-        // The first of the NaN at the end.
-        while (at > 0 && std::isnan(keys[at - 1])) at--;
-        std::memcpy(y + static_cast<size_t>(i) * size, values + static_cast<size_t>(at) * size,
-                    size);
-        continue;
-      }
+  // NaN lie behind all others.
+  int64_t ordered = p.keys;
+  if constexpr (std::is_floating_point_v<T>)
+    while (ordered > 0 && std::isnan(keys[ordered - 1])) ordered--;
+  dispatch_size(p.size, [&]<size_t N>(Raw<N>) {
+    const auto* values = static_cast<const Raw<N>*>(data[2]);
+    auto* y = static_cast<Raw<N>*>(data[3]);
+    for (int64_t i = begin * kBlock; i < std::min(end * kBlock, p.count); i++) {
+      int64_t at = std::lower_bound(keys, keys + ordered, x[i]) - keys;
+      if (at == ordered || keys[at] != x[i]) at = p.keys;
+      if constexpr (std::is_floating_point_v<T>)
+        if (std::isnan(x[i])) at = ordered;
+      y[i] = values[at];
     }
-    const T* found = std::lower_bound(keys, keys + p.keys, x[i], [](T a, T b) { return a < b; });
-    if (found != keys + p.keys && *found == x[i]) at = found - keys;
-    std::memcpy(y + static_cast<size_t>(i) * size, values + static_cast<size_t>(at) * size, size);
-  }
+  });
 }
 
 Plan prepare(const Call& call) {
@@ -56,7 +54,9 @@ Plan prepare(const Call& call) {
   }
   r.needs(0, type, {p->count});
   r.needs(1, type, {p->keys});
-  r.check(p->size <= 16 && dtype_bits(r.dtype(2)) == 8 * p->size, "bad size of a value");
+  r.check(std::has_single_bit(static_cast<uint64_t>(p->size)) && p->size <= 16 &&
+              dtype_bits(r.dtype(2)) == 8 * p->size,
+          "bad size of a value");
   r.needs(2, r.dtype(2), {p->keys + 1});
   r.needs(3, r.dtype(2), {p->count});
   plan.tasks = (p->count + kBlock - 1) / kBlock;

@@ -11,6 +11,7 @@ namespace poprt::kernels {
 namespace {
 
 constexpr std::string_view kName = "one_hot";
+constexpr int64_t kBlockBytes = 16 << 10;
 
 struct Params {
   int64_t outer, depth, inner, size;
@@ -27,15 +28,21 @@ int64_t index_at(const Params& p, const void* indices, int64_t i) noexcept {
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
   const auto* on = static_cast<const std::byte*>(data[1]) + p.size;
-  for (int64_t o = begin; o < std::min(end, p.outer); o++) {
-    auto* to = static_cast<std::byte*>(data[2]) + o * p.depth * p.inner * p.size;
-    fill_elements(to, data[1], p.size, p.depth * p.inner);
-    for (int64_t i = 0; i < p.inner; i++) {
-      int64_t d = index_at(p, data[0], o * p.inner + i);
-      if (d < 0) d += p.depth;
-      if (d >= 0 && d < p.depth)
-        std::memcpy(to + (d * p.inner + i) * p.size, on, static_cast<size_t>(p.size));
-    }
+  const int64_t slab = p.depth * p.inner, last = std::min(end, p.outer);
+  const int64_t step = std::max<int64_t>(1, kBlockBytes / (slab * p.size));
+  for (int64_t block = begin; block < last; block += step) {
+    const int64_t count = std::min(step, last - block);
+    auto* to = static_cast<std::byte*>(data[2]) + block * slab * p.size;
+    fill_elements(to, data[1], p.size, count * slab);
+    dispatch_size(p.size, [&]<size_t N>(Raw<N>) {
+      for (int64_t o = 0; o < count; o++, to += slab * static_cast<int64_t>(N))
+        for (int64_t i = 0; i < p.inner; i++) {
+          int64_t d = index_at(p, data[0], (block + o) * p.inner + i);
+          if (d < 0) d += p.depth;
+          if (d >= 0 && d < p.depth)
+            std::memcpy(to + (d * p.inner + i) * static_cast<int64_t>(N), on, N);
+        }
+    });
   }
 }
 
@@ -61,7 +68,7 @@ Plan prepare(const Call& call) {
   Plan plan;
   plan.run = run;
   plan.tasks = std::max<int64_t>(1, p->outer);
-  plan.work = static_cast<double>(count * p->size) / 8.0 + 3.0 * static_cast<double>(lines);
+  plan.work = static_cast<double>(count * p->size) / 16.0 + 2.0 * static_cast<double>(lines);
   plan.params = std::move(p);
   return plan;
 }

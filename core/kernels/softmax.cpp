@@ -56,11 +56,16 @@ void run_double(const void* params, void* const* data, int64_t begin, int64_t en
       continue;
     }
     double top = -std::numeric_limits<double>::infinity(), sum = 0;
-    for (int64_t i = 0; i < p.n; i++) top = std::fmax(top, x[i * p.inner]);
-    for (int64_t i = 0; i < p.n; i++) sum += std::exp(x[i * p.inner] - top);
+    for (int64_t i = 0; i < p.n; i++) top = x[i * p.inner] > top ? x[i * p.inner] : top;
     for (int64_t i = 0; i < p.n; i++) {
-      const double v = x[i * p.inner] - top;
-      y[i * p.inner] = p.mode == 1 ? v - std::log(sum) : std::exp(v) / sum;
+      const double v = x[i * p.inner] - top, e = std::exp(v);
+      sum += e;
+      y[i * p.inner] = p.mode == 1 ? v : e;
+    }
+    const double log = std::log(sum);
+    for (int64_t i = 0; i < p.n; i++) {
+      double& v = y[i * p.inner];
+      v = p.mode == 1 ? v - log : v / sum;
     }
   }
 }

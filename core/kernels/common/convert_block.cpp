@@ -1,5 +1,6 @@
 #include "kernels/common/convert_block.h"
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -57,6 +58,40 @@ float packed_value(DType t, int code) {
   return static_cast<float>(negative ? code - (1 << bits) : code);
 }
 
+// What each code means.
+const std::array<float, 16>& packed_values(DType t) {
+  const auto make = [](DType type) {
+    std::array<float, 16> v{};
+    for (size_t code = 0; code < size_t{1} << dtype_bits(type); code++)
+      v[code] = packed_value(type, static_cast<int>(code));
+    return v;
+  };
+  static const std::array tables = {make(DType::u2), make(DType::s2), make(DType::u4),
+                                    make(DType::s4), make(DType::f4e2m1)};
+  return tables[t == DType::u2   ? 0
+                : t == DType::s2 ? 1
+                : t == DType::u4 ? 2
+                : t == DType::s4 ? 3
+                                 : 4];
+}
+
+void widen_packed(DType t, const void* data, int64_t first, int64_t count, float* out) {
+  const int bits = dtype_bits(t), per_byte = 8 / bits;
+  const std::array<float, 16>& value = packed_values(t);
+  int64_t i = 0;
+  const auto one = [&] {
+    out[i] = value[static_cast<size_t>(code_at(data, first + i, bits))], i++;
+  };
+  while (i < count && (first + i) % per_byte != 0) one();
+  const uint8_t* byte = static_cast<const uint8_t*>(data) + (first + i) / per_byte;
+  if (bits == 4)
+    for (; i + 2 <= count; i += 2, byte++) {
+      out[i] = value[static_cast<size_t>(*byte & 15)];
+      out[i + 1] = value[static_cast<size_t>(*byte >> 4)];
+    }
+  while (i < count) one();
+}
+
 int packed_code(DType t, float v) {
   if (t == DType::f4e2m1) return float_to_quarter(t, v, true);
   const int bits = dtype_bits(t), low = is_signed(t) ? -(1 << (bits - 1)) : 0;
@@ -90,11 +125,9 @@ void to_floats(DType t, const void* data, int64_t first, int64_t count, float* o
     case DType::u64: return widen<uint64_t>(data, first, count, out);
     default: break;
   }
-  const bool packed = is_packed(t);
-  const int bits = dtype_bits(t);
+  if (is_packed(t)) return widen_packed(t, data, first, count, out);
   for (int64_t i = 0; i < count; i++)
-    out[i] = packed ? packed_value(t, code_at(data, first + i, bits))
-                    : quarter_to_float(t, static_cast<const uint8_t*>(data)[first + i]);
+    out[i] = quarter_to_float(t, static_cast<const uint8_t*>(data)[first + i]);
 }
 
 void from_floats(DType t, void* data, int64_t first, int64_t count, const float* in,

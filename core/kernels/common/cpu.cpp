@@ -42,6 +42,15 @@ bool cpu_has_vnni() {
 #endif
 }
 
+bool cpu_has_vbmi() {
+#if defined(__x86_64__)
+  static const bool has = cpu_isa() == Isa::avx512 && CPU_FEATURE_ACTIVE(AVX512_VBMI);
+  return has;
+#else
+  return false;
+#endif
+}
+
 Isa cpu_isa() {
   static const Isa isa = detect();
   return isa;

@@ -12,5 +12,7 @@ const char* isa_name(Isa isa);
 
 // AVX-512 with its instructions for 8-bit products.
 bool cpu_has_vnni();
+// AVX-512 with its byte permutations.
+bool cpu_has_vbmi();
 
 }  // namespace poprt::kernels

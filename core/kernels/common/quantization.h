@@ -28,6 +28,15 @@ struct QuantizationGrid {
       for (int64_t e = first; e < end; e += kRun) visit(e, std::min(kRun, end - e), 0, false);
       return;
     }
+    if (inner == 1 && block > 1) {
+      for (int64_t e = first; e < end;) {
+        const int64_t along = e % n, in_block = along % block;
+        const int64_t run = std::min({kRun, block - in_block, n - along, end - e});
+        visit(e, run, e / n * step_outer + along / block * step_n, false);
+        e += run;
+      }
+      return;
+    }
     const bool along_n = inner == 1 && block == 1;  // the parameters of a row lie side by side
     int64_t i = first % inner, a = first / inner % n, o = first / inner / n;
     for (int64_t e = first; e < end;) {

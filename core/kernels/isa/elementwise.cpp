@@ -217,6 +217,22 @@ void load_block(int dtype, float* out, const void* from, int64_t n) noexcept {
   }
 }
 
+template <class T>
+POPRT_INLINE void narrow_bytes(T* to, const float* from, int64_t n, float low) {
+  typedef T V __attribute__((vector_size(16)));
+  typedef V U __attribute__((aligned(1), may_alias));
+  for (int64_t i = 0; i < n; i += 16) {
+    const int64_t l = n - i < 16 ? n - i : 16;
+    const f32x16 v = load_first(from + i, l);
+    const V bytes = __builtin_convertvector(
+        to_i32(vround(clamp(is_nan(v) ? zero() : v, low, low + 255.0f))), V);
+    if (l == 16)
+      *reinterpret_cast<U*>(to + i) = bytes;
+    else
+      for (int64_t k = 0; k < l; k++) to[i + k] = bytes[k];
+  }
+}
+
 void store_block(int dtype, void* to, const float* from, int64_t n) noexcept {
   switch (dtype) {
     case 1: __builtin_memmove(to, from, static_cast<size_t>(n) * 4); return;
@@ -235,6 +251,8 @@ void store_block(int dtype, void* to, const float* from, int64_t n) noexcept {
       }
       return;
     }
+    case 5: return narrow_bytes(static_cast<int8_t*>(to), from, n, -128.0f);
+    case 6: return narrow_bytes(static_cast<uint8_t*>(to), from, n, 0.0f);
     case 13: {
       auto* p = static_cast<uint8_t*>(to);
       for (int64_t i = 0; i < n; i++) p[i] = from[i] != 0.0f;

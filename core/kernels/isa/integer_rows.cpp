@@ -105,6 +105,28 @@ void row(void* out, const void* const* from, const int64_t* step, int64_t n) noe
       POPRT_INDEPENDENT
       for (int64_t i = 0; i < n; i++) o[i] = clip(a[i * step[0]], b[i * step[1]], c[i * step[2]]);
     }
+  } else if constexpr (op == Op::where) {
+    const auto* flags = static_cast<const uint8_t*>(from[0]);
+    const auto *b = static_cast<const Loose*>(from[1]), *c = static_cast<const Loose*>(from[2]);
+    auto* o = static_cast<Loose*>(out);
+    // Both are read, so that the choice is no branch.
+    const auto choose = [](uint8_t flag, T x, T y) { return flag ? x : y; };
+    if (step[0] && step[1] && step[2]) {
+      POPRT_INDEPENDENT
+      for (int64_t i = 0; i < n; i++) o[i] = choose(flags[i], b[i], c[i]);
+    } else if (step[0] && step[1]) {
+      const T y = *c;
+      POPRT_INDEPENDENT
+      for (int64_t i = 0; i < n; i++) o[i] = choose(flags[i], b[i], y);
+    } else if (step[0] && step[2]) {
+      const T x = *b;
+      POPRT_INDEPENDENT
+      for (int64_t i = 0; i < n; i++) o[i] = choose(flags[i], x, c[i]);
+    } else {
+      POPRT_INDEPENDENT
+      for (int64_t i = 0; i < n; i++)
+        o[i] = choose(flags[i * step[0]], b[i * step[1]], c[i * step[2]]);
+    }
   } else {
     const auto* b = static_cast<const Loose*>(from[1]);
     // The operand that repeats is read once.
@@ -166,6 +188,7 @@ IntegerRow find_row(Op op) {
     ROW(greater_equal);
     ROW(less_equal);
     ROW(clip);
+    ROW(where);
     default: return nullptr;
   }
 #undef ROW

@@ -12,8 +12,8 @@ using IntegerRow = void (*)(void* out, const void* const* from, const int64_t* s
                             int64_t n) noexcept;
 
 struct IntegerRowTable {
-  // `op` as kernels/common/elementwise.h numbers it, on integers of `bytes` bytes. Null where there
-  // is none.
+  // `op` as kernels/common/elementwise.h numbers it, on integers of `bytes` bytes (`where`:
+  // operands 1 and 2 are, operand 0 is bool). Null where there is none.
   IntegerRow (*find)(int64_t op, int bytes, bool is_signed) noexcept;
 };
 POPRT_DECLARE_ISA(IntegerRowTable, integer_rows)

@@ -141,9 +141,45 @@ void unblock(const float* x, int64_t plane, int64_t count, int64_t pixels, float
   }
 }
 
+template <class V, class T>
+POPRT_INLINE void max_of(T lowest, bool first, T* to, const uint8_t* const* from, int64_t pieces,
+                         int64_t n) {
+  constexpr int64_t kLanes = sizeof(V);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    V v = V{} + lowest, x;
+    if (!first) __builtin_memcpy(&v, to + i, sizeof v);
+    for (int64_t p = 0; p < pieces; p++) {
+      __builtin_memcpy(&x, from[p] + i, sizeof x);
+      v = x > v ? x : v;
+    }
+    __builtin_memcpy(to + i, &v, sizeof v);
+  }
+  for (; i < n; i++) {
+    T v = first ? lowest : to[i];
+    for (int64_t p = 0; p < pieces; p++) {
+      const T x = static_cast<T>(from[p][i]);
+      v = x > v ? x : v;
+    }
+    to[i] = v;
+  }
+}
+
+using u8x32 = uint8_t __attribute__((vector_size(32)));
+using s8x32 = int8_t __attribute__((vector_size(32)));
+
+void max_bytes(bool is_signed, bool first, uint8_t* to, const uint8_t* const* from, int64_t pieces,
+               int64_t n) noexcept {
+  if (is_signed)
+    max_of<s8x32>(int8_t{-128}, first, reinterpret_cast<int8_t*>(to), from, pieces, n);
+  else
+    max_of<u8x32>(uint8_t{0}, first, to, from, pieces, n);
+}
+
 }  // namespace
 
 extern const PoolTable POPRT_ISA_NAME(pool);
-const PoolTable POPRT_ISA_NAME(pool) = {isa::pool, isa::global_average, isa::block, isa::unblock};
+const PoolTable POPRT_ISA_NAME(pool) = {isa::pool, isa::global_average, isa::block, isa::unblock,
+                                        isa::max_bytes};
 
 }  // namespace poprt::kernels::isa

@@ -27,6 +27,9 @@ struct PoolTable {
   // missing channels become zero.
   void (*block)(const float* x, int64_t plane, int64_t count, int64_t pixels, float* y) noexcept;
   void (*unblock)(const float* x, int64_t plane, int64_t count, int64_t pixels, float* y) noexcept;
+  // to[i] = the largest of from[0 .. pieces)[i] and, unless `first`, to[i]; bytes, signed or not.
+  void (*max_bytes)(bool is_signed, bool first, uint8_t* to, const uint8_t* const* from,
+                    int64_t pieces, int64_t n) noexcept;
 };
 POPRT_DECLARE_ISA(PoolTable, pool)
 

@@ -133,9 +133,55 @@ void range(const float* x, int64_t n, float* low, float* high) noexcept {
   }
 }
 
+template <class T>
+POPRT_INLINE void sum_of(const T* x, int64_t n, int64_t inner, int32_t* sums) {
+  if (inner == 1) {
+    int32_t total = 0;
+    for (int64_t i = 0; i < n; i++) total += x[i];
+    *sums = total;
+    return;
+  }
+  for (int64_t i = 0; i < inner; i++) sums[i] = 0;
+  for (int64_t k = 0; k < n; k++, x += inner)
+    for (int64_t i = 0; i < inner; i++) sums[i] += x[i];
+}
+
+void sum(bool is_signed, const uint8_t* x, int64_t n, int64_t inner, int32_t* sums) noexcept {
+  if (is_signed)
+    sum_of(reinterpret_cast<const int8_t*>(x), n, inner, sums);
+  else
+    sum_of(x, n, inner, sums);
+}
+
+#if defined(__AVX512BW__)
+__attribute__((target("avx512vbmi"))) int64_t map_vbmi(const uint8_t* table, const uint8_t* x,
+                                                       uint8_t* y, int64_t n) {
+  __m512i t[4];
+  for (int i = 0; i < 4; i++) t[i] = _mm512_loadu_si512(table + 64 * i);
+  int64_t i = 0;
+  for (; i + 64 <= n; i += 64) {
+    const __m512i at = _mm512_loadu_si512(x + i);
+    const __m512i low = _mm512_permutex2var_epi8(t[0], at, t[1]);
+    const __m512i high = _mm512_permutex2var_epi8(t[2], at, t[3]);
+    _mm512_storeu_si512(y + i, _mm512_mask_mov_epi8(low, _mm512_movepi8_mask(at), high));
+  }
+  return i;
+}
+#endif
+
+void map(bool vbmi, const uint8_t* table, const uint8_t* x, uint8_t* y, int64_t n) noexcept {
+  int64_t i = 0;
+#if defined(__AVX512BW__)
+  if (vbmi) i = map_vbmi(table, x, y, n);
+#else
+  (void)vbmi;
+#endif
+  for (; i < n; i++) y[i] = table[x[i]];
+}
+
 }  // namespace
 
 extern const QuantizeTable POPRT_ISA_NAME(quantize);
-const QuantizeTable POPRT_ISA_NAME(quantize) = {quantize, dequantize, requantize, range};
+const QuantizeTable POPRT_ISA_NAME(quantize) = {quantize, dequantize, requantize, range, sum, map};
 
 }  // namespace poprt::kernels::isa

@@ -23,6 +23,10 @@ struct QuantizeTable {
                      bool many, int64_t n) noexcept;
   // Widens [*low, *high] to hold the elements that are not NaN.
   void (*range)(const float* x, int64_t n, float* low, float* high) noexcept;
+  // sums[i] = the sum of x[0 .. n)[i], rows of `inner` bytes, signed or not.
+  void (*sum)(bool is_signed, const uint8_t* x, int64_t n, int64_t inner, int32_t* sums) noexcept;
+  // y[i] = table[x[i]] of 256 bytes. `vbmi`: the CPU has AVX512-VBMI.
+  void (*map)(bool vbmi, const uint8_t* table, const uint8_t* x, uint8_t* y, int64_t n) noexcept;
 };
 POPRT_DECLARE_ISA(QuantizeTable, quantize)
 

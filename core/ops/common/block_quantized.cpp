@@ -4,6 +4,12 @@ namespace poprt::ops {
 
 using ir::Value;
 
+Value* packed_numbers(Expansion& e, Value* bytes, int64_t bits) {
+  if (bits == 8) return bytes;
+  const DType to = bits == 4 ? DType::u4 : DType::u2;
+  return e.add_node("Packed", "poprt", {bytes}, {{"to", static_cast<int64_t>(to)}}, 1)->output();
+}
+
 Value* unpack_bits(Expansion& e, Value* packed, int64_t bits, int64_t count) {
   const Shape shape = e.shape_of(packed);
   e.check(!shape.empty() && packed->dtype() == DType::u8, "packed numbers must be u8");
@@ -11,42 +17,19 @@ Value* unpack_bits(Expansion& e, Value* packed, int64_t bits, int64_t count) {
   e.check(shape.back() == (count + per_byte - 1) / per_byte,
           "the bytes of packed numbers do not fit their count");
   if (per_byte == 1) return packed;
-  Shape column = shape;
-  column.push_back(1);
-  std::vector<Value*> parts;
-  for (int64_t i = 0; i < per_byte; i++) {
-    Value* part = packed;
-    if (i > 0)
-      part = e.newest("BitShift", {part, e.number(DType::u8, static_cast<double>(i * bits))},
-                      {{"direction", "RIGHT"}});
-    part =
-        e.newest("BitwiseAnd", {part, e.number(DType::u8, static_cast<double>((1 << bits) - 1))});
-    parts.push_back(e.reshape(part, column));
-  }
-  Shape flat = shape;
-  flat.back() *= per_byte;
-  Value* all = e.reshape(e.concat(parts, static_cast<int64_t>(shape.size())), flat);
-  return e.slice(all, -1, 0, count);
+  return e.slice(e.cast(packed_numbers(e, packed, bits), DType::u8), -1, 0, count);
 }
 
 Value* scale_blocks(Expansion& e, Value* q, Value* scale, Value* zero, int64_t axis,
                     int64_t block) {
-  const Shape shape = e.shape_of(q);
-  const auto rank = static_cast<int64_t>(shape.size());
-  const auto a = static_cast<size_t>(normalize_axis(axis, rank));
+  const Shape shape = e.shape_of(q), s = e.shape_of(scale);
+  const auto a = static_cast<size_t>(normalize_axis(axis, static_cast<int64_t>(shape.size())));
   e.check(block > 0, "block_size must be positive");
-  std::vector<int64_t> block_of;
-  for (int64_t i = 0; i < shape[a]; i++) block_of.push_back(i / block);
-  const auto spread = [&](Value* v) {
-    const Shape s = e.shape_of(v);
-    e.check(s.size() == shape.size() && s[a] == (shape[a] + block - 1) / block,
-            "scales or zero points do not fit the blocks");
-    return e.add("Gather", {v, e.ints(block_of)}, {{"axis", static_cast<int64_t>(a)}});
-  };
-  const DType type = scale->dtype();
-  Value* x = e.cast(q, type);
-  if (zero) x = e.add("Sub", {x, e.cast(spread(zero), type)});
-  return e.add("Mul", {x, spread(scale)});
+  e.check(s.size() == shape.size() && s[a] == (shape[a] + block - 1) / block &&
+              (!zero || e.shape_of(zero) == s),
+          "scales or zero points do not fit the blocks");
+  return e.newest("DequantizeLinear", {q, scale, zero},
+                  {{"axis", static_cast<int64_t>(a)}, {"block_size", block}});
 }
 
 }  // namespace poprt::ops

@@ -21,6 +21,14 @@ inline void quantized_result(Expansion& e, ir::Value* y, size_t at, DType dtype)
   e.out(0, e.quantize(y, e.in(at), e.in_or_null(at + 1), dtype));
 }
 
+// Inputs at, at + 1, at + 2 in the bytes of the result: before operators that only move elements.
+inline ir::Value* requantized(Expansion& e, size_t at, size_t scale, DType dtype) {
+  e.check(element_count(e.shape(scale)) == 1 &&
+              (!e.has(scale + 1) || element_count(e.shape(scale + 1)) == 1),
+          "the scale or zero point of the result is not one number");
+  return e.quantize(dequantized(e, at), e.in(scale), e.in_or_null(scale + 1), dtype);
+}
+
 // [N,H,W,C] as [N,C,H,W] and back.
 inline ir::Value* channels_first(Expansion& e, ir::Value* v) {
   const auto rank = static_cast<int64_t>(e.shape_of(v).size());

@@ -80,6 +80,10 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
   return false;
 }
 
+bool is_onnx(const ir::Node& node) {
+  return node.domain.empty() || node.domain == "ai.onnx" || node.domain == ir::kNewestDomain;
+}
+
 bool is_variadic(const ir::Node& node) {
   return (node.domain.empty() || node.domain == ir::kNewestDomain) &&
          is_one_of(node.op_type, {"Sum", "Mean", "Min", "Max"});
@@ -112,6 +116,19 @@ Value cast_to(ElementwiseProgram& p, Value x, DType to) {
 }
 
 bool is_program_float(DType t) { return t == DType::f32 || t == DType::f16 || t == DType::bf16; }
+
+bool is_byte(DType t) { return t == DType::s8 || t == DType::u8; }
+
+// One scale and zero point, both constant, for bytes.
+bool is_plain_quantization(const ir::Node& node) {
+  const bool quantizes = node.op_type == "QuantizeLinear";
+  if (!quantizes && node.op_type != "DequantizeLinear") return false;
+  const DType real = (quantizes ? node.input(0) : node.output())->dtype();
+  const DType byte = (quantizes ? node.output() : node.input(0))->dtype();
+  return is_program_float(real) && is_byte(byte) && node.input(1) &&
+         is_program_float(node.input(1)->dtype()) && scalar_constant(node.input(1)) &&
+         (!node.input(2) || scalar_constant(node.input(2)));
+}
 
 bool is_loadable_integer(DType t) {
   return t == DType::s8 || t == DType::u8 || t == DType::s32 || t == DType::s64;
@@ -197,7 +214,8 @@ ElementwiseProgram ElementwiseProgram::from_node(const ir::Node& node) {
     if (ints[at] < kElementwiseMaxInputs || !known(ints[at], steps)) bad("an output is no step");
     p.outputs.push_back(ints[at]);
     const DType t = static_cast<DType>(types[static_cast<size_t>(i)]);
-    if (!is_program_float(t) && t != DType::boolean) bad("an output type is not supported");
+    if (!is_program_float(t) && t != DType::boolean && !is_byte(t))
+      bad("an output type is not supported");
     p.dtypes.push_back(t);
   }
   return p;
@@ -206,20 +224,21 @@ ElementwiseProgram ElementwiseProgram::from_node(const ir::Node& node) {
 std::optional<float> scalar_constant(const ir::Value* value) {
   if (!value || !value->is_constant()) return std::nullopt;
   const Tensor& t = value->constant();
-  if (t.count() != 1 || (!is_program_float(t.dtype()) && t.dtype() != DType::boolean))
+  if (t.count() != 1 ||
+      (!is_program_float(t.dtype()) && t.dtype() != DType::boolean && !is_byte(t.dtype())))
     return std::nullopt;
   return static_cast<float>(t.to_doubles()[0]);
 }
 
 bool elementwise_known(const ir::Node& node) {
   if (node.domain == "poprt") return is_one_of(node.op_type, {"Gelu", "Silu"});
-  if (!node.domain.empty() && node.domain != "ai.onnx" && node.domain != ir::kNewestDomain)
-    return false;
-  return plain_ops().contains(node.op_type) || is_variadic(node) || has_attributes_form(node);
+  return is_onnx(node) &&
+         (plain_ops().contains(node.op_type) || is_variadic(node) || has_attributes_form(node));
 }
 
 bool is_fusable_elementwise(const ir::Node& node) {
   if (node.is("Elementwise", "poprt")) return true;
+  if (is_onnx(node) && is_plain_quantization(node)) return true;
   if (!elementwise_known(node) || node.inputs().empty() || !node.input(0)) return false;
   if (node.op_type == "Identity") return false;  // a view, better left to the memory plan
   if (node.op_type == "Cast" && node.int_attr("saturate", 1) == 0) return false;
@@ -262,6 +281,13 @@ Value append_elementwise(ElementwiseProgram& p, const ir::Node& node,
       fail(ErrorCode::invalid_argument, "{}: input {} is required and was not given",
            node.describe(), i);
   const Value x = operands[0];
+  if (name == "QuantizeLinear") {
+    // The store saturates.
+    const Value whole = p.step(Op::round, p.step(Op::div, x, operands[1]));
+    return node.input(2) ? p.step(Op::add, whole, operands[2]) : whole;
+  }
+  if (name == "DequantizeLinear")
+    return p.step(Op::mul, node.input(2) ? p.step(Op::sub, x, operands[2]) : x, operands[1]);
   if (is_variadic(node)) {
     const Op op = name == "Min" ? Op::min : name == "Max" ? Op::max : Op::add;
     Value y = operands.size() > 1 ? x : p.step(Op::copy, x);

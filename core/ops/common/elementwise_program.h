@@ -65,12 +65,14 @@ struct ElementwiseProgram {
   static ElementwiseProgram from_node(const ir::Node& node);
 };
 
-// The number that a constant f32 / f16 / bf16 / bool value of one element holds.
+// The number that a constant f32 / f16 / bf16 / bool / s8 / u8 value of one element holds.
 std::optional<float> scalar_constant(const ir::Value* value);
 
 // True when the node computes elementwise on float (or bool) values in a way that a program can
 // express: types known, inputs among f32 f16 bf16 bool (also integers for Cast to float and
-// exponents of Pow), outputs f32 f16 bf16 bool, one output read, no legacy axis attribute.
+// exponents of Pow), outputs f32 f16 bf16 bool, one output read, no legacy axis attribute. So are
+// QuantizeLinear and DequantizeLinear of bytes with one constant scale and zero point; a
+// QuantizeLinear ends its program, since only the store saturates.
 // poprt.Elementwise itself is fusable too (all its inputs become operands; use append_program).
 bool is_fusable_elementwise(const ir::Node& node);
 

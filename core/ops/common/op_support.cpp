@@ -153,6 +153,7 @@ bool is_fast_kernel(std::string_view name) {
   static constexpr std::array kFast = {"attention",
                                        "batch_normalization",
                                        "block",
+                                       "byte_map",
                                        "cast",
                                        "conv",
                                        "conv_depthwise",
@@ -172,11 +173,13 @@ bool is_fast_kernel(std::string_view name) {
                                        "gather",
                                        "global_average_blocked",
                                        "interleave_bytes",
+                                       "label_table",
                                        "layer_norm",
                                        "matmul",
                                        "matmul_dynamic",
                                        "matmul_integer",
                                        "matmul_integer_packed",
+                                       "max_pool_bytes",
                                        "pool_blocked",
                                        "pool_generic",
                                        "quantize",
@@ -185,6 +188,7 @@ bool is_fast_kernel(std::string_view name) {
                                        "requantize",
                                        "softmax",
                                        "strided_copy",
+                                       "sum_bytes",
                                        "unblock"};
   return std::find(kFast.begin(), kFast.end(), name) != kFast.end();
 }

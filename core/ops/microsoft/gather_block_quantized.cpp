@@ -1,5 +1,4 @@
 // data (u8 that packs `bits`, u4, s4, or an 8-bit float), indices, scales, zero_points?
-#include "base/checked.h"
 #include "ops/common/block_quantized.h"
 
 namespace poprt::ops {
@@ -38,8 +37,6 @@ void expand(Expansion& e) {
     data = as_bytes(data);
     if (zero) zero = as_bytes(zero);
   }
-  if (type == DType::u8 && !zero)
-    zero = e.expand(e.number(DType::u8, static_cast<double>(1 << (bits - 1))), e.shape(2));
   // Rows first when they are whole: only what is asked for is widened.
   const auto gather = [&](ir::Value* v) {
     return e.add("Gather", {v, e.in(1)}, {{"axis", gather_axis}});
@@ -53,9 +50,11 @@ void expand(Expansion& e) {
   const int64_t moved = static_cast<int64_t>(e.shape(1).size()) - 1;
   const int64_t axis = rows && quantize_axis > gather_axis ? quantize_axis + moved : quantize_axis;
   if (type == DType::u8 && bits < 8) {
-    data = unpack_bits(e, data, bits, checked_mul(e.shape_of(data).back(), 8 / bits));
-    if (zero && e.has(3)) zero = unpack_bits(e, zero, bits, e.shape_of(scale).back());
+    data = packed_numbers(e, data, bits);
+    if (zero) zero = unpack_bits(e, zero, bits, e.shape_of(scale).back());
   }
+  if (type == DType::u8 && !zero)
+    zero = e.expand(e.number(DType::u8, static_cast<double>(1 << (bits - 1))), e.shape_of(scale));
   if (block == 0) block = std::max<int64_t>(e.shape_of(data)[static_cast<size_t>(axis)], 1);
   ir::Value* y = scale_blocks(e, data, scale, zero, axis, block);
   e.out(0, rows ? y : gather(y));

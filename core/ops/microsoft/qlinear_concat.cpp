@@ -8,8 +8,9 @@ void expand(Expansion& e) {
   e.check(e.node.inputs().size() >= 5 && e.node.inputs().size() % 3 == 2,
           "inputs must be the scale and zero point of Y, then three of each part");
   std::vector<ir::Value*> parts;
-  for (size_t i = 2; i < e.node.inputs().size(); i += 3) parts.push_back(dequantized(e, i));
-  quantized_result(e, e.concat(parts, e.node.int_attr("axis", 0)), 0, e.dtype(2));
+  for (size_t i = 2; i < e.node.inputs().size(); i += 3)
+    parts.push_back(requantized(e, i, 0, e.dtype(2)));
+  e.out(0, e.concat(parts, e.node.int_attr("axis", 0)));
 }
 
 }  // namespace

@@ -5,8 +5,8 @@ namespace poprt::ops {
 namespace {
 
 void expand(Expansion& e) {
-  quantized_result(e, e.add("Where", {e.in(0), dequantized(e, 1), dequantized(e, 4)}), 7,
-                   e.dtype(1));
+  const auto part = [&](size_t at) { return requantized(e, at, 7, e.dtype(1)); };
+  e.out(0, e.add("Where", {e.in(0), part(1), part(4)}));
 }
 
 }  // namespace

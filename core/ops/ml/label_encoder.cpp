@@ -53,13 +53,31 @@ void lower(LowerContext& ctx) {
     case DType::f64: sort(double{}); break;
     default: ctx.fail_unsupported("keys of {}", dtype_name(t.keys.dtype()));
   }
+  const int64_t count = element_count(ctx.in_shape(0)), bytes = static_cast<int64_t>(size);
+  if (is_integer(keys.dtype()) && n > 0) {
+    // Integers that lie close together are places in a table.
+    const std::vector<int64_t> k = keys.to_int64s();
+    const uint64_t span = static_cast<uint64_t>(k.back()) - static_cast<uint64_t>(k.front());
+    if (span < static_cast<uint64_t>(n) * 4 + 4096) {
+      const auto entries = static_cast<size_t>(span) + 1;
+      Tensor table = Tensor::zeros(t.values.dtype(), {static_cast<int64_t>(entries) + 1});
+      auto* place = static_cast<std::byte*>(table.mutable_data());
+      for (size_t i = 0; i <= entries; i++) std::memcpy(place + i * size, t.fallback.data(), size);
+      // Backwards: of equal keys the first stays.
+      for (size_t i = k.size(); i-- > 0;)
+        std::memcpy(place + static_cast<size_t>(k[i] - k.front()) * size,
+                    static_cast<const std::byte*>(t.values.data()) + order[i] * size, size);
+      return ctx.emit("label_table", {ctx.in(0), ctx.pack(table), ctx.out(0)},
+                      {count, static_cast<int64_t>(entries), bytes, k.front()});
+    }
+  }
   auto* to = static_cast<std::byte*>(values.mutable_data());
   const auto* from = static_cast<const std::byte*>(t.values.data());
   for (size_t i = 0; i < order.size(); i++)
     std::memcpy(to + i * size, from + order[i] * size, size);
   std::memcpy(to + order.size() * size, t.fallback.data(), size);
   ctx.emit("label_map", {ctx.in(0), ctx.pack(keys), ctx.pack(values), ctx.out(0)},
-           {element_count(ctx.in_shape(0)), n, static_cast<int64_t>(size)});
+           {count, n, bytes});
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // A new last axis with a one where an element is that category.
+#include <map>
+
 #include "ops/common/ml.h"
 
 namespace poprt::ops {
@@ -8,15 +10,24 @@ void expand(Expansion& e) {
   const auto categories = e.node.ints_attr("cats_int64s");
   const ir::Attribute* a = e.node.find_attr("cats_strings");
   if (categories.empty() && a) e.fail_unsupported("cats_strings; the device has no strings");
-  Shape wide = e.shape(0);
   const auto count = static_cast<int64_t>(categories.size());
-  wide.push_back(1);
-  ir::Value* x = e.reshape(e.in(0), wide);
+  e.check(count > 0, "cats_int64s must not be empty");
+  // A category that is given twice is the last one.
+  std::map<int64_t, int64_t> places;
+  for (int64_t i = 0; i < count; i++) places[categories[static_cast<size_t>(i)]] = i;
+  std::vector<int64_t> keys, values;
+  for (const auto& [category, place] : places) {
+    keys.push_back(category);
+    values.push_back(place);
+  }
   // As ONNX Runtime, which truncates.
-  x = e.cast(x, DType::s64);
-  e.out(0, e.cast(e.add("Equal", {x, e.constant(Tensor::of<int64_t>(
-                                         {count}, std::span<const int64_t>(categories)))}),
-                  DType::f32));
+  ir::Value* x = e.cast(e.in(0), DType::s64);
+  ir::Value* place =
+      e.add_node("LabelEncoder", "ai.onnx.ml", {x},
+                 {{"keys_int64s", keys}, {"values_int64s", values}, {"default_int64", count}}, 1)
+          ->output();
+  e.out(0, e.newest("OneHot", {place, e.constant(Tensor::of<int64_t>({}, {count})),
+                               e.constant(Tensor::of<float>({2}, {0, 1}))}));
 }
 
 }  // namespace

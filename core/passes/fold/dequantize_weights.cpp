@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "ir/newest.h"
 #include "ops/common/evaluate.h"
-#include "ops/op.h"
 #include "passes/rewrite.h"
 
 namespace poprt::passes {
@@ -14,12 +14,13 @@ using ir::Value;
 void run(Graph& graph, PassContext& context) {
   for_each_graph(graph, [&](Graph& g) {
     for (Node* n : g.nodes()) {
-      if (!n->is("DequantizeLinear") || g.is_output(n->output())) continue;
+      if ((!n->is("DequantizeLinear") && !n->is("DequantizeLinear", ir::kNewestDomain)) ||
+          g.is_output(n->output()))
+        continue;
       if (!std::all_of(n->inputs().begin(), n->inputs().end(),
                        [](const Value* v) { return !v || v->is_constant(); }))
         continue;
-      const ops::OpDef* op = ops::find_op("", n->op_type, n->opset());
-      if (!op || !op->lower || !n->output()->type.is_static() || !context.allow()) continue;
+      if (!n->output()->type.is_static() || !context.allow()) continue;
       std::vector<Tensor> inputs;
       for (const Value* v : n->inputs()) inputs.push_back(v ? v->constant() : Tensor());
       Value* old = n->output();

@@ -36,6 +36,24 @@ TEST(Gather, GivesZerosForIndicesOutsideTheAxis) {
   EXPECT_EQ(y.to_doubles(), (std::vector<double>{0, 1, 0, 0, 0, 3}));
 }
 
+TEST(Gather, PicksColumnsOfManyRows) {
+  for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::s64})
+    for (const bool outside : {false, true}) {
+      const Shape shape = {50, 9};
+      const Tensor x = random_bytes(dtype, shape);
+      const std::vector<int64_t> columns = {8, -9, 3, outside ? 9 : -1, 0};
+      const Tensor y = run_node({.op = "Gather",
+                                 .attributes = {{"axis", int64_t{1}}},
+                                 .inputs = {x, ints(columns)},
+                                 .runtime = {0, 1}})[0];
+      expect_moved(y, x, [&](const std::vector<int64_t>& at) {
+        const int64_t c = columns[static_cast<size_t>(at[1])];
+        return c == 9 ? std::nullopt
+                      : std::optional(std::vector<int64_t>{at[0], c < 0 ? c + 9 : c});
+      });
+    }
+}
+
 TEST(Gather, RefusesConstantIndicesOutsideTheAxis) {
   EXPECT_THROW(infer_node({"Gather", 13, {}, {Tensor::zeros(DType::f32, {3}), ints({3})}}), Error);
 }

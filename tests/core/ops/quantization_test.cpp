@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/ops/run_node.h"
 #include "core/ops/sample.h"
 #include "ops/common/evaluate.h"
 
@@ -272,6 +273,29 @@ OPS_SAMPLE(QLinearConv) {
               0, 255);
         return SampleValues{y};
       });
+}
+
+TEST(DequantizeLinear, BlocksAlongTheLastAxis) {
+  // The last block is shorter.
+  const int64_t rows = 7, n = 45, block = 16, blocks = 3;
+  for (const DType dtype : {DType::u4, DType::s4, DType::u8, DType::s8}) {
+    const Tensor x = test::any_bytes(dtype, {rows, n}, 11),
+                 zero = test::any_bytes(dtype, {rows, blocks}, 12);
+    const Tensor scale = test::random_floats({rows, blocks}, 13);
+    const auto y = test::run_node({.op = "DequantizeLinear",
+                                   .opset = 21,
+                                   .attributes = {{"axis", int64_t{1}}, {"block_size", block}},
+                                   .inputs = {x, scale, zero},
+                                   .runtime = {0, 1, 2}})[0]
+                       .to_doubles();
+    const auto q = x.to_doubles(), s = scale.to_doubles(), z = zero.to_doubles();
+    for (int64_t i = 0; i < rows * n; i++) {
+      const auto b = static_cast<size_t>(i / n * blocks + i % n / block),
+                 e = static_cast<size_t>(i);
+      ASSERT_EQ(y[e], static_cast<double>(static_cast<float>((q[e] - z[b]) * s[b])))
+          << dtype_name(dtype) << " element " << i;
+    }
+  }
 }
 
 }  // namespace

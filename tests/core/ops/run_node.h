@@ -82,6 +82,15 @@ inline Tensor random_bytes(DType dtype, Shape shape, uint32_t seed = 1) {
   return t;
 }
 
+// Bytes of any value.
+inline Tensor any_bytes(DType dtype, Shape shape, uint32_t seed) {
+  Tensor t = Tensor::zeros(dtype, std::move(shape));
+  std::mt19937 rng(seed);
+  auto* p = static_cast<uint8_t*>(t.mutable_data());
+  for (uint64_t i = 0; i < t.bytes(); i++) p[i] = static_cast<uint8_t>(rng());
+  return t;
+}
+
 inline Tensor random_floats(Shape shape, uint32_t seed = 1, float scale = 1.0f) {
   Tensor t = Tensor::zeros(DType::f32, std::move(shape));
   std::mt19937 rng(seed);

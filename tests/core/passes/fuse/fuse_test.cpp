@@ -272,6 +272,77 @@ TEST(ElementwiseFusion, SingleNodesAndIntegersStay) {
              "Exp Add Mul");
 }
 
+// What lies between two quantisations is a table when it has one input, and the same bytes.
+TEST(ElementwiseFusion, BytesToBytesAreATable) {
+  for (const char* type : {"u8", "s8"})
+    for (const char* op : {"Sigmoid", "LeakyRelu", "Identity", "Log"})
+      expect_ops({"elementwise_fusion"},
+                 fmt::format(R"(
+    input %x : {0}[3,500]
+    const %s : f32[] = 0.05
+    const %z : {0}[] = 7
+    const %t : f32[] = 0.011
+    const %w : {0}[] = 100
+    %f = DequantizeLinear(%x, %s, %z)
+    %g = {1}(%f)
+    %y = QuantizeLinear(%g, %t, %w)
+    output %y
+  )",
+                             type, op),
+                 std::string_view(op) == "Identity" ? "DequantizeLinear Identity QuantizeLinear"
+                                                    : "poprt.ByteMap",
+                 17, 0);
+}
+
+TEST(ElementwiseFusion, ArithmeticOnQuantisedOperandsReadsAndWritesBytes) {
+  const auto graph = expect_ops({"elementwise_fusion"}, R"(
+    input %a : u8[2,5,301]
+    input %b : s8[2,5,301]
+    input %c : f32[5,1]
+    const %sa : f32[] = 0.05
+    const %za : u8[] = 128
+    const %sb : f32[] = 0.021
+    const %sy : f32[] = 0.1
+    const %zy : u8[] = 3
+    %fa = DequantizeLinear(%a, %sa, %za)
+    %fb = DequantizeLinear(%b, %sb)
+    %sum = Add(%fa, %fb)
+    %scaled = Mul(%sum, %c)
+    %again = Mul(%scaled, %fa)
+    %y = QuantizeLinear(%again, %sy, %zy)
+    output %y
+    output %fb
+  )",
+                                "poprt.Elementwise", 17, 0);
+  EXPECT_EQ(graph->nodes()[0]->outputs().size(), 2u);
+}
+
+// Only what is stored saturates, so a program ends with its QuantizeLinear.
+TEST(ElementwiseFusion, WhatReadsQuantisedBytesIsAnotherProgram) {
+  expect_ops({"elementwise_fusion"}, R"(
+    input %x : f32[2,700]
+    const %s : f32[] = 0.001
+    const %z : u8[] = 128
+    %e = Exp(%x)
+    %q = QuantizeLinear(%e, %s, %z)
+    %d = DequantizeLinear(%q, %s, %z)
+    %y = Abs(%d)
+    output %y
+  )",
+             "poprt.Elementwise poprt.Elementwise", 17, 0);
+}
+
+TEST(ElementwiseFusion, ScalesByChannelStay) {
+  expect_ops({"elementwise_fusion"}, R"(
+    input %x : u8[2,3,8]
+    const %s : f32[3] = [0.1, 0.2, 0.3]
+    %d = DequantizeLinear(%x, %s)
+    %y = Abs(%d)
+    output %y
+  )",
+             "DequantizeLinear Abs", 17, 0);
+}
+
 TEST(ElementwiseFusion, LongChainsRespectTheKernelsLimits) {
   std::string text = "input %x0 : f32[4]\n";
   for (int i = 0; i < 200; i++)

@@ -1,0 +1,109 @@
+// crop_and_resize: operands [x, rois, batch, y], f32 x [N, C, H, W], rois [R, 4] (y1, x1, y2, x2 as
+// parts of H - 1 and W - 1), s32 batch [R], y [R, C, oh, ow]. ints: [N, C, H, W, R, oh, ow,
+// nearest]; floats: [what points outside of x become]. A task is one region.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/common/call_reader.h"
+#include "kernels/common/elements.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Params {
+  int64_t n, c, h, w, oh, ow;
+  bool nearest;
+  float outside;
+};
+
+// Where a row or column of the crop lies in x, and how much of the next one it takes.
+struct Place {
+  int64_t at = -1, next = 0;  // at: -1 outside
+  float part = 0;
+};
+
+Place place(bool nearest, float low, float high, int64_t i, int64_t count, int64_t size) {
+  const auto last = static_cast<float>(size - 1);
+  const float v = count == 1 ? 0.5f * (low + high) * last
+                             : low * last + static_cast<float>(i) * ((high - low) * last /
+                                                                     static_cast<float>(count - 1));
+  if (!(v >= 0 && v <= last)) return {};
+  Place p;
+  p.at = static_cast<int64_t>(nearest ? v + 0.5f : v);
+  p.next = std::min(p.at + 1, size - 1);
+  if (!nearest) p.part = v - static_cast<float>(p.at);
+  return p;
+}
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end,
+         std::byte* scratch) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  auto* columns = reinterpret_cast<Place*>(scratch);
+  for (int64_t r = begin; r < end; r++) {
+    float* y = static_cast<float*>(data[3]) + r * p.c * p.oh * p.ow;
+    const int64_t image = load_index(data[2], false, r);
+    if (image < 0 || image >= p.n) {
+      std::fill(y, y + p.c * p.oh * p.ow, p.outside);
+      continue;
+    }
+    const float* x = static_cast<const float*>(data[0]) + image * p.c * p.h * p.w;
+    const float* roi = static_cast<const float*>(data[1]) + r * 4;
+    for (int64_t i = 0; i < p.ow; i++) columns[i] = place(p.nearest, roi[1], roi[3], i, p.ow, p.w);
+    for (int64_t oy = 0; oy < p.oh; oy++) {
+      const Place row = place(p.nearest, roi[0], roi[2], oy, p.oh, p.h);
+      for (int64_t c = 0; c < p.c; c++) {
+        float* to = y + (c * p.oh + oy) * p.ow;
+        if (row.at < 0) {
+          std::fill(to, to + p.ow, p.outside);
+          continue;
+        }
+        const float *top = x + (c * p.h + row.at) * p.w, *bottom = x + (c * p.h + row.next) * p.w;
+        for (int64_t i = 0; i < p.ow; i++) {
+          const Place& column = columns[i];
+          if (column.at < 0) {
+            to[i] = p.outside;
+            continue;
+          }
+          const float a = top[column.at] + (top[column.next] - top[column.at]) * column.part;
+          const float b =
+              bottom[column.at] + (bottom[column.next] - bottom[column.at]) * column.part;
+          to[i] = a + (b - a) * row.part;
+        }
+      }
+    }
+  }
+}
+
+Plan prepare(const Call& call) {
+  const CallReader r("crop_and_resize", call, 4, 8, 1);
+  auto p = std::make_shared<Params>();
+  p->n = r.size(0);
+  p->c = r.size(1);
+  p->h = r.size(2, 1);
+  p->w = r.size(3, 1);
+  const int64_t rois = r.size(4);
+  p->oh = r.size(5, 1);
+  p->ow = r.size(6, 1);
+  r.check(p->ow < (1 << 20), "the crop is too wide");
+  p->nearest = r.flag(7);
+  p->outside = r.real(0);
+  r.needs(0, DType::f32, {p->n, p->c, p->h, p->w});
+  r.needs(1, DType::f32, {rois, 4});
+  r.needs(2, DType::s32, {rois});
+  r.needs(3, DType::f32, {rois, p->c, p->oh, p->ow});
+  Plan plan;
+  plan.run = run;
+  plan.tasks = rois;
+  plan.scratch_bytes = static_cast<size_t>(p->ow) * sizeof(Place);
+  plan.work = static_cast<double>(rois) * static_cast<double>(p->c) *
+              static_cast<double>(p->oh * p->ow) * 2;
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel crop_and_resize_kernel;
+const Kernel crop_and_resize_kernel = {"crop_and_resize", prepare};
+
+}  // namespace poprt::kernels

@@ -1,0 +1,61 @@
+// label_table: operands [x, values, y]: y[i] = values[x[i] - first], or the last value where there
+// is none. x is s64, s32 or s16. ints: [count, entries, bytes of a value, first]; there is one
+// value more than entries.
+#include <algorithm>
+#include <bit>
+
+#include "kernels/common/call_reader.h"
+#include "kernels/common/elements.h"
+
+namespace poprt::kernels {
+namespace {
+
+constexpr int64_t kBlock = 4096;
+
+struct Params {
+  int64_t count, entries, size, first;
+};
+
+template <class T>
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const auto entries = static_cast<uint64_t>(p.entries), low = static_cast<uint64_t>(p.first);
+  const int64_t from = begin * kBlock, last = std::min(end * kBlock, p.count);
+  dispatch_size(p.size, [&]<size_t N>(Raw<N>) {
+    const auto* x = static_cast<const T*>(data[0]);
+    const auto* values = static_cast<const Raw<N>*>(data[1]);
+    auto* y = static_cast<Raw<N>*>(data[2]);
+    for (int64_t i = from; i < last; i++)
+      y[i] = values[std::min(static_cast<uint64_t>(int64_t{x[i]}) - low, entries)];
+  });
+}
+
+Plan prepare(const Call& call) {
+  const CallReader r("label_table", call, 3, 4);
+  auto p = std::make_shared<Params>(Params{r.size(0), r.size(1), r.size(2, 1), r.integer(3)});
+  const DType type = r.dtype(0), value = r.dtype(1);
+  Plan plan;
+  switch (type) {
+    case DType::s64: plan.run = run<int64_t>; break;
+    case DType::s32: plan.run = run<int32_t>; break;
+    case DType::s16: plan.run = run<int16_t>; break;
+    default: r.fail_dtype(0);
+  }
+  r.needs(0, type, {p->count});
+  r.check(std::has_single_bit(static_cast<uint64_t>(p->size)) && p->size <= 16 &&
+              dtype_bits(value) == 8 * p->size,
+          "bad size of a value");
+  r.needs(1, value, {p->entries + 1});
+  r.needs(2, value, {p->count});
+  plan.tasks = (p->count + kBlock - 1) / kBlock;
+  plan.work = static_cast<double>(p->count);
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel label_table_kernel;
+const Kernel label_table_kernel = {"label_table", prepare};
+
+}  // namespace poprt::kernels

@@ -1,0 +1,28 @@
+// poprt.ByteMap: Y = T[X] for bytes: X u8 or s8, T 256 elements of u8 or s8 in the order of X's
+// bits. What a chain of elementwise operators between two quantisations becomes.
+#include "ops/op.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType &x = ctx.in(0), &table = ctx.in(1);
+  if (table.has_shape && table.shape != Shape{256})
+    ctx.fail_input("the table is {}, expected [256]", shape_string(table.shape));
+  ctx.out(0, ir::ValueType{table.dtype, x.has_shape, x.shape, x.symbols});
+}
+
+void lower(LowerContext& ctx) {
+  ctx.emit("byte_map", {ctx.in(0), ctx.in(1), ctx.out(0)}, {element_count(ctx.in_shape(0))});
+}
+
+}  // namespace
+
+extern const OpDef poprt_byte_map_op;
+const OpDef poprt_byte_map_op = {.name = "ByteMap",
+                                 .domain = "poprt",
+                                 .infer = infer,
+                                 .lower = lower,
+                                 .sharing = {.in_place = 1}};
+
+}  // namespace poprt::ops

@@ -1,0 +1,32 @@
+// poprt.Packed: bytes [.., n] as numbers of `to` (DType u2 or u4), 8 / bits in each, low bits
+// first: [.., n * 8 / bits].
+#include "base/checked.h"
+#include "ops/op.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& x = ctx.in(0);
+  const auto to = static_cast<DType>(ctx.node.int_attr("to", 0));
+  if (to != DType::u2 && to != DType::u4) ctx.fail_unsupported("to = {}", static_cast<int>(to));
+  if (x.dtype != DType::undefined && x.dtype != DType::u8)
+    ctx.fail_input("{} are not bytes", dtype_name(x.dtype));
+  if (!x.has_shape) return ctx.out_dtype(0, to);
+  Shape y = x.shape;
+  if (y.empty()) ctx.fail_input("a scalar has no last dimension");
+  if (y.back() != kUnknownDim) y.back() = checked_mul(y.back(), int64_t{8 / dtype_bits(to)});
+  ctx.out(0, to, std::move(y));
+}
+
+void lower(LowerContext& ctx) {
+  ctx.emit("copy", {ctx.in(0), ctx.view(ctx.out(0), 0, DType::u8, ctx.in_shape(0))});
+}
+
+}  // namespace
+
+extern const OpDef poprt_packed_op;
+const OpDef poprt_packed_op = {
+    .name = "Packed", .domain = "poprt", .infer = infer, .lower = lower, .sharing = {.view = true}};
+
+}  // namespace poprt::ops

@@ -1,0 +1,26 @@
+// poprt.SumBytes: sums of u8 or s8 over axis 1 of [outer, n, inner], exactly, as s32 [outer,
+// inner].
+#include "ops/op.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& x = ctx.in(0);
+  if (!x.has_shape) return ctx.out_dtype(0, DType::s32);
+  if (x.shape.size() != 3) ctx.fail_input("input {} is not 3-D", shape_string(x.shape));
+  ctx.out(0, DType::s32, {x.shape[0], x.shape[2]});
+}
+
+void lower(LowerContext& ctx) {
+  const Shape& x = ctx.in_shape(0);
+  ctx.emit("sum_bytes", {ctx.in(0), ctx.out(0)}, {x[0], x[1], x[2]});
+}
+
+}  // namespace
+
+extern const OpDef poprt_sum_bytes_op;
+const OpDef poprt_sum_bytes_op = {
+    .name = "SumBytes", .domain = "poprt", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops
