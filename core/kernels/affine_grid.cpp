@@ -1,6 +1,6 @@
-// affine_grid: operands [theta, grid], f32 theta [N, rank, rank + 1], grid [N, spatial..., rank]:
-// theta times the position (x last dimension first, in [-1, 1], then 1) of each point. ints: [N,
-// rank (2 or 3), align_corners, spatial...]. A task is one image.
+// affine_grid: operands [theta, grid], both f32 or both f64, theta [N, rank, rank + 1], grid [N,
+// spatial..., rank]: theta times the position (x last dimension first, in [-1, 1], then 1) of each
+// point. ints: [N, rank (2 or 3), align_corners, spatial...]. A task is one image.
 #include <array>
 #include <vector>
 
@@ -9,32 +9,34 @@
 namespace poprt::kernels {
 namespace {
 
+template <class T>
 struct Params {
   size_t rank;
   bool align;
   std::array<int64_t, 3> size{1, 1, 1};
   int64_t points = 1;
-  std::vector<float> x;  // positions along the last dimension
+  std::vector<T> x;  // positions along the last dimension
 };
 
-float position(const Params& p, size_t d, int64_t i) {
-  const auto k = static_cast<float>(i), size = static_cast<float>(p.size[d]);
-  return p.align ? (p.size[d] == 1 ? 0.0f : -1.0f + 2.0f * k / (size - 1.0f))
-                 : (2.0f * k + 1.0f) / size - 1.0f;
+template <class T>
+T position(const Params<T>& p, size_t d, int64_t i) {
+  const auto k = static_cast<T>(i), size = static_cast<T>(p.size[d]);
+  return p.align ? (p.size[d] == 1 ? T{0} : -1 + 2 * k / (size - 1)) : (2 * k + 1) / size - 1;
 }
 
+template <class T>
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
-  const auto& p = *static_cast<const Params*>(params);
+  const auto& p = *static_cast<const Params<T>*>(params);
   const auto rank = static_cast<int64_t>(p.rank);
   for (int64_t n = begin; n < end; n++) {
-    const float* theta = static_cast<const float*>(data[0]) + n * rank * (rank + 1);
-    float* grid = static_cast<float*>(data[1]) + n * p.points * rank;
+    const T* theta = static_cast<const T*>(data[0]) + n * rank * (rank + 1);
+    T* grid = static_cast<T*>(data[1]) + n * p.points * rank;
     const int64_t width = p.size[p.rank - 1];
     for (int64_t row = 0; row < p.points; row += width) {
       // What a row shares: the offset and the other dimensions.
-      float base[3], step[3];
+      T base[3], step[3];
       for (int64_t r = 0; r < rank; r++) {
-        const float* t = theta + r * (rank + 1);
+        const T* t = theta + r * (rank + 1);
         base[r] = t[rank];
         step[r] = t[0];
         int64_t rest = row / width;
@@ -43,9 +45,9 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
           rest /= p.size[d];
         }
       }
-      float* to = grid + row * rank;
+      T* to = grid + row * rank;
       for (int64_t i = 0; i < width; i++) {
-        const float at = p.x[static_cast<size_t>(i)];
+        const T at = p.x[static_cast<size_t>(i)];
         if (rank == 2) {
           to[2 * i] = base[0] + step[0] * at;
           to[2 * i + 1] = base[1] + step[1] * at;
@@ -57,9 +59,10 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   }
 }
 
-Plan prepare(const Call& call) {
-  const CallReader r("affine_grid", call, 2, 3);
-  auto p = std::make_shared<Params>();
+template <class T>
+Plan plan_of(const CallReader& r, const Call& call) {
+  constexpr DType t = sizeof(T) == sizeof(double) ? DType::f64 : DType::f32;
+  auto p = std::make_shared<Params<T>>();
   const int64_t n = r.size(0), rank = r.size(1);
   r.check((rank == 2 || rank == 3) && call.ints.size() == static_cast<size_t>(3 + rank),
           "rank must be 2 or 3");
@@ -69,16 +72,21 @@ Plan prepare(const Call& call) {
     p->size[d] = r.size(3 + d);
     p->points = checked_mul(p->points, p->size[d]);
   }
-  r.needs(0, DType::f32, {n, rank, rank + 1});
-  r.needs(1, DType::f32, {n, p->points, rank});
+  r.needs(0, t, {n, rank, rank + 1});
+  r.needs(1, t, {n, p->points, rank});
   if (n && p->points)
     for (int64_t i = 0; i < p->size[p->rank - 1]; i++) p->x.push_back(position(*p, p->rank - 1, i));
   Plan plan;
-  plan.run = run;
+  plan.run = run<T>;
   plan.tasks = n;
   plan.work = static_cast<double>(n) * static_cast<double>(p->points) * 10;
   plan.params = std::move(p);
   return plan;
+}
+
+Plan prepare(const Call& call) {
+  const CallReader r("affine_grid", call, 2, 3);
+  return r.has(0) && r.dtype(0) == DType::f64 ? plan_of<double>(r, call) : plan_of<float>(r, call);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// col2im: operands [x, y], f32: x [planes, taps, blocks] holds windows of an image, y [planes,
-// image] the sum of what falls on each pixel. ints: [planes, rank, then per spatial dimension:
-// image, blocks, kernel, stride, pad, dilation]. A task is one plane.
+// col2im: operands [x, y], both f32 or both f64: x [planes, taps, blocks] holds windows of an
+// image, y [planes, image] the sum of what falls on each pixel. ints: [planes, rank, then per
+// spatial dimension: image, blocks, kernel, stride, pad, dilation]. A task is one plane.
 #include <algorithm>
 #include <array>
 
@@ -17,12 +17,13 @@ struct Params {
   std::array<std::array<int64_t, 6>, kMaxRank> axis;
 };
 
+template <class T>
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
   for (int64_t plane = begin; plane < end; plane++) {
-    const float* x = static_cast<const float*>(data[0]) + plane * p.taps * p.blocks;
-    float* y = static_cast<float*>(data[1]) + plane * p.pixels;
-    std::fill(y, y + p.pixels, 0.0f);
+    const T* x = static_cast<const T*>(data[0]) + plane * p.taps * p.blocks;
+    T* y = static_cast<T*>(data[1]) + plane * p.pixels;
+    std::fill(y, y + p.pixels, T{0});
     const auto& [image_x, blocks_x, kernel_x, stride_x, pad_x, dilation_x] = p.axis[p.rank - 1];
     const int64_t rows = p.blocks / blocks_x;
     for (int64_t tap = 0; tap < p.taps; tap++) {
@@ -45,7 +46,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
           b /= blocks;
         }
         if (!inside) continue;
-        const float* from = x + tap * p.blocks + row * blocks_x;
+        const T* from = x + tap * p.blocks + row * blocks_x;
         if (stride_x == 1)
           for (int64_t i = first; i < last; i++) y[at + shift + i] += from[i];
         else
@@ -70,10 +71,11 @@ Plan prepare(const Call& call) {
     p->blocks = checked_mul(p->blocks, p->axis[d][1]);
     p->taps = checked_mul(p->taps, p->axis[d][2]);
   }
-  r.needs(0, DType::f32, {planes, p->taps, p->blocks});
-  r.needs(1, DType::f32, {planes, p->pixels});
+  const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
+  r.needs(0, t, {planes, p->taps, p->blocks});
+  r.needs(1, t, {planes, p->pixels});
   Plan plan;
-  plan.run = run;
+  plan.run = t == DType::f64 ? run<double> : run<float>;
   plan.tasks = planes;
   plan.work = static_cast<double>(planes) * static_cast<double>(p->taps) *
               static_cast<double>(p->blocks) * 0.3;

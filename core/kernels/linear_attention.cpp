@@ -1,8 +1,9 @@
-// linear_attention: operands [q, k, v, past?, decay?, beta?, y, state], f32, heads packed in the
-// last dimension, state [batch, kv_heads, k_size, v_size]. For each token: state *= exp(decay) (per
-// head or key element), v' = beta (v - state^T k) (without beta: v), state += k v'^T, y = scale
-// state^T q. ints: [batch, tokens, q_heads, kv_heads, k_size, v_size, decay per key element, beta
-// heads]. floats: [scale]. A task is one kv head of one batch.
+// linear_attention: operands [q, k, v, past?, decay?, beta?, y, state], all f32 or all f64, heads
+// packed in the last dimension, state [batch, kv_heads, k_size, v_size]. For each token: state *=
+// exp(decay) (per head or key element), v' = beta (v - state^T k) (without beta: v), state += k
+// v'^T, y = scale state^T q. ints: [batch, tokens, q_heads, kv_heads, k_size, v_size, decay per key
+// element, beta heads]. floats: [scale (NaN: 1 / sqrt(k_size))]. A task is one kv head of one
+// batch.
 #include <algorithm>
 #include <cmath>
 
@@ -16,44 +17,47 @@ struct Params {
   float scale;
 };
 
+template <class T>
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
          std::byte* scratch) noexcept {
   const auto& p = *static_cast<const Params*>(params);
-  const auto f = [&](size_t i) { return static_cast<const float*>(data[i]); };
-  auto* update = reinterpret_cast<float*>(scratch);
+  const auto f = [&](size_t i) { return static_cast<const T*>(data[i]); };
+  auto* update = reinterpret_cast<T*>(scratch);
   const int64_t group = p.q_heads / p.kv_heads;
+  const T scale =
+      std::isnan(p.scale) ? 1 / std::sqrt(static_cast<T>(p.kn)) : static_cast<T>(p.scale);
   for (int64_t task = begin; task < end; task++) {
     const int64_t b = task / p.kv_heads, h = task % p.kv_heads;
-    float* state = static_cast<float*>(data[7]) + task * p.kn * p.vn;
+    T* state = static_cast<T*>(data[7]) + task * p.kn * p.vn;
     if (data[3])
       std::copy(f(3) + task * p.kn * p.vn, f(3) + (task + 1) * p.kn * p.vn, state);
     else
-      std::fill(state, state + p.kn * p.vn, 0.0f);
+      std::fill(state, state + p.kn * p.vn, T{0});
     for (int64_t t = 0; t < p.tokens; t++) {
       const int64_t at = b * p.tokens + t, head = at * p.kv_heads + h;
-      const float* k = f(1) + head * p.kn;
-      const float* v = f(2) + head * p.vn;
+      const T* k = f(1) + head * p.kn;
+      const T* v = f(2) + head * p.vn;
       if (data[4])
         for (int64_t i = 0; i < p.kn; i++) {
-          const float g = std::exp(f(4)[head * p.decay_n + (p.decay_n == 1 ? 0 : i)]);
+          const T g = std::exp(f(4)[head * p.decay_n + (p.decay_n == 1 ? 0 : i)]);
           for (int64_t j = 0; j < p.vn; j++) state[i * p.vn + j] *= g;
         }
       std::copy(v, v + p.vn, update);
       if (data[5]) {
         for (int64_t i = 0; i < p.kn; i++)
           for (int64_t j = 0; j < p.vn; j++) update[j] -= k[i] * state[i * p.vn + j];
-        const float beta = f(5)[at * p.beta_heads + (p.beta_heads == 1 ? 0 : h)];
+        const T beta = f(5)[at * p.beta_heads + (p.beta_heads == 1 ? 0 : h)];
         for (int64_t j = 0; j < p.vn; j++) update[j] *= beta;
       }
       for (int64_t i = 0; i < p.kn; i++)
         for (int64_t j = 0; j < p.vn; j++) state[i * p.vn + j] += k[i] * update[j];
       for (int64_t q = h * group; q < (h + 1) * group; q++) {
-        const float* query = f(0) + (at * p.q_heads + q) * p.kn;
-        float* y = static_cast<float*>(data[6]) + (at * p.q_heads + q) * p.vn;
-        std::fill(y, y + p.vn, 0.0f);
+        const T* query = f(0) + (at * p.q_heads + q) * p.kn;
+        T* y = static_cast<T*>(data[6]) + (at * p.q_heads + q) * p.vn;
+        std::fill(y, y + p.vn, T{0});
         for (int64_t i = 0; i < p.kn; i++)
           for (int64_t j = 0; j < p.vn; j++) y[j] += query[i] * state[i * p.vn + j];
-        for (int64_t j = 0; j < p.vn; j++) y[j] *= p.scale;
+        for (int64_t j = 0; j < p.vn; j++) y[j] *= scale;
       }
     }
   }
@@ -74,21 +78,22 @@ Plan prepare(const Call& call) {
   r.check(p->q_heads % p->kv_heads == 0, "heads of q must be a multiple of those of k");
   r.check(p->beta_heads == 1 || p->beta_heads == p->kv_heads || !r.has(5), "bad beta heads");
   const int64_t rows = CallReader::product({p->batch, p->tokens});
-  r.needs(0, DType::f32, {rows, p->q_heads, p->kn});
-  r.needs(1, DType::f32, {rows, p->kv_heads, p->kn});
-  r.needs(2, DType::f32, {rows, p->kv_heads, p->vn});
-  r.may(3, DType::f32, {p->batch, p->kv_heads, p->kn, p->vn});
-  r.may(4, DType::f32, {rows, p->kv_heads, p->decay_n});
-  r.may(5, DType::f32, {rows, p->beta_heads});
-  r.needs(6, DType::f32, {rows, p->q_heads, p->vn});
-  r.needs(7, DType::f32, {p->batch, p->kv_heads, p->kn, p->vn});
+  const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
+  r.needs(0, t, {rows, p->q_heads, p->kn});
+  r.needs(1, t, {rows, p->kv_heads, p->kn});
+  r.needs(2, t, {rows, p->kv_heads, p->vn});
+  r.may(3, t, {p->batch, p->kv_heads, p->kn, p->vn});
+  r.may(4, t, {rows, p->kv_heads, p->decay_n});
+  r.may(5, t, {rows, p->beta_heads});
+  r.needs(6, t, {rows, p->q_heads, p->vn});
+  r.needs(7, t, {p->batch, p->kv_heads, p->kn, p->vn});
   Plan plan;
   plan.outputs = 2;
-  plan.run = run;
+  plan.run = t == DType::f64 ? run<double> : run<float>;
   plan.tasks = p->batch * p->kv_heads;
   plan.work = static_cast<double>(rows) * static_cast<double>(p->q_heads + 3 * p->kv_heads) *
               static_cast<double>(p->kn) * static_cast<double>(p->vn) / 4;
-  plan.scratch_bytes = static_cast<size_t>(p->vn) * sizeof(float);
+  plan.scratch_bytes = static_cast<size_t>(dtype_bytes(t, p->vn));
   plan.params = std::move(p);
   return plan;
 }

@@ -1,7 +1,7 @@
-// roi_align: operands [x, rois, batch, y], f32 x [N, C, H, W], rois [R, 4] (x1, y1, x2, y2), s32 or
-// s64 batch [R], y [R, C, oh, ow]: bilinear samples averaged (or their largest) per bin. ints: [N,
-// C, H, W, R, oh, ow, sampling_ratio, max, half pixel]. floats: [spatial_scale]. A task is one
-// region.
+// roi_align: operands [x, rois, batch, y], f32 or f64 x [N, C, H, W], rois [R, 4] (x1, y1, x2, y2),
+// s32 or s64 batch [R], y [R, C, oh, ow]: bilinear samples averaged (or their largest) per bin.
+// ints: [N, C, H, W, R, oh, ow, sampling_ratio, max, half pixel]. floats: [spatial_scale]. A task
+// is one region.
 #include <algorithm>
 #include <cmath>
 
@@ -17,69 +17,71 @@ struct Params {
   float scale;
 };
 
+template <class T>
 struct Tap {
   int64_t at[4];
-  float weight[4];
+  T weight[4];
 };
 
 // False outside of the image.
-bool sample(const Params& p, float y, float x, Tap& t) {
-  if (!(y >= -1 && y <= static_cast<float>(p.h) && x >= -1 && x <= static_cast<float>(p.w)))
-    return false;
-  y = std::max(y, 0.0f);
-  x = std::max(x, 0.0f);
+template <class T>
+bool sample(const Params& p, T y, T x, Tap<T>& t) {
+  if (!(y >= -1 && y <= static_cast<T>(p.h) && x >= -1 && x <= static_cast<T>(p.w))) return false;
+  y = std::max(y, T{0});
+  x = std::max(x, T{0});
   auto y0 = static_cast<int64_t>(y), x0 = static_cast<int64_t>(x);
   const int64_t y1 = std::min(y0 + 1, p.h - 1), x1 = std::min(x0 + 1, p.w - 1);
-  if (y0 >= p.h - 1) y = static_cast<float>(y0 = p.h - 1);
-  if (x0 >= p.w - 1) x = static_cast<float>(x0 = p.w - 1);
-  const float ly = y - static_cast<float>(y0), lx = x - static_cast<float>(x0);
+  if (y0 >= p.h - 1) y = static_cast<T>(y0 = p.h - 1);
+  if (x0 >= p.w - 1) x = static_cast<T>(x0 = p.w - 1);
+  const T ly = y - static_cast<T>(y0), lx = x - static_cast<T>(x0);
   t = {{y0 * p.w + x0, y0 * p.w + x1, y1 * p.w + x0, y1 * p.w + x1},
        {(1 - ly) * (1 - lx), (1 - ly) * lx, ly * (1 - lx), ly * lx}};
   return true;
 }
 
+template <class T>
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
   for (int64_t r = begin; r < end; r++) {
-    float* y = static_cast<float*>(data[3]) + r * p.c * p.oh * p.ow;
-    std::fill(y, y + p.c * p.oh * p.ow, 0.0f);
+    T* y = static_cast<T*>(data[3]) + r * p.c * p.oh * p.ow;
+    std::fill(y, y + p.c * p.oh * p.ow, T{0});
     const int64_t image = load_index(data[2], p.wide, r);
     if (image < 0 || image >= p.n) continue;
-    const float* x = static_cast<const float*>(data[0]) + image * p.c * p.h * p.w;
-    const float* roi = static_cast<const float*>(data[1]) + r * 4;
-    const float shift = p.half_pixel ? 0.5f : 0.0f;
-    const float x1 = roi[0] * p.scale - shift, y1 = roi[1] * p.scale - shift;
-    float width = roi[2] * p.scale - shift - x1, height = roi[3] * p.scale - shift - y1;
+    const T* x = static_cast<const T*>(data[0]) + image * p.c * p.h * p.w;
+    const T* roi = static_cast<const T*>(data[1]) + r * 4;
+    const T scale = static_cast<T>(p.scale), shift = p.half_pixel ? T{0.5} : T{0};
+    const T x1 = roi[0] * scale - shift, y1 = roi[1] * scale - shift;
+    T width = roi[2] * scale - shift - x1, height = roi[3] * scale - shift - y1;
     if (!p.half_pixel) {
-      width = std::max(width, 1.0f);
-      height = std::max(height, 1.0f);
+      width = std::max(width, T{1});
+      height = std::max(height, T{1});
     }
-    const float bin_h = height / static_cast<float>(p.oh), bin_w = width / static_cast<float>(p.ow);
+    const T bin_h = height / static_cast<T>(p.oh), bin_w = width / static_cast<T>(p.ow);
     // A hostile region must not ask for endless samples.
-    const auto samples = [&](float bin) {
+    const auto samples = [&](T bin) {
       if (p.ratio > 0) return p.ratio;
       if (!(bin > 0)) return int64_t{0};
-      return bin < 4096.0f ? static_cast<int64_t>(std::ceil(bin)) : int64_t{4096};
+      return bin < 4096 ? static_cast<int64_t>(std::ceil(bin)) : int64_t{4096};
     };
     const int64_t gh = samples(bin_h), gw = samples(bin_w);
-    const float count = static_cast<float>(std::max<int64_t>(gh * gw, 1));
+    const T count = static_cast<T>(std::max<int64_t>(gh * gw, 1));
     for (int64_t bin = 0; bin < p.oh * p.ow; bin++)
       for (int64_t s = 0; s < gh * gw; s++) {
-        Tap t;
-        const float sy = y1 + static_cast<float>(bin / p.ow) * bin_h +
-                         (static_cast<float>(s / gw) + 0.5f) * bin_h / static_cast<float>(gh);
-        const float sx = x1 + static_cast<float>(bin % p.ow) * bin_w +
-                         (static_cast<float>(s % gw) + 0.5f) * bin_w / static_cast<float>(gw);
+        Tap<T> t;
+        const T sy = y1 + static_cast<T>(bin / p.ow) * bin_h +
+                     (static_cast<T>(s / gw) + T{0.5}) * bin_h / static_cast<T>(gh);
+        const T sx = x1 + static_cast<T>(bin % p.ow) * bin_w +
+                     (static_cast<T>(s % gw) + T{0.5}) * bin_w / static_cast<T>(gw);
         const bool inside = sample(p, sy, sx, t);
         for (int64_t c = 0; c < p.c; c++) {
-          const float* plane = x + c * p.h * p.w;
-          float& to = y[c * p.oh * p.ow + bin];
-          float v[4];
-          for (int k = 0; k < 4; k++) v[k] = inside ? t.weight[k] * plane[t.at[k]] : 0.0f;
+          const T* plane = x + c * p.h * p.w;
+          T& to = y[c * p.oh * p.ow + bin];
+          T v[4];
+          for (int k = 0; k < 4; k++) v[k] = inside ? t.weight[k] * plane[t.at[k]] : T{0};
           if (!p.max) {
             to += (v[0] + v[1] + v[2] + v[3]) / count;
           } else {
-            const float high = std::max(std::max(v[0], v[1]), std::max(v[2], v[3]));
+            const T high = std::max(std::max(v[0], v[1]), std::max(v[2], v[3]));
             to = s == 0 ? high : std::max(to, high);
           }
         }
@@ -103,12 +105,13 @@ Plan prepare(const Call& call) {
   p->half_pixel = r.flag(9);
   p->wide = r.dtype(2) == DType::s64;
   p->scale = r.real(0);
-  r.needs(0, DType::f32, {p->n, p->c, p->h, p->w});
-  r.needs(1, DType::f32, {rois, 4});
+  const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
+  r.needs(0, t, {p->n, p->c, p->h, p->w});
+  r.needs(1, t, {rois, 4});
   r.needs(2, p->wide ? DType::s64 : DType::s32, {rois});
-  r.needs(3, DType::f32, {rois, p->c, p->oh, p->ow});
+  r.needs(3, t, {rois, p->c, p->oh, p->ow});
   Plan plan;
-  plan.run = run;
+  plan.run = t == DType::f64 ? run<double> : run<float>;
   plan.tasks = rois;
   plan.work = static_cast<double>(rois) * static_cast<double>(p->c) *
               static_cast<double>(p->oh * p->ow) * 40;

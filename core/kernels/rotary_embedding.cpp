@@ -1,9 +1,9 @@
-// rotary_embedding: operands [x, cos, sin, positions?, y], f32 and s64 positions [batch, tokens].
-// A row of `head` elements lies at (b, head, token) times the strides; its first `rotated` elements
-// are pairs (i, i + rotated / 2), or (2i, 2i + 1) when interleaved, that turn by the angle of cos
-// and sin row positions[b, token], or row b * tokens + token without positions. Positions outside
-// the table are clamped. ints: [batch, heads, tokens, head, rotated, interleaved, rows of the
-// table, strides b, head, token]. A task is one token of one batch.
+// rotary_embedding: operands [x, cos, sin, positions?, y], f32 or f64 and s64 positions [batch,
+// tokens]. A row of `head` elements lies at (b, head, token) times the strides; its first `rotated`
+// elements are pairs (i, i + rotated / 2), or (2i, 2i + 1) when interleaved, that turn by the angle
+// of cos and sin row positions[b, token], or row b * tokens + token without positions. Positions
+// outside the table are clamped. ints: [batch, heads, tokens, head, rotated, interleaved, rows of
+// the table, strides b, head, token]. A task is one token of one batch.
 #include <algorithm>
 
 #include "kernels/common/call_reader.h"
@@ -19,6 +19,7 @@ struct Params {
   int64_t table, sb, sh, st;
 };
 
+template <class T>
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
   const int64_t half = p.rotated / 2;
@@ -26,18 +27,18 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
     const int64_t at = task / p.tokens * p.sb + task % p.tokens * p.st;
     int64_t row = data[3] ? static_cast<const int64_t*>(data[3])[task] : task;
     row = std::clamp<int64_t>(row, 0, p.table - 1);
-    const float* cos = static_cast<const float*>(data[1]) + row * half;
-    const float* sin = static_cast<const float*>(data[2]) + row * half;
+    const T* cos = static_cast<const T*>(data[1]) + row * half;
+    const T* sin = static_cast<const T*>(data[2]) + row * half;
     for (int64_t h = 0; h < p.heads; h++) {
-      const float* x = static_cast<const float*>(data[0]) + at + h * p.sh;
-      float* y = static_cast<float*>(data[4]) + at + h * p.sh;
+      const T* x = static_cast<const T*>(data[0]) + at + h * p.sh;
+      T* y = static_cast<T*>(data[4]) + at + h * p.sh;
       if (!p.interleaved) {
         for (int64_t i = 0; i < half; i += kBlock) {
           // Blocks, because y may be x.
           const int64_t n = std::min(kBlock, half - i);
-          float near[kBlock], far[kBlock];
+          T near[kBlock], far[kBlock];
           for (int64_t j = 0; j < n; j++) {
-            const float a = x[i + j], b = x[i + j + half], c = cos[i + j], s = sin[i + j];
+            const T a = x[i + j], b = x[i + j + half], c = cos[i + j], s = sin[i + j];
             near[j] = c * a - s * b;
             far[j] = s * a + c * b;
           }
@@ -48,7 +49,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
         continue;
       }
       for (int64_t i = 0; i < half; i++) {
-        const float a = x[2 * i], b = x[2 * i + 1];
+        const T a = x[2 * i], b = x[2 * i + 1];
         y[2 * i] = cos[i] * a - sin[i] * b;
         y[2 * i + 1] = sin[i] * a + cos[i] * b;
       }
@@ -63,19 +64,20 @@ Plan prepare(const Call& call) {
                                            r.flag(5), r.size(6), r.size(7), r.size(8), r.size(9)});
   r.check(p->rotated % 2 == 0 && p->rotated <= p->head, "bad rotated size");
   const int64_t count = CallReader::product({p->batch, p->heads, p->tokens, p->head});
+  const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
   if (count) {
     const int64_t reach =
         checked_add(checked_add(checked_mul(p->batch - 1, p->sb), checked_mul(p->heads - 1, p->sh)),
                     checked_add(checked_mul(p->tokens - 1, p->st), p->head));
-    r.needs(0, DType::f32, {reach});
-    r.needs(4, DType::f32, {reach});
+    r.needs(0, t, {reach});
+    r.needs(4, t, {reach});
     r.check(p->table > 0 && (r.has(3) || p->table == p->batch * p->tokens), "bad table");
   }
-  r.needs(1, DType::f32, {p->table, p->rotated / 2});
-  r.needs(2, DType::f32, {p->table, p->rotated / 2});
+  r.needs(1, t, {p->table, p->rotated / 2});
+  r.needs(2, t, {p->table, p->rotated / 2});
   r.may(3, DType::s64, {p->batch, p->tokens});
   Plan plan;
-  plan.run = run;
+  plan.run = t == DType::f64 ? run<double> : run<float>;
   plan.tasks = count ? p->batch * p->tokens : 0;
   plan.work = static_cast<double>(count);
   plan.params = std::move(p);

@@ -1,5 +1,5 @@
 // theta [N, 2, 3] or [N, 3, 4], constant size [N, C, (D,) H, W].
-#include "ops/common/as_f32.h"
+#include "ops/common/as_real.h"
 
 namespace poprt::ops {
 namespace {
@@ -25,10 +25,11 @@ void lower(LowerContext& ctx) {
   const Shape& grid = ctx.out_shape();
   std::vector<int64_t> ints = {grid[0], grid.back(), ctx.node.int_attr("align_corners", 0)};
   ints.insert(ints.end(), grid.begin() + 1, grid.end() - 1);
-  const auto y = out_as_f32(ctx, 0);
-  const program::BufferId operands[] = {in_as_f32(ctx, 0), y};
+  const DType t = real_type(ctx);
+  const auto y = out_as(ctx, 0, t);
+  const program::BufferId operands[] = {in_as(ctx, 0, t), y};
   ctx.emit("affine_grid", operands, ints);
-  finish_f32(ctx, 0, y);
+  finish_as(ctx, 0, y, t);
 }
 
 }  // namespace

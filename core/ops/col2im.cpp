@@ -1,6 +1,6 @@
-// input [N, C * taps, blocks], constant image_shape and block_shape; computed in f32.
+// input [N, C * taps, blocks], constant image_shape and block_shape; computed in f32, f64 in f64.
 #include "base/checked.h"
-#include "ops/common/as_f32.h"
+#include "ops/common/as_real.h"
 #include "ops/common/window.h"
 
 namespace poprt::ops {
@@ -52,10 +52,11 @@ void lower(LowerContext& ctx) {
   for (size_t d = 0; d < p->image.size(); d++)
     ints.insert(ints.end(), {p->image[d], p->blocks[d], p->window.kernel[d], p->window.strides[d],
                              p->window.pads_begin[d], p->window.dilations[d]});
-  const auto place = out_as_f32(ctx, 0);
-  const program::BufferId operands[] = {in_as_f32(ctx, 0), place};
+  const DType t = real_type(ctx);
+  const auto place = out_as(ctx, 0, t);
+  const program::BufferId operands[] = {in_as(ctx, 0, t), place};
   ctx.emit("col2im", operands, ints);
-  finish_f32(ctx, 0, place);
+  finish_as(ctx, 0, place, t);
 }
 
 }  // namespace

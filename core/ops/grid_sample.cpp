@@ -1,10 +1,13 @@
 #include "ops/common/as_real.h"
+#include "ops/common/value_since.h"
 
 namespace poprt::ops {
 namespace {
 
 void infer(InferContext& ctx) {
   const ir::ValueType &x = ctx.in(0), &grid = ctx.in(1);
+  check_value_since(ctx.node, ctx.opset(), "mode", ctx.node.string_attr("mode", "bilinear"),
+                    {"linear", "cubic"}, 20);
   if (!x.has_shape || !grid.has_shape) return ctx.out_dtype(0, x.dtype);
   const size_t rank = x.shape.size();
   if (rank < 3 || grid.shape.size() != rank ||

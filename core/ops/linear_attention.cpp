@@ -1,7 +1,9 @@
-// query, key, value, past_state?, decay?, beta? to output, present_state; computed in f32.
+// query, key, value, past_state?, decay?, beta? to output, present_state; computed in f32, f64 in
+// f64.
 #include <cmath>
+#include <limits>
 
-#include "ops/common/as_f32.h"
+#include "ops/common/as_real.h"
 
 namespace poprt::ops {
 namespace {
@@ -50,23 +52,26 @@ void lower(LowerContext& ctx) {
   const int64_t decay = gated ? ctx.in_shape(4).back() : 0;
   if (gated && decay != s.kv_heads && decay != s.kv_heads * s.k)
     ctx.fail_unsupported("decay {}", shape_string(ctx.in_shape(4)));
+  const DType t = real_type(ctx);
   float scale = ctx.node.float_attr("scale", 0);
-  if (scale == 0) scale = 1.0f / std::sqrt(static_cast<float>(s.k));
-  const auto y = out_as_f32(ctx, 0), state = out_as_f32(ctx, 1);
+  if (scale == 0)
+    scale = t == DType::f64 ? std::numeric_limits<float>::quiet_NaN()
+                            : 1.0f / std::sqrt(static_cast<float>(s.k));
+  const auto y = out_as(ctx, 0, t), state = out_as(ctx, 1, t);
   const auto place = [&](program::BufferId id, size_t i) {
-    return id != LowerContext::kNone ? id : ctx.temporary(DType::f32, ctx.out_shape(i));
+    return id != LowerContext::kNone ? id : ctx.temporary(t, ctx.out_shape(i));
   };
   const auto state_place = ctx.node.outputs().size() > 1
                                ? place(state, 1)
-                               : ctx.temporary(DType::f32, {q[0], s.kv_heads, s.k, s.v});
+                               : ctx.temporary(t, {q[0], s.kv_heads, s.k, s.v});
   ctx.emit("linear_attention",
-           {in_as_f32(ctx, 0), in_as_f32(ctx, 1), in_as_f32(ctx, 2), in_as_f32(ctx, 3),
-            in_as_f32(ctx, 4), in_as_f32(ctx, 5), place(y, 0), state_place},
+           {in_as(ctx, 0, t), in_as(ctx, 1, t), in_as(ctx, 2, t), in_as(ctx, 3, t),
+            in_as(ctx, 4, t), in_as(ctx, 5, t), place(y, 0), state_place},
            {q[0], q[1], s.q_heads, s.kv_heads, s.k, s.v, decay == s.kv_heads * s.k && s.k != 1,
             delta ? ctx.in_shape(5).back() : 0},
            {scale});
-  finish_f32(ctx, 0, y);
-  finish_f32(ctx, 1, state);
+  finish_as(ctx, 0, y, t);
+  finish_as(ctx, 1, state, t);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "ops/common/as_f32.h"
+#include "ops/common/as_real.h"
 
 namespace poprt::ops {
 namespace {
@@ -17,11 +17,12 @@ void infer(InferContext& ctx) {
 
 void lower(LowerContext& ctx) {
   const Shape &x = ctx.in_shape(0), &y = ctx.out_shape();
-  const auto place = out_as_f32(ctx, 0);
-  ctx.emit("max_roi_pool", {in_as_f32(ctx, 0), in_as_f32(ctx, 1), place},
+  const DType t = real_type(ctx);
+  const auto place = out_as(ctx, 0, t);
+  ctx.emit("max_roi_pool", {in_as(ctx, 0, t), in_as(ctx, 1, t), place},
            {x[0], x[1], x[2], x[3], y[0], y[2], y[3]},
            {ctx.node.float_attr("spatial_scale", 1.0f)});
-  finish_f32(ctx, 0, place);
+  finish_as(ctx, 0, place, t);
 }
 
 }  // namespace

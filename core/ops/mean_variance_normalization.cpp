@@ -1,5 +1,5 @@
 // (x - mean) / (deviation + 1e-9) over the axes (default 0, 2, 3).
-#include "ops/common/as_f32.h"
+#include "ops/common/as_real.h"
 #include "ops/common/elementwise_program.h"
 #include "ops/common/reduce.h"
 
@@ -15,11 +15,24 @@ void lower(LowerContext& ctx) {
     small[static_cast<size_t>(ints.back())] = 1;
   }
   using Buffers = std::vector<LowerContext::BufferId>;
-  const auto x = in_as_f32(ctx, 0), y = out_as_f32(ctx, 0);
-  const auto mean = ctx.temporary(DType::f32, small), variance = ctx.temporary(DType::f32, small);
-  const auto centered = ctx.temporary(DType::f32, ctx.in_shape(0)),
-             squares = ctx.temporary(DType::f32, ctx.in_shape(0));
+  const DType t = real_type(ctx);
+  const auto x = in_as(ctx, 0, t), y = out_as(ctx, 0, t);
+  const auto mean = ctx.temporary(t, small), variance = ctx.temporary(t, small);
+  const auto centered = ctx.temporary(t, ctx.in_shape(0)),
+             squares = ctx.temporary(t, ctx.in_shape(0));
   ctx.emit("reduce", Buffers{x, mean}, ints);
+  if (t == DType::f64) {
+    const auto emit = [&](ElementwiseOp op, std::initializer_list<LowerContext::BufferId> buffers) {
+      ctx.emit("elementwise_generic", buffers, {static_cast<int64_t>(op)});
+    };
+    emit(ElementwiseOp::sub, {x, mean, centered});
+    emit(ElementwiseOp::square, {centered, squares});
+    ctx.emit("reduce", Buffers{squares, variance}, ints);
+    emit(ElementwiseOp::sqrt, {variance, variance});
+    emit(ElementwiseOp::add, {variance, ctx.pack(Tensor::scalar<double>(1e-9)), variance});
+    emit(ElementwiseOp::div, {centered, variance, y});
+    return;
+  }
   ElementwiseProgram center;
   const auto whole = center.add_input(), middle = center.add_input();
   const auto d = center.step(ElementwiseOp::sub, whole, middle);
@@ -34,7 +47,7 @@ void lower(LowerContext& ctx) {
                                          scale.constant(1e-9f))),
                    DType::f32);
   ctx.emit("elementwise", Buffers{centered, variance, y}, scale.encode(), scale.constants);
-  finish_f32(ctx, 0, y);
+  finish_as(ctx, 0, y, t);
 }
 
 }  // namespace

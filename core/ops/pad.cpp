@@ -1,6 +1,7 @@
 #include "base/checked.h"
 #include "ops/common/movement.h"
 #include "ops/common/scalar.h"
+#include "ops/common/value_since.h"
 
 namespace poprt::ops {
 namespace {
@@ -48,6 +49,7 @@ void infer(InferContext& ctx) {
   const std::string mode = ctx.node.string_attr("mode", "constant");
   if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap")
     ctx.fail_input("mode '{}' is unknown", mode);
+  check_value_since(ctx.node, ctx.opset(), "mode", mode, {"wrap"}, 19);
   if (ctx.has(2) && ctx.opset() >= 11 && ctx.in(2).dtype != in.dtype)
     ctx.fail_input("constant_value is {}, data is {}", dtype_name(ctx.in(2).dtype),
                    dtype_name(in.dtype));

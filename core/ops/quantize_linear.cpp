@@ -1,13 +1,25 @@
 // The result's type: the zero point's, else attribute output_dtype, else u8.
 #include "base/onnx_dtype.h"
+#include "ops/common/as_f32.h"
+#include "ops/common/elementwise_program.h"
 #include "ops/common/quantization.h"
 
 namespace poprt::ops {
 namespace {
 
+// Attribute precision: the type in which x is divided by the scale.
+DType precision_of(const InferContext& ctx) {
+  const int64_t number = ctx.node.int_attr("precision", 0);
+  const auto t = number == 0 ? DType::f32 : dtype_from_onnx(number).value_or(DType::undefined);
+  if (t != DType::f32 && t != DType::f16 && t != DType::bf16)
+    ctx.fail_unsupported("precision {}, expected 1 (float), 10 (float16) or 16 (bfloat16)", number);
+  return t;
+}
+
 void infer(InferContext& ctx) {
   const ir::ValueType& x = ctx.in(0);
   DType dtype = DType::u8;
+  precision_of(ctx);
   if (const int64_t number = ctx.node.int_attr("output_dtype", 0)) {
     const auto t = dtype_from_onnx(number);
     if (!t) ctx.fail_unsupported("output_dtype {}", number);
@@ -24,12 +36,48 @@ void infer(InferContext& ctx) {
   ctx.out(0, ir::ValueType{dtype, true, x.shape, x.symbols});
 }
 
+// x / scale of a 16-bit precision: both are rounded to it, then their quotient.
+program::BufferId half_quotient(LowerContext& ctx, std::span<const int64_t> grid, DType precision) {
+  const int64_t outer = grid[0], n = grid[1], inner = grid[2], block = grid[3];
+  Shape x = {outer, n, 1, inner}, scale = {1, 1, 1, 1};
+  if (block) {
+    if (n % block)
+      ctx.fail_unsupported("precision {}: {} is no multiple of the block size {}",
+                           dtype_name(precision), n, block);
+    x = {outer, n / block, block, inner};
+    scale = {outer, n / block, 1, inner};
+  } else if (grid[4]) {
+    scale[1] = n;
+  }
+  ElementwiseProgram p;
+  const auto rounded = [&](ElementwiseProgram::Value v) {
+    return p.step(precision == DType::f16 ? ElementwiseOp::round_f16 : ElementwiseOp::round_bf16,
+                  v);
+  };
+  const auto a = p.add_input(), b = p.add_input();
+  p.add_output(p.step(ElementwiseOp::div, rounded(a), rounded(b)), precision);
+  const auto quotient = ctx.temporary(precision, x);
+  const program::BufferId operands[] = {ctx.view(in_as_f32(ctx, 0), 0, DType::f32, x),
+                                        ctx.view(in_as_f32(ctx, 1), 0, DType::f32, scale),
+                                        quotient};
+  ctx.emit("elementwise", operands, p.encode(), p.constants);
+  return quotient;
+}
+
 void lower(LowerContext& ctx) {
   auto ints = quantization_grid(ctx.node, ctx.in_shape(0), ctx.in_shape(1),
                                 ctx.node.int_attr("axis", 1), ctx.node.int_attr("block_size", 0));
   ints.push_back(ctx.node.int_attr("saturate", 1));
-  const program::BufferId operands[] = {ctx.in(0), ctx.in(1),
-                                        ctx.has(2) ? ctx.in(2) : LowerContext::kNone, ctx.out(0)};
+  program::BufferId x = ctx.in(0), scale = ctx.in(1);
+  const int64_t precision = ctx.node.int_attr("precision", 0);
+  if (precision > 1 && element_count(ctx.in_shape(0)) > 0) {
+    x = half_quotient(ctx, ints, *dtype_from_onnx(precision));
+    const auto one = ctx.pack(Tensor::scalar(1.0f));
+    scale = ctx.temporary(DType::f32, ctx.in_shape(1));
+    ctx.emit("fill", {one, scale});
+  }
+  const program::BufferId operands[] = {x, scale, ctx.has(2) ? ctx.in(2) : LowerContext::kNone,
+                                        ctx.out(0)};
   ctx.emit("quantize", operands, ints);
 }
 

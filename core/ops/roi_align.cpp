@@ -1,6 +1,6 @@
 // Opset 16 added coordinate_transformation_mode, half_pixel by default; before it was
 // output_half_pixel.
-#include "ops/common/as_f32.h"
+#include "ops/common/as_real.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -25,12 +25,13 @@ void lower(LowerContext& ctx) {
       "coordinate_transformation_mode", ctx.opset() < 16 ? "output_half_pixel" : "half_pixel");
   if (coordinates != "half_pixel" && coordinates != "output_half_pixel")
     ctx.fail_unsupported("coordinate_transformation_mode '{}'", coordinates);
-  const auto place = out_as_f32(ctx, 0);
-  ctx.emit("roi_align", {in_as_f32(ctx, 0), in_as_f32(ctx, 1), ctx.in(2), place},
+  const DType t = real_type(ctx);
+  const auto place = out_as(ctx, 0, t);
+  ctx.emit("roi_align", {in_as(ctx, 0, t), in_as(ctx, 1, t), ctx.in(2), place},
            {x[0], x[1], x[2], x[3], y[0], y[2], y[3], ctx.node.int_attr("sampling_ratio", 0),
             mode == "max", coordinates == "half_pixel"},
            {ctx.node.float_attr("spatial_scale", 1.0f)});
-  finish_f32(ctx, 0, place);
+  finish_as(ctx, 0, place, t);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// X [B, heads, S, size] or [B, S, heads * size]; computed in f32.
-#include "ops/common/as_f32.h"
+// X [B, heads, S, size] or [B, S, heads * size]; computed in f32, f64 in f64.
+#include "ops/common/as_real.h"
 
 namespace poprt::ops {
 namespace {
@@ -19,13 +19,14 @@ void lower(LowerContext& ctx) {
     ctx.fail_unsupported("cos_cache {} and sin_cache {} do not fit {} rotated elements",
                          shape_string(table), shape_string(ctx.in_shape(2)), rotated);
   const int64_t rows = element_count(std::span(table).first(table.size() - 1));
-  const auto y = out_as_f32(ctx, 0);
+  const DType t = real_type(ctx);
+  const auto y = out_as(ctx, 0, t);
   ctx.emit("rotary_embedding",
-           {in_as_f32(ctx, 0), in_as_f32(ctx, 1), in_as_f32(ctx, 2),
+           {in_as(ctx, 0, t), in_as(ctx, 1, t), in_as(ctx, 2, t),
             ctx.has(3) ? ctx.in(3) : LowerContext::kNone, y},
            {x[0], heads, tokens, head, rotated, ctx.node.int_attr("interleaved", 0), rows,
             heads * tokens * head, packed ? head : tokens * head, packed ? heads * head : head});
-  finish_f32(ctx, 0, y);
+  finish_as(ctx, 0, y, t);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "ops/common/movement.h"
 #include "ops/common/resize.h"
+#include "ops/common/value_since.h"
 
 namespace poprt::ops {
 namespace {
@@ -7,6 +8,12 @@ namespace {
 template <class Context>
 std::optional<ResizeSpec> spec_of(const Context& ctx, const Shape& in) {
   const ir::Node& node = ctx.node;
+  const std::string mode = node.string_attr("mode", "nearest");
+  if (mode == "cubic")
+    fail(ErrorCode::invalid_argument,
+         "{}: Upsample has no mode 'cubic'; Resize has it from opset 11 on: convert the model",
+         node.describe());
+  check_value_since(node, ctx.opset(), "mode", mode, {"linear"}, 7);
   ResizeSpec spec = resize_attributes(node, 10);
   std::vector<double> scales;
   if (ctx.opset() >= 9) {

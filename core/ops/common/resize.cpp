@@ -6,6 +6,7 @@
 
 #include "ops/common/movement.h"
 #include "ops/common/scalar.h"
+#include "ops/common/value_since.h"
 
 namespace poprt::ops {
 namespace {
@@ -152,13 +153,19 @@ void check_resize(const ir::Node& node, const ResizeSpec& spec) {
 ResizeSpec resize_attributes(const ir::Node& node, int64_t opset) {
   ResizeSpec spec;
   spec.mode = node.string_attr("mode", "nearest");
+  check_value_since(node, opset, "mode", spec.mode, {"cubic"}, 11);
   if (opset < 11) {
     if (spec.mode == "bilinear") spec.mode = "linear";
     spec.coordinates = "asymmetric";
     spec.nearest = "simple";
   } else {
     spec.coordinates = node.string_attr("coordinate_transformation_mode", "half_pixel");
+    check_value_since(node, opset, "coordinate_transformation_mode", spec.coordinates,
+                      {"half_pixel_symmetric"}, 19);
     spec.nearest = node.string_attr("nearest_mode", "round_prefer_floor");
+    // Made from opset 10 by passes only.
+    if (spec.nearest == "simple" && node.domain != "poprt")
+      fail(ErrorCode::invalid_argument, "{}: nearest_mode 'simple' is unknown", node.describe());
     spec.cubic_a = node.float_attr("cubic_coeff_a", -0.75f);
     spec.exclude_outside = node.int_attr("exclude_outside", 0) != 0;
     spec.extrapolation = node.float_attr("extrapolation_value", 0);

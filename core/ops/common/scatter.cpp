@@ -5,6 +5,7 @@
 
 #include "kernels/common/accumulate.h"
 #include "ops/common/movement.h"
+#include "ops/common/value_since.h"
 
 namespace poprt::ops {
 
@@ -15,6 +16,7 @@ int64_t reduction_of(const ir::Node& node) {
   const auto found = std::find(kNames.begin(), kNames.end(), name);
   if (found == kNames.end())
     fail(ErrorCode::invalid_argument, "{}: reduction '{}' is unknown", node.describe(), name);
+  check_value_since(node, node.opset(), "reduction", name, {"min", "max"}, 18);
   return found - kNames.begin();
 }
 

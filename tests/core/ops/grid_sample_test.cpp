@@ -68,6 +68,25 @@ OPS_SAMPLE(AffineGrid) {
       });
 }
 
+OPS_SAMPLE(AffineGridOfVolumes) {
+  samples.add("AffineGrid", 20)
+      .input(random_f32({2, 3, 4}))
+      .constant_input(Tensor::of<int64_t>({5}, {2, 1, 2, 3, 4}))
+      .attr("align_corners", int64_t{1})
+      .shape({2, 2, 3, 4, 3})
+      .reference([](const SampleValues& in) {
+        std::vector<double> y;
+        for (size_t n = 0; n < 2; n++)
+          for (int i = 0; i < 24; i++)
+            for (size_t r = 0; r < 3; r++) {
+              const double* t = in[0].data() + n * 12 + r * 4;
+              y.push_back(t[0] * (2.0 * (i % 4) / 3 - 1) + t[1] * (i / 4 % 3 - 1.0) +
+                          t[2] * (2.0 * (i / 12) - 1) + t[3]);
+            }
+        return SampleValues{y};
+      });
+}
+
 OPS_SAMPLE(RoiAlign) {
   // One sample in the middle of each of four bins of one region.
   samples.add("RoiAlign", 16)
@@ -80,8 +99,40 @@ OPS_SAMPLE(RoiAlign) {
       .shape({1, 1, 2, 2})
       .reference([](const SampleValues& in) {
         std::vector<double> y;
-        for (const double r : {1.5, 3.5})
-          for (const double c : {1.5, 3.5}) y.push_back(bilinear(in[0].data(), 6, 6, r, c));
+        const std::vector<double>& roi = in[1];
+        for (const double r : {0.25, 0.75})
+          for (const double c : {0.25, 0.75})
+            y.push_back(bilinear(in[0].data(), 6, 6, roi[1] - 0.5 + r * (roi[3] - roi[1]),
+                                 roi[0] - 0.5 + c * (roi[2] - roi[0])));
+        return SampleValues{y};
+      });
+  // Regions inside of two images, 2 x 2 samples in each of 2 x 3 bins.
+  samples.add("RoiAlign", 16)
+      .input(random_f32({2, 2, 6, 7}))
+      .input(Tensor::of<float>({3, 4},
+                               {0.7f, 1.1f, 9.3f, 7.9f, 4.2f, 2.3f, 8.1f, 9.7f, 1, 3, 11.4f, 5.6f}))
+      .input(Tensor::of<int64_t>({3}, {1, 0, 1}))
+      .attr("coordinate_transformation_mode", std::string("output_half_pixel"))
+      .attr("output_height", int64_t{2})
+      .attr("output_width", int64_t{3})
+      .attr("sampling_ratio", int64_t{2})
+      .attr("spatial_scale", 0.5f)
+      .shape({3, 2, 2, 3})
+      .reference([](const SampleValues& in) {
+        std::vector<double> y;
+        for (size_t r = 0; r < 3; r++)
+          for (size_t c = 0; c < 2; c++)
+            for (int bin = 0; bin < 6; bin++) {
+              const double* roi = in[1].data() + r * 4;
+              const double* plane = in[0].data() + (static_cast<size_t>(in[2][r]) * 2 + c) * 42;
+              const double h = std::max((roi[3] - roi[1]) / 2, 1.0) / 4,
+                           w = std::max((roi[2] - roi[0]) / 2, 1.0) / 6;
+              double sum = 0;
+              for (int i = 0; i < 4; i++)
+                sum += bilinear(plane, 6, 7, roi[1] / 2 + (bin / 3 * 2 + i / 2 + 0.5) * h,
+                                roi[0] / 2 + (bin % 3 * 2 + i % 2 + 0.5) * w);
+              y.push_back(sum / 4);
+            }
         return SampleValues{y};
       });
 }
@@ -150,6 +201,28 @@ OPS_SAMPLE(Col2Im) {
         std::vector<double> y(9, 0);
         for (size_t t = 0; t < 4; t++)
           for (size_t b = 0; b < 4; b++) y[(t / 2 + b / 2) * 3 + t % 2 + b % 2] += in[0][t * 4 + b];
+        return SampleValues{y};
+      });
+}
+
+OPS_SAMPLE(Col2ImOfStrides) {
+  // Blocks of 3 at 2 b - 1 + 2 t along a row of 7.
+  samples.add("Col2Im", 18)
+      .input(random_f32({2, 6, 3}))
+      .constant_input(Tensor::of<int64_t>({1}, {7}))
+      .constant_input(Tensor::of<int64_t>({1}, {3}))
+      .attr("strides", std::vector<int64_t>{2})
+      .attr("pads", std::vector<int64_t>{1, 1})
+      .attr("dilations", std::vector<int64_t>{2})
+      .shape({2, 2, 7})
+      .reference([](const SampleValues& in) {
+        std::vector<double> y(28, 0);
+        for (size_t plane = 0; plane < 4; plane++)
+          for (size_t t = 0; t < 3; t++)
+            for (size_t b = 0; b < 3; b++) {
+              const size_t at = 2 * b + 2 * t;  // one more than the place
+              if (at >= 1 && at <= 7) y[plane * 7 + at - 1] += in[0][(plane * 3 + t) * 3 + b];
+            }
         return SampleValues{y};
       });
 }

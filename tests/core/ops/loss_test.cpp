@@ -15,8 +15,8 @@ OPS_SAMPLE(NegativeLogLikelihoodLoss) {
       .attr("ignore_index", int64_t{1})
       .shape({})
       .reference([](const SampleValues& in) {
-        const double* x = in[0].data();
-        return SampleValues{{(-x[0] - 0.5 * x[5] - 0.5 * x[11]) / 2}};
+        const double *x = in[0].data(), *w = in[2].data();
+        return SampleValues{{(-w[0] * x[0] - w[2] * x[5] - w[2] * x[11]) / (w[0] + 2 * w[2])}};
       });
 }
 

@@ -108,6 +108,53 @@ OPS_SAMPLE(RotaryEmbedding) {
       });
 }
 
+OPS_SAMPLE(RotaryEmbeddingInterleaved) {
+  samples.add("RotaryEmbedding", 23)
+      .input(random_f32({1, 3, 8}))
+      .input(random_f32({5, 2}, -1, 1, 2))
+      .input(random_f32({5, 2}, -1, 1, 3))
+      .input(Tensor::of<int64_t>({1, 3}, {4, 0, 2}))
+      .attr("interleaved", int64_t{1})
+      .attr("num_heads", int64_t{2})
+      .shape({1, 3, 8})
+      .reference([](const SampleValues& in) {
+        std::vector<double> y;
+        for (size_t i = 0; i < 24; i += 2) {
+          const size_t row = static_cast<size_t>(in[3][i / 8]) * 2 + i / 2 % 2;
+          const double a = in[0][i], b = in[0][i + 1], c = in[1][row], s = in[2][row];
+          y.push_back(c * a - s * b);
+          y.push_back(s * a + c * b);
+        }
+        return SampleValues{y};
+      });
+}
+
+OPS_SAMPLE(LinearAttentionFromAState) {
+  // Rule "linear": the state of one key times value before and two tokens; scale 1 / sqrt(3).
+  samples.add("LinearAttention", 27)
+      .input(random_f32({1, 2, 3}))
+      .input(random_f32({1, 2, 3}, -1, 1, 2))
+      .input(random_f32({1, 2, 2}, -1, 1, 3))
+      .input(random_f32({1, 1, 3, 2}, -1, 1, 4))
+      .attr("update_rule", std::string("linear"))
+      .attr("q_num_heads", int64_t{1})
+      .attr("kv_num_heads", int64_t{1})
+      .shape({1, 2, 2})
+      .shape({1, 1, 3, 2})
+      .reference([](const SampleValues& in) {
+        std::vector<double> s = in[3], y;
+        for (size_t t = 0; t < 2; t++) {
+          for (size_t i = 0; i < 6; i++) s[i] += in[1][t * 3 + i / 2] * in[2][t * 2 + i % 2];
+          for (size_t j = 0; j < 2; j++) {
+            double o = 0;
+            for (size_t i = 0; i < 3; i++) o += in[0][t * 3 + i] * s[i * 2 + j];
+            y.push_back(o / std::sqrt(3.0));
+          }
+        }
+        return SampleValues{y, s};
+      });
+}
+
 OPS_SAMPLE(LinearAttention) {
   samples.add("LinearAttention", 27)
       .input(random_f32({1, 2, 6}))

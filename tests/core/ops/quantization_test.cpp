@@ -61,6 +61,81 @@ OPS_SAMPLE(QuantizeLinear) {
       });
 }
 
+// To `bits` significant ones, ties to even.
+double rounded(double v, int bits) {
+  int exponent;
+  const double m = std::frexp(v, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(m, bits)), exponent - bits);
+}
+
+// Attribute precision: x, the scale and their quotient have 11 bits (float16) or 8 (bfloat16).
+OPS_SAMPLE(QuantizeLinearInPrecision) {
+  for (const int64_t number : {10, 16}) {
+    const int bits = number == 10 ? 11 : 8;
+    const auto reference = [bits](auto parameter, double low, double high) {
+      return [=](const SampleValues& in) {
+        std::vector<double> y;
+        for (size_t i = 0; i < in[0].size(); i++) {
+          const double q =
+              rounded(rounded(in[0][i], bits) / rounded(in[1][parameter(i)], bits), bits);
+          y.push_back(saturate(std::nearbyint(q) + in[2][parameter(i)], low, high));
+        }
+        return SampleValues{y};
+      };
+    };
+    samples.add("QuantizeLinear", 23)
+        .input(random_f32({3, 700}, -9, 9))
+        .constant_input(Tensor::scalar(0.073f))
+        .constant_input(Tensor::scalar(uint8_t{100}))
+        .attr("precision", number)
+        .shape({3, 700})
+        .dtype(DType::u8)
+        .reference(reference([](size_t) { return size_t{0}; }, 0, 255));
+    samples.add("QuantizeLinear", 25)
+        .input(random_f32({50, 3, 7}, -9, 9))
+        .input(Tensor::of<float>({3}, {0.073f, 0.11f, 0.31f}))
+        .input(Tensor::of<int8_t>({3}, {1, -7, 0}))
+        .attr("precision", number)
+        .shape({50, 3, 7})
+        .dtype(DType::s8)
+        .reference(reference([](size_t i) { return i / 7 % 3; }, -128, 127));
+    // Blocks of two along axis 0.
+    samples.add("QuantizeLinear", 23)
+        .input(random_f32({4, 300}, -9, 9))
+        .input(random_f32({2, 300}, 0.05f, 0.3f, 2))
+        .input(random_bytes<int8_t>({2, 300}, 3))
+        .attr("axis", int64_t{0})
+        .attr("block_size", int64_t{2})
+        .attr("precision", number)
+        .shape({4, 300})
+        .dtype(DType::s8)
+        .reference(reference([](size_t i) { return i / 600 * 300 + i % 300; }, -128, 127));
+  }
+  // A float quotient is what there is without the attribute.
+  samples.add("QuantizeLinear", 23)
+      .input(random_f32({700}, -9, 9))
+      .constant_input(Tensor::scalar(0.0625f))
+      .constant_input(Tensor::scalar(uint8_t{100}))
+      .attr("precision", int64_t{1})
+      .shape({700})
+      .dtype(DType::u8)
+      .reference([](const SampleValues& in) {
+        return SampleValues{
+            map(in[0], [](double x) { return saturate(std::nearbyint(x * 16) + 100, 0, 255); })};
+      });
+}
+
+TEST(QuantizeLinear, AnotherPrecisionIsRefused) {
+  for (const int64_t precision : {3, 11, 99, -1}) {
+    SampleList list;
+    const Sample& s = list.add("QuantizeLinear", 23)
+                          .input(random_f32({4}))
+                          .constant_input(Tensor::scalar(0.5f))
+                          .attr("precision", precision);
+    EXPECT_THROW(infer(*make_graph(s).node), Error) << precision;
+  }
+}
+
 OPS_SAMPLE(DequantizeLinear) {
   samples.add("DequantizeLinear", 13)
       .input(random_bytes<int8_t>({2, 3, 5}, 1))
