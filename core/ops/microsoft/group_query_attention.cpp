@@ -21,6 +21,9 @@ void expand(Expansion& e) {
   if (n.int_attr("sliding_window_cache", 0)) e.fail_unsupported("sliding_window_cache");
   if (e.has(12) || e.has(13) || n.int_attr("kv_cache_bit_width", 0))
     e.fail_unsupported("quantised caches of keys and values");
+  for (const char* key : {"k_quant_type", "v_quant_type"})
+    if (const std::string type = n.string_attr(key, "NONE"); type != "NONE")
+      e.fail_unsupported("{} '{}', expected NONE", key, type);
   call.scale = static_cast<double>(n.float_attr("scale", 0));
   call.softcap = static_cast<double>(n.float_attr("softcap", 0));
   call.causal = n.int_attr("causal", 1) != 0;

@@ -231,7 +231,9 @@ bool from_move(Node& q, Node& move, const Quantized& y, PassContext& context) {
 }
 
 bool rewrite(Graph& root, Node& q, PassContext& context) {
-  if (!q.is("QuantizeLinear") || !q.input(0) || !q.input(1) || !q.output()->type.is_static())
+  // The fused product divides in f32.
+  if (!q.is("QuantizeLinear") || !q.input(0) || !q.input(1) || !q.output()->type.is_static() ||
+      q.int_attr("precision", 0) > 1)
     return false;
   const auto y = quantized(q, q.output(), q.output()->dtype());
   if (!is_one_for_all(y)) return false;

@@ -332,6 +332,19 @@ TEST(ElementwiseFusion, WhatReadsQuantisedBytesIsAnotherProgram) {
              "poprt.Elementwise poprt.Elementwise", 17, 0);
 }
 
+// A quotient that is rounded to another type is none of a float program.
+TEST(ElementwiseFusion, AQuotientOfHalvesStays) {
+  expect_ops({"elementwise_fusion"}, R"(
+    input %x : f32[2,300]
+    const %s : f32[] = 0.013
+    const %z : u8[] = 128
+    %e = Tanh(%x)
+    %y = QuantizeLinear(%e, %s, %z) {precision = 10}
+    output %y
+  )",
+             "Tanh QuantizeLinear", 23, 0);
+}
+
 TEST(ElementwiseFusion, ScalesByChannelStay) {
   expect_ops({"elementwise_fusion"}, R"(
     input %x : u8[2,3,8]
