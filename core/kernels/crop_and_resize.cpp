@@ -29,7 +29,8 @@ Place place(bool nearest, float low, float high, int64_t i, int64_t count, int64
                                                                      static_cast<float>(count - 1));
   if (!(v >= 0 && v <= last)) return {};
   Place p;
-  p.at = static_cast<int64_t>(nearest ? v + 0.5f : v);
+  // A large size may have been rounded up.
+  p.at = std::min(static_cast<int64_t>(nearest ? v + 0.5f : v), size - 1);
   p.next = std::min(p.at + 1, size - 1);
   if (!nearest) p.part = v - static_cast<float>(p.at);
   return p;

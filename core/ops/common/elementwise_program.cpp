@@ -126,9 +126,8 @@ bool is_plain_quantization(const ir::Node& node) {
   const DType real = (quantizes ? node.input(0) : node.output())->dtype();
   const DType byte = (quantizes ? node.output() : node.input(0))->dtype();
   return is_program_float(real) && is_byte(byte) && node.int_attr("precision", 0) <= 1 &&
-         node.input(1) &&
-         is_program_float(node.input(1)->dtype()) && scalar_constant(node.input(1)) &&
-         (!node.input(2) || scalar_constant(node.input(2)));
+         node.input(1) && is_program_float(node.input(1)->dtype()) &&
+         scalar_constant(node.input(1)) && (!node.input(2) || scalar_constant(node.input(2)));
 }
 
 bool is_loadable_integer(DType t) {

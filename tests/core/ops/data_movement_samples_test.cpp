@@ -327,6 +327,19 @@ OPS_SAMPLE(Makers) {
       .shape({3, 4})
       .dtype(DType::f32)
       .reference(constant({4, -1, -1, -1, -1, -1, -1, -1, -1, 4, 4, -1}));
+  for (const int64_t depth : {0, 5000})
+    samples.add("OneHot", 11)
+        .input(integers({3}, {4999, 7, -1}))
+        .constant_input(integers({}, {depth}))
+        .input(Tensor::of<float>({2}, {2, 3}))
+        .shape({3, depth})
+        .dtype(DType::f32)
+        .reference([=](const SampleValues& in) {
+          std::vector<double> y(static_cast<size_t>(3 * depth), 2);
+          for (size_t i = 0; i < 3 && depth > 0; i++)
+            y[i * 5000 + static_cast<size_t>(in[0][i] < 0 ? in[0][i] + 5000 : in[0][i])] = 3;
+          return SampleValues{y};
+        });
   samples.add("OneHot", 11)
       .input(Tensor::of<float>({1}, {1}))
       .constant_input(integers({}, {2}))
