@@ -39,8 +39,9 @@ TEST(OperatorContract, EveryDefinitionIsComplete) {
 TEST(OperatorContract, DefinitionsOfOneOperatorDoNotOverlap) {
   for (const OpDef* a : all_ops())
     for (const OpDef* b : all_ops())
-      if (a != b && a->name == b->name && a->domain == b->domain)
+      if (a != b && a->name == b->name && a->domain == b->domain) {
         EXPECT_TRUE(a->until < b->since || b->until < a->since) << key(a->domain, a->name);
+      }
 }
 
 // Tested elsewhere: a sample compares one node with loops over flat lists, which does not fit

@@ -77,8 +77,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"ScatterElements", "reduction", "max", 18},
                       Case{"ScatterND", "reduction", "min", 18},
                       Case{"ScatterND", "reduction", "max", 18}),
-    [](const auto& info) {
-      return std::string(info.param.op) + "_" + info.param.attribute + "_" + info.param.value;
+    [](const auto& test) {
+      return std::string(test.param.op) + "_" + test.param.attribute + "_" + test.param.value;
     });
 
 // Values that ONNX has in no opset.
