@@ -64,6 +64,10 @@ class Lowering {
     return id;
   }
 
+  bool same_bytes(const ir::Value* a, const ir::Value* b) const {
+    return plan_.same_bytes(a, b, 0);
+  }
+
   BufferId temporary(DType dtype, Shape shape) {
     const uint64_t bytes = dtype_bytes(dtype, element_count(shape));
     return add({plan_.add_temporary(bytes, position_), 0}, bytes, dtype, std::move(shape));
@@ -139,6 +143,9 @@ class NodeContext final : public LowerContext {
     if (!v || !v->type.is_static()) return kNone;
     if (v->uses().empty() && !v->graph().is_output(v)) return kNone;
     return lowering_.buffer_of(v);
+  }
+  bool in_place(size_t i) const override {
+    return lowering_.same_bytes(node.input(i), node.output());
   }
   BufferId temporary(DType dtype, Shape shape) override {
     return lowering_.temporary(dtype, std::move(shape));

@@ -76,6 +76,9 @@ class LowerContext {
   virtual BufferId in(size_t i) = 0;
   // kNone when nothing reads the output.
   virtual BufferId out(size_t i) = 0;
+  // Output 0 lies where input i does, as Sharing::in_place allows. (Buffers do not tell: the arena
+  // is laid out when all nodes are lowered.)
+  virtual bool in_place(size_t) const { return false; }
   // A temporary that lives during this node only.
   virtual BufferId temporary(DType dtype, Shape shape) = 0;
   // Memory that starts as zeros when the program is loaded and stays from run to run: the same for

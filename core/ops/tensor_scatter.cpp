@@ -5,13 +5,6 @@
 namespace poprt::ops {
 namespace {
 
-// Both are the same bytes.
-bool same_place(const LowerContext& ctx, LowerContext::BufferId a, LowerContext::BufferId b) {
-  const auto& buffers = ctx.builder.program().buffers;
-  const program::Buffer &x = buffers[a], &y = buffers[b];
-  return x.space == y.space && x.index == y.index && x.offset == y.offset;
-}
-
 void lower(LowerContext& ctx) {
   const Shape &cache = ctx.in_shape(0), &update = ctx.in_shape(1);
   const auto axis = static_cast<size_t>(
@@ -27,12 +20,12 @@ void lower(LowerContext& ctx) {
   const bool packed = dtype_bits(dtype) < 8;
   auto from = packed ? unpack_codes(ctx, ctx.in(1), dtype, update) : ctx.in(1);
   const auto to = packed ? unpack_codes(ctx, ctx.in(0), dtype, cache) : ctx.out(0);
-  if (same_place(ctx, from, to)) {
+  if (!packed && ctx.in_place(1)) {
     const auto apart = ctx.temporary(dtype, update);
     ctx.emit("copy", {from, apart});
     from = apart;
   }
-  if (!packed && !same_place(ctx, ctx.in(0), to)) ctx.emit("copy", {ctx.in(0), to});
+  if (!packed && !ctx.in_place(0)) ctx.emit("copy", {ctx.in(0), to});
   ctx.emit(
       "tensor_scatter", {from, ctx.has(2) ? ctx.in(2) : LowerContext::kNone, to},
       {cache[0], partial_product(cache, 1, axis), cache[axis], update[axis],
