@@ -41,11 +41,12 @@ struct Params {
   const isa::ElementwiseTable* elementwise;
 };
 
-// Puts -inf on the keys that query i of batch b does not see and adds the mask to the others.
-// False when it sees none.
-template <class T>
-bool mask_row(const Params& p, void* const* data, int64_t b, int64_t h, int64_t i, T* s) {
-  constexpr T kNone = -std::numeric_limits<T>::infinity();
+struct Range {
+  int64_t first, end;
+};
+
+// The keys that query i of batch b may see, by lengths, windows and the width of the mask.
+Range keys_of(const Params& p, void* const* data, int64_t b, int64_t i) {
   const int64_t length =
       data[4] ? std::clamp<int64_t>(static_cast<const int64_t*>(data[4])[b], 0, p.keys) : p.keys;
   const int64_t position = i + (data[4] ? length - p.queries : p.offset);
@@ -55,7 +56,22 @@ bool mask_row(const Params& p, void* const* data, int64_t b, int64_t h, int64_t 
   if (p.right >= 0) end = std::min(end, position + p.right + 1);
   if (data[3]) end = std::min(end, p.mask_keys);
   first = std::min(first, p.keys);
-  end = std::max(end, first);
+  return {first, std::max(end, first)};
+}
+
+// Those that any of the queries may see: the others are not even read, caches are often much longer
+// than what is in them. All when scores are wanted.
+Range keys_of_block(const Params& p, void* const* data, int64_t b, int64_t first, int64_t last) {
+  if (data[6]) return {0, p.keys};
+  return {keys_of(p, data, b, first).first, keys_of(p, data, b, last - 1).end};
+}
+
+// Puts -inf on the keys that query i of batch b does not see and adds the mask to the others.
+// False when it sees none.
+template <class T>
+bool mask_row(const Params& p, void* const* data, int64_t b, int64_t h, int64_t i, T* s) {
+  constexpr T kNone = -std::numeric_limits<T>::infinity();
+  const auto [first, end] = keys_of(p, data, b, i);
   std::fill(s, s + first, kNone);
   std::fill(s + end, s + p.keys, kNone);
   if (!data[3]) return end > first;
@@ -101,28 +117,33 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
     const int64_t block = task % p.blocks, h = task / p.blocks % p.q_heads,
                   b = task / p.blocks / p.q_heads;
     const int64_t kv = b * p.kv_heads + h / (p.q_heads / p.kv_heads);
-    const float* k = static_cast<const float*>(data[1]) + kv * p.keys * p.head;
-    const float* v = static_cast<const float*>(data[2]) + kv * p.keys * p.v_size;
-    if (!p.few) {
-      pack_panels(p, k, 1, p.head, p.keys, p.head, p.key_panels, k_packed);
-      pack_panels(p, v, p.v_size, 1, p.v_size, p.keys, p.v_panels, v_packed);
-    }
     const int64_t last = std::min((block + 1) * kQueryBlock, p.queries);
+    const Range seen = keys_of_block(p, data, b, block * kQueryBlock, last);
+    const int64_t keys = seen.end - seen.first;
+    const float* k = static_cast<const float*>(data[1]) + (kv * p.keys + seen.first) * p.head;
+    const float* v = static_cast<const float*>(data[2]) + (kv * p.keys + seen.first) * p.v_size;
+    const int64_t key_panels = (keys + isa::kPanel - 1) / isa::kPanel;
+    if (!p.few) {
+      pack_panels(p, k, 1, p.head, keys, p.head, key_panels, k_packed);
+      pack_panels(p, v, p.v_size, 1, p.v_size, keys, p.v_panels, v_packed);
+    }
     for (int64_t i = block * kQueryBlock; i < last; i += kRows) {
       const int64_t rows = std::min(kRows, last - i);
       const float* q = static_cast<const float*>(data[0]) + b * p.q[0] + h * p.q[1] + i * p.q[2];
       float* y = static_cast<float*>(data[5]) + b * p.y[0] + h * p.y[1] + i * p.y[2];
       isa::GemmShape shape{};
       shape.m = rows;
-      shape.n = p.keys;
+      shape.n = keys;
       shape.k = p.head;
       shape.lda = p.q[2];
       shape.ldc = shape.ld_residual = p.keys;
       shape.k_block = kBlockK;
       if (!p.few)
-        p.gemm->run(shape, q, k_packed, nullptr, nullptr, scores, 0, rows, 0, p.key_panels);
+        p.gemm->run(shape, q, k_packed, nullptr, nullptr, scores + seen.first, 0, rows, 0,
+                    key_panels);
       for (int64_t r = 0; r < rows && p.few; r++)
-        p.attention->scores(q + r * p.q[2], k, p.head, p.keys, p.head, 1.0f, scores + r * p.keys);
+        p.attention->scores(q + r * p.q[2], k, p.head, keys, p.head, 1.0f,
+                            scores + r * p.keys + seen.first);
       for (int64_t r = 0; r < rows; r++) {
         float* s = scores + r * p.keys;
         float* out = data[6] ? static_cast<float*>(data[6]) +
@@ -132,32 +153,39 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
           if (out && p.stage == stage) std::copy(s, s + p.keys, out);
         };
         const auto multiply = [&](float by) {
-          for (int64_t j = 0; j < p.keys; j++) s[j] *= by;
+          for (int64_t j = seen.first; j < seen.end; j++) s[j] *= by;
         };
         multiply(p.scale);
         keep(0);
         if (p.softcap > 0) {
           multiply(1 / p.softcap);
-          p.elementwise->step(static_cast<int64_t>(ElementwiseOp::tanh), s, s, s, s, p.keys, 0);
+          float* x = s + seen.first;
+          p.elementwise->step(static_cast<int64_t>(ElementwiseOp::tanh), x, x, x, x, keys, 0);
           multiply(p.softcap);
         }
         keep(1);
         const bool any = mask_row(p, data, b, h, i + r, s);
         keep(2);
         if (any)
-          p.normalize->softmax_row(s, s, p.keys, false);
+          p.normalize->softmax_row(s + seen.first, s + seen.first, keys, false);
         else
-          std::fill(s, s + p.keys, 0.0f);
+          std::fill(s + seen.first, s + seen.end, 0.0f);
         keep(3);
       }
       for (int64_t r = 0; r < rows && p.few; r++)
-        p.attention->mix(scores + r * p.keys, v, p.v_size, p.keys, p.v_size, 1.0f, y + r * p.y[2]);
+        p.attention->mix(scores + r * p.keys + seen.first, v, p.v_size, keys, p.v_size, 1.0f,
+                         y + r * p.y[2]);
       if (p.few) continue;
+      if (keys == 0) {
+        for (int64_t r = 0; r < rows; r++) std::fill_n(y + r * p.y[2], p.v_size, 0.0f);
+        continue;
+      }
       shape.n = p.v_size;
-      shape.k = p.keys;
+      shape.k = keys;
       shape.lda = p.keys;
       shape.ldc = shape.ld_residual = p.y[2];
-      p.gemm->run(shape, scores, v_packed, nullptr, nullptr, y, 0, rows, 0, p.v_panels);
+      p.gemm->run(shape, scores + seen.first, v_packed, nullptr, nullptr, y, 0, rows, 0,
+                  p.v_panels);
     }
   }
 }
@@ -177,6 +205,7 @@ void run_double(const void* params, void* const* data, int64_t begin, int64_t en
     const double* k = static_cast<const double*>(data[1]) + kv * p.keys * p.head;
     const double* v = static_cast<const double*>(data[2]) + kv * p.keys * p.v_size;
     const int64_t last = std::min((block + 1) * kQueryBlock, p.queries);
+    const Range seen = keys_of_block(p, data, b, block * kQueryBlock, last);
     for (int64_t i = block * kQueryBlock; i < last; i++) {
       const double* q = static_cast<const double*>(data[0]) + b * p.q[0] + h * p.q[1] + i * p.q[2];
       double* y = static_cast<double*>(data[5]) + b * p.y[0] + h * p.y[1] + i * p.y[2];
@@ -186,24 +215,24 @@ void run_double(const void* params, void* const* data, int64_t begin, int64_t en
       const auto keep = [&](int64_t stage) {
         if (out && p.stage == stage) std::copy(s, s + p.keys, out);
       };
-      for (int64_t j = 0; j < p.keys; j++) {
+      for (int64_t j = seen.first; j < seen.end; j++) {
         double sum = 0;
         for (int64_t d = 0; d < p.head; d++) sum += q[d] * k[j * p.head + d];
         s[j] = sum * scale;
       }
       keep(0);
-      for (int64_t j = 0; j < p.keys && cap > 0; j++) s[j] = cap * std::tanh(s[j] / cap);
+      for (int64_t j = seen.first; j < seen.end && cap > 0; j++) s[j] = cap * std::tanh(s[j] / cap);
       keep(1);
       const bool any = mask_row(p, data, b, h, i, s);
       keep(2);
       double top = -std::numeric_limits<double>::infinity(), sum = 0;
-      for (int64_t j = 0; j < p.keys; j++) top = std::max(top, s[j]);
-      for (int64_t j = 0; j < p.keys && any; j++) sum += s[j] = std::exp(s[j] - top);
-      for (int64_t j = 0; j < p.keys; j++) s[j] = any ? s[j] / sum : 0;
+      for (int64_t j = seen.first; j < seen.end; j++) top = std::max(top, s[j]);
+      for (int64_t j = seen.first; j < seen.end && any; j++) sum += s[j] = std::exp(s[j] - top);
+      for (int64_t j = seen.first; j < seen.end; j++) s[j] = any ? s[j] / sum : 0;
       keep(3);
       for (int64_t c = 0; c < p.v_size; c++) {
         double mean = 0;
-        for (int64_t j = 0; j < p.keys; j++) mean += s[j] * v[j * p.v_size + c];
+        for (int64_t j = seen.first; j < seen.end; j++) mean += s[j] * v[j * p.v_size + c];
         y[c] = mean;
       }
     }

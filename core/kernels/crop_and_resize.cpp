@@ -22,11 +22,15 @@ struct Place {
   float part = 0;
 };
 
+// In float and by steps, as ONNX Runtime has it, which decides what is nearest between two points;
+// but a region that ends at 1 ends at the last point and not, by rounding, behind it.
 Place place(bool nearest, float low, float high, int64_t i, int64_t count, int64_t size) {
   const auto last = static_cast<float>(size - 1);
+  const auto steps = static_cast<float>(count - 1);
   const float v = count == 1 ? 0.5f * (low + high) * last
-                             : low * last + static_cast<float>(i) * ((high - low) * last /
-                                                                     static_cast<float>(count - 1));
+                  : i == count - 1
+                      ? high * last
+                      : low * last + static_cast<float>(i) * ((high - low) * last / steps);
   if (!(v >= 0 && v <= last)) return {};
   Place p;
   // A large size may have been rounded up.
@@ -35,6 +39,9 @@ Place place(bool nearest, float low, float high, int64_t i, int64_t count, int64
   if (!nearest) p.part = v - static_cast<float>(p.at);
   return p;
 }
+
+// A neighbour that has no part may be infinite or no number.
+float mix(float a, float b, float part) { return part == 0 ? a : a + (b - a) * part; }
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
          std::byte* scratch) noexcept {
@@ -65,10 +72,9 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
             to[i] = p.outside;
             continue;
           }
-          const float a = top[column.at] + (top[column.next] - top[column.at]) * column.part;
-          const float b =
-              bottom[column.at] + (bottom[column.next] - bottom[column.at]) * column.part;
-          to[i] = a + (b - a) * row.part;
+          const float a = mix(top[column.at], top[column.next], column.part);
+          const float b = mix(bottom[column.at], bottom[column.next], column.part);
+          to[i] = mix(a, b, row.part);
         }
       }
     }

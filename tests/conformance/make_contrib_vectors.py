@@ -483,9 +483,32 @@ def channels_last():
           number(0.6), number(110, np.uint8)], rtol=0, atol=1.01)
 
 
+def attention_forms():
+    b, heads, d = 2, 2, 8
+    h, n = heads * d, {"num_heads": heads}
+    # A bias for the keys that count, narrower than the buffer.
+    one = [f32(b, 1, 2 * h), f32(b, 1, h), f32(b, 1, h)]
+    cache_k, cache_v = np.zeros((b, heads, 8, d), np.float32), np.zeros((b, heads, 8, d), np.float32)
+    cache_k[:, :, :4], cache_v[:, :, :4] = f32(b, heads, 4, d), f32(b, heads, 4, d)
+    bias, sink = f32(1, 2 * heads, 1, 5), Const(f32(2 * heads))
+    for name, rest in (("", []), ("_sink", [sink])):
+        case(f"gqa_cache_bias{name}", "GroupQueryAttention",
+             [*one, cache_k, cache_v, np.array([4, 4], np.int32), np.array(5, np.int32), None, None, None, bias, *rest],
+             {"num_heads": 2 * heads, "kv_num_heads": heads}, 3)
+    q1, k1, v1, past_k, past_v = f32(b, 1, h), f32(b, 1, h), f32(b, 1, h), f32(b, heads, 2, d), f32(b, heads, 2, d)
+    bias = f32(1, heads, 1, 3)
+    apart = case("mha_token_attention_bias", "MultiHeadAttention", [q1, k1, v1, None, None, bias, past_k, past_v], n, 3)
+    if apart:
+        grown = lambda v, rows: np.pad(v, [(0, 0), (0, 0), (0, rows), (0, 0)])  # noqa: E731
+        case("dmmha_shared_attention_bias", "DecoderMaskedMultiHeadAttention",
+             [q1, k1, v1, None, bias, grown(past_k, 4), grown(past_v, 4), np.array([2], np.int32)],
+             {**n, "past_present_share_buffer": 1}, 3, want=[apart[0], grown(apart[1], 3), grown(apart[2], 3)])
+
+
 if __name__ == "__main__":
     os.makedirs(OUT, exist_ok=True)
-    for group in (norms_and_activations, products, attention, language_models, quantized, older, channels_last):
+    for group in (norms_and_activations, products, attention, language_models, quantized, older, channels_last,
+                  attention_forms):
         group()
     size = sum(os.path.getsize(os.path.join(OUT, f)) for f in os.listdir(OUT))
     print(f"{len(made)} vectors made; the folder holds {size} bytes")

@@ -101,6 +101,15 @@ Value* sum_of_masks(Expansion& e, Value* a, Value* b) {
   return e.add("Add", {a, b});
 }
 
+Value* widened_bias(Expansion& e, Value* bias, int64_t keys) {
+  if (!bias) return nullptr;
+  Shape shape = e.shape_of(bias);
+  if (shape.empty() || shape.back() <= 1 || shape.back() >= keys) return bias;
+  shape.back() = keys - shape.back();
+  const auto axis = static_cast<int64_t>(shape.size()) - 1;
+  return e.concat({bias, e.expand(e.number(bias->dtype(), 0), shape)}, axis);
+}
+
 Value* additive_mask(Expansion& e, Value* mask, int64_t batch, int64_t queries, int64_t keys,
                      int64_t past, double filter, DType dtype) {
   if (!mask) return nullptr;
@@ -285,7 +294,8 @@ void expand_multi_head_attention(Expansion& e, const MultiHeadInputs& in) {
       additive_mask(e, mask, batch, queries, keys, past,
                     static_cast<double>(node.float_attr("mask_filter_value", -10000.0f)),
                     call.q->dtype()),
-      e.in_or_null(in.attention_bias));
+      shared ? widened_bias(e, e.in_or_null(in.attention_bias), keys)
+             : e.in_or_null(in.attention_bias));
   call.wants_scores = e.wants(3);
   call.scores_stage = 2;
   const AttentionResult r = attend(e, call, e.wants(1) || e.wants(2));

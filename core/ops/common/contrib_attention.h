@@ -16,7 +16,7 @@ struct AttentionCall {
   ir::Value* mask = nullptr;
   // s64 [B]: keys that count; the last query is at the last of them.
   ir::Value* lengths = nullptr;
-  bool causal = false;  // query i sees keys up to P + i
+  bool causal = false;  // the last query sees all keys, each one before it one less
   double scale = 0;     // 0: 1 / sqrt(D)
   double softcap = 0;
   int64_t left_window = -1;  // keys before the query's own that it sees; -1: all
@@ -41,6 +41,9 @@ ir::Value* attend_packed(Expansion& e, ir::Value* qkv, int64_t heads, ir::Value*
 // [B,1,M,M] with zeros where a key is hidden. `filter` is what hides it. Null for null.
 ir::Value* additive_mask(Expansion& e, ir::Value* mask, int64_t batch, int64_t queries,
                          int64_t keys, int64_t past, double filter, DType dtype);
+
+// A bias for the keys that count, with zeros for the rest of a buffer of `keys`. Null for null.
+ir::Value* widened_bias(Expansion& e, ir::Value* bias, int64_t keys);
 
 // a + b; either may be null.
 ir::Value* sum_of_masks(Expansion& e, ir::Value* a, ir::Value* b);

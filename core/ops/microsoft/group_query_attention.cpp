@@ -127,7 +127,7 @@ void expand(Expansion& e) {
     ir::Value* mask = e.add(
         "Where",
         {hidden, e.number(type, -std::numeric_limits<double>::infinity()), e.number(type, 0)});
-    mask = sum_of_masks(e, mask, call.mask);
+    mask = sum_of_masks(e, mask, widened_bias(e, call.mask, keys));
     Shape wide = {batch, call.heads, e.shape_of(mask)[2], keys};
     mask = e.expand(mask, wide);
     wide[3] = 1;
@@ -141,7 +141,7 @@ void expand(Expansion& e) {
     };
     call.k = padded(call.k);
     call.v = padded(call.v);
-    call.lengths = nullptr;
+    if (call.lengths) call.lengths = e.plus(call.lengths, 1);
     call.causal = false;
     call.left_window = -1;
   }

@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "core/ops/sample.h"
 #include "core/ops/sub_byte.h"
+#include "ir/newest.h"
+#include "ops/common/evaluate.h"
 
 namespace poprt::ops::testing {
 namespace {
@@ -86,6 +89,89 @@ OPS_SAMPLE(AttentionOfFewQueries) {
               }
           return SampleValues{y};
         });
+}
+
+// Caches are longer than what is in them, and what is behind may be no number.
+TEST(Attention, ReadsNoKeyThatNoQuerySees) {
+  constexpr int64_t kBatch = 2, kHeads = 4, kKv = 2, kKeys = 230, kSize = 20, kWide = 12;
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  std::mt19937 rng(8);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  const auto random = [&](int64_t count) {
+    std::vector<double> v(static_cast<size_t>(count));
+    for (double& x : v) x = uniform(rng);
+    return v;
+  };
+  const auto tensor = [](DType type, Shape shape, const std::vector<double>& v) {
+    if (type == DType::f64) return Tensor::of<double>(shape, std::span<const double>(v));
+    const std::vector<float> single(v.begin(), v.end());
+    return Tensor::of<float>(shape, std::span<const float>(single));
+  };
+  const std::vector<int64_t> lengths = {203, 31};
+  for (const DType type : {DType::f32, DType::f64})
+    for (const int64_t queries : {1, 2, 5, 30, 200})
+      for (const int64_t window : {-1, 7})
+        for (const bool causal : {true, false}) {
+          if (!causal && window >= 0) continue;
+          auto k = random(kBatch * kKv * kKeys * kSize), v = random(kBatch * kKv * kKeys * kWide);
+          const auto q = random(kBatch * kHeads * queries * kSize);
+          // What query i of batch b sees.
+          const auto range = [&](int64_t b, int64_t i) {
+            const int64_t length = lengths[static_cast<size_t>(b)];
+            const int64_t at = i + length - queries;
+            return std::pair(window >= 0 ? std::max<int64_t>(0, at - window) : 0,
+                             causal ? std::min(length, at + 1) : length);
+          };
+          for (int64_t b = 0; b < kBatch; b++)
+            for (int64_t j = 0; j < kKeys; j++) {
+              if (j < range(b, queries - 1).second && j >= range(b, 0).first) continue;
+              for (int64_t h = 0; h < kKv; h++) {
+                const int64_t row = (b * kKv + h) * kKeys + j;
+                std::fill_n(k.begin() + row * kSize, kSize, kNan);
+                std::fill_n(v.begin() + row * kWide, kWide, kNan);
+              }
+            }
+          Sample s;
+          s.op = "Attention";
+          s.domain = ir::kNewestDomain;
+          s.input(tensor(type, {kBatch, kHeads, queries, kSize}, q))
+              .input(tensor(type, {kBatch, kKv, kKeys, kSize}, k))
+              .input(tensor(type, {kBatch, kKv, kKeys, kWide}, v))
+              .omit()
+              .omit()
+              .omit()
+              .input(Tensor::of<int64_t>({kBatch}, std::span<const int64_t>(lengths)))
+              .attr("is_causal", int64_t{causal})
+              .attr("left_window_size", window);
+          const SampleGraph g = make_graph(s);
+          infer(*g.node);
+          const auto got = evaluate(*g.node, s.inputs)[0].to_doubles();
+          size_t at = 0;
+          for (int64_t b = 0; b < kBatch; b++)
+            for (int64_t h = 0; h < kHeads; h++)
+              for (int64_t i = 0; i < queries; i++) {
+                const auto [first, end] = range(b, i);
+                std::vector<double> p, y(kWide);
+                double sum = 0;
+                for (int64_t j = first; j < end; j++) {
+                  double score = 0;
+                  for (int64_t d = 0; d < kSize; d++)
+                    score += q[static_cast<size_t>(((b * kHeads + h) * queries + i) * kSize + d)] *
+                             k[static_cast<size_t>(((b * kKv + h / 2) * kKeys + j) * kSize + d)];
+                  p.push_back(std::exp(score / std::sqrt(static_cast<double>(kSize))));
+                  sum += p.back();
+                }
+                for (int64_t j = first; j < end; j++)
+                  for (int64_t c = 0; c < kWide; c++)
+                    y[static_cast<size_t>(c)] +=
+                        p[static_cast<size_t>(j - first)] / sum *
+                        v[static_cast<size_t>(((b * kKv + h / 2) * kKeys + j) * kWide + c)];
+                for (const double want : y)
+                  ASSERT_NEAR(got[at++], want, type == DType::f64 ? 1e-12 : 1e-5)
+                      << dtype_name(type) << " queries " << queries << " window " << window
+                      << " causal " << causal << " batch " << b << " query " << i;
+              }
+        }
 }
 
 OPS_SAMPLE(RotaryEmbedding) {

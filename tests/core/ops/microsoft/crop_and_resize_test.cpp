@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/ops/run_node.h"
 
@@ -52,6 +53,38 @@ TEST(CropAndResize, SamplesInsideAndGivesAValueOutside) {
       ASSERT_NEAR(got[static_cast<size_t>(i)], sampled(c, at[0], at[1], at[2], at[3]), 1e-5)
           << mode << " element " << i;
     }
+  }
+}
+
+TEST(CropAndResize, ARegionThatEndsAtOneEndsAtTheLastPoint) {
+  for (const char* mode : {"bilinear", "nearest"})
+    for (const float low : {-0.1f, 0.1f, 1.0f / 3, 0.7f, 1.1f}) {
+      const NodeCase c = crop(mode, {0, low, 1, 1, 1, 1, 0, low}, {0, 1});
+      const Tensor y = run_node(c)[0];
+      const auto x = c.inputs[0].to_doubles();
+      for (int64_t channel = 0; channel < 3; channel++) {
+        EXPECT_EQ(y.to_doubles()[static_cast<size_t>(channel * 12 + 3)],
+                  x[static_cast<size_t>(channel * 35 + 6)])
+            << mode << low;
+        EXPECT_EQ(y.to_doubles()[static_cast<size_t>((3 + channel) * 12)],
+                  x[static_cast<size_t>((3 + channel) * 35 + 34)])
+            << mode << low;
+      }
+    }
+}
+
+TEST(CropAndResize, PointsOnTheGridDoNotReadTheirNeighbours) {
+  NodeCase c = crop("bilinear", {0, 0, 1, 1}, {0});
+  c.inputs[3] = Tensor::of<int32_t>({2}, {5, 7});
+  const auto x = c.inputs[0].mutable_values<float>();
+  for (size_t i = 0; i < x.size(); i += 3)
+    x[i] = i % 2 ? std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN();
+  for (const char* mode : {"bilinear", "nearest"}) {
+    c.attributes["mode"] = std::string(mode);
+    const auto got = run_node(c)[0].to_doubles(), want = c.inputs[0].to_doubles();
+    for (size_t i = 0; i < got.size(); i++)
+      ASSERT_TRUE(got[i] == want[i] || (std::isnan(got[i]) && std::isnan(want[i])))
+          << mode << " element " << i << " is " << got[i];
   }
 }
 
