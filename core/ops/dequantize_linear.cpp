@@ -15,6 +15,7 @@ void infer(InferContext& ctx) {
   }
   if (!x.has_shape) return ctx.out_dtype(0, dtype);
   ctx.out(0, ir::ValueType{dtype, true, x.shape, x.symbols});
+  check_quantization(ctx);
 }
 
 void lower(LowerContext& ctx) {

@@ -34,18 +34,29 @@ void infer(InferContext& ctx) {
   }
   if (!x.has_shape) return ctx.out_dtype(0, dtype);
   ctx.out(0, ir::ValueType{dtype, true, x.shape, x.symbols});
+  check_quantization(ctx);
 }
 
 // x / scale of a 16-bit precision: both are rounded to it, then their quotient.
 program::BufferId half_quotient(LowerContext& ctx, std::span<const int64_t> grid, DType precision) {
   const int64_t outer = grid[0], n = grid[1], inner = grid[2], block = grid[3];
   Shape x = {outer, n, 1, inner}, scale = {1, 1, 1, 1};
+  auto scales = in_as_f32(ctx, 1);
   if (block) {
-    if (n % block)
-      ctx.fail_unsupported("precision {}: {} is no multiple of the block size {}",
-                           dtype_name(precision), n, block);
-    x = {outer, n / block, block, inner};
-    scale = {outer, n / block, 1, inner};
+    const int64_t blocks = (n + block - 1) / block;
+    scale = {outer, blocks, 1, inner};
+    if (n % block) {  // the last block is shorter: a scale for each element
+      std::vector<int64_t> of(static_cast<size_t>(n));
+      for (size_t i = 0; i < of.size(); i++) of[i] = static_cast<int64_t>(i) / block;
+      const auto repeated = ctx.temporary(DType::f32, x);
+      ctx.emit("gather",
+               {scales, ctx.pack(Tensor::of<int64_t>({n}, std::span<const int64_t>(of))), repeated},
+               {outer, blocks, inner});
+      scales = repeated;
+      scale = x;
+    } else {
+      x = {outer, blocks, block, inner};
+    }
   } else if (grid[4]) {
     scale[1] = n;
   }
@@ -58,8 +69,7 @@ program::BufferId half_quotient(LowerContext& ctx, std::span<const int64_t> grid
   p.add_output(p.step(ElementwiseOp::div, rounded(a), rounded(b)), precision);
   const auto quotient = ctx.temporary(precision, x);
   const program::BufferId operands[] = {ctx.view(in_as_f32(ctx, 0), 0, DType::f32, x),
-                                        ctx.view(in_as_f32(ctx, 1), 0, DType::f32, scale),
-                                        quotient};
+                                        ctx.view(scales, 0, DType::f32, scale), quotient};
   ctx.emit("elementwise", operands, p.encode(), p.constants);
   return quotient;
 }

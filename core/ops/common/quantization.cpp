@@ -25,10 +25,17 @@ std::vector<int64_t> quantization_grid(const ir::Node& node, const Shape& x, con
   for (size_t d = 0; d < x.size(); d++)
     if (d != a && scale[d] != x[d]) bad();
   if (scale[a] == 0 && s.n == 0) return {s.outer, s.n, s.inner, 1, 0};
-  if (scale[a] < 1) bad();
+  if (scale[a] < 1 || s.n == 0) bad();
   const int64_t block = block_size > 0 ? block_size : (s.n + scale[a] - 1) / scale[a];
   if ((s.n + block - 1) / block != scale[a]) bad();
   return {s.outer, s.n, s.inner, block, 0};
+}
+
+void check_quantization(const InferContext& ctx) {
+  const ir::ValueType &x = ctx.in(0), &scale = ctx.in(1);
+  if (x.is_static() && scale.is_static())
+    quantization_grid(ctx.node, x.shape, scale.shape, ctx.node.int_attr("axis", 1),
+                      ctx.node.int_attr("block_size", 0));
 }
 
 void emit_requantize(LowerContext& ctx, const Requantize& r) {

@@ -11,6 +11,10 @@ namespace poprt::ops {
 std::vector<int64_t> quantization_grid(const ir::Node& node, const Shape& x, const Shape& scale,
                                        int64_t axis, int64_t block_size);
 
+// As above, for a QuantizeLinear or DequantizeLinear whose shapes are known: what fuses it does not
+// look any more.
+void check_quantization(const InferContext& ctx);
+
 // y (u8, s8 or a float type) = saturate(round(sums * a_scale * b_scale / y_scale) + zero): the last
 // step of QLinearMatMul and QLinearConv. sums is s32 (or f32 for f8 operands), seen as [outer,
 // rows, columns]; a_scale has one element or `rows`, b_scale one, `columns`, or (by_row) `rows`.

@@ -110,6 +110,18 @@ OPS_SAMPLE(QuantizeLinearInPrecision) {
         .shape({4, 300})
         .dtype(DType::s8)
         .reference(reference([](size_t i) { return i / 600 * 300 + i % 300; }, -128, 127));
+    // Blocks of three along axis 1, the last of one.
+    samples.add("QuantizeLinear", 23)
+        .input(random_f32({5, 7, 4}, -9, 9))
+        .input(random_f32({5, 3, 4}, 0.05f, 0.3f, 2))
+        .input(random_bytes<int8_t>({5, 3, 4}, 3))
+        .attr("axis", int64_t{1})
+        .attr("block_size", int64_t{3})
+        .attr("precision", number)
+        .shape({5, 7, 4})
+        .dtype(DType::s8)
+        .reference(
+            reference([](size_t i) { return i / 28 * 12 + i / 4 % 7 / 3 * 4 + i % 4; }, -128, 127));
   }
   // A float quotient is what there is without the attribute.
   samples.add("QuantizeLinear", 23)
@@ -123,6 +135,32 @@ OPS_SAMPLE(QuantizeLinearInPrecision) {
         return SampleValues{
             map(in[0], [](double x) { return saturate(std::nearbyint(x * 16) + 100, 0, 255); })};
       });
+}
+
+TEST(QuantizeLinear, AScaleThatDoesNotFitIsRefusedByInference) {
+  const Tensor x = random_f32({2, 5}), row = random_f32({4}),
+               bytes = random_bytes<int8_t>({2, 5}, 1), row_bytes = random_bytes<int8_t>({4}, 1);
+  const struct {
+    const Tensor &x, &bytes;
+    Shape scale;
+    int64_t block;
+  } kBad[] = {
+      {x, bytes, {1, 1}, 0}, {row, row_bytes, {1}, 2}, {x, bytes, {}, -2}, {x, bytes, {3}, 0}};
+  for (const char* op : {"QuantizeLinear", "DequantizeLinear"})
+    for (const auto& bad : kBad) {
+      SampleList list;
+      const bool quantizes = op[0] == 'Q';
+      const Sample& s = list.add(op, 21)
+                            .input(quantizes ? bad.x : bad.bytes)
+                            .constant_input(random_f32(bad.scale, 0.1f, 1))
+                            .attr("block_size", bad.block);
+      try {
+        infer(*make_graph(s).node);
+        ADD_FAILURE() << op << shape_string(bad.scale);
+      } catch (const Error& e) {
+        EXPECT_NE(e.message().find("does not fit input"), std::string::npos) << e.message();
+      }
+    }
 }
 
 TEST(QuantizeLinear, AnotherPrecisionIsRefused) {
