@@ -1,37 +1,99 @@
-// BatchNormalization for inference. Opset 1 and 6 had is_test, 7 and 8 `spatial`, 14 training_mode.
+// Opset 1 and 6 had is_test (without it, one output alone means the same), 7 and 8 `spatial`; since
+// 14 there is training_mode, which normalises by the statistics of the batch itself.
 #include <array>
 
 #include "base/checked.h"
-#include "ops/op.h"
+#include "ops/common/as_real.h"
+#include "ops/common/elementwise.h"
+#include "ops/common/reduce.h"
 
 namespace poprt::ops {
 namespace {
 
+// Without `spatial` every element of an image has its own mean and variance.
+bool is_spatial(const ir::Node& node) {
+  return node.opset() >= 9 || node.int_attr("spatial", 1) != 0;
+}
+
+int64_t channels_of(const Shape& x) { return x.size() < 2 ? 1 : x[1]; }
+int64_t pixels_of(const Shape& x) {
+  return element_count(std::span(x).subspan(std::min<size_t>(x.size(), 2)));
+}
+
 void infer(InferContext& ctx) {
   ctx.out(0, ctx.in(0));
-  // Statistics, which lower() refuses where they are read.
-  for (size_t i = 1; i < ctx.node.outputs().size(); i++) ctx.out(i, ctx.in(3));
+  if (const ir::ValueType& x = ctx.in(0); x.is_static()) {
+    const int64_t count = is_spatial(ctx.node)
+                              ? channels_of(x.shape)
+                              : checked_mul(channels_of(x.shape), pixels_of(x.shape));
+    for (size_t i = 1; i < 5; i++)
+      if (ctx.in(i).is_static() && element_count(ctx.in(i).shape) != count)
+        ctx.fail_input("input {} is {}, expected [{}]", i, shape_string(ctx.in(i).shape), count);
+  }
+  // Before opset 14, what lower() refuses where it is read.
+  for (size_t i = 1; i < ctx.node.outputs().size(); i++) ctx.out(i, ctx.in(i == 2 ? 4 : 3));
+}
+
+// Mean and variance over all but the channels; outputs 1 and 2 are the running statistics,
+// which they enter with 1 - momentum.
+void lower_training(LowerContext& ctx) {
+  const Shape& x = ctx.in_shape(0);
+  if (element_count(x) == 0) ctx.fail_unsupported("an empty batch has no mean");
+  const Shape whole = {x[0], channels_of(x), pixels_of(x)}, small = {1, channels_of(x), 1};
+  const DType t = real_type(ctx);
+  const auto input = ctx.view(in_as(ctx, 0, t), 0, t, whole);
+  const auto y = out_as(ctx, 0, t);
+  const auto centered = ctx.temporary(t, whole), squares = ctx.temporary(t, whole);
+  const auto mean = ctx.temporary(t, small), variance = ctx.temporary(t, small);
+  const std::array<int64_t, 3> average = {static_cast<int64_t>(kernels::Reduction::mean), 0, 2};
+  ctx.emit("reduce", std::array{input, mean}, average);
+  ElementwiseProgram center;
+  const auto v = center.add_input(), m = center.add_input();
+  const auto d = center.step(ElementwiseOp::sub, v, m);
+  center.add_output(d, t);
+  center.add_output(center.step(ElementwiseOp::square, d), t);
+  emit_program(ctx, center, std::array{input, mean, centered, squares}, t, whole);
+  ctx.emit("reduce", std::array{squares, variance}, average);
+  for (const size_t i : {1, 2}) {
+    const auto place = out_as(ctx, i, t);
+    if (place == LowerContext::kNone) continue;
+    const float momentum = ctx.node.float_attr("momentum", 0.9f);
+    ElementwiseProgram p;
+    const auto before = p.add_input(), now = p.add_input();
+    p.add_output(
+        p.step(ElementwiseOp::add, p.step(ElementwiseOp::mul, before, p.constant(momentum)),
+               p.step(ElementwiseOp::mul, now, p.constant(1 - momentum))),
+        t);
+    const auto running = ctx.view(in_as(ctx, i + 2, t), 0, t, small);
+    emit_program(ctx, p,
+                 std::array{running, i == 1 ? mean : variance, ctx.view(place, 0, t, small)}, t,
+                 small);
+    finish_as(ctx, i, place, t);
+  }
+  if (y == LowerContext::kNone) return;
+  ctx.emit("batch_normalization",
+           std::array{input, in_as(ctx, 1, t), in_as(ctx, 2, t), mean, variance, y},
+           std::array{whole[0], whole[1], whole[2]},
+           std::array<float, 1>{ctx.node.float_attr("epsilon", 1e-5f)});
+  finish_as(ctx, 0, y, t);
 }
 
 void lower(LowerContext& ctx) {
-  if (ctx.node.int_attr("training_mode", 0) ||
-      (ctx.opset() < 7 && !ctx.node.int_attr("is_test", 0)))
-    ctx.fail_unsupported("only inference is supported, the node trains ({})",
-                         ctx.opset() < 7 ? "is_test = 0" : "training_mode = 1");
+  const Shape& x = ctx.in_shape(0);
+  if (x.empty()) ctx.fail_unsupported("a scalar has no channels");
+  if (ctx.opset() >= 14 && ctx.node.int_attr("training_mode", 0)) return lower_training(ctx);
+  if (ctx.opset() < 7 && !ctx.node.int_attr("is_test", 0) && ctx.node.outputs().size() > 1)
+    ctx.fail_unsupported("only inference is supported, the node trains (is_test = 0)");
   for (size_t i = 1; i < ctx.node.outputs().size(); i++)
     if (!ctx.node.output(i)->uses().empty())
       ctx.fail_unsupported("output {} (statistics) exists in training only", i);
-  const Shape& x = ctx.in_shape(0);
-  if (x.empty()) ctx.fail_unsupported("a scalar has no channels");
-  // Without `spatial` every element of an image has its own mean and variance.
-  const bool spatial = ctx.opset() >= 9 || ctx.node.int_attr("spatial", 1) != 0;
-  const int64_t rest = element_count(std::span(x).subspan(std::min<size_t>(x.size(), 2)));
-  const int64_t channels = x.size() < 2 ? 1 : x[1];
   if (element_count(x) == 0) return;
+  const bool spatial = is_spatial(ctx.node);
+  const int64_t channels = channels_of(x), pixels = pixels_of(x);
   const std::array<program::BufferId, 6> operands = {ctx.in(0), ctx.in(1), ctx.in(2),
                                                      ctx.in(3), ctx.in(4), ctx.out(0)};
-  const std::array<int64_t, 3> ints = {x[0], spatial ? channels : checked_mul(channels, rest),
-                                       spatial ? rest : 1};
+  const std::array<int64_t, 3> ints = {x[0], spatial ? channels : checked_mul(channels, pixels),
+                                       spatial ? pixels : 1};
   ctx.emit("batch_normalization", operands, ints,
            std::array<float, 1>{ctx.node.float_attr("epsilon", 1e-5f)});
 }

@@ -1,7 +1,11 @@
-// Inference only: the data passes through; the mask, if asked for, keeps everything.
+// The data passes through and the mask, if asked for, keeps everything. With training_mode (opset
+// 12) elements are dropped at random, the others grow by 1 / (1 - ratio).
+#include <array>
 #include <cstring>
 
+#include "ops/common/as_real.h"
 #include "ops/common/elementwise.h"
+#include "ops/common/random.h"
 
 namespace poprt::ops {
 namespace {
@@ -10,10 +14,10 @@ void infer(InferContext& ctx) {
   const ir::ValueType& t = ctx.in(0);
   if (ctx.opset() >= 12 && ctx.has(2)) {
     const auto training = ctx.ints(2);
-    const Tensor* ratio = ctx.constant(1);
-    const bool drops = !ratio ? !ctx.has(1) || !ctx.constant(1) : ratio->to_doubles().at(0) != 0;
-    if (!training || (training->at(0) != 0 && drops))
-      ctx.fail_unsupported("training_mode must be the constant false; export for inference");
+    if (!training) ctx.fail_unsupported("training_mode must be a constant");
+    if (training->size() != 1) ctx.fail_input("training_mode is not one value");
+    if (ctx.has(1) && ctx.in(1).is_static() && element_count(ctx.in(1).shape) != 1)
+      ctx.fail_input("ratio is {}, not one number", shape_string(ctx.in(1).shape));
   }
   ctx.out(0, t);
   ir::ValueType mask = t;
@@ -21,7 +25,50 @@ void infer(InferContext& ctx) {
   if (ctx.node.output(1)) ctx.out(1, mask);
 }
 
+bool trains(const ir::Node& node) {
+  return node.opset() >= 12 && node.input(2) && node.input(2)->constant().to_int64s().at(0) != 0;
+}
+
+void lower_training(LowerContext& ctx) {
+  const DType t = real_type(ctx);
+  const Shape& shape = ctx.in_shape(0);
+  const auto random = ctx.temporary(DType::f32, shape);
+  ctx.emit(
+      "random", {LowerContext::kNone, random},
+      {static_cast<int64_t>(RandomKind::uniform), seed_of(ctx.node), element_count(shape), 0, 1},
+      {0, 1});
+  const auto y = out_as(ctx, 0, t);
+  const auto mask = ctx.node.output(1) ? ctx.out(1) : LowerContext::kNone;
+  ElementwiseProgram p;
+  std::vector<LowerContext::BufferId> buffers = {in_as(ctx, 0, t), random};
+  const auto x = p.add_input(), u = p.add_input();
+  auto ratio = p.constant(0.5f);
+  if (ctx.has(1)) {
+    ratio = p.add_input();
+    buffers.push_back(ctx.view(in_as(ctx, 1, t), 0, t, {}));
+  }
+  if (t == DType::f64) {
+    buffers[1] = ctx.temporary(t, shape);
+    ctx.emit("cast", {random, buffers[1]}, {1});
+  }
+  const auto keep = p.step(ElementwiseOp::greater_equal, u, ratio);
+  if (mask != LowerContext::kNone) {
+    p.add_output(keep, DType::boolean);
+    buffers.push_back(mask);
+  }
+  if (y != LowerContext::kNone) {
+    const auto grown =
+        p.step(ElementwiseOp::div, x, p.step(ElementwiseOp::sub, p.constant(1), ratio));
+    p.add_output(p.step(ElementwiseOp::where, keep, grown, p.constant(0)), t);
+    buffers.push_back(y);
+  }
+  if (p.outputs.empty()) return;
+  emit_program(ctx, p, buffers, t, shape);
+  finish_as(ctx, 0, y, t);
+}
+
 void lower(LowerContext& ctx) {
+  if (trains(ctx.node)) return lower_training(ctx);
   if (ctx.out(0) != LowerContext::kNone) ctx.emit("copy", {ctx.in(0), ctx.out(0)});
   if (ctx.node.output(1) && ctx.out(1) != LowerContext::kNone) {
     const Shape& shape = ctx.out_shape(1);
@@ -40,6 +87,6 @@ void lower(LowerContext& ctx) {
 
 extern const OpDef dropout_op;
 const OpDef dropout_op = {
-    .name = "Dropout", .infer = infer, .lower = lower, .sharing = {.in_place = 1}};
+    .name = "Dropout", .infer = infer, .lower = lower, .sharing = {.in_place = 1}, .pure = false};
 
 }  // namespace poprt::ops

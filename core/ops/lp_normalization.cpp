@@ -1,6 +1,8 @@
 // x over the L1 or L2 norm along the axis; 0 where that is 0.
+#include <array>
+
 #include "ops/common/as_real.h"
-#include "ops/common/elementwise_program.h"
+#include "ops/common/elementwise.h"
 #include "ops/common/reduce.h"
 
 namespace poprt::ops {
@@ -23,21 +25,12 @@ void lower(LowerContext& ctx) {
   const auto kind =
       ctx.node.int_attr("p", 2) == 1 ? kernels::Reduction::l1 : kernels::Reduction::l2;
   ctx.emit("reduce", {x, norm}, {static_cast<int64_t>(kind), axis});
-  if (t == DType::f64) {
-    const auto some = ctx.temporary(DType::boolean, shape);
-    const auto code = [](ElementwiseOp op) { return static_cast<int64_t>(op); };
-    ctx.emit("elementwise_generic", {norm, some}, {code(ElementwiseOp::to_bool)});
-    ctx.emit("elementwise_generic", {x, norm, y}, {code(ElementwiseOp::div)});
-    ctx.emit("elementwise_generic", {some, y, ctx.pack(Tensor::scalar<double>(0)), y},
-             {code(ElementwiseOp::where)});
-    return;
-  }
   ElementwiseProgram p;
   const auto a = p.add_input(), n = p.add_input();
-  p.add_output(p.step(ElementwiseOp::where, n, p.step(ElementwiseOp::div, a, n), p.constant(0)),
-               DType::f32);
-  const LowerContext::BufferId operands[] = {x, norm, y};
-  ctx.emit("elementwise", operands, p.encode(), p.constants);
+  p.add_output(p.step(ElementwiseOp::where, p.step(ElementwiseOp::to_bool, n),
+                      p.step(ElementwiseOp::div, a, n), p.constant(0)),
+               t);
+  emit_program(ctx, p, std::array{x, norm, y}, t, ctx.in_shape(0));
   finish_as(ctx, 0, y, t);
 }
 

@@ -1,6 +1,6 @@
 // (x - mean) / (deviation + 1e-9) over the axes (default 0, 2, 3).
 #include "ops/common/as_real.h"
-#include "ops/common/elementwise_program.h"
+#include "ops/common/elementwise.h"
 #include "ops/common/reduce.h"
 
 namespace poprt::ops {
@@ -21,32 +21,20 @@ void lower(LowerContext& ctx) {
   const auto centered = ctx.temporary(t, ctx.in_shape(0)),
              squares = ctx.temporary(t, ctx.in_shape(0));
   ctx.emit("reduce", Buffers{x, mean}, ints);
-  if (t == DType::f64) {
-    const auto emit = [&](ElementwiseOp op, std::initializer_list<LowerContext::BufferId> buffers) {
-      ctx.emit("elementwise_generic", buffers, {static_cast<int64_t>(op)});
-    };
-    emit(ElementwiseOp::sub, {x, mean, centered});
-    emit(ElementwiseOp::square, {centered, squares});
-    ctx.emit("reduce", Buffers{squares, variance}, ints);
-    emit(ElementwiseOp::sqrt, {variance, variance});
-    emit(ElementwiseOp::add, {variance, ctx.pack(Tensor::scalar<double>(1e-9)), variance});
-    emit(ElementwiseOp::div, {centered, variance, y});
-    return;
-  }
   ElementwiseProgram center;
   const auto whole = center.add_input(), middle = center.add_input();
   const auto d = center.step(ElementwiseOp::sub, whole, middle);
-  center.add_output(d, DType::f32);
-  center.add_output(center.step(ElementwiseOp::square, d), DType::f32);
-  ctx.emit("elementwise", Buffers{x, mean, centered, squares}, center.encode(), center.constants);
+  center.add_output(d, t);
+  center.add_output(center.step(ElementwiseOp::square, d), t);
+  emit_program(ctx, center, Buffers{x, mean, centered, squares}, t, ctx.in_shape(0));
   ctx.emit("reduce", Buffers{squares, variance}, ints);
   ElementwiseProgram scale;
   const auto c = scale.add_input(), v = scale.add_input();
   scale.add_output(scale.step(ElementwiseOp::div, c,
                               scale.step(ElementwiseOp::add, scale.step(ElementwiseOp::sqrt, v),
                                          scale.constant(1e-9f))),
-                   DType::f32);
-  ctx.emit("elementwise", Buffers{centered, variance, y}, scale.encode(), scale.constants);
+                   t);
+  emit_program(ctx, scale, Buffers{centered, variance, y}, t, ctx.in_shape(0));
   finish_as(ctx, 0, y, t);
 }
 

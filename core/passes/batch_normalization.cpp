@@ -13,6 +13,7 @@ bool is_foldable_norm(const ir::Node& bn, int64_t channels) {
   for (size_t i = 1; i <= 4; i++)
     if (!is_constant_floats(bn.input(i), channels)) return false;
   if (bn.int_attr("training_mode", 0) != 0 || bn.int_attr("spatial", 1) == 0) return false;
+  if (bn.opset() < 7 && bn.int_attr("is_test", 0) == 0 && bn.outputs().size() > 1) return false;
   for (size_t i = 1; i < bn.outputs().size(); i++)
     if (is_used(bn.output(i))) return false;
   return true;

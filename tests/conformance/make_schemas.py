@@ -1,6 +1,6 @@
 """Writes core/ir/schemas.inc: what versions an operator has and which attributes each of them takes, and
 core/ops/common/schema_types.inc: the element types that it takes, by the schemas of ONNX (ai.onnx, ai.onnx.ml,
-ai.onnx.preview) and of ONNX Runtime (com.microsoft, and what it adds to ai.onnx). Facts only. Needs onnx and
+ai.onnx.preview, ai.onnx.preview.training) and of ONNX Runtime (com.microsoft, and what it adds to ai.onnx). Facts only. Needs onnx and
 onnxruntime; the versions that a file was made with stand in its first line."""
 
 import os
@@ -11,7 +11,7 @@ import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as runtime
 
 CORE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "core")
-DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview")
+DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
 # ONNX Runtime defines them in ai.onnx for every opset.
 OF_RUNTIME = ("LayerNormalization", "SimplifiedLayerNormalization")
 

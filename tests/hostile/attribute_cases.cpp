@@ -212,8 +212,12 @@ Cases attribute_cases() {
       reject(
           "group_normalization_groups_do_not_divide", "4 channels do not divide into 3 groups",
           Op{"GroupNormalization", {kImage, in({4}), in({4})}, {{"num_groups", int64_t{3}}}, 21}),
-      reject("batch_normalization_channels", "kernel batch_normalization: an operand",
+      reject("batch_normalization_channels", "input 3 is [3], expected [4]",
              Op{"BatchNormalization", {kImage, in({4}), in({4}), in({3}), in({4})}}),
+      reject("batch_normalization_training_channels", "input 4 is [1], expected [4]",
+             Op{"BatchNormalization",
+                {kImage, in({4}), in({4}), in({4}), in({1})},
+                {{"training_mode", int64_t{1}}}}),
       reject("instance_normalization_channels", "input 1 has 9 elements, expected 4 or 1",
              Op{"InstanceNormalization", {kImage, in({9}), in({9})}}),
       reject("lstm_hidden_size_0", "hidden_size is 0, R is [1,16,4]",

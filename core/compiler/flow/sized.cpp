@@ -657,7 +657,7 @@ Specializer::Followed Specializer::follow(const Node& n, Items& in) {
   if (op == "RoiAlign" && !x.size && in[1].axis == 0) return {in[1].size, 0};
   if (op == "GridSample" && (!x.size || x.axis == 0) && (!in[1].size || in[1].axis == 0))
     return {x.size ? x.size : in[1].size, 0};
-  if (kRows.contains(op) && x.axis == 0) return same();
+  if (kRows.contains(op) && x.axis == 0 && !n.int_attr("training_mode", 0)) return same();
   for (const Item& item : in)
     if (item.size) refuse_size(n, item);
   return {};

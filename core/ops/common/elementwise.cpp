@@ -1,6 +1,7 @@
 #include "ops/common/elementwise.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "base/shape.h"
@@ -122,6 +123,32 @@ Tensor typed_scalar(DType dtype, double value) {
 }
 
 // One instruction per step, in the operands' own type.
+void emit_steps(LowerContext& ctx, const ElementwiseProgram& p, std::span<const BufferId> operands,
+                DType type, const Shape& shape) {
+  std::vector<BufferId> results;
+  const auto operand = [&](Value v) {
+    if (v < 0) return ctx.pack(typed_scalar(type, static_cast<double>(p.constant_of(v))));
+    return v < kElementwiseMaxInputs ? operands[static_cast<size_t>(v)]
+                                     : results[static_cast<size_t>(v - kElementwiseMaxInputs)];
+  };
+  const auto inputs = static_cast<size_t>(p.inputs);
+  for (const auto& s : p.steps) {
+    const auto code = static_cast<int64_t>(s.op);
+    const int arity = kernels::elementwise_arity(code);
+    std::vector<BufferId> buffers = {operand(s.a)};
+    if (arity > 1) buffers.push_back(operand(s.b));
+    if (arity > 2) buffers.push_back(operand(s.c));
+    const Value self = kElementwiseMaxInputs + static_cast<Value>(results.size());
+    const auto output = std::find(p.outputs.begin(), p.outputs.end(), self) - p.outputs.begin();
+    results.push_back(
+        output < static_cast<ptrdiff_t>(p.outputs.size())
+            ? operands[inputs + static_cast<size_t>(output)]
+            : ctx.temporary(kernels::elementwise_gives_bool(s.op) ? DType::boolean : type, shape));
+    buffers.push_back(results.back());
+    ctx.emit("elementwise_generic", buffers, std::array{code});
+  }
+}
+
 void lower_exact(LowerContext& ctx, std::vector<Operand> operands, DType type) {
   // Steps are limited only by the program kernel, which is not used here.
   ElementwiseProgram p;
@@ -143,26 +170,11 @@ void lower_exact(LowerContext& ctx, std::vector<Operand> operands, DType type) {
                {static_cast<int64_t>(ElementwiseOp::div)});
     return;
   }
-  const Value result = append_elementwise(p, ctx.node, values);
-  std::vector<Operand> results;
-  const auto operand = [&](Value v) -> Operand {
-    if (v < 0) return {ctx.pack(typed_scalar(type, static_cast<double>(p.constant_of(v)))), type};
-    if (v < kElementwiseMaxInputs) return operands[static_cast<size_t>(v)];
-    return results[static_cast<size_t>(v - kElementwiseMaxInputs)];
-  };
-  for (const auto& s : p.steps) {
-    const auto code = static_cast<int64_t>(s.op);
-    const int arity = kernels::elementwise_arity(code);
-    std::vector<BufferId> buffers = {operand(s.a).buffer};
-    if (arity > 1) buffers.push_back(operand(s.b).buffer);
-    if (arity > 2) buffers.push_back(operand(s.c).buffer);
-    const DType out = kernels::elementwise_gives_bool(s.op) ? DType::boolean : type;
-    const Value self = kElementwiseMaxInputs + static_cast<Value>(results.size());
-    results.push_back({self == result ? ctx.out(0) : ctx.temporary(out, ctx.out_shape()), out});
-    buffers.push_back(results.back().buffer);
-    const int64_t ints[] = {code};
-    ctx.emit("elementwise_generic", buffers, ints);
-  }
+  p.add_output(append_elementwise(p, ctx.node, values), ctx.out_dtype());
+  std::vector<BufferId> buffers;
+  for (const Operand& o : operands) buffers.push_back(o.buffer);
+  buffers.push_back(ctx.out(0));
+  emit_steps(ctx, p, buffers, type, ctx.out_shape());
 }
 
 // IsNaN and IsInf of a one-byte float.
@@ -176,6 +188,12 @@ bool is_exact_type(DType t) {
 }
 
 }  // namespace
+
+void emit_program(LowerContext& ctx, const ElementwiseProgram& p,
+                  std::span<const BufferId> operands, DType type, const Shape& shape) {
+  if (is_exact_type(type)) return emit_steps(ctx, p, operands, type, shape);
+  ctx.emit("elementwise", operands, p.encode(), p.constants);
+}
 
 Shape broadcast_input_shape(const ir::Node& node, size_t i) {
   Shape shape = node.input(i)->shape();

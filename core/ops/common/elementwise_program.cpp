@@ -237,7 +237,6 @@ bool elementwise_known(const ir::Node& node) {
 }
 
 bool is_fusable_elementwise(const ir::Node& node) {
-  if (node.is("Elementwise", "poprt")) return true;
   if (is_onnx(node) && is_plain_quantization(node)) return true;
   if (!elementwise_known(node) || node.inputs().empty() || !node.input(0)) return false;
   if (node.op_type == "Identity") return false;  // a view, better left to the memory plan
@@ -356,23 +355,6 @@ Value append_elementwise(ElementwiseProgram& p, const ir::Node& node,
     fail(ErrorCode::internal, "{} is no elementwise operator", node.describe());
   const auto operand = [&](size_t i) { return i < operands.size() ? operands[i] : Value{0}; };
   return p.step(it->second, x, operand(1), operand(2));
-}
-
-std::vector<Value> append_program(ElementwiseProgram& p, const ElementwiseProgram& other,
-                                  std::span<const Value> operands) {
-  std::vector<Value> results;
-  const auto map = [&](Value v) {
-    return v < 0                       ? p.constant(other.constant_of(v))
-           : v < kElementwiseMaxInputs ? operands[static_cast<size_t>(v)]
-                                       : results[static_cast<size_t>(v - kElementwiseMaxInputs)];
-  };
-  for (const auto& s : other.steps) {
-    const int arity = kernels::elementwise_arity(static_cast<int64_t>(s.op));
-    results.push_back(p.step(s.op, map(s.a), arity > 1 ? map(s.b) : 0, arity > 2 ? map(s.c) : 0));
-  }
-  std::vector<Value> outs;
-  for (const Value v : other.outputs) outs.push_back(map(v));
-  return outs;
 }
 
 }  // namespace poprt::ops

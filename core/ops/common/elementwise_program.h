@@ -73,7 +73,6 @@ std::optional<float> scalar_constant(const ir::Value* value);
 // exponents of Pow), outputs f32 f16 bf16 bool, one output read, no legacy axis attribute. So are
 // QuantizeLinear and DequantizeLinear of bytes with one constant scale and zero point; a
 // QuantizeLinear ends its program, since only the store saturates.
-// poprt.Elementwise itself is fusable too (all its inputs become operands; use append_program).
 bool is_fusable_elementwise(const ir::Node& node);
 
 // Most steps that one ordinary node can become (variadic operators take their input count).
@@ -84,11 +83,6 @@ inline constexpr int64_t kMaxStepsPerNode = 4;
 // for Cast.
 ElementwiseProgram::Value append_elementwise(ElementwiseProgram& program, const ir::Node& node,
                                              std::span<const ElementwiseProgram::Value> operands);
-
-// Appends a whole program; returns its outputs' values in the same order.
-std::vector<ElementwiseProgram::Value> append_program(
-    ElementwiseProgram& program, const ElementwiseProgram& other,
-    std::span<const ElementwiseProgram::Value> operands);
 
 // True for every (domain, operator) that append_elementwise understands.
 bool elementwise_known(const ir::Node& node);

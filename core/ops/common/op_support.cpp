@@ -131,6 +131,7 @@ bool works(const OpDef& op, const Trial& trial, DType type, std::vector<std::str
       for (const ir::Value* v : node.inputs()) tensors.push_back(v ? v->constant() : Tensor());
       check_required_inputs(node);
       if (op.lower == lower_text) return !evaluate_strings(node, tensors).empty();
+      for (ir::Value* v : node.outputs()) graph->add_output(v);
       if (!constant && node.input(0)) node.set_input(0, graph->add_input("", node.input(0)->type));
       InferContext ctx(node);
       op.infer(ctx);

@@ -16,16 +16,18 @@ DType dtype_of_attr(const InferContext& ctx, DType fallback) {
   return *t;
 }
 
+}  // namespace
+
 int64_t seed_of(const ir::Node& node) {
-  if (node.find_attr("seed"))
+  if (const ir::Attribute* seed = node.find_attr("seed")) {
+    if (const auto* whole = std::get_if<int64_t>(seed)) return *whole;
     return static_cast<int64_t>(std::bit_cast<uint32_t>(node.float_attr("seed", 0)));
+  }
   uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
   for (const char c : node.output(0)->name())
     hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
   return static_cast<int64_t>(hash);
 }
-
-}  // namespace
 
 void infer_random_like(InferContext& ctx) {
   const ir::ValueType& x = ctx.in(0);

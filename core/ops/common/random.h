@@ -13,6 +13,8 @@ void infer_random_shape(InferContext& ctx);
 
 enum class RandomKind : int64_t { uniform = 0, normal = 1, bernoulli = 2, multinomial = 3 };
 void lower_random(LowerContext& ctx, RandomKind kind);
+// Attribute seed, or what stands for it.
+int64_t seed_of(const ir::Node& node);
 
 #define POPRT_RANDOM_OP(symbol, op_name, first_opset, infer_function, kind)                       \
   namespace poprt::ops {                                                                          \

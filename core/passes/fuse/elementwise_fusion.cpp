@@ -65,8 +65,8 @@ class Fusion {
   }
 
   static bool is_candidate(const Node& n) {
-    return ops::is_fusable_elementwise(n) && !n.is("Elementwise", "poprt") &&
-           n.output()->type.is_static() && element_count(n.output()->shape()) > 0;
+    return ops::is_fusable_elementwise(n) && n.output()->type.is_static() &&
+           element_count(n.output()->shape()) > 0;
   }
 
   void place(Node* n) {

@@ -1,6 +1,7 @@
 // What every operator promises, checked for every operator without being listed.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -184,7 +185,9 @@ TEST(OperatorContract, DoublesAreNotRoundedOnTheWay) {
 
 std::string sample_name(const ::testing::TestParamInfo<size_t>& info) {
   const Sample& s = all_samples()[info.param];
-  return (s.domain.empty() ? "" : s.domain + "_") + s.op + "_" + std::to_string(info.param);
+  std::string name = (s.domain.empty() ? "" : s.domain + "_") + s.op;
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name + "_" + std::to_string(info.param);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OperatorSample, ::testing::Range(size_t{0}, all_samples().size()),

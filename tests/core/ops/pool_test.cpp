@@ -1,4 +1,4 @@
-// Poolings, plain and blocked, Block / Unblock and BatchNormalization.
+// Poolings, plain and blocked, Block and Unblock.
 #include "core/ops/node_case.h"
 
 namespace poprt::ops::test {
@@ -194,22 +194,6 @@ TEST(BlockedPool, AgreesWithThePlainOne) {
   ASSERT_EQ(mean.shape(), blocked_mean.shape());
   for (size_t i = 0; i < 40; i++)
     EXPECT_NEAR(mean.values<float>()[i], blocked_mean.values<float>()[i], 1e-6);
-}
-
-TEST(BatchNormalization, NormalisesEachChannel) {
-  const Tensor x = Tensor::of<float>({1, 2, 1, 2}, {1, 2, 3, 4});
-  const auto p = [](float a, float b) { return Tensor::of<float>({2}, {a, b}); };
-  for (const int64_t opset : {7, 9, 14, 15}) {
-    NodeCase c("BatchNormalization", "",
-               {{x, false}, {p(2, 3), true}, {p(1, -1), true}, {p(0, 3), true}, {p(1, 4), true}},
-               {{"epsilon", 0.0f}}, opset);
-    EXPECT_TRUE(c.run()[0].same_as(Tensor::of<float>({1, 2, 1, 2}, {3, 5, -1, 0.5})));
-  }
-  NodeCase training(
-      "BatchNormalization", "",
-      {{x, false}, {p(2, 3), true}, {p(1, -1), true}, {p(0, 3), true}, {p(1, 4), true}},
-      {{"training_mode", int64_t{1}}}, 15);
-  EXPECT_THROW(training.run(), Error);
 }
 
 }  // namespace

@@ -1,0 +1,23 @@
+// Inputs R, T, parameters, gradients G, sums of squared gradients H. r = R / (1 + T decay_factor),
+// H += G^2, X -= r G / (sqrt(H) + epsilon).
+#include "ops/common/optimizer.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  const Optimizer o(e, 1);
+  for (size_t i = 0; i < o.count(); i++) {
+    ir::Value* rate =
+        o.quotient(o.rate(i), o.plus(o.scaled(o.updates(i), o.attr("decay_factor", 0)), 1));
+    ir::Value* g = o.gradient(i);
+    ir::Value* h = o.sum(o.state(0, i), o.product(g, g));
+    ir::Value* step = o.quotient(o.product(rate, g), o.plus(o.root(h), o.attr("epsilon", 1e-6f)));
+    o.result(i, o.difference(o.x(i), step), {h});
+  }
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EXPANSION(training_adagrad_op, "ai.onnx.preview.training", "Adagrad", expand)
