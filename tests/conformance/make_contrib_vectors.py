@@ -505,10 +505,24 @@ def attention_forms():
              {**n, "past_present_share_buffer": 1}, 3, want=[apart[0], grown(apart[1], 3), grown(apart[2], 3)])
 
 
+def quantized_lstm():
+    # A scale for each column (ONNX Runtime takes one zero point for all of them); states that are given; another count of units than lanes.
+    hidden, size, count = 20, 9, 2
+    weights = [Const(u8(count, size, 4 * hidden)), Const(u8(count, hidden, 4 * hidden))]
+    points = []
+    for _ in range(2):
+        points += [Const((rng.random((count, 4 * hidden)) * 0.003 + 0.001).astype(np.float32)),
+                   Const(np.full((count, 4 * hidden), 131, np.uint8))]
+    case("dynamic_quantize_lstm_columns", "DynamicQuantizeLSTM",
+         [f32(6, 3, size), *weights, Const(f32(count, 8 * hidden)), np.array([6, 2, 5], np.int32), f32(count, 3, hidden),
+          f32(count, 3, hidden), f32(count, 3 * hidden, scale=0.1), *points],
+         {"hidden_size": hidden, "direction": "bidirectional"}, 3, rtol=5e-2, atol=2e-2)
+
+
 if __name__ == "__main__":
     os.makedirs(OUT, exist_ok=True)
     for group in (norms_and_activations, products, attention, language_models, quantized, older, channels_last,
-                  attention_forms):
+                  attention_forms, quantized_lstm):
         group()
     size = sum(os.path.getsize(os.path.join(OUT, f)) for f in os.listdir(OUT))
     print(f"{len(made)} vectors made; the folder holds {size} bytes")

@@ -109,6 +109,14 @@ bool keeps_recurrent_bias(const RecurrentOp& op, const ir::Node& node, int64_t g
 
 Projection project(LowerContext& ctx, const RecurrentOp& op, const Layer& l, BufferId x) {
   Projection p;
+  if (op.projected) {
+    p.x = x;
+    p.row = l.input;
+    p.block = kLane;
+    p.gate = l.hidden;
+    p.direction = l.gates * l.hidden;
+    return p;
+  }
   const int64_t rows = checked_mul(l.steps, l.batch);
   const Tensor* w = ctx.constant(1);
   if (!w) {
@@ -392,7 +400,7 @@ void lower_in_double(LowerContext& ctx, const RecurrentOp& op, const Layer& l) {
 }  // namespace
 
 void infer_recurrent(InferContext& ctx, const RecurrentOp& op) {
-  const ir::ValueType &x = ctx.in(0), &w = ctx.in(1), &r = ctx.in(2);
+  const ir::ValueType &x = ctx.in(0), &r = ctx.in(2), &w = op.projected ? r : ctx.in(1);
   const int64_t directions = directions_of(ctx.node);
   const int64_t layout = ctx.node.int_attr("layout", 0);
   if (layout != 0 && layout != 1) ctx.fail_input("layout is {}, expected 0 or 1", layout);
@@ -434,7 +442,11 @@ void infer_recurrent(InferContext& ctx, const RecurrentOp& op) {
   };
   if (hidden >= 0) {
     if (hidden < 1 || hidden > 1 << 24) ctx.fail_input("hidden size {} is out of range", hidden);
-    expect_shape(1, {directions, op.gates * hidden, input});
+    const Shape weights = {directions, op.gates * hidden, input};
+    if (op.projected)
+      expect_shape(0, {kUnknownDim, kUnknownDim, weights[0] * weights[1]});
+    else
+      expect_shape(1, weights);
     expect_shape(2, {directions, op.gates * hidden, hidden});
     expect_shape(3, {directions, 2 * op.gates * hidden});
     expect_shape(4, {batch});

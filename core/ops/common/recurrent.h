@@ -13,6 +13,7 @@ struct RecurrentOp {
   bool has_cell = false;             // a third result Y_c, inputs initial_c and peephole weights
   bool linear_before_reset = false;  // has that attribute
   std::vector<std::string_view> activations = {};
+  bool projected = false;  // input 0 is x * W of all directions already, input 1 is none
 };
 
 void infer_recurrent(InferContext& ctx, const RecurrentOp& op);

@@ -1,28 +1,48 @@
 // X, W [directions, input, 4*hidden], R [directions, hidden, 4*hidden], B?, sequence_lens?,
-// initial_h?, initial_c?, P?, W_scale, W_zero_point, R_scale, R_zero_point. The weights are
-// widened; activations stay floats, which is what the quantisation approximates.
+// initial_h?, initial_c?, P?, W_scale, W_zero_point, R_scale, R_zero_point. The whole input is
+// quantised at once for its product with W; R is widened and the states stay floats, which is what
+// their quantisation approximates.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops {
 namespace {
 
+// Scale or zero point of one direction: a scalar, or one for each column.
+ir::Value* parameter(Expansion& e, size_t i, int64_t direction) {
+  const Shape s = e.shape(i);
+  return e.reshape(e.slice(e.in(i), 0, direction, direction + 1),
+                   s.size() == 1 ? Shape{} : Shape{s[1]});
+}
+
 void expand(Expansion& e) {
-  const auto weight = [&](size_t i, size_t scale) {
-    const Shape s = e.shape(i), k = e.shape(scale);
-    e.check(
-        s.size() == 3 && !k.empty() && k[0] == s[0] && (k.size() == 1 || k == Shape{s[0], s[2]}),
-        "weights or scales do not fit");
-    const Shape wide = {s[0], 1, k.size() == 1 ? 1 : s[2]};
-    ir::Value* x = e.add(
-        "Sub", {e.cast(e.in(i), DType::f32), e.cast(e.reshape(e.in(scale + 1), wide), DType::f32)});
-    return e.swap_last_two(e.add("Mul", {x, e.reshape(e.in(scale), wide)}));
-  };
-  ir::Value* w = weight(1, 8);
-  ir::Value* r = weight(2, 10);
+  for (const size_t i : {1, 2}) {
+    const size_t scale = i == 1 ? 8 : 10;
+    const Shape s = e.shape(i);
+    for (const size_t k : {scale, scale + 1}) {
+      const Shape& found = e.shape(k);
+      e.check(s.size() == 3 && !found.empty() && found[0] == s[0] &&
+                  (found.size() == 1 || found == Shape{s[0], s[2]}) && found == e.shape(scale),
+              "weights, scales and zero points do not fit");
+    }
+  }
+  const Shape w = e.shape(1), r = e.shape(2);
+  std::vector<ir::Value*> gates, states;
+  for (int64_t d = 0; d < w[0]; d++) {
+    const auto of = [&](size_t i, const Shape& s) {
+      return e.reshape(e.slice(e.in(i), 0, d, d + 1), {s[1], s[2]});
+    };
+    gates.push_back(e.add_node("DynamicQuantizeMatMul", "com.microsoft",
+                               {e.in(0), of(1, w), parameter(e, 8, d), parameter(e, 9, d)}, {}, 1)
+                        ->output());
+    ir::Value* wide =
+        e.add("Sub", {e.cast(of(2, r), DType::f32), e.cast(parameter(e, 11, d), DType::f32)});
+    wide = e.swap_last_two(e.add("Mul", {wide, parameter(e, 10, d)}));
+    states.push_back(e.reshape(wide, {1, r[2], r[1]}));
+  }
   const ir::Node& n = e.node;
-  ir::Node* lstm = e.add_node("LSTM", "",
-                              {e.in(0), w, r, e.in_or_null(3), e.in_or_null(4), e.in_or_null(5),
-                               e.in_or_null(6), e.in_or_null(7)},
+  ir::Node* lstm = e.add_node("ProjectedLSTM", "poprt",
+                              {e.concat(gates, 2), nullptr, e.concat(states, 0), e.in_or_null(3),
+                               e.in_or_null(4), e.in_or_null(5), e.in_or_null(6), e.in_or_null(7)},
                               {{"hidden_size", n.int_attr("hidden_size", 0)},
                                {"direction", n.string_attr("direction", "forward")},
                                {"input_forget", n.int_attr("input_forget", 0)}},

@@ -1,0 +1,20 @@
+// poprt.ProjectedLSTM: LSTM on [steps, batch, directions * 4 * hidden] numbers that are x * W
+// already, with W omitted.
+#include "ops/common/recurrent.h"
+
+namespace poprt::ops {
+namespace {
+
+const RecurrentOp kOp = {
+    .gates = 4, .has_cell = true, .activations = {"sigmoid", "tanh", "tanh"}, .projected = true};
+
+}  // namespace
+
+extern const OpDef poprt_projected_lstm_op;
+const OpDef poprt_projected_lstm_op = {
+    .name = "ProjectedLSTM",
+    .domain = "poprt",
+    .infer = [](InferContext& ctx) { infer_recurrent(ctx, kOp); },
+    .lower = [](LowerContext& ctx) { lower_recurrent(ctx, kOp); }};
+
+}  // namespace poprt::ops
