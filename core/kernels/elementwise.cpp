@@ -297,6 +297,22 @@ class Conversions {
     return q;
   }
 
+  // a b + c is one step, when nothing else reads a b.
+  void join_products() {
+    for (auto& s : p_.steps) {
+      if (s[0] != static_cast<int64_t>(Op::add)) continue;
+      for (const size_t k : {1, 2}) {
+        if (s[k] < kFirstStep || readers_[static_cast<size_t>(s[k])] != 1) continue;
+        const auto at = static_cast<size_t>(s[k] - kFirstStep);
+        const auto product = p_.steps[at];
+        if (product[0] != static_cast<int64_t>(Op::mul)) continue;
+        s = {static_cast<int64_t>(Op::mul_add), product[1], product[2], s[3 - k]};
+        dead_.push_back(at);
+        break;
+      }
+    }
+  }
+
   // Steps that nothing needs any more go, the others are renumbered.
   void finish() {
     std::vector<int64_t> place(p_.steps.size(), 0);
@@ -425,13 +441,17 @@ Plan prepare(const Call& call) {
     in.quantization.byte = byte;
   }
   std::vector<Quantization> stored(static_cast<size_t>(outs));
+  bool quantizes = false;
   for (size_t o = 0; o < stored.size(); o++) {
     isa::Whole byte;
     const Operand& operand = operands[static_cast<size_t>(ins) + o];
     if (!operand.present || !byte_type(operand.dtype, &byte)) continue;
+    quantizes = true;
     stored[o] = conversions.store(program.outputs[o]);
     stored[o].byte = byte;
   }
+  // One rounding less would move what lies between two bytes.
+  if (!quantizes) conversions.join_products();
   conversions.finish();
   steps = static_cast<int64_t>(program.steps.size());
 

@@ -1,6 +1,8 @@
 // Kernel `elementwise` over operands that broadcast every way, against plain indexing.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <map>
 #include <random>
 #include <vector>
 
@@ -88,6 +90,79 @@ TEST(Elementwise, RowsOfEveryLength) {
     check({9, row}, {9, 1}, {1, row}, {});
     check({3, 4, row}, {3, 1, row}, {4, 1}, {1});
   }
+}
+
+// Programs of sums and products, whose steps may be joined, reordered and dropped. On whole numbers
+// that stay below 2^24 every rounding is exact.
+TEST(Elementwise, RandomPrograms) {
+  std::mt19937 rng(5);
+  const auto below = [&](int64_t n) {
+    return static_cast<int64_t>(rng() % static_cast<uint64_t>(n));
+  };
+  constexpr int64_t kCount = 700, kSteps = kElementwiseMaxInputs;
+  const ElementwiseOp ops[] = {ElementwiseOp::add, ElementwiseOp::add, ElementwiseOp::mul,
+                               ElementwiseOp::mul, ElementwiseOp::sub, ElementwiseOp::neg};
+  const Shape all = {kCount};
+  int checked = 0;
+  for (int round = 0; round < 2000; round++) {
+    const int64_t inputs = 1 + below(3), steps = 1 + below(9), outputs = 1 + below(3);
+    const std::vector<float> constants = {2, -1};
+    std::vector<std::vector<float>> in(static_cast<size_t>(inputs));
+    std::vector<Operand> operands;
+    for (auto& v : in) {
+      v.resize(kCount);
+      for (float& x : v) x = static_cast<float>(below(7) - 3);
+      operands.push_back({true, DType::f32, all, v.size() * 4});
+    }
+    // Values by operand code.
+    std::map<int64_t, std::vector<double>> value;
+    for (int64_t i = 0; i < inputs; i++)
+      value[i] = {in[static_cast<size_t>(i)].begin(), in[static_cast<size_t>(i)].end()};
+    for (size_t i = 0; i < constants.size(); i++)
+      value[-1 - static_cast<int64_t>(i)].assign(kCount, static_cast<double>(constants[i]));
+    std::vector<int64_t> ints = {inputs, steps, outputs};
+    double largest = 0;
+    for (int64_t s = 0; s < steps; s++) {
+      const ElementwiseOp op = ops[below(6)];
+      const auto any = [&] {
+        auto it = value.begin();
+        std::advance(it, below(static_cast<int64_t>(value.size())));
+        return it->first;
+      };
+      const int64_t a = any(), b = any();
+      ints.insert(ints.end(), {static_cast<int64_t>(op), a, b, 0});
+      std::vector<double> y;
+      for (size_t i = 0; i < kCount; i++) {
+        const double l = value[a][i], r = value[b][i];
+        y.push_back(op == ElementwiseOp::add   ? l + r
+                    : op == ElementwiseOp::sub ? l - r
+                    : op == ElementwiseOp::mul ? l * r
+                                               : -l);
+        largest = std::max(largest, std::fabs(y.back()));
+      }
+      value[kSteps + s] = std::move(y);
+    }
+    if (largest >= 1 << 24) continue;
+    checked++;
+    std::vector<std::vector<float>> out(static_cast<size_t>(outputs), std::vector<float>(kCount));
+    for (int64_t o = 0; o < outputs; o++) {
+      ints.push_back(kSteps + below(steps));
+      operands.push_back({true, DType::f32, all, kCount * 4});
+    }
+    const Plan plan = elementwise_kernel.prepare({operands, ints, constants});
+    std::vector<std::byte> scratch(plan.scratch_bytes + 64);
+    auto* aligned = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64;
+    std::vector<void*> data;
+    for (auto& v : in) data.push_back(v.data());
+    for (auto& v : out) data.push_back(v.data());
+    for (int64_t t = 0; t < plan.tasks; t++)
+      plan.run(plan.params.get(), data.data(), t, t + 1, aligned);
+    for (size_t o = 0; o < out.size(); o++)
+      for (size_t i = 0; i < kCount; i++)
+        ASSERT_EQ(static_cast<double>(out[o][i]), value[ints[ints.size() - out.size() + o]][i])
+            << "round " << round << " output " << o << " element " << i;
+  }
+  EXPECT_GT(checked, 1000);
 }
 
 }  // namespace
