@@ -224,8 +224,8 @@ double cost(int64_t code) {
   }
 }
 
-// The program in terms of ints: what prepare() reads, with conversions between bytes and floats
-// taken out of the steps.
+// The program in terms of ints: what prepare() reads. A Rewriter takes conversions between bytes
+// and floats out of its steps and joins others.
 struct Program {
   std::vector<std::array<int64_t, 4>> steps;  // op, a, b, c
   std::vector<int64_t> outputs;               // values
@@ -238,9 +238,9 @@ bool byte_type(DType t, isa::Whole* byte) {
 
 constexpr int64_t kFirstStep = kElementwiseMaxInputs;
 
-class Conversions {
+class Rewriter {
  public:
-  Conversions(Program& program, std::span<const float> constants)
+  Rewriter(Program& program, std::span<const float> constants)
       : p_(program), constants_(constants), readers_(program.steps.size() + kFirstStep) {
     for (const auto& s : p_.steps)
       for (int k = 0; k < elementwise_arity(s[0]); k++)
@@ -432,12 +432,12 @@ Plan prepare(const Call& call) {
     known(program.outputs.back(), steps);
     check(program.outputs.back() >= kElementwiseMaxInputs, "an output is not a step");
   }
-  Conversions conversions(program, call.floats);
+  Rewriter rewriter(program, call.floats);
   for (int64_t i = 0; i < ins; i++) {
     Input& in = p->inputs[static_cast<size_t>(i)];
     isa::Whole byte;
     if (!in.linear || !byte_type(operands[static_cast<size_t>(i)].dtype, &byte)) continue;
-    in.quantization = conversions.load(i);
+    in.quantization = rewriter.load(i);
     in.quantization.byte = byte;
   }
   std::vector<Quantization> stored(static_cast<size_t>(outs));
@@ -447,12 +447,12 @@ Plan prepare(const Call& call) {
     const Operand& operand = operands[static_cast<size_t>(ins) + o];
     if (!operand.present || !byte_type(operand.dtype, &byte)) continue;
     quantizes = true;
-    stored[o] = conversions.store(program.outputs[o]);
+    stored[o] = rewriter.store(program.outputs[o]);
     stored[o].byte = byte;
   }
   // One rounding less would move what lies between two bytes.
-  if (!quantizes) conversions.join_products();
-  conversions.finish();
+  if (!quantizes) rewriter.join_products();
+  rewriter.finish();
   steps = static_cast<int64_t>(program.steps.size());
 
   const auto value_index = [&](int64_t code) {
