@@ -13,12 +13,10 @@ namespace {
 constexpr std::string_view kName = "gather";
 constexpr int64_t kTaskBytes = 64 << 10;
 
-constexpr int64_t kMaxResolved = 1 << 16;
-
 struct Params {
   int64_t axis = 0, row = 0, count = 0, rows = 0, per_task = 1;
   bool wide = true;
-  bool resolve = false;  // indices are read once for all of outer
+  bool resolve = false;  // a task reads the indices once for all of its outer
 };
 
 // Rows of one element.
@@ -118,7 +116,7 @@ Plan prepare(const Call& call) {
   if (result == 0) p.rows = 0;
   p.per_task = std::max<int64_t>(1, kTaskBytes / std::max<int64_t>(1, p.row));
   plan.tasks = std::max<int64_t>(1, (p.rows + p.per_task - 1) / p.per_task);
-  p.resolve = outer >= 4 && p.count <= kMaxResolved && p.rows > 0 &&
+  p.resolve = outer >= 4 && p.count <= p.per_task && p.rows > 0 &&
               (p.row == 1 || p.row == 2 || p.row == 4 || p.row == 8);
   if (p.resolve) plan.scratch_bytes = static_cast<size_t>(p.count) * sizeof(int64_t);
   plan.work =
