@@ -52,7 +52,7 @@ void lower_training(LowerContext& ctx) {
   const auto d = center.step(ElementwiseOp::sub, v, m);
   center.add_output(d, t);
   center.add_output(center.step(ElementwiseOp::square, d), t);
-  emit_program(ctx, center, std::array{input, mean, centered, squares}, t, whole);
+  emit_program(ctx, center, std::array{input, mean, centered, squares}, t);
   ctx.emit("reduce", std::array{squares, variance}, average);
   for (const size_t i : {1, 2}) {
     const auto place = out_as(ctx, i, t);
@@ -66,8 +66,7 @@ void lower_training(LowerContext& ctx) {
         t);
     const auto running = ctx.view(in_as(ctx, i + 2, t), 0, t, small);
     emit_program(ctx, p,
-                 std::array{running, i == 1 ? mean : variance, ctx.view(place, 0, t, small)}, t,
-                 small);
+                 std::array{running, i == 1 ? mean : variance, ctx.view(place, 0, t, small)}, t);
     finish_as(ctx, i, place, t);
   }
   if (y == LowerContext::kNone) return;

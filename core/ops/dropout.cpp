@@ -63,7 +63,7 @@ void lower_training(LowerContext& ctx) {
     buffers.push_back(y);
   }
   if (p.outputs.empty()) return;
-  emit_program(ctx, p, buffers, t, shape);
+  emit_program(ctx, p, buffers, t);
   finish_as(ctx, 0, y, t);
 }
 

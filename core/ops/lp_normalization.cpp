@@ -30,7 +30,7 @@ void lower(LowerContext& ctx) {
   p.add_output(p.step(ElementwiseOp::where, p.step(ElementwiseOp::to_bool, n),
                       p.step(ElementwiseOp::div, a, n), p.constant(0)),
                t);
-  emit_program(ctx, p, std::array{x, norm, y}, t, ctx.in_shape(0));
+  emit_program(ctx, p, std::array{x, norm, y}, t);
   finish_as(ctx, 0, y, t);
 }
 

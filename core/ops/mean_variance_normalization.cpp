@@ -26,7 +26,7 @@ void lower(LowerContext& ctx) {
   const auto d = center.step(ElementwiseOp::sub, whole, middle);
   center.add_output(d, t);
   center.add_output(center.step(ElementwiseOp::square, d), t);
-  emit_program(ctx, center, Buffers{x, mean, centered, squares}, t, ctx.in_shape(0));
+  emit_program(ctx, center, Buffers{x, mean, centered, squares}, t);
   ctx.emit("reduce", Buffers{squares, variance}, ints);
   ElementwiseProgram scale;
   const auto c = scale.add_input(), v = scale.add_input();
@@ -34,7 +34,7 @@ void lower(LowerContext& ctx) {
                               scale.step(ElementwiseOp::add, scale.step(ElementwiseOp::sqrt, v),
                                          scale.constant(1e-9f))),
                    t);
-  emit_program(ctx, scale, Buffers{centered, variance, y}, t, ctx.in_shape(0));
+  emit_program(ctx, scale, Buffers{centered, variance, y}, t);
   finish_as(ctx, 0, y, t);
 }
 

@@ -19,7 +19,7 @@ void lower(LowerContext& ctx) {
                             p.step(ElementwiseOp::sub, v, p.constant(bias)), p.constant(0));
   p.add_output(
       p.step(ElementwiseOp::where, low, p.step(ElementwiseOp::add, v, p.constant(bias)), upper), t);
-  emit_program(ctx, p, std::array{x, y}, t, ctx.in_shape(0));
+  emit_program(ctx, p, std::array{x, y}, t);
   finish_as(ctx, 0, y, t);
 }
 

@@ -124,7 +124,7 @@ Tensor typed_scalar(DType dtype, double value) {
 
 // One instruction per step, in the operands' own type.
 void emit_steps(LowerContext& ctx, const ElementwiseProgram& p, std::span<const BufferId> operands,
-                DType type, const Shape& shape) {
+                DType type) {
   std::vector<BufferId> results;
   const auto operand = [&](Value v) {
     if (v < 0) return ctx.pack(typed_scalar(type, static_cast<double>(p.constant_of(v))));
@@ -140,10 +140,14 @@ void emit_steps(LowerContext& ctx, const ElementwiseProgram& p, std::span<const 
     if (arity > 2) buffers.push_back(operand(s.c));
     const Value self = kElementwiseMaxInputs + static_cast<Value>(results.size());
     const auto output = std::find(p.outputs.begin(), p.outputs.end(), self) - p.outputs.begin();
-    results.push_back(
-        output < static_cast<ptrdiff_t>(p.outputs.size())
-            ? operands[inputs + static_cast<size_t>(output)]
-            : ctx.temporary(kernels::elementwise_gives_bool(s.op) ? DType::boolean : type, shape));
+    if (output < static_cast<ptrdiff_t>(p.outputs.size())) {
+      results.push_back(operands[inputs + static_cast<size_t>(output)]);
+    } else {
+      Shape shape;
+      for (const BufferId b : buffers) shape = broadcast_shapes(shape, ctx.builder.buffer(b).shape);
+      const DType result = kernels::elementwise_gives_bool(s.op) ? DType::boolean : type;
+      results.push_back(ctx.temporary(result, std::move(shape)));
+    }
     buffers.push_back(results.back());
     ctx.emit("elementwise_generic", buffers, std::array{code});
   }
@@ -174,7 +178,7 @@ void lower_exact(LowerContext& ctx, std::vector<Operand> operands, DType type) {
   std::vector<BufferId> buffers;
   for (const Operand& o : operands) buffers.push_back(o.buffer);
   buffers.push_back(ctx.out(0));
-  emit_steps(ctx, p, buffers, type, ctx.out_shape());
+  emit_steps(ctx, p, buffers, type);
 }
 
 // IsNaN and IsInf of a one-byte float.
@@ -190,8 +194,8 @@ bool is_exact_type(DType t) {
 }  // namespace
 
 void emit_program(LowerContext& ctx, const ElementwiseProgram& p,
-                  std::span<const BufferId> operands, DType type, const Shape& shape) {
-  if (is_exact_type(type)) return emit_steps(ctx, p, operands, type, shape);
+                  std::span<const BufferId> operands, DType type) {
+  if (is_exact_type(type)) return emit_steps(ctx, p, operands, type);
   ctx.emit("elementwise", operands, p.encode(), p.constants);
 }
 

@@ -19,11 +19,11 @@ void infer_elementwise(InferContext& ctx, ElementwiseTypes types, bool gives_boo
 // Emits kernel `elementwise` for float operands, `elementwise_generic` and `cast` for the rest.
 void lower_elementwise(LowerContext& ctx);
 
-// Emits `program` on its inputs and then its outputs, whose broadcast shape is `shape`. In f64 and
-// integers exactly, by an instruction of `elementwise_generic` for each step; in all other types by
-// `elementwise`. A condition of `where` is a result that elementwise_gives_bool.
+// Emits `program` on its inputs and then its outputs. In f64 and integers exactly, by an
+// instruction of `elementwise_generic` for each step; in all other types by `elementwise`. A
+// condition of `where` is a result that elementwise_gives_bool.
 void emit_program(LowerContext& ctx, const ElementwiseProgram& program,
-                  std::span<const LowerContext::BufferId> operands, DType type, const Shape& shape);
+                  std::span<const LowerContext::BufferId> operands, DType type);
 
 // The shape of input i as it broadcasts: opsets below 7 have a `broadcast` and an `axis` attribute,
 // PRelu's slope lies on axis 1 there.
