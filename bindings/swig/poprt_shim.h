@@ -140,7 +140,8 @@ struct raw_run {
     return cancelled;
   }
 
-  // Never waits: what the queue has no place for stands in its line. `timeout_ns`: by when it must begin; 0: no limit.
+  // Never waits: what the queue has no place for stands in its line. `timeout_ns`: by when it must
+  // begin; 0: no limit.
   static raw_run* submit(poprt_runner* runner, const raw_bindings& bindings, int64_t timeout_ns,
                          int64_t done, int64_t user_data, poprt_result* error) {
     auto* run = new raw_run;

@@ -1,4 +1,5 @@
-// What only Go needs: a request's memory as one slice of numbers, and where requests arrive that are done.
+// What only Go needs: a request's memory as one slice of numbers, and where requests arrive that
+// are done.
 #pragma once
 
 #include <condition_variable>
@@ -41,11 +42,13 @@ class Entries {
   std::vector<poprt_output> many_out_;
 };
 
-// Requests that are done, on their way to the one goroutine that takes them: a request that waits costs no thread.
+// Requests that are done, on their way to the one goroutine that takes them: a request that waits
+// costs no thread.
 class Completions {
  public:
   static Completions& instance() {
-    static auto* const all = new Completions;  // never destroyed: runners may end while the process exits
+    static auto* const all =
+        new Completions;  // never destroyed: runners may end while the process exits
     return *all;
   }
   static void on_done(poprt_error_code, void* id) { instance().add(poprt_shim::address(id)); }
