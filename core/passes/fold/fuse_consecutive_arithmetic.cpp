@@ -61,10 +61,11 @@ bool fuse(Node& n, PassContext& context) {
   if (!inner) return false;
   const size_t a = inner->constant.size(), b = outer->constant.size();
   if (a != 1 && b != 1 && inner->shape_of->shape() != outer->shape_of->shape()) return false;
-  const Value* larger =
-      a > b || (a == b && inner->shape_of->shape().size() > outer->shape_of->shape().size())
-          ? inner->shape_of
-          : outer->shape_of;
+  if (a == 0 || b == 0) return false;
+  // The elements of the larger one, and the rank of the one of more dimensions.
+  Shape shape = (a > b ? inner : outer)->shape_of->shape();
+  const size_t rank = std::max(inner->shape_of->shape().size(), outer->shape_of->shape().size());
+  shape.insert(shape.begin(), rank - shape.size(), 1);
   std::vector<double> both(std::max(a, b));
   for (size_t i = 0; i < both.size(); i++) {
     const double p = inner->constant[a == 1 ? 0 : i], q = outer->constant[b == 1 ? 0 : i];
@@ -72,8 +73,8 @@ bool fuse(Node& n, PassContext& context) {
     both[i] = sum ? p + q : p * q;
   }
   if (!context.allow()) return false;
-  Value* c = n.graph().add_constant(n.output()->name() + "_constant",
-                                    tensor_of(dtype, larger->shape(), both));
+  Value* c =
+      n.graph().add_constant(n.output()->name() + "_constant", tensor_of(dtype, shape, both));
   replace_node(n, insert_node(n, sum ? "Add" : "Mul", "", {inner->x, c})->output());
   return true;
 }

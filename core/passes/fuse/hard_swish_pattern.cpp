@@ -45,7 +45,8 @@ void run(Graph& graph, PassContext& context) {
       Value* x = near(p.scale, 1.0 / 6, dtype) ? clipped(p.factors[side])
                  : near(p.scale, 1, dtype)     ? gated(p.factors[side])
                                                : nullptr;
-      if (!x || x != p.factors[1 - side] || !context.allow()) continue;
+      if (!x || x != p.factors[1 - side] || !same_static_shape(x, n.output()) || !context.allow())
+        continue;
       replace_node(n, insert_node(n, "HardSwish", "", {x})->output());
       return;
     }

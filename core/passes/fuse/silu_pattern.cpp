@@ -15,7 +15,8 @@ void run(Graph& graph, PassContext& context) {
     for (size_t side = 0; side < 2; side++) {
       Value* x = n.input(side);
       const Node* gate = producer_if(n.input(1 - side), "Sigmoid");
-      if (!gate) continue;
+      // A constant of more dimensions gives the gate, and the product, its rank.
+      if (!gate || !same_static_shape(x, n.output())) continue;
       double alpha = 1;
       if (gate->input(0) != x) {
         const Product p = factors_of(gate->input(0));

@@ -10,7 +10,7 @@
 
 #include "ops/common/conv.h"
 #include "ops/op.h"
-#include "passes/pass.h"
+#include "passes/rewrite.h"
 
 namespace poprt::passes {
 namespace {
@@ -93,7 +93,7 @@ class Layout {
     if (onnx(n, "MaxPool") || onnx(n, "AveragePool")) {
       for (const int64_t d : n.ints_attr("dilations"))
         if (d != 1) return false;
-      return n.outputs().size() == 1 || n.output(1)->uses().empty();
+      return n.outputs().size() == 1 || !is_used(n.output(1));
     }
     if (onnx(n, "GlobalAveragePool")) return true;
     if (onnx(n, "Resize") || onnx(n, "Upsample")) return resize_scales(n).has_value();
@@ -204,9 +204,9 @@ class Layout {
   }
 
   Node* convert(Node& n) {
-    const int64_t channels = n.input(0)->shape()[1];
     if (onnx(n, "Conv") || onnx(n, "ConvTranspose")) {
       Value* x = n.input(0);
+      const int64_t channels = x->shape()[1];
       const bool stem =
           onnx(n, "Conv") && channels < kLanes && !blocked(x) && n.int_attr("group", 1) == 1;
       std::vector<Value*> ins(n.inputs().begin(), n.inputs().end());
@@ -258,7 +258,7 @@ class Layout {
     Node* twin = graph_.add_node(n.op_type, pool ? "poprt" : n.domain, ins, 1, &n);
     twin->attributes = n.attributes;
     twin->name = n.name;
-    if (onnx(n, "GlobalAveragePool")) twin->attributes["channels"] = channels;
+    if (onnx(n, "GlobalAveragePool")) twin->attributes["channels"] = n.input(0)->shape()[1];
     if (pool && !onnx(n, "GlobalAveragePool")) {
       twin->attributes["pads"] = explicit_pads(n, n.ints_attr("kernel_shape"));
       twin->attributes.erase("auto_pad");

@@ -186,5 +186,30 @@ TEST(FuseConsecutiveArithmetic, MergesConstantsButKeepsRoundingTricks) {
   )");
 }
 
+// One element of more dimensions than the other constant: the merged one has both its elements and
+// its dimensions.
+TEST(FuseConsecutiveArithmetic, KeepsTheRankThatAConstantGives) {
+  expect_ops({"fuse_consecutive_arithmetic"}, R"(
+    input %x : f32[4]
+    const %a : f32[1,1,1] = [3.0]
+    const %b : f32[4] = [1.0, 2.0, 3.0, 4.0]
+    %m = Mul(%x, %a)
+    %y = Mul(%m, %b)
+    output %y
+  )",
+             "Mul");
+}
+
+TEST(FuseConsecutiveArithmetic, LeavesConstantsWithoutElements) {
+  expect_unchanged({"fuse_consecutive_arithmetic"}, R"(
+    input %x : f32[2,0]
+    const %a : f32[2,0] = []
+    const %b : f32[] = 6.0
+    %m = Mul(%x, %a)
+    %y = Div(%m, %b)
+    output %y
+  )");
+}
+
 }  // namespace
 }  // namespace poprt::test

@@ -128,6 +128,36 @@ TEST(SiluPattern, PlainAndScaled) {
              "poprt.Silu poprt.Silu");
 }
 
+// A constant of more dimensions than x gives the gate, and with it the result, its rank.
+TEST(SiluPattern, AConstantThatAddsDimensionsIsNoScale) {
+  expect_unchanged({"silu_pattern"}, R"(
+    input %x : f32[8]
+    const %k : f32[1,1] = [1.702]
+    %t = Mul(%x, %k)
+    %g = Sigmoid(%t)
+    %y = Mul(%x, %g)
+    output %y
+  )");
+}
+
+TEST(HardSwishPattern, AConstantThatAddsDimensionsStays) {
+  for (const char* wide : {"three", "six"})
+    expect_unchanged({"hard_swish_pattern"},
+                     fmt::format(R"(
+    input %x : f32[8]
+    const %zero : f32[] = 0.0
+    const %three : f32[{}] = fill 3.0
+    const %top : f32[] = 6.0
+    const %six : f32[{}] = fill 6.0
+    %a = Add(%x, %three)
+    %c = Clip(%a, %zero, %top)
+    %p = Mul(%x, %c)
+    %y = Div(%p, %six)
+    output %y
+  )",
+                                 wide[0] == 't' ? "1,1" : "", wide[0] == 's' ? "1,1" : ""));
+}
+
 TEST(HardSwishPattern, ClipAndHardSigmoid) {
   expect_ops({"hard_swish_pattern"}, R"(
     input %x : f32[2,8]
