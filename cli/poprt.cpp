@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "common/arguments.h"
+#include "common/interrupt.h"
 #include "common/progress.h"
 #include "common/random_inputs.h"
 
@@ -217,5 +218,6 @@ int main_checked(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  poprt::cli::remove_temporaries_when_interrupted();
   return poprt::cli::guarded("poprt", [&] { return main_checked(argc, argv); });
 }
