@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "common/arguments.h"
+#include "common/interrupt.h"
 
 namespace {
 
@@ -16,6 +17,7 @@ std::string file_name(std::string name) {
 
 int main(int argc, char** argv) {
   using namespace poprt::cli;
+  remove_temporaries_when_interrupted();
   std::string file, tensor, feed, executable, output;
   bool metadata = false, all = false, json = false, user_anchors = false;
   CLI::App app("Shows what a PopEF file holds: a summary, or more.", "popef_dump");

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "common/arguments.h"
+#include "common/interrupt.h"
 #include "common/progress.h"
 #include "common/random_inputs.h"
 
@@ -182,6 +183,8 @@ int main_checked(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--allow_symlinks", a.compile.allow_links,
                "Read external data through symbolic and hard links too; for models you trust");
+  app.add_flag("--strict", a.compile.strict,
+               "Refuse a model for what is a warning otherwise, such as unknown attributes");
   app.add_flag("--list_all_passes", a.list_all_passes, "List the passes");
   app.add_option("--logging_level", a.logging_level,
                  "DEBUG, INFO, WARNING, ERROR or CRITICAL [WARNING]")
@@ -217,5 +220,6 @@ int main_checked(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  poprt::cli::remove_temporaries_when_interrupted();
   return poprt::cli::guarded("poprt", [&] { return main_checked(argc, argv); });
 }

@@ -4,10 +4,12 @@
 #include <CLI/CLI.hpp>
 
 #include "common/arguments.h"
+#include "common/interrupt.h"
 #include "exec/commands.h"
 
 int main(int argc, char** argv) {
   using namespace poprt::cli;
+  remove_temporaries_when_interrupted();
   CLI::App app("Runs, measures, compares and takes apart models.", "poprt_exec");
   app.require_subcommand(1);
   std::function<int()> action;

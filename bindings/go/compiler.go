@@ -39,6 +39,9 @@ type CompileOptions struct {
 	OpaqueBlobs map[string][]byte
 	// VariableWeights keeps weights as inputs that [Session.UpdateWeights] and [LightRunner.SetInput] replace; slower.
 	VariableWeights bool
+	// Strict refuses a model for what is a warning in the log otherwise, such as attributes that an operator does
+	// not have. Since 1.1.
+	Strict bool
 	// Progress is called with 0 to 1 and the name of a step, on another thread than the caller's goroutine while
 	// that waits. A panic in it comes out of the compiling function.
 	Progress func(done float64, what string)
@@ -76,6 +79,7 @@ func withCompiler(options *CompileOptions, use func(native.RawCompiler) error) e
 	o.Set_precision(int(options.Precision))
 	o.Set_verify(!options.NoVerify)
 	o.Set_variable_weights(options.VariableWeights)
+	o.Set_strict(options.Strict)
 	for _, p := range options.Passes {
 		o.Add_pass(p)
 	}

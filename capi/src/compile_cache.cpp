@@ -36,6 +36,7 @@ std::string describe(const poprt_compile_options& o) {
   if (o.rewrite_limit) s += fmt::format(", rewrite_limit {}", o.rewrite_limit);
   if (o.stop_after) s += fmt::format(", stop_after {}", o.stop_after);
   if (o.variable_weights) s += ", variable weights";
+  if (o.strict) s += ", strict";
   return s;
 }
 

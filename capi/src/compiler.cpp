@@ -118,7 +118,10 @@ void check(const poprt_compile_options& o) {
   not_negative(o.rewrite_limit, "rewrite_limit");
   if (o.allow_links != 0 && o.allow_links != 1)
     fail(ErrorCode::invalid_argument, "allow_links is {}, expected 0 or 1", o.allow_links);
+  if (o.strict != 0 && o.strict != 1)
+    fail(ErrorCode::invalid_argument, "strict is {}, expected 0 or 1", o.strict);
   capi::check_reserved(o.reserved_2, "poprt_compile_options");
+  capi::check_reserved(o.reserved_3, "poprt_compile_options");
 }
 
 // Calls a plugin function and throws what it reports.

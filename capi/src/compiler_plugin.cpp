@@ -71,6 +71,7 @@ compiler::Options make_options(const poprt_compile_options& o) {
   if (o.rewrite_limit) to.rewrite_limit = o.rewrite_limit;
   if (o.stop_after) to.stop_after = o.stop_after;
   to.verify_each = o.no_verify == 0;
+  to.strict = o.strict != 0;
   if (o.after_pass)
     to.after_pass = [call = o.after_pass, user = o.user_data](const passes::PassReport& r,
                                                               const ir::Graph&) {
@@ -99,6 +100,7 @@ std::unique_ptr<ir::Graph> import(const poprt_plugin_source& s,
   onnx::ImportOptions options;
   options.convert_version = o.convert_version;
   options.allow_links = o.allow_links != 0;
+  options.strict = o.strict != 0;
   if (s.path) return onnx::import_file(s.path, options);
   std::optional<std::filesystem::path> folder;
   if (s.folder) folder = s.folder;

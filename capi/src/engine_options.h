@@ -41,6 +41,7 @@ inline std::vector<popef::Option> engine_options(const poprt_compile_options& o)
   add_names("outputs", o.outputs, o.output_count);
   add_number("convert_version", o.convert_version);
   add("variable_weights", o.variable_weights != 0, "1");
+  add("strict", o.strict != 0, "1");
   for (const auto& l : std::span(o.input_lengths, o.input_length_count))
     add("input_lengths", true, fmt::format("{}={}", l.name, l.length));
   return list;

@@ -107,7 +107,7 @@ std::vector<NamedShape> parse_shapes(const std::vector<std::string>& words) {
 
 bool CompileSettings::given() const {
   return !input_shape.empty() || batch_size > 0 || !precision.empty() || !passes.empty() ||
-         !skip_passes.empty() || allow_links;
+         !skip_passes.empty() || allow_links || strict;
 }
 
 const poprt_compile_options* CompileSettings::get() {
@@ -135,6 +135,7 @@ const poprt_compile_options* CompileSettings::get() {
   options_.max_tensor_size = max_tensor_size > 0 ? max_tensor_size : 0;
   options_.convert_version = convert_version;
   options_.allow_links = allow_links;
+  options_.strict = strict;
   options_.progress = progress;
   options_.user_data = user_data;
   return &options_;

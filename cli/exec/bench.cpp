@@ -3,11 +3,11 @@
 
 #include <atomic>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "common/arguments.h"
 #include "exec/commands.h"
+#include "exec/json_output.h"
 #include "exec/session_bench.h"
 #include "exec/tensors.h"
 
@@ -166,7 +166,7 @@ int bench(Arguments& a) {
         {"clients", a.clients}, {"async", a.async},     {"requests", ms.size()},
         {"min_ms", ms.front()}, {"median_ms", at(0.5)}, {"p90_ms", at(0.9)},
         {"p99_ms", at(0.99)},   {"max_ms", ms.back()},  {"requests_per_second", throughput}};
-    fmt::print("{}\n", j.dump(2));
+    print_json(j);
   } else {
     fmt::print("load {:.2f} ms, {} requests, {} client{}{}\n", load_ms, ms.size(), a.clients,
                a.clients == 1 ? "" : "s",

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "common/arguments.h"
 #include "exec/commands.h"
+#include "exec/json_output.h"
 #include "exec/tensors.h"
 #include "onnx/import.h"
 
@@ -181,13 +181,12 @@ int run(Arguments& a) {
           tolerance.atol, extra, d.max_abs, d.max_rel);
   }
   if (a.json)
-    fmt::print("{}\n", nlohmann::json({{"agrees", same},
-                                       {"rtol", tolerance.rtol},
-                                       {"atol", tolerance.atol},
-                                       {"norm", tolerance.norm},
-                                       {"bad_frac", tolerance.bad_frac},
-                                       {"outputs", rows}})
-                           .dump(2));
+    print_json({{"agrees", same},
+                {"rtol", tolerance.rtol},
+                {"atol", tolerance.atol},
+                {"norm", tolerance.norm},
+                {"bad_frac", tolerance.bad_frac},
+                {"outputs", rows}});
   return same ? 0 : 1;
 }
 

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "exec/commands.h"
+#include "exec/json_output.h"
 #include "ops/common/op_support.h"
 #include "ops/op.h"
 
@@ -45,7 +45,7 @@ int run(bool json, bool markdown) {
                    {"implementation", ops::implementation_name(r.support.implementation)},
                    {"chip_cost", r.support.chip_cost}});
     }
-    fmt::print("{}\n", j.dump(2));
+    print_json(j);
     return 0;
   }
   if (markdown)

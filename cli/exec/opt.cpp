@@ -19,11 +19,11 @@ struct Arguments {
   std::vector<std::string> passes, skip_passes, input_shape;
   std::string stage = "none", stop_after;
   int64_t rewrite_limit = -1, batch_size = 0, batch_axis = -1;
-  bool timing = false, dump_each = false, elide = false, program = false;
+  bool strict = false, timing = false, dump_each = false, elide = false, program = false;
 };
 
-std::unique_ptr<ir::Graph> read(const std::string& path) {
-  if (path.ends_with(".onnx")) return onnx::import_file(path, {});
+std::unique_ptr<ir::Graph> read(const std::string& path, bool strict) {
+  if (path.ends_with(".onnx")) return onnx::import_file(path, {.strict = strict});
   const auto file = MappedFile::open(path);
   const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()),
                               file->bytes().size());
@@ -39,7 +39,7 @@ int run(const Arguments& a) {
   for (const auto& names : {a.passes, a.skip_passes})  // unknown names before any work
     for (const std::string& name : names) passes::pass_of(name);
   if (!a.stop_after.empty()) passes::pass_of(a.stop_after);
-  const std::unique_ptr<ir::Graph> graph = read(a.model);
+  const std::unique_ptr<ir::Graph> graph = read(a.model, a.strict);
   ir::TextOptions text;
   if (a.elide) {
     text.large = ir::TextOptions::Large::elide;
@@ -51,6 +51,7 @@ int run(const Arguments& a) {
   options.batch_axis = a.batch_axis;
   options.skip_passes = a.skip_passes;
   options.stop_after = a.stop_after;
+  options.strict = a.strict;
   if (a.rewrite_limit >= 0) options.rewrite_limit = a.rewrite_limit;
   options.after_pass = [&](const passes::PassReport& r, const ir::Graph& g) {
     if (a.timing)
@@ -102,6 +103,8 @@ void add_opt(CLI::App& app, std::function<int()>& action) {
                 "Stop after so many rewrites: finds the one that breaks a model")
       ->check(at_least<int64_t>(0));
   c->add_option("--stop_after", a->stop_after, "Stop after this pass");
+  c->add_flag("--strict", a->strict,
+              "Refuse a model for what is a warning otherwise, such as unknown attributes");
   c->add_flag("--timing", a->timing, "Time, rewrites and node counts of each pass, on stderr");
   c->add_flag("--dump_each", a->dump_each, "Print the graph after each pass");
   c->add_flag("--elide", a->elide, "Leave out the elements of large tensors; does not parse back");

@@ -4,15 +4,18 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "common/arguments.h"
 #include "exec/commands.h"
+#include "exec/json_output.h"
 #include "exec/tensors.h"
 #include "exec/values.h"
 
 namespace poprt::cli {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 struct Arguments {
   std::string model;
@@ -22,21 +25,19 @@ struct Arguments {
   CompileSettings compile;
 };
 
-int run(Arguments& a) {
-  using Clock = std::chrono::steady_clock;
-  const auto t0 = Clock::now();
-  const PreparedModel model = load_with_values(a.model, a.compile, a.inputs, a.inputs_pb);
-  nlohmann::json texts = nlohmann::json::array();
-  for (const auto& text : model.texts) {
-    texts.push_back({{"name", text.name}, {"shape", text.shape}, {"values", text.values}});
-    if (a.json) continue;
-    fmt::print("output {}: string[{}]\n", text.name, fmt::join(text.shape, ","));
-    for (const std::string& s : text.values) fmt::print("  {}\n", nlohmann::json(s).dump());
-  }
-  // Text needs no run.
-  std::vector<std::pair<std::string, std::string>> files;
-  for (const std::string& word : a.outputs) files.push_back(split_pair(word, "--output"));
-  std::vector<std::string> written;
+using Files = std::vector<std::pair<std::string, std::string>>;  // output, path
+
+void write_arrays(const std::string& path, const std::vector<Array>& arrays) {
+  if (path.ends_with(".npz"))
+    write_npz(path, arrays);
+  else
+    write_npy(path, arrays[0]);
+}
+
+// Takes the outputs that are text out of `files`: their paths and values.
+std::vector<std::pair<std::string, std::vector<Array>>> take_texts(const PreparedModel& model,
+                                                                   Files& files) {
+  std::vector<std::pair<std::string, std::vector<Array>>> texts;
   std::erase_if(files, [&](const auto& file) {
     const auto& [name, path] = file;
     std::vector<Array> elements;
@@ -44,115 +45,178 @@ int run(Arguments& a) {
       if (text.name == name || text.name == fmt::format("{}[{}]", name, elements.size()))
         elements.push_back({POPRT_DTYPE_STRING, text.shape, {}, text.values});
     if (elements.empty()) return false;
-    if (path.ends_with(".npz"))
-      write_npz(path, elements);
-    else
-      write_npy(path, elements[0]);
-    written.push_back(path);
+    texts.emplace_back(path, std::move(elements));
     return true;
   });
-  const Executable& executable = model.executable;
-  if (!executable) {
-    if (!files.empty()) throw Failure(fmt::format("the model has no output '{}'", files[0].first));
-    if (!a.json)
-      for (const std::string& path : written) fmt::print("wrote {}\n", path);
-    if (a.json) fmt::print("{}\n", nlohmann::json({{"model", a.model}, {"texts", texts}}).dump(2));
-    return 0;
+  return texts;
+}
+
+// Runs of a program and what they are run on.
+class Execution {
+ public:
+  Execution(const Arguments& a, const PreparedModel& model)
+      : runner_(make_runner(model.executable.get(), a.threads, a.profile)),
+        ins_(inputs_of(runner_.get())),
+        outs_(outputs_of(runner_.get())) {
+    for (const auto* anchor : ins_) in_memory_.emplace_back(anchor);
+    for (const auto* anchor : outs_) out_memory_.emplace_back(anchor);
+    const auto is_input = [&](const std::string& name) {
+      return std::any_of(ins_.begin(), ins_.end(),
+                         [&](const poprt_anchor* i) { return name == poprt_anchor_name(i); });
+    };
+    // What the program holds already is no input any more.
+    fill_inputs(ins_, in_memory_, a.inputs, a.inputs_pb, a.random,
+                [&](const std::string& name) { return !is_input(name) && model.holds(name); });
   }
-  const Runner runner = make_runner(executable.get(), a.threads, a.profile);
-  const auto t1 = Clock::now();
-  const auto ins = inputs_of(runner.get()), outs = outputs_of(runner.get());
-  std::vector<AnchorMemory> in_memory, out_memory;
-  for (const auto* anchor : ins) in_memory.emplace_back(anchor);
-  for (const auto* anchor : outs) out_memory.emplace_back(anchor);
-  const auto is_input = [&](const std::string& name) {
-    return std::any_of(ins.begin(), ins.end(),
-                       [&](const poprt_anchor* i) { return name == poprt_anchor_name(i); });
-  };
-  // What the program holds already is no input any more.
-  fill_inputs(ins, in_memory, a.inputs, a.inputs_pb, a.random,
-              [&](const std::string& name) { return !is_input(name) && model.holds(name); });
+
+  // Milliseconds of each run. Names in `files` are looked up first.
+  std::vector<double> run(int iterations, const Files& files) {
+    for (const auto& [name, path] : files) wanted_.push_back(find(name, path));
+    std::vector<const void*> in_data;
+    std::vector<void*> out_data;
+    for (auto& m : in_memory_) in_data.push_back(m.data());
+    for (auto& m : out_memory_) out_data.push_back(m.data());
+    std::vector<double> ms;
+    for (int i = 0; i < iterations; i++) {
+      const auto begin = Clock::now();
+      check(poprt_runner_execute_indexed(runner_.get(), in_data.data(), out_data.data()));
+      ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+    }
+    return ms;
+  }
+
+  std::vector<std::string> write() const {
+    std::vector<std::string> written;
+    for (const Wanted& w : wanted_) {
+      std::vector<Array> arrays;
+      for (const size_t i : w.outputs) arrays.push_back(cropped(outs_, out_memory_, i));
+      write_arrays(w.path, arrays);
+      written.push_back(w.path);
+    }
+    return written;
+  }
+
+  nlohmann::json describe_outputs() const {
+    auto list = nlohmann::json::array();
+    for (size_t i = 0; i < outs_.size(); i++)
+      list.push_back({{"name", poprt_anchor_name(outs_[i])},
+                      {"dtype", poprt_dtype_name(poprt_anchor_dtype(outs_[i]))},
+                      {"shape", cropped(outs_, out_memory_, i).shape}});
+    return list;
+  }
+
+  void print_outputs() const {
+    for (size_t i = 0; i < outs_.size(); i++) {
+      const auto real = cropped(outs_, out_memory_, i).shape;
+      const bool whole = real == shape_of(outs_[i]);
+      fmt::print("output {}: {}{}\n", poprt_anchor_name(outs_[i]), anchor_type(outs_[i]),
+                 whole ? "" : fmt::format(", of it [{}]", fmt::join(real, ",")));
+    }
+  }
+
+  nlohmann::json profile() const {
+    poprt_string* text = nullptr;
+    check(poprt_runner_profile(runner_.get(), &text));
+    return nlohmann::json::parse(take(text));
+  }
+
+ private:
   struct Wanted {
     std::vector<size_t> outputs;  // of a sequence its elements, else one
     std::string path;
   };
-  std::vector<Wanted> wanted;
-  for (const auto& [name, path] : files) {
+
+  Wanted find(const std::string& name, const std::string& path) const {
     Wanted w{{}, path};
     if (path.ends_with(".npz"))
-      for (size_t i = 0; i < outs.size(); i++)
-        if (poprt_anchor_name(outs[i]) == fmt::format("{}[{}]", name, w.outputs.size()))
+      for (size_t i = 0; i < outs_.size(); i++)
+        if (poprt_anchor_name(outs_[i]) == fmt::format("{}[{}]", name, w.outputs.size()))
           w.outputs.push_back(i);
-    if (w.outputs.empty()) w.outputs.push_back(find_anchor(outs, name, "output"));
-    wanted.push_back(std::move(w));
+    if (w.outputs.empty()) w.outputs.push_back(find_anchor(outs_, name, "output"));
+    return w;
   }
-  std::vector<const void*> in_data;
-  std::vector<void*> out_data;
-  for (auto& m : in_memory) in_data.push_back(m.data());
-  for (auto& m : out_memory) out_data.push_back(m.data());
 
+  Runner runner_;
+  std::vector<const poprt_anchor*> ins_, outs_;
+  std::vector<AnchorMemory> in_memory_, out_memory_;
+  std::vector<Wanted> wanted_;
+};
+
+void print_texts(const PreparedModel& model) {
+  for (const auto& text : model.texts) {
+    fmt::print("output {}: string[{}]\n", text.name, fmt::join(text.shape, ","));
+    for (const std::string& s : text.values) fmt::print("  {}\n", to_text(s));
+  }
+}
+
+void print_profile(const nlohmann::json& profile) {
+  std::vector<nlohmann::json> rows(profile["instructions"].begin(), profile["instructions"].end());
+  std::sort(rows.begin(), rows.end(),
+            [](const auto& x, const auto& y) { return x["min_ns"] > y["min_ns"]; });
+  double total = 0;
+  for (const auto& r : rows) total += r["min_ns"].get<double>();
+  fmt::print("{:>10} {:>6}  {:<28} {}\n", "us", "%", "kernel", "instruction");
+  for (const auto& r : rows)
+    fmt::print("{:>10.2f} {:>6.2f}  {:<28} {}\n", r["min_ns"].get<double>() / 1e3,
+               100 * r["min_ns"].get<double>() / std::max(total, 1.0),
+               r["kernel"].get<std::string>(), r["name"].get<std::string>());
+}
+
+// The same keys whether there was something to run or all outputs are text.
+void print_report(const Arguments& a, const PreparedModel& model, const Execution* execution,
+                  double load_ms, const std::vector<double>& ms) {
+  nlohmann::json j;
+  j["model"] = a.model;
+  j["load_ms"] = load_ms;
+  j["latency_ms"] = ms;
+  j["outputs"] = execution ? execution->describe_outputs() : nlohmann::json::array();
+  for (const auto& text : model.texts) {
+    j["outputs"].push_back({{"name", text.name}, {"dtype", "string"}, {"shape", text.shape}});
+    j["texts"].push_back({{"name", text.name}, {"shape", text.shape}, {"values", text.values}});
+  }
+  if (!model.folded.empty()) j["folded_inputs"] = model.folded;
+  if (a.profile && execution) j["profile"] = execution->profile();
+  print_json(j);
+}
+
+int run(Arguments& a) {
+  const auto begin = Clock::now();
+  const auto passed = [&] {
+    return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  };
+  Files files;
+  for (const std::string& word : a.outputs) files.push_back(split_pair(word, "--output"));
+  const PreparedModel model =
+      load_with_values(a.model, a.compile, {a.inputs, a.inputs_pb, a.random});
+  const auto texts = take_texts(model, files);
+  std::optional<Execution> execution;
+  if (model.executable) execution.emplace(a, model);
+  if (!execution && !files.empty())
+    throw Failure(fmt::format("the model has no output '{}'", files[0].first));
+  const double load_ms = passed();
   std::vector<double> ms;
-  for (int i = 0; i < a.iterations; i++) {
-    const auto begin = Clock::now();
-    check(poprt_runner_execute_indexed(runner.get(), in_data.data(), out_data.data()));
-    ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+  if (execution) ms = execution->run(a.iterations, files);
+  // When nothing can fail any more but the writing itself.
+  std::vector<std::string> written;
+  for (const auto& [path, arrays] : texts) {
+    write_arrays(path, arrays);
+    written.push_back(path);
   }
-  for (const Wanted& w : wanted) {
-    std::vector<Array> arrays;
-    for (const size_t i : w.outputs) arrays.push_back(cropped(outs, out_memory, i));
-    if (w.path.ends_with(".npz"))
-      write_npz(w.path, arrays);
-    else
-      write_npy(w.path, arrays[0]);
-    written.push_back(w.path);
-  }
-
-  const double load_ms = std::chrono::duration<double, std::milli>(t1 - t0).count();
-  const double best = *std::min_element(ms.begin(), ms.end());
-  std::string profile;
-  if (a.profile) {
-    poprt_string* text = nullptr;
-    check(poprt_runner_profile(runner.get(), &text));
-    profile = take(text);
-  }
+  if (execution)
+    for (std::string& path : execution->write()) written.push_back(std::move(path));
   if (a.json) {
-    nlohmann::json j;
-    j["model"] = a.model;
-    j["load_ms"] = load_ms;
-    j["latency_ms"] = ms;
-    for (size_t i = 0; i < outs.size(); i++)
-      j["outputs"].push_back({{"name", poprt_anchor_name(outs[i])},
-                              {"dtype", poprt_dtype_name(poprt_anchor_dtype(outs[i]))},
-                              {"shape", cropped(outs, out_memory, i).shape}});
-    if (!model.folded.empty()) j["folded_inputs"] = model.folded;
-    if (!texts.empty()) j["texts"] = texts;
-    if (a.profile) j["profile"] = nlohmann::json::parse(profile);
-    fmt::print("{}\n", j.dump(2));
+    print_report(a, model, execution ? &*execution : nullptr, load_ms, ms);
     return 0;
   }
-  fmt::print("ready after {:.2f} ms; {} run{}, fastest {:.4f} ms\n", load_ms, a.iterations,
-             a.iterations == 1 ? "" : "s", best);
+  print_texts(model);
+  if (execution)
+    fmt::print("ready after {:.2f} ms; {} run{}, fastest {:.4f} ms\n", load_ms, a.iterations,
+               a.iterations == 1 ? "" : "s", *std::min_element(ms.begin(), ms.end()));
   if (!model.folded.empty())
     fmt::print("compiled with the values of: {}\n", fmt::join(model.folded, ", "));
-  for (size_t i = 0; i < outs.size(); i++) {
-    const auto real = cropped(outs, out_memory, i).shape;
-    fmt::print("output {}: {}{}\n", poprt_anchor_name(outs[i]), anchor_type(outs[i]),
-               real == shape_of(outs[i]) ? "" : fmt::format(", of it [{}]", fmt::join(real, ",")));
-  }
+  if (execution) execution->print_outputs();
   for (const std::string& path : written) fmt::print("wrote {}\n", path);
-  if (a.profile) {
-    const auto j = nlohmann::json::parse(profile);
-    std::vector<nlohmann::json> rows(j["instructions"].begin(), j["instructions"].end());
-    std::sort(rows.begin(), rows.end(),
-              [](const auto& x, const auto& y) { return x["min_ns"] > y["min_ns"]; });
-    double total = 0;
-    for (const auto& r : rows) total += r["min_ns"].get<double>();
-    fmt::print("{:>10} {:>6}  {:<28} {}\n", "us", "%", "kernel", "instruction");
-    for (const auto& r : rows)
-      fmt::print("{:>10.2f} {:>6.2f}  {:<28} {}\n", r["min_ns"].get<double>() / 1e3,
-                 100 * r["min_ns"].get<double>() / std::max(total, 1.0),
-                 r["kernel"].get<std::string>(), r["name"].get<std::string>());
-  }
+  if (a.profile && execution) print_profile(execution->profile());
   return 0;
 }
 
@@ -176,7 +240,7 @@ void add_run(CLI::App& app, std::function<int()>& action) {
       ->check(between(1, 1000000000))
       ->capture_default_str();
   c->add_flag("--profile", a->profile, "Time every instruction");
-  c->add_flag("--json", a->json, "Report as JSON");
+  c->add_flag("--json", a->json, "Report as JSON: one document, or nothing when it fails");
   add_compile_options(*c, a->compile);
   c->callback([a, &action] { action = [a] { return run(*a); }; });
 }

@@ -29,6 +29,8 @@ void add_compile_options(CLI::App& command, CompileSettings& s) {
       ->delimiter(',');
   command.add_flag("--allow_symlinks", s.allow_links,
                    "Read external data through symbolic and hard links too; for models you trust");
+  command.add_flag("--strict", s.strict,
+                   "Refuse a model for what is a warning otherwise, such as unknown attributes");
 }
 
 std::vector<int64_t> shape_of(const poprt_anchor* anchor) {

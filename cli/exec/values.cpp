@@ -59,6 +59,59 @@ Values read_values(const ir::Graph& model, const std::vector<std::string>& words
   return values;
 }
 
+// Values that become constants must be what their inputs are declared as.
+void check_shapes(const ir::Graph& model, const Values& values) {
+  for (const ir::Value* v : model.inputs()) {
+    const auto given = values.tensors.find(v->name());
+    if (given == values.tensors.end() || !v->type.has_shape) continue;
+    const Shape &declared = v->type.shape, &found = given->second.shape();
+    bool agree = declared.size() == found.size();
+    for (size_t d = 0; agree && d < found.size(); d++)
+      agree = declared[d] == kUnknownDim || declared[d] == found[d];
+    if (!agree)
+      throw Failure(fmt::format("input '{}' is {}, its data has shape {}", v->name(),
+                                ir::type_string(v->type), shape_string(found)));
+  }
+}
+
+compiler::Options options_of(const CompileSettings& settings, const Values& values) {
+  compiler::Options options;
+  for (const NamedShape& shape : parse_shapes(settings.input_shape))
+    options.input_shape[shape.name] = shape.shape;
+  for (const auto& [name, t] : values.tensors) options.input_shape[name] = t.shape();
+  options.input_length = values.lengths;
+  options.batch_size = settings.batch_size;
+  options.batch_axis = settings.batch_axis;
+  options.strict = settings.strict;
+  return options;
+}
+
+// A word for each element of each input that is text, has a known shape and is not given. False
+// when there is none.
+bool make_up_text(const ir::Graph& model, const CompileSettings& settings, Values& values) {
+  constexpr int64_t kMaxWords = 1 << 20;
+  const auto graph = model.clone();
+  try {
+    const compiler::Options options = options_of(settings, values);
+    compiler::expand_containers(*graph, options);
+    compiler::fix_shapes(*graph, options);
+  } catch (const Error&) {
+    return false;  // which the compiler has said already
+  }
+  bool made = false;
+  for (const ir::Value* v : graph->inputs()) {
+    if (v->dtype() != DType::string || !v->type.is_static() || values.tensors.contains(v->name()) ||
+        element_count(v->shape()) > kMaxWords)
+      continue;
+    made = true;
+    std::vector<std::string> words;
+    for (int64_t i = 0; i < element_count(v->shape()); i++)
+      words.push_back(fmt::format("word {}", i));
+    values.tensors[v->name()] = Tensor::strings(v->shape(), std::move(words));
+  }
+  return made;
+}
+
 // A model in a file that goes away with this object.
 class TemporaryModel {
  public:
@@ -80,17 +133,28 @@ class TemporaryModel {
   std::filesystem::path folder_;
 };
 
+// A file only where the model is too large for memory to hold it in one piece.
+Executable compile_graph(const ir::Graph& graph, CompileSettings& settings) {
+  std::string bytes;
+  try {
+    bytes = onnx::export_bytes(graph);
+  } catch (const Error& e) {
+    if (e.code() != ErrorCode::resource_exhausted) throw;
+    return load_model(TemporaryModel(graph).path(), settings);
+  }
+  poprt_compiler* compiler = nullptr;
+  check(poprt_compiler_create(settings.get(), &compiler));
+  const Compiler owner(compiler);
+  poprt_executable* executable = nullptr;
+  check(poprt_compiler_compile_bytes(compiler, bytes.data(), bytes.size(), nullptr, &executable));
+  return Executable(executable);
+}
+
 PreparedModel prepare(const ir::Graph& model, const Values& values, CompileSettings& settings,
                       int level) {
   PreparedModel prepared;
-  compiler::Options options;
-  for (const NamedShape& shape : parse_shapes(settings.input_shape))
-    options.input_shape[shape.name] = shape.shape;
-  for (const auto& [name, t] : values.tensors) options.input_shape[name] = t.shape();
-  options.input_length = values.lengths;
   prepared.containers = containers_of(model);
-  options.batch_size = settings.batch_size;
-  options.batch_axis = settings.batch_axis;
+  compiler::Options options = options_of(settings, values);
   const auto graph = model.clone();
   compiler::expand_containers(*graph, options);
   prepared.folded = compiler::fold_inputs(*graph, values.tensors, level);
@@ -101,18 +165,22 @@ PreparedModel prepare(const ir::Graph& model, const Values& values, CompileSetti
   compiler::Options for_text;
   for_text.constant_outputs = &texts;
   for_text.keep_onnx = true;
+  for_text.strict = settings.strict;
   const auto converted = graph->clone();
   compiler::convert(*converted, for_text);
   for (const auto& [name, t] : texts)
     prepared.texts.push_back({name, t.shape(), t.string_values()});
   if (converted->outputs().empty()) return prepared;
-  const TemporaryModel file(texts.empty() ? *graph : *converted);
   CompileSettings rest = settings;
   rest.input_shape.clear();
   rest.batch_size = 0;
   rest.batch_axis = -1;
-  prepared.executable = load_model(file.path(), rest);
+  prepared.executable = compile_graph(texts.empty() ? *graph : *converted, rest);
   return prepared;
+}
+
+std::unique_ptr<ir::Graph> read_model(const std::string& path, const CompileSettings& settings) {
+  return onnx::import_file(path, {.allow_links = settings.allow_links, .strict = settings.strict});
 }
 
 // Whether a word is about an input that the executable has not.
@@ -135,30 +203,32 @@ bool PreparedModel::holds(const std::string& name) const {
 }
 
 PreparedModel load_with_values(const std::string& path, CompileSettings& settings,
-                               const std::vector<std::string>& words,
-                               const std::vector<std::string>& pb_words) {
+                               const GivenValues& given) {
+  const auto& [words, pb_words, random] = given;
   PreparedModel prepared;
-  const bool given = !words.empty() || !pb_words.empty();
   try {
     prepared.executable = load_model(path, settings);
     if (path.ends_with(".popef") || !gives_others(prepared.executable.get(), words, pb_words))
       return prepared;
-    const auto model = onnx::import_file(path);
+    const auto model = read_model(path, settings);
     if (containers_of(*model).empty()) return prepared;
     // An optional was taken for absent.
     return prepare(*model, read_values(*model, words, pb_words), settings, 0);
   } catch (const Usage&) {
     throw;
   } catch (const Failure&) {
-    if (path.ends_with(".popef") || !given) throw;
+    if (path.ends_with(".popef") || (words.empty() && pb_words.empty() && !random)) throw;
     const auto first = std::current_exception();
     std::unique_ptr<ir::Graph> model;
     try {
-      model = onnx::import_file(path);
+      model = read_model(path, settings);
     } catch (const std::exception&) {
       std::rethrow_exception(first);
     }
-    const Values values = read_values(*model, words, pb_words);
+    Values values = read_values(*model, words, pb_words);
+    check_shapes(*model, values);
+    if (random && !make_up_text(*model, settings, values) && words.empty() && pb_words.empty())
+      std::rethrow_exception(first);
     for (int level = 0; level < compiler::kFoldLevels; level++) {
       try {
         return prepare(*model, values, settings, level);

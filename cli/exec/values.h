@@ -26,14 +26,19 @@ struct PreparedModel {
   bool holds(const std::string& name) const;
 };
 
+// What the command line says of a model's inputs.
+struct GivenValues {
+  const std::vector<std::string>&words, &pb_words;  // NAME=FILE as of fill_inputs()
+  bool random = false;                              // make up the others
+};
+
 // Compiles `path` as load_model does. When the compiler refuses an ONNX model, because shapes or
 // control flow depend on inputs or it has sequences or text, tries again with the values of the
 // given files: first those that decide shapes, then more (compiler::fold_inputs), down to all.
-// `words` are NAME=FILE as of fill_inputs(); NAME[0], NAME[1] ... are the elements of a sequence.
-// Throws the compiler's first message when nothing helps.
+// NAME[0], NAME[1] ... are the elements of a sequence. With `random`, text that no file gives is
+// made up. Throws the compiler's first message when nothing helps.
 PreparedModel load_with_values(const std::string& path, CompileSettings& settings,
-                               const std::vector<std::string>& words,
-                               const std::vector<std::string>& pb_words);
+                               const GivenValues& given);
 
 // The part of output `i` that is real, all of it or what the output "NAME:shape" says, as .npy
 // files hold it.

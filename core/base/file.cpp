@@ -1,16 +1,17 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
-#include <random>
+#include <cstdlib>
 #include <system_error>
 
 #include "base/error.h"
+#include "base/temporaries.h"
 
 namespace poprt {
 namespace {
@@ -58,10 +59,35 @@ class Descriptor {
   int fd_;
 };
 
-// Differs between processes (pid, random start) and inside one (counter).
-std::string unique_name() {
-  static std::atomic<uint64_t> counter{std::random_device{}()};
-  return fmt::format(".poprt-{}-{:x}.tmp", ::getpid(), counter.fetch_add(1));
+std::string link_to(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
+
+// A file without a name, which the system removes when its process ends, however that happens. -1
+// where the file system has no such files or /proc, through which one gets its name, is not there.
+int open_unnamed(const fs::path& folder) {
+  if (std::getenv("POPRT_NAMED_TEMPORARIES")) return -1;
+  const int fd =
+      ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+  if (fd < 0) return -1;
+  // Its lock shows that somebody writes it while it has a temporary name.
+  if (::access(link_to(fd).c_str(), F_OK) == 0 && ::flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
+  ::close(fd);
+  return -1;
+}
+
+// A file with a temporary name in `folder`, whose lock we hold; -1 with errno set.
+int open_named(const fs::path& folder, fs::path& path) {
+  constexpr int kAttempts = 100;
+  for (int attempt = 0;; attempt++) {
+    path = folder / temporary_name();
+    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0 && hold_temporary(fd)) return fd;
+    if (fd >= 0) ::close(fd);
+    if ((fd < 0 && errno != EEXIST) || attempt == kAttempts) return -1;
+  }
+}
+
+int link_at(int fd, const fs::path& path) {
+  return ::linkat(AT_FDCWD, link_to(fd).c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW);
 }
 
 }  // namespace
@@ -106,17 +132,20 @@ AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
     fail(ErrorCode::invalid_argument,
          "cannot write '{}': expected a regular file, found a device, pipe or socket",
          path_.string());
-  for (int attempt = 0; fd_ < 0; attempt++) {
-    temporary_ = path_.parent_path() / unique_name();
-    fd_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd_ < 0 && (errno != EEXIST || attempt == 100)) fail_errno("create", path_, errno);
-  }
+  const fs::path folder = path_.parent_path();
+  sweep_temporaries_now_and_then(folder);
+  fd_ = open_unnamed(folder);
+  if (fd_ < 0) fd_ = open_named(folder, temporary_);
+  if (fd_ < 0) fail_errno("create", path_, errno);
 }
 
-AtomicFile::~AtomicFile() {
+AtomicFile::~AtomicFile() { discard(); }
+
+void AtomicFile::discard() {
   if (fd_ < 0) return;
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
   ::close(fd_);
-  ::unlink(temporary_.c_str());
+  fd_ = -1;
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
@@ -147,20 +176,31 @@ void AtomicFile::extend(uint64_t bytes) {
 
 void AtomicFile::commit() {
   POPRT_ASSERT(fd_ >= 0);
-  const int fd = fd_;
-  // close() reports delayed write errors of network file systems.
-  if (::close(fd) != 0 && errno != EINTR) {
+  if (!flush() || !take_name()) {
     const int error = errno;
-    fd_ = -1;
-    ::unlink(temporary_.c_str());
+    discard();
     fail_errno("write", path_, error);
   }
+  ::close(fd_);
   fd_ = -1;
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    const int error = errno;
-    ::unlink(temporary_.c_str());
-    fail_errno("write", path_, error);
+}
+
+// close() reports delayed write errors of network file systems; that of a copy keeps the lock.
+bool AtomicFile::flush() {
+  const int copy = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
+  return copy < 0 || ::close(copy) == 0 || errno == EINTR;
+}
+
+bool AtomicFile::take_name() {
+  if (temporary_.empty()) {
+    if (link_at(fd_, path_) == 0) return true;
+    if (errno != EEXIST) return false;
+    // A link cannot replace a file, only a name can: it has one between these two calls.
+    fs::path name = path_.parent_path() / temporary_name();
+    if (link_at(fd_, name) != 0) return false;
+    temporary_ = std::move(name);
   }
+  return ::rename(temporary_.c_str(), path_.c_str()) == 0;
 }
 
 }  // namespace poprt

@@ -29,8 +29,11 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// Writes to a temporary file beside `path`; commit() makes it durable enough and renames it over
-// `path`. Without commit() the destructor removes it, so no partial file is ever left behind.
+// Writes to a file without a name (O_TMPFILE); commit() makes it `path`, in place of what is there.
+// Until then `path` stays what it was, and a process that dies leaves nothing. Where the file
+// system has no such files (or POPRT_NAMED_TEMPORARIES is set, for tests) it is a temporary file
+// beside `path`; one that a killed process leaves goes with the next AtomicFile in the folder
+// (base/temporaries.h).
 class AtomicFile {
  public:
   // Throws not_found / permission_denied naming the path (for example when the folder is missing).
@@ -47,7 +50,11 @@ class AtomicFile {
   void commit();
 
  private:
-  std::filesystem::path path_, temporary_;
+  void discard();
+  bool flush();      // false with errno set
+  bool take_name();  // false with errno set
+
+  std::filesystem::path path_, temporary_;  // temporary_: empty while the file has no name
   int fd_ = -1;
   uint64_t size_ = 0;
 };

@@ -1,5 +1,8 @@
 #include "compiler/compiler.h"
 
+#include <unordered_set>
+
+#include "base/log.h"
 #include "compiler/fix_shapes.h"
 #include "compiler/flow/class_labels.h"
 #include "compiler/flow/specialize.h"
@@ -38,16 +41,33 @@ void forget_intermediate_types(ir::Graph& graph) {
   }
 }
 
-// An attribute that an operator does not have would be ignored, and results be wrong.
-void check_attributes(const ir::Graph& graph) {
+// An attribute that another opset of the operator has means something: ignored, results would be
+// wrong.
+void check_attributes(const ir::Graph& graph, bool strict) {
+  std::function<void(const std::string&)> warn;
+  if (!strict) warn = [](const std::string& what) { log().warn("{}", what); };
   for (const ir::Node* n : graph.nodes()) {
-    ir::for_each_subgraph(*n, [](const ir::Graph& sub) { check_attributes(sub); });
+    ir::for_each_subgraph(*n, [&](const ir::Graph& sub) { check_attributes(sub, strict); });
     try {
-      ir::check_attributes(*n);
+      ir::check_attributes(*n, warn);
     } catch (const Error&) {
       ops::op_of(*n);  // that there is no such operator is said first
       throw;
     }
+  }
+}
+
+// The outputs of a program are told apart by their names.
+void drop_repeated_outputs(ir::Graph& graph) {
+  std::unordered_set<const ir::Value*> listed;
+  for (size_t i = 0; i < graph.outputs().size();) {
+    const ir::Value* v = graph.outputs()[i];
+    if (listed.insert(v).second) {
+      i++;
+      continue;
+    }
+    log().warn("output '{}' is listed more than once; it is one output", v->name());
+    graph.remove_output(i);
   }
 }
 
@@ -56,7 +76,8 @@ void check_attributes(const ir::Graph& graph) {
 void convert(ir::Graph& graph, const Options& options) {
   // Passes make nodes of ai.onnx, which a model of other domains need not import.
   if (!graph.opsets.contains("ai.onnx")) graph.opsets.emplace("", kOpsetOfNewNodes);
-  check_attributes(graph);
+  check_attributes(graph, options.strict);
+  drop_repeated_outputs(graph);
   expand_containers(graph, options);
   fix_shapes(graph, options);
   require_static_inputs(graph);

@@ -35,6 +35,7 @@ struct Options {
   int64_t rewrite_limit = INT64_MAX;
   std::string stop_after;
   bool verify_each = true;
+  bool strict = false;  // attributes that an operator does not have are an error, not a warning
   std::function<void(const passes::PassReport&, const ir::Graph&)> after_pass;
   // 0..1, and what is being done; conversion and compilation each run from 0 to 1.
   std::function<void(double done, std::string_view what)> progress;

@@ -73,7 +73,17 @@ int64_t definition_of(std::string_view domain, std::string_view op, int64_t opse
   return row == rows.end() ? 0 : row->since;
 }
 
-void check_attributes(const Node& node) {
+int64_t first_opset_with(std::string_view domain, std::string_view op,
+                         std::span<const std::string> attributes) {
+  const auto rows = rows_of(domain, op);
+  for (auto row = rows.begin(); row != rows.end(); row++)
+    if (std::all_of(attributes.begin(), attributes.end(),
+                    [&](const std::string& a) { return has(attributes_of(rows, row), a); }))
+      return row->since;
+  return 1;
+}
+
+void check_attributes(const Node& node, const std::function<void(const std::string&)>& ignored) {
   if (node.attributes.empty()) return;
   const auto rows = rows_of(node.domain, node.op_type);
   const auto row = row_at(rows, node.opset());
@@ -83,12 +93,14 @@ void check_attributes(const Node& node) {
     if (has(known, name) || name.starts_with("__")) continue;
     std::string list;
     for (const char c : known) list += c == ' ' ? std::string(", ") : std::string(1, c);
-    fail(
-        ErrorCode::invalid_argument,
-        "{}: {} has no attribute '{}' in opset {}; its attributes are: {}{}; to ask for more, open "
-        "an issue with this line",
-        node.describe(), node.op_type, name, node.opset(), list.empty() ? "none" : list,
-        other_opsets(rows, name));
+    const std::string others = other_opsets(rows, name);
+    const std::string what = fmt::format(
+        "{}: {} has no attribute '{}' in opset {}; its attributes are: {}", node.describe(),
+        node.op_type, name, node.opset(), list.empty() ? "none" : list);
+    if (!ignored || (!others.empty() && name != "consumed_inputs"))
+      fail(ErrorCode::invalid_argument, "{}{}; to ask for more, open an issue with this line", what,
+           others);
+    ignored(what + "; it is ignored");
   }
 }
 

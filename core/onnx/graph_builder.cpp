@@ -5,8 +5,10 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "ir/schemas.h"
 #include "ir/verifier.h"
+#include "onnx/assumed_opset.h"
 #include "onnx/elem_type.h"
 #include "onnx/import.h"
 #include "onnx/limits.h"
@@ -132,10 +134,8 @@ ir::ValueType value_type(const pb::TypeProto& type) {
   bool named = false;
   int64_t known = 1;
   for (const auto& dim : tensor.shape().dim()) {
-    if (dim.has_dim_value() && dim.dim_value() < 0)
-      fail(ErrorCode::invalid_argument, "dimension {} is {}; a variable one has a name or nothing",
-           out.shape.size(), dim.dim_value());
-    out.shape.push_back(dim.has_dim_value() ? dim.dim_value() : kUnknownDim);
+    // Several exporters write an unknown one as a negative number.
+    out.shape.push_back(dim.has_dim_value() ? std::max(dim.dim_value(), kUnknownDim) : kUnknownDim);
     out.symbols.push_back(dim.has_dim_param() ? dim.dim_param() : std::string());
     named = named || !out.symbols.back().empty();
     if (dim.has_dim_value() && dim.dim_value() > 0)
@@ -359,10 +359,8 @@ void GraphBuilder::check_opset(const std::string& domain, const std::string& op,
   const auto& imports = context.function ? context.function->opsets : root_->opsets;
   const auto it = imports.find(domain);
   const std::string spelt = quote_name(domain.empty() ? "ai.onnx" : domain);
-  if (it == imports.end())
-    fail(ErrorCode::invalid_argument, "the {} imports no opset of its domain {}",
-         context.function ? "function" : "model", spelt);
-  const int64_t version = it->second, root = root_->opsets.emplace(domain, version).first->second;
+  const int64_t version = it == imports.end() ? assume_opset(domain, context) : it->second;
+  const int64_t root = root_->opsets.emplace(domain, version).first->second;
   if (root == version) return;
   // The node becomes one of the model's opset.
   const int64_t definition = ir::definition_of(domain, op, version);
@@ -375,6 +373,18 @@ void GraphBuilder::check_opset(const std::string& domain, const std::string& op,
        definition ? fmt::format("is defined by opset {} in the one and {} in the other", definition,
                                 ir::definition_of(domain, op, root))
                   : std::string("has no published definition to compare"));
+}
+
+int64_t GraphBuilder::assume_opset(const std::string& domain, const Context& context) {
+  if (context.function)
+    if (const auto it = root_->opsets.find(domain); it != root_->opsets.end()) return it->second;
+  const auto version = assumed_opset(model_, domain);
+  const std::string what =
+      fmt::format("the {} imports no opset of domain {}", context.function ? "function" : "model",
+                  quote_name(domain.empty() ? "ai.onnx" : domain));
+  if (!version || strict_) fail(ErrorCode::invalid_argument, "{}, which it uses", what);
+  log().warn("{}; {} is assumed", what, *version);
+  return *version;
 }
 
 void GraphBuilder::build_node(pb::NodeProto& proto, Context& context) {
@@ -392,6 +402,10 @@ void GraphBuilder::build_node(pb::NodeProto& proto, Context& context) {
                  }
                  if (proto.op_type().empty())
                    fail(ErrorCode::invalid_argument, "it has no op_type");
+                 // What it would do cannot be seen from outside.
+                 if (proto.op_type() == "If" && normal_domain(proto.domain()).empty() &&
+                     proto.output_size() == 0)
+                   return;
                  Attributes attributes = read_attributes(proto, context);
                  if (Function* function = functions_.find(proto)) {
                    inline_call(*function, proto, attributes, context);

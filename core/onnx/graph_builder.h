@@ -17,7 +17,7 @@
 
 namespace poprt::onnx {
 
-// Throws invalid_argument for negative dimensions and unknown element types.
+// A negative dimension is an unknown one. Throws invalid_argument for unknown element types.
 ir::ValueType value_type(const ::onnx::TypeProto& type);
 
 // Its name, or "graph".
@@ -26,8 +26,9 @@ std::string graph_title(const ::onnx::GraphProto& proto);
 // Builds the graph of one model. Takes tensor payloads out of the proto, so it runs once.
 class GraphBuilder {
  public:
-  GraphBuilder(::onnx::ModelProto& model, ExternalFiles& files)
-      : model_(model), files_(files), functions_(model) {}
+  // With `strict`, a domain whose opset is not imported is an error.
+  GraphBuilder(::onnx::ModelProto& model, ExternalFiles& files, bool strict)
+      : model_(model), files_(files), strict_(strict), functions_(model) {}
 
   // `graph` is empty but for its opsets.
   void build(ir::Graph& graph);
@@ -75,10 +76,13 @@ class GraphBuilder {
   std::string graph_name(std::string_view name, const Context& context);
   std::string unused_name(std::string stem);
   void check_opset(const std::string& domain, const std::string& op, const Context& context);
+  // Of a domain that neither the model nor the function at hand imports.
+  int64_t assume_opset(const std::string& domain, const Context& context);
   void apply_type(std::string_view name, ir::Value* value, const Context& context) const;
 
   ::onnx::ModelProto& model_;
   ExternalFiles& files_;
+  bool strict_;
   Functions functions_;
   ir::Graph* root_ = nullptr;
   // Every name of every graph, and those made here.

@@ -47,7 +47,7 @@ std::unique_ptr<ir::Graph> import_parsed(pb::ModelProto& model, ExternalFiles& f
   for (const auto& entry : model.metadata_props())
     graph->metadata["prop." + entry.key()] = entry.value();
 
-  GraphBuilder(model, files).build(*graph);
+  GraphBuilder(model, files, options.strict).build(*graph);
   return graph;
 }
 

@@ -9,7 +9,9 @@
 // that is no tensor (sequence, optional, map) has an unknown type. A graph input that is a sequence
 // or an optional of tensors becomes a node poprt.ContainerInput: kind ("sequence", "optional",
 // "optional_sequence"), dtype and shape (absent without a rank) of the elements, and its position
-// among the graph's inputs.
+// among the graph's inputs. A negative dimension is an unknown one; an If without outputs
+// disappears; a domain without an opset import is assumed to be of some opset where that is known
+// (onnx/assumed_opset.h).
 //
 // Graph::metadata holds "ir_version", "producer_name", "producer_version", "domain",
 // "model_version", "doc_string", "graph.doc_string" and the model's own entries as "prop.KEY".
@@ -34,6 +36,8 @@ struct ImportOptions {
   bool allow_links = false;
   // The opset of the standard domain to convert to first; 0: as the model says.
   int64_t convert_version = 0;
+  // A domain whose opset is not imported is an error instead of a warning.
+  bool strict = false;
 };
 
 // Throws not_found for a missing file, invalid_argument for something that is no ONNX model or

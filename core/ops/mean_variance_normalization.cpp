@@ -1,4 +1,6 @@
-// (x - mean) / (deviation + 1e-9) over the axes (default 0, 2, 3).
+// (x - mean) / (deviation + 1e-9) over the axes (default 0, 2, 3). Before opset 9 an experiment:
+// the axes are 0, 2, 3, with across_channels = 1 all; with normalize_variance = 0 only the mean is
+// taken.
 #include "ops/common/as_real.h"
 #include "ops/common/elementwise.h"
 #include "ops/common/reduce.h"
@@ -6,25 +8,39 @@
 namespace poprt::ops {
 namespace {
 
+std::vector<int64_t> axes_of(const LowerContext& ctx) {
+  if (ctx.opset() >= 9) return ctx.node.ints_attr("axes", {0, 2, 3});
+  if (ctx.in_shape(0).size() != 4)
+    ctx.fail_unsupported("an image [N,C,H,W] is expected, the rank is {}", ctx.in_shape(0).size());
+  return ctx.node.int_attr("across_channels", 0) ? std::vector<int64_t>{0, 1, 2, 3}
+                                                 : std::vector<int64_t>{0, 2, 3};
+}
+
 void lower(LowerContext& ctx) {
   const auto rank = static_cast<int64_t>(ctx.in_shape(0).size());
   std::vector<int64_t> ints = {static_cast<int64_t>(kernels::Reduction::mean)};
   Shape small = ctx.in_shape(0);
-  for (const int64_t axis : ctx.node.ints_attr("axes", {0, 2, 3})) {
+  for (const int64_t axis : axes_of(ctx)) {
     ints.push_back(normalize_axis(axis, rank));
     small[static_cast<size_t>(ints.back())] = 1;
   }
   using Buffers = std::vector<LowerContext::BufferId>;
+  const bool scaled = ctx.opset() >= 9 || ctx.node.int_attr("normalize_variance", 1) != 0;
   const DType t = real_type(ctx);
   const auto x = in_as(ctx, 0, t), y = out_as(ctx, 0, t);
-  const auto mean = ctx.temporary(t, small), variance = ctx.temporary(t, small);
-  const auto centered = ctx.temporary(t, ctx.in_shape(0)),
-             squares = ctx.temporary(t, ctx.in_shape(0));
+  const auto mean = ctx.temporary(t, small);
   ctx.emit("reduce", Buffers{x, mean}, ints);
   ElementwiseProgram center;
   const auto whole = center.add_input(), middle = center.add_input();
   const auto d = center.step(ElementwiseOp::sub, whole, middle);
   center.add_output(d, t);
+  if (!scaled) {
+    emit_program(ctx, center, Buffers{x, mean, y}, t);
+    return finish_as(ctx, 0, y, t);
+  }
+  const auto variance = ctx.temporary(t, small);
+  const auto centered = ctx.temporary(t, ctx.in_shape(0)),
+             squares = ctx.temporary(t, ctx.in_shape(0));
   center.add_output(center.step(ElementwiseOp::square, d), t);
   emit_program(ctx, center, Buffers{x, mean, centered, squares}, t);
   ctx.emit("reduce", Buffers{squares, variance}, ints);
@@ -42,7 +58,6 @@ void lower(LowerContext& ctx) {
 
 extern const OpDef mean_variance_normalization_op;
 const OpDef mean_variance_normalization_op = {.name = "MeanVarianceNormalization",
-                                              .since = 9,
                                               .infer = [](InferContext& c) { c.out(0, c.in(0)); },
                                               .lower = lower};
 

@@ -1,3 +1,3 @@
 #include "ops/common/elementwise.h"
 
-POPRT_ELEMENTWISE_OP(thresholded_relu, "ThresholdedRelu", 10, floating)
+POPRT_ELEMENTWISE_OP(thresholded_relu, "ThresholdedRelu", 1, floating)

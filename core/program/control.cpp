@@ -44,23 +44,18 @@ std::vector<uint32_t> match_regions(const Program& program, const std::vector<In
   std::vector<std::optional<Control>> kinds;
   for (const std::string& name : program.kernels) kinds.push_back(control_of(name));
   std::vector<uint32_t> other(list.size());
-  struct Open {
-    uint32_t position;
-    int64_t rounds;  // of this region and those around it
-  };
-  std::vector<Open> open;
+  std::vector<uint32_t> open;  // positions
   for (uint32_t i = 0; i < list.size(); i++) {
     const Instruction& in = list[i];
     other[i] = i;
     c.check(in.kernel < kinds.size(), i, "its kernel is out of range");
     if (!kinds[in.kernel]) continue;
-    const int64_t around = open.empty() ? 1 : open.back().rounds;
     switch (*kinds[in.kernel]) {
       case Control::branch:
         c.check(in.operands.size() == 1 && in.ints.size() == 1, i,
                 "control.if takes one operand and one integer");
         c.scalar(in, i, 0, DType::boolean, false);
-        open.push_back({i, around});
+        open.push_back(i);
         break;
       case Control::loop: {
         c.check(in.operands.size() == 3 && in.ints.size() == 1, i,
@@ -73,24 +68,20 @@ std::vector<uint32_t> match_regions(const Program& program, const std::vector<In
                 "the index of a loop cannot be written");
         const int64_t most = in.ints[0];
         c.check(most >= 0 && most <= kMaxRounds, i, "the number of rounds is out of range");
-        const int64_t rounds = most > kMaxNestedRounds / around ? kMaxNestedRounds + 1
-                               : most == 0                      ? around
-                                                                : around * most;
-        c.check(rounds <= kMaxNestedRounds, i, "nested loops make too many rounds");
-        open.push_back({i, rounds});
+        open.push_back(i);
         break;
       }
       case Control::end:
         c.check(in.operands.empty(), i, "control.end takes no operand");
         c.check(!open.empty(), i, "control.end without a beginning");
-        other[i] = open.back().position;
-        other[open.back().position] = i;
+        other[i] = open.back();
+        other[open.back()] = i;
         open.pop_back();
         break;
     }
     c.check(open.size() <= kMaxControlDepth, i, "control flow is nested too deep");
   }
-  if (!open.empty()) c.check(false, open.back().position, "its control.end is missing");
+  if (!open.empty()) c.check(false, open.back(), "its control.end is missing");
   return other;
 }
 

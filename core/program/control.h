@@ -31,9 +31,9 @@ inline constexpr std::string_view kControlLoop = "control.loop";
 inline constexpr std::string_view kControlEnd = "control.end";
 
 inline constexpr size_t kMaxControlDepth = 64;
-// Rounds of one loop, and of nested loops together.
+// Rounds of one loop, and of all loops in one run: when they are used up, no loop begins another.
 inline constexpr int64_t kMaxRounds = int64_t{1} << 24;
-inline constexpr int64_t kMaxNestedRounds = int64_t{1} << 48;
+inline constexpr int64_t kMaxRoundsOfRun = int64_t{1} << 48;
 
 // What an instruction of that kernel name is; nullopt for a kernel's name.
 std::optional<Control> control_of(std::string_view kernel);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/temporaries.h"
 #include "popef/model.h"
 #include "popef/writer.h"
 #include "runtime/popef_file.h"
@@ -167,12 +168,7 @@ ExecutableCache::Pruned ExecutableCache::prune(const Limits& limits) const {
     pruned.files++;
     pruned.bytes += e.bytes;
   }
-  for (const fs::directory_entry& file : fs::directory_iterator(folder_, error)) {
-    const std::string name = file.path().filename().string();
-    if (!name.starts_with(".poprt-") || !name.ends_with(".tmp")) continue;
-    const auto written = file.last_write_time(error);
-    if (!error && now - written > std::chrono::hours(1)) fs::remove(file.path(), error);
-  }
+  sweep_temporaries(folder_);
   return pruned;
 }
 

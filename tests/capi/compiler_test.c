@@ -496,6 +496,12 @@ static void caching_compiles_once(void** state) {
   o.allow_links = 2;
   poprt_compiler* c = NULL;
   FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "allow_links");
+  o.allow_links = 0;
+  o.strict = 2;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "strict");
+  o.strict = 1;
+  o.reserved_3 = 1;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "reserved");
   OK(poprt_log_set_level("WARNING"));
 }
 

@@ -111,6 +111,47 @@ class Run(CommandTest):
         self.succeeds(model("join"), "--input", "a=a.npy", "--output", "t=t.npy")
         self.assertEqual(self.read_text_npy("t.npy"), [w + "!" for w in words])
 
+    def test_text_that_is_not_given_is_made_up(self):
+        shown = self.succeeds(model("join"), "--random", "--output", "t=t.npy")
+        self.assertIn("output t: string[4]", shown)
+        words = self.read_text_npy("t.npy")
+        self.assertEqual(len(set(words)), 4)
+        self.assertTrue(all(len(w) > 1 and w.endswith("!") for w in words), words)
+
+    def test_json_of_text_has_the_keys_of_other_models(self):
+        self.text_npy("a.npy", [4], ["one", "\"two\"", "zw\u00f6lf", ""])
+        numbers = json.loads(self.succeeds(model("text"), "--input", "x=x.npy", "--json"))
+        for words in (["--input", "a=a.npy"], ["--random"]):
+            j = json.loads(self.succeeds(model("join"), *words, "--json"))
+            self.assertLessEqual({"model", "load_ms", "latency_ms", "outputs", "texts"}, j.keys() & numbers.keys())
+            self.assertEqual(j["outputs"], [{"name": "t", "dtype": "string", "shape": [4]}])
+            self.assertEqual(j["latency_ms"], [])
+            self.assertEqual(j["folded_inputs"], ["a"])
+        self.assertEqual([o["name"] for o in numbers["outputs"]], ["y", "t"])
+        given = json.loads(self.succeeds(model("join"), "--input", "a=a.npy", "--json"))
+        self.assertEqual(given["texts"], [{"name": "t", "shape": [4], "values": ["one!", "\"two\"!", "zw\u00f6lf!", "!"]}])
+
+    def test_json_of_text_that_is_no_utf8(self):
+        with open(model("text"), "rb") as file:
+            self.write("bytes.onnx", file.read().replace(b"one", b"\xff\xfe\xfd"))
+        j = json.loads(self.succeeds("bytes.onnx", "--input", "x=x.npy", "--json"))
+        self.assertEqual(j["texts"][0]["values"], ["\ufffd\ufffd\ufffd!", "two!"])
+        self.assertIn("\ufffd", self.succeeds("bytes.onnx", "--input", "x=x.npy"))
+
+    def test_json_is_whole_or_nothing(self):
+        self.text_npy("short.npy", [3], ["a", "b", "c"])
+        self.write("no.npy", b"no array")
+        for words in ([model("join"), "--json"], [model("join"), "--input", "a=short.npy", "--json"],
+                      [model("join"), "--input", "a=x.npy", "--json"], [model("join"), "--input", "a=no.npy", "--json"],
+                      [model("join"), "--random", "--json", "--output", "nope=t.npy"],
+                      [model("join"), "--random", "--json", "--output", "t=missing/t.npy"],
+                      [model("join"), "--random", "--json", "--output", "t=t.npy", "nope=y.npy"],
+                      [model("text"), "--random", "--json", "--output", "t=t.npy", "nope=y.npy"],
+                      [model("relu"), "--random", "--json", "--output", "y=missing/y.npy"],
+                      [model("relu"), "--random", "--json", "--output", "nope=y.npy"],
+                      [model("unknown_op"), "--random", "--json"], ["nope.onnx", "--random", "--json"]):
+            self.fails(words)  # fails() asks for nothing on stdout
+
     def test_wrong_archives(self):
         sequence = model("sequence")
         self.npz("s.npz", ["x.npy"])

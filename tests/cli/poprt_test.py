@@ -18,7 +18,7 @@ class Poprt(CommandTest):
         text = self.succeeds("--help")
         for option in ("--input_model", "--output_model", "--output_dir", "--export_popef", "--run", "--show",
                        "--input_shape", "--batch_size", "--batch_axis", "--precision", "--convert_version",
-                       "--passes", "--skip_passes", "--list_all_passes", "--max_tensor_size", "--logging_level",
+                       "--passes", "--skip_passes", "--list_all_passes", "--max_tensor_size", "--logging_level", "--strict",
                        "--disable_compilation_progress_bar", "--version"):
             self.assertIn(option, text)
 
@@ -48,6 +48,24 @@ class Poprt(CommandTest):
         self.assertEqual(list(self.tree()), ["digits.optimized.onnx"])
         shown = self.succeeds("-i", "digits.optimized.onnx", "--show")
         self.assertIn("input image: dtype - f32, shape - [2, 1, 8, 8]", shown)
+
+    def test_negative_dimensions_are_unknown(self):
+        shown = self.succeeds("-i", model("negative"), "--show").splitlines()
+        self.assertEqual(shown, ["input x: dtype - f32, shape - [0, 3]", "output y: dtype - f32, shape - [0, 3]"])
+        self.fails(["-i", model("negative")], "input 'x' is f32[?,3]", "--input_shape x=")
+        for fixed in (["--input_shape", "x=4,3"], ["--batch_size", "4", "--batch_axis", "0"]):
+            self.succeeds("-i", model("negative"), *fixed, "--run", "--export_popef")
+            shown = self.succeeds("-i", "negative.optimized.onnx", "--show")
+            self.assertIn("output y: dtype - f32, shape - [4, 3]", shown)
+
+    def test_strict_refuses_what_is_a_warning_otherwise(self):
+        ran = self.run_command("-i", model("stray"), "--run")
+        self.assertEqual(ran.code, 0, ran.err)
+        for fact in ("'the_node'", "no attribute 'of_another_tool'", "'ai.onnx.ml'; 1 is assumed"):
+            self.assertIn(fact, ran.err)
+        self.assertIn("Tput", ran.out)
+        self.fails(["-i", model("stray"), "--strict", "--output_dir", "out"], "'ai.onnx.ml'")
+        self.succeeds("-i", model("relu"), "--strict", "--run", "--output_dir", "out")
 
     def test_output_model_and_output_dir_place_the_files(self):
         self.succeeds("-i", model("relu"), "--output_model", "a.onnx", "--output_dir", "x/y", "--export_popef")

@@ -50,11 +50,13 @@ using N = pb::NodeProto&;
 
 Cases attribute_cases() {
   return {
-      reject("conv_unknown_attribute",
-             "Conv has no attribute 'foo' in opset 17; its attributes are:",
-             conv({{"foo", int64_t{2}}})),
-      reject("gather_attribute_of_another_framework", "Gather has no attribute 'batch_dims'",
-             Op{"Gather", {in({2, 3}), ints({0})}, {{"batch_dims", int64_t{1}}}}),
+      accept("conv_unknown_attribute", conv({{"foo", int64_t{2}}})),
+      reject_if_strict("conv_unknown_attribute_strict",
+                       "Conv has no attribute 'foo' in opset 17; its attributes are:",
+                       model_of(conv({{"foo", int64_t{2}}}))),
+      reject_if_strict(
+          "gather_attribute_of_another_framework", "Gather has no attribute 'batch_dims'",
+          model_of(Op{"Gather", {in({2, 3}), ints({0})}, {{"batch_dims", int64_t{1}}}})),
       reject("reshape_attribute_of_a_later_opset", "opset 14 on has it: convert the model",
              Op{"Reshape", {in({2, 3}), ints({3, 2})}, {{"allowzero", int64_t{1}}}, 13}),
       reject("conv_stride_0", "kernel_shape, strides and dilations must be positive",

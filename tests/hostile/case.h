@@ -242,6 +242,12 @@ inline Case reject(std::string name, std::string error, const Op& op) {
 inline Case accept(std::string name, const pb::ModelProto& m) {
   return from_bytes(std::move(name), "", bytes_of(m), Outcome::accepted);
 }
+// What is accepted with a warning otherwise.
+inline Case reject_if_strict(std::string name, std::string error, const pb::ModelProto& m) {
+  Case c = reject(std::move(name), std::move(error), m);
+  c.arguments.push_back("--strict");
+  return c;
+}
 inline Case accept(std::string name, const Op& op) { return accept(std::move(name), model_of(op)); }
 inline Case either(std::string name, const pb::ModelProto& m) {
   return from_bytes(std::move(name), "", bytes_of(m), Outcome::either);

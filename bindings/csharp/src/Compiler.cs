@@ -95,6 +95,12 @@ namespace Poprt
         /// <summary>Whether named weights stay tensors of their own, which can be replaced later; slower.</summary>
         public bool VariableWeights { get; set; }
 
+        /// <summary>
+        /// Whether to refuse a model for what is a warning in the log otherwise, such as attributes that an operator
+        /// does not have.
+        /// </summary>
+        public bool Strict { get; set; }
+
         /// <summary>Keeps what is compiled in CachePath and takes it from there the next time.</summary>
         public bool EnableEngineCaching { get; set; }
 
@@ -134,6 +140,7 @@ namespace Poprt
             foreach (string output in Outputs) raw.add_output(output);
             raw.set_convert_version(ConvertVersion);
             raw.set_variable_weights(VariableWeights);
+            raw.set_strict(Strict);
             raw.set_engine_caching(EnableEngineCaching, CachePath ?? "");
         }
     }

@@ -80,6 +80,7 @@ class CompilerOptions(Config):
         "stop_after": "",  # name of a pass
         "allow_links": False,  # external data may be reached through links; only for models that are trusted
         "convert_version": 0,
+        "strict": False,  # refuse a model for what is a warning otherwise, such as attributes that nobody knows
         "verify": True,
         "after_pass": None,  # after_pass(name, rewrites, milliseconds, nodes_before, nodes_after), while it compiles
     }
@@ -110,6 +111,7 @@ class CompilerOptions(Config):
         raw.set_stop_after(self.stop_after)
         raw.set_allow_links(bool(self.allow_links))
         raw.set_convert_version(self.convert_version)
+        raw.set_strict(bool(self.strict))
         for name, data in self.opaque_blobs.items():
             content = data.encode() if isinstance(data, str) else data
             raw.add_opaque_blob(name, *_raw.raw_address(content))

@@ -53,6 +53,7 @@ struct CompilerOptions {
   std::function<void(const PassReport&)> afterPass;  // after each pass; the same
   int64_t convertVersion = 0;  // opset of the standard domain to convert to first; 0: the model's
   bool allowLinks = false;     // see poprt_compile_options
+  bool strict = false;         // see poprt_compile_options
 };
 
 // Model arguments are a path, or the bytes of an ONNX file. `outputs` names the outputs to keep;
@@ -149,6 +150,7 @@ class Compiler {
       if (!options.stopAfter.empty()) o.stop_after = options.stopAfter.c_str();
       o.convert_version = options.convertVersion;
       o.allow_links = options.allowLinks;
+      o.strict = options.strict;
       o.user_data = this;
       if (options.progress)
         o.progress = [](double done, const char* what, void* self) {

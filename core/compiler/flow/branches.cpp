@@ -1,6 +1,7 @@
 // If: the branch taken, or both for the device. Call: its subgraph, in place.
 #include "compiler/flow/specializer.h"
 
+#include <algorithm>
 #include <array>
 
 #include "ops/op.h"
@@ -35,44 +36,91 @@ void Specializer::run_if(const Node& n) {
   }
   scalar_input(n, condition.value, DType::boolean, "the condition");
   // Both branches, each in a graph of its own; sequences as their elements.
-  std::shared_ptr<Graph> made[2];
-  Items results[2];
+  Branch made[2];
   for (size_t b = 0; b < 2; b++) {
-    made[b] = std::make_shared<Graph>(branches[b]->name);
-    made[b]->parent = target_;
-    const Into into(*this, *made[b]);
-    results[b] = settled(run_body(*branches[b], {}));
-    for (const Item& item : results[b])
-      if (item.size) refuse_size(n, item);
-    for (const Item& item : results[b])
-      for (Value* v : item.parts()) made[b]->add_output(own(v));
+    made[b].graph = std::make_shared<Graph>(branches[b]->name);
+    made[b].graph->parent = target_;
+    const Into into(*this, *made[b].graph);
+    made[b].results = settled(run_body(*branches[b], {}));
   }
-  bool same = made[0]->outputs().size() == made[1]->outputs().size();
-  for (size_t i = 0; same && i < results[0].size(); i++)
-    same = results[0][i].kind == results[1][i].kind &&
-           results[0][i].elements.size() == results[1][i].elements.size();
-  if (!same)
-    fail_at(n, ErrorCode::unimplemented,
-            "its branches make containers of different lengths; the condition must be constant");
-  const size_t outputs = made[0]->outputs().size();
-  for (size_t i = 0; i < outputs; i++) {
-    const ir::ValueType &a = made[1]->outputs()[i]->type, &b = made[0]->outputs()[i]->type;
-    if (!a.is_static() || a.dtype != b.dtype || a.shape != b.shape)
+  join_branches(n, condition.value, made[1], made[0]);
+}
+
+// The axis along which two results are of different lengths, or of one that depends on data. None
+// when they have one static type, or more is different.
+std::optional<size_t> Specializer::uneven_axis(const Item& a, const Item& b) {
+  if (a.kind != Item::Kind::tensor || b.kind != Item::Kind::tensor) return std::nullopt;
+  const ir::ValueType &x = a.value->type, &y = b.value->type;
+  if (!x.is_static() || !y.is_static() || x.dtype != y.dtype || x.shape.size() != y.shape.size())
+    return std::nullopt;
+  std::optional<size_t> axis;
+  if (a.size) axis = a.axis;
+  if (b.size && axis.value_or(b.axis) != b.axis) return std::nullopt;
+  if (b.size) axis = b.axis;
+  for (size_t d = 0; d < x.shape.size(); d++) {
+    if (x.shape[d] == y.shape[d]) continue;
+    if (axis.value_or(d) != d) return std::nullopt;
+    axis = d;
+  }
+  return axis;
+}
+
+// A result with zeros up to the bound of both branches, and how much of it is real.
+Specializer::Items Specializer::bounded(const Item& item, size_t axis, int64_t bound) {
+  Shape rest = item.value->shape();
+  const int64_t length = rest[axis];
+  rest[axis] = bound - length;
+  Value* v = item.value;
+  if (rest[axis] > 0)
+    v = make1("Concat", {v, constant(Tensor::zeros(v->dtype(), rest))},
+              {{"axis", static_cast<int64_t>(axis)}});
+  return {Item::of(v), Item::of(item.size ? item.size : integer(length))};
+}
+
+void Specializer::join_branches(const Node& n, Value* condition, Branch& yes, Branch& no) {
+  Branch* const both[] = {&yes, &no};
+  // How results were joined: the axis whose length is a result of its own.
+  std::vector<std::optional<size_t>> uneven;
+  for (size_t i = 0; i < yes.results.size(); i++) {
+    const Item &a = yes.results[i], &b = no.results[i];
+    if (a.kind != b.kind || a.elements.size() != b.elements.size())
       fail_at(n, ErrorCode::unimplemented,
-              "its branches make {} and {}; both must have one static type, or the condition must "
-              "be constant",
-              ir::type_string(a), ir::type_string(b));
+              "its branches make containers of different lengths; the condition must be constant");
+    // A model that is only converted keeps sizes unknown until it is compiled.
+    uneven.push_back(options_.keep_onnx ? std::nullopt : uneven_axis(a, b));
+    const int64_t bound =
+        uneven[i] ? std::max(a.value->shape()[*uneven[i]], b.value->shape()[*uneven[i]]) : 0;
+    for (Branch* branch : both) {
+      const Into into(*this, *branch->graph);
+      const Item& item = branch->results[i];
+      if (!uneven[i] && item.size) refuse_size(n, item);
+      Items parts = {item};
+      if (uneven[i]) parts = bounded(item, *uneven[i], bound);
+      for (const Item& part : parts)
+        for (Value* v : part.parts()) branch->graph->add_output(own(v));
+    }
   }
-  Node* node = target_->add_node("If", "", {condition.value}, outputs);
+  const std::vector<Value*>&a = yes.graph->outputs(), &b = no.graph->outputs();
+  for (size_t i = 0; i < a.size(); i++) {
+    if (options_.keep_onnx && a[i]->dtype() == b[i]->dtype()) continue;
+    if (!a[i]->type.is_static() || a[i]->dtype() != b[i]->dtype() || a[i]->shape() != b[i]->shape())
+      fail_at(
+          n, ErrorCode::unimplemented,
+          "its branches make {} and {}; they must have one type and differ in one axis at most, "
+          "or the condition must be constant",
+          ir::type_string(a[i]->type), ir::type_string(b[i]->type));
+  }
+  Node* node = target_->add_node("If", "", {condition}, a.size());
   node->name = n.name.empty() ? n.output()->name() : n.name;
-  node->attributes["then_branch"] = made[1];
-  node->attributes["else_branch"] = made[0];
+  node->attributes["then_branch"] = yes.graph;
+  node->attributes["else_branch"] = no.graph;
   ops::infer(*node);
   size_t o = 0;
-  for (size_t i = 0; i < results[0].size(); i++) {
-    Item item = results[0][i];
+  for (size_t i = 0; i < yes.results.size(); i++) {
+    Item item = yes.results[i];
     if (item.kind == Item::Kind::tensor) item = Item::of(node->output(o++));
     for (Value*& v : item.elements) v = node->output(o++);
+    if (uneven[i]) item.sized(node->output(o++), *uneven[i]);
     give(n, i, std::move(item));
   }
 }

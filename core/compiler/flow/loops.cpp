@@ -33,9 +33,13 @@ void Specializer::run_loop(const Node& n) {
   loop.scans = n.outputs().size() - states;
   loop.body_nodes = node_count(*body);
   loop.round = [&](Value* index, Value* condition, const Items& carried) {
-    Items inputs = {Item::of(index), Item::of(condition)};
+    // Exporters declare them as scalars or as [1].
+    Value* const declared = as_declared(*body->inputs()[1], condition);
+    Items inputs = {Item::of(as_declared(*body->inputs()[0], index)), Item::of(declared)};
     inputs.insert(inputs.end(), carried.begin(), carried.end());
-    return settled(run_body(*body, inputs));
+    Items results = settled(run_body(*body, inputs));
+    if (results[0].value == declared) results[0].value = condition;  // handed through
+    return results;
   };
   const Items results = iterate(loop);
   for (size_t i = 0; i < results.size(); i++) give(n, i, results[i]);
@@ -53,9 +57,12 @@ Specializer::Items Specializer::iterate(const LoopSpec& loop) {
     return rounds > kMaxNodes / per ? kMaxNodes : rounds * per;
   };
   const bool unrollable = condition && (count || endless);
-  if (unrollable && count && *count > 0 && nodes(*count) <= kShortLoop) {
+  if (unrollable && count && *count > 0 && nodes(*count) <= kShortLoop &&
+      !long_loops_.contains(&n)) {
     const size_t before = target_->node_count();
     if (auto results = unroll(loop, count, kShortLoop)) return *results;
+    // Tried once: nested loops would try again in every round of those around.
+    long_loops_.insert(&n);
     // What has a state would run, although nobody reads it.
     const std::vector<Node*> made = target_->nodes();
     for (size_t i = made.size(); i-- > before;)
@@ -72,6 +79,14 @@ Specializer::Items Specializer::iterate(const LoopSpec& loop) {
   }
   if (auto results = unroll(loop, count, kMaxNodes)) return *results;
   fail_at(n, ErrorCode::unimplemented, "it can neither be unrolled nor run as it is: {}", why);
+}
+
+Value* Specializer::as_declared(const Value& input, Value* scalar) {
+  const ir::ValueType& type = input.type;
+  const bool one = type.has_shape && !type.shape.empty() &&
+                   std::all_of(type.shape.begin(), type.shape.end(),
+                               [](int64_t d) { return d == 1 || d == kUnknownDim; });
+  return one ? reshape(scalar, Shape(type.shape.size(), 1)) : scalar;
 }
 
 // Nothing when the condition turns out to depend on data, or the limit is too small.
@@ -113,17 +128,16 @@ Specializer::Items Specializer::loop_on_device(const LoopSpec& loop) {
   scalar_input(n, loop.count.value, DType::s64, "the trip count");
   scalar_input(n, loop.condition.value, DType::boolean, "the condition");
   const auto most = constant_integer(loop.count);
-  // Of this loop and those around it.
-  const int64_t here =
-      std::clamp<int64_t>(most.value_or(program::kMaxRounds), 1, program::kMaxRounds);
+  // Of this loop and those around it, as far as constants tell.
+  const int64_t here = std::clamp<int64_t>(most.value_or(1), 1, program::kMaxRounds);
   struct Rounds {
     int64_t& rounds;
     int64_t outer;
     ~Rounds() { rounds = outer; }
   } rounds{rounds_, rounds_};
-  if (here > program::kMaxNestedRounds / rounds_)
-    fail_at(n, ErrorCode::resource_exhausted, "nested loops of more than {} rounds",
-            program::kMaxNestedRounds);
+  if (here > program::kMaxRoundsOfRun / rounds_)
+    fail_at(n, ErrorCode::resource_exhausted,
+            "it and the loops around it run for more than {} rounds", program::kMaxRoundsOfRun);
   rounds_ *= here;
   auto sub = std::make_shared<Graph>("body");
   sub->parent = target_;
@@ -148,6 +162,7 @@ Specializer::Items Specializer::loop_on_device(const LoopSpec& loop) {
     ends_early = !(more && *more != 0) && !handed_through;
     for (const Item& item : made)
       results.push_back(own(const_cast<Value*>(static_tensor(n, item, "a loop result"))));
+    scalar_input(n, results[0], DType::boolean, "the condition of the next round");
     for (size_t i = 0; i < states.size(); i++) {
       const Value *from = results[1 + i], *to = states[i].value;
       if (from->dtype() != to->dtype() || from->shape() != to->shape())

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -136,6 +137,13 @@ class Specializer {
   Items run_body(const ir::Graph& body, const Items& inputs);
   void run_call(const ir::Node& n);
   void run_if(const ir::Node& n);
+  struct Branch {
+    std::shared_ptr<ir::Graph> graph;
+    Items results;
+  };
+  static std::optional<size_t> uneven_axis(const Item& a, const Item& b);
+  Items bounded(const Item& item, size_t axis, int64_t bound);
+  void join_branches(const ir::Node& n, ir::Value* condition, Branch& yes, Branch& no);
   void run_loop(const ir::Node& n);
   void run_scan(const ir::Node& n);
   void run_container(const ir::Node& n);
@@ -144,6 +152,9 @@ class Specializer {
   void run_concat(const ir::Node& n);
   void run_flex_attention(const ir::Node& n);
 
+  // The iteration number or the condition, which a loop's body may declare as tensors of one
+  // element.
+  ir::Value* as_declared(const ir::Value& input, ir::Value* scalar);
   Items iterate(const LoopSpec& loop);
   std::optional<Items> unroll(const LoopSpec& loop, std::optional<int64_t> count, int64_t limit);
   Items loop_on_device(const LoopSpec& loop);
@@ -218,7 +229,8 @@ class Specializer {
   int64_t scopes_ = 0, made_ = 0;
   int64_t limit_;
   uint64_t folded_ = 0;
-  int64_t rounds_ = 1;  // that the loops around run at most
+  int64_t rounds_ = 1;                              // of the loops around, as far as constants tell
+  std::unordered_set<const ir::Node*> long_loops_;  // too long to be unrolled
   int depth_ = 0;
   std::unordered_map<const ir::Value*, Item> items_;
   std::vector<std::pair<ir::Value*, std::string>>

@@ -22,16 +22,18 @@ struct Region {
   int64_t round = 0, rounds = 0;
 };
 
-// True when another round begins; it has told the region its index.
-inline bool next_round(Region& loop) noexcept {
+// True when another round begins; it has told the region its index. `left` is how many rounds all
+// loops of this run may still begin.
+inline bool next_round(Region& loop, int64_t& left) noexcept {
   const auto* condition = static_cast<const uint8_t*>(loop.data[1]);
-  const bool more = loop.round < loop.rounds && (!condition || *condition != 0);
+  const bool more = left > 0 && loop.round < loop.rounds && (!condition || *condition != 0);
+  if (more) left--;
   std::memcpy(loop.data[2], &loop.round, sizeof loop.round);
   return more;
 }
 
 // The position after which to go on.
-inline size_t steer(Region& region, size_t position) noexcept {
+inline size_t steer(Region& region, size_t position, int64_t& left) noexcept {
   switch (region.kind) {
     case program::Control::branch:
       return (*static_cast<const uint8_t*>(region.data[0]) != 0) == region.when ? position
@@ -44,13 +46,13 @@ inline size_t steer(Region& region, size_t position) noexcept {
         std::memcpy(&count, region.data[0], sizeof count);
         region.rounds = std::min(region.rounds, count);
       }
-      return next_round(region) ? position : region.other;
+      return next_round(region, left) ? position : region.other;
     }
     case program::Control::end: break;
   }
   if (region.begin->kind == program::Control::branch) return position;
   region.begin->round++;
-  return next_round(*region.begin) ? region.other : position;
+  return next_round(*region.begin, left) ? region.other : position;
 }
 
 }  // namespace poprt::device

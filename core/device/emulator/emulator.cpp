@@ -287,12 +287,13 @@ void Emulator::run_section(const Section& section) noexcept {
     uint64_t stride;
   };
   Context context{nullptr, 0, scratch_.data(), scratch_bytes_};
+  int64_t rounds_left = program::kMaxRoundsOfRun;
   for (size_t index = 0; index < section.steps.size(); index++) {
     const Step& step = section.steps[index];
     if (interrupted()) [[unlikely]]
       break;
     if (!step.run) {
-      index = steer(*static_cast<Region*>(const_cast<void*>(step.params)), index);
+      index = steer(*static_cast<Region*>(const_cast<void*>(step.params)), index, rounds_left);
       continue;
     }
     [[maybe_unused]] int64_t start = 0;

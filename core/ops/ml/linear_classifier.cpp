@@ -1,5 +1,7 @@
 // The label of the largest score, and the scores; one row of coefficients with two labels is a
-// binary classifier whose scores are [1 - s, s].
+// binary classifier whose scores are [1 - s, s]. Coefficients behind those of the last class are
+// not read, as in ONNX Runtime.
+#include "base/checked.h"
 #include "ops/common/ml.h"
 
 namespace poprt::ops {
@@ -10,12 +12,17 @@ void expand(Expansion& e) {
       class_labels(e.node, "classlabels_ints", "classlabels_strings");
   ir::Value* x = feature_matrix(e);
   const Shape shape = e.shape_of(x);
-  const auto coefficients = e.node.floats_attr("coefficients");
+  auto coefficients = e.node.floats_attr("coefficients");
   auto intercepts = e.node.floats_attr("intercepts");
   const int64_t targets = intercepts.empty() && shape[1] > 0
                               ? static_cast<int64_t>(coefficients.size()) / shape[1]
                               : static_cast<int64_t>(intercepts.size());
   e.check(targets > 0, "coefficients are missing");
+  e.check(static_cast<int64_t>(coefficients.size()) % targets == 0,
+          "the number of coefficients is no multiple of the number of classes");
+  const int64_t used = checked_mul(targets, shape[1], "coefficients");
+  if (static_cast<int64_t>(coefficients.size()) > used)
+    coefficients.resize(static_cast<size_t>(used));
   intercepts.resize(static_cast<size_t>(targets));
   ir::Value* w = e.swap_last_two(reals(e, coefficients, {targets, shape[1]}));
   ir::Value* scores = e.add("Add", {e.add("MatMul", {x, w}), reals(e, intercepts, {targets})});

@@ -1,4 +1,6 @@
-// X times the coefficients [targets, features] plus intercepts.
+// X times the coefficients [targets, features] plus intercepts. Coefficients behind those of the
+// last target are not read, as in ONNX Runtime.
+#include "base/checked.h"
 #include "ops/common/ml.h"
 
 namespace poprt::ops {
@@ -8,7 +10,11 @@ void expand(Expansion& e) {
   ir::Value* x = feature_matrix(e);
   const int64_t targets = e.node.int_attr("targets", 1), features = e.shape_of(x)[1];
   e.check(targets > 0 && targets < (1 << 24), "targets is out of range");
-  ir::Value* w = e.swap_last_two(reals(e, e.node.floats_attr("coefficients"), {targets, features}));
+  auto coefficients = e.node.floats_attr("coefficients");
+  const int64_t used = checked_mul(targets, features, "coefficients");
+  if (static_cast<int64_t>(coefficients.size()) > used)
+    coefficients.resize(static_cast<size_t>(used));
+  ir::Value* w = e.swap_last_two(reals(e, coefficients, {targets, features}));
   ir::Value* y = e.add("MatMul", {x, w});
   const auto intercepts = e.node.floats_attr("intercepts");
   if (!intercepts.empty()) y = e.add("Add", {y, reals(e, intercepts, {targets})});

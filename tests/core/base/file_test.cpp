@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <random>
 #include <stdexcept>
 #include <string>
 
@@ -183,6 +187,87 @@ TEST_F(File, OpeningAPipeDoesNotWait) {
   ASSERT_EQ(::mkfifo((dir / "pipe").c_str(), 0600), 0);
   EXPECT_EQ(error_of([&] { MappedFile::open(dir / "pipe"); }).code(), ErrorCode::invalid_argument);
 }
+
+// Where a writer that may die works in a process of its own.
+template <class F>
+pid_t in_child(F&& f) {
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  f();
+  ::_exit(0);
+}
+
+void write_version(const fs::path& path, char version, size_t chunks) {
+  AtomicFile file(path);
+  const std::string chunk(4096, version);
+  for (size_t i = 0; i < chunks; i++) file.write(bytes_of(chunk));
+  file.commit();
+}
+
+// Both ways to write. The switch is for processes that are made by tests.
+class KilledWriter : public File, public testing::WithParamInterface<bool> {
+ protected:
+  void SetUp() override {
+    File::SetUp();
+    if (GetParam()) ::setenv("POPRT_NAMED_TEMPORARIES", "1", 1);
+  }
+  void TearDown() override {
+    ::unsetenv("POPRT_NAMED_TEMPORARIES");
+    File::TearDown();
+  }
+};
+
+TEST_P(KilledWriter, LeavesTheOldOrTheNewFileWholeAndNothingElse) {
+  constexpr size_t kChunks = 64;
+  constexpr int kKills = 200;
+  const fs::path path = dir / "model";
+  // Not here: a process lists a folder once a minute, and children begin with what it remembers.
+  ASSERT_EQ(::waitpid(in_child([&] { write_version(path, 'a', kChunks); }), nullptr, 0) > 0, true);
+  std::mt19937 rng(14);
+  std::uniform_int_distribution<int> wait_us(0, 800);
+  int left = 0;
+  for (int kill_number = 0; kill_number < kKills; kill_number++) {
+    const char old_version = text_of(path)[0];
+    const char version = static_cast<char>('b' + kill_number % 20);
+    const pid_t child = in_child([&] { write_version(path, version, kChunks); });
+    ::usleep(static_cast<useconds_t>(wait_us(rng)));
+    ::kill(child, SIGKILL);
+    ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+    const std::string text = text_of(path);
+    ASSERT_EQ(text.size(), kChunks * 4096);
+    ASSERT_TRUE(text[0] == old_version || text[0] == version);
+    ASSERT_EQ(text.find_first_not_of(text[0]), std::string::npos);
+    left += entries() > 1;
+  }
+  // A file without a name leaves something between two calls at most.
+  EXPECT_TRUE(GetParam() || left <= 5) << left;
+  const pid_t last = in_child([&] { write_version(path, 'z', 1); });
+  ASSERT_EQ(::waitpid(last, nullptr, 0), last);
+  EXPECT_EQ(entries(), 1u);
+  EXPECT_EQ(text_of(path), std::string(4096, 'z'));
+}
+
+TEST_P(KilledWriter, IsNotTakenForDeadWhileItWrites) {
+  const fs::path path = dir / "a";
+  AtomicFile file(path);
+  file.write(bytes_of("hello"));
+  const pid_t other = in_child([&] { write_version(dir / "b", 'b', 1); });
+  ASSERT_EQ(::waitpid(other, nullptr, 0), other);
+  file.commit();
+  EXPECT_EQ(text_of(path), "hello");
+  EXPECT_EQ(entries(), 2u);
+}
+
+TEST_P(KilledWriter, MakesFilesThatTheMaskAllows) {
+  const mode_t mask = ::umask(027);
+  write_version(dir / "a", 'a', 1);
+  ::umask(mask);
+  EXPECT_EQ(fs::status(dir / "a").permissions(), static_cast<fs::perms>(0640));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, KilledWriter, testing::Bool(), [](const auto& way) {
+  return std::string(way.param ? "NamedTemporary" : "Unnamed");
+});
 
 }  // namespace
 }  // namespace poprt

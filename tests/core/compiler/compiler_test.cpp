@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/log.h"
 #include "core/compiler/support.h"
 
 namespace poprt::test {
@@ -26,15 +27,22 @@ TEST(Compiler, AnOutputThatIsAConstantIsStored) {
   })");
 }
 
-TEST(Compiler, OneValueMayBeTwoOutputs) {
+// Outputs are told apart by their names.
+TEST(Compiler, AnOutputThatIsListedTwiceIsOneOutput) {
   const std::string text = R"(graph "g" opset {"": 17} {
     input %x : f32[6]
     %y : ? = Relu(%x)
+    %z : ? = Neg(%x)
     output %y
+    output %x
     output %y
+    output %z
+    output %x
   })";
   const compiler::Executable e = compile_text(text);
-  ASSERT_EQ(e.program.outputs.size(), 2u);
+  std::string names;
+  for (const auto& output : e.program.outputs) names += output.name + " ";
+  EXPECT_EQ(names, "y x z ");
 }
 
 TEST(Compiler, ConcatAndSplitShareMemory) {
@@ -151,16 +159,42 @@ TEST(Compiler, ErrorsAboutANodeSayWhatIsSupportedAndWhereToAsk) {
 }
 
 // Also in a subgraph.
-TEST(Compiler, AttributesThatAnOperatorDoesNotHaveAreRefused) {
+TEST(Compiler, AttributesThatNoOpsetHasAreAWarning) {
+  const std::string text = R"(graph "g" opset {"": 17} {
+    input %x : f32[1,1,1,3]
+    input %c : bool[]
+    const %w : f32[1,1,1,1] = [2.0]
+    %z : ? = Conv(%x, %w) {foo = 2}
+    %y : ? = If(%c) {then_branch = graph "t" { %a : ? = Relu(%z) {foo = 2} output %a },
+                     else_branch = graph "e" { %b : ? = Neg(%z) output %b }}
+    output %y
+  })";
+  static int warnings;
+  warnings = 0;
+  set_log_receiver([](int32_t, const char* message) {
+    warnings += std::string_view(message).find("no attribute 'foo'") != std::string_view::npos;
+  });
+  const compiler::Executable e = compile_text(text);
+  set_log_receiver(nullptr);
+  EXPECT_EQ(warnings, 2);
+  const Tensor x = Tensor::of<float>({1, 1, 1, 3}, {{-1, 0, 2}});
+  const Tensor y = run_executable(e, {{"x", x}, {"c", Tensor::scalar(true)}}).at("y");
+  EXPECT_EQ(y.to_doubles(), (std::vector<double>{0, 0, 4}));
+}
+
+TEST(Compiler, AttributesOfOtherOpsetsAreRefusedAndUnknownOnesIfAsked) {
   for (const char* const node :
        {"%y : ? = Conv(%x, %w) {foo = 2}",
         "%y : ? = AveragePool(%x) {kernel_shape = [1, 1], dilations = [1, 1]}",
         "%y : ? = If(%c) {then_branch = graph \"t\" { %a : ? = Relu(%x) {foo = 2}\n output %a },"
         " else_branch = graph \"e\" { %b : ? = Relu(%x)\n output %b }}"}) {
     try {
+      compiler::Options options;
+      options.strict = std::string_view(node).find("foo") != std::string_view::npos;
       compile_text(std::string("graph \"g\" opset {\"\": 17} {\n input %x : f32[1,1,3,3]\n const "
                                "%w : f32[1,1,1,1] = [1.0]\n input %c : bool[]\n") +
-                   node + "\n output %y\n}");
+                       node + "\n output %y\n}",
+                   options);
       ADD_FAILURE() << node;
     } catch (const Error& e) {
       EXPECT_NE(e.message().find("has no attribute"), std::string::npos) << e.message();

@@ -29,6 +29,36 @@ TEST(Schemas, TheDefinitionOfAnOpset) {
   EXPECT_EQ(definition_of("custom", "Relu", 17), 0);
 }
 
+TEST(Schemas, TheFirstOpsetThatHasAllAttributes) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(first_opset_with("ai.onnx.ml", "LabelEncoder", Names{"default_string"}), 1);
+  EXPECT_EQ(first_opset_with("ai.onnx.ml", "LabelEncoder", Names{"keys_floats", "default_float"}),
+            2);
+  EXPECT_EQ(first_opset_with("ai.onnx.ml", "LabelEncoder", Names{"keys_tensor"}), 4);
+  EXPECT_EQ(first_opset_with("ai.onnx.ml", "LabelEncoder", Names{"unheard"}), 1);
+  EXPECT_EQ(first_opset_with("", "AveragePool", Names{"dilations"}), 19);
+  EXPECT_EQ(first_opset_with("custom", "Op", Names{"a"}), 1);
+}
+
+TEST(Schemas, AttributesThatNoOpsetHasCanBeIgnored) {
+  std::string told;
+  const auto ignored = [&](const std::string& what) { told += what + "\n"; };
+  check_attributes(*One("Conv", "", 17, "foo").n, ignored);
+  EXPECT_NE(told.find("no attribute 'foo' in opset 17; its attributes are: auto_pad, dilations"),
+            std::string::npos)
+      << told;
+  EXPECT_NE(told.find("it is ignored"), std::string::npos);
+  told.clear();
+  check_attributes(*One("Relu", "", 17, "consumed_inputs").n, ignored);
+  EXPECT_NE(told.find("'consumed_inputs'"), std::string::npos);
+  told.clear();
+  check_attributes(*One("Softmax", "", 17, "axis").n, ignored);
+  EXPECT_EQ(told, "");
+  // What another opset has means something.
+  EXPECT_THROW(check_attributes(*One("AveragePool", "", 11, "dilations").n, ignored), Error);
+  EXPECT_THROW(check_attributes(*One("BatchNormalization", "", 9, "spatial").n, ignored), Error);
+}
+
 TEST(Schemas, AttributesOfTheOpsetAreAccepted) {
   for (const One& o :
        {One("AveragePool", "", 19, "dilations"), One("Softmax", "", 13, "axis"),

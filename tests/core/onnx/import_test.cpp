@@ -1,5 +1,6 @@
 #include "onnx/import.h"
 
+#include "base/log.h"
 #include "ir/verifier.h"
 #include "onnx/limits.h"
 #include "support.h"
@@ -411,9 +412,116 @@ TEST(Import, RefusesBadTypes) {
     return model;
   };
   EXPECT_NO_THROW(import_proto(with(3, 1)));
-  expect_import_error(ErrorCode::invalid_argument, {"'unused'", "-5"}, with(-5, 1));
   expect_import_error(ErrorCode::out_of_range, {"'unused'", "overflow"}, with(INT64_MAX, 1));
   expect_import_error(ErrorCode::invalid_argument, {"'unused'", "77"}, with(1, 77));
+}
+
+TEST(Import, NegativeDimensionsAreUnknown) {
+  pb::ModelProto model = if_model([](pb::GraphProto& body) {
+    add_node(body, "Relu", {"x"}, {"r"});
+    add_value(body.mutable_value_info(), "r", {-1, 3});
+    add_output(body, "r", {-1, 3});
+  });
+  pb::GraphProto& graph = *model.mutable_graph();
+  add_input(graph, "z", {-1, 3, -7, 0});
+  add_node(graph, "Neg", {"z"}, {"v"});
+  add_value(graph.mutable_value_info(), "v", {-1, 3, INT64_MIN, 0});
+  add_output(graph, "w", {-1});
+  add_node(graph, "Abs", {"z"}, {"w"});
+  const auto g = import_proto(model);
+  EXPECT_EQ(ir::type_string(g->find("z")->type), "f32[?,3,?,0]");
+  EXPECT_EQ(ir::type_string(g->find("v")->type), "f32[?,3,?,0]");
+  EXPECT_EQ(ir::type_string(g->find("w")->type), "f32[?]");
+  const ir::Graph& body =
+      **std::get_if<std::shared_ptr<ir::Graph>>(g->nodes()[0]->find_attr("then_branch"));
+  EXPECT_EQ(ir::type_string(body.outputs()[0]->type), "f32[?,3]");
+  ir::verify(*g);
+}
+
+TEST(Import, NegativeDimensionsOfElementsAreUnknown) {
+  pb::ModelProto model = relu_model();
+  auto* input = model.mutable_graph()->add_input();
+  input->set_name("s");
+  auto* element = input->mutable_type()
+                      ->mutable_optional_type()
+                      ->mutable_elem_type()
+                      ->mutable_sequence_type()
+                      ->mutable_elem_type()
+                      ->mutable_tensor_type();
+  element->set_elem_type(pb::TensorProto::FLOAT);
+  element->mutable_shape()->add_dim()->set_dim_value(-1);
+  element->mutable_shape()->add_dim()->set_dim_value(4);
+  const auto g = import_proto(model);
+  EXPECT_EQ(g->nodes()[0]->ints_attr("shape"), (Shape{kUnknownDim, 4}));
+}
+
+// What a log receiver has heard.
+std::string heard;
+
+// The warnings of importing the model, one a line.
+std::string warnings_of(const pb::ModelProto& model) {
+  heard.clear();
+  set_log_receiver([](int32_t, const char* message) { heard += std::string(message) + "\n"; });
+  import_proto(model);
+  set_log_receiver(nullptr);
+  return heard;
+}
+
+void expect_strict_error(const char* part, const pb::ModelProto& model) {
+  expect_error(ErrorCode::invalid_argument, {part}, [&] {
+    const std::string bytes = model.SerializeAsString();
+    import_bytes(bytes_of(bytes), std::nullopt, {.strict = true});
+  });
+}
+
+TEST(Import, AKnownDomainWithoutImportIsItsFirstVersionThatDefinesWhatIsUsed) {
+  using Names = std::vector<const char*>;
+  const auto with = [](const char* domain, const char* op, const Names& attributes) {
+    pb::ModelProto model = relu_model();
+    for (const char* output : {"a", "b"}) {
+      pb::NodeProto& n = add_node(*model.mutable_graph(), op, {"x"}, {output});
+      n.set_domain(domain);
+      for (const char* a : attributes) add_attribute(n, a, pb::AttributeProto::INT).set_i(1);
+    }
+    return model;
+  };
+  for (const auto& [domain, op, attributes, version] :
+       {std::tuple("com.microsoft", "FusedMatMul", Names{"transA"}, 1),
+        {"ai.onnx.ml", "Scaler", Names{}, 1},
+        {"ai.onnx.ml", "LabelEncoder", Names{"default_int64"}, 1},
+        {"ai.onnx.ml", "LabelEncoder", Names{"keys_int64s"}, 2},
+        {"ai.graphcore", "Silu", Names{}, 1},
+        {"ai.onnx.preview.training", "Adam", Names{}, 1}}) {
+    const pb::ModelProto model = with(domain, op, attributes);
+    EXPECT_EQ(import_proto(model)->opsets.at(domain), version) << domain << " " << op;
+    const std::string warnings = warnings_of(model);
+    EXPECT_NE(warnings.find(
+                  fmt::format("imports no opset of domain '{}'; {} is assumed", domain, version)),
+              std::string::npos)
+        << warnings;
+    EXPECT_EQ(std::count(warnings.begin(), warnings.end(), '\n'), 1) << warnings;
+    expect_strict_error(domain, model);
+  }
+}
+
+TEST(Import, TheStandardDomainWithoutImportIsTheNewest) {
+  pb::ModelProto model = relu_model();
+  model.mutable_opset_import(0)->set_domain("ai.onnx.ml");
+  model.mutable_opset_import(0)->set_version(1);
+  EXPECT_EQ(import_proto(model)->nodes()[0]->opset(), kMaxOpset);
+  EXPECT_NE(warnings_of(model).find("domain 'ai.onnx'; 27 is assumed"), std::string::npos);
+  expect_strict_error("'ai.onnx'", model);
+}
+
+TEST(Import, AnIfWithoutOutputsDisappears) {
+  pb::ModelProto model =
+      if_model([](pb::GraphProto& body) { add_node(body, "Relu", {"x"}, {"r"}); });
+  model.mutable_graph()->mutable_node(0)->clear_output();
+  add_node(*model.mutable_graph(), "Neg", {"x"}, {"y"});
+  const auto g = import_proto(model);
+  ASSERT_EQ(g->node_count(), 1u);
+  EXPECT_TRUE(g->nodes()[0]->is("Neg"));
+  ir::verify(*g);
 }
 
 TEST(Import, RefusesEmptyPieces) {

@@ -1,6 +1,9 @@
 #include "runtime/executable_cache.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <thread>
@@ -142,11 +145,14 @@ TEST_F(Cache, PruneRemovesTheLeastRecentlyUsed) {
 TEST_F(Cache, PruneRemovesRemainsOfDeadWriters) {
   const ExecutableCache cache(folder);
   fs::create_directories(folder);
-  for (const char* name : {".poprt-1-2.tmp", ".poprt-3-4.tmp"}) std::ofstream(folder / name) << "x";
-  set_age(folder / ".poprt-1-2.tmp", std::chrono::hours(2));
+  const fs::path dead = folder / ".poprt-1-2.tmp", written = folder / ".poprt-3-4.tmp";
+  for (const fs::path& path : {dead, written}) std::ofstream(path) << "x";
+  const int fd = ::open(written.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(fd, LOCK_EX), 0);
   (void)cache.prune({});
-  EXPECT_FALSE(fs::exists(folder / ".poprt-1-2.tmp"));
-  EXPECT_TRUE(fs::exists(folder / ".poprt-3-4.tmp"));  // perhaps still being written
+  EXPECT_FALSE(fs::exists(dead));
+  EXPECT_TRUE(fs::exists(written));
+  ::close(fd);
 }
 
 TEST_F(Cache, ThreadsShareAFolder) {

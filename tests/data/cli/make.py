@@ -71,3 +71,11 @@ save("optional", [helper.make_node("OptionalHasElement", ["o"], ["y"])],
 save("join", [helper.make_node("StringConcat", ["a", "b"], ["t"])],
      [value("a", TensorProto.STRING, [4])], [value("t", TensorProto.STRING, [4])], opset=20, ir_version=9,
      initializers=[helper.make_tensor("b", TensorProto.STRING, [], [b"!"])])
+# What other tools write: unknown dimensions as negative numbers, attributes that no definition has, no opset import.
+save("negative", [helper.make_node("Neg", ["x"], ["n"]), helper.make_node("Relu", ["n"], ["y"])],
+     [value("x", F32, [-1, 3])], [value("y", F32, [-1, 3])], opset=17, ir_version=8)
+graph = helper.make_graph([helper.make_node("Relu", ["x"], ["r"], name="the_node", of_another_tool=1),
+                           helper.make_node("Scaler", ["r"], ["y"], domain="ai.onnx.ml", offset=[1.0], scale=[2.0])],
+                          "stray", [value("x", F32, [2, 3])], [value("y", F32, [2, 3])])
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8, producer_name=""),
+          os.path.join(HERE, "stray.onnx"))

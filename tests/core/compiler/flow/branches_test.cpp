@@ -36,16 +36,101 @@ TEST(Branches, AConstantConditionLeavesNoBranch) {
   EXPECT_FLOAT_EQ(run(e, {{"x", x}}).at("z").values<float>()[3], -2 * x.values<float>()[3]);
 }
 
-TEST(Branches, BranchesOfTwoShapesNeedAConstantCondition) {
-  EXPECT_EQ(code_of(R"(
+// What a value of variable size is, from its bound and output NAME:shape.
+std::vector<float> real_part(const Values& got, const std::string& name) {
+  const auto all = got.at(name).to_doubles();
+  const int64_t size = got.at(name + ":shape").values<int64_t>()[0];
+  return {all.begin(), all.begin() + size};
+}
+
+TEST(Branches, ResultsOfTwoLengthsHaveOneBoundAndOneSize) {
+  const Executable e = compile_body(R"(
     input %c : bool[]
     input %x : f32[4]
     %y : ? = If(%c) {
       then_branch = graph "t" { %a : ? = Concat(%x, %x) {axis = 0} output %a },
       else_branch = graph "e" { %b : ? = Neg(%x) output %b }}
     output %y
-  )"),
-            ErrorCode::unimplemented);
+  )");
+  const Tensor x = floats({4});
+  const std::vector<float> v = values(x);
+  const Values yes = run(e, {{"c", Tensor::scalar(true)}, {"x", x}});
+  EXPECT_EQ(yes.at("y").shape(), (Shape{8}));
+  EXPECT_EQ(real_part(yes, "y"),
+            (std::vector<float>{v[0], v[1], v[2], v[3], v[0], v[1], v[2], v[3]}));
+  const Values no = run(e, {{"c", Tensor::scalar(false)}, {"x", x}});
+  EXPECT_EQ(real_part(no, "y"), (std::vector<float>{-v[0], -v[1], -v[2], -v[3]}));
+}
+
+// torchvision's boxes.numel() == 0.
+TEST(Branches, OneBranchMayHaveASizeThatDependsOnData) {
+  const std::string body = R"(
+    input %x : f32[6]
+    const %none : s64[] = 0
+    const %flat : s64[1] = [-1]
+    %at : ? = NonZero(%x)
+    %numbers : ? = Reshape(%at, %flat)
+    %count : ? = Size(%numbers)
+    %empty : ? = Equal(%count, %none)
+    %y : ? = If(%empty) {
+      then_branch = graph "t" { const %a : s64[0] = [] output %a },
+      else_branch = graph "e" { %b : ? = Identity(%numbers) output %b }}
+    const %zero : s64[1] = [0]
+    %sum : ? = ReduceSum(%y, %zero)
+    output %y
+    output %sum
+  )";
+  // And the other way round.
+  std::string turned = replaced(body, "then_branch", "first");
+  turned = replaced(turned, "else_branch", "then_branch");
+  turned = replaced(turned, "first", "else_branch");
+  turned = replaced(turned, "Equal(%count, %none)", "Greater(%count, %none)");
+  for (const std::string& text : {body, turned}) {
+    const Executable e = compile_body(text);
+    const Values some = run(e, {{"x", Tensor::of<float>({6}, {{0, 3, 0, 0, 5, 7}})}});
+    EXPECT_EQ(real_part(some, "y"), (std::vector<float>{1, 4, 5}));
+    EXPECT_EQ(some.at("sum").values<int64_t>()[0], 10);
+    const Values all_zero = run(e, {{"x", Tensor::of<float>({6}, {{0, 0, 0, 0, 0, 0}})}});
+    EXPECT_EQ(real_part(all_zero, "y"), (std::vector<float>{}));
+    EXPECT_EQ(all_zero.at("sum").values<int64_t>()[0], 0);
+  }
+}
+
+TEST(Branches, TheSecondAxisMayBeTheUnevenOne) {
+  const Executable e = compile_body(R"(
+    input %c : bool[]
+    input %x : f32[2,3]
+    %y : ? = If(%c) {
+      then_branch = graph "t" { %a : ? = Concat(%x, %x) {axis = 1} output %a },
+      else_branch = graph "e" { %b : ? = Identity(%x) output %b }}
+    const %one : s64[1] = [1]
+    %z : ? = ReduceSum(%y, %one) {keepdims = 0}
+    output %z
+  )");
+  const Tensor x = floats({2, 3});
+  const auto v = x.values<float>();
+  for (const bool c : {true, false}) {
+    const Values got = run(e, {{"c", Tensor::scalar(c)}, {"x", x}});
+    for (size_t r = 0; r < 2; r++)
+      EXPECT_NEAR(got.at("z").values<float>()[r],
+                  (c ? 2 : 1) * (v[3 * r] + v[3 * r + 1] + v[3 * r + 2]), 1e-5);
+  }
+}
+
+TEST(Branches, ResultsThatDifferInMoreNeedAConstantCondition) {
+  for (const char* other : {"Unsqueeze(%x, %axes)", "Tile(%x, %axes)", "Greater(%x, %x)"})
+    EXPECT_EQ(code_of(replaced(R"(
+    input %c : bool[]
+    input %x : f32[4,4]
+    const %axes : s64[2] = [2, 3]
+    %y : ? = If(%c) {
+      then_branch = graph "t" { %a : ? = OTHER output %a },
+      else_branch = graph "e" { %b : ? = Neg(%x) output %b }}
+    output %y
+  )",
+                               "OTHER", other)),
+              ErrorCode::unimplemented)
+        << other;
 }
 
 }  // namespace

@@ -328,5 +328,113 @@ TEST(Loops, ALoopOverContainersDoesBoundedWork) {
             ErrorCode::resource_exhausted);
 }
 
+// Bodies may declare iteration number and condition as [1]: then they are.
+std::string declared_loop(const std::string& count, const std::string& index,
+                          const std::string& condition) {
+  return count + R"(
+    input %x : f32[3]
+    const %true : bool[)" +
+         condition + R"(] = fill true
+    %y : ?, %s : ? = Loop(%m, %true, %x) {body = graph "body" {
+      input %i : s64[)" +
+         index + R"(]
+      input %c : bool[)" +
+         condition + R"(]
+      input %a : f32[3]
+      %c2 : ? = Identity(%c)
+      %f : ? = Cast(%i) {to = 1}
+      %b : ? = Add(%a, %f)
+      output %c2
+      output %b
+      output %i
+    }}
+    output %y
+    output %s
+  )";
+}
+
+TEST(Loops, IterationNumberAndConditionHaveTheDeclaredShape) {
+  const Tensor x = floats({3});
+  for (const int64_t rounds : {3, 700})
+    for (const char* index : {"", "1"})
+      for (const char* condition : {"", "1"}) {
+        const std::string count = "const %m : s64[] = " + std::to_string(rounds);
+        const Executable e = compile_body(declared_loop(count, index, condition));
+        EXPECT_EQ(uses(e, "control.loop"), rounds == 700);
+        const Values got = run(e, {{"x", x}});
+        const double sum = static_cast<double>(rounds * (rounds - 1) / 2);
+        for (size_t k = 0; k < 3; k++)
+          EXPECT_NEAR(got.at("y").values<float>()[k], x.values<float>()[k] + sum, 1e-6 * sum);
+        const auto numbers = got.at("s").values<int64_t>();
+        ASSERT_EQ(numbers.size(), static_cast<size_t>(rounds));
+        for (int64_t r = 0; r < rounds; r++) EXPECT_EQ(numbers[static_cast<size_t>(r)], r);
+        EXPECT_EQ(got.at("s").shape().size(), *index ? 2u : 1u);
+      }
+}
+
+TEST(Loops, AConditionOfOneElementEndsTheLoop) {
+  const Executable e = compile_body(R"(
+    input %x : f32[1]
+    const %true : bool[1] = [true]
+    %y : ? = Loop(_, %true, %x) {body = graph "body" {
+      input %i : s64[1]
+      input %c : bool[1]
+      input %a : f32[1]
+      const %two : f32[] = 2.0
+      const %limit : f32[1] = [1000.0]
+      %b : ? = Mul(%a, %two)
+      %c2 : ? = Less(%b, %limit)
+      output %c2
+      output %b
+    }}
+    output %y
+  )");
+  EXPECT_EQ(values(run(e, {{"x", Tensor::of<float>({1}, {3.0f})}}).at("y"))[0], 1536.0f);
+}
+
+// `depth` loops in each other, of which the innermost adds one.
+std::string nest(int depth, const std::string& count) {
+  std::string text = "input %x : f32[]\nconst %one : f32[] = 1.0\n", close;
+  std::string state = "%x";
+  for (int d = 0; d < depth; d++) {
+    const std::string n = std::to_string(d);
+    text += "%y" + n + " : ? = Loop(" + count + ", _, " + state + ") {body = graph \"b" + n +
+            "\" {\n input %i" + n + " : s64[]\n input %c" + n + " : bool[]\n input %a" + n +
+            " : f32[]\n %k" + n + " : ? = Identity(%c" + n + ")\n";
+    state = "%a" + n;
+    close = " output %k" + n + "\n output %" +
+            (d + 1 < depth ? "y" + std::to_string(d + 1) : "sum") + "\n}}\n" + close;
+  }
+  return text + " %sum : ? = Add(" + state + ", %one)\n" + close + "output %y0\n";
+}
+
+// 0.5 and the number of rounds of the innermost loop.
+float nest_result(int depth, int64_t rounds, bool known) {
+  const std::string count =
+      known ? "const %m : s64[] = " + std::to_string(rounds) : "input %m : s64[]";
+  Values feeds = {{"x", Tensor::scalar(0.5f)}};
+  if (!known) feeds["m"] = Tensor::scalar(rounds);
+  return values(run(compile_body(count + "\n" + nest(depth, "%m")), feeds).at("y0"))[0];
+}
+
+TEST(Loops, ThirtyNestedLoopsRun) {
+  for (const bool known : {true, false}) {
+    EXPECT_EQ(nest_result(30, 1, known), 1.5f);
+    EXPECT_EQ(nest_result(6, 3, known), 729.5f);
+    EXPECT_EQ(nest_result(12, 2, known), 4096.5f);
+  }
+  compile_body("const %m : s64[] = 2\n" + nest(30, "%m"));  // running takes 2^30 rounds
+}
+
+TEST(Loops, NestedLoopsThatNeverEndAreRefused) {
+  try {
+    compile_body("const %m : s64[] = 10000\n" + nest(20, "%m"));
+    ADD_FAILURE() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::resource_exhausted);
+    EXPECT_NE(e.message().find("rounds"), std::string::npos) << e.what();
+  }
+}
+
 }  // namespace
 }  // namespace poprt::compiler

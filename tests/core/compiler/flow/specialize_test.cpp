@@ -7,6 +7,38 @@ namespace {
 
 using namespace flow_test;
 
+// Also where a body has a value of the same name.
+TEST(Specialize, InputsAndConstantsThatAreOutputsKeepTheirNames) {
+  for (const char* rounds : {"2", "2000"}) {
+    const Executable e = compile_body(replaced(R"(
+      input %x : f32[2]
+      const %k : f32[2] = [3.0, 4.0]
+      const %m : s64[] = ROUNDS
+      %y : ? = Loop(%m, _, %x) {body = graph "body" {
+        input %i : s64[]
+        input %c : bool[]
+        input %x : f32[2]
+        %c2 : ? = Identity(%c)
+        %n : ? = Neg(%x)
+        output %c2
+        output %n
+      }}
+      output %k
+      output %x
+      output %y
+    )",
+                                               "ROUNDS", rounds));
+    std::string names;
+    for (const auto& output : e.program.outputs) names += output.name + " ";
+    EXPECT_EQ(names, "k x y ");
+    const Tensor x = floats({2});
+    const Values got = run(e, {{"x", x}});
+    EXPECT_EQ(values(got.at("x")), values(x));
+    EXPECT_EQ(values(got.at("y")), values(x));
+    EXPECT_EQ(values(got.at("k")), (std::vector<float>{3, 4}));
+  }
+}
+
 TEST(Specialize, TextIsComputedAtCompileTime) {
   const std::string body = R"(
     input %x : f32[2]

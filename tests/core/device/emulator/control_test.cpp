@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "device/emulator/control.h"
 #include "device/emulator/emulator.h"
 #include "program/builder.h"
 #include "program/control.h"
@@ -102,6 +103,21 @@ TEST(EmulatorControl, ABodyThatWritesTheIndexCannotKeepTheLoopGoing) {
   void* outputs[] = {&rounds};
   engine->run(Flow::main, inputs, outputs);
   EXPECT_EQ(rounds, 10);
+}
+
+TEST(EmulatorControl, NoLoopBeginsARoundWhenTheRunHasNoneLeft) {
+  int64_t index = -1, left = 1;
+  void* const data[] = {nullptr, nullptr, &index};
+  Region loop, end;
+  loop.kind = program::Control::loop;
+  loop.most = 8;
+  loop.data = data;
+  loop.other = 5;
+  end.begin = &loop;
+  end.other = 3;
+  EXPECT_EQ(steer(loop, 3, left), 3u);  // into the region
+  EXPECT_EQ(steer(end, 5, left), 5u);   // out of it
+  EXPECT_EQ(index, 1);
 }
 
 TEST(EmulatorControl, OneOfTwoBranchesRuns) {

@@ -63,6 +63,7 @@ public final class CompilerOptions {
   private String stopAfter = "";
   private long convertVersion;
   private boolean variableWeights;
+  private boolean strict;
   private boolean engineCaching;
   private boolean allowLinks;
   private String cachePath = "";
@@ -262,6 +263,18 @@ public final class CompilerOptions {
   }
 
   /**
+   * Whether to refuse a model for what is a warning in the log otherwise, such as attributes that an
+   * operator does not have.
+   *
+   * @param on default false
+   * @return this
+   */
+  public CompilerOptions strict(boolean on) {
+    strict = on;
+    return this;
+  }
+
+  /**
    * Keeps what is compiled in a folder and takes it from there the next time.
    *
    * @param folder made when missing
@@ -316,6 +329,7 @@ public final class CompilerOptions {
     outputs.forEach(raw::add_output);
     raw.set_convert_version(convertVersion);
     raw.set_variable_weights(variableWeights);
+    raw.set_strict(strict);
     raw.set_engine_caching(engineCaching, cachePath);
   }
 }

@@ -1,0 +1,91 @@
+#include "base/temporaries.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <random>
+#include <system_error>
+
+#include "base/error.h"
+
+namespace poprt {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = ".poprt-", kSuffix = ".tmp";
+constexpr auto kBetweenSweeps = std::chrono::minutes(1);
+
+bool consists_of(std::string_view text, std::string_view characters) {
+  return !text.empty() && text.find_first_not_of(characters) == std::string_view::npos;
+}
+
+// A FIFO or a link of such a name is nothing that a writer made.
+void remove_if_abandoned(const fs::path& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return;
+  struct stat info{};
+  if (::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && ::flock(fd, LOCK_EX | LOCK_NB) == 0)
+    ::unlink(path.c_str());
+  ::close(fd);
+}
+
+}  // namespace
+
+std::string temporary_name() {
+  // Differs between processes (pid, random start) and inside one (counter).
+  static std::atomic<uint64_t> counter{std::random_device{}()};
+  return fmt::format("{}{}-{:x}{}", kPrefix, ::getpid(), counter.fetch_add(1), kSuffix);
+}
+
+bool is_temporary_name(std::string_view name) {
+  if (name.size() <= kPrefix.size() + kSuffix.size() || !name.starts_with(kPrefix) ||
+      !name.ends_with(kSuffix))
+    return false;
+  name.remove_prefix(kPrefix.size());
+  name.remove_suffix(kSuffix.size());
+  const size_t dash = name.find('-');
+  return dash != std::string_view::npos && consists_of(name.substr(0, dash), "0123456789") &&
+         consists_of(name.substr(dash + 1), "0123456789abcdef");
+}
+
+bool hold_temporary(int fd) {
+  // Where the file system has no locks, nobody can sweep either.
+  while (::flock(fd, LOCK_EX) != 0)
+    if (errno != EINTR) return true;
+  struct stat info{};
+  return ::fstat(fd, &info) == 0 && info.st_nlink > 0;
+}
+
+void sweep_temporaries(const fs::path& folder) {
+  std::error_code error;
+  for (fs::directory_iterator i(folder.empty() ? "." : folder, error), end; !error && i != end;
+       i.increment(error))
+    if (is_temporary_name(i->path().filename().native())) remove_if_abandoned(i->path());
+}
+
+void sweep_temporaries_now_and_then(const fs::path& folder) {
+  using Clock = std::chrono::steady_clock;
+  constexpr size_t kMaxRemembered = 1024;
+  static std::mutex mutex;
+  static std::map<fs::path, Clock::time_point> swept;
+  {
+    const std::lock_guard lock(mutex);
+    const Clock::time_point now = Clock::now();
+    if (swept.size() >= kMaxRemembered) swept.clear();
+    const auto [it, fresh] = swept.try_emplace(folder, now);
+    if (!fresh && now - it->second < kBetweenSweeps) return;
+    it->second = now;
+  }
+  sweep_temporaries(folder);
+}
+
+}  // namespace poprt

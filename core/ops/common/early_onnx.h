@@ -1,0 +1,46 @@
+// Experimental operators of early ONNX, which opset 10 took back. Their definitions stand in the
+// operator documentation of ONNX 1.0 to 1.4.
+#pragma once
+
+#include "ops/common/expansion.h"
+
+namespace poprt::ops {
+
+// factor * v + addend, with scalars of v's type.
+inline ir::Value* line(Expansion& e, ir::Value* v, float factor, float addend) {
+  if (!is_float(v->dtype())) e.fail_unsupported("element type {}", dtype_name(v->dtype()));
+  if (factor != 1) v = e.newest("Mul", {v, e.number(v->dtype(), static_cast<double>(factor))});
+  if (addend != 0) v = e.newest("Add", {v, e.number(v->dtype(), static_cast<double>(addend))});
+  return v;
+}
+
+// alpha * f(beta * x). No defaults of alpha and beta were published.
+inline void expand_scaled(Expansion& e, std::string_view f) {
+  for (const char* name : {"alpha", "beta"})
+    e.check(e.node.find_attr(name) != nullptr, fmt::format("attribute {} is missing", name));
+  ir::Value* x = line(e, e.in(0), e.node.float_attr("beta", 1), 0);
+  e.out(0, line(e, e.newest(f, {x}), e.node.float_attr("alpha", 1), 0));
+}
+
+// The shape of a filled tensor: attribute shape, or with an input that input's shape (its value
+// with input_as_shape = 1), and attribute extra_shape behind it.
+inline Shape filled_shape(const Expansion& e) {
+  Shape shape = e.node.ints_attr("shape");
+  e.check(shape.empty() || !e.has(0), "it has both an input and attribute shape");
+  if (e.has(0)) shape = e.node.int_attr("input_as_shape", 0) ? e.const_ints(0) : e.shape(0);
+  for (const int64_t d : e.node.ints_attr("extra_shape")) shape.push_back(d);
+  for (const int64_t d : shape) e.check(d >= 0, "a dimension is negative");
+  return shape;
+}
+
+}  // namespace poprt::ops
+
+// Defines the operator of core/ops/STEM.cpp as `symbol`.
+#define POPRT_EARLY_ONNX_OP(symbol, op_name, ...)                                              \
+  namespace poprt::ops {                                                                       \
+  extern const OpDef symbol;                                                                   \
+  const OpDef symbol = {                                                                       \
+      .name = op_name, .until = 9, .infer = infer_by_expansion, .lower = [](LowerContext& c) { \
+        (__VA_ARGS__)(expansion_of(c));                                                        \
+      }};                                                                                      \
+  }

@@ -1,0 +1,18 @@
+// A tensor of one value, of type dtype (a TensorProto number; f32).
+#include "base/onnx_dtype.h"
+#include "ops/common/early_onnx.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  const auto type = dtype_from_onnx(e.node.int_attr("dtype", 1));
+  e.check(type.has_value(), "dtype is no element type");
+  ir::Value* value = e.number(*type, static_cast<double>(e.node.float_attr("value", 0)));
+  e.out(0, e.expand(value, filled_shape(e)));
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EARLY_ONNX_OP(constant_fill_op, "ConstantFill", expand)

@@ -1,0 +1,12 @@
+// Slice without steps: data, starts, ends, axes?.
+#include "ops/common/early_onnx.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) { e.out(0, e.newest("Slice", e.node.inputs())); }
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EARLY_ONNX_OP(dynamic_slice_op, "DynamicSlice", expand)

@@ -1,0 +1,23 @@
+// scale * x + bias of the channel, of an image [N,C,H,W].
+#include "ops/common/early_onnx.h"
+
+namespace poprt::ops {
+namespace {
+
+void expand(Expansion& e) {
+  const Shape x = e.shape(0);
+  e.check(x.size() == 4, "an image [N,C,H,W] is expected");
+  const std::vector<float> bias = e.node.floats_attr("bias");
+  ir::Value* y = line(e, e.in(0), e.node.float_attr("scale", 1), 0);
+  if (!bias.empty()) {
+    e.check(static_cast<int64_t>(bias.size()) == x[1], "bias has not one value for each channel");
+    const Tensor channels = Tensor::of<float>({x[1], 1, 1}, std::span<const float>(bias));
+    y = e.newest("Add", {y, e.cast(e.constant(channels), e.dtype(0))});
+  }
+  e.out(0, y);
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_EARLY_ONNX_OP(image_scaler_op, "ImageScaler", expand)

@@ -1,0 +1,4 @@
+// alpha * tanh(beta * x).
+#include "ops/common/early_onnx.h"
+
+POPRT_EARLY_ONNX_OP(scaled_tanh_op, "ScaledTanh", [](Expansion& e) { expand_scaled(e, "Tanh"); })
