@@ -7,7 +7,10 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_library(ZIP_LIBRARY zip REQUIRED)  # Debian's CMake package asks for programs that it does not bring
 
-# fmt and spdlog header-only and zstd static: a serving process starts faster with fewer libraries to load.
+# fmt compiled into us, spdlog header-only and zstd static: a serving process starts faster with fewer libraries to load.
+get_target_property(FMT_INCLUDE_DIR fmt::fmt-header-only INTERFACE_INCLUDE_DIRECTORIES)
+add_library(poprt_fmt STATIC cmake/fmt.cpp)
+target_include_directories(poprt_fmt SYSTEM PUBLIC ${FMT_INCLUDE_DIR})
 add_library(poprt_spdlog INTERFACE)  # Debian's own target brings the shared libfmt along
 target_include_directories(poprt_spdlog SYSTEM INTERFACE ${SPDLOG_INCLUDE_DIR})
 target_compile_definitions(poprt_spdlog INTERFACE SPDLOG_FMT_EXTERNAL)

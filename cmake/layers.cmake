@@ -1,7 +1,7 @@
 # The layering table: who may include whom inside core/. It makes the targets, and tests/lint reads
 # every #include against it. One line per layer: "name: allowed layers | outside libraries".
 set(POPRT_LAYERS
-  "base: | fmt::fmt-header-only poprt_spdlog Threads::Threads"
+  "base: | poprt_fmt poprt_spdlog Threads::Threads"
   "ir: base |"
   "onnx: ir base | poprt_onnx_proto"
   "kernels: base |"

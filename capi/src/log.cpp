@@ -8,8 +8,8 @@
 
 using namespace poprt;
 
-static_assert(POPRT_LOG_TRACE == static_cast<int>(spdlog::level::trace) &&
-              POPRT_LOG_CRITICAL == static_cast<int>(spdlog::level::critical));
+static_assert(POPRT_LOG_TRACE == static_cast<int>(LogLevel::trace) &&
+              POPRT_LOG_CRITICAL == static_cast<int>(LogLevel::critical));
 
 namespace {
 

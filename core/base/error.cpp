@@ -24,6 +24,10 @@ std::string_view error_code_name(ErrorCode code) {
   return "unknown";
 }
 
+void fail_formatted(ErrorCode code, fmt::string_view format, fmt::format_args args) {
+  throw Error(code, fmt::vformat(format, args));
+}
+
 void assertion_failed(const char* condition, const char* file, int line) {
   fail(ErrorCode::internal, "internal error at {}:{}: {} does not hold; please report it", file,
        line, condition);

@@ -1,7 +1,7 @@
 // The one exception type inside the library, and the codes that cross the C ABI.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <stdexcept>
 #include <string>
@@ -45,16 +45,21 @@ class Error : public std::runtime_error {
   const char* what() const noexcept override { return message_.c_str(); }
 
   // Puts `note` in front of the message.
-  void add_context(std::string_view note) { message_ = fmt::format("{}: {}", note, message_); }
+  void add_context(std::string_view note) { message_.insert(0, ": ").insert(0, note); }
 
  private:
   ErrorCode code_;
   std::string message_;
 };
 
+// Throws Error with the formatted message.
+[[noreturn]] void fail_formatted(ErrorCode code, fmt::string_view format, fmt::format_args args);
+
+// The format is checked when it is compiled; formatting and throwing are one function elsewhere, because they stand
+// in every file.
 template <class... Args>
 [[noreturn]] void fail(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
-  throw Error(code, fmt::format(format, std::forward<Args>(args)...));
+  fail_formatted(code, format, fmt::make_format_args(args...));
 }
 
 [[noreturn]] void assertion_failed(const char* condition, const char* file, int line);

@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <spdlog/logger.h>
 #include <spdlog/sinks/sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 
@@ -13,16 +14,16 @@
 namespace poprt {
 namespace {
 
-std::optional<spdlog::level::level_enum> level_from_name(std::string_view name) {
+std::optional<LogLevel> level_from_name(std::string_view name) {
   std::string upper;
   for (const char c : name) upper += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  if (upper == "TRACE") return spdlog::level::trace;
-  if (upper == "DEBUG") return spdlog::level::debug;
-  if (upper == "INFO") return spdlog::level::info;
-  if (upper == "WARNING" || upper == "WARN") return spdlog::level::warn;
-  if (upper == "ERROR" || upper == "ERR") return spdlog::level::err;
-  if (upper == "CRITICAL") return spdlog::level::critical;
-  if (upper == "OFF") return spdlog::level::off;
+  if (upper == "TRACE") return LogLevel::trace;
+  if (upper == "DEBUG") return LogLevel::debug;
+  if (upper == "INFO") return LogLevel::info;
+  if (upper == "WARNING" || upper == "WARN") return LogLevel::warn;
+  if (upper == "ERROR" || upper == "ERR") return LogLevel::error;
+  if (upper == "CRITICAL") return LogLevel::critical;
+  if (upper == "OFF") return LogLevel::off;
   return std::nullopt;
 }
 
@@ -49,11 +50,12 @@ class Sink final : public spdlog::sinks::sink {
 };
 
 // Outside spdlog's registry: an application that uses spdlog itself keeps its own loggers.
-std::unique_ptr<spdlog::logger> make_logger() {
-  auto logger = std::make_unique<spdlog::logger>("poprt", std::make_shared<Sink>());
-  logger->set_pattern("[%H:%M:%S.%e] [%n] [%^%l%$] %v");
-  logger->set_level(spdlog::level::warn);
-  logger->flush_on(spdlog::level::warn);
+std::unique_ptr<Logger> make_logger() {
+  auto target = std::make_unique<spdlog::logger>("poprt", std::make_shared<Sink>());
+  target->set_pattern("[%H:%M:%S.%e] [%n] [%^%l%$] %v");
+  target->flush_on(spdlog::level::warn);
+  auto logger = std::make_unique<Logger>(std::move(target));
+  logger->set_level(LogLevel::warn);
   const char* variable = "POPRT_LOG_LEVEL";
   const char* wanted = std::getenv(variable);
   if (!wanted || !*wanted) wanted = std::getenv(variable = "MODEL_RUNTIME_LOG_LEVEL");
@@ -67,11 +69,26 @@ std::unique_ptr<spdlog::logger> make_logger() {
   return logger;
 }
 
+spdlog::level::level_enum spdlog_level(LogLevel level) {
+  return static_cast<spdlog::level::level_enum>(level);
+}
+
 }  // namespace
 
-spdlog::logger& log() {
+Logger::Logger(std::unique_ptr<spdlog::logger> to) : to_(std::move(to)) {}
+Logger::~Logger() = default;
+
+LogLevel Logger::level() const { return static_cast<LogLevel>(to_->level()); }
+void Logger::set_level(LogLevel level) { to_->set_level(spdlog_level(level)); }
+
+void Logger::write(LogLevel level, fmt::string_view format, fmt::format_args args) {
+  if (to_->should_log(spdlog_level(level)))
+    to_->log(spdlog_level(level), std::string_view(fmt::vformat(format, args)));
+}
+
+Logger& log() {
   // Never destroyed: threads may log while the process exits.
-  static spdlog::logger& logger = *make_logger().release();
+  static Logger& logger = *make_logger().release();
   return logger;
 }
 

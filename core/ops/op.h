@@ -18,6 +18,12 @@
 
 namespace poprt::ops {
 
+// Throw with the node in front of the message; the second kind names the opset as well.
+[[noreturn]] void fail_input_of(const ir::Node& node, fmt::string_view format,
+                                fmt::format_args args);
+[[noreturn]] void fail_unsupported_of(const ir::Node& node, fmt::string_view format,
+                                      fmt::format_args args);
+
 // Type and shape inference of one node. Input types may be partial; fill what can be known.
 class InferContext {
  public:
@@ -46,13 +52,11 @@ class InferContext {
   // Throws invalid_argument / unimplemented with the node in front of the message.
   template <class... Args>
   [[noreturn]] void fail_input(fmt::format_string<Args...> format, Args&&... args) const {
-    fail(ErrorCode::invalid_argument, "{}: {}", node.describe(),
-         fmt::format(format, std::forward<Args>(args)...));
+    fail_input_of(node, format, fmt::make_format_args(args...));
   }
   template <class... Args>
   [[noreturn]] void fail_unsupported(fmt::format_string<Args...> format, Args&&... args) const {
-    fail(ErrorCode::unimplemented, "{} (opset {}): {}", node.describe(), opset(),
-         fmt::format(format, std::forward<Args>(args)...));
+    fail_unsupported_of(node, format, fmt::make_format_args(args...));
   }
 };
 
@@ -127,8 +131,7 @@ class LowerContext {
 
   template <class... Args>
   [[noreturn]] void fail_unsupported(fmt::format_string<Args...> format, Args&&... args) const {
-    fail(ErrorCode::unimplemented, "{} (opset {}): {}", node.describe(), opset(),
-         fmt::format(format, std::forward<Args>(args)...));
+    fail_unsupported_of(node, format, fmt::make_format_args(args...));
   }
 
  private:

@@ -4,13 +4,13 @@
 //   POPEF_LOG_DEST   stderr (default), stdout, or the name of a file that lines are added to
 #pragma once
 
-#include <spdlog/spdlog.h>
+#include "base/log.h"
 
 namespace poprt::popef {
 
 // Made from the environment on first use; safe from any thread. Lines look like
 // "[12:34:56.789] [popef] [warning] ...".
-spdlog::logger& log();
+Logger& log();
 
 // As the environment would; null or "" stands for the default. An unknown level or a file that
 // cannot be opened is said on stderr, and the default is used. Not while another thread logs.

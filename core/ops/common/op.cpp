@@ -11,6 +11,15 @@
 
 namespace poprt::ops {
 
+void fail_input_of(const ir::Node& node, fmt::string_view format, fmt::format_args args) {
+  fail(ErrorCode::invalid_argument, "{}: {}", node.describe(), fmt::vformat(format, args));
+}
+
+void fail_unsupported_of(const ir::Node& node, fmt::string_view format, fmt::format_args args) {
+  fail(ErrorCode::unimplemented, "{} (opset {}): {}", node.describe(), node.opset(),
+       fmt::vformat(format, args));
+}
+
 const ir::ValueType& InferContext::in(size_t i) const {
   const ir::Value* v = node.input(i);
   if (!v) fail_input("input {} is required and was not given", i);

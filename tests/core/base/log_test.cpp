@@ -8,13 +8,13 @@ namespace {
 TEST(Log, LevelNamesAreCaseInsensitive) {
   const auto before = log().level();
   EXPECT_TRUE(set_log_level("debug"));
-  EXPECT_EQ(log().level(), spdlog::level::debug);
+  EXPECT_EQ(log().level(), LogLevel::debug);
   EXPECT_TRUE(set_log_level("WARN"));
-  EXPECT_EQ(log().level(), spdlog::level::warn);
+  EXPECT_EQ(log().level(), LogLevel::warn);
   EXPECT_TRUE(set_log_level("Err"));
-  EXPECT_EQ(log().level(), spdlog::level::err);
+  EXPECT_EQ(log().level(), LogLevel::error);
   EXPECT_TRUE(set_log_level("OFF"));
-  EXPECT_EQ(log().level(), spdlog::level::off);
+  EXPECT_EQ(log().level(), LogLevel::off);
   log().set_level(before);
 }
 
