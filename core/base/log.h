@@ -28,6 +28,10 @@ class Logger {
   void set_level(LogLevel level);
 
   template <class... Args>
+  void trace(fmt::format_string<Args...> format, Args&&... args) {
+    write(LogLevel::trace, format, fmt::make_format_args(args...));
+  }
+  template <class... Args>
   void debug(fmt::format_string<Args...> format, Args&&... args) {
     write(LogLevel::debug, format, fmt::make_format_args(args...));
   }
