@@ -1,7 +1,9 @@
 #include "model/graph_layout.h"
+#include "model/stable_order.h"
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 namespace poprt::inspector {
 namespace {
@@ -123,7 +125,7 @@ std::shared_ptr<const GraphLayout::Level> GraphLayout::level(int group, const st
     }
     ordered.push_back({first_node(c), std::move(member)});
   }
-  std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  stable_order(ordered, [](const auto& a, const auto& b) { return a.first < b.first; });
 
   std::vector<LayoutBox> boxes;
   std::vector<LayoutEdge> edges;

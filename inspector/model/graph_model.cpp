@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "model/format.h"
+#include "model/stable_order.h"
 
 namespace poprt::inspector {
 namespace {
@@ -285,7 +286,7 @@ std::vector<std::pair<std::string, size_t>> GraphModel::operator_counts() const 
   for (const GraphNode& n : nodes_)
     if (n.kind == NodeKind::op) counts[n.op]++;
   std::vector<std::pair<std::string, size_t>> rows(counts.begin(), counts.end());
-  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  stable_order(rows, [](const auto& a, const auto& b) { return a.second > b.second; });
   return rows;
 }
 

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "model/format.h"
+#include "model/stable_order.h"
 
 namespace poprt::inspector {
 namespace {
@@ -119,8 +120,7 @@ std::vector<int> largest_weights(const GraphModel& graph, size_t most) {
   std::vector<int> found;
   for (size_t i = 0; i < graph.nodes().size(); i++)
     if (graph.nodes()[i].weight_bytes > 0) found.push_back(static_cast<int>(i));
-  std::stable_sort(found.begin(), found.end(),
-                   [&](int a, int b) { return graph.node(a).weight_bytes > graph.node(b).weight_bytes; });
+  stable_order(found, [&](int a, int b) { return graph.node(a).weight_bytes > graph.node(b).weight_bytes; });
   found.resize(std::min(found.size(), most));
   return found;
 }

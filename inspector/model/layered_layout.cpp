@@ -1,4 +1,5 @@
 #include "model/layered_layout.h"
+#include "model/stable_order.h"
 
 #include <algorithm>
 #include <cmath>
@@ -138,7 +139,7 @@ class Layering {
     std::vector<size_t> by_length;
     for (size_t i = 0; i < edges_.size(); i++)
       if (edges_[i].from != edges_[i].to) by_length.push_back(i);
-    std::stable_sort(by_length.begin(), by_length.end(), [&](size_t a, size_t b) { return span(edges_[a]) < span(edges_[b]); });
+    stable_order(by_length, [&](size_t a, size_t b) { return span(edges_[a]) < span(edges_[b]); });
     const size_t most = boxes_.size() + kDummiesAtLeast + kDummiesPerBox * boxes_.size();
     below_.resize(boxes_.size());
     above_.resize(boxes_.size());
@@ -202,7 +203,7 @@ class Layering {
     std::vector<std::pair<double, int>> keys;
     for (const int v : layer)
       keys.emplace_back(median(neighbours[static_cast<size_t>(v)], vertices_[static_cast<size_t>(v)].position), v);
-    std::stable_sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    stable_order(keys, [](const auto& a, const auto& b) { return a.first < b.first; });
     for (size_t i = 0; i < layer.size(); i++) {
       layer[i] = keys[i].second;
       vertices_[static_cast<size_t>(layer[i])].position = static_cast<int>(i);

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "model/format.h"
+#include "model/stable_order.h"
 #include "popef/header.h"
 
 namespace poprt::inspector {
@@ -187,7 +188,7 @@ std::vector<size_t> PopefFile::anchor_rows(std::string_view filter, AnchorColumn
         rows.push_back(i);
         break;
       }
-  std::stable_sort(rows.begin(), rows.end(), [&](size_t a, size_t b) {
+  stable_order(rows, [&](size_t a, size_t b) {
     const AnchorRow& x = anchors_[descending ? b : a];
     const AnchorRow& y = anchors_[descending ? a : b];
     if (column == AnchorColumn::bytes || column == AnchorColumn::shape) return x.bytes < y.bytes;

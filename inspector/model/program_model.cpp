@@ -7,6 +7,7 @@
 #include <set>
 
 #include "model/format.h"
+#include "model/stable_order.h"
 #include "program/control.h"
 
 namespace poprt::inspector {
@@ -82,7 +83,7 @@ void ProgramModel::find_intervals(const program::Program& p) {
       if (!fresh) found->second.last = static_cast<int>(i);
     }
   std::vector<std::pair<uint32_t, Use>> order(uses.begin(), uses.end());
-  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
+  stable_order(order, [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
   std::multimap<int, size_t> open;  // by the last position so far
   for (const auto& [id, use] : order) {
     const program::Buffer& b = p.buffers[id];
@@ -128,7 +129,7 @@ std::vector<size_t> ProgramModel::alive_at(int position) const {
   std::vector<size_t> found;
   for (size_t i = 0; i < intervals_.size(); i++)
     if (intervals_[i].first <= position && position <= intervals_[i].last) found.push_back(i);
-  std::stable_sort(found.begin(), found.end(), [&](size_t a, size_t b) { return intervals_[a].bytes > intervals_[b].bytes; });
+  stable_order(found, [&](size_t a, size_t b) { return intervals_[a].bytes > intervals_[b].bytes; });
   return found;
 }
 
@@ -153,7 +154,7 @@ std::vector<std::pair<std::string, size_t>> ProgramModel::kernel_counts() const 
   std::map<std::string, size_t> counts;
   for (const InstructionRow& row : instructions_) counts[row.kernel]++;
   std::vector<std::pair<std::string, size_t>> rows(counts.begin(), counts.end());
-  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  stable_order(rows, [](const auto& a, const auto& b) { return a.second > b.second; });
   return rows;
 }
 

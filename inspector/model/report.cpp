@@ -10,6 +10,7 @@
 #include "model/format.h"
 #include "model/graph_query.h"
 #include "model/tensor_statistics.h"
+#include "model/stable_order.h"
 
 namespace poprt::inspector {
 namespace {
@@ -90,7 +91,7 @@ Table weights_table(const GraphModel& g) {
   std::vector<const GraphValue*> weights;
   for (const GraphValue& v : g.values())
     if (v.constant.defined() && !v.consumers.empty()) weights.push_back(&v);
-  std::stable_sort(weights.begin(), weights.end(), [](auto* a, auto* b) { return a->bytes > b->bytes; });
+  stable_order(weights, [](auto* a, auto* b) { return a->bytes > b->bytes; });
   for (const GraphValue* v : weights)
     t.rows.push_back({v->name, v->type, whole(v->bytes), g.node(v->consumers[0]).name});
   return t;
@@ -175,7 +176,7 @@ Table memory_table(const ProgramModel& p) {
   Table t{"memory", {"name", "offset", "bytes", "first", "last", "buffers", "at_peak"}, {}};
   std::vector<const ArenaInterval*> order;
   for (const ArenaInterval& i : p.intervals()) order.push_back(&i);
-  std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->bytes > b->bytes; });
+  stable_order(order, [](auto* a, auto* b) { return a->bytes > b->bytes; });
   const int peak = static_cast<int>(p.peak());
   for (const ArenaInterval* i : order)
     t.rows.push_back({i->name, whole(i->offset), whole(i->bytes), int64_t{i->first}, int64_t{i->last},
