@@ -1,5 +1,4 @@
 // poprt-inspector: the window around the views, or pictures of them without one.
-#define GLFW_INCLUDE_GLCOREARB
 #include <GLFW/glfw3.h>
 #include <backends/imgui_impl_glfw.h>
 #include <backends/imgui_impl_opengl3.h>
@@ -13,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "app/file_dialog.h"

@@ -46,7 +46,8 @@ void write_png(const std::filesystem::path& path, int width, int height, const B
   Bytes header;
   add_number(header, static_cast<uint32_t>(width));
   add_number(header, static_cast<uint32_t>(height));
-  for (const uint8_t b : {8, 2, 0, 0, 0}) header.push_back(b);  // 8 bits, RGB
+  const Bytes format = {8, 2, 0, 0, 0};  // 8 bits, RGB
+  header.insert(header.end(), format.begin(), format.end());
   add_chunk(file, "IHDR", header);
   add_chunk(file, "IDAT", packed);
   add_chunk(file, "IEND", {});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "model/document.h"
 #include "views/graph_view.h"

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "model/popef_file.h"
 #include "views/tensor_panel.h"

@@ -187,9 +187,12 @@ void map_keys() {
   map[ImGuiKey_Enter] = kEnter;
   map[ImGuiKey_Escape] = kEscape;
   map[ImGuiKey_Space] = ' ';
-  for (const auto& [key, code] : {std::pair{ImGuiKey_A, 'A'}, {ImGuiKey_C, 'C'}, {ImGuiKey_V, 'V'}, {ImGuiKey_X, 'X'},
-                                  {ImGuiKey_Y, 'Y'}, {ImGuiKey_Z, 'Z'}})
-    map[key] = code;
+  map[ImGuiKey_A] = 'A';
+  map[ImGuiKey_C] = 'C';
+  map[ImGuiKey_V] = 'V';
+  map[ImGuiKey_X] = 'X';
+  map[ImGuiKey_Y] = 'Y';
+  map[ImGuiKey_Z] = 'Z';
 }
 
 bool pressed(int key, bool control, bool shift) {
@@ -266,7 +269,8 @@ bool field(const char* id, const char* hint, std::string& value, float width) {
   std::array<char, 512> buffer{};
   std::copy_n(value.data(), std::min(value.size(), buffer.size() - 1), buffer.data());
   ImGui::SetNextItemWidth(width);
-  const bool changed = ImGui::InputTextWithHint(id, hint, buffer.data(), buffer.size());
+  const std::string hidden = std::string("##") + id;  // no label beside it: the hint says what it is for
+  const bool changed = ImGui::InputTextWithHint(hidden.c_str(), hint, buffer.data(), buffer.size());
   mark(id);
   if (changed) value = buffer.data();
   return changed;
@@ -361,7 +365,7 @@ PlotResult plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lin
   const auto y_of = [&](float y) { return most.y - static_cast<float>(y / top) * (most.y - least.y); };
 
   // Title and legend.
-  draw->AddText({at.x + 10 * s, at.y + 5 * s}, c.text, title, std::string_view(title).data() + std::string_view(title).find("##") % (std::string_view(title).size() + 1));
+  draw->AddText({at.x + 10 * s, at.y + 5 * s}, c.text, title);
   float legend = at.x + size.x - 12 * s;
   for (size_t i = lines.size(); i-- > 0;) {
     if (lines[i].name.empty()) continue;

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
+#include <iterator>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
