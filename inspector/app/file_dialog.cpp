@@ -41,7 +41,8 @@ std::string run(const std::vector<std::string>& words, const std::atomic<bool>& 
   for (const std::string& w : words) arguments.push_back(const_cast<char*>(w.c_str()));
   arguments.push_back(nullptr);
   pid_t child = 0;
-  const int failed = posix_spawn(&child, words[0].c_str(), &actions, nullptr, arguments.data(), environ);
+  const int failed =
+      posix_spawn(&child, words[0].c_str(), &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   std::string text;
@@ -53,7 +54,8 @@ std::string run(const std::vector<std::string>& words, const std::atomic<bool>& 
     }
     std::array<char, 4096> bytes{};
     ssize_t n = 0;
-    while ((n = read(ends[0], bytes.data(), bytes.size())) > 0) text.append(bytes.data(), static_cast<size_t>(n));
+    while ((n = read(ends[0], bytes.data(), bytes.size())) > 0)
+      text.append(bytes.data(), static_cast<size_t>(n));
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) text.clear();
   }
   close(ends[0]);
@@ -63,16 +65,19 @@ std::string run(const std::vector<std::string>& words, const std::atomic<bool>& 
 
 }  // namespace
 
-bool has_file_dialog() { return (std::getenv("DISPLAY") || std::getenv("WAYLAND_DISPLAY")) && !found_program().empty(); }
+bool has_file_dialog() {
+  return (std::getenv("DISPLAY") || std::getenv("WAYLAND_DISPLAY")) && !found_program().empty();
+}
 
 Task<std::filesystem::path> choose_file(Wake wake) {
   return Task<std::filesystem::path>(
       [](Progress& progress) {
         const std::string program = found_program();
         const bool zenity = program.ends_with("zenity");
-        return std::filesystem::path(run(zenity ? std::vector<std::string>{program, "--file-selection", "--title=Open a model"}
-                                                : std::vector<std::string>{program, "--getopenfilename"},
-                                         progress.cancel));
+        return std::filesystem::path(run(
+            zenity ? std::vector<std::string>{program, "--file-selection", "--title=Open a model"}
+                   : std::vector<std::string>{program, "--getopenfilename"},
+            progress.cancel));
       },
       std::move(wake));
 }

@@ -8,7 +8,8 @@ namespace poprt::inspector {
 
 class HeadlessContext {
  public:
-  // Makes a context of that size current. Throws Error(unavailable) when this machine's OpenGL cannot.
+  // Makes a context of that size current. Throws Error(unavailable) when this machine's OpenGL
+  // cannot.
   HeadlessContext(int width, int height);
   ~HeadlessContext();
   HeadlessContext(const HeadlessContext&) = delete;

@@ -54,12 +54,15 @@ void prepare(Workspace& workspace, const Arguments& a) {
 
 int take_screenshot(const Arguments& a, Settings settings) {
   int width = 0, height = 0;
-  if (std::sscanf(a.size.c_str(), "%dx%d", &width, &height) != 2 || width < 320 || height < 240 || width > 8192 || height > 8192)
-    fail(ErrorCode::invalid_argument, "--size: expected WIDTHxHEIGHT from 320x240 to 8192x8192, found '{}'", a.size);
+  if (std::sscanf(a.size.c_str(), "%dx%d", &width, &height) != 2 || width < 320 || height < 240 ||
+      width > 8192 || height > 8192)
+    fail(ErrorCode::invalid_argument,
+         "--size: expected WIDTHxHEIGHT from 320x240 to 8192x8192, found '{}'", a.size);
   HeadlessContext context(width, height);
   start_imgui(static_cast<float>(a.scale));
   ImGui::GetIO().DisplaySize = {static_cast<float>(width), static_cast<float>(height)};
-  if (!ImGui_ImplOpenGL3_Init("#version 330")) fail(ErrorCode::unavailable, "ImGui cannot use this OpenGL");
+  if (!ImGui_ImplOpenGL3_Init("#version 330"))
+    fail(ErrorCode::unavailable, "ImGui cannot use this OpenGL");
   std::optional<std::string> problem;
   {
     Workspace workspace(std::move(settings), {}, static_cast<float>(a.scale));
@@ -74,7 +77,8 @@ int take_screenshot(const Arguments& a, Settings settings) {
       ImGui::NewFrame();
       workspace.draw(ImGui::GetIO().DisplaySize);
       ImGui::Render();
-      ImGui::GetIO().KeysDown[ui::kF1] = ImGui::GetIO().KeysDown['K'] = ImGui::GetIO().KeyCtrl = false;
+      ImGui::GetIO().KeysDown[ui::kF1] = ImGui::GetIO().KeysDown['K'] = ImGui::GetIO().KeyCtrl =
+          false;
     };
     workspace.settle();
     frame();
@@ -86,7 +90,8 @@ int take_screenshot(const Arguments& a, Settings settings) {
       frame();
     }
     if (a.step >= 0) workspace.show_step(a.step);
-    if (!a.select.empty() && !workspace.select(a.select)) problem = fmt::format("nothing is called '{}'", a.select);
+    if (!a.select.empty() && !workspace.select(a.select))
+      problem = fmt::format("nothing is called '{}'", a.select);
     const bool live = a.view == "queues";
     for (int i = 0; i < (live ? 25 : 5); i++) {
       workspace.settle();
@@ -97,7 +102,8 @@ int take_screenshot(const Arguments& a, Settings settings) {
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
     if (!problem) write_png(a.screenshot, width, height, context.pixels());
     const auto document = workspace.document();
-    if (document && !document->error.empty()) fmt::print(stderr, "poprt-inspector: {}\n", document->error);
+    if (document && !document->error.empty())
+      fmt::print(stderr, "poprt-inspector: {}\n", document->error);
   }
   ImGui_ImplOpenGL3_Shutdown();
   ImGui::DestroyContext();
@@ -128,7 +134,8 @@ void draw_frame(GLFWwindow* window, Workspace& workspace, Actions& actions) {
   glfwSwapBuffers(window);
 }
 
-// Frames only after input or when something has changed; some more, since ImGui reacts a frame late.
+// Frames only after input or when something has changed; some more, since ImGui reacts a frame
+// late.
 void run_loop(GLFWwindow* window, Workspace& workspace, Dropped& dropped) {
   constexpr int kFramesAfterEvent = 3;
   constexpr double kLookForChanges = 2;  // seconds between two looks at the files
@@ -173,11 +180,13 @@ void run_loop(GLFWwindow* window, Workspace& workspace, Dropped& dropped) {
 int open_window(const Arguments& a, Settings settings) {
   static std::string glfw_error;
   glfwSetErrorCallback([](int, const char* text) { glfw_error = text; });
-  if (!glfwInit()) fail(ErrorCode::unavailable, "no window: {} (--screenshot FILE needs none)", glfw_error);
+  if (!glfwInit())
+    fail(ErrorCode::unavailable, "no window: {} (--screenshot FILE needs none)", glfw_error);
   glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
   glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
   glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
-  GLFWwindow* window = glfwCreateWindow(settings.width, settings.height, "poprt inspector", nullptr, nullptr);
+  GLFWwindow* window =
+      glfwCreateWindow(settings.width, settings.height, "poprt inspector", nullptr, nullptr);
   if (!window) {
     glfwTerminate();
     fail(ErrorCode::unavailable, "no window with OpenGL 3.3: {}", glfw_error);
@@ -212,7 +221,8 @@ int open_window(const Arguments& a, Settings settings) {
 int run(const Arguments& a) {
   Settings settings = a.screenshot.empty() ? load_settings(settings_path()) : Settings{};
   if (!a.theme.empty()) settings.light = a.theme == "light";
-  return a.screenshot.empty() ? open_window(a, std::move(settings)) : take_screenshot(a, std::move(settings));
+  return a.screenshot.empty() ? open_window(a, std::move(settings))
+                              : take_screenshot(a, std::move(settings));
 }
 
 }  // namespace
@@ -221,22 +231,32 @@ int run(const Arguments& a) {
 int main(int argc, char** argv) {
   using namespace poprt::inspector;
   Arguments a;
-  CLI::App app("Shows graphs, compiled models and the queues of running processes.", "poprt-inspector");
+  CLI::App app("Shows graphs, compiled models and the queues of running processes.",
+               "poprt-inspector");
   app.set_version_flag("--version", std::string("poprt-inspector ") + POPRT_VERSION);
   app.add_option("FILE", a.files, ".onnx, .popef, IR text or a recording of telemetry");
   app.add_option("--view", a.view, "What to show first")
-      ->check(CLI::IsMember(std::vector<std::string>{"graph", "popef", "program", "passes", "queues", "compare"}));
+      ->check(CLI::IsMember(
+          std::vector<std::string>{"graph", "popef", "program", "passes", "queues", "compare"}));
   app.add_option("--screenshot", a.screenshot, "Write a PNG and end; needs no display");
   app.add_option("--select", a.select, "A node or an anchor to select in the screenshot");
   app.add_option("--size", a.size, "WIDTHxHEIGHT of the screenshot")->capture_default_str();
-  app.add_option("--theme", a.theme, "dark or light")->check(CLI::IsMember(std::vector<std::string>{"dark", "light"}));
-  app.add_option("--scale", a.scale, "Size of text and controls; default: what the display asks for")->check(CLI::Range(0.5, 4.0));
-  app.add_option("--page", a.page, "Page of the PopEF view in the screenshot: anchors, data, opaque, metadata or blobs")
-      ->check(CLI::IsMember(std::vector<std::string>{"anchors", "data", "opaque", "metadata", "blobs"}));
+  app.add_option("--theme", a.theme, "dark or light")
+      ->check(CLI::IsMember(std::vector<std::string>{"dark", "light"}));
+  app.add_option("--scale", a.scale,
+                 "Size of text and controls; default: what the display asks for")
+      ->check(CLI::Range(0.5, 4.0));
+  app.add_option(
+         "--page", a.page,
+         "Page of the PopEF view in the screenshot: anchors, data, opaque, metadata or blobs")
+      ->check(CLI::IsMember(
+          std::vector<std::string>{"anchors", "data", "opaque", "metadata", "blobs"}));
   app.add_option("--step", a.step, "Pass to show in the screenshot of the passes view, from 0 on");
   app.add_flag("--help-sheet", a.help_sheet, "With the list of shortcuts in the screenshot");
   app.add_flag("--palette", a.palette, "With the command palette in the screenshot");
-  app.add_option("--telemetry-folder", a.telemetry_folder, "Where processes publish; default POPRT_TELEMETRY_DIR or the user's runtime folder");
+  app.add_option(
+      "--telemetry-folder", a.telemetry_folder,
+      "Where processes publish; default POPRT_TELEMETRY_DIR or the user's runtime folder");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {

@@ -23,7 +23,8 @@ void add_chunk(Bytes& file, std::string_view type, const Bytes& data) {
   const size_t begin = file.size();
   file.insert(file.end(), type.begin(), type.end());
   file.insert(file.end(), data.begin(), data.end());
-  add_number(file, static_cast<uint32_t>(crc32(0, file.data() + begin, static_cast<uInt>(file.size() - begin))));
+  add_number(file, static_cast<uint32_t>(
+                       crc32(0, file.data() + begin, static_cast<uInt>(file.size() - begin))));
 }
 
 }  // namespace
@@ -38,7 +39,8 @@ void write_png(const std::filesystem::path& path, int width, int height, const B
   }
   uLongf bytes = compressBound(static_cast<uLong>(rows.size()));
   Bytes packed(bytes);
-  if (compress2(packed.data(), &bytes, rows.data(), static_cast<uLong>(rows.size()), Z_BEST_COMPRESSION) != Z_OK)
+  if (compress2(packed.data(), &bytes, rows.data(), static_cast<uLong>(rows.size()),
+                Z_BEST_COMPRESSION) != Z_OK)
     fail(ErrorCode::internal, "zlib cannot compress {} bytes", rows.size());
   packed.resize(bytes);
 

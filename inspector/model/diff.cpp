@@ -20,7 +20,8 @@ std::string node_text(const GraphModel& g, const GraphNode& n) {
   }
   text += ")";
   if (!n.outputs.empty() && n.outputs[0] != kNone) text += " : " + g.value(n.outputs[0]).type;
-  for (const auto& [key, value] : n.attributes) text += fmt::format(" {}={}", key, shortened(value, 60));
+  for (const auto& [key, value] : n.attributes)
+    text += fmt::format(" {}={}", key, shortened(value, 60));
   return text;
 }
 
@@ -31,7 +32,8 @@ std::string tensor_text(const Tensor& t) {
 // How the right tensor differs from a left one of the same type.
 std::string difference_text(const Tensor& left, const Tensor& right) {
   constexpr int64_t kRun = 1 << 14;
-  if (!is_float(left.dtype()) && !is_integer(left.dtype())) return tensor_text(right) + ", other contents";
+  if (!is_float(left.dtype()) && !is_integer(left.dtype()))
+    return tensor_text(right) + ", other contents";
   int64_t differing = 0;
   double largest = 0;
   for (int64_t first = 0; first < left.count(); first += kRun) {
@@ -43,15 +45,17 @@ std::string difference_text(const Tensor& left, const Tensor& right) {
       largest = std::max(largest, std::abs(a[i] - b[i]));
     }
   }
-  return fmt::format("{}, {} of {} elements differ, by at most {}", tensor_text(right), differing, left.count(),
-                     number_text(largest));
+  return fmt::format("{}, {} of {} elements differ, by at most {}", tensor_text(right), differing,
+                     left.count(), number_text(largest));
 }
 
-void add_tensors(const std::map<std::string, Tensor>& left, const std::map<std::string, Tensor>& right,
-                 const char* category, DocumentDiff& diff, Progress& progress) {
+void add_tensors(const std::map<std::string, Tensor>& left,
+                 const std::map<std::string, Tensor>& right, const char* category,
+                 DocumentDiff& diff, Progress& progress) {
   size_t done = 0;
   for (const auto& [name, a] : left) {
-    progress.step(static_cast<double>(done++) / static_cast<double>(left.size()), "comparing tensors");
+    progress.step(static_cast<double>(done++) / static_cast<double>(left.size()),
+                  "comparing tensors");
     const auto found = right.find(name);
     if (found == right.end()) {
       diff.rows.push_back({category, name, tensor_text(a), "", Change::removed, kNone, kNone});
@@ -59,12 +63,15 @@ void add_tensors(const std::map<std::string, Tensor>& left, const std::map<std::
     }
     const Tensor& b = found->second;
     if (a.dtype() != b.dtype() || a.shape() != b.shape())
-      diff.rows.push_back({category, name, tensor_text(a), tensor_text(b), Change::changed, kNone, kNone});
+      diff.rows.push_back(
+          {category, name, tensor_text(a), tensor_text(b), Change::changed, kNone, kNone});
     else if (a.data() != b.data() && !a.same_as(b))
-      diff.rows.push_back({category, name, tensor_text(a), difference_text(a, b), Change::changed, kNone, kNone});
+      diff.rows.push_back(
+          {category, name, tensor_text(a), difference_text(a, b), Change::changed, kNone, kNone});
   }
   for (const auto& [name, b] : right)
-    if (!left.contains(name)) diff.rows.push_back({category, name, "", tensor_text(b), Change::added, kNone, kNone});
+    if (!left.contains(name))
+      diff.rows.push_back({category, name, "", tensor_text(b), Change::added, kNone, kNone});
 }
 
 std::map<std::string, Tensor> weights_of(const GraphModel& g) {
@@ -74,26 +81,30 @@ std::map<std::string, Tensor> weights_of(const GraphModel& g) {
   return weights;
 }
 
-void diff_graphs(const GraphModel& left, const GraphModel& right, DocumentDiff& diff, Progress& progress) {
+void diff_graphs(const GraphModel& left, const GraphModel& right, DocumentDiff& diff,
+                 Progress& progress) {
   diff.graph = changes_between(left, right);
   for (const int n : diff.graph.removed)
-    diff.rows.push_back({"node", left.node(n).name, node_text(left, left.node(n)), "", Change::removed, n, kNone});
+    diff.rows.push_back(
+        {"node", left.node(n).name, node_text(left, left.node(n)), "", Change::removed, n, kNone});
   for (size_t i = 0; i < diff.graph.after.size(); i++) {
     if (diff.graph.after[i] == Change::none) continue;
     const GraphNode& now = right.nodes()[i];
     const int before = diff.graph.after[i] == Change::added ? kNone : left.find(now.name);
-    diff.rows.push_back({"node", now.name, before == kNone ? "" : node_text(left, left.node(before)),
+    diff.rows.push_back({"node", now.name,
+                         before == kNone ? "" : node_text(left, left.node(before)),
                          node_text(right, now), diff.graph.after[i], before, static_cast<int>(i)});
   }
   add_tensors(weights_of(left), weights_of(right), "weight", diff, progress);
 }
 
 std::string anchor_text(const AnchorRow& a) {
-  return fmt::format("{} {} {} programs {} handle {}{}", a.direction, a.dtype, a.shape, a.programs, a.handle,
-                     a.per_replica ? " per replica" : "");
+  return fmt::format("{} {} {} programs {} handle {}{}", a.direction, a.dtype, a.shape, a.programs,
+                     a.handle, a.per_replica ? " per replica" : "");
 }
 
-void diff_popef(const PopefFile& left, const PopefFile& right, DocumentDiff& diff, Progress& progress) {
+void diff_popef(const PopefFile& left, const PopefFile& right, DocumentDiff& diff,
+                Progress& progress) {
   std::map<std::string, std::string> a, b;
   for (const AnchorRow& row : left.anchors()) a[row.name] = anchor_text(row);
   for (const AnchorRow& row : right.anchors()) b[row.name] = anchor_text(row);
@@ -105,15 +116,18 @@ void diff_popef(const PopefFile& left, const PopefFile& right, DocumentDiff& dif
       diff.rows.push_back({"anchor", name, text, found->second, Change::changed, kNone, kNone});
   }
   for (const auto& [name, text] : b)
-    if (!a.contains(name)) diff.rows.push_back({"anchor", name, "", text, Change::added, kNone, kNone});
+    if (!a.contains(name))
+      diff.rows.push_back({"anchor", name, "", text, Change::added, kNone, kNone});
   std::map<std::string, Tensor> x, y;
   for (size_t i = 0; i < left.data().size(); i++) x[left.data()[i].name] = left.tensor(i);
   for (size_t i = 0; i < right.data().size(); i++) y[right.data()[i].name] = right.tensor(i);
   add_tensors(x, y, "data", diff, progress);
 }
 
-void add_number(DocumentDiff& diff, const char* name, const std::string& left, const std::string& right) {
-  if (left != right) diff.rows.push_back({"memory", name, left, right, Change::changed, kNone, kNone});
+void add_number(DocumentDiff& diff, const char* name, const std::string& left,
+                const std::string& right) {
+  if (left != right)
+    diff.rows.push_back({"memory", name, left, right, Change::changed, kNone, kNone});
 }
 
 }  // namespace
@@ -130,8 +144,10 @@ DocumentDiff diff_documents(const Document& left, const Document& right, Progres
   if (left.popef && right.popef) diff_popef(*left.popef, *right.popef, diff, progress);
   add_number(diff, "file", bytes_text(left.bytes), bytes_text(right.bytes));
   if (left.program && right.program) {
-    add_number(diff, "arena", bytes_text(left.program->arena_bytes()), bytes_text(right.program->arena_bytes()));
-    add_number(diff, "weights", bytes_text(left.program->weights_bytes()), bytes_text(right.program->weights_bytes()));
+    add_number(diff, "arena", bytes_text(left.program->arena_bytes()),
+               bytes_text(right.program->arena_bytes()));
+    add_number(diff, "weights", bytes_text(left.program->weights_bytes()),
+               bytes_text(right.program->weights_bytes()));
     add_number(diff, "instructions", std::to_string(left.program->instructions().size()),
                std::to_string(right.program->instructions().size()));
   }

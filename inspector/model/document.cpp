@@ -29,8 +29,10 @@ std::string first_bytes(const std::filesystem::path& path) {
 std::unique_ptr<ir::Graph> read_text(const std::filesystem::path& path) {
   const auto file = MappedFile::open(path);
   if (file->bytes().size() > kMostTextBytes)
-    fail(ErrorCode::resource_exhausted, "{} bytes of text, at most {} are read", file->bytes().size(), kMostTextBytes);
-  return ir::parse_text({reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()});
+    fail(ErrorCode::resource_exhausted, "{} bytes of text, at most {} are read",
+         file->bytes().size(), kMostTextBytes);
+  return ir::parse_text(
+      {reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()});
 }
 
 void load_graph(Document& d, Progress& progress) {
@@ -79,7 +81,8 @@ DocumentKind document_kind(const std::filesystem::path& path) {
   if (ending == ".popef") return DocumentKind::popef;
   if (ending == ".telemetry") return DocumentKind::recording;
   const size_t start = head.find_first_not_of(" \t\r\n");
-  if (start != std::string::npos && (head.compare(start, 5, "graph") == 0 || head[start] == '#')) return DocumentKind::text;
+  if (start != std::string::npos && (head.compare(start, 5, "graph") == 0 || head[start] == '#'))
+    return DocumentKind::text;
   const bool binary = std::any_of(head.begin(), head.end(), [](char c) {
     return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t';
   });

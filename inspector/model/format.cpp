@@ -16,8 +16,11 @@ bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 
 // Bytes of the valid UTF-8 sequence that starts at `at`; 0 when there is none.
 size_t sequence_bytes(std::string_view text, size_t at) {
   const auto lead = static_cast<unsigned char>(text[at]);
-  const size_t bytes = lead < 0x80 ? 1 : lead >= 0xc2 && lead < 0xe0 ? 2 : lead >= 0xe0 && lead < 0xf0 ? 3
-                       : lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
+  const size_t bytes = lead < 0x80                   ? 1
+                       : lead >= 0xc2 && lead < 0xe0 ? 2
+                       : lead >= 0xe0 && lead < 0xf0 ? 3
+                       : lead >= 0xf0 && lead < 0xf5 ? 4
+                                                     : 0;
   if (bytes == 0 || at + bytes > text.size()) return 0;
   for (size_t i = 1; i < bytes; i++)
     if (!is_continuation(text[at + i])) return 0;

@@ -16,11 +16,14 @@ constexpr size_t kMostLevels = 4096;
 
 // Characters, not bytes.
 size_t length_of(std::string_view text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }));
 }
 
-double text_width(std::string_view text) { return kCharacter * static_cast<double>(length_of(text)); }
+double text_width(std::string_view text) {
+  return kCharacter * static_cast<double>(length_of(text));
+}
 
 Rect area_of(const std::vector<Point>& points) {
   if (points.empty()) return {};
@@ -37,12 +40,15 @@ Rect area_of(const std::vector<Point>& points) {
 }  // namespace
 
 BoxSize node_size(const GraphNode& node) {
-  const double widest = std::max(text_width(node.kind == NodeKind::op ? node.op : node.name), text_width(node.detail));
-  return {std::clamp(widest + kNodePadding, 64.0, kWidest), kNodeHeight + (node.detail.empty() ? 0 : kLineHeight)};
+  const double widest = std::max(text_width(node.kind == NodeKind::op ? node.op : node.name),
+                                 text_width(node.detail));
+  return {std::clamp(widest + kNodePadding, 64.0, kWidest),
+          kNodeHeight + (node.detail.empty() ? 0 : kLineHeight)};
 }
 
 BoxSize group_size(const GraphGroup& group) {
-  return {std::clamp(text_width(group.name) + 2 * kNodePadding, 130.0, kWidest), kNodeHeight + kLineHeight};
+  return {std::clamp(text_width(group.name) + 2 * kNodePadding, 130.0, kWidest),
+          kNodeHeight + kLineHeight};
 }
 
 // Boxes of a level: members (nodes, then groups by first node ...), then ports. All are numbered in
@@ -57,15 +63,17 @@ struct GraphLayout::Level {
   std::vector<Crossing> crossings;  // one per edge of the layout
   std::vector<bool> arrow;
   LevelLayout layout;
-  BoxSize size;                             // with margins when it is not the root
-  std::map<int, double> entry, exit;        // value: x of its port, from the left of the box
+  BoxSize size;                       // with margins when it is not the root
+  std::map<int, double> entry, exit;  // value: x of its port, from the left of the box
 };
 
 const SceneBox* Scene::find(const GraphModel& graph, int node) const {
   if (node == kNone) return nullptr;
-  if (const auto found = box_of_node.find(node); found != box_of_node.end()) return &boxes[found->second];
+  if (const auto found = box_of_node.find(node); found != box_of_node.end())
+    return &boxes[found->second];
   for (int g = graph.node(node).group; g != kNone; g = graph.group(g).parent)
-    if (const auto found = box_of_group.find(g); found != box_of_group.end()) return &boxes[found->second];
+    if (const auto found = box_of_group.find(g); found != box_of_group.end())
+      return &boxes[found->second];
   return nullptr;
 }
 
@@ -121,7 +129,8 @@ std::shared_ptr<const GraphLayout::Level> GraphLayout::level(int group, const st
     Level::Member member{kNone, c, nullptr, group_size(g.group(c))};
     if (open.contains(c)) {
       member.inner = level(c, open, cancel);
-      member.size = {std::max(member.inner->size.width, member.size.width), member.inner->size.height};
+      member.size = {std::max(member.inner->size.width, member.size.width),
+                     member.inner->size.height};
     }
     ordered.push_back({first_node(c), std::move(member)});
   }
@@ -188,8 +197,10 @@ std::shared_ptr<const GraphLayout::Level> GraphLayout::level(int group, const st
   const double header = group == kRoot ? kMargin : kHeader + kMargin;
   made->size = {made->layout.width + 2 * kMargin, made->layout.height + header + kMargin};
   // From the border to the ports.
-  for (const auto& [value, box] : entries) made->entry[value] = made->layout.centres[static_cast<size_t>(box)].x + kMargin;
-  for (const auto& [value, box] : exits) made->exit[value] = made->layout.centres[static_cast<size_t>(box)].x + kMargin;
+  for (const auto& [value, box] : entries)
+    made->entry[value] = made->layout.centres[static_cast<size_t>(box)].x + kMargin;
+  for (const auto& [value, box] : exits)
+    made->exit[value] = made->layout.centres[static_cast<size_t>(box)].x + kMargin;
   for (size_t i = 0; i < edges.size(); i++) {
     auto& route = made->layout.routes[i];
     for (Point& p : route) p = {p.x + kMargin, p.y + header};
@@ -206,8 +217,10 @@ void GraphLayout::compose(const Level& level, Point at, Scene& scene) const {
   for (size_t i = 0; i < level.members.size(); i++) {
     const Level::Member& m = level.members[i];
     const Point centre = level.layout.centres[i];
-    const Rect area{at.x + centre.x - m.size.width / 2, at.y + centre.y - m.size.height / 2, m.size.width, m.size.height};
-    (m.node != kNone ? scene.box_of_node[m.node] : scene.box_of_group[m.group]) = scene.boxes.size();
+    const Rect area{at.x + centre.x - m.size.width / 2, at.y + centre.y - m.size.height / 2,
+                    m.size.width, m.size.height};
+    (m.node != kNone ? scene.box_of_node[m.node] : scene.box_of_group[m.group]) =
+        scene.boxes.size();
     scene.boxes.push_back({m.node, m.group, m.inner != nullptr, area});
     if (m.inner)
       compose(*m.inner, {area.x + (area.width - m.inner->size.width) / 2, area.y}, scene);
@@ -224,7 +237,8 @@ void GraphLayout::compose(const Level& level, Point at, Scene& scene) const {
   }
 }
 
-std::shared_ptr<const Scene> GraphLayout::scene(const std::set<int>& open, const std::atomic<bool>* cancel) {
+std::shared_ptr<const Scene> GraphLayout::scene(const std::set<int>& open,
+                                                const std::atomic<bool>* cancel) {
   const auto root = level(kRoot, open, cancel);
   auto scene = std::make_shared<Scene>();
   compose(*root, {0, 0}, *scene);

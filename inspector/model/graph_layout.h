@@ -23,7 +23,9 @@ struct Rect {
   double right() const { return x + width; }
   double bottom() const { return y + height; }
   bool contains(Point p) const { return p.x >= x && p.x <= right() && p.y >= y && p.y <= bottom(); }
-  bool meets(const Rect& o) const { return x <= o.right() && o.x <= right() && y <= o.bottom() && o.y <= bottom(); }
+  bool meets(const Rect& o) const {
+    return x <= o.right() && o.x <= right() && y <= o.bottom() && o.y <= bottom();
+  }
 };
 
 struct SceneBox {
@@ -66,7 +68,8 @@ class GraphLayout {
   explicit GraphLayout(std::shared_ptr<const GraphModel> graph) : graph_(std::move(graph)) {}
 
   // Groups that are open, kRoot always. Throws Error(cancelled).
-  std::shared_ptr<const Scene> scene(const std::set<int>& open, const std::atomic<bool>* cancel = nullptr);
+  std::shared_ptr<const Scene> scene(const std::set<int>& open,
+                                     const std::atomic<bool>* cancel = nullptr);
   // All groups, or as deep as keeps the number of visible boxes at `most` or less.
   std::set<int> all_groups() const;
   std::set<int> groups_within(size_t most) const;
@@ -74,7 +77,8 @@ class GraphLayout {
  private:
   struct Level;
   struct Ends;
-  std::shared_ptr<const Level> level(int group, const std::set<int>& open, const std::atomic<bool>* cancel);
+  std::shared_ptr<const Level> level(int group, const std::set<int>& open,
+                                     const std::atomic<bool>* cancel);
   void compose(const Level& level, Point at, Scene& scene) const;
   std::string key_of(int group, const std::set<int>& open) const;
 

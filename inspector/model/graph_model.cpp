@@ -38,12 +38,18 @@ std::string attribute_text(const ir::Attribute& attribute) {
   struct Visitor {
     std::string operator()(int64_t v) const { return std::to_string(v); }
     std::string operator()(float v) const { return fmt::format("{}", v); }
-    std::string operator()(const std::string& v) const { return fmt::format("\"{}\"", printable(v)); }
+    std::string operator()(const std::string& v) const {
+      return fmt::format("\"{}\"", printable(v));
+    }
     std::string operator()(const Tensor& v) const { return tensor_text(v); }
     std::string operator()(const std::vector<int64_t>& v) const { return list_text(v); }
     std::string operator()(const std::vector<float>& v) const { return list_text(v); }
-    std::string operator()(const std::vector<std::string>& v) const { return printable(list_text(v)); }
-    std::string operator()(const std::vector<Tensor>& v) const { return fmt::format("{} tensors", v.size()); }
+    std::string operator()(const std::vector<std::string>& v) const {
+      return printable(list_text(v));
+    }
+    std::string operator()(const std::vector<Tensor>& v) const {
+      return fmt::format("{} tensors", v.size());
+    }
     std::string operator()(const std::shared_ptr<ir::Graph>& v) const {
       return fmt::format("graph of {} nodes", v->node_count());
     }
@@ -61,7 +67,8 @@ std::vector<std::string> prefixes_of(std::string_view name) {
   std::vector<std::string> parts;
   const char separator = name.find('/') != std::string_view::npos ? '/' : '.';
   size_t begin = 0;
-  for (size_t end = name.find(separator); end != std::string_view::npos; end = name.find(separator, begin)) {
+  for (size_t end = name.find(separator); end != std::string_view::npos;
+       end = name.find(separator, begin)) {
     if (end > begin) parts.push_back(printable(name.substr(begin, end - begin)));
     begin = end + 1;
     if (parts.size() == kDeepestPrefix) break;
@@ -127,7 +134,8 @@ class GraphModelMaker {
   }
 
   int child_group(int parent, const std::string& name, bool is_subgraph) {
-    const auto [found, fresh] = children_.try_emplace({parent, name}, static_cast<int>(model_.groups_.size()));
+    const auto [found, fresh] =
+        children_.try_emplace({parent, name}, static_cast<int>(model_.groups_.size()));
     if (!fresh) return found->second;
     GraphGroup g;
     g.name = name;
@@ -169,7 +177,8 @@ class GraphModelMaker {
       if (id == kNone || !value(id).constant.defined()) continue;
       shown.weight_bytes += value(id).bytes;
       if (shown.detail.size() < 48)
-        shown.detail += fmt::format("{}{}", shown.detail.empty() ? "" : "  ", dimensions_text(value(id).shape));
+        shown.detail +=
+            fmt::format("{}{}", shown.detail.empty() ? "" : "  ", dimensions_text(value(id).shape));
     }
     for (const ir::Value* v : n.outputs()) shown.outputs.push_back(value_of(v));
     for (const auto& [key, attribute] : n.attributes)
@@ -178,8 +187,8 @@ class GraphModelMaker {
     const std::string title = node(id).name;
     int count = 0;
     ir::for_each_subgraph(n, [&](const ir::Graph& sub) {
-      const std::string name =
-          fmt::format("{} {}", title, sub.name.empty() ? std::to_string(count) : printable(sub.name));
+      const std::string name = fmt::format(
+          "{} {}", title, sub.name.empty() ? std::to_string(count) : printable(sub.name));
       add_graph(sub, child_group(place, fmt::format("{}#{}", name, count), true));
       count++;
     });
@@ -259,7 +268,8 @@ int GraphModel::find(std::string_view name) const {
   for (size_t i = 0; i < nodes_.size(); i++)
     if (nodes_[i].name == name) return static_cast<int>(i);
   for (const GraphValue& v : values_)
-    if (v.name == name) return v.producer != kNone ? v.producer : v.consumers.empty() ? kNone : v.consumers[0];
+    if (v.name == name)
+      return v.producer != kNone ? v.producer : v.consumers.empty() ? kNone : v.consumers[0];
   return kNone;
 }
 

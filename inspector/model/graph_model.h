@@ -1,8 +1,9 @@
 // A graph as it is shown: numbered nodes, values and nested groups, made once from the IR.
 //
 // Graph inputs and outputs are nodes of their own; constants are no nodes but weights of those that
-// read them. Groups nest: every subgraph (a branch of If, the body of Loop) is one, and so are nodes
-// whose names share a prefix that ends in '/' or '.'. Immutable once made; any thread may read it.
+// read them. Groups nest: every subgraph (a branch of If, the body of Loop) is one, and so are
+// nodes whose names share a prefix that ends in '/' or '.'. Immutable once made; any thread may
+// read it.
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,8 @@ std::vector<Word> words_of(std::string_view text) {
   }
   for (Word& w : words)
     if (w.field == "shape")
-      for (size_t at = w.text.find('x'); at != std::string::npos; at = w.text.find('x', at)) w.text.replace(at, 1, "×");
+      for (size_t at = w.text.find('x'); at != std::string::npos; at = w.text.find('x', at))
+        w.text.replace(at, 1, "×");
   return words;
 }
 
@@ -45,15 +46,17 @@ bool matches(const GraphModel& graph, const GraphNode& node, const Word& word) {
   if (word.field == "op") return contains_text(node.op, word.text);
   if (word.field == "name") return contains_text(node.name, word.text);
   if (word.field == "dtype")
-    return any_value(graph, node, [&](const GraphValue& v) { return dtype_name(v.dtype) == word.text; });
+    return any_value(graph, node,
+                     [&](const GraphValue& v) { return dtype_name(v.dtype) == word.text; });
   if (word.field == "shape")
     return any_value(graph, node, [&](const GraphValue& v) {
       return v.has_shape && contains_text(dimensions_text(v.shape), word.text);
     });
   return contains_text(node.op, word.text) || contains_text(node.name, word.text) ||
-         any_value(graph, node, [&](const GraphValue& v) {
-           return contains_text(v.name, word.text) || contains_text(v.type, word.text);
-         }) ||
+         any_value(graph, node,
+                   [&](const GraphValue& v) {
+                     return contains_text(v.name, word.text) || contains_text(v.type, word.text);
+                   }) ||
          std::any_of(node.attributes.begin(), node.attributes.end(), [&](const auto& a) {
            return contains_text(a.first, word.text) || contains_text(a.second, word.text);
          });
@@ -86,7 +89,8 @@ std::vector<int> search_nodes(const GraphModel& graph, std::string_view text) {
   std::vector<int> found;
   if (words.empty()) return found;
   for (size_t i = 0; i < graph.nodes().size(); i++)
-    if (std::all_of(words.begin(), words.end(), [&](const Word& w) { return matches(graph, graph.nodes()[i], w); }))
+    if (std::all_of(words.begin(), words.end(),
+                    [&](const Word& w) { return matches(graph, graph.nodes()[i], w); }))
       found.push_back(static_cast<int>(i));
   return found;
 }
@@ -120,7 +124,8 @@ std::vector<int> largest_weights(const GraphModel& graph, size_t most) {
   std::vector<int> found;
   for (size_t i = 0; i < graph.nodes().size(); i++)
     if (graph.nodes()[i].weight_bytes > 0) found.push_back(static_cast<int>(i));
-  stable_order(found, [&](int a, int b) { return graph.node(a).weight_bytes > graph.node(b).weight_bytes; });
+  stable_order(
+      found, [&](int a, int b) { return graph.node(a).weight_bytes > graph.node(b).weight_bytes; });
   found.resize(std::min(found.size(), most));
   return found;
 }

@@ -9,8 +9,9 @@
 
 namespace poprt::inspector {
 
-// Nodes in topological order for which every word of `text` is part of the name, operator, a value's
-// name or an attribute. `op:`, `name:`, `dtype:` and `shape:` before a word look there alone
+// Nodes in topological order for which every word of `text` is part of the name, operator, a
+// value's name or an attribute. `op:`, `name:`, `dtype:` and `shape:` before a word look there
+// alone
 // ("op:conv shape:1×64", x stands for × as well). An empty text finds nothing.
 std::vector<int> search_nodes(const GraphModel& graph, std::string_view text);
 

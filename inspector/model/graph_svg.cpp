@@ -10,26 +10,37 @@ namespace {
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
-    if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '&') out += "&amp;";
-    else if (c == '"') out += "&quot;";
-    else out += c;
+    if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '&')
+      out += "&amp;";
+    else if (c == '"')
+      out += "&quot;";
+    else
+      out += c;
   }
   return out;
 }
 
 void add_box(const GraphModel& graph, const SceneBox& box, std::string& svg) {
   const bool is_node = box.node != kNone;
-  const char* fill = box.open ? "#f6f7f9" : is_node ? graph.node(box.node).kind == NodeKind::op ? "#dfeafc" : "#e9ecef" : "#d8dee8";
-  svg += fmt::format(R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="5" fill="{}" stroke="#7a8494"/>)", box.area.x,
-                     box.area.y, box.area.width, box.area.height, fill);
-  const std::string title = is_node ? (graph.node(box.node).kind == NodeKind::op ? graph.node(box.node).op : graph.node(box.node).name)
-                                    : graph.group(box.group).name;
-  svg += fmt::format(R"(<text x="{:.1f}" y="{:.1f}" font-size="13">{}</text>)", box.area.x + 9, box.area.y + 19,
-                     escaped(shortened(title, 44)));
+  const char* fill = box.open  ? "#f6f7f9"
+                     : is_node ? graph.node(box.node).kind == NodeKind::op ? "#dfeafc" : "#e9ecef"
+                               : "#d8dee8";
+  svg += fmt::format(
+      R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="5" fill="{}" stroke="#7a8494"/>)",
+      box.area.x, box.area.y, box.area.width, box.area.height, fill);
+  const std::string title =
+      is_node ? (graph.node(box.node).kind == NodeKind::op ? graph.node(box.node).op
+                                                           : graph.node(box.node).name)
+              : graph.group(box.group).name;
+  svg += fmt::format(R"(<text x="{:.1f}" y="{:.1f}" font-size="13">{}</text>)", box.area.x + 9,
+                     box.area.y + 19, escaped(shortened(title, 44)));
   if (is_node && !graph.node(box.node).detail.empty())
-    svg += fmt::format(R"(<text x="{:.1f}" y="{:.1f}" font-size="10" fill="#5d6675">{}</text>)", box.area.x + 9, box.area.y + 38,
+    svg += fmt::format(R"(<text x="{:.1f}" y="{:.1f}" font-size="10" fill="#5d6675">{}</text>)",
+                       box.area.x + 9, box.area.y + 38,
                        escaped(shortened(graph.node(box.node).detail, 56)));
   svg += "\n";
 }
@@ -40,9 +51,11 @@ void add_route(const SceneRoute& route, std::string& svg) {
   for (size_t i = 1; i < route.points.size(); i++) {
     const Point &a = route.points[i - 1], &b = route.points[i];
     const double bend = (b.y - a.y) / 2;
-    svg += fmt::format("C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", a.x, a.y + bend, b.x, b.y - bend, b.x, b.y);
+    svg += fmt::format("C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", a.x, a.y + bend, b.x,
+                       b.y - bend, b.x, b.y);
   }
-  svg += fmt::format("\" fill=\"none\" stroke=\"#8a93a2\"{}/>\n", route.arrow ? " marker-end=\"url(#arrow)\"" : "");
+  svg += fmt::format("\" fill=\"none\" stroke=\"#8a93a2\"{}/>\n",
+                     route.arrow ? " marker-end=\"url(#arrow)\"" : "");
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ struct Vertex {
 
 struct Link {
   int to;
-  double offset;        // of the end at `to` from its centre
-  double offset_here;   // of the end at the vertex that has the link
+  double offset;       // of the end at `to` from its centre
+  double offset_here;  // of the end at the vertex that has the link
   double weight;
 };
 
@@ -80,10 +80,15 @@ class Layering {
 
  private:
   bool forward(const LayoutEdge& e) const { return e.from < e.to; }
-  size_t upper(const LayoutEdge& e) const { return static_cast<size_t>(forward(e) ? e.from : e.to); }
-  size_t lower(const LayoutEdge& e) const { return static_cast<size_t>(forward(e) ? e.to : e.from); }
+  size_t upper(const LayoutEdge& e) const {
+    return static_cast<size_t>(forward(e) ? e.from : e.to);
+  }
+  size_t lower(const LayoutEdge& e) const {
+    return static_cast<size_t>(forward(e) ? e.to : e.from);
+  }
   void check() const {
-    if (cancel_ && cancel_->load(std::memory_order_relaxed)) fail(ErrorCode::cancelled, "layout was cancelled");
+    if (cancel_ && cancel_->load(std::memory_order_relaxed))
+      fail(ErrorCode::cancelled, "layout was cancelled");
   }
 
   void rank() {
@@ -96,14 +101,17 @@ class Layering {
       }
     int deepest = 0;
     for (size_t i = 0; i < n; i++) {
-      for (const int p : in[i]) vertices_[i].rank = std::max(vertices_[i].rank, vertices_[static_cast<size_t>(p)].rank + 1);
+      for (const int p : in[i])
+        vertices_[i].rank = std::max(vertices_[i].rank, vertices_[static_cast<size_t>(p)].rank + 1);
       deepest = std::max(deepest, vertices_[i].rank);
     }
     // What has more readers than inputs belongs near the first reader.
     for (size_t i = n; i-- > 0;) {
-      if (out[i].empty() || in[i].size() >= out[i].size() || boxes_[i].pin == LayoutBox::Pin::first) continue;
+      if (out[i].empty() || in[i].size() >= out[i].size() || boxes_[i].pin == LayoutBox::Pin::first)
+        continue;
       int nearest = deepest + 1;
-      for (const int s : out[i]) nearest = std::min(nearest, vertices_[static_cast<size_t>(s)].rank);
+      for (const int s : out[i])
+        nearest = std::min(nearest, vertices_[static_cast<size_t>(s)].rank);
       vertices_[i].rank = std::max(vertices_[i].rank, nearest - 1);
     }
     bool ends = false;
@@ -125,10 +133,13 @@ class Layering {
     layer_count_ = used.size();
   }
 
-  int span(const LayoutEdge& e) const { return vertices_[lower(e)].rank - vertices_[upper(e)].rank; }
+  int span(const LayoutEdge& e) const {
+    return vertices_[lower(e)].rank - vertices_[upper(e)].rank;
+  }
 
   void link(int a, int b, double offset_a, double offset_b) {
-    const bool both = vertices_[static_cast<size_t>(a)].dummy && vertices_[static_cast<size_t>(b)].dummy;
+    const bool both =
+        vertices_[static_cast<size_t>(a)].dummy && vertices_[static_cast<size_t>(b)].dummy;
     const double weight = both ? kDummyWeight : kBoxWeight;
     below_[static_cast<size_t>(a)].push_back({b, offset_b, offset_a, weight});
     above_[static_cast<size_t>(b)].push_back({a, offset_a, offset_b, weight});
@@ -150,7 +161,8 @@ class Layering {
       const int length = span(e);
       if (length <= 0) continue;
       auto& chain = shared[{upper(e), forward(e) ? e.value : -1 - e.value}];
-      const size_t missing = static_cast<size_t>(length) - 1 - std::min(chain.size(), static_cast<size_t>(length) - 1);
+      const size_t missing =
+          static_cast<size_t>(length) - 1 - std::min(chain.size(), static_cast<size_t>(length) - 1);
       if (vertices_.size() + missing > most) continue;
       const double upper_offset = forward(e) ? e.from_offset : e.to_offset;
       while (chain.size() + 1 < static_cast<size_t>(length)) {
@@ -163,12 +175,15 @@ class Layering {
         chain.push_back(id);
       }
       chains_[i].assign(chain.begin(), chain.begin() + length - 1);
-      const int last = length == 1 ? static_cast<int>(upper(e)) : chain[static_cast<size_t>(length) - 2];
-      link(last, static_cast<int>(lower(e)), length == 1 ? upper_offset : 0, forward(e) ? e.to_offset : e.from_offset);
+      const int last =
+          length == 1 ? static_cast<int>(upper(e)) : chain[static_cast<size_t>(length) - 2];
+      link(last, static_cast<int>(lower(e)), length == 1 ? upper_offset : 0,
+           forward(e) ? e.to_offset : e.from_offset);
     }
   }
 
-  // Layers in the order of a depth-first walk from what comes first, so that chains start out together.
+  // Layers in the order of a depth-first walk from what comes first, so that chains start out
+  // together.
   void start_order() {
     layers_.assign(layer_count_, {});
     std::vector<bool> seen(vertices_.size());
@@ -202,7 +217,9 @@ class Layering {
   void sort_layer(std::vector<int>& layer, const std::vector<std::vector<Link>>& neighbours) {
     std::vector<std::pair<double, int>> keys;
     for (const int v : layer)
-      keys.emplace_back(median(neighbours[static_cast<size_t>(v)], vertices_[static_cast<size_t>(v)].position), v);
+      keys.emplace_back(
+          median(neighbours[static_cast<size_t>(v)], vertices_[static_cast<size_t>(v)].position),
+          v);
     stable_order(keys, [](const auto& a, const auto& b) { return a.first < b.first; });
     for (size_t i = 0; i < layer.size(); i++) {
       layer[i] = keys[i].second;
@@ -220,7 +237,8 @@ class Layering {
       int64_t so_far = 0;
       for (const int v : layers_[r]) {
         ends.clear();
-        for (const Link& l : below_[static_cast<size_t>(v)]) ends.push_back(vertices_[static_cast<size_t>(l.to)].position);
+        for (const Link& l : below_[static_cast<size_t>(v)])
+          ends.push_back(vertices_[static_cast<size_t>(l.to)].position);
         for (const int e : ends) {
           int64_t not_right = 0;
           for (int i = e + 1; i > 0; i -= i & -i) not_right += tree[static_cast<size_t>(i)];
@@ -228,7 +246,8 @@ class Layering {
         }
         for (const int e : ends) {
           so_far++;
-          for (int i = e + 1; i <= static_cast<int>(layers_[r + 1].size()); i += i & -i) tree[static_cast<size_t>(i)]++;
+          for (int i = e + 1; i <= static_cast<int>(layers_[r + 1].size()); i += i & -i)
+            tree[static_cast<size_t>(i)]++;
         }
       }
     }
@@ -252,7 +271,8 @@ class Layering {
     }
     layers_ = std::move(best);
     for (const auto& layer : layers_)
-      for (size_t i = 0; i < layer.size(); i++) vertices_[static_cast<size_t>(layer[i])].position = static_cast<int>(i);
+      for (size_t i = 0; i < layer.size(); i++)
+        vertices_[static_cast<size_t>(layer[i])].position = static_cast<int>(i);
   }
 
   double gap_between(const Vertex& a, const Vertex& b) const {
@@ -310,7 +330,8 @@ class Layering {
     double y = 0;
     for (size_t r = 0; r < layer_count_; r++) {
       double height = 0;
-      for (const int v : layers_[r]) height = std::max(height, vertices_[static_cast<size_t>(v)].height);
+      for (const int v : layers_[r])
+        height = std::max(height, vertices_[static_cast<size_t>(v)].height);
       top[r] = y;
       middle[r] = y + height / 2;
       bottom[r] = y + height;
@@ -324,7 +345,8 @@ class Layering {
       first = false;
     }
     for (size_t i = 0; i < boxes_.size(); i++)
-      layout.centres.push_back({vertices_[i].x - left, middle[static_cast<size_t>(vertices_[i].rank)]});
+      layout.centres.push_back(
+          {vertices_[i].x - left, middle[static_cast<size_t>(vertices_[i].rank)]});
     layout.routes.resize(edges_.size());
     for (size_t i = 0; i < edges_.size(); i++) {
       const LayoutEdge& e = edges_[i];
@@ -333,14 +355,16 @@ class Layering {
       const size_t u = upper(e), l = lower(e);
       const Point& above = layout.centres[u];
       const Point& below = layout.centres[l];
-      route.push_back({above.x + (forward(e) ? e.from_offset : e.to_offset), above.y + boxes_[u].height / 2});
+      route.push_back(
+          {above.x + (forward(e) ? e.from_offset : e.to_offset), above.y + boxes_[u].height / 2});
       for (const int d : chains_[i]) {
         const Vertex& v = vertices_[static_cast<size_t>(d)];
         const auto r = static_cast<size_t>(v.rank);
         route.push_back({v.x - left, top[r]});
         if (bottom[r] > top[r]) route.push_back({v.x - left, bottom[r]});
       }
-      route.push_back({below.x + (forward(e) ? e.to_offset : e.from_offset), below.y - boxes_[l].height / 2});
+      route.push_back(
+          {below.x + (forward(e) ? e.to_offset : e.from_offset), below.y - boxes_[l].height / 2});
       if (!forward(e)) std::reverse(route.begin(), route.end());
     }
     layout.width = std::max(0.0, right - left);
@@ -361,8 +385,9 @@ class Layering {
 
 }  // namespace
 
-LevelLayout layered_layout(const std::vector<LayoutBox>& boxes, const std::vector<LayoutEdge>& edges,
-                           const LayoutGaps& gaps, const std::atomic<bool>* cancel) {
+LevelLayout layered_layout(const std::vector<LayoutBox>& boxes,
+                           const std::vector<LayoutEdge>& edges, const LayoutGaps& gaps,
+                           const std::atomic<bool>* cancel) {
   if (boxes.empty()) return {};
   return Layering(boxes, edges, gaps, cancel).run();
 }

@@ -29,13 +29,14 @@ struct LayoutBox {
 
 struct LayoutEdge {
   int from = 0, to = 0;
-  int value = 0;                  // edges of one value from one box share their way
+  int value = 0;                          // edges of one value from one box share their way
   double from_offset = 0, to_offset = 0;  // of the ends from the boxes' centres
 };
 
 struct LevelLayout {
-  std::vector<Point> centres;             // of the boxes
-  std::vector<std::vector<Point>> routes; // of the edges, from the bottom of `from` to the top of `to`
+  std::vector<Point> centres;  // of the boxes
+  std::vector<std::vector<Point>>
+      routes;  // of the edges, from the bottom of `from` to the top of `to`
   double width = 0, height = 0;
 };
 
@@ -45,7 +46,8 @@ struct LayoutGaps {
 
 // Edges name boxes in any order; edges from a box to itself have empty routes. Throws
 // Error(cancelled) soon after `cancel` (may be null) becomes true.
-LevelLayout layered_layout(const std::vector<LayoutBox>& boxes, const std::vector<LayoutEdge>& edges,
-                           const LayoutGaps& gaps = {}, const std::atomic<bool>* cancel = nullptr);
+LevelLayout layered_layout(const std::vector<LayoutBox>& boxes,
+                           const std::vector<LayoutEdge>& edges, const LayoutGaps& gaps = {},
+                           const std::atomic<bool>* cancel = nullptr);
 
 }  // namespace poprt::inspector

@@ -11,7 +11,8 @@ namespace poprt::inspector {
 namespace {
 
 const std::string& identity(const GraphModel& graph, const GraphNode& node) {
-  if (!node.outputs.empty() && node.kind != NodeKind::output) return graph.value(node.outputs[0]).name;
+  if (!node.outputs.empty() && node.kind != NodeKind::output)
+    return graph.value(node.outputs[0]).name;
   return node.name;
 }
 
@@ -22,8 +23,10 @@ std::string key_of(const GraphModel& graph, const GraphNode& node) {
 // Everything that a reader of the node would notice.
 std::string contents(const GraphModel& graph, const GraphNode& node) {
   std::string text = node.op;
-  for (const int v : node.inputs) text += v == kNone ? "|_" : "|" + graph.value(v).name + graph.value(v).type;
-  for (const int v : node.outputs) text += v == kNone ? "|_" : "|" + graph.value(v).name + graph.value(v).type;
+  for (const int v : node.inputs)
+    text += v == kNone ? "|_" : "|" + graph.value(v).name + graph.value(v).type;
+  for (const int v : node.outputs)
+    text += v == kNone ? "|_" : "|" + graph.value(v).name + graph.value(v).type;
   for (const auto& [key, value] : node.attributes) text += "|" + key + "=" + value;
   return text;
 }
@@ -65,7 +68,8 @@ class Recorder {
   }
 
   void check() const {
-    if (cancel_ && cancel_->load(std::memory_order_relaxed)) fail(ErrorCode::cancelled, "compiling was cancelled");
+    if (cancel_ && cancel_->load(std::memory_order_relaxed))
+      fail(ErrorCode::cancelled, "compiling was cancelled");
   }
 
  private:
@@ -95,7 +99,8 @@ GraphChanges changes_between(const GraphModel& before, const GraphModel& after) 
     changes.after.push_back(change);
   }
   for (size_t i = 0; i < before.nodes().size(); i++)
-    if (!kept.contains(key_of(before, before.nodes()[i]))) changes.removed.push_back(static_cast<int>(i));
+    if (!kept.contains(key_of(before, before.nodes()[i])))
+      changes.removed.push_back(static_cast<int>(i));
   return changes;
 }
 
@@ -106,7 +111,9 @@ Compilation compile_with_history(const ir::Graph& graph, const compiler::Options
   Recorder recorder(made, cancel);
   compiler::Options options = given;
   const char* stage = "convert";
-  options.after_pass = [&](const passes::PassReport& r, const ir::Graph& g) { recorder.after(r, g, stage); };
+  options.after_pass = [&](const passes::PassReport& r, const ir::Graph& g) {
+    recorder.after(r, g, stage);
+  };
   options.progress = [&](double done, std::string_view what) {
     recorder.check();
     if (progress) progress((std::string_view(stage) == "convert" ? 0 : 0.5) + done / 2, what);
@@ -125,6 +132,20 @@ Compilation compile_with_history(const ir::Graph& graph, const compiler::Options
     made.error = printable(e.what());
   }
   return made;
+}
+
+compiler::Options options_for_looking(const ir::Graph& graph, std::string& assumed) {
+  compiler::Options options;
+  for (const ir::Value* input : graph.inputs()) {
+    if (!input->type.has_shape || is_static(input->shape())) continue;
+    Shape shape = input->shape();
+    for (int64_t& d : shape)
+      if (d < 0) d = 1;
+    assumed +=
+        (assumed.empty() ? "" : ", ") + printable(input->name()) + "=" + dimensions_text(shape);
+    options.input_shape[input->name()] = std::move(shape);
+  }
+  return options;
 }
 
 int step_that_made(const Compilation& compilation, std::string_view output) {

@@ -25,8 +25,11 @@ std::string programs_text(const popef::Anchor& anchor, const popef::ProgramFlow&
   if (anchor.usedBy(flow.main())) words.push_back("main");
   if (anchor.usedBy(flow.save())) words.push_back("save");
   for (const uint32_t p : anchor.programs()) {
-    const auto has = [p](const auto& list) { return std::find(list.begin(), list.end(), p) != list.end(); };
-    if (!has(flow.load()) && !has(flow.main()) && !has(flow.save())) words.push_back(std::to_string(p));
+    const auto has = [p](const auto& list) {
+      return std::find(list.begin(), list.end(), p) != list.end();
+    };
+    if (!has(flow.load()) && !has(flow.main()) && !has(flow.save()))
+      words.push_back(std::to_string(p));
   }
   return fmt::format("{}", fmt::join(words, " "));
 }
@@ -39,11 +42,13 @@ uint64_t bytes_of(const popef::TensorInfo& info) {
   }
 }
 
-std::string indices_text(const popef::ProgramFlow::Indices& indices, const popef::Metadata::ProgramsMap& names) {
+std::string indices_text(const popef::ProgramFlow::Indices& indices,
+                         const popef::Metadata::ProgramsMap& names) {
   std::vector<std::string> words;
   for (const uint32_t i : indices) {
     const auto found = names.find(i);
-    words.push_back(found == names.end() ? std::to_string(i) : fmt::format("{} {}", i, printable(found->second)));
+    words.push_back(found == names.end() ? std::to_string(i)
+                                         : fmt::format("{} {}", i, printable(found->second)));
   }
   return words.empty() ? "none" : fmt::format("{}", fmt::join(words, ", "));
 }
@@ -51,8 +56,8 @@ std::string indices_text(const popef::ProgramFlow::Indices& indices, const popef
 }  // namespace
 
 const char* anchor_column_name(AnchorColumn column) {
-  static constexpr const char* names[kAnchorColumns] = {"Name",     "Direction",   "Type",   "Shape", "Bytes",
-                                                        "Programs", "Per replica", "Handle", "Data"};
+  static constexpr const char* names[kAnchorColumns] = {
+      "Name", "Direction", "Type", "Shape", "Bytes", "Programs", "Per replica", "Handle", "Data"};
   return names[static_cast<size_t>(column)];
 }
 
@@ -71,7 +76,8 @@ std::string anchor_cell(const AnchorRow& row, AnchorColumn column) {
   return {};
 }
 
-PopefFile::PopefFile(const std::filesystem::path& path) : reader_(std::make_shared<popef::Reader>()) {
+PopefFile::PopefFile(const std::filesystem::path& path)
+    : reader_(std::make_shared<popef::Reader>()) {
   file_bytes_ = MappedFile::open(path)->bytes().size();
   try {
     reader_->parseFile(path.string());
@@ -103,12 +109,13 @@ void PopefFile::read_damaged(const std::filesystem::path& path) {
     try {
       reader_->parseMemory(rest.first(size), file);
     } catch (const Error&) {
-      problems_.push_back(fmt::format("the blob at offset {} is left out: it cannot be read", offset));
+      problems_.push_back(
+          fmt::format("the blob at offset {} is left out: it cannot be read", offset));
     }
     for (size_t i = known; i < reader_->blobs().size(); i++) {
       const popef::BlobInfo& b = reader_->blobs()[i];
-      blobs_.push_back({std::string(popef::blob_type_name(b.type)), printable(b.name), offset, b.size, b.payload_bytes,
-                        b.raw_bytes, b.compressed});
+      blobs_.push_back({std::string(popef::blob_type_name(b.type)), printable(b.name), offset,
+                        b.size, b.payload_bytes, b.raw_bytes, b.compressed});
     }
     offset += size;
   }
@@ -119,8 +126,8 @@ void PopefFile::read_damaged(const std::filesystem::path& path) {
 void PopefFile::fill() {
   if (blobs_.empty())
     for (const popef::BlobInfo& b : reader_->blobs())
-      blobs_.push_back({std::string(popef::blob_type_name(b.type)), printable(b.name), b.offset, b.size, b.payload_bytes,
-                        b.raw_bytes, b.compressed});
+      blobs_.push_back({std::string(popef::blob_type_name(b.type)), printable(b.name), b.offset,
+                        b.size, b.payload_bytes, b.raw_bytes, b.compressed});
   const auto row_of = [](const popef::TensorDataInfo& info, const std::string& executable) {
     DataRow row;
     row.name = printable(info.name());
@@ -175,12 +182,15 @@ std::vector<std::pair<std::string, std::string>> PopefFile::metadata_rows(size_t
       {"load programs", indices_text(m.programFlow().load(), names)},
       {"main programs", indices_text(m.programFlow().main(), names)},
       {"save programs", indices_text(m.programFlow().save(), names)}};
-  for (const auto& o : m.engineOptions()) rows.emplace_back("engine option " + printable(o.name()), printable(o.value()));
-  for (const auto& o : m.deviceOptions()) rows.emplace_back("device option " + printable(o.name()), printable(o.value()));
+  for (const auto& o : m.engineOptions())
+    rows.emplace_back("engine option " + printable(o.name()), printable(o.value()));
+  for (const auto& o : m.deviceOptions())
+    rows.emplace_back("device option " + printable(o.name()), printable(o.value()));
   return rows;
 }
 
-std::vector<size_t> PopefFile::anchor_rows(std::string_view filter, AnchorColumn column, bool descending) const {
+std::vector<size_t> PopefFile::anchor_rows(std::string_view filter, AnchorColumn column,
+                                           bool descending) const {
   std::vector<size_t> rows;
   for (size_t i = 0; i < anchors_.size(); i++)
     for (int c = 0; c < kAnchorColumns; c++)
@@ -199,26 +209,32 @@ std::vector<size_t> PopefFile::anchor_rows(std::string_view filter, AnchorColumn
 
 Tensor PopefFile::tensor(size_t i) const {
   const size_t tensors = reader_->tensors().size();
-  const popef::BlobData& blob = i < tensors ? static_cast<const popef::BlobData&>(reader_->tensors()[i])
-                                            : reader_->feeds()[i - tensors];
+  const popef::BlobData& blob = i < tensors
+                                    ? static_cast<const popef::BlobData&>(reader_->tensors()[i])
+                                    : reader_->feeds()[i - tensors];
   const popef::TensorInfo& info = i < tensors ? reader_->tensors()[i].info.tensorInfo()
                                               : reader_->feeds()[i - tensors].info.tensorInfo();
   Shape shape = info.shape();
-  if (i >= tensors) shape.insert(shape.begin(), static_cast<int64_t>(reader_->feeds()[i - tensors].info.numTensors()));
+  if (i >= tensors)
+    shape.insert(shape.begin(),
+                 static_cast<int64_t>(reader_->feeds()[i - tensors].info.numTensors()));
   const popef::Payload payload = blob.payload();
-  return Tensor::view(popef::dtype_of(info.dataType()), std::move(shape), payload.bytes.data(), payload.bytes.size(),
-                      payload.owner);
+  return Tensor::view(popef::dtype_of(info.dataType()), std::move(shape), payload.bytes.data(),
+                      payload.bytes.size(), payload.owner);
 }
 
 std::string PopefFile::opaque_text(size_t i, size_t most) const {
   const popef::Payload payload = reader_->opaqueBlobs()[i].payload();
-  const std::string_view text(reinterpret_cast<const char*>(payload.bytes.data()), payload.bytes.size());
+  const std::string_view text(reinterpret_cast<const char*>(payload.bytes.data()),
+                              payload.bytes.size());
   if (text.size() <= most) {
     const auto json = nlohmann::json::parse(text, nullptr, false);
-    if (!json.is_discarded()) return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+    if (!json.is_discarded())
+      return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
   }
   const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return c == '\n' || c == '\t' || c == '\r' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);
+    return c == '\n' || c == '\t' || c == '\r' ||
+           (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);
   });
   if (plain && text.size() <= most) {
     std::string lines;

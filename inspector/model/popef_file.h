@@ -31,7 +31,17 @@ struct AnchorRow {
   std::string data;  // "tensor", "feed of 8", "" when the caller gives or takes it
 };
 
-enum class AnchorColumn { name, direction, dtype, shape, bytes, programs, per_replica, handle, data };
+enum class AnchorColumn {
+  name,
+  direction,
+  dtype,
+  shape,
+  bytes,
+  programs,
+  per_replica,
+  handle,
+  data
+};
 inline constexpr int kAnchorColumns = 9;
 const char* anchor_column_name(AnchorColumn column);
 std::string anchor_cell(const AnchorRow& row, AnchorColumn column);
@@ -63,7 +73,8 @@ class PopefFile {
   // Key and value of everything that the metadata of one model says besides anchors.
   std::vector<std::pair<std::string, std::string>> metadata_rows(size_t model) const;
   // Rows of anchors() that hold `filter` in a cell, in the order of a column.
-  std::vector<size_t> anchor_rows(std::string_view filter, AnchorColumn column, bool descending) const;
+  std::vector<size_t> anchor_rows(std::string_view filter, AnchorColumn column,
+                                  bool descending) const;
 
   // The data of row `i` of data(); of a feed with the number of tensors as first dimension. Throws
   // when a compressed payload is damaged.

@@ -44,7 +44,8 @@ ProgramModel::ProgramModel(const program::Program& program)
   add_flow(program, program.save, "save");
 }
 
-void ProgramModel::add_flow(const program::Program& p, const std::vector<program::Instruction>& list, const char* flow) {
+void ProgramModel::add_flow(const program::Program& p,
+                            const std::vector<program::Instruction>& list, const char* flow) {
   int depth = 0;
   for (size_t i = 0; i < list.size(); i++) {
     const program::Instruction& instruction = list[i];
@@ -62,15 +63,18 @@ void ProgramModel::add_flow(const program::Program& p, const std::vector<program
       if (id == program::kNoBuffer) continue;
       const program::Buffer& b = p.buffers[id];
       row.operands.push_back({id, space_text(p, b),
-                              fmt::format("{} {}", dtype_name(b.dtype), dimensions_text(b.shape)), b.offset, b.bytes});
-      if (b.space == program::Space::weights && weights.insert(b.offset).second) row.weight_bytes += b.bytes;
+                              fmt::format("{} {}", dtype_name(b.dtype), dimensions_text(b.shape)),
+                              b.offset, b.bytes});
+      if (b.space == program::Space::weights && weights.insert(b.offset).second)
+        row.weight_bytes += b.bytes;
     }
     instructions_.push_back(std::move(row));
   }
 }
 
 // Buffers with the same or overlapping bytes and touching uses are one interval: views, and results
-// written over inputs. A gap between two uses ends an interval only when another buffer begins there.
+// written over inputs. A gap between two uses ends an interval only when another buffer begins
+// there.
 void ProgramModel::find_intervals(const program::Program& p) {
   struct Use {
     int first, last;
@@ -79,7 +83,8 @@ void ProgramModel::find_intervals(const program::Program& p) {
   for (size_t i = 0; i < p.main.size(); i++)
     for (const uint32_t id : p.main[i].operands) {
       if (id == program::kNoBuffer || p.buffers[id].space != program::Space::arena) continue;
-      const auto [found, fresh] = uses.try_emplace(id, Use{static_cast<int>(i), static_cast<int>(i)});
+      const auto [found, fresh] =
+          uses.try_emplace(id, Use{static_cast<int>(i), static_cast<int>(i)});
       if (!fresh) found->second.last = static_cast<int>(i);
     }
   std::vector<std::pair<uint32_t, Use>> order(uses.begin(), uses.end());
@@ -98,7 +103,12 @@ void ProgramModel::find_intervals(const program::Program& p) {
       }
     }
     if (into == intervals_.size())
-      intervals_.push_back({b.offset, b.bytes, use.first, use.last, {}, printable(p.main[static_cast<size_t>(use.first)].name)});
+      intervals_.push_back({b.offset,
+                            b.bytes,
+                            use.first,
+                            use.last,
+                            {},
+                            printable(p.main[static_cast<size_t>(use.first)].name)});
     ArenaInterval& interval = intervals_[into];
     const uint64_t end = std::max(interval.offset + interval.bytes, b.offset + b.bytes);
     interval.offset = std::min(interval.offset, b.offset);
@@ -109,19 +119,22 @@ void ProgramModel::find_intervals(const program::Program& p) {
   }
   live_bytes_.assign(p.main.size(), 0);
   std::vector<std::vector<size_t>> begins(p.main.size());
-  for (size_t i = 0; i < intervals_.size(); i++) begins[static_cast<size_t>(intervals_[i].first)].push_back(i);
+  for (size_t i = 0; i < intervals_.size(); i++)
+    begins[static_cast<size_t>(intervals_[i].first)].push_back(i);
   std::vector<size_t> alive;
   for (size_t at = 0; at < p.main.size(); at++) {
     std::erase_if(alive, [&](size_t i) { return intervals_[i].last < static_cast<int>(at); });
     alive.insert(alive.end(), begins[at].begin(), begins[at].end());
     std::vector<std::pair<uint64_t, uint64_t>> ranges;
-    for (const size_t i : alive) ranges.emplace_back(intervals_[i].offset, intervals_[i].offset + intervals_[i].bytes);
+    for (const size_t i : alive)
+      ranges.emplace_back(intervals_[i].offset, intervals_[i].offset + intervals_[i].bytes);
     live_bytes_[at] = covered(ranges);
   }
 }
 
 size_t ProgramModel::peak() const {
-  return static_cast<size_t>(std::max_element(live_bytes_.begin(), live_bytes_.end()) - live_bytes_.begin()) %
+  return static_cast<size_t>(std::max_element(live_bytes_.begin(), live_bytes_.end()) -
+                             live_bytes_.begin()) %
          std::max<size_t>(1, live_bytes_.size());
 }
 
@@ -129,7 +142,8 @@ std::vector<size_t> ProgramModel::alive_at(int position) const {
   std::vector<size_t> found;
   for (size_t i = 0; i < intervals_.size(); i++)
     if (intervals_[i].first <= position && position <= intervals_[i].last) found.push_back(i);
-  stable_order(found, [&](size_t a, size_t b) { return intervals_[a].bytes > intervals_[b].bytes; });
+  stable_order(found,
+               [&](size_t a, size_t b) { return intervals_[a].bytes > intervals_[b].bytes; });
   return found;
 }
 
@@ -138,7 +152,8 @@ std::vector<size_t> ProgramModel::sharing_with(size_t interval) const {
   std::vector<size_t> found;
   for (size_t i = 0; i < intervals_.size(); i++) {
     const ArenaInterval& o = intervals_[i];
-    if (i != interval && o.offset < it.offset + it.bytes && it.offset < o.offset + o.bytes) found.push_back(i);
+    if (i != interval && o.offset < it.offset + it.bytes && it.offset < o.offset + o.bytes)
+      found.push_back(i);
   }
   return found;
 }
@@ -146,7 +161,9 @@ std::vector<size_t> ProgramModel::sharing_with(size_t interval) const {
 std::vector<size_t> ProgramModel::rows(std::string_view filter) const {
   std::vector<size_t> found;
   for (size_t i = 0; i < instructions_.size(); i++)
-    if (contains_text(instructions_[i].kernel, filter) || contains_text(instructions_[i].name, filter)) found.push_back(i);
+    if (contains_text(instructions_[i].kernel, filter) ||
+        contains_text(instructions_[i].name, filter))
+      found.push_back(i);
   return found;
 }
 

@@ -56,7 +56,8 @@ class ProgramModel {
   std::vector<std::pair<std::string, size_t>> kernel_counts() const;
 
  private:
-  void add_flow(const program::Program& program, const std::vector<program::Instruction>& list, const char* flow);
+  void add_flow(const program::Program& program, const std::vector<program::Instruction>& list,
+                const char* flow);
   void find_intervals(const program::Program& program);
 
   std::vector<InstructionRow> instructions_;

@@ -37,8 +37,8 @@ struct ReportOptions {
 std::vector<std::string> views_of(const Document& document);
 // Throws invalid_argument for a view that this document has not; "all" is each of them.
 // `compilation` is for passes, program and memory of a graph; null: they are not there.
-std::vector<Table> report(const Document& document, std::string_view view, const ReportOptions& options,
-                          const Compilation* compilation);
+std::vector<Table> report(const Document& document, std::string_view view,
+                          const ReportOptions& options, const Compilation* compilation);
 Table diff_table(const DocumentDiff& diff);
 Table queues_table(const TelemetryHistory& history);
 Table statistics_table(const std::string& name, const Tensor& tensor);

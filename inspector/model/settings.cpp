@@ -52,7 +52,10 @@ void save_settings(const Settings& s, const std::filesystem::path& path) {
   try {
     std::filesystem::create_directories(path.parent_path());
     const std::string text =
-        nlohmann::json({{"light", s.light}, {"width", s.width}, {"height", s.height}, {"recent", s.recent}}).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+        nlohmann::json(
+            {{"light", s.light}, {"width", s.width}, {"height", s.height}, {"recent", s.recent}})
+            .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+        "\n";
     AtomicFile file(path);
     file.write(std::as_bytes(std::span(text.data(), text.size())));
     file.commit();

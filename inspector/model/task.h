@@ -23,7 +23,8 @@ class Progress {
 
   // Throws Error(cancelled) when nobody wants the result any more.
   void step(double done, std::string_view what) {
-    if (cancel.load(std::memory_order_relaxed)) fail(ErrorCode::cancelled, "{} was cancelled", what);
+    if (cancel.load(std::memory_order_relaxed))
+      fail(ErrorCode::cancelled, "{} was cancelled", what);
     const std::lock_guard lock(mutex_);
     done_ = done;
     what_ = what;

@@ -24,17 +24,20 @@ constexpr size_t kStallWindow = 20;
 
 uint64_t more(uint64_t now, uint64_t before) { return now > before ? now - before : 0; }
 
-// Upper end of the bucket of the q-quantile of what both histograms differ by; negative for nothing.
+// Upper end of the bucket of the q-quantile of what both histograms differ by; negative for
+// nothing.
 double quantile(const TelemetrySnapshot& now, const TelemetrySnapshot& before, double q) {
   uint64_t total = 0;
-  for (size_t b = 0; b < runtime::telemetry::kBuckets; b++) total += more(now.histogram[b], before.histogram[b]);
+  for (size_t b = 0; b < runtime::telemetry::kBuckets; b++)
+    total += more(now.histogram[b], before.histogram[b]);
   if (total == 0) return -1;
   const auto rank = static_cast<uint64_t>(std::ceil(q * static_cast<double>(total)));
   uint64_t so_far = 0;
   for (size_t b = 0; b < runtime::telemetry::kBuckets; b++) {
     so_far += more(now.histogram[b], before.histogram[b]);
     if (so_far >= std::max<uint64_t>(rank, 1))
-      return static_cast<double>(runtime::telemetry::bucket_begin(std::min(b + 1, runtime::telemetry::kBuckets - 1)));
+      return static_cast<double>(
+          runtime::telemetry::bucket_begin(std::min(b + 1, runtime::telemetry::kBuckets - 1)));
   }
   return static_cast<double>(now.latency_max_ns);
 }
@@ -46,7 +49,8 @@ void add_event(TelemetrySeries& series, double time, std::string text) {
 
 void add_sample(TelemetrySeries& series, double time, const TelemetrySnapshot& now) {
   const TelemetrySnapshot& before = series.last;
-  const double from = series.samples.empty() ? static_cast<double>(now.started_ns) / 1e9 : series.samples.back().time;
+  const double from = series.samples.empty() ? static_cast<double>(now.started_ns) / 1e9
+                                             : series.samples.back().time;
   const double elapsed = std::max(time - from, 1e-6);
   TelemetrySample s;
   s.time = time;
@@ -63,8 +67,9 @@ void add_sample(TelemetrySeries& series, double time, const TelemetrySnapshot& n
     const bool known = q < before.queues.size() && before.queues[q].name == queue.name;
     s.stalls += more(queue.stalls, known ? before.queues[q].stalls : 0);
     s.fill.push_back(queue.capacity == 0 ? 0
-                                         : static_cast<float>(std::min(1.0, static_cast<double>(queue.fill) /
-                                                                                static_cast<double>(queue.capacity))));
+                                         : static_cast<float>(std::min(
+                                               1.0, static_cast<double>(queue.fill) /
+                                                        static_cast<double>(queue.capacity))));
   }
   if (s.failed > 0) add_event(series, time, fmt::format("{} requests failed", s.failed));
   series.samples.push_back(std::move(s));
@@ -76,9 +81,11 @@ void update_queues(TelemetrySeries& series, const TelemetrySnapshot& now, double
   series.queues.clear();
   for (size_t q = 0; q < std::min(now.queues.size(), kMostShownQueues); q++) {
     const QueueSnapshot& it = now.queues[q];
-    QueueState state{printable(it.name), it.is_output, it.capacity, it.fill, it.high_water, it.enqueued, it.stalls, 0};
+    QueueState state{printable(it.name), it.is_output, it.capacity, it.fill,
+                     it.high_water,      it.enqueued,  it.stalls,   0};
     if (q < before.size() && before[q].name == state.name) {
-      const double rate = static_cast<double>(more(it.stalls, before[q].stalls)) / std::max(elapsed, 1e-6);
+      const double rate =
+          static_cast<double>(more(it.stalls, before[q].stalls)) / std::max(elapsed, 1e-6);
       // Smoothed over about kStallWindow looks.
       const double part = 1.0 / static_cast<double>(kStallWindow);
       state.stalls_per_second = before[q].stalls_per_second * (1 - part) + rate * part;
@@ -93,11 +100,27 @@ nlohmann::json to_object(const TelemetrySnapshot& s) {
     if (s.histogram[b] > 0) histogram[std::to_string(b)] = s.histogram[b];
   nlohmann::json queues = nlohmann::json::array();
   for (const QueueSnapshot& q : s.queues)
-    queues.push_back({{"name", q.name}, {"output", q.is_output}, {"capacity", q.capacity}, {"fill", q.fill},
-                      {"high_water", q.high_water}, {"enqueued", q.enqueued}, {"finished", q.finished}, {"stalls", q.stalls}});
-  return {{"name", s.name}, {"pid", s.pid}, {"started", s.started_ns}, {"replica", s.replica}, {"alive", s.alive},
-          {"submitted", s.submitted}, {"completed", s.completed}, {"failed", s.failed}, {"in_flight", s.in_flight},
-          {"latency_max", s.latency_max_ns}, {"runs", s.runs}, {"busy", s.busy_ns}, {"histogram", std::move(histogram)},
+    queues.push_back({{"name", q.name},
+                      {"output", q.is_output},
+                      {"capacity", q.capacity},
+                      {"fill", q.fill},
+                      {"high_water", q.high_water},
+                      {"enqueued", q.enqueued},
+                      {"finished", q.finished},
+                      {"stalls", q.stalls}});
+  return {{"name", s.name},
+          {"pid", s.pid},
+          {"started", s.started_ns},
+          {"replica", s.replica},
+          {"alive", s.alive},
+          {"submitted", s.submitted},
+          {"completed", s.completed},
+          {"failed", s.failed},
+          {"in_flight", s.in_flight},
+          {"latency_max", s.latency_max_ns},
+          {"runs", s.runs},
+          {"busy", s.busy_ns},
+          {"histogram", std::move(histogram)},
           {"queues", std::move(queues)}};
 }
 
@@ -115,24 +138,29 @@ TelemetrySnapshot from_object(const nlohmann::json& o) {
   s.latency_max_ns = o.at("latency_max");
   s.runs = o.at("runs");
   s.busy_ns = o.at("busy");
-  for (const auto& [bucket, count] : o.at("histogram").items()) s.histogram.at(std::stoul(bucket)) = count;
+  for (const auto& [bucket, count] : o.at("histogram").items())
+    s.histogram.at(std::stoul(bucket)) = count;
   for (const auto& q : o.at("queues")) {
     if (s.queues.size() == kMostShownQueues) break;
-    s.queues.push_back({printable(q.at("name").get<std::string>()), q.at("output"), q.at("capacity"), q.at("fill"),
-                        q.at("high_water"), q.at("enqueued"), q.at("finished"), q.at("stalls")});
+    s.queues.push_back({printable(q.at("name").get<std::string>()), q.at("output"),
+                        q.at("capacity"), q.at("fill"), q.at("high_water"), q.at("enqueued"),
+                        q.at("finished"), q.at("stalls")});
   }
   return s;
 }
 
 }  // namespace
 
-std::string TelemetrySeries::title() const { return fmt::format("{} · replica {} · pid {}", name, replica, pid); }
+std::string TelemetrySeries::title() const {
+  return fmt::format("{} · replica {} · pid {}", name, replica, pid);
+}
 
 int TelemetrySeries::starving() const {
   int worst = -1;
   for (size_t q = 0; q < queues.size(); q++)
     if (!queues[q].is_output && queues[q].stalls_per_second > 0.5 &&
-        (worst < 0 || queues[q].stalls_per_second > queues[static_cast<size_t>(worst)].stalls_per_second))
+        (worst < 0 ||
+         queues[q].stalls_per_second > queues[static_cast<size_t>(worst)].stalls_per_second))
       worst = static_cast<int>(q);
   return worst;
 }
@@ -206,13 +234,15 @@ TelemetryHistory read_recording(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::string line;
   if (!file || !std::getline(file, line) || line != kRecordingHead)
-    fail(ErrorCode::data_loss, "{}: expected a first line {}, which recordings have", path.string(), kRecordingHead);
+    fail(ErrorCode::data_loss, "{}: expected a first line {}, which recordings have", path.string(),
+         kRecordingHead);
   TelemetryHistory history;
   for (size_t number = 2; std::getline(file, line); number++) {
     if (line.empty()) continue;
     const bool unfinished = file.eof();
     try {
-      if (line.size() > kLongestRecordingLine) fail(ErrorCode::data_loss, "the line has {} bytes", line.size());
+      if (line.size() > kLongestRecordingLine)
+        fail(ErrorCode::data_loss, "the line has {} bytes", line.size());
       const auto object = nlohmann::json::parse(line);
       std::vector<TelemetrySnapshot> snapshots;
       for (const auto& s : object.at("segments")) snapshots.push_back(from_object(s));
@@ -222,13 +252,15 @@ TelemetryHistory read_recording(const std::filesystem::path& path) {
       history.add(time, snapshots);
     } catch (const std::exception& e) {
       if (unfinished) break;
-      fail(ErrorCode::data_loss, "{}:{}: not a line of a recording: {}", path.string(), number, e.what());
+      fail(ErrorCode::data_loss, "{}:{}: not a line of a recording: {}", path.string(), number,
+           e.what());
     }
   }
   return history;
 }
 
-TelemetryWatcher::TelemetryWatcher(std::filesystem::path folder, double interval, std::function<void()> wake)
+TelemetryWatcher::TelemetryWatcher(std::filesystem::path folder, double interval,
+                                   std::function<void()> wake)
     : folder_(std::move(folder)), interval_(interval), wake_(std::move(wake)) {
   try {
     if (folder_.empty()) folder_ = runtime::telemetry_dir();
@@ -252,7 +284,8 @@ void TelemetryWatcher::run() {
     next = std::max(next, steady_clock::now());
     // Short sleeps, so that the destructor waits for one of them only.
     while (!stop_.load() && steady_clock::now() < next)
-      std::this_thread::sleep_for(std::min<steady_clock::duration>(next - steady_clock::now(), milliseconds(100)));
+      std::this_thread::sleep_for(
+          std::min<steady_clock::duration>(next - steady_clock::now(), milliseconds(100)));
   }
 }
 
@@ -263,7 +296,8 @@ void TelemetryWatcher::look() {
     try {
       found.push_back(runtime::read_segment(name.path));
     } catch (const Error& e) {
-      if (e.code() != ErrorCode::not_found) problem = printable(e.what());  // gone meanwhile is normal
+      if (e.code() != ErrorCode::not_found)
+        problem = printable(e.what());  // gone meanwhile is normal
     }
   }
   const double time =

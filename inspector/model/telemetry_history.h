@@ -26,7 +26,7 @@ inline constexpr size_t kMostSamples = 6000;  // ten minutes of ten looks a seco
 inline constexpr size_t kMostShownQueues = 256;
 
 struct TelemetrySample {
-  double time = 0;  // seconds since 1970
+  double time = 0;                                                // seconds since 1970
   double requests_per_second = 0, runs_per_second = 0, busy = 0;  // since the sample before
   double p50_ns = 0, p90_ns = 0, p99_ns = 0;  // of requests completed since then; negative: none
   uint64_t in_flight = 0;
@@ -83,8 +83,8 @@ class TelemetryHistory {
 // A recording is text: kRecordingHead, then one JSON object per look.
 inline constexpr std::string_view kRecordingHead = "{\"poprt_telemetry\": 1}";
 std::string recording_line(double time, const std::vector<runtime::TelemetrySnapshot>& snapshots);
-// Throws Error(data_loss) naming the line. An unfinished last line is left out: whoever recorded may
-// have been killed.
+// Throws Error(data_loss) naming the line. An unfinished last line is left out: whoever recorded
+// may have been killed.
 TelemetryHistory read_recording(const std::filesystem::path& path);
 
 // Looks at the folder of segments on a thread of its own.

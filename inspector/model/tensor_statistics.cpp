@@ -15,7 +15,9 @@ namespace {
 // A multiple of the elements that share a byte.
 constexpr int64_t kRun = 1 << 14;
 
-bool is_numeric(DType dtype) { return is_float(dtype) || is_integer(dtype) || dtype == DType::boolean || dtype == DType::f8e8m0; }
+bool is_numeric(DType dtype) {
+  return is_float(dtype) || is_integer(dtype) || dtype == DType::boolean || dtype == DType::f8e8m0;
+}
 
 // Calls `visit(values)` on runs of elements that together are about `limit`.
 template <class F>
@@ -25,7 +27,8 @@ void for_runs(const Tensor& tensor, uint64_t limit, const std::atomic<bool>* can
   const auto wanted = std::max<int64_t>(1, static_cast<int64_t>(limit) / kRun);
   const int64_t step = std::max<int64_t>(1, (runs + wanted - 1) / wanted);
   for (int64_t r = 0; r < runs; r += step) {
-    if (cancel && cancel->load(std::memory_order_relaxed)) fail(ErrorCode::cancelled, "statistics were cancelled");
+    if (cancel && cancel->load(std::memory_order_relaxed))
+      fail(ErrorCode::cancelled, "statistics were cancelled");
     visit(tensor_values(tensor, r * kRun, std::min(kRun, count - r * kRun)));
   }
 }
@@ -40,13 +43,15 @@ std::vector<double> tensor_values(const Tensor& tensor, int64_t first, int64_t c
   const int64_t n = first + count - from;
   const auto* bytes = static_cast<const std::byte*>(tensor.data()) + from * bits / 8;
   // A tensor that views the run; the bytes outlive it.
-  const Tensor run = Tensor::view(tensor.dtype(), {n}, bytes, dtype_bytes(tensor.dtype(), n), nullptr);
+  const Tensor run =
+      Tensor::view(tensor.dtype(), {n}, bytes, dtype_bytes(tensor.dtype(), n), nullptr);
   std::vector<double> values = run.to_doubles();
   values.erase(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(first - from));
   return values;
 }
 
-TensorStatistics tensor_statistics(const Tensor& tensor, uint64_t limit, const std::atomic<bool>* cancel) {
+TensorStatistics tensor_statistics(const Tensor& tensor, uint64_t limit,
+                                   const std::atomic<bool>* cancel) {
   TensorStatistics s;
   s.elements = static_cast<uint64_t>(tensor.count());
   s.numeric = is_numeric(tensor.dtype());
@@ -84,10 +89,13 @@ TensorStatistics tensor_statistics(const Tensor& tensor, uint64_t limit, const s
 }
 
 std::string element_text(const Tensor& tensor, int64_t index) {
-  if (tensor.dtype() == DType::string) return printable(tensor.string_values()[static_cast<size_t>(index)]);
+  if (tensor.dtype() == DType::string)
+    return printable(tensor.string_values()[static_cast<size_t>(index)]);
   if (!is_numeric(tensor.dtype())) return "?";
-  if (tensor.dtype() == DType::u64) return std::to_string(tensor.values<uint64_t>()[static_cast<size_t>(index)]);
-  if (tensor.dtype() == DType::s64) return std::to_string(tensor.values<int64_t>()[static_cast<size_t>(index)]);
+  if (tensor.dtype() == DType::u64)
+    return std::to_string(tensor.values<uint64_t>()[static_cast<size_t>(index)]);
+  if (tensor.dtype() == DType::s64)
+    return std::to_string(tensor.values<int64_t>()[static_cast<size_t>(index)]);
   const double v = tensor_values(tensor, index, 1)[0];
   return tensor.dtype() == DType::f64 ? fmt::format("{:.17g}", v) : fmt::format("{:.7g}", v);
 }

@@ -38,20 +38,26 @@ void DetailsPanel::draw_overview(GraphView& view) {
   }
   ui::heading("Operators");
   for (const auto& [op, count] : g.operator_counts()) {
-    ImGui::ColorButton(op.c_str(), ImGui::ColorConvertU32ToFloat4(ui::colour_of(op)), ImGuiColorEditFlags_NoTooltip | ImGuiColorEditFlags_NoBorder,
+    ImGui::ColorButton(op.c_str(), ImGui::ColorConvertU32ToFloat4(ui::colour_of(op)),
+                       ImGuiColorEditFlags_NoTooltip | ImGuiColorEditFlags_NoBorder,
                        {10 * ui::scale(), 10 * ui::scale()});
     ImGui::SameLine();
-    if (ImGui::Selectable(fmt::format("{}##{}", fmt::format("{:<6} {}", count, op), op).c_str())) view.search("op:" + op);
+    if (ImGui::Selectable(fmt::format("{}##{}", fmt::format("{:<6} {}", count, op), op).c_str()))
+      view.search("op:" + op);
     ui::mark(op);
   }
   ui::heading("Largest weights");
   for (const int n : largest_weights(g, 12)) {
-    if (ImGui::Selectable(fmt::format("{:<10} {}##w{}", bytes_text(g.node(n).weight_bytes), g.node(n).name, n).c_str())) view.select(n);
+    if (ImGui::Selectable(
+            fmt::format("{:<10} {}##w{}", bytes_text(g.node(n).weight_bytes), g.node(n).name, n)
+                .c_str()))
+      view.select(n);
     ui::mark(g.node(n).name);
   }
 }
 
-void DetailsPanel::draw_values(GraphView& view, const std::vector<int>& values, const char* title, bool inputs) {
+void DetailsPanel::draw_values(GraphView& view, const std::vector<int>& values, const char* title,
+                               bool inputs) {
   const GraphModel& g = *view.graph();
   ui::heading(title);
   for (size_t i = 0; i < values.size(); i++) {
@@ -69,8 +75,11 @@ void DetailsPanel::draw_values(GraphView& view, const std::vector<int>& values, 
         view.select(v.consumers[0]);
     }
     ui::mark(v.name);
-    ui::tooltip(weight ? "Click for statistics and values" : inputs ? "Click to go to the node that makes it" : "Click to go to its reader");
-    ui::dim_text(fmt::format("    {}{}{}", v.type, v.bytes ? "  " + bytes_text(v.bytes) : "", weight ? "  weight" : ""));
+    ui::tooltip(weight   ? "Click for statistics and values"
+                : inputs ? "Click to go to the node that makes it"
+                         : "Click to go to its reader");
+    ui::dim_text(fmt::format("    {}{}{}", v.type, v.bytes ? "  " + bytes_text(v.bytes) : "",
+                             weight ? "  weight" : ""));
     ImGui::PopID();
   }
 }

@@ -8,7 +8,8 @@
 
 namespace poprt::inspector {
 
-void DiffView::set_documents(std::shared_ptr<const Document> left, std::shared_ptr<const Document> right) {
+void DiffView::set_documents(std::shared_ptr<const Document> left,
+                             std::shared_ptr<const Document> right) {
   if (left == left_ && right == right_) return;
   left_ = std::move(left);
   right_ = std::move(right);
@@ -18,7 +19,9 @@ void DiffView::set_documents(std::shared_ptr<const Document> left, std::shared_p
   if (!left_ || !right_) return;
   if (left_->graph) left_graph_.set_graph(left_->graph);
   if (right_->graph) right_graph_.set_graph(right_->graph);
-  task_ = Task<DocumentDiff>([a = left_, b = right_](Progress& progress) { return diff_documents(*a, *b, progress); }, wake_);
+  task_ = Task<DocumentDiff>(
+      [a = left_, b = right_](Progress& progress) { return diff_documents(*a, *b, progress); },
+      wake_);
 }
 
 void DiffView::accept() {
@@ -44,7 +47,9 @@ void DiffView::settle() {
   right_graph_.settle();
 }
 
-std::string DiffView::status() const { return diff_ ? fmt::format("{} differences", diff_->rows.size()) : "comparing"; }
+std::string DiffView::status() const {
+  return diff_ ? fmt::format("{} differences", diff_->rows.size()) : "comparing";
+}
 
 void DiffView::draw(ImVec2 size) {
   accept();
@@ -60,19 +65,23 @@ void DiffView::draw(ImVec2 size) {
   }
   ui::field("filter##diff", "Filter differences", filter, std::min(300 * ui::scale(), size.x));
   ImGui::SameLine();
-  ui::text(diff_->rows.empty() ? "No differences" : fmt::format("{} differences", diff_->rows.size()));
+  ui::text(diff_->rows.empty() ? "No differences"
+                               : fmt::format("{} differences", diff_->rows.size()));
   ImGui::SameLine();
   ui::dim_text(fmt::format("left {}, right {}", left_->title(), right_->title()));
   std::vector<size_t> rows;
   for (size_t i = 0; i < diff_->rows.size(); i++) {
     const DiffRow& r = diff_->rows[i];
-    if (contains_text(r.name, filter) || contains_text(r.category, filter) || contains_text(change_name(r.change), filter)) rows.push_back(i);
+    if (contains_text(r.name, filter) || contains_text(r.category, filter) ||
+        contains_text(change_name(r.change), filter))
+      rows.push_back(i);
   }
   const ImVec2 rest = ImGui::GetContentRegionAvail();
   const bool graphs = left_->graph && right_->graph;
   const float height = graphs ? rest.y * 0.4f : rest.y;
   ui::table(
-      "diff", {{"Change", 0.8f}, {"What", 0.7f}, {"Name", 2}, {"Left", 4}, {"Right", 4}}, rows.size(),
+      "diff", {{"Change", 0.8f}, {"What", 0.7f}, {"Name", 2}, {"Left", 4}, {"Right", 4}},
+      rows.size(),
       [&](size_t r, int col) -> std::string {
         const DiffRow& d = diff_->rows[rows[r]];
         const std::string cells[] = {change_name(d.change), d.category, d.name, d.left, d.right};
@@ -85,7 +94,10 @@ void DiffView::draw(ImVec2 size) {
         if (d.left_node != kNone) left_graph_.select(d.left_node);
         if (d.right_node != kNone) right_graph_.select(d.right_node);
       },
-      state_, {size.x, height}, [&](size_t r, int col) { return col == 0 ? ui::colour_of(diff_->rows[rows[r]].change) : c.text; });
+      state_, {size.x, height},
+      [&](size_t r, int col) {
+        return col == 0 ? ui::colour_of(diff_->rows[rows[r]].change) : c.text;
+      });
   if (!graphs) return;
   const ImVec2 each = {(rest.x - 8) / 2, rest.y - height - 8};
   left_graph_.draw("left graph", each, false);

@@ -10,7 +10,8 @@ namespace {
 
 bool is_ours(const std::filesystem::path& path) {
   const std::string ending = path.extension().string();
-  return ending == ".onnx" || ending == ".popef" || ending == ".txt" || ending == ".ir" || ending == ".telemetry";
+  return ending == ".onnx" || ending == ".popef" || ending == ".txt" || ending == ".ir" ||
+         ending == ".telemetry";
 }
 
 }  // namespace
@@ -25,7 +26,9 @@ void FileBrowser::enter(const std::filesystem::path& folder) {
   std::error_code error;
   const auto absolute = std::filesystem::absolute(folder, error).lexically_normal();
   std::vector<Entry> found;
-  for (std::filesystem::directory_iterator it(absolute, std::filesystem::directory_options::skip_permission_denied, error), end;
+  for (std::filesystem::directory_iterator
+           it(absolute, std::filesystem::directory_options::skip_permission_denied, error),
+       end;
        !error && it != end; it.increment(error)) {
     std::error_code ignored;
     const bool is_folder = it->is_directory(ignored);
@@ -37,7 +40,9 @@ void FileBrowser::enter(const std::filesystem::path& folder) {
   error_ = error ? printable(absolute.string() + ": " + error.message()) : "";
   if (error) return;
   folder_ = absolute;
-  std::sort(found.begin(), found.end(), [](const Entry& a, const Entry& b) { return a.folder != b.folder ? a.folder : a.name < b.name; });
+  std::sort(found.begin(), found.end(), [](const Entry& a, const Entry& b) {
+    return a.folder != b.folder ? a.folder : a.name < b.name;
+  });
   entries_ = std::move(found);
 }
 
@@ -46,10 +51,13 @@ std::optional<std::filesystem::path> FileBrowser::draw() {
   std::optional<std::filesystem::path> chosen;
   std::optional<std::filesystem::path> next;
   const ImVec2 screen = ImGui::GetIO().DisplaySize;
-  ImGui::SetNextWindowSize({std::min(760 * ui::scale(), screen.x * 0.9f), std::min(560 * ui::scale(), screen.y * 0.85f)});
+  ImGui::SetNextWindowSize({std::min(760 * ui::scale(), screen.x * 0.9f),
+                            std::min(560 * ui::scale(), screen.y * 0.85f)});
   ImGui::SetNextWindowPos({screen.x / 2, screen.y / 2}, 0, {0.5f, 0.5f});
   bool stays = true;
-  ImGui::Begin("Open a file", &stays, ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoSavedSettings);
+  ImGui::Begin(
+      "Open a file", &stays,
+      ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoSavedSettings);
   if (ui::button("Up")) next = folder_.parent_path();
   ImGui::SameLine();
   ui::text(shortened(printable(folder_.string()), 80));

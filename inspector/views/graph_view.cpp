@@ -72,7 +72,10 @@ void GraphView::relayout(int anchor_group) {
     return;
   }
   task_ = Task<std::shared_ptr<const Scene>>(
-      [layout = layout_, open = open_](Progress& progress) { return layout->scene(open, &progress.cancel); }, wake_);
+      [layout = layout_, open = open_](Progress& progress) {
+        return layout->scene(open, &progress.cancel);
+      },
+      wake_);
 }
 
 void GraphView::accept_layout() {
@@ -83,7 +86,8 @@ void GraphView::accept_layout() {
   if (made) {
     // What was toggled keeps its place on the screen.
     if (scene_ && anchor_group_ != kNone) {
-      const auto before = scene_->box_of_group.find(anchor_group_), after = (*made)->box_of_group.find(anchor_group_);
+      const auto before = scene_->box_of_group.find(anchor_group_),
+                 after = (*made)->box_of_group.find(anchor_group_);
       if (before != scene_->box_of_group.end() && after != (*made)->box_of_group.end()) {
         const Rect &a = scene_->boxes[before->second].area, &b = (*made)->boxes[after->second].area;
         camera_.x += (b.x + b.width / 2) - (a.x + a.width / 2);
@@ -155,7 +159,8 @@ void GraphView::focus(int distance) {
   in_focus_.clear();
   if (distance <= 0 || selected_ == kNone) return;
   in_focus_.assign(graph_->nodes().size(), false);
-  for (const int n : neighbourhood(*graph_, selected_, distance)) in_focus_[static_cast<size_t>(n)] = true;
+  for (const int n : neighbourhood(*graph_, selected_, distance))
+    in_focus_[static_cast<size_t>(n)] = true;
 }
 
 void GraphView::start_path() {
@@ -167,8 +172,8 @@ void GraphView::start_path() {
 std::string GraphView::status() const {
   if (!graph_) return "no graph";
   if (!layout_error_.empty()) return "layout: " + layout_error_;
-  std::string line = fmt::format("{} nodes · {} edges · zoom {:.0f} %", graph_->nodes().size(), graph_->edge_count(),
-                                 camera_.zoom * 100);
+  std::string line = fmt::format("{} nodes · {} edges · zoom {:.0f} %", graph_->nodes().size(),
+                                 graph_->edge_count(), camera_.zoom * 100);
   if (!matches_.empty()) line += fmt::format(" · match {} of {}", match_ + 1, matches_.size());
   if (path_start_ != kNone) line += " · path: select the other end";
   if (!path_.empty()) line += fmt::format(" · path of {} nodes", path_.size());
@@ -176,10 +181,13 @@ std::string GraphView::status() const {
   return line;
 }
 
-std::string GraphView::svg() const { return graph_ && scene_ ? graph_svg(*graph_, *scene_) : std::string(); }
+std::string GraphView::svg() const {
+  return graph_ && scene_ ? graph_svg(*graph_, *scene_) : std::string();
+}
 
 ImVec2 GraphView::to_screen(Point p) const {
-  return {f((p.x - camera_.x) * camera_.zoom) + least_.x + size_.x / 2, f((p.y - camera_.y) * camera_.zoom) + least_.y + size_.y / 2};
+  return {f((p.x - camera_.x) * camera_.zoom) + least_.x + size_.x / 2,
+          f((p.y - camera_.y) * camera_.zoom) + least_.y + size_.y / 2};
 }
 
 Point GraphView::to_graph(ImVec2 p) const {
@@ -187,14 +195,17 @@ Point GraphView::to_graph(ImVec2 p) const {
           static_cast<double>(p.y - least_.y - size_.y / 2) / camera_.zoom + camera_.y};
 }
 
-Rect GraphView::bounds() const { return scene_ ? Rect{0, 0, scene_->width, scene_->height} : Rect{}; }
+Rect GraphView::bounds() const {
+  return scene_ ? Rect{0, 0, scene_->width, scene_->height} : Rect{};
+}
 
 bool GraphView::screen_rect(int node, ImVec2& least, ImVec2& most) const {
   const SceneBox* box = scene_ ? scene_->find(*graph_, node) : nullptr;
   if (!box) return false;
   least = to_screen({box->area.x, box->area.y});
   most = to_screen({box->area.right(), box->area.bottom()});
-  return most.x > least_.x && most.y > least_.y && least.x < least_.x + size_.x && least.y < least_.y + size_.y;
+  return most.x > least_.x && most.y > least_.y && least.x < least_.x + size_.x &&
+         least.y < least_.y + size_.y;
 }
 
 int GraphView::box_at(Point p) const {
@@ -215,7 +226,8 @@ void GraphView::handle_mouse(bool hovered) {
   hovered_box_ = hovered ? box_at(to_graph(io.MousePos)) : kNone;
   if (hovered && io.MouseWheel != 0) {
     const Point before = to_graph(io.MousePos);
-    camera_.zoom = std::clamp(camera_.zoom * std::pow(1.18, static_cast<double>(io.MouseWheel)), kLeastZoom, kMostZoom * s);
+    camera_.zoom = std::clamp(camera_.zoom * std::pow(1.18, static_cast<double>(io.MouseWheel)),
+                              kLeastZoom, kMostZoom * s);
     const Point after = to_graph(io.MousePos);
     camera_.x += before.x - after.x;
     camera_.y += before.y - after.y;
@@ -231,7 +243,8 @@ void GraphView::handle_mouse(bool hovered) {
   if (panning_ && ImGui::IsMouseReleased(0)) {
     panning_ = false;
     if (!moved_ && hovered) {
-      const SceneBox* box = hovered_box_ == kNone ? nullptr : &scene_->boxes[static_cast<size_t>(hovered_box_)];
+      const SceneBox* box =
+          hovered_box_ == kNone ? nullptr : &scene_->boxes[static_cast<size_t>(hovered_box_)];
       if (!box)
         select(kNone, false);
       else if (box->node != kNone)
@@ -254,7 +267,8 @@ void GraphView::handle_keys() {
   if (pressed('G')) focus(in_focus_.empty() ? 2 : 0);
   if (pressed('P') && selected_ != kNone) start_path();
   if (pressed('S') && selected_ != kNone) show(selected_);
-  if (pressed('=') || pressed('=', false, true)) camera_.zoom = std::min(camera_.zoom * 1.25, kMostZoom);
+  if (pressed('=') || pressed('=', false, true))
+    camera_.zoom = std::min(camera_.zoom * 1.25, kMostZoom);
   if (pressed('-')) camera_.zoom = std::max(camera_.zoom / 1.25, kLeastZoom);
   if (pressed('1')) camera_.zoom = static_cast<double>(ui::scale());
   if (pressed(ui::kEscape)) {
@@ -282,8 +296,9 @@ void GraphView::draw(const char* id, ImVec2 size, bool keys) {
   if (keys) handle_keys();
   if (scene_ && fit_wanted_ && !task_.started()) {
     const double scale = static_cast<double>(ui::scale());
-    const double both = std::min(static_cast<double>(size_.x) * 0.94 / std::max(scene_->width, 1.0),
-                                 static_cast<double>(size_.y) * 0.94 / std::max(scene_->height, 1.0));
+    const double both =
+        std::min(static_cast<double>(size_.x) * 0.94 / std::max(scene_->width, 1.0),
+                 static_cast<double>(size_.y) * 0.94 / std::max(scene_->height, 1.0));
     camera_.zoom = std::clamp(both, kLeastZoom, 1.25 * scale);
     camera_.x = scene_->width / 2;
     camera_.y = scene_->height / 2;
@@ -304,9 +319,11 @@ void GraphView::draw(const char* id, ImVec2 size, bool keys) {
   list->AddRectFilled(least_, most, c.back);
   list->PushClipRect(least_, most, true);
   if (!scene_) {
-    const std::string line = graph_ ? (layout_error_.empty() ? "Laying out …" : layout_error_) : "This file has no graph";
+    const std::string line = graph_ ? (layout_error_.empty() ? "Laying out …" : layout_error_)
+                                    : "This file has no graph";
     const ImVec2 extent = ImGui::CalcTextSize(line.c_str());
-    list->AddText({least_.x + (size_.x - extent.x) / 2, least_.y + size_.y / 2}, c.dim, line.c_str());
+    list->AddText({least_.x + (size_.x - extent.x) / 2, least_.y + size_.y / 2}, c.dim,
+                  line.c_str());
     ui::mark(line, least_, most);
   } else {
     const Point a = to_graph(least_), b = to_graph(most);
@@ -316,10 +333,11 @@ void GraphView::draw(const char* id, ImVec2 size, bool keys) {
     if (hovered_box_ != kNone && static_cast<size_t>(hovered_box_) < scene_->boxes.size()) {
       const SceneBox& box = scene_->boxes[static_cast<size_t>(hovered_box_)];
       if (box.node != kNone && camera_.zoom < 0.7 * static_cast<double>(ui::scale()))
-        ImGui::SetTooltip("%s\n%s", graph_->node(box.node).op.c_str(), graph_->node(box.node).name.c_str());
+        ImGui::SetTooltip("%s\n%s", graph_->node(box.node).op.c_str(),
+                          graph_->node(box.node).name.c_str());
       else if (box.group != kNone)
-        ImGui::SetTooltip("%s\n%zu nodes, click to %s", graph_->group(box.group).path.c_str(), graph_->group(box.group).all_nodes,
-                          box.open ? "close" : "open");
+        ImGui::SetTooltip("%s\n%zu nodes, click to %s", graph_->group(box.group).path.c_str(),
+                          graph_->group(box.group).all_nodes, box.open ? "close" : "open");
     }
     if (task_.started()) list->AddText({least_.x + 12, least_.y + 10}, c.dim, "Laying out …");
   }
@@ -336,7 +354,9 @@ ImU32 GraphView::colour_of_node(int id) const {
   if (!heat_.empty()) return ui::heat(f(heat_[static_cast<size_t>(id)]));
   if (n.kind != NodeKind::op) return ui::colours().dim;
   const auto part = [&](uint64_t bytes, uint64_t most) {
-    return bytes == 0 ? 0.0f : f(std::log1p(static_cast<double>(bytes)) / std::log1p(static_cast<double>(most)));
+    return bytes == 0
+               ? 0.0f
+               : f(std::log1p(static_cast<double>(bytes)) / std::log1p(static_cast<double>(most)));
   };
   switch (colour) {
     case GraphColour::op: return ui::colour_of(n.op);
@@ -350,11 +370,13 @@ ImU32 GraphView::colour_of_node(int id) const {
   return ui::colours().dim;
 }
 
-void GraphView::draw_route(ImDrawList* list, const SceneRoute& route, ImU32 colour, float width) const {
+void GraphView::draw_route(ImDrawList* list, const SceneRoute& route, ImU32 line,
+                           float width) const {
   const auto& points = route.points;
   if (points.size() < 2) return;
   if (camera_.zoom < kPlainZoom) {
-    for (size_t i = 1; i < points.size(); i++) list->AddLine(to_screen(points[i - 1]), to_screen(points[i]), colour, width);
+    for (size_t i = 1; i < points.size(); i++)
+      list->AddLine(to_screen(points[i - 1]), to_screen(points[i]), line, width);
   } else {
     list->PathLineTo(to_screen(points[0]));
     for (size_t i = 1; i < points.size(); i++) {
@@ -364,14 +386,16 @@ void GraphView::draw_route(ImDrawList* list, const SceneRoute& route, ImU32 colo
         continue;
       }
       const float bend = (b.y - a.y) / 2;
-      list->PathBezierCubicCurveTo({a.x, a.y + bend}, {b.x, b.y - bend}, b, camera_.zoom > 0.5 ? 14 : 8);
+      list->PathBezierCubicCurveTo({a.x, a.y + bend}, {b.x, b.y - bend}, b,
+                                   camera_.zoom > 0.5 ? 14 : 8);
     }
-    list->PathStroke(colour, 0, width);
+    list->PathStroke(line, 0, width);
   }
   if (route.arrow && camera_.zoom > 0.25) {
     const ImVec2 end = to_screen(points.back());
     const float k = f(5 * camera_.zoom);
-    list->AddTriangleFilled(end, {end.x - k, end.y - 1.7f * k}, {end.x + k, end.y - 1.7f * k}, colour);
+    list->AddTriangleFilled(end, {end.x - k, end.y - 1.7f * k}, {end.x + k, end.y - 1.7f * k},
+                            line);
   }
 }
 
@@ -383,15 +407,21 @@ void GraphView::draw_routes(ImDrawList* list, const Rect& sight) const {
   for (const SceneRoute& r : scene_->routes) {
     if (!r.area.meets(sight)) continue;
     const GraphValue& v = graph_->value(r.value);
-    const bool of_selected = selected_ != kNone && (v.producer == selected_ || std::find(v.consumers.begin(), v.consumers.end(), selected_) != v.consumers.end());
-    const bool of_path = !in_path_.empty() && in_path_[static_cast<size_t>(r.from)] && in_path_[static_cast<size_t>(r.to)];
+    const bool of_selected =
+        selected_ != kNone &&
+        (v.producer == selected_ ||
+         std::find(v.consumers.begin(), v.consumers.end(), selected_) != v.consumers.end());
+    const bool of_path = !in_path_.empty() && in_path_[static_cast<size_t>(r.from)] &&
+                         in_path_[static_cast<size_t>(r.to)];
     if (of_path || (of_selected && (r.from == selected_ || r.to == selected_)))
       marked.push_back(&r);
     else
-      draw_route(list, r, dimmed(r.from) || dimmed(r.to) ? ui::with_alpha(plain, 0.25f) : plain, width);
+      draw_route(list, r, dimmed(r.from) || dimmed(r.to) ? ui::with_alpha(plain, 0.25f) : plain,
+                 width);
   }
   for (const SceneRoute* r : marked) {
-    const bool of_path = !in_path_.empty() && in_path_[static_cast<size_t>(r->from)] && in_path_[static_cast<size_t>(r->to)];
+    const bool of_path = !in_path_.empty() && in_path_[static_cast<size_t>(r->from)] &&
+                         in_path_[static_cast<size_t>(r->to)];
     draw_route(list, *r, of_path ? c.path : c.accent, width * 1.6f);
   }
   // Types at the edges: of the selected node, and of all when there is room.
@@ -402,11 +432,14 @@ void GraphView::draw_routes(ImDrawList* list, const Rect& sight) const {
   for (const SceneRoute& r : scene_->routes) {
     if (!r.area.meets(sight) || r.points.size() < 2 || !labelled.insert(r.value).second) continue;
     const GraphValue& v = graph_->value(r.value);
-    if (!v.has_shape || v.producer == kNone || graph_->node(v.producer).kind == NodeKind::input) continue;
+    if (!v.has_shape || v.producer == kNone || graph_->node(v.producer).kind == NodeKind::input)
+      continue;
     const std::string label = dimensions_text(v.shape);
-    const ImVec2 at = to_screen(r.points[0]), extent = font->CalcTextSizeA(size, FLT_MAX, 0, label.c_str());
+    const ImVec2 at = to_screen(r.points[0]),
+                 extent = font->CalcTextSizeA(size, FLT_MAX, 0, label.c_str());
     const ImVec2 corner = {at.x + 4 * f(camera_.zoom), at.y + 3 * f(camera_.zoom)};
-    list->AddRectFilled({corner.x - 1, corner.y}, {corner.x + extent.x + 1, corner.y + extent.y}, ui::with_alpha(c.back, 0.75f));
+    list->AddRectFilled({corner.x - 1, corner.y}, {corner.x + extent.x + 1, corner.y + extent.y},
+                        ui::with_alpha(c.back, 0.75f));
     list->AddText(font, size, corner, r.from == selected_ ? c.accent : c.dim, label.c_str());
   }
 }
@@ -421,8 +454,8 @@ void GraphView::draw_boxes(ImDrawList* list, const Rect& sight) const {
   }
 }
 
-void GraphView::draw_text(ImDrawList* list, const SceneBox& box, ImVec2 least, ImVec2 most, const std::string& title,
-                          const std::string& detail) const {
+void GraphView::draw_text(ImDrawList* list, const SceneBox& box, ImVec2 least, ImVec2 most,
+                          const std::string& title, const std::string& detail) const {
   const ui::Colours& c = ui::colours();
   const float size = f(13.5 * camera_.zoom), small = f(11 * camera_.zoom);
   ImFont* font = ui::font_for(size);
@@ -432,27 +465,37 @@ void GraphView::draw_text(ImDrawList* list, const SceneBox& box, ImVec2 least, I
   const float y = detail.empty() ? least.y + (height - size) / 2 : least.y + height * 0.13f;
   list->AddText(font, size, {least.x + pad, y}, c.text, title.c_str(), nullptr, 0, &clip);
   if (!detail.empty())
-    list->AddText(ui::font_for(small), small, {least.x + pad, least.y + height * 0.56f}, c.dim, detail.c_str(), nullptr, 0, &clip);
-  ui::mark((box.node != kNone ? "node " : "group ") + (box.node != kNone ? graph_->node(box.node).name : graph_->group(box.group).path), least, most);
+    list->AddText(ui::font_for(small), small, {least.x + pad, least.y + height * 0.56f}, c.dim,
+                  detail.c_str(), nullptr, 0, &clip);
+  ui::mark((box.node != kNone ? "node " : "group ") +
+               (box.node != kNone ? graph_->node(box.node).name : graph_->group(box.group).path),
+           least, most);
 }
 
 void GraphView::draw_group(ImDrawList* list, const SceneBox& box) const {
   const ui::Colours& c = ui::colours();
   const GraphGroup& g = graph_->group(box.group);
-  const ImVec2 least = to_screen({box.area.x, box.area.y}), most = to_screen({box.area.right(), box.area.bottom()});
+  const ImVec2 least = to_screen({box.area.x, box.area.y}),
+               most = to_screen({box.area.right(), box.area.bottom()});
   const float round = camera_.zoom < kPlainZoom ? 0 : f(6 * camera_.zoom);
-  const bool holds_selected = !box.open && selected_ != kNone && scene_->find(*graph_, selected_) == &box;
+  const bool holds_selected =
+      !box.open && selected_ != kNone && scene_->find(*graph_, selected_) == &box;
   const ImU32 frame = holds_selected ? c.accent : g.is_subgraph ? c.path : c.border;
-  list->AddRectFilled(least, most, box.open ? ui::with_alpha(c.raised, 0.35f) : ui::mixed(c.raised, c.accent, 0.12f), round);
+  list->AddRectFilled(
+      least, most,
+      box.open ? ui::with_alpha(c.raised, 0.35f) : ui::mixed(c.raised, c.accent, 0.12f), round);
   list->AddRect(least, most, frame, round, 0, holds_selected ? 2.5f : 1.2f);
   if (camera_.zoom < kTextZoom && !(box.open && f(box.area.width * camera_.zoom) > 160)) return;
   if (!box.open) {
-    draw_text(list, box, least, most, "+ " + g.name, fmt::format("{} nodes{}", g.all_nodes, g.weight_bytes ? "  " + bytes_text(g.weight_bytes) : ""));
+    draw_text(list, box, least, most, "+ " + g.name,
+              fmt::format("{} nodes{}", g.all_nodes,
+                          g.weight_bytes ? "  " + bytes_text(g.weight_bytes) : ""));
     return;
   }
   const float size = std::max(f(12 * camera_.zoom), 9.0f * ui::scale());
   const ImVec4 clip = {least.x + 2, least.y, most.x - 3, most.y};
-  list->AddText(ui::font_for(size), size, {least.x + 8, least.y + 4}, c.dim, ("- " + g.name).c_str(), nullptr, 0, &clip);
+  list->AddText(ui::font_for(size), size, {least.x + 8, least.y + 4}, c.dim,
+                ("- " + g.name).c_str(), nullptr, 0, &clip);
   ui::mark("group " + g.path, least, {most.x, least.y + f(24 * camera_.zoom)});
 }
 
@@ -460,21 +503,26 @@ void GraphView::draw_node(ImDrawList* list, const SceneBox& box) const {
   const ui::Colours& c = ui::colours();
   const auto id = static_cast<size_t>(box.node);
   const GraphNode& n = graph_->node(box.node);
-  const ImVec2 least = to_screen({box.area.x, box.area.y}), most = to_screen({box.area.right(), box.area.bottom()});
+  const ImVec2 least = to_screen({box.area.x, box.area.y}),
+               most = to_screen({box.area.right(), box.area.bottom()});
   const float fade = dimmed(box.node) ? 0.18f : 1;
   const ImU32 hue = colour_of_node(box.node);
   if (camera_.zoom < kPlainZoom) {
-    list->AddRectFilled(least, {std::max(most.x, least.x + 1), std::max(most.y, least.y + 1)}, ui::with_alpha(hue, fade));
+    list->AddRectFilled(least, {std::max(most.x, least.x + 1), std::max(most.y, least.y + 1)},
+                        ui::with_alpha(hue, fade));
   } else {
     const float round = n.kind == NodeKind::op ? f(5 * camera_.zoom) : (most.y - least.y) / 2;
     list->AddRectFilled(least, most, ui::with_alpha(ui::mixed(c.panel, hue, 0.30f), fade), round);
-    list->AddRect(least, most, ui::with_alpha(ui::mixed(hue, c.border, 0.3f), fade), round, 0, std::max(1.0f, f(camera_.zoom)));
+    list->AddRect(least, most, ui::with_alpha(ui::mixed(hue, c.border, 0.3f), fade), round, 0,
+                  std::max(1.0f, f(camera_.zoom)));
   }
-  const auto outline = [&](ImU32 colour, float width) {
+  const auto outline = [&](ImU32 line, float width) {
     const float out = width / 2 + 1;
-    list->AddRect({least.x - out, least.y - out}, {most.x + out, most.y + out}, colour, f(6 * camera_.zoom), 0, width);
+    list->AddRect({least.x - out, least.y - out}, {most.x + out, most.y + out}, line,
+                  f(6 * camera_.zoom), 0, width);
   };
-  if (!changes_.empty() && id < changes_.size() && changes_[id] != Change::none) outline(ui::colour_of(changes_[id]), 2.5f * ui::scale());
+  if (!changes_.empty() && id < changes_.size() && changes_[id] != Change::none)
+    outline(ui::colour_of(changes_[id]), 2.5f * ui::scale());
   if (!is_match_.empty() && is_match_[id]) outline(c.match, 2 * ui::scale());
   if (!in_path_.empty() && in_path_[id]) outline(c.path, 2.5f * ui::scale());
   if (box.node == selected_) outline(c.accent, 3 * ui::scale());
@@ -486,29 +534,42 @@ void GraphView::draw_minimap(ImDrawList* list) {
   const ui::Colours& c = ui::colours();
   const Rect all = bounds();
   const float s = ui::scale();
-  if (f(all.width * camera_.zoom) <= size_.x && f(all.height * camera_.zoom) <= size_.y) return;  // all is in sight
-  const double fits = std::min(static_cast<double>(180 * s) / std::max(all.width, 1.0), static_cast<double>(size_.y * 0.6f) / std::max(all.height, 1.0));
+  if (f(all.width * camera_.zoom) <= size_.x && f(all.height * camera_.zoom) <= size_.y)
+    return;  // all is in sight
+  const double fits = std::min(static_cast<double>(180 * s) / std::max(all.width, 1.0),
+                               static_cast<double>(size_.y * 0.6f) / std::max(all.height, 1.0));
   const ImVec2 extent = {std::max(f(all.width * fits), 24 * s), f(all.height * fits)};
-  const ImVec2 most = {least_.x + size_.x - 14 * s, least_.y + size_.y - 14 * s}, least = {most.x - extent.x, most.y - extent.y};
-  const auto place = [&](double x, double y) { return ImVec2{least.x + f(x * static_cast<double>(extent.x) / all.width), least.y + f(y * static_cast<double>(extent.y) / all.height)}; };
-  list->AddRectFilled({least.x - 6 * s, least.y - 6 * s}, {most.x + 6 * s, most.y + 6 * s}, ui::with_alpha(c.panel, 0.92f), 4 * s);
-  list->AddRect({least.x - 6 * s, least.y - 6 * s}, {most.x + 6 * s, most.y + 6 * s}, c.border, 4 * s);
+  const ImVec2 most = {least_.x + size_.x - 14 * s, least_.y + size_.y - 14 * s},
+               least = {most.x - extent.x, most.y - extent.y};
+  const auto place = [&](double x, double y) {
+    return ImVec2{least.x + f(x * static_cast<double>(extent.x) / all.width),
+                  least.y + f(y * static_cast<double>(extent.y) / all.height)};
+  };
+  list->AddRectFilled({least.x - 6 * s, least.y - 6 * s}, {most.x + 6 * s, most.y + 6 * s},
+                      ui::with_alpha(c.panel, 0.92f), 4 * s);
+  list->AddRect({least.x - 6 * s, least.y - 6 * s}, {most.x + 6 * s, most.y + 6 * s}, c.border,
+                4 * s);
   const size_t step = scene_->boxes.size() / 4000 + 1;  // of very many boxes a part
   for (size_t i = 0; i < scene_->boxes.size(); i += step) {
     const SceneBox& b = scene_->boxes[i];
     if (b.open) continue;
     const ImVec2 p = place(b.area.x, b.area.y), q = place(b.area.right(), b.area.bottom());
-    list->AddRectFilled(p, {std::max(q.x, p.x + 1), std::max(q.y, p.y + 1)}, b.node == selected_ && selected_ != kNone ? c.accent : b.node != kNone ? ui::with_alpha(colour_of_node(b.node), 0.8f) : c.border);
+    list->AddRectFilled(p, {std::max(q.x, p.x + 1), std::max(q.y, p.y + 1)},
+                        b.node == selected_ && selected_ != kNone ? c.accent
+                        : b.node != kNone ? ui::with_alpha(colour_of_node(b.node), 0.8f)
+                                          : c.border);
   }
   const Point a = to_graph(least_), b = to_graph({least_.x + size_.x, least_.y + size_.y});
-  const ImVec2 p = place(std::max(a.x, 0.0), std::max(a.y, 0.0)), q = place(std::min(b.x, all.width), std::min(b.y, all.height));
+  const ImVec2 p = place(std::max(a.x, 0.0), std::max(a.y, 0.0)),
+               q = place(std::min(b.x, all.width), std::min(b.y, all.height));
   if (q.x > p.x && q.y > p.y) {
     list->AddRectFilled(p, q, ui::with_alpha(c.accent, 0.18f));
     list->AddRect(p, q, c.accent, 0, 0, 1.5f * s);
   }
   ui::mark("minimap", least, most);
   const ImVec2 mouse = ImGui::GetIO().MousePos;
-  const bool over = mouse.x >= least.x && mouse.x <= most.x && mouse.y >= least.y && mouse.y <= most.y;
+  const bool over =
+      mouse.x >= least.x && mouse.x <= most.x && mouse.y >= least.y && mouse.y <= most.y;
   if (over && ImGui::IsMouseDown(0)) {
     panning_ = true;
     moved_ = true;  // no click on what lies below

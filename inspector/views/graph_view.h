@@ -70,12 +70,12 @@ class GraphView {
   void handle_mouse(bool hovered);
   void handle_keys();
   void draw_routes(ImDrawList* list, const Rect& sight) const;
-  void draw_route(ImDrawList* list, const SceneRoute& route, ImU32 colour, float width) const;
+  void draw_route(ImDrawList* list, const SceneRoute& route, ImU32 line, float width) const;
   void draw_boxes(ImDrawList* list, const Rect& sight) const;
   void draw_group(ImDrawList* list, const SceneBox& box) const;
   void draw_node(ImDrawList* list, const SceneBox& box) const;
-  void draw_text(ImDrawList* list, const SceneBox& box, ImVec2 least, ImVec2 most, const std::string& title,
-                 const std::string& detail) const;
+  void draw_text(ImDrawList* list, const SceneBox& box, ImVec2 least, ImVec2 most,
+                 const std::string& title, const std::string& detail) const;
   void draw_minimap(ImDrawList* list);
   ImU32 colour_of_node(int node) const;
   bool dimmed(int node) const;

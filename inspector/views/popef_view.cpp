@@ -24,14 +24,16 @@ void PopefView::set_file(std::shared_ptr<const PopefFile> file) {
 void PopefView::select_anchor(const std::string& name) {
   anchor_ = name;
   if (!file_) return;
-  const auto rows = file_->anchor_rows(filter, static_cast<AnchorColumn>(anchors_state_.sort_column), anchors_state_.descending);
+  const auto rows = file_->anchor_rows(
+      filter, static_cast<AnchorColumn>(anchors_state_.sort_column), anchors_state_.descending);
   for (size_t i = 0; i < rows.size(); i++)
     if (file_->anchors()[rows[i]].name == name) anchors_state_.scroll_to = static_cast<int>(i);
 }
 
 std::string PopefView::status() const {
   if (!file_) return "no PopEF file";
-  return fmt::format("{} blobs · {} anchors · {}", file_->blobs().size(), file_->anchors().size(), bytes_text(file_->file_bytes()));
+  return fmt::format("{} blobs · {} anchors · {}", file_->blobs().size(), file_->anchors().size(),
+                     bytes_text(file_->file_bytes()));
 }
 
 // The whole file from left to right; every blob is wide enough to be seen and hit.
@@ -54,23 +56,28 @@ void PopefView::draw_map(float width) {
     const float w = least + spare * static_cast<float>(static_cast<double>(b.size) / total);
     const ImU32 hue = colour_of_blob(b.type);
     const bool chosen = static_cast<int>(i) == blob_row_;
-    list->AddRectFilled({x, at.y}, {x + w - 1, at.y + height}, ui::mixed(c.panel, hue, chosen ? 0.95f : 0.65f), 2 * s);
+    list->AddRectFilled({x, at.y}, {x + w - 1, at.y + height},
+                        ui::mixed(c.panel, hue, chosen ? 0.95f : 0.65f), 2 * s);
     const std::string label = b.name.empty() ? b.type : b.name;
     if (w > 60 * s) {
       const ImVec4 clip = {x + 4, at.y, x + w - 4, at.y + height};
-      list->AddText(nullptr, 0, {x + 8 * s, at.y + 4 * s}, c.text, label.c_str(), nullptr, 0, &clip);
-      list->AddText(nullptr, 0, {x + 8 * s, at.y + 20 * s}, c.text, bytes_text(b.size).c_str(), nullptr, 0, &clip);
+      list->AddText(nullptr, 0, {x + 8 * s, at.y + 4 * s}, c.text, label.c_str(), nullptr, 0,
+                    &clip);
+      list->AddText(nullptr, 0, {x + 8 * s, at.y + 20 * s}, c.text, bytes_text(b.size).c_str(),
+                    nullptr, 0, &clip);
     }
-    if (ImGui::IsItemHovered() && ImGui::GetIO().MousePos.x >= x && ImGui::GetIO().MousePos.x < x + w) {
+    if (ImGui::IsItemHovered() && ImGui::GetIO().MousePos.x >= x &&
+        ImGui::GetIO().MousePos.x < x + w) {
       hovered = &b;
       if (ImGui::IsMouseClicked(0)) blob_row_ = static_cast<int>(i);
     }
     x += w;
   }
   if (hovered)
-    ui::tooltip(fmt::format("{} {}\noffset {}\nsize {} ({})\npayload {}{}", hovered->type, hovered->name, hovered->offset, hovered->size,
-                            bytes_text(hovered->size), hovered->payload_bytes,
-                            hovered->compressed ? fmt::format(", {} decompressed", hovered->raw_bytes) : ""));
+    ui::tooltip(fmt::format(
+        "{} {}\noffset {}\nsize {} ({})\npayload {}{}", hovered->type, hovered->name,
+        hovered->offset, hovered->size, bytes_text(hovered->size), hovered->payload_bytes,
+        hovered->compressed ? fmt::format(", {} decompressed", hovered->raw_bytes) : ""));
 }
 
 void PopefView::draw(ImVec2 size) {
@@ -78,18 +85,21 @@ void PopefView::draw(ImVec2 size) {
     ui::dim_text("This file is no PopEF: open a .popef to see blobs and anchors");
     return;
   }
-  for (const std::string& problem : file_->problems()) ui::coloured_text(ui::colours().warn, problem);
+  for (const std::string& problem : file_->problems())
+    ui::coloured_text(ui::colours().warn, problem);
   draw_map(size.x);
-  const std::pair<Page, std::string> pages[] = {{Page::anchors, fmt::format("Anchors {}", file_->anchors().size())},
-                                                {Page::data, fmt::format("Data {}", file_->data().size())},
-                                                {Page::opaque, fmt::format("Opaque {}", file_->opaque().size())},
-                                                {Page::metadata, "Metadata"},
-                                                {Page::blobs, fmt::format("Blobs {}", file_->blobs().size())}};
+  const std::pair<Page, std::string> pages[] = {
+      {Page::anchors, fmt::format("Anchors {}", file_->anchors().size())},
+      {Page::data, fmt::format("Data {}", file_->data().size())},
+      {Page::opaque, fmt::format("Opaque {}", file_->opaque().size())},
+      {Page::metadata, "Metadata"},
+      {Page::blobs, fmt::format("Blobs {}", file_->blobs().size())}};
   for (const auto& [p, label] : pages) {
     if (ui::button(label.c_str(), nullptr, page == p)) page = p;
     ImGui::SameLine();
   }
-  ui::field("filter", "Filter rows", filter, std::min(280 * ui::scale(), ImGui::GetContentRegionAvail().x));
+  ui::field("filter", "Filter rows", filter,
+            std::min(280 * ui::scale(), ImGui::GetContentRegionAvail().x));
   const ImVec2 rest = ImGui::GetContentRegionAvail();
   switch (page) {
     case Page::anchors: draw_anchors(rest); break;
@@ -102,17 +112,22 @@ void PopefView::draw(ImVec2 size) {
 
 void PopefView::draw_anchors(ImVec2 size) {
   const float details = std::min(360 * ui::scale(), size.x * 0.34f);
-  const auto rows = file_->anchor_rows(filter, static_cast<AnchorColumn>(anchors_state_.sort_column), anchors_state_.descending);
+  const auto rows = file_->anchor_rows(
+      filter, static_cast<AnchorColumn>(anchors_state_.sort_column), anchors_state_.descending);
   std::vector<ui::Column> columns;
   static constexpr float widths[] = {3.2f, 1.2f, 0.8f, 1.8f, 1.2f, 1.2f, 1, 2.6f, 1};
   for (int i = 0; i < kAnchorColumns; i++)
-    columns.push_back({anchor_column_name(static_cast<AnchorColumn>(i)), widths[i], static_cast<AnchorColumn>(i) == AnchorColumn::bytes});
+    columns.push_back({anchor_column_name(static_cast<AnchorColumn>(i)), widths[i],
+                       static_cast<AnchorColumn>(i) == AnchorColumn::bytes});
   const ui::Colours& c = ui::colours();
   ui::table(
       "anchors", columns, rows.size(),
-      [&](size_t r, int col) { return anchor_cell(file_->anchors()[rows[r]], static_cast<AnchorColumn>(col)); },
+      [&](size_t r, int col) {
+        return anchor_cell(file_->anchors()[rows[r]], static_cast<AnchorColumn>(col));
+      },
       [&](size_t r) { return file_->anchors()[rows[r]].name == anchor_; },
-      [&](size_t r) { anchor_ = file_->anchors()[rows[r]].name; }, anchors_state_, {size.x - details - 8, size.y},
+      [&](size_t r) { anchor_ = file_->anchors()[rows[r]].name; }, anchors_state_,
+      {size.x - details - 8, size.y},
       [&](size_t r, int col) {
         const std::string& direction = file_->anchors()[rows[r]].direction;
         if (static_cast<AnchorColumn>(col) != AnchorColumn::direction) return c.text;
@@ -125,14 +140,17 @@ void PopefView::draw_anchors(ImVec2 size) {
 }
 
 void PopefView::draw_anchor_details() {
-  const auto found = std::find_if(file_->anchors().begin(), file_->anchors().end(), [&](const AnchorRow& a) { return a.name == anchor_; });
+  const auto found = std::find_if(file_->anchors().begin(), file_->anchors().end(),
+                                  [&](const AnchorRow& a) { return a.name == anchor_; });
   if (found == file_->anchors().end()) {
     ui::dim_text("Select an anchor");
     return;
   }
   ui::heading(found->name);
   ui::row("model", found->model);
-  for (int i = 1; i < kAnchorColumns; i++) ui::row(anchor_column_name(static_cast<AnchorColumn>(i)), anchor_cell(*found, static_cast<AnchorColumn>(i)));
+  for (int i = 1; i < kAnchorColumns; i++)
+    ui::row(anchor_column_name(static_cast<AnchorColumn>(i)),
+            anchor_cell(*found, static_cast<AnchorColumn>(i)));
   for (size_t i = 0; i < file_->data().size(); i++)
     if (file_->data()[i].name == anchor_) {
       ui::heading("Data in the file");
@@ -166,18 +184,28 @@ void PopefView::draw_data(ImVec2 size) {
   for (size_t i = 0; i < file_->data().size(); i++)
     if (contains_text(file_->data()[i].name, filter)) rows.push_back(i);
   ui::table(
-      "data", {{"Name", 3}, {"Executable", 2}, {"Type", 0.8f}, {"Shape", 2}, {"Tensors", 0.8f, true}, {"Bytes", 1.2f, true}}, rows.size(),
+      "data",
+      {{"Name", 3},
+       {"Executable", 2},
+       {"Type", 0.8f},
+       {"Shape", 2},
+       {"Tensors", 0.8f, true},
+       {"Bytes", 1.2f, true}},
+      rows.size(),
       [&](size_t r, int col) -> std::string {
         const DataRow& d = file_->data()[rows[r]];
-        const std::string cells[] = {d.name, d.executable, d.dtype, d.shape, std::to_string(d.tensors), bytes_text(d.bytes)};
+        const std::string cells[] = {
+            d.name, d.executable, d.dtype, d.shape, std::to_string(d.tensors), bytes_text(d.bytes)};
         return cells[col];
       },
-      [&](size_t r) { return data_row_ == static_cast<int>(rows[r]); }, [&](size_t r) { data_row_ = static_cast<int>(rows[r]); },
-      data_state_, {size.x - details - 8, size.y});
+      [&](size_t r) { return data_row_ == static_cast<int>(rows[r]); },
+      [&](size_t r) { data_row_ = static_cast<int>(rows[r]); }, data_state_,
+      {size.x - details - 8, size.y});
   ImGui::SameLine();
   ImGui::BeginChild("data details", {details, size.y}, true);
   if (data_row_ < 0)
-    ui::dim_text(file_->data().empty() ? "No tensor or feed data in this file" : "Select data to see its values");
+    ui::dim_text(file_->data().empty() ? "No tensor or feed data in this file"
+                                       : "Select data to see its values");
   else
     draw_data_details(static_cast<size_t>(data_row_));
   ImGui::EndChild();
@@ -191,12 +219,13 @@ void PopefView::draw_opaque(ImVec2 size) {
         const OpaqueRow& o = file_->opaque()[r];
         return col == 0 ? o.name : col == 1 ? o.executable : bytes_text(o.bytes);
       },
-      [&](size_t r) { return opaque_row_ == static_cast<int>(r); }, [&](size_t r) { opaque_row_ = static_cast<int>(r); }, opaque_state_,
-      {list, size.y});
+      [&](size_t r) { return opaque_row_ == static_cast<int>(r); },
+      [&](size_t r) { opaque_row_ = static_cast<int>(r); }, opaque_state_, {list, size.y});
   ImGui::SameLine();
   ImGui::BeginChild("opaque contents", {0, size.y}, true, ImGuiWindowFlags_HorizontalScrollbar);
   if (opaque_row_ < 0) {
-    ui::dim_text(file_->opaque().empty() ? "No opaque blobs in this file" : "Select a blob to see what it holds");
+    ui::dim_text(file_->opaque().empty() ? "No opaque blobs in this file"
+                                         : "Select a blob to see what it holds");
   } else {
     if (opaque_shown_ != opaque_row_) {
       opaque_shown_ = opaque_row_;
@@ -227,15 +256,26 @@ void PopefView::draw_metadata(ImVec2 size) {
 
 void PopefView::draw_blobs(ImVec2 size) {
   ui::table(
-      "blobs", {{"Offset", 1.2f, true}, {"Size", 1, true}, {"Type", 2}, {"Name", 3}, {"Payload", 1, true}, {"Decompressed", 1, true}},
+      "blobs",
+      {{"Offset", 1.2f, true},
+       {"Size", 1, true},
+       {"Type", 2},
+       {"Name", 3},
+       {"Payload", 1, true},
+       {"Decompressed", 1, true}},
       file_->blobs().size(),
       [&](size_t r, int col) -> std::string {
         const BlobRow& b = file_->blobs()[r];
-        const std::string cells[] = {std::to_string(b.offset), bytes_text(b.size), b.type, b.name, bytes_text(b.payload_bytes),
+        const std::string cells[] = {std::to_string(b.offset),
+                                     bytes_text(b.size),
+                                     b.type,
+                                     b.name,
+                                     bytes_text(b.payload_bytes),
                                      b.compressed ? bytes_text(b.raw_bytes) : "-"};
         return cells[col];
       },
-      [&](size_t r) { return blob_row_ == static_cast<int>(r); }, [&](size_t r) { blob_row_ = static_cast<int>(r); }, blobs_state_, size);
+      [&](size_t r) { return blob_row_ == static_cast<int>(r); },
+      [&](size_t r) { blob_row_ = static_cast<int>(r); }, blobs_state_, size);
 }
 
 }  // namespace poprt::inspector

@@ -43,7 +43,8 @@ class PopefView {
   std::shared_ptr<const PopefFile> file_;
   TensorPanel panel_;
   std::string anchor_;
-  ui::TableState anchors_state_{1, false, -1}, data_state_, opaque_state_, metadata_state_, blobs_state_;
+  ui::TableState anchors_state_{1, false, -1}, data_state_, opaque_state_, metadata_state_,
+      blobs_state_;
   int data_row_ = -1, opaque_row_ = -1, blob_row_ = -1, export_ = -1;
   int loaded_row_ = -1;
   Tensor loaded_;

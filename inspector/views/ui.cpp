@@ -14,14 +14,17 @@ constexpr ImU32 rgb(uint32_t hex) {
   return IM_COL32((hex >> 16) & 255, (hex >> 8) & 255, hex & 255, 255);
 }
 
-constexpr Colours kDark = {rgb(0x14161a), rgb(0x1c1f26), rgb(0x282c35), rgb(0x3a3f4b), rgb(0xe4e7ec), rgb(0x98a0ae),
-                           rgb(0x5aa2ff), rgb(0x4cc38a), rgb(0xf2b84b), rgb(0xff6b64), rgb(0xffd54a), rgb(0xff9a3d),
+constexpr Colours kDark = {rgb(0x14161a), rgb(0x1c1f26), rgb(0x282c35), rgb(0x3a3f4b),
+                           rgb(0xe4e7ec), rgb(0x98a0ae), rgb(0x5aa2ff), rgb(0x4cc38a),
+                           rgb(0xf2b84b), rgb(0xff6b64), rgb(0xffd54a), rgb(0xff9a3d),
                            rgb(0x2a2e37)};
-constexpr Colours kLight = {rgb(0xf3f4f7), rgb(0xffffff), rgb(0xe8ebf0), rgb(0xc9ced8), rgb(0x1c2129), rgb(0x5d6675),
-                            rgb(0x1b66d6), rgb(0x1a8a56), rgb(0xa86a00), rgb(0xc9302c), rgb(0xd9a400), rgb(0xd86a00),
+constexpr Colours kLight = {rgb(0xf3f4f7), rgb(0xffffff), rgb(0xe8ebf0), rgb(0xc9ced8),
+                            rgb(0x1c2129), rgb(0x5d6675), rgb(0x1b66d6), rgb(0x1a8a56),
+                            rgb(0xa86a00), rgb(0xc9302c), rgb(0xd9a400), rgb(0xd86a00),
                             rgb(0xe4e7ec)};
-constexpr std::array<uint32_t, 12> kHues = {0x4e8fdf, 0xd9744a, 0x3fae8a, 0xb565c9, 0xc9a227, 0xd4587e,
-                                            0x5aa845, 0x7c74d8, 0x2fa3bd, 0xb07b4f, 0x8b9a3b, 0xa0617d};
+constexpr std::array<uint32_t, 12> kHues = {0x4e8fdf, 0xd9744a, 0x3fae8a, 0xb565c9,
+                                            0xc9a227, 0xd4587e, 0x5aa845, 0x7c74d8,
+                                            0x2fa3bd, 0xb07b4f, 0x8b9a3b, 0xa0617d};
 
 struct State {
   Theme theme = Theme::dark;
@@ -40,7 +43,8 @@ ImVec4 vec(ImU32 c) { return ImGui::ColorConvertU32ToFloat4(c); }
 const char* font_file(const char* name) {
   static std::array<std::string, 2> found;
   std::string& path = found[std::string_view(name).find("Mono") == std::string_view::npos ? 0 : 1];
-  for (const char* folder : {"/usr/share/fonts/truetype/dejavu/", "/usr/share/fonts/dejavu/", "/usr/share/fonts/TTF/"}) {
+  for (const char* folder :
+       {"/usr/share/fonts/truetype/dejavu/", "/usr/share/fonts/dejavu/", "/usr/share/fonts/TTF/"}) {
     path = std::string(folder) + name;
     std::error_code ignored;
     if (std::filesystem::exists(path, ignored)) return path.c_str();
@@ -49,8 +53,9 @@ const char* font_file(const char* name) {
 }
 
 // Latin, Greek, Cyrillic, punctuation, arrows, mathematics, shapes.
-constexpr ImWchar kRanges[] = {0x20, 0x24f, 0x250, 0x52f, 0x2000, 0x206f, 0x2070, 0x209f, 0x20a0, 0x20bf, 0x2190, 0x22ff,
-                               0x2500, 0x25ff, 0x2600, 0x26ff, 0x2700, 0x27bf, 0};
+constexpr ImWchar kRanges[] = {0x20,   0x24f,  0x250,  0x52f,  0x2000, 0x206f, 0x2070,
+                               0x209f, 0x20a0, 0x20bf, 0x2190, 0x22ff, 0x2500, 0x25ff,
+                               0x2600, 0x26ff, 0x2700, 0x27bf, 0};
 constexpr ImWchar kLatin[] = {0x20, 0x17f, 0x2010, 0x2027, 0x2190, 0x2193, 0xd7, 0xd7, 0};
 
 // A round number of at least `value`.
@@ -119,10 +124,12 @@ ImU32 with_alpha(ImU32 colour, float alpha) {
 
 ImU32 mixed(ImU32 a, ImU32 b, float part) {
   const auto channel = [&](int shift) {
-    const float x = static_cast<float>((a >> shift) & 255), y = static_cast<float>((b >> shift) & 255);
+    const float x = static_cast<float>((a >> shift) & 255),
+                y = static_cast<float>((b >> shift) & 255);
     return static_cast<ImU32>(x + (y - x) * part + 0.5f) << shift;
   };
-  return channel(IM_COL32_R_SHIFT) | channel(IM_COL32_G_SHIFT) | channel(IM_COL32_B_SHIFT) | IM_COL32_A_MASK;
+  return channel(IM_COL32_R_SHIFT) | channel(IM_COL32_G_SHIFT) | channel(IM_COL32_B_SHIFT) |
+         IM_COL32_A_MASK;
 }
 
 ImU32 colour_of(std::string_view name) {
@@ -133,7 +140,10 @@ ImU32 colour_of(std::string_view name) {
 
 ImU32 colour_of(Change change) {
   const Colours& c = colours();
-  return change == Change::added ? c.good : change == Change::removed ? c.bad : change == Change::changed ? c.warn : c.dim;
+  return change == Change::added     ? c.good
+         : change == Change::removed ? c.bad
+         : change == Change::changed ? c.warn
+                                     : c.dim;
 }
 
 ImU32 heat(float part) {
@@ -152,20 +162,25 @@ void load_fonts(float display_scale) {
   config.OversampleH = 2;
   config.OversampleV = 1;
   if (const char* file = font_file("DejaVuSans.ttf")) {
-    state().fonts.push_back(io.Fonts->AddFontFromFileTTF(file, std::round(14 * display_scale), &config, kRanges));
+    state().fonts.push_back(
+        io.Fonts->AddFontFromFileTTF(file, std::round(14 * display_scale), &config, kRanges));
     config.OversampleH = 1;
     for (const float size : {9.0f, 22.0f, 34.0f})
-      state().fonts.push_back(io.Fonts->AddFontFromFileTTF(file, std::round(size * display_scale), &config, kLatin));
+      state().fonts.push_back(
+          io.Fonts->AddFontFromFileTTF(file, std::round(size * display_scale), &config, kLatin));
   }
   if (const char* file = font_file("DejaVuSansMono.ttf"))
-    state().fixed = io.Fonts->AddFontFromFileTTF(file, std::round(13 * display_scale), &config, kLatin);
+    state().fixed =
+        io.Fonts->AddFontFromFileTTF(file, std::round(13 * display_scale), &config, kLatin);
   if (state().fonts.empty()) state().fonts.push_back(io.Fonts->AddFontDefault());
 }
 
 ImFont* font_for(float pixels) {
   ImFont* best = nullptr;
   for (ImFont* f : state().fonts)
-    if (!best || std::abs(std::log(f->FontSize / pixels)) < std::abs(std::log(best->FontSize / pixels))) best = f;
+    if (!best ||
+        std::abs(std::log(f->FontSize / pixels)) < std::abs(std::log(best->FontSize / pixels)))
+      best = f;
   return best ? best : ImGui::GetFont();
 }
 
@@ -247,7 +262,8 @@ void heading(std::string_view line) {
 void row(std::string_view name, std::string_view value) {
   ImGui::PushID(name.data(), name.data() + name.size());
   dim_text(name);
-  ImGui::SameLine(std::max(118 * scale(), ImGui::CalcTextSize(name.data(), name.data() + name.size()).x + 12 * scale()));
+  ImGui::SameLine(std::max(
+      118 * scale(), ImGui::CalcTextSize(name.data(), name.data() + name.size()).x + 12 * scale()));
   ImGui::PushTextWrapPos(0);
   text(value);
   ImGui::PopTextWrapPos();
@@ -269,7 +285,8 @@ bool field(const char* id, const char* hint, std::string& value, float width) {
   std::array<char, 512> buffer{};
   std::copy_n(value.data(), std::min(value.size(), buffer.size() - 1), buffer.data());
   ImGui::SetNextItemWidth(width);
-  const std::string hidden = std::string("##") + id;  // no label beside it: the hint says what it is for
+  const std::string hidden =
+      std::string("##") + id;  // no label beside it: the hint says what it is for
   const bool changed = ImGui::InputTextWithHint(hidden.c_str(), hint, buffer.data(), buffer.size());
   mark(id);
   if (changed) value = buffer.data();
@@ -277,21 +294,24 @@ bool field(const char* id, const char* hint, std::string& value, float width) {
 }
 
 bool table(const char* id, const std::vector<Column>& columns, size_t count,
-           const std::function<std::string(size_t, int)>& cell, const std::function<bool(size_t)>& selected,
-           const std::function<void(size_t)>& picked, TableState& state, ImVec2 size,
-           const std::function<ImU32(size_t, int)>& colour) {
+           const std::function<std::string(size_t, int)>& cell,
+           const std::function<bool(size_t)>& selected, const std::function<void(size_t)>& picked,
+           TableState& state, ImVec2 size, const std::function<ImU32(size_t, int)>& colour) {
   bool sorted = false;
-  const ImGuiTableFlags flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_Resizable |
-                                ImGuiTableFlags_BordersInnerV | ImGuiTableFlags_SizingStretchProp |
-                                (state.sort_column >= 0 ? ImGuiTableFlags_Sortable : ImGuiTableFlags_None);
+  const ImGuiTableFlags flags =
+      ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_Resizable |
+      ImGuiTableFlags_BordersInnerV | ImGuiTableFlags_SizingStretchProp |
+      (state.sort_column >= 0 ? ImGuiTableFlags_Sortable : ImGuiTableFlags_None);
   if (!ImGui::BeginTable(id, static_cast<int>(columns.size()), flags, size)) return false;
   ImGui::TableSetupScrollFreeze(0, 1);
   for (size_t c = 0; c < columns.size(); c++)
-    ImGui::TableSetupColumn(columns[c].name,
-                            static_cast<int>(c) == state.sort_column
-                                ? ImGuiTableColumnFlags_DefaultSort | (state.descending ? ImGuiTableColumnFlags_PreferSortDescending : 0)
-                                : ImGuiTableColumnFlags_None,
-                            columns[c].width);
+    ImGui::TableSetupColumn(
+        columns[c].name,
+        static_cast<int>(c) == state.sort_column
+            ? ImGuiTableColumnFlags_DefaultSort |
+                  (state.descending ? ImGuiTableColumnFlags_PreferSortDescending : 0)
+            : ImGuiTableColumnFlags_None,
+        columns[c].width);
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   for (size_t c = 0; c < columns.size(); c++) {
     ImGui::TableSetColumnIndex(static_cast<int>(c));
@@ -299,7 +319,8 @@ bool table(const char* id, const std::vector<Column>& columns, size_t count,
     mark(columns[c].name);
   }
   if (state.sort_column >= 0)
-    if (ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs(); specs && specs->SpecsDirty && specs->SpecsCount > 0) {
+    if (ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs();
+        specs && specs->SpecsDirty && specs->SpecsCount > 0) {
       state.sort_column = specs->Specs[0].ColumnIndex;
       state.descending = specs->Specs[0].SortDirection == ImGuiSortDirection_Descending;
       specs->SpecsDirty = false;
@@ -307,7 +328,8 @@ bool table(const char* id, const std::vector<Column>& columns, size_t count,
     }
   const float line = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
   if (state.scroll_to >= 0) {
-    ImGui::SetScrollY(std::max(0.0f, line * static_cast<float>(state.scroll_to) - ImGui::GetWindowHeight() / 2));
+    ImGui::SetScrollY(
+        std::max(0.0f, line * static_cast<float>(state.scroll_to) - ImGui::GetWindowHeight() / 2));
     state.scroll_to = -1;
   }
   ImGuiListClipper clipper;
@@ -321,16 +343,19 @@ bool table(const char* id, const std::vector<Column>& columns, size_t count,
         const std::string value = cell(at, static_cast<int>(c));
         if (c == 0) {
           ImGui::PushID(r);
-          if (ImGui::Selectable("##row", selected(at), ImGuiSelectableFlags_SpanAllColumns)) picked(at);
+          if (ImGui::Selectable("##row", selected(at), ImGuiSelectableFlags_SpanAllColumns))
+            picked(at);
           ImGui::SameLine(0, 0);
           ImGui::PopID();
         }
         if (columns[c].right) {
-          const float slack = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(value.c_str()).x;
+          const float slack =
+              ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(value.c_str()).x;
           if (slack > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + slack);
         }
         colour ? coloured_text(colour(at, static_cast<int>(c)), value) : text(value);
-        if (ImGui::IsItemHovered() && ImGui::CalcTextSize(value.c_str()).x > ImGui::GetContentRegionAvail().x + 1 &&
+        if (ImGui::IsItemHovered() &&
+            ImGui::CalcTextSize(value.c_str()).x > ImGui::GetContentRegionAvail().x + 1 &&
             ImGui::GetItemRectMax().x > ImGui::GetItemRectMin().x)
           tooltip(value);
       }
@@ -339,8 +364,9 @@ bool table(const char* id, const std::vector<Column>& columns, size_t count,
   return sorted;
 }
 
-PlotResult plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lines, float from, float to,
-                const std::function<std::string(double)>& y_text, const std::function<std::string(double)>& x_text,
+PlotResult plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lines, float from,
+                float to, const std::function<std::string(double)>& y_text,
+                const std::function<std::string(double)>& x_text,
                 const std::vector<PlotMarker>& markers, float least_top) {
   const Colours& c = colours();
   const float s = scale();
@@ -353,16 +379,22 @@ PlotResult plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lin
   ImDrawList* draw = ImGui::GetWindowDrawList();
   draw->AddRectFilled(at, {at.x + size.x, at.y + size.y}, c.panel, 4 * s);
   const float line = ImGui::GetTextLineHeight();
-  const ImVec2 least = {at.x + 74 * s, at.y + line + 12 * s}, most = {at.x + size.x - 12 * s, at.y + size.y - line - 8 * s};
+  const ImVec2 least = {at.x + 74 * s, at.y + line + 12 * s},
+               most = {at.x + size.x - 12 * s, at.y + size.y - line - 8 * s};
   if (most.x <= least.x || most.y <= least.y || !(to > from)) return result;
 
   double top = least_top;
   for (const PlotLine& l : lines)
     for (const ImVec2& p : l.points)
-      if (p.x >= from && p.x <= to && !std::isnan(p.y)) top = std::max(top, static_cast<double>(p.y));
+      if (p.x >= from && p.x <= to && !std::isnan(p.y))
+        top = std::max(top, static_cast<double>(p.y));
   if (least_top <= 0 || top > least_top) top = nice_ceiling(top);
-  const auto x_of = [&](float x) { return least.x + (x - from) / (to - from) * (most.x - least.x); };
-  const auto y_of = [&](float y) { return most.y - static_cast<float>(y / top) * (most.y - least.y); };
+  const auto x_of = [&](float x) {
+    return least.x + (x - from) / (to - from) * (most.x - least.x);
+  };
+  const auto y_of = [&](float y) {
+    return most.y - static_cast<float>(y / top) * (most.y - least.y);
+  };
 
   // Title and legend.
   draw->AddText({at.x + 10 * s, at.y + 5 * s}, c.text, title);
@@ -372,7 +404,8 @@ PlotResult plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lin
     const float width = ImGui::CalcTextSize(lines[i].name.c_str()).x;
     if (legend - width - 20 * s < at.x + 160 * s) break;
     draw->AddText({legend - width, at.y + 5 * s}, c.dim, lines[i].name.c_str());
-    draw->AddRectFilled({legend - width - 14 * s, at.y + 5 * s + line / 2 - 2 * s}, {legend - width - 4 * s, at.y + 5 * s + line / 2 + 2 * s}, lines[i].colour);
+    draw->AddRectFilled({legend - width - 14 * s, at.y + 5 * s + line / 2 - 2 * s},
+                        {legend - width - 4 * s, at.y + 5 * s + line / 2 + 2 * s}, lines[i].colour);
     legend -= width + 26 * s;
   }
   const int steps = most.y - least.y > 110 * s ? 4 : 2;
@@ -381,14 +414,16 @@ PlotResult plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lin
     const float y = most.y - part * (most.y - least.y);
     draw->AddLine({least.x, y}, {most.x, y}, c.grid);
     const std::string label = y_text(top * static_cast<double>(part));
-    draw->AddText({least.x - 6 * s - ImGui::CalcTextSize(label.c_str()).x, y - line / 2}, c.dim, label.c_str());
+    draw->AddText({least.x - 6 * s - ImGui::CalcTextSize(label.c_str()).x, y - line / 2}, c.dim,
+                  label.c_str());
   }
   const int ticks = std::max(2, static_cast<int>((most.x - least.x) / (150 * s)));
   for (int i = 0; i <= ticks; i++) {
     const float x = from + (to - from) * static_cast<float>(i) / static_cast<float>(ticks);
     const std::string label = x_text(static_cast<double>(x));
     const float width = ImGui::CalcTextSize(label.c_str()).x;
-    draw->AddText({std::clamp(x_of(x) - width / 2, least.x, most.x - width), most.y + 3 * s}, c.dim, label.c_str());
+    draw->AddText({std::clamp(x_of(x) - width / 2, least.x, most.x - width), most.y + 3 * s}, c.dim,
+                  label.c_str());
   }
   draw->PushClipRect(least, {most.x + 1, most.y + 1}, true);
   for (const PlotMarker& m : markers) {
@@ -403,8 +438,10 @@ PlotResult plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lin
       if (shown.size() == 1) draw->AddCircleFilled(shown[0], 1.5f * s, l.colour);
       if (l.filled)
         for (size_t i = 1; i < shown.size(); i++)
-          draw->AddQuadFilled(shown[i - 1], shown[i], {shown[i].x, most.y}, {shown[i - 1].x, most.y}, with_alpha(l.colour, 0.22f));
-      if (shown.size() > 1) draw->AddPolyline(shown.data(), static_cast<int>(shown.size()), l.colour, 0, 1.6f * s);
+          draw->AddQuadFilled(shown[i - 1], shown[i], {shown[i].x, most.y},
+                              {shown[i - 1].x, most.y}, with_alpha(l.colour, 0.22f));
+      if (shown.size() > 1)
+        draw->AddPolyline(shown.data(), static_cast<int>(shown.size()), l.colour, 0, 1.6f * s);
       shown.clear();
     };
     for (const ImVec2& p : l.points) {
@@ -429,7 +466,9 @@ PlotResult plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lin
     for (const PlotLine& l : lines) {
       const ImVec2* nearest = nullptr;
       for (const ImVec2& p : l.points)
-        if (!std::isnan(p.y) && (!nearest || std::abs(p.x - result.x) < std::abs(nearest->x - result.x))) nearest = &p;
+        if (!std::isnan(p.y) &&
+            (!nearest || std::abs(p.x - result.x) < std::abs(nearest->x - result.x)))
+          nearest = &p;
       if (nearest) tip += "\n" + l.name + "  " + y_text(static_cast<double>(nearest->y));
     }
     ImGui::SetTooltip("%s", tip.c_str());

@@ -39,8 +39,22 @@ ImFont* fixed_font();
 
 // Keys by GLFW's numbers: letters and digits are their ASCII codes.
 enum Key : int {
-  kEscape = 256, kEnter = 257, kTab = 258, kBackspace = 259, kDelete = 261, kRight = 262, kLeft = 263, kDown = 264,
-  kUp = 265, kPageUp = 266, kPageDown = 267, kHome = 268, kEnd = 269, kF1 = 290, kF5 = 294, kF11 = 300
+  kEscape = 256,
+  kEnter = 257,
+  kTab = 258,
+  kBackspace = 259,
+  kDelete = 261,
+  kRight = 262,
+  kLeft = 263,
+  kDown = 264,
+  kUp = 265,
+  kPageUp = 266,
+  kPageDown = 267,
+  kHome = 268,
+  kEnd = 269,
+  kF1 = 290,
+  kF5 = 294,
+  kF11 = 300
 };
 void map_keys();  // tells ImGui of the keys that it knows itself
 // Pressed in this frame, with exactly these modifiers; letters not while text is typed.
@@ -67,7 +81,8 @@ void tooltip(std::string_view line);
 // A text field with a grey hint; true when it changed.
 bool field(const char* id, const char* hint, std::string& value, float width);
 
-// Columns: names and relative widths. Sorting is told by `sorted(column, descending)` when it is set.
+// Columns: names and relative widths. Sorting is told by `sorted(column, descending)` when it is
+// set.
 struct Column {
   const char* name;
   float width;
@@ -78,12 +93,12 @@ struct TableState {
   bool descending = false;
   int scroll_to = -1;
 };
-// Draws rows [0, count), only those in sight. `cell(row, column)` gives the text, `selected(row)` and
-// `picked(row)` the selection; returns true when the sort order changed.
+// Draws rows [0, count), only those in sight. `cell(row, column)` gives the text, `selected(row)`
+// and `picked(row)` the selection; returns true when the sort order changed.
 bool table(const char* id, const std::vector<Column>& columns, size_t count,
-           const std::function<std::string(size_t, int)>& cell, const std::function<bool(size_t)>& selected,
-           const std::function<void(size_t)>& picked, TableState& state, ImVec2 size,
-           const std::function<ImU32(size_t, int)>& colour = {});
+           const std::function<std::string(size_t, int)>& cell,
+           const std::function<bool(size_t)>& selected, const std::function<void(size_t)>& picked,
+           TableState& state, ImVec2 size, const std::function<ImU32(size_t, int)>& colour = {});
 
 struct PlotLine {
   std::string name;
@@ -101,8 +116,9 @@ struct PlotResult {
   float x = 0;  // under the pointer
 };
 // Lines over [from, to]; y from 0 to the largest value in sight.
-PlotResult plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lines, float from, float to,
-                const std::function<std::string(double)>& y_text, const std::function<std::string(double)>& x_text,
+PlotResult plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lines, float from,
+                float to, const std::function<std::string(double)>& y_text,
+                const std::function<std::string(double)>& x_text,
                 const std::vector<PlotMarker>& markers = {}, float least_top = 0);
 
 }  // namespace poprt::inspector::ui

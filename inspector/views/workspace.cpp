@@ -14,14 +14,15 @@
 namespace poprt::inspector {
 
 struct Workspace::Tab {
-  Tab(std::filesystem::path p, const Wake& wake) : path(std::move(p)), graph(wake), popef(wake), passes(wake), details(wake) {}
+  Tab(std::filesystem::path p, const Wake& wake)
+      : path(std::move(p)), graph(wake), popef(wake), passes(wake), details(wake) {}
 
   std::filesystem::path path;
   Task<Document> loading;
   std::shared_ptr<const Document> document;  // null until it is loaded
   Task<Compilation> compiling;
   std::shared_ptr<const Compilation> compilation;
-  std::string compile_error;
+  std::string compile_error, assumed;  // shapes that were taken because the model leaves them open
   GraphView graph;
   PopefView popef;
   ProgramView program;
@@ -31,12 +32,14 @@ struct Workspace::Tab {
 };
 
 const char* view_name(View view) {
-  static constexpr const char* names[kViews] = {"graph", "popef", "program", "passes", "queues", "compare"};
+  static constexpr const char* names[kViews] = {"graph",  "popef",  "program",
+                                                "passes", "queues", "compare"};
   return names[static_cast<size_t>(view)];
 }
 
 const char* view_title(View view) {
-  static constexpr const char* titles[kViews] = {"Graph", "PopEF", "Program", "Passes", "Queues", "Compare"};
+  static constexpr const char* titles[kViews] = {"Graph",  "PopEF",  "Program",
+                                                 "Passes", "Queues", "Compare"};
   return titles[static_cast<size_t>(view)];
 }
 
@@ -49,7 +52,9 @@ Workspace::~Workspace() = default;
 
 Workspace::Tab* Workspace::front() { return front_ < tabs_.size() ? tabs_[front_].get() : nullptr; }
 
-std::shared_ptr<const Document> Workspace::document() const { return front_ < tabs_.size() ? tabs_[front_]->document : nullptr; }
+std::shared_ptr<const Document> Workspace::document() const {
+  return front_ < tabs_.size() ? tabs_[front_]->document : nullptr;
+}
 
 GraphView* Workspace::graph() { return front() ? &front()->graph : nullptr; }
 
@@ -62,7 +67,8 @@ void Workspace::open(const std::filesystem::path& path) {
       return;
     }
   auto tab = std::make_unique<Tab>(absolute, wake_);
-  tab->loading = Task<Document>([absolute](Progress& progress) { return load_document(absolute, progress); }, wake_);
+  tab->loading = Task<Document>(
+      [absolute](Progress& progress) { return load_document(absolute, progress); }, wake_);
   tabs_.push_back(std::move(tab));
   front_ = tabs_.size() - 1;
   settings_.add_recent(absolute.string());
@@ -97,7 +103,8 @@ void Workspace::accept(Tab& tab) {
       message_ = d.error.empty() ? "" : d.title() + ": " + d.error;
       message_is_error_ = !d.error.empty();
       if (first && &tab == front()) {
-        if (d.kind == DocumentKind::popef && (view_ == View::graph || view_ == View::passes)) view_ = View::popef;
+        if (d.kind == DocumentKind::popef && (view_ == View::graph || view_ == View::passes))
+          view_ = View::popef;
         if (d.kind == DocumentKind::recording) view_ = View::queues;
         if (d.graph && view_ == View::popef) view_ = View::graph;
       }
@@ -108,7 +115,8 @@ void Workspace::accept(Tab& tab) {
     if (auto made = tab.compiling.take()) {
       tab.compilation = std::make_shared<Compilation>(std::move(*made));
       tab.passes.set_compilation(tab.compilation);
-      if (tab.compilation->program) tab.program.set_program(std::make_shared<ProgramModel>(*tab.compilation->program));
+      if (tab.compilation->program)
+        tab.program.set_program(std::make_shared<ProgramModel>(*tab.compilation->program));
       tab.compile_error = tab.compilation->error;
     } else {
       tab.compile_error = tab.compiling.error();
@@ -118,18 +126,24 @@ void Workspace::accept(Tab& tab) {
 }
 
 void Workspace::compile(Tab& tab) {
-  if (!tab.document || !tab.document->ir || tab.compiling.started() || tab.compilation || !tab.compile_error.empty()) return;
+  if (!tab.document || !tab.document->ir || tab.compiling.started() || tab.compilation ||
+      !tab.compile_error.empty())
+    return;
+  tab.assumed.clear();
   tab.compiling = Task<Compilation>(
-      [ir = tab.document->ir](Progress& progress) {
-        return compile_with_history(*ir, {}, &progress.cancel, [&](double done, std::string_view what) { progress.step(done, what); });
+      [ir = tab.document->ir,
+       options = options_for_looking(*tab.document->ir, tab.assumed)](Progress& progress) {
+        return compile_with_history(
+            *ir, options, &progress.cancel,
+            [&](double done, std::string_view what) { progress.step(done, what); });
       },
       wake_);
 }
 
 bool Workspace::busy() const {
   for (const auto& tab : tabs_)
-    if (tab->loading.started() || tab->compiling.started() || tab->graph.busy() || tab->passes.graph().busy() || tab->details.busy() ||
-        tab->popef.busy())
+    if (tab->loading.started() || tab->compiling.started() || tab->graph.busy() ||
+        tab->passes.graph().busy() || tab->details.busy() || tab->popef.busy())
       return true;
   return diff_.busy();
 }
@@ -153,8 +167,11 @@ bool Workspace::reload_changed() {
   bool any = false;
   for (auto& tab : tabs_) {
     std::error_code ignored;
-    if (!tab->document || tab->loading.started() || !has_changed(*tab->document) || !std::filesystem::exists(tab->path, ignored)) continue;
-    tab->loading = Task<Document>([path = tab->path](Progress& progress) { return load_document(path, progress); }, wake_);
+    if (!tab->document || tab->loading.started() || !has_changed(*tab->document) ||
+        !std::filesystem::exists(tab->path, ignored))
+      continue;
+    tab->loading = Task<Document>(
+        [path = tab->path](Progress& progress) { return load_document(path, progress); }, wake_);
     any = true;
   }
   return any;
@@ -169,7 +186,8 @@ bool Workspace::select(const std::string& name) {
     tab->popef.select_anchor(name);
     follow_anchor(*tab);
     const auto& anchors = tab->document->popef->anchors();
-    return std::any_of(anchors.begin(), anchors.end(), [&](const AnchorRow& a) { return a.name == name; });
+    return std::any_of(anchors.begin(), anchors.end(),
+                       [&](const AnchorRow& a) { return a.name == name; });
   }
   const int node = tab->document->graph ? tab->document->graph->find(name) : kNone;
   if (node == kNone) return false;
@@ -216,7 +234,8 @@ void Workspace::export_data(Tab& tab, size_t row) {
   std::replace(name.begin(), name.end(), '/', '_');
   const auto path = tab.path.parent_path() / (name + ".npy");
   try {
-    (d.is_feed ? popef::export_feed : popef::export_tensor)(tab.path.string(), d.name, d.executable, path.string());
+    (d.is_feed ? popef::export_feed : popef::export_tensor)(tab.path.string(), d.name, d.executable,
+                                                            path.string());
     message_ = "wrote " + printable(path.string());
     message_is_error_ = false;
   } catch (const Error& e) {
@@ -233,7 +252,9 @@ void Workspace::follow_anchor(Tab& tab) {
   if (anchor.empty()) return;
   for (auto& other : tabs_)
     if (other->document && other->document->graph)
-      if (const int node = other->document->graph->find(anchor); node != kNone && other->graph.selected() != node) other->graph.select(node);
+      if (const int node = other->document->graph->find(anchor);
+          node != kNone && other->graph.selected() != node)
+        other->graph.select(node);
 }
 
 void Workspace::toggle_recording() {
@@ -259,22 +280,30 @@ void Workspace::toggle_recording() {
 }
 
 std::vector<Workspace::Command> Workspace::commands() {
-  std::vector<Command> list = {{"Open a file", "Ctrl+O", [this] { actions_.choose_file = true; }},
-                               {"Close this document", "Ctrl+W", [this] { close(front_); }},
-                               {"Next document", "Ctrl+Tab", [this] { front_ = tabs_.empty() ? 0 : (front_ + 1) % tabs_.size(); }},
-                               {"Dark or light", "Ctrl+T", [this] { set_theme(!settings_.light); }},
-                               {"Help and shortcuts", "F1", [this] { help_ = true; }},
-                               {"Quit", "Ctrl+Q", [this] { actions_.quit = true; }}};
+  std::vector<Command> list = {
+      {"Open a file", "Ctrl+O", [this] { actions_.choose_file = true; }},
+      {"Close this document", "Ctrl+W", [this] { close(front_); }},
+      {"Next document", "Ctrl+Tab",
+       [this] { front_ = tabs_.empty() ? 0 : (front_ + 1) % tabs_.size(); }},
+      {"Dark or light", "Ctrl+T", [this] { set_theme(!settings_.light); }},
+      {"Help and shortcuts", "F1", [this] { help_ = true; }},
+      {"Quit", "Ctrl+Q", [this] { actions_.quit = true; }}};
   for (int v = 0; v < kViews; v++)
-    list.push_back({fmt::format("Show {}", view_title(static_cast<View>(v))), fmt::format("Ctrl+{}", v + 1), [this, v] { view_ = static_cast<View>(v); }});
+    list.push_back({fmt::format("Show {}", view_title(static_cast<View>(v))),
+                    fmt::format("Ctrl+{}", v + 1), [this, v] { view_ = static_cast<View>(v); }});
   list.push_back({"Record telemetry to a file, or end it", "", [this] { toggle_recording(); }});
   if (Tab* tab = front()) {
     GraphView& g = tab->graph;
-    list.push_back({"Search nodes", "Ctrl+F", [this] { view_ = View::graph; focus_search_ = true; }});
+    list.push_back({"Search nodes", "Ctrl+F", [this] {
+                      view_ = View::graph;
+                      focus_search_ = true;
+                    }});
     list.push_back({"Fit the graph", "F", [&g] { g.fit(); }});
     list.push_back({"Open all groups", "E", [&g] { g.open_all(true); }});
     list.push_back({"Close all groups", "Shift+E", [&g] { g.open_all(false); }});
-    list.push_back({"Next colours", "C", [&g] { g.colour = static_cast<GraphColour>((static_cast<int>(g.colour) + 1) % 4); }});
+    list.push_back({"Next colours", "C", [&g] {
+                      g.colour = static_cast<GraphColour>((static_cast<int>(g.colour) + 1) % 4);
+                    }});
     list.push_back({"Neighbourhood of the selected node", "G", [&g] { g.focus(2); }});
     list.push_back({"Path from the selected node", "P", [&g] { g.start_path(); }});
     list.push_back({"Export the graph as SVG", "", [this, tab] { export_graph(*tab); }});
@@ -312,15 +341,19 @@ Actions Workspace::draw(ImVec2 size) {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, 0);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 0);
   ImGui::Begin("workspace", nullptr,
-               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoSavedSettings |
+               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove |
+                   ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoSavedSettings |
                    ImGuiWindowFlags_NoNav | ImGuiWindowFlags_NoScrollWithMouse);
   ImGui::PopStyleVar(2);
   draw_top();
   draw_views();
   const float status = ImGui::GetFrameHeight();
-  const ImVec2 room = {ImGui::GetContentRegionAvail().x, ImGui::GetContentRegionAvail().y - status - 4 * ui::scale()};
+  const ImVec2 room = {ImGui::GetContentRegionAvail().x,
+                       ImGui::GetContentRegionAvail().y - status - 4 * ui::scale()};
   Tab* tab = front();
-  ImGui::BeginChild("view", room, false, ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoBackground);
+  ImGui::BeginChild("view", room, false,
+                    ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse |
+                        ImGuiWindowFlags_NoBackground);
   if (!tab && view_ != View::queues)
     draw_start(room);
   else
@@ -335,12 +368,15 @@ Actions Workspace::draw(ImVec2 size) {
 }
 
 void Workspace::draw_top() {
-  if (ui::button("Open", "Ctrl+O: open an .onnx, .popef, IR text or recording; or drop it on the window")) actions_.choose_file = true;
+  if (ui::button("Open",
+                 "Ctrl+O: open an .onnx, .popef, IR text or recording; or drop it on the window"))
+    actions_.choose_file = true;
   for (size_t i = 0; i < tabs_.size(); i++) {
     ImGui::SameLine();
     ImGui::PushID(static_cast<int>(i));
     const std::string title = shortened(printable(tabs_[i]->path.filename().string()), 32);
-    if (ui::button(title.c_str(), printable(tabs_[i]->path.string()).c_str(), i == front_)) front_ = i;
+    if (ui::button(title.c_str(), printable(tabs_[i]->path.string()).c_str(), i == front_))
+      front_ = i;
     ImGui::SameLine(0, 1);
     const bool closed = ui::button("x", "Ctrl+W: close");
     ImGui::PopID();
@@ -349,9 +385,11 @@ void Workspace::draw_top() {
       break;
     }
   }
-  const float right = ImGui::CalcTextSize("Commands").x + ImGui::CalcTextSize("Light").x + ImGui::CalcTextSize("Help").x +
-                      6 * ImGui::GetStyle().FramePadding.x + 2 * ImGui::GetStyle().ItemSpacing.x;
-  ImGui::SameLine(std::max(ImGui::GetCursorPosX(), ImGui::GetWindowWidth() - right - ImGui::GetStyle().WindowPadding.x));
+  const float right = ImGui::CalcTextSize("Commands").x + ImGui::CalcTextSize("Light").x +
+                      ImGui::CalcTextSize("Help").x + 6 * ImGui::GetStyle().FramePadding.x +
+                      2 * ImGui::GetStyle().ItemSpacing.x;
+  ImGui::SameLine(std::max(ImGui::GetCursorPosX(),
+                           ImGui::GetWindowWidth() - right - ImGui::GetStyle().WindowPadding.x));
   if (ui::button("Commands", "Ctrl+K: everything by name")) palette_ = focus_palette_ = true;
   ImGui::SameLine();
   if (ui::button(settings_.light ? "Dark" : "Light", "Ctrl+T")) set_theme(!settings_.light);
@@ -363,7 +401,8 @@ void Workspace::draw_views() {
   for (int v = 0; v < kViews; v++) {
     const auto view = static_cast<View>(v);
     if (v > 0) ImGui::SameLine(0, 2);
-    if (ui::button(view_title(view), fmt::format("Ctrl+{}", v + 1).c_str(), view_ == view)) view_ = view;
+    if (ui::button(view_title(view), fmt::format("Ctrl+{}", v + 1).c_str(), view_ == view))
+      view_ = view;
   }
   Tab* tab = front();
   if (!tab || view_ != View::graph || !tab->document || !tab->document->graph) return;
@@ -373,7 +412,8 @@ void Workspace::draw_views() {
     ImGui::SetKeyboardFocusHere();
     focus_search_ = false;
   }
-  if (ui::field("search", "Search: name, op:Conv, shape:1x64, dtype:f32", search_text_, std::min(340 * ui::scale(), ImGui::GetContentRegionAvail().x * 0.5f)))
+  if (ui::field("search", "Search: name, op:Conv, shape:1x64, dtype:f32", search_text_,
+                std::min(340 * ui::scale(), ImGui::GetContentRegionAvail().x * 0.5f)))
     g.search(search_text_);
   if (ImGui::IsItemFocused() && ui::pressed(ui::kEnter)) g.next_match(1);
   ImGui::SameLine();
@@ -381,7 +421,8 @@ void Workspace::draw_views() {
   ImGui::SameLine();
   if (ui::button("Fit", "F")) g.fit();
   ImGui::SameLine();
-  if (ui::button(fmt::format("Colour: {}", graph_colour_name(g.colour)).c_str(), "C: by operator, type, weights, memory of results"))
+  if (ui::button(fmt::format("Colour: {}", graph_colour_name(g.colour)).c_str(),
+                 "C: by operator, type, weights, memory of results"))
     g.colour = static_cast<GraphColour>((static_cast<int>(g.colour) + 1) % 4);
   if (g.graph() && g.graph()->groups().size() > 1) {
     ImGui::SameLine();
@@ -398,7 +439,8 @@ void Workspace::draw_start(ImVec2 size) {
   ui::text("Open a model (.onnx), a compiled model (.popef), IR text, or a recording.");
   ui::dim_text("Drop a file on the window, press Ctrl+O, or choose a recent one:");
   for (const std::string& recent : settings_.recent) {
-    if (ImGui::Selectable(shortened(printable(recent), 70).c_str(), false, 0, {460 * ui::scale(), 0})) {
+    if (ImGui::Selectable(shortened(printable(recent), 70).c_str(), false, 0,
+                          {460 * ui::scale(), 0})) {
       open(recent);
       break;
     }
@@ -422,7 +464,8 @@ void Workspace::draw_view(Tab* tab, ImVec2 size) {
   }
   if (!tab->document) return;
   if (!tab->document->error.empty()) {
-    ui::coloured_text(ui::colours().bad, fmt::format("{} could not be opened", tab->document->title()));
+    ui::coloured_text(ui::colours().bad,
+                      fmt::format("{} could not be opened", tab->document->title()));
     ImGui::PushTextWrapPos(0);
     ui::text(tab->document->error);
     ImGui::PopTextWrapPos();
@@ -433,12 +476,14 @@ void Workspace::draw_view(Tab* tab, ImVec2 size) {
     case View::popef:
       tab->popef.draw(size);
       follow_anchor(*tab);
-      if (const int row = tab->popef.take_export(); row >= 0) export_data(*tab, static_cast<size_t>(row));
+      if (const int row = tab->popef.take_export(); row >= 0)
+        export_data(*tab, static_cast<size_t>(row));
       break;
     case View::program:
       if (!tab->document->program && !draw_compiling(*tab)) break;
       tab->program.draw(size, keys_free());
-      if (const std::string node = tab->program.take_node(); !node.empty() && tab->document->graph) {
+      if (const std::string node = tab->program.take_node();
+          !node.empty() && tab->document->graph) {
         view_ = View::graph;
         if (const int n = tab->document->graph->find(node); n != kNone) tab->graph.select(n);
       }
@@ -476,7 +521,9 @@ bool Workspace::draw_compiling(Tab& tab) {
 
 void Workspace::draw_graph(Tab& tab, ImVec2 size) {
   if (!tab.document->graph) {
-    ui::dim_text("A compiled model holds a program and no graph: see Program and PopEF, or open the model it was made from");
+    ui::dim_text(
+        "A compiled model holds a program and no graph: see Program and PopEF, or open the model "
+        "it was made from");
     return;
   }
   const float details = std::min(340 * ui::scale(), size.x * 0.36f);
@@ -495,8 +542,11 @@ void Workspace::draw_queues(Tab* tab, ImVec2 size) {
     return;
   }
   if (!watcher_) watcher_ = std::make_unique<TelemetryWatcher>(telemetry_folder, 0.1, wake_);
-  if (const std::string error = watcher_->error(); !error.empty()) ui::coloured_text(ui::colours().bad, error);
-  watcher_->with_history([&](const TelemetryHistory& history) { queues_.draw(history, true, ImGui::GetContentRegionAvail(), keys_free()); });
+  if (const std::string error = watcher_->error(); !error.empty())
+    ui::coloured_text(ui::colours().bad, error);
+  watcher_->with_history([&](const TelemetryHistory& history) {
+    queues_.draw(history, true, ImGui::GetContentRegionAvail(), keys_free());
+  });
 }
 
 void Workspace::draw_compare(Tab& tab, ImVec2) {
@@ -505,12 +555,16 @@ void Workspace::draw_compare(Tab& tab, ImVec2) {
     if (i == front_ || !tabs_[i]->document) continue;
     ImGui::SameLine();
     ImGui::PushID(static_cast<int>(i));
-    if (ui::button(fmt::format("{}##with", tabs_[i]->document->title()).c_str(), nullptr, other_ == static_cast<int>(i))) other_ = static_cast<int>(i);
+    if (ui::button(fmt::format("{}##with", tabs_[i]->document->title()).c_str(), nullptr,
+                   other_ == static_cast<int>(i)))
+      other_ = static_cast<int>(i);
     ImGui::PopID();
     if (other_ < 0) other_ = static_cast<int>(i);
   }
-  const bool fits = other_ >= 0 && static_cast<size_t>(other_) < tabs_.size() && static_cast<size_t>(other_) != front_;
-  diff_.set_documents(fits ? tab.document : nullptr, fits ? tabs_[static_cast<size_t>(other_)]->document : nullptr);
+  const bool fits = other_ >= 0 && static_cast<size_t>(other_) < tabs_.size() &&
+                    static_cast<size_t>(other_) != front_;
+  diff_.set_documents(fits ? tab.document : nullptr,
+                      fits ? tabs_[static_cast<size_t>(other_)]->document : nullptr);
   diff_.draw(ImGui::GetContentRegionAvail());
 }
 
@@ -518,7 +572,8 @@ void Workspace::draw_status() {
   Tab* tab = front();
   std::string line;
   if (!message_.empty()) {
-    ui::coloured_text(message_is_error_ ? ui::colours().bad : ui::colours().good, shortened(message_, 160));
+    ui::coloured_text(message_is_error_ ? ui::colours().bad : ui::colours().good,
+                      shortened(message_, 160));
     ImGui::SameLine();
   }
   if (tab && tab->document) {
@@ -529,10 +584,13 @@ void Workspace::draw_status() {
     if (view_ == View::program) line += " · " + tab->program.status();
     if (view_ == View::passes) line += " · " + tab->passes.status();
     if (view_ == View::compare) line += " · " + diff_.status();
+    if ((view_ == View::program || view_ == View::passes) && !tab->assumed.empty())
+      line += " · compiled for " + tab->assumed;
     if (!d.problems.empty()) line += " · " + d.problems[0];
   }
   if (view_ == View::queues && watcher_ && !(tab && tab->document && tab->document->recording)) {
-    watcher_->with_history([&](const TelemetryHistory& history) { line = queues_.status(history); });
+    watcher_->with_history(
+        [&](const TelemetryHistory& history) { line = queues_.status(history); });
     if (watcher_->recording()) line += " · recording";
   }
   ui::dim_text(line);
@@ -542,8 +600,11 @@ void Workspace::draw_palette() {
   if (!palette_) return;
   const ImVec2 screen = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos({screen.x / 2, screen.y * 0.14f}, 0, {0.5f, 0});
-  ImGui::SetNextWindowSize({std::min(620 * ui::scale(), screen.x * 0.9f), std::min(430 * ui::scale(), screen.y * 0.7f)});
-  ImGui::Begin("palette", nullptr, ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoNav);
+  ImGui::SetNextWindowSize(
+      {std::min(620 * ui::scale(), screen.x * 0.9f), std::min(430 * ui::scale(), screen.y * 0.7f)});
+  ImGui::Begin(
+      "palette", nullptr,
+      ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoNav);
   if (focus_palette_) {
     ImGui::SetKeyboardFocusHere();
     ImGui::SetWindowFocus();
@@ -580,20 +641,40 @@ void Workspace::draw_help() {
   struct Line {
     const char *keys, *what;
   };
-  static constexpr Line lines[] = {
-      {nullptr, "Everywhere"}, {"Ctrl+O", "open a file (or drop it)"}, {"Ctrl+K", "command palette"}, {"Ctrl+1 … 6", "views"},
-      {"Ctrl+Tab, Ctrl+W", "next document, close"}, {"Ctrl+T", "dark or light"}, {"F1", "this sheet"},
-      {nullptr, "Graph"}, {"drag, wheel", "move, zoom"}, {"F, 1, =, -", "fit, full size, nearer, farther"}, {"click", "select a node, open or close a group"},
-      {"E, Shift+E", "open or close all groups"}, {"/, N, Shift+N", "search, next, previous match"}, {"Up, Down", "to an input, to a reader"},
-      {"G", "only the neighbourhood of the node"}, {"P", "path: then select the other end"}, {"C", "colours: operator, type, weights, memory"},
-      {"Esc", "let go of selection, path, neighbourhood"},
-      {nullptr, "Passes"}, {"Left, Right", "pass before, next pass"}, {"B", "graph before or after the pass"},
-      {nullptr, "Program"}, {"Up, Down", "instruction before, next"}, {"click the map", "who holds those bytes, and when"},
-      {nullptr, "Queues"}, {"Space", "freeze, follow"}, {"Left, Right, End", "back, forward, now"}, {"=, -", "fewer, more seconds"}};
+  static constexpr Line lines[] = {{nullptr, "Everywhere"},
+                                   {"Ctrl+O", "open a file (or drop it)"},
+                                   {"Ctrl+K", "command palette"},
+                                   {"Ctrl+1 … 6", "views"},
+                                   {"Ctrl+Tab, Ctrl+W", "next document, close"},
+                                   {"Ctrl+T", "dark or light"},
+                                   {"F1", "this sheet"},
+                                   {nullptr, "Graph"},
+                                   {"drag, wheel", "move, zoom"},
+                                   {"F, 1, =, -", "fit, full size, nearer, farther"},
+                                   {"click", "select a node, open or close a group"},
+                                   {"E, Shift+E", "open or close all groups"},
+                                   {"/, N, Shift+N", "search, next, previous match"},
+                                   {"Up, Down", "to an input, to a reader"},
+                                   {"G", "only the neighbourhood of the node"},
+                                   {"P", "path: then select the other end"},
+                                   {"C", "colours: operator, type, weights, memory"},
+                                   {"Esc", "let go of selection, path, neighbourhood"},
+                                   {nullptr, "Passes"},
+                                   {"Left, Right", "pass before, next pass"},
+                                   {"B", "graph before or after the pass"},
+                                   {nullptr, "Program"},
+                                   {"Up, Down", "instruction before, next"},
+                                   {"click the map", "who holds those bytes, and when"},
+                                   {nullptr, "Queues"},
+                                   {"Space", "freeze, follow"},
+                                   {"Left, Right, End", "back, forward, now"},
+                                   {"=, -", "fewer, more seconds"}};
   const ImVec2 screen = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos({screen.x / 2, screen.y / 2}, 0, {0.5f, 0.5f});
   ImGui::SetNextWindowSize({std::min(820 * ui::scale(), screen.x * 0.94f), 0});
-  ImGui::Begin("Help", &help_, ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoSavedSettings);
+  ImGui::Begin(
+      "Help", &help_,
+      ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoSavedSettings);
   ImGui::Columns(2, "help", false);
   for (const Line& l : lines) {
     if (!l.keys && std::string_view(l.what) == "Passes") ImGui::NextColumn();

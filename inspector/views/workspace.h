@@ -46,7 +46,7 @@ class Workspace {
 
   void show(View view);
   View view() const { return view_; }
-  bool select(const std::string& name);  // a node or an anchor of the document in front
+  bool select(const std::string& name);    // a node or an anchor of the document in front
   void set_page(const std::string& page);  // of the PopEF view: "anchors", "data" ...
   void show_step(int step);                // of the passes view
   // Something is under way that will change the picture without any input.

@@ -1,5 +1,5 @@
-// How quick the inspector is: loading, layout, the first frame, frames while panning. ImGui's null back end,
-// so that our own work is measured and no rasterisation.
+// How quick the inspector is: loading, layout, the first frame, frames while panning. ImGui's null
+// back end, so that our own work is measured and no rasterisation.
 //
 //   inspector_bench [MODEL.onnx ...]      besides a generated graph of 10 000 nodes
 #include <fmt/format.h>
@@ -25,7 +25,9 @@ using namespace poprt;
 using namespace poprt::inspector;
 using Clock = std::chrono::steady_clock;
 
-double milliseconds(Clock::time_point since) { return std::chrono::duration<double, std::milli>(Clock::now() - since).count(); }
+double milliseconds(Clock::time_point since) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - since).count();
+}
 
 // A deep network with branches and long skips.
 std::unique_ptr<ir::Graph> generated(int nodes) {
@@ -35,8 +37,12 @@ std::unique_ptr<ir::Graph> generated(int nodes) {
   std::vector<ir::Value*> values = {graph->add_input("x", ir::ValueType::of(DType::f32, {1, 64}))};
   for (int i = 0; i < nodes; i++) {
     ir::Value* near = values[values.size() - 1 - random() % std::min<size_t>(values.size(), 3)];
-    ir::Value* far = random() % 20 == 0 ? values[random() % values.size()] : values[values.size() - 1 - random() % std::min<size_t>(values.size(), 8)];
-    ir::Node* node = random() % 3 == 0 ? graph->add_node("Add", "", {near, far}) : graph->add_node("Relu", "", {near});
+    ir::Value* far =
+        random() % 20 == 0
+            ? values[random() % values.size()]
+            : values[values.size() - 1 - random() % std::min<size_t>(values.size(), 8)];
+    ir::Node* node = random() % 3 == 0 ? graph->add_node("Add", "", {near, far})
+                                       : graph->add_node("Relu", "", {near});
     node->name = fmt::format("node_{}", i);
     node->output()->type = ir::ValueType::of(DType::f32, {1, 64});
     values.push_back(node->output());
@@ -49,8 +55,9 @@ void layout_of(const std::string& title, const std::shared_ptr<const GraphModel>
   GraphLayout layout(graph);
   const auto begin = Clock::now();
   const auto scene = layout.scene(layout.all_groups());
-  fmt::print("{:<28} {:>7} nodes  layout {:>9.1f} ms  {:.0f} x {:.0f}, {} routes\n", title, graph->nodes().size(), milliseconds(begin),
-             scene->width, scene->height, scene->routes.size());
+  fmt::print("{:<28} {:>7} nodes  layout {:>9.1f} ms  {:.0f} x {:.0f}, {} routes\n", title,
+             graph->nodes().size(), milliseconds(begin), scene->width, scene->height,
+             scene->routes.size());
 }
 
 double frame(const std::function<void()>& draw) {
@@ -91,7 +98,8 @@ void panning_of(const std::string& title, const std::shared_ptr<const GraphModel
     io.MouseDown[0] = false;
     frame(draw);
     std::sort(times.begin(), times.end());
-    fmt::print("{:<28} panning {:<8} frame median {:.2f} ms, worst {:.2f} ms\n", title, near ? "near" : "all", times[100], times.back());
+    fmt::print("{:<28} panning {:<8} frame median {:.2f} ms, worst {:.2f} ms\n", title,
+               near ? "near" : "all", times[100], times.back());
   }
 }
 
@@ -104,7 +112,9 @@ void first_frame(const std::string& file) {
   Workspace workspace({}, {});
   if (!file.empty()) workspace.open(file);
   frame([&] { workspace.draw(ImGui::GetIO().DisplaySize); });
-  fmt::print("{:<28} first frame {:.0f} ms\n", file.empty() ? "no file" : std::filesystem::path(file).filename().string(), milliseconds(begin));
+  fmt::print("{:<28} first frame {:.0f} ms\n",
+             file.empty() ? "no file" : std::filesystem::path(file).filename().string(),
+             milliseconds(begin));
 }
 
 }  // namespace
@@ -123,12 +133,14 @@ int main(int argc, char** argv) {
     const auto begin = Clock::now();
     documents.push_back(load_document(argv[i], progress));
     const Document& d = documents.back();
-    fmt::print("{:<28} {:>7.1f} MiB  load {:>9.1f} ms  {}\n", d.title(), static_cast<double>(d.bytes) / 1048576, milliseconds(begin), d.error);
+    fmt::print("{:<28} {:>7.1f} MiB  load {:>9.1f} ms  {}\n", d.title(),
+               static_cast<double>(d.bytes) / 1048576, milliseconds(begin), d.error);
     if (d.graph) graphs.emplace_back(d.title(), d.graph);
   }
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  fmt::print("memory at most {:.0f} MiB with all of them loaded\n", static_cast<double>(usage.ru_maxrss) / 1024);
+  fmt::print("memory at most {:.0f} MiB with all of them loaded\n",
+             static_cast<double>(usage.ru_maxrss) / 1024);
   for (const auto& [title, graph] : graphs) layout_of(title, graph);
   for (const auto& [title, graph] : graphs) panning_of(title, graph);
   ImGui::DestroyContext();

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import unittest
 
 from support import DIGITS, ROOT, CommandTest
@@ -79,7 +80,25 @@ class Inspect(CommandTest):
         self.assertGreater(len(summary), 0)
         self.assertEqual(len(self.rows("cut.popef", "--view", "blobs")["blobs"]), len(blobs) - 1)
 
+    def test_watches_and_records_running_processes(self):
+        words = self.arguments([DIGITS, "--input_shape", "image=1,1,8,8", "--seconds", "600"], "poprt_exec bench")
+        environment = {**os.environ, "POPRT_TELEMETRY": "1", "POPRT_TELEMETRY_DIR": self.folder}
+        process = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            for _ in range(60):
+                rows = self.rows("--view", "queues", "--folder", self.folder, "--seconds", "1", "--record", "r.telemetry")["queues"]
+                if rows and rows[0]["completed"] > 0:
+                    break
+        finally:
+            process.kill()
+            process.wait()
+        self.assertEqual((rows[0]["pid"], rows[0]["alive"]), (process.pid, True))
+        replayed = self.rows("r.telemetry", "--view", "queues")["queues"]
+        self.assertEqual([r["queue"] for r in replayed], [r["queue"] for r in rows])
+
     def test_fails(self):
+        self.fails([], "FILE", code=2)
+        self.fails(["g.ir", "--record", "x"], "--record", code=2)
         self.fails(["missing.onnx"], "missing.onnx")
         self.fails(["g.ir", "--view", "anchors"], "anchors", "graph")
         self.fails(["g.ir", "--node", "nobody"], "nobody")

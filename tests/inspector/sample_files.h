@@ -20,7 +20,8 @@ namespace poprt::inspector {
 class SampleFolder {
  public:
   explicit SampleFolder(const std::string& name)
-      : path(std::filesystem::temp_directory_path() / ("inspector." + name + "." + std::to_string(getpid()))) {
+      : path(std::filesystem::temp_directory_path() /
+             ("inspector." + name + "." + std::to_string(getpid()))) {
     std::filesystem::remove_all(path);
     std::filesystem::create_directories(path);
   }
@@ -55,14 +56,16 @@ inline std::string sample_popef() {
   std::ostringstream file;
   popef::Writer writer(file);
   popef::Metadata metadata = runtime::make_metadata("net", made.program);
-  metadata.anchors().push_back(popef::Anchor("table", "table_handle", popef::TensorInfo(popef::DataType::F32, {3}),
+  metadata.anchors().push_back(popef::Anchor("table", "table_handle",
+                                             popef::TensorInfo(popef::DataType::F32, {3}),
                                              popef::TensorType::INPUT, {0}, true));
   writer.write(metadata);
   std::ostringstream payload;
   program::write_executable(payload, made.program, made.weights);
   writer.createExecutable("net")->write(payload.str().data(), payload.str().size());
   const float table[] = {1, 2, 4};
-  writer.createTensorData({"table", popef::TensorInfo(popef::DataType::F32, {3})})->write(table, sizeof table);
+  writer.createTensorData({"table", popef::TensorInfo(popef::DataType::F32, {3})})
+      ->write(table, sizeof table);
   writer.createOpaqueBlob("labels", "net")->write("[\"cat\",\"dog\"]", 13);
   writer.createOpaqueBlob("raw", "net")->write("\x00\x01\xff", 3);
   writer.close();

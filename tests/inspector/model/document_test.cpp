@@ -32,7 +32,8 @@ TEST_F(DocumentTest, KindsAreKnownByContentsAndName) {
 
 TEST_F(DocumentTest, AnOnnxModelHasAGraph) {
   Progress progress;
-  const Document d = load_document(std::filesystem::path(POPRT_EXAMPLES) / "digits" / "digits.onnx", progress);
+  const Document d =
+      load_document(std::filesystem::path(POPRT_EXAMPLES) / "digits" / "digits.onnx", progress);
   EXPECT_EQ(d.error, "");
   ASSERT_TRUE(d.graph);
   EXPECT_GT(d.graph->nodes().size(), 5u);
@@ -41,15 +42,20 @@ TEST_F(DocumentTest, AnOnnxModelHasAGraph) {
 TEST_F(DocumentTest, BadFilesSayWhatIsWrong) {
   const std::string good = kSampleText;
   for (const auto& [name, bytes] : std::vector<std::pair<std::string, std::string>>{
-           {"empty.onnx", ""}, {"noise.onnx", std::string(300, '\x9f')}, {"broken.ir", good.substr(0, good.size() / 2)},
-           {"empty.popef", ""}, {"noise.popef", std::string(4096, 'x')}, {"noise.telemetry", "{}\n"}}) {
+           {"empty.onnx", ""},
+           {"noise.onnx", std::string(300, '\x9f')},
+           {"broken.ir", good.substr(0, good.size() / 2)},
+           {"empty.popef", ""},
+           {"noise.popef", std::string(4096, 'x')},
+           {"noise.telemetry", "{}\n"}}) {
     const Document d = load(name, bytes);
     EXPECT_NE(d.error, "") << name;
     EXPECT_EQ(d.error.find('\n'), std::string::npos) << d.error;
     EXPECT_FALSE(d.graph) << name;
   }
   Progress progress;
-  EXPECT_NE(load_document(folder.path / "missing.onnx", progress).error.find("missing.onnx"), std::string::npos);
+  EXPECT_NE(load_document(folder.path / "missing.onnx", progress).error.find("missing.onnx"),
+            std::string::npos);
 }
 
 TEST_F(DocumentTest, LoadingCanBeCancelled) {
@@ -101,14 +107,18 @@ TEST_F(PopefFileTest, AnchorsSortByEveryColumnBothWays) {
   const Document d = load("m.popef", sample_popef());
   for (int c = 0; c < kAnchorColumns; c++) {
     const auto column = static_cast<AnchorColumn>(c);
-    const auto up = d.popef->anchor_rows("", column, false), down = d.popef->anchor_rows("", column, true);
+    const auto up = d.popef->anchor_rows("", column, false),
+               down = d.popef->anchor_rows("", column, true);
     ASSERT_EQ(up.size(), d.popef->anchors().size());
     if (column == AnchorColumn::bytes)
-      for (size_t i = 1; i < up.size(); i++) EXPECT_LE(d.popef->anchors()[up[i - 1]].bytes, d.popef->anchors()[up[i]].bytes);
+      for (size_t i = 1; i < up.size(); i++)
+        EXPECT_LE(d.popef->anchors()[up[i - 1]].bytes, d.popef->anchors()[up[i]].bytes);
     else if (column != AnchorColumn::shape)
       for (size_t i = 1; i < up.size(); i++)
-        EXPECT_LE(anchor_cell(d.popef->anchors()[up[i - 1]], column), anchor_cell(d.popef->anchors()[up[i]], column));
-    EXPECT_EQ(anchor_cell(d.popef->anchors()[up.front()], column), anchor_cell(d.popef->anchors()[down.back()], column));
+        EXPECT_LE(anchor_cell(d.popef->anchors()[up[i - 1]], column),
+                  anchor_cell(d.popef->anchors()[up[i]], column));
+    EXPECT_EQ(anchor_cell(d.popef->anchors()[up.front()], column),
+              anchor_cell(d.popef->anchors()[down.back()], column));
   }
 }
 
@@ -170,7 +180,10 @@ TEST_F(ProgramModelTest, LifetimesFollowUses) {
     return static_cast<uint32_t>(p.buffers.size() - 1);
   };
   const uint32_t a = buffer(0), b = buffer(64), c = buffer(0);
-  p.main = {{0, {a}, {}, {}, "first"}, {0, {a, b}, {}, {}, "second"}, {0, {b, c}, {}, {}, "third"}, {0, {c}, {}, {}, "fourth"}};
+  p.main = {{0, {a}, {}, {}, "first"},
+            {0, {a, b}, {}, {}, "second"},
+            {0, {b, c}, {}, {}, "third"},
+            {0, {c}, {}, {}, "fourth"}};
   const ProgramModel m(p);
   ASSERT_EQ(m.intervals().size(), 3u);
   EXPECT_EQ(m.live_bytes(), (std::vector<uint64_t>{64, 128, 128, 64}));

@@ -22,7 +22,9 @@ constexpr const char* kText = R"(graph "net" opset {"": 17} {
   output %d
 })";
 
-std::shared_ptr<GraphModel> model(const char* text = kText) { return std::make_shared<GraphModel>(*ir::parse_text(text)); }
+std::shared_ptr<GraphModel> model(const char* text = kText) {
+  return std::make_shared<GraphModel>(*ir::parse_text(text));
+}
 
 TEST(GraphModel, InputsAndOutputsAreNodesAndConstantsAreWeights) {
   const auto g = model();
@@ -71,7 +73,8 @@ TEST(GraphQuery, SearchesByWordsAndFields) {
 
 TEST(GraphQuery, NeighbourhoodAndPaths) {
   const auto g = model();
-  const int matmul = g->find("/block/fc/MatMul"), relu = g->find("/block/fc/Relu"), add = g->find("/Add");
+  const int matmul = g->find("/block/fc/MatMul"), relu = g->find("/block/fc/Relu"),
+            add = g->find("/Add");
   const auto near = neighbourhood(*g, matmul, 1);
   EXPECT_EQ(near.size(), 3u);
   EXPECT_EQ(path_between(*g, matmul, add), (std::vector<int>{matmul, relu, add}));
@@ -90,7 +93,8 @@ TEST(GraphLayout, ClosedGroupsHideTheirNodesAndOpenOnesHoldThem) {
   const SceneBox& inner = *open->find(*g, relu);
   EXPECT_EQ(inner.node, relu);
   const Rect& outer = open->boxes[open->box_of_group.at(2)].area;
-  EXPECT_TRUE(outer.contains({inner.area.x, inner.area.y}) && outer.contains({inner.area.right(), inner.area.bottom()}));
+  EXPECT_TRUE(outer.contains({inner.area.x, inner.area.y}) &&
+              outer.contains({inner.area.right(), inner.area.bottom()}));
 }
 
 TEST(GraphLayout, OpeningAGroupKeepsTheOrderAround) {
@@ -110,9 +114,11 @@ TEST(GraphLayout, RoutesReachIntoOpenGroups) {
   GraphLayout layout(g);
   const auto scene = layout.scene(layout.all_groups());
   const SceneBox& matmul = *scene->find(*g, g->find("/block/fc/MatMul"));
-  const bool reached = std::any_of(scene->routes.begin(), scene->routes.end(), [&](const SceneRoute& r) {
-    return g->value(r.value).name == "x" && r.arrow && std::abs(r.points.back().y - matmul.area.y) < 1e-6;
-  });
+  const bool reached =
+      std::any_of(scene->routes.begin(), scene->routes.end(), [&](const SceneRoute& r) {
+        return g->value(r.value).name == "x" && r.arrow &&
+               std::abs(r.points.back().y - matmul.area.y) < 1e-6;
+      });
   EXPECT_TRUE(reached);
 }
 
@@ -120,7 +126,8 @@ TEST(GraphSvg, HoldsEveryVisibleNode) {
   const auto g = model();
   GraphLayout layout(g);
   const std::string svg = graph_svg(*g, *layout.scene(layout.all_groups()));
-  for (const char* word : {"<svg", "MatMul", "Relu", "Sigmoid", "Add", "</svg>"}) EXPECT_NE(svg.find(word), std::string::npos) << word;
+  for (const char* word : {"<svg", "MatMul", "Relu", "Sigmoid", "Add", "</svg>"})
+    EXPECT_NE(svg.find(word), std::string::npos) << word;
 }
 
 TEST(PassHistory, NotesWhatEachPassChanged) {
@@ -141,11 +148,21 @@ TEST(PassHistory, NotesWhatEachPassChanged) {
 }
 
 TEST(PassHistory, TellsWhyCompilingStopped) {
-  const auto graph = ir::parse_text(R"(graph "g" opset {"": 17} { input %x : f32[N] %y : f32[N] = Relu(%x) output %y })");
+  const auto graph = ir::parse_text(
+      R"(graph "g" opset {"": 17} { input %x : f32[N] %y : f32[N] = Relu(%x) output %y })");
   const Compilation c = compile_with_history(*graph);
   EXPECT_FALSE(c.program);
   EXPECT_NE(c.error.find("x"), std::string::npos) << c.error;
   EXPECT_FALSE(c.steps.empty());
+}
+
+TEST(PassHistory, OpenDimensionsAreOneForLooking) {
+  const auto graph = ir::parse_text(
+      R"(graph "g" opset {"": 17} { input %x : f32[N,3] %y : f32[N,3] = Relu(%x) output %y })");
+  std::string assumed;
+  const Compilation c = compile_with_history(*graph, options_for_looking(*graph, assumed));
+  EXPECT_EQ(assumed, "x=1×3");
+  EXPECT_TRUE(c.program) << c.error;
 }
 
 TEST(PassHistory, ChangesAreAddedRemovedAndChanged) {
@@ -178,12 +195,16 @@ TEST(Diff, FindsNodesAndWeights) {
   Progress progress;
   const DocumentDiff diff = diff_documents(left, right, progress);
   const auto has = [&](const char* category, const char* name, Change change) {
-    return std::any_of(diff.rows.begin(), diff.rows.end(), [&](const DiffRow& r) { return r.category == category && r.name == name && r.change == change; });
+    return std::any_of(diff.rows.begin(), diff.rows.end(), [&](const DiffRow& r) {
+      return r.category == category && r.name == name && r.change == change;
+    });
   };
   EXPECT_TRUE(has("weight", "w", Change::changed));
   EXPECT_TRUE(has("node", "/block/Sigmoid", Change::removed));
-  const auto weight = std::find_if(diff.rows.begin(), diff.rows.end(), [](const DiffRow& r) { return r.category == "weight"; });
-  EXPECT_NE(weight->right.find("1 of 8 elements differ, by at most 1.5"), std::string::npos) << weight->right;
+  const auto weight = std::find_if(diff.rows.begin(), diff.rows.end(),
+                                   [](const DiffRow& r) { return r.category == "weight"; });
+  EXPECT_NE(weight->right.find("1 of 8 elements differ, by at most 1.5"), std::string::npos)
+      << weight->right;
 }
 
 }  // namespace

@@ -14,14 +14,16 @@ std::vector<LayoutBox> boxes(size_t n, double width = 80, double height = 30) {
 }
 
 // No two boxes meet, edges point down and end at their boxes.
-void expect_sound(const std::vector<LayoutBox>& b, const std::vector<LayoutEdge>& edges, const LevelLayout& l) {
+void expect_sound(const std::vector<LayoutBox>& b, const std::vector<LayoutEdge>& edges,
+                  const LevelLayout& l) {
   ASSERT_EQ(l.centres.size(), b.size());
   for (size_t i = 0; i < b.size(); i++) {
     EXPECT_GE(l.centres[i].x - b[i].width / 2, -1e-6);
     EXPECT_LE(l.centres[i].x + b[i].width / 2, l.width + 1e-6);
     for (size_t k = 0; k < i; k++) {
-      const bool apart = std::abs(l.centres[i].x - l.centres[k].x) >= (b[i].width + b[k].width) / 2 - 1e-6 ||
-                         std::abs(l.centres[i].y - l.centres[k].y) >= (b[i].height + b[k].height) / 2 - 1e-6;
+      const bool apart =
+          std::abs(l.centres[i].x - l.centres[k].x) >= (b[i].width + b[k].width) / 2 - 1e-6 ||
+          std::abs(l.centres[i].y - l.centres[k].y) >= (b[i].height + b[k].height) / 2 - 1e-6;
       ASSERT_TRUE(apart) << i << " over " << k;
     }
   }
@@ -59,7 +61,8 @@ TEST(LayeredLayout, ALongEdgeGoesAroundBoxes) {
   expect_sound(b, edges, l);
   for (const Point& p : l.routes[3])
     for (size_t i = 1; i <= 2; i++)
-      EXPECT_FALSE(std::abs(p.x - l.centres[i].x) < 40 && std::abs(p.y - l.centres[i].y) < 15) << "through box " << i;
+      EXPECT_FALSE(std::abs(p.x - l.centres[i].x) < 40 && std::abs(p.y - l.centres[i].y) < 15)
+          << "through box " << i;
 }
 
 TEST(LayeredLayout, CyclesAndEdgesToItselfDoNotHang) {
@@ -93,7 +96,8 @@ TEST(LayeredLayout, PinnedBoxesAreFirstAndLast) {
 TEST(LayeredLayout, SizesDoNotChangeTheOrder) {
   std::mt19937 random(7);
   std::vector<LayoutEdge> edges;
-  for (int i = 1; i < 60; i++) edges.push_back({static_cast<int>(random() % static_cast<unsigned>(i)), i, i});
+  for (int i = 1; i < 60; i++)
+    edges.push_back({static_cast<int>(random() % static_cast<unsigned>(i)), i, i});
   auto b = boxes(60);
   const LevelLayout before = layered_layout(b, edges);
   b[17] = {700, 400};
@@ -101,7 +105,8 @@ TEST(LayeredLayout, SizesDoNotChangeTheOrder) {
   for (size_t i = 0; i < 60; i++)
     for (size_t k = 0; k < 60; k++)
       if (std::abs(before.centres[i].y - before.centres[k].y) < 1e-6)
-        EXPECT_EQ(before.centres[i].x < before.centres[k].x, after.centres[i].x < after.centres[k].x);
+        EXPECT_EQ(before.centres[i].x < before.centres[k].x,
+                  after.centres[i].x < after.centres[k].x);
 }
 
 TEST(LayeredLayout, RandomGraphsAreSound) {
@@ -112,7 +117,8 @@ TEST(LayeredLayout, RandomGraphsAreSound) {
     for (int i = 0; i < n; i++) b.push_back({20.0 + random() % 200, 10.0 + random() % 60});
     std::vector<LayoutEdge> edges;
     for (int i = 0; i < 2 * n; i++) {
-      const int from = static_cast<int>(random() % static_cast<unsigned>(n)), to = static_cast<int>(random() % static_cast<unsigned>(n));
+      const int from = static_cast<int>(random() % static_cast<unsigned>(n)),
+                to = static_cast<int>(random() % static_cast<unsigned>(n));
       if (from != to) edges.push_back({std::min(from, to), std::max(from, to), from});
     }
     expect_sound(b, edges, layered_layout(b, edges));

@@ -120,13 +120,15 @@ TEST_F(TelemetryRecording, IsReadBackAsItWas) {
   const TelemetryHistory back = read_recording(path);
   ASSERT_EQ(back.series().size(), 1u);
   ASSERT_EQ(back.series()[0].samples.size(), 5u);
-  EXPECT_EQ(back.series()[0].samples[4].requests_per_second, h.series()[0].samples[4].requests_per_second);
+  EXPECT_EQ(back.series()[0].samples[4].requests_per_second,
+            h.series()[0].samples[4].requests_per_second);
   EXPECT_EQ(back.series()[0].samples[4].p99_ns, h.series()[0].samples[4].p99_ns);
 }
 
 TEST_F(TelemetryRecording, BrokenLinesAreNamed) {
   const auto path = folder / "b.telemetry";
-  for (const char* line : {"{}", "nonsense", "{\"time\": 1, \"segments\": [{\"name\": 3}]}", "{\"time\": \"x\", \"segments\": []}"}) {
+  for (const char* line : {"{}", "nonsense", "{\"time\": 1, \"segments\": [{\"name\": 3}]}",
+                           "{\"time\": \"x\", \"segments\": []}"}) {
     std::ofstream(path) << kRecordingHead << '\n' << line << '\n' << recording_line(5, {}) << '\n';
     try {
       read_recording(path);
@@ -154,7 +156,9 @@ TEST_F(TelemetryLive, FollowsAPublisherThroughItsEndAndRestart) {
   for (int round = 0; round < 2; round++) {
     runtime::Telemetry publisher("net", 0, 1);
     publisher.queue(0, "x", false, 8);
-    EXPECT_TRUE(wait_for([](const TelemetryHistory& h) { return !h.series().empty() && h.series()[0].alive; })) << round;
+    EXPECT_TRUE(wait_for([](const TelemetryHistory& h) {
+      return !h.series().empty() && h.series()[0].alive;
+    })) << round;
     publisher.submitted();
     publisher.completed(std::chrono::microseconds(5));
     EXPECT_TRUE(wait_for([](const TelemetryHistory& h) { return h.series()[0].completed == 1; }));

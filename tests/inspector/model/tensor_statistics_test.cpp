@@ -19,11 +19,13 @@ TEST(TensorStatistics, EqualPlainLoops) {
   std::vector<float> values(50000);
   for (float& v : values) v = normal(random);
   values[7] = 0;
-  const TensorStatistics s = tensor_statistics(Tensor::of<float>({50, 1000}, std::span<const float>(values)));
+  const TensorStatistics s =
+      tensor_statistics(Tensor::of<float>({50, 1000}, std::span<const float>(values)));
   double sum = 0, squares = 0;
   for (const float v : values) sum += static_cast<double>(v);
   const double mean = sum / 50000;
-  for (const float v : values) squares += (static_cast<double>(v) - mean) * (static_cast<double>(v) - mean);
+  for (const float v : values)
+    squares += (static_cast<double>(v) - mean) * (static_cast<double>(v) - mean);
   EXPECT_NEAR(s.mean, mean, 1e-9);
   EXPECT_NEAR(s.deviation, std::sqrt(squares / 50000), 1e-9);
   EXPECT_EQ(s.least, static_cast<double>(*std::min_element(values.begin(), values.end())));
@@ -33,7 +35,8 @@ TEST(TensorStatistics, EqualPlainLoops) {
 }
 
 TEST(TensorStatistics, CountWhatIsNotFinite) {
-  const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN(),
+              inf = std::numeric_limits<float>::infinity();
   const TensorStatistics s = tensor_statistics(Tensor::of<float>({5}, {nan, inf, -inf, 1, 3}));
   EXPECT_EQ(s.nans, 1u);
   EXPECT_EQ(s.infinities, 2u);
@@ -67,7 +70,9 @@ TEST(Format, IsShortAndPrintable) {
   EXPECT_EQ(bytes_text(1536), "1.50 KiB");
   EXPECT_EQ(duration_text(1.5e6), "1.50 ms");
   EXPECT_EQ(dimensions_text(std::vector<int64_t>{1, -1, 3}), "1×?×3");
-  EXPECT_EQ(printable("a\n\xff" "b"), "a\\x0a\\xffb");
+  EXPECT_EQ(printable("a\n\xff"
+                      "b"),
+            "a\\x0a\\xffb");
   EXPECT_EQ(printable("é"), "é");
   EXPECT_EQ(shortened("abcdefghij", 7), "abc…hij");
 }

@@ -1,5 +1,5 @@
-// The views with ImGui's null back end: no window, no OpenGL. Tests press keys and click on what is drawn,
-// found by its name.
+// The views with ImGui's null back end: no window, no OpenGL. Tests press keys and click on what is
+// drawn, found by its name.
 #include "views/workspace.h"
 
 #include <gtest/gtest.h>
@@ -134,7 +134,7 @@ TEST_F(WorkspaceTest, AClickSelectsANodeAndShowsItsDetails) {
   click("node /block/fc/MatMul");
   ASSERT_TRUE(workspace->graph());
   EXPECT_EQ(workspace->graph()->selected(), workspace->document()->graph->find("/block/fc/MatMul"));
-  EXPECT_TRUE(sees("1 to 8"));       // range of the weight
+  EXPECT_TRUE(sees("1 to 8"));  // range of the weight
   EXPECT_TRUE(sees("histogram"));
   press(ui::kDown);
   EXPECT_EQ(workspace->graph()->selected(), workspace->document()->graph->find("/block/fc/Relu"));
@@ -239,13 +239,16 @@ TEST_F(WorkspaceTest, DrawsQueuesOfARecording) {
     s.alive = true;
     s.completed = static_cast<uint64_t>(i) * 100;
     s.histogram[40] = s.completed;
-    s.queues.push_back({"image", false, 8, static_cast<uint64_t>(i % 8), 7, s.completed, s.completed, static_cast<uint64_t>(i) * 20});
+    s.queues.push_back({"image", false, 8, static_cast<uint64_t>(i % 8), 7, s.completed,
+                        s.completed, static_cast<uint64_t>(i) * 20});
     lines += recording_line(1000 + i, {s}) + "\n";
   }
   workspace->open(folder.write("run.telemetry", lines));
   settle();
   EXPECT_EQ(workspace->view(), View::queues);
-  for (const char* text : {"Queue occupancy", "Throughput", "Latency", "Stalls and failures", "image", "Starves"}) EXPECT_TRUE(sees(text)) << text;
+  for (const char* text :
+       {"Queue occupancy", "Throughput", "Latency", "Stalls and failures", "image", "Starves"})
+    EXPECT_TRUE(sees(text)) << text;
   EXPECT_TRUE(sees("Freeze"));
   press(' ');
   EXPECT_TRUE(sees("Follow"));
