@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kCharacter = 7.6, kNodePadding = 22, kNodeHeight = 30, kLineHeight = 18;
 constexpr double kMargin = 18, kHeader = 26;  // inside an open group
-constexpr double kWidest = 320;
+constexpr double kWidest = 320, kPortWidth = 6;
 // More levels than a user opens and closes in a while are forgotten at once.
 constexpr size_t kMostLevels = 4096;
 
@@ -51,8 +51,7 @@ BoxSize group_size(const GraphGroup& group) {
           kNodeHeight + kLineHeight};
 }
 
-// Boxes of a level: members (nodes, then groups by first node ...), then ports. All are numbered in
-// one order that follows the topological order.
+// What is in one group, laid out.
 struct GraphLayout::Level {
   struct Member {
     int node = kNone, group = kNone;
@@ -107,25 +106,20 @@ std::string GraphLayout::key_of(int group, const std::set<int>& open) const {
   return key;
 }
 
-std::shared_ptr<const GraphLayout::Level> GraphLayout::level(int group, const std::set<int>& open,
-                                                             const std::atomic<bool>* cancel) {
-  const std::string key = key_of(group, open);
-  if (const auto found = cache_.find(key); found != cache_.end()) return found->second;
-  if (cache_.size() > kMostLevels) cache_.clear();
+// A group and what is open of its members, in the order of the first node inside.
+void GraphLayout::add_members(int group, const std::set<int>& open, const std::atomic<bool>* cancel,
+                              Level& made) {
   const GraphModel& g = *graph_;
-  const GraphGroup& self = g.group(group);
-  auto made = std::make_shared<Level>();
-
-  // Members in the order of the first node inside.
-  std::vector<std::pair<int, Level::Member>> ordered;
   const std::function<int(int)> first_node = [&](int of) {
     int first = static_cast<int>(g.nodes().size());
     if (!g.group(of).nodes.empty()) first = g.group(of).nodes[0];
     for (const int c : g.group(of).groups) first = std::min(first, first_node(c));
     return first;
   };
-  for (const int n : self.nodes) ordered.push_back({n, {n, kNone, nullptr, node_size(g.node(n))}});
-  for (const int c : self.groups) {
+  std::vector<std::pair<int, Level::Member>> ordered;
+  for (const int n : g.group(group).nodes)
+    ordered.push_back({n, {n, kNone, nullptr, node_size(g.node(n))}});
+  for (const int c : g.group(group).groups) {
     Level::Member member{kNone, c, nullptr, group_size(g.group(c))};
     if (open.contains(c)) {
       member.inner = level(c, open, cancel);
@@ -135,81 +129,112 @@ std::shared_ptr<const GraphLayout::Level> GraphLayout::level(int group, const st
     ordered.push_back({first_node(c), std::move(member)});
   }
   stable_order(ordered, [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (auto& [order, member] : ordered) made.members.push_back(std::move(member));
+}
 
-  std::vector<LayoutBox> boxes;
-  std::vector<LayoutEdge> edges;
-  std::map<int, int> entries, exits;  // value: box
-  // Which member holds a node; kNone outside.
+// The members at both ends of each crossing; kNone where an end lies outside of the group.
+std::vector<std::pair<int, int>> GraphLayout::ends_of(int group, const Level& level) const {
+  const GraphModel& g = *graph_;
   std::unordered_map<int, int> of_node, of_group;
-  find_crossings();
-  const auto& crossings = crossings_[static_cast<size_t>(group)];
+  for (size_t i = 0; i < level.members.size(); i++) {
+    const Level::Member& m = level.members[i];
+    (m.node != kNone ? of_node[m.node] : of_group[m.group]) = static_cast<int>(i);
+  }
   const auto member_of = [&](int node) {
     if (const auto found = of_node.find(node); found != of_node.end()) return found->second;
     for (int at = g.node(node).group; at != kNone && at != group; at = g.group(at).parent)
       if (const auto found = of_group.find(at); found != of_group.end()) return found->second;
     return kNone;
   };
-  for (size_t i = 0; i < ordered.size(); i++) {
-    const auto& m = ordered[i].second;
-    (m.node != kNone ? of_node[m.node] : of_group[m.group]) = static_cast<int>(i);
-  }
-  // Entry ports come first in the order, exit ports last.
   std::vector<std::pair<int, int>> ends;
-  for (const Crossing& c : crossings) {
+  for (const Crossing& c : crossings_[static_cast<size_t>(group)])
     ends.emplace_back(member_of(c.from), member_of(c.to));
-    if (ends.back().first == kNone) entries.try_emplace(c.value, static_cast<int>(entries.size()));
-  }
-  for (size_t i = 0; i < entries.size(); i++) boxes.push_back({6, 0, LayoutBox::Pin::first});
-  const int shift = static_cast<int>(boxes.size());
-  for (auto& [order, m] : ordered) {
-    boxes.push_back({m.size.width, m.size.height});
-    made->members.push_back(std::move(m));
-  }
-  for (size_t i = 0; i < crossings.size(); i++)
-    if (ends[i].second == kNone && !exits.contains(crossings[i].value)) {
-      exits[crossings[i].value] = static_cast<int>(boxes.size());
-      boxes.push_back({6, 0, LayoutBox::Pin::last});
-    }
+  return ends;
+}
 
+// Boxes of the layout: entry ports, members, exit ports, one port for each value.
+struct GraphLayout::Ports {
+  std::map<int, int> entries, exits;  // value: box
+  int first_member = 0;
+  std::vector<LayoutBox> boxes;
+
+  Ports(const std::vector<Crossing>& crossings, const std::vector<std::pair<int, int>>& ends,
+        const std::vector<Level::Member>& members) {
+    for (size_t i = 0; i < crossings.size(); i++)
+      if (ends[i].first == kNone)
+        entries.try_emplace(crossings[i].value, static_cast<int>(entries.size()));
+    boxes.assign(entries.size(), {kPortWidth, 0, LayoutBox::Pin::first});
+    first_member = static_cast<int>(boxes.size());
+    for (const Level::Member& m : members) boxes.push_back({m.size.width, m.size.height});
+    for (size_t i = 0; i < crossings.size(); i++)
+      if (ends[i].second == kNone &&
+          exits.try_emplace(crossings[i].value, static_cast<int>(boxes.size())).second)
+        boxes.push_back({kPortWidth, 0, LayoutBox::Pin::last});
+  }
+};
+
+// One edge for each pair of boxes and value; the crossing that it stands for goes into `made`.
+std::vector<LayoutEdge> GraphLayout::edges_of(const std::vector<Crossing>& crossings,
+                                              const std::vector<std::pair<int, int>>& ends,
+                                              const Ports& ports, Level& made) const {
   const auto offset_of = [&](int member, int value, bool leaving) {
-    const Level::Member& m = made->members[static_cast<size_t>(member)];
+    const Level::Member& m = made.members[static_cast<size_t>(member)];
     if (!m.inner) return 0.0;
-    const auto& ports = leaving ? m.inner->exit : m.inner->entry;
-    const auto found = ports.find(value);
-    return found == ports.end() ? 0.0 : found->second - m.inner->size.width / 2;
+    const auto& places = leaving ? m.inner->exit : m.inner->entry;
+    const auto found = places.find(value);
+    return found == places.end() ? 0.0 : found->second - m.inner->size.width / 2;
   };
+  std::vector<LayoutEdge> edges;
   std::set<std::tuple<int, int, int>> known;
   for (size_t i = 0; i < crossings.size(); i++) {
     const Crossing& c = crossings[i];
     const auto [a, b] = ends[i];
     LayoutEdge e;
     e.value = c.value;
-    e.from = a == kNone ? entries[c.value] : a + shift;
-    e.to = b == kNone ? exits[c.value] : b + shift;
+    e.from = a == kNone ? ports.entries.at(c.value) : a + ports.first_member;
+    e.to = b == kNone ? ports.exits.at(c.value) : b + ports.first_member;
     if (e.from == e.to || !known.insert({e.from, e.to, e.value}).second) continue;
     if (a != kNone) e.from_offset = offset_of(a, c.value, true);
     if (b != kNone) e.to_offset = offset_of(b, c.value, false);
     edges.push_back(e);
-    made->crossings.push_back(c);
-    made->arrow.push_back(b != kNone && !made->members[static_cast<size_t>(b)].inner);
+    made.crossings.push_back(c);
+    made.arrow.push_back(b != kNone && !made.members[static_cast<size_t>(b)].inner);
   }
-  made->layout = layered_layout(boxes, edges, {}, cancel);
+  return edges;
+}
+
+std::shared_ptr<const GraphLayout::Level> GraphLayout::level(int group, const std::set<int>& open,
+                                                             const std::atomic<bool>* cancel) {
+  const std::string key = key_of(group, open);
+  if (const auto found = cache_.find(key); found != cache_.end()) return found->second;
+  if (cache_.size() > kMostLevels) cache_.clear();
+  find_crossings();
+  auto made = std::make_shared<Level>();
+  add_members(group, open, cancel, *made);
+  const auto& crossings = crossings_[static_cast<size_t>(group)];
+  const auto ends = ends_of(group, *made);
+  const Ports ports(crossings, ends, made->members);
+  const auto edges = edges_of(crossings, ends, ports, *made);
+  made->layout = layered_layout(ports.boxes, edges, {}, cancel);
+
   const double header = group == kRoot ? kMargin : kHeader + kMargin;
   made->size = {made->layout.width + 2 * kMargin, made->layout.height + header + kMargin};
-  // From the border to the ports.
-  for (const auto& [value, box] : entries)
-    made->entry[value] = made->layout.centres[static_cast<size_t>(box)].x + kMargin;
-  for (const auto& [value, box] : exits)
-    made->exit[value] = made->layout.centres[static_cast<size_t>(box)].x + kMargin;
+  auto& centres = made->layout.centres;
+  for (Point& p : centres) p = {p.x + kMargin, p.y + header};
+  for (const auto& [value, box] : ports.entries)
+    made->entry[value] = centres[static_cast<size_t>(box)].x;
+  for (const auto& [value, box] : ports.exits)
+    made->exit[value] = centres[static_cast<size_t>(box)].x;
+  const int after_members = ports.first_member + static_cast<int>(made->members.size());
   for (size_t i = 0; i < edges.size(); i++) {
     auto& route = made->layout.routes[i];
     for (Point& p : route) p = {p.x + kMargin, p.y + header};
-    if (edges[i].from < shift && !route.empty()) route.insert(route.begin(), {route.front().x, 0});
-    if (edges[i].to >= shift + static_cast<int>(made->members.size()) && !route.empty())
-      route.push_back({route.back().x, made->size.height});
+    if (route.empty()) continue;
+    // From the border to the port.
+    if (edges[i].from < ports.first_member) route.insert(route.begin(), {route.front().x, 0});
+    if (edges[i].to >= after_members) route.push_back({route.back().x, made->size.height});
   }
-  made->layout.centres.erase(made->layout.centres.begin(), made->layout.centres.begin() + shift);
-  for (Point& p : made->layout.centres) p = {p.x + kMargin, p.y + header};
+  centres.erase(centres.begin(), centres.begin() + ports.first_member);
   return cache_[key] = made;
 }
 

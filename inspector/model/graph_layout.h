@@ -76,17 +76,23 @@ class GraphLayout {
 
  private:
   struct Level;
-  struct Ends;
+  struct Ports;
+  struct Crossing {
+    int value, from, to;  // nodes
+  };
   std::shared_ptr<const Level> level(int group, const std::set<int>& open,
                                      const std::atomic<bool>* cancel);
+  void add_members(int group, const std::set<int>& open, const std::atomic<bool>* cancel,
+                   Level& made);
+  std::vector<std::pair<int, int>> ends_of(int group, const Level& level) const;
+  std::vector<LayoutEdge> edges_of(const std::vector<Crossing>& crossings,
+                                   const std::vector<std::pair<int, int>>& ends, const Ports& ports,
+                                   Level& made) const;
   void compose(const Level& level, Point at, Scene& scene) const;
   std::string key_of(int group, const std::set<int>& open) const;
 
   std::shared_ptr<const GraphModel> graph_;
   std::unordered_map<std::string, std::shared_ptr<const Level>> cache_;
-  struct Crossing {
-    int value, from, to;  // nodes
-  };
   void find_crossings();
   bool crossings_found_ = false;
   std::vector<std::vector<Crossing>> crossings_;  // of each group: edges with an end inside

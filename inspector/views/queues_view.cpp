@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "model/format.h"
+#include "views/plot.h"
 
 namespace poprt::inspector {
 namespace {

@@ -58,15 +58,6 @@ constexpr ImWchar kRanges[] = {0x20,   0x24f,  0x250,  0x52f,  0x2000, 0x206f, 0
                                0x2600, 0x26ff, 0x2700, 0x27bf, 0};
 constexpr ImWchar kLatin[] = {0x20, 0x17f, 0x2010, 0x2027, 0x2190, 0x2193, 0xd7, 0xd7, 0};
 
-// A round number of at least `value`.
-double nice_ceiling(double value) {
-  if (!(value > 0)) return 1;
-  const double power = std::pow(10, std::floor(std::log10(value)));
-  for (const double step : {1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 8.0, 10.0})
-    if (step * power >= value) return step * power;
-  return 10 * power;
-}
-
 }  // namespace
 
 const Colours& colours() { return state().theme == Theme::dark ? kDark : kLight; }
@@ -362,119 +353,6 @@ bool table(const char* id, const std::vector<Column>& columns, size_t count,
     }
   ImGui::EndTable();
   return sorted;
-}
-
-PlotResult plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lines, float from,
-                float to, const std::function<std::string(double)>& y_text,
-                const std::function<std::string(double)>& x_text,
-                const std::vector<PlotMarker>& markers, float least_top) {
-  const Colours& c = colours();
-  const float s = scale();
-  const ImVec2 at = ImGui::GetCursorScreenPos();
-  ImGui::InvisibleButton(title, size);
-  mark(title);
-  PlotResult result;
-  result.hovered = ImGui::IsItemHovered();
-  result.clicked = ImGui::IsItemActive();
-  ImDrawList* draw = ImGui::GetWindowDrawList();
-  draw->AddRectFilled(at, {at.x + size.x, at.y + size.y}, c.panel, 4 * s);
-  const float line = ImGui::GetTextLineHeight();
-  const ImVec2 least = {at.x + 74 * s, at.y + line + 12 * s},
-               most = {at.x + size.x - 12 * s, at.y + size.y - line - 8 * s};
-  if (most.x <= least.x || most.y <= least.y || !(to > from)) return result;
-
-  double top = least_top;
-  for (const PlotLine& l : lines)
-    for (const ImVec2& p : l.points)
-      if (p.x >= from && p.x <= to && !std::isnan(p.y))
-        top = std::max(top, static_cast<double>(p.y));
-  if (least_top <= 0 || top > least_top) top = nice_ceiling(top);
-  const auto x_of = [&](float x) {
-    return least.x + (x - from) / (to - from) * (most.x - least.x);
-  };
-  const auto y_of = [&](float y) {
-    return most.y - static_cast<float>(y / top) * (most.y - least.y);
-  };
-
-  // Title and legend.
-  draw->AddText({at.x + 10 * s, at.y + 5 * s}, c.text, title);
-  float legend = at.x + size.x - 12 * s;
-  for (size_t i = lines.size(); i-- > 0;) {
-    if (lines[i].name.empty()) continue;
-    const float width = ImGui::CalcTextSize(lines[i].name.c_str()).x;
-    if (legend - width - 20 * s < at.x + 160 * s) break;
-    draw->AddText({legend - width, at.y + 5 * s}, c.dim, lines[i].name.c_str());
-    draw->AddRectFilled({legend - width - 14 * s, at.y + 5 * s + line / 2 - 2 * s},
-                        {legend - width - 4 * s, at.y + 5 * s + line / 2 + 2 * s}, lines[i].colour);
-    legend -= width + 26 * s;
-  }
-  const int steps = most.y - least.y > 110 * s ? 4 : 2;
-  for (int i = 0; i <= steps; i++) {
-    const float part = static_cast<float>(i) / static_cast<float>(steps);
-    const float y = most.y - part * (most.y - least.y);
-    draw->AddLine({least.x, y}, {most.x, y}, c.grid);
-    const std::string label = y_text(top * static_cast<double>(part));
-    draw->AddText({least.x - 6 * s - ImGui::CalcTextSize(label.c_str()).x, y - line / 2}, c.dim,
-                  label.c_str());
-  }
-  const int ticks = std::max(2, static_cast<int>((most.x - least.x) / (150 * s)));
-  for (int i = 0; i <= ticks; i++) {
-    const float x = from + (to - from) * static_cast<float>(i) / static_cast<float>(ticks);
-    const std::string label = x_text(static_cast<double>(x));
-    const float width = ImGui::CalcTextSize(label.c_str()).x;
-    draw->AddText({std::clamp(x_of(x) - width / 2, least.x, most.x - width), most.y + 3 * s}, c.dim,
-                  label.c_str());
-  }
-  draw->PushClipRect(least, {most.x + 1, most.y + 1}, true);
-  for (const PlotMarker& m : markers) {
-    if (m.x < from || m.x > to) continue;
-    draw->AddLine({x_of(m.x), least.y}, {x_of(m.x), most.y}, with_alpha(m.colour, 0.7f), 1.5f * s);
-    draw->AddText({x_of(m.x) + 4 * s, least.y}, m.colour, m.text.c_str());
-  }
-  for (const PlotLine& l : lines) {
-    // The largest of each column of pixels.
-    std::vector<ImVec2> shown;
-    const auto flush = [&] {
-      if (shown.size() == 1) draw->AddCircleFilled(shown[0], 1.5f * s, l.colour);
-      if (l.filled)
-        for (size_t i = 1; i < shown.size(); i++)
-          draw->AddQuadFilled(shown[i - 1], shown[i], {shown[i].x, most.y},
-                              {shown[i - 1].x, most.y}, with_alpha(l.colour, 0.22f));
-      if (shown.size() > 1)
-        draw->AddPolyline(shown.data(), static_cast<int>(shown.size()), l.colour, 0, 1.6f * s);
-      shown.clear();
-    };
-    for (const ImVec2& p : l.points) {
-      if (p.x < from || p.x > to) continue;
-      if (std::isnan(p.y)) {
-        flush();
-        continue;
-      }
-      const ImVec2 q = {x_of(p.x), y_of(p.y)};
-      if (!shown.empty() && q.x - shown.back().x < 1 && shown.size() > 1)
-        shown.back().y = std::min(shown.back().y, q.y);
-      else
-        shown.push_back(q);
-    }
-    flush();
-  }
-  if (result.hovered) {
-    const float mouse = std::clamp(ImGui::GetIO().MousePos.x, least.x, most.x);
-    result.x = from + (mouse - least.x) / (most.x - least.x) * (to - from);
-    draw->AddLine({mouse, least.y}, {mouse, most.y}, with_alpha(c.text, 0.4f));
-    std::string tip = x_text(static_cast<double>(result.x));
-    for (const PlotLine& l : lines) {
-      const ImVec2* nearest = nullptr;
-      for (const ImVec2& p : l.points)
-        if (!std::isnan(p.y) &&
-            (!nearest || std::abs(p.x - result.x) < std::abs(nearest->x - result.x)))
-          nearest = &p;
-      if (nearest) tip += "\n" + l.name + "  " + y_text(static_cast<double>(nearest->y));
-    }
-    ImGui::SetTooltip("%s", tip.c_str());
-  }
-  draw->PopClipRect();
-  return result;
 }
 
 }  // namespace poprt::inspector::ui

@@ -100,25 +100,4 @@ bool table(const char* id, const std::vector<Column>& columns, size_t count,
            const std::function<bool(size_t)>& selected, const std::function<void(size_t)>& picked,
            TableState& state, ImVec2 size, const std::function<ImU32(size_t, int)>& colour = {});
 
-struct PlotLine {
-  std::string name;
-  ImU32 colour;
-  std::vector<ImVec2> points;  // y is NAN where there is nothing
-  bool filled = false;
-};
-struct PlotMarker {
-  float x;
-  ImU32 colour;
-  std::string text;
-};
-struct PlotResult {
-  bool hovered = false, clicked = false;
-  float x = 0;  // under the pointer
-};
-// Lines over [from, to]; y from 0 to the largest value in sight.
-PlotResult plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lines, float from,
-                float to, const std::function<std::string(double)>& y_text,
-                const std::function<std::string(double)>& x_text,
-                const std::vector<PlotMarker>& markers = {}, float least_top = 0);
-
 }  // namespace poprt::inspector::ui
