@@ -16,6 +16,8 @@ namespace {
 constexpr double kLeastZoom = 0.002, kMostZoom = 4;
 // Below these zooms: no text; boxes without rounding and edges as straight lines.
 constexpr double kTextZoom = 0.32, kPlainZoom = 0.16;
+// Of a graph that does not fit, so much is shown at first.
+constexpr double kReadableZoom = 0.6;
 constexpr size_t kOpenAtFirst = 400;  // boxes
 
 float f(double x) { return static_cast<float>(x); }
@@ -61,6 +63,7 @@ void GraphView::set_graph(std::shared_ptr<const GraphModel> graph) {
     for (size_t g = 1; g < graph_->groups().size(); g++)
       if (open_paths.contains(graph_->groups()[g].path)) open_.insert(static_cast<int>(g));
   fit_wanted_ |= first;
+  first_look_ |= first;
   relayout(kNone);
 }
 
@@ -285,6 +288,23 @@ void GraphView::handle_keys() {
   }
 }
 
+// Everything in sight; but a graph that is then too small to read begins at its first node.
+void GraphView::place_camera() {
+  const auto scale = static_cast<double>(ui::scale());
+  const double wide = static_cast<double>(size_.x) * 0.94 / std::max(scene_->width, 1.0);
+  const double high = static_cast<double>(size_.y) * 0.94 / std::max(scene_->height, 1.0);
+  camera_.zoom = std::clamp(std::min(wide, high), kLeastZoom, 1.25 * scale);
+  camera_.x = scene_->width / 2;
+  camera_.y = scene_->height / 2;
+  if (first_look_ && camera_.zoom < kReadableZoom * scale) {
+    camera_.zoom = std::clamp(wide, kReadableZoom * scale, 0.9 * scale);
+    camera_.y = static_cast<double>(size_.y) * 0.48 / camera_.zoom;
+    const SceneBox* first = graph_->nodes().empty() ? nullptr : scene_->find(*graph_, 0);
+    if (first && wide < camera_.zoom) camera_.x = first->area.x + first->area.width / 2;
+  }
+  fit_wanted_ = first_look_ = false;
+}
+
 void GraphView::draw(const char* id, ImVec2 size, bool keys) {
   accept_layout();
   const ui::Colours& c = ui::colours();
@@ -294,16 +314,7 @@ void GraphView::draw(const char* id, ImVec2 size, bool keys) {
   ui::mark(id);
   const bool hovered = ImGui::IsItemHovered();
   if (keys) handle_keys();
-  if (scene_ && fit_wanted_ && !task_.started()) {
-    const double scale = static_cast<double>(ui::scale());
-    const double both =
-        std::min(static_cast<double>(size_.x) * 0.94 / std::max(scene_->width, 1.0),
-                 static_cast<double>(size_.y) * 0.94 / std::max(scene_->height, 1.0));
-    camera_.zoom = std::clamp(both, kLeastZoom, 1.25 * scale);
-    camera_.x = scene_->width / 2;
-    camera_.y = scene_->height / 2;
-    fit_wanted_ = false;
-  }
+  if (scene_ && fit_wanted_ && !task_.started()) place_camera();
   if (scene_ && show_wanted_ != kNone && !task_.started()) {
     if (const SceneBox* box = scene_->find(*graph_, show_wanted_)) {
       camera_.x = box->area.x + box->area.width / 2;

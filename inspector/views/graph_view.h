@@ -37,7 +37,10 @@ class GraphView {
   void select(int node, bool show = true);
   // Opens the groups around a node and moves the camera to it.
   void show(int node);
-  void fit() { fit_wanted_ = true; }
+  void fit() {
+    fit_wanted_ = true;
+    first_look_ = false;
+  }
   // Searches and shows the first match.
   void search(const std::string& text);
   void next_match(int step);
@@ -65,6 +68,7 @@ class GraphView {
   };
   ImVec2 to_screen(Point p) const;
   Point to_graph(ImVec2 p) const;
+  void place_camera();
   void relayout(int anchor_group);
   void accept_layout();
   void handle_mouse(bool hovered);
@@ -93,7 +97,7 @@ class GraphView {
   int anchor_group_ = kNone;  // stays where it is on the screen
 
   Camera camera_;
-  bool fit_wanted_ = true;
+  bool fit_wanted_ = true, first_look_ = true;
   int show_wanted_ = kNone;
   ImVec2 least_, size_;
   bool panning_ = false, moved_ = false;
