@@ -191,6 +191,7 @@ int open_window(const Arguments& a, Settings settings) {
     glfwTerminate();
     fail(ErrorCode::unavailable, "no window with OpenGL 3.3: {}", glfw_error);
   }
+  glfwSetWindowSizeLimits(window, 480, 320, GLFW_DONT_CARE, GLFW_DONT_CARE);
   glfwMakeContextCurrent(window);
   glfwSwapInterval(1);
   float scale = 1, unused = 1;

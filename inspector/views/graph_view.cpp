@@ -310,8 +310,7 @@ void GraphView::draw(const char* id, ImVec2 size, bool keys) {
   const ui::Colours& c = ui::colours();
   least_ = ImGui::GetCursorScreenPos();
   size_ = {std::max(size.x, 1.0f), std::max(size.y, 1.0f)};
-  ImGui::InvisibleButton(id, size_);
-  ui::mark(id);
+  ui::hit_area(id, size_);
   const bool hovered = ImGui::IsItemHovered();
   if (keys) handle_keys();
   if (scene_ && fit_wanted_ && !task_.started()) place_camera();

@@ -152,8 +152,7 @@ void plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lines, fl
           float least_top) {
   const float s = scale(), line = ImGui::GetTextLineHeight();
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  ImGui::InvisibleButton(title, size);
-  mark(title);
+  hit_area(title, size);
   const bool hovered = ImGui::IsItemHovered();
   Area area;
   area.draw = ImGui::GetWindowDrawList();

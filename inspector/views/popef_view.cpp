@@ -41,8 +41,7 @@ void PopefView::draw_map(float width) {
   const ui::Colours& c = ui::colours();
   const float s = ui::scale(), height = 40 * s, least_width = 7 * s;
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  ImGui::InvisibleButton("file map", {width, height});
-  ui::mark("file map");
+  ui::hit_area("file map", {width, height});
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled(at, {at.x + width, at.y + height}, c.raised, 4 * s);
   const size_t n = file_->blobs().size();

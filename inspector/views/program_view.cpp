@@ -38,8 +38,7 @@ void ProgramView::draw_memory(ImVec2 size) {
   const ui::Colours& c = ui::colours();
   const float s = ui::scale();
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  ImGui::InvisibleButton("arena", size);
-  ui::mark("arena");
+  ui::hit_area("arena", size);
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled(at, {at.x + size.x, at.y + size.y}, c.panel, 4 * s);
   const size_t steps = program_->live_bytes().size();

@@ -16,8 +16,7 @@ void draw_histogram(const TensorStatistics& s) {
   const ui::Colours& c = ui::colours();
   const ImVec2 at = ImGui::GetCursorScreenPos(),
                size = {ImGui::GetContentRegionAvail().x, 90 * ui::scale()};
-  ImGui::InvisibleButton("histogram", size);
-  ui::mark("histogram");
+  ui::hit_area("histogram", size);
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled(at, {at.x + size.x, at.y + size.y}, c.back, 3);
   const uint64_t most =

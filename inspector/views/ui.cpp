@@ -263,6 +263,11 @@ void row(std::string_view name, std::string_view value) {
   ImGui::PopID();
 }
 
+void hit_area(const char* name, ImVec2 size) {
+  ImGui::InvisibleButton(name, {std::max(size.x, 1.0f), std::max(size.y, 1.0f)});
+  mark(name);
+}
+
 void tooltip(std::string_view line) {
   if (!ImGui::IsItemHovered()) return;
   ImGui::BeginTooltip();

@@ -77,6 +77,8 @@ void coloured_text(ImU32 colour, std::string_view line);
 void heading(std::string_view line);
 // A line "name   value" that is copied by a click.
 void row(std::string_view name, std::string_view value);
+// A region that takes the pointer, for what is drawn by hand; of at least one pixel.
+void hit_area(const char* name, ImVec2 size);
 void tooltip(std::string_view line);
 // A text field with a grey hint; true when it changed.
 bool field(const char* id, const char* hint, std::string& value, float width);
