@@ -125,6 +125,7 @@ Compilation compile_with_history(const ir::Graph& graph, const compiler::Options
     stage = "compile";
     auto executable = compiler::compile(*copy, options);
     made.program = std::make_shared<program::Program>(std::move(executable.program));
+    made.weights = std::move(executable.weights);
   } catch (const Error& e) {
     if (e.code() == ErrorCode::cancelled) throw;
     made.error = printable(e.what());

@@ -27,6 +27,7 @@ struct PassStep {
 struct Compilation {
   std::vector<PassStep> steps;                      // the first is the model as it was read
   std::shared_ptr<const program::Program> program;  // null when compiling failed
+  std::vector<program::Weight> weights;             // of the program
   std::string error;                                // why; the steps before it are here
 };
 

@@ -24,9 +24,14 @@ float f(double x) { return static_cast<float>(x); }
 
 }  // namespace
 
-const char* graph_colour_name(GraphColour colour) {
+const char* GraphView::colour_name() const {
   static constexpr const char* names[] = {"operator", "type", "weights", "memory"};
-  return names[static_cast<size_t>(colour)];
+  return heat_.empty() ? names[static_cast<size_t>(colour_)] : "time";
+}
+
+void GraphView::next_colour() {
+  if (heat_.empty()) colour_ = static_cast<GraphColour>((static_cast<int>(colour_) + 1) % 4);
+  heat_.clear();
 }
 
 void GraphView::set_graph(std::shared_ptr<const GraphModel> graph) {
@@ -264,7 +269,7 @@ void GraphView::handle_keys() {
   if (pressed('F')) fit();
   if (pressed('N')) next_match(1);
   if (pressed('N', false, true)) next_match(-1);
-  if (pressed('C')) colour = static_cast<GraphColour>((static_cast<int>(colour) + 1) % 4);
+  if (pressed('C')) next_colour();
   if (pressed('E')) open_all(true);
   if (pressed('E', false, true)) open_all(false);
   if (pressed('G')) focus(in_focus_.empty() ? 2 : 0);
@@ -368,7 +373,7 @@ ImU32 GraphView::colour_of_node(int id) const {
                ? 0.0f
                : f(std::log1p(static_cast<double>(bytes)) / std::log1p(static_cast<double>(most)));
   };
-  switch (colour) {
+  switch (colour_) {
     case GraphColour::op: return ui::colour_of(n.op);
     case GraphColour::dtype: {
       const int v = n.outputs.empty() ? kNone : n.outputs[0];

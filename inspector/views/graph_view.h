@@ -16,7 +16,6 @@
 namespace poprt::inspector {
 
 enum class GraphColour { op, dtype, weights, outputs };
-const char* graph_colour_name(GraphColour colour);
 
 class GraphView {
  public:
@@ -50,7 +49,9 @@ class GraphView {
   void focus(int distance);  // on the selected node; 0: everything
   void start_path();         // the next selected node is the other end
   const std::vector<int>& path() const { return path_; }
-  GraphColour colour = GraphColour::op;
+  // Measured times give way to the colours there were before.
+  void next_colour();
+  const char* colour_name() const;
 
   // A layout is on its way.
   bool busy() const { return task_.running(); }
@@ -109,6 +110,7 @@ class GraphView {
   std::vector<int> path_;
   int path_start_ = kNone;
   std::vector<Change> changes_;
+  GraphColour colour_ = GraphColour::op;
   std::vector<double> heat_;
   uint64_t most_weight_bytes_ = 1, most_output_bytes_ = 1;
 };

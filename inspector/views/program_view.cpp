@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "model/format.h"
+#include "model/stable_order.h"
 
 namespace poprt::inspector {
 
@@ -12,6 +13,7 @@ void ProgramView::set_program(std::shared_ptr<const ProgramModel> program) {
   if (program == program_) return;
   program_ = std::move(program);
   selected_ = interval_ = -1;
+  times_.clear();
 }
 
 void ProgramView::select(int row) {
@@ -115,6 +117,11 @@ void ProgramView::draw_memory(ImVec2 size) {
   }
 }
 
+double ProgramView::time_of(size_t row) const {
+  const InstructionRow& i = program_->instructions()[row];
+  return i.flow == "main" && i.index < times_.size() ? times_[i.index] : 0;
+}
+
 void ProgramView::draw(ImVec2 size, bool keys) {
   if (!program_) {
     ui::dim_text("No program yet: a model is compiled when this view is opened");
@@ -126,10 +133,22 @@ void ProgramView::draw(ImVec2 size, bool keys) {
   ui::field("filter##program", "Filter instructions by kernel or node", filter,
             std::min(340 * ui::scale(), size.x));
   ImGui::SameLine();
+  if (ui::button("Profile",
+                 "R: runs the program here on made-up inputs and times each instruction") ||
+      (keys && ui::pressed('R')))
+    profile_ = true;
+  if (!times_.empty()) {
+    ImGui::SameLine();
+    if (ui::button(by_time_ ? "In order" : "Slowest first")) by_time_ = !by_time_;
+  }
+  ImGui::SameLine();
   ui::dim_text(status());
   const ImVec2 rest = ImGui::GetContentRegionAvail();
   const float details = std::min(380 * ui::scale(), size.x * 0.36f);
-  const auto rows = program_->rows(filter);
+  auto rows = program_->rows(filter);
+  if (by_time_ && !times_.empty())
+    stable_order(rows, [&](size_t a, size_t b) { return time_of(a) > time_of(b); });
+  const double longest = times_.empty() ? 0 : *std::max_element(times_.begin(), times_.end());
   const ui::Colours& c = ui::colours();
   ui::table(
       "instructions",
@@ -138,7 +157,8 @@ void ProgramView::draw(ImVec2 size, bool keys) {
        {"Kernel", 2},
        {"Node", 3.4f},
        {"Weights", 1, true},
-       {"In use", 1, true}},
+       {"In use", 1, true},
+       {"Time", 0.9f, true}},
       rows.size(),
       [&](size_t r, int col) -> std::string {
         const InstructionRow& i = program_->instructions()[rows[r]];
@@ -147,7 +167,8 @@ void ProgramView::draw(ImVec2 size, bool keys) {
         if (col == 2) return std::string(static_cast<size_t>(i.depth) * 2, ' ') + i.kernel;
         if (col == 3) return i.name;
         if (col == 4) return i.weight_bytes ? bytes_text(i.weight_bytes) : "";
-        return i.flow == "main" ? bytes_text(program_->live_bytes()[i.index]) : "";
+        if (col == 5) return i.flow == "main" ? bytes_text(program_->live_bytes()[i.index]) : "";
+        return time_of(rows[r]) > 0 ? duration_text(time_of(rows[r])) : "";
       },
       [&](size_t r) { return static_cast<int>(rows[r]) == selected_; },
       [&](size_t r) { selected_ = static_cast<int>(rows[r]); }, state_,
@@ -155,6 +176,8 @@ void ProgramView::draw(ImVec2 size, bool keys) {
       [&](size_t r, int col) {
         const InstructionRow& i = program_->instructions()[rows[r]];
         if (touches_anchor(i)) return c.match;
+        if (col == 6 && longest > 0)
+          return ui::mixed(c.text, ui::heat(static_cast<float>(time_of(rows[r]) / longest)), 0.8f);
         return col == 2 ? ui::mixed(c.text, ui::colour_of(i.kernel), 0.6f) : c.text;
       });
   ImGui::SameLine();

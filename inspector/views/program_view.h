@@ -21,18 +21,26 @@ class ProgramView {
   int selected() const { return selected_; }
   void select(int row);
   std::string status() const;
+  // Mean times of the instructions of main; empty: not measured.
+  void set_times(std::vector<double> times) { times_ = std::move(times); }
+  // A click asked for a measurement.
+  bool take_profile() { return std::exchange(profile_, false); }
   // The name of the graph's node that a click asked for; empty: none.
   std::string take_node() { return std::exchange(node_, {}); }
 
  private:
   void draw_memory(ImVec2 size);
   void draw_details(ImVec2 size);
+  double time_of(size_t row) const;
   bool touches_anchor(const InstructionRow& row) const;
 
   std::shared_ptr<const ProgramModel> program_;
   int selected_ = -1;
   int interval_ = -1;
   std::string node_;
+  std::vector<double> times_;
+  bool profile_ = false;
+  bool by_time_ = false;
   ui::TableState state_;
 };
 

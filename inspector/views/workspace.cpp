@@ -22,6 +22,7 @@ struct Workspace::Tab {
   std::shared_ptr<const Document> document;  // null until it is loaded
   Task<Compilation> compiling;
   std::shared_ptr<const Compilation> compilation;
+  Task<ProgramProfile> profiling;
   std::string compile_error, assumed;  // shapes that were taken because the model leaves them open
   GraphView graph;
   PopefView popef;
@@ -111,6 +112,18 @@ void Workspace::accept(Tab& tab) {
     }
     tab.loading = {};
   }
+  if (tab.profiling.started() && !tab.profiling.running()) {
+    if (auto made = tab.profiling.take()) {
+      message_ = fmt::format("{} runs, {} each", made->runs, duration_text(made->run_ns));
+      message_is_error_ = false;
+      if (tab.document->graph) tab.graph.set_heat(heat_of(*tab.document->graph, *made));
+      tab.program.set_times(std::move(made->instructions));
+    } else {
+      message_ = printable(tab.profiling.error());
+      message_is_error_ = true;
+    }
+    tab.profiling = {};
+  }
   if (tab.compiling.started() && !tab.compiling.running()) {
     if (auto made = tab.compiling.take()) {
       tab.compilation = std::make_shared<Compilation>(std::move(*made));
@@ -140,10 +153,24 @@ void Workspace::compile(Tab& tab) {
       wake_);
 }
 
+void Workspace::profile(Tab& tab) {
+  if (tab.profiling.started()) return;
+  constexpr double kSeconds = 1;
+  tab.profiling = Task<ProgramProfile>(
+      [popef = tab.document->popef, compilation = tab.compilation](Progress& progress) {
+        if (popef) return profile_program(popef->program(), kSeconds, progress);
+        if (!compilation || !compilation->program)
+          fail(ErrorCode::failed_precondition, "there is no program to run");
+        return profile_program(program::load_in_memory(*compilation->program, compilation->weights),
+                               kSeconds, progress);
+      },
+      wake_);
+}
+
 bool Workspace::busy() const {
   for (const auto& tab : tabs_)
-    if (tab->loading.started() || tab->compiling.started() || tab->graph.busy() ||
-        tab->passes.graph().busy() || tab->details.busy() || tab->popef.busy())
+    if (tab->loading.started() || tab->compiling.started() || tab->profiling.started() ||
+        tab->graph.busy() || tab->passes.graph().busy() || tab->details.busy() || tab->popef.busy())
       return true;
   return diff_.busy();
 }
@@ -154,6 +181,8 @@ void Workspace::settle() {
     accept(*tab);
     if (tab.get() == front() && (view_ == View::program || view_ == View::passes)) compile(*tab);
     tab->compiling.wait();
+    accept(*tab);
+    tab->profiling.wait();
     accept(*tab);
     tab->graph.settle();
     tab->passes.graph().settle();
@@ -301,9 +330,7 @@ std::vector<Workspace::Command> Workspace::commands() {
     list.push_back({"Fit the graph", "F", [&g] { g.fit(); }});
     list.push_back({"Open all groups", "E", [&g] { g.open_all(true); }});
     list.push_back({"Close all groups", "Shift+E", [&g] { g.open_all(false); }});
-    list.push_back({"Next colours", "C", [&g] {
-                      g.colour = static_cast<GraphColour>((static_cast<int>(g.colour) + 1) % 4);
-                    }});
+    list.push_back({"Next colours", "C", [&g] { g.next_colour(); }});
     list.push_back({"Neighbourhood of the selected node", "G", [&g] { g.focus(2); }});
     list.push_back({"Path from the selected node", "P", [&g] { g.start_path(); }});
     list.push_back({"Export the graph as SVG", "", [this, tab] { export_graph(*tab); }});
@@ -421,9 +448,9 @@ void Workspace::draw_views() {
   ImGui::SameLine();
   if (ui::button("Fit", "F")) g.fit();
   ImGui::SameLine();
-  if (ui::button(fmt::format("Colour: {}", graph_colour_name(g.colour)).c_str(),
+  if (ui::button(fmt::format("Colour: {}", g.colour_name()).c_str(),
                  "C: by operator, type, weights, memory of results"))
-    g.colour = static_cast<GraphColour>((static_cast<int>(g.colour) + 1) % 4);
+    g.next_colour();
   if (g.graph() && g.graph()->groups().size() > 1) {
     ImGui::SameLine();
     if (ui::button("Open all", "E: all groups")) g.open_all(true);
@@ -482,6 +509,7 @@ void Workspace::draw_view(Tab* tab, ImVec2 size) {
     case View::program:
       if (!tab->document->program && !draw_compiling(*tab)) break;
       tab->program.draw(size, keys_free());
+      if (tab->program.take_profile()) profile(*tab);
       if (const std::string node = tab->program.take_node();
           !node.empty() && tab->document->graph) {
         view_ = View::graph;
@@ -665,6 +693,7 @@ void Workspace::draw_help() {
                                    {nullptr, "Program"},
                                    {"Up, Down", "instruction before, next"},
                                    {"click the map", "who holds those bytes, and when"},
+                                   {"R", "time each instruction; the graph shows hot spots"},
                                    {nullptr, "Queues"},
                                    {"Space", "freeze, follow"},
                                    {"Left, Right, End", "back, forward, now"},

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/document.h"
+#include "model/profile.h"
 #include "model/settings.h"
 #include "views/details_panel.h"
 #include "views/diff_view.h"
@@ -75,6 +76,7 @@ class Workspace {
   Tab* front();
   void accept(Tab& tab);
   void compile(Tab& tab);
+  void profile(Tab& tab);
   void close(size_t tab);
   void draw_top();
   void draw_start(ImVec2 size);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "inspector/sample_files.h"
+#include "model/profile.h"
 #include "model/report.h"
 #include "model/settings.h"
 
@@ -190,6 +191,20 @@ TEST_F(ProgramModelTest, LifetimesFollowUses) {
   EXPECT_EQ(m.peak(), 1u);
   EXPECT_EQ(m.alive_at(1).size(), 2u);
   EXPECT_EQ(m.sharing_with(0).size(), 1u);
+}
+
+TEST_F(ProgramModelTest, ProfilesEveryInstruction) {
+  const Document d = load("m.popef", sample_popef());
+  Progress progress;
+  const ProgramProfile p = profile_program(d.popef->program(), 0.01, progress);
+  EXPECT_GE(p.runs, 1);
+  EXPECT_EQ(p.instructions.size(), d.popef->program().program.main.size());
+  double sum = 0;
+  for (const double ns : p.instructions) sum += ns;
+  EXPECT_GT(sum, 0);
+  EXPECT_LE(sum, p.run_ns);
+  const auto heat = heat_of(*load("a.ir", kSampleText).graph, p);
+  EXPECT_EQ(*std::max_element(heat.begin(), heat.end()), 1);
 }
 
 TEST_F(ReportTest, EveryViewIsTextAndJson) {

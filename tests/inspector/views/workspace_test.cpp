@@ -223,6 +223,14 @@ TEST_F(WorkspaceTest, CompilesForProgramAndPasses) {
   EXPECT_FALSE(sees("the model as it was read"));
 }
 
+TEST_F(WorkspaceTest, ProfilesAProgram) {
+  open_popef();
+  press('3', true);
+  click("Profile");
+  EXPECT_NE(workspace->message().find("runs, "), std::string::npos) << workspace->message();
+  EXPECT_TRUE(sees("Slowest first"));
+}
+
 TEST_F(WorkspaceTest, QueuesWithoutProcessesSayWhatToDo) {
   workspace->show(View::queues);
   settle();
