@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
   add_ops(app, action);
   add_cache(app, action);
   add_top(app, action);
+  add_inspect(app, action);
   const std::string command = argc > 1 ? argv[1] : "";
   if (!command.empty() && command != "-h" && command != "--help" &&
       app.get_subcommands([&](const CLI::App* c) { return c->get_name() == command; }).empty()) {

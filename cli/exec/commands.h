@@ -13,6 +13,7 @@ void add_opt(CLI::App& app, std::function<int()>& action);
 void add_ops(CLI::App& app, std::function<int()>& action);
 void add_cache(CLI::App& app, std::function<int()>& action);
 void add_top(CLI::App& app, std::function<int()>& action);
+void add_inspect(CLI::App& app, std::function<int()>& action);
 
 // Options that every command which may compile has.
 struct CompileSettings;

@@ -1,0 +1,275 @@
+// poprt-inspector: the window around the views, or pictures of them without one.
+#include <GLFW/glfw3.h>
+#include <backends/imgui_impl_glfw.h>
+#include <backends/imgui_impl_opengl3.h>
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "app/file_dialog.h"
+#include "app/headless.h"
+#include "app/png.h"
+#include "base/error.h"
+#include "model/format.h"
+#include "views/ui.h"
+#include "views/workspace.h"
+
+namespace poprt::inspector {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> files;
+  std::string screenshot, view, select, size = "1280x800", theme, telemetry_folder, page;
+  double scale = 1;
+  bool help_sheet = false, palette = false;
+  int step = -1;
+};
+
+std::optional<View> view_of(const std::string& name) {
+  for (int v = 0; v < kViews; v++)
+    if (name == view_name(static_cast<View>(v))) return static_cast<View>(v);
+  return std::nullopt;
+}
+
+void start_imgui(float scale) {
+  ImGui::CreateContext();
+  ImGui::GetIO().IniFilename = nullptr;
+  ui::load_fonts(scale);
+  ui::map_keys();
+}
+
+void prepare(Workspace& workspace, const Arguments& a) {
+  workspace.telemetry_folder = a.telemetry_folder;
+  for (const std::string& file : a.files) workspace.open(file);
+}
+
+int take_screenshot(const Arguments& a, Settings settings) {
+  int width = 0, height = 0;
+  if (std::sscanf(a.size.c_str(), "%dx%d", &width, &height) != 2 || width < 320 || height < 240 ||
+      width > 8192 || height > 8192)
+    fail(ErrorCode::invalid_argument,
+         "--size: expected WIDTHxHEIGHT from 320x240 to 8192x8192, found '{}'", a.size);
+  HeadlessContext context(width, height);
+  start_imgui(static_cast<float>(a.scale));
+  ImGui::GetIO().DisplaySize = {static_cast<float>(width), static_cast<float>(height)};
+  if (!ImGui_ImplOpenGL3_Init("#version 330"))
+    fail(ErrorCode::unavailable, "ImGui cannot use this OpenGL");
+  std::optional<std::string> problem;
+  {
+    Workspace workspace(std::move(settings), {}, static_cast<float>(a.scale));
+    prepare(workspace, a);
+    if (a.palette || a.help_sheet) {
+      ImGui::GetIO().KeysDown[a.help_sheet ? ui::kF1 : 'K'] = true;
+      ImGui::GetIO().KeyCtrl = !a.help_sheet;
+    }
+    const auto frame = [&] {
+      ImGui::GetIO().DeltaTime = 1.0f / 60;
+      ImGui_ImplOpenGL3_NewFrame();
+      ImGui::NewFrame();
+      workspace.draw(ImGui::GetIO().DisplaySize);
+      ImGui::Render();
+      ImGui::GetIO().KeysDown[ui::kF1] = ImGui::GetIO().KeysDown['K'] = ImGui::GetIO().KeyCtrl =
+          false;
+    };
+    workspace.settle();
+    frame();
+    if (const auto view = view_of(a.view)) workspace.show(*view);
+    workspace.set_page(a.page);
+    // Layouts, statistics and compilations begin in the frames that show them.
+    for (int i = 0; i < 4; i++) {
+      workspace.settle();
+      frame();
+    }
+    if (a.step >= 0) workspace.show_step(a.step);
+    if (!a.select.empty() && !workspace.select(a.select))
+      problem = fmt::format("nothing is called '{}'", a.select);
+    const bool live = a.view == "queues";
+    for (int i = 0; i < (live ? 25 : 5); i++) {
+      workspace.settle();
+      if (live) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      frame();
+    }
+    context.clear();
+    ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+    if (!problem) write_png(a.screenshot, width, height, context.pixels());
+    const auto document = workspace.document();
+    if (document && !document->error.empty())
+      fmt::print(stderr, "poprt-inspector: {}\n", document->error);
+  }
+  ImGui_ImplOpenGL3_Shutdown();
+  ImGui::DestroyContext();
+  if (problem) fail(ErrorCode::not_found, "{}", *problem);
+  return 0;
+}
+
+struct Dropped {
+  std::vector<std::string> files;
+};
+
+void on_drop(GLFWwindow* window, int count, const char** paths) {
+  auto* dropped = static_cast<Dropped*>(glfwGetWindowUserPointer(window));
+  for (int i = 0; i < count; i++) dropped->files.emplace_back(paths[i]);
+}
+
+void draw_frame(GLFWwindow* window, Workspace& workspace, Actions& actions) {
+  ImGui_ImplOpenGL3_NewFrame();
+  ImGui_ImplGlfw_NewFrame();
+  ImGui::NewFrame();
+  actions = workspace.draw(ImGui::GetIO().DisplaySize);
+  ImGui::Render();
+  int width = 0, height = 0;
+  glfwGetFramebufferSize(window, &width, &height);
+  glViewport(0, 0, width, height);
+  glClear(GL_COLOR_BUFFER_BIT);
+  ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+  glfwSwapBuffers(window);
+}
+
+// Frames only after input or when something has changed; some more, since ImGui reacts a frame
+// late.
+void run_loop(GLFWwindow* window, Workspace& workspace, Dropped& dropped) {
+  constexpr int kFramesAfterEvent = 3;
+  constexpr double kLookForChanges = 2;  // seconds between two looks at the files
+  const Wake wake = [] { glfwPostEmptyEvent(); };
+  Task<std::filesystem::path> dialog;
+  int frames = kFramesAfterEvent;
+  double last_look = glfwGetTime();
+  while (!glfwWindowShouldClose(window)) {
+    if (frames > 0) {
+      glfwPollEvents();
+      frames--;
+    } else {
+      const double before = glfwGetTime();
+      glfwWaitEventsTimeout(workspace.busy() ? 0.1 : kLookForChanges);
+      const bool timed_out = glfwGetTime() - before >= kLookForChanges * 0.99;
+      frames = timed_out && !workspace.busy() ? 0 : kFramesAfterEvent;
+    }
+    for (const std::string& file : std::exchange(dropped.files, {})) workspace.open(file);
+    if (glfwGetTime() - last_look > kLookForChanges) {
+      last_look = glfwGetTime();
+      if (workspace.reload_changed()) frames = kFramesAfterEvent;
+    }
+    if (auto chosen = dialog.take()) {
+      if (!chosen->empty()) workspace.open(*chosen);
+      dialog = {};
+    }
+    if (frames == 0) continue;
+    Actions actions;
+    draw_frame(window, workspace, actions);
+    if (actions.quit) glfwSetWindowShouldClose(window, 1);
+    if (actions.choose_file) {
+      if (has_file_dialog() && !dialog.started())
+        dialog = choose_file(wake);
+      else
+        workspace.browse();
+      frames = kFramesAfterEvent;
+    }
+    if (actions.settings_changed) save_settings(workspace.settings(), settings_path());
+  }
+}
+
+int open_window(const Arguments& a, Settings settings) {
+  static std::string glfw_error;
+  glfwSetErrorCallback([](int, const char* text) { glfw_error = text; });
+  if (!glfwInit())
+    fail(ErrorCode::unavailable, "no window: {} (--screenshot FILE needs none)", glfw_error);
+  glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
+  glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
+  glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
+  GLFWwindow* window =
+      glfwCreateWindow(settings.width, settings.height, "poprt inspector", nullptr, nullptr);
+  if (!window) {
+    glfwTerminate();
+    fail(ErrorCode::unavailable, "no window with OpenGL 3.3: {}", glfw_error);
+  }
+  glfwSetWindowSizeLimits(window, 480, 320, GLFW_DONT_CARE, GLFW_DONT_CARE);
+  glfwMakeContextCurrent(window);
+  glfwSwapInterval(1);
+  float scale = 1, unused = 1;
+  glfwGetWindowContentScale(window, &scale, &unused);
+  if (a.scale != 1) scale = static_cast<float>(a.scale);
+  start_imgui(scale);
+  Dropped dropped;
+  glfwSetWindowUserPointer(window, &dropped);
+  glfwSetDropCallback(window, on_drop);
+  ImGui_ImplGlfw_InitForOpenGL(window, true);
+  ImGui_ImplOpenGL3_Init("#version 330");
+  {
+    Workspace workspace(std::move(settings), [] { glfwPostEmptyEvent(); }, scale);
+    prepare(workspace, a);
+    if (const auto view = view_of(a.view)) workspace.show(*view);
+    run_loop(window, workspace, dropped);
+    glfwGetWindowSize(window, &workspace.settings().width, &workspace.settings().height);
+    save_settings(workspace.settings(), settings_path());
+  }
+  ImGui_ImplOpenGL3_Shutdown();
+  ImGui_ImplGlfw_Shutdown();
+  ImGui::DestroyContext();
+  glfwDestroyWindow(window);
+  glfwTerminate();
+  return 0;
+}
+
+int run(const Arguments& a) {
+  Settings settings = a.screenshot.empty() ? load_settings(settings_path()) : Settings{};
+  if (!a.theme.empty()) settings.light = a.theme == "light";
+  return a.screenshot.empty() ? open_window(a, std::move(settings))
+                              : take_screenshot(a, std::move(settings));
+}
+
+}  // namespace
+}  // namespace poprt::inspector
+
+int main(int argc, char** argv) {
+  using namespace poprt::inspector;
+  Arguments a;
+  CLI::App app("Shows graphs, compiled models and the queues of running processes.",
+               "poprt-inspector");
+  app.set_version_flag("--version", std::string("poprt-inspector ") + POPRT_VERSION);
+  app.add_option("FILE", a.files, ".onnx, .popef, IR text or a recording of telemetry");
+  app.add_option("--view", a.view, "What to show first")
+      ->check(CLI::IsMember(
+          std::vector<std::string>{"graph", "popef", "program", "passes", "queues", "compare"}));
+  app.add_option("--screenshot", a.screenshot, "Write a PNG and end; needs no display");
+  app.add_option("--select", a.select, "A node or an anchor to select in the screenshot");
+  app.add_option("--size", a.size, "WIDTHxHEIGHT of the screenshot")->capture_default_str();
+  app.add_option("--theme", a.theme, "dark or light")
+      ->check(CLI::IsMember(std::vector<std::string>{"dark", "light"}));
+  app.add_option("--scale", a.scale,
+                 "Size of text and controls; default: what the display asks for")
+      ->check(CLI::Range(0.5, 4.0));
+  app.add_option(
+         "--page", a.page,
+         "Page of the PopEF view in the screenshot: anchors, data, opaque, metadata or blobs")
+      ->check(CLI::IsMember(
+          std::vector<std::string>{"anchors", "data", "opaque", "metadata", "blobs"}));
+  app.add_option("--step", a.step, "Pass to show in the screenshot of the passes view, from 0 on");
+  app.add_flag("--help-sheet", a.help_sheet, "With the list of shortcuts in the screenshot");
+  app.add_flag("--palette", a.palette, "With the command palette in the screenshot");
+  app.add_option(
+      "--telemetry-folder", a.telemetry_folder,
+      "Where processes publish; default POPRT_TELEMETRY_DIR or the user's runtime folder");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    fmt::print(stderr, "poprt-inspector: {}; see poprt-inspector --help\n", e.what());
+    return 2;
+  }
+  try {
+    return run(a);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "poprt-inspector: {}\n", printable(e.what()));
+    return 1;
+  }
+}

@@ -1,0 +1,157 @@
+#include "model/diff.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "model/format.h"
+#include "model/tensor_statistics.h"
+
+namespace poprt::inspector {
+namespace {
+
+std::string node_text(const GraphModel& g, const GraphNode& n) {
+  std::string text = n.op + "(";
+  for (size_t i = 0; i < n.inputs.size(); i++) {
+    if (i > 0) text += ", ";
+    text += n.inputs[i] == kNone ? "_" : g.value(n.inputs[i]).name;
+  }
+  text += ")";
+  if (!n.outputs.empty() && n.outputs[0] != kNone) text += " : " + g.value(n.outputs[0]).type;
+  for (const auto& [key, value] : n.attributes)
+    text += fmt::format(" {}={}", key, shortened(value, 60));
+  return text;
+}
+
+std::string tensor_text(const Tensor& t) {
+  return fmt::format("{} {}", dtype_name(t.dtype()), dimensions_text(t.shape()));
+}
+
+// How the right tensor differs from a left one of the same type.
+std::string difference_text(const Tensor& left, const Tensor& right) {
+  constexpr int64_t kRun = 1 << 14;
+  if (!is_float(left.dtype()) && !is_integer(left.dtype()))
+    return tensor_text(right) + ", other contents";
+  int64_t differing = 0;
+  double largest = 0;
+  for (int64_t first = 0; first < left.count(); first += kRun) {
+    const auto a = tensor_values(left, first, std::min(kRun, left.count() - first));
+    const auto b = tensor_values(right, first, std::min(kRun, left.count() - first));
+    for (size_t i = 0; i < a.size(); i++) {
+      if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
+      differing++;
+      largest = std::max(largest, std::abs(a[i] - b[i]));
+    }
+  }
+  return fmt::format("{}, {} of {} elements differ, by at most {}", tensor_text(right), differing,
+                     left.count(), number_text(largest));
+}
+
+void add_tensors(const std::map<std::string, Tensor>& left,
+                 const std::map<std::string, Tensor>& right, const char* category,
+                 DocumentDiff& diff, Progress& progress) {
+  size_t done = 0;
+  for (const auto& [name, a] : left) {
+    progress.step(static_cast<double>(done++) / static_cast<double>(left.size()),
+                  "comparing tensors");
+    const auto found = right.find(name);
+    if (found == right.end()) {
+      diff.rows.push_back({category, name, tensor_text(a), "", Change::removed, kNone, kNone});
+      continue;
+    }
+    const Tensor& b = found->second;
+    if (a.dtype() != b.dtype() || a.shape() != b.shape())
+      diff.rows.push_back(
+          {category, name, tensor_text(a), tensor_text(b), Change::changed, kNone, kNone});
+    else if (a.data() != b.data() && !a.same_as(b))
+      diff.rows.push_back(
+          {category, name, tensor_text(a), difference_text(a, b), Change::changed, kNone, kNone});
+  }
+  for (const auto& [name, b] : right)
+    if (!left.contains(name))
+      diff.rows.push_back({category, name, "", tensor_text(b), Change::added, kNone, kNone});
+}
+
+std::map<std::string, Tensor> weights_of(const GraphModel& g) {
+  std::map<std::string, Tensor> weights;
+  for (const GraphValue& v : g.values())
+    if (v.constant.defined()) weights.emplace(v.name, v.constant);
+  return weights;
+}
+
+void diff_graphs(const GraphModel& left, const GraphModel& right, DocumentDiff& diff,
+                 Progress& progress) {
+  diff.graph = changes_between(left, right);
+  for (const int n : diff.graph.removed)
+    diff.rows.push_back(
+        {"node", left.node(n).name, node_text(left, left.node(n)), "", Change::removed, n, kNone});
+  for (size_t i = 0; i < diff.graph.after.size(); i++) {
+    if (diff.graph.after[i] == Change::none) continue;
+    const GraphNode& now = right.nodes()[i];
+    const int before = diff.graph.after[i] == Change::added ? kNone : left.find(now.name);
+    diff.rows.push_back({"node", now.name,
+                         before == kNone ? "" : node_text(left, left.node(before)),
+                         node_text(right, now), diff.graph.after[i], before, static_cast<int>(i)});
+  }
+  add_tensors(weights_of(left), weights_of(right), "weight", diff, progress);
+}
+
+std::string anchor_text(const AnchorRow& a) {
+  return fmt::format("{} {} {} programs {} handle {}{}", a.direction, a.dtype, a.shape, a.programs,
+                     a.handle, a.per_replica ? " per replica" : "");
+}
+
+void diff_popef(const PopefFile& left, const PopefFile& right, DocumentDiff& diff,
+                Progress& progress) {
+  std::map<std::string, std::string> a, b;
+  for (const AnchorRow& row : left.anchors()) a[row.name] = anchor_text(row);
+  for (const AnchorRow& row : right.anchors()) b[row.name] = anchor_text(row);
+  for (const auto& [name, text] : a) {
+    const auto found = b.find(name);
+    if (found == b.end())
+      diff.rows.push_back({"anchor", name, text, "", Change::removed, kNone, kNone});
+    else if (found->second != text)
+      diff.rows.push_back({"anchor", name, text, found->second, Change::changed, kNone, kNone});
+  }
+  for (const auto& [name, text] : b)
+    if (!a.contains(name))
+      diff.rows.push_back({"anchor", name, "", text, Change::added, kNone, kNone});
+  std::map<std::string, Tensor> x, y;
+  for (size_t i = 0; i < left.data().size(); i++) x[left.data()[i].name] = left.tensor(i);
+  for (size_t i = 0; i < right.data().size(); i++) y[right.data()[i].name] = right.tensor(i);
+  add_tensors(x, y, "data", diff, progress);
+}
+
+void add_number(DocumentDiff& diff, const char* name, const std::string& left,
+                const std::string& right) {
+  if (left != right)
+    diff.rows.push_back({"memory", name, left, right, Change::changed, kNone, kNone});
+}
+
+}  // namespace
+
+const char* change_name(Change change) {
+  static constexpr const char* names[] = {"same", "added", "removed", "changed"};
+  return names[static_cast<size_t>(change)];
+}
+
+DocumentDiff diff_documents(const Document& left, const Document& right, Progress& progress) {
+  DocumentDiff diff;
+  progress.step(0, "comparing");
+  if (left.graph && right.graph) diff_graphs(*left.graph, *right.graph, diff, progress);
+  if (left.popef && right.popef) diff_popef(*left.popef, *right.popef, diff, progress);
+  add_number(diff, "file", bytes_text(left.bytes), bytes_text(right.bytes));
+  if (left.program && right.program) {
+    add_number(diff, "arena", bytes_text(left.program->arena_bytes()),
+               bytes_text(right.program->arena_bytes()));
+    add_number(diff, "weights", bytes_text(left.program->weights_bytes()),
+               bytes_text(right.program->weights_bytes()));
+    add_number(diff, "instructions", std::to_string(left.program->instructions().size()),
+               std::to_string(right.program->instructions().size()));
+  }
+  return diff;
+}
+
+}  // namespace poprt::inspector

@@ -1,0 +1,101 @@
+// Where everything of a graph is drawn: the layouts of its open groups, put into one another.
+//
+// Each group is laid out alone, its members as boxes; what enters and leaves it goes through ports
+// in its first and last layer. So opening or closing a group changes only the levels that hold it,
+// and those keep their order. Levels are cached until the graph changes.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "model/graph_model.h"
+#include "model/layered_layout.h"
+
+namespace poprt::inspector {
+
+struct Rect {
+  double x = 0, y = 0, width = 0, height = 0;
+  double right() const { return x + width; }
+  double bottom() const { return y + height; }
+  bool contains(Point p) const { return p.x >= x && p.x <= right() && p.y >= y && p.y <= bottom(); }
+  bool meets(const Rect& o) const {
+    return x <= o.right() && o.x <= right() && y <= o.bottom() && o.y <= bottom();
+  }
+};
+
+struct SceneBox {
+  int node = kNone;   // or
+  int group = kNone;  // a group, closed unless `open`
+  bool open = false;
+  Rect area;
+};
+
+// A part of an edge inside one level; a whole edge is a chain of them.
+struct SceneRoute {
+  int value = kNone;
+  int from = kNone, to = kNone;  // nodes; of many readers in one closed box, the first
+  std::vector<Point> points;
+  Rect area;
+  bool arrow = false;  // ends at a box, not at a port
+};
+
+struct Scene {
+  std::vector<SceneBox> boxes;  // open groups before what they hold
+  std::vector<SceneRoute> routes;
+  double width = 0, height = 0;
+  std::unordered_map<int, size_t> box_of_node;  // visible nodes
+
+  // The box of a node, or of the closed group that holds it.
+  const SceneBox* find(const GraphModel& graph, int node) const;
+  std::unordered_map<int, size_t> box_of_group;
+};
+
+struct BoxSize {
+  double width = 0, height = 0;
+};
+
+// Sizes that hold for a font of 14 pixels; views may measure better.
+BoxSize node_size(const GraphNode& node);
+BoxSize group_size(const GraphGroup& group);
+
+class GraphLayout {
+ public:
+  explicit GraphLayout(std::shared_ptr<const GraphModel> graph) : graph_(std::move(graph)) {}
+
+  // Groups that are open, kRoot always. Throws Error(cancelled).
+  std::shared_ptr<const Scene> scene(const std::set<int>& open,
+                                     const std::atomic<bool>* cancel = nullptr);
+  // All groups, or as deep as keeps the number of visible boxes at `most` or less.
+  std::set<int> all_groups() const;
+  std::set<int> groups_within(size_t most) const;
+
+ private:
+  struct Level;
+  struct Ports;
+  struct Crossing {
+    int value, from, to;  // nodes
+  };
+  std::shared_ptr<const Level> level(int group, const std::set<int>& open,
+                                     const std::atomic<bool>* cancel);
+  void add_members(int group, const std::set<int>& open, const std::atomic<bool>* cancel,
+                   Level& made);
+  std::vector<std::pair<int, int>> ends_of(int group, const Level& level) const;
+  std::vector<LayoutEdge> edges_of(const std::vector<Crossing>& crossings,
+                                   const std::vector<std::pair<int, int>>& ends, const Ports& ports,
+                                   Level& made) const;
+  void compose(const Level& level, Point at, Scene& scene) const;
+  std::string key_of(int group, const std::set<int>& open) const;
+
+  std::shared_ptr<const GraphModel> graph_;
+  std::unordered_map<std::string, std::shared_ptr<const Level>> cache_;
+  void find_crossings();
+  bool crossings_found_ = false;
+  std::vector<std::vector<Crossing>> crossings_;  // of each group: edges with an end inside
+};
+
+}  // namespace poprt::inspector

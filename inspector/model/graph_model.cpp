@@ -1,0 +1,310 @@
+#include "model/graph_model.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "model/format.h"
+#include "model/stable_order.h"
+
+namespace poprt::inspector {
+namespace {
+
+// Below this a group hides more than it orders.
+constexpr size_t kSmallestGroup = 2;
+constexpr int kDeepestPrefix = 8;
+constexpr size_t kLongestAttribute = 400;
+
+std::string list_text(const auto& items, size_t most = 64) {
+  std::vector<std::string> words;
+  for (const auto& item : items) {
+    if (words.size() == most) {
+      words.push_back(fmt::format("… {} in all", items.size()));
+      break;
+    }
+    words.push_back(fmt::format("{}", item));
+  }
+  return fmt::format("[{}]", fmt::join(words, ", "));
+}
+
+std::string tensor_text(const Tensor& t) {
+  return fmt::format("{} {}", dtype_name(t.dtype()), dimensions_text(t.shape()));
+}
+
+std::string attribute_text(const ir::Attribute& attribute) {
+  struct Visitor {
+    std::string operator()(int64_t v) const { return std::to_string(v); }
+    std::string operator()(float v) const { return fmt::format("{}", v); }
+    std::string operator()(const std::string& v) const {
+      return fmt::format("\"{}\"", printable(v));
+    }
+    std::string operator()(const Tensor& v) const { return tensor_text(v); }
+    std::string operator()(const std::vector<int64_t>& v) const { return list_text(v); }
+    std::string operator()(const std::vector<float>& v) const { return list_text(v); }
+    std::string operator()(const std::vector<std::string>& v) const {
+      return printable(list_text(v));
+    }
+    std::string operator()(const std::vector<Tensor>& v) const {
+      return fmt::format("{} tensors", v.size());
+    }
+    std::string operator()(const std::shared_ptr<ir::Graph>& v) const {
+      return fmt::format("graph of {} nodes", v->node_count());
+    }
+    std::string operator()(const std::vector<std::shared_ptr<ir::Graph>>& v) const {
+      return fmt::format("{} graphs", v.size());
+    }
+  };
+  std::string text = std::visit(Visitor{}, attribute);
+  if (text.size() > kLongestAttribute) text = shortened(text, kLongestAttribute);
+  return text;
+}
+
+// The parts of a name that may be groups: "/encoder/layer.0/Add" has "encoder", "layer.0".
+std::vector<std::string> prefixes_of(std::string_view name) {
+  std::vector<std::string> parts;
+  const char separator = name.find('/') != std::string_view::npos ? '/' : '.';
+  size_t begin = 0;
+  for (size_t end = name.find(separator); end != std::string_view::npos;
+       end = name.find(separator, begin)) {
+    if (end > begin) parts.push_back(printable(name.substr(begin, end - begin)));
+    begin = end + 1;
+    if (parts.size() == kDeepestPrefix) break;
+  }
+  return parts;
+}
+
+}  // namespace
+
+class GraphModelMaker {
+ public:
+  explicit GraphModelMaker(GraphModel& m) : model_(m) {}
+
+  void make(const ir::Graph& graph) {
+    model_.name_ = printable(graph.name);
+    model_.groups_.push_back({});
+    add_graph(graph, kRoot);
+    dissolve_small_groups();
+    sum_groups();
+  }
+
+ private:
+  GraphNode& node(int i) { return model_.nodes_[static_cast<size_t>(i)]; }
+  GraphValue& value(int i) { return model_.values_[static_cast<size_t>(i)]; }
+  GraphGroup& group(int i) { return model_.groups_[static_cast<size_t>(i)]; }
+
+  int value_of(const ir::Value* v) {
+    if (!v) return kNone;
+    const auto [found, fresh] = values_.try_emplace(v, static_cast<int>(model_.values_.size()));
+    if (!fresh) return found->second;
+    GraphValue shown;
+    shown.name = printable(v->name());
+    shown.type = ir::type_string(v->type);
+    shown.dtype = v->dtype();
+    shown.has_shape = v->type.has_shape;
+    shown.shape = v->shape();
+    if (v->type.is_static() && dtype_bits(v->dtype()) > 0) {
+      try {
+        shown.bytes = dtype_bytes(v->dtype(), element_count(v->shape()));
+      } catch (const Error&) {  // absurd sizes in a type have no bytes
+      }
+    }
+    if (v->is_constant()) {
+      shown.constant = v->constant();
+      shown.bytes = v->constant().bytes();
+    }
+    model_.values_.push_back(std::move(shown));
+    return found->second;
+  }
+
+  int add_node(GraphNode shown) {
+    const int id = static_cast<int>(model_.nodes_.size());
+    for (const int v : shown.inputs)
+      if (v != kNone) value(v).consumers.push_back(id);
+    for (const int v : shown.outputs)
+      if (v != kNone) {
+        value(v).producer = id;
+        shown.output_bytes += value(v).bytes;
+      }
+    group(shown.group).nodes.push_back(id);
+    model_.nodes_.push_back(std::move(shown));
+    return id;
+  }
+
+  int child_group(int parent, const std::string& name, bool is_subgraph) {
+    const auto [found, fresh] =
+        children_.try_emplace({parent, name}, static_cast<int>(model_.groups_.size()));
+    if (!fresh) return found->second;
+    GraphGroup g;
+    g.name = name;
+    g.path = parent == kRoot ? name : group(parent).path + "/" + name;
+    g.is_subgraph = is_subgraph;
+    g.parent = parent;
+    g.depth = group(parent).depth + 1;
+    group(parent).groups.push_back(found->second);
+    model_.groups_.push_back(std::move(g));
+    return found->second;
+  }
+
+  void add_terminals(const ir::Graph& graph, int in_group, NodeKind kind) {
+    const bool is_input = kind == NodeKind::input;
+    for (const ir::Value* v : is_input ? graph.inputs() : graph.outputs()) {
+      GraphNode shown;
+      shown.kind = kind;
+      shown.op = is_input ? "input" : "output";
+      shown.name = printable(v->name());
+      shown.group = in_group;
+      const int id = value_of(v);
+      shown.detail = value(id).type;
+      (is_input ? shown.outputs : shown.inputs).push_back(id);
+      add_node(std::move(shown));
+    }
+  }
+
+  void add_op(const ir::Node& n, int in_group) {
+    GraphNode shown;
+    shown.op = printable(n.domain.empty() ? n.op_type : n.domain + "." + n.op_type);
+    shown.name = printable(n.name.empty() && n.output() ? n.output()->name() : n.name);
+    int place = in_group;
+    const auto parts = prefixes_of(n.name.empty() && n.output() ? n.output()->name() : n.name);
+    for (const std::string& part : parts) place = child_group(place, part, false);
+    shown.group = place;
+    for (const ir::Value* v : n.inputs()) {
+      const int id = value_of(v);
+      shown.inputs.push_back(id);
+      if (id == kNone || !value(id).constant.defined()) continue;
+      shown.weight_bytes += value(id).bytes;
+      if (shown.detail.size() < 48)
+        shown.detail +=
+            fmt::format("{}{}", shown.detail.empty() ? "" : "  ", dimensions_text(value(id).shape));
+    }
+    for (const ir::Value* v : n.outputs()) shown.outputs.push_back(value_of(v));
+    for (const auto& [key, attribute] : n.attributes)
+      shown.attributes.emplace_back(printable(key), attribute_text(attribute));
+    const int id = add_node(std::move(shown));
+    const std::string title = node(id).name;
+    int count = 0;
+    ir::for_each_subgraph(n, [&](const ir::Graph& sub) {
+      const std::string name = fmt::format(
+          "{} {}", title, sub.name.empty() ? std::to_string(count) : printable(sub.name));
+      add_graph(sub, child_group(place, fmt::format("{}#{}", name, count), true));
+      count++;
+    });
+  }
+
+  void add_graph(const ir::Graph& graph, int in_group) {
+    add_terminals(graph, in_group, NodeKind::input);
+    for (const ir::Node* n : graph.nodes()) add_op(*n, in_group);
+    add_terminals(graph, in_group, NodeKind::output);
+  }
+
+  // A group of one member, and a group that is all that its parent holds, are left out.
+  void dissolve_small_groups() {
+    for (int g = static_cast<int>(model_.groups_.size()) - 1; g > kRoot; g--) {
+      GraphGroup& it = group(g);
+      GraphGroup& parent = group(it.parent);
+      const size_t members = it.nodes.size() + it.groups.size();
+      const bool small = members < kSmallestGroup;
+      const bool alone = parent.nodes.empty() && parent.groups.size() == 1 && it.parent != kRoot;
+      if (it.is_subgraph || (!small && !alone)) continue;
+      if (alone && parent.is_subgraph) continue;
+      for (const int n : it.nodes) node(n).group = it.parent;
+      for (const int c : it.groups) {
+        group(c).parent = it.parent;
+        group(c).name = it.name + "/" + group(c).name;
+      }
+      parent.nodes.insert(parent.nodes.end(), it.nodes.begin(), it.nodes.end());
+      std::erase(parent.groups, g);
+      parent.groups.insert(parent.groups.end(), it.groups.begin(), it.groups.end());
+      if (!small) parent.name += "/" + it.name, parent.path = it.path;
+      it.nodes.clear();
+      it.groups.clear();
+      it.parent = kNone;
+    }
+    compact_groups();
+  }
+
+  void compact_groups() {
+    std::vector<int> moved(model_.groups_.size(), kNone);
+    std::vector<GraphGroup> kept;
+    for (size_t g = 0; g < model_.groups_.size(); g++) {
+      if (g != kRoot && model_.groups_[g].parent == kNone) continue;
+      moved[g] = static_cast<int>(kept.size());
+      kept.push_back(std::move(model_.groups_[g]));
+    }
+    for (GraphGroup& g : kept) {
+      if (g.parent != kNone) g.parent = moved[static_cast<size_t>(g.parent)];
+      for (int& c : g.groups) c = moved[static_cast<size_t>(c)];
+      std::sort(g.nodes.begin(), g.nodes.end());
+      g.depth = g.parent == kNone ? 0 : kept[static_cast<size_t>(g.parent)].depth + 1;
+    }
+    for (GraphNode& n : model_.nodes_) n.group = moved[static_cast<size_t>(n.group)];
+    model_.groups_ = std::move(kept);
+  }
+
+  void sum_groups() {
+    for (GraphGroup& g : model_.groups_) g.all_nodes = g.nodes.size();
+    for (size_t i = model_.groups_.size(); i-- > 0;) {
+      GraphGroup& g = model_.groups_[i];
+      for (const int n : g.nodes) g.weight_bytes += node(n).weight_bytes;
+    }
+    for (size_t i = model_.groups_.size(); i-- > 1;) {
+      const GraphGroup& g = model_.groups_[i];
+      group(g.parent).all_nodes += g.all_nodes;
+      group(g.parent).weight_bytes += g.weight_bytes;
+    }
+  }
+
+  GraphModel& model_;
+  std::unordered_map<const ir::Value*, int> values_;
+  std::map<std::pair<int, std::string>, int> children_;
+};
+
+GraphModel::GraphModel(const ir::Graph& graph) { GraphModelMaker(*this).make(graph); }
+
+int GraphModel::find(std::string_view name) const {
+  for (size_t i = 0; i < nodes_.size(); i++)
+    if (nodes_[i].name == name) return static_cast<int>(i);
+  for (const GraphValue& v : values_)
+    if (v.name == name)
+      return v.producer != kNone ? v.producer : v.consumers.empty() ? kNone : v.consumers[0];
+  return kNone;
+}
+
+std::vector<int> GraphModel::predecessors(int i) const {
+  std::vector<int> found;
+  for (const int v : node(i).inputs)
+    if (v != kNone && value(v).producer != kNone) found.push_back(value(v).producer);
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+std::vector<int> GraphModel::successors(int i) const {
+  std::vector<int> found;
+  for (const int v : node(i).outputs)
+    if (v != kNone) found.insert(found.end(), value(v).consumers.begin(), value(v).consumers.end());
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+std::vector<std::pair<std::string, size_t>> GraphModel::operator_counts() const {
+  std::map<std::string, size_t> counts;
+  for (const GraphNode& n : nodes_)
+    if (n.kind == NodeKind::op) counts[n.op]++;
+  std::vector<std::pair<std::string, size_t>> rows(counts.begin(), counts.end());
+  stable_order(rows, [](const auto& a, const auto& b) { return a.second > b.second; });
+  return rows;
+}
+
+size_t GraphModel::edge_count() const {
+  size_t edges = 0;
+  for (const GraphValue& v : values_)
+    if (v.producer != kNone) edges += v.consumers.size();
+  return edges;
+}
+
+}  // namespace poprt::inspector

@@ -1,0 +1,89 @@
+// A graph as it is shown: numbered nodes, values and nested groups, made once from the IR.
+//
+// Graph inputs and outputs are nodes of their own; constants are no nodes but weights of those that
+// read them. Groups nest: every subgraph (a branch of If, the body of Loop) is one, and so are
+// nodes whose names share a prefix that ends in '/' or '.'. Immutable once made; any thread may
+// read it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace poprt::inspector {
+
+inline constexpr int kNone = -1;
+inline constexpr int kRoot = 0;  // the group that holds everything
+
+enum class NodeKind { input, output, op };
+
+struct GraphValue {
+  std::string name;
+  std::string type;  // "f32[1,3,224,224]"
+  DType dtype = DType::undefined;
+  bool has_shape = false;
+  Shape shape;
+  uint64_t bytes = 0;    // 0 where the shape is not static
+  int producer = kNone;  // node
+  std::vector<int> consumers;
+  Tensor constant;  // defined() for weights
+};
+
+struct GraphNode {
+  NodeKind kind = NodeKind::op;
+  std::string op;      // "Conv", "poprt.Conv"; "input", "output"
+  std::string name;    // the node's, or that of its first output
+  std::string detail;  // weights and what else fits on the card, one line
+  int group = kRoot;
+  std::vector<int> inputs, outputs;  // values; kNone where omitted
+  std::vector<std::pair<std::string, std::string>> attributes;
+  uint64_t weight_bytes = 0;
+  uint64_t output_bytes = 0;
+};
+
+struct GraphGroup {
+  std::string name;  // what it adds to its parent's path
+  std::string path;
+  bool is_subgraph = false;
+  int parent = kNone;
+  int depth = 0;
+  std::vector<int> nodes, groups;  // direct members in topological order
+  size_t all_nodes = 0;            // with those of the groups inside
+  uint64_t weight_bytes = 0;
+};
+
+class GraphModel {
+ public:
+  explicit GraphModel(const ir::Graph& graph);
+
+  const std::string& name() const { return name_; }
+  const std::vector<GraphNode>& nodes() const { return nodes_; }
+  const std::vector<GraphValue>& values() const { return values_; }
+  const std::vector<GraphGroup>& groups() const { return groups_; }
+  const GraphNode& node(int i) const { return nodes_[static_cast<size_t>(i)]; }
+  const GraphValue& value(int i) const { return values_[static_cast<size_t>(i)]; }
+  const GraphGroup& group(int i) const { return groups_[static_cast<size_t>(i)]; }
+
+  // The node of that name, else the one that makes a value of that name; kNone when there is none.
+  int find(std::string_view name) const;
+  // Nodes that `node` reads from and that read from it, without duplicates.
+  std::vector<int> predecessors(int node) const;
+  std::vector<int> successors(int node) const;
+  // Operators by count, most frequent first.
+  std::vector<std::pair<std::string, size_t>> operator_counts() const;
+  uint64_t weight_bytes() const { return groups_[kRoot].weight_bytes; }
+  size_t edge_count() const;
+
+ private:
+  friend class GraphModelMaker;
+  std::string name_;
+  std::vector<GraphNode> nodes_;
+  std::vector<GraphValue> values_;
+  std::vector<GraphGroup> groups_;
+};
+
+}  // namespace poprt::inspector

@@ -1,0 +1,78 @@
+#include "model/graph_svg.h"
+
+#include <fmt/format.h>
+
+#include "model/format.h"
+
+namespace poprt::inspector {
+namespace {
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '&')
+      out += "&amp;";
+    else if (c == '"')
+      out += "&quot;";
+    else
+      out += c;
+  }
+  return out;
+}
+
+void add_box(const GraphModel& graph, const SceneBox& box, std::string& svg) {
+  const bool is_node = box.node != kNone;
+  const char* fill = box.open  ? "#f6f7f9"
+                     : is_node ? graph.node(box.node).kind == NodeKind::op ? "#dfeafc" : "#e9ecef"
+                               : "#d8dee8";
+  svg += fmt::format(
+      R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="5" fill="{}" stroke="#7a8494"/>)",
+      box.area.x, box.area.y, box.area.width, box.area.height, fill);
+  const std::string title =
+      is_node ? (graph.node(box.node).kind == NodeKind::op ? graph.node(box.node).op
+                                                           : graph.node(box.node).name)
+              : graph.group(box.group).name;
+  svg += fmt::format(R"(<text x="{:.1f}" y="{:.1f}" font-size="13">{}</text>)", box.area.x + 9,
+                     box.area.y + 19, escaped(shortened(title, 44)));
+  if (is_node && !graph.node(box.node).detail.empty())
+    svg += fmt::format(R"(<text x="{:.1f}" y="{:.1f}" font-size="10" fill="#5d6675">{}</text>)",
+                       box.area.x + 9, box.area.y + 38,
+                       escaped(shortened(graph.node(box.node).detail, 56)));
+  svg += "\n";
+}
+
+void add_route(const SceneRoute& route, std::string& svg) {
+  if (route.points.size() < 2) return;
+  svg += fmt::format(R"(<path d="M{:.1f} {:.1f})", route.points[0].x, route.points[0].y);
+  for (size_t i = 1; i < route.points.size(); i++) {
+    const Point &a = route.points[i - 1], &b = route.points[i];
+    const double bend = (b.y - a.y) / 2;
+    svg += fmt::format("C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", a.x, a.y + bend, b.x,
+                       b.y - bend, b.x, b.y);
+  }
+  svg += fmt::format("\" fill=\"none\" stroke=\"#8a93a2\"{}/>\n",
+                     route.arrow ? " marker-end=\"url(#arrow)\"" : "");
+}
+
+}  // namespace
+
+std::string graph_svg(const GraphModel& graph, const Scene& scene) {
+  std::string svg = fmt::format(
+      R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0:.0f} {1:.0f}" width="{0:.0f}" height="{1:.0f}" font-family="sans-serif">
+<defs><marker id="arrow" viewBox="0 0 10 10" refX="10" refY="5" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L10 5L0 10z" fill="#8a93a2"/></marker></defs>
+<rect width="100%" height="100%" fill="white"/>
+)",
+      scene.width, scene.height);
+  for (const SceneBox& box : scene.boxes)
+    if (box.open) add_box(graph, box, svg);
+  for (const SceneRoute& route : scene.routes) add_route(route, svg);
+  for (const SceneBox& box : scene.boxes)
+    if (!box.open) add_box(graph, box, svg);
+  return svg + "</svg>\n";
+}
+
+}  // namespace poprt::inspector

@@ -1,0 +1,273 @@
+#include "model/popef_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "model/format.h"
+#include "model/stable_order.h"
+#include "popef/header.h"
+
+namespace poprt::inspector {
+namespace {
+
+// Hostile files may have millions of headers.
+constexpr size_t kMostBlobs = 100000;
+
+std::string programs_text(const popef::Anchor& anchor, const popef::ProgramFlow& flow) {
+  std::vector<std::string> words;
+  if (anchor.usedBy(flow.load())) words.push_back("load");
+  if (anchor.usedBy(flow.main())) words.push_back("main");
+  if (anchor.usedBy(flow.save())) words.push_back("save");
+  for (const uint32_t p : anchor.programs()) {
+    const auto has = [p](const auto& list) {
+      return std::find(list.begin(), list.end(), p) != list.end();
+    };
+    if (!has(flow.load()) && !has(flow.main()) && !has(flow.save()))
+      words.push_back(std::to_string(p));
+  }
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+uint64_t bytes_of(const popef::TensorInfo& info) {
+  try {
+    return info.sizeInBytes();
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
+std::string indices_text(const popef::ProgramFlow::Indices& indices,
+                         const popef::Metadata::ProgramsMap& names) {
+  std::vector<std::string> words;
+  for (const uint32_t i : indices) {
+    const auto found = names.find(i);
+    words.push_back(found == names.end() ? std::to_string(i)
+                                         : fmt::format("{} {}", i, printable(found->second)));
+  }
+  return words.empty() ? "none" : fmt::format("{}", fmt::join(words, ", "));
+}
+
+}  // namespace
+
+const char* anchor_column_name(AnchorColumn column) {
+  static constexpr const char* names[kAnchorColumns] = {
+      "Name", "Direction", "Type", "Shape", "Bytes", "Programs", "Per replica", "Handle", "Data"};
+  return names[static_cast<size_t>(column)];
+}
+
+std::string anchor_cell(const AnchorRow& row, AnchorColumn column) {
+  switch (column) {
+    case AnchorColumn::name: return row.name;
+    case AnchorColumn::direction: return row.direction;
+    case AnchorColumn::dtype: return row.dtype;
+    case AnchorColumn::shape: return row.shape;
+    case AnchorColumn::bytes: return bytes_text(row.bytes);
+    case AnchorColumn::programs: return row.programs;
+    case AnchorColumn::per_replica: return row.per_replica ? "yes" : "no";
+    case AnchorColumn::handle: return row.handle;
+    case AnchorColumn::data: return row.data;
+  }
+  return {};
+}
+
+PopefFile::PopefFile(const std::filesystem::path& path)
+    : reader_(std::make_shared<popef::Reader>()) {
+  file_bytes_ = MappedFile::open(path)->bytes().size();
+  try {
+    reader_->parseFile(path.string());
+  } catch (const Error& e) {
+    problems_.push_back(printable(e.what()));
+    read_damaged(path);
+    if (reader_->blobs().empty()) throw;
+  }
+  for (const std::string& warning : reader_->warnings()) problems_.push_back(printable(warning));
+  fill();
+}
+
+// Blob by blob, each as a file of its own: one that is broken takes no other with it.
+void PopefFile::read_damaged(const std::filesystem::path& path) {
+  const auto file = MappedFile::open(path);
+  const auto bytes = file->bytes();
+  uint64_t offset = 0;
+  while (offset < bytes.size() && blobs_.size() < kMostBlobs) {
+    const auto rest = bytes.subspan(offset);
+    if (rest.size() < popef::kHeaderBytes) break;
+    uint64_t size = 0;
+    try {
+      size = popef::decode_header(rest.first(popef::kHeaderBytes), offset, rest.size()).size;
+    } catch (const Error&) {
+      break;  // where the next blob begins stood in this header
+    }
+    if (size == 0 || size > rest.size()) break;
+    const size_t known = reader_->blobs().size();
+    try {
+      reader_->parseMemory(rest.first(size), file);
+    } catch (const Error&) {
+      problems_.push_back(
+          fmt::format("the blob at offset {} is left out: it cannot be read", offset));
+    }
+    for (size_t i = known; i < reader_->blobs().size(); i++) {
+      const popef::BlobInfo& b = reader_->blobs()[i];
+      blobs_.push_back({std::string(popef::blob_type_name(b.type)), printable(b.name), offset,
+                        b.size, b.payload_bytes, b.raw_bytes, b.compressed});
+    }
+    offset += size;
+  }
+  if (offset < bytes.size())
+    problems_.push_back(fmt::format("nothing from offset {} on can be read", offset));
+}
+
+void PopefFile::fill() {
+  if (blobs_.empty())
+    for (const popef::BlobInfo& b : reader_->blobs())
+      blobs_.push_back({std::string(popef::blob_type_name(b.type)), printable(b.name), b.offset,
+                        b.size, b.payload_bytes, b.raw_bytes, b.compressed});
+  const auto row_of = [](const popef::TensorDataInfo& info, const std::string& executable) {
+    DataRow row;
+    row.name = printable(info.name());
+    row.executable = printable(executable);
+    row.dtype = popef::data_type_name(info.tensorInfo().dataType());
+    row.shape = dimensions_text(info.tensorInfo().shape());
+    row.bytes = bytes_of(info.tensorInfo());
+    return row;
+  };
+  for (const auto& t : reader_->tensors()) data_.push_back(row_of(t.info, t.executable));
+  for (const auto& f : reader_->feeds()) {
+    DataRow row = row_of(f.info, f.executable);
+    row.is_feed = true;
+    row.tensors = f.info.numTensors();
+    row.bytes *= row.tensors;
+    data_.push_back(std::move(row));
+  }
+  for (const auto& o : reader_->opaqueBlobs())
+    opaque_.push_back({printable(o.name), printable(o.executable), o.size()});
+  for (const popef::Metadata& m : reader_->metadata())
+    for (const popef::Anchor& a : m.anchors()) {
+      AnchorRow row;
+      row.model = printable(m.executable());
+      row.name = printable(a.name());
+      row.handle = printable(a.handle());
+      row.direction = popef::tensor_type_name(a.type());
+      row.dtype = popef::data_type_name(a.tensorInfo().dataType());
+      row.shape = dimensions_text(a.tensorInfo().shape());
+      row.bytes = bytes_of(a.tensorInfo());
+      row.programs = programs_text(a, m.programFlow());
+      row.per_replica = a.isPerReplica();
+      for (const DataRow& d : data_)
+        if (d.name == row.name && (d.executable.empty() || d.executable == row.model))
+          row.data = d.is_feed ? fmt::format("feed of {}", d.tensors) : "tensor";
+      anchors_.push_back(std::move(row));
+    }
+}
+
+std::vector<std::pair<std::string, std::string>> PopefFile::metadata_rows(size_t model) const {
+  const popef::Metadata& m = reader_->metadata()[model];
+  const auto& names = m.programsMap();
+  std::vector<std::pair<std::string, std::string>> rows = {
+      {"executable", printable(m.executable())},
+      {"replication factor", std::to_string(m.replicationFactor())},
+      {"IPUs", std::to_string(m.numIpus())},
+      {"IPU version", std::to_string(m.ipuVersion())},
+      {"POD", m.isPOD() ? "yes" : "no"},
+      {"processes", std::to_string(m.numProcesses())},
+      {"inference", m.isInference() ? "yes" : "no"},
+      {"device iterations", std::to_string(m.deviceIterations())},
+      {"seed handle", m.seedHandle().empty() ? "none" : printable(m.seedHandle())},
+      {"load programs", indices_text(m.programFlow().load(), names)},
+      {"main programs", indices_text(m.programFlow().main(), names)},
+      {"save programs", indices_text(m.programFlow().save(), names)}};
+  for (const auto& o : m.engineOptions())
+    rows.emplace_back("engine option " + printable(o.name()), printable(o.value()));
+  for (const auto& o : m.deviceOptions())
+    rows.emplace_back("device option " + printable(o.name()), printable(o.value()));
+  return rows;
+}
+
+std::vector<size_t> PopefFile::anchor_rows(std::string_view filter, AnchorColumn column,
+                                           bool descending) const {
+  std::vector<size_t> rows;
+  for (size_t i = 0; i < anchors_.size(); i++)
+    for (int c = 0; c < kAnchorColumns; c++)
+      if (contains_text(anchor_cell(anchors_[i], static_cast<AnchorColumn>(c)), filter)) {
+        rows.push_back(i);
+        break;
+      }
+  stable_order(rows, [&](size_t a, size_t b) {
+    const AnchorRow& x = anchors_[descending ? b : a];
+    const AnchorRow& y = anchors_[descending ? a : b];
+    if (column == AnchorColumn::bytes || column == AnchorColumn::shape) return x.bytes < y.bytes;
+    return anchor_cell(x, column) < anchor_cell(y, column);
+  });
+  return rows;
+}
+
+Tensor PopefFile::tensor(size_t i) const {
+  const size_t tensors = reader_->tensors().size();
+  const popef::BlobData& blob = i < tensors
+                                    ? static_cast<const popef::BlobData&>(reader_->tensors()[i])
+                                    : reader_->feeds()[i - tensors];
+  const popef::TensorInfo& info = i < tensors ? reader_->tensors()[i].info.tensorInfo()
+                                              : reader_->feeds()[i - tensors].info.tensorInfo();
+  Shape shape = info.shape();
+  if (i >= tensors)
+    shape.insert(shape.begin(),
+                 static_cast<int64_t>(reader_->feeds()[i - tensors].info.numTensors()));
+  const popef::Payload payload = blob.payload();
+  return Tensor::view(popef::dtype_of(info.dataType()), std::move(shape), payload.bytes.data(),
+                      payload.bytes.size(), payload.owner);
+}
+
+std::string PopefFile::opaque_text(size_t i, size_t most) const {
+  const popef::Payload payload = reader_->opaqueBlobs()[i].payload();
+  const std::string_view text(reinterpret_cast<const char*>(payload.bytes.data()),
+                              payload.bytes.size());
+  if (text.size() <= most) {
+    const auto json = nlohmann::json::parse(text, nullptr, false);
+    if (!json.is_discarded())
+      return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
+  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return c == '\n' || c == '\t' || c == '\r' ||
+           (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);
+  });
+  if (plain && text.size() <= most) {
+    std::string lines;
+    size_t begin = 0;
+    while (begin <= text.size()) {
+      const size_t end = std::min(text.find('\n', begin), text.size());
+      lines += printable(text.substr(begin, end - begin)) + (end < text.size() ? "\n" : "");
+      begin = end + 1;
+    }
+    return lines;
+  }
+  return hex_text(payload.bytes, most);
+}
+
+program::LoadedProgram PopefFile::program(size_t i) const {
+  const popef::Payload payload = reader_->executables()[i].payload();
+  return program::read_executable(payload.bytes, payload.owner);
+}
+
+std::string hex_text(std::span<const std::byte> bytes, size_t most) {
+  std::string text;
+  const size_t shown = std::min(bytes.size(), most / 4);  // a line of 16 takes some 75 characters
+  for (size_t line = 0; line < shown; line += 16) {
+    std::string hex, characters;
+    for (size_t i = line; i < std::min(line + 16, shown); i++) {
+      const auto c = static_cast<unsigned char>(bytes[i]);
+      hex += fmt::format("{:02x} ", c);
+      characters += c >= 0x20 && c < 0x7f ? static_cast<char>(c) : '.';
+    }
+    text += fmt::format("{:08x}  {:<48} {}\n", line, hex, characters);
+  }
+  if (shown < bytes.size()) text += fmt::format("… {} bytes in all\n", bytes.size());
+  return text;
+}
+
+}  // namespace poprt::inspector

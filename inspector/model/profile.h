@@ -1,0 +1,28 @@
+// Runs a program here, on made-up inputs, and says how long each instruction takes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/graph_model.h"
+#include "model/task.h"
+#include "program/serialize.h"
+
+namespace poprt::inspector {
+
+struct ProgramProfile {
+  int64_t runs = 0;
+  double run_ns = 0;                 // mean of a whole run
+  std::vector<double> instructions;  // mean ns of each instruction of main
+  std::vector<std::string> names;    // the nodes that they came from
+};
+
+// As many runs as fit into `seconds`, one at least. Floats are random in [0, 1), integers 0. Throws
+// what the device refuses, and Error(cancelled).
+ProgramProfile profile_program(const program::LoadedProgram& program, double seconds,
+                               Progress& progress);
+
+// The share of each node of a graph in the time of the slowest one, 0..1.
+std::vector<double> heat_of(const GraphModel& graph, const ProgramProfile& profile);
+
+}  // namespace poprt::inspector

@@ -1,0 +1,343 @@
+#include "model/telemetry_history.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "model/format.h"
+#include "runtime/telemetry.h"
+
+namespace poprt::inspector {
+namespace {
+
+using runtime::QueueSnapshot;
+using runtime::TelemetrySnapshot;
+
+constexpr size_t kMostEvents = 1000, kMostSeries = 256;
+constexpr uint64_t kLongestRecordingLine = uint64_t{1} << 24;
+// Stalls are a rate over this many samples.
+constexpr size_t kStallWindow = 20;
+
+uint64_t more(uint64_t now, uint64_t before) { return now > before ? now - before : 0; }
+
+// Upper end of the bucket of the q-quantile of what both histograms differ by; negative for
+// nothing.
+double quantile(const TelemetrySnapshot& now, const TelemetrySnapshot& before, double q) {
+  uint64_t total = 0;
+  for (size_t b = 0; b < runtime::telemetry::kBuckets; b++)
+    total += more(now.histogram[b], before.histogram[b]);
+  if (total == 0) return -1;
+  const auto rank = static_cast<uint64_t>(std::ceil(q * static_cast<double>(total)));
+  uint64_t so_far = 0;
+  for (size_t b = 0; b < runtime::telemetry::kBuckets; b++) {
+    so_far += more(now.histogram[b], before.histogram[b]);
+    if (so_far >= std::max<uint64_t>(rank, 1))
+      return static_cast<double>(
+          runtime::telemetry::bucket_begin(std::min(b + 1, runtime::telemetry::kBuckets - 1)));
+  }
+  return static_cast<double>(now.latency_max_ns);
+}
+
+void add_event(TelemetrySeries& series, double time, std::string text) {
+  series.events.push_back({time, std::move(text)});
+  if (series.events.size() > kMostEvents) series.events.pop_front();
+}
+
+void add_sample(TelemetrySeries& series, double time, const TelemetrySnapshot& now) {
+  const TelemetrySnapshot& before = series.last;
+  const double from = series.samples.empty() ? static_cast<double>(now.started_ns) / 1e9
+                                             : series.samples.back().time;
+  const double elapsed = std::max(time - from, 1e-6);
+  TelemetrySample s;
+  s.time = time;
+  s.requests_per_second = static_cast<double>(more(now.completed, before.completed)) / elapsed;
+  s.runs_per_second = static_cast<double>(more(now.runs, before.runs)) / elapsed;
+  s.busy = std::min(1.0, static_cast<double>(more(now.busy_ns, before.busy_ns)) / 1e9 / elapsed);
+  s.p50_ns = quantile(now, before, 0.5);
+  s.p90_ns = quantile(now, before, 0.9);
+  s.p99_ns = quantile(now, before, 0.99);
+  s.in_flight = now.in_flight;
+  s.failed = more(now.failed, before.failed);
+  for (size_t q = 0; q < std::min(now.queues.size(), kMostShownQueues); q++) {
+    const QueueSnapshot& queue = now.queues[q];
+    const bool known = q < before.queues.size() && before.queues[q].name == queue.name;
+    s.stalls += more(queue.stalls, known ? before.queues[q].stalls : 0);
+    s.fill.push_back(queue.capacity == 0 ? 0
+                                         : static_cast<float>(std::min(
+                                               1.0, static_cast<double>(queue.fill) /
+                                                        static_cast<double>(queue.capacity))));
+  }
+  if (s.failed > 0) add_event(series, time, fmt::format("{} requests failed", s.failed));
+  series.samples.push_back(std::move(s));
+  if (series.samples.size() > kMostSamples) series.samples.pop_front();
+}
+
+void update_queues(TelemetrySeries& series, const TelemetrySnapshot& now, double elapsed) {
+  const auto before = std::move(series.queues);
+  series.queues.clear();
+  for (size_t q = 0; q < std::min(now.queues.size(), kMostShownQueues); q++) {
+    const QueueSnapshot& it = now.queues[q];
+    QueueState state{printable(it.name), it.is_output, it.capacity, it.fill,
+                     it.high_water,      it.enqueued,  it.stalls,   0};
+    if (q < before.size() && before[q].name == state.name) {
+      const double rate =
+          static_cast<double>(more(it.stalls, before[q].stalls)) / std::max(elapsed, 1e-6);
+      // Smoothed over about kStallWindow looks.
+      const double part = 1.0 / static_cast<double>(kStallWindow);
+      state.stalls_per_second = before[q].stalls_per_second * (1 - part) + rate * part;
+    }
+    series.queues.push_back(std::move(state));
+  }
+}
+
+nlohmann::json to_object(const TelemetrySnapshot& s) {
+  nlohmann::json histogram = nlohmann::json::object();
+  for (size_t b = 0; b < s.histogram.size(); b++)
+    if (s.histogram[b] > 0) histogram[std::to_string(b)] = s.histogram[b];
+  nlohmann::json queues = nlohmann::json::array();
+  for (const QueueSnapshot& q : s.queues)
+    queues.push_back({{"name", q.name},
+                      {"output", q.is_output},
+                      {"capacity", q.capacity},
+                      {"fill", q.fill},
+                      {"high_water", q.high_water},
+                      {"enqueued", q.enqueued},
+                      {"finished", q.finished},
+                      {"stalls", q.stalls}});
+  return {{"name", s.name},
+          {"pid", s.pid},
+          {"started", s.started_ns},
+          {"replica", s.replica},
+          {"alive", s.alive},
+          {"submitted", s.submitted},
+          {"completed", s.completed},
+          {"failed", s.failed},
+          {"in_flight", s.in_flight},
+          {"latency_max", s.latency_max_ns},
+          {"runs", s.runs},
+          {"busy", s.busy_ns},
+          {"histogram", std::move(histogram)},
+          {"queues", std::move(queues)}};
+}
+
+TelemetrySnapshot from_object(const nlohmann::json& o) {
+  TelemetrySnapshot s;
+  s.name = printable(o.at("name").get<std::string>());
+  s.pid = o.at("pid");
+  s.started_ns = o.at("started");
+  s.replica = o.at("replica");
+  s.alive = o.at("alive");
+  s.submitted = o.at("submitted");
+  s.completed = o.at("completed");
+  s.failed = o.at("failed");
+  s.in_flight = o.at("in_flight");
+  s.latency_max_ns = o.at("latency_max");
+  s.runs = o.at("runs");
+  s.busy_ns = o.at("busy");
+  for (const auto& [bucket, count] : o.at("histogram").items())
+    s.histogram.at(std::stoul(bucket)) = count;
+  for (const auto& q : o.at("queues")) {
+    if (s.queues.size() == kMostShownQueues) break;
+    s.queues.push_back({printable(q.at("name").get<std::string>()), q.at("output"),
+                        q.at("capacity"), q.at("fill"), q.at("high_water"), q.at("enqueued"),
+                        q.at("finished"), q.at("stalls")});
+  }
+  return s;
+}
+
+}  // namespace
+
+std::string TelemetrySeries::title() const {
+  return fmt::format("{} · replica {} · pid {}", name, replica, pid);
+}
+
+int TelemetrySeries::starving() const {
+  int worst = -1;
+  for (size_t q = 0; q < queues.size(); q++)
+    if (!queues[q].is_output && queues[q].stalls_per_second > 0.5 &&
+        (worst < 0 ||
+         queues[q].stalls_per_second > queues[static_cast<size_t>(worst)].stalls_per_second))
+      worst = static_cast<int>(q);
+  return worst;
+}
+
+double TelemetryHistory::first_time() const {
+  double first = last_time_;
+  for (const TelemetrySeries& s : series_)
+    if (!s.samples.empty()) first = std::min(first, s.samples.front().time);
+  return first;
+}
+
+// The one of the same process; else one whose process has ended; else a new one.
+TelemetrySeries& TelemetryHistory::series_of(const TelemetrySnapshot& s, double time) {
+  TelemetrySeries* ended = nullptr;
+  for (TelemetrySeries& it : series_) {
+    if (it.name != s.name || it.replica != s.replica) continue;
+    if (it.pid == s.pid && it.started_ns == s.started_ns) return it;
+    if (!it.alive && !ended) ended = &it;
+  }
+  if (!ended) {
+    series_.emplace_back();
+    ended = &series_.back();
+  }
+  const bool again = ended->pid != 0;
+  ended->name = s.name;
+  ended->replica = s.replica;
+  ended->pid = s.pid;
+  ended->started_ns = s.started_ns;
+  ended->last = {};
+  ended->last.name = s.name;
+  add_event(*ended, time, fmt::format("{} (pid {})", again ? "began again" : "found", s.pid));
+  return *ended;
+}
+
+void TelemetryHistory::add(double time, const std::vector<TelemetrySnapshot>& snapshots) {
+  std::vector<bool> seen(series_.size());
+  for (const TelemetrySnapshot& s : snapshots) {
+    if (!s.alive) continue;
+    if (series_.size() >= kMostSeries) break;
+    TelemetrySeries& series = series_of(s, time);
+    const auto index = static_cast<size_t>(&series - series_.data());
+    if (index >= seen.size()) seen.resize(index + 1);
+    if (seen[index]) continue;  // two segments that pretend to be one
+    seen[index] = true;
+    const bool first = !series.alive;
+    series.alive = true;
+    // A first look knows no rates: what happened since the process began is no sample.
+    if (first) series.last = s;
+    const double elapsed = series.samples.empty() ? 1 : time - series.samples.back().time;
+    add_sample(series, time, s);
+    update_queues(series, s, elapsed);
+    series.completed = s.completed;
+    series.failed = s.failed;
+    series.last = s;
+  }
+  for (size_t i = 0; i < series_.size(); i++)
+    if (series_[i].alive && (i >= seen.size() || !seen[i])) {
+      series_[i].alive = false;
+      add_event(series_[i], time, fmt::format("ended (pid {})", series_[i].pid));
+    }
+  last_time_ = time;
+}
+
+std::string recording_line(double time, const std::vector<TelemetrySnapshot>& snapshots) {
+  nlohmann::json segments = nlohmann::json::array();
+  for (const TelemetrySnapshot& s : snapshots) segments.push_back(to_object(s));
+  return nlohmann::json({{"time", time}, {"segments", std::move(segments)}}).dump();
+}
+
+TelemetryHistory read_recording(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  if (!file || !std::getline(file, line) || line != kRecordingHead)
+    fail(ErrorCode::data_loss, "{}: expected a first line {}, which recordings have", path.string(),
+         kRecordingHead);
+  TelemetryHistory history;
+  for (size_t number = 2; std::getline(file, line); number++) {
+    if (line.empty()) continue;
+    const bool unfinished = file.eof();
+    try {
+      if (line.size() > kLongestRecordingLine)
+        fail(ErrorCode::data_loss, "the line has {} bytes", line.size());
+      const auto object = nlohmann::json::parse(line);
+      std::vector<TelemetrySnapshot> snapshots;
+      for (const auto& s : object.at("segments")) snapshots.push_back(from_object(s));
+      const double time = object.at("time");
+      if (!std::isfinite(time) || time < history.last_time())
+        fail(ErrorCode::data_loss, "time {} comes after {}", time, history.last_time());
+      history.add(time, snapshots);
+    } catch (const std::exception& e) {
+      if (unfinished) break;
+      fail(ErrorCode::data_loss, "{}:{}: not a line of a recording: {}", path.string(), number,
+           e.what());
+    }
+  }
+  return history;
+}
+
+TelemetryWatcher::TelemetryWatcher(std::filesystem::path folder, double interval,
+                                   std::function<void()> wake)
+    : folder_(std::move(folder)), interval_(interval), wake_(std::move(wake)) {
+  try {
+    if (folder_.empty()) folder_ = runtime::telemetry_dir();
+    thread_ = std::thread([this] { run(); });
+  } catch (const Error& e) {
+    error_ = printable(e.what());
+  }
+}
+
+TelemetryWatcher::~TelemetryWatcher() {
+  stop_.store(true);
+  if (thread_.joinable()) thread_.join();
+}
+
+void TelemetryWatcher::run() {
+  using namespace std::chrono;
+  auto next = steady_clock::now();
+  while (!stop_.load()) {
+    look();
+    next += duration_cast<steady_clock::duration>(duration<double>(interval_));
+    next = std::max(next, steady_clock::now());
+    // Short sleeps, so that the destructor waits for one of them only.
+    while (!stop_.load() && steady_clock::now() < next)
+      std::this_thread::sleep_for(
+          std::min<steady_clock::duration>(next - steady_clock::now(), milliseconds(100)));
+  }
+}
+
+void TelemetryWatcher::look() {
+  std::vector<TelemetrySnapshot> found;
+  std::string problem;
+  for (const runtime::SegmentName& name : runtime::list_segments(folder_)) {
+    try {
+      found.push_back(runtime::read_segment(name.path));
+    } catch (const Error& e) {
+      if (e.code() != ErrorCode::not_found)
+        problem = printable(e.what());  // gone meanwhile is normal
+    }
+  }
+  const double time =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const bool alive = std::any_of(found.begin(), found.end(), [](const auto& s) { return s.alive; });
+  bool tell = false;
+  {
+    const std::lock_guard lock(mutex_);
+    history_.add(std::max(time, history_.last_time()), found);
+    looks_++;
+    error_ = problem;
+    if (recording_.load(std::memory_order_relaxed)) {
+      file_ << recording_line(time, found) << '\n';
+      file_.flush();
+    }
+    tell = alive || was_alive_;
+    was_alive_ = alive;
+  }
+  if (tell && wake_) wake_();
+}
+
+std::string TelemetryWatcher::error() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
+void TelemetryWatcher::record(const std::filesystem::path& path) {
+  const std::lock_guard lock(mutex_);
+  file_.close();
+  file_.clear();
+  file_.open(path, std::ios::trunc);
+  file_ << kRecordingHead << '\n';
+  if (!file_.flush()) fail(ErrorCode::permission_denied, "cannot write {}", path.string());
+  recording_.store(true);
+}
+
+void TelemetryWatcher::stop_recording() {
+  const std::lock_guard lock(mutex_);
+  recording_.store(false);
+  file_.close();
+}
+
+}  // namespace poprt::inspector

@@ -1,0 +1,135 @@
+// What processes did over the last minutes, from their telemetry: live, recorded and replayed.
+//
+// A series is one replica of one model. When its process ends and another one begins to publish the
+// same model and replica, the series goes on and has an event for each.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "runtime/telemetry_reader.h"
+
+namespace poprt::inspector {
+
+inline constexpr size_t kMostSamples = 6000;  // ten minutes of ten looks a second
+inline constexpr size_t kMostShownQueues = 256;
+
+struct TelemetrySample {
+  double time = 0;                                                // seconds since 1970
+  double requests_per_second = 0, runs_per_second = 0, busy = 0;  // since the sample before
+  double p50_ns = 0, p90_ns = 0, p99_ns = 0;  // of requests completed since then; negative: none
+  uint64_t in_flight = 0;
+  uint64_t failed = 0, stalls = 0;  // since the sample before
+  std::vector<float> fill;          // of each queue, 0..1 of its capacity
+};
+
+struct QueueState {
+  std::string name;
+  bool is_output = false;
+  uint64_t capacity = 0, fill = 0, high_water = 0, enqueued = 0, stalls = 0;
+  double stalls_per_second = 0;
+};
+
+struct TelemetryEvent {
+  double time = 0;
+  std::string text;  // "began", "ended", "3 requests failed"
+};
+
+struct TelemetrySeries {
+  std::string name;
+  uint32_t replica = 0;
+  uint64_t pid = 0;
+  bool alive = false;
+  uint64_t completed = 0, failed = 0;  // of the present process
+  std::vector<QueueState> queues;
+  std::deque<TelemetrySample> samples;
+  std::deque<TelemetryEvent> events;
+
+  std::string title() const;
+  // The input queue for which the device waited most in the last seconds; -1 when it never did.
+  int starving() const;
+
+  // Of the sample before.
+  uint64_t started_ns = 0;
+  runtime::TelemetrySnapshot last;
+};
+
+// One thread at a time.
+class TelemetryHistory {
+ public:
+  // Snapshots of one moment; times do not decrease.
+  void add(double time, const std::vector<runtime::TelemetrySnapshot>& snapshots);
+  const std::vector<TelemetrySeries>& series() const { return series_; }
+  double first_time() const;
+  double last_time() const { return last_time_; }
+
+ private:
+  TelemetrySeries& series_of(const runtime::TelemetrySnapshot& snapshot, double time);
+  std::vector<TelemetrySeries> series_;
+  double last_time_ = 0;
+};
+
+// A recording is text: kRecordingHead, then one JSON object per look.
+inline constexpr std::string_view kRecordingHead = "{\"poprt_telemetry\": 1}";
+std::string recording_line(double time, const std::vector<runtime::TelemetrySnapshot>& snapshots);
+// Throws Error(data_loss) naming the line. An unfinished last line is left out: whoever recorded
+// may have been killed.
+TelemetryHistory read_recording(const std::filesystem::path& path);
+
+// Looks at the folder of segments on a thread of its own.
+class TelemetryWatcher {
+ public:
+  // An empty folder means where this user's processes publish. `wake` is called after looks that
+  // found something alive, and after the first that does not.
+  explicit TelemetryWatcher(std::filesystem::path folder = {}, double interval = 0.1,
+                            std::function<void()> wake = {});
+  ~TelemetryWatcher();
+  TelemetryWatcher(const TelemetryWatcher&) = delete;
+  TelemetryWatcher& operator=(const TelemetryWatcher&) = delete;
+
+  // Calls `use(const TelemetryHistory&)` while nothing is added. It must not take long.
+  template <class F>
+  void with_history(F&& use) const {
+    const std::lock_guard lock(mutex_);
+    use(history_);
+  }
+  // Grows with each look.
+  uint64_t looks() const { return looks_.load(std::memory_order_relaxed); }
+  const std::filesystem::path& folder() const { return folder_; }
+  // Why the last look failed; empty when it did not.
+  std::string error() const;
+
+  // Throws Error when the file cannot be made. One recording at a time.
+  void record(const std::filesystem::path& path);
+  void stop_recording();
+  bool recording() const { return recording_.load(std::memory_order_relaxed); }
+
+ private:
+  void look();
+  void run();
+
+  std::filesystem::path folder_;
+  double interval_;
+  std::function<void()> wake_;
+  mutable std::mutex mutex_;  // of what follows
+  TelemetryHistory history_;
+  std::string error_;
+  std::ofstream file_;
+  bool was_alive_ = false;
+  std::atomic<uint64_t> looks_{0};
+  std::atomic<bool> recording_{false}, stop_{false};
+  std::thread thread_;
+};
+
+}  // namespace poprt::inspector

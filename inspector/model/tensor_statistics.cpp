@@ -1,0 +1,103 @@
+#include "model/tensor_statistics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/error.h"
+#include "model/format.h"
+
+namespace poprt::inspector {
+namespace {
+
+// A multiple of the elements that share a byte.
+constexpr int64_t kRun = 1 << 14;
+
+bool is_numeric(DType dtype) {
+  return is_float(dtype) || is_integer(dtype) || dtype == DType::boolean || dtype == DType::f8e8m0;
+}
+
+// Calls `visit(values)` on runs of elements that together are about `limit`.
+template <class F>
+void for_runs(const Tensor& tensor, uint64_t limit, const std::atomic<bool>* cancel, F&& visit) {
+  const int64_t count = tensor.count();
+  const int64_t runs = (count + kRun - 1) / kRun;
+  const auto wanted = std::max<int64_t>(1, static_cast<int64_t>(limit) / kRun);
+  const int64_t step = std::max<int64_t>(1, (runs + wanted - 1) / wanted);
+  for (int64_t r = 0; r < runs; r += step) {
+    if (cancel && cancel->load(std::memory_order_relaxed))
+      fail(ErrorCode::cancelled, "statistics were cancelled");
+    visit(tensor_values(tensor, r * kRun, std::min(kRun, count - r * kRun)));
+  }
+}
+
+}  // namespace
+
+std::vector<double> tensor_values(const Tensor& tensor, int64_t first, int64_t count) {
+  if (count <= 0) return {};
+  const int bits = dtype_bits(tensor.dtype());
+  const int64_t per_byte = bits < 8 ? 8 / bits : 1;
+  const int64_t from = first / per_byte * per_byte;
+  const int64_t n = first + count - from;
+  const auto* bytes = static_cast<const std::byte*>(tensor.data()) + from * bits / 8;
+  // A tensor that views the run; the bytes outlive it.
+  const Tensor run =
+      Tensor::view(tensor.dtype(), {n}, bytes, dtype_bytes(tensor.dtype(), n), nullptr);
+  std::vector<double> values = run.to_doubles();
+  values.erase(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(first - from));
+  return values;
+}
+
+TensorStatistics tensor_statistics(const Tensor& tensor, uint64_t limit,
+                                   const std::atomic<bool>* cancel) {
+  TensorStatistics s;
+  s.elements = static_cast<uint64_t>(tensor.count());
+  s.numeric = is_numeric(tensor.dtype());
+  if (!s.numeric || s.elements == 0) return s;
+  uint64_t finite = 0;
+  double mean = 0, squares = 0;  // Welford
+  for_runs(tensor, limit, cancel, [&](const std::vector<double>& values) {
+    for (const double v : values) {
+      s.examined++;
+      if (v == 0) s.zeros++;
+      if (std::isnan(v)) s.nans++;
+      if (std::isinf(v)) s.infinities++;
+      if (!std::isfinite(v)) continue;
+      s.least = finite == 0 ? v : std::min(s.least, v);
+      s.most = finite == 0 ? v : std::max(s.most, v);
+      finite++;
+      const double d = v - mean;
+      mean += d / static_cast<double>(finite);
+      squares += d * (v - mean);
+    }
+  });
+  s.mean = mean;
+  s.deviation = finite > 0 ? std::sqrt(squares / static_cast<double>(finite)) : 0;
+  // Halves, so that the range of doubles does not overflow.
+  const double range = s.most / 2 - s.least / 2;
+  for_runs(tensor, limit, cancel, [&](const std::vector<double>& values) {
+    for (const double v : values) {
+      if (!std::isfinite(v)) continue;
+      const double place = range > 0 ? (v / 2 - s.least / 2) / range : 0.5;
+      const auto bin = static_cast<size_t>(place * static_cast<double>(TensorStatistics::kBins));
+      s.histogram[std::min(bin, TensorStatistics::kBins - 1)]++;
+    }
+  });
+  return s;
+}
+
+std::string element_text(const Tensor& tensor, int64_t index) {
+  if (tensor.dtype() == DType::string)
+    return printable(tensor.string_values()[static_cast<size_t>(index)]);
+  if (!is_numeric(tensor.dtype())) return "?";
+  if (tensor.dtype() == DType::u64)
+    return std::to_string(tensor.values<uint64_t>()[static_cast<size_t>(index)]);
+  if (tensor.dtype() == DType::s64)
+    return std::to_string(tensor.values<int64_t>()[static_cast<size_t>(index)]);
+  const double v = tensor_values(tensor, index, 1)[0];
+  return tensor.dtype() == DType::f64 ? fmt::format("{:.17g}", v) : fmt::format("{:.7g}", v);
+}
+
+}  // namespace poprt::inspector

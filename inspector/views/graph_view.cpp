@@ -1,0 +1,596 @@
+#include "views/graph_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/format.h"
+#include "model/graph_query.h"
+#include "model/graph_svg.h"
+#include "views/ui.h"
+
+namespace poprt::inspector {
+namespace {
+
+constexpr double kLeastZoom = 0.002, kMostZoom = 4;
+// Below these zooms: no text; boxes without rounding and edges as straight lines.
+constexpr double kTextZoom = 0.32, kPlainZoom = 0.16;
+// Of a graph that does not fit, so much is shown at first.
+constexpr double kReadableZoom = 0.6;
+constexpr size_t kOpenAtFirst = 400;  // boxes
+
+float f(double x) { return static_cast<float>(x); }
+
+}  // namespace
+
+const char* GraphView::colour_name() const {
+  static constexpr const char* names[] = {"operator", "type", "weights", "memory"};
+  return heat_.empty() ? names[static_cast<size_t>(colour_)] : "time";
+}
+
+void GraphView::next_colour() {
+  if (heat_.empty()) colour_ = static_cast<GraphColour>((static_cast<int>(colour_) + 1) % 4);
+  heat_.clear();
+}
+
+void GraphView::set_graph(std::shared_ptr<const GraphModel> graph) {
+  if (graph == graph_) return;
+  const bool first = !graph_;
+  std::set<std::string> open_paths;
+  if (graph_)
+    for (const int g : open_) open_paths.insert(graph_->group(g).path);
+  const std::string selected_name = selected_ == kNone ? "" : graph_->node(selected_).name;
+  task_ = {};
+  graph_ = std::move(graph);
+  scene_ = nullptr;
+  matches_.clear();
+  is_match_.clear();
+  in_path_.clear();
+  in_focus_.clear();
+  path_.clear();
+  changes_.clear();
+  heat_.clear();
+  path_start_ = kNone;
+  hovered_box_ = kNone;
+  selected_ = graph_ && !selected_name.empty() ? graph_->find(selected_name) : kNone;
+  open_.clear();
+  if (!graph_) return;
+  layout_ = std::make_shared<GraphLayout>(graph_);
+  most_weight_bytes_ = most_output_bytes_ = 1;
+  for (const GraphNode& n : graph_->nodes()) {
+    most_weight_bytes_ = std::max(most_weight_bytes_, n.weight_bytes);
+    most_output_bytes_ = std::max(most_output_bytes_, n.output_bytes);
+  }
+  if (first)
+    open_ = layout_->groups_within(kOpenAtFirst);
+  else
+    for (size_t g = 1; g < graph_->groups().size(); g++)
+      if (open_paths.contains(graph_->groups()[g].path)) open_.insert(static_cast<int>(g));
+  fit_wanted_ |= first;
+  first_look_ |= first;
+  relayout(kNone);
+}
+
+void GraphView::relayout(int anchor_group) {
+  anchor_group_ = anchor_group;
+  if (task_.running()) {
+    relayout_again_ = true;
+    task_.cancel();
+    return;
+  }
+  task_ = Task<std::shared_ptr<const Scene>>(
+      [layout = layout_, open = open_](Progress& progress) {
+        return layout->scene(open, &progress.cancel);
+      },
+      wake_);
+}
+
+void GraphView::accept_layout() {
+  if (!task_.started() || task_.running()) return;
+  auto made = task_.take();
+  layout_error_ = made ? "" : task_.error();
+  task_ = {};
+  if (made) {
+    // What was toggled keeps its place on the screen.
+    if (scene_ && anchor_group_ != kNone) {
+      const auto before = scene_->box_of_group.find(anchor_group_),
+                 after = (*made)->box_of_group.find(anchor_group_);
+      if (before != scene_->box_of_group.end() && after != (*made)->box_of_group.end()) {
+        const Rect &a = scene_->boxes[before->second].area, &b = (*made)->boxes[after->second].area;
+        camera_.x += (b.x + b.width / 2) - (a.x + a.width / 2);
+        camera_.y += b.y - a.y;
+      }
+    }
+    scene_ = std::move(*made);
+  }
+  if (relayout_again_) {
+    relayout_again_ = false;
+    relayout(anchor_group_);
+  }
+}
+
+void GraphView::settle() {
+  while (task_.started()) {
+    task_.wait();
+    accept_layout();
+  }
+}
+
+void GraphView::toggle_group(int group) {
+  if (!open_.erase(group)) open_.insert(group);
+  relayout(group);
+}
+
+void GraphView::open_all(bool open) {
+  open_ = open ? layout_->all_groups() : std::set<int>{};
+  fit_wanted_ = true;
+  relayout(kNone);
+}
+
+void GraphView::select(int node, bool show_it) {
+  if (path_start_ != kNone && node != kNone && node != path_start_) {
+    path_ = path_between(*graph_, path_start_, node);
+    in_path_.assign(graph_->nodes().size(), false);
+    for (const int n : path_) in_path_[static_cast<size_t>(n)] = true;
+    path_start_ = kNone;
+  }
+  selected_ = node;
+  if (show_it && node != kNone) show(node);
+}
+
+void GraphView::show(int node) {
+  bool opened = false;
+  for (int g = graph_->node(node).group; g != kRoot && g != kNone; g = graph_->group(g).parent)
+    opened |= open_.insert(g).second;
+  if (opened) relayout(kNone);
+  show_wanted_ = node;
+  fit_wanted_ = false;
+}
+
+void GraphView::search(const std::string& text) {
+  matches_ = graph_ ? search_nodes(*graph_, text) : std::vector<int>{};
+  is_match_.assign(graph_ ? graph_->nodes().size() : 0, false);
+  for (const int n : matches_) is_match_[static_cast<size_t>(n)] = true;
+  match_ = 0;
+  if (!matches_.empty()) select(matches_[0]);
+}
+
+void GraphView::next_match(int step) {
+  if (matches_.empty()) return;
+  const size_t n = matches_.size();
+  match_ = (match_ + n + static_cast<size_t>(step + static_cast<int>(n))) % n;
+  select(matches_[match_]);
+}
+
+void GraphView::focus(int distance) {
+  in_focus_.clear();
+  if (distance <= 0 || selected_ == kNone) return;
+  in_focus_.assign(graph_->nodes().size(), false);
+  for (const int n : neighbourhood(*graph_, selected_, distance))
+    in_focus_[static_cast<size_t>(n)] = true;
+}
+
+void GraphView::start_path() {
+  path_start_ = selected_;
+  path_.clear();
+  in_path_.clear();
+}
+
+std::string GraphView::status() const {
+  if (!graph_) return "no graph";
+  if (!layout_error_.empty()) return "layout: " + layout_error_;
+  std::string line = fmt::format("{} nodes · {} edges · zoom {:.0f} %", graph_->nodes().size(),
+                                 graph_->edge_count(), camera_.zoom * 100);
+  if (!matches_.empty()) line += fmt::format(" · match {} of {}", match_ + 1, matches_.size());
+  if (path_start_ != kNone) line += " · path: select the other end";
+  if (!path_.empty()) line += fmt::format(" · path of {} nodes", path_.size());
+  if (!in_focus_.empty()) line += " · neighbourhood";
+  return line;
+}
+
+std::string GraphView::svg() const {
+  return graph_ && scene_ ? graph_svg(*graph_, *scene_) : std::string();
+}
+
+ImVec2 GraphView::to_screen(Point p) const {
+  return {f((p.x - camera_.x) * camera_.zoom) + least_.x + size_.x / 2,
+          f((p.y - camera_.y) * camera_.zoom) + least_.y + size_.y / 2};
+}
+
+Point GraphView::to_graph(ImVec2 p) const {
+  return {static_cast<double>(p.x - least_.x - size_.x / 2) / camera_.zoom + camera_.x,
+          static_cast<double>(p.y - least_.y - size_.y / 2) / camera_.zoom + camera_.y};
+}
+
+Rect GraphView::bounds() const {
+  return scene_ ? Rect{0, 0, scene_->width, scene_->height} : Rect{};
+}
+
+bool GraphView::screen_rect(int node, ImVec2& least, ImVec2& most) const {
+  const SceneBox* box = scene_ ? scene_->find(*graph_, node) : nullptr;
+  if (!box) return false;
+  least = to_screen({box->area.x, box->area.y});
+  most = to_screen({box->area.right(), box->area.bottom()});
+  return most.x > least_.x && most.y > least_.y && least.x < least_.x + size_.x &&
+         least.y < least_.y + size_.y;
+}
+
+int GraphView::box_at(Point p) const {
+  if (!scene_) return kNone;
+  for (size_t i = scene_->boxes.size(); i-- > 0;) {
+    const SceneBox& b = scene_->boxes[i];
+    if (!b.area.contains(p)) continue;
+    // The inside of an open group is background; its header is the group.
+    if (b.open && p.y > b.area.y + 26) continue;
+    return static_cast<int>(i);
+  }
+  return kNone;
+}
+
+void GraphView::handle_mouse(bool hovered) {
+  const ImGuiIO& io = ImGui::GetIO();
+  const double s = static_cast<double>(ui::scale());
+  hovered_box_ = hovered ? box_at(to_graph(io.MousePos)) : kNone;
+  if (hovered && io.MouseWheel != 0) {
+    const Point before = to_graph(io.MousePos);
+    camera_.zoom = std::clamp(camera_.zoom * std::pow(1.18, static_cast<double>(io.MouseWheel)),
+                              kLeastZoom, kMostZoom * s);
+    const Point after = to_graph(io.MousePos);
+    camera_.x += before.x - after.x;
+    camera_.y += before.y - after.y;
+  }
+  if (hovered && ImGui::IsMouseClicked(0)) panning_ = true, moved_ = false;
+  if (panning_ && ImGui::IsMouseDown(0)) {
+    if (ImGui::IsMouseDragging(0)) moved_ = true;
+    if (moved_) {
+      camera_.x -= static_cast<double>(io.MouseDelta.x) / camera_.zoom;
+      camera_.y -= static_cast<double>(io.MouseDelta.y) / camera_.zoom;
+    }
+  }
+  if (panning_ && ImGui::IsMouseReleased(0)) {
+    panning_ = false;
+    if (!moved_ && hovered) {
+      const SceneBox* box =
+          hovered_box_ == kNone ? nullptr : &scene_->boxes[static_cast<size_t>(hovered_box_)];
+      if (!box)
+        select(kNone, false);
+      else if (box->node != kNone)
+        select(box->node, false);
+      else
+        toggle_group(box->group);
+    }
+  }
+}
+
+void GraphView::handle_keys() {
+  using ui::pressed;
+  if (!graph_) return;
+  if (pressed('F')) fit();
+  if (pressed('N')) next_match(1);
+  if (pressed('N', false, true)) next_match(-1);
+  if (pressed('C')) next_colour();
+  if (pressed('E')) open_all(true);
+  if (pressed('E', false, true)) open_all(false);
+  if (pressed('G')) focus(in_focus_.empty() ? 2 : 0);
+  if (pressed('P') && selected_ != kNone) start_path();
+  if (pressed('S') && selected_ != kNone) show(selected_);
+  if (pressed('=') || pressed('=', false, true))
+    camera_.zoom = std::min(camera_.zoom * 1.25, kMostZoom);
+  if (pressed('-')) camera_.zoom = std::max(camera_.zoom / 1.25, kLeastZoom);
+  if (pressed('1')) camera_.zoom = static_cast<double>(ui::scale());
+  if (pressed(ui::kEscape)) {
+    in_focus_.clear();
+    in_path_.clear();
+    path_.clear();
+    path_start_ = kNone;
+    select(kNone, false);
+  }
+  if (selected_ != kNone) {
+    const auto below = graph_->successors(selected_), above = graph_->predecessors(selected_);
+    if (pressed(ui::kDown) && !below.empty()) select(below[0]);
+    if (pressed(ui::kUp) && !above.empty()) select(above[0]);
+  }
+}
+
+// Everything in sight; but a graph that is then too small to read begins at its first node.
+void GraphView::place_camera() {
+  const auto scale = static_cast<double>(ui::scale());
+  const double wide = static_cast<double>(size_.x) * 0.94 / std::max(scene_->width, 1.0);
+  const double high = static_cast<double>(size_.y) * 0.94 / std::max(scene_->height, 1.0);
+  camera_.zoom = std::clamp(std::min(wide, high), kLeastZoom, 1.25 * scale);
+  camera_.x = scene_->width / 2;
+  camera_.y = scene_->height / 2;
+  if (first_look_ && camera_.zoom < kReadableZoom * scale) {
+    camera_.zoom = std::clamp(wide, kReadableZoom * scale, 0.9 * scale);
+    camera_.y = static_cast<double>(size_.y) * 0.48 / camera_.zoom;
+    const SceneBox* first = graph_->nodes().empty() ? nullptr : scene_->find(*graph_, 0);
+    if (first && wide < camera_.zoom) camera_.x = first->area.x + first->area.width / 2;
+  }
+  fit_wanted_ = first_look_ = false;
+}
+
+void GraphView::draw(const char* id, ImVec2 size, bool keys) {
+  accept_layout();
+  const ui::Colours& c = ui::colours();
+  least_ = ImGui::GetCursorScreenPos();
+  size_ = {std::max(size.x, 1.0f), std::max(size.y, 1.0f)};
+  ui::hit_area(id, size_);
+  const bool hovered = ImGui::IsItemHovered();
+  if (keys) handle_keys();
+  if (scene_ && fit_wanted_ && !task_.started()) place_camera();
+  if (scene_ && show_wanted_ != kNone && !task_.started()) {
+    if (const SceneBox* box = scene_->find(*graph_, show_wanted_)) {
+      camera_.x = box->area.x + box->area.width / 2;
+      camera_.y = box->area.y + box->area.height / 2;
+      camera_.zoom = std::max(camera_.zoom, 0.8 * static_cast<double>(ui::scale()));
+    }
+    show_wanted_ = kNone;
+  }
+  handle_mouse(hovered);
+
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const ImVec2 most = {least_.x + size_.x, least_.y + size_.y};
+  list->AddRectFilled(least_, most, c.back);
+  list->PushClipRect(least_, most, true);
+  if (!scene_) {
+    const std::string line = graph_ ? (layout_error_.empty() ? "Laying out …" : layout_error_)
+                                    : "This file has no graph";
+    const ImVec2 extent = ImGui::CalcTextSize(line.c_str());
+    list->AddText({least_.x + (size_.x - extent.x) / 2, least_.y + size_.y / 2}, c.dim,
+                  line.c_str());
+    ui::mark(line, least_, most);
+  } else {
+    const Point a = to_graph(least_), b = to_graph(most);
+    const Rect sight{a.x, a.y, b.x - a.x, b.y - a.y};
+    draw_boxes(list, sight);
+    draw_minimap(list);
+    if (hovered_box_ != kNone && static_cast<size_t>(hovered_box_) < scene_->boxes.size()) {
+      const SceneBox& box = scene_->boxes[static_cast<size_t>(hovered_box_)];
+      if (box.node != kNone && camera_.zoom < 0.7 * static_cast<double>(ui::scale()))
+        ImGui::SetTooltip("%s\n%s", graph_->node(box.node).op.c_str(),
+                          graph_->node(box.node).name.c_str());
+      else if (box.group != kNone)
+        ImGui::SetTooltip("%s\n%zu nodes, click to %s", graph_->group(box.group).path.c_str(),
+                          graph_->group(box.group).all_nodes, box.open ? "close" : "open");
+    }
+    if (task_.started()) list->AddText({least_.x + 12, least_.y + 10}, c.dim, "Laying out …");
+  }
+  list->PopClipRect();
+}
+
+bool GraphView::dimmed(int node) const {
+  if (!in_focus_.empty()) return !in_focus_[static_cast<size_t>(node)];
+  return false;
+}
+
+ImU32 GraphView::colour_of_node(int id) const {
+  const GraphNode& n = graph_->node(id);
+  if (!heat_.empty()) return ui::heat(f(heat_[static_cast<size_t>(id)]));
+  if (n.kind != NodeKind::op) return ui::colours().dim;
+  const auto part = [&](uint64_t bytes, uint64_t most) {
+    return bytes == 0
+               ? 0.0f
+               : f(std::log1p(static_cast<double>(bytes)) / std::log1p(static_cast<double>(most)));
+  };
+  switch (colour_) {
+    case GraphColour::op: return ui::colour_of(n.op);
+    case GraphColour::dtype: {
+      const int v = n.outputs.empty() ? kNone : n.outputs[0];
+      return v == kNone ? ui::colours().dim : ui::colour_of(dtype_name(graph_->value(v).dtype));
+    }
+    case GraphColour::weights: return ui::heat(part(n.weight_bytes, most_weight_bytes_));
+    case GraphColour::outputs: return ui::heat(part(n.output_bytes, most_output_bytes_));
+  }
+  return ui::colours().dim;
+}
+
+void GraphView::draw_route(ImDrawList* list, const SceneRoute& route, ImU32 line,
+                           float width) const {
+  const auto& points = route.points;
+  if (points.size() < 2) return;
+  if (camera_.zoom < kPlainZoom) {
+    for (size_t i = 1; i < points.size(); i++)
+      list->AddLine(to_screen(points[i - 1]), to_screen(points[i]), line, width);
+  } else {
+    list->PathLineTo(to_screen(points[0]));
+    for (size_t i = 1; i < points.size(); i++) {
+      const ImVec2 a = to_screen(points[i - 1]), b = to_screen(points[i]);
+      if (std::abs(a.x - b.x) < 0.5f) {
+        list->PathLineTo(b);
+        continue;
+      }
+      const float bend = (b.y - a.y) / 2;
+      list->PathBezierCubicCurveTo({a.x, a.y + bend}, {b.x, b.y - bend}, b,
+                                   camera_.zoom > 0.5 ? 14 : 8);
+    }
+    list->PathStroke(line, 0, width);
+  }
+  if (route.arrow && camera_.zoom > 0.25) {
+    const ImVec2 end = to_screen(points.back());
+    const float k = f(5 * camera_.zoom);
+    list->AddTriangleFilled(end, {end.x - k, end.y - 1.7f * k}, {end.x + k, end.y - 1.7f * k},
+                            line);
+  }
+}
+
+void GraphView::draw_routes(ImDrawList* list, const Rect& sight) const {
+  const ui::Colours& c = ui::colours();
+  const float width = std::clamp(f(1.4 * camera_.zoom), 0.7f, 2.2f * ui::scale());
+  const ImU32 plain = ui::mixed(c.back, c.dim, camera_.zoom < kPlainZoom ? 0.45f : 0.7f);
+  std::vector<const SceneRoute*> marked;
+  for (const SceneRoute& r : scene_->routes) {
+    if (!r.area.meets(sight)) continue;
+    const GraphValue& v = graph_->value(r.value);
+    const bool of_selected =
+        selected_ != kNone &&
+        (v.producer == selected_ ||
+         std::find(v.consumers.begin(), v.consumers.end(), selected_) != v.consumers.end());
+    const bool of_path = !in_path_.empty() && in_path_[static_cast<size_t>(r.from)] &&
+                         in_path_[static_cast<size_t>(r.to)];
+    if (of_path || (of_selected && (r.from == selected_ || r.to == selected_)))
+      marked.push_back(&r);
+    else
+      draw_route(list, r, dimmed(r.from) || dimmed(r.to) ? ui::with_alpha(plain, 0.25f) : plain,
+                 width);
+  }
+  for (const SceneRoute* r : marked) {
+    const bool of_path = !in_path_.empty() && in_path_[static_cast<size_t>(r->from)] &&
+                         in_path_[static_cast<size_t>(r->to)];
+    draw_route(list, *r, of_path ? c.path : c.accent, width * 1.6f);
+  }
+  // Types at the edges: of the selected node, and of all when there is room.
+  if (camera_.zoom < 0.6) return;
+  const float size = f(11 * camera_.zoom);
+  ImFont* font = ui::font_for(size);
+  std::set<int> labelled;
+  for (const SceneRoute& r : scene_->routes) {
+    if (!r.area.meets(sight) || r.points.size() < 2 || !labelled.insert(r.value).second) continue;
+    const GraphValue& v = graph_->value(r.value);
+    if (!v.has_shape || v.producer == kNone || graph_->node(v.producer).kind == NodeKind::input)
+      continue;
+    const std::string label = dimensions_text(v.shape);
+    const ImVec2 at = to_screen(r.points[0]),
+                 extent = font->CalcTextSizeA(size, FLT_MAX, 0, label.c_str());
+    const ImVec2 corner = {at.x + 4 * f(camera_.zoom), at.y + 3 * f(camera_.zoom)};
+    list->AddRectFilled({corner.x - 1, corner.y}, {corner.x + extent.x + 1, corner.y + extent.y},
+                        ui::with_alpha(c.back, 0.75f));
+    list->AddText(font, size, corner, r.from == selected_ ? c.accent : c.dim, label.c_str());
+  }
+}
+
+void GraphView::draw_boxes(ImDrawList* list, const Rect& sight) const {
+  for (const SceneBox& b : scene_->boxes)
+    if (b.open && b.area.meets(sight)) draw_group(list, b);
+  draw_routes(list, sight);
+  for (const SceneBox& b : scene_->boxes) {
+    if (b.open || !b.area.meets(sight)) continue;
+    b.node != kNone ? draw_node(list, b) : draw_group(list, b);
+  }
+}
+
+void GraphView::draw_text(ImDrawList* list, const SceneBox& box, ImVec2 least, ImVec2 most,
+                          const std::string& title, const std::string& detail) const {
+  const ui::Colours& c = ui::colours();
+  const float size = f(13.5 * camera_.zoom), small = f(11 * camera_.zoom);
+  ImFont* font = ui::font_for(size);
+  const float pad = f(10 * camera_.zoom);
+  const ImVec4 clip = {least.x + 2, least.y, most.x - 3, most.y};
+  const float height = most.y - least.y;
+  const float y = detail.empty() ? least.y + (height - size) / 2 : least.y + height * 0.13f;
+  list->AddText(font, size, {least.x + pad, y}, c.text, title.c_str(), nullptr, 0, &clip);
+  if (!detail.empty())
+    list->AddText(ui::font_for(small), small, {least.x + pad, least.y + height * 0.56f}, c.dim,
+                  detail.c_str(), nullptr, 0, &clip);
+  ui::mark((box.node != kNone ? "node " : "group ") +
+               (box.node != kNone ? graph_->node(box.node).name : graph_->group(box.group).path),
+           least, most);
+}
+
+void GraphView::draw_group(ImDrawList* list, const SceneBox& box) const {
+  const ui::Colours& c = ui::colours();
+  const GraphGroup& g = graph_->group(box.group);
+  const ImVec2 least = to_screen({box.area.x, box.area.y}),
+               most = to_screen({box.area.right(), box.area.bottom()});
+  const float round = camera_.zoom < kPlainZoom ? 0 : f(6 * camera_.zoom);
+  const bool holds_selected =
+      !box.open && selected_ != kNone && scene_->find(*graph_, selected_) == &box;
+  const ImU32 frame = holds_selected ? c.accent : g.is_subgraph ? c.path : c.border;
+  list->AddRectFilled(
+      least, most,
+      box.open ? ui::with_alpha(c.raised, 0.35f) : ui::mixed(c.raised, c.accent, 0.12f), round);
+  list->AddRect(least, most, frame, round, 0, holds_selected ? 2.5f : 1.2f);
+  if (camera_.zoom < kTextZoom && !(box.open && f(box.area.width * camera_.zoom) > 160)) return;
+  if (!box.open) {
+    draw_text(list, box, least, most, "+ " + g.name,
+              fmt::format("{} nodes{}", g.all_nodes,
+                          g.weight_bytes ? "  " + bytes_text(g.weight_bytes) : ""));
+    return;
+  }
+  const float size = std::max(f(12 * camera_.zoom), 9.0f * ui::scale());
+  const ImVec4 clip = {least.x + 2, least.y, most.x - 3, most.y};
+  list->AddText(ui::font_for(size), size, {least.x + 8, least.y + 4}, c.dim,
+                ("- " + g.name).c_str(), nullptr, 0, &clip);
+  ui::mark("group " + g.path, least, {most.x, least.y + f(24 * camera_.zoom)});
+}
+
+void GraphView::draw_node(ImDrawList* list, const SceneBox& box) const {
+  const ui::Colours& c = ui::colours();
+  const auto id = static_cast<size_t>(box.node);
+  const GraphNode& n = graph_->node(box.node);
+  const ImVec2 least = to_screen({box.area.x, box.area.y}),
+               most = to_screen({box.area.right(), box.area.bottom()});
+  const float fade = dimmed(box.node) ? 0.18f : 1;
+  const ImU32 hue = colour_of_node(box.node);
+  if (camera_.zoom < kPlainZoom) {
+    list->AddRectFilled(least, {std::max(most.x, least.x + 1), std::max(most.y, least.y + 1)},
+                        ui::with_alpha(hue, fade));
+  } else {
+    const float round = n.kind == NodeKind::op ? f(5 * camera_.zoom) : (most.y - least.y) / 2;
+    list->AddRectFilled(least, most, ui::with_alpha(ui::mixed(c.panel, hue, 0.30f), fade), round);
+    list->AddRect(least, most, ui::with_alpha(ui::mixed(hue, c.border, 0.3f), fade), round, 0,
+                  std::max(1.0f, f(camera_.zoom)));
+  }
+  const auto outline = [&](ImU32 line, float width) {
+    const float out = width / 2 + 1;
+    list->AddRect({least.x - out, least.y - out}, {most.x + out, most.y + out}, line,
+                  f(6 * camera_.zoom), 0, width);
+  };
+  if (!changes_.empty() && id < changes_.size() && changes_[id] != Change::none)
+    outline(ui::colour_of(changes_[id]), 2.5f * ui::scale());
+  if (!is_match_.empty() && is_match_[id]) outline(c.match, 2 * ui::scale());
+  if (!in_path_.empty() && in_path_[id]) outline(c.path, 2.5f * ui::scale());
+  if (box.node == selected_) outline(c.accent, 3 * ui::scale());
+  if (camera_.zoom < kTextZoom || fade < 1) return;
+  draw_text(list, box, least, most, n.kind == NodeKind::op ? n.op : n.name, n.detail);
+}
+
+void GraphView::draw_minimap(ImDrawList* list) {
+  const ui::Colours& c = ui::colours();
+  const Rect all = bounds();
+  const float s = ui::scale();
+  if (f(all.width * camera_.zoom) <= size_.x && f(all.height * camera_.zoom) <= size_.y)
+    return;  // all is in sight
+  const double fits = std::min(static_cast<double>(180 * s) / std::max(all.width, 1.0),
+                               static_cast<double>(size_.y * 0.6f) / std::max(all.height, 1.0));
+  const ImVec2 extent = {std::max(f(all.width * fits), 24 * s), f(all.height * fits)};
+  const ImVec2 most = {least_.x + size_.x - 14 * s, least_.y + size_.y - 14 * s},
+               least = {most.x - extent.x, most.y - extent.y};
+  const auto place = [&](double x, double y) {
+    return ImVec2{least.x + f(x * static_cast<double>(extent.x) / all.width),
+                  least.y + f(y * static_cast<double>(extent.y) / all.height)};
+  };
+  list->AddRectFilled({least.x - 6 * s, least.y - 6 * s}, {most.x + 6 * s, most.y + 6 * s},
+                      ui::with_alpha(c.panel, 0.92f), 4 * s);
+  list->AddRect({least.x - 6 * s, least.y - 6 * s}, {most.x + 6 * s, most.y + 6 * s}, c.border,
+                4 * s);
+  const size_t step = scene_->boxes.size() / 4000 + 1;  // of very many boxes a part
+  for (size_t i = 0; i < scene_->boxes.size(); i += step) {
+    const SceneBox& b = scene_->boxes[i];
+    if (b.open) continue;
+    const ImVec2 p = place(b.area.x, b.area.y), q = place(b.area.right(), b.area.bottom());
+    list->AddRectFilled(p, {std::max(q.x, p.x + 1), std::max(q.y, p.y + 1)},
+                        b.node == selected_ && selected_ != kNone ? c.accent
+                        : b.node != kNone ? ui::with_alpha(colour_of_node(b.node), 0.8f)
+                                          : c.border);
+  }
+  const Point a = to_graph(least_), b = to_graph({least_.x + size_.x, least_.y + size_.y});
+  const ImVec2 p = place(std::max(a.x, 0.0), std::max(a.y, 0.0)),
+               q = place(std::min(b.x, all.width), std::min(b.y, all.height));
+  if (q.x > p.x && q.y > p.y) {
+    list->AddRectFilled(p, q, ui::with_alpha(c.accent, 0.18f));
+    list->AddRect(p, q, c.accent, 0, 0, 1.5f * s);
+  }
+  ui::mark("minimap", least, most);
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  const bool over =
+      mouse.x >= least.x && mouse.x <= most.x && mouse.y >= least.y && mouse.y <= most.y;
+  if (over && ImGui::IsMouseDown(0)) {
+    panning_ = true;
+    moved_ = true;  // no click on what lies below
+    camera_.x = static_cast<double>((mouse.x - least.x) / extent.x) * all.width;
+    camera_.y = static_cast<double>((mouse.y - least.y) / extent.y) * all.height;
+  }
+}
+
+}  // namespace poprt::inspector

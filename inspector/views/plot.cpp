@@ -1,0 +1,175 @@
+#include "views/plot.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "views/ui.h"
+
+namespace poprt::inspector::ui {
+namespace {
+
+// A round number of at least `value`.
+double nice_ceiling(double value) {
+  if (!(value > 0)) return 1;
+  const double power = std::pow(10, std::floor(std::log10(value)));
+  for (const double step : {1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 8.0, 10.0})
+    if (step * power >= value) return step * power;
+  return 10 * power;
+}
+
+// Where the lines go, and what its axes mean.
+struct Area {
+  ImVec2 least, most;
+  float from = 0, to = 1;
+  double top = 1;
+  ImDrawList* draw = nullptr;
+
+  float x_of(float x) const { return least.x + (x - from) / (to - from) * (most.x - least.x); }
+  float y_of(float y) const { return most.y - static_cast<float>(y / top) * (most.y - least.y); }
+  bool holds(const ImVec2& p) const { return p.x >= from && p.x <= to; }
+};
+
+using Texts = std::function<std::string(double)>;
+
+double top_of(const std::vector<PlotLine>& lines, const Area& area, double least_top) {
+  double top = least_top;
+  for (const PlotLine& l : lines)
+    for (const ImVec2& p : l.points)
+      if (area.holds(p) && !std::isnan(p.y)) top = std::max(top, static_cast<double>(p.y));
+  return least_top > 0 && top <= least_top ? least_top : nice_ceiling(top);
+}
+
+// The title at the left, names of lines from the right as far as there is room.
+void draw_title(const char* title, const std::vector<PlotLine>& lines, ImVec2 at, float width,
+                ImDrawList* draw) {
+  const float s = scale(), line = ImGui::GetTextLineHeight(), y = at.y + 5 * s;
+  draw->AddText({at.x + 10 * s, y}, colours().text, title);
+  const float left = at.x + 30 * s + ImGui::CalcTextSize(title).x;
+  float right = at.x + width - 12 * s;
+  for (size_t i = lines.size(); i-- > 0;) {
+    if (lines[i].name.empty()) continue;
+    const float extent = ImGui::CalcTextSize(lines[i].name.c_str()).x;
+    if (right - extent - 20 * s < left) break;
+    draw->AddText({right - extent, y}, colours().dim, lines[i].name.c_str());
+    draw->AddRectFilled({right - extent - 14 * s, y + line / 2 - 2 * s},
+                        {right - extent - 4 * s, y + line / 2 + 2 * s}, lines[i].colour);
+    right -= extent + 26 * s;
+  }
+}
+
+void draw_axes(const Area& area, const Texts& y_text, const Texts& x_text) {
+  const Colours& c = colours();
+  const float s = scale(), line = ImGui::GetTextLineHeight();
+  const int steps = area.most.y - area.least.y > 110 * s ? 4 : 2;
+  for (int i = 0; i <= steps; i++) {
+    const float part = static_cast<float>(i) / static_cast<float>(steps);
+    const float y = area.most.y - part * (area.most.y - area.least.y);
+    area.draw->AddLine({area.least.x, y}, {area.most.x, y}, c.grid);
+    const std::string label = y_text(area.top * static_cast<double>(part));
+    area.draw->AddText({area.least.x - 6 * s - ImGui::CalcTextSize(label.c_str()).x, y - line / 2},
+                       c.dim, label.c_str());
+  }
+  const int ticks = std::max(1, static_cast<int>((area.most.x - area.least.x) / (150 * s)));
+  for (int i = 0; i <= ticks; i++) {
+    const float x =
+        area.from + (area.to - area.from) * static_cast<float>(i) / static_cast<float>(ticks);
+    const std::string label = x_text(static_cast<double>(x));
+    const float width = ImGui::CalcTextSize(label.c_str()).x;
+    const float at =
+        std::max(area.least.x, std::min(area.x_of(x) - width / 2, area.most.x - width));
+    area.draw->AddText({at, area.most.y + 3 * s}, c.dim, label.c_str());
+  }
+}
+
+// A text stands above the lines, and none over the one before it.
+void draw_markers(const Area& area, const std::vector<PlotMarker>& markers) {
+  float free_from = area.least.x;
+  for (const PlotMarker& m : markers) {
+    if (m.x < area.from || m.x > area.to) continue;
+    const float x = area.x_of(m.x);
+    area.draw->AddLine({x, area.least.y}, {x, area.most.y}, with_alpha(m.colour, 0.7f),
+                       1.5f * scale());
+    const float width = ImGui::CalcTextSize(m.text.c_str()).x;
+    if (x < free_from || x + width > area.most.x) continue;
+    area.draw->AddText({x + 4 * scale(), area.least.y}, m.colour, m.text.c_str());
+    free_from = x + width + 10 * scale();
+  }
+}
+
+// Points without a gap between them.
+void draw_run(const Area& area, const PlotLine& line, std::vector<ImVec2>& points) {
+  const float s = scale();
+  if (points.size() == 1) area.draw->AddCircleFilled(points[0], 1.5f * s, line.colour);
+  if (line.filled)
+    for (size_t i = 1; i < points.size(); i++)
+      area.draw->AddQuadFilled(points[i - 1], points[i], {points[i].x, area.most.y},
+                               {points[i - 1].x, area.most.y}, with_alpha(line.colour, 0.22f));
+  if (points.size() > 1)
+    area.draw->AddPolyline(points.data(), static_cast<int>(points.size()), line.colour, 0,
+                           1.6f * s);
+  points.clear();
+}
+
+// Of several points in one column of pixels the largest.
+void draw_line(const Area& area, const PlotLine& line) {
+  std::vector<ImVec2> run;
+  for (const ImVec2& p : line.points) {
+    if (!area.holds(p)) continue;
+    if (std::isnan(p.y)) {
+      draw_run(area, line, run);
+      continue;
+    }
+    const ImVec2 q = {area.x_of(p.x), area.y_of(p.y)};
+    if (run.size() > 1 && q.x - run.back().x < 1)
+      run.back().y = std::min(run.back().y, q.y);
+    else
+      run.push_back(q);
+  }
+  draw_run(area, line, run);
+}
+
+void draw_tip(const Area& area, const std::vector<PlotLine>& lines, const Texts& y_text,
+              const Texts& x_text) {
+  const float mouse = std::clamp(ImGui::GetIO().MousePos.x, area.least.x, area.most.x);
+  const float x =
+      area.from + (mouse - area.least.x) / (area.most.x - area.least.x) * (area.to - area.from);
+  area.draw->AddLine({mouse, area.least.y}, {mouse, area.most.y}, with_alpha(colours().text, 0.4f));
+  std::string tip = x_text(static_cast<double>(x));
+  for (const PlotLine& l : lines) {
+    const ImVec2* nearest = nullptr;
+    for (const ImVec2& p : l.points)
+      if (!std::isnan(p.y) && (!nearest || std::abs(p.x - x) < std::abs(nearest->x - x)))
+        nearest = &p;
+    if (nearest) tip += "\n" + l.name + "  " + y_text(static_cast<double>(nearest->y));
+  }
+  ImGui::SetTooltip("%s", tip.c_str());
+}
+
+}  // namespace
+
+void plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lines, float from, float to,
+          const Texts& y_text, const Texts& x_text, const std::vector<PlotMarker>& markers,
+          float least_top) {
+  const float s = scale(), line = ImGui::GetTextLineHeight();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  hit_area(title, size);
+  const bool hovered = ImGui::IsItemHovered();
+  Area area;
+  area.draw = ImGui::GetWindowDrawList();
+  area.draw->AddRectFilled(at, {at.x + size.x, at.y + size.y}, colours().panel, 4 * s);
+  area.least = {at.x + 78 * s, at.y + line + 12 * s};
+  area.most = {at.x + size.x - 12 * s, at.y + size.y - line - 8 * s};
+  area.from = from;
+  area.to = to;
+  if (area.most.x <= area.least.x || area.most.y <= area.least.y || !(to > from)) return;
+  area.top = top_of(lines, area, static_cast<double>(least_top));
+  draw_title(title, lines, at, size.x, area.draw);
+  draw_axes(area, y_text, x_text);
+  area.draw->PushClipRect(area.least, {area.most.x + 1, area.most.y + 1}, true);
+  for (const PlotLine& l : lines) draw_line(area, l);
+  draw_markers(area, markers);
+  if (hovered) draw_tip(area, lines, y_text, x_text);
+  area.draw->PopClipRect();
+}
+
+}  // namespace poprt::inspector::ui

@@ -1,0 +1,30 @@
+// Lines over time.
+#pragma once
+
+#include <imgui.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace poprt::inspector::ui {
+
+struct PlotLine {
+  std::string name;
+  ImU32 colour;
+  std::vector<ImVec2> points;  // y is NAN where there is nothing
+  bool filled = false;
+};
+struct PlotMarker {
+  float x;
+  ImU32 colour;
+  std::string text;
+};
+// Lines over [from, to]; y from 0 to the largest value in sight, or to `least_top` when that is
+// more. Under the pointer it says what each line is there.
+void plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lines, float from, float to,
+          const std::function<std::string(double)>& y_text,
+          const std::function<std::string(double)>& x_text,
+          const std::vector<PlotMarker>& markers = {}, float least_top = 0);
+
+}  // namespace poprt::inspector::ui

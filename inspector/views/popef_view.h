@@ -1,0 +1,56 @@
+// A PopEF file: a map of it, its anchors, data, opaque blobs and metadata.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "model/popef_file.h"
+#include "views/tensor_panel.h"
+#include "views/ui.h"
+
+namespace poprt::inspector {
+
+class PopefView {
+ public:
+  explicit PopefView(Wake wake = {}) : panel_(std::move(wake)) {}
+
+  void set_file(std::shared_ptr<const PopefFile> file);
+  void draw(ImVec2 size);
+
+  enum class Page { anchors, data, opaque, metadata, blobs };
+  Page page = Page::anchors;
+  // The name of the anchor that is selected; empty: none.
+  const std::string& selected_anchor() const { return anchor_; }
+  void select_anchor(const std::string& name);
+  std::string filter;
+  std::string status() const;
+  // Asked for by a click: the row of data() to write as .npy; -1 when none.
+  int take_export() { return std::exchange(export_, -1); }
+  bool busy() const { return panel_.busy(); }
+  void settle() { panel_.settle(); }
+
+ private:
+  void draw_map(float width);
+  void draw_anchors(ImVec2 size);
+  void draw_anchor_details();
+  void draw_data(ImVec2 size);
+  void draw_opaque(ImVec2 size);
+  void draw_metadata(ImVec2 size);
+  void draw_blobs(ImVec2 size);
+  void draw_data_details(size_t row);
+
+  std::shared_ptr<const PopefFile> file_;
+  TensorPanel panel_;
+  std::string anchor_;
+  ui::TableState anchors_state_{1, false, -1}, data_state_, opaque_state_, metadata_state_,
+      blobs_state_;
+  int data_row_ = -1, opaque_row_ = -1, blob_row_ = -1, export_ = -1;
+  int loaded_row_ = -1;
+  Tensor loaded_;
+  std::string load_error_;
+  int opaque_shown_ = -1;
+  std::string opaque_text_;
+};
+
+}  // namespace poprt::inspector

@@ -1,0 +1,240 @@
+#include "views/program_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/format.h"
+#include "model/stable_order.h"
+
+namespace poprt::inspector {
+
+void ProgramView::set_program(std::shared_ptr<const ProgramModel> program) {
+  if (program == program_) return;
+  program_ = std::move(program);
+  selected_ = interval_ = -1;
+  times_.clear();
+}
+
+void ProgramView::select(int row) {
+  if (!program_ || row < 0 || static_cast<size_t>(row) >= program_->instructions().size()) return;
+  selected_ = row;
+  state_.scroll_to = row;
+}
+
+std::string ProgramView::status() const {
+  if (!program_) return "no program";
+  return fmt::format("{} instructions · arena {} · weights {}", program_->instructions().size(),
+                     bytes_text(program_->arena_bytes()), bytes_text(program_->weights_bytes()));
+}
+
+bool ProgramView::touches_anchor(const InstructionRow& row) const {
+  return !anchor.empty() &&
+         std::any_of(row.operands.begin(), row.operands.end(), [&](const OperandRow& o) {
+           return o.space == "input " + anchor || o.space == "output " + anchor;
+         });
+}
+
+// Time from left to right, addresses upwards: who holds which bytes when.
+void ProgramView::draw_memory(ImVec2 size) {
+  const ui::Colours& c = ui::colours();
+  const float s = ui::scale();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ui::hit_area("arena", size);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled(at, {at.x + size.x, at.y + size.y}, c.panel, 4 * s);
+  const size_t steps = program_->live_bytes().size();
+  if (steps == 0 || program_->arena_bytes() == 0) {
+    list->AddText({at.x + 10 * s, at.y + 8 * s}, c.dim, "This program uses no arena");
+    return;
+  }
+  const float line = ImGui::GetTextLineHeight();
+  const ImVec2 least = {at.x + 82 * s, at.y + line + 10 * s},
+               most = {at.x + size.x - 10 * s, at.y + size.y - line - 8 * s};
+  const auto total = static_cast<float>(program_->arena_bytes());
+  const auto x_of = [&](float step) {
+    return least.x + step / static_cast<float>(steps) * (most.x - least.x);
+  };
+  const auto y_of = [&](double bytes) {
+    return most.y - static_cast<float>(bytes / static_cast<double>(total)) * (most.y - least.y);
+  };
+  list->AddText({at.x + 10 * s, at.y + 4 * s}, c.text,
+                fmt::format("Arena over time: {}, most in use {} at instruction {}",
+                            bytes_text(program_->arena_bytes()),
+                            bytes_text(program_->live_bytes()[program_->peak()]), program_->peak())
+                    .c_str());
+  for (int i = 0; i <= 4; i++) {
+    const double bytes = static_cast<double>(total) * i / 4;
+    const std::string label = bytes_text(static_cast<uint64_t>(bytes));
+    list->AddLine({least.x, y_of(bytes)}, {most.x, y_of(bytes)}, c.grid);
+    list->AddText({least.x - 6 * s - ImGui::CalcTextSize(label.c_str()).x, y_of(bytes) - line / 2},
+                  c.dim, label.c_str());
+  }
+  list->AddText({least.x, most.y + 3 * s}, c.dim, "instruction 0");
+  const std::string last = std::to_string(steps - 1);
+  list->AddText({most.x - ImGui::CalcTextSize(last.c_str()).x, most.y + 3 * s}, c.dim,
+                last.c_str());
+  list->PushClipRect(least, most, true);
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  int under = -1;
+  for (size_t i = 0; i < program_->intervals().size(); i++) {
+    const ArenaInterval& v = program_->intervals()[i];
+    const ImVec2 p = {x_of(static_cast<float>(v.first)),
+                      y_of(static_cast<double>(v.offset + v.bytes))};
+    const ImVec2 q = {std::max(x_of(static_cast<float>(v.last + 1)), p.x + 1),
+                      std::max(y_of(static_cast<double>(v.offset)), p.y + 1)};
+    const ImU32 hue = ui::colour_of(v.name);
+    list->AddRectFilled(p, q, ui::with_alpha(hue, static_cast<int>(i) == interval_ ? 1.0f : 0.6f));
+    if (q.x - p.x > 3 && q.y - p.y > 3)
+      list->AddRect(p, q, static_cast<int>(i) == interval_ ? c.text : ui::with_alpha(c.back, 0.6f));
+    if (ImGui::IsItemHovered() && mouse.x >= p.x && mouse.x < q.x && mouse.y >= p.y &&
+        mouse.y < q.y)
+      under = static_cast<int>(i);
+  }
+  // What is in use, as a line.
+  std::vector<ImVec2> live;
+  for (size_t i = 0; i < steps; i++)
+    live.push_back(
+        {x_of(static_cast<float>(i) + 0.5f), y_of(static_cast<double>(program_->live_bytes()[i]))});
+  list->AddPolyline(live.data(), static_cast<int>(live.size()), c.text, 0, 1.6f * s);
+  if (selected_ >= 0 && program_->instructions()[static_cast<size_t>(selected_)].flow == "main") {
+    const float x = x_of(
+        static_cast<float>(program_->instructions()[static_cast<size_t>(selected_)].index) + 0.5f);
+    list->AddLine({x, least.y}, {x, most.y}, c.accent, 2 * s);
+  }
+  list->PopClipRect();
+  if (!ImGui::IsItemHovered()) return;
+  if (ImGui::IsMouseClicked(0)) {
+    interval_ = under;
+    select(std::clamp(
+        static_cast<int>((mouse.x - least.x) / (most.x - least.x) * static_cast<float>(steps)), 0,
+        static_cast<int>(steps) - 1));
+  }
+  if (under >= 0) {
+    const ArenaInterval& v = program_->intervals()[static_cast<size_t>(under)];
+    ui::tooltip(fmt::format("{}\n{} at {}\ninstructions {} to {}\n{} buffers", v.name,
+                            bytes_text(v.bytes), v.offset, v.first, v.last, v.buffers.size()));
+  }
+}
+
+double ProgramView::time_of(size_t row) const {
+  const InstructionRow& i = program_->instructions()[row];
+  return i.flow == "main" && i.index < times_.size() ? times_[i.index] : 0;
+}
+
+void ProgramView::draw(ImVec2 size, bool keys) {
+  if (!program_) {
+    ui::dim_text("No program yet: a model is compiled when this view is opened");
+    return;
+  }
+  if (keys && ui::pressed(ui::kDown)) select(selected_ + 1);
+  if (keys && ui::pressed(ui::kUp)) select(selected_ - 1);
+  draw_memory({size.x, size.y * 0.38f});
+  ui::field("filter##program", "Filter instructions by kernel or node", filter,
+            std::min(340 * ui::scale(), size.x));
+  ImGui::SameLine();
+  if (ui::button("Profile",
+                 "R: runs the program here on made-up inputs and times each instruction") ||
+      (keys && ui::pressed('R')))
+    profile_ = true;
+  if (!times_.empty()) {
+    ImGui::SameLine();
+    if (ui::button(by_time_ ? "In order" : "Slowest first")) by_time_ = !by_time_;
+  }
+  ImGui::SameLine();
+  ui::dim_text(status());
+  const ImVec2 rest = ImGui::GetContentRegionAvail();
+  const float details = std::min(380 * ui::scale(), size.x * 0.36f);
+  auto rows = program_->rows(filter);
+  if (by_time_ && !times_.empty())
+    stable_order(rows, [&](size_t a, size_t b) { return time_of(a) > time_of(b); });
+  const double longest = times_.empty() ? 0 : *std::max_element(times_.begin(), times_.end());
+  const ui::Colours& c = ui::colours();
+  ui::table(
+      "instructions",
+      {{"#", 0.6f, true},
+       {"Flow", 0.6f},
+       {"Kernel", 2},
+       {"Node", 3.4f},
+       {"Weights", 1, true},
+       {"In use", 1, true},
+       {"Time", 0.9f, true}},
+      rows.size(),
+      [&](size_t r, int col) -> std::string {
+        const InstructionRow& i = program_->instructions()[rows[r]];
+        if (col == 0) return std::to_string(i.index);
+        if (col == 1) return i.flow;
+        if (col == 2) return std::string(static_cast<size_t>(i.depth) * 2, ' ') + i.kernel;
+        if (col == 3) return i.name;
+        if (col == 4) return i.weight_bytes ? bytes_text(i.weight_bytes) : "";
+        if (col == 5) return i.flow == "main" ? bytes_text(program_->live_bytes()[i.index]) : "";
+        return time_of(rows[r]) > 0 ? duration_text(time_of(rows[r])) : "";
+      },
+      [&](size_t r) { return static_cast<int>(rows[r]) == selected_; },
+      [&](size_t r) { selected_ = static_cast<int>(rows[r]); }, state_,
+      {size.x - details - 8, rest.y},
+      [&](size_t r, int col) {
+        const InstructionRow& i = program_->instructions()[rows[r]];
+        if (touches_anchor(i)) return c.match;
+        if (col == 6 && longest > 0)
+          return ui::mixed(c.text, ui::heat(static_cast<float>(time_of(rows[r]) / longest)), 0.8f);
+        return col == 2 ? ui::mixed(c.text, ui::colour_of(i.kernel), 0.6f) : c.text;
+      });
+  ImGui::SameLine();
+  draw_details({details, rest.y});
+}
+
+void ProgramView::draw_details(ImVec2 size) {
+  ImGui::BeginChild("instruction", size, true);
+  if (selected_ < 0) {
+    ui::heading("Largest in the arena");
+    std::vector<size_t> order;
+    for (const size_t i : program_->alive_at(static_cast<int>(program_->peak())))
+      order.push_back(i);
+    ui::dim_text("At the peak:");
+    for (size_t k = 0; k < std::min<size_t>(order.size(), 12); k++) {
+      const ArenaInterval& v = program_->intervals()[order[k]];
+      ui::row(bytes_text(v.bytes), v.name);
+    }
+    ui::heading("Kernels");
+    for (const auto& [kernel, count] : program_->kernel_counts())
+      ui::row(std::to_string(count), kernel);
+    ImGui::EndChild();
+    return;
+  }
+  const InstructionRow& i = program_->instructions()[static_cast<size_t>(selected_)];
+  ui::heading(fmt::format("{} {}", i.flow, i.index));
+  ui::row("kernel", i.kernel);
+  ui::row("node", i.name);
+  if (ui::button("Show in graph")) node_ = i.name;
+  ui::heading("Operands");
+  for (size_t k = 0; k < i.operands.size(); k++) {
+    const OperandRow& o = i.operands[k];
+    ImGui::PushID(static_cast<int>(k));
+    ui::row(o.space, o.type);
+    ui::dim_text(fmt::format("    buffer {} at {}, {}", o.buffer, o.offset, bytes_text(o.bytes)));
+    ImGui::PopID();
+  }
+  if (i.flow == "main") {
+    ui::heading("Alive now");
+    for (const size_t v : program_->alive_at(static_cast<int>(i.index))) {
+      const ArenaInterval& a = program_->intervals()[v];
+      ImGui::PushID(static_cast<int>(v));
+      ui::row(bytes_text(a.bytes), a.name);
+      ImGui::PopID();
+    }
+  }
+  if (interval_ >= 0) {
+    const auto shared = program_->sharing_with(static_cast<size_t>(interval_));
+    ui::heading(fmt::format("Shares bytes with {}", shared.size()));
+    for (size_t k = 0; k < std::min<size_t>(shared.size(), 40); k++) {
+      const ArenaInterval& a = program_->intervals()[shared[k]];
+      ImGui::PushID(static_cast<int>(k) + 100000);
+      ui::row(fmt::format("{} to {}", a.first, a.last), a.name);
+      ImGui::PopID();
+    }
+  }
+  ImGui::EndChild();
+}
+
+}  // namespace poprt::inspector

@@ -1,0 +1,47 @@
+// A program: instructions, and the arena's memory over time.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/program_model.h"
+#include "views/ui.h"
+
+namespace poprt::inspector {
+
+class ProgramView {
+ public:
+  void set_program(std::shared_ptr<const ProgramModel> program);
+  void draw(ImVec2 size, bool keys = true);
+
+  std::string filter;
+  std::string anchor;  // instructions that read or write it are marked
+  int selected() const { return selected_; }
+  void select(int row);
+  std::string status() const;
+  // Mean times of the instructions of main; empty: not measured.
+  void set_times(std::vector<double> times) { times_ = std::move(times); }
+  // A click asked for a measurement.
+  bool take_profile() { return std::exchange(profile_, false); }
+  // The name of the graph's node that a click asked for; empty: none.
+  std::string take_node() { return std::exchange(node_, {}); }
+
+ private:
+  void draw_memory(ImVec2 size);
+  void draw_details(ImVec2 size);
+  double time_of(size_t row) const;
+  bool touches_anchor(const InstructionRow& row) const;
+
+  std::shared_ptr<const ProgramModel> program_;
+  int selected_ = -1;
+  int interval_ = -1;
+  std::string node_;
+  std::vector<double> times_;
+  bool profile_ = false;
+  bool by_time_ = false;
+  ui::TableState state_;
+};
+
+}  // namespace poprt::inspector

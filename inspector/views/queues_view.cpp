@@ -1,0 +1,251 @@
+#include "views/queues_view.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "model/format.h"
+#include "views/plot.h"
+
+namespace poprt::inspector {
+namespace {
+
+constexpr double kLeastSpan = 2, kMostSpan = 600;
+// More lines than this in one plot cannot be told apart.
+constexpr size_t kMostLines = 12;
+
+std::string clock_text(double time) {
+  return fmt::format("{:%H:%M:%S}", fmt::localtime(static_cast<std::time_t>(time)));
+}
+
+}  // namespace
+
+void QueuesView::freeze(bool on) { frozen_ = on; }
+
+std::string QueuesView::status(const TelemetryHistory& history) const {
+  const auto alive = std::count_if(history.series().begin(), history.series().end(),
+                                   [](const auto& s) { return s.alive; });
+  return fmt::format("{} replicas, {} running · {:.0f} s shown{}", history.series().size(), alive,
+                     span, frozen_ ? " · frozen" : "");
+}
+
+void QueuesView::move(const TelemetryHistory& history, double seconds) {
+  frozen_ = true;
+  end_ = std::clamp(end_ + seconds, std::min(history.first_time() + span / 4, history.last_time()),
+                    history.last_time());
+}
+
+void QueuesView::draw(const TelemetryHistory& history, bool live, ImVec2 size, bool keys) {
+  if (!frozen_) end_ = history.last_time();
+  if (keys) {
+    if (ui::pressed(' ')) frozen_ = !frozen_;
+    if (ui::pressed(ui::kLeft)) move(history, -span / 4);
+    if (ui::pressed(ui::kRight)) move(history, span / 4);
+    if (ui::pressed(ui::kEnd)) frozen_ = false;
+    if (ui::pressed('=')) span = std::max(kLeastSpan, span / 1.5);
+    if (ui::pressed('-')) span = std::min(kMostSpan, span * 1.5);
+  }
+  if (history.series().empty()) {
+    ui::text(live ? "No process publishes telemetry yet." : "This recording has no samples.");
+    if (live) {
+      ui::dim_text(
+          "Start one with POPRT_TELEMETRY=1 in its environment, or SessionConfig::telemetry; it "
+          "appears here by itself:");
+      ImGui::PushFont(ui::fixed_font());
+      ui::text("POPRT_TELEMETRY=1 poprt_exec bench MODEL.popef --seconds 600");
+      ImGui::PopFont();
+    }
+    return;
+  }
+  series_ = std::clamp(series_, 0, static_cast<int>(history.series().size()) - 1);
+  if (ui::button(frozen_ ? "Follow" : "Freeze",
+                 "Space: hold the picture; the past stays to scrub through"))
+    frozen_ = !frozen_;
+  ImGui::SameLine();
+  for (const double seconds : {10.0, 60.0, 300.0}) {
+    if (ui::button(fmt::format("{:.0f} s", seconds).c_str(), "Seconds that the plots show",
+                   std::abs(span - seconds) < 0.5))
+      span = seconds;
+    ImGui::SameLine();
+  }
+  const double first = history.first_time(), last = history.last_time();
+  auto back = static_cast<float>(last - end_);
+  ImGui::SetNextItemWidth(std::min(260 * ui::scale(), ImGui::GetContentRegionAvail().x));
+  const std::string label = clock_text(end_);
+  if (ImGui::SliderFloat("##scrub", &back, static_cast<float>(std::max(0.1, last - first)), 0,
+                         label.c_str())) {
+    frozen_ = true;
+    end_ = last - static_cast<double>(back);
+  }
+  ui::mark("scrub");
+  ui::tooltip("Back through the last minutes; Left and Right as well");
+
+  const float list = std::min(290 * ui::scale(), size.x * 0.25f);
+  const ImVec2 rest = ImGui::GetContentRegionAvail();
+  ImGui::BeginChild("processes", {list, rest.y}, true);
+  draw_processes(history, list);
+  ImGui::EndChild();
+  ImGui::SameLine();
+  ImGui::BeginChild("plots", {0, rest.y});
+  const TelemetrySeries& series = history.series()[static_cast<size_t>(series_)];
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const float line = ImGui::GetTextLineHeight() + 2 * ImGui::GetStyle().CellPadding.y;
+  const float table = std::clamp(line * static_cast<float>(series.queues.size() + 2),
+                                 90 * ui::scale(), room.y * 0.34f);
+  draw_plots(series, end_, room.x, room.y - table - 8);
+  draw_queues(series, {room.x, table});
+  ImGui::EndChild();
+}
+
+void QueuesView::draw_processes(const TelemetryHistory& history, float width) {
+  const ui::Colours& c = ui::colours();
+  for (size_t i = 0; i < history.series().size(); i++) {
+    const TelemetrySeries& s = history.series()[i];
+    ImGui::PushID(static_cast<int>(i));
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const float height = ImGui::GetTextLineHeight() * 3 + 14 * ui::scale();
+    if (ImGui::Selectable("##series", series_ == static_cast<int>(i), 0, {0, height}))
+      series_ = static_cast<int>(i);
+    ui::mark("series " + std::to_string(i));
+    ImDrawList* draw = ImGui::GetWindowDrawList();
+    const float x = at.x + 18 * ui::scale(), y = at.y + 4 * ui::scale(),
+                step = ImGui::GetTextLineHeight() + 2 * ui::scale();
+    draw->AddCircleFilled({at.x + 8 * ui::scale(), y + step / 2}, 4 * ui::scale(),
+                          s.alive ? c.good : c.bad);
+    const ImVec4 clip = {at.x, at.y, at.x + width - 20 * ui::scale(), at.y + height};
+    draw->AddText(nullptr, 0, {x, y}, c.text, s.name.c_str(), nullptr, 0, &clip);
+    draw->AddText(
+        nullptr, 0, {x, y + step}, c.dim,
+        fmt::format("pid {} · replica {}{}", s.pid, s.replica, s.alive ? "" : " · ended").c_str(),
+        nullptr, 0, &clip);
+    const bool any = !s.samples.empty();
+    const int starving = s.starving();
+    const std::string rate = fmt::format(
+        "{}{}", any && s.alive ? rate_text(s.samples.back().requests_per_second) : "-",
+        starving >= 0 ? " · starves: " + s.queues[static_cast<size_t>(starving)].name : "");
+    draw->AddText(nullptr, 0, {x, y + 2 * step}, starving >= 0 ? c.warn : c.dim, rate.c_str(),
+                  nullptr, 0, &clip);
+    ImGui::PopID();
+  }
+  const TelemetrySeries& s = history.series()[static_cast<size_t>(series_)];
+  ui::heading("Now");
+  ui::row("completed", std::to_string(s.completed));
+  ui::row("failed", std::to_string(s.failed));
+  if (!s.samples.empty()) {
+    const TelemetrySample& last = s.samples.back();
+    ui::row("in flight", std::to_string(last.in_flight));
+    ui::row("busy", fmt::format("{:.0f} %", last.busy * 100));
+    ui::row("latency p50", duration_text(last.p50_ns));
+    ui::row("latency p99", duration_text(last.p99_ns));
+  }
+  if (const int starving = s.starving(); starving >= 0)
+    ui::coloured_text(c.warn, fmt::format("Starves: the device waits for '{}'",
+                                          s.queues[static_cast<size_t>(starving)].name));
+  ui::heading("Events");
+  for (size_t i = s.events.size(); i-- > 0 && s.events.size() - i < 40;) {
+    ui::dim_text(clock_text(s.events[i].time));
+    ImGui::SameLine();
+    ui::text(s.events[i].text);
+  }
+}
+
+void QueuesView::draw_plots(const TelemetrySeries& s, double end, float width, float height) {
+  const ui::Colours& c = ui::colours();
+  // Times relative to the end: seconds since 1970 are too many digits for a float.
+  const auto at = [&](double time) { return static_cast<float>(time - end); };
+  constexpr float kNothing = std::numeric_limits<float>::quiet_NaN();
+  ui::PlotLine requests{"requests", c.accent, {}, true}, p50{"p50", c.good, {}},
+      p90{"p90", c.warn, {}}, p99{"p99", c.bad, {}}, stalls{"stalls", c.warn, {}, true},
+      failed{"failed", c.bad, {}}, flight{"in flight", c.accent, {}};
+  const size_t count = std::min(s.queues.size(), kMostLines);
+  std::vector<ui::PlotLine> queues;
+  for (size_t q = 0; q < count; q++) {
+    const bool emphasised = anchor.empty() || anchor == s.queues[q].name;
+    const ImU32 hue = ui::colour_of(s.queues[q].name);
+    queues.push_back({s.queues[q].name,
+                      emphasised ? hue : ui::with_alpha(hue, 0.3f),
+                      {},
+                      !anchor.empty() && emphasised});
+  }
+  double before = 0;
+  for (const TelemetrySample& sample : s.samples) {
+    if (sample.time < end - span - 2 || sample.time > end + 1) continue;
+    const float x = at(sample.time);
+    if (before > 0 && sample.time - before > 2)  // nobody published in between
+      for (auto* l : {&requests, &p50, &p90, &p99, &stalls, &failed, &flight})
+        l->points.push_back({x, kNothing});
+    before = sample.time;
+    requests.points.push_back({x, static_cast<float>(sample.requests_per_second)});
+    const auto latency = [&](double ns) { return ns < 0 ? kNothing : static_cast<float>(ns); };
+    p50.points.push_back({x, latency(sample.p50_ns)});
+    p90.points.push_back({x, latency(sample.p90_ns)});
+    p99.points.push_back({x, latency(sample.p99_ns)});
+    stalls.points.push_back({x, static_cast<float>(sample.stalls)});
+    failed.points.push_back({x, static_cast<float>(sample.failed)});
+    flight.points.push_back({x, static_cast<float>(sample.in_flight)});
+    for (size_t q = 0; q < count; q++)
+      queues[q].points.push_back({x, q < sample.fill.size() ? sample.fill[q] * 100 : kNothing});
+  }
+  std::vector<ui::PlotMarker> markers;
+  for (const TelemetryEvent& e : s.events)
+    markers.push_back({at(e.time), e.text.starts_with("ended") ? c.bad : c.dim, e.text});
+  const auto clock = [&](double x) { return clock_text(end + x); };
+  const auto from = static_cast<float>(-span);
+  const float gap = 6 * ui::scale(), half = (width - gap) / 2,
+              row = std::max(70.0f, (height - gap) / 2 - gap);
+  ui::plot(
+      "Queue occupancy", {half, row}, queues, from, 0,
+      [](double y) { return fmt::format("{:.0f} %", y); }, clock, markers, 100);
+  ImGui::SameLine(0, gap);
+  ui::plot(
+      "Throughput", {half, row}, {requests}, from, 0, [](double y) { return rate_text(y); }, clock,
+      markers);
+  ui::plot(
+      "Latency", {half, row}, {p50, p90, p99}, from, 0, [](double y) { return duration_text(y); },
+      clock, markers);
+  ImGui::SameLine(0, gap);
+  const auto whole = [](double y) { return number_text(y); };
+  ui::plot("Stalls and failures", {half, row}, {flight, stalls, failed}, from, 0, whole, clock,
+           markers);
+}
+
+void QueuesView::draw_queues(const TelemetrySeries& s, ImVec2 size) {
+  const ui::Colours& c = ui::colours();
+  ui::table(
+      "queues",
+      {{"Queue", 3},
+       {"Direction", 1},
+       {"Fill", 1.2f, true},
+       {"Capacity", 1, true},
+       {"High water", 1, true},
+       {"Enqueued", 1.4f, true},
+       {"Stalls", 1, true},
+       {"Stalls/s", 1, true}},
+      s.queues.size(),
+      [&](size_t r, int col) -> std::string {
+        const QueueState& q = s.queues[r];
+        const std::string cells[] = {q.name,
+                                     q.is_output ? "output" : "input",
+                                     fmt::format("{} ({:.0f} %)", q.fill,
+                                                 q.capacity ? 100.0 * static_cast<double>(q.fill) /
+                                                                  static_cast<double>(q.capacity)
+                                                            : 0.0),
+                                     std::to_string(q.capacity),
+                                     std::to_string(q.high_water),
+                                     std::to_string(q.enqueued),
+                                     std::to_string(q.stalls),
+                                     fmt::format("{:.1f}", q.stalls_per_second)};
+        return cells[col];
+      },
+      [&](size_t r) { return s.queues[r].name == anchor; },
+      [&](size_t r) { anchor = anchor == s.queues[r].name ? "" : s.queues[r].name; }, state_, size,
+      [&](size_t r, int col) {
+        if (col == 0) return ui::colour_of(s.queues[r].name);
+        return col == 7 && s.queues[r].stalls_per_second > 0.5 ? c.warn : c.text;
+      });
+}
+
+}  // namespace poprt::inspector

@@ -1,0 +1,136 @@
+#include "views/tensor_panel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/format.h"
+#include "views/ui.h"
+
+namespace poprt::inspector {
+namespace {
+
+constexpr int64_t kMostColumns = 16, kMostRows = 512;
+
+void draw_histogram(const TensorStatistics& s) {
+  const ui::Colours& c = ui::colours();
+  const ImVec2 at = ImGui::GetCursorScreenPos(),
+               size = {ImGui::GetContentRegionAvail().x, 90 * ui::scale()};
+  ui::hit_area("histogram", size);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled(at, {at.x + size.x, at.y + size.y}, c.back, 3);
+  const uint64_t most =
+      std::max<uint64_t>(1, *std::max_element(s.histogram.begin(), s.histogram.end()));
+  const float width = size.x / static_cast<float>(TensorStatistics::kBins);
+  for (size_t i = 0; i < TensorStatistics::kBins; i++) {
+    const float height =
+        static_cast<float>(s.histogram[i]) / static_cast<float>(most) * (size.y - 4);
+    const float x = at.x + width * static_cast<float>(i);
+    if (height > 0)
+      list->AddRectFilled({x, at.y + size.y - std::max(height, 1.0f)},
+                          {x + std::max(width - 1, 1.0f), at.y + size.y}, c.accent);
+  }
+  if (ImGui::IsItemHovered()) {
+    const auto bin =
+        std::min(static_cast<size_t>(std::max(0.0f, (ImGui::GetIO().MousePos.x - at.x) / width)),
+                 TensorStatistics::kBins - 1);
+    const double step = (s.most - s.least) / static_cast<double>(TensorStatistics::kBins);
+    ui::tooltip(
+        fmt::format("{} to {}: {} elements", number_text(s.least + step * static_cast<double>(bin)),
+                    number_text(s.least + step * static_cast<double>(bin + 1)), s.histogram[bin]));
+  }
+  const std::string left = number_text(s.least), right = number_text(s.most);
+  ui::dim_text(left);
+  ImGui::SameLine(std::max(0.0f, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x -
+                                     ImGui::CalcTextSize(right.c_str()).x));
+  ui::dim_text(right);
+}
+
+}  // namespace
+
+void TensorPanel::draw(const std::string& name, const Tensor& tensor) {
+  if (name != name_ || tensor.data() != tensor_.data()) {
+    name_ = name;
+    tensor_ = tensor;
+    statistics_ = nullptr;
+    error_.clear();
+    slice_ = 0;
+    task_ = Task<TensorStatistics>(
+        [tensor](Progress& progress) {
+          return tensor_statistics(tensor, uint64_t{1} << 24, &progress.cancel);
+        },
+        wake_);
+  }
+  if (!statistics_ && error_.empty() && !task_.running()) {
+    if (auto made = task_.take())
+      statistics_ = std::make_shared<TensorStatistics>(*made);
+    else
+      error_ = task_.error();
+  }
+  ui::row("type",
+          fmt::format("{} {}", dtype_name(tensor.dtype()), dimensions_text(tensor.shape())));
+  ui::row("bytes", bytes_text(tensor.bytes()));
+  if (!error_.empty()) ui::coloured_text(ui::colours().bad, error_);
+  if (statistics_)
+    draw_statistics(*statistics_);
+  else if (error_.empty())
+    ui::dim_text("Counting …");
+  draw_grid();
+}
+
+void TensorPanel::draw_statistics(const TensorStatistics& s) const {
+  ui::row("elements", s.examined < s.elements
+                          ? fmt::format("{}, {} examined", s.elements, s.examined)
+                          : std::to_string(s.elements));
+  if (!s.numeric || s.examined == 0) return;
+  ui::row("range", fmt::format("{} to {}", number_text(s.least), number_text(s.most)));
+  ui::row("mean, deviation", fmt::format("{}, {}", number_text(s.mean), number_text(s.deviation)));
+  ui::row("zeros",
+          fmt::format("{} ({:.1f} %)", s.zeros,
+                      100 * static_cast<double>(s.zeros) / static_cast<double>(s.examined)));
+  if (s.nans + s.infinities > 0)
+    ui::coloured_text(ui::colours().bad, fmt::format("{} NaN, {} infinite", s.nans, s.infinities));
+  draw_histogram(s);
+}
+
+// The last two dimensions as rows and columns; a slider walks over the others.
+void TensorPanel::draw_grid() {
+  if (tensor_.count() == 0) return;
+  const Shape& shape = tensor_.shape();
+  const int64_t columns = shape.empty() ? 1 : shape.back();
+  const int64_t rows = shape.size() < 2 ? 1 : shape[shape.size() - 2];
+  const int64_t slices = tensor_.count() / (rows * columns);
+  if (slices > 1) {
+    ImGui::SetNextItemWidth(-1);
+    ImGui::SliderInt("##slice", &slice_, 0,
+                     static_cast<int>(std::min<int64_t>(slices - 1, INT32_MAX)), "slice %d");
+    slice_ = static_cast<int>(std::clamp<int64_t>(slice_, 0, slices - 1));
+    ui::mark("slice");
+  }
+  const int64_t shown_rows = std::min(rows, kMostRows), shown = std::min(columns, kMostColumns);
+  const ImGuiTableFlags flags = ImGuiTableFlags_ScrollX | ImGuiTableFlags_ScrollY |
+                                ImGuiTableFlags_RowBg | ImGuiTableFlags_BordersInnerV |
+                                ImGuiTableFlags_SizingFixedFit;
+  const float height =
+      std::min(static_cast<float>(shown_rows + 2) * (ImGui::GetTextLineHeight() + 7 * ui::scale()),
+               240 * ui::scale());
+  if (!ImGui::BeginTable("values", static_cast<int>(shown) + 1, flags, {0, height})) return;
+  ImGui::TableSetupScrollFreeze(1, 0);
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(shown_rows));
+  while (clipper.Step())
+    for (int r = clipper.DisplayStart; r < clipper.DisplayEnd; r++) {
+      ImGui::TableNextRow();
+      ImGui::TableSetColumnIndex(0);
+      ImGui::TextDisabled("%d", r);
+      for (int64_t col = 0; col < shown; col++) {
+        ImGui::TableSetColumnIndex(static_cast<int>(col) + 1);
+        ui::text(element_text(tensor_, (slice_ * rows + r) * columns + col));
+      }
+    }
+  ImGui::EndTable();
+  if (shown_rows < rows || shown < columns)
+    ui::dim_text(fmt::format("{} of {} rows, {} of {} columns", shown_rows, rows, shown, columns));
+}
+
+}  // namespace poprt::inspector

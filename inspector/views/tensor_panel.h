@@ -1,0 +1,35 @@
+// One tensor: statistics, histogram and a grid of values, worked out on another thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "model/task.h"
+#include "model/tensor_statistics.h"
+
+namespace poprt::inspector {
+
+class TensorPanel {
+ public:
+  explicit TensorPanel(Wake wake = {}) : wake_(std::move(wake)) {}
+
+  // Shows `tensor`; work begins when the name or the bytes are others than before.
+  void draw(const std::string& name, const Tensor& tensor);
+  bool busy() const { return task_.running(); }
+  void settle() { task_.wait(); }
+
+ private:
+  void draw_statistics(const TensorStatistics& s) const;
+  void draw_grid();
+
+  Wake wake_;
+  Tensor tensor_;
+  std::string name_;
+  Task<TensorStatistics> task_;
+  std::shared_ptr<const TensorStatistics> statistics_;
+  std::string error_;
+  int slice_ = 0;  // of all dimensions but the last two
+};
+
+}  // namespace poprt::inspector

@@ -1,0 +1,363 @@
+#include "views/ui.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+
+#include "model/format.h"
+
+namespace poprt::inspector::ui {
+namespace {
+
+constexpr ImU32 rgb(uint32_t hex) {
+  return IM_COL32((hex >> 16) & 255, (hex >> 8) & 255, hex & 255, 255);
+}
+
+constexpr Colours kDark = {rgb(0x14161a), rgb(0x1c1f26), rgb(0x282c35), rgb(0x3a3f4b),
+                           rgb(0xe4e7ec), rgb(0x98a0ae), rgb(0x5aa2ff), rgb(0x4cc38a),
+                           rgb(0xf2b84b), rgb(0xff6b64), rgb(0xffd54a), rgb(0xff9a3d),
+                           rgb(0x2a2e37)};
+constexpr Colours kLight = {rgb(0xf3f4f7), rgb(0xffffff), rgb(0xe8ebf0), rgb(0xc9ced8),
+                            rgb(0x1c2129), rgb(0x5d6675), rgb(0x1b66d6), rgb(0x1a8a56),
+                            rgb(0xa86a00), rgb(0xc9302c), rgb(0xd9a400), rgb(0xd86a00),
+                            rgb(0xe4e7ec)};
+constexpr std::array<uint32_t, 12> kHues = {0x4e8fdf, 0xd9744a, 0x3fae8a, 0xb565c9,
+                                            0xc9a227, 0xd4587e, 0x5aa845, 0x7c74d8,
+                                            0x2fa3bd, 0xb07b4f, 0x8b9a3b, 0xa0617d};
+
+struct State {
+  Theme theme = Theme::dark;
+  float scale = 1;
+  std::vector<ImFont*> fonts;
+  ImFont* fixed = nullptr;
+  std::vector<Mark> marks;
+};
+State& state() {
+  static State s;
+  return s;
+}
+
+ImVec4 vec(ImU32 c) { return ImGui::ColorConvertU32ToFloat4(c); }
+
+const char* font_file(const char* name) {
+  static std::array<std::string, 2> found;
+  std::string& path = found[std::string_view(name).find("Mono") == std::string_view::npos ? 0 : 1];
+  for (const char* folder :
+       {"/usr/share/fonts/truetype/dejavu/", "/usr/share/fonts/dejavu/", "/usr/share/fonts/TTF/"}) {
+    path = std::string(folder) + name;
+    std::error_code ignored;
+    if (std::filesystem::exists(path, ignored)) return path.c_str();
+  }
+  return nullptr;
+}
+
+// Latin, Greek, Cyrillic, punctuation, arrows, mathematics, shapes.
+constexpr ImWchar kRanges[] = {0x20,   0x24f,  0x250,  0x52f,  0x2000, 0x206f, 0x2070,
+                               0x209f, 0x20a0, 0x20bf, 0x2190, 0x22ff, 0x2500, 0x25ff,
+                               0x2600, 0x26ff, 0x2700, 0x27bf, 0};
+constexpr ImWchar kLatin[] = {0x20, 0x17f, 0x2010, 0x2027, 0x2190, 0x2193, 0xd7, 0xd7, 0};
+
+}  // namespace
+
+const Colours& colours() { return state().theme == Theme::dark ? kDark : kLight; }
+Theme theme() { return state().theme; }
+float scale() { return state().scale; }
+
+void set_theme(Theme wanted, float display_scale) {
+  state().theme = wanted;
+  state().scale = display_scale;
+  const Colours& c = colours();
+  ImGuiStyle style;
+  wanted == Theme::dark ? ImGui::StyleColorsDark(&style) : ImGui::StyleColorsLight(&style);
+  style.WindowPadding = {10, 8};
+  style.FramePadding = {9, 5};
+  style.ItemSpacing = {8, 6};
+  style.CellPadding = {7, 3};
+  style.FrameRounding = style.PopupRounding = style.GrabRounding = style.TabRounding = 4;
+  style.WindowRounding = 6;
+  style.ChildRounding = 4;
+  style.ScrollbarSize = 12;
+  style.WindowBorderSize = style.ChildBorderSize = style.PopupBorderSize = 1;
+  style.FrameBorderSize = 0;
+  ImVec4* v = style.Colors;
+  v[ImGuiCol_Text] = vec(c.text);
+  v[ImGuiCol_TextDisabled] = vec(c.dim);
+  v[ImGuiCol_WindowBg] = vec(c.back);
+  v[ImGuiCol_ChildBg] = vec(c.panel);
+  v[ImGuiCol_PopupBg] = vec(c.panel);
+  v[ImGuiCol_Border] = vec(c.border);
+  v[ImGuiCol_FrameBg] = v[ImGuiCol_Button] = vec(c.raised);
+  v[ImGuiCol_FrameBgHovered] = v[ImGuiCol_ButtonHovered] = vec(mixed(c.raised, c.accent, 0.25f));
+  v[ImGuiCol_FrameBgActive] = v[ImGuiCol_ButtonActive] = vec(mixed(c.raised, c.accent, 0.45f));
+  v[ImGuiCol_Header] = vec(mixed(c.panel, c.accent, 0.3f));
+  v[ImGuiCol_HeaderHovered] = vec(mixed(c.panel, c.accent, 0.2f));
+  v[ImGuiCol_HeaderActive] = vec(mixed(c.panel, c.accent, 0.4f));
+  v[ImGuiCol_Tab] = v[ImGuiCol_TabUnfocused] = vec(c.raised);
+  v[ImGuiCol_TabHovered] = vec(mixed(c.raised, c.accent, 0.35f));
+  v[ImGuiCol_TabActive] = v[ImGuiCol_TabUnfocusedActive] = vec(mixed(c.raised, c.accent, 0.55f));
+  v[ImGuiCol_TableHeaderBg] = vec(c.raised);
+  v[ImGuiCol_TableBorderStrong] = v[ImGuiCol_TableBorderLight] = vec(c.grid);
+  v[ImGuiCol_TableRowBg] = vec(c.panel);
+  v[ImGuiCol_TableRowBgAlt] = vec(mixed(c.panel, c.raised, 0.35f));
+  v[ImGuiCol_Separator] = vec(c.border);
+  v[ImGuiCol_CheckMark] = v[ImGuiCol_SliderGrab] = v[ImGuiCol_PlotHistogram] = vec(c.accent);
+  v[ImGuiCol_ScrollbarBg] = vec(with_alpha(c.back, 0.4f));
+  v[ImGuiCol_ScrollbarGrab] = vec(c.border);
+  v[ImGuiCol_TextSelectedBg] = vec(with_alpha(c.accent, 0.4f));
+  style.ScaleAllSizes(display_scale);
+  ImGui::GetStyle() = style;
+}
+
+ImU32 with_alpha(ImU32 colour, float alpha) {
+  return (colour & ~IM_COL32_A_MASK) | (static_cast<ImU32>(alpha * 255 + 0.5f) << IM_COL32_A_SHIFT);
+}
+
+ImU32 mixed(ImU32 a, ImU32 b, float part) {
+  const auto channel = [&](int shift) {
+    const float x = static_cast<float>((a >> shift) & 255),
+                y = static_cast<float>((b >> shift) & 255);
+    return static_cast<ImU32>(x + (y - x) * part + 0.5f) << shift;
+  };
+  return channel(IM_COL32_R_SHIFT) | channel(IM_COL32_G_SHIFT) | channel(IM_COL32_B_SHIFT) |
+         IM_COL32_A_MASK;
+}
+
+ImU32 colour_of(std::string_view name) {
+  uint32_t hash = 2166136261u;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+  return rgb(kHues[(hash ^ (hash >> 15)) % kHues.size()]);
+}
+
+ImU32 colour_of(Change change) {
+  const Colours& c = colours();
+  return change == Change::added     ? c.good
+         : change == Change::removed ? c.bad
+         : change == Change::changed ? c.warn
+                                     : c.dim;
+}
+
+ImU32 heat(float part) {
+  const float p = std::clamp(part, 0.0f, 1.0f);
+  const ImU32 cold = rgb(0x3d6fb5), warm = rgb(0xe0b03a), hot = rgb(0xd9463d);
+  return p < 0.5f ? mixed(cold, warm, p * 2) : mixed(warm, hot, p * 2 - 1);
+}
+
+void load_fonts(float display_scale) {
+  ImGuiIO& io = ImGui::GetIO();
+  io.Fonts->Clear();
+  state().fonts.clear();
+  state().fixed = nullptr;
+  io.Fonts->TexDesiredWidth = 2048;
+  ImFontConfig config;
+  config.OversampleH = 2;
+  config.OversampleV = 1;
+  if (const char* file = font_file("DejaVuSans.ttf")) {
+    state().fonts.push_back(
+        io.Fonts->AddFontFromFileTTF(file, std::round(14 * display_scale), &config, kRanges));
+    config.OversampleH = 1;
+    for (const float size : {9.0f, 22.0f, 34.0f})
+      state().fonts.push_back(
+          io.Fonts->AddFontFromFileTTF(file, std::round(size * display_scale), &config, kLatin));
+  }
+  if (const char* file = font_file("DejaVuSansMono.ttf"))
+    state().fixed =
+        io.Fonts->AddFontFromFileTTF(file, std::round(13 * display_scale), &config, kLatin);
+  if (state().fonts.empty()) state().fonts.push_back(io.Fonts->AddFontDefault());
+}
+
+ImFont* font_for(float pixels) {
+  ImFont* best = nullptr;
+  for (ImFont* f : state().fonts)
+    if (!best ||
+        std::abs(std::log(f->FontSize / pixels)) < std::abs(std::log(best->FontSize / pixels)))
+      best = f;
+  return best ? best : ImGui::GetFont();
+}
+
+ImFont* fixed_font() { return state().fixed ? state().fixed : ImGui::GetFont(); }
+
+void map_keys() {
+  int* map = ImGui::GetIO().KeyMap;
+  map[ImGuiKey_Tab] = kTab;
+  map[ImGuiKey_LeftArrow] = kLeft;
+  map[ImGuiKey_RightArrow] = kRight;
+  map[ImGuiKey_UpArrow] = kUp;
+  map[ImGuiKey_DownArrow] = kDown;
+  map[ImGuiKey_PageUp] = kPageUp;
+  map[ImGuiKey_PageDown] = kPageDown;
+  map[ImGuiKey_Home] = kHome;
+  map[ImGuiKey_End] = kEnd;
+  map[ImGuiKey_Delete] = kDelete;
+  map[ImGuiKey_Backspace] = kBackspace;
+  map[ImGuiKey_Enter] = kEnter;
+  map[ImGuiKey_Escape] = kEscape;
+  map[ImGuiKey_Space] = ' ';
+  map[ImGuiKey_A] = 'A';
+  map[ImGuiKey_C] = 'C';
+  map[ImGuiKey_V] = 'V';
+  map[ImGuiKey_X] = 'X';
+  map[ImGuiKey_Y] = 'Y';
+  map[ImGuiKey_Z] = 'Z';
+}
+
+bool pressed(int key, bool control, bool shift) {
+  const ImGuiIO& io = ImGui::GetIO();
+  const bool typing = io.WantTextInput && !control && key < kEscape;
+  return !typing && io.KeyCtrl == control && io.KeyShift == shift && ImGui::IsKeyPressed(key, true);
+}
+
+std::vector<Mark>& marks() { return state().marks; }
+
+void mark(std::string_view name) { mark(name, ImGui::GetItemRectMin(), ImGui::GetItemRectMax()); }
+
+void mark(std::string_view name, ImVec2 least, ImVec2 most) {
+  const std::string_view shown = name.substr(0, name.find("##"));
+  state().marks.push_back({std::string(shown.empty() ? name : shown), least, most});
+}
+
+const Mark* find_mark(std::string_view name) {
+  for (const Mark& m : state().marks)
+    if (m.name == name) return &m;
+  return nullptr;
+}
+
+bool button(const char* label, const char* tip, bool active) {
+  if (active) ImGui::PushStyleColor(ImGuiCol_Button, ImGui::GetStyleColorVec4(ImGuiCol_TabActive));
+  const bool clicked = ImGui::Button(label);
+  if (active) ImGui::PopStyleColor();
+  mark(label);
+  if (tip) tooltip(tip);
+  return clicked;
+}
+
+void text(std::string_view line) {
+  ImGui::TextUnformatted(line.data(), line.data() + line.size());
+  mark(line);
+}
+
+void coloured_text(ImU32 colour, std::string_view line) {
+  ImGui::PushStyleColor(ImGuiCol_Text, colour);
+  text(line);
+  ImGui::PopStyleColor();
+}
+
+void dim_text(std::string_view line) { coloured_text(colours().dim, line); }
+
+void heading(std::string_view line) {
+  ImGui::Dummy({0, 2 * scale()});
+  coloured_text(colours().accent, line);
+  ImGui::Separator();
+}
+
+void row(std::string_view name, std::string_view value) {
+  ImGui::PushID(name.data(), name.data() + name.size());
+  dim_text(name);
+  ImGui::SameLine(std::max(
+      118 * scale(), ImGui::CalcTextSize(name.data(), name.data() + name.size()).x + 12 * scale()));
+  ImGui::PushTextWrapPos(0);
+  text(value);
+  ImGui::PopTextWrapPos();
+  if (ImGui::IsItemClicked()) ImGui::SetClipboardText(std::string(value).c_str());
+  if (ImGui::IsItemHovered()) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+  ImGui::PopID();
+}
+
+void hit_area(const char* name, ImVec2 size) {
+  ImGui::InvisibleButton(name, {std::max(size.x, 1.0f), std::max(size.y, 1.0f)});
+  mark(name);
+}
+
+void tooltip(std::string_view line) {
+  if (!ImGui::IsItemHovered()) return;
+  ImGui::BeginTooltip();
+  ImGui::PushTextWrapPos(480 * scale());
+  ImGui::TextUnformatted(line.data(), line.data() + line.size());
+  ImGui::PopTextWrapPos();
+  ImGui::EndTooltip();
+}
+
+bool field(const char* id, const char* hint, std::string& value, float width) {
+  std::array<char, 512> buffer{};
+  std::copy_n(value.data(), std::min(value.size(), buffer.size() - 1), buffer.data());
+  ImGui::SetNextItemWidth(width);
+  const std::string hidden =
+      std::string("##") + id;  // no label beside it: the hint says what it is for
+  const bool changed = ImGui::InputTextWithHint(hidden.c_str(), hint, buffer.data(), buffer.size());
+  mark(id);
+  if (changed) value = buffer.data();
+  return changed;
+}
+
+bool table(const char* id, const std::vector<Column>& columns, size_t count,
+           const std::function<std::string(size_t, int)>& cell,
+           const std::function<bool(size_t)>& selected, const std::function<void(size_t)>& picked,
+           TableState& state, ImVec2 size, const std::function<ImU32(size_t, int)>& colour) {
+  bool sorted = false;
+  const ImGuiTableFlags flags =
+      ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_Resizable |
+      ImGuiTableFlags_BordersInnerV | ImGuiTableFlags_SizingStretchProp |
+      (state.sort_column >= 0 ? ImGuiTableFlags_Sortable : ImGuiTableFlags_None);
+  if (!ImGui::BeginTable(id, static_cast<int>(columns.size()), flags, size)) return false;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  for (size_t c = 0; c < columns.size(); c++)
+    ImGui::TableSetupColumn(
+        columns[c].name,
+        static_cast<int>(c) == state.sort_column
+            ? ImGuiTableColumnFlags_DefaultSort |
+                  (state.descending ? ImGuiTableColumnFlags_PreferSortDescending : 0)
+            : ImGuiTableColumnFlags_None,
+        columns[c].width);
+  ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
+  for (size_t c = 0; c < columns.size(); c++) {
+    ImGui::TableSetColumnIndex(static_cast<int>(c));
+    ImGui::TableHeader(columns[c].name);
+    mark(columns[c].name);
+  }
+  if (state.sort_column >= 0)
+    if (ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs();
+        specs && specs->SpecsDirty && specs->SpecsCount > 0) {
+      state.sort_column = specs->Specs[0].ColumnIndex;
+      state.descending = specs->Specs[0].SortDirection == ImGuiSortDirection_Descending;
+      specs->SpecsDirty = false;
+      sorted = true;
+    }
+  const float line = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
+  if (state.scroll_to >= 0) {
+    ImGui::SetScrollY(
+        std::max(0.0f, line * static_cast<float>(state.scroll_to) - ImGui::GetWindowHeight() / 2));
+    state.scroll_to = -1;
+  }
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(count), line);
+  while (clipper.Step())
+    for (int r = clipper.DisplayStart; r < clipper.DisplayEnd; r++) {
+      const auto at = static_cast<size_t>(r);
+      ImGui::TableNextRow(0, line);
+      for (size_t c = 0; c < columns.size(); c++) {
+        ImGui::TableSetColumnIndex(static_cast<int>(c));
+        const std::string value = cell(at, static_cast<int>(c));
+        if (c == 0) {
+          ImGui::PushID(r);
+          if (ImGui::Selectable("##row", selected(at), ImGuiSelectableFlags_SpanAllColumns))
+            picked(at);
+          ImGui::SameLine(0, 0);
+          ImGui::PopID();
+        }
+        if (columns[c].right) {
+          const float slack =
+              ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(value.c_str()).x;
+          if (slack > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + slack);
+        }
+        colour ? coloured_text(colour(at, static_cast<int>(c)), value) : text(value);
+        if (ImGui::IsItemHovered() &&
+            ImGui::CalcTextSize(value.c_str()).x > ImGui::GetContentRegionAvail().x + 1 &&
+            ImGui::GetItemRectMax().x > ImGui::GetItemRectMin().x)
+          tooltip(value);
+      }
+    }
+  ImGui::EndTable();
+  return sorted;
+}
+
+}  // namespace poprt::inspector::ui

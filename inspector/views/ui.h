@@ -1,0 +1,105 @@
+// What all views share: colours, fonts, keys, small widgets, and a log of what was drawn.
+//
+// Every widget made here is marked by its name, so that tests find it without knowing where it is.
+#pragma once
+
+#include <imgui.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/pass_history.h"
+
+namespace poprt::inspector::ui {
+
+enum class Theme { dark, light };
+
+struct Colours {
+  ImU32 back, panel, raised, border, text, dim, accent, good, warn, bad, match, path, grid;
+};
+const Colours& colours();
+Theme theme();
+void set_theme(Theme theme, float scale);
+float scale();  // of the display; sizes in views are multiplied by it
+
+ImU32 with_alpha(ImU32 colour, float alpha);
+ImU32 mixed(ImU32 a, ImU32 b, float part_of_b);
+ImU32 colour_of(std::string_view name);  // the same name has the same colour in every view
+ImU32 colour_of(Change change);
+// Cold to hot for 0..1.
+ImU32 heat(float part);
+
+// Debian's DejaVu where it is, else ImGui's own font. Call before the first frame.
+void load_fonts(float scale);
+// The font whose size is nearest to `pixels`, for text that is scaled.
+ImFont* font_for(float pixels);
+ImFont* fixed_font();
+
+// Keys by GLFW's numbers: letters and digits are their ASCII codes.
+enum Key : int {
+  kEscape = 256,
+  kEnter = 257,
+  kTab = 258,
+  kBackspace = 259,
+  kDelete = 261,
+  kRight = 262,
+  kLeft = 263,
+  kDown = 264,
+  kUp = 265,
+  kPageUp = 266,
+  kPageDown = 267,
+  kHome = 268,
+  kEnd = 269,
+  kF1 = 290,
+  kF5 = 294,
+  kF11 = 300
+};
+void map_keys();  // tells ImGui of the keys that it knows itself
+// Pressed in this frame, with exactly these modifiers; letters not while text is typed.
+bool pressed(int key, bool control = false, bool shift = false);
+
+struct Mark {
+  std::string name;
+  ImVec2 least, most;
+};
+// Widgets and texts of the present frame, in the order of drawing.
+std::vector<Mark>& marks();
+void mark(std::string_view name);  // the last item
+void mark(std::string_view name, ImVec2 least, ImVec2 most);
+const Mark* find_mark(std::string_view name);
+
+bool button(const char* label, const char* tooltip = nullptr, bool active = false);
+void text(std::string_view line);
+void dim_text(std::string_view line);
+void coloured_text(ImU32 colour, std::string_view line);
+void heading(std::string_view line);
+// A line "name   value" that is copied by a click.
+void row(std::string_view name, std::string_view value);
+// A region that takes the pointer, for what is drawn by hand; of at least one pixel.
+void hit_area(const char* name, ImVec2 size);
+void tooltip(std::string_view line);
+// A text field with a grey hint; true when it changed.
+bool field(const char* id, const char* hint, std::string& value, float width);
+
+// Columns: names and relative widths. Sorting is told by `sorted(column, descending)` when it is
+// set.
+struct Column {
+  const char* name;
+  float width;
+  bool right = false;  // numbers
+};
+struct TableState {
+  int sort_column = -1;
+  bool descending = false;
+  int scroll_to = -1;
+};
+// Draws rows [0, count), only those in sight. `cell(row, column)` gives the text, `selected(row)`
+// and `picked(row)` the selection; returns true when the sort order changed.
+bool table(const char* id, const std::vector<Column>& columns, size_t count,
+           const std::function<std::string(size_t, int)>& cell,
+           const std::function<bool(size_t)>& selected, const std::function<void(size_t)>& picked,
+           TableState& state, ImVec2 size, const std::function<ImU32(size_t, int)>& colour = {});
+
+}  // namespace poprt::inspector::ui

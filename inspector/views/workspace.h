@@ -1,0 +1,119 @@
+// The whole window: documents in tabs, views, command palette, help. Knows no window system.
+#pragma once
+
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/document.h"
+#include "model/profile.h"
+#include "model/settings.h"
+#include "views/details_panel.h"
+#include "views/diff_view.h"
+#include "views/file_browser.h"
+#include "views/graph_view.h"
+#include "views/passes_view.h"
+#include "views/popef_view.h"
+#include "views/program_view.h"
+#include "views/queues_view.h"
+
+namespace poprt::inspector {
+
+enum class View { graph, popef, program, passes, queues, compare };
+inline constexpr int kViews = 6;
+const char* view_name(View view);   // as the command line spells it
+const char* view_title(View view);  // as the window does
+
+// What the frame asks the program around it to do.
+struct Actions {
+  bool quit = false;
+  bool choose_file = false;  // with the desktop's own dialog, if there is one
+  bool settings_changed = false;
+};
+
+class Workspace {
+ public:
+  Workspace(Settings settings, Wake wake, float scale = 1);
+  ~Workspace();
+
+  void open(const std::filesystem::path& path);
+  // Opens our own file browser.
+  void browse();
+  // Draws one frame of the given size.
+  Actions draw(ImVec2 size);
+
+  void show(View view);
+  View view() const { return view_; }
+  bool select(const std::string& name);    // a node or an anchor of the document in front
+  void set_page(const std::string& page);  // of the PopEF view: "anchors", "data" ...
+  void show_step(int step);                // of the passes view
+  // Something is under way that will change the picture without any input.
+  bool busy() const;
+  // Waits for loading, layout and statistics; for tests and screenshots.
+  void settle();
+  // Reloads documents whose files changed; true when it did.
+  bool reload_changed();
+
+  size_t document_count() const { return tabs_.size(); }
+  std::shared_ptr<const Document> document() const;
+  GraphView* graph();
+  Settings& settings() { return settings_; }
+  // The folder that the queues view watches; empty: this user's.
+  std::filesystem::path telemetry_folder;
+  const std::string& message() const { return message_; }
+  bool help_open() const { return help_; }
+  bool palette_open() const { return palette_; }
+
+ private:
+  struct Tab;
+  struct Command {
+    std::string name, keys;
+    std::function<void()> run;
+  };
+  Tab* front();
+  void accept(Tab& tab);
+  void compile(Tab& tab);
+  void profile(Tab& tab);
+  void close(size_t tab);
+  void draw_top();
+  void draw_start(ImVec2 size);
+  void draw_views();
+  void draw_view(Tab* tab, ImVec2 size);
+  void draw_graph(Tab& tab, ImVec2 size);
+  void draw_queues(Tab* tab, ImVec2 size);
+  void draw_compare(Tab& tab, ImVec2 size);
+  bool draw_compiling(Tab& tab);
+  void draw_status();
+  void draw_palette();
+  void draw_help();
+  void handle_keys();
+  std::vector<Command> commands();
+  void set_theme(bool light);
+  void export_graph(Tab& tab);
+  void export_data(Tab& tab, size_t row);
+  void follow_anchor(Tab& tab);
+  void toggle_recording();
+  bool keys_free() const { return !palette_ && !help_ && !browser_.is_open(); }
+
+  Settings settings_;
+  Wake wake_;
+  float scale_;
+  std::vector<std::unique_ptr<Tab>> tabs_;
+  size_t front_ = 0;
+  View view_ = View::graph;
+  int other_ = -1;  // tab to compare with
+  DiffView diff_;
+  QueuesView queues_;
+  std::unique_ptr<TelemetryWatcher> watcher_;
+  FileBrowser browser_;
+  std::string message_, palette_text_, search_text_;
+  bool message_is_error_ = false;
+  bool palette_ = false, help_ = false, focus_search_ = false, focus_palette_ = false;
+  size_t palette_row_ = 0;
+  Actions actions_;
+};
+
+}  // namespace poprt::inspector

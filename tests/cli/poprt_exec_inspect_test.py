@@ -1,0 +1,113 @@
+"""poprt_exec inspect: what the desktop inspector shows, without a window."""
+
+import json
+import os
+import subprocess
+import unittest
+
+from support import DIGITS, ROOT, CommandTest
+
+POPEF = os.path.join(ROOT, "tests", "data", "popef", "v1_0.popef")
+TEXT = b"""graph "g" opset {"": 17} {
+  input %x : f32[1,2]
+  const %w : f32[2,2] = [1.0, 2.0, 3.0, 4.0]
+  %a : f32[1,2] = MatMul(%x, %w) "first"
+  %y : f32[1,2] = Relu(%a) "second"
+  output %y
+}
+"""
+
+
+class Inspect(CommandTest):
+    command = "poprt_exec inspect"
+
+    def setUp(self):
+        super().setUp()
+        self.write("g.ir", TEXT)
+
+    def rows(self, *words):
+        return json.loads(self.succeeds(*words, "--json"))
+
+    def test_summary_is_the_default(self):
+        text = self.succeeds("g.ir")
+        self.assertTrue(text.startswith("summary\n"))
+        self.assertIn("IR text", text)
+
+    def test_every_view_of_a_model(self):
+        tables = self.rows("g.ir", "--view", "all")
+        self.assertLessEqual({"summary", "graph", "operators", "weights", "passes", "program", "memory"}, set(tables))
+        self.assertEqual([r["operator"] for r in tables["graph"]], ["input", "MatMul", "Relu", "output"])
+        self.assertEqual(tables["weights"][0]["bytes"], 16)
+        self.assertEqual(tables["passes"][0]["pass"], "model")
+        self.assertGreater(len(tables["program"]), 0)
+
+    def test_every_view_of_a_popef_file(self):
+        tables = self.rows(POPEF, "--view", "all")
+        self.assertLessEqual({"anchors", "blobs", "metadata", "data", "opaque"}, set(tables))
+        self.assertGreater(len(tables["anchors"]), 0)
+
+    def test_digits(self):
+        self.assertGreater(len(self.rows(DIGITS, "--view", "graph")["graph"]), 5)
+
+    def test_searches(self):
+        self.assertEqual([r["name"] for r in self.rows("g.ir", "--view", "graph", "--filter", "op:relu")["graph"]], ["second"])
+        self.assertEqual(len(self.rows("g.ir", "--view", "graph", "--most", "2")["graph"]), 2)
+
+    def test_one_node_with_its_weights(self):
+        tables = self.rows("g.ir", "--node", "first")
+        statistics = {r["property"]: r["value"] for r in tables["statistics of w"]}
+        self.assertEqual((statistics["least"], statistics["most"], statistics["mean"]), (1, 4, 2.5))
+
+    def test_compares(self):
+        self.write("h.ir", TEXT.replace(b"Relu", b"Tanh").replace(b"4.0]", b"6.0]"))
+        rows = self.rows("g.ir", "--compare", "h.ir")["diff"]
+        self.assertIn(("changed", "node", "second"), [(r["change"], r["category"], r["name"]) for r in rows])
+        self.assertIn(("changed", "weight", "w"), [(r["change"], r["category"], r["name"]) for r in rows])
+        self.assertEqual(self.rows("g.ir", "--compare", "g.ir")["diff"], [])
+
+    def test_svg(self):
+        picture = self.succeeds("g.ir", "--svg")
+        self.assertTrue(picture.startswith("<svg"))
+        self.assertIn("MatMul", picture)
+
+    def test_a_damaged_popef_file_shows_the_rest(self):
+        with open(POPEF, "rb") as file:
+            data = file.read()
+        blobs = self.rows(POPEF, "--view", "blobs")["blobs"]
+        last = blobs[-1]["offset"]
+        self.write("cut.popef", data[:last + 70])
+        summary = [r for r in self.rows("cut.popef")["summary"] if r["property"] == "problem"]
+        self.assertGreater(len(summary), 0)
+        self.assertEqual(len(self.rows("cut.popef", "--view", "blobs")["blobs"]), len(blobs) - 1)
+
+    def test_watches_and_records_running_processes(self):
+        words = self.arguments([DIGITS, "--input_shape", "image=1,1,8,8", "--seconds", "600"], "poprt_exec bench")
+        environment = {**os.environ, "POPRT_TELEMETRY": "1", "POPRT_TELEMETRY_DIR": self.folder}
+        process = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            for _ in range(60):
+                rows = self.rows("--view", "queues", "--folder", self.folder, "--seconds", "1", "--record", "r.telemetry")["queues"]
+                if rows and rows[0]["completed"] > 0:
+                    break
+        finally:
+            process.kill()
+            process.wait()
+        self.assertEqual((rows[0]["pid"], rows[0]["alive"]), (process.pid, True))
+        replayed = self.rows("r.telemetry", "--view", "queues")["queues"]
+        self.assertEqual([r["queue"] for r in replayed], [r["queue"] for r in rows])
+
+    def test_fails(self):
+        self.fails([], "FILE", code=2)
+        self.fails(["g.ir", "--record", "x"], "--record", code=2)
+        self.fails(["missing.onnx"], "missing.onnx")
+        self.fails(["g.ir", "--view", "anchors"], "anchors", "graph")
+        self.fails(["g.ir", "--node", "nobody"], "nobody")
+        self.fails(["g.ir", "--most", "0"], "0", code=2)
+        self.fails(["g.ir", "--text", "--json"], code=2)
+        self.write("noise.onnx", bytes(range(200)))
+        self.fails(["noise.onnx"], "noise.onnx")
+        self.fails([POPEF, "--svg"], "--svg", code=2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,156 @@
+"""poprt-inspector as a user starts it: pictures without a display, a window under Xvfb."""
+
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+import zlib
+
+BIN = os.environ["POPRT_BIN"]
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+DIGITS = os.path.join(ROOT, "examples", "digits", "digits.onnx")
+POPEF = os.path.join(ROOT, "tests", "data", "popef", "v1_0.popef")
+PROGRAM = os.path.join(BIN, "poprt-inspector")
+TEXT = b"""graph "g" opset {"": 17} {
+  input %x : f32[2,3]
+  %a : f32[2,3] = Relu(%x) "first"
+  %y : f32[2,3] = Tanh(%a) "second"
+  output %y
+}
+"""
+
+
+def pixels(path):
+    """(width, height, rows of RGB bytes) of an unfiltered PNG."""
+    with open(path, "rb") as file:
+        data = file.read()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    at, packed = 8, b""
+    while at < len(data):
+        size, kind = struct.unpack(">I4s", data[at:at + 8])
+        body = data[at + 8:at + 8 + size]
+        assert struct.unpack(">I", data[at + 8 + size:at + 12 + size])[0] == zlib.crc32(kind + body)
+        if kind == b"IHDR":
+            width, height = struct.unpack(">II", body[:8])
+        if kind == b"IDAT":
+            packed += body
+        at += 12 + size
+    raw = zlib.decompress(packed)
+    step = 1 + 3 * width
+    return width, height, [raw[y * step + 1:(y + 1) * step] for y in range(height)]
+
+
+def colours(rows, left, top, right, bottom):
+    return {rows[y][3 * x:3 * x + 3] for y in range(top, bottom, 2) for x in range(left, right, 2)}
+
+
+class Inspector(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.environment = {**os.environ, "XDG_CONFIG_HOME": self.folder, "POPRT_TELEMETRY_DIR": self.folder}
+        self.environment.pop("DISPLAY", None)
+        self.environment.pop("WAYLAND_DISPLAY", None)
+
+    def path(self, name, data=None):
+        path = os.path.join(self.folder, name)
+        if data is not None:
+            with open(path, "wb") as file:
+                file.write(data)
+        return path
+
+    def run_inspector(self, *words):
+        return subprocess.run([PROGRAM, *words], env=self.environment, cwd=self.folder, text=True, timeout=120,
+                              stdin=subprocess.DEVNULL, capture_output=True)
+
+    def shoot(self, *words, size="1280x800"):
+        picture = self.path("picture.png")
+        result = self.run_inspector(*words, "--screenshot", picture, "--size", size)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        width, height, rows = pixels(picture)
+        self.assertEqual(f"{width}x{height}", size)
+        return width, height, rows, result.stderr
+
+    def test_help_and_version(self):
+        self.assertIn("--screenshot", self.run_inspector("--help").stdout)
+        self.assertTrue(self.run_inspector("--version").stdout.startswith("poprt-inspector "))
+
+    def test_wrong_usage_is_one_line(self):
+        for words in (["--view", "nothing"], ["--theme", "blue"], ["--no-such"]):
+            result = self.run_inspector(*words)
+            self.assertEqual((result.returncode, result.stderr.count("\n")), (2, 1), result.stderr)
+        result = self.run_inspector("--screenshot", self.path("a.png"), "--size", "3x3")
+        self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), result.stderr)
+        self.assertIn("3x3", result.stderr)
+
+    def test_every_view_of_a_model_is_drawn(self):
+        model = self.path("g.ir", TEXT)
+        for view in ("graph", "popef", "program", "passes", "queues", "compare"):
+            width, height, rows, _ = self.shoot(model, "--view", view)
+            # The bar at the top, and something in the middle besides the background.
+            self.assertGreater(len(colours(rows, 0, 0, width, 60)), 20, view)
+            self.assertGreater(len(colours(rows, 0, 70, width, height - 40)), 8, view)
+
+    def test_opens_each_kind_of_file(self):
+        for file, view in ((DIGITS, "graph"), (POPEF, "popef"), (self.path("g.ir", TEXT), "graph")):
+            width, height, rows, errors = self.shoot(file)
+            self.assertEqual(errors, "", file)
+            self.assertGreater(len(colours(rows, 0, 70, width, height - 40)), 20, view)
+
+    def test_selects_a_node_and_refuses_an_unknown_one(self):
+        model = self.path("g.ir", TEXT)
+        plain = self.shoot(model)[2]
+        self.assertNotEqual(plain, self.shoot(model, "--select", "first")[2])
+        result = self.run_inspector(model, "--select", "nobody", "--screenshot", self.path("b.png"))
+        self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), result.stderr)
+        self.assertFalse(os.path.exists(self.path("b.png")))
+
+    def test_themes_differ_and_pictures_repeat(self):
+        model = self.path("g.ir", TEXT)
+        dark, light = (self.shoot(model, "--theme", theme)[2] for theme in ("dark", "light"))
+        self.assertLess(sum(dark[400][:300]), sum(light[400][:300]))
+        self.assertEqual(dark, self.shoot(model, "--theme", "dark")[2])
+
+    def test_large_pictures(self):
+        self.shoot(self.path("g.ir", TEXT), "--scale", "1.5", size="2560x1440")
+
+    def test_bad_files_are_shown_and_named(self):
+        with open(POPEF, "rb") as file:
+            popef = file.read()
+        with open(DIGITS, "rb") as file:
+            onnx = file.read()
+        bad = {"empty.onnx": b"", "noise.onnx": bytes(range(256)) * 8, "cut.onnx": onnx[:len(onnx) // 2], "empty.popef": b"",
+               "noise.popef": b"\xff" * 5000, "half.popef": popef[:100], "broken.ir": TEXT[:80], "bad.telemetry": b"{}\n"}
+        for name, data in bad.items():
+            _, _, rows, errors = self.shoot(self.path(name, data))
+            self.assertIn(name, errors)
+            self.assertEqual(errors.count("\n"), 1, errors)
+            self.assertGreater(len(colours(rows, 0, 0, 1280, 200)), 20)
+        _, _, _, errors = self.shoot(self.path("missing.onnx"))
+        self.assertIn("missing.onnx", errors)
+
+    def test_without_a_display_a_window_is_refused_in_one_line(self):
+        result = self.run_inspector()
+        self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), result.stderr)
+        self.assertIn("--screenshot", result.stderr)
+
+    def test_a_window_opens_and_idles(self):
+        if not shutil.which("xvfb-run"):
+            self.skipTest("there is no xvfb-run (package xvfb)")
+        environment = {**self.environment, "LIBGL_ALWAYS_SOFTWARE": "1"}
+        process = subprocess.Popen(["xvfb-run", "-a", "-s", "-screen 0 1280x800x24", PROGRAM, DIGITS], env=environment,
+                                   stderr=subprocess.PIPE, text=True, start_new_session=True)
+        try:
+            time.sleep(3)
+            self.assertIsNone(process.poll(), process.stderr.read() if process.poll() is not None else "")
+        finally:
+            os.killpg(process.pid, 15)
+            process.wait(20)
+            process.stderr.close()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,211 @@
+#include "model/graph_model.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+#include "model/diff.h"
+#include "model/graph_layout.h"
+#include "model/graph_query.h"
+#include "model/graph_svg.h"
+#include "model/pass_history.h"
+
+namespace poprt::inspector {
+namespace {
+
+constexpr const char* kText = R"(graph "net" opset {"": 17} {
+  input %x : f32[1,4]
+  const %w : f32[4,2] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+  %a : f32[1,2] = MatMul(%x, %w) "/block/fc/MatMul"
+  %b : f32[1,2] = Relu(%a) "/block/fc/Relu"
+  %c : f32[1,2] = Sigmoid(%b) "/block/Sigmoid"
+  %d : f32[1,2] = Add(%b, %c) "/Add"
+  output %d
+})";
+
+std::shared_ptr<GraphModel> model(const char* text = kText) {
+  return std::make_shared<GraphModel>(*ir::parse_text(text));
+}
+
+TEST(GraphModel, InputsAndOutputsAreNodesAndConstantsAreWeights) {
+  const auto g = model();
+  EXPECT_EQ(g->nodes().size(), 6u);
+  const GraphNode& matmul = g->node(g->find("/block/fc/MatMul"));
+  EXPECT_EQ(matmul.op, "MatMul");
+  EXPECT_EQ(matmul.weight_bytes, 32u);
+  EXPECT_EQ(matmul.detail, "4×2");
+  EXPECT_EQ(g->weight_bytes(), 32u);
+  EXPECT_EQ(g->edge_count(), 6u);
+}
+
+TEST(GraphModel, NamesWithACommonPrefixAreGroups) {
+  const auto g = model();
+  ASSERT_EQ(g->groups().size(), 3u);
+  EXPECT_EQ(g->group(1).path, "block");
+  EXPECT_EQ(g->group(2).path, "block/fc");
+  EXPECT_EQ(g->group(2).parent, 1);
+  EXPECT_EQ(g->group(1).all_nodes, 3u);
+  EXPECT_EQ(g->node(g->find("/Add")).group, kRoot);
+}
+
+TEST(GraphModel, SubgraphsAreGroups) {
+  const auto g = model(R"(graph "g" opset {"": 17} {
+    input %c : bool[]
+    input %x : f32[2]
+    %y : f32[2] = If(%c) {else_branch = graph "e" { %n : f32[2] = Neg(%x) output %n }, then_branch = graph "t" { %m : f32[2] = Abs(%x) output %m }} "choose"
+    output %y
+  })");
+  ASSERT_EQ(g->groups().size(), 3u);
+  EXPECT_TRUE(g->group(1).is_subgraph);
+  // What a branch captures from outside is an edge into the group.
+  const int neg = g->find("n");
+  EXPECT_EQ(g->predecessors(neg), std::vector<int>{g->find("x")});
+}
+
+TEST(GraphQuery, SearchesByWordsAndFields) {
+  const auto g = model();
+  EXPECT_EQ(search_nodes(*g, "op:relu"), std::vector<int>{g->find("/block/fc/Relu")});
+  EXPECT_EQ(search_nodes(*g, "name:fc op:mat"), std::vector<int>{g->find("/block/fc/MatMul")});
+  EXPECT_EQ(search_nodes(*g, "shape:4x2"), std::vector<int>{g->find("/block/fc/MatMul")});
+  EXPECT_EQ(search_nodes(*g, "dtype:f32").size(), 6u);
+  EXPECT_TRUE(search_nodes(*g, "").empty());
+  EXPECT_TRUE(search_nodes(*g, "nothing").empty());
+}
+
+TEST(GraphQuery, NeighbourhoodAndPaths) {
+  const auto g = model();
+  const int matmul = g->find("/block/fc/MatMul"), relu = g->find("/block/fc/Relu"),
+            add = g->find("/Add");
+  const auto near = neighbourhood(*g, matmul, 1);
+  EXPECT_EQ(near.size(), 3u);
+  EXPECT_EQ(path_between(*g, matmul, add), (std::vector<int>{matmul, relu, add}));
+  EXPECT_EQ(path_between(*g, add, matmul), (std::vector<int>{matmul, relu, add}));
+  EXPECT_EQ(largest_weights(*g, 5), std::vector<int>{matmul});
+}
+
+TEST(GraphLayout, ClosedGroupsHideTheirNodesAndOpenOnesHoldThem) {
+  const auto g = model();
+  GraphLayout layout(g);
+  const auto closed = layout.scene({});
+  EXPECT_EQ(closed->boxes.size(), 4u);  // x, block, Add, d
+  const int relu = g->find("/block/fc/Relu");
+  EXPECT_EQ(closed->find(*g, relu)->group, 1);
+  const auto open = layout.scene(layout.all_groups());
+  const SceneBox& inner = *open->find(*g, relu);
+  EXPECT_EQ(inner.node, relu);
+  const Rect& outer = open->boxes[open->box_of_group.at(2)].area;
+  EXPECT_TRUE(outer.contains({inner.area.x, inner.area.y}) &&
+              outer.contains({inner.area.right(), inner.area.bottom()}));
+}
+
+TEST(GraphLayout, OpeningAGroupKeepsTheOrderAround) {
+  const auto g = model();
+  GraphLayout layout(g);
+  const auto closed = layout.scene({}), open = layout.scene({1});
+  const int x = g->find("x"), add = g->find("/Add");
+  for (const auto& scene : {closed, open}) {
+    EXPECT_LT(scene->find(*g, x)->area.y, scene->boxes[scene->box_of_group.at(1)].area.y);
+    EXPECT_LT(scene->boxes[scene->box_of_group.at(1)].area.bottom(), scene->find(*g, add)->area.y);
+  }
+  EXPECT_EQ(layout.scene({})->height, closed->height);
+}
+
+TEST(GraphLayout, RoutesReachIntoOpenGroups) {
+  const auto g = model();
+  GraphLayout layout(g);
+  const auto scene = layout.scene(layout.all_groups());
+  const SceneBox& matmul = *scene->find(*g, g->find("/block/fc/MatMul"));
+  const bool reached =
+      std::any_of(scene->routes.begin(), scene->routes.end(), [&](const SceneRoute& r) {
+        return g->value(r.value).name == "x" && r.arrow &&
+               std::abs(r.points.back().y - matmul.area.y) < 1e-6;
+      });
+  EXPECT_TRUE(reached);
+}
+
+TEST(GraphSvg, HoldsEveryVisibleNode) {
+  const auto g = model();
+  GraphLayout layout(g);
+  const std::string svg = graph_svg(*g, *layout.scene(layout.all_groups()));
+  for (const char* word : {"<svg", "MatMul", "Relu", "Sigmoid", "Add", "</svg>"})
+    EXPECT_NE(svg.find(word), std::string::npos) << word;
+}
+
+TEST(PassHistory, NotesWhatEachPassChanged) {
+  const auto graph = ir::parse_text(kText);
+  const Compilation c = compile_with_history(*graph);
+  EXPECT_EQ(c.error, "");
+  ASSERT_TRUE(c.program);
+  ASSERT_GT(c.steps.size(), 5u);
+  EXPECT_EQ(c.steps[0].name, "model");
+  size_t changes = 0;
+  for (const PassStep& s : c.steps) {
+    ASSERT_TRUE(s.graph);
+    changes += s.added + s.removed + s.changed;
+  }
+  EXPECT_GT(changes, 0u);
+  EXPECT_EQ(step_that_made(c, "a"), 0);
+  EXPECT_EQ(step_that_made(c, "no such value"), -1);
+}
+
+TEST(PassHistory, TellsWhyCompilingStopped) {
+  const auto graph = ir::parse_text(
+      R"(graph "g" opset {"": 17} { input %x : f32[N] %y : f32[N] = Relu(%x) output %y })");
+  const Compilation c = compile_with_history(*graph);
+  EXPECT_FALSE(c.program);
+  EXPECT_NE(c.error.find("x"), std::string::npos) << c.error;
+  EXPECT_FALSE(c.steps.empty());
+}
+
+TEST(PassHistory, OpenDimensionsAreOneForLooking) {
+  const auto graph = ir::parse_text(
+      R"(graph "g" opset {"": 17} { input %x : f32[N,3] %y : f32[N,3] = Relu(%x) output %y })");
+  std::string assumed;
+  const Compilation c = compile_with_history(*graph, options_for_looking(*graph, assumed));
+  EXPECT_EQ(assumed, "x=1×3");
+  EXPECT_TRUE(c.program) << c.error;
+}
+
+TEST(PassHistory, ChangesAreAddedRemovedAndChanged) {
+  const auto a = model();
+  const auto b = model(R"(graph "net" opset {"": 17} {
+    input %x : f32[1,4]
+    const %w : f32[4,2] = fill 2.0
+    %a : f32[1,2] = MatMul(%x, %w) "/block/fc/MatMul"
+    %b : f32[1,2] = LeakyRelu(%a) "/block/fc/Relu"
+    %d : f32[1,2] = Add(%b, %b) "/Add"
+    output %d
+  })");
+  const GraphChanges changes = changes_between(*a, *b);
+  EXPECT_EQ(changes.removed, std::vector<int>{a->find("/block/Sigmoid")});
+  EXPECT_EQ(changes.after[static_cast<size_t>(b->find("/block/fc/Relu"))], Change::changed);
+  EXPECT_EQ(changes.after[static_cast<size_t>(b->find("/block/fc/MatMul"))], Change::none);
+  EXPECT_EQ(changes.changed, 2u);
+}
+
+TEST(Diff, FindsNodesAndWeights) {
+  Document left, right;
+  left.graph = model();
+  right.graph = model(R"(graph "net" opset {"": 17} {
+    input %x : f32[1,4]
+    const %w : f32[4,2] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 9.5]
+    %a : f32[1,2] = MatMul(%x, %w) "/block/fc/MatMul"
+    %d : f32[1,2] = Relu(%a) "/block/fc/Relu"
+    output %d
+  })");
+  Progress progress;
+  const DocumentDiff diff = diff_documents(left, right, progress);
+  const auto has = [&](const char* category, const char* name, Change change) {
+    return std::any_of(diff.rows.begin(), diff.rows.end(), [&](const DiffRow& r) {
+      return r.category == category && r.name == name && r.change == change;
+    });
+  };
+  EXPECT_TRUE(has("weight", "w", Change::changed));
+  EXPECT_TRUE(has("node", "/block/Sigmoid", Change::removed));
+  const auto weight = std::find_if(diff.rows.begin(), diff.rows.end(),
+                                   [](const DiffRow& r) { return r.category == "weight"; });
+  EXPECT_NE(weight->right.find("1 of 8 elements differ, by at most 1.5"), std::string::npos)
+      << weight->right;
+}
+
+}  // namespace
+}  // namespace poprt::inspector

@@ -1,0 +1,135 @@
+#include "model/layered_layout.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "base/error.h"
+
+namespace poprt::inspector {
+namespace {
+
+std::vector<LayoutBox> boxes(size_t n, double width = 80, double height = 30) {
+  return std::vector<LayoutBox>(n, LayoutBox{width, height});
+}
+
+// No two boxes meet, edges point down and end at their boxes.
+void expect_sound(const std::vector<LayoutBox>& b, const std::vector<LayoutEdge>& edges,
+                  const LevelLayout& l) {
+  ASSERT_EQ(l.centres.size(), b.size());
+  for (size_t i = 0; i < b.size(); i++) {
+    EXPECT_GE(l.centres[i].x - b[i].width / 2, -1e-6);
+    EXPECT_LE(l.centres[i].x + b[i].width / 2, l.width + 1e-6);
+    for (size_t k = 0; k < i; k++) {
+      const bool apart =
+          std::abs(l.centres[i].x - l.centres[k].x) >= (b[i].width + b[k].width) / 2 - 1e-6 ||
+          std::abs(l.centres[i].y - l.centres[k].y) >= (b[i].height + b[k].height) / 2 - 1e-6;
+      ASSERT_TRUE(apart) << i << " over " << k;
+    }
+  }
+  for (size_t e = 0; e < edges.size(); e++) {
+    if (edges[e].from == edges[e].to) continue;
+    const auto from = static_cast<size_t>(edges[e].from), to = static_cast<size_t>(edges[e].to);
+    ASSERT_GE(l.routes[e].size(), 2u);
+    if (from < to) {
+      EXPECT_LT(l.centres[from].y, l.centres[to].y);
+      EXPECT_NEAR(l.routes[e].front().y, l.centres[from].y + b[from].height / 2, 1e-6);
+      EXPECT_NEAR(l.routes[e].back().x, l.centres[to].x, 1e-6);
+    }
+  }
+}
+
+TEST(LayeredLayout, NothingIsNothing) {
+  const LevelLayout l = layered_layout({}, {});
+  EXPECT_EQ(l.width, 0);
+  EXPECT_EQ(l.height, 0);
+}
+
+TEST(LayeredLayout, AChainIsAStraightLine) {
+  std::vector<LayoutEdge> edges;
+  for (int i = 0; i + 1 < 20; i++) edges.push_back({i, i + 1, i});
+  const LevelLayout l = layered_layout(boxes(20), edges);
+  expect_sound(boxes(20), edges, l);
+  for (const Point& c : l.centres) EXPECT_NEAR(c.x, l.centres[0].x, 1e-6);
+}
+
+TEST(LayeredLayout, ALongEdgeGoesAroundBoxes) {
+  // 0 -> 1 -> 2 -> 3 and 0 -> 3.
+  const std::vector<LayoutEdge> edges = {{0, 1, 0}, {1, 2, 1}, {2, 3, 2}, {0, 3, 0}};
+  const auto b = boxes(4);
+  const LevelLayout l = layered_layout(b, edges);
+  expect_sound(b, edges, l);
+  for (const Point& p : l.routes[3])
+    for (size_t i = 1; i <= 2; i++)
+      EXPECT_FALSE(std::abs(p.x - l.centres[i].x) < 40 && std::abs(p.y - l.centres[i].y) < 15)
+          << "through box " << i;
+}
+
+TEST(LayeredLayout, CyclesAndEdgesToItselfDoNotHang) {
+  const std::vector<LayoutEdge> edges = {{0, 1, 0}, {1, 2, 1}, {2, 0, 2}, {1, 1, 3}};
+  const LevelLayout l = layered_layout(boxes(3), edges);
+  expect_sound(boxes(3), edges, l);
+  EXPECT_TRUE(l.routes[3].empty());
+  // The edge back runs from the lower box to the upper one.
+  EXPECT_GT(l.routes[2].front().y, l.routes[2].back().y);
+}
+
+TEST(LayeredLayout, TwoBranchesDoNotCross) {
+  // A ladder whose second rank is named in the crossing order.
+  const std::vector<LayoutEdge> edges = {{0, 3, 0}, {1, 2, 1}};
+  const LevelLayout l = layered_layout(boxes(4), edges);
+  EXPECT_EQ(l.centres[0].x < l.centres[1].x, l.centres[3].x < l.centres[2].x);
+}
+
+TEST(LayeredLayout, PinnedBoxesAreFirstAndLast) {
+  auto b = boxes(5);
+  b[0].pin = LayoutBox::Pin::first;
+  b[4].pin = LayoutBox::Pin::last;
+  const std::vector<LayoutEdge> edges = {{1, 2, 1}, {2, 3, 2}, {0, 3, 0}, {1, 4, 1}};
+  const LevelLayout l = layered_layout(b, edges);
+  for (size_t i = 1; i < 4; i++) {
+    EXPECT_LT(l.centres[0].y, l.centres[i].y);
+    EXPECT_GT(l.centres[4].y, l.centres[i].y);
+  }
+}
+
+TEST(LayeredLayout, SizesDoNotChangeTheOrder) {
+  std::mt19937 random(7);
+  std::vector<LayoutEdge> edges;
+  for (int i = 1; i < 60; i++)
+    edges.push_back({static_cast<int>(random() % static_cast<unsigned>(i)), i, i});
+  auto b = boxes(60);
+  const LevelLayout before = layered_layout(b, edges);
+  b[17] = {700, 400};
+  const LevelLayout after = layered_layout(b, edges);
+  for (size_t i = 0; i < 60; i++)
+    for (size_t k = 0; k < 60; k++)
+      if (std::abs(before.centres[i].y - before.centres[k].y) < 1e-6)
+        EXPECT_EQ(before.centres[i].x < before.centres[k].x,
+                  after.centres[i].x < after.centres[k].x);
+}
+
+TEST(LayeredLayout, RandomGraphsAreSound) {
+  for (unsigned seed = 0; seed < 30; seed++) {
+    std::mt19937 random(seed);
+    const int n = 2 + static_cast<int>(random() % 80);
+    std::vector<LayoutBox> b;
+    for (int i = 0; i < n; i++) b.push_back({20.0 + random() % 200, 10.0 + random() % 60});
+    std::vector<LayoutEdge> edges;
+    for (int i = 0; i < 2 * n; i++) {
+      const int from = static_cast<int>(random() % static_cast<unsigned>(n)),
+                to = static_cast<int>(random() % static_cast<unsigned>(n));
+      if (from != to) edges.push_back({std::min(from, to), std::max(from, to), from});
+    }
+    expect_sound(b, edges, layered_layout(b, edges));
+  }
+}
+
+TEST(LayeredLayout, CanBeCancelled) {
+  const std::atomic<bool> cancel{true};
+  const std::vector<LayoutEdge> edges = {{0, 1, 0}};
+  EXPECT_THROW(layered_layout(boxes(2), edges, {}, &cancel), Error);
+}
+
+}  // namespace
+}  // namespace poprt::inspector

@@ -1,0 +1,354 @@
+// The views with ImGui's null back end: no window, no OpenGL. Tests press keys and click on what is
+// drawn, found by its name.
+#include "views/workspace.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "inspector/sample_files.h"
+#include "views/ui.h"
+
+namespace poprt::inspector {
+namespace {
+
+class WorkspaceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ImGui::CreateContext();
+    ImGuiIO& io = ImGui::GetIO();
+    io.IniFilename = nullptr;
+    io.DisplaySize = {1280, 800};
+    io.Fonts->AddFontDefault();
+    unsigned char* pixels = nullptr;
+    int width = 0, height = 0;
+    io.Fonts->GetTexDataAsRGBA32(&pixels, &width, &height);
+    ui::map_keys();
+    workspace = std::make_unique<Workspace>(Settings{}, Wake{});
+    workspace->telemetry_folder = folder.path;
+  }
+  void TearDown() override {
+    workspace = nullptr;
+    ImGui::DestroyContext();
+  }
+
+  Actions frame() {
+    ImGui::GetIO().DeltaTime = 1.0f / 60;
+    ImGui::NewFrame();
+    const Actions actions = workspace->draw(ImGui::GetIO().DisplaySize);
+    ImGui::Render();
+    return actions;
+  }
+  // Until loading, layout and statistics that frames begin are done.
+  void settle() {
+    for (int i = 0; i < 6; i++) {
+      workspace->settle();
+      frame();
+    }
+  }
+  bool sees(const std::string& text) {
+    for (const ui::Mark& m : ui::marks())
+      if (m.name.find(text) != std::string::npos) return true;
+    return false;
+  }
+  Actions merged(Actions a, const Actions& b) {
+    a.quit |= b.quit;
+    a.choose_file |= b.choose_file;
+    a.settings_changed |= b.settings_changed;
+    return a;
+  }
+  Actions click(const std::string& name) {
+    const ui::Mark* m = ui::find_mark(name);
+    EXPECT_TRUE(m) << "nothing is called " << name;
+    if (!m) return {};
+    ImGuiIO& io = ImGui::GetIO();
+    io.MousePos = {(m->least.x + m->most.x) / 2, (m->least.y + m->most.y) / 2};
+    Actions all = frame();
+    io.MouseDown[0] = true;
+    all = merged(all, frame());
+    io.MouseDown[0] = false;
+    all = merged(all, frame());
+    settle();
+    return all;
+  }
+  Actions press(int key, bool control = false, bool shift = false) {
+    ImGuiIO& io = ImGui::GetIO();
+    io.KeysDown[key] = true;
+    io.KeyCtrl = control;
+    io.KeyShift = shift;
+    const Actions actions = frame();
+    io.KeysDown[key] = false;
+    io.KeyCtrl = io.KeyShift = false;
+    settle();
+    return actions;
+  }
+  void type(const std::string& text) {
+    ImGui::GetIO().AddInputCharactersUTF8(text.c_str());
+    frame();
+    settle();
+  }
+  void open_sample() {
+    workspace->open(folder.write("net.ir", kSampleText));
+    settle();
+  }
+  void open_popef() {
+    workspace->open(folder.write("net.popef", sample_popef()));
+    settle();
+  }
+
+  SampleFolder folder{"views"};
+  std::unique_ptr<Workspace> workspace;
+};
+
+TEST_F(WorkspaceTest, StartsWithRecentFilesAndOpensThem) {
+  const auto path = folder.write("net.ir", kSampleText);
+  workspace->settings().add_recent(path.string());
+  frame();
+  EXPECT_TRUE(sees("poprt inspector"));
+  click(path.string());
+  EXPECT_EQ(workspace->document_count(), 1u);
+  EXPECT_TRUE(sees("node x"));
+}
+
+TEST_F(WorkspaceTest, AsksForAFile) {
+  frame();
+  EXPECT_TRUE(click("Open").choose_file);
+  EXPECT_TRUE(press('O', true).choose_file);
+  EXPECT_TRUE(press('Q', true).quit);
+}
+
+TEST_F(WorkspaceTest, DrawsNodesAndOpensGroups) {
+  open_sample();
+  EXPECT_TRUE(sees("node /block/fc/MatMul"));  // small graphs begin open
+  press('E', false, true);
+  EXPECT_FALSE(sees("node /block/fc/MatMul"));
+  EXPECT_TRUE(sees("group block"));
+  click("group block");
+  EXPECT_TRUE(sees("node /block/Sigmoid"));
+  press('E');
+  EXPECT_TRUE(sees("node /block/fc/Relu"));
+}
+
+TEST_F(WorkspaceTest, AClickSelectsANodeAndShowsItsDetails) {
+  open_sample();
+  click("node /block/fc/MatMul");
+  ASSERT_TRUE(workspace->graph());
+  EXPECT_EQ(workspace->graph()->selected(), workspace->document()->graph->find("/block/fc/MatMul"));
+  EXPECT_TRUE(sees("1 to 8"));  // range of the weight
+  EXPECT_TRUE(sees("histogram"));
+  press(ui::kDown);
+  EXPECT_EQ(workspace->graph()->selected(), workspace->document()->graph->find("/block/fc/Relu"));
+  press(ui::kEscape);
+  EXPECT_EQ(workspace->graph()->selected(), kNone);
+}
+
+TEST_F(WorkspaceTest, SearchesWhileTyping) {
+  open_sample();
+  press('F', true);
+  type("op:sig");
+  EXPECT_EQ(workspace->graph()->matches().size(), 1u);
+  EXPECT_EQ(workspace->graph()->selected(), workspace->document()->graph->find("/block/Sigmoid"));
+  EXPECT_TRUE(sees("1 found"));
+}
+
+TEST_F(WorkspaceTest, FindsAPathBetweenTwoNodes) {
+  open_sample();
+  click("node /block/fc/MatMul");
+  press('P');
+  click("node /Add");
+  EXPECT_EQ(workspace->graph()->path().size(), 3u);
+}
+
+TEST_F(WorkspaceTest, ScrollingZooms) {
+  open_sample();
+  click("node /block/fc/Relu");
+  ImVec2 least, most, later_least, later_most;
+  const int relu = workspace->document()->graph->find("/block/fc/Relu");
+  ASSERT_TRUE(workspace->graph()->screen_rect(relu, least, most));
+  ImGui::GetIO().MouseWheel = 1;
+  frame();
+  frame();
+  ASSERT_TRUE(workspace->graph()->screen_rect(relu, later_least, later_most));
+  EXPECT_GT(later_most.x - later_least.x, most.x - least.x);
+}
+
+TEST_F(WorkspaceTest, ListsSortsAndFiltersAnchors) {
+  open_popef();
+  EXPECT_EQ(workspace->view(), View::popef);
+  EXPECT_TRUE(sees("table_handle"));
+  EXPECT_TRUE(sees("file map"));
+  const auto top = [&](const char* name) { return ui::find_mark(name)->least.y; };
+  click("Name");
+  const bool before = top("d") < top("table");
+  click("Name");
+  EXPECT_NE(before, top("d") < top("table"));
+  click("filter");
+  type("table");
+  EXPECT_FALSE(ui::find_mark("d"));
+  EXPECT_TRUE(ui::find_mark("table"));
+}
+
+TEST_F(WorkspaceTest, AnAnchorThatIsSelectedLightsUpElsewhere) {
+  open_sample();
+  open_popef();
+  ASSERT_TRUE(workspace->select("x"));
+  frame();
+  EXPECT_TRUE(sees("x"));
+  press(ui::kTab, true);
+  workspace->show(View::graph);
+  settle();
+  EXPECT_EQ(workspace->graph()->selected(), workspace->document()->graph->find("x"));
+}
+
+TEST_F(WorkspaceTest, ShowsOpaqueBlobsAndData) {
+  open_popef();
+  click("Opaque 2");
+  click("labels");
+  EXPECT_TRUE(sees("\"cat\""));
+  workspace->set_page("data");
+  settle();
+  click("table");
+  EXPECT_TRUE(sees("1 to 4"));
+}
+
+TEST_F(WorkspaceTest, CompilesForProgramAndPasses) {
+  open_sample();
+  press('3', true);
+  EXPECT_EQ(workspace->view(), View::program);
+  EXPECT_TRUE(sees("arena"));
+  EXPECT_TRUE(sees("main"));
+  press('4', true);
+  EXPECT_TRUE(sees("the model as it was read"));
+  press(ui::kRight);
+  EXPECT_FALSE(sees("the model as it was read"));
+}
+
+TEST_F(WorkspaceTest, ProfilesAProgram) {
+  open_popef();
+  press('3', true);
+  click("Profile");
+  EXPECT_NE(workspace->message().find("runs, "), std::string::npos) << workspace->message();
+  EXPECT_TRUE(sees("Slowest first"));
+}
+
+TEST_F(WorkspaceTest, QueuesWithoutProcessesSayWhatToDo) {
+  workspace->show(View::queues);
+  settle();
+  EXPECT_TRUE(sees("POPRT_TELEMETRY=1 poprt_exec bench"));
+}
+
+TEST_F(WorkspaceTest, DrawsQueuesOfARecording) {
+  std::string lines = std::string(kRecordingHead) + "\n";
+  for (int i = 0; i < 40; i++) {
+    runtime::TelemetrySnapshot s;
+    s.name = "net";
+    s.pid = 5;
+    s.started_ns = 1;
+    s.alive = true;
+    s.completed = static_cast<uint64_t>(i) * 100;
+    s.histogram[40] = s.completed;
+    s.queues.push_back({"image", false, 8, static_cast<uint64_t>(i % 8), 7, s.completed,
+                        s.completed, static_cast<uint64_t>(i) * 20});
+    lines += recording_line(1000 + i, {s}) + "\n";
+  }
+  workspace->open(folder.write("run.telemetry", lines));
+  settle();
+  EXPECT_EQ(workspace->view(), View::queues);
+  for (const char* text :
+       {"Queue occupancy", "Throughput", "Latency", "Stalls and failures", "image", "Starves"})
+    EXPECT_TRUE(sees(text)) << text;
+  EXPECT_TRUE(sees("Freeze"));
+  press(' ');
+  EXPECT_TRUE(sees("Follow"));
+}
+
+TEST_F(WorkspaceTest, ComparesTwoDocuments) {
+  open_sample();
+  std::string other = kSampleText;
+  other.replace(other.find("8.0]"), 4, "9.0]");
+  workspace->open(folder.write("other.ir", other));
+  settle();
+  press('6', true);
+  EXPECT_TRUE(sees("weight"));
+  EXPECT_TRUE(sees("1 of 8 elements differ"));
+}
+
+TEST_F(WorkspaceTest, BadFilesSayWhatIsWrong) {
+  workspace->open(folder.write("bad.onnx", std::string(100, '\x8f')));
+  settle();
+  EXPECT_TRUE(sees("bad.onnx could not be opened"));
+  EXPECT_NE(workspace->message(), "");
+}
+
+TEST_F(WorkspaceTest, ReloadsAFileThatChanged) {
+  open_sample();
+  std::string text = kSampleText;
+  text.replace(text.find("Sigmoid(%b)"), 11, "Tanh(%b)");
+  folder.write("net.ir", text + "# longer\n");
+  EXPECT_TRUE(workspace->reload_changed());
+  settle();
+  EXPECT_EQ(workspace->document()->graph->node(workspace->document()->graph->find("c")).op, "Tanh");
+}
+
+TEST_F(WorkspaceTest, PaletteRunsACommandByName) {
+  open_sample();
+  press('K', true);
+  EXPECT_TRUE(workspace->palette_open());
+  type("show queues");
+  press(ui::kEnter);
+  EXPECT_FALSE(workspace->palette_open());
+  EXPECT_EQ(workspace->view(), View::queues);
+}
+
+TEST_F(WorkspaceTest, HelpOpensAndCloses) {
+  press(ui::kF1);
+  EXPECT_TRUE(workspace->help_open());
+  EXPECT_TRUE(sees("command palette"));
+  press(ui::kEscape);
+  EXPECT_FALSE(workspace->help_open());
+}
+
+TEST_F(WorkspaceTest, ThemesChangeAndAreKept) {
+  EXPECT_TRUE(press('T', true).settings_changed);
+  EXPECT_TRUE(workspace->settings().light);
+  EXPECT_EQ(ui::theme(), ui::Theme::light);
+}
+
+TEST_F(WorkspaceTest, TabsOpenOnceAndClose) {
+  open_sample();
+  open_sample();
+  EXPECT_EQ(workspace->document_count(), 1u);
+  open_popef();
+  EXPECT_EQ(workspace->document_count(), 2u);
+  press('W', true);
+  EXPECT_EQ(workspace->document_count(), 1u);
+}
+
+TEST_F(WorkspaceTest, BrowsesForAFile) {
+  open_sample();
+  folder.write("second.onnx", "?");
+  workspace->browse();
+  frame();
+  frame();
+  EXPECT_TRUE(sees("second.onnx"));
+  click("second.onnx");
+  EXPECT_EQ(workspace->document_count(), 2u);
+}
+
+TEST_F(WorkspaceTest, EveryViewDrawsForEveryKindOfFile) {
+  open_sample();
+  open_popef();
+  workspace->open(folder.write("bad.popef", sample_popef().substr(0, 700)));
+  settle();
+  for (size_t tab = 0; tab < 3; tab++) {
+    for (int v = 0; v < kViews; v++) {
+      workspace->show(static_cast<View>(v));
+      settle();
+      EXPECT_FALSE(ui::marks().empty());
+    }
+    press(ui::kTab, true);
+  }
+}
+
+}  // namespace
+}  // namespace poprt::inspector
