@@ -40,7 +40,7 @@ type CompileOptions struct {
 	// VariableWeights keeps weights as inputs that [Session.UpdateWeights] and [LightRunner.SetInput] replace; slower.
 	VariableWeights bool
 	// Strict refuses a model for what is a warning in the log otherwise, such as attributes that an operator does
-	// not have. Since 1.1.
+	// not have. Since 1.0.
 	Strict bool
 	// Progress is called with 0 to 1 and the name of a step, on another thread than the caller's goroutine while
 	// that waits. A panic in it comes out of the compiling function.

@@ -376,9 +376,10 @@ void GraphBuilder::check_opset(const std::string& domain, const std::string& op,
 }
 
 int64_t GraphBuilder::assume_opset(const std::string& domain, const Context& context) {
-  if (context.function)
-    if (const auto it = root_->opsets.find(domain); it != root_->opsets.end()) return it->second;
-  const auto version = assumed_opset(model_, domain);
+  if (const auto it = root_->opsets.find(domain); it != root_->opsets.end() && !domain.empty())
+    return it->second;
+  auto version = assumed_opset(model_, domain);
+  if (context.function && domain.empty()) version.reset();  // as in ONNX Runtime
   const std::string what =
       fmt::format("the {} imports no opset of domain {}", context.function ? "function" : "model",
                   quote_name(domain.empty() ? "ai.onnx" : domain));

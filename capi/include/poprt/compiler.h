@@ -102,7 +102,7 @@ typedef struct poprt_compile_options {
   const poprt_opaque_blob* opaque_blobs;
   size_t opaque_blob_count;
   /* Non-zero: refuse a model for what is a warning in the log otherwise (attributes that an
-   * operator does not have, a domain without an opset import). Since 1.1. */
+   * operator does not have, a domain without an opset import). Since 1.0. */
   int32_t strict;
   int32_t reserved_3; /* 0 */
 } poprt_compile_options;

@@ -281,5 +281,22 @@ TEST(Functions, OpsetsMustAgreeWithTheModel) {
   EXPECT_EQ(import_proto(fresh.model)->opsets.at("custom"), 3);
 }
 
+TEST(Functions, TakeTheModelsImportOfAKnownDomainAndImportTheStandardOneThemselves) {
+  const auto model = [](const char* domain, const char* op) {
+    Model m;
+    auto* import = m.model.add_opset_import();
+    import->set_domain("ai.onnx.ml");
+    import->set_version(3);
+    auto& f = add_function(m.model, "F", {"a"}, {"r"});
+    f.clear_opset_import();
+    add_node(f, op, {"a"}, {"r"}).set_domain(domain);
+    return m.model;
+  };
+  EXPECT_EQ(import_proto(model("ai.onnx.ml", "Scaler"))->opsets.at("ai.onnx.ml"), 3);
+  EXPECT_EQ(import_proto(model("com.microsoft", "Gelu"))->opsets.at("com.microsoft"), 1);
+  expect_import_error(ErrorCode::invalid_argument,
+                      {"function 'F'", "imports no opset of domain 'ai.onnx'"}, model("", "Relu"));
+}
+
 }  // namespace
 }  // namespace poprt::onnx
