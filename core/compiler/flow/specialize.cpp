@@ -183,7 +183,8 @@ void Specializer::set_outputs(const std::vector<Value*>& old) {
       (*options_.constant_outputs)[o.name] = v->constant();
       continue;
     }
-    if (!v->producer() || root_.is_output(v)) {
+    // An input or a constant that is an output under its own name stays: a copy could not have it.
+    if ((!v->producer() && v->name() != o.name) || root_.is_output(v)) {
       Node* n = root_.add_node("Identity", "", {v});
       n->output()->type = v->type;
       v = n->output();
