@@ -23,11 +23,10 @@ ALLOWED = {
     "examples/": ["capi/include/"],
     "tests/": ["capi/include/"],
     "tests/support/": ["core/", "capi/include/"],
-    "tests/fuzz/": ["core/"],
     "tests/bench/": ["core/", "capi/include/", "tests/support/"],
     "tests/bench/compare_ort/": ["capi/include/"],
     "tests/conformance/": ["core/", "tests/support/"],
-    "tests/fuzz/": ["core/"],
+    "tests/fuzz/": ["core/", "tests/support/"],
     "tests/inspector/": ["inspector/model/", "inspector/views/", "core/", "tests/support/"],
 }
 # What the tests of a layer may include besides what the layer itself may.
