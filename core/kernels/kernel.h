@@ -47,7 +47,7 @@ struct Plan {
   // refuses a program in which a written one is a weight or an input.
   size_t outputs = 1;
   std::shared_ptr<const void> params;  // what run() gets; made once, read by all threads
-  int64_t tasks = 1;                   // independent pieces of roughly equal cost
+  int64_t tasks = 1;  // independent pieces of roughly equal cost; 0: run() is not called
   // Round r is the tasks [r * tasks, (r + 1) * tasks); it starts when round r - 1 is done.
   int64_t rounds = 1;
   double work = 0;           // rough cost of the whole call in nanoseconds on one thread

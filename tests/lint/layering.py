@@ -24,12 +24,11 @@ ALLOWED = {
     "examples/": ["capi/include/"],
     "tests/": ["capi/include/"],
     "tests/support/": ["core/", "capi/include/"],
-    "tests/fuzz/": ["core/"],
     "tests/bench/": ["core/", "capi/include/", "tests/support/"],
     "tests/bench/inspector_bench": ["core/", "tests/support/", "inspector/model/", "inspector/views/"],
     "tests/bench/compare_ort/": ["capi/include/"],
     "tests/conformance/": ["core/", "tests/support/"],
-    "tests/fuzz/": ["core/"],
+    "tests/fuzz/": ["core/", "tests/support/"],
     "tests/inspector/": ["inspector/model/", "inspector/views/", "core/", "tests/support/"],
 }
 # What the tests of a layer may include besides what the layer itself may.

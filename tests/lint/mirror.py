@@ -7,6 +7,7 @@ import tree
 
 # Suites of a whole folder that have a name of their own.
 SUITES = {
+    "tests/core/compiler/random_graphs_test.cpp",  # random graphs through the whole compiler
     "tests/core/ops/contract_test.cpp",  # what every operator passes without being listed
     "tests/core/ops/data_movement_samples_test.cpp",  # samples for it
     "tests/core/ops/integer_product_test.cpp",  # 8-bit operators over one packed product

@@ -164,6 +164,14 @@ std::vector<Value*> Specializer::finish(Node* n) {
   return results;
 }
 
+Value* Specializer::reshape(Value* v, Shape shape) {
+  if (v->type.is_static() && v->shape() == shape) return v;
+  // 0 would mean "as the input has it".
+  if (std::find(shape.begin(), shape.end(), 0) == shape.end())
+    return make1("Reshape", {v, integers(shape)});
+  return newest("Reshape", {v, integers(shape)}, {{"allowzero", int64_t{1}}});
+}
+
 Value* Specializer::stack(const std::vector<Value*>& parts, int64_t axis) {
   std::vector<Value*> rows;
   for (Value* v : parts) {

@@ -188,10 +188,7 @@ class Specializer {
     return constant(Tensor::of<int64_t>({static_cast<int64_t>(v.size())}, v));
   }
   ir::Value* integer(int64_t v) { return constant(Tensor::scalar(v)); }
-  ir::Value* reshape(ir::Value* v, Shape shape) {
-    if (v->type.is_static() && v->shape() == shape) return v;
-    return make1("Reshape", {v, integers(shape)});
-  }
+  ir::Value* reshape(ir::Value* v, Shape shape);
   ir::Value* slice_at(ir::Value* v, ir::Value* index, int64_t axis) {
     return make1("Gather", {v, index}, {{"axis", axis}});
   }

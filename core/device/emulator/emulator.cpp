@@ -46,6 +46,9 @@ struct Step {
   int64_t piece = 0;  // tasks between two looks; 0: the instruction is too short to be divided
 };
 
+// Of an instruction without tasks: kernels do not look for that.
+void run_nothing(const void*, void* const*, int64_t, int64_t, std::byte*) noexcept {}
+
 // A slot that points into caller memory.
 struct Patch {
   uint32_t slot;
@@ -218,6 +221,7 @@ void Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
       POPRT_ASSERT(plan.run && plan.tasks >= 0 && plan.rounds >= 1 &&
                    plan.outputs <= in.operands.size());
       check_written(p, in, plan.outputs);
+      if (plan.tasks == 0) plan.run = run_nothing;
       const bool parallel = threads > 1 && plan.tasks > 1 &&
                             plan.work > kParallelInstruction * static_cast<double>(plan.rounds);
       if (parallel) parallel_work += plan.work;

@@ -144,8 +144,9 @@ std::vector<Tensor> evaluate_listing(const ir::Node& node, std::span<const Tenso
     const kernels::Plan plan =
         kernel->prepare({operands, instruction.ints, instruction.floats, threads});
     Tensor scratch = Tensor::zeros(DType::u8, {static_cast<int64_t>(plan.scratch_bytes)});
-    plan.run(plan.params.get(), data.data(), 0, plan.tasks * plan.rounds,
-             static_cast<std::byte*>(scratch.mutable_data()));
+    if (plan.tasks > 0)
+      plan.run(plan.params.get(), data.data(), 0, plan.tasks * plan.rounds,
+               static_cast<std::byte*>(scratch.mutable_data()));
   }
   return results;
 }

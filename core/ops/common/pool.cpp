@@ -41,8 +41,11 @@ void emit_generic(LowerContext& ctx, PoolKind kind, const Window& w) {
     ints.insert(ints.end(), {x[d + 2], y[d + 2], w.kernel[d], w.strides[d], w.pads_begin[d],
                              w.pads_end[d], w.dilations[d]});
   }
+  // The kernel compares maxima where it writes them, also when only their places are read.
+  auto values = ctx.out(0);
+  if (values == LowerContext::kNone) values = ctx.temporary(ctx.out_dtype(), y);
   const std::array<program::BufferId, 3> operands = {
-      ctx.in(0), ctx.out(0), ctx.node.output(1) ? ctx.out(1) : LowerContext::kNone};
+      ctx.in(0), values, ctx.node.output(1) ? ctx.out(1) : LowerContext::kNone};
   ctx.emit("pool_generic", operands, ints);
 }
 

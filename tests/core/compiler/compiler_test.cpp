@@ -27,6 +27,102 @@ TEST(Compiler, AnOutputThatIsAConstantIsStored) {
   })");
 }
 
+// Control flow is resolved into a graph of new values.
+TEST(Compiler, OutputsThatAreInputsOrConstantsKeepTheirNamesBesideControlFlow) {
+  const compiler::Executable e = compile_text(R"(graph "g" opset {"": 17} {
+    input %x : f32[3]
+    const %c : f32[3] = [1.0, 2.0, 3.0]
+    const %trips : s64[] = 2
+    %y : ? = Loop(%trips, _, %x) {body = graph "body" {
+      input %i : s64[]
+      input %go : bool[]
+      input %s : f32[3]
+      %again : ? = Identity(%go)
+      %next : ? = Add(%s, %^c)
+      output %again
+      output %next
+    }}
+    output %x
+    output %c
+    output %y
+  })");
+  const Tensor x = Tensor::of<float>({3}, {4, 5, 6});
+  const auto results = run_executable(e, {{"x", x}});
+  ASSERT_TRUE(results.contains("x") && results.contains("c") && results.contains("y"));
+  EXPECT_TRUE(results.at("x").same_as(x));
+  EXPECT_TRUE(results.at("c").same_as(Tensor::of<float>({3}, {1, 2, 3})));
+  EXPECT_TRUE(results.at("y").same_as(Tensor::of<float>({3}, {6, 9, 12})));
+}
+
+TEST(Compiler, ScanOutputsMayBeEmpty) {
+  for (const int opset : {12, 17}) {
+    const compiler::Executable e = compile_text(fmt::format(R"(graph "g" opset {{"": {}}} {{
+    input %x : f32[3,0]
+    const %trips : s64[] = 2
+    %y : ? = Loop(%trips, _) {{body = graph "body" {{
+      input %i : s64[]
+      input %go : bool[]
+      %again : ? = Identity(%go)
+      %row : ? = Relu(%^x)
+      output %again
+      output %row
+    }}}}
+    output %y
+  }})",
+                                                            opset));
+    EXPECT_EQ(e.program.outputs[0].shape, (Shape{2, 3, 0}));
+  }
+}
+
+// On the device and while constants are folded.
+TEST(Compiler, ReductionsToNothingRun) {
+  for (const char* dtype : {"f32", "f64", "s32"})
+    for (const char* kind : {"input %x : {}[3,0]", "const %x : {}[3,0] = []"}) {
+      const std::string x = fmt::format(fmt::runtime(kind), dtype);
+      const compiler::Executable e = compile_text(fmt::format(R"(graph "g" opset {{"": 17}} {{
+    {}
+    const %axes : s64[1] = [0]
+    %y : ? = ReduceSum(%x, %axes)
+    output %y
+  }})",
+                                                              x));
+      const auto results =
+          run_executable(e, {{"x", Tensor::zeros(*dtype_from_name(dtype), {3, 0})}});
+      EXPECT_EQ(results.at("y").shape(), (Shape{1, 0}));
+    }
+}
+
+TEST(Compiler, AnyResultOfANodeMayBeTheOnlyOneThatIsRead) {
+  const struct {
+    const char *node, *results;
+  } kNodes[] = {{"MaxPool(%x) {kernel_shape = [2, 2]}", "%a : ?, %b : ?"},
+                {"TopK(%x, %k) {axis = 2}", "%a : ?, %b : ?"},
+                {"Split(%x) {axis = 1}", "%a : ?, %b : ?"},
+                {"Dropout(%x)", "%a : ?, %b : ?"},
+                {"LayerNormalization(%x, %w)", "%a : ?, %b : ?, %c : ?"},
+                {"DynamicQuantizeLinear(%x)", "%a : ?, %b : ?, %c : ?"},
+                {"LSTM(%s, %lw, %lr) {hidden_size = 2}", "%a : ?, %b : ?, %c : ?"},
+                {"GRU(%s, %gw, %gr) {hidden_size = 2}", "%a : ?, %b : ?"}};
+  for (const auto& n : kNodes)
+    for (const char* read : {"a", "b", "c"}) {
+      if (std::string_view(n.results).find(fmt::format("%{} ", read)) == std::string_view::npos)
+        continue;
+      expect_compiles_to_same(fmt::format(R"(graph "g" opset {{"": 17}} {{
+    input %x : f32[1,2,4,5]
+    input %s : f32[3,1,4]
+    const %k : s64[1] = [2]
+    const %w : f32[5] = [1.0, 2.0, 3.0, 4.0, 5.0]
+    const %lw : f32[1,8,4] = fill 0.25
+    const %lr : f32[1,8,2] = fill 0.5
+    const %gw : f32[1,6,4] = fill 0.25
+    const %gr : f32[1,6,2] = fill 0.5
+    {} = {}
+    output %{}
+  }})",
+                                          n.results, n.node, read));
+    }
+}
+
 // Outputs are told apart by their names.
 TEST(Compiler, AnOutputThatIsListedTwiceIsOneOutput) {
   const std::string text = R"(graph "g" opset {"": 17} {

@@ -1,0 +1,37 @@
+// Valid random graphs, the same for the same seed, and the check that the compiler keeps what they
+// mean.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "support/random_graph/choices.h"
+#include "support/random_graph/reference.h"
+
+namespace poprt::test {
+
+struct RandomGraph {
+  std::unique_ptr<ir::Graph> graph;
+  Feeds feeds;
+};
+
+// What kind of graphs: "mixed", "elementwise", "movement", "convolution", "transformer",
+// "quantized", "reduction", "control".
+std::span<const std::string_view> profiles();
+RandomGraph random_graph(std::string_view profile, Choices& choices);
+
+// Converts, compiles and runs the graph with every default pass and compares with its nodes alone.
+// An empty string, or one line that says what went wrong. Throws what is not a poprt::Error.
+std::string check_graph(const RandomGraph& g);
+
+// A smaller graph for which `fails` holds, too.
+RandomGraph reduced(const RandomGraph& g, const std::function<bool(const RandomGraph&)>& fails);
+
+RandomGraph copy_of(const RandomGraph& g);
+// The graph as text, with the feeds as comments.
+std::string describe(const RandomGraph& g);
+
+}  // namespace poprt::test

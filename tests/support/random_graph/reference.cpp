@@ -1,0 +1,384 @@
+#include "support/random_graph/reference.h"
+
+#include <cmath>
+#include <optional>
+
+#include "base/denormals.h"
+#include "ops/common/evaluate.h"
+#include "ops/op.h"
+
+namespace poprt::test {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+// How far an input is moved, relative to itself: a few roundings of its type. What is stored in 16
+// bits may be wider in a compiled graph.
+double noise_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return 0x1p-20;
+    case DType::f64: return 0x1p-44;
+    case DType::f16: return 0x1p-10;
+    case DType::bf16: return 0x1p-7;
+    default: return 0;
+  }
+}
+
+// Below this, a number may be flushed to zero or lose bits.
+double least_of(DType dtype) {
+  switch (dtype) {
+    case DType::f16: return 0x1p-23;
+    case DType::f64: return 1e-300;
+    default: return 1e-36;
+  }
+}
+
+class Noise {
+ public:
+  explicit Noise(uint64_t seed) : state_(seed) {}
+  bool silent() const { return state_ == 0; }
+  // In [-1, 1].
+  double next() {
+    state_ ^= state_ << 13;
+    state_ ^= state_ >> 7;
+    state_ ^= state_ << 17;
+    return static_cast<double>(state_ >> 11) * 0x1p-52 - 1;
+  }
+
+ private:
+  uint64_t state_;
+};
+
+template <class T>
+double widened(T x) {
+  if constexpr (std::is_same_v<T, f16_t> || std::is_same_v<T, bf16_t>)
+    return static_cast<double>(to_float(x));
+  else
+    return static_cast<double>(x);
+}
+
+template <class T>
+T narrowed(double x) {
+  if constexpr (std::is_same_v<T, f16_t>)
+    return to_f16(static_cast<float>(x));
+  else if constexpr (std::is_same_v<T, bf16_t>)
+    return to_bf16(static_cast<float>(x));
+  else
+    return static_cast<T>(x);
+}
+
+// `relative` to the element itself, `absolute` for all.
+template <class T>
+void move_elements(const Tensor& from, Tensor& to, Noise& noise, double relative, double absolute) {
+  const auto in = from.values<T>();
+  const auto out = to.mutable_values<T>();
+  for (size_t i = 0; i < in.size(); i++) {
+    const double x = widened(in[i]);
+    out[i] = std::isfinite(x) ? narrowed<T>(x + noise.next() * (std::abs(x) * relative + absolute))
+                              : in[i];
+  }
+}
+
+Tensor moved(const Tensor& t, Noise& noise, double absolute) {
+  const double relative = noise_of(t.dtype());
+  Tensor out = Tensor::zeros(t.dtype(), t.shape());
+  switch (t.dtype()) {
+    case DType::f32: move_elements<float>(t, out, noise, relative, absolute); break;
+    case DType::f64: move_elements<double>(t, out, noise, relative, absolute); break;
+    case DType::f16: move_elements<f16_t>(t, out, noise, relative, absolute + 0x1p-24); break;
+    case DType::bf16: move_elements<bf16_t>(t, out, noise, relative, absolute); break;
+    default: return t;
+  }
+  return out;
+}
+
+double largest(const Tensor& t) {
+  double most = 0;
+  for (const double x : t.to_doubles())
+    if (std::isfinite(x)) most = std::max(most, std::abs(x));
+  return most;
+}
+
+bool follows_product(const Value* v) {
+  const Node* n = v->producer();
+  while (n && (n->op_type == "Relu" || n->op_type == "Clip")) n = n->input(0)->producer();
+  return n && (n->op_type == "Conv" || n->op_type == "MatMul" || n->op_type == "Gemm");
+}
+
+// What an input may be off by beyond its own roundings.
+double absolute_noise(const Node& n, size_t input, const std::vector<Tensor>& inputs) {
+  // Transforms of a tile (Winograd) round relative to its largest element, transforms of rows do so
+  // in any case.
+  if (n.op_type.find("Conv") != std::string::npos)
+    return noise_of(inputs[input].dtype()) * largest(inputs[input]);
+  // Bytes are multiplied where quantization surrounds a product, with a bias that is rounded to a
+  // tenth of a step at most (passes/fuse/quantized_products.cpp).
+  if (n.op_type == "QuantizeLinear" && input == 0 && follows_product(n.input(0)))
+    return 0.12 * largest(inputs[1]);
+  return 0;
+}
+
+// A constant, also one that stands behind a node.
+bool is_fixed(const Value* v) {
+  if (v->is_constant()) return true;
+  const Node* n = v->producer();
+  return n && (n->op_type == "Constant" || (n->op_type == "Identity" && is_fixed(n->input(0))));
+}
+
+class Runner {
+ public:
+  explicit Runner(uint64_t seed) : noise_(seed) {}
+
+  void run(const Graph& graph, Values& known) {
+    for (const Value* v : graph.values())
+      if (v->is_constant()) known[v] = v->constant();
+    for (const Node* n : graph.nodes()) {
+      std::vector<Tensor> inputs;
+      for (const Value* v : n->inputs()) inputs.push_back(v ? known.at(v) : Tensor());
+      if (!noise_.silent()) move_inputs(*n, inputs);
+      std::vector<Tensor> results = node(*n, inputs, known);
+      // 1 + erf(x) and 1 + tanh(x) cancel inside one operator.
+      if (!noise_.silent() && n->op_type.find("Gelu") != std::string::npos)
+        results[0] = moved(results[0], noise_, noise_of(DType::f32) * largest(inputs[0]));
+      for (size_t i = 0; i < results.size(); i++) known[n->output(i)] = results[i];
+    }
+  }
+
+  std::vector<Tensor> node(const Node& n, const std::vector<Tensor>& inputs, const Values& outer) {
+    if (n.is("If")) return run_if(n, inputs, outer);
+    if (n.is("Loop")) return run_loop(n, inputs, outer);
+    if (n.is("Scan")) return run_scan(n, inputs, outer);
+    // At run time first: that takes the most general kernels.
+    if (may_be_variable(n)) {
+      try {
+        return isolated(n, inputs, false);
+      } catch (const Error&) {
+      }
+    }
+    return isolated(n, inputs, true);
+  }
+
+ private:
+  void move_inputs(const Node& n, std::vector<Tensor>& inputs) {
+    const std::vector<Tensor> given = inputs;
+    for (size_t i = 0; i < inputs.size(); i++)
+      if (n.input(i) && !decides_places(n, i) && noise_of(inputs[i].dtype()) != 0)
+        inputs[i] = moved(given[i], noise_, absolute_noise(n, i, given));
+  }
+
+  // Some constant is not an index or a length.
+  static bool may_be_variable(const Node& n) {
+    for (const Value* v : n.inputs())
+      if (v && is_fixed(v) && v->dtype() != DType::s64) return true;
+    return false;
+  }
+
+  static std::vector<Tensor> isolated(const Node& n, const std::vector<Tensor>& inputs,
+                                      bool constants) {
+    Graph g("alone");
+    for (const Graph* at = &n.graph(); at; at = at->parent)
+      for (const auto& [domain, version] : at->opsets) g.opsets.emplace(domain, version);
+    std::map<const Value*, Value*> made;
+    std::vector<Value*> values;
+    for (size_t i = 0; i < inputs.size(); i++) {
+      const Value* v = n.input(i);
+      if (!v) {
+        values.push_back(nullptr);
+        continue;
+      }
+      Value*& twin = made[v];
+      const bool constant = is_fixed(v) && (constants || v->dtype() == DType::s64);
+      if (!twin)
+        twin = constant ? g.add_constant(v->name(), inputs[i])
+                        : g.add_input(v->name(),
+                                      ir::ValueType::of(inputs[i].dtype(), inputs[i].shape()));
+      values.push_back(twin);
+    }
+    Node* alone = g.add_node(n.op_type, n.domain, values, n.outputs().size());
+    alone->attributes = n.attributes;
+    for (size_t i = 0; i < n.outputs().size(); i++) {
+      alone->output(i)->type = n.output(i)->type;
+      g.add_output(alone->output(i));
+    }
+    return ops::evaluate(*alone, inputs);
+  }
+
+  // Scales and limits are taken as they are: moved, they would mean other elements.
+  static bool decides_places(const Node& n, size_t input) {
+    if (n.op_type == "Resize" || n.op_type == "Upsample") return input > 0;
+    return n.op_type == "Range" || n.op_type == "MelWeightMatrix";
+  }
+
+  static const Graph& body_of(const Node& n, std::string_view key) {
+    return *std::get<std::shared_ptr<Graph>>(*n.find_attr(key));
+  }
+  std::vector<Tensor> run_body(const Graph& body, Values known) {
+    run(body, known);
+    std::vector<Tensor> results;
+    for (const Value* v : body.outputs()) results.push_back(known.at(v));
+    return results;
+  }
+
+  std::vector<Tensor> run_if(const Node& n, const std::vector<Tensor>& inputs,
+                             const Values& outer) {
+    const bool condition = inputs[0].values<bool>()[0];
+    return run_body(body_of(n, condition ? "then_branch" : "else_branch"), outer);
+  }
+
+  static Tensor row_of(const Tensor& t, int64_t i) {
+    Tensor row = Tensor::zeros(t.dtype(), Shape(t.shape().begin() + 1, t.shape().end()));
+    if (row.bytes() > 0)
+      std::memcpy(row.mutable_data(),
+                  static_cast<const std::byte*>(t.data()) + static_cast<uint64_t>(i) * row.bytes(),
+                  row.bytes());
+    return row;
+  }
+  static void set_row(Tensor& t, int64_t i, const Tensor& row) {
+    if (row.bytes() > 0)
+      std::memcpy(
+          static_cast<std::byte*>(t.mutable_data()) + static_cast<uint64_t>(i) * row.bytes(),
+          row.data(), row.bytes());
+  }
+
+  // Along the first axes, forward.
+  std::vector<Tensor> run_scan(const Node& n, const std::vector<Tensor>& inputs,
+                               const Values& outer) {
+    const Graph& body = body_of(n, "body");
+    const auto scanned = static_cast<size_t>(n.int_attr("num_scan_inputs", 1));
+    const size_t states = inputs.size() - scanned;
+    const int64_t length = inputs[states].shape()[0];
+    std::vector<Tensor> results(inputs.begin(), inputs.begin() + static_cast<long>(states));
+    for (int64_t i = 0; i < length; i++) {
+      Values known = outer;
+      for (size_t s = 0; s < inputs.size(); s++)
+        known[body.inputs()[s]] = s < states ? results[s] : row_of(inputs[s], i);
+      const std::vector<Tensor> made = run_body(body, std::move(known));
+      for (size_t o = 0; o < made.size(); o++) {
+        if (o < states) {
+          results[o] = made[o];
+          continue;
+        }
+        Shape whole = made[o].shape();
+        whole.insert(whole.begin(), length);
+        if (results.size() <= o) results.push_back(Tensor::zeros(made[o].dtype(), whole));
+        set_row(results[o], i, made[o]);
+      }
+    }
+    return results;
+  }
+
+  // Rows of a scan output that a condition left out are zeros (docs/design.md).
+  std::vector<Tensor> run_loop(const Node& n, const std::vector<Tensor>& inputs,
+                               const Values& outer) {
+    const Graph& body = body_of(n, "body");
+    const int64_t trips = inputs[0].values<int64_t>()[0];
+    bool condition = !inputs[1].defined() || inputs[1].values<bool>()[0];
+    std::vector<Tensor> states(inputs.begin() + 2, inputs.end());
+    std::vector<Tensor> scans;
+    for (size_t o = states.size(); o < n.outputs().size(); o++)
+      scans.push_back(Tensor::zeros(n.output(o)->dtype(), n.output(o)->shape()));
+    for (int64_t i = 0; i < trips && condition; i++) {
+      Values known = outer;
+      known[body.inputs()[0]] = Tensor::scalar<int64_t>(i);
+      known[body.inputs()[1]] = Tensor::scalar<bool>(true);
+      for (size_t s = 0; s < states.size(); s++) known[body.inputs()[s + 2]] = states[s];
+      const std::vector<Tensor> results = run_body(body, std::move(known));
+      condition = results[0].values<bool>()[0];
+      for (size_t s = 0; s < states.size(); s++) states[s] = results[s + 1];
+      for (size_t s = 0; s < scans.size(); s++)
+        set_row(scans[s], i, results[states.size() + 1 + s]);
+    }
+    states.insert(states.end(), scans.begin(), scans.end());
+    return states;
+  }
+
+  Noise noise_;
+};
+
+// NaN and the infinities are classes of their own.
+int class_of(double x) { return std::isnan(x) ? 1 : std::isinf(x) ? (x > 0 ? 2 : 3) : 0; }
+
+// What stands between the largest finite numbers and infinity is rounding, too.
+constexpr double kHuge = 1e30;
+
+}  // namespace
+
+std::vector<Tensor> evaluate_alone(const Node& node, const std::vector<Tensor>& inputs,
+                                   const Values& outer) {
+  return Runner(0).node(node, inputs, outer);
+}
+
+Values evaluate_nodes(const Graph& graph, const Feeds& feeds, uint64_t noise) {
+  Values known;
+  for (const Value* v : graph.inputs()) known[v] = feeds.at(v->name());
+  std::optional<FlushDenormals> flush;  // as the device does
+  if (noise != 0) flush.emplace();
+  Runner(noise).run(graph, known);
+  return known;
+}
+
+Reference::Reference(const Graph& graph, const Feeds& feeds)
+    : graph_(graph), feeds_(feeds), exact_(evaluate_nodes(graph, feeds)) {
+  // A half that overflowed need not overflow in a wider type.
+  for (const auto& [v, t] : exact_)
+    if (t.dtype() == DType::f16)
+      for (const double x : t.to_doubles()) comparable_ &= std::isfinite(x);
+}
+
+void Reference::add_noisy_runs(size_t count) {
+  for (size_t i = 0; i < count; i++)
+    noisy_.push_back(evaluate_nodes(graph_, feeds_, 0x9e3779b97f4a7c15u * (noisy_.size() + 1)));
+}
+
+std::string Reference::difference(const std::map<std::string, Tensor>& results) {
+  // A difference counts when thirty more runs do not explain it.
+  for (const size_t runs : {size_t{2}, size_t{30}}) {
+    if (noisy_.size() < runs) add_noisy_runs(runs - noisy_.size());
+    std::string found;
+    for (const Value* v : graph_.outputs()) {
+      const auto it = results.find(v->name());
+      if (it == results.end()) return fmt::format("there is no output '{}'", v->name());
+      found = difference(v->name(), v, it->second);
+      if (!found.empty()) break;
+    }
+    if (found.empty() || runs == 30) return found;
+  }
+  return "";
+}
+
+std::string Reference::difference(const std::string& name, const Value* value,
+                                  const Tensor& got) const {
+  const Tensor& wanted = exact_.at(value);
+  if (got.dtype() != wanted.dtype() || got.shape() != wanted.shape())
+    return fmt::format("'{}' is {}{}, its nodes alone make {}{}", name, dtype_name(got.dtype()),
+                       shape_string(got.shape()), dtype_name(wanted.dtype()),
+                       shape_string(wanted.shape()));
+  if (!comparable_) return "";
+  const std::vector<double> w = wanted.to_doubles(), g = got.to_doubles();
+  std::vector<std::vector<double>> others;
+  for (const Values& run : noisy_) others.push_back(run.at(value).to_doubles());
+  const double relative = 4 * noise_of(wanted.dtype());
+  for (size_t i = 0; i < w.size(); i++) {
+    double moved = 0;
+    bool same_class = true;
+    for (const auto& o : others) {
+      same_class &= class_of(o[i]) == class_of(w[i]);
+      moved = std::max(moved, std::abs(o[i] - w[i]));
+    }
+    if (!same_class) continue;
+    const bool finite = class_of(w[i]) == 0;
+    const double tolerance =
+        8 * moved + relative * std::abs(w[i]) + (relative == 0 ? 0 : least_of(wanted.dtype()));
+    // Runs that give different whole numbers say that the element hangs on a tie.
+    if (finite && is_float(wanted.dtype()) == false && moved > 0) continue;
+    const bool equal = finite ? std::abs(g[i] - w[i]) <= tolerance : class_of(g[i]) != 0;
+    if (equal || (finite && std::abs(w[i]) > kHuge && class_of(g[i]) != 0)) continue;
+    return fmt::format("'{}' is {} at {} of {}, its nodes alone make {} (tolerance {})", name, g[i],
+                       i, shape_string(wanted.shape()), w[i], tolerance);
+  }
+  return "";
+}
+
+}  // namespace poprt::test

@@ -1,0 +1,51 @@
+// What a graph should give: each node evaluated alone, and how far rounding may move each element.
+//
+// The tolerance is measured, not guessed: the nodes run again on inputs that are moved by a few
+// units in the last place, element by element, at every node. What moves a result in these runs is
+// what another order of summation, a fused kernel or a wider intermediate type may move it by. So
+// sums that cancel, comparisons at a tie and divisions by almost nothing need no constants of their
+// own, while an element that only integers and comparisons far from a tie lead to must be exact.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace poprt::test {
+
+using Feeds = std::map<std::string, Tensor>;
+using Values = std::unordered_map<const ir::Value*, Tensor>;
+
+// One node on the given inputs, alone: run-time inputs where the operator takes them as such, so
+// that a constant is not packed, folded or looked at as the compiler would. If and Loop run their
+// bodies node by node; `outer` has the values that these read from outside.
+std::vector<Tensor> evaluate_alone(const ir::Node& node, const std::vector<Tensor>& inputs,
+                                   const Values& outer = {});
+
+// All values of the graph, node by node. `noise` 0: exact; else the seed of a run with moved
+// inputs.
+Values evaluate_nodes(const ir::Graph& graph, const Feeds& feeds, uint64_t noise = 0);
+
+// Compares the results of a compiled graph, by name of output, with those of its nodes alone. An
+// empty string, or what differs.
+class Reference {
+ public:
+  Reference(const ir::Graph& graph, const Feeds& feeds);
+  std::string difference(const std::map<std::string, Tensor>& results);
+
+ private:
+  void add_noisy_runs(size_t count);
+  std::string difference(const std::string& name, const ir::Value* value, const Tensor& got) const;
+
+  const ir::Graph& graph_;
+  const Feeds& feeds_;
+  Values exact_;
+  bool comparable_ = true;
+  std::vector<Values> noisy_;
+};
+
+}  // namespace poprt::test
