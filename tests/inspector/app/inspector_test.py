@@ -9,7 +9,7 @@ import time
 import unittest
 import zlib
 
-BIN = os.environ["POPRT_BIN"]
+BIN = os.path.abspath(os.environ["POPRT_BIN"])
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 DIGITS = os.path.join(ROOT, "examples", "digits", "digits.onnx")
 POPEF = os.path.join(ROOT, "tests", "data", "popef", "v1_0.popef")
