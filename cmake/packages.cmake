@@ -40,8 +40,7 @@ set(CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS "libpoprt1 (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_TOOLS_DESCRIPTION "Commands poprt, poprt_exec and popef_dump
  Compile, run, measure, compare and look into models from the command line.")
 set(CPACK_DEBIAN_INSPECTOR_PACKAGE_NAME poprt-inspector)
-set(CPACK_DEBIAN_INSPECTOR_PACKAGE_DEPENDS "libgl1, libgl1-mesa-dri | libgl1")
-set(CPACK_DEBIAN_INSPECTOR_PACKAGE_RECOMMENDS "fonts-dejavu-core, zenity")
+set(CPACK_DEBIAN_INSPECTOR_PACKAGE_RECOMMENDS "libgl1-mesa-dri, fonts-dejavu-core, zenity")
 set(CPACK_DEBIAN_INSPECTOR_DESCRIPTION "Looks into graphs, compiled models and running queues
  A desktop program for ONNX models, PopEF files and the telemetry of processes
  that serve them: graphs, passes, programs, memory, anchors, queue occupancy.")

@@ -89,6 +89,16 @@ DocumentKind document_kind(const std::filesystem::path& path) {
   return binary ? DocumentKind::onnx : DocumentKind::text;
 }
 
+namespace {
+
+// One line that names the file.
+std::string named(const std::filesystem::path& path, const std::string& message) {
+  const std::string name = printable(path.filename().string()), line = printable(message);
+  return line.find(name) == std::string::npos ? name + ": " + line : line;
+}
+
+}  // namespace
+
 Document load_document(const std::filesystem::path& path, Progress& progress) {
   Document d;
   d.path = path;
@@ -106,9 +116,9 @@ Document load_document(const std::filesystem::path& path, Progress& progress) {
       load_graph(d, progress);
   } catch (const Error& e) {
     if (e.code() == ErrorCode::cancelled) throw;
-    d.error = printable(e.what());
+    d.error = named(path, e.what());
   } catch (const std::exception& e) {
-    d.error = printable(e.what());
+    d.error = named(path, e.what());
   }
   return d;
 }

@@ -62,6 +62,16 @@ void pool_adjacent(std::vector<double>& x, const std::vector<double>& wanted,
     for (size_t k = 0; k < b.count; k++, i++) x[i] = b.mean() + shifts[i];
 }
 
+// A corner; straight on, the one before is none.
+void add_point(std::vector<Point>& route, Point p) {
+  const auto same = [](double a, double b) { return std::abs(a - b) < 0.01; };
+  const size_t n = route.size();
+  if (n >= 2 && same(route[n - 1].x, p.x) && same(route[n - 2].x, p.x))
+    route.back() = p;
+  else if (!same(route.back().x, p.x) || !same(route.back().y, p.y))
+    route.push_back(p);
+}
+
 class Layering {
  public:
   Layering(const std::vector<LayoutBox>& boxes, const std::vector<LayoutEdge>& edges,
@@ -360,8 +370,8 @@ class Layering {
       for (const int d : chains_[i]) {
         const Vertex& v = vertices_[static_cast<size_t>(d)];
         const auto r = static_cast<size_t>(v.rank);
-        route.push_back({v.x - left, top[r]});
-        if (bottom[r] > top[r]) route.push_back({v.x - left, bottom[r]});
+        add_point(route, {v.x - left, top[r]});
+        add_point(route, {v.x - left, bottom[r]});
       }
       route.push_back(
           {below.x + (forward(e) ? e.to_offset : e.from_offset), below.y - boxes_[l].height / 2});

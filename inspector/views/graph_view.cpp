@@ -390,8 +390,16 @@ void GraphView::draw_route(ImDrawList* list, const SceneRoute& route, ImU32 line
   const auto& points = route.points;
   if (points.size() < 2) return;
   if (camera_.zoom < kPlainZoom) {
-    for (size_t i = 1; i < points.size(); i++)
-      list->AddLine(to_screen(points[i - 1]), to_screen(points[i]), line, width);
+    // Corners that are nearer than this to the one before cannot be seen.
+    constexpr float kCorner = 4;
+    ImVec2 from = to_screen(points[0]);
+    for (size_t i = 1; i < points.size(); i++) {
+      const ImVec2 to = to_screen(points[i]);
+      const bool far = std::abs(to.x - from.x) + std::abs(to.y - from.y) > kCorner;
+      if (!far && (i + 1 < points.size() || points.size() == 2)) continue;
+      list->AddLine(from, to, line, width);
+      from = to;
+    }
   } else {
     list->PathLineTo(to_screen(points[0]));
     for (size_t i = 1; i < points.size(); i++) {
@@ -421,14 +429,9 @@ void GraphView::draw_routes(ImDrawList* list, const Rect& sight) const {
   std::vector<const SceneRoute*> marked;
   for (const SceneRoute& r : scene_->routes) {
     if (!r.area.meets(sight)) continue;
-    const GraphValue& v = graph_->value(r.value);
-    const bool of_selected =
-        selected_ != kNone &&
-        (v.producer == selected_ ||
-         std::find(v.consumers.begin(), v.consumers.end(), selected_) != v.consumers.end());
     const bool of_path = !in_path_.empty() && in_path_[static_cast<size_t>(r.from)] &&
                          in_path_[static_cast<size_t>(r.to)];
-    if (of_path || (of_selected && (r.from == selected_ || r.to == selected_)))
+    if (of_path || (selected_ != kNone && (r.from == selected_ || r.to == selected_)))
       marked.push_back(&r);
     else
       draw_route(list, r, dimmed(r.from) || dimmed(r.to) ? ui::with_alpha(plain, 0.25f) : plain,

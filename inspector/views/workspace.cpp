@@ -101,7 +101,7 @@ void Workspace::accept(Tab& tab) {
       tab.program.set_program(d.program);
       tab.compilation = nullptr;
       tab.compile_error.clear();
-      message_ = d.error.empty() ? "" : d.title() + ": " + d.error;
+      message_ = d.error;
       message_is_error_ = !d.error.empty();
       if (first && &tab == front()) {
         if (d.kind == DocumentKind::popef && (view_ == View::graph || view_ == View::passes))

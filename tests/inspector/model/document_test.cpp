@@ -51,6 +51,7 @@ TEST_F(DocumentTest, BadFilesSayWhatIsWrong) {
            {"noise.telemetry", "{}\n"}}) {
     const Document d = load(name, bytes);
     EXPECT_NE(d.error, "") << name;
+    EXPECT_NE(d.error.find(name), std::string::npos) << d.error;
     EXPECT_EQ(d.error.find('\n'), std::string::npos) << d.error;
     EXPECT_FALSE(d.graph) << name;
   }

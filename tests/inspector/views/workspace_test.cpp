@@ -177,7 +177,11 @@ TEST_F(WorkspaceTest, ListsSortsAndFiltersAnchors) {
   EXPECT_EQ(workspace->view(), View::popef);
   EXPECT_TRUE(sees("table_handle"));
   EXPECT_TRUE(sees("file map"));
-  const auto top = [&](const char* name) { return ui::find_mark(name)->least.y; };
+  const auto top = [&](const char* name) {
+    const ui::Mark* mark = ui::find_mark(name);
+    EXPECT_TRUE(mark) << name;
+    return mark ? mark->least.y : 0;
+  };
   click("Name");
   const bool before = top("d") < top("table");
   click("Name");
