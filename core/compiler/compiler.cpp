@@ -3,12 +3,14 @@
 #include <unordered_set>
 
 #include "base/log.h"
+#include "compiler/declared_types.h"
 #include "compiler/fix_shapes.h"
 #include "compiler/flow/class_labels.h"
 #include "compiler/flow/specialize.h"
 #include "compiler/lower.h"
 #include "compiler/pipeline.h"
 #include "ir/schemas.h"
+#include "ops/common/required_inputs.h"
 #include "ops/op.h"
 
 namespace poprt::compiler {
@@ -33,23 +35,31 @@ void run_pipeline(ir::Graph& graph, const std::vector<const passes::PassDef*>& l
   passes::run_passes(graph, list, manager);
 }
 
-// Values between nodes keep no declared types: they are inferred again from the inputs.
-void forget_intermediate_types(ir::Graph& graph) {
-  for (ir::Node* n : graph.nodes()) {
-    for (ir::Value* v : n->outputs()) v->type = {};
-    ir::for_each_subgraph(*n, [](ir::Graph& sub) { forget_intermediate_types(sub); });
-  }
+// The converter's first inferences are of the model as it is, before and after what it computes
+// from constants. Later ones may follow passes that change types.
+constexpr int kInferencesOfTheModel = 2;
+
+void run_converter(ir::Graph& graph, const Options& options, const DeclaredTypes& declared) {
+  Options checked = options;
+  int inferences = 0;
+  checked.after_pass = [&](const passes::PassReport& report, const ir::Graph& g) {
+    if (report.name == "shape_inference" && ++inferences <= kInferencesOfTheModel)
+      declared.check_names(g);
+    if (options.after_pass) options.after_pass(report, g);
+  };
+  run_pipeline(graph, converter_pipeline(options), checked, "PopRT conversion", 1.0);
 }
 
-// An attribute that another opset of the operator has means something: ignored, results would be
-// wrong.
-void check_attributes(const ir::Graph& graph, bool strict) {
+// An attribute that another opset of the operator has means something, and so does an input too
+// many: ignored, results would be wrong.
+void check_nodes(const ir::Graph& graph, bool strict) {
   std::function<void(const std::string&)> warn;
   if (!strict) warn = [](const std::string& what) { log().warn("{}", what); };
   for (const ir::Node* n : graph.nodes()) {
-    ir::for_each_subgraph(*n, [&](const ir::Graph& sub) { check_attributes(sub, strict); });
+    ir::for_each_subgraph(*n, [&](const ir::Graph& sub) { check_nodes(sub, strict); });
     try {
       ir::check_attributes(*n, warn);
+      ops::check_surplus_inputs(*n);
     } catch (const Error&) {
       ops::op_of(*n);  // that there is no such operator is said first
       throw;
@@ -76,15 +86,17 @@ void drop_repeated_outputs(ir::Graph& graph) {
 void convert(ir::Graph& graph, const Options& options) {
   // Passes make nodes of ai.onnx, which a model of other domains need not import.
   if (!graph.opsets.contains("ai.onnx")) graph.opsets.emplace("", kOpsetOfNewNodes);
-  check_attributes(graph, options.strict);
+  check_nodes(graph, options.strict);
   drop_repeated_outputs(graph);
   expand_containers(graph, options);
   fix_shapes(graph, options);
   require_static_inputs(graph);
   number_class_labels(graph);
-  forget_intermediate_types(graph);
-  specialize(graph, options);
-  run_pipeline(graph, converter_pipeline(options), options, "PopRT conversion", 1.0);
+  const DeclaredTypes declared(graph);
+  declared.check_all(graph);
+  // Which looks at each value as it comes; afterwards names may stand for bounds.
+  const bool specialized = specialize(graph, options, declared);
+  run_converter(graph, options, specialized ? DeclaredTypes() : declared);
 }
 
 Executable compile(ir::Graph& graph, const Options& options) {

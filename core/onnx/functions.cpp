@@ -13,6 +13,7 @@ namespace {
 // Field numbers of onnx.proto newer than 1.12.
 constexpr int kNodeOverload = 8;
 constexpr int kFunctionAttributeProto = 11;
+constexpr int kFunctionValueInfo = 12;
 constexpr int kFunctionOverload = 13;
 
 std::string unknown_string(const google::protobuf::UnknownFieldSet& fields, int number) {
@@ -25,18 +26,19 @@ std::string unknown_string(const google::protobuf::UnknownFieldSet& fields, int 
   return value;
 }
 
-std::vector<::onnx::AttributeProto> read_defaults(const ::onnx::FunctionProto& proto) {
-  std::vector<::onnx::AttributeProto> defaults;
+template <class Message>
+std::vector<Message> unknown_messages(const ::onnx::FunctionProto& proto, int number,
+                                      const char* name) {
+  std::vector<Message> messages;
   const auto& fields = proto.unknown_fields();
   for (int i = 0; i < fields.field_count(); i++) {
     const auto& f = fields.field(i);
-    if (f.number() != kFunctionAttributeProto ||
-        f.type() != google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED)
+    if (f.number() != number || f.type() != google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED)
       continue;
-    if (!defaults.emplace_back().ParseFromString(f.length_delimited()))
-      fail(ErrorCode::data_loss, "its attribute_proto {} is damaged", defaults.size());
+    if (!messages.emplace_back().ParseFromString(f.length_delimited()))
+      fail(ErrorCode::data_loss, "its {} {} is damaged", name, messages.size());
   }
-  return defaults;
+  return messages;
 }
 
 }  // namespace
@@ -69,7 +71,10 @@ Functions::Functions(::onnx::ModelProto& model) {
     try {
       if (proto.name().empty()) fail(ErrorCode::invalid_argument, "it has no name");
       f.opsets = read_opsets(proto.opset_import());
-      f.defaults = read_defaults(proto);
+      f.defaults = unknown_messages<::onnx::AttributeProto>(proto, kFunctionAttributeProto,
+                                                            "attribute_proto");
+      f.value_info =
+          unknown_messages<::onnx::ValueInfoProto>(proto, kFunctionValueInfo, "value_info");
       f.order = node_order(proto.node());
     } catch (Error& e) {
       e.add_context(f.name);

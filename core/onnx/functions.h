@@ -25,12 +25,13 @@ struct Function {
   std::string name;  // for messages
   std::map<std::string, int64_t> opsets;
   std::vector<::onnx::AttributeProto> defaults;  // of attributes that have one
-  std::vector<int> order;                        // of proto->node()
-  bool active = false;                           // being inlined
+  std::vector<::onnx::ValueInfoProto> value_info;
+  std::vector<int> order;  // of proto->node()
+  bool active = false;     // being inlined
 };
 
-// By domain, name and overload. IR 10's overload and IR 9's attribute defaults are newer than
-// Debian's proto classes: they are read from the unknown fields.
+// By domain, name and overload. IR 10's overload and value_info and IR 9's attribute defaults are
+// newer than Debian's proto classes: they are read from the unknown fields.
 class Functions {
  public:
   // `model` must outlive this. Throws invalid_argument for duplicates and malformed functions.

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "ir/schemas.h"
+#include "ir/types_agree.h"
 #include "ir/verifier.h"
 #include "onnx/assumed_opset.h"
 #include "onnx/elem_type.h"
@@ -46,15 +47,32 @@ std::string cut(std::string_view name) { return std::string(name.substr(0, kMaxG
 
 // What a declaration says of a value whose tensor is at hand.
 void check_declared(const ir::ValueType& declared, const Tensor& tensor) {
-  bool agree = declared.dtype == DType::undefined || declared.dtype == tensor.dtype();
-  if (declared.has_shape) {
-    agree = agree && declared.shape.size() == tensor.shape().size();
-    for (size_t i = 0; agree && i < declared.shape.size(); i++)
-      agree = declared.shape[i] == kUnknownDim || declared.shape[i] == tensor.shape()[i];
+  const auto found = ir::ValueType::of(tensor.dtype(), tensor.shape());
+  if (!ir::types_agree(declared, found))
+    fail(ErrorCode::invalid_argument, "it is declared as {}, its initializer is {}",
+         ir::type_string(declared), ir::type_string(found));
+}
+
+// Two declarations of one value.
+void check_agreement(const ir::ValueType& a, const ir::ValueType& b) {
+  if (!ir::types_agree(a, b))
+    fail(ErrorCode::invalid_argument, "it is declared both {} and {}", ir::type_string(a),
+         ir::type_string(b));
+}
+
+// What `more` knows of a type and `type` does not.
+void add_facts(ir::ValueType& type, const ir::ValueType& more) {
+  if (type.dtype == DType::undefined) type.dtype = more.dtype;
+  if (!more.has_shape) return;
+  if (!type.has_shape) {
+    const DType dtype = type.dtype;
+    type = more;
+    type.dtype = dtype;
+    return;
   }
-  if (!agree)
-    fail(ErrorCode::invalid_argument, "it is declared as {}, its initializer is {}{}",
-         ir::type_string(declared), dtype_name(tensor.dtype()), shape_string(tensor.shape()));
+  for (size_t d = 0; d < type.shape.size(); d++)
+    if (type.shape[d] == kUnknownDim) type.shape[d] = more.shape[d];
+  if (type.symbols.empty()) type.symbols = more.symbols;
 }
 
 std::string attribute_type_name(int type) {
@@ -158,6 +176,23 @@ const char* container_kind(const pb::TypeProto& type) {
              : nullptr;
 }
 
+// The type of what a container holds.
+const pb::TypeProto& element_of(const pb::TypeProto& type) {
+  if (type.has_optional_type()) return element_of(type.optional_type().elem_type());
+  return type.has_sequence_type() ? type.sequence_type().elem_type() : type;
+}
+
+// A ValueType cannot say that a value is a sequence or an optional: the graph does, for whoever
+// knows what the value becomes.
+void declare_container(const ir::Value& value, const pb::TypeProto& type) {
+  const char* kind = container_kind(type);
+  if (!kind) return;
+  ir::ValueType element = value_type(element_of(type));
+  element.symbols.clear();  // they agree with anything
+  value.graph().metadata[ir::kDeclaredContainer + value.name()] =
+      fmt::format("{} {}", kind, ir::type_string(element));
+}
+
 std::string graph_title(const pb::GraphProto& proto) {
   return proto.name().empty() ? "graph" : proto.name();
 }
@@ -213,10 +248,7 @@ ir::Value* GraphBuilder::read(std::string_view name, const Context& context) con
 
 // A graph input that is no tensor is a node until the compiler knows its length.
 ir::Value* GraphBuilder::add_container_input(const pb::ValueInfoProto& input, Context& context) {
-  const pb::TypeProto* type = &input.type();
-  if (type->has_optional_type()) type = &type->optional_type().elem_type();
-  if (type->has_sequence_type()) type = &type->sequence_type().elem_type();
-  const ir::ValueType element = value_type(*type);
+  const ir::ValueType element = value_type(element_of(input.type()));
   const std::string names[] = {graph_name(input.name(), context)};
   ir::Node* node = context.graph.add_node("ContainerInput", "poprt", std::span<ir::Value* const>(),
                                           1, nullptr, names);
@@ -238,11 +270,28 @@ void GraphBuilder::define(std::string_view name, ir::Value* value, Context& cont
 
 void GraphBuilder::apply_type(std::string_view name, ir::Value* value,
                               const Context& context) const {
-  if (!context.types || !value || value->is_constant()) return;
+  if (!context.types || !value) return;
   const auto it = context.types->find(name);
   if (it == context.types->end()) return;
-  value->type = with_context([&] { return fmt::format("type of value {}", quote_name(name)); },
-                             [&] { return value_type(*it->second); });
+  with_context([&] { return fmt::format("type of value {}", quote_name(name)); },
+               [&] {
+                 if (value->producer()) declare_container(*value, *it->second);
+                 const ir::ValueType declared = value_type(*it->second);
+                 if (value->is_constant()) return check_declared(declared, value->constant());
+                 check_agreement(value->type, declared);
+                 if (value->producer()) add_facts(value->type, declared);
+               });
+}
+
+void GraphBuilder::add_type(const pb::ValueInfoProto& info, Types& types) {
+  if (!info.has_type()) return;
+  with_context([&] { return fmt::format("type of value {}", quote_name(info.name())); },
+               [&] {
+                 const ir::ValueType type = value_type(info.type());  // also of what nothing makes
+                 const auto [it, fresh] = types.emplace(info.name(), &info.type());
+                 if (!fresh) check_agreement(value_type(*it->second), type);
+                 it->second = &info.type();
+               });
 }
 
 // -- Graphs -------------------------------------------------------------------------------------
@@ -298,16 +347,16 @@ void GraphBuilder::build_graph(pb::GraphProto& proto, Context& context) {
     define(name, graph.add_constant(graph_name(name, context), std::move(initializers.at(name))),
            context);
 
-  std::unordered_map<std::string_view, const pb::TypeProto*> types;
-  for (const auto& v : proto.value_info())
-    if (v.has_type()) types.emplace(v.name(), &v.type());
-  for (const auto& v : proto.output())
-    if (v.has_type()) types.insert_or_assign(v.name(), &v.type());
+  Types types;
+  for (const auto& v : proto.value_info()) add_type(v, types);
+  for (const auto& v : proto.output()) add_type(v, types);
   context.types = &types;
-  // Also of names that nothing makes.
-  for (const auto& [name, type] : types)
-    with_context([&] { return fmt::format("type of value {}", quote_name(name)); },
-                 [&] { return value_type(*type); });
+  // Inputs and initializers are there already; what nodes make is typed with them.
+  for (const auto* list : {&proto.value_info(), &proto.output()})
+    for (const auto& v : *list)
+      if (const auto it = context.scope.values.find(v.name());
+          it != context.scope.values.end() && it->second && !it->second->producer())
+        apply_type(v.name(), it->second, context);
 
   for (const int i : node_order(proto.node())) build_node(*proto.mutable_node(i), context);
 
@@ -325,6 +374,7 @@ void GraphBuilder::build_graph(pb::GraphProto& proto, Context& context) {
                      const std::string names[] = {unused_name(cut(output.name()))};
                      value = graph.add_node("Identity", "", outer, 1, nullptr, names)->output();
                      value->type = outer[0]->type;
+                     apply_type(output.name(), value, context);
                    }
                    graph.add_output(value);
                  });
@@ -426,10 +476,10 @@ void GraphBuilder::build_node(pb::NodeProto& proto, Context& context) {
                           proto.input_size(), outputs, attributes.size());
                    if (proto.output(0).empty()) return;
                    const auto& [key, value] = *attributes.begin();
-                   define(proto.output(0),
-                          context.graph.add_constant(graph_name(proto.output(0), context),
-                                                     constant_tensor(key, value)),
-                          context);
+                   ir::Value* constant = context.graph.add_constant(
+                       graph_name(proto.output(0), context), constant_tensor(key, value));
+                   define(proto.output(0), constant, context);
+                   apply_type(proto.output(0), constant, context);
                    return;
                  }
 
@@ -478,8 +528,15 @@ void GraphBuilder::inline_call(Function& function, const pb::NodeProto& proto,
                 .call_attributes = &attributes,
                 .prefix = std::move(prefix),
                 .result_names = &result_names};
-  for (int i = 0; i < body.input_size(); i++)
-    define(body.input(i), i < proto.input_size() ? read(proto.input(i), context) : nullptr, inner);
+  Types types;
+  for (const auto& v : function.value_info) add_type(v, types);
+  inner.types = &types;
+  for (int i = 0; i < body.input_size(); i++) {
+    ir::Value* value = i < proto.input_size() ? read(proto.input(i), context) : nullptr;
+    define(body.input(i), value, inner);
+    with_context([&] { return "in " + function.name; },
+                 [&] { apply_type(body.input(i), value, inner); });
+  }
   // Results keep the caller's names.
   for (int i = 0; i < proto.output_size(); i++)
     if (!proto.output(i).empty() && !scope.values.contains(body.output(i)) &&

@@ -44,12 +44,15 @@ class GraphBuilder {
     const ir::Value* const* find(std::string_view name) const;
   };
 
+  // What value_info and outputs say, by name.
+  using Types = std::unordered_map<std::string_view, const ::onnx::TypeProto*>;
+
   // Where nodes go: a graph, or a function call being inlined into one.
   struct Context {
     ir::Graph& graph;
     Scope& scope;
     int depth = 0;
-    const std::unordered_map<std::string_view, const ::onnx::TypeProto*>* types = nullptr;
+    const Types* types = nullptr;
     // Inside a function body only:
     const Function* function = nullptr;
     const Attributes* call_attributes = nullptr;
@@ -78,6 +81,9 @@ class GraphBuilder {
   void check_opset(const std::string& domain, const std::string& op, const Context& context);
   // Of a domain that neither the model nor the function at hand imports.
   int64_t assume_opset(const std::string& domain, const Context& context);
+  // Throws invalid_argument when a type is none, or contradicts what was declared before.
+  static void add_type(const ::onnx::ValueInfoProto& info, Types& types);
+  // What is declared of `name` becomes the type of a node's output; anything else must be of it.
   void apply_type(std::string_view name, ir::Value* value, const Context& context) const;
 
   ::onnx::ModelProto& model_;

@@ -14,7 +14,8 @@
 // (onnx/assumed_opset.h).
 //
 // Graph::metadata holds "ir_version", "producer_name", "producer_version", "domain",
-// "model_version", "doc_string", "graph.doc_string" and the model's own entries as "prop.KEY".
+// "model_version", "doc_string", "graph.doc_string" and the model's own entries as "prop.KEY", and
+// what a value is declared as that is no tensor (ir/types_agree.h).
 #pragma once
 
 #include <cstddef>

@@ -6,7 +6,12 @@ extern const OpDef conv_integer_op;
 const OpDef conv_integer_op = {
     .name = "ConvInteger",
     .since = 10,
-    .infer = [](InferContext& c) { infer_integer_conv(c, 0, 1, DType::s32); },
+    .infer =
+        [](InferContext& c) {
+          check_zero_point(c, 2, 0);
+          check_zero_point(c, 3, 1);
+          infer_integer_conv(c, 0, 1, DType::s32);
+        },
     .lower = [](LowerContext& c) { lower_integer_conv(c, 0, 1, 2, 3, SIZE_MAX); }};
 
 }  // namespace poprt::ops

@@ -1,5 +1,6 @@
 // The result's type: attribute output_dtype, else the scale's.
 #include "base/onnx_dtype.h"
+#include "ir/newest.h"
 #include "ops/common/quantization.h"
 
 namespace poprt::ops {
@@ -13,6 +14,8 @@ void infer(InferContext& ctx) {
     if (!t) ctx.fail_unsupported("output_dtype {}", number);
     dtype = *t;
   }
+  // What operators expand to may have zero points between the numbers that are there.
+  if (ctx.node.domain != ir::kNewestDomain) check_zero_point(ctx, 2, 0);
   if (!x.has_shape) return ctx.out_dtype(0, dtype);
   ctx.out(0, ir::ValueType{dtype, true, x.shape, x.symbols});
   check_quantization(ctx);

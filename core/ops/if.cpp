@@ -19,6 +19,11 @@ void infer(InferContext& ctx) {
   }
   for (size_t o = 0; o < ctx.node.outputs().size(); o++) {
     const ir::ValueType &a = branches[0]->outputs()[o]->type, &b = branches[1]->outputs()[o]->type;
+    if (a.dtype != DType::undefined && b.dtype != DType::undefined && a.dtype != b.dtype)
+      ctx.fail_input(
+          "output '{}' is {} from then_branch and {} from else_branch; both must make one element "
+          "type, whichever is taken",
+          ctx.node.output(o)->name(), ir::type_string(a), ir::type_string(b));
     if (a.dtype != b.dtype) continue;  // a container, or not known yet
     if (a.has_shape && b.has_shape && a.shape == b.shape)
       ctx.out(o, a.dtype, a.shape);

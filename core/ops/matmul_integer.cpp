@@ -1,4 +1,5 @@
 #include "ops/common/integer_matmul.h"
+#include "ops/common/quantization.h"
 
 namespace poprt::ops {
 
@@ -6,7 +7,12 @@ extern const OpDef matmul_integer_op;
 const OpDef matmul_integer_op = {
     .name = "MatMulInteger",
     .since = 10,
-    .infer = [](InferContext& c) { infer_integer_matmul(c, 0, 1, DType::s32); },
+    .infer =
+        [](InferContext& c) {
+          check_zero_point(c, 2, 0);
+          check_zero_point(c, 3, 1);
+          infer_integer_matmul(c, 0, 1, DType::s32);
+        },
     .lower = [](LowerContext& c) { lower_integer_matmul(c, 0, 1, 2, 3, c.out(0)); }};
 
 }  // namespace poprt::ops

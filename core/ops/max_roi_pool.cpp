@@ -10,6 +10,12 @@ void infer(InferContext& ctx) {
   if (x.shape.size() != 4 || pooled.size() != 2 || pooled[0] < 1 || pooled[1] < 1)
     ctx.fail_input("input {} or pooled_shape {} does not fit", shape_string(x.shape),
                    shape_string(pooled));
+  if (const Tensor* t = ctx.constant(1); t && t->shape().size() == 2 && t->shape()[1] == 5) {
+    const std::vector<double> values = t->to_doubles();
+    for (size_t i = 0; i < values.size(); i += 5)
+      if (!(values[i] >= 0 && (x.shape[0] < 0 || values[i] < static_cast<double>(x.shape[0]))))
+        ctx.fail_input("batch index {} is outside [0, {})", values[i], x.shape[0]);
+  }
   ctx.out(0, x.dtype,
           {rois.has_shape && !rois.shape.empty() ? rois.shape[0] : kUnknownDim, x.shape[1],
            pooled[0], pooled[1]});

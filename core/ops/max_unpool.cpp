@@ -1,5 +1,6 @@
 // Indices count elements of the result that the attributes give; a constant output_shape may be
 // larger.
+#include "ops/common/value_range.h"
 #include "ops/common/window.h"
 #include "ops/op.h"
 
@@ -15,7 +16,13 @@ Shape plain(const ir::Node& node, const Shape& x) {
     const int64_t in = x[d + 2];
     const int64_t size =
         in < 0 ? in : (in - 1) * w.strides[d] - w.pads_begin[d] - w.pads_end[d] + w.kernel[d];
-    y.push_back(in == 0 || (in > 0 && size < 0) ? 0 : size);
+    if (in > 0 && size <= 0)
+      fail(ErrorCode::invalid_argument,
+           "{}: no output is left on spatial axis {}: pads {} and {} remove more than {} with "
+           "stride "
+           "{} and kernel {}",
+           node.describe(), d, w.pads_begin[d], w.pads_end[d], in, w.strides[d], w.kernel[d]);
+    y.push_back(in == 0 ? 0 : size);
   }
   return y;
 }
@@ -25,7 +32,9 @@ void infer(InferContext& ctx) {
   if (!x.has_shape) return ctx.out_dtype(0, x.dtype);
   if (x.shape.size() < 3)
     ctx.fail_input("input {} has no spatial dimension", shape_string(x.shape));
-  if (!ctx.has(2)) return ctx.out(0, x.dtype, plain(ctx.node, x.shape));
+  const Shape small = plain(ctx.node, x.shape);
+  if (is_static(small)) check_places(ctx.node, 1, element_count(small), "index");
+  if (!ctx.has(2)) return ctx.out(0, x.dtype, small);
   const auto given = ctx.ints(2);
   if (!given) return ctx.out(0, x.dtype, Shape(x.shape.size(), kUnknownDim));
   if (given->size() != x.shape.size() || !is_static(*given))

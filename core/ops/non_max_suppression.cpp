@@ -43,6 +43,8 @@ int64_t rows_of(const ir::Node& node, int64_t bound) {
 void infer(InferContext& ctx) {
   const ir::ValueType &boxes = ctx.in(0), &scores = ctx.in(1);
   ctx.out(0, DType::s64, {kUnknownDim, 3});
+  if (const auto overlap = limit_of(ctx.node, 3); overlap && !(*overlap >= 0 && *overlap <= 1))
+    ctx.fail_input("iou_threshold is {}, expected 0 to 1", *overlap);
   if (!scores.is_static() || !boxes.is_static()) return;
   if (scores.shape.size() != 3 || boxes.shape != Shape{scores.shape[0], scores.shape[2], 4})
     ctx.fail_input("boxes {} and scores {} do not fit", shape_string(boxes.shape),

@@ -4,6 +4,7 @@
 // in f64.
 #include "ops/common/as_real.h"
 #include "ops/common/movement.h"
+#include "ops/common/value_range.h"
 
 #include <cmath>
 #include <limits>
@@ -77,6 +78,7 @@ void infer(InferContext& ctx) {
     return ctx.out_dtype(3, q);
   }
   const Sizes s = sizes_of(ctx.node);
+  check_lengths(ctx.node, 6, s.keys, "nonpad_kv_seqlen");
   if (s.packed)
     ctx.out(0, q, {s.batch, s.queries, s.q_heads * s.v_size});
   else

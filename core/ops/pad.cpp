@@ -44,6 +44,27 @@ std::optional<Pads> pads_of(const Context& ctx, size_t rank) {
   return p;
 }
 
+// What negative pads leave of an axis: others take from that.
+struct Kept {
+  int64_t first, count;
+};
+Kept kept(const Pads& pads, size_t axis, int64_t size) {
+  const int64_t front = std::max<int64_t>(0, -pads.begin[axis]),
+                back = std::max<int64_t>(0, -pads.end[axis]);
+  return {front, size - front - back};
+}
+
+// An axis has what a mode other than 'constant' takes from it. `axis` has a known size.
+void check_source(const InferContext& ctx, std::string_view mode, const Pads& pads, size_t axis) {
+  const int64_t most = std::max(pads.begin[axis], pads.end[axis]);
+  const int64_t count = kept(pads, axis, ctx.in(0).shape[axis]).count;
+  if (most > 0 && count <= 0)
+    ctx.fail_input("mode '{}' has nothing to take from the empty axis {}", mode, axis);
+  if (mode == "reflect" && most > count - 1)
+    ctx.fail_input("a pad of {} on axis {} reflects more than its {} elements without the edge",
+                   most, axis, count - 1);
+}
+
 void infer(InferContext& ctx) {
   const ir::ValueType& in = ctx.in(0);
   const std::string mode = ctx.node.string_attr("mode", "constant");
@@ -66,8 +87,7 @@ void infer(InferContext& ctx) {
     if (out[i] < 0)
       ctx.fail_input("pads {} and {} remove more than dimension {} of {}", pads->begin[i],
                      pads->end[i], i, shape_string(in.shape));
-    if (mode != "constant" && in.shape[i] == 0 && out[i] > 0)
-      ctx.fail_input("mode '{}' has nothing to take from the empty axis {}", mode, i);
+    if (mode != "constant" && out[i] > 0) check_source(ctx, mode, *pads, i);
   }
   ctx.out(0, in.dtype, std::move(out));
 }
@@ -121,7 +141,11 @@ void lower(LowerContext& ctx) {
   std::vector<std::vector<int64_t>> maps(in.size());
   for (size_t i = 0; i < in.size(); i++) {
     if (pads->begin[i] == 0 && pads->end[i] == 0) continue;
-    for (int64_t o = 0; o < out[i]; o++) maps[i].push_back(source(mode, o - pads->begin[i], in[i]));
+    const Kept part = kept(*pads, i, in[i]);
+    for (int64_t o = 0; o < out[i]; o++) {
+      const int64_t at = source(mode, o - std::max<int64_t>(0, pads->begin[i]), part.count);
+      maps[i].push_back(at < 0 ? at : part.first + at);
+    }
   }
   emit_map_axes(ctx, ctx.in(0), value, ctx.out(0), dtype, in, maps);
 }

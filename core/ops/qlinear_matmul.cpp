@@ -48,10 +48,14 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef qlinear_matmul_op;
-const OpDef qlinear_matmul_op = {
-    .name = "QLinearMatMul",
-    .since = 10,
-    .infer = [](InferContext& c) { infer_integer_matmul(c, 0, 3, c.in(7).dtype); },
-    .lower = lower};
+const OpDef qlinear_matmul_op = {.name = "QLinearMatMul",
+                                 .since = 10,
+                                 .infer =
+                                     [](InferContext& c) {
+                                       check_zero_point(c, 2, 0);
+                                       check_zero_point(c, 5, 3);
+                                       infer_integer_matmul(c, 0, 3, c.in(7).dtype);
+                                     },
+                                 .lower = lower};
 
 }  // namespace poprt::ops

@@ -1,4 +1,5 @@
 #include "ops/common/movement.h"
+#include "ops/common/value_range.h"
 
 namespace poprt::ops {
 namespace {
@@ -17,6 +18,8 @@ void infer(InferContext& ctx) {
     if (lens.shape.size() != 1 || (n >= 0 && lens.shape[0] >= 0 && lens.shape[0] != n))
       ctx.fail_input("sequence_lens should be [{}], found {}", n, shape_string(lens.shape));
   }
+  if (in.has_shape)
+    check_lengths(ctx.node, 1, in.shape[static_cast<size_t>(time)], "sequence length");
   ctx.out(0, in);
 }
 

@@ -2,6 +2,7 @@
 // output_half_pixel.
 #include "ops/common/as_real.h"
 #include "ops/common/movement.h"
+#include "ops/common/value_range.h"
 
 namespace poprt::ops {
 namespace {
@@ -12,6 +13,7 @@ void infer(InferContext& ctx) {
   if (!x.has_shape) return ctx.out_dtype(0, x.dtype);
   if (x.shape.size() != 4 || (rois.has_shape && rois.shape.size() != 2))
     ctx.fail_input("input {} must have four dimensions, rois two", shape_string(x.shape));
+  check_places(ctx.node, 2, x.shape[0], "batch index");
   ctx.out(0, x.dtype,
           {rois.has_shape ? rois.shape[0] : kUnknownDim, x.shape[1],
            ctx.node.int_attr("output_height", 1), ctx.node.int_attr("output_width", 1)});

@@ -1,8 +1,16 @@
 // X [B, heads, S, size] or [B, S, heads * size]; computed in f32, f64 in f64.
 #include "ops/common/as_real.h"
+#include "ops/common/value_range.h"
 
 namespace poprt::ops {
 namespace {
+
+void infer(InferContext& ctx) {
+  ctx.out(0, ctx.in(0));
+  const ir::ValueType& table = ctx.in(1);
+  if (table.has_shape && table.shape.size() == 2)
+    check_places(ctx.node, 3, table.shape[0], "position");
+}
 
 void lower(LowerContext& ctx) {
   const Shape &x = ctx.in_shape(0), &table = ctx.in_shape(1);
@@ -32,9 +40,7 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef rotary_embedding_op;
-const OpDef rotary_embedding_op = {.name = "RotaryEmbedding",
-                                   .since = 23,
-                                   .infer = [](InferContext& c) { c.out(0, c.in(0)); },
-                                   .lower = lower};
+const OpDef rotary_embedding_op = {
+    .name = "RotaryEmbedding", .since = 23, .infer = infer, .lower = lower};
 
 }  // namespace poprt::ops

@@ -3,9 +3,10 @@
 namespace poprt::ops {
 
 extern const OpDef scatter_op;
-// Deprecated from opset 11 on, where ONNX Runtime still runs it.
+// Deprecated in opset 11, where ScatterElements took its place.
 const OpDef scatter_op = {.name = "Scatter",
                           .since = 9,
+                          .until = 10,
                           .infer = infer_scatter_elements,
                           .lower = lower_scatter_elements};
 

@@ -1,9 +1,26 @@
 // past_cache, update, write_indices? to present_cache.
+#include <limits>
+
 #include "ops/common/codes.h"
 #include "ops/common/movement.h"
+#include "ops/common/value_range.h"
 
 namespace poprt::ops {
 namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType &cache = ctx.in(0), &update = ctx.in(1);
+  ctx.out(0, cache);
+  if (!cache.has_shape || !update.has_shape || cache.shape.size() != update.shape.size()) return;
+  const auto axis = static_cast<size_t>(
+      axis_of(ctx, ctx.node.int_attr("axis", -2), static_cast<int64_t>(cache.shape.size())));
+  const int64_t room = cache.shape[axis], rows = update.shape[axis];
+  if (room < 0 || rows < 0 || rows > room) return;
+  if (ctx.node.string_attr("mode", "linear") == "linear")
+    check_lengths(ctx.node, 2, room - rows, "write index");
+  else
+    check_lengths(ctx.node, 2, std::numeric_limits<int64_t>::max() - 1, "write index");
+}
 
 void lower(LowerContext& ctx) {
   const Shape &cache = ctx.in_shape(0), &update = ctx.in_shape(1);
@@ -39,7 +56,7 @@ void lower(LowerContext& ctx) {
 extern const OpDef tensor_scatter_op;
 const OpDef tensor_scatter_op = {.name = "TensorScatter",
                                  .since = 24,
-                                 .infer = [](InferContext& c) { c.out(0, c.in(0)); },
+                                 .infer = infer,
                                  .lower = lower,
                                  .sharing = {.in_place = 1}};
 

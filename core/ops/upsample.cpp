@@ -58,7 +58,7 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef upsample_op;
-// Deprecated from opset 10 on; models that say so still mean what opset 9 says.
-const OpDef upsample_op = {.name = "Upsample", .infer = infer, .lower = lower};
+// Deprecated in opset 10, where Resize took its place.
+const OpDef upsample_op = {.name = "Upsample", .until = 9, .infer = infer, .lower = lower};
 
 }  // namespace poprt::ops

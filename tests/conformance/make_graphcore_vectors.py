@@ -125,7 +125,7 @@ def main():
     caches()
     mask = np.array([1, 0, 0, 1, 1, 0], bool)
     gc("mask_compress", "MaskCompress", [f, mask], [np.concatenate([f[:, mask], np.zeros((5, 3), np.float32)], 1),
-                                                    np.array(3, np.int32)], {"axis": 1})
+                                                    np.array([3], np.int32)], {"axis": 1})
     gc("mask_compress_flat", "MaskCompress", [x, np.tile(mask, 2)], np.concatenate([x.ravel()[np.tile(mask, 2)],
                                                                                    np.zeros(6, np.float32)]))
     gc("mask_compress_numbers", "MaskCompress", [f[0], rng.integers(-1, 2, 6).astype(np.float32) * 0], [np.zeros(6, np.float32)],

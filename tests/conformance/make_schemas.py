@@ -1,7 +1,9 @@
-"""Writes core/ir/schemas.inc: what versions an operator has and which attributes each of them takes, and
+"""Writes core/ir/schemas.inc: what versions an operator has and which attributes each of them takes,
 core/ops/common/schema_types.inc: the element types that it takes, by the schemas of ONNX (ai.onnx, ai.onnx.ml,
-ai.onnx.preview, ai.onnx.preview.training) and of ONNX Runtime (com.microsoft, and what it adds to ai.onnx). Facts only. Needs onnx and
-onnxruntime; the versions that a file was made with stand in its first line."""
+ai.onnx.preview, ai.onnx.preview.training) and of ONNX Runtime (com.microsoft, and what it adds to ai.onnx), and
+core/ops/common/required_inputs.inc: how many inputs it takes, of ai.onnx, and core/ops/common/type_parameters.inc: which
+of its inputs are of one type. Facts only. Needs onnx and onnxruntime; the
+versions that a file was made with stand in its first line."""
 
 import os
 import textwrap
@@ -61,6 +63,76 @@ def main():
           "{domain, operator, element types in any of its versions}, of the input that op_support.h names.",
           ['{"%s", "%s", "%s"}' % (*key, " ".join(sorted(names, key=order.index)))
            for key, names in sorted(types.items()) if names])
+    write_input_counts()
+    write_type_parameters()
+
+
+def schemas():
+    """(schema, text of an input's type, whether an input is a list, whether a list is of one type) of ONNX and of ONNX
+    Runtime's own operators."""
+    option = onnx.defs.OpSchema.FormalParameterOption
+    for s in onnx.defs.get_all_schemas_with_history():
+        if s.domain in DOMAINS:
+            yield s, [(i.type_str, i.option == option.Variadic, i.is_homogeneous) for i in s.inputs]
+    for s in runtime.get_all_operator_schema():
+        if s.domain == "com.microsoft":
+            yield s, [(i.typeStr, "Variadic" in str(i.option), i.isHomogeneous) for i in s.inputs]
+
+
+def write_type_parameters():
+    """One letter for each input: equal ones share a type; '-' for those of a type of their own, '+' behind one that is a
+    list."""
+    rows = {}
+    for s, inputs in schemas():
+        names = [text for text, _, _ in inputs]
+        letters = {}
+        word = ""
+        for text, is_list, homogeneous in inputs:
+            parameter = "(" not in text and (names.count(text) > 1 or (is_list and homogeneous))
+            word += letters.setdefault(text, chr(ord("a") + len(letters))) if parameter else "-"
+            if is_list and homogeneous:
+                word += "+"
+        rows[s.domain, s.name, s.since_version] = word if letters else ""
+    known = {key[:2] for key, word in rows.items() if word}
+    items = []
+    before = None
+    for (domain, name, since), word in sorted(rows.items()):
+        if (domain, name) in known and before != (domain, name, word):
+            items.append('{"%s", "%s", %d, "%s"}' % (domain, name, since, word))
+        before = (domain, name, word)
+    write("ops/common/type_parameters.inc",
+          "{domain, operator, first opset, inputs}: equal letters are of one type, - of their own, + is a list of it.", items)
+
+
+def input_counts(schema):
+    """How many inputs must be there, and how many there are at most (-1: any number)."""
+    option = onnx.defs.OpSchema.FormalParameterOption
+    needed = 0
+    for place in schema.inputs:
+        if place.option == option.Optional:
+            break
+        if place.option == option.Variadic:
+            needed += max(schema.min_input - len(schema.inputs) + 1, 0)
+            break
+        needed += 1
+    variadic = any(place.option == option.Variadic for place in schema.inputs)
+    return needed, -1 if variadic else len(schema.inputs)
+
+
+def write_input_counts():
+    rows = {}
+    for s in onnx.defs.get_all_schemas_with_history():
+        # The first inputs of Loop and Scan may be omitted, although they are no optional ones.
+        if s.domain == "" and s.name not in ("Loop", "Scan"):
+            rows[s.name, s.since_version] = input_counts(s)
+    items = []
+    before = None
+    for (name, since), counts in sorted(rows.items()):
+        if before != (name, counts):
+            items.append('{"%s", %d, %d, %d}' % (name, since, *counts))
+        before = (name, counts)
+    write("ops/common/required_inputs.inc",
+          "{operator of ai.onnx, first opset, inputs that must be there, inputs at most; -1: any number}.", items)
 
 
 def write(path, title, items):

@@ -200,22 +200,26 @@ CORPUS(Payloads, payload_cases);
 CORPUS(ExternalData, external_data_cases);
 CORPUS(Bombs, bomb_cases);
 CORPUS(Contrib, contrib_cases);
+CORPUS(Declared, declared_cases);
+CORPUS(Places, place_cases);
+CORPUS(Quantised, quantised_cases);
 CORPUS(Files, file_cases);
 CORPUS(Npy, npy_cases);
 CORPUS(Popef, popef_cases);
 CORPUS(Controls, control_cases);
 
-TEST(HostileCorpus, HasMoreThanThreeHundredCasesWithNamesOfTheirOwn) {
+TEST(HostileCorpus, HasMoreThanFourHundredCasesWithNamesOfTheirOwn) {
   std::set<std::string> names;
   size_t count = 0;
   for (const auto& list : {wire_cases(), header_cases(), graph_cases(), function_cases(),
                            attribute_cases(), value_cases(), payload_cases(), external_data_cases(),
-                           bomb_cases(), contrib_cases(), file_cases(), npy_cases(), popef_cases()})
+                           bomb_cases(), contrib_cases(), declared_cases(), place_cases(),
+                           quantised_cases(), file_cases(), npy_cases(), popef_cases()})
     for (const Case& c : list) {
       names.insert(c.name);
       count += c.outcome == Outcome::rejected;
     }
-  EXPECT_GE(count, 300u);
+  EXPECT_GE(count, 400u);
   EXPECT_GE(names.size(), count);
 }
 

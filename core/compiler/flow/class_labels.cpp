@@ -13,9 +13,10 @@ namespace {
 constexpr std::string_view kProperty = "prop.poprt.";
 
 // The graph output that is `v`, behind Identity too; empty when nothing reads it. Throws when
-// anything else does.
-std::string output_of(const ir::Graph& graph, const ir::Node& classifier, const ir::Value* v) {
+// anything else does. None of them keeps the declaration that it is text.
+std::string output_of(const ir::Graph& graph, const ir::Node& classifier, ir::Value* v) {
   std::string name = graph.is_output(v) ? v->name() : "";
+  v->type.dtype = DType::undefined;
   for (const ir::Use& use : v->uses()) {
     if (!use.node->is("Identity"))
       fail(

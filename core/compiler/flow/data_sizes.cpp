@@ -29,7 +29,7 @@ void Specializer::bound_sizes(const Node& n, Node* made) {
     for (size_t i = 0; i < by.size(); i++) {
       for (auto& [value, name] : names_)
         if (value == made->output(i)) value = by[i];
-      give(n, i, Item::of(by[i]));
+      items_[n.output(i)] = Item::of(by[i]);
     }
     y = by[0];
     target_->erase_node(made);
@@ -74,6 +74,7 @@ void Specializer::bound_sizes(const Node& n, Node* made) {
     size = make1("Count", {make1("Add", {images, integer(1)})}, {}, "poprt");
   }
   items_[n.output()].sized(size, axis);
+  for (size_t i = 0; i < n.outputs().size(); i++) give(n, i, item_of(n.output(i)));
 }
 
 }  // namespace poprt::compiler

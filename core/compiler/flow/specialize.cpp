@@ -111,7 +111,11 @@ void Specializer::copy_with(const Node& n, Items in) {
   for (size_t i = 0; i < results.size(); i++) {
     Item item = Item::of(results[i]);
     if (followed.size && results[i]->type.is_static()) item.sized(followed.size, followed.axis);
-    give(n, i, std::move(item));
+    // What is only a bound is compared when it is known along which axis.
+    if (unknown)
+      items_[n.output(i)] = std::move(item);
+    else
+      give(n, i, std::move(item));
     if (scope_.empty()) names_.emplace_back(results[i], n.output(i)->name());
   }
   if (unknown && !options_.keep_onnx) return bound_sizes(n, made);
@@ -136,7 +140,10 @@ Specializer::Items Specializer::run_body(const Graph& body, const Items& inputs)
   } restore{*this, scope_};
   depth_++;
   scope_ = fmt::format("{}{}_{}/", restore.scope, body.name.substr(0, 16), scopes_++);
-  for (size_t i = 0; i < inputs.size(); i++) items_[body.inputs()[i]] = inputs[i];
+  for (size_t i = 0; i < inputs.size(); i++) {
+    if (inputs[i].kind == Item::Kind::tensor) check_subgraph_input(body, i, inputs[i].value->type);
+    items_[body.inputs()[i]] = inputs[i];
+  }
   for (const Node* n : body.nodes()) run_node(*n);
   return items_of(body.outputs());
 }
@@ -241,10 +248,12 @@ void number_states(Graph& graph, int64_t& next) {
 
 }  // namespace
 
-void specialize(Graph& graph, const Options& options) {
+bool specialize(Graph& graph, const Options& options, const DeclaredTypes& declared) {
   int64_t states = 0;
   number_states(graph, states);
-  if (Specializer::has_work(graph)) Specializer(graph, options).run();
+  if (!Specializer::has_work(graph)) return false;
+  Specializer(graph, options, declared).run();
+  return true;
 }
 
 }  // namespace poprt::compiler

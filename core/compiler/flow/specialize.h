@@ -23,6 +23,7 @@
 #include <string>
 
 #include "compiler/compiler.h"
+#include "compiler/declared_types.h"
 #include "ir/graph.h"
 
 namespace poprt::compiler {
@@ -33,10 +34,11 @@ inline constexpr std::string_view kShapeSuffix = ":shape";
 // importer) by inputs that are tensors. Throws invalid_argument when a length is not known.
 void expand_containers(ir::Graph& graph, const Options& options);
 
-// Needs static input types. Text that becomes a graph output leaves the graph: it goes to
-// Options::constant_outputs, or is refused when that is null. Throws unimplemented naming the node
-// and what must be constant, resource_exhausted when unrolling makes too many nodes.
-void specialize(ir::Graph& graph, const Options& options);
+// Needs static input types. What nodes make must be as `declared`. Text that becomes a graph output
+// leaves the graph: it goes to Options::constant_outputs, or is refused when that is null. Throws
+// unimplemented naming the node and what must be constant, resource_exhausted when unrolling makes
+// too many nodes. False when there was nothing to do.
+bool specialize(ir::Graph& graph, const Options& options, const DeclaredTypes& declared = {});
 
 // The compiler's last step before memory is planned: If and Loop become marked runs of nodes.
 void flatten_control_flow(ir::Graph& graph);

@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "compiler/compiler.h"
+#include "compiler/declared_types.h"
 #include "compiler/flow/item.h"
 #include "ir/graph.h"
 
@@ -38,8 +39,12 @@ std::optional<int64_t> constant_integer(const Item& item);
 
 class Specializer {
  public:
-  Specializer(ir::Graph& root, const Options& options)
-      : root_(root), target_(&root), options_(options), limit_(kMaxNodes + 4 * node_count(root)) {}
+  Specializer(ir::Graph& root, const Options& options, const DeclaredTypes& declared)
+      : root_(root),
+        target_(&root),
+        options_(options),
+        declared_(declared),
+        limit_(kMaxNodes + 4 * node_count(root)) {}
 
   // Something is in `graph` that a static device has not.
   static bool has_work(const ir::Graph& graph);
@@ -85,8 +90,15 @@ class Specializer {
     for (const ir::Value* v : values) items.push_back(item_of(v));
     return items;
   }
+  // What became of an output, which must be what the model declares.
   void give(const ir::Node& n, size_t output, Item item) {
-    if (output < n.outputs().size()) items_[n.output(output)] = std::move(item);
+    if (output >= n.outputs().size()) return;
+    const ir::Value& v = *n.output(output);
+    if (item.kind == Item::Kind::tensor)
+      declared_.check(v, item.value->type, item.size ? std::optional(item.axis) : std::nullopt);
+    else if (item.kind == Item::Kind::sequence)
+      declared_.check_sequence(v, item.elements);
+    items_[&v] = std::move(item);
   }
 
   void take_constants(const ir::Graph& graph) {
@@ -222,6 +234,7 @@ class Specializer {
   ir::Graph& root_;
   ir::Graph* target_;
   const Options& options_;
+  const DeclaredTypes& declared_;
   std::string scope_;
   int64_t scopes_ = 0, made_ = 0;
   int64_t limit_;

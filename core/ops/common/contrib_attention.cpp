@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/checked.h"
+#include "ops/common/value_range.h"
 
 namespace poprt::ops {
 
@@ -270,6 +271,9 @@ void expand_multi_head_attention(Expansion& e, const MultiHeadInputs& in) {
   Value *cached_k = nullptr, *cached_v = nullptr;
   if (shared) {
     // The past is a buffer of the longest length; new keys go behind past_sequence_length.
+    e.check(e.shape(in.past_key).size() == 4, "past_key must have four dimensions");
+    check_lengths(node, in.past_length, std::max<int64_t>(e.shape(in.past_key)[2] - news, 0),
+                  "past_sequence_length");
     Value* start = e.expand(e.reshape(e.cast(e.in(in.past_length), DType::s64), {1}), {batch});
     cached_k = write_cache(e, e.in(in.past_key), split_heads(e, call.k, heads), start);
     cached_v = write_cache(e, e.in(in.past_value), split_heads(e, call.v, heads), start);

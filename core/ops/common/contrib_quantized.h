@@ -13,11 +13,21 @@ inline ir::Value* dequantized(Expansion& e, size_t at) {
   return e.dequantize(e.in(at), e.in(at + 1), e.in_or_null(at + 2));
 }
 
+// Inputs a and b are quantised to one type.
+inline void check_one_type(Expansion& e, size_t a, size_t b) {
+  if (e.dtype(a) != e.dtype(b))
+    e.fail_input("input {} is {}, input {} is {}; both must be of one type", a,
+                 dtype_name(e.dtype(a)), b, dtype_name(e.dtype(b)));
+}
+
 // y with scale input `at` and zero point input at + 1 (optional) as result 0, of `dtype`.
 inline void quantized_result(Expansion& e, ir::Value* y, size_t at, DType dtype) {
   e.check(
       element_count(e.shape(at)) == 1 && (!e.has(at + 1) || element_count(e.shape(at + 1)) == 1),
       "the scale or zero point of the result is not one number");
+  if (e.has(at + 1) && e.dtype(at + 1) != dtype)
+    e.fail_input("the zero point of the result is {}, the result {}", dtype_name(e.dtype(at + 1)),
+                 dtype_name(dtype));
   e.out(0, e.quantize(y, e.in(at), e.in_or_null(at + 1), dtype));
 }
 

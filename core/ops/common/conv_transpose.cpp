@@ -38,8 +38,10 @@ TransposedWindow transposed_window_of(const ir::Node& node, const std::vector<in
     } else {
       t.out[d] = full - w.pads_begin[d] - w.pads_end[d];
     }
-    if (t.out[d] < 0)
-      fail(ErrorCode::invalid_argument, "{}: pads are larger than the output", node.describe());
+    if (t.out[d] < 0 || (t.out[d] == 0 && spatial[d] > 0))
+      fail(ErrorCode::invalid_argument,
+           "{}: pads are larger than the output: none of {} is left on spatial axis {}",
+           node.describe(), full, d);
   }
   return t;
 }

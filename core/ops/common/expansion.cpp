@@ -53,6 +53,7 @@ const Tensor& Expansion::constant(size_t i) const {
 }
 
 const Shape& Expansion::shape_of(const Value* v) const {
+  check(v != nullptr, "an input is missing that the others need");
   if (!v->type.is_static())
     fail(ErrorCode::failed_precondition, "{}: the shape of '{}' is not known: {}", node.describe(),
          v->name(), ir::type_string(v->type));

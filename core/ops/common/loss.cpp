@@ -1,9 +1,31 @@
 #include "ops/common/loss.h"
 
+#include "ir/types_agree.h"
 #include "ops/common/as_real.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
+namespace {
+
+// A label for each place of x [N, C, ...]. Constant ones are classes, or the one that is ignored.
+void check_labels(const InferContext& ctx) {
+  const ir::ValueType &x = ctx.in(0), &target = ctx.in(1);
+  if (x.has_shape && target.has_shape) {
+    Shape places = x.shape;
+    places.erase(places.begin() + 1);
+    if (!ir::shapes_agree(target.shape, places))
+      ctx.fail_input("labels {} do not fit {}", shape_string(target.shape), shape_string(x.shape));
+  }
+  const auto labels = ctx.ints(1);
+  if (!labels || !x.has_shape || x.shape[1] < 0) return;
+  const bool ignores = ctx.node.find_attr("ignore_index") != nullptr;
+  const int64_t ignored = ctx.node.int_attr("ignore_index", 0);
+  for (const int64_t label : *labels)
+    if ((label < 0 || label >= x.shape[1]) && !(ignores && label == ignored))
+      ctx.fail_input("label {} is outside [0, {})", label, x.shape[1]);
+}
+
+}  // namespace
 
 void infer_loss(InferContext& ctx) {
   const ir::ValueType &x = ctx.in(0), &target = ctx.in(1);
@@ -13,6 +35,7 @@ void infer_loss(InferContext& ctx) {
     ctx.fail_input("reduction '{}' is none of none, sum, mean", reduction);
   if (x.has_shape && x.shape.size() < 2)
     ctx.fail_input("input {} must have at least two dimensions", shape_string(x.shape));
+  check_labels(ctx);
   if (reduction != "none")
     ctx.out(0, x.dtype, {});
   else

@@ -38,6 +38,14 @@ void check_quantization(const InferContext& ctx) {
                       ctx.node.int_attr("block_size", 0));
 }
 
+void check_zero_point(const InferContext& ctx, size_t zero, size_t data) {
+  if (!ctx.has(zero) || !ctx.has(data)) return;
+  const DType found = ctx.in(zero).dtype, wanted = ctx.in(data).dtype;
+  if (found != DType::undefined && wanted != DType::undefined && found != wanted)
+    ctx.fail_input("zero point '{}' is {}, its data '{}' is {}", ctx.node.input(zero)->name(),
+                   dtype_name(found), ctx.node.input(data)->name(), dtype_name(wanted));
+}
+
 void emit_requantize(LowerContext& ctx, const Requantize& r) {
   ctx.emit("requantize", {r.sums, r.a_scale, r.b_scale, r.y_scale, r.y_zero, r.y},
            {r.outer, r.rows, r.columns, r.a_by_row, r.b_by_row, r.b_by_column});

@@ -15,6 +15,9 @@ std::vector<int64_t> quantization_grid(const ir::Node& node, const Shape& x, con
 // look any more.
 void check_quantization(const InferContext& ctx);
 
+// A zero point (input `zero`, which may be left out) is of the type of its data (input `data`).
+void check_zero_point(const InferContext& ctx, size_t zero, size_t data);
+
 // y (u8, s8 or a float type) = saturate(round(sums * a_scale * b_scale / y_scale) + zero): the last
 // step of QLinearMatMul and QLinearConv. sums is s32 (or f32 for f8 operands), seen as [outer,
 // rows, columns]; a_scale has one element or `rows`, b_scale one, `columns`, or (by_row) `rows`.

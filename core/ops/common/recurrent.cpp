@@ -9,6 +9,7 @@
 #include "kernels/isa/recurrent.h"
 #include "ops/common/matmul.h"
 #include "ops/common/movement.h"
+#include "ops/common/value_range.h"
 
 namespace poprt::ops {
 namespace {
@@ -450,6 +451,7 @@ void infer_recurrent(InferContext& ctx, const RecurrentOp& op) {
     expect_shape(2, {directions, op.gates * hidden, hidden});
     expect_shape(3, {directions, 2 * op.gates * hidden});
     expect_shape(4, {batch});
+    check_lengths(ctx.node, 4, steps, "sequence length");
     const Shape state =
         batch_first ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden};
     expect_shape(5, state);

@@ -12,7 +12,8 @@ namespace {
 struct Row {
   std::string_view op;
   int64_t since;
-  size_t inputs;
+  size_t needed;
+  int64_t most;  // -1: any number
 };
 
 // Sorted by operator, then opset.
@@ -20,19 +21,48 @@ constexpr Row kRows[] = {
 #include "ops/common/required_inputs.inc"
 };
 
+// The last row of the node's operator up to its opset; null when there is none.
+const Row* row_of(const ir::Node& node) {
+  if (!node.domain.empty() && node.domain != "ai.onnx" && node.domain != ir::kNewestDomain)
+    return nullptr;
+  const auto [begin, end] =
+      std::equal_range(std::begin(kRows), std::end(kRows), Row{node.op_type, 0, 0, 0},
+                       [](const Row& a, const Row& b) { return a.op < b.op; });
+  const Row* found = nullptr;
+  for (auto row = begin; row != end && row->since <= node.opset(); row++) found = row;
+  return found;
+}
+
 }  // namespace
 
 void check_required_inputs(const ir::Node& node) {
-  if (!node.domain.empty() && node.domain != "ai.onnx" && node.domain != ir::kNewestDomain) return;
-  const auto [begin, end] =
-      std::equal_range(std::begin(kRows), std::end(kRows), Row{node.op_type, 0, 0},
-                       [](const Row& a, const Row& b) { return a.op < b.op; });
-  size_t needed = 0;
-  for (auto row = begin; row != end && row->since <= node.opset(); row++) needed = row->inputs;
-  for (size_t i = 0; i < needed; i++)
+  const Row* row = row_of(node);
+  for (size_t i = 0; row && i < row->needed; i++)
     if (!node.input(i))
       fail(ErrorCode::invalid_argument, "{}: input {} is required and was not given",
            node.describe(), i);
+}
+
+void check_surplus_inputs(const ir::Node& node) {
+  const Row* row = row_of(node);
+  if (!row) return;
+  const size_t count = node.inputs().size();
+  if (row->most >= 0 && count > static_cast<size_t>(row->most))
+    fail(
+        ErrorCode::invalid_argument,
+        "{}: it has {} inputs, {} takes {} in opset {}; convert the model to the opset that it was "
+        "made for",
+        node.describe(), count, node.op_type, row->most, node.opset());
+  for (size_t i = 0; row->most < 0 && i < count; i++)
+    if (!node.input(i))
+      fail(ErrorCode::invalid_argument,
+           "{}: it has {} inputs, at most {} are expected in opset {}; convert the model to the "
+           "opset "
+           "that it was made for",
+           node.describe(), count, row->most, node.opset());
+  for (size_t i = 0; row->most < 0 && i < count; i++)
+    if (!node.input(i))
+      fail(ErrorCode::invalid_argument, "{}: input {} of a list is left out", node.describe(), i);
 }
 
 }  // namespace poprt::ops

@@ -9,16 +9,26 @@ namespace poprt::ops {
 int64_t Window::out(size_t d, int64_t in) const {
   if (in == kUnknownDim) return kUnknownDim;
   const int64_t room = in + pads_begin[d] + pads_end[d] - extent(d);
-  if (room < 0) return 0;
-  if (!ceil_mode) return room / strides[d] + 1;
-  int64_t count = (room + strides[d] - 1) / strides[d] + 1;
+  if (!ceil_mode) return room < 0 ? 0 : room / strides[d] + 1;
+  // Up to a stride less one is missing to the first window, too.
+  const int64_t reach = room + strides[d] - 1;
+  if (reach < 0) return 0;
+  int64_t count = reach / strides[d] + 1;
   if ((count - 1) * strides[d] >= in + pads_begin[d]) count--;
   return count;
 }
 
 std::vector<int64_t> window_output(const Window& window, const std::vector<int64_t>& spatial) {
   std::vector<int64_t> out;
-  for (size_t d = 0; d < window.rank(); d++) out.push_back(window.out(d, spatial[d]));
+  for (size_t d = 0; d < window.rank(); d++) {
+    out.push_back(window.out(d, spatial[d]));
+    if (out.back() == 0 && spatial[d] > 0)
+      fail(ErrorCode::invalid_argument,
+           "no output is left on spatial axis {}: a kernel of {} with dilation {} reaches over {}, "
+           "the input has {} with pads {} and {}",
+           d, window.kernel[d], window.dilations[d], window.extent(d), spatial[d],
+           window.pads_begin[d], window.pads_end[d]);
+  }
   return out;
 }
 
@@ -47,7 +57,10 @@ Window window_of(const ir::Node& node, std::vector<int64_t> spatial, std::vector
     for (const int64_t v : *list)
       if (v < 1 || v >= kLimit) bad("kernel_shape, strides and dilations must be positive");
   for (const int64_t v : pads)
-    if (v <= -kLimit || v >= kLimit) bad("pads are out of range");
+    if (v < 0)
+      bad(fmt::format("pads {} are negative, a window is padded by 0 or more", v));
+    else if (v >= kLimit)
+      bad("pads are out of range");
   w.pads_begin.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(rank));
   w.pads_end.assign(pads.begin() + static_cast<std::ptrdiff_t>(rank), pads.end());
   for (size_t d = 0; d < rank; d++)

@@ -25,7 +25,8 @@ struct Window {
 Window window_of(const ir::Node& node, std::vector<int64_t> spatial,
                  std::vector<int64_t> kernel = {});
 
-// The output's spatial sizes; unknown where the input's is (SAME padding included).
+// The output's spatial sizes; unknown where the input's is (SAME padding included). Throws
+// invalid_argument when no window fits into an input that is not empty.
 std::vector<int64_t> window_output(const Window& window, const std::vector<int64_t>& spatial);
 
 }  // namespace poprt::ops

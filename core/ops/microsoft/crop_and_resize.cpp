@@ -2,6 +2,7 @@
 // crop_size [2]. Points outside of X, and regions of an image that is not there, become
 // extrapolation_value.
 #include "ops/common/as_f32.h"
+#include "ops/common/value_range.h"
 
 namespace poprt::ops {
 namespace {
@@ -13,6 +14,7 @@ void infer(InferContext& ctx) {
   if (x.shape.size() != 4 || rois.shape.size() != 2 ||
       (rois.shape[1] != 4 && rois.shape[1] != kUnknownDim) || (crop && crop->size() != 2))
     ctx.fail_input("X must be [N,C,H,W], rois [R,4] and crop_size two positive numbers");
+  check_places(ctx.node, 2, x.shape[0], "batch index");
   if (crop)
     for (const int64_t size : *crop)
       if (size <= 0 || size >= (1 << 20))

@@ -2,7 +2,7 @@
 // initial_h?, initial_c?, P?, W_scale, W_zero_point, R_scale, R_zero_point. The whole input is
 // quantised at once for its product with W; R is widened and the states stay floats, which is what
 // their quantisation approximates.
-#include "ops/common/expansion.h"
+#include "ops/common/contrib_quantized.h"
 
 namespace poprt::ops {
 namespace {
@@ -25,6 +25,8 @@ void expand(Expansion& e) {
               "weights, scales and zero points do not fit");
     }
   }
+  check_one_type(e, 1, 9);
+  check_one_type(e, 2, 11);
   const Shape w = e.shape(1), r = e.shape(2);
   std::vector<ir::Value*> gates, states;
   for (int64_t d = 0; d < w[0]; d++) {

@@ -2,6 +2,7 @@
 // position_ids? to the normalised sum of the embeddings, the length of each row by its mask, and
 // the sum.
 #include "ops/common/expansion.h"
+#include "ops/common/value_range.h"
 
 namespace poprt::ops {
 namespace {
@@ -9,6 +10,13 @@ namespace {
 void expand(Expansion& e) {
   const Shape ids = e.shape(0);
   e.check(ids.size() == 2, "input_ids must be [batch, sequence]");
+  const auto check_ids = [&](size_t id, size_t table, std::string_view what) {
+    if (e.has(id) && e.has(table) && !e.shape(table).empty())
+      check_places(e.node, id, e.shape(table)[0], what);
+  };
+  check_ids(0, 2, "input id");
+  check_ids(1, 4, "segment id");
+  check_ids(8, 3, "position id");
   ir::Value* sum = e.add("Gather", {e.in(2), e.in(0)});
   const Shape hidden = e.shape_of(sum);
   ir::Value* position = e.has(8)

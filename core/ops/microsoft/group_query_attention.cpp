@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "ops/common/contrib_attention.h"
+#include "ops/common/value_range.h"
 
 namespace poprt::ops {
 namespace {
@@ -32,6 +33,7 @@ void expand(Expansion& e) {
   call.q = e.in(0);
   call.k = e.in_or_null(1);
   call.v = e.in_or_null(2);
+  e.check(!call.k == !call.v, "key and value are given both or not at all");
   if (!call.k) {
     const Shape s = e.shape(0);
     e.check(s.size() == 3 && s[2] % (call.heads + 2 * call.kv_heads) == 0,
@@ -61,6 +63,7 @@ void expand(Expansion& e) {
   if (!known && cache == 0) e.const_ints(6);
   const int64_t total = known ? e.const_ints(6).at(0) : cache;
   e.check(total >= 0 && total < (int64_t{1} << 40), "total_sequence_length is out of range");
+  check_places(n, 5, std::max(cache, total), "seqlens_k");
   const bool prompt = known && total == tokens;
   ir::Value* lengths = e.plus(e.cast(e.reshape(e.in(5), {batch}), DType::s64), 1);
   ir::Value* start = prompt ? e.constant(Tensor::zeros(DType::s64, {batch}))

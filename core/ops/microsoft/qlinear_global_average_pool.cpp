@@ -5,6 +5,7 @@ namespace poprt::ops {
 namespace {
 
 void expand(Expansion& e) {
+  if (e.has(2)) check_one_type(e, 0, 2);
   const bool last = e.node.int_attr("channels_last", 0) != 0;
   const Shape x = e.shape(0);
   e.check(x.size() >= 3, "X has no spatial dimension");

@@ -5,6 +5,7 @@ namespace poprt::ops {
 namespace {
 
 void expand(Expansion& e) {
+  check_one_type(e, 0, 3);
   quantized_result(e, e.add("Mul", {dequantized(e, 0), dequantized(e, 3)}), 6, e.dtype(0));
 }
 

@@ -5,6 +5,7 @@ namespace poprt::ops {
 namespace {
 
 void expand(Expansion& e) {
+  check_one_type(e, 1, 4);
   const auto part = [&](size_t at) { return requantized(e, at, 7, e.dtype(1)); };
   e.out(0, e.add("Where", {e.in(0), part(1), part(4)}));
 }

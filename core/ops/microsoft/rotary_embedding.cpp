@@ -1,6 +1,7 @@
 // input [B,S,heads*size] or [B,heads,S,size], position_ids [1] (of the first token) or [B,S], cos
 // and sin tables.
 #include "ops/common/expansion.h"
+#include "ops/common/value_range.h"
 
 namespace poprt::ops {
 namespace {
@@ -19,8 +20,12 @@ void expand(Expansion& e) {
     heads = x[2] / (2 * table[1]);
   }
   ir::Value* positions = e.cast(e.in(1), DType::s64);
-  if (e.shape(1) != Shape{batch, tokens}) {
+  if (e.shape(1) == Shape{batch, tokens}) {
+    check_places(n, 1, table[0], "position");
+  } else {
     e.check(element_count(e.shape(1)) == 1, "position_ids must be [1] or [batch, sequence]");
+    e.check(tokens <= table[0], "cos_cache has fewer rows than there are tokens");
+    check_lengths(n, 1, table[0] - tokens, "position of the first token");
     positions = e.expand(
         e.add("Add", {e.reshape(positions, {1, 1}), e.reshape(e.iota(tokens), {1, tokens})}),
         {batch, tokens});

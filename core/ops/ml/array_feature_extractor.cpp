@@ -1,5 +1,6 @@
 // Columns Y of X; a vector becomes one row.
 #include "ops/common/ml.h"
+#include "ops/common/value_range.h"
 
 namespace poprt::ops {
 namespace {
@@ -7,6 +8,7 @@ namespace {
 void expand(Expansion& e) {
   const Shape x = e.shape(0);
   e.check(!x.empty(), "X must not be a scalar");
+  check_places(e.node, 1, x.back(), "index");
   ir::Value* y = e.add("Gather", {e.in(0), e.reshape(e.in(1), {element_count(e.shape(1))})},
                        {{"axis", int64_t{-1}}});
   if (x.size() == 1) y = e.reshape(y, {1, e.shape_of(y)[0]});

@@ -31,7 +31,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef ml_tree_ensemble_classifier_op;
-const OpDef ml_tree_ensemble_classifier_op = {
-    .name = "TreeEnsembleClassifier", .domain = "ai.onnx.ml", .infer = infer, .lower = lower};
+const OpDef ml_tree_ensemble_classifier_op = {.name = "TreeEnsembleClassifier",
+                                              .domain = "ai.onnx.ml",
+                                              .until = 4,  // TreeEnsemble took its place
+                                              .infer = infer,
+                                              .lower = lower};
 
 }  // namespace poprt::ops

@@ -32,7 +32,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef ml_tree_ensemble_regressor_op;
-const OpDef ml_tree_ensemble_regressor_op = {
-    .name = "TreeEnsembleRegressor", .domain = "ai.onnx.ml", .infer = infer, .lower = lower};
+const OpDef ml_tree_ensemble_regressor_op = {.name = "TreeEnsembleRegressor",
+                                             .domain = "ai.onnx.ml",
+                                             .until = 4,  // TreeEnsemble took its place
+                                             .infer = infer,
+                                             .lower = lower};
 
 }  // namespace poprt::ops

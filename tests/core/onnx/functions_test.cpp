@@ -67,6 +67,34 @@ TEST(Functions, AreInlined) {
   EXPECT_EQ(ir::type_string(g->outputs()[0]->type), "f32[2]");
 }
 
+// IR 10's value_info is no field of the classes at hand.
+void declare_inside(pb::FunctionProto& f, const std::string& name, std::vector<int64_t> dims) {
+  pb::GraphProto holder;
+  add_value(holder.mutable_value_info(), name, std::move(dims));
+  f.mutable_unknown_fields()->AddLengthDelimited(12, holder.value_info(0).SerializeAsString());
+}
+
+TEST(Functions, DeclareTheirValues) {
+  Model m;
+  auto& f = add_function(m.model, "F", {"a"}, {"r"});
+  add_node(f, "Relu", {"a"}, {"t"}, "inner");
+  add_node(f, "Neg", {"t"}, {"r"});
+  declare_inside(f, "t", {7});
+  const auto g = import_proto(m.model);
+  EXPECT_EQ(ir::type_string(g->find("call/t")->type), "f32[7]");
+}
+
+TEST(Functions, DeclareTheirArgumentsAndResultsAsTheCallerDoes) {
+  for (const char* name : {"a", "r"}) {
+    Model m;
+    auto& f = add_function(m.model, "F", {"a"}, {"r"});
+    add_node(f, "Relu", {"a"}, {"r"});
+    declare_inside(f, name, {7});
+    expect_error(ErrorCode::invalid_argument, {"it is declared both"},
+                 [&] { import_proto(m.model); });
+  }
+}
+
 TEST(Functions, CalledTwiceKeepNamesApartAndShareConstants) {
   Model m;
   auto& f = add_function(m.model, "F", {"a"}, {"r"});

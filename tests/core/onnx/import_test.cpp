@@ -562,6 +562,54 @@ TEST(Import, SequenceTypedValuesHaveNoType) {
   EXPECT_EQ(ir::type_string(import_proto(model)->find("seq")->type), "?");
 }
 
+TEST(Import, DeclarationsOfOneValueMustAgree) {
+  const auto refused = [](const std::string& fact, auto&& declare) {
+    pb::ModelProto model = relu_model();
+    declare(*model.mutable_graph());
+    expect_error(ErrorCode::invalid_argument, {fact}, [&] { import_proto(model); });
+  };
+  refused("it is declared both f32[2] and f32[3]", [](pb::GraphProto& g) {
+    add_value(g.mutable_value_info(), "m", {2});
+    add_value(g.mutable_value_info(), "m", {3});
+  });
+  refused("it is declared both f32[2] and s64[2]", [](pb::GraphProto& g) {
+    add_value(g.mutable_output(), g.input(0).name(), {2}, pb::TensorProto::INT64);
+  });
+  refused("it is declared as f32[3], its initializer is s64[2]", [](pb::GraphProto& g) {
+    auto& t = *g.add_initializer();
+    t.set_name("w");
+    t.set_data_type(pb::TensorProto::INT64);
+    t.add_dims(2);
+    t.add_int64_data(1);
+    t.add_int64_data(2);
+    add_value(g.mutable_value_info(), "w", {3});
+  });
+}
+
+TEST(Import, DeclarationsAddUpToWhatIsKnown) {
+  pb::ModelProto model = relu_model();
+  const std::string y = model.graph().output(0).name();
+  auto* dims = model.mutable_graph()
+                   ->mutable_output(0)
+                   ->mutable_type()
+                   ->mutable_tensor_type()
+                   ->mutable_shape();
+  dims->mutable_dim(0)->set_dim_param("N");
+  add_value(model.mutable_graph()->mutable_value_info(), y, {2});
+  EXPECT_EQ(import_proto(model)->find(y)->type.dtype, DType::f32);
+}
+
+TEST(Import, SaysWhatIsDeclaredToBeNoTensor) {
+  pb::ModelProto model = relu_model();
+  auto* type = model.mutable_graph()->mutable_output(0)->mutable_type();
+  type->Clear();
+  auto* tensor = type->mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type();
+  tensor->set_elem_type(pb::TensorProto::INT64);
+  tensor->mutable_shape()->add_dim()->set_dim_param("a name with spaces");
+  const auto g = import_proto(model);
+  EXPECT_EQ(g->metadata.at(ir::kDeclaredContainer + g->outputs()[0]->name()), "sequence s64[?]");
+}
+
 TEST(ImportFile, SaysWhatIsWrongWithTheFile) {
   const TemporaryDirectory dir;
   expect_error(ErrorCode::not_found, {"none.onnx"}, [&] { import_file(dir / "none.onnx"); });

@@ -10,6 +10,7 @@
 #include <map>
 #include <string>
 
+#include "ir/types_agree.h"
 #include "onnx/import.h"
 
 namespace poprt::onnx {
@@ -135,6 +136,8 @@ class GraphDifference {
     auto metadata = [](const ir::Graph& g) {
       auto m = g.metadata;
       m.erase("ir_version");
+      // Exported without.
+      std::erase_if(m, [](const auto& e) { return e.first.starts_with(ir::kDeclaredContainer); });
       return m;
     };
     if (metadata(a) != metadata(b)) return "metadata";

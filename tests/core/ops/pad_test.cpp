@@ -21,6 +21,8 @@ TEST(Pad, EveryModeAndSizeWithNegativePads) {
                              1 + static_cast<int64_t>(rng() % 5)};
         std::vector<int64_t> pads(8);
         for (size_t i = 0; i < 8; i++) pads[i] = i % 4 == 1 ? 0 : static_cast<int64_t>(rng() % 5);
+        if (mode == "reflect")  // up to what there is
+          for (size_t i = 0; i < 8; i++) pads[i] = std::min(pads[i], shape[i % 4] - 1);
         if (shape[3] > 2) pads[3] = -1;
         if (shape[3] > 2) pads[7] = -1;
         const Tensor x = random_bytes(dtype, shape), fill = random_bytes(dtype, {}, 9);
@@ -85,6 +87,32 @@ TEST(Pad, FillsAnEmptyInput) {
                            {{"mode", std::string("edge")}},
                            {Tensor::zeros(DType::f32, {0}), ints({1, 1})}}),
                Error);
+}
+
+TEST(Pad, NegativePadsCutBeforeTheOthersTake) {
+  const Tensor x = Tensor::of<float>({4}, {0, 1, 2, 3});
+  const auto padded = [&](const char* mode, std::vector<int64_t> pads) {
+    return run_node({"Pad", 19, {{"mode", std::string(mode)}}, {x, ints(pads)}})[0].to_doubles();
+  };
+  EXPECT_EQ(padded("wrap", {-2, 2}), (std::vector<double>{2, 3, 2, 3}));
+  EXPECT_EQ(padded("wrap", {3, -1}), (std::vector<double>{0, 1, 2, 0, 1, 2}));
+  EXPECT_EQ(padded("edge", {-2, 2}), (std::vector<double>{2, 3, 3, 3}));
+  EXPECT_EQ(padded("edge", {2, -2}), (std::vector<double>{0, 0, 0, 1}));
+  EXPECT_EQ(padded("reflect", {-1, 2}), (std::vector<double>{1, 2, 3, 2, 1}));
+}
+
+TEST(Pad, ReflectsNoMoreThanThereIs) {
+  const auto padded = [](int64_t size, std::vector<int64_t> pads) {
+    return infer_node({"Pad",
+                       13,
+                       {{"mode", std::string("reflect")}},
+                       {Tensor::zeros(DType::f32, {size}), ints(pads)}});
+  };
+  EXPECT_EQ(padded(3, {2, 2}).shape, Shape{7});
+  EXPECT_THROW(padded(3, {3, 0}), Error);
+  EXPECT_THROW(padded(3, {0, 3}), Error);
+  EXPECT_THROW(padded(1, {1, 0}), Error);
+  EXPECT_THROW(padded(4, {-2, 2}), Error);
 }
 
 TEST(Pad, RefusesMorePadsThanAxesAndTooManyNegativeOnes) {

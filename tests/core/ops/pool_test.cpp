@@ -100,6 +100,32 @@ TEST(LpPool, TakesTheFloatOfOpset1) {
   EXPECT_THROW(run("GlobalLpPool", "", x, {{"p", 1.5f}}, 1), Error);
 }
 
+// With ceil_mode a window may reach past the end, also when the image is smaller than it.
+TEST(Pool, CeilModeTakesAPartOfAWindow) {
+  const Tensor x = Tensor::of<float>({1, 1, 2, 2}, {0, 1, 2, 3});
+  const Attributes a = {
+      {"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"ceil_mode", int64_t{1}}};
+  EXPECT_TRUE(run("MaxPool", "", x, a).same_as(Tensor::of<float>({1, 1, 1, 1}, {3})));
+  EXPECT_TRUE(run("AveragePool", "", x, a).same_as(Tensor::of<float>({1, 1, 1, 1}, {1.5f})));
+}
+
+TEST(Pool, RefusesWindowsThatLeaveNothing) {
+  const Tensor x = Tensor::zeros(DType::f32, {1, 1, 2, 2});
+  for (const char* op : {"MaxPool", "AveragePool", "LpPool"}) {
+    EXPECT_THROW(run(op, "", x, {{"kernel_shape", Ints{3, 3}}}, 18), Error);
+    EXPECT_THROW(run(op, "", x, {{"kernel_shape", Ints{2, 2}}, {"pads", Ints{-1, 0, 0, 0}}}, 18),
+                 Error);
+    EXPECT_THROW(
+        run(op, "", x,
+            {{"kernel_shape", Ints{4, 4}}, {"strides", Ints{2, 2}}, {"ceil_mode", int64_t{1}}}, 22),
+        Error);
+  }
+  EXPECT_EQ(
+      run("MaxPool", "", Tensor::zeros(DType::f32, {1, 1, 0, 2}), {{"kernel_shape", Ints{1, 1}}})
+          .shape(),
+      (Shape{1, 1, 0, 2}));
+}
+
 TEST(GlobalPool, ReducesThePlane) {
   const Tensor x = Tensor::of<float>({1, 2, 2, 2}, {1, 2, 3, 6, -1, -2, -3, -6});
   EXPECT_TRUE(run("GlobalAveragePool", "", x).same_as(Tensor::of<float>({1, 2, 1, 1}, {3, -3})));

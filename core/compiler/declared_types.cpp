@@ -1,0 +1,165 @@
+#include "compiler/declared_types.h"
+
+#include "base/error.h"
+#include "ir/text.h"
+#include "ir/types_agree.h"
+#include "ops/common/op_support.h"
+#include "ops/common/type_parameters.h"
+#include "ops/op.h"
+
+namespace poprt::compiler {
+namespace {
+
+constexpr std::string_view kRemedy =
+    "correct the declaration or remove it (value_info, the shape of an output)";
+
+void forget(ir::Graph& graph) {
+  for (ir::Node* n : graph.nodes()) {
+    for (ir::Value* v : n->outputs()) v->type = {};
+    ir::for_each_subgraph(*n, [](ir::Graph& sub) { forget(sub); });
+  }
+}
+
+[[noreturn]] void refuse(const ir::Value& value, const std::string& declared,
+                         const std::string& found) {
+  fail(ErrorCode::invalid_argument, "{}: output '{}' is declared {} but comes out as {}; {}",
+       value.producer() ? value.producer()->describe() : "the graph", value.name(), declared, found,
+       kRemedy);
+}
+
+// What type_string() made of a type.
+ir::ValueType parsed_type(const std::string& text) {
+  return ir::parse_text(
+             fmt::format("graph \"type\" opset {{}} {{\ninput %x : {}\noutput %x\n}}\n", text))
+      ->inputs()[0]
+      ->type;
+}
+
+bool agree(ir::ValueType declared, const ir::ValueType& found, std::optional<size_t> bounded) {
+  if (bounded && declared.has_shape && *bounded < declared.shape.size() && found.has_shape &&
+      *bounded < found.shape.size() && declared.shape[*bounded] <= found.shape[*bounded])
+    declared.shape[*bounded] = kUnknownDim;
+  return ir::types_agree(declared, found);
+}
+
+// A loop that its condition may end makes fewer rows than its trip count, and not every box is
+// kept.
+void forget_bounds(const ir::Node& n) {
+  const auto forget_rows = [&](size_t o) {
+    if (ir::ValueType& t = n.output(o)->type; !t.shape.empty()) t.shape[0] = kUnknownDim;
+  };
+  if (n.is("NonMaxSuppression")) forget_rows(0);
+  if (!n.is("Loop")) return;
+  for (size_t o = n.inputs().size() < 2 ? 0 : n.inputs().size() - 2; o < n.outputs().size(); o++)
+    forget_rows(o);
+}
+
+}  // namespace
+
+DeclaredTypes::DeclaredTypes(ir::Graph& graph) {
+  const auto take = [&](const auto& self, ir::Graph& g) -> void {
+    for (ir::Node* n : g.nodes()) {
+      for (ir::Value* v : n->outputs()) {
+        if (v->type.dtype == DType::undefined && !v->type.has_shape) continue;
+        if (&g == &graph) of_names_.emplace(v->name(), v->type);
+        types_.emplace(v, std::move(v->type));
+        v->type = {};
+      }
+      ir::for_each_subgraph(*n, [&](ir::Graph& sub) { self(self, sub); });
+    }
+  };
+  take(take, graph);
+  take_containers(graph);
+}
+
+// Only element types are compared: what a container holds may be of several shapes, and published
+// vectors declare one.
+bool DeclaredTypes::holds(const Container& c, const ir::ValueType& found) {
+  return c.element.dtype == DType::undefined || found.dtype == DType::undefined ||
+         c.element.dtype == found.dtype;
+}
+
+void DeclaredTypes::take_containers(ir::Graph& graph) {
+  for (ir::Node* n : graph.nodes()) {
+    for (const ir::Value* v : n->outputs()) {
+      const auto it = graph.metadata.find(ir::kDeclaredContainer + v->name());
+      if (it == graph.metadata.end()) continue;
+      const size_t space = it->second.find(' ');
+      containers_[v] = {it->second.substr(0, space), parsed_type(it->second.substr(space + 1)),
+                        it->second};
+      graph.metadata.erase(it);
+    }
+    ir::for_each_subgraph(*n, [&](ir::Graph& sub) { take_containers(sub); });
+  }
+}
+
+void DeclaredTypes::check(const ir::Value& value, const ir::ValueType& found,
+                          std::optional<size_t> bounded) const {
+  const auto it = types_.find(&value);
+  if (it != types_.end() && !agree(it->second, found, bounded))
+    refuse(value, ir::type_string(it->second), ir::type_string(found));
+  const auto container = containers_.find(&value);
+  if (container == containers_.end() || found.dtype == DType::undefined) return;
+  // An optional that has an element is that element here.
+  const Container& c = container->second;
+  if (c.kind != "optional" || !holds(c, found)) refuse(value, c.text, ir::type_string(found));
+}
+
+void DeclaredTypes::check_sequence(const ir::Value& value,
+                                   std::span<ir::Value* const> elements) const {
+  if (const auto it = types_.find(&value); it != types_.end())
+    refuse(value, ir::type_string(it->second), "a sequence");
+  const auto it = containers_.find(&value);
+  if (it == containers_.end()) return;
+  const Container& c = it->second;
+  if (c.kind == "optional") refuse(value, c.text, "a sequence");
+  for (const ir::Value* element : elements)
+    if (!holds(c, element->type))
+      refuse(value, c.text, "a sequence with " + ir::type_string(element->type));
+}
+
+void DeclaredTypes::infer_and_check(ir::Graph& graph) const {
+  for (ir::Node* n : graph.nodes()) {
+    ir::for_each_subgraph(*n, [&](ir::Graph& sub) { infer_and_check(sub); });
+    bool inferred = true;
+    try {
+      ops::infer(*n);
+    } catch (const Error&) {
+      // Only what control flow says of its subgraphs is final here: another node may wait for a
+      // value to be computed, or stand in a branch that is never taken.
+      if (n->is("If") || n->is("Loop") || n->is("Scan")) throw;
+      for (ir::Value* v : n->outputs()) v->type = {};
+      inferred = false;  // which says more when it comes up again
+    }
+    if (inferred) ops::check_type_parameters(*n);
+    forget_bounds(*n);
+    for (const ir::Value* v : n->outputs()) check(*v, v->type);
+  }
+}
+
+void DeclaredTypes::check_all(ir::Graph& graph) const {
+  const ops::NoExplanations quiet;
+  infer_and_check(graph);
+  forget(graph);
+}
+
+void DeclaredTypes::check_names(const ir::Graph& graph) const {
+  for (const ir::Value* v : graph.values())
+    if (const auto it = of_names_.find(v->name());
+        it != of_names_.end() && !ir::types_agree(it->second, v->type))
+      refuse(*v, ir::type_string(it->second), ir::type_string(v->type));
+}
+
+void check_subgraph_input(const ir::Graph& body, size_t input, const ir::ValueType& given) {
+  const ir::Value& v = *body.inputs()[input];
+  // Exporters declare iteration numbers and conditions [1].
+  if (given.has_shape && given.shape.empty() && v.type.has_shape && v.type.shape == Shape{1} &&
+      (v.type.dtype == given.dtype || v.type.dtype == DType::undefined))
+    return;
+  if (!ir::types_agree(v.type, given))
+    fail(ErrorCode::invalid_argument,
+         "subgraph '{}': input '{}' is declared {} but is given {}; {}", body.name, v.name(),
+         ir::type_string(v.type), ir::type_string(given), kRemedy);
+}
+
+}  // namespace poprt::compiler

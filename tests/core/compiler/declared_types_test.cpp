@@ -1,0 +1,157 @@
+#include "compiler/declared_types.h"
+
+#include <gtest/gtest.h>
+
+#include "compiler/compiler.h"
+#include "ir/text.h"
+
+namespace poprt::compiler {
+namespace {
+
+// What convert() says of a graph; "" when it takes it.
+std::string said_of(const std::string& body, Options options = {}) {
+  const auto graph = ir::parse_text("graph \"g\" opset {\"\": 17} {\n" + body + "}\n");
+  try {
+    convert(*graph, options);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::invalid_argument) << e.message();
+    return e.message();
+  }
+  return "";
+}
+
+void expect_said(const std::string& fact, const std::string& body, Options options = {}) {
+  const std::string said = said_of(body, std::move(options));
+  EXPECT_NE(said.find(fact), std::string::npos) << fact << "\nin: " << said;
+}
+
+TEST(DeclaredTypes, AnotherNumberRankOrElementTypeIsRefusedWithBothSides) {
+  const auto body = [](const std::string& type) {
+    return "input %x : f32[2,3]\n%m : " + type + " = Relu(%x)\n%y : ? = Neg(%m)\noutput %y\n";
+  };
+  expect_said("output 'm' is declared f32[2,4] but comes out as f32[2,3]", body("f32[2,4]"));
+  expect_said("output 'm' is declared f32[6] but comes out as f32[2,3]", body("f32[6]"));
+  expect_said("output 'm' is declared s64[2,3] but comes out as f32[2,3]", body("s64[2,3]"));
+  for (const char* type : {"f32[2,3]", "?", "f32[*]", "f32[N,3]", "f32[?,?]"})
+    EXPECT_EQ(said_of(body(type)), "") << type;
+}
+
+TEST(DeclaredTypes, AreComparedWithWhatTheInputsBecome) {
+  const std::string body = "input %x : f32[N,3]\n%y : f32[1,3] = Relu(%x)\noutput %y\n";
+  EXPECT_EQ(said_of(body, {.input_shape = {{"x", {1, 3}}}}), "");
+  expect_said("output 'y' is declared f32[1,3] but comes out as f32[2,3]", body,
+              {.input_shape = {{"x", {2, 3}}}});
+}
+
+TEST(DeclaredTypes, AreComparedWithComputedShapes) {
+  const auto body = [](const std::string& type) {
+    return "input %x : f32[2,3]\nconst %turned : s64[2] = [1, 0]\n%s : ? = Shape(%x)\n"
+           "%to : ? = Gather(%s, %turned)\n%m : " +
+           type + " = Reshape(%x, %to)\n%y : ? = Neg(%m)\noutput %y\n";
+  };
+  EXPECT_EQ(said_of(body("f32[3,2]")), "");
+  expect_said("output 'm' is declared f32[2,3] but comes out as f32[3,2]", body("f32[2,3]"));
+}
+
+std::string branches(const std::string& condition, const std::string& otherwise) {
+  return condition + " %c : bool[]" + (condition == "const" ? " = true" : "") + R"(
+    input %x : f32[4]
+    %y : ? = If(%c) {
+      then_branch = graph "t" { %a : ? = Neg(%x) output %a },
+      else_branch = graph "e" { )" +
+         otherwise + R"( output %b }}
+    output %y
+)";
+}
+
+TEST(DeclaredTypes, BranchesHaveOneElementTypeTakenOrNot) {
+  for (const char* condition : {"const", "input"}) {
+    SCOPED_TRACE(condition);
+    EXPECT_EQ(said_of(branches(condition, "%b : f32[4] = Relu(%x)")), "");
+    expect_said("is f32[4] from then_branch and s64[4] from else_branch",
+                branches(condition, "%b : ? = Cast(%x) {to = 7}"));
+    expect_said("output 'b' is declared f32[5] but comes out as f32[4]",
+                branches(condition, "%b : f32[5] = Relu(%x)"));
+    expect_said("output 'i' is declared f32[1,4] but comes out as f32[4]",
+                branches(condition, "%i : f32[1,4] = Relu(%x) %b : ? = Relu(%i)"));
+  }
+}
+
+TEST(DeclaredTypes, ABranchThatIsNotTakenMayHaveAnotherShapeOrFail) {
+  EXPECT_EQ(said_of(branches("const", "%b : f32[8] = Concat(%x, %x) {axis = 0}")), "");
+  // Exporters squeeze in the branch where the axis is 1.
+  EXPECT_EQ(said_of(branches("const", "const %zero : s64[1] = [0] %b : ? = Squeeze(%x, %zero)")),
+            "");
+}
+
+std::string loop(const std::string& state, const std::string& step, int rounds = 3) {
+  return "const %count : s64[] = " + std::to_string(rounds) + R"(
+    const %go : bool[] = true
+    input %x : f32[4]
+    %y : ? = Loop(%count, %go, %x) {
+      body = graph "b" {
+        input %i : s64[]
+        input %c : bool[]
+        input %s : )" +
+         state + "\n%k : ? = Identity(%c)\n" + step + R"(
+        output %k
+        output %t }}
+    output %y
+)";
+}
+
+TEST(DeclaredTypes, LoopBodiesKeepTheTypesOfTheirStates) {
+  for (const int rounds : {0, 3}) {
+    EXPECT_EQ(said_of(loop("f32[4]", "%t : ? = Neg(%s)", rounds)), "");
+    EXPECT_EQ(said_of(loop("?", "%t : f32[4] = Neg(%s)", rounds)), "");
+    expect_said("state 0 is f32[4] before the loop and f64[4] in the body, as 's'",
+                loop("f64[4]", "%t : ? = Neg(%s)", rounds));
+    expect_said("state 0 is f32[4] before a round and s64[4] after it, as 't'",
+                loop("f32[4]", "%t : ? = Cast(%s) {to = 7}", rounds));
+    expect_said("output 't' is declared f32[3] but comes out as f32[4]",
+                loop("f32[4]", "%t : f32[3] = Neg(%s)", rounds));
+  }
+  expect_said("subgraph 'b': input 's' is declared f32[5] but is given f32[4]",
+              loop("f32[5]", "%t : ? = Neg(%s)"));
+}
+
+TEST(DeclaredTypes, AStateMayGrowWhereItsSizeIsOpen) {
+  EXPECT_EQ(said_of(loop("f32[?]", "%t : f32[N] = Concat(%s, %s) {axis = 0}")), "");
+  expect_said("output 't' is declared f32[8] but comes out as f32[16]",
+              loop("f32[?]", "%t : f32[8] = Concat(%s, %s) {axis = 0}"));
+}
+
+TEST(DeclaredTypes, ASizeThatDependsOnDataMayBeLessThanItsBound) {
+  const auto body = [](const std::string& type) {
+    return "input %x : f32[2,3]\n%y : " + type + " = NonZero(%x)\noutput %y\n";
+  };
+  EXPECT_EQ(said_of(body("s64[2,5]")), "");
+  EXPECT_EQ(said_of(body("s64[2,6]")), "");
+  expect_said("output 'y' is declared s64[2,7] but comes out as s64[2,6]", body("s64[2,7]"));
+  expect_said("output 'y' is declared s64[3,5] but comes out as s64[2,?]", body("s64[3,5]"));
+}
+
+TEST(DeclaredTypes, EverySizeThatDependsOnDataIsABound) {
+  const std::string x = "input %x : f32[3,2]\ninput %c : bool[3]\n";
+  for (const char* y : {"%y : f32[2,2] = Compress(%x, %c) {axis = 0}", "%y : f32[4] = Unique(%x)",
+                        "%y : f32[1,2] = Unique(%x) {axis = 0}"})
+    EXPECT_EQ(said_of(x + y + "\noutput %y\n"), "") << y;
+  expect_said("output 'y' is declared f32[4,2] but comes out as f32[3,2]",
+              x + "%y : f32[4,2] = Compress(%x, %c) {axis = 0}\noutput %y\n");
+  expect_said("output 'y' is declared f32[2,3] but comes out as f32[?,2]",
+              x + "%y : f32[2,3] = Compress(%x, %c) {axis = 0}\noutput %y\n");
+  const auto boxes = [](const std::string& type) {
+    return "input %boxes : f32[1,6,4]\ninput %scores : f32[1,1,6]\nconst %most : s64[] = 4\n%y : " +
+           type + " = NonMaxSuppression(%boxes, %scores, %most)\noutput %y\n";
+  };
+  EXPECT_EQ(said_of(boxes("s64[2,3]")), "");
+  expect_said("output 'y' is declared s64[9,3] but comes out as s64[4,3]", boxes("s64[9,3]"));
+}
+
+TEST(DeclaredTypes, ATensorIsNoSequence) {
+  expect_said("output 'y' is declared f32[2] but comes out as a sequence",
+              "input %x : f32[2]\n%y : f32[2] = SequenceConstruct(%x)\noutput %y\n");
+}
+
+}  // namespace
+}  // namespace poprt::compiler
