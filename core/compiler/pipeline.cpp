@@ -101,6 +101,10 @@ constexpr std::string_view kCompile[] = {
     // After every pass that speaks NCHW; epilogues go on blocked nodes.
     "blocked_layout",
     "conv_epilogue",
+    // After epilogues, so that an Add that is a residual is one.
+    "conv_prologue",
+    // After epilogues, which go on blocked nodes.
+    "conv_plain_result",
     // Equal Blocks and masks shared between layers, before fusion hides them.
     "eliminate_duplicate_initializer",
     "eliminate_duplicate_nodes",

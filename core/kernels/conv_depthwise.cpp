@@ -1,5 +1,5 @@
 // conv_depthwise: one filter per channel on channel-blocked f32 (kernels/common/conv.h with groups
-// = blocks of channels, C = M = 16). weights are packed by pack_conv_depthwise().
+// = blocks of channels, C = M = 16). weights are packed by pack_conv().
 #include <algorithm>
 
 #include "base/checked.h"

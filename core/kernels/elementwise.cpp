@@ -25,6 +25,8 @@ constexpr size_t kMaxInputs = kElementwiseMaxInputs;
 constexpr size_t kMaxValues =
     kElementwiseMaxInputs + kElementwiseMaxConstants + kElementwiseMaxSteps;
 constexpr int64_t kBlocksPerTask = 16;
+// Results that no cache holds until they are read: a store past the caches does not fetch the line.
+constexpr int64_t kStreamedElements = int64_t{8} << 20;
 constexpr int64_t kRepeated = 16;  // copies of a value that repeats all over a block
 
 // Bytes q that stand for (q - zero) * scale.
@@ -69,6 +71,7 @@ struct Params {
   std::vector<Step> steps;
   std::vector<Output> outputs;
   int64_t constant_slot = 0;  // of the first constant
+  bool streams = false;       // results are larger than caches
 };
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
@@ -157,7 +160,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
       const auto [a, b, c] = step.from;
       table.step(step.op, to, at[static_cast<size_t>(a)], at[static_cast<size_t>(b)],
                  at[static_cast<size_t>(c)], n,
-                 static_cast<uint32_t>(repeats[static_cast<size_t>(a)]) |
+                 (p.streams && step.output >= 0 ? isa::kElementwiseStream : 0) |
+                     static_cast<uint32_t>(repeats[static_cast<size_t>(a)]) |
                      static_cast<uint32_t>(repeats[static_cast<size_t>(b)]) << 1 |
                      static_cast<uint32_t>(repeats[static_cast<size_t>(c)]) << 2);
       at[inputs + constants + s] = to;
@@ -174,6 +178,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
         table.store(out.dtype, to, value, n);
     }
   }
+  if (p.streams) table.finish_stream();
 }
 
 bool loadable(DType t) {
@@ -395,6 +400,7 @@ Plan prepare(const Call& call) {
     shapes.push_back(in.shape);
   }
   p->walk = make_broadcast("elementwise", shape, shapes);
+  p->streams = p->walk.count >= kStreamedElements;
 
   int64_t slots = 0;
   double per_element = 0;

@@ -1,9 +1,15 @@
-// poprt.Conv: convolution into channel blocks, with bias, residual and activation in the kernel.
-#include <array>
+// poprt.Conv: convolution into channel blocks, with bias, residual and activation in the kernel;
+// with input 4, [1 or N,CB,1,1,16], and 5, [1,CB,1,1,16], of x * input 4 + input 5 and, with
+// `prologue_relu`, Relu of that.
+//
+// x is [N,C,H,W] for fewer than 16 channels, [N,CB,H,W,16] otherwise. Of a plain x and without a
+// residual, `plain_result` makes y [N,M,OH,OW].
+// Values in three dimensions have their slices one after the other, [N,CB,D*H,W,16], and the
+// attribute `depth` says how many of x there are; the window's attributes then have three entries.
+#include <limits>
 
 #include "base/checked.h"
-#include "kernels/common/pack_conv.h"
-#include "ops/common/conv.h"
+#include "ops/common/conv_kernel.h"
 #include "ops/common/fused_activation.h"
 #include "ops/op.h"
 
@@ -12,15 +18,10 @@ namespace {
 
 int64_t blocks(int64_t channels) { return (channels + 15) / 16; }
 
-// x is [N,C,H,W] for fewer than 16 channels, [N,CB,H,W,16] otherwise.
-Window window(const ir::Node& node, const Shape& x, const Shape& w) {
-  return window_of(node, {x[2], x[3]}, {w[2], w[3]});
-}
-
 void infer(InferContext& ctx) {
   const ir::ValueType &x = ctx.in(0), &w = ctx.in(1);
-  if (!w.is_static() || w.shape.size() != 4)
-    ctx.fail_input("weights must have four static dimensions");
+  if (!w.is_static() || (w.shape.size() != 4 && w.shape.size() != 5))
+    ctx.fail_input("weights must have four or five static dimensions");
   if (!x.has_shape) return ctx.out_dtype(0, x.dtype);
   const int64_t channels = ctx.node.int_attr("channels", 0), group = ctx.node.int_attr("group", 1);
   const bool plain = x.shape.size() == 4;
@@ -30,101 +31,74 @@ void infer(InferContext& ctx) {
       x.shape[1] != (plain ? channels : blocks(channels)))
     ctx.fail_input("input {} with {} channels in {} groups does not fit weights {}",
                    shape_string(x.shape), channels, group, shape_string(w.shape));
-  const Window win = window(ctx.node, x.shape, w.shape);
-  ctx.out(0, x.dtype,
-          {x.shape[0], blocks(w.shape[0]), win.out(0, x.shape[2]), win.out(1, x.shape[3]), 16});
+  if (ctx.has(4) && ctx.in(4).is_static()) {
+    const Shape& s = ctx.in(4).shape;
+    if (plain || s.size() != 5 || (s[0] != 1 && s[0] != x.shape[0]) || s[1] != x.shape[1] ||
+        s[2] != 1 || s[3] != 1 || s[4] != 16)
+      ctx.fail_input("scale {} does not fit input {}", shape_string(s), shape_string(x.shape));
+  }
+  const ConvProblem p = conv_problem(ctx.node);
+  const auto& axes = p.axes;
+  const int64_t rows = axes[1].out < 0 ? kUnknownDim : axes[0].out * axes[1].out;
+  if (p.plain_result) return ctx.out(0, x.dtype, {x.shape[0], w.shape[0], rows, axes[2].out});
+  ctx.out(0, x.dtype, {x.shape[0], blocks(w.shape[0]), rows, axes[2].out, 16});
 }
 
-void lower(LowerContext& ctx) {
-  const Tensor* weights = ctx.constant(1);
-  if (!weights || weights->dtype() != DType::f32 || ctx.in_dtype(0) != DType::f32 ||
-      (ctx.has(2) && !ctx.constant(2)))
-    ctx.fail_unsupported("weights and bias must be constant and everything f32");
-  const Shape &x = ctx.in_shape(0), &y = ctx.out_shape();
-  const int64_t channels = ctx.node.int_attr("channels", 0), group = ctx.node.int_attr("group", 1);
-  kernels::ConvWeights w;
-  w.groups = group;
-  w.m = weights->shape()[0] / group;
-  w.c = weights->shape()[1];
-  w.kh = weights->shape()[2];
-  w.kw = weights->shape()[3];
-  const Window win = window(ctx.node, x, weights->shape());
-  if (win.pads_begin[0] < 0 || win.pads_begin[1] < 0) ctx.fail_unsupported("negative pads");
-  const FusedActivation activation = fused_activation(ctx.node);
+program::BufferId pack_weights(LowerContext& ctx, const ConvKernel& kernel) {
+  if (!kernel.packed) return ctx.in(1);
+  const int64_t count = kernel.packed_floats();
+  if (const Tensor* weights = ctx.constant(1))
+    return ctx.pack(dtype_bytes(DType::f32, count), DType::f32, {count},
+                    [tensor = *weights, kernel](std::span<std::byte> to) {
+                      kernel.pack(tensor.values<float>(),
+                                  {reinterpret_cast<float*>(to.data()), to.size() / 4});
+                    });
+  const auto packed = ctx.temporary(DType::f32, {count});
+  const kernels::ConvWeights& w = kernel.weights;
+  ctx.emit("pack_conv", {ctx.in(1), packed}, {w.groups, w.m, w.c, w.taps()});
+  return packed;
+}
 
-  const bool depthwise = group > 1 && w.c == 1 && w.m == 1;
-  std::vector<int64_t> ints = {x[0],
-                               group,
-                               w.c,
-                               w.m,
-                               x[2],
-                               x[3],
-                               y[2],
-                               y[3],
-                               w.kh,
-                               w.kw,
-                               win.strides[0],
-                               win.strides[1],
-                               win.pads_begin[0],
-                               win.pads_begin[1],
-                               win.dilations[0],
-                               win.dilations[1],
-                               activation.kind,
-                               ctx.node.int_attr("residual_after_activation", 0)};
-  using Fill = void (*)(const kernels::ConvWeights&, int64_t, std::span<float>);
-  std::string_view kernel = "conv";
-  int64_t count = checked_mul(checked_mul(w.groups * w.blocks(), w.c * w.taps()), int64_t{16}),
-          tile = 0;
-  Fill fill = [](const kernels::ConvWeights& v, int64_t, std::span<float> to) {
-    kernels::pack_conv(v, to);
-  };
-  if (x.size() == 4) {
-    if (group != 1) ctx.fail_unsupported("plain input with groups");
-    kernel = "conv_stem";
-    fill = [](const kernels::ConvWeights& v, int64_t, std::span<float> to) {
-      kernels::pack_conv_stem(v, to);
-    };
-  } else if (depthwise) {
-    kernel = "conv_depthwise";
-    ints[1] = blocks(channels);
-    ints[2] = ints[3] = 16;
-    count = blocks(channels) * 16 * w.taps();
-    fill = [](const kernels::ConvWeights& v, int64_t, std::span<float> to) {
-      kernels::pack_conv_depthwise(v, to);
-    };
-  } else if (group > 1 && (w.c % 16 || w.m % 16)) {
-    ctx.fail_unsupported("groups of {} to {} channels are no multiples of 16", w.c, w.m);
-  } else if (group == 1 && w.kh == 3 && w.kw == 3 && win.strides == std::vector<int64_t>{1, 1} &&
-             win.dilations == std::vector<int64_t>{1, 1}) {
-    const ConvAlgorithm algorithm = conv_algorithm(x[0], w.c, w.m, y[2], y[3]);
-    tile = ctx.node.int_attr("winograd_tile", algorithm == ConvAlgorithm::winograd4   ? 4
-                                              : algorithm == ConvAlgorithm::winograd2 ? 2
-                                                                                      : 0);
-    if (tile) {
-      kernel = "conv_winograd";
-      ints.push_back(tile);
-      count = checked_mul(w.blocks() * 16 * w.c, (tile + 2) * (tile + 2));
-      fill = kernels::pack_conv_winograd;
-    }
-  }
-  const auto packed =
-      ctx.pack(dtype_bytes(DType::f32, count), DType::f32, {count},
-               [tensor = *weights, w, fill, tile](std::span<std::byte> to) mutable {
-                 w.values = tensor.values<float>();
-                 fill(w, tile, {reinterpret_cast<float*>(to.data()), to.size() / 4});
-               });
-  auto bias = LowerContext::kNone;
-  if (const Tensor* b = ctx.constant(2)) {
-    const int64_t padded = y[1] * 16;
-    bias = ctx.pack(dtype_bytes(DType::f32, padded), DType::f32, {padded},
+program::BufferId pack_bias(LowerContext& ctx, const ConvKernel& kernel) {
+  if (!ctx.has(2)) return LowerContext::kNone;
+  if (!kernel.packed) return ctx.in(2);
+  const int64_t padded = blocks(ctx.in_shape(1)[0]) * 16;
+  if (const Tensor* b = ctx.constant(2))
+    return ctx.pack(dtype_bytes(DType::f32, padded), DType::f32, {padded},
                     [tensor = *b](std::span<std::byte> to) {
                       std::memset(to.data(), 0, to.size());
                       std::memcpy(to.data(), tensor.data(), tensor.bytes());
                     });
+  const auto bias = ctx.temporary(DType::f32, {padded});
+  ctx.emit("pack_conv", {ctx.in(2), bias}, {1, ctx.in_shape(2)[0], 1, 1});
+  return bias;
+}
+
+void lower(LowerContext& ctx) {
+  if (ctx.in_dtype(0) != DType::f32 || ctx.in_dtype(1) != DType::f32)
+    ctx.fail_unsupported("only f32 can be blocked");
+  const ConvProblem p = conv_problem(ctx.node);
+  if (!conv_kernel_exists(p))
+    ctx.fail_unsupported("no kernel for {} groups of {} to {} channels with such pads", p.groups,
+                         p.c, p.m);
+  // Weights that come at run time are not worth a transform.
+  ConvKernel kernel =
+      choose_conv_kernel(p, ctx.constant(1) ? ctx.node.int_attr("winograd_tile", -1) : 0);
+  const FusedActivation activation = fused_activation(ctx.node);
+  kernel.ints[ConvKernel::kActivationInts] = activation.kind;
+  kernel.ints[ConvKernel::kActivationInts + 1] = ctx.node.int_attr("residual_after_activation", 0);
+  std::vector<program::BufferId> operands = {ctx.in(0), pack_weights(ctx, kernel),
+                                             pack_bias(ctx, kernel),
+                                             ctx.has(3) ? ctx.in(3) : LowerContext::kNone};
+  std::vector<float> floats = {activation.a, activation.b};
+  if (p.normalized) {
+    operands.insert(operands.end(), {ctx.in(4), ctx.has(5) ? ctx.in(5) : LowerContext::kNone});
+    kernel.ints.push_back(ctx.in_shape(4)[0] > 1);
+    floats.push_back(
+        ctx.node.int_attr("prologue_relu", 0) ? 0.0f : -std::numeric_limits<float>::infinity());
   }
-  const std::array<program::BufferId, 5> operands = {
-      ctx.in(0), packed, bias, ctx.has(3) ? ctx.in(3) : LowerContext::kNone, ctx.out(0)};
-  ctx.emit(kernel, operands, ints, std::array<float, 2>{activation.a, activation.b});
+  operands.push_back(ctx.out(0));
+  ctx.emit(kernel.name, operands, kernel.ints, floats);
 }
 
 }  // namespace

@@ -15,7 +15,20 @@ void expect_f32(std::string_view kernel, const Call& call, size_t i, int64_t ele
          "an operand is too small");
 }
 
-ConvCall read_conv(std::string_view kernel, const Call& call, size_t extra) {
+namespace {
+
+void read_depth(std::string_view kernel, std::span<const int64_t> v, isa::ConvShape& s) {
+  for (size_t i = 0; i < kConvDepthInts; i++)
+    expect(v[i] >= (i == 4 ? 0 : 1) && v[i] < (int64_t{1} << 31), kernel, "a size is out of range");
+  s.d = v[0];
+  s.od = v[1];
+  s.kd = v[2];
+  s.stride_d = v[3];
+  s.pad_d = v[4];
+  s.dilation_d = v[5];
+}
+
+ConvCall read(std::string_view kernel, const Call& call, size_t extra, bool deep, bool plain_y) {
   expect(
       call.operands.size() == 5 && call.ints.size() == kConvInts + extra && call.floats.size() == 2,
       kernel, "wrong number of operands, integers or floats");
@@ -42,23 +55,36 @@ ConvCall read_conv(std::string_view kernel, const Call& call, size_t extra) {
   s.pad_w = v(13);
   s.dilation_h = v(14);
   s.dilation_w = v(15);
+  if (deep) read_depth(kernel, call.ints.subspan(kConvInts), s);
   s.epilogue = make_epilogue(kernel, v(16), call.floats[0], call.floats[1], v(17) != 0);
   const auto product = [](std::initializer_list<int64_t> list) {
     int64_t p = 1;
     for (const int64_t f : list) p = checked_mul(p, f);
     return p;
   };
-  c.x_elements = product({s.batch, s.groups, s.c_blocks, s.h, s.w, 16});
-  const int64_t y = product({s.batch, s.groups, s.oc_blocks, s.oh, s.ow, 16});
-  if (call.operands[2].present) expect_f32(kernel, call, 2, product({s.groups, s.oc_blocks, 16}));
+  c.x_elements = product({s.batch, s.groups, s.c_blocks, s.d, s.h, s.w, 16});
+  const int64_t filters = checked_mul(s.groups, plain_y ? v(3) : s.oc_blocks * 16);
+  const int64_t y = product({s.batch, filters, s.od, s.oh, s.ow});
+  if (call.operands[2].present) expect_f32(kernel, call, 2, filters);
   if (call.operands[3].present) expect_f32(kernel, call, 3, y);
   expect_f32(kernel, call, 4, y);
   c.outputs = static_cast<double>(y);
-  c.flops = 2.0 * c.outputs * static_cast<double>(s.c) * static_cast<double>(s.kh) *
-            static_cast<double>(s.kw);
+  c.flops = 2.0 * c.outputs * static_cast<double>(s.c) * static_cast<double>(s.kd) *
+            static_cast<double>(s.kh) * static_cast<double>(s.kw);
   c.io_bytes = 4.0 * (static_cast<double>(c.x_elements) + c.outputs);
   for (const Operand& o : call.operands.subspan(1, 1)) c.io_bytes += static_cast<double>(o.bytes);
   return c;
+}
+
+}  // namespace
+
+ConvCall read_conv(std::string_view kernel, const Call& call, size_t extra) {
+  return read(kernel, call, extra, false, false);
+}
+
+ConvCall read_deep_conv(std::string_view kernel, const Call& call, bool plain_y) {
+  const bool deep = call.ints.size() == kConvInts + kConvDepthInts;
+  return read(kernel, call, deep ? kConvDepthInts : 0, deep, plain_y);
 }
 
 std::vector<int32_t> tap_offsets(const isa::ConvShape& s, int64_t channels,

@@ -1,8 +1,9 @@
 // What the blocked convolution kernels share: operands [x, weights, bias?, residual?, y] (f32),
 // ints [N, groups, C, M, H, W, OH, OW, kh, kw, stride_h, stride_w, pad_h, pad_w, dilation_h,
 // dilation_w, activation, residual_after] with C and M channels per group, floats [a, b] of the
-// activation. y and residual are [N, groups * ceil(M/16), OH, OW, 16]; bias has room for whole
-// blocks.
+// activation; `conv` and `conv_stem` may have six more ints for a third dimension, [D, OD, kd,
+// stride_d, pad_d, dilation_d], whose slices follow each other. y and residual are [N, groups *
+// ceil(M/16), OH, OW, 16]; bias has room for whole blocks.
 #pragma once
 
 #include <vector>
@@ -12,7 +13,7 @@
 
 namespace poprt::kernels {
 
-inline constexpr size_t kConvInts = 18;
+inline constexpr size_t kConvInts = 18, kConvDepthInts = 6;
 
 struct ConvCall {
   isa::ConvShape shape;
@@ -20,9 +21,12 @@ struct ConvCall {
   double flops = 0, io_bytes = 0, outputs = 0;
 };
 
-// Checks sizes of everything but x and weights. `extra` integers may follow. Throws
-// invalid_argument naming the kernel.
+// Checks sizes of everything but x and weights. `extra` integers may follow, those of a third
+// dimension among them. Throws invalid_argument naming the kernel.
 ConvCall read_conv(std::string_view kernel, const Call& call, size_t extra = 0);
+// With a third dimension or without; of a plain y [N, groups * M, OD, OH, OW] the bias is [groups *
+// M].
+ConvCall read_deep_conv(std::string_view kernel, const Call& call, bool plain_y = false);
 // Throws invalid_argument unless operand i is there, f32 and has `elements`.
 void expect_f32(std::string_view kernel, const Call& call, size_t i, int64_t elements);
 

@@ -15,22 +15,6 @@ void pack_conv(const ConvWeights& w, std::span<float> packed) {
               *to++ = oc < w.m ? w.at(g, oc, c, tap) : 0.0f;
 }
 
-void pack_conv_stem(const ConvWeights& w, std::span<float> packed) {
-  float* to = packed.data();
-  for (int64_t block = 0; block < w.blocks(); block++)
-    for (int64_t c = 0; c < w.c; c++)
-      for (int64_t tap = 0; tap < w.taps(); tap++)
-        for (int64_t oc = block * 16; oc < block * 16 + 16; oc++)
-          *to++ = oc < w.m ? w.at(0, oc, c, tap) : 0.0f;
-}
-
-void pack_conv_depthwise(const ConvWeights& w, std::span<float> packed) {
-  float* to = packed.data();
-  for (int64_t c0 = 0; c0 < w.groups; c0 += 16)
-    for (int64_t tap = 0; tap < w.taps(); tap++)
-      for (int64_t c = c0; c < c0 + 16; c++) *to++ = c < w.groups ? w.at(c, 0, 0, tap) : 0.0f;
-}
-
 void pack_conv_transpose(const ConvWeights& w, std::span<float> packed) {
   float* to = packed.data();
   for (int64_t tap = 0; tap < w.taps(); tap++)

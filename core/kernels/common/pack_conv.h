@@ -19,12 +19,10 @@ struct ConvWeights {
   }
 };
 
-// conv: [groups][block][(channel block, tap, channel)][16], groups * blocks * c * taps * 16 floats.
+// [groups][block][(channel block, tap, channel)][16], groups * blocks * c * taps * 16 floats.
+// `conv` and `conv_dilated` take this; `conv_stem` with (channel, tap) as channels of one tap;
+// `conv_depthwise` and `conv_grouped` as one group of all output channels, c those of a group.
 void pack_conv(const ConvWeights& w, std::span<float> packed);
-// conv_stem: [block][(channel, tap)][16], blocks * c * taps * 16 floats.
-void pack_conv_stem(const ConvWeights& w, std::span<float> packed);
-// conv_depthwise (m = c = 1, `groups` channels): [channel block][tap][16].
-void pack_conv_depthwise(const ConvWeights& w, std::span<float> packed);
 // conv_winograd, tile 2 or 4, a = tile + 2: [block][a * a][c][16], transformed in double.
 void pack_conv_winograd(const ConvWeights& w, int64_t tile, std::span<float> packed);
 

@@ -11,43 +11,76 @@ POPRT_INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 int64_t choose_vectors(int64_t pixels, int64_t blocks) { return best_vectors(pixels, blocks); }
 
-// Copies taps of `count` output pixels from `pixel` on: one segment, [count][16].
-void gather(const ConvShape& s, const float* plane, int64_t ky, int64_t kx, int64_t pixel,
+struct AsItIs {
+  POPRT_INLINE f32x16 operator()(f32x16 v) const { return v; }
+};
+struct Normalized {
+  f32x16 scale, shift, low;
+  POPRT_INLINE f32x16 operator()(f32x16 v) const { return vmax(low, fma(v, scale, shift)); }
+};
+
+// Copies one tap of `count` output pixels from `pixel` on: one segment, [count][16].
+template <class F>
+void gather(const ConvShape& s, const F& prologue, const float* plane, int64_t tap, int64_t pixel,
             int64_t count, float* to) {
-  int64_t oy = pixel / s.ow, ox = pixel % s.ow;
+  const int64_t kx = tap % s.kw, ky = tap / s.kw % s.kh, kz = tap / s.kw / s.kh;
+  int64_t oz = pixel / s.ow / s.oh, oy = pixel / s.ow % s.oh, ox = pixel % s.ow;
   const int64_t shift = kx * s.dilation_w - s.pad_w;  // ix = ox * stride + shift
   // Output columns whose input column lies inside.
   const int64_t first = shift >= 0 ? 0 : (-shift + s.stride_w - 1) / s.stride_w;
   const int64_t end = s.w - 1 - shift < 0 ? 0 : least(s.ow, (s.w - 1 - shift) / s.stride_w + 1);
   while (count > 0) {
     const int64_t run = least(count, s.ow - ox), stop = ox + run;
+    const int64_t iz = oz * s.stride_d - s.pad_d + kz * s.dilation_d;
     const int64_t iy = oy * s.stride_h - s.pad_h + ky * s.dilation_h;
     int64_t a = stop, b = stop;
-    if (iy >= 0 && iy < s.h && first < end) {
+    if (iz >= 0 && iz < s.d && iy >= 0 && iy < s.h && first < end) {
       a = least(most(ox, first), stop);
       b = most(a, least(stop, end));
     }
     for (int64_t x = ox; x < a; x++, to += 16) store(to, zero());
-    const float* from = plane + (iy * s.w + a * s.stride_w + shift) * 16;
+    const float* from = plane + ((iz * s.h + iy) * s.w + a * s.stride_w + shift) * 16;
     const int64_t step = s.stride_w * 16;
-    for (int64_t x = a; x < b; x++, to += 16, from += step) store(to, load(from));
+    for (int64_t x = a; x < b; x++, to += 16, from += step) store(to, prologue(load(from)));
     for (int64_t x = b; x < stop; x++, to += 16) store(to, zero());
     count -= run;
     ox = 0;
-    oy++;
+    if (++oy < s.oh) continue;
+    oy = 0;
+    oz++;
   }
 }
 
-void run_blocked(const ConvShape& s, const ConvBlocking& b, const float* x, const float* weights,
-                 const float* bias, const float* residual, float* y, int64_t begin, int64_t end,
-                 float* scratch) noexcept {
+// Segments [s0, s1), (channel block, tap), of one group of an image.
+void gather_segments(const ConvShape& s, const ConvPrologue* prologue, const float* x,
+                     int64_t image, int64_t group, int64_t s0, int64_t s1, int64_t pixel,
+                     int64_t pixels, float* to) {
+  const int64_t taps = s.taps();
+  for (int64_t seg = s0; seg < s1; seg++, to += pixels * 16) {
+    const int64_t block = group * s.c_blocks + seg / taps;
+    const int64_t block_of_all = image * s.groups * s.c_blocks + block;
+    const float* from = x + block_of_all * s.in_pixels() * 16;
+    if (!prologue) {
+      gather(s, AsItIs{}, from, seg % taps, pixel, pixels, to);
+      continue;
+    }
+    const int64_t scale = prologue->scale_of_image ? block_of_all : block;
+    const Normalized normalized = {load(prologue->scale + scale * 16),
+                                   prologue->shift ? load(prologue->shift + block * 16) : zero(),
+                                   splat(prologue->low)};
+    gather(s, normalized, from, seg % taps, pixel, pixels, to);
+  }
+}
+
+void run_blocked(const ConvShape& s, const ConvBlocking& b, const ConvPrologue* prologue,
+                 const float* x, const float* weights, const float* bias, const float* residual,
+                 float* y, int64_t begin, int64_t end, float* scratch) noexcept {
   const ConvTiles& tiles = POPRT_ISA_NAME(conv_tiles);
-  const int64_t taps = s.kh * s.kw, k_total = s.c * taps;
+  const int64_t taps = s.taps(), k_total = s.c * taps;
   const int64_t full_segments = s.c / 16 * taps, tail_k = s.c % 16;
   const int64_t segments = full_segments + (tail_k ? taps : 0);
-  const int64_t out_pixels = s.oh * s.ow, in_pixels = s.h * s.w;
-  const bool in_place = taps == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_h == 0 &&
-                        s.pad_w == 0 && s.oh == s.h && s.ow == s.w;
+  const int64_t out_pixels = s.out_pixels(), in_pixels = s.in_pixels();
+  const bool in_place = s.is_pointwise() && !prologue;
   for (int64_t task = begin; task < end; task++) {
     int64_t at = task;
     const int64_t pixel = at % b.pixel_tasks * b.pixels;
@@ -70,9 +103,7 @@ void run_blocked(const ConvShape& s, const ConvBlocking& b, const float* x, cons
         a = xi + (s0 * in_pixels + pixel) * 16;
         in.a_segment = in_pixels * 16;
       } else {
-        for (int64_t seg = s0; seg < s1; seg++)
-          gather(s, xi + seg / taps * in_pixels * 16, seg % taps / s.kw, seg % taps % s.kw, pixel,
-                 pixels, scratch + (seg - s0) * pixels * 16);
+        gather_segments(s, prologue, x, image, group, s0, s1, pixel, pixels, scratch);
         in.a_segment = pixels * 16;
       }
       const int64_t k0 =
@@ -104,10 +135,11 @@ void run_blocked(const ConvShape& s, const ConvBlocking& b, const float* x, cons
   }
 }
 
-// One input row, padded and split by the phase of the stride.
-void stem_row(const ConvShape& s, const RowsLayout& l, const float* row, float* to) {
+// What outputs from `column` on read of one input row, padded and split by the phase of the stride.
+void stem_row(const ConvShape& s, const RowsLayout& l, int64_t column, const float* row,
+              float* to) {
   for (int64_t phase = 0; phase < l.phases; phase++, to += l.width) {
-    const int64_t shift = phase - s.pad_w;
+    const int64_t shift = column * s.stride_w + phase - s.pad_w;
     const int64_t first = shift >= 0 ? 0 : least(l.width, (-shift + s.stride_w - 1) / s.stride_w);
     const int64_t end = !row || s.w - 1 - shift < 0
                             ? first
@@ -123,22 +155,45 @@ void stem_row(const ConvShape& s, const RowsLayout& l, const float* row, float* 
   }
 }
 
+// The input rows of the output rows from `row` of a slice on.
+void stem_rows(const ConvShape& s, const RowsLayout& l, const float* image, int64_t slice,
+               int64_t row, int64_t column, float* to) {
+  for (int64_t c = 0; c < s.c; c++)
+    for (int64_t kz = 0; kz < s.kd; kz++) {
+      const int64_t iz = slice * s.stride_d - s.pad_d + kz * s.dilation_d;
+      const float* plane = image + (c * s.d + iz) * s.h * s.w;
+      for (int64_t r = 0; r < l.rows; r++, to += l.phases * l.width) {
+        const int64_t iy = row * s.stride_h - s.pad_h + r;
+        const bool inside = iz >= 0 && iz < s.d && iy >= 0 && iy < s.h;
+        stem_row(s, l, column, inside ? plane + iy * s.w : nullptr, to);
+      }
+    }
+}
+
+// Rows and columns of outputs of a task, whose inputs are in scratch.
+struct StemTask {
+  int64_t image, slice, row, rows, column, columns;
+  StemTask(const ConvShape& s, const ConvBlocking& b, int64_t at) {
+    column = at % b.column_tasks * b.columns;
+    at /= b.column_tasks;
+    row = at % b.pixel_tasks * b.pixels;
+    at /= b.pixel_tasks;
+    slice = at % s.od;
+    image = at / s.od;
+    rows = least(b.pixels, s.oh - row);
+    columns = least(b.columns, s.ow - column);
+  }
+};
+
 void run_stem(const ConvShape& s, const ConvBlocking& b, const int32_t* offset, const float* x,
               const float* weights, const float* bias, const float* residual, float* y,
               int64_t begin, int64_t end, float* scratch) noexcept {
   const ConvTiles& tiles = POPRT_ISA_NAME(conv_tiles);
-  const RowsLayout l = rows_layout(s, b.pixels);
-  const int64_t k_total = s.c * s.kh * s.kw, out_pixels = s.oh * s.ow;
+  const RowsLayout l = rows_layout(s, b.pixels, b.columns);
+  const int64_t k_total = s.c * s.taps(), out_pixels = s.out_pixels();
   for (int64_t task = begin; task < end; task++) {
-    const int64_t image = task / b.pixel_tasks, row0 = task % b.pixel_tasks * b.pixels;
-    const int64_t rows = least(b.pixels, s.oh - row0);
-    for (int64_t c = 0; c < s.c; c++)
-      for (int64_t r = 0; r < l.rows; r++) {
-        const int64_t iy = row0 * s.stride_h - s.pad_h + r;
-        const bool inside = iy >= 0 && iy < s.h;
-        stem_row(s, l, inside ? x + ((image * s.c + c) * s.h + iy) * s.w : nullptr,
-                 scratch + (c * l.rows + r) * l.phases * l.width);
-      }
+    const StemTask t(s, b, task);
+    stem_rows(s, l, x + t.image * s.c * s.in_pixels(), t.slice, t.row, t.column, scratch);
     for (int64_t oc = 0; oc < s.oc_blocks;) {
       const int64_t vectors = least(b.vectors, s.oc_blocks - oc);
       PlaneIn in{};
@@ -153,11 +208,12 @@ void run_stem(const ConvShape& s, const ConvBlocking& b, const int32_t* offset, 
       out.bias = bias ? bias + oc * 16 : nullptr;
       out.epilogue = &s.epilogue;
       out.first = out.last = true;
-      for (int64_t r = 0; r < rows; r++) {
+      for (int64_t r = 0; r < t.rows; r++) {
         const float* from = scratch + r * s.stride_h * l.phases * l.width;
-        const int64_t out_at = ((image * s.oc_blocks + oc) * out_pixels + (row0 + r) * s.ow) * 16;
-        for (int64_t p = 0; p < s.ow;) {
-          const int64_t count = even_piece(s.ow - p, kMaxRows[vectors]);
+        const int64_t pixel = (t.slice * s.oh + t.row + r) * s.ow + t.column;
+        const int64_t out_at = ((t.image * s.oc_blocks + oc) * out_pixels + pixel) * 16;
+        for (int64_t p = 0; p < t.columns;) {
+          const int64_t count = even_piece(t.columns - p, kMaxRows[vectors]);
           in.a = from + p;
           out.c = y + out_at + p * 16;
           out.residual = residual ? residual + out_at + p * 16 : nullptr;
@@ -167,6 +223,41 @@ void run_stem(const ConvShape& s, const ConvBlocking& b, const int32_t* offset, 
       }
       oc += vectors;
     }
+  }
+}
+
+void run_plain(const ConvShape& s, const ConvBlocking& b, int64_t filters, const int32_t* offset,
+               const float* x, const float* weights, const float* bias, float* y, int64_t begin,
+               int64_t end, float* scratch) noexcept {
+  const ConvTiles& tiles = POPRT_ISA_NAME(conv_tiles);
+  const RowsLayout l = rows_layout(s, b.pixels, b.columns);
+  const int64_t out_pixels = s.out_pixels();
+  WideIn in{};
+  in.k = in.w_row = s.c * s.taps();
+  in.offset = offset;
+  TileOut out{};
+  out.c_row = out_pixels;
+  out.c_vector = 16;
+  out.epilogue = &s.epilogue;
+  out.first = out.last = true;
+  for (int64_t task = begin; task < end; task++) {
+    const StemTask t(s, b, task);
+    stem_rows(s, l, x + t.image * s.c * s.in_pixels(), t.slice, t.row, t.column, scratch);
+    for (int64_t r = 0; r < t.rows; r++)
+      for (int64_t p = 0; p < t.columns; p += 16 * kWideVectors) {
+        const int64_t width = least(16 * kWideVectors, t.columns - p), vectors = (width + 15) / 16;
+        const int64_t pixel = (t.slice * s.oh + t.row + r) * s.ow + t.column + p;
+        in.b = scratch + r * s.stride_h * l.phases * l.width + p;
+        out.lanes = width - (vectors - 1) * 16;
+        for (int64_t m = 0; m < filters;) {
+          const int64_t rows = even_piece(filters - m, kWideRows);
+          in.w = weights + m * in.k;
+          in.bias = bias ? bias + m : nullptr;
+          out.c = y + (t.image * filters + m) * out_pixels + pixel;
+          tiles.wide[vectors][rows](in, out);
+          m += rows;
+        }
+      }
   }
 }
 
@@ -215,7 +306,7 @@ void run_transpose(const ConvShape& s, const ConvBlocking& b, const float* x, co
 }  // namespace
 
 extern const ConvTable POPRT_ISA_NAME(conv);
-const ConvTable POPRT_ISA_NAME(conv) = {choose_vectors, run_blocked, run_stem, run_depthwise,
-                                        run_transpose};
+const ConvTable POPRT_ISA_NAME(conv) = {choose_vectors, run_blocked,   run_stem,
+                                        run_plain,      run_depthwise, run_transpose};
 
 }  // namespace poprt::kernels::isa

@@ -10,7 +10,7 @@ void blocked(const TileIn& in, const TileOut& out) {
   const float* a = in.a;
   const float* w = in.w;
   const int64_t w_vector = in.w_vector;
-  for (int64_t s = 0; s < in.full; s++, a += in.a_segment)
+  for (int64_t s = 0; s < in.full; s++, a += in.a_segment, w += in.w_skip)
     for (int i = 0; i < 16; i += 4, w += 64) {
       POPRT_UNROLL for (int j = 0; j < 4; j++) tile_step(acc, a + i + j, 16, w + 16 * j, w_vector);
     }
@@ -30,6 +30,26 @@ void plane(const PlaneIn& in, const TileOut& out) {
 }
 
 template <int P, int Q>
+void wide(const WideIn& in, const TileOut& out) {
+  f32x16 acc[P][Q];
+  POPRT_UNROLL for (int r = 0; r < P; r++) {
+    const f32x16 bias = in.bias ? splat(in.bias[r]) : zero();
+    POPRT_UNROLL for (int q = 0; q < Q; q++) acc[r][q] = bias;
+  }
+  for (int64_t k = 0; k < in.k; k++) tile_step(acc, in.w + k, in.w_row, in.b + in.offset[k], 16);
+  tile_store(acc, out);
+}
+
+template <int P, int Q>
+constexpr void fill_wide(ConvTiles& t) {
+  t.wide[Q][P] = wide<P, Q>;
+  if constexpr (P > 1)
+    fill_wide<P - 1, Q>(t);
+  else if constexpr (Q > 1)
+    fill_wide<kWideRows, Q - 1>(t);
+}
+
+template <int P, int Q>
 constexpr void fill(ConvTiles& t) {
   t.blocked[Q][P] = blocked<P, Q>;
   t.plane[Q][P] = plane<P, Q>;
@@ -41,6 +61,7 @@ constexpr void fill(ConvTiles& t) {
 constexpr ConvTiles make() {
   ConvTiles t;
   fill<kMaxRows[kMaxVectors], kMaxVectors>(t);
+  fill_wide<kWideRows, kWideVectors>(t);
   return t;
 }
 

@@ -18,6 +18,7 @@ struct TileIn {
   int64_t full, tail, tail_k;  // segments of 16, then segments of tail_k
   const float* w;
   int64_t w_vector;  // floats between blocks of output channels
+  int64_t w_skip;    // floats between the weights of one segment and the next
 };
 struct PlaneIn {
   // Element (k, pixel r) is a[offset[k] + r].
@@ -28,10 +29,29 @@ struct PlaneIn {
   int64_t w_vector;
 };
 
+// Filters are the rows of this tile, neighbouring pixels its columns.
+struct WideIn {
+  const float* w;
+  int64_t w_row;      // floats between filters
+  const float* bias;  // of each filter, or null
+  // Element (k, pixel p) is b[offset[k] + p].
+  const float* b;
+  const int32_t* offset;
+  int64_t k;
+};
+#if defined(__AVX512F__)
+constexpr int kWideVectors = 3, kWideRows = 8;
+#elif defined(__AVX2__)
+constexpr int kWideVectors = 1, kWideRows = 6;
+#else
+constexpr int kWideVectors = 1, kWideRows = 3;
+#endif
+
 // [vectors][rows]; null where an instruction set has no such tile.
 struct ConvTiles {
   void (*blocked[5][25])(const TileIn&, const TileOut&) = {};
   void (*plane[5][25])(const PlaneIn&, const TileOut&) = {};
+  void (*wide[4][9])(const WideIn&, const TileOut&) = {};
 };
 
 namespace {
@@ -48,22 +68,24 @@ POPRT_INLINE int64_t even_piece(int64_t left, int64_t most) {
   return (left + pieces - 1) / pieces;
 }
 
+// The same for a run of neighbouring pixels, cut into tiles.
+[[maybe_unused]] double run_cost(int64_t pixels, int64_t vectors) {
+  double cost = 0;
+  for (int64_t left = pixels; left > 0;) {
+    const int64_t rows = even_piece(left, kMaxRows[vectors]);
+    cost += tile_cost(rows, vectors);
+    left -= rows;
+  }
+  return cost;
+}
+
 // Output blocks per tile that waste least for this many pixels and blocks.
 [[maybe_unused]] int64_t best_vectors(int64_t pixels, int64_t blocks) {
-  const auto cost_of = [&](int64_t vectors) {
-    double cost = 0;
-    for (int64_t left = pixels; left > 0;) {
-      const int64_t rows = even_piece(left, kMaxRows[vectors]);
-      cost += tile_cost(rows, vectors);
-      left -= rows;
-    }
-    return cost;
-  };
   int64_t best = 1;
   double best_cost = 0;
   for (int64_t vectors = 1; vectors <= kMaxVectors && vectors <= blocks; vectors++) {
-    double cost = cost_of(vectors) * static_cast<double>(blocks / vectors);
-    if (blocks % vectors) cost += cost_of(blocks % vectors);
+    double cost = run_cost(pixels, vectors) * static_cast<double>(blocks / vectors);
+    if (blocks % vectors) cost += run_cost(pixels, blocks % vectors);
     if (vectors == 1 || cost < best_cost) {
       best = vectors;
       best_cost = cost;

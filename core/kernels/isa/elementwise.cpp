@@ -5,6 +5,9 @@
 #include "kernels/isa/convert.h"
 #include "kernels/isa/isa.h"
 #include "kernels/isa/trigonometry.h"
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
 
 namespace poprt::kernels::isa {
 namespace {
@@ -18,6 +21,45 @@ struct From {
   POPRT_INLINE const float* operator+(int64_t i) const { return first + (i & mask); }
   POPRT_INLINE float operator[](int64_t i) const { return first[i & mask]; }
 };
+
+#if defined(__SSE2__)
+POPRT_INLINE void store_past_caches(float* to, f32x16 v) {
+#if defined(__AVX512F__)
+  _mm512_stream_ps(to, reinterpret_cast<__m512>(v));
+#else
+  float t[16];
+  store(t, v);
+  for (int i = 0; i < 16; i += 4) _mm_stream_ps(to + i, _mm_loadu_ps(t + i));
+#endif
+}
+void finish_stream() noexcept { _mm_sfence(); }
+#else
+POPRT_INLINE void store_past_caches(float* to, f32x16 v) { store(to, v); }
+void finish_stream() noexcept {}
+#endif
+
+// `out` begins a cache line. What is left of n after whole vectors is stored as usual.
+template <class F>
+POPRT_INLINE void stream(float* out, From a, From b, int64_t n, F f) {
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) store_past_caches(out + i, f(load(a + i), load(b + i)));
+  if (i < n) store_first(out + i, f(load_first(a + i, n - i), load_first(b + i, n - i)), n - i);
+}
+
+// The operations that wait for memory and for nothing else. False for others.
+bool stream_step(int64_t code, float* o, From a, From b, int64_t n) {
+  using V = f32x16;
+  using Op = ElementwiseOp;
+  switch (static_cast<Op>(code)) {
+    case Op::neg: stream(o, a, a, n, [](V x, V) { return -x; }); return true;
+    case Op::abs: stream(o, a, a, n, [](V x, V) { return vabs(x); }); return true;
+    case Op::relu: stream(o, a, a, n, [](V x, V) { return ActRelu{}(x); }); return true;
+    case Op::add: stream(o, a, b, n, [](V x, V y) { return x + y; }); return true;
+    case Op::sub: stream(o, a, b, n, [](V x, V y) { return x - y; }); return true;
+    case Op::mul: stream(o, a, b, n, [](V x, V y) { return x * y; }); return true;
+    default: return false;
+  }
+}
 
 template <class F>
 POPRT_INLINE void map1(float* out, From a, int64_t n, F f) {
@@ -76,8 +118,11 @@ POPRT_INLINE f32x16 round_to_bf16(f32x16 x) {
 }
 
 void step(int64_t code, float* o, const float* pa, const float* pb, const float* pc, int64_t n,
-          uint32_t repeats) noexcept {
-  const From a{pa, repeats & 1 ? 0 : -1}, b{pb, repeats & 2 ? 0 : -1}, c{pc, repeats & 4 ? 0 : -1};
+          uint32_t flags) noexcept {
+  const From a{pa, flags & 1 ? 0 : -1}, b{pb, flags & 2 ? 0 : -1}, c{pc, flags & 4 ? 0 : -1};
+  if (flags & kElementwiseStream && reinterpret_cast<uintptr_t>(o) % 64 == 0 &&
+      stream_step(code, o, a, b, n))
+    return;
   using V = f32x16;
   using Op = ElementwiseOp;
   switch (static_cast<Op>(code)) {
@@ -269,6 +314,7 @@ void fill_block(float* out, float value, int64_t n) noexcept {
 }  // namespace
 
 extern const ElementwiseTable POPRT_ISA_NAME(elementwise);
-const ElementwiseTable POPRT_ISA_NAME(elementwise) = {step, load_block, store_block, fill_block};
+const ElementwiseTable POPRT_ISA_NAME(elementwise) = {step, finish_stream, load_block, store_block,
+                                                      fill_block};
 
 }  // namespace poprt::kernels::isa

@@ -2,12 +2,18 @@
 
 #include <algorithm>
 
+#include "ops/common/conv_kernel.h"
+
 namespace poprt::ops {
 namespace {
 
 bool static_f32(const ir::Value* v, size_t rank) {
   return v && v->dtype() == DType::f32 && v->type.is_static() && v->shape().size() == rank &&
          std::all_of(v->shape().begin(), v->shape().end(), [](int64_t d) { return d > 0; });
+}
+
+std::vector<int64_t> spatial_of(const ir::Value* v) {
+  return {v->shape().begin() + 2, v->shape().end()};
 }
 
 bool optional_constant(const ir::Value* v) {
@@ -17,18 +23,26 @@ bool optional_constant(const ir::Value* v) {
 }  // namespace
 
 bool poprt_conv_supported(const ir::Node& conv) {
-  const ir::Value *x = conv.input(0), *w = conv.input(1);
-  if (!static_f32(x, 4) || !static_f32(w, 4) || !static_f32(conv.output(0), 4) ||
-      !w->is_constant() || !optional_constant(conv.input(2)))
+  constexpr int64_t kPixelsWorthPacking = 16;
+  const ir::Value *x = conv.input(0), *w = conv.input(1), *y = conv.output(0);
+  if (!x || !x->type.is_static()) return false;
+  const size_t rank = x->shape().size();
+  if (rank < 3 || rank > 5 || !static_f32(x, rank) || !static_f32(w, rank) ||
+      !static_f32(y, rank) || (conv.input(2) && !static_f32(conv.input(2), 1)))
     return false;
+  const bool constant = w->is_constant() && optional_constant(conv.input(2));
+  if (!constant && element_count(y->shape()) / y->shape()[1] < kPixelsWorthPacking) return false;
   const int64_t group = conv.int_attr("group", 1), c = x->shape()[1], m = w->shape()[0];
   if (group < 1 || c % group || m % group || w->shape()[1] != c / group) return false;
-  const Window window =
-      window_of(conv, {x->shape()[2], x->shape()[3]}, {w->shape()[2], w->shape()[3]});
-  if (window.pads_begin[0] < 0 || window.pads_begin[1] < 0) return false;
+  for (const int64_t pad : window_of(conv, spatial_of(x), spatial_of(w)).pads_begin)
+    if (pad < 0) return false;
   if (group == 1) return true;
-  if (group == c && m == c) return c >= 16;
-  return c / group % 16 == 0 && m / group % 16 == 0;
+  ConvProblem p;
+  p.groups = group;
+  p.c = c / group;
+  p.m = m / group;
+  p.deep = rank == 5;
+  return c >= 16 && conv_kernel_exists(p);
 }
 
 bool poprt_conv_transpose_supported(const ir::Node& conv) {

@@ -6,9 +6,10 @@
 
 namespace poprt::ops {
 
-// Whether poprt.Conv can do what this ONNX Conv node with static types does: f32, constant weights
-// and bias, two spatial dimensions, non-negative pads, and one of: few input channels (< 16, plain
-// input), any one-group convolution, depthwise, or groups of multiples of 16 channels.
+// Whether poprt.Conv can do what this ONNX Conv node with static types does: f32, one to three
+// spatial dimensions, non-negative pads, and one of: a single group, groups of 1, 2, 4, 8 or 16
+// channels to as many (not in three dimensions), or groups of multiples of 16 channels. Weights and
+// bias may come at run time when there are pixels enough to be worth packing them.
 bool poprt_conv_supported(const ir::Node& conv);
 // Same for ConvTranspose: f32, constant weights, one group, kernel == stride, no pads.
 bool poprt_conv_transpose_supported(const ir::Node& conv);

@@ -26,6 +26,20 @@ int64_t norm_order(LowerContext& ctx) {
   return static_cast<int64_t>(*p);
 }
 
+// Of a blocked value; in three dimensions its slices, `depth` of them, follow each other.
+std::vector<int64_t> blocked_spatial(const ir::Node& node, const Shape& x) {
+  const int64_t depth = node.int_attr("depth", 0);
+  if (depth == 0) return spatial_of(x, 4);
+  if (depth < 0 || x[2] % depth)
+    fail(ErrorCode::invalid_argument, "{}: {} rows are no multiple of {} slices", node.describe(),
+         x[2], depth);
+  return {depth, x[2] / depth, x[3]};
+}
+
+struct PoolAxis {
+  int64_t in, out, kernel = 1, stride = 1, pad = 0, pad_end = 0, dilation = 1;
+};
+
 void emit_generic(LowerContext& ctx, PoolKind kind, const Window& w) {
   const Shape &x = ctx.in_shape(0), &y = ctx.out_shape();
   const size_t rank = w.rank();
@@ -112,20 +126,39 @@ void infer_blocked_pool(InferContext& ctx) {
   if (!x.has_shape) return ctx.out_dtype(0, x.dtype);
   if (x.shape.size() != 5 || x.shape[4] != 16)
     ctx.fail_input("input {} is not blocked", shape_string(x.shape));
-  const auto spatial = spatial_of(x.shape, 4);
+  const auto spatial = blocked_spatial(ctx.node, x.shape);
   const auto out = window_output(window_of(ctx.node, spatial), spatial);
-  ctx.out(0, x.dtype, {x.shape[0], x.shape[1], out[0], out[1], 16});
+  const int64_t slices = spatial.size() == 3 ? out[0] : 1;
+  ctx.out(0, x.dtype,
+          {x.shape[0], x.shape[1], checked_mul(slices, out[out.size() - 2]), out.back(), 16});
 }
 
 void lower_blocked_pool(LowerContext& ctx, PoolKind kind) {
   if (ctx.in_dtype(0) != DType::f32) ctx.fail_unsupported("only f32 can be blocked");
-  const Shape &x = ctx.in_shape(0), &y = ctx.out_shape();
-  const Window w = window_of(ctx.node, spatial_of(x, 4));
-  ctx.emit("pool_blocked", {ctx.in(0), ctx.out(0)},
-           {checked_mul(x[0], x[1]), x[2], x[3], y[2], y[3], w.kernel[0], w.kernel[1], w.strides[0],
-            w.strides[1], w.pads_begin[0], w.pads_begin[1], w.pads_end[0], w.pads_end[1],
-            w.dilations[0], w.dilations[1], kind == PoolKind::average ? 1 : 0,
-            ctx.node.int_attr("count_include_pad", 0)});
+  const Shape& x = ctx.in_shape(0);
+  const auto in = blocked_spatial(ctx.node, x);
+  const Window w = window_of(ctx.node, in);
+  const auto out = window_output(w, in);
+  const auto emit = [&](program::BufferId from, program::BufferId to, int64_t planes,
+                        std::array<PoolAxis, 2> a) {
+    ctx.emit(
+        "pool_blocked", {from, to},
+        {planes, a[0].in, a[1].in, a[0].out, a[1].out, a[0].kernel, a[1].kernel, a[0].stride,
+         a[1].stride, a[0].pad, a[1].pad, a[0].pad_end, a[1].pad_end, a[0].dilation, a[1].dilation,
+         kind == PoolKind::average ? 1 : 0, ctx.node.int_attr("count_include_pad", 0)});
+  };
+  const auto axis = [&](size_t d) {
+    return PoolAxis{in[d],           out[d],        w.kernel[d],   w.strides[d],
+                    w.pads_begin[d], w.pads_end[d], w.dilations[d]};
+  };
+  const int64_t planes = checked_mul(x[0], x[1]);
+  if (in.size() == 2) return emit(ctx.in(0), ctx.out(0), planes, {axis(0), axis(1)});
+  // Height and width of every slice, then slices: a plane has them as rows, their pixels as
+  // columns.
+  const int64_t pixels = checked_mul(out[1], out[2]);
+  const auto slices = ctx.temporary(DType::f32, {planes, in[0], pixels, 16});
+  emit(ctx.in(0), slices, checked_mul(planes, in[0]), {axis(1), axis(2)});
+  emit(slices, ctx.out(0), planes, {axis(0), PoolAxis{pixels, pixels}});
 }
 
 }  // namespace poprt::ops

@@ -1,5 +1,8 @@
 // Moves convolutional parts of a graph to the channel-blocked layout [N, ceil(C/16), H, W, 16].
 //
+// Values in one dimension are images of one row; in three, their slices follow each other as rows:
+// [N, C, D, H, W] becomes [N, ceil(C/16), D*H, W, 16].
+//
 // Walks the graph once. Convolutions ask for a blocked input; pooling, elementwise operators,
 // Concat and Resize follow when an input is blocked already. Every converted node gets a twin on
 // blocked values; where a node that stays plain, or a graph output, still reads the old value, one
@@ -44,7 +47,13 @@ bool contains(std::span<const std::string_view> set, const Node& n) {
 bool onnx(const Node& n, std::string_view type) { return n.is(type) || n.is(type, "ai.onnx"); }
 
 bool is_image(const Value* v) {
-  return v && v->dtype() == DType::f32 && v->type.is_static() && v->shape().size() == 4;
+  return v && v->dtype() == DType::f32 && v->type.is_static() && v->shape().size() >= 3 &&
+         v->shape().size() <= 5;
+}
+
+// [N, C, rows, columns]
+Shape flat(const Shape& s) {
+  return {s[0], s[1], s.size() == 3 ? 1 : s.size() == 4 ? s[2] : s[2] * s[3], s.back()};
 }
 
 class Layout {
@@ -65,11 +74,14 @@ class Layout {
       auto [old_node, twin] = *it;
       Value* y = old_node->output();
       Value* replacement = twin->output();
-      if (!twin->is("GlobalAveragePool", "poprt") && (!y->uses().empty() || graph_.is_output(y))) {
-        Node* unblock = graph_.add_node("Unblock", "poprt", {replacement}, 1, old_node);
-        unblock->attributes["channels"] = y->shape()[1];
-        unblock->output()->type = y->type;
-        replacement = unblock->output();
+      if (!y->uses().empty() || graph_.is_output(y)) {
+        if (!twin->is("GlobalAveragePool", "poprt")) {
+          Node* unblock = graph_.add_node("Unblock", "poprt", {replacement}, 1, old_node);
+          unblock->attributes["channels"] = y->shape()[1];
+          ops::infer(*unblock);
+          replacement = unblock->output();
+        }
+        replacement = reshaped(replacement, y->shape(), *old_node);
       }
       graph_.replace_all_uses(y, replacement);
       graph_.erase_node(old_node);
@@ -96,7 +108,8 @@ class Layout {
       return n.outputs().size() == 1 || !is_used(n.output(1));
     }
     if (onnx(n, "GlobalAveragePool")) return true;
-    if (onnx(n, "Resize") || onnx(n, "Upsample")) return resize_scales(n).has_value();
+    if (onnx(n, "Resize") || onnx(n, "Upsample"))
+      return n.input(0)->shape().size() == 4 && resize_scales(n).has_value();
     if (contains(kUnary, n)) {
       for (size_t i = 1; i < n.inputs().size(); i++)  // Clip's bounds
         if (n.input(i) && !(n.input(i)->is_constant() && n.input(i)->constant().count() == 1))
@@ -107,7 +120,8 @@ class Layout {
   }
 
   bool concat_fits(const Node& n) const {
-    if (normalize_axis(n.int_attr("axis", 1), 4) != 1) return false;
+    const auto rank = static_cast<int64_t>(n.output()->shape().size());
+    if (normalize_axis(n.int_attr("axis", 1), rank) != 1) return false;
     bool any = false;
     for (size_t i = 0; i < n.inputs().size(); i++) {
       const Value* v = n.input(i);
@@ -119,19 +133,23 @@ class Layout {
   }
 
   // An operand that can stand beside a blocked one: a scalar constant, a per-channel constant, or
-  // an image with the same channels (1 x 1 or full size).
+  // an image with the same channels (one pixel or full size).
   bool operand_fits(const Value* v, const Shape& out) const {
     if (!v || v->dtype() != DType::f32 || !v->type.is_static()) return false;
     if (v->is_constant() && v->constant().count() == 1) return true;
-    if (v->is_constant())
-      return v->constant().count() == out[1] && channel_shaped(v->shape(), out[1]);
-    if (v->shape().size() != 4 || v->shape()[1] != out[1]) return false;
-    return v->shape() == out || blocked(v);
+    if (v->is_constant()) return v->constant().count() == out[1] && channel_shaped(v->shape(), out);
+    if (v->shape().size() != out.size() || v->shape()[1] != out[1]) return false;
+    if (v->shape() == out) return true;
+    // Slices and their rows are one dimension now.
+    return blocked(v) && (out.size() == 4 || ones(v->shape(), 2));
   }
-  static bool channel_shaped(const Shape& s, int64_t channels) {  // [C,1,1] or [1,C,1,1]
-    const size_t at = s.size() - 3;
-    return (s.size() == 3 || (s.size() == 4 && s[0] == 1)) && s[at] == channels && s[at + 1] == 1 &&
-           s[at + 2] == 1;
+  static bool ones(const Shape& s, size_t from) {
+    return std::all_of(s.begin() + static_cast<std::ptrdiff_t>(from), s.end(),
+                       [](int64_t d) { return d == 1; });
+  }
+  static bool channel_shaped(const Shape& s, const Shape& out) {  // [C,1,1] or [1,C,1,1]
+    if (s.size() + 1 == out.size()) return s[0] == out[1] && ones(s, 1);
+    return s.size() == out.size() && s[0] == 1 && s[1] == out[1] && ones(s, 2);
   }
   bool binary_fits(const Node& n) const {
     if (n.inputs().size() != 2 || n.find_attr("broadcast")) return false;
@@ -166,10 +184,20 @@ class Layout {
     return std::vector<float>{scales[2], scales[3]};
   }
 
+  Value* reshaped(Value* v, const Shape& shape, Node& before) {
+    if (v->shape() == shape) return v;
+    if (v->is_constant()) return graph_.add_constant(v->name(), v->constant().reshaped(shape));
+    Value* target = add_ints(graph_, v->name() + "_shape", shape);
+    Node* reshape = graph_.add_node("Reshape", "", {v, target}, 1, &before);
+    ops::infer(*reshape);
+    return reshape->output();
+  }
+  Value* flattened(Value* v, Node& before) { return reshaped(v, flat(v->shape()), before); }
+
   // The blocked form of a value, made by a Block in front of `before` when there is none.
   Value* get(Value* v, Node& before) {
     if (const auto it = twins_.find(v); it != twins_.end()) return it->second;
-    Node* block = graph_.add_node("Block", "poprt", {v}, 1, &before);
+    Node* block = graph_.add_node("Block", "poprt", {flattened(v, before)}, 1, &before);
     ops::infer(*block);
     return twins_[v] = block->output();
   }
@@ -185,22 +213,30 @@ class Layout {
     return graph_.add_constant(v->name() + "_blocked", padded);
   }
 
-  // auto_pad as explicit pads, from the known shapes.
-  static std::vector<int64_t> explicit_pads(const Node& n, const std::vector<int64_t>& kernel) {
-    const std::string mode = n.string_attr("auto_pad", "NOTSET");
-    if (mode == "NOTSET" || mode.empty()) return n.ints_attr("pads", {0, 0, 0, 0});
-    std::vector<int64_t> pads(4, 0);
-    if (mode == "VALID") return pads;
-    const std::vector<int64_t> strides = n.ints_attr("strides", {1, 1});
-    const std::vector<int64_t> dilations = n.ints_attr("dilations", {1, 1});
-    for (size_t d = 0; d < 2; d++) {
-      const int64_t in = n.input(0)->shape()[2 + d], out = n.output()->shape()[2 + d];
-      const int64_t reach = (kernel[d] - 1) * dilations[d] + 1;
-      const int64_t total = std::max<int64_t>(0, (out - 1) * strides[d] + reach - in);
-      pads[d] = mode == "SAME_LOWER" ? (total + 1) / 2 : total / 2;
-      pads[d + 2] = total - pads[d];
-    }
-    return pads;
+  // The window of a convolution or pooling: auto_pad as explicit pads, one dimension as a row.
+  static void set_window(Node& twin, const Node& n, std::vector<int64_t> kernel) {
+    const Shape& x = n.input(0)->shape();
+    const ops::Window w = ops::window_of(n, {x.begin() + 2, x.end()}, std::move(kernel));
+    const auto list = [&](std::string_view name, std::vector<int64_t> v, int64_t of_a_row) {
+      if (w.rank() == 1) v.insert(v.begin(), of_a_row);
+      twin.attributes[std::string(name)] = std::move(v);
+    };
+    list("kernel_shape", w.kernel, 1);
+    list("strides", w.strides, 1);
+    list("dilations", w.dilations, 1);
+    std::vector<int64_t> pads = w.pads_begin;
+    pads.insert(pads.end(), w.pads_end.begin(), w.pads_end.end());
+    if (w.rank() == 1) pads = {0, pads[0], 0, pads[1]};
+    twin.attributes["pads"] = std::move(pads);
+    twin.attributes.erase("auto_pad");
+    if (!w.ceil_mode) twin.attributes.erase("ceil_mode");
+    if (w.rank() == 3) twin.attributes["depth"] = x[2];
+  }
+
+  // Weights in one dimension as those of a row.
+  Value* image_weights(Value* w, Node& before) {
+    const Shape& s = w->shape();
+    return s.size() == 3 ? reshaped(w, {s[0], s[1], 1, s[2]}, before) : w;
   }
 
   Node* convert(Node& n) {
@@ -210,18 +246,18 @@ class Layout {
       const bool stem =
           onnx(n, "Conv") && channels < kLanes && !blocked(x) && n.int_attr("group", 1) == 1;
       std::vector<Value*> ins(n.inputs().begin(), n.inputs().end());
-      if (!stem) ins[0] = get(x, n);
+      ins[0] = stem ? flattened(x, n) : get(x, n);
+      ins[1] = image_weights(ins[1], n);
       Node* twin = graph_.add_node(n.op_type, "poprt", ins, 1, &n);
       twin->attributes = n.attributes;
       twin->name = n.name;
       twin->attributes["channels"] = channels;
       const Shape& w = n.input(1)->shape();
-      const std::vector<int64_t> kernel{w[2], w[3]};
-      twin->attributes["kernel_shape"] = kernel;
-      if (onnx(n, "Conv")) {
-        twin->attributes["pads"] = explicit_pads(n, kernel);
-        twin->attributes.erase("auto_pad");
-      }
+      const std::vector<int64_t> kernel(w.begin() + 2, w.end());
+      if (onnx(n, "Conv"))
+        set_window(*twin, n, kernel);
+      else
+        twin->attributes["kernel_shape"] = kernel;
       return twin;
     }
     if (onnx(n, "Concat")) {
@@ -259,10 +295,7 @@ class Layout {
     twin->attributes = n.attributes;
     twin->name = n.name;
     if (onnx(n, "GlobalAveragePool")) twin->attributes["channels"] = n.input(0)->shape()[1];
-    if (pool && !onnx(n, "GlobalAveragePool")) {
-      twin->attributes["pads"] = explicit_pads(n, n.ints_attr("kernel_shape"));
-      twin->attributes.erase("auto_pad");
-    }
+    if (pool && !onnx(n, "GlobalAveragePool")) set_window(*twin, n, {});
     return twin;
   }
 

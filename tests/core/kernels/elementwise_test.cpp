@@ -92,6 +92,9 @@ TEST(Elementwise, RowsOfEveryLength) {
   }
 }
 
+// These are stored past the caches.
+TEST(Elementwise, LargeResults) { check({2900, 2903}, {2900, 2903}, {2903}, {}); }
+
 // Programs of sums and products, whose steps may be joined, reordered and dropped. On whole numbers
 // that stay below 2^24 every rounding is exact.
 TEST(Elementwise, RandomPrograms) {

@@ -204,6 +204,37 @@ TEST(BlockedConv, GroupsOfWholeBlocks) {
   check({.n = 2, .c = 64, .h = 10, .w = 9, .m = 64, .kh = 1, .kw = 1, .group = 4});
 }
 
+TEST(BlockedConv, GroupsThatShareABlock) {
+  for (const int64_t size : {1, 2, 4, 8, 16})
+    check({.n = 2,
+           .c = 48,
+           .h = 9,
+           .w = 17,
+           .m = 48,
+           .group = 48 / size,
+           .strides = {2, 1},
+           .pads = {1, 1, 1, 1},
+           .activation = "silu",
+           .residual = true});
+  check({.c = 40, .h = 7, .w = 30, .m = 40, .kh = 1, .kw = 1, .group = 5});
+  check({.c = 64, .h = 8, .w = 9, .m = 64, .kh = 2, .kw = 7, .group = 64, .pads = {0, 3, 1, 3}});
+}
+
+TEST(BlockedConv, TapsInThePaddingDoNotCount) {
+  for (const int64_t d : {4, 6, 9})
+    check({.n = 2,
+           .c = 72,
+           .h = 10,
+           .w = 11,
+           .m = 80,
+           .pads = {d, d, d, d},
+           .dilations = {d, d},
+           .activation = d == 4 ? "silu" : "relu",
+           .residual = true,
+           .after = d == 6});
+  check({.c = 64, .h = 4, .w = 5, .m = 64, .group = 2, .pads = {3, 2, 0, 4}, .dilations = {2, 1}});
+}
+
 TEST(BlockedConv, DepthwiseOfEverySizeAndStride) {
   for (const int64_t k : {2, 3, 5})
     for (const int64_t s : {1, 2, 3})

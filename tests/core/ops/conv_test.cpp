@@ -167,10 +167,16 @@ TEST(ConvSupported, TellsWhatTheBlockedKernelsDo) {
   EXPECT_TRUE(supported({1, 3, 8, 8}, {8, 3, 3, 3}, 1));
   EXPECT_TRUE(supported({1, 32, 8, 8}, {32, 1, 3, 3}, 32));
   EXPECT_TRUE(supported({1, 64, 8, 8}, {64, 32, 1, 1}, 2));
-  EXPECT_FALSE(supported({1, 64, 8, 8}, {64, 32, 1, 1}, 2, false));
+  EXPECT_TRUE(supported({1, 64, 8, 8}, {64, 32, 1, 1}, 2, false));
+  EXPECT_FALSE(supported({1, 64, 3, 3}, {64, 32, 1, 1}, 2, false));  // few pixels
+  EXPECT_TRUE(supported({1, 32, 8, 8}, {32, 4, 3, 3}, 8));
+  EXPECT_FALSE(supported({1, 32, 8, 8, 8}, {32, 4, 3, 3, 3}, 8));
+  EXPECT_TRUE(supported({1, 64, 8, 8, 8}, {32, 32, 3, 3, 3}, 2));
   EXPECT_FALSE(supported({1, 24, 8, 8}, {24, 12, 1, 1}, 2));
+  EXPECT_FALSE(supported({1, 32, 8, 8}, {64, 8, 1, 1}, 4));
   EXPECT_FALSE(supported({1, 8, 8, 8}, {8, 1, 1, 1}, 8));
-  EXPECT_FALSE(supported({1, 3, 8}, {8, 3, 3}, 1));
+  EXPECT_TRUE(supported({1, 3, 8}, {8, 3, 3}, 1));
+  EXPECT_FALSE(supported({1, 3, 8, 8, 8, 8}, {8, 3, 3, 3, 3, 3}, 1));
 }
 
 }  // namespace

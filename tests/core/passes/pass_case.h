@@ -57,6 +57,19 @@ inline std::unique_ptr<ir::Graph> expect_ops(std::vector<std::string> names,
   return graph;
 }
 
+// Runs the passes over a graph that was built node by node, keeps its results and tells which
+// operators are left.
+inline std::string ops_after(ir::Graph& graph, std::vector<std::string> names,
+                             double tolerance = 2e-5) {
+  const auto feeds = random_feeds(graph);
+  const auto before = evaluate_graph(graph, feeds);
+  run(graph, std::move(names));
+  graph.sort();
+  const auto after = evaluate_graph(graph, feeds);
+  for (const auto& [name, tensor] : before) expect_close(tensor, after.at(name), tolerance, name);
+  return ops_of(graph);
+}
+
 // The passes do nothing.
 inline void expect_unchanged(std::vector<std::string> names, std::string_view text,
                              int opset = 17) {

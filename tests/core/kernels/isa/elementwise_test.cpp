@@ -114,5 +114,32 @@ TEST(ElementaryFunctions, LimitsAndNan) {
   }
 }
 
+TEST(ElementaryFunctions, StoresPastTheCachesChangeNoResult) {
+  constexpr size_t kRoom = 160;
+  const ElementwiseOp ops[] = {ElementwiseOp::neg, ElementwiseOp::abs, ElementwiseOp::relu,
+                               ElementwiseOp::add, ElementwiseOp::sub, ElementwiseOp::mul,
+                               ElementwiseOp::exp};
+  alignas(64) float plain[kRoom], streamed[kRoom];
+  std::vector<float> a(kRoom), b(kRoom);
+  for (size_t i = 0; i < kRoom; i++) {
+    a[i] = static_cast<float>(i) - 50.5f;
+    b[i] = 3.0f - static_cast<float>(i);
+  }
+  for (const auto* t : builds())
+    for (const ElementwiseOp op : ops)
+      for (size_t offset = 0; offset < 17; offset++)
+        for (const int64_t n : {0, 1, 15, 16, 17, 64, 100}) {
+          std::fill_n(plain, kRoom, -1.0f);
+          std::fill_n(streamed, kRoom, -1.0f);
+          const auto step = [&](float* to, uint32_t flags) {
+            t->step(static_cast<int64_t>(op), to + offset, a.data(), b.data(), a.data(), n, flags);
+          };
+          step(plain, 2);
+          step(streamed, 2 | isa::kElementwiseStream);
+          t->finish_stream();
+          for (size_t i = 0; i < kRoom; i++) ASSERT_EQ(plain[i], streamed[i]) << i;
+        }
+}
+
 }  // namespace
 }  // namespace poprt::kernels

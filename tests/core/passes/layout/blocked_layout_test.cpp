@@ -1,3 +1,7 @@
+// Convolutions of every rank, with groups and with weights that come at run time, move to blocks
+// and keep their results.
+#include <random>
+
 #include "core/passes/pass_case.h"
 
 namespace poprt::test {
@@ -58,4 +62,129 @@ TEST(BlockedLayout, PositionsOfMaxPoolThatAreAnOutputStayPlain) {
              "poprt.Block poprt.Conv poprt.Unblock MaxPool");
 }
 
+namespace {
+
+using Attributes = std::map<std::string, ir::Attribute, std::less<>>;
+using Ints = std::vector<int64_t>;
+
+struct Net {
+  ir::Graph graph;
+  std::mt19937 rng{9};
+
+  Net() { graph.opsets = {{"", 17}, {"poprt", 1}}; }
+  ir::Value* input(std::string name, Shape shape) {
+    return graph.add_input(std::move(name), ir::ValueType::of(DType::f32, std::move(shape)));
+  }
+  ir::Value* weights(Shape shape) {
+    Tensor t = Tensor::zeros(DType::f32, std::move(shape));
+    std::uniform_real_distribution<float> d(-1, 1);
+    for (float& v : t.mutable_values<float>()) v = d(rng);
+    return graph.add_constant("", t);
+  }
+  ir::Value* add(std::string op, std::vector<ir::Value*> inputs, Attributes attributes = {}) {
+    ir::Node* n = graph.add_node(std::move(op), "", inputs, 1);
+    n->attributes = std::move(attributes);
+    ops::infer(*n);
+    return n->output();
+  }
+  void output(ir::Value* v) { graph.add_output(v); }
+
+  std::string blocked() { return ops_after(graph, {"blocked_layout"}); }
+};
+
+TEST(BlockedLayout, ConvolutionsInOneDimensionAreRows) {
+  Net n;
+  auto* x = n.input("x", {2, 3, 50});
+  x = n.add("Conv", {x, n.weights({20, 3, 5}), n.weights({20})},
+            {{"strides", Ints{2}}, {"pads", Ints{2, 1}}});
+  x = n.add("Relu", {x});
+  n.output(x);
+  x = n.add("MaxPool", {x}, {{"kernel_shape", Ints{2}}, {"strides", Ints{2}}});
+  x = n.add("Conv", {x, n.weights({32, 20, 3})},
+            {{"dilations", Ints{2}}, {"auto_pad", std::string("SAME_LOWER")}});
+  x = n.add("Add", {x, n.weights({32, 1})});
+  n.output(n.add("GlobalAveragePool", {x}));
+  const std::string left = n.blocked();
+  for (const char* plain : {" Conv", " MaxPool", " GlobalAveragePool"})
+    EXPECT_EQ(left.find(plain), std::string::npos) << left;
+}
+
+TEST(BlockedLayout, ConvolutionsInThreeDimensionsHaveTheirSlicesAsRows) {
+  Net n;
+  auto* x = n.input("x", {1, 2, 5, 9, 8});
+  x = n.add("Conv", {x, n.weights({16, 2, 3, 3, 2}), n.weights({16})},
+            {{"pads", Ints{1, 1, 0, 1, 1, 1}}, {"strides", Ints{1, 2, 1}}});
+  x = n.add("MaxPool", {x},
+            {{"kernel_shape", Ints{2, 3, 2}},
+             {"strides", Ints{1, 1, 2}},
+             {"pads", Ints{1, 0, 1, 0, 1, 0}}});
+  x = n.add("Conv", {x, n.weights({32, 16, 3, 3, 3})},
+            {{"pads", Ints{1, 1, 1, 1, 1, 1}}, {"strides", Ints{2, 1, 1}}});
+  auto* y = n.add("Relu", {x});
+  x = n.add("Conv", {y, n.weights({32, 16, 1, 3, 1})},
+            {{"group", int64_t{2}}, {"pads", Ints{0, 1, 0, 0, 1, 0}}});
+  x = n.add("Add", {x, y});
+  auto* gate = n.add(
+      "Sigmoid", {n.add("Conv", {n.add("GlobalAveragePool", {x}), n.weights({32, 32, 1, 1, 1})})});
+  x = n.add("Mul", {x, gate});
+  n.output(n.add("AveragePool", {x},
+                 {{"kernel_shape", Ints{2, 2, 3}}, {"pads", Ints{0, 1, 1, 1, 0, 1}}}));
+  n.output(n.add("AveragePool", {x},
+                 {{"kernel_shape", Ints{2, 2, 3}},
+                  {"strides", Ints{1, 2, 2}},
+                  {"ceil_mode", int64_t{1}},
+                  {"count_include_pad", int64_t{1}},
+                  {"pads", Ints{1, 1, 0, 0, 0, 1}}}));
+  const std::string left = n.blocked();
+  EXPECT_EQ(left.find(" Conv"), std::string::npos) << left;
+  EXPECT_EQ(left.find(" MaxPool"), std::string::npos) << left;
+}
+
+TEST(BlockedLayout, AValueThatHasItsSlicesScaledStaysPlain) {
+  Net n;
+  auto* x = n.input("x", {1, 16, 3, 4, 5});
+  auto* slices = n.add("Conv", {n.input("s", {1, 16, 3, 1, 1}), n.weights({16, 16, 1, 1, 1})});
+  x = n.add("Conv", {x, n.weights({16, 16, 1, 1, 1})});
+  n.output(n.add("Mul", {x, slices}));
+  EXPECT_NE(n.blocked().find(" Mul"), std::string::npos);
+}
+
+TEST(BlockedLayout, WeightsAndBiasMayComeAtRunTime) {
+  for (const auto& [c, m, group, k] : std::vector<std::array<int64_t, 4>>{{32, 40, 1, 3},
+                                                                          {5, 7, 1, 3},
+                                                                          {40, 40, 40, 3},
+                                                                          {24, 24, 3, 3},
+                                                                          {64, 32, 2, 1},
+                                                                          {33, 17, 1, 5}}) {
+    Net n;
+    n.output(
+        n.add("Conv",
+              {n.input("x", {2, c, 9, 10}), n.input("w", {m, c / group, k, k}), n.input("b", {m})},
+              {{"group", group}, {"pads", Ints{1, 0, 1, 2}}}));
+    EXPECT_NE(n.blocked().find("poprt.Conv"), std::string::npos);
+  }
+  Net one;
+  one.output(one.add("Conv", {one.input("x", {1, 3, 40}), one.input("w", {8, 3, 4})}));
+  EXPECT_NE(one.blocked().find("poprt.Conv"), std::string::npos);
+}
+
+TEST(BlockedLayout, FewPixelsAreNotWorthPackingWeightsFor) {
+  Net n;
+  n.output(n.add("Conv", {n.input("x", {1, 32, 3, 3}), n.input("w", {32, 32, 1, 1})}));
+  EXPECT_EQ(n.blocked(), "Conv");
+}
+
+TEST(BlockedLayout, GroupsThatFillBlocksStayBlocked) {
+  for (const int64_t size : {1, 2, 4, 8, 16, 32}) {
+    Net n;
+    auto* x = n.input("x", {1, 64, 7, 11});
+    x = n.add("Conv", {x, n.weights({64, size, 3, 3}), n.weights({64})},
+              {{"group", 64 / size}, {"pads", Ints{1, 1, 1, 1}}});
+    n.output(n.add("Conv", {x, n.weights({64, size, 1, 4})},
+                   {{"group", 64 / size}, {"strides", Ints{2, 1}}, {"dilations", Ints{1, 2}}}));
+    EXPECT_EQ(n.blocked(), "poprt.Block poprt.Conv poprt.Conv poprt.Unblock");
+  }
+}
+
+}  // namespace
 }  // namespace poprt::test

@@ -1,0 +1,50 @@
+#include "kernels/common/conv_blocked.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+
+namespace poprt::kernels {
+namespace {
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+Plan plan_blocked_conv(std::string_view kernel, const Call& call, bool prologue,
+                       ConvBlockedParams& params) {
+  const ConvCall c = read_deep_conv(kernel, call);
+  const isa::ConvShape& s = params.shape = c.shape;
+  expect(s.groups == 1 || s.c % 16 == 0, kernel, "groups need multiples of 16 channels");
+  const int64_t taps = checked_mul(checked_mul(s.kd, s.kh), s.kw), k = checked_mul(s.c, taps);
+  expect_f32(kernel, call, 0, c.x_elements);
+  expect_f32(kernel, call, 1, checked_mul(checked_mul(k, s.oc_blocks), s.groups * 16));
+  params.table = &POPRT_SELECT_ISA(conv);
+
+  const bool in_place = s.is_pointwise() && !prologue;
+  const int64_t pixels = s.out_pixels(), segments = s.c_blocks * taps;
+  isa::ConvBlocking& b = params.blocking;
+  // Pixels and the input values they need fill a quarter of a 1 MiB L2 cache; some eight tasks.
+  b.pixels = std::clamp<int64_t>(65536 / k, 56, 1024);
+  if (pixels / 8 >= 56) b.pixels = std::min(b.pixels, ceil_div(pixels, 8));
+  b.pixels = ceil_div(pixels, ceil_div(pixels, b.pixels));
+  b.segments = in_place ? segments : std::clamp<int64_t>(5120 / b.pixels, 1, segments);
+  b.segments = ceil_div(segments, ceil_div(segments, b.segments));
+  b.vectors = params.table->best_vectors(b.pixels, s.oc_blocks);
+  // The weights of a task stay in the L2 cache while its pixels, and those of the next task, pass.
+  b.oc_blocks = std::max<int64_t>(6144 / k, in_place ? 1 : 8);
+  b.pixel_tasks = ceil_div(pixels, b.pixels);
+  const int64_t others = s.batch * s.groups * b.pixel_tasks;
+  if (others < 8) b.oc_blocks = std::min(b.oc_blocks, ceil_div(s.oc_blocks, ceil_div(8, others)));
+  b.oc_blocks = ceil_div(std::min(b.oc_blocks, s.oc_blocks), b.vectors) * b.vectors;
+  b.oc_tasks = ceil_div(s.oc_blocks, b.oc_blocks);
+
+  Plan plan;
+  plan.tasks = checked_mul(others, b.oc_tasks);
+  plan.work = conv_ns(c, c.flops);
+  if (!in_place)
+    plan.scratch_bytes = static_cast<size_t>(checked_mul(b.segments * b.pixels, int64_t{64}));
+  return plan;
+}
+
+}  // namespace poprt::kernels

@@ -1,0 +1,22 @@
+// What conv_stem and conv_plain share: convolution of plain f32 with few channels, whose input rows
+// are copied with their padding.
+#pragma once
+
+#include <vector>
+
+#include "kernels/common/conv.h"
+
+namespace poprt::kernels {
+
+struct ConvRowsParams {
+  isa::ConvShape shape;
+  isa::ConvBlocking blocking;
+  const isa::ConvTable* table;
+  std::vector<int32_t> offset;  // of (c, kz, ky, kx) in the copied rows
+};
+
+// Cuts the work and checks x; the plan has neither run nor params yet.
+Plan plan_conv_rows(std::string_view kernel, const Call& call, const ConvCall& conv,
+                    ConvRowsParams& params);
+
+}  // namespace poprt::kernels

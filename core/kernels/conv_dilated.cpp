@@ -1,0 +1,70 @@
+// conv_dilated: convolution of channel-blocked f32 with stride 1 of which many taps lie in the
+// padding (kernels/common/conv.h). weights are packed by pack_conv(); x is that of `conv`.
+#include "kernels/isa/conv_dilated.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "kernels/common/conv.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Params {
+  isa::ConvShape shape;
+  isa::DilatedBlocking blocking;
+  const isa::ConvDilatedTable* table;
+};
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  p.table->run(p.shape, p.blocking, static_cast<const float*>(data[0]),
+               static_cast<const float*>(data[1]), static_cast<const float*>(data[2]),
+               static_cast<const float*>(data[3]), static_cast<float*>(data[4]), begin, end);
+}
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+Plan prepare(const Call& call) {
+  constexpr std::string_view kName = "conv_dilated";
+  const ConvCall c = read_conv(kName, call);
+  auto p = std::make_shared<Params>();
+  const isa::ConvShape& s = p->shape = c.shape;
+  expect(s.stride_h == 1 && s.stride_w == 1, kName, "expected strides of 1");
+  expect(s.groups == 1 || s.c % 16 == 0, kName, "groups need multiples of 16 channels");
+  const int64_t k = checked_mul(s.c, checked_mul(s.kh, s.kw));
+  expect_f32(kName, call, 0, c.x_elements);
+  expect_f32(kName, call, 1, checked_mul(checked_mul(k, s.oc_blocks), s.groups * 16));
+  p->table = &POPRT_SELECT_ISA(conv_dilated);
+
+  isa::DilatedBlocking& b = p->blocking;
+  b.vectors = p->table->best_vectors(s);
+  b.oc_tasks = ceil_div(s.oc_blocks, b.vectors);
+  // Some eight tasks.
+  const int64_t others = checked_mul(checked_mul(s.batch, s.groups), b.oc_tasks);
+  b.rows = ceil_div(s.oh, std::clamp<int64_t>(8 / others, 1, s.oh));
+  b.row_tasks = ceil_div(s.oh, b.rows);
+  // The inputs that all taps visit fill a third of a 1 MiB L2 cache.
+  const int64_t in_rows = std::min(s.h, b.rows + (s.kh - 1) * s.dilation_h);
+  b.segments = std::clamp<int64_t>(5632 / std::max<int64_t>(1, in_rows * s.w), 4, s.c_blocks + 4);
+
+  Plan plan;
+  plan.run = run;
+  plan.tasks = checked_mul(others, b.row_tasks);
+  const auto inside = [](int64_t kernel, int64_t dilation, int64_t pad, int64_t in, int64_t out) {
+    int64_t n = 0;
+    for (int64_t t = 0; t < kernel; t++) n += isa::Inside(t * dilation - pad, in, 0, out).count();
+    return static_cast<double>(n) / static_cast<double>(kernel * out);
+  };
+  plan.work = conv_ns(c, c.flops * inside(s.kh, s.dilation_h, s.pad_h, s.h, s.oh) *
+                             inside(s.kw, s.dilation_w, s.pad_w, s.w, s.ow));
+  plan.params = p;
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel conv_dilated_kernel;
+const Kernel conv_dilated_kernel = {"conv_dilated", prepare};
+
+}  // namespace poprt::kernels

@@ -1,0 +1,67 @@
+// conv_grouped: convolution in groups of 1, 2, 4, 8 or 16 channels, as many out as in, on
+// channel-blocked f32 (kernels/common/conv.h with groups = blocks of channels, C = M = 16); one
+// more integer, the channels of a group. weights are packed by pack_conv().
+#include "kernels/isa/conv_grouped.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "kernels/common/conv.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Params {
+  isa::ConvShape shape;
+  isa::GroupedBlocking blocking;
+  const isa::ConvGroupedTable* table;
+};
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end,
+         std::byte* scratch) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  p.table->run(p.shape, p.blocking, static_cast<const float*>(data[0]),
+               static_cast<const float*>(data[1]), static_cast<const float*>(data[2]),
+               static_cast<const float*>(data[3]), static_cast<float*>(data[4]), begin, end,
+               reinterpret_cast<float*>(scratch));
+}
+
+Plan prepare(const Call& call) {
+  constexpr std::string_view kName = "conv_grouped";
+  const ConvCall c = read_conv(kName, call, 1);
+  auto p = std::make_shared<Params>();
+  const isa::ConvShape& s = p->shape = c.shape;
+  isa::GroupedBlocking& b = p->blocking;
+  b.size = call.ints[kConvInts];
+  expect(s.c == 16 && s.oc_blocks == 1, kName, "expected blocks of 16 channels");
+  expect(b.size >= 1 && 16 % b.size == 0, kName, "groups must have 1, 2, 4, 8 or 16 channels");
+  const int64_t taps = checked_mul(s.kh, s.kw);
+  expect_f32(kName, call, 0, c.x_elements);
+  expect_f32(kName, call, 1, checked_mul(checked_mul(taps, b.size), s.groups * 16));
+  p->table = &POPRT_SELECT_ISA(conv_grouped);
+
+  const int64_t columns = isa::grouped_columns(s);
+  b.in_place = s.pad_w == 0 && columns <= s.w;
+  // The padded rows of a task take half of an L2 cache, better still the L1 cache.
+  const int64_t row_floats = checked_mul(columns, int64_t{16} * s.stride_h);
+  b.rows = std::clamp<int64_t>(65536 / row_floats, 1, s.oh);
+  b.row_tasks = (s.oh + b.rows - 1) / b.rows;
+  b.rows = (s.oh + b.row_tasks - 1) / b.row_tasks;
+
+  Plan plan;
+  plan.run = run;
+  plan.tasks = checked_mul(checked_mul(s.batch, s.groups), b.row_tasks);
+  plan.work = conv_ns(c, c.flops * static_cast<double>(b.size) / 16 * 1.2);
+  if (!b.in_place)
+    plan.scratch_bytes = static_cast<size_t>(
+        checked_mul(checked_mul(isa::grouped_rows(s, b.rows), columns), int64_t{64}));
+  plan.params = p;
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel conv_grouped_kernel;
+const Kernel conv_grouped_kernel = {"conv_grouped", prepare};
+
+}  // namespace poprt::kernels

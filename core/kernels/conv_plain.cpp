@@ -1,0 +1,42 @@
+// conv_plain: convolution of plain f32 [N, C, H, W] or [N, C, D, H, W] with few channels to plain
+// [N, M, OH, OW] or [N, M, OD, OH, OW] (kernels/common/conv.h; groups = 1, no residual). weights
+// and bias are those of ONNX.
+#include "base/checked.h"
+#include "kernels/common/conv_rows.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Params : ConvRowsParams {
+  int64_t filters = 0;
+};
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end,
+         std::byte* scratch) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  p.table->plain(p.shape, p.blocking, p.filters, p.offset.data(),
+                 static_cast<const float*>(data[0]), static_cast<const float*>(data[1]),
+                 static_cast<const float*>(data[2]), static_cast<float*>(data[4]), begin, end,
+                 reinterpret_cast<float*>(scratch));
+}
+
+Plan prepare(const Call& call) {
+  const ConvCall c = read_deep_conv("conv_plain", call, true);
+  const isa::ConvShape& s = c.shape;
+  auto p = std::make_shared<Params>();
+  const int64_t k = checked_mul(checked_mul(checked_mul(s.c, s.kd), s.kh), s.kw);
+  p->filters = call.ints[3];
+  expect_f32("conv_plain", call, 1, checked_mul(k, p->filters));
+  expect(!call.operands[3].present, "conv_plain", "there can be no residual");
+  Plan plan = plan_conv_rows("conv_plain", call, c, *p);
+  plan.run = run;
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel conv_plain_kernel;
+const Kernel conv_plain_kernel = {"conv_plain", prepare};
+
+}  // namespace poprt::kernels

@@ -1,0 +1,52 @@
+// Which kernel computes a blocked convolution, and what it is given.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+#include "kernels/common/pack_conv.h"
+
+namespace poprt::ops {
+
+// One axis of a convolution.
+struct ConvAxis {
+  int64_t in = 1, out = 1, kernel = 1, stride = 1, pad = 0, dilation = 1;
+};
+
+struct ConvProblem {
+  int64_t batch = 0, groups = 0, c = 0, m = 0;  // channels in and out of one group
+  std::array<ConvAxis, 3> axes;                 // depth, height, width
+  bool deep = false;                            // in three dimensions
+  bool plain = false;                           // x is not blocked
+  bool plain_result = false;                    // y is not blocked
+  bool normalized = false;                      // a scale and a shift of x come first
+
+  int64_t taps() const { return axes[0].kernel * axes[1].kernel * axes[2].kernel; }
+};
+
+// Of a poprt.Conv node whose inputs have static types. Throws invalid_argument naming the node.
+ConvProblem conv_problem(const ir::Node& conv);
+
+struct ConvKernel {
+  std::string_view name;
+  // How pack_conv() reads the ONNX weights: [groups * m, c, kh, kw] whatever they are.
+  kernels::ConvWeights weights;
+  bool packed = true;  // or the kernel takes weights and bias as ONNX has them
+  int64_t winograd_tile = 0;
+  std::vector<int64_t> ints;  // all but the activation's, which stand at kActivationInts
+  static constexpr size_t kActivationInts = 16;
+
+  int64_t packed_floats() const;
+  void pack(std::span<const float> values, std::span<float> to) const;
+};
+
+// `winograd_tile`: 0, 2 or 4 for 3x3 with stride 1, or -1 for the cheapest. Throws invalid_argument
+// when no kernel does it (poprt_conv_supported() tells).
+ConvKernel choose_conv_kernel(const ConvProblem& problem, int64_t winograd_tile = -1);
+
+// Whether choose_conv_kernel() has one.
+bool conv_kernel_exists(const ConvProblem& problem);
+
+}  // namespace poprt::ops

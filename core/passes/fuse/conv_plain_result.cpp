@@ -1,0 +1,39 @@
+// A convolution of few channels whose result is wanted in plain layout computes it so, with pixels
+// and not filters in the lanes.
+#include "ops/op.h"
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+
+constexpr size_t kResidual = 3;
+
+void fuse(Node& unblock, PassContext& context) {
+  if (!unblock.is("Unblock", "poprt")) return;
+  const Node* conv = sole_producer_of(unblock.input(0), "Conv", "poprt");
+  if (!conv || conv->input(0)->shape().size() != 4 || conv->input(kResidual) || !context.allow())
+    return;
+  Node* plain = unblock.graph().add_node("Conv", "poprt", conv->inputs(), 1, &unblock);
+  plain->name = conv->name;
+  plain->attributes = conv->attributes;
+  plain->attributes["plain_result"] = int64_t{1};
+  ops::infer(*plain);
+  replace_node(unblock, plain->output());
+}
+
+void run(Graph& graph, PassContext& context) {
+  for_each_node(graph, [&](Node& n) { fuse(n, context); });
+}
+
+}  // namespace
+
+extern const PassDef conv_plain_result_pass;
+const PassDef conv_plain_result_pass = {
+    .name = "conv_plain_result",
+    .summary = "lets convolutions of few channels write plain results themselves",
+    .run = run};
+
+}  // namespace poprt::passes

@@ -1,0 +1,61 @@
+// The kernel that each geometry gets, and that it reads what it is given: blocked_conv_test,
+// blocked_layout_test.
+#include "ops/common/conv_kernel.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace poprt::ops {
+namespace {
+
+// `size` by `size` pixels under a filter of `kernel` by `kernel` that keeps their number.
+ConvProblem problem(int64_t groups, int64_t c, int64_t m, int64_t size, int64_t kernel,
+                    int64_t dilation = 1) {
+  ConvProblem p;
+  p.batch = 1;
+  p.groups = groups;
+  p.c = c;
+  p.m = m;
+  p.axes[1] = p.axes[2] = {size, size, kernel, 1, kernel / 2 * dilation, dilation};
+  return p;
+}
+
+TEST(ConvKernel, EachGeometryGetsTheFirstThatFits) {
+  const auto name = [](const ConvProblem& p) { return choose_conv_kernel(p).name; };
+  EXPECT_EQ(name(problem(1, 64, 64, 56, 1)), "conv");
+  EXPECT_EQ(name(problem(1, 64, 64, 56, 3)), "conv_winograd");
+  EXPECT_EQ(name(problem(1, 64, 64, 56, 5)), "conv");
+  EXPECT_EQ(name(problem(2, 64, 64, 56, 3)), "conv");
+  EXPECT_EQ(name(problem(64, 1, 1, 56, 3)), "conv_depthwise");
+  EXPECT_EQ(name(problem(64, 1, 1, 56, 7)), "conv_grouped");
+  for (const int64_t size : {2, 4, 8, 16})
+    EXPECT_EQ(name(problem(4, size, size, 56, 3)), "conv_grouped");
+  EXPECT_EQ(name(problem(1, 64, 64, 20, 3, 12)), "conv_dilated");
+  EXPECT_EQ(name(problem(1, 64, 64, 60, 3, 2)), "conv");
+  ConvProblem p = problem(1, 3, 64, 56, 3);
+  p.plain = true;
+  EXPECT_EQ(name(p), "conv_stem");
+  p.plain_result = true;
+  EXPECT_EQ(name(p), "conv_plain");
+  p = problem(1, 64, 64, 56, 3);
+  p.normalized = true;
+  EXPECT_EQ(name(p), "conv_normalized");
+  p = problem(1, 64, 64, 56, 3);
+  p.deep = true;
+  EXPECT_EQ(name(p), "conv");
+}
+
+TEST(ConvKernel, WhatNoneDoesIsRefused) {
+  EXPECT_THROW((void)choose_conv_kernel(problem(4, 24, 24, 56, 3)), Error);
+  EXPECT_THROW((void)choose_conv_kernel(problem(4, 8, 16, 56, 3)), Error);
+  ConvProblem p = problem(4, 8, 8, 56, 3);
+  p.deep = true;
+  EXPECT_THROW((void)choose_conv_kernel(p), Error);
+  p = problem(1, 8, 8, 56, 3);
+  p.axes[1].pad = -1;
+  EXPECT_THROW((void)choose_conv_kernel(p), Error);
+}
+
+}  // namespace
+}  // namespace poprt::ops
