@@ -1,7 +1,8 @@
 // The run of specialize() over one model. Its parts: specialize.cpp walks over the graph;
 // specializer.cpp makes and folds new nodes; sized.cpp follows sizes that depend on data;
 // branches.cpp, loops.cpp, scan.cpp, sequences.cpp and flex_attention.cpp resolve the operators
-// they are named after; data_sizes.cpp bounds results whose size depends on data.
+// they are named after, search.h those that generate text; data_sizes.cpp bounds results whose size
+// depends on data.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -45,6 +47,7 @@ class Specializer {
   void run();
 
  private:
+  friend class Search;
   using Items = std::vector<Item>;
   using Attributes = std::initializer_list<std::pair<const std::string, ir::Attribute>>;
 
@@ -133,7 +136,11 @@ class Specializer {
                     Attributes attributes = {});
   ir::Value* places(int64_t count);
 
-  Items run_body(const ir::Graph& body, const Items& inputs);
+  using Nodes = std::unordered_set<const ir::Node*>;
+  // Without the nodes in `made`, whose results are known from before.
+  Items run_body(const ir::Graph& body, const Items& inputs, const Nodes& made = {});
+  // Runs those nodes of a body whose results are the same in every round, for run_body.
+  Nodes run_invariant(const ir::Graph& body);
   void run_call(const ir::Node& n);
   void run_if(const ir::Node& n);
   void run_loop(const ir::Node& n);
@@ -143,6 +150,7 @@ class Specializer {
   void run_split(const ir::Node& n);
   void run_concat(const ir::Node& n);
   void run_flex_attention(const ir::Node& n);
+  void run_search(const ir::Node& n);
 
   Items iterate(const LoopSpec& loop);
   std::optional<Items> unroll(const LoopSpec& loop, std::optional<int64_t> count, int64_t limit);
