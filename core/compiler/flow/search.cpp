@@ -139,13 +139,12 @@ void Search::round(int64_t t) {
 }
 
 Search::Value* Search::unspecified(const ir::ValueType& type) {
-  const bool keep = s_.options_.keep_onnx;
-  const Value* shape = s_.integers(type.shape);
-  Node* n = keep ? s_.target_->add_node("ConstantOfShape", "", {const_cast<Value*>(shape)})
-                 : s_.target_->add_node("Unspecified", "poprt", {});
-  if (keep) {
+  Node* n;
+  if (s_.options_.keep_onnx) {
+    n = s_.target_->add_node("ConstantOfShape", "", {s_.integers(type.shape)});
     n->attributes["value"] = Tensor::zeros(type.dtype, {1});
   } else {
+    n = s_.target_->add_node("Unspecified", "poprt", std::span<Value* const>());
     n->attributes["dtype"] = int64_t{onnx_from_dtype(type.dtype).value()};
     n->attributes["shape"] = std::vector<int64_t>(type.shape.begin(), type.shape.end());
   }
@@ -197,7 +196,8 @@ void Search::unless_done(const std::function<void()>& body) {
   }
   const size_t outputs = live->outputs().size();
   Node* node = s_.target_->add_node("If", "", {done}, outputs);
-  node->name = node_.name.empty() ? node_.output()->name() : node_.name;
+  const std::string& name = node_.name.empty() ? node_.output()->name() : node_.name;
+  node->name = fmt::format("{}{}/round_{}", s_.scope_, name, length_ - prompt_);
   node->attributes["then_branch"] = idle;
   node->attributes["else_branch"] = live;
   ops::infer(*node);

@@ -129,7 +129,6 @@ class Search {
   Value* slice(Value* v, int64_t axis, int64_t begin, int64_t end);
   Value* concat(std::initializer_list<Value*> parts, int64_t axis);
   Value* reduce(const std::string& name, Value* v, int64_t axis, bool keep);
-  const Specializer::Items& inputs() const { return inputs_; }
   Value* input(Place place) const {
     return place && *place < inputs_.size() ? inputs_[*place].value : nullptr;
   }

@@ -128,17 +128,7 @@ Specializer::Items Specializer::run_body(const Graph& body, const Items& inputs,
   if (depth_ >= kMaxDepth)
     fail(ErrorCode::resource_exhausted, "subgraphs are nested deeper than {}", kMaxDepth);
   take_constants(body);
-  // Also when an error leaves: attempts that fail are followed by others.
-  struct Restore {
-    Specializer& s;
-    std::string scope;
-    ~Restore() {
-      s.scope_ = std::move(scope);
-      s.depth_--;
-    }
-  } restore{*this, scope_};
-  depth_++;
-  scope_ = fmt::format("{}{}_{}/", restore.scope, body.name.substr(0, 16), scopes_++);
+  const Scope scope(*this, body);
   for (size_t i = 0; i < inputs.size(); i++) items_[body.inputs()[i]] = inputs[i];
   for (const Node* n : body.nodes())
     if (!made.contains(n)) run_node(*n);
@@ -147,6 +137,7 @@ Specializer::Items Specializer::run_body(const Graph& body, const Items& inputs,
 
 Specializer::Nodes Specializer::run_invariant(const Graph& body) {
   take_constants(body);
+  const Scope scope(*this, body);
   std::unordered_set<const Value*> changing(body.inputs().begin(), body.inputs().end());
   Nodes made;
   for (const Node* n : body.nodes()) {

@@ -74,6 +74,23 @@ class Specializer {
     ir::Graph* const outer;
   };
 
+  // While it lives, nodes are those of a body: their names begin with its own. Also when an error
+  // leaves: attempts that fail are followed by others.
+  struct Scope {
+    Scope(Specializer& s, const ir::Graph& body) : specializer(s), outer(s.scope_) {
+      s.scope_ = fmt::format("{}{}_{}/", outer, body.name.substr(0, 16), s.scopes_++);
+      s.depth_++;
+    }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+    ~Scope() {
+      specializer.scope_ = outer;
+      specializer.depth_--;
+    }
+    Specializer& specializer;
+    const std::string outer;
+  };
+
   Item item_of(const ir::Value* v) const {
     if (!v) return {};
     if (v->is_constant() && &v->graph() == &root_) return Item::of(const_cast<ir::Value*>(v));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <random>
 #include <set>
@@ -130,6 +131,25 @@ TEST(Search, RoundsBehindTheFirstAreBranches) {
   for (const program::Instruction& i : e.program.main)
     branches += e.program.kernels[i.kernel] == "control.if";
   EXPECT_EQ(branches, 2 * (10 - 3 - 1));
+}
+
+TEST(Search, AConvertedModelIsPlainOnnxWithNodesOfDifferentNames) {
+  const Toy toy(1, 2, 3);
+  const auto graph = ir::parse_text(
+      model("GreedySearch", toy, scalar("max", "s32", "10"), "%max", "eos_token_id = 5"));
+  Options options;
+  options.keep_onnx = true;
+  convert(*graph, options);
+  std::set<std::string> names;
+  const std::function<void(const ir::Graph&)> visit = [&](const ir::Graph& g) {
+    for (const ir::Node* n : g.nodes()) {
+      EXPECT_EQ(n->domain, "") << n->describe();
+      if (!n->name.empty()) EXPECT_TRUE(names.insert(n->name).second) << n->name;
+      ir::for_each_subgraph(*n, visit);
+    }
+  };
+  visit(*graph);
+  EXPECT_GT(names.size(), 6U);
 }
 
 struct Beams {
