@@ -47,6 +47,11 @@ Node* mark(Node& at, std::string type, std::span<Value* const> inputs, size_t ou
   return n;
 }
 
+// When the condition holds, nobody looks at the other branch's result either.
+bool is_unspecified(const Value* v) {
+  return v->producer() && v->producer()->is("Unspecified", "poprt");
+}
+
 void flatten_if(Node& n) {
   Value* const condition[] = {n.input(0)};
   std::vector<Value*> results[2];
@@ -57,6 +62,10 @@ void flatten_if(Node& n) {
     mark(n, "GuardEnd", {});
   }
   for (size_t i = 0; i < n.outputs().size(); i++) {
+    if (is_unspecified(results[1][i])) {
+      n.graph().replace_all_uses(n.output(i), results[0][i]);
+      continue;
+    }
     Value* const inputs[] = {n.input(0), results[1][i], results[0][i]};
     if (!inputs[1]->type.is_static() || inputs[1]->dtype() != inputs[2]->dtype() ||
         inputs[1]->shape() != inputs[2]->shape())

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "compiler/flow/specialize.h"
+#include "ops/common/search.h"
 
 namespace poprt::compiler {
 namespace {
@@ -43,6 +44,7 @@ uint32_t value_inputs(const ir::Node& n) {
                                                                          {"TopK", 2},
                                                                          {"Unsqueeze", 2},
                                                                          {"Upsample", 2}};
+  if (ops::is_search(n)) return ops::search_sizes(n);
   if (!n.domain.empty() && n.domain != "ai.onnx") return 0;
   if (n.op_type == "Scan") return n.opset() < 9 ? 1 : 0;
   if (n.op_type.starts_with("Reduce")) return 2;

@@ -7,6 +7,7 @@
 
 #include "compiler/flow/specializer.h"
 #include "ops/common/images.h"
+#include "ops/common/search.h"
 #include "ops/common/state.h"
 
 namespace poprt::compiler {
@@ -40,6 +41,7 @@ Specializer::Handler Specializer::handler_of(const Node& n) {
       {"OptionalGetElement", &Specializer::run_container}};
   if (n.is("Call", "ai.graphcore")) return &Specializer::run_call;
   if (n.is("FlexAttention", "ai.onnx.preview")) return &Specializer::run_flex_attention;
+  if (ops::is_search(n)) return &Specializer::run_search;
   const auto it = is_standard(n) ? kFlow.find(n.op_type) : kFlow.end();
   return it == kFlow.end() ? nullptr : it->second;
 }
@@ -122,30 +124,41 @@ void Specializer::copy_with(const Node& n, Items in) {
   if (asks && !in.empty() && in[0].size) give_actual(n, in[0]);
 }
 
-Specializer::Items Specializer::run_body(const Graph& body, const Items& inputs) {
+Specializer::Items Specializer::run_body(const Graph& body, const Items& inputs,
+                                         const Nodes& made) {
   if (body.inputs().size() != inputs.size())
     fail(ErrorCode::invalid_argument, "subgraph '{}' has {} inputs, expected {}", body.name,
          body.inputs().size(), inputs.size());
   if (depth_ >= kMaxDepth)
     fail(ErrorCode::resource_exhausted, "subgraphs are nested deeper than {}", kMaxDepth);
   take_constants(body);
-  // Also when an error leaves: attempts that fail are followed by others.
-  struct Restore {
-    Specializer& s;
-    std::string scope;
-    ~Restore() {
-      s.scope_ = std::move(scope);
-      s.depth_--;
-    }
-  } restore{*this, scope_};
-  depth_++;
-  scope_ = fmt::format("{}{}_{}/", restore.scope, body.name.substr(0, 16), scopes_++);
+  const Scope scope(*this, body);
   for (size_t i = 0; i < inputs.size(); i++) {
     if (inputs[i].kind == Item::Kind::tensor) check_subgraph_input(body, i, inputs[i].value->type);
     items_[body.inputs()[i]] = inputs[i];
   }
-  for (const Node* n : body.nodes()) run_node(*n);
+  for (const Node* n : body.nodes())
+    if (!made.contains(n)) run_node(*n);
   return items_of(body.outputs());
+}
+
+Specializer::Nodes Specializer::run_invariant(const Graph& body) {
+  take_constants(body);
+  const Scope scope(*this, body);
+  std::unordered_set<const Value*> changing(body.inputs().begin(), body.inputs().end());
+  Nodes made;
+  for (const Node* n : body.nodes()) {
+    bool same = !handler_of(*n) && !makes_unknown_sizes(*n) && ops::op_of(*n).pure;
+    ir::for_each_subgraph(*n, [&](const Graph&) { same = false; });
+    for (const Value* v : n->inputs()) same &= !changing.contains(v);
+    if (same) {
+      run_node(*n);
+      made.insert(n);
+    } else {
+      changing.insert(n->outputs().begin(), n->outputs().end());
+    }
+  }
+  return made;
 }
 
 void Specializer::set_outputs(const std::vector<Value*>& old) {

@@ -1,7 +1,8 @@
 // The run of specialize() over one model. Its parts: specialize.cpp walks over the graph;
 // specializer.cpp makes and folds new nodes; sized.cpp follows sizes that depend on data;
 // branches.cpp, loops.cpp, scan.cpp, sequences.cpp and flex_attention.cpp resolve the operators
-// they are named after; data_sizes.cpp bounds results whose size depends on data.
+// they are named after, search.h those that generate text; data_sizes.cpp bounds results whose size
+// depends on data.
 #pragma once
 
 #include <fmt/format.h>
@@ -51,6 +52,7 @@ class Specializer {
   void run();
 
  private:
+  friend class Search;
   using Items = std::vector<Item>;
   using Attributes = std::initializer_list<std::pair<const std::string, ir::Attribute>>;
 
@@ -75,6 +77,23 @@ class Specializer {
     ~Into() { specializer.target_ = outer; }
     Specializer& specializer;
     ir::Graph* const outer;
+  };
+
+  // While it lives, nodes are those of a body: their names begin with its own. Also when an error
+  // leaves: attempts that fail are followed by others.
+  struct Scope {
+    Scope(Specializer& s, const ir::Graph& body) : specializer(s), outer(s.scope_) {
+      s.scope_ = fmt::format("{}{}_{}/", outer, body.name.substr(0, 16), s.scopes_++);
+      s.depth_++;
+    }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+    ~Scope() {
+      specializer.scope_ = outer;
+      specializer.depth_--;
+    }
+    Specializer& specializer;
+    const std::string outer;
   };
 
   Item item_of(const ir::Value* v) const {
@@ -146,7 +165,11 @@ class Specializer {
                     Attributes attributes = {});
   ir::Value* places(int64_t count);
 
-  Items run_body(const ir::Graph& body, const Items& inputs);
+  using Nodes = std::unordered_set<const ir::Node*>;
+  // Without the nodes in `made`, whose results are known from before.
+  Items run_body(const ir::Graph& body, const Items& inputs, const Nodes& made = {});
+  // Runs those nodes of a body whose results are the same in every round, for run_body.
+  Nodes run_invariant(const ir::Graph& body);
   void run_call(const ir::Node& n);
   void run_if(const ir::Node& n);
   struct Branch {
@@ -163,6 +186,7 @@ class Specializer {
   void run_split(const ir::Node& n);
   void run_concat(const ir::Node& n);
   void run_flex_attention(const ir::Node& n);
+  void run_search(const ir::Node& n);
 
   // The iteration number or the condition, which a loop's body may declare as tensors of one
   // element.

@@ -269,26 +269,43 @@ std::unique_ptr<Graph> isolate(const Node& node) {
   return graph;
 }
 
-void infer_by_expansion(InferContext& ctx) {
-  for (const Value* v : ctx.node.inputs())
-    if (v && !v->type.is_static()) return;
+namespace {
+
+bool is_read(const Node& node, size_t output) {
+  const Value* v = node.output(output);
+  return output == 0 || !v->uses().empty() || v->graph().is_output(v);
+}
+
+void infer_outputs(InferContext& ctx, const std::vector<size_t>& wanted) {
   const auto graph = isolate(ctx.node);
-  // Only what is read must be computable.
-  std::vector<size_t> kept;
-  for (size_t i = ctx.node.outputs().size(); i-- > 0;) {
-    const Value* v = ctx.node.output(i);
-    if (i > 0 && v->uses().empty() && !v->graph().is_output(v))
-      graph->remove_output(i);
-    else
-      kept.insert(kept.begin(), i);
-  }
+  for (size_t i = ctx.node.outputs().size(); i-- > 0;)
+    if (std::find(wanted.begin(), wanted.end(), i) == wanted.end()) graph->remove_output(i);
   try {
     expand_node(*graph->nodes().front());
   } catch (const Error& e) {
     if (e.code() == ErrorCode::failed_precondition) return;
     throw;
   }
-  for (size_t k = 0; k < kept.size(); k++) ctx.out(kept[k], graph->outputs()[k]->type);
+  for (size_t k = 0; k < wanted.size(); k++) ctx.out(wanted[k], graph->outputs()[k]->type);
+}
+
+}  // namespace
+
+void infer_by_expansion(InferContext& ctx) {
+  for (const Value* v : ctx.node.inputs())
+    if (v && !v->type.is_static()) return;
+  std::vector<size_t> all, read;
+  for (size_t i = 0; i < ctx.node.outputs().size(); i++) {
+    all.push_back(i);
+    if (is_read(ctx.node, i)) read.push_back(i);
+  }
+  // Readers may come later, but only what is read must be computable.
+  try {
+    return infer_outputs(ctx, all);
+  } catch (const Error&) {
+    if (read == all) throw;
+  }
+  infer_outputs(ctx, read);
 }
 
 }  // namespace poprt::ops

@@ -54,11 +54,11 @@ const std::set<std::string>& without_sample() {
       // Subgraphs, containers, text and images: compiler/flow/specialize_test, common/strings_test,
       // common/images_test and the conformance vectors.
       ".If", ".Loop", ".Scan", "ai.onnx.preview.FlexAttention", "poprt.GuardBegin",
-      "poprt.GuardEnd", "poprt.LoopBegin", "poprt.LoopEnd", ".SequenceAt", ".SequenceConstruct",
-      ".SequenceEmpty", ".SequenceErase", ".SequenceInsert", ".SequenceLength", ".SequenceMap",
-      ".SplitToSequence", ".ConcatFromSequence", ".Optional", ".OptionalGetElement",
-      ".OptionalHasElement", ".StringConcat", ".StringNormalizer", ".StringSplit",
-      ".RegexFullMatch", ".ImageDecoder",
+      "poprt.GuardEnd", "poprt.LoopBegin", "poprt.LoopEnd", "poprt.Unspecified", ".SequenceAt",
+      ".SequenceConstruct", ".SequenceEmpty", ".SequenceErase", ".SequenceInsert",
+      ".SequenceLength", ".SequenceMap", ".SplitToSequence", ".ConcatFromSequence", ".Optional",
+      ".OptionalGetElement", ".OptionalHasElement", ".StringConcat", ".StringNormalizer",
+      ".StringSplit", ".RegexFullMatch", ".ImageDecoder",
       // conv_test, pool_test, matmul_test, blocked_conv_test, resize_blocked_test: many geometries
       // against one naive reference.
       ".Conv", ".ConvTranspose", ".BatchNormalization", ".MatMul", ".Gemm", ".MaxPool",

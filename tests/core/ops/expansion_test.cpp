@@ -69,6 +69,21 @@ TEST(Expansion, InferenceWaitsForShapesAndConstants) {
   }
 }
 
+TEST(Expansion, ResultsHaveTypesBeforeTheyAreRead) {
+  ir::Graph graph;
+  graph.opsets = {{"", 17}, {"com.microsoft", 1}};
+  const auto input = [&](Shape shape) {
+    return graph.add_input("x", ir::ValueType::of(DType::f32, std::move(shape)));
+  };
+  ir::Value* const inputs[] = {input({1, 3, 8}), input({8, 24}), input({24}), nullptr,
+                               input({2, 1, 2, 5, 4})};
+  ir::Node* n = graph.add_node("Attention", "com.microsoft", inputs, 2);
+  n->attributes["num_heads"] = int64_t{2};
+  infer(*n);
+  EXPECT_EQ(n->output(0)->shape(), (Shape{1, 3, 8}));
+  EXPECT_EQ(n->output(1)->shape(), (Shape{2, 1, 2, 8, 4}));
+}
+
 TEST(Expansion, AResultThatIsNotComputedIsRefusedOnlyWhenItIsRead) {
   const auto run = [](size_t outputs, bool read_last) {
     ir::Graph graph;

@@ -1,0 +1,14 @@
+// The most likely texts, kept num_beams at a time; the compiler unrolls the search
+// (compiler/flow/search.h).
+#include "ops/common/compile_time.h"
+#include "ops/common/search.h"
+
+namespace poprt::ops {
+
+extern const OpDef microsoft_beam_search_op;
+const OpDef microsoft_beam_search_op = {.name = "BeamSearch",
+                                        .domain = "com.microsoft",
+                                        .infer = infer_search,
+                                        .lower = lower_container};
+
+}  // namespace poprt::ops

@@ -1,0 +1,13 @@
+// The most likely token each time; the compiler unrolls the search (compiler/flow/search.h).
+#include "ops/common/compile_time.h"
+#include "ops/common/search.h"
+
+namespace poprt::ops {
+
+extern const OpDef microsoft_greedy_search_op;
+const OpDef microsoft_greedy_search_op = {.name = "GreedySearch",
+                                          .domain = "com.microsoft",
+                                          .infer = infer_search,
+                                          .lower = lower_container};
+
+}  // namespace poprt::ops

@@ -1,0 +1,12 @@
+// A token drawn from the most likely ones each time; the compiler unrolls the search
+// (compiler/flow/search.h).
+#include "ops/common/compile_time.h"
+#include "ops/common/search.h"
+
+namespace poprt::ops {
+
+extern const OpDef microsoft_sampling_op;
+const OpDef microsoft_sampling_op = {
+    .name = "Sampling", .domain = "com.microsoft", .infer = infer_search, .lower = lower_container};
+
+}  // namespace poprt::ops

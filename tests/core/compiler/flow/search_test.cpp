@@ -1,0 +1,363 @@
+// Text generation against plain loops over the same toy decoder: its logits are a row of a table,
+// chosen by the last token, and something of the sum of all tokens, which it keeps in its cache.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+#include <set>
+
+#include "core/compiler/flow/support.h"
+
+namespace poprt::compiler {
+namespace {
+
+using namespace flow_test;
+
+constexpr int64_t kVocabulary = 9, kPad = 8;
+
+using Text = std::vector<int32_t>;
+
+const std::string kDecoder = R"(graph "decoder" {
+      input %input_ids : s32[b,s]
+      input %position_ids : s32[b,s]
+      input %attention_mask : s32[b,t]
+      input %past_0 : f32[2,b,1,p,1]
+      const %places : s64[3] = [0, 2, 4]
+      const %all : s64[4] = [0, 2, 3, 4]
+      const %last : s64[2] = [1, 2]
+      %f : ? = Cast(%input_ids) {to = 1}
+      %u : ? = Unsqueeze(%f, %places)
+      %new : ? = Concat(%u, %u) {axis = 0}
+      %present : ? = Concat(%past_0, %new) {axis = 3}
+      %sum : ? = ReduceSum(%present, %all) {keepdims = 0}
+      %wide : ? = Unsqueeze(%sum, %last)
+      %sin : ? = Sin(%wide)
+      %more : ? = Mul(%sin, %direction)
+      %row : ? = Gather(%table, %input_ids)
+      %logits : ? = Add(%row, %more)
+      output %logits
+      output %present
+    })";
+
+struct Toy {
+  Tensor table, direction, ids;
+  explicit Toy(uint32_t seed, int64_t batch, int64_t prompt) {
+    table = floats({kVocabulary, kVocabulary}, seed);
+    direction = floats({kVocabulary}, seed + 1);
+    ids = Tensor::zeros(DType::s32, {batch, prompt});
+    std::mt19937 rng(seed + 2);
+    for (int32_t& x : ids.mutable_values<int32_t>())
+      x = std::uniform_int_distribution<int32_t>(0, 6)(rng);
+  }
+  Values feeds() const { return {{"table", table}, {"direction", direction}, {"ids", ids}}; }
+  Text prompt(int64_t row) const {
+    const auto all = ids.values<int32_t>();
+    const auto length = static_cast<size_t>(ids.shape()[1]);
+    const auto begin = all.begin() + row * ids.shape()[1];
+    return Text(begin, begin + static_cast<ptrdiff_t>(length));
+  }
+  std::vector<float> logits(const Text& text) const {
+    float sum = 0;
+    for (const int32_t t : text) sum += 2 * static_cast<float>(t);
+    std::vector<float> out;
+    for (int64_t v = 0; v < kVocabulary; v++)
+      out.push_back(table.values<float>()[static_cast<size_t>(text.back() * kVocabulary + v)] +
+                    std::sin(sum) * direction.values<float>()[static_cast<size_t>(v)]);
+    return out;
+  }
+};
+
+// `inputs`: lines that make the node's inputs, of which `names` are the ones behind the prompt.
+std::string model(const std::string& op, const Toy& toy, const std::string& inputs,
+                  const std::string& names, const std::string& attributes,
+                  const std::string& outputs = "%y : ?") {
+  std::string text = "graph \"g\" opset {\"\": 17, \"com.microsoft\": 1} {\n";
+  text += "input %table : f32[9,9]\ninput %direction : f32[9]\n";
+  text += "input %ids : s32" + shape_string(toy.ids.shape()) + "\n" + inputs;
+  text += outputs + " = com.microsoft." + op + "(%ids, " + names + ") {pad_token_id = 8, " +
+          attributes + ", decoder = " + kDecoder + "}\n";
+  for (const char name : {'y', 'z'})
+    if (outputs.find(std::string("%") + name) != std::string::npos)
+      text += std::string("output %") + name + "\n";
+  return text + "}\n";
+}
+
+std::string scalar(const std::string& name, const std::string& type, const std::string& value) {
+  return "const %" + name + " : " + type + "[1] = [" + value + "]\n";
+}
+
+Text row_of(const Tensor& t, int64_t row, int64_t length) {
+  const auto all = t.values<int32_t>();
+  return Text(all.begin() + row * length, all.begin() + (row + 1) * length);
+}
+
+Text greedy(const Toy& toy, int64_t row, size_t length, int32_t end) {
+  Text text = toy.prompt(row);
+  while (text.size() < length) {
+    const auto l = toy.logits(text);
+    const auto next = static_cast<int32_t>(std::max_element(l.begin(), l.end()) - l.begin());
+    if (next == end) break;
+    text.push_back(next);
+  }
+  text.resize(length, kPad);
+  return text;
+}
+
+TEST(Search, GreedyWritesTheBestTokenAndPaddingBehindTheEnd) {
+  size_t ended = 0;
+  for (uint32_t seed = 0; seed < 12; seed++) {
+    const Toy toy(seed * 10, 3, 2);
+    const Executable e = test::compile_text(
+        model("GreedySearch", toy, scalar("max", "s32", "11"), "%max", "eos_token_id = 5"));
+    const Tensor y = run(e, toy.feeds()).at("y");
+    ASSERT_EQ(y.shape(), (Shape{3, 11}));
+    for (int64_t b = 0; b < 3; b++) {
+      const Text want = greedy(toy, b, 11, 5);
+      EXPECT_EQ(row_of(y, b, 11), want) << seed;
+      ended += want.back() == kPad;
+    }
+  }
+  EXPECT_GT(ended, 3U);
+}
+
+TEST(Search, RoundsBehindTheFirstAreBranches) {
+  const Toy toy(1, 2, 3);
+  const Executable e = test::compile_text(
+      model("GreedySearch", toy, scalar("max", "s32", "10"), "%max", "eos_token_id = 5"));
+  int64_t branches = 0;
+  for (const program::Instruction& i : e.program.main)
+    branches += e.program.kernels[i.kernel] == "control.if";
+  EXPECT_EQ(branches, 2 * (10 - 3 - 1));
+}
+
+TEST(Search, AConvertedModelIsPlainOnnxWithNodesOfDifferentNames) {
+  const Toy toy(1, 2, 3);
+  const auto graph = ir::parse_text(
+      model("GreedySearch", toy, scalar("max", "s32", "10"), "%max", "eos_token_id = 5"));
+  Options options;
+  options.keep_onnx = true;
+  convert(*graph, options);
+  std::set<std::string> names;
+  const std::function<void(const ir::Graph&)> visit = [&](const ir::Graph& g) {
+    for (const ir::Node* n : g.nodes()) {
+      EXPECT_EQ(n->domain, "") << n->describe();
+      if (!n->name.empty()) EXPECT_TRUE(names.insert(n->name).second) << n->name;
+      ir::for_each_subgraph(*n, visit);
+    }
+  };
+  visit(*graph);
+  EXPECT_GT(names.size(), 6U);
+}
+
+struct Beams {
+  int64_t k, returned;
+  float length_penalty;
+  bool early;
+  int32_t end;
+};
+
+struct Hypothesis {
+  float score;
+  Text text;
+};
+
+std::vector<float> log_softmax(std::vector<float> x) {
+  const double top = *std::max_element(x.begin(), x.end());
+  double sum = 0;
+  for (const float v : x) sum += std::exp(v - top);
+  for (float& v : x) v = static_cast<float>(v - top - std::log(sum));
+  return x;
+}
+
+// One text, so that ONNX Runtime's window of scores is its own.
+std::vector<Hypothesis> plain_beams(const Toy& toy, const Beams& p, size_t length) {
+  const auto k = static_cast<size_t>(p.k);
+  std::vector<Hypothesis> beams(k, {-1e9F, toy.prompt(0)}), ended;
+  beams[0].score = 0;
+  bool done = false;
+  const auto add = [&](float score, const Text& text) {
+    ended.push_back({score / std::pow(static_cast<float>(text.size()), p.length_penalty), text});
+    std::sort(ended.begin(), ended.end(),
+              [](const auto& a, const auto& b) { return a.score > b.score; });
+    ended.resize(std::min(ended.size(), k));
+  };
+  while (!done && beams[0].text.size() < length) {
+    const size_t now = beams[0].text.size();
+    struct Candidate {
+      float score;
+      size_t beam;
+      int32_t token;
+    };
+    std::vector<Candidate> all;
+    for (size_t b = 0; b < k; b++) {
+      const auto scores = log_softmax(toy.logits(beams[b].text));
+      for (size_t v = 0; v < scores.size(); v++)
+        all.push_back({scores[v] + beams[b].score, b, static_cast<int32_t>(v)});
+    }
+    std::sort(all.begin(), all.end(),
+              [](const auto& a, const auto& b) { return a.score > b.score; });
+    std::vector<Hypothesis> next;
+    for (size_t j = 0; j < 2 * k && next.size() < k; j++) {
+      const Candidate& c = all[j];
+      Text text = beams[c.beam].text;
+      if (c.token == p.end) {
+        if (j < k) add(c.score, text);
+        continue;
+      }
+      text.push_back(c.token);
+      next.push_back({c.score, text});
+    }
+    const float best = all[0].score / std::pow(static_cast<float>(now), p.length_penalty);
+    done = ended.size() == k && (p.early || ended.back().score >= best);
+    beams = next;
+  }
+  if (!done)
+    for (const Hypothesis& b : beams) add(b.score, b.text);
+  return ended;
+}
+
+TEST(Search, BeamsAreThoseOfAPlainSearch) {
+  constexpr int64_t kLength = 9;
+  size_t ended = 0;
+  for (uint32_t seed = 0; seed < 24; seed++) {
+    const Toy toy(seed * 10 + 7, 1, 2);
+    const Beams p = {1 + seed % 4, 1 + seed % 2 * (seed % 4 != 0), seed % 3 == 0 ? 0.5F : 1.0F,
+                     seed % 5 == 0, static_cast<int32_t>(seed % 7)};
+    const std::string inputs = scalar("max", "s32", "9") + scalar("min", "s32", "0") +
+                               scalar("k", "s32", std::to_string(p.k)) +
+                               scalar("n", "s32", std::to_string(p.returned)) +
+                               scalar("lp", "f32", p.length_penalty == 1 ? "1.0" : "0.5");
+    const Executable e = test::compile_text(model(
+        "BeamSearch", toy, inputs, "%max, %min, %k, %n, %lp",
+        "early_stopping = " + std::to_string(p.early) + ", eos_token_id = " + std::to_string(p.end),
+        "%y : ?, %z : ?"));
+    const Values got = run(e, toy.feeds());
+    const auto want = plain_beams(toy, p, kLength);
+    for (int64_t i = 0; i < p.returned; i++) {
+      Text text = want[static_cast<size_t>(i)].text;
+      ended += text.size() < static_cast<size_t>(kLength);
+      text.resize(kLength, kPad);
+      EXPECT_EQ(row_of(got.at("y"), i, kLength), text) << seed;
+      EXPECT_NEAR(got.at("z").values<float>()[static_cast<size_t>(i)],
+                  want[static_cast<size_t>(i)].score, 1e-4);
+    }
+  }
+  EXPECT_GT(ended, 5U);
+}
+
+TEST(Search, SamplingDrawsByProbability) {
+  const Toy toy(3, 50, 1);
+  const Executable e = test::compile_text(
+      model("Sampling", toy, scalar("max", "s32", "2") + "input %seed : s32[1]\n",
+            "%max, _, _, _, _, _, _, %seed", "eos_token_id = 100, top_p = 1.0"));
+  // Chi-square, rows of equal prompts together.
+  std::map<int32_t, std::vector<double>> counts;
+  std::mt19937 seeds(1);
+  for (int i = 0; i < 120; i++) {
+    Values feeds = toy.feeds();
+    feeds["seed"] = Tensor::of<int32_t>({1}, {static_cast<int32_t>(seeds() >> 1)});
+    const Tensor y = test::run_executable(e, feeds).at("y");
+    for (int64_t b = 0; b < 50; b++) {
+      const Text text = row_of(y, b, 2);
+      auto& c = counts[text[0]];
+      c.resize(kVocabulary);
+      c[static_cast<size_t>(text[1])]++;
+    }
+  }
+  for (const auto& [first, seen] : counts) {
+    double total = 0, chi = 0;
+    for (const double c : seen) total += c;
+    const auto p = log_softmax(toy.logits({first}));
+    for (size_t v = 0; v < seen.size(); v++) {
+      const double expected = total * std::exp(p[v]);
+      chi += (seen[v] - expected) * (seen[v] - expected) / expected;
+    }
+    EXPECT_LT(chi, 36) << "of 8 degrees of freedom, from token " << first;  // 1 of 50 000
+  }
+}
+
+TEST(Search, SamplingOfTheBestOneIsGreedy) {
+  const Toy toy(4, 3, 2);
+  const std::string inputs = scalar("max", "s32", "10");
+  const auto texts = [&](const std::string& op, const std::string& more) {
+    const Executable e =
+        test::compile_text(model(op, toy, inputs, "%max", "eos_token_id = 5" + more));
+    return run(e, toy.feeds()).at("y");
+  };
+  EXPECT_TRUE(texts("GreedySearch", "")
+                  .same_as(texts("Sampling", ", top_p = 0.0, min_tokens_to_keep = 1")));
+}
+
+TEST(Search, ScalarsMayComeAtRunTime) {
+  const Toy toy(5, 2, 2);
+  const std::string inputs =
+      scalar("max", "s32", "9") + "input %min : s32[1]\ninput %penalty : f32[1]\n";
+  const Executable e = test::compile_text(
+      model("GreedySearch", toy, inputs, "%max, %min, %penalty", "eos_token_id = 5"));
+  std::set<Text> texts;
+  for (const auto& [min, penalty] : {std::pair{0, 1.0F}, {0, 3.0F}, {9, 1.0F}}) {
+    Values feeds = toy.feeds();
+    feeds["min"] = Tensor::of<int32_t>({1}, {min});
+    feeds["penalty"] = Tensor::of<float>({1}, {penalty});
+    const Tensor y = run(e, feeds).at("y");
+    texts.insert(row_of(y, 0, 9));
+    if (penalty == 1 && min == 0) EXPECT_EQ(row_of(y, 0, 9), greedy(toy, 0, 9, 5));
+  }
+  EXPECT_GT(texts.size(), 1U);
+}
+
+// The error of a model, "" when it compiles.
+std::string error_of(const std::string& text) {
+  try {
+    test::compile_text(text);
+  } catch (const Error& e) {
+    return e.message();
+  }
+  return "";
+}
+
+TEST(Search, SizesMustBeConstant) {
+  const Toy toy(6, 1, 2);
+  const std::string message = error_of(
+      model("GreedySearch", toy, "input %longest : s32[1]\n", "%longest", "eos_token_id = 5"));
+  EXPECT_NE(message.find("max_length ('longest')"), std::string::npos) << message;
+  EXPECT_NE(message.find("poprt_exec run"), std::string::npos) << message;
+}
+
+TEST(Search, WhatCannotBeRunIsRefused) {
+  const Toy toy(6, 1, 2);
+  const std::string max = scalar("max", "s32", "9"), end = "eos_token_id = 5";
+  const auto error = [&](const std::string& attributes, const std::string& value = "9") {
+    return error_of(model("GreedySearch", toy, scalar("max", "s32", value), "%max", attributes));
+  };
+  EXPECT_EQ(error(end), "");
+  EXPECT_NE(error(end + ", model_type = 2").find("model_type is 2"), std::string::npos);
+  EXPECT_NE(error(end + ", model_type = 1").find("model_type is 1"), std::string::npos);
+  EXPECT_NE(error("eos_token_id = -1").find("eos_token_id is -1"), std::string::npos);
+  EXPECT_NE(error(end, "2").find("max_length is 2"), std::string::npos);
+  EXPECT_NE(error(end, "5000").find("max_length is 5000"), std::string::npos);
+  EXPECT_NE(error(end + ", vocab_size = 10").find("logits"), std::string::npos);
+  const std::string shared =
+      replaced(model("GreedySearch", toy, max, "%max", end), "input %past_0 : f32[2,b,1,p,1]",
+               "input %past_sequence_length : s32[1]\n input %past_0 : f32[2,b,1,?,1]");
+  EXPECT_NE(error_of(shared).find("past_sequence_length"), std::string::npos);
+  const std::string mask =
+      model("GreedySearch", toy, max + "input %mask : s32[4]\n", "%max, _, _, %mask", end);
+  EXPECT_NE(error_of(mask).find("vocab_mask is s32[4], expected s32[9]"), std::string::npos);
+}
+
+TEST(Search, SizesAreFoldedFromInputs) {
+  const Toy toy(6, 1, 2);
+  const auto graph = ir::parse_text(
+      model("BeamSearch", toy, "input %max : s32[1]\ninput %min : s32[1]\ninput %k : s32[1]\n",
+            "%max, %min, %k", "eos_token_id = 5"));
+  const Tensor four = Tensor::of<int32_t>({1}, {4});
+  EXPECT_EQ(fold_inputs(*graph, {{"max", four}, {"min", four}, {"k", four}, {"ids", toy.ids}}, 1),
+            (std::vector<std::string>{"max", "k"}));
+}
+
+}  // namespace
+}  // namespace poprt::compiler
