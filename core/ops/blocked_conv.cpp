@@ -5,6 +5,7 @@
 #include "kernels/common/pack_conv.h"
 #include "ops/common/conv.h"
 #include "ops/common/fused_activation.h"
+#include "ops/common/packed_bias.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -16,6 +17,21 @@ int64_t blocks(int64_t channels) { return (channels + 15) / 16; }
 Window window(const ir::Node& node, const Shape& x, const Shape& w) {
   return window_of(node, {x[2], x[3]}, {w[2], w[3]});
 }
+
+kernels::ConvWeights weights_of(const Tensor& t, int64_t groups) {
+  const Shape& shape = t.shape();
+  return {t.values<float>(), groups, shape[0] / groups, shape[1], shape[2], shape[3]};
+}
+
+struct PackedConv {
+  using Fill = void (*)(const kernels::ConvWeights&, int64_t tile, std::span<float>);
+  Fill fill;
+  int64_t groups, tile;
+  bool operator==(const PackedConv&) const = default;
+  void operator()(program::WeightForm::Sources from, program::WeightForm::Bytes to) const {
+    fill(weights_of(from[0], groups), tile, program::as_array<float>(to));
+  }
+};
 
 void infer(InferContext& ctx) {
   const ir::ValueType &x = ctx.in(0), &w = ctx.in(1);
@@ -42,12 +58,7 @@ void lower(LowerContext& ctx) {
     ctx.fail_unsupported("weights and bias must be constant and everything f32");
   const Shape &x = ctx.in_shape(0), &y = ctx.out_shape();
   const int64_t channels = ctx.node.int_attr("channels", 0), group = ctx.node.int_attr("group", 1);
-  kernels::ConvWeights w;
-  w.groups = group;
-  w.m = weights->shape()[0] / group;
-  w.c = weights->shape()[1];
-  w.kh = weights->shape()[2];
-  w.kw = weights->shape()[3];
+  const kernels::ConvWeights w = weights_of(*weights, group);
   const Window win = window(ctx.node, x, weights->shape());
   if (win.pads_begin[0] < 0 || win.pads_begin[1] < 0) ctx.fail_unsupported("negative pads");
   const FusedActivation activation = fused_activation(ctx.node);
@@ -71,11 +82,10 @@ void lower(LowerContext& ctx) {
                                win.dilations[1],
                                activation.kind,
                                ctx.node.int_attr("residual_after_activation", 0)};
-  using Fill = void (*)(const kernels::ConvWeights&, int64_t, std::span<float>);
   std::string_view kernel = "conv";
   int64_t count = checked_mul(checked_mul(w.groups * w.blocks(), w.c * w.taps()), int64_t{16}),
           tile = 0;
-  Fill fill = [](const kernels::ConvWeights& v, int64_t, std::span<float> to) {
+  PackedConv::Fill fill = [](const kernels::ConvWeights& v, int64_t, std::span<float> to) {
     kernels::pack_conv(v, to);
   };
   if (x.size() == 4) {
@@ -107,21 +117,9 @@ void lower(LowerContext& ctx) {
       fill = kernels::pack_conv_winograd;
     }
   }
-  const auto packed =
-      ctx.pack(dtype_bytes(DType::f32, count), DType::f32, {count},
-               [tensor = *weights, w, fill, tile](std::span<std::byte> to) mutable {
-                 w.values = tensor.values<float>();
-                 fill(w, tile, {reinterpret_cast<float*>(to.data()), to.size() / 4});
-               });
+  const auto packed = ctx.pack(DType::f32, {count}, {{*weights}, PackedConv{fill, group, tile}});
   auto bias = LowerContext::kNone;
-  if (const Tensor* b = ctx.constant(2)) {
-    const int64_t padded = y[1] * 16;
-    bias = ctx.pack(dtype_bytes(DType::f32, padded), DType::f32, {padded},
-                    [tensor = *b](std::span<std::byte> to) {
-                      std::memset(to.data(), 0, to.size());
-                      std::memcpy(to.data(), tensor.data(), tensor.bytes());
-                    });
-  }
+  if (const Tensor* b = ctx.constant(2)) bias = pack_bias(ctx, *b, b->count(), y[1] * 16);
   const std::array<program::BufferId, 5> operands = {
       ctx.in(0), packed, bias, ctx.has(3) ? ctx.in(3) : LowerContext::kNone, ctx.out(0)};
   ctx.emit(kernel, operands, ints, std::array<float, 2>{activation.a, activation.b});

@@ -7,6 +7,7 @@ const OpDef conv_integer_op = {
     .name = "ConvInteger",
     .since = 10,
     .infer = [](InferContext& c) { infer_integer_conv(c, 0, 1, DType::s32); },
-    .lower = [](LowerContext& c) { lower_integer_conv(c, 0, 1, 2, 3, SIZE_MAX); }};
+    .lower = [](LowerContext& c) { lower_integer_conv(c, 0, 1, 2, 3, SIZE_MAX); },
+    .packs = 0b10};
 
 }  // namespace poprt::ops

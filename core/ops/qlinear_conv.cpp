@@ -30,6 +30,7 @@ const OpDef qlinear_conv_op = {
     .name = "QLinearConv",
     .since = 10,
     .infer = [](InferContext& c) { infer_integer_conv(c, 0, 3, c.in(7).dtype); },
-    .lower = lower};
+    .lower = lower,
+    .packs = 0b1000};
 
 }  // namespace poprt::ops

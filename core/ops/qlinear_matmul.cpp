@@ -52,6 +52,7 @@ const OpDef qlinear_matmul_op = {
     .name = "QLinearMatMul",
     .since = 10,
     .infer = [](InferContext& c) { infer_integer_matmul(c, 0, 3, c.in(7).dtype); },
-    .lower = lower};
+    .lower = lower,
+    .packs = 0b1000};
 
 }  // namespace poprt::ops
