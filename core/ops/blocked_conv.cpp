@@ -106,7 +106,8 @@ void lower(LowerContext& ctx) {
     ctx.fail_unsupported("groups of {} to {} channels are no multiples of 16", w.c, w.m);
   } else if (group == 1 && w.kh == 3 && w.kw == 3 && win.strides == std::vector<int64_t>{1, 1} &&
              win.dilations == std::vector<int64_t>{1, 1}) {
-    const ConvAlgorithm algorithm = conv_algorithm(x[0], w.c, w.m, y[2], y[3]);
+    const ConvAlgorithm algorithm = conv_algorithm(
+        x[0], w.c, w.m, y[2], y[3], ctx.node.int_attr(kWinogradAttribute, kLargestWinogradTile));
     tile = ctx.node.int_attr("winograd_tile", algorithm == ConvAlgorithm::winograd4   ? 4
                                               : algorithm == ConvAlgorithm::winograd2 ? 2
                                                                                       : 0);

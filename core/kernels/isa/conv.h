@@ -17,6 +17,10 @@ struct ConvShape {
   Epilogue epilogue;
 };
 
+// So many segments of 16 channels are summed in registers before the sums are added up: rounding
+// errors grow with the partial sums, and pieces keep those small. Passing through C costs some 1 %.
+inline constexpr int64_t kSummedSegments = 16;
+
 // How the work is cut. Tasks: group, image, block of output channels, block of pixels, in this
 // order.
 struct ConvBlocking {
