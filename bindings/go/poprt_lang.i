@@ -29,18 +29,23 @@ static poprt_result raw_execute(raw_runner* runner, poprt_values values, int64_t
   poprt_go::Entries entries(values, inputs, outputs);
   return poprt_runner_execute(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs());
 }
-// Fails with deadline_exceeded unless it begins within `timeout_ns`; 0: no limit.
+// Never waits. raw_next_done() gives `id` when the request is done. Fails with deadline_exceeded unless it begins within
+// `timeout_ns`; 0: no limit.
 static int64_t raw_submit(raw_runner* runner, poprt_values values, int64_t inputs, int64_t outputs, int64_t timeout_ns,
-                          poprt_result* error) {
+                          int64_t id, poprt_result* error) {
   poprt_go::Entries entries(values, inputs, outputs);
   poprt_request_options options{};
   options.struct_size = sizeof options;
   options.timeout_ns = timeout_ns;
+  options.callback = poprt_go::Completions::on_done;
+  options.user_data = poprt_shim::pointer(id);
+  options.when_full = POPRT_WHEN_FULL_LINE;
   poprt_request* request = nullptr;
   *error = poprt_runner_submit(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs(), &options,
                                &request);
   return poprt_shim::address(request);
 }
+static int64_t raw_next_done() { return poprt_go::Completions::instance().take(); }
 static poprt_result raw_wait(int64_t request) {
   return poprt_request_wait(static_cast<poprt_request*>(poprt_shim::pointer(request)), -1);
 }

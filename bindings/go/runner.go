@@ -18,7 +18,7 @@ type RunnerOptions struct {
 	Profile    bool    // time every instruction, see [Runner.Profile]
 	Telemetry  bool    // publish, as POPRT_TELEMETRY=1 does; see [ReadTelemetry]; since 1.0
 	Device     *Device // nil: any free one
-	QueueDepth int     // runs in flight before Go waits; 0: the ring's size
+	QueueDepth int     // places of the queue, further runs stand in a line; 0: the ring's size
 
 	// With Dynamic, runs may have any size along BatchingDim: rows of several runs make one batch, which is padded
 	// with zeros when PadTimeout is over. Otherwise a run has a whole number of compiled batches.
@@ -238,8 +238,24 @@ type Binding struct {
 	pins            pins
 }
 
+// directRuns is how many goroutines at a time run on threads of their own: more than that wait in the queue, where
+// they cost no thread.
+var directRuns = make(chan struct{}, 4)
+
 // Execute runs the model once.
 func (b *Binding) Execute() error {
+	select {
+	case directRuns <- struct{}{}:
+		defer func() { <-directRuns }()
+		return b.executeHere()
+	default:
+		c := b.Go(nil)
+		<-c.over
+		return c.Error
+	}
+}
+
+func (b *Binding) executeHere() error {
 	raw, err := b.runner.h.acquire()
 	if err != nil {
 		return err
@@ -260,7 +276,51 @@ type Call struct {
 	request int64 // 0 when there is none (any more)
 }
 
-// Go submits a run and returns; runs are made in the order of submission. It waits while the queue is full. The call
+// Calls that were submitted and are not over, by the number that the library gives back. One goroutine takes them all.
+var calls struct {
+	sync.Mutex
+	start sync.Once
+	last  int64
+	byID  map[int64]*Call
+}
+
+func (c *Call) register() int64 {
+	calls.start.Do(func() {
+		calls.byID = map[int64]*Call{}
+		go takeCalls()
+	})
+	calls.Lock()
+	defer calls.Unlock()
+	calls.last++
+	calls.byID[calls.last] = c
+	return calls.last
+}
+
+func unregister(id int64) *Call {
+	calls.Lock()
+	defer calls.Unlock()
+	c := calls.byID[id]
+	delete(calls.byID, id)
+	return c
+}
+
+func takeCalls() {
+	for {
+		c := unregister(native.Raw_next_done())
+		c.mutex.Lock() // until the submission has returned
+		request := c.request
+		c.request = 0
+		c.mutex.Unlock()
+		failure := native.Raw_wait(request) // it is done
+		runtime.KeepAlive(c.Binding)
+		native.Raw_request_free(request)
+		c.Binding.runner.h.release() // runs that are in flight keep a runner that was closed
+		c.finish(check(failure))
+	}
+}
+
+// Go submits a run and returns at once; runs are made in the order of submission. Those for which the queue has no place
+// (RunnerOptions.QueueDepth) stand in a line without limit, so bound what you submit by waiting for results. The call
 // arrives on done when the run is over, also when it could not be submitted; done must have room. A nil done is replaced
 // by a new channel. Until then the binding's memory is in use.
 func (b *Binding) Go(done chan *Call) *Call { return b.GoWithin(0, done) }
@@ -278,24 +338,16 @@ func (b *Binding) GoWithin(limit time.Duration, done chan *Call) *Call {
 		c.finish(err)
 		return c
 	}
+	id := c.register()
 	var failure uintptr
-	request := native.Raw_submit(raw, b.table, int64(b.inputs), int64(b.outputs), int64(limit), &failure)
+	c.mutex.Lock()
+	c.request = native.Raw_submit(raw, b.table, int64(b.inputs), int64(b.outputs), int64(limit), id, &failure)
+	c.mutex.Unlock()
 	if err := check(failure); err != nil {
+		unregister(id)
 		b.runner.h.release()
 		c.finish(err)
-		return c
 	}
-	c.request = request
-	go func() {
-		failure := native.Raw_wait(request)
-		runtime.KeepAlive(b)
-		c.mutex.Lock()
-		c.request = 0
-		c.mutex.Unlock()
-		native.Raw_request_free(request)
-		b.runner.h.release() // runs that are in flight keep a runner that was closed
-		c.finish(check(failure))
-	}()
 	return c
 }
 
@@ -310,7 +362,11 @@ func (c *Call) Cancel() bool {
 func (c *Call) finish(err error) {
 	c.Error = err
 	close(c.over)
-	c.Done <- c
+	select {
+	case c.Done <- c:
+	default: // whoever made the channel gave it too little room: nobody else waits for that
+		go func() { c.Done <- c }()
+	}
 }
 
 // Go checks the memory and submits a run: see [Binding.Go].

@@ -288,7 +288,7 @@ inline bool execute(poprt_runner* runner, const Memory& memory) {
   return !error;
 }
 
-// Null with an exception set.
+// Never waits. Null with an exception set.
 inline poprt_python_run* submit(poprt_runner* runner, std::shared_ptr<poprt_python_bound> bound,
                                 int64_t timeout_ns, PyObject* callback, PyObject* owner) {
   auto run = std::make_unique<poprt_python_run>();
@@ -301,6 +301,7 @@ inline poprt_python_run* submit(poprt_runner* runner, std::shared_ptr<poprt_pyth
   options.timeout_ns = timeout_ns;
   options.callback = poprt_python_run::on_done;
   options.user_data = run.get();
+  options.when_full = POPRT_WHEN_FULL_LINE;
   poprt_error* error = nullptr;
   poprt_request* request = nullptr;
   Py_BEGIN_ALLOW_THREADS error =

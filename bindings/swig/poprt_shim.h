@@ -140,7 +140,8 @@ struct raw_run {
     return cancelled;
   }
 
-  // `timeout_ns`: by when it must begin; 0: no limit.
+  // Never waits: what the queue has no place for stands in its line. `timeout_ns`: by when it must
+  // begin; 0: no limit.
   static raw_run* submit(poprt_runner* runner, const raw_bindings& bindings, int64_t timeout_ns,
                          int64_t done, int64_t user_data, poprt_result* error) {
     auto* run = new raw_run;
@@ -152,6 +153,7 @@ struct raw_run {
     options.timeout_ns = timeout_ns;
     options.callback = run->done ? on_done : nullptr;
     options.user_data = run;
+    options.when_full = POPRT_WHEN_FULL_LINE;
     *error =
         poprt_runner_submit(runner, bindings.inputs.data(), bindings.inputs.size(),
                             bindings.outputs.data(), bindings.outputs.size(), &options, &request);

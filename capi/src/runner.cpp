@@ -64,6 +64,20 @@ nlohmann::ordered_json to_json(const runtime::RunnerStatistics& s) {
             {"buckets", s.latency.counts}}}};
 }
 
+runtime::WhenFull read_when_full(const poprt_request_options& o) {
+  if (o.reserved)
+    fail(ErrorCode::invalid_argument, "poprt_request_options: 'reserved' must be 0, given {}",
+         o.reserved);
+  switch (o.when_full) {
+    case POPRT_WHEN_FULL_WAIT: return runtime::WhenFull::wait;
+    case POPRT_WHEN_FULL_FAIL: return runtime::WhenFull::fail;
+    case POPRT_WHEN_FULL_LINE: return runtime::WhenFull::line;
+    default:
+      fail(ErrorCode::invalid_argument,
+           "when_full must be 0 (wait), 1 (fail) or 2 (line), given {}", o.when_full);
+  }
+}
+
 }  // namespace
 
 poprt_error* poprt_runner_create(const poprt_executable* executable,
@@ -123,7 +137,8 @@ poprt_error* poprt_runner_execute_async(poprt_runner* runner, const poprt_input*
                                         size_t input_count, const poprt_output* outputs,
                                         size_t output_count, poprt_request_fn callback,
                                         void* user_data, poprt_request** out_request) {
-  const poprt_request_options options{sizeof options, 0, callback, user_data};
+  const poprt_request_options options{sizeof options,       0, callback, user_data,
+                                      POPRT_WHEN_FULL_WAIT, 0};
   return poprt_runner_submit(runner, inputs, input_count, outputs, output_count, &options,
                              out_request);
 }
@@ -144,6 +159,7 @@ poprt_error* poprt_runner_submit(poprt_runner* runner, const poprt_input* inputs
     runtime::RequestOptions request_options;
     if (o.timeout_ns < 0)
       fail(ErrorCode::invalid_argument, "timeout_ns must not be negative, given {}", o.timeout_ns);
+    request_options.when_full = read_when_full(o);
     if (o.timeout_ns) request_options.timeout = std::chrono::nanoseconds(o.timeout_ns);
     auto request = r.execute_async(in.span(), out.span(), callback, request_options);
     if (out_request) *out_request = capi::to_handle(std::move(request));

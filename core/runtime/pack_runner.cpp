@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "runtime/anchor_lookup.h"
-#include "runtime/ring_buffer.h"
+#include "runtime/request_queue.h"
 
 namespace poprt::runtime {
 namespace {
@@ -91,13 +91,10 @@ struct PackRunner::State : std::enable_shared_from_this<State> {
   PackLayout layout{1, 1, PackAlgorithm::next_fit, false, 0};
 
   Counters counters;
-  std::mutex submit_mutex;
-  RequestPool::Owner pool;
-  std::unique_ptr<RingBuffer<Request*>> ring;
+  std::unique_ptr<RequestQueue> queue;
   pid_t process = 0;
-  std::atomic<size_t> in_flight{0};
-  std::atomic<bool> stopped{false}, ended{false}, finished{true};
-  Waiter room, finish_waiter;
+  std::atomic<bool> ended{false}, finished{true};
+  Waiter finish_waiter;
   std::atomic<std::thread::id> thread_id{};
 
   std::vector<Item> open;  // of the thread
@@ -232,8 +229,10 @@ PackRunner::State::State(std::shared_ptr<const Model> model, PackRunnerConfig gi
 
   depth = std::max<size_t>(config.runner.queue_depth, std::min<uint64_t>(4 * max_items, 1 << 16));
   depth = std::max<size_t>(depth, 64);
-  ring = std::make_unique<RingBuffer<Request*>>(depth);
-  pool = RequestPool::make(in.size(), out.size(), config.runner.clock);
+  queue = std::make_unique<RequestQueue>(
+      in.size(), out.size(), depth, config.runner.clock, true, [this](ErrorCode code) {
+        Counters::add(code == ErrorCode::cancelled ? counters.cancelled : counters.timed_out);
+      });
   open.reserve(max_items);
   for (int i = 0; i < (config.enable_prefetch_datastreams ? 2 : 1); i++) {
     auto p = std::make_unique<Pack>();
@@ -360,38 +359,32 @@ void PackRunner::State::finish(Request& request, ErrorCode code, Failure failure
                 : code == ErrorCode::cancelled ? counters.cancelled
                                                : counters.failed);
   if (code == ErrorCode::ok) counters.latency(config.runner.clock.now() - request.submitted);
-  in_flight.fetch_sub(1);
-  room.notify();
+  queue->leave(1);
   request.complete(code, std::move(failure));
   request.release();
 }
 
 void PackRunner::State::serve() noexcept {
   thread_id = std::this_thread::get_id();
-  const auto drop = [&](Request* r) {
-    Counters::add(r->code() == ErrorCode::cancelled ? counters.cancelled : counters.timed_out);
-    in_flight.fetch_sub(1);
-    room.notify();
-    r->release();
-  };
   const Clock& clock = config.runner.clock;
+  RequestPool& pool = queue->pool();
   while (!ended.load()) {
-    const uint64_t pokes = pool->pokes();
+    const uint64_t pokes = pool.pokes();
     const auto told = [&] {
-      return next || !ring->empty() || pool->pokes() != pokes || ended.load();
+      return next || !queue->empty() || pool.pokes() != pokes || ended.load();
     };
     std::optional<Clock::TimePoint> deadline;
     if (!open.empty()) deadline = open.front().request->submitted + config.timeout;
-    if (!clock.wait(pool->arrived, told, deadline) ||
-        (deadline && !next && ring->empty() && clock.now() >= *deadline)) {
+    if (!clock.wait(pool.arrived, told, deadline) ||
+        (deadline && !next && queue->empty() && clock.now() >= *deadline)) {
       send();
       continue;
     }
-    while (next || ring->try_pop(next)) {
+    while (next || queue->try_pop(next)) {
       Request* r = std::exchange(next, nullptr);
       if (r->has_deadline()) r->expire(clock.now());
       if (r->done()) {
-        drop(r);
+        queue->drop(r);
         continue;
       }
       const auto place = open.size() < max_items ? layout.place(r->rows) : std::nullopt;
@@ -405,15 +398,14 @@ void PackRunner::State::serve() noexcept {
     }
   }
   // What waits fails.
-  static const auto failure = std::make_shared<const Error>(
-      ErrorCode::cancelled, "the request was not run: the runner was stopped");
+  const Failure& failure = stopped_failure();
   for (const Item& item : open)
     item.request->claim() ? finish(*item.request, ErrorCode::cancelled, failure)
-                          : drop(item.request);
+                          : queue->drop(item.request);
   open.clear();
-  while (next || ring->try_pop(next)) {
+  while (next || queue->try_pop(next)) {
     Request* r = std::exchange(next, nullptr);
-    r->claim() ? finish(*r, ErrorCode::cancelled, failure) : drop(r);
+    r->claim() ? finish(*r, ErrorCode::cancelled, failure) : queue->drop(r);
   }
   finished = true;
   finish_waiter.notify();
@@ -442,11 +434,7 @@ void PackRunner::State::send() noexcept {
       pack->items.push_back(item);
       continue;
     }
-    Counters::add(item.request->code() == ErrorCode::cancelled ? counters.cancelled
-                                                               : counters.timed_out);
-    in_flight.fetch_sub(1);
-    room.notify();
-    item.request->release();
+    queue->drop(item.request);
   }
   open.clear();
   if (pack->items.empty()) return put_back();
@@ -533,13 +521,9 @@ void PackRunner::State::done(Pack& pack, const Request& inner) noexcept {
 }
 
 void PackRunner::State::end() noexcept {
-  stopped = true;
-  room.notify();
-  {
-    const std::lock_guard lock(submit_mutex);
-  }
+  queue->stop(stopped_failure());
   ended = true;
-  pool->poke();
+  queue->pool().poke();
 }
 
 PackRunner::PackRunner(std::shared_ptr<const Model> model, PackRunnerConfig config)
@@ -566,41 +550,11 @@ RequestPtr PackRunner::execute_async(std::span<const InputBinding> inputs,
                                      std::span<const OutputBinding> outputs,
                                      RequestCallback callback, const RequestOptions& options) {
   State& s = *state_;
-  const auto stopped = [&] {
-    if (s.stopped.load()) fail(ErrorCode::cancelled, "the runner was stopped");
-  };
-  const auto try_admit = [&] {
-    size_t n = s.in_flight.load();
-    while (n < s.depth)
-      if (s.in_flight.compare_exchange_weak(n, n + 1)) return true;
-    return false;
-  };
-  stopped();
-  if (!try_admit()) {
-    if (s.thread_id.load() == std::this_thread::get_id())
-      fail(ErrorCode::resource_exhausted, "{} requests are in flight already", s.depth);
-    bool admitted = false;
-    s.room.wait([&] { return (admitted = try_admit()) || s.stopped.load(); });
-    if (!admitted) stopped();
-  }
-  RequestPtr request;
-  try {
-    const std::lock_guard lock(s.submit_mutex);
-    stopped();
-    request = RequestPtr(s.pool->take(1, callback, options));
-    request->rows = s.resolve(inputs, outputs, *request);
+  const bool on_thread = s.thread_id.load() == std::this_thread::get_id();
+  return s.queue->submit(callback, options, on_thread, [&](Request& r) {
+    r.rows = s.resolve(inputs, outputs, r);
     s.start_thread();
-    request->retain();  // the queue's
-    s.ring->begin()[0] = request.get();
-    s.ring->commit();
-  } catch (...) {
-    s.in_flight.fetch_sub(1);
-    s.room.notify();
-    throw;
-  }
-  Counters::add(s.counters.submitted);
-  s.pool->arrived.notify();
-  return request;
+  });
 }
 
 void PackRunner::stop() noexcept {
@@ -616,7 +570,8 @@ void PackRunner::stop() noexcept {
 
 RunnerStatistics PackRunner::statistics() const {
   RunnerStatistics s = state_->counters.snapshot();
-  s.in_flight = state_->in_flight.load();
+  s.submitted = state_->queue->submitted();
+  s.in_flight = state_->queue->in_flight();
   s.queue_capacity = state_->depth;
   return s;
 }

@@ -12,7 +12,7 @@
 
 namespace poprt::runtime {
 
-// PopRT's PackRunnerConfig (spec/poprt.md 5.3).
+// PopRT's PackRunnerConfig.
 struct PackRunnerConfig {
   RunnerConfig runner;  // of the runner underneath; batching_dim must be off
   // From the first item of a pack until it goes as it is; must be more than 0.

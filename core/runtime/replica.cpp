@@ -15,8 +15,6 @@ namespace {
 
 thread_local const Replica* current_replica = nullptr;
 
-[[noreturn]] void fail_stopped() { fail(ErrorCode::cancelled, "the runner was stopped"); }
-
 }  // namespace
 
 Replica::Replica(std::shared_ptr<const RunnerPlan> plan, int index,
@@ -27,13 +25,13 @@ Replica::Replica(std::shared_ptr<const RunnerPlan> plan, int index,
       traces_(std::move(traces)),
       devices_(std::move(devices)),
       fixed_(plan_->fixed_data),
-      pool_(RequestPool::make(plan_->inputs.size(), plan_->outputs.size(), plan_->config.clock)),
-      ring_(plan_->depth),
+      queue_(plan_->inputs.size(), plan_->outputs.size(), plan_->depth, plan_->config.clock,
+             plan_->config.thread_safe, [this](ErrorCode code) { count_answered(code); }),
       free_(plan_->config.ring_buffer_size_multiplier + 1),
       loaded_(plan_->config.ring_buffer_size_multiplier + 2),
       computed_(plan_->config.ring_buffer_size_multiplier + 2) {
   const RunnerPlan& p = *plan_;
-  pool_->poke_on_watch = p.config.flush_on_waiting_outputs;
+  queue_.pool().poke_on_watch = p.config.flush_on_waiting_outputs;
   for (auto* list : {&direct_inputs_, &request_inputs_}) list->resize(p.inputs.size());
   for (auto* list : {&direct_outputs_, &request_outputs_}) list->resize(p.outputs.size());
   if (!p.config.validate_io_params) {
@@ -121,7 +119,7 @@ void Replica::execute(const void* const* inputs, void* const* outputs, uint64_t 
     waiting_sync_.fetch_add(1, std::memory_order_relaxed);
     const std::lock_guard lock(device_mutex_);
     waiting_sync_.fetch_sub(1, std::memory_order_relaxed);
-    if (stopped_.load(std::memory_order_relaxed)) fail_stopped();
+    if (queue_.stopped()) fail_stopped_runner();
     trace.ns[Tracepoint::begun] = trace.ns[Tracepoint::loaded] = stamp();
     Failure failure = ensure_usable();
     trace.ns[Tracepoint::compute_begin] = stamp();
@@ -191,59 +189,26 @@ bool Replica::execute_checked(std::span<const InputBinding> inputs,
 
 bool Replica::on_thread() const noexcept { return current_replica == this; }
 
-void Replica::admit() {
-  const auto try_admit = [this] {
-    size_t n = in_flight_.load(std::memory_order_relaxed);
-    while (n < plan_->depth)
-      if (in_flight_.compare_exchange_weak(n, n + 1, std::memory_order_acq_rel)) return true;
-    return false;
-  };
-  if (try_admit()) return;
-  if (on_thread())
-    fail(ErrorCode::resource_exhausted, "{} requests are in flight already", plan_->depth);
-  bool admitted = false;
-  room_.wait([&] {
-    admitted = try_admit();
-    return admitted || stopped_.load(std::memory_order_acquire);
-  });
-  if (!admitted) fail_stopped();
-}
-
-void Replica::leave(size_t n) noexcept {
-  if (n == 0) return;
-  in_flight_.fetch_sub(n, std::memory_order_acq_rel);
-  room_.notify();
-}
-
 RequestPtr Replica::submit(std::span<const InputBinding> inputs,
                            std::span<const OutputBinding> outputs, RequestCallback callback,
                            const RequestOptions& options) {
-  if (stopped_.load(std::memory_order_acquire)) fail_stopped();
-  admit();
-  RequestPtr request;
-  try {
-    std::unique_lock lock(submit_mutex_, std::defer_lock);
-    if (plan_->config.thread_safe) lock.lock();
-    if (stopped_.load(std::memory_order_acquire)) fail_stopped();
-    request = RequestPtr(pool_->take(1, callback, options));
-    request->rows = plan_->resolve(inputs, outputs, request->inputs.get(), request->outputs.get());
+  return queue_.submit(callback, options, on_thread(), [&](Request& r) {
+    r.rows = plan_->resolve(inputs, outputs, r.inputs.get(), r.outputs.get());
     start_threads();
-    request->sequence = submitted_.load(std::memory_order_relaxed) + 1;
-    submitted_.store(request->sequence, std::memory_order_release);
-    request->retain();  // the queue's
-    // Admission keeps room in the ring.
-    ring_.begin()[0] = request.get();
-    ring_.commit();
-  } catch (...) {
-    leave(1);
-    throw;
-  }
-  tell([this](Telemetry& t) {
-    t.submitted();
-    t.enqueued(in_flight());
+    tell([this](Telemetry& t) {
+      t.submitted();
+      t.enqueued(in_flight());
+    });
   });
-  pool_->arrived.notify();
-  return request;
+}
+
+// Of a request that was cancelled, late or stopped while it waited.
+void Replica::count_answered(ErrorCode code) noexcept {
+  Counters::add(code == ErrorCode::cancelled ? counters_.cancelled : counters_.timed_out);
+  tell([](Telemetry& t) {
+    t.failed();
+    t.finished(1);
+  });
 }
 
 void Replica::start_threads() {
@@ -352,14 +317,9 @@ void Replica::store_loop() noexcept {
 // The end.
 
 void Replica::end() noexcept {
-  stopped_.store(true, std::memory_order_release);
-  room_.notify();
-  {
-    // No submission is under way after this, and none follows.
-    const std::lock_guard lock(submit_mutex_);
-  }
+  queue_.stop(stopped_failure());
   ended_.store(true, std::memory_order_release);
-  pool_->poke();
+  queue_.pool().poke();
 }
 
 void Replica::stop() noexcept {
@@ -388,7 +348,7 @@ void Replica::close() noexcept {
 
 RunnerStatistics Replica::statistics() const {
   RunnerStatistics s = counters_.snapshot();
-  s.submitted += submitted_.load(std::memory_order_relaxed);
+  s.submitted += queue_.submitted();
   s.in_flight = in_flight();
   s.queue_capacity = plan_->depth;
   return s;

@@ -12,6 +12,7 @@
 
 #include "device/device.h"
 #include "runtime/request.h"
+#include "runtime/request_queue.h"
 #include "runtime/ring_buffer.h"
 #include "runtime/runner_plan.h"
 #include "runtime/session.h"
@@ -49,7 +50,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   void close() noexcept;
   bool on_thread() const noexcept;
 
-  size_t in_flight() const noexcept { return in_flight_.load(std::memory_order_relaxed); }
+  size_t in_flight() const noexcept { return queue_.in_flight(); }
   bool broken() const noexcept { return broken_.load(std::memory_order_acquire); }
   // A started batch that waits for rows.
   bool open() const noexcept { return open_rows_.load(std::memory_order_relaxed) != 0; }
@@ -88,8 +89,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
   Formed form(Step& step) noexcept;
   bool flush(Step& step, bool complete) noexcept;
   Request* next() noexcept;
+  void count_answered(ErrorCode code) noexcept;
   static void take(const Segment& s) noexcept;
-  void drop(Request* request) noexcept;
   void add(std::vector<Segment>& to, Request* request, uint64_t count) noexcept;
   Failure failure_of(const Request& request) noexcept;
   bool fail_step(Step& step, Request* request, Failure failure) noexcept;
@@ -107,8 +108,6 @@ class Replica : public std::enable_shared_from_this<Replica> {
   Failure device_failed(const DeviceError& error) noexcept;
 
   void wait_for_end() noexcept;
-  void admit();
-  void leave(size_t n) noexcept;
   void make_sessions();
   void drop_sessions() noexcept;
   void release_devices() noexcept;
@@ -147,18 +146,12 @@ class Replica : public std::enable_shared_from_this<Replica> {
   Failure failure_;                      // of broken_, and of requests up to fail_until_
   std::atomic<bool> broken_{false};      // for good
   std::atomic<uint64_t> fail_until_{0};  // the last request that waited when a device failed
-  std::atomic<bool> stopped_{false};     // nothing new is taken
-  std::atomic<bool> ended_{false};       // and no submission is under way
+  std::atomic<bool> ended_{false};       // nothing new is taken, no submission is under way
   std::atomic<bool> closed_{false};
 
-  std::mutex submit_mutex_;  // the producer's side of ring_, the pool's take()
-  const RequestPool::Owner pool_;
-  RingBuffer<Request*> ring_;
-  std::atomic<uint64_t> submitted_{0};  // sequence of the last request
-  pid_t process_ = 0;                   // whose threads serve; 0: none yet
-  std::atomic<size_t> in_flight_{0};
+  RequestQueue queue_;
+  pid_t process_ = 0;  // whose threads serve; 0: none yet
   std::atomic<uint32_t> waiting_sync_{0};
-  Waiter room_;
 
   // Of the forming thread.
   std::vector<Step> steps_;

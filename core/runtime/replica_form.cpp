@@ -8,12 +8,6 @@
 namespace poprt::runtime {
 namespace {
 
-Failure stopped_failure() {
-  static const auto failure = std::make_shared<const Error>(
-      ErrorCode::cancelled, "the request was not run: the runner was stopped");
-  return failure;
-}
-
 std::optional<Clock::TimePoint> after(Clock::TimePoint start, std::chrono::nanoseconds wait) {
   if (wait >= Clock::TimePoint::max() - start) return std::nullopt;
   return start + wait;
@@ -27,26 +21,14 @@ void Replica::Step::clear() {
   failure = nullptr;
 }
 
-// Takes a request that is done already out of the queue.
-void Replica::drop(Request* request) noexcept {
-  Counters::add(request->code() == ErrorCode::cancelled ? counters_.cancelled
-                                                        : counters_.timed_out);
-  tell([](Telemetry& t) {
-    t.failed();
-    t.finished(1);
-  });
-  leave(1);
-  request->release();
-}
-
 // The next request that is not done; null when none waits.
 Request* Replica::next() noexcept {
   for (;;) {
     Request* r = std::exchange(carry_, nullptr);
-    if (!r && !ring_.try_pop(r)) return nullptr;
+    if (!r && !queue_.try_pop(r)) return nullptr;
     if (r->has_deadline() && r->taken == 0) r->expire(plan_->config.clock.now());
     if (!r->done()) return r;
-    drop(r);
+    queue_.drop(r);
   }
 }
 
@@ -76,7 +58,7 @@ void Replica::add(std::vector<Segment>& to, Request* request, uint64_t count) no
 // Puts what is left of `request` into a step that fails. False: it is done already, and dropped.
 bool Replica::fail_step(Step& step, Request* request, Failure failure) noexcept {
   if (request->taken == 0 && !request->claim()) {
-    drop(request);
+    queue_.drop(request);
     return false;
   }
   step.failure = std::move(failure);
@@ -120,7 +102,7 @@ bool Replica::flush(Step& step, bool complete) noexcept {
       carry_ = nullptr;
       r->release();
     }
-    drop(r);
+    queue_.drop(r);
     open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
   }
   for (const Segment& s : open_)
@@ -146,8 +128,9 @@ bool Replica::flush(Step& step, bool complete) noexcept {
 Replica::Formed Replica::form(Step& step) noexcept {
   step.clear();
   const RunnerPlan& p = *plan_;
+  RequestPool& pool = queue_.pool();
   for (;;) {
-    const uint64_t pokes = pool_->pokes();
+    const uint64_t pokes = pool.pokes();
     const bool stopping = ended_.load(std::memory_order_acquire);
     const auto finish = [&] {
       step.begun = stamp();
@@ -181,7 +164,7 @@ Replica::Formed Replica::form(Step& step) noexcept {
       if (left >= p.step_rows) {
         // Whole steps do not wait behind a batch that is still open.
         if (r->taken == 0 && !r->claim()) {
-          drop(r);
+          queue_.drop(r);
           continue;
         }
         step.rows = p.step_rows;
@@ -204,10 +187,10 @@ Replica::Formed Replica::form(Step& step) noexcept {
       if (open_sum_ == p.step_rows && flush(step, true)) return finish();
     }
     if (!step.segments.empty()) return finish();
-    if (ring_.empty() && !stopping) tell([](Telemetry& t) { t.stalled(); });
+    if (queue_.empty() && !stopping) tell([](Telemetry& t) { t.stalled(); });
     if (open_.empty()) {
-      pool_->arrived.wait([&] {
-        return !ring_.empty() || pool_->pokes() != pokes || ended_.load(std::memory_order_acquire);
+      pool.arrived.wait([&] {
+        return !queue_.empty() || pool.pokes() != pokes || ended_.load(std::memory_order_acquire);
       });
       continue;
     }
@@ -223,13 +206,12 @@ Replica::Formed Replica::form(Step& step) noexcept {
       if (s.request->has_deadline() && s.request->taken == 0)
         wake = wake ? std::min(*wake, s.request->deadline()) : s.request->deadline();
     const bool told = p.config.clock.wait(
-        pool_->arrived,
+        pool.arrived,
         [&] {
-          return !ring_.empty() || pool_->pokes() != pokes ||
-                 ended_.load(std::memory_order_acquire);
+          return !queue_.empty() || pool.pokes() != pokes || ended_.load(std::memory_order_acquire);
         },
         wake);
-    if (!told || pool_->pokes() != pokes) {
+    if (!told || pool.pokes() != pokes) {
       // Late and cancelled ones leave now rather than with the batch.
       const auto now = p.config.clock.now();
       for (size_t i = 0; i < open_.size();) {
@@ -240,7 +222,7 @@ Replica::Formed Replica::form(Step& step) noexcept {
           continue;
         }
         open_sum_ -= open_[i].count;
-        drop(r);
+        queue_.drop(r);
         open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
       }
     }

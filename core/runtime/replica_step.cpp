@@ -101,8 +101,8 @@ Failure Replica::device_failed(const DeviceError& error) noexcept {
     needs_reset_ = true;
   else
     broken_.store(true, std::memory_order_release);
-  fail_until_.store(submitted_.load(std::memory_order_acquire), std::memory_order_release);
-  pool_->poke();  // what waits for a batch fails now
+  fail_until_.store(queue_.submitted(), std::memory_order_release);
+  queue_.pool().poke();  // what waits for a batch fails now
   return failure_;
 }
 
@@ -231,7 +231,7 @@ void Replica::store(Step& step) noexcept {
     r.stored += s.count;
     if (r.stored == r.rows) finished++;
   }
-  leave(finished);
+  queue_.leave(finished);
   tell([finished](Telemetry& t) { t.finished(finished); });
   for (const Segment& s : step.segments) {
     Request& r = *s.request;

@@ -1,11 +1,27 @@
 #include "runtime/request.h"
 
+#include <algorithm>
+
 namespace poprt::runtime {
 namespace {
 
 Request* closed_mark() noexcept { return reinterpret_cast<Request*>(uintptr_t{1}); }
 
 }  // namespace
+
+Clock::TimePoint deadline_after(Clock::TimePoint start,
+                                std::optional<std::chrono::nanoseconds> timeout) noexcept {
+  if (!timeout || *timeout >= Clock::TimePoint::max() - start) return Clock::TimePoint::max();
+  return start + std::max(*timeout, std::chrono::nanoseconds(0));
+}
+
+void fail_stopped_runner() { fail(ErrorCode::cancelled, "the runner was stopped"); }
+
+const Failure& stopped_failure() {
+  static const Failure failure = std::make_shared<const Error>(
+      ErrorCode::cancelled, "the request was not run: the runner was stopped");
+  return failure;
+}
 
 bool Request::wait(std::optional<std::chrono::nanoseconds> timeout) noexcept {
   if (done()) return true;
@@ -59,9 +75,11 @@ void Request::complete(ErrorCode code, Failure failure) noexcept {
 
 bool Request::finish_queued(ErrorCode code) noexcept {
   int expected = kQueued;
-  if (!state_.compare_exchange_strong(expected, static_cast<int>(code), std::memory_order_acq_rel))
+  if (!state_.compare_exchange_strong(expected, kAnswering, std::memory_order_acq_rel))
     return false;
   retain();  // the caller's may be the runner's, which goes with the poke
+  if (pool_.on_answered.call) pool_.on_answered.call(pool_.on_answered.context, code);
+  state_.store(static_cast<int>(code), std::memory_order_release);
   announce(code);
   pool_.poke();  // the runner drops it from its queue
   release();
@@ -79,7 +97,7 @@ void Request::release() noexcept {
 }
 
 Request* RequestPool::take(uint32_t references, RequestCallback callback,
-                           const RequestOptions& options) {
+                           Clock::TimePoint submitted, Clock::TimePoint deadline) {
   Request* r = head_.load(std::memory_order_acquire);
   // Only one thread pops at a time, so that the head's next cannot change under us.
   while (r && !head_.compare_exchange_weak(r, r->next_, std::memory_order_acquire)) continue;
@@ -95,10 +113,8 @@ Request* RequestPool::take(uint32_t references, RequestCallback callback,
   r->taken = r->stored = 0;
   r->callback_ = callback;
   r->failure_ = nullptr;
-  r->deadline_ = Clock::TimePoint::max();
-  r->submitted = clock.now();
-  if (options.timeout && *options.timeout < Clock::TimePoint::max() - r->submitted)
-    r->deadline_ = r->submitted + std::max(*options.timeout, std::chrono::nanoseconds(0));
+  r->deadline_ = deadline;
+  r->submitted = submitted;
   r->state_.store(Request::kQueued, std::memory_order_relaxed);
   return r;
 }

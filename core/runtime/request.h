@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "base/error.h"
@@ -34,11 +35,27 @@ struct RequestCallback {
   }
 };
 
-struct RequestOptions {
-  // Fails with deadline_exceeded when it has not begun by then. A run that has begun is not
-  // interrupted.
-  std::optional<std::chrono::nanoseconds> timeout;
+// What a submission does when as many requests are in flight as the queue has places.
+enum class WhenFull : uint8_t {
+  wait,  // until there is a place
+  fail,  // with unavailable
+  line,  // the request stands in a line, which has no limit; the call never waits
 };
+
+struct RequestOptions {
+  // Counts from the call. Fails with deadline_exceeded when it has not begun by then. A run that
+  // has begun is not interrupted.
+  std::optional<std::chrono::nanoseconds> timeout;
+  WhenFull when_full = WhenFull::wait;
+};
+
+// `timeout` after `start`; TimePoint::max() is never.
+Clock::TimePoint deadline_after(Clock::TimePoint start,
+                                std::optional<std::chrono::nanoseconds> timeout) noexcept;
+
+[[noreturn]] void fail_stopped_runner();
+// What requests fail with that waited when the runner was stopped.
+const std::shared_ptr<const Error>& stopped_failure();
 
 // What all requests that one device error hits share.
 using Failure = std::shared_ptr<const Error>;
@@ -68,7 +85,14 @@ class Request {
   void release() noexcept;
 
   // From here on for runners.
-  static constexpr int kQueued = -1, kRunning = -2;
+  static constexpr int kQueued = -1, kRunning = -2, kAnswering = -3;
+
+  // Neither begun nor answered.
+  bool queued() const noexcept { return state_.load(std::memory_order_acquire) == kQueued; }
+  // After claim() was false: whoever answers the request is about to have done so.
+  void wait_for_answer() const noexcept {
+    while (!done()) std::this_thread::yield();
+  }
 
   // A request cannot be cancelled any more after claim(); false: it is done already.
   bool claim() noexcept {
@@ -150,7 +174,8 @@ class RequestPool {
   }
 
   // One thread at a time. With `references` references.
-  Request* take(uint32_t references, RequestCallback callback, const RequestOptions& options);
+  Request* take(uint32_t references, RequestCallback callback, Clock::TimePoint submitted,
+                Clock::TimePoint deadline);
 
   // The runner waits here: for requests, and for pokes() to change.
   Waiter arrived;
@@ -161,7 +186,13 @@ class RequestPool {
     arrived.notify();
   }
   const Clock clock;
-  bool poke_on_watch = false;  // set before the first request
+  // Set before the first request.
+  bool poke_on_watch = false;
+  // Told of a request that is cancelled or late while it waits, before anybody sees the answer.
+  struct {
+    void (*call)(void* context, ErrorCode code) noexcept = nullptr;
+    void* context = nullptr;
+  } on_answered;
 
  private:
   friend class Request;

@@ -30,7 +30,7 @@ struct FlushByName {
   OutputMemoryView outputs;
 };
 
-// PopRT's RuntimeConfig, with its defaults (spec/poprt.md 5.2); what is ours says so.
+// PopRT's RuntimeConfig, with its defaults; what is ours says so.
 struct RunnerConfig {
   static constexpr auto kNever = std::chrono::nanoseconds::max();
   static constexpr auto kDoNotWait = std::chrono::nanoseconds::zero();

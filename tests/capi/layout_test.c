@@ -148,7 +148,9 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_request_options, timeout_ns, 8);
   AT(poprt_request_options, callback, 16);
   AT(poprt_request_options, user_data, 24);
-  assert_int_equal(sizeof(poprt_request_options), 32);
+  AT(poprt_request_options, when_full, 32);
+  AT(poprt_request_options, reserved, 36);
+  assert_int_equal(sizeof(poprt_request_options), 40);
 
   AT(poprt_pack_runner_options, struct_size, 0);
   AT(poprt_pack_runner_options, runner, 8);

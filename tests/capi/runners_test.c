@@ -184,6 +184,47 @@ static void requests_are_cancelled_and_time_out(void** state) {
   poprt_request_free(request);
 }
 
+static void a_full_queue_is_the_callers_choice(void** state) {
+  (void)state;
+  poprt_runner_options o = options();
+  o.use_batching_dim = 1;
+  o.timeout_ns = -1; /* one row waits for ever */
+  o.queue_depth = 2;
+  poprt_runner* r = make_runner(&o);
+  client k;
+  client_init(&k, 1, 1);
+  calls c = {0, -1};
+  poprt_request_options q = {.struct_size = sizeof q, .callback = count, .user_data = &c};
+  poprt_request* requests[6] = {NULL};
+  q.when_full = POPRT_WHEN_FULL_FAIL;
+  for (int i = 0; i < 2; i++) OK(poprt_runner_submit(r, k.in, 1, k.out, 2, &q, &requests[i]));
+  FAILS(poprt_runner_submit(r, k.in, 1, k.out, 2, &q, &requests[2]), POPRT_UNAVAILABLE,
+        "the queue is full: 2 requests are in flight");
+  assert_null(requests[2]);
+  q.when_full = POPRT_WHEN_FULL_WAIT;
+  q.timeout_ns = 1000000;
+  FAILS(poprt_runner_submit(r, k.in, 1, k.out, 2, &q, &requests[2]), POPRT_DEADLINE_EXCEEDED,
+        "while 2 others were in flight");
+  assert_int_equal(c.n, 0); /* a submission that fails calls nobody */
+  q.when_full = POPRT_WHEN_FULL_LINE;
+  for (int i = 2; i < 4; i++) OK(poprt_runner_submit(r, k.in, 1, k.out, 2, &q, &requests[i]));
+  for (int i = 2; i < 4; i++)
+    FAILS(poprt_request_wait(requests[i], -1), POPRT_DEADLINE_EXCEEDED, "its time was over");
+  assert_int_equal(c.n, 2);
+  q.timeout_ns = 0;
+  OK(poprt_runner_submit(r, k.in, 1, k.out, 2, &q, &requests[4]));
+  q.when_full = 3;
+  FAILS(poprt_runner_submit(r, k.in, 1, k.out, 2, &q, &requests[5]), POPRT_INVALID_ARGUMENT,
+        "when_full must be 0 (wait), 1 (fail) or 2 (line), given 3");
+  q.when_full = 0;
+  q.reserved = 1;
+  FAILS(poprt_runner_submit(r, k.in, 1, k.out, 2, &q, &requests[5]), POPRT_INVALID_ARGUMENT,
+        "reserved");
+  poprt_runner_free(r);
+  assert_int_equal(c.n, 5);
+  for (int i = 0; i < 5; i++) poprt_request_free(requests[i]);
+}
+
 static void free_runner(poprt_error_code code, void* user_data) {
   calls* c = ((void**)user_data)[0];
   poprt_runner_free(((void**)user_data)[1]);
@@ -384,6 +425,7 @@ int main(void) {
       cmocka_unit_test(frozen_inputs_are_left_out),
       cmocka_unit_test(device_errors_have_codes),
       cmocka_unit_test(requests_are_cancelled_and_time_out),
+      cmocka_unit_test(a_full_queue_is_the_callers_choice),
       cmocka_unit_test(a_callback_may_free_the_runner),
       cmocka_unit_test(tracepoints_are_json),
       cmocka_unit_test(replicas_run_on_their_devices),

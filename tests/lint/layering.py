@@ -12,6 +12,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 ALLOWED = {
     "capi/include/": [],
     "capi/": ["capi/include/", "core/"],
+    "cmake/": [],
     "cli/": ["capi/include/"],
     # Developer commands.
     "cli/exec/": ["cli/", "capi/include/", "core/"],

@@ -19,7 +19,8 @@ namespace Poprt
         /// <see cref="Library.ReadTelemetry"/>. Since 1.0.</summary>
         public bool Telemetry { get; set; }
 
-        /// <summary>Asynchronous runs in flight before ExecuteAsync blocks; 0: the ring's size.</summary>
+        /// <summary>Asynchronous runs that the queue has places for, further ones stand in a line; 0: the ring's
+        /// size.</summary>
         public int QueueDepth { get; set; }
 
         /// <summary>How long a started batch waits for its next rows before it is padded with zeros; zero: 10 ms;
@@ -255,8 +256,8 @@ namespace Poprt
 
         /// <summary>
         /// Submits a run and returns; runs begin in the order of submission. A process that ends waits up to 10 s for
-        /// them. Blocks while QueueDepth runs are in
-        /// flight. The memory stays pinned until the run is over; the bindings may be disposed of or changed.
+        /// them. Never blocks: runs for which the queue has no place (QueueDepth) stand in a line without limit, so
+        /// bound what you submit by awaiting results. The memory stays pinned until the run is over; the bindings may be disposed of or changed.
         /// </summary>
         /// <param name="bindings">Where inputs are and outputs go.</param>
         /// <param name="cancellation">Cancels the task, and the run when it has not begun. One that has begun goes on

@@ -11,8 +11,8 @@ import enum
 import json
 import math
 import os
-from concurrent.futures import Future
-from typing import Any, Callable, Mapping, Optional, Sequence, TypeVar, Union
+from concurrent.futures import CancelledError as _StandardCancelledError, Future
+from typing import Any, Callable, Generator, Mapping, Optional, Sequence, TypeVar, Union
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from . import poprt_raw as _raw
 from ._config import Config
 from ._describe import DataDesc, describe, describe_all
 from .compiler import Executable
+from .errors import CancelledError
 
 __all__ = ["AnyConfig", "BaseRunner", "Binding", "DataDesc", "Device", "DeviceManager", "DeviceWaitConfig",
            "HostConcatConfig", "HostConcatRunner", "HostConcatRunnerConfig", "InputDesc", "InputMemoryView",
@@ -156,7 +157,7 @@ class RuntimeConfig(_RunnerConfig):
         # poprt's own.
         "threads": 0,  # compute threads; 0: POPRT_THREADS, or all CPUs
         "profile": False,  # time every instruction
-        "queue_depth": 0,  # requests in flight before execute_async waits; 0: the ring's size
+        "queue_depth": 0,  # places of the queue, further requests stand in a line; 0: the ring's size
         "device": None,  # None: any free one
         "replication_factor": None,  # copies of the model, each on its own device
         "frozen_inputs": None,  # dict of arrays that every request gets
@@ -359,17 +360,30 @@ class DeviceManager:
 
 
 class OutputFuture(Future[Mapping[str, Any]]):
-    """Result of an asynchronous run: a ``concurrent.futures.Future`` of the dict of outputs.
+    """Result of an asynchronous run: a ``concurrent.futures.Future`` of the dict of outputs, which ``await`` takes too.
 
-    ``asyncio.wrap_future`` makes it awaitable. Its callbacks are called on a thread of the runner: they must not block
-    and not wait for other requests.
+    Its callbacks are called on a thread of the runner: they must not block and not wait for other requests. The arrays
+    of the request are in use until it is done, also when a task that awaits it is cancelled before.
     """
 
     def __init__(self, outputs: Mapping[str, Any]):
         super().__init__()
-        self.set_running_or_notify_cancel()
         self._outputs = outputs
         self._run: Any = None
+        self._asked_to_cancel = False
+
+    def __await__(self) -> Generator[Any, None, Mapping[str, Any]]:
+        import asyncio  # takes longer than the rest of this module, and most programs have no event loop
+
+        return asyncio.wrap_future(self).__await__()
+
+    def result(self, timeout: Optional[float] = None) -> Mapping[str, Any]:
+        try:
+            return super().result(timeout)
+        except CancelledError:
+            raise
+        except _StandardCancelledError:
+            raise CancelledError("the request was not run: it was cancelled") from None
 
     def wait(self, timeout: Optional[float] = None) -> Mapping[str, Any]:
         """Waits and returns the outputs; seconds; raises what the run failed with."""
@@ -379,12 +393,19 @@ class OutputFuture(Future[Mapping[str, Any]]):
         return self.result()[name]
 
     def cancel(self) -> bool:
-        """Cancels a request that has not begun: its exception is then a CancelledError. False when it has."""
+        """Cancels a request that has not begun: True, and its arrays are free. False when it has begun or is done."""
         run = self._run
-        return run is not None and bool(run.cancel())
+        if run is None:
+            return self.cancelled()
+        self._asked_to_cancel = True
+        return bool(run.cancel())
 
     def _complete(self, error: Optional[BaseException]) -> None:
         self._run = None
+        if self._asked_to_cancel and isinstance(error, CancelledError):
+            super().cancel()
+        if not self.set_running_or_notify_cancel():
+            return
         if error is None:
             self.set_result(self._outputs)
         else:
@@ -424,9 +445,10 @@ class BaseRunner:
 
     def execute_async(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any],
                       begin_within: Optional[float] = None) -> OutputFuture:
-        """Submits a run; blocks while the queue is full. Requests run in the order of submission.
+        """Submits a run and returns at once. Requests run in the order of submission; those for which the queue has no
+        place (``queue_depth``) stand in a line without limit, so bound what you submit by waiting for results.
 
-        With ``begin_within``, in seconds, it fails with DeadlineExceededError unless it begins by then."""
+        With ``begin_within``, in seconds from the call, it fails with DeadlineExceededError unless it begins by then."""
         future = OutputFuture(outputs)
         raw = self._open()
         future._run = _raw.raw_execute_async(
@@ -434,6 +456,14 @@ class BaseRunner:
             outputs if isinstance(outputs, dict) else dict(outputs), self._check_types,
             0 if begin_within is None else max(1, int(begin_within * 1e9)), future._complete, raw)
         return future
+
+    async def submit(self, inputs: Mapping[str, Any], outputs: Optional[Mapping[str, Any]] = None,
+                     begin_within: Optional[float] = None) -> Mapping[str, Any]:
+        """Submits a run and awaits it; without ``outputs`` into new arrays. The event loop is never blocked: what the
+        queue has no place for waits in line. A task that is cancelled cancels a run that has not begun."""
+        if outputs is None:
+            outputs = {d.name: d.empty() for d in self.get_execute_outputs()}
+        return await self.execute_async(inputs, outputs, begin_within)
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """Runs the model into new arrays."""

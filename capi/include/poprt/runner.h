@@ -166,15 +166,29 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_execute_async(
     const poprt_output* outputs, size_t output_count, poprt_request_fn callback, void* user_data,
     poprt_request** out_request);
 
+/* What poprt_runner_submit does while queue_depth requests are in flight. Since 1.0. */
+typedef enum poprt_when_full {
+  POPRT_WHEN_FULL_WAIT = 0, /* it waits for a place, at most timeout_ns */
+  POPRT_WHEN_FULL_FAIL = 1, /* it fails with unavailable */
+  POPRT_WHEN_FULL_LINE = 2  /* the request stands in a line, which has no limit: for event loops and
+                               callers that bound what they submit themselves */
+} poprt_when_full;
+
 /* Set struct_size to sizeof(poprt_request_options) and the rest to zero. */
 typedef struct poprt_request_options {
   size_t struct_size;
-  int64_t timeout_ns;        /* fails with deadline_exceeded unless it begins by then; 0: never */
+  int64_t timeout_ns; /* counted from the call: fails with deadline_exceeded unless it begins by
+                         then, whatever computes meanwhile; 0: never */
   poprt_request_fn callback; /* may be null */
   void* user_data;
+  int32_t when_full; /* poprt_when_full; with FAIL and LINE the call never waits. Since 1.0. */
+  int32_t reserved;  /* zero */
 } poprt_request_options;
 
-/* poprt_runner_execute_async with options (null: none). Since 0.1. */
+/* poprt_runner_execute_async with options (null: none). A call that fails leaves no request behind,
+ * its callback is not called, and statistics do not count it. Errors: as poprt_runner_execute,
+ * deadline_exceeded (no place in time), unavailable (POPRT_WHEN_FULL_FAIL), resource_exhausted (in
+ * a callback, where it cannot wait). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_submit(
     poprt_runner* runner, const poprt_input* inputs, size_t input_count,
     const poprt_output* outputs, size_t output_count, const poprt_request_options* options,

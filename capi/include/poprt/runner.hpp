@@ -262,11 +262,15 @@ class HandleRunner : public BaseRunner {
     const OutputMemoryView views = allocate(memory);
     return start<TensorMemory, OutputFutureMemory>(inputs, views, memory);
   }
-  // A timeout of 0 is none: otherwise the request fails unless it begins by then.
+  // A timeout of 0 is none: otherwise the request fails unless it begins by then. `whenFull`: what
+  // happens while queue_depth requests are in flight; the call waits only with
+  // POPRT_WHEN_FULL_WAIT.
   Request submit(const InputMemoryView& inputs, const OutputMemoryView& outputs,
-                 std::chrono::nanoseconds timeout = {}) {
+                 std::chrono::nanoseconds timeout = {},
+                 poprt_when_full whenFull = POPRT_WHEN_FULL_WAIT) {
     const Views views(inputs, outputs);
-    const poprt_request_options options{sizeof options, timeout.count(), nullptr, nullptr};
+    const poprt_request_options options{sizeof options, timeout.count(), nullptr,
+                                        nullptr,        whenFull,        0};
     poprt_request* request = nullptr;
     check(poprt_runner_submit(handle_.get(), views.in.data(), views.in.size(), views.out.data(),
                               views.out.size(), &options, &request));
@@ -363,9 +367,12 @@ class HandleRunner : public BaseRunner {
     for (const auto& [name, value] : values)
       futures.emplace(name, pending->promises[name].get_future().share());
     const poprt_request_options options{
-        sizeof options, 0,
+        sizeof options,
+        0,
         [](poprt_error_code, void* p) { Pending<Value>::end(static_cast<Pending<Value>*>(p)); },
-        pending.get()};
+        pending.get(),
+        POPRT_WHEN_FULL_WAIT,
+        0};
     check(poprt_runner_submit(handle_.get(), views.in.data(), views.in.size(), views.out.data(),
                               views.out.size(), &options, &pending->request));
     Pending<Value>::end(pending.release());

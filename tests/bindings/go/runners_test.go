@@ -1,7 +1,11 @@
 package scenario
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"runtime/pprof"
+	"sync"
 	"testing"
 	"time"
 
@@ -111,4 +115,60 @@ func TestScenario49HostConcatRunner(t *testing.T) {
 	join.Sizes = []int64{32}
 	_, err = poprt.NewHostConcatRunner(e, []poprt.HostConcat{join}, one)
 	fails(t, err, poprt.InvalidArgument, "2 inputs")
+}
+
+// A runner of one-row requests whose batch waits for further rows for ever.
+func neverFull(t testing.TB) *poprt.Runner {
+	return must(poprt.NewRunner(affine(t), &poprt.RunnerOptions{Threads: 1, QueueDepth: 1, Dynamic: true, PadTimeout: -1}))
+}
+
+func inFlight(t testing.TB, r *poprt.Runner) int {
+	var statistics struct {
+		InFlight int `json:"in_flight"`
+	}
+	ok(t, json.Unmarshal([]byte(must(r.Statistics())), &statistics))
+	return statistics.InFlight
+}
+
+func TestWaitingCostsNoThreads(t *testing.T) {
+	r := neverFull(t)
+	defer r.Close()
+	const many = 2000
+	ctx, stop := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	for i := 0; i < many; i++ {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			x, y := make([]float32, 4), make([]float32, 4)
+			if err := must(r.Bind(in(x), out(y))).ExecuteContext(ctx); err != context.Canceled {
+				t.Error(err)
+			}
+		}()
+	}
+	for inFlight(t, r) < many {
+		time.Sleep(time.Millisecond)
+	}
+	stop()
+	group.Wait()
+	equal(t, inFlight(t, r), 0)
+	if n := pprof.Lookup("threadcreate").Count(); n > 60 {
+		t.Errorf("%d goroutines that wait have %d threads", many, n)
+	}
+}
+
+func TestSubmittingNeverWaits(t *testing.T) {
+	r := neverFull(t)
+	defer r.Close()
+	x, y := make([]float32, 4), make([]float32, 4)
+	first := must(r.Bind(in(x), out(y))).Go(nil)
+	var late []*poprt.Call
+	for i := 0; i < 100; i++ {
+		late = append(late, must(r.Bind(in(x), out(make([]float32, 4)))).GoWithin(5*time.Millisecond, nil))
+	}
+	for _, c := range late {
+		fails(t, (<-c.Done).Error, poprt.DeadlineExceeded, "its time was over")
+	}
+	equal(t, first.Cancel(), true)
+	fails(t, (<-first.Done).Error, poprt.Cancelled, "cancelled")
 }

@@ -1,5 +1,6 @@
 """Runner configuration, and the runners beside ModelRunner, by their documented names."""
 
+import asyncio
 import os
 import threading
 import unittest
@@ -165,6 +166,86 @@ class Threads(unittest.TestCase):
 
         with futures.ThreadPoolExecutor(4) as pool:
             self.assertTrue(all(pool.map(client, range(4))))
+
+
+class Submission(unittest.TestCase):
+    """Submitting never blocks; a future is a standard one."""
+
+    def blocked(self, **config):
+        """A runner of one-row requests whose batch waits for a second row for ever."""
+        return Runner(affine(2), RuntimeConfig(batching_dim=0, timeout_ns=0, queue_depth=1, threads=1, **config))
+
+    @staticmethod
+    def row(value):
+        return {"x": np.full((1, 4), value, np.float32)}, {"y": np.empty((1, 4), np.float32)}
+
+    def test_a_full_queue_takes_time_of_nobody(self):
+        runner = Runner(affine(1), RuntimeConfig(queue_depth=1, threads=1))
+        x = np.ones((1, 4), np.float32)
+        runs = [runner.execute_async({"x": x * i}, {"y": np.empty((1, 4), np.float32)}) for i in range(2000)]
+        for i, run in enumerate(runs):
+            np.testing.assert_array_equal(run.result()["y"], 2 * x * i + 1)
+
+    def test_late_requests_end_in_line(self):
+        runner = self.blocked()
+        first = runner.execute_async(*self.row(0))
+        late = [runner.execute_async(*self.row(i), begin_within=0.01) for i in range(100)]
+        for run in late:
+            with self.assertRaises(TimeoutError):
+                run.result()
+        self.assertEqual(runner.statistics()["timed_out"], 100)
+        self.assertEqual(runner.statistics()["in_flight"], 1)
+        self.assertTrue(first.cancel())
+
+    def test_cancelled_futures_are_standard_ones(self):
+        run = self.blocked().execute_async(*self.row(0))
+        self.assertFalse(run.cancelled())
+        self.assertTrue(run.cancel())
+        self.assertTrue(run.cancelled())
+        self.assertTrue(run.cancel())
+        self.assertEqual(futures.wait([run], 10).done, {run})
+        with self.assertRaises(futures.CancelledError):
+            run.result()
+        with self.assertRaises(poprt.errors.CancelledError):
+            run.wait()
+
+    def test_futures_can_be_awaited(self):
+        runner = Runner(affine(1), RuntimeConfig(queue_depth=1, threads=1))
+
+        async def serve():
+            beats = 0
+
+            async def heart():
+                nonlocal beats
+                while True:
+                    beats += 1
+                    await asyncio.sleep(0)
+
+            beating = asyncio.create_task(heart())
+            x = np.ones((1, 4), np.float32)
+            answers = await asyncio.gather(*(runner.submit({"x": x * i}) for i in range(500)))
+            beating.cancel()
+            for i, outputs in enumerate(answers):
+                np.testing.assert_array_equal(outputs["y"], 2 * x * i + 1)
+            mine = np.empty((1, 4), np.float32)
+            np.testing.assert_array_equal((await runner.execute_async({"x": x}, {"y": mine}))["y"], 2 * x + 1)
+            return beats
+
+        self.assertGreater(asyncio.run(serve()), 1)
+
+    def test_a_cancelled_task_cancels_its_request(self):
+        runner = self.blocked()
+
+        async def serve():
+            task = asyncio.create_task(runner.submit(*self.row(0)))
+            while runner.statistics()["in_flight"] == 0:
+                await asyncio.sleep(0.001)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+
+        asyncio.run(serve())
+        self.assertEqual(runner.statistics()["cancelled"], 1)
 
 
 if __name__ == "__main__":

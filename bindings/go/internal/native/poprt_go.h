@@ -1,6 +1,10 @@
-// What only Go needs: a request's memory as one slice of numbers.
+// What only Go needs: a request's memory as one slice of numbers, and where requests arrive that
+// are done.
 #pragma once
 
+#include <condition_variable>
+#include <deque>
+#include <mutex>
 #include <vector>
 
 #include "poprt_shim.h"
@@ -36,6 +40,40 @@ class Entries {
   poprt_output few_out_[kFew];
   std::vector<poprt_input> many_in_;
   std::vector<poprt_output> many_out_;
+};
+
+// Requests that are done, on their way to the one goroutine that takes them: a request that waits
+// costs no thread.
+class Completions {
+ public:
+  static Completions& instance() {
+    static auto* const all =
+        new Completions;  // never destroyed: runners may end while the process exits
+    return *all;
+  }
+  static void on_done(poprt_error_code, void* id) { instance().add(poprt_shim::address(id)); }
+
+  // Waits for the next.
+  int64_t take() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    arrived_.wait(lock, [this] { return !ids_.empty(); });
+    const int64_t id = ids_.front();
+    ids_.pop_front();
+    return id;
+  }
+
+ private:
+  void add(int64_t id) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ids_.push_back(id);
+    }
+    arrived_.notify_one();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<int64_t> ids_;
 };
 
 }  // namespace poprt_go

@@ -237,18 +237,23 @@ static poprt_result raw_execute(raw_runner* runner, poprt_values values, int64_t
   poprt_go::Entries entries(values, inputs, outputs);
   return poprt_runner_execute(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs());
 }
-// Fails with deadline_exceeded unless it begins within `timeout_ns`; 0: no limit.
+// Never waits. raw_next_done() gives `id` when the request is done. Fails with deadline_exceeded unless it begins within
+// `timeout_ns`; 0: no limit.
 static int64_t raw_submit(raw_runner* runner, poprt_values values, int64_t inputs, int64_t outputs, int64_t timeout_ns,
-                          poprt_result* error) {
+                          int64_t id, poprt_result* error) {
   poprt_go::Entries entries(values, inputs, outputs);
   poprt_request_options options{};
   options.struct_size = sizeof options;
   options.timeout_ns = timeout_ns;
+  options.callback = poprt_go::Completions::on_done;
+  options.user_data = poprt_shim::pointer(id);
+  options.when_full = POPRT_WHEN_FULL_LINE;
   poprt_request* request = nullptr;
   *error = poprt_runner_submit(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs(), &options,
                                &request);
   return poprt_shim::address(request);
 }
+static int64_t raw_next_done() { return poprt_go::Completions::instance().take(); }
 static poprt_result raw_wait(int64_t request) {
   return poprt_request_wait(static_cast<poprt_request*>(poprt_shim::pointer(request)), -1);
 }
@@ -1092,13 +1097,14 @@ poprt_result _wrap_raw_execute_native(raw_runner *_swig_go_0, _goslice_ _swig_go
 }
 
 
-long long _wrap_raw_submit_native(raw_runner *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, poprt_result *_swig_go_5) {
+long long _wrap_raw_submit_native(raw_runner *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, poprt_result *_swig_go_6) {
   raw_runner *arg1 = (raw_runner *) 0 ;
   poprt_values arg2 = (poprt_values) 0 ;
   int64_t arg3 ;
   int64_t arg4 ;
   int64_t arg5 ;
-  poprt_result *arg6 = (poprt_result *) 0 ;
+  int64_t arg6 ;
+  poprt_result *arg7 = (poprt_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
   
@@ -1107,9 +1113,21 @@ long long _wrap_raw_submit_native(raw_runner *_swig_go_0, _goslice_ _swig_go_1, 
   arg3 = (int64_t)_swig_go_2; 
   arg4 = (int64_t)_swig_go_3; 
   arg5 = (int64_t)_swig_go_4; 
-  arg6 = (poprt_result*)_swig_go_5;
+  arg6 = (int64_t)_swig_go_5; 
+  arg7 = (poprt_result*)_swig_go_6;
   
-  result = (int64_t)raw_submit(arg1,(void const *)arg2,arg3,arg4,arg5,arg6);
+  result = (int64_t)raw_submit(arg1,(void const *)arg2,arg3,arg4,arg5,arg6,arg7);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_raw_next_done_native() {
+  int64_t result;
+  long long _swig_go_result;
+  
+  
+  result = (int64_t)raw_next_done();
   _swig_go_result = result; 
   return _swig_go_result;
 }

@@ -159,8 +159,9 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
-   * Submits a run and returns; runs begin in the order of submission. Blocks while {@link
-   * RuntimeConfig#queueDepth} runs are in flight. The future completes on a thread of the common
+   * Submits a run and returns at once; runs begin in the order of submission. Runs for which the
+   * queue has no place ({@link RuntimeConfig#queueDepth}) stand in a line without limit, so bound
+   * what you submit by waiting for results. The future completes on a thread of the common
    * pool. Cancelling it cancels a run that has not begun, whose memory is then free at once.
    *
    * @param bindings where inputs are and outputs go; the buffers are kept, the object may be closed

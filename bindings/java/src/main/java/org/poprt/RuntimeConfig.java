@@ -72,7 +72,8 @@ public final class RuntimeConfig {
   }
 
   /**
-   * Asynchronous runs in flight before {@link ModelRunner#executeAsync} blocks.
+   * Asynchronous runs that the queue has places for. {@link ModelRunner#executeAsync} never
+   * blocks: further runs stand in a line until there is a place.
    *
    * @param depth 0, the default: the ring's size
    * @return this
