@@ -18,7 +18,8 @@ struct ConvShape {
 };
 
 // So many segments of 16 channels are summed in registers before the sums are added up: rounding
-// errors grow with the partial sums, and pieces keep those small. Passing through C costs some 1 %.
+// errors grow with the partial sums, and pieces keep those small. Each costs one load,
+// addition and store of a sum for 256 products.
 inline constexpr int64_t kSummedSegments = 16;
 
 // How the work is cut. Tasks: group, image, block of output channels, block of pixels, in this

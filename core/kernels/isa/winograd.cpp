@@ -7,8 +7,8 @@ namespace poprt::kernels::isa {
 namespace {
 
 // F(4x4) evaluates its polynomials at 0, the square roots of 1/2 and 2 on both sides, and infinity.
-// The transforms of these points take as many steps as those of the usual ones (1 and 2), and their
-// rounding errors grow a quarter as much (docs/design.md).
+// The transforms of these points take a few more multiplications than those of the usual ones (1
+// and 2), and rounding errors grow a quarter as much (docs/design.md).
 constexpr float kNear = 0.70710678f, kFar = 1.41421356f;
 
 // One row or column of B^T d.
