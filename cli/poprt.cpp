@@ -168,6 +168,7 @@ int main_checked(int argc, char** argv) {
   app.add_option("--precision", a.compile.precision,
                  "fp32 or fp16; without it the model keeps its own")
       ->check(one_of({"fp32", "fp16"}));
+  add_winograd_option(app, a.compile.winograd);
   app.add_option("--convert_version", a.compile.convert_version,
                  "Opset of the converted model [as the source]")
       ->check(at_least<int64_t>(1));

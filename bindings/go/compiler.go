@@ -16,6 +16,16 @@ const (
 	FP16
 )
 
+// Winograd says what may compute 3x3 convolutions in 32 bits, besides direct sums. Since 1.0.
+type Winograd int
+
+const (
+	DefaultWinograd Winograd = iota // what keeps each layer within 1e-4 of exact sums
+	NoWinograd
+	ExactWinograd // F(2x2), which rounds hardly more
+	FastWinograd  // F(4x4) too, where that is faster
+)
+
 // CompileOptions of the compiler; the zero value, or nil, is the default.
 type CompileOptions struct {
 	InputShapes   map[string][]int64 // fixes variable dimensions
@@ -23,6 +33,7 @@ type CompileOptions struct {
 	BatchSize     int64              // of every input; 0: as the model says
 	BatchAxis     int64              // used with BatchSize
 	Precision     Precision
+	Winograd      Winograd // since 1.0
 	NoVerify      bool     // do not verify the graph after each pass
 	Passes        []string // run after the default ones
 	SkipPasses    []string // left out
@@ -77,6 +88,7 @@ func withCompiler(options *CompileOptions, use func(native.RawCompiler) error) e
 	o.Set_allow_links(options.AllowLinks)
 	o.Set_batch_size(options.BatchSize, options.BatchAxis)
 	o.Set_precision(int(options.Precision))
+	o.Set_winograd(int(options.Winograd))
 	o.Set_verify(!options.NoVerify)
 	o.Set_variable_weights(options.VariableWeights)
 	o.Set_strict(options.Strict)

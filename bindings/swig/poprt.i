@@ -167,6 +167,7 @@ POPRT_HANDLE(raw_log, RawLog)
     $self->options.batch_axis = axis;
   }
   void set_precision(int32_t precision) { $self->options.precision = precision; }
+  void set_winograd(int32_t winograd) { $self->options.winograd = winograd; }
   void set_verify(bool on) { $self->options.no_verify = !on; }
   void add_pass(const char* name) { $self->passes.add(name); }
   void add_skip_pass(const char* name) { $self->skip_passes.add(name); }

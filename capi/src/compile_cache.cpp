@@ -24,6 +24,7 @@ std::string describe(const poprt_compile_options& o) {
   if (o.batch_size) s += fmt::format(", batch {} on axis {}", o.batch_size, o.batch_axis);
   if (o.precision == POPRT_PRECISION_FP32) s += ", fp32";
   if (o.precision == POPRT_PRECISION_FP16) s += ", fp16";
+  if (o.winograd) s += fmt::format(", winograd {}", o.winograd);
   if (o.allow_links) s += ", links";
   if (o.convert_version) s += fmt::format(", opset {}", o.convert_version);
   const auto add = [&](const char* title, const char* const* names, size_t count) {

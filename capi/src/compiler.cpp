@@ -108,6 +108,8 @@ void check(const poprt_compile_options& o) {
   }
   if (o.precision < POPRT_PRECISION_KEEP || o.precision > POPRT_PRECISION_FP16)
     fail(ErrorCode::invalid_argument, "precision {} is unknown", o.precision);
+  if (o.winograd < POPRT_WINOGRAD_DEFAULT || o.winograd > POPRT_WINOGRAD_FAST)
+    fail(ErrorCode::invalid_argument, "winograd {} is unknown", o.winograd);
   const auto not_negative = [](int64_t value, const char* what) {
     if (value < 0) fail(ErrorCode::invalid_argument, "{} is {}, must not be negative", what, value);
   };
@@ -121,7 +123,6 @@ void check(const poprt_compile_options& o) {
   if (o.strict != 0 && o.strict != 1)
     fail(ErrorCode::invalid_argument, "strict is {}, expected 0 or 1", o.strict);
   capi::check_reserved(o.reserved_2, "poprt_compile_options");
-  capi::check_reserved(o.reserved_3, "poprt_compile_options");
 }
 
 // Calls a plugin function and throws what it reports.

@@ -65,6 +65,7 @@ compiler::Options make_options(const poprt_compile_options& o) {
   }
   if (o.precision == POPRT_PRECISION_FP32) to.precision = compiler::Precision::fp32;
   if (o.precision == POPRT_PRECISION_FP16) to.precision = compiler::Precision::fp16;
+  to.winograd = static_cast<compiler::Winograd>(o.winograd);
   to.passes.assign(o.passes, o.passes + o.pass_count);
   to.skip_passes.assign(o.skip_passes, o.skip_passes + o.skip_pass_count);
   if (o.max_tensor_size) to.max_tensor_size = o.max_tensor_size;

@@ -33,6 +33,8 @@ inline std::vector<popef::Option> engine_options(const poprt_compile_options& o)
   add("batch_axis", o.batch_size != 0, std::to_string(o.batch_axis));
   add("precision", o.precision != POPRT_PRECISION_KEEP,
       o.precision == POPRT_PRECISION_FP16 ? "fp16" : "fp32");
+  constexpr const char* kWinograd[] = {"", "off", "exact", "fast"};
+  add("winograd", o.winograd != POPRT_WINOGRAD_DEFAULT, kWinograd[o.winograd]);
   add_names("passes", o.passes, o.pass_count);
   add_names("skip_passes", o.skip_passes, o.skip_pass_count);
   add_number("max_tensor_size", o.max_tensor_size);

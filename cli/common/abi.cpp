@@ -106,8 +106,8 @@ std::vector<NamedShape> parse_shapes(const std::vector<std::string>& words) {
 }
 
 bool CompileSettings::given() const {
-  return !input_shape.empty() || batch_size > 0 || !precision.empty() || !passes.empty() ||
-         !skip_passes.empty() || allow_links || strict;
+  return !input_shape.empty() || batch_size > 0 || !precision.empty() || !winograd.empty() ||
+         !passes.empty() || !skip_passes.empty() || allow_links || strict;
 }
 
 const poprt_compile_options* CompileSettings::get() {
@@ -128,6 +128,10 @@ const poprt_compile_options* CompileSettings::get() {
   options_.precision = precision == "fp16"   ? POPRT_PRECISION_FP16
                        : precision == "fp32" ? POPRT_PRECISION_FP32
                                              : POPRT_PRECISION_KEEP;
+  options_.winograd = winograd == "off"     ? POPRT_WINOGRAD_OFF
+                      : winograd == "exact" ? POPRT_WINOGRAD_EXACT
+                      : winograd == "fast"  ? POPRT_WINOGRAD_FAST
+                                            : POPRT_WINOGRAD_DEFAULT;
   options_.passes = raw_passes_.data();
   options_.pass_count = raw_passes_.size();
   options_.skip_passes = raw_skip_.data();

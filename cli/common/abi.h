@@ -78,7 +78,7 @@ std::pair<std::string, std::string> split_pair(const std::string& word, const st
 struct CompileSettings {
   std::vector<std::string> input_shape;
   int64_t batch_size = 0, batch_axis = -1;
-  std::string precision;
+  std::string precision, winograd;
   std::vector<std::string> passes, skip_passes;
   int64_t max_tensor_size = -1, convert_version = 0;
   bool allow_links = false, strict = false;

@@ -99,6 +99,14 @@ inline CLI::Validator one_of(std::vector<std::string> words) {
           ""};
 }
 
+inline void add_winograd_option(CLI::App& command, std::string& choice) {
+  command
+      .add_option("--winograd", choice,
+                  "What may compute 3x3 convolutions, besides direct sums: off, exact (F(2x2)) or "
+                  "fast (F(4x4) too) [what keeps each layer within 1e-4 of exact sums]")
+      ->check(one_of({"off", "exact", "fast"}));
+}
+
 inline void add_batch_options(CLI::App& command, int64_t& size, int64_t& axis) {
   auto* s =
       command.add_option("--batch_size", size, "Batch size of every input; with --batch_axis")

@@ -24,6 +24,7 @@ void add_compile_options(CLI::App& command, CompileSettings& s) {
   command
       .add_option("--precision", s.precision, "fp32 or fp16; without it the model keeps its own")
       ->check(one_of({"fp32", "fp16"}));
+  add_winograd_option(command, s.winograd);
   command
       .add_option("--skip_passes", s.skip_passes, "Default passes to leave out, comma separated")
       ->delimiter(',');

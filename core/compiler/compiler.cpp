@@ -10,8 +10,10 @@
 #include "compiler/lower.h"
 #include "compiler/pipeline.h"
 #include "ir/schemas.h"
+#include "ops/common/conv.h"
 #include "ops/common/required_inputs.h"
 #include "ops/op.h"
+#include "passes/rewrite.h"
 
 namespace poprt::compiler {
 namespace {
@@ -81,6 +83,14 @@ void drop_repeated_outputs(ir::Graph& graph) {
   }
 }
 
+void limit_winograd(ir::Graph& graph, Winograd choice) {
+  if (choice == Winograd::automatic) return;
+  const int64_t tile = choice == Winograd::off ? 0 : choice == Winograd::exact ? 2 : 4;
+  passes::for_each_node(graph, [&](ir::Node& n) {
+    if (n.is("Conv", "poprt")) n.attributes[std::string(ops::kWinogradAttribute)] = tile;
+  });
+}
+
 }  // namespace
 
 void convert(ir::Graph& graph, const Options& options) {
@@ -102,6 +112,7 @@ void convert(ir::Graph& graph, const Options& options) {
 Executable compile(ir::Graph& graph, const Options& options) {
   require_static_inputs(graph);
   run_pipeline(graph, compile_pipeline(options), options, "Graph compilation", 0.5);
+  limit_winograd(graph, options.winograd);
   const auto notes = class_labels_of(graph);
   Executable executable = lower(graph, [&](double done) {
     if (options.progress) options.progress(0.5 + 0.5 * done, "Graph compilation");

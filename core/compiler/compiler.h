@@ -15,6 +15,10 @@ namespace poprt::compiler {
 
 enum class Precision { keep, fp32, fp16 };
 
+// What 3x3 convolutions may be computed by, besides direct sums: nothing; Winograd's F(2x2), which
+// rounds hardly more; F(4x4) too, where that is faster. docs/design.md states the errors.
+enum class Winograd { automatic, off, exact, fast };
+
 struct Options {
   // Fixes variable dimensions. Elements of a sequence input NAME are NAME[0], NAME[1] ...
   std::map<std::string, Shape> input_shape;
@@ -29,6 +33,7 @@ struct Options {
   int64_t batch_size = 0;  // with batch_axis: the batch of every input; 0: not given
   int64_t batch_axis = -1;
   Precision precision = Precision::keep;
+  Winograd winograd = Winograd::automatic;
   std::vector<std::string> passes;       // run after the default converter passes
   std::vector<std::string> skip_passes;  // left out of the default pipeline
   int64_t max_tensor_size = -1;

@@ -52,9 +52,7 @@ class Lowering {
              "constant '{}' is {}: strings cannot be stored on the device", v->name(),
              dtype_name(tensor.dtype()));
       id = builder_.weights(tensor.bytes(), tensor.dtype(), tensor.shape(),
-                            [tensor](std::span<std::byte> to) {
-                              if (!to.empty()) std::memcpy(to.data(), tensor.data(), to.size());
-                            });
+                            program::WeightForm::plain(tensor));
     } else {
       const Place p = plan_.place(v);
       id = add({p.storage, p.offset}, dtype_bytes(v->dtype(), element_count(v->shape())),

@@ -9,14 +9,28 @@
 #include <limits>
 
 #include "base/checked.h"
+#include "ops/common/conv.h"
 #include "ops/common/conv_kernel.h"
 #include "ops/common/fused_activation.h"
+#include "ops/common/packed_bias.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
 namespace {
 
 int64_t blocks(int64_t channels) { return (channels + 15) / 16; }
+
+// A convolution's weights as its kernel reads them.
+struct PackedConv {
+  int64_t groups, m, c, kh, kw, tile;
+  bool operator==(const PackedConv&) const = default;
+  void operator()(program::WeightForm::Sources from, program::WeightForm::Bytes to) const {
+    ConvKernel kernel;
+    kernel.weights = {{}, groups, m, c, kh, kw};
+    kernel.winograd_tile = tile;
+    kernel.pack(from[0].values<float>(), program::as_array<float>(to));
+  }
+};
 
 void infer(InferContext& ctx) {
   const ir::ValueType &x = ctx.in(0), &w = ctx.in(1);
@@ -44,31 +58,24 @@ void infer(InferContext& ctx) {
   ctx.out(0, x.dtype, {x.shape[0], blocks(w.shape[0]), rows, axes[2].out, 16});
 }
 
-program::BufferId pack_weights(LowerContext& ctx, const ConvKernel& kernel) {
+program::BufferId weights_of(LowerContext& ctx, const ConvKernel& kernel) {
   if (!kernel.packed) return ctx.in(1);
   const int64_t count = kernel.packed_floats();
-  if (const Tensor* weights = ctx.constant(1))
-    return ctx.pack(dtype_bytes(DType::f32, count), DType::f32, {count},
-                    [tensor = *weights, kernel](std::span<std::byte> to) {
-                      kernel.pack(tensor.values<float>(),
-                                  {reinterpret_cast<float*>(to.data()), to.size() / 4});
-                    });
-  const auto packed = ctx.temporary(DType::f32, {count});
   const kernels::ConvWeights& w = kernel.weights;
-  ctx.emit("pack_conv", {ctx.in(1), packed}, {w.groups, w.m, w.c, w.taps()});
-  return packed;
+  if (const Tensor* weights = ctx.constant(1))
+    return ctx.pack(DType::f32, {count},
+                    {{*weights}, PackedConv{w.groups, w.m, w.c, w.kh, w.kw, kernel.winograd_tile}});
+});
+const auto packed = ctx.temporary(DType::f32, {count});
+ctx.emit("pack_conv", {ctx.in(1), packed}, {w.groups, w.m, w.c, w.taps()});
+return packed;
 }
 
-program::BufferId pack_bias(LowerContext& ctx, const ConvKernel& kernel) {
+program::BufferId bias_of(LowerContext& ctx, const ConvKernel& kernel) {
   if (!ctx.has(2)) return LowerContext::kNone;
   if (!kernel.packed) return ctx.in(2);
   const int64_t padded = blocks(ctx.in_shape(1)[0]) * 16;
-  if (const Tensor* b = ctx.constant(2))
-    return ctx.pack(dtype_bytes(DType::f32, padded), DType::f32, {padded},
-                    [tensor = *b](std::span<std::byte> to) {
-                      std::memset(to.data(), 0, to.size());
-                      std::memcpy(to.data(), tensor.data(), tensor.bytes());
-                    });
+  if (const Tensor* b = ctx.constant(2)) return pack_bias(ctx, *b, b->count(), padded);
   const auto bias = ctx.temporary(DType::f32, {padded});
   ctx.emit("pack_conv", {ctx.in(2), bias}, {1, ctx.in_shape(2)[0], 1, 1});
   return bias;
@@ -83,12 +90,13 @@ void lower(LowerContext& ctx) {
                          p.c, p.m);
   // Weights that come at run time are not worth a transform.
   ConvKernel kernel =
-      choose_conv_kernel(p, ctx.constant(1) ? ctx.node.int_attr("winograd_tile", -1) : 0);
+      choose_conv_kernel(p, ctx.constant(1) ? ctx.node.int_attr("winograd_tile", -1) : 0,
+                         ctx.node.int_attr(kWinogradAttribute, kLargestWinogradTile));
   const FusedActivation activation = fused_activation(ctx.node);
   kernel.ints[ConvKernel::kActivationInts] = activation.kind;
   kernel.ints[ConvKernel::kActivationInts + 1] = ctx.node.int_attr("residual_after_activation", 0);
-  std::vector<program::BufferId> operands = {ctx.in(0), pack_weights(ctx, kernel),
-                                             pack_bias(ctx, kernel),
+  std::vector<program::BufferId> operands = {ctx.in(0), weights_of(ctx, kernel),
+                                             bias_of(ctx, kernel),
                                              ctx.has(3) ? ctx.in(3) : LowerContext::kNone};
   std::vector<float> floats = {activation.a, activation.b};
   if (p.normalized) {

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "kernels/common/pack_conv.h"
 #include "ops/common/fused_activation.h"
+#include "ops/common/packed_bias.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -27,31 +28,26 @@ void infer(InferContext& ctx) {
            times(x.shape[3], w.shape[3]), 16});
 }
 
+kernels::ConvWeights weights_of(const Tensor& t) {
+  const Shape& shape = t.shape();
+  return {t.values<float>(), 1, shape[1], shape[0], shape[2], shape[3]};
+}
+
 void lower(LowerContext& ctx) {
   const Tensor* weights = ctx.constant(1);
   if (!weights || weights->dtype() != DType::f32 || ctx.in_dtype(0) != DType::f32 ||
       (ctx.has(2) && !ctx.constant(2)))
     ctx.fail_unsupported("weights and bias must be constant and everything f32");
   const Shape &x = ctx.in_shape(0), &y = ctx.out_shape();
-  kernels::ConvWeights w;
-  w.c = weights->shape()[0];
-  w.m = weights->shape()[1];
-  w.kh = weights->shape()[2];
-  w.kw = weights->shape()[3];
+  const kernels::ConvWeights w = weights_of(*weights);
   const int64_t count = checked_mul(checked_mul(w.taps(), w.blocks()), w.c * 16);
-  const auto packed = ctx.pack(dtype_bytes(DType::f32, count), DType::f32, {count},
-                               [tensor = *weights, w](std::span<std::byte> to) mutable {
-                                 w.values = tensor.values<float>();
-                                 kernels::pack_conv_transpose(
-                                     w, {reinterpret_cast<float*>(to.data()), to.size() / 4});
-                               });
+  const auto packed =
+      ctx.pack(DType::f32, {count},
+               {{*weights}, [](program::WeightForm::Sources from, program::WeightForm::Bytes to) {
+                  kernels::pack_conv_transpose(weights_of(from[0]), program::as_array<float>(to));
+                }});
   auto bias = LowerContext::kNone;
-  if (const Tensor* b = ctx.constant(2))
-    bias = ctx.pack(dtype_bytes(DType::f32, y[1] * 16), DType::f32, {y[1] * 16},
-                    [tensor = *b](std::span<std::byte> to) {
-                      std::memset(to.data(), 0, to.size());
-                      std::memcpy(to.data(), tensor.data(), tensor.bytes());
-                    });
+  if (const Tensor* b = ctx.constant(2)) bias = pack_bias(ctx, *b, b->count(), y[1] * 16);
   const FusedActivation a = fused_activation(ctx.node);
   const std::array<program::BufferId, 5> operands = {ctx.in(0), packed, bias, LowerContext::kNone,
                                                      ctx.out(0)};

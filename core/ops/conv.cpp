@@ -67,6 +67,6 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef conv_op;
-const OpDef conv_op = {.name = "Conv", .infer = infer, .lower = lower};
+const OpDef conv_op = {.name = "Conv", .infer = infer, .lower = lower, .packs = 0b110};
 
 }  // namespace poprt::ops

@@ -12,6 +12,7 @@ const OpDef conv_integer_op = {
           check_zero_point(c, 3, 1);
           infer_integer_conv(c, 0, 1, DType::s32);
         },
-    .lower = [](LowerContext& c) { lower_integer_conv(c, 0, 1, 2, 3, SIZE_MAX); }};
+    .lower = [](LowerContext& c) { lower_integer_conv(c, 0, 1, 2, 3, SIZE_MAX); },
+    .packs = 0b10};
 
 }  // namespace poprt::ops

@@ -46,6 +46,7 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef conv_transpose_op;
-const OpDef conv_transpose_op = {.name = "ConvTranspose", .infer = infer, .lower = lower};
+const OpDef conv_transpose_op = {
+    .name = "ConvTranspose", .infer = infer, .lower = lower, .packs = 0b110};
 
 }  // namespace poprt::ops

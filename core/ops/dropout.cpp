@@ -74,8 +74,10 @@ void lower(LowerContext& ctx) {
     const Shape& shape = ctx.out_shape(1);
     const DType type = ctx.out_dtype(1);
     const auto ones =
-        ctx.pack(static_cast<uint64_t>(element_count(shape)), DType::boolean, shape,
-                 [](std::span<std::byte> to) { std::memset(to.data(), 1, to.size()); });
+        ctx.pack(DType::boolean, shape,
+                 {{}, [](program::WeightForm::Sources, program::WeightForm::Bytes to) {
+                    std::memset(to.data(), 1, to.size());
+                  }});
     if (type == DType::boolean)
       ctx.emit("copy", {ones, ctx.out(1)});
     else

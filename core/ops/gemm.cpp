@@ -79,6 +79,6 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef gemm_op;
-const OpDef gemm_op = {.name = "Gemm", .infer = infer, .lower = lower};
+const OpDef gemm_op = {.name = "Gemm", .infer = infer, .lower = lower, .packs = 0b110};
 
 }  // namespace poprt::ops

@@ -79,6 +79,6 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef matmul_op;
-const OpDef matmul_op = {.name = "MatMul", .infer = infer, .lower = lower};
+const OpDef matmul_op = {.name = "MatMul", .infer = infer, .lower = lower, .packs = 0b10};
 
 }  // namespace poprt::ops

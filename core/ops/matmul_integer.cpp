@@ -13,6 +13,7 @@ const OpDef matmul_integer_op = {
           check_zero_point(c, 3, 1);
           infer_integer_matmul(c, 0, 1, DType::s32);
         },
-    .lower = [](LowerContext& c) { lower_integer_matmul(c, 0, 1, 2, 3, c.out(0)); }};
+    .lower = [](LowerContext& c) { lower_integer_matmul(c, 0, 1, 2, 3, c.out(0)); },
+    .packs = 0b10};
 
 }  // namespace poprt::ops

@@ -106,15 +106,14 @@ class LowerContext {
     return t ? std::optional(t->to_int64s()) : std::nullopt;
   }
 
-  // Constant bytes made at write time: packed weights. `fill` may capture Tensors (cheap, shared).
-  BufferId pack(uint64_t bytes, DType dtype, Shape shape,
-                std::function<void(std::span<std::byte>)> fill) {
-    return builder.weights(bytes, dtype, std::move(shape), std::move(fill));
+  // Constant bytes made when the executable is written: packed weights. Nodes that ask for equal
+  // forms share one place in the whole program.
+  BufferId pack(DType dtype, Shape shape, const program::WeightForm& form) {
+    const uint64_t bytes = dtype_bytes(dtype, element_count(shape));
+    return builder.weights(bytes, dtype, std::move(shape), form);
   }
   BufferId pack(const Tensor& tensor) {
-    return pack(tensor.bytes(), tensor.dtype(), tensor.shape(), [tensor](std::span<std::byte> to) {
-      if (!to.empty()) std::memcpy(to.data(), tensor.data(), to.size());
-    });
+    return pack(tensor.dtype(), tensor.shape(), program::WeightForm::plain(tensor));
   }
 
   void emit(std::string_view kernel, std::initializer_list<BufferId> operands,
@@ -162,6 +161,9 @@ struct OpDef {
   void (*infer)(InferContext& ctx) = nullptr;
   void (*lower)(LowerContext& ctx) = nullptr;
   Sharing sharing = {};
+  // Inputs that lower() packs for its kernel when they are constant, which is faster than reading
+  // what a run makes: bit i.
+  uint32_t packs = 0;
   // False for random operators and others whose result is not a function of the inputs alone.
   bool pure = true;
   // Has memory from one run to the next; then not pure. Its nodes get a kStateAttribute of their

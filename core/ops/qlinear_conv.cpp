@@ -34,6 +34,7 @@ const OpDef qlinear_conv_op = {.name = "QLinearConv",
                                      check_zero_point(c, 5, 3);
                                      infer_integer_conv(c, 0, 3, c.in(7).dtype);
                                    },
-                               .lower = lower};
+                               .lower = lower,
+                               .packs = 0b1000};
 
 }  // namespace poprt::ops

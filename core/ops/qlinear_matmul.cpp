@@ -56,6 +56,7 @@ const OpDef qlinear_matmul_op = {.name = "QLinearMatMul",
                                        check_zero_point(c, 5, 3);
                                        infer_integer_matmul(c, 0, 3, c.in(7).dtype);
                                      },
-                                 .lower = lower};
+                                 .lower = lower,
+                                 .packs = 0b1000};
 
 }  // namespace poprt::ops

@@ -34,6 +34,16 @@ BufferId Builder::weights(uint64_t bytes, DType dtype, Shape shape,
   return add({Space::weights, 0, offset, bytes, dtype, std::move(shape)});
 }
 
+BufferId Builder::weights(uint64_t bytes, DType dtype, Shape shape, const WeightForm& form) {
+  const uint64_t key = form.fingerprint();
+  for (auto [it, end] = placed_.equal_range(key); it != end; ++it)
+    if (it->second.bytes == bytes && it->second.form == form)
+      return add({Space::weights, 0, it->second.offset, bytes, dtype, std::move(shape)});
+  placed_.emplace(key, Placed{form, program_.weights_bytes, bytes});
+  return weights(bytes, dtype, std::move(shape),
+                 [form](std::span<std::byte> to) { form.fill(to); });
+}
+
 uint32_t Builder::add_input(Anchor anchor) {
   program_.inputs.push_back(std::move(anchor));
   return static_cast<uint32_t>(program_.inputs.size() - 1);

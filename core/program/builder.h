@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "program/program.h"
+#include "program/weight_form.h"
 
 namespace poprt::program {
 
@@ -33,6 +34,8 @@ class Builder {
   // Reserves `bytes` of weights, 64-byte aligned, in call order.
   BufferId weights(uint64_t bytes, DType dtype, Shape shape,
                    std::function<void(std::span<std::byte>)> fill);
+  // The same, or the place that an equal form has got before.
+  BufferId weights(uint64_t bytes, DType dtype, Shape shape, const WeightForm& form);
 
   uint32_t add_input(Anchor anchor);
   uint32_t add_output(Anchor anchor);
@@ -50,6 +53,12 @@ class Builder {
 
   Program program_;
   std::vector<Weight> weights_;
+  // What lies where among the weights, by fingerprint.
+  struct Placed {
+    WeightForm form;
+    uint64_t offset, bytes;
+  };
+  std::unordered_multimap<uint64_t, Placed> placed_;
   std::unordered_map<std::string, uint32_t> kernel_ids_;
 };
 

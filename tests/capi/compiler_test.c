@@ -186,6 +186,9 @@ static void refuses_bad_options(void** state) {
   o.precision = 9;
   FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "precision 9");
   o = fixed_shape();
+  o.winograd = 4;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "winograd 4");
+  o = fixed_shape();
   o.batch_size = -1;
   FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "batch_size is -1");
   o = fixed_shape();
@@ -499,9 +502,6 @@ static void caching_compiles_once(void** state) {
   o.allow_links = 0;
   o.strict = 2;
   FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "strict");
-  o.strict = 1;
-  o.reserved_3 = 1;
-  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "reserved");
   OK(poprt_log_set_level("WARNING"));
 }
 

@@ -138,8 +138,10 @@ TEST_P(CppExport, OptionsAreThoseOfTheCompilationInTheirOrder) {  // 3
   CompilerOptions o = options();
   o.rewriteLimit = 100000;
   o.maxTensorSize = 1 << 20;
+  o.winograd = poprt::compiler::Winograd::exact;
   o.skipPasses = {"eliminate_identity", "eliminate_nop_cast"};
   std::vector<std::pair<std::string, std::string>> wanted = {
+      {"winograd", "exact"},
       {"skip_passes", "eliminate_identity,eliminate_nop_cast"},
       {"max_tensor_size", "1048576"},
       {"rewrite_limit", "100000"}};

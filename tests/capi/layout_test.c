@@ -42,7 +42,7 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_compile_options, opaque_blobs, 192);
   AT(poprt_compile_options, opaque_blob_count, 200);
   AT(poprt_compile_options, strict, 208);
-  AT(poprt_compile_options, reserved_3, 212);
+  AT(poprt_compile_options, winograd, 212);
   assert_int_equal(sizeof(poprt_compile_options), 216);
 
   AT(poprt_opaque_blob, name, 0);
@@ -242,6 +242,10 @@ static void numbers_stay_as_they_are(void** state) {
   assert_int_equal(POPRT_DTYPE_F8E8M0, 28);
   assert_int_equal(POPRT_DTYPE_F8, 29);
   assert_int_equal(POPRT_PRECISION_FP16, 2);
+  assert_int_equal(POPRT_WINOGRAD_DEFAULT, 0);
+  assert_int_equal(POPRT_WINOGRAD_OFF, 1);
+  assert_int_equal(POPRT_WINOGRAD_EXACT, 2);
+  assert_int_equal(POPRT_WINOGRAD_FAST, 3);
   assert_int_equal(POPRT_PACK_FIRST_FIT, 1);
   assert_int_equal(POPRT_POPEF_JSON, 3);
   assert_int_equal(POPRT_POPEF_USER_ANCHORS, 4);

@@ -18,8 +18,8 @@ class Poprt(CommandTest):
         text = self.succeeds("--help")
         for option in ("--input_model", "--output_model", "--output_dir", "--export_popef", "--run", "--show",
                        "--input_shape", "--batch_size", "--batch_axis", "--precision", "--convert_version",
-                       "--passes", "--skip_passes", "--list_all_passes", "--max_tensor_size", "--logging_level", "--strict",
-                       "--disable_compilation_progress_bar", "--version"):
+                       "--winograd", "--passes", "--skip_passes", "--list_all_passes", "--max_tensor_size",
+                       "--logging_level", "--strict", "--disable_compilation_progress_bar", "--version"):
             self.assertIn(option, text)
 
     def test_version_has_three_lines(self):
@@ -123,6 +123,11 @@ class Poprt(CommandTest):
         self.succeeds("-i", DIGITS, *DIGITS_SHAPE, "--max_tensor_size", "64")
         self.succeeds("-i", DIGITS, *DIGITS_SHAPE, "--max_tensor_size=-1")
         self.misused(["-i", DIGITS, "--max_tensor_size", "x"], "--max_tensor_size", "'x'")
+
+    def test_winograd_chooses_how_convolutions_are_computed(self):
+        for choice in ("off", "exact", "fast"):
+            self.succeeds("-i", DIGITS, *DIGITS_SHAPE, "--winograd", choice, "--export_popef", "--run")
+        self.misused(["-i", DIGITS, "--winograd", "slow"], "--winograd", "slow")
 
     def test_logging_level(self):
         for level in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"):

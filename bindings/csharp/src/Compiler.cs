@@ -17,6 +17,19 @@ namespace Poprt
         Fp16 = 2
     }
 
+    /// <summary>What may compute 3x3 convolutions in 32 bits, besides direct sums. Since 1.0.</summary>
+    public enum Winograd
+    {
+        /// <summary>What keeps each layer within 1e-4 of exact sums.</summary>
+        Default = 0,
+        /// <summary>Nothing.</summary>
+        Off = 1,
+        /// <summary>F(2x2), which rounds hardly more.</summary>
+        Exact = 2,
+        /// <summary>F(4x4) too, where that is faster.</summary>
+        Fast = 3
+    }
+
     /// <summary>What a pass did.</summary>
     public sealed class PassReport
     {
@@ -67,6 +80,9 @@ namespace Poprt
 
         /// <summary>What to do with floating-point types.</summary>
         public Precision Precision { get; set; }
+
+        /// <summary>What may compute 3x3 convolutions. Since 1.0.</summary>
+        public Winograd Winograd { get; set; }
 
         /// <summary>Whether to verify the graph after each pass.</summary>
         public bool Verify { get; set; } = true;
@@ -131,6 +147,7 @@ namespace Poprt
             raw.set_allow_links(AllowLinks);
             raw.set_batch_size(BatchSize, BatchAxis);
             raw.set_precision((int)Precision);
+            raw.set_winograd((int)Winograd);
             raw.set_verify(Verify);
             foreach (string pass in Passes) raw.add_pass(pass);
             foreach (string pass in SkipPasses) raw.add_skip_pass(pass);

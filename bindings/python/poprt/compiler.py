@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Compiler", "CompilerOptions", "Executable"]
 
+_WINOGRADS = {None: 0, "": 0, "off": 1, "exact": 2, "fast": 3}
 _PRECISIONS = {None: 0, "": 0, "keep": 0, "fp32": 1, "fp16": 2}
 
 
@@ -73,6 +74,7 @@ class CompilerOptions(Config):
         "batch_size": 0,
         "batch_axis": 0,
         "precision": "",
+        "winograd": "",  # what may compute 3x3 convolutions: "off", "exact" (F(2x2)) or "fast" (F(4x4) too)
         "passes": [],
         "skip_passes": [],
         "max_tensor_size": 0,
@@ -93,6 +95,8 @@ class CompilerOptions(Config):
             raise ValueError(f"partials_type must be 'half' or 'float', given {self.partials_type!r}")
         if self.precision not in _PRECISIONS:
             raise ValueError(f"precision must be 'fp32' or 'fp16', given {self.precision!r}")
+        if self.winograd not in _WINOGRADS:
+            raise ValueError(f"winograd must be 'off', 'exact' or 'fast', given {self.winograd!r}")
         raw = _raw.RawCompileOptions()
         for name, shape in self.input_shape.items():
             raw.add_input_shape(name, list(shape), len(shape))
@@ -100,6 +104,7 @@ class CompilerOptions(Config):
             raw.add_input_length(name, length)
         raw.set_batch_size(self.batch_size, self.batch_axis)
         raw.set_precision(_PRECISIONS[self.precision])
+        raw.set_winograd(_WINOGRADS[self.winograd])
         raw.set_verify(bool(self.verify))
         raw.set_variable_weights(not self.constant_weights)
         for name in self.passes:

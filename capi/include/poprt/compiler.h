@@ -31,6 +31,16 @@ extern "C" {
 typedef int32_t poprt_precision;
 enum { POPRT_PRECISION_KEEP = 0, POPRT_PRECISION_FP32 = 1, POPRT_PRECISION_FP16 = 2 };
 
+/* What may compute a 3x3 convolution in f32, besides direct sums: nothing; Winograd's F(2x2), which
+ * rounds hardly more; or F(4x4) too, where that is faster. Since 1.0. */
+typedef int32_t poprt_winograd;
+enum {
+  POPRT_WINOGRAD_DEFAULT = 0, /* what keeps each layer within 1e-4 of exact sums */
+  POPRT_WINOGRAD_OFF = 1,
+  POPRT_WINOGRAD_EXACT = 2,
+  POPRT_WINOGRAD_FAST = 3
+};
+
 /* Fixes the variable dimensions of one input. */
 typedef struct poprt_input_shape {
   const char* name;
@@ -104,7 +114,7 @@ typedef struct poprt_compile_options {
   /* Non-zero: refuse a model for what is a warning in the log otherwise (attributes that an
    * operator does not have, a domain without an opset import). Since 1.0. */
   int32_t strict;
-  int32_t reserved_3; /* 0 */
+  poprt_winograd winograd; /* Since 1.0. */
 } poprt_compile_options;
 
 /* Options, checked and copied. Immutable; several threads may compile with one at the same time

@@ -24,6 +24,14 @@ enum class Precision : int32_t {
   fp16 = POPRT_PRECISION_FP16,
 };
 
+// What may compute 3x3 convolutions, see poprt_winograd. Since 1.0.
+enum class Winograd : int32_t {
+  standard = POPRT_WINOGRAD_DEFAULT,
+  off = POPRT_WINOGRAD_OFF,
+  exact = POPRT_WINOGRAD_EXACT,
+  fast = POPRT_WINOGRAD_FAST,
+};
+
 // What a pass did.
 struct PassReport {
   std::string pass;
@@ -54,6 +62,7 @@ struct CompilerOptions {
   int64_t convertVersion = 0;  // opset of the standard domain to convert to first; 0: the model's
   bool allowLinks = false;     // see poprt_compile_options
   bool strict = false;         // see poprt_compile_options
+  Winograd winograd = Winograd::standard;
 };
 
 // Model arguments are a path, or the bytes of an ONNX file. `outputs` names the outputs to keep;
@@ -133,6 +142,7 @@ class Compiler {
       o.batch_size = options.batchSize;
       o.batch_axis = options.batchAxis;
       o.precision = static_cast<poprt_precision>(options.precision);
+      o.winograd = static_cast<poprt_winograd>(options.winograd);
       o.no_verify = !options.verify;
       const auto passes = pointers(options.passes), skips = pointers(options.skipPasses),
                  kept = pointers(outputs);

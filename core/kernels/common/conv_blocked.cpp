@@ -28,7 +28,9 @@ Plan plan_blocked_conv(std::string_view kernel, const Call& call, bool prologue,
   b.pixels = std::clamp<int64_t>(65536 / k, 56, 1024);
   if (pixels / 8 >= 56) b.pixels = std::min(b.pixels, ceil_div(pixels, 8));
   b.pixels = ceil_div(pixels, ceil_div(pixels, b.pixels));
-  b.segments = in_place ? segments : std::clamp<int64_t>(5120 / b.pixels, 1, segments);
+  b.segments = std::clamp<int64_t>(
+      in_place ? isa::kSummedSegments : std::min(5120 / b.pixels, isa::kSummedSegments), 1,
+      segments);
   b.segments = ceil_div(segments, ceil_div(segments, b.segments));
   b.vectors = params.table->best_vectors(b.pixels, s.oc_blocks);
   // The weights of a task stay in the L2 cache while its pixels, and those of the next task, pass.

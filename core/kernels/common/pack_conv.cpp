@@ -25,14 +25,15 @@ void pack_conv_transpose(const ConvWeights& w, std::span<float> packed) {
 }
 
 void pack_conv_winograd(const ConvWeights& w, int64_t tile, std::span<float> packed) {
-  // G of F(2x2,3x3) and F(4x4,3x3): Lavin and Gray, "Fast Algorithms for Convolutional Neural
-  // Networks", 2015.
+  // G of F(2x2,3x3) (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015),
+  // and of F(4x4,3x3) at the points of isa/winograd.cpp.
   static constexpr double kG2[4][3] = {{1, 0, 0}, {.5, .5, .5}, {.5, -.5, .5}, {0, 0, 1}};
-  static constexpr double kG4[6][3] = {{1. / 4, 0, 0},
-                                       {-1. / 6, -1. / 6, -1. / 6},
-                                       {-1. / 6, 1. / 6, -1. / 6},
-                                       {1. / 24, 1. / 12, 1. / 6},
-                                       {1. / 24, -1. / 12, 1. / 6},
+  constexpr double kRoot2 = 1.4142135623730950488;
+  static constexpr double kG4[6][3] = {{1, 0, 0},
+                                       {-2. / 3, -kRoot2 / 3, -1. / 3},
+                                       {-2. / 3, kRoot2 / 3, -1. / 3},
+                                       {1. / 6, kRoot2 / 6, 1. / 3},
+                                       {1. / 6, -kRoot2 / 6, 1. / 3},
                                        {0, 0, 1}};
   const auto* g = tile == 2 ? kG2 : kG4;
   const int64_t a = tile + 2;

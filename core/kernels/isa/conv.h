@@ -36,6 +36,11 @@ struct ConvPrologue {
   float low;  // minus infinity for none
 };
 
+// So many segments of 16 channels are summed in registers before the sums are added up: rounding
+// errors grow with the partial sums, and pieces keep those small. Each costs one load,
+// addition and store of a sum for 256 products.
+inline constexpr int64_t kSummedSegments = 16;
+
 // How the work is cut. Tasks: group, image, block of output channels, block of pixels, in this
 // order.
 struct ConvBlocking {

@@ -6,6 +6,11 @@
 namespace poprt::kernels::isa {
 namespace {
 
+// F(4x4) evaluates its polynomials at 0, the square roots of 1/2 and 2 on both sides, and infinity.
+// The transforms of these points take a few more multiplications than those of the usual ones (1
+// and 2), and rounding errors grow a quarter as much (docs/design.md).
+constexpr float kNear = 0.70710678f, kFar = 1.41421356f;
+
 // One row or column of B^T d.
 template <int M>
 POPRT_INLINE void transform_input(const f32x16* d, f32x16* v) {
@@ -15,14 +20,14 @@ POPRT_INLINE void transform_input(const f32x16* d, f32x16* v) {
     v[2] = d[2] - d[1];
     v[3] = d[1] - d[3];
   } else {
-    const f32x16 p = d[4] - d[2] * 4.0f, q = d[3] - d[1] * 4.0f;
-    const f32x16 r = d[4] - d[2], t = (d[3] - d[1]) * 2.0f;
-    v[0] = d[0] * 4.0f + (d[4] - d[2] * 5.0f);
+    const f32x16 p = d[4] - d[2] * 2.0f, q = (d[3] - d[1] * 2.0f) * kNear;
+    const f32x16 r = d[4] - d[2] * 0.5f, t = (d[3] - d[1] * 0.5f) * kFar;
+    v[0] = d[0] + (d[4] - d[2] * 2.5f);
     v[1] = p + q;
     v[2] = p - q;
     v[3] = r + t;
     v[4] = r - t;
-    v[5] = d[1] * 4.0f + (d[5] - d[3] * 5.0f);
+    v[5] = d[1] + (d[5] - d[3] * 2.5f);
   }
 }
 
@@ -35,9 +40,9 @@ POPRT_INLINE void transform_output(const f32x16* m, f32x16* y) {
   } else {
     const f32x16 a = m[1] + m[2], b = m[1] - m[2], c = m[3] + m[4], d = m[3] - m[4];
     y[0] = m[0] + a + c;
-    y[1] = b + d * 2.0f;
-    y[2] = a + c * 4.0f;
-    y[3] = b + d * 8.0f + m[5];
+    y[1] = b * kNear + d * kFar;
+    y[2] = a * 0.5f + c * 2.0f;
+    y[3] = b * (kNear * 0.5f) + d * (kFar * 2.0f) + m[5];
   }
 }
 
@@ -132,12 +137,41 @@ POPRT_INLINE void output_tiles(const ConvShape& s, const WinogradBlocking& b, co
   }
 }
 
+// The products of one position: `count` tiles of all input channels with `vectors` blocks of output
+// channels.
+void multiply(const ConvShape& s, const float* v, const float* weights, int64_t w_vector,
+              float* product, int64_t count, int64_t vectors) {
+  const ConvTiles& kernels = POPRT_ISA_NAME(conv_tiles);
+  TileIn in{};
+  in.a_segment = count * 16;
+  in.tail_k = s.c % 16;
+  in.w_vector = w_vector;
+  TileOut out{};
+  out.c_row = 16;
+  out.c_vector = count * 16;
+  out.lanes = 16;
+  for (int64_t block = 0; block < s.c_blocks; block += kSummedSegments) {
+    const int64_t blocks =
+        s.c_blocks - block < kSummedSegments ? s.c_blocks - block : kSummedSegments;
+    in.tail = s.c % 16 && block + blocks == s.c_blocks ? 1 : 0;
+    in.full = blocks - in.tail;
+    in.w = weights + block * 256;
+    out.first = block == 0;
+    for (int64_t t = 0; t < count;) {
+      const int64_t rows = even_piece(count - t, kMaxRows[vectors]);
+      in.a = v + (block * count + t) * 16;
+      out.c = product + t * 16;
+      kernels.blocked[vectors][rows](in, out);
+      t += rows;
+    }
+  }
+}
+
 template <int M>
 void run_tile(const ConvShape& s, const WinogradBlocking& b, const float* x, const float* weights,
               const float* bias, const float* residual, float* y, int64_t begin, int64_t end,
               float* scratch) {
   constexpr int A = M + 2;
-  const ConvTiles& kernels = POPRT_ISA_NAME(conv_tiles);
   const int64_t tiles = ((s.oh + M - 1) / M) * ((s.ow + M - 1) / M);
   const int64_t position = b.position_floats(s), product_position = b.product_floats();
   const int64_t out_pixels = s.oh * s.ow;
@@ -156,27 +190,9 @@ void run_tile(const ConvShape& s, const WinogradBlocking& b, const float* x, con
         oc_begin + b.oc_blocks < s.oc_blocks ? oc_begin + b.oc_blocks : s.oc_blocks;
     for (int64_t oc = oc_begin; oc < oc_end;) {
       const int64_t vectors = oc_end - oc < b.vectors ? oc_end - oc : b.vectors;
-      TileIn in{};
-      in.a_segment = count * 16;
-      in.full = s.c / 16;
-      in.tail = s.c % 16 ? 1 : 0;
-      in.tail_k = s.c % 16;
-      in.w_vector = A * A * s.c * 16;
-      TileOut out{};
-      out.c_row = 16;
-      out.c_vector = count * 16;
-      out.lanes = 16;
-      out.first = true;
-      for (int64_t p = 0; p < A * A; p++) {
-        in.w = weights + (oc * A * A + p) * s.c * 16;
-        for (int64_t t = 0; t < count;) {
-          const int64_t rows = even_piece(count - t, kMaxRows[vectors]);
-          in.a = v + p * position + t * 16;
-          out.c = product + p * product_position + t * 16;
-          kernels.blocked[vectors][rows](in, out);
-          t += rows;
-        }
-      }
+      for (int64_t p = 0; p < A * A; p++)
+        multiply(s, v + p * position, weights + (oc * A * A + p) * s.c * 16, A * A * s.c * 16,
+                 product + p * product_position, count, vectors);
       with_common_activation(
           static_cast<Activation>(s.epilogue.activation), s.epilogue.a, s.epilogue.b,
           [&](auto act) {

@@ -65,7 +65,7 @@ bool poprt_conv_transpose_supported(const ir::Node& conv) {
 }
 
 ConvAlgorithm conv_algorithm(int64_t batch, int64_t channels, int64_t out_channels, int64_t oh,
-                             int64_t ow) {
+                             int64_t ow, int64_t largest_tile) {
   // Few output pixels: weights are most of the memory and of the time, and Winograd's are larger.
   if (batch * oh * ow < 64) return ConvAlgorithm::direct;
   // Per output tile and pair of channels: (tile + 2)^2 products; per position and channel some
@@ -81,10 +81,17 @@ ConvAlgorithm conv_algorithm(int64_t batch, int64_t channels, int64_t out_channe
     const double weights = products_per_tile * static_cast<double>(channels) * ob * 64;
     return cycles / 3.5 + weights / 20.0;
   };
-  const double direct = cost(1, 9, 10, 2), two = cost(2, 16, 70, 60), four = cost(4, 36, 250, 200);
   if (channels < 16) return ConvAlgorithm::direct;
-  if (direct <= two && direct <= four) return ConvAlgorithm::direct;
-  return two <= four ? ConvAlgorithm::winograd2 : ConvAlgorithm::winograd4;
+  double least = cost(1, 9, 10, 2);
+  ConvAlgorithm best = ConvAlgorithm::direct;
+  const auto consider = [&](ConvAlgorithm algorithm, int64_t tile, double ns) {
+    if (tile > largest_tile || ns >= least) return;
+    least = ns;
+    best = algorithm;
+  };
+  consider(ConvAlgorithm::winograd2, 2, cost(2, 16, 70, 60));
+  consider(ConvAlgorithm::winograd4, 4, cost(4, 36, 250, 200));
+  return best;
 }
 
 }  // namespace poprt::ops

@@ -38,11 +38,11 @@ bool three_by_three(const ConvProblem& p) {
   });
 }
 
-// Winograd's, or 0. `wanted` is -1 for the cheapest.
-int64_t tile_of(const ConvProblem& p, int64_t wanted) {
+// Winograd's, or 0. `wanted` is -1 for the cheapest up to `largest`.
+int64_t tile_of(const ConvProblem& p, int64_t wanted, int64_t largest) {
   if (p.groups != 1 || !three_by_three(p)) return 0;
   if (wanted >= 0) return wanted;
-  switch (conv_algorithm(p.batch, p.c, p.m, p.axes[1].out, p.axes[2].out)) {
+  switch (conv_algorithm(p.batch, p.c, p.m, p.axes[1].out, p.axes[2].out, largest)) {
     case ConvAlgorithm::winograd2: return 2;
     case ConvAlgorithm::winograd4: return 4;
     case ConvAlgorithm::direct: break;
@@ -127,7 +127,7 @@ bool conv_kernel_exists(const ConvProblem& p) {
   return whole_blocks(p) || (small_groups(p) && !p.deep);
 }
 
-ConvKernel choose_conv_kernel(const ConvProblem& p, int64_t winograd_tile) {
+ConvKernel choose_conv_kernel(const ConvProblem& p, int64_t winograd_tile, int64_t largest_tile) {
   if (!conv_kernel_exists(p))
     fail(ErrorCode::invalid_argument,
          "no blocked convolution of {} groups of {} to {} channels{}{}{}", p.groups, p.c, p.m,
@@ -158,7 +158,7 @@ ConvKernel choose_conv_kernel(const ConvProblem& p, int64_t winograd_tile) {
   } else if (small_groups(p) && !p.deep) {
     groups_in_blocks("conv_grouped");
     k.ints.push_back(p.c);
-  } else if (const int64_t tile = tile_of(p, winograd_tile)) {
+  } else if (const int64_t tile = tile_of(p, winograd_tile, largest_tile)) {
     k.name = "conv_winograd";
     k.winograd_tile = tile;
     k.ints.push_back(tile);

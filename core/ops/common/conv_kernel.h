@@ -7,6 +7,7 @@
 
 #include "ir/graph.h"
 #include "kernels/common/pack_conv.h"
+#include "ops/common/conv.h"
 
 namespace poprt::ops {
 
@@ -42,9 +43,10 @@ struct ConvKernel {
   void pack(std::span<const float> values, std::span<float> to) const;
 };
 
-// `winograd_tile`: 0, 2 or 4 for 3x3 with stride 1, or -1 for the cheapest. Throws invalid_argument
-// when no kernel does it (poprt_conv_supported() tells).
-ConvKernel choose_conv_kernel(const ConvProblem& problem, int64_t winograd_tile = -1);
+// `winograd_tile`: 0, 2 or 4 for 3x3 with stride 1, or -1 for the cheapest that is no larger than
+// `largest_tile`. Throws invalid_argument when no kernel does it (poprt_conv_supported() tells).
+ConvKernel choose_conv_kernel(const ConvProblem& problem, int64_t winograd_tile = -1,
+                              int64_t largest_tile = kLargestWinogradTile);
 
 // Whether choose_conv_kernel() has one.
 bool conv_kernel_exists(const ConvProblem& problem);

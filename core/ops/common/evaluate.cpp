@@ -58,6 +58,23 @@ class EvaluateContext final : public LowerContext {
   std::vector<BufferId> ins_, outs_;
 };
 
+kernels::Plan plan_of(const program::Program& program, const program::Instruction& instruction,
+                      int64_t threads, const ir::Node& node) {
+  const std::string& name = program.kernels[instruction.kernel];
+  const kernels::Kernel* kernel = kernels::find_kernel(name);
+  if (!kernel) fail(ErrorCode::internal, "{}: kernel {} does not exist", node.describe(), name);
+  std::vector<kernels::Operand> operands;
+  for (const uint32_t id : instruction.operands) {
+    if (id == program::kNoBuffer) {
+      operands.emplace_back();
+      continue;
+    }
+    const program::Buffer& b = program.buffers[id];
+    operands.push_back({true, b.dtype, b.shape, b.bytes});
+  }
+  return kernel->prepare({operands, instruction.ints, instruction.floats, threads});
+}
+
 // Runs the nodes that the operator expands to.
 std::vector<Tensor> evaluate_expansion(const ir::Node& node, std::span<const Tensor> inputs,
                                        std::vector<std::string>* kernels, int64_t threads) {
@@ -120,20 +137,14 @@ std::vector<Tensor> evaluate_listing(const ir::Node& node, std::span<const Tenso
     if (node.input(i)) given.push_back(&inputs[i]);
 
   for (const program::Instruction& instruction : program.main) {
-    const std::string& name = program.kernels[instruction.kernel];
-    if (kernels) kernels->push_back(name);
-    const kernels::Kernel* kernel = kernels::find_kernel(name);
-    if (!kernel) fail(ErrorCode::internal, "{}: kernel {} does not exist", node.describe(), name);
-    std::vector<kernels::Operand> operands;
+    if (kernels) kernels->push_back(program.kernels[instruction.kernel]);
     std::vector<void*> data;
     for (const uint32_t id : instruction.operands) {
       if (id == program::kNoBuffer) {
-        operands.emplace_back();
         data.push_back(nullptr);
         continue;
       }
       const program::Buffer& b = program.buffers[id];
-      operands.push_back({true, b.dtype, b.shape, b.bytes});
       auto* base = static_cast<std::byte*>(
           b.space == program::Space::arena     ? arena.mutable_data()
           : b.space == program::Space::weights ? weights.mutable_data()
@@ -141,14 +152,33 @@ std::vector<Tensor> evaluate_listing(const ir::Node& node, std::span<const Tenso
                                                : results[b.index].mutable_data());
       data.push_back(base + b.offset);
     }
-    const kernels::Plan plan =
-        kernel->prepare({operands, instruction.ints, instruction.floats, threads});
+    const kernels::Plan plan = plan_of(program, instruction, threads, node);
     Tensor scratch = Tensor::zeros(DType::u8, {static_cast<int64_t>(plan.scratch_bytes)});
     if (plan.tasks > 0)
       plan.run(plan.params.get(), data.data(), 0, plan.tasks * plan.rounds,
                static_cast<std::byte*>(scratch.mutable_data()));
   }
   return results;
+}
+
+double work_of(const ir::Node& node) {
+  const OpDef& op = op_of(node);
+  double work = 0;
+  if (expands(op)) {
+    const auto graph = isolate(node);
+    for (size_t i = node.outputs().size(); i-- > 0;)
+      if (!node.output(i)->type.is_static()) graph->remove_output(i);
+    expand_node(*graph->nodes().front());
+    for (const ir::Node* n : graph->nodes()) work += work_of(*n);
+    return work;
+  }
+  if (!op.lower) fail(ErrorCode::unimplemented, "{}: cannot be evaluated", node.describe());
+  program::Builder builder;
+  EvaluateContext ctx(node, builder);
+  lower(op, ctx);
+  for (const program::Instruction& instruction : builder.program().main)
+    work += plan_of(builder.program(), instruction, 1, node).work;
+  return work;
 }
 
 }  // namespace poprt::ops

@@ -11,6 +11,25 @@ namespace {
 
 std::vector<int64_t> spatial_of(const Shape& shape) { return {shape.begin() + 2, shape.end()}; }
 
+bool is_signed(const Tensor& bytes) { return bytes.dtype() == DType::s8; }
+
+// Forms of [m, c, taps] bytes.
+struct QuadRows {
+  int64_t m, c, taps;
+  bool operator==(const QuadRows&) const = default;
+  void operator()(program::WeightForm::Sources from, program::WeightForm::Bytes to) const {
+    kernels::pack_quad_rows(program::bytes_of(from[0]), is_signed(from[0]), m, c, taps, to);
+  }
+};
+struct QuadRowSums {
+  int64_t m, row;
+  bool operator==(const QuadRowSums&) const = default;
+  void operator()(program::WeightForm::Sources from, program::WeightForm::Bytes to) const {
+    kernels::sum_quad_rows(program::bytes_of(from[0]), is_signed(from[0]), m, row,
+                           program::as_array<int32_t>(to));
+  }
+};
+
 }  // namespace
 
 void infer_integer_conv(InferContext& ctx, size_t xi, size_t wi, DType result) {
@@ -54,7 +73,7 @@ void lower_integer_conv(LowerContext& ctx, size_t xi, size_t wi, size_t x_zero, 
                                  w[1],
                                  w[0] / group,
                                  ctx.in_dtype(xi) == DType::s8,
-                                 weights->dtype() == DType::s8,
+                                 is_signed(*weights),
                                  zeros != 1,
                                  static_cast<int64_t>(rank)};
     int64_t plane = 1;
@@ -72,22 +91,10 @@ void lower_integer_conv(LowerContext& ctx, size_t xi, size_t wi, size_t x_zero, 
     }
     const int64_t bytes = checked_mul(checked_mul(plane, quads), int64_t{4});
     if (fits && bytes < (int64_t{1} << 31)) {
-      const bool is_signed = weights->dtype() == DType::s8;
-      const Tensor t = *weights;
-      const auto source = [t] {
-        return std::span(static_cast<const std::byte*>(t.data()), t.bytes());
-      };
       const auto packed =
-          ctx.pack(static_cast<uint64_t>(w[0] * quads * taps * 4), DType::s8,
-                   {w[0], quads * taps * 4}, [source, is_signed, w, taps](std::span<std::byte> to) {
-                     kernels::pack_quad_rows(source(), is_signed, w[0], w[1], taps, to);
-                   });
+          ctx.pack(DType::s8, {w[0], quads * taps * 4}, {{*weights}, QuadRows{w[0], w[1], taps}});
       const auto row_sums =
-          ctx.pack(static_cast<uint64_t>(w[0] * 4), DType::s32, {w[0]},
-                   [source, is_signed, w, taps](std::span<std::byte> to) {
-                     kernels::sum_quad_rows(source(), is_signed, w[0], w[1] * taps,
-                                            {reinterpret_cast<int32_t*>(to.data()), to.size() / 4});
-                   });
+          ctx.pack(DType::s32, {w[0]}, {{*weights}, QuadRowSums{w[0], w[1] * taps}});
       const auto interleaved = ctx.temporary(
           DType::u8, {checked_mul(padding[0], bytes) + 4 * kernels::kPackedQuadColumns});
       ctx.emit("interleave_bytes",

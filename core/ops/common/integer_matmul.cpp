@@ -38,6 +38,25 @@ void lower_each_product(LowerContext& ctx, size_t a, size_t b, size_t a_zero, si
   }
 }
 
+bool is_signed(const Tensor& bytes) { return bytes.dtype() == DType::s8; }
+
+// Forms of a [k, n] matrix of bytes.
+struct QuadColumns {
+  int64_t k, n;
+  bool operator==(const QuadColumns&) const = default;
+  void operator()(program::WeightForm::Sources from, program::WeightForm::Bytes to) const {
+    kernels::pack_quad_columns(program::bytes_of(from[0]), is_signed(from[0]), k, n, to);
+  }
+};
+struct QuadColumnSums {
+  int64_t k, n;
+  bool operator==(const QuadColumnSums&) const = default;
+  void operator()(program::WeightForm::Sources from, program::WeightForm::Bytes to) const {
+    kernels::sum_quad_columns(program::bytes_of(from[0]), is_signed(from[0]), k, n,
+                              program::as_array<int32_t>(to));
+  }
+};
+
 }  // namespace
 
 std::vector<MatrixPair> matrix_pairs(LowerContext& ctx, const Shape& a, const Shape& b) {
@@ -121,26 +140,16 @@ void lower_integer_matmul(LowerContext& ctx, size_t a, size_t b, size_t a_zero, 
   const bool one_product = element_count(std::span(as).first(as.size() - 2)) == 1;
   if (weights && element_count(std::span(bs).first(bs.size() - 2)) == 1 && n > 0 && k > 0 &&
       (one_product || !ints[3])) {
-    const bool is_signed = weights->dtype() == DType::s8;
     const int64_t panels = kernels::quad_panels(n);
-    const Tensor w = *weights;
-    const auto packed =
-        ctx.pack(static_cast<uint64_t>(kernels::packed_quad_bytes(k, n)), DType::s8,
-                 {kernels::packed_quad_bytes(k, n)}, [w, is_signed, k, n](std::span<std::byte> to) {
-                   kernels::pack_quad_columns({static_cast<const std::byte*>(w.data()), w.bytes()},
-                                              is_signed, k, n, to);
-                 });
-    const auto column_sums = ctx.pack(
-        static_cast<uint64_t>(panels * kernels::kPackedQuadColumns * 4), DType::s32,
-        {panels * kernels::kPackedQuadColumns}, [w, is_signed, k, n](std::span<std::byte> to) {
-          kernels::sum_quad_columns({static_cast<const std::byte*>(w.data()), w.bytes()}, is_signed,
-                                    k, n, {reinterpret_cast<int32_t*>(to.data()), to.size() / 4});
-        });
+    const int64_t packed_bytes = kernels::packed_quad_bytes(k, n);
+    const auto packed = ctx.pack(DType::s8, {packed_bytes}, {{*weights}, QuadColumns{k, n}});
+    const auto column_sums = ctx.pack(DType::s32, {panels * kernels::kPackedQuadColumns},
+                                      {{*weights}, QuadColumnSums{k, n}});
     const program::BufferId operands[] = {ctx.in(a),    packed,       column_sums,
                                           zero(a_zero), zero(b_zero), sums};
     const int64_t rows = element_count(std::span(as).first(as.size() - 1));
     ctx.emit("matmul_integer_packed", operands,
-             std::vector<int64_t>{rows, n, k, ints[3], ints[4], is_signed});
+             std::vector<int64_t>{rows, n, k, ints[3], ints[4], is_signed(*weights)});
     return;
   }
   const program::BufferId operands[] = {ctx.in(a), ctx.in(b), zero(a_zero), zero(b_zero), sums};

@@ -5,30 +5,37 @@
 #include "base/checked.h"
 #include "kernels/common/pack_matmul.h"
 #include "ops/common/movement.h"
+#include "ops/common/packed_bias.h"
 
 namespace poprt::ops {
 
+namespace {
+
+struct MatmulPanels {
+  int64_t k, n, b_k, b_n;
+  float scale;
+  bool operator==(const MatmulPanels&) const = default;
+  void operator()(program::WeightForm::Sources from, program::WeightForm::Bytes to) const {
+    kernels::pack_matmul(from[0].values<float>(), b_k, b_n, k, n, scale,
+                         program::as_array<float>(to));
+  }
+};
+
+}  // namespace
+
+program::BufferId pack_panels(LowerContext& ctx, int64_t k, int64_t n,
+                              const program::WeightForm& form) {
+  return ctx.pack(DType::f32, {kernels::matmul_panels(n), k, kernels::kMatmulPanel}, form);
+}
+
 void lower_packed_matmul(LowerContext& ctx, const PackedMatmul& p) {
-  const int64_t panels = kernels::matmul_panels(p.n);
-  const int64_t columns = checked_mul(panels, kernels::kMatmulPanel);
+  const int64_t columns = checked_mul(kernels::matmul_panels(p.n), kernels::kMatmulPanel);
   const auto b =
-      ctx.pack(dtype_bytes(DType::f32, checked_mul(columns, p.k)), DType::f32,
-               {panels, p.k, kernels::kMatmulPanel},
-               [tensor = p.b, n = p.n, k = p.k, b_k = p.b_k, b_n = p.b_n,
-                scale = p.b_scale](std::span<std::byte> to) {
-                 kernels::pack_matmul(tensor.values<float>(), b_k, b_n, k, n, scale,
-                                      {reinterpret_cast<float*>(to.data()), to.size() / 4});
-               });
-  auto bias = LowerContext::kNone;
-  if (p.bias.defined())
-    bias = ctx.pack(
-        dtype_bytes(DType::f32, columns), DType::f32, {columns},
-        [tensor = p.bias, n = p.n, scale = p.bias_scale](std::span<std::byte> to) {
-          const auto from = tensor.values<float>();
-          auto* floats = reinterpret_cast<float*>(to.data());
-          for (size_t i = 0; i < to.size() / 4; i++)
-            floats[i] = i < static_cast<size_t>(n) ? from[from.size() == 1 ? 0 : i] * scale : 0.0f;
-        });
+      p.panels != program::kNoBuffer
+          ? p.panels
+          : pack_panels(ctx, p.k, p.n, {{p.b}, MatmulPanels{p.k, p.n, p.b_k, p.b_n, p.b_scale}});
+  const auto bias =
+      p.bias.defined() ? pack_bias(ctx, p.bias, p.n, columns, p.bias_scale) : LowerContext::kNone;
   ctx.emit("matmul", {p.a, b, bias, p.residual, p.c},
            {p.m, p.n, p.k, p.activation.kind, p.residual_after ? 1 : 0},
            {p.activation.a, p.activation.b});

@@ -13,13 +13,18 @@ struct PackedMatmul {
   Tensor b;  // element (k, n) at k * b_k + n * b_n
   int64_t b_k = 0, b_n = 0;
   float b_scale = 1;
-  Tensor bias;  // [N], [1,N], [1] or scalar; undefined for none
+  program::BufferId panels = program::kNoBuffer;  // B as pack_panels() makes it, instead of b
+  Tensor bias;                                    // [N], [1,N], [1] or scalar; undefined for none
   float bias_scale = 1;
   program::BufferId residual = program::kNoBuffer;  // [M,N]
   bool residual_after = false;
   FusedActivation activation;
   program::BufferId c = program::kNoBuffer;
 };
+// Makes a [k, n] matrix in panels of 48 columns (kernels/common/pack_matmul.h) of a form of its
+// own.
+program::BufferId pack_panels(LowerContext& ctx, int64_t k, int64_t n,
+                              const program::WeightForm& form);
 void lower_packed_matmul(LowerContext& ctx, const PackedMatmul& matmul);
 
 // out[batch..., M, N] = alpha * a * b + beta * c for any numeric dtype; strides in elements, so

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/checked.h"
+#include "kernels/common/pack_matmul.h"
 #include "kernels/isa/recurrent.h"
 #include "ops/common/matmul.h"
 #include "ops/common/movement.h"
@@ -97,6 +98,45 @@ struct Layer {
   int64_t state() const { return batch * hidden; }
 };
 
+// The order of columns in which a step reads x * W: direction, block, gate, unit.
+struct Columns {
+  int64_t directions, gates, hidden, input;
+  bool operator==(const Columns&) const = default;
+
+  int64_t blocks() const { return (hidden + kLane - 1) / kLane; }
+  int64_t count() const { return directions * blocks() * gates * kLane; }
+
+  // `visit` takes the column of each unit's gate, its direction, gate and unit.
+  void each(const auto& visit) const {
+    for (int64_t d = 0; d < directions; d++)
+      for (int64_t g = 0; g < gates; g++)
+        for (int64_t u = 0; u < hidden; u++)
+          visit(((d * blocks() + u / kLane) * gates + g) * kLane + u % kLane, d, g, u);
+  }
+  // Panels of W.
+  void operator()(program::WeightForm::Sources sources, program::WeightForm::Bytes to) const {
+    Tensor ordered = Tensor::zeros(DType::f32, {count(), input});
+    const float* from = sources[0].values<float>().data();
+    float* rows = ordered.mutable_values<float>().data();
+    each([&](int64_t column, int64_t d, int64_t g, int64_t u) {
+      std::copy_n(from + ((d * gates + g) * hidden + u) * input, input, rows + column * input);
+    });
+    kernels::pack_matmul(ordered.values<float>(), 1, input, input, count(), 1.0f,
+                         program::as_array<float>(to));
+  }
+  // Both halves of B together, but for the recurrent one of gate 2 when the step adds that.
+  Tensor bias(const Tensor& b, bool keeps_recurrent) const {
+    Tensor ordered = Tensor::zeros(DType::f32, {count()});
+    float* to = ordered.mutable_values<float>().data();
+    each([&](int64_t column, int64_t d, int64_t g, int64_t u) {
+      const float* from = b.values<float>().data() + d * 2 * gates * hidden;
+      to[column] = from[g * hidden + u];
+      if (g != 2 || !keeps_recurrent) to[column] += from[(gates + g) * hidden + u];
+    });
+    return ordered;
+  }
+};
+
 // x * W for all steps, and where a gate lies in it.
 struct Projection {
   BufferId x = kNone;
@@ -104,8 +144,9 @@ struct Projection {
   bool has_bias = false;  // the bias is in it already
 };
 
-bool keeps_recurrent_bias(const RecurrentOp& op, const ir::Node& node, int64_t gate) {
-  return op.linear_before_reset && node.int_attr("linear_before_reset", 0) != 0 && gate == 2;
+// Of gate 2.
+bool keeps_recurrent_bias(const RecurrentOp& op, const ir::Node& node) {
+  return op.linear_before_reset && node.int_attr("linear_before_reset", 0) != 0;
 }
 
 Projection project(LowerContext& ctx, const RecurrentOp& op, const Layer& l, BufferId x) {
@@ -150,38 +191,34 @@ Projection project(LowerContext& ctx, const RecurrentOp& op, const Layer& l, Buf
   p.row = l.directions * p.direction;
   const Tensor* b = ctx.has(3) ? ctx.constant(3) : nullptr;
   p.has_bias = b != nullptr;
-  Tensor ordered = Tensor::zeros(DType::f32, {p.row, l.input});
-  Tensor bias = Tensor::zeros(DType::f32, {p.row});
-  const auto from = w->values<float>();
-  for (int64_t d = 0; d < l.directions; d++)
-    for (int64_t g = 0; g < l.gates; g++)
-      for (int64_t u = 0; u < l.hidden; u++) {
-        const int64_t column = d * p.direction + u / kLane * p.block + g * kLane + u % kLane;
-        const auto source =
-            from.subspan(static_cast<size_t>(((d * l.gates + g) * l.hidden + u) * l.input),
-                         static_cast<size_t>(l.input));
-        std::copy(source.begin(), source.end(),
-                  ordered.mutable_values<float>().begin() + column * l.input);
-        if (!b) continue;
-        const float* all = b->values<float>().data() + d * 2 * l.gates * l.hidden;
-        float sum = all[g * l.hidden + u];
-        if (!keeps_recurrent_bias(op, ctx.node, g)) sum += all[(l.gates + g) * l.hidden + u];
-        bias.mutable_values<float>()[static_cast<size_t>(column)] = sum;
-      }
+  const Columns columns = {l.directions, l.gates, l.hidden, l.input};
   p.x = ctx.temporary(DType::f32, {rows, p.row});
   PackedMatmul m;
   m.m = rows;
   m.n = p.row;
   m.k = l.input;
   m.a = x;
-  m.b = std::move(ordered);
-  m.b_k = 1;
-  m.b_n = l.input;
-  if (b) m.bias = std::move(bias);
+  m.panels = pack_panels(ctx, m.k, m.n, {{*w}, columns});
+  if (b) m.bias = columns.bias(*b, keeps_recurrent_bias(op, ctx.node));
   m.c = p.x;
   lower_packed_matmul(ctx, m);
   return p;
 }
+
+// `gates` matrices [hidden, hidden] from element `origin` of R as [blocks, hidden, gates, 16].
+struct StepGates {
+  int64_t origin, hidden, blocks, gates;
+  bool operator==(const StepGates&) const = default;
+  void operator()(program::WeightForm::Sources sources, program::WeightForm::Bytes to) const {
+    const float* from = sources[0].values<float>().data() + origin;
+    float* packed = program::as_array<float>(to).data();
+    for (int64_t b = 0; b < blocks; b++)
+      for (int64_t k = 0; k < hidden; k++)
+        for (int64_t g = 0; g < gates; g++)
+          for (int64_t u = b * kLane; u < (b + 1) * kLane; u++)
+            *packed++ = u < hidden ? from[(g * hidden + u) * hidden + k] : 0.0f;
+  }
+};
 
 // Recurrent weights of gates [first, first + count) of one direction as [blocks, hidden, count,
 // 16].
@@ -190,17 +227,7 @@ BufferId recurrent_weights(LowerContext& ctx, const Layer& l, int64_t direction,
   const Shape shape = {l.blocks, l.hidden, count, kLane};
   const int64_t origin = (direction * l.gates + first) * l.hidden * l.hidden;
   if (const Tensor* r = ctx.constant(2))
-    return ctx.pack(dtype_bytes(DType::f32, element_count(shape)), DType::f32, shape,
-                    [tensor = *r, l, origin, count](std::span<std::byte> to) {
-                      const float* from = tensor.values<float>().data() + origin;
-                      auto* packed = reinterpret_cast<float*>(to.data());
-                      for (int64_t b = 0; b < l.blocks; b++)
-                        for (int64_t k = 0; k < l.hidden; k++)
-                          for (int64_t g = 0; g < count; g++)
-                            for (int64_t u = b * kLane; u < (b + 1) * kLane; u++)
-                              *packed++ =
-                                  u < l.hidden ? from[(g * l.hidden + u) * l.hidden + k] : 0.0f;
-                    });
+    return ctx.pack(DType::f32, shape, {{*r}, StepGates{origin, l.hidden, l.blocks, count}});
   const BufferId packed = ctx.temporary(DType::f32, shape);
   const int64_t whole = l.hidden / kLane, rest = l.hidden % kLane;
   if (rest) ctx.emit("fill", {kNone, packed});
@@ -218,6 +245,18 @@ BufferId recurrent_weights(LowerContext& ctx, const Layer& l, int64_t direction,
   return packed;
 }
 
+// The last gate's recurrent bias, `hidden` numbers from `origin` of B; zeros before it.
+struct LastGateBias {
+  int64_t origin, hidden;
+  bool operator==(const LastGateBias&) const = default;
+  void operator()(program::WeightForm::Sources sources, program::WeightForm::Bytes to) const {
+    const auto floats = program::as_array<float>(to);
+    const auto kept = floats.size() - static_cast<size_t>(hidden);
+    std::fill_n(floats.data(), kept, 0.0f);
+    std::copy_n(sources[0].values<float>().data() + origin, hidden, floats.data() + kept);
+  }
+};
+
 // What the step itself has to add: [2 * gates, hidden], or kNone.
 BufferId step_bias(LowerContext& ctx, const RecurrentOp& op, const Layer& l, const Projection& p,
                    int64_t direction) {
@@ -225,14 +264,9 @@ BufferId step_bias(LowerContext& ctx, const RecurrentOp& op, const Layer& l, con
   const int64_t count = 2 * l.gates * l.hidden;
   const auto offset = static_cast<uint64_t>(direction * count) * 4;
   if (!p.has_bias) return ctx.view(ctx.in(3), offset, DType::f32, {2 * l.gates, l.hidden});
-  if (l.gates != 3 || !keeps_recurrent_bias(op, ctx.node, 2)) return kNone;
-  return ctx.pack(dtype_bytes(DType::f32, count), DType::f32, {2 * l.gates, l.hidden},
-                  [tensor = *ctx.constant(3), l, direction, count](std::span<std::byte> to) {
-                    auto* floats = reinterpret_cast<float*>(to.data());
-                    std::fill_n(floats, count, 0.0f);
-                    const float* from = tensor.values<float>().data() + (direction + 1) * count;
-                    std::copy(from - l.hidden, from, floats + count - l.hidden);
-                  });
+  if (l.gates != 3 || !keeps_recurrent_bias(op, ctx.node)) return kNone;
+  return ctx.pack(DType::f32, {2 * l.gates, l.hidden},
+                  {{*ctx.constant(3)}, LastGateBias{(direction + 1) * count - l.hidden, l.hidden}});
 }
 
 BufferId part(LowerContext& ctx, BufferId of, int64_t index, const Layer& l) {

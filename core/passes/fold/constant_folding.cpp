@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <string_view>
+#include <unordered_set>
 
 #include "base/checked.h"
-#include "ops/common/evaluate.h"
 #include "ops/op.h"
+#include "passes/constant_cone.h"
 #include "passes/rewrite.h"
 
 namespace poprt::passes {
@@ -13,43 +13,36 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-constexpr uint64_t kLargeResult = 1 << 20;  // bytes
+// Results of up to this many bytes are always worth their place in the file.
+constexpr uint64_t kSmallResult = 1 << 20;
+// What a computed byte must save in every run, in nanoseconds on one thread, to be worth storing: a
+// few steps of arithmetic. Reading it takes 0.04; making it by Expand, Tile or Range 0.12.
+constexpr double kWorthStoring = 0.5;
 
-// Weights that must be constants to be packed: worth any size. Quantised ones are widened by a few
-// steps on the way there, of which `budget` are looked at.
-bool reader_needs_constant(const Value* v, int& budget) {
-  return std::any_of(v->uses().begin(), v->uses().end(), [&](const ir::Use& u) {
-    static constexpr std::string_view kSteps[] = {"Cast",    "Sub",   "Mul",   "Transpose",
-                                                  "Reshape", "Slice", "Concat"};
-    const std::string_view op = u.node->op_type;
-    if (u.input == 1 && (op == "Conv" || op == "ConvTranspose" || op == "Gemm" || op == "MatMul"))
-      return true;
-    if (u.input <= 2 && u.input >= 1 && (op == "LSTM" || op == "GRU" || op == "RNN")) return true;
-    return budget-- > 0 &&
-           std::find(std::begin(kSteps), std::end(kSteps), op) != std::end(kSteps) &&
-           reader_needs_constant(u.node->output(), budget);
-  });
+bool is_weight_of(const ir::Use& use) {
+  const Node& n = *use.node;
+  const ops::OpDef* op = ops::find_op(n.domain, n.op_type, n.opset());
+  return op && use.input < 32 && op->packs >> use.input & 1;
 }
 
-// `made`: bytes of the results.
-bool worth_it(const Node& n, const PassContext& context, uint64_t& made) {
-  uint64_t read = 0;
-  bool needed = false;
-  for (const Value* v : n.inputs())
-    if (v) read += v->constant().bytes();
-  for (const Value* v : n.outputs()) {
-    if (!v->type.is_static() || v->dtype() == DType::string) return false;
-    const uint64_t bytes = dtype_bytes(v->dtype(), element_count(v->shape()));
-    if (context.max_tensor_size >= 0 && bytes > static_cast<uint64_t>(context.max_tensor_size))
-      return false;
-    made += bytes;
-    int budget = 16;
-    needed |= reader_needs_constant(v, budget);
+// What may still be made of a graph.
+struct Budget {
+  uint64_t largest = UINT64_MAX;  // bytes of one result
+  uint64_t made = 0;              // of all results: nodes that each double a constant end somewhere
+  uint64_t stored = 0;            // of results that are larger than what they are made from
+
+  Budget(Graph& graph, const PassContext& context) {
+    uint64_t given = 0;
+    for_each_graph(graph, [&](Graph& g) {
+      for (const Value* v : g.values())
+        if (v->is_constant()) given = checked_add(given, v->constant().bytes());
+    });
+    constexpr uint64_t kMade = uint64_t{256} << 20, kStored = uint64_t{64} << 20;
+    made = checked_add(checked_mul<uint64_t>(given, 4), kMade);
+    stored = checked_add(given, kStored);
+    largest = context.max_tensor_size >= 0 ? static_cast<uint64_t>(context.max_tensor_size) : made;
   }
-  // Quantized weights stay quantized here; the compiler widens those that no integer kernel takes.
-  if (n.op_type == "DequantizeLinear" && made > sizeof(float)) return false;
-  return needed || made <= kLargeResult || made <= 2 * read;
-}
+};
 
 // Shape and Size of a value of static shape need no value.
 std::optional<Tensor> shape_of(const Node& n) {
@@ -71,13 +64,19 @@ std::optional<Tensor> shape_of(const Node& n) {
   return Tensor::of<int64_t>({static_cast<int64_t>(part.size())}, part);
 }
 
-bool has_subgraphs(const Node& n) {
-  bool any = false;
-  ir::for_each_subgraph(n, [&](const Graph&) { any = true; });
-  return any;
+bool is_result(const Node& n) {
+  return std::any_of(n.outputs().begin(), n.outputs().end(),
+                     [&](const Value* v) { return n.graph().is_output(v); });
 }
 
-// Puts constants in the place of the node's results.
+// An Identity that does nothing but make a constant an output of the graph.
+bool hands_out_constant(const Node& n) {
+  return n.is("Identity") && n.input(0)->is_constant() && n.output()->uses().empty() &&
+         is_result(n);
+}
+
+// Puts constants in the place of the node's results. Results of a graph come from nodes: those that
+// are get an Identity of the constant.
 void become(Node* n, std::span<const Tensor> results) {
   Graph& g = n->graph();
   std::vector<std::pair<Value*, std::string>> names;
@@ -85,54 +84,90 @@ void become(Node* n, std::span<const Tensor> results) {
     Value* old = n->output(i);
     if (!is_used(old)) continue;
     Value* constant = g.add_constant(old->name() + "_folded", results[i]);
-    names.emplace_back(constant, old->name());
-    g.replace_all_uses(old, constant);
+    if (!g.is_output(old)) names.emplace_back(constant, old->name());
+    const std::vector<ir::Use> uses = old->uses();
+    for (const ir::Use& use : uses) use.node->set_input(use.input, constant);
+    if (!g.is_output(old)) continue;
+    Node* handed_out = g.add_node("Identity", "", {constant}, 1, n);
+    handed_out->output()->type = old->type;
+    g.replace_all_uses(old, handed_out->output());
   }
   erase_if_dead(n);
   for (const auto& [value, name] : names) g.rename(value, name);
 }
 
-// What folding may make in all: a chain of nodes that each double a constant is not worth
-// following.
-uint64_t budget_of(Graph& graph) {
-  uint64_t given = 0;
-  for_each_graph(graph, [&](Graph& g) {
-    for (const Value* v : g.values())
-      if (v->is_constant()) given = checked_add(given, v->constant().bytes());
-  });
-  constexpr uint64_t kAlways = uint64_t{256} << 20;
-  return checked_add(checked_mul<uint64_t>(given, 4), kAlways);
+// In the order of the graph: a folded value may be the shape of what follows. True when something
+// was folded.
+bool fold_small(Graph& g, PassContext& context, Budget& budget) {
+  bool any = false;
+  for (Node* n : g.nodes()) {
+    const ops::OpDef* op = ops::find_op(n->domain, n->op_type, n->opset());
+    if (has_subgraphs(*n) || hands_out_constant(*n)) continue;
+    if (op && std::any_of(n->outputs().begin(), n->outputs().end(),
+                          [](const Value* v) { return !v->type.is_static(); }))
+      ops::infer(*n);
+    if (const auto shape = shape_of(*n)) {
+      if (!context.allow()) continue;
+      become(n, std::span(&*shape, 1));
+      any = true;
+      continue;
+    }
+    const bool constant = std::all_of(n->inputs().begin(), n->inputs().end(), [](const Value* v) {
+      return !v || (v->is_constant() && v->dtype() != DType::string);
+    });
+    if (!constant || !can_be_constant(*n, budget.largest)) continue;
+    const uint64_t made = bytes_made(*n);
+    if (made > kSmallResult && made > 2 * bytes_read({n})) continue;
+    if (made > budget.made || !context.allow()) continue;
+    budget.made -= made;
+    become(n, evaluate({n}));
+    any = true;
+  }
+  return any;
+}
+
+bool worth_storing(const std::vector<Node*>& cone, bool weight, Budget& budget) {
+  const uint64_t made = bytes_made(*cone.back());
+  if (made > budget.made) return false;
+  if (!weight && made > kSmallResult && made > 2 * bytes_read(cone)) {
+    if (made > budget.stored || work_of(cone) < kWorthStoring * static_cast<double>(made))
+      return false;
+    budget.stored -= made;
+  }
+  budget.made -= made;
+  return true;
+}
+
+// Large results of little: folded where the whole computation from the constants on is worth it, at
+// the last node for which it is. True when something was folded.
+bool fold_large(Graph& g, PassContext& context, Budget& budget) {
+  const ConstantCones cones(g, budget.largest);
+  std::unordered_set<const Node*> stays;
+  std::vector<std::vector<Node*>> folded;
+  for (auto it = cones.nodes().rbegin(); it != cones.nodes().rend(); ++it) {
+    Node* n = *it;
+    bool read = is_result(*n), weight = false;
+    for (const Value* v : n->outputs())
+      for (const ir::Use& use : v->uses()) {
+        read |= !cones.contains(use.node) || stays.contains(use.node);
+        weight |= is_weight_of(use);
+      }
+    if (!read) continue;
+    std::vector<Node*> cone = cones.of(n);
+    if (!hands_out_constant(*n) && worth_storing(cone, weight, budget) && context.allow())
+      folded.push_back(std::move(cone));
+    else
+      stays.insert(n);
+  }
+  for (const std::vector<Node*>& cone : folded) become(cone.back(), evaluate(cone));
+  return !folded.empty();
 }
 
 void run(Graph& graph, PassContext& context) {
-  uint64_t budget = budget_of(graph);
+  Budget budget(graph, context);
   for_each_graph(graph, [&](Graph& g) {
-    for (Node* n : g.nodes()) {
-      // A graph output keeps its node: results of a graph come from nodes.
-      bool is_result = false;
-      for (const Value* v : n->outputs()) is_result |= g.is_output(v);
-      if (has_subgraphs(*n)) continue;
-      // What was folded in front of it may be its shape: later nodes may ask for that.
-      const ops::OpDef* op = ops::find_op(n->domain, n->op_type, n->opset());
-      if (op && std::any_of(n->outputs().begin(), n->outputs().end(),
-                            [](const Value* v) { return !v->type.is_static(); }))
-        ops::infer(*n);
-      if (is_result) continue;
-      if (const auto shape = shape_of(*n)) {
-        if (context.allow()) become(n, std::span(&*shape, 1));
-        continue;
-      }
-      const bool constant = std::all_of(n->inputs().begin(), n->inputs().end(), [](const Value* v) {
-        return !v || (v->is_constant() && v->dtype() != DType::string);
-      });
-      if (!constant) continue;
-      if (!op || !op->pure || !op->lower) continue;
-      uint64_t made = 0;
-      if (!worth_it(*n, context, made) || made > budget || !context.allow()) continue;
-      budget -= made;
-      std::vector<Tensor> inputs;
-      for (const Value* v : n->inputs()) inputs.push_back(v ? v->constant() : Tensor());
-      become(n, ops::evaluate(*n, inputs));
+    fold_small(g, context, budget);
+    while (fold_large(g, context, budget) && fold_small(g, context, budget)) {
     }
   });
 }

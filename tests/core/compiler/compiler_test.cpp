@@ -1,5 +1,6 @@
 #include "compiler/compiler.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "base/log.h"
@@ -348,6 +349,235 @@ TEST(Compiler, AnUnknownOperatorIsNamed) {
     EXPECT_EQ(e.code(), ErrorCode::unimplemented);
     EXPECT_NE(e.message().find("com.example.Strange node 'here'"), std::string::npos)
         << e.message();
+  }
+}
+
+// Kernels of one 3x3 convolution, the tile of Winograd behind it.
+std::string kernels_of_convolution(compiler::Winograd winograd, int64_t size) {
+  compiler::Options options;
+  options.winograd = winograd;
+  const compiler::Executable e = compile_text(fmt::format(R"(graph "g" opset {{"": 17}} {{
+    input %x : f32[1,64,{0},{0}]
+    const %w : f32[64,64,3,3] = fill 0.5
+    %y : ? = Conv(%x, %w) {{pads = [1, 1, 1, 1]}}
+    output %y
+  }})",
+                                                          size),
+                                              options);
+  for (const auto& i : e.program.main) {
+    const std::string& kernel = e.program.kernels[i.kernel];
+    if (kernel == "conv_winograd") return fmt::format("{} {}", kernel, i.ints.back());
+    if (kernel == "conv") return kernel;
+  }
+  return "";
+}
+
+TEST(Compiler, WinogradIsChosenByTheUser) {
+  using compiler::Winograd;
+  EXPECT_EQ(kernels_of_convolution(Winograd::off, 28), "conv");
+  EXPECT_EQ(kernels_of_convolution(Winograd::exact, 28), "conv_winograd 2");
+  EXPECT_EQ(kernels_of_convolution(Winograd::fast, 28), "conv_winograd 4");
+  EXPECT_EQ(kernels_of_convolution(Winograd::fast, 4), "conv") << "where it is not faster";
+}
+
+TEST(Compiler, AConvolutionPacksAKernelThatIsComputedFromConstants) {
+  const compiler::Executable e = compile_text(R"(graph "g" opset {"": 17} {
+    input %x : f32[1,256,16,16]
+    const %shape : s64[4] = [256, 256, 3, 3]
+    const %row : f32[256,1,1,1] = fill 0.5
+    const %zero : f32[] = 0.25
+    %wide : ? = Expand(%row, %shape)
+    %cos : ? = Cos(%wide)
+    %part : ? = Div(%cos, %wide)
+    %positive : ? = Greater(%part, %zero)
+    %w : ? = Where(%positive, %part, %zero)
+    %y : ? = Conv(%x, %w) {pads = [1, 1, 1, 1]}
+    output %y
+  })");
+  EXPECT_EQ(fmt::format("{}", fmt::join(e.program.kernels, " ")), "block conv_winograd unblock");
+}
+
+// Models whose parts become one node, or disappear.
+const std::pair<const char*, const char*> kBodies[] = {
+    {"Shapes", R"(
+    input %x : f32[2,3,4]
+    const %zero : s64[1] = [0]
+    const %minus : s64[1] = [-1]
+    %s : ? = Shape(%x)
+    %b : ? = Gather(%s, %zero)
+    %t : ? = Concat(%b, %minus) {axis = 0}
+    %r : f32[2,12] = Reshape(%x, %t)
+    %n : ? = Shape(%r)
+    %f : f32[2,12] = ConstantOfShape(%n)
+    %y : ? = Add(%r, %f))"},
+    {"Arithmetic", R"(
+    input %x : f32[3]
+    const %a : f32[3] = [1.0, 2.0, 3.0]
+    const %b : f32[] = 2.0
+    %c : ? = Mul(%a, %b)
+    %d : ? = Sub(%c, %a)
+    %e : ? = Mul(%x, %d)
+    %f : ? = Mul(%e, %b)
+    %y : ? = Add(%f, %d))"},
+    {"Convolution", R"(
+    input %x : f32[1,16,8,8]
+    const %w : f32[16,16,3,3] = fill 0.01
+    const %scale : f32[16] = fill 1.5
+    const %shift : f32[16] = fill 0.25
+    const %mean : f32[16] = fill 0.125
+    const %var : f32[16] = fill 0.5
+    const %pads : s64[8] = [0, 0, 1, 1, 0, 0, 1, 1]
+    %p : ? = Pad(%x, %pads)
+    %c : ? = Conv(%p, %w)
+    %n : ? = BatchNormalization(%c, %scale, %shift, %mean, %var)
+    %r : ? = Relu(%n)
+    %d : ? = Conv(%r, %w) {pads = [1, 1, 1, 1]}
+    %a : ? = Add(%d, %x)
+    %s : ? = Sigmoid(%a)
+    %m : ? = Mul(%a, %s)
+    %q : ? = MaxPool(%m) {kernel_shape = [2, 2], strides = [2, 2]}
+    %g : ? = GlobalAveragePool(%q)
+    %y : ? = Flatten(%g))"},
+    {"Attention", R"(
+    input %x : f32[1,8,32]
+    const %wq : f32[32,32] = fill 0.02
+    const %wk : f32[32,32] = fill 0.03
+    const %wv : f32[32,32] = fill 0.04
+    const %heads : s64[4] = [1, 8, 4, 8]
+    const %whole : s64[3] = [1, 8, 32]
+    const %scale : f32[] = 0.35
+    %q : ? = MatMul(%x, %wq)
+    %k : ? = MatMul(%x, %wk)
+    %v : ? = MatMul(%x, %wv)
+    %q4 : ? = Reshape(%q, %heads)
+    %k4 : ? = Reshape(%k, %heads)
+    %v4 : ? = Reshape(%v, %heads)
+    %qt : ? = Transpose(%q4) {perm = [0, 2, 1, 3]}
+    %kt : ? = Transpose(%k4) {perm = [0, 2, 3, 1]}
+    %vt : ? = Transpose(%v4) {perm = [0, 2, 1, 3]}
+    %l : ? = MatMul(%qt, %kt)
+    %ls : ? = Mul(%l, %scale)
+    %p : ? = Softmax(%ls)
+    %o : ? = MatMul(%p, %vt)
+    %ot : ? = Transpose(%o) {perm = [0, 2, 1, 3]}
+    %y : ? = Reshape(%ot, %whole))"},
+    {"Normalization", R"(
+    input %x : f32[4,32]
+    const %w : f32[32,32] = fill 0.05
+    const %b : f32[32] = fill 0.5
+    const %two : f32[] = 2.0
+    const %eps : f32[] = 0.00001
+    const %half : f32[] = 0.5
+    const %one : f32[] = 1.0
+    const %root : f32[] = 1.4142135
+    %l : ? = MatMul(%x, %w)
+    %h : ? = Add(%l, %b)
+    %m : ? = ReduceMean(%h) {axes = [-1]}
+    %d : ? = Sub(%h, %m)
+    %sq : ? = Pow(%d, %two)
+    %v : ? = ReduceMean(%sq) {axes = [-1]}
+    %ve : ? = Add(%v, %eps)
+    %sd : ? = Sqrt(%ve)
+    %n : ? = Div(%d, %sd)
+    %g : ? = Mul(%n, %b)
+    %q : ? = Div(%g, %root)
+    %er : ? = Erf(%q)
+    %e1 : ? = Add(%er, %one)
+    %ge : ? = Mul(%g, %e1)
+    %y : ? = Mul(%ge, %half))"},
+    {"Quantized", R"(
+    input %x : f32[4,32]
+    const %w : s8[32,32] = fill 3
+    const %s : f32[] = 0.05
+    const %z : u8[] = 100
+    const %t : f32[] = 0.01
+    const %u : s8[] = 0
+    %q : ? = QuantizeLinear(%x, %s, %z)
+    %dq : ? = DequantizeLinear(%q, %s, %z)
+    %dw : ? = DequantizeLinear(%w, %t, %u)
+    %p : ? = MatMul(%dq, %dw)
+    %pq : ? = QuantizeLinear(%p, %s, %z)
+    %pd : ? = DequantizeLinear(%pq, %s, %z)
+    %y : ? = Relu(%pd))"},
+    {"Recurrent", R"(
+    input %x : f32[3,1,8]
+    const %w : f32[1,32,8] = fill 0.1
+    const %r : f32[1,32,8] = fill 0.2
+    const %axes : s64[1] = [1]
+    %h : ?, %last : ?, %cell : ? = LSTM(%x, %w, %r) {hidden_size = 8}
+    %k : ? = Squeeze(%h, %axes)
+    %c : ? = Concat(%k, %x) {axis = 2}
+    %a : ?, %b : ? = Split(%c) {axis = 2}
+    %y : ? = Mul(%a, %b))"},
+};
+
+class Exposed : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+// What a debugger or a checkpoint asks for: each value beside the result, and all at once.
+TEST_P(Exposed, AnyValueMayBeAnOutput) {
+  const std::string body = std::string("graph \"g\" opset {\"\": 13} {") + GetParam().second;
+  std::string all;
+  const auto graph = ir::parse_text(body + "\n output %y\n}");
+  for (const ir::Node* n : graph->nodes())
+    for (const ir::Value* v : n->outputs()) {
+      if (v->name() == "y") continue;
+      const std::string out = "\n output %" + v->name();
+      all += out;
+      SCOPED_TRACE(v->name());
+      expect_compiles_to_same(body + "\n output %y" + out + "\n}");
+    }
+  expect_compiles_to_same(body + all + "\n output %y\n}");
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Exposed, ::testing::ValuesIn(kBodies),
+                         [](const auto& test) { return std::string(test.param.first); });
+
+// Scales that are short decimals, as quantizers write them by hand: sums fall between two steps,
+// and the type in which they are computed decides. The specification's steps are f32.
+TEST(Compiler, SharedQuantizationsRoundAsStepsInF32Do) {
+  const std::string text = R"(graph "g" opset {"": 17} {
+    input %x : f32[64,64]
+    input %v : f32[64,64]
+    const %sx : f32[] = 0.02
+    const %sv : f32[] = 0.021
+    const %sa : f32[] = 0.04
+    const %z : u8[] = 117
+    const %w : f32[64,64] = fill 0.5
+    %q : ? = QuantizeLinear(%x, %sx, %z)
+    %p : ? = QuantizeLinear(%v, %sv, %z)
+    %d1 : ? = DequantizeLinear(%q, %sx, %z)
+    %d2 : ? = DequantizeLinear(%q, %sx, %z)
+    %d3 : ? = DequantizeLinear(%q, %sx, %z)
+    %e : ? = DequantizeLinear(%p, %sv, %z)
+    %sum : ? = Add(%d1, %e)
+    %twice : ? = Add(%d1, %d2)
+    %product : ? = Mul(%d2, %e)
+    %pq : ? = QuantizeLinear(%product, %sx, %z)
+    %sq : ? = QuantizeLinear(%sum, %sa, %z)
+    %tq : ? = QuantizeLinear(%twice, %sa, %z)
+    %m : ? = MatMul(%d3, %w)
+    output %sq
+    output %tq
+    output %pq
+    output %m
+  })";
+  const auto feeds = random_feeds(*ir::parse_text(text));
+  const auto got = run_executable(compile_text(text), feeds);
+  const auto bytes = [&](const char* name, size_t i) {
+    return static_cast<int>(got.at(name).values<uint8_t>()[i]);
+  };
+  const auto quantized = [](float real, float scale) {
+    const float steps = std::nearbyint(real / scale) + 117.0f;
+    return static_cast<int>(std::min(std::max(steps, 0.0f), 255.0f));
+  };
+  for (size_t i = 0; i < 64 * 64; i++) {
+    const int q = quantized(feeds.at("x").values<float>()[i], 0.02f);
+    const int p = quantized(feeds.at("v").values<float>()[i], 0.021f);
+    const float d = static_cast<float>(q - 117) * 0.02f, e = static_cast<float>(p - 117) * 0.021f;
+    const float sum = d + e, twice = d + d, product = d * e;
+    ASSERT_EQ(bytes("sq", i), quantized(sum, 0.04f)) << i;
+    ASSERT_EQ(bytes("tq", i), quantized(twice, 0.04f)) << i;
+    ASSERT_EQ(bytes("pq", i), quantized(product, 0.02f)) << i;
   }
 }
 

@@ -1,5 +1,5 @@
 // Operators with a state: what one run leaves on the device, the next one finds. Operators that
-// write into an input's memory where the plan lets them.
+// write into an input's memory where the plan lets them. Weights that several nodes read.
 #include <gtest/gtest.h>
 
 #include "core/compiler/flow/support.h"
@@ -206,6 +206,211 @@ TEST(TensorScatterInPlace, AnUpdateThatIsTheCacheItself) {
   test::expect_compiles_to_same(
       scatters(" %s : ? = TensorScatter(%a, %a, %at) {mode = \"circular\"}\n %y : ? = Exp(%s)\n",
                " output %y\n"));
+}
+
+// Models of one kind of layer whose weights are the constants with names that begin with w: layer i
+// makes %x(i+1) of %xi.
+struct Layer {
+  const char* name;
+  const char* x;          // the input's type
+  const char* constants;  // read by every layer
+  const char* node;       // with $x, $y, and $i for names of its own
+  int layers = 8;
+  double tolerance = 2e-3;
+};
+
+std::string stacked(const Layer& l, int layers) {
+  std::string text =
+      "graph \"g\" opset {\"\": 17, \"com.microsoft\": 1} {\n input %x0 : " + std::string(l.x) +
+      "\n" + l.constants + "\n";
+  for (int i = 0; i < layers; i++) {
+    std::string node = flow_test::replaced(l.node, "$x", fmt::format("%x{}", i));
+    node = flow_test::replaced(node, "$y", fmt::format("%x{}", i + 1));
+    text += flow_test::replaced(node, "$i", std::to_string(i)) + "\n";
+  }
+  return text + fmt::format(" output %x{}\n}}\n", layers);
+}
+
+// Random numbers for every weight, the same for the same shape: equal weights under other names.
+void randomize_weights(ir::Graph& graph) {
+  for (ir::Value* v : graph.values()) {
+    if (!v->is_constant() || v->name()[0] != 'w' || v->dtype() == DType::f16) continue;
+    std::mt19937 rng(static_cast<uint32_t>(v->constant().bytes()));
+    Tensor t = Tensor::zeros(v->dtype(), v->shape());
+    if (v->dtype() == DType::f32) {
+      std::uniform_real_distribution<float> real(-0.2f, 0.2f);
+      for (float& x : t.mutable_values<float>()) x = real(rng);
+    } else {
+      for (size_t i = 0; i < t.bytes(); i++)
+        static_cast<uint8_t*>(t.mutable_data())[i] = static_cast<uint8_t>(rng() % 256);
+    }
+    v->set_constant(t);
+  }
+}
+
+Executable compile_stacked(const std::string& text) {
+  const auto graph = ir::parse_text(text);
+  randomize_weights(*graph);
+  convert(*graph, {});
+  return compile(*graph, {});
+}
+
+const Layer kLayers[] = {
+    {"MatMul", "f32[4,64]", "const %w : f32[64,64] = fill 0", "$y : ? = MatMul($x, %w)"},
+    {"MatMulF16", "f16[4,64]", "const %w : f16[64,64] = fill 0.125", "$y : ? = MatMul($x, %w)"},
+    {"EqualBytesOfTwoConstants", "f32[4,64]",
+     "const %w : f32[64,64] = fill 0\n const %w2 : f32[64,64] = fill 0",
+     "%a$i : ? = MatMul($x, %w)\n %b$i : ? = Relu(%a$i)\n $y : ? = MatMul(%b$i, %w2)"},
+    {"Gemm", "f32[4,64]", "const %w : f32[64,64] = fill 0\n const %wb : f32[64] = fill 0",
+     "$y : ? = Gemm($x, %w, %wb) {transB = 1}"},
+    {"GemmScaled", "f32[4,64]", "const %w : f32[64,64] = fill 0\n const %wb : f32[64] = fill 0",
+     "$y : ? = Gemm($x, %w, %wb) {alpha = 0.5, beta = 2.0}"},
+    {"Conv1x1", "f32[1,32,6,6]", "const %w : f32[32,32,1,1] = fill 0", "$y : ? = Conv($x, %w)"},
+    {"Conv3x3", "f32[1,64,14,14]",
+     "const %w : f32[64,64,3,3] = fill 0\n const %wb : f32[64] = fill 0",
+     "$y : ? = Conv($x, %w, %wb) {pads = [1, 1, 1, 1]}"},
+    {"ConvDilated", "f32[1,32,9,9]", "const %w : f32[32,32,3,3] = fill 0",
+     "$y : ? = Conv($x, %w) {pads = [2, 2, 2, 2], dilations = [2, 2]}"},
+    {"ConvDepthwise", "f32[1,32,9,9]", "const %w : f32[32,1,3,3] = fill 0",
+     "$y : ? = Conv($x, %w) {pads = [1, 1, 1, 1], group = 32}"},
+    {"ConvFewChannels", "f32[1,3,9,9]", "const %w : f32[3,3,3,3] = fill 0",
+     "$y : ? = Conv($x, %w) {pads = [1, 1, 1, 1]}"},
+    {"Conv1d", "f32[1,8,32]", "const %w : f32[8,8,3] = fill 0",
+     "$y : ? = Conv($x, %w) {pads = [1, 1]}"},
+    {"ConvTranspose", "f32[1,16,3,3]",
+     "const %w : f32[16,16,2,2] = fill 0\n const %wb : f32[16] = fill 0",
+     "$y : ? = ConvTranspose($x, %w, %wb) {strides = [2, 2]}", 3},
+    {"LSTM", "f32[5,2,40]",
+     "const %w : f32[1,160,40] = fill 0\n const %wr : f32[1,160,40] = fill 0\n"
+     " const %wb : f32[1,320] = fill 0\n const %axes : s64[1] = [1]",
+     "%a$i : ? = LSTM($x, %w, %wr, %wb) {hidden_size = 40}\n $y : ? = Squeeze(%a$i, %axes)"},
+    {"GRU", "f32[5,2,40]",
+     "const %w : f32[1,120,40] = fill 0\n const %wr : f32[1,120,40] = fill 0\n"
+     " const %wb : f32[1,240] = fill 0\n const %axes : s64[1] = [1]",
+     "%a$i : ? = GRU($x, %w, %wr, %wb) {hidden_size = 40, linear_before_reset = 1}\n"
+     " $y : ? = Squeeze(%a$i, %axes)"},
+    {"RNN", "f32[5,2,40]",
+     "const %w : f32[1,40,40] = fill 0\n const %wr : f32[1,40,40] = fill 0\n"
+     " const %axes : s64[1] = [1]",
+     "%a$i : ? = RNN($x, %w, %wr) {hidden_size = 40}\n $y : ? = Squeeze(%a$i, %axes)"},
+    {"Attention", "f32[1,8,32]", "const %w : f32[32,96] = fill 0\n const %wb : f32[96] = fill 0",
+     "$y : ? = com.microsoft.Attention($x, %w, %wb) {num_heads = 4}"},
+    {"AttentionOfThreeProjections", "f32[1,8,32]",
+     "const %wq : f32[32,32] = fill 0\n const %wk : f32[32,32] = fill 0\n"
+     " const %wv : f32[32,32] = fill 0\n const %wb : f32[96] = fill 0",
+     "%q$i : ? = MatMul($x, %wq)\n %k$i : ? = MatMul($x, %wk)\n %v$i : ? = MatMul($x, %wv)\n"
+     " $y : ? = com.microsoft.MultiHeadAttention(%q$i, %k$i, %v$i, %wb) {num_heads = 4}"},
+    {"MatMulInteger", "f32[4,64]", "const %w : s8[64,64] = fill 1",
+     "%q$i : ?, %s$i : ?, %z$i : ? = DynamicQuantizeLinear($x)\n"
+     " %p$i : ? = MatMulInteger(%q$i, %w, %z$i)\n %f$i : ? = Cast(%p$i) {to = 1}\n"
+     " $y : ? = Mul(%f$i, %s$i)"},
+    {"DynamicQuantizeMatMul", "f32[4,64]",
+     "const %w : u8[64,64] = fill 1\n const %s : f32[] = 0.001\n const %z : u8[] = 128",
+     "$y : ? = com.microsoft.DynamicQuantizeMatMul($x, %w, %s, %z)"},
+    {"QLinearMatMul", "u8[4,64]",
+     "const %w : s8[64,64] = fill 1\n const %s : f32[] = 0.02\n const %z : u8[] = 100\n"
+     " const %t : f32[] = 0.01\n const %u : s8[] = 0",
+     "$y : ? = QLinearMatMul($x, %s, %z, %w, %t, %u, %s, %z)"},
+    {"QLinearConv", "u8[1,16,6,6]",
+     "const %w : s8[16,16,3,3] = fill 1\n const %s : f32[] = 0.02\n const %z : u8[] = 100\n"
+     " const %t : f32[] = 0.01\n const %u : s8[] = 0",
+     "$y : ? = QLinearConv($x, %s, %z, %w, %t, %u, %s, %z) {pads = [1, 1, 1, 1]}"},
+    {"QuantizedProducts", "f32[4,64]",
+     "const %w : s8[64,64] = fill 1\n const %s : f32[] = 0.02\n const %z : u8[] = 100\n"
+     " const %t : f32[] = 0.0015\n const %u : s8[] = 0",
+     "%q$i : ? = QuantizeLinear($x, %s, %z)\n %d$i : ? = DequantizeLinear(%q$i, %s, %z)\n"
+     " %e$i : ? = DequantizeLinear(%w, %t, %u)\n %p$i : ? = MatMul(%d$i, %e$i)\n"
+     " %r$i : ? = QuantizeLinear(%p$i, %s, %z)\n $y : ? = DequantizeLinear(%r$i, %s, %z)",
+     8, 0.1},
+    {"DequantizedWeights", "f32[4,64]", "const %w : s8[64,64] = fill 1\n const %t : f32[] = 0.01",
+     "%e$i : ? = DequantizeLinear(%w, %t)\n $y : ? = MatMul($x, %e$i)"},
+    {"MatMulNBits", "f32[4,64]",
+     "const %w : u8[64,2,16] = fill 1\n const %s : f32[128] = fill 0.01",
+     "$y : ? = com.microsoft.MatMulNBits($x, %w, %s) {K = 64, N = 64, bits = 4, block_size = 32}"},
+    {"DynamicQuantizeLSTM", "f32[5,2,40]",
+     "const %w : u8[1,40,160] = fill 1\n const %wr : u8[1,40,160] = fill 1\n"
+     " const %s : f32[1] = [0.001]\n const %z : u8[1] = [128]\n const %axes : s64[1] = [1]",
+     "%a$i : ? = com.microsoft.DynamicQuantizeLSTM($x, %w, %wr, _, _, _, _, _, %s, %z, %s, %z) "
+     "{hidden_size = 40}\n $y : ? = Squeeze(%a$i, %axes)"},
+    {"Elementwise", "f32[64,64]", "const %w : f32[64,64] = fill 0",
+     "%a$i : ? = Mul($x, %w)\n $y : ? = Softmax(%a$i)"},
+};
+
+class SharedWeights : public ::testing::TestWithParam<Layer> {};
+
+// The first layer may read another layout than the others.
+TEST_P(SharedWeights, ManyLayersTakeTheRoomOfTwo) {
+  const Layer& l = GetParam();
+  const Executable two = compile_stacked(stacked(l, 2));
+  const Executable all = compile_stacked(stacked(l, l.layers));
+  EXPECT_LE(all.program.weights_bytes, two.program.weights_bytes + 256);
+  EXPECT_LE(all.weights.size(), two.weights.size() + 2);
+  EXPECT_EQ(program::to_string(all.program),
+            program::to_string(compile_stacked(stacked(l, l.layers)).program));
+}
+
+TEST_P(SharedWeights, LayersGiveWhatTheyGiveAlone) {
+  const Layer& l = GetParam();
+  const auto reference = ir::parse_text(stacked(l, l.layers));
+  randomize_weights(*reference);
+  ops::infer(*reference);
+  const auto feeds = test::random_feeds(*reference);
+  const auto wanted = test::evaluate_graph(*reference, feeds);
+  const auto got = test::run_executable(compile_stacked(stacked(l, l.layers)), feeds);
+  for (const auto& [name, t] : wanted)
+    test::expect_close(t, got.at(name), t.dtype() == DType::u8 ? 0.02 : l.tolerance, name);
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, SharedWeights, ::testing::ValuesIn(kLayers),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+// Branches and bodies have constants of their own; the unrolled loop copies its body.
+TEST(SharedWeights, BranchesAndBodiesShareWithTheGraphAround) {
+  for (const char* rounds : {"4", "600"}) {
+    const std::string text = fmt::format(R"(graph "g" opset {{"": 17}} {{
+      input %x : f32[4,64]
+      input %c : bool[]
+      const %w : f32[64,64] = fill 0.01
+      const %m : s64[] = {}
+      %a : ? = MatMul(%x, %w)
+      %b : ? = If(%c) {{then_branch = graph "t" {{
+        const %w1 : f32[64,64] = fill 0.01
+        %t : ? = MatMul(%a, %w1)
+        output %t
+      }}, else_branch = graph "e" {{
+        const %w2 : f32[64,64] = fill 0.01
+        %r : ? = Relu(%a)
+        %e : ? = MatMul(%r, %w2)
+        output %e
+      }}}}
+      %y : ? = Loop(%m, _, %b) {{body = graph "body" {{
+        input %i : s64[]
+        input %on : bool[]
+        input %s : f32[4,64]
+        const %w3 : f32[64,64] = fill 0.01
+        %p : ? = MatMul(%s, %w3)
+        %go : ? = Identity(%on)
+        output %go
+        output %p
+      }}}}
+      output %y
+    }})",
+                                         rounds);
+    const uint64_t matrix = 64 * 96 * 4;  // two panels of 48 columns
+    EXPECT_LE(test::compile_text(text).program.weights_bytes, matrix + 1024) << rounds;
+  }
+}
+
+TEST(SharedWeights, OtherScalesAndTransposesAreFormsOfTheirOwn) {
+  const Layer l = {"", "f32[4,64]", "const %w : f32[64,64] = fill 0",
+                   "%a$i : ? = Gemm($x, %w) {transB = 1}\n $y : ? = Gemm(%a$i, %w)"};
+  const auto reference = ir::parse_text(stacked(l, 2));
+  randomize_weights(*reference);
+  ops::infer(*reference);
+  const auto feeds = test::random_feeds(*reference);
+  const Executable e = compile_stacked(stacked(l, 2));
+  test::expect_close(test::evaluate_graph(*reference, feeds).at("x2"),
+                     test::run_executable(e, feeds).at("x2"), 1e-5);
 }
 
 }  // namespace

@@ -108,6 +108,51 @@ void check(const ConvCase& t) {
   expect_close(unblock(got, t.m), want, magnitude, t.winograd == 4 ? 2e-5 : 3e-6);
 }
 
+// The error of each way to compute a 3x3 convolution, as a part of the root mean square of the
+// exact sums of random numbers. docs/design.md states these bounds.
+struct Rounding {
+  double rms, largest;
+};
+
+Rounding rounding_of(int64_t channels, int64_t tile) {
+  std::mt19937 rng(5);
+  constexpr int64_t kSize = 12, kOut = 32;
+  const Tensor x = random_tensor({1, channels, kSize + 2, kSize + 2}, rng),
+               w = random_tensor({kOut, channels, 3, 3}, rng);
+  NodeCase node("Conv", "poprt", {{block(x), false}, {w, true}},
+                {{"kernel_shape", std::vector<int64_t>{3, 3}}, {"channels", channels}});
+  node.node->attributes["winograd_tile"] = tile;
+  const auto got = unblock(node.run()[0], kOut);
+  double squares = 0, errors = 0, largest = 0;
+  for (int64_t o = 0, at = 0; o < kOut; o++)
+    for (int64_t y = 0; y < kSize; y++)
+      for (int64_t xx = 0; xx < kSize; xx++, at++) {
+        double v = 0;
+        for (int64_t c = 0; c < channels; c++)
+          for (int64_t t = 0; t < 9; t++)
+            v += static_cast<double>(x.values<float>()[static_cast<size_t>(
+                     (c * (kSize + 2) + y + t / 3) * (kSize + 2) + xx + t % 3)]) *
+                 static_cast<double>(
+                     w.values<float>()[static_cast<size_t>((o * channels + c) * 9 + t)]);
+        const double error = std::abs(static_cast<double>(got[static_cast<size_t>(at)]) - v);
+        squares += v * v;
+        errors += error * error;
+        largest = std::max(largest, error);
+      }
+  const double count = kOut * kSize * kSize;
+  return {std::sqrt(errors / squares), largest / std::sqrt(squares / count)};
+}
+
+TEST(BlockedConv, EachAlgorithmRoundsAsLittleAsTheDesignSays) {
+  for (const auto& [tile, rms, largest] :
+       {std::tuple<int64_t, double, double>{0, 5e-7, 3e-6}, {2, 1e-6, 5e-6}, {4, 2e-6, 1.5e-5}})
+    for (const int64_t channels : {16, 64, 256, 512}) {
+      const Rounding r = rounding_of(channels, tile);
+      EXPECT_LE(r.rms, rms) << "tile " << tile << ", " << channels << " channels";
+      EXPECT_LE(r.largest, largest) << "tile " << tile << ", " << channels << " channels";
+    }
+}
+
 TEST(BlockedConv, PointwiseMatchesNaiveLoopsForAnyTail) {
   for (const int64_t c : {16, 24, 33, 130})
     for (const int64_t m : {1, 16, 24, 40, 64, 80, 112})

@@ -398,6 +398,7 @@ extern void _wrap_RawCompileOptions_add_input_shape_native(uintptr_t arg1, swig_
 extern void _wrap_RawCompileOptions_add_input_length_native(uintptr_t arg1, swig_type_58 arg2, swig_type_59 arg3);
 extern void _wrap_RawCompileOptions_set_batch_size_native(uintptr_t arg1, swig_type_60 arg2, swig_type_61 arg3);
 extern void _wrap_RawCompileOptions_set_precision_native(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_RawCompileOptions_set_winograd_native(uintptr_t arg1, swig_intgo arg2);
 extern void _wrap_RawCompileOptions_set_verify_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawCompileOptions_add_pass_native(uintptr_t arg1, swig_type_62 arg2);
 extern void _wrap_RawCompileOptions_add_skip_pass_native(uintptr_t arg1, swig_type_63 arg2);
@@ -1278,6 +1279,12 @@ func (arg1 SwigcptrRawCompileOptions) Set_precision(arg2 int) {
 	C._wrap_RawCompileOptions_set_precision_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
+func (arg1 SwigcptrRawCompileOptions) Set_winograd(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawCompileOptions_set_winograd_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
 func (arg1 SwigcptrRawCompileOptions) Set_verify(arg2 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -1392,6 +1399,7 @@ type RawCompileOptions interface {
 	Add_input_length(arg2 string, arg3 int64)
 	Set_batch_size(arg2 int64, arg3 int64)
 	Set_precision(arg2 int)
+	Set_winograd(arg2 int)
 	Set_verify(arg2 bool)
 	Add_pass(arg2 string)
 	Add_skip_pass(arg2 string)

@@ -398,6 +398,7 @@ SWIGINTERN void raw_compile_options_set_batch_size(raw_compile_options *self,int
     self->options.batch_axis = axis;
   }
 SWIGINTERN void raw_compile_options_set_precision(raw_compile_options *self,int32_t precision){ self->options.precision = precision; }
+SWIGINTERN void raw_compile_options_set_winograd(raw_compile_options *self,int32_t winograd){ self->options.winograd = winograd; }
 SWIGINTERN void raw_compile_options_set_verify(raw_compile_options *self,bool on){ self->options.no_verify = !on; }
 SWIGINTERN void raw_compile_options_add_pass(raw_compile_options *self,char const *name){ self->passes.add(name); }
 SWIGINTERN void raw_compile_options_add_skip_pass(raw_compile_options *self,char const *name){ self->skip_passes.add(name); }
@@ -1842,6 +1843,18 @@ void _wrap_RawCompileOptions_set_precision_native(raw_compile_options *_swig_go_
   arg2 = (int32_t)_swig_go_1; 
   
   raw_compile_options_set_precision(arg1,arg2);
+  
+}
+
+
+void _wrap_RawCompileOptions_set_winograd_native(raw_compile_options *_swig_go_0, intgo _swig_go_1) {
+  raw_compile_options *arg1 = (raw_compile_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_compile_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  raw_compile_options_set_winograd(arg1,arg2);
   
 }
 

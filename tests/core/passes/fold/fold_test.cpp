@@ -35,6 +35,193 @@ TEST(ConstantFolding, LargeResultsOfLittleStayNodes) {
   EXPECT_EQ(ops_of(*graph), "Expand Add");
 }
 
+// Each makes 4 MiB or more of next to nothing, for a reader that adds, and would move what it
+// reads.
+TEST(ConstantFolding, WhatIsOnlyRepeatedIsNotStored) {
+  for (const char* big : {
+           "%big = ConstantOfShape(%shape) {value = f32[1] [2.0]}",
+           "%big = Expand(%row, %shape)",
+           "%big = Tile(%row, %times)",
+           "%flat = Range(%zero, %end, %one)\n %big = Reshape(%flat, %shape)",
+           "%w = Expand(%row, %shape)\n %big = Transpose(%w) {perm = [1, 0]}",
+           "%mask = Expand(%row, %shape)\n %big = Trilu(%mask)",
+       }) {
+    const auto graph = parsed(std::string(R"(
+      input %x : f32[1024,1024]
+      const %shape : s64[2] = [1024, 1024]
+      const %times : s64[2] = [1024, 1]
+      const %row : f32[1,1024] = fill 0.5
+      const %zero : f32[] = 0.0
+      const %one : f32[] = 1.0
+      const %end : f32[] = 1048576.0
+      )") + big + "\n %y = Add(%x, %big)\n output %y");
+    const size_t before = graph->node_count();
+    run(*graph, {"constant_folding"});
+    EXPECT_EQ(graph->node_count(), before) << big;
+  }
+}
+
+// As above, with arithmetic that a run would repeat.
+TEST(ConstantFolding, WhatTakesLongIsStored) {
+  const auto graph = parsed(R"(
+    input %x : f32[1024,1024]
+    const %frequency : f32[1,1024] = fill 0.01
+    const %zero : f32[] = 0.0
+    const %one : f32[] = 1.0
+    const %end : f32[] = 1024.0
+    const %axes : s64[1] = [1]
+    %at = Range(%zero, %end, %one)
+    %column = Unsqueeze(%at, %axes)
+    %angle = Mul(%column, %frequency)
+    %wave = Cos(%angle)
+    %curve = Pow(%wave, %at)
+    %sine = Sin(%curve)
+    %y = Add(%x, %sine)
+    output %y
+  )");
+  const auto before = graph->clone();
+  run(*graph, {"constant_folding", "eliminate_unused_initializer"});
+  EXPECT_EQ(ops_of(*graph), "Add");
+  expect_same_results(*before, *graph);
+}
+
+// What a weight is made from does not matter: products pack it.
+TEST(ConstantFolding, WeightsAreFoldedWhateverMakesThem) {
+  for (const char* reader : {
+           "%y = MatMul(%x, %big)",
+           "%y = Gemm(%x, %big)",
+           "%w = Reshape(%big, %kernel)\n %i = Reshape(%x, %image)\n %y = Conv(%i, %w)",
+           "%w = Reshape(%big, %kernel)\n %i = Reshape(%x, %image)\n %y = ConvTranspose(%i, %w)",
+           "%w = Reshape(%big, %gates)\n %i = Reshape(%x, %steps)\n"
+           " %r = Reshape(%small, %hidden)\n %y = RNN(%i, %w, %r) {hidden_size = 512}",
+           "%q, %s, %z = DynamicQuantizeLinear(%x)\n %b = Cast(%big) {to = 3}\n"
+           " %y = MatMulInteger(%q, %b, %z)",
+       }) {
+    const auto graph = parsed(std::string(R"(
+      input %x : f32[2,512]
+      const %shape : s64[2] = [512, 1024]
+      const %kernel : s64[4] = [512, 512, 1, 2]
+      const %image : s64[4] = [1, 512, 1, 2]
+      const %gates : s64[3] = [1, 512, 1024]
+      const %steps : s64[3] = [1, 1, 1024]
+      const %hidden : s64[3] = [1, 512, 512]
+      const %small : f32[512,512] = fill 0.5
+      const %row : f32[1,1024] = fill 0.5
+      const %zero : f32[] = 0.25
+      %wide = Expand(%row, %shape)
+      %cos = Cos(%wide)
+      %part = Div(%cos, %wide)
+      %positive = Greater(%part, %zero)
+      %big = Where(%positive, %part, %zero)
+      )") + reader + "\n output %y");
+    run(*graph, {"constant_folding"});
+    EXPECT_EQ(ops_of(*graph).find("Expand"), std::string::npos) << reader;
+    EXPECT_EQ(ops_of(*graph).find("Where"), std::string::npos) << reader;
+    for (const ir::Value* v : graph->nodes().back()->inputs())
+      EXPECT_TRUE(!v || v->type.is_static());
+  }
+}
+
+// A large step on the way to a small result, with a reader that keeps the step.
+TEST(ConstantFolding, ALargeStepNeedNotBeStoredForWhatComesOfIt) {
+  const auto graph = parsed(R"(
+    input %x : f32[1024,1024]
+    const %shape : s64[2] = [1024, 1024]
+    const %row : f32[1,1024] = fill 0.5
+    %big = Expand(%row, %shape)
+    %sum = ReduceSum(%big) {keepdims = 0}
+    %a = Add(%x, %big)
+    %y = Mul(%a, %sum)
+    output %y
+  )");
+  const auto before = graph->clone();
+  run(*graph, {"constant_folding"});
+  EXPECT_EQ(ops_of(*graph), "Expand Add Mul");
+  expect_same_results(*before, *graph);
+}
+
+// 64 MiB each, all worth storing alone.
+TEST(ConstantFolding, TheFileDoesNotGrowWithoutEnd) {
+  std::string text =
+      "input %x : f32[4096,4096]\n const %row : f32[1,4096] = fill 0.5\n"
+      " const %column : f32[4096,1] = fill 0.5\n %x0 = Neg(%x)\n";
+  for (int i = 0; i < 3; i++)
+    text += fmt::format(
+        " %a{0} = Mul(%row, %column)\n %b{0} = Cos(%a{0})\n %c{0} = Erf(%b{0})\n"
+        " %d{0} = Sin(%c{0})\n %e{0} = Tan(%d{0})\n %x{1} = Add(%x{0}, %e{0})\n",
+        i, i + 1);
+  const auto graph = parsed(text + " output %x3");
+  run(*graph, {"constant_folding"});
+  uint64_t constants = 0;
+  for (const ir::Value* v : graph->values())
+    if (v->is_constant()) constants += v->constant().bytes();
+  EXPECT_LE(constants, uint64_t{65} << 20);
+}
+
+TEST(ConstantFolding, QuantizedWeightsStayQuantized) {
+  const auto graph = parsed(R"(
+    input %x : f32[2,4]
+    const %w : s8[4,4] = fill 3
+    const %s : f32[] = 0.5
+    %d = DequantizeLinear(%w, %s)
+    %t = Transpose(%d) {perm = [1, 0]}
+    %y = MatMul(%x, %t)
+    output %y
+  )");
+  run(*graph, {"constant_folding"});
+  EXPECT_EQ(ops_of(*graph), "DequantizeLinear Transpose MatMul");
+}
+
+// Readers see a constant, and the graph still hands the value out.
+TEST(ConstantFolding, AnOutputOnTheWayToAShapeIsFoldedForItsReaders) {
+  const auto graph = parsed(R"(
+    input %x : f32[2,3,4]
+    const %zero : s64[1] = [0]
+    const %minus : s64[1] = [-1]
+    %s = Shape(%x)
+    %b = Gather(%s, %zero)
+    %t = Concat(%b, %minus) {axis = 0}
+    %y = Reshape(%x, %t)
+    output %s
+    output %b
+    output %t
+    output %y
+    output %t
+  )");
+  run(*graph, {"constant_folding", "eliminate_unused_initializer"});
+  EXPECT_EQ(graph->find("y")->shape(), (Shape{2, 12}));
+  EXPECT_EQ(ops_of(*graph), "Identity Identity Identity Reshape");
+  const auto results = evaluate_graph(*graph, random_feeds(*graph));
+  EXPECT_EQ(results.at("s").to_int64s(), (std::vector<int64_t>{2, 3, 4}));
+  EXPECT_EQ(results.at("b").to_int64s(), (std::vector<int64_t>{2}));
+  EXPECT_EQ(results.at("t").to_int64s(), (std::vector<int64_t>{2, -1}));
+  EXPECT_EQ(graph->outputs()[2], graph->outputs()[4]);
+  const size_t nodes = graph->node_count();
+  run(*graph, {"constant_folding"});
+  EXPECT_EQ(graph->node_count(), nodes) << "done is done";
+}
+
+TEST(ConstantFolding, ABranchHandsOutConstantsByNodes) {
+  const auto graph = parsed(R"(
+    input %c : bool[]
+    const %a : f32[2] = [1.0, 2.0]
+    %y = If(%c) {then_branch = graph "t" {
+      %t = Add(%a, %a)
+      output %t
+    }, else_branch = graph "e" {
+      %m = Mul(%a, %a)
+      %e = Neg(%m)
+      output %e
+    }}
+    output %y
+  )");
+  run(*graph, {"constant_folding"});
+  ir::for_each_subgraph(*graph->nodes()[0], [](const ir::Graph& branch) {
+    EXPECT_EQ(branch.node_count(), 1u);
+    EXPECT_TRUE(branch.nodes()[0]->is("Identity"));
+  });
+}
+
 TEST(ConstantFolding, RespectsTheLimit) {
   const auto graph = parsed(R"(
     input %x : f32[4]

@@ -20,6 +20,18 @@ public final class CompilerOptions {
     FP16
   }
 
+  /** What may compute 3x3 convolutions in 32 bits, besides direct sums. Since 1.0. */
+  public enum Winograd {
+    /** What keeps each layer within 1e-4 of exact sums. */
+    DEFAULT,
+    /** Nothing. */
+    OFF,
+    /** F(2x2), which rounds hardly more. */
+    EXACT,
+    /** F(4x4) too, where that is faster. */
+    FAST
+  }
+
   /** Hears how far a compilation is. Called on the compiling thread. */
   @FunctionalInterface
   public interface ProgressListener {
@@ -57,6 +69,7 @@ public final class CompilerOptions {
   private long batchSize;
   private long batchAxis;
   private Precision precision = Precision.KEEP;
+  private Winograd winograd = Winograd.DEFAULT;
   private boolean verify = true;
   private long maxTensorSize;
   private long rewriteLimit;
@@ -160,6 +173,17 @@ public final class CompilerOptions {
    */
   public CompilerOptions precision(Precision precision) {
     this.precision = precision;
+    return this;
+  }
+
+  /**
+   * What may compute 3x3 convolutions. Since 1.0.
+   *
+   * @param winograd default {@link Winograd#DEFAULT}
+   * @return this
+   */
+  public CompilerOptions winograd(Winograd winograd) {
+    this.winograd = winograd;
     return this;
   }
 
@@ -320,6 +344,7 @@ public final class CompilerOptions {
     raw.set_allow_links(allowLinks);
     raw.set_batch_size(batchSize, batchAxis);
     raw.set_precision(precision.ordinal());
+    raw.set_winograd(winograd.ordinal());
     raw.set_verify(verify);
     passes.forEach(raw::add_pass);
     skipPasses.forEach(raw::add_skip_pass);

@@ -1,0 +1,13 @@
+// The bias of products and convolutions as their kernels read it.
+#pragma once
+
+#include "ops/op.h"
+
+namespace poprt::ops {
+
+// `scale` times one f32 number for each of `n` columns, or one for all of them; zeros up to
+// `padded`.
+program::BufferId pack_bias(LowerContext& ctx, const Tensor& bias, int64_t n, int64_t padded,
+                            float scale = 1);
+
+}  // namespace poprt::ops

@@ -1,0 +1,76 @@
+// A form that constants have among a program's weights: what it is made from and how. Equal forms
+// make equal bytes, so that a program holds one copy of a weight that many layers pack alike.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <typeindex>
+#include <utility>
+#include <vector>
+
+#include "base/tensor.h"
+
+namespace poprt::program {
+
+// What forms read and write.
+inline std::span<const std::byte> bytes_of(const Tensor& tensor) {
+  return {static_cast<const std::byte*>(tensor.data()), tensor.bytes()};
+}
+template <class T>
+std::span<T> as_array(std::span<std::byte> bytes) {
+  return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+
+class WeightForm {
+ public:
+  using Sources = std::span<const Tensor>;
+  using Bytes = std::span<std::byte>;
+
+  // `make(from, to)` writes all bytes of `to`, and what it writes follows from `from` and `make`
+  // alone: a struct that compares its members, or a lambda that captures nothing.
+  template <class Make>
+  WeightForm(std::vector<Tensor> from, Make make)
+      : from_(std::move(from)), make_(std::make_shared<const MakerOf<Make>>(std::move(make))) {
+    static_assert(std::is_empty_v<Make> || std::equality_comparable<Make>);
+  }
+
+  // The bytes of `tensor` as they are, whatever its type and shape.
+  static WeightForm plain(const Tensor& tensor);
+
+  void fill(Bytes to) const { make_->fill(from_, to); }
+  // Made in the same way from tensors of the same type, shape and contents.
+  bool operator==(const WeightForm& other) const;
+  // Equal for equal forms. Reads a part of each tensor only.
+  uint64_t fingerprint() const;
+
+ private:
+  struct Maker {
+    explicit Maker(std::type_index t) : type(t) {}
+    virtual ~Maker() = default;
+    virtual void fill(Sources from, Bytes to) const = 0;
+    virtual bool equals(const Maker& other) const = 0;
+    const std::type_index type;
+  };
+  template <class Make>
+  struct MakerOf final : Maker {
+    explicit MakerOf(Make m) : Maker(typeid(Make)), make(std::move(m)) {}
+    void fill(Sources from, Bytes to) const override { make(from, to); }
+    bool equals(const Maker& other) const override {
+      if (type != other.type) return false;
+      if constexpr (std::is_empty_v<Make>)
+        return true;
+      else
+        return make == static_cast<const MakerOf&>(other).make;
+    }
+    const Make make;
+  };
+
+  std::vector<Tensor> from_;
+  std::shared_ptr<const Maker> make_;
+};
+
+}  // namespace poprt::program
