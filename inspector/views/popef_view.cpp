@@ -32,8 +32,7 @@ void PopefView::select_anchor(const std::string& name) {
 
 std::string PopefView::status() const {
   if (!file_) return "no PopEF file";
-  return fmt::format("{} blobs · {} anchors · {}", file_->blobs().size(), file_->anchors().size(),
-                     bytes_text(file_->file_bytes()));
+  return fmt::format("{} blobs · {} anchors", file_->blobs().size(), file_->anchors().size());
 }
 
 // The whole file from left to right; every blob is wide enough to be seen and hit.
@@ -114,7 +113,7 @@ void PopefView::draw_anchors(ImVec2 size) {
   const auto rows = file_->anchor_rows(
       filter, static_cast<AnchorColumn>(anchors_state_.sort_column), anchors_state_.descending);
   std::vector<ui::Column> columns;
-  static constexpr float widths[] = {3.2f, 1.2f, 0.8f, 1.8f, 1.2f, 1.2f, 1, 2.6f, 1};
+  static constexpr float widths[] = {3, 1.3f, 0.8f, 1.6f, 1.2f, 1.4f, 1.5f, 2.5f, 0.9f};
   for (int i = 0; i < kAnchorColumns; i++)
     columns.push_back({anchor_column_name(static_cast<AnchorColumn>(i)), widths[i],
                        static_cast<AnchorColumn>(i) == AnchorColumn::bytes});

@@ -244,10 +244,14 @@ void coloured_text(ImU32 colour, std::string_view line) {
 
 void dim_text(std::string_view line) { coloured_text(colours().dim, line); }
 
+// A line of its own: ImGui's separator would run through all columns.
 void heading(std::string_view line) {
   ImGui::Dummy({0, 2 * scale()});
   coloured_text(colours().accent, line);
-  ImGui::Separator();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImGui::GetWindowDrawList()->AddLine(at, {at.x + ImGui::GetContentRegionAvail().x, at.y},
+                                      colours().border);
+  ImGui::Dummy({0, 2 * scale()});
 }
 
 void row(std::string_view name, std::string_view value) {
