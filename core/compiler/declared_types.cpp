@@ -1,7 +1,8 @@
 #include "compiler/declared_types.h"
 
+#include <algorithm>
+
 #include "base/error.h"
-#include "ir/text.h"
 #include "ir/types_agree.h"
 #include "ops/common/op_support.h"
 #include "ops/common/type_parameters.h"
@@ -25,14 +26,6 @@ void forget(ir::Graph& graph) {
   fail(ErrorCode::invalid_argument, "{}: output '{}' is declared {} but comes out as {}; {}",
        value.producer() ? value.producer()->describe() : "the graph", value.name(), declared, found,
        kRemedy);
-}
-
-// What type_string() made of a type.
-ir::ValueType parsed_type(const std::string& text) {
-  return ir::parse_text(
-             fmt::format("graph \"type\" opset {{}} {{\ninput %x : {}\noutput %x\n}}\n", text))
-      ->inputs()[0]
-      ->type;
 }
 
 bool agree(ir::ValueType declared, const ir::ValueType& found, std::optional<size_t> bounded) {
@@ -75,8 +68,8 @@ DeclaredTypes::DeclaredTypes(ir::Graph& graph) {
 // Only element types are compared: what a container holds may be of several shapes, and published
 // vectors declare one.
 bool DeclaredTypes::holds(const Container& c, const ir::ValueType& found) {
-  return c.element.dtype == DType::undefined || found.dtype == DType::undefined ||
-         c.element.dtype == found.dtype;
+  return c.element == DType::undefined || found.dtype == DType::undefined ||
+         c.element == found.dtype;
 }
 
 void DeclaredTypes::take_containers(ir::Graph& graph) {
@@ -84,8 +77,11 @@ void DeclaredTypes::take_containers(ir::Graph& graph) {
     for (const ir::Value* v : n->outputs()) {
       const auto it = graph.metadata.find(ir::kDeclaredContainer + v->name());
       if (it == graph.metadata.end()) continue;
-      const size_t space = it->second.find(' ');
-      containers_[v] = {it->second.substr(0, space), parsed_type(it->second.substr(space + 1)),
+      // "sequence f32[2,3]"
+      const std::string_view text = it->second;
+      const size_t space = text.find(' '), end = std::min(text.find('['), text.size());
+      const auto element = dtype_from_name(text.substr(space + 1, end - space - 1));
+      containers_[v] = {std::string(text.substr(0, space)), element.value_or(DType::undefined),
                         it->second};
       graph.metadata.erase(it);
     }

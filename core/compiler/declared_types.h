@@ -39,7 +39,7 @@ class DeclaredTypes {
   // A sequence, or an optional, of tensors.
   struct Container {
     std::string kind;
-    ir::ValueType element;
+    DType element;
     std::string text;
   };
 

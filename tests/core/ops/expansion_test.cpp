@@ -101,6 +101,22 @@ TEST(Expansion, AResultThatIsNotComputedIsRefusedOnlyWhenItIsRead) {
   EXPECT_THROW(run(2, true), Error);  // the mean, which this normalisation does not have
 }
 
+TEST(Expansion, AnInputThatTheOthersNeedIsAnError) {
+  const auto attention = [](const Tensor& value) {
+    const Tensor x = Tensor::zeros(DType::f32, {1, 1, 8}),
+                 cache = Tensor::zeros(DType::f32, {1, 2, 4, 4});
+    return test::NodeCase{.op = "GroupQueryAttention",
+                          .attributes = {{"num_heads", int64_t{2}}, {"kv_num_heads", int64_t{2}}},
+                          .inputs = {x, x, value, cache, cache, Tensor::of<int32_t>({1}, {0}),
+                                     Tensor::of<int32_t>({1}, {4})},
+                          .outputs = 3,
+                          .domain = "com.microsoft"};
+  };
+  EXPECT_EQ(test::infer_node(attention(Tensor::zeros(DType::f32, {1, 1, 8}))).shape,
+            (Shape{1, 1, 8}));
+  EXPECT_THROW(test::infer_node(attention(Tensor())), Error);
+}
+
 TEST(Expansion, EvaluationRunsThePieces) {
   const Tensor x = floats({2, 2}, {1, 2, 3, 4});
   const auto y =
