@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/checked.h"
+#include "kernels/common/pack_quads.h"
 #include "kernels/isa/recurrent.h"
 #include "ops/common/matmul.h"
 #include "ops/common/movement.h"
@@ -217,6 +218,64 @@ BufferId recurrent_weights(LowerContext& ctx, const Layer& l, int64_t direction,
   return packed;
 }
 
+bool is_byte(DType t) { return t == DType::u8 || t == DType::s8; }
+
+// R as bytes, a panel of 64 columns for the four gates of each block, and what belongs to it.
+struct ByteWeights {
+  BufferId panels = kNone, sums = kNone, scales = kNone;
+};
+
+ByteWeights byte_weights(LowerContext& ctx, const Layer& l, int64_t direction) {
+  const Tensor *r = ctx.constant(2), *scale = ctx.has(8) ? ctx.constant(8) : nullptr;
+  const int64_t rows = l.gates * l.hidden, columns = l.blocks * l.gates * kLane;
+  if (!r || !scale || l.gates * kLane != kernels::kPackedQuadColumns ||
+      scale->dtype() != DType::f32 ||
+      (scale->count() != l.directions && scale->count() != l.directions * rows))
+    ctx.fail_unsupported("bytes as R must be constant, with an f32 scale");
+  const bool is_signed = r->dtype() == DType::s8;
+  // Row of R that is a column, or nothing.
+  const auto row_of = [l](int64_t column) -> std::optional<int64_t> {
+    const int64_t unit = column / (l.gates * kLane) * kLane + column % kLane;
+    if (unit >= l.hidden) return std::nullopt;
+    return column / kLane % l.gates * l.hidden + unit;
+  };
+  const auto matrix = [tensor = *r, l, direction, rows, columns, row_of, is_signed] {
+    const auto* from = static_cast<const std::byte*>(tensor.data()) + direction * rows * l.hidden;
+    std::vector<std::byte> to(static_cast<size_t>(l.hidden * columns),
+                              is_signed ? std::byte{0} : std::byte{0x80});
+    for (int64_t c = 0; c < columns; c++)
+      if (const auto row = row_of(c))
+        for (int64_t k = 0; k < l.hidden; k++)
+          to[static_cast<size_t>(k * columns + c)] = from[*row * l.hidden + k];
+    return to;
+  };
+  ByteWeights w;
+  const int64_t bytes = kernels::packed_quad_bytes(l.hidden, columns);
+  w.panels = ctx.pack(static_cast<uint64_t>(bytes), DType::s8, {bytes},
+                      [matrix, is_signed, l, columns](std::span<std::byte> to) {
+                        kernels::pack_quad_columns(matrix(), is_signed, l.hidden, columns, to);
+                      });
+  w.sums =
+      ctx.pack(static_cast<uint64_t>(columns) * 4, DType::s32, {columns},
+               [matrix, is_signed, l, columns](std::span<std::byte> to) {
+                 kernels::sum_quad_columns(matrix(), is_signed, l.hidden, columns,
+                                           {reinterpret_cast<int32_t*>(to.data()), to.size() / 4});
+               });
+  w.scales =
+      ctx.pack(static_cast<uint64_t>(columns) * 4, DType::f32, {columns},
+               [tensor = *scale, l, direction, rows, columns, row_of](std::span<std::byte> to) {
+                 const auto from = tensor.values<float>();
+                 const bool each = tensor.count() != l.directions;
+                 auto* scales = reinterpret_cast<float*>(to.data());
+                 for (int64_t c = 0; c < columns; c++) {
+                   const auto row = row_of(c);
+                   const int64_t at = each ? direction * rows + row.value_or(0) : direction;
+                   scales[c] = row ? from[static_cast<size_t>(at)] : 0.0f;
+                 }
+               });
+  return w;
+}
+
 // What the step itself has to add: [2 * gates, hidden], or kNone.
 BufferId step_bias(LowerContext& ctx, const RecurrentOp& op, const Layer& l, const Projection& p,
                    int64_t direction) {
@@ -319,7 +378,10 @@ class Lowering {
                                : split                   ? RecurrentKind::gru_gates
                                : op_.linear_before_reset ? RecurrentKind::gru
                                                          : RecurrentKind::rnn;
-    const BufferId r = recurrent_weights(ctx_, l, d, 0, split ? 2 : l.gates);
+    const ByteWeights bytes = is_byte(ctx_.in_dtype(2)) ? byte_weights(ctx_, l, d) : ByteWeights{};
+    const BufferId r = bytes.panels != kNone
+                           ? bytes.panels
+                           : recurrent_weights(ctx_, l, d, 0, split ? 2 : l.gates);
     const BufferId r_state = split ? recurrent_weights(ctx_, l, d, 2, 1) : kNone;
     const BufferId bias = step_bias(ctx_, op_, l, projection_, d);
     BufferId peephole = kNone;
@@ -335,8 +397,9 @@ class Lowering {
     for (size_t i = 0; i < n; i++) a[i] = activations_[static_cast<size_t>(d) * n + i];
     ctx_.emit(
         "recurrent",
-        {projection_.x, r, r_state, bias, peephole, lens_, part(ctx_, initial_h_, d, l),
-         part(ctx_, initial_c_, d, l), y_, part(ctx_, y_h_, d, l), part(ctx_, y_c_, d, l), work},
+        {projection_.x, r, r_state, bytes.sums, bytes.scales, bias, peephole, lens_,
+         part(ctx_, initial_h_, d, l), part(ctx_, initial_c_, d, l), y_, part(ctx_, y_h_, d, l),
+         part(ctx_, y_c_, d, l), work},
         {static_cast<int64_t>(kind), l.steps, l.batch, l.hidden, l.directions, d, reverse ? 1 : 0,
          d * projection_.direction, projection_.row, projection_.block, projection_.gate,
          ctx_.node.int_attr("input_forget", 0) != 0 ? 1 : 0, static_cast<int64_t>(a[0].code),
@@ -458,7 +521,8 @@ void infer_recurrent(InferContext& ctx, const RecurrentOp& op) {
       expect_shape(7, {directions, 3 * hidden});
     }
   }
-  if (w.dtype != x.dtype || r.dtype != x.dtype)
+  const bool r_bytes = op.projected && is_byte(r.dtype);
+  if (!r_bytes && (w.dtype != x.dtype || r.dtype != x.dtype))
     ctx.fail_input("X is {}, W is {}, R is {}", dtype_name(x.dtype), dtype_name(w.dtype),
                    dtype_name(r.dtype));
   ctx.out(0, x.dtype,
