@@ -65,6 +65,9 @@ const std::set<std::string>& without_sample() {
       ".AveragePool", ".LpPool", ".GlobalAveragePool", ".GlobalMaxPool", ".GlobalLpPool",
       "poprt.Block", "poprt.Unblock", "poprt.Conv", "poprt.ConvTranspose", "poprt.MaxPool",
       "poprt.AveragePool", "poprt.GlobalAveragePool", "poprt.Resize", "poprt.Linear",
+      // passes/layout/channels_last_test, passes/fuse/scaled_products_test: against the operators
+      // that they are made of.
+      "poprt.QLinearConv", "poprt.ScaledMatMulInteger",
       // The last step of SVMClassifier, which has vectors.
       "poprt.SvmVotes"};
   return names;
