@@ -295,6 +295,24 @@ void split(Params& p, int64_t threads) {
   p.pieces = (p.blocks + p.per_task - 1) / p.per_task;
 }
 
+void read_byte_weights(const Call& call, Params& p) {
+  expect(p.cell.kind == isa::RecurrentKind::lstm, kName, "r is bytes of another cell");
+  const int64_t columns = checked_mul(p.blocks, isa::kQuadPanel, "recurrent");
+  const int64_t bytes = checked_mul(checked_mul(columns, quad_steps(p.cell.hidden), "recurrent"),
+                                    int64_t{4}, "recurrent");
+  const auto room = [&](Slot slot, DType dtype, int64_t least) {
+    const Operand& o = call.operands[slot];
+    expect(o.present && o.dtype == dtype && o.bytes >= static_cast<uint64_t>(least), kName,
+           "weights in bytes, their sums or scales are missing or too short");
+  };
+  room(kR, DType::s8, bytes);
+  room(kRSums, DType::s32, 4 * columns);
+  room(kRScales, DType::f32, 4 * columns);
+  p.quads = &POPRT_SELECT_ISA(quads);
+  p.quantize = &POPRT_SELECT_ISA(quantize);
+  p.vnni = cpu_has_vnni();
+}
+
 Plan prepare(const Call& call) {
   expect(call.operands.size() == kSlots && call.ints.size() == 15 && call.floats.size() == 7, kName,
          "expected 14 operands, 15 integers and 7 floats");
@@ -360,16 +378,7 @@ Plan prepare(const Call& call) {
   const int64_t matrix = mul(p.blocks * 16, cell.hidden);
   p.bytes = call.operands[kR].dtype == DType::s8;
   if (p.bytes) {
-    const int64_t columns = mul(p.blocks, isa::kQuadPanel);
-    expect(lstm, kName, "r is bytes of another cell");
-    const int64_t bytes = mul(mul(columns, quad_steps(cell.hidden)), 4);
-    expect(call.operands[kR].bytes >= static_cast<uint64_t>(bytes), kName,
-           "an operand is too short");
-    room(kRSums, true, columns, DType::s32);
-    room(kRScales, true, columns);
-    p.quads = &POPRT_SELECT_ISA(quads);
-    p.quantize = &POPRT_SELECT_ISA(quantize);
-    p.vnni = cpu_has_vnni();
+    read_byte_weights(call, p);
   } else {
     room(kR, true, mul(matrix, p.gates));
   }
