@@ -82,6 +82,8 @@ constexpr std::string_view kCompile[] = {
     "eliminate_nop_cast",
     "dequantize_weights",
     "constant_folding",
+    // Before other patterns take the Mul and Add behind a product of bytes.
+    "scaled_products",
     // Whole patterns, before anything takes their Adds and Muls, and activations before epilogues
     // look for them.
     "layer_norm_pattern",
@@ -98,7 +100,13 @@ constexpr std::string_view kCompile[] = {
     "transpose_to_reshape",
     "fuse_consecutive_reshape",
     "eliminate_nop_reshape",
-    // After every pass that speaks NCHW; epilogues go on blocked nodes.
+    // After every pass that speaks NCHW. Bytes have their channels last; of what floats are left
+    // convolutions take theirs in blocks, and epilogues go on those nodes.
+    "channels_last",
+    "fuse_consecutive_transpose",
+    "eliminate_nop_transpose",
+    "transpose_to_reshape",
+    "quantized_residual",
     "blocked_layout",
     "conv_epilogue",
     // After epilogues, so that an Add that is a residual is one.

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "kernels/common/numbers.h"
+#include "kernels/isa/reduce.h"
 #include "kernels/kernel.h"
 
 namespace poprt::kernels {
@@ -16,7 +17,7 @@ struct Params {
   bool smallest, last;
 };
 
-constexpr int64_t kColumns = 64, kLanes = 16;
+constexpr int64_t kColumns = 64, kLanes = 16, kShortRow = 256, kRowsOfTask = 64;
 
 // A NaN wins, as in NumPy.
 template <class T, bool kSmallest>
@@ -109,6 +110,20 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   }
 }
 
+// Short rows of f32, many at a time; one with a NaN by itself.
+template <bool kSmallest>
+void run_short_rows(const void* params, void* const* data, int64_t begin, int64_t end,
+                    std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const auto* x = static_cast<const float*>(data[0]);
+  auto* y = static_cast<int64_t*>(data[1]);
+  const int64_t first = begin * kRowsOfTask, last = std::min(end * kRowsOfTask, p.outer);
+  POPRT_SELECT_ISA(reduce).arg_rows(kSmallest, p.last, y + first, x + first * p.n, last - first,
+                                    p.n);
+  for (int64_t r = first; r < last; r++)
+    if (y[r] < 0) y[r] = best_of_row<float, kSmallest>(p, x + r * p.n);
+}
+
 Plan prepare(const Call& call) {
   const auto check = [](bool ok, std::string_view what) { expect(ok, "arg_extreme", what); };
   check(call.operands.size() == 2 && call.operands[0].present && call.operands[1].present &&
@@ -129,6 +144,10 @@ Plan prepare(const Call& call) {
     fail(ErrorCode::unimplemented, "kernel arg_extreme: element type {}",
          dtype_name(call.operands[0].dtype));
   plan.tasks = p->inner == 1 ? p->outer : p->outer * ((p->inner + kColumns - 1) / kColumns);
+  if (p->inner == 1 && p->n <= kShortRow && call.operands[0].dtype == DType::f32) {
+    plan.run = p->smallest ? run_short_rows<true> : run_short_rows<false>;
+    plan.tasks = (p->outer + kRowsOfTask - 1) / kRowsOfTask;
+  }
   plan.work = static_cast<double>(results) * static_cast<double>(p->n) * 0.3;
   plan.params = std::move(p);
   return plan;

@@ -11,6 +11,7 @@
 
 #include "base/half.h"
 #include "base/quarter.h"
+#include "kernels/common/convert_block.h"
 #include "kernels/isa/cast.h"
 #include "kernels/kernel.h"
 
@@ -34,6 +35,7 @@ struct Params {
   bool saturate;
   PowerRounding rounding;
   isa::CastRow row;  // of the pairs that are vectorised
+  bool by_floats;    // both are f32 or smaller floats of at least a byte, which f32 holds exactly
   int64_t from_bytes, to_bytes;
 };
 
@@ -190,12 +192,28 @@ isa::CastRow find_row(DType from, DType to) {
   return f && t ? POPRT_SELECT_ISA(cast).find(*f, *t) : nullptr;
 }
 
+// f8e8m0 has roundings of its own.
+bool is_small_float(DType t) {
+  return is_float(t) && t != DType::f64 && dtype_bits(t) >= 8 && t != DType::f8e8m0;
+}
+
+void convert_by_floats(const Params& p, void* const* data, int64_t first, int64_t last) {
+  constexpr int64_t kBlock = 512;
+  float block[kBlock];
+  for (int64_t i = first; i < last; i += kBlock) {
+    const int64_t n = std::min(kBlock, last - i);
+    to_floats(p.from, data[0], i, n, block);
+    from_floats(p.to, data[1], i, n, block, p.saturate);
+  }
+}
+
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
   const int64_t first = begin * kTaskElements, last = std::min(end * kTaskElements, p.count);
   if (p.row)
     return p.row(static_cast<std::byte*>(data[1]) + first * p.to_bytes,
                  static_cast<const std::byte*>(data[0]) + first * p.from_bytes, last - first);
+  if (p.by_floats) return convert_by_floats(p, data, first, last);
   for (int64_t i = first; i < last; i++) write(p.to, data[1], i, read(p.from, data[0], i), p);
 }
 
@@ -214,11 +232,12 @@ Plan prepare(const Call& call) {
   Plan plan;
   plan.run = run;
   const auto row = find_row(from.dtype, to.dtype);
+  const bool by_floats = is_small_float(from.dtype) && is_small_float(to.dtype);
   plan.params = std::make_shared<Params>(
       Params{from.dtype, to.dtype, count, call.ints[0] != 0, static_cast<PowerRounding>(rounding),
-             row, dtype_bits(from.dtype) / 8, dtype_bits(to.dtype) / 8});
+             row, by_floats, dtype_bits(from.dtype) / 8, dtype_bits(to.dtype) / 8});
   plan.tasks = std::max<int64_t>(1, (count + kTaskElements - 1) / kTaskElements);
-  plan.work = static_cast<double>(count) * (row ? 0.15 : 4.0);
+  plan.work = static_cast<double>(count) * (row ? 0.15 : by_floats ? 0.6 : 4.0);
   return plan;
 }
 

@@ -110,8 +110,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
       if (!p.direct) {
         for (int64_t i = 0; i < p.steps; i++) {
           const uint8_t* at = x + position * ax.stride * 4 + p.offsets[static_cast<size_t>(i)];
-          for (int64_t j = 0; j < count; j++)
-            std::memcpy(gathered + i * isa::kQuadBytes + 4 * j, at + j * ax.stride * 4, 4);
+          p.table->take(gathered + i * isa::kQuadBytes, at, ax.stride, count);
         }
         from = {gathered, nullptr, p.steps};
       }

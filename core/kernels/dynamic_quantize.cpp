@@ -1,11 +1,7 @@
-// dynamic_quantize: operands [x, y, scale, zero]: f32 x of any shape to u8 y over its own range,
-// which is widened to hold 0: scale = (max - min) / 255 (1 when that is 0, as in ONNX Runtime),
-// zero = round(-min / scale).
-#include <algorithm>
-#include <cmath>
-
+// dynamic_quantize: operands [x, y, scale, zero]: f32 x of any shape to u8 y over its own range
+// (kernels/common/dynamic_grid.h).
 #include "kernels/common/call_reader.h"
-#include "kernels/isa/quantize.h"
+#include "kernels/common/dynamic_grid.h"
 
 namespace poprt::kernels {
 namespace {
@@ -18,10 +14,7 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte*) no
   const int64_t count = static_cast<const Params*>(params)->count;
   const auto* x = static_cast<const float*>(data[0]);
   const isa::QuantizeTable& table = POPRT_SELECT_ISA(quantize);
-  float low = 0, high = 0;
-  table.range(x, count, &low, &high);
-  const float range = (high - low) / 255.0f, scale = range == 0 ? 1.0f : range;
-  const float zero = std::clamp(std::nearbyint(-low / scale), 0.0f, 255.0f);
+  const auto [scale, zero] = dynamic_grid(table, x, count);
   if (data[1]) table.quantize(isa::Whole::u8, data[1], x, &scale, &zero, false, count);
   if (data[2]) *static_cast<float*>(data[2]) = scale;
   if (data[3]) *static_cast<uint8_t*>(data[3]) = static_cast<uint8_t>(zero);

@@ -29,8 +29,12 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   auto* mean = static_cast<float*>(data[4]);
   auto* inverse = static_cast<float*>(data[5]);
   const int64_t entries = p.n / p.run;
-  const int64_t last = std::min(end * p.rows_per_task, p.rows);
-  for (int64_t r = begin * p.rows_per_task; r < last; r++) {
+  const int64_t first = begin * p.rows_per_task, last = std::min(end * p.rows_per_task, p.rows);
+  if (p.n <= isa::kShortRow && p.period == 1 && (p.run == 1 || (!scale && !bias)))
+    return p.table->normalize_rows(y + first * p.n, x + first * p.n, last - first, p.n, scale, bias,
+                                   p.epsilon, p.rms, mean ? mean + first : nullptr,
+                                   inverse ? inverse + first : nullptr);
+  for (int64_t r = first; r < last; r++) {
     const int64_t at = r % p.period * entries;
     p.table->normalize_row(y + r * p.n, x + r * p.n, p.n, scale ? scale + at : nullptr,
                            bias ? bias + at : nullptr, p.run, p.epsilon, p.rms,

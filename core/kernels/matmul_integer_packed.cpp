@@ -1,7 +1,11 @@
 // matmul_integer_packed: operands [a, panels, column_sums, a_zero?, b_zero?, y]: y[M,N] = (a -
 // a_zero) * (b - b_zero) for u8 / s8 a [M,K], s32 y and a constant b [K,N] that
-// kernels/common/pack_quads.h packed. a_zero has one element or M, b_zero one or N. ints: [M, N, K,
-// a_zero per row, b_zero per column, b is signed]. A task is a piece of the rows of a panel.
+// kernels/common/pack_quads.h packed. a_zero has one element or M, b_zero one or N. Three operands
+// more in front of y, [a_scale, b_scale, bias?]: y is f32, y[m,n] = product * (a_scale *
+// b_scale[n])
+// + bias[n]; then there is no b_zero but that of symmetric weights, and b_scale has one element or
+// N. ints: [M, N, K, a_zero per row, b_zero per column, b is signed]. A task is a piece of the rows
+// of a panel.
 #include "kernels/common/call_reader.h"
 #include "kernels/common/pack_quads.h"
 #include "kernels/common/quad_product.h"
@@ -16,22 +20,62 @@ static_assert(kRowsOfTask % isa::kQuadRows == 0);
 struct Params {
   QuadProduct product;
   int64_t m, pieces;
+  bool one_scale = false;
+};
+
+// The rows of a task: panel, first row, end.
+struct Piece {
+  int64_t panel, first, end;
+
+  Piece(const Params& p, int64_t task)
+      : panel(task / p.pieces),
+        first(task % p.pieces * kRowsOfTask),
+        end(std::min(p.m, first + kRowsOfTask)) {}
+  const uint8_t* weights(const Params& p, const void* panels) const {
+    return static_cast<const uint8_t*>(panels) + panel * quad_steps(p.product.k) * isa::kQuadBytes;
+  }
+  const int32_t* sums(const void* column_sums) const {
+    return static_cast<const int32_t*>(column_sums) + panel * isa::kQuadPanel;
+  }
 };
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
   const QuadProduct& q = p.product;
   for (int64_t task = begin; task < end; task++) {
-    const int64_t panel = task / p.pieces, first = task % p.pieces * kRowsOfTask;
-    q.rows(static_cast<const uint8_t*>(data[0]), data[3], data[4],
-           static_cast<const uint8_t*>(data[1]) + panel * quad_steps(q.k) * isa::kQuadBytes,
-           static_cast<const int32_t*>(data[2]) + panel * isa::kQuadPanel, panel * isa::kQuadPanel,
-           first, std::min(p.m, first + kRowsOfTask), static_cast<int32_t*>(data[5]));
+    const Piece piece(p, task);
+    q.rows(static_cast<const uint8_t*>(data[0]), data[3], data[4], piece.weights(p, data[1]),
+           piece.sums(data[2]), piece.panel * isa::kQuadPanel, piece.first, piece.end,
+           static_cast<int32_t*>(data[5]));
+  }
+}
+
+void run_scaled(const void* params, void* const* data, int64_t begin, int64_t end,
+                std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const QuadProduct& q = p.product;
+  const float a_scale = *static_cast<const float*>(data[5]);
+  const auto *b_scale = static_cast<const float*>(data[6]),
+             *bias = static_cast<const float*>(data[7]);
+  // As far as its bytes go, the middle of b is the zero point.
+  const uint8_t middle = q.b_signed ? 0 : 128;
+  for (int64_t task = begin; task < end; task++) {
+    const Piece piece(p, task);
+    const int64_t n0 = piece.panel * isa::kQuadPanel;
+    q.each_row(static_cast<const uint8_t*>(data[0]), data[3], &middle, piece.weights(p, data[1]),
+               n0, piece.first, piece.end,
+               [&](int64_t row, const int32_t* sums, int64_t width, int32_t row_zero,
+                   const int32_t*, int32_t) {
+                 q.table->real(static_cast<float*>(data[8]) + row * q.n + n0, sums, width, row_zero,
+                               piece.sums(data[2]), a_scale, b_scale + (p.one_scale ? 0 : n0),
+                               p.one_scale, bias ? bias + n0 : nullptr);
+               });
   }
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("matmul_integer_packed", call, 6, 6);
+  const bool scaled = call.operands.size() == 9;
+  const CallReader r("matmul_integer_packed", call, scaled ? 9 : 6, 6);
   auto p = std::make_shared<Params>();
   QuadProduct& q = p->product;
   p->m = r.size(0);
@@ -49,10 +93,19 @@ Plan prepare(const Call& call) {
   r.needs(2, DType::s32, {panels, isa::kQuadPanel});
   r.may(3, a, {q.a_rows ? p->m : 1});
   r.may(4, b, {q.b_columns ? q.n : 1});
-  r.needs(5, DType::s32, {p->m, q.n});
+  if (scaled) {
+    r.check(!r.has(4) && !q.b_columns, "scaled products have symmetric weights");
+    r.needs(5, DType::f32, {1});
+    p->one_scale = element_count(call.operands[6].shape) == 1;
+    r.needs(6, DType::f32, {p->one_scale ? 1 : q.n});
+    r.may(7, DType::f32, {q.n});
+    r.needs(8, DType::f32, {p->m, q.n});
+  } else {
+    r.needs(5, DType::s32, {p->m, q.n});
+  }
   p->pieces = (p->m + kRowsOfTask - 1) / kRowsOfTask;
   Plan plan;
-  plan.run = run;
+  plan.run = scaled ? run_scaled : run;
   plan.tasks = checked_mul(panels, p->pieces);
   plan.work = static_cast<double>(p->m) * static_cast<double>(q.n) *
                   (static_cast<double>(q.k) / 150 + 0.3) +

@@ -1,11 +1,14 @@
 // recurrent: all time steps of LSTM, GRU or RNN in one direction, all f32. The products of the
 // inputs with W for the whole sequence come ready (x); a step adds R times the state and updates
-// the cell. Operands [x, r, r_state?, bias?, peephole?, lens? (s32), h_first?, c_first?, y?,
-// h_last?, c_last?, work?]:
+// the cell. Operands [x, r, r_state?, r_sums?, r_scales?, bias?, peephole?, lens? (s32), h_first?,
+// c_first?, y?, h_last?, c_last?, work?]:
 //   x        rows of one sequence and time at x_offset + (time * batch + sequence) * x_row, in them
 //            gate g of block b (16 hidden units) at b * x_block + g * x_gate
 //   r        [blocks, hidden, gates, 16], units past `hidden` zero; r_state the same for the third
 //            gate of a GRU with linear_before_reset = 0 (kind gru_gates), whose r has two
+//   r_sums, r_scales   of an LSTM whose r is bytes: kernels/common/pack_quads.h's panels of 64
+//            columns, which are the gates of a block, then the sums (s32) and scales of the
+//            columns. Each step quantises the state of each sequence as DynamicQuantizeLinear does
 //   bias     [2 * gates of the cell, hidden]: of W, then of R; peephole [3, hidden]
 //   lens     valid steps of each sequence; later steps keep the state and give zeros in y
 //   h_first, c_first   [batch, hidden], zeros when omitted; h_last, c_last likewise
@@ -20,6 +23,8 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "kernels/common/dynamic_grid.h"
+#include "kernels/common/quad_product.h"
 #include "kernels/isa/recurrent.h"
 #include "kernels/kernel.h"
 
@@ -39,6 +44,10 @@ struct Params {
   int64_t gates = 1, blocks = 0;
   bool chain_in_y = false;          // y holds the states: nobody's row is skipped
   int64_t cell_row = 0, z_row = 0;  // in work
+  bool bytes = false;               // r and the state in its product are
+  const isa::QuadTable* quads = nullptr;
+  const isa::QuantizeTable* quantize = nullptr;
+  bool vnni = false;
   // By sequences: a task is per_task groups for all steps. By units: a task is per_task blocks of
   // one half step, and the tasks of a round wait for those of the round before.
   bool by_units = false;
@@ -52,6 +61,8 @@ enum Slot {
   kX,
   kR,
   kRState,
+  kRSums,
+  kRScales,
   kBias,
   kPeephole,
   kLens,
@@ -135,9 +146,69 @@ isa::RecurrentRow row_of(const Params& p, void* const* data, int64_t sequence, i
   return row;
 }
 
+// States as bytes: rows of 4 * quad_steps(hidden), those of a group side by side, and their grids.
+struct ByteStates {
+  uint8_t* bytes;
+  DynamicGrid* grids;
+  int64_t row_bytes;
+
+  ByteStates(const Params& p, std::byte* scratch)
+      : bytes(reinterpret_cast<uint8_t*>(scratch) + p.groups() * kGroup * sizeof(DynamicGrid)),
+        grids(reinterpret_cast<DynamicGrid*>(scratch)),
+        row_bytes(4 * quad_steps(p.cell.hidden)) {}
+  static size_t size(const Params& p) {
+    return static_cast<size_t>(checked_mul(
+        p.groups() * kGroup,
+        checked_add(4 * quad_steps(p.cell.hidden), static_cast<int64_t>(sizeof(DynamicGrid)))));
+  }
+  void put(const Params& p, int64_t at, const float* v) const {
+    const DynamicGrid grid = dynamic_grid(*p.quantize, v, p.cell.hidden);
+    grids[at] = grid;
+    uint8_t* to = bytes + at * row_bytes;
+    p.quantize->quantize(isa::Whole::u8, to, v, &grid.scale, &grid.zero, false, p.cell.hidden);
+    std::fill(to + p.cell.hidden, to + row_bytes, uint8_t{0});
+  }
+};
+
+// products[n] = a block of r times the n rows of bytes from row `at` on.
+void multiply_bytes(const Params& p, void* const* data, const ByteStates& states, int64_t at,
+                    int64_t n, int64_t block, float (*products)[isa::kQuadPanel]) noexcept {
+  const int64_t steps = quad_steps(p.cell.hidden);
+  int32_t sums[kGroup * isa::kQuadPanel];
+  const auto* panel = static_cast<const uint8_t*>(data[kR]) + block * steps * isa::kQuadBytes;
+  p.quads->multiply(isa::QuadSigns::panel, p.vnni, states.bytes + at * states.row_bytes,
+                    states.row_bytes, n, {panel, nullptr, steps}, false, sums);
+  for (int64_t i = 0; i < n; i++) {
+    const auto [scale, zero] = states.grids[at + i];
+    p.quads->real(
+        products[i], sums + i * isa::kQuadPanel, isa::kQuadPanel, static_cast<int32_t>(zero),
+        static_cast<const int32_t*>(data[kRSums]) + block * isa::kQuadPanel, scale,
+        static_cast<const float*>(data[kRScales]) + block * isa::kQuadPanel, false, nullptr);
+  }
+}
+
+// The rows of group g that are in their sequence at `step`; the others only keep their state.
+struct GroupRows {
+  std::array<isa::RecurrentRow, kGroup> active, over;
+  int64_t active_count = 0, over_count = 0;
+
+  GroupRows(const Params& p, void* const* data, int64_t g, int64_t step, bool second_half) {
+    for (int64_t b = g * kGroup; b < std::min((g + 1) * kGroup, p.batch); b++) {
+      const int64_t length = length_of(p, data[kLens], b);
+      const bool is_active = step < length;
+      const int64_t time = is_active && p.reverse ? length - 1 - step : step;
+      const isa::RecurrentRow row = row_of(p, data, b, step, time, second_half);
+      if (is_active)
+        active[static_cast<size_t>(active_count++)] = row;
+      else
+        over[static_cast<size_t>(over_count++)] = row;
+    }
+  }
+};
+
 // One half step (the whole one of most cells) of blocks [from, to) and of groups [first, last).
 void advance(const Params& p, void* const* data, int64_t half_step, int64_t from, int64_t to,
-             int64_t first, int64_t last) noexcept {
+             int64_t first, int64_t last, std::byte* scratch) noexcept {
   const int64_t step = p.two_halves() ? half_step / 2 : half_step;
   const bool second_half = p.two_halves() && half_step % 2;
   isa::RecurrentCell cell = p.cell;
@@ -151,41 +222,50 @@ void advance(const Params& p, void* const* data, int64_t half_step, int64_t from
     for (int64_t b = 0; b < p.batch; b++)
       if (const float* v = row_of(p, data, b, step, step, second_half).v)
         for (int64_t i = 0; i < cell.hidden; i += 16) __builtin_prefetch(v + i);
+  const ByteStates states(p, scratch);
+  if (p.bytes)
+    for (int64_t g = first; g < last; g++) {
+      const GroupRows rows(p, data, g, step, second_half);
+      for (int64_t i = 0; i < rows.active_count; i++)
+        if (const float* v = rows.active[static_cast<size_t>(i)].v)
+          states.put(p, g * kGroup + i, v);
+    }
   for (int64_t i = from; i < to; i++) {
     // Every other step walks r backwards, so that what the last step left in the cache is used.
     const int64_t block = step % 2 ? from + to - 1 - i : i;
-    const float* weights = r + block * cell.hidden * gates * 16;
+    const float* weights = p.bytes ? nullptr : r + block * cell.hidden * gates * 16;
     // Groups are the same however the work is split, and so are the bits of the result.
     for (int64_t g = first; g < last; g++) {
-      std::array<isa::RecurrentRow, kGroup> rows;
-      int64_t n = 0;
-      for (int64_t b = g * kGroup; b < std::min((g + 1) * kGroup, p.batch); b++) {
-        const int64_t length = length_of(p, data[kLens], b);
-        const bool active = step < length;
-        const int64_t time = active && p.reverse ? length - 1 - step : step;
-        const isa::RecurrentRow row = row_of(p, data, b, step, time, second_half);
-        if (active)
-          rows[static_cast<size_t>(n++)] = row;
-        else
-          keep(p, row, block);
+      GroupRows rows(p, data, g, step, second_half);
+      for (int64_t n = 0; n < rows.over_count; n++)
+        keep(p, rows.over[static_cast<size_t>(n)], block);
+      if (rows.active_count == 0) continue;
+      float products[kGroup][isa::kQuadPanel];
+      if (p.bytes && rows.active[0].v) {
+        multiply_bytes(p, data, states, g * kGroup, rows.active_count, block, products);
+        for (size_t n = 0; n < static_cast<size_t>(rows.active_count); n++)
+          rows.active[n].product = products[n];
       }
-      if (n) p.table->block(cell, rows.data(), n, block, weights, bias, peephole);
+      p.table->block(cell, rows.active.data(), rows.active_count, block, weights, bias, peephole);
     }
   }
 }
 
-void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+void run(const void* params, void* const* data, int64_t begin, int64_t end,
+         std::byte* scratch) noexcept {
   const auto& p = *static_cast<const Params*>(params);
   if (p.by_units) {
     for (int64_t task = begin; task < end; task++) {
       const int64_t from = task % p.pieces * p.per_task;
-      advance(p, data, task / p.pieces, from, std::min(from + p.per_task, p.blocks), 0, p.groups());
+      advance(p, data, task / p.pieces, from, std::min(from + p.per_task, p.blocks), 0, p.groups(),
+              scratch);
     }
     return;
   }
   const int64_t half_steps = p.two_halves() ? 2 * p.steps : p.steps;
   for (int64_t s = 0; s < half_steps; s++)
-    advance(p, data, s, 0, p.blocks, begin * p.per_task, std::min(end * p.per_task, p.groups()));
+    advance(p, data, s, 0, p.blocks, begin * p.per_task, std::min(end * p.per_task, p.groups()),
+            scratch);
 }
 
 // Nanoseconds of a step of `groups` groups on one thread that owns 1 / `share` of the units.
@@ -195,9 +275,10 @@ double step_ns(const Params& p, int64_t groups, int64_t share) {
   const double elements = gates * hidden * hidden / static_cast<double>(share);
   // r streams from the L2 cache (100 bytes a nanosecond) or, when it is larger, from beyond (45);
   // 100 operations a nanosecond.
-  const double stream = 4 * elements / (4 * elements < 600e3 ? 100.0 : 45.0);
+  const double stored = p.bytes ? elements : 4 * elements;
+  const double stream = stored / (stored < 600e3 ? 100.0 : 45.0);
   const double rows = static_cast<double>(std::min(groups * kGroup, p.batch));
-  return std::max(stream, elements * 2 * rows / 100.0);
+  return std::max(stream, elements * 2 * rows / (p.bytes ? 300.0 : 100.0));
 }
 
 // Threads that take sequences each never wait for each other; threads that take units each have
@@ -214,9 +295,27 @@ void split(Params& p, int64_t threads) {
   p.pieces = (p.blocks + p.per_task - 1) / p.per_task;
 }
 
+void read_byte_weights(const Call& call, Params& p) {
+  expect(p.cell.kind == isa::RecurrentKind::lstm, kName, "r is bytes of another cell");
+  const int64_t columns = checked_mul(p.blocks, isa::kQuadPanel, "recurrent");
+  const int64_t bytes = checked_mul(checked_mul(columns, quad_steps(p.cell.hidden), "recurrent"),
+                                    int64_t{4}, "recurrent");
+  const auto room = [&](Slot slot, DType dtype, int64_t least) {
+    const Operand& o = call.operands[slot];
+    expect(o.present && o.dtype == dtype && o.bytes >= static_cast<uint64_t>(least), kName,
+           "weights in bytes, their sums or scales are missing or too short");
+  };
+  room(kR, DType::s8, bytes);
+  room(kRSums, DType::s32, 4 * columns);
+  room(kRScales, DType::f32, 4 * columns);
+  p.quads = &POPRT_SELECT_ISA(quads);
+  p.quantize = &POPRT_SELECT_ISA(quantize);
+  p.vnni = cpu_has_vnni();
+}
+
 Plan prepare(const Call& call) {
   expect(call.operands.size() == kSlots && call.ints.size() == 15 && call.floats.size() == 7, kName,
-         "expected 12 operands, 15 integers and 7 floats");
+         "expected 14 operands, 15 integers and 7 floats");
   auto params = std::make_shared<Params>();
   Params& p = *params;
   isa::RecurrentCell& cell = p.cell;
@@ -277,7 +376,12 @@ Plan prepare(const Call& call) {
   p.z_row = p.cell_row + lstm;
   const int64_t work_rows = p.z_row + (p.two_halves() ? 2 : 0);
   const int64_t matrix = mul(p.blocks * 16, cell.hidden);
-  room(kR, true, mul(matrix, p.gates));
+  p.bytes = call.operands[kR].dtype == DType::s8;
+  if (p.bytes) {
+    read_byte_weights(call, p);
+  } else {
+    room(kR, true, mul(matrix, p.gates));
+  }
   room(kRState, p.two_halves(), matrix);
   room(kBias, false, mul(2 * total, cell.hidden));
   room(kPeephole, false, mul(3, cell.hidden));
@@ -291,7 +395,7 @@ Plan prepare(const Call& call) {
   Plan plan;
   plan.outputs = 4;
   plan.run = run;
-  plan.outputs = 4;
+  if (p.bytes) plan.scratch_bytes = ByteStates::size(p);
   plan.work = static_cast<double>(p.steps) * step_ns(p, p.groups(), 1);
   if (p.by_units) {
     plan.tasks = p.pieces;

@@ -40,6 +40,7 @@ struct Params {
 };
 
 constexpr size_t kMaxDims = 16;
+constexpr int64_t kShortRow = 256;
 
 template <class T>
 struct Accumulator {
@@ -188,8 +189,12 @@ void run_any(const void* params, void* const* data, int64_t begin, int64_t end,
 void run_rows(const void* params, void* const* data, int64_t begin, int64_t end,
               std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
-  const int64_t last = std::min(end * p.per_task, p.outputs);
-  for (int64_t o = begin * p.per_task; o < last; o++)
+  const int64_t first = begin * p.per_task, last = std::min(end * p.per_task, p.outputs);
+  if (p.elements <= kShortRow)
+    return p.table->rows(static_cast<int64_t>(p.kind), static_cast<float*>(data[1]) + first,
+                         static_cast<const float*>(data[0]) + first * p.elements, last - first,
+                         p.elements);
+  for (int64_t o = first; o < last; o++)
     static_cast<float*>(data[1])[o] =
         p.table->row(static_cast<int64_t>(p.kind),
                      static_cast<const float*>(data[0]) + o * p.elements, p.elements);

@@ -75,8 +75,11 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   const auto* x = static_cast<const float*>(data[0]);
   auto* y = static_cast<float*>(data[1]);
   if (p.inner == 1) {
-    const int64_t last = std::min(end * p.rows_per_task, p.outer);
-    for (int64_t r = begin * p.rows_per_task; r < last; r++) {
+    const int64_t first = begin * p.rows_per_task, last = std::min(end * p.rows_per_task, p.outer);
+    if (p.mode != 2 && p.n <= isa::kShortRow)
+      return p.table->softmax_rows(y + first * p.n, x + first * p.n, last - first, p.n,
+                                   p.mode == 1);
+    for (int64_t r = first; r < last; r++) {
       if (p.mode == 2)
         hardmax_row(y + r * p.n, x + r * p.n, p.n);
       else

@@ -1,12 +1,14 @@
 #include "kernels/common/convert_block.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
 
-#include "base/half.h"
 #include "base/quarter.h"
+#include "kernels/isa/cast.h"
+#include "kernels/isa/quarters.h"
 
 namespace poprt::kernels {
 namespace {
@@ -14,12 +16,16 @@ namespace {
 template <class T>
 void widen(const void* data, int64_t first, int64_t count, float* out) {
   const T* from = static_cast<const T*>(data) + first;
-  for (int64_t i = 0; i < count; i++) {
-    if constexpr (requires(T v) { to_float(v); })
-      out[i] = to_float(from[i]);
-    else
-      out[i] = static_cast<float>(from[i]);
-  }
+  for (int64_t i = 0; i < count; i++) out[i] = static_cast<float>(from[i]);
+}
+
+void widen_half(isa::Number type, const void* data, int64_t first, int64_t count, float* out) {
+  POPRT_SELECT_ISA(cast).find(type, isa::Number::f32)(
+      out, static_cast<const uint16_t*>(data) + first, count);
+}
+void narrow_half(isa::Number type, void* data, int64_t first, int64_t count, const float* in) {
+  POPRT_SELECT_ISA(cast).find(isa::Number::f32, type)(static_cast<uint16_t*>(data) + first, in,
+                                                      count);
 }
 
 // The addition of 1.5 * 2^23 rounds to nearest even and leaves the integer in the low bits.
@@ -102,6 +108,53 @@ int packed_code(DType t, float v) {
   return static_cast<int>(std::nearbyint(v));
 }
 
+// The 8-bit floats with a mantissa, its bits and the bias of the exponent; then f8e8m0.
+struct QuarterLayout {
+  DType type;
+  int mantissa_bits, bias;
+};
+constexpr std::array kQuarters = {
+    QuarterLayout{DType::f8e4m3fn, 3, 7}, QuarterLayout{DType::f8e4m3fnuz, 3, 8},
+    QuarterLayout{DType::f8e5m2, 2, 15},  QuarterLayout{DType::f8e5m2fnuz, 2, 16},
+    QuarterLayout{DType::f8_143, 3, 8},   QuarterLayout{DType::f8_152, 2, 16},
+    QuarterLayout{DType::f8e8m0, 0, 0}};
+
+size_t quarter_index(DType t) {
+  return static_cast<size_t>(std::find_if(kQuarters.begin(), kQuarters.end(),
+                                          [t](const QuarterLayout& q) { return q.type == t; }) -
+                             kQuarters.begin());
+}
+
+// What codes mean and how numbers become codes; made from single conversions.
+struct QuarterTables {
+  std::array<std::array<float, 256>, kQuarters.size()> values;
+  std::array<std::array<isa::QuarterFormat, 2>, kQuarters.size()> formats;  // saturating: second
+
+  QuarterTables() {
+    constexpr float kMost = std::numeric_limits<float>::max();
+    constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+    for (size_t i = 0; i < kQuarters.size(); i++) {
+      const auto [t, mantissa_bits, bias] = kQuarters[i];
+      for (size_t c = 0; c < values[i].size(); c++)
+        values[i][c] = quarter_to_float(t, static_cast<uint8_t>(c));
+      for (const bool saturate : {false, true})
+        formats[i][saturate] = {mantissa_bits,
+                                bias,
+                                float_to_quarter(t, kMost, true),
+                                float_to_quarter(t, kMost, saturate),
+                                float_to_quarter(t, -kMost, saturate),
+                                float_to_quarter(t, kNan, saturate),
+                                float_to_quarter(t, -kNan, saturate),
+                                float_to_quarter(t, -0.0f, true) != 0};
+    }
+  }
+};
+
+const QuarterTables& quarter_tables() {
+  static const QuarterTables tables;
+  return tables;
+}
+
 }  // namespace
 
 bool is_convertible(DType t) {
@@ -113,8 +166,8 @@ void to_floats(DType t, const void* data, int64_t first, int64_t count, float* o
   switch (t) {
     case DType::f32: return widen<float>(data, first, count, out);
     case DType::f64: return widen<double>(data, first, count, out);
-    case DType::f16: return widen<f16_t>(data, first, count, out);
-    case DType::bf16: return widen<bf16_t>(data, first, count, out);
+    case DType::f16: return widen_half(isa::Number::f16, data, first, count, out);
+    case DType::bf16: return widen_half(isa::Number::bf16, data, first, count, out);
     case DType::s8: return widen<int8_t>(data, first, count, out);
     case DType::u8: return widen<uint8_t>(data, first, count, out);
     case DType::s16: return widen<int16_t>(data, first, count, out);
@@ -126,8 +179,8 @@ void to_floats(DType t, const void* data, int64_t first, int64_t count, float* o
     default: break;
   }
   if (is_packed(t)) return widen_packed(t, data, first, count, out);
-  for (int64_t i = 0; i < count; i++)
-    out[i] = quarter_to_float(t, static_cast<const uint8_t*>(data)[first + i]);
+  const auto& values = quarter_tables().values[quarter_index(t)];
+  for (int64_t i = 0; i < count; i++) out[i] = values[static_cast<const uint8_t*>(data)[first + i]];
 }
 
 void from_floats(DType t, void* data, int64_t first, int64_t count, const float* in,
@@ -140,12 +193,8 @@ void from_floats(DType t, void* data, int64_t first, int64_t count, const float*
       for (int64_t i = 0; i < count; i++)
         static_cast<double*>(data)[first + i] = static_cast<double>(in[i]);
       return;
-    case DType::f16:
-      for (int64_t i = 0; i < count; i++) static_cast<f16_t*>(data)[first + i] = to_f16(in[i]);
-      return;
-    case DType::bf16:
-      for (int64_t i = 0; i < count; i++) static_cast<bf16_t*>(data)[first + i] = to_bf16(in[i]);
-      return;
+    case DType::f16: return narrow_half(isa::Number::f16, data, first, count, in);
+    case DType::bf16: return narrow_half(isa::Number::bf16, data, first, count, in);
     case DType::s8: return narrow<int8_t>(data, first, count, in);
     case DType::u8: return narrow<uint8_t>(data, first, count, in);
     case DType::s16: return narrow<int16_t>(data, first, count, in);
@@ -162,13 +211,16 @@ void from_floats(DType t, void* data, int64_t first, int64_t count, const float*
       return;
     default: break;
   }
-  const int bits = dtype_bits(t);
   if (is_packed(t)) {
+    const int bits = dtype_bits(t);
     for (int64_t i = 0; i < count; i++) put_code(data, first + i, bits, packed_code(t, in[i]));
-  } else {
-    for (int64_t i = 0; i < count; i++)
-      static_cast<uint8_t*>(data)[first + i] = float_to_quarter(t, in[i], saturate);
+    return;
   }
+  uint8_t* to = static_cast<uint8_t*>(data) + first;
+  if (t != DType::f8e8m0)
+    return POPRT_SELECT_ISA(quarters).round(quarter_tables().formats[quarter_index(t)][saturate],
+                                            in, to, count);
+  for (int64_t i = 0; i < count; i++) to[i] = float_to_quarter(t, in[i], saturate);
 }
 
 }  // namespace poprt::kernels

@@ -25,6 +25,18 @@ struct QuadProduct {
   void rows(const uint8_t* a, const void* a_zero, const void* b_zero, const uint8_t* panel,
             const int32_t* column_sums, int64_t n0, int64_t first, int64_t last,
             int32_t* y) const noexcept {
+    each_row(a, a_zero, b_zero, panel, n0, first, last,
+             [&](int64_t row, const int32_t* sums, int64_t width, int32_t row_zero,
+                 const int32_t* zero, int32_t row_rest) {
+               table->correct(y + row * n + n0, sums, width, row_zero, column_sums, zero, row_rest);
+             });
+  }
+
+  // Calls put(row, sums, width, zero of the row, zeros of the columns, what they are multiplied
+  // by): isa::QuadTable::correct makes the result of these.
+  template <class Put>
+  void each_row(const uint8_t* a, const void* a_zero, const void* b_zero, const uint8_t* panel,
+                int64_t n0, int64_t first, int64_t last, Put put) const noexcept {
     const int64_t width = std::min(isa::kQuadPanel, n - n0), whole = k / 4, rest = k % 4;
     const auto signs = a_signed ? isa::QuadSigns::panel_flip_rows : isa::QuadSigns::panel;
     int32_t zero[isa::kQuadPanel] = {}, sums[isa::kQuadRows * isa::kQuadPanel];
@@ -52,8 +64,7 @@ struct QuadProduct {
           row_rest = static_cast<uint32_t>(
                          table->row_sum(a + (i + r) * k, k, a_signed ? kFlip : uint8_t{0})) -
                      static_cast<uint32_t>(k) * static_cast<uint32_t>(az);
-        table->correct(y + (i + r) * n + n0, sums + r * isa::kQuadPanel, width, az, column_sums,
-                       zero, static_cast<int32_t>(row_rest));
+        put(i + r, sums + r * isa::kQuadPanel, width, az, zero, static_cast<int32_t>(row_rest));
       }
     }
   }

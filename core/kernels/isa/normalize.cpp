@@ -1,27 +1,62 @@
 #include "kernels/isa/normalize.h"
 
 #include "kernels/isa/isa.h"
+#include "kernels/isa/join_rows.h"
 #include "kernels/isa/math.h"
 
 namespace poprt::kernels::isa {
 namespace {
 
-POPRT_INLINE f32x16 first_lanes(f32x16 v, int64_t n) {
+// The first n lanes of a, the others of b.
+POPRT_INLINE f32x16 select_first(f32x16 a, f32x16 b, int64_t n) {
   i32x16 lane;
   for (int i = 0; i < 16; i++) lane[i] = i;
-  return lane < isplat(static_cast<int32_t>(n)) ? v : zero();
+  return lane < isplat(static_cast<int32_t>(n)) ? a : b;
 }
+POPRT_INLINE f32x16 first_lanes(f32x16 v, int64_t n) { return select_first(v, zero(), n); }
 
 // Four accumulators hide the latency of the additions.
 template <class F>
-POPRT_INLINE float sum_of(const float* x, int64_t n, F f) {
+POPRT_INLINE f32x16 lane_sums(const float* x, int64_t n, F f) {
   f32x16 s[4] = {};
   int64_t i = 0;
   for (; i + 64 <= n; i += 64)
     for (int k = 0; k < 4; k++) s[k] += f(load(x + i + 16 * k));
   for (; i + 16 <= n; i += 16) s[0] += f(load(x + i));
   if (i < n) s[1] += first_lanes(f(load_first(x + i, n - i)), n - i);
-  return sum((s[0] + s[1]) + (s[2] + s[3]));
+  return (s[0] + s[1]) + (s[2] + s[3]);
+}
+template <class F>
+POPRT_INLINE float sum_of(const float* x, int64_t n, F f) {
+  return sum(lane_sums(x, n, f));
+}
+
+constexpr auto plus = [](f32x16 a, f32x16 b) { return a + b; };
+
+// f(first, count, y rows, x rows) for groups of up to sixteen rows; those that are missing at the
+// end are the last one once more.
+template <class F>
+POPRT_INLINE void each_group(float* y, const float* x, int64_t rows, int64_t n, F f) {
+  for (int64_t first = 0; first < rows; first += kJoinedRows) {
+    const float* from[kJoinedRows];
+    float* to[kJoinedRows];
+    const int64_t count = rows - first < kJoinedRows ? rows - first : kJoinedRows;
+    for (int64_t r = 0; r < kJoinedRows; r++) {
+      const int64_t row = first + (r < count ? r : count - 1);
+      from[r] = x + row * n;
+      to[r] = y + row * n;
+    }
+    f(first, count, to, from);
+  }
+}
+
+POPRT_INLINE f32x16 lane_maxima(const float* x, int64_t n) {
+  f32x16 top = splat(-__builtin_inff());
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) top = vmax(load(x + i), top);
+  if (i == n) return top;
+  const f32x16 rest = vmax(load_first(x + i, n - i), top);
+  return select_first(rest, top, n - i);
 }
 
 float largest(const float* x, int64_t n) {
@@ -61,6 +96,42 @@ void softmax_row(float* y, const float* x, int64_t n, bool log) noexcept {
   const f32x16 factor = splat(1.0f / sum(total));
   for (i = 0; i + 16 <= n; i += 16) store(y + i, load(y + i) * factor);
   if (i < n) store_first(y + i, load_first(y + i, n - i) * factor, n - i);
+}
+
+// f(i, lanes) for the vectors of a row.
+template <class F>
+POPRT_INLINE void each_vector(int64_t n, F f) {
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) f(i, int64_t{16});
+  if (i < n) f(i, n - i);
+}
+
+void softmax_rows(float* y, const float* x, int64_t rows, int64_t n, bool log) noexcept {
+  each_group(y, x, rows, n, [&](int64_t, int64_t count, float** to, const float** from) {
+    f32x16 lanes[kJoinedRows];
+    float top[kJoinedRows], last[kJoinedRows];
+    for (int64_t r = 0; r < kJoinedRows; r++) lanes[r] = lane_maxima(from[r], n);
+    store(top, join_rows(lanes, [](f32x16 a, f32x16 b) { return vmax(b, a); }));
+    for (int64_t r = 0; r < kJoinedRows; r++) {
+      const f32x16 shift = splat(top[r]);
+      f32x16 total = zero();
+      each_vector(n, [&](int64_t i, int64_t l) {
+        const f32x16 e = vexp(load_first(from[r] + i, l) - shift);
+        if (!log && r < count) store_first(to[r] + i, e, l);
+        total += l == 16 ? e : first_lanes(e, l);
+      });
+      lanes[r] = total;
+    }
+    const f32x16 sums = join_rows(lanes, plus);
+    store(last, log ? vlog(sums) : 1.0f / sums);
+    for (int64_t r = 0; r < count; r++) {
+      const f32x16 a = splat(top[r]), b = splat(last[r]);
+      each_vector(n, [&](int64_t i, int64_t l) {
+        const f32x16 v = log ? load_first(from[r] + i, l) - a - b : load_first(to[r] + i, l) * b;
+        store_first(to[r] + i, v, l);
+      });
+    }
+  });
 }
 
 void softmax_columns(float* y, const float* x, int64_t n, int64_t stride, int64_t columns,
@@ -126,6 +197,40 @@ void normalize_row(float* y, const float* x, int64_t n, const float* scale, cons
   }
 }
 
+void normalize_rows(float* y, const float* x, int64_t rows, int64_t n, const float* scale,
+                    const float* bias, float epsilon, bool rms, float* mean,
+                    float* inverse) noexcept {
+  const auto size = static_cast<float>(n);
+  each_group(y, x, rows, n, [&](int64_t first, int64_t count, float** to, const float** from) {
+    f32x16 lanes[kJoinedRows];
+    float m[kJoinedRows] = {}, inv[kJoinedRows];
+    if (!rms) {
+      for (int64_t r = 0; r < kJoinedRows; r++)
+        lanes[r] = lane_sums(from[r], n, [](f32x16 v) { return v; });
+      store(m, join_rows(lanes, plus) / size);
+    }
+    for (int64_t r = 0; r < kJoinedRows; r++) {
+      const f32x16 center = splat(m[r]);
+      lanes[r] = lane_sums(from[r], n, [&](f32x16 v) {
+        const f32x16 d = v - center;
+        return d * d;
+      });
+    }
+    store(inv, 1.0f / vsqrt(join_rows(lanes, plus) / size + epsilon));
+    if (mean) store_first(mean + first, load(m), count);
+    if (inverse) store_first(inverse + first, load(inv), count);
+    for (int64_t r = 0; r < count; r++) {
+      const f32x16 center = splat(m[r]), factor = splat(inv[r]);
+      each_vector(n, [&](int64_t i, int64_t l) {
+        f32x16 v = (load_first(from[r] + i, l) - center) * factor;
+        if (scale) v = v * load_first(scale + i, l);
+        if (bias) v = v + load_first(bias + i, l);
+        store_first(to[r] + i, v, l);
+      });
+    }
+  });
+}
+
 void scale_shift(float* y, const float* x, int64_t n, float scale, float shift) noexcept {
   const f32x16 a = splat(scale), b = splat(shift);
   int64_t i = 0;
@@ -136,7 +241,7 @@ void scale_shift(float* y, const float* x, int64_t n, float scale, float shift) 
 }  // namespace
 
 extern const NormalizeTable POPRT_ISA_NAME(normalize);
-const NormalizeTable POPRT_ISA_NAME(normalize) = {softmax_row, softmax_columns, normalize_row,
-                                                  scale_shift};
+const NormalizeTable POPRT_ISA_NAME(normalize) = {softmax_row,   softmax_rows,   softmax_columns,
+                                                  normalize_row, normalize_rows, scale_shift};
 
 }  // namespace poprt::kernels::isa

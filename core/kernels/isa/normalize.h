@@ -7,9 +7,14 @@
 
 namespace poprt::kernels::isa {
 
+// Rows of at most so many elements are better done many at a time.
+inline constexpr int64_t kShortRow = 128;
+
 struct NormalizeTable {
   // Softmax (or its logarithm) of n contiguous floats; y may be x.
   void (*softmax_row)(float* y, const float* x, int64_t n, bool log) noexcept;
+  // The same for `rows` rows, one behind the other.
+  void (*softmax_rows)(float* y, const float* x, int64_t rows, int64_t n, bool log) noexcept;
   // The same down `columns` <= 16 adjacent columns, n elements each, `stride` floats apart.
   void (*softmax_columns)(float* y, const float* x, int64_t n, int64_t stride, int64_t columns,
                           bool log) noexcept;
@@ -18,6 +23,10 @@ struct NormalizeTable {
   // null. Mean and inverse go where the pointers say, unless null.
   void (*normalize_row)(float* y, const float* x, int64_t n, const float* scale, const float* bias,
                         int64_t run, float epsilon, bool rms, float* mean, float* inverse) noexcept;
+  // The same with run = 1 for `rows` rows, one behind the other.
+  void (*normalize_rows)(float* y, const float* x, int64_t rows, int64_t n, const float* scale,
+                         const float* bias, float epsilon, bool rms, float* mean,
+                         float* inverse) noexcept;
   // y = x * scale + shift; y may be x.
   void (*scale_shift)(float* y, const float* x, int64_t n, float scale, float shift) noexcept;
 };

@@ -2,74 +2,11 @@
 
 #include "kernels/isa/isa.h"
 #include "kernels/isa/math.h"
+#include "kernels/isa/quad_products.h"
 #include "kernels/isa/vec.h"
 
 namespace poprt::kernels::isa {
 namespace {
-
-typedef u32x16 u32x16u __attribute__((aligned(1), may_alias));
-typedef int32_t loose_i32 __attribute__((aligned(1), may_alias));
-
-// sum[j] += bytes of column j times the bytes of a row's quad, sixteen columns.
-#if defined(__AVX512BW__)
-#define POPRT_VNNI __attribute__((target("avx512vnni")))
-template <bool kRowsSigned>
-POPRT_INLINE POPRT_VNNI u32x16 add_vnni(u32x16 sum, const uint8_t* panel, int32_t quad) {
-  const __m512i s = reinterpret_cast<__m512i>(sum), p = _mm512_loadu_si512(panel),
-                q = _mm512_set1_epi32(quad);
-  return reinterpret_cast<u32x16>(kRowsSigned ? _mm512_dpbusd_epi32(s, p, q)
-                                              : _mm512_dpbusd_epi32(s, q, p));
-}
-
-// Without VNNI: as 16-bit pairs.
-template <bool kRowsSigned>
-POPRT_INLINE u32x16 add_plain(u32x16 sum, const uint8_t* panel, int32_t quad) {
-  const __m128i bytes = _mm_cvtsi32_si128(quad);
-  const __m512i q =
-      _mm512_broadcastq_epi64(kRowsSigned ? _mm_cvtepi8_epi16(bytes) : _mm_cvtepu8_epi16(bytes));
-  const auto half = [&](const uint8_t* from) {
-    const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-    return _mm512_madd_epi16(kRowsSigned ? _mm512_cvtepu8_epi16(x) : _mm512_cvtepi8_epi16(x), q);
-  };
-  const auto a = reinterpret_cast<u32x16>(half(panel)),
-             b = reinterpret_cast<u32x16>(half(panel + 32));
-  return sum +
-         __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30) +
-         __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
-}
-#elif defined(__AVX2__)
-template <bool kRowsSigned>
-POPRT_INLINE u32x16 add_plain(u32x16 sum, const uint8_t* panel, int32_t quad) {
-  const __m128i bytes = _mm_cvtsi32_si128(quad);
-  const __m256i q =
-      _mm256_broadcastq_epi64(kRowsSigned ? _mm_cvtepi8_epi16(bytes) : _mm_cvtepu8_epi16(bytes));
-  const auto four = [&](const uint8_t* from) {
-    const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-    return _mm256_madd_epi16(kRowsSigned ? _mm256_cvtepu8_epi16(x) : _mm256_cvtepi8_epi16(x), q);
-  };
-  u32x16 products;
-  for (int h = 0; h < 2; h++) {
-    const __m256i pairs = _mm256_permute4x64_epi64(
-        _mm256_hadd_epi32(four(panel + 32 * h), four(panel + 32 * h + 16)), 0xd8);
-    __builtin_memcpy(reinterpret_cast<char*>(&products) + 32 * h, &pairs, 32);
-  }
-  return sum + products;
-}
-#else
-template <bool kRowsSigned>
-POPRT_INLINE u32x16 add_plain(u32x16 sum, const uint8_t* panel, int32_t quad) {
-  for (int t = 0; t < 4; t++) {
-    const auto byte = static_cast<uint8_t>(quad >> (8 * t));
-    const int32_t q = kRowsSigned ? static_cast<int8_t>(byte) : byte;
-    u32x16 p;
-    for (int j = 0; j < 16; j++)
-      p[j] = static_cast<uint32_t>(kRowsSigned ? panel[4 * j + t]
-                                               : static_cast<int8_t>(panel[4 * j + t]));
-    sum += p * static_cast<uint32_t>(q);
-  }
-  return sum;
-}
-#endif
 
 #define POPRT_QUAD_TILE(name, target, add_products)                                              \
   template <bool kRowsSigned, bool kFlip, int kRows>                                             \
@@ -189,6 +126,18 @@ void interleave(const uint8_t* from, int64_t stride, int64_t rows, int64_t n, ui
       to[4 * j + t] = t < rows ? static_cast<uint8_t>(from[t * stride + j] ^ flip) : uint8_t{0};
 }
 
+// Constant strides let the compiler shuffle vectors.
+template <int kStride>
+POPRT_INLINE void take_quads(loose_i32* __restrict to, const loose_i32* __restrict from,
+                             int64_t stride, int64_t n) {
+  for (int64_t j = 0; j < n; j++) to[j] = from[j * (kStride ? kStride : stride)];
+}
+void take(uint8_t* to, const uint8_t* from, int64_t stride, int64_t n) noexcept {
+  auto* t = reinterpret_cast<loose_i32*>(to);
+  const auto* f = reinterpret_cast<const loose_i32*>(from);
+  stride == 2 ? take_quads<2>(t, f, stride, n) : take_quads<0>(t, f, stride, n);
+}
+
 void correct(int32_t* out, const int32_t* sums, int64_t n, int32_t row_zero,
              const int32_t* column_sums, const int32_t* zero, int32_t row_rest) noexcept {
   const auto z = static_cast<uint32_t>(row_zero), rest = static_cast<uint32_t>(row_rest);
@@ -211,6 +160,21 @@ void correct_bytes(void* out, const int32_t* sums, int32_t row_zero, const int32
         vround(__builtin_convertvector(reinterpret_cast<i32x16>(sum - rest), f32x16) * s) + z;
     *reinterpret_cast<loose_bytes*>(static_cast<uint8_t*>(out) + j) =
         __builtin_convertvector(to_i32(clamp(is_nan(v) ? zero() : v, low, low + 255)), bytes);
+  }
+}
+
+void real(float* y, const int32_t* sums, int64_t n, int32_t row_zero, const int32_t* column_sums,
+          float scale, const float* scales, bool one_scale, const float* bias) noexcept {
+  const auto row = static_cast<uint32_t>(row_zero);
+  const f32x16 one = splat(scale * *scales);
+  for (int64_t j = 0; j < n; j += 16) {
+    const int64_t lanes = n - j < 16 ? n - j : 16;
+    const u32x16 sum = *reinterpret_cast<const u32x16u*>(sums + j) -
+                       row * *reinterpret_cast<const u32x16u*>(column_sums + j);
+    f32x16 v = __builtin_convertvector(reinterpret_cast<i32x16>(sum), f32x16) *
+               (one_scale ? one : scale * load_first(scales + j, lanes));
+    if (bias) v += load_first(bias + j, lanes);
+    store_first(y + j, v, lanes);
   }
 }
 
@@ -252,7 +216,7 @@ void filter_row(const float* x, const int32_t* offsets, const float* weights, in
 }  // namespace
 
 extern const QuadTable POPRT_ISA_NAME(quads);
-const QuadTable POPRT_ISA_NAME(quads) = {multiply, column_sums,   row_sum,   interleave,
-                                         correct,  correct_bytes, filter_row};
+const QuadTable POPRT_ISA_NAME(quads) = {multiply, column_sums,   row_sum, interleave, take,
+                                         correct,  correct_bytes, real,    filter_row};
 
 }  // namespace poprt::kernels::isa

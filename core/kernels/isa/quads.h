@@ -36,6 +36,8 @@ struct QuadTable {
   // n quads to[4 j + t] = from[t * stride + j] ^ flip for t < rows, 0 for the others.
   void (*interleave)(const uint8_t* from, int64_t stride, int64_t rows, int64_t n, uint8_t flip,
                      uint8_t* to) noexcept;
+  // Every stride-th of the quads from `from` on, n of them.
+  void (*take)(uint8_t* to, const uint8_t* from, int64_t stride, int64_t n) noexcept;
   // out[j] = sums[j] - row_zero * column_sums[j] - zero[j] * row_rest for n columns.
   void (*correct)(int32_t* out, const int32_t* sums, int64_t n, int32_t row_zero,
                   const int32_t* column_sums, const int32_t* zero, int32_t row_rest) noexcept;
@@ -44,6 +46,11 @@ struct QuadTable {
   void (*correct_bytes)(void* out, const int32_t* sums, int32_t row_zero,
                         const int32_t* column_sums, int32_t row_rest, float scale, float zero_point,
                         float low) noexcept;
+  // y[j] = (sums[j] - row_zero * column_sums[j]) * (scale * scales[j]) + bias[j] for n columns of a
+  // panel, in float; scales may be one number for `one_scale`, bias may be null.
+  void (*real)(float* y, const int32_t* sums, int64_t n, int32_t row_zero,
+               const int32_t* column_sums, float scale, const float* scales, bool one_scale,
+               const float* bias) noexcept;
   // y[j] = bias + sum over t < taps of weights[t] * x[j * stride + offsets[t]], of whole numbers
   // whose sums are exact in float. Reads up to 16 * stride floats past the last.
   void (*filter_row)(const float* x, const int32_t* offsets, const float* weights, int64_t taps,

@@ -182,7 +182,12 @@ void rows_block(const RecurrentCell& cell, const RecurrentRow* rows, int64_t blo
   for (int n = 0; n < N; n++)
     for (int g = 0; g < G; g++)
       __builtin_prefetch(rows[n].x + block * cell.x_block + g * cell.x_gate);
-  if (rows[0].v) multiply<G, N>(rows, r, cell.hidden, acc);
+  if (rows[0].product) {
+    for (int n = 0; n < N; n++)
+      for (int g = 0; g < G; g++) acc[n][g] = load(rows[n].product + 16 * g);
+  } else if (rows[0].v) {
+    multiply<G, N>(rows, r, cell.hidden, acc);
+  }
   const int64_t left = cell.hidden - block * 16;
   const Lanes lanes{block * 16, left < 16 ? left : 16};
   for (int n = 0; n < N; n++) finish<G>(cell, rows[n], block, bias, peephole, lanes, acc[n]);

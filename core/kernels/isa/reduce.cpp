@@ -2,6 +2,7 @@
 
 #include "kernels/common/reduction.h"
 #include "kernels/isa/isa.h"
+#include "kernels/isa/join_rows.h"
 #include "kernels/isa/math.h"
 
 namespace poprt::kernels::isa {
@@ -10,26 +11,39 @@ namespace {
 constexpr auto nan_max = [](f32x16 a, f32x16 b) { return ((a > b) | is_nan(a)) ? a : b; };
 constexpr auto nan_min = [](f32x16 a, f32x16 b) { return ((a < b) | is_nan(a)) ? a : b; };
 
-// Four independent accumulators, combined in a fixed order.
+// Four independent accumulators, combined in a fixed order; lanes beyond the row are `start`.
 template <class Take, class Join>
-POPRT_INLINE float fold_row(const float* x, int64_t n, float start, Take take, Join join) {
+POPRT_INLINE f32x16 fold_lanes(const float* x, int64_t n, float start, Take take, Join join) {
   f32x16 s[4] = {splat(start), splat(start), splat(start), splat(start)};
   int64_t i = 0;
   for (; i + 64 <= n; i += 64)
     for (int k = 0; k < 4; k++) s[k] = join(s[k], take(load(x + i + 16 * k)));
   for (; i + 16 <= n; i += 16) s[0] = join(s[0], take(load(x + i)));
-  f32x16 t = join(join(s[0], s[1]), join(s[2], s[3]));
-  for (; i < n; i++) {  // each straggler joins one lane
-    f32x16 v = splat(start);
-    v[0] = take(splat(x[i]))[0];
-    t = join(t, v);
+  if (i < n) {
+    i32x16 lane;
+    for (int l = 0; l < 16; l++) lane[l] = l;
+    const f32x16 rest = take(load_first(x + i, n - i));
+    s[1] = join(s[1], lane < isplat(static_cast<int32_t>(n - i)) ? rest : splat(start));
   }
+  return join(join(s[0], s[1]), join(s[2], s[3]));
+}
+template <class Take, class Join>
+POPRT_INLINE float fold_row(const float* x, int64_t n, float start, Take take, Join join) {
+  f32x16 t = fold_lanes(x, n, start, take, join);
   for (int step = 8; step; step /= 2) {
     f32x16 other = splat(start);
     for (int k = 0; k < step; k++) other[k] = t[k + step];
     t = join(t, other);
   }
   return t[0];
+}
+// Of sixteen rows; take(v, r) knows the row.
+template <class Take, class Join>
+POPRT_INLINE f32x16 fold_rows(const float* const* x, int64_t n, float start, Take take, Join join) {
+  f32x16 lanes[kJoinedRows];
+  for (int r = 0; r < kJoinedRows; r++)
+    lanes[r] = fold_lanes(x[r], n, start, [&](f32x16 v) { return take(v, r); }, join);
+  return join_rows(lanes, join);
 }
 
 template <int kVectors>
@@ -95,6 +109,88 @@ float row(int64_t code, const float* x, int64_t n) noexcept {
   return finish(kind, splat(dispatch(kind, fold)), n)[0];
 }
 
+// Of sixteen rows one behind the other, of which each vector holds kRows.
+template <int kRows, class Take, class Join>
+POPRT_INLINE f32x16 fold_packed(const float* x, float start, Take take, Join join) {
+  f32x16 lanes[kJoinedRows / kRows];
+  for (int i = 0; i < kJoinedRows / kRows; i++)
+    lanes[i] = join(splat(start), take(load(x + 16 * i)));
+  return join_rows<kRows>(lanes, join);
+}
+
+// f(first, left, from) for groups of sixteen rows; those that are missing at the end are the last
+// one once more.
+template <class F>
+POPRT_INLINE void each_group(const float* x, int64_t count, int64_t n, F f) {
+  for (int64_t first = 0; first < count; first += kJoinedRows) {
+    const int64_t left = count - first < kJoinedRows ? count - first : kJoinedRows;
+    const float* from[kJoinedRows];
+    for (int64_t r = 0; r < kJoinedRows; r++) from[r] = x + (first + (r < left ? r : left - 1)) * n;
+    f(first, left, from);
+  }
+}
+
+void rows(int64_t code, float* y, const float* x, int64_t count, int64_t n) noexcept {
+  const auto kind = static_cast<Reduction>(code);
+  each_group(x, count, n, [&](int64_t first, int64_t left, const float* const* from) {
+    const auto fold = [&](float start, auto take, auto join) {
+      if (left == kJoinedRows && n == 8) return fold_packed<2>(from[0], start, take, join);
+      if (left == kJoinedRows && n == 4) return fold_packed<4>(from[0], start, take, join);
+      if (left == kJoinedRows && n == 2) return fold_packed<8>(from[0], start, take, join);
+      return fold_rows(from, n, start, [&](f32x16 v, int) { return take(v); }, join);
+    };
+    f32x16 result;
+    if (kind == Reduction::log_sum_exp) {
+      const f32x16 tops = finite_or_zero(dispatch(Reduction::max, fold));
+      float top[kJoinedRows];
+      store(top, tops);
+      const auto plus = [](f32x16 a, f32x16 b) { return a + b; };
+      const auto term = [&](f32x16 v, int r) { return vexp(v - splat(top[r])); };
+      result = vlog(fold_rows(from, n, 0.0f, term, plus)) + tops;
+    } else {
+      result = finish(kind, dispatch(kind, fold), n);
+    }
+    store_first(y + first, result, left);
+  });
+}
+
+template <bool kSmallest, bool kLast>
+void arg_rows_of(int64_t* y, const float* x, int64_t count, int64_t n) {
+  constexpr float kNowhere = kLast ? -1.0f : 0x1p25f;
+  each_group(x, count, n, [&](int64_t first, int64_t left, const float* const* from) {
+    float top[kJoinedRows], at[kJoinedRows];
+    const auto same = [](f32x16 v, int) { return v; };
+    const float inf = __builtin_inff();
+    store(top, kSmallest ? fold_rows(from, n, inf, same, nan_min)
+                         : fold_rows(from, n, -inf, same, nan_max));
+    f32x16 places[kJoinedRows];
+    for (int r = 0; r < kJoinedRows; r++) {
+      f32x16 place{}, found = splat(kNowhere);
+      for (int l = 0; l < 16; l++) place[l] = static_cast<float>(l);
+      const float end = static_cast<float>(n);
+      for (int64_t i = 0; i < n; i += 16, place += 16.0f) {
+        const f32x16 v = n - i >= 16 ? load(from[r] + i) : load_first(from[r] + i, n - i);
+        const i32x16 hit = (v == splat(top[r])) & (place < end);
+        const f32x16 better = kLast ? vmax(place, found) : vmin(place, found);
+        found = hit ? better : found;
+      }
+      places[r] = found;
+    }
+    store(at,
+          join_rows(places, [](f32x16 a, f32x16 b) { return kLast ? vmax(a, b) : vmin(a, b); }));
+    for (int64_t r = 0; r < left; r++)
+      y[first + r] = at[r] < static_cast<float>(n) ? static_cast<int64_t>(at[r]) : -1;
+  });
+}
+
+void arg_rows(bool smallest, bool last, int64_t* y, const float* x, int64_t count,
+              int64_t n) noexcept {
+  if (smallest)
+    last ? arg_rows_of<true, true>(y, x, count, n) : arg_rows_of<true, false>(y, x, count, n);
+  else
+    last ? arg_rows_of<false, true>(y, x, count, n) : arg_rows_of<false, false>(y, x, count, n);
+}
+
 template <int kVectors>
 POPRT_INLINE void some_columns(Reduction kind, float* y, const float* x, int64_t n, int64_t stride,
                                int64_t last) {
@@ -138,6 +234,6 @@ void running(bool product, const float* x, double* total, float* __restrict y, i
 }  // namespace
 
 extern const ReduceTable POPRT_ISA_NAME(reduce);
-const ReduceTable POPRT_ISA_NAME(reduce) = {row, columns, running};
+const ReduceTable POPRT_ISA_NAME(reduce) = {row, rows, arg_rows, columns, running};
 
 }  // namespace poprt::kernels::isa

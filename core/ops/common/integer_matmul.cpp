@@ -115,7 +115,7 @@ void infer_integer_matmul(InferContext& ctx, size_t a, size_t b, DType result) {
 }
 
 void lower_integer_matmul(LowerContext& ctx, size_t a, size_t b, size_t a_zero, size_t b_zero,
-                          program::BufferId sums) {
+                          program::BufferId sums, std::optional<SumScale> scale) {
   const Shape as = matrix(ctx.in_shape(a), true), bs = matrix(ctx.in_shape(b), false);
   const int64_t m = as[as.size() - 2], k = as.back(), n = bs.back();
   const Quantized a_by = quantized_by(ctx, a_zero, as, m), b_by = quantized_by(ctx, b_zero, bs, n);
@@ -145,13 +145,16 @@ void lower_integer_matmul(LowerContext& ctx, size_t a, size_t b, size_t a_zero, 
     const auto packed = ctx.pack(DType::s8, {packed_bytes}, {{*weights}, QuadColumns{k, n}});
     const auto column_sums = ctx.pack(DType::s32, {panels * kernels::kPackedQuadColumns},
                                       {{*weights}, QuadColumnSums{k, n}});
-    const program::BufferId operands[] = {ctx.in(a),    packed,       column_sums,
-                                          zero(a_zero), zero(b_zero), sums};
+    std::vector<program::BufferId> operands = {ctx.in(a), packed, column_sums, zero(a_zero)};
+    operands.push_back(scale ? LowerContext::kNone : zero(b_zero));
+    if (scale) operands.insert(operands.end(), {scale->a_scale, scale->b_scale, scale->bias});
+    operands.push_back(sums);
     const int64_t rows = element_count(std::span(as).first(as.size() - 1));
     ctx.emit("matmul_integer_packed", operands,
-             std::vector<int64_t>{rows, n, k, ints[3], ints[4], is_signed(*weights)});
+             std::vector<int64_t>{rows, n, k, ints[3], scale ? 0 : ints[4], is_signed(*weights)});
     return;
   }
+  if (scale) ctx.fail_unsupported("scaled products need a constant matrix with elements");
   const program::BufferId operands[] = {ctx.in(a), ctx.in(b), zero(a_zero), zero(b_zero), sums};
   ctx.emit("matmul_integer", operands, ints);
 }

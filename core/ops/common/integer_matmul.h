@@ -1,6 +1,8 @@
 // MatMulInteger and QLinearMatMul.
 #pragma once
 
+#include <optional>
+
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -20,9 +22,16 @@ std::vector<MatrixPair> matrix_pairs(LowerContext& ctx, const Shape& a, const Sh
 enum class Quantized { whole, lines, matrices };
 Quantized quantized_by(const LowerContext& ctx, size_t i, const Shape& of, int64_t count);
 
+// What makes f32 of sums: their product with a_scale (one number) and b_scale (one or one for each
+// column, constant), and then a bias for each column, or kNone.
+struct SumScale {
+  program::BufferId a_scale, b_scale, bias;
+};
+
 // Emits the s32 products of inputs a and b with zero points a_zero and b_zero (inputs, may be
-// omitted) into `sums`.
+// omitted) into `sums`. With `scale` the result is f32; b must be constant and symmetric then
+// (b_zero is not read) and a_zero one number.
 void lower_integer_matmul(LowerContext& ctx, size_t a, size_t b, size_t a_zero, size_t b_zero,
-                          program::BufferId sums);
+                          program::BufferId sums, std::optional<SumScale> scale = std::nullopt);
 
 }  // namespace poprt::ops

@@ -157,6 +157,7 @@ bool is_fast_kernel(std::string_view name) {
                                        "byte_map",
                                        "cast",
                                        "conv",
+                                       "conv_bytes",
                                        "conv_depthwise",
                                        "conv_dilated",
                                        "conv_generic",

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "kernels/common/pack_matmul.h"
+#include "kernels/common/pack_quads.h"
 #include "kernels/isa/recurrent.h"
 #include "ops/common/matmul.h"
 #include "ops/common/movement.h"
@@ -257,6 +258,84 @@ struct LastGateBias {
   }
 };
 
+bool is_byte(DType t) { return t == DType::u8 || t == DType::s8; }
+
+// R as bytes, a panel of 64 columns for the four gates of each block, and what belongs to it.
+struct ByteWeights {
+  BufferId panels = kNone, sums = kNone, scales = kNone;
+};
+
+// Row of R that is a column of the panels, or nothing.
+struct ByteColumns {
+  int64_t gates, hidden, direction, columns;
+  bool operator==(const ByteColumns&) const = default;
+
+  std::optional<int64_t> row_of(int64_t column) const {
+    const int64_t unit = column / (gates * kLane) * kLane + column % kLane;
+    if (unit >= hidden) return std::nullopt;
+    return column / kLane % gates * hidden + unit;
+  }
+  // The direction's R as [hidden, columns].
+  std::vector<std::byte> matrix(const Tensor& r) const {
+    const int64_t rows = gates * hidden;
+    const auto from = program::bytes_of(r).subspan(static_cast<size_t>(direction * rows * hidden));
+    std::vector<std::byte> to(static_cast<size_t>(hidden * columns),
+                              r.dtype() == DType::s8 ? std::byte{0} : std::byte{0x80});
+    for (int64_t c = 0; c < columns; c++)
+      if (const auto row = row_of(c))
+        for (int64_t k = 0; k < hidden; k++)
+          to[static_cast<size_t>(k * columns + c)] = from[static_cast<size_t>(*row * hidden + k)];
+    return to;
+  }
+};
+struct BytePanels {
+  ByteColumns of;
+  bool operator==(const BytePanels&) const = default;
+  void operator()(program::WeightForm::Sources from, program::WeightForm::Bytes to) const {
+    kernels::pack_quad_columns(of.matrix(from[0]), from[0].dtype() == DType::s8, of.hidden,
+                               of.columns, to);
+  }
+};
+struct ByteSums {
+  ByteColumns of;
+  bool operator==(const ByteSums&) const = default;
+  void operator()(program::WeightForm::Sources from, program::WeightForm::Bytes to) const {
+    kernels::sum_quad_columns(of.matrix(from[0]), from[0].dtype() == DType::s8, of.hidden,
+                              of.columns, program::as_array<int32_t>(to));
+  }
+};
+// A scale for each column, from one for each direction or for each row.
+struct ByteScales {
+  ByteColumns of;
+  bool each;
+  bool operator==(const ByteScales&) const = default;
+  void operator()(program::WeightForm::Sources from, program::WeightForm::Bytes to) const {
+    const auto values = from[0].values<float>();
+    const auto scales = program::as_array<float>(to);
+    const int64_t rows = of.gates * of.hidden;
+    for (int64_t c = 0; c < of.columns; c++) {
+      const auto row = of.row_of(c);
+      const int64_t at = each ? of.direction * rows + row.value_or(0) : of.direction;
+      scales[static_cast<size_t>(c)] = row ? values[static_cast<size_t>(at)] : 0.0f;
+    }
+  }
+};
+
+ByteWeights byte_weights(LowerContext& ctx, const Layer& l, int64_t direction) {
+  const Tensor *r = ctx.constant(2), *scale = ctx.has(8) ? ctx.constant(8) : nullptr;
+  const int64_t rows = l.gates * l.hidden, columns = l.blocks * l.gates * kLane;
+  if (!r || !scale || l.gates * kLane != kernels::kPackedQuadColumns ||
+      scale->dtype() != DType::f32 ||
+      (scale->count() != l.directions && scale->count() != l.directions * rows))
+    ctx.fail_unsupported("bytes as R must be constant, with an f32 scale");
+  const ByteColumns of{l.gates, l.hidden, direction, columns};
+  const int64_t bytes = kernels::packed_quad_bytes(l.hidden, columns);
+  return {
+      ctx.pack(DType::s8, {bytes}, {{*r}, BytePanels{of}}),
+      ctx.pack(DType::s32, {columns}, {{*r}, ByteSums{of}}),
+      ctx.pack(DType::f32, {columns}, {{*scale}, ByteScales{of, scale->count() != l.directions}})};
+}
+
 // What the step itself has to add: [2 * gates, hidden], or kNone.
 BufferId step_bias(LowerContext& ctx, const RecurrentOp& op, const Layer& l, const Projection& p,
                    int64_t direction) {
@@ -354,7 +433,10 @@ class Lowering {
                                : split                   ? RecurrentKind::gru_gates
                                : op_.linear_before_reset ? RecurrentKind::gru
                                                          : RecurrentKind::rnn;
-    const BufferId r = recurrent_weights(ctx_, l, d, 0, split ? 2 : l.gates);
+    const ByteWeights bytes = is_byte(ctx_.in_dtype(2)) ? byte_weights(ctx_, l, d) : ByteWeights{};
+    const BufferId r = bytes.panels != kNone
+                           ? bytes.panels
+                           : recurrent_weights(ctx_, l, d, 0, split ? 2 : l.gates);
     const BufferId r_state = split ? recurrent_weights(ctx_, l, d, 2, 1) : kNone;
     const BufferId bias = step_bias(ctx_, op_, l, projection_, d);
     BufferId peephole = kNone;
@@ -370,8 +452,9 @@ class Lowering {
     for (size_t i = 0; i < n; i++) a[i] = activations_[static_cast<size_t>(d) * n + i];
     ctx_.emit(
         "recurrent",
-        {projection_.x, r, r_state, bias, peephole, lens_, part(ctx_, initial_h_, d, l),
-         part(ctx_, initial_c_, d, l), y_, part(ctx_, y_h_, d, l), part(ctx_, y_c_, d, l), work},
+        {projection_.x, r, r_state, bytes.sums, bytes.scales, bias, peephole, lens_,
+         part(ctx_, initial_h_, d, l), part(ctx_, initial_c_, d, l), y_, part(ctx_, y_h_, d, l),
+         part(ctx_, y_c_, d, l), work},
         {static_cast<int64_t>(kind), l.steps, l.batch, l.hidden, l.directions, d, reverse ? 1 : 0,
          d * projection_.direction, projection_.row, projection_.block, projection_.gate,
          ctx_.node.int_attr("input_forget", 0) != 0 ? 1 : 0, static_cast<int64_t>(a[0].code),
@@ -494,7 +577,8 @@ void infer_recurrent(InferContext& ctx, const RecurrentOp& op) {
       expect_shape(7, {directions, 3 * hidden});
     }
   }
-  if (w.dtype != x.dtype || r.dtype != x.dtype)
+  const bool r_bytes = op.projected && is_byte(r.dtype);
+  if (!r_bytes && (w.dtype != x.dtype || r.dtype != x.dtype))
     ctx.fail_input("X is {}, W is {}, R is {}", dtype_name(x.dtype), dtype_name(w.dtype),
                    dtype_name(r.dtype));
   ctx.out(0, x.dtype,

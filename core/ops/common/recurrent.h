@@ -13,7 +13,10 @@ struct RecurrentOp {
   bool has_cell = false;             // a third result Y_c, inputs initial_c and peephole weights
   bool linear_before_reset = false;  // has that attribute
   std::vector<std::string_view> activations = {};
-  bool projected = false;  // input 0 is x * W of all directions already, input 1 is none
+  bool projected = false;  // input 0 is x * W of all directions already, input 1 is none. R may
+                           // be constant bytes [directions, gates * hidden, hidden]: their zero
+                           // points are those of symmetric weights, input 8 is their scale, f32
+                           // [directions] or [directions, gates * hidden]
 };
 
 void infer_recurrent(InferContext& ctx, const RecurrentOp& op);

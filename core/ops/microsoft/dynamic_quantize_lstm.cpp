@@ -1,7 +1,10 @@
 // X, W [directions, input, 4*hidden], R [directions, hidden, 4*hidden], B?, sequence_lens?,
 // initial_h?, initial_c?, P?, W_scale, W_zero_point, R_scale, R_zero_point. The whole input is
-// quantised at once for its product with W; R is widened and the states stay floats, which is what
-// their quantisation approximates.
+// quantised at once for its product with W, the state of each sequence in each step for its product
+// with R. An R that is no constant, or not symmetric, is widened and the states stay floats, which
+// is what their quantisation approximates.
+#include <algorithm>
+
 #include "ops/common/contrib_quantized.h"
 
 namespace poprt::ops {
@@ -12,6 +15,16 @@ ir::Value* parameter(Expansion& e, size_t i, int64_t direction) {
   const Shape s = e.shape(i);
   return e.reshape(e.slice(e.in(i), 0, direction, direction + 1),
                    s.size() == 1 ? Shape{} : Shape{s[1]});
+}
+
+// Constant weights that lie around 0 as signed bytes.
+bool is_symmetric(const Expansion& e, size_t weights) {
+  const ir::Value *scale = e.in(weights == 1 ? 8 : 10), *zero = e.in(weights == 1 ? 9 : 11);
+  if (!e.in(weights)->is_constant() || !scale->is_constant() || !zero->is_constant()) return false;
+  const auto zeros = zero->constant().to_int64s();
+  const int64_t middle = e.dtype(weights) == DType::u8 ? 128 : 0;
+  return scale->dtype() == DType::f32 &&
+         std::all_of(zeros.begin(), zeros.end(), [=](int64_t z) { return z == middle; });
 }
 
 void expand(Expansion& e) {
@@ -28,6 +41,7 @@ void expand(Expansion& e) {
   check_one_type(e, 1, 9);
   check_one_type(e, 2, 11);
   const Shape w = e.shape(1), r = e.shape(2);
+  const bool bytes = is_symmetric(e, 2);
   std::vector<ir::Value*> gates, states;
   for (int64_t d = 0; d < w[0]; d++) {
     const auto of = [&](size_t i, const Shape& s) {
@@ -36,19 +50,24 @@ void expand(Expansion& e) {
     gates.push_back(e.add_node("DynamicQuantizeMatMul", "com.microsoft",
                                {e.in(0), of(1, w), parameter(e, 8, d), parameter(e, 9, d)}, {}, 1)
                         ->output());
+    if (bytes) {
+      states.push_back(e.reshape(e.swap_last_two(of(2, r)), {1, r[2], r[1]}));
+      continue;
+    }
     ir::Value* wide =
         e.add("Sub", {e.cast(of(2, r), DType::f32), e.cast(parameter(e, 11, d), DType::f32)});
     wide = e.swap_last_two(e.add("Mul", {wide, parameter(e, 10, d)}));
     states.push_back(e.reshape(wide, {1, r[2], r[1]}));
   }
   const ir::Node& n = e.node;
-  ir::Node* lstm = e.add_node("ProjectedLSTM", "poprt",
-                              {e.concat(gates, 2), nullptr, e.concat(states, 0), e.in_or_null(3),
-                               e.in_or_null(4), e.in_or_null(5), e.in_or_null(6), e.in_or_null(7)},
-                              {{"hidden_size", n.int_attr("hidden_size", 0)},
-                               {"direction", n.string_attr("direction", "forward")},
-                               {"input_forget", n.int_attr("input_forget", 0)}},
-                              3);
+  ir::Node* lstm = e.add_node(
+      "ProjectedLSTM", "poprt",
+      {e.concat(gates, 2), nullptr, e.concat(states, 0), e.in_or_null(3), e.in_or_null(4),
+       e.in_or_null(5), e.in_or_null(6), e.in_or_null(7), bytes ? e.in(10) : nullptr},
+      {{"hidden_size", n.int_attr("hidden_size", 0)},
+       {"direction", n.string_attr("direction", "forward")},
+       {"input_forget", n.int_attr("input_forget", 0)}},
+      3);
   for (const char* key : {"activations", "activation_alpha", "activation_beta", "clip"})
     if (const ir::Attribute* a = n.find_attr(key)) lstm->attributes[key] = *a;
   for (size_t i = 0; i < 3; i++) e.out(i, lstm->output(i));

@@ -1,7 +1,7 @@
 // DequantizeLinear -> Conv, MatMul, Gemm (-> Relu, Clip) -> QuantizeLinear becomes QLinearConv,
 // QLinearMatMul, com.microsoft.QGemm: products of bytes with exact 32-bit sums and one rounding at
-// the end, where the float graph rounds every product and sum. DequantizeLinear -> Reshape ... ->
-// QuantizeLinear with the same scale and zero point moves the bytes.
+// the end, where the float graph rounds every product and sum. DequantizeLinear -> Reshape, MaxPool
+// ... -> QuantizeLinear with the same scale and zero point moves the bytes.
 #include <algorithm>
 #include <cmath>
 
@@ -143,14 +143,25 @@ Node* insert_like(Node& at, const std::string& op_type, const std::vector<Value*
   return made;
 }
 
-// Kernels for few channels of a group read one byte at a time: floats are faster.
+// Kernels for few channels of a group read one byte at a time: floats are faster. But for one
+// channel a group there is a form with channels last.
 constexpr int64_t kLeastChannels = 3;
+
+bool has_kernel(const Node& conv, const Quantized& w) {
+  const Shape& shape = w.bytes->shape();
+  if (shape[1] >= kLeastChannels) return true;
+  const int64_t group = conv.int_attr("group", 1);
+  const std::vector<double> zeros = w.zero ? w.zero->constant().to_doubles() : std::vector{0.0};
+  const double middle = w.dtype == DType::u8 ? 128 : 0;
+  return shape[1] == 1 && group == shape[0] && group % 16 == 0 &&
+         std::all_of(zeros.begin(), zeros.end(), [=](double z) { return z == middle; });
+}
 
 bool from_conv(Node& q, Node& conv, const Quantized& y, PassContext& context) {
   const auto x = dequantized(conv.input(0)), w = dequantized(conv.input(1));
   if (!is_one_for_all(x) || !w || !w->bytes->is_constant() || (w->axis > 0)) return false;
   const Shape& shape = w->bytes->shape();
-  if (shape.size() < 3 || shape[1] < kLeastChannels ||
+  if (shape.size() < 3 || !has_kernel(conv, *w) ||
       !sums_fit(element_count(std::span(shape).subspan(1))))
     return false;
   std::optional<Tensor> bias;
@@ -245,6 +256,8 @@ bool rewrite(Graph& root, Node& q, PassContext& context) {
   if (n->op_type == "Conv") return from_conv(q, *n, *y, context);
   if (n->op_type == "MatMul") return from_matmul(q, *n, *y, context);
   if (n->op_type == "Gemm") return from_gemm(root, q, *n, *y, context);
+  // The largest of bytes stands for the largest number.
+  if (n->op_type == "MaxPool") return n->opset() >= 12 && from_move(q, *n, *y, context);
   static constexpr std::string_view kMoves[] = {"Reshape",   "Flatten",   "Squeeze",
                                                 "Unsqueeze", "Transpose", "Slice"};
   if (std::find(std::begin(kMoves), std::end(kMoves), n->op_type) != std::end(kMoves))

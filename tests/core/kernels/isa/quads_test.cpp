@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "core/kernels/isa/random_bytes.h"
 #include "kernels/common/cpu.h"
 
 namespace poprt::kernels {
@@ -27,15 +28,6 @@ std::vector<Build> builds() {
   if (cpu_has_vnni()) all.push_back({"avx512 vnni", &isa::quads_avx512, true});
 #endif
   return all;
-}
-
-std::vector<uint8_t> random_bytes(size_t n, uint32_t seed) {
-  std::mt19937 rng(seed);
-  std::vector<uint8_t> v(n);
-  for (uint8_t& b : v) b = static_cast<uint8_t>(rng());
-  // The extremes next to each other are where 16-bit sums would saturate.
-  for (size_t i = 0; i < n / 3; i++) v[i] = i % 2 ? 0xff : 0x80;
-  return v;
 }
 
 int32_t as(uint8_t byte, bool is_signed) { return is_signed ? static_cast<int8_t>(byte) : byte; }
@@ -111,6 +103,47 @@ TEST(Quads, InterleavePutsFourRowsSideBySide) {
           ASSERT_EQ(to[static_cast<size_t>(i)], want) << b.name << " element " << i;
         }
       }
+}
+
+TEST(Quads, TakeSkipsQuads) {
+  const auto from = random_bytes(4 * 200, 8);
+  for (const Build& b : builds())
+    for (const int64_t stride : {1, 2, 3})
+      for (const int64_t n : {1, 16, 37, 64}) {
+        std::vector<uint8_t> to(4 * 65, 77);
+        b.table->take(to.data(), from.data(), stride, n);
+        for (int64_t i = 0; i < 4 * 65; i++)
+          ASSERT_EQ(to[static_cast<size_t>(i)],
+                    i / 4 < n ? from[static_cast<size_t>(i / 4 * stride * 4 + i % 4)] : 77)
+              << b.name << " stride " << stride << " byte " << i;
+      }
+}
+
+TEST(Quads, SumsBecomeNumbers) {
+  std::mt19937 rng(6);
+  std::vector<int32_t> sums(isa::kQuadPanel), columns(isa::kQuadPanel);
+  std::vector<float> scales(isa::kQuadPanel), bias(isa::kQuadPanel);
+  for (size_t j = 0; j < sums.size(); j++) {
+    sums[j] = static_cast<int32_t>(rng() % 100000) - 50000;
+    columns[j] = static_cast<int32_t>(rng() % 200) - 100;
+    scales[j] = 0.25f * static_cast<float>(1 + rng() % 4);
+    bias[j] = static_cast<float>(rng() % 100);
+  }
+  for (const Build& b : builds())
+    for (const bool one : {false, true})
+      for (const bool has_bias : {false, true})
+        for (const int64_t n : {1, 20, 64}) {
+          std::vector<float> y(isa::kQuadPanel + 1, 77);
+          b.table->real(y.data(), sums.data(), n, 130, columns.data(), 0.5f, scales.data(), one,
+                        has_bias ? bias.data() : nullptr);
+          for (size_t j = 0; j < y.size(); j++) {
+            float want = 77;
+            if (static_cast<int64_t>(j) < n)
+              want = static_cast<float>(sums[j] - 130 * columns[j]) * 0.5f * scales[one ? 0 : j] +
+                     (has_bias ? bias[j] : 0.0f);
+            ASSERT_EQ(y[j], want) << b.name << " column " << j << " of " << n;
+          }
+        }
 }
 
 TEST(Quads, FilterRowIsExact) {

@@ -348,5 +348,18 @@ TEST(QuantizedProducts, MovesOfBytes) {
   EXPECT_EQ(operators_of(text("0.25")), "DequantizeLinear Reshape QuantizeLinear");
 }
 
+TEST(QuantizedProducts, TheLargestOfBytes) {
+  expect_ops({"quantized_products"}, R"(
+    input %x : s8[1,2,5,5]
+    const %s : f32[] = 0.5
+    const %z : s8[] = -3
+    %d = DequantizeLinear(%x, %s, %z)
+    %m = MaxPool(%d) {kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]}
+    %y = QuantizeLinear(%m, %s, %z)
+    output %y
+  )",
+             "MaxPool");
+}
+
 }  // namespace
 }  // namespace poprt::test

@@ -1,0 +1,26 @@
+// The grid of DynamicQuantizeLinear: u8 over the range of the numbers themselves.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/isa/quantize.h"
+
+namespace poprt::kernels {
+
+struct DynamicGrid {
+  float scale, zero;  // zero is a whole number
+};
+
+// Of the range of n numbers, widened to hold 0: scale = (max - min) / 255 (1 when that is 0, as in
+// ONNX Runtime), zero = round(-min / scale).
+inline DynamicGrid dynamic_grid(const isa::QuantizeTable& table, const float* x,
+                                int64_t n) noexcept {
+  float low = 0, high = 0;
+  table.range(x, n, &low, &high);
+  const float range = (high - low) / 255.0f, scale = range == 0 ? 1.0f : range;
+  return {scale, std::clamp(std::nearbyint(-low / scale), 0.0f, 255.0f)};
+}
+
+}  // namespace poprt::kernels

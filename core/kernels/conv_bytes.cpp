@@ -1,0 +1,289 @@
+// conv_bytes: operands [x, panels, offsets, scales, residual?, y]: a convolution of u8 or s8 with
+// channels last, x [N, in..., C], y [N, out..., M]. The weights are constant, packed by
+// kernels/common/pack_quads.h as columns of the matrix [lines of taps, taps of a line * C and then
+// zeros up to a multiple of four, M]; with `sum` the exact product
+// of a window (where s8 counts 128 more) and a column,
+//   y = saturate(round((sum + offsets[m]) * scales[m]) + y_zero),
+// so offsets (s32) hold bias and zero points and scales (f32) all scales; both are as long as the
+// panels are wide. Padding counts as x_zero. With a residual like y, that is q, and
+//   y = saturate(round(v / sum_scale) + sum_zero),
+//   v = (q - y_zero) * y_scale + (residual - residual_zero) * residual_scale, at least 0 with relu.
+// With as many groups as channels, C = M is a multiple of 16 and the panels are s32 [ceil(C / 64),
+// taps, 64]. ints: [N, C, M, groups (1 or C), x_zero, y_zero, residual_zero, sum_zero, relu, q is
+// signed, rank (1-3), then per spatial dimension: in, out, kernel, stride, pad, dilation]; floats:
+// [y_scale, residual_scale, sum_scale].
+//
+// A row of a register tile is an output pixel: the tile reads each tap of its pixels where it lies,
+// or in a line of zero points for what is padding, so stride and dilation cost nothing. When C is
+// no multiple of four, it reads whole lines of taps, which are copied only where padding or
+// dilation interrupts them. A task is a block of pixels of one image and some panels of columns.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "kernels/common/call_reader.h"
+#include "kernels/common/cpu.h"
+#include "kernels/common/integer_panel.h"
+#include "kernels/common/pack_quads.h"
+#include "kernels/isa/byte_pixels.h"
+
+namespace poprt::kernels {
+namespace {
+
+static_assert(kPackedQuadColumns == isa::kPixelPanel);
+
+struct Axis {
+  int64_t in = 1, out = 1, kernel = 1, stride = 1, pad = 0, dilation = 1;
+};
+struct Params {
+  const isa::BytePixelTable* table;
+  bool vnni, x_signed, has_residual, by_lines, depthwise;
+  int64_t n, c, m, taps = 1, in_pixels = 1, out_pixels = 1;
+  int64_t reads, quads;  // of a pixel: taps or lines of taps, and the size of one
+  uint8_t pad_byte;
+  std::array<Axis, 3> axis;
+  int64_t block, blocks, panels, panels_of_task, groups;  // of panels
+  int32_t y_zero, y_low;
+  isa::PixelResidual residual;
+  size_t pointer_bytes;
+};
+
+// Calls each(t, line, x) for the lines of taps of output pixel `at`: the first of them is tap t and
+// reads pixel x of the line, which is null in the padding.
+template <class F>
+void each_line(const Params& p, const uint8_t* x, int64_t at, F each) {
+  const auto& [az, ay, ax] = p.axis;
+  const int64_t z0 = at / (ay.out * ax.out) * az.stride - az.pad;
+  const int64_t y0 = at / ax.out % ay.out * ay.stride - ay.pad;
+  const int64_t x0 = at % ax.out * ax.stride - ax.pad;
+  int64_t t = 0;
+  for (int64_t kz = 0; kz < az.kernel; kz++)
+    for (int64_t ky = 0; ky < ay.kernel; ky++, t += ax.kernel) {
+      const int64_t iz = z0 + kz * az.dilation, iy = y0 + ky * ay.dilation;
+      const bool inside = iz >= 0 && iz < az.in && iy >= 0 && iy < ay.in;
+      each(t, inside ? x + (iz * ay.in + iy) * ax.in * p.c : nullptr, x0);
+    }
+}
+
+// Calls each(t, pixel) for the taps of such a line; pixel is null in the padding.
+template <class F>
+void each_tap(const Params& p, int64_t t, const uint8_t* line, int64_t x, F each) {
+  const Axis& ax = p.axis[2];
+  for (int64_t kx = 0; kx < ax.kernel; kx++, x += ax.dilation)
+    each(t + kx, line && x >= 0 && x < ax.in ? line + x * p.c : nullptr);
+}
+
+// What a task keeps in its scratch: a table of pointers for each tile of six pixels, and a pixel or
+// line of zero points with what was copied behind it.
+struct Scratch {
+  const uint8_t** pointers;
+  uint8_t* bytes;
+};
+
+// Tile i of `tiles` starts at this pixel of a block of `count`.
+int64_t tile_start(int64_t i, int64_t tiles, int64_t count) { return i * count / tiles; }
+
+void point_at_taps(const Params& p, const uint8_t* x, int64_t first, int64_t count, int64_t tiles,
+                   const Scratch& s) {
+  std::memset(s.bytes, p.pad_byte, static_cast<size_t>(p.c));
+  for (int64_t i = 0; i < tiles; i++) {
+    const uint8_t** to = s.pointers + i * p.taps * isa::kPixelRows;
+    const int64_t from = tile_start(i, tiles, count), end = tile_start(i + 1, tiles, count);
+    for (int64_t r = from; r < end; r++, to++)
+      each_line(p, x, first + r, [&](int64_t line_tap, const uint8_t* line, int64_t x0) {
+        each_tap(p, line_tap, line, x0, [&](int64_t t, const uint8_t* pixel) {
+          to[t * isa::kPixelRows] = pixel ? pixel : s.bytes;
+        });
+      });
+  }
+}
+
+// What does not lie in one piece is copied to its place behind the line of zero points.
+void point_at_lines(const Params& p, const uint8_t* x, const uint8_t* x_end, int64_t first,
+                    int64_t count, int64_t tiles, const Scratch& s) {
+  const int64_t bytes = 4 * p.quads;
+  const Axis& ax = p.axis[2];
+  std::memset(s.bytes, p.pad_byte, static_cast<size_t>(bytes));
+  for (int64_t i = 0; i < tiles; i++) {
+    const uint8_t** to = s.pointers + i * p.reads * isa::kPixelRows;
+    const int64_t from = tile_start(i, tiles, count), end = tile_start(i + 1, tiles, count);
+    for (int64_t r = from; r < end; r++, to++)
+      each_line(p, x, first + r, [&](int64_t tap, const uint8_t* line, int64_t x0) {
+        const int64_t l = tap / ax.kernel;
+        const uint8_t*& at = to[l * isa::kPixelRows];
+        at = s.bytes;
+        if (!line) return;
+        const bool whole = ax.dilation == 1 && x0 >= 0 && x0 + ax.kernel <= ax.in;
+        if (whole && x_end - line >= x0 * p.c + bytes) {
+          at = line + x0 * p.c;
+          return;
+        }
+        uint8_t* copy = s.bytes + (1 + r * p.reads + l) * bytes;
+        std::memset(copy, p.pad_byte, static_cast<size_t>(bytes));
+        each_tap(p, 0, line, x0, [&](int64_t t, const uint8_t* pixel) {
+          if (pixel) std::memcpy(copy + t * p.c, pixel, static_cast<size_t>(p.c));
+        });
+        at = copy;
+      });
+  }
+}
+
+void multiply(const Params& p, const isa::PixelRows& rows, const void* panels, int64_t panel,
+              int vectors, int32_t* sums) noexcept {
+  if (!p.depthwise)
+    return p.table->multiply(
+        p.x_signed, p.vnni, rows,
+        static_cast<const uint8_t*>(panels) + panel * p.reads * p.quads * 4 * isa::kPixelPanel,
+        vectors, sums);
+  // Pointers are to the first channel.
+  p.table->multiply_channels(
+      p.x_signed, rows, panel * isa::kPixelPanel,
+      static_cast<const int32_t*>(panels) + panel * p.taps * isa::kPixelPanel, vectors, sums);
+}
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end,
+         std::byte* scratch) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  const Scratch s = {reinterpret_cast<const uint8_t**>(scratch),
+                     reinterpret_cast<uint8_t*>(scratch + p.pointer_bytes)};
+  int32_t sums[isa::kPixelRows * isa::kPixelPanel];
+  const auto* x_begin = static_cast<const uint8_t*>(data[0]);
+  const uint8_t* x_end = x_begin + p.n * p.in_pixels * p.c;
+  for (int64_t task = begin; task < end; task++) {
+    const int64_t image = task / (p.blocks * p.groups), block = task / p.groups % p.blocks;
+    const int64_t first = block * p.block, count = std::min(p.block, p.out_pixels - first);
+    const int64_t tiles = (count + isa::kPixelRows - 1) / isa::kPixelRows;
+    const uint8_t* x = x_begin + image * p.in_pixels * p.c;
+    if (p.by_lines)
+      point_at_lines(p, x, x_end, first, count, tiles, s);
+    else
+      point_at_taps(p, x, first, count, tiles, s);
+    const int64_t panel0 = task % p.groups * p.panels_of_task;
+    for (int64_t panel = panel0; panel < std::min(p.panels, panel0 + p.panels_of_task); panel++) {
+      const int64_t m0 = panel * isa::kPixelPanel, columns = std::min(isa::kPixelPanel, p.m - m0);
+      const isa::PixelBytes how = {static_cast<const int32_t*>(data[2]) + m0,
+                                   static_cast<const float*>(data[3]) + m0, p.y_zero, p.y_low};
+      for (int64_t i = 0; i < tiles; i++) {
+        const int64_t from = tile_start(i, tiles, count),
+                      rows = tile_start(i + 1, tiles, count) - from;
+        const isa::PixelRows pixels = {s.pointers + i * p.reads * isa::kPixelRows, p.reads, p.quads,
+                                       rows};
+        multiply(p, pixels, data[1], panel, static_cast<int>((columns + 15) / 16), sums);
+        for (int64_t r = 0; r < rows; r++) {
+          const int64_t at = (image * p.out_pixels + first + from + r) * p.m + m0;
+          auto* y = static_cast<uint8_t*>(data[5]) + at;
+          const int32_t* row = sums + r * isa::kPixelPanel;
+          if (p.has_residual)
+            p.table->bytes_and_residual(row, how, p.residual,
+                                        static_cast<const uint8_t*>(data[4]) + at, columns, y);
+          else
+            p.table->bytes(row, how, columns, y);
+        }
+      }
+    }
+  }
+}
+
+constexpr int64_t kPixelsOfBlock = 240, kPointersOfBlock = 1 << 12, kBytesOfBlock = 1 << 17,
+                  kLeastTasks = 16;
+
+// Pixels of a block, such that its scratch stays small.
+int64_t pixels_of_block(const Params& p) {
+  const int64_t most =
+      p.by_lines ? kBytesOfBlock / (4 * p.quads * p.reads) : kPointersOfBlock / p.reads;
+  const int64_t tiles = std::clamp<int64_t>(std::min(most, kPixelsOfBlock) / isa::kPixelRows, 1,
+                                            kPixelsOfBlock / isa::kPixelRows);
+  return tiles * isa::kPixelRows;
+}
+
+void read_residual(const CallReader& r, const Call& call, Params& p, int64_t n) {
+  p.has_residual = r.has(4);
+  if (!p.has_residual) return;
+  const DType residual = r.dtype(4), y = r.dtype(5);
+  r.check(is_byte(residual), "the residual must be u8 or s8");
+  r.needs(4, residual, {n, p.out_pixels, p.m});
+  isa::PixelResidual& more = p.residual;
+  more.scale = call.floats[0];
+  more.residual_scale = call.floats[1];
+  more.y_scale = call.floats[2];
+  more.residual_low = residual == DType::s8 ? -128 : 0;
+  more.y_low = y == DType::s8 ? -128 : 0;
+  more.residual_zero = static_cast<int32_t>(r.integer(6));
+  more.y_zero = static_cast<int32_t>(r.integer(7));
+  more.relu = r.flag(8);
+}
+
+Plan prepare(const Call& call) {
+  const CallReader r("conv_bytes", call, 6, 11, 3);
+  auto p = std::make_shared<Params>();
+  p->table = &POPRT_SELECT_ISA(byte_pixels);
+  p->vnni = cpu_has_vnni();
+  const int64_t n = r.size(0), rank = r.size(10, 1);
+  p->n = n;
+  p->c = r.size(1, 1);
+  p->m = r.size(2, 1);
+  r.check(rank <= 3 && call.ints.size() == 11 + 6 * static_cast<size_t>(rank), "bad rank");
+  for (size_t i = 4; i < 8; i++)
+    r.check(r.integer(i) >= -128 && r.integer(i) <= 255, "a zero point is no byte");
+  for (int64_t d = 0; d < rank; d++) {
+    const auto at = static_cast<size_t>(11 + 6 * d);
+    for (size_t i = 0; i < 6; i++)
+      r.check(r.size(at + i, i == 4 ? 0 : 1) < (int64_t{1} << 31), "a size is out of range");
+    Axis& a = p->axis[static_cast<size_t>(3 - rank + d)];
+    a = {r.size(at),     r.size(at + 1), r.size(at + 2),
+         r.size(at + 3), r.size(at + 4), r.size(at + 5)};
+    p->in_pixels = checked_mul(p->in_pixels, a.in);
+    p->out_pixels = checked_mul(p->out_pixels, a.out);
+    p->taps = checked_mul(p->taps, a.kernel);
+  }
+  const DType x = r.dtype(0), y = r.dtype(5);
+  r.check(is_byte(x) && is_byte(y), "x and y must be u8 or s8");
+  p->x_signed = x == DType::s8;
+  p->pad_byte = static_cast<uint8_t>(r.integer(4));
+  p->y_zero = static_cast<int32_t>(r.integer(5));
+  p->y_low = r.flag(9) ? -128 : 0;
+  const int64_t groups = r.size(3, 1);
+  p->depthwise = groups != 1;
+  r.check(!p->depthwise || (groups == p->c && groups == p->m && groups % 16 == 0),
+          "groups are neither one nor single channels");
+  p->by_lines = p->c % 4 != 0;
+  r.check(checked_mul(p->taps, p->c) < (int64_t{1} << 31), "windows are too large");
+  const int64_t line_taps = p->axis[2].kernel;
+  p->reads = p->by_lines ? p->taps / line_taps : p->taps;
+  p->quads = (p->by_lines ? line_taps * p->c + 3 : p->c) / 4;
+  p->panels = quad_panels(p->m);
+  r.needs(0, x, {n, p->in_pixels, p->c});
+  if (p->depthwise)
+    r.needs(1, DType::s32, {p->panels, p->taps, isa::kPixelPanel});
+  else
+    r.needs(1, DType::s8, {p->panels, p->reads, p->quads, 4 * isa::kPixelPanel});
+  r.needs(2, DType::s32, {p->panels, isa::kPixelPanel});
+  r.needs(3, DType::f32, {p->panels, isa::kPixelPanel});
+  r.needs(5, y, {n, p->out_pixels, p->m});
+  read_residual(r, call, *p, n);
+  p->block = pixels_of_block(*p);
+  p->blocks = (p->out_pixels + p->block - 1) / p->block;
+  const int64_t wanted = (kLeastTasks + n * p->blocks - 1) / std::max<int64_t>(1, n * p->blocks);
+  p->panels_of_task = (p->panels + wanted - 1) / std::max<int64_t>(1, wanted);
+  p->panels_of_task = std::max<int64_t>(1, p->panels_of_task);
+  p->groups = (p->panels + p->panels_of_task - 1) / p->panels_of_task;
+  const int64_t pointers = checked_mul(p->block, p->reads);
+  p->pointer_bytes = static_cast<size_t>(checked_mul(pointers, int64_t{sizeof(uint8_t*)}));
+  Plan plan;
+  plan.run = run;
+  plan.tasks = CallReader::product({n, p->blocks, p->groups});
+  plan.work = static_cast<double>(n * p->out_pixels) * static_cast<double>(p->m) *
+              (static_cast<double>(p->depthwise ? 8 * p->taps : p->reads * p->quads) / 50 + 0.3);
+  plan.scratch_bytes =
+      p->pointer_bytes +
+      static_cast<size_t>(p->by_lines ? checked_mul(pointers + 1, 4 * p->quads) : p->c);
+  plan.params = std::move(p);
+  return plan;
+}
+
+}  // namespace
+
+extern const Kernel conv_bytes_kernel;
+const Kernel conv_bytes_kernel = {"conv_bytes", prepare};
+
+}  // namespace poprt::kernels

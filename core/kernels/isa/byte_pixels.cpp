@@ -1,0 +1,236 @@
+#include "kernels/isa/byte_pixels.h"
+
+#include "kernels/isa/isa.h"
+#include "kernels/isa/math.h"
+#include "kernels/isa/quad_products.h"
+
+namespace poprt::kernels::isa {
+namespace {
+
+// Four bytes of a row, unsigned, as add_vnni and add_plain take them.
+#define POPRT_PIXEL_TILE(name, target, add_products)                                          \
+  template <bool kFlip, int kVectors, int kRows>                                              \
+  target void name(const PixelRows& p, const uint8_t* panel, int32_t* sums) {                 \
+    u32x16 sum[kRows][kVectors] = {};                                                         \
+    for (int64_t t = 0; t < p.taps; t++) {                                                    \
+      const uint8_t* at[kRows];                                                               \
+      for (int r = 0; r < kRows; r++) at[r] = p.at[t * kPixelRows + r];                       \
+      for (int64_t q = 0; q < p.quads; q++, panel += 4 * kPixelPanel)                         \
+        for (int r = 0; r < kRows; r++) {                                                     \
+          int32_t quad = *reinterpret_cast<const loose_i32*>(at[r] + 4 * q);                  \
+          if (kFlip) quad ^= static_cast<int32_t>(0x80808080u);                               \
+          for (int v = 0; v < kVectors; v++)                                                  \
+            sum[r][v] = add_products<false>(sum[r][v], panel + 64 * v, quad);                 \
+        }                                                                                     \
+    }                                                                                         \
+    for (int r = 0; r < kRows; r++)                                                           \
+      for (int v = 0; v < kVectors; v++)                                                      \
+        *reinterpret_cast<u32x16u*>(sums + r * kPixelPanel + 16 * v) = sum[r][v];             \
+  }                                                                                           \
+  template <bool kFlip, int kVectors>                                                         \
+  void name##_rows(const PixelRows& p, const uint8_t* panel, int32_t* sums) {                 \
+    switch (p.rows) {                                                                         \
+      case 1: return name<kFlip, kVectors, 1>(p, panel, sums);                                \
+      case 2: return name<kFlip, kVectors, 2>(p, panel, sums);                                \
+      case 3: return name<kFlip, kVectors, 3>(p, panel, sums);                                \
+      case 4: return name<kFlip, kVectors, 4>(p, panel, sums);                                \
+      case 5: return name<kFlip, kVectors, 5>(p, panel, sums);                                \
+      case 6: return name<kFlip, kVectors, 6>(p, panel, sums);                                \
+      default: return;                                                                        \
+    }                                                                                         \
+  }                                                                                           \
+  template <bool kFlip>                                                                       \
+  void name##_vectors(const PixelRows& p, const uint8_t* panel, int vectors, int32_t* sums) { \
+    switch (vectors) {                                                                        \
+      case 1: return name##_rows<kFlip, 1>(p, panel, sums);                                   \
+      case 2: return name##_rows<kFlip, 2>(p, panel, sums);                                   \
+      case 3: return name##_rows<kFlip, 3>(p, panel, sums);                                   \
+      default: return name##_rows<kFlip, 4>(p, panel, sums);                                  \
+    }                                                                                         \
+  }
+static_assert(kPixelRows == 6 && kPixelPanel == 64);
+
+#if defined(__AVX512BW__)
+POPRT_PIXEL_TILE(vnni_tile, POPRT_VNNI, add_vnni)
+#endif
+POPRT_PIXEL_TILE(plain_tile, , add_plain)
+
+void multiply(bool flip, bool vnni, const PixelRows& rows, const uint8_t* panel, int vectors,
+              int32_t* sums) noexcept {
+#if defined(__AVX512BW__)
+  if (vnni)
+    return flip ? vnni_tile_vectors<true>(rows, panel, vectors, sums)
+                : vnni_tile_vectors<false>(rows, panel, vectors, sums);
+#endif
+  (void)vnni;
+  flip ? plain_tile_vectors<true>(rows, panel, vectors, sums)
+       : plain_tile_vectors<false>(rows, panel, vectors, sums);
+}
+
+typedef uint8_t bytes_t __attribute__((vector_size(16)));
+typedef bytes_t loose_bytes __attribute__((aligned(1), may_alias));
+
+// Not all vectors at once: weights and sums stay in registers.
+template <bool kFlip, int kRows>
+void channels_tile(const PixelRows& p, int64_t first, const int32_t* weights, int vectors,
+                   int32_t* sums) {
+  for (int v = 0; v < vectors; v++) {
+    i32x16 sum[kRows] = {};
+    for (int64_t t = 0; t < p.taps; t++) {
+      const i32x16 w = *reinterpret_cast<const i32x16u*>(weights + t * kPixelPanel + 16 * v);
+      for (int r = 0; r < kRows; r++) {
+        bytes_t x =
+            *reinterpret_cast<const loose_bytes*>(p.at[t * kPixelRows + r] + first + 16 * v);
+        if (kFlip) x ^= 0x80;
+        sum[r] += __builtin_convertvector(x, i32x16) * w;
+      }
+    }
+    for (int r = 0; r < kRows; r++)
+      *reinterpret_cast<i32x16u*>(sums + r * kPixelPanel + 16 * v) = sum[r];
+  }
+}
+template <bool kFlip>
+void channels_rows(const PixelRows& p, int64_t first, const int32_t* weights, int vectors,
+                   int32_t* sums) {
+  switch (p.rows) {
+    case 1: return channels_tile<kFlip, 1>(p, first, weights, vectors, sums);
+    case 2: return channels_tile<kFlip, 2>(p, first, weights, vectors, sums);
+    case 3: return channels_tile<kFlip, 3>(p, first, weights, vectors, sums);
+    case 4: return channels_tile<kFlip, 4>(p, first, weights, vectors, sums);
+    case 5: return channels_tile<kFlip, 5>(p, first, weights, vectors, sums);
+    case 6: return channels_tile<kFlip, 6>(p, first, weights, vectors, sums);
+    default: return;
+  }
+}
+void multiply_channels(bool flip, const PixelRows& rows, int64_t first, const int32_t* weights,
+                       int vectors, int32_t* sums) noexcept {
+  flip ? channels_rows<true>(rows, first, weights, vectors, sums)
+       : channels_rows<false>(rows, first, weights, vectors, sums);
+}
+
+// saturate(round(v) + zero) between low and low + 255.
+POPRT_INLINE i32x16 to_byte(f32x16 v, int32_t zero, int32_t low) {
+  const auto least = static_cast<float>(low - zero);
+  return to_i32(vround(vmax(vmin(v, splat(least + 255)), splat(least)))) + zero;
+}
+
+POPRT_INLINE i32x16 byte_of(const int32_t* sums, const PixelBytes& how, int64_t j) {
+  const u32x16 sum = *reinterpret_cast<const u32x16u*>(sums + j) +
+                     *reinterpret_cast<const u32x16u*>(how.offset + j);
+  return to_byte(to_f32(reinterpret_cast<i32x16>(sum)) * load(how.scale + j), how.zero, how.low);
+}
+
+POPRT_INLINE void put(uint8_t* y, i32x16 v, int64_t n) {
+  const bytes_t narrow = __builtin_convertvector(v, bytes_t);
+  if (n >= 16) {
+    *reinterpret_cast<loose_bytes*>(y) = narrow;
+    return;
+  }
+  for (int64_t i = 0; i < n; i++) y[i] = narrow[i];
+}
+
+// Bytes as they count when the lowest is `low`.
+POPRT_INLINE i32x16 get(const uint8_t* x, int32_t low, int64_t n) {
+  bytes_t narrow{};
+  if (n >= 16)
+    narrow = *reinterpret_cast<const loose_bytes*>(x);
+  else
+    for (int64_t i = 0; i < n; i++) narrow[i] = x[i];
+  if (low) narrow ^= 0x80;
+  return __builtin_convertvector(narrow, i32x16) + low;
+}
+
+#if defined(__AVX512BW__)
+// A whole panel: 64 numbers round(v) + zero as saturated bytes. Conversions round to nearest even;
+// what is too small for them is the least number, so only large numbers are cut first.
+POPRT_INLINE void put_panel(uint8_t* y, const f32x16 (&v)[4], int32_t zero, bool is_signed) {
+  const __m512i zeros = _mm512_set1_epi16(static_cast<short>(zero));
+  __m512i whole[4], pairs[2];
+  for (int i = 0; i < 4; i++)
+    whole[i] = _mm512_cvtps_epi32(reinterpret_cast<__m512>(vmin(v[i], splat(0x1p20f))));
+  for (int i = 0; i < 2; i++)
+    pairs[i] = _mm512_adds_epi16(_mm512_packs_epi32(whole[2 * i], whole[2 * i + 1]), zeros);
+  const __m512i mixed =
+      is_signed ? _mm512_packs_epi16(pairs[0], pairs[1]) : _mm512_packus_epi16(pairs[0], pairs[1]);
+  // Packing is done within 128 bits: four bytes of each vector there.
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  _mm512_storeu_si512(y, _mm512_permutexvar_epi32(order, mixed));
+}
+
+POPRT_INLINE f32x16 scaled_sum(const int32_t* sums, const PixelBytes& how, int64_t j) {
+  const u32x16 sum = *reinterpret_cast<const u32x16u*>(sums + j) +
+                     *reinterpret_cast<const u32x16u*>(how.offset + j);
+  return to_f32(reinterpret_cast<i32x16>(sum)) * load(how.scale + j);
+}
+
+POPRT_INLINE void panel_bytes(const int32_t* sums, const PixelBytes& how, uint8_t* y) {
+  f32x16 v[4];
+  for (int i = 0; i < 4; i++) v[i] = scaled_sum(sums, how, 16 * i);
+  put_panel(y, v, how.zero, how.low != 0);
+}
+
+// As the quotient rounds, but with a product by the reciprocal where it cannot matter: not next to
+// what lies half way between two whole numbers.
+POPRT_INLINE void panel_and_residual(const int32_t* sums, const PixelBytes& how,
+                                     const PixelResidual& more, const uint8_t* residual,
+                                     uint8_t* y) {
+  const f32x16 scale = splat(more.scale), residual_scale = splat(more.residual_scale),
+               inverse = splat(1.0f / more.y_scale),
+               residual_zero = splat(static_cast<float>(more.residual_zero)),
+               least = splat(static_cast<float>(how.low - how.zero));
+  f32x16 v[4], quotient[4];
+  i32x16 doubtful{};
+  for (int i = 0; i < 4; i++) {
+    const f32x16 byte = vround(vmax(vmin(scaled_sum(sums, how, 16 * i), least + 255.0f), least));
+    const f32x16 other = to_f32(get(residual + 16 * i, more.residual_low, 16)) - residual_zero;
+    v[i] = byte * scale + other * residual_scale;
+    if (more.relu) v[i] = vmax(v[i], zero());
+    // Beyond 512 nothing is half way any more that saturation leaves.
+    quotient[i] = vmax(vmin(v[i] * inverse, splat(512)), splat(-512));
+    doubtful |= vabs(quotient[i] - vround(quotient[i])) > 0.499f;
+  }
+  if (_mm512_test_epi32_mask(reinterpret_cast<__m512i>(doubtful),
+                             reinterpret_cast<__m512i>(doubtful))) {
+    const f32x16 y_scale = splat(more.y_scale);
+    for (int i = 0; i < 4; i++) quotient[i] = v[i] / y_scale;
+  }
+  put_panel(y, quotient, more.y_zero, more.y_low != 0);
+}
+#endif
+
+// Copies of what the result might overwrite for all that the compiler knows.
+void bytes(const int32_t* sums, const PixelBytes& given, int64_t columns, uint8_t* y) noexcept {
+  const PixelBytes how = given;
+#if defined(__AVX512BW__)
+  if (columns == kPixelPanel) return panel_bytes(sums, how, y);
+#endif
+  for (int64_t j = 0; j < columns; j += 16) put(y + j, byte_of(sums, how, j), columns - j);
+}
+
+void bytes_and_residual(const int32_t* sums, const PixelBytes& given, const PixelResidual& extra,
+                        const uint8_t* residual, int64_t columns, uint8_t* y) noexcept {
+  const PixelBytes how = given;
+  const PixelResidual more = extra;
+#if defined(__AVX512BW__)
+  if (columns == kPixelPanel) return panel_and_residual(sums, how, more, residual, y);
+#endif
+  const f32x16 scale = splat(more.scale), residual_scale = splat(more.residual_scale),
+               y_scale = splat(more.y_scale);
+  for (int64_t j = 0; j < columns; j += 16) {
+    const f32x16 a = to_f32(byte_of(sums, how, j) - how.zero) * scale;
+    const f32x16 b =
+        to_f32(get(residual + j, more.residual_low, columns - j) - more.residual_zero) *
+        residual_scale;
+    f32x16 v = a + b;
+    if (more.relu) v = vmax(v, zero());
+    put(y + j, to_byte(v / y_scale, more.y_zero, more.y_low), columns - j);
+  }
+}
+
+}  // namespace
+
+extern const BytePixelTable POPRT_ISA_NAME(byte_pixels);
+const BytePixelTable POPRT_ISA_NAME(byte_pixels) = {multiply, multiply_channels, bytes,
+                                                    bytes_and_residual};
+
+}  // namespace poprt::kernels::isa

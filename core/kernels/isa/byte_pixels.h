@@ -1,0 +1,55 @@
+// Convolution of bytes with channels last: pixels times panels of weights, and sums as bytes again.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/common/dispatch.h"
+
+namespace poprt::kernels::isa {
+
+inline constexpr int64_t kPixelPanel = 64;  // columns, which are output channels
+inline constexpr int64_t kPixelRows = 6;    // output pixels
+
+// What a row of output pixels is the product of: row r reads `quads` times four bytes at
+// at[t * kPixelRows + r] for each tap t.
+struct PixelRows {
+  const uint8_t* const* at;
+  int64_t taps, quads, rows;
+};
+
+// How sums of `columns` columns become bytes: saturate(round((sum + offset[j]) * scale[j]) + zero),
+// ties to even, between low and low + 255. Scales are finite.
+struct PixelBytes {
+  const int32_t* offset;
+  const float* scale;
+  int32_t zero, low;
+};
+
+// What is added to those bytes: y = saturate(round(v / y_scale) + y_zero) for
+// v = (byte - zero) * scale + (residual - residual_zero) * residual_scale, at least 0 when `relu`.
+struct PixelResidual {
+  float scale, residual_scale, y_scale;
+  int32_t residual_zero, residual_low, y_zero, y_low;
+  bool relu;
+};
+
+struct BytePixelTable {
+  // sums[r * kPixelPanel + j] = row r times column j of the panel [taps * quads][64][4], for the
+  // columns of the first `vectors` times 16. Rows are unsigned, or signed when `flip`: then the
+  // sums are those of the bytes + 128. The panel is signed.
+  void (*multiply)(bool flip, bool vnni, const PixelRows& rows, const uint8_t* panel, int vectors,
+                   int32_t* sums) noexcept;
+  // The same of a convolution with as many groups as channels: sums[r * kPixelPanel + j] = the sum
+  // over taps of byte `first` + j at at[t * kPixelRows + r] times weights[t * kPixelPanel + j].
+  void (*multiply_channels)(bool flip, const PixelRows& rows, int64_t first, const int32_t* weights,
+                            int vectors, int32_t* sums) noexcept;
+  // One row of up to 64 columns. Reads 64 elements of sums, offset and scale.
+  void (*bytes)(const int32_t* sums, const PixelBytes& how, int64_t columns, uint8_t* y) noexcept;
+  // The same with a residual of as many columns; low and zero of `how` are those of the byte in
+  // between.
+  void (*bytes_and_residual)(const int32_t* sums, const PixelBytes& how, const PixelResidual& more,
+                             const uint8_t* residual, int64_t columns, uint8_t* y) noexcept;
+};
+POPRT_DECLARE_ISA(BytePixelTable, byte_pixels)
+
+}  // namespace poprt::kernels::isa

@@ -1,0 +1,49 @@
+// One number from each of sixteen vectors: for rows that are too short to pay for a reduction of
+// their own.
+#pragma once
+
+#include "kernels/isa/vec.h"
+
+namespace poprt::kernels::isa {
+namespace {
+
+inline constexpr int64_t kJoinedRows = 16;
+
+// Two vectors of `kRows` rows each as one of twice as many: pieces of 16 / kRows lanes are halved.
+template <int kRows, class Join>
+POPRT_INLINE f32x16 join_halves(f32x16 a, f32x16 b, Join join) {
+  if constexpr (kRows == 1)
+    return join(
+        __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),
+        __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30,
+                                31));
+  else if constexpr (kRows == 2)
+    return join(
+        __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27),
+        __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31));
+  else if constexpr (kRows == 4)
+    return join(
+        __builtin_shufflevector(a, b, 0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 20, 21, 24, 25, 28, 29),
+        __builtin_shufflevector(a, b, 2, 3, 6, 7, 10, 11, 14, 15, 18, 19, 22, 23, 26, 27, 30, 31));
+  else
+    return join(
+        __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30),
+        __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31));
+}
+
+// Lane r is the join of the lanes of row r, of which each vector holds kRows: those eight apart,
+// then four, two, one, as sum() of isa/vec.h does it.
+template <int kRows = 1, class Join>
+POPRT_INLINE f32x16 join_rows(const f32x16 (&v)[kJoinedRows / kRows], Join join) {
+  if constexpr (kRows == 8) {
+    return join_halves<8>(v[0], v[1], join);
+  } else {
+    f32x16 half[kJoinedRows / kRows / 2];
+    for (int i = 0; i < kJoinedRows / kRows / 2; i++)
+      half[i] = join_halves<kRows>(v[2 * i], v[2 * i + 1], join);
+    return join_rows<2 * kRows>(half, join);
+  }
+}
+
+}  // namespace
+}  // namespace poprt::kernels::isa

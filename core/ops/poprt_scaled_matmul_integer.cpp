@@ -1,0 +1,26 @@
+// poprt.ScaledMatMulInteger: A, B (constant [K, N]), a_zero_point?, b_zero_point?, a_scale, b_scale
+// (constant), bias (constant [N])?: MatMulInteger(A, B, zero points) * (a_scale * b_scale) + bias
+// in f32. B is symmetric, a_scale and a_zero_point are one number, b_scale is one or one for each
+// column.
+#include "ops/common/integer_matmul.h"
+
+namespace poprt::ops {
+namespace {
+
+void lower(LowerContext& ctx) {
+  if (element_count(ctx.out_shape()) == 0) return;
+  lower_integer_matmul(
+      ctx, 0, 1, 2, 3, ctx.out(0),
+      SumScale{ctx.in(4), ctx.in(5), ctx.has(6) ? ctx.in(6) : LowerContext::kNone});
+}
+
+}  // namespace
+
+extern const OpDef poprt_scaled_matmul_integer_op;
+const OpDef poprt_scaled_matmul_integer_op = {
+    .name = "ScaledMatMulInteger",
+    .domain = "poprt",
+    .infer = [](InferContext& c) { infer_integer_matmul(c, 0, 1, DType::f32); },
+    .lower = lower};
+
+}  // namespace poprt::ops

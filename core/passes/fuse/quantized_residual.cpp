@@ -1,0 +1,82 @@
+// poprt.QLinearConv -> DequantizeLinear -> Add (-> Relu) -> QuantizeLinear, where the other operand
+// of Add is dequantised bytes as well, becomes one poprt.QLinearConv with a residual.
+#include "ops/common/quantized_conv.h"
+#include "ops/op.h"
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+constexpr size_t kInputs = 9;  // of a QLinearConv without a residual
+
+// A DequantizeLinear with all that a residual has: scale and zero point.
+const Node* dequantized(const Value* v) {
+  const Node* d = ir::producer_if(v, "DequantizeLinear");
+  return d && d->input(2) && v->dtype() == DType::f32 ? d : nullptr;
+}
+
+// The convolution whose bytes only `d` reads, if `d` alone is read once.
+Node* sole_convolution(const Node* d) {
+  if (!d || !ir::single_use(d->output()) || !ir::single_use(d->input(0))) return nullptr;
+  Node* conv = ir::producer_if(d->input(0), "QLinearConv", "poprt");
+  if (!conv || conv->inputs().size() > kInputs || !conv->input(6) || !conv->input(7))
+    return nullptr;
+  // What the graph makes of the bytes is what the kernel does.
+  const auto same = [](const Value* a, const Value* b) {
+    const auto x = ir::const_scalar(a), y = ir::const_scalar(b);
+    return x && y && *x == *y;
+  };
+  return same(conv->input(6), d->input(1)) && same(conv->input(7), d->input(2)) ? conv : nullptr;
+}
+
+bool rewrite(Node& q, PassContext& context) {
+  if (!q.is("QuantizeLinear") || !q.input(2) || q.int_attr("precision", 0) > 1) return false;
+  Value* real = q.input(0);
+  const Node* relu = ir::producer_if(real, "Relu");
+  if (relu) {
+    if (!ir::single_use(real)) return false;
+    real = relu->input(0);
+  }
+  const Node* add = ir::producer_if(real, "Add");
+  if (!add || !ir::single_use(real) || add->input(0) == add->input(1)) return false;
+  for (size_t i = 0; i < 2; i++) {
+    const Node *d = dequantized(add->input(i)), *other = dequantized(add->input(1 - i));
+    Node* conv = sole_convolution(d);
+    if (!conv || !other || other->input(0)->shape() != d->input(0)->shape()) continue;
+    std::vector<Value*> inputs(conv->inputs().begin(), conv->inputs().end());
+    inputs.resize(kInputs);
+    inputs.insert(inputs.end(),
+                  {other->input(0), other->input(1), other->input(2), q.input(1), q.input(2)});
+    Node* made = q.graph().add_node("QLinearConv", "poprt", inputs, 1, &q);
+    made->name = conv->name;
+    made->attributes = conv->attributes;
+    if (relu) made->attributes["activation"] = std::string("Relu");
+    if (!ops::channels_last_conv_fits(*made, true) || !context.allow()) {
+      q.graph().erase_node(made);
+      continue;
+    }
+    ops::infer(*made);
+    replace_node(q, made->output());
+    return true;
+  }
+  return false;
+}
+
+void run(Graph& graph, PassContext& context) {
+  for_each_node(graph, [&](Node& n) { rewrite(n, context); });
+}
+
+}  // namespace
+
+extern const PassDef quantized_residual_pass;
+const PassDef quantized_residual_pass = {
+    .name = "quantized_residual",
+    .summary = "adds quantised bytes in the convolution that makes one of them",
+    .run = run,
+};
+
+}  // namespace poprt::passes

@@ -1,0 +1,181 @@
+// Pixels of bytes of every instruction set that this CPU has against plain loops: all bits equal.
+#include "kernels/isa/byte_pixels.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "core/kernels/isa/random_bytes.h"
+#include "kernels/common/cpu.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Build {
+  const char* name;
+  const isa::BytePixelTable* table;
+  bool vnni;
+};
+
+std::vector<Build> builds() {
+  std::vector<Build> all = {{"baseline", &isa::byte_pixels_baseline, false}};
+#if defined(POPRT_HAS_ISA_avx512)
+  if (cpu_isa() >= Isa::avx2) all.push_back({"avx2", &isa::byte_pixels_avx2, false});
+  if (cpu_isa() >= Isa::avx512) all.push_back({"avx512", &isa::byte_pixels_avx512, false});
+  if (cpu_has_vnni()) all.push_back({"avx512 vnni", &isa::byte_pixels_avx512, true});
+#endif
+  return all;
+}
+
+constexpr int64_t kTaps = 3, kQuads = 5, kBytes = 4 * kTaps * kQuads;
+
+// Row r and tap t lie anywhere, and some share their bytes.
+int64_t position(int64_t r, int64_t t) { return (r * 7 + t * 11) % 40; }
+
+TEST(BytePixels, MultiplyIsExact) {
+  const auto pixels = random_bytes(100, 1, 0x7f);
+  auto panel = random_bytes(kTaps * kQuads * 4 * isa::kPixelPanel, 2);
+  std::fill_n(panel.begin(), 300, uint8_t{0x80});
+  std::vector<const uint8_t*> at;
+  for (int64_t t = 0; t < kTaps; t++)
+    for (int64_t r = 0; r < isa::kPixelRows; r++) at.push_back(pixels.data() + position(r, t));
+  for (const Build& b : builds())
+    for (const bool flip : {false, true})
+      for (int64_t rows = 1; rows <= isa::kPixelRows; rows++)
+        for (int vectors = 1; vectors <= 4; vectors++) {
+          std::vector<int32_t> sums(isa::kPixelRows * isa::kPixelPanel, 5);
+          b.table->multiply(flip, b.vnni, {at.data(), kTaps, kQuads, rows}, panel.data(), vectors,
+                            sums.data());
+          for (int64_t r = 0; r < rows; r++)
+            for (int64_t j = 0; j < 16 * vectors; j++) {
+              int32_t wanted = 0;
+              for (int64_t i = 0; i < kBytes; i++) {
+                const int64_t tap = i / (4 * kQuads), byte = i % (4 * kQuads);
+                const uint8_t x = pixels[static_cast<size_t>(position(r, tap) + byte)];
+                const auto w = static_cast<int8_t>(
+                    panel[static_cast<size_t>((i / 4 * isa::kPixelPanel + j) * 4 + i % 4)]);
+                wanted += (flip ? static_cast<int8_t>(x) + 128 : x) * w;
+              }
+              ASSERT_EQ(sums[static_cast<size_t>(r * isa::kPixelPanel + j)], wanted)
+                  << b.name << " flip " << flip << ", row " << r << " of " << rows << ", column "
+                  << j;
+            }
+        }
+}
+
+TEST(BytePixels, ChannelsByThemselvesAreExact) {
+  constexpr int64_t kFirst = 16;
+  const auto pixels = random_bytes(200, 5);
+  std::mt19937 rng(6);
+  std::vector<int32_t> weights(kTaps * isa::kPixelPanel);
+  for (int32_t& w : weights) w = static_cast<int32_t>(rng() % 256) - 128;
+  std::vector<const uint8_t*> at;
+  for (int64_t t = 0; t < kTaps; t++)
+    for (int64_t r = 0; r < isa::kPixelRows; r++) at.push_back(pixels.data() + position(r, t));
+  for (const Build& b : builds())
+    for (const bool flip : {false, true})
+      for (int64_t rows = 1; rows <= isa::kPixelRows; rows++)
+        for (int vectors = 1; vectors <= 4; vectors++) {
+          std::vector<int32_t> sums(isa::kPixelRows * isa::kPixelPanel, 5);
+          b.table->multiply_channels(flip, {at.data(), kTaps, 1, rows}, kFirst, weights.data(),
+                                     vectors, sums.data());
+          for (int64_t r = 0; r < rows; r++)
+            for (int64_t j = 0; j < 16 * vectors; j++) {
+              int32_t wanted = 0;
+              for (int64_t t = 0; t < kTaps; t++) {
+                const uint8_t x = pixels[static_cast<size_t>(position(r, t) + kFirst + j)];
+                wanted += (flip ? static_cast<int8_t>(x) + 128 : x) *
+                          weights[static_cast<size_t>(t * isa::kPixelPanel + j)];
+              }
+              ASSERT_EQ(sums[static_cast<size_t>(r * isa::kPixelPanel + j)], wanted)
+                  << b.name << " row " << r << " column " << j;
+            }
+        }
+}
+
+struct Epilogue {
+  std::vector<int32_t> sums, offsets;
+  std::vector<float> scales;
+  std::vector<uint8_t> residual = random_bytes(isa::kPixelPanel, 3);
+
+  Epilogue() {
+    std::mt19937 rng(4);
+    for (int64_t j = 0; j < isa::kPixelPanel; j++) {
+      sums.push_back(static_cast<int32_t>(rng() % 40000) - 20000);
+      offsets.push_back(static_cast<int32_t>(rng() % 2000) - 1000);
+      scales.push_back(0.002f + 0.0001f * static_cast<float>(rng() % 100));
+    }
+    sums[0] = 2147483647;  // beyond every byte
+    sums[1] = -2147483647;
+    offsets[0] = offsets[1] = 0;
+    scales[0] = scales[1] = 3.0f;
+    sums[2] = 5;  // a tie goes to the even number
+    offsets[2] = 0;
+    scales[2] = 0.5f;
+  }
+  int32_t byte(size_t j, int32_t zero, int32_t low) const {
+    const float v = static_cast<float>(sums[j] + offsets[j]) * scales[j];
+    const double whole = std::nearbyint(static_cast<double>(v)) + zero;
+    return static_cast<int32_t>(std::clamp<double>(whole, low, low + 255));
+  }
+};
+
+TEST(BytePixels, SumsBecomeBytes) {
+  const Epilogue e;
+  for (const Build& b : builds())
+    for (const int32_t low : {0, -128})
+      for (const int64_t columns : {1, 16, 23, 64}) {
+        std::vector<uint8_t> y(isa::kPixelPanel + 1, 0x55);
+        b.table->bytes(e.sums.data(), {e.offsets.data(), e.scales.data(), low + 7, low}, columns,
+                       y.data());
+        for (size_t j = 0; j < y.size(); j++) {
+          const bool inside = static_cast<int64_t>(j) < columns;
+          ASSERT_EQ(y[j], inside ? static_cast<uint8_t>(e.byte(j, low + 7, low)) : 0x55)
+              << b.name << ", column " << j << " of " << columns;
+        }
+      }
+}
+
+// Scales of what is added are powers of two, so that the order of roundings does not show.
+TEST(BytePixels, ResidualsAreAdded) {
+  const Epilogue e;
+  for (const Build& b : builds())
+    for (const bool relu : {false, true})
+      for (const int32_t low : {0, -128})
+        for (const auto& [columns, y_scale] :
+             {std::pair{5, 0.5f}, {64, 0.5f}, {64, 0.7f}, {64, 0.03f}}) {
+          isa::PixelResidual more{};
+          more.scale = 0.25f;
+          more.residual_scale = 0.125f;
+          more.y_scale = y_scale;
+          more.residual_low = low;
+          more.residual_zero = low + 100;
+          more.y_low = low;
+          more.y_zero = low + 40;
+          more.relu = relu;
+          std::vector<uint8_t> y(isa::kPixelPanel + 1, 0x55);
+          b.table->bytes_and_residual(e.sums.data(), {e.offsets.data(), e.scales.data(), 90, 0},
+                                      more, e.residual.data(), columns, y.data());
+          for (size_t j = 0; j < y.size(); j++) {
+            uint8_t wanted = 0x55;
+            if (static_cast<int>(j) < columns) {
+              const int32_t r =
+                  low ? static_cast<int8_t>(e.residual[j]) : static_cast<int>(e.residual[j]);
+              double v = (e.byte(j, 90, 0) - 90) * 0.25 + (r - low - 100) * 0.125;
+              if (relu) v = std::max(v, 0.0);
+              // The quotient is a float, which may lie half way where the exact one does not.
+              const double whole =
+                  static_cast<double>(std::nearbyint(static_cast<float>(v) / y_scale)) + low + 40;
+              wanted = static_cast<uint8_t>(
+                  static_cast<int32_t>(std::clamp<double>(whole, low, low + 255)));
+            }
+            ASSERT_EQ(y[j], wanted) << b.name << ", column " << j << " of " << columns;
+          }
+        }
+}
+
+}  // namespace
+}  // namespace poprt::kernels
