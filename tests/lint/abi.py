@@ -53,6 +53,8 @@ def keep_public(path):
         needed.add(id(element))
         left += [owners[r] for r in references(element) if r in owners]
     for unit in units:
+        # Relative to the root, wherever that was and however the compiler was told.
+        unit.set("path", re.sub(r"^.*?(?=capi/src/)", "", unit.get("path")))
         for child in list(unit):
             if id(child) not in needed:
                 unit.remove(child)
