@@ -65,10 +65,9 @@ program::BufferId weights_of(LowerContext& ctx, const ConvKernel& kernel) {
   if (const Tensor* weights = ctx.constant(1))
     return ctx.pack(DType::f32, {count},
                     {{*weights}, PackedConv{w.groups, w.m, w.c, w.kh, w.kw, kernel.winograd_tile}});
-});
-const auto packed = ctx.temporary(DType::f32, {count});
-ctx.emit("pack_conv", {ctx.in(1), packed}, {w.groups, w.m, w.c, w.taps()});
-return packed;
+  const auto packed = ctx.temporary(DType::f32, {count});
+  ctx.emit("pack_conv", {ctx.in(1), packed}, {w.groups, w.m, w.c, w.taps()});
+  return packed;
 }
 
 program::BufferId bias_of(LowerContext& ctx, const ConvKernel& kernel) {
