@@ -200,7 +200,8 @@ Plan prepare(const Call& call) {
   p.rows = out_bytes / p.row_bytes;
   p.segments = segments_of(p.row);
   if (static_cast<int64_t>(p.segments.size()) * 4 > p.row.out && p.unit <= 64) p.segments.clear();
-  if (p.segments.empty() && p.unit <= 8 && in_row > 0 && p.row.out % in_row == 0) {
+  const bool is_word = p.unit == 1 || p.unit == 2 || p.unit == 4 || p.unit == 8;
+  if (p.segments.empty() && is_word && in_row > 0 && p.row.out % in_row == 0) {
     p.repeats = p.row.out / in_row;
     for (int64_t o = 0; o < p.row.out; o++)
       if (p.row.map[static_cast<size_t>(o)] != o * in_row / p.row.out) p.repeats = 1;

@@ -45,6 +45,19 @@ TEST(Pad, EveryModeAndSizeWithNegativePads) {
       }
 }
 
+// Two rows of any number of bytes, each twice.
+TEST(Pad, RepeatsRowsOfAnyWidth) {
+  for (int64_t width = 1; width <= 17; width++)
+    for (const DType dtype : {DType::u8, DType::f16}) {
+      const Tensor x = random_bytes(dtype, {2, width});
+      const Tensor y =
+          run_node({"Pad", 19, {{"mode", std::string("edge")}}, {x, ints({1, 0, 1, 0})}})[0];
+      expect_moved(y, x, [](const std::vector<int64_t>& o) -> std::optional<std::vector<int64_t>> {
+        return std::vector<int64_t>{o[0] / 2, o[1]};
+      });
+    }
+}
+
 TEST(Pad, ElementsSmallerThanAByte) {
   const Tensor x = Tensor::zeros(DType::f32, {3, 5}), fill = Tensor::zeros(DType::f32, {});
   for (const std::string mode : {"constant", "edge", "reflect", "wrap"})
