@@ -76,9 +76,9 @@ class Layout {
 
   bool concat_fits(const Node& n) const {
     const auto rank = n.output()->shape().size();
-    return normalize_axis(n.int_attr("axis", 1), static_cast<int64_t>(rank)) == 1 &&
-           std::all_of(n.inputs().begin(), n.inputs().end(),
-                       [&](const Value* v) { return has_twin(v); });
+    return std::all_of(n.inputs().begin(), n.inputs().end(),
+                       [&](const Value* v) { return has_twin(v); }) &&
+           normalize_axis(n.int_attr("axis", 1), static_cast<int64_t>(rank)) == 1;
   }
 
   bool pool_fits(const Node& n) const {
@@ -115,6 +115,7 @@ class Layout {
   bool elementwise_fits(const Node& n) const {
     if (n.outputs().size() != 1 || !ops::is_fusable_elementwise(n)) return false;
     const Shape& out = n.output()->shape();
+    if (out.size() < 3) return false;  // no image
     bool any = false;
     for (const Value* v : n.inputs()) {
       if (!v) continue;

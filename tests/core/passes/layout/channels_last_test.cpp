@@ -200,6 +200,18 @@ TEST(ChannelsLast, AveragesOfBytesAreExact) {
   for (size_t i = 0; i < wanted.size(); i++) EXPECT_NEAR(found[i], wanted[i], 1e-4);
 }
 
+TEST(ChannelsLast, LeavesValuesThatAreNoImages) {
+  expect_unchanged({"channels_last"}, R"(
+    input %x : f32[4]
+    input %s : f32[]
+    const %c : f32[4] = [1, 2, 3, 4]
+    %y = Mul(%x, %c)
+    %z = Mul(%s, %s)
+    output %y
+    output %z
+  )");
+}
+
 TEST(ChannelsLast, LeavesWhatItsKernelDoesNotKnow) {
   std::mt19937 rng(10);
   Conv groups{.attributes = " {group=2}", .w = {8, 2, 1, 1}};
