@@ -164,7 +164,7 @@ void QueuesView::draw_plots(const TelemetrySeries& s, double end, float width, f
   std::vector<ui::PlotLine> queues;
   for (size_t q = 0; q < count; q++) {
     const bool emphasised = anchor.empty() || anchor == s.queues[q].name;
-    const ImU32 hue = ui::colour_of(s.queues[q].name);
+    const ImU32 hue = ui::colour_at(q);
     queues.push_back({s.queues[q].name,
                       emphasised ? hue : ui::with_alpha(hue, 0.3f),
                       {},
@@ -243,7 +243,7 @@ void QueuesView::draw_queues(const TelemetrySeries& s, ImVec2 size) {
       [&](size_t r) { return s.queues[r].name == anchor; },
       [&](size_t r) { anchor = anchor == s.queues[r].name ? "" : s.queues[r].name; }, state_, size,
       [&](size_t r, int col) {
-        if (col == 0) return ui::colour_of(s.queues[r].name);
+        if (col == 0) return ui::colour_at(r);
         return col == 7 && s.queues[r].stalls_per_second > 0.5 ? c.warn : c.text;
       });
 }

@@ -129,6 +129,8 @@ ImU32 colour_of(std::string_view name) {
   return rgb(kHues[(hash ^ (hash >> 15)) % kHues.size()]);
 }
 
+ImU32 colour_at(size_t index) { return rgb(kHues[index % kHues.size()]); }
+
 ImU32 colour_of(Change change) {
   const Colours& c = colours();
   return change == Change::added     ? c.good

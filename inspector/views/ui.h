@@ -28,6 +28,7 @@ ImU32 with_alpha(ImU32 colour, float alpha);
 ImU32 mixed(ImU32 a, ImU32 b, float part_of_b);
 ImU32 colour_of(std::string_view name);  // the same name has the same colour in every view
 ImU32 colour_of(Change change);
+ImU32 colour_at(size_t index);  // of lines in one plot, neighbours differ
 // Cold to hot for 0..1.
 ImU32 heat(float part);
 
