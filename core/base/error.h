@@ -55,8 +55,8 @@ class Error : public std::runtime_error {
 // Throws Error with the formatted message.
 [[noreturn]] void fail_formatted(ErrorCode code, fmt::string_view format, fmt::format_args args);
 
-// The format is checked when it is compiled; formatting and throwing are one function elsewhere, because they stand
-// in every file.
+// The format is checked when it is compiled; formatting and throwing are one function elsewhere,
+// because they stand in every file.
 template <class... Args>
 [[noreturn]] void fail(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
   fail_formatted(code, format, fmt::make_format_args(args...));

@@ -15,10 +15,18 @@ class logger;
 
 namespace poprt {
 
-enum class LogLevel : int32_t { trace, debug, info, warn, error, critical, off };  // spdlog's numbers
+enum class LogLevel : int32_t {
+  trace,
+  debug,
+  info,
+  warn,
+  error,
+  critical,
+  off
+};  // spdlog's numbers
 
-// What our code sees of a spdlog logger: spdlog's headers take seconds to compile, so only the files that make
-// loggers include them. Safe from any thread, like the logger behind it.
+// What our code sees of a spdlog logger: spdlog's headers take seconds to compile, so only the
+// files that make loggers include them. Safe from any thread, like the logger behind it.
 class Logger {
  public:
   explicit Logger(std::unique_ptr<spdlog::logger> to);

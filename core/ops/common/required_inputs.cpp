@@ -48,18 +48,10 @@ void check_surplus_inputs(const ir::Node& node) {
   if (!row) return;
   const size_t count = node.inputs().size();
   if (row->most >= 0 && count > static_cast<size_t>(row->most))
-    fail(
-        ErrorCode::invalid_argument,
-        "{}: it has {} inputs, {} takes {} in opset {}; convert the model to the opset that it was "
-        "made for",
-        node.describe(), count, node.op_type, row->most, node.opset());
-  for (size_t i = 0; row->most < 0 && i < count; i++)
-    if (!node.input(i))
-      fail(ErrorCode::invalid_argument,
-           "{}: it has {} inputs, at most {} are expected in opset {}; convert the model to the "
-           "opset "
-           "that it was made for",
-           node.describe(), count, row->most, node.opset());
+    fail(ErrorCode::invalid_argument,
+         "{}: it has {} inputs, at most {} are expected in opset {}; convert the model to the "
+         "opset that it was made for",
+         node.describe(), count, row->most, node.opset());
   for (size_t i = 0; row->most < 0 && i < count; i++)
     if (!node.input(i))
       fail(ErrorCode::invalid_argument, "{}: input {} of a list is left out", node.describe(), i);

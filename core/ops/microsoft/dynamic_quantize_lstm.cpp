@@ -27,6 +27,18 @@ bool is_symmetric(const Expansion& e, size_t weights) {
          std::all_of(zeros.begin(), zeros.end(), [=](int64_t z) { return z == middle; });
 }
 
+// R as RNN operators have it, [directions, 4 * hidden, hidden].
+Tensor rows_of_gates(const Tensor& r) {
+  const int64_t directions = r.shape()[0], hidden = r.shape()[1], gates = r.shape()[2];
+  Tensor t = Tensor::zeros(r.dtype(), {directions, gates, hidden});
+  const auto* from = static_cast<const std::byte*>(r.data());
+  auto* to = static_cast<std::byte*>(t.mutable_data());
+  for (int64_t d = 0; d < directions; d++, from += hidden * gates)
+    for (int64_t g = 0; g < gates; g++)
+      for (int64_t h = 0; h < hidden; h++) *to++ = from[h * gates + g];
+  return t;
+}
+
 void expand(Expansion& e) {
   for (const size_t i : {1, 2}) {
     const size_t scale = i == 1 ? 8 : 10;
@@ -50,24 +62,23 @@ void expand(Expansion& e) {
     gates.push_back(e.add_node("DynamicQuantizeMatMul", "com.microsoft",
                                {e.in(0), of(1, w), parameter(e, 8, d), parameter(e, 9, d)}, {}, 1)
                         ->output());
-    if (bytes) {
-      states.push_back(e.reshape(e.swap_last_two(of(2, r)), {1, r[2], r[1]}));
-      continue;
-    }
+    if (bytes) continue;
     ir::Value* wide =
         e.add("Sub", {e.cast(of(2, r), DType::f32), e.cast(parameter(e, 11, d), DType::f32)});
     wide = e.swap_last_two(e.add("Mul", {wide, parameter(e, 10, d)}));
     states.push_back(e.reshape(wide, {1, r[2], r[1]}));
   }
   const ir::Node& n = e.node;
-  ir::Node* lstm = e.add_node(
-      "ProjectedLSTM", "poprt",
-      {e.concat(gates, 2), nullptr, e.concat(states, 0), e.in_or_null(3), e.in_or_null(4),
-       e.in_or_null(5), e.in_or_null(6), e.in_or_null(7), bytes ? e.in(10) : nullptr},
-      {{"hidden_size", n.int_attr("hidden_size", 0)},
-       {"direction", n.string_attr("direction", "forward")},
-       {"input_forget", n.int_attr("input_forget", 0)}},
-      3);
+  ir::Node* lstm =
+      e.add_node("ProjectedLSTM", "poprt",
+                 {e.concat(gates, 2), nullptr,
+                  bytes ? e.constant(rows_of_gates(e.constant(2))) : e.concat(states, 0),
+                  e.in_or_null(3), e.in_or_null(4), e.in_or_null(5), e.in_or_null(6),
+                  e.in_or_null(7), bytes ? e.in(10) : nullptr},
+                 {{"hidden_size", n.int_attr("hidden_size", 0)},
+                  {"direction", n.string_attr("direction", "forward")},
+                  {"input_forget", n.int_attr("input_forget", 0)}},
+                 3);
   for (const char* key : {"activations", "activation_alpha", "activation_beta", "clip"})
     if (const ir::Attribute* a = n.find_attr(key)) lstm->attributes[key] = *a;
   for (size_t i = 0; i < 3; i++) e.out(i, lstm->output(i));

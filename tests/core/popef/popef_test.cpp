@@ -347,7 +347,12 @@ void kill_writers(FileWriter::Mode mode, int rounds) {
   EXPECT_GT(killed_inside, rounds / 20) << "too few were killed in the middle of a write";
 }
 
-TEST(KilledExport, LeavesTheOldFileOrTheNewOne) { kill_writers(FileWriter::Mode::TRUNCATE, 200); }
+// With temporaries that have names, so that a kill in the middle can be seen.
+TEST(KilledExport, LeavesTheOldFileOrTheNewOne) {
+  ::setenv("POPRT_NAMED_TEMPORARIES", "1", 1);
+  kill_writers(FileWriter::Mode::TRUNCATE, 200);
+  ::unsetenv("POPRT_NAMED_TEMPORARIES");
+}
 TEST(KilledExport, AppendLeavesTheOldFileOrTheNewOne) {
   kill_writers(FileWriter::Mode::APPEND, 200);
 }

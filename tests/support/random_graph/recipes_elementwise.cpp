@@ -68,7 +68,7 @@ void integer_arithmetic(Maker& m) {
 void power(Maker& m) {
   Value* x = m.any(kFloats);
   if (m.c.chance(70))
-    m.add("Pow", {x, m.scalar(m.c.chance(80) ? x->dtype() : DType::s64,
+    m.add("Pow", {x, m.scalar(m.opset() < 12 || m.c.chance(80) ? x->dtype() : DType::s64,
                               m.c.pick({2.0, 0.5, 3.0, 1.0, 0.0, -1.0}))});
   else
     m.add("Pow", pair(m, x));
