@@ -69,7 +69,7 @@ struct RunnerStatistics {
   uint64_t steps_loaded = 0, steps_stored = 0;
   uint64_t device_errors = 0, resets = 0;
   uint64_t in_flight = 0;
-  uint64_t queue_capacity = 0;  // requests in flight before execute_async() blocks
+  uint64_t queue_capacity = 0;  // places; what is in flight beyond stands in the line
   LatencyHistogram latency;
 
   RunnerStatistics& operator+=(const RunnerStatistics& o);
