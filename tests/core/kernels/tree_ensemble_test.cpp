@@ -1,5 +1,5 @@
 // Kernel `tree_ensemble` on nodes that nobody made for it: nothing outside its operands is read,
-// and it ends. tests/core/ops/random_forest_test.cpp has the numbers.
+// and it ends. tests/core/ops/common/tree_words_test.cpp has the numbers.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -1,4 +1,5 @@
-// Hostile trees and labels; random_forest_test.cpp has random ones, tests/data/ml those of others.
+// Hostile trees and labels; common/tree_words_test.cpp has random ones, tests/data/ml those of
+// others.
 #include "ops/common/tree_ensemble.h"
 
 #include <gtest/gtest.h>
