@@ -39,6 +39,7 @@ struct Axis {
 struct Params {
   const isa::BytePixelTable* table;
   bool vnni, x_signed, has_residual, by_lines, depthwise;
+  bool pointwise = true;  // output pixels lie where their only tap does
   int64_t n, c, m, taps = 1, in_pixels = 1, out_pixels = 1;
   int64_t reads, quads;  // of a pixel: taps or lines of taps, and the size of one
   uint8_t pad_byte;
@@ -50,14 +51,30 @@ struct Params {
   size_t pointer_bytes;
 };
 
+// An output pixel of an image; next() is the one behind it, without a division.
+class Place {
+ public:
+  Place(const Params& p, int64_t at)
+      : z(at / (p.axis[1].out * p.axis[2].out)),
+        y(at / p.axis[2].out % p.axis[1].out),
+        x(at % p.axis[2].out) {}
+  void next(const Params& p) {
+    if (++x < p.axis[2].out) return;
+    x = 0;
+    if (++y < p.axis[1].out) return;
+    y = 0;
+    z++;
+  }
+  int64_t z, y, x;
+};
+
 // Calls each(t, line, x) for the lines of taps of output pixel `at`: the first of them is tap t and
 // reads pixel x of the line, which is null in the padding.
 template <class F>
-void each_line(const Params& p, const uint8_t* x, int64_t at, F each) {
+void each_line(const Params& p, const uint8_t* x, const Place& at, F each) {
   const auto& [az, ay, ax] = p.axis;
-  const int64_t z0 = at / (ay.out * ax.out) * az.stride - az.pad;
-  const int64_t y0 = at / ax.out % ay.out * ay.stride - ay.pad;
-  const int64_t x0 = at % ax.out * ax.stride - ax.pad;
+  const int64_t z0 = at.z * az.stride - az.pad, y0 = at.y * ay.stride - ay.pad,
+                x0 = at.x * ax.stride - ax.pad;
   int64_t t = 0;
   for (int64_t kz = 0; kz < az.kernel; kz++)
     for (int64_t ky = 0; ky < ay.kernel; ky++, t += ax.kernel) {
@@ -71,6 +88,12 @@ void each_line(const Params& p, const uint8_t* x, int64_t at, F each) {
 template <class F>
 void each_tap(const Params& p, int64_t t, const uint8_t* line, int64_t x, F each) {
   const Axis& ax = p.axis[2];
+  const bool inside = line && x >= 0 && x + (ax.kernel - 1) * ax.dilation < ax.in;
+  if (inside) {
+    const uint8_t* pixel = line + x * p.c;
+    for (int64_t kx = 0; kx < ax.kernel; kx++, pixel += ax.dilation * p.c) each(t + kx, pixel);
+    return;
+  }
   for (int64_t kx = 0; kx < ax.kernel; kx++, x += ax.dilation)
     each(t + kx, line && x >= 0 && x < ax.in ? line + x * p.c : nullptr);
 }
@@ -100,11 +123,16 @@ class Tiles {
 void point_at_taps(const Params& p, const uint8_t* x, int64_t first, const Tiles& tiles,
                    const Scratch& s) {
   std::memset(s.bytes, p.pad_byte, static_cast<size_t>(p.c));
+  Place at(p, first);
   for (int64_t i = 0; i < tiles.count(); i++) {
     const uint8_t** to = s.pointers + i * p.taps * isa::kPixelRows;
     const int64_t from = tiles.start(i), end = tiles.start(i + 1);
-    for (int64_t r = from; r < end; r++, to++)
-      each_line(p, x, first + r, [&](int64_t line_tap, const uint8_t* line, int64_t x0) {
+    if (p.pointwise) {
+      for (int64_t r = from; r < end; r++) *to++ = x + (first + r) * p.c;
+      continue;
+    }
+    for (int64_t r = from; r < end; r++, to++, at.next(p))
+      each_line(p, x, at, [&](int64_t line_tap, const uint8_t* line, int64_t x0) {
         each_tap(p, line_tap, line, x0, [&](int64_t t, const uint8_t* pixel) {
           to[t * isa::kPixelRows] = pixel ? pixel : s.bytes;
         });
@@ -118,11 +146,12 @@ void point_at_lines(const Params& p, const uint8_t* x, const uint8_t* x_end, int
   const int64_t bytes = 4 * p.quads;
   const Axis& ax = p.axis[2];
   std::memset(s.bytes, p.pad_byte, static_cast<size_t>(bytes));
+  Place place(p, first);
   for (int64_t i = 0; i < tiles.count(); i++) {
     const uint8_t** to = s.pointers + i * p.reads * isa::kPixelRows;
     const int64_t from = tiles.start(i), end = tiles.start(i + 1);
-    for (int64_t r = from; r < end; r++, to++)
-      each_line(p, x, first + r, [&](int64_t tap, const uint8_t* line, int64_t x0) {
+    for (int64_t r = from; r < end; r++, to++, place.next(p))
+      each_line(p, x, place, [&](int64_t tap, const uint8_t* line, int64_t x0) {
         const int64_t l = tap / ax.kernel;
         const uint8_t*& at = to[l * isa::kPixelRows];
         at = s.bytes;
@@ -254,6 +283,7 @@ Plan prepare(const Call& call) {
     p->in_pixels = checked_mul(p->in_pixels, a.in);
     p->out_pixels = checked_mul(p->out_pixels, a.out);
     p->taps = checked_mul(p->taps, a.kernel);
+    p->pointwise &= a.kernel == 1 && a.stride == 1 && a.pad == 0 && a.in == a.out;
   }
   const DType x = r.dtype(0), y = r.dtype(5);
   r.check(is_byte(x) && is_byte(y), "x and y must be u8 or s8");
@@ -282,7 +312,9 @@ Plan prepare(const Call& call) {
   read_residual(r, call, *p, n);
   choose_block(*p);
   p->blocks = (p->out_pixels + p->block - 1) / p->block;
-  const int64_t wanted = (kLeastTasks + n * p->blocks - 1) / std::max<int64_t>(1, n * p->blocks);
+  // Each task makes its block's table of pointers again.
+  const int64_t least = call.threads > 1 ? kLeastTasks : 1;
+  const int64_t wanted = (least + n * p->blocks - 1) / std::max<int64_t>(1, n * p->blocks);
   p->panels_of_task = (p->panels + wanted - 1) / std::max<int64_t>(1, wanted);
   p->panels_of_task = std::max<int64_t>(1, p->panels_of_task);
   p->groups = (p->panels + p->panels_of_task - 1) / p->panels_of_task;
