@@ -7,6 +7,7 @@ const OpDef averagepool_op = {
     .name = "AveragePool",
 
     .infer = infer_pool,
-    .lower = [](LowerContext& ctx) { lower_pool(ctx, PoolKind::average); }};
+    .lower = [](LowerContext& ctx) { lower_pool(ctx, PoolKind::average); },
+    .facts = {.per_sample = true}};
 
 }  // namespace poprt::ops

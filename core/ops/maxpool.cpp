@@ -6,6 +6,7 @@ extern const OpDef maxpool_op;
 const OpDef maxpool_op = {.name = "MaxPool",
 
                           .infer = infer_pool,
-                          .lower = [](LowerContext& ctx) { lower_pool(ctx, PoolKind::max); }};
+                          .lower = [](LowerContext& ctx) { lower_pool(ctx, PoolKind::max); },
+                          .facts = {.per_sample = true, .qdq = QdqForm::orders}};
 
 }  // namespace poprt::ops

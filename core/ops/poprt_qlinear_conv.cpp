@@ -195,7 +195,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef poprt_qlinear_conv_op;
-const OpDef poprt_qlinear_conv_op = {
-    .name = "QLinearConv", .domain = "poprt", .infer = infer, .lower = lower};
+const OpDef poprt_qlinear_conv_op = {.name = "QLinearConv",
+                                     .domain = "poprt",
+                                     .infer = infer,
+                                     .lower = lower,
+                                     .facts = {.f32_inputs = ~0u}};
 
 }  // namespace poprt::ops

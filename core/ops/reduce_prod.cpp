@@ -1,3 +1,3 @@
 #include "ops/common/reduce.h"
 
-POPRT_REDUCE_OP(reduce_prod, "ReduceProd", prod)
+POPRT_REDUCE_OP(reduce_prod, "ReduceProd", prod, .constant_inputs = 0b10)

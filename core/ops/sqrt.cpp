@@ -1,3 +1,3 @@
 #include "ops/common/elementwise.h"
 
-POPRT_ELEMENTWISE_OP(sqrt, "Sqrt", 1, floating)
+POPRT_ELEMENTWISE_OP(sqrt, "Sqrt", 1, floating, .elementwise = step<ElementwiseOp::sqrt>)

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <unordered_set>
 
 #include "base/onnx_dtype.h"
 #include "compiler/flow/specializer.h"
 #include "ir/newest.h"
 #include "ops/common/scalar.h"
+#include "ops/facts.h"
 
 namespace poprt::compiler {
 
@@ -20,73 +20,9 @@ using ir::Value;
 
 namespace {
 
-using Names = std::unordered_set<std::string_view>;
-
-const Names kElementwise = {"Abs",         "Acos",
-                            "Acosh",       "Add",
-                            "And",         "Asin",
-                            "Asinh",       "Atan",
-                            "Atanh",       "BitCast",
-                            "BitShift",    "BitwiseAnd",
-                            "BitwiseNot",  "BitwiseOr",
-                            "BitwiseXor",  "Cast",
-                            "CastLike",    "Ceil",
-                            "Celu",        "Clip",
-                            "Cos",         "Cosh",
-                            "Div",         "Dropout",
-                            "Elu",         "Equal",
-                            "Erf",         "Exp",
-                            "Floor",       "Gelu",
-                            "Greater",     "GreaterOrEqual",
-                            "HardSigmoid", "HardSwish",
-                            "Identity",    "IsInf",
-                            "IsNaN",       "LeakyRelu",
-                            "Less",        "LessOrEqual",
-                            "Log",         "Max",
-                            "Mean",        "Min",
-                            "Mish",        "Mod",
-                            "Mul",         "Neg",
-                            "Not",         "Or",
-                            "PRelu",       "Pow",
-                            "Reciprocal",  "Relu",
-                            "Round",       "Selu",
-                            "Shrink",      "Sigmoid",
-                            "Sign",        "Sin",
-                            "Sinh",        "Softplus",
-                            "Softsign",    "Sqrt",
-                            "Sub",         "Sum",
-                            "Swish",       "Tan",
-                            "Tanh",        "ThresholdedRelu",
-                            "Where",       "Xor"};
-
-// Each row of input 0 by itself.
-const Names kRows = {"AveragePool",   "BatchNormalization",    "Conv",
-                     "ConvTranspose", "DepthToSpace",          "GlobalAveragePool",
-                     "GlobalLpPool",  "GlobalMaxPool",         "GroupNormalization",
-                     "LRN",           "InstanceNormalization", "LpPool",
-                     "MaxPool",       "SpaceToDepth"};
-
 // Inputs that say what shape a result has: they are constants, computed from bounds.
 bool decides_shape(const Node& n, size_t input) {
-  static const std::unordered_map<std::string_view, std::pair<size_t, size_t>> kInputs = {
-      {"ConstantOfShape", {0, 0}},
-      {"Expand", {1, 1}},
-      {"OneHot", {1, 1}},
-      {"Pad", {1, 1}},
-      {"Range", {0, 2}},
-      {"Reshape", {1, 1}},
-      {"Resize", {2, 3}},
-      {"Slice", {1, 4}},
-      {"Split", {1, 1}},
-      {"Tile", {1, 1}},
-      {"TopK", {1, 1}},
-      {"Upsample", {1, 1}},
-      {"CenterCropPad", {1, 1}},
-      {"AffineGrid", {1, 1}},
-      {"NonMaxSuppression", {2, 2}},
-      {"Col2Im", {1, 2}}};
-  const auto it = is_standard(n) ? kInputs.find(n.op_type) : kInputs.end();
-  return it != kInputs.end() && input >= it->second.first && input <= it->second.second;
+  return ops::in_mask(ops::facts_of(n).shape_inputs, input);
 }
 
 // The scalar in each place of a vector that is put together of constants and such; null: constant.
@@ -420,6 +356,7 @@ Specializer::Followed Specializer::follow(const Node& n, Items& in) {
       if (item.size) refuse_size(n, item);
     return {};
   }
+  const ops::Facts& facts = ops::facts_of(n);
   const std::string_view op = n.op_type;
   const auto rank_of = [&](size_t i) { return in[i].value->shape().size(); };
   const auto unknown_shape = [&](const Item& item) {
@@ -465,7 +402,7 @@ Specializer::Followed Specializer::follow(const Node& n, Items& in) {
     unknown_shape(in[i]);
   }
 
-  if (kElementwise.contains(op)) {
+  if (facts.per_element) {
     Followed out;
     size_t rank = 0;
     for (const Item& item : in)
@@ -657,7 +594,7 @@ Specializer::Followed Specializer::follow(const Node& n, Items& in) {
   if (op == "RoiAlign" && !x.size && in[1].axis == 0) return {in[1].size, 0};
   if (op == "GridSample" && (!x.size || x.axis == 0) && (!in[1].size || in[1].axis == 0))
     return {x.size ? x.size : in[1].size, 0};
-  if (kRows.contains(op) && x.axis == 0 && !n.int_attr("training_mode", 0)) return same();
+  if (facts.per_sample && x.axis == 0 && !n.int_attr("training_mode", 0)) return same();
   for (const Item& item : in)
     if (item.size) refuse_size(n, item);
   return {};
