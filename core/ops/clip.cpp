@@ -41,4 +41,4 @@ std::optional<Epilogue> epilogue(const ir::Node& n) {
 }  // namespace poprt::ops
 
 POPRT_ELEMENTWISE_OP(clip, "Clip", 1, numeric, .narrows = true, .blocked = BlockedForm::unary,
-                     .elementwise = {append, 1, 3}, .epilogue = epilogue)
+                     .elementwise = {append, 1, 3}, .epilogue = epilogue, .monotone = Monotone::all)

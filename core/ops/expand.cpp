@@ -38,6 +38,7 @@ const OpDef expand_op = {.name = "Expand",
                                    .narrows = true,
                                    .shape_inputs = 0b10,
                                    .constant_inputs = 0b10,
-                                   .s64_inputs = ~0b1u}};
+                                   .s64_inputs = ~0b1u,
+                                   .monotone = Monotone::first}};
 
 }  // namespace poprt::ops

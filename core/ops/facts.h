@@ -73,13 +73,22 @@ enum class Flow : uint8_t {
   container,  // makes, reads or changes a sequence or an optional
 };
 
+// Whether a result can only rise, or only fall, while one input does: then bounds of it are
+// computed from bounds of the inputs (compiler/flow/size_ranges.cpp).
+enum class Monotone : uint8_t {
+  none,
+  all,    // with each input alone, the others being any constants
+  first,  // with input 0
+};
+
 struct Facts {
   // Each element of output 0 depends on the elements in its (broadcast) place alone.
   bool per_element = false;
   // The first axis of output 0 is that of input 0, and each place of it is computed from the same
   // place of input 0 (and from all of the other inputs).
   bool per_sample = false;
-  // The elements of its results are elements of its inputs: no arithmetic that a type could change.
+  // The elements of its results are elements of its inputs (but for what attribute `reduction` of a
+  // Scatter computes): no arithmetic that a type could change.
   bool moves = false;
   // Between s64 operands it computes the same in s32, as long as the values fit.
   bool narrows = false;
@@ -113,6 +122,9 @@ struct Facts {
   ElementwiseForm elementwise = {};
   // What the node computes on input 0 as an activation; nothing when this node does not.
   std::optional<Epilogue> (*epilogue)(const ir::Node& node) = nullptr;
+  Monotone monotone = Monotone::none;
+  // ... as long as input 0 is not negative.
+  bool monotone_from_zero = false;
 };
 
 // The facts of the definition that covers the node; those of nothing where there is none.

@@ -18,4 +18,4 @@ std::optional<Epilogue> epilogue(const ir::Node& n) {
 }  // namespace poprt::ops
 
 POPRT_ELEMENTWISE_OP(hard_sigmoid, "HardSigmoid", 1, floating, .blocked = BlockedForm::unary,
-                     .elementwise = {append}, .epilogue = epilogue)
+                     .elementwise = {append}, .epilogue = epilogue, .monotone = Monotone::all)

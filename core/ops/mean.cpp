@@ -13,4 +13,5 @@ ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_ELEMENTWISE_OP(mean, "Mean", 1, floating, .elementwise = {append, 1, kAnyNumber})
+POPRT_ELEMENTWISE_OP(mean, "Mean", 1, floating, .elementwise = {append, 1, kAnyNumber},
+                     .monotone = Monotone::all)

@@ -78,6 +78,7 @@ const OpDef reshape_op = {.name = "Reshape",
                                     .shape_inputs = 0b10,
                                     .constant_inputs = 0b10,
                                     .s64_inputs = ~0b1u,
-                                    .qdq = QdqForm::moves}};
+                                    .qdq = QdqForm::moves,
+                                    .monotone = Monotone::first}};
 
 }  // namespace poprt::ops

@@ -130,6 +130,7 @@ const OpDef slice_op = {.name = "Slice",
                                   .shape_inputs = 0b11110,
                                   .constant_inputs = 0b11110,
                                   .s64_inputs = ~0b1u,
-                                  .qdq = QdqForm::moves}};
+                                  .qdq = QdqForm::moves,
+                                  .monotone = Monotone::first}};
 
 }  // namespace poprt::ops

@@ -44,6 +44,7 @@ const OpDef squeeze_op = {.name = "Squeeze",
                                     .narrows = true,
                                     .constant_inputs = 0b10,
                                     .s64_inputs = ~0b1u,
-                                    .qdq = QdqForm::moves}};
+                                    .qdq = QdqForm::moves,
+                                    .monotone = Monotone::first}};
 
 }  // namespace poprt::ops

@@ -75,6 +75,7 @@ const OpDef tile_op = {.name = "Tile",
                                  .narrows = true,
                                  .shape_inputs = 0b10,
                                  .constant_inputs = 0b110,
-                                 .s64_inputs = ~0b1u}};
+                                 .s64_inputs = ~0b1u,
+                                 .monotone = Monotone::first}};
 
 }  // namespace poprt::ops

@@ -38,6 +38,7 @@ const OpDef unsqueeze_op = {.name = "Unsqueeze",
                                       .narrows = true,
                                       .constant_inputs = 0b10,
                                       .s64_inputs = ~0b1u,
-                                      .qdq = QdqForm::moves}};
+                                      .qdq = QdqForm::moves,
+                                      .monotone = Monotone::first}};
 
 }  // namespace poprt::ops

@@ -24,12 +24,14 @@ void infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef where_op;
-const OpDef where_op = {
-    .name = "Where",
-    .since = 9,
-    .infer = infer,
-    .lower = lower_elementwise,
-    .sharing = {.in_place = 6},
-    .facts = {.per_element = true, .narrows = true, .elementwise = step<ElementwiseOp::where>}};
+const OpDef where_op = {.name = "Where",
+                        .since = 9,
+                        .infer = infer,
+                        .lower = lower_elementwise,
+                        .sharing = {.in_place = 6},
+                        .facts = {.per_element = true,
+                                  .narrows = true,
+                                  .elementwise = step<ElementwiseOp::where>,
+                                  .monotone = Monotone::all}};
 
 }  // namespace poprt::ops

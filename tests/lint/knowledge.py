@@ -1,6 +1,6 @@
 """What is known about an operator stands in its own file (core/ops/facts.h), not in lists of names elsewhere.
 
-Outside core/ops and core/onnx, no container and no chain of comparisons holds more than a few names of operators, except in
+Each domain of operators has a folder. Outside core/ops and core/onnx, no container and no chain of comparisons holds more than a few names of operators, except in
 passes that match a pattern: those name what they match (core/passes/{attention,fuse,fold,cleanup,shape,layout})."""
 
 import re
@@ -10,6 +10,26 @@ import tree
 MOST = 3  # names in one braced list
 PATTERNS = ("core/passes/attention/", "core/passes/fuse/")
 KNOWING = ("core/ops/", "core/onnx/", "core/ir/schemas.inc")
+
+
+# The folder says the domain.
+DOMAINS = {"": "", "poprt": "poprt", "microsoft": "com.microsoft", "ml": "ai.onnx.ml", "graphcore": "ai.graphcore",
+           "training": "ai.onnx.preview.training"}
+ELSEWHERE = {"core/ops/flex_attention.cpp": "ai.onnx.preview"}
+
+
+def misplaced():
+    """Definitions in a folder of another domain."""
+    for path in tree.code_files():
+        if not path.startswith("core/ops/") or not path.endswith(".cpp") or "/common/" in path:
+            continue
+        folder = path.split("/")[2] if path.count("/") > 2 else ""
+        wanted = ELSEWHERE.get(path, DOMAINS.get(folder))
+        text = tree.read(path)
+        stated = re.search(r'\.domain = "([\w.]*)"', text) or re.search(r'POPRT_EXPANSION\w*\(\w+,\s*"([\w.]*)"', text)
+        if wanted is None or (stated.group(1) if stated else "") != wanted:
+            yield (f"{path}: defines an operator of '{stated.group(1) if stated else ''}', the folder is for "
+                   f"'{wanted}'")
 
 
 def operators():
@@ -31,7 +51,7 @@ def lists(text):
 
 def main():
     known = operators()
-    problems, checked = [], 0
+    problems, checked = list(misplaced()), 0
     for path in tree.code_files():
         if not path.startswith(("core/", "capi/", "cli/", "inspector/")) or path.startswith(PATTERNS + KNOWING):
             continue

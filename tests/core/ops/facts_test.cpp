@@ -239,6 +239,44 @@ TEST(OperatorFacts, DataSizedMeansThatInferenceLeavesTheSizeOpen) {
   EXPECT_GE(seen.size(), 3u);
 }
 
+// Each operand in turn goes through rising values while the others stay as they are.
+TEST(OperatorFacts, MonotoneMeansThatResultsOnlyRiseOrOnlyFall) {
+  std::set<std::string> seen;
+  std::vector<float> rising;
+  for (int i = 0; i <= 40; i++) rising.push_back(static_cast<float>(i) * 0.35f - 5);
+  const auto shape = Shape{static_cast<int64_t>(rising.size())};
+  for (const OpDef* op : all_ops()) {
+    const Facts& f = op->facts;
+    if (f.monotone != Monotone::all || !f.elementwise.append || op->name == "Where") continue;
+    const size_t count = std::min<size_t>(f.elementwise.least, 2);
+    for (size_t varied = 0; varied < count; varied++)
+      for (const float other : {-1.5f, 2.0f}) {
+        if (op->name == "Div" && varied == 1) continue;  // the compiler leaves 0 out
+        Sample s;
+        s.op = op->name;
+        s.opset = std::min(op->until, std::max(op->since, 20));
+        s.shape(shape);
+        for (size_t i = 0; i < count; i++) {
+          std::vector<float> x(rising.size(), other);
+          if (i == varied)
+            for (size_t k = 0; k < x.size(); k++)
+              x[k] = f.monotone_from_zero ? std::max(rising[k], 0.0f) : rising[k];
+          s.input(Tensor::of<float>(shape, std::span<const float>(x)));
+        }
+        std::vector<double> y;
+        try {
+          y = run(s, s.inputs);
+        } catch (const Error&) {
+          continue;  // it takes bool alone
+        }
+        SCOPED_TRACE(std::string(op->name) + " input " + std::to_string(varied));
+        EXPECT_TRUE(std::is_sorted(y.begin(), y.end()) || std::is_sorted(y.rbegin(), y.rend()));
+        seen.insert(s.op);
+      }
+  }
+  EXPECT_GE(seen.size(), 15u);
+}
+
 TEST(OperatorFacts, OfANodeWithoutDefinitionAreNone) {
   ir::Graph graph("g");
   graph.opsets["com.example"] = 1;
