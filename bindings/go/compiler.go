@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"time"
 
-	"poprt.org/bindings/go/internal/native"
+	"poprt.example.org/bindings/go/internal/native"
 )
 
 // Precision says what to do with floating-point types.

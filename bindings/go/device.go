@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"poprt.org/bindings/go/internal/native"
+	"poprt.example.org/bindings/go/internal/native"
 )
 
 // DeviceManager finds emulated IPUs. All managers see the same ones.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io/fs"
 
-	"poprt.org/bindings/go/internal/native"
+	"poprt.example.org/bindings/go/internal/native"
 )
 
 // Code says what kind of failure an [Error] is. A Code is an error itself, so that it can be asked for:

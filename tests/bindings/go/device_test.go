@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	poprt "poprt.org/bindings/go"
+	poprt "poprt.example.org/bindings/go"
 )
 
 func TestScenario24DeviceBusy(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	poprt "poprt.org/bindings/go"
+	poprt "poprt.example.org/bindings/go"
 )
 
 var one = &poprt.RunnerOptions{Threads: 1}
