@@ -132,6 +132,30 @@ namespace Poprt
             return Output(index, new Memory<T>(memory));
         }
 
+        /// <summary>Binds a one-dimensional array whose type is known when the program runs.</summary>
+        internal void Bind(string name, Array memory, bool input)
+        {
+            switch (memory)
+            {
+                case float[] a: Bind(name, a, input); break;
+                case double[] a: Bind(name, a, input); break;
+                case int[] a: Bind(name, a, input); break;
+                case long[] a: Bind(name, a, input); break;
+                case byte[] a: Bind(name, a, input); break;
+                case short[] a: Bind(name, a, input); break;
+                case bool[] a: Bind(name, a, input); break;
+                default:
+                    throw new ArgumentException((input ? "input" : "output") + " '" + name
+                        + "': expected an array of one dimension, given " + memory.GetType().Name + "; Run takes others");
+            }
+        }
+
+        private void Bind<T>(string name, T[] memory, bool input) where T : struct
+        {
+            if (input) Input(name, memory);
+            else Output(name, memory);
+        }
+
         /// <summary>Lets the memory go; runs in flight keep theirs. A second time does nothing.</summary>
         public void Dispose()
         {
