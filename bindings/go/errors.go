@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"regexp"
+	"strings"
 
 	"poprt.example.org/bindings/go/internal/native"
 )
@@ -84,7 +86,22 @@ func check(err uintptr) error {
 		return nil
 	}
 	code, popef, message := native.TakeError(err)
-	return &Error{Code(code), message, PopEFError(popef)}
+	return &Error{Code(code), spellOptions(message), PopEFError(popef)}
+}
+
+var option = regexp.MustCompile("`[a-z_]+`")
+
+// spellOptions makes of `batch_size`, as the library has it, BatchSize.
+func spellOptions(message string) string {
+	return option.ReplaceAllStringFunc(message, func(name string) string {
+		words := strings.Split(strings.Trim(name, "`"), "_")
+		for i, w := range words {
+			if w != "" {
+				words[i] = strings.ToUpper(w[:1]) + w[1:]
+			}
+		}
+		return strings.Join(words, "")
+	})
 }
 
 func invalid(message string) error { return &Error{Code: InvalidArgument, Message: message} }
