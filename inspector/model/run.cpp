@@ -295,13 +295,16 @@ BenchResult bench_model(const std::shared_ptr<const runtime::Model>& model,
 
   BenchResult result;
   result.seconds = milliseconds(begin) / 1e3;
-  result.throughput.assign(BenchResult::kSlices, 0);
-  const double slice = result.seconds * 1e3 / static_cast<double>(BenchResult::kSlices);
+  size_t requests = 0;
+  for (const Client& c : clients) requests += c.done.size();
+  // Slices that hold several requests each, so that the line says something.
+  const size_t slices = std::clamp<size_t>(requests / 8, 1, BenchResult::kMostSlices);
+  result.throughput.assign(slices, 0);
+  const double slice = result.seconds * 1e3 / static_cast<double>(slices);
   for (const Client& c : clients)
     for (const auto& [end, latency] : c.done) {
       result.latency_ms.push_back(latency);
-      result.throughput[std::min(BenchResult::kSlices - 1, static_cast<size_t>(end / slice))] +=
-          1e3 / slice;
+      result.throughput[std::min(slices - 1, static_cast<size_t>(end / slice))] += 1e3 / slice;
     }
   result.requests = result.latency_ms.size();
   std::sort(result.latency_ms.begin(), result.latency_ms.end());

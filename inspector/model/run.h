@@ -46,7 +46,7 @@ struct BenchResult {
   uint64_t requests = 0;
   double seconds = 0;
   std::vector<double> latency_ms;  // of each request, sorted
-  static constexpr size_t kSlices = 40;
+  static constexpr size_t kMostSlices = 40;
   std::vector<double> throughput;  // requests a second in equal slices of the time
 
   double per_second() const { return seconds > 0 ? static_cast<double>(requests) / seconds : 0; }

@@ -28,13 +28,18 @@ class RunView {
   };
   void draw(ImVec2 size, const std::vector<Other>& others, bool keys = true);
 
+  // As soon as the model is ready.
   void run();
   void bench();
+  // The first input that a picture fits, else the first; empty when there is none yet.
+  std::string input_for(const std::filesystem::path& file) const;
   void set_input(const std::string& name, const InputChoice& choice) { choices_[name] = choice; }
   // A word as the command line has it; what is wrong with it is shown.
   void set_reference(const std::string& output, const std::string& path);
 
-  bool busy() const { return running_.started() || benching_.started() || tensor_.busy(); }
+  bool busy() const {
+    return preparing_.started() || running_.started() || benching_.started() || tensor_.busy();
+  }
   void settle();
   std::string status() const;
   // The name of an input for which a file is wanted; empty: none.
@@ -42,6 +47,7 @@ class RunView {
 
   const std::shared_ptr<const RunResult>& result() const { return result_; }
   const std::vector<TensorDifference>& differences() const { return differences_; }
+  bool can_run() const { return model_ != nullptr; }
   const std::shared_ptr<const BenchResult>& bench_result() const { return bench_result_; }
   const std::string& error() const { return error_; }
   BenchSettings settings;
@@ -64,7 +70,8 @@ class RunView {
   void draw_top(const NamedTensor& t, float width);
   void draw_differences(const NamedTensor& t, ImVec2 size);
   void draw_bench(ImVec2 size);
-  const std::vector<program::Anchor>& inputs();
+  void prepare();
+  InputChoices known_choices() const;
 
   Wake wake_;
   std::shared_ptr<const Document> document_;
@@ -74,8 +81,11 @@ class RunView {
   std::string tolerance_text_ = "0.001", absolute_text_ = "0.0001";
   InputChoices choices_;
   uint64_t seed_ = 1;
-  std::vector<program::Anchor> inputs_;
-  bool inputs_known_ = false;
+  // Made on another thread when the view is first drawn, for all runs.
+  using Runnable = std::shared_ptr<const runtime::Model>;
+  Task<Runnable> preparing_;
+  Runnable model_;
+  bool run_wanted_ = false, bench_wanted_ = false;  // as soon as there is a model
 
   Task<Outcome> running_;
   Task<BenchResult> benching_;
@@ -84,7 +94,6 @@ class RunView {
   std::string compared_, error_, browse_, message_;
   std::shared_ptr<const BenchResult> bench_result_;
   size_t selected_ = 0;
-  bool selected_input_ = false;
   Page page_ = Page::values;
   int row_ = 0;  // of the largest elements
   ui::TableState outputs_state_, differences_state_;

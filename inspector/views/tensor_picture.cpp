@@ -15,7 +15,7 @@ namespace poprt::inspector {
 namespace {
 
 constexpr int64_t kLeastSide = 8;
-constexpr int kMostCells = 128;      // of a side: every cell is a rectangle
+constexpr int kMostCells = 128;        // of a side: every cell is a rectangle
 constexpr int64_t kMostPoints = 4096;  // of a line
 
 struct Picture {
@@ -26,8 +26,7 @@ struct Picture {
 Picture picture_of(const Tensor& t) {
   const Shape& s = t.shape();
   const size_t rank = s.size();
-  if (rank < 2 || dtype_bits(t.dtype()) == 0 || t.dtype() == DType::c64 ||
-      t.dtype() == DType::c128)
+  if (rank < 2 || dtype_bits(t.dtype()) == 0 || t.dtype() == DType::c64 || t.dtype() == DType::c128)
     return {};
   if (rank > 2 && s[rank - 1] == 3) return {s[rank - 3], s[rank - 2], 3, true};
   const bool colour = rank > 2 && s[rank - 3] == 3;
@@ -48,16 +47,16 @@ void draw_picture(const Tensor& tensor, ImVec2 size) {
   for (const double v : values)
     if (std::isfinite(v)) least = std::min(least, v), most = std::max(most, v);
   const double range = most > least ? most - least : 1;
-  const float fit = std::min(size.x / static_cast<float>(p.width),
-                             size.y / static_cast<float>(p.height));
+  const float fit =
+      std::min(size.x / static_cast<float>(p.width), size.y / static_cast<float>(p.height));
   const ImVec2 extent = {static_cast<float>(p.width) * fit, static_cast<float>(p.height) * fit};
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ui::hit_area("picture", extent);
   const int columns = static_cast<int>(std::min<int64_t>(p.width, kMostCells)),
             rows = static_cast<int>(std::min<int64_t>(p.height, kMostCells));
   const auto byte = [&](int64_t y, int64_t x, int64_t c) {
-    const int64_t i = p.channels_last ? (y * p.width + x) * p.channels + c
-                                      : (c * p.height + y) * p.width + x;
+    const int64_t i =
+        p.channels_last ? (y * p.width + x) * p.channels + c : (c * p.height + y) * p.width + x;
     const double v = values[static_cast<size_t>(i)];
     return std::isfinite(v) ? static_cast<int>(std::lround((v - least) / range * 255)) : 255;
   };
@@ -81,10 +80,13 @@ void draw_picture(const Tensor& tensor, ImVec2 size) {
     }
   if (!ImGui::IsItemHovered()) return;
   const ImVec2 mouse = ImGui::GetIO().MousePos;
-  const int64_t x = std::clamp<int64_t>(static_cast<int64_t>((mouse.x - at.x) / fit), 0, p.width - 1),
-                y = std::clamp<int64_t>(static_cast<int64_t>((mouse.y - at.y) / fit), 0, p.height - 1);
+  const int64_t x = std::clamp<int64_t>(static_cast<int64_t>((mouse.x - at.x) / fit), 0,
+                                        p.width - 1),
+                y = std::clamp<int64_t>(static_cast<int64_t>((mouse.y - at.y) / fit), 0,
+                                        p.height - 1);
   const int64_t i = p.channels_last ? (y * p.width + x) * p.channels : y * p.width + x;
-  ui::tooltip(fmt::format("row {}, column {}: {}", y, x, number_text(values[static_cast<size_t>(i)])));
+  ui::tooltip(
+      fmt::format("row {}, column {}: {}", y, x, number_text(values[static_cast<size_t>(i)])));
 }
 
 void draw_row(const char* name, const Tensor& tensor, int64_t row, ImVec2 size) {
@@ -115,7 +117,8 @@ void draw_row(const char* name, const Tensor& tensor, int64_t row, ImVec2 size) 
   for (int64_t i = 0; i < length; i += step) {
     double v = values[static_cast<size_t>(i)];  // of several the farthest from zero
     for (int64_t k = i; k < std::min(length, i + step); k++)
-      if (std::abs(values[static_cast<size_t>(k)]) > std::abs(v)) v = values[static_cast<size_t>(k)];
+      if (std::abs(values[static_cast<size_t>(k)]) > std::abs(v))
+        v = values[static_cast<size_t>(k)];
     if (std::isfinite(v)) points.push_back({x_of(i), y_of(v)});
   }
   constexpr size_t kMostBars = 96;
@@ -130,8 +133,8 @@ void draw_row(const char* name, const Tensor& tensor, int64_t row, ImVec2 size) 
   }
   if (!ImGui::IsItemHovered()) return;
   const float part = (ImGui::GetIO().MousePos.x - at.x - pad) / std::max(1.0f, size.x - 2 * pad);
-  const auto i = std::clamp<int64_t>(static_cast<int64_t>(part * static_cast<float>(length)), 0,
-                                     length - 1);
+  const auto i =
+      std::clamp<int64_t>(static_cast<int64_t>(part * static_cast<float>(length)), 0, length - 1);
   ui::tooltip(fmt::format("{}: {}", i, number_text(values[static_cast<size_t>(i)])));
 }
 
