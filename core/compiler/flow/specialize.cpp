@@ -66,23 +66,20 @@ void Specializer::run_node(const Node& n) {
 void Specializer::copy_node(const Node& n) {
   const Items in = items_of(n.inputs());
   if (!reads_actual(n, in)) return copy_with(n, in);
-  // Once with bounds, while that is a constant; once with sizes.
-  Items bounds = in;
-  for (Item& item : bounds) item.actual = nullptr;
-  const bool constants = std::all_of(bounds.begin(), bounds.end(), [](const Item& item) {
-    return item.kind == Item::Kind::none || (item.value && item.value->is_constant() && !item.size);
-  });
-  Items with_bounds;
-  if (constants && !makes_unknown_sizes(n)) {
-    copy_with(n, bounds);
-    with_bounds = items_of(n.outputs());
-  }
-  copy_with(n, settled(in));
-  for (size_t i = 0; i < with_bounds.size(); i++) {
-    const Value* v = with_bounds[i].value;
-    if (!v || !v->is_constant()) continue;
-    with_bounds[i].actual = item_of(n.output(i)).value;
-    give(n, i, with_bounds[i]);
+  // Once with bounds, while those are known; once with sizes.
+  std::optional<std::vector<Range>> ranges;
+  if (!makes_unknown_sizes(n) && !has_sizes(n, in)) ranges = ranges_of(n, in);
+  Items sizes = in;
+  for (size_t i = 0; i < in.size(); i++)
+    if (!decides_shape(n, i)) sizes[i] = settled(in[i]);
+  copy_with(n, sizes);
+  for (size_t i = 0; ranges && i < n.outputs().size(); i++) {
+    Item item = Item::of((*ranges)[i].most);
+    if (!item.value->constant().same_as((*ranges)[i].least->constant())) {
+      item.actual = item_of(n.output(i)).value;
+      item.least = (*ranges)[i].least;
+    }
+    give(n, i, item);
   }
 }
 
