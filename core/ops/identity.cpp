@@ -1,4 +1,4 @@
-#include "ops/op.h"
+#include "ops/common/elementwise.h"
 
 namespace poprt::ops {
 namespace {
@@ -10,7 +10,13 @@ void lower(LowerContext& ctx) { ctx.emit("copy", {ctx.in(0), ctx.out(0)}); }
 }  // namespace
 
 extern const OpDef identity_op;
-const OpDef identity_op = {
-    .name = "Identity", .infer = infer, .lower = lower, .sharing = {.view = true}};
+const OpDef identity_op = {.name = "Identity",
+                           .infer = infer,
+                           .lower = lower,
+                           .sharing = {.view = true},
+                           .facts = {.per_element = true,
+                                     .moves = true,
+                                     .narrows = true,
+                                     .elementwise = {append_step<ElementwiseOp::copy>, 1, 1}}};
 
 }  // namespace poprt::ops

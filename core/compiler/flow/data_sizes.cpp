@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_set>
 
 #include "ops/op.h"
 
@@ -13,11 +12,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-bool makes_unknown_sizes(const Node& n) {
-  static const std::unordered_set<std::string_view> kDynamic = {"NonZero", "Unique", "Compress",
-                                                                "NonMaxSuppression"};
-  return is_standard(n) && kDynamic.contains(n.op_type);
-}
+bool makes_unknown_sizes(const Node& n) { return ops::facts_of(n).data_sized; }
 
 // Gives an operator whose result size depends on data its upper bound.
 void Specializer::bound_sizes(const Node& n, Node* made) {

@@ -8,11 +8,11 @@
 // and the most corner hold for what lies between.
 #include <algorithm>
 #include <array>
-#include <unordered_set>
 
 #include "base/onnx_dtype.h"
 #include "compiler/flow/specializer.h"
 #include "ir/newest.h"
+#include "ops/facts.h"
 
 namespace poprt::compiler {
 
@@ -21,23 +21,7 @@ using ir::Value;
 
 namespace {
 
-using Names = std::unordered_set<std::string_view>;
-
 constexpr size_t kMaxCorners = 4;  // operands that vary
-
-// Rise or fall with each operand alone.
-const Names kMonotone = {"Add",         "And",  "Ceil",        "Clip", "Concat",         "Div",
-                         "Floor",       "Less", "LessOrEqual", "Max",  "Mean",           "Min",
-                         "Mul",         "Neg",  "Not",         "Or",   "Relu",           "Round",
-                         "Sqrt",        "Sub",  "Sum",         "Xor",  "GreaterOrEqual", "Greater",
-                         "HardSigmoid", "Where"};
-// With operand 0, when the others are constant.
-const Names kMonotoneInFirst = {"Cast",      "CastLike",  "CumSum",     "Expand",    "Flatten",
-                                "Gather",    "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
-                                "Reshape",   "ReduceSum", "Slice",      "Squeeze",   "Tile",
-                                "Transpose", "Unsqueeze", "Split",      "Abs"};
-// Only when nothing is negative.
-const Names kOfPositive = {"ReduceProd", "Abs", "Sqrt"};
 
 bool any_below(const Value* v, double least) {
   const std::vector<double> all = v->constant().to_doubles();
@@ -103,10 +87,11 @@ std::optional<std::vector<Specializer::Range>> Specializer::ranges_of(const Node
     const auto range = range_of_mod(in);
     return range ? std::optional(std::vector{*range}) : std::nullopt;
   }
-  const bool in_first = kMonotoneInFirst.contains(n.op_type) && vary == std::vector<size_t>{0};
-  if ((!in_first && !kMonotone.contains(n.op_type)) || vary.size() > kMaxCorners)
+  const ops::Facts& facts = ops::facts_of(n);
+  const bool in_first = facts.monotone == ops::Monotone::first && vary == std::vector<size_t>{0};
+  if ((!in_first && facts.monotone != ops::Monotone::all) || vary.size() > kMaxCorners)
     return std::nullopt;
-  if (kOfPositive.contains(n.op_type) && any_below(in[0].least, 0)) return std::nullopt;
+  if (facts.monotone_from_zero && any_below(in[0].least, 0)) return std::nullopt;
   if (n.op_type == "Cast") {
     const auto to = dtype_from_onnx(n.int_attr("to", 0));
     if (!to || !cast_rises(*to, in[0].least)) return std::nullopt;

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <unordered_set>
 
 #include "base/onnx_dtype.h"
 #include "compiler/flow/specializer.h"
 #include "ir/newest.h"
 #include "ops/common/scalar.h"
+#include "ops/facts.h"
 
 namespace poprt::compiler {
 
@@ -19,52 +19,6 @@ using ir::Node;
 using ir::Value;
 
 namespace {
-
-using Names = std::unordered_set<std::string_view>;
-
-const Names kElementwise = {"Abs",         "Acos",
-                            "Acosh",       "Add",
-                            "And",         "Asin",
-                            "Asinh",       "Atan",
-                            "Atanh",       "BitCast",
-                            "BitShift",    "BitwiseAnd",
-                            "BitwiseNot",  "BitwiseOr",
-                            "BitwiseXor",  "Cast",
-                            "CastLike",    "Ceil",
-                            "Celu",        "Clip",
-                            "Cos",         "Cosh",
-                            "Div",         "Dropout",
-                            "Elu",         "Equal",
-                            "Erf",         "Exp",
-                            "Floor",       "Gelu",
-                            "Greater",     "GreaterOrEqual",
-                            "HardSigmoid", "HardSwish",
-                            "Identity",    "IsInf",
-                            "IsNaN",       "LeakyRelu",
-                            "Less",        "LessOrEqual",
-                            "Log",         "Max",
-                            "Mean",        "Min",
-                            "Mish",        "Mod",
-                            "Mul",         "Neg",
-                            "Not",         "Or",
-                            "PRelu",       "Pow",
-                            "Reciprocal",  "Relu",
-                            "Round",       "Selu",
-                            "Shrink",      "Sigmoid",
-                            "Sign",        "Sin",
-                            "Sinh",        "Softplus",
-                            "Softsign",    "Sqrt",
-                            "Sub",         "Sum",
-                            "Swish",       "Tan",
-                            "Tanh",        "ThresholdedRelu",
-                            "Where",       "Xor"};
-
-// Each row of input 0 by itself.
-const Names kRows = {"AveragePool",   "BatchNormalization",    "Conv",
-                     "ConvTranspose", "DepthToSpace",          "GlobalAveragePool",
-                     "GlobalLpPool",  "GlobalMaxPool",         "GroupNormalization",
-                     "LRN",           "InstanceNormalization", "LpPool",
-                     "MaxPool",       "SpaceToDepth"};
 
 int64_t onnx_type(DType t) { return onnx_from_dtype(t).value(); }
 
@@ -90,25 +44,7 @@ Tensor extreme(DType t, bool high) {
 }  // namespace
 
 bool decides_shape(const Node& n, size_t input) {
-  static const std::unordered_map<std::string_view, std::pair<size_t, size_t>> kInputs = {
-      {"ConstantOfShape", {0, 0}},
-      {"Expand", {1, 1}},
-      {"OneHot", {1, 1}},
-      {"Pad", {1, 1}},
-      {"Range", {0, 2}},
-      {"Reshape", {1, 1}},
-      {"Resize", {2, 3}},
-      {"Slice", {1, 4}},
-      {"Split", {1, 1}},
-      {"Tile", {1, 1}},
-      {"TopK", {1, 1}},
-      {"Upsample", {1, 1}},
-      {"CenterCropPad", {1, 1}},
-      {"AffineGrid", {1, 1}},
-      {"NonMaxSuppression", {2, 2}},
-      {"Col2Im", {1, 2}}};
-  const auto it = is_standard(n) ? kInputs.find(n.op_type) : kInputs.end();
-  return it != kInputs.end() && input >= it->second.first && input <= it->second.second;
+  return ops::in_mask(ops::facts_of(n).shape_inputs, input);
 }
 
 bool Specializer::has_sizes(const Node& n, const Items& in) {
@@ -386,6 +322,7 @@ Specializer::Followed Specializer::follow(const Node& n, Items& in) {
       if (item.size) refuse_size(n, item);
     return {};
   }
+  const ops::Facts& facts = ops::facts_of(n);
   const std::string_view op = n.op_type;
   const auto rank_of = [&](size_t i) { return in[i].value->shape().size(); };
   if (op == "ConstantOfShape") return follow_constant_of_shape(n, in);
@@ -397,7 +334,7 @@ Specializer::Followed Specializer::follow(const Node& n, Items& in) {
   if (op == "TopK") return follow_top(n, in);
   for (size_t i = 0; i < in.size(); i++)
     if (in[i].actual && decides_shape(n, i)) refuse_shape(n, in[i]);
-  if (kElementwise.contains(op)) return follow_elementwise(n, in);
+  if (facts.per_element) return follow_elementwise(n, in);
   if (op.starts_with("Reduce") || op == "ArgMax" || op == "ArgMin")
     return in[0].size ? follow_reduction(n, in) : Followed{};
   if (op == "Concat") return follow_concat(n, in);
@@ -538,7 +475,7 @@ Specializer::Followed Specializer::follow(const Node& n, Items& in) {
   if (op == "RoiAlign" && !x.size && in[1].axis == 0) return {in[1].size, 0};
   if (op == "GridSample" && (!x.size || x.axis == 0) && (!in[1].size || in[1].axis == 0))
     return {x.size ? x.size : in[1].size, 0};
-  if (kRows.contains(op) && x.axis == 0 && !n.int_attr("training_mode", 0)) return same();
+  if (facts.per_sample && x.axis == 0 && !n.int_attr("training_mode", 0)) return same();
   for (const Item& item : in)
     if (item.size) refuse_size(n, item);
   return {};

@@ -7,7 +7,6 @@
 
 #include "compiler/flow/specializer.h"
 #include "ops/common/images.h"
-#include "ops/common/search.h"
 #include "ops/common/state.h"
 
 namespace poprt::compiler {
@@ -23,27 +22,20 @@ constexpr int kMaxDepth = 64;
 }  // namespace
 
 Specializer::Handler Specializer::handler_of(const Node& n) {
-  static const std::unordered_map<std::string_view, Handler> kFlow = {
-      {"If", &Specializer::run_if},
-      {"Loop", &Specializer::run_loop},
-      {"Scan", &Specializer::run_scan},
-      {"SequenceMap", &Specializer::run_sequence_map},
-      {"SplitToSequence", &Specializer::run_split},
-      {"ConcatFromSequence", &Specializer::run_concat},
-      {"SequenceConstruct", &Specializer::run_container},
-      {"SequenceEmpty", &Specializer::run_container},
-      {"SequenceAt", &Specializer::run_container},
-      {"SequenceInsert", &Specializer::run_container},
-      {"SequenceErase", &Specializer::run_container},
-      {"SequenceLength", &Specializer::run_container},
-      {"Optional", &Specializer::run_container},
-      {"OptionalHasElement", &Specializer::run_container},
-      {"OptionalGetElement", &Specializer::run_container}};
-  if (n.is("Call", "ai.graphcore")) return &Specializer::run_call;
-  if (n.is("FlexAttention", "ai.onnx.preview")) return &Specializer::run_flex_attention;
-  if (ops::is_search(n)) return &Specializer::run_search;
-  const auto it = is_standard(n) ? kFlow.find(n.op_type) : kFlow.end();
-  return it == kFlow.end() ? nullptr : it->second;
+  switch (ops::facts_of(n).flow) {
+    case ops::Flow::none: return nullptr;
+    case ops::Flow::branch: return &Specializer::run_if;
+    case ops::Flow::loop: return &Specializer::run_loop;
+    case ops::Flow::scan: return &Specializer::run_scan;
+    case ops::Flow::call: return &Specializer::run_call;
+    case ops::Flow::search: return &Specializer::run_search;
+    case ops::Flow::flex_attention: return &Specializer::run_flex_attention;
+    case ops::Flow::sequence_map: return &Specializer::run_sequence_map;
+    case ops::Flow::split_to_sequence: return &Specializer::run_split;
+    case ops::Flow::concat_from_sequence: return &Specializer::run_concat;
+    case ops::Flow::container: return &Specializer::run_container;
+  }
+  return nullptr;
 }
 
 bool Specializer::has_work(const Graph& graph) {
