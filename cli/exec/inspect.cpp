@@ -22,7 +22,8 @@ using namespace poprt::inspector;
 struct Settings {
   std::string file, other, view = "summary", filter, node, record, folder;
   int64_t most = 0;
-  double seconds = 1;
+  double seconds = 1, profile = 0;
+  int step = -1;
   bool json = false, text = false, svg = false;
 
   // Of the run view.
@@ -130,6 +131,29 @@ int run_view(const Settings& s, const Document& d) {
              : 1;
 }
 
+// With programs, memory and times when those were asked for by --profile.
+DocumentDiff comparison(const Settings& s, const Document& left, const Document& right) {
+  Progress progress;
+  DocumentDiff diff = diff_documents(left, right, progress);
+  if (s.profile <= 0) return diff;
+  const auto [a, b] = measure_documents(left, nullptr, right, nullptr, s.profile, progress);
+  auto rows = diff_programs(a, b);
+  for (DiffRow& row : diff.rows)
+    if (!is_of_programs(row)) rows.push_back(std::move(row));
+  diff.rows = std::move(rows);
+  return diff;
+}
+
+ProgramProfile profiled(const Settings& s, const Document& d,
+                        const std::optional<Compilation>& compilation) {
+  Progress progress;
+  if (d.popef) return profile_program(d.popef->program(), s.profile, progress);
+  if (!compilation || !compilation->program)
+    throw Failure(compilation ? compilation->error : "there is no program to run");
+  return profile_program(program::load_in_memory(*compilation->program, compilation->weights),
+                         s.profile, progress);
+}
+
 int run(const Settings& s) {
   const bool runs = s.view == kRunView;
   if (!runs && (!s.inputs.empty() || !s.references.empty() || !s.outputs.empty() ||
@@ -147,14 +171,13 @@ int run(const Settings& s) {
   }
   if (runs) return run_view(s, d);
   if (!s.other.empty()) {
-    Progress progress;
-    print(s, {diff_table(diff_documents(d, load(s.other), progress))});
+    print(s, {diff_table(comparison(s, d, load(s.other)))});
     return 0;
   }
   std::optional<Compilation> compilation;
-  const bool wants =
-      s.view == "passes" || s.view == "program" || s.view == "memory" || s.view == "all";
-  if (wants && d.ir && s.node.empty()) {
+  const bool wants = s.view == "passes" || s.view == "program" || s.view == "memory" ||
+                     s.view == "all" || s.profile > 0;
+  if (wants && d.ir) {
     std::string assumed;
     compilation = compile_with_history(*d.ir, options_for_looking(*d.ir, assumed));
     if (!assumed.empty() && !s.json) fmt::print("compiled for {}\n", assumed);
@@ -164,7 +187,10 @@ int run(const Settings& s) {
   ReportOptions options;
   options.filter = s.filter;
   options.node = s.node;
+  options.step = s.step;
   if (s.most > 0) options.most = static_cast<size_t>(s.most);
+  std::optional<ProgramProfile> profile;
+  if (s.profile > 0) options.profile = &profile.emplace(profiled(s, d, compilation));
   print(s, report(d, s.view, options, compilation ? &*compilation : nullptr));
   return 0;
 }
@@ -217,7 +243,15 @@ void add_inspect(CLI::App& app, std::function<int()>& action) {
       ->capture_default_str();
   c->add_option("--filter", s->filter,
                 "Only rows that hold it; of graphs a search such as 'op:Conv shape:1x64'");
-  c->add_option("--node", s->node, "Details of the node, or of the maker of a value, of that name");
+  c->add_option("--node", s->node,
+                "Details of the node, or of the maker of a value, of that name; with --view passes "
+                "also what each pass did to it");
+  c->add_option("--step", s->step, "With --view passes: what this pass did, node by node; 0 on")
+      ->check(at_least(0));
+  c->add_option("--profile", s->profile,
+                "Run the program here for so many seconds: times for --view program and graph, and "
+                "with --compare those of both")
+      ->check(between(0.01, 3600.0));
   c->add_option("--compare", s->other, "What this second file has different");
   c->add_option("--seconds", s->seconds, "How long to look at running processes; default 1")
       ->check(between(0.1, 86400.0));

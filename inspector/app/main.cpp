@@ -31,7 +31,7 @@ struct Arguments {
   std::string export_graph, screenshot, view, select, size = "1280x800", theme, telemetry_folder,
                                                       page;
   double scale = 1;
-  bool help_sheet = false, palette = false;
+  bool help_sheet = false, palette = false, profile = false;
   double bench = 0;
   int step = -1;
 };
@@ -47,6 +47,14 @@ void start_imgui(float scale) {
   ImGui::GetIO().IniFilename = nullptr;
   ui::load_fonts(scale);
   ui::map_keys();
+}
+
+// Between two frames, when text came up for which no font was loaded.
+void load_missing_fonts(float scale) {
+  if (!ui::take_fonts_wanted()) return;
+  ui::load_fonts(scale);
+  ImGui_ImplOpenGL3_DestroyFontsTexture();
+  ImGui_ImplOpenGL3_CreateFontsTexture();
 }
 
 void prepare(Workspace& workspace, const Arguments& a) {
@@ -92,6 +100,7 @@ int take_screenshot(const Arguments& a, Settings settings) {
       ImGui::GetIO().KeyCtrl = !a.help_sheet;
     }
     const auto frame = [&] {
+      load_missing_fonts(static_cast<float>(a.scale));
       ImGui::GetIO().DeltaTime = 1.0f / 60;
       ImGui_ImplOpenGL3_NewFrame();
       ImGui::NewFrame();
@@ -104,10 +113,23 @@ int take_screenshot(const Arguments& a, Settings settings) {
     frame();
     if (const auto view = view_of(a.view)) workspace.show(*view);
     workspace.set_page(a.page);
+    const auto settle = [&](int frames) {
+      for (int i = 0; i < frames; i++) {
+        workspace.settle();
+        frame();
+      }
+    };
     // Layouts, statistics and compilations begin in the frames that show them.
-    for (int i = 0; i < 4; i++) {
-      workspace.settle();
-      frame();
+    settle(4);
+    if (a.profile) {
+      // A model is compiled and timed in the program's view, whichever is shown afterwards.
+      const View wanted = workspace.view();
+      if (wanted != View::compare) workspace.show(View::program);
+      settle(2);
+      workspace.start_profile();
+      settle(3);
+      workspace.show(wanted);
+      settle(3);
     }
     if (a.step >= 0) workspace.show_step(a.step);
     prepare_run(workspace, a, true);
@@ -193,6 +215,7 @@ void run_loop(GLFWwindow* window, Workspace& workspace, Dropped& dropped) {
     }
     if (frames == 0) continue;
     Actions actions;
+    load_missing_fonts(ui::scale());
     draw_frame(window, workspace, actions);
     if (actions.quit) glfwSetWindowShouldClose(window, 1);
     if (actions.choose_file) {
@@ -292,6 +315,8 @@ int main(int argc, char** argv) {
       ->expected(1, 1 << 20);
   app.add_option("--bench", a.bench, "Seconds to measure before a screenshot of the run view")
       ->check(CLI::Range(0.0, 600.0));
+  app.add_flag("--profile", a.profile,
+               "Compile, and time the instructions for a second, before the screenshot");
   app.add_flag("--help-sheet", a.help_sheet, "With the list of shortcuts in the screenshot");
   app.add_flag("--palette", a.palette, "With the command palette in the screenshot");
   app.add_option(

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstring>
 #include <map>
 
+#include "model/diff_rows.h"
 #include "model/format.h"
 #include "model/tensor_statistics.h"
 
@@ -22,6 +22,14 @@ std::string node_text(const GraphModel& g, const GraphNode& n) {
   if (!n.outputs.empty() && n.outputs[0] != kNone) text += " : " + g.value(n.outputs[0]).type;
   for (const auto& [key, value] : n.attributes)
     text += fmt::format(" {}={}", key, shortened(value, 60));
+  return text;
+}
+
+// What is left of a node without the types of its values.
+std::string untyped(const GraphModel& g, const GraphNode& n) {
+  std::string text = n.op;
+  for (const int v : n.inputs) text += v == kNone ? "|_" : "|" + g.value(v).name;
+  for (const auto& [key, value] : n.attributes) text += "|" + key + "=" + value;
   return text;
 }
 
@@ -90,8 +98,9 @@ void diff_graphs(const GraphModel& left, const GraphModel& right, DocumentDiff& 
   for (size_t i = 0; i < diff.graph.after.size(); i++) {
     if (diff.graph.after[i] == Change::none) continue;
     const GraphNode& now = right.nodes()[i];
-    const int before = diff.graph.after[i] == Change::added ? kNone : left.find(now.name);
-    diff.rows.push_back({"node", now.name,
+    const int before = diff.graph.before[i];
+    const bool types = before != kNone && untyped(left, left.node(before)) == untyped(right, now);
+    diff.rows.push_back({types ? "shape" : "node", now.name,
                          before == kNone ? "" : node_text(left, left.node(before)),
                          node_text(right, now), diff.graph.after[i], before, static_cast<int>(i)});
   }
@@ -103,31 +112,36 @@ std::string anchor_text(const AnchorRow& a) {
                      a.handle, a.per_replica ? " per replica" : "");
 }
 
+Texts anchors_of(const PopefFile& file) {
+  Texts texts;
+  for (const AnchorRow& row : file.anchors()) texts[row.name] = anchor_text(row);
+  return texts;
+}
+
+Texts metadata_of(const PopefFile& file) {
+  Texts texts;
+  for (size_t i = 0; i < file.metadata().size(); i++)
+    for (const auto& [name, value] : file.metadata_rows(i))
+      texts[file.metadata().size() > 1 ? fmt::format("{} {}", i, name) : name] = value;
+  return texts;
+}
+
+Texts opaque_of(const PopefFile& file) {
+  Texts texts;
+  for (size_t i = 0; i < file.opaque().size(); i++)
+    texts[file.opaque()[i].name] = file.opaque_text(i, 4096);
+  return texts;
+}
+
 void diff_popef(const PopefFile& left, const PopefFile& right, DocumentDiff& diff,
                 Progress& progress) {
-  std::map<std::string, std::string> a, b;
-  for (const AnchorRow& row : left.anchors()) a[row.name] = anchor_text(row);
-  for (const AnchorRow& row : right.anchors()) b[row.name] = anchor_text(row);
-  for (const auto& [name, text] : a) {
-    const auto found = b.find(name);
-    if (found == b.end())
-      diff.rows.push_back({"anchor", name, text, "", Change::removed, kNone, kNone});
-    else if (found->second != text)
-      diff.rows.push_back({"anchor", name, text, found->second, Change::changed, kNone, kNone});
-  }
-  for (const auto& [name, text] : b)
-    if (!a.contains(name))
-      diff.rows.push_back({"anchor", name, "", text, Change::added, kNone, kNone});
+  add_texts(anchors_of(left), anchors_of(right), "anchor", diff.rows);
+  add_texts(metadata_of(left), metadata_of(right), "metadata", diff.rows);
+  add_texts(opaque_of(left), opaque_of(right), "opaque", diff.rows);
   std::map<std::string, Tensor> x, y;
   for (size_t i = 0; i < left.data().size(); i++) x[left.data()[i].name] = left.tensor(i);
   for (size_t i = 0; i < right.data().size(); i++) y[right.data()[i].name] = right.tensor(i);
   add_tensors(x, y, "data", diff, progress);
-}
-
-void add_number(DocumentDiff& diff, const char* name, const std::string& left,
-                const std::string& right) {
-  if (left != right)
-    diff.rows.push_back({"memory", name, left, right, Change::changed, kNone, kNone});
 }
 
 }  // namespace
@@ -142,15 +156,9 @@ DocumentDiff diff_documents(const Document& left, const Document& right, Progres
   progress.step(0, "comparing");
   if (left.graph && right.graph) diff_graphs(*left.graph, *right.graph, diff, progress);
   if (left.popef && right.popef) diff_popef(*left.popef, *right.popef, diff, progress);
-  add_number(diff, "file", bytes_text(left.bytes), bytes_text(right.bytes));
-  if (left.program && right.program) {
-    add_number(diff, "arena", bytes_text(left.program->arena_bytes()),
-               bytes_text(right.program->arena_bytes()));
-    add_number(diff, "weights", bytes_text(left.program->weights_bytes()),
-               bytes_text(right.program->weights_bytes()));
-    add_number(diff, "instructions", std::to_string(left.program->instructions().size()),
-               std::to_string(right.program->instructions().size()));
-  }
+  add_number(diff.rows, "memory", "file", bytes_text(left.bytes), bytes_text(right.bytes));
+  for (DiffRow& row : diff_programs({left.program, nullptr}, {right.program, nullptr}))
+    diff.rows.push_back(std::move(row));
   return diff;
 }
 

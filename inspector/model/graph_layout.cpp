@@ -60,7 +60,7 @@ struct GraphLayout::Level {
   };
   std::vector<Member> members;
   std::vector<Crossing> crossings;  // one per edge of the layout
-  std::vector<bool> arrow;
+  std::vector<bool> arrow, enters;
   LevelLayout layout;
   BoxSize size;                       // with margins when it is not the root
   std::map<int, double> entry, exit;  // value: x of its port, from the left of the box
@@ -79,6 +79,7 @@ const SceneBox* Scene::find(const GraphModel& graph, int node) const {
 void GraphLayout::find_crossings() {
   if (crossings_found_) return;
   crossings_found_ = true;
+  find_order();
   const GraphModel& g = *graph_;
   crossings_.resize(g.groups().size());
   std::vector<int> ups, downs;
@@ -99,6 +100,33 @@ void GraphLayout::find_crossings() {
   }
 }
 
+// The order of nodes as they are listed, which is topological, but for those that depend on weights
+// alone: they may be listed anywhere, and would put the group that they belong to before what it
+// reads. They come right before their first reader.
+void GraphLayout::find_order() {
+  const GraphModel& g = *graph_;
+  const size_t n = g.nodes().size();
+  std::vector<bool> fed(n);
+  order_.resize(n);
+  for (size_t i = 0; i < n; i++) {
+    order_[i] = static_cast<double>(i);
+    fed[i] = g.nodes()[i].kind == NodeKind::input;
+    for (const int v : g.nodes()[i].inputs)
+      if (v != kNone && g.value(v).producer != kNone)
+        fed[i] = fed[i] || fed[static_cast<size_t>(g.value(v).producer)];
+  }
+  for (size_t i = n; i-- > 0;) {
+    if (fed[i]) continue;
+    double first = static_cast<double>(n);
+    for (const int v : g.nodes()[i].outputs)
+      if (v != kNone)
+        for (const int reader : g.value(v).consumers)
+          first = std::min(first, order_[static_cast<size_t>(reader)]);
+    // A fraction that grows with the index keeps those of one reader in their order.
+    order_[i] = first - 1 + static_cast<double>(i + 1) / static_cast<double>(n + 1);
+  }
+}
+
 std::string GraphLayout::key_of(int group, const std::set<int>& open) const {
   std::string key = std::to_string(group);
   for (const int child : graph_->group(group).groups)
@@ -110,15 +138,15 @@ std::string GraphLayout::key_of(int group, const std::set<int>& open) const {
 void GraphLayout::add_members(int group, const std::set<int>& open, const std::atomic<bool>* cancel,
                               Level& made) {
   const GraphModel& g = *graph_;
-  const std::function<int(int)> first_node = [&](int of) {
-    int first = static_cast<int>(g.nodes().size());
-    if (!g.group(of).nodes.empty()) first = g.group(of).nodes[0];
+  const std::function<double(int)> first_node = [&](int of) {
+    auto first = static_cast<double>(g.nodes().size());
+    for (const int n : g.group(of).nodes) first = std::min(first, order_[static_cast<size_t>(n)]);
     for (const int c : g.group(of).groups) first = std::min(first, first_node(c));
     return first;
   };
-  std::vector<std::pair<int, Level::Member>> ordered;
+  std::vector<std::pair<double, Level::Member>> ordered;
   for (const int n : g.group(group).nodes)
-    ordered.push_back({n, {n, kNone, nullptr, node_size(g.node(n))}});
+    ordered.push_back({order_[static_cast<size_t>(n)], {n, kNone, nullptr, node_size(g.node(n))}});
   for (const int c : g.group(group).groups) {
     Level::Member member{kNone, c, nullptr, group_size(g.group(c))};
     if (open.contains(c)) {
@@ -199,6 +227,7 @@ std::vector<LayoutEdge> GraphLayout::edges_of(const std::vector<Crossing>& cross
     edges.push_back(e);
     made.crossings.push_back(c);
     made.arrow.push_back(b != kNone && !made.members[static_cast<size_t>(b)].inner);
+    made.enters.push_back(a == kNone);
   }
   return edges;
 }
@@ -217,8 +246,12 @@ std::shared_ptr<const GraphLayout::Level> GraphLayout::level(int group, const st
   const auto edges = edges_of(crossings, ends, ports, *made);
   made->layout = layered_layout(ports.boxes, edges, {}, cancel);
 
-  const double header = group == kRoot ? kMargin : kHeader + kMargin;
-  made->size = {made->layout.width + 2 * kMargin, made->layout.height + header + kMargin};
+  // The layers of ports have no height; the gap beside them serves as the margin.
+  const double gap = LayoutGaps{}.y;
+  const double above = kMargin + (group == kRoot ? 0 : kHeader);
+  const double header = ports.entries.empty() ? above : std::max(0.0, above - gap),
+               footer = ports.exits.empty() ? kMargin : std::max(0.0, kMargin - gap);
+  made->size = {made->layout.width + 2 * kMargin, made->layout.height + header + footer};
   auto& centres = made->layout.centres;
   for (Point& p : centres) p = {p.x + kMargin, p.y + header};
   for (const auto& [value, box] : ports.entries)
@@ -256,6 +289,7 @@ void GraphLayout::compose(const Level& level, Point at, Scene& scene) const {
     route.from = level.crossings[i].from;
     route.to = level.crossings[i].to;
     route.arrow = level.arrow[i];
+    route.enters = level.enters[i];
     for (const Point& p : level.layout.routes[i]) route.points.push_back({p.x + at.x, p.y + at.y});
     route.area = area_of(route.points);
     scene.routes.push_back(std::move(route));

@@ -41,7 +41,8 @@ struct SceneRoute {
   int from = kNone, to = kNone;  // nodes; of many readers in one closed box, the first
   std::vector<Point> points;
   Rect area;
-  bool arrow = false;  // ends at a box, not at a port
+  bool arrow = false;   // ends at a box, not at a port
+  bool enters = false;  // begins at the upper border of a group
 };
 
 struct Scene {
@@ -94,7 +95,9 @@ class GraphLayout {
   std::shared_ptr<const GraphModel> graph_;
   std::unordered_map<std::string, std::shared_ptr<const Level>> cache_;
   void find_crossings();
+  void find_order();
   bool crossings_found_ = false;
+  std::vector<double> order_;                     // of each node, for what comes first
   std::vector<std::vector<Crossing>> crossings_;  // of each group: edges with an end inside
 };
 

@@ -1,5 +1,8 @@
 #include "model/pass_history.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -58,10 +61,10 @@ class Recorder {
     step.graph = to_.steps.back().graph;
     if (report.rewrites > 0 || report.nodes_before != report.nodes_after) {
       auto made = std::make_shared<GraphModel>(graph);
-      const GraphChanges changes = changes_between(*step.graph, *made);
-      step.added = changes.added;
-      step.changed = changes.changed;
-      step.removed = changes.removed.size();
+      step.changes = std::make_shared<GraphChanges>(changes_between(*step.graph, *made));
+      step.added = step.changes->added;
+      step.changed = step.changes->changed;
+      step.removed = step.changes->removed.size();
       step.graph = std::move(made);
     }
     to_.steps.push_back(std::move(step));
@@ -81,26 +84,39 @@ class Recorder {
 
 GraphChanges changes_between(const GraphModel& before, const GraphModel& after) {
   GraphChanges changes;
-  std::unordered_map<std::string, const GraphNode*> old;
-  for (const GraphNode& n : before.nodes()) old.emplace(key_of(before, n), &n);
-  std::unordered_set<std::string> kept;
+  std::unordered_map<std::string, int> old, old_names;
+  for (size_t i = 0; i < before.nodes().size(); i++)
+    old.emplace(key_of(before, before.nodes()[i]), static_cast<int>(i));
+  std::vector<bool> kept(before.nodes().size());
   for (const GraphNode& n : after.nodes()) {
-    const std::string key = key_of(after, n);
-    const auto found = old.find(key);
+    const auto found = old.find(key_of(after, n));
+    changes.before.push_back(found == old.end() ? kNone : found->second);
+    if (found != old.end()) kept[static_cast<size_t>(found->second)] = true;
+  }
+  for (size_t i = 0; i < before.nodes().size(); i++)
+    if (!kept[i]) old_names.emplace(before.nodes()[i].name, static_cast<int>(i));
+  for (size_t i = 0; i < after.nodes().size(); i++) {
+    const GraphNode& n = after.nodes()[i];
+    int& was = changes.before[i];
+    if (was == kNone)
+      if (const auto found = old_names.find(n.name);
+          found != old_names.end() && before.node(found->second).kind == n.kind) {
+        was = found->second;
+        kept[static_cast<size_t>(was)] = true;
+        old_names.erase(found);
+      }
     Change change = Change::none;
-    if (found == old.end()) {
+    if (was == kNone) {
       change = Change::added;
       changes.added++;
-    } else if (contents(before, *found->second) != contents(after, n)) {
+    } else if (contents(before, before.node(was)) != contents(after, n)) {
       change = Change::changed;
       changes.changed++;
     }
-    kept.insert(key);
     changes.after.push_back(change);
   }
-  for (size_t i = 0; i < before.nodes().size(); i++)
-    if (!kept.contains(key_of(before, before.nodes()[i])))
-      changes.removed.push_back(static_cast<int>(i));
+  for (size_t i = 0; i < kept.size(); i++)
+    if (!kept[i]) changes.removed.push_back(static_cast<int>(i));
   return changes;
 }
 
@@ -149,15 +165,91 @@ compiler::Options options_for_looking(const ir::Graph& graph, std::string& assum
   return options;
 }
 
-int step_that_made(const Compilation& compilation, std::string_view output) {
-  for (size_t i = 0; i < compilation.steps.size(); i++) {
-    if (i > 0 && compilation.steps[i].graph == compilation.steps[i - 1].graph) continue;
-    const GraphModel& g = *compilation.steps[i].graph;
-    for (const GraphNode& n : g.nodes())
-      if (n.kind != NodeKind::output && !n.outputs.empty() && g.value(n.outputs[0]).name == output)
-        return static_cast<int>(i);
+namespace {
+
+// The node after a step that does what `gone` did before it: the nearest one below it that the step
+// made or changed, through others that are gone; else the nearest above. kNone when there is none.
+int heir_of(const GraphModel& before, const GraphChanges& changes, int gone) {
+  std::unordered_map<int, int> now;
+  for (size_t i = 0; i < changes.before.size(); i++)
+    if (changes.before[i] != kNone) now.emplace(changes.before[i], static_cast<int>(i));
+  for (const bool down : {true, false}) {
+    std::unordered_set<int> seen = {gone};
+    std::vector<int> wave = {gone};
+    for (size_t at = 0; at < wave.size(); at++)
+      for (const int next : down ? before.successors(wave[at]) : before.predecessors(wave[at])) {
+        if (!seen.insert(next).second) continue;
+        const auto found = now.find(next);
+        if (found == now.end())
+          wave.push_back(next);
+        else if (changes.after[static_cast<size_t>(found->second)] != Change::none &&
+                 before.node(next).kind == NodeKind::op)
+          return found->second;
+      }
   }
-  return -1;
+  return kNone;
+}
+
+}  // namespace
+
+std::vector<NodeEvent> history_of(const Compilation& compilation, int step, int node) {
+  const auto& steps = compilation.steps;
+  const auto graph = [&](int at) -> const GraphModel& {
+    return *steps[static_cast<size_t>(at)].graph;
+  };
+  std::vector<NodeEvent> events;
+  int now = node;
+  // Back to where it began.
+  for (int at = step;; at--) {
+    const PassStep& pass = steps[static_cast<size_t>(at)];
+    if (at > 0 && !pass.changes) continue;
+    const GraphNode& n = graph(at).node(now);
+    if (at == 0) {
+      events.push_back({0, Change::added, "", n.name, n.op});
+      break;
+    }
+    const GraphChanges& changes = *pass.changes;
+    const Change change = changes.after[static_cast<size_t>(now)];
+    const int was = changes.before[static_cast<size_t>(now)];
+    if (change != Change::none)
+      events.push_back({at, change, was == kNone ? "" : graph(at - 1).node(was).op, n.name, n.op});
+    if (was == kNone) break;
+    now = was;
+  }
+  std::reverse(events.begin(), events.end());
+  now = node;
+  for (int at = step + 1; at < static_cast<int>(steps.size()); at++) {
+    const auto& changed = steps[static_cast<size_t>(at)].changes;
+    if (!changed) continue;
+    const GraphModel& before = graph(at - 1);
+    const GraphChanges& changes = *changed;
+    const auto found = std::find(changes.before.begin(), changes.before.end(), now);
+    const std::string was = before.node(now).op;
+    Change change = Change::removed;
+    if (found != changes.before.end()) {
+      now = static_cast<int>(found - changes.before.begin());
+      change = changes.after[static_cast<size_t>(now)];
+    } else {
+      now = heir_of(before, changes, now);
+    }
+    if (change == Change::none) continue;
+    if (now == kNone) {
+      events.push_back({at, Change::removed, was, "", ""});
+      break;
+    }
+    events.push_back({at, change, was, graph(at).node(now).name, graph(at).node(now).op});
+  }
+  return events;
+}
+
+std::string event_text(const NodeEvent& e) {
+  if (e.step == 0) return "in the model as " + e.op;
+  if (e.change == Change::added) return "made it: " + e.op;
+  if (e.change == Change::changed)
+    return e.was == e.op ? "changed its inputs, attributes or types" : e.was + " became " + e.op;
+  return e.node.empty() ? "took it away: nothing needs it"
+                        : fmt::format("took {} away; {} {} does its work or reads around it", e.was,
+                                      e.op, e.node);
 }
 
 }  // namespace poprt::inspector

@@ -14,6 +14,16 @@ namespace poprt::inspector {
 
 enum class Change { none, added, removed, changed };
 
+// Nodes are the same when their first outputs have one name, else when they have one name
+// themselves. Of `after` what was added or changed, per node; and the nodes of `before` that are
+// gone.
+struct GraphChanges {
+  std::vector<Change> after;
+  std::vector<int> before;  // what each node of `after` was; kNone: added
+  std::vector<int> removed;
+  size_t added = 0, changed = 0;
+};
+
 struct PassStep {
   std::string name, summary, stage;  // stage: "model", "convert", "compile"
   int64_t rewrites = 0;
@@ -21,6 +31,7 @@ struct PassStep {
   size_t nodes_before = 0, nodes_after = 0;
   std::shared_ptr<const GraphModel>
       graph;  // after it; that of the step before when nothing changed
+  std::shared_ptr<const GraphChanges> changes;  // since the step before; null when nothing changed
   size_t added = 0, removed = 0, changed = 0;
 };
 
@@ -41,17 +52,20 @@ Compilation compile_with_history(
 // `assumed` gets what that is, "image=1×1×8×8", and stays empty when nothing is open.
 compiler::Options options_for_looking(const ir::Graph& graph, std::string& assumed);
 
-// Nodes are the same when their first outputs have one name. Of `after` what was added or changed,
-// per node; and the nodes of `before` that are gone.
-struct GraphChanges {
-  std::vector<Change> after;
-  std::vector<int> removed;
-  size_t added = 0, changed = 0;
-};
 GraphChanges changes_between(const GraphModel& before, const GraphModel& after);
 
-// The step after which a node with that first output exists for the first time; -1 when none has
-// it.
-int step_that_made(const Compilation& compilation, std::string_view output);
+// What one step did to a node.
+struct NodeEvent {
+  int step = 0;
+  Change change = Change::none;
+  std::string was, node, op;  // its operator before; its name and operator after
+};
+
+// What the steps did to a node of the graph of `step`, before it and after it; a node that was
+// taken away goes on in the one that took its place. The first event says where it came from: the
+// model (step 0) or the pass that made it.
+std::vector<NodeEvent> history_of(const Compilation& compilation, int step, int node);
+// One line: "Relu became poprt.Conv".
+std::string event_text(const NodeEvent& event);
 
 }  // namespace poprt::inspector

@@ -72,24 +72,20 @@ ProgramProfile profile_program(const program::LoadedProgram& loaded, double seco
   return profile;
 }
 
-std::vector<double> heat_of(const GraphModel& graph, const ProgramProfile& profile) {
+std::vector<double> node_times(const GraphModel& graph, const ProgramProfile& profile) {
   std::unordered_map<std::string, double> times;
   for (size_t i = 0; i < profile.names.size(); i++)
     times[profile.names[i]] += profile.instructions[i];
-  std::vector<double> heat(graph.nodes().size());
-  double most = 0;
-  for (size_t n = 0; n < heat.size(); n++) {
+  std::vector<double> found_times(graph.nodes().size());
+  for (size_t n = 0; n < found_times.size(); n++) {
     const GraphNode& node = graph.nodes()[n];
     if (node.kind != NodeKind::op) continue;
     auto found = times.find(node.name);
     if (found == times.end() && !node.outputs.empty() && node.outputs[0] != kNone)
       found = times.find(graph.value(node.outputs[0]).name);
-    if (found != times.end()) heat[n] = found->second;
-    most = std::max(most, heat[n]);
+    if (found != times.end()) found_times[n] = found->second;
   }
-  if (most > 0)
-    for (double& h : heat) h /= most;
-  return heat;
+  return found_times;
 }
 
 }  // namespace poprt::inspector

@@ -22,7 +22,7 @@ struct ProgramProfile {
 ProgramProfile profile_program(const program::LoadedProgram& program, double seconds,
                                Progress& progress);
 
-// The share of each node of a graph in the time of the slowest one, 0..1.
-std::vector<double> heat_of(const GraphModel& graph, const ProgramProfile& profile);
+// Nanoseconds of each node of a graph; 0 where no instruction has its name.
+std::vector<double> node_times(const GraphModel& graph, const ProgramProfile& profile);
 
 }  // namespace poprt::inspector

@@ -67,8 +67,15 @@ Table summary(const Document& d) {
   return t;
 }
 
-Table nodes_table(const GraphModel& g, const std::string& filter) {
+// A column "ns" where times are known.
+void add_times(Table& t, const ProgramProfile* profile) {
+  if (profile) t.columns.push_back("ns");
+}
+
+Table nodes_table(const GraphModel& g, const std::string& filter, const ProgramProfile* profile) {
   Table t{"graph", {"operator", "name", "group", "inputs", "outputs", "weight_bytes"}, {}};
+  add_times(t, profile);
+  const auto times = profile ? node_times(g, *profile) : std::vector<double>();
   const auto values = [&](const std::vector<int>& ids) {
     std::vector<std::string> words;
     for (const int v : ids)
@@ -82,6 +89,7 @@ Table nodes_table(const GraphModel& g, const std::string& filter) {
     const GraphNode& n = g.nodes()[i];
     t.rows.push_back({n.op, n.name, g.group(n.group).path, values(n.inputs), values(n.outputs),
                       whole(n.weight_bytes)});
+    if (profile) t.rows.back().push_back(times[i]);
   }
   return t;
 }
@@ -183,9 +191,11 @@ Table metadata_table(const PopefFile& p) {
   return t;
 }
 
-Table program_table(const ProgramModel& p, const std::string& filter) {
+Table program_table(const ProgramModel& p, const std::string& filter,
+                    const ProgramProfile* profile) {
   Table t{
       "program", {"flow", "index", "kernel", "name", "operands", "weight_bytes", "live_bytes"}, {}};
+  add_times(t, profile);
   for (const size_t i : p.rows(filter)) {
     const InstructionRow& r = p.instructions()[i];
     std::vector<std::string> operands;
@@ -194,6 +204,10 @@ Table program_table(const ProgramModel& p, const std::string& filter) {
     t.rows.push_back({r.flow, whole(r.index), r.kernel, r.name,
                       fmt::format("{}", fmt::join(operands, ", ")), whole(r.weight_bytes),
                       whole(r.flow == "main" ? p.live_bytes()[r.index] : 0)});
+    if (profile)
+      t.rows.back().push_back(r.flow == "main" && r.index < profile->instructions.size()
+                                  ? profile->instructions[r.index]
+                                  : 0.0);
   }
   return t;
 }
@@ -219,6 +233,35 @@ Table passes_table(const Compilation& c) {
   for (const PassStep& s : c.steps)
     t.rows.push_back({s.stage, s.name, s.rewrites, s.milliseconds, whole(s.nodes_before),
                       whole(s.nodes_after), whole(s.added), whole(s.removed), whole(s.changed)});
+  return t;
+}
+
+// What one pass did, node by node.
+Table step_table(const Compilation& c, int step) {
+  if (step < 0 || static_cast<size_t>(step) >= c.steps.size())
+    fail(ErrorCode::out_of_range, "there are passes 0 to {}, not {}", c.steps.size() - 1, step);
+  const PassStep& s = c.steps[static_cast<size_t>(step)];
+  Table t{"changes of " + s.name, {"change", "operator", "name", "was"}, {}};
+  if (!s.changes) return t;
+  const GraphModel& before = *c.steps[static_cast<size_t>(step) - 1].graph;
+  for (const int n : s.changes->removed)
+    t.rows.push_back({std::string(change_name(Change::removed)), std::string(), before.node(n).name,
+                      before.node(n).op});
+  for (size_t i = 0; i < s.changes->after.size(); i++) {
+    if (s.changes->after[i] == Change::none) continue;
+    const GraphNode& n = s.graph->nodes()[i];
+    const int was = s.changes->before[i];
+    t.rows.push_back({std::string(change_name(s.changes->after[i])), n.op, n.name,
+                      was == kNone ? std::string() : before.node(was).op});
+  }
+  return t;
+}
+
+Table history_table(const Compilation& c, int node) {
+  Table t{"history", {"step", "pass", "what", "name"}, {}};
+  for (const NodeEvent& e : history_of(c, 0, node))
+    t.rows.push_back(
+        {int64_t{e.step}, c.steps[static_cast<size_t>(e.step)].name, event_text(e), e.node});
   return t;
 }
 
@@ -354,7 +397,10 @@ std::vector<Table> report(const Document& d, std::string_view view, const Report
     if (!d.graph)
       fail(ErrorCode::invalid_argument, "{} has no graph, so no node '{}'", d.title(),
            options.node);
-    return node_tables(*d.graph, options.node);
+    auto node = node_tables(*d.graph, options.node);
+    if (compilation && !compilation->steps.empty())
+      node.push_back(history_table(*compilation, d.graph->find(options.node)));
+    return node;
   }
   if (view != "all" && std::find(views.begin(), views.end(), view) == views.end())
     fail(ErrorCode::invalid_argument, "{} has no view '{}', it has {}", d.title(), view,
@@ -364,7 +410,7 @@ std::vector<Table> report(const Document& d, std::string_view view, const Report
            std::find(views.begin(), views.end(), name) != views.end();
   };
   if (wants("summary")) add({summary(d)});
-  if (wants("graph")) add({nodes_table(*d.graph, options.filter)});
+  if (wants("graph")) add({nodes_table(*d.graph, options.filter, options.profile)});
   if (wants("operators")) add({operators_table(*d.graph)});
   if (wants("weights")) add({weights_table(*d.graph)});
   if (wants("anchors")) add({anchors_table(*d.popef, options.filter)});
@@ -372,8 +418,9 @@ std::vector<Table> report(const Document& d, std::string_view view, const Report
   if (wants("metadata")) add({metadata_table(*d.popef)});
   if (wants("data")) add(data_tables(*d.popef));
   if (wants("opaque")) add({opaque_table(*d.popef)});
-  if (wants("passes") && compilation) add({passes_table(*compilation)});
-  if (wants("program") && program) add({program_table(*program, options.filter)});
+  if (wants("passes") && compilation)
+    add({options.step >= 0 ? step_table(*compilation, options.step) : passes_table(*compilation)});
+  if (wants("program") && program) add({program_table(*program, options.filter, options.profile)});
   if (wants("memory") && program) add({memory_table(*program)});
   if (wants("queues")) add({queues_table(*d.recording)});
   return tables;

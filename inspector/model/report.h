@@ -29,7 +29,9 @@ std::string table_tsv(const Table& table);
 
 struct ReportOptions {
   std::string filter;  // rows that hold it
-  std::string node;    // details of one node
+  std::string node;    // details of one node; with a compilation also what passes did to it
+  int step = -1;       // of the passes: what this one added, removed and changed
+  const ProgramProfile* profile = nullptr;  // times of instructions and nodes; null: none are known
   size_t most = SIZE_MAX;
 };
 

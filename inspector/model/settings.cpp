@@ -40,6 +40,7 @@ Settings load_settings(const std::filesystem::path& path) {
     s.width = std::clamp(json.value("width", s.width), kLeastSize, kMostSize);
     s.height = std::clamp(json.value("height", s.height), kLeastSize, kMostSize);
     s.recent = json.value("recent", s.recent);
+    s.panels = json.value("panels", s.panels);
     if (s.recent.size() > kMostRecent) s.recent.resize(kMostRecent);
   } catch (const nlohmann::json::exception&) {
     return {};
@@ -51,11 +52,13 @@ void save_settings(const Settings& s, const std::filesystem::path& path) {
   if (path.empty()) return;
   try {
     std::filesystem::create_directories(path.parent_path());
-    const std::string text =
-        nlohmann::json(
-            {{"light", s.light}, {"width", s.width}, {"height", s.height}, {"recent", s.recent}})
-            .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
-        "\n";
+    const std::string text = nlohmann::json({{"light", s.light},
+                                             {"width", s.width},
+                                             {"height", s.height},
+                                             {"recent", s.recent},
+                                             {"panels", s.panels}})
+                                 .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+                             "\n";
     AtomicFile file(path);
     file.write(std::as_bytes(std::span(text.data(), text.size())));
     file.commit();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,8 @@ namespace poprt::inspector {
 struct Settings {
   bool light = false;
   int width = 1280, height = 800;
-  std::vector<std::string> recent;  // paths, the last first
+  std::map<std::string, float> panels;  // widths of parts of views, as the user dragged them
+  std::vector<std::string> recent;      // paths, the last first
 
   void add_recent(const std::string& path);
 };

@@ -8,13 +8,15 @@
 
 namespace poprt::inspector {
 
-void DetailsPanel::draw(GraphView& view, const Compilation* compilation, ImVec2 size) {
+void DetailsPanel::draw(GraphView& view, const Compilation* compilation, int step, ImVec2 size) {
   ImGui::BeginChild("details", size, true);
   if (view.graph()) {
-    if (view.selected() == kNone)
+    if (view.selected() != kNone)
+      draw_node(view, compilation, step);
+    else if (overview)
       draw_overview(view);
     else
-      draw_node(view, compilation);
+      ui::dim_text("Select a node to see which passes made and changed it");
   }
   ImGui::EndChild();
 }
@@ -40,20 +42,37 @@ void DetailsPanel::draw_overview(GraphView& view) {
   for (const auto& [op, count] : g.operator_counts()) {
     ImGui::ColorButton(op.c_str(), ImGui::ColorConvertU32ToFloat4(ui::colour_of(op)),
                        ImGuiColorEditFlags_NoTooltip | ImGuiColorEditFlags_NoBorder,
-                       {10 * ui::scale(), 10 * ui::scale()});
+                       {10 * ui::scale(), ImGui::GetTextLineHeight()});
     ImGui::SameLine();
-    if (ImGui::Selectable(fmt::format("{}##{}", fmt::format("{:<6} {}", count, op), op).c_str()))
-      view.search("op:" + op);
+    const float at = ImGui::GetCursorPosX();
+    if (ImGui::Selectable(fmt::format("{}##{}", count, op).c_str())) view.search("op:" + op);
     ui::mark(op);
+    ImGui::SameLine(at + 48 * ui::scale());
+    ui::text(op);
   }
+  draw_slowest(view);
   ui::heading("Largest weights");
-  for (const int n : largest_weights(g, 12)) {
-    if (ImGui::Selectable(
-            fmt::format("{:<10} {}##w{}", bytes_text(g.node(n).weight_bytes), g.node(n).name, n)
-                .c_str()))
-      view.select(n);
-    ui::mark(g.node(n).name);
-  }
+  for (const int n : largest_weights(g, 12)) draw_pick(view, n, bytes_text(g.node(n).weight_bytes));
+}
+
+// A line with a number and a node, which a click selects.
+void DetailsPanel::draw_pick(GraphView& view, int node, const std::string& number) {
+  const GraphNode& n = view.graph()->node(node);
+  const float at = ImGui::GetCursorPosX();
+  if (ImGui::Selectable(fmt::format("{}##{}", number, node).c_str())) view.select(node);
+  ui::mark(n.name);
+  ui::tooltip(n.name);
+  ImGui::SameLine(at + 82 * ui::scale());
+  ui::text(n.name);
+}
+
+void DetailsPanel::draw_slowest(GraphView& view) {
+  if (view.times().empty()) return;
+  ui::heading("Slowest, as profiled");
+  ImGui::PushID("slowest");
+  for (const int n : view.slowest(12))
+    draw_pick(view, n, duration_text(view.times()[static_cast<size_t>(n)]));
+  ImGui::PopID();
 }
 
 void DetailsPanel::draw_values(GraphView& view, const std::vector<int>& values, const char* title,
@@ -121,7 +140,31 @@ void DetailsPanel::draw_documentation(const GraphModel& g, int node) {
     all_documentation_ = !all_documentation_;
 }
 
-void DetailsPanel::draw_node(GraphView& view, const Compilation* compilation) {
+void DetailsPanel::draw_history(const GraphView& view, const Compilation* compilation, int step) {
+  ui::heading("What passes did");
+  if (!compilation) {
+    if (ui::button("Which pass made or changed it", "Compiles the model to see")) compile_ = true;
+    return;
+  }
+  if (const HistoryOf now{compilation, step, view.selected()}; !(history_of_ == now)) {
+    history_of_ = now;
+    history_ = history_of(*compilation, step, view.selected());
+  }
+  if (history_.size() == 1 && history_[0].step == 0)
+    ui::dim_text("No pass touched it: it is as the model has it");
+  for (const NodeEvent& e : history_) {
+    const PassStep& pass = compilation->steps[static_cast<size_t>(e.step)];
+    ImGui::PushID(e.step);
+    if (ui::button(pass.name.c_str(), "Shows what this pass did", e.step == step))
+      wanted_ = {e.step, e.node};
+    ImGui::PushTextWrapPos(0);
+    ui::coloured_text(ui::colour_of(e.change), event_text(e));
+    ImGui::PopTextWrapPos();
+    ImGui::PopID();
+  }
+}
+
+void DetailsPanel::draw_node(GraphView& view, const Compilation* compilation, int step) {
   const GraphModel& g = *view.graph();
   const GraphNode& n = g.node(view.selected());
   if (node_ != view.selected()) {
@@ -134,11 +177,8 @@ void DetailsPanel::draw_node(GraphView& view, const Compilation* compilation) {
   ui::row("name", n.name);
   if (n.group != kRoot) ui::row("group", g.group(n.group).path);
   if (n.weight_bytes) ui::row("weights", bytes_text(n.weight_bytes));
-  if (compilation && !n.outputs.empty() && n.outputs[0] != kNone) {
-    const int step = step_that_made(*compilation, g.value(n.outputs[0]).name);
-    if (step >= 0) ui::row("made by", compilation->steps[static_cast<size_t>(step)].name);
-    if (step > 0 && ui::button("Show that pass")) step_ = step;
-  }
+  if (!view.times().empty() && view.times()[static_cast<size_t>(view.selected())] > 0)
+    ui::row("time", duration_text(view.times()[static_cast<size_t>(view.selected())]));
   if (ui::button("Copy", "Everything of this node as text")) {
     std::string text = fmt::format("{} {}\n", n.op, n.name);
     for (const auto& [key, value] : n.attributes) text += fmt::format("  {} = {}\n", key, value);
@@ -156,11 +196,14 @@ void DetailsPanel::draw_node(GraphView& view, const Compilation* compilation) {
     ui::heading("Attributes");
     for (const auto& [key, value] : n.attributes) ui::row(key, value);
   }
+  if (n.kind == NodeKind::op) draw_history(view, compilation, step);
   draw_values(view, n.inputs, "Inputs", true);
   draw_values(view, n.outputs, "Outputs", false);
   draw_documentation(g, view.selected());
   if (value_ != kNone && view.selected() == node_) {
     ui::heading(g.value(value_).name);
+    if (ui::button("Export .npy", "Writes the weight beside the model"))
+      export_ = NamedTensor{g.value(value_).name, g.value(value_).constant};
     tensor_.draw(g.value(value_).name, g.value(value_).constant);
   }
 }

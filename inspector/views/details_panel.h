@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/document.h"
+#include "model/tensor_compare.h"
 #include "views/graph_view.h"
 #include "views/tensor_panel.h"
 
@@ -15,23 +16,44 @@ class DetailsPanel {
  public:
   explicit DetailsPanel(Wake wake = {}) : tensor_(std::move(wake)) {}
 
-  // `compilation` may be null: then nothing is said about passes.
-  void draw(GraphView& view, const Compilation* compilation, ImVec2 size);
+  // `compilation` may be null: then it offers to compile. The view's graph is that of step `step`.
+  void draw(GraphView& view, const Compilation* compilation, int step, ImVec2 size);
   bool busy() const { return tensor_.busy(); }
   void settle() { tensor_.settle(); }
-  // The pass whose button was clicked; -1: none.
-  int take_step() { return std::exchange(step_, -1); }
+  // The pass that was clicked, and what the node is called after it; no step: none was.
+  struct Wanted {
+    int step = -1;
+    std::string node;
+  };
+  Wanted take_step() { return std::exchange(wanted_, {}); }
+  // A click asked what passes do with the node, and nothing is compiled.
+  bool take_compile() { return std::exchange(compile_, false); }
+  // The weight that a click asked for as a file.
+  std::optional<NamedTensor> take_export() { return std::exchange(export_, std::nullopt); }
+  bool overview = true;  // of the graph while nothing is selected
 
  private:
   void draw_overview(GraphView& view);
+  void draw_pick(GraphView& view, int node, const std::string& number);
+  void draw_slowest(GraphView& view);
   void draw_documentation(const GraphModel& graph, int node);
-  void draw_node(GraphView& view, const Compilation* compilation);
+  void draw_node(GraphView& view, const Compilation* compilation, int step);
+  void draw_history(const GraphView& view, const Compilation* compilation, int step);
   void draw_values(GraphView& view, const std::vector<int>& values, const char* title, bool inputs);
 
   TensorPanel tensor_;
   int value_ = kNone;  // the weight whose elements are shown
   int node_ = kNone;
-  int step_ = -1;
+  std::optional<NamedTensor> export_;
+  bool compile_ = false;
+  Wanted wanted_;
+  struct HistoryOf {
+    const Compilation* compilation = nullptr;
+    int step = -1, node = kNone;
+    bool operator==(const HistoryOf&) const = default;
+  };
+  HistoryOf history_of_;
+  std::vector<NodeEvent> history_;
   std::pair<const GraphModel*, int> documented_{nullptr, kNone};
   std::optional<onnx::OperatorDoc> documentation_;
   bool all_documentation_ = false;

@@ -14,6 +14,9 @@ void DiffView::set_documents(std::shared_ptr<const Document> left,
   left_ = std::move(left);
   right_ = std::move(right);
   diff_ = nullptr;
+  measuring_ = {};
+  category_.clear();
+  left_node_ = right_node_ = kNone;
   error_.clear();
   selected_ = -1;
   if (!left_ || !right_) return;
@@ -40,9 +43,41 @@ void DiffView::accept() {
   task_ = {};
 }
 
+void DiffView::measure(std::shared_ptr<const Compilation> left,
+                       std::shared_ptr<const Compilation> right) {
+  if (!left_ || !right_ || measuring_.started()) return;
+  constexpr double kSeconds = 1;
+  error_.clear();
+  measuring_ = Task<std::pair<Measured, Measured>>(
+      [a = left_, b = right_, left, right](Progress& progress) {
+        return measure_documents(*a, left.get(), *b, right.get(), kSeconds, progress);
+      },
+      wake_);
+}
+
+// What was measured takes the place of what was known of programs before, and comes first.
+void DiffView::accept_measured() {
+  if (!diff_ || !measuring_.started() || measuring_.running()) return;
+  if (const auto made = measuring_.take()) {
+    auto diff = std::make_shared<DocumentDiff>();
+    diff->graph = diff_->graph;
+    diff->rows = diff_programs(made->first, made->second);
+    for (const DiffRow& row : diff_->rows)
+      if (!is_of_programs(row)) diff->rows.push_back(row);
+    diff_ = std::move(diff);
+    selected_ = -1;
+    category_.clear();
+  } else {
+    error_ = measuring_.error();
+  }
+  measuring_ = {};
+}
+
 void DiffView::settle() {
   task_.wait();
   accept();
+  measuring_.wait();
+  accept_measured();
   left_graph_.settle();
   right_graph_.settle();
 }
@@ -53,6 +88,7 @@ std::string DiffView::status() const {
 
 void DiffView::draw(ImVec2 size) {
   accept();
+  accept_measured();
   const ui::Colours& c = ui::colours();
   if (!left_ || !right_) {
     ui::dim_text("Open a second document and choose it above to compare");
@@ -63,46 +99,137 @@ void DiffView::draw(ImVec2 size) {
     if (error_.empty()) ui::dim_text("Comparing …");
     return;
   }
-  ui::field("filter##diff", "Filter differences", filter, std::min(300 * ui::scale(), size.x));
+  ui::field("filter##diff", "Filter differences", filter, std::min(240 * ui::scale(), size.x));
+  draw_categories();
+  const ImVec2 rest = ImGui::GetContentRegionAvail();
+  const bool graphs = left_->graph && right_->graph;
+  const float line = ImGui::GetTextLineHeightWithSpacing();
+  const float row = selected_ >= 0 ? std::min(7 * line, rest.y * 0.2f) : 0;
+  const float height = (graphs ? rest.y * 0.4f : rest.y) - (graphs ? 0 : row);
+  draw_table({size.x, graphs ? height - row : height - (row > 0 ? 6 : 0)});
+  if (selected_ >= 0) draw_row({size.x, row});
+  if (!graphs) return;
+  follow_selection();
+  const float half = (rest.x - 8) / 2, room = ImGui::GetContentRegionAvail().y;
+  const float top = ImGui::GetTextLineHeightWithSpacing();
+  const float begin = ImGui::GetCursorPosX();
+  ui::coloured_text(c.bad, "left  " + left_->title());
+  ImGui::SameLine(begin + half + 8);
+  ui::coloured_text(c.good, "right  " + right_->title());
+  const ImVec2 each = {half, room - top};
+  left_graph_.draw("left graph", each, false);
+  ImGui::SameLine(0, 8);
+  right_graph_.draw("right graph", each, false);
+}
+
+// How many there are of each kind; a click shows only those.
+void DiffView::draw_categories() {
+  std::vector<std::pair<std::string, size_t>> counts;
+  for (const DiffRow& r : diff_->rows) {
+    if (counts.empty() || counts.back().first != r.category) {
+      const auto known = std::find_if(counts.begin(), counts.end(),
+                                      [&](const auto& n) { return n.first == r.category; });
+      if (known != counts.end()) {
+        known->second++;
+        continue;
+      }
+      counts.emplace_back(r.category, 0);
+    }
+    counts.back().second++;
+  }
   ImGui::SameLine();
-  ui::text(diff_->rows.empty() ? "No differences"
-                               : fmt::format("{} differences", diff_->rows.size()));
+  if (diff_->rows.empty()) ui::text("No differences");
+  if (!diff_->rows.empty() &&
+      ui::button(fmt::format("All {}", diff_->rows.size()).c_str(), nullptr, category_.empty()))
+    category_.clear();
+  for (const auto& [name, count] : counts) {
+    ImGui::SameLine();
+    if (ui::button(fmt::format("{} {}", name, count).c_str(), nullptr, category_ == name))
+      category_ = category_ == name ? "" : name;
+  }
+  if (!measuring_.started()) return;
   ImGui::SameLine();
-  ui::dim_text(fmt::format("left {}, right {}", left_->title(), right_->title()));
+  ui::dim_text("compiling and timing …");
+}
+
+void DiffView::draw_table(ImVec2 size) {
+  const ui::Colours& c = ui::colours();
   std::vector<size_t> rows;
   for (size_t i = 0; i < diff_->rows.size(); i++) {
     const DiffRow& r = diff_->rows[i];
+    if (!category_.empty() && r.category != category_) continue;
     if (contains_text(r.name, filter) || contains_text(r.category, filter) ||
         contains_text(change_name(r.change), filter))
       rows.push_back(i);
   }
-  const ImVec2 rest = ImGui::GetContentRegionAvail();
-  const bool graphs = left_->graph && right_->graph;
-  const float height = graphs ? rest.y * 0.4f : rest.y;
   ui::table(
-      "diff", {{"Change", 0.8f}, {"What", 0.7f}, {"Name", 2}, {"Left", 4}, {"Right", 4}},
+      "diff", {{"Change", 0.8f}, {"What", 0.8f}, {"Name", 2.6f}, {"Left", 4}, {"Right", 4}},
       rows.size(),
       [&](size_t r, int col) -> std::string {
         const DiffRow& d = diff_->rows[rows[r]];
-        const std::string cells[] = {change_name(d.change), d.category, d.name, d.left, d.right};
+        const std::string cells[] = {change_name(d.change), d.category, d.name,
+                                     shortened(d.left, 300), shortened(d.right, 300)};
         return cells[col];
       },
       [&](size_t r) { return selected_ == static_cast<int>(rows[r]); },
-      [&](size_t r) {
-        selected_ = static_cast<int>(rows[r]);
-        const DiffRow& d = diff_->rows[rows[r]];
-        if (d.left_node != kNone) left_graph_.select(d.left_node);
-        if (d.right_node != kNone) right_graph_.select(d.right_node);
-      },
-      state_, {size.x, height},
+      [&](size_t r) { pick(rows[r]); }, state_, size,
       [&](size_t r, int col) {
         return col == 0 ? ui::colour_of(diff_->rows[rows[r]].change) : c.text;
       });
-  if (!graphs) return;
-  const ImVec2 each = {(rest.x - 8) / 2, rest.y - height - 8};
-  left_graph_.draw("left graph", each, false);
-  ImGui::SameLine(0, 8);
-  right_graph_.draw("right graph", each, false);
+}
+
+void DiffView::pick(size_t row) {
+  selected_ = static_cast<int>(row);
+  const DiffRow& d = diff_->rows[row];
+  if (d.left_node != kNone) left_graph_.select(d.left_node);
+  if (d.right_node != kNone) right_graph_.select(d.right_node);
+  left_node_ = left_graph_.selected();
+  right_node_ = right_graph_.selected();
+}
+
+bool DiffView::select(const std::string& name) {
+  if (!diff_) return false;
+  for (size_t i = 0; i < diff_->rows.size(); i++)
+    if (diff_->rows[i].name == name) {
+      pick(i);
+      state_.scroll_to = static_cast<int>(i);
+      return true;
+    }
+  return false;
+}
+
+// Both sides of the selected row in full.
+void DiffView::draw_row(ImVec2 size) {
+  const DiffRow& d = diff_->rows[static_cast<size_t>(selected_)];
+  const ui::Colours& c = ui::colours();
+  const float half = (size.x - 8) / 2;
+  for (const bool right : {false, true}) {
+    const std::string& text = right ? d.right : d.left;
+    if (right) ImGui::SameLine(0, 8);
+    ImGui::BeginChild(right ? "right row" : "left row", {half, size.y - 6}, true);
+    ImGui::PushTextWrapPos(0);
+    ui::coloured_text(right ? c.good : c.bad, d.name);
+    text.empty() ? ui::dim_text("not there") : ui::text(text);
+    if (ImGui::IsItemClicked()) ImGui::SetClipboardText(text.c_str());
+    ImGui::PopTextWrapPos();
+    ImGui::EndChild();
+  }
+}
+
+// A node that is selected in one graph is in the other one, too, if it is there.
+void DiffView::follow_selection() {
+  const auto& before = diff_->graph.before;
+  const int left = left_graph_.selected(), right = right_graph_.selected();
+  if (right != right_node_ && right != kNone && static_cast<size_t>(right) < before.size()) {
+    if (const int node = before[static_cast<size_t>(right)]; node != kNone && node != left)
+      left_graph_.select(node);
+  } else if (left != left_node_ && left != kNone) {
+    const auto found = std::find(before.begin(), before.end(), left);
+    if (found != before.end() && found - before.begin() != right)
+      right_graph_.select(static_cast<int>(found - before.begin()));
+  }
+  left_node_ = left_graph_.selected();
+  right_node_ = right_graph_.selected();
 }
 
 }  // namespace poprt::inspector

@@ -16,19 +16,34 @@ class DiffView {
 
   void set_documents(std::shared_ptr<const Document> left, std::shared_ptr<const Document> right);
   void draw(ImVec2 size);
-  bool busy() const { return task_.running() || left_graph_.busy() || right_graph_.busy(); }
+  // Compiles both, where they must be, and times them by turns. Null: not compiled yet.
+  void measure(std::shared_ptr<const Compilation> left, std::shared_ptr<const Compilation> right);
+  bool busy() const {
+    return task_.running() || measuring_.started() || left_graph_.busy() || right_graph_.busy();
+  }
   void settle();
+  // The first difference of that name, also in the graphs; false when there is none.
+  bool select(const std::string& name);
   const DocumentDiff* diff() const { return diff_.get(); }
   std::string filter;
   std::string status() const;
 
  private:
   void accept();
+  void accept_measured();
+  void draw_categories();
+  void draw_table(ImVec2 size);
+  void draw_row(ImVec2 size);
+  void follow_selection();
+  void pick(size_t row);
 
   Wake wake_;
   std::shared_ptr<const Document> left_, right_;
   Task<DocumentDiff> task_;
   std::shared_ptr<const DocumentDiff> diff_;
+  Task<std::pair<Measured, Measured>> measuring_;
+  std::string category_;                        // that is shown; empty: all
+  int left_node_ = kNone, right_node_ = kNone;  // as selected in the frame before
   std::string error_;
   GraphView left_graph_, right_graph_;
   int selected_ = -1;

@@ -8,6 +8,7 @@
 #include "model/format.h"
 #include "model/graph_query.h"
 #include "model/graph_svg.h"
+#include "model/stable_order.h"
 #include "views/ui.h"
 
 namespace poprt::inspector {
@@ -25,13 +26,33 @@ float f(double x) { return static_cast<float>(x); }
 }  // namespace
 
 const char* GraphView::colour_name() const {
-  static constexpr const char* names[] = {"operator", "type", "weights", "memory"};
-  return heat_.empty() ? names[static_cast<size_t>(colour_)] : "time";
+  static constexpr const char* names[] = {"operator", "type", "weights", "memory", "time"};
+  return names[static_cast<size_t>(colour_)];
 }
 
 void GraphView::next_colour() {
-  if (heat_.empty()) colour_ = static_cast<GraphColour>((static_cast<int>(colour_) + 1) % 4);
-  heat_.clear();
+  const int modes = times_.empty() ? 4 : 5;
+  colour_ = static_cast<GraphColour>((static_cast<int>(colour_) + 1) % modes);
+}
+
+void GraphView::set_times(std::vector<double> times) {
+  times_ = std::move(times);
+  longest_ = times_.empty() ? 0 : *std::max_element(times_.begin(), times_.end());
+  if (longest_ > 0)
+    colour_ = GraphColour::time;
+  else if (colour_ == GraphColour::time)
+    colour_ = GraphColour::op;
+}
+
+std::vector<int> GraphView::slowest(size_t most) const {
+  std::vector<int> order;
+  for (size_t n = 0; n < times_.size(); n++)
+    if (times_[n] > 0) order.push_back(static_cast<int>(n));
+  stable_order(order, [&](int a, int b) {
+    return times_[static_cast<size_t>(a)] > times_[static_cast<size_t>(b)];
+  });
+  if (order.size() > most) order.resize(most);
+  return order;
 }
 
 void GraphView::set_graph(std::shared_ptr<const GraphModel> graph) {
@@ -50,7 +71,7 @@ void GraphView::set_graph(std::shared_ptr<const GraphModel> graph) {
   in_focus_.clear();
   path_.clear();
   changes_.clear();
-  heat_.clear();
+  set_times({});
   path_start_ = kNone;
   hovered_box_ = kNone;
   selected_ = graph_ && !selected_name.empty() ? graph_->find(selected_name) : kNone;
@@ -382,6 +403,7 @@ void GraphView::draw(const char* id, ImVec2 size, bool keys) {
     const Rect sight{a.x, a.y, b.x - a.x, b.y - a.y};
     draw_boxes(list, sight);
     draw_minimap(list);
+    draw_legend(list);
     if (hovered_box_ != kNone && static_cast<size_t>(hovered_box_) < scene_->boxes.size()) {
       const SceneBox& box = scene_->boxes[static_cast<size_t>(hovered_box_)];
       if (box.node != kNone && camera_.zoom < 0.7 * static_cast<double>(ui::scale()))
@@ -403,7 +425,6 @@ bool GraphView::dimmed(int node) const {
 
 ImU32 GraphView::colour_of_node(int id) const {
   const GraphNode& n = graph_->node(id);
-  if (!heat_.empty()) return ui::heat(f(heat_[static_cast<size_t>(id)]));
   if (n.kind != NodeKind::op) return ui::colours().dim;
   const auto part = [&](uint64_t bytes, uint64_t most) {
     return bytes == 0
@@ -418,6 +439,11 @@ ImU32 GraphView::colour_of_node(int id) const {
     }
     case GraphColour::weights: return ui::heat(part(n.weight_bytes, most_weight_bytes_));
     case GraphColour::outputs: return ui::heat(part(n.output_bytes, most_output_bytes_));
+    case GraphColour::time: {
+      const double time =
+          static_cast<size_t>(id) < times_.size() ? times_[static_cast<size_t>(id)] : 0;
+      return time > 0 ? ui::heat(f(time / longest_)) : ui::colours().dim;
+    }
   }
   return ui::colours().dim;
 }
@@ -492,7 +518,9 @@ void GraphView::draw_routes(ImDrawList* list, const Rect& sight) const {
     const std::string label = dimensions_text(v.shape);
     const ImVec2 at = to_screen(r.points[0]),
                  extent = font->CalcTextSizeA(size, FLT_MAX, 0, label.c_str());
-    const ImVec2 corner = {at.x + 4 * f(camera_.zoom), at.y + 3 * f(camera_.zoom)};
+    // Below the name of the group that it enters.
+    const ImVec2 corner = {at.x + 4 * f(camera_.zoom),
+                           at.y + (r.enters ? 28.0f : 3.0f) * f(camera_.zoom)};
     list->AddRectFilled({corner.x - 1, corner.y}, {corner.x + extent.x + 1, corner.y + extent.y},
                         ui::with_alpha(c.back, 0.75f));
     list->AddText(font, size, corner, r.from == selected_ ? c.accent : c.dim, label.c_str());
@@ -504,6 +532,7 @@ void GraphView::draw_boxes(ImDrawList* list, const Rect& sight) const {
     if (b.open && b.area.meets(sight)) draw_group(list, b);
   draw_routes(list, sight);
   for (const SceneBox& b : scene_->boxes) {
+    if (b.open && b.area.meets(sight)) draw_group_name(list, b);
     if (b.open || !b.area.meets(sight)) continue;
     b.node != kNone ? draw_node(list, b) : draw_group(list, b);
   }
@@ -540,17 +569,28 @@ void GraphView::draw_group(ImDrawList* list, const SceneBox& box) const {
       least, most,
       box.open ? ui::with_alpha(c.raised, 0.35f) : ui::mixed(c.raised, c.accent, 0.12f), round);
   list->AddRect(least, most, frame, round, 0, holds_selected ? 2.5f : 1.2f);
-  if (camera_.zoom < kTextZoom && !(box.open && f(box.area.width * camera_.zoom) > 160)) return;
-  if (!box.open) {
-    draw_text(list, box, least, most, "+ " + g.name,
-              fmt::format("{} nodes{}", g.all_nodes,
-                          g.weight_bytes ? "  " + bytes_text(g.weight_bytes) : ""));
-    return;
-  }
+  if (camera_.zoom < kTextZoom || box.open) return;
+  draw_text(list, box, least, most, "+ " + g.name,
+            fmt::format("{} nodes{}", g.all_nodes,
+                        g.weight_bytes ? "  " + bytes_text(g.weight_bytes) : ""));
+}
+
+// Over the edges that enter the group.
+void GraphView::draw_group_name(ImDrawList* list, const SceneBox& box) const {
+  if (camera_.zoom < kTextZoom && f(box.area.width * camera_.zoom) <= 160) return;
+  const ui::Colours& c = ui::colours();
+  const GraphGroup& g = graph_->group(box.group);
+  const ImVec2 least = to_screen({box.area.x, box.area.y}),
+               most = to_screen({box.area.right(), box.area.bottom()});
   const float size = std::max(f(12 * camera_.zoom), 9.0f * ui::scale());
   const ImVec4 clip = {least.x + 2, least.y, most.x - 3, most.y};
-  list->AddText(ui::font_for(size), size, {least.x + 8, least.y + 4}, c.dim,
-                ("- " + g.name).c_str(), nullptr, 0, &clip);
+  const std::string name = "- " + g.name;
+  ImFont* font = ui::font_for(size);
+  const ImVec2 extent = font->CalcTextSizeA(size, FLT_MAX, 0, name.c_str());
+  list->AddRectFilled({least.x + 5, least.y + 3},
+                      {std::min(least.x + 11 + extent.x, most.x - 2), least.y + 5 + extent.y},
+                      c.raised, 3);
+  list->AddText(font, size, {least.x + 8, least.y + 4}, c.dim, name.c_str(), nullptr, 0, &clip);
   ui::mark("group " + g.path, least, {most.x, least.y + f(24 * camera_.zoom)});
 }
 
@@ -583,6 +623,37 @@ void GraphView::draw_node(ImDrawList* list, const SceneBox& box) const {
   if (box.node == selected_) outline(c.accent, 3 * ui::scale());
   if (camera_.zoom < kTextZoom || fade < 1) return;
   draw_text(list, box, least, most, n.kind == NodeKind::op ? n.op : n.name, n.detail);
+}
+
+// What cold and hot mean, at the lower left.
+void GraphView::draw_legend(ImDrawList* list) const {
+  std::string most;
+  switch (colour_) {
+    case GraphColour::op:
+    case GraphColour::dtype: return;
+    case GraphColour::weights: most = bytes_text(most_weight_bytes_); break;
+    case GraphColour::outputs: most = bytes_text(most_output_bytes_); break;
+    case GraphColour::time: most = duration_text(longest_); break;
+  }
+  const ui::Colours& c = ui::colours();
+  const float s = ui::scale(), line = ImGui::GetTextLineHeight(), width = 120 * s;
+  const std::string title = std::string("colour: ") + colour_name();
+  const float title_width = ImGui::CalcTextSize(title.c_str()).x,
+              most_width = ImGui::CalcTextSize(most.c_str()).x;
+  const ImVec2 least = {least_.x + 12 * s, least_.y + size_.y - line - 20 * s};
+  const ImVec2 corner = {least.x + title_width + width + most_width + 44 * s,
+                         least.y + line + 10 * s};
+  list->AddRectFilled(least, corner, ui::with_alpha(c.panel, 0.92f), 4 * s);
+  const float y = least.y + 5 * s;
+  list->AddText({least.x + 8 * s, y}, c.dim, title.c_str());
+  constexpr int kSteps = 24;
+  const float x = least.x + title_width + 18 * s;
+  for (int i = 0; i < kSteps; i++)
+    list->AddRectFilled({x + width * static_cast<float>(i) / kSteps, y + 2 * s},
+                        {x + width * static_cast<float>(i + 1) / kSteps, y + line - 2 * s},
+                        ui::heat(static_cast<float>(i) / (kSteps - 1)));
+  list->AddText({x + width + 8 * s, y}, c.text, most.c_str());
+  ui::mark("legend", least, corner);
 }
 
 void GraphView::draw_minimap(ImDrawList* list) {

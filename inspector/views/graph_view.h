@@ -15,7 +15,7 @@
 
 namespace poprt::inspector {
 
-enum class GraphColour { op, dtype, weights, outputs };
+enum class GraphColour { op, dtype, weights, outputs, time };
 
 class GraphView {
  public:
@@ -25,8 +25,10 @@ class GraphView {
   void set_graph(std::shared_ptr<const GraphModel> graph);
   // Marks of nodes; empty: none.
   void set_changes(std::vector<Change> changes) { changes_ = std::move(changes); }
-  // A number per node that colours it from cold to hot, such as time; empty: by colour mode.
-  void set_heat(std::vector<double> heat) { heat_ = std::move(heat); }
+  // Nanoseconds of each node, as measured, which become its colour; empty: not measured.
+  void set_times(std::vector<double> times);
+  const std::vector<double>& times() const { return times_; }
+  std::vector<int> slowest(size_t most) const;
 
   // Fills the region. Handles the view's own keys when `keys` is set.
   void draw(const char* id, ImVec2 size, bool keys = true);
@@ -49,8 +51,9 @@ class GraphView {
   void focus(int distance);  // on the selected node; 0: everything
   void start_path();         // the next selected node is the other end
   const std::vector<int>& path() const { return path_; }
-  // Measured times give way to the colours there were before.
   void next_colour();
+  GraphColour colour() const { return colour_; }
+  void set_colour(GraphColour colour) { colour_ = colour; }
   const char* colour_name() const;
 
   // A layout is on its way.
@@ -89,10 +92,12 @@ class GraphView {
   void draw_route(ImDrawList* list, const SceneRoute& route, ImU32 line, float width) const;
   void draw_boxes(ImDrawList* list, const Rect& sight) const;
   void draw_group(ImDrawList* list, const SceneBox& box) const;
+  void draw_group_name(ImDrawList* list, const SceneBox& box) const;
   void draw_node(ImDrawList* list, const SceneBox& box) const;
   void draw_text(ImDrawList* list, const SceneBox& box, ImVec2 least, ImVec2 most,
                  const std::string& title, const std::string& detail) const;
   void draw_minimap(ImDrawList* list);
+  void draw_legend(ImDrawList* list) const;
   ImU32 colour_of_node(int node) const;
   bool dimmed(int node) const;
   int box_at(Point p) const;
@@ -122,7 +127,8 @@ class GraphView {
   int path_start_ = kNone;
   std::vector<Change> changes_;
   GraphColour colour_ = GraphColour::op;
-  std::vector<double> heat_;
+  std::vector<double> times_;
+  double longest_ = 0;
   uint64_t most_weight_bytes_ = 1, most_output_bytes_ = 1;
 };
 

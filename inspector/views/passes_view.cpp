@@ -29,10 +29,10 @@ void PassesView::show_step(int step) {
   step_ = std::clamp(step, 0, static_cast<int>(compilation_->steps.size()) - 1);
   const auto& now = compilation_->steps[static_cast<size_t>(step_)].graph;
   const auto& last = compilation_->steps[static_cast<size_t>(std::max(0, step_ - 1))].graph;
-  const GraphChanges changes = changes_between(*last, *now);
-  removed_.clear();
-  for (const int n : changes.removed)
-    removed_.push_back(fmt::format("{}  {}", last->node(n).op, last->node(n).name));
+  static const GraphChanges kNothing{};
+  const auto& made = compilation_->steps[static_cast<size_t>(step_)].changes;
+  const GraphChanges& changes = made ? *made : kNothing;
+  removed_ = changes.removed;
   if (before_) {
     std::vector<Change> marks(last->nodes().size());
     for (const int n : changes.removed) marks[static_cast<size_t>(n)] = Change::removed;
@@ -73,10 +73,8 @@ void PassesView::draw(ImVec2 size, bool keys) {
   if (ui::button(">", "The next pass (Right)")) move(1);
   ImGui::SameLine();
   if (ui::button(before_ ? "Before" : "After", "B: the graph before or after the pass") ||
-      (keys && ui::pressed('B'))) {
-    before_ = !before_;
-    show_step(step_);
-  }
+      (keys && ui::pressed('B')))
+    show_before(!before_);
   ImGui::SameLine();
   if (ui::button(only_changes ? "Those with changes" : "All passes", "Which passes are listed"))
     only_changes = !only_changes;
@@ -87,19 +85,43 @@ void PassesView::draw(ImVec2 size, bool keys) {
   ui::dim_text(s.summary);
 
   const ImVec2 rest = ImGui::GetContentRegionAvail();
-  const float list = std::min(470 * ui::scale(), size.x * 0.42f);
-  const auto steps = shown();
-  const bool with_removed = !removed_.empty();
+  const float list = ui::panel("passes", 470, size.x * 0.2f, size.x * 0.6f);
+  const float half = rest.y * 0.45f;
   ImGui::BeginGroup();
+  draw_steps({list, half});
+  const bool node = graph_.selected() != kNone;
+  if (!node && !removed_.empty())
+    draw_removed({list, rest.y - half - 6});
+  else
+    details_.draw(graph_, compilation_.get(), before_ ? std::max(0, step_ - 1) : step_,
+                  {list, rest.y - half - 6});
+  if (const auto wanted = details_.take_step(); wanted.step >= 0) {
+    show_before(false);
+    show_step(wanted.step);
+    if (const int n = graph_.graph()->find(wanted.node); n != kNone) graph_.select(n);
+  }
+  ImGui::EndGroup();
+  ui::splitter("passes", rest.y);
+  graph_.draw("pass graph", {ImGui::GetContentRegionAvail().x, rest.y}, keys);
+}
+
+void PassesView::show_before(bool before) {
+  before_ = before;
+  show_step(step_);
+}
+
+void PassesView::draw_steps(ImVec2 size) {
+  const ui::Colours& c = ui::colours();
+  const auto steps = shown();
   ui::table(
       "passes",
-      {{"Pass", 3.2f},
-       {"Rewrites", 1.1f, true},
+      {{"Pass", 3.8f},
+       {"Rewrites", 1.2f, true},
        {"ms", 0.8f, true},
-       {"+", 0.6f, true},
-       {"-", 0.6f, true},
-       {"~", 0.6f, true},
-       {"Nodes", 0.8f, true}},
+       {"+", 0.7f, true},
+       {"-", 0.7f, true},
+       {"~", 0.7f, true},
+       {"Nodes", 0.9f, true}},
       steps.size(),
       [&](size_t r, int col) -> std::string {
         const PassStep& p = compilation_->steps[static_cast<size_t>(steps[r])];
@@ -114,23 +136,32 @@ void PassesView::draw(ImVec2 size, bool keys) {
         return cells[col];
       },
       [&](size_t r) { return steps[r] == step_; }, [&](size_t r) { show_step(steps[r]); }, state_,
-      {list, with_removed ? rest.y * 0.7f : rest.y},
+      size,
       [&](size_t, int col) {
         return col == 3 ? c.good : col == 4 ? c.bad : col == 5 ? c.warn : c.text;
       });
-  if (with_removed) {
-    ImGui::BeginChild("removed", {list, rest.y * 0.3f - 6}, true);
-    ui::coloured_text(c.bad, fmt::format("{} removed", removed_.size()));
-    ImGuiListClipper clipper;
-    clipper.Begin(static_cast<int>(removed_.size()));
-    while (clipper.Step())
-      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; i++)
-        ui::text(removed_[static_cast<size_t>(i)]);
-    ImGui::EndChild();
-  }
-  ImGui::EndGroup();
-  ImGui::SameLine();
-  graph_.draw("pass graph", {rest.x - list - 8, rest.y}, keys);
+}
+
+// What the step took away; a click shows it in the graph before the step.
+void PassesView::draw_removed(ImVec2 size) {
+  const GraphModel& last = *compilation_->steps[static_cast<size_t>(std::max(0, step_ - 1))].graph;
+  int clicked = kNone;
+  ImGui::BeginChild("removed", size, true);
+  ui::coloured_text(ui::colours().bad, fmt::format("{} removed", removed_.size()));
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(removed_.size()));
+  while (clipper.Step())
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; i++) {
+      const GraphNode& n = last.node(removed_[static_cast<size_t>(i)]);
+      const std::string line = fmt::format("{}  {}", n.op, n.name);
+      if (ImGui::Selectable(fmt::format("{}##{}", line, i).c_str()))
+        clicked = removed_[static_cast<size_t>(i)];
+      ui::mark(line);
+    }
+  ImGui::EndChild();
+  if (clicked == kNone) return;
+  show_before(true);
+  graph_.select(clicked);
 }
 
 }  // namespace poprt::inspector

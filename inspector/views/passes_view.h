@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "model/pass_history.h"
+#include "views/details_panel.h"
 #include "views/graph_view.h"
 #include "views/ui.h"
 
@@ -11,7 +12,9 @@ namespace poprt::inspector {
 
 class PassesView {
  public:
-  explicit PassesView(Wake wake = {}) : graph_(std::move(wake)) {}
+  explicit PassesView(Wake wake = {}) : graph_(wake), details_(std::move(wake)) {
+    details_.overview = false;
+  }
 
   void set_compilation(std::shared_ptr<const Compilation> compilation);
   void draw(ImVec2 size, bool keys = true);
@@ -21,17 +24,27 @@ class PassesView {
   bool only_changes = true;
   GraphView& graph() { return graph_; }
   const GraphView& graph() const { return graph_; }
+  DetailsPanel& details() { return details_; }
   std::string status() const;
+  bool busy() const { return graph_.busy() || details_.busy(); }
+  void settle() {
+    graph_.settle();
+    details_.settle();
+  }
 
  private:
   std::vector<int> shown() const;
   void move(int by);
+  void show_before(bool before);
+  void draw_steps(ImVec2 size);
+  void draw_removed(ImVec2 size);
 
   std::shared_ptr<const Compilation> compilation_;
   GraphView graph_;
+  DetailsPanel details_;
   int step_ = 0;
-  bool before_ = false;  // the graph before the pass, with what it removes
-  std::vector<std::string> removed_;
+  bool before_ = false;       // the graph before the pass, with what it removes
+  std::vector<int> removed_;  // nodes of the graph before it
   ui::TableState state_;
 };
 

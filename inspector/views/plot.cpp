@@ -66,8 +66,8 @@ void draw_axes(const Area& area, const Texts& y_text, const Texts& x_text) {
     const float y = area.most.y - part * (area.most.y - area.least.y);
     area.draw->AddLine({area.least.x, y}, {area.most.x, y}, c.grid);
     const std::string label = y_text(area.top * static_cast<double>(part));
-    area.draw->AddText({area.least.x - 6 * s - ImGui::CalcTextSize(label.c_str()).x, y - line / 2},
-                       c.dim, label.c_str());
+    const float left = area.least.x - 6 * s - ImGui::CalcTextSize(label.c_str()).x;
+    area.draw->AddText({left, y - line / 2}, c.dim, label.c_str());
   }
   const int ticks = std::max(1, static_cast<int>((area.most.x - area.least.x) / (150 * s)));
   for (int i = 0; i <= ticks; i++) {
@@ -147,9 +147,9 @@ void draw_tip(const Area& area, const std::vector<PlotLine>& lines, const Texts&
 
 }  // namespace
 
-void plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lines, float from, float to,
-          const Texts& y_text, const Texts& x_text, const std::vector<PlotMarker>& markers,
-          float least_top) {
+PlotInput plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lines, float from,
+               float to, const Texts& y_text, const Texts& x_text,
+               const std::vector<PlotMarker>& markers, float least_top) {
   const float s = scale(), line = ImGui::GetTextLineHeight();
   const ImVec2 at = ImGui::GetCursorScreenPos();
   hit_area(title, size);
@@ -161,7 +161,14 @@ void plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lines, fl
   area.most = {at.x + size.x - 12 * s, at.y + size.y - line - 8 * s};
   area.from = from;
   area.to = to;
-  if (area.most.x <= area.least.x || area.most.y <= area.least.y || !(to > from)) return;
+  PlotInput input;
+  if (area.most.x <= area.least.x || area.most.y <= area.least.y || !(to > from)) return input;
+  const ImGuiIO& io = ImGui::GetIO();
+  const float unit = (to - from) / (area.most.x - area.least.x);
+  if (hovered) input.wheel = io.MouseWheel;
+  if (ImGui::IsItemActive() && ImGui::IsMouseDragging(0)) input.drag = io.MouseDelta.x * unit;
+  input.at = from + (std::clamp(io.MousePos.x, area.least.x, area.most.x) - area.least.x) * unit;
+  input.again = hovered && ImGui::IsMouseDoubleClicked(0);
   area.top = top_of(lines, area, static_cast<double>(least_top));
   draw_title(title, lines, at, size.x, area.draw);
   draw_axes(area, y_text, x_text);
@@ -170,6 +177,7 @@ void plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lines, fl
   draw_markers(area, markers);
   if (hovered) draw_tip(area, lines, y_text, x_text);
   area.draw->PopClipRect();
+  return input;
 }
 
 }  // namespace poprt::inspector::ui

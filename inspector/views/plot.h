@@ -20,11 +20,18 @@ struct PlotMarker {
   ImU32 colour;
   std::string text;
 };
+// What the pointer does in a plot.
+struct PlotInput {
+  float drag = 0;      // along x, in its units, to the right
+  float wheel = 0;     // notches, away from the user
+  float at = 0;        // where the pointer is, along x
+  bool again = false;  // a double click
+};
 // Lines over [from, to]; y from 0 to the largest value in sight, or to `least_top` when that is
 // more. Under the pointer it says what each line is there.
-void plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lines, float from, float to,
-          const std::function<std::string(double)>& y_text,
-          const std::function<std::string(double)>& x_text,
-          const std::vector<PlotMarker>& markers = {}, float least_top = 0);
+PlotInput plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lines, float from,
+               float to, const std::function<std::string(double)>& y_text,
+               const std::function<std::string(double)>& x_text,
+               const std::vector<PlotMarker>& markers = {}, float least_top = 0);
 
 }  // namespace poprt::inspector::ui

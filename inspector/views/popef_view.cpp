@@ -22,6 +22,7 @@ void PopefView::set_file(std::shared_ptr<const PopefFile> file) {
 }
 
 void PopefView::select_anchor(const std::string& name) {
+  if (name == anchor_) return;
   anchor_ = name;
   if (!file_) return;
   const auto rows = file_->anchor_rows(
@@ -109,7 +110,10 @@ void PopefView::draw(ImVec2 size) {
 }
 
 void PopefView::draw_anchors(ImVec2 size) {
-  const float details = std::min(360 * ui::scale(), size.x * 0.26f);  // nine columns need room
+  // Nine columns need room.
+  const float details = ui::panel("anchor", std::min(360.0f, size.x * 0.26f / ui::scale()),
+                                  140 * ui::scale(), size.x * 0.6f);
+  const float spacing = ImGui::GetStyle().ItemSpacing.x;
   const auto rows = file_->anchor_rows(
       filter, static_cast<AnchorColumn>(anchors_state_.sort_column), anchors_state_.descending);
   std::vector<ui::Column> columns;
@@ -124,15 +128,18 @@ void PopefView::draw_anchors(ImVec2 size) {
         return anchor_cell(file_->anchors()[rows[r]], static_cast<AnchorColumn>(col));
       },
       [&](size_t r) { return file_->anchors()[rows[r]].name == anchor_; },
-      [&](size_t r) { anchor_ = file_->anchors()[rows[r]].name; }, anchors_state_,
-      {size.x - details - 8, size.y},
+      [&](size_t r) {
+        const std::string& name = file_->anchors()[rows[r]].name;
+        anchor_ = anchor_ == name ? "" : name;
+      },
+      anchors_state_, {size.x - details - spacing, size.y},
       [&](size_t r, int col) {
         const std::string& direction = file_->anchors()[rows[r]].direction;
         if (static_cast<AnchorColumn>(col) != AnchorColumn::direction) return c.text;
         return direction == "INPUT" ? c.good : direction == "OUTPUT" ? c.accent : c.dim;
       });
-  ImGui::SameLine();
-  ImGui::BeginChild("anchor details", {details, size.y}, true);
+  ui::splitter("anchor", size.y, true);
+  ImGui::BeginChild("anchor details", {0, size.y}, true);
   draw_anchor_details();
   ImGui::EndChild();
 }
@@ -177,7 +184,8 @@ void PopefView::draw_data_details(size_t row) {
 }
 
 void PopefView::draw_data(ImVec2 size) {
-  const float details = std::min(380 * ui::scale(), size.x * 0.4f);
+  const float details = ui::panel("data", 380, 160 * ui::scale(), size.x * 0.6f);
+  const float spacing = ImGui::GetStyle().ItemSpacing.x;
   std::vector<size_t> rows;
   for (size_t i = 0; i < file_->data().size(); i++)
     if (contains_text(file_->data()[i].name, filter)) rows.push_back(i);
@@ -198,9 +206,9 @@ void PopefView::draw_data(ImVec2 size) {
       },
       [&](size_t r) { return data_row_ == static_cast<int>(rows[r]); },
       [&](size_t r) { data_row_ = static_cast<int>(rows[r]); }, data_state_,
-      {size.x - details - 8, size.y});
-  ImGui::SameLine();
-  ImGui::BeginChild("data details", {details, size.y}, true);
+      {size.x - details - spacing, size.y});
+  ui::splitter("data", size.y, true);
+  ImGui::BeginChild("data details", {0, size.y}, true);
   if (data_row_ < 0)
     ui::dim_text(file_->data().empty() ? "No tensor or feed data in this file"
                                        : "Select data to see its values");

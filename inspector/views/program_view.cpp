@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "model/format.h"
 #include "model/stable_order.h"
@@ -22,6 +23,16 @@ void ProgramView::select(int row) {
   state_.scroll_to = row;
 }
 
+bool ProgramView::select_node(const std::string& name) {
+  if (!program_) return false;
+  for (size_t i = 0; i < program_->instructions().size(); i++)
+    if (program_->instructions()[i].name == name) {
+      select(static_cast<int>(i));
+      return true;
+    }
+  return false;
+}
+
 std::string ProgramView::status() const {
   if (!program_) return "no program";
   return fmt::format("{} instructions · arena {} · weights {}", program_->instructions().size(),
@@ -33,6 +44,18 @@ bool ProgramView::touches_anchor(const InstructionRow& row) const {
          std::any_of(row.operands.begin(), row.operands.end(), [&](const OperandRow& o) {
            return o.space == "input " + anchor || o.space == "output " + anchor;
          });
+}
+
+void ProgramView::show_anchor(const std::string& name) {
+  if (name == anchor) return;
+  anchor = name;
+  if (!program_ || anchor.empty()) return;
+  const auto rows = program_->rows(filter);
+  for (size_t r = 0; r < rows.size(); r++)
+    if (touches_anchor(program_->instructions()[rows[r]])) {
+      state_.scroll_to = static_cast<int>(r);
+      return;
+    }
 }
 
 // Time from left to right, addresses upwards: who holds which bytes when.
@@ -97,6 +120,11 @@ void ProgramView::draw_memory(ImVec2 size) {
     live.push_back(
         {x_of(static_cast<float>(i) + 0.5f), y_of(static_cast<double>(program_->live_bytes()[i]))});
   list->AddPolyline(live.data(), static_cast<int>(live.size()), c.text, 0, 1.6f * s);
+  for (const InstructionRow& i : program_->instructions())
+    if (i.flow == "main" && touches_anchor(i)) {
+      const float x = x_of(static_cast<float>(i.index) + 0.5f);
+      list->AddLine({x, least.y}, {x, most.y}, c.match, 2 * s);
+    }
   if (selected_ >= 0 && program_->instructions()[static_cast<size_t>(selected_)].flow == "main") {
     const float x = x_of(
         static_cast<float>(program_->instructions()[static_cast<size_t>(selected_)].index) + 0.5f);
@@ -130,6 +158,7 @@ void ProgramView::draw(ImVec2 size, bool keys) {
   if (keys && ui::pressed(ui::kDown)) select(selected_ + 1);
   if (keys && ui::pressed(ui::kUp)) select(selected_ - 1);
   draw_memory({size.x, size.y * 0.38f});
+  const float spacing = ImGui::GetStyle().ItemSpacing.x;
   ui::field("filter##program", "Filter instructions by kernel or node", filter,
             std::min(340 * ui::scale(), size.x));
   ImGui::SameLine();
@@ -144,7 +173,7 @@ void ProgramView::draw(ImVec2 size, bool keys) {
   ImGui::SameLine();
   ui::dim_text(status());
   const ImVec2 rest = ImGui::GetContentRegionAvail();
-  const float details = std::min(380 * ui::scale(), size.x * 0.36f);
+  const float details = ui::panel("instruction", 380, 160 * ui::scale(), size.x * 0.6f);
   auto rows = program_->rows(filter);
   if (by_time_ && !times_.empty())
     stable_order(rows, [&](size_t a, size_t b) { return time_of(a) > time_of(b); });
@@ -172,7 +201,7 @@ void ProgramView::draw(ImVec2 size, bool keys) {
       },
       [&](size_t r) { return static_cast<int>(rows[r]) == selected_; },
       [&](size_t r) { selected_ = static_cast<int>(rows[r]); }, state_,
-      {size.x - details - 8, rest.y},
+      {size.x - details - spacing, rest.y},
       [&](size_t r, int col) {
         const InstructionRow& i = program_->instructions()[rows[r]];
         if (touches_anchor(i)) return c.match;
@@ -180,25 +209,55 @@ void ProgramView::draw(ImVec2 size, bool keys) {
           return ui::mixed(c.text, ui::heat(static_cast<float>(time_of(rows[r]) / longest)), 0.8f);
         return col == 2 ? ui::mixed(c.text, ui::colour_of(i.kernel), 0.6f) : c.text;
       });
-  ImGui::SameLine();
-  draw_details({details, rest.y});
+  ui::splitter("instruction", rest.y, true);
+  draw_details({ImGui::GetContentRegionAvail().x, rest.y});
+}
+
+// While no instruction is selected.
+void ProgramView::draw_totals() {
+  ui::heading("Largest in the arena");
+  const auto order = program_->alive_at(static_cast<int>(program_->peak()));
+  ui::dim_text(fmt::format("At the peak, instruction {}:", program_->peak()));
+  for (size_t k = 0; k < std::min<size_t>(order.size(), 12); k++) {
+    const ArenaInterval& v = program_->intervals()[order[k]];
+    ImGui::PushID(static_cast<int>(k));
+    ui::row(bytes_text(v.bytes), v.name);
+    ImGui::PopID();
+  }
+  ui::heading("Kernels");
+  std::map<std::string, double> times;
+  for (size_t r = 0; r < program_->instructions().size(); r++)
+    times[program_->instructions()[r].kernel] += time_of(r);
+  for (const auto& [kernel, count] : program_->kernel_counts()) {
+    ImGui::PushID(kernel.c_str());
+    ui::row(
+        std::to_string(count),
+        times[kernel] > 0 ? fmt::format("{}   {}", kernel, duration_text(times[kernel])) : kernel);
+    ImGui::PopID();
+  }
+}
+
+// An operand that is an anchor lights it up by a click.
+void ProgramView::draw_operands(const InstructionRow& i) {
+  ui::heading("Operands");
+  for (size_t k = 0; k < i.operands.size(); k++) {
+    const OperandRow& o = i.operands[k];
+    ImGui::PushID(static_cast<int>(k));
+    const size_t at = o.space.find(' ');
+    if (at == std::string::npos)
+      ui::row(o.space, o.type);
+    else if (ui::button(fmt::format("{}  {}", o.space, o.type).c_str(),
+                        "Lights this anchor up in every view", o.space.substr(at + 1) == anchor))
+      anchor = o.space.substr(at + 1);
+    ui::dim_text(fmt::format("    buffer {} at {}, {}", o.buffer, o.offset, bytes_text(o.bytes)));
+    ImGui::PopID();
+  }
 }
 
 void ProgramView::draw_details(ImVec2 size) {
   ImGui::BeginChild("instruction", size, true);
   if (selected_ < 0) {
-    ui::heading("Largest in the arena");
-    std::vector<size_t> order;
-    for (const size_t i : program_->alive_at(static_cast<int>(program_->peak())))
-      order.push_back(i);
-    ui::dim_text("At the peak:");
-    for (size_t k = 0; k < std::min<size_t>(order.size(), 12); k++) {
-      const ArenaInterval& v = program_->intervals()[order[k]];
-      ui::row(bytes_text(v.bytes), v.name);
-    }
-    ui::heading("Kernels");
-    for (const auto& [kernel, count] : program_->kernel_counts())
-      ui::row(std::to_string(count), kernel);
+    draw_totals();
     ImGui::EndChild();
     return;
   }
@@ -207,14 +266,9 @@ void ProgramView::draw_details(ImVec2 size) {
   ui::row("kernel", i.kernel);
   ui::row("node", i.name);
   if (ui::button("Show in graph")) node_ = i.name;
-  ui::heading("Operands");
-  for (size_t k = 0; k < i.operands.size(); k++) {
-    const OperandRow& o = i.operands[k];
-    ImGui::PushID(static_cast<int>(k));
-    ui::row(o.space, o.type);
-    ui::dim_text(fmt::format("    buffer {} at {}, {}", o.buffer, o.offset, bytes_text(o.bytes)));
-    ImGui::PopID();
-  }
+  if (time_of(static_cast<size_t>(selected_)) > 0)
+    ui::row("time", duration_text(time_of(static_cast<size_t>(selected_))));
+  draw_operands(i);
   if (i.flow == "main") {
     ui::heading("Alive now");
     for (const size_t v : program_->alive_at(static_cast<int>(i.index))) {

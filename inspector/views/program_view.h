@@ -17,9 +17,14 @@ class ProgramView {
   void draw(ImVec2 size, bool keys = true);
 
   std::string filter;
-  std::string anchor;  // instructions that read or write it are marked
+  // Instructions that read or write it are marked, and the first one comes in sight; empty: none.
+  // A click on an operand sets it, too.
+  std::string anchor;
+  void show_anchor(const std::string& name);
   int selected() const { return selected_; }
   void select(int row);
+  // The first instruction of that node; false when there is none.
+  bool select_node(const std::string& name);
   std::string status() const;
   // Mean times of the instructions of main; empty: not measured.
   void set_times(std::vector<double> times) { times_ = std::move(times); }
@@ -31,6 +36,8 @@ class ProgramView {
  private:
   void draw_memory(ImVec2 size);
   void draw_details(ImVec2 size);
+  void draw_operands(const InstructionRow& i);
+  void draw_totals();
   double time_of(size_t row) const;
   bool touches_anchor(const InstructionRow& row) const;
 

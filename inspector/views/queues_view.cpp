@@ -16,6 +16,7 @@ namespace {
 constexpr double kLeastSpan = 2, kMostSpan = 600;
 // More lines than this in one plot cannot be told apart.
 constexpr size_t kMostLines = 12;
+constexpr size_t kMostMarkers = 100;
 
 std::string clock_text(double time) {
   return fmt::format("{:%H:%M:%S}", fmt::localtime(static_cast<std::time_t>(time)));
@@ -38,35 +39,47 @@ void QueuesView::move(const TelemetryHistory& history, double seconds) {
                     history.last_time());
 }
 
-void QueuesView::draw(const TelemetryHistory& history, bool live, ImVec2 size, bool keys) {
-  if (!frozen_) end_ = history.last_time();
-  if (keys) {
-    if (ui::pressed(' ')) frozen_ = !frozen_;
-    if (ui::pressed(ui::kLeft)) move(history, -span / 4);
-    if (ui::pressed(ui::kRight)) move(history, span / 4);
-    if (ui::pressed(ui::kEnd)) frozen_ = false;
-    if (ui::pressed('=')) span = std::max(kLeastSpan, span / 1.5);
-    if (ui::pressed('-')) span = std::min(kMostSpan, span * 1.5);
-  }
-  if (history.series().empty()) {
-    ui::text(live ? "No process publishes telemetry yet." : "This recording has no samples.");
-    if (live) {
-      ui::dim_text(
-          "Start one with POPRT_TELEMETRY=1 in its environment, or SessionConfig::telemetry; it "
-          "appears here by itself:");
-      ImGui::PushFont(ui::fixed_font());
-      ui::text("POPRT_TELEMETRY=1 poprt_exec bench MODEL.popef --seconds 600");
-      ImGui::PopFont();
-    }
-    return;
-  }
-  series_ = std::clamp(series_, 0, static_cast<int>(history.series().size()) - 1);
+void QueuesView::add_marker() {
+  markers_.push_back(end_);
+  if (markers_.size() > kMostMarkers) markers_.erase(markers_.begin());
+}
+
+void QueuesView::handle_keys(const TelemetryHistory& history) {
+  if (ui::pressed(' ')) frozen_ = !frozen_;
+  if (ui::pressed(ui::kLeft)) move(history, -span / 4);
+  if (ui::pressed(ui::kRight)) move(history, span / 4);
+  if (ui::pressed(ui::kEnd)) frozen_ = false;
+  if (ui::pressed('M')) add_marker();
+  if (ui::pressed('=')) span = std::max(kLeastSpan, span / 1.5);
+  if (ui::pressed('-')) span = std::min(kMostSpan, span * 1.5);
+}
+
+void QueuesView::draw_nothing(bool live) {
+  ui::text(live ? "No process publishes telemetry yet." : "This recording has no samples.");
+  if (!live) return;
+  ui::dim_text(
+      "Start one with POPRT_TELEMETRY=1 in its environment, or SessionConfig::telemetry; it "
+      "appears here by itself:");
+  ImGui::PushFont(ui::fixed_font());
+  ui::text("POPRT_TELEMETRY=1 poprt_exec bench MODEL.popef --seconds 600");
+  ImGui::PopFont();
+}
+
+void QueuesView::draw_bar(const TelemetryHistory& history, bool live) {
   if (ui::button(frozen_ ? "Follow" : "Freeze",
-                 "Space: hold the picture; the past stays to scrub through"))
+                 "Space: hold the picture; the past stays to scrub through", frozen_))
     frozen_ = !frozen_;
   ImGui::SameLine();
-  for (const double seconds : {10.0, 60.0, 300.0}) {
-    if (ui::button(fmt::format("{:.0f} s", seconds).c_str(), "Seconds that the plots show",
+  if (live &&
+      ui::button(recording ? "Stop recording" : "Record",
+                 "Everything that is published, into a file that opens like any other", recording))
+    record_ = true;
+  if (live) ImGui::SameLine();
+  if (ui::button("Mark", "M: notes this moment in the plots")) add_marker();
+  ImGui::SameLine();
+  for (const double seconds : {10.0, 60.0, 300.0, 600.0}) {
+    if (ui::button(fmt::format("{:.0f} s", seconds).c_str(),
+                   "Seconds that the plots show; the wheel over a plot zooms, dragging scrubs",
                    std::abs(span - seconds) < 0.5))
       span = seconds;
     ImGui::SameLine();
@@ -82,81 +95,172 @@ void QueuesView::draw(const TelemetryHistory& history, bool live, ImVec2 size, b
   }
   ui::mark("scrub");
   ui::tooltip("Back through the last minutes; Left and Right as well");
+}
 
-  const float list = std::min(290 * ui::scale(), size.x * 0.25f);
+void QueuesView::draw(const TelemetryHistory& history, bool live, ImVec2 size, bool keys) {
+  if (!frozen_) end_ = history.last_time();
+  if (keys) handle_keys(history);
+  if (history.series().empty()) {
+    draw_nothing(live);
+    return;
+  }
+  series_ = std::clamp(series_, history.series().size() > 1 ? kAll : 0,
+                       static_cast<int>(history.series().size()) - 1);
+  draw_bar(history, live);
+  const float list = ui::panel("processes", std::min(290.0f, size.x / ui::scale() * 0.25f),
+                               140 * ui::scale(), size.x * 0.6f);
   const ImVec2 rest = ImGui::GetContentRegionAvail();
   ImGui::BeginChild("processes", {list, rest.y}, true);
   draw_processes(history, list);
   ImGui::EndChild();
-  ImGui::SameLine();
-  ImGui::BeginChild("plots", {0, rest.y});
-  const TelemetrySeries& series = history.series()[static_cast<size_t>(series_)];
+  ui::splitter("processes", rest.y);
+  ImGui::BeginChild("plots", {0, rest.y}, false,
+                    ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoBackground);
   const ImVec2 room = ImGui::GetContentRegionAvail();
-  const float line = ImGui::GetTextLineHeight() + 2 * ImGui::GetStyle().CellPadding.y;
-  const float table = std::clamp(line * static_cast<float>(series.queues.size() + 2),
-                                 90 * ui::scale(), room.y * 0.34f);
-  draw_plots(series, end_, room.x, room.y - table - 8);
-  draw_queues(series, {room.x, table});
+  if (series_ == kAll) {
+    draw_all(history, room);
+  } else {
+    const TelemetrySeries& series = history.series()[static_cast<size_t>(series_)];
+    const float line = ImGui::GetTextLineHeight() + 2 * ImGui::GetStyle().CellPadding.y;
+    const float table = std::clamp(line * static_cast<float>(series.queues.size() + 2),
+                                   90 * ui::scale(), room.y * 0.34f);
+    draw_plots(history, series, {room.x, room.y - table - 8});
+    draw_queues(series, {room.x, table});
+  }
   ImGui::EndChild();
 }
 
-void QueuesView::draw_processes(const TelemetryHistory& history, float width) {
+void QueuesView::draw_process(const TelemetryHistory& history, size_t i, float width) {
   const ui::Colours& c = ui::colours();
-  for (size_t i = 0; i < history.series().size(); i++) {
-    const TelemetrySeries& s = history.series()[i];
-    ImGui::PushID(static_cast<int>(i));
-    const ImVec2 at = ImGui::GetCursorScreenPos();
-    const float height = ImGui::GetTextLineHeight() * 3 + 14 * ui::scale();
-    if (ImGui::Selectable("##series", series_ == static_cast<int>(i), 0, {0, height}))
-      series_ = static_cast<int>(i);
-    ui::mark("series " + std::to_string(i));
-    ImDrawList* draw = ImGui::GetWindowDrawList();
-    const float x = at.x + 18 * ui::scale(), y = at.y + 4 * ui::scale(),
-                step = ImGui::GetTextLineHeight() + 2 * ui::scale();
-    draw->AddCircleFilled({at.x + 8 * ui::scale(), y + step / 2}, 4 * ui::scale(),
-                          s.alive ? c.good : c.bad);
-    const ImVec4 clip = {at.x, at.y, at.x + width - 20 * ui::scale(), at.y + height};
-    draw->AddText(nullptr, 0, {x, y}, c.text, s.name.c_str(), nullptr, 0, &clip);
-    draw->AddText(
-        nullptr, 0, {x, y + step}, c.dim,
-        fmt::format("pid {} · replica {}{}", s.pid, s.replica, s.alive ? "" : " · ended").c_str(),
-        nullptr, 0, &clip);
-    const bool any = !s.samples.empty();
-    const int starving = s.starving();
-    const std::string rate = fmt::format(
-        "{}{}", any && s.alive ? rate_text(s.samples.back().requests_per_second) : "-",
-        starving >= 0 ? " · starves: " + s.queues[static_cast<size_t>(starving)].name : "");
-    draw->AddText(nullptr, 0, {x, y + 2 * step}, starving >= 0 ? c.warn : c.dim, rate.c_str(),
-                  nullptr, 0, &clip);
-    ImGui::PopID();
+  const TelemetrySeries& s = history.series()[i];
+  ImGui::PushID(static_cast<int>(i));
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float height = ImGui::GetTextLineHeight() * 3 + 14 * ui::scale();
+  if (ImGui::Selectable("##series", series_ == static_cast<int>(i), 0, {0, height}))
+    series_ = static_cast<int>(i);
+  ui::mark("series " + std::to_string(i));
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  const float x = at.x + 18 * ui::scale(), y = at.y + 4 * ui::scale(),
+              step = ImGui::GetTextLineHeight() + 2 * ui::scale();
+  draw->AddCircleFilled({at.x + 8 * ui::scale(), y + step / 2}, 4 * ui::scale(),
+                        s.alive ? c.good : c.bad);
+  const ImVec4 clip = {at.x, at.y, at.x + width - 20 * ui::scale(), at.y + height};
+  draw->AddText(nullptr, 0, {x, y}, c.text, s.name.c_str(), nullptr, 0, &clip);
+  draw->AddText(
+      nullptr, 0, {x, y + step}, c.dim,
+      fmt::format("pid {} · replica {}{}", s.pid, s.replica, s.alive ? "" : " · ended").c_str(),
+      nullptr, 0, &clip);
+  const bool any = !s.samples.empty();
+  const int starving = s.starving();
+  const std::string rate = fmt::format(
+      "{}{}", any && s.alive ? rate_text(s.samples.back().requests_per_second) : "-",
+      starving >= 0 ? " · starves: " + s.queues[static_cast<size_t>(starving)].name : "");
+  draw->AddText(nullptr, 0, {x, y + 2 * step}, starving >= 0 ? c.warn : c.dim, rate.c_str(),
+                nullptr, 0, &clip);
+  ImGui::PopID();
+}
+
+void QueuesView::draw_processes(const TelemetryHistory& history, float width) {
+  if (history.series().size() > 1) {
+    if (ImGui::Selectable(fmt::format("All {} side by side", history.series().size()).c_str(),
+                          series_ == kAll))
+      series_ = kAll;
+    ui::mark("all series");
   }
+  for (size_t i = 0; i < history.series().size(); i++) draw_process(history, i, width);
+  if (series_ != kAll) draw_now(history);
+}
+
+void QueuesView::draw_now(const TelemetryHistory& history) {
   const TelemetrySeries& s = history.series()[static_cast<size_t>(series_)];
   ui::heading("Now");
+  if (const int starving = s.starving(); starving >= 0) {
+    ImGui::PushTextWrapPos(0);
+    ui::coloured_text(ui::colours().warn,
+                      fmt::format("Starves: the device waits for '{}'",
+                                  s.queues[static_cast<size_t>(starving)].name));
+    ImGui::PopTextWrapPos();
+  }
   ui::row("completed", std::to_string(s.completed));
   ui::row("failed", std::to_string(s.failed));
   if (!s.samples.empty()) {
     const TelemetrySample& last = s.samples.back();
     ui::row("in flight", std::to_string(last.in_flight));
     ui::row("busy", fmt::format("{:.0f} %", last.busy * 100));
-    ui::row("latency p50", duration_text(last.p50_ns));
-    ui::row("latency p99", duration_text(last.p99_ns));
+    const auto latency = [](double ns) { return ns < 0 ? "-" : duration_text(ns); };
+    ui::row("latency p50", latency(last.p50_ns));
+    ui::row("latency p99", latency(last.p99_ns));
   }
-  if (const int starving = s.starving(); starving >= 0)
-    ui::coloured_text(c.warn, fmt::format("Starves: the device waits for '{}'",
-                                          s.queues[static_cast<size_t>(starving)].name));
   ui::heading("Events");
   for (size_t i = s.events.size(); i-- > 0 && s.events.size() - i < 40;) {
-    ui::dim_text(clock_text(s.events[i].time));
-    ImGui::SameLine();
-    ui::text(s.events[i].text);
+    const std::string line = clock_text(s.events[i].time) + "  " + s.events[i].text;
+    if (ImGui::Selectable(fmt::format("{}##{}", line, i).c_str())) {
+      frozen_ = true;
+      end_ = std::min(s.events[i].time + span / 2, history.last_time());
+    }
+    ui::mark(line);
+    ui::tooltip("Click to see it in the plots");
   }
 }
 
-void QueuesView::draw_plots(const TelemetrySeries& s, double end, float width, float height) {
+std::vector<ui::PlotMarker> QueuesView::markers_of(const TelemetrySeries& s) const {
   const ui::Colours& c = ui::colours();
-  // Times relative to the end: seconds since 1970 are too many digits for a float.
-  const auto at = [&](double time) { return static_cast<float>(time - end); };
-  constexpr float kNothing = std::numeric_limits<float>::quiet_NaN();
+  std::vector<ui::PlotMarker> markers;
+  for (const TelemetryEvent& e : s.events)
+    markers.push_back({x_of(e.time), e.text.starts_with("ended") ? c.bad : c.dim, e.text});
+  for (size_t i = 0; i < markers_.size(); i++)
+    markers.push_back({x_of(markers_[i]), c.accent, fmt::format("mark {}", i + 1)});
+  std::sort(markers.begin(), markers.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
+  return markers;
+}
+
+// The wheel zooms about the pointer, dragging scrubs, a double click follows again.
+void QueuesView::plot(const TelemetryHistory& history, const char* title, ImVec2 size,
+                      const std::vector<ui::PlotLine>& lines,
+                      const std::function<std::string(double)>& y_text,
+                      const std::vector<ui::PlotMarker>& markers, float least_top) {
+  const double end = end_;
+  const ui::PlotInput input = ui::plot(
+      title, size, lines, static_cast<float>(-span), 0, y_text,
+      [end](double x) { return clock_text(end + x); }, markers, least_top);
+  if (input.wheel != 0) {
+    const double wanted =
+        std::clamp(span * std::pow(1.2, -static_cast<double>(input.wheel)), kLeastSpan, kMostSpan);
+    // The moment under the pointer stays there; at the newest the plot goes on following.
+    if (frozen_) move(history, static_cast<double>(input.at) * (1 - wanted / span));
+    span = wanted;
+  }
+  if (input.drag != 0) move(history, -static_cast<double>(input.drag));
+  if (input.again) frozen_ = false;
+}
+
+namespace {
+
+constexpr float kNothing = std::numeric_limits<float>::quiet_NaN();
+
+std::string whole_text(double y) { return number_text(y); }
+
+// Calls f(sample, x) for what is in sight, and gap(x) where nobody published in between.
+template <class F, class G>
+void for_samples(const TelemetrySeries& s, double end, double span, F&& f, G&& gap) {
+  double before = 0;
+  for (const TelemetrySample& sample : s.samples) {
+    if (sample.time < end - span - 2 || sample.time > end + 1) continue;
+    const auto x = static_cast<float>(sample.time - end);
+    if (before > 0 && sample.time - before > 2) gap(x);
+    before = sample.time;
+    f(sample, x);
+  }
+}
+
+float latency_of(double ns) { return ns < 0 ? kNothing : static_cast<float>(ns); }
+
+}  // namespace
+
+// Four plots, two by two.
+void QueuesView::draw_plots(const TelemetryHistory& history, const TelemetrySeries& s,
+                            ImVec2 size) {
+  const ui::Colours& c = ui::colours();
   ui::PlotLine requests{"requests", c.accent, {}, true}, p50{"p50", c.good, {}},
       p90{"p90", c.warn, {}}, p99{"p99", c.bad, {}}, stalls{"stalls", c.warn, {}, true},
       failed{"failed", c.bad, {}}, flight{"in flight", c.accent, {}};
@@ -170,46 +274,74 @@ void QueuesView::draw_plots(const TelemetrySeries& s, double end, float width, f
                       {},
                       !anchor.empty() && emphasised});
   }
-  double before = 0;
-  for (const TelemetrySample& sample : s.samples) {
-    if (sample.time < end - span - 2 || sample.time > end + 1) continue;
-    const float x = at(sample.time);
-    if (before > 0 && sample.time - before > 2)  // nobody published in between
-      for (auto* l : {&requests, &p50, &p90, &p99, &stalls, &failed, &flight})
-        l->points.push_back({x, kNothing});
-    before = sample.time;
-    requests.points.push_back({x, static_cast<float>(sample.requests_per_second)});
-    const auto latency = [&](double ns) { return ns < 0 ? kNothing : static_cast<float>(ns); };
-    p50.points.push_back({x, latency(sample.p50_ns)});
-    p90.points.push_back({x, latency(sample.p90_ns)});
-    p99.points.push_back({x, latency(sample.p99_ns)});
-    stalls.points.push_back({x, static_cast<float>(sample.stalls)});
-    failed.points.push_back({x, static_cast<float>(sample.failed)});
-    flight.points.push_back({x, static_cast<float>(sample.in_flight)});
-    for (size_t q = 0; q < count; q++)
-      queues[q].points.push_back({x, q < sample.fill.size() ? sample.fill[q] * 100 : kNothing});
-  }
+  for_samples(
+      s, end_, span,
+      [&](const TelemetrySample& sample, float x) {
+        requests.points.push_back({x, static_cast<float>(sample.requests_per_second)});
+        p50.points.push_back({x, latency_of(sample.p50_ns)});
+        p90.points.push_back({x, latency_of(sample.p90_ns)});
+        p99.points.push_back({x, latency_of(sample.p99_ns)});
+        stalls.points.push_back({x, static_cast<float>(sample.stalls)});
+        failed.points.push_back({x, static_cast<float>(sample.failed)});
+        flight.points.push_back({x, static_cast<float>(sample.in_flight)});
+        for (size_t q = 0; q < count; q++)
+          queues[q].points.push_back({x, q < sample.fill.size() ? sample.fill[q] * 100 : kNothing});
+      },
+      [&](float x) {
+        for (auto* l : {&requests, &p50, &p90, &p99, &stalls, &failed, &flight})
+          l->points.push_back({x, kNothing});
+        for (auto& l : queues) l.points.push_back({x, kNothing});
+      });
+  const auto markers = markers_of(s);
+  const float gap = 6 * ui::scale();
+  const ImVec2 each = {(size.x - gap) / 2, std::max(70.0f, (size.y - gap) / 2 - gap)};
+  plot(
+      history, "Queue occupancy", each, queues, [](double y) { return fmt::format("{:.0f} %", y); },
+      markers, 100);
+  ImGui::SameLine(0, gap);
+  plot(history, "Throughput", each, {requests}, rate_text, markers);
+  plot(history, "Latency", each, {p50, p90, p99}, duration_text, markers);
+  ImGui::SameLine(0, gap);
+  plot(history, "Stalls and failures", each, {flight, stalls, failed}, whole_text, markers);
+}
+
+// One line for each replica of each process.
+void QueuesView::draw_all(const TelemetryHistory& history, ImVec2 size) {
+  std::vector<ui::PlotLine> requests, p99, full, stalls;
   std::vector<ui::PlotMarker> markers;
-  for (const TelemetryEvent& e : s.events)
-    markers.push_back({at(e.time), e.text.starts_with("ended") ? c.bad : c.dim, e.text});
-  const auto clock = [&](double x) { return clock_text(end + x); };
-  const auto from = static_cast<float>(-span);
-  const float gap = 6 * ui::scale(), half = (width - gap) / 2,
-              row = std::max(70.0f, (height - gap) / 2 - gap);
-  ui::plot(
-      "Queue occupancy", {half, row}, queues, from, 0,
-      [](double y) { return fmt::format("{:.0f} %", y); }, clock, markers, 100);
+  for (size_t i = 0; i < history.series().size(); i++) {
+    const TelemetrySeries& s = history.series()[i];
+    const std::string name = s.replica ? fmt::format("{} {}", s.name, s.replica) : s.name;
+    for (auto* lines : {&requests, &p99, &full, &stalls})
+      lines->push_back({name, ui::colour_at(i), {}});
+    for_samples(
+        s, end_, span,
+        [&](const TelemetrySample& sample, float x) {
+          requests[i].points.push_back({x, static_cast<float>(sample.requests_per_second)});
+          p99[i].points.push_back({x, latency_of(sample.p99_ns)});
+          float most = 0;
+          for (const float fill : sample.fill) most = std::max(most, fill);
+          full[i].points.push_back({x, most * 100});
+          stalls[i].points.push_back({x, static_cast<float>(sample.stalls + sample.failed)});
+        },
+        [&](float x) {
+          for (auto* lines : {&requests, &p99, &full, &stalls})
+            (*lines)[i].points.push_back({x, kNothing});
+        });
+    for (const ui::PlotMarker& m : markers_of(s))
+      if (i == 0 || !m.text.starts_with("mark ")) markers.push_back(m);
+  }
+  std::sort(markers.begin(), markers.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
+  const float gap = 6 * ui::scale();
+  const ImVec2 each = {(size.x - gap) / 2, std::max(70.0f, (size.y - gap) / 2)};
+  plot(history, "Throughput", each, requests, rate_text, markers);
   ImGui::SameLine(0, gap);
-  ui::plot(
-      "Throughput", {half, row}, {requests}, from, 0, [](double y) { return rate_text(y); }, clock,
-      markers);
-  ui::plot(
-      "Latency", {half, row}, {p50, p90, p99}, from, 0, [](double y) { return duration_text(y); },
-      clock, markers);
+  plot(history, "Latency p99", each, p99, duration_text, markers);
+  plot(
+      history, "Fullest queue", each, full, [](double y) { return fmt::format("{:.0f} %", y); },
+      markers, 100);
   ImGui::SameLine(0, gap);
-  const auto whole = [](double y) { return number_text(y); };
-  ui::plot("Stalls and failures", {half, row}, {flight, stalls, failed}, from, 0, whole, clock,
-           markers);
+  plot(history, "Stalls and failures", each, stalls, whole_text, markers);
 }
 
 void QueuesView::draw_queues(const TelemetrySeries& s, ImVec2 size) {

@@ -1,9 +1,13 @@
 // What running processes do: queue occupancy, throughput, latency, stalls over the last minutes.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "model/telemetry_history.h"
+#include "views/plot.h"
 #include "views/ui.h"
 
 namespace poprt::inspector {
@@ -17,21 +21,42 @@ class QueuesView {
   double span = 60;
   bool frozen() const { return frozen_; }
   void freeze(bool on);
+  // kAll: all of them, each as a line.
+  static constexpr int kAll = -1;
   int selected_series() const { return series_; }
   void select_series(int series) { series_ = series; }
+  // Notes this moment in every plot.
+  void add_marker();
+  // A click asked to begin or end a recording.
+  bool take_record() { return std::exchange(record_, false); }
+  bool recording = false;  // as the button shows it
   // This anchor's queue is emphasised; empty: none.
   std::string anchor;
   std::string status(const TelemetryHistory& history) const;
 
  private:
+  void draw_nothing(bool live);
+  void draw_bar(const TelemetryHistory& history, bool live);
+  void handle_keys(const TelemetryHistory& history);
   void draw_processes(const TelemetryHistory& history, float width);
-  void draw_plots(const TelemetrySeries& series, double end, float width, float height);
+  void draw_process(const TelemetryHistory& history, size_t i, float width);
+  void draw_now(const TelemetryHistory& history);
+  void draw_plots(const TelemetryHistory& history, const TelemetrySeries& series, ImVec2 size);
+  void draw_all(const TelemetryHistory& history, ImVec2 size);
+  void plot(const TelemetryHistory& history, const char* title, ImVec2 size,
+            const std::vector<ui::PlotLine>& lines,
+            const std::function<std::string(double)>& y_text,
+            const std::vector<ui::PlotMarker>& markers, float least_top = 0);
+  std::vector<ui::PlotMarker> markers_of(const TelemetrySeries& series) const;
+  float x_of(double time) const { return static_cast<float>(time - end_); }
   void draw_queues(const TelemetrySeries& series, ImVec2 size);
   void move(const TelemetryHistory& history, double seconds);
 
   int series_ = 0;
   bool frozen_ = false;
   double end_ = 0;
+  std::vector<double> markers_;
+  bool record_ = false;
   ui::TableState state_;
 };
 

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "model/format.h"
+#include "model/run_report.h"
 #include "views/plot.h"
 #include "views/tensor_picture.h"
 
@@ -181,6 +182,16 @@ void RunView::settle() {
   benching_.wait();
   accept();
   tensor_.settle();
+}
+
+std::vector<Table> RunView::tables() const {
+  std::vector<Table> tables;
+  if (result_) tables = run_tables(*result_, kTop);
+  if (!differences_.empty())
+    for (Table& t : difference_tables(differences_, result_->outputs, 1000))
+      tables.push_back(std::move(t));
+  if (bench_result_) tables.push_back(bench_table(settings, *bench_result_));
+  return tables;
 }
 
 std::string RunView::status() const {

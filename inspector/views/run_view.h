@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/report.h"
 #include "model/run.h"
 #include "views/tensor_panel.h"
 #include "views/ui.h"
@@ -42,6 +43,8 @@ class RunView {
   }
   void settle();
   std::string status() const;
+  // Inputs, outputs, differences and the benchmark, as far as there are any.
+  std::vector<Table> tables() const;
   // The name of an input for which a file is wanted; empty: none.
   std::string take_browse() { return std::exchange(browse_, {}); }
 

@@ -4,6 +4,9 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "model/format.h"
 
@@ -32,6 +35,10 @@ struct State {
   std::vector<ImFont*> fonts;
   ImFont* fixed = nullptr;
   std::vector<Mark> marks;
+  std::map<std::string, float> panels;
+  std::set<ImWchar> missing;  // characters that were drawn and are in no range below
+  bool fonts_wanted = false;
+  std::vector<ImWchar> missing_ranges;  // ImGui keeps a pointer to it
 };
 State& state() {
   static State s;
@@ -56,9 +63,58 @@ const char* font_file(const char* name) {
 constexpr ImWchar kRanges[] = {0x20,   0x24f,  0x250,  0x52f,  0x2000, 0x206f, 0x2070,
                                0x209f, 0x20a0, 0x20bf, 0x2190, 0x22ff, 0x2500, 0x25ff,
                                0x2600, 0x26ff, 0x2700, 0x27bf, 0};
+// Besides them, as many single characters as a file of names has; an atlas of all would be huge.
+constexpr size_t kMostMissing = 4000;
+constexpr const char* kOtherFonts[] = {"truetype/dejavu/DejaVuSans.ttf",
+                                       "opentype/noto/NotoSansCJK-Regular.ttc",
+                                       "truetype/wqy/wqy-microhei.ttc",
+                                       "truetype/wqy/wqy-zenhei.ttc",
+                                       "truetype/droid/DroidSansFallbackFull.ttf",
+                                       "truetype/noto/NotoSans-Regular.ttf",
+                                       "truetype/freefont/FreeSans.ttf",
+                                       "opentype/unifont/unifont.otf",
+                                       "truetype/unifont/unifont.ttf"};
 constexpr ImWchar kLatin[] = {0x20, 0x17f, 0x2010, 0x2027, 0x2190, 0x2193, 0xd7, 0xd7, 0};
 
+bool has_range(uint32_t code) {
+  for (size_t i = 0; kRanges[i]; i += 2)
+    if (code >= kRanges[i] && code <= kRanges[i + 1]) return true;
+  return false;
+}
+
+// Notes characters that no font was loaded for.
+void note_characters(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i++]);
+    if (lead < 0xc2) continue;
+    const int more = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : 1;
+    uint32_t code = lead & (0x3fu >> more);
+    for (int k = 0; k < more && i < text.size(); k++)
+      code = code << 6 | (static_cast<unsigned char>(text[i++]) & 0x3fu);
+    if (code > IM_UNICODE_CODEPOINT_MAX || has_range(code)) continue;
+    State& s = state();
+    if (s.missing.size() < kMostMissing && s.missing.insert(static_cast<ImWchar>(code)).second)
+      s.fonts_wanted = true;
+  }
+}
+
+void add_missing(float size) {
+  if (state().missing_ranges.empty()) return;
+  ImFontConfig config;
+  config.MergeMode = true;
+  config.OversampleH = 1;
+  for (const char* name : kOtherFonts) {
+    const std::string file = std::string("/usr/share/fonts/") + name;
+    std::error_code ignored;
+    if (std::filesystem::exists(file, ignored))
+      ImGui::GetIO().Fonts->AddFontFromFileTTF(file.c_str(), size, &config,
+                                               state().missing_ranges.data());
+  }
+}
+
 }  // namespace
+
+bool take_fonts_wanted() { return std::exchange(state().fonts_wanted, false); }
 
 const Colours& colours() { return state().theme == Theme::dark ? kDark : kLight; }
 Theme theme() { return state().theme; }
@@ -151,16 +207,23 @@ void load_fonts(float display_scale) {
   state().fonts.clear();
   state().fixed = nullptr;
   io.Fonts->TexDesiredWidth = 2048;
+  state().missing_ranges.clear();
+  for (const ImWchar c : state().missing)
+    state().missing_ranges.insert(state().missing_ranges.end(), {c, c});
+  if (!state().missing.empty()) state().missing_ranges.push_back(0);
   ImFontConfig config;
   config.OversampleH = 2;
   config.OversampleV = 1;
   if (const char* file = font_file("DejaVuSans.ttf")) {
     state().fonts.push_back(
         io.Fonts->AddFontFromFileTTF(file, std::round(14 * display_scale), &config, kRanges));
+    add_missing(std::round(14 * display_scale));
     config.OversampleH = 1;
-    for (const float size : {9.0f, 22.0f, 34.0f})
+    for (const float size : {9.0f, 22.0f, 34.0f}) {
       state().fonts.push_back(
           io.Fonts->AddFontFromFileTTF(file, std::round(size * display_scale), &config, kLatin));
+      add_missing(std::round(size * display_scale));
+    }
   }
   if (const char* file = font_file("DejaVuSansMono.ttf"))
     state().fixed =
@@ -214,6 +277,7 @@ std::vector<Mark>& marks() { return state().marks; }
 void mark(std::string_view name) { mark(name, ImGui::GetItemRectMin(), ImGui::GetItemRectMax()); }
 
 void mark(std::string_view name, ImVec2 least, ImVec2 most) {
+  note_characters(name);
   const std::string_view shown = name.substr(0, name.find("##"));
   state().marks.push_back({std::string(shown.empty() ? name : shown), least, most});
 }
@@ -283,6 +347,36 @@ void tooltip(std::string_view line) {
   ImGui::EndTooltip();
 }
 
+std::map<std::string, float>& panels() { return state().panels; }
+
+float panel(const char* name, float standard, float least, float most) {
+  const auto kept = state().panels.find(name);
+  const float wanted = (kept == state().panels.end() ? standard : kept->second) * scale();
+  return std::max(std::min(wanted, most), least);
+}
+
+void splitter(const char* name, float height, bool right) {
+  ImGui::SameLine(0, 0);
+  const float width = ImGui::GetStyle().ItemSpacing.x;
+  const std::string id = std::string("splitter ") + name;
+  const ImVec2 left = ImGui::GetItemRectMin();
+  hit_area(id.c_str(), {width, height});
+  const bool active = ImGui::IsItemActive();
+  if (active || ImGui::IsItemHovered()) {
+    ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeEW);
+    const ImVec2 least = ImGui::GetItemRectMin(), most = ImGui::GetItemRectMax();
+    ImGui::GetWindowDrawList()->AddRectFilled({least.x + width / 2 - 1, least.y},
+                                              {least.x + width / 2 + 1, most.y}, colours().accent);
+  }
+  if (active) {
+    const float pointer = ImGui::GetIO().MousePos.x - width / 2;
+    const float end = ImGui::GetWindowPos().x + ImGui::GetWindowContentRegionMax().x;
+    state().panels[name] =
+        std::max(60.0f, right ? end - pointer - width : pointer - left.x) / scale();
+  }
+  ImGui::SameLine(0, 0);
+}
+
 bool field(const char* id, const char* hint, std::string& value, float width) {
   std::array<char, 512> buffer{};
   std::copy_n(value.data(), std::min(value.size(), buffer.size() - 1), buffer.data());
@@ -295,17 +389,11 @@ bool field(const char* id, const char* hint, std::string& value, float width) {
   return changed;
 }
 
-bool table(const char* id, const std::vector<Column>& columns, size_t count,
-           const std::function<std::string(size_t, int)>& cell,
-           const std::function<bool(size_t)>& selected, const std::function<void(size_t)>& picked,
-           TableState& state, ImVec2 size, const std::function<ImU32(size_t, int)>& colour) {
-  bool sorted = false;
-  const ImGuiTableFlags flags =
-      ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_Resizable |
-      ImGuiTableFlags_BordersInnerV | ImGuiTableFlags_PadOuterX |
-      ImGuiTableFlags_SizingStretchProp |
-      (state.sort_column >= 0 ? ImGuiTableFlags_Sortable : ImGuiTableFlags_None);
-  if (!ImGui::BeginTable(id, static_cast<int>(columns.size()), flags, size)) return false;
+namespace {
+
+using Cell = std::function<std::string(size_t, int)>;
+
+void draw_header(const std::vector<Column>& columns, const TableState& state) {
   ImGui::TableSetupScrollFreeze(0, 1);
   for (size_t c = 0; c < columns.size(); c++)
     ImGui::TableSetupColumn(
@@ -318,23 +406,95 @@ bool table(const char* id, const std::vector<Column>& columns, size_t count,
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   for (size_t c = 0; c < columns.size(); c++) {
     ImGui::TableSetColumnIndex(static_cast<int>(c));
+    // Names of numbers stand over them, to the right, unless the sort arrow is there.
+    const float slack = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(columns[c].name).x;
+    if (columns[c].right && state.sort_column < 0 && slack > 0)
+      ImGui::SetCursorPosX(ImGui::GetCursorPosX() + slack);
     ImGui::TableHeader(columns[c].name);
     mark(columns[c].name);
   }
-  if (state.sort_column >= 0)
-    if (ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs();
-        specs && specs->SpecsDirty && specs->SpecsCount > 0) {
-      state.sort_column = specs->Specs[0].ColumnIndex;
-      state.descending = specs->Specs[0].SortDirection == ImGuiSortDirection_Descending;
-      specs->SpecsDirty = false;
-      sorted = true;
-    }
+}
+
+bool sort_changed(TableState& state) {
+  if (state.sort_column < 0) return false;
+  ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs();
+  if (!specs || !specs->SpecsDirty || specs->SpecsCount == 0) return false;
+  state.sort_column = specs->Specs[0].ColumnIndex;
+  state.descending = specs->Specs[0].SortDirection == ImGuiSortDirection_Descending;
+  specs->SpecsDirty = false;
+  return true;
+}
+
+std::string row_text(size_t columns, size_t row, const Cell& cell) {
+  std::string line;
+  for (size_t c = 0; c < columns; c++) line += (c ? "\t" : "") + cell(row, static_cast<int>(c));
+  return line + "\n";
+}
+
+std::string rows_text(const std::vector<Column>& columns, size_t count, const Cell& cell) {
+  std::string text;
+  for (size_t c = 0; c < columns.size(); c++)
+    text += (c ? "\t" : "") + std::string(columns[c].name);
+  text += "\n";
+  for (size_t r = 0; r < count; r++) text += row_text(columns.size(), r, cell);
+  return text;
+}
+
+void draw_menu(const std::vector<Column>& columns, size_t count, const Cell& cell,
+               const TableState& state) {
+  if (!ImGui::BeginPopup("copy")) return;
+  const bool valid = state.menu_row < count;
+  const auto item = [](const char* name) {
+    const bool clicked = ImGui::Selectable(name);
+    mark(name);
+    return clicked;
+  };
+  if (valid && item("Copy cell"))
+    ImGui::SetClipboardText(cell(state.menu_row, state.menu_column).c_str());
+  if (valid && item("Copy row"))
+    ImGui::SetClipboardText(row_text(columns.size(), state.menu_row, cell).c_str());
+  if (item("Copy table")) ImGui::SetClipboardText(rows_text(columns, count, cell).c_str());
+  ImGui::EndPopup();
+}
+
+// Ctrl+C over the table, while no text is marked in a field.
+void copy_selected(const std::vector<Column>& columns, size_t count, const Cell& cell,
+                   const std::function<bool(size_t)>& selected) {
+  if (!ImGui::IsWindowHovered() || ImGui::GetIO().WantTextInput || !pressed('C', true)) return;
+  std::string text;
+  for (size_t r = 0; r < count; r++)
+    if (selected(r)) text += row_text(columns.size(), r, cell);
+  if (text.empty()) text = rows_text(columns, count, cell);
+  ImGui::SetClipboardText(text.c_str());
+}
+
+int hovered_column(size_t columns) {
+  for (size_t c = 0; c < columns; c++)
+    if (ImGui::TableGetColumnFlags(static_cast<int>(c)) & ImGuiTableColumnFlags_IsHovered)
+      return static_cast<int>(c);
+  return 0;
+}
+
+}  // namespace
+
+bool table(const char* id, const std::vector<Column>& columns, size_t count, const Cell& cell,
+           const std::function<bool(size_t)>& selected, const std::function<void(size_t)>& picked,
+           TableState& state, ImVec2 size, const std::function<ImU32(size_t, int)>& colour) {
+  const ImGuiTableFlags flags =
+      ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_Resizable |
+      ImGuiTableFlags_BordersInnerV | ImGuiTableFlags_PadOuterX |
+      ImGuiTableFlags_SizingStretchProp |
+      (state.sort_column >= 0 ? ImGuiTableFlags_Sortable : ImGuiTableFlags_None);
+  if (!ImGui::BeginTable(id, static_cast<int>(columns.size()), flags, size)) return false;
+  draw_header(columns, state);
+  const bool sorted = sort_changed(state);
   const float line = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
   if (state.scroll_to >= 0) {
     ImGui::SetScrollY(
         std::max(0.0f, line * static_cast<float>(state.scroll_to) - ImGui::GetWindowHeight() / 2));
     state.scroll_to = -1;
   }
+  bool menu = false;
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(count), line);
   while (clipper.Step())
@@ -348,6 +508,11 @@ bool table(const char* id, const std::vector<Column>& columns, size_t count,
           ImGui::PushID(r);
           if (ImGui::Selectable("##row", selected(at), ImGuiSelectableFlags_SpanAllColumns))
             picked(at);
+          if (ImGui::IsItemHovered() && ImGui::IsMouseReleased(1)) {
+            state.menu_row = at;
+            state.menu_column = hovered_column(columns.size());
+            menu = true;
+          }
           ImGui::SameLine(0, 0);
           ImGui::PopID();
         }
@@ -363,6 +528,9 @@ bool table(const char* id, const std::vector<Column>& columns, size_t count,
           tooltip(value);
       }
     }
+  if (menu) ImGui::OpenPopup("copy");
+  draw_menu(columns, count, cell, state);
+  copy_selected(columns, count, cell, selected);
   ImGui::EndTable();
   return sorted;
 }

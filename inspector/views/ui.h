@@ -6,6 +6,7 @@
 #include <imgui.h>
 
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,8 +33,12 @@ ImU32 colour_at(size_t index);  // of lines in one plot, neighbours differ
 // Cold to hot for 0..1.
 ImU32 heat(float part);
 
-// Debian's DejaVu where it is, else ImGui's own font. Call before the first frame.
+// Debian's DejaVu where it is, else ImGui's own font; for what the fonts of before lacked whatever
+// other font has it. Call before the first frame.
 void load_fonts(float scale);
+// True once when text had characters that no font was loaded for: then load the fonts again, between
+// two frames.
+bool take_fonts_wanted();
 // The font whose size is nearest to `pixels`, for text that is scaled.
 ImFont* font_for(float pixels);
 ImFont* fixed_font();
@@ -81,6 +86,13 @@ void row(std::string_view name, std::string_view value);
 // A region that takes the pointer, for what is drawn by hand; of at least one pixel.
 void hit_area(const char* name, ImVec2 size);
 void tooltip(std::string_view line);
+// The width of a part of a view, which the user may change by its splitter: `standard` at first (at
+// a scale of 1), always from `least` to `most` pixels.
+float panel(const char* name, float standard, float least, float most);
+// Beside the item before: drags the border of that panel, which is the left or the right part.
+void splitter(const char* name, float height, bool right = false);
+// Widths as the user left them, at a scale of 1.
+std::map<std::string, float>& panels();
 // A text field with a grey hint; true when it changed.
 bool field(const char* id, const char* hint, std::string& value, float width);
 
@@ -95,9 +107,12 @@ struct TableState {
   int sort_column = -1;
   bool descending = false;
   int scroll_to = -1;
+  size_t menu_row = 0;  // of the menu that is open
+  int menu_column = 0;
 };
 // Draws rows [0, count), only those in sight. `cell(row, column)` gives the text, `selected(row)`
-// and `picked(row)` the selection; returns true when the sort order changed.
+// and `picked(row)` the selection; returns true when the sort order changed. The right button
+// offers to copy a cell, a row or all rows; Ctrl+C copies the selected rows.
 bool table(const char* id, const std::vector<Column>& columns, size_t count,
            const std::function<std::string(size_t, int)>& cell,
            const std::function<bool(size_t)>& selected, const std::function<void(size_t)>& picked,

@@ -25,6 +25,7 @@ struct Workspace::Tab {
   Task<Compilation> compiling;
   std::shared_ptr<const Compilation> compilation;
   Task<ProgramProfile> profiling;
+  std::shared_ptr<const ProgramProfile> profile;  // null until it was measured
   std::string compile_error, assumed;  // shapes that were taken because the model leaves them open
   GraphView graph;
   PopefView popef;
@@ -50,6 +51,12 @@ const char* view_title(View view) {
 Workspace::Workspace(Settings settings, Wake wake, float scale)
     : settings_(std::move(settings)), wake_(std::move(wake)), scale_(scale), diff_(wake_) {
   ui::set_theme(settings_.light ? ui::Theme::light : ui::Theme::dark, scale_);
+  ui::panels() = settings_.panels;
+}
+
+Settings& Workspace::settings() {
+  settings_.panels = ui::panels();
+  return settings_;
 }
 
 Workspace::~Workspace() = default;
@@ -62,6 +69,11 @@ std::shared_ptr<const Document> Workspace::document() const {
 
 GraphView* Workspace::graph() { return front() ? &front()->graph : nullptr; }
 RunView* Workspace::run_view() { return front() ? &front()->run : nullptr; }
+
+void Workspace::say(std::string message, bool is_error) {
+  message_ = std::move(message);
+  message_is_error_ = is_error;
+}
 
 void Workspace::open(const std::filesystem::path& path) {
   std::error_code ignored;
@@ -133,9 +145,9 @@ void Workspace::accept(Tab& tab) {
       tab.popef.set_file(d.popef);
       tab.program.set_program(d.program);
       tab.compilation = nullptr;
+      tab.profile = nullptr;
       tab.compile_error.clear();
-      message_ = d.error;
-      message_is_error_ = !d.error.empty();
+      say(d.error, !d.error.empty());
       if (first && &tab == front()) {
         if (d.kind == DocumentKind::popef && (view_ == View::graph || view_ == View::passes))
           view_ = View::popef;
@@ -147,13 +159,11 @@ void Workspace::accept(Tab& tab) {
   }
   if (tab.profiling.started() && !tab.profiling.running()) {
     if (auto made = tab.profiling.take()) {
-      message_ = fmt::format("{} runs, {} each", made->runs, duration_text(made->run_ns));
-      message_is_error_ = false;
-      if (tab.document->graph) tab.graph.set_heat(heat_of(*tab.document->graph, *made));
-      tab.program.set_times(std::move(made->instructions));
+      say(fmt::format("{} run{}, {} each", made->runs, made->runs == 1 ? "" : "s",
+                      duration_text(made->run_ns)));
+      take_profile(tab, std::make_shared<ProgramProfile>(std::move(*made)));
     } else {
-      message_ = printable(tab.profiling.error());
-      message_is_error_ = true;
+      say(printable(tab.profiling.error()), true);
     }
     tab.profiling = {};
   }
@@ -168,6 +178,20 @@ void Workspace::accept(Tab& tab) {
       tab.compile_error = tab.compiling.error();
     }
     tab.compiling = {};
+  }
+}
+
+// Times of the program's instructions, and of the nodes of every graph that they come from: a
+// compiled model has none of its own.
+void Workspace::take_profile(Tab& tab, std::shared_ptr<const ProgramProfile> profile) {
+  tab.profile = std::move(profile);
+  tab.program.set_times(tab.profile->instructions);
+  for (auto& other : tabs_) {
+    if (!other->document || !other->document->graph || (other.get() != &tab && other->profile))
+      continue;
+    auto times = node_times(*other->document->graph, *tab.profile);
+    if (std::any_of(times.begin(), times.end(), [](double ns) { return ns > 0; }))
+      other->graph.set_times(std::move(times));
   }
 }
 
@@ -203,8 +227,8 @@ void Workspace::profile(Tab& tab) {
 bool Workspace::busy() const {
   for (const auto& tab : tabs_)
     if (tab->loading.started() || tab->compiling.started() || tab->profiling.started() ||
-        tab->graph.busy() || tab->passes.graph().busy() || tab->details.busy() ||
-        tab->popef.busy() || tab->run.busy())
+        tab->graph.busy() || tab->passes.busy() || tab->details.busy() || tab->popef.busy() ||
+        tab->run.busy())
       return true;
   return diff_.busy() || exporting_.started();
 }
@@ -221,7 +245,7 @@ void Workspace::settle() {
     tab->profiling.wait();
     accept(*tab);
     tab->graph.settle();
-    tab->passes.graph().settle();
+    tab->passes.settle();
     tab->details.settle();
     tab->popef.settle();
     tab->run.settle();
@@ -251,16 +275,38 @@ bool Workspace::select(const std::string& name) {
   Tab* tab = front();
   if (!tab || !tab->document) return false;
   if (view_ == View::popef && tab->document->popef) {
-    tab->popef.select_anchor(name);
-    follow_anchor(*tab);
+    light_up(name);
     const auto& anchors = tab->document->popef->anchors();
     return std::any_of(anchors.begin(), anchors.end(),
                        [&](const AnchorRow& a) { return a.name == name; });
   }
-  const int node = tab->document->graph ? tab->document->graph->find(name) : kNone;
+  if (view_ == View::program) return tab->program.select_node(name);
+  if (view_ == View::compare) return diff_.select(name);
+  GraphView& graph = view_ == View::passes ? tab->passes.graph() : tab->graph;
+  const int node = graph.graph() ? graph.graph()->find(name) : kNone;
   if (node == kNone) return false;
-  tab->graph.select(node);
+  graph.select(node);
   return true;
+}
+
+void Workspace::start_profile() {
+  Tab* tab = front();
+  if (!tab) return;
+  if (view_ != View::compare)
+    profile_wanted_ = tab;
+  else if (Tab* other = compared())
+    diff_.measure(tab->compilation, other->compilation);
+}
+
+// The other document of the compare view: the one that was chosen, else any.
+Workspace::Tab* Workspace::compared() {
+  const auto fits = [&](int i) {
+    return i >= 0 && static_cast<size_t>(i) < tabs_.size() && static_cast<size_t>(i) != front_ &&
+           tabs_[static_cast<size_t>(i)]->document;
+  };
+  for (int i = 0; !fits(other_) && i < static_cast<int>(tabs_.size()); i++)
+    if (fits(i)) other_ = i;
+  return fits(other_) ? tabs_[static_cast<size_t>(other_)].get() : nullptr;
 }
 
 void Workspace::set_page(const std::string& page) {
@@ -284,16 +330,7 @@ void Workspace::export_graph(Tab& tab) {
   if (svg.empty()) return;
   auto path = tab.path;
   path += ".svg";
-  try {
-    AtomicFile file(path);
-    file.write(std::as_bytes(std::span(svg.data(), svg.size())));
-    file.commit();
-    message_ = "wrote " + printable(path.string());
-    message_is_error_ = false;
-  } catch (const Error& e) {
-    message_ = printable(e.what());
-    message_is_error_ = true;
-  }
+  write_file(path, svg);
 }
 
 bool Workspace::export_picture(std::filesystem::path path) {
@@ -323,11 +360,9 @@ bool Workspace::export_picture(std::filesystem::path path) {
 void Workspace::finish_export() {
   if (!exporting_.started() || exporting_.running()) return;
   if (auto made = exporting_.take()) {
-    message_ = std::move(*made);
-    message_is_error_ = false;
+    say(std::move(*made));
   } else {
-    message_ = printable(exporting_.error());
-    message_is_error_ = true;
+    say(printable(exporting_.error()), true);
   }
   exporting_ = {};
 }
@@ -340,33 +375,141 @@ void Workspace::export_data(Tab& tab, size_t row) {
   try {
     (d.is_feed ? popef::export_feed : popef::export_tensor)(tab.path.string(), d.name, d.executable,
                                                             path.string());
-    message_ = "wrote " + printable(path.string());
-    message_is_error_ = false;
+    say("wrote " + printable(path.string()));
   } catch (const Error& e) {
-    message_ = printable(e.what());
-    message_is_error_ = true;
+    say(printable(e.what()), true);
   }
 }
 
-// An anchor that is selected lights up everywhere.
-void Workspace::follow_anchor(Tab& tab) {
-  const std::string& anchor = tab.popef.selected_anchor();
-  tab.program.anchor = anchor;
+// An anchor lights up everywhere, wherever it is selected: as a row of the PopEF view, a queue, an
+// operand, or an input or output of a graph.
+void Workspace::follow_anchor() {
+  if (queues_.anchor != anchor_) return light_up(queues_.anchor);
+  for (auto& tab : tabs_) {
+    if (tab->popef.selected_anchor() != anchor_) return light_up(tab->popef.selected_anchor());
+    if (tab->program.anchor != anchor_) return light_up(tab->program.anchor);
+    if (tab->queues.anchor != anchor_) return light_up(tab->queues.anchor);
+  }
+  Tab* tab = front();
+  const int node = tab && tab->document && tab->document->graph ? tab->graph.selected() : kNone;
+  if (node == tab_node_ && tab == node_tab_) return;
+  tab_node_ = node;
+  node_tab_ = tab;
+  if (node == kNone) return;
+  const GraphNode& n = tab->document->graph->node(node);
+  if (n.kind != NodeKind::op && n.group == kRoot && n.name != anchor_) light_up(n.name);
+}
+
+void Workspace::light_up(const std::string& anchor) {
+  anchor_ = anchor;
   queues_.anchor = anchor;
-  if (anchor.empty()) return;
-  for (auto& other : tabs_)
-    if (other->document && other->document->graph)
-      if (const int node = other->document->graph->find(anchor);
-          node != kNone && other->graph.selected() != node)
-        other->graph.select(node);
+  for (auto& tab : tabs_) {
+    tab->popef.select_anchor(anchor);
+    tab->program.show_anchor(anchor);
+    tab->queues.anchor = anchor;
+    if (anchor.empty() || !tab->document || !tab->document->graph) continue;
+    const GraphModel& g = *tab->document->graph;
+    for (const bool output : {true, false})
+      for (size_t i = 0; i < g.nodes().size(); i++) {
+        const GraphNode& n = g.nodes()[i];
+        if (n.kind != (output ? NodeKind::output : NodeKind::input) || n.name != anchor) continue;
+        if (tab->graph.selected() != static_cast<int>(i)) tab->graph.select(static_cast<int>(i));
+        if (tab.get() == front()) tab_node_ = static_cast<int>(i), node_tab_ = tab.get();
+      }
+  }
+}
+
+void Workspace::export_weight(const Tab& tab, const NamedTensor& weight) {
+  std::string name = weight.name;
+  std::replace(name.begin(), name.end(), '/', '_');
+  const auto path = tab.path.parent_path() / (name + ".npy");
+  try {
+    save_npy(path, weight.tensor);
+    say("wrote " + printable(path.string()));
+  } catch (const Error& e) {
+    say(printable(e.what()), true);
+  }
+}
+
+void Workspace::write_file(const std::filesystem::path& path, const std::string& text) {
+  try {
+    AtomicFile file(path);
+    file.write(std::as_bytes(std::span(text.data(), text.size())));
+    file.commit();
+    say("wrote " + printable(path.string()));
+  } catch (const Error& e) {
+    say(printable(e.what()), true);
+  }
+}
+
+// What the view in front shows, as poprt_exec inspect prints it.
+std::vector<Table> Workspace::shown_tables() {
+  Tab* tab = front();
+  const Document* d = tab && tab->document ? tab->document.get() : nullptr;
+  if (view_ == View::queues) {
+    if (d && d->recording) return {queues_table(*d->recording)};
+    std::vector<Table> tables;
+    if (watcher_)
+      watcher_->with_history([&](const TelemetryHistory& h) { tables = {queues_table(h)}; });
+    return tables;
+  }
+  if (!d || !d->error.empty()) return {};
+  ReportOptions options;
+  options.profile = tab->profile.get();
+  const auto of = [&](std::initializer_list<const char*> views) {
+    const auto known = views_of(*d);
+    std::vector<Table> tables;
+    for (const char* view : views)
+      if (std::find(known.begin(), known.end(), view) != known.end())
+        for (Table& t : report(*d, view, options, tab->compilation.get()))
+          tables.push_back(std::move(t));
+    return tables;
+  };
+  switch (view_) {
+    case View::graph:
+      if (tab->graph.selected() != kNone) {
+        options.node = d->graph->node(tab->graph.selected()).name;
+        return report(*d, "graph", options, tab->compilation.get());
+      }
+      return of({"summary", "operators", "graph"});
+    case View::popef: return of({"summary", "anchors", "blobs", "metadata", "opaque"});
+    case View::program: return of({"program", "memory"});
+    case View::passes: return of({"passes"});
+    case View::run: return tab->run.tables();
+    case View::compare:
+      return diff_.diff() ? std::vector<Table>{diff_table(*diff_.diff())} : std::vector<Table>{};
+    case View::queues: break;
+  }
+  return {};
+}
+
+void Workspace::export_tables() {
+  const auto tables = shown_tables();
+  std::error_code ignored;
+  std::filesystem::path path =
+      front() ? front()->path : std::filesystem::current_path(ignored) / "queues";
+  path += std::string(".") + view_name(view_) + ".json";
+  if (tables.empty()) {
+    say("this view shows nothing to export", true);
+    return;
+  }
+  write_file(path, tables_json(tables) + "\n");
+}
+
+void Workspace::copy_tables() {
+  std::string text;
+  for (const Table& t : shown_tables()) text += table_tsv(t) + "\n";
+  ImGui::SetClipboardText(text.c_str());
+  say(text.empty() ? "this view shows nothing to copy" : "copied", text.empty());
 }
 
 void Workspace::toggle_recording() {
   if (!watcher_) watcher_ = std::make_unique<TelemetryWatcher>(telemetry_folder, 0.1, wake_);
   if (watcher_->recording()) {
     watcher_->stop_recording();
-    message_ = "recording ended";
-    message_is_error_ = false;
+    settings_.add_recent(recording_.string());
+    actions_.settings_changed = true;
+    say(fmt::format("recorded {}: Ctrl+K and its name opens it", printable(recording_.string())));
     return;
   }
   try {
@@ -375,11 +518,10 @@ void Workspace::toggle_recording() {
     for (int i = 1; path.empty() || std::filesystem::exists(path, ignored); i++)
       path = std::filesystem::current_path(ignored) / fmt::format("recording-{}.telemetry", i);
     watcher_->record(path);
-    message_ = "recording to " + printable(path.string());
-    message_is_error_ = false;
+    recording_ = path;
+    say("recording to " + printable(path.string()));
   } catch (const Error& e) {
-    message_ = printable(e.what());
-    message_is_error_ = true;
+    say(printable(e.what()), true);
   }
 }
 
@@ -396,8 +538,11 @@ std::vector<Workspace::Command> Workspace::commands() {
     list.push_back({fmt::format("Show {}", view_title(static_cast<View>(v))),
                     fmt::format("Ctrl+{}", v + 1), [this, v] { view_ = static_cast<View>(v); }});
   list.push_back({"Record telemetry to a file, or end it", "", [this] { toggle_recording(); }});
+  list.push_back({"Copy what this view shows as tables", "", [this] { copy_tables(); }});
+  list.push_back({"Export what this view shows as JSON", "", [this] { export_tables(); }});
+  if (!anchor_.empty())
+    list.push_back({"Let go of anchor " + printable(anchor_), "", [this] { light_up({}); }});
   if (Tab* tab = front()) {
-    GraphView& g = tab->graph;
     list.push_back({"Search nodes", "Ctrl+F", [this] {
                       view_ = View::graph;
                       focus_search_ = true;
@@ -412,18 +557,43 @@ std::vector<Workspace::Command> Workspace::commands() {
                       tab->run.set_model(tab->document, tab->compilation);
                       tab->run.bench();
                     }});
-    list.push_back({"Fit the graph", "F", [&g] { g.fit(); }});
-    list.push_back({"Open all groups", "E", [&g] { g.open_all(true); }});
-    list.push_back({"Close all groups", "Shift+E", [&g] { g.open_all(false); }});
-    list.push_back({"Next colours", "C", [&g] { g.next_colour(); }});
-    list.push_back({"Neighbourhood of the selected node", "G", [&g] { g.focus(2); }});
-    list.push_back({"Path from the selected node", "P", [&g] { g.start_path(); }});
-    list.push_back({"Export the graph as SVG", "", [this, tab] { export_graph(*tab); }});
-    list.push_back({"Export the graph as PNG", "", [this] { export_picture(); }});
+    add_graph_commands(*tab, list);
   }
   for (const std::string& recent : settings_.recent)
     list.push_back({"Open " + printable(recent), "", [this, recent] { open(recent); }});
   return list;
+}
+
+void Workspace::add_graph_commands(Tab& tab, std::vector<Command>& list) {
+  GraphView& g = tab.graph;
+  const auto on_graph = [&](const char* name, const char* keys, std::function<void()> run) {
+    list.push_back({name, keys, [this, run = std::move(run)] {
+                      view_ = View::graph;
+                      run();
+                    }});
+  };
+  on_graph("Fit the graph", "F", [&g] { g.fit(); });
+  on_graph("Open all groups", "E", [&g] { g.open_all(true); });
+  on_graph("Close all groups", "Shift+E", [&g] { g.open_all(false); });
+  on_graph("Next match", "N", [&g] { g.next_match(1); });
+  on_graph("Match before", "Shift+N", [&g] { g.next_match(-1); });
+  on_graph("Neighbourhood of the selected node", "G", [&g] { g.focus(2); });
+  on_graph("Path from the selected node", "P", [&g] { g.start_path(); });
+  static constexpr std::pair<const char*, GraphColour> colours[] = {
+      {"Colour by operator", GraphColour::op},
+      {"Colour by type", GraphColour::dtype},
+      {"Colour by weights", GraphColour::weights},
+      {"Colour by memory of results", GraphColour::outputs},
+      {"Colour by measured time", GraphColour::time}};
+  for (const auto& [name, colour] : colours)
+    if (colour != GraphColour::time || !g.times().empty())
+      on_graph(name, "C", [&g, wanted = colour] { g.set_colour(wanted); });
+  list.push_back({"Profile: time each instruction", "R", [this, tab = &tab] {
+                    view_ = View::program;
+                    profile_wanted_ = tab;
+                  }});
+  list.push_back({"Export the graph as SVG", "", [this, tab = &tab] { export_graph(*tab); }});
+  list.push_back({"Export the graph as PNG", "", [this] { export_picture(); }});
 }
 
 void Workspace::handle_keys() {
@@ -473,6 +643,7 @@ Actions Workspace::draw(ImVec2 size) {
   else
     draw_view(tab, room);
   ImGui::EndChild();
+  follow_anchor();
   draw_status();
   ImGui::End();
   draw_help();
@@ -536,7 +707,7 @@ void Workspace::draw_views() {
   if (ui::button("Fit", "F")) g.fit();
   ImGui::SameLine();
   if (ui::button(fmt::format("Colour: {}", g.colour_name()).c_str(),
-                 "C: by operator, type, weights, memory of results"))
+                 "C: by operator, type, weights, memory of results, time once profiled"))
     g.next_colour();
   if (g.graph() && g.graph()->groups().size() > 1) {
     ImGui::SameLine();
@@ -544,6 +715,20 @@ void Workspace::draw_views() {
     ImGui::SameLine();
     if (ui::button("Close all", "Shift+E")) g.open_all(false);
   }
+}
+
+// At the right of the status: which anchor is lit up, to go on with it in another view.
+void Workspace::draw_anchor() {
+  if (anchor_.empty()) return;
+  const std::string label = fmt::format("anchor {}", shortened(printable(anchor_), 24));
+  const float width = ImGui::CalcTextSize(label.c_str()).x + ImGui::CalcTextSize("x").x +
+                      4 * ImGui::GetStyle().FramePadding.x + 1;
+  ImGui::SameLine(ImGui::GetWindowWidth() - width - ImGui::GetStyle().WindowPadding.x);
+  ui::button(label.c_str(), "Lit up in the graph, PopEF, the program and the queues", true);
+  ImGui::SameLine(0, 1);
+  ImGui::PushID("anchor");
+  if (ui::button("x", "Let go of this anchor")) light_up({});
+  ImGui::PopID();
 }
 
 void Workspace::draw_start(ImVec2 size) {
@@ -589,14 +774,14 @@ void Workspace::draw_view(Tab* tab, ImVec2 size) {
     case View::graph: draw_graph(*tab, size); break;
     case View::popef:
       tab->popef.draw(size);
-      follow_anchor(*tab);
       if (const int row = tab->popef.take_export(); row >= 0)
         export_data(*tab, static_cast<size_t>(row));
       break;
     case View::program:
       if (!tab->document->program && !draw_compiling(*tab)) break;
       tab->program.draw(size, keys_free());
-      if (tab->program.take_profile()) profile(*tab);
+      if (tab->program.take_profile() || profile_wanted_ == tab) profile(*tab);
+      profile_wanted_ = nullptr;
       if (const std::string node = tab->program.take_node();
           !node.empty() && tab->document->graph) {
         view_ = View::graph;
@@ -606,8 +791,10 @@ void Workspace::draw_view(Tab* tab, ImVec2 size) {
     case View::passes:
       if (!tab->document->graph)
         ui::dim_text("Passes are shown for models: open the .onnx or the IR text");
-      else if (draw_compiling(*tab))
+      else if (draw_compiling(*tab)) {
         tab->passes.draw(size, keys_free());
+        if (const auto weight = tab->passes.details().take_export()) export_weight(*tab, *weight);
+      }
       break;
     case View::run:
       if (tab->document->popef || draw_compiling(*tab)) draw_run(*tab, size);
@@ -644,13 +831,19 @@ void Workspace::draw_graph(Tab& tab, ImVec2 size) {
         "it was made from");
     return;
   }
-  const float details = std::min(340 * ui::scale(), size.x * 0.36f);
-  tab.graph.draw("graph", {size.x - details - 8, size.y}, keys_free());
-  ImGui::SameLine(0, 8);
-  tab.details.draw(tab.graph, tab.compilation.get(), {details, size.y});
-  if (const int step = tab.details.take_step(); step >= 0) {
+  const float details = ui::panel("details", 340, 160 * ui::scale(), size.x * 0.6f);
+  tab.graph.draw("graph", {size.x - details - ImGui::GetStyle().ItemSpacing.x, size.y},
+                 keys_free());
+  ui::splitter("details", size.y, true);
+  tab.details.draw(tab.graph, tab.compilation.get(), 0, {ImGui::GetContentRegionAvail().x, size.y});
+  if (tab.details.take_compile()) compile(tab);
+  if (const auto weight = tab.details.take_export()) export_weight(tab, *weight);
+  if (const auto wanted = tab.details.take_step(); wanted.step >= 0) {
     view_ = View::passes;
-    tab.passes.show_step(step);
+    tab.passes.show_step(wanted.step);
+    const auto& graph = tab.passes.graph().graph();
+    if (const int n = graph ? graph->find(wanted.node) : kNone; n != kNone)
+      tab.passes.graph().select(n);
   }
 }
 
@@ -663,8 +856,10 @@ void Workspace::draw_queues(Tab* tab, ImVec2 size) {
   if (const std::string error = watcher_->error(); !error.empty())
     ui::coloured_text(ui::colours().bad, error);
   watcher_->with_history([&](const TelemetryHistory& history) {
+    queues_.recording = watcher_->recording();
     queues_.draw(history, true, ImGui::GetContentRegionAvail(), keys_free());
   });
+  if (queues_.take_record()) toggle_recording();
 }
 
 void Workspace::draw_run(Tab& tab, ImVec2 size) {
@@ -684,6 +879,8 @@ void Workspace::draw_run(Tab& tab, ImVec2 size) {
 }
 
 void Workspace::draw_compare(Tab& tab, ImVec2) {
+  Tab* other = compared();
+  ImGui::AlignTextToFramePadding();
   ui::dim_text("Compare with");
   for (size_t i = 0; i < tabs_.size(); i++) {
     if (i == front_ || !tabs_[i]->document) continue;
@@ -693,12 +890,15 @@ void Workspace::draw_compare(Tab& tab, ImVec2) {
                    other_ == static_cast<int>(i)))
       other_ = static_cast<int>(i);
     ImGui::PopID();
-    if (other_ < 0) other_ = static_cast<int>(i);
   }
-  const bool fits = other_ >= 0 && static_cast<size_t>(other_) < tabs_.size() &&
-                    static_cast<size_t>(other_) != front_;
-  diff_.set_documents(fits ? tab.document : nullptr,
-                      fits ? tabs_[static_cast<size_t>(other_)]->document : nullptr);
+  diff_.set_documents(other ? tab.document : nullptr, other ? other->document : nullptr);
+  if (other) {
+    ImGui::SameLine();
+    if (ui::button("Compile and time both",
+                   "R: programs, memory, and the time of each instruction here, by turns") ||
+        (keys_free() && ui::pressed('R')))
+      diff_.measure(tab.compilation, other->compilation);
+  }
   diff_.draw(ImGui::GetContentRegionAvail());
 }
 
@@ -730,6 +930,7 @@ void Workspace::draw_status() {
     if (watcher_->recording()) line += " · recording";
   }
   ui::dim_text(line);
+  draw_anchor();
 }
 
 void Workspace::draw_palette() {
@@ -783,6 +984,7 @@ void Workspace::draw_help() {
                                    {"Ctrl+1 … 7", "views"},
                                    {"Ctrl+Tab, Ctrl+W", "next document, close"},
                                    {"Ctrl+T", "dark or light"},
+                                   {"Ctrl+C, right click", "copy rows of a table"},
                                    {"F1", "this sheet"},
                                    {nullptr, "Graph"},
                                    {"drag, wheel", "move, zoom"},
@@ -793,7 +995,7 @@ void Workspace::draw_help() {
                                    {"Up, Down", "to an input, to a reader"},
                                    {"G", "only the neighbourhood of the node"},
                                    {"P", "path: then select the other end"},
-                                   {"C", "colours: operator, type, weights, memory"},
+                                   {"C", "colours: operator, type, weights, memory, time"},
                                    {"Esc", "let go of selection, path, neighbourhood"},
                                    {nullptr, "Passes"},
                                    {"Left, Right", "pass before, next pass"},
@@ -801,6 +1003,7 @@ void Workspace::draw_help() {
                                    {nullptr, "Program"},
                                    {"Up, Down", "instruction before, next"},
                                    {"click the map", "who holds those bytes, and when"},
+                                   {"click an operand", "lights that anchor up everywhere"},
                                    {"R", "time each instruction; the graph shows hot spots"},
                                    {nullptr, "Run"},
                                    {"R, B", "run once, benchmark"},
@@ -808,7 +1011,11 @@ void Workspace::draw_help() {
                                    {nullptr, "Queues"},
                                    {"Space", "freeze, follow"},
                                    {"Left, Right, End", "back, forward, now"},
-                                   {"=, -", "fewer, more seconds"}};
+                                   {"=, -, wheel", "fewer, more seconds"},
+                                   {"drag a plot", "scrub; a double click follows again"},
+                                   {"M", "mark this moment"},
+                                   {nullptr, "Compare"},
+                                   {"R", "compile and time both"}};
   const ImVec2 screen = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos({screen.x / 2, screen.y / 2}, 0, {0.5f, 0.5f});
   ImGui::SetNextWindowSize({std::min(820 * ui::scale(), screen.x * 0.94f), 0});
@@ -826,7 +1033,8 @@ void Workspace::draw_help() {
   ui::heading("Where is …");
   ui::row("the largest weight", "Graph, nothing selected: Largest weights");
   ui::row("which anchor starves", "Queues: list at the left, or sort by stalls");
-  ui::row("what fusion did", "Passes: step to it; B shows what it took");
+  ui::row("what fusion did", "click a node: What passes did; or Passes, B: before it");
+  ui::row("the slowest node", "Program, R; then Graph, nothing selected: Slowest");
   ui::row("peak memory", "Program: the line's highest place");
   ImGui::Columns(1);
   ImGui::End();

@@ -10,6 +10,7 @@
 
 #include "model/document.h"
 #include "model/profile.h"
+#include "model/report.h"
 #include "model/settings.h"
 #include "views/details_panel.h"
 #include "views/diff_view.h"
@@ -52,7 +53,12 @@ class Workspace {
 
   void show(View view);
   View view() const { return view_; }
-  bool select(const std::string& name);    // a node or an anchor of the document in front
+  // A node, an anchor, the instruction of a node, or what differs, by the view in front; false when
+  // nothing has that name.
+  bool select(const std::string& name);
+  // Times the instructions of the document in front, or in the compare view of both, as soon as it
+  // is compiled.
+  void start_profile();
   void set_page(const std::string& page);  // of the PopEF view: "anchors", "data" ...
   void show_step(int step);                // of the passes view
   // Something is under way that will change the picture without any input.
@@ -69,7 +75,8 @@ class Workspace {
   std::shared_ptr<const Document> document() const;
   GraphView* graph();
   RunView* run_view();
-  Settings& settings() { return settings_; }
+  // With the layout as it is now.
+  Settings& settings();
   // The folder that the queues view watches; empty: this user's.
   std::filesystem::path telemetry_folder;
   const std::string& message() const { return message_; }
@@ -94,6 +101,7 @@ class Workspace {
   void draw_graph(Tab& tab, ImVec2 size);
   void draw_queues(Tab* tab, ImVec2 size);
   void draw_compare(Tab& tab, ImVec2 size);
+  Tab* compared();
   void draw_run(Tab& tab, ImVec2 size);
   bool draw_compiling(Tab& tab);
   void draw_status();
@@ -106,7 +114,17 @@ class Workspace {
   void export_graph(Tab& tab);
   void finish_export();
   void export_data(Tab& tab, size_t row);
-  void follow_anchor(Tab& tab);
+  void export_weight(const Tab& tab, const NamedTensor& weight);
+  void say(std::string message, bool is_error = false);  // in the status line
+  void write_file(const std::filesystem::path& path, const std::string& text);
+  std::vector<Table> shown_tables();
+  void export_tables();
+  void copy_tables();
+  void follow_anchor();
+  void light_up(const std::string& anchor);
+  void take_profile(Tab& tab, std::shared_ptr<const ProgramProfile> profile);
+  void draw_anchor();
+  void add_graph_commands(Tab& tab, std::vector<Command>& list);
   void toggle_recording();
   bool keys_free() const { return !palette_ && !help_ && !browser_.is_open(); }
 
@@ -116,13 +134,18 @@ class Workspace {
   std::vector<std::unique_ptr<Tab>> tabs_;
   size_t front_ = 0;
   View view_ = View::graph;
-  int other_ = -1;  // tab to compare with
+  int other_ = -1;      // tab to compare with
+  std::string anchor_;  // lit up in every view; empty: none
+  const Tab* profile_wanted_ = nullptr;
+  const Tab* node_tab_ = nullptr;  // whose selected node was looked at last
+  int tab_node_ = kNone;
   DiffView diff_;
   QueuesView queues_;
   std::unique_ptr<TelemetryWatcher> watcher_;
   FileBrowser browser_;
   Task<std::string> exporting_;  // what was written
   std::string input_wanted_;     // of the run view, for which a file is being chosen
+  std::filesystem::path recording_;
   std::string message_, palette_text_, search_text_;
   bool message_is_error_ = false;
   bool palette_ = false, help_ = false, focus_search_ = false, focus_palette_ = false;

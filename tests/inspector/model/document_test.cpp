@@ -204,8 +204,13 @@ TEST_F(ProgramModelTest, ProfilesEveryInstruction) {
   for (const double ns : p.instructions) sum += ns;
   EXPECT_GT(sum, 0);
   EXPECT_LE(sum, p.run_ns);
-  const auto heat = heat_of(*load("a.ir", kSampleText).graph, p);
-  EXPECT_EQ(*std::max_element(heat.begin(), heat.end()), 1);
+  const auto times = node_times(*load("a.ir", kSampleText).graph, p);
+  EXPECT_GT(*std::max_element(times.begin(), times.end()), 0);
+  ReportOptions options;
+  options.profile = &p;
+  const auto tables = report(d, "program", options, nullptr);
+  EXPECT_EQ(tables.at(0).columns.back(), "ns");
+  EXPECT_EQ(std::get<double>(tables[0].rows.at(0).back()), p.instructions[0]);
 }
 
 TEST_F(ReportTest, EveryViewIsTextAndJson) {
@@ -229,12 +234,14 @@ TEST_F(SettingsTest, AreKeptAndBrokenOnesAreDefaults) {
   Settings s;
   s.light = true;
   s.width = 1500;
+  s.panels["details"] = 412;
   for (int i = 0; i < 20; i++) s.add_recent("models/" + std::to_string(i));
   s.add_recent("models/12");
   save_settings(s, path);
   const Settings back = load_settings(path);
   EXPECT_TRUE(back.light);
   EXPECT_EQ(back.width, 1500);
+  EXPECT_EQ(back.panels, s.panels);
   EXPECT_EQ(back.recent, s.recent);
   EXPECT_EQ(back.recent[0], "models/12");
   EXPECT_LE(back.recent.size(), 12u);

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <fstream>
 #include <functional>
+#include <sstream>
 
 #include "inspector/sample_files.h"
 #include "views/raster.h"
@@ -85,6 +86,44 @@ class WorkspaceTest : public testing::Test {
     settle();
     return actions;
   }
+  void scroll(const std::string& name, float notches) {
+    const ui::Mark* m = ui::find_mark(name);
+    ASSERT_TRUE(m) << "nothing is called " << name;
+    ImGui::GetIO().MousePos = {(m->least.x + m->most.x) / 2, (m->least.y + m->most.y) / 2};
+    frame();
+    ImGui::GetIO().MouseWheel = notches;
+    frame();
+    ImGui::GetIO().MouseWheel = 0;
+    frame();
+  }
+  void drag(const std::string& name, float by) {
+    const ui::Mark* m = ui::find_mark(name);
+    ASSERT_TRUE(m) << "nothing is called " << name;
+    ImGuiIO& io = ImGui::GetIO();
+    io.MousePos = {(m->least.x + m->most.x) / 2, (m->least.y + m->most.y) / 2};
+    frame();
+    io.MouseDown[0] = true;
+    frame();
+    for (int i = 0; i < 4; i++) {
+      io.MousePos.x += by / 4;
+      frame();
+    }
+    io.MouseDown[0] = false;
+    frame();
+  }
+  void click_right(const std::string& name) {
+    const ui::Mark* m = ui::find_mark(name);
+    ASSERT_TRUE(m) << "nothing is called " << name;
+    ImGuiIO& io = ImGui::GetIO();
+    io.MousePos = {(m->least.x + m->most.x) / 2, (m->least.y + m->most.y) / 2};
+    frame();
+    io.MouseDown[1] = true;
+    frame();
+    io.MouseDown[1] = false;
+    frame();
+    settle();
+  }
+  static std::string clipboard() { return ImGui::GetClipboardText(); }
   void type(const std::string& text) {
     ImGui::GetIO().AddInputCharactersUTF8(text.c_str());
     frame();
@@ -257,6 +296,106 @@ TEST_F(WorkspaceTest, AnAnchorThatIsSelectedLightsUpElsewhere) {
   EXPECT_EQ(workspace->graph()->selected(), workspace->document()->graph->find("x"));
 }
 
+TEST_F(WorkspaceTest, AnAnchorLightsUpFromTheGraphTheProgramAndLetsGo) {
+  open_popef();
+  open_sample();
+  click("node x");
+  EXPECT_TRUE(sees("anchor x"));
+  press(ui::kTab, true);  // the PopEF file
+  workspace->show(View::popef);
+  settle();
+  EXPECT_FALSE(sees("Select an anchor"));
+  workspace->show(View::program);
+  settle();
+  press(ui::kDown);  // the first instruction reads x
+  EXPECT_TRUE(sees("input x"));
+  workspace->show(View::popef);
+  settle();
+  click("d");
+  EXPECT_TRUE(sees("anchor d"));
+  press('K', true);
+  type("let go");
+  press(ui::kEnter);
+  EXPECT_FALSE(sees("anchor d"));
+  EXPECT_TRUE(sees("Select an anchor"));
+}
+
+TEST_F(WorkspaceTest, TellsWhichPassesTouchedANode) {
+  open_sample();
+  click("node /block/fc/Relu");
+  EXPECT_TRUE(sees("What passes did"));
+  click("Which pass made or changed it");
+  EXPECT_TRUE(sees("in the model as Relu"));
+  EXPECT_FALSE(sees("No pass touched it"));  // Relu goes into an epilogue or another operator
+  const std::string pass = [&] {
+    for (size_t i = 0; i + 1 < ui::marks().size(); i++)
+      if (ui::marks()[i].name == "in the model as Relu") return ui::marks()[i + 1].name;
+    return std::string();
+  }();
+  click(pass);
+  EXPECT_EQ(workspace->view(), View::passes);
+  EXPECT_TRUE(sees("in the model as Relu"));
+}
+
+TEST_F(WorkspaceTest, WhatAPassRemovedIsShownBeforeIt) {
+  open_sample();
+  press('4', true);
+  for (int i = 0; i < 30 && !sees(" removed"); i++) press(ui::kRight);
+  ASSERT_TRUE(sees(" removed"));
+  std::string gone;
+  for (size_t i = 0; i + 1 < ui::marks().size(); i++)
+    if (ui::marks()[i].name.ends_with(" removed")) gone = ui::marks()[i + 1].name;
+  click(gone);
+  EXPECT_TRUE(sees("Before"));
+  EXPECT_TRUE(sees("What passes did"));
+}
+
+TEST_F(WorkspaceTest, TablesAreCopied) {
+  open_popef();
+  click_right("d");
+  click("Copy row");
+  EXPECT_NE(clipboard().find("d\tOUTPUT\tF32"), std::string::npos) << clipboard();
+  click_right("d");
+  click("Copy cell");
+  EXPECT_EQ(clipboard(), "d");
+  click_right("d");
+  click("Copy table");
+  EXPECT_EQ(clipboard().find("Name\tDirection"), 0u) << clipboard();
+  EXPECT_NE(clipboard().find("table_handle"), std::string::npos);
+  click("d");
+  press('C', true);
+  EXPECT_EQ(clipboard().find("d\tOUTPUT"), 0u) << clipboard();
+}
+
+TEST_F(WorkspaceTest, AViewIsExportedAndCopiedAsTables) {
+  open_popef();
+  press('K', true);
+  type("as json");
+  press(ui::kEnter);
+  std::ifstream file(folder.path / "net.popef.popef.json");
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_NE(text.str().find("table_handle"), std::string::npos) << workspace->message();
+  press('K', true);
+  type("copy what");
+  press(ui::kEnter);
+  EXPECT_NE(clipboard().find("table_handle"), std::string::npos);
+}
+
+TEST_F(WorkspaceTest, AWeightIsExported) {
+  open_sample();
+  click("node /block/fc/MatMul");
+  click("Export .npy");
+  EXPECT_EQ(workspace->message().find("wrote "), 0u) << workspace->message();
+  EXPECT_TRUE(std::filesystem::exists(folder.path / "w.npy"));
+}
+
+TEST_F(WorkspaceTest, BordersBetweenPartsAreDraggedAndKept) {
+  open_sample();
+  drag("splitter details", -90);
+  EXPECT_NEAR(workspace->settings().panels.at("details"), 430, 12);
+}
+
 TEST_F(WorkspaceTest, ShowsOpaqueBlobsAndData) {
   open_popef();
   click("Opaque 2");
@@ -284,8 +423,25 @@ TEST_F(WorkspaceTest, ProfilesAProgram) {
   open_popef();
   press('3', true);
   click("Profile");
-  EXPECT_NE(workspace->message().find("runs, "), std::string::npos) << workspace->message();
+  EXPECT_NE(workspace->message().find(" each"), std::string::npos) << workspace->message();
   EXPECT_TRUE(sees("Slowest first"));
+}
+
+TEST_F(WorkspaceTest, TimesOfACompiledModelColourTheGraphItCameFrom) {
+  open_sample();
+  EXPECT_STREQ(workspace->graph()->colour_name(), "operator");
+  open_popef();
+  press('3', true);
+  click("Profile");
+  press(ui::kTab, true);
+  workspace->show(View::graph);
+  settle();
+  EXPECT_STREQ(workspace->graph()->colour_name(), "time");
+  EXPECT_TRUE(sees("Slowest, as profiled"));
+  press('C');
+  EXPECT_STREQ(workspace->graph()->colour_name(), "operator");
+  for (int i = 0; i < 4; i++) press('C');
+  EXPECT_STREQ(workspace->graph()->colour_name(), "time");
 }
 
 TEST_F(WorkspaceTest, RunsAModelOnItsInputs) {
@@ -394,6 +550,69 @@ TEST_F(WorkspaceTest, DrawsQueuesOfARecording) {
   EXPECT_TRUE(sees("Freeze"));
   press(' ');
   EXPECT_TRUE(sees("Follow"));
+}
+
+TEST_F(WorkspaceTest, QueuesZoomScrubAndTakeMarkers) {
+  std::string lines = std::string(kRecordingHead) + "\n";
+  for (int i = 0; i < 120; i++) {
+    std::vector<runtime::TelemetrySnapshot> both(2);
+    for (size_t k = 0; k < 2; k++) {
+      both[k].name = k ? "second" : "first";
+      both[k].pid = 5 + k;
+      both[k].started_ns = 1;
+      both[k].alive = k == 0 || i < 60;
+      both[k].completed = static_cast<uint64_t>(i) * 100;
+      both[k].queues.push_back({"image", false, 8, 4, 7, both[k].completed, both[k].completed, 0});
+    }
+    lines += recording_line(1000 + i, both) + "\n";
+  }
+  workspace->open(folder.write("two.telemetry", lines));
+  settle();
+  EXPECT_TRUE(sees("60 s shown") || sees("queue"));
+  scroll("Throughput", 3);
+  EXPECT_FALSE(sees("Follow"));  // zooming alone goes on following
+  drag("Throughput", 120);
+  EXPECT_TRUE(sees("Follow"));
+  press('M');
+  click("series 1");
+  EXPECT_TRUE(sees("found (pid 6)"));
+  EXPECT_TRUE(sees("ended (pid 6)"));
+  click("all series");
+  for (const char* text : {"Fullest queue", "Latency p99"}) EXPECT_TRUE(sees(text)) << text;
+}
+
+TEST_F(WorkspaceTest, AQueueLightsUpItsAnchor) {
+  runtime::TelemetrySnapshot s;
+  s.name = "net";
+  s.pid = 5;
+  s.alive = true;
+  s.queues.push_back({"d", true, 8, 4, 7, 10, 10, 0});
+  open_sample();
+  workspace->open(folder.write(
+      "one.telemetry", std::string(kRecordingHead) + "\n" + recording_line(1000, {s}) + "\n"));
+  settle();
+  click("d");
+  EXPECT_TRUE(sees("anchor d"));
+  press(ui::kTab, true);
+  workspace->show(View::graph);
+  settle();
+  const int node = workspace->graph()->selected();
+  ASSERT_NE(node, kNone);
+  EXPECT_EQ(workspace->document()->graph->node(node).kind, NodeKind::output);
+}
+
+TEST_F(WorkspaceTest, ComparesProgramsAndTimes) {
+  open_sample();
+  std::string other = kSampleText;
+  other.replace(other.find("Sigmoid(%b)"), 11, "Tanh(%b)");
+  workspace->open(folder.write("other.ir", other));
+  settle();
+  press('7', true);
+  EXPECT_FALSE(sees("whole run"));
+  click("Compile and time both");
+  EXPECT_TRUE(sees("whole run"));
+  click("/block/Sigmoid");  // its row: both graphs go there, both sides stand in full
+  EXPECT_TRUE(sees("Tanh("));
 }
 
 TEST_F(WorkspaceTest, ComparesTwoDocuments) {

@@ -1,0 +1,140 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "base/error.h"
+#include "model/diff.h"
+#include "model/diff_rows.h"
+#include "model/format.h"
+#include "model/pass_history.h"
+
+namespace poprt::inspector {
+namespace {
+
+Texts kernels_of(const ProgramModel& program) {
+  Texts texts;
+  for (const auto& [kernel, count] : program.kernel_counts()) texts[kernel] = std::to_string(count);
+  return texts;
+}
+
+// Kernels by node; of a node with several instructions one after the other.
+Texts instructions_of(const ProgramModel& program) {
+  Texts texts;
+  for (const InstructionRow& row : program.instructions()) {
+    if (row.flow != "main" || row.name.empty()) continue;
+    std::string& text = texts[row.name];
+    text += (text.empty() ? "" : ", ") + row.kernel;
+  }
+  return texts;
+}
+
+std::map<std::string, double> times_of(const ProgramProfile& profile) {
+  std::map<std::string, double> times;
+  for (size_t i = 0; i < profile.names.size(); i++)
+    times[profile.names[i]] += profile.instructions[i];
+  return times;
+}
+
+void add_times(const ProgramProfile& left, const ProgramProfile& right,
+               std::vector<DiffRow>& rows) {
+  rows.push_back({"time", "whole run", duration_text(left.run_ns), duration_text(right.run_ns),
+                  Change::changed, kNone, kNone});
+  const auto a = times_of(left), b = times_of(right);
+  std::vector<std::pair<double, std::string>> order;
+  for (const auto* side : {&a, &b})
+    for (const auto& [name, ns] : *side) {
+      if (side == &b && a.contains(name)) continue;
+      const double x = a.contains(name) ? a.at(name) : 0, y = b.contains(name) ? b.at(name) : 0;
+      if (std::abs(x - y) > std::max(left.run_ns, right.run_ns) / 100)
+        order.emplace_back(std::abs(x - y), name);
+    }
+  std::sort(order.begin(), order.end(), std::greater<>());
+  for (const auto& [difference, name] : order)
+    rows.push_back({"time", name, a.contains(name) ? duration_text(a.at(name)) : "",
+                    b.contains(name) ? duration_text(b.at(name)) : "",
+                    !a.contains(name)   ? Change::added
+                    : !b.contains(name) ? Change::removed
+                                        : Change::changed,
+                    kNone, kNone});
+}
+
+// Of each instruction, and of the whole run, the quicker turn: whatever else the machine does only
+// makes them slower.
+void keep_quickest(ProgramProfile& now, const ProgramProfile& before) {
+  now.run_ns = std::min(now.run_ns, before.run_ns);
+  for (size_t k = 0; k < std::min(now.instructions.size(), before.instructions.size()); k++)
+    now.instructions[k] = std::min(now.instructions[k], before.instructions[k]);
+}
+
+}  // namespace
+
+bool is_of_programs(const DiffRow& row) {
+  return row.category == "program" || row.category == "instruction" || row.category == "time" ||
+         (row.category == "memory" && row.name != "file");
+}
+
+std::vector<DiffRow> diff_programs(const Measured& left, const Measured& right) {
+  std::vector<DiffRow> rows;
+  if (left.profile && right.profile) add_times(*left.profile, *right.profile, rows);
+  if (!left.program || !right.program) return rows;
+  const ProgramModel &a = *left.program, &b = *right.program;
+  const auto peak = [](const ProgramModel& p) {
+    return p.live_bytes().empty() ? std::string("0 B") : bytes_text(p.live_bytes()[p.peak()]);
+  };
+  add_number(rows, "memory", "arena", bytes_text(a.arena_bytes()), bytes_text(b.arena_bytes()));
+  add_number(rows, "memory", "most in use", peak(a), peak(b));
+  add_number(rows, "memory", "packed weights", bytes_text(a.weights_bytes()),
+             bytes_text(b.weights_bytes()));
+  add_number(rows, "program", "instructions", std::to_string(a.instructions().size()),
+             std::to_string(b.instructions().size()));
+  add_texts(kernels_of(a), kernels_of(b), "program", rows);
+  add_texts(instructions_of(a), instructions_of(b), "instruction", rows);
+  return rows;
+}
+
+std::pair<Measured, Measured> measure_documents(const Document& left, const Compilation* left_made,
+                                                const Document& right,
+                                                const Compilation* right_made, double seconds,
+                                                Progress& progress) {
+  constexpr int kTurns = 6;
+  const Document* documents[] = {&left, &right};
+  const Compilation* made[] = {left_made, right_made};
+  std::array<Measured, 2> sides;
+  std::array<program::LoadedProgram, 2> programs;
+  std::array<Compilation, 2> compiled;
+  for (size_t i = 0; i < 2; i++) {
+    const Document& d = *documents[i];
+    if (d.popef) {
+      programs[i] = d.popef->program();
+    } else {
+      if (!d.ir) fail(ErrorCode::invalid_argument, "{} has no program", d.title());
+      if (!made[i]) {
+        std::string assumed;
+        compiled[i] = compile_with_history(
+            *d.ir, options_for_looking(*d.ir, assumed), &progress.cancel,
+            [&](double done, std::string_view what) { progress.step(done / 2, what); });
+        made[i] = &compiled[i];
+      }
+      if (!made[i]->program)
+        fail(ErrorCode::failed_precondition, "{} does not compile: {}", d.title(), made[i]->error);
+      programs[i] = program::load_in_memory(*made[i]->program, made[i]->weights);
+    }
+    sides[i].program = std::make_shared<ProgramModel>(programs[i].program);
+  }
+  if (seconds <= 0) return {sides[0], sides[1]};
+  std::array<ProgramProfile, 2> best;
+  for (int turn = 0; turn < kTurns; turn++)
+    for (size_t i = 0; i < 2; i++) {
+      ProgramProfile now = profile_program(programs[i], seconds / kTurns, progress);
+      if (turn > 0) keep_quickest(now, best[i]);
+      best[i] = std::move(now);
+    }
+  for (size_t i = 0; i < 2; i++)
+    sides[i].profile = std::make_shared<ProgramProfile>(std::move(best[i]));
+  return {sides[0], sides[1]};
+}
+
+}  // namespace poprt::inspector

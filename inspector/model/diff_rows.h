@@ -1,0 +1,34 @@
+// Rows of what differs between things that have names and are described by a text.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/diff.h"
+
+namespace poprt::inspector {
+
+using Texts = std::map<std::string, std::string>;
+
+// By name: what only one side has, and what is different.
+inline void add_texts(const Texts& left, const Texts& right, const char* category,
+                      std::vector<DiffRow>& rows) {
+  for (const auto& [name, text] : left) {
+    const auto found = right.find(name);
+    if (found == right.end())
+      rows.push_back({category, name, text, "", Change::removed, kNone, kNone});
+    else if (found->second != text)
+      rows.push_back({category, name, text, found->second, Change::changed, kNone, kNone});
+  }
+  for (const auto& [name, text] : right)
+    if (!left.contains(name))
+      rows.push_back({category, name, "", text, Change::added, kNone, kNone});
+}
+
+inline void add_number(std::vector<DiffRow>& rows, const char* category, const char* name,
+                       const std::string& left, const std::string& right) {
+  if (left != right) rows.push_back({category, name, left, right, Change::changed, kNone, kNone});
+}
+
+}  // namespace poprt::inspector

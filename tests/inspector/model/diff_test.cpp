@@ -1,0 +1,85 @@
+#include "model/diff.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "inspector/sample_files.h"
+
+namespace poprt::inspector {
+namespace {
+
+class DiffTest : public testing::Test {
+ protected:
+  Document load(const std::string& name, const std::string& bytes) {
+    Progress progress;
+    return load_document(folder.write(name, bytes), progress);
+  }
+  static const DiffRow* find(const std::vector<DiffRow>& rows, const std::string& category,
+                             const std::string& name) {
+    const auto found = std::find_if(rows.begin(), rows.end(), [&](const DiffRow& r) {
+      return r.category == category && r.name == name;
+    });
+    return found == rows.end() ? nullptr : &*found;
+  }
+  std::vector<DiffRow> rows_of(const Document& left, const Document& right) {
+    Progress progress;
+    return diff_documents(left, right, progress).rows;
+  }
+  SampleFolder folder{"diff"};
+};
+
+TEST_F(DiffTest, OtherShapesOfTheSameNodeAreShapes) {
+  const auto text = [](int n) {
+    return "graph \"g\" opset {\"\": 17} {\n input %x : f32[" + std::to_string(n) +
+           "]\n %y : f32[" + std::to_string(n) + "] = Relu(%x) \"r\"\n output %y\n}\n";
+  };
+  const auto rows = rows_of(load("a.ir", text(2)), load("b.ir", text(3)));
+  const DiffRow* row = find(rows, "shape", "r");
+  ASSERT_TRUE(row);
+  EXPECT_NE(row->left.find("f32[2]"), std::string::npos) << row->left;
+  EXPECT_NE(row->right.find("f32[3]"), std::string::npos) << row->right;
+  EXPECT_FALSE(find(rows, "node", "r"));
+}
+
+TEST_F(DiffTest, PopefFilesDifferInAnchorsMetadataAndOpaqueBlobs) {
+  std::string other = sample_popef();
+  const size_t at = other.find("cat\",\"dog");
+  ASSERT_NE(at, std::string::npos);
+  other.replace(at, 3, "cow");
+  const auto rows = rows_of(load("a.popef", sample_popef()), load("b.popef", other));
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].category, "opaque");
+  EXPECT_EQ(rows[0].name, "labels");
+  EXPECT_NE(rows[0].right.find("cow"), std::string::npos);
+}
+
+TEST_F(DiffTest, CompiledModelsDifferInInstructionsMemoryAndTime) {
+  const Document left = load("a.ir", kSampleText);
+  std::string more = kSampleText;
+  more.replace(more.find("output %d"), 9, "%e : f32[1,2] = Softmax(%d) \"/Softmax\"\n output %e");
+  const Document right = load("b.ir", more);
+  Progress progress;
+  const auto [a, b] = measure_documents(left, nullptr, right, nullptr, 0.02, progress);
+  ASSERT_TRUE(a.profile);
+  ASSERT_TRUE(b.profile);
+  const auto rows = diff_programs(a, b);
+  for (const DiffRow& row : rows) EXPECT_TRUE(is_of_programs(row)) << row.category;
+  EXPECT_TRUE(find(rows, "time", "whole run"));
+  EXPECT_TRUE(find(rows, "program", "instructions"));
+  const DiffRow* made = find(rows, "instruction", "/Softmax");
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->change, Change::added);
+  const auto still = measure_documents(left, nullptr, right, nullptr, 0, progress);
+  EXPECT_FALSE(still.first.profile);
+}
+
+TEST_F(DiffTest, WhatHasNoProgramCannotBeMeasured) {
+  Progress progress;
+  const Document left = load("a.ir", kSampleText), none = load("b.onnx", "?");
+  EXPECT_THROW(measure_documents(left, nullptr, none, nullptr, 0, progress), Error);
+}
+
+}  // namespace
+}  // namespace poprt::inspector

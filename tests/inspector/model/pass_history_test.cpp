@@ -1,0 +1,110 @@
+#include "model/pass_history.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "inspector/sample_files.h"
+#include "model/report.h"
+
+namespace poprt::inspector {
+namespace {
+
+std::shared_ptr<const GraphModel> graph_of(const char* nodes) {
+  return std::make_shared<GraphModel>(*ir::parse_text(
+      std::string("graph \"net\" opset {\"\": 17} {\n input %x : f32[2]\n") + nodes + "}"));
+}
+
+// Four graphs, as if passes had made them.
+class NodeHistory : public testing::Test {
+ protected:
+  void SetUp() override {
+    add("model", R"(%a : f32[2] = Relu(%x) "relu"
+                    %b : f32[2] = Identity(%a) "same"
+                    %c : f32[2] = Sigmoid(%b) "gate"
+                    %d : f32[2] = Mul(%c, %c) "square"
+                    output %d)");
+    add("eliminate_identity", R"(%a : f32[2] = Relu(%x) "relu"
+                    %c : f32[2] = Sigmoid(%a) "gate"
+                    %d : f32[2] = Mul(%c, %c) "square"
+                    output %d)");
+    add("fuse", R"(%c : f32[2] = Tanh(%x) "gate"
+                    %d : f32[2] = Mul(%c, %c) "square"
+                    output %d)");
+    add("layout", R"(%blocked : f32[2] = Tanh(%x) "gate"
+                    %back : f32[2] = Neg(%blocked) "reorder"
+                    %d : f32[2] = Mul(%back, %back) "square"
+                    output %d)");
+  }
+  void add(const char* name, const char* nodes) {
+    PassStep step;
+    step.name = name;
+    step.graph = graph_of(nodes);
+    if (!made.steps.empty())
+      step.changes =
+          std::make_shared<GraphChanges>(changes_between(*made.steps.back().graph, *step.graph));
+    made.steps.push_back(std::move(step));
+  }
+  std::vector<std::string> history(int step, const char* node) {
+    std::vector<std::string> lines;
+    const auto& graph = *made.steps[static_cast<size_t>(step)].graph;
+    for (const NodeEvent& e : history_of(made, step, graph.find(node)))
+      lines.push_back(made.steps[static_cast<size_t>(e.step)].name + ": " + event_text(e));
+    return lines;
+  }
+  Compilation made;
+};
+
+TEST_F(NodeHistory, FollowsANodeThatIsFusedIntoItsReader) {
+  EXPECT_EQ(
+      history(0, "relu"),
+      (std::vector<std::string>{"model: in the model as Relu",
+                                "fuse: took Relu away; Tanh gate does its work or reads around it",
+                                "layout: changed its inputs, attributes or types"}));
+}
+
+TEST_F(NodeHistory, SaysWhoReadsAroundWhatIsGone) {
+  const auto lines = history(0, "same");
+  ASSERT_GE(lines.size(), 2u);
+  EXPECT_EQ(
+      lines[1],
+      "eliminate_identity: took Identity away; Sigmoid gate does its work or reads around it");
+}
+
+TEST_F(NodeHistory, IsTheSameFromEveryStepOfANode) {
+  const auto lines = history(0, "gate");
+  EXPECT_EQ(lines, history(1, "gate"));
+  EXPECT_EQ(lines, history(3, "gate"));  // by its name: its value is another one there
+  EXPECT_EQ(lines[2], "fuse: Sigmoid became Tanh");
+}
+
+TEST_F(NodeHistory, NamesThePassThatMadeANode) {
+  EXPECT_EQ(history(3, "reorder"), (std::vector<std::string>{"layout: made it: Neg"}));
+}
+
+TEST_F(NodeHistory, OfWhatNothingTouchesIsTheModelAlone) {
+  made.steps.resize(1);
+  EXPECT_EQ(history(0, "square"), (std::vector<std::string>{"model: in the model as Mul"}));
+}
+
+TEST(PassReport, AStepIsListedNodeByNodeAndANodeStepByStep) {
+  SampleFolder folder("passes");
+  Progress progress;
+  const Document d = load_document(folder.write("a.ir", kSampleText), progress);
+  const Compilation c = compile_with_history(*d.ir);
+  ReportOptions options;
+  for (size_t i = 0; i < c.steps.size(); i++) {
+    options.step = static_cast<int>(i);
+    const auto tables = report(d, "passes", options, &c);
+    EXPECT_EQ(tables.at(0).rows.size(), c.steps[i].added + c.steps[i].removed + c.steps[i].changed);
+  }
+  options.step = static_cast<int>(c.steps.size());
+  EXPECT_THROW(report(d, "passes", options, &c), Error);
+  options = {};
+  options.node = "/block/fc/Relu";
+  const auto tables = report(d, "passes", options, &c);
+  EXPECT_EQ(tables.back().name, "history");
+  EXPECT_EQ(std::get<std::string>(tables.back().rows.at(0)[1]), "model");
+}
+
+}  // namespace
+}  // namespace poprt::inspector
