@@ -1,9 +1,9 @@
-// inverse: operands [x, y], f32: inverses of n x n matrices by Gauss-Jordan elimination with
-// pivots, in double; a singular matrix gives infinities and NaN. ints: [matrices, n].
+// inverse (calls/inverse.h) by Gauss-Jordan elimination with pivots. A task is one matrix.
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "kernels/calls/inverse.h"
 #include "kernels/common/call_reader.h"
 
 namespace poprt::kernels {
@@ -44,8 +44,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("inverse", call, 2, 2);
-  const int64_t matrices = r.size(0), n = r.size(1);
+  const CallReader r("inverse", call, 2);
+  const auto [matrices, n] = calls::decode<calls::Inverse>(call);
   r.needs(0, DType::f32, {matrices, n, n});
   r.needs(1, DType::f32, {matrices, n, n});
   Plan plan;

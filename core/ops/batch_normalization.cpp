@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/checked.h"
+#include "kernels/calls/batch_normalization.h"
 #include "ops/common/as_real.h"
 #include "ops/common/elementwise.h"
 #include "ops/common/reduce.h"
@@ -70,10 +71,11 @@ void lower_training(LowerContext& ctx) {
     finish_as(ctx, i, place, t);
   }
   if (y == LowerContext::kNone) return;
-  ctx.emit("batch_normalization",
-           std::array{input, in_as(ctx, 1, t), in_as(ctx, 2, t), mean, variance, y},
-           std::array{whole[0], whole[1], whole[2]},
-           std::array<float, 1>{ctx.node.float_attr("epsilon", 1e-5f)});
+  ctx.emit(calls::BatchNormalization{.n = whole[0],
+                                     .channels = whole[1],
+                                     .pixels = whole[2],
+                                     .epsilon = ctx.node.float_attr("epsilon", 1e-5f)},
+           {input, in_as(ctx, 1, t), in_as(ctx, 2, t), mean, variance, y});
   finish_as(ctx, 0, y, t);
 }
 
@@ -89,12 +91,11 @@ void lower(LowerContext& ctx) {
   if (element_count(x) == 0) return;
   const bool spatial = is_spatial(ctx.node);
   const int64_t channels = channels_of(x), pixels = pixels_of(x);
-  const std::array<program::BufferId, 6> operands = {ctx.in(0), ctx.in(1), ctx.in(2),
-                                                     ctx.in(3), ctx.in(4), ctx.out(0)};
-  const std::array<int64_t, 3> ints = {x[0], spatial ? channels : checked_mul(channels, pixels),
-                                       spatial ? pixels : 1};
-  ctx.emit("batch_normalization", operands, ints,
-           std::array<float, 1>{ctx.node.float_attr("epsilon", 1e-5f)});
+  ctx.emit(calls::BatchNormalization{.n = x[0],
+                                     .channels = spatial ? channels : checked_mul(channels, pixels),
+                                     .pixels = spatial ? pixels : 1,
+                                     .epsilon = ctx.node.float_attr("epsilon", 1e-5f)},
+           {ctx.in(0), ctx.in(1), ctx.in(2), ctx.in(3), ctx.in(4), ctx.out(0)});
 }
 
 }  // namespace

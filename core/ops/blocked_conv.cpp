@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/checked.h"
+#include "kernels/calls/pack_conv.h"
 #include "ops/common/conv.h"
 #include "ops/common/conv_kernel.h"
 #include "ops/common/fused_activation.h"
@@ -66,7 +67,8 @@ program::BufferId weights_of(LowerContext& ctx, const ConvKernel& kernel) {
     return ctx.pack(DType::f32, {count},
                     {{*weights}, PackedConv{w.groups, w.m, w.c, w.kh, w.kw, kernel.winograd_tile}});
   const auto packed = ctx.temporary(DType::f32, {count});
-  ctx.emit("pack_conv", {ctx.in(1), packed}, {w.groups, w.m, w.c, w.taps()});
+  ctx.emit(calls::PackConv{.groups = w.groups, .m = w.m, .c = w.c, .taps = w.taps()},
+           {ctx.in(1), packed});
   return packed;
 }
 
@@ -76,7 +78,8 @@ program::BufferId bias_of(LowerContext& ctx, const ConvKernel& kernel) {
   const int64_t padded = blocks(ctx.in_shape(1)[0]) * 16;
   if (const Tensor* b = ctx.constant(2)) return pack_bias(ctx, *b, b->count(), padded);
   const auto bias = ctx.temporary(DType::f32, {padded});
-  ctx.emit("pack_conv", {ctx.in(2), bias}, {1, ctx.in_shape(2)[0], 1, 1});
+  ctx.emit(calls::PackConv{.groups = 1, .m = ctx.in_shape(2)[0], .c = 1, .taps = 1},
+           {ctx.in(2), bias});
   return bias;
 }
 

@@ -1,4 +1,5 @@
 // The length depends on the condition, so it must be constant.
+#include "kernels/calls/gather.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -54,7 +55,8 @@ void lower(LowerContext& ctx) {
   const auto at = kept(ctx.node, *condition, size);
   const auto indices = ctx.pack(
       Tensor::of<int64_t>({static_cast<int64_t>(at.size())}, std::span<const int64_t>(at)));
-  ctx.emit("gather", {ctx.in(0), indices, ctx.out(0)}, {outer, size, inner});
+  ctx.emit(calls::Gather{.outer = outer, .axis = size, .inner = inner},
+           {ctx.in(0), indices, ctx.out(0)});
 }
 
 }  // namespace

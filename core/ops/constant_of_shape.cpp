@@ -1,3 +1,4 @@
+#include "kernels/calls/fill.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -32,7 +33,7 @@ void lower(LowerContext& ctx) {
   bool zero = true;
   for (uint64_t i = 0; i < value.bytes(); i++)
     zero &= static_cast<const uint8_t*>(value.data())[i] == 0;
-  ctx.emit("fill", {zero ? LowerContext::kNone : ctx.pack(value), ctx.out(0)});
+  ctx.emit(calls::Fill{}, {zero ? LowerContext::kNone : ctx.pack(value), ctx.out(0)});
 }
 
 }  // namespace

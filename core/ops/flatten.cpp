@@ -1,3 +1,4 @@
+#include "kernels/calls/copy.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -15,7 +16,7 @@ void infer(InferContext& ctx) {
           {partial_product(in.shape, 0, at), partial_product(in.shape, at, in.shape.size())});
 }
 
-void lower(LowerContext& ctx) { ctx.emit("copy", {ctx.in(0), ctx.out(0)}); }
+void lower(LowerContext& ctx) { ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)}); }
 
 }  // namespace
 

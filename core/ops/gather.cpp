@@ -1,4 +1,5 @@
 // An index outside [-n, n) gives zeros (see kernels/gather.cpp).
+#include "kernels/calls/gather.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -31,7 +32,8 @@ void lower(LowerContext& ctx) {
     return emit_strided_copy(ctx, ctx.in(0), ctx.out(0), ctx.in_dtype(0),
                              {{outer, inner}, {in[axis] * inner, 1}, {inner, 1}, i * inner, 0});
   }
-  ctx.emit("gather", {ctx.in(0), ctx.in(1), ctx.out(0)}, {outer, in[axis], inner});
+  ctx.emit(calls::Gather{.outer = outer, .axis = in[axis], .inner = inner},
+           {ctx.in(0), ctx.in(1), ctx.out(0)});
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "kernels/calls/one_hot.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -30,8 +31,10 @@ void lower(LowerContext& ctx) {
   element_bytes(ctx, ctx.out_dtype());
   const auto axis = static_cast<size_t>(
       normalize_axis(ctx.node.int_attr("axis", -1), static_cast<int64_t>(out.size())));
-  ctx.emit("one_hot", {ctx.in(0), ctx.in(2), ctx.out(0)},
-           {partial_product(in, 0, axis), out[axis], partial_product(in, axis, in.size())});
+  ctx.emit(calls::OneHot{.outer = partial_product(in, 0, axis),
+                         .depth = out[axis],
+                         .inner = partial_product(in, axis, in.size())},
+           {ctx.in(0), ctx.in(2), ctx.out(0)});
 }
 
 }  // namespace

@@ -16,7 +16,11 @@
 #include "ir/graph.h"
 #include "program/builder.h"
 
+namespace poprt::kernels::calls {}
+
 namespace poprt::ops {
+
+namespace calls = kernels::calls;  // kernels/calls/*.h: what emit() takes
 
 // Throw with the node in front of the message; the second kind names the opset as well.
 [[noreturn]] void fail_input_of(const ir::Node& node, fmt::string_view format,
@@ -116,6 +120,18 @@ class LowerContext {
     return pack(tensor.dtype(), tensor.shape(), program::WeightForm::plain(tensor));
   }
 
+  // Runs the kernel of a call (a struct of kernels/calls/, which says what its operands are).
+  template <class NamedCall>
+    requires requires { NamedCall::kKernel; }
+  void emit(NamedCall call, std::span<const BufferId> operands) {
+    const auto encoded = encode(std::move(call));
+    emit(NamedCall::kKernel, operands, encoded.ints, encoded.floats);
+  }
+  template <class NamedCall>
+    requires requires { NamedCall::kKernel; }
+  void emit(NamedCall call, std::initializer_list<BufferId> operands) {
+    emit(std::move(call), std::span<const BufferId>(operands.begin(), operands.size()));
+  }
   void emit(std::string_view kernel, std::initializer_list<BufferId> operands,
             std::initializer_list<int64_t> ints = {}, std::initializer_list<float> floats = {}) {
     emit(kernel, std::span<const BufferId>(operands.begin(), operands.size()),

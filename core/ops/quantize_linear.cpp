@@ -1,5 +1,7 @@
 // The result's type: the zero point's, else attribute output_dtype, else u8.
 #include "base/onnx_dtype.h"
+#include "kernels/calls/fill.h"
+#include "kernels/calls/gather.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/elementwise_program.h"
 #include "ops/common/quantization.h"
@@ -49,9 +51,9 @@ program::BufferId half_quotient(LowerContext& ctx, std::span<const int64_t> grid
       std::vector<int64_t> of(static_cast<size_t>(n));
       for (size_t i = 0; i < of.size(); i++) of[i] = static_cast<int64_t>(i) / block;
       const auto repeated = ctx.temporary(DType::f32, x);
-      ctx.emit("gather",
-               {scales, ctx.pack(Tensor::of<int64_t>({n}, std::span<const int64_t>(of))), repeated},
-               {outer, blocks, inner});
+      ctx.emit(
+          calls::Gather{.outer = outer, .axis = blocks, .inner = inner},
+          {scales, ctx.pack(Tensor::of<int64_t>({n}, std::span<const int64_t>(of))), repeated});
       scales = repeated;
       scale = x;
     } else {
@@ -84,7 +86,7 @@ void lower(LowerContext& ctx) {
     x = half_quotient(ctx, ints, *dtype_from_onnx(precision));
     const auto one = ctx.pack(Tensor::scalar(1.0f));
     scale = ctx.temporary(DType::f32, ctx.in_shape(1));
-    ctx.emit("fill", {one, scale});
+    ctx.emit(calls::Fill{}, {one, scale});
   }
   const program::BufferId operands[] = {x, scale, ctx.has(2) ? ctx.in(2) : LowerContext::kNone,
                                         ctx.out(0)};

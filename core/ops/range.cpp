@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 
+#include "kernels/calls/copy.h"
 #include "ops/common/scalar.h"
 #include "ops/op.h"
 
@@ -57,7 +58,7 @@ void lower(LowerContext& ctx) {
       std::memcpy(to + static_cast<uint64_t>(i) * v.bytes(), v.data(), v.bytes());
     }
   }
-  ctx.emit("copy", {ctx.pack(t), ctx.out(0)});
+  ctx.emit(calls::Copy{}, {ctx.pack(t), ctx.out(0)});
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "kernels/calls/copy.h"
 #include "ops/common/movement.h"
 #include "ops/common/scatter.h"
 
@@ -30,7 +31,7 @@ void infer(InferContext& ctx) {
 void lower(LowerContext& ctx) {
   const Shape &in = ctx.in_shape(0), &indices = ctx.in_shape(1);
   check_reduction(ctx);
-  ctx.emit("copy", {ctx.in(0), ctx.out(0)});
+  ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)});
   if (element_count(ctx.in_shape(2)) == 0) return;
   const int64_t depth = indices.back();
   const auto d = static_cast<size_t>(depth);

@@ -10,7 +10,7 @@ namespace poprt::kernels {
 
 class CallReader {
  public:
-  CallReader(std::string_view kernel, const Call& call, size_t operands, size_t ints,
+  CallReader(std::string_view kernel, const Call& call, size_t operands, size_t ints = 0,
              size_t floats = 0)
       : kernel_(kernel), call_(call) {
     expect(call.operands.size() == operands && call.ints.size() >= ints &&

@@ -1,4 +1,5 @@
 #include "ops/common/elementwise.h"
+#include "kernels/calls/cast.h"
 
 #include <algorithm>
 #include <array>
@@ -54,7 +55,7 @@ struct Operand {
 
 BufferId cast(LowerContext& ctx, BufferId from, DType to, const Shape& shape) {
   const BufferId t = ctx.temporary(to, shape);
-  ctx.emit("cast", {from, t}, {1});
+  ctx.emit(calls::Cast{}, {from, t});
   return t;
 }
 
@@ -321,7 +322,7 @@ void lower_elementwise(LowerContext& ctx) {
       const BufferId result = ctx.temporary(DType::f64, ctx.out_shape());
       ctx.emit("elementwise_generic", {base, power, result},
                {static_cast<int64_t>(ElementwiseOp::pow)});
-      ctx.emit("cast", {result, ctx.out(0)}, {1});
+      ctx.emit(calls::Cast{}, {result, ctx.out(0)});
       return;
     } else {
       e = {cast(ctx, e.buffer, type, shape), type};

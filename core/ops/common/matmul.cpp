@@ -1,3 +1,4 @@
+#include "kernels/calls/matmul.h"
 #include "ops/common/matmul.h"
 
 #include <array>
@@ -36,9 +37,10 @@ void lower_packed_matmul(LowerContext& ctx, const PackedMatmul& p) {
           : pack_panels(ctx, p.k, p.n, {{p.b}, MatmulPanels{p.k, p.n, p.b_k, p.b_n, p.b_scale}});
   const auto bias =
       p.bias.defined() ? pack_bias(ctx, p.bias, p.n, columns, p.bias_scale) : LowerContext::kNone;
-  ctx.emit("matmul", {p.a, b, bias, p.residual, p.c},
-           {p.m, p.n, p.k, p.activation.kind, p.residual_after ? 1 : 0},
-           {p.activation.a, p.activation.b});
+  ctx.emit(
+      calls::Matmul{
+          .m = p.m, .n = p.n, .k = p.k, .epilogue = epilogue_of(p.activation, p.residual_after)},
+      {p.a, b, bias, p.residual, p.c});
 }
 
 void lower_strided_matmul(LowerContext& ctx, const StridedMatmul& given) {

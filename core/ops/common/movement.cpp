@@ -1,4 +1,5 @@
 #include "ops/common/movement.h"
+#include "kernels/calls/copy.h"
 
 #include "base/checked.h"
 #include "ops/common/codes.h"
@@ -28,7 +29,7 @@ void emit_strided_copy(LowerContext& ctx, program::BufferId from, program::Buffe
   };
   if (copy.from_strides == dense && copy.to_strides == dense && whole(from) && whole(to) &&
       copy.from_offset == 0 && copy.to_offset == 0) {
-    ctx.emit("copy", {from, to});
+    ctx.emit(calls::Copy{}, {from, to});
     return;
   }
   if (is_sub_byte(dtype) && copy.to_strides == dense && whole(to) && copy.to_offset == 0) {

@@ -1,4 +1,5 @@
 #include "ops/common/normalization.h"
+#include "kernels/calls/layer_norm.h"
 
 #include "ops/common/as_real.h"
 #include "ops/common/movement.h"
@@ -109,9 +110,13 @@ void lower_layer_norm(LowerContext& ctx, bool rms) {
   const BufferId place = y != LowerContext::kNone ? y : ctx.temporary(t, shape);
   const BufferId first = out_as(ctx, 1, t), second = out_as(ctx, 2, t);
   if (element_count(shape) > 0)
-    ctx.emit("layer_norm",
-             {x, scale, bias, place, rms ? LowerContext::kNone : first, rms ? first : second},
-             {rows, n, by_row ? rows : 1, 1, rms}, {ctx.node.float_attr("epsilon", 1e-5f)});
+    ctx.emit(calls::LayerNorm{.rows = rows,
+                              .n = n,
+                              .period = by_row ? rows : 1,
+                              .run = 1,
+                              .rms = rms,
+                              .epsilon = ctx.node.float_attr("epsilon", 1e-5f)},
+             {x, scale, bias, place, rms ? LowerContext::kNone : first, rms ? first : second});
   finish_as(ctx, 0, y, t);
   finish_as(ctx, 1, first, t);
   finish_as(ctx, 2, second, t);
@@ -131,8 +136,13 @@ void lower_channel_norm(LowerContext& ctx, int64_t groups, bool per_channel) {
   const BufferId x = in_as(ctx, 0, t), scale = affine(ctx, 1, t, entries),
                  bias = affine(ctx, 2, t, entries);
   const int64_t run = n == 0 ? 1 : per_channel ? spatial : n;
-  ctx.emit("layer_norm", {x, scale, bias, y, LowerContext::kNone, LowerContext::kNone},
-           {shape[0] * groups, n, groups, run, 0}, {ctx.node.float_attr("epsilon", 1e-5f)});
+  ctx.emit(calls::LayerNorm{.rows = shape[0] * groups,
+                            .n = n,
+                            .period = groups,
+                            .run = run,
+                            .rms = false,
+                            .epsilon = ctx.node.float_attr("epsilon", 1e-5f)},
+           {x, scale, bias, y, LowerContext::kNone, LowerContext::kNone});
   finish_as(ctx, 0, y, t);
 }
 

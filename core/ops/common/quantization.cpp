@@ -1,4 +1,5 @@
 #include "ops/common/quantization.h"
+#include "kernels/calls/requantize.h"
 
 #include "base/checked.h"
 #include "ops/common/reduce.h"
@@ -47,8 +48,13 @@ void check_zero_point(const InferContext& ctx, size_t zero, size_t data) {
 }
 
 void emit_requantize(LowerContext& ctx, const Requantize& r) {
-  ctx.emit("requantize", {r.sums, r.a_scale, r.b_scale, r.y_scale, r.y_zero, r.y},
-           {r.outer, r.rows, r.columns, r.a_by_row, r.b_by_row, r.b_by_column});
+  ctx.emit(calls::Requantize{.outer = r.outer,
+                             .rows = r.rows,
+                             .columns = r.columns,
+                             .a_row = r.a_by_row,
+                             .b_row = r.b_by_row,
+                             .b_column = r.b_by_column},
+           {r.sums, r.a_scale, r.b_scale, r.y_scale, r.y_zero, r.y});
 }
 
 }  // namespace poprt::ops

@@ -1,4 +1,6 @@
 #include "ops/common/recurrent.h"
+#include "kernels/calls/copy.h"
+#include "kernels/calls/fill.h"
 
 #include <algorithm>
 #include <array>
@@ -231,7 +233,7 @@ BufferId recurrent_weights(LowerContext& ctx, const Layer& l, int64_t direction,
     return ctx.pack(DType::f32, shape, {{*r}, StepGates{origin, l.hidden, l.blocks, count}});
   const BufferId packed = ctx.temporary(DType::f32, shape);
   const int64_t whole = l.hidden / kLane, rest = l.hidden % kLane;
-  if (rest) ctx.emit("fill", {kNone, packed});
+  if (rest) ctx.emit(calls::Fill{}, {kNone, packed});
   const auto copy = [&](int64_t block, int64_t blocks, int64_t units) {
     if (blocks == 0 || units == 0) return;
     emit_strided_copy(ctx, ctx.in(2), packed, DType::f32,
@@ -420,9 +422,9 @@ class Lowering {
   void keep_initial(BufferId from, BufferId to) {
     if (to == kNone || l_.state() == 0) return;
     if (from == kNone)
-      ctx_.emit("fill", {kNone, to});
+      ctx_.emit(calls::Fill{}, {kNone, to});
     else
-      ctx_.emit("copy", {from, to});
+      ctx_.emit(calls::Copy{}, {from, to});
   }
 
   void direction(int64_t d) {

@@ -1,4 +1,5 @@
 #include "ops/common/reduce.h"
+#include "kernels/calls/copy.h"
 
 #include "ops/common/as_f32.h"
 
@@ -74,7 +75,7 @@ void lower_reduce(LowerContext& ctx, kernels::Reduction kind) {
   // noop reduces nothing, but what comes before and after the sum is still done.
   const bool identity = kind <= kernels::Reduction::prod;
   if (noop && identity) {
-    ctx.emit("copy", {x, y});
+    ctx.emit(calls::Copy{}, {x, y});
   } else {
     std::vector<int64_t> ints = {static_cast<int64_t>(kind)};
     ints.insert(ints.end(), axes->begin(), axes->end());

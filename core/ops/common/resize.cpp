@@ -1,4 +1,5 @@
 #include "ops/common/resize.h"
+#include "kernels/calls/copy.h"
 
 #include <algorithm>
 #include <array>
@@ -194,7 +195,7 @@ void lower_resize(LowerContext& ctx, const ResizeSpec& spec) {
   for (const ResizeAxis& a : spec.axes)
     if (a.in != a.out || a.scale != 1 || a.roi_start != 0 || a.roi_end != 1) changing.push_back(a);
   if (changing.empty()) {
-    ctx.emit("copy", {ctx.in(0), ctx.out(0)});
+    ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)});
     return;
   }
   if (spec.mode == "nearest") {

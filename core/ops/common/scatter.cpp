@@ -1,4 +1,5 @@
 #include "ops/common/scatter.h"
+#include "kernels/calls/copy.h"
 
 #include <algorithm>
 #include <array>
@@ -54,7 +55,7 @@ void infer_scatter_elements(InferContext& ctx) {
 void lower_scatter_elements(LowerContext& ctx) {
   const Shape &in = ctx.in_shape(0), &indices = ctx.in_shape(1);
   check_reduction(ctx);
-  ctx.emit("copy", {ctx.in(0), ctx.out(0)});
+  ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)});
   if (element_count(indices) == 0) return;
   const auto rank = static_cast<int64_t>(in.size());
   std::vector<int64_t> ints = {reduction_of(ctx.node),

@@ -1,4 +1,5 @@
 #include "ops/common/tree_ensemble.h"
+#include "kernels/calls/cast.h"
 
 #include <algorithm>
 #include <array>
@@ -216,7 +217,7 @@ void emit_trees(LowerContext& ctx, const Trees& trees, const TreeCall& call, int
   auto x = ctx.in(0);
   if (ctx.in_dtype(0) != DType::f32 && ctx.in_dtype(0) != DType::f64) {
     const auto wide = ctx.temporary(DType::f32, ctx.in_shape(0));
-    ctx.emit("cast", {x, wide}, {1});
+    ctx.emit(calls::Cast{}, {x, wide});
     x = wide;
   }
   const auto n = static_cast<int64_t>(trees.thresholds.size());
