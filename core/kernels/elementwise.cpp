@@ -1,10 +1,8 @@
-// elementwise: operands [inputs..., outputs...] (all inputs broadcast to the shape that every
-// output has). ints: [inputs, steps, outputs, then op, a, b, c of each step, then the value of each
-// output]; floats: the constants (codes in common/elementwise.h).
+// elementwise (calls/elementwise.h).
 //
 // The output is walked in blocks of a few hundred elements that stay in L1: each step is one
-// vectorised loop over a block. Inputs: f32 f16 bf16 bool s8 u8 s32 s64; outputs: f32 f16 bf16
-// bool, and s8 u8 (to nearest, ties to even, saturated; NaN gives 0).
+// vectorised loop over a block.
+#include "kernels/calls/elementwise.h"
 #include "kernels/isa/elementwise.h"
 
 #include <algorithm>
@@ -365,21 +363,14 @@ class Rewriter {
 
 Plan prepare(const Call& call) {
   const auto check = [](bool ok, std::string_view what) { expect(ok, "elementwise", what); };
-  const auto& ints = call.ints;
-  check(ints.size() >= 3, "the program is too short");
-  const int64_t ins = ints[0], outs = ints[2];
-  int64_t steps = ints[1];
-  check(ins >= 0 && ins <= kElementwiseMaxInputs, "too many inputs");
-  check(steps >= 1 && steps <= kElementwiseMaxSteps, "too many steps, or none");
-  check(outs >= 1 && outs <= kElementwiseMaxOutputs, "too many outputs, or none");
-  check(static_cast<int64_t>(ints.size()) == 3 + 4 * steps + outs, "the program's length is wrong");
+  const auto c = calls::decode<calls::Elementwise>(call);
+  const int64_t ins = c.inputs, outs = static_cast<int64_t>(c.outputs.size());
   check(static_cast<int64_t>(call.operands.size()) == ins + outs, "wrong number of operands");
-  check(static_cast<int64_t>(call.floats.size()) <= kElementwiseMaxConstants, "too many constants");
 
   auto p = std::make_shared<Params>();
   p->table = &POPRT_SELECT_ISA(elementwise);
   p->quantize = &POPRT_SELECT_ISA(quantize);
-  p->constants.assign(call.floats.begin(), call.floats.end());
+  p->constants = c.constants;
   const auto constants = static_cast<int64_t>(p->constants.size());
 
   const auto operands = call.operands;
@@ -420,24 +411,9 @@ Plan prepare(const Call& call) {
   slots += constants;
 
   Program program;
-  const auto known = [&](int64_t code, int64_t steps_before) {
-    check(code < 0                       ? -1 - code < constants
-          : code < kElementwiseMaxInputs ? code < ins
-                                         : code - kElementwiseMaxInputs < steps_before,
-          "a step or output reads what is not there");
-  };
-  for (int64_t s = 0; s < steps; s++) {
-    const int64_t* q = &ints[static_cast<size_t>(3 + 4 * s)];
-    check(elementwise_arity(q[0]) > 0 && !elementwise_is_integer_only(static_cast<Op>(q[0])),
-          "unknown operation");
-    for (int k = 1; k <= elementwise_arity(q[0]); k++) known(q[k], s);
-    program.steps.push_back({q[0], q[1], q[2], q[3]});
-  }
-  for (int64_t o = 0; o < outs; o++) {
-    program.outputs.push_back(ints[static_cast<size_t>(3 + 4 * steps + o)]);
-    known(program.outputs.back(), steps);
-    check(program.outputs.back() >= kElementwiseMaxInputs, "an output is not a step");
-  }
+  for (const calls::ElementwiseStep& s : c.steps)
+    program.steps.push_back({static_cast<int64_t>(s.op), s.a, s.b, s.c});
+  program.outputs = c.outputs;
   Rewriter rewriter(program, call.floats);
   for (int64_t i = 0; i < ins; i++) {
     Input& in = p->inputs[static_cast<size_t>(i)];
@@ -459,7 +435,7 @@ Plan prepare(const Call& call) {
   // One rounding less would move what lies between two bytes.
   if (!quantizes) rewriter.join_products();
   rewriter.finish();
-  steps = static_cast<int64_t>(program.steps.size());
+  const auto steps = static_cast<int64_t>(program.steps.size());
 
   const auto value_index = [&](int64_t code) {
     return static_cast<int32_t>(code < 0 ? ins + (-1 - code)

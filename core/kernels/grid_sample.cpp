@@ -39,7 +39,7 @@ T reflect(T x, T low, T high) {
 // An index as the padding maps it; -1 for zero.
 int64_t pad_index(const Params& p, int64_t i, int64_t size) {
   if (i >= 0 && i < size) return i;
-  if (p.padding == 0) return -1;
+  if (p.padding == SamplePadding::zeros) return -1;
   if (p.padding == SamplePadding::border) return std::clamp<int64_t>(i, 0, size - 1);
   const float low = p.align ? 0.0f : -0.5f,
               high = static_cast<float>(size) - (p.align ? 1.0f : 0.5f);

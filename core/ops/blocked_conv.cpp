@@ -94,21 +94,24 @@ void lower(LowerContext& ctx) {
   ConvKernel kernel =
       choose_conv_kernel(p, ctx.constant(1) ? ctx.node.int_attr("winograd_tile", -1) : 0,
                          ctx.node.int_attr(kWinogradAttribute, kLargestWinogradTile));
-  const FusedActivation activation = fused_activation(ctx.node);
-  kernel.ints[ConvKernel::kActivationInts] = activation.kind;
-  kernel.ints[ConvKernel::kActivationInts + 1] = ctx.node.int_attr("residual_after_activation", 0);
+  const auto epilogue = epilogue_of(fused_activation(ctx.node),
+                                    ctx.node.int_attr("residual_after_activation", 0) != 0);
   std::vector<program::BufferId> operands = {ctx.in(0), weights_of(ctx, kernel),
                                              bias_of(ctx, kernel),
                                              ctx.has(3) ? ctx.in(3) : LowerContext::kNone};
-  std::vector<float> floats = {activation.a, activation.b};
-  if (p.normalized) {
+  if (auto* call = std::get_if<calls::ConvNormalized>(&kernel.call)) {
     operands.insert(operands.end(), {ctx.in(4), ctx.has(5) ? ctx.in(5) : LowerContext::kNone});
-    kernel.ints.push_back(ctx.in_shape(4)[0] > 1);
-    floats.push_back(
-        ctx.node.int_attr("prologue_relu", 0) ? 0.0f : -std::numeric_limits<float>::infinity());
+    call->scale_of_image = ctx.in_shape(4)[0] > 1;
+    call->low =
+        ctx.node.int_attr("prologue_relu", 0) ? 0.0f : -std::numeric_limits<float>::infinity();
   }
   operands.push_back(ctx.out(0));
-  ctx.emit(kernel.name, operands, kernel.ints, floats);
+  std::visit(
+      [&](auto& call) {
+        call.conv.epilogue = epilogue;
+        ctx.emit(call, operands);
+      },
+      kernel.call);
 }
 
 }  // namespace

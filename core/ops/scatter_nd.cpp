@@ -1,3 +1,4 @@
+#include "kernels/calls/scatter_nd.h"
 #include "kernels/calls/copy.h"
 #include "ops/common/movement.h"
 #include "ops/common/scatter.h"
@@ -35,12 +36,12 @@ void lower(LowerContext& ctx) {
   if (element_count(ctx.in_shape(2)) == 0) return;
   const int64_t depth = indices.back();
   const auto d = static_cast<size_t>(depth);
-  std::vector<int64_t> ints = {reduction_of(ctx.node), 1,
-                               partial_product(indices, 0, indices.size() - 1), depth,
-                               partial_product(in, d, in.size())};
-  ints.insert(ints.end(), in.begin(), in.begin() + depth);
-  const program::BufferId operands[] = {ctx.in(1), ctx.in(2), ctx.out(0)};
-  ctx.emit("scatter_nd", operands, ints);
+  ctx.emit(calls::ScatterNd{.reduction = reduction_of(ctx.node),
+                            .at = {.batch = 1,
+                                   .count = partial_product(indices, 0, indices.size() - 1),
+                                   .slice = partial_product(in, d, in.size()),
+                                   .dims = {in.begin(), in.begin() + depth}}},
+           {ctx.in(1), ctx.in(2), ctx.out(0)});
 }
 
 }  // namespace

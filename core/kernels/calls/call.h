@@ -27,12 +27,14 @@
 // there since 0.1.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "kernels/kernel.h"
@@ -84,6 +86,11 @@ class Fields {
     visit(name, count, least, most);
     list.resize(items(name, static_cast<size_t>(count)));
   }
+  // `list` has `count` items, as other fields say. One integer follows for each at least.
+  template <class T>
+  void items(std::string_view name, std::vector<T>& list, int64_t count) {
+    list.resize(items(name, static_cast<size_t>(count)));
+  }
   // The rest of the integers (of the floats) is a list of at most `most` items of `each`; its
   // length stands nowhere.
   template <class T>
@@ -103,8 +110,10 @@ class Fields {
 
   // What several fields must fulfil, after the last of them.
   virtual void require(bool holds, std::string_view what) = 0;
-  // Whether optional fields follow: when written, as `wanted` says; when read, if there are more.
-  virtual bool follow(bool wanted) = 0;
+  // Whether optional fields follow, in front of `after` more integers: when written, as `wanted`
+  // says; when read, if there are so many.
+  virtual bool follow(bool wanted, size_t after) = 0;
+  bool follow(bool wanted) { return follow(wanted, 0); }
 
  protected:
   virtual void visit(std::string_view name, int64_t& value, int64_t least, int64_t most) = 0;
@@ -124,9 +133,10 @@ struct Encoded {
 // Appends each field as it is.
 class Writer final : public Fields {
  public:
+  using Fields::follow;
   Encoded take() { return std::move(encoded_); }
   void require(bool, std::string_view) override {}
-  bool follow(bool wanted) override { return wanted; }
+  bool follow(bool wanted, size_t) override { return wanted; }
 
  private:
   void visit(std::string_view, int64_t& value, int64_t, int64_t) override {
@@ -143,12 +153,13 @@ class Writer final : public Fields {
 // Reads each field or throws invalid_argument, naming the kernel and the field.
 class Reader final : public Fields {
  public:
+  using Fields::follow;
   Reader(std::string_view kernel, std::span<const int64_t> ints, std::span<const float> floats)
       : kernel_(kernel), ints_(ints), floats_(floats) {}
   // Everything was read.
   void finish() const;
   void require(bool holds, std::string_view what) override { expect(holds, kernel_, what); }
-  bool follow(bool) override { return next_int_ < ints_.size(); }
+  bool follow(bool, size_t after) override { return ints_.size() - next_int_ > after; }
 
  private:
   void visit(std::string_view name, int64_t& value, int64_t least, int64_t most) override;

@@ -4,14 +4,9 @@
 #pragma once
 
 #include "kernels/calls/call.h"
+#include "kernels/calls/common/batch_axis.h"
 
 namespace poprt::kernels::calls {
-
-// One dimension of a batch.
-struct BatchAxis {
-  int64_t count = 1;
-  int64_t a = 0, b = 0;  // strides in elements; 0 where the matrix is the same
-};
 
 struct MatmulInteger {
   static constexpr std::string_view kKernel = "matmul_integer";
@@ -30,11 +25,7 @@ struct MatmulInteger {
     f.flag("a_rows", a_rows);
     f.flag("b_columns", b_columns);
     f.length("rank", batch, 0, 16);
-    for (BatchAxis& axis : batch) {
-      f.size("count", axis.count);
-      f.size("stride of a", axis.a);
-      f.size("stride of b", axis.b);
-    }
+    for (BatchAxis& axis : batch) axis.fields(f);
   }
 };
 

@@ -21,7 +21,6 @@ enum class Activation : int64_t {
   hard_swish = 10,   // x * max(0, min(1, x / 6 + 1 / 2))
   elu = 11,          // x < 0 ? a * (exp(x) - 1) : x
 };
-inline constexpr Activation kLastActivation = Activation::elu;
-inline constexpr int64_t kActivationCount = static_cast<int64_t>(kLastActivation) + 1;
+inline constexpr int64_t kActivationCount = 12;
 
 }  // namespace poprt::kernels

@@ -1,4 +1,5 @@
 #include "ops/common/codes.h"
+
 #include "kernels/calls/cast.h"
 
 namespace poprt::ops {

@@ -1,6 +1,6 @@
 #include "ops/common/constant_result.h"
-#include "kernels/calls/copy.h"
 
+#include "kernels/calls/copy.h"
 #include "ops/common/scalar.h"
 
 namespace poprt::ops {

@@ -1,6 +1,6 @@
 #include "ops/common/cumulative.h"
-#include "kernels/calls/cumsum.h"
 
+#include "kernels/calls/cumsum.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/reduce.h"
 

@@ -161,16 +161,15 @@ bool ElementwiseProgram::fits() const {
          static_cast<int64_t>(outputs.size()) <= kElementwiseMaxOutputs;
 }
 
-std::vector<int64_t> ElementwiseProgram::encode() const {
-  std::vector<int64_t> ints = {inputs, static_cast<int64_t>(steps.size()),
-                               static_cast<int64_t>(outputs.size())};
-  for (const Step& s : steps) ints.insert(ints.end(), {static_cast<int64_t>(s.op), s.a, s.b, s.c});
-  ints.insert(ints.end(), outputs.begin(), outputs.end());
-  return ints;
+kernels::calls::Elementwise ElementwiseProgram::call() const {
+  kernels::calls::Elementwise call{
+      .inputs = inputs, .steps = {}, .outputs = outputs, .constants = constants};
+  for (const Step& s : steps) call.steps.push_back({s.op, s.a, s.b, s.c});
+  return call;
 }
 
 void ElementwiseProgram::to_node(ir::Node& node) const {
-  node.attributes["program"] = encode();
+  node.attributes["program"] = kernels::calls::encode(call()).ints;
   node.attributes["constants"] = constants;
   std::vector<int64_t> types;
   for (const DType t : dtypes) types.push_back(static_cast<int64_t>(t));

@@ -27,7 +27,7 @@
 
 #include "base/dtype.h"
 #include "ir/graph.h"
-#include "kernels/common/elementwise.h"
+#include "kernels/calls/elementwise.h"
 
 namespace poprt::ops {
 
@@ -58,8 +58,8 @@ struct ElementwiseProgram {
   // Within the kernel's limits.
   bool fits() const;
 
-  // `program` and `constants` as kernel `elementwise` and the node carry them.
-  std::vector<int64_t> encode() const;
+  // As kernel `elementwise` takes it.
+  kernels::calls::Elementwise call() const;
   void to_node(ir::Node& node) const;
   // Checked; throws invalid_argument naming the node.
   static ElementwiseProgram from_node(const ir::Node& node);

@@ -1,9 +1,9 @@
 #include "ops/common/integer_matmul.h"
-#include "kernels/calls/matmul_integer.h"
-#include "kernels/calls/matmul_integer_packed.h"
 
 #include <algorithm>
 
+#include "kernels/calls/matmul_integer.h"
+#include "kernels/calls/matmul_integer_packed.h"
 #include "kernels/common/pack_quads.h"
 
 namespace poprt::ops {

@@ -1,7 +1,7 @@
 #include "ops/common/loss.h"
-#include "kernels/calls/nll_loss.h"
 
 #include "ir/types_agree.h"
+#include "kernels/calls/nll_loss.h"
 #include "ops/common/as_real.h"
 #include "ops/common/movement.h"
 

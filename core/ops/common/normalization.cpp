@@ -1,7 +1,8 @@
 #include "ops/common/normalization.h"
-#include "kernels/calls/layer_norm.h"
 
+#include "kernels/calls/layer_norm.h"
 #include "ops/common/as_real.h"
+#include "ops/common/elementwise_program.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -15,8 +16,10 @@ bool in_double(const ir::Node& node) { return node.int_attr("stash_type", 1) == 
 BufferId broadcast(LowerContext& ctx, BufferId from, DType type, const Shape& shape,
                    const Shape& to) {
   const BufferId wide = ctx.temporary(type, to);
-  if (type == DType::f32) {  // one copy step
-    ctx.emit("elementwise", {ctx.view(from, 0, type, shape), wide}, {1, 1, 1, 0, 0, 0, 0, 16});
+  if (type == DType::f32) {
+    ElementwiseProgram copy;
+    copy.add_output(copy.add_input(), type);
+    ctx.emit(copy.call(), {ctx.view(from, 0, type, shape), wide});
     return wide;
   }
   StridedCopy copy{to, std::vector<int64_t>(to.size()), contiguous_strides(to), 0, 0};

@@ -1,6 +1,6 @@
 #include "ops/common/reduce.h"
-#include "kernels/calls/copy.h"
 
+#include "kernels/calls/copy.h"
 #include "ops/common/as_f32.h"
 
 namespace poprt::ops {

@@ -1,10 +1,11 @@
 #include "ops/common/tree_ensemble.h"
-#include "kernels/calls/cast.h"
 
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <map>
+
+#include "kernels/calls/cast.h"
 
 namespace poprt::ops {
 namespace {

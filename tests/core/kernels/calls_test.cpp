@@ -26,8 +26,8 @@ class Sampler final : public Fields {
   };
 
   explicit Sampler(std::mt19937_64& random) : random_(random) {}
-  void require(bool holds, std::string_view) override { this->holds &= holds; }
-  bool follow(bool) override {
+  void require(bool fulfilled, std::string_view) override { holds &= fulfilled; }
+  bool follow(bool, size_t) override {
     open_ints = true;
     return one_in(2);
   }
@@ -78,7 +78,7 @@ class Outline final : public Fields {
  public:
   explicit Outline(std::string_view kernel) : text(kernel) { text += ':'; }
   void require(bool, std::string_view) override {}
-  bool follow(bool) override {
+  bool follow(bool, size_t) override {
     text += " [later:]";
     return true;
   }

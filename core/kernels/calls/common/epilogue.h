@@ -12,7 +12,7 @@ struct Epilogue {
   float a = 0, b = 0;           // of the activation
 
   void fields(Fields& f) {
-    f.choice("activation", activation, kLastActivation);
+    f.choice("activation", activation, static_cast<Activation>(kActivationCount - 1));
     f.flag("residual_after", residual_after);
     f.real("a", a);
     f.real("b", b);
