@@ -69,7 +69,8 @@ void run_normal(const void* params, void* const* data, int64_t begin, int64_t en
     for (int64_t i = 0; i < n; i++) {
       const auto place = static_cast<uint64_t>(first + i);
       radius[i] = static_cast<float>(1 - uniform(static_cast<uint64_t>(p.seed), 2 * place));
-      angle[i] = static_cast<float>(2 * std::numbers::pi * uniform(static_cast<uint64_t>(p.seed), 2 * place + 1));
+      angle[i] = static_cast<float>(2 * std::numbers::pi *
+                                    uniform(static_cast<uint64_t>(p.seed), 2 * place + 1));
     }
     apply(ElementwiseOp::log, radius, n);
     for (int64_t i = 0; i < n; i++) radius[i] *= -2;

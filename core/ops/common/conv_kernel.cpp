@@ -143,7 +143,7 @@ ConvKernel by_taps(const ConvProblem& p) {
   return k;
 }
 
-// A kernel, what it computes and why it is preferred to those behind it.
+// When a kernel computes the convolution, and what it is told.
 struct Implementation {
   bool (*fits)(const ConvProblem& p, const Wish& wish);
   ConvKernel (*make)(const ConvProblem& p, const Wish& wish);

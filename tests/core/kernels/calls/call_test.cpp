@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel_calls.h"  // generated: AllCalls, a testing::Types of all
+#include <kernel_calls.h>  // generated: AllCalls, a testing::Types of all
 #include "kernels/kernel.h"
 
 namespace poprt::kernels::calls {
@@ -241,8 +241,12 @@ std::set<std::string_view> names(testing::Types<C...>) {
 }
 
 TEST(KernelCalls, EveryKernelHasOne) {
+  // These still read their integers by place.
+  const std::set<std::string_view> unnamed = {"arg_extreme", "conv_bytes", "reduce",
+                                              "tree_ensemble"};
   const auto named = names(AllCalls{});
-  for (const Kernel* k : all_kernels()) EXPECT_TRUE(named.contains(k->name)) << k->name;
+  for (const Kernel* k : all_kernels())
+    EXPECT_NE(named.contains(k->name), unnamed.contains(k->name)) << k->name;
   for (const std::string_view name : named) EXPECT_TRUE(find_kernel(name)) << name;
 }
 
