@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   add_compare(app, action);
   add_opt(app, action);
   add_ops(app, action);
+  add_passes(app, action);
   add_cache(app, action);
   add_top(app, action);
   add_inspect(app, action);

@@ -5,20 +5,20 @@ set(POPRT_LAYERS
   "ir: base |"
   "onnx: ir base | poprt_onnx_proto"
   "kernels: base |"
-  "ipu: base |"
   "program: base |"
-  "ops: ir program kernels ipu base | ${CMAKE_DL_LIBS}"
+  "ops: ir program kernels base | ${CMAKE_DL_LIBS}"
   "passes: ops ir base |"
-  "compiler: passes ops onnx ipu program ir base | nlohmann_json::nlohmann_json"
+  "compiler: passes ops onnx program ir base | nlohmann_json::nlohmann_json"
   "popef: base | poprt_zstd nlohmann_json::nlohmann_json"
   "device: kernels program base |"
   "runtime: popef device program base | nlohmann_json::nlohmann_json"
 )
 
-# poprt_table(TARGET NAMESPACE TYPE SUFFIX ACCESSOR HEADER FILES...): generates the table of all
-# `extern const TYPE <stem>_SUFFIX` that the files define (<folder>_<stem>_SUFFIX in the folders of other
-# domains than ai.onnx), as `std::span<const TYPE* const> ACCESSOR()`.
-function(poprt_table target namespace type suffix accessor header)
+# poprt_table(TARGET NAMESPACE TYPE SUFFIX ACCESSOR HEADER PREFIXED FILES...): generates the table of all
+# `extern const TYPE <stem>_SUFFIX` that the files define, as `std::span<const TYPE* const> ACCESSOR()`.
+# Where PREFIXED names a folder, files of folders below it define <folder>_<stem>_SUFFIX: the
+# operators of other domains than ai.onnx.
+function(poprt_table target namespace type suffix accessor header prefixed)
   set(externs "")
   set(rows "")
   list(SORT ARGN)
@@ -26,7 +26,7 @@ function(poprt_table target namespace type suffix accessor header)
     get_filename_component(stem ${file} NAME_WE)
     get_filename_component(folder ${file} DIRECTORY)
     get_filename_component(folder ${folder} NAME)
-    if(folder MATCHES "^(microsoft|ml|graphcore|training)$")
+    if(prefixed AND NOT folder STREQUAL prefixed)
       set(stem ${folder}_${stem})
     endif()
     string(APPEND externs "extern const ${type} ${stem}_${suffix};\n")

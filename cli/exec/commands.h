@@ -11,6 +11,7 @@ void add_bench(CLI::App& app, std::function<int()>& action);
 void add_compare(CLI::App& app, std::function<int()>& action);
 void add_opt(CLI::App& app, std::function<int()>& action);
 void add_ops(CLI::App& app, std::function<int()>& action);
+void add_passes(CLI::App& app, std::function<int()>& action);
 void add_cache(CLI::App& app, std::function<int()>& action);
 void add_top(CLI::App& app, std::function<int()>& action);
 void add_inspect(CLI::App& app, std::function<int()>& action);

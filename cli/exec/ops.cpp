@@ -42,22 +42,20 @@ int run(bool json, bool markdown) {
                    {"since", r.op->since},
                    {"until", r.last},
                    {"types", types},
-                   {"implementation", ops::implementation_name(r.support.implementation)},
-                   {"chip_cost", r.support.chip_cost}});
+                   {"implementation", ops::implementation_name(r.support.implementation)}});
     }
     print_json(j);
     return 0;
   }
   if (markdown)
     fmt::print(
-        "| domain | operator | opsets | types | implementation | chip cost |\n"
-        "|---|---|---|---|---|---|\n");
+        "| domain | operator | opsets | types | implementation |\n"
+        "|---|---|---|---|---|\n");
   for (const Row& r : rows) {
     if (markdown)
-      fmt::print("| {} | {} | {}-{} | {} | {} | {} |\n", r.domain, r.op->name, r.op->since, r.last,
+      fmt::print("| {} | {} | {}-{} | {} | {} |\n", r.domain, r.op->name, r.op->since, r.last,
                  ops::type_list(r.support.types),
-                 ops::implementation_name(r.support.implementation),
-                 r.support.chip_cost ? "yes" : "no");
+                 ops::implementation_name(r.support.implementation));
     else
       fmt::print("{:<13} {:<32} {}-{}\n", r.domain, r.op->name, r.op->since, r.last);
   }

@@ -62,6 +62,18 @@ bool is_contiguous_split(const ir::Node& n) {
 
 MemoryPlan::MemoryPlan(const ir::Graph& graph) {
   const std::vector<ir::Node*> nodes = graph.nodes();
+  place_each(graph, nodes);
+  measure_lifetimes(nodes);
+  // Readers first: a result that must lie somewhere pulls its inputs there.
+  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) share_views(**it);
+  // In running order.
+  for (const ir::Node* n : nodes) share_dying_input(*n);
+}
+
+// A storage of its own for every value. A node's result that is a graph output is made in the
+// caller's memory. When it is several outputs, or is an input or a constant, the driver has put
+// Identity nodes in between.
+void MemoryPlan::place_each(const ir::Graph& graph, const std::vector<ir::Node*>& nodes) {
   const auto add = [&](const ir::Value* v, Space space, uint32_t anchor) {
     places_[v] = {static_cast<uint32_t>(storages_.size()), 0};
     storages_.push_back({space, anchor, bytes_of(v), INT64_MAX, -1, 0});
@@ -69,8 +81,6 @@ MemoryPlan::MemoryPlan(const ir::Graph& graph) {
   };
   for (size_t i = 0; i < graph.inputs().size(); i++)
     add(graph.inputs()[i], Space::input, static_cast<uint32_t>(i));
-  // A node's result that is a graph output is made in the caller's memory. When it is several
-  // outputs, or is an input or a constant, the driver has put Identity nodes in between.
   std::unordered_map<const ir::Value*, uint32_t> outputs;
   for (size_t i = 0; i < graph.outputs().size(); i++) {
     outputs.emplace(graph.outputs()[i], static_cast<uint32_t>(i));
@@ -85,86 +95,72 @@ MemoryPlan::MemoryPlan(const ir::Graph& graph) {
           it == outputs.end() ? 0 : it->second);
     }
   }
-  // Lifetimes of single values. What a loop reads and does not make itself lives until its end.
+}
+
+// Of single values. What a loop reads and does not make itself lives until its end.
+void MemoryPlan::measure_lifetimes(const std::vector<ir::Node*>& nodes) {
   const std::vector<Region> loops = loop_regions(nodes);
-  const auto last_use = [&](const ir::Value* v) {
-    const int64_t made = v->producer() ? position_.at(v->producer()) : -1;
-    int64_t last = made;
-    for (const ir::Use& u : v->uses())
-      last = std::max(last, end_of_use(loops, made, position_.at(u.node)));
-    return last;
-  };
   for (auto& [v, place] : places_) {
+    const int64_t made = v->producer() ? position_.at(v->producer()) : -1;
     Storage& s = storages_[place.storage];
-    s.first = v->producer() ? position_.at(v->producer()) : 0;
-    s.last = last_use(v);
+    s.first = std::max<int64_t>(made, 0);
+    s.last = made;
+    for (const ir::Use& u : v->uses())
+      s.last = std::max(s.last, end_of_use(loops, made, position_.at(u.node)));
   }
+}
 
-  // Views and Concat, readers first: a result that must lie somewhere pulls its inputs there.
-  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
-    const ir::Node& n = **it;
-    const ir::Value *y = n.output(), *x = n.input(0);
-    if (is_contiguous_split(n) && has_place(x)) {
-      uint64_t offset = 0;
-      for (const ir::Value* v : n.outputs()) {
-        const Place px = places_[x];
-        if (has_place(v) && (offset + px.offset) % 64 == 0) {
-          const Place pv = places_[v];
-          const Storage& s = storages_[pv.storage];
-          if (s.space == Space::arena && pv.offset == 0 && s.bytes == bytes_of(v) &&
-              pv.storage != px.storage)
-            merge(pv.storage, px.storage, px.offset + offset);
-        }
-        offset += bytes_of(v);
-      }
-      continue;
+// Puts `part`, the only content of its arena storage, `offset` bytes into `whole`.
+void MemoryPlan::place_inside(const ir::Value* part, const ir::Value* whole, uint64_t offset) {
+  const Place inner = places_[part], outer = places_[whole];
+  const Storage& s = storages_[inner.storage];
+  if ((offset + outer.offset) % 64 == 0 && s.space == Space::arena && inner.offset == 0 &&
+      s.bytes == bytes_of(part) && inner.storage != outer.storage)
+    merge(inner.storage, outer.storage, outer.offset + offset);
+}
+
+// Views lie where their input lies, the parts of a Concat or Split inside the whole.
+void MemoryPlan::share_views(const ir::Node& n) {
+  const ir::Value *y = n.output(), *x = n.input(0);
+  const bool splits = is_contiguous_split(n) && has_place(x);
+  if (splits || (y && has_place(y) && is_contiguous_concat(n))) {
+    uint64_t offset = 0;
+    for (const ir::Value* part : splits ? n.outputs() : n.inputs()) {
+      const uint64_t bytes = bytes_of(part);
+      if (has_place(part) && (splits || bytes > 0)) place_inside(part, splits ? x : y, offset);
+      offset += bytes;
     }
-    if (!y || !has_place(y)) continue;
-    if (ops::op_of(n).sharing.view && x && has_place(x) && bytes_of(x) == bytes_of(y)) {
-      const Place px = places_[x], py = places_[y];
-      if (px.storage == py.storage) continue;
-      const bool x_whole = px.offset == 0 && storages_[px.storage].bytes == bytes_of(x);
-      const bool y_whole = py.offset == 0 && storages_[py.storage].bytes == bytes_of(y);
-      if (storages_[px.storage].space == Space::arena && x_whole)
-        merge(px.storage, py.storage, py.offset);
-      else if (storages_[py.storage].space == Space::arena && y_whole)
-        merge(py.storage, px.storage, px.offset);
-    } else if (is_contiguous_concat(n)) {
-      uint64_t offset = 0;
-      for (const ir::Value* v : n.inputs()) {
-        const uint64_t bytes = bytes_of(v);
-        const Place py = places_[y];
-        if (has_place(v) && bytes > 0 && (offset + py.offset) % 64 == 0) {
-          const Place pv = places_[v];
-          const Storage& s = storages_[pv.storage];
-          if (s.space == Space::arena && pv.offset == 0 && s.bytes == bytes &&
-              pv.storage != py.storage)
-            merge(pv.storage, py.storage, py.offset + offset);
-        }
-        offset += bytes;
-      }
-    }
+    return;
   }
+  if (!y || !has_place(y) || !ops::op_of(n).sharing.view || !x || !has_place(x) ||
+      bytes_of(x) != bytes_of(y))
+    return;
+  const Place px = places_[x], py = places_[y];
+  if (px.storage == py.storage) return;
+  const bool x_whole = px.offset == 0 && storages_[px.storage].bytes == bytes_of(x);
+  const bool y_whole = py.offset == 0 && storages_[py.storage].bytes == bytes_of(y);
+  if (storages_[px.storage].space == Space::arena && x_whole)
+    merge(px.storage, py.storage, py.offset);
+  else if (storages_[py.storage].space == Space::arena && y_whole)
+    merge(py.storage, px.storage, px.offset);
+}
 
-  // Results written over dying inputs, in running order.
-  for (const ir::Node* n : nodes) {
-    const uint32_t mask = ops::op_of(*n).sharing.in_place;
-    const ir::Value* y = n->output();
-    if (!mask || !y || !has_place(y)) continue;
-    for (size_t i = 0; i < n->inputs().size() && i < 32; i++) {
-      const ir::Value* x = n->input(i);
-      if (!((mask >> i) & 1) || !x || !has_place(x)) continue;
-      if (x->dtype() != y->dtype() || x->shape() != y->shape()) continue;
-      const Place px = places_[x], py = places_[y];
-      if (px.storage == py.storage || storages_[px.storage].space != Space::arena) continue;
-      if (px.offset != 0 || storages_[px.storage].bytes != bytes_of(x)) continue;
-      if (!alone(px.storage, position_.at(n), *n, i)) continue;
-      // The other storage must not be in use yet where x already is: only a region that belongs to
-      // y.
-      if (storages_[py.storage].first < position_.at(n)) continue;
-      merge(px.storage, py.storage, py.offset);
-      break;
-    }
+// A result is written over an input that dies here.
+void MemoryPlan::share_dying_input(const ir::Node& n) {
+  const uint32_t mask = ops::op_of(n).sharing.in_place;
+  const ir::Value* y = n.output();
+  if (!mask || !y || !has_place(y)) return;
+  for (size_t i = 0; i < n.inputs().size() && i < 32; i++) {
+    const ir::Value* x = n.input(i);
+    if (!((mask >> i) & 1) || !x || !has_place(x)) continue;
+    if (x->dtype() != y->dtype() || x->shape() != y->shape()) continue;
+    const Place px = places_[x], py = places_[y];
+    if (px.storage == py.storage || storages_[px.storage].space != Space::arena) continue;
+    if (px.offset != 0 || storages_[px.storage].bytes != bytes_of(x)) continue;
+    if (!alone(px.storage, position_.at(&n), n, i)) continue;
+    // The other storage must not be in use yet where x already is: only a region that belongs to y.
+    if (storages_[py.storage].first < position_.at(&n)) continue;
+    return merge(px.storage, py.storage, py.offset);
   }
 }
 

@@ -56,6 +56,11 @@ class MemoryPlan {
   uint64_t plan_offsets();
 
  private:
+  void place_each(const ir::Graph& graph, const std::vector<ir::Node*>& nodes);
+  void measure_lifetimes(const std::vector<ir::Node*>& nodes);
+  void place_inside(const ir::Value* part, const ir::Value* whole, uint64_t offset);
+  void share_views(const ir::Node& n);
+  void share_dying_input(const ir::Node& n);
   void merge(uint32_t from, uint32_t into, uint64_t offset);
   bool alone(uint32_t storage, int64_t position, const ir::Node& node, size_t input) const;
 

@@ -3,51 +3,18 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
-#include <string_view>
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "ops/facts.h"
 
 namespace poprt::compiler {
 namespace {
 
-// Operators and the inputs at which they take weights, from the first to the last. `bytes`: these
-// are quarter numbers as u8.
-struct Place {
-  std::string_view op;
-  size_t first, last;
-  std::string_view domain = "ai.onnx";
-  bool bytes = false;
-};
-constexpr Place kPlaces[] = {
-    {"Add", 0, 1},
-    {"Sub", 0, 1},
-    {"Mul", 0, 1},
-    {"Div", 0, 1},
-    {"Conv", 1, 2},
-    {"ConvTranspose", 1, 2},
-    {"MatMul", 0, 1},
-    {"Gemm", 0, 2},
-    {"PRelu", 1, 1},
-    {"Gather", 0, 0},
-    {"LSTM", 1, 3},
-    {"GRU", 1, 3},
-    {"RNN", 1, 3},
-    {"BatchNormalization", 1, 4},
-    {"LayerNormalization", 1, 2},
-    {"InstanceNormalization", 1, 2},
-    {"GroupNormalization", 1, 2},
-    {"RMSNormalization", 1, 1},
-    {"FP8MatMul", 1, 1, "ai.graphcore", true},
-    {"FP8Conv", 1, 1, "ai.graphcore", true},
-};
-
 bool takes_weights(const ir::Node& node, size_t input, DType dtype) {
-  const std::string_view domain = node.domain.empty() ? "ai.onnx" : std::string_view(node.domain);
-  return std::any_of(std::begin(kPlaces), std::end(kPlaces), [&](const Place& p) {
-    return p.op == node.op_type && p.domain == domain && input >= p.first && input <= p.last &&
-           (is_float(dtype) || (p.bytes && dtype == DType::u8));
-  });
+  const ops::Facts& facts = ops::facts_of(node);
+  return ops::in_mask(facts.weight_inputs, input) &&
+         (is_float(dtype) || (facts.byte_weights && dtype == DType::u8));
 }
 
 bool is_weight(const ir::Graph& graph, const ir::Value& value) {

@@ -41,6 +41,7 @@ std::string_view attributes_of(std::span<const Row> rows, std::span<const Row>::
 }
 
 bool has(std::string_view attributes, std::string_view name) {
+  if (name.find(' ') != name.npos) return false;  // a run of neighbours is no attribute
   for (size_t at = 0; (at = attributes.find(name, at)) != attributes.npos; at += name.size()) {
     const size_t end = at + name.size();
     if ((at == 0 || attributes[at - 1] == ' ') &&

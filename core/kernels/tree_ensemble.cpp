@@ -1,101 +1,45 @@
-// tree_ensemble: operands [x, nodes, thresholds, roots, targets, weights, base?, labels?, y,
-// label?]. x [rows, features] is f32 or f64. nodes is s32 [n, 4]: (feature, mode + 8 if NaN goes to
-// the true side, true child, false child), or for a leaf (first weight, 6, end of weights, 0); a
-// child stands behind its parent. thresholds f64 [n], roots s32 [trees], targets s32 [m] and
-// weights f64 [m] of the leaves, base f64 [0, 1 or columns], labels s64 [classes]. y [rows,
-// columns] is f32 or f64, label s64 [rows]. ints: [rows, features, n, trees, m, base count,
-// columns, aggregate (0 sum, 1 average, 2 min, 3 max), post transform, classifier, all weight on
-// one class, weights all positive, and optionally 1 + the mode that all nodes have]. Sums are in
-// double, trees in order. A classifier of two classes with weights for one reports as ONNX Runtime
-// does, which is not what the specification says everywhere. A task is eight rows, which go down a
-// tree side by side.
+// tree_ensemble: operands [x, nodes, roots, keys, leaves, targets, weights, base?, labels?, y?,
+// label?]. x [rows, features] is f32 or f64. nodes is s32 [n, 3], of f64 [n, 4], as
+// common/tree_walk.h has them; roots s32 [trees] their numbers. keys s32 [k] are features times 2,
+// plus 1 where NaN goes to the true side. The number of a leaf is a row of leaves, s32 [l, 2]: its
+// first weight and the end of its weights, which have targets s32 [m] and values, weights f64 [m];
+// or, where every leaf has one weight for each column in order, it is that of its first weight.
+// base is f64 [0, 1 or columns], labels s64 [classes]. y [rows, columns] is f32 or f64, label s64
+// [rows]. ints: [rows, features, n, trees, k, l, m, base count, columns, aggregate (0 sum, 1
+// average, 2 min, 3 max), post transform, classifier, all weight on one class, weights all
+// positive, depth, some nodes compare with ==, numbers of leaves are weights]. Sums are in double,
+// trees in order. A classifier of two classes with weights for one reports as ONNX Runtime does,
+// which is not what the specification says everywhere.
 #include <algorithm>
-#include <limits>
 
 #include "kernels/common/call_reader.h"
 #include "kernels/common/post_transform.h"
+#include "kernels/common/tree_walk.h"
 
 namespace poprt::kernels {
 namespace {
 
-enum Mode : int32_t { leq, lt, gte, gt, eq, neq, leaf };
+constexpr int kWalks = 8;
 
 struct Params {
-  int64_t features, nodes, trees, weights, bases, columns, aggregate;
+  int64_t features, nodes, trees, keys, leaves, weights, bases, columns, aggregate;
   PostTransform transform;
-  int64_t rows;
-  bool classifier, one_class, all_positive, x_double, y_double;
-  void (*descend)(const Params& p, void* const* data, int64_t row, int64_t lanes, int32_t root,
-                  int32_t* at) noexcept;
+  int64_t rows, task_rows, depth, key_offset;
+  bool classifier, one_class, all_positive, x_double, y_double, equals, leaves_are_weights;
 };
-
-constexpr int64_t kLanes = 8;
-constexpr int kMixed = -1;
-
-bool goes_true(int32_t mode, double x, double threshold) noexcept {
-  switch (mode) {
-    case leq: return x <= threshold;
-    case lt: return x < threshold;
-    case gte: return x >= threshold;
-    case gt: return x > threshold;
-    case eq: return x == threshold;
-    default: return x != threshold;
-  }
-}
 
 struct Scores {
   double* value;
   uint8_t* has;
 };
 
-// at[l]: the leaf of row + l, or -1 where the tree is damaged (a program that was not made by us).
-// All nodes compare with kMode unless that is kMixed.
-template <class X, int kMode>
-void descend(const Params& p, void* const* data, int64_t row, int64_t lanes, int32_t root,
-             int32_t* at) noexcept {
-  const auto* nodes = static_cast<const int32_t*>(data[1]);
-  const auto* thresholds = static_cast<const double*>(data[2]);
-  const X* x = static_cast<const X*>(data[0]) + row * p.features;
-  std::fill(at, at + lanes, root < 0 || root >= p.nodes ? -1 : root);
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (int64_t l = 0; l < lanes; l++) {
-      if (at[l] < 0) continue;
-      const int32_t* n = nodes + 4 * int64_t{at[l]};
-      const int32_t mode = n[1] & 7;
-      if (mode == leaf) continue;
-      if (n[0] < 0 || n[0] >= p.features) {
-        at[l] = -1;
-        continue;
-      }
-      const auto v = static_cast<double>(x[l * p.features + n[0]]);
-      const bool compared = goes_true(kMode == kMixed ? mode : kMode, v, thresholds[at[l]]);
-      const int side = static_cast<int>(compared) | (n[1] >> 3 & static_cast<int>(std::isnan(v)));
-      // No branch: which way it goes cannot be foreseen.
-      const int32_t next = n[3 - (side & 1)];
-      at[l] = next <= at[l] || next >= p.nodes ? -1 : next;
-      moved = true;
-    }
-  }
-}
-
-template <class X>
-auto descend_of(int64_t mode) {
-  switch (mode) {
-    case leq: return descend<X, leq>;
-    case lt: return descend<X, lt>;
-    case gte: return descend<X, gte>;
-    case gt: return descend<X, gt>;
-    default: return descend<X, kMixed>;
-  }
-}
-
-void add_leaf(const Params& p, void* const* data, int64_t at, Scores s) noexcept {
-  const auto* nodes = static_cast<const int32_t*>(data[1]);
-  const auto* targets = static_cast<const int32_t*>(data[4]);
-  const auto* weights = static_cast<const double*>(data[5]);
-  const int64_t begin = std::max(nodes[4 * at], 0);
-  const int64_t end = std::min<int64_t>(nodes[4 * at + 2], p.weights);
+void add_weights(const Params& p, void* const* data, uint32_t leaf, Scores s) noexcept {
+  const auto* leaves = static_cast<const int32_t*>(data[4]);
+  const auto* targets = static_cast<const int32_t*>(data[5]);
+  const auto* weights = static_cast<const double*>(data[6]);
+  if (leaf >= p.leaves) return;
+  const int64_t begin = std::max(leaves[2 * leaf], 0);
+  const int64_t end = std::min<int64_t>(leaves[2 * leaf + 1], p.weights);
   for (int64_t i = begin; i < end; i++) {
     const int32_t t = targets[i];
     if (t < 0 || t >= p.columns) continue;
@@ -108,6 +52,15 @@ void add_leaf(const Params& p, void* const* data, int64_t at, Scores s) noexcept
       v = p.aggregate == 2 ? std::min(v, weights[i]) : std::max(v, weights[i]);
     s.has[t] = 1;
   }
+}
+
+// `node` is the first word of a leaf.
+void add_leaf(const Params& p, void* const* data, size_t node, Scores s) noexcept {
+  const auto leaf = static_cast<uint32_t>(static_cast<const int32_t*>(data[1])[node]);
+  if (!p.leaves_are_weights) return add_weights(p, data, leaf, s);
+  if (leaf > p.weights - p.columns) return;
+  const double* weights = static_cast<const double*>(data[6]) + leaf;
+  for (int64_t c = 0; c < p.columns; c++) s.value[c] += weights[c];
 }
 
 // Two classes, all weight on one of them: gives the index of the label.
@@ -141,14 +94,14 @@ int64_t finish_binary(const Params& p, const double* base, Scores s, double* out
 }
 
 void finish_row(const Params& p, void* const* data, int64_t row, Scores s) noexcept {
-  const auto* base = static_cast<const double*>(data[6]);
-  const auto* labels = static_cast<const int64_t*>(data[7]);
+  const auto* base = static_cast<const double*>(data[7]);
+  const auto* labels = static_cast<const int64_t*>(data[8]);
   double pair[2];
   const double* out = s.value;
   if (p.classifier && p.one_class) {
     const int64_t label = finish_binary(p, base, s, pair);
     out = pair;
-    if (data[9]) static_cast<int64_t*>(data[9])[row] = labels[label];
+    if (data[10]) static_cast<int64_t*>(data[10])[row] = labels[label];
   } else {
     for (int64_t c = 0; c < p.columns; c++) {
       if (p.aggregate == 1 && p.trees) s.value[c] /= static_cast<double>(p.trees);
@@ -157,88 +110,172 @@ void finish_row(const Params& p, void* const* data, int64_t row, Scores s) noexc
       else if (p.bases == 1 && (p.columns == 1 || (p.classifier && p.columns == 2)))
         s.value[c] += base[0];
     }
-    if (p.classifier && data[9]) {
+    if (p.classifier && data[10]) {
       int64_t best = -1;
       for (int64_t c = 0; c < p.columns; c++)
         if ((s.has[c] || p.bases == p.columns || p.columns == 2) &&
             (best < 0 || s.value[c] > s.value[best]))
           best = c;
-      static_cast<int64_t*>(data[9])[row] = labels[std::max<int64_t>(best, 0)];
+      static_cast<int64_t*>(data[10])[row] = labels[std::max<int64_t>(best, 0)];
     }
     // One target knows no other transform in ONNX Runtime.
     if (p.columns > 1 || p.classifier || p.transform == PostTransform::probit)
       apply_post_transform(p.transform, {s.value, static_cast<size_t>(p.columns)});
   }
-  for (int64_t c = 0; data[8] && c < p.columns; c++) {
+  for (int64_t c = 0; data[9] && c < p.columns; c++) {
     if (p.y_double)
-      static_cast<double*>(data[8])[row * p.columns + c] = out[c];
+      static_cast<double*>(data[9])[row * p.columns + c] = out[c];
     else
-      static_cast<float*>(data[8])[row * p.columns + c] = static_cast<float>(out[c]);
+      static_cast<float*>(data[9])[row * p.columns + c] = static_cast<float>(out[c]);
   }
 }
 
+// Keys of `rows` rows side by side; a last row stands for those that are missing.
+template <class X, int kStep>
+void make_keys(const Params& p, void* const* data, int64_t row, int64_t rows,
+               OrderKey<X>* keys) noexcept {
+  using K = OrderKey<X>;
+  const auto* wanted = static_cast<const int32_t*>(data[3]);
+  const int64_t leaf = leaf_key(p.keys);
+  for (int64_t l = 0; l < kStep; l++) {
+    const X* x = static_cast<const X*>(data[0]) + (row + std::min(l, rows - 1)) * p.features;
+    for (int64_t i = 0; i < p.keys; i++) {
+      const auto feature = static_cast<uint32_t>(wanted[i]) >> 1;
+      const K missing = wanted[i] & 1 ? kMissingTrue<K> : kMissingFalse<K>;
+      keys[i * kStep + l] = feature < p.features ? order_key(x[feature], missing) : 0;
+    }
+    for (int64_t i = p.keys; i <= leaf; i++) keys[i * kStep + l] = 0;
+  }
+}
+
+struct Scratch {
+  double* values;
+  uint8_t* has;
+  std::byte* keys;
+};
+
+// kRows: `rows` rows go down one tree side by side, otherwise one row goes down `kWalks` trees.
+template <class X, bool kEquals, int kWalks, bool kRows>
+void add_trees(const Params& p, void* const* data, int64_t first, int64_t rows,
+               Scratch s) noexcept {
+  using K = OrderKey<X>;
+  constexpr auto kWords = static_cast<int64_t>(kNodeWords<K>);
+  const Forest forest{static_cast<const int32_t*>(data[1]),
+                      static_cast<uint32_t>((p.nodes - 1) * kWords),
+                      static_cast<uint32_t>(leaf_key(p.keys)), p.depth};
+  const auto* roots = static_cast<const int32_t*>(data[2]);
+  size_t at[kWalks];
+  for (int64_t l = 0; l < kWalks; l++) {
+    const int64_t root = roots[kRows ? first : std::min(first + l, p.trees - 1)];
+    at[l] = root < 0 ? SIZE_MAX : static_cast<size_t>(root * kWords);
+  }
+  const K* keys = reinterpret_cast<const K*>(s.keys);
+  if (!walk<K, kWalks, kRows ? kWalks : 1, kEquals>(forest, keys, at)) return;
+  const int64_t walks = kRows ? rows : std::min<int64_t>(kWalks, p.trees - first);
+  for (int64_t l = 0; l < walks; l++) {
+    const int64_t to = kRows ? l * p.columns : 0;
+    add_leaf(p, data, at[l], {s.values + to, s.has + to});
+  }
+}
+
+template <class X, bool kEquals>
+void add_forest(const Params& p, void* const* data, int64_t row, int64_t rows, Scratch s) noexcept {
+  auto* keys = reinterpret_cast<OrderKey<X>*>(s.keys);
+  if (p.nodes < 1) return;
+  if (rows > 1) {
+    make_keys<X, kWalks>(p, data, row, rows, keys);
+    for (int64_t t = 0; t < p.trees; t++) add_trees<X, kEquals, kWalks, true>(p, data, t, rows, s);
+    return;
+  }
+  make_keys<X, 1>(p, data, row, 1, keys);
+  int64_t t = 0;
+  for (; p.trees - t > kWalks / 2; t += kWalks)
+    add_trees<X, kEquals, kWalks, false>(p, data, t, 1, s);
+  if (t < p.trees) add_trees<X, kEquals, kWalks / 2, false>(p, data, t, 1, s);
+}
+
+template <class X, bool kEquals>
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
          std::byte* scratch) noexcept {
   const auto& p = *static_cast<const Params*>(params);
-  const auto* roots = static_cast<const int32_t*>(data[3]);
   auto* values = reinterpret_cast<double*>(scratch);
-  auto* has = reinterpret_cast<uint8_t*>(values + kLanes * p.columns);
-  for (int64_t row = begin * kLanes; row < std::min(end * kLanes, p.rows); row += kLanes) {
-    const int64_t lanes = std::min(kLanes, p.rows - row);
-    std::fill_n(values, lanes * p.columns, 0.0);
-    std::fill_n(has, lanes * p.columns, uint8_t{0});
-    const auto scores = [&](int64_t l) {
-      return Scores{values + l * p.columns, has + l * p.columns};
-    };
-    for (int64_t t = 0; t < p.trees; t++) {
-      int32_t at[kLanes];
-      p.descend(p, data, row, lanes, roots[t], at);
-      for (int64_t l = 0; l < lanes; l++)
-        if (at[l] >= 0) add_leaf(p, data, at[l], scores(l));
-    }
-    for (int64_t l = 0; l < lanes; l++) finish_row(p, data, row + l, scores(l));
+  auto* has = reinterpret_cast<uint8_t*>(values + kWalks * p.columns);
+  const Scratch s{values, has, scratch + p.key_offset};
+  const int64_t end_row = std::min(end * p.task_rows, p.rows);
+  for (int64_t row = begin * p.task_rows, rows = 0; row < end_row; row += rows) {
+    // Trees are as good as rows to fill the eight, and few rows leave places empty.
+    rows = std::min<int64_t>(kWalks, end_row - row);
+    if (rows < kWalks && rows < p.trees) rows = 1;
+    std::fill_n(values, rows * p.columns, 0.0);
+    std::fill_n(has, rows * p.columns,
+                p.leaves_are_weights && p.trees > 0 ? uint8_t{1} : uint8_t{0});
+    add_forest<X, kEquals>(p, data, row, rows, s);
+    for (int64_t l = 0; l < rows; l++)
+      finish_row(p, data, row + l, {values + l * p.columns, has + l * p.columns});
   }
 }
 
+// Where the keys begin in the scratch memory.
+int64_t key_offset(int64_t columns) {
+  const int64_t scores = checked_mul(columns, kWalks * static_cast<int64_t>(sizeof(double) + 1));
+  return static_cast<int64_t>(align_up(static_cast<uint64_t>(scores), 64));
+}
+
 Plan prepare(const Call& call) {
-  const CallReader r("tree_ensemble", call, 10, 12);
+  const CallReader r("tree_ensemble", call, 11, 17);
   auto p = std::make_shared<Params>();
   p->rows = r.size(0);
   p->features = r.size(1);
   p->nodes = r.size(2);
   p->trees = r.size(3);
-  p->weights = r.size(4);
-  p->bases = r.size(5);
-  p->columns = r.size(6, 1);
-  p->aggregate = r.size(7);
-  r.check(p->aggregate < 4 && r.size(8) < kPostTransforms, "unknown aggregate or transform");
-  p->transform = static_cast<PostTransform>(r.size(8));
-  p->classifier = r.flag(9);
-  p->one_class = r.flag(10);
+  p->keys = r.size(4);
+  p->leaves = r.size(5);
+  p->weights = r.size(6);
+  p->bases = r.size(7);
+  p->columns = r.size(8, 1);
+  p->aggregate = r.size(9);
+  r.check(p->aggregate < 4 && r.size(10) < kPostTransforms, "unknown aggregate or transform");
+  p->transform = static_cast<PostTransform>(r.size(10));
+  p->classifier = r.flag(11);
+  p->one_class = r.flag(12);
   r.check(!p->one_class || p->columns == 2, "one of two classes, but there are not two");
-  p->all_positive = r.flag(11);
+  p->all_positive = r.flag(13);
+  p->depth = r.size(14);
+  p->equals = r.flag(15);
+  p->leaves_are_weights = r.flag(16);
+  r.check(!p->leaves_are_weights || p->aggregate < 2,
+          "a least or greatest weight needs its target");
   p->x_double = r.dtype(0) == DType::f64;
-  const int64_t mode = call.ints.size() > 12 ? r.integer(12) - 1 : kMixed;
-  p->descend = p->x_double ? descend_of<double>(mode) : descend_of<float>(mode);
-  r.check(p->nodes < std::numeric_limits<int32_t>::max(), "too many nodes");
-  r.check(!p->classifier || r.has(7), "a classifier needs labels");
+  const auto words =
+      static_cast<int64_t>(p->x_double ? kNodeWords<uint64_t> : kNodeWords<uint32_t>);
+  r.check(p->nodes < (int64_t{1} << 31) / words && p->depth <= p->nodes, "too many nodes");
+  r.check(p->keys <= 2 * p->features + 1 && p->keys < (int64_t{1} << 31), "too many keys");
+  r.check(!p->classifier || r.has(8), "a classifier needs labels");
   r.needs(0, p->x_double ? DType::f64 : DType::f32, {p->rows, p->features});
-  r.needs(1, DType::s32, {p->nodes, 4});
-  r.needs(2, DType::f64, {p->nodes});
-  r.needs(3, DType::s32, {p->trees});
-  r.needs(4, DType::s32, {p->weights});
-  r.needs(5, DType::f64, {p->weights});
-  if (p->bases) r.needs(6, DType::f64, {p->bases});
-  r.may(7, DType::s64, {p->columns});
-  p->y_double = r.has(8) && r.dtype(8) == DType::f64;
-  r.may(8, p->y_double ? DType::f64 : DType::f32, {p->rows, p->columns});
-  r.may(9, DType::s64, {p->rows});
+  r.needs(1, DType::s32, {p->nodes, words});
+  r.needs(2, DType::s32, {p->trees});
+  r.needs(3, DType::s32, {p->keys});
+  r.needs(4, DType::s32, {p->leaves, 2});
+  r.needs(5, DType::s32, {p->weights});
+  r.needs(6, DType::f64, {p->weights});
+  if (p->bases) r.needs(7, DType::f64, {p->bases});
+  r.may(8, DType::s64, {p->columns});
+  p->y_double = r.has(9) && r.dtype(9) == DType::f64;
+  r.may(9, p->y_double ? DType::f64 : DType::f32, {p->rows, p->columns});
+  r.may(10, DType::s64, {p->rows});
+  // A tree is read again for every eight rows, so it pays to do many while it is in the cache.
+  p->task_rows = p->rows < 512 ? kWalks : 4 * kWalks;
   Plan plan;
-  plan.run = run;
-  plan.tasks = (p->rows + kLanes - 1) / kLanes;
-  plan.work = static_cast<double>(p->rows) * static_cast<double>(p->trees) * 20;
-  plan.scratch_bytes = static_cast<size_t>(
-      checked_mul(p->columns, kLanes * static_cast<int64_t>(sizeof(double) + 1)));
+  plan.run = p->x_double ? (p->equals ? run<double, true> : run<double, false>)
+                         : (p->equals ? run<float, true> : run<float, false>);
+  plan.tasks = (p->rows + p->task_rows - 1) / p->task_rows;
+  plan.work = static_cast<double>(p->rows) *
+              (static_cast<double>(p->trees) * 20 + static_cast<double>(p->keys) * 2);
+  plan.outputs = 2;
+  p->key_offset = key_offset(p->columns);
+  const int64_t key_bytes = (p->x_double ? 8 : 4) * (p->rows == 1 ? 1 : kWalks);
+  plan.scratch_bytes =
+      static_cast<size_t>(p->key_offset + checked_mul(leaf_key(p->keys) + 1, key_bytes));
   plan.params = std::move(p);
   return plan;
 }

@@ -36,6 +36,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef affine_grid_op;
-const OpDef affine_grid_op = {.name = "AffineGrid", .since = 20, .infer = infer, .lower = lower};
+const OpDef affine_grid_op = {.name = "AffineGrid",
+                              .since = 20,
+                              .infer = infer,
+                              .lower = lower,
+                              .facts = {.shape_inputs = 0b10, .constant_inputs = 0b10}};
 
 }  // namespace poprt::ops

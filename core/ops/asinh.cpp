@@ -1,3 +1,3 @@
 #include "ops/common/elementwise.h"
 
-POPRT_ELEMENTWISE_OP(asinh, "Asinh", 9, floating)
+POPRT_ELEMENTWISE_OP(asinh, "Asinh", 9, floating, .elementwise = step<ElementwiseOp::asinh>)

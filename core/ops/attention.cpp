@@ -1,60 +1,182 @@
-// poprt.Attention: softmax(scale q k^T + mask) v for every head, without the score tensor.
-//
-// Inputs q [B,S,Cq], k [B,T,Ck], v [B,T,Cv] f32, mask optional: f32 added to the scores, or bool
-// where false makes a score mask_value; it broadcasts to [B,H,S,T]. Attributes: heads H, head_size
-// D, scale, q_offset, k_offset, v_offset (column of head h, dimension d of q: q_offset + h D + d,
-// so the three may be one fused projection), mask_value (default -3.4e38), causal (query i sees
-// keys up to i + T - S). Output [B,S,H*D].
-#include "kernels/calls/attention.h"
-#include "ops/op.h"
+// Attention of ONNX: Q, K, V, attn_mask?, past_key?, past_value?, nonpad_kv_seqlen? to Y,
+// present_key?, present_value?, qk_matmul_output?. Tensors are [B, heads, S, size] or, with the
+// heads as attributes, [B, S, heads * size]. Computed in f32, f64
+// in f64.
+#include "kernels/calls/attention_generic.h"
+#include "kernels/calls/cast.h"
+#include "ops/common/as_real.h"
+#include "ops/common/movement.h"
+#include "ops/common/value_range.h"
+
+#include <cmath>
+#include <limits>
 
 namespace poprt::ops {
 namespace {
 
-void infer(InferContext& ctx) {
-  const ir::Node& node = ctx.node;
-  const int64_t heads = node.int_attr("heads", 0), size = node.int_attr("head_size", 0);
-  if (heads < 1 || size < 1 || heads > (INT64_C(1) << 31) || size > (INT64_C(1) << 31))
-    ctx.fail_input("heads is {} and head_size {}; both must be positive", heads, size);
-  const char* const names[] = {"q_offset", "k_offset", "v_offset"};
-  for (size_t i = 0; i < 3; i++) {
-    const ir::ValueType& t = ctx.in(i);
-    if (t.dtype != DType::undefined && t.dtype != DType::f32)
-      ctx.fail_input("input {} is {}, expected f32", i, dtype_name(t.dtype));
-    if (!t.has_shape) continue;
-    if (t.shape.size() != 3)
-      ctx.fail_input("input {} is {}, expected rank 3", i, shape_string(t.shape));
-    const int64_t offset = node.int_attr(names[i], 0), columns = t.shape[2];
-    if (columns >= 0 && (offset < 0 || heads * size > columns || offset > columns - heads * size))
-      ctx.fail_input("{} {} with {} heads of {} does not fit {} columns", names[i], offset, heads,
-                     size, columns);
+using BufferId = LowerContext::BufferId;
+
+struct Sizes {
+  bool packed;  // [B, S, heads * size]
+  int64_t batch, q_heads, kv_heads, queries, new_keys, past, keys, head, v_size;
+};
+
+// From static shapes.
+Sizes sizes_of(const ir::Node& node) {
+  const Shape &q = node.input(0)->shape(), &k = node.input(1)->shape(), &v = node.input(2)->shape();
+  const auto bad = [&](std::string_view what) {
+    fail(ErrorCode::invalid_argument, "{}: {}; Q {}, K {}, V {}", node.describe(), what,
+         shape_string(q), shape_string(k), shape_string(v));
+  };
+  if ((q.size() != 3 && q.size() != 4) || k.size() != q.size() || v.size() != q.size())
+    bad("Q, K and V must all have three or four dimensions");
+  Sizes s{};
+  s.packed = q.size() == 3;
+  s.batch = q[0];
+  if (s.packed) {
+    s.q_heads = node.int_attr("q_num_heads", 0);
+    s.kv_heads = node.int_attr("kv_num_heads", 0);
+    if (s.q_heads < 1 || s.kv_heads < 1) bad("q_num_heads and kv_num_heads are required");
+    if (q[2] % s.q_heads || k[2] % s.kv_heads || v[2] % s.kv_heads)
+      bad("hidden sizes do not divide into heads");
+    s.queries = q[1];
+    s.new_keys = k[1];
+    s.head = q[2] / s.q_heads;
+    s.v_size = v[2] / s.kv_heads;
+    if (k[2] / s.kv_heads != s.head || v[1] != k[1]) bad("sizes do not fit");
+  } else {
+    s.q_heads = q[1];
+    s.kv_heads = k[1];
+    s.queries = q[2];
+    s.new_keys = k[2];
+    s.head = q[3];
+    s.v_size = v[3];
+    if (k[3] != s.head || v[1] != k[1] || v[2] != k[2]) bad("sizes do not fit");
   }
-  const ir::ValueType& q = ctx.in(0);
-  if (!q.has_shape) return ctx.out_dtype(0, DType::f32);
-  ir::ValueType out = q;
-  out.dtype = DType::f32;
-  out.shape[2] = heads * size;
-  if (out.symbols.size() == 3) out.symbols[2].clear();
-  ctx.out(0, out);
+  if (k[0] != s.batch || v[0] != s.batch || s.kv_heads < 1 || s.q_heads % s.kv_heads)
+    bad("batch or heads do not fit");
+  if (node.input(4)) {
+    const Shape& past = node.input(4)->shape();
+    if (past.size() != 4) bad("past_key must have four dimensions");
+    s.past = past[2];
+    if (past != Shape{s.batch, s.kv_heads, s.past, s.head} || !node.input(5) ||
+        node.input(5)->shape() != Shape{s.batch, s.kv_heads, s.past, s.v_size})
+      bad("past_key or past_value does not fit");
+  }
+  s.keys = s.past + s.new_keys;
+  return s;
+}
+
+void infer(InferContext& ctx) {
+  const DType q = ctx.in(0).dtype, v = ctx.in(2).dtype;
+  bool known = true;
+  for (size_t i = 0; i < 6; i++)
+    if (i < 3 || i > 3)
+      if (ctx.has(i)) known = known && ctx.in(i).is_static();
+  if (!known) {
+    ctx.out_dtype(0, q);
+    ctx.out_dtype(1, q);
+    ctx.out_dtype(2, v);
+    return ctx.out_dtype(3, q);
+  }
+  const Sizes s = sizes_of(ctx.node);
+  check_lengths(ctx.node, 6, s.keys, "nonpad_kv_seqlen");
+  if (s.packed)
+    ctx.out(0, q, {s.batch, s.queries, s.q_heads * s.v_size});
+  else
+    ctx.out(0, q, {s.batch, s.q_heads, s.queries, s.v_size});
+  ctx.out(1, q, {s.batch, s.kv_heads, s.keys, s.head});
+  ctx.out(2, v, {s.batch, s.kv_heads, s.keys, s.v_size});
+  ctx.out(3, q, {s.batch, s.q_heads, s.queries, s.keys});
+}
+
+// [B, heads, keys, size] in type `to` of the past and the new part; `present` gets it when it is
+// read.
+BufferId gather_cache(LowerContext& ctx, const Sizes& s, size_t input, size_t past, size_t present,
+                      int64_t size, DType to) {
+  const DType type = ctx.in_dtype(input);
+  const bool wanted =
+      present < ctx.node.outputs().size() && ctx.out(present) != LowerContext::kNone;
+  BufferId whole = ctx.in(input);
+  if (s.packed || ctx.has(past) || wanted) {
+    whole = wanted ? ctx.out(present) : ctx.temporary(type, {s.batch, s.kv_heads, s.keys, size});
+    StridedCopy copy;
+    copy.to_strides = {s.kv_heads * s.keys * size, s.keys * size, size, 1};
+    if (ctx.has(past)) {
+      copy.dims = {s.batch, s.kv_heads, s.past, size};
+      copy.from_strides = contiguous_strides(copy.dims);
+      emit_strided_copy(ctx, ctx.in(past), whole, type, copy);
+    }
+    copy.dims = {s.batch, s.kv_heads, s.new_keys, size};
+    copy.from_strides = contiguous_strides(copy.dims);
+    if (s.packed) copy.from_strides = {s.new_keys * s.kv_heads * size, size, s.kv_heads * size, 1};
+    copy.to_offset = s.past * size;
+    emit_strided_copy(ctx, ctx.in(input), whole, type, copy);
+  }
+  if (type == to) return whole;
+  const BufferId wide = ctx.temporary(to, {s.batch, s.kv_heads, s.keys, size});
+  ctx.emit(calls::Cast{}, {whole, wide});
+  return wide;
 }
 
 void lower(LowerContext& ctx) {
-  const ir::Node& node = ctx.node;
-  ctx.emit(
-      calls::Attention{.heads = node.int_attr("heads", 0),
-                       .size = node.int_attr("head_size", 0),
-                       .q_offset = node.int_attr("q_offset", 0),
-                       .k_offset = node.int_attr("k_offset", 0),
-                       .v_offset = node.int_attr("v_offset", 0),
-                       .causal = node.int_attr("causal", 0) != 0,
-                       .scale = node.float_attr("scale", 1.0f),
-                       .mask_value = node.float_attr("mask_value", -3.402823466e38f)},
-      {ctx.in(0), ctx.in(1), ctx.in(2), ctx.has(3) ? ctx.in(3) : LowerContext::kNone, ctx.out(0)});
+  const Sizes s = sizes_of(ctx.node);
+  const DType t = real_type(ctx);
+  const BufferId q = in_as(ctx, 0, t), k = gather_cache(ctx, s, 1, 4, 1, s.head, t),
+                 v = gather_cache(ctx, s, 2, 5, 2, s.v_size, t);
+  BufferId mask = LowerContext::kNone;
+  calls::AttentionGeneric call;
+  if (ctx.has(3)) {
+    mask = ctx.in_dtype(3) == DType::boolean ? ctx.in(3) : in_as(ctx, 3, t);
+    Shape shape = ctx.in_shape(3);
+    if (shape.size() > 4 || shape.empty())
+      ctx.fail_unsupported("mask {} must have one to four dimensions", shape_string(shape));
+    shape.insert(shape.begin(), 4 - shape.size(), 1);
+    const auto strides = contiguous_strides(shape);
+    const int64_t full[] = {s.batch, s.q_heads, s.queries};
+    for (size_t d = 0; d < 4; d++) {
+      if (d < 3 && shape[d] != 1 && shape[d] != full[d])
+        ctx.fail_unsupported("mask {} does not fit the scores", shape_string(shape));
+      call.mask[d] = shape[d] == 1 && (d < 3 || s.keys == 1 || shape[3] == 1) ? 0 : strides[d];
+    }
+    call.mask_keys = shape[3];
+    if (shape[3] > s.keys) ctx.fail_unsupported("mask {} is too long", shape_string(shape));
+  }
+  const BufferId y = out_as(ctx, 0, t);
+  const BufferId place = y != LowerContext::kNone ? y : ctx.temporary(t, ctx.out_shape());
+  const BufferId scores = out_as(ctx, 3, t);
+  call.batch = s.batch;
+  call.q_heads = s.q_heads;
+  call.kv_heads = s.kv_heads;
+  call.queries = s.queries;
+  call.keys = s.keys;
+  call.head = s.head;
+  call.v_size = s.v_size;
+  call.causal = ctx.node.int_attr("is_causal", 0) != 0;
+  call.left = ctx.node.int_attr("left_window_size", calls::kNoWindow);
+  call.right = ctx.node.int_attr("right_window_size", calls::kNoWindow);
+  call.offset = s.past;
+  call.stage = ctx.node.int_attr("qk_matmul_output_mode", 0);
+  const auto strides = [&](int64_t size) -> std::array<int64_t, 3> {
+    if (s.packed) return {s.queries * s.q_heads * size, size, s.q_heads * size};
+    return {s.q_heads * s.queries * size, s.queries * size, size};
+  };
+  call.q = strides(s.head);
+  call.y = strides(s.v_size);
+  const BufferId operands[] = {q,     k,     v, mask, ctx.has(6) ? ctx.in(6) : LowerContext::kNone,
+                               place, scores};
+  const float usual = t == DType::f64 ? std::numeric_limits<float>::quiet_NaN()
+                                      : 1.0f / std::sqrt(static_cast<float>(s.head));
+  call.scale = ctx.node.float_attr("scale", usual);
+  call.softcap = ctx.node.float_attr("softcap", 0);
+  ctx.emit(call, operands);
+  finish_as(ctx, 0, y, t);
+  finish_as(ctx, 3, scores, t);
 }
 
 }  // namespace
 
 extern const OpDef attention_op;
-const OpDef attention_op = {.name = "Attention", .domain = "poprt", .infer = infer, .lower = lower};
+const OpDef attention_op = {.name = "Attention", .since = 23, .infer = infer, .lower = lower};
 
 }  // namespace poprt::ops

@@ -101,7 +101,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef batch_normalization_op;
-const OpDef batch_normalization_op = {
-    .name = "BatchNormalization", .infer = infer, .lower = lower, .sharing = {.in_place = 1}};
+const OpDef batch_normalization_op = {.name = "BatchNormalization",
+                                      .infer = infer,
+                                      .lower = lower,
+                                      .sharing = {.in_place = 1},
+                                      .facts = {.per_sample = true, .weight_inputs = 0b11110}};
 
 }  // namespace poprt::ops

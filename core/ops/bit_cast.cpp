@@ -22,7 +22,11 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef bit_cast_op;
-const OpDef bit_cast_op = {
-    .name = "BitCast", .since = 26, .infer = infer, .lower = lower, .sharing = {.view = true}};
+const OpDef bit_cast_op = {.name = "BitCast",
+                           .since = 26,
+                           .infer = infer,
+                           .lower = lower,
+                           .sharing = {.view = true},
+                           .facts = {.per_element = true}};
 
 }  // namespace poprt::ops

@@ -1,3 +1,4 @@
 #include "ops/common/elementwise.h"
 
-POPRT_ELEMENTWISE_OP(bitwise_xor, "BitwiseXor", 18, integer)
+POPRT_ELEMENTWISE_OP(bitwise_xor, "BitwiseXor", 18, integer,
+                     .elementwise = step<ElementwiseOp::bit_xor>)

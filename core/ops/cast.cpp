@@ -40,6 +40,12 @@ void infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef cast_op;
-const OpDef cast_op = {.name = "Cast", .infer = infer, .lower = lower_cast};
+const OpDef cast_op = {.name = "Cast",
+                       .infer = infer,
+                       .lower = lower_cast,
+                       .facts = {.per_element = true,
+                                 .narrows = true,
+                                 .elementwise = {append_cast, 1, 1},
+                                 .monotone = Monotone::first}};
 
 }  // namespace poprt::ops

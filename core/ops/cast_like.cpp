@@ -16,6 +16,12 @@ void infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef cast_like_op;
-const OpDef cast_like_op = {.name = "CastLike", .since = 15, .infer = infer, .lower = lower_cast};
+const OpDef cast_like_op = {
+    .name = "CastLike",
+    .since = 15,
+    .infer = infer,
+    .lower = lower_cast,
+    .facts = {
+        .per_element = true, .elementwise = {append_cast, 1, 2}, .monotone = Monotone::first}};
 
 }  // namespace poprt::ops

@@ -1,3 +1,4 @@
 #include "ops/common/elementwise.h"
 
-POPRT_ELEMENTWISE_OP(ceil, "Ceil", 1, floating)
+POPRT_ELEMENTWISE_OP(ceil, "Ceil", 1, floating, .elementwise = step<ElementwiseOp::ceil>,
+                     .monotone = Monotone::all)

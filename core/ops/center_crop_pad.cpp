@@ -52,7 +52,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef center_crop_pad_op;
-const OpDef center_crop_pad_op = {
-    .name = "CenterCropPad", .since = 18, .infer = infer, .lower = lower};
+const OpDef center_crop_pad_op = {.name = "CenterCropPad",
+                                  .since = 18,
+                                  .infer = infer,
+                                  .lower = lower,
+                                  .facts = {.shape_inputs = 0b10, .constant_inputs = 0b10}};
 
 }  // namespace poprt::ops

@@ -1,3 +1,44 @@
+#include "ir/match.h"
 #include "ops/common/elementwise.h"
 
-POPRT_ELEMENTWISE_OP(clip, "Clip", 1, numeric)
+namespace poprt::ops {
+namespace {
+
+// The bounds are attributes before opset 11.
+ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
+                        std::span<const ElementwiseValue> in) {
+  const bool inputs = n.opset() >= 11;
+  const auto given = [&](size_t i, const char* key) {
+    return inputs ? n.input(i) != nullptr : n.find_attr(key) != nullptr;
+  };
+  const auto bound = [&](size_t i, const char* key) {
+    return inputs ? in[i] : p.constant(n.float_attr(key, 0));
+  };
+  const bool low = given(1, "min"), high = given(2, "max");
+  if (low && high) {
+    const ElementwiseValue least = bound(1, "min");
+    return p.step(ElementwiseOp::clip, in[0], least, bound(2, "max"));
+  }
+  if (low) return p.step(ElementwiseOp::max, in[0], bound(1, "min"));
+  return high ? p.step(ElementwiseOp::min, in[0], bound(2, "max"))
+              : p.step(ElementwiseOp::copy, in[0]);
+}
+
+std::optional<Epilogue> epilogue(const ir::Node& n) {
+  float low = n.float_attr("min", std::numeric_limits<float>::lowest());
+  float high = n.float_attr("max", std::numeric_limits<float>::max());
+  for (size_t i = 1; i <= 2; i++) {
+    if (!n.input(i)) continue;
+    const auto bound = ir::const_scalar(n.input(i));
+    if (!bound) return std::nullopt;
+    (i == 1 ? low : high) = static_cast<float>(*bound);
+  }
+  if (low == 0 && high == std::numeric_limits<float>::max()) return Epilogue{Activation::relu};
+  return Epilogue{Activation::clip, low, high};
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_ELEMENTWISE_OP(clip, "Clip", 1, numeric, .narrows = true, .blocked = BlockedForm::unary,
+                     .elementwise = {append, 1, 3}, .epilogue = epilogue, .monotone = Monotone::all)

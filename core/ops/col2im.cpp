@@ -66,6 +66,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef col2im_op;
-const OpDef col2im_op = {.name = "Col2Im", .since = 18, .infer = infer, .lower = lower};
+const OpDef col2im_op = {.name = "Col2Im",
+                         .since = 18,
+                         .infer = infer,
+                         .lower = lower,
+                         .facts = {.shape_inputs = 0b110, .constant_inputs = 0b110}};
 
 }  // namespace poprt::ops

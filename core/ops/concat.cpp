@@ -64,6 +64,9 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef concat_op;
-const OpDef concat_op = {.name = "Concat", .infer = infer, .lower = lower};
+const OpDef concat_op = {.name = "Concat",
+                         .infer = infer,
+                         .lower = lower,
+                         .facts = {.moves = true, .narrows = true, .monotone = Monotone::all}};
 
 }  // namespace poprt::ops

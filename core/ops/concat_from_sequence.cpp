@@ -4,7 +4,10 @@
 namespace poprt::ops {
 
 extern const OpDef concat_from_sequence_op;
-const OpDef concat_from_sequence_op = {
-    .name = "ConcatFromSequence", .since = 11, .infer = infer_nothing, .lower = lower_container};
+const OpDef concat_from_sequence_op = {.name = "ConcatFromSequence",
+                                       .since = 11,
+                                       .infer = infer_nothing,
+                                       .lower = lower_container,
+                                       .facts = {.flow = Flow::concat_from_sequence}};
 
 }  // namespace poprt::ops

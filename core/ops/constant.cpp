@@ -42,6 +42,7 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef constant_op;
-const OpDef constant_op = {.name = "Constant", .infer = infer, .lower = lower};
+const OpDef constant_op = {
+    .name = "Constant", .infer = infer, .lower = lower, .facts = {.moves = true, .narrows = true}};
 
 }  // namespace poprt::ops

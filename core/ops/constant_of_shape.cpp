@@ -40,6 +40,10 @@ void lower(LowerContext& ctx) {
 
 extern const OpDef constant_of_shape_op;
 const OpDef constant_of_shape_op = {
-    .name = "ConstantOfShape", .since = 9, .infer = infer, .lower = lower};
+    .name = "ConstantOfShape",
+    .since = 9,
+    .infer = infer,
+    .lower = lower,
+    .facts = {.moves = true, .shape_inputs = 0b1, .constant_inputs = 0b1}};
 
 }  // namespace poprt::ops

@@ -65,6 +65,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef conv_op;
-const OpDef conv_op = {.name = "Conv", .infer = infer, .lower = lower, .packs = 0b110};
+const OpDef conv_op = {.name = "Conv",
+                       .infer = infer,
+                       .lower = lower,
+                       .packs = 0b110,
+                       .facts = {.per_sample = true, .weight_inputs = 0b110}};
 
 }  // namespace poprt::ops

@@ -36,6 +36,9 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef depth_to_space_op;
-const OpDef depth_to_space_op = {.name = "DepthToSpace", .infer = infer, .lower = lower};
+const OpDef depth_to_space_op = {.name = "DepthToSpace",
+                                 .infer = infer,
+                                 .lower = lower,
+                                 .facts = {.per_sample = true, .moves = true}};
 
 }  // namespace poprt::ops

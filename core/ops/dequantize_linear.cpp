@@ -2,6 +2,7 @@
 #include "base/onnx_dtype.h"
 #include "ir/newest.h"
 #include "kernels/calls/dequantize.h"
+#include "ops/common/elementwise_program.h"
 #include "ops/common/quantization.h"
 
 namespace poprt::ops {
@@ -30,10 +31,20 @@ void lower(LowerContext& ctx) {
            {ctx.in(0), ctx.in(1), ctx.has(2) ? ctx.in(2) : LowerContext::kNone, ctx.out(0)});
 }
 
+ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
+                        std::span<const ElementwiseValue> in) {
+  const ElementwiseValue x = n.input(2) ? p.step(ElementwiseOp::sub, in[0], in[2]) : in[0];
+  return p.step(ElementwiseOp::mul, x, in[1]);
+}
+
 }  // namespace
 
 extern const OpDef dequantize_linear_op;
 const OpDef dequantize_linear_op = {
-    .name = "DequantizeLinear", .since = 10, .infer = infer, .lower = lower};
+    .name = "DequantizeLinear",
+    .since = 10,
+    .infer = infer,
+    .lower = lower,
+    .facts = {.unpacks = true, .f32_inputs = ~0b1u, .elementwise = {append, 2, 3}}};
 
 }  // namespace poprt::ops

@@ -82,6 +82,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef dft_op;
-const OpDef dft_op = {.name = "DFT", .since = 17, .infer = infer, .lower = lower};
+const OpDef dft_op = {.name = "DFT",
+                      .since = 17,
+                      .infer = infer,
+                      .lower = lower,
+                      .facts = {.constant_inputs = 0b110}};
 
 }  // namespace poprt::ops

@@ -96,6 +96,11 @@ void lower(LowerContext& ctx) {
 
 extern const OpDef dropout_op;
 const OpDef dropout_op = {
-    .name = "Dropout", .infer = infer, .lower = lower, .sharing = {.in_place = 1}, .pure = false};
+    .name = "Dropout",
+    .infer = infer,
+    .lower = lower,
+    .sharing = {.in_place = 1},
+    .pure = false,
+    .facts = {.per_element = true, .elementwise = {append_step<ElementwiseOp::copy>, 1, 3}}};
 
 }  // namespace poprt::ops

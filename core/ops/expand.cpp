@@ -30,6 +30,15 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef expand_op;
-const OpDef expand_op = {.name = "Expand", .since = 8, .infer = infer, .lower = lower};
+const OpDef expand_op = {.name = "Expand",
+                         .since = 8,
+                         .infer = infer,
+                         .lower = lower,
+                         .facts = {.moves = true,
+                                   .narrows = true,
+                                   .shape_inputs = 0b10,
+                                   .constant_inputs = 0b10,
+                                   .s64_inputs = ~0b1u,
+                                   .monotone = Monotone::first}};
 
 }  // namespace poprt::ops

@@ -57,6 +57,7 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef eye_like_op;
-const OpDef eye_like_op = {.name = "EyeLike", .since = 9, .infer = infer, .lower = lower};
+const OpDef eye_like_op = {
+    .name = "EyeLike", .since = 9, .infer = infer, .lower = lower, .facts = {.moves = true}};
 
 }  // namespace poprt::ops

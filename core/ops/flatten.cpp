@@ -22,6 +22,10 @@ void lower(LowerContext& ctx) { ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)})
 
 extern const OpDef flatten_op;
 const OpDef flatten_op = {
-    .name = "Flatten", .infer = infer, .lower = lower, .sharing = {.view = true}};
+    .name = "Flatten",
+    .infer = infer,
+    .lower = lower,
+    .sharing = {.view = true},
+    .facts = {.moves = true, .narrows = true, .qdq = QdqForm::moves, .monotone = Monotone::first}};
 
 }  // namespace poprt::ops

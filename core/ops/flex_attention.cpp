@@ -17,6 +17,7 @@ const OpDef flex_attention_op = {.name = "FlexAttention",
                                  .domain = "ai.onnx.preview",
                                  .since = 1,
                                  .infer = infer,
-                                 .lower = lower_container};
+                                 .lower = lower_container,
+                                 .facts = {.flow = Flow::flex_attention}};
 
 }  // namespace poprt::ops

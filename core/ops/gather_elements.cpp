@@ -37,7 +37,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef gather_elements_op;
-const OpDef gather_elements_op = {
-    .name = "GatherElements", .since = 11, .infer = infer, .lower = lower};
+const OpDef gather_elements_op = {.name = "GatherElements",
+                                  .since = 11,
+                                  .infer = infer,
+                                  .lower = lower,
+                                  .facts = {.moves = true, .narrows = true}};
 
 }  // namespace poprt::ops

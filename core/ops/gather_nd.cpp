@@ -49,6 +49,7 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef gather_nd_op;
-const OpDef gather_nd_op = {.name = "GatherND", .since = 11, .infer = infer, .lower = lower};
+const OpDef gather_nd_op = {
+    .name = "GatherND", .since = 11, .infer = infer, .lower = lower, .facts = {.moves = true}};
 
 }  // namespace poprt::ops

@@ -79,6 +79,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef gemm_op;
-const OpDef gemm_op = {.name = "Gemm", .infer = infer, .lower = lower, .packs = 0b110};
+const OpDef gemm_op = {.name = "Gemm",
+                       .infer = infer,
+                       .lower = lower,
+                       .packs = 0b110,
+                       .facts = {.weight_inputs = 0b111}};
 
 }  // namespace poprt::ops

@@ -7,6 +7,7 @@ const OpDef global_average_pool_op = {
     .name = "GlobalAveragePool",
 
     .infer = infer_global_pool,
-    .lower = [](LowerContext& ctx) { lower_global_pool(ctx, PoolKind::average); }};
+    .lower = [](LowerContext& ctx) { lower_global_pool(ctx, PoolKind::average); },
+    .facts = {.per_sample = true}};
 
 }  // namespace poprt::ops

@@ -7,6 +7,7 @@ const OpDef global_lp_pool_op = {
     .name = "GlobalLpPool",
 
     .infer = infer_global_pool,
-    .lower = [](LowerContext& ctx) { lower_global_pool(ctx, PoolKind::lp); }};
+    .lower = [](LowerContext& ctx) { lower_global_pool(ctx, PoolKind::lp); },
+    .facts = {.per_sample = true}};
 
 }  // namespace poprt::ops

@@ -7,6 +7,7 @@ const OpDef global_max_pool_op = {
     .name = "GlobalMaxPool",
 
     .infer = infer_global_pool,
-    .lower = [](LowerContext& ctx) { lower_global_pool(ctx, PoolKind::max); }};
+    .lower = [](LowerContext& ctx) { lower_global_pool(ctx, PoolKind::max); },
+    .facts = {.per_sample = true}};
 
 }  // namespace poprt::ops

@@ -16,6 +16,7 @@ const OpDef group_normalization_op = {.name = "GroupNormalization",
                                       .since = 18,
                                       .infer = [](InferContext& c) { c.out(0, c.in(0)); },
                                       .lower = lower,
-                                      .sharing = {.in_place = 1}};
+                                      .sharing = {.in_place = 1},
+                                      .facts = {.per_sample = true, .weight_inputs = 0b110}};
 
 }  // namespace poprt::ops

@@ -13,6 +13,10 @@ void lower(LowerContext& ctx) { lower_recurrent(ctx, kOp); }
 }  // namespace
 
 extern const OpDef gru_op;
-const OpDef gru_op = {.name = "GRU", .infer = infer, .lower = lower, .packs = 0b1110};
+const OpDef gru_op = {.name = "GRU",
+                      .infer = infer,
+                      .lower = lower,
+                      .packs = 0b1110,
+                      .facts = {.weight_inputs = 0b1110}};
 
 }  // namespace poprt::ops

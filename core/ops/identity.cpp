@@ -1,5 +1,5 @@
 #include "kernels/calls/copy.h"
-#include "ops/op.h"
+#include "ops/common/elementwise.h"
 
 namespace poprt::ops {
 namespace {
@@ -11,7 +11,13 @@ void lower(LowerContext& ctx) { ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)})
 }  // namespace
 
 extern const OpDef identity_op;
-const OpDef identity_op = {
-    .name = "Identity", .infer = infer, .lower = lower, .sharing = {.view = true}};
+const OpDef identity_op = {.name = "Identity",
+                           .infer = infer,
+                           .lower = lower,
+                           .sharing = {.view = true},
+                           .facts = {.per_element = true,
+                                     .moves = true,
+                                     .narrows = true,
+                                     .elementwise = {append_step<ElementwiseOp::copy>, 1, 1}}};
 
 }  // namespace poprt::ops

@@ -35,6 +35,10 @@ void infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef if_op;
-const OpDef if_op = {.name = "If", .infer = infer, .lower = lower_container};
+const OpDef if_op = {
+    .name = "If",
+    .infer = infer,
+    .lower = lower_container,
+    .facts = {.moves = true, .narrows = true, .constant_inputs = 0b1, .flow = Flow::branch}};
 
 }  // namespace poprt::ops

@@ -19,7 +19,10 @@ void infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef image_decoder_op;
-const OpDef image_decoder_op = {
-    .name = "ImageDecoder", .since = 20, .infer = infer, .lower = lower_image};
+const OpDef image_decoder_op = {.name = "ImageDecoder",
+                                .since = 20,
+                                .infer = infer,
+                                .lower = lower_image,
+                                .facts = {.constant_inputs = 0b1}};
 
 }  // namespace poprt::ops

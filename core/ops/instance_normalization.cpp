@@ -8,6 +8,7 @@ const OpDef instance_normalization_op = {
     .since = 1,
     .infer = [](InferContext& c) { c.out(0, c.in(0)); },
     .lower = [](LowerContext& c) { lower_channel_norm(c, c.in_shape(0).at(1), true); },
-    .sharing = {.in_place = 1}};
+    .sharing = {.in_place = 1},
+    .facts = {.per_sample = true, .weight_inputs = 0b110}};
 
 }  // namespace poprt::ops

@@ -66,6 +66,9 @@ void infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef loop_op;
-const OpDef loop_op = {.name = "Loop", .infer = infer, .lower = lower_container};
+const OpDef loop_op = {.name = "Loop",
+                       .infer = infer,
+                       .lower = lower_container,
+                       .facts = {.moves = true, .constant_inputs = 0b11, .flow = Flow::loop}};
 
 }  // namespace poprt::ops

@@ -31,6 +31,6 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef lrn_op;
-const OpDef lrn_op = {.name = "LRN", .infer = infer, .lower = lower};
+const OpDef lrn_op = {.name = "LRN", .infer = infer, .lower = lower, .facts = {.per_sample = true}};
 
 }  // namespace poprt::ops

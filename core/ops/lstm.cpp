@@ -15,6 +15,10 @@ void lower(LowerContext& ctx) { lower_recurrent(ctx, kOp); }
 }  // namespace
 
 extern const OpDef lstm_op;
-const OpDef lstm_op = {.name = "LSTM", .infer = infer, .lower = lower, .packs = 0b1110};
+const OpDef lstm_op = {.name = "LSTM",
+                       .infer = infer,
+                       .lower = lower,
+                       .packs = 0b1110,
+                       .facts = {.weight_inputs = 0b1110}};
 
 }  // namespace poprt::ops

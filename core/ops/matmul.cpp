@@ -79,6 +79,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef matmul_op;
-const OpDef matmul_op = {.name = "MatMul", .infer = infer, .lower = lower, .packs = 0b10};
+const OpDef matmul_op = {.name = "MatMul",
+                         .infer = infer,
+                         .lower = lower,
+                         .packs = 0b10,
+                         .facts = {.weight_inputs = 0b11}};
 
 }  // namespace poprt::ops

@@ -60,6 +60,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef max_unpool_op;
-const OpDef max_unpool_op = {.name = "MaxUnpool", .since = 9, .infer = infer, .lower = lower};
+const OpDef max_unpool_op = {.name = "MaxUnpool",
+                             .since = 9,
+                             .infer = infer,
+                             .lower = lower,
+                             .facts = {.constant_inputs = 0b100}};
 
 }  // namespace poprt::ops

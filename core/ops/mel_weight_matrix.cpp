@@ -60,7 +60,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef mel_weight_matrix_op;
-const OpDef mel_weight_matrix_op = {
-    .name = "MelWeightMatrix", .since = 17, .infer = infer, .lower = lower};
+const OpDef mel_weight_matrix_op = {.name = "MelWeightMatrix",
+                                    .since = 17,
+                                    .infer = infer,
+                                    .lower = lower,
+                                    .facts = {.constant_inputs = 0b11111}};
 
 }  // namespace poprt::ops

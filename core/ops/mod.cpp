@@ -1,3 +1,14 @@
 #include "ops/common/elementwise.h"
 
-POPRT_ELEMENTWISE_OP(mod, "Mod", 10, numeric)
+namespace poprt::ops {
+namespace {
+
+ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
+                        std::span<const ElementwiseValue> in) {
+  return p.step(n.int_attr("fmod", 0) ? ElementwiseOp::fmod : ElementwiseOp::mod, in[0], in[1]);
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_ELEMENTWISE_OP(mod, "Mod", 10, numeric, .narrows = true, .elementwise = {append, 2, 2})

@@ -80,6 +80,10 @@ void lower(LowerContext& ctx) {
 
 extern const OpDef non_max_suppression_op;
 const OpDef non_max_suppression_op = {
-    .name = "NonMaxSuppression", .since = 10, .infer = infer, .lower = lower};
+    .name = "NonMaxSuppression",
+    .since = 10,
+    .infer = infer,
+    .lower = lower,
+    .facts = {.data_sized = true, .shape_inputs = 0b100, .constant_inputs = 0b11100}};
 
 }  // namespace poprt::ops

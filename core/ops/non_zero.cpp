@@ -27,6 +27,7 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef non_zero_op;
-const OpDef non_zero_op = {.name = "NonZero", .since = 9, .infer = infer, .lower = lower};
+const OpDef non_zero_op = {
+    .name = "NonZero", .since = 9, .infer = infer, .lower = lower, .facts = {.data_sized = true}};
 
 }  // namespace poprt::ops

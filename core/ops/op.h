@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ops/facts.h"
 #include "program/builder.h"
 
 namespace poprt::kernels::calls {}
@@ -185,6 +186,8 @@ struct OpDef {
   // Has memory from one run to the next; then not pure. Its nodes get a kStateAttribute of their
   // own before anything is unrolled, so that copies share what was one node.
   bool stateful = false;
+  // What passes and the compiler may know about it.
+  Facts facts = {};
 };
 
 inline constexpr std::string_view kStateAttribute = "poprt_state";

@@ -4,7 +4,10 @@
 namespace poprt::ops {
 
 extern const OpDef optional_op;
-const OpDef optional_op = {
-    .name = "Optional", .since = 15, .infer = infer_nothing, .lower = lower_container};
+const OpDef optional_op = {.name = "Optional",
+                           .since = 15,
+                           .infer = infer_nothing,
+                           .lower = lower_container,
+                           .facts = {.flow = Flow::container}};
 
 }  // namespace poprt::ops

@@ -9,7 +9,10 @@ void infer(InferContext& ctx) { ctx.out(0, DType::boolean, {}); }
 }  // namespace
 
 extern const OpDef optional_has_element_op;
-const OpDef optional_has_element_op = {
-    .name = "OptionalHasElement", .since = 15, .infer = infer, .lower = lower_container};
+const OpDef optional_has_element_op = {.name = "OptionalHasElement",
+                                       .since = 15,
+                                       .infer = infer,
+                                       .lower = lower_container,
+                                       .facts = {.flow = Flow::container}};
 
 }  // namespace poprt::ops

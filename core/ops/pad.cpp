@@ -154,6 +154,13 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef pad_op;
-const OpDef pad_op = {.name = "Pad", .infer = infer, .lower = lower};
+const OpDef pad_op = {.name = "Pad",
+                      .infer = infer,
+                      .lower = lower,
+                      .facts = {.moves = true,
+                                .narrows = true,
+                                .shape_inputs = 0b10,
+                                .constant_inputs = 0b1010,
+                                .s64_inputs = ~0b101u}};
 
 }  // namespace poprt::ops

@@ -35,6 +35,7 @@ const OpDef qlinear_conv_op = {.name = "QLinearConv",
                                      infer_integer_conv(c, 0, 3, c.in(7).dtype);
                                    },
                                .lower = lower,
-                               .packs = 0b1000};
+                               .packs = 0b1000,
+                               .facts = {.f32_inputs = ~0u}};
 
 }  // namespace poprt::ops

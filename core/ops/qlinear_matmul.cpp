@@ -57,6 +57,7 @@ const OpDef qlinear_matmul_op = {.name = "QLinearMatMul",
                                        infer_integer_matmul(c, 0, 3, c.in(7).dtype);
                                      },
                                  .lower = lower,
-                                 .packs = 0b1000};
+                                 .packs = 0b1000,
+                                 .facts = {.f32_inputs = ~0u}};
 
 }  // namespace poprt::ops

@@ -94,10 +94,21 @@ void lower(LowerContext& ctx) {
            {x, scale, ctx.has(2) ? ctx.in(2) : LowerContext::kNone, ctx.out(0)});
 }
 
+// The store saturates.
+ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
+                        std::span<const ElementwiseValue> in) {
+  const ElementwiseValue whole =
+      p.step(ElementwiseOp::round, p.step(ElementwiseOp::div, in[0], in[1]));
+  return n.input(2) ? p.step(ElementwiseOp::add, whole, in[2]) : whole;
+}
+
 }  // namespace
 
 extern const OpDef quantize_linear_op;
-const OpDef quantize_linear_op = {
-    .name = "QuantizeLinear", .since = 10, .infer = infer, .lower = lower};
+const OpDef quantize_linear_op = {.name = "QuantizeLinear",
+                                  .since = 10,
+                                  .infer = infer,
+                                  .lower = lower,
+                                  .facts = {.f32_inputs = ~0b1u, .elementwise = {append, 2, 3}}};
 
 }  // namespace poprt::ops

@@ -64,6 +64,11 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef range_op;
-const OpDef range_op = {.name = "Range", .since = 11, .infer = infer, .lower = lower};
+const OpDef range_op = {
+    .name = "Range",
+    .since = 11,
+    .infer = infer,
+    .lower = lower,
+    .facts = {.narrows = true, .shape_inputs = 0b111, .constant_inputs = 0b111}};
 
 }  // namespace poprt::ops

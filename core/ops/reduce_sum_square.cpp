@@ -1,3 +1,3 @@
 #include "ops/common/reduce.h"
 
-POPRT_REDUCE_OP(reduce_sum_square, "ReduceSumSquare", sum_square)
+POPRT_REDUCE_OP(reduce_sum_square, "ReduceSumSquare", sum_square, .constant_inputs = 0b10)

@@ -11,7 +11,10 @@ void infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef regex_full_match_op;
-const OpDef regex_full_match_op = {
-    .name = "RegexFullMatch", .since = 20, .infer = infer, .lower = lower_text};
+const OpDef regex_full_match_op = {.name = "RegexFullMatch",
+                                   .since = 20,
+                                   .infer = infer,
+                                   .lower = lower_text,
+                                   .facts = {.text = true}};
 
 }  // namespace poprt::ops

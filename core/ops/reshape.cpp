@@ -70,7 +70,16 @@ void lower(LowerContext& ctx) { ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)})
 }  // namespace
 
 extern const OpDef reshape_op;
-const OpDef reshape_op = {
-    .name = "Reshape", .infer = infer, .lower = lower, .sharing = {.view = true}};
+const OpDef reshape_op = {.name = "Reshape",
+                          .infer = infer,
+                          .lower = lower,
+                          .sharing = {.view = true},
+                          .facts = {.moves = true,
+                                    .narrows = true,
+                                    .shape_inputs = 0b10,
+                                    .constant_inputs = 0b10,
+                                    .s64_inputs = ~0b1u,
+                                    .qdq = QdqForm::moves,
+                                    .monotone = Monotone::first}};
 
 }  // namespace poprt::ops

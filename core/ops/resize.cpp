@@ -119,6 +119,11 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef resize_op;
-const OpDef resize_op = {.name = "Resize", .since = 10, .infer = infer, .lower = lower};
+const OpDef resize_op = {
+    .name = "Resize",
+    .since = 10,
+    .infer = infer,
+    .lower = lower,
+    .facts = {.shape_inputs = 0b1100, .constant_inputs = 0b1110, .f32_inputs = ~0b1u}};
 
 }  // namespace poprt::ops

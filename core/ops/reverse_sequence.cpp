@@ -39,7 +39,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef reverse_sequence_op;
-const OpDef reverse_sequence_op = {
-    .name = "ReverseSequence", .since = 10, .infer = infer, .lower = lower};
+const OpDef reverse_sequence_op = {.name = "ReverseSequence",
+                                   .since = 10,
+                                   .infer = infer,
+                                   .lower = lower,
+                                   .facts = {.moves = true}};
 
 }  // namespace poprt::ops

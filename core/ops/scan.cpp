@@ -38,9 +38,16 @@ void infer(InferContext& ctx) {
     if (const DType t = body.outputs()[o]->dtype(); t != DType::undefined) ctx.out_dtype(o, t);
 }
 
+// How many elements of each sequence there are, before opset 9.
+uint32_t lengths(const ir::Node& n) { return n.opset() < 9 ? 0b1 : 0; }
+
 }  // namespace
 
 extern const OpDef scan_op;
-const OpDef scan_op = {.name = "Scan", .since = 8, .infer = infer, .lower = lower_container};
+const OpDef scan_op = {.name = "Scan",
+                       .since = 8,
+                       .infer = infer,
+                       .lower = lower_container,
+                       .facts = {.moves = true, .constant_inputs_of = lengths, .flow = Flow::scan}};
 
 }  // namespace poprt::ops

@@ -8,6 +8,7 @@ const OpDef scatter_op = {.name = "Scatter",
                           .since = 9,
                           .until = 10,
                           .infer = infer_scatter_elements,
-                          .lower = lower_scatter_elements};
+                          .lower = lower_scatter_elements,
+                          .facts = {.moves = true, .narrows = true}};
 
 }  // namespace poprt::ops

@@ -6,6 +6,7 @@ extern const OpDef scatter_elements_op;
 const OpDef scatter_elements_op = {.name = "ScatterElements",
                                    .since = 11,
                                    .infer = infer_scatter_elements,
-                                   .lower = lower_scatter_elements};
+                                   .lower = lower_scatter_elements,
+                                   .facts = {.moves = true, .narrows = true}};
 
 }  // namespace poprt::ops

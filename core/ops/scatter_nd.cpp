@@ -47,6 +47,7 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef scatter_nd_op;
-const OpDef scatter_nd_op = {.name = "ScatterND", .since = 11, .infer = infer, .lower = lower};
+const OpDef scatter_nd_op = {
+    .name = "ScatterND", .since = 11, .infer = infer, .lower = lower, .facts = {.moves = true}};
 
 }  // namespace poprt::ops

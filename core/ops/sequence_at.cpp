@@ -4,7 +4,10 @@
 namespace poprt::ops {
 
 extern const OpDef sequence_at_op;
-const OpDef sequence_at_op = {
-    .name = "SequenceAt", .since = 11, .infer = infer_nothing, .lower = lower_container};
+const OpDef sequence_at_op = {.name = "SequenceAt",
+                              .since = 11,
+                              .infer = infer_nothing,
+                              .lower = lower_container,
+                              .facts = {.constant_inputs = 0b10, .flow = Flow::container}};
 
 }  // namespace poprt::ops

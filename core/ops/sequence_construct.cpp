@@ -4,7 +4,10 @@
 namespace poprt::ops {
 
 extern const OpDef sequence_construct_op;
-const OpDef sequence_construct_op = {
-    .name = "SequenceConstruct", .since = 11, .infer = infer_nothing, .lower = lower_container};
+const OpDef sequence_construct_op = {.name = "SequenceConstruct",
+                                     .since = 11,
+                                     .infer = infer_nothing,
+                                     .lower = lower_container,
+                                     .facts = {.flow = Flow::container}};
 
 }  // namespace poprt::ops

@@ -4,7 +4,10 @@
 namespace poprt::ops {
 
 extern const OpDef sequence_empty_op;
-const OpDef sequence_empty_op = {
-    .name = "SequenceEmpty", .since = 11, .infer = infer_nothing, .lower = lower_container};
+const OpDef sequence_empty_op = {.name = "SequenceEmpty",
+                                 .since = 11,
+                                 .infer = infer_nothing,
+                                 .lower = lower_container,
+                                 .facts = {.flow = Flow::container}};
 
 }  // namespace poprt::ops

@@ -4,7 +4,10 @@
 namespace poprt::ops {
 
 extern const OpDef sequence_erase_op;
-const OpDef sequence_erase_op = {
-    .name = "SequenceErase", .since = 11, .infer = infer_nothing, .lower = lower_container};
+const OpDef sequence_erase_op = {.name = "SequenceErase",
+                                 .since = 11,
+                                 .infer = infer_nothing,
+                                 .lower = lower_container,
+                                 .facts = {.constant_inputs = 0b10, .flow = Flow::container}};
 
 }  // namespace poprt::ops

@@ -4,7 +4,10 @@
 namespace poprt::ops {
 
 extern const OpDef sequence_insert_op;
-const OpDef sequence_insert_op = {
-    .name = "SequenceInsert", .since = 11, .infer = infer_nothing, .lower = lower_container};
+const OpDef sequence_insert_op = {.name = "SequenceInsert",
+                                  .since = 11,
+                                  .infer = infer_nothing,
+                                  .lower = lower_container,
+                                  .facts = {.constant_inputs = 0b100, .flow = Flow::container}};
 
 }  // namespace poprt::ops

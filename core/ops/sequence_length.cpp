@@ -9,7 +9,10 @@ void infer(InferContext& ctx) { ctx.out(0, DType::s64, {}); }
 }  // namespace
 
 extern const OpDef sequence_length_op;
-const OpDef sequence_length_op = {
-    .name = "SequenceLength", .since = 11, .infer = infer, .lower = lower_container};
+const OpDef sequence_length_op = {.name = "SequenceLength",
+                                  .since = 11,
+                                  .infer = infer,
+                                  .lower = lower_container,
+                                  .facts = {.flow = Flow::container}};
 
 }  // namespace poprt::ops

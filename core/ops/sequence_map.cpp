@@ -4,7 +4,10 @@
 namespace poprt::ops {
 
 extern const OpDef sequence_map_op;
-const OpDef sequence_map_op = {
-    .name = "SequenceMap", .since = 17, .infer = infer_nothing, .lower = lower_container};
+const OpDef sequence_map_op = {.name = "SequenceMap",
+                               .since = 17,
+                               .infer = infer_nothing,
+                               .lower = lower_container,
+                               .facts = {.flow = Flow::sequence_map}};
 
 }  // namespace poprt::ops

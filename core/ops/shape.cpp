@@ -34,6 +34,6 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef shape_op;
-const OpDef shape_op = {.name = "Shape", .infer = infer, .lower = lower};
+const OpDef shape_op = {.name = "Shape", .infer = infer, .lower = lower, .facts = {.moves = true}};
 
 }  // namespace poprt::ops

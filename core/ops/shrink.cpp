@@ -29,6 +29,7 @@ extern const OpDef shrink_op;
 const OpDef shrink_op = {.name = "Shrink",
                          .since = 9,
                          .infer = [](InferContext& c) { c.out(0, c.in(0)); },
-                         .lower = lower};
+                         .lower = lower,
+                         .facts = {.per_element = true}};
 
 }  // namespace poprt::ops

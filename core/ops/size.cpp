@@ -14,6 +14,6 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef size_op;
-const OpDef size_op = {.name = "Size", .infer = infer, .lower = lower};
+const OpDef size_op = {.name = "Size", .infer = infer, .lower = lower, .facts = {.moves = true}};
 
 }  // namespace poprt::ops

@@ -122,6 +122,15 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef slice_op;
-const OpDef slice_op = {.name = "Slice", .infer = infer, .lower = lower};
+const OpDef slice_op = {.name = "Slice",
+                        .infer = infer,
+                        .lower = lower,
+                        .facts = {.moves = true,
+                                  .narrows = true,
+                                  .shape_inputs = 0b11110,
+                                  .constant_inputs = 0b11110,
+                                  .s64_inputs = ~0b1u,
+                                  .qdq = QdqForm::moves,
+                                  .monotone = Monotone::first}};
 
 }  // namespace poprt::ops

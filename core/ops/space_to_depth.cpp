@@ -33,6 +33,9 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef space_to_depth_op;
-const OpDef space_to_depth_op = {.name = "SpaceToDepth", .infer = infer, .lower = lower};
+const OpDef space_to_depth_op = {.name = "SpaceToDepth",
+                                 .infer = infer,
+                                 .lower = lower,
+                                 .facts = {.per_sample = true, .moves = true}};
 
 }  // namespace poprt::ops

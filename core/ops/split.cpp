@@ -74,6 +74,14 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef split_op;
-const OpDef split_op = {.name = "Split", .infer = infer, .lower = lower};
+const OpDef split_op = {.name = "Split",
+                        .infer = infer,
+                        .lower = lower,
+                        .facts = {.moves = true,
+                                  .narrows = true,
+                                  .shape_inputs = 0b10,
+                                  .constant_inputs = 0b10,
+                                  .s64_inputs = ~0b1u,
+                                  .monotone = Monotone::first}};
 
 }  // namespace poprt::ops

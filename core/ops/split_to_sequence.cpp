@@ -5,6 +5,10 @@ namespace poprt::ops {
 
 extern const OpDef split_to_sequence_op;
 const OpDef split_to_sequence_op = {
-    .name = "SplitToSequence", .since = 11, .infer = infer_nothing, .lower = lower_container};
+    .name = "SplitToSequence",
+    .since = 11,
+    .infer = infer_nothing,
+    .lower = lower_container,
+    .facts = {.constant_inputs = 0b10, .flow = Flow::split_to_sequence}};
 
 }  // namespace poprt::ops

@@ -1,3 +1,4 @@
 #include "ops/common/elementwise.h"
 
-POPRT_ELEMENTWISE_OP(sqrt, "Sqrt", 1, floating)
+POPRT_ELEMENTWISE_OP(sqrt, "Sqrt", 1, floating, .elementwise = step<ElementwiseOp::sqrt>,
+                     .monotone = Monotone::all, .monotone_from_zero = true)

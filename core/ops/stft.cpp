@@ -70,6 +70,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef stft_op;
-const OpDef stft_op = {.name = "STFT", .since = 17, .infer = infer, .lower = lower};
+const OpDef stft_op = {.name = "STFT",
+                       .since = 17,
+                       .infer = infer,
+                       .lower = lower,
+                       .facts = {.constant_inputs = 0b1010}};
 
 }  // namespace poprt::ops

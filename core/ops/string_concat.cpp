@@ -9,7 +9,10 @@ void infer(InferContext& ctx) { ctx.out_dtype(0, DType::string); }
 }  // namespace
 
 extern const OpDef string_concat_op;
-const OpDef string_concat_op = {
-    .name = "StringConcat", .since = 20, .infer = infer, .lower = lower_text};
+const OpDef string_concat_op = {.name = "StringConcat",
+                                .since = 20,
+                                .infer = infer,
+                                .lower = lower_text,
+                                .facts = {.text = true}};
 
 }  // namespace poprt::ops

@@ -9,7 +9,10 @@ void infer(InferContext& ctx) { ctx.out_dtype(0, DType::string); }
 }  // namespace
 
 extern const OpDef string_normalizer_op;
-const OpDef string_normalizer_op = {
-    .name = "StringNormalizer", .since = 10, .infer = infer, .lower = lower_text};
+const OpDef string_normalizer_op = {.name = "StringNormalizer",
+                                    .since = 10,
+                                    .infer = infer,
+                                    .lower = lower_text,
+                                    .facts = {.text = true}};
 
 }  // namespace poprt::ops

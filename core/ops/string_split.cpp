@@ -12,7 +12,10 @@ void infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef string_split_op;
-const OpDef string_split_op = {
-    .name = "StringSplit", .since = 20, .infer = infer, .lower = lower_text};
+const OpDef string_split_op = {.name = "StringSplit",
+                               .since = 20,
+                               .infer = infer,
+                               .lower = lower_text,
+                               .facts = {.text = true}};
 
 }  // namespace poprt::ops

@@ -1,3 +1,14 @@
 #include "ops/common/elementwise.h"
 
-POPRT_ELEMENTWISE_OP(thresholded_relu, "ThresholdedRelu", 1, floating)
+namespace poprt::ops {
+namespace {
+
+ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
+                        std::span<const ElementwiseValue> in) {
+  return p.step(ElementwiseOp::thresholded, in[0], p.constant(n.float_attr("alpha", 1.0f)));
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_ELEMENTWISE_OP(thresholded_relu, "ThresholdedRelu", 1, floating, .elementwise = {append})

@@ -68,6 +68,14 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef tile_op;
-const OpDef tile_op = {.name = "Tile", .infer = infer, .lower = lower};
+const OpDef tile_op = {.name = "Tile",
+                       .infer = infer,
+                       .lower = lower,
+                       .facts = {.moves = true,
+                                 .narrows = true,
+                                 .shape_inputs = 0b10,
+                                 .constant_inputs = 0b110,
+                                 .s64_inputs = ~0b1u,
+                                 .monotone = Monotone::first}};
 
 }  // namespace poprt::ops

@@ -52,6 +52,9 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef top_k_op;
-const OpDef top_k_op = {.name = "TopK", .infer = infer, .lower = lower};
+const OpDef top_k_op = {.name = "TopK",
+                        .infer = infer,
+                        .lower = lower,
+                        .facts = {.shape_inputs = 0b10, .constant_inputs = 0b10}};
 
 }  // namespace poprt::ops

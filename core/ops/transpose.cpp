@@ -42,6 +42,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef transpose_op;
-const OpDef transpose_op = {.name = "Transpose", .infer = infer, .lower = lower};
+const OpDef transpose_op = {
+    .name = "Transpose",
+    .infer = infer,
+    .lower = lower,
+    .facts = {.moves = true, .narrows = true, .qdq = QdqForm::moves, .monotone = Monotone::first}};
 
 }  // namespace poprt::ops

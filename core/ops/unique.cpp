@@ -89,6 +89,7 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef unique_op;
-const OpDef unique_op = {.name = "Unique", .since = 11, .infer = infer, .lower = lower};
+const OpDef unique_op = {
+    .name = "Unique", .since = 11, .infer = infer, .lower = lower, .facts = {.data_sized = true}};
 
 }  // namespace poprt::ops

@@ -31,7 +31,15 @@ void lower(LowerContext& ctx) { ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)})
 }  // namespace
 
 extern const OpDef unsqueeze_op;
-const OpDef unsqueeze_op = {
-    .name = "Unsqueeze", .infer = infer, .lower = lower, .sharing = {.view = true}};
+const OpDef unsqueeze_op = {.name = "Unsqueeze",
+                            .infer = infer,
+                            .lower = lower,
+                            .sharing = {.view = true},
+                            .facts = {.moves = true,
+                                      .narrows = true,
+                                      .constant_inputs = 0b10,
+                                      .s64_inputs = ~0b1u,
+                                      .qdq = QdqForm::moves,
+                                      .monotone = Monotone::first}};
 
 }  // namespace poprt::ops

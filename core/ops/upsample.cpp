@@ -59,6 +59,11 @@ void lower(LowerContext& ctx) {
 
 extern const OpDef upsample_op;
 // Deprecated in opset 10, where Resize took its place.
-const OpDef upsample_op = {.name = "Upsample", .until = 9, .infer = infer, .lower = lower};
+const OpDef upsample_op = {
+    .name = "Upsample",
+    .until = 9,
+    .infer = infer,
+    .lower = lower,
+    .facts = {.shape_inputs = 0b10, .constant_inputs = 0b10, .f32_inputs = ~0b1u}};
 
 }  // namespace poprt::ops

@@ -28,6 +28,10 @@ const OpDef where_op = {.name = "Where",
                         .since = 9,
                         .infer = infer,
                         .lower = lower_elementwise,
-                        .sharing = {.in_place = 6}};
+                        .sharing = {.in_place = 6},
+                        .facts = {.per_element = true,
+                                  .narrows = true,
+                                  .elementwise = step<ElementwiseOp::where>,
+                                  .monotone = Monotone::all}};
 
 }  // namespace poprt::ops

@@ -39,7 +39,7 @@ bool can_be_constant(const Node& n, uint64_t largest) {
     return v->type.is_static() && v->dtype() != DType::string &&
            dtype_bytes(v->dtype(), element_count(v->shape())) <= largest;
   });
-  return sized && (n.op_type != "DequantizeLinear" || bytes_made(n) <= sizeof(float));
+  return sized && (!op->facts.unpacks || bytes_made(n) <= sizeof(float));
 }
 
 ConstantCones::ConstantCones(const ir::Graph& graph, uint64_t largest) {

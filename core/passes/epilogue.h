@@ -2,22 +2,12 @@
 #pragma once
 
 #include <limits>
-#include <optional>
-#include <string>
+#include <string_view>
 
 #include "ir/graph.h"
 #include "passes/pass.h"
 
 namespace poprt::passes {
-
-// `activation`, `alpha`, `beta` of internal operators (kernels/common/activation.h).
-struct Epilogue {
-  std::string activation;
-  float alpha = 0, beta = 0;
-};
-
-// What the node computes on input 0 as an activation, if it is one.
-std::optional<Epilogue> activation_of(const ir::Node& node);
 
 inline constexpr size_t kNoResidual = std::numeric_limits<size_t>::max();
 

@@ -38,6 +38,15 @@ size_t total_nodes(const ir::Graph& graph) {
 
 }  // namespace
 
+std::string_view numerics_name(Numerics numerics) {
+  switch (numerics) {
+    case Numerics::exact: return "exact";
+    case Numerics::rounding: return "rounding";
+    case Numerics::precision: return "precision";
+  }
+  return "";
+}
+
 const PassDef* find_pass(std::string_view name) {
   for (const PassDef* pass : all_passes())
     if (pass->name == name) return pass;

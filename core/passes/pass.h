@@ -5,6 +5,7 @@
 // nowhere else; `depend`, `before` and `against` check that order and sort what a user selects.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <map>
@@ -33,9 +34,19 @@ class PassContext {
   int64_t max_tensor_size = -1;  // bytes; constant folding makes nothing larger; -1: no limit
 };
 
+// What a pass may change in the numbers that a graph computes.
+enum class Numerics : uint8_t {
+  exact,      // nothing, for the same kernels
+  rounding,   // the last bits: products and sums are rounded in another order, or less often
+  precision,  // the element type in which values are kept
+};
+std::string_view numerics_name(Numerics numerics);
+
 struct PassDef {
-  std::string_view name;  // as PopRT documents it where it has one
-  std::string_view summary;
+  std::string_view name;       // as PopRT documents it where it has one
+  std::string_view summary;    // what it does, continuing "it ..."
+  std::string_view condition;  // where it does it; "none": everywhere
+  Numerics numerics = Numerics::exact;
   // Rewrites the graph (and, where it makes sense, subgraphs). Types of new values must be right
   // when it returns: call ops::infer on the nodes it makes.
   void (*run)(ir::Graph& graph, PassContext& context) = nullptr;

@@ -97,6 +97,14 @@ std::string buffer_string(const Program& p, uint32_t id) {
   return fmt::format("{}+{}:{}{}", place, b.offset, dtype_name(b.dtype), shape_string(b.shape));
 }
 
+template <class T>
+void print_numbers(const std::vector<T>& numbers, std::string_view what, std::string& s) {
+  if (numbers.empty()) return;
+  s += fmt::format(" {} [", what);
+  for (size_t i = 0; i < numbers.size(); i++) s += fmt::format("{}{}", i ? "," : "", numbers[i]);
+  s += "]";
+}
+
 void print_list(const Program& p, const std::vector<Instruction>& list, std::string_view flow,
                 std::string& s) {
   if (list.empty()) return;
@@ -106,13 +114,9 @@ void print_list(const Program& p, const std::vector<Instruction>& list, std::str
     for (size_t i = 0; i < in.operands.size(); i++)
       s += (i ? ", " : "") + buffer_string(p, in.operands[i]);
     s += ")";
-    if (!in.ints.empty()) s += fmt::format(" ints {}", shape_string(in.ints));
-    if (!in.floats.empty()) {
-      s += " floats [";
-      for (size_t i = 0; i < in.floats.size(); i++)
-        s += fmt::format("{}{}", i ? "," : "", in.floats[i]);
-      s += "]";
-    }
+    // Not as shapes: -1 is a number here, no unknown dimension.
+    print_numbers(in.ints, "ints", s);
+    print_numbers(in.floats, "floats", s);
     s += fmt::format("  # {}\n", in.name);
   }
 }

@@ -87,6 +87,10 @@ class Replica : public std::enable_shared_from_this<Replica> {
   void store_loop() noexcept;
 
   Formed form(Step& step) noexcept;
+  // What became of a request's rows: nothing to run yet, a whole step, or a full batch.
+  enum class Taken { nothing, step, batch };
+  Taken take_rows(Step& step, Request* r) noexcept;
+  void drop_late() noexcept;
   bool flush(Step& step, bool complete) noexcept;
   Request* next() noexcept;
   void count_answered(ErrorCode code) noexcept;

@@ -124,6 +124,52 @@ bool Replica::flush(Step& step, bool complete) noexcept {
   return true;
 }
 
+// Takes what fits of the request's rows: whole steps at once, the rest into the open batch.
+Replica::Taken Replica::take_rows(Step& step, Request* r) noexcept {
+  const RunnerPlan& p = *plan_;
+  const uint64_t left = r->rows - r->taken;
+  if (left >= p.step_rows) {
+    // Whole steps do not wait behind a batch that is still open.
+    if (r->taken == 0 && !r->claim()) {
+      queue_.drop(r);
+      return Taken::nothing;
+    }
+    step.rows = p.step_rows;
+    if (left > p.step_rows) r->retain();
+    add(step.segments, r, p.step_rows);
+    r->taken += p.step_rows;
+    if (left > p.step_rows) carry_ = r;
+    return Taken::step;
+  }
+  const uint64_t count = std::min(left, p.step_rows - open_sum_);
+  if (open_.empty()) open_first_ = r->submitted;
+  open_last_ = r->submitted;
+  if (open_sum_ < p.chunk_rows && open_sum_ + count >= p.chunk_rows) open_chunk_ = r->submitted;
+  add(open_, r, count);
+  open_sum_ += count;
+  if (count < left) {
+    r->retain();
+    carry_ = r;  // its `taken` moves on at the flush
+  }
+  return open_sum_ == p.step_rows ? Taken::batch : Taken::nothing;
+}
+
+// Late and cancelled requests leave the open batch now rather than with it.
+void Replica::drop_late() noexcept {
+  const auto now = plan_->config.clock.now();
+  for (size_t i = 0; i < open_.size();) {
+    Request* r = open_[i].request;
+    if (r->taken == 0 && r->has_deadline()) r->expire(now);
+    if (!r->done()) {
+      i++;
+      continue;
+    }
+    open_sum_ -= open_[i].count;
+    queue_.drop(r);
+    open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
 // Fills `step` with the next rows to run, or with requests that fail. `stopped`: the last one.
 Replica::Formed Replica::form(Step& step) noexcept {
   step.clear();
@@ -160,31 +206,8 @@ Replica::Formed Replica::form(Step& step) noexcept {
         carry_ = r;
         return finish();
       }
-      const uint64_t left = r->rows - r->taken;
-      if (left >= p.step_rows) {
-        // Whole steps do not wait behind a batch that is still open.
-        if (r->taken == 0 && !r->claim()) {
-          queue_.drop(r);
-          continue;
-        }
-        step.rows = p.step_rows;
-        if (left > p.step_rows) r->retain();
-        add(step.segments, r, p.step_rows);
-        r->taken += p.step_rows;
-        if (left > p.step_rows) carry_ = r;
-        return finish();
-      }
-      const uint64_t count = std::min(left, p.step_rows - open_sum_);
-      if (open_.empty()) open_first_ = r->submitted;
-      open_last_ = r->submitted;
-      if (open_sum_ < p.chunk_rows && open_sum_ + count >= p.chunk_rows) open_chunk_ = r->submitted;
-      add(open_, r, count);
-      open_sum_ += count;
-      if (count < left) {
-        r->retain();
-        carry_ = r;  // its `taken` moves on at the flush
-      }
-      if (open_sum_ == p.step_rows && flush(step, true)) return finish();
+      const Taken taken = take_rows(step, r);
+      if (taken == Taken::step || (taken == Taken::batch && flush(step, true))) return finish();
     }
     if (!step.segments.empty()) return finish();
     if (queue_.empty() && !stopping) tell([](Telemetry& t) { t.stalled(); });
@@ -212,19 +235,7 @@ Replica::Formed Replica::form(Step& step) noexcept {
         },
         wake);
     if (!told || pool.pokes() != pokes) {
-      // Late and cancelled ones leave now rather than with the batch.
-      const auto now = p.config.clock.now();
-      for (size_t i = 0; i < open_.size();) {
-        Request* r = open_[i].request;
-        if (r->taken == 0 && r->has_deadline()) r->expire(now);
-        if (!r->done()) {
-          i++;
-          continue;
-        }
-        open_sum_ -= open_[i].count;
-        queue_.drop(r);
-        open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
-      }
+      drop_late();
     }
   }
 }

@@ -26,11 +26,33 @@ class Ops(CommandTest):
         self.assertIn("f32", rows["ai.onnx", "Relu", 1]["types"])
         self.assertEqual(rows["com.microsoft", "FastGelu", 1]["implementation"], "decomposition")
         self.assertEqual(rows["ai.onnx", "MatMul", 1]["implementation"], "fast kernel")
-        self.assertTrue(all(isinstance(r["chip_cost"], bool) for r in rows.values()))
 
     def test_wrong_usage(self):
         self.misused(["--json", "--markdown"], "--json", "--markdown")
         self.misused(["stray"], "stray")
+
+
+class PoprtExecPasses(CommandTest):
+    command = "poprt_exec passes"
+
+    def test_a_line_says_what_a_pass_does(self):
+        lines = self.succeeds().splitlines()
+        self.assertTrue(any(line.split(None, 1) == ["eliminate_identity", "removes Identity nodes"] for line in lines))
+
+    def test_json_says_where_it_applies_and_what_it_may_change(self):
+        rows = {r["name"]: r for r in json.loads(self.succeeds("--json"))}
+        self.assertEqual([line.split()[0] for line in self.succeeds().splitlines()], list(rows))
+        self.assertEqual(rows["float_to_half"]["numerics"], "precision")
+        self.assertEqual(rows["float_to_half"]["stage"], "when asked for")
+        self.assertEqual(rows["eliminate_identity"]["numerics"], "exact")
+        self.assertEqual(rows["eliminate_identity"]["stage"], "convert")
+        self.assertEqual(rows["constant_folding"]["stage"], "convert, compile")
+        self.assertEqual(rows["blocked_layout"]["stage"], "compile")
+        for name, row in rows.items():
+            self.assertTrue(row["summary"] and row["condition"], name)
+
+    def test_wrong_usage(self):
+        self.misused(["--json", "--markdown"], "--json", "--markdown")
 
 
 class PoprtExec(CommandTest):
@@ -38,7 +60,7 @@ class PoprtExec(CommandTest):
 
     def test_help_names_every_command(self):
         text = self.succeeds("--help")
-        for command in ("run", "bench", "compare", "opt", "ops", "cache"):
+        for command in ("run", "bench", "compare", "opt", "ops", "passes", "cache"):
             self.assertIn(f"\n  {command} ", text)
             self.assertIn("--help", self.succeeds(command, "--help"))
 

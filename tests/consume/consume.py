@@ -1,10 +1,9 @@
 """Installs into a clean prefix and uses what is there the way a user does: CMake package, pkg-config, tools.
 
-Usage: consume.py install|deb --build DIR --cmake CMAKE --cpack CPACK --cc CC --cxx CXX --model MODEL.onnx"""
+Usage: consume.py install|deb --build DIR --cmake CMAKE --cc CC --cxx CXX --model MODEL.onnx"""
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,19 +22,17 @@ def run(command, **arguments):
 
 
 def install_tree(options, prefix):
-    for component in ("library", "dev", "tools"):
+    for component in ("library", "compiler", "dev", "tools"):
         run([options.cmake, "--install", options.build, "--prefix", prefix, "--component", component])
 
 
 def install_packages(options, prefix):
     """Packages made by the documented command, unpacked as files: nothing enters the system."""
     folder = os.path.join(options.build, "packages", "deb")
-    shutil.rmtree(folder, ignore_errors=True)
-    run([options.cpack, "--config", os.path.join(options.build, "CPackConfig.cmake"), "-G", "DEB"], cwd=options.build)
     packages = sorted(f for f in os.listdir(folder) if f.endswith(".deb"))
     names = [p.split("_")[0] for p in packages]
     names = [n for n in names if n != "poprt-inspector"]  # where its libraries are there
-    assert names == ["libpoprt-dev", "libpoprt1", "poprt-tools"], f"expected three packages, found {packages}"
+    assert names == ["libpoprt-compiler1", "libpoprt-dev", "libpoprt1", "poprt-tools"], f"found {packages}"
     root = os.path.dirname(prefix)
     for package in packages:
         path = os.path.join(folder, package)
@@ -75,11 +72,16 @@ def use_cmake(options, prefix, folder):
 
 
 def use_tools(options, prefix, folder):
-    run([found(prefix, "poprt"), "-i", options.model, "--output_dir", folder, "--export_popef"])
+    """An installed tree may lie anywhere; what packages install finds its libraries where the system looks."""
+    here = dict(os.environ)
+    if options.kind == "deb":
+        here["LD_LIBRARY_PATH"] = os.path.dirname(found(prefix, "libpoprt_compiler.so.1"))
+    commands = os.path.join(prefix, "bin")
     popef = os.path.join(folder, "executable.popef")
-    assert "Anchors" in run([found(prefix, "popef_dump"), popef])
-    assert "Tput" in run([found(prefix, "poprt"), "-i", options.model, "--run", "--output_dir", folder])
-    assert "relu" in run([found(prefix, "poprt_exec"), "ops"]).lower()
+    run([f"{commands}/poprt", "-i", options.model, "--output_dir", folder, "--export_popef"], env=here)
+    assert "Anchors" in run([f"{commands}/popef_dump", popef], env=here)
+    assert "Tput" in run([f"{commands}/poprt", "-i", options.model, "--run", "--output_dir", folder], env=here)
+    assert "relu" in run([f"{commands}/poprt_exec", "ops"], env=here).lower()
 
 
 def expect_answer(command):
@@ -100,7 +102,7 @@ def check_layout(prefix):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("kind", choices=("install", "deb"))
-    for option in ("build", "cmake", "cpack", "cc", "cxx", "model"):
+    for option in ("build", "cmake", "cc", "cxx", "model"):
         parser.add_argument("--" + option, required=True)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

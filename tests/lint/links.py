@@ -14,7 +14,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE_BLOCK = re.compile(r"^```.*?^```", re.S | re.M)
 WORD = re.compile(r"`([\w.+*{},/-]+/[\w.+*{},-]*)`")
 MADE = ("build/", "out/")  # by a build or an example, not in the repository
-PLACEHOLDER = re.compile(r"\.\.\.|[A-Z]{3,}/|vX|\b(?:x|foo)(?:_\w+)?\.")
+PLACEHOLDER = re.compile(r"\.\.\.|[A-Z]{3,}/|NAME|vX|\b(?:x|foo)(?:_\w+)?\.")
 
 
 def choices(path):

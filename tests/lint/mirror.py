@@ -11,6 +11,7 @@ SUITES = {
     "tests/core/ops/contract_test.cpp",  # what every operator passes without being listed
     "tests/core/ops/data_movement_samples_test.cpp",  # samples for it
     "tests/core/ops/integer_product_test.cpp",  # 8-bit operators over one packed product
+    "tests/core/ops/kernel_calls_test.cpp",  # calls of kernels that only prepare() can refuse
     "tests/core/ops/malformed_nodes_test.cpp",  # every operator with random inputs and attributes
 }
 

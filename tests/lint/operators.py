@@ -2,11 +2,7 @@
 
     operators.py POPRT_EXEC [--write]"""
 
-import os
-import subprocess
-import sys
-
-import tree
+import generated
 
 HEADING = """# Operators
 
@@ -20,7 +16,6 @@ What the compiler takes, by the same table that it uses. Made by `tests/lint/ope
 * *implementation*: *fast kernel* (built for each instruction set, or a plain copy), *reference kernel* (portable
   C++), *decomposition* into other operators, *view* (no code), *compiler* (resolved when a model is compiled; text
   and encoded images must be constant), *control* (begins or ends a region of the device's instructions).
-* *chip cost*: whether the chip model has a cycle formula.
 
 Where the data make no tensor: the maps of ai.onnx.ml ZipMap stay the tensor [rows, classes] of their values, in the
 order of its class labels. Class labels of classifiers that are strings (classlabels_strings) become their indices, s64; the PopEF
@@ -38,28 +33,5 @@ Domain `poprt` is internal: passes make these operators, models cannot hold them
 """
 
 
-def main():
-    path = os.path.join(tree.ROOT, "docs", "operators.md")
-    table = subprocess.run([sys.argv[1], "ops", "--markdown"], check=True, capture_output=True, text=True).stdout
-    if "--write" in sys.argv:
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(HEADING + table)
-        return
-    problems = []
-    try:
-        with open(path, encoding="utf-8") as f:
-            found = f.read()
-    except OSError:
-        found = ""
-    if found != HEADING + table:
-        have, want = found.splitlines(), (HEADING + table).splitlines()
-        for line in [w for w in want if w not in set(have)][:10]:
-            problems.append(f"docs/operators.md lacks: {line}")
-        for line in [h for h in have if h not in set(want)][:10]:
-            problems.append(f"docs/operators.md should not have: {line}")
-        problems.append(f"run tests/lint/operators.py {sys.argv[1]} --write")
-    tree.finish(problems, len(table.splitlines()), "lines")
-
-
 if __name__ == "__main__":
-    main()
+    generated.check("docs/operators.md", HEADING, "ops", "tests/lint/operators.py")

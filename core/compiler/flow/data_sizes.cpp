@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_set>
 
 #include "ops/op.h"
 
@@ -13,11 +12,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-bool makes_unknown_sizes(const Node& n) {
-  static const std::unordered_set<std::string_view> kDynamic = {"NonZero", "Unique", "Compress",
-                                                                "NonMaxSuppression"};
-  return is_standard(n) && kDynamic.contains(n.op_type);
-}
+bool makes_unknown_sizes(const Node& n) { return ops::facts_of(n).data_sized; }
 
 // Gives an operator whose result size depends on data its upper bound.
 void Specializer::bound_sizes(const Node& n, Node* made) {
@@ -36,14 +31,14 @@ void Specializer::bound_sizes(const Node& n, Node* made) {
   };
   if (n.op_type == "NonZero") {
     if (x->shape().empty()) return;
-    size = make1("Count", {x}, {}, "poprt");
-    replace(make("NonZero", "poprt", std::array{x}));
+    size = once("Count", "poprt", {x});
+    replace({once("NonZero", "poprt", {x})});
     axis = 1;
   } else if (n.op_type == "Unique") {
     Node* u = target_->add_node("Unique", "poprt", {x}, std::max<size_t>(4, n.outputs().size()));
     u->attributes = made->attributes;
     ops::infer(*u);
-    size = make1("Count", {u->output(3)}, {}, "poprt");
+    size = once("Count", "poprt", {u->output(3)});
     const std::vector<Value*> outputs(u->outputs().begin(), u->outputs().end());
     replace({outputs.begin(), outputs.begin() + static_cast<ptrdiff_t>(n.outputs().size())});
     for (const size_t i : {1u, 3u})
@@ -64,14 +59,14 @@ void Specializer::bound_sizes(const Node& n, Node* made) {
       fail_at(n, ErrorCode::unimplemented,
               "{} conditions for {} elements: a longer condition must be constant", length,
               shape[axis]);
-    size = make1("Count", {condition}, {}, "poprt");
+    size = once("Count", "poprt", {condition});
     Value* at = reshape(make1("NonZero", {reshape(condition, {length})}, {}, "poprt"), {length});
     replace({make1("Gather", {reshape(x, shape), at}, {{"axis", static_cast<int64_t>(axis)}})});
   } else {  // NonMaxSuppression: its bound is in place, rows past the last one are -1
     y = made->output();
     if (!y->type.is_static()) return;
     Value* images = slice_at(y, integer(0), 1);
-    size = make1("Count", {make1("Add", {images, integer(1)})}, {}, "poprt");
+    size = once("Count", "poprt", {make1("Add", {images, integer(1)})});
   }
   items_[n.output()].sized(size, axis);
   for (size_t i = 0; i < n.outputs().size(); i++) give(n, i, item_of(n.output(i)));

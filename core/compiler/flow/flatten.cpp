@@ -95,115 +95,159 @@ void collect_roots(const Value* v, std::unordered_set<const Value*>& roots) {
   }
 }
 
-void flatten_loop(Node& n) {
-  Graph& graph = n.graph();
-  const auto body = subgraph(n, "body");
-  const size_t states = n.inputs().size() < 2 ? 0 : n.inputs().size() - 2;
-  const size_t scans = n.outputs().size() - states;
-  if (body->inputs().size() != states + 2 || body->outputs().size() != states + scans + 1)
-    fail(ErrorCode::invalid_argument,
-         "{}: its body has {} inputs and {} outputs, expected {} and {}", n.describe(),
-         body->inputs().size(), body->outputs().size(), states + 2, states + scans + 1);
-  // The condition is tested when anything can make it false.
-  const Value* result = body->outputs()[0];
-  while (result->producer() && result->producer()->is("Identity"))
-    result = result->producer()->input(0);
-  const auto is_true = [](const Value* v) {
-    return !v || (v->is_constant() && v->constant().to_int64s() == std::vector<int64_t>{1});
-  };
-  const bool kept = result == body->inputs()[1];  // handed through
-  const bool changes = !kept && !is_true(result);
-  const bool tested = changes || !is_true(n.input(1));
-  int64_t most = program::kMaxRounds;
-  Value* count = n.input(0);
-  if (count && count->is_constant()) {
-    const auto values = count->constant().to_int64s();
-    if (values.size() != 1)
-      fail(ErrorCode::invalid_argument, "{}: its trip count is no scalar", n.describe());
-    most = std::clamp<int64_t>(values[0], 0, program::kMaxRounds);
-    count = nullptr;
+// Writes one Loop as LoopBegin, the nodes of its body and LoopEnd. What changes from round to round
+// lies in outputs of LoopBegin; LoopEnd says what moves there for the next round.
+class LoopFlattener {
+ public:
+  explicit LoopFlattener(Node& n) : n_(n), graph_(n.graph()), body_(subgraph(n, "body")) {}
+
+  void run() {
+    check_interface();
+    read_condition();
+    read_count();
+    begin_loop();
+    end_loop(move_nodes(*body_, n_));
+    for (size_t i = 0; i < n_.outputs().size(); i++)
+      graph_.replace_all_uses(n_.output(i), moves_[i + (changes_ ? 1 : 0)].to);
+    graph_.erase_node(&n_);
   }
 
-  Value* test = tested ? n.input(1) : nullptr;
-  if (changes && !test) test = graph.add_constant("", Tensor::scalar(true));
-  std::vector<Value*> inputs = {count, test};
-  for (size_t i = 0; i < states; i++) inputs.push_back(n.input(2 + i));
-  Node* begin = mark(n, "LoopBegin", inputs, 1 + changes + states + scans);
-  begin->set_inputs(inputs);
-  begin->attributes["most"] = most;
-  begin->attributes["condition"] = int64_t{changes};
-  begin->attributes["clear"] = int64_t{tested || count};
-  size_t o = 0;
-  Value* index = begin->output(o++);
-  index->type = ir::ValueType::of(DType::s64, {});
-  body->replace_all_uses(body->inputs()[0], index);
-  // Pairs of what comes next and where it goes.
-  std::vector<std::pair<size_t, Value*>> pairs;  // body output, state
-  Value* condition = test;
-  if (changes) {
-    condition = begin->output(o++);
-    condition->type = ir::ValueType::of(DType::boolean, test->shape());
-    pairs.emplace_back(0, condition);
+ private:
+  // A body output goes to an output of LoopBegin.
+  struct Move {
+    size_t result;
+    Value* to;
+  };
+
+  void check_interface() {
+    states_ = n_.inputs().size() < 2 ? 0 : n_.inputs().size() - 2;
+    scans_ = n_.outputs().size() - states_;
+    if (body_->inputs().size() != states_ + 2 || body_->outputs().size() != states_ + scans_ + 1)
+      fail(ErrorCode::invalid_argument,
+           "{}: its body has {} inputs and {} outputs, expected {} and {}", n_.describe(),
+           body_->inputs().size(), body_->outputs().size(), states_ + 2, states_ + scans_ + 1);
   }
-  if (!condition) condition = graph.add_constant("", Tensor::scalar(true));
-  body->replace_all_uses(body->inputs()[1], condition);
-  for (size_t i = 0; i < states; i++) {
-    Value* state = begin->output(o++);
-    state->type = body->inputs()[2 + i]->type;
-    body->replace_all_uses(body->inputs()[2 + i], state);
-    pairs.emplace_back(1 + i, state);
+
+  // The condition is tested when anything can make it false.
+  void read_condition() {
+    const Value* result = body_->outputs()[0];
+    while (result->producer() && result->producer()->is("Identity"))
+      result = result->producer()->input(0);
+    const auto is_true = [](const Value* v) {
+      return !v || (v->is_constant() && v->constant().to_int64s() == std::vector<int64_t>{1});
+    };
+    const bool kept = result == body_->inputs()[1];  // handed through
+    changes_ = !kept && !is_true(result);
+    if (changes_ || !is_true(n_.input(1))) {
+      tested_ = true;
+      test_ = n_.input(1);
+    }
+    if (changes_ && !test_) test_ = graph_.add_constant("", Tensor::scalar(true));
   }
-  const size_t state_pairs = pairs.size();
-  for (size_t i = 0; i < scans; i++) {
-    Value* whole = begin->output(o++);
-    whole->type = n.output(states + i)->type;
-    pairs.emplace_back(1 + states + i, whole);
+
+  void read_count() {
+    count_ = n_.input(0);
+    if (!count_ || !count_->is_constant()) return;
+    const auto values = count_->constant().to_int64s();
+    if (values.size() != 1)
+      fail(ErrorCode::invalid_argument, "{}: its trip count is no scalar", n_.describe());
+    most_ = std::clamp<int64_t>(values[0], 0, program::kMaxRounds);
+    count_ = nullptr;
   }
-  const std::vector<Value*> results = move_nodes(*body, n);
-  std::vector<Value*> ends = {index};
-  std::vector<int64_t> stage;
-  int64_t copied = 0;
-  for (size_t i = 0; i < pairs.size(); i++) {
-    auto [r, to] = pairs[i];
-    Value* from = results[r];
-    const bool part = i >= state_pairs;
-    const Shape row = part ? Shape(to->shape().begin() + 1, to->shape().end()) : to->shape();
-    if (!from->type.is_static() || from->dtype() != to->dtype() ||
-        element_count(from->shape()) != element_count(row) || (r != 0 && from->shape() != row))
+
+  void begin_loop() {
+    std::vector<Value*> inputs = {count_, test_};
+    for (size_t i = 0; i < states_; i++) inputs.push_back(n_.input(2 + i));
+    Node* begin = mark(n_, "LoopBegin", inputs, 1 + changes_ + states_ + scans_);
+    begin->set_inputs(inputs);
+    begin->attributes["most"] = most_;
+    begin->attributes["condition"] = int64_t{changes_};
+    begin->attributes["clear"] = int64_t{tested_ || count_};
+    size_t o = 0;
+    index_ = begin->output(o++);
+    index_->type = ir::ValueType::of(DType::s64, {});
+    body_->replace_all_uses(body_->inputs()[0], index_);
+    Value* condition = test_;
+    if (changes_) {
+      condition = begin->output(o++);
+      condition->type = ir::ValueType::of(DType::boolean, test_->shape());
+      moves_.push_back({0, condition});
+    }
+    if (!condition) condition = graph_.add_constant("", Tensor::scalar(true));
+    body_->replace_all_uses(body_->inputs()[1], condition);
+    for (size_t i = 0; i < states_; i++) {
+      Value* state = begin->output(o++);
+      state->type = body_->inputs()[2 + i]->type;
+      body_->replace_all_uses(body_->inputs()[2 + i], state);
+      moves_.push_back({1 + i, state});
+    }
+    first_scan_ = moves_.size();
+    for (size_t i = 0; i < scans_; i++) {
+      Value* whole = begin->output(o++);
+      whole->type = n_.output(states_ + i)->type;
+      moves_.push_back({1 + states_ + i, whole});
+    }
+  }
+
+  void check_types(const Move& move, const Value* from, bool part) const {
+    const Shape& whole = move.to->shape();
+    const Shape row = part ? Shape(whole.begin() + 1, whole.end()) : whole;
+    if (!from->type.is_static() || from->dtype() != move.to->dtype() ||
+        element_count(from->shape()) != element_count(row) ||
+        (move.result != 0 && from->shape() != row))
       fail(ErrorCode::unimplemented,
            "{}: its body makes {} where the loop holds {}; both must have one static type",
-           n.describe(), type_string(from->type), type_string(to->type));
-    std::unordered_set<const Value*> roots;
-    collect_roots(from, roots);
-    if (!part) {
-      if (roots.size() == 1 && roots.contains(to)) continue;  // stays as it is
-      // Another copy may overwrite what this one reads.
-      if (std::any_of(pairs.begin(), pairs.end(),
-                      [&](const auto& p) { return roots.contains(p.second); }))
-        stage.push_back(copied);
-      copied++;
+           n_.describe(), type_string(from->type), type_string(move.to->type));
+  }
+
+  void end_loop(const std::vector<Value*>& results) {
+    std::vector<Value*> ends = {index_};
+    std::vector<int64_t> stage;
+    int64_t copied = 0;
+    for (size_t i = 0; i < moves_.size(); i++) {
+      const Move& move = moves_[i];
+      Value* from = results[move.result];
+      const bool part = i >= first_scan_;
+      check_types(move, from, part);
+      if (!part) {
+        std::unordered_set<const Value*> roots;
+        collect_roots(from, roots);
+        if (roots.size() == 1 && roots.contains(move.to)) continue;  // stays as it is
+        // Another copy may overwrite what this one reads.
+        if (std::any_of(moves_.begin(), moves_.end(),
+                        [&](const Move& m) { return roots.contains(m.to); }))
+          stage.push_back(copied);
+        copied++;
+      }
+      ends.push_back(from);
+      ends.push_back(move.to);
     }
-    ends.push_back(from);
-    ends.push_back(to);
+    // The device reads the condition before every round: it has to live as long.
+    if (test_ && !changes_) ends.push_back(test_);
+    Node* end = mark(n_, "LoopEnd", ends);
+    end->attributes["states"] = copied;
+    end->attributes["stage"] = stage;
   }
-  // The device reads the condition before every round: it has to live as long.
-  if (test && !changes) ends.push_back(test);
-  Node* end = mark(n, "LoopEnd", ends);
-  end->attributes["states"] = copied;
-  end->attributes["stage"] = stage;
-  for (size_t i = 0; i < n.outputs().size(); i++) {
-    Value* by = pairs[i + (changes ? 1 : 0)].second;
-    graph.replace_all_uses(n.output(i), by);
-  }
-  graph.erase_node(&n);
-}
+
+  Node& n_;
+  Graph& graph_;
+  const std::shared_ptr<Graph> body_;
+  size_t states_ = 0, scans_ = 0;
+  bool changes_ = false, tested_ = false;
+  Value* test_ = nullptr;   // the condition before the first round; null: true
+  Value* count_ = nullptr;  // null: most_ rounds
+  int64_t most_ = program::kMaxRounds;
+  Value* index_ = nullptr;
+  std::vector<Move> moves_;
+  size_t first_scan_ = 0;
+};
 
 void flatten(Graph& graph) {
   for (Node* n : graph.nodes()) {
     const bool branch = n->is("If");
     if (!branch && !n->is("Loop")) continue;
     ir::for_each_subgraph(*n, [](Graph& sub) { flatten(sub); });
-    branch ? flatten_if(*n) : flatten_loop(*n);
+    branch ? flatten_if(*n) : LoopFlattener(*n).run();
   }
 }
 

@@ -16,8 +16,10 @@ struct Item {
   // Only the first *size (an s64 scalar) places along `axis` of the tensor are real; null: all are.
   ir::Value* size = nullptr;
   size_t axis = 0;
-  // The tensor is made of bounds of sizes; this is it with the sizes themselves.
+  // The tensor is made of sizes: `actual` is it with the sizes themselves, `value` a constant with
+  // the most that each element can be, `least` one with the least.
   ir::Value* actual = nullptr;
+  ir::Value* least = nullptr;
 
   static Item of(ir::Value* v) {
     Item item;

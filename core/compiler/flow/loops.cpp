@@ -65,6 +65,7 @@ Specializer::Items Specializer::iterate(const LoopSpec& loop) {
     long_loops_.insert(&n);
     // What has a state would run, although nobody reads it.
     const std::vector<Node*> made = target_->nodes();
+    once_.erase(target_);
     for (size_t i = made.size(); i-- > before;)
       if (std::all_of(made[i]->outputs().begin(), made[i]->outputs().end(),
                       [](const Value* v) { return v->uses().empty(); }))

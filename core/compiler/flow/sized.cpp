@@ -6,12 +6,12 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <unordered_set>
 
 #include "base/onnx_dtype.h"
 #include "compiler/flow/specializer.h"
 #include "ir/newest.h"
 #include "ops/common/scalar.h"
+#include "ops/facts.h"
 
 namespace poprt::compiler {
 
@@ -19,94 +19,6 @@ using ir::Node;
 using ir::Value;
 
 namespace {
-
-using Names = std::unordered_set<std::string_view>;
-
-const Names kElementwise = {"Abs",         "Acos",
-                            "Acosh",       "Add",
-                            "And",         "Asin",
-                            "Asinh",       "Atan",
-                            "Atanh",       "BitCast",
-                            "BitShift",    "BitwiseAnd",
-                            "BitwiseNot",  "BitwiseOr",
-                            "BitwiseXor",  "Cast",
-                            "CastLike",    "Ceil",
-                            "Celu",        "Clip",
-                            "Cos",         "Cosh",
-                            "Div",         "Dropout",
-                            "Elu",         "Equal",
-                            "Erf",         "Exp",
-                            "Floor",       "Gelu",
-                            "Greater",     "GreaterOrEqual",
-                            "HardSigmoid", "HardSwish",
-                            "Identity",    "IsInf",
-                            "IsNaN",       "LeakyRelu",
-                            "Less",        "LessOrEqual",
-                            "Log",         "Max",
-                            "Mean",        "Min",
-                            "Mish",        "Mod",
-                            "Mul",         "Neg",
-                            "Not",         "Or",
-                            "PRelu",       "Pow",
-                            "Reciprocal",  "Relu",
-                            "Round",       "Selu",
-                            "Shrink",      "Sigmoid",
-                            "Sign",        "Sin",
-                            "Sinh",        "Softplus",
-                            "Softsign",    "Sqrt",
-                            "Sub",         "Sum",
-                            "Swish",       "Tan",
-                            "Tanh",        "ThresholdedRelu",
-                            "Where",       "Xor"};
-
-// Each row of input 0 by itself.
-const Names kRows = {"AveragePool",   "BatchNormalization",    "Conv",
-                     "ConvTranspose", "DepthToSpace",          "GlobalAveragePool",
-                     "GlobalLpPool",  "GlobalMaxPool",         "GroupNormalization",
-                     "LRN",           "InstanceNormalization", "LpPool",
-                     "MaxPool",       "SpaceToDepth"};
-
-// Inputs that say what shape a result has: they are constants, computed from bounds.
-bool decides_shape(const Node& n, size_t input) {
-  static const std::unordered_map<std::string_view, std::pair<size_t, size_t>> kInputs = {
-      {"ConstantOfShape", {0, 0}},
-      {"Expand", {1, 1}},
-      {"OneHot", {1, 1}},
-      {"Pad", {1, 1}},
-      {"Range", {0, 2}},
-      {"Reshape", {1, 1}},
-      {"Resize", {2, 3}},
-      {"Slice", {1, 4}},
-      {"Split", {1, 1}},
-      {"Tile", {1, 1}},
-      {"TopK", {1, 1}},
-      {"Upsample", {1, 1}},
-      {"CenterCropPad", {1, 1}},
-      {"AffineGrid", {1, 1}},
-      {"NonMaxSuppression", {2, 2}},
-      {"Col2Im", {1, 2}}};
-  const auto it = is_standard(n) ? kInputs.find(n.op_type) : kInputs.end();
-  return it != kInputs.end() && input >= it->second.first && input <= it->second.second;
-}
-
-// The scalar in each place of a vector that is put together of constants and such; null: constant.
-// Nothing when it is made in another way.
-std::optional<std::vector<Value*>> places_of(Value* v) {
-  const int64_t count = element_count(v->shape());
-  if (v->is_constant()) return std::vector<Value*>(static_cast<size_t>(count), nullptr);
-  const Node* n = v->producer();
-  if (n && n->is("Concat")) {
-    std::vector<Value*> places;
-    for (Value* part : n->inputs()) {
-      const auto of = places_of(part);
-      if (!of) return std::nullopt;
-      places.insert(places.end(), of->begin(), of->end());
-    }
-    return places;
-  }
-  if (count == 1) return std::vector<Value*>{v};
-  return std::nullopt;
-}
 
 int64_t onnx_type(DType t) { return onnx_from_dtype(t).value(); }
 
@@ -130,6 +42,10 @@ Tensor extreme(DType t, bool high) {
 }
 
 }  // namespace
+
+bool decides_shape(const Node& n, size_t input) {
+  return ops::in_mask(ops::facts_of(n).shape_inputs, input);
+}
 
 bool Specializer::has_sizes(const Node& n, const Items& in) {
   for (size_t i = 0; i < in.size(); i++)
@@ -156,10 +72,12 @@ Value* Specializer::newest(const std::string& op, std::initializer_list<Value*> 
 }
 
 Value* Specializer::places(int64_t count) {
+  Value*& made = places_[count];
+  if (made) return made;
   Tensor t = Tensor::zeros(DType::s64, {count});
   int64_t next = 0;
   for (int64_t& x : t.mutable_values<int64_t>()) x = next++;
-  return constant(t);
+  return made = constant(t);
 }
 
 // Its tensor with another filling behind the real part.
@@ -183,6 +101,14 @@ void Specializer::refuse_size(const Node& n, const Item& item) const {
       "the size of '{}' along axis {} depends on data (at most {}), and there is no rule for it "
       "in this operator; make what it depends on constant, or end the model before it",
       name, item.axis, item.value->shape()[item.axis]);
+}
+
+void Specializer::refuse_shape(const Node& n, const Item& item) const {
+  fail_at(
+      n, ErrorCode::unimplemented,
+      "{} has more than one dimension that depends on data, or one with no bound that is known; "
+      "make what it depends on constant, or end the model before it",
+      item.value ? fmt::format("'{}'", item.value->name()) : "its result");
 }
 
 std::vector<int64_t> Specializer::constant_ints(const Node& n, const Items& in, size_t i) const {
@@ -242,75 +168,8 @@ Specializer::Followed Specializer::follow_reduction(const Node& n, Items& in) {
   return {};
 }
 
-// Where axis `axis` of x went, and how many of it are real; by flat order.
-Specializer::Followed Specializer::follow_reshape(const Node& n, const Item& x, const Shape& to,
-                                                  std::optional<size_t> wanted) {
-  const Shape& from = x.value->shape();
-  const int64_t outer = before(from, x.axis), bound = from[x.axis];
-  const int64_t inner = bound == 0 ? 0 : element_count(from) / outer / bound;
-  for (size_t k = 0; k < to.size(); k++) {
-    if (wanted && k != *wanted) continue;
-    if (before(to, k) == outer && to[k] == bound) return {x.size, k};
-  }
-  // Everything in front has one element: the real part is the first in memory.
-  for (size_t k = 0; k < to.size() && outer == 1; k++) {
-    if (before(to, k) != 1) break;
-    if (wanted ? k != *wanted : to[k] == 1) continue;
-    const int64_t rest = to[k] == 0 ? 0 : element_count(to) / to[k];
-    if (rest > 0 && inner % rest == 0) return {make1("Mul", {x.size, integer(inner / rest)}), k};
-    if (rest > 0 && inner > 0 && rest % inner == 0)
-      return {make1("Div", {x.size, integer(rest / inner)}), k};
-  }
-  refuse_size(n, x);
-}
-
-Specializer::Followed Specializer::follow_slice(const Node& n, const Items& in) {
-  const Item& x = in[0];
-  const auto rank = static_cast<int64_t>(x.value->shape().size());
-  const bool attributes = n.opset() < 10;
-  const auto list = [&](size_t i, std::string_view key) {
-    if (attributes) return n.ints_attr(key);
-    return in.size() > i && in[i].value ? constant_ints(n, in, i) : std::vector<int64_t>();
-  };
-  const std::vector<int64_t> starts = list(1, "starts"), ends = list(2, "ends");
-  std::vector<int64_t> axes = list(3, "axes"), steps = list(4, "steps");
-  if (axes.empty())
-    for (size_t d = 0; d < starts.size(); d++) axes.push_back(static_cast<int64_t>(d));
-  steps.resize(axes.size(), 1);
-  // Ends that are sizes themselves.
-  std::vector<Value*> dynamic(ends.size(), nullptr);
-  for (const size_t i : {size_t{1}, size_t{3}, size_t{4}})
-    if (i < in.size() && in[i].actual) refuse_size(n, x.size ? x : in[i]);
-  if (in.size() > 2 && in[2].actual) {
-    const auto places = places_of(in[2].actual);
-    if (!places)
-      fail_at(n, ErrorCode::unimplemented, "it is not known which of its ends depend on data");
-    dynamic = *places;
-  }
-  Followed out{x.size, x.axis};
-  for (size_t i = 0; i < axes.size() && i < starts.size() && i < ends.size(); i++) {
-    const auto axis = static_cast<size_t>(normalize_axis(axes[i], rank));
-    const bool sized = x.size && axis == x.axis;
-    if (!sized && !dynamic[i]) continue;
-    if (x.size && !sized) refuse_size(n, x);
-    const int64_t bound = x.value->shape()[axis];
-    if (steps[i] != 1 || starts[i] < 0 || ends[i] < 0 || (out.size && !sized)) {
-      if (!x.size) fail_at(n, ErrorCode::unimplemented, "an end that depends on data with a step");
-      refuse_size(n, x);
-    }
-    Value* end = dynamic[i]
-                     ? make1("Cast", {reshape(dynamic[i], {})}, {{"to", onnx_type(DType::s64)}})
-                     : integer(std::min(ends[i], bound));
-    if (sized) end = newest("Min", {end, x.size});
-    Value* real =
-        newest("Max", {newest("Sub", {end, integer(std::min(starts[i], bound))}), integer(0)});
-    out = {real, axis};
-  }
-  return out;
-}
-
 // Real parts one behind the other.
-Specializer::Followed Specializer::follow_concat(const Node& n, const Items& in) {
+Specializer::Followed Specializer::follow_concat(const Node& n, Items& in) {
   const auto rank = static_cast<int64_t>(in[0].value->shape().size());
   const auto axis = static_cast<size_t>(normalize_axis(n.int_attr("axis", 1), rank));
   Followed along;
@@ -320,8 +179,15 @@ Specializer::Followed Specializer::follow_concat(const Node& n, const Items& in)
     along = {item.size, item.axis};
   }
   if (along.size) {
-    for (const Item& item : in)
+    // Nothing is repeated: lengths are equal, and what is static is all real.
+    int64_t bound = std::numeric_limits<int64_t>::max();
+    for (const Item& item : in) {
       if (item.size && item.axis == axis) refuse_size(n, item);
+      bound = std::min(bound, item.value->shape()[along.axis]);
+      if (!item.size) along.size = nullptr;
+    }
+    for (Item& item : in)
+      if (item.size) item.value = with_bound(item, bound);
     return along;
   }
   const auto bound = [&](const Value* v) { return v->shape()[axis]; };
@@ -345,30 +211,62 @@ Specializer::Followed Specializer::follow_concat(const Node& n, const Items& in)
   return {.size = real, .axis = axis, .whole = all};
 }
 
-// Rows of indices that are not real do nothing.
+// Rows of at's axis, the first one in place of those that are not real.
+Value* Specializer::from_front(const Item& at, Value* size) {
+  Value* place = places(at.value->shape()[at.axis]);
+  return gathered(at, newest("Where", {newest("Less", {place, size}), place, integer(0)}));
+}
+
+// Rows of indices that are not real do nothing: they name the first row's place with its value, or
+// have an update that changes nothing.
 Specializer::Followed Specializer::follow_scatter(const Node& n, Items& in) {
-  const Item at = in[1];
-  const std::string how = n.string_attr("reduction", "none");
-  if (in[0].size || !at.size || at.axis != 0 || at.value->shape().size() != 2 ||
-      (how != "none" && how != "add"))
-    refuse_size(n, in[0].size ? in[0] : at.size ? at : in[2]);
-  const int64_t bound = at.value->shape()[0];
-  if (bound == 0) return {};
-  // They name the first row's place instead ...
-  Value* place = places(bound);
-  Value* row = newest("Where", {newest("Less", {place, at.size}), place, integer(0)});
-  in[1].value = slice_at(at.value, row, 0);
-  Item updates = in[2];
-  updates.sized(at.size, 0);
-  if (how == "add") {  // ... and add nothing
-    in[2].value = zero_filled(updates);
-    return {};
+  const bool elements = n.op_type != "ScatterND";
+  const Item x = in[0];
+  Item at = in[1], updates = in[2];
+  const auto rank = static_cast<int64_t>(x.value->shape().size());
+  const auto along = static_cast<size_t>(normalize_axis(n.int_attr("axis", 0), rank));
+  const Followed out{x.size, x.axis};
+  if (!elements && at.size && at.axis + 1 >= at.value->shape().size()) refuse_size(n, at);
+  if (at.size && updates.size && at.axis != updates.axis) refuse_size(n, updates);
+  if (!at.size && updates.size) at.sized(integer(at.value->shape()[updates.axis]), updates.axis);
+  if (x.size && (!elements || x.axis == along)) {
+    // A negative index counts from the end of what is real.
+    Value *place = newest("Cast", {at.value}, {{"to", onnx_type(DType::s64)}}), *length = x.size;
+    if (!elements) {
+      std::vector<Value*> dims;
+      for (int64_t d = 0; d < at.value->shape().back(); d++) {
+        const auto k = static_cast<size_t>(d);
+        dims.push_back(k == x.axis ? reshape(x.size, {1})
+                                   : integers(std::array{x.value->shape()[k]}));
+      }
+      length = dims.empty() ? integer(0) : make("Concat", "", dims, {{"axis", int64_t{0}}})[0];
+    }
+    at.value = newest("Where",
+                      {newest("Less", {place, integer(0)}), newest("Add", {place, length}), place});
   }
-  in[2].value = slice_at(updates.value, row, 0);  // ... with its value
-  Value* data = in[0].value;
-  return {.after = [this, data, size = at.size](Value* y) {
-    return newest("Where", {newest("Greater", {size, integer(0)}), y, data});
-  }};
+  in[1].value = at.value;
+  if (!at.size) return out;
+  const int64_t bound = std::min(at.value->shape()[at.axis], updates.value->shape()[at.axis]);
+  updates.sized(at.size, at.axis);
+  in[1].value = at.value = with_bound(at, bound);
+  in[2].value = updates.value = with_bound(updates, bound);
+  if (bound == 0) return out;
+  in[1].value = from_front(at, at.size);
+  const std::string how = n.string_attr("reduction", "none");
+  const DType type = updates.value->dtype();
+  if (how == "add") {
+    in[2].value = zero_filled(updates);
+  } else if (how == "mul") {
+    in[2].value = filled(updates, ops::scalar_tensor(type, 1));
+  } else if (how == "max" || how == "min") {
+    in[2].value = filled(updates, extreme(type, how == "min"));
+  } else {
+    in[2].value = from_front(updates, at.size);
+    return {.size = out.size, .axis = out.axis, .after = [this, x, size = at.size](Value* y) {
+              return newest("Where", {newest("Greater", {size, integer(0)}), y, x.value});
+            }};
+  }
+  return out;
 }
 
 Specializer::Followed Specializer::follow_matmul(const Node& n, Items& in) {
@@ -384,8 +282,12 @@ Specializer::Followed Specializer::follow_matmul(const Node& n, Items& in) {
     if (out.size && out.axis != axis) refuse_size(n, in[0]);
     out = {size, axis};
   };
-  const Item a = in[0], b = in[1];
+  Item a = in[0], b = in[1];
   if ((a.size && a.axis == ka) || (b.size && b.axis == kb)) {
+    // One length, which may have two bounds.
+    const int64_t bound = std::min(a.value->shape()[ka], b.value->shape()[kb]);
+    if (a.size && a.axis == ka) in[0].value = a.value = with_bound(a, bound);
+    if (b.size && b.axis == kb) in[1].value = b.value = with_bound(b, bound);
     if (a.size && a.axis == ka) in[0].value = zero_filled(a);
     if (b.size && b.axis == kb) in[1].value = zero_filled(b);
     // Nothing infinite may meet the zeros.
@@ -420,81 +322,24 @@ Specializer::Followed Specializer::follow(const Node& n, Items& in) {
       if (item.size) refuse_size(n, item);
     return {};
   }
+  const ops::Facts& facts = ops::facts_of(n);
   const std::string_view op = n.op_type;
   const auto rank_of = [&](size_t i) { return in[i].value->shape().size(); };
-  const auto unknown_shape = [&](const Item& item) {
-    fail_at(n, ErrorCode::unimplemented,
-            "'{}' is a shape that depends on data (at most {}), in a way that has no rule",
-            item.value->name(), shape_string(item.value->constant().to_int64s()));
-  };
-
-  // Shapes that are sizes themselves.
-  for (size_t i = 0; i < in.size(); i++) {
-    if (!in[i].actual || !decides_shape(n, i) || op == "Slice") continue;
-    if (op == "Range") {
-      const auto is = [&](size_t k, int64_t v) {
-        return !in[k].actual && in[k].value->is_constant() &&
-               in[k].value->constant().to_int64s()[0] == v;
-      };
-      if (i != 1 || !is(0, 0) || !is(2, 1)) unknown_shape(in[i]);
-      return {make1("Cast", {reshape(in[1].actual, {})}, {{"to", onnx_type(DType::s64)}}), 0};
-    }
-    if (op == "TopK") {
-      Followed f = follow_top(n, in);
-      return {make1("Cast", {reshape(in[1].actual, {})}, {{"to", onnx_type(DType::s64)}}), f.axis};
-    }
-    const auto places = places_of(in[i].actual);
-    size_t dynamic = 0, count = 0;
-    for (size_t k = 0; places && k < places->size(); k++)
-      if ((*places)[k]) dynamic = k, count++;
-    if (!places || count > 1) unknown_shape(in[i]);
-    if (count == 0) continue;
-    Value* size = make1("Cast", {reshape((*places)[dynamic], {})}, {{"to", onnx_type(DType::s64)}});
-    if (op == "ConstantOfShape") return {size, dynamic};
-    if (op == "Expand") {
-      const std::vector<int64_t> to = constant_ints(n, in, 1);
-      const size_t rank = std::max(to.size(), rank_of(0));
-      const size_t axis = dynamic + rank - to.size();
-      if (in[0].size && in[0].axis + rank - rank_of(0) != axis) refuse_size(n, in[0]);
-      return {size, axis};
-    }
-    if (op == "Reshape") {
-      if (!in[0].size) unknown_shape(in[i]);
-      continue;  // below
-    }
-    unknown_shape(in[i]);
-  }
-
-  if (kElementwise.contains(op)) {
-    Followed out;
-    size_t rank = 0;
-    for (const Item& item : in)
-      if (item.kind == Item::Kind::tensor && item.value->type.has_shape)
-        rank = std::max(rank, item.value->shape().size());
-    for (size_t i = 0; i < in.size(); i++) {
-      if (!in[i].size || (op == "CastLike" && i == 1)) continue;
-      const size_t axis = in[i].axis + rank - rank_of(i);
-      if (out.size && out.axis != axis) refuse_size(n, in[i]);
-      out = {in[i].size, axis};
-    }
-    // One real element at most, which something longer would repeat.
-    for (const Item& item : in)
-      if (item.size && item.value->shape()[item.axis] == 1)
-        for (const Item& other : in) {
-          if (other.kind != Item::Kind::tensor || !other.value->type.is_static()) continue;
-          const Shape& shape = other.value->shape();
-          const size_t behind = rank - out.axis;
-          if (shape.size() >= behind && shape[shape.size() - behind] > 1) refuse_size(n, item);
-        }
-    return out;
-  }
+  if (op == "ConstantOfShape") return follow_constant_of_shape(n, in);
+  if (op == "Range") return follow_range(n, in);
+  if (op == "Expand") return follow_expand(n, in);
+  if (op == "Tile" && in.size() == 2) return follow_tile(n, in);
+  if (op == "Reshape") return follow_reshape_node(n, in);
+  if (op == "Slice") return follow_slice(n, in);
+  if (op == "TopK") return follow_top(n, in);
+  for (size_t i = 0; i < in.size(); i++)
+    if (in[i].actual && decides_shape(n, i)) refuse_shape(n, in[i]);
+  if (facts.per_element) return follow_elementwise(n, in);
   if (op.starts_with("Reduce") || op == "ArgMax" || op == "ArgMin")
     return in[0].size ? follow_reduction(n, in) : Followed{};
-  if (op == "Slice") return follow_slice(n, in);
   if (op == "Concat") return follow_concat(n, in);
-  if (op == "ScatterND") return follow_scatter(n, in);
+  if (op == "ScatterND" || op == "ScatterElements" || op == "Scatter") return follow_scatter(n, in);
   if (op == "MatMul" || op == "Gemm") return follow_matmul(n, in);
-  if (op == "TopK") return follow_top(n, in);
   if (op == "NonMaxSuppression") {
     // Boxes that are not real have the least score, and no box with that is taken.
     if (in.size() < 2 || !in[1].size || in[1].axis != 2 || (in[0].size && in[0].axis != 1))
@@ -545,30 +390,13 @@ Specializer::Followed Specializer::follow(const Node& n, Items& in) {
     for (const int64_t a : axes) axis += a <= static_cast<int64_t>(axis);
     return {x.size, axis};
   }
-  if (op == "Reshape") {
-    std::vector<int64_t> to = constant_ints(n, in, 1);
-    std::optional<size_t> wanted;
-    if (in[1].actual)
-      if (const auto places = places_of(in[1].actual))
-        for (size_t k = 0; k < places->size(); k++)
-          if ((*places)[k]) wanted = k;
-    int64_t known = 1;
-    size_t open = to.size();
-    for (size_t k = 0; k < to.size(); k++) {
-      if (to[k] == 0 && n.int_attr("allowzero", 0) == 0 && k < shape.size()) to[k] = shape[k];
-      if (to[k] == -1)
-        open = k;
-      else
-        known *= to[k];
-    }
-    if (open < to.size()) to[open] = known == 0 ? 0 : element_count(shape) / known;
-    return follow_reshape(n, x, to, wanted);
-  }
   if (op == "Flatten") {
     const auto given = n.int_attr("axis", 1);
     const auto axis = static_cast<size_t>(given < 0 ? given + rank : given);
-    const int64_t rows = before(shape, axis);
-    return follow_reshape(n, x, {rows, rows == 0 ? 0 : element_count(shape) / rows}, {});
+    const int64_t rows = before(shape, axis), columns = rows == 0 ? 0 : element_count(shape) / rows;
+    const bool row = x.axis < axis;
+    return follow_reshape(
+        n, x, {{rows, row ? -1 : rows, nullptr}, {columns, row ? columns : -1, nullptr}});
   }
   if (op == "Gather" || op == "GatherElements") {
     const size_t axis = axis_attr(0);
@@ -639,16 +467,6 @@ Specializer::Followed Specializer::follow(const Node& n, Items& in) {
         free = pads[k] == 0 && pads[k + axes.size()] == 0;
     if (free) return same();
   }
-  if (op == "Tile" && in.size() == 2) {
-    const auto repeats = constant_ints(n, in, 1);
-    if (repeats.size() == shape.size() && repeats[x.axis] == 1) return same();
-  }
-  if (op == "Expand") {
-    const std::vector<int64_t> to = constant_ints(n, in, 1);
-    const size_t out = std::max(to.size(), shape.size()), axis = x.axis + out - shape.size();
-    if (shape[x.axis] != 1 || axis + to.size() < out || to[axis + to.size() - out] == 1)
-      return {x.size, axis};
-  }
   if (op == "Split" && axis_attr(0) != x.axis) return same();
   if (op == "OneHot") {
     const int64_t at = normalize_axis(n.int_attr("axis", -1), rank + 1);
@@ -657,7 +475,7 @@ Specializer::Followed Specializer::follow(const Node& n, Items& in) {
   if (op == "RoiAlign" && !x.size && in[1].axis == 0) return {in[1].size, 0};
   if (op == "GridSample" && (!x.size || x.axis == 0) && (!in[1].size || in[1].axis == 0))
     return {x.size ? x.size : in[1].size, 0};
-  if (kRows.contains(op) && x.axis == 0 && !n.int_attr("training_mode", 0)) return same();
+  if (facts.per_sample && x.axis == 0 && !n.int_attr("training_mode", 0)) return same();
   for (const Item& item : in)
     if (item.size) refuse_size(n, item);
   return {};
@@ -667,13 +485,15 @@ Specializer::Followed Specializer::follow_top(const Node& n, Items& in) {
   const Item x = in[0];
   const auto axis = static_cast<size_t>(
       normalize_axis(n.int_attr("axis", -1), static_cast<int64_t>(x.value->shape().size())));
-  if (!x.size) return {nullptr, axis};
-  if (x.axis != axis) {
-    if (in.size() > 1 && in[1].actual) refuse_size(n, x);
-    return {x.size, x.axis};
+  Value* count = nullptr;
+  if (in.size() > 1 && in[1].actual) {
+    count = extents(n, in[1])[0].actual;
+    if (x.size && x.axis != axis) refuse_shape(n, in[1]);
   }
+  if (!x.size) return {count, axis};
+  if (x.axis != axis) return {x.size, x.axis};
   in[0].value = filled(x, extreme(x.value->dtype(), n.int_attr("largest", 1) == 0));
-  return {nullptr, axis};
+  return {count, axis};
 }
 
 // Shape and Size of a sized tensor: constants where shapes are decided, what they really are where
@@ -684,6 +504,7 @@ void Specializer::give_actual(const Node& n, const Item& x) {
   if (n.op_type == "Size") {
     out.actual = newest(
         "Mul", {x.size, integer(bound[x.axis] == 0 ? 0 : element_count(bound) / bound[x.axis])});
+    out.least = integer(0);
     return;
   }
   const auto rank = static_cast<int64_t>(bound.size());
@@ -695,6 +516,10 @@ void Specializer::give_actual(const Node& n, const Item& x) {
   for (size_t d = from; d < to; d++)
     dims.push_back(d == x.axis ? reshape(x.size, {1}) : integers(std::array{bound[d]}));
   out.actual = dims.size() == 1 ? dims[0] : make("Concat", "", dims, {{"axis", int64_t{0}}})[0];
+  Shape least(bound.begin() + static_cast<ptrdiff_t>(from),
+              bound.begin() + static_cast<ptrdiff_t>(to));
+  least[x.axis - from] = 0;
+  out.least = integers(least);
 }
 
 }  // namespace poprt::compiler

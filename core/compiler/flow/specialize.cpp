@@ -7,7 +7,6 @@
 
 #include "compiler/flow/specializer.h"
 #include "ops/common/images.h"
-#include "ops/common/search.h"
 #include "ops/common/state.h"
 
 namespace poprt::compiler {
@@ -23,27 +22,20 @@ constexpr int kMaxDepth = 64;
 }  // namespace
 
 Specializer::Handler Specializer::handler_of(const Node& n) {
-  static const std::unordered_map<std::string_view, Handler> kFlow = {
-      {"If", &Specializer::run_if},
-      {"Loop", &Specializer::run_loop},
-      {"Scan", &Specializer::run_scan},
-      {"SequenceMap", &Specializer::run_sequence_map},
-      {"SplitToSequence", &Specializer::run_split},
-      {"ConcatFromSequence", &Specializer::run_concat},
-      {"SequenceConstruct", &Specializer::run_container},
-      {"SequenceEmpty", &Specializer::run_container},
-      {"SequenceAt", &Specializer::run_container},
-      {"SequenceInsert", &Specializer::run_container},
-      {"SequenceErase", &Specializer::run_container},
-      {"SequenceLength", &Specializer::run_container},
-      {"Optional", &Specializer::run_container},
-      {"OptionalHasElement", &Specializer::run_container},
-      {"OptionalGetElement", &Specializer::run_container}};
-  if (n.is("Call", "ai.graphcore")) return &Specializer::run_call;
-  if (n.is("FlexAttention", "ai.onnx.preview")) return &Specializer::run_flex_attention;
-  if (ops::is_search(n)) return &Specializer::run_search;
-  const auto it = is_standard(n) ? kFlow.find(n.op_type) : kFlow.end();
-  return it == kFlow.end() ? nullptr : it->second;
+  switch (ops::facts_of(n).flow) {
+    case ops::Flow::none: return nullptr;
+    case ops::Flow::branch: return &Specializer::run_if;
+    case ops::Flow::loop: return &Specializer::run_loop;
+    case ops::Flow::scan: return &Specializer::run_scan;
+    case ops::Flow::call: return &Specializer::run_call;
+    case ops::Flow::search: return &Specializer::run_search;
+    case ops::Flow::flex_attention: return &Specializer::run_flex_attention;
+    case ops::Flow::sequence_map: return &Specializer::run_sequence_map;
+    case ops::Flow::split_to_sequence: return &Specializer::run_split;
+    case ops::Flow::concat_from_sequence: return &Specializer::run_concat;
+    case ops::Flow::container: return &Specializer::run_container;
+  }
+  return nullptr;
 }
 
 bool Specializer::has_work(const Graph& graph) {
@@ -66,23 +58,20 @@ void Specializer::run_node(const Node& n) {
 void Specializer::copy_node(const Node& n) {
   const Items in = items_of(n.inputs());
   if (!reads_actual(n, in)) return copy_with(n, in);
-  // Once with bounds, while that is a constant; once with sizes.
-  Items bounds = in;
-  for (Item& item : bounds) item.actual = nullptr;
-  const bool constants = std::all_of(bounds.begin(), bounds.end(), [](const Item& item) {
-    return item.kind == Item::Kind::none || (item.value && item.value->is_constant() && !item.size);
-  });
-  Items with_bounds;
-  if (constants && !makes_unknown_sizes(n)) {
-    copy_with(n, bounds);
-    with_bounds = items_of(n.outputs());
-  }
-  copy_with(n, settled(in));
-  for (size_t i = 0; i < with_bounds.size(); i++) {
-    const Value* v = with_bounds[i].value;
-    if (!v || !v->is_constant()) continue;
-    with_bounds[i].actual = item_of(n.output(i)).value;
-    give(n, i, with_bounds[i]);
+  // Once with bounds, while those are known; once with sizes.
+  std::optional<std::vector<Range>> ranges;
+  if (!makes_unknown_sizes(n) && !has_sizes(n, in)) ranges = ranges_of(n, in);
+  Items sizes = in;
+  for (size_t i = 0; i < in.size(); i++)
+    if (!decides_shape(n, i)) sizes[i] = settled(in[i]);
+  copy_with(n, sizes);
+  for (size_t i = 0; ranges && i < n.outputs().size(); i++) {
+    Item item = Item::of((*ranges)[i].most);
+    if (!item.value->constant().same_as((*ranges)[i].least->constant())) {
+      item.actual = item_of(n.output(i)).value;
+      item.least = (*ranges)[i].least;
+    }
+    give(n, i, item);
   }
 }
 

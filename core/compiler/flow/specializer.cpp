@@ -26,9 +26,7 @@ constexpr uint64_t kMaxFolded = uint64_t{1} << 31;  // bytes of all folded resul
 bool is_standard(const Node& n) { return n.domain.empty() || n.domain == "ai.onnx"; }
 
 bool is_text(const Node& n) {
-  static const std::unordered_set<std::string_view> kText = {"StringConcat", "StringSplit",
-                                                             "StringNormalizer", "RegexFullMatch"};
-  return is_standard(n) && (kText.contains(n.op_type) || ops::is_about_strings(n, {}));
+  return ops::facts_of(n).text || (is_standard(n) && ops::is_about_strings(n, {}));
 }
 
 std::shared_ptr<Graph> subgraph(const Node& n, std::string_view key) {

@@ -1,5 +1,6 @@
 // The run of specialize() over one model. Its parts: specialize.cpp walks over the graph;
-// specializer.cpp makes and folds new nodes; sized.cpp follows sizes that depend on data;
+// specializer.cpp makes and folds new nodes; sized.cpp follows sizes that depend on data,
+// size_ranges.cpp numbers made of them, sized_shapes.cpp operators that such numbers give a shape;
 // branches.cpp, loops.cpp, scan.cpp, sequences.cpp and flex_attention.cpp resolve the operators
 // they are named after, search.h those that generate text; data_sizes.cpp bounds results whose size
 // depends on data.
@@ -31,6 +32,8 @@ inline constexpr int64_t kMaxNodes = 1 << 19;  // that unrolling adds to a model
 bool is_standard(const ir::Node& n);          // of ai.onnx
 bool makes_unknown_sizes(const ir::Node& n);  // the sizes of its result depend on data
 bool is_text(const ir::Node& n);
+// Inputs that say what shape a result has: constants, or computed from bounds.
+bool decides_shape(const ir::Node& n, size_t input);
 
 // Throws invalid_argument when `n` has no such attribute.
 std::shared_ptr<ir::Graph> subgraph(const ir::Node& n, std::string_view key);
@@ -74,7 +77,10 @@ class Specializer {
     }
     Into(const Into&) = delete;
     Into& operator=(const Into&) = delete;
-    ~Into() { specializer.target_ = outer; }
+    ~Into() {
+      specializer.once_.erase(specializer.target_);
+      specializer.target_ = outer;
+    }
     Specializer& specializer;
     ir::Graph* const outer;
   };
@@ -146,19 +152,66 @@ class Specializer {
   static Item settled(const Item& item);
   static Items settled(Items items);
   void copy_with(const ir::Node& n, Items in);
+
+  // The least and the most that each element of an output can be, both constants.
+  struct Range {
+    ir::Value *least, *most;
+  };
+  // One element of a shape: `actual` is null when it is always `most`.
+  struct Extent {
+    int64_t least, most;
+    ir::Value* actual;
+  };
+  // Of each output of a node that computes with sizes; nothing when no bound is known.
+  std::optional<std::vector<Range>> ranges_of(const ir::Node& n, const Items& in);
+  std::optional<std::vector<ir::Value*>> constant_results(const ir::Node& n, const Items& in);
+  std::optional<Range> range_of_equal(const ir::Node& n, const Items& in);
+  std::optional<Range> range_of_mod(const Items& in);
+  std::vector<Extent> extents(const ir::Node& n, const Item& item);
+  ir::Value* element_of(ir::Value* v, int64_t k);
+  // A new node, or the one that the same graph has already for the same inputs: equal sizes are
+  // one value. size_of is that for arithmetic with sizes, in the newest opset.
+  ir::Value* once(const std::string& op, const std::string& domain,
+                  std::initializer_list<ir::Value*> inputs);
+  ir::Value* size_of(const std::string& op, ir::Value* a, ir::Value* b);
+
   Followed follow(const ir::Node& n, Items& in);
+  Followed follow_range(const ir::Node& n, const Items& in);
+  Followed follow_constant_of_shape(const ir::Node& n, const Items& in);
+  Followed follow_expand(const ir::Node& n, Items& in);
+  Followed follow_tile(const ir::Node& n, const Items& in);
+  Followed follow_elementwise(const ir::Node& n, Items& in);
   Followed follow_reduction(const ir::Node& n, Items& in);
-  Followed follow_reshape(const ir::Node& n, const Item& x, const Shape& to,
-                          std::optional<size_t> wanted);
+  Followed follow_reshape(const ir::Node& n, const Item& x, std::vector<Extent> to);
+  Followed follow_reshape_node(const ir::Node& n, Items& in);
   Followed follow_slice(const ir::Node& n, const Items& in);
-  Followed follow_concat(const ir::Node& n, const Items& in);
+  Followed slice_axis(const Item& x, const Extent& start, const Extent& end, int64_t step);
+  Followed follow_concat(const ir::Node& n, Items& in);
   Followed follow_scatter(const ir::Node& n, Items& in);
+
+  // Sizes that meet in one axis of a result: equal, or one that is repeated.
+  struct Meeting {
+    ir::Value* size = nullptr;  // null: all is real
+    int64_t bound = 0;
+  };
+  // The places `index` of x's axis.
+  ir::Value* gathered(const Item& x, ir::Value* index) {
+    return slice_at(x.value, index, static_cast<int64_t>(x.axis));
+  }
+  // x with `bound` places along its sized axis, of which x.size are real.
+  ir::Value* with_bound(const Item& x, int64_t bound);
+  // x as it is repeated for `meeting`, along its sized axis.
+  ir::Value* met(const Item& x, const Meeting& meeting);
+  Meeting meet(std::span<const Meeting> all);
+  Item compacted(const Item& x);
+  ir::Value* from_front(const Item& at, ir::Value* size);
   Followed follow_matmul(const ir::Node& n, Items& in);
   Followed follow_top(const ir::Node& n, Items& in);
   void give_actual(const ir::Node& n, const Item& x);
   ir::Value* filled(const Item& item, const Tensor& filling);
   ir::Value* zero_filled(const Item& item);
   [[noreturn]] void refuse_size(const ir::Node& n, const Item& item) const;
+  [[noreturn]] void refuse_shape(const ir::Node& n, const Item& item) const;
   std::vector<int64_t> constant_ints(const ir::Node& n, const Items& in, size_t i) const;
   std::vector<int64_t> axes_of(const ir::Node& n, const Items& in, size_t input, size_t rank) const;
   ir::Value* newest(const std::string& op, std::initializer_list<ir::Value*> inputs,
@@ -267,6 +320,9 @@ class Specializer {
   std::unordered_set<const ir::Node*> long_loops_;  // too long to be unrolled
   int depth_ = 0;
   std::unordered_map<const ir::Value*, Item> items_;
+  std::unordered_map<int64_t, ir::Value*> places_;  // by count
+  // What once() made, by graph; forgotten with nodes that are erased.
+  std::unordered_map<const ir::Graph*, std::unordered_map<std::string, ir::Value*>> once_;
   std::vector<std::pair<ir::Value*, std::string>>
       names_;  // new values and the names they take over
 };

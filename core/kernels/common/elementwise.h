@@ -96,6 +96,10 @@ constexpr int elementwise_arity(int64_t op) {
   return 0;
 }
 
+constexpr int elementwise_arity(ElementwiseOp op) {
+  return elementwise_arity(static_cast<int64_t>(op));
+}
+
 constexpr bool elementwise_is_integer_only(ElementwiseOp op) {
   return op == ElementwiseOp::bit_not ||
          (op >= ElementwiseOp::bit_and && op <= ElementwiseOp::shift_right);

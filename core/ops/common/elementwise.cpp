@@ -26,21 +26,6 @@ bool allowed(DType t, ElementwiseTypes types) {
   return false;
 }
 
-// How many inputs the node must have and may have.
-std::pair<size_t, size_t> arity_of(const ir::Node& node) {
-  const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
-    return std::find(names.begin(), names.end(), node.op_type) != names.end();
-  };
-  if (is_one_of({"Sum", "Mean", "Min", "Max"})) return {1, std::numeric_limits<size_t>::max()};
-  if (is_one_of({"Add", "Sub", "Mul", "Div", "Pow", "Mod", "PRelu", "And", "Or", "Xor", "Equal",
-                 "Greater", "Less", "GreaterOrEqual", "LessOrEqual", "BitwiseAnd", "BitwiseOr",
-                 "BitwiseXor", "BitShift"}))
-    return {2, 2};
-  if (node.op_type == "Where") return {3, 3};
-  if (node.op_type == "Clip") return {1, 3};
-  return {1, 1};
-}
-
 bool is_program_float(DType t) {
   return t == DType::f32 || t == DType::f16 || t == DType::bf16 || t == DType::boolean;
 }
@@ -224,7 +209,8 @@ void infer_elementwise(InferContext& ctx, ElementwiseTypes types, bool gives_boo
   Shape shape;
   std::vector<std::string> symbols;
   bool known = true;
-  const auto [least, most] = arity_of(node);
+  const auto [append, least, most] = facts_of(node).elementwise;
+  POPRT_ASSERT(append != nullptr);
   for (size_t i = 0; i < least; i++) (void)ctx.in(i);
   if (ctx.input_count() > most)
     ctx.fail_input("it has {} inputs, at most {} are expected", ctx.input_count(), most);

@@ -1,6 +1,7 @@
 // Inference and lowering that all elementwise operators share. An operator file is
-//   POPRT_ELEMENTWISE_OP(relu, "Relu", numeric)
-// and its meaning stands in append_elementwise() (elementwise_program.cpp).
+//   POPRT_ELEMENTWISE_OP(abs, "Abs", 1, numeric, .elementwise = step<ElementwiseOp::abs>)
+// with its other facts behind; one that is not a single step of its inputs has a function that
+// appends its steps (see leaky_relu.cpp).
 #pragma once
 
 #include "ops/common/elementwise_program.h"
@@ -35,18 +36,20 @@ Shape broadcast_input_shape(const ir::Node& node, size_t i);
   const OpDef symbol##_op = {__VA_ARGS__}; \
   }  // namespace poprt::ops
 
-// An operator whose result has its operands' type and may overwrite the first two.
-#define POPRT_ELEMENTWISE_OP(symbol, op_name, first_opset, types)                             \
+// An operator whose result has its operands' type and may overwrite the first two. What follows the
+// types are further Facts.
+#define POPRT_ELEMENTWISE_OP(symbol, op_name, first_opset, types, ...)                        \
   POPRT_ELEMENTWISE_DEF(                                                                      \
       symbol, .name = op_name, .since = first_opset,                                          \
       .infer = [](InferContext& c) { infer_elementwise(c, ElementwiseTypes::types, false); }, \
-      .lower = lower_elementwise, .sharing = {.in_place = 3})
+      .lower = lower_elementwise, .sharing = {.in_place = 3},                                 \
+      .facts = {.per_element = true, __VA_ARGS__})
 
 // An operator whose result is bool.
-#define POPRT_ELEMENTWISE_BOOL_OP(symbol, op_name, first_opset, types)                       \
+#define POPRT_ELEMENTWISE_BOOL_OP(symbol, op_name, first_opset, types, ...)                  \
   POPRT_ELEMENTWISE_DEF(                                                                     \
       symbol, .name = op_name, .since = first_opset,                                         \
       .infer = [](InferContext& c) { infer_elementwise(c, ElementwiseTypes::types, true); }, \
-      .lower = lower_elementwise)
+      .lower = lower_elementwise, .facts = {.per_element = true, __VA_ARGS__})
 
 }  // namespace poprt::ops

@@ -1,9 +1,7 @@
 #include "ops/common/elementwise_program.h"
 
 #include <bit>
-#include <limits>
 #include <string_view>
-#include <unordered_map>
 
 #include "base/error.h"
 #include "ir/newest.h"
@@ -18,62 +16,6 @@ using kernels::kElementwiseMaxInputs;
 using kernels::kElementwiseMaxOutputs;
 using kernels::kElementwiseMaxSteps;
 
-// Operators that are one operation on their inputs, without attributes.
-const std::unordered_map<std::string_view, Op>& plain_ops() {
-  static const std::unordered_map<std::string_view, Op> table = {
-      {"Neg", Op::neg},
-      {"Abs", Op::abs},
-      {"Sign", Op::sign},
-      {"Reciprocal", Op::reciprocal},
-      {"Sqrt", Op::sqrt},
-      {"Exp", Op::exp},
-      {"Log", Op::log},
-      {"Erf", Op::erf},
-      {"Tanh", Op::tanh},
-      {"Sigmoid", Op::sigmoid},
-      {"Relu", Op::relu},
-      {"Softplus", Op::softplus},
-      {"Softsign", Op::softsign},
-      {"HardSwish", Op::hard_swish},
-      {"Mish", Op::mish},
-      {"Ceil", Op::ceil},
-      {"Floor", Op::floor},
-      {"Round", Op::round},
-      {"Sin", Op::sin},
-      {"Cos", Op::cos},
-      {"Tan", Op::tan},
-      {"Asin", Op::asin},
-      {"Acos", Op::acos},
-      {"Atan", Op::atan},
-      {"Sinh", Op::sinh},
-      {"Cosh", Op::cosh},
-      {"Asinh", Op::asinh},
-      {"Acosh", Op::acosh},
-      {"Atanh", Op::atanh},
-      {"IsNaN", Op::is_nan},
-      {"Not", Op::logical_not},
-      {"BitwiseNot", Op::bit_not},
-      {"Add", Op::add},
-      {"Sub", Op::sub},
-      {"Mul", Op::mul},
-      {"Div", Op::div},
-      {"PRelu", Op::prelu},
-      {"And", Op::logical_and},
-      {"Or", Op::logical_or},
-      {"Xor", Op::logical_xor},
-      {"Equal", Op::equal},
-      {"Greater", Op::greater},
-      {"Less", Op::less},
-      {"GreaterOrEqual", Op::greater_equal},
-      {"LessOrEqual", Op::less_equal},
-      {"BitwiseAnd", Op::bit_and},
-      {"BitwiseOr", Op::bit_or},
-      {"BitwiseXor", Op::bit_xor},
-      {"Where", Op::where},
-  };
-  return table;
-}
-
 bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
   for (const auto n : names)
     if (n == name) return true;
@@ -82,37 +24,6 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
 
 bool is_onnx(const ir::Node& node) {
   return node.domain.empty() || node.domain == "ai.onnx" || node.domain == ir::kNewestDomain;
-}
-
-bool is_variadic(const ir::Node& node) {
-  return (node.domain.empty() || node.domain == ir::kNewestDomain) &&
-         is_one_of(node.op_type, {"Sum", "Mean", "Min", "Max"});
-}
-
-bool has_attributes_form(const ir::Node& node) {
-  return is_one_of(node.op_type, {"Pow", "Mod", "LeakyRelu", "Elu", "Celu", "Selu",
-                                  "ThresholdedRelu", "HardSigmoid", "Gelu", "Clip", "IsInf",
-                                  "BitShift", "Cast", "CastLike", "Dropout", "Identity", "Swish"});
-}
-
-Value pow_of(ElementwiseProgram& p, Value x, Value exponent) {
-  if (p.is_constant(exponent)) {
-    const float e = p.constant_of(exponent);
-    if (e == 1.0f) return p.step(Op::copy, x);
-    if (e == 2.0f) return p.step(Op::square, x);
-    if (e == 3.0f) return p.step(Op::cube, x);
-    if (e == -1.0f) return p.step(Op::reciprocal, x);
-  }
-  return p.step(Op::pow, x, exponent);
-}
-
-Value cast_to(ElementwiseProgram& p, Value x, DType to) {
-  switch (to) {
-    case DType::f16: return p.step(Op::round_f16, x);
-    case DType::bf16: return p.step(Op::round_bf16, x);
-    case DType::boolean: return p.step(Op::to_bool, x);
-    default: return p.step(Op::copy, x);
-  }
 }
 
 bool is_program_float(DType t) { return t == DType::f32 || t == DType::f16 || t == DType::bf16; }
@@ -230,9 +141,8 @@ std::optional<float> scalar_constant(const ir::Value* value) {
 }
 
 bool elementwise_known(const ir::Node& node) {
-  if (node.domain == "poprt") return is_one_of(node.op_type, {"Gelu", "Silu"});
-  return is_onnx(node) &&
-         (plain_ops().contains(node.op_type) || is_variadic(node) || has_attributes_form(node));
+  const Facts& facts = facts_of(node);
+  return facts.per_element && facts.elementwise.append;
 }
 
 bool is_fusable_elementwise(const ir::Node& node) {
@@ -265,95 +175,24 @@ bool is_fusable_elementwise(const ir::Node& node) {
   return is_program_float(out) || out == DType::boolean;
 }
 
+Value append_cast(ElementwiseProgram& p, const ir::Node& node, std::span<const Value> in) {
+  switch (node.output()->dtype()) {
+    case DType::f16: return p.step(Op::round_f16, in[0]);
+    case DType::bf16: return p.step(Op::round_bf16, in[0]);
+    case DType::boolean: return p.step(Op::to_bool, in[0]);
+    default: return p.step(Op::copy, in[0]);
+  }
+}
+
 Value append_elementwise(ElementwiseProgram& p, const ir::Node& node,
                          std::span<const Value> operands) {
-  const std::string_view name = node.op_type;
-  const auto plain = plain_ops().find(name);
-  const size_t needed =
-      is_one_of(name, {"Pow", "Mod", "BitShift"}) ? 2
-      : plain == plain_ops().end()
-          ? 1
-          : static_cast<size_t>(kernels::elementwise_arity(static_cast<int64_t>(plain->second)));
-  for (size_t i = 0; i < needed; i++)
+  const ElementwiseForm& form = facts_of(node).elementwise;
+  if (!form.append) fail(ErrorCode::internal, "{} is no elementwise operator", node.describe());
+  for (size_t i = 0; i < form.least; i++)
     if (i >= operands.size() || !node.input(i))
       fail(ErrorCode::invalid_argument, "{}: input {} is required and was not given",
            node.describe(), i);
-  const Value x = operands[0];
-  if (name == "QuantizeLinear") {
-    // The store saturates.
-    const Value whole = p.step(Op::round, p.step(Op::div, x, operands[1]));
-    return node.input(2) ? p.step(Op::add, whole, operands[2]) : whole;
-  }
-  if (name == "DequantizeLinear")
-    return p.step(Op::mul, node.input(2) ? p.step(Op::sub, x, operands[2]) : x, operands[1]);
-  if (is_variadic(node)) {
-    const Op op = name == "Min" ? Op::min : name == "Max" ? Op::max : Op::add;
-    Value y = operands.size() > 1 ? x : p.step(Op::copy, x);
-    for (size_t i = 1; i < operands.size(); i++) y = p.step(op, y, operands[i]);
-    if (name == "Mean" && operands.size() > 1)
-      y = p.step(Op::div, y, p.constant(static_cast<float>(operands.size())));
-    return y;
-  }
-  const auto attr = [&](const char* key, float fallback) {
-    return p.constant(node.float_attr(key, fallback));
-  };
-  if (name == "Silu" || name == "Swish") return p.step(Op::silu, x, attr("alpha", 1.0f));
-  if (name == "Gelu") {
-    const std::string kind = node.string_attr("approximate", "none");
-    if (kind != "none" && kind != "tanh")
-      fail(ErrorCode::invalid_argument, "{}: approximate is '{}', expected 'none' or 'tanh'",
-           node.describe(), kind);
-    return p.step(kind == "tanh" ? Op::gelu_tanh : Op::gelu_erf, x);
-  }
-  if (name == "Pow") return pow_of(p, x, operands[1]);
-  if (name == "Mod") return p.step(node.int_attr("fmod", 0) ? Op::fmod : Op::mod, x, operands[1]);
-  if (name == "LeakyRelu") return p.step(Op::prelu, x, attr("alpha", 0.01f));
-  if (name == "Elu") return p.step(Op::elu, x, attr("alpha", 1.0f));
-  if (name == "Celu") return p.step(Op::celu, x, attr("alpha", 1.0f));
-  if (name == "ThresholdedRelu") return p.step(Op::thresholded, x, attr("alpha", 1.0f));
-  if (name == "Selu") {
-    const bool old = node.opset() < 6;
-    return p.step(Op::selu, x, attr("alpha", old ? 1.6732f : 1.67326319217681884765625f),
-                  attr("gamma", old ? 1.0507f : 1.05070102214813232421875f));
-  }
-  if (name == "HardSigmoid")
-    return p.step(Op::hard_sigmoid, x, attr("alpha", 0.2f), attr("beta", 0.5f));
-  if (name == "Clip") {
-    bool low, high;
-    Value lo = 0, hi = 0;
-    if (node.opset() < 11) {
-      low = node.find_attr("min") != nullptr;
-      high = node.find_attr("max") != nullptr;
-      if (low) lo = attr("min", 0);
-      if (high) hi = attr("max", 0);
-    } else {
-      low = node.input(1) != nullptr;
-      high = node.input(2) != nullptr;
-      if (low) lo = operands[1];
-      if (high) hi = operands[2];
-    }
-    if (low && high) return p.step(Op::clip, x, lo, hi);
-    if (low) return p.step(Op::max, x, lo);
-    return high ? p.step(Op::min, x, hi) : p.step(Op::copy, x);
-  }
-  if (name == "IsInf")
-    return p.step(Op::is_inf, x,
-                  p.constant(static_cast<float>(node.int_attr("detect_negative", 1) != 0)),
-                  p.constant(static_cast<float>(node.int_attr("detect_positive", 1) != 0)));
-  if (name == "BitShift") {
-    const std::string direction = node.string_attr("direction", "");
-    if (direction != "LEFT" && direction != "RIGHT")
-      fail(ErrorCode::invalid_argument, "{}: direction is '{}', expected LEFT or RIGHT",
-           node.describe(), direction);
-    return p.step(direction == "LEFT" ? Op::shift_left : Op::shift_right, x, operands[1]);
-  }
-  if (name == "Cast" || name == "CastLike") return cast_to(p, x, node.output()->dtype());
-  if (name == "Dropout" || name == "Identity") return p.step(Op::copy, x);
-  const auto it = plain_ops().find(name);
-  if (it == plain_ops().end())
-    fail(ErrorCode::internal, "{} is no elementwise operator", node.describe());
-  const auto operand = [&](size_t i) { return i < operands.size() ? operands[i] : Value{0}; };
-  return p.step(it->second, x, operand(1), operand(2));
+  return form.append(p, node, operands);
 }
 
 }  // namespace poprt::ops

@@ -21,6 +21,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -28,6 +29,7 @@
 #include "base/dtype.h"
 #include "ir/graph.h"
 #include "kernels/calls/elementwise.h"
+#include "ops/facts.h"
 
 namespace poprt::ops {
 
@@ -35,7 +37,7 @@ using kernels::ElementwiseOp;
 
 struct ElementwiseProgram {
   // An operand code: input, constant or step result (kernels/common/elementwise.h).
-  using Value = int64_t;
+  using Value = ElementwiseValue;
   struct Step {
     ElementwiseOp op;
     Value a = 0, b = 0, c = 0;
@@ -64,6 +66,39 @@ struct ElementwiseProgram {
   // Checked; throws invalid_argument naming the node.
   static ElementwiseProgram from_node(const ir::Node& node);
 };
+
+// Facts::elementwise of an operator that is one operation on its inputs.
+template <ElementwiseOp op>
+ElementwiseValue append_step(ElementwiseProgram& program, const ir::Node&,
+                             std::span<const ElementwiseValue> in) {
+  const auto operand = [&](size_t i) { return i < in.size() ? in[i] : ElementwiseValue{0}; };
+  return program.step(op, in[0], operand(1), operand(2));
+}
+template <ElementwiseOp op>
+inline constexpr ElementwiseForm step = {append_step<op>, kernels::elementwise_arity(op),
+                                         kernels::elementwise_arity(op)};
+
+// ... that takes any number of inputs, two at a time.
+inline constexpr size_t kAnyNumber = std::numeric_limits<size_t>::max();
+template <ElementwiseOp op>
+ElementwiseValue append_fold(ElementwiseProgram& program, const ir::Node&,
+                             std::span<const ElementwiseValue> in) {
+  ElementwiseValue y = in.size() > 1 ? in[0] : program.step(ElementwiseOp::copy, in[0]);
+  for (const ElementwiseValue x : in.subspan(1)) y = program.step(op, y, x);
+  return y;
+}
+template <ElementwiseOp op>
+inline constexpr ElementwiseForm fold_step = {append_fold<op>, 1, kAnyNumber};
+
+// ... that is an activation without parameters.
+template <Activation activation>
+std::optional<Epilogue> plain_epilogue(const ir::Node&) {
+  return Epilogue{activation};
+}
+
+// Cast and CastLike: to the type of the node's result.
+ElementwiseValue append_cast(ElementwiseProgram& program, const ir::Node& node,
+                             std::span<const ElementwiseValue> in);
 
 // The number that a constant f32 / f16 / bf16 / bool / s8 / u8 value of one element holds.
 std::optional<float> scalar_constant(const ir::Value* value);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <unordered_map>
 
 #include "base/checked.h"
 #include "ir/newest.h"
@@ -122,11 +123,28 @@ std::string_view canonical(std::string_view domain) {
 }  // namespace
 
 const OpDef* find_op(std::string_view domain, std::string_view name, int64_t opset) {
-  for (const OpDef* op : all_ops())
-    if (op->name == name && op->domain == canonical(domain) && opset >= op->since &&
-        opset <= op->until)
-      return op;
+  static const std::unordered_multimap<std::string_view, const OpDef*> by_name = [] {
+    std::unordered_multimap<std::string_view, const OpDef*> all;
+    for (const OpDef* op : all_ops()) all.emplace(op->name, op);
+    return all;
+  }();
+  const auto [begin, end] = by_name.equal_range(name);
+  for (auto it = begin; it != end; ++it) {
+    const OpDef& op = *it->second;
+    if (op.domain == canonical(domain) && opset >= op.since && opset <= op.until) return &op;
+  }
   return nullptr;
+}
+
+const Facts& facts_of(const ir::Node& node) {
+  static const Facts none;
+  const OpDef* op = find_op(node.domain, node.op_type, std::max<int64_t>(node.opset(), 1));
+  return op ? op->facts : none;
+}
+
+uint32_t constant_inputs(const ir::Node& node) {
+  const Facts& facts = facts_of(node);
+  return facts.constant_inputs_of ? facts.constant_inputs_of(node) : facts.constant_inputs;
 }
 
 const OpDef& op_of(const ir::Node& node) {

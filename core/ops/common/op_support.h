@@ -27,7 +27,6 @@ struct OpSupport {
   // an operator that takes what its subgraphs or containers hold.
   std::vector<DType> types;
   Implementation implementation = Implementation::unknown;
-  bool chip_cost = false;  // the chip model has a cycle formula for it
 };
 
 // Deterministic; takes milliseconds when an operator is asked about for the first time, and is kept

@@ -34,11 +34,6 @@ int64_t size_of(const InferContext& ctx, SearchInputs::Place place) {
 
 }  // namespace
 
-bool is_search(const ir::Node& n) {
-  return n.is("BeamSearch", "com.microsoft") || n.is("GreedySearch", "com.microsoft") ||
-         n.is("Sampling", "com.microsoft");
-}
-
 const SearchInputs& search_inputs(const ir::Node& n) {
   return n.op_type == "BeamSearch" ? kBeams : kOneBeam;
 }

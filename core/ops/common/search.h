@@ -9,8 +9,6 @@
 
 namespace poprt::ops {
 
-bool is_search(const ir::Node& n);
-
 // Which input is what; nullopt: the operator has none.
 struct SearchInputs {
   using Place = std::optional<size_t>;
@@ -18,7 +16,7 @@ struct SearchInputs {
   Place num_beams, num_return_sequences, length_penalty, repetition_penalty, vocab_mask,
       prefix_vocab_mask, attention_mask, decoder_input_ids, logits_processor, presence_mask, seed;
 };
-// Of a node that is_search().
+// Of a node whose Facts::flow is search.
 const SearchInputs& search_inputs(const ir::Node& n);
 
 // The inputs that decide shapes, bit i for input i.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -10,8 +11,10 @@
 namespace poprt::ops {
 namespace {
 
+constexpr int64_t kMostFeatures = (int64_t{1} << 30) - 1;
 // Nodes that are reached in several ways are copied; no more than this and this many for each.
 constexpr size_t kMostNodes = size_t{1} << 20, kMostCopies = 64;
+constexpr size_t kMostWords = size_t{1} << 31;  // of the kernel's nodes, four each
 
 [[noreturn]] void bad(const ir::Node& node, std::string_view what) {
   fail(ErrorCode::invalid_argument, "{}: {}", node.describe(), what);
@@ -64,60 +67,103 @@ std::pair<int64_t, int64_t> rows_and_features(const ir::Node& node) {
   return {x[0], x[1]};
 }
 
+namespace {
+
+// Refuses children that do not exist and cycles; a node may have several parents.
+void check_trees(const ir::Node& node, const std::vector<RawNode>& raw,
+                 const std::vector<int64_t>& roots) {
+  enum State : uint8_t { unseen, open, done };
+  std::vector<State> state(raw.size(), unseen);
+  std::vector<int64_t> stack(roots);
+  while (!stack.empty()) {
+    const int64_t id = stack.back();
+    if (id < 0 || static_cast<size_t>(id) >= raw.size())
+      bad(node, "a tree node names a child that does not exist");
+    State& s = state[static_cast<size_t>(id)];
+    if (s != unseen) {
+      s = done;
+      stack.pop_back();
+      continue;
+    }
+    const RawNode& r = raw[static_cast<size_t>(id)];
+    s = open;
+    if (r.mode == kLeafMode) continue;
+    if (r.feature < 0 || r.feature > kMostFeatures) bad(node, "a feature number is out of range");
+    if (r.mode == kMemberMode && r.members.empty()) bad(node, "a set of members is empty");
+    for (const int64_t child : {r.yes, r.no}) {
+      if (child >= 0 && static_cast<size_t>(child) < raw.size() &&
+          state[static_cast<size_t>(child)] == open)
+        bad(node, "a tree has a cycle");
+      stack.push_back(child);
+    }
+  }
+}
+
+enum Mode : int32_t { leq, lt, gte, gt, eq, neq };
+
+bool is_exchanged(int32_t mode) { return mode == gte || mode == gt || mode == neq; }
+
+// The comparison of a node, without its children.
+TreeNode split_of(const RawNode& r) {
+  TreeNode n;
+  n.kind = r.mode == leq || r.mode == gt   ? TreeNode::leq
+           : r.mode == lt || r.mode == gte ? TreeNode::lt
+                                           : TreeNode::eq;
+  n.threshold = r.threshold;
+  n.feature = r.feature;
+  // NaN differs from everything, and nothing is greater than NaN.
+  n.missing_true = r.mode != neq && r.missing_true != is_exchanged(r.mode);
+  if (std::isnan(r.threshold) && (r.mode == gte || r.mode == gt)) {
+    n.kind = TreeNode::leq;
+    n.threshold = std::numeric_limits<double>::infinity();
+  }
+  return n;
+}
+
+}  // namespace
+
 void order_trees(const ir::Node& node, const std::vector<RawNode>& raw,
                  const std::vector<int64_t>& roots, Trees& trees) {
-  // A child is written when it is taken off the stack, into the slot that its parent left open.
+  check_trees(node, raw, roots);
+  // Where a node goes is decided when its parent is written, next to its sibling.
   struct Open {
     int64_t raw;
-    size_t slot;  // where its index goes; SIZE_MAX: it is a root
+    size_t member;  // of a set: which of the equalities
+    size_t slot;
     int64_t depth;
   };
   std::vector<Open> stack;
-  const size_t most = kMostNodes + kMostCopies * raw.size();
+  std::vector<TreeNode>& nodes = trees.nodes;
+  const size_t most = std::min(kMostNodes + kMostCopies * raw.size(), kMostWords / 4 - 1);
   for (const int64_t root : roots) {
-    stack.push_back({root, SIZE_MAX, 0});
+    trees.roots.push_back(static_cast<int32_t>(nodes.size()));
+    stack.push_back({root, 0, nodes.size(), 0});
+    nodes.emplace_back();
     while (!stack.empty()) {
       const Open open = stack.back();
       stack.pop_back();
-      if (open.raw < 0 || static_cast<size_t>(open.raw) >= raw.size())
-        bad(node, "a tree node names a child that does not exist");
-      if (open.depth > static_cast<int64_t>(raw.size())) bad(node, "a tree has a cycle");
       const RawNode& r = raw[static_cast<size_t>(open.raw)];
-      const auto index = static_cast<int32_t>(trees.thresholds.size());
-      if (open.slot == SIZE_MAX)
-        trees.roots.push_back(index);
-      else
-        trees.nodes[open.slot] = index;
-      const auto put = [&](int32_t a, int32_t mode, int32_t b, int32_t c, double threshold) {
-        trees.nodes.insert(trees.nodes.end(), {a, mode, b, c});
-        trees.thresholds.push_back(threshold);
-      };
-      if (trees.thresholds.size() + r.members.size() > most)
-        bad(node, fmt::format("its trees unfold to more than {} nodes", most));
       if (r.mode == kLeafMode) {
-        put(r.first, kLeafMode, r.last, 0, 0);
+        nodes[open.slot].first = r.first;
+        nodes[open.slot].last = r.last;
         continue;
       }
-      if (r.feature < 0 || r.feature > std::numeric_limits<int32_t>::max())
-        bad(node, "a feature number is out of range");
-      const auto feature = static_cast<int32_t>(r.feature);
-      const int32_t missing = r.missing_true ? 8 : 0;
-      if (r.mode != kMemberMode) {
-        put(feature, r.mode | missing, 0, 0, r.threshold);
-        const size_t at = trees.nodes.size();
-        stack.push_back({r.no, at - 1, open.depth + 1});
-        stack.push_back({r.yes, at - 2, open.depth + 1});
-        continue;
-      }
+      if (nodes.size() + 2 > most)
+        bad(node, fmt::format("its trees unfold to more than {} nodes", most));
+      Open yes{r.yes, 0, nodes.size(), open.depth + 1}, no{r.no, 0, yes.slot + 1, yes.depth};
+      TreeNode& n = nodes[open.slot];
+      n = split_of(r);
+      n.yes = static_cast<int32_t>(yes.slot);
       // Is x one of several values: a chain of equalities.
-      if (r.members.empty()) bad(node, "a set of members is empty");
-      for (size_t i = 0; i < r.members.size(); i++) {
-        const bool last = i + 1 == r.members.size();
-        put(feature, 4 | missing, 0, index + static_cast<int32_t>(i) + 1, r.members[i]);
-        const size_t at = trees.nodes.size();
-        if (last) stack.push_back({r.no, at - 1, open.depth + 1});
-        stack.push_back({r.yes, at - 2, open.depth + 1});
+      if (r.mode == kMemberMode) {
+        n.threshold = r.members[open.member];
+        if (open.member + 1 < r.members.size()) no = {open.raw, open.member + 1, no.slot, no.depth};
       }
+      if (is_exchanged(r.mode)) std::swap(yes.slot, no.slot);
+      nodes.resize(nodes.size() + 2);
+      trees.depth = std::max(trees.depth, yes.depth);
+      stack.push_back(no);
+      stack.push_back(yes);
     }
   }
 }
@@ -195,23 +241,6 @@ Trees read_trees(const ir::Node& node, std::string_view prefix) {
   return trees;
 }
 
-namespace {
-
-// The mode that all inner nodes have; -1 where they differ or there are none.
-int64_t common_mode(const Trees& trees) {
-  constexpr int32_t kLeaf = 6;
-  int64_t mode = -1;
-  for (size_t i = 1; i < trees.nodes.size(); i += 4) {
-    const int32_t own = trees.nodes[i] & 7;
-    if (own == kLeaf) continue;
-    if (mode >= 0 && mode != own) return -1;
-    mode = own;
-  }
-  return mode;
-}
-
-}  // namespace
-
 void emit_trees(LowerContext& ctx, const Trees& trees, const TreeCall& call, int scores_output,
                 int label_output) {
   const auto [rows, features] = rows_and_features(ctx.node);
@@ -221,7 +250,9 @@ void emit_trees(LowerContext& ctx, const Trees& trees, const TreeCall& call, int
     ctx.emit(calls::Cast{}, {x, wide});
     x = wide;
   }
-  const auto n = static_cast<int64_t>(trees.thresholds.size());
+  const DType x_type = ctx.in_dtype(0) == DType::f64 ? DType::f64 : DType::f32;
+  const TreeWords words = tree_words(trees, x_type, features, call.columns, call.aggregate);
+  const auto n = static_cast<int64_t>(trees.nodes.size());
   const auto m = static_cast<int64_t>(trees.weights.size());
   const auto count = [](const auto& v) { return static_cast<int64_t>(v.size()); };
   bool one_class = !trees.targets.empty(), all_positive = true;
@@ -235,9 +266,10 @@ void emit_trees(LowerContext& ctx, const Trees& trees, const TreeCall& call, int
   };
   const program::BufferId operands[] = {
       x,
-      ctx.pack(tensor_of_values(trees.nodes, {n, 4})),
-      ctx.pack(tensor_of_values(trees.thresholds, {n})),
+      ctx.pack(tensor_of_values(words.nodes, {count(words.nodes)})),
       ctx.pack(tensor_of_values(trees.roots, {count(trees.roots)})),
+      ctx.pack(tensor_of_values(words.keys, {count(words.keys)})),
+      ctx.pack(tensor_of_values(words.leaves, {count(words.leaves) / 2, 2})),
       ctx.pack(tensor_of_values(trees.targets, {m})),
       ctx.pack(tensor_of_values(trees.weights, {m})),
       call.base.empty() ? LowerContext::kNone
@@ -250,6 +282,8 @@ void emit_trees(LowerContext& ctx, const Trees& trees, const TreeCall& call, int
                           features,
                           n,
                           count(trees.roots),
+                          count(words.keys),
+                          count(words.leaves) / 2,
                           m,
                           count(call.base),
                           call.columns,
@@ -258,7 +292,9 @@ void emit_trees(LowerContext& ctx, const Trees& trees, const TreeCall& call, int
                           classifier,
                           one_class && call.columns == 2,
                           all_positive,
-                          1 + common_mode(trees)};
+                          trees.depth,
+                          words.equals,
+                          words.leaves_are_weights};
   ctx.emit("tree_ensemble", operands, ints);
 }
 

@@ -8,20 +8,42 @@
 
 namespace poprt::ops {
 
-// As kernel tree_ensemble takes them: every node behind its parent, one copy for every way to reach
-// it.
+// A node of a tree in order. Comparisons are <=, < and ==; the others are these with the children
+// exchanged. The false child stands behind the true child, and both behind their parent.
+struct TreeNode {
+  enum Kind : uint8_t { leq, lt, eq, leaf };
+  Kind kind = leaf;
+  bool missing_true = false;  // where NaN goes
+  double threshold = 0;
+  int64_t feature = 0;
+  int32_t yes = 0;              // true child
+  int32_t first = 0, last = 0;  // weights of a leaf
+};
+
+// One copy of a node for every way to reach it.
 struct Trees {
-  std::vector<int32_t> nodes;  // four numbers a node
-  std::vector<double> thresholds;
+  std::vector<TreeNode> nodes;
   std::vector<int32_t> roots;
   std::vector<int32_t> targets;
   std::vector<double> weights;
+  int64_t depth = 0;  // inner nodes on the longest path
 };
+
+// The trees in the words of kernel tree_ensemble, which says what they are.
+struct TreeWords {
+  std::vector<int32_t> nodes, keys, leaves;
+  bool equals = false;              // some nodes compare with ==
+  bool leaves_are_weights = false;  // leaves are numbered by their first weight
+};
+// For rows of `features` of type x (f32 or f64); `columns` and `aggregate` as of TreeCall. A node
+// that asks for another feature becomes a leaf without weights.
+TreeWords tree_words(const Trees& trees, DType x, int64_t features, int64_t columns,
+                     int64_t aggregate);
 
 // What the attributes say, not yet in order. A leaf's `first` .. `last` are its weights.
 struct RawNode {
   int64_t feature = 0;
-  int32_t mode = 6;
+  int32_t mode = 6;  // BRANCH_LEQ, LT, GTE, GT, EQ, NEQ, LEAF, MEMBER
   bool missing_true = false;
   double threshold = 0;
   std::vector<double> members;  // of mode 0 .. 6 none; else x is one of them

@@ -4,7 +4,10 @@
 namespace poprt::ops {
 
 extern const OpDef graphcore_call_op;
-const OpDef graphcore_call_op = {
-    .name = "Call", .domain = "ai.graphcore", .infer = infer_nothing, .lower = lower_container};
+const OpDef graphcore_call_op = {.name = "Call",
+                                 .domain = "ai.graphcore",
+                                 .infer = infer_nothing,
+                                 .lower = lower_container,
+                                 .facts = {.flow = Flow::call}};
 
 }  // namespace poprt::ops

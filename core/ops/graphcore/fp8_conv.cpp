@@ -2,4 +2,5 @@
 // its inputs; these are FP8MatMul's, and the bias behind them.
 #include "ops/common/quarter_bytes.h"
 
-POPRT_EXPANSION(graphcore_fp8_conv_op, "ai.graphcore", "FP8Conv", expand_quarter_conv)
+POPRT_EXPANSION_WITH_FACTS(graphcore_fp8_conv_op, "ai.graphcore", "FP8Conv", expand_quarter_conv,
+                           .byte_weights = true, .weight_inputs = 0b10)

@@ -6,9 +6,11 @@
 namespace poprt::ops {
 
 extern const OpDef microsoft_beam_search_op;
-const OpDef microsoft_beam_search_op = {.name = "BeamSearch",
-                                        .domain = "com.microsoft",
-                                        .infer = infer_search,
-                                        .lower = lower_container};
+const OpDef microsoft_beam_search_op = {
+    .name = "BeamSearch",
+    .domain = "com.microsoft",
+    .infer = infer_search,
+    .lower = lower_container,
+    .facts = {.constant_inputs_of = search_sizes, .flow = Flow::search}};
 
 }  // namespace poprt::ops

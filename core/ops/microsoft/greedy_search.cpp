@@ -5,9 +5,11 @@
 namespace poprt::ops {
 
 extern const OpDef microsoft_greedy_search_op;
-const OpDef microsoft_greedy_search_op = {.name = "GreedySearch",
-                                          .domain = "com.microsoft",
-                                          .infer = infer_search,
-                                          .lower = lower_container};
+const OpDef microsoft_greedy_search_op = {
+    .name = "GreedySearch",
+    .domain = "com.microsoft",
+    .infer = infer_search,
+    .lower = lower_container,
+    .facts = {.constant_inputs_of = search_sizes, .flow = Flow::search}};
 
 }  // namespace poprt::ops

@@ -16,4 +16,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_qlinear_average_pool_op, "com.microsoft", "QLinearAveragePool", expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_average_pool_op, "com.microsoft", "QLinearAveragePool",
+                           expand, .f32_inputs = ~0u)

@@ -16,4 +16,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_qlinear_concat_op, "com.microsoft", "QLinearConcat", expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_concat_op, "com.microsoft", "QLinearConcat", expand,
+                           .f32_inputs = ~0u)

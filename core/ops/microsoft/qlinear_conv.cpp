@@ -18,4 +18,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_qlinear_conv_op, "com.microsoft", "QLinearConv", expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_conv_op, "com.microsoft", "QLinearConv", expand,
+                           .f32_inputs = ~0u)

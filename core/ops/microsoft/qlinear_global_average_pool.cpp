@@ -30,5 +30,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_qlinear_global_average_pool_op, "com.microsoft",
-                "QLinearGlobalAveragePool", expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_global_average_pool_op, "com.microsoft",
+                           "QLinearGlobalAveragePool", expand, .f32_inputs = ~0u)

@@ -13,4 +13,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_qlinear_leaky_relu_op, "com.microsoft", "QLinearLeakyRelu", expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_leaky_relu_op, "com.microsoft", "QLinearLeakyRelu",
+                           expand, .f32_inputs = ~0u)

@@ -12,4 +12,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_qlinear_mul_op, "com.microsoft", "QLinearMul", expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_mul_op, "com.microsoft", "QLinearMul", expand,
+                           .f32_inputs = ~0u)

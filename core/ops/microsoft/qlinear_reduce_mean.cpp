@@ -13,4 +13,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_qlinear_reduce_mean_op, "com.microsoft", "QLinearReduceMean", expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_reduce_mean_op, "com.microsoft", "QLinearReduceMean",
+                           expand, .f32_inputs = ~0u)

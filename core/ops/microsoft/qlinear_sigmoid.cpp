@@ -11,4 +11,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_qlinear_sigmoid_op, "com.microsoft", "QLinearSigmoid", expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_sigmoid_op, "com.microsoft", "QLinearSigmoid", expand,
+                           .f32_inputs = ~0u)

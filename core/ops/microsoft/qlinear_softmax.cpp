@@ -25,4 +25,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_qlinear_softmax_op, "com.microsoft", "QLinearSoftmax", expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_softmax_op, "com.microsoft", "QLinearSoftmax", expand,
+                           .f32_inputs = ~0u)

@@ -13,4 +13,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_qlinear_where_op, "com.microsoft", "QLinearWhere", expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_where_op, "com.microsoft", "QLinearWhere", expand,
+                           .f32_inputs = ~0u)

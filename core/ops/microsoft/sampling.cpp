@@ -7,6 +7,10 @@ namespace poprt::ops {
 
 extern const OpDef microsoft_sampling_op;
 const OpDef microsoft_sampling_op = {
-    .name = "Sampling", .domain = "com.microsoft", .infer = infer_search, .lower = lower_container};
+    .name = "Sampling",
+    .domain = "com.microsoft",
+    .infer = infer_search,
+    .lower = lower_container,
+    .facts = {.constant_inputs_of = search_sizes, .flow = Flow::search}};
 
 }  // namespace poprt::ops

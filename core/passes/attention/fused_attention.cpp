@@ -341,6 +341,10 @@ extern const PassDef fused_attention_pass;
 const PassDef fused_attention_pass = {
     .name = "fused_attention",
     .summary = "turns softmax(q k^T) v in its parts into poprt.Attention",
+    .condition =
+        "q, k and v are reached through Reshape and Transpose from projections; scores are scaled "
+        "by constants; the mask, if any, broadcasts to [B, heads, q, k]",
+    .numerics = Numerics::rounding,
     .run = run};
 
 }  // namespace poprt::passes

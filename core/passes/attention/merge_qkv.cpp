@@ -90,6 +90,10 @@ extern const PassDef merge_qkv_pass;
 const PassDef merge_qkv_pass = {
     .name = "merge_qkv",
     .summary = "computes the three projections of an attention in one product",
+    .condition =
+        "three poprt.Linear read one value, feed one attention alone, and have constant weights of "
+        "one height",
+    .numerics = Numerics::exact,
     .run = run};
 
 }  // namespace poprt::passes

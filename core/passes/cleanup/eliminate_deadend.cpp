@@ -23,6 +23,10 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef eliminate_deadend_pass;
 const PassDef eliminate_deadend_pass = {
-    .name = "eliminate_deadend", .summary = "removes nodes whose outputs nobody reads", .run = run};
+    .name = "eliminate_deadend",
+    .summary = "removes nodes whose outputs nobody reads",
+    .condition = "nobody reads any output of the node and it has no effect besides",
+    .numerics = Numerics::exact,
+    .run = run};
 
 }  // namespace poprt::passes

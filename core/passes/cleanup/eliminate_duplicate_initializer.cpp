@@ -35,6 +35,10 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef eliminate_duplicate_initializer_pass;
 const PassDef eliminate_duplicate_initializer_pass = {
-    .name = "eliminate_duplicate_initializer", .summary = "shares equal constants", .run = run};
+    .name = "eliminate_duplicate_initializer",
+    .summary = "shares equal constants",
+    .condition = "constants of equal type, shape and bytes",
+    .numerics = Numerics::exact,
+    .run = run};
 
 }  // namespace poprt::passes

@@ -76,6 +76,12 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef eliminate_duplicate_nodes_pass;
 const PassDef eliminate_duplicate_nodes_pass = {
-    .name = "eliminate_duplicate_nodes", .summary = "computes equal expressions once", .run = run};
+    .name = "eliminate_duplicate_nodes",
+    .summary = "computes equal expressions once",
+    .condition =
+        "nodes of one operator with equal attributes and inputs, whose results depend on those "
+        "alone",
+    .numerics = Numerics::exact,
+    .run = run};
 
 }  // namespace poprt::passes

@@ -17,6 +17,10 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef eliminate_identity_pass;
 const PassDef eliminate_identity_pass = {
-    .name = "eliminate_identity", .summary = "removes Identity nodes", .run = run};
+    .name = "eliminate_identity",
+    .summary = "removes Identity nodes",
+    .condition = "the value and its copy are not both inputs or outputs of the graph",
+    .numerics = Numerics::exact,
+    .run = run};
 
 }  // namespace poprt::passes

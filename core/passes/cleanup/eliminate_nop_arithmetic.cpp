@@ -43,6 +43,10 @@ extern const PassDef eliminate_nop_arithmetic_pass;
 const PassDef eliminate_nop_arithmetic_pass = {
     .name = "eliminate_nop_arithmetic",
     .summary = "removes x + 0, x - 0, x * 1, x / 1 and x ** 1",
+    .condition =
+        "the other operand is a constant 0 or 1 that broadcasts nothing; x + 0 may turn -0 into 0 "
+        "or keep it",
+    .numerics = Numerics::exact,
     .run = run};
 
 }  // namespace poprt::passes

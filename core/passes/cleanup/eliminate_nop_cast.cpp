@@ -21,6 +21,8 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef eliminate_nop_cast_pass;
 const PassDef eliminate_nop_cast_pass = {.name = "eliminate_nop_cast",
                                          .summary = "removes Cast to the type that the value has",
+                                         .condition = "the type is known and the same",
+                                         .numerics = Numerics::exact,
                                          .run = run};
 
 }  // namespace poprt::passes

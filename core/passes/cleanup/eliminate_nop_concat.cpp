@@ -16,7 +16,10 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef eliminate_nop_concat_pass;
-const PassDef eliminate_nop_concat_pass = {
-    .name = "eliminate_nop_concat", .summary = "removes Concat of one value", .run = run};
+const PassDef eliminate_nop_concat_pass = {.name = "eliminate_nop_concat",
+                                           .summary = "removes Concat of one value",
+                                           .condition = "one input is left",
+                                           .numerics = Numerics::exact,
+                                           .run = run};
 
 }  // namespace poprt::passes

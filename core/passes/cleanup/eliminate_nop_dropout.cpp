@@ -24,8 +24,11 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef eliminate_nop_dropout_pass;
-const PassDef eliminate_nop_dropout_pass = {.name = "eliminate_nop_dropout",
-                                            .summary = "removes Dropout of an inference graph",
-                                            .run = run};
+const PassDef eliminate_nop_dropout_pass = {
+    .name = "eliminate_nop_dropout",
+    .summary = "removes Dropout of an inference graph",
+    .condition = "training_mode is not set and nobody reads the mask",
+    .numerics = Numerics::exact,
+    .run = run};
 
 }  // namespace poprt::passes

@@ -12,6 +12,8 @@ void run(ir::Graph& graph, PassContext& context) {
 extern const PassDef eliminate_nop_flatten_pass;
 const PassDef eliminate_nop_flatten_pass = {.name = "eliminate_nop_flatten",
                                             .summary = "removes Flatten of a matrix to itself",
+                                            .condition = "shapes are static and the same",
+                                            .numerics = Numerics::exact,
                                             .run = run};
 
 }  // namespace poprt::passes

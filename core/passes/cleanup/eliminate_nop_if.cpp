@@ -63,6 +63,8 @@ extern const PassDef eliminate_nop_if_pass;
 const PassDef eliminate_nop_if_pass = {
     .name = "eliminate_nop_if",
     .summary = "replaces If on a constant condition by the branch taken",
+    .condition = "the condition is constant",
+    .numerics = Numerics::exact,
     .run = run};
 
 }  // namespace poprt::passes

@@ -25,7 +25,10 @@ void run(Graph& graph, PassContext& context) { bypass_unchanged(graph, context, 
 }  // namespace
 
 extern const PassDef eliminate_nop_pad_pass;
-const PassDef eliminate_nop_pad_pass = {
-    .name = "eliminate_nop_pad", .summary = "removes Pad by nothing", .run = run};
+const PassDef eliminate_nop_pad_pass = {.name = "eliminate_nop_pad",
+                                        .summary = "removes Pad by nothing",
+                                        .condition = "all pads are constant 0",
+                                        .numerics = Numerics::exact,
+                                        .run = run};
 
 }  // namespace poprt::passes

@@ -13,6 +13,8 @@ extern const PassDef eliminate_nop_reshape_pass;
 const PassDef eliminate_nop_reshape_pass = {
     .name = "eliminate_nop_reshape",
     .summary = "removes Reshape to the shape that the value has",
+    .condition = "shapes are static and the same",
+    .numerics = Numerics::exact,
     .run = run};
 
 }  // namespace poprt::passes

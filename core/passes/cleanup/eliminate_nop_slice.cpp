@@ -26,8 +26,11 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef eliminate_nop_slice_pass;
-const PassDef eliminate_nop_slice_pass = {.name = "eliminate_nop_slice",
-                                          .summary = "removes Slice that takes everything in order",
-                                          .run = run};
+const PassDef eliminate_nop_slice_pass = {
+    .name = "eliminate_nop_slice",
+    .summary = "removes Slice that takes everything in order",
+    .condition = "constant starts, ends and steps take every element in order",
+    .numerics = Numerics::exact,
+    .run = run};
 
 }  // namespace poprt::passes

@@ -16,7 +16,10 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef eliminate_nop_split_pass;
-const PassDef eliminate_nop_split_pass = {
-    .name = "eliminate_nop_split", .summary = "removes Split into one part", .run = run};
+const PassDef eliminate_nop_split_pass = {.name = "eliminate_nop_split",
+                                          .summary = "removes Split into one part",
+                                          .condition = "one output",
+                                          .numerics = Numerics::exact,
+                                          .run = run};
 
 }  // namespace poprt::passes

@@ -10,7 +10,10 @@ void run(ir::Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef eliminate_nop_tile_pass;
-const PassDef eliminate_nop_tile_pass = {
-    .name = "eliminate_nop_tile", .summary = "removes Tile by one", .run = run};
+const PassDef eliminate_nop_tile_pass = {.name = "eliminate_nop_tile",
+                                         .summary = "removes Tile by one",
+                                         .condition = "all repeats are constant 1",
+                                         .numerics = Numerics::exact,
+                                         .run = run};
 
 }  // namespace poprt::passes

@@ -27,6 +27,8 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef eliminate_nop_transpose_pass;
 const PassDef eliminate_nop_transpose_pass = {.name = "eliminate_nop_transpose",
                                               .summary = "removes Transpose that keeps the order",
+                                              .condition = "perm is 0, 1, 2 ...",
+                                              .numerics = Numerics::exact,
                                               .run = run};
 
 }  // namespace poprt::passes

@@ -16,8 +16,11 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef eliminate_unused_initializer_pass;
-const PassDef eliminate_unused_initializer_pass = {.name = "eliminate_unused_initializer",
-                                                   .summary = "removes constants that nobody reads",
-                                                   .run = run};
+const PassDef eliminate_unused_initializer_pass = {
+    .name = "eliminate_unused_initializer",
+    .summary = "removes constants that nobody reads",
+    .condition = "nobody reads the constant and it is no output",
+    .numerics = Numerics::exact,
+    .run = run};
 
 }  // namespace poprt::passes

@@ -47,6 +47,8 @@ extern const PassDef extract_constant_to_initializer_pass;
 const PassDef extract_constant_to_initializer_pass = {
     .name = "extract_constant_to_initializer",
     .summary = "turns Constant nodes into initializers",
+    .condition = "the value is a dense tensor",
+    .numerics = Numerics::exact,
     .run = run};
 
 }  // namespace poprt::passes

@@ -31,6 +31,8 @@ extern const PassDef remove_empty_concat_inputs_pass;
 const PassDef remove_empty_concat_inputs_pass = {
     .name = "remove_empty_concat_inputs",
     .summary = "drops inputs without elements from Concat",
+    .condition = "the input has 0 elements along the axis and another input is left",
+    .numerics = Numerics::exact,
     .run = run};
 
 }  // namespace poprt::passes

@@ -14,6 +14,8 @@ void run(Graph& graph, PassContext&) {
 extern const PassDef sort_graph_pass;
 const PassDef sort_graph_pass = {.name = "sort_graph",
                                  .summary = "puts nodes into topological order, subgraphs included",
+                                 .condition = "none",
+                                 .numerics = Numerics::exact,
                                  .run = run};
 
 }  // namespace poprt::passes

@@ -27,7 +27,10 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef unique_name_for_nodes_pass;
-const PassDef unique_name_for_nodes_pass = {
-    .name = "unique_name_for_nodes", .summary = "gives every node a name of its own", .run = run};
+const PassDef unique_name_for_nodes_pass = {.name = "unique_name_for_nodes",
+                                            .summary = "gives every node a name of its own",
+                                            .condition = "none",
+                                            .numerics = Numerics::exact,
+                                            .run = run};
 
 }  // namespace poprt::passes

@@ -26,6 +26,8 @@ extern const PassDef expand_operators_pass;
 const PassDef expand_operators_pass = {
     .name = "expand_operators",
     .summary = "puts simpler operators in the place of those that are defined by them",
+    .condition = "the operator is defined by others (docs/operators.md: decomposition)",
+    .numerics = Numerics::exact,
     .run = run};
 
 }  // namespace poprt::passes

@@ -176,6 +176,13 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef constant_folding_pass;
 const PassDef constant_folding_pass = {
-    .name = "constant_folding", .summary = "computes what depends on constants only", .run = run};
+    .name = "constant_folding",
+    .summary = "computes what depends on constants only",
+    .condition =
+        "all inputs are constant, the operator is a function of them alone, and the result is "
+        "small, feeds a packed weight or saves more time than its bytes cost; at most "
+        "--max_tensor_size",
+    .numerics = Numerics::exact,
+    .run = run};
 
 }  // namespace poprt::passes

@@ -39,6 +39,8 @@ extern const PassDef dequantize_weights_pass;
 const PassDef dequantize_weights_pass = {
     .name = "dequantize_weights",
     .summary = "widens quantized constants that no integer kernel reads",
+    .condition = "the quantised constant is no operand of an integer kernel",
+    .numerics = Numerics::exact,
     .run = run};
 
 }  // namespace poprt::passes

@@ -57,6 +57,8 @@ extern const PassDef fuse_add_bias_into_conv_pass;
 const PassDef fuse_add_bias_into_conv_pass = {
     .name = "fuse_add_bias_into_conv",
     .summary = "makes a constant added per channel the bias of Conv and ConvTranspose",
+    .condition = "the constant has one value a channel, the convolution has no other reader",
+    .numerics = Numerics::rounding,
     .run = run};
 
 }  // namespace poprt::passes

@@ -78,6 +78,8 @@ extern const PassDef fuse_bn_into_conv_pass;
 const PassDef fuse_bn_into_conv_pass = {
     .name = "fuse_bn_into_conv",
     .summary = "folds BatchNormalization into the weights of Conv and ConvTranspose",
+    .condition = "statistics and weights are constant, the convolution has no other reader",
+    .numerics = Numerics::rounding,
     .run = run};
 
 }  // namespace poprt::passes

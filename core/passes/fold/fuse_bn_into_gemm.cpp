@@ -64,6 +64,8 @@ extern const PassDef fuse_bn_into_gemm_pass;
 const PassDef fuse_bn_into_gemm_pass = {
     .name = "fuse_bn_into_gemm",
     .summary = "folds BatchNormalization into the weights of Gemm and MatMul",
+    .condition = "statistics and weights are constant, the product has no other reader",
+    .numerics = Numerics::rounding,
     .run = run};
 
 }  // namespace poprt::passes

@@ -91,6 +91,8 @@ extern const PassDef fuse_consecutive_arithmetic_pass;
 const PassDef fuse_consecutive_arithmetic_pass = {
     .name = "fuse_consecutive_arithmetic",
     .summary = "merges successive additions or multiplications of constants",
+    .condition = "both constants broadcast alike and the value between has no other reader",
+    .numerics = Numerics::rounding,
     .run = run};
 
 }  // namespace poprt::passes

@@ -44,6 +44,8 @@ extern const PassDef fuse_mul_into_matmul_pass;
 const PassDef fuse_mul_into_matmul_pass = {
     .name = "fuse_mul_into_matmul",
     .summary = "folds a constant factor of MatMul into its constant weights",
+    .condition = "the factor is a constant number or one a column, the weights are constant",
+    .numerics = Numerics::rounding,
     .run = run};
 
 }  // namespace poprt::passes

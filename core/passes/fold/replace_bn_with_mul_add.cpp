@@ -38,6 +38,8 @@ extern const PassDef replace_bn_with_mul_add_pass;
 const PassDef replace_bn_with_mul_add_pass = {
     .name = "replace_bn_with_mul_add",
     .summary = "turns BatchNormalization of constants into Mul and Add",
+    .condition = "statistics are constant",
+    .numerics = Numerics::rounding,
     .run = run};
 
 }  // namespace poprt::passes

@@ -43,6 +43,9 @@ extern const PassDef replace_div_with_mul_pass;
 const PassDef replace_div_with_mul_pass = {
     .name = "replace_div_with_mul",
     .summary = "divides by a constant by multiplying with its reciprocal",
+    .condition =
+        "the divisor is a constant whose reciprocal is finite and normal; exact for powers of two",
+    .numerics = Numerics::rounding,
     .run = run};
 
 }  // namespace poprt::passes

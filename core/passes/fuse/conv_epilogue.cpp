@@ -67,6 +67,9 @@ extern const PassDef conv_epilogue_pass;
 const PassDef conv_epilogue_pass = {
     .name = "conv_epilogue",
     .summary = "merges bias, activation and residual into blocked convolutions",
+    .condition =
+        "the convolution has no other reader; the residual has exactly the shape of the result",
+    .numerics = Numerics::rounding,
     .run = run};
 
 }  // namespace poprt::passes

@@ -34,6 +34,8 @@ extern const PassDef conv_plain_result_pass;
 const PassDef conv_plain_result_pass = {
     .name = "conv_plain_result",
     .summary = "lets convolutions of few channels write plain results themselves",
+    .condition = "few output channels, every reader wants the plain layout",
+    .numerics = Numerics::exact,
     .run = run};
 
 }  // namespace poprt::passes

@@ -88,6 +88,8 @@ extern const PassDef conv_prologue_pass;
 const PassDef conv_prologue_pass = {
     .name = "conv_prologue",
     .summary = "merges normalisation and Relu in front of blocked convolutions into them",
+    .condition = "the convolution is computed directly (not by Winograd) and is the only reader",
+    .numerics = Numerics::rounding,
     .run = run};
 
 }  // namespace poprt::passes

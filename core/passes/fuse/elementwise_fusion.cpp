@@ -238,6 +238,10 @@ extern const PassDef elementwise_fusion_pass;
 const PassDef elementwise_fusion_pass = {
     .name = "elementwise_fusion",
     .summary = "computes chains of elementwise nodes in one pass over memory",
+    .condition =
+        "static shapes; no path leaves the group and comes back; within the limits of the kernel. "
+        "f16 values in between stay f32",
+    .numerics = Numerics::rounding,
     .run = run};
 
 }  // namespace poprt::passes

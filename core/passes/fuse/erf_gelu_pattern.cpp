@@ -44,7 +44,10 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef erf_gelu_pattern_pass;
-const PassDef erf_gelu_pattern_pass = {
-    .name = "erf_gelu_pattern", .summary = "recognises GELU written with Erf", .run = run};
+const PassDef erf_gelu_pattern_pass = {.name = "erf_gelu_pattern",
+                                       .summary = "recognises GELU written with Erf",
+                                       .condition = "every value in between has no other reader",
+                                       .numerics = Numerics::rounding,
+                                       .run = run};
 
 }  // namespace poprt::passes

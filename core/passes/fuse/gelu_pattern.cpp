@@ -102,7 +102,10 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef gelu_pattern_pass;
-const PassDef gelu_pattern_pass = {
-    .name = "gelu_pattern", .summary = "recognises GELU written with Tanh", .run = run};
+const PassDef gelu_pattern_pass = {.name = "gelu_pattern",
+                                   .summary = "recognises GELU written with Tanh",
+                                   .condition = "every value in between has no other reader",
+                                   .numerics = Numerics::rounding,
+                                   .run = run};
 
 }  // namespace poprt::passes

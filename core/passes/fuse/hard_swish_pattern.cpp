@@ -57,6 +57,10 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef hard_swish_pattern_pass;
 const PassDef hard_swish_pattern_pass = {
-    .name = "hard_swish_pattern", .summary = "recognises x * clip(x + 3, 0, 6) / 6", .run = run};
+    .name = "hard_swish_pattern",
+    .summary = "recognises x * clip(x + 3, 0, 6) / 6",
+    .condition = "every value in between has no other reader; opset 14 on",
+    .numerics = Numerics::rounding,
+    .run = run};
 
 }  // namespace poprt::passes

@@ -167,8 +167,13 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef layer_norm_pattern_pass;
-const PassDef layer_norm_pattern_pass = {.name = "layer_norm_pattern",
-                                         .summary = "recognises LayerNormalization in its parts",
-                                         .run = run};
+const PassDef layer_norm_pattern_pass = {
+    .name = "layer_norm_pattern",
+    .summary = "recognises LayerNormalization in its parts",
+    .condition =
+        "the mean and the variance are over the last axes; every value in between has no other "
+        "reader; opset 17 on",
+    .numerics = Numerics::rounding,
+    .run = run};
 
 }  // namespace poprt::passes

@@ -104,6 +104,8 @@ extern const PassDef linear_fusion_pass;
 const PassDef linear_fusion_pass = {
     .name = "linear_fusion",
     .summary = "turns MatMul and Gemm with constant weights into poprt.Linear with its epilogue",
+    .condition = "weights are constant matrices of f32",
+    .numerics = Numerics::rounding,
     .run = run};
 
 }  // namespace poprt::passes

@@ -256,13 +256,10 @@ bool rewrite(Graph& root, Node& q, PassContext& context) {
   if (n->op_type == "Conv") return from_conv(q, *n, *y, context);
   if (n->op_type == "MatMul") return from_matmul(q, *n, *y, context);
   if (n->op_type == "Gemm") return from_gemm(root, q, *n, *y, context);
-  // The largest of bytes stands for the largest number.
-  if (n->op_type == "MaxPool") return n->opset() >= 12 && from_move(q, *n, *y, context);
-  static constexpr std::string_view kMoves[] = {"Reshape",   "Flatten",   "Squeeze",
-                                                "Unsqueeze", "Transpose", "Slice"};
-  if (std::find(std::begin(kMoves), std::end(kMoves), n->op_type) != std::end(kMoves))
-    return from_move(q, *n, *y, context);
-  return false;
+  const ops::QdqForm form = ops::facts_of(*n).qdq;
+  // The largest of bytes stands for the largest number; ai.onnx takes bytes there from opset 12 on.
+  if (form == ops::QdqForm::orders && n->opset() < 12) return false;
+  return form != ops::QdqForm::none && from_move(q, *n, *y, context);
 }
 
 void run(Graph& graph, PassContext& context) {
@@ -275,6 +272,10 @@ extern const PassDef quantized_products_pass;
 const PassDef quantized_products_pass = {
     .name = "quantized_products",
     .summary = "multiplies bytes where DequantizeLinear and QuantizeLinear surround a product",
+    .condition =
+        "one scale and zero point for activations, constant weights with one or one a channel; "
+        "sums are exact integers and rounded once, where the float graph rounds each",
+    .numerics = Numerics::rounding,
     .run = run};
 
 }  // namespace poprt::passes

@@ -76,6 +76,8 @@ extern const PassDef quantized_residual_pass;
 const PassDef quantized_residual_pass = {
     .name = "quantized_residual",
     .summary = "adds quantised bytes in the convolution that makes one of them",
+    .condition = "both operands of Add are dequantised bytes with one scale",
+    .numerics = Numerics::rounding,
     .run = run,
 };
 

@@ -113,6 +113,8 @@ extern const PassDef scaled_products_pass;
 const PassDef scaled_products_pass = {
     .name = "scaled_products",
     .summary = "scales the sums of MatMulInteger where they are made",
+    .condition = "scales are constant or one number; nobody else reads the sums",
+    .numerics = Numerics::rounding,
     .run = run,
 };
 

@@ -35,7 +35,10 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef silu_pattern_pass;
-const PassDef silu_pattern_pass = {
-    .name = "silu_pattern", .summary = "recognises x * sigmoid(a x)", .run = run};
+const PassDef silu_pattern_pass = {.name = "silu_pattern",
+                                   .summary = "recognises x * sigmoid(a x)",
+                                   .condition = "the sigmoid has no other reader",
+                                   .numerics = Numerics::rounding,
+                                   .run = run};
 
 }  // namespace poprt::passes

@@ -7,7 +7,6 @@
 // Concat and Resize follow when an input is blocked already. Every converted node gets a twin on
 // blocked values; where a node that stays plain, or a graph output, still reads the old value, one
 // Unblock is put in.
-#include <array>
 #include <string_view>
 #include <unordered_map>
 
@@ -24,25 +23,7 @@ using ir::Value;
 
 constexpr int64_t kLanes = 16;
 
-// Finite for every finite argument, so that the unspecified lanes past C stay harmless.
-constexpr std::array kUnary = {
-    std::string_view("Relu"), std::string_view("LeakyRelu"),   std::string_view("Sigmoid"),
-    std::string_view("Tanh"), std::string_view("HardSigmoid"), std::string_view("HardSwish"),
-    std::string_view("Elu"),  std::string_view("Softplus"),    std::string_view("Abs"),
-    std::string_view("Neg"),  std::string_view("Erf"),         std::string_view("Mish"),
-    std::string_view("Selu"), std::string_view("Softsign"),    std::string_view("Clip"),
-    std::string_view("Gelu"), std::string_view("Silu"),
-};
-constexpr std::array kBinary = {std::string_view("Add"), std::string_view("Sub"),
-                                std::string_view("Mul"), std::string_view("Max"),
-                                std::string_view("Min")};
-
-bool contains(std::span<const std::string_view> set, const Node& n) {
-  if (!n.domain.empty() && n.domain != "ai.onnx" && n.domain != "poprt") return false;
-  for (const std::string_view s : set)
-    if (s == n.op_type) return true;
-  return false;
-}
+ops::BlockedForm form(const Node& n) { return ops::facts_of(n).blocked; }
 
 bool onnx(const Node& n, std::string_view type) { return n.is(type) || n.is(type, "ai.onnx"); }
 
@@ -100,7 +81,7 @@ class Layout {
     if (onnx(n, "ConvTranspose")) return ops::poprt_conv_transpose_supported(n);
     if (!n.input(0)) return false;
     if (onnx(n, "Concat")) return concat_fits(n);
-    if (contains(kBinary, n)) return binary_fits(n);
+    if (form(n) == ops::BlockedForm::binary) return binary_fits(n);
     if (!blocked(n.input(0))) return false;
     if (onnx(n, "MaxPool") || onnx(n, "AveragePool")) {
       for (const int64_t d : n.ints_attr("dilations"))
@@ -110,7 +91,7 @@ class Layout {
     if (onnx(n, "GlobalAveragePool")) return true;
     if (onnx(n, "Resize") || onnx(n, "Upsample"))
       return n.input(0)->shape().size() == 4 && resize_scales(n).has_value();
-    if (contains(kUnary, n)) {
+    if (form(n) == ops::BlockedForm::unary) {
       for (size_t i = 1; i < n.inputs().size(); i++)  // Clip's bounds
         if (n.input(i) && !(n.input(i)->is_constant() && n.input(i)->constant().count() == 1))
           return false;
@@ -268,7 +249,7 @@ class Layout {
       twin->name = n.name;
       return twin;
     }
-    if (contains(kBinary, n)) {
+    if (form(n) == ops::BlockedForm::binary) {
       Node* twin = graph_.add_node(n.op_type, n.domain,
                                    {get_operand(n.input(0), n), get_operand(n.input(1), n)}, 1, &n);
       twin->name = n.name;
@@ -313,6 +294,9 @@ extern const PassDef blocked_layout_pass;
 const PassDef blocked_layout_pass = {
     .name = "blocked_layout",
     .summary = "channel-blocked layout for convolutions and what lies between them",
+    .condition =
+        "f32 images of one to three spatial dimensions; convolutions that the blocked kernels take",
+    .numerics = Numerics::rounding,
     .run = run,
 };
 

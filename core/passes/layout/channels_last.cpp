@@ -228,6 +228,8 @@ extern const PassDef channels_last_pass;
 const PassDef channels_last_pass = {
     .name = "channels_last",
     .summary = "channels last for quantised convolutions and what lies between them",
+    .condition = "QLinearConv that the bytes kernel takes, and what reads or feeds it",
+    .numerics = Numerics::exact,
     .run = run,
 };
 

@@ -78,6 +78,10 @@ extern const PassDef compute_half_in_float_pass;
 const PassDef compute_half_in_float_pass = {
     .name = "compute_half_in_float",
     .summary = "computes f16 and bf16 graphs in f32; inputs and outputs keep their type",
+    .condition =
+        "f16 or bf16 values inside the graph: they keep f32 precision between operators, never "
+        "less exact than rounding each",
+    .numerics = Numerics::precision,
     .run = run};
 
 }  // namespace poprt::passes

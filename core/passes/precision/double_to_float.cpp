@@ -27,7 +27,10 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef double_to_float_pass;
-const PassDef double_to_float_pass = {
-    .name = "double_to_float", .summary = "turns f64 values into f32", .run = run};
+const PassDef double_to_float_pass = {.name = "double_to_float",
+                                      .summary = "turns f64 values into f32",
+                                      .condition = "f64 values: f32 precision and range",
+                                      .numerics = Numerics::precision,
+                                      .run = run};
 
 }  // namespace poprt::passes

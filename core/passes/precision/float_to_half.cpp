@@ -2,10 +2,9 @@
 // values or compute elementwise take f16 as it is; all others keep computing in f32 between casts,
 // so their values are stored in f16 and nothing else changes.
 #include <cmath>
-#include <unordered_set>
 
 #include "base/log.h"
-#include "ops/common/elementwise_program.h"
+#include "ops/facts.h"
 #include "passes/retype.h"
 #include "passes/rewrite.h"
 
@@ -20,45 +19,13 @@ using ir::Node;
 constexpr double kLargest = 65500, kSmallest = 1e-7;
 
 bool takes_half(const Node& n) {
-  static const std::unordered_set<std::string_view> moving = {"Compress",
-                                                              "Concat",
-                                                              "Constant",
-                                                              "ConstantOfShape",
-                                                              "DepthToSpace",
-                                                              "Expand",
-                                                              "EyeLike",
-                                                              "Flatten",
-                                                              "Gather",
-                                                              "GatherElements",
-                                                              "GatherND",
-                                                              "Identity",
-                                                              "If",
-                                                              "Loop",
-                                                              "Pad",
-                                                              "Reshape",
-                                                              "ReverseSequence",
-                                                              "Scan",
-                                                              "Scatter",
-                                                              "ScatterElements",
-                                                              "ScatterND",
-                                                              "Shape",
-                                                              "Size",
-                                                              "Slice",
-                                                              "SpaceToDepth",
-                                                              "Split",
-                                                              "Squeeze",
-                                                              "Tile",
-                                                              "Transpose",
-                                                              "Unsqueeze"};
-  return (n.domain.empty() && moving.contains(n.op_type)) || ops::elementwise_known(n);
+  const ops::Facts& facts = ops::facts_of(n);
+  return facts.moves || (facts.per_element && facts.elementwise.append);
 }
 
 // Inputs that ONNX defines as f32 whatever the data is, or that scale integers.
 bool is_parameter(const ir::Use& use) {
-  const std::string_view op = use.node->op_type;
-  return (use.input >= 1 && (op == "Resize" || op == "Upsample" || op == "QuantizeLinear" ||
-                             op == "DequantizeLinear")) ||
-         op.starts_with("QLinear");
+  return ops::in_mask(ops::facts_of(*use.node).f32_inputs, use.input);
 }
 
 void run(Graph& graph, PassContext& context) {
@@ -93,6 +60,9 @@ extern const PassDef float_to_half_pass;
 const PassDef float_to_half_pass = {
     .name = "float_to_half",
     .summary = "stores floats as f16; operators without f16 arithmetic compute in f32",
+    .condition =
+        "f32 values: f16 precision and range; constants beyond it are clipped with a warning",
+    .numerics = Numerics::precision,
     .run = run};
 
 }  // namespace poprt::passes

@@ -2,8 +2,8 @@
 // is s64 only (Shape, ArgMax, NonZero ...) keep it and are cast.
 #include <algorithm>
 #include <limits>
-#include <unordered_set>
 
+#include "ops/facts.h"
 #include "passes/retype.h"
 #include "passes/rewrite.h"
 
@@ -13,40 +13,10 @@ namespace {
 using ir::Graph;
 using ir::Node;
 
-bool takes_int32(const Node& n) {
-  static const std::unordered_set<std::string_view> ops = {"Abs",       "Add",
-                                                           "And",       "Cast",
-                                                           "Clip",      "Compress",
-                                                           "Concat",    "Constant",
-                                                           "Div",       "Equal",
-                                                           "Expand",    "Flatten",
-                                                           "Gather",    "GatherElements",
-                                                           "Greater",   "GreaterOrEqual",
-                                                           "Identity",  "If",
-                                                           "Less",      "LessOrEqual",
-                                                           "Max",       "Min",
-                                                           "Mod",       "Mul",
-                                                           "Neg",       "OneHot",
-                                                           "Pad",       "Pow",
-                                                           "Range",     "ReduceMax",
-                                                           "ReduceMin", "ReduceSum",
-                                                           "Relu",      "Reshape",
-                                                           "Scatter",   "ScatterElements",
-                                                           "Sign",      "Slice",
-                                                           "Split",     "Squeeze",
-                                                           "Sub",       "Sum",
-                                                           "Tile",      "Transpose",
-                                                           "Unsqueeze", "Where"};
-  return n.domain.empty() && ops.contains(n.op_type);
-}
+bool takes_int32(const Node& n) { return ops::facts_of(n).narrows; }
 
-// Shapes, axes and counts are s64 by ONNX.
 bool is_s64_parameter(const ir::Use& use) {
-  static const std::unordered_set<std::string_view> second = {
-      "Expand", "Pad",   "ReduceMax", "ReduceMin", "ReduceSum", "Reshape",
-      "Split",  "Slice", "Squeeze",   "Tile",      "Unsqueeze"};
-  return use.node->domain.empty() && use.input >= 1 && second.contains(use.node->op_type) &&
-         !(use.node->op_type == "Pad" && use.input == 2);
+  return ops::in_mask(ops::facts_of(*use.node).s64_inputs, use.input);
 }
 
 void run(Graph& graph, PassContext& context) {
@@ -73,6 +43,10 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef int64_to_int32_pass;
 const PassDef int64_to_int32_pass = {
-    .name = "int64_to_int32", .summary = "turns s64 values into s32, saturating", .run = run};
+    .name = "int64_to_int32",
+    .summary = "turns s64 values into s32, saturating",
+    .condition = "s64 values that fit into s32; constants saturate",
+    .numerics = Numerics::precision,
+    .run = run};
 
 }  // namespace poprt::passes

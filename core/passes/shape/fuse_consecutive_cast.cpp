@@ -51,6 +51,8 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef fuse_consecutive_cast_pass;
 const PassDef fuse_consecutive_cast_pass = {.name = "fuse_consecutive_cast",
                                             .summary = "merges Cast of a Cast that loses nothing",
+                                            .condition = "the first Cast loses nothing",
+                                            .numerics = Numerics::exact,
                                             .run = run};
 
 }  // namespace poprt::passes

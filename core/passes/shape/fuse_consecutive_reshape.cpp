@@ -32,6 +32,8 @@ extern const PassDef fuse_consecutive_reshape_pass;
 const PassDef fuse_consecutive_reshape_pass = {
     .name = "fuse_consecutive_reshape",
     .summary = "makes one Reshape of a chain of reshaping nodes",
+    .condition = "the value between has no other reader or the chain stays as cheap",
+    .numerics = Numerics::exact,
     .run = run};
 
 }  // namespace poprt::passes

@@ -33,6 +33,10 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef fuse_consecutive_transpose_pass;
 const PassDef fuse_consecutive_transpose_pass = {
-    .name = "fuse_consecutive_transpose", .summary = "makes one Transpose of two", .run = run};
+    .name = "fuse_consecutive_transpose",
+    .summary = "makes one Transpose of two",
+    .condition = "the value between has no other reader",
+    .numerics = Numerics::exact,
+    .run = run};
 
 }  // namespace poprt::passes

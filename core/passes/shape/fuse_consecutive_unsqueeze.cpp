@@ -10,8 +10,11 @@ void run(ir::Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef fuse_consecutive_unsqueeze_pass;
-const PassDef fuse_consecutive_unsqueeze_pass = {.name = "fuse_consecutive_unsqueeze",
-                                                 .summary = "merges Unsqueeze of an Unsqueeze",
-                                                 .run = run};
+const PassDef fuse_consecutive_unsqueeze_pass = {
+    .name = "fuse_consecutive_unsqueeze",
+    .summary = "merges Unsqueeze of an Unsqueeze",
+    .condition = "the value between has no other reader",
+    .numerics = Numerics::exact,
+    .run = run};
 
 }  // namespace poprt::passes

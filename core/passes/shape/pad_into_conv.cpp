@@ -75,6 +75,10 @@ extern const PassDef pad_into_conv_pass;
 const PassDef pad_into_conv_pass = {
     .name = "pad_into_conv",
     .summary = "moves zero padding of Pad into Conv and AveragePool",
+    .condition =
+        "constant zero padding of spatial dimensions that nobody else reads; AveragePool counts "
+        "the padding then",
+    .numerics = Numerics::exact,
     .run = run};
 
 }  // namespace poprt::passes

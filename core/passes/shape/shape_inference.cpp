@@ -33,6 +33,8 @@ extern const PassDef shape_inference_pass;
 const PassDef shape_inference_pass = {
     .name = "shape_inference",
     .summary = "infers types and shapes from the inputs on, forgetting stale ones",
+    .condition = "none",
+    .numerics = Numerics::exact,
     .run = run};
 
 }  // namespace poprt::passes

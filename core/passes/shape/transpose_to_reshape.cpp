@@ -33,6 +33,8 @@ extern const PassDef transpose_to_reshape_pass;
 const PassDef transpose_to_reshape_pass = {
     .name = "transpose_to_reshape",
     .summary = "turns Transpose that moves only dimensions of one into Reshape, which is free",
+    .condition = "the dimensions that change places are 1, but for one run that keeps its order",
+    .numerics = Numerics::exact,
     .run = run};
 
 }  // namespace poprt::passes

@@ -1,20 +1,23 @@
 // Both engines in one process, in turn: latency, agreement, opening and compile time of one model.
 //
 //   compare_ort_engines ORT_LIBRARY MODEL.onnx MODEL.popef THREADS SECONDS [open] [inputs=DIR]
-//                       [rtol=X] [atol=X] [sizes=any]
+//                       [rtol=X] [atol=X] [sizes=any] [compile]
 //
-// Inputs are random, or the bytes of DIR/NAME. sizes=any lets ONNX Runtime allocate the outputs,
-// for those whose size it finds out, and compares nothing.
+// Inputs are random, or the bytes of DIR/NAME. Of results whose size depends on data the real parts
+// and their shapes are compared. sizes=any lets ONNX Runtime allocate all outputs, and compares
+// nothing.
 // Prints one JSON object. Latency: rounds of A, then B, with a pause between them long enough for
 // ONNX Runtime's workers to stop spinning; each round's median counts once. With `open`, also times
-// opening the PopEF until ready and creating the session, and compiling, each several times in
-// turn.
+// opening the PopEF until ready and creating the session, with `compile` compiling, each several
+// times in turn.
 #include <poprt/poprt.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -105,6 +108,26 @@ double value(poprt_dtype d, const void* p, size_t i) {
   }
 }
 
+constexpr std::string_view kShape = ":shape";
+
+// Where element k of the first `real` places stands in a tensor with room for more.
+size_t place_in(const std::vector<int64_t>& room, const std::vector<int64_t>& real, size_t k) {
+  size_t at = 0, stride = 1;
+  for (size_t d = room.size(); d-- > 0;) {
+    const auto n = static_cast<size_t>(real[d]);
+    at += k % n * stride;
+    k /= n;
+    stride *= static_cast<size_t>(room[d]);
+  }
+  return at;
+}
+
+std::string text(const std::vector<int64_t>& shape) {
+  std::string s;
+  for (const int64_t d : shape) s += (s.empty() ? "[" : ",") + std::to_string(d);
+  return s.empty() ? "[]" : s + "]";
+}
+
 void read_file(const std::string& path, Memory& to) {
   std::FILE* f = std::fopen(path.c_str(), "rb");
   if (!f || std::fread(to.data, 1, to.size, f) != to.size) {
@@ -138,13 +161,14 @@ int main(int argc, char** argv) {
   const char *model = argv[2], *popef = argv[3];
   const int threads = std::atoi(argv[4]);
   const double seconds = std::atof(argv[5]);
-  bool opening = false, any_size = false;
+  bool opening = false, compiling = false, any_size = false;
   std::string directory;
   double rtol = 1e-3, atol = 1e-4;
   for (int i = 6; i < argc; i++) {
     const std::string word = argv[i], key = word.substr(0, word.find('=') + 1);
     const std::string setting = word.substr(key.size());
     if (word == "open") opening = true;
+    if (word == "compile") compiling = true;
     if (key == "inputs=") directory = setting;
     if (key == "rtol=") rtol = std::stod(setting);
     if (key == "atol=") atol = std::stod(setting);
@@ -163,7 +187,7 @@ int main(int argc, char** argv) {
       api.release(api.session(model, threads));
       open_ort.push_back(ms_since(t));
       std::this_thread::sleep_for(std::chrono::milliseconds(60));
-      if (i < 3) {
+      if (compiling && i < 3) {
         t = Clock::now();
         poprt_compiler* compiler = nullptr;
         check(poprt_compiler_create(nullptr, &compiler));
@@ -202,17 +226,37 @@ int main(int argc, char** argv) {
     in_values.push_back(api.tensor(m.data, m.size, poprt_anchor_shape(a), poprt_anchor_rank(a),
                                    onnx_type(poprt_anchor_dtype(a))));
   }
+  // A result whose size depends on data has room for the most here, and "NAME:shape" beside it says
+  // how much is real; ONNX Runtime makes such a tensor itself.
   std::vector<size_t> sizes;
+  std::map<std::string_view, size_t> shapes;  // name of a result -> output with its shape
+  for (size_t i = 0; i < poprt_runner_output_count(runner); i++) {
+    const std::string_view name = poprt_anchor_name(poprt_runner_output(runner, i));
+    const auto of = name.substr(0, name.size() - std::min(name.size(), kShape.size()));
+    for (size_t k = 0; k < i && name.ends_with(kShape); k++)
+      if (poprt_anchor_name(poprt_runner_output(runner, k)) == of) shapes[of] = i;
+  }
+  struct Compared {
+    size_t output;
+    std::optional<size_t> shape;
+  };
+  std::vector<Compared> compared;
+  std::vector<bool> made;
   for (size_t i = 0; i < poprt_runner_output_count(runner); i++) {
     const poprt_anchor* a = poprt_runner_output(runner, i);
+    const std::string_view name = poprt_anchor_name(a);
     Memory m(poprt_anchor_bytes(a));
     outputs.push_back(m.data);
     sizes.push_back(m.size);
     theirs.emplace_back(m.size);
-    // "NAME:shape" beside a result of variable size is ours alone.
-    if (any_size && std::string_view(poprt_anchor_name(a)).ends_with(":shape")) continue;
+    if (std::any_of(shapes.begin(), shapes.end(), [&](const auto& s) { return s.second == i; }))
+      continue;
+    const auto shape = shapes.find(name);
+    made.push_back(any_size || shape != shapes.end());
+    compared.push_back({i, {}});
+    if (shape != shapes.end()) compared.back().shape = shape->second;
     out_names.push_back(poprt_anchor_name(a));
-    out_values.push_back(any_size
+    out_values.push_back(made.back()
                              ? nullptr
                              : api.tensor(theirs.back().data, m.size, poprt_anchor_shape(a),
                                           poprt_anchor_rank(a), onnx_type(poprt_anchor_dtype(a))));
@@ -220,13 +264,16 @@ int main(int argc, char** argv) {
   const auto run_poprt = [&] {
     check(poprt_runner_execute_indexed(runner, inputs.data(), outputs.data()));
   };
-  const auto run_ort = [&] {
-    api.run(session, in_names, in_values, out_names, out_values);
-    if (!any_size) return;
-    for (ort::Value*& v : out_values) {
-      api.release(v);
-      v = nullptr;
+  const auto release_made = [&] {
+    for (size_t k = 0; k < made.size(); k++) {
+      if (!made[k] || !out_values[k]) continue;
+      api.release(out_values[k]);
+      out_values[k] = nullptr;
     }
+  };
+  const auto run_ort = [&] {
+    release_made();
+    api.run(session, in_names, in_values, out_names, out_values);
   };
 
   // Agreement, and bit equality with one thread.
@@ -235,11 +282,30 @@ int main(int argc, char** argv) {
   size_t mismatches = 0;
   double worst = 0;
   bool bit_equal = true;
-  for (size_t i = 0; i < outputs.size() && !any_size; i++) {
-    const poprt_dtype d = poprt_anchor_dtype(poprt_runner_output(runner, i));
-    const size_t count = sizes[i] * 8 / static_cast<size_t>(poprt_dtype_bits(d));
+  for (size_t i = 0; i < compared.size() && !any_size; i++) {
+    const size_t output = compared[i].output;
+    const poprt_anchor* a = poprt_runner_output(runner, output);
+    const poprt_dtype d = poprt_anchor_dtype(a);
+    const std::vector<int64_t> room(poprt_anchor_shape(a),
+                                    poprt_anchor_shape(a) + poprt_anchor_rank(a));
+    std::vector<int64_t> real = room;
+    const void* expected = theirs[output].data;
+    if (compared[i].shape) {
+      const auto* shape = static_cast<const int64_t*>(outputs[*compared[i].shape]);
+      real.assign(shape, shape + room.size());
+      expected = api.data(out_values[i]);
+      if (api.shape(out_values[i]) != real) {
+        std::fprintf(stderr, "'%s': %s here, %s there\n", out_names[i], text(real).c_str(),
+                     text(api.shape(out_values[i])).c_str());
+        mismatches++;
+        continue;
+      }
+    }
+    size_t count = 1;
+    for (const int64_t n : real) count *= static_cast<size_t>(n);
     for (size_t k = 0; k < count; k++) {
-      const double x = value(d, outputs[i], k), y = value(d, theirs[i].data, k);
+      const double x = value(d, outputs[output], place_in(room, real, k));
+      const double y = value(d, expected, k);
       if (x == y || (x != x && y != y)) continue;
       const double difference = std::fabs(x - y), bound = atol + rtol * std::fabs(y);
       mismatches += !(difference <= bound);

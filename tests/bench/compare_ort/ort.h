@@ -18,6 +18,7 @@ struct Session;
 struct Value;
 struct Status;
 struct MemoryInfo;
+struct TypeAndShape;
 
 class Api {
  public:
@@ -53,6 +54,22 @@ class Api {
          type, &value);
     return value;
   }
+  // Of a tensor that ONNX Runtime made; its data lives as long as the value.
+  std::vector<int64_t> shape(Value* value) const {
+    TypeAndShape* info = nullptr;
+    size_t rank = 0;
+    call(kGetTensorTypeAndShape, static_cast<const Value*>(value), &info);
+    call(kGetDimensionsCount, static_cast<const TypeAndShape*>(info), &rank);
+    std::vector<int64_t> dims(rank);
+    call(kGetDimensions, static_cast<const TypeAndShape*>(info), dims.data(), rank);
+    reinterpret_cast<void (*)(TypeAndShape*)>(table_[kReleaseTypeAndShape])(info);
+    return dims;
+  }
+  const void* data(Value* value) const {
+    void* p = nullptr;
+    call(kGetTensorMutableData, value, &p);
+    return p;
+  }
   void run(Session* session, const std::vector<const char*>& in_names,
            const std::vector<Value*>& in, const std::vector<const char*>& out_names,
            std::vector<Value*>& out) const {
@@ -75,9 +92,14 @@ class Api {
     kCreateSessionOptions = 10,
     kSetIntraOpNumThreads = 24,
     kCreateTensorWithData = 49,
+    kGetTensorMutableData = 51,
+    kGetDimensionsCount = 61,
+    kGetDimensions = 62,
+    kGetTensorTypeAndShape = 65,
     kCreateCpuMemoryInfo = 69,
     kReleaseSession = 95,
     kReleaseValue = 96,
+    kReleaseTypeAndShape = 99,
   };
 
   [[noreturn]] static void fatal(const char* message) {

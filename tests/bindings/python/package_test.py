@@ -1,5 +1,6 @@
 """The wheel and the sdist, used in clean folders. Needs POPRT_BUILD and POPRT_CMAKE in the environment."""
 
+import glob
 import os
 import shutil
 import subprocess
@@ -69,11 +70,11 @@ class Packages(unittest.TestCase):
 
     def test_sdist_builds_against_an_installed_library(self):
         prefix, target = os.path.join(self.folder, "prefix"), os.path.join(self.folder, "built")
-        for component in ("library", "dev"):
+        for component in ("library", "compiler", "dev"):
             run(os.environ["POPRT_CMAKE"], "--install", BUILD, "--prefix", prefix, "--component", component)
         run(sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation",
             "--target", target, self.sdist,
-            env=clean_environment(PKG_CONFIG_PATH=os.path.join(prefix, "lib/pkgconfig")))
+            env=clean_environment(PKG_CONFIG_PATH=glob.glob(os.path.join(prefix, "lib/**/pkgconfig"), recursive=True)[0]))
         self.use(target)
 
 

@@ -188,6 +188,38 @@ TEST_F(File, OpeningAPipeDoesNotWait) {
   EXPECT_EQ(error_of([&] { MappedFile::open(dir / "pipe"); }).code(), ErrorCode::invalid_argument);
 }
 
+// Descriptors that this process holds, and mappings of files below `dir`.
+std::pair<ptrdiff_t, int> held(const fs::path& dir) {
+  std::ifstream maps("/proc/self/maps");
+  int mapped = 0;
+  for (std::string line; std::getline(maps, line);)
+    mapped += line.find(dir.string()) != std::string::npos;
+  return {std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator{}), mapped};
+}
+
+TEST_F(File, DescriptorsAndMappingsAreGivenBack) {
+  std::ofstream(dir / "a") << "some bytes";
+  std::ofstream(dir / "empty").flush();
+  const auto before = held(dir);
+  {
+    const auto mapped = MappedFile::open(dir / "a"), empty = MappedFile::open(dir / "empty");
+    EXPECT_EQ(held(dir), std::pair(before.first, before.second + 1));
+  }
+  EXPECT_EQ(held(dir), before);
+  error_of([&] { MappedFile::open(dir); });
+  error_of([&] { MappedFile::open(dir / "none"); });
+  EXPECT_EQ(held(dir), before);
+  {
+    AtomicFile kept(dir / "b"), dropped(dir / "c");
+    EXPECT_EQ(held(dir).first, before.first + 2);
+    kept.write(bytes_of("x"));
+    kept.commit();
+  }
+  error_of([&] { AtomicFile(dir / "none" / "a"); });
+  error_of([&] { AtomicFile(dir / ""); });
+  EXPECT_EQ(held(dir), before);
+}
+
 // Where a writer that may die works in a process of its own.
 template <class F>
 pid_t in_child(F&& f) {

@@ -106,5 +106,37 @@ TEST(Schemas, AThousandNodesTakeLessThanAMillisecond) {
 #endif
 }
 
+// What check_attributes says of `attribute`, or nothing.
+std::string refusal(const char* op, int64_t opset, const char* attribute) {
+  try {
+    check_attributes(*One(op, "", opset, attribute).n, nullptr);
+  } catch (const Error& e) {
+    return e.message();
+  }
+  return {};
+}
+
+TEST(Schemas, OnlyWholeNamesAreAttributes) {
+  for (const char* name :
+       {"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides", "__note"})
+    EXPECT_EQ(refusal("Conv", 17, name), "") << name;
+  for (const char* name : {"auto", "pad", "ads", "_pad", "shape", "kernel", "stride", "trides",
+                           "roup", "kernel_shape pads", " "})
+    EXPECT_NE(refusal("Conv", 17, name).find("no attribute '" + std::string(name) + "'"),
+              std::string::npos)
+        << name;
+}
+
+TEST(Schemas, ARefusalSaysWhichOpsetsHaveTheAttribute) {
+  EXPECT_NE(refusal("AveragePool", 11, "dilations").find("; opset 19 on has it: convert"),
+            std::string::npos)
+      << refusal("AveragePool", 11, "dilations");
+  EXPECT_NE(refusal("BatchNormalization", 14, "spatial").find("; opset 1 to 8 has it: convert"),
+            std::string::npos)
+      << refusal("BatchNormalization", 14, "spatial");
+  EXPECT_EQ(refusal("Relu", 17, "unheard").find("has it"), std::string::npos);
+  EXPECT_NE(refusal("Relu", 17, "unheard").find("its attributes are: none"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace poprt::ir

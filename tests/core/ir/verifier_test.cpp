@@ -158,6 +158,55 @@ TEST(Verifier, RefusesAValueNobodyDefines) {
   expect_refused(c.g, "'y'");
 }
 
+// Uses are searched one way for few readers and another way for many: both must miss nothing.
+struct ManyReaders : testing::TestWithParam<int> {
+  Graph g{"many"};
+  Value* x = g.add_input("x", kVector);
+  Value* w = g.add_input("w", kVector);
+  std::vector<Node*> readers;
+  ManyReaders() {
+    for (int i = 0; i < GetParam(); i++) readers.push_back(g.add_node("Relu", "", {x}));
+    g.add_output(readers.back()->output());
+  }
+  // The list of uses, which only the graph's own functions should touch.
+  static std::vector<Use>& uses(Value* v) { return const_cast<std::vector<Use>&>(v->uses()); }
+};
+
+TEST_P(ManyReaders, AreAccepted) { verify(g); }
+
+TEST_P(ManyReaders, AUseOfAnotherInputIsNoUse) {
+  uses(x).back().input = 1;
+  expect_refused(g, "missing from the uses of 'x'");
+  uses(x).back().input = 0;
+}
+
+TEST_P(ManyReaders, AUseByAnotherNodeIsNoUse) {
+  uses(x).back().node = readers.front();
+  expect_refused(g, "missing from the uses of 'x'");
+  uses(x).back().node = readers.back();
+}
+
+TEST_P(ManyReaders, AUseThatNobodyMakesIsOneTooMany) {
+  uses(x).push_back(uses(x).front());
+  expect_refused(g, "value 'x' lists");
+  uses(x).pop_back();
+  uses(w).push_back({readers.front(), 0});
+  expect_refused(g, "value 'w' lists 1 uses, 0 inputs read it");
+  uses(w).pop_back();
+}
+
+INSTANTIATE_TEST_SUITE_P(Counts, ManyReaders, testing::Values(2, 31, 32, 33, 100));
+
+TEST(Verifier, RefusesALaterGraphsMistakesInEveryListOfGraphs) {
+  Chain c;
+  auto good = body_reading(c.g, c.x), bad = body_reading(c.g, c.b->output());
+  c.a->attributes["bodies"] = std::vector<std::shared_ptr<Graph>>{good, bad};
+  expect_refused(c.g, "before it is computed");
+  c.a->attributes["bodies"] = std::vector<std::shared_ptr<Graph>>{good, nullptr};
+  expect_refused(c.g, "'bodies' is null");
+  c.a->attributes.clear();
+}
+
 std::unique_ptr<Graph> nested(int depth) {
   auto g = std::make_unique<Graph>();
   Graph* inner = g.get();

@@ -59,7 +59,7 @@ const std::set<std::string>& without_sample() {
       ".SequenceLength", ".SequenceMap", ".SplitToSequence", ".ConcatFromSequence", ".Optional",
       ".OptionalGetElement", ".OptionalHasElement", ".StringConcat", ".StringNormalizer",
       ".StringSplit", ".RegexFullMatch", ".ImageDecoder",
-      // conv_test, pool_test, matmul_test, blocked_conv_test, resize_blocked_test: many geometries
+      // conv_test, pool_test, matmul_test, poprt/conv_test, poprt/resize_test: many geometries
       // against one naive reference.
       ".Conv", ".ConvTranspose", ".BatchNormalization", ".MatMul", ".Gemm", ".MaxPool",
       ".AveragePool", ".LpPool", ".GlobalAveragePool", ".GlobalMaxPool", ".GlobalLpPool",

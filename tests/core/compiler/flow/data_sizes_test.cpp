@@ -258,6 +258,211 @@ TEST(DataSizes, BoxesThatASuppressionKeepsCanBeGathered) {
   EXPECT_EQ(got, (std::vector<double>{0, 0, 1, 1, 0, 2, 1, 3}));
 }
 
+// z, the kept rows of x [5, columns], through `body`, for every number of rows from none to all: as
+// the same body does with an input z that has just those rows.
+void expect_as_of_rows(const std::string& body, int64_t columns = 3) {
+  const std::string c = std::to_string(columns);
+  const Executable sized = compile_body("input %x : f32[5," + c +
+                                        "]\n input %c : bool[5]\n %z : ? = Compress(%x, %c) "
+                                        "{axis = 0}\n" +
+                                        body + "output %y\n");
+  const Tensor x = floats({5, columns}, 7);
+  for (int64_t n = 0; n <= 5; n++) {
+    Tensor condition = Tensor::zeros(DType::boolean, {5});
+    std::vector<float> kept;
+    for (int64_t k = 0; k < n; k++) {  // from row 4 - n on, around
+      const auto row = static_cast<size_t>((4 + k * 3) % 5);
+      condition.mutable_values<bool>()[row] = true;
+    }
+    for (size_t row = 0; row < 5; row++)
+      for (size_t k = 0; condition.values<bool>()[row] && k < static_cast<size_t>(columns); k++)
+        kept.push_back(x.values<float>()[row * static_cast<size_t>(columns) + k]);
+    Tensor z = Tensor::zeros(DType::f32, {n, columns});
+    std::copy(kept.begin(), kept.end(), z.mutable_values<float>().begin());
+    const Executable of_rows = compile_body("input %z : f32[" + std::to_string(n) + "," + c +
+                                            "]\n" + body + "output %y\n");
+    const Tensor want = run(of_rows, {{"z", z}}).at("y");
+    Shape shape;
+    const auto got = real_part(run(sized, {{"x", x}, {"c", condition}}), &shape);
+    ASSERT_EQ(shape, want.shape()) << n << " rows of " << body;
+    EXPECT_EQ(got, want.to_doubles()) << n << " rows of " << body;
+  }
+}
+
+std::string ints(const std::string& name, const std::string& list) {
+  return "%" + name + " : ? = Constant() {value_ints = [" + list + "]}\n";
+}
+// n: the number of rows, s64[1].
+const std::string kRows =
+    "%shape : ? = Shape(%z)\n" + ints("zero", "0") + "%n : ? = Gather(%shape, %zero) {axis = 0}\n";
+
+TEST(DataSizes, ConstantsHaveShapesMadeOfSizes) {
+  const std::string of = "%y : ? = ConstantOfShape(%s) {value = f32[1] [7.0]}\n";
+  expect_as_of_rows("%s : ? = Shape(%z)\n" + of);
+  expect_as_of_rows(kRows + ints("k", "4") + "%s : ? = Concat(%k, %n) {axis = 0}\n" + of);
+  // More of them the fewer rows there are.
+  expect_as_of_rows(kRows + ints("k", "9") + "%s : ? = Sub(%k, %n)\n" + of);
+  expect_as_of_rows(kRows + ints("k", "2") + "%two : ? = Mul(%n, %k)\n" + ints("cap", "6") +
+                    "%most : ? = Concat(%two, %cap) {axis = 0}\n"
+                    "%s : ? = ReduceMin(%most) {axes = [0]}\n" +
+                    of);
+  expect_as_of_rows(kRows + ints("k", "3") + "%s : ? = Div(%n, %k)\n" + of);
+  expect_as_of_rows(kRows + ints("k", "3") + "%s : ? = Mod(%n, %k)\n" + of);
+  expect_as_of_rows(kRows + ints("k", "2") + ints("cap", "8") +
+                    "%more : ? = Greater(%n, %k)\n%s : ? = Where(%more, %n, %cap)\n" + of);
+}
+
+TEST(DataSizes, ExpandRepeatsForASize) {
+  expect_as_of_rows(kRows + ints("k", "3") + "%s : ? = Concat(%n, %k) {axis = 0}\n" +
+                    "%one : f32[1,3] = Constant() {value = f32[1,3] [1, 2, 3]}\n"
+                    "%y : ? = Expand(%one, %s)\n");
+  // As exporters write it: -1 stands for a dimension as it is.
+  expect_as_of_rows(kRows + ints("k", "3") +
+                    "%s : ? = Concat(%n, %k) {axis = 0}\n%r : ? = Shape(%s)\n" +
+                    "%ones : ? = ConstantOfShape(%r) {value = s64[1] [1]}\n" + ints("minus", "-1") +
+                    "%minuses : ? = Mul(%ones, %minus)\n%e : ? = Equal(%s, %minuses)\n"
+                    "%t : ? = Where(%e, %ones, %s)\n" +
+                    ints("to", "-1, 1") + "%first : ? = Gather(%z, %zero) {axis = 1}\n" +
+                    "%column : ? = Reshape(%first, %to)\n%y : ? = Expand(%column, %t)\n");
+}
+
+TEST(DataSizes, RangesEndStartAndCountBySizes) {
+  const std::string scalar = kRows +
+                             "%m : ? = Squeeze(%n)\n"
+                             "%a : s64[] = Constant() {value_int = -2}\n"
+                             "%one : s64[] = Constant() {value_int = 1}\n"
+                             "%three : s64[] = Constant() {value_int = 3}\n"
+                             "%back : s64[] = Constant() {value_int = -2}\n";
+  expect_as_of_rows(scalar + "%y : ? = Range(%a, %m, %one)\n");
+  expect_as_of_rows(scalar + "%y : ? = Range(%a, %m, %three)\n");
+  expect_as_of_rows(scalar + "%y : ? = Range(%m, %a, %back)\n");
+  expect_as_of_rows(scalar + "%y : ? = Range(%m, %three, %one)\n");
+  expect_as_of_rows(scalar +
+                    "%f : ? = Cast(%m) {to = 1}\n"
+                    "%h : f32[] = Constant() {value_float = 0.75}\n"
+                    "%o : f32[] = Constant() {value_float = 0.5}\n"
+                    "%y : ? = Range(%o, %f, %h)\n");
+}
+
+TEST(DataSizes, TilesRepeatWhatIsReal) {
+  expect_as_of_rows(ints("r", "3, 1") + "%y : ? = Tile(%z, %r)\n");
+  expect_as_of_rows(ints("r", "2, 2") + "%y : ? = Tile(%z, %r)\n");
+  expect_as_of_rows(kRows + ints("k", "2") +
+                    "%r : ? = Concat(%n, %k) {axis = 0}\n"
+                    "%one : f32[2,1] = Constant() {value = f32[2,1] [1, 2]}\n"
+                    "%y : ? = Tile(%one, %r)\n");
+}
+
+TEST(DataSizes, ReshapesMoveWhatIsReal) {
+  for (const char* to : {"-1", "-1, 1, 3", "3, -1", "1, -1", "-1, 3, 1, 1", "0, -1", "-1, 0"})
+    expect_as_of_rows(ints("to", to) + "%y : ? = Reshape(%z, %to)\n");
+  expect_as_of_rows(ints("to", "-1, 2") + "%y : ? = Reshape(%z, %to)\n", 4);
+  expect_as_of_rows(ints("to", "-1, 8") +
+                        "%two : ? = Concat(%z, %z) {axis = 0}\n"
+                        "%y : ? = Reshape(%two, %to)\n",
+                    4);
+  // Rows are columns now: what is real does not stand at the front.
+  for (const char* to : {"-1", "3, -1", "-1, 3", "1, -1, 1"})
+    expect_as_of_rows("%t : ? = Transpose(%z)\n" + ints("to", to) + "%y : ? = Reshape(%t, %to)\n");
+  expect_as_of_rows("%t : ? = Transpose(%z)\n%y : ? = Flatten(%t) {axis = 0}\n");
+  // With the size itself in the shape.
+  expect_as_of_rows(kRows + ints("k", "-1") + "%to : ? = Concat(%n, %k) {axis = 0}\n" +
+                    "%y : ? = Reshape(%z, %to)\n");
+  expect_as_of_rows(kRows + ints("k", "3") + "%to : ? = Concat(%k, %n) {axis = 0}\n" +
+                    "%y : ? = Reshape(%z, %to) {allowzero = 1}\n");
+}
+
+TEST(DataSizes, SlicesBeginAndEndBySizes) {
+  const auto slice = [](const char* from, const char* to, const char* step = "1") {
+    expect_as_of_rows(ints("a", from) + ints("b", to) + ints("d", "0") + ints("s", step) +
+                      "%y : ? = Slice(%z, %a, %b, %d, %s)\n");
+  };
+  slice("1", "4");
+  slice("-2", "9223372036854775807");
+  slice("0", "-1");
+  slice("-3", "-1");
+  slice("0", "9223372036854775807", "2");
+  slice("1", "5", "2");
+  slice("-1", "-9223372036854775807", "-1");
+  slice("3", "0", "-2");
+  // Of something that is all real.
+  const std::string x = "%w : f32[7] = Constant() {value = f32[7] [1, 2, 3, 4, 5, 6, 7]}\n";
+  expect_as_of_rows(kRows + x + ints("k", "7") + "%y : ? = Slice(%w, %n, %k)\n");
+  expect_as_of_rows(kRows + x + ints("k", "1") +
+                    "%e : ? = Add(%n, %k)\n"
+                    "%y : ? = Slice(%w, %k, %e)\n");
+  expect_as_of_rows(kRows + x + ints("k", "7") + "%e : ? = Neg(%n)\n%f : ? = Sub(%e, %k)\n" +
+                    "%y : ? = Slice(%w, %f, %n)\n");
+  // Along another axis, too.
+  expect_as_of_rows(ints("a", "1, 0") + ints("b", "4, 2") + "%y : ? = Slice(%z, %a, %b)\n");
+}
+
+TEST(DataSizes, ElementsScatterWhereRowsAreReal) {
+  const std::string at = ints("k", "3") + "%s : ? = Shape(%z)\n" +
+                         "%i : ? = ConstantOfShape(%s) {value = s64[1] [2]}\n"
+                         "%d : f32[6,3] = Constant() {value = f32[6,3] [1, 2, 3, 4, 5, 6, 7, 8, 9, "
+                         "10, 11, 12, 13, 14, 15, 16, 17, 18]}\n";
+  expect_as_of_rows(at + "%y : ? = ScatterElements(%d, %i, %z) {axis = 0, reduction = \"mul\"}\n");
+  // Into what is sized itself, from its end.
+  expect_as_of_rows(
+      "%s : ? = Shape(%z)\n%i : ? = ConstantOfShape(%s) {value = s64[1] [-1]}\n"
+      "%y : ? = ScatterElements(%z, %i, %z) {axis = 1}\n");
+}
+
+TEST(DataSizes, LengthsThatMeetAreEqualOrRepeated) {
+  // A sum of z with two other tensors of its size, whose bounds are 4 and 5.
+  expect_as_of_rows(kRows + ints("k", "4") + "%m : ? = Min(%n, %k)\n" + ints("a", "0") +
+                    "%z4 : ? = Slice(%z, %a, %m, %a)\n%one : ? = ReduceSum(%z4, %a)\n"
+                    "%y : ? = Add(%z, %one)\n");
+  // One row of the two is repeated.
+  const Executable e = compile_body(R"(
+    input %x : f32[3,2]
+    input %c : bool[3]
+    input %d : bool[3]
+    %a : ? = Compress(%x, %c) {axis = 0}
+    %b : ? = Compress(%x, %d) {axis = 0}
+    %y : ? = Sub(%a, %b)
+    output %y
+  )");
+  const auto difference = [&](std::initializer_list<bool> c, std::initializer_list<bool> d) {
+    return real_part(run(e, {{"x", Tensor::of<float>({3, 2}, {1, 2, 30, 40, 500, 600})},
+                             {"c", Tensor::of<bool>({3}, c)},
+                             {"d", Tensor::of<bool>({3}, d)}}));
+  };
+  using V = std::vector<double>;
+  EXPECT_EQ(difference({true, true, false}, {false, true, true}), (V{-29, -38, -470, -560}));
+  EXPECT_EQ(difference({false, true, false}, {true, true, true}), (V{29, 38, 0, 0, -470, -560}));
+  EXPECT_EQ(difference({true, false, true}, {true, false, false}), (V{0, 0, 499, 598}));
+  EXPECT_EQ(difference({false, false, false}, {false, false, false}), V{});
+}
+
+TEST(DataSizes, BranchesMakeShapesOfSizes) {
+  expect_as_of_rows(R"(
+    %sum : ? = ReduceSum(%z) {keepdims = 0}
+    %zero : f32[] = Constant() {value_float = 0.0}
+    %positive : ? = Greater(%sum, %zero)
+    %y : ? = If(%positive) {
+      then_branch = graph "then" {
+        %s : ? = Shape(%z)
+        %t : ? = ConstantOfShape(%s) {value = f32[1] [2.0]}
+        output %t
+      },
+      else_branch = graph "else" {
+        %k : s64[2] = Constant() {value_ints = [2, 1]}
+        %r : ? = Tile(%z, %k)
+        output %r
+      }
+    }
+)");
+}
+
+TEST(DataSizes, AShapeWithoutABoundIsRefused) {
+  EXPECT_NE(code_of("input %x : f32[4]\n%n : ? = NonZero(%x)\n%s : ? = Shape(%n)\n"
+                    "%f : ? = Cast(%s) {to = 1}\n%r : ? = Reciprocal(%f)\n"
+                    "%t : ? = Cast(%r) {to = 7}\n%y : ? = ConstantOfShape(%t)\noutput %y\n"),
+            ErrorCode::ok);
+}
+
 TEST(DataSizes, WhatHasNoRuleIsRefusedWithTheNode) {
   try {
     of_kept("%y : ? = Einsum(%z, %z) {equation = \"i,j->ij\"}\n");

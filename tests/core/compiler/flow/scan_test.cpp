@@ -42,5 +42,129 @@ TEST(Scan, ScanRunsOverAxesAndBackwards) {
   }
 }
 
+// Small whole numbers, whose sums are exact in any order.
+Tensor wholes(Shape shape, uint32_t seed) {
+  std::mt19937 rng(seed);
+  Tensor t = Tensor::zeros(DType::f32, std::move(shape));
+  for (float& x : t.mutable_values<float>()) x = static_cast<float>(rng() % 7) - 3;
+  return t;
+}
+
+constexpr const char* kTwoOfEach = R"(body = graph "body" {
+        input %a : ?
+        input %b : ?
+        input %u : ?
+        input %v : ?
+        %w : ? = Mul(%u, %v)
+        %c : ? = Add(%a, %w)
+        %d : ? = Sub(%b, %v)
+        %e : ? = Identity(%c)
+        %f : ? = Sub(%u, %v)
+        output %c
+        output %d
+        output %e
+        output %f
+      })";
+
+TEST(Scan, TwoStatesTwoInputsAndTwoOutputsEachWithItsAxisAndDirection) {
+  for (const int64_t length : {1, 4, 900}) {
+    const Executable e = compile_body(replaced(R"(
+      input %s : f32[2]
+      input %k : f32[2]
+      input %x : f32[2,LEN]
+      input %y : f32[LEN,2]
+      %p : ?, %q : ?, %g : ?, %h : ? = Scan(%s, %k, %x, %y) {num_scan_inputs = 2,
+          scan_input_axes = [-1, 0], scan_input_directions = [1, 0],
+          scan_output_axes = [0, -1], scan_output_directions = [0, 1], )" +
+                                                   std::string(kTwoOfEach) + R"(}
+      output %p
+      output %q
+      output %g
+      output %h
+    )",
+                                               "LEN", std::to_string(length)));
+    const auto n = static_cast<size_t>(length);
+    const Tensor s = wholes({2}, 1), k = wholes({2}, 2), x = wholes({2, length}, 3),
+                 y = wholes({length, 2}, 4);
+    const Values got = run(e, {{"s", s}, {"k", k}, {"x", x}, {"y", y}});
+    ASSERT_EQ(got.at("g").shape(), (Shape{length, 2}));
+    ASSERT_EQ(got.at("h").shape(), (Shape{2, length}));
+    for (size_t r = 0; r < 2; r++) {
+      float a = s.values<float>()[r], b = k.values<float>()[r];
+      for (size_t t = 0; t < n; t++) {
+        const float u = x.values<float>()[r * n + n - 1 - t], v = y.values<float>()[t * 2 + r];
+        a += u * v;
+        b -= v;
+        EXPECT_EQ(got.at("g").values<float>()[t * 2 + r], a) << t;
+        EXPECT_EQ(got.at("h").values<float>()[r * n + n - 1 - t], u - v) << t;
+      }
+      EXPECT_EQ(got.at("p").values<float>()[r], a);
+      EXPECT_EQ(got.at("q").values<float>()[r], b);
+    }
+  }
+}
+
+TEST(Scan, OfOpset8ScansEachElementOfTheBatchForItsLength) {
+  const std::string body = std::string(R"(
+    const %lengths : s64[3] = [4, 0, 2]
+    input %s : f32[3,2]
+    input %k : f32[3,2]
+    input %x : f32[3,4,2]
+    input %y : f32[3,4,2]
+    %p : ?, %q : ?, %g : ?, %h : ? = Scan(GIVEN, %s, %k, %x, %y) {num_scan_inputs = 2,
+        directions = [0, BACK], )") +
+                           kTwoOfEach + R"(}
+    output %p
+    output %q
+    output %g
+    output %h
+  )";
+  for (const bool given : {false, true}) {
+    const size_t lengths[] = {4, given ? size_t{0} : 4, given ? size_t{2} : 4};
+    const Executable e = test::compile_text(graph_text(
+        replaced(replaced(body, "GIVEN", given ? "%lengths" : "_"), "BACK", given ? "0" : "1"), 8));
+    const Tensor s = wholes({3, 2}, 1), k = wholes({3, 2}, 2), x = wholes({3, 4, 2}, 3),
+                 y = wholes({3, 4, 2}, 4);
+    const Values got = run(e, {{"s", s}, {"k", k}, {"x", x}, {"y", y}});
+    ASSERT_EQ(got.at("g").shape(), (Shape{3, 4, 2}));
+    for (size_t batch = 0; batch < 3; batch++) {
+      for (size_t r = 0; r < 2; r++) {
+        const size_t row = batch * 2 + r;
+        float a = s.values<float>()[row], b = k.values<float>()[row];
+        for (size_t t = 0; t < 4; t++) {
+          const size_t at = (batch * 4 + t) * 2 + r, back = (batch * 4 + 3 - t) * 2 + r;
+          const bool there = t < lengths[batch];
+          const float u = x.values<float>()[at], v = y.values<float>()[given ? at : back];
+          if (there) {
+            a += u * v;
+            b -= v;
+          }
+          EXPECT_EQ(got.at("g").values<float>()[at], there ? a : 0) << batch << " " << t;
+          EXPECT_EQ(got.at("h").values<float>()[at], there ? u - v : 0) << batch << " " << t;
+        }
+        EXPECT_EQ(got.at("p").values<float>()[row], a);
+        EXPECT_EQ(got.at("q").values<float>()[row], b);
+      }
+    }
+  }
+}
+
+TEST(Scan, InputsThatDoNotFitTogetherAreRefused) {
+  const auto scan = [](const std::string& attributes, const std::string& x, const std::string& y) {
+    return code_of("input %s : f32[2]\ninput %k : f32[2]\ninput %x : f32" + x + "\ninput %y : f32" +
+                   y + "\n%p : ?, %q : ?, %g : ?, %h : ? = Scan(%s, %k, %x, %y) {" + attributes +
+                   kTwoOfEach + "}\noutput %p\noutput %q\noutput %g\noutput %h\n");
+  };
+  EXPECT_EQ(scan("num_scan_inputs = 2, ", "[3,2]", "[3,2]"), ErrorCode::ok);
+  EXPECT_EQ(scan("num_scan_inputs = 2, ", "[3,2]", "[4,2]"), ErrorCode::invalid_argument);
+  EXPECT_EQ(scan("num_scan_inputs = 2, ", "[3,2]", "[]"), ErrorCode::invalid_argument);
+  EXPECT_EQ(scan("num_scan_inputs = 5, ", "[3,2]", "[3,2]"), ErrorCode::invalid_argument);
+  EXPECT_EQ(scan("", "[3,2]", "[3,2]"), ErrorCode::invalid_argument);
+  EXPECT_EQ(scan("num_scan_inputs = 2, scan_input_axes = [0], ", "[3,2]", "[3,2]"),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(scan("num_scan_inputs = 2, scan_output_directions = [0], ", "[3,2]", "[3,2]"),
+            ErrorCode::invalid_argument);
+}
+
 }  // namespace
 }  // namespace poprt::compiler

@@ -1,4 +1,4 @@
-// The kernel that each geometry gets, and that it reads what it is given: blocked_conv_test,
+// The kernel that each geometry gets, and that it reads what it is given: poprt/conv_test,
 // blocked_layout_test.
 #include "ops/common/conv_kernel.h"
 

@@ -1,0 +1,163 @@
+"""Writes manual pages and completions for bash and zsh from what the commands say about themselves with --help.
+
+Usage: cli_docs.py --out FOLDER PROGRAM...     FOLDER/man1/NAME.1, FOLDER/bash/NAME and FOLDER/zsh/_NAME for each"""
+
+import argparse
+import datetime
+import os
+import re
+import subprocess
+
+import metadata
+
+ENTRY = re.compile(r"^  (\S.*?)(?:\s{2,}(.+))?$")
+CHOICES = re.compile(r"^(\w+(?:, \w+)* or \w+)\b")
+COLUMN = 30  # where CLI11 puts the text of an option
+
+
+class Command:
+    """What --help of one command says."""
+
+    def __init__(self, words):
+        self.words = words
+        text = subprocess.run([*words, "--help"], check=True, capture_output=True, text=True).stdout
+        head, *sections = re.split(r"^([A-Z]\w+):\n", text, flags=re.M)
+        self.summary, self.usage = re.search(r"^(.*?)\nUsage: (.*)$", head, re.S).groups()
+        self.usage = self.usage.strip()
+        parts = dict(zip(sections[::2], sections[1::2]))
+        self.options, self.positionals = entries(parts.get("Options", "")), entries(parts.get("Positionals", ""))
+        self.commands = [Command([*words, e.names[0]]) for e in entries(parts.get("Subcommands", ""))]
+
+    @property
+    def name(self):
+        return " ".join([os.path.basename(self.words[0]), *self.words[1:]])
+
+
+class Entry:
+    """An option, a positional or a subcommand: its names, the word for its value, its text."""
+
+    def __init__(self, head, text):
+        names, _, rest = head.partition(" ")
+        self.names, self.text = names.split(","), text
+        value = re.match(r"(?!Needs:|Excludes:)(\w+)(?:=\S*)?", rest)
+        self.value = value.group(1) if value else ""
+        self.rest = rest
+
+    def choices(self):
+        found = CHOICES.match(self.text)
+        return re.split(r", | or ", found.group(1)) if found and self.value else []
+
+
+def entries(section):
+    found = []
+    for line in section.splitlines():
+        match = ENTRY.match(line)
+        if match and not line.startswith(" " * COLUMN):
+            found.append(Entry(match.group(1), match.group(2) or ""))
+        elif line.strip():
+            found[-1].text = (found[-1].text + " " + line.strip()).strip()
+    return found
+
+
+def roff(text):
+    """Text of a manual page; a line must not begin with a control character."""
+    escaped = text.replace("\\", "\\e").replace("-", "\\-")
+    return "\\&" + escaped if escaped.startswith((".", "'")) else escaped
+
+
+def described(command, heading):
+    lines = []
+    if heading:
+        lines += [f".SS {roff(command.name)}", roff(command.summary), ".PP", f".B {roff(command.usage)}"]
+    for entry in [*command.positionals, *command.options]:
+        lines += [".TP", f".B {roff(', '.join(entry.names))}" + (f" {roff(entry.rest)}" if entry.rest else ""), roff(entry.text)]
+    return lines
+
+
+def manual(command):
+    data = metadata.load()
+    date = datetime.datetime.fromtimestamp(metadata.epoch(), datetime.timezone.utc).strftime("%Y-%m-%d")
+    purpose = command.summary.splitlines()[0].rstrip(".")
+    lines = [f'.TH {command.name.upper()} 1 "{date}" "poprt {metadata.version()}" "User Commands"', ".SH NAME",
+             f"{roff(command.name)} \\- {roff(purpose[0].lower() + purpose[1:])}", ".SH SYNOPSIS", f".B {roff(command.usage)}",
+             ".SH DESCRIPTION", roff(command.summary), ".SH OPTIONS", *described(command, False)]
+    if command.commands:
+        lines.append(".SH COMMANDS")
+    for sub in command.commands:
+        lines += described(sub, True)
+    lines += [".SH EXIT STATUS", "0 when all went well, 1 when it did not (one line on stderr says why), 2 for wrong usage.",
+              ".SH AUTHOR", roff(data["authors"]), ".SH SEE ALSO",
+              ", ".join(f"{n}(1)" for n in ("poprt", "poprt_exec", "popef_dump") if n != command.name)]
+    return "\n".join(lines) + "\n"
+
+
+def branch(command, pattern, more=""):
+    """For one command: the words that may follow, and the values of options that take one of a few."""
+    words = " ".join([*more, *(n for e in command.options for n in e.names)])
+    lines = [f"    {pattern})", f'      words="{words}"', '      case "$previous" in']
+    lines += [f"        {'|'.join(e.names)}) COMPREPLY=($(compgen -W \"{' '.join(e.choices())}\" -- \"$current\")); return ;;"
+              for e in command.options if e.choices()]
+    return [*lines, "      esac", "      ;;"]
+
+
+def bash(command):
+    name, subs = command.name, [c.words[-1] for c in command.commands]
+    lines = [f"# bash completion of {name}, made from its --help.", f"_{name}() {{",
+             '  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} words',
+             '  case "${COMP_WORDS[1]}" in']
+    for sub in command.commands:
+        lines += branch(sub, sub.words[-1])
+    lines += branch(command, "*", subs)
+    first = " || $COMP_CWORD = 1" if subs else ""
+    lines += ["  esac", f'  if [[ "$current" = -*{first} ]]; then', '    COMPREPLY=($(compgen -W "$words" -- "$current"))',
+              "  else", '    compopt -o filenames; COMPREPLY=($(compgen -f -- "$current"))', "  fi", "}",
+              f"complete -F _{name} {name}"]
+    return "\n".join(lines) + "\n"
+
+
+def zsh_text(text):
+    return re.sub(r"([\[\]:'])", r"\\\1", text).replace("\\'", "'\\''")
+
+
+def zsh_arguments(command, indent):
+    lines = []
+    for entry in command.options:
+        value = ""
+        if entry.value:
+            action = f"({' '.join(entry.choices())})" if entry.choices() else "_files"
+            value = f":{entry.value.lower()}:{action}"
+        lines += [f"{indent}'{name}[{zsh_text(entry.text)}]{value}' \\" for name in entry.names]
+    return lines
+
+
+def zsh(command):
+    name = command.name
+    lines = [f"#compdef {name}", f"# zsh completion of {name}, made from its --help.", ""]
+    if command.commands:
+        lines += ["local -a commands=("] + [f"  '{c.words[-1]}:{zsh_text(c.summary.splitlines()[0])}'" for c in command.commands]
+        lines += [")", "if (( CURRENT == 2 )); then", f"  _describe command commands", "  return", "fi", 'case "$words[2]" in']
+        for sub in command.commands:
+            lines += [f"  {sub.words[-1]})", "    shift words; (( CURRENT-- ))", "    _arguments \\",
+                      *zsh_arguments(sub, "      "), "      '*:file:_files'", "    ;;"]
+        lines.append("esac")
+    else:
+        lines += ["_arguments \\", *zsh_arguments(command, "  "), "  '*:file:_files'"]
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--out", required=True)
+    parser.add_argument("programs", nargs="+")
+    options = parser.parse_args()
+    for program in options.programs:
+        command = Command([program])
+        for folder, file, text in (("man1", command.name + ".1", manual(command)), ("bash", command.name, bash(command)),
+                                   ("zsh", "_" + command.name, zsh(command))):
+            os.makedirs(os.path.join(options.out, folder), exist_ok=True)
+            with open(os.path.join(options.out, folder, file), "w", encoding="utf-8") as out:
+                out.write(text)
+
+
+if __name__ == "__main__":
+    main()

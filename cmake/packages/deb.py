@@ -1,0 +1,220 @@
+"""Makes the Debian packages from the components of cmake --install. Standard library, dpkg-dev and binutils.
+
+Usage: deb.py --build BUILD_FOLDER --out FOLDER [--cmake CMAKE]
+
+The same build makes the same bytes: files have the date of the source (SOURCE_DATE_EPOCH)."""
+
+import argparse
+import email.utils
+import glob
+import gzip
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import textwrap
+
+import metadata
+
+PACKAGES = {
+    "libpoprt1": {
+        "component": "library", "section": "libs", "notices": ["libraries"], "multi_arch": "same",
+        "suggests": "libpoprt-compiler1 (= {version})", "library": ["libpoprt"],
+        "summary": "runtime of compiled ONNX models on emulated IPUs",
+        "description": "The C library that opens PopEF files and runs what is in them. It needs the C library of the"
+                       " system and nothing else; the compiler is loaded on first use, from libpoprt-compiler1."},
+    "libpoprt-compiler1": {
+        "component": "compiler", "section": "libs", "notices": ["libraries"], "multi_arch": "same",
+        "depends": "libpoprt1 (= {version})", "library": ["libpoprt_compiler", "libpoprt_images"],
+        "recommended": ["libpoprt_images.so.1"],  # operator ImageDecoder alone
+        "summary": "compiler of ONNX models for libpoprt",
+        "description": "What libpoprt loads when a program compiles a model: reading ONNX, passes over the graph, "
+                       "planning of memory, writing PopEF. Programs that only run models do not need it."},
+    "libpoprt-dev": {
+        "component": "dev", "section": "libdevel", "notices": [], "multi_arch": "same",
+        "depends": "libpoprt1 (= {version})", "recommends": "libpoprt-compiler1 (= {version})",
+        "summary": "headers, pkg-config file and CMake package of libpoprt",
+        "description": "What a program in C11 or C++17 needs to be built against libpoprt, and what the Go module "
+                       "needs."},
+    "poprt-tools": {
+        "component": "tools", "section": "science", "notices": ["libraries", "commands"],
+        "depends": "libpoprt1 (= {version}), libpoprt-compiler1 (= {version})",
+        "summary": "commands poprt, poprt_exec and popef_dump",
+        "description": "Compile, run, measure, compare and look into models from the command line, with manual pages"
+                       " and completion for bash and zsh."},
+    "poprt-inspector": {
+        "component": "inspector", "section": "science", "notices": ["libraries", "inspector"],
+        "recommends": "libgl1-mesa-dri, fonts-dejavu-core, zenity",
+        "summary": "looks into graphs, compiled models and running queues",
+        "description": "A desktop program for ONNX models, PopEF files and the telemetry of processes that serve "
+                       "them: graphs, passes, programs, memory, anchors, queue occupancy."},
+}
+
+
+def run(command, **arguments):
+    return subprocess.run(command, check=True, capture_output=True, text=True, **arguments).stdout
+
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(text if isinstance(text, bytes) else text.encode())
+
+
+def compressed(text):
+    return gzip.compress(text if isinstance(text, bytes) else text.encode(), 9, mtime=0)
+
+
+def changelog():
+    data = metadata.load()
+    change = textwrap.fill(metadata.changes(), 76, initial_indent="  * ", subsequent_indent="    ")
+    date = email.utils.format_datetime(email.utils.datetime.datetime.fromtimestamp(
+        metadata.epoch(), email.utils.datetime.timezone.utc))
+    return (f"poprt ({metadata.version()}) unstable; urgency=medium\n\n{change}\n\n"
+            f" -- {data['authors']} <{data['email']}>  {date}\n")
+
+
+def copyright_file(package):
+    data = metadata.load()
+    comment = ("Comment:\n Parts of other projects are linked in; THIRD_PARTY_NOTICES.gz beside this file\n"
+               " has their copyright notices and licences.\n") if PACKAGES[package]["notices"] else ""
+    return (f"Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: {data['name']}\n"
+            f"Upstream-Contact: {data['authors']} <{data['email']}>\nSource: {data['url']}\n{comment}\n"
+            f"Files: *\nCopyright: {data['copyright']}\nLicense: {data['licence']}\n\n"
+            f"License: {data['licence']}\n On Debian systems, the text of the {data['licence_name']} is in\n"
+            " /usr/share/common-licenses/Apache-2.0.\n")
+
+
+def installed_files(root):
+    return sorted(os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names)
+
+
+def is_elf(path):
+    if os.path.islink(path):
+        return False
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
+def compress_manuals(root):
+    for path in installed_files(root):
+        if re.search(r"/share/man/man\d/[^/]+\.\d$", path):
+            with open(path, "rb") as file:
+                write(path + ".gz", compressed(file.read()))
+            os.remove(path)
+
+
+def stage(options, package, root):
+    """What the package installs, and its documents."""
+    what = PACKAGES[package]
+    run([options.cmake, "--install", options.build, "--prefix", root + "/usr", "--component", what["component"]])
+    for path in filter(is_elf, installed_files(root)):
+        os.chmod(path, 0o644 if ".so" in path else 0o755)
+        flags = ["--strip-unneeded"] if ".so" in path else []
+        run(["strip", *flags, "--remove-section=.comment", "--remove-section=.note", path])
+        if "/bin/" in path:  # the system knows where its libraries are
+            write(root + ".cmake", f'file(RPATH_REMOVE FILE "{path}")\n')
+            run([options.cmake, "-P", root + ".cmake"])
+    compress_manuals(root)
+    documents = f"{root}/usr/share/doc/{package}"
+    write(documents + "/copyright", copyright_file(package))
+    write(documents + "/changelog.gz", compressed(changelog()))
+    if what["notices"]:
+        write(documents + "/THIRD_PARTY_NOTICES.gz", compressed(metadata.notices(what["notices"])))
+
+
+def shared_libraries(folder, package, root, private):
+    """Dependencies on packages of libraries, by field."""
+    what = PACKAGES[package]
+    own = [(name, p) for p, w in PACKAGES.items() for name in w.get("library", [])]
+    write(f"{folder}/debian/shlibs.local", "".join(f"{name} 1 {p} (>= {metadata.version()})\n" for name, p in own))
+    write(f"{folder}/debian/control", f"Source: poprt\n\nPackage: {package}\nArchitecture: any\n")
+    programs = list(filter(is_elf, installed_files(root)))
+    if not programs:
+        return {}
+    command = ["dpkg-shlibdeps", "-O", "--warnings=0", f"-l{private}"]
+    for path in programs:
+        optional = os.path.basename(path).startswith(tuple(what.get("recommended", [])))
+        command += ["-dRecommends" if optional else "-dDepends", f"-e{path}"]
+    found = dict(re.findall(r"^shlibs:(\w+)=(.*)$", run(command, cwd=folder), re.M))
+    own_name = re.compile(rf"{re.escape(package)} \(>= [^)]*\)(?:, )?")
+    return {field: own_name.sub("", value).rstrip(", ") for field, value in found.items()}
+
+
+def joined(*lists):
+    """Relations of several lists, each package once: the exact version of ours wins."""
+    seen = {}
+    for relation in (r.strip() for text in lists if text for r in text.split(",")):
+        seen.setdefault(relation.split(" ")[0], relation)
+    return ", ".join(seen.values())
+
+
+def control(package, root, found):
+    data, what, version = metadata.load(), PACKAGES[package], metadata.version()
+    size = sum(os.lstat(p).st_size for p in installed_files(root)) // 1024 + 1
+    depends = joined(what.get("depends", "").format(version=version), found.get("Depends"))
+    recommends = joined(what.get("recommends", "").format(version=version), found.get("Recommends"))
+    fields = {"Package": package, "Source": None, "Version": version, "Architecture": run(["dpkg", "--print-architecture"]).strip(),
+              "Maintainer": f"{data['authors']} <{data['email']}>", "Installed-Size": size, "Depends": depends,
+              "Recommends": recommends, "Suggests": what.get("suggests", "").format(version=version),
+              "Section": what["section"], "Priority": "optional", "Multi-Arch": what.get("multi_arch"),
+              "Homepage": data["url"]}
+    text = "".join(f"{name}: {value}\n" for name, value in fields.items() if value)
+    paragraphs = [textwrap.fill(text, 76) for text in (what["description"], data["description"])]
+    long = textwrap.indent("\n.\n".join(paragraphs), " ")
+    return text + f"Description: {what['summary']}\n{long}\n"
+
+
+def sums(root):
+    lines = []
+    for path in installed_files(root):
+        if os.path.islink(path):
+            continue
+        with open(path, "rb") as file:
+            lines.append(f"{hashlib.md5(file.read()).hexdigest()}  {os.path.relpath(path, root)}\n")
+    return "".join(lines)
+
+
+def make(options, package, folder):
+    root = os.path.join(folder, package)
+    what, version = PACKAGES[package], metadata.version()
+    stage(options, package, root)
+    found = shared_libraries(folder, package, root, os.path.join(options.build, "lib"))
+    write(root + "/DEBIAN/md5sums", sums(root))
+    write(root + "/DEBIAN/control", control(package, root, found))
+    if "library" in what:
+        present = [n for n in what["library"] if glob.glob(f"{root}/usr/lib/*/{n}.so.1")]
+        write(root + "/DEBIAN/shlibs", "".join(f"{n} 1 {package} (>= {version})\n" for n in present))
+        write(root + "/DEBIAN/triggers", "activate-noawait ldconfig\n")
+    for path, _, names in os.walk(root):
+        os.chmod(path, 0o755)
+        for name in names:
+            full = os.path.join(path, name)
+            if not os.path.islink(full):
+                os.chmod(full, 0o755 if "/usr/bin/" in full else 0o644)
+    environment = dict(os.environ, SOURCE_DATE_EPOCH=str(metadata.epoch()))
+    run(["dpkg-deb", "--root-owner-group", "-Zxz", "-z2", "--build", root, options.out], env=environment)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--cmake", default="cmake")
+    options = parser.parse_args()
+    options.build, options.out = os.path.abspath(options.build), os.path.abspath(options.out)
+    shutil.rmtree(options.out, ignore_errors=True)
+    os.makedirs(options.out)
+    os.umask(0o022)
+    for package in PACKAGES:
+        if package == "poprt-inspector" and not os.path.exists(os.path.join(options.build, "bin/poprt-inspector")):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            make(options, package, folder)
+    print("\n".join(sorted(glob.glob(options.out + "/*.deb"))))
+
+
+if __name__ == "__main__":
+    main()

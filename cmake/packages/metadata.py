@@ -1,0 +1,94 @@
+"""What every package says about poprt: metadata.json, the version, the date and the notices. Standard library only.
+
+Usage: metadata.py notices KIND... [--bundled LIBRARY...]   prints the third-party notices; kinds are those of "linked_in"
+       metadata.py epoch                                    prints the date of this source, seconds since 1970"""
+
+import argparse
+import functools
+import json
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+LINE = "=" * 78
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+@functools.cache
+def load():
+    return json.loads(read(os.path.join(HERE, "metadata.json")))
+
+
+def version():
+    return re.search(r"project\(poprt VERSION ([0-9.]+)", read(os.path.join(ROOT, "CMakeLists.txt"))).group(1)
+
+
+def epoch():
+    """SOURCE_DATE_EPOCH, else the time of the last commit, else that of the list of changes."""
+    if "SOURCE_DATE_EPOCH" in os.environ:
+        return int(os.environ["SOURCE_DATE_EPOCH"])
+    commit = subprocess.run(["git", "-C", ROOT, "log", "-1", "--format=%ct"], capture_output=True, text=True, check=False)
+    if commit.returncode == 0 and commit.stdout.strip():
+        return int(commit.stdout)
+    return int(os.path.getmtime(os.path.join(ROOT, "docs/CHANGELOG.md")))
+
+
+def changes():
+    """The first paragraph below the newest heading of the list of changes."""
+    text = read(os.path.join(ROOT, "docs/CHANGELOG.md"))
+    return " ".join(re.search(r"^## [^\n]*\n\n(.+?)\n\n", text, re.M | re.S).group(1).split())
+
+
+def copyright_of(package):
+    """What Debian's package says about authors and licence."""
+    path = f"/usr/share/doc/{package}/copyright"
+    try:
+        return read(path)
+    except OSError as error:
+        sys.exit(f"third-party notices: {package} has no {path} ({error.strerror}); "
+                 "packages are made on Debian, with the copyright files of packages kept")
+
+
+def owner(library):
+    """The Debian package that a shared library comes from."""
+    for path in (library, os.path.realpath(library), library.removeprefix("/usr"), os.path.realpath(library).removeprefix("/usr")):
+        found = subprocess.run(["dpkg-query", "--search", path], capture_output=True, text=True, check=False)
+        if found.returncode == 0:
+            return found.stdout.split(":")[0]
+    sys.exit(f"third-party notices: no Debian package has {library}")
+
+
+def parts(kinds, bundled=()):
+    """(name, licence, Debian package) of everything of others in a package."""
+    found = [(p["name"], p["licence"], p["debian"]) for kind in kinds for p in load()["linked_in"][kind]]
+    return found + [(os.path.basename(library), "see below", owner(library)) for library in bundled]
+
+
+def notices(kinds, bundled=()):
+    blocks = [f"{load()['name']} {version()} is under the {load()['licence_name']} (file LICENSE).\n"
+              "This package also holds the following work of others.\n"]
+    texts = {}
+    for name, licence, package in parts(kinds, bundled):
+        texts.setdefault(copyright_of(package), []).append(f"{name}: {licence} (Debian package {package})")
+    blocks += ["\n".join([LINE, *names, LINE, text]) for text, names in texts.items()]
+    return "\n".join(blocks)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=("notices", "epoch"))
+    parser.add_argument("kinds", nargs="*")
+    parser.add_argument("--bundled", nargs="*", default=[])
+    options = parser.parse_args()
+    print(epoch() if options.what == "epoch" else notices(options.kinds, options.bundled))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,13 @@
+#include "ops/common/pool.h"
+
+namespace poprt::ops {
+
+extern const OpDef average_pool_op;
+const OpDef average_pool_op = {
+    .name = "AveragePool",
+
+    .infer = infer_pool,
+    .lower = [](LowerContext& ctx) { lower_pool(ctx, PoolKind::average); },
+    .facts = {.per_sample = true}};
+
+}  // namespace poprt::ops

@@ -1,0 +1,11 @@
+#include "ops/common/cumulative.h"
+
+namespace poprt::ops {
+
+extern const OpDef cum_prod_op;
+const OpDef cum_prod_op = {.name = "CumProd",
+                           .since = 26,
+                           .infer = [](InferContext& c) { c.out(0, c.in(0)); },
+                           .lower = [](LowerContext& c) { lower_cumulative(c, true); }};
+
+}  // namespace poprt::ops

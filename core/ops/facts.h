@@ -1,0 +1,138 @@
+// What passes and the compiler ask about an operator instead of looking for its name. The operator
+// states it in its own file, in OpDef::facts; what it does not state is "no" or "none", which is
+// safe: the operator is computed as it stands.
+//
+// Masks have bit i for input i.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "ir/graph.h"
+#include "kernels/common/activation.h"
+
+namespace poprt::ops {
+
+struct ElementwiseProgram;
+using kernels::Activation;
+
+// What an elementwise program computes with: an input, a constant or an earlier result
+// (ops/common/elementwise_program.h).
+using ElementwiseValue = int64_t;
+
+// How a node becomes steps of an elementwise program: on operands[i] for its input i, any value for
+// one that was left out. Element types are not looked at, except by Cast.
+struct ElementwiseForm {
+  using Append = ElementwiseValue (*)(ElementwiseProgram& program, const ir::Node& node,
+                                      std::span<const ElementwiseValue> operands);
+  Append append = nullptr;     // null: no such form
+  size_t least = 1, most = 1;  // inputs that it must have and may have
+};
+
+// An activation as the kernels of products and convolutions apply it to a result before they store
+// it: attributes `activation`, `alpha` and `beta` of internal operators.
+struct Epilogue {
+  Activation activation = Activation::none;
+  float alpha = 0, beta = 0;
+};
+
+// What becomes of an operator between operands in the channel-blocked layout
+// (passes/layout/blocked_layout.cpp).
+enum class BlockedForm : uint8_t {
+  none,
+  // The same operator on the blocked input 0; further inputs are constants of one element. It is
+  // finite for every finite argument, so that the unspecified lanes past the channels stay
+  // harmless.
+  unary,
+  // The same operator on two blocked operands, or one and a constant for each channel; finite for
+  // finite arguments.
+  binary,
+};
+
+// Between DequantizeLinear and QuantizeLinear of one scale and zero point.
+enum class QdqForm : uint8_t {
+  none,
+  moves,   // it moves bytes as it moves numbers
+  orders,  // it compares numbers, and their bytes compare alike
+};
+
+// What the compiler runs itself while it unrolls a graph (compiler/flow/specialize.cpp).
+enum class Flow : uint8_t {
+  none,
+  branch,
+  loop,
+  scan,
+  call,
+  search,
+  flex_attention,
+  sequence_map,
+  split_to_sequence,
+  concat_from_sequence,
+  container,  // makes, reads or changes a sequence or an optional
+};
+
+// Whether a result can only rise, or only fall, while one input does: then bounds of it are
+// computed from bounds of the inputs (compiler/flow/size_ranges.cpp).
+enum class Monotone : uint8_t {
+  none,
+  all,    // with each input alone, the others being any constants
+  first,  // with input 0
+};
+
+struct Facts {
+  // Each element of output 0 depends on the elements in its (broadcast) place alone.
+  bool per_element = false;
+  // The first axis of output 0 is that of input 0, and each place of it is computed from the same
+  // place of input 0 (and from all of the other inputs).
+  bool per_sample = false;
+  // The elements of its results are elements of its inputs (but for what attribute `reduction` of a
+  // Scatter computes): no arithmetic that a type could change.
+  bool moves = false;
+  // Between s64 operands it computes the same in s32, as long as the values fit.
+  bool narrows = false;
+  // How large its results are depends on the values of its inputs, not on their shapes alone.
+  bool data_sized = false;
+  // Its results are larger than what they are made from, so a file keeps the inputs (a scalar may
+  // be folded).
+  bool unpacks = false;
+  // It takes or makes text, which only the compiler computes.
+  bool text = false;
+  // Its u8 weights are quarter numbers (f8) under another name.
+  bool byte_weights = false;
+
+  // Inputs whose values are extents of a result.
+  uint32_t shape_inputs = 0;
+  // Inputs whose values decide shapes or control flow, all shape_inputs among them: a program can
+  // be made for one value only, or for a bound.
+  uint32_t constant_inputs = 0;
+  // Inputs that ONNX wants in s64 (shapes, axes, counts) whatever the type of the data is.
+  uint32_t s64_inputs = 0;
+  // Inputs that stay f32 when the data becomes f16: scales, regions of interest.
+  uint32_t f32_inputs = 0;
+  // Inputs at which models keep trained weights.
+  uint32_t weight_inputs = 0;
+
+  // The same where it depends on the node.
+  uint32_t (*constant_inputs_of)(const ir::Node& node) = nullptr;
+  Flow flow = Flow::none;
+  BlockedForm blocked = BlockedForm::none;
+  QdqForm qdq = QdqForm::none;
+  ElementwiseForm elementwise = {};
+  // What the node computes on input 0 as an activation; nothing when this node does not.
+  std::optional<Epilogue> (*epilogue)(const ir::Node& node) = nullptr;
+  Monotone monotone = Monotone::none;
+  // ... as long as input 0 is not negative.
+  bool monotone_from_zero = false;
+};
+
+// The facts of the definition that covers the node; those of nothing where there is none.
+const Facts& facts_of(const ir::Node& node);
+
+// Facts::constant_inputs of the node.
+uint32_t constant_inputs(const ir::Node& node);
+
+inline bool in_mask(uint32_t mask, size_t input) { return input < 32 && (mask >> input & 1) != 0; }
+
+}  // namespace poprt::ops

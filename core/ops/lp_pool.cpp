@@ -1,0 +1,12 @@
+#include "ops/common/pool.h"
+
+namespace poprt::ops {
+
+extern const OpDef lp_pool_op;
+const OpDef lp_pool_op = {.name = "LpPool",
+
+                          .infer = infer_pool,
+                          .lower = [](LowerContext& ctx) { lower_pool(ctx, PoolKind::lp); },
+                          .facts = {.per_sample = true}};
+
+}  // namespace poprt::ops

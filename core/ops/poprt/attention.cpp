@@ -1,0 +1,61 @@
+// poprt.Attention: softmax(scale q k^T + mask) v for every head, without the score tensor.
+//
+// Inputs q [B,S,Cq], k [B,T,Ck], v [B,T,Cv] f32, mask optional: f32 added to the scores, or bool
+// where false makes a score mask_value; it broadcasts to [B,H,S,T]. Attributes: heads H, head_size
+// D, scale, q_offset, k_offset, v_offset (column of head h, dimension d of q: q_offset + h D + d,
+// so the three may be one fused projection), mask_value (default -3.4e38), causal (query i sees
+// keys up to i + T - S). Output [B,S,H*D].
+#include "kernels/calls/attention.h"
+#include "ops/op.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::Node& node = ctx.node;
+  const int64_t heads = node.int_attr("heads", 0), size = node.int_attr("head_size", 0);
+  if (heads < 1 || size < 1 || heads > (INT64_C(1) << 31) || size > (INT64_C(1) << 31))
+    ctx.fail_input("heads is {} and head_size {}; both must be positive", heads, size);
+  const char* const names[] = {"q_offset", "k_offset", "v_offset"};
+  for (size_t i = 0; i < 3; i++) {
+    const ir::ValueType& t = ctx.in(i);
+    if (t.dtype != DType::undefined && t.dtype != DType::f32)
+      ctx.fail_input("input {} is {}, expected f32", i, dtype_name(t.dtype));
+    if (!t.has_shape) continue;
+    if (t.shape.size() != 3)
+      ctx.fail_input("input {} is {}, expected rank 3", i, shape_string(t.shape));
+    const int64_t offset = node.int_attr(names[i], 0), columns = t.shape[2];
+    if (columns >= 0 && (offset < 0 || heads * size > columns || offset > columns - heads * size))
+      ctx.fail_input("{} {} with {} heads of {} does not fit {} columns", names[i], offset, heads,
+                     size, columns);
+  }
+  const ir::ValueType& q = ctx.in(0);
+  if (!q.has_shape) return ctx.out_dtype(0, DType::f32);
+  ir::ValueType out = q;
+  out.dtype = DType::f32;
+  out.shape[2] = heads * size;
+  if (out.symbols.size() == 3) out.symbols[2].clear();
+  ctx.out(0, out);
+}
+
+void lower(LowerContext& ctx) {
+  const ir::Node& node = ctx.node;
+  ctx.emit(
+      calls::Attention{.heads = node.int_attr("heads", 0),
+                       .size = node.int_attr("head_size", 0),
+                       .q_offset = node.int_attr("q_offset", 0),
+                       .k_offset = node.int_attr("k_offset", 0),
+                       .v_offset = node.int_attr("v_offset", 0),
+                       .causal = node.int_attr("causal", 0) != 0,
+                       .scale = node.float_attr("scale", 1.0f),
+                       .mask_value = node.float_attr("mask_value", -3.402823466e38f)},
+      {ctx.in(0), ctx.in(1), ctx.in(2), ctx.has(3) ? ctx.in(3) : LowerContext::kNone, ctx.out(0)});
+}
+
+}  // namespace
+
+extern const OpDef poprt_attention_op;
+const OpDef poprt_attention_op = {
+    .name = "Attention", .domain = "poprt", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,31 @@
+// poprt.Block: [N,C,H,W] to [N,ceil(C/16),H,W,16].
+#include "kernels/calls/block.h"
+#include "base/checked.h"
+#include "ops/op.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& x = ctx.in(0);
+  if (!x.has_shape) return ctx.out_dtype(0, x.dtype);
+  if (x.shape.size() != 4)
+    ctx.fail_input("input {} must have four dimensions", shape_string(x.shape));
+  const int64_t c = x.shape[1];
+  ctx.out(0, x.dtype,
+          {x.shape[0], c < 0 ? kUnknownDim : (c + 15) / 16, x.shape[2], x.shape[3], 16});
+}
+
+void lower(LowerContext& ctx) {
+  if (ctx.in_dtype(0) != DType::f32) ctx.fail_unsupported("only f32 can be blocked");
+  const Shape& x = ctx.in_shape(0);
+  ctx.emit(calls::Block{.n = x[0], .channels = x[1], .pixels = checked_mul(x[2], x[3])},
+           {ctx.in(0), ctx.out(0)});
+}
+
+}  // namespace
+
+extern const OpDef poprt_block_op;
+const OpDef poprt_block_op = {.name = "Block", .domain = "poprt", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

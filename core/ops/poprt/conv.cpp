@@ -1,0 +1,122 @@
+// poprt.Conv: convolution into channel blocks, with bias, residual and activation in the kernel;
+// with input 4, [1 or N,CB,1,1,16], and 5, [1,CB,1,1,16], of x * input 4 + input 5 and, with
+// `prologue_relu`, Relu of that.
+//
+// x is [N,C,H,W] for fewer than 16 channels, [N,CB,H,W,16] otherwise. Of a plain x and without a
+// residual, `plain_result` makes y [N,M,OH,OW].
+// Values in three dimensions have their slices one after the other, [N,CB,D*H,W,16], and the
+// attribute `depth` says how many of x there are; the window's attributes then have three entries.
+#include <limits>
+
+#include "base/checked.h"
+#include "kernels/calls/pack_conv.h"
+#include "ops/common/conv.h"
+#include "ops/common/conv_kernel.h"
+#include "ops/common/fused_activation.h"
+#include "ops/common/packed_bias.h"
+#include "ops/op.h"
+
+namespace poprt::ops {
+namespace {
+
+int64_t blocks(int64_t channels) { return (channels + 15) / 16; }
+
+// A convolution's weights as its kernel reads them.
+struct PackedConv {
+  int64_t groups, m, c, kh, kw, tile;
+  bool operator==(const PackedConv&) const = default;
+  void operator()(program::WeightForm::Sources from, program::WeightForm::Bytes to) const {
+    ConvKernel kernel;
+    kernel.weights = {{}, groups, m, c, kh, kw};
+    kernel.winograd_tile = tile;
+    kernel.pack(from[0].values<float>(), program::as_array<float>(to));
+  }
+};
+
+void infer(InferContext& ctx) {
+  const ir::ValueType &x = ctx.in(0), &w = ctx.in(1);
+  if (!w.is_static() || (w.shape.size() != 4 && w.shape.size() != 5))
+    ctx.fail_input("weights must have four or five static dimensions");
+  if (!x.has_shape) return ctx.out_dtype(0, x.dtype);
+  const int64_t channels = ctx.node.int_attr("channels", 0), group = ctx.node.int_attr("group", 1);
+  const bool plain = x.shape.size() == 4;
+  if (!plain && x.shape.size() != 5)
+    ctx.fail_input("input {} is neither plain nor blocked", shape_string(x.shape));
+  if (group < 1 || channels < 1 || w.shape[1] * group != channels || w.shape[0] % group ||
+      x.shape[1] != (plain ? channels : blocks(channels)))
+    ctx.fail_input("input {} with {} channels in {} groups does not fit weights {}",
+                   shape_string(x.shape), channels, group, shape_string(w.shape));
+  if (ctx.has(4) && ctx.in(4).is_static()) {
+    const Shape& s = ctx.in(4).shape;
+    if (plain || s.size() != 5 || (s[0] != 1 && s[0] != x.shape[0]) || s[1] != x.shape[1] ||
+        s[2] != 1 || s[3] != 1 || s[4] != 16)
+      ctx.fail_input("scale {} does not fit input {}", shape_string(s), shape_string(x.shape));
+  }
+  const ConvProblem p = conv_problem(ctx.node);
+  const auto& axes = p.axes;
+  const int64_t rows = axes[1].out < 0 ? kUnknownDim : axes[0].out * axes[1].out;
+  if (p.plain_result) return ctx.out(0, x.dtype, {x.shape[0], w.shape[0], rows, axes[2].out});
+  ctx.out(0, x.dtype, {x.shape[0], blocks(w.shape[0]), rows, axes[2].out, 16});
+}
+
+program::BufferId weights_of(LowerContext& ctx, const ConvKernel& kernel) {
+  if (!kernel.packed) return ctx.in(1);
+  const int64_t count = kernel.packed_floats();
+  const kernels::ConvWeights& w = kernel.weights;
+  if (const Tensor* weights = ctx.constant(1))
+    return ctx.pack(DType::f32, {count},
+                    {{*weights}, PackedConv{w.groups, w.m, w.c, w.kh, w.kw, kernel.winograd_tile}});
+  const auto packed = ctx.temporary(DType::f32, {count});
+  ctx.emit(calls::PackConv{.groups = w.groups, .m = w.m, .c = w.c, .taps = w.taps()},
+           {ctx.in(1), packed});
+  return packed;
+}
+
+program::BufferId bias_of(LowerContext& ctx, const ConvKernel& kernel) {
+  if (!ctx.has(2)) return LowerContext::kNone;
+  if (!kernel.packed) return ctx.in(2);
+  const int64_t padded = blocks(ctx.in_shape(1)[0]) * 16;
+  if (const Tensor* b = ctx.constant(2)) return pack_bias(ctx, *b, b->count(), padded);
+  const auto bias = ctx.temporary(DType::f32, {padded});
+  ctx.emit(calls::PackConv{.groups = 1, .m = ctx.in_shape(2)[0], .c = 1, .taps = 1},
+           {ctx.in(2), bias});
+  return bias;
+}
+
+void lower(LowerContext& ctx) {
+  if (ctx.in_dtype(0) != DType::f32 || ctx.in_dtype(1) != DType::f32)
+    ctx.fail_unsupported("only f32 can be blocked");
+  const ConvProblem p = conv_problem(ctx.node);
+  if (!conv_kernel_exists(p))
+    ctx.fail_unsupported("no kernel for {} groups of {} to {} channels with such pads", p.groups,
+                         p.c, p.m);
+  // Weights that come at run time are not worth a transform.
+  ConvKernel kernel =
+      choose_conv_kernel(p, ctx.constant(1) ? ctx.node.int_attr("winograd_tile", -1) : 0,
+                         ctx.node.int_attr(kWinogradAttribute, kLargestWinogradTile));
+  const auto epilogue = epilogue_of(fused_activation(ctx.node),
+                                    ctx.node.int_attr("residual_after_activation", 0) != 0);
+  std::vector<program::BufferId> operands = {ctx.in(0), weights_of(ctx, kernel),
+                                             bias_of(ctx, kernel),
+                                             ctx.has(3) ? ctx.in(3) : LowerContext::kNone};
+  if (auto* call = std::get_if<calls::ConvNormalized>(&kernel.call)) {
+    operands.insert(operands.end(), {ctx.in(4), ctx.has(5) ? ctx.in(5) : LowerContext::kNone});
+    call->scale_of_image = ctx.in_shape(4)[0] > 1;
+    call->low =
+        ctx.node.int_attr("prologue_relu", 0) ? 0.0f : -std::numeric_limits<float>::infinity();
+  }
+  operands.push_back(ctx.out(0));
+  std::visit(
+      [&](auto& call) {
+        call.conv.epilogue = epilogue;
+        ctx.emit(call, operands);
+      },
+      kernel.call);
+}
+
+}  // namespace
+
+extern const OpDef poprt_conv_op;
+const OpDef poprt_conv_op = {.name = "Conv", .domain = "poprt", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,21 @@
+// poprt.Count (x): how many elements are not 0, an s64 scalar.
+#include "kernels/calls/count.h"
+#include "ops/common/as_f32.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) { ctx.out(0, DType::s64, {}); }
+
+void lower(LowerContext& ctx) {
+  const DType t = ctx.in_dtype(0);
+  const bool narrow = is_float(t) && t != DType::f32 && t != DType::f64;
+  ctx.emit(calls::Count{}, {narrow ? in_as_f32(ctx, 0) : ctx.in(0), ctx.out(0)});
+}
+
+}  // namespace
+
+extern const OpDef poprt_count_op;
+const OpDef poprt_count_op = {.name = "Count", .domain = "poprt", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,20 @@
+// poprt.GuardBegin (condition) {when}: nodes up to the matching poprt.GuardEnd run when the
+// condition equals `when`. Made by the compiler when it flattens If; values made inside are read by
+// poprt.Select only.
+#include "ops/common/compile_time.h"
+#include "program/control.h"
+
+namespace poprt::ops {
+namespace {
+
+void lower(LowerContext& ctx) {
+  ctx.emit(program::kControlIf, {ctx.in(0)}, {ctx.node.int_attr("when", 1)});
+}
+
+}  // namespace
+
+extern const OpDef poprt_guard_begin_op;
+const OpDef poprt_guard_begin_op = {
+    .name = "GuardBegin", .domain = "poprt", .infer = infer_nothing, .lower = lower, .pure = false};
+
+}  // namespace poprt::ops

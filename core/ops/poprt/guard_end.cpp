@@ -1,0 +1,16 @@
+// poprt.GuardEnd: see poprt.GuardBegin.
+#include "ops/common/compile_time.h"
+#include "program/control.h"
+
+namespace poprt::ops {
+namespace {
+
+void lower(LowerContext& ctx) { ctx.emit(program::kControlEnd, {}); }
+
+}  // namespace
+
+extern const OpDef poprt_guard_end_op;
+const OpDef poprt_guard_end_op = {
+    .name = "GuardEnd", .domain = "poprt", .infer = infer_nothing, .lower = lower, .pure = false};
+
+}  // namespace poprt::ops

@@ -1,0 +1,49 @@
+// poprt.LoopBegin (count?, condition?, states...) {most, condition, clear}: the nodes up to the
+// matching poprt.LoopEnd run again and again. Outputs: the index (s64 scalar; afterwards the number
+// of rounds), with condition = 1 the condition (bool), the states, and one accumulator for each
+// scan output (whose type the compiler sets). States and accumulators keep their place until their
+// last reader, also after the loop. `most` bounds the rounds; with clear = 1 accumulators begin as
+// zeros, because fewer rounds may run.
+#include "kernels/calls/copy.h"
+#include "kernels/calls/fill.h"
+#include "ops/op.h"
+#include "program/control.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  if (ctx.input_count() < 2) ctx.fail_input("a count and a condition belong first");
+  const size_t condition = ctx.node.int_attr("condition", 0) != 0;
+  ctx.out(0, DType::s64, {});
+  if (condition) ctx.out(1, ctx.in(1));
+  for (size_t i = 2; i < ctx.input_count(); i++) ctx.out(i - 1 + condition, ctx.in(i));
+}
+
+void lower(LowerContext& ctx) {
+  const bool condition = ctx.node.int_attr("condition", 0) != 0;
+  const size_t states = ctx.node.inputs().size() - 2;
+  size_t o = 1;
+  const auto begin = [&](size_t input) {
+    const auto to = ctx.out(o++);
+    if (to != LowerContext::kNone && element_count(ctx.in_shape(input)) > 0)
+      ctx.emit(calls::Copy{}, {ctx.in(input), to});
+  };
+  if (condition) begin(1);
+  for (size_t i = 0; i < states; i++) begin(2 + i);
+  for (; o < ctx.node.outputs().size(); o++)
+    if (ctx.node.int_attr("clear", 0) && ctx.out(o) != LowerContext::kNone)
+      ctx.emit(calls::Fill{}, {LowerContext::kNone, ctx.out(o)});
+  // A condition that the body never changes is read from where it is.
+  const auto test = condition ? ctx.out(1) : ctx.has(1) ? ctx.in(1) : LowerContext::kNone;
+  ctx.emit(program::kControlLoop, {ctx.has(0) ? ctx.in(0) : LowerContext::kNone, test, ctx.out(0)},
+           {ctx.node.int_attr("most", 0)});
+}
+
+}  // namespace
+
+extern const OpDef poprt_loop_begin_op;
+const OpDef poprt_loop_begin_op = {
+    .name = "LoopBegin", .domain = "poprt", .infer = infer, .lower = lower, .pure = false};
+
+}  // namespace poprt::ops

@@ -1,0 +1,12 @@
+#include "ops/common/pool.h"
+
+namespace poprt::ops {
+
+extern const OpDef poprt_max_pool_op;
+const OpDef poprt_max_pool_op = {
+    .name = "MaxPool",
+    .domain = "poprt",
+    .infer = infer_blocked_pool,
+    .lower = [](LowerContext& ctx) { lower_blocked_pool(ctx, PoolKind::max); }};
+
+}  // namespace poprt::ops

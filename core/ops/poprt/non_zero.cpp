@@ -1,0 +1,22 @@
+// poprt.NonZero: NonZero at run time, with room for every element; columns past the last one are
+// -1.
+#include "ops/op.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& x = ctx.in(0);
+  if (x.is_static())
+    ctx.out(0, DType::s64, {static_cast<int64_t>(x.shape.size()), element_count(x.shape)});
+}
+
+void lower(LowerContext& ctx) { find_op("", "NonZero", 13)->lower(ctx); }
+
+}  // namespace
+
+extern const OpDef poprt_non_zero_op;
+const OpDef poprt_non_zero_op = {
+    .name = "NonZero", .domain = "poprt", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

@@ -1,0 +1,44 @@
+// poprt.Shift (step s32, x): keeps the last `length` places along an axis, newest first, from one
+// run to the next, in `slots` states that take turns by step; step 0 begins all of them with zeros.
+#include "kernels/calls/shift.h"
+#include "ops/common/movement.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& x = ctx.in(1);
+  if (!x.is_static()) return ctx.out_dtype(0, x.dtype);
+  Shape shape = x.shape;
+  const auto axis = static_cast<size_t>(
+      normalize_axis(ctx.node.int_attr("axis", 0), static_cast<int64_t>(shape.size())));
+  shape[axis] = ctx.node.int_attr("length", 0);
+  ctx.out(0, x.dtype, std::move(shape));
+}
+
+void lower(LowerContext& ctx) {
+  const Shape &x = ctx.in_shape(1), &y = ctx.out_shape();
+  const auto axis = static_cast<size_t>(ctx.node.int_attr("axis", 0));
+  const int64_t slots = ctx.node.int_attr("slots", 1);
+  Shape all = y;
+  all.insert(all.begin(), slots);
+  ctx.emit(calls::Shift{.slots = slots,
+                        .outer = partial_product(y, 0, axis),
+                        .length = y[axis],
+                        .added = x[axis],
+                        .inner = partial_product(y, axis + 1, y.size())},
+           {ctx.in(0), ctx.in(1),
+            ctx.state(ctx.node.int_attr(kStateAttribute, -1), ctx.in_dtype(1), all), ctx.out(0)});
+}
+
+}  // namespace
+
+extern const OpDef poprt_shift_op;
+const OpDef poprt_shift_op = {.name = "Shift",
+                              .domain = "poprt",
+                              .infer = infer,
+                              .lower = lower,
+                              .pure = false,
+                              .stateful = true};
+
+}  // namespace poprt::ops

@@ -1,0 +1,25 @@
+#include "ops/common/elementwise.h"
+
+namespace poprt::ops {
+namespace {
+
+ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
+                        std::span<const ElementwiseValue> in) {
+  return p.step(ElementwiseOp::silu, in[0], p.constant(n.float_attr("alpha", 1.0f)));
+}
+
+std::optional<Epilogue> epilogue(const ir::Node& n) {
+  return Epilogue{Activation::silu, n.float_attr("alpha", 1.0f)};
+}
+
+}  // namespace
+}  // namespace poprt::ops
+
+POPRT_ELEMENTWISE_DEF(
+    poprt_silu, .name = "Silu", .domain = "poprt",
+    .infer = [](InferContext& c) { infer_elementwise(c, ElementwiseTypes::floating, false); },
+    .lower = lower_elementwise, .sharing = {.in_place = 1},
+    .facts = {.per_element = true,
+              .blocked = BlockedForm::unary,
+              .elementwise = {append},
+              .epilogue = epilogue})

@@ -1,0 +1,54 @@
+// poprt.SvmVotes: decisions [rows, pairs of classes] (linear: scores [rows, classes]) to the label
+// [rows] and scores of ai.onnx.ml SVMClassifier. Attributes: labels, prob_a, prob_b (empty, or one
+// for each pair), linear, all_positive (the coefficients are), post_transform.
+#include <algorithm>
+
+#include "kernels/calls/svm_classify.h"
+#include "ops/common/tree_ensemble.h"
+
+namespace poprt::ops {
+namespace {
+
+int64_t columns_of(const ir::Node& node) {
+  const auto classes = static_cast<int64_t>(node.ints_attr("labels").size());
+  const bool linear = node.int_attr("linear", 0) != 0;
+  if (linear || classes <= 2 || !node.floats_attr("prob_a").empty())
+    return std::max<int64_t>(classes, linear ? 1 : 2);
+  return classes * (classes - 1) / 2;
+}
+
+void infer(InferContext& ctx) {
+  const ir::ValueType& x = ctx.in(0);
+  const int64_t rows = x.has_shape && x.shape.size() == 2 ? x.shape[0] : kUnknownDim;
+  ctx.out(0, DType::s64, {rows});
+  ctx.out(1, DType::f32, {rows, columns_of(ctx.node)});
+}
+
+void lower(LowerContext& ctx) {
+  const ir::Node& n = ctx.node;
+  const auto labels = n.ints_attr("labels");
+  const auto a = n.floats_attr("prob_a"), b = n.floats_attr("prob_b");
+  const auto classes = static_cast<int64_t>(labels.size());
+  const auto floats = [&](const std::vector<float>& v) {
+    return v.empty() ? LowerContext::kNone
+                     : ctx.pack(Tensor::of<float>({static_cast<int64_t>(v.size())},
+                                                  std::span<const float>(v)));
+  };
+  ctx.emit(calls::SvmClassify{.rows = ctx.in_shape(0)[0],
+                              .classes = classes,
+                              .scores = ctx.in_shape(0)[1],
+                              .columns = columns_of(n),
+                              .linear = n.int_attr("linear", 0) != 0,
+                              .all_positive = n.int_attr("all_positive", 0) != 0,
+                              .transform = post_transform_of(n)},
+           {ctx.in(0), ctx.pack(Tensor::of<int64_t>({classes}, std::span<const int64_t>(labels))),
+            floats(a), floats(b), ctx.out(0), ctx.out(1)});
+}
+
+}  // namespace
+
+extern const OpDef poprt_svm_votes_op;
+const OpDef poprt_svm_votes_op = {
+    .name = "SvmVotes", .domain = "poprt", .infer = infer, .lower = lower};
+
+}  // namespace poprt::ops

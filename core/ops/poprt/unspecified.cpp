@@ -1,0 +1,24 @@
+// poprt.Unspecified () {dtype, shape}: a value that nobody looks at. A branch of If makes it where
+// it has no result to give; the compiler lets readers see the other branch's result then, without
+// a copy.
+#include "base/onnx_dtype.h"
+#include "ops/common/compile_time.h"
+
+namespace poprt::ops {
+namespace {
+
+void infer(InferContext& ctx) {
+  ctx.out(0, dtype_from_onnx(ctx.node.int_attr("dtype", 0)).value_or(DType::undefined),
+          ctx.node.ints_attr("shape"));
+}
+
+}  // namespace
+
+extern const OpDef poprt_unspecified_op;
+const OpDef poprt_unspecified_op = {.name = "Unspecified",
+                                    .domain = "poprt",
+                                    .infer = infer,
+                                    .lower = lower_container,
+                                    .pure = false};
+
+}  // namespace poprt::ops

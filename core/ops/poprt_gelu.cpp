@@ -1,7 +1,0 @@
-// Gelu in our domain: passes make it for models whose opset has none.
-#include "ops/common/elementwise.h"
-
-POPRT_ELEMENTWISE_DEF(
-    poprt_gelu, .name = "Gelu", .domain = "poprt",
-    .infer = [](InferContext& c) { infer_elementwise(c, ElementwiseTypes::floating, false); },
-    .lower = lower_elementwise, .sharing = {.in_place = 1})

@@ -1,0 +1,82 @@
+// Kernel `tree_ensemble` on nodes that nobody made for it: nothing outside its operands is read,
+// and it ends. tests/core/ops/common/tree_words_test.cpp has the numbers.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "kernels/kernel.h"
+
+namespace poprt::kernels {
+namespace {
+
+struct Program {
+  int64_t rows = 3, features = 4, nodes = 6, trees = 9, keys = 3, leaves = 2, weights = 4,
+          columns = 2;
+  bool x_double = false, equals = false, leaves_are_weights = false;
+};
+
+Plan prepare(const Program& p, const std::vector<Operand>& operands) {
+  const std::vector<int64_t> ints = {
+      p.rows, p.features, p.nodes, p.trees, p.keys,  p.leaves, p.weights,           0, p.columns, 0,
+      0,      0,          0,       0,       p.nodes, p.equals, p.leaves_are_weights};
+  return find_kernel("tree_ensemble")->prepare({operands, ints, {}});
+}
+
+Plan prepare(const Program& p, std::vector<Shape>& shapes, std::vector<Operand>& operands) {
+  const int64_t words = p.x_double ? 4 : 3;
+  const DType x = p.x_double ? DType::f64 : DType::f32;
+  shapes = {{p.rows, p.features}, {p.nodes, words},    {p.trees},   {p.keys},
+            {p.leaves, 2},        {p.weights},         {p.weights}, {p.columns},
+            {p.columns},          {p.rows, p.columns}, {p.rows}};
+  const DType types[] = {x,          DType::s32, DType::s32, DType::s32, DType::s32, DType::s32,
+                         DType::f64, DType::f64, DType::s64, DType::f32, DType::s64};
+  operands.clear();
+  for (size_t i = 0; i < shapes.size(); i++)
+    operands.push_back(
+        {i != 7, types[i], shapes[i], dtype_bytes(types[i], element_count(shapes[i]))});
+  return prepare(p, operands);
+}
+
+TEST(TreeEnsembleKernel, DamagedTreesAreMemorySafeAndEnd) {
+  std::mt19937 rng(1);
+  for (int round = 0; round < 4000; round++) {
+    const Program p{.rows = 1 + static_cast<int64_t>(rng() % 10),
+                    .trees = 1 + static_cast<int64_t>(rng() % 11),
+                    .x_double = (rng() & 1) != 0,
+                    .equals = (rng() & 1) != 0,
+                    .leaves_are_weights = (rng() & 1) != 0};
+    std::vector<Shape> shapes;
+    std::vector<Operand> operands;
+    const Plan plan = prepare(p, shapes, operands);
+    // Operands of exactly their size, so that asan sees a step outside.
+    std::vector<std::vector<uint64_t>> memory;
+    std::vector<void*> data;
+    const uint32_t range = round % 4 == 0 ? 0xffffffff : round % 4 == 1 ? 24 : 7;
+    for (const Operand& o : operands) {
+      std::vector<uint64_t>& m = memory.emplace_back((o.bytes + 7) / 8);
+      auto* words = reinterpret_cast<int32_t*>(m.data());
+      for (size_t i = 0; i < m.size() * 2; i++)
+        words[i] = static_cast<int32_t>(rng() % range) - (rng() % 8 == 0 ? 1 : 0);
+      data.push_back(o.present ? m.data() : nullptr);
+    }
+    std::vector<std::byte> scratch(plan.scratch_bytes);
+    plan.run(plan.params.get(), data.data(), 0, plan.tasks, scratch.data());
+  }
+}
+
+TEST(TreeEnsembleKernel, RefusesOperandsThatAreTooSmall) {
+  const Program p;
+  std::vector<Shape> shapes;
+  std::vector<Operand> operands;
+  prepare(p, shapes, operands);
+  for (size_t i = 0; i < operands.size(); i++) {
+    if (i == 7) continue;
+    std::vector<Operand> same = operands;
+    same[i].bytes -= 1;
+    EXPECT_THROW(prepare(p, same), Error) << i;
+  }
+}
+
+}  // namespace
+}  // namespace poprt::kernels

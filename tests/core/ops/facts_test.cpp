@@ -1,0 +1,301 @@
+// What operators say about themselves (ops/facts.h), checked on every sample of every operator that
+// says it.
+#include "ops/facts.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/ops/sample.h"
+#include "ops/common/compile_time.h"
+#include "ops/common/elementwise_program.h"
+#include "ops/common/evaluate.h"
+#include "ops/op.h"
+
+namespace poprt::ops::testing {
+namespace {
+
+std::vector<Sample> samples_where(bool (*says)(const Facts& facts)) {
+  SampleList list;
+  for (const SampleMaker make : sample_makers()) make(list);
+  std::vector<Sample> chosen;
+  for (const Sample& s : list.all())
+    if (const OpDef* op = find_op(s.domain, s.op, s.opset); op && says(op->facts))
+      chosen.push_back(s);
+  return chosen;
+}
+
+std::string describe(const Sample& s) {
+  return s.domain + "." + s.op + " " + std::to_string(s.opset);
+}
+
+// Output 0 as numbers, on inputs that need not be the sample's.
+std::vector<double> run(const Sample& s, std::span<const Tensor> inputs) {
+  Sample copy = s;
+  copy.inputs.assign(inputs.begin(), inputs.end());
+  const SampleGraph g = make_graph(copy);
+  infer(*g.node);
+  return evaluate(*g.node, inputs)[0].to_doubles();
+}
+
+bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+TEST(OperatorFacts, HoldTogether) {
+  for (const OpDef* op : all_ops()) {
+    SCOPED_TRACE(std::string(op->domain) + "." + std::string(op->name));
+    const Facts& f = op->facts;
+    EXPECT_EQ(f.shape_inputs & ~f.constant_inputs, 0u) << "what decides a shape must be known";
+    EXPECT_LE(f.elementwise.least, f.elementwise.most);
+    EXPECT_GE(f.elementwise.least, 1u);
+    if (f.blocked != BlockedForm::none) {
+      EXPECT_NE(f.elementwise.append, nullptr);
+      EXPECT_TRUE(f.per_element);
+    }
+    EXPECT_FALSE(f.per_element && f.per_sample) << "per_element says more";
+    EXPECT_FALSE(f.data_sized && f.per_element);
+    if (f.byte_weights) {
+      EXPECT_NE(f.weight_inputs, 0u);
+    }
+    if (f.flow != Flow::none) {
+      EXPECT_EQ(op->lower, lower_container) << "the compiler runs it, so nothing is left to lower";
+    }
+  }
+}
+
+TEST(OperatorFacts, WhatTheCompilerMustRunHasAFlow) {
+  for (const OpDef* op : all_ops()) {
+    if (op->lower == lower_container && op->name != "Unspecified") {  // a place without a value
+      EXPECT_NE(op->facts.flow, Flow::none) << op->domain << "." << op->name;
+    }
+  }
+}
+
+// One element of input 0 changes; with it only what lies in its place.
+TEST(OperatorFacts, PerElementMeansThatPlacesDoNotMix) {
+  std::set<std::string> seen;
+  for (const Sample& s : samples_where([](const Facts& f) { return f.per_element; })) {
+    if (s.inputs.empty() || s.inputs[0].dtype() != DType::f32 || s.shapes.empty() ||
+        s.shapes[0] != s.inputs[0].shape() || s.inputs[0].count() < 2)
+      continue;
+    SCOPED_TRACE(describe(s));
+    std::vector<Tensor> inputs = s.inputs;
+    const std::vector<double> before = run(s, inputs);
+    const auto place = static_cast<size_t>(inputs[0].count() / 2);
+    inputs[0] = Tensor::of<float>(inputs[0].shape(), inputs[0].values<float>());
+    inputs[0].mutable_values<float>()[place] = 0.4375f;
+    const std::vector<double> after = run(s, inputs);
+    ASSERT_EQ(before.size(), after.size());
+    for (size_t i = 0; i < after.size(); i++) {
+      if (i != place) EXPECT_TRUE(same(before[i], after[i])) << "element " << i;
+    }
+    seen.insert(s.op);
+  }
+  EXPECT_GE(seen.size(), 50u);
+}
+
+TEST(OperatorFacts, PerSampleMeansThatSamplesDoNotMix) {
+  std::set<std::string> seen;
+  for (const Sample& s : samples_where([](const Facts& f) { return f.per_sample; })) {
+    if (s.inputs[0].dtype() != DType::f32 || s.shapes.empty() || s.inputs[0].shape()[0] < 2 ||
+        s.attributes.contains("training_mode"))
+      continue;
+    SCOPED_TRACE(describe(s));
+    std::vector<Tensor> inputs = s.inputs;
+    const std::vector<double> before = run(s, inputs);
+    inputs[0] = Tensor::of<float>(inputs[0].shape(), inputs[0].values<float>());
+    inputs[0].mutable_values<float>()[0] += 0.5f;
+    const std::vector<double> after = run(s, inputs);
+    ASSERT_EQ(before.size(), after.size());
+    const size_t first = after.size() / static_cast<size_t>(s.shapes[0][0]);
+    EXPECT_FALSE(std::equal(before.begin(), before.begin() + static_cast<ptrdiff_t>(first),
+                            after.begin(), same));
+    for (size_t i = first; i < after.size(); i++)
+      EXPECT_TRUE(same(before[i], after[i])) << "element " << i;
+    seen.insert(s.op);
+  }
+  EXPECT_GE(seen.size(), 3u);
+}
+
+TEST(OperatorFacts, MovesMeansThatResultsAreElementsOfInputs) {
+  std::set<std::string> seen;
+  for (const Sample& s : samples_where([](const Facts& f) { return f.moves; })) {
+    if (s.inputs.empty() || s.inputs[0].dtype() != DType::f32 || s.attributes.contains("reduction"))
+      continue;
+    SCOPED_TRACE(describe(s));
+    std::set<double> given = {0};  // what Pad fills with when nothing is given
+    for (const Tensor& t : s.inputs)
+      if (t.defined())
+        for (const double x : t.to_doubles()) given.insert(x);
+    const SampleGraph g = make_graph(s);
+    infer(*g.node);
+    for (const double x : run(s, s.inputs))
+      EXPECT_TRUE(given.contains(x) || g.node->output()->dtype() != DType::f32) << x;
+    seen.insert(s.op);
+  }
+  EXPECT_GE(seen.size(), 15u);
+}
+
+// The unspecified lanes of a blocked value hold any finite number.
+TEST(OperatorFacts, BlockedFormsAreFiniteForFiniteArguments) {
+  const std::vector<float> wide = {0, -0.5f, 3, 88, -88, 700, -700, 1e10f, -1e10f, 1e18f, -1e18f};
+  const Shape shape = {static_cast<int64_t>(wide.size())};
+  const Tensor x = Tensor::of<float>(shape, std::span<const float>(wide));
+  size_t seen = 0;
+  for (const OpDef* op : all_ops()) {
+    if (op->facts.blocked == BlockedForm::none) continue;
+    SCOPED_TRACE(op->name);
+    Sample s;
+    s.op = op->name;
+    s.domain = op->domain;
+    s.opset = std::min(op->until, std::max(op->since, 20));
+    s.shape(shape).input(x);
+    if (op->facts.blocked == BlockedForm::binary) s.input(x);
+    for (const double y : run(s, s.inputs)) EXPECT_TRUE(std::isfinite(y));
+    seen++;
+  }
+  EXPECT_GE(seen, 20u);
+}
+
+TEST(OperatorFacts, NarrowsMeansThatIntegersOf32BitsGiveTheSame) {
+  std::set<std::string> seen;
+  for (Sample s : samples_where([](const Facts& f) { return f.narrows && f.elementwise.append; })) {
+    if (s.inputs.empty()) continue;
+    SCOPED_TRACE(describe(s));
+    std::vector<Tensor> wide = s.inputs, narrow = s.inputs;
+    bool numbers = s.op != "Cast" && !s.attributes.contains("fmod");
+    for (size_t i = 0; i < s.inputs.size(); i++) {
+      if (!s.inputs[i].defined() || s.inputs[i].dtype() == DType::boolean) continue;
+      std::vector<int64_t> a;
+      std::vector<int32_t> b;
+      for (const double x : s.inputs[i].to_doubles()) {
+        const double whole = std::isfinite(x) ? std::clamp(std::round(x * 3), -50.0, 50.0) : 1;
+        a.push_back(s.op == "Pow"                      ? std::llabs(static_cast<int64_t>(whole)) % 4
+                    : static_cast<int64_t>(whole) == 0 ? 1
+                                                       : static_cast<int64_t>(whole));
+        b.push_back(static_cast<int32_t>(a.back()));
+      }
+      wide[i] = Tensor::of<int64_t>(s.inputs[i].shape(), std::span<const int64_t>(a));
+      narrow[i] = Tensor::of<int32_t>(s.inputs[i].shape(), std::span<const int32_t>(b));
+    }
+    if (!numbers || s.opset < 12) continue;  // some take integers from opset 12 on only
+    EXPECT_EQ(run(s, wide), run(s, narrow));
+    seen.insert(s.op);
+  }
+  EXPECT_GE(seen.size(), 12u);
+}
+
+// Against the formulas of kernels/common/activation.h in double.
+double activated(const Epilogue& e, double x) {
+  const double a = e.alpha, b = e.beta;
+  switch (e.activation) {
+    case Activation::none: return x;
+    case Activation::relu: return std::max(x, 0.0);
+    case Activation::clip: return std::min(std::max(x, a), b);
+    case Activation::sigmoid: return 1 / (1 + std::exp(-x));
+    case Activation::tanh: return std::tanh(x);
+    case Activation::silu: return x / (1 + std::exp(-a * x));
+    case Activation::gelu_erf: return x / 2 * (1 + std::erf(x / std::sqrt(2.0)));
+    case Activation::gelu_tanh:
+      return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    case Activation::leaky_relu: return x < 0 ? a * x : x;
+    case Activation::hard_sigmoid: return std::max(0.0, std::min(1.0, a * x + b));
+    case Activation::hard_swish: return x * std::max(0.0, std::min(1.0, x / 6 + 0.5));
+    case Activation::elu: return x < 0 ? a * std::expm1(x) : x;
+  }
+  return NAN;
+}
+
+TEST(OperatorFacts, EpiloguesComputeWhatTheOperatorComputes) {
+  std::set<std::string> seen;
+  for (const Sample& s : samples_where([](const Facts& f) { return f.epilogue != nullptr; })) {
+    if (s.inputs[0].dtype() != DType::f32) continue;
+    SCOPED_TRACE(describe(s));
+    const SampleGraph g = make_graph(s);
+    infer(*g.node);
+    const auto epilogue = facts_of(*g.node).epilogue(*g.node);
+    if (!epilogue) continue;
+    const std::vector<double> x = s.inputs[0].to_doubles(), y = run(s, s.inputs);
+    for (size_t i = 0; i < x.size(); i++)
+      EXPECT_NEAR(y[i], activated(*epilogue, x[i]), 1e-6 + 1e-5 * std::fabs(y[i])) << "x " << x[i];
+    seen.insert(s.op);
+  }
+  EXPECT_GE(seen.size(), 8u);
+}
+
+// Where the data decides the size, inference must not state one.
+TEST(OperatorFacts, DataSizedMeansThatInferenceLeavesTheSizeOpen) {
+  std::set<std::string> seen;
+  for (const Sample& s : samples_where([](const Facts& f) { return f.data_sized; })) {
+    SCOPED_TRACE(describe(s));
+    Sample open = s;
+    open.constant.assign(s.constant.size(), false);
+    const SampleGraph g = make_graph(open);
+    infer(*g.node);
+    EXPECT_FALSE(g.node->output()->type.is_static() && s.op != "NonMaxSuppression");
+    seen.insert(s.op);
+  }
+  EXPECT_GE(seen.size(), 3u);
+}
+
+// Each operand in turn goes through rising values while the others stay as they are.
+TEST(OperatorFacts, MonotoneMeansThatResultsOnlyRiseOrOnlyFall) {
+  std::set<std::string> seen;
+  std::vector<float> rising;
+  for (int i = 0; i <= 40; i++) rising.push_back(static_cast<float>(i) * 0.35f - 5);
+  const auto shape = Shape{static_cast<int64_t>(rising.size())};
+  for (const OpDef* op : all_ops()) {
+    const Facts& f = op->facts;
+    if (f.monotone != Monotone::all || !f.elementwise.append || op->name == "Where") continue;
+    const size_t count = std::min<size_t>(f.elementwise.least, 2);
+    for (size_t varied = 0; varied < count; varied++)
+      for (const float other : {-1.5f, 2.0f}) {
+        if (op->name == "Div" && varied == 1) continue;  // the compiler leaves 0 out
+        Sample s;
+        s.op = op->name;
+        s.opset = std::min(op->until, std::max(op->since, 20));
+        s.shape(shape);
+        for (size_t i = 0; i < count; i++) {
+          std::vector<float> x(rising.size(), other);
+          if (i == varied)
+            for (size_t k = 0; k < x.size(); k++)
+              x[k] = f.monotone_from_zero ? std::max(rising[k], 0.0f) : rising[k];
+          s.input(Tensor::of<float>(shape, std::span<const float>(x)));
+        }
+        std::vector<double> y;
+        try {
+          y = run(s, s.inputs);
+        } catch (const Error&) {
+          continue;  // it takes bool alone
+        }
+        SCOPED_TRACE(std::string(op->name) + " input " + std::to_string(varied));
+        EXPECT_TRUE(std::is_sorted(y.begin(), y.end()) || std::is_sorted(y.rbegin(), y.rend()));
+        seen.insert(s.op);
+      }
+  }
+  EXPECT_GE(seen.size(), 15u);
+}
+
+TEST(OperatorFacts, OfANodeWithoutDefinitionAreNone) {
+  ir::Graph graph("g");
+  graph.opsets["com.example"] = 1;
+  ir::Node* n = graph.add_node("Relu", "com.example",
+                               {graph.add_input("x", ir::ValueType::of(DType::f32, {2}))}, 1);
+  EXPECT_FALSE(facts_of(*n).per_element);
+  EXPECT_EQ(facts_of(*n).elementwise.append, nullptr);
+}
+
+TEST(OperatorFacts, OfANodeDependOnItsOpset) {
+  ir::Graph graph("g");
+  graph.opsets[""] = 8;
+  ir::Node* scan = graph.add_node("Scan", "", {graph.add_input("n", ir::ValueType{})}, 1);
+  EXPECT_EQ(constant_inputs(*scan), 0b1u) << "sequence lengths";
+  ir::Graph newer("g");
+  newer.opsets[""] = 9;
+  ir::Node* without = newer.add_node("Scan", "", {newer.add_input("n", ir::ValueType{})}, 1);
+  EXPECT_EQ(constant_inputs(*without), 0u);
+}
+
+}  // namespace
+}  // namespace poprt::ops::testing

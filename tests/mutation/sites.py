@@ -1,0 +1,242 @@
+"""Places of a C++ file where a small, plausible bug could stand, found in clang's syntax tree.
+
+A site keeps the bytes it replaces and a text with `@` where the mutant's number goes; the text computes what the file
+says unless that mutant is active. Contexts that the compiler evaluates (constexpr, static_assert, template arguments,
+case labels, enumerators) and macros have no sites; what slips through is dropped when the build refuses it."""
+
+import dataclasses
+import os
+import sys
+
+try:
+    from clang import cindex
+except ImportError:  # another Python than Debian's, which has package python3-clang-19
+    sys.path.append("/usr/lib/python3/dist-packages")
+    from clang import cindex
+
+K = cindex.CursorKind
+T = cindex.TypeKind
+
+BOUNDARY = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
+NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+ARITHMETIC = {"+": "-", "-": "+", "*": "+", "/": "*", "%": "+"}
+COMPOUND = {"+=": "-=", "-=": "+="}
+NUMBERS = {T.BOOL, T.CHAR_U, T.UCHAR, T.CHAR16, T.CHAR32, T.USHORT, T.UINT, T.ULONG, T.ULONGLONG, T.CHAR_S, T.SCHAR,
+           T.WCHAR, T.SHORT, T.INT, T.LONG, T.LONGLONG, T.FLOAT, T.DOUBLE}
+COMPARED = NUMBERS | {T.ENUM, T.POINTER, T.DEPENDENT}
+DECLARATIONS = {K.VAR_DECL, K.FUNCTION_DECL, K.CXX_METHOD, K.CONSTRUCTOR, K.FUNCTION_TEMPLATE, K.CONVERSION_FUNCTION,
+                K.DESTRUCTOR, K.FIELD_DECL}
+EVALUATED = {K.STATIC_ASSERT, K.ENUM_DECL, K.TYPEDEF_DECL, K.TYPE_ALIAS_DECL, K.TEMPLATE_TYPE_PARAMETER,
+             K.TEMPLATE_NON_TYPE_PARAMETER, K.ALIGNED_ATTR}
+# Nothing but speed or the text of a message depends on what is done to these calls.
+HARMLESS = ("reserve", "shrink_to_fit", "prefetch", "likely")
+SPEAKING = ("fail", "warn", "debug", "trace", "info", "log_")
+COMMUTATIVE = {"min", "max", "swap", "equal", "gcd", "lcm", "memcmp", "strcmp"}
+
+
+@dataclasses.dataclass
+class Site:
+    file: str
+    line: int
+    last_line: int
+    start: int  # bytes
+    end: int
+    kind: str
+    text: str  # with @ for the number
+    shown: str  # the change, for people
+
+    def overlaps(self, other):
+        return self.file == other.file and self.start < other.end and other.start < self.end
+
+
+class Finder:
+    def __init__(self, unit, path, name, source):
+        self.path, self.name, self.source = path, name, source
+        self.sites = []
+        self.macros = []
+        for cursor in unit.cursor.get_children():
+            if cursor.kind == K.MACRO_INSTANTIATION and self.here(cursor):
+                self.macros.append((cursor.extent.start.offset, cursor.extent.end.offset))
+        for cursor in unit.cursor.get_children():
+            if not cursor.kind.is_preprocessing() and self.here(cursor):
+                self.visit(cursor, None)
+
+    def here(self, cursor):
+        file = cursor.extent.start.file
+        return file is not None and file.name == self.path
+
+    def text(self, cursor):
+        return self.source[cursor.extent.start.offset:cursor.extent.end.offset].decode()
+
+    def between(self, a, b):
+        return self.source[a.extent.end.offset:b.extent.start.offset].decode().strip()
+
+    def add(self, cursor, kind, text, shown):
+        start, end = cursor.extent.start.offset, cursor.extent.end.offset
+        if end <= start or any(start < e and s < end for s, e in self.macros):
+            return
+        shown = " ".join(shown.split())
+        self.sites.append(Site(self.name, cursor.extent.start.line, cursor.extent.end.line, start, end, kind, text, shown[:160]))
+
+    def choose(self, cursor, kind, mutant, shown=None):
+        original = self.text(cursor)
+        self.add(cursor, kind, f"(poprt_mutant(@) ? ({mutant}) : ({original}))", shown or f"{original} -> {mutant}")
+
+    def visit(self, cursor, parent):
+        kind = cursor.kind
+        if kind in EVALUATED or (kind in DECLARATIONS and self.is_constexpr(cursor)):
+            return
+        children = list(cursor.get_children())
+        handler = HANDLERS.get(kind)
+        if handler:
+            handler(self, cursor, children, parent)
+        if kind == K.CALL_EXPR and cursor.spelling.startswith(HARMLESS + SPEAKING):
+            return
+        if kind == K.CASE_STMT:
+            children = children[1:]
+        for child in children:
+            if kind == K.COMPOUND_STMT:
+                self.statement(child)
+            self.visit(child, cursor)
+
+    def is_constexpr(self, cursor):
+        head = self.source[cursor.extent.start.offset:cursor.location.offset].split()
+        return any(word in head for word in (b"constexpr", b"consteval", b"constinit"))
+
+    def statement(self, cursor):
+        if cursor.kind not in (K.CALL_EXPR, K.BINARY_OPERATOR, K.COMPOUND_ASSIGNMENT_OPERATOR, K.UNARY_OPERATOR,
+                               K.CXX_DELETE_EXPR):
+            return
+        if cursor.kind == K.CALL_EXPR and cursor.spelling.startswith(HARMLESS + SPEAKING + ("throw", "abort")):
+            return
+        text = self.text(cursor)
+        self.add(cursor, "statement", f"if (!poprt_mutant(@)) {text}", f"without: {text}")
+
+    def binary(self, cursor, children, _):
+        if len(children) != 2:
+            return
+        left, right = children
+        operator = self.between(left, right)
+        types = {c.type.get_canonical().kind for c in children}
+        a, b = self.text(left), self.text(right)
+        if operator in NEGATED and types <= COMPARED:
+            if operator in BOUNDARY:
+                self.choose(cursor, "boundary", f"{a} {BOUNDARY[operator]} {b}")
+            self.choose(cursor, "relational", f"{a} {NEGATED[operator]} {b}")
+        elif operator in ARITHMETIC and types <= NUMBERS:
+            self.choose(cursor, "arithmetic", f"{a} {ARITHMETIC[operator]} {b}")
+        elif operator in ("&&", "||"):
+            other = "||" if operator == "&&" else "&&"
+            self.choose(cursor, "logical", f"({a}) {other} ({b})")
+
+    def compound(self, cursor, children, _):
+        if len(children) != 2 or cursor.type.get_canonical().kind not in NUMBERS:
+            return
+        operator = self.between(*children)
+        if operator in COMPOUND:
+            self.choose(cursor, "arithmetic", f"{self.text(children[0])} {COMPOUND[operator]} {self.text(children[1])}")
+
+    def unary(self, cursor, children, _):
+        text = self.text(cursor)
+        if text.startswith("!") and not text.startswith("!=") and len(children) == 1:  # C++20 writes a != b so
+            self.add(cursor, "negated", f"(poprt_mutant(@) != ({text}))", f"{text} -> {text[1:]}")
+
+    def branch(self, cursor, children, _):
+        head = self.source[cursor.extent.start.offset:].lstrip()[2:].lstrip()
+        if head.startswith((b"constexpr", b"consteval")) or not children or any(
+                c.kind in (K.VAR_DECL, K.DECL_STMT) for c in children[:-1] if not c.kind.is_statement()):
+            return
+        if not children[0].kind.is_expression() or len(children) < 2:
+            return
+        condition, then = children[0], self.text(children[1])
+        shown = f"if ({self.text(condition)}) {then}"
+        if len(children) == 2:
+            checks = any(word in then for word in ("fail", "throw", "return", "continue", "break"))
+            self.add(condition, "check" if checks else "branch", f"!poprt_mutant(@) && ({self.text(condition)})",
+                     f"never: {shown}")
+        self.add(condition, "condition", f"poprt_mutant(@) != bool({self.text(condition)})", f"negated: {shown}")
+
+    def conditional(self, cursor, children, _):
+        if len(children) == 3:
+            text = self.text(children[0])
+            self.add(children[0], "condition", f"(poprt_mutant(@) != bool({text}))", f"negated: {self.text(cursor)}")
+
+    def integer(self, cursor, children, parent):
+        text = self.text(cursor)
+        if not text[:1].isdigit() or parent is None or parent.kind in (K.DECL_REF_EXPR, K.MEMBER_REF_EXPR, K.TYPE_REF):
+            return
+        if parent.kind in (K.VAR_DECL, K.FIELD_DECL) and parent.type.get_canonical().kind == T.CONSTANTARRAY:
+            return
+        self.choose(cursor, "constant", f"{text} + 1", f"{self.around(cursor)}: {text} -> {text} + 1")
+
+    def floating(self, cursor, children, parent):
+        text = self.text(cursor)
+        if text[:1].isdigit() or text[:1] == ".":
+            self.choose(cursor, "constant", f"{text} * 2 + 1", f"{self.around(cursor)}: {text} -> {text} * 2 + 1")
+
+    def boolean(self, cursor, children, parent):
+        text = self.text(cursor)
+        if text in ("true", "false"):
+            other = "false" if text == "true" else "true"
+            self.choose(cursor, "default", other, f"{self.around(cursor)}: {text} -> {other}")
+
+    def around(self, cursor):
+        start = self.source.rfind(b"\n", 0, cursor.extent.start.offset) + 1
+        end = self.source.find(b"\n", cursor.extent.end.offset)
+        return self.source[start:end].decode().strip()
+
+    def call(self, cursor, children, _):
+        callee = cursor.referenced
+        if callee is None or callee.kind not in (K.FUNCTION_DECL, K.CXX_METHOD):
+            return
+        if cursor.spelling.startswith("operator") or cursor.spelling in COMMUTATIVE:
+            return
+        if cursor.spelling.startswith(HARMLESS):
+            return
+        arguments = [a for a in cursor.get_arguments() if a is not None and a.extent.end.offset > a.extent.start.offset]
+        text, base = self.text(cursor), cursor.extent.start.offset
+        if cursor.spelling.endswith("_attr") and len(arguments) == 2:
+            fallback = self.text(arguments[1])
+            self.choose(cursor, "attribute", f"decltype({text})({fallback})", f"{text} -> {fallback}")
+        for a, b in zip(arguments, arguments[1:]):
+            if a.type.get_canonical().spelling != b.type.get_canonical().spelling:
+                continue
+            x, y = self.text(a), self.text(b)
+            places = [o - base for c in (a, b) for o in (c.extent.start.offset, c.extent.end.offset)]
+            raw = self.source[base:cursor.extent.end.offset]
+            if x == y or x.startswith("{") or sorted(places) != places:
+                continue
+            swapped = (raw[:places[0]] + y.encode() + raw[places[1]:places[2]] + x.encode() + raw[places[3]:]).decode()
+            self.choose(cursor, "arguments", swapped)
+
+    def result(self, cursor, children, _):
+        if len(children) == 1 and children[0].type.get_canonical().kind == T.BOOL:
+            text = self.text(children[0])
+            if text not in ("true", "false"):
+                self.add(children[0], "negated", f"(poprt_mutant(@) != ({text}))", f"negated: return {text}")
+
+
+HANDLERS = {
+    K.BINARY_OPERATOR: Finder.binary, K.COMPOUND_ASSIGNMENT_OPERATOR: Finder.compound, K.UNARY_OPERATOR: Finder.unary,
+    K.IF_STMT: Finder.branch, K.CONDITIONAL_OPERATOR: Finder.conditional, K.INTEGER_LITERAL: Finder.integer,
+    K.FLOATING_LITERAL: Finder.floating, K.CXX_BOOL_LITERAL_EXPR: Finder.boolean, K.CALL_EXPR: Finder.call,
+    K.RETURN_STMT: Finder.result,
+}
+
+
+def find(path, name, unit_path, arguments):
+    """The sites of the file at `path`, shown as `name`; `unit_path` is what to compile to see it (a header's user)."""
+    with open(path, "rb") as file:
+        source = file.read()
+    options = cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD
+    unit = cindex.Index.create().parse(unit_path, args=arguments, options=options)
+    return Finder(unit, path, name, source).sites, source
+
+
+def rewrite(source, numbered, header):
+    """The text of a file with all its mutants; `numbered` holds (number, site)."""
+    for number, site in sorted(numbered, key=lambda pair: -pair[1].start):
+        source = source[:site.start] + site.text.replace("@", str(number)).encode() + source[site.end:]
+    head = f'#pragma clang diagnostic ignored "-Weverything"\n#include "{os.path.abspath(header)}"\n#line 1\n'
+    return head.encode() + source
+

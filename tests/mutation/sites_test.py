@@ -1,0 +1,104 @@
+"""The mutation driver on a small file: which sites it finds, that a seed chooses the same again, and that each mutant
+compiles, is dormant by default, acts when it is named and marks that it was reached.
+
+    sites_test.py CXX_COMPILER"""
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import choose
+import sites
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SMALL = b"""static_assert(1 < 2);
+constexpr int kTable[] = {1 + 1, 2};
+#define TWICE(x) ((x) + (x))
+static int sum(int a, int b, bool both = true) { return both ? a - b : a; }
+static bool far(int a, int b) {
+  if (a < b) return false;
+  return !(a == b) && TWICE(a) > 0;
+}
+int main() {
+  int n = sum(7, 4);
+  n += kTable[0];
+  return far(n, 5) || n != 5;
+}
+"""
+EXPECTED = {
+    (4, "default", "static int sum(int a, int b, bool both = true) { return both ? a - b : a; }: true -> false"),
+    (4, "condition", "negated: both ? a - b : a"),
+    (4, "arithmetic", "a - b -> a + b"),
+    (6, "check", "never: if (a < b) return false"),
+    (6, "condition", "negated: if (a < b) return false"),
+    (6, "boundary", "a < b -> a <= b"),
+    (6, "relational", "a < b -> a >= b"),
+    (6, "default", "if (a < b) return false;: false -> true"),
+    (7, "negated", "!(a == b) -> (a == b)"),
+    (7, "relational", "a == b -> a != b"),
+    (7, "constant", "return !(a == b) && TWICE(a) > 0;: 0 -> 0 + 1"),
+    (10, "arguments", "sum(7, 4) -> sum(4, 7)"),
+    (10, "constant", "int n = sum(7, 4);: 7 -> 7 + 1"),
+    (10, "constant", "int n = sum(7, 4);: 4 -> 4 + 1"),
+    (11, "statement", "without: n += kTable[0]"),
+    (11, "arithmetic", "n += kTable[0] -> n -= kTable[0]"),
+    (11, "constant", "n += kTable[0];: 0 -> 0 + 1"),
+    (12, "logical", "far(n, 5) || n != 5 -> (far(n, 5)) && (n != 5)"),
+    (12, "arguments", "far(n, 5) -> far(5, n)"),
+    (12, "constant", "return far(n, 5) || n != 5;: 5 -> 5 + 1"),
+    (12, "relational", "n != 5 -> n == 5"),
+}
+
+
+class Sites(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.path = os.path.join(self.folder, "small.cpp")
+        with open(self.path, "wb") as file:
+            file.write(SMALL)
+        self.found, self.source = sites.find(self.path, "small.cpp", self.path, ["-std=c++20"])
+
+    def test_finds_what_is_there_and_nothing_that_the_compiler_evaluates(self):
+        self.assertEqual({(s.line, s.kind, s.shown) for s in self.found}, EXPECTED)
+
+    def test_a_seed_chooses_the_same_again_and_no_two_overlap(self):
+        def chosen(seed):
+            return choose.pick(random.Random(seed), self.found, 8)
+
+        self.assertEqual(chosen(1), chosen(1))
+        self.assertNotEqual(chosen(1), chosen(2))
+        for a in chosen(1):
+            self.assertEqual([b for b in chosen(1) if a.overlaps(b)], [a])
+
+    def test_every_mutant_compiles_acts_alone_and_is_marked(self):
+        program, marks = os.path.join(self.folder, "small"), os.path.join(self.folder, "marks")
+        taken = choose.pick(random.Random(1), self.found, len(self.found))
+        with open(self.path, "wb") as file:
+            file.write(sites.rewrite(self.source, list(enumerate(taken)), os.path.join(HERE, "mutant.h")))
+        subprocess.run([sys.argv[1], "-std=c++20", "-Wall", "-Werror", "-o", program, self.path], check=True)
+
+        def run(number):
+            with open(marks, "wb") as file:
+                file.write(bytes(4096))
+            code = subprocess.run([program], env={"MUTANT_ACTIVE": str(number), "MUTANT_REACHED": marks}).returncode
+            with open(marks, "rb") as file:
+                return code, [i for i, mark in enumerate(file.read()) if mark]
+
+        code, reached = run(-1)
+        self.assertEqual(code, 0)
+        self.assertTrue(reached)
+        self.assertLess(max(reached), len(taken))
+        noticed = [i for i in range(len(taken)) if run(i)[0] != 0]
+        self.assertTrue(noticed)
+        self.assertLessEqual(set(noticed), set(reached))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,88 @@
+"""The tests of a build, as CTest lists them, run one or many to a process."""
+
+import dataclasses
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+
+FAILED = re.compile(r"^\[  FAILED  \] ([^\s,(]+)", re.M)
+STARTED = re.compile(r"^\[ RUN      \] (\S+)", re.M)
+SHOWN = 40_000  # characters of a test's output that are kept
+
+
+@dataclasses.dataclass
+class Test:
+    name: str
+    command: list
+    folder: str
+    environment: dict
+    filter: str = ""  # GoogleTest's name of it, when it is one
+    seconds: float = 0.0
+    passes: bool = True
+
+    @property
+    def part(self):
+        return self.name.split(".")[0]
+
+
+@dataclasses.dataclass
+class Result:
+    how: str  # "passed", "assertion", "crash" or "hang"
+    test: str = ""  # GoogleTest's name of what failed
+    output: str = ""
+
+
+def listed(build, wanted):
+    """The tests whose names match; those of programs that were not built are not among them."""
+    shown = subprocess.run(["ctest", "--show-only=json-v1"], cwd=build, check=True, capture_output=True).stdout
+    tests = []
+    for entry in json.loads(shown)["tests"]:
+        command = entry.get("command", [])
+        if not command or not re.search(wanted, entry["name"]) or not os.path.isfile(command[0]):
+            continue
+        properties = {p["name"]: p["value"] for p in entry.get("properties", [])}
+        environment = dict(e.split("=", 1) for e in properties.get("ENVIRONMENT", []))
+        test = Test(entry["name"], command, properties.get("WORKING_DIRECTORY", build), environment)
+        if len(command) == 3 and command[1].startswith("--gtest_filter="):  # one of gtest_discover_tests
+            test.filter = command[1].removeprefix("--gtest_filter=")
+            test.command = command[:1]
+        elif len(command) == 3 and command[2] == "--gtest_also_run_disabled_tests":
+            test.filter = command[1].removeprefix("--gtest_filter=")
+            test.command = command[:1]
+        tests.append(test)
+    return tests
+
+
+def limits():
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 30, 2 << 30))
+    resource.setrlimit(resource.RLIMIT_AS, (10 << 30, 10 << 30))
+
+
+def run(tests, seconds, environment):
+    """Runs tests of one program in one process, which ends at the first failure; or one test of another kind."""
+    first = tests[0]
+    command = list(first.command)
+    if first.filter:
+        command += ["--gtest_filter=" + ":".join(t.filter for t in tests), "--gtest_fail_fast", "--gtest_brief=0",
+                    "--gtest_color=no", "--gtest_also_run_disabled_tests"]
+    process = subprocess.Popen(command, cwd=first.folder, env={**environment, **first.environment}, text=True,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               errors="replace", start_new_session=True, preexec_fn=limits)
+    try:
+        output, _ = process.communicate(timeout=seconds)
+        how = "passed" if process.returncode == 0 else "crash" if process.returncode < 0 else "assertion"
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        how = "hang"
+    if how == "passed":
+        return Result(how)
+    started, failed = STARTED.findall(output), FAILED.findall(output)
+    if how == "assertion" and first.filter and not failed:
+        how = "crash"  # it exited without a verdict
+    name = failed[0] if how == "assertion" and failed else started[-1] if started else first.filter
+    return Result(how, name, output[-SHOWN:])

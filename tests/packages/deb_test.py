@@ -1,0 +1,129 @@
+"""The Debian packages: what lintian says, what is in them, and digits in roots that hold them and what they ask for.
+
+Environment: POPRT_BUILD (the build folder, with packages/deb), POPRT_SOURCE, POPRT_CC"""
+
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from root import Root, output
+
+SOURCE = os.environ["POPRT_SOURCE"]
+DEBS = os.path.join(os.environ["POPRT_BUILD"], "packages/deb")
+DIGITS = os.path.join(SOURCE, "examples/digits")
+BASE = ["dash", "coreutils", "libc-bin"]  # a shell, env and ldconfig
+
+
+def deb(name):
+    found = glob.glob(os.path.join(DEBS, name + "_*.deb"))
+    assert len(found) == 1, f"expected one {name}, found {found}"
+    return found[0]
+
+
+def field(name, which):
+    return output(["dpkg-deb", "-f", deb(name), which]).strip()
+
+
+class Content(unittest.TestCase):
+    @unittest.skipUnless(shutil.which("lintian"), "there is no lintian")
+    def test_lintian_has_nothing_to_say(self):
+        debs = sorted(glob.glob(os.path.join(DEBS, "*.deb")))
+        said = subprocess.run(["lintian", "--allow-root", "--tag-display-limit", "0", "--fail-on", "error,warning", *debs],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual([l for l in said.stdout.splitlines() if l[:2] in ("E:", "W:")], [])
+        self.assertEqual(said.returncode, 0, said.stderr)
+
+    def test_runtime_needs_the_c_library_alone(self):
+        self.assertRegex(field("libpoprt1", "Depends"), r"^libc6 \(>= [0-9.]+\)$")
+        self.assertNotIn("libpoprt_compiler", output(["dpkg-deb", "-c", deb("libpoprt1")]))
+
+    def test_compiler_brings_what_reads_onnx(self):
+        depends = field("libpoprt-compiler1", "Depends")
+        for package in ("libpoprt1 (= ", "libonnx1", "libprotobuf32"):
+            self.assertIn(package, depends)
+        self.assertNotIn("liblept5", depends)
+
+    def test_libraries_are_in_the_folder_of_the_architecture(self):
+        folder = "/usr/lib/" + output(["dpkg-architecture", "-qDEB_HOST_MULTIARCH"]).strip()
+        for name in ("libpoprt1", "libpoprt-compiler1"):
+            listed = output(["dpkg-deb", "-c", deb(name)])
+            self.assertEqual({os.path.dirname(p) for p in re.findall(r"\.(/\S+\.so\S*)", listed)}, {folder})
+            self.assertEqual(field(name, "Multi-Arch"), "same")
+
+    def test_each_has_licence_notices_and_changes(self):
+        for name, notices in (("libpoprt1", True), ("libpoprt-compiler1", True), ("libpoprt-dev", False), ("poprt-tools", True)):
+            listed = output(["dpkg-deb", "-c", deb(name)])
+            for file in ("copyright", "changelog.gz", *["THIRD_PARTY_NOTICES.gz"] * notices):
+                self.assertIn(f"./usr/share/doc/{name}/{file}", listed)
+        with tempfile.TemporaryDirectory() as folder:
+            output(["dpkg", "-x", deb("libpoprt1"), folder])
+            text = output(["zcat", folder + "/usr/share/doc/libpoprt1/THIRD_PARTY_NOTICES.gz"])
+        for part in ("Zstandard", "libstdc++", "fmt", "spdlog", "GCC RUNTIME LIBRARY EXCEPTION"):
+            self.assertIn(part, text)
+
+    def test_commands_have_pages_and_completions(self):
+        with tempfile.TemporaryDirectory() as folder:
+            output(["dpkg", "-x", deb("poprt-tools"), folder])
+            for name in ("poprt", "poprt_exec", "popef_dump"):
+                page = output(["zcat", f"{folder}/usr/share/man/man1/{name}.1.gz"])
+                self.assertIn("\\-\\-help", page)
+                self.assertIn(f"#compdef {name}\n", output(["cat", f"{folder}/usr/share/zsh/vendor-completions/_{name}"]))
+            completions = f"{folder}/usr/share/bash-completion/completions"
+
+            def completed(program, *words):
+                script = (f"source {completions}/{program}; COMP_WORDS=({program} {' '.join(words)}); "
+                          f"COMP_CWORD={len(words)}; _{program} 2>/dev/null; echo ${{COMPREPLY[*]}}")
+                return output(["bash", "-c", script]).split()
+
+            self.assertEqual(completed("poprt", "--precision", "''"), ["fp32", "fp16"])
+            self.assertEqual(completed("poprt_exec", "com"), ["compare"])
+            self.assertEqual(completed("poprt_exec", "run", "--prof"), ["--profile"])
+            self.assertEqual(completed("popef_dump", "--user"), ["--user-anchors"])
+
+
+class EmptyRoots(unittest.TestCase):
+    """The commands in one root compile what a C program in another runs."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.tools = Root(os.path.join(cls.folder, "tools"), [deb("poprt-tools"), deb("libpoprt-compiler1"), deb("libpoprt1")], BASE)
+        cls.tools.bring(os.path.join(DIGITS, "digits.onnx"))
+        cls.runtime = Root(os.path.join(cls.folder, "runtime"), [deb("libpoprt1")], BASE)
+
+    def program(self, source):
+        """A program built against the development package, outside; its path."""
+        prefix = os.path.join(self.folder, "dev")
+        if not os.path.exists(prefix):
+            for name in ("libpoprt-dev", "libpoprt1"):
+                output(["dpkg", "-x", deb(name), prefix])
+        (pc,) = glob.glob(prefix + "/usr/lib/*/pkgconfig")
+        flags = output(["pkg-config", "--cflags", "--libs", "poprt"], env=dict(os.environ, PKG_CONFIG_LIBDIR=pc)).split()
+        built = os.path.join(self.folder, "digits")
+        output([os.environ["POPRT_CC"], "-std=c11", os.path.join(SOURCE, source), "-o", built, *flags])
+        return built
+
+    def test_digits(self):
+        self.assertIn("executable:", self.tools.run(["poprt", "-i", "digits.onnx", "--input_shape", "image=8,1,8,8",
+                                                     "--output_dir", "/work", "--export_popef"]))
+        self.assertIn("image", self.tools.run(["popef_dump", "-m", "executable.popef"]))
+        self.assertIn("ready after", self.tools.run(["poprt_exec", "run", "executable.popef", "--random"]))
+        self.runtime.bring(self.program("examples/c/digits.c"), os.path.join(self.tools.folder, "work/executable.popef"),
+                           *(os.path.join(DIGITS, f"heldout-{n}-ubyte") for n in ("images.idx3", "labels.idx1")))
+        printed = self.runtime.run(["./digits", "executable.popef", "heldout-images.idx3-ubyte", "heldout-labels.idx1-ubyte"])
+        with open(os.path.join(DIGITS, "accuracy.json"), encoding="utf-8") as file:
+            expected = json.load(file)["fp32"]
+        self.assertAlmostEqual(float(re.search(r"accuracy ([0-9.]+)", printed).group(1)), expected, delta=0.001)
+
+    def test_runtime_alone_says_what_compiles(self):
+        self.assertEqual([p for p in self.runtime.packages if "onnx" in p or "protobuf" in p or "stdc++" in p], [])
+
+
+if __name__ == "__main__":
+    unittest.main()

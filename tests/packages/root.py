@@ -1,0 +1,101 @@
+"""An empty root: files of Debian packages and what they depend on, nothing else of this machine. Standard library only."""
+
+import functools
+import os
+import re
+import shutil
+import stat
+import subprocess
+
+MERGED = ("bin", "sbin", "lib", "lib64")  # links into /usr
+
+
+def output(command, **arguments):
+    """What it prints; both streams and the exit code in the error when it fails."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **arguments)
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}exit code {done.returncode}"
+    return done.stdout
+
+
+@functools.cache
+def installed():
+    """Package: the packages that it needs, for all packages of this machine, what they provide included."""
+    listed = output(["dpkg-query", "-W", "-f", "${db:Status-Status}\t${Package}\t${Depends},${Pre-Depends}\t${Provides}\n"])
+    needs = {}
+    for status, package, depends, provides in (line.split("\t") for line in listed.splitlines()):
+        if status == "installed":
+            needs[package] = depends
+            for name in re.findall(r"([\w.+-]+)(?: \([^)]*\))?", provides):
+                needs.setdefault(name, package)
+    return needs
+
+
+def names(relations):
+    """The package of each relation: of alternatives, the first that is installed."""
+    for relation in (r for r in relations.split(",") if r.strip()):
+        choices = [re.match(r"\s*([\w.+-]+)", c).group(1) for c in relation.split("|")]
+        yield next((c for c in choices if c in installed()), choices[0])
+
+
+def closure(packages):
+    found, waiting = set(), list(packages)
+    while waiting:
+        package = waiting.pop()
+        if package in found:
+            continue
+        assert package in installed(), f"package {package} is asked for and not installed on this machine"
+        found.add(package)
+        waiting += names(installed()[package])
+    return found
+
+
+class Root:
+    """Packages of Debian are copied from this machine, those of ours unpacked; their dependencies come along."""
+
+    def __init__(self, folder, debs=(), packages=()):
+        self.folder = folder
+        for name in MERGED:
+            os.makedirs(os.path.join(folder, "usr", name), exist_ok=True)
+            os.symlink("usr/" + name, os.path.join(folder, name))
+        for name in ("tmp", "dev/shm", "proc", "work"):
+            os.makedirs(os.path.join(folder, name))
+        ours = {output(["dpkg-deb", "-f", deb, "Package"]).strip(): deb for deb in debs}
+        outside = set(packages)
+        for deb in debs:
+            outside |= set(names(output(["dpkg-deb", "-f", deb, "Depends"]).strip())) - set(ours)
+        self.packages = closure(outside)
+        files = output(["dpkg-query", "-L", *self.packages]).splitlines()
+        for path in files:
+            if not path.startswith("/usr/share/") or path.startswith(("/usr/share/java", "/usr/share/python")):
+                self.copy(path)
+        for deb in debs:
+            output(["dpkg", "-x", deb, folder])
+        shutil.copytree("/etc/alternatives", os.path.join(folder, "etc/alternatives"), symlinks=True, dirs_exist_ok=True)
+
+    def copy(self, path):
+        target = self.folder + path
+        if not os.path.lexists(path) or os.path.lexists(target):
+            return
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        mode = os.lstat(path).st_mode
+        if stat.S_ISLNK(mode):
+            os.symlink(os.readlink(path), target)
+        elif stat.S_ISREG(mode):
+            shutil.copy(path, target)
+
+    def bring(self, *paths):
+        """Files for /work of the root."""
+        for path in paths:
+            shutil.copy(path, os.path.join(self.folder, "work"))
+
+    def run(self, command, **environment):
+        """Inside, in /work, with an empty environment."""
+        enter = ["chroot", self.folder] if os.geteuid() == 0 else ["unshare", "--map-root-user", "chroot", self.folder]
+        ldconfig = ["/sbin/ldconfig"] if os.path.exists(self.folder + "/sbin/ldconfig") else []
+        if ldconfig and not os.path.exists(self.folder + "/etc/ld.so.cache"):
+            shutil.copytree("/etc/ld.so.conf.d", self.folder + "/etc/ld.so.conf.d", dirs_exist_ok=True)
+            shutil.copy("/etc/ld.so.conf", self.folder + "/etc")
+            output([*enter, *ldconfig])
+        inside = ["/usr/bin/env", "-i", "PATH=/usr/bin:/bin", "HOME=/tmp", "LC_ALL=C.UTF-8",
+                  *(f"{k}={v}" for k, v in environment.items()), "sh", "-c", 'cd /work && exec "$@"', "sh", *command]
+        return output([*enter, *inside])
