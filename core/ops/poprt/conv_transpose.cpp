@@ -1,6 +1,6 @@
 // poprt.ConvTranspose: kernel = stride and no padding, in channel blocks.
-#include "base/checked.h"
 #include "kernels/calls/conv_transpose.h"
+#include "base/checked.h"
 #include "kernels/common/pack_conv.h"
 #include "ops/common/fused_activation.h"
 #include "ops/common/packed_bias.h"
