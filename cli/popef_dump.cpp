@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   bool metadata = false, all = false, json = false, user_anchors = false;
   CLI::App app("Shows what a PopEF file holds: a summary, or more.", "popef_dump");
   app.add_option("FILE", file, "PopEF file")->required();
+  app.set_version_flag("-v,--version", versions(), "Print versions");
   std::vector<CLI::Option*> modes = {
       app.add_flag("-m,--metadata", metadata, "Model metadata and anchors"),
       app.add_flag("--all", all, "Everything"),

@@ -2,8 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <optional>
 
 #include "common/arguments.h"
 #include "common/interrupt.h"
@@ -17,6 +23,8 @@ namespace fs = std::filesystem;
 
 struct Arguments {
   std::string input_model, output_model, output_dir = "./", logging_level;
+  std::string output, popef_name;
+  bool overwrite = false;
   bool export_popef = false, run = false, show = false, list_all_passes = false, version = false;
   bool disable_progress = false;
   CompileSettings compile;
@@ -59,6 +67,56 @@ class MadeFolder {
   fs::path path_;
 };
 
+// The standard input as a file, which goes with this object.
+class Piped {
+ public:
+  Piped() {
+    std::string folder = (fs::temp_directory_path() / "poprt_XXXXXX").string();
+    if (!mkdtemp(folder.data()))
+      throw Failure(fmt::format("cannot make a folder in '{}': {}",
+                                fs::temp_directory_path().string(), std::strerror(errno)));
+    folder_ = folder;
+    std::ofstream file(path(), std::ios::binary);
+    file << std::cin.rdbuf();
+    file.close();
+    if (!file) throw Failure("--input_model: nothing could be read from the standard input");
+  }
+  ~Piped() {
+    std::error_code error;
+    fs::remove_all(folder_, error);
+  }
+  Piped(const Piped&) = delete;
+  Piped& operator=(const Piped&) = delete;
+  std::string path() const { return (folder_ / "model.onnx").string(); }
+
+ private:
+  fs::path folder_;
+};
+
+// Where the executable goes. Throws Failure when a file of that name holds another model, which the
+// user may want to keep.
+fs::path popef_path(const Arguments& a, const std::string& input) {
+  const fs::path path =
+      !a.output.empty()
+          ? fs::path(a.output)
+          : fs::path(a.output_dir) / (a.popef_name.empty() ? "executable.popef" : a.popef_name);
+  std::error_code error;
+  poprt_executable* found = nullptr;
+  if (a.overwrite || !fs::exists(path, error)) return path;
+  if (poprt_error* failure = poprt_executable_open(path.c_str(), &found)) {
+    poprt_error_free(failure);  // whatever it is, it is no model that runs
+    return path;
+  }
+  const std::string other = poprt_executable_name(Executable(found).get());
+  const std::string own = fs::path(input).stem().string();
+  if (other != own)
+    throw Failure(
+        fmt::format("'{}' holds the model '{}', not '{}': give --popef_name {}.popef, "
+                    "another --output_dir, or --overwrite",
+                    path.string(), other, own, own));
+  return path;
+}
+
 void run_random(const poprt_executable* executable) {
   const Runner runner = make_runner(executable, 0);
   std::vector<AnchorMemory> memory;
@@ -97,7 +155,9 @@ void run_random(const poprt_executable* executable) {
 }
 
 void convert_and_compile(Arguments& a) {
-  const std::string input = model_file(a.input_model);
+  std::optional<Piped> piped;
+  if (a.input_model == "-") piped.emplace();
+  const std::string input = piped ? piped->path() : model_file(a.input_model);
   ProgressBar bar(!a.disable_progress);
   a.compile.progress = ProgressBar::callback;
   a.compile.user_data = &bar;
@@ -116,7 +176,9 @@ void convert_and_compile(Arguments& a) {
   const std::string name = a.output_model.empty()
                                ? fs::path(input).stem().string() + ".optimized.onnx"
                                : fs::path(a.output_model).filename().string();
-  const std::string converted = (dir / name).string();
+  const fs::path given(a.output_model);
+  const std::string converted = (given.is_absolute() ? given : dir / name).string();
+  const fs::path popef_file = a.export_popef ? popef_path(a, input) : fs::path();
   if (fs::equivalent(input, converted, error))
     throw Failure(fmt::format(
         "the converted model would overwrite its source '{}'; give another --output_model", input));
@@ -126,7 +188,7 @@ void convert_and_compile(Arguments& a) {
   made.keep();
   fmt::print("converted model: {}\n", converted);
   if (a.export_popef) {
-    const std::string popef = (dir / "executable.popef").string();
+    const std::string popef = popef_file.string();
     bar.begin("Graph compilation");
     check(poprt_compiler_compile_to_popef(compiler.get(), input.c_str(), popef.c_str()));
     bar.finish();
@@ -151,13 +213,20 @@ int main_checked(int argc, char** argv) {
   CLI::App app("Converts ONNX models for the (emulated) IPU, compiles them to PopEF and runs them.",
                "poprt");
   app.add_option("-i,--input_model", a.input_model,
-                 "ONNX model, or a folder that holds exactly one");
+                 "ONNX model, a folder that holds exactly one, or - for the standard input");
   app.add_option("--output_model", a.output_model,
-                 "Name of the converted model inside --output_dir [<input>.optimized.onnx]");
+                 "Name of the converted model inside --output_dir, or an absolute path "
+                 "[<input>.optimized.onnx]");
   app.add_option("--output_dir", a.output_dir, "Folder for everything that is written")
       ->capture_default_str();
   app.add_flag("--export_popef", a.export_popef,
                "Also compile, to executable.popef inside --output_dir");
+  auto* popef_name = app.add_option("--popef_name", a.popef_name,
+                                    "Name of the executable inside --output_dir; compiles, too "
+                                    "[executable.popef]");
+  app.add_option("-o,--output", a.output, "Path of the executable, NAME.popef; compiles, too")
+      ->excludes(popef_name);
+  app.add_flag("--overwrite", a.overwrite, "Replace an executable of another model");
   app.add_flag("--run", a.run,
                "Compile and run with random inputs; prints batch size, latency and throughput");
   app.add_flag("--show", a.show, "Only print name, dtype and shape of every input and output");
@@ -198,13 +267,19 @@ int main_checked(int argc, char** argv) {
 
   if (!a.logging_level.empty()) check(poprt_log_set_level(a.logging_level.c_str()));
   if (a.version) {
-    const auto release = [](int version) {  // as poprt/version.h composes it
-      return fmt::format("{}.{}.{}", version / 1000000, version / 1000 % 1000, version % 1000);
-    };
-    fmt::print("PopRT version: {}\nbuilt with emulated IPU: {}\nfound emulated IPU: {}\n",
-               poprt_version_string(), release(POPRT_VERSION), release(poprt_version()));
+    fmt::print("{}\n", versions());
     return 0;
   }
+  for (const auto& [name, value] :
+       {std::pair("--output", &a.output), std::pair("--popef_name", &a.popef_name)})
+    if (!value->empty() && !value->ends_with(".popef"))
+      throw Usage(fmt::format("{}: expected a name that ends in .popef, found '{}'", name, *value));
+  if (a.popef_name.find('/') != std::string::npos)
+    throw Usage(
+        fmt::format("--popef_name: expected a name without a folder, found '{}'; --output "
+                    "takes a path",
+                    a.popef_name));
+  if (!a.output.empty() || !a.popef_name.empty()) a.export_popef = true;
   if (a.list_all_passes) {
     poprt_string* text = nullptr;
     check(poprt_compiler_list_passes(&text));

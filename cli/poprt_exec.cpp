@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
   remove_temporaries_when_interrupted();
   CLI::App app("Runs, measures, compares and takes apart models.", "poprt_exec");
   app.require_subcommand(1);
+  app.set_version_flag("-v,--version", versions(), "Print versions");
   std::function<int()> action;
   add_run(app, action);
   add_bench(app, action);
@@ -23,7 +24,8 @@ int main(int argc, char** argv) {
   add_top(app, action);
   add_inspect(app, action);
   const std::string command = argc > 1 ? argv[1] : "";
-  if (!command.empty() && command != "-h" && command != "--help" &&
+  if (!command.empty() && command != "-h" && command != "--help" && command != "-v" &&
+      command != "--version" &&
       app.get_subcommands([&](const CLI::App* c) { return c->get_name() == command; }).empty()) {
     fmt::print(stderr, "poprt_exec: there is no {} '{}'; see poprt_exec --help\n",
                command[0] == '-' ? "option" : "command", printable(command));

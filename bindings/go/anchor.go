@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"poprt.org/bindings/go/internal/native"
+	"poprt.example.org/bindings/go/internal/native"
 )
 
 // DType is the type of elements.

@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"time"
 
-	"poprt.org/bindings/go/internal/native"
+	"poprt.example.org/bindings/go/internal/native"
 )
 
 // Precision says what to do with floating-point types.
@@ -69,6 +69,18 @@ type PassReport struct {
 }
 
 func withCompiler(options *CompileOptions, use func(native.RawCompiler) error) error {
+	return withOptions(options, func(o native.RawCompileOptions) error {
+		var failure uintptr
+		compiler := native.NewRawCompiler(o, &failure)
+		if err := check(failure); err != nil {
+			return err
+		}
+		defer native.DeleteRawCompiler(compiler)
+		return use(compiler)
+	})
+}
+
+func withOptions(options *CompileOptions, use func(native.RawCompileOptions) error) error {
 	if options == nil {
 		options = &CompileOptions{}
 	}
@@ -116,13 +128,7 @@ func withCompiler(options *CompileOptions, use func(native.RawCompiler) error) e
 	function, afterPass, data, release := progress.Pointers()
 	defer release()
 	o.Set_callbacks(function, afterPass, data)
-	var failure uintptr
-	compiler := native.NewRawCompiler(o, &failure)
-	if err := check(failure); err != nil {
-		return err
-	}
-	defer native.DeleteRawCompiler(compiler)
-	err := use(compiler)
+	err := use(o)
 	if progress.Panic != nil {
 		panic(progress.Panic)
 	}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"regexp"
+	"strings"
 
-	"poprt.org/bindings/go/internal/native"
+	"poprt.example.org/bindings/go/internal/native"
 )
 
 // Code says what kind of failure an [Error] is. A Code is an error itself, so that it can be asked for:
@@ -84,7 +86,22 @@ func check(err uintptr) error {
 		return nil
 	}
 	code, popef, message := native.TakeError(err)
-	return &Error{Code(code), message, PopEFError(popef)}
+	return &Error{Code(code), spellOptions(message), PopEFError(popef)}
+}
+
+var option = regexp.MustCompile("`[a-z_]+`")
+
+// spellOptions makes of `batch_size`, as the library has it, BatchSize.
+func spellOptions(message string) string {
+	return option.ReplaceAllStringFunc(message, func(name string) string {
+		words := strings.Split(strings.Trim(name, "`"), "_")
+		for i, w := range words {
+			if w != "" {
+				words[i] = strings.ToUpper(w[:1]) + w[1:]
+			}
+		}
+		return strings.Join(words, "")
+	})
 }
 
 func invalid(message string) error { return &Error{Code: InvalidArgument, Message: message} }

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"time"
 
-	poprt "poprt.org/bindings/go"
+	poprt "poprt.example.org/bindings/go"
 )
 
 // The model of the examples: y = 2 x + 1, for any number of rows of 4.

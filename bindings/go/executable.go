@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"unsafe"
 
-	"poprt.org/bindings/go/internal/native"
+	"poprt.example.org/bindings/go/internal/native"
 )
 
 // Executable is a compiled model. It does not change.

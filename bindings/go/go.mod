@@ -1,3 +1,3 @@
-module poprt.org/bindings/go
+module poprt.example.org/bindings/go
 
 go 1.19

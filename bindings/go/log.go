@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"poprt.org/bindings/go/internal/native"
+	"poprt.example.org/bindings/go/internal/native"
 )
 
 // LogLevel says how grave a message is.

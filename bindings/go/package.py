@@ -8,9 +8,13 @@ import json
 import os
 import re
 import sys
-import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, "cmake/packages"))
+import archive  # noqa: E402
+import metadata  # noqa: E402
+
 SKIPPED = {"CMakeLists.txt", "generate.py", "package.py", "poprt_lang.i"}
 
 
@@ -27,20 +31,16 @@ def main():
     with open(os.path.join(folder, "list"), "w", encoding="utf-8") as file:
         file.write(version + "\n")
     with open(os.path.join(folder, version + ".info"), "w", encoding="utf-8") as file:
-        epoch = datetime.datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH", "0")), datetime.timezone.utc)
-        json.dump({"Version": version, "Time": epoch.strftime("%Y-%m-%dT%H:%M:%SZ")}, file)
+        date = datetime.datetime.fromtimestamp(metadata.epoch(), datetime.timezone.utc)
+        json.dump({"Version": version, "Time": date.strftime("%Y-%m-%dT%H:%M:%SZ")}, file)
     with open(os.path.join(HERE, "go.mod"), encoding="utf-8") as source, \
             open(os.path.join(folder, version + ".mod"), "w", encoding="utf-8") as file:
         file.write(source.read())
-    path = os.path.join(folder, version + ".zip")
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for where, folders, names in os.walk(HERE):
-            folders[:] = sorted(d for d in folders if d not in SKIPPED and not d.startswith((".", "__")))
-            for name in sorted(n for n in names if n not in SKIPPED):
-                full = os.path.join(where, name)
-                entry = zipfile.ZipInfo(f"{module}@{version}/{os.path.relpath(full, HERE)}", (1980, 1, 1, 0, 0, 0))
-                with open(full, "rb") as file:
-                    archive.writestr(entry, file.read(), zipfile.ZIP_DEFLATED)
+    base = f"{module}@{version}/"
+    files = {name: data for name, data in archive.tree(HERE, base).items()
+             if not SKIPPED.intersection(name[len(base):].split("/")) and not name[len(base):].startswith(".")}
+    files[base + "LICENSE"] = archive.read(os.path.join(ROOT, "LICENSE"))
+    path = archive.write_zip(os.path.join(folder, version + ".zip"), files)
     print(path)
 
 

@@ -5,7 +5,7 @@ import (
 	"io"
 	"runtime"
 
-	"poprt.org/bindings/go/internal/native"
+	"poprt.example.org/bindings/go/internal/native"
 )
 
 // BlobType says what a [Blob] of a PopEF file holds.

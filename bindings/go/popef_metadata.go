@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"poprt.org/bindings/go/internal/native"
+	"poprt.example.org/bindings/go/internal/native"
 )
 
 // The numbers of poprt/popef_reader.h and poprt/popef_metadata.h.

@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"sync"
 
-	"poprt.org/bindings/go/internal/native"
+	"poprt.example.org/bindings/go/internal/native"
 )
 
 // PopEFWriter writes a PopEF file blob by blob: Begin says what the bytes that are written next are. Beginning the next

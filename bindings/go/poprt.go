@@ -11,7 +11,7 @@ import (
 	"runtime"
 	"sync"
 
-	"poprt.org/bindings/go/internal/native"
+	"poprt.example.org/bindings/go/internal/native"
 )
 
 func init() {

@@ -6,7 +6,7 @@ import (
 	"time"
 	"unsafe"
 
-	"poprt.org/bindings/go/internal/native"
+	"poprt.example.org/bindings/go/internal/native"
 )
 
 // QueueOptions of [Session.NewQueueManager]; the zero value, or nil, is the default.

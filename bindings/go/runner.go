@@ -9,7 +9,7 @@ import (
 	"time"
 	"unsafe"
 
-	"poprt.org/bindings/go/internal/native"
+	"poprt.example.org/bindings/go/internal/native"
 )
 
 // RunnerOptions of [NewRunner]; the zero value, or nil, is the default.

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"time"
 
-	"poprt.org/bindings/go/internal/native"
+	"poprt.example.org/bindings/go/internal/native"
 )
 
 // NewModelFusionRunner serves a fused model, whose anchors are called graphK/NAME: a run has those of one graph. Errors:

@@ -9,7 +9,7 @@ import (
 	"time"
 	"unsafe"
 
-	"poprt.org/bindings/go/internal/native"
+	"poprt.example.org/bindings/go/internal/native"
 )
 
 // InputHandler gives a session the data of one input. Fetch writes the next transfer, waiting for it; data is only valid

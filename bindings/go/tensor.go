@@ -54,6 +54,8 @@ type Tensor struct {
 	dtype   DType // Undefined: bytes of any type
 	bytes   int64
 	address unsafe.Pointer
+	shape   []int64 // when shaped
+	shaped  bool
 }
 
 // Named is memory for the anchor of that name.

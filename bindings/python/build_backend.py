@@ -1,43 +1,75 @@
 """PEP 517 backend of the sdist: compiles SWIG's wrapper against an installed libpoprt. Standard library only."""
 
 import os
-import re
 import shlex
+import shutil
 import subprocess
 import sysconfig
 import tarfile
 
+import archive
+import metadata
 import package
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def _version():
-    with open(os.path.join(HERE, "CMakeLists.txt"), encoding="utf-8") as file:
-        return re.search(r"VERSION ([0-9.]+)", file.read()).group(1)
+class MissingTools(SystemExit):
+    """Ends the build with one line in place of a traceback."""
+
+
+def compiler():
+    return shlex.split(os.environ.get("CXX", "c++"))
+
+
+def pkg_config(*arguments):
+    return subprocess.run(["pkg-config", *arguments, "poprt"], check=False, capture_output=True, text=True)
+
+
+def check_tools():
+    """Everything that is missing, in one message."""
+    missing = []
+    if not shutil.which(compiler()[0]):
+        missing.append(f"a C++ compiler ({compiler()[0]} is not there; Debian package g++)")
+    if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")):
+        missing.append(f"Python.h (looked in {sysconfig.get_path('include')}; Debian package python3-dev)")
+    if not shutil.which("pkg-config"):
+        missing.append("pkg-config (Debian package pkg-config)")
+    elif pkg_config("--exists").returncode != 0:
+        missing.append("libpoprt with its headers (pkg-config does not find poprt; package libpoprt-dev)")
+    elif pkg_config(f"--atleast-version={metadata.version()}").returncode != 0:
+        missing.append(f"libpoprt {metadata.version()} or newer (found {pkg_config('--modversion').stdout.strip()})")
+    if missing:
+        raise MissingTools("poprt: building from source needs " + ", ".join(missing) +
+                           "; the wheel needs none of these (pip install --only-binary poprt poprt)")
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    flags = shlex.split(subprocess.run(["pkg-config", "--cflags", "--libs", "poprt"], check=True, capture_output=True,
-                                       text=True).stdout)
+    check_tools()
+    flags = shlex.split(pkg_config("--cflags", "--libs").stdout)
     libraries = [f[2:] for f in flags if f.startswith("-L")]
     files = {}
     for name in package.PACKAGES:
-        files.update(package.tree(os.path.join(HERE, name), name + "/"))
-    built = os.path.join(wheel_directory, "_poprt_raw.so")
-    subprocess.run([*shlex.split(os.environ.get("CXX", "c++")), "-std=c++17", "-O2", "-fPIC", "-shared",
-                    "-fvisibility=hidden", "-fno-strict-aliasing", "-I" + sysconfig.get_path("include"),
-                    "-I" + os.path.join(HERE, "src"), os.path.join(HERE, "src", "poprt_raw_wrap.cxx"), *flags,
+        files.update(archive.tree(os.path.join(HERE, name), name + "/"))
+    source = os.path.join(HERE, "src")
+    built = os.path.join(wheel_directory, "_poprt_raw.abi3.so")
+    subprocess.run([*compiler(), "-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-strict-aliasing",
+                    f"-DPy_LIMITED_API={package.STABLE_ABI}", "-DSWIG_TYPE_TABLE=poprt",
+                    "-include", os.path.join(source, "poprt_stable_abi.h"), "-I" + sysconfig.get_path("include"), "-I" + source,
+                    os.path.join(source, "poprt_raw_wrap.cxx"), *flags,
                     *(f"-Wl,-rpath,{os.path.abspath(p)}" for p in libraries), "-o", built], check=True)
-    files["poprt/_poprt_raw.so"] = package.read(built)
+    files["poprt/_poprt_raw.abi3.so"] = archive.read(built)
     os.remove(built)
-    return os.path.basename(package.write_wheel(files, wheel_directory, _version()))
+    info = f"{package.NAME}-{metadata.version()}.dist-info"
+    for name in ("LICENSE", "THIRD_PARTY_NOTICES"):
+        files[f"{info}/{name}"] = archive.read(os.path.join(HERE, name))
+    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    return os.path.basename(package.write_wheel(files, wheel_directory, platform))
 
 
 def build_sdist(sdist_directory, config_settings=None):
-    number = _version()
-    path = os.path.join(sdist_directory, f"{package.NAME}-{number}.tar.gz")
-    with tarfile.open(path, "w:gz", format=tarfile.PAX_FORMAT) as archive:
-        archive.add(HERE, f"{package.NAME}-{number}",
-                    filter=lambda entry: None if "__pycache__" in entry.name else entry)
+    base = f"{package.NAME}-{metadata.version()}"
+    path = os.path.join(sdist_directory, base + ".tar.gz")
+    with tarfile.open(path, "w:gz", format=tarfile.PAX_FORMAT) as archived:
+        archived.add(HERE, base, filter=lambda entry: None if "__pycache__" in entry.name else entry)
     return os.path.basename(path)

@@ -74,6 +74,8 @@ struct poprt_python_run {};
 %nothread raw_make_runner;
 %newobject raw_make_runner;
 %nothread raw_set_exceptions;
+%nothread raw_set_converter;
+%nothread raw_output_shapes;
 %nothread raw_bind;
 %nothread raw_execute;
 %nothread raw_execute_bound;
@@ -91,6 +93,18 @@ struct poprt_python_run {};
 %inline %{
 // A dict of code to exception class.
 static void raw_set_exceptions(PyObject* classes) { poprt_python::exceptions = Py_NewRef(classes); }
+
+// See poprt_python.h.
+static void raw_set_converter(PyObject* convert) { poprt_python::converter = Py_NewRef(convert); }
+
+// Shapes of the outputs that a run with these inputs makes.
+static PyObject* raw_output_shapes(raw_runner* runner, PyObject* inputs, bool check_types) {
+  poprt_python::Memory memory;
+  PyObject* none = PyDict_New();
+  const bool ok = none && memory.fill(runner, inputs, none, check_types);
+  Py_XDECREF(none);
+  return ok ? poprt_python::output_shapes(runner, memory) : nullptr;
+}
 
 static poprt_python_bound* raw_bind(raw_runner* runner, PyObject* inputs, PyObject* outputs, bool check_types) {
   auto bound = std::make_unique<poprt_python_bound>();

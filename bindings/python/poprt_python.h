@@ -27,10 +27,15 @@ inline PyObject* exception_class(int32_t code) {
   return found;
 }
 
-inline void set_error(int32_t code, const char* message) {
+inline void set_error(int32_t code, const char* given) {
+  // Options are in backticks, by their names in C; the one that has another here.
+  std::string message = given;
+  constexpr char kShapes[] = "`input_shapes`";
+  if (const size_t at = message.find(kShapes); at != std::string::npos)
+    message.replace(at, sizeof kShapes - 1, "`input_shape`");
   PyObject* type = exception_class(code);
   PyObject* text =
-      PyUnicode_DecodeUTF8(message, static_cast<Py_ssize_t>(std::strlen(message)), "replace");
+      PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "replace");
   if (type && text) PyErr_SetObject(type, text);
   Py_XDECREF(text);
 }
@@ -51,28 +56,41 @@ inline void raise(poprt_error* error) {
   PyErr_Restore(type, value, trace);
 }
 
-// Whether elements that the buffer protocol describes by `format` are those of `dtype`. Types that
-// NumPy does not have travel as unsigned integers of their size.
-inline bool fits(poprt_dtype dtype, const char* format, Py_ssize_t item) {
+// Makes an object with a buffer of what has none: called with the object, "input" or "output", the
+// anchor's name and dtype; raises an error that says what it cannot convert. Set by poprt._convert.
+inline PyObject* converter = nullptr;
+
+// Type of the elements that the buffer protocol describes by `format`, for memory of `wanted`:
+// types that NumPy does not have travel as unsigned integers of their size. UNDEFINED: none that we
+// know.
+inline poprt_dtype dtype_of(const char* format, Py_ssize_t item, poprt_dtype wanted) {
   if (!format) format = "B";
   if (*format == '@' || *format == '=' || *format == '<') format++;
-  const std::string f = format;
-  switch (dtype) {
-    case POPRT_DTYPE_F16: return f == "e";
-    case POPRT_DTYPE_F32: return f == "f";
-    case POPRT_DTYPE_F64: return f == "d";
-    case POPRT_DTYPE_BF16:
-    case POPRT_DTYPE_U16: return f == "H";
-    case POPRT_DTYPE_S8: return f == "b";
-    case POPRT_DTYPE_S16: return f == "h";
-    case POPRT_DTYPE_S32: return item == 4 && (f == "i" || f == "l");
-    case POPRT_DTYPE_U32: return item == 4 && (f == "I" || f == "L");
-    case POPRT_DTYPE_S64: return item == 8 && (f == "l" || f == "q");
-    case POPRT_DTYPE_U64: return item == 8 && (f == "L" || f == "Q");
-    case POPRT_DTYPE_BOOL: return f == "?";
-    case POPRT_DTYPE_C64: return f == "Zf";
-    case POPRT_DTYPE_C128: return f == "Zd";
-    default: return f == "B";  // 8 bits and less
+  if (format[0] == 'Z' && format[1] && !format[2])
+    return format[1] == 'f'   ? POPRT_DTYPE_C64
+           : format[1] == 'd' ? POPRT_DTYPE_C128
+                              : POPRT_DTYPE_UNDEFINED;
+  if (!format[0] || format[1]) return POPRT_DTYPE_UNDEFINED;
+  switch (*format) {
+    case 'e': return POPRT_DTYPE_F16;
+    case 'f': return POPRT_DTYPE_F32;
+    case 'd': return POPRT_DTYPE_F64;
+    case '?': return POPRT_DTYPE_BOOL;
+    case 'b': return POPRT_DTYPE_S8;
+    case 'h': return POPRT_DTYPE_S16;
+    case 'H': return wanted == POPRT_DTYPE_BF16 ? wanted : POPRT_DTYPE_U16;
+    case 'i':
+    case 'l':
+    case 'q': return item == 4 ? POPRT_DTYPE_S32 : POPRT_DTYPE_S64;
+    case 'I':
+    case 'L':
+    case 'Q': return item == 4 ? POPRT_DTYPE_U32 : POPRT_DTYPE_U64;
+    case 'B': {
+      const bool exotic = poprt_dtype_bits(wanted) <= 8 && wanted != POPRT_DTYPE_S8 &&
+                          wanted != POPRT_DTYPE_BOOL && wanted != POPRT_DTYPE_UNDEFINED;
+      return exotic ? wanted : POPRT_DTYPE_U8;
+    }
+    default: return POPRT_DTYPE_UNDEFINED;
   }
 }
 
@@ -87,7 +105,8 @@ class Memory {
     for (Py_buffer& v : views_) PyBuffer_Release(&v);
   }
 
-  // Mappings of names to buffers. False with an exception set. `check_types` compares dtypes.
+  // Mappings of names to buffers. False with an exception set. `check_types`: the library compares
+  // dtypes and shapes.
   bool fill(poprt_runner* runner, PyObject* in, PyObject* out, bool check_types) {
     if (!PyDict_Check(in) || !PyDict_Check(out)) {
       PyErr_SetString(PyExc_TypeError, "inputs and outputs must be dicts of name to array");
@@ -99,10 +118,11 @@ class Memory {
     return add_all(runner, in, check_types, false) && add_all(runner, out, check_types, true);
   }
 
-  std::vector<poprt_input> inputs;
-  std::vector<poprt_output> outputs;
+  std::vector<poprt_tensor> inputs, outputs;
 
  private:
+  static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
+
   bool add_all(poprt_runner* runner, PyObject* items, bool check_types, bool writable) {
     PyObject *key = nullptr, *value = nullptr;
     Py_ssize_t at = 0;
@@ -118,41 +138,66 @@ class Memory {
     return true;
   }
 
+  // The object's buffer, at the end of views_.
+  bool borrow(PyObject* value, bool writable) {
+    Py_buffer& view = views_.emplace_back();
+    const int flags = PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
+    if (PyObject_GetBuffer(value, &view, flags | PyBUF_C_CONTIGUOUS) == 0) return true;
+    if (!writable && PyErr_ExceptionMatches(PyExc_Exception) && PyObject_CheckBuffer(value)) {
+      PyErr_Clear();
+      if (PyObject_GetBuffer(value, &view, PyBUF_FORMAT | PyBUF_STRIDES) == 0) return true;
+    }
+    views_.pop_back();
+    return false;
+  }
+
+  // The same of what has none.
+  bool convert(PyObject* value, const char* name, poprt_dtype dtype, bool writable) {
+    if (!converter || !PyErr_ExceptionMatches(PyExc_Exception)) return false;
+    PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
+    PyErr_Fetch(&type, &error, &trace);
+    PyObject* made = PyObject_CallFunction(converter, "OssiO", value, writable ? "output" : "input",
+                                           name, static_cast<int>(dtype), error ? error : Py_None);
+    Py_XDECREF(type);
+    Py_XDECREF(error);
+    Py_XDECREF(trace);
+    const bool ok = made && borrow(made, writable);
+    Py_XDECREF(made);
+    return ok;
+  }
+
   bool add(poprt_runner* runner, const char* name, PyObject* value, bool check_types,
            bool writable) {
     size_t index = 0;
     const poprt_anchor* anchor = find(runner, name, writable, &index);
-    Py_buffer view;
-    const int flags = PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
-    if (PyObject_GetBuffer(value, &view, flags | PyBUF_C_CONTIGUOUS) != 0) {
-      if (writable || !PyErr_ExceptionMatches(PyExc_Exception)) return false;
-      PyErr_Clear();
-      if (PyObject_GetBuffer(value, &view, PyBUF_FORMAT | PyBUF_STRIDES) != 0) return false;
+    const poprt_dtype wanted = poprt_anchor_dtype(anchor);
+    if (!borrow(value, writable) && !convert(value, name, wanted, writable)) return false;
+    Py_buffer& view = views_.back();
+    // Unknown names: the library says which there are.
+    poprt_tensor tensor{anchor ? nullptr : name, index, view.buf, static_cast<size_t>(view.len),
+                        POPRT_DTYPE_UNDEFINED,   0,     nullptr,  0};
+    if (check_types && anchor && poprt_dtype_bits(wanted) >= 8 && !flat(view, anchor)) {
+      tensor.dtype = dtype_of(view.format, view.itemsize, wanted);
+      tensor.shape = reinterpret_cast<const int64_t*>(view.shape);
+      tensor.rank = static_cast<size_t>(view.ndim);
     }
-    views_.push_back(view);
     if (check_types && anchor && !raw(view) &&
-        !fits(poprt_anchor_dtype(anchor), view.format, view.itemsize)) {
-      set_error(POPRT_INVALID_ARGUMENT,
-                (std::string(writable ? "output '" : "input '") + name +
-                 "': expected elements of " + poprt_dtype_name(poprt_anchor_dtype(anchor)) +
-                 ", given format '" + (view.format ? view.format : "B") + "'")
-                    .c_str());
+        dtype_of(view.format, view.itemsize, wanted) == POPRT_DTYPE_UNDEFINED) {
+      set_error(
+          POPRT_INVALID_ARGUMENT,
+          (std::string(writable ? "output '" : "input '") + name + "': expected elements of " +
+           poprt_dtype_name(wanted) + ", given format '" + (view.format ? view.format : "B") + "'")
+              .c_str());
       return false;
     }
-    void* data = view.buf;
-    const auto bytes = static_cast<size_t>(view.len);
     if (!PyBuffer_IsContiguous(&view, 'C')) {
-      copies_.emplace_back(new char[bytes + 1]);
-      data = copies_.back().get();
-      if (PyBuffer_ToContiguous(data, &view, view.len, 'C') != 0) return false;
+      copies_.emplace_back(new char[tensor.bytes + 1]);
+      tensor.data = copies_.back().get();
+      if (PyBuffer_ToContiguous(tensor.data, &view, view.len, 'C') != 0) return false;
       poprt_shim::copied_bytes += view.len;
     }
-    if (!data) data = &nothing_;  // NumPy's empty arrays have memory, others need not
-    const char* by_name = anchor ? nullptr : name;  // unknown: the library says which there are
-    if (writable)
-      outputs.push_back({by_name, index, data, bytes});
-    else
-      inputs.push_back({by_name, index, data, bytes});
+    if (!tensor.data) tensor.data = &nothing_;  // NumPy's empty arrays have memory, others need not
+    (writable ? outputs : inputs).push_back(tensor);
     return true;
   }
 
@@ -171,6 +216,17 @@ class Memory {
   // Plain bytes have no type to compare.
   static bool raw(const Py_buffer& view) {
     return view.obj && (PyBytes_Check(view.obj) || PyByteArray_Check(view.obj));
+  }
+
+  // Without a shape to compare: bytes, and an array.array, which is always a row; its elements are
+  // those of the anchor.
+  static bool flat(const Py_buffer& view, const poprt_anchor* anchor) {
+    if (raw(view)) return true;
+    if (view.ndim != 1 || poprt_anchor_rank(anchor) == 1 ||
+        PyObject_HasAttrString(view.obj, "shape"))
+      return false;
+    const poprt_dtype wanted = poprt_anchor_dtype(anchor);
+    return dtype_of(view.format, view.itemsize, wanted) == wanted;
   }
 
   std::vector<Py_buffer> views_;
@@ -282,10 +338,32 @@ namespace poprt_python {
 inline bool execute(poprt_runner* runner, const Memory& memory) {
   poprt_error* error = nullptr;
   Py_BEGIN_ALLOW_THREADS error =
-      poprt_runner_execute(runner, memory.inputs.data(), memory.inputs.size(),
-                           memory.outputs.data(), memory.outputs.size());
+      poprt_runner_execute_tensors(runner, memory.inputs.data(), memory.inputs.size(),
+                                   memory.outputs.data(), memory.outputs.size());
   Py_END_ALLOW_THREADS if (error) raise(error);
   return !error;
+}
+
+// Shapes of the outputs that a run with these inputs makes: a list of tuples in the runner's order.
+// Null with an exception set.
+inline PyObject* output_shapes(poprt_runner* runner, const Memory& memory) {
+  poprt_outputs* made = nullptr;
+  if (poprt_error* error =
+          poprt_outputs_create(runner, memory.inputs.data(), memory.inputs.size(), &made)) {
+    raise(error);
+    return nullptr;
+  }
+  PyObject* list = PyList_New(0);
+  for (size_t i = 0; list && i < poprt_outputs_count(made); i++) {
+    const poprt_tensor& t = *poprt_outputs_at(made, i);
+    PyObject* shape = PyTuple_New(static_cast<Py_ssize_t>(t.rank));
+    for (size_t d = 0; shape && d < t.rank; d++)
+      PyTuple_SET_ITEM(shape, static_cast<Py_ssize_t>(d), PyLong_FromLongLong(t.shape[d]));
+    if (!shape || PyList_Append(list, shape) != 0) Py_CLEAR(list);
+    Py_XDECREF(shape);
+  }
+  poprt_outputs_free(made);
+  return list;
 }
 
 // Never waits. Null with an exception set.
@@ -305,8 +383,8 @@ inline poprt_python_run* submit(poprt_runner* runner, std::shared_ptr<poprt_pyth
   poprt_error* error = nullptr;
   poprt_request* request = nullptr;
   Py_BEGIN_ALLOW_THREADS error =
-      poprt_runner_submit(runner, memory.inputs.data(), memory.inputs.size(), memory.outputs.data(),
-                          memory.outputs.size(), &options, &request);
+      poprt_runner_submit_tensors(runner, memory.inputs.data(), memory.inputs.size(),
+                                  memory.outputs.data(), memory.outputs.size(), &options, &request);
   Py_END_ALLOW_THREADS if (error) {
     Py_CLEAR(run->callback);
     Py_CLEAR(run->owner);

@@ -161,7 +161,9 @@ inline PyObject* enqueue(raw_queue* queue, bool output, PyObject* array, PyObjec
     const poprt_shim::Queues::Use use(*queue->queues);
     const poprt_anchor* anchor = use.get() ? poprt_queue_anchor(queue->queue) : nullptr;
     const bool raw = PyBytes_Check(array) || PyByteArray_Check(array);
-    if (anchor && !raw && !fits(poprt_anchor_dtype(anchor), view.format, view.itemsize)) {
+    const poprt_dtype wanted = poprt_anchor_dtype(anchor);
+    if (anchor && !raw && poprt_dtype_bits(wanted) >= 8 &&
+        dtype_of(view.format, view.itemsize, wanted) != wanted) {
       set_error(POPRT_INVALID_ARGUMENT,
                 (std::string("queue '") + poprt_anchor_name(anchor) + "': expected elements of " +
                  poprt_dtype_name(poprt_anchor_dtype(anchor)) + ", given format '" +

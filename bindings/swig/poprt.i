@@ -43,6 +43,8 @@ POPRT_HANDLE(raw_device_manager, RawDeviceManager)
 POPRT_HANDLE(raw_device, RawDevice)
 POPRT_HANDLE(raw_runner, RawRunner)
 POPRT_HANDLE(raw_bindings, RawBindings)
+POPRT_HANDLE(raw_tensors, RawTensors)
+POPRT_HANDLE(raw_outputs, RawOutputs)
 POPRT_HANDLE(raw_run, RawRun)
 POPRT_HANDLE(raw_log, RawLog)
 
@@ -79,6 +81,7 @@ POPRT_HANDLE(raw_log, RawLog)
 
 %newobject raw_executable::open_file;
 %newobject raw_executable::open_bytes;
+%newobject raw_executable::load;
 %newobject raw_executable::open_files;
 %newobject raw_executable::open_model;
 %newobject raw_executable::popef_model;
@@ -88,6 +91,20 @@ POPRT_HANDLE(raw_log, RawLog)
     raw_executable* made = nullptr;
     *error = poprt_executable_open(path, &made);
     return made;
+  }
+  // A PopEF file or an ONNX model, which is compiled with these options and cached.
+  static raw_executable* load(const char* path, raw_compile_options& options, poprt_result* error) {
+    raw_executable* made = nullptr;
+    *error = poprt_executable_load(path, options.complete(), &made);
+    return made;
+  }
+  // Since it is borrowed: copied by the language's layer.
+  int64_t metadata_count() { return static_cast<int64_t>(poprt_executable_metadata_count($self)); }
+  const char* metadata_key(int64_t index) {
+    return poprt_shim::or_empty(poprt_executable_metadata_key($self, static_cast<size_t>(index)));
+  }
+  const char* metadata_value(int64_t index) {
+    return poprt_shim::or_empty(poprt_executable_metadata_value($self, static_cast<size_t>(index)));
   }
   static raw_executable* open_bytes(int64_t address, int64_t bytes, poprt_result* error) {
     raw_executable* made = nullptr;
@@ -402,6 +419,37 @@ struct raw_runner_options {
   }
 }
 
+// What a run reads, each with what it holds. Whoever adds keeps the memory where it is.
+%extend raw_tensors {
+  raw_tensors() { return new raw_tensors; }
+  ~raw_tensors() { delete $self; }
+  // dtype 0: bytes of any type and shape.
+  void add(const char* name, int64_t address, int64_t bytes, int32_t dtype, poprt_values values, int64_t rank) {
+    $self->add(name, poprt_shim::pointer(address), bytes, dtype, values, rank);
+  }
+}
+
+// What a run has made; memory that lives as long.
+%extend raw_outputs {
+  ~raw_outputs() { poprt_outputs_free($self); }
+  int64_t count() { return static_cast<int64_t>(poprt_outputs_count($self)); }
+  const char* name(int64_t index) { return poprt_outputs_at($self, static_cast<size_t>(index))->name; }
+  int32_t dtype(int64_t index) { return poprt_outputs_at($self, static_cast<size_t>(index))->dtype; }
+  int64_t rank(int64_t index) {
+    return static_cast<int64_t>(poprt_outputs_at($self, static_cast<size_t>(index))->rank);
+  }
+  int64_t dimension(int64_t index, int64_t d) {
+    return poprt_outputs_at($self, static_cast<size_t>(index))->shape[d];
+  }
+  int64_t address(int64_t index) {
+    return poprt_shim::address(poprt_outputs_at($self, static_cast<size_t>(index))->data);
+  }
+  int64_t bytes(int64_t index) {
+    return static_cast<int64_t>(poprt_outputs_at($self, static_cast<size_t>(index))->bytes);
+  }
+}
+
+%newobject raw_runner::run;
 %newobject raw_runner::execute_async;
 %newobject raw_runner::execute_async_within;
 %extend raw_runner {
@@ -422,6 +470,11 @@ struct raw_runner_options {
   }
   bool input_has_data(int64_t index) {
     return poprt_runner_input_has_data($self, static_cast<size_t>(index)) != 0;
+  }
+  raw_outputs* run(const raw_tensors& inputs, poprt_result* error) {
+    raw_outputs* made = nullptr;
+    *error = poprt_runner_run($self, inputs.list.data(), inputs.list.size(), &made);
+    return made;
   }
   poprt_result execute(const raw_bindings& bindings) {
     return poprt_runner_execute($self, bindings.inputs.data(), bindings.inputs.size(),

@@ -1,10 +1,13 @@
 #include "poprt/compiler.h"
 
+#include <array>
 #include <cstdlib>
 #include <exception>
+#include <fstream>
 #include <set>
 #include <span>
 
+#include "base/log_level.h"
 #include "compile_cache.h"
 #include "compiler_loader.h"
 #include "engine_options.h"
@@ -221,6 +224,7 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
 poprt_error* poprt_compiler_create(const poprt_compile_options* options,
                                    poprt_compiler** out_compiler) {
   return capi::guard([&] {
+    warn_of_log_level();
     const auto o = capi::read_options(options, "poprt_compile_options");
     auto& out = capi::required(out_compiler, "out_compiler");
     check(o);
@@ -240,6 +244,55 @@ poprt_error* poprt_compiler_compile_file(const poprt_compiler* compiler, const c
     auto& out = capi::required(out_executable, "out_executable");
     out = new poprt_executable{
         compile(c, {onnx_path, nullptr, 0, nullptr}, runtime::executable_name(onnx_path))};
+  });
+}
+
+namespace {
+
+// What load keeps its executables in when nobody says.
+std::string user_cache() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache && *cache == '/') return std::string(cache) + "/poprt";
+  const char* home = std::getenv("HOME");
+  return home && *home == '/' ? std::string(home) + "/.cache/poprt" : std::string();
+}
+
+// By its first bytes; one that cannot be read, by its name.
+bool is_popef(const std::string& path) {
+  std::array<char, 6> tag{};
+  std::ifstream file(path, std::ios::binary);
+  if (file.read(tag.data(), tag.size())) return std::string_view(tag.data(), 6) == "PopEF ";
+  return path.ends_with(".popef");
+}
+
+std::shared_ptr<const runtime::Model> load(const std::string& path,
+                                           const poprt_compile_options& given) {
+  if (is_popef(path)) return runtime::open_popef(path);
+  poprt_compile_options o = given;
+  std::string folder;
+  const bool named = (o.cache_path && *o.cache_path) || capi::cache_folder({});
+  if (!named) folder = user_cache();
+  if (!folder.empty()) o.cache_path = folder.c_str();
+  o.enable_engine_caching = named || !folder.empty();
+  poprt_compiler* made = nullptr;
+  if (poprt_error* error = poprt_compiler_create(&o, &made)) {
+    const std::unique_ptr<poprt_error, void (*)(poprt_error*)> owner(error, poprt_error_free);
+    throw Error(static_cast<ErrorCode>(poprt_error_get_code(error)), poprt_error_message(error));
+  }
+  const std::unique_ptr<poprt_compiler> compiler(made);
+  return compile(*compiler, {path.c_str(), nullptr, 0, nullptr}, runtime::executable_name(path));
+}
+
+}  // namespace
+
+poprt_error* poprt_executable_load(const char* path, const poprt_compile_options* options,
+                                   poprt_executable** out_executable) {
+  return capi::guard([&] {
+    capi::required(path, "path");
+    auto& out = capi::required(out_executable, "out_executable");
+    auto o = capi::read_options(options, "poprt_compile_options");
+    o.struct_size = sizeof o;
+    out = new poprt_executable{load(path, o)};
   });
 }
 

@@ -159,7 +159,7 @@ void compile(const poprt_compile_options* o, const poprt_plugin_source* source,
     say(*o, 0.8, "pack weights");
     program::write_executable(
         [&](std::span<const std::byte> bytes) { write(*sink, bytes.data(), bytes.size()); },
-        executable.program, executable.weights);
+        executable.program, executable.weights, executable.notes);
     say(*o, 1, "done");
   });
 }

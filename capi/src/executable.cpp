@@ -146,4 +146,20 @@ poprt_error* poprt_executable_listing(const poprt_executable* executable, poprt_
   });
 }
 
+size_t poprt_executable_metadata_count(const poprt_executable* executable) {
+  return executable ? executable->model->onnx_metadata.size() : 0;
+}
+
+const char* poprt_executable_metadata_key(const poprt_executable* executable, size_t index) {
+  return index < poprt_executable_metadata_count(executable)
+             ? executable->model->onnx_metadata[index].first.c_str()
+             : nullptr;
+}
+
+const char* poprt_executable_metadata_value(const poprt_executable* executable, size_t index) {
+  return index < poprt_executable_metadata_count(executable)
+             ? executable->model->onnx_metadata[index].second.c_str()
+             : nullptr;
+}
+
 void poprt_executable_free(poprt_executable* executable) { delete executable; }

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "profile.h"
+#include "request_options.h"
 #include "runner_options.h"
 
 using namespace poprt;
@@ -62,20 +63,6 @@ nlohmann::ordered_json to_json(const runtime::RunnerStatistics& s) {
             {"p50_ns", s.latency.quantile_ns(0.5)},
             {"p99_ns", s.latency.quantile_ns(0.99)},
             {"buckets", s.latency.counts}}}};
-}
-
-runtime::WhenFull read_when_full(const poprt_request_options& o) {
-  if (o.reserved)
-    fail(ErrorCode::invalid_argument, "poprt_request_options: 'reserved' must be 0, given {}",
-         o.reserved);
-  switch (o.when_full) {
-    case POPRT_WHEN_FULL_WAIT: return runtime::WhenFull::wait;
-    case POPRT_WHEN_FULL_FAIL: return runtime::WhenFull::fail;
-    case POPRT_WHEN_FULL_LINE: return runtime::WhenFull::line;
-    default:
-      fail(ErrorCode::invalid_argument,
-           "when_full must be 0 (wait), 1 (fail) or 2 (line), given {}", o.when_full);
-  }
 }
 
 }  // namespace
@@ -149,20 +136,10 @@ poprt_error* poprt_runner_submit(poprt_runner* runner, const poprt_input* inputs
                                  poprt_request** out_request) {
   return capi::guard([&] {
     auto& r = *capi::required(runner, "runner").runner;
-    const auto o = capi::read_options(options, "poprt_request_options");
-    if (!o.callback) capi::required(out_request, "out_request");
+    const capi::Submission o(options, out_request);
     const Inputs in(inputs, input_count, "inputs");
     const Outputs out(outputs, output_count, "outputs");
-    runtime::RequestCallback callback;
-    callback.c_call = o.callback;
-    callback.context = o.user_data;
-    runtime::RequestOptions request_options;
-    if (o.timeout_ns < 0)
-      fail(ErrorCode::invalid_argument, "timeout_ns must not be negative, given {}", o.timeout_ns);
-    request_options.when_full = read_when_full(o);
-    if (o.timeout_ns) request_options.timeout = std::chrono::nanoseconds(o.timeout_ns);
-    auto request = r.execute_async(in.span(), out.span(), callback, request_options);
-    if (out_request) *out_request = capi::to_handle(std::move(request));
+    o.give(r.execute_async(in.span(), out.span(), o.callback, o.options), out_request);
   });
 }
 

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/abi.h"
@@ -26,6 +27,41 @@ inline void refuse_empty(const CLI::App& app) {
   for (const CLI::App* sub : app.get_subcommands()) refuse_empty(*sub);
 }
 
+// How many letters differ.
+inline size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); j++) row[j] = j;
+  for (size_t i = 1; i <= a.size(); i++) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); j++) {
+      const size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+// The first word that the command does not know, and what it may have been meant to be.
+inline std::string unexpected(const CLI::App& command, int argc, char** argv) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  for (int i = 1; i < argc; i++) {
+    std::string word = argv[i];
+    word = word.substr(0, word.find('='));
+    if (!word.starts_with("--") || std::ranges::find(known, word) != known.end()) continue;
+    const auto closest = std::ranges::min_element(
+        known, {}, [&](const std::string& name) { return edit_distance(name, word); });
+    std::string text = fmt::format("there is no option '{}'", word);
+    if (closest != known.end() && edit_distance(*closest, word) <= 2)
+      text += fmt::format(", did you mean {}?", *closest);
+    return text;
+  }
+  return {};
+}
+
 // Parses. The exit code when there is nothing left to do: help was printed, or the usage is wrong.
 inline std::optional<int> parse(CLI::App& app, int argc, char** argv) {
   try {
@@ -36,8 +72,14 @@ inline std::optional<int> parse(CLI::App& app, int argc, char** argv) {
     return app.exit(e);
   } catch (const CLI::ParseError& e) {
     std::string command = app.get_name();
-    for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
-    fmt::print(stderr, "{}: {}; see {} --help\n", command, e.what(), command);
+    const CLI::App* used = &app;
+    for (const CLI::App* sub : app.get_subcommands()) {
+      command += " " + sub->get_name();
+      used = sub;
+    }
+    const std::string unknown = unexpected(*used, argc, argv);
+    fmt::print(stderr, "{}: {}; see {} --help\n", command,
+               unknown.empty() ? e.what() : unknown.c_str(), command);
     return 2;
   }
 }
@@ -52,6 +94,32 @@ inline std::string printable(std::string_view message) {
   return line;
 }
 
+// The library's messages name options in backticks, as its functions spell them.
+inline std::string spell_options(std::string message) {
+  size_t at = 0;
+  while ((at = message.find('`', at)) != std::string::npos) {
+    const size_t end = message.find('`', at + 1);
+    if (end == std::string::npos) break;
+    std::string name = message.substr(at + 1, end - at - 1);
+    if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") != std::string::npos) {
+      at = end + 1;
+      continue;
+    }
+    name = name == "input_shapes" ? "input_shape" : name == "allow_links" ? "allow_symlinks" : name;
+    message.replace(at, end + 1 - at, "--" + name);
+  }
+  return message;
+}
+
+// What --version prints.
+inline std::string versions() {
+  const auto release = [](int version) {  // as poprt/version.h composes it
+    return fmt::format("{}.{}.{}", version / 1000000, version / 1000 % 1000, version % 1000);
+  };
+  return fmt::format("PopRT version: {}\nbuilt with emulated IPU: {}\nfound emulated IPU: {}",
+                     poprt_version_string(), release(POPRT_VERSION), release(poprt_version()));
+}
+
 // Runs `body` and turns what it throws into one line on stderr: 2 for wrong usage, 1 for the rest.
 template <class F>
 int guarded(const char* command, F&& body) {
@@ -64,7 +132,7 @@ int guarded(const char* command, F&& body) {
     fmt::print(stderr, "{}: {}; see {} --help\n", command, printable(e.what()), command);
     return 2;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "{}: {}\n", command, printable(e.what()));
+    fmt::print(stderr, "{}: {}\n", command, printable(spell_options(e.what())));
     return 1;
   }
 }

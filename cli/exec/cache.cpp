@@ -6,6 +6,7 @@
 
 #include "common/arguments.h"
 #include "exec/commands.h"
+#include "exec/json_output.h"
 #include "runtime/executable_cache.h"
 
 namespace poprt::cli {
@@ -13,11 +14,32 @@ namespace {
 
 struct Settings {
   std::string path;
-  bool list = false, prune = false;
+  bool list = false, prune = false, json = false;
   uint64_t max_bytes = 0;
   double older_than = 0;
   CLI::Option *has_max_bytes = nullptr, *has_older_than = nullptr;
 };
+
+int64_t seconds_since_1970(std::filesystem::file_time_type time) {
+  const auto age = std::filesystem::file_time_type::clock::now() - time;
+  const auto then = std::chrono::system_clock::now() -
+                    std::chrono::duration_cast<std::chrono::system_clock::duration>(age);
+  return std::chrono::system_clock::to_time_t(then);
+}
+
+void print_entries(const std::vector<runtime::CacheEntry>& entries) {
+  auto files = nlohmann::json::array();
+  uint64_t bytes = 0;
+  for (const runtime::CacheEntry& e : entries) {
+    files.push_back({{"file", e.path.filename().string()},
+                     {"bytes", e.bytes},
+                     {"last_used", seconds_since_1970(e.last_used)},
+                     {"damaged", e.description.empty()},
+                     {"description", e.description}});
+    bytes += e.bytes;
+  }
+  print_json({{"files", files}, {"bytes", bytes}});
+}
 
 int run(const Settings& s) {
   const runtime::ExecutableCache cache(s.path);
@@ -27,17 +49,22 @@ int run(const Settings& s) {
     if (*s.has_older_than)
       limits.max_age = std::chrono::seconds(static_cast<int64_t>(s.older_than * 86400));
     const auto pruned = cache.prune(limits);
+    if (s.json) {
+      print_json({{"removed_files", pruned.files}, {"removed_bytes", pruned.bytes}});
+      return 0;
+    }
     fmt::print("removed {} files, {} bytes\n", pruned.files, pruned.bytes);
     return 0;
   }
   uint64_t bytes = 0;
   const auto entries = cache.list();
+  if (s.json) {
+    print_entries(entries);
+    return 0;
+  }
   for (const runtime::CacheEntry& e : entries) {
-    const auto age = std::filesystem::file_time_type::clock::now() - e.last_used;
-    const auto used = std::chrono::system_clock::now() -
-                      std::chrono::duration_cast<std::chrono::system_clock::duration>(age);
     fmt::print("{:%Y-%m-%d %H:%M:%S}  {:>12}  {}  {}\n",
-               fmt::localtime(std::chrono::system_clock::to_time_t(used)), e.bytes,
+               fmt::localtime(static_cast<std::time_t>(seconds_since_1970(e.last_used))), e.bytes,
                e.path.filename().string(), e.description.empty() ? "damaged" : e.description);
     bytes += e.bytes;
   }
@@ -55,6 +82,7 @@ void add_cache(CLI::App& app, std::function<int()>& action) {
   auto* prune = command->add_flag("--prune", s->prune,
                                   "Remove files: all, or as --max_bytes and --older_than say");
   prune->excludes(list);
+  command->add_flag("--json", s->json, "One JSON object instead of lines");
   s->has_max_bytes = command
                          ->add_option("--max_bytes", s->max_bytes,
                                       "Remove the least recently used until the rest fits")

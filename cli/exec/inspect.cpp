@@ -1,6 +1,7 @@
 // poprt_exec inspect: what the desktop inspector shows, as text or JSON.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "exec/commands.h"
 #include "model/graph_svg.h"
 #include "model/report.h"
+#include "model/run_report.h"
 
 namespace poprt::cli {
 namespace {
@@ -22,7 +24,18 @@ struct Settings {
   int64_t most = 0;
   double seconds = 1;
   bool json = false, text = false, svg = false;
+
+  // Of the run view.
+  std::vector<std::string> inputs, references, outputs;
+  std::string second;
+  uint64_t seed = 1;
+  size_t top = 5;
+  double bench = 0;
+  Tolerance tolerance;
+  BenchSettings load;
 };
+
+constexpr const char* kRunView = "run";
 
 Document load(const std::string& path) {
   Progress progress;
@@ -57,7 +70,71 @@ int watch(const Settings& s) {
   return 0;
 }
 
+// NAME=FILE words as choices of inputs.
+InputChoices choices_of(const std::vector<std::string>& words) {
+  InputChoices choices;
+  for (const std::string& word : words) {
+    const auto [name, value] = split_pair(word, "--input");
+    if (!choices.emplace(name, input_choice(value)).second)
+      throw Usage(fmt::format("--input: input '{}' is given twice", name));
+  }
+  return choices;
+}
+
+const NamedTensor& output_called(const RunResult& result, const std::string& name) {
+  std::vector<std::string> names;
+  for (const NamedTensor& t : result.outputs) {
+    if (t.name == name) return t;
+    names.push_back(t.name);
+  }
+  throw Failure(
+      fmt::format("the model has no output '{}'; it has: {}", name, fmt::join(names, ", ")));
+}
+
+// Runs the model, and what it is compared with; 1 when outputs differ.
+int run_view(const Settings& s, const Document& d) {
+  Progress progress;
+  const InputChoices choices = choices_of(s.inputs);
+  const auto model = model_to_run(d, nullptr, progress);
+  const RunResult result = run_model(model, choices, s.seed, progress);
+  std::vector<Table> tables = run_tables(result, s.top);
+  std::vector<TensorDifference> differences;
+  if (!s.second.empty()) {
+    const auto other = model_to_run(load(s.second), nullptr, progress);
+    differences = compare_outputs(result.outputs,
+                                  run_model(other, choices, s.seed, progress).outputs, s.tolerance);
+  }
+  for (const std::string& word : s.references) {
+    const auto [name, path] = split_pair(word, "--reference");
+    const Tensor reference = read_tensor_file(path);
+    differences.push_back(
+        compare_tensors(name, output_called(result, name).tensor, reference, s.tolerance));
+  }
+  if (!differences.empty())
+    for (Table& t : difference_tables(differences, result.outputs,
+                                      s.most > 0 ? static_cast<size_t>(s.most) : size_t{20}))
+      tables.push_back(std::move(t));
+  if (s.bench > 0) {
+    BenchSettings load = s.load;
+    load.seconds = s.bench;
+    tables.push_back(bench_table(load, bench_model(model, choices, s.seed, load, progress)));
+  }
+  for (const std::string& word : s.outputs) {
+    const auto [name, path] = split_pair(word, "--output");
+    save_npy(path, output_called(result, name).tensor);
+  }
+  print(s, tables);
+  return std::all_of(differences.begin(), differences.end(),
+                     [](const TensorDifference& x) { return x.agrees(); })
+             ? 0
+             : 1;
+}
+
 int run(const Settings& s) {
+  const bool runs = s.view == kRunView;
+  if (!runs && (!s.inputs.empty() || !s.references.empty() || !s.outputs.empty() ||
+                !s.second.empty() || s.bench > 0))
+    throw Usage("--input, --output, --reference, --second and --bench are for --view run");
   if (s.file.empty()) {
     if (s.view != "queues") throw Usage("give a FILE, or --view queues for running processes");
     return watch(s);
@@ -68,6 +145,7 @@ int run(const Settings& s) {
     fmt::print("{}", picture(d));
     return 0;
   }
+  if (runs) return run_view(s, d);
   if (!s.other.empty()) {
     Progress progress;
     print(s, {diff_table(diff_documents(d, load(s.other), progress))});
@@ -91,6 +169,40 @@ int run(const Settings& s) {
   return 0;
 }
 
+void add_run_options(CLI::App& c, Settings& s) {
+  c.add_option("--input", s.inputs,
+               "With --view run: NAME=random, NAME=zeros, NAME=FILE.npy, NAME=FILE.pb, or a "
+               "picture NAME=FILE[:unit|symmetric|bytes|imagenet] [random]")
+      ->expected(1, 1 << 20);
+  c.add_option("--output", s.outputs, "With --view run: NAME=FILE.npy, write this output")
+      ->expected(1, 1 << 20);
+  c.add_option("--second", s.second,
+               "With --view run: another model that gets the same inputs, to compare with")
+      ->check(CLI::ExistingFile);
+  c.add_option("--reference", s.references,
+               "With --view run: NAME=FILE.npy or .pb, what this output should be")
+      ->expected(1, 1 << 20);
+  c.add_option("--seed", s.seed, "Of random inputs")->capture_default_str();
+  c.add_option("--top", s.top, "How many of the largest elements of each output")
+      ->capture_default_str();
+  c.add_option("--rtol", s.tolerance.relative, "Relative tolerance of comparing")
+      ->check(at_least(0.0))
+      ->capture_default_str();
+  c.add_option("--atol", s.tolerance.absolute, "Absolute tolerance of comparing")
+      ->check(at_least(0.0))
+      ->capture_default_str();
+  c.add_option("--bench", s.bench, "With --view run: then measure for so many seconds")
+      ->check(between(0.01, 86400.0));
+  c.add_option("--clients", s.load.clients, "Threads that submit requests while measuring")
+      ->check(between(1, BenchSettings::kMostClients))
+      ->capture_default_str();
+  c.add_option("--in-flight", s.load.in_flight, "Requests that each client keeps going")
+      ->check(between(1, BenchSettings::kMostInFlight))
+      ->capture_default_str();
+  c.add_option("--threads", s.load.threads, "Compute threads while measuring [all CPUs]")
+      ->check(between(0, 1024));
+}
+
 }  // namespace
 
 void add_inspect(CLI::App& app, std::function<int()>& action) {
@@ -101,7 +213,7 @@ void add_inspect(CLI::App& app, std::function<int()>& action) {
                 "running processes");
   c->add_option("--view", s->view,
                 "summary, graph, operators, weights, passes, program, memory, anchors, blobs, "
-                "metadata, data, opaque, queues, or all")
+                "metadata, data, opaque, queues, run, or all (which runs nothing)")
       ->capture_default_str();
   c->add_option("--filter", s->filter,
                 "Only rows that hold it; of graphs a search such as 'op:Conv shape:1x64'");
@@ -115,6 +227,7 @@ void add_inspect(CLI::App& app, std::function<int()>& action) {
       "--folder", s->folder,
       "Where processes publish; default POPRT_TELEMETRY_DIR or the user's runtime folder");
   c->add_option("--most", s->most, "At most so many rows")->check(at_least<int64_t>(1));
+  add_run_options(*c, *s);
   auto* json =
       c->add_flag("--json", s->json, "As JSON: an object with an array of rows for each table");
   c->add_flag("--text", s->text, "As text, which is the default")->excludes(json);

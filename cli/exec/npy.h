@@ -1,5 +1,4 @@
-// NumPy's .npy files, format versions 1 to 3:
-// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+// NumPy's .npy and .npz files as the C ABI's types name what is in them.
 #pragma once
 
 #include <poprt/poprt.h>
@@ -7,6 +6,8 @@
 #include <cstddef>
 #include <string>
 #include <vector>
+
+#include "base/tensor.h"
 
 namespace poprt::cli {
 
@@ -17,8 +18,8 @@ struct Array {
   std::vector<std::string> strings;  // UTF-8, of POPRT_DTYPE_STRING (NumPy's "U"), without data
 };
 
-// Throws Failure naming file and reason: not found, not .npy, truncated, Fortran order, big-endian,
-// or a dtype that has no poprt name.
+Array array_of(const Tensor& tensor);
+// Throws as poprt::read_npy (base/npy.h).
 Array read_npy(const std::string& path);
 // The arrays of a .npz archive, in its order.
 std::vector<Array> read_npz(const std::string& path);

@@ -41,15 +41,7 @@ std::vector<int64_t> shape_of(const poprt_anchor* anchor) {
 
 namespace {
 
-Array read_pb(const std::string& path) {
-  const Tensor t = onnx::read_tensor_pb(path);
-  Array a;
-  a.dtype = static_cast<poprt_dtype>(t.dtype());
-  a.shape = t.shape();
-  const auto* p = static_cast<const std::byte*>(t.data());
-  a.data.assign(p, p + t.bytes());
-  return a;
-}
+Array read_pb(const std::string& path) { return array_of(onnx::read_tensor_pb(path)); }
 
 }  // namespace
 

@@ -114,9 +114,8 @@ def stage(options, package, root):
         os.chmod(path, 0o644 if ".so" in path else 0o755)
         flags = ["--strip-unneeded"] if ".so" in path else []
         run(["strip", *flags, "--remove-section=.comment", "--remove-section=.note", path])
-        if "/bin/" in path:  # the system knows where its libraries are
-            write(root + ".cmake", f'file(RPATH_REMOVE FILE "{path}")\n')
-            run([options.cmake, "-P", root + ".cmake"])
+        write(root + ".cmake", f'file(RPATH_REMOVE FILE "{path}")\n')  # the system knows where its libraries are
+        run([options.cmake, "-P", root + ".cmake"])
     compress_manuals(root)
     documents = f"{root}/usr/share/doc/{package}"
     write(documents + "/copyright", copyright_file(package))

@@ -27,6 +27,8 @@ def load():
 
 
 def version():
+    if os.path.exists(os.path.join(HERE, "VERSION")):  # in the source distribution of the Python package
+        return read(os.path.join(HERE, "VERSION")).strip()
     return re.search(r"project\(poprt VERSION ([0-9.]+)", read(os.path.join(ROOT, "CMakeLists.txt"))).group(1)
 
 
@@ -34,6 +36,8 @@ def epoch():
     """SOURCE_DATE_EPOCH, else the time of the last commit, else that of the list of changes."""
     if "SOURCE_DATE_EPOCH" in os.environ:
         return int(os.environ["SOURCE_DATE_EPOCH"])
+    if os.path.exists(os.path.join(HERE, "VERSION")):  # in the source distribution of the Python package
+        return int(os.path.getmtime(os.path.join(HERE, "VERSION")))
     commit = subprocess.run(["git", "-C", ROOT, "log", "-1", "--format=%ct"], capture_output=True, text=True, check=False)
     if commit.returncode == 0 and commit.stdout.strip():
         return int(commit.stdout)

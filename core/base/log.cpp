@@ -1,5 +1,7 @@
 #include "base/log.h"
 
+#include "base/log_level.h"
+
 #include <spdlog/logger.h>
 #include <spdlog/sinks/sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
@@ -25,6 +27,19 @@ std::optional<LogLevel> level_from_name(std::string_view name) {
   if (upper == "CRITICAL") return LogLevel::critical;
   if (upper == "OFF") return LogLevel::off;
   return std::nullopt;
+}
+
+struct Variable {
+  const char* name;
+  const char* value;
+};
+
+// "" for none.
+Variable wanted_level() {
+  Variable found{nullptr, ""};
+  for (const char* name : {"MODEL_RUNTIME_LOG_LEVEL", "POPRT_LOG_LEVEL"})
+    if (const char* value = std::getenv(name); value && *value) found = {name, value};
+  return found;
 }
 
 // Read by every message; the receiver itself sees to it that what it uses lives long enough.
@@ -56,16 +71,7 @@ std::unique_ptr<Logger> make_logger() {
   target->flush_on(spdlog::level::warn);
   auto logger = std::make_unique<Logger>(std::move(target));
   logger->set_level(LogLevel::warn);
-  const char* variable = "POPRT_LOG_LEVEL";
-  const char* wanted = std::getenv(variable);
-  if (!wanted || !*wanted) wanted = std::getenv(variable = "MODEL_RUNTIME_LOG_LEVEL");
-  if (wanted && *wanted) {
-    if (const auto level = level_from_name(wanted))
-      logger->set_level(*level);
-    else
-      logger->warn("{} is '{}', expected TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF",
-                   variable, wanted);
-  }
+  if (const auto level = level_from_name(wanted_level().value)) logger->set_level(*level);
   return logger;
 }
 
@@ -90,6 +96,17 @@ Logger& log() {
   // Never destroyed: threads may log while the process exits.
   static Logger& logger = *make_logger().release();
   return logger;
+}
+
+void warn_of_log_level() {
+  static const bool once = [] {
+    const Variable wanted = wanted_level();
+    if (*wanted.value && !level_from_name(wanted.value))
+      log().warn("{} is '{}', expected TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF",
+                 wanted.name, wanted.value);
+    return true;
+  }();
+  static_cast<void>(once);
 }
 
 bool set_log_level(std::string_view level) {

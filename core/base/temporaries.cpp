@@ -11,10 +11,10 @@
 #include <chrono>
 #include <map>
 #include <mutex>
-#include <random>
 #include <system_error>
 
 #include "base/error.h"
+#include "base/random_seed.h"
 
 namespace poprt {
 namespace {
@@ -42,7 +42,7 @@ void remove_if_abandoned(const fs::path& path) {
 
 std::string temporary_name() {
   // Differs between processes (pid, random start) and inside one (counter).
-  static std::atomic<uint64_t> counter{std::random_device{}()};
+  static std::atomic<uint64_t> counter{random_seed()};
   return fmt::format("{}{}-{:x}{}", kPrefix, ::getpid(), counter.fetch_add(1), kSuffix);
 }
 

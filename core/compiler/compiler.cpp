@@ -8,6 +8,7 @@
 #include "compiler/flow/class_labels.h"
 #include "compiler/flow/specialize.h"
 #include "compiler/lower.h"
+#include "compiler/onnx_metadata.h"
 #include "compiler/pipeline.h"
 #include "ir/schemas.h"
 #include "ops/common/conv.h"
@@ -113,7 +114,8 @@ Executable compile(ir::Graph& graph, const Options& options) {
   require_static_inputs(graph);
   run_pipeline(graph, compile_pipeline(options), options, "Graph compilation", 0.5);
   limit_winograd(graph, options.winograd);
-  const auto notes = class_labels_of(graph);
+  auto notes = class_labels_of(graph);
+  notes.merge(onnx_metadata_of(graph));
   Executable executable = lower(graph, [&](double done) {
     if (options.progress) options.progress(0.5 + 0.5 * done, "Graph compilation");
   });

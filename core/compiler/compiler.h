@@ -51,7 +51,7 @@ struct Executable {
   program::Program program;
   std::vector<program::Weight> weights;
   // What belongs beside the program in a PopEF file, by name of opaque blob: class labels that are
-  // strings (flow/class_labels.h).
+  // strings (flow/class_labels.h), and what the ONNX model says about itself (onnx_metadata.h).
   std::map<std::string, std::string> notes;
 };
 

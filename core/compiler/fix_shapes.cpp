@@ -71,9 +71,8 @@ void require_static_inputs(const ir::Graph& graph) {
   for (const ir::Value* v : graph.inputs())
     if (!v->type.is_static())
       fail(ErrorCode::invalid_argument,
-           "input '{}' is {}: every dimension must be known at compile time; give --input_shape "
-           "{}=... or "
-           "--batch_size with --batch_axis",
+           "input '{}' is {}: every dimension must be known at compile time; give `input_shapes` "
+           "{}=... or `batch_size` with `batch_axis`",
            v->name(), type_string(v->type), v->name());
 }
 

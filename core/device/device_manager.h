@@ -39,7 +39,7 @@ struct Constraints {
 };
 
 struct ManagerConfig {
-  // How many IPUs there are, busy ones included. 0: POPRT_DEVICES from the environment, else 4.
+  // How many IPUs there are, busy ones included. 0: POPRT_DEVICES from the environment, else 1024.
   int64_t device_count = 0;
   // Empty: POPRT_SHARED_DEVICES from the environment. "0" or nothing: the IPUs are virtual and this
   // process's own. "1": they are shared by all processes of the user. An absolute path: by all that

@@ -8,10 +8,11 @@
 // panels are wide. Padding counts as x_zero. With a residual like y, that is q, and
 //   y = saturate(round(v / sum_scale) + sum_zero),
 //   v = (q - y_zero) * y_scale + (residual - residual_zero) * residual_scale, at least 0 with relu.
-// With as many groups as channels, C = M is a multiple of 16 and the panels are s32 [ceil(C / 64),
-// taps, 64]. ints: [N, C, M, groups (1 or C), x_zero, y_zero, residual_zero, sum_zero, relu, q is
-// signed, rank (1-3), then per spatial dimension: in, out, kernel, stride, pad, dilation]; floats:
-// [y_scale, residual_scale, sum_scale].
+// With as many groups as channels, C = M is a multiple of 16 and the panels are s8 [ceil(C / 64),
+// taps of a line, ceil(lines / 4), 64, 4] in the order of isa/byte_pixels.h. ints: [N, C, M, groups
+// (1 or C), x_zero, y_zero, residual_zero, sum_zero, relu, q is signed, rank (1-3), then per
+// spatial dimension: in, out, kernel, stride, pad, dilation]; floats: [y_scale, residual_scale,
+// sum_scale].
 //
 // A row of a register tile is an output pixel: the tile reads each tap of its pixels where it lies,
 // or in a line of zero points for what is padding, so stride and dilation cost nothing. When C is
@@ -38,24 +39,42 @@ struct Axis {
 struct Params {
   const isa::BytePixelTable* table;
   bool vnni, x_signed, has_residual, by_lines, depthwise;
+  bool pointwise = true;  // output pixels lie where their only tap does
   int64_t n, c, m, taps = 1, in_pixels = 1, out_pixels = 1;
   int64_t reads, quads;  // of a pixel: taps or lines of taps, and the size of one
   uint8_t pad_byte;
   std::array<Axis, 3> axis;
+  int64_t tile_line;  // pixels of a row if tiles end with it, otherwise 0
   int64_t block, blocks, panels, panels_of_task, groups;  // of panels
   int32_t y_zero, y_low;
   isa::PixelResidual residual;
   size_t pointer_bytes;
 };
 
+// An output pixel of an image; next() is the one behind it, without a division.
+class Place {
+ public:
+  Place(const Params& p, int64_t at)
+      : z(at / (p.axis[1].out * p.axis[2].out)),
+        y(at / p.axis[2].out % p.axis[1].out),
+        x(at % p.axis[2].out) {}
+  void next(const Params& p) {
+    if (++x < p.axis[2].out) return;
+    x = 0;
+    if (++y < p.axis[1].out) return;
+    y = 0;
+    z++;
+  }
+  int64_t z, y, x;
+};
+
 // Calls each(t, line, x) for the lines of taps of output pixel `at`: the first of them is tap t and
 // reads pixel x of the line, which is null in the padding.
 template <class F>
-void each_line(const Params& p, const uint8_t* x, int64_t at, F each) {
+void each_line(const Params& p, const uint8_t* x, const Place& at, F each) {
   const auto& [az, ay, ax] = p.axis;
-  const int64_t z0 = at / (ay.out * ax.out) * az.stride - az.pad;
-  const int64_t y0 = at / ax.out % ay.out * ay.stride - ay.pad;
-  const int64_t x0 = at % ax.out * ax.stride - ax.pad;
+  const int64_t z0 = at.z * az.stride - az.pad, y0 = at.y * ay.stride - ay.pad,
+                x0 = at.x * ax.stride - ax.pad;
   int64_t t = 0;
   for (int64_t kz = 0; kz < az.kernel; kz++)
     for (int64_t ky = 0; ky < ay.kernel; ky++, t += ax.kernel) {
@@ -69,6 +88,12 @@ void each_line(const Params& p, const uint8_t* x, int64_t at, F each) {
 template <class F>
 void each_tap(const Params& p, int64_t t, const uint8_t* line, int64_t x, F each) {
   const Axis& ax = p.axis[2];
+  const bool inside = line && x >= 0 && x + (ax.kernel - 1) * ax.dilation < ax.in;
+  if (inside) {
+    const uint8_t* pixel = line + x * p.c;
+    for (int64_t kx = 0; kx < ax.kernel; kx++, pixel += ax.dilation * p.c) each(t + kx, pixel);
+    return;
+  }
   for (int64_t kx = 0; kx < ax.kernel; kx++, x += ax.dilation)
     each(t + kx, line && x >= 0 && x < ax.in ? line + x * p.c : nullptr);
 }
@@ -80,17 +105,34 @@ struct Scratch {
   uint8_t* bytes;
 };
 
-// Tile i of `tiles` starts at this pixel of a block of `count`.
-int64_t tile_start(int64_t i, int64_t tiles, int64_t count) { return i * count / tiles; }
+// The tiles of a block of pixels, as equal as can be.
+class Tiles {
+ public:
+  Tiles(const Params& p, int64_t count)
+      : line_(p.tile_line ? p.tile_line : count),
+        of_line_((line_ + isa::kPixelRows - 1) / isa::kPixelRows),
+        count_(count / line_ * of_line_) {}
+  int64_t count() const { return count_; }
+  // First pixel of tile i, counted from the block's.
+  int64_t start(int64_t i) const { return i / of_line_ * line_ + i % of_line_ * line_ / of_line_; }
 
-void point_at_taps(const Params& p, const uint8_t* x, int64_t first, int64_t count, int64_t tiles,
+ private:
+  int64_t line_, of_line_, count_;
+};
+
+void point_at_taps(const Params& p, const uint8_t* x, int64_t first, const Tiles& tiles,
                    const Scratch& s) {
   std::memset(s.bytes, p.pad_byte, static_cast<size_t>(p.c));
-  for (int64_t i = 0; i < tiles; i++) {
+  Place at(p, first);
+  for (int64_t i = 0; i < tiles.count(); i++) {
     const uint8_t** to = s.pointers + i * p.taps * isa::kPixelRows;
-    const int64_t from = tile_start(i, tiles, count), end = tile_start(i + 1, tiles, count);
-    for (int64_t r = from; r < end; r++, to++)
-      each_line(p, x, first + r, [&](int64_t line_tap, const uint8_t* line, int64_t x0) {
+    const int64_t from = tiles.start(i), end = tiles.start(i + 1);
+    if (p.pointwise) {
+      for (int64_t r = from; r < end; r++) *to++ = x + (first + r) * p.c;
+      continue;
+    }
+    for (int64_t r = from; r < end; r++, to++, at.next(p))
+      each_line(p, x, at, [&](int64_t line_tap, const uint8_t* line, int64_t x0) {
         each_tap(p, line_tap, line, x0, [&](int64_t t, const uint8_t* pixel) {
           to[t * isa::kPixelRows] = pixel ? pixel : s.bytes;
         });
@@ -100,15 +142,16 @@ void point_at_taps(const Params& p, const uint8_t* x, int64_t first, int64_t cou
 
 // What does not lie in one piece is copied to its place behind the line of zero points.
 void point_at_lines(const Params& p, const uint8_t* x, const uint8_t* x_end, int64_t first,
-                    int64_t count, int64_t tiles, const Scratch& s) {
+                    const Tiles& tiles, const Scratch& s) {
   const int64_t bytes = 4 * p.quads;
   const Axis& ax = p.axis[2];
   std::memset(s.bytes, p.pad_byte, static_cast<size_t>(bytes));
-  for (int64_t i = 0; i < tiles; i++) {
+  Place place(p, first);
+  for (int64_t i = 0; i < tiles.count(); i++) {
     const uint8_t** to = s.pointers + i * p.reads * isa::kPixelRows;
-    const int64_t from = tile_start(i, tiles, count), end = tile_start(i + 1, tiles, count);
-    for (int64_t r = from; r < end; r++, to++)
-      each_line(p, x, first + r, [&](int64_t tap, const uint8_t* line, int64_t x0) {
+    const int64_t from = tiles.start(i), end = tiles.start(i + 1);
+    for (int64_t r = from; r < end; r++, to++, place.next(p))
+      each_line(p, x, place, [&](int64_t tap, const uint8_t* line, int64_t x0) {
         const int64_t l = tap / ax.kernel;
         const uint8_t*& at = to[l * isa::kPixelRows];
         at = s.bytes;
@@ -129,16 +172,20 @@ void point_at_lines(const Params& p, const uint8_t* x, const uint8_t* x_end, int
 }
 
 void multiply(const Params& p, const isa::PixelRows& rows, const void* panels, int64_t panel,
-              int vectors, int32_t* sums) noexcept {
+              int64_t columns, int32_t* sums) noexcept {
   if (!p.depthwise)
     return p.table->multiply(
         p.x_signed, p.vnni, rows,
         static_cast<const uint8_t*>(panels) + panel * p.reads * p.quads * 4 * isa::kPixelPanel,
-        vectors, sums);
+        static_cast<int>((columns + 15) / 16), sums);
   // Pointers are to the first channel.
+  const Axis& ax = p.axis[2];
+  const int64_t lines = p.taps / ax.kernel, shift = p.tile_line && ax.dilation == 1 ? ax.stride : 0;
+  const isa::ChannelRows channels = {
+      rows.at, lines, ax.kernel, rows.rows, shift, panel * isa::kPixelPanel, columns};
   p.table->multiply_channels(
-      p.x_signed, rows, panel * isa::kPixelPanel,
-      static_cast<const int32_t*>(panels) + panel * p.taps * isa::kPixelPanel, vectors, sums);
+      p.x_signed, p.vnni, channels,
+      static_cast<const int8_t*>(panels) + panel * channel_panel_bytes(ax.kernel, lines), sums);
 }
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
@@ -152,23 +199,22 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
   for (int64_t task = begin; task < end; task++) {
     const int64_t image = task / (p.blocks * p.groups), block = task / p.groups % p.blocks;
     const int64_t first = block * p.block, count = std::min(p.block, p.out_pixels - first);
-    const int64_t tiles = (count + isa::kPixelRows - 1) / isa::kPixelRows;
+    const Tiles tiles(p, count);
     const uint8_t* x = x_begin + image * p.in_pixels * p.c;
     if (p.by_lines)
-      point_at_lines(p, x, x_end, first, count, tiles, s);
+      point_at_lines(p, x, x_end, first, tiles, s);
     else
-      point_at_taps(p, x, first, count, tiles, s);
+      point_at_taps(p, x, first, tiles, s);
     const int64_t panel0 = task % p.groups * p.panels_of_task;
     for (int64_t panel = panel0; panel < std::min(p.panels, panel0 + p.panels_of_task); panel++) {
       const int64_t m0 = panel * isa::kPixelPanel, columns = std::min(isa::kPixelPanel, p.m - m0);
       const isa::PixelBytes how = {static_cast<const int32_t*>(data[2]) + m0,
                                    static_cast<const float*>(data[3]) + m0, p.y_zero, p.y_low};
-      for (int64_t i = 0; i < tiles; i++) {
-        const int64_t from = tile_start(i, tiles, count),
-                      rows = tile_start(i + 1, tiles, count) - from;
+      for (int64_t i = 0; i < tiles.count(); i++) {
+        const int64_t from = tiles.start(i), rows = tiles.start(i + 1) - from;
         const isa::PixelRows pixels = {s.pointers + i * p.reads * isa::kPixelRows, p.reads, p.quads,
                                        rows};
-        multiply(p, pixels, data[1], panel, static_cast<int>((columns + 15) / 16), sums);
+        multiply(p, pixels, data[1], panel, columns, sums);
         for (int64_t r = 0; r < rows; r++) {
           const int64_t at = (image * p.out_pixels + first + from + r) * p.m + m0;
           auto* y = static_cast<uint8_t*>(data[5]) + at;
@@ -187,13 +233,15 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 constexpr int64_t kPixelsOfBlock = 240, kPointersOfBlock = 1 << 12, kBytesOfBlock = 1 << 17,
                   kLeastTasks = 16;
 
-// Pixels of a block, such that its scratch stays small.
-int64_t pixels_of_block(const Params& p) {
+// Pixels of a block, such that its scratch stays small: whole tiles or, where tiles of a row share
+// what they read, whole rows.
+void choose_block(Params& p) {
   const int64_t most =
       p.by_lines ? kBytesOfBlock / (4 * p.quads * p.reads) : kPointersOfBlock / p.reads;
-  const int64_t tiles = std::clamp<int64_t>(std::min(most, kPixelsOfBlock) / isa::kPixelRows, 1,
-                                            kPixelsOfBlock / isa::kPixelRows);
-  return tiles * isa::kPixelRows;
+  const int64_t pixels = std::clamp(most, isa::kPixelRows, kPixelsOfBlock), row = p.axis[2].out;
+  p.tile_line = p.depthwise && row <= pixels ? row : 0;
+  const int64_t unit = p.tile_line ? row : isa::kPixelRows;
+  p.block = pixels / unit * unit;
 }
 
 void read_residual(const CallReader& r, const Call& call, Params& p, int64_t n) {
@@ -235,6 +283,7 @@ Plan prepare(const Call& call) {
     p->in_pixels = checked_mul(p->in_pixels, a.in);
     p->out_pixels = checked_mul(p->out_pixels, a.out);
     p->taps = checked_mul(p->taps, a.kernel);
+    p->pointwise &= a.kernel == 1 && a.stride == 1 && a.pad == 0 && a.in == a.out;
   }
   const DType x = r.dtype(0), y = r.dtype(5);
   r.check(is_byte(x) && is_byte(y), "x and y must be u8 or s8");
@@ -254,26 +303,28 @@ Plan prepare(const Call& call) {
   p->panels = quad_panels(p->m);
   r.needs(0, x, {n, p->in_pixels, p->c});
   if (p->depthwise)
-    r.needs(1, DType::s32, {p->panels, p->taps, isa::kPixelPanel});
+    r.needs(1, DType::s8, {p->panels, channel_panel_bytes(line_taps, p->taps / line_taps)});
   else
     r.needs(1, DType::s8, {p->panels, p->reads, p->quads, 4 * isa::kPixelPanel});
   r.needs(2, DType::s32, {p->panels, isa::kPixelPanel});
   r.needs(3, DType::f32, {p->panels, isa::kPixelPanel});
   r.needs(5, y, {n, p->out_pixels, p->m});
   read_residual(r, call, *p, n);
-  p->block = pixels_of_block(*p);
+  choose_block(*p);
   p->blocks = (p->out_pixels + p->block - 1) / p->block;
-  const int64_t wanted = (kLeastTasks + n * p->blocks - 1) / std::max<int64_t>(1, n * p->blocks);
+  // Each task makes its block's table of pointers again.
+  const int64_t least = call.threads > 1 ? kLeastTasks : 1;
+  const int64_t wanted = (least + n * p->blocks - 1) / std::max<int64_t>(1, n * p->blocks);
   p->panels_of_task = (p->panels + wanted - 1) / std::max<int64_t>(1, wanted);
   p->panels_of_task = std::max<int64_t>(1, p->panels_of_task);
   p->groups = (p->panels + p->panels_of_task - 1) / p->panels_of_task;
-  const int64_t pointers = checked_mul(p->block, p->reads);
+  const int64_t pointers = checked_mul(Tiles(*p, p->block).count() * isa::kPixelRows, p->reads);
   p->pointer_bytes = static_cast<size_t>(checked_mul(pointers, int64_t{sizeof(uint8_t*)}));
   Plan plan;
   plan.run = run;
   plan.tasks = CallReader::product({n, p->blocks, p->groups});
   plan.work = static_cast<double>(n * p->out_pixels) * static_cast<double>(p->m) *
-              (static_cast<double>(p->depthwise ? 8 * p->taps : p->reads * p->quads) / 50 + 0.3);
+              (static_cast<double>(p->depthwise ? 4 * p->taps : p->reads * p->quads) / 50 + 0.3);
   plan.scratch_bytes =
       p->pointer_bytes +
       static_cast<size_t>(p->by_lines ? checked_mul(pointers + 1, 4 * p->quads) : p->c);

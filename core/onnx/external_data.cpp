@@ -61,7 +61,7 @@ std::vector<std::string> components(std::string_view location) {
   if (error == ELOOP || error == ENOTDIR)
     fail(ErrorCode::invalid_argument,
          "external data file {} is reached through a symbolic link or through something that is no "
-         "directory; links are refused without --allow_symlinks (allow_links)",
+         "directory; links are refused without `allow_links`",
          quote_name(location));
   fail(error == EACCES ? ErrorCode::permission_denied : ErrorCode::invalid_argument,
        "cannot open external data file {}: {}", quote_name(location), std::strerror(error));
@@ -100,8 +100,7 @@ ExternalFiles::Bytes ExternalFiles::map(std::string_view location) {
          quote_name(location));
   if (info.st_nlink != 1 && !allow_links_)
     fail(ErrorCode::invalid_argument,
-         "external data file {} has {} hard links; links are refused without --allow_symlinks "
-         "(allow_links)",
+         "external data file {} has {} hard links; links are refused without `allow_links`",
          quote_name(location), info.st_nlink);
 
   Bytes out;

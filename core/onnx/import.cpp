@@ -2,6 +2,9 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <cstring>
+#include <string_view>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "onnx/convert_version.h"
@@ -51,6 +54,14 @@ std::unique_ptr<ir::Graph> import_parsed(pb::ModelProto& model, ExternalFiles& f
   return graph;
 }
 
+// The other kind of file that users have.
+void refuse_popef(std::span<const std::byte> bytes) {
+  constexpr std::string_view kTag = "PopEF ";
+  if (bytes.size() >= kTag.size() && std::memcmp(bytes.data(), kTag.data(), kTag.size()) == 0)
+    fail(ErrorCode::invalid_argument,
+         "a PopEF file, not an ONNX model: it is compiled already, give it to a runner");
+}
+
 }  // namespace
 
 std::unique_ptr<ir::Graph> import_file(const std::filesystem::path& path,
@@ -60,6 +71,7 @@ std::unique_ptr<ir::Graph> import_file(const std::filesystem::path& path,
   try {
     ExternalFiles files(path.parent_path(), options.allow_links);
     pb::ModelProto model;
+    refuse_popef(file->bytes());
     parse_message(file->bytes(), kModelTags, "ONNX model", model);
     file.reset();
     return import_parsed(model, files, options);
@@ -74,6 +86,7 @@ std::unique_ptr<ir::Graph> import_bytes(std::span<const std::byte> bytes,
                                         const ImportOptions& options) {
   ExternalFiles files(directory, options.allow_links);
   pb::ModelProto model;
+  refuse_popef(bytes);
   parse_message(bytes, kModelTags, "ONNX model", model);
   return import_parsed(model, files, options);
 }

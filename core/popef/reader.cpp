@@ -83,6 +83,19 @@ uint64_t OpaqueReader::getAvailableReadSize() const {
   return position < 0 ? 0 : size() - static_cast<uint64_t>(std::streamoff(position));
 }
 
+namespace {
+
+// An ONNX file begins with field 1, ir_version, a small number, and goes on with another field.
+bool looks_like_onnx(const Source& source) {
+  std::array<std::byte, 3> bytes{};
+  if (source.size() < bytes.size()) return false;
+  source.read(0, bytes);
+  return bytes[0] == std::byte{0x08} && bytes[1] != std::byte{0} && bytes[1] < std::byte{64} &&
+         (std::to_integer<int>(bytes[2]) & 7) <= 2;
+}
+
+}  // namespace
+
 void Reader::parseFile(const std::string& path) {
   try {
     parse(open_file_source(path));
@@ -108,6 +121,8 @@ void Reader::parse(std::shared_ptr<const Source> source) {
   Found found;
   if (source->size() == 0) raise<FormatError>("not a PopEF file: it is empty");
   uint64_t offset = 0;
+  if (looks_like_onnx(*source))
+    raise<FormatError>("an ONNX model, not a PopEF file: compile it first");
   while (offset < source->size()) {
     const uint64_t bytes = parse_blob(source, offset, found);
     if (bytes == 0) break;

@@ -39,4 +39,5 @@ struct Program {
   save @6 :List(Instruction);
   inputs @7 :List(Anchor);
   outputs @8 :List(Anchor);
+  notes @9 :List(Text);  # name and text by turns: what lies beside the program in a PopEF file
 }

@@ -65,7 +65,7 @@ void encode(StructBuilder& out, uint32_t pointer, const std::vector<Anchor>& anc
   }
 }
 
-std::vector<std::byte> encode(const Program& p) {
+std::vector<std::byte> encode(const Program& p, const Notes& notes) {
   namespace at = places::program;
   namespace buffer = places::buffer;
   StructBuilder out;
@@ -87,6 +87,9 @@ std::vector<std::byte> encode(const Program& p) {
   encode(out, at::kSave, p.save);
   encode(out, at::kInputs, p.inputs);
   encode(out, at::kOutputs, p.outputs);
+  std::vector<std::string> texts;
+  for (const auto& [name, text] : notes) texts.insert(texts.end(), {name, text});
+  if (!texts.empty()) out.set_texts(at::kNotes, texts);
   return out.canonical_bytes();
 }
 
@@ -113,7 +116,7 @@ std::vector<Anchor> decode_anchors(const Structs& in) {
   return anchors;
 }
 
-Program decode(std::span<const std::byte> bytes) {
+Program decode(std::span<const std::byte> bytes, Notes& notes) {
   namespace at = places::program;
   namespace buffer = places::buffer;
   Message message(bytes, "executable program");
@@ -136,6 +139,11 @@ Program decode(std::span<const std::byte> bytes) {
   p.save = decode_instructions(in.structs(at::kSave));
   p.inputs = decode_anchors(in.structs(at::kInputs));
   p.outputs = decode_anchors(in.structs(at::kOutputs));
+  const std::vector<std::string> texts = in.texts(at::kNotes);
+  if (texts.size() % 2 != 0)
+    fail(ErrorCode::data_loss, "executable program: {} texts in notes, expected pairs",
+         texts.size());
+  for (size_t i = 0; i < texts.size(); i += 2) notes[texts[i]] = texts[i + 1];
   return p;
 }
 
@@ -252,10 +260,11 @@ PayloadHeader read_header(std::span<const std::byte> payload) {
 
 std::string_view package() { return POPRT_PACKAGE; }
 
-void write_executable(const Sink& sink, const Program& program, std::span<const Weight> weights) {
+void write_executable(const Sink& sink, const Program& program, std::span<const Weight> weights,
+                      const Notes& notes) {
   verify(program);
   const auto records = sorted(program, weights);
-  const std::vector<std::byte> message = encode(program);
+  const std::vector<std::byte> message = encode(program, notes);
   PayloadHeader h{};
   kTag.copy(h.tag, sizeof(h.tag));
   package().copy(h.package, sizeof(h.package) - 1);
@@ -315,7 +324,7 @@ LoadedProgram read_executable(std::span<const std::byte> payload,
                               std::shared_ptr<const void> owner) {
   const PayloadHeader h = read_header(payload);
   LoadedProgram loaded;
-  loaded.program = decode(payload.subspan(h.program_offset, h.program_bytes));
+  loaded.program = decode(payload.subspan(h.program_offset, h.program_bytes), loaded.notes);
   loaded.package.assign(h.package, strnlen(h.package, sizeof(h.package)));
   loaded.weights =
       h.weights_bytes == 0 ? weights : payload.subspan(h.weights_offset, h.weights_bytes);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <ostream>
 #include <span>
@@ -24,13 +25,18 @@ inline constexpr uint64_t kWeightsAlignment = 4096;
 // The package of this library, for example "poprt 0.1.0": what write_executable() notes.
 std::string_view package();
 
+// Texts that belong to a program, by name of the opaque blob that they are in a PopEF file: what
+// the model says about itself, labels of its classes.
+using Notes = std::map<std::string, std::string>;
+
 using Sink = std::function<void(std::span<const std::byte>)>;
 
 // Writes the payload front to back. Weights are made one at a time, each in a buffer of its own
 // size; gaps between them are zeros. The same program and weights give the same bytes. Throws
 // invalid_argument when weight records overlap or lie outside `program.weights_bytes`, data_loss
 // when the program does not verify, and what `sink` and the fill functions throw.
-void write_executable(const Sink& sink, const Program& program, std::span<const Weight> weights);
+void write_executable(const Sink& sink, const Program& program, std::span<const Weight> weights,
+                      const Notes& notes = {});
 void write_executable(std::ostream& stream, const Program& program,
                       std::span<const Weight> weights);
 
@@ -39,6 +45,7 @@ struct LoadedProgram {
   std::span<const std::byte> weights;  // 64-byte aligned, program.weights_bytes long
   std::shared_ptr<const void> owner;   // keeps `weights`
   std::string package;                 // of whoever wrote it
+  Notes notes;
 };
 
 // Reads a payload; `owner` keeps its bytes. Weights are not touched, unless the payload is not

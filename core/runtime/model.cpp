@@ -1,10 +1,12 @@
 #include "runtime/model.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <unordered_set>
 
 #include "base/error.h"
+#include "base/log_level.h"
 
 namespace poprt::runtime {
 namespace {
@@ -118,6 +120,7 @@ std::shared_ptr<const Model> make_model(std::string name, device::Image image,
                                         std::span<const std::byte> payload,
                                         std::optional<popef::Metadata> metadata,
                                         std::span<const InputData> input_data) {
+  warn_of_log_level();
   POPRT_ASSERT(image.program != nullptr);
   const program::Program& p = *image.program;
   program::verify(p);
@@ -171,6 +174,19 @@ std::shared_ptr<const Model> make_model(std::string name, device::Image image,
                                        {},
                                        std::move(*metadata),
                                        nullptr});
+}
+
+void read_onnx_metadata(Model& model) {
+  const auto blob = model.opaque.find(kOnnxMetadata);
+  if (blob == model.opaque.end()) return;
+  const auto json = nlohmann::ordered_json::parse(blob->second, nullptr, false);
+  if (!json.is_object())
+    fail(ErrorCode::data_loss, "opaque blob '{}' is no JSON object", kOnnxMetadata);
+  for (const auto& [key, value] : json.items()) {
+    if (!value.is_string())
+      fail(ErrorCode::data_loss, "opaque blob '{}': '{}' is no string", kOnnxMetadata, key);
+    model.onnx_metadata.emplace_back(key, value.get<std::string>());
+  }
 }
 
 }  // namespace poprt::runtime

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/device.h"
@@ -44,6 +45,9 @@ struct Model {
   popef::Metadata metadata;
   // What it was opened from; null when that was no PopEF.
   std::shared_ptr<const popef::Model> blobs;
+  // What the ONNX model says about itself (compiler/onnx_metadata.h), from opaque blob
+  // kOnnxMetadata.
+  std::vector<std::pair<std::string, std::string>> onnx_metadata;
 
   // The random seed of a model whose file has no value for it: sessions generate it.
   bool is_seed(size_t input) const;
@@ -52,6 +56,11 @@ struct Model {
   const std::vector<program::Anchor>& inputs() const { return image.program->inputs; }
   const std::vector<program::Anchor>& outputs() const { return image.program->outputs; }
 };
+
+inline constexpr const char* kOnnxMetadata = "onnx_metadata";
+
+// Fills Model::onnx_metadata. Throws data_loss unless the blob is a JSON object of strings.
+void read_onnx_metadata(Model& model);
 
 // What a device must have to run it.
 device::Constraints constraints_of(const Model& model);

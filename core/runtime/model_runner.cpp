@@ -104,6 +104,20 @@ const std::vector<DataDesc>& ModelRunner::execute_outputs() const {
   return state_->plan->output_descs;
 }
 
+RequestRows ModelRunner::request_rows() const {
+  const RunnerPlan& p = *state_->plan;
+  if (p.dynamic) return {RequestRows::along, p.config.batching_dim, p.replicas > 1 ? 1u : 0u};
+  return {};
+}
+
+std::vector<Shape> ModelRunner::output_shapes(std::span<const InputBinding> inputs) const {
+  const RunnerPlan& p = *state_->plan;
+  const uint64_t rows = p.rows_of_inputs(inputs);
+  std::vector<Shape> shapes;
+  for (size_t i = 0; i < p.outputs.size(); i++) shapes.push_back(p.output_shape(i, rows));
+  return shapes;
+}
+
 void ModelRunner::execute(std::span<const InputBinding> inputs,
                           std::span<const OutputBinding> outputs) {
   if (state_->choose_idle().execute_checked(inputs, outputs)) return;

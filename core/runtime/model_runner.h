@@ -43,6 +43,8 @@ class ModelRunner : public BaseRunner {
   const Model& model() const;
   const std::vector<DataDesc>& execute_inputs() const override;
   const std::vector<DataDesc>& execute_outputs() const override;
+  RequestRows request_rows() const override;
+  std::vector<Shape> output_shapes(std::span<const InputBinding> inputs) const override;
 
   using BaseRunner::execute;
   using BaseRunner::execute_async;

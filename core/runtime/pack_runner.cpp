@@ -72,6 +72,7 @@ struct PackRunner::State : std::enable_shared_from_this<State> {
 
   uint64_t resolve(std::span<const InputBinding> in, std::span<const OutputBinding> out,
                    Request& request) const;
+  uint64_t places(std::span<const InputBinding> in) const;
   void start_thread();
   void serve() noexcept;
   void send() noexcept;
@@ -250,6 +251,23 @@ PackRunner::State::State(std::shared_ptr<const Model> model, PackRunnerConfig gi
     packs.push_back(std::move(p));
   }
   free_count = free.size();
+}
+
+// Places of the item that these inputs are, as far as they tell; resolve() checks.
+uint64_t PackRunner::State::places(std::span<const InputBinding> in) const {
+  uint64_t least = layout.longest();
+  for (size_t i = 0; i < in.size(); i++) {
+    const std::string_view name =
+        in[i].name.data() ? in[i].name : inputs.at(in[i].index).anchor.name;
+    const size_t at = find_anchor(runner->model().inputs(), name, i, "input");
+    if (!in[i].data || (roles[at] != Role::dynamic && roles[at] != Role::numbers)) continue;
+    uint64_t length = in[i].bytes / input_units[at];
+    const auto* data = static_cast<const std::byte*>(in[i].data);
+    if (config.enable_padding_remove && at == mask)
+      while (length && is_zero(data + (length - 1) * input_units[at], input_units[at])) length--;
+    least = std::min(least, length);
+  }
+  return least;
 }
 
 uint64_t PackRunner::State::resolve(std::span<const InputBinding> in,
@@ -537,6 +555,13 @@ PackRunner::~PackRunner() {
 }
 
 const std::vector<DataDesc>& PackRunner::execute_inputs() const { return state_->inputs; }
+std::vector<Shape> PackRunner::output_shapes(std::span<const InputBinding> inputs) const {
+  auto shapes = BaseRunner::output_shapes(inputs);
+  if (!state_->config.unpack_info_input_name.empty()) return shapes;
+  for (Shape& shape : shapes) shape[0] = static_cast<int64_t>(state_->places(inputs));
+  return shapes;
+}
+
 const std::vector<DataDesc>& PackRunner::execute_outputs() const { return state_->outputs; }
 
 void PackRunner::execute(std::span<const InputBinding> inputs,

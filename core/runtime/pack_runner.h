@@ -68,6 +68,8 @@ class PackRunner final : public BaseRunner {
   // Sizes are the longest that a request may have.
   const std::vector<DataDesc>& execute_inputs() const override;
   const std::vector<DataDesc>& execute_outputs() const override;
+  RequestRows request_rows() const override { return {RequestRows::any, 0, 0}; }
+  std::vector<Shape> output_shapes(std::span<const InputBinding> inputs) const override;
 
   using BaseRunner::execute;
   using BaseRunner::execute_async;

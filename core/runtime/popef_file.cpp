@@ -104,6 +104,7 @@ std::shared_ptr<const Model> build(const std::shared_ptr<const popef::Model>& fo
   struct All {
     std::shared_ptr<const void> file, blobs;
   };
+  const program::Notes notes = std::move(loaded.notes);
   const auto made =
       make(metadata.executable(), std::move(loaded), file, {},
            std::make_shared<All>(All{std::move(owner), owners}), metadata, input_data);
@@ -115,6 +116,8 @@ std::shared_ptr<const Model> build(const std::shared_ptr<const popef::Model>& fo
     made->opaque.emplace(blob.name, std::string(reinterpret_cast<const char*>(text.bytes.data()),
                                                 text.bytes.size()));
   }
+  for (auto& [name, text] : notes) made->opaque.emplace(name, text);
+  read_onnx_metadata(*made);
   return made;
 }
 
@@ -193,7 +196,11 @@ std::shared_ptr<const popef::Model> popef_model(const Model& model) {
 std::shared_ptr<const Model> open_payload(std::string name, std::span<const std::byte> payload,
                                           std::shared_ptr<const void> owner) {
   program::LoadedProgram loaded = program::read_executable(payload, owner);
-  return make(std::move(name), std::move(loaded), {}, payload, std::move(owner));
+  const program::Notes notes = std::move(loaded.notes);
+  const auto made = make(std::move(name), std::move(loaded), {}, payload, std::move(owner));
+  made->opaque = notes;
+  read_onnx_metadata(*made);
+  return made;
 }
 
 std::string executable_name(const std::filesystem::path& path) {

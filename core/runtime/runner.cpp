@@ -13,6 +13,12 @@ std::vector<Binding> bindings(const Views& views) {
 
 }  // namespace
 
+std::vector<Shape> BaseRunner::output_shapes(std::span<const InputBinding>) const {
+  std::vector<Shape> shapes;
+  for (const DataDesc& d : execute_outputs()) shapes.push_back(d.anchor.shape);
+  return shapes;
+}
+
 void BaseRunner::execute(const InputMemoryView& inputs, const OutputMemoryView& outputs) {
   execute(bindings<InputBinding>(inputs), bindings<OutputBinding>(outputs));
 }

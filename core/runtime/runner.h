@@ -37,6 +37,17 @@ struct DataDesc {
   uint64_t size_in_bytes = 0;
   bool popef_contains_tensor_data = false;  // need not be given
 };
+// Which shapes a request may have.
+struct RequestRows {
+  enum Kind : uint8_t {
+    batches,  // a whole number of compiled ones, as another dimension or along the first
+    along,    // any number along dimension `dim`
+    any,      // the runner's own rules, by size
+  };
+  Kind kind = batches;
+  uint32_t dim = 0;
+  uint32_t left_out = 0;  // leading dimensions of descriptions that requests do not have
+};
 using InputDesc = DataDesc;
 using OutputDesc = DataDesc;
 
@@ -49,6 +60,10 @@ class BaseRunner {
   // In the order that indices of bindings mean.
   virtual const std::vector<DataDesc>& execute_inputs() const = 0;
   virtual const std::vector<DataDesc>& execute_outputs() const = 0;
+  virtual RequestRows request_rows() const { return {}; }
+  // Shapes of the outputs of a request with these inputs, in the order of execute_outputs(). Throws
+  // what execute() would throw for the inputs.
+  virtual std::vector<Shape> output_shapes(std::span<const InputBinding> inputs) const;
 
   virtual void execute(std::span<const InputBinding> inputs,
                        std::span<const OutputBinding> outputs) = 0;

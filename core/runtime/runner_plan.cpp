@@ -242,4 +242,26 @@ uint64_t RunnerPlan::resolve(std::span<const InputBinding> in, std::span<const O
   return rows ? rows : dynamic ? chunk_rows : replicas;
 }
 
+uint64_t RunnerPlan::rows_of_inputs(std::span<const InputBinding> in) const {
+  uint64_t rows = 0;
+  std::string_view told;
+  std::vector<const void*> pointers(model->inputs().size());
+  bind_anchors(*this, in, std::span(model->inputs()), inputs, true, pointers.data(), rows, told);
+  return rows ? rows : dynamic ? chunk_rows : replicas;
+}
+
+Shape RunnerPlan::output_shape(size_t i, uint64_t rows) const {
+  if (dynamic) {
+    Shape shape = model->outputs()[i].shape;
+    int64_t& extent = shape[config.batching_dim];
+    extent = extent / static_cast<int64_t>(chunk_rows) * static_cast<int64_t>(rows);
+    return shape;
+  }
+  Shape shape = output_descs[i].anchor.shape;
+  if (rows == replicas) return shape;
+  if (shape.empty()) return {static_cast<int64_t>(rows)};
+  shape[0] *= static_cast<int64_t>(rows / replicas);
+  return shape;
+}
+
 }  // namespace poprt::runtime

@@ -98,6 +98,11 @@ class RunnerPlan {
   uint64_t resolve(std::span<const InputBinding> inputs, std::span<const OutputBinding> outputs,
                    const void** input_pointers, void** output_pointers) const;
 
+  // The part of resolve() about inputs.
+  uint64_t rows_of_inputs(std::span<const InputBinding> inputs) const;
+  // Shape of output `i` of a request with so many rows.
+  Shape output_shape(size_t i, uint64_t rows) const;
+
   // The device can use a request's memory without a copy, a chunk at a time.
   bool contiguous(uint64_t rows) const noexcept { return flat || rows == chunk_rows; }
 

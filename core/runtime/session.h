@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/random_seed.h"
 #include "device/device.h"
 #include "device/device_manager.h"
 #include "runtime/anchor_predicate.h"
@@ -215,7 +216,7 @@ class Session final : private device::Occupant {
   std::vector<const void*> input_pointers_;
   std::vector<void*> output_pointers_;
   std::unique_ptr<StreamQueues> queues_;
-  std::mt19937_64 random_{std::random_device{}()};
+  std::mt19937_64 random_{random_seed()};
 };
 
 }  // namespace poprt::runtime

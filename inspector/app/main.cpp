@@ -17,9 +17,9 @@
 
 #include "app/file_dialog.h"
 #include "app/headless.h"
-#include "app/png.h"
 #include "base/error.h"
 #include "model/format.h"
+#include "views/png.h"
 #include "views/ui.h"
 #include "views/workspace.h"
 
@@ -27,10 +27,12 @@ namespace poprt::inspector {
 namespace {
 
 struct Arguments {
-  std::vector<std::string> files;
-  std::string screenshot, view, select, size = "1280x800", theme, telemetry_folder, page;
+  std::vector<std::string> files, inputs;
+  std::string export_graph, screenshot, view, select, size = "1280x800", theme, telemetry_folder,
+                                                      page;
   double scale = 1;
   bool help_sheet = false, palette = false;
+  double bench = 0;
   int step = -1;
 };
 
@@ -50,6 +52,24 @@ void start_imgui(float scale) {
 void prepare(Workspace& workspace, const Arguments& a) {
   workspace.telemetry_folder = a.telemetry_folder;
   for (const std::string& file : a.files) workspace.open(file);
+}
+
+// Inputs that the command line names; in a picture the model is run, too.
+void prepare_run(Workspace& workspace, const Arguments& a, bool run) {
+  RunView* view = workspace.run_view();
+  if (!view) return;
+  for (const std::string& word : a.inputs) {
+    const size_t at = word.find('=');
+    if (at == std::string::npos)
+      fail(ErrorCode::invalid_argument, "--input: expected NAME=FILE, found '{}'", word);
+    view->set_input(word.substr(0, at), input_choice(word.substr(at + 1)));
+  }
+  if (!run || a.view != view_name(View::run)) return;
+  view->run();
+  if (a.bench > 0) {
+    view->settings.seconds = a.bench;
+    view->bench();
+  }
 }
 
 int take_screenshot(const Arguments& a, Settings settings) {
@@ -90,6 +110,7 @@ int take_screenshot(const Arguments& a, Settings settings) {
       frame();
     }
     if (a.step >= 0) workspace.show_step(a.step);
+    prepare_run(workspace, a, true);
     if (!a.select.empty() && !workspace.select(a.select))
       problem = fmt::format("nothing is called '{}'", a.select);
     const bool live = a.view == "queues";
@@ -100,7 +121,15 @@ int take_screenshot(const Arguments& a, Settings settings) {
     }
     context.clear();
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
-    if (!problem) write_png(a.screenshot, width, height, context.pixels());
+    if (!a.export_graph.empty()) {
+      if (!workspace.export_picture(a.export_graph))
+        problem =
+            fmt::format("{} has no graph to export", a.files.empty() ? "nothing" : a.files[0]);
+      workspace.settle();
+      const std::string wrote = workspace.message();
+      if (!problem && !wrote.starts_with("wrote ")) problem = wrote;
+    }
+    if (!problem && !a.screenshot.empty()) write_png(a.screenshot, width, height, context.pixels());
     const auto document = workspace.document();
     if (document && !document->error.empty())
       fmt::print(stderr, "poprt-inspector: {}\n", document->error);
@@ -153,13 +182,13 @@ void run_loop(GLFWwindow* window, Workspace& workspace, Dropped& dropped) {
       const bool timed_out = glfwGetTime() - before >= kLookForChanges * 0.99;
       frames = timed_out && !workspace.busy() ? 0 : kFramesAfterEvent;
     }
-    for (const std::string& file : std::exchange(dropped.files, {})) workspace.open(file);
+    for (const std::string& file : std::exchange(dropped.files, {})) workspace.dropped(file);
     if (glfwGetTime() - last_look > kLookForChanges) {
       last_look = glfwGetTime();
       if (workspace.reload_changed()) frames = kFramesAfterEvent;
     }
     if (auto chosen = dialog.take()) {
-      if (!chosen->empty()) workspace.open(*chosen);
+      workspace.chosen(*chosen);
       dialog = {};
     }
     if (frames == 0) continue;
@@ -207,6 +236,7 @@ int open_window(const Arguments& a, Settings settings) {
     Workspace workspace(std::move(settings), [] { glfwPostEmptyEvent(); }, scale);
     prepare(workspace, a);
     if (const auto view = view_of(a.view)) workspace.show(*view);
+    prepare_run(workspace, a, false);
     run_loop(window, workspace, dropped);
     glfwGetWindowSize(window, &workspace.settings().width, &workspace.settings().height);
     save_settings(workspace.settings(), settings_path());
@@ -220,10 +250,10 @@ int open_window(const Arguments& a, Settings settings) {
 }
 
 int run(const Arguments& a) {
-  Settings settings = a.screenshot.empty() ? load_settings(settings_path()) : Settings{};
+  const bool picture = !a.screenshot.empty() || !a.export_graph.empty();
+  Settings settings = picture ? Settings{} : load_settings(settings_path());
   if (!a.theme.empty()) settings.light = a.theme == "light";
-  return a.screenshot.empty() ? open_window(a, std::move(settings))
-                              : take_screenshot(a, std::move(settings));
+  return picture ? take_screenshot(a, std::move(settings)) : open_window(a, std::move(settings));
 }
 
 }  // namespace
@@ -237,8 +267,11 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("poprt-inspector ") + POPRT_VERSION);
   app.add_option("FILE", a.files, ".onnx, .popef, IR text or a recording of telemetry");
   app.add_option("--view", a.view, "What to show first")
-      ->check(CLI::IsMember(
-          std::vector<std::string>{"graph", "popef", "program", "passes", "queues", "compare"}));
+      ->check(CLI::IsMember(std::vector<std::string>{"graph", "popef", "program", "passes", "run",
+                                                     "queues", "compare"}));
+  app.add_option("--export", a.export_graph,
+                 "Write the whole graph as a PNG and end; needs no display. As SVG: poprt_exec "
+                 "inspect --svg");
   app.add_option("--screenshot", a.screenshot, "Write a PNG and end; needs no display");
   app.add_option("--select", a.select, "A node or an anchor to select in the screenshot");
   app.add_option("--size", a.size, "WIDTHxHEIGHT of the screenshot")->capture_default_str();
@@ -253,6 +286,12 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember(
           std::vector<std::string>{"anchors", "data", "opaque", "metadata", "blobs"}));
   app.add_option("--step", a.step, "Pass to show in the screenshot of the passes view, from 0 on");
+  app.add_option("--input", a.inputs,
+                 "NAME=FILE for the run view: .npy, .pb, or a picture FILE[:imagenet], or "
+                 "NAME=zeros; a screenshot of it runs the model")
+      ->expected(1, 1 << 20);
+  app.add_option("--bench", a.bench, "Seconds to measure before a screenshot of the run view")
+      ->check(CLI::Range(0.0, 600.0));
   app.add_flag("--help-sheet", a.help_sheet, "With the list of shortcuts in the screenshot");
   app.add_flag("--palette", a.palette, "With the command palette in the screenshot");
   app.add_option(

@@ -84,8 +84,10 @@ class GraphModelMaker {
 
   void make(const ir::Graph& graph) {
     model_.name_ = printable(graph.name);
+    model_.opsets_ = graph.opsets;
     model_.groups_.push_back({});
     add_graph(graph, kRoot);
+    move_constants_to_readers();
     dissolve_small_groups();
     sum_groups();
   }
@@ -200,6 +202,53 @@ class GraphModelMaker {
     add_terminals(graph, in_group, NodeKind::output);
   }
 
+  bool is_inside(int inner, int outer) const {
+    while (inner != outer && inner != kNone)
+      inner = model_.groups_[static_cast<size_t>(inner)].parent;
+    return inner == outer;
+  }
+
+  // The innermost group that holds both; not into the body of a node.
+  int common_group(int a, int b) const {
+    while (!is_inside(b, a)) a = model_.groups_[static_cast<size_t>(a)].parent;
+    return a;
+  }
+
+  // What computes on weights alone and has no group of its own stands with those that read it:
+  // exporters make hundreds of Identity nodes whose names say nothing, which would lie side by side
+  // at the top.
+  void move_constants_to_readers() {
+    const size_t count = model_.nodes_.size();
+    std::vector<bool> constant(count, false);
+    for (size_t n = 0; n < count; n++) {
+      const GraphNode& it = model_.nodes_[n];
+      if (it.kind != NodeKind::op) continue;
+      constant[n] = std::all_of(it.inputs.begin(), it.inputs.end(), [&](int v) {
+        if (v == kNone || value(v).constant.defined()) return true;
+        const int producer = value(v).producer;
+        return producer != kNone && constant[static_cast<size_t>(producer)];
+      });
+    }
+    for (size_t n = count; n-- > 0;) {
+      if (!constant[n]) continue;
+      GraphNode& it = model_.nodes_[n];
+      int place = kNone;
+      for (const int v : it.outputs)
+        if (v != kNone)
+          for (const int reader : value(v).consumers)
+            place = place == kNone ? node(reader).group : common_group(place, node(reader).group);
+      if (place == kNone || place == it.group || !is_inside(place, it.group)) continue;
+      bool enters_body = false;
+      for (int g = place; g != it.group; g = group(g).parent) enters_body |= group(g).is_subgraph;
+      if (enters_body) continue;
+      std::erase(group(it.group).nodes, static_cast<int>(n));
+      auto& members = group(place).nodes;
+      members.insert(std::lower_bound(members.begin(), members.end(), static_cast<int>(n)),
+                     static_cast<int>(n));
+      it.group = place;
+    }
+  }
+
   // A group of one member, and a group that is all that its parent holds, are left out.
   void dissolve_small_groups() {
     for (int g = static_cast<int>(model_.groups_.size()) - 1; g > kRoot; g--) {
@@ -305,6 +354,16 @@ size_t GraphModel::edge_count() const {
   for (const GraphValue& v : values_)
     if (v.producer != kNone) edges += v.consumers.size();
   return edges;
+}
+
+std::optional<onnx::OperatorDoc> GraphModel::documentation(int id) const {
+  const std::string& op = node(id).op;
+  if (node(id).kind != NodeKind::op) return std::nullopt;
+  const size_t dot = op.rfind('.');
+  const std::string domain = dot == std::string::npos ? "" : op.substr(0, dot);
+  const auto version = opsets_.find(domain);
+  return onnx::operator_doc(domain, dot == std::string::npos ? op : op.substr(dot + 1),
+                            version == opsets_.end() ? 0 : version->second);
 }
 
 }  // namespace poprt::inspector

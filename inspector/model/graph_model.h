@@ -7,12 +7,15 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ir/graph.h"
+#include "onnx/operator_doc.h"
 
 namespace poprt::inspector {
 
@@ -61,6 +64,10 @@ class GraphModel {
   explicit GraphModel(const ir::Graph& graph);
 
   const std::string& name() const { return name_; }
+  // Domain ("" is ai.onnx) to version.
+  const std::map<std::string, int64_t>& opsets() const { return opsets_; }
+  // What ONNX says of a node's operator; empty for those that it does not define.
+  std::optional<onnx::OperatorDoc> documentation(int node) const;
   const std::vector<GraphNode>& nodes() const { return nodes_; }
   const std::vector<GraphValue>& values() const { return values_; }
   const std::vector<GraphGroup>& groups() const { return groups_; }
@@ -81,6 +88,7 @@ class GraphModel {
  private:
   friend class GraphModelMaker;
   std::string name_;
+  std::map<std::string, int64_t> opsets_;
   std::vector<GraphNode> nodes_;
   std::vector<GraphValue> values_;
   std::vector<GraphGroup> groups_;

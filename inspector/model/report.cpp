@@ -113,6 +113,10 @@ std::vector<Table> node_tables(const GraphModel& g, const std::string& name) {
            {std::string("operator"), n.op},
            {std::string("group"), g.group(n.group).path}}};
   for (const auto& [key, value] : n.attributes) t.rows.push_back({"attribute " + key, value});
+  if (const auto doc = g.documentation(id)) {
+    t.rows.push_back({std::string("since opset"), int64_t{doc->since}});
+    t.rows.push_back({std::string("documentation"), printable(doc->text)});
+  }
   std::vector<Table> tables = {std::move(t)};
   Table values{"values", {"role", "name", "type", "bytes", "constant"}, {}};
   const auto add = [&](const char* role, const std::vector<int>& ids) {

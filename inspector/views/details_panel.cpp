@@ -84,6 +84,43 @@ void DetailsPanel::draw_values(GraphView& view, const std::vector<int>& values, 
   }
 }
 
+void DetailsPanel::draw_documentation(const GraphModel& g, int node) {
+  if (documented_ != std::pair(&g, node)) {
+    documented_ = {&g, node};
+    documentation_ = g.documentation(node);
+  }
+  if (g.node(node).kind != NodeKind::op) return;
+  ui::heading("Documentation");
+  if (!documentation_) {
+    ui::dim_text("ONNX does not define this operator");
+    return;
+  }
+  ImGui::PushTextWrapPos(0);
+  constexpr size_t kBrief = 220;
+  const std::string& text = documentation_->text;
+  const bool brief = !all_documentation_ && text.size() > kBrief;
+  ui::text(brief ? text.substr(0, text.find_last_of(" \n", kBrief)) + " …" : text);
+  if (all_documentation_) {
+    const std::pair<const char*, const std::vector<onnx::OperatorDoc::Item>*> lists[] = {
+        {"inputs", &documentation_->inputs},
+        {"outputs", &documentation_->outputs},
+        {"attributes", &documentation_->attributes}};
+    for (const auto& [what, items] : lists) {
+      if (!items->empty()) ui::coloured_text(ui::colours().accent, what);
+      for (const onnx::OperatorDoc::Item& item : *items) {
+        ui::text(item.name);
+        ImGui::Indent();
+        ui::dim_text(item.text);
+        ImGui::Unindent();
+      }
+    }
+    ui::dim_text(fmt::format("since opset {}", documentation_->since));
+  }
+  ImGui::PopTextWrapPos();
+  if (ui::button(all_documentation_ ? "Less" : "More", "All of the operator's documentation"))
+    all_documentation_ = !all_documentation_;
+}
+
 void DetailsPanel::draw_node(GraphView& view, const Compilation* compilation) {
   const GraphModel& g = *view.graph();
   const GraphNode& n = g.node(view.selected());
@@ -121,6 +158,7 @@ void DetailsPanel::draw_node(GraphView& view, const Compilation* compilation) {
   }
   draw_values(view, n.inputs, "Inputs", true);
   draw_values(view, n.outputs, "Outputs", false);
+  draw_documentation(g, view.selected());
   if (value_ != kNone && view.selected() == node_) {
     ui::heading(g.value(value_).name);
     tensor_.draw(g.value(value_).name, g.value(value_).constant);

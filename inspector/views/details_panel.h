@@ -1,6 +1,7 @@
 // Everything about the selected node of a graph.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -23,6 +24,7 @@ class DetailsPanel {
 
  private:
   void draw_overview(GraphView& view);
+  void draw_documentation(const GraphModel& graph, int node);
   void draw_node(GraphView& view, const Compilation* compilation);
   void draw_values(GraphView& view, const std::vector<int>& values, const char* title, bool inputs);
 
@@ -30,6 +32,9 @@ class DetailsPanel {
   int value_ = kNone;  // the weight whose elements are shown
   int node_ = kNone;
   int step_ = -1;
+  std::pair<const GraphModel*, int> documented_{nullptr, kNone};
+  std::optional<onnx::OperatorDoc> documentation_;
+  bool all_documentation_ = false;
 };
 
 }  // namespace poprt::inspector

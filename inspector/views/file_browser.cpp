@@ -16,8 +16,9 @@ bool is_ours(const std::filesystem::path& path) {
 
 }  // namespace
 
-void FileBrowser::open(const std::filesystem::path& folder) {
+void FileBrowser::open(const std::filesystem::path& folder, bool all) {
   open_ = true;
+  all_ = all;
   filter_.clear();
   enter(folder);
 }

@@ -10,7 +10,8 @@ namespace poprt::inspector {
 
 class FileBrowser {
  public:
-  void open(const std::filesystem::path& folder);
+  // Of models, or with `all` of any kind.
+  void open(const std::filesystem::path& folder, bool all = false);
   bool is_open() const { return open_; }
   void close() { open_ = false; }
   // Draws it when it is open; the file that was chosen in this frame.

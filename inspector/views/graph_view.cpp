@@ -193,6 +193,43 @@ std::string GraphView::svg() const {
   return graph_ && scene_ ? graph_svg(*graph_, *scene_) : std::string();
 }
 
+std::shared_ptr<const GraphView::Drawing> GraphView::drawing(double zoom) {
+  if (!graph_ || !scene_) return nullptr;
+  constexpr double kMargin = 20;
+  const double wide = scene_->width + 2 * kMargin, high = scene_->height + 2 * kMargin;
+  zoom = std::min({zoom, std::sqrt(kMostPicturePixels / (wide * high)),
+                   kMostPictureSide / std::max(wide, high)});
+  auto made = std::make_shared<Drawing>();
+  made->width = std::max(1, static_cast<int>(wide * zoom));
+  made->height = std::max(1, static_cast<int>(high * zoom));
+  made->background = ui::colours().back;
+
+  const Camera camera = camera_;
+  const ImVec2 least = least_, size = size_;
+  const size_t marks = ui::marks().size();
+  camera_ = {scene_->width / 2, scene_->height / 2, zoom};
+  least_ = {0, 0};
+  size_ = {static_cast<float>(made->width), static_cast<float>(made->height)};
+  ImDrawList list(ImGui::GetDrawListSharedData());
+  list._ResetForNewFrame();
+  list.Flags |= ImDrawListFlags_AllowVtxOffset;  // more vertices than 16 bits count
+  list.PushTextureID(ImGui::GetIO().Fonts->TexID);
+  list.PushClipRect({0, 0}, size_);
+  draw_boxes(&list, bounds());
+  ui::marks().resize(marks);
+  camera_ = camera;
+  least_ = least;
+  size_ = size;
+
+  made->vertices.assign(list.VtxBuffer.begin(), list.VtxBuffer.end());
+  for (const ImDrawCmd& command : list.CmdBuffer)
+    for (unsigned i = 0; i < command.ElemCount; i++)
+      made->triangles.push_back(
+          static_cast<uint32_t>(list.IdxBuffer[static_cast<int>(command.IdxOffset + i)]) +
+          command.VtxOffset);
+  return made;
+}
+
 ImVec2 GraphView::to_screen(Point p) const {
   return {f((p.x - camera_.x) * camera_.zoom) + least_.x + size_.x / 2,
           f((p.y - camera_.y) * camera_.zoom) + least_.y + size_.y / 2};

@@ -60,6 +60,17 @@ class GraphView {
   const Scene* scene() const { return scene_.get(); }
   std::string status() const;
   std::string svg() const;
+  // The whole graph as it is open now, for a picture: of the size that `zoom` gives, or less so
+  // that it has at most kMostPicturePixels. Null without a layout. Draws with the fonts, so call it
+  // from the drawing thread between NewFrame and Render.
+  struct Drawing {
+    int width = 0, height = 0;
+    std::vector<ImDrawVert> vertices;
+    std::vector<uint32_t> triangles;  // indices, three each
+    ImU32 background = 0;
+  };
+  static constexpr double kMostPicturePixels = 48e6, kMostPictureSide = 30000;
+  std::shared_ptr<const Drawing> drawing(double zoom);
   // Where a node is on the screen; false when it is not in sight.
   bool screen_rect(int node, ImVec2& least, ImVec2& most) const;
 

@@ -109,7 +109,7 @@ void PopefView::draw(ImVec2 size) {
 }
 
 void PopefView::draw_anchors(ImVec2 size) {
-  const float details = std::min(360 * ui::scale(), size.x * 0.34f);
+  const float details = std::min(360 * ui::scale(), size.x * 0.26f);  // nine columns need room
   const auto rows = file_->anchor_rows(
       filter, static_cast<AnchorColumn>(anchors_state_.sort_column), anchors_state_.descending);
   std::vector<ui::Column> columns;

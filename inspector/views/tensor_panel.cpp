@@ -10,7 +10,8 @@
 namespace poprt::inspector {
 namespace {
 
-constexpr int64_t kMostColumns = 16, kMostRows = 512;
+constexpr int64_t kMostColumns = 16;
+constexpr int64_t kMostLines = 1 << 20;  // what a scroll bar reaches
 
 void draw_histogram(const TensorStatistics& s) {
   const ui::Colours& c = ui::colours();
@@ -54,7 +55,7 @@ void TensorPanel::draw(const std::string& name, const Tensor& tensor) {
     tensor_ = tensor;
     statistics_ = nullptr;
     error_.clear();
-    slice_ = 0;
+    slice_ = column_ = 0;
     task_ = Task<TensorStatistics>(
         [tensor](Progress& progress) {
           return tensor_statistics(tensor, uint64_t{1} << 24, &progress.cancel);
@@ -93,44 +94,49 @@ void TensorPanel::draw_statistics(const TensorStatistics& s) const {
   draw_histogram(s);
 }
 
-// The last two dimensions as rows and columns; a slider walks over the others.
+// The last two dimensions as rows and columns; sliders walk over the others and over columns that
+// have no room. A single long row is broken into lines.
 void TensorPanel::draw_grid() {
   if (tensor_.count() == 0) return;
   const Shape& shape = tensor_.shape();
   const int64_t columns = shape.empty() ? 1 : shape.back();
   const int64_t rows = shape.size() < 2 ? 1 : shape[shape.size() - 2];
   const int64_t slices = tensor_.count() / (rows * columns);
-  if (slices > 1) {
+  const auto slider = [](const char* name, int& value, int64_t most) {
     ImGui::SetNextItemWidth(-1);
-    ImGui::SliderInt("##slice", &slice_, 0,
-                     static_cast<int>(std::min<int64_t>(slices - 1, INT32_MAX)), "slice %d");
-    slice_ = static_cast<int>(std::clamp<int64_t>(slice_, 0, slices - 1));
-    ui::mark("slice");
-  }
-  const int64_t shown_rows = std::min(rows, kMostRows), shown = std::min(columns, kMostColumns);
+    ImGui::SliderInt(fmt::format("##{}", name).c_str(), &value, 0,
+                     static_cast<int>(std::min<int64_t>(most, INT32_MAX)),
+                     fmt::format("{} %d", name).c_str());
+    value = static_cast<int>(std::clamp<int64_t>(value, 0, most));
+    ui::mark(name);
+  };
+  if (slices > 1) slider("slice", slice_, slices - 1);
+  const bool broken = rows == 1 && columns > kMostColumns;
+  if (columns > kMostColumns && !broken) slider("column", column_, columns - kMostColumns);
+  const int64_t shown = std::min(columns, kMostColumns);
+  const int64_t lines = broken ? (columns + shown - 1) / shown : rows;
   const ImGuiTableFlags flags = ImGuiTableFlags_ScrollX | ImGuiTableFlags_ScrollY |
                                 ImGuiTableFlags_RowBg | ImGuiTableFlags_BordersInnerV |
                                 ImGuiTableFlags_SizingFixedFit;
-  const float height =
-      std::min(static_cast<float>(shown_rows + 2) * (ImGui::GetTextLineHeight() + 7 * ui::scale()),
-               240 * ui::scale());
+  const float line = ImGui::GetTextLineHeight() + 7 * ui::scale();
+  const float least = 240 * ui::scale(), room = ImGui::GetContentRegionAvail().y;
+  const float height = std::min(static_cast<float>(lines + 2) * line, std::max(least, room));
   if (!ImGui::BeginTable("values", static_cast<int>(shown) + 1, flags, {0, height})) return;
   ImGui::TableSetupScrollFreeze(1, 0);
   ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(shown_rows));
+  clipper.Begin(static_cast<int>(std::min(lines, kMostLines)));
   while (clipper.Step())
     for (int r = clipper.DisplayStart; r < clipper.DisplayEnd; r++) {
+      const int64_t first = broken ? r * shown : r * columns + (columns > shown ? column_ : 0);
       ImGui::TableNextRow();
       ImGui::TableSetColumnIndex(0);
-      ImGui::TextDisabled("%d", r);
-      for (int64_t col = 0; col < shown; col++) {
+      ImGui::TextDisabled("%lld", static_cast<long long>(broken ? first : r));
+      for (int64_t col = 0; col < shown && (!broken || first + col < columns); col++) {
         ImGui::TableSetColumnIndex(static_cast<int>(col) + 1);
-        ui::text(element_text(tensor_, (slice_ * rows + r) * columns + col));
+        ui::text(element_text(tensor_, slice_ * rows * columns + first + col));
       }
     }
   ImGui::EndTable();
-  if (shown_rows < rows || shown < columns)
-    ui::dim_text(fmt::format("{} of {} rows, {} of {} columns", shown_rows, rows, shown, columns));
 }
 
 }  // namespace poprt::inspector

@@ -29,7 +29,8 @@ class TensorPanel {
   Task<TensorStatistics> task_;
   std::shared_ptr<const TensorStatistics> statistics_;
   std::string error_;
-  int slice_ = 0;  // of all dimensions but the last two
+  int slice_ = 0;   // of all dimensions but the last two
+  int column_ = 0;  // the first that is shown
 };
 
 }  // namespace poprt::inspector

@@ -302,7 +302,8 @@ bool table(const char* id, const std::vector<Column>& columns, size_t count,
   bool sorted = false;
   const ImGuiTableFlags flags =
       ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_Resizable |
-      ImGuiTableFlags_BordersInnerV | ImGuiTableFlags_SizingStretchProp |
+      ImGuiTableFlags_BordersInnerV | ImGuiTableFlags_PadOuterX |
+      ImGuiTableFlags_SizingStretchProp |
       (state.sort_column >= 0 ? ImGuiTableFlags_Sortable : ImGuiTableFlags_None);
   if (!ImGui::BeginTable(id, static_cast<int>(columns.size()), flags, size)) return false;
   ImGui::TableSetupScrollFreeze(0, 1);

@@ -10,12 +10,14 @@
 #include "base/file.h"
 #include "model/format.h"
 #include "popef/export_npy.h"
+#include "views/png.h"
+#include "views/raster.h"
 
 namespace poprt::inspector {
 
 struct Workspace::Tab {
   Tab(std::filesystem::path p, const Wake& wake)
-      : path(std::move(p)), graph(wake), popef(wake), passes(wake), details(wake) {}
+      : path(std::move(p)), graph(wake), popef(wake), passes(wake), details(wake), run(wake) {}
 
   std::filesystem::path path;
   Task<Document> loading;
@@ -29,18 +31,19 @@ struct Workspace::Tab {
   ProgramView program;
   PassesView passes;
   DetailsPanel details;
+  RunView run;
   QueuesView queues;  // of a recording
 };
 
 const char* view_name(View view) {
-  static constexpr const char* names[kViews] = {"graph",  "popef",  "program",
-                                                "passes", "queues", "compare"};
+  static constexpr const char* names[kViews] = {"graph", "popef",  "program", "passes",
+                                                "run",   "queues", "compare"};
   return names[static_cast<size_t>(view)];
 }
 
 const char* view_title(View view) {
-  static constexpr const char* titles[kViews] = {"Graph",  "PopEF",  "Program",
-                                                 "Passes", "Queues", "Compare"};
+  static constexpr const char* titles[kViews] = {"Graph", "PopEF",  "Program", "Passes",
+                                                 "Run",   "Queues", "Compare"};
   return titles[static_cast<size_t>(view)];
 }
 
@@ -58,6 +61,7 @@ std::shared_ptr<const Document> Workspace::document() const {
 }
 
 GraphView* Workspace::graph() { return front() ? &front()->graph : nullptr; }
+RunView* Workspace::run_view() { return front() ? &front()->run : nullptr; }
 
 void Workspace::open(const std::filesystem::path& path) {
   std::error_code ignored;
@@ -76,10 +80,39 @@ void Workspace::open(const std::filesystem::path& path) {
   actions_.settings_changed = true;
 }
 
+// For an input of the run view, or to open it.
+void Workspace::ask_for_file(std::string input) {
+  input_wanted_ = std::move(input);
+  actions_.choose_file = true;
+}
+
+void Workspace::chosen(const std::filesystem::path& path) {
+  const std::string input = std::exchange(input_wanted_, {});
+  if (path.empty()) return;
+  if (!input.empty() && front())
+    front()->run.set_input(input, {InputKind::file, path, PixelRange::unit});
+  else
+    open(path);
+}
+
+void Workspace::dropped(const std::filesystem::path& path) {
+  static constexpr const char* endings[] = {".npy", ".png",  ".jpg",  ".jpeg", ".bmp",
+                                            ".tif", ".tiff", ".webp", ".ppm",  ".pgm"};
+  const bool value = std::find(std::begin(endings), std::end(endings), path.extension().string()) !=
+                     std::end(endings);
+  if (view_ == View::run && front() && value) {
+    if (const std::string input = front()->run.input_for(path); !input.empty())
+      front()->run.set_input(input, {InputKind::file, path, PixelRange::unit});
+    return;
+  }
+  open(path);
+}
+
 void Workspace::browse() {
   std::error_code ignored;
   const Tab* tab = front();
-  browser_.open(tab ? tab->path.parent_path() : std::filesystem::current_path(ignored));
+  browser_.open(tab ? tab->path.parent_path() : std::filesystem::current_path(ignored),
+                !input_wanted_.empty());
 }
 
 void Workspace::close(size_t i) {
@@ -170,16 +203,19 @@ void Workspace::profile(Tab& tab) {
 bool Workspace::busy() const {
   for (const auto& tab : tabs_)
     if (tab->loading.started() || tab->compiling.started() || tab->profiling.started() ||
-        tab->graph.busy() || tab->passes.graph().busy() || tab->details.busy() || tab->popef.busy())
+        tab->graph.busy() || tab->passes.graph().busy() || tab->details.busy() ||
+        tab->popef.busy() || tab->run.busy())
       return true;
-  return diff_.busy();
+  return diff_.busy() || exporting_.started();
 }
 
 void Workspace::settle() {
   for (auto& tab : tabs_) {
     tab->loading.wait();
     accept(*tab);
-    if (tab.get() == front() && (view_ == View::program || view_ == View::passes)) compile(*tab);
+    if (tab.get() == front() &&
+        (view_ == View::program || view_ == View::passes || view_ == View::run))
+      compile(*tab);
     tab->compiling.wait();
     accept(*tab);
     tab->profiling.wait();
@@ -188,8 +224,11 @@ void Workspace::settle() {
     tab->passes.graph().settle();
     tab->details.settle();
     tab->popef.settle();
+    tab->run.settle();
   }
   diff_.settle();
+  exporting_.wait();
+  finish_export();
 }
 
 bool Workspace::reload_changed() {
@@ -257,6 +296,42 @@ void Workspace::export_graph(Tab& tab) {
   }
 }
 
+bool Workspace::export_picture(std::filesystem::path path) {
+  Tab* tab = front();
+  if (!tab || exporting_.started()) return false;
+  const auto drawing = tab->graph.drawing(ui::scale());
+  if (!drawing) return false;
+  if (path.empty()) (path = tab->path) += ".png";
+  unsigned char* bytes = nullptr;
+  int width = 0, height = 0;
+  ImGui::GetIO().Fonts->GetTexDataAsAlpha8(&bytes, &width, &height);
+  auto font = std::make_shared<FontPicture>();
+  font->width = width;
+  font->height = height;
+  font->alpha.assign(bytes, bytes + static_cast<size_t>(width) * static_cast<size_t>(height));
+  exporting_ = Task<std::string>(
+      [drawing, path, font = std::shared_ptr<const FontPicture>(font)](Progress& progress) {
+        progress.step(0, "drawing");
+        write_png(path, drawing->width, drawing->height,
+                  rasterised(*drawing, *font, progress.cancel));
+        return "wrote " + printable(path.string());
+      },
+      wake_);
+  return true;
+}
+
+void Workspace::finish_export() {
+  if (!exporting_.started() || exporting_.running()) return;
+  if (auto made = exporting_.take()) {
+    message_ = std::move(*made);
+    message_is_error_ = false;
+  } else {
+    message_ = printable(exporting_.error());
+    message_is_error_ = true;
+  }
+  exporting_ = {};
+}
+
 void Workspace::export_data(Tab& tab, size_t row) {
   const DataRow& d = tab.document->popef->data()[row];
   std::string name = d.name;
@@ -310,7 +385,7 @@ void Workspace::toggle_recording() {
 
 std::vector<Workspace::Command> Workspace::commands() {
   std::vector<Command> list = {
-      {"Open a file", "Ctrl+O", [this] { actions_.choose_file = true; }},
+      {"Open a file", "Ctrl+O", [this] { ask_for_file(); }},
       {"Close this document", "Ctrl+W", [this] { close(front_); }},
       {"Next document", "Ctrl+Tab",
        [this] { front_ = tabs_.empty() ? 0 : (front_ + 1) % tabs_.size(); }},
@@ -327,6 +402,16 @@ std::vector<Workspace::Command> Workspace::commands() {
                       view_ = View::graph;
                       focus_search_ = true;
                     }});
+    list.push_back({"Run the model", "R", [this, tab] {
+                      view_ = View::run;
+                      tab->run.set_model(tab->document, tab->compilation);
+                      tab->run.run();
+                    }});
+    list.push_back({"Benchmark the model", "B", [this, tab] {
+                      view_ = View::run;
+                      tab->run.set_model(tab->document, tab->compilation);
+                      tab->run.bench();
+                    }});
     list.push_back({"Fit the graph", "F", [&g] { g.fit(); }});
     list.push_back({"Open all groups", "E", [&g] { g.open_all(true); }});
     list.push_back({"Close all groups", "Shift+E", [&g] { g.open_all(false); }});
@@ -334,6 +419,7 @@ std::vector<Workspace::Command> Workspace::commands() {
     list.push_back({"Neighbourhood of the selected node", "G", [&g] { g.focus(2); }});
     list.push_back({"Path from the selected node", "P", [&g] { g.start_path(); }});
     list.push_back({"Export the graph as SVG", "", [this, tab] { export_graph(*tab); }});
+    list.push_back({"Export the graph as PNG", "", [this] { export_picture(); }});
   }
   for (const std::string& recent : settings_.recent)
     list.push_back({"Open " + printable(recent), "", [this, recent] { open(recent); }});
@@ -349,7 +435,7 @@ void Workspace::handle_keys() {
     palette_text_.clear();
     palette_row_ = 0;
   }
-  if (ui::pressed('O', true)) actions_.choose_file = true;
+  if (ui::pressed('O', true)) ask_for_file();
   if (ui::pressed('W', true)) close(front_);
   if (ui::pressed('Q', true)) actions_.quit = true;
   if (ui::pressed('T', true)) set_theme(!settings_.light);
@@ -362,6 +448,7 @@ void Workspace::handle_keys() {
 Actions Workspace::draw(ImVec2 size) {
   ui::marks().clear();
   for (auto& tab : tabs_) accept(*tab);
+  finish_export();
   handle_keys();
   ImGui::SetNextWindowPos({0, 0});
   ImGui::SetNextWindowSize(size);
@@ -390,14 +477,14 @@ Actions Workspace::draw(ImVec2 size) {
   ImGui::End();
   draw_help();
   draw_palette();
-  if (const auto chosen = browser_.draw()) open(*chosen);
+  if (const auto path = browser_.draw()) chosen(*path);
   return std::exchange(actions_, {});
 }
 
 void Workspace::draw_top() {
   if (ui::button("Open",
                  "Ctrl+O: open an .onnx, .popef, IR text or recording; or drop it on the window"))
-    actions_.choose_file = true;
+    ask_for_file();
   for (size_t i = 0; i < tabs_.size(); i++) {
     ImGui::SameLine();
     ImGui::PushID(static_cast<int>(i));
@@ -522,6 +609,9 @@ void Workspace::draw_view(Tab* tab, ImVec2 size) {
       else if (draw_compiling(*tab))
         tab->passes.draw(size, keys_free());
       break;
+    case View::run:
+      if (tab->document->popef || draw_compiling(*tab)) draw_run(*tab, size);
+      break;
     case View::compare: draw_compare(*tab, size); break;
     case View::queues: break;
   }
@@ -537,7 +627,7 @@ bool Workspace::draw_compiling(Tab& tab) {
     if (ui::button("Cancel")) tab.compiling.cancel();
     return false;
   }
-  if (!tab.compile_error.empty() && view_ == View::program) {
+  if (!tab.compile_error.empty() && (view_ == View::program || view_ == View::run)) {
     ui::coloured_text(ui::colours().bad, "This model does not compile as it is:");
     ImGui::PushTextWrapPos(0);
     ui::text(tab.compile_error);
@@ -577,6 +667,22 @@ void Workspace::draw_queues(Tab* tab, ImVec2 size) {
   });
 }
 
+void Workspace::draw_run(Tab& tab, ImVec2 size) {
+  if (!tab.document->popef && !tab.document->ir) {
+    ui::dim_text("Only models run: open an .onnx, a .popef or IR text");
+    return;
+  }
+  std::vector<RunView::Other> others;
+  for (const auto& other : tabs_)
+    if (other.get() != &tab && other->document && (other->document->popef || other->document->ir))
+      others.push_back({other->document, other->compilation});
+  tab.run.set_model(tab.document, tab.compilation);
+  tab.run.draw(size, others, keys_free());
+  if (std::string input = tab.run.take_browse(); !input.empty()) {
+    ask_for_file(std::move(input));
+  }
+}
+
 void Workspace::draw_compare(Tab& tab, ImVec2) {
   ui::dim_text("Compare with");
   for (size_t i = 0; i < tabs_.size(); i++) {
@@ -611,8 +717,10 @@ void Workspace::draw_status() {
     if (view_ == View::popef && d.popef) line += " · " + tab->popef.status();
     if (view_ == View::program) line += " · " + tab->program.status();
     if (view_ == View::passes) line += " · " + tab->passes.status();
+    if (view_ == View::run) line += " · " + tab->run.status();
     if (view_ == View::compare) line += " · " + diff_.status();
-    if ((view_ == View::program || view_ == View::passes) && !tab->assumed.empty())
+    if ((view_ == View::program || view_ == View::passes || view_ == View::run) &&
+        !tab->assumed.empty())
       line += " · compiled for " + tab->assumed;
     if (!d.problems.empty()) line += " · " + d.problems[0];
   }
@@ -672,7 +780,7 @@ void Workspace::draw_help() {
   static constexpr Line lines[] = {{nullptr, "Everywhere"},
                                    {"Ctrl+O", "open a file (or drop it)"},
                                    {"Ctrl+K", "command palette"},
-                                   {"Ctrl+1 … 6", "views"},
+                                   {"Ctrl+1 … 7", "views"},
                                    {"Ctrl+Tab, Ctrl+W", "next document, close"},
                                    {"Ctrl+T", "dark or light"},
                                    {"F1", "this sheet"},
@@ -694,6 +802,9 @@ void Workspace::draw_help() {
                                    {"Up, Down", "instruction before, next"},
                                    {"click the map", "who holds those bytes, and when"},
                                    {"R", "time each instruction; the graph shows hot spots"},
+                                   {nullptr, "Run"},
+                                   {"R, B", "run once, benchmark"},
+                                   {"drop a file", "a picture or .npy as an input"},
                                    {nullptr, "Queues"},
                                    {"Space", "freeze, follow"},
                                    {"Left, Right, End", "back, forward, now"},

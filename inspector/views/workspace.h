@@ -19,11 +19,12 @@
 #include "views/popef_view.h"
 #include "views/program_view.h"
 #include "views/queues_view.h"
+#include "views/run_view.h"
 
 namespace poprt::inspector {
 
-enum class View { graph, popef, program, passes, queues, compare };
-inline constexpr int kViews = 6;
+enum class View { graph, popef, program, passes, run, queues, compare };
+inline constexpr int kViews = 7;
 const char* view_name(View view);   // as the command line spells it
 const char* view_title(View view);  // as the window does
 
@@ -40,6 +41,10 @@ class Workspace {
   ~Workspace();
 
   void open(const std::filesystem::path& path);
+  // What Actions::choose_file asked for; empty: nothing was chosen. A tensor or a picture that is
+  // dropped on the run view is for an input, too.
+  void chosen(const std::filesystem::path& path);
+  void dropped(const std::filesystem::path& path);
   // Opens our own file browser.
   void browse();
   // Draws one frame of the given size.
@@ -54,12 +59,16 @@ class Workspace {
   bool busy() const;
   // Waits for loading, layout and statistics; for tests and screenshots.
   void settle();
+  // Writes the graph in front as a picture beside its file, or to `path`, on another thread. False
+  // when there is no graph.
+  bool export_picture(std::filesystem::path path = {});
   // Reloads documents whose files changed; true when it did.
   bool reload_changed();
 
   size_t document_count() const { return tabs_.size(); }
   std::shared_ptr<const Document> document() const;
   GraphView* graph();
+  RunView* run_view();
   Settings& settings() { return settings_; }
   // The folder that the queues view watches; empty: this user's.
   std::filesystem::path telemetry_folder;
@@ -85,6 +94,7 @@ class Workspace {
   void draw_graph(Tab& tab, ImVec2 size);
   void draw_queues(Tab* tab, ImVec2 size);
   void draw_compare(Tab& tab, ImVec2 size);
+  void draw_run(Tab& tab, ImVec2 size);
   bool draw_compiling(Tab& tab);
   void draw_status();
   void draw_palette();
@@ -92,7 +102,9 @@ class Workspace {
   void handle_keys();
   std::vector<Command> commands();
   void set_theme(bool light);
+  void ask_for_file(std::string input = {});
   void export_graph(Tab& tab);
+  void finish_export();
   void export_data(Tab& tab, size_t row);
   void follow_anchor(Tab& tab);
   void toggle_recording();
@@ -109,6 +121,8 @@ class Workspace {
   QueuesView queues_;
   std::unique_ptr<TelemetryWatcher> watcher_;
   FileBrowser browser_;
+  Task<std::string> exporting_;  // what was written
+  std::string input_wanted_;     // of the run view, for which a file is being chosen
   std::string message_, palette_text_, search_text_;
   bool message_is_error_ = false;
   bool palette_ = false, help_ = false, focus_search_ = false, focus_palette_ = false;

@@ -14,7 +14,7 @@ static void the_environment_says_how_many(void** state) {
   poprt_device_manager* manager = NULL;
   unsetenv("POPRT_DEVICES");
   OK(poprt_device_manager_create(NULL, &manager));
-  assert_int_equal(poprt_device_manager_device_count(manager), 4);
+  assert_int_equal(poprt_device_manager_device_count(manager), 1024);
   assert_string_equal(poprt_device_manager_ipu_hardware_version(manager), "ipu21");
   poprt_device_manager_free(manager);
   setenv("POPRT_DEVICES", "2", 1);
@@ -90,7 +90,7 @@ static void option_structs_may_be_older_or_newer(void** state) {
   poprt_device_manager_options older = {sizeof(size_t), 3, 0, NULL, NULL};
   unsetenv("POPRT_DEVICES");
   OK(poprt_device_manager_create(&older, &manager));
-  assert_int_equal(poprt_device_manager_device_count(manager), 4); /* the field is not there */
+  assert_int_equal(poprt_device_manager_device_count(manager), 1024); /* the field is not there */
   poprt_device_manager_free(manager);
   older.struct_size = 0;
   FAILS(poprt_device_manager_create(&older, &manager), POPRT_INVALID_ARGUMENT, "struct_size is 0");

@@ -190,6 +190,16 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_input, bytes, 24);
   assert_int_equal(sizeof(poprt_input), 32);
 
+  AT(poprt_tensor, name, 0);
+  AT(poprt_tensor, index, 8);
+  AT(poprt_tensor, data, 16);
+  AT(poprt_tensor, bytes, 24);
+  AT(poprt_tensor, dtype, 32);
+  AT(poprt_tensor, reserved, 36);
+  AT(poprt_tensor, shape, 40);
+  AT(poprt_tensor, rank, 48);
+  assert_int_equal(sizeof(poprt_tensor), 56);
+
   AT(poprt_output, name, 0);
   AT(poprt_output, index, 8);
   AT(poprt_output, data, 16);

@@ -1,6 +1,7 @@
 """poprt_exec cache, and the engine caching that fills it."""
 
 import glob
+import json
 import os
 import shutil
 import tempfile
@@ -30,6 +31,16 @@ class Cache(CommandTest):
         self.assertEqual(result.code, 0, result.err)
         with open(os.path.join(out, "executable.popef"), "rb") as file:
             return file.read(), result.err
+
+    def test_json_lists_and_prunes(self):
+        self.compile(model("relu"))
+        said = json.loads(self.succeeds("--path", self.cache, "--json"))
+        (entry,) = said["files"]
+        self.assertEqual(entry["file"], os.path.basename(self.files()[0]))
+        self.assertEqual(entry["bytes"], os.path.getsize(self.files()[0]))
+        self.assertEqual((entry["damaged"], said["bytes"]), (False, entry["bytes"]))
+        said = json.loads(self.succeeds("--path", self.cache, "--prune", "--json"))
+        self.assertEqual(said, {"removed_files": 1, "removed_bytes": entry["bytes"]})
 
     def test_second_compilation_uses_the_file_and_gives_the_same_bytes(self):
         words = ("--input_shape", "image=2,1,8,8")

@@ -108,6 +108,31 @@ class Inspect(CommandTest):
         self.fails(["noise.onnx"], "noise.onnx")
         self.fails([POPEF, "--svg"], "--svg", code=2)
 
+    def test_runs_a_model_and_compares_it(self):
+        tables = self.rows("g.ir", "--view", "run", "--input", "x=zeros")
+        output = [r for r in tables["values"] if r["role"] == "output"][0]
+        self.assertEqual((output["name"], output["least"], output["most"]), ("y", 0, 0))
+        self.assertEqual([r["index"] for r in tables["top of y"]], [0, 1])
+        self.succeeds("g.ir", "--view", "run", "--output", "y=y.npy", "--seed", "3")
+        same = self.rows("g.ir", "--view", "run", "--reference", "y=y.npy", "--seed", "3")
+        self.assertTrue(same["differences"][0]["agrees"])
+        self.write("h.ir", TEXT.replace(b"1.0, 2.0", b"1.0, -2.0"))
+        self.fails(["g.ir", "--view", "run", "--second", "h.ir", "--input", "x=missing.npy"], "missing.npy")
+        self.fails(["g.ir", "--view", "run", "--input", "nobody=zeros"], "nobody", "x")
+        result = self.run_command("g.ir", "--view", "run", "--second", "h.ir", "--seed", "5", "--json")
+        differs = json.loads(result.out)["differences"][0]
+        self.assertEqual(result.code, 0 if differs["agrees"] else 1)
+        self.assertEqual(differs["elements"], 2)
+
+    def test_measures_a_model(self):
+        rows = {r["property"]: r["value"] for r in
+                self.rows("g.ir", "--view", "run", "--bench", "0.2", "--clients", "2", "--in-flight", "2")["benchmark"]}
+        self.assertGreater(rows["requests"], 0)
+        self.assertLessEqual(rows["least_ms"], rows["most_ms"])
+
+    def test_run_options_need_the_run_view(self):
+        self.fails(["g.ir", "--bench", "1"], "--view run", code=2)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -5,6 +5,7 @@ import re
 import stat
 import subprocess
 import unittest
+from unittest import mock
 
 from support import DIGITS, CommandTest, model
 
@@ -70,6 +71,67 @@ class Poprt(CommandTest):
     def test_output_model_and_output_dir_place_the_files(self):
         self.succeeds("-i", model("relu"), "--output_model", "a.onnx", "--output_dir", "x/y", "--export_popef")
         self.assertEqual(sorted(self.tree()), ["x", "x/y", "x/y/a.onnx", "x/y/executable.popef"])
+
+    def test_an_absolute_output_model_is_where_it_says(self):
+        os.mkdir(self.path("elsewhere"))
+        self.succeeds("-i", model("relu"), "--output_model", self.path("elsewhere/a.onnx"))
+        self.assertEqual(sorted(self.tree()), ["elsewhere", "elsewhere/a.onnx"])
+
+    def test_the_executable_may_have_a_name(self):
+        self.succeeds("-i", model("relu"), "--popef_name", "relu.popef", "--output_dir", "x")
+        self.assertEqual(sorted(self.tree()), ["x", "x/relu.optimized.onnx", "x/relu.popef"])
+        self.succeeds("-i", model("relu"), "--output", "y.popef", "--output_dir", "x")
+        self.assertIn("y.popef", self.tree())
+        for words in (["--output", "a.bin"], ["--popef_name", "a"], ["--popef_name", "a/b.popef"],
+                      ["--popef_name", "a.popef", "--output", "b.popef"]):
+            ran = self.run_command("-i", model("relu"), *words)
+            self.assertEqual(ran.code, 2, ran.err)
+            self.assertIn(words[0], ran.err)
+
+    def test_a_second_model_does_not_replace_the_first(self):
+        self.succeeds("-i", model("relu"), "--export_popef")
+        first = self.tree()["executable.popef"]
+        self.fails(["-i", model("nonzero"), "--export_popef"], "'./executable.popef' holds the model 'relu', not 'nonzero'",
+                   "--popef_name nonzero.popef", "--overwrite")
+        self.assertEqual(self.tree()["executable.popef"], first)
+        self.assertNotIn("nonzero.optimized.onnx", self.tree())
+        self.succeeds("-i", model("nonzero"), "--export_popef", "--overwrite")
+        self.assertNotEqual(self.tree()["executable.popef"], first)
+
+    def test_a_model_comes_from_the_standard_input(self):
+        with open(model("relu"), "rb") as file:
+            ran = subprocess.run(self.arguments(["-i", "-", "--output", "relu.popef"]), cwd=self.folder, stdin=file,
+                                 capture_output=True, text=True, timeout=300, check=False)
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        self.assertEqual(sorted(self.tree()), ["model.optimized.onnx", "relu.popef"])
+        self.fails(["-i", "-"], "nothing could be read from the standard input")
+
+    def test_a_wrong_option_says_which_was_meant(self):
+        for words, meant in ((["--ouput_dir", "x", "-i", model("relu")], "there is no option '--ouput_dir', did you mean --output_dir?"),
+                             (["--batch_sise=3"], "did you mean --batch_size?"),
+                             (["--frobnicate", "x"], "there is no option '--frobnicate'; see")):
+            ran = self.run_command(*words)
+            self.assertEqual(ran.code, 2)
+            self.assertIn(meant, ran.err)
+
+    def test_every_command_has_a_version(self):
+        texts = {self.succeeds("--version", command=c) for c in ("poprt", "poprt_exec", "popef_dump")}
+        self.assertEqual(len(texts), 1)
+        self.assertIn("PopRT version: ", texts.pop())
+
+    def test_the_environment_is_checked_with_one_warning(self):
+        for name in ("POPRT_LOG_LEVEL", "POPRT_ISA"):
+            with mock.patch.dict(os.environ, {name: "loud"}):
+                ran = self.run_command("-i", model("relu"), "--run")
+            self.assertEqual(ran.code, 0)
+            self.assertEqual(ran.err.count(f"{name} is 'loud', expected"), 1, ran.err)
+            self.assertEqual(ran.err.count("\n"), 1, ran.err)
+
+    def test_a_compiled_file_says_that_it_is_compiled(self):
+        self.succeeds("-i", model("relu"), "--output", "a.popef")
+        self.fails(["-i", "a.popef"], "a PopEF file, not an ONNX model: it is compiled already, give it to a runner")
+        ran = self.run_command(model("relu"), command="popef_dump")
+        self.assertIn("an ONNX model, not a PopEF file: compile it first", ran.err)
 
     def test_output_model_is_only_a_name(self):
         self.succeeds("-i", model("relu"), "--output_model", "elsewhere/a.onnx")

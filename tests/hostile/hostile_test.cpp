@@ -31,9 +31,9 @@ constexpr long kMostMemory = 768 << 10;
 #endif
 constexpr unsigned kMostSeconds = 120;  // far more than any needs: what hangs is stopped
 
-std::string tool() {
+std::string tool(const char* name = "poprt_exec") {
   const char* folder = std::getenv("POPRT_BIN");
-  return std::string(folder ? folder : POPRT_BIN) + "/poprt_exec";
+  return std::string(folder ? folder : POPRT_BIN) + "/" + name;
 }
 
 struct Result {
@@ -48,9 +48,7 @@ std::string contents(int fd) {
   return text;
 }
 
-Result run(const fs::path& folder, const std::vector<std::string>& arguments) {
-  std::vector<std::string> words = {tool(), "run"};
-  words.insert(words.end(), arguments.begin(), arguments.end());
+Result run(const fs::path& folder, std::vector<std::string> words) {
   std::vector<char*> argv;
   for (std::string& w : words) argv.push_back(w.data());
   argv.push_back(nullptr);
@@ -157,7 +155,9 @@ void check(const Case& c) {
   c.make(box.folder);
   const auto before = listing(box.root);
   Watch watch(box.folder.outside);
-  const Result result = run(box.folder.model, c.arguments);
+  std::vector<std::string> words = {tool(), "run"};
+  words.insert(words.end(), c.arguments.begin(), c.arguments.end());
+  const Result result = run(box.folder.model, std::move(words));
   const std::string touched = watch.touched();
   if (std::getenv("POPRT_HOSTILE_PRINT"))  // for whoever writes cases
     printf("%s\t%d\t%ld\t%s", c.name.c_str(), result.status, result.memory,
@@ -208,17 +208,77 @@ CORPUS(Npy, npy_cases);
 CORPUS(Popef, popef_cases);
 CORPUS(Controls, control_cases);
 
-TEST(HostileCorpus, HasMoreThanFourHundredCasesWithNamesOfTheirOwn) {
-  std::set<std::string> names;
-  size_t count = 0;
+Cases all_cases() {
+  Cases all;
   for (const auto& list : {wire_cases(), header_cases(), graph_cases(), function_cases(),
                            attribute_cases(), value_cases(), payload_cases(), external_data_cases(),
                            bomb_cases(), contrib_cases(), declared_cases(), place_cases(),
-                           quantised_cases(), file_cases(), npy_cases(), popef_cases()})
-    for (const Case& c : list) {
-      names.insert(c.name);
-      count += c.outcome == Outcome::rejected;
+                           quantised_cases(), file_cases(), popef_cases(), control_cases()})
+    all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
+
+// The inspector's models show what can be shown of a file; they refuse the rest in one line.
+class Inspected : public testing::TestWithParam<Case> {};
+
+TEST_P(Inspected, ShowsOrRefuses) {
+  const Case& c = GetParam();
+  if (c.arguments.empty()) GTEST_SKIP() << "it has no file";
+  const Sandbox box;
+  c.make(box.folder);
+  const auto before = listing(box.root);
+  Watch watch(box.folder.outside);
+  const Result result =
+      run(box.folder.model, {tool(), "inspect", c.arguments[0], "--view", "all", "--json"});
+  ASSERT_TRUE(WIFEXITED(result.status)) << "signal " << WTERMSIG(result.status) << "\n"
+                                        << result.error;
+  const int code = WEXITSTATUS(result.status);
+  EXPECT_LE(code, 123) << result.error;
+  // What is shown may come with warnings of the importer.
+  EXPECT_TRUE(code == 0 || one_clean_line(result.error)) << result.error;
+  EXPECT_EQ(result.error.find("bad_alloc"), std::string::npos) << result.error;
+  EXPECT_LE(result.memory, kMostMemory);
+  EXPECT_EQ(watch.touched(), "") << "outside of the model's folder";
+  EXPECT_EQ(listing(box.root), before) << "something was written";
+}
+INSTANTIATE_TEST_SUITE_P(All, Inspected, testing::ValuesIn(all_cases()), name_of);
+
+// The program itself, with the files of many cases in tabs, without a display.
+TEST(InspectorProgram, OpensTheWholeCorpus) {
+  if (!fs::exists(tool("poprt-inspector"))) GTEST_SKIP() << "there is no poprt-inspector";
+  constexpr size_t kTabs = 64;
+  const Cases cases = all_cases();
+  for (size_t first = 0; first < cases.size(); first += kTabs) {
+    std::vector<std::unique_ptr<Sandbox>> boxes;
+    const Sandbox own;
+    std::vector<std::string> words = {tool("poprt-inspector"), "--view",
+                                      first / kTabs % 2 ? "program" : "graph", "--screenshot",
+                                      (own.root / "picture.png").string()};
+    for (size_t i = first; i < std::min(cases.size(), first + kTabs); i++) {
+      if (cases[i].arguments.empty()) continue;
+      boxes.push_back(std::make_unique<Sandbox>());
+      cases[i].make(boxes.back()->folder);
+      words.push_back((boxes.back()->folder.model / cases[i].arguments[0]).string());
     }
+    const Result result = run(own.folder.model, std::move(words));
+    ASSERT_TRUE(WIFEXITED(result.status))
+        << "signal " << WTERMSIG(result.status) << ", cases from " << cases[first].name << " on\n"
+        << result.error;
+    EXPECT_EQ(WEXITSTATUS(result.status), 0) << result.error;
+    EXPECT_TRUE(fs::exists(own.root / "picture.png"))
+        << "cases from " << cases[first].name << " on";
+  }
+}
+
+TEST(HostileCorpus, HasMoreThanFourHundredCasesWithNamesOfTheirOwn) {
+  std::set<std::string> names;
+  size_t count = 0;
+  Cases cases = all_cases();
+  for (const Case& c : npy_cases()) cases.push_back(c);
+  for (const Case& c : cases) {
+    names.insert(c.name);
+    count += c.outcome == Outcome::rejected;
+  }
   EXPECT_GE(count, 400u);
   EXPECT_GE(names.size(), count);
 }

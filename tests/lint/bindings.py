@@ -25,7 +25,7 @@ EXEMPT = {}
 for _language in ("Java", "C#", "Go"):
     for _field in ("flush_inputs", "flush_outputs"):
         EXEMPT[_language, "poprt_runner_options." + _field] = "memory that is used until the last run, whose end is not told"
-for _function in ("poprt_compiler_show_file", "poprt_error_code_name", "poprt_dtype_name", "poprt_popef_export_tensor",
+for _function in ("poprt_compiler_show_file", "poprt_error_code_name", "poprt_popef_export_tensor",
                   "poprt_popef_export_feed"):
     EXEMPT["C++", _function] = "the C function does as well"
 for _language in ("Java", "C#", "Python"):
@@ -38,6 +38,12 @@ for _what in ("executable", "session_user"):
 for _language in ("Java", "C#", "Go", "Python"):
     EXEMPT[_language, "poprt_executable_popef_metadata"] = "the executable's PopEF model has it"
     EXEMPT[_language, "poprt_popef_reader_copy"] = "readers are objects there, not values"
+for _language in ("C++", "Java", "C#", "Go"):
+    for _function in ("poprt_outputs_create", "poprt_outputs_crop", "poprt_runner_execute_tensors",
+                      "poprt_runner_submit_tensors"):
+        EXEMPT[_language, _function] = "a part of poprt_runner_run; asynchronous runs have bindings of their own"
+for _function in ("poprt_runner_run", "poprt_outputs_crop"):
+    EXEMPT["Python", _function] = "run() makes NumPy's arrays, and crops them"
 EXEMPT["Python", "poprt_executable_open"] = "poprt_executable_open_files does the same"
 EXEMPT["Go", "poprt_popef_reader_parse_bytes"] = "OpenPopEFAt reads from a bytes.Reader"
 EXEMPT["Go", "poprt_runner_options.not_thread_safe"] = "any goroutine may call"

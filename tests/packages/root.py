@@ -49,6 +49,14 @@ def closure(packages):
     return found
 
 
+@functools.cache
+def namespace():
+    """What allows chroot, and to have /proc in the root while a command runs there."""
+    wanted = ["unshare", "--mount", *["--map-root-user"] * (os.geteuid() != 0)]
+    able = subprocess.run([*wanted, "true"], capture_output=True, check=False).returncode == 0
+    return wanted if able else []
+
+
 class Root:
     """Packages of Debian are copied from this machine, those of ours unpacked; their dependencies come along."""
 
@@ -70,7 +78,18 @@ class Root:
                 self.copy(path)
         for deb in debs:
             output(["dpkg", "-x", deb, folder])
-        shutil.copytree("/etc/alternatives", os.path.join(folder, "etc/alternatives"), symlinks=True, dirs_exist_ok=True)
+        self.alternatives()
+
+    def alternatives(self):
+        """Links that packages make when they are installed, such as libblas.so.3, where what they stand for is here."""
+        for record in os.listdir("/var/lib/dpkg/alternatives"):
+            with open("/var/lib/dpkg/alternatives/" + record, encoding="utf-8") as file:
+                head = file.read().split("\n\n")[0].splitlines()
+            for name, link in [(record, head[1]), *zip(head[2::2], head[3::2])]:
+                choice = "/etc/alternatives/" + name
+                if os.path.islink(choice) and os.path.lexists(self.folder + os.readlink(choice)):
+                    self.copy(choice)
+                    self.copy(link)
 
     def copy(self, path):
         target = self.folder + path
@@ -90,7 +109,7 @@ class Root:
 
     def run(self, command, **environment):
         """Inside, in /work, with an empty environment."""
-        enter = ["chroot", self.folder] if os.geteuid() == 0 else ["unshare", "--map-root-user", "chroot", self.folder]
+        enter = [*namespace(), "sh", "-c", 'mount --rbind /proc "$0/proc" 2>/dev/null; exec chroot "$0" "$@"', self.folder]
         ldconfig = ["/sbin/ldconfig"] if os.path.exists(self.folder + "/sbin/ldconfig") else []
         if ldconfig and not os.path.exists(self.folder + "/etc/ld.so.cache"):
             shutil.copytree("/etc/ld.so.conf.d", self.folder + "/etc/ld.so.conf.d", dirs_exist_ok=True)

@@ -129,8 +129,13 @@ namespace Poprt
         /// <summary>Whether elements of a .NET type may be given for it. Bytes hold anything.</summary>
         internal bool Takes(Type element)
         {
+            return Takes(DataType, element);
+        }
+
+        internal static bool Takes(DataType type, Type element)
+        {
             if (element == typeof(byte)) return true;
-            switch (DataType)
+            switch (type)
             {
                 case DataType.F32: case DataType.C64: return element == typeof(float);
                 case DataType.F64: case DataType.C128: return element == typeof(double);

@@ -187,6 +187,26 @@ namespace Poprt
             }
         }
 
+        internal static Executable Load(string path, CompilerOptions options)
+        {
+            options = options ?? new CompilerOptions();
+            var listeners = new Listeners(options);
+            try
+            {
+                using (var rawOptions = new RawCompileOptions())
+                {
+                    options.Fill(rawOptions);
+                    listeners.Fill(rawOptions);
+                    return new Executable(RawExecutable.load(path, rawOptions));
+                }
+            }
+            finally
+            {
+                GC.KeepAlive(listeners);
+                listeners.Rethrow();
+            }
+        }
+
         /// <summary>Reads an ONNX file, converts and compiles it.</summary>
         /// <exception cref="PoprtException">NotFound; DataLoss: not ONNX; Unimplemented: an operator, type or opset;
         /// InvalidArgument: a shape that is not fixed, an ill-formed model.</exception>

@@ -47,6 +47,30 @@ namespace Poprt
             return new Executable(RawExecutable.open_file(path));
         }
 
+        /// <summary>
+        /// Opens a PopEF file, or compiles an ONNX model with options. What that makes is kept in CachePath, else
+        /// POPART_CACHE_DIR, else ~/.cache/poprt, and comes from there the next time. Since 1.0.
+        /// </summary>
+        /// <exception cref="PoprtException">As Open and Compiler.Compile.</exception>
+        public static Executable Load(string path, CompilerOptions options = null)
+        {
+            return Compiler.Load(path, options);
+        }
+
+        /// <summary>
+        /// What the ONNX model says about itself: producer_name, producer_version, domain, model_version, doc_string,
+        /// graph_name, graph.doc_string, and its metadata_props as prop.KEY. Since 1.0.
+        /// </summary>
+        public IReadOnlyDictionary<string, string> Metadata
+        {
+            get
+            {
+                var entries = new Dictionary<string, string>();
+                for (long i = 0; i < raw.metadata_count(); i++) entries[raw.metadata_key(i)] = raw.metadata_value(i);
+                return entries;
+            }
+        }
+
         /// <summary>Opens several files, in any order, that make one model together.</summary>
         /// <exception cref="PoprtException">As for one file.</exception>
         public static Executable Open(IEnumerable<string> paths, OpenOptions options = null)

@@ -174,6 +174,22 @@ namespace Poprt
         {
         }
 
+        /// <summary>Takes a device and loads a PopEF file, or an ONNX model, which is compiled and kept in a cache for
+        /// the next time; see <see cref="Executable.Load"/>. Since 1.0.</summary>
+        /// <exception cref="PoprtException">As Executable.Load and above.</exception>
+        public ModelRunner(string path, CompilerOptions options = null, RuntimeConfig config = null)
+            : this(Load(path, options, config))
+        {
+        }
+
+        private static RawRunner Load(string path, CompilerOptions options, RuntimeConfig config)
+        {
+            using (Executable executable = Executable.Load(path, options))
+            {
+                return Create(executable, config, (model, raw) => new RawRunner(model, raw));
+            }
+        }
+
         internal ModelRunner(RawRunner raw)
         {
             this.raw = raw;
@@ -252,6 +268,56 @@ namespace Poprt
         public void Execute<TIn, TOut>(TIn[] input, TOut[] output) where TIn : struct where TOut : struct
         {
             Execute(new ReadOnlySpan<TIn>(input), new Span<TOut>(output));
+        }
+
+        /// <summary>
+        /// Runs the model into new memory, for as many rows as the inputs have; of an output that the model pads (NAME
+        /// with an output NAME:shape) it makes the real part alone. Since 1.0.
+        /// </summary>
+        /// <param name="inputs">By name: arrays with the dimensions of the input, such as float[,].</param>
+        /// <returns>The outputs by name.</returns>
+        /// <exception cref="PoprtException">As Execute; types and shapes are checked.</exception>
+        public IReadOnlyDictionary<string, Tensor> Run(IEnumerable<KeyValuePair<string, Array>> inputs)
+        {
+            var pins = new List<GCHandle>();
+            try
+            {
+                using (var tensors = new RawTensors())
+                {
+                    foreach (KeyValuePair<string, Array> input in inputs)
+                    {
+                        Anchor anchor = null;
+                        foreach (Anchor a in Inputs)
+                            if (a.Name == input.Key) anchor = a;
+                        pins.Add(Tensor.Add(tensors, input.Key, input.Value, anchor));
+                    }
+                    using (RawOutputs made = raw.run(tensors))
+                    {
+                        var outputs = new Dictionary<string, Tensor>();
+                        for (long i = 0; i < made.count(); i++) outputs[made.name(i)] = Tensor.Copy(made, i);
+                        return outputs;
+                    }
+                }
+            }
+            finally
+            {
+                foreach (GCHandle pin in pins) pin.Free();
+            }
+        }
+
+        /// <summary>Runs the model once with several inputs and outputs by name; nothing is copied. Since 1.0.</summary>
+        /// <param name="inputs">By name: arrays, row by row; shapes are not checked.</param>
+        /// <param name="outputs">By name: arrays that are written.</param>
+        /// <exception cref="PoprtException">As above, or the type of the elements differs.</exception>
+        public void Execute(IEnumerable<KeyValuePair<string, Array>> inputs,
+            IEnumerable<KeyValuePair<string, Array>> outputs)
+        {
+            using (Bindings bindings = CreateBindings())
+            {
+                foreach (KeyValuePair<string, Array> input in inputs) bindings.Bind(input.Key, input.Value, true);
+                foreach (KeyValuePair<string, Array> output in outputs) bindings.Bind(output.Key, output.Value, false);
+                Execute(bindings);
+            }
         }
 
         /// <summary>

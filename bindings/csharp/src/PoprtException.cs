@@ -60,10 +60,18 @@ namespace Poprt
     public sealed class PoprtException : Exception
     {
         internal PoprtException(ErrorCode code, string message, PopefError popefError = PopefError.None)
-            : base(message)
+            : base(SpellOptions(message))
         {
             Code = code;
             PopefError = popefError;
+        }
+
+        /// <summary>Makes of `batch_size`, as the library has it, BatchSize.</summary>
+        private static string SpellOptions(string message)
+        {
+            return message == null || message.IndexOf('`') < 0 ? message : System.Text.RegularExpressions.Regex.Replace(
+                message, "`([a-z_]+)`", option => System.Text.RegularExpressions.Regex.Replace(
+                    option.Groups[1].Value, "(^|_)([a-z])", letter => letter.Groups[2].Value.ToUpperInvariant()));
         }
 
         /// <summary>What kind of error it is; Unknown for one of a newer library.</summary>

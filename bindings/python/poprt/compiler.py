@@ -178,6 +178,27 @@ class Executable:
         return made
 
     @classmethod
+    def load(cls, path: Union[str, os.PathLike[str]], options: Optional[CompilerOptions] = None) -> "Executable":
+        """Opens a PopEF file, or compiles an ONNX model with ``options``. What that makes is kept in ``cache_path``, else
+        the environment's POPART_CACHE_DIR, else ~/.cache/poprt, and comes from there the next time. Since 1.0."""
+        keep: list[Any] = []
+        raw = (options or CompilerOptions())._raw_options((), keep)
+        with _opening(os.fspath(path)):
+            try:
+                return cls._own(_raw.RawExecutable.load(os.fspath(path), raw))
+            finally:
+                raised = _raw.raw_take_progress_error()
+                if raised is not None:
+                    raise raised
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What the ONNX model says about itself: producer_name, producer_version, domain, model_version, doc_string,
+        graph_name, graph.doc_string, and its metadata_props as prop.KEY. Since 1.0."""
+        raw = self._open()
+        return {raw.metadata_key(i): raw.metadata_value(i) for i in range(raw.metadata_count())}
+
+    @classmethod
     def from_model(cls, model: "popef.Model", *, check_package_hash: bool = True) -> "Executable":
         """Of a model that was put together from PopEF files, which may go. Since 1.0."""
         options = _raw.RawOpenOptions()
@@ -242,7 +263,10 @@ class Executable:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Executable {self._raw.name()!r}>" if self._raw is not None else "<Executable, closed>"
+        if self._raw is None:
+            return "<Executable, closed>"
+        inputs, outputs = (", ".join(map(repr, ds)) for ds in (self.get_inputs(), self.get_outputs()))
+        return f"<Executable {self.name!r}: {inputs} -> {outputs}>"
 
 
 Model = Union[str, os.PathLike[str], bytes, Any]

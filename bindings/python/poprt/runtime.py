@@ -12,15 +12,15 @@ import json
 import math
 import os
 from concurrent.futures import CancelledError as _StandardCancelledError, Future
-from typing import Any, Callable, Generator, Mapping, Optional, Sequence, TypeVar, Union
+from typing import Any, Callable, Generator, Mapping, Optional, Sequence, TypeVar, Union, overload
 
 import numpy as np
 
-from . import poprt_raw as _raw
+from . import _convert, poprt_raw as _raw
 from ._config import Config
 from ._describe import DataDesc, describe, describe_all
-from .compiler import Executable
-from .errors import CancelledError
+from .compiler import CompilerOptions, Executable
+from .errors import CancelledError, NotFoundError
 
 __all__ = ["AnyConfig", "BaseRunner", "Binding", "DataDesc", "Device", "DeviceManager", "DeviceWaitConfig",
            "HostConcatConfig", "HostConcatRunner", "HostConcatRunnerConfig", "InputDesc", "InputMemoryView",
@@ -301,7 +301,7 @@ class Device:
 
 
 class DeviceManager:
-    """Finds devices. All managers see the same ones; ``device_count`` limits how many, 0: POPRT_DEVICES, or 4.
+    """Finds devices. All managers see the same ones; ``device_count`` limits how many, 0: POPRT_DEVICES, or 1024.
 
     ``visible`` is the ids of those that it sees, as in "0,2-3"; ``shared`` is "1" or an absolute folder: with the processes
     that say the same, "0": with none. Empty: POPRT_VISIBLE_DEVICES and POPRT_SHARED_DEVICES."""
@@ -428,11 +428,45 @@ class Binding:
 _Self = TypeVar("_Self", bound="BaseRunner")
 
 
+class _OutputPlan:
+    """How the outputs of runs are made, found out once."""
+
+    def __init__(self, runner: "BaseRunner"):
+        descs = runner.get_execute_outputs()
+        self.outputs = [(d.name, tuple(d.shape), d.numpy_data_type()) for d in descs]
+        self.inputs = {d.name: tuple(d.shape) for d in runner.get_execute_inputs()
+                       if not d.popef_contains_tensor_data}
+        names = {d.name: d for d in descs}
+        #: Name of a padded output: name of the output that says how much of it is real.
+        self.sizes = {d.name: d.name + ":shape" for d in descs
+                      if d.name + ":shape" in names and names[d.name + ":shape"].shape == [len(d.shape)]}
+
+    def is_one_batch(self, inputs: Mapping[str, Any]) -> bool:
+        """So that outputs have the shapes that the runner tells."""
+        for name, value in inputs.items():
+            if getattr(value, "shape", None) != self.inputs.get(name):
+                return False
+        return True
+
+    def allocate(self, shapes: Optional[Sequence[tuple[int, ...]]]) -> dict[str, np.ndarray]:
+        if shapes is None:
+            return {name: np.empty(shape, dtype) for name, shape, dtype in self.outputs}
+        return {name: np.empty(shape, dtype) for (name, _, dtype), shape in zip(self.outputs, shapes)}
+
+    def crop(self, outputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        made = dict(outputs)
+        for name, size in self.sizes.items():
+            if outputs[size].shape == (outputs[name].ndim,):  # one batch: several have a size each
+                made[name] = outputs[name][tuple(slice(n) for n in made.pop(size).tolist())]
+        return made
+
+
 class BaseRunner:
     """What all runners do."""
 
     _raw: Any
     _check_types = True
+    _outputs: Optional[_OutputPlan] = None
 
     def execute(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """Runs the model; the outputs' arrays are written when it returns. Any thread.
@@ -461,15 +495,67 @@ class BaseRunner:
                      begin_within: Optional[float] = None) -> Mapping[str, Any]:
         """Submits a run and awaits it; without ``outputs`` into new arrays. The event loop is never blocked: what the
         queue has no place for waits in line. A task that is cancelled cancels a run that has not begun."""
-        if outputs is None:
-            outputs = {d.name: d.empty() for d in self.get_execute_outputs()}
-        return await self.execute_async(inputs, outputs, begin_within)
+        if outputs is not None:
+            return await self.execute_async(inputs, outputs, begin_within)
+        made = self._new_outputs(inputs)
+        await self.execute_async(inputs, made, begin_within)
+        return self._crop(made)
 
-    def run(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """Runs the model into new arrays."""
-        outputs = {d.name: d.empty() for d in self.get_execute_outputs()}
+    @overload
+    def run(self, inputs: Mapping[str, Any], /) -> dict[str, np.ndarray]: ...
+    @overload
+    def run(self, output_names: Optional[Sequence[str]], inputs: Mapping[str, Any], /) -> list[np.ndarray]: ...
+
+    def run(self, first: Any, second: Optional[Mapping[str, Any]] = None, /) -> Any:
+        """Runs the model into new arrays, for as many rows as the inputs have; of what the model pads (an output NAME
+        that comes with NAME:shape) only the real part.
+
+        ``run(inputs)`` returns them by name. ``run(names, inputs)`` is ONNX Runtime's way: a list in the order of the
+        names, or of all outputs for None."""
+        inputs: Mapping[str, Any] = first if second is None else second
+        if not isinstance(inputs, Mapping):
+            raise TypeError(f"expected the inputs as a dict of name to array, given {type(inputs).__name__}")
+        outputs = self._new_outputs(inputs)
         self.execute(inputs, outputs)
-        return outputs
+        outputs = self._crop(outputs)
+        if second is None:
+            return outputs
+        names = list(outputs) if first is None else [first] if isinstance(first, str) else list(first)
+        missing = [n for n in names if n not in outputs]
+        if missing:
+            raise NotFoundError(f"there is no output '{missing[0]}'; outputs are: "
+                                + ", ".join(f"'{n}'" for n in outputs))
+        return [outputs[n] for n in names]
+
+    def _plan(self) -> _OutputPlan:
+        plan = self._outputs
+        if plan is None:
+            plan = self._outputs = _OutputPlan(self)
+        return plan
+
+    def _new_outputs(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        plan = self._plan()
+        shapes = None if plan.is_one_batch(inputs) else _raw.raw_output_shapes(
+            self._open(), dict(inputs), self._check_types)
+        return plan.allocate(shapes)
+
+    def _crop(self, outputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        plan = self._plan()
+        return plan.crop(outputs) if plan.sizes else outputs
+
+    def get_inputs(self) -> list[DataDesc]:
+        """What a request gives; those that come with the executable are left out."""
+        return [d for d in self.get_execute_inputs() if not d.popef_contains_tensor_data]
+
+    def get_outputs(self) -> list[DataDesc]:
+        """What a request makes, :meth:`run` without the sizes NAME:shape."""
+        return [d for d in self.get_execute_outputs() if d.name not in self._plan().sizes.values()]
+
+    def __repr__(self) -> str:
+        if self._raw is None:
+            return f"<{type(self).__name__}, closed>"
+        inputs, outputs = (", ".join(map(repr, ds)) for ds in (self.get_inputs(), self.get_outputs()))
+        return f"<{type(self).__name__} {inputs} -> {outputs}>"
 
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Binding:
         """Prepares arrays for many runs; they are held until the binding goes away."""
@@ -533,9 +619,11 @@ Popef = Union[str, os.PathLike[str], Sequence[Union[str, os.PathLike[str]]], Exe
 
 
 class Runner(BaseRunner):
-    """Makes the runner for the kind of configuration that it is given: a ModelRunner for RuntimeConfig or none."""
+    """Makes the runner for the kind of configuration that it is given: a ModelRunner for RuntimeConfig or none. What it
+    is given is what ModelRunner takes."""
 
-    def __new__(cls, popef: Popef, config: Optional[AnyConfig] = None) -> "Runner":
+    def __new__(cls, popef: Popef, config: Optional[AnyConfig] = None, *,
+                compiler_options: Optional[CompilerOptions] = None) -> "Runner":
         if cls is Runner:
             wanted = RuntimeConfig if config is None else type(config)
             kinds = [runner for kind, runner in _RUNNERS.items() if issubclass(wanted, kind)]
@@ -546,14 +634,23 @@ class Runner(BaseRunner):
 
 
 class ModelRunner(Runner):
-    """Runs one model. ``popef`` is a path, a list of paths that make one model, or an Executable."""
+    """Runs one model. ``popef`` is a path, a list of paths that make one model, or an Executable. A path to an ONNX
+    model (``.onnx``) is compiled with ``compiler_options``; what that makes is kept in a cache for the next time (see
+    ``Executable.load``)."""
 
     _config: type = RuntimeConfig
 
-    def __init__(self, popef: Popef, config: Optional[AnyConfig] = None):
+    def __init__(self, popef: Popef, config: Optional[AnyConfig] = None, *,
+                 compiler_options: Optional[CompilerOptions] = None):
         config = self._config() if config is None else config
-        executable = popef if isinstance(popef, Executable) else Executable(
-            popef, check_package_hash=config._get("check_package_hash", True))
+        if isinstance(popef, Executable):
+            executable = popef
+        elif isinstance(popef, (str, os.PathLike)) and os.fspath(popef).endswith(".onnx"):
+            executable = Executable.load(popef, compiler_options)
+        else:
+            executable = Executable(popef, check_package_hash=config._get("check_package_hash", True))
+        #: What the ONNX model says about itself, see ``Executable.metadata``.
+        self.metadata = executable.metadata
         self._check_types = bool(config._get("validate_io_params", True))
         keep: list[Any] = []
         self._keep = keep
@@ -573,10 +670,11 @@ class ModelRunner(Runner):
 class ModelFusionRunner(ModelRunner):
     """Serves a fused model; a request names the anchors of one graph, ``graphK/NAME``."""
 
-    def __init__(self, popef: Popef, config: Optional[RuntimeConfig] = None):
+    def __init__(self, popef: Popef, config: Optional[AnyConfig] = None, *,
+                 compiler_options: Optional[CompilerOptions] = None):
         config = config or RuntimeConfig()
         config.runner_type = RunnerType.ModelFusionRunner
-        super().__init__(popef, config)
+        super().__init__(popef, config, compiler_options=compiler_options)
 
 
 class PackRunner(ModelRunner):

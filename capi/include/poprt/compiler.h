@@ -132,6 +132,15 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_create(const poprt_compile_
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_file(
     const poprt_compiler* compiler, const char* onnx_path, poprt_executable** out_executable);
 
+/* What a runner takes, by what the file is: opens a PopEF file; compiles an ONNX model, and keeps
+ * what that made in an engine cache, from which it comes the next time. `options` may be null; they
+ * say nothing about a PopEF file. The cache is cache_path, else POPART_CACHE_DIR, else
+ * $XDG_CACHE_HOME/poprt (~/.cache/poprt).
+ * Errors: as poprt_executable_open and poprt_compiler_compile_file. Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_load(const char* path,
+                                                            const poprt_compile_options* options,
+                                                            poprt_executable** out_executable);
+
 /* Same from memory. External data is looked for in `folder`; null: external data is an error.
  * Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_bytes(

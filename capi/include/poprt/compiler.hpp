@@ -105,6 +105,19 @@ class Compiler {
         poprt_compiler_convert_file(call.compiler.get(), onnxPath.c_str(), outOnnxPath.c_str()));
   }
 
+  // Opens a PopEF file, or compiles an ONNX model; what that makes is kept in a cache
+  // (poprt_executable_load) and comes from there the next time. Since 1.0.
+  static std::shared_ptr<Executable> load(const std::string& path,
+                                          const CompilerOptions& options = {}) {
+    poprt_executable* made = nullptr;
+    poprt_error* error = nullptr;
+    const Call call(options, {}, [&](const poprt_compile_options& o) {
+      error = poprt_executable_load(path.c_str(), &o, &made);
+    });
+    call.check(error);
+    return std::make_shared<Executable>(made);
+  }
+
   static std::string listPasses() {
     poprt_string* text = nullptr;
     detail::check(poprt_compiler_list_passes(&text));
@@ -121,7 +134,10 @@ class Compiler {
     void operator()(poprt_compiler* c) const { poprt_compiler_free(c); }
   };
   struct Call {
-    Call(const CompilerOptions& given, const std::vector<std::string>& outputs) : options(given) {
+    // Makes a compiler, or calls `load` with the options.
+    template <class Load>
+    Call(const CompilerOptions& given, const std::vector<std::string>& outputs, Load load)
+        : options(given) {
       poprt_compile_options o{};
       o.struct_size = sizeof o;
       std::vector<poprt_input_shape> shapes;
@@ -174,10 +190,14 @@ class Compiler {
           call.guard(
               [&] { call.options.afterPass({pass, rewrites, milliseconds, before, after}); });
         };
-      poprt_compiler* made = nullptr;
-      detail::check(poprt_compiler_create(&o, &made));
-      compiler.reset(made);
+      load(o);
     }
+    Call(const CompilerOptions& given, const std::vector<std::string>& outputs)
+        : Call(given, outputs, [this](const poprt_compile_options& o) {
+            poprt_compiler* made = nullptr;
+            detail::check(poprt_compiler_create(&o, &made));
+            compiler.reset(made);
+          }) {}
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
     // Exceptions must not cross C.

@@ -1,10 +1,10 @@
 /* Emulated IPUs.
  *
- * A process has a number of virtual IPUs that share the CPU: POPRT_DEVICES from the environment, 4
- * without it. POPRT_VISIBLE_DEVICES, for example "0,2-3", says which of them are used. They are the
- * process's own unless POPRT_SHARED_DEVICES is 1 (all processes of the user share them) or a folder
- * (all processes that name it). A device is busy while a handle, session or runner holds it; the
- * end of a process, however it ends, frees what it held.
+ * A process has a number of virtual IPUs that share the CPU: POPRT_DEVICES from the environment,
+ * 1024 without it. POPRT_VISIBLE_DEVICES, for example "0,2-3", says which of them are used. They
+ * are the process's own unless POPRT_SHARED_DEVICES is 1 (all processes of the user share them) or
+ * a folder (all processes that name it). A device is busy while a handle, session or runner holds
+ * it; the end of a process, however it ends, frees what it held.
  *
  * Example:
  *     poprt_device_manager* manager = NULL;
@@ -32,7 +32,7 @@ typedef struct poprt_device poprt_device;
 /* Set struct_size to sizeof(poprt_device_manager_options) and the rest to zero. */
 typedef struct poprt_device_manager_options {
   size_t struct_size;
-  int32_t device_count; /* how many devices this manager sees; 0: POPRT_DEVICES, or 4 */
+  int32_t device_count; /* how many devices this manager sees; 0: POPRT_DEVICES, or 1024 */
   int32_t reserved;     /* zero */
   const char* shared;   /* null: POPRT_SHARED_DEVICES; "0", "1" or an absolute path */
   const char* visible;  /* null: POPRT_VISIBLE_DEVICES; ids as in "0,2-3" */

@@ -90,6 +90,16 @@ POPRT_API const poprt_anchor* poprt_executable_input(const poprt_executable* exe
 POPRT_API const poprt_anchor* poprt_executable_output(const poprt_executable* executable,
                                                       size_t index);
 
+/* What the ONNX model says about itself: "producer_name", "producer_version", "domain",
+ * "model_version", "doc_string", "graph_name", "graph.doc_string", and its metadata_props as
+ * "prop.KEY". Those that it has, in that order. Borrowed from the executable; null when `index` is
+ * out of range. Since 1.0. */
+POPRT_API size_t poprt_executable_metadata_count(const poprt_executable* executable);
+POPRT_API const char* poprt_executable_metadata_key(const poprt_executable* executable,
+                                                    size_t index);
+POPRT_API const char* poprt_executable_metadata_value(const poprt_executable* executable,
+                                                      size_t index);
+
 /* Name under which PopEF links blobs to it; borrowed. Since 0.1. */
 POPRT_API const char* poprt_executable_name(const poprt_executable* executable);
 /* Bytes of constants, and of device memory that one run needs. Since 0.1. */

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "poprt/anchor.hpp"
+#include "poprt/compiler.h"
 #include "poprt/error.hpp"
 #include "poprt/executable.h"
 #include "poprt/popef.hpp"
@@ -59,6 +60,22 @@ class Executable {
   }
   // Takes the handle.
   explicit Executable(poprt_executable* handle) : handle_(handle) {}
+  // A PopEF file, or an ONNX model, which is compiled as it is; what that makes is kept in a cache
+  // (poprt_executable_load). Compiler::load takes options. Since 1.0.
+  static Executable load(const std::string& path) {
+    poprt_executable* made = nullptr;
+    detail::check(poprt_executable_load(path.c_str(), nullptr, &made));
+    return Executable(made);
+  }
+  // What the ONNX model says about itself: producer_name, producer_version, domain, model_version,
+  // doc_string, graph_name, graph.doc_string, and its metadata_props as prop.KEY. Since 1.0.
+  std::map<std::string, std::string> onnxMetadata() const {
+    std::map<std::string, std::string> entries;
+    for (size_t i = 0; i < poprt_executable_metadata_count(handle_.get()); i++)
+      entries[poprt_executable_metadata_key(handle_.get(), i)] =
+          poprt_executable_metadata_value(handle_.get(), i);
+    return entries;
+  }
   static Executable fromBytes(const void* data, size_t size) {
     poprt_executable* made = nullptr;
     detail::check(poprt_executable_open_bytes(data, size, &made));

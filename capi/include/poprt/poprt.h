@@ -19,6 +19,7 @@
 #include "poprt/runners.h"
 #include "poprt/session.h"
 #include "poprt/telemetry.h"
+#include "poprt/tensor.h"
 #include "poprt/version.h"
 
 #endif

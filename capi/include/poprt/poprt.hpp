@@ -14,6 +14,7 @@
 #include "poprt/log.hpp"
 #include "poprt/popef.hpp"
 #include "poprt/poprt.h"
+#include "poprt/run.hpp"
 #include "poprt/runner.hpp"
 #include "poprt/runners.hpp"
 #include "poprt/session.hpp"

@@ -386,8 +386,12 @@ class HandleRunner : public BaseRunner {
 
 class ModelRunner : public impl::HandleRunner {
  public:
-  explicit ModelRunner(const std::string& popefPath, const RuntimeConfig& config = {})
-      : ModelRunner(Executable({popefPath}, config.checkPackageHash), config) {}
+  // A PopEF file, or an ONNX model (.onnx), which is compiled and cached: see Executable::load.
+  explicit ModelRunner(const std::string& path, const RuntimeConfig& config = {})
+      : ModelRunner(path.size() > 5 && path.compare(path.size() - 5, 5, ".onnx") == 0
+                        ? Executable::load(path)
+                        : Executable({path}, config.checkPackageHash),
+                    config) {}
   explicit ModelRunner(const std::vector<std::string>& popefPaths, const RuntimeConfig& config = {})
       : ModelRunner(Executable(popefPaths, config.checkPackageHash), config) {}
   explicit ModelRunner(std::initializer_list<std::string> popefPaths,

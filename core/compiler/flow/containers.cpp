@@ -36,7 +36,7 @@ void expand(ir::Graph& graph, ir::Node& n, const Options& options) {
   }
   if (!known)
     fail(ErrorCode::invalid_argument,
-         "input '{}' is a sequence: give the shape of each element, --input_shape '{}[0]=...' and "
+         "input '{}' is a sequence: give the shape of each element, `input_shapes` '{}[0]=...' and "
          "so on; its length is fixed when the model is compiled",
          name, name);
   if (length < 0 || length > kMaxLength || (!is_sequence && length > 1))

@@ -14,10 +14,13 @@
 
 #include "base/checked.h"
 #include "base/denormals.h"
+#include "base/log.h"
 #include "base/thread_pool.h"
+#include "device/cpu_quota.h"
 #include "device/emulator/control.h"
 #include "device/emulator/memory.h"
 #include "device/environment.h"
+#include "kernels/common/cpu.h"
 #include "kernels/kernel.h"
 
 namespace poprt::device {
@@ -364,17 +367,34 @@ std::vector<InstructionProfile> Emulator::profile() const {
 
 }  // namespace
 
+namespace {
+
+bool warn_of_isa() {
+  const char* wanted = std::getenv("POPRT_ISA");
+  const std::string_view name = wanted ? wanted : "";
+  if (!name.empty() && name != "baseline" && name != "avx2" && name != "avx512")
+    log().warn("POPRT_ISA is '{}', expected baseline, avx2 or avx512; {} is used", name,
+               kernels::isa_name(kernels::cpu_isa()));
+  return true;
+}
+
+}  // namespace
+
 int default_threads() {
   if (const auto given = environment_int("POPRT_THREADS", 1, kMaxThreads))
     return static_cast<int>(*given);
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0)
-    return std::clamp(CPU_COUNT(&set), 1, kMaxThreads);
-  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
+  const int cpus = sched_getaffinity(0, sizeof set, &set) == 0
+                       ? CPU_COUNT(&set)
+                       : static_cast<int>(std::thread::hardware_concurrency());
+  static const int quota = cpu_quota().value_or(kMaxThreads);
+  return std::clamp(std::min(cpus, quota), 1, kMaxThreads);
 }
 
 std::unique_ptr<Engine> EmulatedDevice::load(const Image& image, const LoadOptions& options) {
+  static const bool once = warn_of_isa();
+  static_cast<void>(once);
   return std::make_unique<Emulator>(image, options);
 }
 

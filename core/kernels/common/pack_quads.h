@@ -12,6 +12,12 @@ inline int64_t packed_quad_bytes(int64_t k, int64_t n) {
   return quad_panels(n) * ((k + 3) / 4) * 4 * kPackedQuadColumns;
 }
 
+// One of 64 channels that are convolved by themselves, with `lines` of `width` taps: quads of lines
+// as isa/byte_pixels.h has them.
+inline int64_t channel_panel_bytes(int64_t width, int64_t lines) {
+  return width * ((lines + 3) / 4) * 4 * kPackedQuadColumns;
+}
+
 // b [k, n], u8 or s8, as signed panels [quad_panels(n)][ceil(k / 4)][64][4]; what is missing is
 // zero. `sums` are those of the packed columns, quad_panels(n) * 64 of them.
 void pack_quad_columns(std::span<const std::byte> b, bool is_signed, int64_t k, int64_t n,

@@ -1,5 +1,6 @@
 #include "kernels/isa/byte_pixels.h"
 
+#include "kernels/isa/byte_channels.h"
 #include "kernels/isa/isa.h"
 #include "kernels/isa/math.h"
 #include "kernels/isa/quad_products.h"
@@ -65,47 +66,6 @@ void multiply(bool flip, bool vnni, const PixelRows& rows, const uint8_t* panel,
   (void)vnni;
   flip ? plain_tile_vectors<true>(rows, panel, vectors, sums)
        : plain_tile_vectors<false>(rows, panel, vectors, sums);
-}
-
-typedef uint8_t bytes_t __attribute__((vector_size(16)));
-typedef bytes_t loose_bytes __attribute__((aligned(1), may_alias));
-
-// Not all vectors at once: weights and sums stay in registers.
-template <bool kFlip, int kRows>
-void channels_tile(const PixelRows& p, int64_t first, const int32_t* weights, int vectors,
-                   int32_t* sums) {
-  for (int v = 0; v < vectors; v++) {
-    i32x16 sum[kRows] = {};
-    for (int64_t t = 0; t < p.taps; t++) {
-      const i32x16 w = *reinterpret_cast<const i32x16u*>(weights + t * kPixelPanel + 16 * v);
-      for (int r = 0; r < kRows; r++) {
-        bytes_t x =
-            *reinterpret_cast<const loose_bytes*>(p.at[t * kPixelRows + r] + first + 16 * v);
-        if (kFlip) x ^= 0x80;
-        sum[r] += __builtin_convertvector(x, i32x16) * w;
-      }
-    }
-    for (int r = 0; r < kRows; r++)
-      *reinterpret_cast<i32x16u*>(sums + r * kPixelPanel + 16 * v) = sum[r];
-  }
-}
-template <bool kFlip>
-void channels_rows(const PixelRows& p, int64_t first, const int32_t* weights, int vectors,
-                   int32_t* sums) {
-  switch (p.rows) {
-    case 1: return channels_tile<kFlip, 1>(p, first, weights, vectors, sums);
-    case 2: return channels_tile<kFlip, 2>(p, first, weights, vectors, sums);
-    case 3: return channels_tile<kFlip, 3>(p, first, weights, vectors, sums);
-    case 4: return channels_tile<kFlip, 4>(p, first, weights, vectors, sums);
-    case 5: return channels_tile<kFlip, 5>(p, first, weights, vectors, sums);
-    case 6: return channels_tile<kFlip, 6>(p, first, weights, vectors, sums);
-    default: return;
-  }
-}
-void multiply_channels(bool flip, const PixelRows& rows, int64_t first, const int32_t* weights,
-                       int vectors, int32_t* sums) noexcept {
-  flip ? channels_rows<true>(rows, first, weights, vectors, sums)
-       : channels_rows<false>(rows, first, weights, vectors, sums);
 }
 
 // saturate(round(v) + zero) between low and low + 255.

@@ -17,6 +17,15 @@ struct PixelRows {
   int64_t taps, quads, rows;
 };
 
+// The windows of a row of output pixels in channels [first, first + columns), whole sixteens: tap
+// kx of a line of `width` taps of row r is at at[(line * width + kx) * kPixelRows + r]. With a
+// `shift` above 0 the windows overlap: tap kx + shift of a row is tap kx of the next one, in every
+// line.
+struct ChannelRows {
+  const uint8_t* const* at;
+  int64_t lines, width, rows, shift, first, columns;
+};
+
 // How sums of `columns` columns become bytes: saturate(round((sum + offset[j]) * scale[j]) + zero),
 // ties to even, between low and low + 255. Scales are finite.
 struct PixelBytes {
@@ -39,10 +48,11 @@ struct BytePixelTable {
   // sums are those of the bytes + 128. The panel is signed.
   void (*multiply)(bool flip, bool vnni, const PixelRows& rows, const uint8_t* panel, int vectors,
                    int32_t* sums) noexcept;
-  // The same of a convolution with as many groups as channels: sums[r * kPixelPanel + j] = the sum
-  // over taps of byte `first` + j at at[t * kPixelRows + r] times weights[t * kPixelPanel + j].
-  void (*multiply_channels)(bool flip, const PixelRows& rows, int64_t first, const int32_t* weights,
-                            int vectors, int32_t* sums) noexcept;
+  // The same of a convolution with as many groups as channels. Weights are quads of lines,
+  // [width, ceil(lines / 4), 64, 4], 0 past the last line, with those of channel 16 i + 4 j + k at
+  // place 16 j + 4 i + k of the 64.
+  void (*multiply_channels)(bool flip, bool vnni, const ChannelRows& rows, const int8_t* weights,
+                            int32_t* sums) noexcept;
   // One row of up to 64 columns. Reads 64 elements of sums, offset and scale.
   void (*bytes)(const int32_t* sums, const PixelBytes& how, int64_t columns, uint8_t* y) noexcept;
   // The same with a residual of as many columns; low and zero of `how` are those of the byte in

@@ -69,20 +69,7 @@ uint8_t gray(const uint8_t* rgb) {
 
 Tensor decode(const ir::Node& n, const Tensor& stream) {
   const std::string format = n.string_attr("pixel_format", "RGB");
-  Tensor rgb;
-  std::array<char, 256> message{};
-  const auto allocate = [](void* to, int64_t height, int64_t width) -> uint8_t* {
-    try {
-      Tensor& t = *static_cast<Tensor*>(to) = Tensor::zeros(DType::u8, {height, width, 3});
-      return t.mutable_values<uint8_t>().data();
-    } catch (const std::exception&) {
-      return nullptr;  // no memory: what this is for crosses C
-    }
-  };
-  const auto bytes = stream.values<uint8_t>();
-  if (images_plugin().decode(bytes.data(), bytes.size(), kMaxBytes, allocate, &rgb, message.data(),
-                             message.size()) != 0)
-    fail(ErrorCode::data_loss, "{}", message.data());
+  Tensor rgb = decode_rgb(stream.values<uint8_t>());
   if (format == "RGB") return rgb;
   const auto pixels = rgb.mutable_values<uint8_t>();
   if (format == "BGR") {
@@ -99,6 +86,23 @@ Tensor decode(const ir::Node& n, const Tensor& stream) {
 
 bool decodes_image(const ir::Node& n) {
   return n.op_type == "ImageDecoder" && (n.domain.empty() || n.domain == "ai.onnx");
+}
+
+Tensor decode_rgb(std::span<const uint8_t> file) {
+  Tensor rgb;
+  std::array<char, 256> message{};
+  const auto allocate = [](void* to, int64_t height, int64_t width) -> uint8_t* {
+    try {
+      Tensor& t = *static_cast<Tensor*>(to) = Tensor::zeros(DType::u8, {height, width, 3});
+      return t.mutable_values<uint8_t>().data();
+    } catch (const std::exception&) {
+      return nullptr;  // no memory: what this is for crosses C
+    }
+  };
+  if (images_plugin().decode(file.data(), file.size(), kMaxBytes, allocate, &rgb, message.data(),
+                             message.size()) != 0)
+    fail(ErrorCode::data_loss, "{}", message.data());
+  return rgb;
 }
 
 Tensor decode_image(const ir::Node& n, const Tensor& stream) {

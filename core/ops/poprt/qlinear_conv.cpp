@@ -79,18 +79,21 @@ std::vector<std::byte> as_matrix(const Tensor& w) {
   return matrix;
 }
 
-// Weights [C, 1, taps] as s32 [ceil(C / 64), taps, 64].
-void pack_channels(const Tensor& w, std::span<int32_t> to) {
+// Weights [C, 1, taps] for kernel conv_bytes.
+void pack_channels(const Tensor& w, std::span<int8_t> to) {
   constexpr int64_t kColumns = kernels::kPackedQuadColumns;
-  const int64_t c = w.shape()[0], taps = element_count(w.shape()) / c;
+  const int64_t c = w.shape()[0], taps = element_count(w.shape()) / c, width = w.shape().back();
+  const int64_t lines = taps / width, panel = kernels::channel_panel_bytes(width, lines);
   const bool is_signed = w.dtype() == DType::s8;
   const auto* from = static_cast<const uint8_t*>(w.data());
-  std::fill(to.begin(), to.end(), 0);
+  std::fill(to.begin(), to.end(), int8_t{0});
   for (int64_t i = 0; i < c; i++)
     for (int64_t t = 0; t < taps; t++) {
+      const int64_t line = t / width, quad = t % width * ((lines + 3) / 4) + line / 4;
+      const int64_t place = i % 16 / 4 * 16 + i % kColumns / 16 * 4 + i % 4;
       const uint8_t byte = from[i * taps + t];
-      to[static_cast<size_t>((i / kColumns * taps + t) * kColumns + i % kColumns)] =
-          is_signed ? static_cast<int8_t>(byte) : byte - 128;
+      to[static_cast<size_t>(i / kColumns * panel + (quad * kColumns + place) * 4 + line % 4)] =
+          static_cast<int8_t>(is_signed ? byte : byte - 128);
     }
 }
 
@@ -107,10 +110,12 @@ struct PackedRows {
 LowerContext::BufferId pack_weights(LowerContext& ctx, const Tensor& w, int64_t depth) {
   const int64_t m = w.shape()[0];
   if (ctx.node.int_attr("group", 1) != 1) {
-    const int64_t count = kernels::quad_panels(m) * depth * kernels::kPackedQuadColumns;
-    return ctx.pack(DType::s32, {count},
+    const int64_t width = w.shape().back();
+    const int64_t bytes =
+        kernels::quad_panels(m) * kernels::channel_panel_bytes(width, depth / width);
+    return ctx.pack(DType::s8, {bytes},
                     {{w}, [](program::WeightForm::Sources from, program::WeightForm::Bytes to) {
-                       pack_channels(from[0], program::as_array<int32_t>(to));
+                       pack_channels(from[0], program::as_array<int8_t>(to));
                      }});
   }
   const int64_t rows = rows_of_matrix(w.shape());

@@ -8,7 +8,7 @@ import (
 	"log"
 	"os"
 
-	poprt "poprt.org/bindings/go"
+	poprt "poprt.example.org/bindings/go"
 )
 
 func main() {

@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	poprt "poprt.org/bindings/go"
+	poprt "poprt.example.org/bindings/go"
 )
 
 const batch, pixels, classes = 8, 8 * 8, 10

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	poprt "poprt.org/bindings/go"
+	poprt "poprt.example.org/bindings/go"
 )
 
 func main() {

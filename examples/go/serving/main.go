@@ -9,7 +9,7 @@ import (
 	"os"
 	"sync"
 
-	poprt "poprt.org/bindings/go"
+	poprt "poprt.example.org/bindings/go"
 )
 
 const clients, requests, inFlight, pixels, classes = 4, 50, 3, 64, 10

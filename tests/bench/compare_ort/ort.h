@@ -39,11 +39,13 @@ class Api {
   }
   const char* version() const { return version_; }
 
-  Session* session(const char* model, int threads) const {
+  // Without `optimized` the model runs node by node, as it was written.
+  Session* session(const char* model, int threads, bool optimized = true) const {
     Options* options = nullptr;
     Session* session = nullptr;
     call(kCreateSessionOptions, &options);
     call(kSetIntraOpNumThreads, options, threads);
+    if (!optimized) call(kSetOptimizationLevel, options, int{0});
     call(kCreateSession, env_, model, static_cast<const Options*>(options), &session);
     return session;
   }
@@ -90,6 +92,7 @@ class Api {
     kCreateSession = 7,
     kRun = 9,
     kCreateSessionOptions = 10,
+    kSetOptimizationLevel = 23,
     kSetIntraOpNumThreads = 24,
     kCreateTensorWithData = 49,
     kGetTensorMutableData = 51,

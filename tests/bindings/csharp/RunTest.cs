@@ -1,4 +1,5 @@
 using System;
+using System.Collections.Generic;
 using System.Linq;
 using NUnit.Framework;
 using Poprt;
@@ -34,6 +35,68 @@ public sealed class RunTest
                 bound.Check();
             }
         }
+    }
+
+    [Test]
+    public void RunMakesOutputsForAnyNumberOfRows()
+    {
+        using (ModelRunner runner = AffineRunner())
+        {
+            Tensor y = runner.Run(Named("x", new float[,] { { 0, 1, 2, 3 }, { 4, 5, 6, 7 } }))["y"];
+            Assert.That(y.ToArray<float>(), Is.EqualTo(new float[,] { { 1, 3, 5, 7 }, { 9, 11, 13, 15 } }));
+            Assert.That(y.ToString(), Is.EqualTo("y f32[2,4]"));
+            Tensor more = runner.Run(Named("x", new float[6, 4]))["y"];
+            Assert.That(more.Shape, Is.EqualTo(new long[] { 6, 4 }));
+            Assert.That(more.Span<float>().ToArray(), Is.All.EqualTo(1));
+            Assert.Throws<PoprtException>(() => more.ToArray<int>());
+            var outputs = new float[8];
+            runner.Execute(Named("x", new float[8]), Named("y", outputs));
+            Assert.That(outputs, Is.All.EqualTo(1));
+            Assert.Throws<ArgumentException>(() => runner.Execute(Named("x", new float[2, 4]), Named("y", outputs)));
+        }
+    }
+
+    [Test]
+    public void RunChecksTypesAndShapesByName()
+    {
+        using (ModelRunner runner = AffineRunner())
+        {
+            foreach (var wrong in new Dictionary<Array, string> {
+                { new float[4, 2], "input 'x': expected f32[2,4], given f32[4,2]" },
+                { new double[2, 4], "input 'x': expected f32[2,4], given f64[2,4]" },
+                { new float[8], "input 'x': expected f32[2,4], given f32[8]" } })
+            {
+                var error = Assert.Throws<PoprtException>(() => runner.Run(Named("x", wrong.Key)));
+                Assert.That(error.Message, Is.EqualTo(wrong.Value));
+            }
+        }
+    }
+
+    [Test]
+    public void AModelIsLoadedByItsPath()
+    {
+        using (var runner = new ModelRunner(Path("lookup.onnx")))
+        {
+            var outputs = runner.Run(new Dictionary<string, Array> {
+                { "table", new float[,] { { 0, 1 }, { 2, 3 }, { 4, 5 } } }, { "ids", new long[] { 2, 0, 1, 2 } } });
+            Assert.That(outputs["next"].ToArray<long>(), Is.EqualTo(new long[] { 3, 1, 2, 3 }));
+            Assert.That(outputs["rows"].Span<float>()[7], Is.EqualTo(5));
+        }
+        var error = Assert.Throws<PoprtException>(() => new ModelRunner(Path("affine.onnx")));
+        StringAssert.Contains("give InputShapes x=... or BatchSize with BatchAxis", error.Message);
+        string digits = Path("../../../examples/digits/digits.onnx");
+        using (Executable e = Executable.Load(digits, new CompilerOptions { BatchSize = 1 }))
+            Assert.That(e.Metadata.ContainsKey("producer_name"));
+    }
+
+    private static string Path(string name)
+    {
+        return System.IO.Path.Combine(models, name);
+    }
+
+    private static Dictionary<string, Array> Named(string name, Array value)
+    {
+        return new Dictionary<string, Array> { { name, value } };
     }
 
     [Test]

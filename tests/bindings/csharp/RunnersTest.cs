@@ -93,7 +93,7 @@ public sealed class RunnersTest
             Fails(ErrorCode.FailedPrecondition, () => runner.SetInput<float>("x", x), "'x'");
             runner.Stop();
             Fails(ErrorCode.Cancelled, () => runner.Execute(bindings));
-            List<Device> all = Enumerable.Range(0, 4).Select(id => manager.GetSpecificDevice(id)).ToList();
+            List<Device> all = Enumerable.Range(0, (int)manager.DeviceCount).Select(id => manager.GetSpecificDevice(id)).ToList();
             Fails(ErrorCode.Unavailable, runner.Reload);
             all.ForEach(device => device.Dispose());
             runner.Reload();

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	poprt "poprt.org/bindings/go"
+	poprt "poprt.example.org/bindings/go"
 )
 
 func TestScenario24DeviceBusy(t *testing.T) {
@@ -31,7 +31,7 @@ func TestScenario24DeviceBusy(t *testing.T) {
 	defer r.Close()
 	_, err = poprt.NewRunner(e, &poprt.RunnerOptions{Device: all[0]})
 	fails(t, err, poprt.FailedPrecondition)
-	_, err = m.SpecificDevice(99)
+	_, err = m.SpecificDevice(5000)
 	fails(t, err, poprt.NotFound)
 }
 

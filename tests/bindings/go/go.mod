@@ -1,7 +1,7 @@
-module poprt.org/tests/bindings/go
+module poprt.example.org/tests/bindings/go
 
 go 1.19
 
-require poprt.org/bindings/go v1.0.0
+require poprt.example.org/bindings/go v1.0.0
 
-replace poprt.org/bindings/go => ../../../bindings/go
+replace poprt.example.org/bindings/go => ../../../bindings/go

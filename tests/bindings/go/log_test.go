@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	poprt "poprt.org/bindings/go"
+	poprt "poprt.example.org/bindings/go"
 )
 
 // warn makes the compiler warn: the cache is a file.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"unsafe"
 
-	poprt "poprt.org/bindings/go"
+	poprt "poprt.example.org/bindings/go"
 )
 
 func TestScenario51ReadAPopEFFile(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	poprt "poprt.org/bindings/go"
+	poprt "poprt.example.org/bindings/go"
 )
 
 func numbers8(first int) poprt.Tensor { return poprt.Elements(iota8(float32(first))) }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	poprt "poprt.org/bindings/go"
+	poprt "poprt.example.org/bindings/go"
 )
 
 var one = &poprt.RunnerOptions{Threads: 1}
@@ -86,7 +86,7 @@ func TestScenario48LightRunner(t *testing.T) {
 	fails(t, r.Execute(in(x), out(y)), poprt.Cancelled)
 	m := must(poprt.NewDeviceManager(0))
 	var all []*poprt.Device
-	for range [4]int{} {
+	for i := 0; i < m.DeviceCount(); i++ {
 		all = append(all, must(m.Device()))
 	}
 	fails(t, r.Reload(), poprt.Unavailable)

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	poprt "poprt.org/bindings/go"
+	poprt "poprt.example.org/bindings/go"
 )
 
 func TestMain(m *testing.M) {

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	poprt "poprt.org/bindings/go"
+	poprt "poprt.example.org/bindings/go"
 )
 
 func session(t testing.TB, e *poprt.Executable) *poprt.Session {

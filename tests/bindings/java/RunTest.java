@@ -11,6 +11,7 @@ import java.nio.IntBuffer;
 import java.nio.LongBuffer;
 import java.nio.ReadOnlyBufferException;
 import java.nio.ShortBuffer;
+import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.poprt.Anchor;
@@ -21,7 +22,9 @@ import org.poprt.Executable;
 import org.poprt.Float16;
 import org.poprt.ModelRunner;
 import org.poprt.Poprt;
+import org.poprt.PoprtException;
 import org.poprt.RuntimeConfig;
+import org.poprt.Tensor;
 
 /** Synchronous runs: names, sizes, types, memory. By the numbers of tests/bindings/README.md, then what only Java has. */
 class RunTest extends Scenarios {
@@ -42,6 +45,66 @@ class RunTest extends Scenarios {
         runner.execute(bound.bindings);
         bound.check();
       }
+    }
+  }
+
+  private static final float[][] ROWS = {{0, 1, 2, 3}, {4, 5, 6, 7}};
+
+  @Test
+  void run_makes_outputs_for_any_number_of_rows() {
+    try (ModelRunner runner = affineRunner()) {
+      Tensor y = runner.run(Map.of("x", ROWS)).get("y");
+      assertArrayEquals(new float[][] {{1, 3, 5, 7}, {9, 11, 13, 15}}, y.array(float[][].class));
+      assertEquals("f32[2,4]", y.toString());
+      float[][] more = {{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9, 10, 11}, {12, 13, 14, 15}};
+      float[][] doubled = runner.run(Map.of("x", more)).get("y").array(float[][].class);
+      assertArrayEquals(new float[] {25, 27, 29, 31}, doubled[3]);
+      FloatBuffer flat = FloatBuffer.wrap(new float[8]);
+      assertEquals(1, ((FloatBuffer) runner.run(Map.of("x", flat)).get("y").buffer()).get(7));
+      assertArrayEquals(new long[] {2, 4}, runner.run(Map.of("x", Tensor.of(flat, 2, 4))).get("y").shape());
+      assertThrows(PoprtException.class, () -> y.array(float[].class));
+      assertThrows(PoprtException.class, () -> y.array(int[][].class));
+    }
+  }
+
+  @Test
+  void run_checks_types_and_shapes_by_name() {
+    try (ModelRunner runner = affineRunner()) {
+      Map<Object, String> wrong =
+          Map.of(
+              new float[4][2], "input 'x': expected f32[2,4], given f32[4,2]",
+              new int[2][4], "input 'x': expected f32[2,4], given s32[2,4]",
+              new float[8], "input 'x': expected f32[2,4], given f32[8]");
+      wrong.forEach(
+          (value, message) -> {
+            var error = assertThrows(PoprtException.class, () -> runner.run(Map.of("x", value)));
+            assertEquals(message, error.getMessage());
+          });
+      Object ragged = new float[][] {{1, 2}, {3}};
+      assertThrows(IllegalArgumentException.class, () -> runner.run(Map.of("x", ragged)));
+      assertThrows(IllegalArgumentException.class, () -> runner.run(Map.of("x", "text")));
+    }
+  }
+
+  @Test
+  void a_model_is_loaded_by_its_path() throws Exception {
+    Path onnx = MODELS.resolve("lookup.onnx");
+    try (ModelRunner runner = new ModelRunner(onnx)) {
+      float[][] table = {{0, 1}, {2, 3}, {4, 5}};
+      Map<String, Tensor> outputs = runner.run(Map.of("table", table, "ids", new long[] {2, 0, 1, 2}));
+      assertArrayEquals(new long[] {3, 1, 2, 3}, outputs.get("next").array(long[].class));
+      assertArrayEquals(new float[] {4, 5}, outputs.get("rows").array(float[][].class)[3]);
+      assertEquals(java.util.List.of("rows", "next"), new java.util.ArrayList<>(outputs.keySet()));
+    }
+    var error =
+        assertThrows(
+            PoprtException.class, () -> Executable.load(onnx.resolveSibling("affine.onnx")));
+    assertTrue(
+        error.getMessage().contains("give inputShape x=... or batchSize with batchAxis"),
+        error.getMessage());
+    Path digits = MODELS.resolve("../../../examples/digits/digits.onnx").normalize();
+    try (Executable e = Executable.load(digits, new CompilerOptions().batchSize(1, 0))) {
+      assertTrue(e.metadata().containsKey("producer_name"), e.metadata().toString());
     }
   }
 

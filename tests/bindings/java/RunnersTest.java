@@ -120,7 +120,7 @@ class RunnersTest extends Scenarios {
       runner.stop();
       fails(ErrorCode.CANCELLED, () -> runner.execute(Map.of("x", x), Map.of("y", y)));
       List<Device> all = new ArrayList<>();
-      for (long id = 0; id < 4; id++) all.add(manager.getSpecificDevice(id)); // they are all free
+      for (long id = 0; id < manager.deviceCount(); id++) all.add(manager.getSpecificDevice(id)); // they are all free
       fails(ErrorCode.UNAVAILABLE, runner::reload);
       all.forEach(Device::close);
       runner.reload();

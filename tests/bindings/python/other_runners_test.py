@@ -90,7 +90,7 @@ class Runners(unittest.TestCase):
             join.sizes = sizes
             with HostConcatRunner(affine(), config) as runner:
                 y.fill(0)
-                runner.execute({"a": x[:cut], "b": x[cut:]}, {"y": y})
+                runner.execute({"a": x[:cut].tobytes(), "b": x[cut:].tobytes()}, {"y": y.reshape(2, 4)})
             np.testing.assert_array_equal(y, 2 * x + 1)
         for sizes, message in (([32], "2 inputs"), ([12, 21], "33"), ([2**63, 2**63 + 32], None)):
             join.sizes = sizes
@@ -107,7 +107,7 @@ class Runners(unittest.TestCase):
                          opaque_blobs={"HostConcatRunnerConfig": json.dumps(blob)})
         with HostConcatRunner(model, HostConcatRunnerConfig(threads=1)) as runner:
             y.fill(0)
-            runner.execute({"a": x[:4], "b": x[4:]}, {"y": y})
+            runner.execute({"a": x[:4], "b": x[4:]}, {"y": y.reshape(2, 4)})
         np.testing.assert_array_equal(y, 2 * x + 1)
         join.tensor_name = "z"
         with self.assertRaisesRegex(errors.NotFoundError, "'z'"):

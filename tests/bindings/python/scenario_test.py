@@ -167,7 +167,7 @@ class Scenario(unittest.TestCase):
     def test_scenario_08_wrong_size(self):
         runner = self.runner()
         for n in (7, 9):
-            with self.fails([poprt.errors.InvalidArgumentError, ValueError], "'x'", "32", str(4 * n)):
+            with self.fails([poprt.errors.InvalidArgumentError, ValueError], "'x'", "f32[2,4]", f"f32[{n}]"):
                 runner.execute({"x": np.zeros(n, np.float32)}, {"y": counting()})
 
     def test_scenario_09_wrong_type(self):
@@ -179,7 +179,7 @@ class Scenario(unittest.TestCase):
         runner.execute({"x": bytes(32)}, {"y": y})
         np.testing.assert_array_equal(y, 1)
         for wrong in ([1.0] * 8, None):
-            with self.assertRaises(TypeError):
+            with self.fails([ValueError], "input 'x'"):
                 runner.execute({"x": wrong}, {"y": y})
         read_only = counting()
         read_only.flags.writeable = False
@@ -395,7 +395,7 @@ class Scenario(unittest.TestCase):
         with self.fails([poprt.errors.FailedPreconditionError]):
             Runner(self.affine, config(device=devices[0]))
         with self.fails([LookupError]):
-            manager.get_specific_device(99)
+            manager.get_specific_device(5000)
         runner.close()
         for d in devices:
             d.close()

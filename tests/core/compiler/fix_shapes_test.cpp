@@ -41,7 +41,7 @@ TEST(FixShapes, BatchSizeSetsTheAxisOfEveryInput) {
 
 TEST(FixShapes, NamesTheInputAndTheOptionThatFixesIt) {
   EXPECT_NE(message_of({}).find("input 'a' is f32[N,3]"), std::string::npos);
-  EXPECT_NE(message_of({}).find("--input_shape a="), std::string::npos);
+  EXPECT_NE(message_of({}).find("`input_shapes` a="), std::string::npos);
 }
 
 TEST(FixShapes, RefusesToChangeAKnownDimension) {

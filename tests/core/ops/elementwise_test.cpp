@@ -187,6 +187,8 @@ OPS_SAMPLE(Integers) {
       {kEdge - 2, -1, kOdd, -(kOdd * kOdd / 4), -1, 2, 0},
       {1, double(kEdge), 2, -3, double(INT64_MIN), double(INT64_MIN / 2), 0});
   exact<int32_t>(samples, "Mod", 13, {7, -7, 7, 5}, {3, 3, -3, 0}, {1, 2, -2, 0});
+  exact<float>(samples, "Mod", 13, {7, -7, 7, -7, -5.5f}, {3, 3, -3, -3, 2}, {1, -1, 1, -1, -1.5},
+               false, "fmod", int64_t{1});
   exact<int64_t>(samples, "Mod", 13, {7, -7, 7}, {3, 3, -3}, {1, -1, 1}, false, "fmod", int64_t{1});
   exact<int64_t>(samples, "Add", 14, {INT64_C(1) << 60, 1}, {1, 2},
                  {double((INT64_C(1) << 60) + 1), 3});

@@ -54,6 +54,77 @@ TEST(LatencyHistogram, CountsInPowersOfTwo) {
   EXPECT_EQ(LatencyHistogram().quantile_ns(0.5), 0u);
 }
 
+TEST(TraceBuffer, AFullOneIsInOrderAlsoWhenNothingWasLost) {
+  TraceBuffer buffer(3);
+  for (uint64_t i = 1; i <= 3; i++) buffer.record(point(i));
+  EXPECT_EQ(numbers(buffer), (std::vector<uint64_t>{1, 2, 3}));
+  buffer.record(point(4));
+  EXPECT_EQ(numbers(buffer), (std::vector<uint64_t>{2, 3, 4}));
+}
+
+TEST(LatencyHistogram, AQuantileIsTheEndOfABucketThatHoldsSomething) {
+  LatencyHistogram h;
+  h.counts[3] = 1;
+  h.counts[7] = 8;
+  h.counts[9] = 1;
+  h.count = 10;
+  EXPECT_EQ(h.quantile_ns(0.0), uint64_t{2} << 3);
+  EXPECT_EQ(h.quantile_ns(0.1), uint64_t{2} << 3);
+  EXPECT_EQ(h.quantile_ns(0.2), uint64_t{2} << 7);
+  EXPECT_EQ(h.quantile_ns(0.9), uint64_t{2} << 7);
+  EXPECT_EQ(h.quantile_ns(1.0), uint64_t{2} << 9);
+}
+
+TEST(LatencyHistogram, TheLongestIsKeptWhateverComesAfter) {
+  Counters c;
+  for (const int64_t ns : {5, 100, 7, 99, 0, -3}) c.latency(std::chrono::nanoseconds(ns));
+  const LatencyHistogram h = c.snapshot().latency;
+  EXPECT_EQ(h.max_ns, 100u);
+  EXPECT_EQ(h.counts[0], 2u);  // less than a nanosecond counts as one
+  EXPECT_EQ(h.total_ns, 5u + 100 + 7 + 99 + 1 + 1);
+}
+
+// Every field has a number of its own, so that one that is left out or added elsewhere shows.
+TEST(RunnerStatistics, TheSumOfTwoHasTheSumsOfAllFields) {
+  const auto filled = [](uint64_t first, uint64_t max) {
+    RunnerStatistics s;
+    uint64_t n = first;
+    for (auto* field : {&s.submitted, &s.completed, &s.failed, &s.cancelled, &s.timed_out, &s.rows,
+                        &s.padded_rows, &s.batches, &s.steps, &s.steps_loaded, &s.steps_stored,
+                        &s.device_errors, &s.resets, &s.in_flight, &s.queue_capacity})
+      *field = n++;
+    for (auto& count : s.latency.counts) count = n++;
+    s.latency.count = n++;
+    s.latency.total_ns = n++;
+    s.latency.max_ns = max;
+    return s;
+  };
+  for (const auto [a, b] : {std::pair<uint64_t, uint64_t>{5, 9}, {9, 5}}) {
+    RunnerStatistics sum = filled(100, a);
+    sum += filled(1000, b);
+    EXPECT_EQ(sum.submitted, 1100u);
+    EXPECT_EQ(sum.completed, 1102u);
+    EXPECT_EQ(sum.failed, 1104u);
+    EXPECT_EQ(sum.cancelled, 1106u);
+    EXPECT_EQ(sum.timed_out, 1108u);
+    EXPECT_EQ(sum.rows, 1110u);
+    EXPECT_EQ(sum.padded_rows, 1112u);
+    EXPECT_EQ(sum.batches, 1114u);
+    EXPECT_EQ(sum.steps, 1116u);
+    EXPECT_EQ(sum.steps_loaded, 1118u);
+    EXPECT_EQ(sum.steps_stored, 1120u);
+    EXPECT_EQ(sum.device_errors, 1122u);
+    EXPECT_EQ(sum.resets, 1124u);
+    EXPECT_EQ(sum.in_flight, 1126u);
+    EXPECT_EQ(sum.queue_capacity, 1128u);
+    for (size_t i = 0; i < LatencyHistogram::kBuckets; i++)
+      EXPECT_EQ(sum.latency.counts[i], 1130 + 2 * i);
+    EXPECT_EQ(sum.latency.count, 1130 + 2 * LatencyHistogram::kBuckets);
+    EXPECT_EQ(sum.latency.total_ns, 1132 + 2 * LatencyHistogram::kBuckets);
+    EXPECT_EQ(sum.latency.max_ns, 9u);
+  }
+}
+
 struct Traced {
   explicit Traced(size_t buffer, bool flush = true) {
     RunnerConfig config;

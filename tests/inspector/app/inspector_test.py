@@ -90,7 +90,7 @@ class Inspector(unittest.TestCase):
 
     def test_every_view_of_a_model_is_drawn(self):
         model = self.path("g.ir", TEXT)
-        for view in ("graph", "popef", "program", "passes", "queues", "compare"):
+        for view in ("graph", "popef", "program", "passes", "run", "queues", "compare"):
             width, height, rows, _ = self.shoot(model, "--view", view)
             # The bar at the top, and something in the middle besides the background.
             self.assertGreater(len(colours(rows, 0, 0, width, 60)), 20, view)
@@ -133,6 +133,22 @@ class Inspector(unittest.TestCase):
             self.assertGreater(len(colours(rows, 0, 0, 1280, 200)), 20)
         _, _, _, errors = self.shoot(self.path("missing.onnx"))
         self.assertIn("missing.onnx", errors)
+
+    def test_a_run_is_drawn_with_its_input(self):
+        model = self.path("g.ir", TEXT)
+        random, zeros = (self.shoot(model, "--view", "run", *words)[2] for words in ([], ["--input", "x=zeros"]))
+        self.assertNotEqual(random, zeros)
+        result = self.run_inspector(model, "--view", "run", "--input", "x", "--screenshot", self.path("b.png"))
+        self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), result.stderr)
+
+    def test_exports_a_graph(self):
+        picture = self.path("graph.png")
+        result = self.run_inspector(self.path("g.ir", TEXT), "--export", picture)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        width, height, rows = pixels(picture)
+        self.assertGreater(len(colours(rows, 0, 0, width, height)), 8)
+        result = self.run_inspector(POPEF, "--export", self.path("none.png"))
+        self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), result.stderr)
 
     def test_without_a_display_a_window_is_refused_in_one_line(self):
         result = self.run_inspector()

@@ -207,5 +207,42 @@ TEST(Diff, FindsNodesAndWeights) {
       << weight->right;
 }
 
+// Exporters name them "Identity_7", whatever they belong to.
+TEST(GraphModel, WhatComputesOnWeightsStandsWithItsReaders) {
+  const auto graph = ir::parse_text(R"(graph "net" opset {"": 17} {
+  input %x : f32[2]
+  const %w : f32[2] = [1.0, 2.0]
+  %v : f32[2] = Identity(%w) "Identity_0"
+  %s : f32[2] = Identity(%w) "Identity_1"
+  %a : f32[2] = Add(%x, %v) "/layer.0/Add"
+  %b : f32[2] = Mul(%a, %s) "/layer.0/Mul"
+  %c : f32[2] = Mul(%b, %s) "/layer.1/Mul"
+  %d : f32[2] = Relu(%c) "/layer.1/Relu"
+  output %d
+}
+)");
+  const GraphModel model(*graph);
+  const auto group = [&](const char* node) {
+    return model.group(model.node(model.find(node)).group).path;
+  };
+  EXPECT_EQ(group("Identity_0"), "layer.0");
+  EXPECT_EQ(group("Identity_1"), "");  // read in two groups
+  EXPECT_EQ(model.groups()[kRoot].all_nodes, model.nodes().size());
+}
+
+TEST(GraphModel, DocumentsOperatorsByOpset) {
+  const auto graph = ir::parse_text(R"(graph "net" opset {"": 13} {
+  input %x : f32[2]
+  %y : f32[2] = Relu(%x) "r"
+  output %y
+}
+)");
+  const GraphModel model(*graph);
+  const auto doc = model.documentation(model.find("r"));
+  ASSERT_TRUE(doc);
+  EXPECT_EQ(doc->since, 13);
+  EXPECT_FALSE(model.documentation(model.find("x")));
+}
+
 }  // namespace
 }  // namespace poprt::inspector

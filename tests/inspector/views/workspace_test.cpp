@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <fstream>
 #include <functional>
 
 #include "inspector/sample_files.h"
+#include "views/raster.h"
 #include "views/ui.h"
 
 namespace poprt::inspector {
@@ -142,6 +145,56 @@ TEST_F(WorkspaceTest, AClickSelectsANodeAndShowsItsDetails) {
   EXPECT_EQ(workspace->graph()->selected(), kNone);
 }
 
+TEST_F(WorkspaceTest, DetailsSayWhatOnnxSaysOfTheOperator) {
+  open_sample();
+  click("node /block/fc/Relu");
+  EXPECT_TRUE(sees("rectified linear function"));
+  EXPECT_FALSE(sees("since opset"));
+  click("More");
+  EXPECT_TRUE(sees("since opset 14"));
+}
+
+TEST_F(WorkspaceTest, ExportsTheGraphAsPictures) {
+  open_sample();
+  ASSERT_TRUE(workspace->export_picture());
+  settle();
+  EXPECT_TRUE(workspace->message().starts_with("wrote ")) << workspace->message();
+  std::ifstream file(folder.path / "net.ir.png", std::ios::binary);
+  std::string head(24, '\0');
+  file.read(head.data(), 24);
+  EXPECT_EQ(head.substr(0, 8), "\x89PNG\r\n\x1a\n");
+  // Nothing of it is drawn in the window.
+  EXPECT_TRUE(sees("node /block/Sigmoid"));
+  ASSERT_TRUE(workspace->export_picture("/nowhere/at/all.png"));
+  settle();
+  EXPECT_NE(workspace->message().find("/nowhere/at"), std::string::npos) << workspace->message();
+}
+
+// The picture has the colours of the boxes where the layout has boxes, and the background beside.
+TEST_F(WorkspaceTest, APictureOfTheGraphHasItsBoxes) {
+  open_sample();
+  const auto drawing = workspace->graph()->drawing(1);
+  ASSERT_TRUE(drawing);
+  const FontPicture font{1, 1, {255}};
+  const std::atomic<bool> cancel{false};
+  const auto pixels = rasterised(*drawing, font, cancel);
+  ASSERT_EQ(pixels.size(), static_cast<size_t>(drawing->width) * drawing->height * 4);
+  const auto at = [&](double x, double y) {
+    const auto row = static_cast<size_t>(drawing->height - 1 - static_cast<int>(y));
+    const uint8_t* p = &pixels[(row * drawing->width + static_cast<size_t>(x)) * 4];
+    return IM_COL32(p[0], p[1], p[2], p[3]);
+  };
+  EXPECT_EQ(at(1, 1), ui::colours().back);
+  const Scene& scene = *workspace->graph()->scene();
+  int boxes = 0;
+  for (const SceneBox& b : scene.boxes) {
+    if (b.node == kNone) continue;
+    EXPECT_NE(at(b.area.right() + 20 - 4, b.area.y + 20 + b.area.height / 2), ui::colours().back);
+    boxes++;
+  }
+  EXPECT_EQ(boxes, 6);
+}
+
 TEST_F(WorkspaceTest, SearchesWhileTyping) {
   open_sample();
   press('F', true);
@@ -235,6 +288,83 @@ TEST_F(WorkspaceTest, ProfilesAProgram) {
   EXPECT_TRUE(sees("Slowest first"));
 }
 
+TEST_F(WorkspaceTest, RunsAModelOnItsInputs) {
+  open_sample();
+  press('5', true);
+  EXPECT_EQ(workspace->view(), View::run);
+  EXPECT_TRUE(sees("f32 1×4"));
+  EXPECT_TRUE(sees("Press Run"));
+  click("x zeros");
+  press('R');
+  ASSERT_TRUE(workspace->run_view()->result());
+  EXPECT_DOUBLE_EQ(workspace->run_view()->result()->outputs[0].tensor.to_doubles()[0], 0.5);
+  EXPECT_TRUE(sees("f32 1×2"));
+  click("Largest");
+  EXPECT_TRUE(sees(" 1.  index 0"));
+  EXPECT_TRUE(sees("plot of the row"));
+}
+
+TEST_F(WorkspaceTest, ARunIsComparedWithAnotherModelAndAReference) {
+  std::string other = kSampleText;
+  other.replace(other.find("8.0]"), 4, "9.0]");
+  workspace->open(folder.write("other.ir", other));
+  settle();
+  open_sample();
+  workspace->show(View::run);
+  settle();
+  workspace->run_view()->set_input("x", {InputKind::file, {}, {}});
+  save_npy(folder.path / "x.npy", Tensor::of<float>({1, 4}, {1, 1, 1, 1}));
+  workspace->dropped(folder.path / "x.npy");
+  settle();
+  click("compare with other.ir");
+  press('R');
+  ASSERT_EQ(workspace->run_view()->differences().size(), 1u) << workspace->run_view()->error();
+  EXPECT_TRUE(sees("1 of 2 differ, at most by 1"));
+  EXPECT_TRUE(sees("[0, 1]"));
+  const Tensor same = workspace->run_view()->result()->outputs[0].tensor;
+  save_npy(folder.path / "d.npy", same);
+  workspace->run_view()->set_reference("d", (folder.path / "d.npy").string());
+  press('R');
+  EXPECT_TRUE(sees("Agrees with"));
+}
+
+TEST_F(WorkspaceTest, MeasuresAModel) {
+  open_popef();
+  workspace->show(View::run);
+  settle();
+  workspace->run_view()->settings.seconds = 1;
+  click("more clients");
+  EXPECT_EQ(workspace->run_view()->settings.clients, 2);
+  click("Measure");
+  ASSERT_TRUE(workspace->run_view()->bench_result());
+  EXPECT_GT(workspace->run_view()->bench_result()->requests, 0u);
+  EXPECT_TRUE(sees("Latency by percentile"));
+}
+
+TEST_F(WorkspaceTest, WhatCannotRunSaysWhy) {
+  open_sample();
+  workspace->show(View::run);
+  settle();
+  workspace->dropped("/nowhere/x.npy");
+  press('R');
+  EXPECT_FALSE(workspace->run_view()->result());
+  EXPECT_TRUE(sees("/nowhere/x.npy"));
+}
+
+TEST_F(WorkspaceTest, AFileForAnInputIsChosen) {
+  open_sample();
+  workspace->show(View::run);
+  settle();
+  click("x file");
+  EXPECT_TRUE(click("Browse").choose_file);
+  save_npy(folder.path / "x.npy", Tensor::of<float>({1, 4}, {0, 0, 0, 0}));
+  workspace->chosen(folder.path / "x.npy");
+  EXPECT_EQ(workspace->document_count(), 1u);
+  press('R');
+  ASSERT_TRUE(workspace->run_view()->result());
+  EXPECT_DOUBLE_EQ(workspace->run_view()->result()->outputs[0].tensor.to_doubles()[0], 0.5);
+}
+
 TEST_F(WorkspaceTest, QueuesWithoutProcessesSayWhatToDo) {
   workspace->show(View::queues);
   settle();
@@ -272,7 +402,7 @@ TEST_F(WorkspaceTest, ComparesTwoDocuments) {
   other.replace(other.find("8.0]"), 4, "9.0]");
   workspace->open(folder.write("other.ir", other));
   settle();
-  press('6', true);
+  press('7', true);
   EXPECT_TRUE(sees("weight"));
   EXPECT_TRUE(sees("1 of 8 elements differ"));
 }

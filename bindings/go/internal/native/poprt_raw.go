@@ -61,83 +61,83 @@ typedef long long swig_type_35;
 typedef long long swig_type_36;
 typedef long long swig_type_37;
 typedef _gostring_ swig_type_38;
-typedef long long swig_type_39;
+typedef _gostring_ swig_type_39;
 typedef long long swig_type_40;
 typedef _gostring_ swig_type_41;
-typedef _gostring_ swig_type_42;
+typedef long long swig_type_42;
 typedef _gostring_ swig_type_43;
 typedef long long swig_type_44;
 typedef long long swig_type_45;
 typedef long long swig_type_46;
-typedef long long swig_type_47;
+typedef _gostring_ swig_type_47;
 typedef _gostring_ swig_type_48;
-typedef long long swig_type_49;
+typedef _gostring_ swig_type_49;
 typedef long long swig_type_50;
-typedef _gostring_ swig_type_51;
-typedef _gostring_ swig_type_52;
+typedef long long swig_type_51;
+typedef long long swig_type_52;
 typedef long long swig_type_53;
-typedef long long swig_type_54;
-typedef _gostring_ swig_type_55;
-typedef _goslice_ swig_type_56;
-typedef long long swig_type_57;
+typedef _gostring_ swig_type_54;
+typedef long long swig_type_55;
+typedef long long swig_type_56;
+typedef _gostring_ swig_type_57;
 typedef _gostring_ swig_type_58;
 typedef long long swig_type_59;
 typedef long long swig_type_60;
-typedef long long swig_type_61;
-typedef _gostring_ swig_type_62;
-typedef _gostring_ swig_type_63;
-typedef long long swig_type_64;
+typedef _gostring_ swig_type_61;
+typedef _goslice_ swig_type_62;
+typedef long long swig_type_63;
+typedef _gostring_ swig_type_64;
 typedef long long swig_type_65;
-typedef _gostring_ swig_type_66;
-typedef _gostring_ swig_type_67;
-typedef long long swig_type_68;
+typedef long long swig_type_66;
+typedef long long swig_type_67;
+typedef _gostring_ swig_type_68;
 typedef _gostring_ swig_type_69;
-typedef _gostring_ swig_type_70;
+typedef long long swig_type_70;
 typedef long long swig_type_71;
-typedef long long swig_type_72;
-typedef long long swig_type_73;
+typedef _gostring_ swig_type_72;
+typedef _gostring_ swig_type_73;
 typedef long long swig_type_74;
-typedef long long swig_type_75;
+typedef _gostring_ swig_type_75;
 typedef _gostring_ swig_type_76;
 typedef long long swig_type_77;
 typedef long long swig_type_78;
-typedef _gostring_ swig_type_79;
-typedef _gostring_ swig_type_80;
-typedef _gostring_ swig_type_81;
+typedef long long swig_type_79;
+typedef long long swig_type_80;
+typedef long long swig_type_81;
 typedef _gostring_ swig_type_82;
-typedef _gostring_ swig_type_83;
-typedef _gostring_ swig_type_84;
-typedef long long swig_type_85;
+typedef long long swig_type_83;
+typedef long long swig_type_84;
+typedef _gostring_ swig_type_85;
 typedef _gostring_ swig_type_86;
 typedef _gostring_ swig_type_87;
-typedef long long swig_type_88;
-typedef long long swig_type_89;
-typedef long long swig_type_90;
+typedef _gostring_ swig_type_88;
+typedef _gostring_ swig_type_89;
+typedef _gostring_ swig_type_90;
 typedef long long swig_type_91;
-typedef long long swig_type_92;
-typedef long long swig_type_93;
+typedef _gostring_ swig_type_92;
+typedef _gostring_ swig_type_93;
 typedef long long swig_type_94;
 typedef long long swig_type_95;
 typedef long long swig_type_96;
 typedef long long swig_type_97;
-typedef _gostring_ swig_type_98;
+typedef long long swig_type_98;
 typedef long long swig_type_99;
 typedef long long swig_type_100;
 typedef long long swig_type_101;
 typedef long long swig_type_102;
 typedef long long swig_type_103;
-typedef long long swig_type_104;
+typedef _gostring_ swig_type_104;
 typedef long long swig_type_105;
 typedef long long swig_type_106;
-typedef _goslice_ swig_type_107;
+typedef long long swig_type_107;
 typedef long long swig_type_108;
 typedef long long swig_type_109;
 typedef long long swig_type_110;
 typedef long long swig_type_111;
 typedef long long swig_type_112;
-typedef long long swig_type_113;
+typedef _goslice_ swig_type_113;
 typedef long long swig_type_114;
-typedef _gostring_ swig_type_115;
+typedef long long swig_type_115;
 typedef long long swig_type_116;
 typedef long long swig_type_117;
 typedef long long swig_type_118;
@@ -146,28 +146,28 @@ typedef long long swig_type_120;
 typedef _gostring_ swig_type_121;
 typedef long long swig_type_122;
 typedef long long swig_type_123;
-typedef _gostring_ swig_type_124;
+typedef long long swig_type_124;
 typedef long long swig_type_125;
 typedef long long swig_type_126;
-typedef long long swig_type_127;
+typedef _gostring_ swig_type_127;
 typedef long long swig_type_128;
 typedef long long swig_type_129;
-typedef long long swig_type_130;
+typedef _gostring_ swig_type_130;
 typedef long long swig_type_131;
 typedef long long swig_type_132;
 typedef long long swig_type_133;
-typedef _gostring_ swig_type_134;
+typedef long long swig_type_134;
 typedef long long swig_type_135;
 typedef long long swig_type_136;
 typedef long long swig_type_137;
 typedef long long swig_type_138;
-typedef long long swig_type_139;
+typedef _gostring_ swig_type_139;
 typedef long long swig_type_140;
 typedef long long swig_type_141;
-typedef long long swig_type_142;
+typedef _goslice_ swig_type_142;
 typedef long long swig_type_143;
 typedef long long swig_type_144;
-typedef long long swig_type_145;
+typedef _gostring_ swig_type_145;
 typedef long long swig_type_146;
 typedef long long swig_type_147;
 typedef long long swig_type_148;
@@ -183,83 +183,83 @@ typedef long long swig_type_157;
 typedef _gostring_ swig_type_158;
 typedef long long swig_type_159;
 typedef long long swig_type_160;
-typedef _gostring_ swig_type_161;
-typedef _gostring_ swig_type_162;
-typedef _gostring_ swig_type_163;
-typedef _gostring_ swig_type_164;
-typedef _gostring_ swig_type_165;
+typedef long long swig_type_161;
+typedef long long swig_type_162;
+typedef long long swig_type_163;
+typedef long long swig_type_164;
+typedef long long swig_type_165;
 typedef long long swig_type_166;
 typedef long long swig_type_167;
 typedef long long swig_type_168;
 typedef long long swig_type_169;
 typedef long long swig_type_170;
 typedef long long swig_type_171;
-typedef _goslice_ swig_type_172;
+typedef long long swig_type_172;
 typedef long long swig_type_173;
-typedef _goslice_ swig_type_174;
+typedef long long swig_type_174;
 typedef long long swig_type_175;
 typedef long long swig_type_176;
 typedef long long swig_type_177;
-typedef _gostring_ swig_type_178;
-typedef _gostring_ swig_type_179;
-typedef _gostring_ swig_type_180;
-typedef _gostring_ swig_type_181;
-typedef long long swig_type_182;
-typedef _gostring_ swig_type_183;
+typedef long long swig_type_178;
+typedef long long swig_type_179;
+typedef long long swig_type_180;
+typedef long long swig_type_181;
+typedef _gostring_ swig_type_182;
+typedef long long swig_type_183;
 typedef long long swig_type_184;
 typedef _gostring_ swig_type_185;
-typedef long long swig_type_186;
+typedef _gostring_ swig_type_186;
 typedef _gostring_ swig_type_187;
 typedef _gostring_ swig_type_188;
-typedef long long swig_type_189;
+typedef _gostring_ swig_type_189;
 typedef long long swig_type_190;
 typedef long long swig_type_191;
-typedef _goslice_ swig_type_192;
+typedef long long swig_type_192;
 typedef long long swig_type_193;
 typedef long long swig_type_194;
 typedef long long swig_type_195;
-typedef long long swig_type_196;
-typedef _gostring_ swig_type_197;
-typedef long long swig_type_198;
+typedef _goslice_ swig_type_196;
+typedef long long swig_type_197;
+typedef _goslice_ swig_type_198;
 typedef long long swig_type_199;
-typedef _gostring_ swig_type_200;
+typedef long long swig_type_200;
 typedef long long swig_type_201;
-typedef long long swig_type_202;
+typedef _gostring_ swig_type_202;
 typedef _gostring_ swig_type_203;
-typedef long long swig_type_204;
-typedef long long swig_type_205;
+typedef _gostring_ swig_type_204;
+typedef _gostring_ swig_type_205;
 typedef long long swig_type_206;
-typedef long long swig_type_207;
+typedef _gostring_ swig_type_207;
 typedef long long swig_type_208;
-typedef long long swig_type_209;
+typedef _gostring_ swig_type_209;
 typedef long long swig_type_210;
-typedef long long swig_type_211;
-typedef long long swig_type_212;
-typedef _gostring_ swig_type_213;
-typedef _gostring_ swig_type_214;
+typedef _gostring_ swig_type_211;
+typedef _gostring_ swig_type_212;
+typedef long long swig_type_213;
+typedef long long swig_type_214;
 typedef long long swig_type_215;
-typedef long long swig_type_216;
+typedef _goslice_ swig_type_216;
 typedef long long swig_type_217;
 typedef long long swig_type_218;
 typedef long long swig_type_219;
 typedef long long swig_type_220;
-typedef long long swig_type_221;
+typedef _gostring_ swig_type_221;
 typedef long long swig_type_222;
 typedef long long swig_type_223;
-typedef long long swig_type_224;
-typedef _gostring_ swig_type_225;
+typedef _gostring_ swig_type_224;
+typedef long long swig_type_225;
 typedef long long swig_type_226;
-typedef long long swig_type_227;
+typedef _gostring_ swig_type_227;
 typedef long long swig_type_228;
 typedef long long swig_type_229;
 typedef long long swig_type_230;
 typedef long long swig_type_231;
 typedef long long swig_type_232;
-typedef _gostring_ swig_type_233;
-typedef _gostring_ swig_type_234;
-typedef _goslice_ swig_type_235;
+typedef long long swig_type_233;
+typedef long long swig_type_234;
+typedef long long swig_type_235;
 typedef long long swig_type_236;
-typedef long long swig_type_237;
+typedef _gostring_ swig_type_237;
 typedef _gostring_ swig_type_238;
 typedef long long swig_type_239;
 typedef long long swig_type_240;
@@ -268,81 +268,105 @@ typedef long long swig_type_242;
 typedef long long swig_type_243;
 typedef long long swig_type_244;
 typedef long long swig_type_245;
-typedef _gostring_ swig_type_246;
-typedef _gostring_ swig_type_247;
-typedef _gostring_ swig_type_248;
+typedef long long swig_type_246;
+typedef long long swig_type_247;
+typedef long long swig_type_248;
 typedef _gostring_ swig_type_249;
 typedef long long swig_type_250;
 typedef long long swig_type_251;
-typedef _gostring_ swig_type_252;
-typedef _gostring_ swig_type_253;
-typedef _goslice_ swig_type_254;
+typedef long long swig_type_252;
+typedef long long swig_type_253;
+typedef long long swig_type_254;
 typedef long long swig_type_255;
 typedef long long swig_type_256;
-typedef _goslice_ swig_type_257;
-typedef long long swig_type_258;
-typedef long long swig_type_259;
+typedef _gostring_ swig_type_257;
+typedef _gostring_ swig_type_258;
+typedef _goslice_ swig_type_259;
 typedef long long swig_type_260;
 typedef long long swig_type_261;
-typedef long long swig_type_262;
+typedef _gostring_ swig_type_262;
 typedef long long swig_type_263;
 typedef long long swig_type_264;
 typedef long long swig_type_265;
 typedef long long swig_type_266;
 typedef long long swig_type_267;
 typedef long long swig_type_268;
-typedef _gostring_ swig_type_269;
-typedef long long swig_type_270;
-typedef long long swig_type_271;
-typedef long long swig_type_272;
-typedef long long swig_type_273;
+typedef long long swig_type_269;
+typedef _gostring_ swig_type_270;
+typedef _gostring_ swig_type_271;
+typedef _gostring_ swig_type_272;
+typedef _gostring_ swig_type_273;
 typedef long long swig_type_274;
 typedef long long swig_type_275;
 typedef _gostring_ swig_type_276;
-typedef long long swig_type_277;
-typedef long long swig_type_278;
+typedef _gostring_ swig_type_277;
+typedef _goslice_ swig_type_278;
 typedef long long swig_type_279;
 typedef long long swig_type_280;
-typedef long long swig_type_281;
+typedef _goslice_ swig_type_281;
 typedef long long swig_type_282;
 typedef long long swig_type_283;
 typedef long long swig_type_284;
-typedef _goslice_ swig_type_285;
+typedef long long swig_type_285;
 typedef long long swig_type_286;
-typedef _gostring_ swig_type_287;
+typedef long long swig_type_287;
 typedef long long swig_type_288;
 typedef long long swig_type_289;
-typedef _gostring_ swig_type_290;
+typedef long long swig_type_290;
 typedef long long swig_type_291;
 typedef long long swig_type_292;
 typedef _gostring_ swig_type_293;
-typedef _gostring_ swig_type_294;
+typedef long long swig_type_294;
 typedef long long swig_type_295;
 typedef long long swig_type_296;
 typedef long long swig_type_297;
 typedef long long swig_type_298;
 typedef long long swig_type_299;
-typedef long long swig_type_300;
+typedef _gostring_ swig_type_300;
 typedef long long swig_type_301;
 typedef long long swig_type_302;
 typedef long long swig_type_303;
 typedef long long swig_type_304;
-typedef _gostring_ swig_type_305;
-typedef _gostring_ swig_type_306;
-typedef _gostring_ swig_type_307;
-typedef _gostring_ swig_type_308;
-typedef _gostring_ swig_type_309;
-typedef _gostring_ swig_type_310;
+typedef long long swig_type_305;
+typedef long long swig_type_306;
+typedef long long swig_type_307;
+typedef long long swig_type_308;
+typedef _goslice_ swig_type_309;
+typedef long long swig_type_310;
 typedef _gostring_ swig_type_311;
-typedef _gostring_ swig_type_312;
-typedef _gostring_ swig_type_313;
+typedef long long swig_type_312;
+typedef long long swig_type_313;
 typedef _gostring_ swig_type_314;
-typedef _gostring_ swig_type_315;
-typedef _gostring_ swig_type_316;
+typedef long long swig_type_315;
+typedef long long swig_type_316;
 typedef _gostring_ swig_type_317;
 typedef _gostring_ swig_type_318;
 typedef long long swig_type_319;
 typedef long long swig_type_320;
+typedef long long swig_type_321;
+typedef long long swig_type_322;
+typedef long long swig_type_323;
+typedef long long swig_type_324;
+typedef long long swig_type_325;
+typedef long long swig_type_326;
+typedef long long swig_type_327;
+typedef long long swig_type_328;
+typedef _gostring_ swig_type_329;
+typedef _gostring_ swig_type_330;
+typedef _gostring_ swig_type_331;
+typedef _gostring_ swig_type_332;
+typedef _gostring_ swig_type_333;
+typedef _gostring_ swig_type_334;
+typedef _gostring_ swig_type_335;
+typedef _gostring_ swig_type_336;
+typedef _gostring_ swig_type_337;
+typedef _gostring_ swig_type_338;
+typedef _gostring_ swig_type_339;
+typedef _gostring_ swig_type_340;
+typedef _gostring_ swig_type_341;
+typedef _gostring_ swig_type_342;
+typedef long long swig_type_343;
+typedef long long swig_type_344;
 extern void _wrap_Swig_free_native(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_native(swig_intgo arg1);
 extern uintptr_t _wrap_raw_execute_native(uintptr_t arg1, swig_type_1 arg2, swig_type_2 arg3, swig_type_3 arg4);
@@ -368,88 +392,93 @@ extern swig_type_34 _wrap_RawAnchor_rank_native(uintptr_t arg1);
 extern swig_type_35 _wrap_RawAnchor_dimension_native(uintptr_t arg1, swig_type_36 arg2);
 extern swig_type_37 _wrap_RawAnchor_bytes_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawExecutable_open_file_native(swig_type_38 arg1, swig_voidp arg2);
-extern uintptr_t _wrap_RawExecutable_open_bytes_native(swig_type_39 arg1, swig_type_40 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawExecutable_load_native(swig_type_39 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_40 _wrap_RawExecutable_metadata_count_native(uintptr_t arg1);
+extern swig_type_41 _wrap_RawExecutable_metadata_key_native(uintptr_t arg1, swig_type_42 arg2);
+extern swig_type_43 _wrap_RawExecutable_metadata_value_native(uintptr_t arg1, swig_type_44 arg2);
+extern uintptr_t _wrap_RawExecutable_open_bytes_native(swig_type_45 arg1, swig_type_46 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawExecutable_open_files_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawExecutable_open_model_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawExecutable_popef_model_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_delete_RawExecutable_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawExecutable_save_native(uintptr_t arg1, swig_type_41 arg2);
-extern uintptr_t _wrap_RawExecutable_save_parts_native(uintptr_t arg1, swig_type_42 arg2, swig_type_43 arg3);
+extern uintptr_t _wrap_RawExecutable_save_native(uintptr_t arg1, swig_type_47 arg2);
+extern uintptr_t _wrap_RawExecutable_save_parts_native(uintptr_t arg1, swig_type_48 arg2, swig_type_49 arg3);
 extern uintptr_t _wrap_RawExecutable_save_bytes_native(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_44 _wrap_RawExecutable_input_count_native(uintptr_t arg1);
-extern swig_type_45 _wrap_RawExecutable_output_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawExecutable_input_anchor_native(uintptr_t arg1, swig_type_46 arg2);
-extern uintptr_t _wrap_RawExecutable_output_anchor_native(uintptr_t arg1, swig_type_47 arg2);
-extern swig_type_48 _wrap_RawExecutable_name_native(uintptr_t arg1);
-extern swig_type_49 _wrap_RawExecutable_weights_bytes_native(uintptr_t arg1);
-extern swig_type_50 _wrap_RawExecutable_arena_bytes_native(uintptr_t arg1);
+extern swig_type_50 _wrap_RawExecutable_input_count_native(uintptr_t arg1);
+extern swig_type_51 _wrap_RawExecutable_output_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawExecutable_input_anchor_native(uintptr_t arg1, swig_type_52 arg2);
+extern uintptr_t _wrap_RawExecutable_output_anchor_native(uintptr_t arg1, swig_type_53 arg2);
+extern swig_type_54 _wrap_RawExecutable_name_native(uintptr_t arg1);
+extern swig_type_55 _wrap_RawExecutable_weights_bytes_native(uintptr_t arg1);
+extern swig_type_56 _wrap_RawExecutable_arena_bytes_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawExecutable_listing_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_new_RawOpenOptions_native(void);
 extern void _wrap_delete_RawOpenOptions_native(uintptr_t arg1);
-extern void _wrap_RawOpenOptions_add_path_native(uintptr_t arg1, swig_type_51 arg2);
+extern void _wrap_RawOpenOptions_add_path_native(uintptr_t arg1, swig_type_57 arg2);
 extern void _wrap_RawOpenOptions_set_ignore_package_hash_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawOpenOptions_set_executable_native(uintptr_t arg1, swig_type_52 arg2);
+extern void _wrap_RawOpenOptions_set_executable_native(uintptr_t arg1, swig_type_58 arg2);
 extern void _wrap_delete_RawBlob_native(uintptr_t arg1);
-extern swig_type_53 _wrap_RawBlob_address_native(uintptr_t arg1);
-extern swig_type_54 _wrap_RawBlob_bytes_native(uintptr_t arg1);
+extern swig_type_59 _wrap_RawBlob_address_native(uintptr_t arg1);
+extern swig_type_60 _wrap_RawBlob_bytes_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawCompileOptions_native(void);
 extern void _wrap_delete_RawCompileOptions_native(uintptr_t arg1);
-extern void _wrap_RawCompileOptions_add_input_shape_native(uintptr_t arg1, swig_type_55 arg2, swig_type_56 arg3, swig_type_57 arg4);
-extern void _wrap_RawCompileOptions_add_input_length_native(uintptr_t arg1, swig_type_58 arg2, swig_type_59 arg3);
-extern void _wrap_RawCompileOptions_set_batch_size_native(uintptr_t arg1, swig_type_60 arg2, swig_type_61 arg3);
+extern void _wrap_RawCompileOptions_add_input_shape_native(uintptr_t arg1, swig_type_61 arg2, swig_type_62 arg3, swig_type_63 arg4);
+extern void _wrap_RawCompileOptions_add_input_length_native(uintptr_t arg1, swig_type_64 arg2, swig_type_65 arg3);
+extern void _wrap_RawCompileOptions_set_batch_size_native(uintptr_t arg1, swig_type_66 arg2, swig_type_67 arg3);
 extern void _wrap_RawCompileOptions_set_precision_native(uintptr_t arg1, swig_intgo arg2);
 extern void _wrap_RawCompileOptions_set_winograd_native(uintptr_t arg1, swig_intgo arg2);
 extern void _wrap_RawCompileOptions_set_verify_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawCompileOptions_add_pass_native(uintptr_t arg1, swig_type_62 arg2);
-extern void _wrap_RawCompileOptions_add_skip_pass_native(uintptr_t arg1, swig_type_63 arg2);
-extern void _wrap_RawCompileOptions_set_max_tensor_size_native(uintptr_t arg1, swig_type_64 arg2);
-extern void _wrap_RawCompileOptions_set_rewrite_limit_native(uintptr_t arg1, swig_type_65 arg2);
-extern void _wrap_RawCompileOptions_set_stop_after_native(uintptr_t arg1, swig_type_66 arg2);
-extern void _wrap_RawCompileOptions_add_output_native(uintptr_t arg1, swig_type_67 arg2);
-extern void _wrap_RawCompileOptions_set_convert_version_native(uintptr_t arg1, swig_type_68 arg2);
-extern void _wrap_RawCompileOptions_set_engine_caching_native(uintptr_t arg1, _Bool arg2, swig_type_69 arg3);
-extern void _wrap_RawCompileOptions_add_opaque_blob_native(uintptr_t arg1, swig_type_70 arg2, swig_type_71 arg3, swig_type_72 arg4);
+extern void _wrap_RawCompileOptions_add_pass_native(uintptr_t arg1, swig_type_68 arg2);
+extern void _wrap_RawCompileOptions_add_skip_pass_native(uintptr_t arg1, swig_type_69 arg2);
+extern void _wrap_RawCompileOptions_set_max_tensor_size_native(uintptr_t arg1, swig_type_70 arg2);
+extern void _wrap_RawCompileOptions_set_rewrite_limit_native(uintptr_t arg1, swig_type_71 arg2);
+extern void _wrap_RawCompileOptions_set_stop_after_native(uintptr_t arg1, swig_type_72 arg2);
+extern void _wrap_RawCompileOptions_add_output_native(uintptr_t arg1, swig_type_73 arg2);
+extern void _wrap_RawCompileOptions_set_convert_version_native(uintptr_t arg1, swig_type_74 arg2);
+extern void _wrap_RawCompileOptions_set_engine_caching_native(uintptr_t arg1, _Bool arg2, swig_type_75 arg3);
+extern void _wrap_RawCompileOptions_add_opaque_blob_native(uintptr_t arg1, swig_type_76 arg2, swig_type_77 arg3, swig_type_78 arg4);
 extern void _wrap_RawCompileOptions_set_allow_links_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawCompileOptions_set_variable_weights_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawCompileOptions_set_strict_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawCompileOptions_set_callbacks_native(uintptr_t arg1, swig_type_73 arg2, swig_type_74 arg3, swig_type_75 arg4);
+extern void _wrap_RawCompileOptions_set_callbacks_native(uintptr_t arg1, swig_type_79 arg2, swig_type_80 arg3, swig_type_81 arg4);
 extern uintptr_t _wrap_new_RawCompiler_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_delete_RawCompiler_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawCompiler_compile_file_native(uintptr_t arg1, swig_type_76 arg2, swig_voidp arg3);
-extern uintptr_t _wrap_RawCompiler_compile_bytes_native(uintptr_t arg1, swig_type_77 arg2, swig_type_78 arg3, swig_type_79 arg4, swig_voidp arg5);
-extern uintptr_t _wrap_RawCompiler_compile_to_popef_native(uintptr_t arg1, swig_type_80 arg2, swig_type_81 arg3);
-extern uintptr_t _wrap_RawCompiler_convert_file_native(uintptr_t arg1, swig_type_82 arg2, swig_type_83 arg3);
-extern uintptr_t _wrap_RawCompiler_show_file_native(uintptr_t arg1, swig_type_84 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawCompiler_compile_file_native(uintptr_t arg1, swig_type_82 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawCompiler_compile_bytes_native(uintptr_t arg1, swig_type_83 arg2, swig_type_84 arg3, swig_type_85 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawCompiler_compile_to_popef_native(uintptr_t arg1, swig_type_86 arg2, swig_type_87 arg3);
+extern uintptr_t _wrap_RawCompiler_convert_file_native(uintptr_t arg1, swig_type_88 arg2, swig_type_89 arg3);
+extern uintptr_t _wrap_RawCompiler_show_file_native(uintptr_t arg1, swig_type_90 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawCompiler_list_passes_native(swig_voidp arg1);
 extern uintptr_t _wrap_RawCompiler_list_ops_native(swig_voidp arg1);
-extern uintptr_t _wrap_new_RawDeviceManager_native(swig_type_85 arg1, swig_type_86 arg2, swig_type_87 arg3, swig_voidp arg4);
+extern uintptr_t _wrap_new_RawDeviceManager_native(swig_type_91 arg1, swig_type_92 arg2, swig_type_93 arg3, swig_voidp arg4);
 extern void _wrap_delete_RawDeviceManager_native(uintptr_t arg1);
-extern swig_type_88 _wrap_RawDeviceManager_device_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawDeviceManager_get_device_native(uintptr_t arg1, swig_type_89 arg2, swig_voidp arg3);
-extern uintptr_t _wrap_RawDeviceManager_get_specific_device_native(uintptr_t arg1, swig_type_90 arg2, swig_voidp arg3);
-extern swig_type_91 _wrap_RawDeviceManager_device_id_native(uintptr_t arg1, swig_type_92 arg2);
-extern uintptr_t _wrap_RawDeviceManager_acquire_native(uintptr_t arg1, uintptr_t arg2, swig_type_93 arg3, swig_voidp arg4);
-extern uintptr_t _wrap_RawDeviceManager_acquire_for_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_94 arg4, swig_voidp arg5);
-extern uintptr_t _wrap_RawDeviceManager_create_ipu_model_device_native(uintptr_t arg1, swig_type_95 arg2, swig_intgo arg3, swig_type_96 arg4, swig_voidp arg5);
-extern uintptr_t _wrap_RawDeviceManager_create_small_ipu_model_device_native(uintptr_t arg1, swig_type_97 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_98 _wrap_RawDeviceManager_ipu_hardware_version_native(uintptr_t arg1);
+extern swig_type_94 _wrap_RawDeviceManager_device_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawDeviceManager_get_device_native(uintptr_t arg1, swig_type_95 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawDeviceManager_get_specific_device_native(uintptr_t arg1, swig_type_96 arg2, swig_voidp arg3);
+extern swig_type_97 _wrap_RawDeviceManager_device_id_native(uintptr_t arg1, swig_type_98 arg2);
+extern uintptr_t _wrap_RawDeviceManager_acquire_native(uintptr_t arg1, uintptr_t arg2, swig_type_99 arg3, swig_voidp arg4);
+extern uintptr_t _wrap_RawDeviceManager_acquire_for_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_100 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawDeviceManager_create_ipu_model_device_native(uintptr_t arg1, swig_type_101 arg2, swig_intgo arg3, swig_type_102 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawDeviceManager_create_small_ipu_model_device_native(uintptr_t arg1, swig_type_103 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_104 _wrap_RawDeviceManager_ipu_hardware_version_native(uintptr_t arg1);
 extern void _wrap_delete_RawDevice_native(uintptr_t arg1);
-extern swig_type_99 _wrap_RawDevice_device_id_native(uintptr_t arg1);
+extern swig_type_105 _wrap_RawDevice_device_id_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawDevice_ipu_version_native(uintptr_t arg1);
-extern swig_type_100 _wrap_RawDevice_num_ipus_native(uintptr_t arg1);
-extern swig_type_101 _wrap_RawDevice_tiles_per_ipu_native(uintptr_t arg1);
+extern swig_type_106 _wrap_RawDevice_num_ipus_native(uintptr_t arg1);
+extern swig_type_107 _wrap_RawDevice_tiles_per_ipu_native(uintptr_t arg1);
 extern _Bool _wrap_RawDevice_is_ipu_model_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawRunner_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_delete_RawRunner_native(uintptr_t arg1);
-extern swig_type_102 _wrap_RawRunner_input_count_native(uintptr_t arg1);
-extern swig_type_103 _wrap_RawRunner_output_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawRunner_input_anchor_native(uintptr_t arg1, swig_type_104 arg2);
-extern uintptr_t _wrap_RawRunner_output_anchor_native(uintptr_t arg1, swig_type_105 arg2);
-extern _Bool _wrap_RawRunner_input_has_data_native(uintptr_t arg1, swig_type_106 arg2);
+extern swig_type_108 _wrap_RawRunner_input_count_native(uintptr_t arg1);
+extern swig_type_109 _wrap_RawRunner_output_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawRunner_input_anchor_native(uintptr_t arg1, swig_type_110 arg2);
+extern uintptr_t _wrap_RawRunner_output_anchor_native(uintptr_t arg1, swig_type_111 arg2);
+extern _Bool _wrap_RawRunner_input_has_data_native(uintptr_t arg1, swig_type_112 arg2);
+extern uintptr_t _wrap_RawRunner_run_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawRunner_execute_native(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_RawRunner_execute_table_native(uintptr_t arg1, swig_type_107 arg2, swig_type_108 arg3, swig_type_109 arg4);
-extern uintptr_t _wrap_RawRunner_execute_async_native(uintptr_t arg1, uintptr_t arg2, swig_type_110 arg3, swig_type_111 arg4, swig_voidp arg5);
-extern uintptr_t _wrap_RawRunner_execute_async_within_native(uintptr_t arg1, uintptr_t arg2, swig_type_112 arg3, swig_type_113 arg4, swig_type_114 arg5, swig_voidp arg6);
+extern uintptr_t _wrap_RawRunner_execute_table_native(uintptr_t arg1, swig_type_113 arg2, swig_type_114 arg3, swig_type_115 arg4);
+extern uintptr_t _wrap_RawRunner_execute_async_native(uintptr_t arg1, uintptr_t arg2, swig_type_116 arg3, swig_type_117 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawRunner_execute_async_within_native(uintptr_t arg1, uintptr_t arg2, swig_type_118 arg3, swig_type_119 arg4, swig_type_120 arg5, swig_voidp arg6);
 extern uintptr_t _wrap_RawRunner_statistics_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawRunner_tracepoints_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_RawRunner_stop_native(uintptr_t arg1);
@@ -459,41 +488,52 @@ extern uintptr_t _wrap_RawRunner_create_light_native(uintptr_t arg1, uintptr_t a
 extern uintptr_t _wrap_RawRunner_create_pack_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4);
 extern uintptr_t _wrap_RawRunner_create_host_concat_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4);
 extern uintptr_t _wrap_RawRunner_light_reload_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawRunner_light_set_input_native(uintptr_t arg1, swig_type_115 arg2, swig_type_116 arg3, swig_type_117 arg4);
+extern uintptr_t _wrap_RawRunner_light_set_input_native(uintptr_t arg1, swig_type_121 arg2, swig_type_122 arg3, swig_type_123 arg4);
 extern uintptr_t _wrap_RawRunner_light_update_weights_native(uintptr_t arg1);
-extern swig_type_118 _wrap_RawRunner_light_input_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawRunner_light_input_anchor_native(uintptr_t arg1, swig_type_119 arg2);
-extern _Bool _wrap_RawRunner_light_input_has_data_native(uintptr_t arg1, swig_type_120 arg2);
+extern swig_type_124 _wrap_RawRunner_light_input_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawRunner_light_input_anchor_native(uintptr_t arg1, swig_type_125 arg2);
+extern _Bool _wrap_RawRunner_light_input_has_data_native(uintptr_t arg1, swig_type_126 arg2);
 extern uintptr_t _wrap_new_RawBindings_native(void);
 extern void _wrap_delete_RawBindings_native(uintptr_t arg1);
-extern void _wrap_RawBindings_set_input_native(uintptr_t arg1, swig_type_121 arg2, swig_type_122 arg3, swig_type_123 arg4);
-extern void _wrap_RawBindings_set_output_native(uintptr_t arg1, swig_type_124 arg2, swig_type_125 arg3, swig_type_126 arg4);
-extern void _wrap_RawBindings_set_input_at_native(uintptr_t arg1, swig_type_127 arg2, swig_type_128 arg3, swig_type_129 arg4);
-extern void _wrap_RawBindings_set_output_at_native(uintptr_t arg1, swig_type_130 arg2, swig_type_131 arg3, swig_type_132 arg4);
+extern void _wrap_RawBindings_set_input_native(uintptr_t arg1, swig_type_127 arg2, swig_type_128 arg3, swig_type_129 arg4);
+extern void _wrap_RawBindings_set_output_native(uintptr_t arg1, swig_type_130 arg2, swig_type_131 arg3, swig_type_132 arg4);
+extern void _wrap_RawBindings_set_input_at_native(uintptr_t arg1, swig_type_133 arg2, swig_type_134 arg3, swig_type_135 arg4);
+extern void _wrap_RawBindings_set_output_at_native(uintptr_t arg1, swig_type_136 arg2, swig_type_137 arg3, swig_type_138 arg4);
+extern uintptr_t _wrap_new_RawTensors_native(void);
+extern void _wrap_delete_RawTensors_native(uintptr_t arg1);
+extern void _wrap_RawTensors_add_native(uintptr_t arg1, swig_type_139 arg2, swig_type_140 arg3, swig_type_141 arg4, swig_intgo arg5, swig_type_142 arg6, swig_type_143 arg7);
+extern void _wrap_delete_RawOutputs_native(uintptr_t arg1);
+extern swig_type_144 _wrap_RawOutputs_count_native(uintptr_t arg1);
+extern swig_type_145 _wrap_RawOutputs_name_native(uintptr_t arg1, swig_type_146 arg2);
+extern swig_intgo _wrap_RawOutputs_dtype_native(uintptr_t arg1, swig_type_147 arg2);
+extern swig_type_148 _wrap_RawOutputs_rank_native(uintptr_t arg1, swig_type_149 arg2);
+extern swig_type_150 _wrap_RawOutputs_dimension_native(uintptr_t arg1, swig_type_151 arg2, swig_type_152 arg3);
+extern swig_type_153 _wrap_RawOutputs_address_native(uintptr_t arg1, swig_type_154 arg2);
+extern swig_type_155 _wrap_RawOutputs_bytes_native(uintptr_t arg1, swig_type_156 arg2);
 extern void _wrap_delete_RawRun_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawRun_wait_for_native(uintptr_t arg1, swig_type_133 arg2);
+extern uintptr_t _wrap_RawRun_wait_for_native(uintptr_t arg1, swig_type_157 arg2);
 extern _Bool _wrap_RawRun_done_native(uintptr_t arg1);
 extern _Bool _wrap_RawRun_cancel_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawLog_native(void);
 extern void _wrap_delete_RawLog_native(uintptr_t arg1);
 extern _Bool _wrap_RawLog_take_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawLog_level_native(uintptr_t arg1);
-extern swig_type_134 _wrap_RawLog_text_native(uintptr_t arg1);
+extern swig_type_158 _wrap_RawLog_text_native(uintptr_t arg1);
 extern void _wrap_RawLog_close_native(uintptr_t arg1);
-extern void _wrap_RawDeviceRequest_num_ipus_set_native(uintptr_t arg1, swig_type_135 arg2);
-extern swig_type_136 _wrap_RawDeviceRequest_num_ipus_get_native(uintptr_t arg1);
-extern void _wrap_RawDeviceRequest_min_tiles_set_native(uintptr_t arg1, swig_type_137 arg2);
-extern swig_type_138 _wrap_RawDeviceRequest_min_tiles_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_num_ipus_set_native(uintptr_t arg1, swig_type_159 arg2);
+extern swig_type_160 _wrap_RawDeviceRequest_num_ipus_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_min_tiles_set_native(uintptr_t arg1, swig_type_161 arg2);
+extern swig_type_162 _wrap_RawDeviceRequest_min_tiles_get_native(uintptr_t arg1);
 extern void _wrap_RawDeviceRequest_ipu_version_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawDeviceRequest_ipu_version_get_native(uintptr_t arg1);
 extern void _wrap_RawDeviceRequest_remote_buffers_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawDeviceRequest_remote_buffers_get_native(uintptr_t arg1);
 extern void _wrap_RawDeviceRequest_wait_strategy_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawDeviceRequest_wait_strategy_get_native(uintptr_t arg1);
-extern void _wrap_RawDeviceRequest_wait_timeout_ns_set_native(uintptr_t arg1, swig_type_139 arg2);
-extern swig_type_140 _wrap_RawDeviceRequest_wait_timeout_ns_get_native(uintptr_t arg1);
-extern void _wrap_RawDeviceRequest_wait_sleep_ns_set_native(uintptr_t arg1, swig_type_141 arg2);
-extern swig_type_142 _wrap_RawDeviceRequest_wait_sleep_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_wait_timeout_ns_set_native(uintptr_t arg1, swig_type_163 arg2);
+extern swig_type_164 _wrap_RawDeviceRequest_wait_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_wait_sleep_ns_set_native(uintptr_t arg1, swig_type_165 arg2);
+extern swig_type_166 _wrap_RawDeviceRequest_wait_sleep_ns_get_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawDeviceRequest_native(void);
 extern void _wrap_delete_RawDeviceRequest_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_threads_set_native(uintptr_t arg1, swig_intgo arg2);
@@ -504,8 +544,8 @@ extern void _wrap_RawRunnerOptions_queue_depth_set_native(uintptr_t arg1, swig_i
 extern swig_intgo _wrap_RawRunnerOptions_queue_depth_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_telemetry_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_telemetry_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_timeout_ns_set_native(uintptr_t arg1, swig_type_143 arg2);
-extern swig_type_144 _wrap_RawRunnerOptions_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_timeout_ns_set_native(uintptr_t arg1, swig_type_167 arg2);
+extern swig_type_168 _wrap_RawRunnerOptions_timeout_ns_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_not_thread_safe_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_not_thread_safe_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_no_validate_io_params_set_native(uintptr_t arg1, swig_intgo arg2);
@@ -522,136 +562,136 @@ extern void _wrap_RawRunnerOptions_flush_on_waiting_outputs_set_native(uintptr_t
 extern swig_intgo _wrap_RawRunnerOptions_flush_on_waiting_outputs_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_is_batch_size_timeout_enabled_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_is_batch_size_timeout_enabled_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(uintptr_t arg1, swig_type_145 arg2);
-extern swig_type_146 _wrap_RawRunnerOptions_batch_size_timeout_ns_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(uintptr_t arg1, swig_type_147 arg2);
-extern swig_type_148 _wrap_RawRunnerOptions_data_parallel_timeout_ns_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(uintptr_t arg1, swig_type_149 arg2);
-extern swig_type_150 _wrap_RawRunnerOptions_request_tracepoints_buffer_size_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(uintptr_t arg1, swig_type_169 arg2);
+extern swig_type_170 _wrap_RawRunnerOptions_batch_size_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(uintptr_t arg1, swig_type_171 arg2);
+extern swig_type_172 _wrap_RawRunnerOptions_data_parallel_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(uintptr_t arg1, swig_type_173 arg2);
+extern swig_type_174 _wrap_RawRunnerOptions_request_tracepoints_buffer_size_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_replication_factor_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_replication_factor_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_overlap_io_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_overlap_io_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_batches_per_step_set_native(uintptr_t arg1, swig_type_151 arg2);
-extern swig_type_152 _wrap_RawRunnerOptions_batches_per_step_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(uintptr_t arg1, swig_type_153 arg2);
-extern swig_type_154 _wrap_RawRunnerOptions_device_wait_timeout_ns_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(uintptr_t arg1, swig_type_155 arg2);
-extern swig_type_156 _wrap_RawRunnerOptions_device_wait_sleep_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_batches_per_step_set_native(uintptr_t arg1, swig_type_175 arg2);
+extern swig_type_176 _wrap_RawRunnerOptions_batches_per_step_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(uintptr_t arg1, swig_type_177 arg2);
+extern swig_type_178 _wrap_RawRunnerOptions_device_wait_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(uintptr_t arg1, swig_type_179 arg2);
+extern swig_type_180 _wrap_RawRunnerOptions_device_wait_sleep_ns_get_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawRunnerOptions_native(void);
 extern void _wrap_delete_RawRunnerOptions_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_set_device_native(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_RawRunnerOptions_add_replica_device_native(uintptr_t arg1, swig_type_157 arg2, uintptr_t arg3);
-extern void _wrap_RawRunnerOptions_add_frozen_input_native(uintptr_t arg1, swig_type_158 arg2, swig_type_159 arg3, swig_type_160 arg4);
-extern void _wrap_RawRunnerOptions_set_faults_native(uintptr_t arg1, swig_type_161 arg2);
-extern uintptr_t _wrap_new_RawPopefAnchor_native(swig_type_162 arg1, swig_type_163 arg2, swig_intgo arg3);
+extern void _wrap_RawRunnerOptions_add_replica_device_native(uintptr_t arg1, swig_type_181 arg2, uintptr_t arg3);
+extern void _wrap_RawRunnerOptions_add_frozen_input_native(uintptr_t arg1, swig_type_182 arg2, swig_type_183 arg3, swig_type_184 arg4);
+extern void _wrap_RawRunnerOptions_set_faults_native(uintptr_t arg1, swig_type_185 arg2);
+extern uintptr_t _wrap_new_RawPopefAnchor_native(swig_type_186 arg1, swig_type_187 arg2, swig_intgo arg3);
 extern void _wrap_delete_RawPopefAnchor_native(uintptr_t arg1);
-extern swig_type_164 _wrap_RawPopefAnchor_name_native(uintptr_t arg1);
-extern swig_type_165 _wrap_RawPopefAnchor_handle_native(uintptr_t arg1);
+extern swig_type_188 _wrap_RawPopefAnchor_name_native(uintptr_t arg1);
+extern swig_type_189 _wrap_RawPopefAnchor_handle_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawPopefAnchor_anchor_type_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawPopefAnchor_dtype_native(uintptr_t arg1);
 extern _Bool _wrap_RawPopefAnchor_is_per_replica_native(uintptr_t arg1);
-extern swig_type_166 _wrap_RawPopefAnchor_rank_native(uintptr_t arg1);
-extern swig_type_167 _wrap_RawPopefAnchor_dimension_native(uintptr_t arg1, swig_type_168 arg2);
-extern swig_type_169 _wrap_RawPopefAnchor_program_count_native(uintptr_t arg1);
-extern swig_type_170 _wrap_RawPopefAnchor_program_native(uintptr_t arg1, swig_type_171 arg2);
-extern void _wrap_RawPopefAnchor_set_tensor_native(uintptr_t arg1, swig_intgo arg2, swig_type_172 arg3, swig_type_173 arg4);
-extern void _wrap_RawPopefAnchor_set_programs_native(uintptr_t arg1, swig_type_174 arg2, swig_type_175 arg3);
+extern swig_type_190 _wrap_RawPopefAnchor_rank_native(uintptr_t arg1);
+extern swig_type_191 _wrap_RawPopefAnchor_dimension_native(uintptr_t arg1, swig_type_192 arg2);
+extern swig_type_193 _wrap_RawPopefAnchor_program_count_native(uintptr_t arg1);
+extern swig_type_194 _wrap_RawPopefAnchor_program_native(uintptr_t arg1, swig_type_195 arg2);
+extern void _wrap_RawPopefAnchor_set_tensor_native(uintptr_t arg1, swig_intgo arg2, swig_type_196 arg3, swig_type_197 arg4);
+extern void _wrap_RawPopefAnchor_set_programs_native(uintptr_t arg1, swig_type_198 arg2, swig_type_199 arg3);
 extern void _wrap_RawPopefAnchor_set_is_per_replica_native(uintptr_t arg1, _Bool arg2);
 extern uintptr_t _wrap_new_RawPopefMetadata_native(swig_voidp arg1);
 extern void _wrap_delete_RawPopefMetadata_native(uintptr_t arg1);
-extern swig_type_176 _wrap_RawPopefMetadata_field_native(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_RawPopefMetadata_set_field_native(uintptr_t arg1, swig_intgo arg2, swig_type_177 arg3);
-extern swig_type_178 _wrap_RawPopefMetadata_executable_native(uintptr_t arg1);
-extern swig_type_179 _wrap_RawPopefMetadata_seed_handle_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefMetadata_set_executable_native(uintptr_t arg1, swig_type_180 arg2);
-extern uintptr_t _wrap_RawPopefMetadata_set_seed_handle_native(uintptr_t arg1, swig_type_181 arg2);
-extern swig_type_182 _wrap_RawPopefMetadata_option_count_native(uintptr_t arg1, swig_intgo arg2);
-extern swig_type_183 _wrap_RawPopefMetadata_option_name_native(uintptr_t arg1, swig_intgo arg2, swig_type_184 arg3);
-extern swig_type_185 _wrap_RawPopefMetadata_option_value_native(uintptr_t arg1, swig_intgo arg2, swig_type_186 arg3);
-extern uintptr_t _wrap_RawPopefMetadata_add_option_native(uintptr_t arg1, swig_intgo arg2, swig_type_187 arg3, swig_type_188 arg4);
-extern swig_type_189 _wrap_RawPopefMetadata_flow_count_native(uintptr_t arg1, swig_intgo arg2);
-extern swig_type_190 _wrap_RawPopefMetadata_flow_program_native(uintptr_t arg1, swig_intgo arg2, swig_type_191 arg3);
-extern uintptr_t _wrap_RawPopefMetadata_set_flow_native(uintptr_t arg1, swig_intgo arg2, swig_type_192 arg3, swig_type_193 arg4);
-extern swig_type_194 _wrap_RawPopefMetadata_program_count_native(uintptr_t arg1);
-extern swig_type_195 _wrap_RawPopefMetadata_program_index_native(uintptr_t arg1, swig_type_196 arg2);
-extern swig_type_197 _wrap_RawPopefMetadata_program_name_native(uintptr_t arg1, swig_type_198 arg2);
-extern uintptr_t _wrap_RawPopefMetadata_set_program_native(uintptr_t arg1, swig_type_199 arg2, swig_type_200 arg3);
-extern swig_type_201 _wrap_RawPopefMetadata_anchor_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefMetadata_anchor_native(uintptr_t arg1, swig_type_202 arg2, swig_voidp arg3);
+extern swig_type_200 _wrap_RawPopefMetadata_field_native(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_RawPopefMetadata_set_field_native(uintptr_t arg1, swig_intgo arg2, swig_type_201 arg3);
+extern swig_type_202 _wrap_RawPopefMetadata_executable_native(uintptr_t arg1);
+extern swig_type_203 _wrap_RawPopefMetadata_seed_handle_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefMetadata_set_executable_native(uintptr_t arg1, swig_type_204 arg2);
+extern uintptr_t _wrap_RawPopefMetadata_set_seed_handle_native(uintptr_t arg1, swig_type_205 arg2);
+extern swig_type_206 _wrap_RawPopefMetadata_option_count_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_207 _wrap_RawPopefMetadata_option_name_native(uintptr_t arg1, swig_intgo arg2, swig_type_208 arg3);
+extern swig_type_209 _wrap_RawPopefMetadata_option_value_native(uintptr_t arg1, swig_intgo arg2, swig_type_210 arg3);
+extern uintptr_t _wrap_RawPopefMetadata_add_option_native(uintptr_t arg1, swig_intgo arg2, swig_type_211 arg3, swig_type_212 arg4);
+extern swig_type_213 _wrap_RawPopefMetadata_flow_count_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_214 _wrap_RawPopefMetadata_flow_program_native(uintptr_t arg1, swig_intgo arg2, swig_type_215 arg3);
+extern uintptr_t _wrap_RawPopefMetadata_set_flow_native(uintptr_t arg1, swig_intgo arg2, swig_type_216 arg3, swig_type_217 arg4);
+extern swig_type_218 _wrap_RawPopefMetadata_program_count_native(uintptr_t arg1);
+extern swig_type_219 _wrap_RawPopefMetadata_program_index_native(uintptr_t arg1, swig_type_220 arg2);
+extern swig_type_221 _wrap_RawPopefMetadata_program_name_native(uintptr_t arg1, swig_type_222 arg2);
+extern uintptr_t _wrap_RawPopefMetadata_set_program_native(uintptr_t arg1, swig_type_223 arg2, swig_type_224 arg3);
+extern swig_type_225 _wrap_RawPopefMetadata_anchor_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefMetadata_anchor_native(uintptr_t arg1, swig_type_226 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawPopefMetadata_add_anchor_native(uintptr_t arg1, uintptr_t arg2);
 extern uintptr_t _wrap_new_RawPopefReader_native(swig_voidp arg1);
 extern void _wrap_delete_RawPopefReader_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefReader_parse_file_native(uintptr_t arg1, swig_type_203 arg2);
-extern uintptr_t _wrap_RawPopefReader_parse_bytes_native(uintptr_t arg1, swig_type_204 arg2, swig_type_205 arg3);
-extern uintptr_t _wrap_RawPopefReader_parse_source_native(uintptr_t arg1, swig_type_206 arg2, swig_type_207 arg3, swig_type_208 arg4, swig_type_209 arg5);
-extern swig_type_210 _wrap_RawPopefReader_count_native(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_RawPopefReader_blob_native(uintptr_t arg1, swig_intgo arg2, swig_type_211 arg3);
-extern uintptr_t _wrap_RawPopefReader_metadata_native(uintptr_t arg1, swig_type_212 arg2);
+extern uintptr_t _wrap_RawPopefReader_parse_file_native(uintptr_t arg1, swig_type_227 arg2);
+extern uintptr_t _wrap_RawPopefReader_parse_bytes_native(uintptr_t arg1, swig_type_228 arg2, swig_type_229 arg3);
+extern uintptr_t _wrap_RawPopefReader_parse_source_native(uintptr_t arg1, swig_type_230 arg2, swig_type_231 arg3, swig_type_232 arg4, swig_type_233 arg5);
+extern swig_type_234 _wrap_RawPopefReader_count_native(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_RawPopefReader_blob_native(uintptr_t arg1, swig_intgo arg2, swig_type_235 arg3);
+extern uintptr_t _wrap_RawPopefReader_metadata_native(uintptr_t arg1, swig_type_236 arg2);
 extern uintptr_t _wrap_RawPopefReader_warnings_native(uintptr_t arg1, swig_voidp arg2);
 extern swig_intgo _wrap_RawPopefBlob_blob_type_native(uintptr_t arg1);
-extern swig_type_213 _wrap_RawPopefBlob_name_native(uintptr_t arg1);
-extern swig_type_214 _wrap_RawPopefBlob_executable_native(uintptr_t arg1);
+extern swig_type_237 _wrap_RawPopefBlob_name_native(uintptr_t arg1);
+extern swig_type_238 _wrap_RawPopefBlob_executable_native(uintptr_t arg1);
 extern _Bool _wrap_RawPopefBlob_compressed_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawPopefBlob_dtype_native(uintptr_t arg1);
-extern swig_type_215 _wrap_RawPopefBlob_rank_native(uintptr_t arg1);
-extern swig_type_216 _wrap_RawPopefBlob_dimension_native(uintptr_t arg1, swig_type_217 arg2);
-extern swig_type_218 _wrap_RawPopefBlob_tensor_count_native(uintptr_t arg1);
-extern swig_type_219 _wrap_RawPopefBlob_bytes_native(uintptr_t arg1);
+extern swig_type_239 _wrap_RawPopefBlob_rank_native(uintptr_t arg1);
+extern swig_type_240 _wrap_RawPopefBlob_dimension_native(uintptr_t arg1, swig_type_241 arg2);
+extern swig_type_242 _wrap_RawPopefBlob_tensor_count_native(uintptr_t arg1);
+extern swig_type_243 _wrap_RawPopefBlob_bytes_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawPopefBlob_map_payload_native(uintptr_t arg1, swig_voidp arg2);
-extern uintptr_t _wrap_RawPopefBlob_read_native(uintptr_t arg1, swig_type_220 arg2, swig_type_221 arg3, swig_type_222 arg4);
+extern uintptr_t _wrap_RawPopefBlob_read_native(uintptr_t arg1, swig_type_244 arg2, swig_type_245 arg3, swig_type_246 arg4);
 extern void _wrap_delete_RawPopefPayload_native(uintptr_t arg1);
-extern swig_type_223 _wrap_RawPopefPayload_address_native(uintptr_t arg1);
-extern swig_type_224 _wrap_RawPopefPayload_bytes_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefModel_create_native(uintptr_t arg1, swig_type_225 arg2, swig_voidp arg3);
+extern swig_type_247 _wrap_RawPopefPayload_address_native(uintptr_t arg1);
+extern swig_type_248 _wrap_RawPopefPayload_bytes_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefModel_create_native(uintptr_t arg1, swig_type_249 arg2, swig_voidp arg3);
 extern void _wrap_delete_RawPopefModel_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawPopefModel_metadata_native(uintptr_t arg1);
-extern swig_type_226 _wrap_RawPopefModel_count_native(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_RawPopefModel_blob_native(uintptr_t arg1, swig_intgo arg2, swig_type_227 arg3);
-extern swig_type_228 _wrap_RawPopefModel_user_anchor_count_native(uintptr_t arg1, swig_intgo arg2);
-extern swig_type_229 _wrap_RawPopefModel_user_anchor_native(uintptr_t arg1, swig_intgo arg2, swig_type_230 arg3);
+extern swig_type_250 _wrap_RawPopefModel_count_native(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_RawPopefModel_blob_native(uintptr_t arg1, swig_intgo arg2, swig_type_251 arg3);
+extern swig_type_252 _wrap_RawPopefModel_user_anchor_count_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_253 _wrap_RawPopefModel_user_anchor_native(uintptr_t arg1, swig_intgo arg2, swig_type_254 arg3);
 extern uintptr_t _wrap_RawPopefModel_warnings_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_new_RawPopefModels_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_delete_RawPopefModels_native(uintptr_t arg1);
-extern swig_type_231 _wrap_RawPopefModels_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefModels_take_native(uintptr_t arg1, swig_type_232 arg2);
-extern uintptr_t _wrap_new_RawPopefBlobInfo_native(swig_intgo arg1, swig_type_233 arg2, swig_type_234 arg3);
+extern swig_type_255 _wrap_RawPopefModels_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefModels_take_native(uintptr_t arg1, swig_type_256 arg2);
+extern uintptr_t _wrap_new_RawPopefBlobInfo_native(swig_intgo arg1, swig_type_257 arg2, swig_type_258 arg3);
 extern void _wrap_delete_RawPopefBlobInfo_native(uintptr_t arg1);
 extern void _wrap_RawPopefBlobInfo_set_compressed_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawPopefBlobInfo_set_tensor_native(uintptr_t arg1, swig_intgo arg2, swig_type_235 arg3, swig_type_236 arg4);
-extern void _wrap_RawPopefBlobInfo_set_tensor_count_native(uintptr_t arg1, swig_type_237 arg2);
+extern void _wrap_RawPopefBlobInfo_set_tensor_native(uintptr_t arg1, swig_intgo arg2, swig_type_259 arg3, swig_type_260 arg4);
+extern void _wrap_RawPopefBlobInfo_set_tensor_count_native(uintptr_t arg1, swig_type_261 arg2);
 extern uintptr_t _wrap_new_RawPopefFeeds_native(void);
 extern void _wrap_delete_RawPopefFeeds_native(uintptr_t arg1);
 extern void _wrap_RawPopefFeeds_add_native(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_RawPopefWriter_create_file_native(swig_type_238 arg1, swig_intgo arg2, swig_voidp arg3);
-extern uintptr_t _wrap_RawPopefWriter_create_stream_native(swig_type_239 arg1, swig_type_240 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawPopefWriter_create_file_native(swig_type_262 arg1, swig_intgo arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawPopefWriter_create_stream_native(swig_type_263 arg1, swig_type_264 arg2, swig_voidp arg3);
 extern void _wrap_delete_RawPopefWriter_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawPopefWriter_close_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawPopefWriter_add_metadata_native(uintptr_t arg1, uintptr_t arg2);
 extern uintptr_t _wrap_RawPopefWriter_begin_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawPopefWriter_begin_feeds_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_delete_RawPopefBlobWriter_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefBlobWriter_write_native(uintptr_t arg1, swig_type_241 arg2, swig_type_242 arg3, swig_type_243 arg4);
+extern uintptr_t _wrap_RawPopefBlobWriter_write_native(uintptr_t arg1, swig_type_265 arg2, swig_type_266 arg3, swig_type_267 arg4);
 extern uintptr_t _wrap_RawPopefBlobWriter_close_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawPackOptions_native(void);
 extern void _wrap_delete_RawPackOptions_native(uintptr_t arg1);
-extern void _wrap_RawPackOptions_set_timeout_native(uintptr_t arg1, swig_type_244 arg2);
-extern void _wrap_RawPackOptions_set_max_valid_num_native(uintptr_t arg1, swig_type_245 arg2);
-extern void _wrap_RawPackOptions_set_inputs_native(uintptr_t arg1, swig_type_246 arg2, swig_type_247 arg3, swig_type_248 arg4);
-extern void _wrap_RawPackOptions_add_dynamic_native(uintptr_t arg1, swig_type_249 arg2);
+extern void _wrap_RawPackOptions_set_timeout_native(uintptr_t arg1, swig_type_268 arg2);
+extern void _wrap_RawPackOptions_set_max_valid_num_native(uintptr_t arg1, swig_type_269 arg2);
+extern void _wrap_RawPackOptions_set_inputs_native(uintptr_t arg1, swig_type_270 arg2, swig_type_271 arg3, swig_type_272 arg4);
+extern void _wrap_RawPackOptions_add_dynamic_native(uintptr_t arg1, swig_type_273 arg2);
 extern void _wrap_RawPackOptions_set_algorithm_native(uintptr_t arg1, swig_intgo arg2);
 extern void _wrap_RawPackOptions_set_data_across_rows_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawPackOptions_set_compile_batch_size_native(uintptr_t arg1, swig_type_250 arg2);
+extern void _wrap_RawPackOptions_set_compile_batch_size_native(uintptr_t arg1, swig_type_274 arg2);
 extern void _wrap_RawPackOptions_set_padding_remove_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawPackOptions_set_prefetch_datastreams_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawPackOptions_set_delimiter_num_native(uintptr_t arg1, swig_type_251 arg2);
+extern void _wrap_RawPackOptions_set_delimiter_num_native(uintptr_t arg1, swig_type_275 arg2);
 extern uintptr_t _wrap_new_RawHostConcats_native(void);
 extern void _wrap_delete_RawHostConcats_native(uintptr_t arg1);
-extern void _wrap_RawHostConcats_add_native(uintptr_t arg1, swig_type_252 arg2);
-extern void _wrap_RawHostConcats_add_input_native(uintptr_t arg1, swig_type_253 arg2);
-extern void _wrap_RawHostConcats_set_shape_native(uintptr_t arg1, swig_type_254 arg2, swig_type_255 arg3);
-extern void _wrap_RawHostConcats_set_bytes_native(uintptr_t arg1, swig_type_256 arg2);
-extern void _wrap_RawHostConcats_set_sizes_native(uintptr_t arg1, swig_type_257 arg2, swig_type_258 arg3);
+extern void _wrap_RawHostConcats_add_native(uintptr_t arg1, swig_type_276 arg2);
+extern void _wrap_RawHostConcats_add_input_native(uintptr_t arg1, swig_type_277 arg2);
+extern void _wrap_RawHostConcats_set_shape_native(uintptr_t arg1, swig_type_278 arg2, swig_type_279 arg3);
+extern void _wrap_RawHostConcats_set_bytes_native(uintptr_t arg1, swig_type_280 arg2);
+extern void _wrap_RawHostConcats_set_sizes_native(uintptr_t arg1, swig_type_281 arg2, swig_type_282 arg3);
 extern uintptr_t _wrap_new_RawSessionOptions_native(void);
 extern void _wrap_delete_RawSessionOptions_native(uintptr_t arg1);
 extern void _wrap_RawSessionOptions_set_threads_native(uintptr_t arg1, swig_intgo arg2);
@@ -660,13 +700,13 @@ extern void _wrap_RawSessionOptions_set_device_native(uintptr_t arg1, uintptr_t 
 extern void _wrap_RawSessionOptions_set_deferred_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawSessionOptions_set_exclusive_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawSessionOptions_set_telemetry_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawSessionOptions_set_wait_native(uintptr_t arg1, swig_intgo arg2, swig_type_259 arg3, swig_type_260 arg4);
-extern void _wrap_RawSessionOptions_set_predicate_native(uintptr_t arg1, swig_type_261 arg2, swig_type_262 arg3);
+extern void _wrap_RawSessionOptions_set_wait_native(uintptr_t arg1, swig_intgo arg2, swig_type_283 arg3, swig_type_284 arg4);
+extern void _wrap_RawSessionOptions_set_predicate_native(uintptr_t arg1, swig_type_285 arg2, swig_type_286 arg3);
 extern uintptr_t _wrap_new_RawQueueOptions_native(void);
 extern void _wrap_delete_RawQueueOptions_native(uintptr_t arg1);
-extern void _wrap_RawQueueOptions_set_buffers_native(uintptr_t arg1, swig_type_263 arg2);
-extern void _wrap_RawQueueOptions_set_timeout_native(uintptr_t arg1, swig_type_264 arg2, swig_type_265 arg3, swig_type_266 arg4);
-extern void _wrap_RawQueueOptions_set_predicate_native(uintptr_t arg1, swig_type_267 arg2, swig_type_268 arg3);
+extern void _wrap_RawQueueOptions_set_buffers_native(uintptr_t arg1, swig_type_287 arg2);
+extern void _wrap_RawQueueOptions_set_timeout_native(uintptr_t arg1, swig_type_288 arg2, swig_type_289 arg3, swig_type_290 arg4);
+extern void _wrap_RawQueueOptions_set_predicate_native(uintptr_t arg1, swig_type_291 arg2, swig_type_292 arg3);
 extern uintptr_t _wrap_new_RawSession_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_delete_RawSession_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSession_bind_to_device_native(uintptr_t arg1, uintptr_t arg2);
@@ -675,47 +715,47 @@ extern uintptr_t _wrap_RawSession_load_again_native(uintptr_t arg1);
 extern void _wrap_RawSession_unload_from_device_native(uintptr_t arg1);
 extern _Bool _wrap_RawSession_is_loaded_native(uintptr_t arg1);
 extern void _wrap_RawSession_stop_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawSession_set_input_handler_native(uintptr_t arg1, swig_type_269 arg2, swig_type_270 arg3, swig_type_271 arg4, swig_type_272 arg5, swig_type_273 arg6, swig_type_274 arg7, swig_type_275 arg8);
-extern uintptr_t _wrap_RawSession_set_output_handler_native(uintptr_t arg1, swig_type_276 arg2, swig_type_277 arg3, swig_type_278 arg4, swig_type_279 arg5, swig_type_280 arg6);
-extern swig_type_281 _wrap_RawSession_user_input_count_native(uintptr_t arg1);
-extern swig_type_282 _wrap_RawSession_user_output_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawSession_user_input_anchor_native(uintptr_t arg1, swig_type_283 arg2);
-extern uintptr_t _wrap_RawSession_user_output_anchor_native(uintptr_t arg1, swig_type_284 arg2);
+extern uintptr_t _wrap_RawSession_set_input_handler_native(uintptr_t arg1, swig_type_293 arg2, swig_type_294 arg3, swig_type_295 arg4, swig_type_296 arg5, swig_type_297 arg6, swig_type_298 arg7, swig_type_299 arg8);
+extern uintptr_t _wrap_RawSession_set_output_handler_native(uintptr_t arg1, swig_type_300 arg2, swig_type_301 arg3, swig_type_302 arg4, swig_type_303 arg5, swig_type_304 arg6);
+extern swig_type_305 _wrap_RawSession_user_input_count_native(uintptr_t arg1);
+extern swig_type_306 _wrap_RawSession_user_output_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawSession_user_input_anchor_native(uintptr_t arg1, swig_type_307 arg2);
+extern uintptr_t _wrap_RawSession_user_output_anchor_native(uintptr_t arg1, swig_type_308 arg2);
 extern uintptr_t _wrap_RawSession_verify_connected_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSession_run_load_programs_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSession_run_main_programs_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSession_run_save_programs_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawSession_run_programs_native(uintptr_t arg1, swig_type_285 arg2, swig_type_286 arg3);
+extern uintptr_t _wrap_RawSession_run_programs_native(uintptr_t arg1, swig_type_309 arg2, swig_type_310 arg3);
 extern uintptr_t _wrap_RawSession_profile_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawSession_popef_model_native(uintptr_t arg1, swig_voidp arg2);
-extern uintptr_t _wrap_RawSession_update_weights_native(uintptr_t arg1, swig_type_287 arg2, swig_type_288 arg3, swig_type_289 arg4);
-extern uintptr_t _wrap_RawSession_read_weights_native(uintptr_t arg1, swig_type_290 arg2, swig_type_291 arg3, swig_type_292 arg4);
+extern uintptr_t _wrap_RawSession_update_weights_native(uintptr_t arg1, swig_type_311 arg2, swig_type_312 arg3, swig_type_313 arg4);
+extern uintptr_t _wrap_RawSession_read_weights_native(uintptr_t arg1, swig_type_314 arg2, swig_type_315 arg3, swig_type_316 arg4);
 extern uintptr_t _wrap_RawSession_create_queue_manager_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_delete_RawQueueManager_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawQueueManager_input_queue_native(uintptr_t arg1, swig_type_293 arg2, swig_voidp arg3);
-extern uintptr_t _wrap_RawQueueManager_output_queue_native(uintptr_t arg1, swig_type_294 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawQueueManager_input_queue_native(uintptr_t arg1, swig_type_317 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawQueueManager_output_queue_native(uintptr_t arg1, swig_type_318 arg2, swig_voidp arg3);
 extern void _wrap_RawQueueManager_flush_all_native(uintptr_t arg1);
 extern void _wrap_RawQueueManager_disconnect_all_native(uintptr_t arg1);
 extern void _wrap_delete_RawQueue_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawQueue_enqueue_input_native(uintptr_t arg1, swig_type_295 arg2, swig_type_296 arg3, swig_type_297 arg4, swig_type_298 arg5);
-extern uintptr_t _wrap_RawQueue_enqueue_output_native(uintptr_t arg1, swig_type_299 arg2, swig_type_300 arg3, swig_type_301 arg4, swig_type_302 arg5);
-extern swig_type_303 _wrap_RawQueue_capacity_native(uintptr_t arg1);
-extern swig_type_304 _wrap_RawQueue_read_available_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawQueue_enqueue_input_native(uintptr_t arg1, swig_type_319 arg2, swig_type_320 arg3, swig_type_321 arg4, swig_type_322 arg5);
+extern uintptr_t _wrap_RawQueue_enqueue_output_native(uintptr_t arg1, swig_type_323 arg2, swig_type_324 arg3, swig_type_325 arg4, swig_type_326 arg5);
+extern swig_type_327 _wrap_RawQueue_capacity_native(uintptr_t arg1);
+extern swig_type_328 _wrap_RawQueue_read_available_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawQueue_anchor_native(uintptr_t arg1);
 extern swig_intgo _wrap_raw_header_version_native(void);
 extern swig_intgo _wrap_raw_version_native(void);
 extern _Bool _wrap_raw_version_fits_native(swig_intgo arg1, swig_intgo arg2);
-extern swig_type_305 _wrap_raw_version_string_native(void);
-extern swig_type_306 _wrap_raw_dtype_name_native(swig_intgo arg1);
+extern swig_type_329 _wrap_raw_version_string_native(void);
+extern swig_type_330 _wrap_raw_dtype_name_native(swig_intgo arg1);
 extern swig_intgo _wrap_raw_dtype_bits_native(swig_intgo arg1);
-extern swig_type_307 _wrap_raw_error_code_name_native(swig_intgo arg1);
-extern uintptr_t _wrap_raw_set_log_level_native(swig_type_308 arg1);
-extern uintptr_t _wrap_raw_popef_dump_native(swig_type_309 arg1, swig_intgo arg2, swig_voidp arg3);
-extern uintptr_t _wrap_raw_popef_export_tensor_native(swig_type_310 arg1, swig_type_311 arg2, swig_type_312 arg3, swig_type_313 arg4);
-extern uintptr_t _wrap_raw_popef_export_feed_native(swig_type_314 arg1, swig_type_315 arg2, swig_type_316 arg3, swig_type_317 arg4);
-extern uintptr_t _wrap_raw_telemetry_read_native(swig_type_318 arg1, swig_voidp arg2);
-extern swig_type_319 _wrap_raw_bytes_copied_native(void);
-extern void _wrap_raw_add_bytes_copied_native(swig_type_320 arg1);
+extern swig_type_331 _wrap_raw_error_code_name_native(swig_intgo arg1);
+extern uintptr_t _wrap_raw_set_log_level_native(swig_type_332 arg1);
+extern uintptr_t _wrap_raw_popef_dump_native(swig_type_333 arg1, swig_intgo arg2, swig_voidp arg3);
+extern uintptr_t _wrap_raw_popef_export_tensor_native(swig_type_334 arg1, swig_type_335 arg2, swig_type_336 arg3, swig_type_337 arg4);
+extern uintptr_t _wrap_raw_popef_export_feed_native(swig_type_338 arg1, swig_type_339 arg2, swig_type_340 arg3, swig_type_341 arg4);
+extern uintptr_t _wrap_raw_telemetry_read_native(swig_type_342 arg1, swig_voidp arg2);
+extern swig_type_343 _wrap_raw_bytes_copied_native(void);
+extern void _wrap_raw_add_bytes_copied_native(swig_type_344 arg1);
 #undef intgo
 */
 import "C"
@@ -983,12 +1023,53 @@ func RawExecutableOpen_file(arg1 string, arg2 *uintptr) (_swig_ret RawExecutable
 	return swig_r
 }
 
+func RawExecutableLoad(arg1 string, arg2 RawCompileOptions, arg3 *uintptr) (_swig_ret RawExecutable) {
+	var swig_r RawExecutable
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	_swig_i_2 := arg3
+	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawExecutable_load_native(*(*C.swig_type_39)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	return swig_r
+}
+
+func (arg1 SwigcptrRawExecutable) Metadata_count() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawExecutable_metadata_count_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawExecutable) Metadata_key(arg2 int64) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_RawExecutable_metadata_key_native(C.uintptr_t(_swig_i_0), C.swig_type_42(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+	swig_r_1 = swigCopyString(swig_r)
+	return swig_r_1
+}
+
+func (arg1 SwigcptrRawExecutable) Metadata_value(arg2 int64) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_RawExecutable_metadata_value_native(C.uintptr_t(_swig_i_0), C.swig_type_44(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+	swig_r_1 = swigCopyString(swig_r)
+	return swig_r_1
+}
+
 func RawExecutableOpen_bytes(arg1 int64, arg2 int64, arg3 *uintptr) (_swig_ret RawExecutable) {
 	var swig_r RawExecutable
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawExecutable_open_bytes_native(C.swig_type_39(_swig_i_0), C.swig_type_40(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawExecutable_open_bytes_native(C.swig_type_45(_swig_i_0), C.swig_type_46(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -1026,7 +1107,7 @@ func (arg1 SwigcptrRawExecutable) Save(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawExecutable_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawExecutable_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1038,7 +1119,7 @@ func (arg1 SwigcptrRawExecutable) Save_parts(arg2 string, arg3 string) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawExecutable_save_parts_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_RawExecutable_save_parts_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_49)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1074,7 +1155,7 @@ func (arg1 SwigcptrRawExecutable) Input_anchor(arg2 int64) (_swig_ret RawAnchor)
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawExecutable_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_46(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawExecutable_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_52(_swig_i_1))))
 	return swig_r
 }
 
@@ -1082,7 +1163,7 @@ func (arg1 SwigcptrRawExecutable) Output_anchor(arg2 int64) (_swig_ret RawAnchor
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawExecutable_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_47(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawExecutable_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_53(_swig_i_1))))
 	return swig_r
 }
 
@@ -1121,6 +1202,9 @@ func (arg1 SwigcptrRawExecutable) Listing(arg2 *uintptr) (_swig_ret uintptr) {
 type RawExecutable interface {
 	Swigcptr() uintptr
 	SwigIsRawExecutable()
+	Metadata_count() (_swig_ret int64)
+	Metadata_key(arg2 int64) (_swig_ret string)
+	Metadata_value(arg2 int64) (_swig_ret string)
 	Popef_model(arg2 *uintptr) (_swig_ret RawPopefModel)
 	Save(arg2 string) (_swig_ret uintptr)
 	Save_parts(arg2 string, arg3 string) (_swig_ret uintptr)
@@ -1158,7 +1242,7 @@ func DeleteRawOpenOptions(arg1 RawOpenOptions) {
 func (arg1 SwigcptrRawOpenOptions) Add_path(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawOpenOptions_add_path_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawOpenOptions_add_path_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1173,7 +1257,7 @@ func (arg1 SwigcptrRawOpenOptions) Set_ignore_package_hash(arg2 bool) {
 func (arg1 SwigcptrRawOpenOptions) Set_executable(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawOpenOptions_set_executable_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawOpenOptions_set_executable_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1247,7 +1331,7 @@ func (arg1 SwigcptrRawCompileOptions) Add_input_shape(arg2 string, arg3 []int64,
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawCompileOptions_add_input_shape_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_2)), C.swig_type_57(_swig_i_3))
+	C._wrap_RawCompileOptions_add_input_shape_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_2)), C.swig_type_63(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1260,7 +1344,7 @@ func (arg1 SwigcptrRawCompileOptions) Add_input_length(arg2 string, arg3 int64) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawCompileOptions_add_input_length_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_1)), C.swig_type_59(_swig_i_2))
+	C._wrap_RawCompileOptions_add_input_length_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_1)), C.swig_type_65(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1270,7 +1354,7 @@ func (arg1 SwigcptrRawCompileOptions) Set_batch_size(arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawCompileOptions_set_batch_size_native(C.uintptr_t(_swig_i_0), C.swig_type_60(_swig_i_1), C.swig_type_61(_swig_i_2))
+	C._wrap_RawCompileOptions_set_batch_size_native(C.uintptr_t(_swig_i_0), C.swig_type_66(_swig_i_1), C.swig_type_67(_swig_i_2))
 }
 
 func (arg1 SwigcptrRawCompileOptions) Set_precision(arg2 int) {
@@ -1294,7 +1378,7 @@ func (arg1 SwigcptrRawCompileOptions) Set_verify(arg2 bool) {
 func (arg1 SwigcptrRawCompileOptions) Add_pass(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_add_pass_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawCompileOptions_add_pass_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1303,7 +1387,7 @@ func (arg1 SwigcptrRawCompileOptions) Add_pass(arg2 string) {
 func (arg1 SwigcptrRawCompileOptions) Add_skip_pass(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_add_skip_pass_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawCompileOptions_add_skip_pass_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1312,19 +1396,19 @@ func (arg1 SwigcptrRawCompileOptions) Add_skip_pass(arg2 string) {
 func (arg1 SwigcptrRawCompileOptions) Set_max_tensor_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_set_max_tensor_size_native(C.uintptr_t(_swig_i_0), C.swig_type_64(_swig_i_1))
+	C._wrap_RawCompileOptions_set_max_tensor_size_native(C.uintptr_t(_swig_i_0), C.swig_type_70(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawCompileOptions) Set_rewrite_limit(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_set_rewrite_limit_native(C.uintptr_t(_swig_i_0), C.swig_type_65(_swig_i_1))
+	C._wrap_RawCompileOptions_set_rewrite_limit_native(C.uintptr_t(_swig_i_0), C.swig_type_71(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawCompileOptions) Set_stop_after(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_set_stop_after_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawCompileOptions_set_stop_after_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1333,7 +1417,7 @@ func (arg1 SwigcptrRawCompileOptions) Set_stop_after(arg2 string) {
 func (arg1 SwigcptrRawCompileOptions) Add_output(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_add_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawCompileOptions_add_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1342,14 +1426,14 @@ func (arg1 SwigcptrRawCompileOptions) Add_output(arg2 string) {
 func (arg1 SwigcptrRawCompileOptions) Set_convert_version(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_set_convert_version_native(C.uintptr_t(_swig_i_0), C.swig_type_68(_swig_i_1))
+	C._wrap_RawCompileOptions_set_convert_version_native(C.uintptr_t(_swig_i_0), C.swig_type_74(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawCompileOptions) Set_engine_caching(arg2 bool, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawCompileOptions_set_engine_caching_native(C.uintptr_t(_swig_i_0), C._Bool(_swig_i_1), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_RawCompileOptions_set_engine_caching_native(C.uintptr_t(_swig_i_0), C._Bool(_swig_i_1), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1360,7 +1444,7 @@ func (arg1 SwigcptrRawCompileOptions) Add_opaque_blob(arg2 string, arg3 int64, a
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawCompileOptions_add_opaque_blob_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)), C.swig_type_71(_swig_i_2), C.swig_type_72(_swig_i_3))
+	C._wrap_RawCompileOptions_add_opaque_blob_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_1)), C.swig_type_77(_swig_i_2), C.swig_type_78(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1389,7 +1473,7 @@ func (arg1 SwigcptrRawCompileOptions) Set_callbacks(arg2 int64, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawCompileOptions_set_callbacks_native(C.uintptr_t(_swig_i_0), C.swig_type_73(_swig_i_1), C.swig_type_74(_swig_i_2), C.swig_type_75(_swig_i_3))
+	C._wrap_RawCompileOptions_set_callbacks_native(C.uintptr_t(_swig_i_0), C.swig_type_79(_swig_i_1), C.swig_type_80(_swig_i_2), C.swig_type_81(_swig_i_3))
 }
 
 type RawCompileOptions interface {
@@ -1443,7 +1527,7 @@ func (arg1 SwigcptrRawCompiler) Compile_file(arg2 string, arg3 *uintptr) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawCompiler_compile_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawCompiler_compile_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1457,7 +1541,7 @@ func (arg1 SwigcptrRawCompiler) Compile_bytes(arg2 int64, arg3 int64, arg4 strin
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawCompiler_compile_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_77(_swig_i_1), C.swig_type_78(_swig_i_2), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4))))
+	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawCompiler_compile_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_83(_swig_i_1), C.swig_type_84(_swig_i_2), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -1469,7 +1553,7 @@ func (arg1 SwigcptrRawCompiler) Compile_to_popef(arg2 string, arg3 string) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawCompiler_compile_to_popef_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_RawCompiler_compile_to_popef_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1484,7 +1568,7 @@ func (arg1 SwigcptrRawCompiler) Convert_file(arg2 string, arg3 string) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawCompiler_convert_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_RawCompiler_convert_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1499,7 +1583,7 @@ func (arg1 SwigcptrRawCompiler) Show_file(arg2 string, arg3 *uintptr) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawCompiler_show_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawCompiler_show_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1545,7 +1629,7 @@ func NewRawDeviceManager(arg1 int64, arg2 string, arg3 string, arg4 *uintptr) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (RawDeviceManager)(SwigcptrRawDeviceManager(C._wrap_new_RawDeviceManager_native(C.swig_type_85(_swig_i_0), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))))
+	swig_r = (RawDeviceManager)(SwigcptrRawDeviceManager(C._wrap_new_RawDeviceManager_native(C.swig_type_91(_swig_i_0), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1572,7 +1656,7 @@ func (arg1 SwigcptrRawDeviceManager) Get_device(arg2 int64, arg3 *uintptr) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_get_device_native(C.uintptr_t(_swig_i_0), C.swig_type_89(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_get_device_native(C.uintptr_t(_swig_i_0), C.swig_type_95(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -1581,7 +1665,7 @@ func (arg1 SwigcptrRawDeviceManager) Get_specific_device(arg2 int64, arg3 *uintp
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_get_specific_device_native(C.uintptr_t(_swig_i_0), C.swig_type_90(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_get_specific_device_native(C.uintptr_t(_swig_i_0), C.swig_type_96(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -1589,7 +1673,7 @@ func (arg1 SwigcptrRawDeviceManager) Device_id(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawDeviceManager_device_id_native(C.uintptr_t(_swig_i_0), C.swig_type_92(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawDeviceManager_device_id_native(C.uintptr_t(_swig_i_0), C.swig_type_98(_swig_i_1)))
 	return swig_r
 }
 
@@ -1599,7 +1683,7 @@ func (arg1 SwigcptrRawDeviceManager) Acquire(arg2 RawDeviceRequest, arg3 int64, 
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_acquire_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_93(_swig_i_2), C.swig_voidp(_swig_i_3))))
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_acquire_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_99(_swig_i_2), C.swig_voidp(_swig_i_3))))
 	return swig_r
 }
 
@@ -1610,7 +1694,7 @@ func (arg1 SwigcptrRawDeviceManager) Acquire_for(arg2 RawExecutable, arg3 RawDev
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_acquire_for_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_94(_swig_i_3), C.swig_voidp(_swig_i_4))))
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_acquire_for_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_100(_swig_i_3), C.swig_voidp(_swig_i_4))))
 	return swig_r
 }
 
@@ -1621,7 +1705,7 @@ func (arg1 SwigcptrRawDeviceManager) Create_ipu_model_device(arg2 int64, arg3 in
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_create_ipu_model_device_native(C.uintptr_t(_swig_i_0), C.swig_type_95(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_96(_swig_i_3), C.swig_voidp(_swig_i_4))))
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_create_ipu_model_device_native(C.uintptr_t(_swig_i_0), C.swig_type_101(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_102(_swig_i_3), C.swig_voidp(_swig_i_4))))
 	return swig_r
 }
 
@@ -1631,7 +1715,7 @@ func (arg1 SwigcptrRawDeviceManager) Create_small_ipu_model_device(arg2 int64, a
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_create_small_ipu_model_device_native(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))))
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_create_small_ipu_model_device_native(C.uintptr_t(_swig_i_0), C.swig_type_103(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))))
 	return swig_r
 }
 
@@ -1759,7 +1843,7 @@ func (arg1 SwigcptrRawRunner) Input_anchor(arg2 int64) (_swig_ret RawAnchor) {
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_104(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_110(_swig_i_1))))
 	return swig_r
 }
 
@@ -1767,7 +1851,7 @@ func (arg1 SwigcptrRawRunner) Output_anchor(arg2 int64) (_swig_ret RawAnchor) {
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_105(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_111(_swig_i_1))))
 	return swig_r
 }
 
@@ -1775,7 +1859,16 @@ func (arg1 SwigcptrRawRunner) Input_has_data(arg2 int64) (_swig_ret bool) {
 	var swig_r bool
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (bool)(C._wrap_RawRunner_input_has_data_native(C.uintptr_t(_swig_i_0), C.swig_type_106(_swig_i_1)))
+	swig_r = (bool)(C._wrap_RawRunner_input_has_data_native(C.uintptr_t(_swig_i_0), C.swig_type_112(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunner) Run(arg2 RawTensors, arg3 *uintptr) (_swig_ret RawOutputs) {
+	var swig_r RawOutputs
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	_swig_i_2 := arg3
+	swig_r = (RawOutputs)(SwigcptrRawOutputs(C._wrap_RawRunner_run_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -1793,7 +1886,7 @@ func (arg1 SwigcptrRawRunner) Execute_table(arg2 []int64, arg3 int64, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawRunner_execute_table_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_1)), C.swig_type_108(_swig_i_2), C.swig_type_109(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawRunner_execute_table_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1)), C.swig_type_114(_swig_i_2), C.swig_type_115(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1807,7 +1900,7 @@ func (arg1 SwigcptrRawRunner) Execute_async(arg2 RawBindings, arg3 int64, arg4 i
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (RawRun)(SwigcptrRawRun(C._wrap_RawRunner_execute_async_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_110(_swig_i_2), C.swig_type_111(_swig_i_3), C.swig_voidp(_swig_i_4))))
+	swig_r = (RawRun)(SwigcptrRawRun(C._wrap_RawRunner_execute_async_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_116(_swig_i_2), C.swig_type_117(_swig_i_3), C.swig_voidp(_swig_i_4))))
 	return swig_r
 }
 
@@ -1819,7 +1912,7 @@ func (arg1 SwigcptrRawRunner) Execute_async_within(arg2 RawBindings, arg3 int64,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (RawRun)(SwigcptrRawRun(C._wrap_RawRunner_execute_async_within_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_112(_swig_i_2), C.swig_type_113(_swig_i_3), C.swig_type_114(_swig_i_4), C.swig_voidp(_swig_i_5))))
+	swig_r = (RawRun)(SwigcptrRawRun(C._wrap_RawRunner_execute_async_within_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_118(_swig_i_2), C.swig_type_119(_swig_i_3), C.swig_type_120(_swig_i_4), C.swig_voidp(_swig_i_5))))
 	return swig_r
 }
 
@@ -1903,7 +1996,7 @@ func (arg1 SwigcptrRawRunner) Light_set_input(arg2 string, arg3 int64, arg4 int6
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawRunner_light_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_1)), C.swig_type_116(_swig_i_2), C.swig_type_117(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawRunner_light_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_1)), C.swig_type_122(_swig_i_2), C.swig_type_123(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1928,7 +2021,7 @@ func (arg1 SwigcptrRawRunner) Light_input_anchor(arg2 int64) (_swig_ret RawAncho
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_light_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_119(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_light_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1))))
 	return swig_r
 }
 
@@ -1936,7 +2029,7 @@ func (arg1 SwigcptrRawRunner) Light_input_has_data(arg2 int64) (_swig_ret bool) 
 	var swig_r bool
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (bool)(C._wrap_RawRunner_light_input_has_data_native(C.uintptr_t(_swig_i_0), C.swig_type_120(_swig_i_1)))
+	swig_r = (bool)(C._wrap_RawRunner_light_input_has_data_native(C.uintptr_t(_swig_i_0), C.swig_type_126(_swig_i_1)))
 	return swig_r
 }
 
@@ -1948,6 +2041,7 @@ type RawRunner interface {
 	Input_anchor(arg2 int64) (_swig_ret RawAnchor)
 	Output_anchor(arg2 int64) (_swig_ret RawAnchor)
 	Input_has_data(arg2 int64) (_swig_ret bool)
+	Run(arg2 RawTensors, arg3 *uintptr) (_swig_ret RawOutputs)
 	Execute(arg2 RawBindings) (_swig_ret uintptr)
 	Execute_table(arg2 []int64, arg3 int64, arg4 int64) (_swig_ret uintptr)
 	Execute_async(arg2 RawBindings, arg3 int64, arg4 int64, arg5 *uintptr) (_swig_ret RawRun)
@@ -1989,7 +2083,7 @@ func (arg1 SwigcptrRawBindings) Set_input(arg2 string, arg3 int64, arg4 int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_1)), C.swig_type_122(_swig_i_2), C.swig_type_123(_swig_i_3))
+	C._wrap_RawBindings_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_1)), C.swig_type_128(_swig_i_2), C.swig_type_129(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2000,7 +2094,7 @@ func (arg1 SwigcptrRawBindings) Set_output(arg2 string, arg3 int64, arg4 int64) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_1)), C.swig_type_125(_swig_i_2), C.swig_type_126(_swig_i_3))
+	C._wrap_RawBindings_set_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_1)), C.swig_type_131(_swig_i_2), C.swig_type_132(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2011,7 +2105,7 @@ func (arg1 SwigcptrRawBindings) Set_input_at(arg2 int64, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_input_at_native(C.uintptr_t(_swig_i_0), C.swig_type_127(_swig_i_1), C.swig_type_128(_swig_i_2), C.swig_type_129(_swig_i_3))
+	C._wrap_RawBindings_set_input_at_native(C.uintptr_t(_swig_i_0), C.swig_type_133(_swig_i_1), C.swig_type_134(_swig_i_2), C.swig_type_135(_swig_i_3))
 }
 
 func (arg1 SwigcptrRawBindings) Set_output_at(arg2 int64, arg3 int64, arg4 int64) {
@@ -2019,7 +2113,7 @@ func (arg1 SwigcptrRawBindings) Set_output_at(arg2 int64, arg3 int64, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_output_at_native(C.uintptr_t(_swig_i_0), C.swig_type_130(_swig_i_1), C.swig_type_131(_swig_i_2), C.swig_type_132(_swig_i_3))
+	C._wrap_RawBindings_set_output_at_native(C.uintptr_t(_swig_i_0), C.swig_type_136(_swig_i_1), C.swig_type_137(_swig_i_2), C.swig_type_138(_swig_i_3))
 }
 
 type RawBindings interface {
@@ -2029,6 +2123,134 @@ type RawBindings interface {
 	Set_output(arg2 string, arg3 int64, arg4 int64)
 	Set_input_at(arg2 int64, arg3 int64, arg4 int64)
 	Set_output_at(arg2 int64, arg3 int64, arg4 int64)
+}
+
+type SwigcptrRawTensors uintptr
+
+func (p SwigcptrRawTensors) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawTensors) SwigIsRawTensors() {
+}
+
+func NewRawTensors() (_swig_ret RawTensors) {
+	var swig_r RawTensors
+	swig_r = (RawTensors)(SwigcptrRawTensors(C._wrap_new_RawTensors_native()))
+	return swig_r
+}
+
+func DeleteRawTensors(arg1 RawTensors) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_RawTensors_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawTensors) Add(arg2 string, arg3 int64, arg4 int64, arg5 int, arg6 []int64, arg7 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	C._wrap_RawTensors_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_1)), C.swig_type_140(_swig_i_2), C.swig_type_141(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_5)), C.swig_type_143(_swig_i_6))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+}
+
+type RawTensors interface {
+	Swigcptr() uintptr
+	SwigIsRawTensors()
+	Add(arg2 string, arg3 int64, arg4 int64, arg5 int, arg6 []int64, arg7 int64)
+}
+
+type SwigcptrRawOutputs uintptr
+
+func (p SwigcptrRawOutputs) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawOutputs) SwigIsRawOutputs() {
+}
+
+func DeleteRawOutputs(arg1 RawOutputs) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_RawOutputs_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawOutputs) Count() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawOutputs_count_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawOutputs) Name(arg2 int64) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_RawOutputs_name_native(C.uintptr_t(_swig_i_0), C.swig_type_146(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+	swig_r_1 = swigCopyString(swig_r)
+	return swig_r_1
+}
+
+func (arg1 SwigcptrRawOutputs) Dtype(arg2 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int)(C._wrap_RawOutputs_dtype_native(C.uintptr_t(_swig_i_0), C.swig_type_147(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawOutputs) Rank(arg2 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_RawOutputs_rank_native(C.uintptr_t(_swig_i_0), C.swig_type_149(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawOutputs) Dimension(arg2 int64, arg3 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_RawOutputs_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_151(_swig_i_1), C.swig_type_152(_swig_i_2)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawOutputs) Address(arg2 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_RawOutputs_address_native(C.uintptr_t(_swig_i_0), C.swig_type_154(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawOutputs) Bytes(arg2 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_RawOutputs_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_156(_swig_i_1)))
+	return swig_r
+}
+
+type RawOutputs interface {
+	Swigcptr() uintptr
+	SwigIsRawOutputs()
+	Count() (_swig_ret int64)
+	Name(arg2 int64) (_swig_ret string)
+	Dtype(arg2 int64) (_swig_ret int)
+	Rank(arg2 int64) (_swig_ret int64)
+	Dimension(arg2 int64, arg3 int64) (_swig_ret int64)
+	Address(arg2 int64) (_swig_ret int64)
+	Bytes(arg2 int64) (_swig_ret int64)
 }
 
 type SwigcptrRawRun uintptr
@@ -2049,7 +2271,7 @@ func (arg1 SwigcptrRawRun) Wait_for(arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawRun_wait_for_native(C.uintptr_t(_swig_i_0), C.swig_type_133(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_RawRun_wait_for_native(C.uintptr_t(_swig_i_0), C.swig_type_157(_swig_i_1)))
 	return swig_r
 }
 
@@ -2145,7 +2367,7 @@ func (p SwigcptrRawDeviceRequest) SwigIsRawDeviceRequest() {
 func (arg1 SwigcptrRawDeviceRequest) SetNum_ipus(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawDeviceRequest_num_ipus_set_native(C.uintptr_t(_swig_i_0), C.swig_type_135(_swig_i_1))
+	C._wrap_RawDeviceRequest_num_ipus_set_native(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawDeviceRequest) GetNum_ipus() (_swig_ret int64) {
@@ -2158,7 +2380,7 @@ func (arg1 SwigcptrRawDeviceRequest) GetNum_ipus() (_swig_ret int64) {
 func (arg1 SwigcptrRawDeviceRequest) SetMin_tiles(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawDeviceRequest_min_tiles_set_native(C.uintptr_t(_swig_i_0), C.swig_type_137(_swig_i_1))
+	C._wrap_RawDeviceRequest_min_tiles_set_native(C.uintptr_t(_swig_i_0), C.swig_type_161(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawDeviceRequest) GetMin_tiles() (_swig_ret int64) {
@@ -2210,7 +2432,7 @@ func (arg1 SwigcptrRawDeviceRequest) GetWait_strategy() (_swig_ret int) {
 func (arg1 SwigcptrRawDeviceRequest) SetWait_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawDeviceRequest_wait_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_139(_swig_i_1))
+	C._wrap_RawDeviceRequest_wait_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_163(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawDeviceRequest) GetWait_timeout_ns() (_swig_ret int64) {
@@ -2223,7 +2445,7 @@ func (arg1 SwigcptrRawDeviceRequest) GetWait_timeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrRawDeviceRequest) SetWait_sleep_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawDeviceRequest_wait_sleep_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_141(_swig_i_1))
+	C._wrap_RawDeviceRequest_wait_sleep_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_165(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawDeviceRequest) GetWait_sleep_ns() (_swig_ret int64) {
@@ -2327,7 +2549,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetTelemetry() (_swig_ret int) {
 func (arg1 SwigcptrRawRunnerOptions) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_143(_swig_i_1))
+	C._wrap_RawRunnerOptions_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetTimeout_ns() (_swig_ret int64) {
@@ -2444,7 +2666,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetIs_batch_size_timeout_enabled() (_swig_r
 func (arg1 SwigcptrRawRunnerOptions) SetBatch_size_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_145(_swig_i_1))
+	C._wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_169(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetBatch_size_timeout_ns() (_swig_ret int64) {
@@ -2457,7 +2679,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetBatch_size_timeout_ns() (_swig_ret int64
 func (arg1 SwigcptrRawRunnerOptions) SetData_parallel_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_147(_swig_i_1))
+	C._wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_171(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetData_parallel_timeout_ns() (_swig_ret int64) {
@@ -2470,7 +2692,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetData_parallel_timeout_ns() (_swig_ret in
 func (arg1 SwigcptrRawRunnerOptions) SetRequest_tracepoints_buffer_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(C.uintptr_t(_swig_i_0), C.swig_type_149(_swig_i_1))
+	C._wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetRequest_tracepoints_buffer_size() (_swig_ret int64) {
@@ -2509,7 +2731,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetOverlap_io() (_swig_ret int) {
 func (arg1 SwigcptrRawRunnerOptions) SetBatches_per_step(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_batches_per_step_set_native(C.uintptr_t(_swig_i_0), C.swig_type_151(_swig_i_1))
+	C._wrap_RawRunnerOptions_batches_per_step_set_native(C.uintptr_t(_swig_i_0), C.swig_type_175(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetBatches_per_step() (_swig_ret int64) {
@@ -2522,7 +2744,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetBatches_per_step() (_swig_ret int64) {
 func (arg1 SwigcptrRawRunnerOptions) SetDevice_wait_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_153(_swig_i_1))
+	C._wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_177(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetDevice_wait_timeout_ns() (_swig_ret int64) {
@@ -2535,7 +2757,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetDevice_wait_timeout_ns() (_swig_ret int6
 func (arg1 SwigcptrRawRunnerOptions) SetDevice_wait_sleep_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_155(_swig_i_1))
+	C._wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_179(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetDevice_wait_sleep_ns() (_swig_ret int64) {
@@ -2566,7 +2788,7 @@ func (arg1 SwigcptrRawRunnerOptions) Add_replica_device(arg2 int64, arg3 RawDevi
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	C._wrap_RawRunnerOptions_add_replica_device_native(C.uintptr_t(_swig_i_0), C.swig_type_157(_swig_i_1), C.uintptr_t(_swig_i_2))
+	C._wrap_RawRunnerOptions_add_replica_device_native(C.uintptr_t(_swig_i_0), C.swig_type_181(_swig_i_1), C.uintptr_t(_swig_i_2))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) Add_frozen_input(arg2 string, arg3 int64, arg4 int64) {
@@ -2574,7 +2796,7 @@ func (arg1 SwigcptrRawRunnerOptions) Add_frozen_input(arg2 string, arg3 int64, a
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawRunnerOptions_add_frozen_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1)), C.swig_type_159(_swig_i_2), C.swig_type_160(_swig_i_3))
+	C._wrap_RawRunnerOptions_add_frozen_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_1)), C.swig_type_183(_swig_i_2), C.swig_type_184(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2583,7 +2805,7 @@ func (arg1 SwigcptrRawRunnerOptions) Add_frozen_input(arg2 string, arg3 int64, a
 func (arg1 SwigcptrRawRunnerOptions) Set_faults(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_set_faults_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawRunnerOptions_set_faults_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2654,7 +2876,7 @@ func NewRawPopefAnchor(arg1 string, arg2 string, arg3 int) (_swig_ret RawPopefAn
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefAnchor)(SwigcptrRawPopefAnchor(C._wrap_new_RawPopefAnchor_native(*(*C.swig_type_162)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))))
+	swig_r = (RawPopefAnchor)(SwigcptrRawPopefAnchor(C._wrap_new_RawPopefAnchor_native(*(*C.swig_type_186)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2721,7 +2943,7 @@ func (arg1 SwigcptrRawPopefAnchor) Dimension(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawPopefAnchor_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_168(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawPopefAnchor_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_192(_swig_i_1)))
 	return swig_r
 }
 
@@ -2736,7 +2958,7 @@ func (arg1 SwigcptrRawPopefAnchor) Program(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawPopefAnchor_program_native(C.uintptr_t(_swig_i_0), C.swig_type_171(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawPopefAnchor_program_native(C.uintptr_t(_swig_i_0), C.swig_type_195(_swig_i_1)))
 	return swig_r
 }
 
@@ -2745,7 +2967,7 @@ func (arg1 SwigcptrRawPopefAnchor) Set_tensor(arg2 int, arg3 []int64, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawPopefAnchor_set_tensor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_2)), C.swig_type_173(_swig_i_3))
+	C._wrap_RawPopefAnchor_set_tensor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_2)), C.swig_type_197(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2755,7 +2977,7 @@ func (arg1 SwigcptrRawPopefAnchor) Set_programs(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawPopefAnchor_set_programs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_1)), C.swig_type_175(_swig_i_2))
+	C._wrap_RawPopefAnchor_set_programs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_1)), C.swig_type_199(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2818,7 +3040,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_field(arg2 int, arg3 int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_field_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_177(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_field_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_201(_swig_i_2)))
 	return swig_r
 }
 
@@ -2846,7 +3068,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_executable(arg2 string) (_swig_ret uint
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_executable_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_executable_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2857,7 +3079,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_seed_handle(arg2 string) (_swig_ret uin
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_seed_handle_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_seed_handle_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2877,7 +3099,7 @@ func (arg1 SwigcptrRawPopefMetadata) Option_name(arg2 int, arg3 int64) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_RawPopefMetadata_option_name_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_184(_swig_i_2))
+	swig_r_p := C._wrap_RawPopefMetadata_option_name_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_208(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2889,7 +3111,7 @@ func (arg1 SwigcptrRawPopefMetadata) Option_value(arg2 int, arg3 int64) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_RawPopefMetadata_option_value_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_186(_swig_i_2))
+	swig_r_p := C._wrap_RawPopefMetadata_option_value_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_210(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2902,7 +3124,7 @@ func (arg1 SwigcptrRawPopefMetadata) Add_option(arg2 int, arg3 string, arg4 stri
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_add_option_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_add_option_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2925,7 +3147,7 @@ func (arg1 SwigcptrRawPopefMetadata) Flow_program(arg2 int, arg3 int64) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_RawPopefMetadata_flow_program_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_191(_swig_i_2)))
+	swig_r = (int64)(C._wrap_RawPopefMetadata_flow_program_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_215(_swig_i_2)))
 	return swig_r
 }
 
@@ -2935,7 +3157,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_flow(arg2 int, arg3 []int64, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_flow_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_2)), C.swig_type_193(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_flow_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_2)), C.swig_type_217(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2953,7 +3175,7 @@ func (arg1 SwigcptrRawPopefMetadata) Program_index(arg2 int64) (_swig_ret int64)
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawPopefMetadata_program_index_native(C.uintptr_t(_swig_i_0), C.swig_type_196(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawPopefMetadata_program_index_native(C.uintptr_t(_swig_i_0), C.swig_type_220(_swig_i_1)))
 	return swig_r
 }
 
@@ -2961,7 +3183,7 @@ func (arg1 SwigcptrRawPopefMetadata) Program_name(arg2 int64) (_swig_ret string)
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_RawPopefMetadata_program_name_native(C.uintptr_t(_swig_i_0), C.swig_type_198(_swig_i_1))
+	swig_r_p := C._wrap_RawPopefMetadata_program_name_native(C.uintptr_t(_swig_i_0), C.swig_type_222(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2973,7 +3195,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_program(arg2 int64, arg3 string) (_swig
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_program_native(C.uintptr_t(_swig_i_0), C.swig_type_199(_swig_i_1), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_program_native(C.uintptr_t(_swig_i_0), C.swig_type_223(_swig_i_1), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2992,7 +3214,7 @@ func (arg1 SwigcptrRawPopefMetadata) Anchor(arg2 int64, arg3 *uintptr) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefAnchor)(SwigcptrRawPopefAnchor(C._wrap_RawPopefMetadata_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_202(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawPopefAnchor)(SwigcptrRawPopefAnchor(C._wrap_RawPopefMetadata_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_226(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -3054,7 +3276,7 @@ func (arg1 SwigcptrRawPopefReader) Parse_file(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3066,7 +3288,7 @@ func (arg1 SwigcptrRawPopefReader) Parse_bytes(arg2 int64, arg3 int64) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_204(_swig_i_1), C.swig_type_205(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_228(_swig_i_1), C.swig_type_229(_swig_i_2)))
 	return swig_r
 }
 
@@ -3077,7 +3299,7 @@ func (arg1 SwigcptrRawPopefReader) Parse_source(arg2 int64, arg3 int64, arg4 int
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_source_native(C.uintptr_t(_swig_i_0), C.swig_type_206(_swig_i_1), C.swig_type_207(_swig_i_2), C.swig_type_208(_swig_i_3), C.swig_type_209(_swig_i_4)))
+	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_source_native(C.uintptr_t(_swig_i_0), C.swig_type_230(_swig_i_1), C.swig_type_231(_swig_i_2), C.swig_type_232(_swig_i_3), C.swig_type_233(_swig_i_4)))
 	return swig_r
 }
 
@@ -3094,7 +3316,7 @@ func (arg1 SwigcptrRawPopefReader) Blob(arg2 int, arg3 int64) (_swig_ret RawPope
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefBlob)(SwigcptrRawPopefBlob(C._wrap_RawPopefReader_blob_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_211(_swig_i_2))))
+	swig_r = (RawPopefBlob)(SwigcptrRawPopefBlob(C._wrap_RawPopefReader_blob_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_235(_swig_i_2))))
 	return swig_r
 }
 
@@ -3102,7 +3324,7 @@ func (arg1 SwigcptrRawPopefReader) Metadata(arg2 int64) (_swig_ret RawPopefMetad
 	var swig_r RawPopefMetadata
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawPopefMetadata)(SwigcptrRawPopefMetadata(C._wrap_RawPopefReader_metadata_native(C.uintptr_t(_swig_i_0), C.swig_type_212(_swig_i_1))))
+	swig_r = (RawPopefMetadata)(SwigcptrRawPopefMetadata(C._wrap_RawPopefReader_metadata_native(C.uintptr_t(_swig_i_0), C.swig_type_236(_swig_i_1))))
 	return swig_r
 }
 
@@ -3187,7 +3409,7 @@ func (arg1 SwigcptrRawPopefBlob) Dimension(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawPopefBlob_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_217(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawPopefBlob_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_241(_swig_i_1)))
 	return swig_r
 }
 
@@ -3219,7 +3441,7 @@ func (arg1 SwigcptrRawPopefBlob) Read(arg2 int64, arg3 int64, arg4 int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawPopefBlob_read_native(C.uintptr_t(_swig_i_0), C.swig_type_220(_swig_i_1), C.swig_type_221(_swig_i_2), C.swig_type_222(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawPopefBlob_read_native(C.uintptr_t(_swig_i_0), C.swig_type_244(_swig_i_1), C.swig_type_245(_swig_i_2), C.swig_type_246(_swig_i_3)))
 	return swig_r
 }
 
@@ -3288,7 +3510,7 @@ func RawPopefModelCreate(arg1 RawPopefReader, arg2 string, arg3 *uintptr) (_swig
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefModel)(SwigcptrRawPopefModel(C._wrap_RawPopefModel_create_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawPopefModel)(SwigcptrRawPopefModel(C._wrap_RawPopefModel_create_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3320,7 +3542,7 @@ func (arg1 SwigcptrRawPopefModel) Blob(arg2 int, arg3 int64) (_swig_ret RawPopef
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefBlob)(SwigcptrRawPopefBlob(C._wrap_RawPopefModel_blob_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_227(_swig_i_2))))
+	swig_r = (RawPopefBlob)(SwigcptrRawPopefBlob(C._wrap_RawPopefModel_blob_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_251(_swig_i_2))))
 	return swig_r
 }
 
@@ -3337,7 +3559,7 @@ func (arg1 SwigcptrRawPopefModel) User_anchor(arg2 int, arg3 int64) (_swig_ret i
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_RawPopefModel_user_anchor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_230(_swig_i_2)))
+	swig_r = (int64)(C._wrap_RawPopefModel_user_anchor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_254(_swig_i_2)))
 	return swig_r
 }
 
@@ -3393,7 +3615,7 @@ func (arg1 SwigcptrRawPopefModels) Take(arg2 int64) (_swig_ret RawPopefModel) {
 	var swig_r RawPopefModel
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawPopefModel)(SwigcptrRawPopefModel(C._wrap_RawPopefModels_take_native(C.uintptr_t(_swig_i_0), C.swig_type_232(_swig_i_1))))
+	swig_r = (RawPopefModel)(SwigcptrRawPopefModel(C._wrap_RawPopefModels_take_native(C.uintptr_t(_swig_i_0), C.swig_type_256(_swig_i_1))))
 	return swig_r
 }
 
@@ -3418,7 +3640,7 @@ func NewRawPopefBlobInfo(arg1 int, arg2 string, arg3 string) (_swig_ret RawPopef
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefBlobInfo)(SwigcptrRawPopefBlobInfo(C._wrap_new_RawPopefBlobInfo_native(C.swig_intgo(_swig_i_0), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_2)))))
+	swig_r = (RawPopefBlobInfo)(SwigcptrRawPopefBlobInfo(C._wrap_new_RawPopefBlobInfo_native(C.swig_intgo(_swig_i_0), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_2)))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3444,7 +3666,7 @@ func (arg1 SwigcptrRawPopefBlobInfo) Set_tensor(arg2 int, arg3 []int64, arg4 int
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawPopefBlobInfo_set_tensor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_2)), C.swig_type_236(_swig_i_3))
+	C._wrap_RawPopefBlobInfo_set_tensor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_259)(unsafe.Pointer(&_swig_i_2)), C.swig_type_260(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3453,7 +3675,7 @@ func (arg1 SwigcptrRawPopefBlobInfo) Set_tensor(arg2 int, arg3 []int64, arg4 int
 func (arg1 SwigcptrRawPopefBlobInfo) Set_tensor_count(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPopefBlobInfo_set_tensor_count_native(C.uintptr_t(_swig_i_0), C.swig_type_237(_swig_i_1))
+	C._wrap_RawPopefBlobInfo_set_tensor_count_native(C.uintptr_t(_swig_i_0), C.swig_type_261(_swig_i_1))
 }
 
 type RawPopefBlobInfo interface {
@@ -3510,7 +3732,7 @@ func RawPopefWriterCreate_file(arg1 string, arg2 int, arg3 *uintptr) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefWriter)(SwigcptrRawPopefWriter(C._wrap_RawPopefWriter_create_file_native(*(*C.swig_type_238)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawPopefWriter)(SwigcptrRawPopefWriter(C._wrap_RawPopefWriter_create_file_native(*(*C.swig_type_262)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3522,7 +3744,7 @@ func RawPopefWriterCreate_stream(arg1 int64, arg2 int64, arg3 *uintptr) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefWriter)(SwigcptrRawPopefWriter(C._wrap_RawPopefWriter_create_stream_native(C.swig_type_239(_swig_i_0), C.swig_type_240(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawPopefWriter)(SwigcptrRawPopefWriter(C._wrap_RawPopefWriter_create_stream_native(C.swig_type_263(_swig_i_0), C.swig_type_264(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -3593,7 +3815,7 @@ func (arg1 SwigcptrRawPopefBlobWriter) Write(arg2 int64, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawPopefBlobWriter_write_native(C.uintptr_t(_swig_i_0), C.swig_type_241(_swig_i_1), C.swig_type_242(_swig_i_2), C.swig_type_243(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawPopefBlobWriter_write_native(C.uintptr_t(_swig_i_0), C.swig_type_265(_swig_i_1), C.swig_type_266(_swig_i_2), C.swig_type_267(_swig_i_3)))
 	return swig_r
 }
 
@@ -3634,13 +3856,13 @@ func DeleteRawPackOptions(arg1 RawPackOptions) {
 func (arg1 SwigcptrRawPackOptions) Set_timeout(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_set_timeout_native(C.uintptr_t(_swig_i_0), C.swig_type_244(_swig_i_1))
+	C._wrap_RawPackOptions_set_timeout_native(C.uintptr_t(_swig_i_0), C.swig_type_268(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawPackOptions) Set_max_valid_num(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_set_max_valid_num_native(C.uintptr_t(_swig_i_0), C.swig_type_245(_swig_i_1))
+	C._wrap_RawPackOptions_set_max_valid_num_native(C.uintptr_t(_swig_i_0), C.swig_type_269(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawPackOptions) Set_inputs(arg2 string, arg3 string, arg4 string) {
@@ -3648,7 +3870,7 @@ func (arg1 SwigcptrRawPackOptions) Set_inputs(arg2 string, arg3 string, arg4 str
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawPackOptions_set_inputs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_RawPackOptions_set_inputs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3663,7 +3885,7 @@ func (arg1 SwigcptrRawPackOptions) Set_inputs(arg2 string, arg3 string, arg4 str
 func (arg1 SwigcptrRawPackOptions) Add_dynamic(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_add_dynamic_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawPackOptions_add_dynamic_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_273)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3684,7 +3906,7 @@ func (arg1 SwigcptrRawPackOptions) Set_data_across_rows(arg2 bool) {
 func (arg1 SwigcptrRawPackOptions) Set_compile_batch_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_set_compile_batch_size_native(C.uintptr_t(_swig_i_0), C.swig_type_250(_swig_i_1))
+	C._wrap_RawPackOptions_set_compile_batch_size_native(C.uintptr_t(_swig_i_0), C.swig_type_274(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawPackOptions) Set_padding_remove(arg2 bool) {
@@ -3702,7 +3924,7 @@ func (arg1 SwigcptrRawPackOptions) Set_prefetch_datastreams(arg2 bool) {
 func (arg1 SwigcptrRawPackOptions) Set_delimiter_num(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_set_delimiter_num_native(C.uintptr_t(_swig_i_0), C.swig_type_251(_swig_i_1))
+	C._wrap_RawPackOptions_set_delimiter_num_native(C.uintptr_t(_swig_i_0), C.swig_type_275(_swig_i_1))
 }
 
 type RawPackOptions interface {
@@ -3743,7 +3965,7 @@ func DeleteRawHostConcats(arg1 RawHostConcats) {
 func (arg1 SwigcptrRawHostConcats) Add(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawHostConcats_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawHostConcats_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_276)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3752,7 +3974,7 @@ func (arg1 SwigcptrRawHostConcats) Add(arg2 string) {
 func (arg1 SwigcptrRawHostConcats) Add_input(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawHostConcats_add_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawHostConcats_add_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3762,7 +3984,7 @@ func (arg1 SwigcptrRawHostConcats) Set_shape(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawHostConcats_set_shape_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_1)), C.swig_type_255(_swig_i_2))
+	C._wrap_RawHostConcats_set_shape_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_1)), C.swig_type_279(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3771,14 +3993,14 @@ func (arg1 SwigcptrRawHostConcats) Set_shape(arg2 []int64, arg3 int64) {
 func (arg1 SwigcptrRawHostConcats) Set_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawHostConcats_set_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_256(_swig_i_1))
+	C._wrap_RawHostConcats_set_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_280(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawHostConcats) Set_sizes(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawHostConcats_set_sizes_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_1)), C.swig_type_258(_swig_i_2))
+	C._wrap_RawHostConcats_set_sizes_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_281)(unsafe.Pointer(&_swig_i_1)), C.swig_type_282(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3855,14 +4077,14 @@ func (arg1 SwigcptrRawSessionOptions) Set_wait(arg2 int, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawSessionOptions_set_wait_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_259(_swig_i_2), C.swig_type_260(_swig_i_3))
+	C._wrap_RawSessionOptions_set_wait_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_283(_swig_i_2), C.swig_type_284(_swig_i_3))
 }
 
 func (arg1 SwigcptrRawSessionOptions) Set_predicate(arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawSessionOptions_set_predicate_native(C.uintptr_t(_swig_i_0), C.swig_type_261(_swig_i_1), C.swig_type_262(_swig_i_2))
+	C._wrap_RawSessionOptions_set_predicate_native(C.uintptr_t(_swig_i_0), C.swig_type_285(_swig_i_1), C.swig_type_286(_swig_i_2))
 }
 
 type RawSessionOptions interface {
@@ -3901,7 +4123,7 @@ func DeleteRawQueueOptions(arg1 RawQueueOptions) {
 func (arg1 SwigcptrRawQueueOptions) Set_buffers(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawQueueOptions_set_buffers_native(C.uintptr_t(_swig_i_0), C.swig_type_263(_swig_i_1))
+	C._wrap_RawQueueOptions_set_buffers_native(C.uintptr_t(_swig_i_0), C.swig_type_287(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawQueueOptions) Set_timeout(arg2 int64, arg3 int64, arg4 int64) {
@@ -3909,14 +4131,14 @@ func (arg1 SwigcptrRawQueueOptions) Set_timeout(arg2 int64, arg3 int64, arg4 int
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawQueueOptions_set_timeout_native(C.uintptr_t(_swig_i_0), C.swig_type_264(_swig_i_1), C.swig_type_265(_swig_i_2), C.swig_type_266(_swig_i_3))
+	C._wrap_RawQueueOptions_set_timeout_native(C.uintptr_t(_swig_i_0), C.swig_type_288(_swig_i_1), C.swig_type_289(_swig_i_2), C.swig_type_290(_swig_i_3))
 }
 
 func (arg1 SwigcptrRawQueueOptions) Set_predicate(arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawQueueOptions_set_predicate_native(C.uintptr_t(_swig_i_0), C.swig_type_267(_swig_i_1), C.swig_type_268(_swig_i_2))
+	C._wrap_RawQueueOptions_set_predicate_native(C.uintptr_t(_swig_i_0), C.swig_type_291(_swig_i_1), C.swig_type_292(_swig_i_2))
 }
 
 type RawQueueOptions interface {
@@ -3999,7 +4221,7 @@ func (arg1 SwigcptrRawSession) Set_input_handler(arg2 string, arg3 int64, arg4 i
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	swig_r = (uintptr)(C._wrap_RawSession_set_input_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_1)), C.swig_type_270(_swig_i_2), C.swig_type_271(_swig_i_3), C.swig_type_272(_swig_i_4), C.swig_type_273(_swig_i_5), C.swig_type_274(_swig_i_6), C.swig_type_275(_swig_i_7)))
+	swig_r = (uintptr)(C._wrap_RawSession_set_input_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_1)), C.swig_type_294(_swig_i_2), C.swig_type_295(_swig_i_3), C.swig_type_296(_swig_i_4), C.swig_type_297(_swig_i_5), C.swig_type_298(_swig_i_6), C.swig_type_299(_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4014,7 +4236,7 @@ func (arg1 SwigcptrRawSession) Set_output_handler(arg2 string, arg3 int64, arg4 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_RawSession_set_output_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_276)(unsafe.Pointer(&_swig_i_1)), C.swig_type_277(_swig_i_2), C.swig_type_278(_swig_i_3), C.swig_type_279(_swig_i_4), C.swig_type_280(_swig_i_5)))
+	swig_r = (uintptr)(C._wrap_RawSession_set_output_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_1)), C.swig_type_301(_swig_i_2), C.swig_type_302(_swig_i_3), C.swig_type_303(_swig_i_4), C.swig_type_304(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4039,7 +4261,7 @@ func (arg1 SwigcptrRawSession) User_input_anchor(arg2 int64) (_swig_ret RawAncho
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawSession_user_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_283(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawSession_user_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_307(_swig_i_1))))
 	return swig_r
 }
 
@@ -4047,7 +4269,7 @@ func (arg1 SwigcptrRawSession) User_output_anchor(arg2 int64) (_swig_ret RawAnch
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawSession_user_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_284(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawSession_user_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_308(_swig_i_1))))
 	return swig_r
 }
 
@@ -4084,7 +4306,7 @@ func (arg1 SwigcptrRawSession) Run_programs(arg2 []int64, arg3 int64) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawSession_run_programs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_285)(unsafe.Pointer(&_swig_i_1)), C.swig_type_286(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawSession_run_programs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_309)(unsafe.Pointer(&_swig_i_1)), C.swig_type_310(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4113,7 +4335,7 @@ func (arg1 SwigcptrRawSession) Update_weights(arg2 string, arg3 int64, arg4 int6
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawSession_update_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_1)), C.swig_type_288(_swig_i_2), C.swig_type_289(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawSession_update_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_1)), C.swig_type_312(_swig_i_2), C.swig_type_313(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4126,7 +4348,7 @@ func (arg1 SwigcptrRawSession) Read_weights(arg2 string, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawSession_read_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_290)(unsafe.Pointer(&_swig_i_1)), C.swig_type_291(_swig_i_2), C.swig_type_292(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawSession_read_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_314)(unsafe.Pointer(&_swig_i_1)), C.swig_type_315(_swig_i_2), C.swig_type_316(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4188,7 +4410,7 @@ func (arg1 SwigcptrRawQueueManager) Input_queue(arg2 string, arg3 *uintptr) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_input_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_input_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_317)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4200,7 +4422,7 @@ func (arg1 SwigcptrRawQueueManager) Output_queue(arg2 string, arg3 *uintptr) (_s
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_output_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_output_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4247,7 +4469,7 @@ func (arg1 SwigcptrRawQueue) Enqueue_input(arg2 int64, arg3 int64, arg4 int64, a
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_RawQueue_enqueue_input_native(C.uintptr_t(_swig_i_0), C.swig_type_295(_swig_i_1), C.swig_type_296(_swig_i_2), C.swig_type_297(_swig_i_3), C.swig_type_298(_swig_i_4)))
+	swig_r = (uintptr)(C._wrap_RawQueue_enqueue_input_native(C.uintptr_t(_swig_i_0), C.swig_type_319(_swig_i_1), C.swig_type_320(_swig_i_2), C.swig_type_321(_swig_i_3), C.swig_type_322(_swig_i_4)))
 	return swig_r
 }
 
@@ -4258,7 +4480,7 @@ func (arg1 SwigcptrRawQueue) Enqueue_output(arg2 int64, arg3 int64, arg4 int64, 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_RawQueue_enqueue_output_native(C.uintptr_t(_swig_i_0), C.swig_type_299(_swig_i_1), C.swig_type_300(_swig_i_2), C.swig_type_301(_swig_i_3), C.swig_type_302(_swig_i_4)))
+	swig_r = (uintptr)(C._wrap_RawQueue_enqueue_output_native(C.uintptr_t(_swig_i_0), C.swig_type_323(_swig_i_1), C.swig_type_324(_swig_i_2), C.swig_type_325(_swig_i_3), C.swig_type_326(_swig_i_4)))
 	return swig_r
 }
 
@@ -4352,7 +4574,7 @@ func Raw_error_code_name(arg1 int) (_swig_ret string) {
 func Raw_set_log_level(arg1 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_raw_set_log_level_native(*(*C.swig_type_308)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (uintptr)(C._wrap_raw_set_log_level_native(*(*C.swig_type_332)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4364,7 +4586,7 @@ func Raw_popef_dump(arg1 string, arg2 int, arg3 *uintptr) (_swig_ret uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_raw_popef_dump_native(*(*C.swig_type_309)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_raw_popef_dump_native(*(*C.swig_type_333)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4377,7 +4599,7 @@ func Raw_popef_export_tensor(arg1 string, arg2 string, arg3 string, arg4 string)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_raw_popef_export_tensor_native(*(*C.swig_type_310)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_313)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_raw_popef_export_tensor_native(*(*C.swig_type_334)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4399,7 +4621,7 @@ func Raw_popef_export_feed(arg1 string, arg2 string, arg3 string, arg4 string) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_raw_popef_export_feed_native(*(*C.swig_type_314)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_317)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_raw_popef_export_feed_native(*(*C.swig_type_338)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4419,7 +4641,7 @@ func Raw_telemetry_read(arg1 string, arg2 *uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_raw_telemetry_read_native(*(*C.swig_type_318)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_raw_telemetry_read_native(*(*C.swig_type_342)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4434,5 +4656,5 @@ func Raw_bytes_copied() (_swig_ret int64) {
 
 func Raw_add_bytes_copied(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_raw_add_bytes_copied_native(C.swig_type_320(_swig_i_0))
+	C._wrap_raw_add_bytes_copied_native(C.swig_type_344(_swig_i_0))
 }

@@ -320,6 +320,18 @@ SWIGINTERN raw_executable *raw_executable_open_file(char const *path,poprt_resul
     *error = poprt_executable_open(path, &made);
     return made;
   }
+SWIGINTERN raw_executable *raw_executable_load(char const *path,raw_compile_options &options,poprt_result *error){
+    raw_executable* made = nullptr;
+    *error = poprt_executable_load(path, options.complete(), &made);
+    return made;
+  }
+SWIGINTERN int64_t raw_executable_metadata_count(raw_executable *self){ return static_cast<int64_t>(poprt_executable_metadata_count(self)); }
+SWIGINTERN char const *raw_executable_metadata_key(raw_executable *self,int64_t index){
+    return poprt_shim::or_empty(poprt_executable_metadata_key(self, static_cast<size_t>(index)));
+  }
+SWIGINTERN char const *raw_executable_metadata_value(raw_executable *self,int64_t index){
+    return poprt_shim::or_empty(poprt_executable_metadata_value(self, static_cast<size_t>(index)));
+  }
 SWIGINTERN raw_executable *raw_executable_open_bytes(int64_t address,int64_t bytes,poprt_result *error){
     raw_executable* made = nullptr;
     *error = poprt_executable_open_bytes(poprt_shim::pointer(address), static_cast<size_t>(bytes), &made);
@@ -534,6 +546,11 @@ SWIGINTERN raw_anchor const *raw_runner_output_anchor(raw_runner *self,int64_t i
 SWIGINTERN bool raw_runner_input_has_data(raw_runner *self,int64_t index){
     return poprt_runner_input_has_data(self, static_cast<size_t>(index)) != 0;
   }
+SWIGINTERN raw_outputs *raw_runner_run(raw_runner *self,raw_tensors const &inputs,poprt_result *error){
+    raw_outputs* made = nullptr;
+    *error = poprt_runner_run(self, inputs.list.data(), inputs.list.size(), &made);
+    return made;
+  }
 SWIGINTERN poprt_result raw_runner_execute(raw_runner *self,raw_bindings const &bindings){
     return poprt_runner_execute(self, bindings.inputs.data(), bindings.inputs.size(),
                                 bindings.outputs.data(), bindings.outputs.size());
@@ -618,6 +635,27 @@ SWIGINTERN void raw_bindings_set_input_at(raw_bindings *self,int64_t index,int64
   }
 SWIGINTERN void raw_bindings_set_output_at(raw_bindings *self,int64_t index,int64_t address,int64_t bytes){
     self->set(self->outputs, nullptr, static_cast<size_t>(index), poprt_shim::pointer(address), bytes);
+  }
+SWIGINTERN raw_tensors *new_raw_tensors(){ return new raw_tensors; }
+SWIGINTERN void delete_raw_tensors(raw_tensors *self){ delete self; }
+SWIGINTERN void raw_tensors_add(raw_tensors *self,char const *name,int64_t address,int64_t bytes,int32_t dtype,poprt_values values,int64_t rank){
+    self->add(name, poprt_shim::pointer(address), bytes, dtype, values, rank);
+  }
+SWIGINTERN void delete_raw_outputs(raw_outputs *self){ poprt_outputs_free(self); }
+SWIGINTERN int64_t raw_outputs_count(raw_outputs *self){ return static_cast<int64_t>(poprt_outputs_count(self)); }
+SWIGINTERN char const *raw_outputs_name(raw_outputs *self,int64_t index){ return poprt_outputs_at(self, static_cast<size_t>(index))->name; }
+SWIGINTERN int32_t raw_outputs_dtype(raw_outputs *self,int64_t index){ return poprt_outputs_at(self, static_cast<size_t>(index))->dtype; }
+SWIGINTERN int64_t raw_outputs_rank(raw_outputs *self,int64_t index){
+    return static_cast<int64_t>(poprt_outputs_at(self, static_cast<size_t>(index))->rank);
+  }
+SWIGINTERN int64_t raw_outputs_dimension(raw_outputs *self,int64_t index,int64_t d){
+    return poprt_outputs_at(self, static_cast<size_t>(index))->shape[d];
+  }
+SWIGINTERN int64_t raw_outputs_address(raw_outputs *self,int64_t index){
+    return poprt_shim::address(poprt_outputs_at(self, static_cast<size_t>(index))->data);
+  }
+SWIGINTERN int64_t raw_outputs_bytes(raw_outputs *self,int64_t index){
+    return static_cast<int64_t>(poprt_outputs_at(self, static_cast<size_t>(index))->bytes);
   }
 SWIGINTERN void delete_raw_run(raw_run *self){ self->release(); }
 SWIGINTERN poprt_result raw_run_wait_for(raw_run *self,int64_t timeout_ns){ return poprt_request_wait(self->request, timeout_ns); }
@@ -1407,6 +1445,71 @@ raw_executable *_wrap_RawExecutable_open_file_native(_gostring_ _swig_go_0, popr
   result = (raw_executable *)raw_executable_open_file((char const *)arg1,arg2);
   *(raw_executable **)&_swig_go_result = (raw_executable *)result; 
   free(arg1); 
+  return _swig_go_result;
+}
+
+
+raw_executable *_wrap_RawExecutable_load_native(_gostring_ _swig_go_0, raw_compile_options *_swig_go_1, poprt_result *_swig_go_2) {
+  char *arg1 = (char *) 0 ;
+  raw_compile_options *arg2 = 0 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  raw_executable *result = 0 ;
+  raw_executable *_swig_go_result;
+  
+  
+  arg1 = (char *)malloc(_swig_go_0.n + 1);
+  memcpy(arg1, _swig_go_0.p, _swig_go_0.n);
+  arg1[_swig_go_0.n] = '\0';
+  
+  arg2 = *(raw_compile_options **)&_swig_go_1; 
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = (raw_executable *)raw_executable_load((char const *)arg1,*arg2,arg3);
+  *(raw_executable **)&_swig_go_result = (raw_executable *)result; 
+  free(arg1); 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawExecutable_metadata_count_native(raw_executable *_swig_go_0) {
+  raw_executable *arg1 = (raw_executable *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_executable **)&_swig_go_0; 
+  
+  result = (int64_t)raw_executable_metadata_count(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_RawExecutable_metadata_key_native(raw_executable *_swig_go_0, long long _swig_go_1) {
+  raw_executable *arg1 = (raw_executable *) 0 ;
+  int64_t arg2 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(raw_executable **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (char *)raw_executable_metadata_key(arg1,arg2);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_RawExecutable_metadata_value_native(raw_executable *_swig_go_0, long long _swig_go_1) {
+  raw_executable *arg1 = (raw_executable *) 0 ;
+  int64_t arg2 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(raw_executable **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (char *)raw_executable_metadata_value(arg1,arg2);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
   return _swig_go_result;
 }
 
@@ -2609,6 +2712,23 @@ bool _wrap_RawRunner_input_has_data_native(raw_runner *_swig_go_0, long long _sw
 }
 
 
+raw_outputs *_wrap_RawRunner_run_native(raw_runner *_swig_go_0, raw_tensors *_swig_go_1, poprt_result *_swig_go_2) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  raw_tensors *arg2 = 0 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  raw_outputs *result = 0 ;
+  raw_outputs *_swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  arg2 = *(raw_tensors **)&_swig_go_1; 
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = (raw_outputs *)raw_runner_run(arg1,(raw_tensors const &)*arg2,arg3);
+  *(raw_outputs **)&_swig_go_result = (raw_outputs *)result; 
+  return _swig_go_result;
+}
+
+
 poprt_result _wrap_RawRunner_execute_native(raw_runner *_swig_go_0, raw_bindings *_swig_go_1) {
   raw_runner *arg1 = (raw_runner *) 0 ;
   raw_bindings *arg2 = 0 ;
@@ -2999,6 +3119,169 @@ void _wrap_RawBindings_set_output_at_native(raw_bindings *_swig_go_0, long long 
   
   raw_bindings_set_output_at(arg1,arg2,arg3,arg4);
   
+}
+
+
+raw_tensors *_wrap_new_RawTensors_native() {
+  raw_tensors *result = 0 ;
+  raw_tensors *_swig_go_result;
+  
+  
+  result = (raw_tensors *)new_raw_tensors();
+  *(raw_tensors **)&_swig_go_result = (raw_tensors *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawTensors_native(raw_tensors *_swig_go_0) {
+  raw_tensors *arg1 = (raw_tensors *) 0 ;
+  
+  arg1 = *(raw_tensors **)&_swig_go_0; 
+  
+  delete_raw_tensors(arg1);
+  
+}
+
+
+void _wrap_RawTensors_add_native(raw_tensors *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6) {
+  raw_tensors *arg1 = (raw_tensors *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int32_t arg5 ;
+  poprt_values arg6 = (poprt_values) 0 ;
+  int64_t arg7 ;
+  
+  arg1 = *(raw_tensors **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int32_t)_swig_go_4; 
+  arg6 = _swig_go_5.array;
+  arg7 = (int64_t)_swig_go_6; 
+  
+  raw_tensors_add(arg1,(char const *)arg2,arg3,arg4,arg5,(void const *)arg6,arg7);
+  
+  free(arg2); 
+}
+
+
+void _wrap_delete_RawOutputs_native(raw_outputs *_swig_go_0) {
+  raw_outputs *arg1 = (raw_outputs *) 0 ;
+  
+  arg1 = *(raw_outputs **)&_swig_go_0; 
+  
+  delete_raw_outputs(arg1);
+  
+}
+
+
+long long _wrap_RawOutputs_count_native(raw_outputs *_swig_go_0) {
+  raw_outputs *arg1 = (raw_outputs *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_outputs **)&_swig_go_0; 
+  
+  result = (int64_t)raw_outputs_count(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_RawOutputs_name_native(raw_outputs *_swig_go_0, long long _swig_go_1) {
+  raw_outputs *arg1 = (raw_outputs *) 0 ;
+  int64_t arg2 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(raw_outputs **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (char *)raw_outputs_name(arg1,arg2);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_RawOutputs_dtype_native(raw_outputs *_swig_go_0, long long _swig_go_1) {
+  raw_outputs *arg1 = (raw_outputs *) 0 ;
+  int64_t arg2 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_outputs **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (int32_t)raw_outputs_dtype(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawOutputs_rank_native(raw_outputs *_swig_go_0, long long _swig_go_1) {
+  raw_outputs *arg1 = (raw_outputs *) 0 ;
+  int64_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_outputs **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (int64_t)raw_outputs_rank(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawOutputs_dimension_native(raw_outputs *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+  raw_outputs *arg1 = (raw_outputs *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_outputs **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  result = (int64_t)raw_outputs_dimension(arg1,arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawOutputs_address_native(raw_outputs *_swig_go_0, long long _swig_go_1) {
+  raw_outputs *arg1 = (raw_outputs *) 0 ;
+  int64_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_outputs **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (int64_t)raw_outputs_address(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawOutputs_bytes_native(raw_outputs *_swig_go_0, long long _swig_go_1) {
+  raw_outputs *arg1 = (raw_outputs *) 0 ;
+  int64_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_outputs **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (int64_t)raw_outputs_bytes(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
 }
 
 

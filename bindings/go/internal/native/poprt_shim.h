@@ -29,10 +29,12 @@ using raw_device_manager = poprt_device_manager;
 using raw_device = poprt_device;
 using raw_device_request = poprt_device_request;
 using raw_runner = poprt_runner;
+using raw_outputs = poprt_outputs;
 
 namespace poprt_shim {
 
 inline const char* or_null(const char* text) { return text && *text ? text : nullptr; }
+inline const char* or_empty(const char* text) { return text ? text : ""; }
 inline void* pointer(int64_t address) {
   return reinterpret_cast<void*>(static_cast<intptr_t>(address));
 }
@@ -91,6 +93,20 @@ struct raw_bindings {
     b.data = data;
     b.bytes = static_cast<size_t>(bytes);
     to.push_back(b);
+  }
+};
+
+// What a run reads, each with what it holds.
+struct raw_tensors {
+  std::list<std::string> names;
+  std::list<std::vector<int64_t>> shapes;
+  std::vector<poprt_tensor> list;
+
+  void add(const char* name, void* data, int64_t bytes, int32_t dtype, poprt_values shape,
+           int64_t rank) {
+    const auto& s = shapes.emplace_back(poprt_shim::integers(shape, rank));
+    list.push_back({names.emplace_back(name).c_str(), 0, data, static_cast<size_t>(bytes), dtype, 0,
+                    s.data(), s.size()});
   }
 };
 

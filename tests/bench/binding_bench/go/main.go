@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	poprt "poprt.org/bindings/go"
+	poprt "poprt.example.org/bindings/go"
 )
 
 func must[T any](value T, err error) T {

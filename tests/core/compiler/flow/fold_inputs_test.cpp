@@ -30,5 +30,48 @@ TEST(FoldInputs, LevelsGoFromNothingToEverything) {
   EXPECT_EQ(folded(3), (Names{"x", "shape", "scale"}));
 }
 
+TEST(FoldInputs, WhatDecidesAShapeIsFoundThroughItsProducersNotThroughShapes) {
+  using Names = std::vector<std::string>;
+  const auto graph = ir::parse_text(graph_text(R"(
+    input %x : f32[6]
+    input %like : f32[2,3]
+    input %half : s64[1]
+    const %two : s64[1] = [2]
+    %dims : ? = Shape(%like)
+    %same : ? = Reshape(%x, %dims)
+    %rest : ? = Mul(%half, %two)
+    %tail : ? = Concat(%two, %rest) {axis = 0}
+    %y : ? = Reshape(%same, %tail)
+    output %y
+  )"));
+  const Values all = {
+      {"x", floats({6})}, {"like", floats({2, 3})}, {"half", Tensor::of<int64_t>({1}, {3})}};
+  EXPECT_EQ(fold_inputs(*graph, all, 1), Names{"half"});
+}
+
+TEST(FoldInputs, AFoldedInputKeepsItsNameAsAnOutputAndItsType) {
+  const char* text = R"(
+    input %x : f32[2]
+    %y : ? = Neg(%x)
+    output %y
+    output %x
+  )";
+  const auto graph = ir::parse_text(graph_text(text));
+  const Tensor x = floats({2});
+  fold_inputs(*graph, {{"x", x}}, 3);
+  EXPECT_TRUE(graph->inputs().empty());
+  EXPECT_EQ(graph->outputs()[1], graph->find("x"));
+  EXPECT_TRUE(graph->find("x")->constant().same_as(x));
+
+  const auto other = ir::parse_text(graph_text(text));
+  try {
+    fold_inputs(*other, {{"x", Tensor::zeros(DType::s32, {2})}}, 3);
+    ADD_FAILURE() << "a value of another type was taken";
+  } catch (const Error& e) {
+    EXPECT_NE(e.message().find("input 'x' is f32, its value is s32"), std::string::npos)
+        << e.message();
+  }
+}
+
 }  // namespace
 }  // namespace poprt::compiler

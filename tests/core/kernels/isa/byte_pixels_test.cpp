@@ -66,34 +66,58 @@ TEST(BytePixels, MultiplyIsExact) {
         }
 }
 
-TEST(BytePixels, ChannelsByThemselvesAreExact) {
-  constexpr int64_t kFirst = 16;
-  const auto pixels = random_bytes(200, 5);
+// Windows of `lines` times `width` taps over an image, side by side with a stride or anywhere.
+void expect_exact_channels(const Build& b, int64_t lines, int64_t width, int64_t shift, bool flip,
+                           int64_t rows, int64_t columns) {
+  constexpr int64_t kFirst = 16, kChannels = 96, kWidth = 60;
+  const auto image = random_bytes(lines * kWidth * kChannels, 5);
   std::mt19937 rng(6);
-  std::vector<int32_t> weights(kTaps * isa::kPixelPanel);
-  for (int32_t& w : weights) w = static_cast<int32_t>(rng() % 256) - 128;
-  std::vector<const uint8_t*> at;
-  for (int64_t t = 0; t < kTaps; t++)
-    for (int64_t r = 0; r < isa::kPixelRows; r++) at.push_back(pixels.data() + position(r, t));
-  for (const Build& b : builds())
-    for (const bool flip : {false, true})
-      for (int64_t rows = 1; rows <= isa::kPixelRows; rows++)
-        for (int vectors = 1; vectors <= 4; vectors++) {
-          std::vector<int32_t> sums(isa::kPixelRows * isa::kPixelPanel, 5);
-          b.table->multiply_channels(flip, {at.data(), kTaps, 1, rows}, kFirst, weights.data(),
-                                     vectors, sums.data());
-          for (int64_t r = 0; r < rows; r++)
-            for (int64_t j = 0; j < 16 * vectors; j++) {
-              int32_t wanted = 0;
-              for (int64_t t = 0; t < kTaps; t++) {
-                const uint8_t x = pixels[static_cast<size_t>(position(r, t) + kFirst + j)];
-                wanted += (flip ? static_cast<int8_t>(x) + 128 : x) *
-                          weights[static_cast<size_t>(t * isa::kPixelPanel + j)];
-              }
-              ASSERT_EQ(sums[static_cast<size_t>(r * isa::kPixelPanel + j)], wanted)
-                  << b.name << " row " << r << " column " << j;
-            }
+  const int64_t groups = (lines + 3) / 4;
+  std::vector<int8_t> weights(static_cast<size_t>(width * groups * 4 * isa::kPixelPanel));
+  const auto weight = [&](int64_t line, int64_t kx, int64_t j) -> int8_t& {
+    const int64_t place = j % 16 / 4 * 16 + j / 16 * 4 + j % 4;
+    return weights[static_cast<size_t>(((kx * groups + line / 4) * isa::kPixelPanel + place) * 4 +
+                                       line % 4)];
+  };
+  std::vector<const uint8_t*> at(static_cast<size_t>(lines * width * isa::kPixelRows));
+  std::vector<int64_t> start;
+  for (int64_t r = 0; r < rows; r++)
+    start.push_back(shift ? r * shift : static_cast<int64_t>(rng() % (kWidth - 7)));
+  for (int64_t line = 0; line < lines; line++)
+    for (int64_t kx = 0; kx < width; kx++) {
+      for (int64_t j = 0; j < isa::kPixelPanel; j++)
+        weight(line, kx, j) = static_cast<int8_t>(rng() % 8 ? rng() % 256 : 0x80);
+      for (int64_t r = 0; r < rows; r++)
+        at[static_cast<size_t>((line * width + kx) * isa::kPixelRows + r)] =
+            image.data() + (line * kWidth + start[static_cast<size_t>(r)] + kx) * kChannels;
+    }
+  std::vector<int32_t> sums(isa::kPixelRows * isa::kPixelPanel, 5);
+  b.table->multiply_channels(flip, b.vnni, {at.data(), lines, width, rows, shift, kFirst, columns},
+                             weights.data(), sums.data());
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t j = 0; j < columns; j++) {
+      int32_t wanted = 0;
+      for (int64_t line = 0; line < lines; line++)
+        for (int64_t kx = 0; kx < width; kx++) {
+          const uint8_t x =
+              at[static_cast<size_t>((line * width + kx) * isa::kPixelRows + r)][kFirst + j];
+          wanted += (flip ? static_cast<int8_t>(x) + 128 : x) * weight(line, kx, j);
         }
+      ASSERT_EQ(sums[static_cast<size_t>(r * isa::kPixelPanel + j)], wanted)
+          << b.name << ": " << lines << " lines of " << width << ", shift " << shift << ", flip "
+          << flip << ", row " << r << " of " << rows << ", channel " << j << " of " << columns;
+    }
+}
+
+TEST(BytePixels, ChannelsByThemselvesAreExact) {
+  for (const Build& b : builds())
+    for (const auto [lines, width] :
+         {std::pair{1, 1}, {1, 3}, {3, 3}, {5, 5}, {7, 7}, {9, 3}, {2, 9}})
+      for (const int64_t shift : {0, 1, 2, 3})
+        for (int64_t rows = 1; rows <= isa::kPixelRows; rows++)
+          for (const int64_t columns : {16, 32, 48, 64})
+            expect_exact_channels(b, lines, width, shift < width ? shift : 0, rows % 2 == 1, rows,
+                                  columns);
 }
 
 struct Epilogue {

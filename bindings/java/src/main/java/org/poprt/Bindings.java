@@ -192,6 +192,22 @@ public final class Bindings implements AutoCloseable {
             + " elements");
   }
 
+  /** Whether an array of that type of Java is how elements travel that Java has no type for. */
+  static boolean carries(DataType type, DataType array) {
+    switch (array) {
+      case S8:
+        return type.bits() == 8 && type != DataType.BOOL;
+      case S16:
+        return type == DataType.U16 || type == DataType.F16 || type == DataType.BF16;
+      case S32:
+        return type == DataType.U32;
+      case S64:
+        return type == DataType.U64;
+      default:
+        return false;
+    }
+  }
+
   private static boolean fits(DataType type, Buffer memory) {
     if (memory instanceof ByteBuffer) return true;
     switch (type) {

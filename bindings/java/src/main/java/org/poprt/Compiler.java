@@ -101,6 +101,25 @@ public final class Compiler implements AutoCloseable {
             });
   }
 
+  static Executable load(Path file, CompilerOptions options) {
+    Listeners listeners = new Listeners(options);
+    boolean listening = options.progress != null || options.afterPass != null;
+    long callback = listening ? poprt_raw.raw_callback(listeners) : 0;
+    RawCompileOptions rawOptions = new RawCompileOptions();
+    try {
+      options.fill(rawOptions);
+      rawOptions.set_callbacks(
+          options.progress == null ? 0 : poprt_raw.raw_progress_fn(),
+          options.afterPass == null ? 0 : poprt_raw.raw_after_pass_fn(),
+          callback);
+      return new Executable(RawExecutable.load(file.toString(), rawOptions));
+    } finally {
+      rawOptions.delete();
+      poprt_raw.raw_free_callback(callback);
+      listeners.rethrow();
+    }
+  }
+
   /**
    * Reads an ONNX file, converts and compiles it.
    *

@@ -3,7 +3,9 @@ package org.poprt;
 import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 
 /**
  * A compiled model, from the {@link Compiler} or from PopEF files.
@@ -36,6 +38,49 @@ public final class Executable implements AutoCloseable {
    */
   public static Executable open(Path file) {
     return new Executable(RawExecutable.open_file(file.toString()));
+  }
+
+  /**
+   * Opens a PopEF file, or compiles an ONNX model. What that makes is kept in a cache ({@code
+   * POPART_CACHE_DIR}, else {@code ~/.cache/poprt}), and comes from there the next time.
+   *
+   * @param file a PopEF file or an ONNX model
+   * @return the model
+   * @throws PoprtException as {@link #open(Path)} and {@link Compiler#compile(Path)}
+   * @since 1.0
+   */
+  public static Executable load(Path file) {
+    return load(file, new CompilerOptions());
+  }
+
+  /**
+   * As {@link #load(Path)}, with options for an ONNX model.
+   *
+   * @param file a PopEF file or an ONNX model
+   * @param options how to compile; {@link CompilerOptions#engineCaching} names another folder
+   * @return the model
+   * @throws PoprtException as {@link #open(Path)} and {@link Compiler#compile(Path)}
+   * @since 1.0
+   */
+  public static Executable load(Path file, CompilerOptions options) {
+    return Compiler.load(file, options);
+  }
+
+  /**
+   * What the ONNX model says about itself: {@code producer_name}, {@code producer_version}, {@code
+   * domain}, {@code model_version}, {@code doc_string}, {@code graph_name}, {@code
+   * graph.doc_string}, and its metadata_props as {@code prop.KEY}.
+   *
+   * @return what it has of them
+   * @since 1.0
+   */
+  public Map<String, String> metadata() {
+    try (Use<RawExecutable> use = use()) {
+      Map<String, String> entries = new LinkedHashMap<>();
+      for (long i = 0; i < use.raw().metadata_count(); i++)
+        entries.put(use.raw().metadata_key(i), use.raw().metadata_value(i));
+      return entries;
+    }
   }
 
   /**

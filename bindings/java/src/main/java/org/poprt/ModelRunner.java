@@ -2,8 +2,11 @@ package org.poprt;
 
 import java.lang.ref.Reference;
 import java.nio.Buffer;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -46,6 +49,24 @@ public class ModelRunner implements AutoCloseable {
    */
   public ModelRunner(Executable executable, RuntimeConfig config) {
     this(create(executable, config, RawRunner::new));
+  }
+
+  /**
+   * Takes any free device and loads a PopEF file, or an ONNX model, which is compiled and kept in a
+   * cache for the next time; see {@link Executable#load(Path)}.
+   *
+   * @param model a PopEF file or an ONNX model
+   * @throws PoprtException as {@link Executable#load(Path)} and {@link #ModelRunner(Executable)}
+   * @since 1.0
+   */
+  public ModelRunner(Path model) {
+    this(loaded(model));
+  }
+
+  private static RawRunner loaded(Path model) {
+    try (Executable executable = Executable.load(model)) {
+      return create(executable, new RuntimeConfig(), RawRunner::new);
+    }
   }
 
   ModelRunner(RawRunner raw) {
@@ -156,6 +177,70 @@ public class ModelRunner implements AutoCloseable {
       outputs.forEach(bindings::output);
       execute(bindings);
     }
+  }
+
+  /**
+   * Runs the model into new memory, for as many rows as the inputs have; of an output that the model
+   * pads (NAME with an output NAME:shape) it makes the real part alone.
+   *
+   * @param inputs by name: a {@link Tensor}, an array such as {@code float[][]}, or a buffer, whose
+   *     shape is not checked
+   * @return the outputs by name, in the model's order
+   * @throws PoprtException as {@link #execute(Bindings)}; types and shapes are checked
+   * @since 1.0
+   */
+  public Map<String, Tensor> run(Map<String, ?> inputs) {
+    RawTensors tensors = new RawTensors();
+    List<Object> kept = new ArrayList<>();
+    RawOutputs made = null;
+    try (Use<RawRunner> use = handle.use()) {
+      inputs.forEach((name, value) -> add(tensors, name, value, kept));
+      made = use.raw().run(tensors);
+      Map<String, Tensor> outputs = new LinkedHashMap<>();
+      for (long i = 0; i < made.count(); i++) outputs.put(made.name(i), copy(made, i));
+      return outputs;
+    } finally {
+      if (made != null) made.delete();
+      tensors.delete();
+      Reference.reachabilityFence(kept);
+    }
+  }
+
+  private void add(RawTensors tensors, String name, Object value, List<Object> kept) {
+    boolean flat = value instanceof Buffer;
+    Tensor tensor =
+        value instanceof Tensor
+            ? (Tensor) value
+            : flat ? new Tensor(null, new long[0], (Buffer) value) : Tensor.of(value);
+    Anchor anchor = null;
+    for (Anchor input : inputs) if (input.name().equals(name)) anchor = input;
+    DataType type = tensor.dataType();
+    if (type == null) {
+      Bindings.check(anchor, tensor.buffer(), true);
+      if (anchor != null) type = anchor.dataType();
+    } else if (anchor != null && Bindings.carries(anchor.dataType(), type)) {
+      type = anchor.dataType();
+    }
+    Buffer memory = tensor.buffer();
+    if (!memory.isDirect()) memory = Memory.staged(memory);
+    kept.add(memory);
+    long[] shape = tensor.shape();
+    tensors.add(
+        name,
+        Memory.address(memory),
+        Memory.bytes(memory),
+        flat || type == null ? 0 : type.number(),
+        shape,
+        shape.length);
+  }
+
+  private static Tensor copy(RawOutputs made, long i) {
+    long[] shape = new long[(int) made.rank(i)];
+    for (int d = 0; d < shape.length; d++) shape[d] = made.dimension(i, d);
+    ByteBuffer bytes = Memory.allocate(made.bytes(i));
+    if (made.bytes(i) > 0) bytes.put(Memory.view(made.address(i), made.bytes(i))).flip();
+    DataType type = DataType.of(made.dtype(i));
+    return new Tensor(type, shape, Tensor.view(type, bytes));
   }
 
   /**

@@ -1,17 +1,26 @@
 package org.poprt;
 
+import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Locale;
+import java.util.stream.Stream;
 
 /** Finds and loads the native libraries, once; see {@link Poprt} for where they are looked for. */
 final class NativeLibrary {
   private static final String CORE = "libpoprt.so.1";
-  private static final String COMPILER = "libpoprt_compiler.so.1";
-  private static final String IMAGES = "libpoprt_images.so.1";
   private static final String WRAPPER = "libpoprt_java.so";
+  private static final String CACHE = "poprt.cache.path";
 
   private NativeLibrary() {}
 
@@ -59,39 +68,94 @@ final class NativeLibrary {
     System.load(folder.resolve(WRAPPER).toString());
   }
 
+  /**
+   * Unpacks what the jar brings along once for each build of it: the folder is named by the version and a digest of the
+   * libraries, and gets its name when it is complete, so that processes that start at once do not see it half full.
+   */
   private static void loadExtracted(String resources) {
+    Path folder;
     try {
-      Path folder = Files.createTempDirectory("poprt").toRealPath();
-      try {
-        for (String file : new String[] {CORE, COMPILER, IMAGES, WRAPPER})
-          extract(resources + file, folder.resolve(file));
-        loadFrom(folder);
-      } finally {
-        // What is mapped lives on without its file. The compiler and its part for images are
-        // loaded when they are first needed.
-        Files.deleteIfExists(folder.resolve(CORE));
-        Files.deleteIfExists(folder.resolve(WRAPPER));
-        Runtime.getRuntime().addShutdownHook(new Thread(() -> delete(folder)));
-      }
+      List<String> index = readIndex(resources + "index");
+      folder = cache().resolve(index.get(0));
+      if (!Files.isDirectory(folder)) unpack(resources, index.subList(1, index.size()), folder);
     } catch (IOException e) {
       throw new IllegalStateException(
-          "cannot unpack the native libraries in " + System.getProperty("java.io.tmpdir"), e);
+          "cannot unpack the native libraries (" + e + "): name a folder that may be written and executed with -D" + CACHE
+              + "=DIR, or the libraries with -Dpoprt.library.path=DIR",
+          e);
+    }
+    try {
+      loadFrom(folder);
+    } catch (UnsatisfiedLinkError e) {
+      throw explained(e, folder);
     }
   }
 
-  private static void extract(String resource, Path file) throws IOException {
-    try (InputStream in = NativeLibrary.class.getResourceAsStream(resource)) {
-      if (in != null) Files.copy(in, file);
+  /** A folder where nothing may be executed (noexec) says just that it "failed to map" a file. */
+  private static UnsatisfiedLinkError explained(UnsatisfiedLinkError e, Path folder) {
+    UnsatisfiedLinkError better =
+        new UnsatisfiedLinkError(
+            e.getMessage() + " (unpacked in " + folder + "; where the file system does not allow to execute files, name"
+                + " another folder with -D" + CACHE + "=DIR)");
+    better.initCause(e);
+    return better;
+  }
+
+  private static List<String> readIndex(String resource) throws IOException {
+    InputStream in = NativeLibrary.class.getResourceAsStream(resource);
+    if (in == null) throw new IOException("the jar has no " + resource);
+    try (BufferedReader reader =
+        new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8))) {
+      List<String> lines = new ArrayList<>();
+      for (String line = reader.readLine(); line != null; line = reader.readLine()) lines.add(line);
+      return lines;
+    }
+  }
+
+  /** The property, the user's cache, or (of users without a home) a folder for this process alone. */
+  private static Path cache() throws IOException {
+    String named = System.getProperty(CACHE);
+    if (named != null) return Files.createDirectories(Path.of(named).toAbsolutePath());
+    String base = System.getenv("XDG_CACHE_HOME");
+    Path folder =
+        base != null && base.startsWith("/")
+            ? Path.of(base, "poprt")
+            : Path.of(System.getProperty("user.home"), ".cache", "poprt");
+    try {
+      Files.createDirectories(folder, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+      if (Files.isWritable(folder)) return folder.toRealPath();
+    } catch (IOException e) {
+      // A home that is read-only or does not exist.
+    }
+    Path temporary = Files.createTempDirectory("poprt").toRealPath();
+    Runtime.getRuntime().addShutdownHook(new Thread(() -> delete(temporary)));
+    return temporary;
+  }
+
+  private static void unpack(String resources, List<String> files, Path folder) throws IOException {
+    Path unfinished = Files.createTempDirectory(folder.getParent(), ".unpacking");
+    try {
+      for (String file : files) {
+        try (InputStream in = NativeLibrary.class.getResourceAsStream(resources + file)) {
+          if (in == null) throw new IOException("the jar has no " + resources + file);
+          Files.copy(in, unfinished.resolve(file));
+        }
+      }
+      Files.move(unfinished, folder, StandardCopyOption.ATOMIC_MOVE);
+    } catch (FileAlreadyExistsException | java.nio.file.DirectoryNotEmptyException e) {
+      delete(unfinished); // another process was first
+    } catch (IOException e) {
+      delete(unfinished);
+      if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) throw e;
     }
   }
 
   private static void delete(Path folder) {
-    try {
-      Files.deleteIfExists(folder.resolve(COMPILER));
-      Files.deleteIfExists(folder.resolve(IMAGES));
-      Files.deleteIfExists(folder);
+    try (Stream<Path> files = Files.walk(folder)) {
+      for (Path file : files.sorted(java.util.Comparator.reverseOrder()).toArray(Path[]::new))
+        Files.deleteIfExists(file);
     } catch (IOException e) {
-      // A file that stays in the temporary folder is no reason to fail at exit.
+      // What stays there is no reason to fail.
     }
   }
 }

@@ -8,8 +8,9 @@ import java.util.Objects;
  *
  * <p>The native libraries are loaded with the first class that needs them: from the folder that the
  * property {@code poprt.library.path} names; else from the jar ({@code
- * native/linux-x86_64/}), unpacked into a temporary folder; else from {@code java.library.path}. A
- * {@code libpoprt.so.1} of another version than the classes is refused. Newer Java versions want
+ * native/linux-x86_64/}), unpacked once into the folder of {@code poprt.cache.path} or the user's
+ * cache; else from {@code java.library.path}. A {@code libpoprt.so.1} of another version than the
+ * classes is refused. Newer Java versions want
  * {@code --enable-native-access=ALL-UNNAMED}.
  */
 public final class Poprt {

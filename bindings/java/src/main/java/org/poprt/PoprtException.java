@@ -7,6 +7,11 @@ public final class PoprtException extends RuntimeException {
   /** What kind of error it is. */
   private final ErrorCode code;
 
+  private static final java.util.regex.Pattern OPTION =
+      java.util.regex.Pattern.compile("`([a-z_]+)`");
+  private static final java.util.regex.Pattern WORD =
+      java.util.regex.Pattern.compile("_([a-z])");
+
   /** What kind of PopEF error it is. */
   private final PopefError popefError;
 
@@ -23,7 +28,20 @@ public final class PoprtException extends RuntimeException {
   /** Called by the native code. */
   static PoprtException of(int code, int popefError, byte[] message) {
     return new PoprtException(
-        ErrorCode.of(code), PopefError.of(popefError), Utf8.string(message));
+        ErrorCode.of(code), PopefError.of(popefError), spellOptions(Utf8.string(message)));
+  }
+
+  /** Makes of {@code `batch_size`}, as the library has it, {@code batchSize}. */
+  private static String spellOptions(String message) {
+    java.util.regex.Matcher option = OPTION.matcher(message);
+    StringBuilder text = new StringBuilder();
+    while (option.find()) {
+      String name = option.group(1).equals("input_shapes") ? "input_shape" : option.group(1);
+      java.util.regex.Matcher word = WORD.matcher(name);
+      String spelled = word.replaceAll(m -> m.group(1).toUpperCase(java.util.Locale.ROOT));
+      option.appendReplacement(text, java.util.regex.Matcher.quoteReplacement(spelled));
+    }
+    return option.appendTail(text).toString();
   }
 
   static PoprtException of(int code, byte[] message) {

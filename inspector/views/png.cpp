@@ -1,4 +1,4 @@
-#include "app/png.h"
+#include "views/png.h"
 
 #include <zlib.h>
 

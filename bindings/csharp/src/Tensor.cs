@@ -1,0 +1,115 @@
+using System;
+using System.Collections.Generic;
+using System.Runtime.InteropServices;
+
+namespace Poprt
+{
+    /// <summary>What <see cref="ModelRunner.Run"/> made for one output: elements with a shape. Since 1.0.</summary>
+    public sealed class Tensor
+    {
+        private readonly byte[] bytes;
+        private readonly long[] shape;
+
+        internal Tensor(string name, DataType dataType, string dataTypeName, long[] shape, byte[] bytes)
+        {
+            Name = name;
+            DataType = dataType;
+            DataTypeName = dataTypeName;
+            this.shape = shape;
+            this.bytes = bytes;
+        }
+
+        /// <summary>Name of the output.</summary>
+        public string Name { get; }
+
+        /// <summary>Type of its elements.</summary>
+        public DataType DataType { get; }
+
+        /// <summary>The type as messages spell it, such as "f32".</summary>
+        public string DataTypeName { get; }
+
+        /// <summary>Its dimensions; empty for a scalar.</summary>
+        public IReadOnlyList<long> Shape
+        {
+            get { return System.Array.AsReadOnly(shape); }
+        }
+
+        /// <summary>Its elements, row by row; not a copy.</summary>
+        /// <exception cref="PoprtException">InvalidArgument: elements of another type.</exception>
+        public ReadOnlySpan<T> Span<T>() where T : struct
+        {
+            Check(typeof(T));
+            return MemoryMarshal.Cast<byte, T>(bytes);
+        }
+
+        /// <summary>Its elements as an array with its dimensions, such as a float[,].</summary>
+        /// <exception cref="PoprtException">InvalidArgument: elements of another type.</exception>
+        public Array ToArray<T>() where T : struct
+        {
+            Check(typeof(T));
+            Array made = shape.Length == 0
+                ? System.Array.CreateInstance(typeof(T), 1)
+                : System.Array.CreateInstance(typeof(T), shape);
+            Buffer.BlockCopy(bytes, 0, made, 0, bytes.Length);
+            return made;
+        }
+
+        private void Check(Type element)
+        {
+            if (Anchor.Takes(DataType, element)) return;
+            throw new PoprtException(ErrorCode.InvalidArgument,
+                "output '" + Name + "' holds " + DataTypeName + ", asked for " + element.Name + " elements");
+        }
+
+        /// <summary>For people, such as "y f32[2,4]".</summary>
+        public override string ToString()
+        {
+            return Name + " " + DataTypeName + "[" + string.Join(",", shape) + "]";
+        }
+
+        /// <summary>Type of an array's elements, as they travel to memory of an anchor.</summary>
+        private static DataType TypeOf(Type element, Anchor anchor)
+        {
+            if (anchor != null && element != typeof(byte) && anchor.Takes(element)) return anchor.DataType;
+            if (anchor != null && element == typeof(byte) && anchor.DataType != DataType.Bool
+                && anchor.DataType != DataType.S8 && anchor.ByteSize <= anchor.ElementCount) return anchor.DataType;
+            if (element == typeof(float)) return DataType.F32;
+            if (element == typeof(double)) return DataType.F64;
+            if (element == typeof(sbyte)) return DataType.S8;
+            if (element == typeof(byte)) return DataType.U8;
+            if (element == typeof(short)) return DataType.S16;
+            if (element == typeof(ushort)) return DataType.U16;
+            if (element == typeof(int)) return DataType.S32;
+            if (element == typeof(uint)) return DataType.U32;
+            if (element == typeof(long)) return DataType.S64;
+            if (element == typeof(ulong)) return DataType.U64;
+            if (element == typeof(bool)) return DataType.Bool;
+            throw new ArgumentException("expected an array of numbers, given " + element.Name + " elements");
+        }
+
+        /// <summary>Adds an input; the caller frees the pin after the run.</summary>
+        internal static unsafe GCHandle Add(RawTensors tensors, string name, Array value, Anchor anchor)
+        {
+            DataType type = TypeOf(value.GetType().GetElementType(), anchor);
+            var copy = new byte[Math.Max(1, Buffer.ByteLength(value))];
+            Buffer.BlockCopy(value, 0, copy, 0, Buffer.ByteLength(value));
+            GCHandle pin = GCHandle.Alloc(copy, GCHandleType.Pinned);
+            long* dimensions = stackalloc long[value.Rank];
+            for (int d = 0; d < value.Rank; d++) dimensions[d] = value.GetLongLength(d);
+            tensors.add(name, pin.AddrOfPinnedObject().ToInt64(), Buffer.ByteLength(value), (int)type, dimensions,
+                value.Rank);
+            return pin;
+        }
+
+        internal static unsafe Tensor Copy(RawOutputs made, long index)
+        {
+            var shape = new long[made.rank(index)];
+            for (int d = 0; d < shape.Length; d++) shape[d] = made.dimension(index, d);
+            var bytes = new byte[made.bytes(index)];
+            if (bytes.Length > 0) Marshal.Copy(new IntPtr(made.address(index)), bytes, 0, bytes.Length);
+            int number = made.dtype(index);
+            DataType type = Enum.IsDefined(typeof(DataType), number) ? (DataType)number : DataType.Undefined;
+            return new Tensor(made.name(index), type, poprt_raw.raw_dtype_name(number), shape, bytes);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+package poprt
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"poprt.org/bindings/go/internal/native"
+)
+
+// Output is what [Runner.Run] made for one output of the model: memory of its own.
+type Output struct {
+	Name  string
+	DType DType
+	Shape []int64 // of the rows that were run; of what the model pads, the real part
+	words []uint64
+	bytes int64
+}
+
+// Bytes of the elements, row by row.
+func (o *Output) Bytes() []byte {
+	if o.bytes == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&o.words[0])), o.bytes)
+}
+
+// String returns for example "scores f32 [8,10]".
+func (o *Output) String() string {
+	return Anchor{Name: o.Name, DType: o.DType, Shape: o.Shape}.String()
+}
+
+// Values are the elements of an output, row by row; the memory is the output's. InvalidArgument when it holds another type.
+func Values[T Element](o *Output) ([]T, error) {
+	if given := dtypeOf[T](); !given.holds(o.DType) {
+		return nil, invalid(fmt.Sprintf("output '%s' holds elements of %v, asked for %v", o.Name, o.DType, given))
+	}
+	if o.bytes == 0 {
+		return nil, nil
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(&o.words[0])), o.bytes/int64(unsafe.Sizeof(*new(T)))), nil
+}
+
+// Shaped is memory with a shape, which is compared with that of the anchor.
+func Shaped[T Element](name string, slice []T, shape ...int64) Tensor {
+	t := Named(name, slice)
+	t.shape, t.shaped = shape, true
+	return t
+}
+
+// Run runs the model into new memory, for as many rows as the inputs have; of an output that the model pads (NAME with
+// an output NAME:shape) it makes the real part alone. Tensors of [Shaped] are checked by shape. Errors: as
+// [Runner.Execute]. Since 1.0.
+func (r *Runner) Run(inputs ...Tensor) (map[string]*Output, error) {
+	raw, err := r.h.acquire()
+	if err != nil {
+		return nil, err
+	}
+	defer r.h.release()
+	if _, _, err := entries(nil, nil, "input", r.inputs, inputs); err != nil {
+		return nil, err
+	}
+	tensors := native.NewRawTensors()
+	defer native.DeleteRawTensors(tensors)
+	var pins pins
+	keep := make([]unsafe.Pointer, 0, len(inputs))
+	for _, t := range inputs {
+		name, at := t.name, t.address
+		if name == "" {
+			name = r.inputs[t.index].Name
+		}
+		if at == nil {
+			at = unsafe.Pointer(&nothing[0])
+		}
+		keep = append(keep, at)
+		dtype := Undefined
+		if t.shaped {
+			dtype = r.dtypeOf(name)
+		}
+		tensors.Add(name, int64(uintptr(at)), t.bytes, int(dtype), append(t.shape, 0), int64(len(t.shape)))
+	}
+	pins.pin(keep)
+	outputs, err := runTensors(raw, tensors)
+	runtime.KeepAlive(keep)
+	runtime.KeepAlive(&pins)
+	return outputs, err
+}
+
+func runTensors(raw native.RawRunner, tensors native.RawTensors) (map[string]*Output, error) {
+	var failure uintptr
+	made := raw.Run(tensors, &failure)
+	if err := check(failure); err != nil {
+		return nil, err
+	}
+	defer native.DeleteRawOutputs(made)
+	return copyOutputs(made), nil
+}
+
+func (r *Runner) dtypeOf(name string) DType {
+	for _, a := range r.inputs {
+		if a.Name == name {
+			return a.DType
+		}
+	}
+	return Undefined
+}
+
+func copyOutputs(made native.RawOutputs) map[string]*Output {
+	outputs := map[string]*Output{}
+	for i := int64(0); i < made.Count(); i++ {
+		o := &Output{Name: made.Name(i), DType: DType(made.Dtype(i)), Shape: make([]int64, made.Rank(i)),
+			bytes: made.Bytes(i)}
+		for d := range o.Shape {
+			o.Shape[d] = made.Dimension(i, int64(d))
+		}
+		o.words = make([]uint64, (o.bytes+7)/8)
+		if o.bytes > 0 {
+			native.Raw_copy(int64(uintptr(unsafe.Pointer(&o.words[0]))), made.Address(i), o.bytes)
+		}
+		outputs[o.Name] = o
+	}
+	return outputs
+}
+
+// Load makes of a file what a runner takes: it opens a PopEF file, and compiles an ONNX model with the options. What that
+// made is kept in CachePath, else POPART_CACHE_DIR, else ~/.cache/poprt, and comes from there the next time. Errors: as
+// [Open] and [Compile]. Since 1.0.
+func Load(path string, options *CompileOptions) (e *Executable, err error) {
+	err = withOptions(options, func(o native.RawCompileOptions) error {
+		var failure uintptr
+		e, err = newExecutable(native.RawExecutableLoad(path, o, &failure), failure)
+		return err
+	})
+	return e, err
+}
+
+// LoadRunner is [Load] and [NewRunner]. Since 1.0.
+func LoadRunner(path string, compile *CompileOptions, options *RunnerOptions) (*Runner, error) {
+	e, err := Load(path, compile)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close() // the runner keeps what it needs
+	return NewRunner(e, options)
+}
+
+// Metadata is what the ONNX model says about itself: producer_name, producer_version, domain, model_version, doc_string,
+// graph_name, graph.doc_string, and its metadata_props as prop.KEY. Since 1.0.
+func (e *Executable) Metadata() map[string]string {
+	metadata := map[string]string{}
+	raw, err := e.h.acquire()
+	if err != nil {
+		return metadata
+	}
+	defer e.h.release()
+	for i := int64(0); i < raw.Metadata_count(); i++ {
+		metadata[raw.Metadata_key(i)] = raw.Metadata_value(i)
+	}
+	return metadata
+}

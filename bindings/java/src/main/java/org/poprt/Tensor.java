@@ -1,0 +1,228 @@
+package org.poprt;
+
+import java.lang.reflect.Array;
+import java.nio.Buffer;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.DoubleBuffer;
+import java.nio.FloatBuffer;
+import java.nio.IntBuffer;
+import java.nio.LongBuffer;
+import java.nio.ShortBuffer;
+import java.util.Arrays;
+
+/**
+ * Elements with a shape: what {@link ModelRunner#run} takes and makes.
+ *
+ * @since 1.0
+ */
+public final class Tensor {
+  private final DataType dataType; // null: that of the input, which the buffer may hold
+  private final long[] shape;
+  private final Buffer buffer;
+
+  Tensor(DataType dataType, long[] shape, Buffer buffer) {
+    this.dataType = dataType;
+    this.shape = shape;
+    this.buffer = buffer;
+  }
+
+  /**
+   * Of a buffer, which is not copied unless it is on the heap.
+   *
+   * @param buffer elements row by row, from its position to its limit
+   * @param shape dimensions, which a run compares with those of the input
+   * @return the tensor
+   */
+  public static Tensor of(Buffer buffer, long... shape) {
+    return new Tensor(null, shape.clone(), buffer);
+  }
+
+  /**
+   * Of an array, or of arrays of arrays of one length: {@code float[][]} has two dimensions. Its
+   * elements are copied.
+   *
+   * @param array of float, double, byte, short, int, long or boolean, in any number of dimensions
+   * @return the tensor
+   * @throws IllegalArgumentException when it is no such array, or its rows differ in length
+   */
+  public static Tensor of(Object array) {
+    int rank = 0;
+    Class<?> type = array.getClass();
+    while (type.isArray()) {
+      rank++;
+      type = type.getComponentType();
+    }
+    if (rank == 0 || !type.isPrimitive() || type == char.class)
+      throw new IllegalArgumentException(
+          "expected an array of numbers, given " + array.getClass().getSimpleName());
+    long[] shape = new long[rank];
+    Object at = array;
+    for (int i = 0; i < rank; i++) {
+      shape[i] = Array.getLength(at);
+      if (shape[i] == 0) break;
+      at = Array.get(at, 0);
+    }
+    long count = 1;
+    for (long dimension : shape) count *= dimension;
+    ByteBuffer bytes = Memory.allocate(count * bytesOf(type));
+    put(array, shape, 0, bytes);
+    bytes.flip();
+    return new Tensor(typeOf(type), shape, view(typeOf(type), bytes));
+  }
+
+  private static int bytesOf(Class<?> type) {
+    if (type == byte.class || type == boolean.class) return 1;
+    if (type == short.class) return 2;
+    return type == float.class || type == int.class ? 4 : 8;
+  }
+
+  private static DataType typeOf(Class<?> type) {
+    if (type == byte.class) return DataType.S8;
+    if (type == boolean.class) return DataType.BOOL;
+    if (type == short.class) return DataType.S16;
+    if (type == float.class) return DataType.F32;
+    if (type == int.class) return DataType.S32;
+    return type == long.class ? DataType.S64 : DataType.F64;
+  }
+
+  private static void put(Object array, long[] shape, int d, ByteBuffer to) {
+    int length = Array.getLength(array);
+    if (length != shape[d])
+      throw new IllegalArgumentException(
+          "rows differ in length: " + shape[d] + " and " + length + " in dimension " + d);
+    if (d + 1 < shape.length) {
+      for (int i = 0; i < length; i++) put(Array.get(array, i), shape, d + 1, to);
+      return;
+    }
+    int start = to.position();
+    if (array instanceof float[]) to.asFloatBuffer().put((float[]) array);
+    if (array instanceof double[]) to.asDoubleBuffer().put((double[]) array);
+    if (array instanceof int[]) to.asIntBuffer().put((int[]) array);
+    if (array instanceof long[]) to.asLongBuffer().put((long[]) array);
+    if (array instanceof short[]) to.asShortBuffer().put((short[]) array);
+    if (array instanceof byte[]) to.duplicate().put((byte[]) array);
+    if (array instanceof boolean[])
+      for (int i = 0; i < length; i++) to.put(start + i, (byte) (((boolean[]) array)[i] ? 1 : 0));
+    to.position(start + length * bytesOf(array.getClass().getComponentType()));
+  }
+
+  static Buffer view(DataType type, ByteBuffer bytes) {
+    ByteBuffer ordered = bytes.slice().order(ByteOrder.nativeOrder());
+    switch (type) {
+      case F32:
+      case C64:
+        return ordered.asFloatBuffer();
+      case F64:
+      case C128:
+        return ordered.asDoubleBuffer();
+      case F16:
+      case BF16:
+      case S16:
+      case U16:
+        return ordered.asShortBuffer();
+      case S32:
+      case U32:
+        return ordered.asIntBuffer();
+      case S64:
+      case U64:
+        return ordered.asLongBuffer();
+      default:
+        return ordered;
+    }
+  }
+
+  /**
+   * Type of its elements.
+   *
+   * @return null when it is made of a buffer: then a run takes it for that of the input
+   */
+  public DataType dataType() {
+    return dataType;
+  }
+
+  /**
+   * Its dimensions.
+   *
+   * @return a copy; empty for a scalar
+   */
+  public long[] shape() {
+    return shape.clone();
+  }
+
+  /**
+   * Its elements, row by row.
+   *
+   * @return the buffer of its type, such as a {@code FloatBuffer} for f32; not a copy
+   */
+  public Buffer buffer() {
+    return buffer;
+  }
+
+  /**
+   * Its elements as an array with its dimensions, such as a {@code float[][]}.
+   *
+   * @param <T> the array's type
+   * @param type such as {@code float[][].class}
+   * @return a copy
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} when type or number of
+   *     dimensions differ
+   */
+  public <T> T array(Class<T> type) {
+    int rank = 0;
+    Class<?> element = type;
+    while (element.isArray()) {
+      rank++;
+      element = element.getComponentType();
+    }
+    if (rank != shape.length || !element.isPrimitive() || !holds(element))
+      throw new PoprtException(
+          ErrorCode.INVALID_ARGUMENT,
+          "the tensor is " + this + ", asked for " + type.getSimpleName());
+    int[] dimensions = new int[rank];
+    for (int i = 0; i < rank; i++) dimensions[i] = Math.toIntExact(shape[i]);
+    Object made = Array.newInstance(element, dimensions);
+    Buffer from =
+        buffer instanceof ByteBuffer ? ((ByteBuffer) buffer).duplicate() : duplicate(buffer);
+    get(made, 0, from);
+    return type.cast(made);
+  }
+
+  private boolean holds(Class<?> element) {
+    if (buffer instanceof FloatBuffer) return element == float.class;
+    if (buffer instanceof DoubleBuffer) return element == double.class;
+    if (buffer instanceof IntBuffer) return element == int.class;
+    if (buffer instanceof LongBuffer) return element == long.class;
+    if (buffer instanceof ShortBuffer) return element == short.class;
+    return element == (dataType == DataType.BOOL ? boolean.class : byte.class);
+  }
+
+  private static Buffer duplicate(Buffer buffer) {
+    if (buffer instanceof FloatBuffer) return ((FloatBuffer) buffer).duplicate();
+    if (buffer instanceof DoubleBuffer) return ((DoubleBuffer) buffer).duplicate();
+    if (buffer instanceof IntBuffer) return ((IntBuffer) buffer).duplicate();
+    if (buffer instanceof LongBuffer) return ((LongBuffer) buffer).duplicate();
+    return ((ShortBuffer) buffer).duplicate();
+  }
+
+  private void get(Object to, int d, Buffer from) {
+    if (d + 1 < shape.length) {
+      for (int i = 0; i < shape[d]; i++) get(Array.get(to, i), d + 1, from);
+      return;
+    }
+    if (to instanceof float[]) ((FloatBuffer) from).get((float[]) to);
+    if (to instanceof double[]) ((DoubleBuffer) from).get((double[]) to);
+    if (to instanceof int[]) ((IntBuffer) from).get((int[]) to);
+    if (to instanceof long[]) ((LongBuffer) from).get((long[]) to);
+    if (to instanceof short[]) ((ShortBuffer) from).get((short[]) to);
+    if (to instanceof byte[]) ((ByteBuffer) from).get((byte[]) to);
+    if (to instanceof boolean[])
+      for (int i = 0; i < shape[d]; i++) ((boolean[]) to)[i] = ((ByteBuffer) from).get() != 0;
+  }
+
+  /** For people, such as {@code f32[2,4]}. */
+  @Override
+  public String toString() {
+    return (dataType == null ? "" : dataType) + Arrays.toString(shape).replace(" ", "");
+  }
+}

@@ -1,0 +1,23 @@
+"""The commands of the wheel: programs in bin/ beside this file, under the names that users type."""
+
+import os
+import sys
+
+
+def _start(name: str) -> None:
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", name)
+    if not os.path.exists(path):
+        sys.exit(f"{name}: {path} does not exist; it comes with the wheel of poprt, or with Debian package poprt-tools")
+    os.execv(path, [name, *sys.argv[1:]])
+
+
+def poprt() -> None:
+    _start("poprt")
+
+
+def poprt_exec() -> None:
+    _start("poprt_exec")
+
+
+def popef_dump() -> None:
+    _start("popef_dump")

@@ -1,0 +1,170 @@
+// Typed tensors, and runs that make their outputs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "poprt/error.hpp"
+#include "poprt/runner.hpp"
+#include "poprt/tensor.h"
+
+namespace poprt {
+inline namespace v1 {
+namespace runtime {
+
+// Elements in a row; converts to std::span where that exists.
+template <class T>
+class Span {
+ public:
+  Span() = default;
+  Span(T* data, size_t size) : data_(data), size_(size) {}
+  T* data() const { return data_; }
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  T* begin() const { return data_; }
+  T* end() const { return data_ + size_; }
+  T& operator[](size_t i) const { return data_[i]; }
+
+ private:
+  T* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+namespace impl {
+
+// The element type of a C++ type; types that C++ does not have travel as unsigned integers.
+template <class T>
+constexpr poprt_dtype dtypeOf() {
+  using U = std::remove_cv_t<T>;
+  if constexpr (std::is_same_v<U, float>) return POPRT_DTYPE_F32;
+  if constexpr (std::is_same_v<U, double>) return POPRT_DTYPE_F64;
+  if constexpr (std::is_same_v<U, bool>) return POPRT_DTYPE_BOOL;
+  if constexpr (std::is_integral_v<U> && !std::is_same_v<U, bool>) {
+    constexpr poprt_dtype kSigned[] = {0, POPRT_DTYPE_S8, POPRT_DTYPE_S16, 0, POPRT_DTYPE_S32, 0, 0,
+                                       0, POPRT_DTYPE_S64};
+    return std::is_signed_v<U> ? kSigned[sizeof(U)] : kSigned[sizeof(U)] + 1;
+  }
+  return POPRT_DTYPE_UNDEFINED;
+}
+
+// Whether elements of type `given` may be memory of `anchor`.
+inline bool holds(poprt_dtype given, poprt_dtype anchor) {
+  if (given == POPRT_DTYPE_U16 && (anchor == POPRT_DTYPE_F16 || anchor == POPRT_DTYPE_BF16))
+    return true;
+  return given == anchor || (given == POPRT_DTYPE_U8 && poprt_dtype_bits(anchor) <= 8 &&
+                             anchor != POPRT_DTYPE_S8 && anchor != POPRT_DTYPE_BOOL);
+}
+
+}  // namespace impl
+
+// Memory of one input with what it holds; it is not copied and must live until the run is over.
+class TypedTensor {
+ public:
+  // F16 and BF16 travel as uint16_t, 8 bits and less as uint8_t.
+  template <class T>
+  TypedTensor(std::string tensorName, const T* data, std::vector<int64_t> tensorShape)
+      : name(std::move(tensorName)),
+        shape(std::move(tensorShape)),
+        memory(data),
+        dtype(impl::dtypeOf<T>()) {
+    static_assert(impl::dtypeOf<T>() != POPRT_DTYPE_UNDEFINED, "no type of tensor elements");
+  }
+  // Of anything with data() and size(), which must be as many elements as the shape has.
+  template <class Range, class T = std::remove_pointer_t<decltype(std::declval<Range&>().data())>>
+  TypedTensor(std::string tensorName, const Range& range, std::vector<int64_t> tensorShape)
+      : TypedTensor(std::move(tensorName), static_cast<const T*>(range.data()),
+                    std::move(tensorShape)) {
+    elements = range.size();
+    given = true;
+  }
+
+  std::string name;
+  std::vector<int64_t> shape;
+  const void* memory;
+  poprt_dtype dtype;
+  size_t elements = 0;
+  bool given = false;  // how many elements there are
+};
+
+// What a run has made for one output; memory of its Outputs.
+class OutputTensor {
+ public:
+  OutputTensor(std::shared_ptr<poprt_outputs> owner, const poprt_tensor& tensor)
+      : name(tensor.name),
+        shape(tensor.shape, tensor.shape + tensor.rank),
+        dtype(tensor.dtype),
+        owner_(std::move(owner)),
+        data_(tensor.data),
+        bytes_(tensor.bytes) {}
+
+  // Throws invalid_argument when it holds elements of another type.
+  template <class T>
+  Span<T> as() const {
+    if (!impl::holds(impl::dtypeOf<T>(), dtype))
+      throw Error(ErrorCode::invalid_argument, "output '" + name + "' holds elements of " +
+                                                   poprt_dtype_name(dtype) + ", asked for " +
+                                                   poprt_dtype_name(impl::dtypeOf<T>()));
+    return {static_cast<T*>(data_), bytes_ / sizeof(T)};
+  }
+  size_t bytes() const { return bytes_; }
+  void* data() const { return data_; }
+
+  std::string name;
+  std::vector<int64_t> shape;
+  poprt_dtype dtype;
+
+ private:
+  std::shared_ptr<poprt_outputs> owner_;
+  void* data_;
+  size_t bytes_;
+};
+
+// Outputs in the model's order.
+class Outputs : public std::vector<OutputTensor> {
+ public:
+  // Throws not_found.
+  const OutputTensor& at(const std::string& name) const {
+    std::string names;
+    for (const OutputTensor& o : *this) {
+      if (o.name == name) return o;
+      names += (names.empty() ? "'" : ", '") + o.name + "'";
+    }
+    throw Error(ErrorCode::not_found, "there is no output '" + name + "'; outputs are: " + names);
+  }
+};
+
+// Runs the model into new memory, for as many rows as the inputs have; of an output that the model
+// pads (NAME with an output NAME:shape) it makes the real part alone. dtypes and shapes are
+// checked. Throws what execute() throws. Since 1.0.
+template <class AnyRunner>
+Outputs run(const AnyRunner& runner, const std::vector<TypedTensor>& inputs) {
+  std::vector<poprt_tensor> tensors;
+  for (const TypedTensor& t : inputs) {
+    poprt_dtype dtype = t.dtype;
+    for (size_t i = 0; i < poprt_runner_input_count(runner.handle()); i++) {
+      const poprt_anchor* a = poprt_runner_input(runner.handle(), i);
+      if (t.name == poprt_anchor_name(a) && impl::holds(dtype, poprt_anchor_dtype(a)))
+        dtype = poprt_anchor_dtype(a);
+    }
+    const size_t bytes =
+        t.given ? t.elements * static_cast<size_t>(poprt_dtype_bits(t.dtype)) / 8 : 0;
+    tensors.push_back({t.name.c_str(), 0, const_cast<void*>(t.memory), bytes, dtype, 0,
+                       t.shape.data(), t.shape.size()});
+  }
+  poprt_outputs* made = nullptr;
+  detail::check(poprt_runner_run(runner.handle(), tensors.data(), tensors.size(), &made));
+  const std::shared_ptr<poprt_outputs> owner(made, poprt_outputs_free);
+  Outputs outputs;
+  for (size_t i = 0; i < poprt_outputs_count(made); i++)
+    outputs.emplace_back(owner, *poprt_outputs_at(made, i));
+  return outputs;
+}
+
+}  // namespace runtime
+}  // namespace v1
+}  // namespace poprt

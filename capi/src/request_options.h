@@ -1,0 +1,43 @@
+// What a submission's options say.
+#pragma once
+
+#include "guard.h"
+#include "runtime/request.h"
+
+namespace poprt::capi {
+
+inline runtime::WhenFull read_when_full(const poprt_request_options& o) {
+  if (o.reserved)
+    fail(ErrorCode::invalid_argument, "poprt_request_options: 'reserved' must be 0, given {}",
+         o.reserved);
+  switch (o.when_full) {
+    case POPRT_WHEN_FULL_WAIT: return runtime::WhenFull::wait;
+    case POPRT_WHEN_FULL_FAIL: return runtime::WhenFull::fail;
+    case POPRT_WHEN_FULL_LINE: return runtime::WhenFull::line;
+    default:
+      fail(ErrorCode::invalid_argument,
+           "when_full must be 0 (wait), 1 (fail) or 2 (line), given {}", o.when_full);
+  }
+}
+
+// Options of one submission, checked.
+struct Submission {
+  Submission(const poprt_request_options* given, poprt_request** out_request) {
+    const auto o = read_options(given, "poprt_request_options");
+    if (!o.callback) required(out_request, "out_request");
+    callback.c_call = o.callback;
+    callback.context = o.user_data;
+    if (o.timeout_ns < 0)
+      fail(ErrorCode::invalid_argument, "timeout_ns must not be negative, given {}", o.timeout_ns);
+    options.when_full = read_when_full(o);
+    if (o.timeout_ns) options.timeout = std::chrono::nanoseconds(o.timeout_ns);
+  }
+  void give(runtime::RequestPtr request, poprt_request** out_request) const {
+    if (out_request) *out_request = to_handle(std::move(request));
+  }
+
+  runtime::RequestCallback callback;
+  runtime::RequestOptions options;
+};
+
+}  // namespace poprt::capi

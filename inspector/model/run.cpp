@@ -1,0 +1,314 @@
+#include "model/run.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "base/error.h"
+#include "compiler/flow/specialize.h"
+#include "model/format.h"
+#include "runtime/model_runner.h"
+#include "runtime/popef_file.h"
+
+namespace poprt::inspector {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kLook = std::chrono::milliseconds(20);  // between two looks at `cancel`
+
+double milliseconds(Clock::time_point since) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - since).count();
+}
+
+// Those that have no data of their own.
+std::vector<size_t> given_inputs(const runtime::Model& model) {
+  std::vector<size_t> list;
+  for (size_t i = 0; i < model.inputs().size(); i++)
+    if (model.inputs()[i].data == program::kNoData &&
+        (i >= model.input_data.size() || model.input_data[i].empty()) && !model.is_seed(i))
+      list.push_back(i);
+  return list;
+}
+
+// Of one request. Bindings name what the model names.
+struct Memory {
+  std::vector<Tensor> inputs, outputs;
+  std::vector<runtime::InputBinding> in;
+  std::vector<runtime::OutputBinding> out;
+};
+
+void refuse_unknown(const std::vector<program::Anchor>& anchors, const InputChoices& choices) {
+  for (const auto& [name, _] : choices) {
+    std::vector<std::string> names;
+    for (const auto& a : anchors) names.push_back(printable(a.name));
+    if (std::find(names.begin(), names.end(), printable(name)) == names.end())
+      fail(ErrorCode::not_found, "the model has no input '{}'; it has: {}", printable(name),
+           fmt::join(names, ", "));
+  }
+}
+
+Memory memory_of(const runtime::Model& model, const std::vector<Tensor>& values) {
+  Memory m;
+  m.inputs = values;
+  const auto given = given_inputs(model);
+  for (size_t i = 0; i < given.size(); i++)
+    m.in.push_back({model.inputs()[given[i]].name, 0, m.inputs[i].data(), m.inputs[i].bytes()});
+  for (const program::Anchor& a : model.outputs()) {
+    m.outputs.push_back(Tensor::zeros(a.dtype, a.shape));
+    m.out.push_back({a.name, 0, m.outputs.back().mutable_data(), m.outputs.back().bytes()});
+  }
+  return m;
+}
+
+std::vector<Tensor> input_values(const runtime::Model& model, const InputChoices& choices,
+                                 uint64_t seed) {
+  const auto anchors = inputs_to_give(model);
+  refuse_unknown(anchors, choices);
+  std::vector<Tensor> values;
+  for (size_t i = 0; i < anchors.size(); i++) {
+    const auto chosen = choices.find(anchors[i].name);
+    values.push_back(input_tensor(
+        anchors[i], chosen == choices.end() ? InputChoice{} : chosen->second, seed + i));
+  }
+  return values;
+}
+
+void wait_for(runtime::ModelRunner& runner, runtime::Request& request, Progress& progress,
+              std::string_view what) {
+  while (!request.wait(kLook)) {
+    if (!progress.cancel.load(std::memory_order_relaxed)) continue;
+    runner.stop();
+    progress.step(1, what);  // throws
+  }
+  request.check();
+}
+
+// The first `extent` of each dimension.
+Tensor leading_part(const Tensor& whole, const Shape& extent) {
+  if (whole.shape() == extent || extent.empty() || dtype_bits(whole.dtype()) % 8 != 0) return whole;
+  Tensor part = Tensor::zeros(whole.dtype(), extent);
+  const auto element = static_cast<size_t>(dtype_bits(whole.dtype()) / 8);
+  const auto run = static_cast<size_t>(extent.back()) * element;
+  const int64_t rows = extent.back() == 0 ? 0 : part.count() / extent.back();
+  for (int64_t row = 0; row < rows; row++) {
+    int64_t rest = row, from = 0, stride = whole.shape().back();
+    for (size_t d = extent.size() - 1; d-- > 0;) {
+      from += rest % extent[d] * stride;
+      rest /= extent[d];
+      stride *= whole.shape()[d];
+    }
+    std::memcpy(static_cast<std::byte*>(part.mutable_data()) + static_cast<size_t>(row) * run,
+                static_cast<const std::byte*>(whole.data()) + static_cast<size_t>(from) * element,
+                run);
+  }
+  return part;
+}
+
+std::vector<NamedTensor> results_of(const runtime::Model& model, const Memory& m) {
+  std::vector<NamedTensor> results;
+  const auto& anchors = model.outputs();
+  for (size_t i = 0; i < anchors.size(); i++) {
+    Tensor t = m.outputs[i];
+    for (size_t k = 0; k < anchors.size(); k++) {
+      if (anchors[k].name != anchors[i].name + std::string(compiler::kShapeSuffix) ||
+          anchors[k].dtype != DType::s64 ||
+          m.outputs[k].count() != static_cast<int64_t>(t.shape().size()))
+        continue;
+      Shape extent = m.outputs[k].to_int64s();
+      for (size_t d = 0; d < extent.size(); d++)
+        extent[d] = std::clamp<int64_t>(extent[d], 0, t.shape()[d]);
+      t = leading_part(t, extent);
+    }
+    results.push_back({printable(anchors[i].name), std::move(t)});
+  }
+  return results;
+}
+
+}  // namespace
+
+std::vector<program::Anchor> inputs_to_give(const runtime::Model& model) {
+  std::vector<program::Anchor> list;
+  for (const size_t i : given_inputs(model)) list.push_back(model.inputs()[i]);
+  return list;
+}
+
+std::shared_ptr<const runtime::Model> model_to_run(const Document& document,
+                                                   const Compilation* compilation,
+                                                   Progress& progress) {
+  if (document.popef) return runtime::open_popef(document.path);
+  if (!document.ir)
+    fail(ErrorCode::invalid_argument, "{} is a {}, which cannot be run", document.title(),
+         document_kind_name(document.kind));
+  Compilation made;
+  if (!compilation) {
+    std::string assumed;
+    made = compile_with_history(
+        *document.ir, options_for_looking(*document.ir, assumed), &progress.cancel,
+        [&](double done, std::string_view what) { progress.step(done, what); });
+    compilation = &made;
+  }
+  if (!compilation->program)
+    fail(ErrorCode::failed_precondition, "{} does not compile: {}", document.title(),
+         compilation->error);
+  auto loaded = program::load_in_memory(*compilation->program, compilation->weights);
+  device::Image image;
+  image.program = std::make_shared<program::Program>(std::move(loaded.program));
+  image.weights = loaded.weights;
+  image.owner = std::move(loaded.owner);
+  return runtime::make_model(document.title(), std::move(image));
+}
+
+RunResult run_model(const std::shared_ptr<const runtime::Model>& model, const InputChoices& choices,
+                    uint64_t seed, Progress& progress) {
+  RunResult result;
+  progress.step(0.1, "reading inputs");
+  Memory m = memory_of(*model, input_values(*model, choices, seed));
+  progress.step(0.3, "loading the program");
+  const auto begin = Clock::now();
+  runtime::ModelRunner runner(model);
+  result.load_ms = milliseconds(begin);
+  progress.step(0.6, "running");
+  const auto run = Clock::now();
+  const auto request = runner.execute_async(m.in, m.out);
+  wait_for(runner, *request, progress, "running");
+  result.run_ms = milliseconds(run);
+  const auto anchors = inputs_to_give(*model);
+  for (size_t i = 0; i < anchors.size(); i++)
+    result.inputs.push_back({printable(anchors[i].name), m.inputs[i]});
+  result.outputs = results_of(*model, m);
+  return result;
+}
+
+double BenchResult::latency(double q) const {
+  if (latency_ms.empty()) return 0;
+  return latency_ms[std::min(latency_ms.size() - 1,
+                             static_cast<size_t>(q * static_cast<double>(latency_ms.size())))];
+}
+
+namespace {
+
+// One thread that keeps `in_flight` requests going; (end, latency) of each in milliseconds.
+class Client {
+ public:
+  Client(runtime::ModelRunner& runner, const runtime::Model& model,
+         const std::vector<Tensor>& values, int in_flight)
+      : runner_(runner) {
+    for (int i = 0; i < in_flight; i++) slots_.push_back({memory_of(model, values), {}, {}});
+  }
+
+  void work(Clock::time_point begin, Clock::time_point until, const std::atomic<bool>& stop) {
+    bool more = true;
+    for (size_t i = 0, idle = 0; idle < slots_.size(); i = (i + 1) % slots_.size()) {
+      Slot& s = slots_[i];
+      if (s.request) {
+        while (!s.request->wait(kLook)) {
+        }
+        s.request->check();
+        const auto end = Clock::now();
+        using Ms = std::chrono::duration<double, std::milli>;
+        done.emplace_back(Ms(end - begin).count(), Ms(end - s.start).count());
+        s.request = {};
+      }
+      more = more && !stop.load(std::memory_order_relaxed) && Clock::now() < until;
+      if (!more) {
+        idle++;
+        continue;
+      }
+      s.start = Clock::now();
+      s.request = runner_.execute_async(s.memory.in, s.memory.out);
+    }
+  }
+
+  std::vector<std::pair<double, double>> done;
+
+ private:
+  struct Slot {
+    Memory memory;
+    runtime::RequestPtr request;
+    Clock::time_point start;
+  };
+  runtime::ModelRunner& runner_;
+  std::vector<Slot> slots_;
+};
+
+void check_range(const char* name, int value, int most) {
+  if (value < 1 || value > most)
+    fail(ErrorCode::invalid_argument, "{}: expected 1 to {}, found {}", name, most, value);
+}
+
+}  // namespace
+
+BenchResult bench_model(const std::shared_ptr<const runtime::Model>& model,
+                        const InputChoices& choices, uint64_t seed, const BenchSettings& settings,
+                        Progress& progress) {
+  check_range("clients", settings.clients, BenchSettings::kMostClients);
+  check_range("requests in flight", settings.in_flight, BenchSettings::kMostInFlight);
+  progress.step(0, "reading inputs");
+  const std::vector<Tensor> values = input_values(*model, choices, seed);
+  runtime::RunnerConfig config;
+  config.session.telemetry = true;
+  config.session.load.threads = settings.threads;
+  runtime::ModelRunner runner(model, config);
+  {
+    Memory m = memory_of(*model, values);  // the first run touches the weights
+    wait_for(runner, *runner.execute_async(m.in, m.out), progress, "the first run");
+  }
+  std::vector<Client> clients;
+  for (int i = 0; i < settings.clients; i++)
+    clients.emplace_back(runner, *model, values, settings.in_flight);
+  const auto begin = Clock::now();
+  const auto until = begin + std::chrono::duration_cast<Clock::duration>(
+                                 std::chrono::duration<double>(settings.seconds));
+  std::atomic<bool> stop{false};
+  std::atomic<size_t> running{clients.size()};
+  std::mutex mutex;
+  std::string error;
+  std::vector<std::thread> threads;
+  for (Client& c : clients)
+    threads.emplace_back([&] {
+      try {
+        c.work(begin, until, stop);
+      } catch (const std::exception& e) {
+        const std::lock_guard lock(mutex);
+        if (error.empty()) error = e.what();
+        stop.store(true, std::memory_order_relaxed);
+      }
+      running.fetch_sub(1, std::memory_order_release);
+    });
+  while (running.load(std::memory_order_acquire) > 0) {
+    std::this_thread::sleep_for(kLook);
+    try {
+      progress.step(std::min(1.0, milliseconds(begin) / 1e3 / settings.seconds), "benchmark");
+    } catch (const Error&) {
+      stop.store(true, std::memory_order_relaxed);
+      runner.stop();
+    }
+  }
+  for (std::thread& t : threads) t.join();
+  progress.step(1, "benchmark");
+  if (!error.empty()) fail(ErrorCode::unavailable, "{}", error);
+
+  BenchResult result;
+  result.seconds = milliseconds(begin) / 1e3;
+  size_t requests = 0;
+  for (const Client& c : clients) requests += c.done.size();
+  // Slices that hold several requests each, so that the line says something.
+  const size_t slices = std::clamp<size_t>(requests / 8, 1, BenchResult::kMostSlices);
+  result.throughput.assign(slices, 0);
+  const double slice = result.seconds * 1e3 / static_cast<double>(slices);
+  for (const Client& c : clients)
+    for (const auto& [end, latency] : c.done) {
+      result.latency_ms.push_back(latency);
+      result.throughput[std::min(slices - 1, static_cast<size_t>(end / slice))] += 1e3 / slice;
+    }
+  result.requests = result.latency_ms.size();
+  std::sort(result.latency_ms.begin(), result.latency_ms.end());
+  return result;
+}
+
+}  // namespace poprt::inspector

@@ -1,0 +1,146 @@
+#include "model/tensor_compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/error.h"
+#include "model/format.h"
+#include "model/tensor_statistics.h"
+
+namespace poprt::inspector {
+namespace {
+
+constexpr int64_t kRun = 1 << 16;  // elements between two looks at `cancel`
+
+int64_t row_length(const Tensor& t) { return t.shape().empty() ? 1 : t.shape().back(); }
+
+double size_of(const DifferingElement& e) {
+  const double d = std::abs(e.left - e.right);
+  return std::isnan(d) ? HUGE_VAL : d;
+}
+
+bool has_numbers(const Tensor& t) {
+  return t.defined() && t.dtype() != DType::string && t.dtype() != DType::c64 &&
+         t.dtype() != DType::c128;
+}
+
+// Keeps the `most` largest of many: the list is cut down whenever it is twice as long.
+void keep_largest(std::vector<DifferingElement>& list, size_t most) {
+  std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
+    const double x = size_of(a), y = size_of(b);
+    return x != y ? x > y : a.index < b.index;
+  });
+  if (list.size() > most) list.resize(most);
+}
+
+}  // namespace
+
+TensorDifference compare_tensors(const std::string& name, const Tensor& left, const Tensor& right,
+                                 const Tolerance& tolerance, size_t most,
+                                 const std::atomic<bool>* cancel) {
+  TensorDifference d;
+  d.name = name;
+  if (left.shape() != right.shape() || !has_numbers(left) || !has_numbers(right)) {
+    d.problem = fmt::format("left is {} {}, right is {} {}", dtype_name(left.dtype()),
+                            dimensions_text(left.shape()), dtype_name(right.dtype()),
+                            dimensions_text(right.shape()));
+    return d;
+  }
+  const int64_t count = left.count();
+  d.elements = static_cast<uint64_t>(count);
+  d.where.assign(TensorDifference::kBins, 0);
+  double squares = 0, squares_right = 0;
+  for (int64_t at = 0; at < count; at += kRun) {
+    if (cancel && cancel->load(std::memory_order_relaxed))
+      fail(ErrorCode::cancelled, "comparing was cancelled");
+    const int64_t n = std::min(kRun, count - at);
+    const std::vector<double> a = tensor_values(left, at, n), b = tensor_values(right, at, n);
+    for (int64_t i = 0; i < n; i++) {
+      const double x = a[static_cast<size_t>(i)], y = b[static_cast<size_t>(i)];
+      squares_right += std::isfinite(y) ? y * y : 0;
+      if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+      const double difference = std::abs(x - y);
+      if (!std::isnan(difference)) {
+        d.largest = std::max(d.largest, difference);
+        if (y != 0) d.largest_relative = std::max(d.largest_relative, difference / std::abs(y));
+        if (std::isfinite(difference)) squares += difference * difference;
+      }
+      if (difference <= tolerance.absolute + tolerance.relative * std::abs(y)) continue;
+      d.differing++;
+      d.where[static_cast<size_t>((at + i) * static_cast<int64_t>(TensorDifference::kBins) /
+                                  count)]++;
+      d.worst.push_back({at + i, x, y});
+      if (d.worst.size() >= 2 * most + 16) keep_largest(d.worst, most);
+    }
+  }
+  keep_largest(d.worst, most);
+  const auto divisor = static_cast<double>(std::max<int64_t>(1, count));
+  d.rms = std::sqrt(squares / divisor);
+  d.rms_right = std::sqrt(squares_right / divisor);
+  return d;
+}
+
+std::vector<TensorDifference> compare_outputs(const std::vector<NamedTensor>& left,
+                                              const std::vector<NamedTensor>& right,
+                                              const Tolerance& tolerance,
+                                              const std::atomic<bool>* cancel) {
+  const auto find = [&](const std::string& name) {
+    return std::find_if(right.begin(), right.end(),
+                        [&](const NamedTensor& t) { return t.name == name; });
+  };
+  const bool any_common = std::any_of(
+      left.begin(), left.end(), [&](const NamedTensor& t) { return find(t.name) != right.end(); });
+  const bool by_position = !any_common && left.size() == right.size();
+  std::vector<TensorDifference> list;
+  for (size_t i = 0; i < left.size(); i++) {
+    const auto other =
+        by_position ? right.begin() + static_cast<std::ptrdiff_t>(i) : find(left[i].name);
+    if (other == right.end()) {
+      list.push_back({});
+      list.back().name = left[i].name;
+      list.back().problem = "the other one has no such output";
+    } else {
+      list.push_back(
+          compare_tensors(left[i].name, left[i].tensor, other->tensor, tolerance, 1000, cancel));
+    }
+  }
+  return list;
+}
+
+std::string coordinates_text(const Shape& shape, int64_t index) {
+  std::string text;
+  for (size_t d = shape.size(); d-- > 0;) {
+    const int64_t extent = std::max<int64_t>(1, shape[d]);
+    text = fmt::format("{}{}{}", index % extent, text.empty() ? "" : ", ", text);
+    index /= extent;
+  }
+  return "[" + text + "]";
+}
+
+int64_t row_count(const Tensor& t) {
+  const int64_t length = row_length(t);
+  return length == 0 ? 0 : t.count() / length;
+}
+
+std::vector<int64_t> top_elements(const Tensor& tensor, int64_t row, size_t most) {
+  if (!has_numbers(tensor) || row < 0 || row >= row_count(tensor)) return {};
+  const int64_t length = row_length(tensor);
+  const std::vector<double> values = tensor_values(tensor, row * length, length);
+  std::vector<int64_t> order;
+  for (int64_t i = 0; i < length; i++)
+    if (!std::isnan(values[static_cast<size_t>(i)])) order.push_back(i);
+  const auto larger = [&](int64_t a, int64_t b) {
+    const double x = values[static_cast<size_t>(a)], y = values[static_cast<size_t>(b)];
+    return x != y ? x > y : a < b;
+  };
+  const size_t n = std::min(most, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n), order.end(),
+                    larger);
+  order.resize(n);
+  return order;
+}
+
+}  // namespace poprt::inspector

@@ -1,0 +1,61 @@
+// Two results side by side: which elements differ, and the largest elements of one.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/tensor.h"
+
+namespace poprt::inspector {
+
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+// Elements agree when |left - right| <= absolute + relative * |right|, or both are NaN.
+struct Tolerance {
+  double relative = 1e-3, absolute = 1e-4;
+};
+
+struct DifferingElement {
+  int64_t index = 0;
+  double left = 0, right = 0;
+};
+
+struct TensorDifference {
+  std::string name;
+  std::string problem;  // why there is nothing to compare: "left is f32[1,2], right f32[1,3]"
+  uint64_t elements = 0, differing = 0;
+  double largest = 0, largest_relative = 0;  // absolute; relative to the right one
+  double rms = 0, rms_right = 0;             // of the differences and of the right values
+  std::vector<DifferingElement> worst;       // those that differ, the largest difference first
+  static constexpr size_t kBins = 256;
+  // Differing elements in equal runs of the tensor, for a picture of where they are.
+  std::vector<uint64_t> where;
+
+  bool agrees() const { return problem.empty() && differing == 0; }
+};
+
+// At most `most` elements are listed. Throws Error(cancelled).
+TensorDifference compare_tensors(const std::string& name, const Tensor& left, const Tensor& right,
+                                 const Tolerance& tolerance, size_t most = 1000,
+                                 const std::atomic<bool>* cancel = nullptr);
+
+// Outputs by name; when no name is common and both have as many, by position.
+std::vector<TensorDifference> compare_outputs(const std::vector<NamedTensor>& left,
+                                              const std::vector<NamedTensor>& right,
+                                              const Tolerance& tolerance,
+                                              const std::atomic<bool>* cancel = nullptr);
+
+// "[0, 3, 17]" of element 'index' of a tensor of that shape; "[]" of a scalar.
+std::string coordinates_text(const Shape& shape, int64_t index);
+
+// The largest elements of row `row` (the last dimension), positions in the row, NaNs left out.
+std::vector<int64_t> top_elements(const Tensor& tensor, int64_t row, size_t most);
+// Rows of the last dimension; 1 for a scalar, 0 when there are no elements.
+int64_t row_count(const Tensor& tensor);
+
+}  // namespace poprt::inspector

@@ -1,0 +1,555 @@
+#include "views/run_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <tuple>
+
+#include "model/format.h"
+#include "views/plot.h"
+#include "views/tensor_picture.h"
+
+namespace poprt::inspector {
+namespace {
+
+constexpr size_t kTop = 10;
+
+std::string type_text(DType dtype, const Shape& shape) {
+  return fmt::format("{} {}", dtype_name(dtype), dimensions_text(shape));
+}
+
+double number_of(const std::string& text, double otherwise) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  return end == text.c_str() || *end != '\0' || !(value >= 0) ? otherwise : value;
+}
+
+// A number with a button at either side.
+void stepper(const char* name, int& value, int least, int most) {
+  ImGui::PushID(name);
+  ImGui::AlignTextToFramePadding();
+  ui::dim_text(name);
+  ImGui::SameLine(130 * ui::scale());
+  if (ui::button(fmt::format("-##{}", name).c_str()) && value > least)
+    value = std::max(least, value / 2);
+  ImGui::SameLine();
+  ui::text(std::to_string(value));
+  ImGui::SameLine(130 * ui::scale() + 84 * ui::scale());
+  if (ui::button(fmt::format("+##{}", name).c_str())) value = std::min(most, value * 2);
+  ui::mark(fmt::format("more {}", name));
+  ImGui::PopID();
+}
+
+}  // namespace
+
+void RunView::set_model(std::shared_ptr<const Document> document,
+                        std::shared_ptr<const Compilation> compilation) {
+  if (document == document_ && compilation == compilation_) return;
+  preparing_ = {};
+  model_ = nullptr;
+  if (document != document_) {
+    running_ = {};
+    benching_ = {};
+    result_ = nullptr;
+    bench_result_ = nullptr;
+    differences_.clear();
+  }
+  error_.clear();
+  document_ = std::move(document);
+  compilation_ = std::move(compilation);
+}
+
+void RunView::prepare() {
+  if (model_ || preparing_.started() || !error_.empty() || !document_) return;
+  preparing_ = Task<Runnable>(
+      [document = document_, compilation = compilation_](Progress& progress) {
+        progress.step(0, "preparing");
+        return model_to_run(*document, compilation.get(), progress);
+      },
+      wake_);
+}
+
+std::string RunView::input_for(const std::filesystem::path& file) const {
+  if (!model_) return {};
+  const auto inputs = inputs_to_give(*model_);
+  const bool picture = file.extension() != ".npy" && file.extension() != ".pb";
+  for (const program::Anchor& a : inputs)
+    if (!picture || a.shape.size() >= 2) return a.name;
+  return {};
+}
+
+// Of inputs that this model has.
+InputChoices RunView::known_choices() const {
+  InputChoices choices;
+  for (const program::Anchor& a : inputs_to_give(*model_))
+    if (const auto c = choices_.find(a.name); c != choices_.end()) choices.insert(*c);
+  return choices;
+}
+
+void RunView::run() {
+  if (running_.started() || !document_) return;
+  error_.clear();
+  prepare();
+  run_wanted_ = !model_;
+  if (!model_) return;
+  const InputChoices choices = known_choices();
+  const Tolerance tolerance = {number_of(tolerance_text_, 1e-3), number_of(absolute_text_, 1e-4)};
+  running_ = Task<Outcome>(
+      [model = model_, second = second_, references = references_, choices, tolerance,
+       seed = seed_](Progress& progress) {
+        Outcome made;
+        made.result = run_model(model, choices, seed, progress);
+        if (second.document) {
+          const auto other = model_to_run(*second.document, second.compilation.get(), progress);
+          made.compared = second.document->title();
+          made.differences = compare_outputs(made.result.outputs,
+                                             run_model(other, choices, seed, progress).outputs,
+                                             tolerance, &progress.cancel);
+        }
+        for (const NamedTensor& t : made.result.outputs) {
+          const auto file = references.find(t.name);
+          if (file == references.end() || file->second.empty()) continue;
+          made.compared = made.compared.empty() ? "reference files" : made.compared;
+          std::erase_if(made.differences, [&](const auto& d) { return d.name == t.name; });
+          made.differences.push_back(compare_tensors(
+              t.name, t.tensor, read_tensor_file(file->second), tolerance, 1000, &progress.cancel));
+        }
+        return made;
+      },
+      wake_);
+}
+
+void RunView::bench() {
+  if (benching_.started() || !document_) return;
+  error_.clear();
+  prepare();
+  bench_wanted_ = !model_;
+  if (!model_) return;
+  benching_ = Task<BenchResult>(
+      [model = model_, choices = known_choices(), seed = seed_, s = settings](Progress& progress) {
+        return bench_model(model, choices, seed, s, progress);
+      },
+      wake_);
+}
+
+void RunView::set_reference(const std::string& output, const std::string& path) {
+  references_[output] = path;
+}
+
+void RunView::accept() {
+  if (preparing_.started() && !preparing_.running()) {
+    if (auto made = preparing_.take())
+      model_ = std::move(*made);
+    else
+      error_ = printable(preparing_.error());
+    preparing_ = {};
+    const bool wants_run = std::exchange(run_wanted_, false),
+               wants_bench = std::exchange(bench_wanted_, false);
+    if (model_ && wants_run) run();
+    if (model_ && wants_bench) bench();
+  }
+  if (running_.started() && !running_.running()) {
+    if (auto made = running_.take()) {
+      result_ = std::make_shared<RunResult>(std::move(made->result));
+      differences_ = std::move(made->differences);
+      compared_ = std::move(made->compared);
+      selected_ = std::min(selected_, result_->outputs.empty() ? 0 : result_->outputs.size() - 1);
+      if (!differences_.empty())
+        page_ = Page::differences;
+      else if (page_ == Page::differences)
+        page_ = Page::values;
+    } else {
+      error_ = printable(running_.error());
+    }
+    running_ = {};
+  }
+  if (benching_.started() && !benching_.running()) {
+    if (auto made = benching_.take())
+      bench_result_ = std::make_shared<BenchResult>(std::move(*made));
+    else
+      error_ = printable(benching_.error());
+    benching_ = {};
+  }
+}
+
+void RunView::settle() {
+  preparing_.wait();
+  accept();
+  running_.wait();
+  benching_.wait();
+  accept();
+  tensor_.settle();
+}
+
+std::string RunView::status() const {
+  if (running_.started()) return "running";
+  if (benching_.started()) return "measuring";
+  if (!result_) return "not run yet";
+  std::string line =
+      fmt::format("loaded in {:.1f} ms, ran in {:.2f} ms", result_->load_ms, result_->run_ms);
+  const auto bad = std::count_if(differences_.begin(), differences_.end(),
+                                 [](const TensorDifference& d) { return !d.agrees(); });
+  if (!differences_.empty())
+    line +=
+        bad ? fmt::format(" · {} of {} outputs differ from {}", bad, differences_.size(), compared_)
+            : fmt::format(" · agrees with {}", compared_);
+  return line;
+}
+
+void RunView::draw(ImVec2 size, const std::vector<Other>& others, bool keys) {
+  accept();
+  if (!document_) return;
+  prepare();
+  if (keys && ui::pressed('R')) run();
+  if (keys && ui::pressed('B')) bench();
+  const float left = std::min(360 * ui::scale(), size.x * 0.36f);
+  ImGui::BeginChild("run choices", {left, size.y}, true);
+  draw_choices({left, size.y}, others);
+  ImGui::EndChild();
+  ImGui::SameLine(0, 8);
+  ImGui::BeginChild("run results", {size.x - left - 8, size.y}, false,
+                    ImGuiWindowFlags_NoBackground);
+  draw_results(ImGui::GetContentRegionAvail());
+  ImGui::EndChild();
+}
+
+void RunView::draw_input(const program::Anchor& anchor) {
+  const std::string name = printable(anchor.name);
+  ImGui::PushID(anchor.name.c_str());
+  InputChoice& choice = choices_[anchor.name];
+  ui::text(name);
+  ImGui::SameLine();
+  ui::dim_text(type_text(anchor.dtype, anchor.shape));
+  static constexpr const char* kinds[] = {"random", "zeros", "file"};
+  for (int k = 0; k < 3; k++) {
+    if (k) ImGui::SameLine(0, 2);
+    if (ui::button(fmt::format("{}##{}", kinds[k], name).c_str(), nullptr,
+                   static_cast<int>(choice.kind) == k))
+      choice.kind = static_cast<InputKind>(k);
+    ui::mark(fmt::format("{} {}", name, kinds[k]));
+  }
+  if (choice.kind == InputKind::file) {
+    ImGui::SameLine(0, 12 * ui::scale());
+    if (ui::button("Browse")) browse_ = anchor.name;
+    std::string path = choice.path.string();
+    if (ui::field(fmt::format("file of {}", name).c_str(), ".npy, .pb or a picture", path, -1))
+      choice.path = path;
+    const auto ending = choice.path.extension();
+    if (!path.empty() && ending != ".npy" && ending != ".pb") {
+      ImGui::AlignTextToFramePadding();
+      ui::dim_text("pixels");
+      for (int r = 0; r < kPixelRanges; r++) {
+        ImGui::SameLine(0, r ? 2 : 8 * ui::scale());
+        if (ui::button(pixel_range_name(static_cast<PixelRange>(r)),
+                       "unit: 0 to 1; symmetric: -1 to 1; bytes: 0 to 255; imagenet: less the mean "
+                       "of ImageNet, divided by its deviation",
+                       choice.pixels == static_cast<PixelRange>(r)))
+          choice.pixels = static_cast<PixelRange>(r);
+      }
+    }
+  }
+  ImGui::Dummy({0, 4 * ui::scale()});
+  ImGui::PopID();
+}
+
+void RunView::draw_compare_choices(const std::vector<Other>& others) {
+  ui::heading("Compare with");
+  if (ui::button("nothing", nullptr, !second_.document)) second_ = {};
+  bool listed = false;
+  for (size_t i = 0; i < others.size(); i++) {
+    ImGui::PushID(static_cast<int>(i));
+    const bool chosen = second_.document == others[i].document;
+    listed |= chosen;
+    if (chosen) second_ = others[i];
+    ImGui::SameLine();
+    if (ImGui::GetContentRegionAvail().x < 90 * ui::scale()) ImGui::NewLine();
+    if (ui::button(shortened(printable(others[i].document->title()), 24).c_str(),
+                   "Runs that model on the same inputs", chosen)) {
+      second_ = others[i];
+      listed = true;
+    }
+    ui::mark("compare with " + others[i].document->title());
+    ImGui::PopID();
+  }
+  if (!listed) second_ = {};  // its tab was closed
+  if (others.empty()) ui::dim_text("open a second model for more");
+  if (result_)
+    for (const NamedTensor& t : result_->outputs)
+      ui::field(fmt::format("reference {}", t.name).c_str(),
+                fmt::format("reference of {}: .npy or .pb", t.name).c_str(), references_[t.name],
+                -1);
+  ui::dim_text("tolerance, relative and absolute");
+  const float half = (ImGui::GetContentRegionAvail().x - 8) / 2;
+  ui::field("relative", "relative", tolerance_text_, half);
+  ImGui::SameLine(0, 8);
+  ui::field("absolute", "absolute", absolute_text_, half);
+}
+
+void RunView::draw_bench_choices() {
+  ui::heading("Benchmark");
+  stepper("clients", settings.clients, 1, BenchSettings::kMostClients);
+  stepper("in flight each", settings.in_flight, 1, BenchSettings::kMostInFlight);
+  auto seconds = static_cast<int>(settings.seconds);
+  stepper("seconds", seconds, 1, 3600);
+  settings.seconds = seconds;
+  if (benching_.started()) {
+    ImGui::ProgressBar(static_cast<float>(benching_.progress().first), {-1, 0});
+    if (ui::button("Stop the benchmark")) benching_.cancel();
+  } else if (ui::button("Measure", "B: the queues view shows it as it runs")) {
+    bench();
+  }
+}
+
+void RunView::draw_choices(ImVec2, const std::vector<Other>& others) {
+  ui::heading("Inputs");
+  if (preparing_.started()) ui::dim_text("Preparing …");
+  const auto inputs = model_ ? inputs_to_give(*model_) : std::vector<program::Anchor>{};
+  for (const program::Anchor& a : inputs) draw_input(a);
+  if (model_ && inputs.empty()) ui::dim_text("This model takes no inputs");
+  auto seed = static_cast<int>(seed_);
+  ImGui::SetNextItemWidth(110 * ui::scale());
+  if (ImGui::InputInt("seed of random inputs", &seed))
+    seed_ = static_cast<uint64_t>(std::max(0, seed));
+  ui::mark("seed");
+  if (running_.started()) {
+    const auto [done, what] = running_.progress();
+    ImGui::ProgressBar(static_cast<float>(done), {-1, 0}, what.c_str());
+    if (ui::button("Cancel")) running_.cancel();
+  } else if (ui::button("Run", "R: once, on these inputs", true)) {
+    run();
+  }
+  draw_compare_choices(others);
+  draw_bench_choices();
+}
+
+void RunView::draw_results(ImVec2 size) {
+  if (!error_.empty()) {
+    ImGui::PushTextWrapPos(0);
+    ui::coloured_text(ui::colours().bad, error_);
+    ImGui::PopTextWrapPos();
+  }
+  if (!result_ && !bench_result_) {
+    ui::dim_text(
+        "Press Run: outputs appear here, with their largest elements, pictures and plots. Drop a "
+        ".npy file or a picture on the window to use it as an input.");
+    return;
+  }
+  const float bench = bench_result_ ? std::min(190 * ui::scale(), size.y * 0.4f) : 0;
+  const float height = ImGui::GetContentRegionAvail().y - (bench > 0 ? bench + 8 : 0);
+  if (result_) {
+    const float line = ImGui::GetTextLineHeight() + 2 * ImGui::GetStyle().CellPadding.y;
+    const size_t rows = result_->inputs.size() + result_->outputs.size();
+    const float list =
+        std::clamp(line * static_cast<float>(rows + 2), 80 * ui::scale(), height * 0.34f);
+    draw_outputs({size.x, list});
+    draw_selected({size.x, height - list - 8});
+  }
+  if (bench_result_) draw_bench({size.x, bench});
+}
+
+void RunView::draw_outputs(ImVec2 size) {
+  const RunResult& r = *result_;
+  const size_t inputs = r.inputs.size();
+  const auto at = [&](size_t i) -> const NamedTensor& {
+    return i < r.outputs.size() ? r.outputs[i] : r.inputs[i - r.outputs.size()];
+  };
+  const auto difference = [&](size_t i) -> const TensorDifference* {
+    if (i >= r.outputs.size()) return nullptr;
+    for (const TensorDifference& d : differences_)
+      if (d.name == r.outputs[i].name) return &d;
+    return nullptr;
+  };
+  ui::table(
+      "run values",
+      {{"Role", 0.7f}, {"Name", 2}, {"Type", 1.6f}, {"Bytes", 0.9f, true}, {"Comparison", 3}},
+      r.outputs.size() + inputs,
+      [&](size_t i, int column) -> std::string {
+        const NamedTensor& t = at(i);
+        if (column == 0) return i < r.outputs.size() ? "output" : "input";
+        if (column == 1) return t.name;
+        if (column == 2) return type_text(t.tensor.dtype(), t.tensor.shape());
+        if (column == 3) return bytes_text(t.tensor.bytes());
+        const TensorDifference* d = difference(i);
+        if (!d) return "";
+        if (!d->problem.empty()) return d->problem;
+        return d->differing ? fmt::format("{} of {} differ, at most by {}", d->differing,
+                                          d->elements, number_text(d->largest))
+                            : fmt::format("agrees, at most {} apart", number_text(d->largest));
+      },
+      [&](size_t i) { return selected_ == i; }, [&](size_t i) { selected_ = i; }, outputs_state_,
+      size,
+      [&](size_t i, int column) {
+        const TensorDifference* d = column == 4 ? difference(i) : nullptr;
+        return !d ? ui::colours().text : d->agrees() ? ui::colours().good : ui::colours().bad;
+      });
+}
+
+void RunView::draw_selected(ImVec2 size) {
+  const RunResult& r = *result_;
+  if (r.outputs.size() + r.inputs.size() == 0) return;
+  selected_ = std::min(selected_, r.outputs.size() + r.inputs.size() - 1);
+  const NamedTensor& t =
+      selected_ < r.outputs.size() ? r.outputs[selected_] : r.inputs[selected_ - r.outputs.size()];
+  ImGui::BeginChild("selected value", size, true);
+  const std::tuple<Page, const char*> pages[] = {
+      {Page::values, "Values"}, {Page::top, "Largest"}, {Page::differences, "Differences"}};
+  for (const auto& [page, name] : pages) {
+    if (page == Page::differences && differences_.empty()) continue;
+    if (ui::button(name, nullptr, page_ == page)) page_ = page;
+    ImGui::SameLine();
+  }
+  if (ui::button("Save as .npy")) {
+    std::string file = t.name + ".npy";
+    std::replace(file.begin(), file.end(), '/', '_');
+    const auto path = document_->path.parent_path() / file;
+    try {
+      save_npy(path, t.tensor);
+      message_ = "wrote " + printable(path.string());
+    } catch (const std::exception& e) {
+      message_ = printable(e.what());
+    }
+  }
+  ImGui::SameLine();
+  ui::dim_text(message_);
+  const ImVec2 rest = ImGui::GetContentRegionAvail();
+  const bool picture = is_picture(t.tensor) && rest.x > 420 * ui::scale();
+  const float side = picture ? std::min(rest.y, rest.x * 0.45f) : 0;
+  ImGui::BeginChild("value page", {rest.x - (picture ? side + 8 : 0), rest.y}, false,
+                    ImGuiWindowFlags_NoBackground);
+  if (page_ == Page::differences && !differences_.empty())
+    draw_differences(t, ImGui::GetContentRegionAvail());
+  else if (page_ == Page::top)
+    draw_top(t, ImGui::GetContentRegionAvail().x);
+  else
+    tensor_.draw(t.name, t.tensor);
+  ImGui::EndChild();
+  if (picture) {
+    ImGui::SameLine(0, 8);
+    draw_picture(t.tensor, {side, rest.y});
+  }
+  ImGui::EndChild();
+}
+
+// Of one row (the last dimension): as a plot, and the largest as bars.
+void RunView::draw_top(const NamedTensor& t, float width) {
+  const int64_t rows = row_count(t.tensor);
+  if (rows == 0) {
+    ui::dim_text("No elements");
+    return;
+  }
+  if (rows > 1) {
+    ImGui::SetNextItemWidth(-1);
+    ImGui::SliderInt("##row", &row_, 0, static_cast<int>(std::min<int64_t>(rows - 1, INT32_MAX)),
+                     "row %d");
+    ui::mark("row");
+  }
+  row_ = static_cast<int>(std::clamp<int64_t>(row_, 0, rows - 1));
+  draw_row("plot of the row", t.tensor, row_, {width, 80 * ui::scale()});
+  const int64_t length = t.tensor.shape().empty() ? 1 : t.tensor.shape().back();
+  const auto order = top_elements(t.tensor, row_, kTop);
+  double most = 0;
+  std::vector<double> values;
+  for (const int64_t i : order) {
+    values.push_back(tensor_values(t.tensor, row_ * length + i, 1)[0]);
+    most = std::max(most, std::abs(values.back()));
+  }
+  const float line = ImGui::GetTextLineHeight();
+  for (size_t i = 0; i < order.size(); i++) {
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const float part = most > 0 ? static_cast<float>(std::abs(values[i]) / most) : 0;
+    const float left = 190 * ui::scale();
+    ImGui::GetWindowDrawList()->AddRectFilled(
+        {at.x + left, at.y + 2},
+        {at.x + left + std::max(1.0f, part * (width - left - 8)), at.y + line},
+        ui::with_alpha(values[i] < 0 ? ui::colours().warn : ui::colours().accent, 0.6f));
+    ui::text(fmt::format("{:>2}.  index {}", i + 1, order[i]));
+    ImGui::SameLine(110 * ui::scale());
+    ui::text(number_text(values[i]));
+  }
+}
+
+void RunView::draw_differences(const NamedTensor& t, ImVec2 size) {
+  const ui::Colours& c = ui::colours();
+  const auto found = std::find_if(differences_.begin(), differences_.end(),
+                                  [&](const TensorDifference& d) { return d.name == t.name; });
+  if (found == differences_.end()) {
+    ui::dim_text("Nothing to compare this one with");
+    return;
+  }
+  const TensorDifference& d = *found;
+  if (!d.problem.empty()) {
+    ui::coloured_text(c.bad, d.problem);
+    return;
+  }
+  ui::coloured_text(d.agrees() ? c.good : c.bad,
+                    d.agrees() ? fmt::format("Agrees with {}", compared_)
+                               : fmt::format("{} of {} elements differ from {}", d.differing,
+                                             d.elements, compared_));
+  ui::dim_text(fmt::format("largest {} ({} relative), rms {} of {}", number_text(d.largest),
+                           number_text(d.largest_relative), number_text(d.rms),
+                           number_text(d.rms_right)));
+  // Where in the tensor they are: first element at the left, last at the right.
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float height = 18 * ui::scale();
+  ui::hit_area("where it differs", {size.x, height});
+  ui::tooltip("Where in the tensor elements differ, the first at the left");
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled(at, {at.x + size.x, at.y + height}, c.back);
+  const uint64_t most = std::max<uint64_t>(1, *std::max_element(d.where.begin(), d.where.end()));
+  const float step = size.x / static_cast<float>(d.where.size());
+  for (size_t i = 0; i < d.where.size(); i++)
+    if (d.where[i])
+      list->AddRectFilled({at.x + step * static_cast<float>(i), at.y},
+                          {at.x + step * static_cast<float>(i + 1), at.y + height},
+                          ui::heat(static_cast<float>(d.where[i]) / static_cast<float>(most)));
+  if (d.worst.empty()) return;
+  ui::table(
+      "differing elements",
+      {{"Element", 1.6f}, {"Here", 1, true}, {"There", 1, true}, {"Difference", 1, true}},
+      d.worst.size(),
+      [&](size_t i, int column) -> std::string {
+        const DifferingElement& e = d.worst[i];
+        if (column == 0) return coordinates_text(t.tensor.shape(), e.index);
+        return number_text(column == 1 ? e.left : column == 2 ? e.right : e.left - e.right);
+      },
+      [](size_t) { return false; }, [](size_t) {}, differences_state_,
+      {size.x, ImGui::GetContentRegionAvail().y});
+}
+
+void RunView::draw_bench(ImVec2 size) {
+  const BenchResult& b = *bench_result_;
+  ImGui::BeginChild("benchmark", size, true);
+  const float left = 200 * ui::scale();
+  ImGui::BeginChild("benchmark numbers", {left, 0});
+  ui::coloured_text(ui::colours().accent, "Benchmark");
+  ui::row("throughput", rate_text(b.per_second()));
+  ui::row("requests", std::to_string(b.requests));
+  for (const auto& [name, q] : {std::pair("median", 0.5), std::pair("p90", 0.9),
+                                std::pair("p99", 0.99), std::pair("slowest", 1.0)})
+    ui::row(name, duration_text(b.latency(q) * 1e6));
+  ImGui::EndChild();
+  ImGui::SameLine();
+  const ImVec2 rest = ImGui::GetContentRegionAvail();
+  const float each = (rest.x - 8) / 2;
+  std::vector<ImVec2> rate, latency;
+  for (size_t i = 0; i < b.throughput.size(); i++)
+    rate.push_back({static_cast<float>((static_cast<double>(i) + 0.5) * b.seconds /
+                                       static_cast<double>(b.throughput.size())),
+                    static_cast<float>(b.throughput[i])});
+  for (int i = 0; i <= 100; i++)
+    latency.push_back({static_cast<float>(i), static_cast<float>(b.latency(i / 100.0))});
+  ui::plot(
+      "Requests per second", {each, rest.y}, {{"", ui::colour_at(0), rate, true}}, 0,
+      static_cast<float>(b.seconds), [](double y) { return rate_text(y); },
+      [](double x) { return fmt::format("{:.1f} s", x); });
+  ImGui::SameLine(0, 8);
+  ui::plot(
+      "Latency by percentile", {each, rest.y}, {{"", ui::colour_at(1), latency, true}}, 0, 100,
+      [](double y) { return duration_text(y * 1e6); },
+      [](double x) { return fmt::format("p{:.0f}", x); });
+  ImGui::EndChild();
+}
+
+}  // namespace poprt::inspector

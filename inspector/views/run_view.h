@@ -1,0 +1,103 @@
+// Runs a model on chosen inputs: outputs with their largest elements, pictures and plots, what
+// differs from another model or a reference, and a benchmark.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/run.h"
+#include "views/tensor_panel.h"
+#include "views/ui.h"
+
+namespace poprt::inspector {
+
+class RunView {
+ public:
+  explicit RunView(Wake wake = {}) : wake_(wake), tensor_(std::move(wake)) {}
+
+  // What is run; `compilation` may be null. A new document takes results away, but not choices.
+  void set_model(std::shared_ptr<const Document> document,
+                 std::shared_ptr<const Compilation> compilation);
+  // Documents that outputs may be compared with; each stays valid as long as it is listed.
+  struct Other {
+    std::shared_ptr<const Document> document;
+    std::shared_ptr<const Compilation> compilation;  // may be null
+  };
+  void draw(ImVec2 size, const std::vector<Other>& others, bool keys = true);
+
+  // As soon as the model is ready.
+  void run();
+  void bench();
+  // The first input that a picture fits, else the first; empty when there is none yet.
+  std::string input_for(const std::filesystem::path& file) const;
+  void set_input(const std::string& name, const InputChoice& choice) { choices_[name] = choice; }
+  // A word as the command line has it; what is wrong with it is shown.
+  void set_reference(const std::string& output, const std::string& path);
+
+  bool busy() const {
+    return preparing_.started() || running_.started() || benching_.started() || tensor_.busy();
+  }
+  void settle();
+  std::string status() const;
+  // The name of an input for which a file is wanted; empty: none.
+  std::string take_browse() { return std::exchange(browse_, {}); }
+
+  const std::shared_ptr<const RunResult>& result() const { return result_; }
+  const std::vector<TensorDifference>& differences() const { return differences_; }
+  bool can_run() const { return model_ != nullptr; }
+  const std::shared_ptr<const BenchResult>& bench_result() const { return bench_result_; }
+  const std::string& error() const { return error_; }
+  BenchSettings settings;
+
+ private:
+  enum class Page { values, top, differences };
+  struct Outcome {
+    RunResult result;
+    std::vector<TensorDifference> differences;
+    std::string compared;  // with what
+  };
+  void accept();
+  void draw_choices(ImVec2 size, const std::vector<Other>& others);
+  void draw_input(const program::Anchor& anchor);
+  void draw_compare_choices(const std::vector<Other>& others);
+  void draw_bench_choices();
+  void draw_results(ImVec2 size);
+  void draw_outputs(ImVec2 size);
+  void draw_selected(ImVec2 size);
+  void draw_top(const NamedTensor& t, float width);
+  void draw_differences(const NamedTensor& t, ImVec2 size);
+  void draw_bench(ImVec2 size);
+  void prepare();
+  InputChoices known_choices() const;
+
+  Wake wake_;
+  std::shared_ptr<const Document> document_;
+  std::shared_ptr<const Compilation> compilation_;
+  Other second_;
+  std::map<std::string, std::string> references_;  // output -> file
+  std::string tolerance_text_ = "0.001", absolute_text_ = "0.0001";
+  InputChoices choices_;
+  uint64_t seed_ = 1;
+  // Made on another thread when the view is first drawn, for all runs.
+  using Runnable = std::shared_ptr<const runtime::Model>;
+  Task<Runnable> preparing_;
+  Runnable model_;
+  bool run_wanted_ = false, bench_wanted_ = false;  // as soon as there is a model
+
+  Task<Outcome> running_;
+  Task<BenchResult> benching_;
+  std::shared_ptr<const RunResult> result_;
+  std::vector<TensorDifference> differences_;
+  std::string compared_, error_, browse_, message_;
+  std::shared_ptr<const BenchResult> bench_result_;
+  size_t selected_ = 0;
+  Page page_ = Page::values;
+  int row_ = 0;  // of the largest elements
+  ui::TableState outputs_state_, differences_state_;
+  TensorPanel tensor_;
+};
+
+}  // namespace poprt::inspector

@@ -1,0 +1,141 @@
+#include "views/tensor_picture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "model/format.h"
+#include "model/tensor_compare.h"
+#include "model/tensor_statistics.h"
+#include "views/ui.h"
+
+namespace poprt::inspector {
+namespace {
+
+constexpr int64_t kLeastSide = 8;
+constexpr int kMostCells = 128;        // of a side: every cell is a rectangle
+constexpr int64_t kMostPoints = 4096;  // of a line
+
+struct Picture {
+  int64_t height = 0, width = 0, channels = 1;
+  bool channels_last = false;
+};
+
+Picture picture_of(const Tensor& t) {
+  const Shape& s = t.shape();
+  const size_t rank = s.size();
+  if (rank < 2 || dtype_bits(t.dtype()) == 0 || t.dtype() == DType::c64 || t.dtype() == DType::c128)
+    return {};
+  if (rank > 2 && s[rank - 1] == 3) return {s[rank - 3], s[rank - 2], 3, true};
+  const bool colour = rank > 2 && s[rank - 3] == 3;
+  return {s[rank - 2], s[rank - 1], colour ? 3 : 1, false};
+}
+
+}  // namespace
+
+bool is_picture(const Tensor& tensor) {
+  const Picture p = picture_of(tensor);
+  return p.height >= kLeastSide && p.width >= kLeastSide && tensor.count() > 0;
+}
+
+void draw_picture(const Tensor& tensor, ImVec2 size) {
+  const Picture p = picture_of(tensor);
+  const auto values = tensor_values(tensor, 0, p.height * p.width * p.channels);
+  double least = INFINITY, most = -INFINITY;
+  for (const double v : values)
+    if (std::isfinite(v)) least = std::min(least, v), most = std::max(most, v);
+  const double range = most > least ? most - least : 1;
+  const float fit =
+      std::min(size.x / static_cast<float>(p.width), size.y / static_cast<float>(p.height));
+  const ImVec2 extent = {static_cast<float>(p.width) * fit, static_cast<float>(p.height) * fit};
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ui::hit_area("picture", extent);
+  const int columns = static_cast<int>(std::min<int64_t>(p.width, kMostCells)),
+            rows = static_cast<int>(std::min<int64_t>(p.height, kMostCells));
+  const auto byte = [&](int64_t y, int64_t x, int64_t c) {
+    const int64_t i =
+        p.channels_last ? (y * p.width + x) * p.channels + c : (c * p.height + y) * p.width + x;
+    const double v = values[static_cast<size_t>(i)];
+    return std::isfinite(v) ? static_cast<int>(std::lround((v - least) / range * 255)) : 255;
+  };
+  const auto colour = [&](int row, int column) {
+    const int64_t y = row * p.height / rows, x = column * p.width / columns;
+    const int r = byte(y, x, 0);
+    return p.channels == 3 ? IM_COL32(r, byte(y, x, 1), byte(y, x, 2), 255)
+                           : IM_COL32(r, r, r, 255);
+  };
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float w = extent.x / static_cast<float>(columns), h = extent.y / static_cast<float>(rows);
+  for (int row = 0; row < rows; row++)
+    for (int column = 0; column < columns;) {  // equal neighbours are one rectangle
+      const ImU32 hue = colour(row, column);
+      int end = column + 1;
+      while (end < columns && colour(row, end) == hue) end++;
+      list->AddRectFilled(
+          {at.x + w * static_cast<float>(column), at.y + h * static_cast<float>(row)},
+          {at.x + w * static_cast<float>(end), at.y + h * static_cast<float>(row + 1)}, hue);
+      column = end;
+    }
+  if (!ImGui::IsItemHovered()) return;
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  const int64_t x = std::clamp<int64_t>(static_cast<int64_t>((mouse.x - at.x) / fit), 0,
+                                        p.width - 1),
+                y = std::clamp<int64_t>(static_cast<int64_t>((mouse.y - at.y) / fit), 0,
+                                        p.height - 1);
+  const int64_t i = p.channels_last ? (y * p.width + x) * p.channels : y * p.width + x;
+  ui::tooltip(
+      fmt::format("row {}, column {}: {}", y, x, number_text(values[static_cast<size_t>(i)])));
+}
+
+void draw_row(const char* name, const Tensor& tensor, int64_t row, ImVec2 size) {
+  const ui::Colours& c = ui::colours();
+  const float s = ui::scale();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ui::hit_area(name, size);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled(at, {at.x + size.x, at.y + size.y}, c.back, 3 * s);
+  const int64_t length = tensor.shape().empty() ? 1 : tensor.shape().back();
+  if (row < 0 || row >= row_count(tensor) || dtype_bits(tensor.dtype()) == 0) return;
+  const auto values = tensor_values(tensor, row * length, length);
+  double least = 0, most = 0;
+  for (const double v : values)
+    if (std::isfinite(v)) least = std::min(least, v), most = std::max(most, v);
+  const double range = most > least ? most - least : 1;
+  const float pad = 6 * s;
+  const auto y_of = [&](double v) {
+    return at.y + size.y - pad - static_cast<float>((v - least) / range) * (size.y - 2 * pad);
+  };
+  const auto x_of = [&](int64_t i) {
+    return at.x + pad +
+           (static_cast<float>(i) + 0.5f) / static_cast<float>(length) * (size.x - 2 * pad);
+  };
+  list->AddLine({at.x, y_of(0)}, {at.x + size.x, y_of(0)}, c.border);
+  std::vector<ImVec2> points;
+  const int64_t step = length / kMostPoints + 1;
+  for (int64_t i = 0; i < length; i += step) {
+    double v = values[static_cast<size_t>(i)];  // of several the farthest from zero
+    for (int64_t k = i; k < std::min(length, i + step); k++)
+      if (std::abs(values[static_cast<size_t>(k)]) > std::abs(v))
+        v = values[static_cast<size_t>(k)];
+    if (std::isfinite(v)) points.push_back({x_of(i), y_of(v)});
+  }
+  constexpr size_t kMostBars = 96;
+  if (points.size() <= kMostBars) {
+    const float half = std::max(1.0f, (size.x - 2 * pad) / static_cast<float>(length) * 0.4f);
+    for (const ImVec2& p : points)
+      list->AddRectFilled({p.x - half, std::min(p.y, y_of(0))},
+                          {p.x + half, std::max({p.y, y_of(0), std::min(p.y, y_of(0)) + 1})},
+                          c.accent);
+  } else {
+    list->AddPolyline(points.data(), static_cast<int>(points.size()), c.accent, 0, 1.2f * s);
+  }
+  if (!ImGui::IsItemHovered()) return;
+  const float part = (ImGui::GetIO().MousePos.x - at.x - pad) / std::max(1.0f, size.x - 2 * pad);
+  const auto i =
+      std::clamp<int64_t>(static_cast<int64_t>(part * static_cast<float>(length)), 0, length - 1);
+  ui::tooltip(fmt::format("{}: {}", i, number_text(values[static_cast<size_t>(i)])));
+}
+
+}  // namespace poprt::inspector

@@ -1,0 +1,65 @@
+// Typed tensors and runs that make their outputs, as a user of C++17 writes them.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+#include <vector>
+
+#include "poprt/poprt.hpp"
+
+namespace {
+
+using poprt::runtime::run;
+using poprt::runtime::Runner;
+using poprt::runtime::TypedTensor;
+
+template <class F>
+std::string message_of(F&& f) {
+  try {
+    f();
+  } catch (const poprt::Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Run, MakesTypedOutputs) {
+  const Runner runner(MODELS "/relu.onnx");
+  const auto shape = runner.getExecuteInputs()[0].shape;
+  const std::string name = runner.getExecuteInputs()[0].name;
+  ASSERT_EQ(shape.size(), 2U);
+  const int64_t rows = 3 * shape[0], columns = shape[1];
+  std::vector<float> x(static_cast<size_t>(rows * columns));
+  for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<float>(i) - 4;
+  const auto outputs = run(runner, {{name, x, {rows, columns}}});
+  const auto y = outputs.at(outputs[0].name).as<float>();
+  EXPECT_EQ(outputs[0].shape, (std::vector<int64_t>{rows, columns}));
+  ASSERT_EQ(y.size(), x.size());
+  for (size_t i = 0; i < x.size(); i++) EXPECT_EQ(y[i], x[i] > 0 ? x[i] : 0);
+  EXPECT_NE(message_of([&] { outputs[0].as<int32_t>(); }).find("asked for s32"), std::string::npos);
+  EXPECT_NE(message_of([&] { outputs.at("z"); }).find("there is no output 'z'"), std::string::npos);
+}
+
+TEST(Run, ChecksTypesShapesAndSizes) {
+  const Runner runner(MODELS "/relu.onnx");
+  const auto in = runner.getExecuteInputs()[0];
+  const std::vector<float> x(64);
+  const std::vector<double> d(64);
+  const auto said = [&](const TypedTensor& t) { return message_of([&] { run(runner, {t}); }); };
+  EXPECT_NE(said({in.name, x.data(), {in.shape[1] + 1, in.shape[0]}}).find("expected f32["),
+            std::string::npos);
+  EXPECT_NE(said({in.name, d.data(), in.shape}).find("given f64["), std::string::npos);
+  EXPECT_NE(said({in.name, x, in.shape}).find("given 256 bytes"), std::string::npos);
+}
+
+TEST(Load, KnowsBothKindsAndTheModelsMetadata) {
+  poprt::compiler::CompilerOptions options;
+  options.batchSize = 1;
+  const auto digits = poprt::compiler::Compiler::load(DIGITS, options);
+  EXPECT_EQ(digits->onnxMetadata().count("producer_name"), 1U);
+  EXPECT_EQ(poprt::Executable::load(DATA "/copies.popef").getInputs().size(), 1U);
+  EXPECT_NE(message_of([] { poprt::compiler::Compiler::load(DIGITS); }).find("`input_shapes`"),
+            std::string::npos);
+}
+
+}  // namespace

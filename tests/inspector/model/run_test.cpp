@@ -1,0 +1,160 @@
+#include "model/run.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "base/error.h"
+#include "base/npy.h"
+#include "inspector/sample_files.h"
+#include "model/run_report.h"
+
+namespace poprt::inspector {
+namespace {
+
+class RunTest : public testing::Test {
+ protected:
+  Document load(const std::string& name, const std::string& bytes) const {
+    Progress own;
+    return load_document(folder.write(name, bytes), own);
+  }
+  std::shared_ptr<const runtime::Model> sample() const {
+    Progress own;
+    return model_to_run(load("net.ir", kSampleText), nullptr, own);
+  }
+  std::string npy(const std::string& name, const Tensor& tensor) const {
+    save_npy(folder.path / name, tensor);
+    return (folder.path / name).string();
+  }
+  template <class F>
+  static std::string message_of(F&& f) {
+    try {
+      f();
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return {};
+  }
+
+  SampleFolder folder{"run"};
+  Progress progress;
+};
+
+// b = max(0, x w), d = b + sigmoid(b).
+TEST_F(RunTest, ComputesWhatTheGraphSays) {
+  const std::string file = npy("x.npy", Tensor::of<float>({1, 4}, {1, -1, 0.5f, 2}));
+  const RunResult r = run_model(sample(), {{"x", input_choice(file)}}, 1, progress);
+  ASSERT_EQ(r.outputs.size(), 1u);
+  EXPECT_EQ(r.outputs[0].name, "d");
+  const float x[] = {1, -1, 0.5f, 2};
+  for (int j = 0; j < 2; j++) {
+    double b = 0;
+    for (int i = 0; i < 4; i++) b += static_cast<double>(x[i]) * (2 * i + j + 1);
+    b = std::max(b, 0.0);
+    EXPECT_NEAR(r.outputs[0].tensor.to_doubles()[static_cast<size_t>(j)],
+                b + 1 / (1 + std::exp(-b)), 1e-4);
+  }
+  ASSERT_EQ(r.inputs.size(), 1u);
+  EXPECT_EQ(r.inputs[0].tensor.to_doubles()[3], 2);
+}
+
+TEST_F(RunTest, APopefFileGivesTheSameAsItsGraph) {
+  const auto compiled = model_to_run(load("net.popef", sample_popef()), nullptr, progress);
+  const auto a = run_model(compiled, {}, 7, progress), b = run_model(sample(), {}, 7, progress);
+  const auto differences = compare_outputs(a.outputs, b.outputs, {0, 0});
+  ASSERT_EQ(differences.size(), 1u);
+  EXPECT_TRUE(differences[0].agrees()) << differences[0].problem;
+  EXPECT_EQ(differences[0].elements, 2u);
+}
+
+TEST_F(RunTest, SeedsDecideRandomInputs) {
+  const auto first = run_model(sample(), {}, 1, progress),
+             again = run_model(sample(), {}, 1, progress),
+             other = run_model(sample(), {}, 2, progress);
+  EXPECT_TRUE(first.inputs[0].tensor.same_as(again.inputs[0].tensor));
+  EXPECT_FALSE(first.inputs[0].tensor.same_as(other.inputs[0].tensor));
+}
+
+TEST_F(RunTest, WrongInputsSayWhatTheModelHas) {
+  EXPECT_EQ(message_of([&] { run_model(sample(), {{"y", {}}}, 1, progress); }),
+            "the model has no input 'y'; it has: x");
+  const std::string file = npy("x.npy", Tensor::of<float>({1, 3}, {1, 2, 3}));
+  const std::string message =
+      message_of([&] { run_model(sample(), {{"x", input_choice(file)}}, 1, progress); });
+  EXPECT_NE(message.find("input 'x' is f32[1×4]"), std::string::npos) << message;
+  EXPECT_NE(message.find("holds f32[1×3]"), std::string::npos) << message;
+  const std::string missing = message_of(
+      [&] { run_model(sample(), {{"x", input_choice("/nowhere/x.npy")}}, 1, progress); });
+  EXPECT_NE(missing.find("/nowhere/x.npy"), std::string::npos) << missing;
+}
+
+TEST_F(RunTest, WhatDoesNotCompileIsNamed) {
+  const Document d = load("bad.ir", R"(graph "bad" opset {"": 17} {
+  input %x : f32[2]
+  %y : f32[2] = NoSuchOperator(%x) "strange"
+  output %y
+}
+)");
+  const std::string message = message_of([&] { model_to_run(d, nullptr, progress); });
+  EXPECT_NE(message.find("NoSuchOperator"), std::string::npos) << message;
+}
+
+TEST_F(RunTest, ABenchmarkCountsRequestsOfAllClients) {
+  BenchSettings settings;
+  settings.clients = 2;
+  settings.in_flight = 3;
+  settings.seconds = 0.2;
+  const BenchResult r = bench_model(sample(), {}, 1, settings, progress);
+  EXPECT_GT(r.requests, 10u);
+  EXPECT_EQ(r.latency_ms.size(), r.requests);
+  EXPECT_LE(r.latency(0), r.latency(0.5));
+  EXPECT_LE(r.latency(0.5), r.latency(1));
+  double total = 0;
+  for (const double t : r.throughput)
+    total += t * r.seconds / static_cast<double>(r.throughput.size());
+  EXPECT_NEAR(total, static_cast<double>(r.requests), 1e-3 * static_cast<double>(r.requests));
+  const Table t = bench_table(settings, r);
+  EXPECT_NE(table_text(t).find("requests_per_second"), std::string::npos);
+}
+
+TEST_F(RunTest, ABenchmarkIsCancelled) {
+  BenchSettings settings;
+  settings.seconds = 3600;
+  const auto model = sample();
+  std::atomic<bool> ended{false};
+  ErrorCode code = ErrorCode::ok;
+  std::thread worker([&] {
+    try {
+      bench_model(model, {}, 1, settings, progress);
+    } catch (const Error& e) {
+      code = e.code();
+    }
+    ended = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  progress.cancel = true;
+  worker.join();
+  EXPECT_EQ(code, ErrorCode::cancelled);
+}
+
+TEST_F(RunTest, SettingsOutOfRangeAreRefused) {
+  BenchSettings settings;
+  settings.clients = 0;
+  EXPECT_EQ(message_of([&] { bench_model(sample(), {}, 1, settings, progress); }),
+            "clients: expected 1 to 256, found 0");
+}
+
+TEST_F(RunTest, TablesHaveValuesAndTheLargestElements) {
+  const RunResult r = run_model(sample(), {{"x", {InputKind::zeros, {}, {}}}}, 1, progress);
+  const auto tables = run_tables(r, 1);
+  ASSERT_EQ(tables.size(), 3u);
+  EXPECT_EQ(tables[2].name, "top of d");
+  ASSERT_EQ(tables[2].rows.size(), 1u);
+  EXPECT_DOUBLE_EQ(std::get<double>(tables[2].rows[0][2]), 0.5);  // sigmoid(0)
+}
+
+}  // namespace
+}  // namespace poprt::inspector

@@ -1,0 +1,148 @@
+"""Digits from each language, in roots that hold its run time and our package and nothing else.
+
+Environment: POPRT_BUILD (the build folder, with packages/), POPRT_SOURCE"""
+
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+import zipfile
+
+from root import Root, output
+
+SOURCE, BUILD = os.environ["POPRT_SOURCE"], os.environ["POPRT_BUILD"]
+DIGITS = os.path.join(SOURCE, "examples/digits")
+BASE = ["dash", "coreutils", "libc-bin"]
+FILES = ["digits.onnx", "heldout-images.idx3-ubyte", "heldout-labels.idx1-ubyte"]
+
+
+def package(pattern):
+    found = glob.glob(os.path.join(BUILD, "packages", pattern))
+    return found[0] if len(found) == 1 else None
+
+
+def there(*packages):
+    return all(subprocess.run(["dpkg", "-s", p], capture_output=True, check=False).returncode == 0 for p in packages)
+
+
+class Languages(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def root(self, packages, debs=()):
+        root = Root(os.path.join(self.folder, "root"), debs, [*BASE, *packages])
+        self.assertEqual([p for p in root.packages if re.match("lib(onnx|protobuf|lept)", p)], [])
+        root.bring(*(os.path.join(DIGITS, f) for f in FILES))
+        return root
+
+    def check(self, printed):
+        with open(os.path.join(DIGITS, "accuracy.json"), encoding="utf-8") as file:
+            expected = json.load(file)["fp32"]
+        reached = re.search(r"360 held-out images, accuracy ([0-9.]+)", printed)
+        self.assertTrue(reached, printed)
+        self.assertAlmostEqual(float(reached.group(1)), expected, delta=0.001)
+
+    @unittest.skipUnless(package("python/*.whl") and there("python3-numpy"), "there is no wheel")
+    def test_python(self):
+        root = self.root(["python3-minimal", "python3-numpy", "libpython3-stdlib", "libstdc++6"])
+        with zipfile.ZipFile(package("python/*.whl")) as wheel:  # as pip unpacks it
+            wheel.extractall(root.folder + "/work")
+        root.bring(os.path.join(SOURCE, "examples/python/digits.py"))
+        self.check(root.run(["python3", "-W", "error", "digits.py", *FILES]))
+        for command in ("poprt", "poprt_exec", "popef_dump"):
+            os.chmod(f"{root.folder}/work/poprt/bin/{command}", 0o755)
+            said = root.run(["python3", "-c", f"from poprt._commands import {command}; {command}()", "--help"])
+            self.assertIn("Usage: " + command, said)
+
+    @unittest.skipUnless(package("java/poprt-*[0-9].jar") and there("openjdk-17-jre-headless"), "there is no jar")
+    def test_java(self):
+        jar = package("java/poprt-*[0-9].jar")
+        root = self.root(["openjdk-17-jre-headless", "libstdc++6"])
+        root.bring(jar)
+        output(["javac", "-cp", jar, "-d", root.folder + "/work", os.path.join(SOURCE, "examples/java/Digits.java")])
+        (java,) = glob.glob(root.folder + "/usr/lib/jvm/java-17-*/bin/java")
+        self.check(root.run([java.removeprefix(root.folder), "-cp", f"{os.path.basename(jar)}:.", "Digits", *FILES]))
+
+    @unittest.skipUnless(package("csharp/*.nupkg") and there("mono-runtime"), "there is no nupkg")
+    def test_csharp(self):
+        root = self.root(["mono-runtime", "libmono-system-core4.0-cil", "libmono-system4.0-cil", "libstdc++6"])
+        with zipfile.ZipFile(package("csharp/*.nupkg")) as nupkg:
+            nupkg.extractall(self.folder + "/nupkg")
+        for pattern in ("lib/net472/*", "runtimes/*/native/*"):  # the documented step
+            root.bring(*glob.glob(f"{self.folder}/nupkg/{pattern}"))
+        output(["mcs", f"-r:{root.folder}/work/Poprt.dll", f"-out:{root.folder}/work/Digits.exe",
+                os.path.join(SOURCE, "examples/csharp/Digits.cs")])
+        self.check(root.run(["mono", "Digits.exe", *FILES]))
+        said = output(["monodis", "--assembly", f"{self.folder}/nupkg/lib/net472/Poprt.dll"]) if shutil.which("monodis") else ""
+        self.assertNotIn("Version:       0.0.0.0", said)
+
+
+class Facts(unittest.TestCase):
+    """Licence and metadata, the same in each."""
+
+    def setUp(self):
+        with open(os.path.join(SOURCE, "cmake/packages/metadata.json"), encoding="utf-8") as file:
+            self.facts = json.load(file)
+
+    def test_each_archive_has_licence_and_notices(self):
+        for pattern in ("python/*.whl", "java/poprt-*[0-9].jar", "csharp/*.nupkg"):
+            if not package(pattern):
+                continue
+            with self.subTest(pattern), zipfile.ZipFile(package(pattern)) as archive:
+                names = {os.path.basename(n): n for n in archive.namelist()}
+                self.assertIn("Apache License", archive.read(names["LICENSE"]).decode())
+                notices = archive.read(names["THIRD_PARTY_NOTICES"]).decode()
+                for part in ("Zstandard", "libstdc++", "spdlog", "libonnx.so.1", "libprotobuf.so.32"):
+                    self.assertIn(part, notices)
+
+    def test_no_folder_of_the_build_is_in_what_is_shipped(self):
+        for pattern in ("python/*.whl", "java/poprt-*[0-9].jar", "csharp/*.nupkg"):
+            if not package(pattern):
+                continue
+            with zipfile.ZipFile(package(pattern)) as archive:
+                for name in archive.namelist():
+                    self.assertNotIn(SOURCE.encode(), archive.read(name), f"{pattern}: {name}")
+
+    @unittest.skipUnless(package("python/*.whl"), "there is no wheel")
+    def test_wheel(self):
+        self.assertRegex(package("python/*.whl"), r"-cp39-abi3-manylinux_2_(\d|[12]\d|3[0-5])_\w+\.whl$")
+        if shutil.which("twine"):
+            said = output(["twine", "--no-color", "check", "--strict", *glob.glob(os.path.join(BUILD, "packages/python/poprt-*"))])
+            self.assertEqual(said.count("PASSED"), 2, said)
+
+    @unittest.skipUnless(package("java/*.pom"), "there is no POM")
+    def test_pom_has_what_maven_central_asks_for(self):
+        with open(package("java/*.pom"), encoding="utf-8") as file:
+            text = file.read()
+        import xml.etree.ElementTree as xml
+        root, space = xml.fromstring(text), "{http://maven.apache.org/POM/4.0.0}"
+        for path in ("modelVersion", "groupId", "artifactId", "version", "name", "description", "url", "licenses/license/name",
+                     "licenses/license/url", "developers/developer/name", "scm/connection", "scm/url"):
+            found = root.find("/".join(space + p for p in path.split("/")))
+            self.assertTrue(found is not None and found.text and "@" not in found.text, path)
+        self.assertEqual(root.find(f"{space}licenses/{space}license/{space}name").text, self.facts["licence"])
+
+    @unittest.skipUnless(package("csharp/*.nupkg"), "there is no nupkg")
+    def test_nuspec_has_what_the_schema_asks_for(self):
+        import xml.etree.ElementTree as xml
+        with zipfile.ZipFile(package("csharp/*.nupkg")) as archive:
+            names = archive.namelist()
+            root = xml.fromstring(archive.read("Poprt.nuspec"))
+        space = "{http://schemas.microsoft.com/packaging/2013/05/nuspec.xsd}"
+        fields = [child.tag.removeprefix(space) for child in root.find(space + "metadata")]
+        known = {"id", "version", "title", "authors", "requireLicenseAcceptance", "license", "licenseUrl", "projectUrl", "readme",
+                 "description", "summary", "copyright", "tags", "repository", "dependencies"}
+        self.assertEqual(set(fields), known)
+        self.assertEqual(len(fields), len(known))
+        self.assertEqual(names[0], "[Content_Types].xml")
+        for name in ("build/net472/Poprt.targets", "lib/net472/Poprt.dll", "README.md"):
+            self.assertIn(name, names)
+
+
+if __name__ == "__main__":
+    unittest.main()
