@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "kernels/calls/affine_grid.h"
-#include "kernels/common/call_reader.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -59,7 +59,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 template <class T>
-Plan plan_of(const CallReader& r, const Call& call) {
+Plan plan_of(const Operands& r, const Call& call) {
   constexpr DType t = sizeof(T) == sizeof(double) ? DType::f64 : DType::f32;
   auto p = std::make_shared<Params<T>>();
   const auto c = calls::decode<calls::AffineGrid>(call);
@@ -83,7 +83,7 @@ Plan plan_of(const CallReader& r, const Call& call) {
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("affine_grid", call, 2);
+  const Operands r("affine_grid", call, 2);
   return r.has(0) && r.dtype(0) == DType::f64 ? plan_of<double>(r, call) : plan_of<float>(r, call);
 }
 

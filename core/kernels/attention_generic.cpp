@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "kernels/calls/attention_generic.h"
-#include "kernels/common/call_reader.h"
 #include "kernels/common/elementwise.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/attention.h"
 #include "kernels/isa/elementwise.h"
 #include "kernels/isa/gemm.h"
@@ -226,10 +226,10 @@ void run_double(const void* params, void* const* data, int64_t begin, int64_t en
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("attention_generic", call, 7);
+  const Operands r("attention_generic", call, 7);
   auto p = std::make_shared<Params>(Params{calls::decode<calls::AttentionGeneric>(call)});
   const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
-  const int64_t tasks = CallReader::product({p->batch, p->q_heads, p->queries});
+  const int64_t tasks = Operands::product({p->batch, p->q_heads, p->queries});
   r.check(tasks == 0 || (p->kv_heads > 0 && p->q_heads % p->kv_heads == 0),
           "heads of q must be a multiple of those of k");
   const auto reach = [&](std::span<const int64_t> strides, int64_t last) {
@@ -261,8 +261,8 @@ Plan prepare(const Call& call) {
   plan.tasks = tasks ? p->batch * p->q_heads * p->blocks : 0;
   plan.work = static_cast<double>(tasks) * static_cast<double>(p->keys) *
               (static_cast<double>(p->head + p->v_size) / 40 + 1);
-  const int64_t panels = checked_add(CallReader::product({p->key_panels, isa::kPanel, p->head}),
-                                     CallReader::product({p->v_panels, isa::kPanel, p->keys}));
+  const int64_t panels = checked_add(Operands::product({p->key_panels, isa::kPanel, p->head}),
+                                     Operands::product({p->v_panels, isa::kPanel, p->keys}));
   plan.scratch_bytes = static_cast<size_t>(
       checked_mul(checked_add(panels, checked_mul(kRows, p->keys)), int64_t{4}) + 8192);
   if (t == DType::f64) {

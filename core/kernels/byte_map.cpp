@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "kernels/calls/byte_map.h"
-#include "kernels/common/call_reader.h"
 #include "kernels/common/integer_panel.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/quantize.h"
 
 namespace poprt::kernels {
@@ -26,7 +26,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("byte_map", call, 3);
+  const Operands r("byte_map", call, 3);
   auto p = std::make_shared<Params>();
   p->count = calls::decode<calls::ByteMap>(call).count;
   p->table = &POPRT_SELECT_ISA(quantize);

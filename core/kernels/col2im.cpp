@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "kernels/calls/col2im.h"
-#include "kernels/common/call_reader.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -52,7 +52,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("col2im", call, 2);
+  const Operands r("col2im", call, 2);
   auto p = std::make_shared<Params>();
   const auto [planes, axes] = calls::decode<calls::Col2im>(call);
   p->axes = axes;

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "kernels/calls/conv_integer.h"
-#include "kernels/common/call_reader.h"
 #include "kernels/common/conv_generic.h"
 #include "kernels/common/integer_panel.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/quads.h"
 #include "kernels/isa/quantize.h"
 
@@ -171,7 +171,7 @@ void plan_depthwise(Params& all, Plan& plan) {
 
 Plan prepare(const Call& call) {
   constexpr std::string_view kName = "conv_integer";
-  const CallReader r(kName, call, 6);
+  const Operands r(kName, call, 6);
   const auto c = calls::decode<calls::ConvInteger>(call);
   const DType x = r.dtype(0), w = r.dtype(1);
   r.check(r.has(0) && r.has(1) && is_byte(x) && is_byte(w), "x and w must be u8 or s8");

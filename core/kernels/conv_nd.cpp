@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "kernels/calls/conv_nd.h"
-#include "kernels/common/call_reader.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -54,7 +54,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("conv_nd", call, 4);
+  const Operands r("conv_nd", call, 4);
   const auto c = calls::decode<calls::ConvNd>(call);
   auto p = std::make_shared<Params>();
   const int64_t n = c.n;

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "kernels/calls/conv_quads.h"
-#include "kernels/common/call_reader.h"
 #include "kernels/common/convert_block.h"
 #include "kernels/common/cpu.h"
 #include "kernels/common/integer_panel.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/quads.h"
 
 namespace poprt::kernels {
@@ -159,7 +159,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 
 Plan prepare(const Call& call) {
   const bool scaled = call.operands.size() > 7;
-  const CallReader r("conv_quads", call, scaled ? 11 : 7);
+  const Operands r("conv_quads", call, scaled ? 11 : 7);
   const auto c = calls::decode<calls::ConvQuads>(call);
   auto p = std::make_shared<Params>();
   p->table = &POPRT_SELECT_ISA(quads);
@@ -180,7 +180,7 @@ Plan prepare(const Call& call) {
   }
   const auto& [az, ay, ax] = p->axis;
   p->steps = checked_mul(p->quads, p->taps);
-  const int64_t bytes = CallReader::product({p->quads, p->in_plane, 4});
+  const int64_t bytes = Operands::product({p->quads, p->in_plane, 4});
   r.check(bytes < (int64_t{1} << 31), "an image is too large");
   const int64_t filters = checked_mul(p->groups, p->m), images = checked_mul(n, p->groups);
   r.needs(0, DType::u8, {checked_add(checked_mul(images, bytes), isa::kQuadBytes)});
@@ -222,7 +222,7 @@ Plan prepare(const Call& call) {
   p->tasks_of_line = (p->panels + kPanelsOfTask - 1) / kPanelsOfTask;
   Plan plan;
   plan.run = run;
-  plan.tasks = CallReader::product({images, p->lines, p->tasks_of_line});
+  plan.tasks = Operands::product({images, p->lines, p->tasks_of_line});
   plan.work = static_cast<double>(images * p->lines * p->panels) * isa::kQuadPanel *
               static_cast<double>(p->m) * (static_cast<double>(p->steps) / 40 + 0.5);
   if (!p->direct) plan.scratch_bytes = static_cast<size_t>(checked_mul(p->steps, isa::kQuadBytes));

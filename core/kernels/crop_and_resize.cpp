@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "kernels/calls/crop_and_resize.h"
-#include "kernels/common/call_reader.h"
 #include "kernels/common/elements.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -77,7 +77,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("crop_and_resize", call, 4);
+  const Operands r("crop_and_resize", call, 4);
   auto p = std::make_shared<Params>(calls::decode<Params>(call));
   const int64_t rois = p->rois;
   r.needs(0, DType::f32, {p->n, p->c, p->h, p->w});

@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "kernels/calls/deform_conv.h"
-#include "kernels/common/call_reader.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/gemm.h"
 
 namespace poprt::kernels {
@@ -98,7 +98,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("deform_conv", call, 6);
+  const Operands r("deform_conv", call, 6);
   auto p = std::make_shared<Params>(Params{calls::decode<calls::DeformConv>(call)});
   const int64_t taps = checked_mul(p->kh, p->kw), pixels = checked_mul(p->oh, p->ow);
   const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
@@ -119,7 +119,7 @@ Plan prepare(const Call& call) {
   plan.work = static_cast<double>(plan.tasks) * static_cast<double>(p->c * taps) * isa::kPanel *
               (2 + static_cast<double>(p->m / p->groups) / 40);
   plan.scratch_bytes =
-      static_cast<size_t>(dtype_bytes(t, CallReader::product({p->c, taps, isa::kPanel})) + 8192);
+      static_cast<size_t>(dtype_bytes(t, Operands::product({p->c, taps, isa::kPanel})) + 8192);
   plan.params = std::move(p);
   return plan;
 }

@@ -29,7 +29,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("dequantize", call, 4);
+  const Operands r("dequantize", call, 4);
   auto p = std::make_shared<Params>();
   p->read(r, calls::decode<calls::Dequantize>(call).grid, is_float,
           "an element type cannot be dequantised");

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/calls/dft.h"
-#include "kernels/common/call_reader.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -146,7 +146,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("dft", call, 3);
+  const Operands r("dft", call, 3);
   auto p = std::make_shared<Params>(Params{calls::decode<calls::Dft>(call)});
   const DType type = r.dtype(0);
   r.needs(0, type, {p->outer, p->n, p->inner, p->parts});
@@ -170,7 +170,7 @@ Plan prepare(const Call& call) {
   else
     r.fail_dtype(0);
   const auto length = static_cast<double>(p->length);
-  plan.tasks = CallReader::product({p->outer, p->frames, p->inner});
+  plan.tasks = Operands::product({p->outer, p->frames, p->inner});
   plan.work = static_cast<double>(plan.tasks) * length *
               (p->radix2 ? 2 * std::log2(length + 1)
                : p->size ? 12 * std::log2(length + 1)

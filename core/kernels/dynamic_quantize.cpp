@@ -1,7 +1,7 @@
 // dynamic_quantize (calls/dynamic_quantize.h). One task.
 #include "kernels/calls/dynamic_quantize.h"
-#include "kernels/common/call_reader.h"
 #include "kernels/common/dynamic_grid.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -22,7 +22,7 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte*) no
 
 Plan prepare(const Call& call) {
   calls::decode<calls::DynamicQuantize>(call);
-  const CallReader r("dynamic_quantize", call, 4);
+  const Operands r("dynamic_quantize", call, 4);
   const int64_t count = element_count(call.operands[0].shape);
   r.needs(0, DType::f32, {count});
   r.may(1, DType::u8, {count});

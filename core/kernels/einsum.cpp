@@ -4,8 +4,8 @@
 #include <type_traits>
 
 #include "kernels/calls/einsum.h"
-#include "kernels/common/call_reader.h"
 #include "kernels/common/numbers.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -56,7 +56,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 Plan prepare(const Call& call) {
   const std::string_view name = "einsum";
   const auto c = calls::decode<calls::Einsum>(call);
-  const CallReader r(name, call, c.strides.size() + 1);
+  const Operands r(name, call, c.strides.size() + 1);
   auto p = std::make_shared<Params>();
   p->inputs = c.strides.size();
   p->rank = static_cast<size_t>(c.rank);

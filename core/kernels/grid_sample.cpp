@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "kernels/calls/grid_sample.h"
-#include "kernels/common/call_reader.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -138,7 +138,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("grid_sample", call, 3);
+  const Operands r("grid_sample", call, 3);
   const auto c = calls::decode<calls::GridSample>(call);
   auto p = std::make_shared<Params>();
   const int64_t n = c.n, rank = static_cast<int64_t>(c.size.size());

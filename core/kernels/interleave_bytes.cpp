@@ -3,8 +3,8 @@
 #include <array>
 
 #include "kernels/calls/interleave_bytes.h"
-#include "kernels/common/call_reader.h"
 #include "kernels/common/integer_panel.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/quads.h"
 
 namespace poprt::kernels {
@@ -50,7 +50,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("interleave_bytes", call, 3);
+  const Operands r("interleave_bytes", call, 3);
   const auto [groups, c, axes] = calls::decode<calls::InterleaveBytes>(call);
   auto p = std::make_shared<Params>();
   p->table = &POPRT_SELECT_ISA(quads);
@@ -67,7 +67,7 @@ Plan prepare(const Call& call) {
   r.needs(0, x, {groups, p->c, p->in_plane});
   r.may(1, x, {1});
   r.needs(2, DType::u8,
-          {checked_add(CallReader::product({groups, p->quads, p->out_plane, 4}), isa::kQuadBytes)});
+          {checked_add(Operands::product({groups, p->quads, p->out_plane, 4}), isa::kQuadBytes)});
   Plan plan;
   plan.run = run;
   plan.tasks = checked_mul(groups, p->quads);

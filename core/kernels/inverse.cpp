@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "kernels/calls/inverse.h"
-#include "kernels/common/call_reader.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -44,7 +44,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("inverse", call, 2);
+  const Operands r("inverse", call, 2);
   const auto [matrices, n] = calls::decode<calls::Inverse>(call);
   r.needs(0, DType::f32, {matrices, n, n});
   r.needs(1, DType::f32, {matrices, n, n});
@@ -53,7 +53,7 @@ Plan prepare(const Call& call) {
   plan.tasks = matrices;
   const auto size = static_cast<double>(n);
   plan.work = static_cast<double>(matrices) * size * size * size;
-  plan.scratch_bytes = static_cast<size_t>(dtype_bytes(DType::f64, CallReader::product({n, n, 2})));
+  plan.scratch_bytes = static_cast<size_t>(dtype_bytes(DType::f64, Operands::product({n, n, 2})));
   plan.params = std::make_shared<Params>(Params{n});
   return plan;
 }

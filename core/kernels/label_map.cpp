@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "kernels/calls/label_map.h"
-#include "kernels/common/call_reader.h"
 #include "kernels/common/elements.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -36,7 +36,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("label_map", call, 4);
+  const Operands r("label_map", call, 4);
   auto p = std::make_shared<Params>(calls::decode<Params>(call));
   const DType type = r.dtype(0);
   Plan plan;

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "kernels/calls/label_table.h"
-#include "kernels/common/call_reader.h"
 #include "kernels/common/elements.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -27,7 +27,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("label_table", call, 3);
+  const Operands r("label_table", call, 3);
   auto p = std::make_shared<Params>(calls::decode<Params>(call));
   const DType type = r.dtype(0), value = r.dtype(1);
   Plan plan;

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "kernels/calls/linear_attention.h"
-#include "kernels/common/call_reader.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -59,11 +59,11 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("linear_attention", call, 8);
+  const Operands r("linear_attention", call, 8);
   auto p = std::make_shared<Params>(Params{calls::decode<calls::LinearAttention>(call)});
   p->decay_n = p->decay_of_keys ? p->kn : 1;
   r.check(p->beta_heads == 1 || p->beta_heads == p->kv_heads || !r.has(5), "bad beta heads");
-  const int64_t rows = CallReader::product({p->batch, p->tokens});
+  const int64_t rows = Operands::product({p->batch, p->tokens});
   const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
   r.needs(0, t, {rows, p->q_heads, p->kn});
   r.needs(1, t, {rows, p->kv_heads, p->kn});

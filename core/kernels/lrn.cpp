@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "kernels/calls/lrn.h"
-#include "kernels/common/call_reader.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -41,9 +41,9 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("lrn", call, 2);
+  const Operands r("lrn", call, 2);
   auto p = std::make_shared<Params>(calls::decode<Params>(call));
-  const int64_t count = CallReader::product({p->n, p->c, p->pixels});
+  const int64_t count = Operands::product({p->n, p->c, p->pixels});
   const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
   r.needs(0, t, {count});
   r.needs(1, t, {count});

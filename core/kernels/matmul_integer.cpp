@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "kernels/calls/matmul_integer.h"
-#include "kernels/common/call_reader.h"
+#include "kernels/common/operands.h"
 #include "kernels/common/quad_product.h"
 
 namespace poprt::kernels {
@@ -33,7 +33,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("matmul_integer", call, 5);
+  const Operands r("matmul_integer", call, 5);
   const auto c = calls::decode<calls::MatmulInteger>(call);
   auto p = std::make_shared<Params>();
   QuadProduct& q = p->product;
@@ -47,9 +47,9 @@ Plan prepare(const Call& call) {
   q.a_signed = a == DType::s8;
   q.b_signed = b == DType::s8;
   p->a_offset = p->b_offset = {0};
-  int64_t a_end = CallReader::product({p->m, q.k}), b_end = CallReader::product({q.k, q.n});
+  int64_t a_end = Operands::product({p->m, q.k}), b_end = Operands::product({q.k, q.n});
   for (const auto& [count, as, bs] : c.batch) {
-    r.check(CallReader::product({count, static_cast<int64_t>(p->a_offset.size())}) < (1 << 24),
+    r.check(Operands::product({count, static_cast<int64_t>(p->a_offset.size())}) < (1 << 24),
             "too many products");
     std::vector<int64_t> a_next, b_next;
     for (size_t i = 0; i < p->a_offset.size(); i++)

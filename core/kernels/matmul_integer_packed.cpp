@@ -1,6 +1,6 @@
 // matmul_integer_packed (calls/matmul_integer_packed.h). A task is a piece of the rows of a panel.
 #include "kernels/calls/matmul_integer_packed.h"
-#include "kernels/common/call_reader.h"
+#include "kernels/common/operands.h"
 #include "kernels/common/pack_quads.h"
 #include "kernels/common/quad_product.h"
 
@@ -69,7 +69,7 @@ void run_scaled(const void* params, void* const* data, int64_t begin, int64_t en
 
 Plan prepare(const Call& call) {
   const bool scaled = call.operands.size() == 9;
-  const CallReader r("matmul_integer_packed", call, scaled ? 9 : 6);
+  const Operands r("matmul_integer_packed", call, scaled ? 9 : 6);
   const auto c = calls::decode<calls::MatmulIntegerPacked>(call);
   auto p = std::make_shared<Params>();
   QuadProduct& q = p->product;

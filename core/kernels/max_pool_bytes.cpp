@@ -3,7 +3,7 @@
 #include <array>
 
 #include "kernels/calls/max_pool_bytes.h"
-#include "kernels/common/call_reader.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/pool.h"
 
 namespace poprt::kernels {
@@ -82,13 +82,13 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("max_pool_bytes", call, 2);
+  const Operands r("max_pool_bytes", call, 2);
   const auto [n, channels, axes] = calls::decode<calls::MaxPoolBytes>(call);
   const size_t rank = axes.size();
   auto p = std::make_shared<Params>();
   p->channels = channels;
   double taps = 1;
-  int64_t in = CallReader::product({n, p->channels}), out = in, lines = n;
+  int64_t in = Operands::product({n, p->channels}), out = in, lines = n;
   for (size_t d = 0; d < rank; d++) {
     const Axis a = {axes[d]};
     p->axis[3 - rank + d] = a;

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "kernels/calls/max_roi_pool.h"
-#include "kernels/common/call_reader.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -49,7 +49,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("max_roi_pool", call, 3);
+  const Operands r("max_roi_pool", call, 3);
   auto p = std::make_shared<Params>(calls::decode<Params>(call));
   const int64_t rois = p->rois;
   const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;

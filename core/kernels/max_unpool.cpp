@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "kernels/calls/max_unpool.h"
-#include "kernels/common/call_reader.h"
 #include "kernels/common/elements.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -39,7 +39,7 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte*) no
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("max_unpool", call, 3);
+  const Operands r("max_unpool", call, 3);
   const auto c = calls::decode<calls::MaxUnpool>(call);
   auto p = std::make_shared<Params>();
   p->count = c.count;

@@ -1,7 +1,7 @@
 // nll_loss (calls/nll_loss.h). One task.
 #include "kernels/calls/nll_loss.h"
-#include "kernels/common/call_reader.h"
 #include "kernels/common/elements.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -33,7 +33,7 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte*) no
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("nll_loss", call, 4);
+  const Operands r("nll_loss", call, 4);
   auto p = std::make_shared<Params>(Params{calls::decode<calls::NllLoss>(call)});
   p->wide = r.dtype(1) == DType::s64;
   const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;

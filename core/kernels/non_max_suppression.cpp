@@ -3,7 +3,7 @@
 #include <array>
 
 #include "kernels/calls/non_max_suppression.h"
-#include "kernels/common/call_reader.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -84,7 +84,7 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte* scr
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("non_max_suppression", call, 3);
+  const Operands r("non_max_suppression", call, 3);
   auto p = std::make_shared<Params>(calls::decode<Params>(call));
   r.needs(0, DType::f32, {p->n, p->b, 4});
   r.needs(1, DType::f32, {p->n, p->c, p->b});

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "kernels/calls/non_zero.h"
-#include "kernels/common/call_reader.h"
 #include "kernels/common/numbers.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -35,7 +35,7 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte*) no
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("non_zero", call, 2);
+  const Operands r("non_zero", call, 2);
   auto p = std::make_shared<Params>(Params{calls::decode<calls::NonZero>(call)});
   p->count = element_count(p->dims);
   r.needs(0, r.dtype(0), {p->count});

@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "kernels/calls/pack_conv.h"
-#include "kernels/common/call_reader.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/pool.h"
 
 namespace poprt::kernels {
@@ -38,7 +38,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("pack_conv", call, 2);
+  const Operands r("pack_conv", call, 2);
   const auto [groups, m, c, taps] = calls::decode<calls::PackConv>(call);
   const int64_t blocks = (m + 15) / 16;
   r.needs(0, DType::f32, {groups, m, c, taps});

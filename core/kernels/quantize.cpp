@@ -35,7 +35,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 bool is_result(DType y) { return is_convertible(y) && dtype_bits(y) <= 16; }
 
 Plan prepare(const Call& call) {
-  const CallReader r("quantize", call, 4);
+  const Operands r("quantize", call, 4);
   const auto [grid, saturate] = calls::decode<calls::Quantize>(call);
   auto p = std::make_shared<Params>();
   p->read(r, grid, is_result, "an element type cannot be quantised");

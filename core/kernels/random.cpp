@@ -4,8 +4,8 @@
 #include <numbers>
 
 #include "kernels/calls/random.h"
-#include "kernels/common/call_reader.h"
 #include "kernels/common/elementwise.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/elementwise.h"
 
 namespace poprt::kernels {
@@ -95,7 +95,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("random", call, 2);
+  const Operands r("random", call, 2);
   auto p = std::make_shared<Params>(Params{calls::decode<calls::Random>(call)});
   p->wide = r.dtype(1) == DType::s64;
   if (p->kind == RandomKind::bernoulli || p->kind == RandomKind::multinomial)

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "kernels/calls/recurrent_generic.h"
-#include "kernels/common/call_reader.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/recurrent.h"
 
 namespace poprt::kernels {
@@ -148,7 +148,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("recurrent_generic", call, kSlots);
+  const Operands r("recurrent_generic", call, kSlots);
   const auto c = calls::decode<calls::RecurrentGeneric>(call);
   auto p = std::make_shared<Params>();
   p->kind = c.kind;
@@ -167,7 +167,7 @@ Plan prepare(const Call& call) {
                                    static_cast<double>(c.activations[i].alpha),
                                    static_cast<double>(c.activations[i].beta)};
   constexpr DType t = DType::f64;
-  const int64_t rows = CallReader::product({p->directions, p->gates, p->hidden});
+  const int64_t rows = Operands::product({p->directions, p->gates, p->hidden});
   r.needs(kX, t, {p->steps, p->batch, p->input});
   r.needs(kW, t, {rows, p->input});
   r.needs(kR, t, {rows, p->hidden});
@@ -183,7 +183,7 @@ Plan prepare(const Call& call) {
   plan.tasks = p->directions * p->batch;
   plan.work = static_cast<double>(p->steps) * static_cast<double>(p->batch) *
               static_cast<double>(rows) * static_cast<double>(p->input + p->hidden);
-  plan.scratch_bytes = static_cast<size_t>(CallReader::product({6, p->hidden, 8}));
+  plan.scratch_bytes = static_cast<size_t>(Operands::product({6, p->hidden, 8}));
   plan.params = std::move(p);
   return plan;
 }

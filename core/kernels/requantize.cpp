@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "kernels/calls/requantize.h"
-#include "kernels/common/call_reader.h"
 #include "kernels/common/convert_block.h"
 #include "kernels/common/integer_panel.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/quantize.h"
 
 namespace poprt::kernels {
@@ -48,7 +48,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("requantize", call, 6);
+  const Operands r("requantize", call, 6);
   auto p = std::make_shared<Params>(Params{calls::decode<calls::Requantize>(call)});
   const int64_t outer = p->outer;
   p->a = r.dtype(1);

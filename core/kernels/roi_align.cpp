@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "kernels/calls/roi_align.h"
-#include "kernels/common/call_reader.h"
 #include "kernels/common/elements.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -86,7 +86,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("roi_align", call, 4);
+  const Operands r("roi_align", call, 4);
   auto p = std::make_shared<Params>(Params{calls::decode<calls::RoiAlign>(call)});
   const int64_t rois = p->rois;
   p->wide = r.dtype(2) == DType::s64;

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "kernels/calls/rotary_embedding.h"
-#include "kernels/common/call_reader.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -51,9 +51,9 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("rotary_embedding", call, 5);
+  const Operands r("rotary_embedding", call, 5);
   auto p = std::make_shared<Params>(calls::decode<Params>(call));
-  const int64_t count = CallReader::product({p->batch, p->heads, p->tokens, p->head});
+  const int64_t count = Operands::product({p->batch, p->heads, p->tokens, p->head});
   const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
   if (count) {
     const int64_t reach =

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "kernels/calls/select.h"
-#include "kernels/common/call_reader.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -25,7 +25,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 
 Plan prepare(const Call& call) {
   calls::decode<calls::Select>(call);
-  const CallReader r("select", call, 4);
+  const Operands r("select", call, 4);
   r.needs(0, DType::boolean, {1});
   const auto bytes = [&](size_t i) {
     const Operand& o = call.operands[i];

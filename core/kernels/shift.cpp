@@ -2,8 +2,8 @@
 #include <cstring>
 
 #include "kernels/calls/shift.h"
-#include "kernels/common/call_reader.h"
 #include "kernels/common/elements.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -35,7 +35,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 
 Plan prepare(const Call& call) {
   const auto [slots, outer, length, added, inner] = calls::decode<calls::Shift>(call);
-  const CallReader r(kName, call, 4);
+  const Operands r(kName, call, 4);
   r.needs(0, DType::s32, {1});
   const DType t = r.dtype(1);
   r.needs(1, t, {outer, added, inner});

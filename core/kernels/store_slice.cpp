@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "kernels/calls/store_slice.h"
-#include "kernels/common/call_reader.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -23,7 +23,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 
 Plan prepare(const Call& call) {
   calls::decode<calls::StoreSlice>(call);
-  const CallReader r("store_slice", call, 3);
+  const Operands r("store_slice", call, 3);
   r.needs(1, DType::s64, {1});
   const Operand &part = call.operands[0], &whole = call.operands[2];
   r.check(part.present && whole.present && part.dtype == whole.dtype, "dtypes differ");

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "kernels/calls/sum_bytes.h"
-#include "kernels/common/call_reader.h"
 #include "kernels/common/integer_panel.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/quantize.h"
 
 namespace poprt::kernels {
@@ -22,7 +22,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("sum_bytes", call, 2);
+  const Operands r("sum_bytes", call, 2);
   auto p = std::make_shared<Params>(Params{calls::decode<calls::SumBytes>(call)});
   const int64_t outer = p->outer;
   p->is_signed = r.dtype(0) == DType::s8;

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "kernels/calls/svm_classify.h"
-#include "kernels/common/call_reader.h"
+#include "kernels/common/operands.h"
 #include "kernels/common/post_transform.h"
 
 namespace poprt::kernels {
@@ -98,7 +98,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("svm_classify", call, 6);
+  const Operands r("svm_classify", call, 6);
   auto p = std::make_shared<Params>(calls::decode<Params>(call));
   const int64_t rows = p->rows, pairs = p->classes * (p->classes - 1) / 2;
   const bool probabilities = r.has(2);

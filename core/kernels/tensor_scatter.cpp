@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "kernels/calls/tensor_scatter.h"
-#include "kernels/common/call_reader.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -26,13 +26,13 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("tensor_scatter", call, 3);
+  const Operands r("tensor_scatter", call, 3);
   auto p = std::make_shared<Params>(calls::decode<Params>(call));
-  const int64_t rows = CallReader::product({p->batch, p->outer});
+  const int64_t rows = Operands::product({p->batch, p->outer});
   r.check(call.operands[0].present && call.operands[2].present &&
-              static_cast<uint64_t>(CallReader::product({rows, p->count, p->bytes})) <=
+              static_cast<uint64_t>(Operands::product({rows, p->count, p->bytes})) <=
                   call.operands[0].bytes &&
-              static_cast<uint64_t>(CallReader::product({rows, p->slots, p->bytes})) <=
+              static_cast<uint64_t>(Operands::product({rows, p->slots, p->bytes})) <=
                   call.operands[2].bytes,
           "an operand is missing or too small");
   r.may(1, DType::s64, {p->batch});

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "kernels/calls/tf_idf.h"
-#include "kernels/common/call_reader.h"
 #include "kernels/common/elements.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -87,7 +87,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("tf_idf", call, 2);
+  const Operands r("tf_idf", call, 2);
   auto p = std::make_shared<Params>(Params{calls::decode<calls::TfIdf>(call)});
   const int64_t rows = p->rows;
   p->wide = r.dtype(0) == DType::s64;

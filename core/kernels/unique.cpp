@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "kernels/calls/unique.h"
-#include "kernels/common/call_reader.h"
 #include "kernels/common/numbers.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -89,7 +89,7 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte* scr
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("unique", call, 5);
+  const Operands r("unique", call, 5);
   auto p = std::make_shared<Params>(calls::decode<Params>(call));
   const DType type = r.dtype(0);
   r.needs(0, type, {p->outer, p->n, p->inner});

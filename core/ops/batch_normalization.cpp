@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "kernels/calls/batch_normalization.h"
+#include "kernels/calls/reduce.h"
 #include "ops/common/as_real.h"
 #include "ops/common/elementwise.h"
 #include "ops/common/reduce.h"
@@ -46,15 +47,15 @@ void lower_training(LowerContext& ctx) {
   const auto y = out_as(ctx, 0, t);
   const auto centered = ctx.temporary(t, whole), squares = ctx.temporary(t, whole);
   const auto mean = ctx.temporary(t, small), variance = ctx.temporary(t, small);
-  const std::array<int64_t, 3> average = {static_cast<int64_t>(kernels::Reduction::mean), 0, 2};
-  ctx.emit("reduce", std::array{input, mean}, average);
+  const calls::Reduce average{.kind = kernels::Reduction::mean, .axes = {0, 2}};
+  ctx.emit(average, {input, mean});
   ElementwiseProgram center;
   const auto v = center.add_input(), m = center.add_input();
   const auto d = center.step(ElementwiseOp::sub, v, m);
   center.add_output(d, t);
   center.add_output(center.step(ElementwiseOp::square, d), t);
   emit_program(ctx, center, std::array{input, mean, centered, squares}, t);
-  ctx.emit("reduce", std::array{squares, variance}, average);
+  ctx.emit(average, {squares, variance});
   for (const size_t i : {1, 2}) {
     const auto place = out_as(ctx, i, t);
     if (place == LowerContext::kNone) continue;

@@ -121,28 +121,19 @@ class LowerContext {
     return pack(tensor.dtype(), tensor.shape(), program::WeightForm::plain(tensor));
   }
 
-  // Runs the kernel of a call (a struct of kernels/calls/, which says what its operands are).
+  // Runs the kernel of a call: a struct of kernels/calls/, which says what its operands are, or
+  // one of program/control.h.
   template <class NamedCall>
     requires requires { NamedCall::kKernel; }
   void emit(NamedCall call, std::span<const BufferId> operands) {
     const auto encoded = encode(std::move(call));
-    emit(NamedCall::kKernel, operands, encoded.ints, encoded.floats);
+    builder.emit(NamedCall::kKernel, operands, encoded.ints, encoded.floats,
+                 node.name.empty() ? node.outputs()[0]->name() : node.name);
   }
   template <class NamedCall>
     requires requires { NamedCall::kKernel; }
   void emit(NamedCall call, std::initializer_list<BufferId> operands) {
     emit(std::move(call), std::span<const BufferId>(operands.begin(), operands.size()));
-  }
-  void emit(std::string_view kernel, std::initializer_list<BufferId> operands,
-            std::initializer_list<int64_t> ints = {}, std::initializer_list<float> floats = {}) {
-    emit(kernel, std::span<const BufferId>(operands.begin(), operands.size()),
-         std::span<const int64_t>(ints.begin(), ints.size()),
-         std::span<const float>(floats.begin(), floats.size()));
-  }
-  void emit(std::string_view kernel, std::span<const BufferId> operands,
-            std::span<const int64_t> ints, std::span<const float> floats = {}) {
-    builder.emit(kernel, operands, ints, floats,
-                 node.name.empty() ? node.outputs()[0]->name() : node.name);
   }
 
   template <class... Args>

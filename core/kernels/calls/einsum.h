@@ -16,7 +16,10 @@ struct Einsum {
       strides;  // of each input: per label, 0 where it does not depend
 
   void fields(Fields& f) {
-    f.length("inputs", strides, 1, kMostInputs);
+    // Without labels an input has no integers, so length() would ask for too many.
+    auto inputs = static_cast<int64_t>(strides.size());
+    f.integer("inputs", inputs, 1, kMostInputs);
+    strides.resize(static_cast<size_t>(inputs));
     f.integer("rank", rank, 0, kMostLabels);
     f.length("labels", sizes, rank, kMostLabels);
     f.sizes("size", sizes);

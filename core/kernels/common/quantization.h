@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "kernels/calls/common/quantization_grid.h"
-#include "kernels/common/call_reader.h"
 #include "kernels/common/convert_block.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/quantize.h"
 
 namespace poprt::kernels {
@@ -79,7 +79,7 @@ inline QuantizationGrid make_grid(const calls::QuantizationGrid& call) {
   g.n = call.n;
   g.inner = call.inner;
   const int64_t block = call.block;
-  CallReader::product({g.outer, g.n, g.inner});
+  Operands::product({g.outer, g.n, g.inner});
   if (block > 0) {
     g.block = block;
     const int64_t blocks = (g.n + block - 1) / block;
@@ -102,7 +102,7 @@ struct QuantizationParams {
   DType x, scale, zero, y;
 
   // `is_result` says whether y may have a type, `what` what fails.
-  void read(const CallReader& r, const calls::QuantizationGrid& of, bool (*is_result)(DType),
+  void read(const Operands& r, const calls::QuantizationGrid& of, bool (*is_result)(DType),
             const char* what) {
     table = &POPRT_SELECT_ISA(quantize);
     grid = make_grid(of);

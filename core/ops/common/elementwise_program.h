@@ -3,9 +3,8 @@
 //
 // All inputs broadcast to one shape, which every output has. Values are floats inside (f16 and bf16
 // inputs are widened, outputs rounded on store, booleans are 1 and 0). In a node the program lies
-// in attributes: `program` = [inputs, steps, outputs, then op, a, b, c of each step, then the value
-// of each output], `constants` (floats), `dtypes` (DType numbers of the outputs). The kernel
-// `elementwise` takes the same `program` as ints and `constants` as floats.
+// in attributes: `program` and `constants` are the integers and floats of the kernel's call
+// (kernels/calls/elementwise.h), `dtypes` DType numbers of the outputs.
 //
 // A fusing pass does, for a set of nodes in topological order:
 //   ElementwiseProgram program;

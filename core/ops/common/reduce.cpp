@@ -1,6 +1,7 @@
 #include "ops/common/reduce.h"
 
 #include "kernels/calls/copy.h"
+#include "kernels/calls/reduce.h"
 #include "ops/common/as_f32.h"
 
 namespace poprt::ops {
@@ -77,10 +78,7 @@ void lower_reduce(LowerContext& ctx, kernels::Reduction kind) {
   if (noop && identity) {
     ctx.emit(calls::Copy{}, {x, y});
   } else {
-    std::vector<int64_t> ints = {static_cast<int64_t>(kind)};
-    ints.insert(ints.end(), axes->begin(), axes->end());
-    const LowerContext::BufferId operands[] = {x, y};
-    ctx.emit("reduce", operands, ints);
+    ctx.emit(calls::Reduce{.kind = kind, .axes = *axes}, {x, y});
   }
   if (narrow) finish_f32(ctx, 0, y);
 }

@@ -36,8 +36,8 @@ void lower(LowerContext& ctx) {
       ctx.emit(calls::Fill{}, {LowerContext::kNone, ctx.out(o)});
   // A condition that the body never changes is read from where it is.
   const auto test = condition ? ctx.out(1) : ctx.has(1) ? ctx.in(1) : LowerContext::kNone;
-  ctx.emit(program::kControlLoop, {ctx.has(0) ? ctx.in(0) : LowerContext::kNone, test, ctx.out(0)},
-           {ctx.node.int_attr("most", 0)});
+  ctx.emit(program::ControlLoop{.most = ctx.node.int_attr("most", 0)},
+           {ctx.has(0) ? ctx.in(0) : LowerContext::kNone, test, ctx.out(0)});
 }
 
 }  // namespace

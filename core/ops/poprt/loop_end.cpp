@@ -38,7 +38,7 @@ void lower(LowerContext& ctx) {
   }
   for (size_t i = 0; i < states; i++)
     if (!empty(i)) ctx.emit(calls::Copy{}, {from[i], ctx.in(2 + 2 * i)});
-  ctx.emit(program::kControlEnd, {});
+  ctx.emit(program::ControlEnd{}, {});
 }
 
 }  // namespace

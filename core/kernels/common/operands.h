@@ -1,4 +1,5 @@
-// Checked access to what a program file asked of a kernel, for prepare().
+// Checked access to the operands of a call, for prepare(). What the program file says besides them
+// is read by calls::decode().
 #pragma once
 
 #include <initializer_list>
@@ -8,28 +9,16 @@
 
 namespace poprt::kernels {
 
-class CallReader {
+class Operands {
  public:
-  CallReader(std::string_view kernel, const Call& call, size_t operands, size_t ints = 0,
-             size_t floats = 0)
-      : kernel_(kernel), call_(call) {
-    expect(call.operands.size() == operands && call.ints.size() >= ints &&
-               call.floats.size() >= floats,
-           kernel, "another number of operands, integers or floats was expected");
+  Operands(std::string_view kernel, const Call& call, size_t count)
+      : kernel_(kernel), operands_(call.operands) {
+    expect(operands_.size() == count, kernel, "another number of operands was expected");
   }
 
   void check(bool ok, std::string_view what) const { expect(ok, kernel_, what); }
-  int64_t integer(size_t i) const { return call_.ints[i]; }
-  bool flag(size_t i) const { return call_.ints[i] != 0; }
-  // Between 0 and 2^40.
-  int64_t size(size_t i, int64_t least = 0) const {
-    const int64_t v = call_.ints[i];
-    check(v >= least && v < (int64_t{1} << 40), "an integer is out of range");
-    return v;
-  }
-  float real(size_t i) const { return call_.floats[i]; }
-  DType dtype(size_t operand) const { return call_.operands[operand].dtype; }
-  bool has(size_t operand) const { return call_.operands[operand].present; }
+  DType dtype(size_t operand) const { return operands_[operand].dtype; }
+  bool has(size_t operand) const { return operands_[operand].present; }
   static int64_t product(std::initializer_list<int64_t> dims) {
     int64_t count = 1;
     for (const int64_t d : dims) count = checked_mul(count, d);
@@ -37,7 +26,7 @@ class CallReader {
   }
   // Operand i holds at least product(dims) elements of `dtype`.
   void needs(size_t operand, DType dtype, std::initializer_list<int64_t> dims) const {
-    const Operand& o = call_.operands[operand];
+    const Operand& o = operands_[operand];
     check(o.present && o.dtype == dtype && dtype_bytes(dtype, product(dims)) <= o.bytes,
           "an operand is missing, too small or of another dtype");
   }
@@ -52,7 +41,7 @@ class CallReader {
 
  private:
   std::string_view kernel_;
-  const Call& call_;
+  std::span<const Operand> operands_;
 };
 
 }  // namespace poprt::kernels
