@@ -25,6 +25,7 @@ typedef struct {
   Py_ssize_t* suboffsets;
   void* internal;
 } Py_buffer;
+extern "C" PyAPI_FUNC(int) PyObject_CheckBuffer(PyObject*);
 extern "C" PyAPI_FUNC(int) PyObject_GetBuffer(PyObject*, Py_buffer*, int);
 extern "C" PyAPI_FUNC(void) PyBuffer_Release(Py_buffer*);
 extern "C" PyAPI_FUNC(int) PyBuffer_IsContiguous(const Py_buffer*, char);
