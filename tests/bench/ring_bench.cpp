@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/ring_buffer.h"
+#include "runtime/queue/ring_buffer.h"
 
 namespace {
 
