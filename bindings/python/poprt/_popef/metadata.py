@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Iterable, Union
 
-from poprt import DataType
-from poprt import errors as _errors
-from poprt import poprt_raw as _raw
-
+from .. import errors as _errors
+from .. import poprt_raw as _raw
+from .._describe import DataType
 from .types import Anchor, Metadata, Option, TensorInfo, TensorType
 
 _FIELDS = {"ReplicationFactor": 1, "NumIpus": 2, "IpuVersion": 3, "IsPOD": 4, "NumProcesses": 5, "IsInference": 6,

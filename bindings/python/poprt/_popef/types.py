@@ -7,9 +7,9 @@ import math
 from typing import Iterable, Mapping, Optional, Sequence
 
 import numpy as np
-from poprt import DataType
-from poprt import poprt_raw as _raw
-from poprt._describe import numpy_dtype
+
+from .. import poprt_raw as _raw
+from .._describe import DataType, numpy_dtype
 
 __all__ = ["Anchor", "FeedDataInfo", "Metadata", "Option", "ProgramFlow", "TensorDataInfo", "TensorInfo", "TensorType",
            "popefTypeToNumpyDType"]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Optional
 
-from poprt import poprt_raw as _raw
-
-from ._metadata import from_raw
+from .. import poprt_raw as _raw
+from .metadata import from_raw
 from .reader import BlobType, ExecutableReader, FeedReader, OpaqueReader, Reader, TensorReader, blobs
 from .types import Anchor, TensorType
 

@@ -9,11 +9,11 @@ import threading
 from typing import Any, Callable, Iterator, TypeVar, Union
 
 import numpy as np
-from poprt import errors as _errors
-from poprt import poprt_raw as _raw
-from poprt._describe import numpy_dtype
 
-from ._metadata import from_raw, tensor_info
+from .. import errors as _errors
+from .. import poprt_raw as _raw
+from .._describe import numpy_dtype
+from .metadata import from_raw, tensor_info
 from .types import FeedDataInfo, Metadata, TensorDataInfo
 
 __all__ = ["BlobReader", "ExecutableReader", "FeedReader", "OpaqueReader", "Reader", "TensorReader"]

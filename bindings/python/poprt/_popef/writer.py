@@ -10,10 +10,9 @@ import enum
 import os
 from typing import Any, Optional, Sequence, TypeVar, Union
 
-from poprt import errors as _errors
-from poprt import poprt_raw as _raw
-
-from ._metadata import to_raw
+from .. import errors as _errors
+from .. import poprt_raw as _raw
+from .metadata import to_raw
 from .reader import BlobType
 from .types import FeedDataInfo, Metadata, TensorDataInfo
 
