@@ -13,20 +13,17 @@
 // (tail == head) never look alike, every slot is usable, and they do not wrap in the life of a
 // machine.
 //
-// Three ways to use it, which may follow one another:
+// Two ways to use it, which may follow one another:
 //  - try_push / try_pop: an element at a time, visible at once.
 //  - begin + commit / peek + consume: several at a time, in place.
-//  - Writer / Reader: streams of single elements, 3 times as fast as the first. The producer calls
-//    flush() when it has nothing more to say for now.
 //
 // What makes it fast, in the order of what it is worth:
 //  1. Each side keeps its own index and its last view of the other's in a line that nobody else
 //     touches, and looks at the other's lines only when that view does not suffice. A call that
 //     does not look compares two words, moves the element and stores its index twice.
 //  2. A processor makes stores visible in order, and combines them only while they go to one line
-//     in ascending order. So an index beside each element holds the elements back. A Writer has
-//     its index in a register and shows elements in groups, of 1, 2, 4 ... kTailStep since the
-//     last flush(): short bursts arrive early, long ones at the speed of the slots alone.
+//     in ascending order. So an index beside each element holds the elements back: commit()
+//     shows several at once.
 //  3. A line that both sides use travels for each use, and the side that writes it stands still
 //     meanwhile. So a side whose last look showed many elements waits at the *coarse* index, which
 //     its owner writes once for many elements, and turns to the exact one only when the coarse one
@@ -128,73 +125,7 @@ class RingBuffer {
     return true;
   }
 
-  // Producer: a stream of single elements. While it lives, the producer uses nothing else. Elements
-  // become visible in groups; all of them by flush(), when the ring is full, and at the end.
-  class Writer {
-   public:
-    explicit Writer(RingBuffer& ring) noexcept
-        : ring_(&ring),
-          slots_(ring.slots_.get()),
-          mask_(ring.mask_),
-          own_(ring.producer_.own),
-          limit_(own_) {}
-    Writer(const Writer&) = delete;
-    Writer& operator=(const Writer&) = delete;
-    ~Writer() { flush(); }
-
-    bool try_push(const T& value) noexcept {
-      if (own_ == limit_) [[unlikely]] {
-        limit_ = ring_->next_group(own_);
-        if (own_ == limit_) return false;
-      }
-      slots_[own_++ & mask_] = value;
-      return true;
-    }
-    void flush() noexcept {
-      ring_->show(own_);
-      ring_->producer_.group = 1;
-      limit_ = own_;
-    }
-
-   private:
-    RingBuffer* const ring_;  // is given values only: nothing makes the compiler store own_
-    T* const slots_;
-    const uint64_t mask_;
-    uint64_t own_, limit_;
-  };
-
-  // Consumer: a stream of single elements. While it lives, the consumer uses nothing else. Slots
-  // are given back a quarter of the capacity at a time; all of them when none is waiting, and at
-  // the end.
-  class Reader {
-   public:
-    explicit Reader(RingBuffer& ring) noexcept
-        : ring_(&ring),
-          slots_(ring.slots_.get()),
-          mask_(ring.mask_),
-          own_(ring.consumer_.own),
-          limit_(own_) {}
-    Reader(const Reader&) = delete;
-    Reader& operator=(const Reader&) = delete;
-    ~Reader() { ring_->give_back(own_); }
-
-    bool try_pop(T& value) noexcept {
-      if (own_ == limit_) [[unlikely]] {
-        limit_ = ring_->next_elements(own_);
-        if (own_ == limit_) return false;
-      }
-      value = slots_[own_++ & mask_];
-      return true;
-    }
-
-   private:
-    RingBuffer* const ring_;
-    const T* const slots_;
-    const uint64_t mask_;
-    uint64_t own_, limit_;
-  };
-
- private:
+ protected:  // for rings that are made of this one (tests/bench/streamed_ring.h)
   static constexpr size_t kLine = 128;  // processors fetch lines of 64 bytes in pairs
   static constexpr uint64_t kPerLine = sizeof(T) < 64 ? 64 / sizeof(T) : 1;
   static constexpr uint64_t kAhead = 16 * kPerLine;  // fetched
@@ -213,7 +144,6 @@ class RingBuffer {
     uint64_t told = 0;   // own when last published as coarse
     uint64_t step = 1;   // from one coarse index to the next; a power of two
     uint64_t news = 0;   // elements that the last look showed
-    uint64_t group = 1;  // elements that a Writer shows together next
   };
 
   uint64_t room() const noexcept { return capacity() - (producer_.own - producer_.other); }
@@ -268,34 +198,6 @@ class RingBuffer {
     for (uint64_t i = fresh ? kPerLine : kAhead; i <= kAhead && i < count; i += kPerLine)
       __builtin_prefetch(&slots_[(at + i) & mask_]);
     return at + std::min(count, kPerLine);
-  }
-
-  // Writer and Reader: their index comes in, how far they may go comes out.
-  void show(uint64_t own) noexcept {
-    producer_.own = own;
-    if (tail_.exact.load(std::memory_order_relaxed) == own) return;  // leave the line alone
-    tail_.exact.store(own, std::memory_order_release);               // pairs with look()
-    tell(producer_, tail_);
-  }
-  [[gnu::noinline]] uint64_t next_group(uint64_t own) noexcept {
-    show(own);
-    if (room() == 0) look(producer_, head_);
-    const uint64_t count = std::min(room(), producer_.group);
-    producer_.group = std::min(producer_.group * 2, producer_.step);
-    return own + count;
-  }
-  void give_back(uint64_t own) noexcept {
-    consumer_.own = own;
-    if (head_.exact.load(std::memory_order_relaxed) == own) return;
-    head_.exact.store(own, std::memory_order_release);  // pairs with look()
-    tell(consumer_, head_);
-  }
-  [[gnu::noinline]] uint64_t next_elements(uint64_t own) noexcept {
-    consumer_.own = own;
-    const bool fresh = waiting() == 0;
-    if (fresh || own - consumer_.told >= consumer_.step) give_back(own);
-    if (fresh) look(consumer_, tail_);
-    return fetch(fresh);
   }
 
   std::span<T> window(uint64_t from, uint64_t count) const noexcept {

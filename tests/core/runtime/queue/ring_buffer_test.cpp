@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "bench/streamed_ring.h"
+
 namespace poprt::runtime {
 namespace {
 
@@ -130,9 +132,9 @@ TEST(RingBuffer, ElementsOfAnySizeArriveWhole) {
   travel_alone_and_together<64>();
 }
 
-TEST(RingBuffer, AWriterShowsGroupsThatGrowAndEverythingWhenItFlushes) {
-  RingBuffer<int> ring(64);
-  RingBuffer<int>::Writer writer(ring);
+TEST(StreamedRing, AWriterShowsGroupsThatGrowAndEverythingWhenItFlushes) {
+  StreamedRing<int> ring(64);
+  StreamedRing<int>::Writer writer(ring);
   std::vector<size_t> seen;
   for (int i = 0; i < 8; i++) {
     ASSERT_TRUE(writer.try_push(i));
@@ -146,9 +148,9 @@ TEST(RingBuffer, AWriterShowsGroupsThatGrowAndEverythingWhenItFlushes) {
   EXPECT_EQ(ring.size(), 9u) << "groups begin anew";
 }
 
-TEST(RingBuffer, AWriterThatFindsTheRingFullHasShownEverything) {
-  RingBuffer<int> ring(4);
-  RingBuffer<int>::Writer writer(ring);
+TEST(StreamedRing, AWriterThatFindsTheRingFullHasShownEverything) {
+  StreamedRing<int> ring(4);
+  StreamedRing<int>::Writer writer(ring);
   for (int i = 0; i < 4; i++) ASSERT_TRUE(writer.try_push(i));
   EXPECT_FALSE(writer.try_push(4));
   EXPECT_EQ(ring.size(), 4u);
@@ -158,10 +160,10 @@ TEST(RingBuffer, AWriterThatFindsTheRingFullHasShownEverything) {
   EXPECT_TRUE(writer.try_push(4));
 }
 
-TEST(RingBuffer, AReaderGivesSlotsBackByQuartersAndAllWhenNothingWaits) {
-  RingBuffer<int> ring(64);
+TEST(StreamedRing, AReaderGivesSlotsBackByQuartersAndAllWhenNothingWaits) {
+  StreamedRing<int> ring(64);
   for (int i = 0; i < 64; i++) ASSERT_TRUE(ring.try_push(i));
-  RingBuffer<int>::Reader reader(ring);
+  StreamedRing<int>::Reader reader(ring);
   int value = -1;
   for (int i = 0; i < 40; i++) {
     ASSERT_TRUE(reader.try_pop(value));
@@ -173,17 +175,17 @@ TEST(RingBuffer, AReaderGivesSlotsBackByQuartersAndAllWhenNothingWaits) {
   EXPECT_TRUE(ring.empty());
 }
 
-TEST(RingBuffer, WritersAndReadersEndWithEverythingShownAndGivenBack) {
-  RingBuffer<int> ring(64);
+TEST(StreamedRing, WritersAndReadersEndWithEverythingShownAndGivenBack) {
+  StreamedRing<int> ring(64);
   int value = -1;
   {
-    RingBuffer<int>::Writer writer(ring);
+    StreamedRing<int>::Writer writer(ring);
     for (int i = 0; i < 3; i++) ASSERT_TRUE(writer.try_push(i));
   }
   EXPECT_EQ(ring.size(), 3u);
   ASSERT_TRUE(ring.try_push(3)) << "other calls go on behind a writer";
   {
-    RingBuffer<int>::Reader reader(ring);
+    StreamedRing<int>::Reader reader(ring);
     for (int i = 0; i < 2; i++) ASSERT_TRUE(reader.try_pop(value));
   }
   EXPECT_EQ(ring.size(), 2u);
@@ -197,7 +199,7 @@ TEST(RingBuffer, WritersAndReadersEndWithEverythingShownAndGivenBack) {
 template <size_t kBytes>
 void travel_in_streams() {
   using E = Element<kBytes>;
-  using Ring = RingBuffer<E>;
+  using Ring = StreamedRing<E>;
   Ring ring(256);
   constexpr uint64_t kCount = 60'000;
   std::thread producer([&] {
@@ -243,7 +245,7 @@ void travel_in_streams() {
   EXPECT_TRUE(ring.empty());
 }
 
-TEST(RingBuffer, StreamsOfAnySizeArriveWholeAndInOrder) {
+TEST(StreamedRing, StreamsOfAnySizeArriveWholeAndInOrder) {
   travel_in_streams<8>();
   travel_in_streams<24>();
   travel_in_streams<64>();
