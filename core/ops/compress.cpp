@@ -62,11 +62,14 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef compress_op;
-const OpDef compress_op = {
-    .name = "Compress",
-    .since = 9,
-    .infer = infer,
-    .lower = lower,
-    .facts = {.moves = true, .narrows = true, .data_sized = true, .constant_inputs = 0b10}};
+const OpDef compress_op = {.name = "Compress",
+                           .since = 9,
+                           .infer = infer,
+                           .lower = lower,
+                           .facts = {.moves = true,
+                                     .narrows = true,
+                                     .data_sized = true,
+                                     .constant_inputs = 0b10,
+                                     .size_rule = SizeRule::compress}};
 
 }  // namespace poprt::ops

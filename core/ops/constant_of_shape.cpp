@@ -39,11 +39,13 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef constant_of_shape_op;
-const OpDef constant_of_shape_op = {
-    .name = "ConstantOfShape",
-    .since = 9,
-    .infer = infer,
-    .lower = lower,
-    .facts = {.moves = true, .shape_inputs = 0b1, .constant_inputs = 0b1}};
+const OpDef constant_of_shape_op = {.name = "ConstantOfShape",
+                                    .since = 9,
+                                    .infer = infer,
+                                    .lower = lower,
+                                    .facts = {.moves = true,
+                                              .shape_inputs = 0b1,
+                                              .constant_inputs = 0b1,
+                                              .size_rule = SizeRule::constant_of_shape}};
 
 }  // namespace poprt::ops

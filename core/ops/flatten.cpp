@@ -21,11 +21,14 @@ void lower(LowerContext& ctx) { ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)})
 }  // namespace
 
 extern const OpDef flatten_op;
-const OpDef flatten_op = {
-    .name = "Flatten",
-    .infer = infer,
-    .lower = lower,
-    .sharing = {.view = true},
-    .facts = {.moves = true, .narrows = true, .qdq = QdqForm::moves, .monotone = Monotone::first}};
+const OpDef flatten_op = {.name = "Flatten",
+                          .infer = infer,
+                          .lower = lower,
+                          .sharing = {.view = true},
+                          .facts = {.moves = true,
+                                    .narrows = true,
+                                    .qdq = QdqForm::moves,
+                                    .monotone = Monotone::first,
+                                    .size_rule = SizeRule::flatten}};
 
 }  // namespace poprt::ops

@@ -39,10 +39,13 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef gather_op;
-const OpDef gather_op = {
-    .name = "Gather",
-    .infer = infer,
-    .lower = lower,
-    .facts = {.moves = true, .narrows = true, .weight_inputs = 0b1, .monotone = Monotone::first}};
+const OpDef gather_op = {.name = "Gather",
+                         .infer = infer,
+                         .lower = lower,
+                         .facts = {.moves = true,
+                                   .narrows = true,
+                                   .weight_inputs = 0b1,
+                                   .monotone = Monotone::first,
+                                   .size_rule = SizeRule::gather}};
 
 }  // namespace poprt::ops

@@ -37,10 +37,11 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef gather_elements_op;
-const OpDef gather_elements_op = {.name = "GatherElements",
-                                  .since = 11,
-                                  .infer = infer,
-                                  .lower = lower,
-                                  .facts = {.moves = true, .narrows = true}};
+const OpDef gather_elements_op = {
+    .name = "GatherElements",
+    .since = 11,
+    .infer = infer,
+    .lower = lower,
+    .facts = {.moves = true, .narrows = true, .size_rule = SizeRule::gather_elements}};
 
 }  // namespace poprt::ops

@@ -49,7 +49,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef gather_nd_op;
-const OpDef gather_nd_op = {
-    .name = "GatherND", .since = 11, .infer = infer, .lower = lower, .facts = {.moves = true}};
+const OpDef gather_nd_op = {.name = "GatherND",
+                            .since = 11,
+                            .infer = infer,
+                            .lower = lower,
+                            .facts = {.moves = true, .size_rule = SizeRule::gather_nd}};
 
 }  // namespace poprt::ops

@@ -60,6 +60,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef grid_sample_op;
-const OpDef grid_sample_op = {.name = "GridSample", .since = 16, .infer = infer, .lower = lower};
+const OpDef grid_sample_op = {.name = "GridSample",
+                              .since = 16,
+                              .infer = infer,
+                              .lower = lower,
+                              .facts = {.size_rule = SizeRule::grid_sample}};
 
 }  // namespace poprt::ops

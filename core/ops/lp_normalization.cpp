@@ -38,6 +38,9 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef lp_normalization_op;
-const OpDef lp_normalization_op = {.name = "LpNormalization", .infer = infer, .lower = lower};
+const OpDef lp_normalization_op = {.name = "LpNormalization",
+                                   .infer = infer,
+                                   .lower = lower,
+                                   .facts = {.size_rule = SizeRule::lp_normalization}};
 
 }  // namespace poprt::ops

@@ -79,11 +79,13 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef non_max_suppression_op;
-const OpDef non_max_suppression_op = {
-    .name = "NonMaxSuppression",
-    .since = 10,
-    .infer = infer,
-    .lower = lower,
-    .facts = {.data_sized = true, .shape_inputs = 0b100, .constant_inputs = 0b11100}};
+const OpDef non_max_suppression_op = {.name = "NonMaxSuppression",
+                                      .since = 10,
+                                      .infer = infer,
+                                      .lower = lower,
+                                      .facts = {.data_sized = true,
+                                                .shape_inputs = 0b100,
+                                                .constant_inputs = 0b11100,
+                                                .size_rule = SizeRule::non_max_suppression}};
 
 }  // namespace poprt::ops

@@ -27,7 +27,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef non_zero_op;
-const OpDef non_zero_op = {
-    .name = "NonZero", .since = 9, .infer = infer, .lower = lower, .facts = {.data_sized = true}};
+const OpDef non_zero_op = {.name = "NonZero",
+                           .since = 9,
+                           .infer = infer,
+                           .lower = lower,
+                           .facts = {.data_sized = true, .size_rule = SizeRule::non_zero}};
 
 }  // namespace poprt::ops

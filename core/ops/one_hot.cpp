@@ -40,11 +40,13 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef one_hot_op;
-const OpDef one_hot_op = {
-    .name = "OneHot",
-    .since = 9,
-    .infer = infer,
-    .lower = lower,
-    .facts = {.narrows = true, .shape_inputs = 0b10, .constant_inputs = 0b10}};
+const OpDef one_hot_op = {.name = "OneHot",
+                          .since = 9,
+                          .infer = infer,
+                          .lower = lower,
+                          .facts = {.narrows = true,
+                                    .shape_inputs = 0b10,
+                                    .constant_inputs = 0b10,
+                                    .size_rule = SizeRule::one_hot}};
 
 }  // namespace poprt::ops

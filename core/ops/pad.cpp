@@ -161,6 +161,7 @@ const OpDef pad_op = {.name = "Pad",
                                 .narrows = true,
                                 .shape_inputs = 0b10,
                                 .constant_inputs = 0b1010,
-                                .s64_inputs = ~0b101u}};
+                                .s64_inputs = ~0b101u,
+                                .size_rule = SizeRule::pad}};
 
 }  // namespace poprt::ops

@@ -64,11 +64,13 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef range_op;
-const OpDef range_op = {
-    .name = "Range",
-    .since = 11,
-    .infer = infer,
-    .lower = lower,
-    .facts = {.narrows = true, .shape_inputs = 0b111, .constant_inputs = 0b111}};
+const OpDef range_op = {.name = "Range",
+                        .since = 11,
+                        .infer = infer,
+                        .lower = lower,
+                        .facts = {.narrows = true,
+                                  .shape_inputs = 0b111,
+                                  .constant_inputs = 0b111,
+                                  .size_rule = SizeRule::range}};
 
 }  // namespace poprt::ops

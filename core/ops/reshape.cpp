@@ -80,6 +80,7 @@ const OpDef reshape_op = {.name = "Reshape",
                                     .constant_inputs = 0b10,
                                     .s64_inputs = ~0b1u,
                                     .qdq = QdqForm::moves,
-                                    .monotone = Monotone::first}};
+                                    .monotone = Monotone::first,
+                                    .size_rule = SizeRule::reshape}};
 
 }  // namespace poprt::ops

@@ -48,6 +48,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef roi_align_op;
-const OpDef roi_align_op = {.name = "RoiAlign", .since = 10, .infer = infer, .lower = lower};
+const OpDef roi_align_op = {.name = "RoiAlign",
+                            .since = 10,
+                            .infer = infer,
+                            .lower = lower,
+                            .facts = {.size_rule = SizeRule::roi_align}};
 
 }  // namespace poprt::ops

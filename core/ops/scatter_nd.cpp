@@ -47,7 +47,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef scatter_nd_op;
-const OpDef scatter_nd_op = {
-    .name = "ScatterND", .since = 11, .infer = infer, .lower = lower, .facts = {.moves = true}};
+const OpDef scatter_nd_op = {.name = "ScatterND",
+                             .since = 11,
+                             .infer = infer,
+                             .lower = lower,
+                             .facts = {.moves = true, .size_rule = SizeRule::scatter}};
 
 }  // namespace poprt::ops

@@ -46,6 +46,7 @@ const OpDef squeeze_op = {.name = "Squeeze",
                                     .constant_inputs = 0b10,
                                     .s64_inputs = ~0b1u,
                                     .qdq = QdqForm::moves,
-                                    .monotone = Monotone::first}};
+                                    .monotone = Monotone::first,
+                                    .size_rule = SizeRule::squeeze}};
 
 }  // namespace poprt::ops

@@ -52,9 +52,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef top_k_op;
-const OpDef top_k_op = {.name = "TopK",
-                        .infer = infer,
-                        .lower = lower,
-                        .facts = {.shape_inputs = 0b10, .constant_inputs = 0b10}};
+const OpDef top_k_op = {
+    .name = "TopK",
+    .infer = infer,
+    .lower = lower,
+    .facts = {.shape_inputs = 0b10, .constant_inputs = 0b10, .size_rule = SizeRule::top_k}};
 
 }  // namespace poprt::ops

@@ -40,6 +40,7 @@ const OpDef unsqueeze_op = {.name = "Unsqueeze",
                                       .constant_inputs = 0b10,
                                       .s64_inputs = ~0b1u,
                                       .qdq = QdqForm::moves,
-                                      .monotone = Monotone::first}};
+                                      .monotone = Monotone::first,
+                                      .size_rule = SizeRule::unsqueeze}};
 
 }  // namespace poprt::ops

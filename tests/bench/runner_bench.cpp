@@ -11,7 +11,7 @@
 
 #include "device/emulator/emulator.h"
 #include "program/builder.h"
-#include "runtime/model_runner.h"
+#include "runtime/runner/model_runner.h"
 
 namespace {
 

@@ -49,7 +49,8 @@ inline void lower_softmax(LowerContext& ctx, calls::SoftmaxMode mode) {
   const OpDef symbol##_op = {.name = op_name,                                          \
                              .infer = infer_softmax,                                   \
                              .lower = [](LowerContext& c) { lower_softmax(c, mode); }, \
-                             .sharing = {.in_place = 1}};                              \
+                             .sharing = {.in_place = 1},                               \
+                             .facts = {.size_rule = SizeRule::softmax}};               \
   }
 
 }  // namespace poprt::ops
