@@ -91,7 +91,7 @@ class StreamedRing : public RingBuffer<T> {
   void show(uint64_t own) noexcept {
     this->producer_.own = own;
     if (this->tail_.exact.load(std::memory_order_relaxed) == own) return;  // leave the line alone
-    this->tail_.exact.store(own, std::memory_order_release);  // pairs with look()
+    this->tail_.exact.store(own, std::memory_order_release);               // pairs with look()
     this->tell(this->producer_, this->tail_);
   }
   [[gnu::noinline]] uint64_t next_group(uint64_t own) noexcept {

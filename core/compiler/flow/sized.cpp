@@ -1,6 +1,7 @@
-// Operators that read a tensor of which only a part is real (Item::size). The rule of each says how much of its
-// result is real, and fills what must not count (a sum's padding with zeros, a maximum's with the
-// least number). What has no such rule is refused: it would compute with padding.
+// Operators that read a tensor of which only a part is real (Item::size). The rule of each says how
+// much of its result is real, and fills what must not count (a sum's padding with zeros, a
+// maximum's with the least number). What has no such rule is refused: it would compute with
+// padding.
 #include <algorithm>
 #include <array>
 #include <cmath>
