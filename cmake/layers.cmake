@@ -49,6 +49,37 @@ ${rows}  });
   target_sources(${target} PRIVATE ${out})
 endfunction()
 
+# poprt_kernel_calls(OUT): generates a header with all calls of core/kernels/calls, for the test that goes
+# through them: foo_bar.h defines FooBar.
+function(poprt_kernel_calls out)
+  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/kernels/calls/*.h)
+  list(FILTER files EXCLUDE REGEX "/call\\.h$")
+  set(includes "")
+  set(types "")
+  foreach(file ${files})
+    get_filename_component(stem ${file} NAME_WE)
+    string(APPEND includes "#include \"kernels/calls/${stem}.h\"\n")
+    string(REPLACE "_" ";" words ${stem})
+    set(type "")
+    foreach(word ${words})
+      string(SUBSTRING ${word} 0 1 first)
+      string(SUBSTRING ${word} 1 -1 rest)
+      string(TOUPPER ${first} first)
+      string(APPEND type ${first}${rest})
+    endforeach()
+    list(APPEND types ${type})
+  endforeach()
+  list(JOIN types ", " types)
+  file(GENERATE OUTPUT ${out} CONTENT
+"// Generated from the file system by cmake/layers.cmake.
+#pragma once
+${includes}
+namespace poprt::kernels::calls {
+using AllCalls = testing::Types<${types}>;
+}  // namespace poprt::kernels::calls
+")
+endfunction()
+
 # The instruction sets that core/kernels/isa/*.cpp is compiled for, once each, with POPRT_ISA set to
 # the name. Those files must include nothing but isa/ headers and <cstdint>/<cstddef>: an inline
 # function of the standard library compiled for AVX-512 must never be the copy that the linker keeps.

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "poprt/compiler.h"
-#include "runtime/executable_cache.h"
+#include "runtime/session/executable_cache.h"
 
 namespace poprt::capi {
 

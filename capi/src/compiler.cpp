@@ -12,8 +12,8 @@
 #include "compiler_loader.h"
 #include "engine_options.h"
 #include "guard.h"
-#include "runtime/payload_buffer.h"
-#include "runtime/popef_file.h"
+#include "runtime/queue/payload_buffer.h"
+#include "runtime/session/popef_file.h"
 
 using namespace poprt;
 

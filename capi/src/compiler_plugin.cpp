@@ -17,7 +17,7 @@
 #include "ops/op.h"
 #include "passes/pass.h"
 #include "program/serialize.h"
-#include "runtime/popef_file.h"
+#include "runtime/session/popef_file.h"
 
 namespace {
 

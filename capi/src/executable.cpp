@@ -5,8 +5,8 @@
 
 #include "popef_handles.h"
 #include "receiver.h"
-#include "runtime/payload_buffer.h"
-#include "runtime/popef_file.h"
+#include "runtime/queue/payload_buffer.h"
+#include "runtime/session/popef_file.h"
 
 using namespace poprt;
 

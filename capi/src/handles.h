@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "device/device_manager.h"
 #include "poprt/poprt.h"
-#include "runtime/light_runner.h"
-#include "runtime/model.h"
-#include "runtime/model_runner.h"
+#include "runtime/runner/light_runner.h"
+#include "runtime/runner/model_runner.h"
+#include "runtime/session/model.h"
 
 struct poprt_error {
   poprt::ErrorCode code;

@@ -4,7 +4,7 @@
 
 #include "popef/error.h"
 #include "popef_handles.h"
-#include "runtime/payload_buffer.h"
+#include "runtime/queue/payload_buffer.h"
 
 using namespace poprt;
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "guard.h"
-#include "runtime/request.h"
+#include "runtime/queue/request.h"
 
 namespace poprt::capi {
 

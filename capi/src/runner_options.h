@@ -2,7 +2,7 @@
 #pragma once
 
 #include "guard.h"
-#include "runtime/runner_plan.h"
+#include "runtime/runner/runner_plan.h"
 
 namespace poprt::capi {
 

@@ -1,9 +1,9 @@
 #include "poprt/runners.h"
 
 #include "runner_options.h"
-#include "runtime/host_concat_runner.h"
-#include "runtime/model_fusion_runner.h"
-#include "runtime/pack_runner.h"
+#include "runtime/runner/host_concat_runner.h"
+#include "runtime/runner/model_fusion_runner.h"
+#include "runtime/runner/pack_runner.h"
 
 using namespace poprt;
 

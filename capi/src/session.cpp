@@ -7,9 +7,9 @@
 #include "popef_handles.h"
 #include "poprt/queue.h"
 #include "profile.h"
-#include "runtime/popef_file.h"
-#include "runtime/session.h"
-#include "runtime/stream_queues.h"
+#include "runtime/queue/queue_manager.h"
+#include "runtime/session/popef_file.h"
+#include "runtime/session/session.h"
 #include "wait.h"
 
 using namespace poprt;
@@ -24,8 +24,8 @@ struct poprt_session {
 namespace {
 
 // Queue handles are the queues themselves.
-runtime::StreamQueues& of(poprt_queue_manager& m) {
-  return reinterpret_cast<runtime::StreamQueues&>(m);
+runtime::QueueManager& of(poprt_queue_manager& m) {
+  return reinterpret_cast<runtime::QueueManager&>(m);
 }
 runtime::StreamQueue& of(poprt_queue& q) { return reinterpret_cast<runtime::StreamQueue&>(q); }
 const runtime::StreamQueue& of(const poprt_queue& q) {
@@ -273,7 +273,7 @@ poprt_error* poprt_session_create_queue_manager(poprt_session* session,
       timeout = [call = o.timeout, data = o.timeout_data](runtime::InputStreamQueue& q) {
         call(handle(q), data);
       };
-    runtime::StreamQueues& queues = s.create_queue_manager(
+    runtime::QueueManager& queues = s.create_queue_manager(
         o.buffers ? o.buffers : 16, std::move(timeout), std::chrono::nanoseconds(o.timeout_ns),
         predicate_of(o.predicate, o.predicate_data, false),
         predicate_of(o.predicate, o.predicate_data, true));

@@ -1,8 +1,8 @@
 #include "poprt/telemetry.h"
 
 #include "guard.h"
-#include "runtime/telemetry.h"
-#include "runtime/telemetry_reader.h"
+#include "runtime/telemetry/telemetry.h"
+#include "runtime/telemetry/telemetry_reader.h"
 
 using namespace poprt;
 

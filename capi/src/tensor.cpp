@@ -8,8 +8,8 @@
 #include "base/checked.h"
 #include "guard.h"
 #include "request_options.h"
-#include "runtime/anchor_lookup.h"
-#include "runtime/tensor_check.h"
+#include "runtime/session/anchor_lookup.h"
+#include "runtime/session/tensor_check.h"
 
 using namespace poprt;
 

@@ -7,7 +7,7 @@
 #include "common/arguments.h"
 #include "exec/commands.h"
 #include "exec/json_output.h"
-#include "runtime/executable_cache.h"
+#include "runtime/session/executable_cache.h"
 
 namespace poprt::cli {
 namespace {

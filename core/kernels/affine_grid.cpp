@@ -1,10 +1,9 @@
-// affine_grid: operands [theta, grid], both f32 or both f64, theta [N, rank, rank + 1], grid [N,
-// spatial..., rank]: theta times the position (x last dimension first, in [-1, 1], then 1) of each
-// point. ints: [N, rank (2 or 3), align_corners, spatial...]. A task is one image.
+// affine_grid (calls/affine_grid.h). A task is one image.
 #include <array>
 #include <vector>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/affine_grid.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -60,16 +59,15 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 template <class T>
-Plan plan_of(const CallReader& r, const Call& call) {
+Plan plan_of(const Operands& r, const Call& call) {
   constexpr DType t = sizeof(T) == sizeof(double) ? DType::f64 : DType::f32;
   auto p = std::make_shared<Params<T>>();
-  const int64_t n = r.size(0), rank = r.size(1);
-  r.check((rank == 2 || rank == 3) && call.ints.size() == static_cast<size_t>(3 + rank),
-          "rank must be 2 or 3");
-  p->rank = static_cast<size_t>(rank);
-  p->align = r.flag(2);
+  const auto c = calls::decode<calls::AffineGrid>(call);
+  const int64_t n = c.n, rank = static_cast<int64_t>(c.size.size());
+  p->rank = c.size.size();
+  p->align = c.align_corners;
   for (size_t d = 0; d < p->rank; d++) {
-    p->size[d] = r.size(3 + d);
+    p->size[d] = c.size[d];
     p->points = checked_mul(p->points, p->size[d]);
   }
   r.needs(0, t, {n, rank, rank + 1});
@@ -85,7 +83,7 @@ Plan plan_of(const CallReader& r, const Call& call) {
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("affine_grid", call, 2, 3);
+  const Operands r("affine_grid", call, 2);
   return r.has(0) && r.dtype(0) == DType::f64 ? plan_of<double>(r, call) : plan_of<float>(r, call);
 }
 

@@ -1,10 +1,9 @@
-// arg_extreme: operands [x, y], x seen as [outer, n, inner], y s64 [outer, inner]: the index along
-// n of the largest (or smallest) element or of a NaN, the first or the last of equals. ints:
-// [outer, n, inner, smallest, last].
+// arg_extreme (calls/arg_extreme.h).
 #include <algorithm>
 #include <type_traits>
 
 #include "base/checked.h"
+#include "kernels/calls/arg_extreme.h"
 #include "kernels/common/numbers.h"
 #include "kernels/isa/reduce.h"
 #include "kernels/kernel.h"
@@ -12,10 +11,7 @@
 namespace poprt::kernels {
 namespace {
 
-struct Params {
-  int64_t outer, n, inner;
-  bool smallest, last;
-};
+using Params = calls::ArgExtreme;
 
 constexpr int64_t kColumns = 64, kLanes = 16, kShortRow = 256, kRowsOfTask = 64;
 
@@ -129,11 +125,7 @@ Plan prepare(const Call& call) {
   check(call.operands.size() == 2 && call.operands[0].present && call.operands[1].present &&
             call.operands[1].dtype == DType::s64,
         "expected operands x and y (s64)");
-  check(call.ints.size() == 5, "expected 5 integers");
-  auto p = std::make_shared<Params>(
-      Params{call.ints[0], call.ints[1], call.ints[2], call.ints[3] != 0, call.ints[4] != 0});
-  check(p->outer >= 0 && p->n >= 1 && p->n < (int64_t{1} << 31) && p->inner >= 0,
-        "an integer is out of range");
+  auto p = std::make_shared<Params>(calls::decode<calls::ArgExtreme>(call));
   const int64_t results = checked_mul(p->outer, p->inner);
   check(element_count(call.operands[0].shape) == checked_mul(results, p->n) &&
             element_count(call.operands[1].shape) == results,

@@ -1,9 +1,5 @@
-// attention: operands [q [B,S,Cq], k [B,T,Ck], v [B,T,Cv], mask or absent, out [B,S,H*D]], all f32
-// but the mask, which is f32 (added to the scores) or bool (false: the score becomes mask_value)
-// and broadcasts to [B,H,S,T] (at most 4 dimensions). ints: [H, D, q_offset, k_offset, v_offset,
-// causal]; floats: [scale, mask_value]. Column d of head h of q is q_offset + h D + d, so q, k and
-// v may be one tensor. out = softmax(scale q k^T + mask) v; causal lets query i see keys 0 .. i + T
-// - S.
+// attention (calls/attention.h). A task is a block of queries of one head.
+#include "kernels/calls/attention.h"
 #include "kernels/isa/attention.h"
 
 #include <algorithm>
@@ -18,14 +14,12 @@ namespace {
 constexpr int64_t kQueryBlock = 192;  // a multiple of the rows that a head does at once
 static_assert(kQueryBlock % isa::kAttentionRows == 0);
 
-struct Params {
-  const isa::AttentionTable* table = nullptr;
-  int64_t batch = 0, heads = 0, size = 0, queries = 0, keys = 0, blocks = 0;
+struct Params : calls::Attention {
+  const isa::AttentionTable* table = &POPRT_SELECT_ISA(attention);
+  int64_t batch = 0, queries = 0, keys = 0, blocks = 0;
   int64_t q_columns = 0, k_columns = 0, v_columns = 0;
-  int64_t q_offset = 0, k_offset = 0, v_offset = 0;
-  bool causal = false, has_mask = false, mask_is_bool = false;
+  bool has_mask = false, mask_is_bool = false;
   std::array<int64_t, 4> mask_strides{};
-  float scale = 1, mask_value = 0;
 };
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
@@ -70,24 +64,13 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 Plan prepare(const Call& call) {
   const auto check = [](bool ok, std::string_view what) { expect(ok, "attention", what); };
   check(call.operands.size() == 5, "expected operands q, k, v, mask, out");
-  check(call.ints.size() == 6 && call.floats.size() == 2, "expected 6 integers and 2 floats");
   for (const size_t i : {0, 1, 2, 4})
     check(call.operands[i].present && call.operands[i].dtype == DType::f32 &&
               call.operands[i].shape.size() == 3,
           "q, k, v and out must be f32 of rank 3");
   const auto q = call.operands[0].shape, k = call.operands[1].shape, v = call.operands[2].shape,
              out = call.operands[4].shape;
-  auto p = std::make_shared<Params>();
-  p->table = &POPRT_SELECT_ISA(attention);
-  p->heads = call.ints[0];
-  p->size = call.ints[1];
-  p->q_offset = call.ints[2];
-  p->k_offset = call.ints[3];
-  p->v_offset = call.ints[4];
-  p->causal = call.ints[5] != 0;
-  p->scale = call.floats[0];
-  p->mask_value = call.floats[1];
-  check(p->heads >= 1 && p->size >= 1, "heads and head size must be positive");
+  auto p = std::make_shared<Params>(Params{calls::decode<calls::Attention>(call)});
   const int64_t width = checked_mul(p->heads, p->size, "attention width");
   p->batch = q[0];
   p->queries = q[1];

@@ -1,20 +1,12 @@
-// attention_generic: operands [q, k, v, mask?, lengths?, y, scores?], all f32 or all f64 but a bool
-// mask (true: attends) and s64 lengths [batch] (valid keys). Rows of q and y lie at (b, head, i)
-// times their strides, k and v are [batch, kv_heads, keys, size]. score = q . k * scale; then
-// softcap * tanh(score / softcap) when softcap > 0; then the mask is added, and keys that causal,
-// windows, lengths or a false mask exclude are dropped; softmax; times v. A row without keys gives
-// zeros. ints: [batch, q_heads, kv_heads, queries, keys, head_size, v_size, causal, left, right
-// (-1: no window), offset (position of query 0), stage of `scores` (0 raw, 1 capped, 2 masked, 3
-// softmax), then strides b, head, i of q, of y, then strides b, head, i, key of the mask, its
-// keys]. floats: [scale (f64: NaN for 1 / sqrt(head_size)), softcap]. A task is a block of rows of
-// one head.
+// attention_generic (calls/attention_generic.h). A task is a block of rows of one head.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/attention_generic.h"
 #include "kernels/common/elementwise.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/attention.h"
 #include "kernels/isa/elementwise.h"
 #include "kernels/isa/gemm.h"
@@ -25,20 +17,14 @@ namespace {
 
 constexpr int64_t kQueryBlock = 192, kRows = 24, kBlockK = 512;
 
-struct Params {
-  int64_t batch, q_heads, kv_heads, queries, keys, head, v_size;
-  bool causal, bool_mask;
-  int64_t left, right, offset, stage;
-  std::array<int64_t, 3> q, y;
-  std::array<int64_t, 4> mask;
-  int64_t mask_keys;
-  float scale, softcap;
-  int64_t blocks, key_panels, v_panels;
-  bool few;  // queries
-  const isa::AttentionTable* attention;
-  const isa::GemmTable* gemm;
-  const isa::NormalizeTable* normalize;
-  const isa::ElementwiseTable* elementwise;
+struct Params : calls::AttentionGeneric {
+  bool bool_mask = false;
+  int64_t blocks = 0, key_panels = 0, v_panels = 0;
+  bool few = false;  // queries
+  const isa::AttentionTable* attention = &POPRT_SELECT_ISA(attention);
+  const isa::GemmTable* gemm = &POPRT_SELECT_ISA(gemm);
+  const isa::NormalizeTable* normalize = &POPRT_SELECT_ISA(normalize);
+  const isa::ElementwiseTable* elementwise = &POPRT_SELECT_ISA(elementwise);
 };
 
 struct Range {
@@ -240,32 +226,10 @@ void run_double(const void* params, void* const* data, int64_t begin, int64_t en
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("attention_generic", call, 7, 23, 2);
-  auto p = std::make_shared<Params>();
-  p->batch = r.size(0);
-  p->q_heads = r.size(1);
-  p->kv_heads = r.size(2);
-  p->queries = r.size(3);
-  p->keys = r.size(4);
-  p->head = r.size(5);
-  p->v_size = r.size(6);
-  p->causal = r.flag(7);
-  p->left = r.integer(8);
-  p->right = r.integer(9);
-  p->offset = r.size(10);
-  p->stage = r.size(11);
-  for (size_t d = 0; d < 3; d++) {
-    p->q[d] = r.size(12 + d);
-    p->y[d] = r.size(15 + d);
-  }
-  for (size_t d = 0; d < 4; d++) p->mask[d] = r.size(18 + d);
-  p->mask_keys = r.size(22);
-  p->scale = r.real(0);
-  p->softcap = r.real(1);
+  const Operands r("attention_generic", call, 7);
+  auto p = std::make_shared<Params>(Params{calls::decode<calls::AttentionGeneric>(call)});
   const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
-  constexpr int64_t kFar = int64_t{1} << 40;
-  r.check(p->left >= -1 && p->left < kFar && p->right >= -1 && p->right < kFar, "bad window");
-  const int64_t tasks = CallReader::product({p->batch, p->q_heads, p->queries});
+  const int64_t tasks = Operands::product({p->batch, p->q_heads, p->queries});
   r.check(tasks == 0 || (p->kv_heads > 0 && p->q_heads % p->kv_heads == 0),
           "heads of q must be a multiple of those of k");
   const auto reach = [&](std::span<const int64_t> strides, int64_t last) {
@@ -291,18 +255,14 @@ Plan prepare(const Call& call) {
   p->key_panels = (p->keys + isa::kPanel - 1) / isa::kPanel;
   p->v_panels = (p->v_size + isa::kPanel - 1) / isa::kPanel;
   p->few = p->queries <= isa::kFewQueries;
-  p->attention = &POPRT_SELECT_ISA(attention);
-  p->gemm = &POPRT_SELECT_ISA(gemm);
-  p->normalize = &POPRT_SELECT_ISA(normalize);
-  p->elementwise = &POPRT_SELECT_ISA(elementwise);
   Plan plan;
   plan.outputs = 2;
   plan.run = run;
   plan.tasks = tasks ? p->batch * p->q_heads * p->blocks : 0;
   plan.work = static_cast<double>(tasks) * static_cast<double>(p->keys) *
               (static_cast<double>(p->head + p->v_size) / 40 + 1);
-  const int64_t panels = checked_add(CallReader::product({p->key_panels, isa::kPanel, p->head}),
-                                     CallReader::product({p->v_panels, isa::kPanel, p->keys}));
+  const int64_t panels = checked_add(Operands::product({p->key_panels, isa::kPanel, p->head}),
+                                     Operands::product({p->v_panels, isa::kPanel, p->keys}));
   plan.scratch_bytes = static_cast<size_t>(
       checked_mul(checked_add(panels, checked_mul(kRows, p->keys)), int64_t{4}) + 8192);
   if (t == DType::f64) {

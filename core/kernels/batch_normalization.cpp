@@ -1,12 +1,11 @@
-// batch_normalization: operands [x, scale, bias, mean, variance, y], ints [N, C, pixels], floats
-// [epsilon]. y = (x - mean) / sqrt(variance + epsilon) * scale + bias per channel; x and y share
-// one float dtype, parameters have one float dtype (f32, f64, f16 or bf16).
+// batch_normalization (calls/batch_normalization.h). A task is one channel of one image.
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
 
 #include "base/checked.h"
 #include "base/half.h"
+#include "kernels/calls/batch_normalization.h"
 #include "kernels/isa/normalize.h"
 #include "kernels/kernel.h"
 
@@ -60,10 +59,8 @@ bool is_plain_float(DType d) {
 
 Plan prepare(const Call& call) {
   constexpr std::string_view kName = "batch_normalization";
-  expect(call.operands.size() == 6 && call.ints.size() == 3 && call.floats.size() == 1, kName,
-         "expected 6 operands, 3 integers, 1 float");
-  const int64_t n = call.ints[0], c = call.ints[1], pixels = call.ints[2];
-  expect(n >= 0 && c >= 1 && pixels >= 0, kName, "size out of range");
+  expect(call.operands.size() == 6, kName, "expected 6 operands");
+  const auto [n, c, pixels, epsilon] = calls::decode<calls::BatchNormalization>(call);
   const int64_t planes = checked_mul(n, c), count = checked_mul(planes, pixels);
   const DType x = call.operands[0].dtype, parameters = call.operands[1].dtype;
   expect(is_plain_float(x) && is_plain_float(parameters), kName, "expected float operands");
@@ -84,7 +81,7 @@ Plan prepare(const Call& call) {
   plan.tasks = planes;
   plan.work = static_cast<double>(count) * 0.15;
   auto p = std::make_shared<Params>();
-  *p = {c, pixels, static_cast<double>(call.floats[0]), parameters, &POPRT_SELECT_ISA(normalize)};
+  *p = {c, pixels, static_cast<double>(epsilon), parameters, &POPRT_SELECT_ISA(normalize)};
   plan.params = std::move(p);
   return plan;
 }

@@ -1,9 +1,9 @@
-// byte_map: operands [x, table, y], y[i] = table[x[i]]; x and y are u8 or s8, the table is 256
-// elements of y's type, in the order of x's bits. ints: [count].
+// byte_map (calls/byte_map.h).
 #include <algorithm>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/byte_map.h"
 #include "kernels/common/integer_panel.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/quantize.h"
 
 namespace poprt::kernels {
@@ -26,9 +26,9 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("byte_map", call, 3, 1);
+  const Operands r("byte_map", call, 3);
   auto p = std::make_shared<Params>();
-  p->count = r.size(0);
+  p->count = calls::decode<calls::ByteMap>(call).count;
   p->table = &POPRT_SELECT_ISA(quantize);
   p->vbmi = cpu_has_vbmi();
   r.check(is_byte(r.dtype(0)) && is_byte(r.dtype(2)), "only u8 and s8 are looked up");

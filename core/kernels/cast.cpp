@@ -1,8 +1,4 @@
-// cast: operands [from, to], same element count, any numeric types (4-bit, 8-bit and 16-bit floats,
-// sub- byte integers, bool). ints: [saturate, rounding = 0] for 8-bit float
-// results; rounding (to f8e8m0 alone) is a PowerRounding. Floats become integers
-// toward zero; out of range as x86 and ONNX Runtime give it: NaN and overflow are the most negative
-// value of s32 / s64, narrower types keep the low bits of that.
+// cast (calls/cast.h).
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -11,6 +7,7 @@
 
 #include "base/half.h"
 #include "base/quarter.h"
+#include "kernels/calls/cast.h"
 #include "kernels/common/convert_block.h"
 #include "kernels/isa/cast.h"
 #include "kernels/kernel.h"
@@ -222,9 +219,7 @@ bool numeric(DType t) { return dtype_bits(t) > 0 && t != DType::c64 && t != DTyp
 Plan prepare(const Call& call) {
   expect(call.operands.size() == 2 && call.operands[0].present && call.operands[1].present, "cast",
          "expected operands from, to");
-  expect(call.ints.size() == 1 || call.ints.size() == 2, "cast", "expected one or two integers");
-  const int64_t rounding = call.ints.size() == 2 ? call.ints[1] : 0;
-  expect(rounding >= 0 && rounding <= 2, "cast", "unknown rounding");
+  const auto c = calls::decode<calls::Cast>(call);
   const Operand &from = call.operands[0], &to = call.operands[1];
   expect(numeric(from.dtype) && numeric(to.dtype), "cast", "an operand is not numeric");
   const int64_t count = element_count(from.shape);
@@ -234,8 +229,8 @@ Plan prepare(const Call& call) {
   const auto row = find_row(from.dtype, to.dtype);
   const bool by_floats = is_small_float(from.dtype) && is_small_float(to.dtype);
   plan.params = std::make_shared<Params>(
-      Params{from.dtype, to.dtype, count, call.ints[0] != 0, static_cast<PowerRounding>(rounding),
-             row, by_floats, dtype_bits(from.dtype) / 8, dtype_bits(to.dtype) / 8});
+      Params{from.dtype, to.dtype, count, c.saturate, c.rounding.value_or(PowerRounding::up), row,
+             by_floats, dtype_bits(from.dtype) / 8, dtype_bits(to.dtype) / 8});
   plan.tasks = std::max<int64_t>(1, (count + kTaskElements - 1) / kTaskElements);
   plan.work = static_cast<double>(count) * (row ? 0.15 : by_floats ? 0.6 : 4.0);
   return plan;

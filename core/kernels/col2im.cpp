@@ -1,20 +1,15 @@
-// col2im: operands [x, y], both f32 or both f64: x [planes, taps, blocks] holds windows of an
-// image, y [planes, image] the sum of what falls on each pixel. ints: [planes, rank, then per
-// spatial dimension: image, blocks, kernel, stride, pad, dilation]. A task is one plane.
+// col2im (calls/col2im.h). A task is one plane.
 #include <algorithm>
-#include <array>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/col2im.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
 
-constexpr size_t kMaxRank = 8;
-
 struct Params {
-  size_t rank;
   int64_t taps = 1, blocks = 1, pixels = 1;
-  std::array<std::array<int64_t, 6>, kMaxRank> axis;
+  std::vector<calls::Col2imAxis> axes;
 };
 
 template <class T>
@@ -24,7 +19,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
     const T* x = static_cast<const T*>(data[0]) + plane * p.taps * p.blocks;
     T* y = static_cast<T*>(data[1]) + plane * p.pixels;
     std::fill(y, y + p.pixels, T{0});
-    const auto& [image_x, blocks_x, kernel_x, stride_x, pad_x, dilation_x] = p.axis[p.rank - 1];
+    const auto& [image_x, blocks_x, kernel_x, stride_x, pad_x, dilation_x] = p.axes.back();
     const int64_t rows = p.blocks / blocks_x;
     for (int64_t tap = 0; tap < p.taps; tap++) {
       // Blocks [first, last) of a row fall inside the image.
@@ -36,8 +31,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
       for (int64_t row = 0; row < rows; row++) {
         int64_t t = tap / kernel_x, b = row, at = 0, step = image_x;
         bool inside = true;
-        for (size_t d = p.rank - 1; d-- > 0;) {
-          const auto& [image, blocks, kernel, stride, pad, dilation] = p.axis[d];
+        for (size_t d = p.axes.size() - 1; d-- > 0;) {
+          const auto& [image, blocks, kernel, stride, pad, dilation] = p.axes[d];
           const int64_t i = b % blocks * stride - pad + t % kernel * dilation;
           inside = inside && i >= 0 && i < image;
           at += i * step;
@@ -57,19 +52,14 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("col2im", call, 2, 2);
+  const Operands r("col2im", call, 2);
   auto p = std::make_shared<Params>();
-  const int64_t planes = r.size(0);
-  p->rank = static_cast<size_t>(r.size(1, 1));
-  r.check(p->rank <= kMaxRank && call.ints.size() == 2 + 6 * p->rank, "bad rank");
-  for (size_t d = 0; d < p->rank; d++) {
-    for (size_t i = 0; i < 6; i++) {
-      p->axis[d][i] = r.size(2 + 6 * d + i, i == 4 ? 0 : 1);
-      r.check(p->axis[d][i] < (int64_t{1} << 31), "a size is out of range");
-    }
-    p->pixels = checked_mul(p->pixels, p->axis[d][0]);
-    p->blocks = checked_mul(p->blocks, p->axis[d][1]);
-    p->taps = checked_mul(p->taps, p->axis[d][2]);
+  const auto [planes, axes] = calls::decode<calls::Col2im>(call);
+  p->axes = axes;
+  for (const calls::Col2imAxis& a : axes) {
+    p->pixels = checked_mul(p->pixels, a.image);
+    p->blocks = checked_mul(p->blocks, a.blocks);
+    p->taps = checked_mul(p->taps, a.kernel);
   }
   const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
   r.needs(0, t, {planes, p->taps, p->blocks});

@@ -1,5 +1,5 @@
-// conv: convolution of channel-blocked f32 (kernels/common/conv.h). weights are packed by
-// pack_conv(); x is [N, groups * ceil(C/16), H, W, 16], C a multiple of 16 when groups > 1.
+// conv (calls/conv.h).
+#include "kernels/calls/conv.h"
 #include "kernels/common/conv_blocked.h"
 
 namespace poprt::kernels {
@@ -15,8 +15,9 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
+  const auto c = calls::decode<calls::Conv>(call);
   auto p = std::make_shared<ConvBlockedParams>();
-  Plan plan = plan_blocked_conv("conv", call, false, *p);
+  Plan plan = plan_blocked_conv("conv", c.conv, c.depth, call.operands, false, *p);
   plan.run = run;
   plan.params = std::move(p);
   return plan;

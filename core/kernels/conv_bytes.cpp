@@ -1,18 +1,4 @@
-// conv_bytes: operands [x, panels, offsets, scales, residual?, y]: a convolution of u8 or s8 with
-// channels last, x [N, in..., C], y [N, out..., M]. The weights are constant, packed by
-// kernels/common/pack_quads.h as columns of the matrix [lines of taps, taps of a line * C and then
-// zeros up to a multiple of four, M]; with `sum` the exact product
-// of a window (where s8 counts 128 more) and a column,
-//   y = saturate(round((sum + offsets[m]) * scales[m]) + y_zero),
-// so offsets (s32) hold bias and zero points and scales (f32) all scales; both are as long as the
-// panels are wide. Padding counts as x_zero. With a residual like y, that is q, and
-//   y = saturate(round(v / sum_scale) + sum_zero),
-//   v = (q - y_zero) * y_scale + (residual - residual_zero) * residual_scale, at least 0 with relu.
-// With as many groups as channels, C = M is a multiple of 16 and the panels are s8 [ceil(C / 64),
-// taps of a line, ceil(lines / 4), 64, 4] in the order of isa/byte_pixels.h. ints: [N, C, M, groups
-// (1 or C), x_zero, y_zero, residual_zero, sum_zero, relu, q is signed, rank (1-3), then per
-// spatial dimension: in, out, kernel, stride, pad, dilation]; floats: [y_scale, residual_scale,
-// sum_scale].
+// conv_bytes (calls/conv_bytes.h).
 //
 // A row of a register tile is an output pixel: the tile reads each tap of its pixels where it lies,
 // or in a line of zero points for what is padding, so stride and dilation cost nothing. When C is
@@ -22,9 +8,10 @@
 #include <array>
 #include <cstring>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/conv_bytes.h"
 #include "kernels/common/cpu.h"
 #include "kernels/common/integer_panel.h"
+#include "kernels/common/operands.h"
 #include "kernels/common/pack_quads.h"
 #include "kernels/isa/byte_pixels.h"
 
@@ -33,9 +20,7 @@ namespace {
 
 static_assert(kPackedQuadColumns == isa::kPixelPanel);
 
-struct Axis {
-  int64_t in = 1, out = 1, kernel = 1, stride = 1, pad = 0, dilation = 1;
-};
+using Axis = calls::WindowAxis;
 struct Params {
   const isa::BytePixelTable* table;
   bool vnni, x_signed, has_residual, by_lines, depthwise;
@@ -244,42 +229,35 @@ void choose_block(Params& p) {
   p.block = pixels / unit * unit;
 }
 
-void read_residual(const CallReader& r, const Call& call, Params& p, int64_t n) {
+void read_residual(const Operands& r, const calls::ConvBytes& c, Params& p) {
   p.has_residual = r.has(4);
   if (!p.has_residual) return;
   const DType residual = r.dtype(4), y = r.dtype(5);
   r.check(is_byte(residual), "the residual must be u8 or s8");
-  r.needs(4, residual, {n, p.out_pixels, p.m});
+  r.needs(4, residual, {p.n, p.out_pixels, p.m});
   isa::PixelResidual& more = p.residual;
-  more.scale = call.floats[0];
-  more.residual_scale = call.floats[1];
-  more.y_scale = call.floats[2];
+  more.scale = c.y_scale;
+  more.residual_scale = c.residual_scale;
+  more.y_scale = c.sum_scale;
   more.residual_low = residual == DType::s8 ? -128 : 0;
   more.y_low = y == DType::s8 ? -128 : 0;
-  more.residual_zero = static_cast<int32_t>(r.integer(6));
-  more.y_zero = static_cast<int32_t>(r.integer(7));
-  more.relu = r.flag(8);
+  more.residual_zero = static_cast<int32_t>(c.residual_zero);
+  more.y_zero = static_cast<int32_t>(c.sum_zero);
+  more.relu = c.relu;
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("conv_bytes", call, 6, 11, 3);
+  const Operands r("conv_bytes", call, 6);
+  const auto c = calls::decode<calls::ConvBytes>(call);
   auto p = std::make_shared<Params>();
   p->table = &POPRT_SELECT_ISA(byte_pixels);
   p->vnni = cpu_has_vnni();
-  const int64_t n = r.size(0), rank = r.size(10, 1);
+  const int64_t n = c.n;
   p->n = n;
-  p->c = r.size(1, 1);
-  p->m = r.size(2, 1);
-  r.check(rank <= 3 && call.ints.size() == 11 + 6 * static_cast<size_t>(rank), "bad rank");
-  for (size_t i = 4; i < 8; i++)
-    r.check(r.integer(i) >= -128 && r.integer(i) <= 255, "a zero point is no byte");
-  for (int64_t d = 0; d < rank; d++) {
-    const auto at = static_cast<size_t>(11 + 6 * d);
-    for (size_t i = 0; i < 6; i++)
-      r.check(r.size(at + i, i == 4 ? 0 : 1) < (int64_t{1} << 31), "a size is out of range");
-    Axis& a = p->axis[static_cast<size_t>(3 - rank + d)];
-    a = {r.size(at),     r.size(at + 1), r.size(at + 2),
-         r.size(at + 3), r.size(at + 4), r.size(at + 5)};
+  p->c = c.c;
+  p->m = c.m;
+  std::copy_backward(c.axes.begin(), c.axes.end(), p->axis.end());
+  for (const Axis& a : c.axes) {
     p->in_pixels = checked_mul(p->in_pixels, a.in);
     p->out_pixels = checked_mul(p->out_pixels, a.out);
     p->taps = checked_mul(p->taps, a.kernel);
@@ -288,13 +266,10 @@ Plan prepare(const Call& call) {
   const DType x = r.dtype(0), y = r.dtype(5);
   r.check(is_byte(x) && is_byte(y), "x and y must be u8 or s8");
   p->x_signed = x == DType::s8;
-  p->pad_byte = static_cast<uint8_t>(r.integer(4));
-  p->y_zero = static_cast<int32_t>(r.integer(5));
-  p->y_low = r.flag(9) ? -128 : 0;
-  const int64_t groups = r.size(3, 1);
-  p->depthwise = groups != 1;
-  r.check(!p->depthwise || (groups == p->c && groups == p->m && groups % 16 == 0),
-          "groups are neither one nor single channels");
+  p->pad_byte = static_cast<uint8_t>(c.x_zero);
+  p->y_zero = static_cast<int32_t>(c.y_zero);
+  p->y_low = c.is_signed ? -128 : 0;
+  p->depthwise = c.groups != 1;
   p->by_lines = p->c % 4 != 0;
   r.check(checked_mul(p->taps, p->c) < (int64_t{1} << 31), "windows are too large");
   const int64_t line_taps = p->axis[2].kernel;
@@ -309,7 +284,7 @@ Plan prepare(const Call& call) {
   r.needs(2, DType::s32, {p->panels, isa::kPixelPanel});
   r.needs(3, DType::f32, {p->panels, isa::kPixelPanel});
   r.needs(5, y, {n, p->out_pixels, p->m});
-  read_residual(r, call, *p, n);
+  read_residual(r, c, *p);
   choose_block(*p);
   p->blocks = (p->out_pixels + p->block - 1) / p->block;
   // Each task makes its block's table of pointers again.
@@ -322,7 +297,7 @@ Plan prepare(const Call& call) {
   p->pointer_bytes = static_cast<size_t>(checked_mul(pointers, int64_t{sizeof(uint8_t*)}));
   Plan plan;
   plan.run = run;
-  plan.tasks = CallReader::product({n, p->blocks, p->groups});
+  plan.tasks = Operands::product({n, p->blocks, p->groups});
   plan.work = static_cast<double>(n * p->out_pixels) * static_cast<double>(p->m) *
               (static_cast<double>(p->depthwise ? 4 * p->taps : p->reads * p->quads) / 50 + 0.3);
   plan.scratch_bytes =

@@ -1,8 +1,8 @@
-// conv_depthwise: one filter per channel on channel-blocked f32 (kernels/common/conv.h with groups
-// = blocks of channels, C = M = 16). weights are packed by pack_conv().
+// conv_depthwise (calls/conv_depthwise.h).
 #include <algorithm>
 
 #include "base/checked.h"
+#include "kernels/calls/conv_depthwise.h"
 #include "kernels/common/conv.h"
 
 namespace poprt::kernels {
@@ -22,13 +22,13 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const ConvCall c = read_conv("conv_depthwise", call);
+  const ConvCall c =
+      read_conv("conv_depthwise", calls::decode<calls::ConvDepthwise>(call).conv, call.operands);
   auto p = std::make_shared<Params>();
   const isa::ConvShape& s = p->shape = c.shape;
-  expect(s.c == 16 && s.oc_blocks == 1, "conv_depthwise", "expected blocks of 16 channels");
   const int64_t taps = checked_mul(s.kh, s.kw);
-  expect_f32("conv_depthwise", call, 0, c.x_elements);
-  expect_f32("conv_depthwise", call, 1, checked_mul(taps, s.groups * 16));
+  expect_f32("conv_depthwise", call.operands, 0, c.x_elements);
+  expect_f32("conv_depthwise", call.operands, 1, checked_mul(taps, s.groups * 16));
   p->table = &POPRT_SELECT_ISA(conv);
   p->task_rows = std::clamp<int64_t>(2048 / s.ow, 1, s.oh);
   Plan plan;

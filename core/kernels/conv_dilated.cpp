@@ -1,5 +1,5 @@
-// conv_dilated: convolution of channel-blocked f32 with stride 1 of which many taps lie in the
-// padding (kernels/common/conv.h). weights are packed by pack_conv(); x is that of `conv`.
+// conv_dilated (calls/conv_dilated.h).
+#include "kernels/calls/conv_dilated.h"
 #include "kernels/isa/conv_dilated.h"
 
 #include <algorithm>
@@ -27,14 +27,13 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 Plan prepare(const Call& call) {
   constexpr std::string_view kName = "conv_dilated";
-  const ConvCall c = read_conv(kName, call);
+  const auto named = calls::decode<calls::ConvDilated>(call);
+  const ConvCall c = read_conv(kName, named.conv, call.operands);
   auto p = std::make_shared<Params>();
   const isa::ConvShape& s = p->shape = c.shape;
-  expect(s.stride_h == 1 && s.stride_w == 1, kName, "expected strides of 1");
-  expect(s.groups == 1 || s.c % 16 == 0, kName, "groups need multiples of 16 channels");
   const int64_t k = checked_mul(s.c, checked_mul(s.kh, s.kw));
-  expect_f32(kName, call, 0, c.x_elements);
-  expect_f32(kName, call, 1, checked_mul(checked_mul(k, s.oc_blocks), s.groups * 16));
+  expect_f32(kName, call.operands, 0, c.x_elements);
+  expect_f32(kName, call.operands, 1, checked_mul(checked_mul(k, s.oc_blocks), s.groups * 16));
   p->table = &POPRT_SELECT_ISA(conv_dilated);
 
   isa::DilatedBlocking& b = p->blocking;

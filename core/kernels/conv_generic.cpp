@@ -1,10 +1,11 @@
-// conv_generic: any convolution in plain layout (kernels/common/conv_generic.h), weights
-// [groups * M, C, kernel...]. f32 gathers 48 output pixels at a time into a panel and multiplies
-// the weights by it; other float types loop. A task is a panel (f32) or an output plane.
+// conv_generic (calls/conv_generic.h, common/conv_generic.h). f32 gathers 48 output pixels at a
+// time into a panel and multiplies the weights by it; other float types loop. A task is a panel
+// (f32) or an output plane.
 #include <algorithm>
 
 #include "base/checked.h"
 #include "base/half.h"
+#include "kernels/calls/conv_generic.h"
 #include "kernels/common/conv_generic.h"
 #include "kernels/isa/gemm.h"
 
@@ -134,7 +135,8 @@ float widen_bf16(bf16_t v) { return to_float(v); }
 
 Plan prepare(const Call& call) {
   auto params = std::make_shared<Params>();
-  GenericConv& p = params->conv = read_generic_conv("conv_generic", call);
+  GenericConv& p = params->conv = read_generic_conv(
+      "conv_generic", calls::decode<calls::ConvGeneric>(call).conv, call.operands);
   Plan plan;
   const double flops = p.flops() * static_cast<double>(p.out_plane);
   plan.tasks = checked_mul(checked_mul(p.n, p.groups), p.m);

@@ -1,6 +1,5 @@
-// conv_grouped: convolution in groups of 1, 2, 4, 8 or 16 channels, as many out as in, on
-// channel-blocked f32 (kernels/common/conv.h with groups = blocks of channels, C = M = 16); one
-// more integer, the channels of a group. weights are packed by pack_conv().
+// conv_grouped (calls/conv_grouped.h).
+#include "kernels/calls/conv_grouped.h"
 #include "kernels/isa/conv_grouped.h"
 
 #include <algorithm>
@@ -28,16 +27,15 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 
 Plan prepare(const Call& call) {
   constexpr std::string_view kName = "conv_grouped";
-  const ConvCall c = read_conv(kName, call, 1);
+  const auto named = calls::decode<calls::ConvGrouped>(call);
+  const ConvCall c = read_conv(kName, named.conv, call.operands);
   auto p = std::make_shared<Params>();
   const isa::ConvShape& s = p->shape = c.shape;
   isa::GroupedBlocking& b = p->blocking;
-  b.size = call.ints[kConvInts];
-  expect(s.c == 16 && s.oc_blocks == 1, kName, "expected blocks of 16 channels");
-  expect(b.size >= 1 && 16 % b.size == 0, kName, "groups must have 1, 2, 4, 8 or 16 channels");
+  b.size = named.size;
   const int64_t taps = checked_mul(s.kh, s.kw);
-  expect_f32(kName, call, 0, c.x_elements);
-  expect_f32(kName, call, 1, checked_mul(checked_mul(taps, b.size), s.groups * 16));
+  expect_f32(kName, call.operands, 0, c.x_elements);
+  expect_f32(kName, call.operands, 1, checked_mul(checked_mul(taps, b.size), s.groups * 16));
   p->table = &POPRT_SELECT_ISA(conv_grouped);
 
   const int64_t columns = isa::grouped_columns(s);

@@ -1,15 +1,12 @@
-// conv_integer: operands [x, w, x_zero?, w_zero?, bias?, y]: convolution of u8 / s8 x and w with
-// their zero points taken off, s32 bias [groups * M] and s32 y. Padding counts as x_zero, so adds
-// nothing. x_zero has one element, w_zero one or groups * M. ints: [w_zero per filter, N, groups,
-// C, M, rank (1-3), then per spatial dimension: in, out, kernel, stride, pad, dilation]. A task is
-// a panel of output pixels of one image and group.
+// conv_integer (calls/conv_integer.h). A task is a panel of output pixels of one image and group.
 #include <algorithm>
 #include <array>
 #include <vector>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/conv_integer.h"
 #include "kernels/common/conv_generic.h"
 #include "kernels/common/integer_panel.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/quads.h"
 #include "kernels/isa/quantize.h"
 
@@ -174,7 +171,8 @@ void plan_depthwise(Params& all, Plan& plan) {
 
 Plan prepare(const Call& call) {
   constexpr std::string_view kName = "conv_integer";
-  const CallReader r(kName, call, 6, 6);
+  const Operands r(kName, call, 6);
+  const auto c = calls::decode<calls::ConvInteger>(call);
   const DType x = r.dtype(0), w = r.dtype(1);
   r.check(r.has(0) && r.has(1) && is_byte(x) && is_byte(w), "x and w must be u8 or s8");
   // The shapes are those of a convolution whose operands all had one type.
@@ -184,11 +182,11 @@ Plan prepare(const Call& call) {
   y.bytes /= 4;
   const Operand operands[] = {bytes_x, bytes_w, Operand{}, y};
   auto p = std::make_shared<Params>();
-  p->conv = read_generic_conv(kName, {operands, call.ints.subspan(1), {}});
+  p->conv = read_generic_conv(kName, c.conv, operands);
   p->table = &POPRT_SELECT_ISA(integer);
   p->x_signed = x == DType::s8;
   p->w_signed = w == DType::s8;
-  p->w_filters = r.flag(0);
+  p->w_filters = c.w_filters;
   const int64_t filters = p->conv.groups * p->conv.m;
   r.may(2, x, {1});
   r.may(3, w, {p->w_filters ? filters : 1});

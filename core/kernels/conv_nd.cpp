@@ -1,17 +1,13 @@
-// conv_nd: a convolution over any number of dimensions, plainly. Operands [x, w, bias?, y], all f32
-// or all f64: x [N, groups * C, in...], w [groups * M, C, kernel...], y [N, groups * M, out...].
-// Ints [N, groups, C, M, rank, then of each dimension: in, out, kernel, stride, pad before,
-// dilation]. Sums are in double. A task is a plane of y.
+// conv_nd (calls/conv_nd.h), plainly. A task is a plane of y.
 #include <vector>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/conv_nd.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
 
-struct Axis {
-  int64_t in, out, kernel, stride, pad, dilation;
-};
+using Axis = calls::WindowAxis;
 
 struct Params {
   int64_t groups, c, m;
@@ -58,25 +54,18 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("conv_nd", call, 4, 5);
+  const Operands r("conv_nd", call, 4);
+  const auto c = calls::decode<calls::ConvNd>(call);
   auto p = std::make_shared<Params>();
-  const int64_t n = r.size(0), rank = r.size(4, 1);
-  p->groups = r.size(1, 1);
-  p->c = r.size(2);
-  p->m = r.size(3, 1);
-  r.check(rank <= 16 && call.ints.size() == static_cast<size_t>(5 + 6 * rank), "bad rank");
-  for (int64_t d = 0; d < rank; d++) {
-    const auto at = static_cast<size_t>(5 + 6 * d);
-    const Axis a = {r.size(at),        r.size(at + 1, 1), r.size(at + 2, 1),
-                    r.size(at + 3, 1), r.integer(at + 4), r.size(at + 5, 1)};
-    constexpr int64_t kFar = int64_t{1} << 31;
-    r.check(a.in < kFar && a.out < kFar && a.kernel < kFar && a.stride < kFar &&
-                a.dilation < kFar && a.pad > -kFar && a.pad < kFar,
-            "an integer is out of range");
+  const int64_t n = c.n;
+  p->groups = c.groups;
+  p->c = c.c;
+  p->m = c.m;
+  p->axes = c.axes;
+  for (const Axis& a : p->axes) {
     p->plane = checked_mul(p->plane, a.in);
     p->pixels = checked_mul(p->pixels, a.out);
     p->taps = checked_mul(p->taps, a.kernel);
-    p->axes.push_back(a);
   }
   const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
   const int64_t filters = checked_mul(p->groups, p->m);

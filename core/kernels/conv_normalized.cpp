@@ -1,11 +1,8 @@
-// conv_normalized: `conv` of x * scale + shift for each channel, and the larger of that and a
-// bound: BatchNormalization and Relu, or a gate for each channel, before a convolution. Padding
-// stays zero. Operands [x, weights, bias?, residual?, scale, shift?, y]; shift is [groups *
-// ceil(C/16), 16], scale too, or has that for each image. Ints of `conv`, then whether scale does;
-// floats of `conv`, then the bound (minus infinity for none).
+// conv_normalized (calls/conv_normalized.h).
 #include <array>
 
 #include "base/checked.h"
+#include "kernels/calls/conv_normalized.h"
 #include "kernels/common/conv_blocked.h"
 
 namespace poprt::kernels {
@@ -24,19 +21,17 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 
 Plan prepare(const Call& call) {
   constexpr std::string_view kName = "conv_normalized";
-  expect(call.operands.size() == 7 && call.floats.size() == 3 && !call.ints.empty(), kName,
-         "wrong number of operands, integers or floats");
+  const auto c = calls::decode<calls::ConvNormalized>(call);
+  expect(call.operands.size() == 7, kName, "expected 7 operands");
   const auto& o = call.operands;
   const std::array<Operand, 5> operands = {o[0], o[1], o[2], o[3], o[6]};
-  const Call conv = {operands, call.ints.first(call.ints.size() - 1), call.floats.first(2),
-                     call.threads};
   auto p = std::make_shared<ConvBlockedParams>();
-  Plan plan = plan_blocked_conv(kName, conv, true, *p);
+  Plan plan = plan_blocked_conv(kName, c.conv, c.depth, operands, true, *p);
   const int64_t lanes = checked_mul(p->shape.groups * p->shape.c_blocks, int64_t{16});
-  p->scale_of_image = call.ints.back() != 0;
-  expect_f32(kName, call, 4, p->scale_of_image ? checked_mul(lanes, p->shape.batch) : lanes);
-  if (o[5].present) expect_f32(kName, call, 5, lanes);
-  p->low = call.floats[2];
+  p->scale_of_image = c.scale_of_image;
+  expect_f32(kName, o, 4, p->scale_of_image ? checked_mul(lanes, p->shape.batch) : lanes);
+  if (o[5].present) expect_f32(kName, o, 5, lanes);
+  p->low = c.low;
   plan.run = run;
   plan.params = std::move(p);
   return plan;

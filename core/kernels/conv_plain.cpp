@@ -1,6 +1,5 @@
-// conv_plain: convolution of plain f32 [N, C, H, W] or [N, C, D, H, W] with few channels to plain
-// [N, M, OH, OW] or [N, M, OD, OH, OW] (kernels/common/conv.h; groups = 1, no residual). weights
-// and bias are those of ONNX.
+// conv_plain (calls/conv_plain.h).
+#include "kernels/calls/conv_plain.h"
 #include "base/checked.h"
 #include "kernels/common/conv_rows.h"
 
@@ -21,14 +20,15 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const ConvCall c = read_deep_conv("conv_plain", call, true);
+  const auto plain = calls::decode<calls::ConvPlain>(call);
+  const ConvCall c = read_conv("conv_plain", plain.conv, call.operands, plain.depth, true);
   const isa::ConvShape& s = c.shape;
   auto p = std::make_shared<Params>();
   const int64_t k = checked_mul(checked_mul(checked_mul(s.c, s.kd), s.kh), s.kw);
-  p->filters = call.ints[3];
-  expect_f32("conv_plain", call, 1, checked_mul(k, p->filters));
+  p->filters = plain.conv.m;
+  expect_f32("conv_plain", call.operands, 1, checked_mul(k, p->filters));
   expect(!call.operands[3].present, "conv_plain", "there can be no residual");
-  Plan plan = plan_conv_rows("conv_plain", call, c, *p);
+  Plan plan = plan_conv_rows("conv_plain", call.operands, c, *p);
   plan.run = run;
   plan.params = std::move(p);
   return plan;

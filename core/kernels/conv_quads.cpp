@@ -1,11 +1,4 @@
-// conv_quads: operands [x, w, w_sums, x_zero?, w_zero?, bias?, y]: an integer convolution of what
-// interleave_bytes made, with constant weights that kernels/common/pack_quads.h packed as rows; s32
-// y [N, groups * M, out...] = sums of (x - x_zero) * (w - w_zero) + bias. w_zero has one element or
-// one for each filter, bias s32 one for each. Four operands more in front of y, [x_scale, w_scale,
-// y_scale, y_zero]: y is u8 or s8, what kernel requantize makes of the sums; w_scale has one
-// element or one for each filter. ints: [N, groups, C, M, x is signed, w is signed, w_zero per
-// filter, rank (1-3), then per spatial dimension: padded, out, kernel, stride, dilation]. A task is
-// a few panels of 64 positions of one image and group.
+// conv_quads (calls/conv_quads.h). A task is a few panels of 64 positions of one image and group.
 //
 // With a stride of 1 along the rows a panel is read where it lies: positions run on through the
 // padding at the ends of rows, and what falls there is dropped. Otherwise it is gathered.
@@ -14,10 +7,11 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/conv_quads.h"
 #include "kernels/common/convert_block.h"
 #include "kernels/common/cpu.h"
 #include "kernels/common/integer_panel.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/quads.h"
 
 namespace poprt::kernels {
@@ -25,9 +19,8 @@ namespace {
 
 constexpr int64_t kPanelsOfTask = 4;
 
-struct Axis {
-  int64_t padded = 1, out = 1, kernel = 1, stride = 1, dilation = 1;
-};
+using Axis = calls::QuadAxis;
+
 struct Params {
   const isa::QuadTable* table;
   bool vnni;
@@ -166,35 +159,28 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 
 Plan prepare(const Call& call) {
   const bool scaled = call.operands.size() > 7;
-  const CallReader r("conv_quads", call, scaled ? 11 : 7, 8);
+  const Operands r("conv_quads", call, scaled ? 11 : 7);
+  const auto c = calls::decode<calls::ConvQuads>(call);
   auto p = std::make_shared<Params>();
   p->table = &POPRT_SELECT_ISA(quads);
   p->vnni = cpu_has_vnni();
-  const int64_t n = r.size(0), rank = r.size(7);
-  p->groups = r.size(1, 1);
-  p->c = r.size(2, 1);
-  p->m = r.size(3, 1);
-  p->x_signed = r.flag(4);
-  p->w_signed = r.flag(5);
-  p->w_filters = r.flag(6);
+  const int64_t n = c.n;
+  p->groups = c.groups;
+  p->c = c.c;
+  p->m = c.m;
+  p->x_signed = c.x_signed;
+  p->w_signed = c.w_signed;
+  p->w_filters = c.w_filters;
   p->quads = (p->c + 3) / 4;
-  r.check(rank >= 1 && rank <= 3 && call.ints.size() == static_cast<size_t>(8 + 5 * rank),
-          "bad rank");
-  for (int64_t d = 0; d < rank; d++) {
-    const auto at = static_cast<size_t>(8 + 5 * d);
-    Axis& a = p->axis[static_cast<size_t>(3 - rank + d)];
-    a = {r.size(at, 1), r.size(at + 1, 1), r.size(at + 2, 1), r.size(at + 3, 1), r.size(at + 4, 1)};
-    const int64_t reach =
-        checked_add(checked_mul(a.out - 1, a.stride),
-                    checked_add(checked_mul(a.kernel - 1, a.dilation), int64_t{1}));
-    r.check(reach <= a.padded, "a window reaches outside its input");
+  std::copy_backward(c.axes.begin(), c.axes.end(), p->axis.end());
+  for (const Axis& a : c.axes) {
     p->in_plane = checked_mul(p->in_plane, a.padded);
     p->out_plane = checked_mul(p->out_plane, a.out);
     p->taps = checked_mul(p->taps, a.kernel);
   }
   const auto& [az, ay, ax] = p->axis;
   p->steps = checked_mul(p->quads, p->taps);
-  const int64_t bytes = CallReader::product({p->quads, p->in_plane, 4});
+  const int64_t bytes = Operands::product({p->quads, p->in_plane, 4});
   r.check(bytes < (int64_t{1} << 31), "an image is too large");
   const int64_t filters = checked_mul(p->groups, p->m), images = checked_mul(n, p->groups);
   r.needs(0, DType::u8, {checked_add(checked_mul(images, bytes), isa::kQuadBytes)});
@@ -236,7 +222,7 @@ Plan prepare(const Call& call) {
   p->tasks_of_line = (p->panels + kPanelsOfTask - 1) / kPanelsOfTask;
   Plan plan;
   plan.run = run;
-  plan.tasks = CallReader::product({images, p->lines, p->tasks_of_line});
+  plan.tasks = Operands::product({images, p->lines, p->tasks_of_line});
   plan.work = static_cast<double>(images * p->lines * p->panels) * isa::kQuadPanel *
               static_cast<double>(p->m) * (static_cast<double>(p->steps) / 40 + 0.5);
   if (!p->direct) plan.scratch_bytes = static_cast<size_t>(checked_mul(p->steps, isa::kQuadBytes));

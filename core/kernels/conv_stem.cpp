@@ -1,5 +1,5 @@
-// conv_stem: convolution of plain f32 [N, C, H, W] or [N, C, D, H, W] with few channels into
-// channel blocks (kernels/common/conv.h; groups = 1). weights are packed by pack_conv().
+// conv_stem (calls/conv_stem.h).
+#include "kernels/calls/conv_stem.h"
 #include "base/checked.h"
 #include "kernels/common/conv_rows.h"
 
@@ -16,12 +16,13 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const ConvCall c = read_deep_conv("conv_stem", call);
+  const auto stem = calls::decode<calls::ConvStem>(call);
+  const ConvCall c = read_conv("conv_stem", stem.conv, call.operands, stem.depth);
   const isa::ConvShape& s = c.shape;
   auto p = std::make_shared<ConvRowsParams>();
   const int64_t k = checked_mul(checked_mul(checked_mul(s.c, s.kd), s.kh), s.kw);
-  expect_f32("conv_stem", call, 1, checked_mul(k, s.oc_blocks * 16));
-  Plan plan = plan_conv_rows("conv_stem", call, c, *p);
+  expect_f32("conv_stem", call.operands, 1, checked_mul(k, s.oc_blocks * 16));
+  Plan plan = plan_conv_rows("conv_stem", call.operands, c, *p);
   plan.run = run;
   plan.params = std::move(p);
   return plan;

@@ -1,9 +1,8 @@
-// conv_transpose: transposed convolution of channel-blocked f32 whose kernel equals its stride
-// (kernels/common/conv.h with groups = 1, OH = H * kh, OW = W * kw, no residual). Weights are
-// packed by pack_conv_transpose(). A task is some input rows of one image.
+// conv_transpose (calls/conv_transpose.h). A task is some input rows of one image.
 #include <algorithm>
 
 #include "base/checked.h"
+#include "kernels/calls/conv_transpose.h"
 #include "kernels/common/conv.h"
 
 namespace poprt::kernels {
@@ -24,15 +23,13 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 
 Plan prepare(const Call& call) {
   constexpr std::string_view kName = "conv_transpose";
-  const ConvCall c = read_conv(kName, call);
+  const auto named = calls::decode<calls::ConvTranspose>(call);
+  const ConvCall c = read_conv(kName, named.conv, call.operands);
   auto p = std::make_shared<Params>();
   const isa::ConvShape& s = p->shape = c.shape;
-  expect(s.groups == 1 && s.kh == s.stride_h && s.kw == s.stride_w &&
-             s.oh == checked_mul(s.h, s.kh) && s.ow == checked_mul(s.w, s.kw) &&
-             !call.operands[3].present,
-         kName, "expected kernel = stride, no padding and no residual");
-  expect_f32(kName, call, 0, c.x_elements);
-  expect_f32(kName, call, 1, checked_mul(checked_mul(s.kh * s.kw, s.c), s.oc_blocks * 16));
+  expect(!call.operands[3].present, kName, "there can be no residual");
+  expect_f32(kName, call.operands, 0, c.x_elements);
+  expect_f32(kName, call.operands, 1, checked_mul(checked_mul(s.kh * s.kw, s.c), s.oc_blocks * 16));
   p->table = &POPRT_SELECT_ISA(conv);
   isa::ConvBlocking& b = p->blocking;
   b.vectors = p->table->best_vectors(s.w, s.oc_blocks);

@@ -1,12 +1,11 @@
-// conv_transpose_generic: any transposed convolution in plain layout
-// (kernels/common/conv_generic.h; `in` and `out` are those of the transposed convolution), weights
-// [groups * C, M, kernel...]. f32 multiplies the transposed weights of a few output channels by the
-// pixels (a task) and adds each product where its tap falls; for other types a task is an output
-// plane, summed in scratch.
+// conv_transpose_generic (calls/conv_transpose_generic.h, common/conv_generic.h). f32 multiplies
+// the transposed weights of a few output channels by the pixels (a task) and adds each product
+// where its tap falls; for other types a task is an output plane, summed in scratch.
 #include <algorithm>
 
 #include "base/checked.h"
 #include "base/half.h"
+#include "kernels/calls/conv_transpose_generic.h"
 #include "kernels/common/conv_generic.h"
 #include "kernels/isa/gemm.h"
 
@@ -138,7 +137,9 @@ float widen_bf16(bf16_t v) { return to_float(v); }
 
 Plan prepare(const Call& call) {
   auto params = std::make_shared<Params>();
-  params->conv = read_generic_conv("conv_transpose_generic", call);
+  params->conv =
+      read_generic_conv("conv_transpose_generic",
+                        calls::decode<calls::ConvTransposeGeneric>(call).conv, call.operands);
   const GenericConv* p = &params->conv;
   Plan plan;
   switch (p->dtype) {

@@ -1,8 +1,8 @@
-// conv_winograd: 3x3 convolution with stride 1 (kernels/common/conv.h, groups = 1) by F(2x2,3x3) or
-// F(4x4,3x3); one more integer, the tile (2 or 4). weights are packed by pack_conv_winograd().
+// conv_winograd (calls/conv_winograd.h).
 #include <algorithm>
 
 #include "base/checked.h"
+#include "kernels/calls/conv_winograd.h"
 #include "kernels/common/conv.h"
 #include "kernels/isa/winograd.h"
 
@@ -28,18 +28,15 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 Plan prepare(const Call& call) {
   constexpr std::string_view kName = "conv_winograd";
-  const ConvCall c = read_conv(kName, call, 1);
+  const auto named = calls::decode<calls::ConvWinograd>(call);
+  const ConvCall c = read_conv(kName, named.conv, call.operands);
   auto p = std::make_shared<Params>();
   const isa::ConvShape& s = p->shape = c.shape;
   isa::WinogradBlocking& b = p->blocking;
-  b.tile = call.ints[kConvInts];
-  expect(b.tile == 2 || b.tile == 4, kName, "the tile must be 2 or 4");
-  expect(s.groups == 1 && s.kh == 3 && s.kw == 3 && s.stride_h == 1 && s.stride_w == 1 &&
-             s.dilation_h == 1 && s.dilation_w == 1,
-         kName, "expected a 3x3 filter with stride and dilation 1");
+  b.tile = named.tile;
   const int64_t positions = (b.tile + 2) * (b.tile + 2);
-  expect_f32(kName, call, 0, c.x_elements);
-  expect_f32(kName, call, 1, checked_mul(positions * 16 * s.c, s.oc_blocks));
+  expect_f32(kName, call.operands, 0, c.x_elements);
+  expect_f32(kName, call.operands, 1, checked_mul(positions * 16 * s.c, s.oc_blocks));
   p->table = &POPRT_SELECT_ISA(winograd);
 
   const int64_t tiles = ceil_div(s.oh, b.tile) * ceil_div(s.ow, b.tile);

@@ -1,7 +1,8 @@
-// copy: operands [from, to], same byte size. Splits into 256 KiB tasks.
+// copy (calls/copy.h), in tasks of 256 KiB.
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/calls/copy.h"
 #include "kernels/kernel.h"
 
 namespace poprt::kernels {
@@ -22,6 +23,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
+  calls::decode<calls::Copy>(call);
   expect(call.operands.size() == 2 && call.operands[0].present && call.operands[1].present, "copy",
          "expected operands from, to");
   const Operand &from = call.operands[0], &to = call.operands[1];

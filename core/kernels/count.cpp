@@ -1,7 +1,7 @@
-// count: operands [x, y]: s64 scalar y = how many elements of x (any number type or bool) are not
-// 0. One task.
-#include "kernels/common/call_reader.h"
+// count (calls/count.h). One task.
+#include "kernels/calls/count.h"
 #include "kernels/common/numbers.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -21,7 +21,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("count", call, 2, 0);
+  calls::decode<calls::Count>(call);
+  const Operands r("count", call, 2);
   r.check(r.has(0), "an operand is missing");
   const int64_t count = element_count(call.operands[0].shape);
   r.needs(0, r.dtype(0), {count});

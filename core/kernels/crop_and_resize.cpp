@@ -1,20 +1,15 @@
-// crop_and_resize: operands [x, rois, batch, y], f32 x [N, C, H, W], rois [R, 4] (y1, x1, y2, x2 as
-// parts of H - 1 and W - 1), s32 batch [R], y [R, C, oh, ow]. ints: [N, C, H, W, R, oh, ow,
-// nearest]; floats: [what points outside of x become]. A task is one region.
+// crop_and_resize (calls/crop_and_resize.h). A task is one region.
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/crop_and_resize.h"
 #include "kernels/common/elements.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
 
-struct Params {
-  int64_t n, c, h, w, oh, ow;
-  bool nearest;
-  float outside;
-};
+using Params = calls::CropAndResize;
 
 // Where a row or column of the crop lies in x, and how much of the next one it takes.
 struct Place {
@@ -82,18 +77,9 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("crop_and_resize", call, 4, 8, 1);
-  auto p = std::make_shared<Params>();
-  p->n = r.size(0);
-  p->c = r.size(1);
-  p->h = r.size(2, 1);
-  p->w = r.size(3, 1);
-  const int64_t rois = r.size(4);
-  p->oh = r.size(5, 1);
-  p->ow = r.size(6, 1);
-  r.check(p->ow < (1 << 20), "the crop is too wide");
-  p->nearest = r.flag(7);
-  p->outside = r.real(0);
+  const Operands r("crop_and_resize", call, 4);
+  auto p = std::make_shared<Params>(calls::decode<Params>(call));
+  const int64_t rois = p->rois;
   r.needs(0, DType::f32, {p->n, p->c, p->h, p->w});
   r.needs(1, DType::f32, {rois, 4});
   r.needs(2, DType::s32, {rois});

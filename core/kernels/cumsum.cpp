@@ -1,8 +1,8 @@
-// cumsum: operands [x, y], seen as [outer, n, inner], running sums (or products) along n. ints:
-// [outer, n, inner, exclusive, reverse, product].
+// cumsum (calls/cumsum.h).
 #include <algorithm>
 
 #include "base/checked.h"
+#include "kernels/calls/cumsum.h"
 #include "kernels/common/numbers.h"
 #include "kernels/isa/reduce.h"
 #include "kernels/kernel.h"
@@ -10,9 +10,7 @@
 namespace poprt::kernels {
 namespace {
 
-struct Params {
-  int64_t outer, n, inner;
-  bool exclusive, reverse, product;
+struct Params : calls::Cumsum {
   const isa::ReduceTable* isa = &POPRT_SELECT_ISA(reduce);
 };
 
@@ -86,11 +84,7 @@ Plan prepare(const Call& call) {
   check(call.operands.size() == 2 && call.operands[0].present && call.operands[1].present &&
             call.operands[0].dtype == call.operands[1].dtype,
         "expected operands x and y of one element type");
-  check(call.ints.size() == 6, "expected 6 integers");
-  auto p =
-      std::make_shared<Params>(Params{call.ints[0], call.ints[1], call.ints[2], call.ints[3] != 0,
-                                      call.ints[4] != 0, call.ints[5] != 0});
-  check(p->outer >= 0 && p->n >= 0 && p->inner >= 0, "an integer is out of range");
+  auto p = std::make_shared<Params>(Params{calls::decode<calls::Cumsum>(call)});
   const int64_t count = checked_mul(checked_mul(p->outer, p->n), p->inner);
   check(element_count(call.operands[0].shape) == count &&
             element_count(call.operands[1].shape) == count,

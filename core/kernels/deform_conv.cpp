@@ -1,22 +1,19 @@
-// deform_conv: operands [x, w, offset, bias?, mask?, y], all f32 or all f64: a 2D convolution whose
-// taps read x bilinearly at their place plus offset [N, offset_groups, taps, 2 (y, x), oh, ow],
-// times mask [N, offset_groups, taps, oh, ow]. ints: [N, C, H, W, M, oh, ow, kh, kw, stride y, x,
-// pad y, x, dilation y, x, groups, offset_groups]. A task is a panel of output pixels of one image.
+// deform_conv (calls/deform_conv.h). A task is a panel of output pixels of one image.
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/deform_conv.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/gemm.h"
 
 namespace poprt::kernels {
 namespace {
 
-struct Params {
-  int64_t n, c, h, w, m, oh, ow, kh, kw, sy, sx, py, px, dy, dx, groups, offset_groups;
-  int64_t panels;
+struct Params : calls::DeformConv {
+  int64_t panels = 0;
   isa::GemmShape shape;
-  const isa::GemmTable* table;
+  const isa::GemmTable* table = &POPRT_SELECT_ISA(gemm);
 };
 
 // Where a tap reads a plane for each of up to kPanel pixels: four neighbours and their weights, 0
@@ -101,18 +98,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("deform_conv", call, 6, 17);
-  auto p = std::make_shared<Params>();
-  int64_t* fields[] = {
-      &p->n,  &p->c,  &p->h,  &p->w,  &p->m,  &p->oh, &p->ow,     &p->kh,           &p->kw,
-      &p->sy, &p->sx, &p->py, &p->px, &p->dy, &p->dx, &p->groups, &p->offset_groups};
-  for (size_t i = 0; i < 17; i++) {
-    *fields[i] = r.size(i, i == 11 || i == 12 ? 0 : 1);
-    r.check(*fields[i] < (int64_t{1} << 31), "a size is out of range");
-  }
-  r.check(p->c % p->groups == 0 && p->m % p->groups == 0 && p->c % p->offset_groups == 0,
-          "channels do not divide into groups");
-  r.check(checked_mul(p->h, p->w) < (int64_t{1} << 31), "a plane is too large");
+  const Operands r("deform_conv", call, 6);
+  auto p = std::make_shared<Params>(Params{calls::decode<calls::DeformConv>(call)});
   const int64_t taps = checked_mul(p->kh, p->kw), pixels = checked_mul(p->oh, p->ow);
   const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
   r.needs(0, t, {p->n, p->c, p->h, p->w});
@@ -124,7 +111,6 @@ Plan prepare(const Call& call) {
   Plan plan;
   plan.run = t == DType::f64 ? run<double> : run<float>;
   p->panels = (pixels + isa::kPanel - 1) / isa::kPanel;
-  p->table = &POPRT_SELECT_ISA(gemm);
   p->shape.m = p->m / p->groups;
   p->shape.k = p->shape.lda = p->c / p->groups * taps;
   p->shape.ldc = p->shape.ld_residual = pixels;
@@ -133,7 +119,7 @@ Plan prepare(const Call& call) {
   plan.work = static_cast<double>(plan.tasks) * static_cast<double>(p->c * taps) * isa::kPanel *
               (2 + static_cast<double>(p->m / p->groups) / 40);
   plan.scratch_bytes =
-      static_cast<size_t>(dtype_bytes(t, CallReader::product({p->c, taps, isa::kPanel})) + 8192);
+      static_cast<size_t>(dtype_bytes(t, Operands::product({p->c, taps, isa::kPanel})) + 8192);
   plan.params = std::move(p);
   return plan;
 }

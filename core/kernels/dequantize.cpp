@@ -1,5 +1,5 @@
-// dequantize: operands [x, scale, zero?, y]: y = (x - zero) * scale. ints: [outer, n, inner, block,
-// per_axis] (kernels/common/quantization.h).
+// dequantize (calls/dequantize.h).
+#include "kernels/calls/dequantize.h"
 #include "kernels/common/quantization.h"
 
 namespace poprt::kernels {
@@ -29,9 +29,10 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("dequantize", call, 4, 5);
+  const Operands r("dequantize", call, 4);
   auto p = std::make_shared<Params>();
-  p->read(r, is_float, "an element type cannot be dequantised");
+  p->read(r, calls::decode<calls::Dequantize>(call).grid, is_float,
+          "an element type cannot be dequantised");
   p->fast = whole_type(p->x, &p->from);
   Plan plan;
   plan.run = run;

@@ -1,10 +1,10 @@
-// det: operands [x, y], f32 or f64: determinants of n x n matrices by elimination with pivots, in
-// double. ints: [matrices, n].
+// det (calls/det.h) by elimination with pivots. A task is one matrix.
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/det.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -42,8 +42,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("det", call, 2, 2);
-  const int64_t matrices = r.size(0), n = r.size(1);
+  const Operands r("det", call, 2);
+  const auto [matrices, n] = calls::decode<calls::Det>(call);
   const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
   r.needs(0, t, {matrices, n, n});
   r.needs(1, t, {matrices});
@@ -52,7 +52,7 @@ Plan prepare(const Call& call) {
   plan.tasks = matrices;
   const auto size = static_cast<double>(n);
   plan.work = static_cast<double>(matrices) * size * size * size / 3;
-  plan.scratch_bytes = static_cast<size_t>(dtype_bytes(DType::f64, CallReader::product({n, n})));
+  plan.scratch_bytes = static_cast<size_t>(dtype_bytes(DType::f64, Operands::product({n, n})));
   plan.params = std::make_shared<Params>(Params{n});
   return plan;
 }

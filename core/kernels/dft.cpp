@@ -1,19 +1,14 @@
-// dft: operands [x, window?, y], f32 or f64: discrete Fourier transforms of frames. x is [outer, n,
-// inner, parts] with parts 1 (real) or 2 (complex); frame f takes elements f * step to f * step +
-// length - 1 (0 past n), times window [length]. A transform has `length` points. Result k < kept of
-// frame f of (outer, inner): y [outer, frames, kept, inner, 2], or [outer, frames, kept, inner]
-// real when y_parts is 1. Inverse: conjugate twiddles, divided by length; `half` input (inverse,
-// real result) completes the other half of the spectrum by symmetry. ints: [outer, n, inner, parts,
-// frames, step, length, kept, inverse, y_parts, half]. A task is one transform. Powers of two use
-// radix-2 passes, other lengths Bluestein's convolution with a chirp (1970) by way of a power of
-// two, short ones the sum as it is defined; all in double.
+// dft (calls/dft.h). A task is one transform. Powers of two use radix-2 passes, other lengths
+// Bluestein's convolution with a chirp (1970) by way of a power of two, short ones the sum as it is
+// defined; all in double.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <utility>
 #include <vector>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/dft.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -22,11 +17,8 @@ struct Complex {
   double re, im;
 };
 
-struct Params {
-  int64_t outer, n, inner, parts, frames, step, length, kept;
-  bool inverse;
-  int64_t y_parts;
-  bool half, radix2;
+struct Params : calls::Dft {
+  bool radix2 = false;
   std::vector<double> cos, sin;  // of 2 pi i / length, signed
   // Bluestein: chirp[k] = e^(+-i pi k^2 / length), and the transform of its conjugate, wrapped
   // around `size`, whose own table is forward.
@@ -154,22 +146,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("dft", call, 3, 11);
-  auto p = std::make_shared<Params>();
-  p->outer = r.size(0);
-  p->n = r.size(1);
-  p->inner = r.size(2);
-  p->parts = r.size(3, 1);
-  p->frames = r.size(4);
-  p->step = r.size(5);
-  p->length = r.size(6, 1);
-  p->kept = r.size(7);
-  p->inverse = r.flag(8);
-  p->y_parts = r.size(9, 1);
-  p->half = r.flag(10);
-  r.check(p->parts <= 2 && p->y_parts <= 2 && p->kept <= p->length &&
-              p->length <= (int64_t{1} << 26) && p->frames < (int64_t{1} << 30),
-          "a size is out of range");
+  const Operands r("dft", call, 3);
+  auto p = std::make_shared<Params>(Params{calls::decode<calls::Dft>(call)});
   const DType type = r.dtype(0);
   r.needs(0, type, {p->outer, p->n, p->inner, p->parts});
   r.may(1, type, {p->length});
@@ -192,7 +170,7 @@ Plan prepare(const Call& call) {
   else
     r.fail_dtype(0);
   const auto length = static_cast<double>(p->length);
-  plan.tasks = CallReader::product({p->outer, p->frames, p->inner});
+  plan.tasks = Operands::product({p->outer, p->frames, p->inner});
   plan.work = static_cast<double>(plan.tasks) * length *
               (p->radix2 ? 2 * std::log2(length + 1)
                : p->size ? 12 * std::log2(length + 1)

@@ -1,7 +1,7 @@
-// dynamic_quantize: operands [x, y, scale, zero]: f32 x of any shape to u8 y over its own range
-// (kernels/common/dynamic_grid.h).
-#include "kernels/common/call_reader.h"
+// dynamic_quantize (calls/dynamic_quantize.h). One task.
+#include "kernels/calls/dynamic_quantize.h"
 #include "kernels/common/dynamic_grid.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -21,7 +21,8 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte*) no
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("dynamic_quantize", call, 4, 0);
+  calls::decode<calls::DynamicQuantize>(call);
+  const Operands r("dynamic_quantize", call, 4);
   const int64_t count = element_count(call.operands[0].shape);
   r.needs(0, DType::f32, {count});
   r.may(1, DType::u8, {count});

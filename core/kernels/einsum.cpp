@@ -1,18 +1,17 @@
-// einsum: operands [inputs..., y] of one number type: y over the first `rank` labels is the sum
-// over the rest of the product of the inputs; y is dense. ints: [inputs, rank, labels, size of each
-// label, then for each input its stride (0: does not depend) per label]. A task is a block of
-// results. Integers wrap.
+// einsum (calls/einsum.h). A task is a block of results.
 #include <algorithm>
 #include <array>
 #include <type_traits>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/einsum.h"
 #include "kernels/common/numbers.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
 
-constexpr size_t kMaxInputs = 8, kMaxLabels = 32;
+constexpr auto kMaxInputs = static_cast<size_t>(calls::Einsum::kMostInputs),
+               kMaxLabels = static_cast<size_t>(calls::Einsum::kMostLabels);
 constexpr int64_t kTask = 256;
 
 struct Params {
@@ -56,18 +55,14 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 
 Plan prepare(const Call& call) {
   const std::string_view name = "einsum";
-  expect(call.ints.size() >= 3, name, "expected at least 3 integers");
-  const CallReader r(name, call, call.operands.size(), 3);
+  const auto c = calls::decode<calls::Einsum>(call);
+  const Operands r(name, call, c.strides.size() + 1);
   auto p = std::make_shared<Params>();
-  p->inputs = static_cast<size_t>(r.size(0, 1));
-  p->rank = static_cast<size_t>(r.size(1));
-  p->labels = static_cast<size_t>(r.size(2));
-  r.check(p->inputs <= kMaxInputs && p->rank <= p->labels && p->labels <= kMaxLabels &&
-              call.operands.size() == p->inputs + 1 &&
-              call.ints.size() == 3 + p->labels * (1 + p->inputs),
-          "bad sizes");
+  p->inputs = c.strides.size();
+  p->rank = static_cast<size_t>(c.rank);
+  p->labels = c.sizes.size();
   for (size_t d = 0; d < p->labels; d++) {
-    p->size[d] = r.size(3 + d);
+    p->size[d] = c.sizes[d];
     (d < p->rank ? p->results : p->terms) =
         checked_mul(d < p->rank ? p->results : p->terms, p->size[d]);
   }
@@ -76,7 +71,7 @@ Plan prepare(const Call& call) {
   for (size_t n = 0; n < p->inputs; n++) {
     int64_t reach = 1;
     for (size_t d = 0; d < p->labels; d++) {
-      p->stride[n][d] = r.size(3 + p->labels * (1 + n) + d);
+      p->stride[n][d] = c.strides[n][d];
       if (!empty) reach = checked_add(reach, checked_mul(p->size[d] - 1, p->stride[n][d]));
     }
     r.needs(n, type, {empty ? 0 : reach});

@@ -1,10 +1,8 @@
-// elementwise: operands [inputs..., outputs...] (all inputs broadcast to the shape that every
-// output has). ints: [inputs, steps, outputs, then op, a, b, c of each step, then the value of each
-// output]; floats: the constants (codes in common/elementwise.h).
+// elementwise (calls/elementwise.h).
 //
 // The output is walked in blocks of a few hundred elements that stay in L1: each step is one
-// vectorised loop over a block. Inputs: f32 f16 bf16 bool s8 u8 s32 s64; outputs: f32 f16 bf16
-// bool, and s8 u8 (to nearest, ties to even, saturated; NaN gives 0).
+// vectorised loop over a block.
+#include "kernels/calls/elementwise.h"
 #include "kernels/isa/elementwise.h"
 
 #include <algorithm>
@@ -229,8 +227,8 @@ double cost(int64_t code) {
   }
 }
 
-// The program in terms of ints: what prepare() reads. A Rewriter takes conversions between bytes
-// and floats out of its steps and joins others.
+// The program as the call has it. A Rewriter takes conversions between bytes and floats out of its
+// steps and joins others.
 struct Program {
   std::vector<std::array<int64_t, 4>> steps;  // op, a, b, c
   std::vector<int64_t> outputs;               // values
@@ -363,182 +361,202 @@ class Rewriter {
   std::vector<size_t> dead_;
 };
 
-Plan prepare(const Call& call) {
-  const auto check = [](bool ok, std::string_view what) { expect(ok, "elementwise", what); };
-  const auto& ints = call.ints;
-  check(ints.size() >= 3, "the program is too short");
-  const int64_t ins = ints[0], outs = ints[2];
-  int64_t steps = ints[1];
-  check(ins >= 0 && ins <= kElementwiseMaxInputs, "too many inputs");
-  check(steps >= 1 && steps <= kElementwiseMaxSteps, "too many steps, or none");
-  check(outs >= 1 && outs <= kElementwiseMaxOutputs, "too many outputs, or none");
-  check(static_cast<int64_t>(ints.size()) == 3 + 4 * steps + outs, "the program's length is wrong");
-  check(static_cast<int64_t>(call.operands.size()) == ins + outs, "wrong number of operands");
-  check(static_cast<int64_t>(call.floats.size()) <= kElementwiseMaxConstants, "too many constants");
+// Makes the plan of a call, step by step: what is where, what is computed, and in which block of
+// scratch each value lies.
+class Planner {
+ public:
+  explicit Planner(const Call& call)
+      : operands_(call.operands), c_(calls::decode<calls::Elementwise>(call)) {}
 
-  auto p = std::make_shared<Params>();
-  p->table = &POPRT_SELECT_ISA(elementwise);
-  p->quantize = &POPRT_SELECT_ISA(quantize);
-  p->constants.assign(call.floats.begin(), call.floats.end());
-  const auto constants = static_cast<int64_t>(p->constants.size());
+  Plan plan() {
+    check_operands();
+    place_inputs();
+    rewrite();
+    add_steps();
+    add_outputs();
+    share_scratch();
+    return finish();
+  }
 
-  const auto operands = call.operands;
-  std::span<const int64_t> shape;
-  bool any = false;
-  for (int64_t o = 0; o < outs; o++) {
-    const Operand& out = operands[static_cast<size_t>(ins + o)];
-    if (!out.present) continue;
-    check(!any || std::ranges::equal(shape, out.shape), "outputs differ in shape");
-    shape = out.shape;
-    any = true;
-  }
-  check(any, "no output");
-  std::vector<std::span<const int64_t>> shapes;
-  for (int64_t i = 0; i < ins; i++) {
-    const Operand& in = operands[static_cast<size_t>(i)];
-    check(in.present && loadable(in.dtype), "an input is missing or has an unsupported type");
-    shapes.push_back(in.shape);
-  }
-  p->walk = make_broadcast("elementwise", shape, shapes);
-  p->streams = p->walk.count >= kStreamedElements;
-
-  int64_t slots = 0;
-  double per_element = 0;
-  for (int64_t i = 0; i < ins; i++) {
-    Input in;
-    const DType t = operands[static_cast<size_t>(i)].dtype;
-    in.dtype = static_cast<int>(t);
-    in.element_bytes = static_cast<size_t>(dtype_bits(t)) / 8;
-    in.scalar = p->walk.is_scalar(static_cast<size_t>(i));
-    in.linear = !in.scalar && p->walk.is_linear(static_cast<size_t>(i));
-    in.direct = in.linear && t == DType::f32;
-    if (!in.direct) in.slot = slots++;
-    per_element += 0.1;
-    p->inputs.push_back(in);
-  }
-  p->constant_slot = slots;
-  slots += constants;
-
-  Program program;
-  const auto known = [&](int64_t code, int64_t steps_before) {
-    check(code < 0                       ? -1 - code < constants
-          : code < kElementwiseMaxInputs ? code < ins
-                                         : code - kElementwiseMaxInputs < steps_before,
-          "a step or output reads what is not there");
-  };
-  for (int64_t s = 0; s < steps; s++) {
-    const int64_t* q = &ints[static_cast<size_t>(3 + 4 * s)];
-    check(elementwise_arity(q[0]) > 0 && !elementwise_is_integer_only(static_cast<Op>(q[0])),
-          "unknown operation");
-    for (int k = 1; k <= elementwise_arity(q[0]); k++) known(q[k], s);
-    program.steps.push_back({q[0], q[1], q[2], q[3]});
-  }
-  for (int64_t o = 0; o < outs; o++) {
-    program.outputs.push_back(ints[static_cast<size_t>(3 + 4 * steps + o)]);
-    known(program.outputs.back(), steps);
-    check(program.outputs.back() >= kElementwiseMaxInputs, "an output is not a step");
-  }
-  Rewriter rewriter(program, call.floats);
-  for (int64_t i = 0; i < ins; i++) {
-    Input& in = p->inputs[static_cast<size_t>(i)];
-    isa::Whole byte;
-    if (!in.linear || !byte_type(operands[static_cast<size_t>(i)].dtype, &byte)) continue;
-    in.quantization = rewriter.load(i);
-    in.quantization.byte = byte;
-  }
-  std::vector<Quantization> stored(static_cast<size_t>(outs));
-  bool quantizes = false;
-  for (size_t o = 0; o < stored.size(); o++) {
-    isa::Whole byte;
-    const Operand& operand = operands[static_cast<size_t>(ins) + o];
-    if (!operand.present || !byte_type(operand.dtype, &byte)) continue;
-    quantizes = true;
-    stored[o] = rewriter.store(program.outputs[o]);
-    stored[o].byte = byte;
-  }
-  // One rounding less would move what lies between two bytes.
-  if (!quantizes) rewriter.join_products();
-  rewriter.finish();
-  steps = static_cast<int64_t>(program.steps.size());
-
-  const auto value_index = [&](int64_t code) {
-    return static_cast<int32_t>(code < 0 ? ins + (-1 - code)
+ private:
+  static void check(bool ok, std::string_view what) { expect(ok, "elementwise", what); }
+  const Operand& input(int64_t i) const { return operands_[static_cast<size_t>(i)]; }
+  const Operand& output(int64_t o) const { return operands_[static_cast<size_t>(ins_ + o)]; }
+  // The number of a value among inputs, constants and steps.
+  int32_t value_index(int64_t code) const {
+    return static_cast<int32_t>(code < 0 ? ins_ + (-1 - code)
                                 : code < kElementwiseMaxInputs
                                     ? code
-                                    : ins + constants + code - kElementwiseMaxInputs);
-  };
-  int64_t last_input_read = -1;
-  std::vector<int64_t> last_use(static_cast<size_t>(steps), -1);
-  const auto step_of = [&](int32_t value) { return value - static_cast<int32_t>(ins + constants); };
-  for (int64_t s = 0; s < steps; s++) {
-    const auto& q = program.steps[static_cast<size_t>(s)];
-    Step step;
-    step.op = q[0];
-    step.arity = elementwise_arity(q[0]);
-    for (int k = 0; k < step.arity; k++) {
-      const int32_t v = value_index(q[static_cast<size_t>(k + 1)]);
-      step.from[static_cast<size_t>(k)] = v;
-      if (v < ins) last_input_read = s;
-      if (step_of(v) >= 0) last_use[static_cast<size_t>(step_of(v))] = s;
-    }
-    for (int k = step.arity; k < 3; k++) step.from[static_cast<size_t>(k)] = step.from[0];
-    per_element += cost(step.op);
-    p->steps.push_back(step);
+                                    : ins_ + constants_ + code - kElementwiseMaxInputs);
   }
-  for (int64_t o = 0; o < outs; o++) {
-    const Operand& operand = operands[static_cast<size_t>(ins + o)];
-    check(operand.present, "an output is missing");
-    const DType t = operand.dtype;
-    check(t == DType::f32 || t == DType::f16 || t == DType::bf16 || t == DType::boolean ||
-              t == DType::s8 || t == DType::u8,
-          "an output has an unsupported type");
-    Output out;
-    out.dtype = static_cast<int>(t);
-    out.element_bytes = static_cast<size_t>(dtype_bits(t)) / 8;
-    out.quantization = stored[static_cast<size_t>(o)];
-    out.value = value_index(program.outputs[static_cast<size_t>(o)]);
-    const int32_t s = step_of(out.value);
-    // Output 0 may lie over an input, so a step writes it only when no later step reads inputs.
-    Step& step = p->steps[static_cast<size_t>(s)];
-    if (t == DType::f32 && step.output < 0 && last_input_read <= s) {
-      step.output = static_cast<int32_t>(o);
-      out.direct = true;
+  // The step that gives a value; negative for inputs and constants.
+  int32_t step_of(int32_t value) const { return value - static_cast<int32_t>(ins_ + constants_); }
+
+  void check_operands() {
+    check(static_cast<int64_t>(operands_.size()) == ins_ + outs_, "wrong number of operands");
+    std::span<const int64_t> shape;
+    bool any = false;
+    for (int64_t o = 0; o < outs_; o++) {
+      const Operand& out = output(o);
+      if (!out.present) continue;
+      check(!any || std::ranges::equal(shape, out.shape), "outputs differ in shape");
+      shape = out.shape;
+      any = true;
     }
-    last_use[static_cast<size_t>(s)] = steps;
-    per_element += 0.1;
-    p->outputs.push_back(out);
+    check(any, "no output");
+    std::vector<std::span<const int64_t>> shapes;
+    for (int64_t i = 0; i < ins_; i++) {
+      check(input(i).present && loadable(input(i).dtype),
+            "an input is missing or has an unsupported type");
+      shapes.push_back(input(i).shape);
+    }
+    p_->table = &POPRT_SELECT_ISA(elementwise);
+    p_->quantize = &POPRT_SELECT_ISA(quantize);
+    p_->walk = make_broadcast("elementwise", shape, shapes);
+    p_->streams = p_->walk.count >= kStreamedElements;
   }
-  // Scratch blocks are reused once their value is dead; a step may write over its own operand.
-  std::vector<int64_t> free_slots;
-  for (int64_t s = 0; s < steps; s++) {
-    Step& step = p->steps[static_cast<size_t>(s)];
-    for (int64_t earlier = 0; earlier < s; earlier++) {
-      const Step& e = p->steps[static_cast<size_t>(earlier)];
-      if (last_use[static_cast<size_t>(earlier)] == s && e.slot >= 0) free_slots.push_back(e.slot);
+
+  void place_inputs() {
+    for (int64_t i = 0; i < ins_; i++) {
+      Input in;
+      const DType t = input(i).dtype;
+      in.dtype = static_cast<int>(t);
+      in.element_bytes = static_cast<size_t>(dtype_bits(t)) / 8;
+      in.scalar = p_->walk.is_scalar(static_cast<size_t>(i));
+      in.linear = !in.scalar && p_->walk.is_linear(static_cast<size_t>(i));
+      in.direct = in.linear && t == DType::f32;
+      if (!in.direct) in.slot = slots_++;
+      per_element_ += 0.1;
+      p_->inputs.push_back(in);
     }
-    if (step.output >= 0) continue;
-    if (free_slots.empty()) {
-      step.slot = slots++;
-    } else {
-      step.slot = free_slots.back();
-      free_slots.pop_back();
+    p_->constants = c_.constants;
+    p_->constant_slot = slots_;
+    slots_ += constants_;
+  }
+
+  // Loads and stores convert bytes, where the steps did.
+  void rewrite() {
+    for (const calls::ElementwiseStep& s : c_.steps)
+      program_.steps.push_back({static_cast<int64_t>(s.op), s.a, s.b, s.c});
+    program_.outputs = c_.outputs;
+    Rewriter rewriter(program_, c_.constants);
+    for (int64_t i = 0; i < ins_; i++) {
+      Input& in = p_->inputs[static_cast<size_t>(i)];
+      isa::Whole byte;
+      if (!in.linear || !byte_type(input(i).dtype, &byte)) continue;
+      in.quantization = rewriter.load(i);
+      in.quantization.byte = byte;
+    }
+    bool quantizes = false;
+    for (int64_t o = 0; o < outs_; o++) {
+      isa::Whole byte;
+      if (!output(o).present || !byte_type(output(o).dtype, &byte)) continue;
+      quantizes = true;
+      Quantization& stored = stored_[static_cast<size_t>(o)];
+      stored = rewriter.store(program_.outputs[static_cast<size_t>(o)]);
+      stored.byte = byte;
+    }
+    // One rounding less would move what lies between two bytes.
+    if (!quantizes) rewriter.join_products();
+    rewriter.finish();
+  }
+
+  void add_steps() {
+    last_use_.assign(program_.steps.size(), -1);
+    for (size_t s = 0; s < program_.steps.size(); s++) {
+      const auto& q = program_.steps[s];
+      Step step;
+      step.op = q[0];
+      step.arity = elementwise_arity(q[0]);
+      for (int k = 0; k < step.arity; k++) {
+        const int32_t v = value_index(q[static_cast<size_t>(k + 1)]);
+        step.from[static_cast<size_t>(k)] = v;
+        if (v < ins_) last_input_read_ = static_cast<int64_t>(s);
+        if (step_of(v) >= 0) last_use_[static_cast<size_t>(step_of(v))] = static_cast<int64_t>(s);
+      }
+      for (int k = step.arity; k < 3; k++) step.from[static_cast<size_t>(k)] = step.from[0];
+      per_element_ += cost(step.op);
+      p_->steps.push_back(step);
     }
   }
 
-  p->block = slots <= 7 ? 1024 : slots <= 14 ? 512 : 256;
-  // A block that is a row has one run of every operand.
-  const int64_t row = p->walk.dims.back();
-  if (p->walk.dims.size() > 1 && row >= 128 && row < p->block) p->block = row;
-  Plan plan;
-  plan.outputs = static_cast<size_t>(outs);
-  plan.run = run;
-  const int64_t per_task = p->block * kBlocksPerTask;
-  plan.tasks = std::max<int64_t>(1, (p->walk.count + per_task - 1) / per_task);
-  plan.work = static_cast<double>(p->walk.count) * per_element;
-  plan.scratch_bytes = static_cast<size_t>(slots * p->block) * sizeof(float);
-  plan.params = std::move(p);
-  return plan;
-}
+  void add_outputs() {
+    for (int64_t o = 0; o < outs_; o++) {
+      check(output(o).present, "an output is missing");
+      const DType t = output(o).dtype;
+      check(t == DType::f32 || t == DType::f16 || t == DType::bf16 || t == DType::boolean ||
+                t == DType::s8 || t == DType::u8,
+            "an output has an unsupported type");
+      Output out;
+      out.dtype = static_cast<int>(t);
+      out.element_bytes = static_cast<size_t>(dtype_bits(t)) / 8;
+      out.quantization = stored_[static_cast<size_t>(o)];
+      out.value = value_index(program_.outputs[static_cast<size_t>(o)]);
+      const int32_t s = step_of(out.value);
+      // Output 0 may lie over an input, so a step writes it only when no later step reads inputs.
+      Step& step = p_->steps[static_cast<size_t>(s)];
+      if (t == DType::f32 && step.output < 0 && last_input_read_ <= s) {
+        step.output = static_cast<int32_t>(o);
+        out.direct = true;
+      }
+      last_use_[static_cast<size_t>(s)] = static_cast<int64_t>(p_->steps.size());
+      per_element_ += 0.1;
+      p_->outputs.push_back(out);
+    }
+  }
+
+  // Scratch blocks are reused once their value is dead; a step may write over its own operand.
+  void share_scratch() {
+    std::vector<int64_t> free_slots;
+    for (size_t s = 0; s < p_->steps.size(); s++) {
+      Step& step = p_->steps[s];
+      for (size_t earlier = 0; earlier < s; earlier++) {
+        const Step& e = p_->steps[earlier];
+        if (last_use_[earlier] == static_cast<int64_t>(s) && e.slot >= 0)
+          free_slots.push_back(e.slot);
+      }
+      if (step.output >= 0) continue;
+      if (free_slots.empty()) {
+        step.slot = slots_++;
+      } else {
+        step.slot = free_slots.back();
+        free_slots.pop_back();
+      }
+    }
+  }
+
+  Plan finish() {
+    p_->block = slots_ <= 7 ? 1024 : slots_ <= 14 ? 512 : 256;
+    // A block that is a row has one run of every operand.
+    const int64_t row = p_->walk.dims.back();
+    if (p_->walk.dims.size() > 1 && row >= 128 && row < p_->block) p_->block = row;
+    Plan plan;
+    plan.outputs = static_cast<size_t>(outs_);
+    plan.run = run;
+    const int64_t per_task = p_->block * kBlocksPerTask;
+    plan.tasks = std::max<int64_t>(1, (p_->walk.count + per_task - 1) / per_task);
+    plan.work = static_cast<double>(p_->walk.count) * per_element_;
+    plan.scratch_bytes = static_cast<size_t>(slots_ * p_->block) * sizeof(float);
+    plan.params = std::move(p_);
+    return plan;
+  }
+
+  std::span<const Operand> operands_;
+  const calls::Elementwise c_;
+  const int64_t ins_ = c_.inputs;
+  const int64_t outs_ = static_cast<int64_t>(c_.outputs.size());
+  const int64_t constants_ = static_cast<int64_t>(c_.constants.size());
+  std::shared_ptr<Params> p_ = std::make_shared<Params>();
+  Program program_;
+  std::vector<Quantization> stored_ =
+      std::vector<Quantization>(c_.outputs.size());  // how each output is stored
+  std::vector<int64_t> last_use_;  // of each step's result: a step, or their number for outputs
+  int64_t last_input_read_ = -1;   // the last step that reads an input
+  int64_t slots_ = 0;              // blocks of scratch
+  double per_element_ = 0;         // nanoseconds
+};
+
+Plan prepare(const Call& call) { return Planner(call).plan(); }
 
 }  // namespace
 

@@ -1,12 +1,11 @@
-// elementwise_generic: operands [inputs (as many as the operation has), out], broadcast to out's
-// shape. ints: [operation (common/elementwise.h)]. Computes exactly in the operands' own type: f64,
-// s8 ... u64 and bool; comparisons and logic give bool. `where` takes a bool first.
+// elementwise_generic (calls/elementwise_generic.h).
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <type_traits>
 
+#include "kernels/calls/elementwise_generic.h"
 #include "kernels/common/broadcast.h"
 #include "kernels/common/elementwise.h"
 #include "kernels/isa/integer_rows.h"
@@ -401,10 +400,8 @@ Plan prepare(const Call& call) {
   const auto check = [](bool ok, std::string_view what) {
     expect(ok, "elementwise_generic", what);
   };
-  check(call.ints.size() == 1, "expected one integer");
-  const int arity = elementwise_arity(call.ints[0]);
-  check(arity > 0, "unknown operation");
-  const auto op = static_cast<Op>(call.ints[0]);
+  const Op op = calls::decode<calls::ElementwiseGeneric>(call).op;
+  const int arity = elementwise_arity(static_cast<int64_t>(op));
   check(static_cast<int>(call.operands.size()) == arity + 1, "wrong number of operands");
   const Operand& out = call.operands.back();
   const DType t = call.operands[op == Op::where ? 1 : 0].dtype;
@@ -422,8 +419,8 @@ Plan prepare(const Call& call) {
         "the result has the wrong type");
   p->row = select(op, t);
   if (!p->row)
-    fail(ErrorCode::unimplemented, "kernel elementwise_generic: operation {} on {}", call.ints[0],
-         dtype_name(t));
+    fail(ErrorCode::unimplemented, "kernel elementwise_generic: operation {} on {}",
+         static_cast<int64_t>(op), dtype_name(t));
   p->operands = static_cast<size_t>(arity);
   p->out_bytes = static_cast<size_t>(dtype_bits(out.dtype)) / 8;
   p->walk = make_broadcast("elementwise_generic", out.shape, shapes);

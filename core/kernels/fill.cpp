@@ -1,7 +1,7 @@
-// fill: every element of the result is one value. Operands [value, to]: a buffer whose first
-// element is the value (omitted: zero bytes), and the result, same dtype.
+// fill (calls/fill.h).
 #include <algorithm>
 
+#include "kernels/calls/fill.h"
 #include "kernels/common/elements.h"
 
 namespace poprt::kernels {
@@ -21,6 +21,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
+  calls::decode<calls::Fill>(call);
   expect(call.operands.size() == 2 && call.operands[1].present, kName,
          "expected operands value, to");
   const Operand &value = call.operands[0], &to = call.operands[1];

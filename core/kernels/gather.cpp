@@ -1,10 +1,8 @@
-// gather: to[o, i, :] = from[o, indices[i], :]. Operands [from, indices (s32 or s64), to]; ints
-// [outer, axis, inner]: `from` is [outer, axis, inner] elements, `to` [outer, count, inner], where
-// count is the number of indices. A negative index counts from the end; an index outside
-// [-axis, axis) gives zero bytes (ONNX calls it an error, but the index is only known in the run).
+// gather (calls/gather.h).
 #include <algorithm>
 
 #include "base/checked.h"
+#include "kernels/calls/gather.h"
 #include "kernels/common/elements.h"
 
 namespace poprt::kernels {
@@ -92,14 +90,13 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
+  const auto [outer, axis, inner] = calls::decode<calls::Gather>(call);
   expect(call.operands.size() == 3 && call.operands[0].present && call.operands[1].present &&
-             call.operands[2].present && call.ints.size() == 3,
-         kName, "expected operands from, indices, to and integers outer, axis, inner");
+             call.operands[2].present,
+         kName, "expected operands from, indices, to");
   const Operand &from = call.operands[0], &indices = call.operands[1], &to = call.operands[2];
   expect(is_index(indices.dtype), kName, "indices must be s32 or s64");
   expect(from.dtype == to.dtype, kName, "dtypes differ");
-  const int64_t outer = call.ints[0], axis = call.ints[1], inner = call.ints[2];
-  expect(outer >= 0 && axis >= 0 && inner >= 0, kName, "negative dimension");
   auto params = std::make_shared<Params>();
   Params& p = *params;
   p.axis = axis;

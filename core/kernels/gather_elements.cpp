@@ -1,6 +1,5 @@
-// gather_elements: to[i] = data[i with its axis replaced by indices[i]]. Operands [data, indices
-// (s32 or s64), to]; ints as kernels/common/indexed_axis.h. A negative index counts from the end;
-// an index outside the axis gives zero bytes.
+// gather_elements (calls/gather_elements.h).
+#include "kernels/calls/gather_elements.h"
 #include "kernels/common/indexed_axis.h"
 
 namespace poprt::kernels {
@@ -29,7 +28,8 @@ Plan prepare(const Call& call) {
              call.operands[2].present,
          kName, "expected operands data, indices, to");
   auto p = std::make_shared<Params>();
-  p->at = read_indexed_axis(call, 0, call.operands[0], call.operands[1], kName);
+  p->at = read_indexed_axis(calls::decode<calls::GatherElements>(call).at, call.operands[0],
+                            call.operands[1], kName);
   p->size = element_size(call.operands[0].dtype, kName);
   const int64_t count = p->at.lines * p->at.line;
   expect(call.operands[2].dtype == call.operands[0].dtype &&

@@ -1,6 +1,5 @@
-// gather_nd: slice t of the result is the slice of the data that index tuple t names. Operands
-// [data, indices (s32 or s64), to]; ints as kernels/common/indexed_slices.h. Negative indices count
-// from the end; a tuple outside the data gives zero bytes.
+// gather_nd (calls/gather_nd.h).
+#include "kernels/calls/gather_nd.h"
 #include "kernels/common/indexed_slices.h"
 
 namespace poprt::kernels {
@@ -34,7 +33,8 @@ Plan prepare(const Call& call) {
              call.operands[2].present,
          kName, "expected operands data, indices, to");
   auto p = std::make_shared<Params>();
-  p->at = read_indexed_slices(call, 0, call.operands[0], call.operands[1], call.operands[2], kName);
+  p->at = read_indexed_slices(calls::decode<calls::GatherNd>(call).at, call.operands[0],
+                              call.operands[1], call.operands[2], kName);
   p->size = element_size(call.operands[0].dtype, kName);
   const int64_t tuples = p->at.batch * p->at.count, bytes = p->at.slice * p->size;
   p->per_task = std::max<int64_t>(1, 65536 / std::max<int64_t>(8, bytes));

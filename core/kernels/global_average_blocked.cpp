@@ -1,5 +1,5 @@
-// global_average_blocked: operands [x, y], ints [N, channels, pixels]; x is f32 [N, ceil(C/16),
-// pixels, 16], y [N, channels].
+// global_average_blocked (calls/global_average_blocked.h). A task is a block of channels.
+#include "kernels/calls/global_average_blocked.h"
 #include "base/checked.h"
 #include "kernels/isa/pool.h"
 #include "kernels/kernel.h"
@@ -20,10 +20,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 
 Plan prepare(const Call& call) {
   constexpr std::string_view kName = "global_average_blocked";
-  expect(call.operands.size() == 2 && call.ints.size() == 3, kName,
-         "expected 2 operands, 3 integers");
-  const int64_t n = call.ints[0], c = call.ints[1], pixels = call.ints[2];
-  expect(n >= 0 && c >= 1 && pixels >= 1 && c < (int64_t{1} << 40), kName, "size out of range");
+  const auto [n, c, pixels] = calls::decode<calls::GlobalAverageBlocked>(call);
+  expect(call.operands.size() == 2, kName, "expected operands x and y");
   auto p = std::make_shared<Params>();
   *p = {&POPRT_SELECT_ISA(pool), pixels, c, (c + 15) / 16};
   const int64_t planes = checked_mul(n, p->blocks),

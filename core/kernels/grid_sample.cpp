@@ -1,22 +1,23 @@
-// grid_sample: operands [x, grid, y], all f32 or all f64: x [N, C, spatial...] read at grid [N,
-// points, rank] (last dimension first, -1 to 1), y [N, C, points]. ints: [N, C, points, rank (1-3),
-// mode (0 linear, 1 nearest, 2 cubic), padding (0 zeros, 1 border, 2 reflection), align_corners,
-// spatial...]. Cubic: a = -0.75. A task is a
-// block of points of one image.
+// grid_sample (calls/grid_sample.h). A task is a block of points of one image.
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/grid_sample.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
 
+using calls::SampleMode;
+using calls::SamplePadding;
+
 struct Params {
-  int64_t c, points;
-  size_t rank;
-  int64_t mode, padding;
-  bool align;
+  int64_t c = 0, points = 0;
+  size_t rank = 0;
+  SampleMode mode = SampleMode::linear;
+  SamplePadding padding = SamplePadding::zeros;
+  bool align = false;
   std::array<int64_t, 3> size{1, 1, 1};
   int64_t pixels = 1;
   int taps = 1;
@@ -38,8 +39,8 @@ T reflect(T x, T low, T high) {
 // An index as the padding maps it; -1 for zero.
 int64_t pad_index(const Params& p, int64_t i, int64_t size) {
   if (i >= 0 && i < size) return i;
-  if (p.padding == 0) return -1;
-  if (p.padding == 1) return std::clamp<int64_t>(i, 0, size - 1);
+  if (p.padding == SamplePadding::zeros) return -1;
+  if (p.padding == SamplePadding::border) return std::clamp<int64_t>(i, 0, size - 1);
   const float low = p.align ? 0.0f : -0.5f,
               high = static_cast<float>(size) - (p.align ? 1.0f : 0.5f);
   return std::clamp<int64_t>(std::llround(reflect(static_cast<float>(i), low, high)), 0, size - 1);
@@ -63,17 +64,19 @@ void read_along(const Params& p, size_t d, const T* grid, int64_t count, Reads<T
     at = p.align ? (at + 1) / 2 * (size - 1) : ((at + 1) * size - 1) / 2;
     // Far or NaN coordinates must fit an integer.
     at = at == at ? std::clamp(at, T{-1e9}, T{1e9}) : T{-1e9};
-    if (p.mode != 2 && p.padding == 1) at = std::clamp(at, T{0}, size - 1);
-    if (p.mode != 2 && p.padding == 2)
+    if (p.mode != SampleMode::cubic && p.padding == SamplePadding::border)
+      at = std::clamp(at, T{0}, size - 1);
+    if (p.mode != SampleMode::cubic && p.padding == SamplePadding::reflection)
       at = p.align ? reflect(at, T{0}, size - 1)
                    : std::clamp(reflect(at, T{-0.5}, size - T{0.5}), T{-0.5}, size - T{0.5});
     // Both are exact below 2^30.
-    const T base = p.mode == 1 ? std::nearbyint(at) : std::floor(at), t = at - base;
-    const auto first = static_cast<int64_t>(base) - (p.mode == 2 ? 1 : 0);
+    const T base = p.mode == SampleMode::nearest ? std::nearbyint(at) : std::floor(at),
+            t = at - base;
+    const auto first = static_cast<int64_t>(base) - (p.mode == SampleMode::cubic ? 1 : 0);
     for (int k = 0; k < p.taps; k++) r.index[k][j] = pad_index(p, first + k, p.size[d]);
-    if (p.mode == 1) {
+    if (p.mode == SampleMode::nearest) {
       r.weight[0][j] = 1;
-    } else if (p.mode == 0) {
+    } else if (p.mode == SampleMode::linear) {
       r.weight[0][j] = 1 - t;
       r.weight[1][j] = t;
     } else {
@@ -135,20 +138,18 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("grid_sample", call, 3, 7);
+  const Operands r("grid_sample", call, 3);
+  const auto c = calls::decode<calls::GridSample>(call);
   auto p = std::make_shared<Params>();
-  const int64_t n = r.size(0), rank = r.size(3);
-  p->c = r.size(1);
-  p->points = r.size(2);
-  r.check(rank >= 1 && rank <= 3 && call.ints.size() == static_cast<size_t>(7 + rank), "bad rank");
-  p->rank = static_cast<size_t>(rank);
-  p->mode = r.size(4);
-  p->padding = r.size(5);
-  r.check(p->mode <= 2 && p->padding <= 2, "bad mode");
-  p->align = r.flag(6);
+  const int64_t n = c.n, rank = static_cast<int64_t>(c.size.size());
+  p->c = c.c;
+  p->points = c.points;
+  p->rank = c.size.size();
+  p->mode = c.mode;
+  p->padding = c.padding;
+  p->align = c.align_corners;
   for (size_t d = 0; d < p->rank; d++) {
-    p->size[d] = r.size(7 + d, 1);
-    r.check(p->size[d] < (int64_t{1} << 30), "a size is out of range");
+    p->size[d] = c.size[d];
     p->pixels = checked_mul(p->pixels, p->size[d]);
   }
   const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
@@ -157,7 +158,7 @@ Plan prepare(const Call& call) {
   r.needs(2, t, {n, p->c, p->points});
   Plan plan;
   plan.run = t == DType::f64 ? run<double> : run<float>;
-  p->taps = p->mode == 0 ? 2 : p->mode == 1 ? 1 : 4;
+  p->taps = p->mode == SampleMode::linear ? 2 : p->mode == SampleMode::nearest ? 1 : 4;
   for (size_t d = 0; d < p->rank; d++) p->combinations *= p->taps;
   p->blocks = (p->points + kPoints - 1) / kPoints;
   plan.tasks = n * p->blocks;

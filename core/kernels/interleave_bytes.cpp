@@ -1,21 +1,16 @@
-// interleave_bytes: operands [x, zero?, y]: u8 or s8 x [groups, C, spatial...] as the padded,
-// channel-interleaved bytes that conv_quads reads: y [groups, ceil(C / 4), padded spatial..., 4],
-// then kQuadBytes bytes without meaning. y counts as unsigned (s8 is moved by 128); padding holds
-// the zero point, missing channels 0. ints: [groups, C, rank (1-3), then per spatial dimension: in,
-// pad, padded]. A task is four channels.
+// interleave_bytes (calls/interleave_bytes.h). A task is four channels.
 #include <algorithm>
 #include <array>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/interleave_bytes.h"
 #include "kernels/common/integer_panel.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/quads.h"
 
 namespace poprt::kernels {
 namespace {
 
-struct Axis {
-  int64_t in = 1, pad = 0, padded = 1;
-};
+using Axis = calls::PaddedAxis;
 struct Params {
   const isa::QuadTable* table;
   int64_t c, quads, in_plane = 1, out_plane = 1;
@@ -55,19 +50,14 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("interleave_bytes", call, 3, 3);
+  const Operands r("interleave_bytes", call, 3);
+  const auto [groups, c, axes] = calls::decode<calls::InterleaveBytes>(call);
   auto p = std::make_shared<Params>();
   p->table = &POPRT_SELECT_ISA(quads);
-  const int64_t groups = r.size(0), rank = r.size(2);
-  p->c = r.size(1, 1);
-  p->quads = (p->c + 3) / 4;
-  r.check(rank >= 1 && rank <= 3 && call.ints.size() == static_cast<size_t>(3 + 3 * rank),
-          "bad rank");
-  for (int64_t d = 0; d < rank; d++) {
-    const auto at = static_cast<size_t>(3 + 3 * d);
-    Axis& a = p->axis[static_cast<size_t>(3 - rank + d)];
-    a = {r.size(at, 1), r.size(at + 1), r.size(at + 2, 1)};
-    r.check(a.pad + a.in <= a.padded, "the padded size is too small");
+  p->c = c;
+  p->quads = (c + 3) / 4;
+  std::copy_backward(axes.begin(), axes.end(), p->axis.end());
+  for (const Axis& a : axes) {
     p->in_plane = checked_mul(p->in_plane, a.in);
     p->out_plane = checked_mul(p->out_plane, a.padded);
   }
@@ -77,7 +67,7 @@ Plan prepare(const Call& call) {
   r.needs(0, x, {groups, p->c, p->in_plane});
   r.may(1, x, {1});
   r.needs(2, DType::u8,
-          {checked_add(CallReader::product({groups, p->quads, p->out_plane, 4}), isa::kQuadBytes)});
+          {checked_add(Operands::product({groups, p->quads, p->out_plane, 4}), isa::kQuadBytes)});
   Plan plan;
   plan.run = run;
   plan.tasks = checked_mul(groups, p->quads);

@@ -1,10 +1,10 @@
-// inverse: operands [x, y], f32: inverses of n x n matrices by Gauss-Jordan elimination with
-// pivots, in double; a singular matrix gives infinities and NaN. ints: [matrices, n].
+// inverse (calls/inverse.h) by Gauss-Jordan elimination with pivots. A task is one matrix.
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/inverse.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -44,8 +44,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("inverse", call, 2, 2);
-  const int64_t matrices = r.size(0), n = r.size(1);
+  const Operands r("inverse", call, 2);
+  const auto [matrices, n] = calls::decode<calls::Inverse>(call);
   r.needs(0, DType::f32, {matrices, n, n});
   r.needs(1, DType::f32, {matrices, n, n});
   Plan plan;
@@ -53,7 +53,7 @@ Plan prepare(const Call& call) {
   plan.tasks = matrices;
   const auto size = static_cast<double>(n);
   plan.work = static_cast<double>(matrices) * size * size * size;
-  plan.scratch_bytes = static_cast<size_t>(dtype_bytes(DType::f64, CallReader::product({n, n, 2})));
+  plan.scratch_bytes = static_cast<size_t>(dtype_bytes(DType::f64, Operands::product({n, n, 2})));
   plan.params = std::make_shared<Params>(Params{n});
   return plan;
 }

@@ -1,21 +1,17 @@
-// label_map: operands [x, keys, values, y]: y[i] = values[place of x[i] among the sorted keys], or
-// the last value. x and keys are s64, s32, s16, f32 or f64; NaN is the last key and found like
-// others. ints: [count, keys, bytes of a value]; there is one value more than keys.
+// label_map (calls/label_map.h).
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/label_map.h"
 #include "kernels/common/elements.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
 
 constexpr int64_t kBlock = 1024;
 
-struct Params {
-  int64_t count, keys, size;
-};
+using Params = calls::LabelMap;
 
 template <class T>
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
@@ -40,8 +36,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("label_map", call, 4, 3);
-  auto p = std::make_shared<Params>(Params{r.size(0), r.size(1), r.size(2, 1)});
+  const Operands r("label_map", call, 4);
+  auto p = std::make_shared<Params>(calls::decode<Params>(call));
   const DType type = r.dtype(0);
   Plan plan;
   switch (type) {
@@ -54,9 +50,7 @@ Plan prepare(const Call& call) {
   }
   r.needs(0, type, {p->count});
   r.needs(1, type, {p->keys});
-  r.check(std::has_single_bit(static_cast<uint64_t>(p->size)) && p->size <= 16 &&
-              dtype_bits(r.dtype(2)) == 8 * p->size,
-          "bad size of a value");
+  r.check(dtype_bits(r.dtype(2)) == 8 * p->size, "bad size of a value");
   r.needs(2, r.dtype(2), {p->keys + 1});
   r.needs(3, r.dtype(2), {p->count});
   plan.tasks = (p->count + kBlock - 1) / kBlock;

@@ -1,20 +1,16 @@
-// label_table: operands [x, values, y]: y[i] = values[x[i] - first], or the last value where there
-// is none. x is s64, s32 or s16. ints: [count, entries, bytes of a value, first]; there is one
-// value more than entries.
+// label_table (calls/label_table.h).
 #include <algorithm>
-#include <bit>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/label_table.h"
 #include "kernels/common/elements.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
 
 constexpr int64_t kBlock = 4096;
 
-struct Params {
-  int64_t count, entries, size, first;
-};
+using Params = calls::LabelTable;
 
 template <class T>
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
@@ -31,8 +27,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("label_table", call, 3, 4);
-  auto p = std::make_shared<Params>(Params{r.size(0), r.size(1), r.size(2, 1), r.integer(3)});
+  const Operands r("label_table", call, 3);
+  auto p = std::make_shared<Params>(calls::decode<Params>(call));
   const DType type = r.dtype(0), value = r.dtype(1);
   Plan plan;
   switch (type) {
@@ -42,9 +38,7 @@ Plan prepare(const Call& call) {
     default: r.fail_dtype(0);
   }
   r.needs(0, type, {p->count});
-  r.check(std::has_single_bit(static_cast<uint64_t>(p->size)) && p->size <= 16 &&
-              dtype_bits(value) == 8 * p->size,
-          "bad size of a value");
+  r.check(dtype_bits(value) == 8 * p->size, "bad size of a value");
   r.needs(1, value, {p->entries + 1});
   r.needs(2, value, {p->count});
   plan.tasks = (p->count + kBlock - 1) / kBlock;

@@ -1,23 +1,18 @@
-// layer_norm: operands [x, scale?, bias?, y, mean?, inverse?], all f32 or all f64, x seen as [rows,
-// n]; every row is normalised. Row r and element i use entry (r % period) * (n / run) + i / run of
-// scale and bias, so that [rows, n] with run 1 is LayerNormalization, run n with period C
-// InstanceNormalization, and so on. ints: [rows, n, period, run, rms]; floats: [epsilon]. mean and
-// inverse (1 / standard deviation) have one element a row. y may be x.
+// layer_norm (calls/layer_norm.h).
 #include <algorithm>
 #include <cmath>
 
 #include "base/checked.h"
+#include "kernels/calls/layer_norm.h"
 #include "kernels/isa/normalize.h"
 #include "kernels/kernel.h"
 
 namespace poprt::kernels {
 namespace {
 
-struct Params {
-  const isa::NormalizeTable* table = nullptr;
-  int64_t rows = 0, n = 0, period = 1, run = 1, rows_per_task = 1;
-  bool rms = false;
-  float epsilon = 0;
+struct Params : calls::LayerNorm {
+  const isa::NormalizeTable* table = &POPRT_SELECT_ISA(normalize);
+  int64_t rows_per_task = 1;
 };
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
@@ -71,21 +66,11 @@ Plan prepare(const Call& call) {
   const auto check = [](bool ok, std::string_view what) { expect(ok, "layer_norm", what); };
   check(call.operands.size() == 6 && call.operands[0].present && call.operands[3].present,
         "expected operands x, scale, bias, y, mean, inverse");
-  check(call.ints.size() == 5 && call.floats.size() == 1, "expected 5 integers and a float");
   const bool in_double = call.operands[0].dtype == DType::f64;
   for (const Operand& o : call.operands)
     check(!o.present || o.dtype == (in_double ? DType::f64 : DType::f32),
           "every operand must be f32, or f64");
-  auto p = std::make_shared<Params>();
-  p->table = &POPRT_SELECT_ISA(normalize);
-  p->rows = call.ints[0];
-  p->n = call.ints[1];
-  p->period = call.ints[2];
-  p->run = call.ints[3];
-  p->rms = call.ints[4] != 0;
-  p->epsilon = call.floats[0];
-  check(p->rows >= 0 && p->n >= 0 && p->period >= 1 && p->run >= 1 && p->n % p->run == 0,
-        "an integer is out of range");
+  auto p = std::make_shared<Params>(Params{calls::decode<calls::LayerNorm>(call)});
   const int64_t count = checked_mul(p->rows, p->n);
   const auto elements = [&](size_t i) { return element_count(call.operands[i].shape); };
   check(elements(0) == count && elements(3) == count, "x or y has another size");

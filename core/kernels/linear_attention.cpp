@@ -1,20 +1,15 @@
-// linear_attention: operands [q, k, v, past?, decay?, beta?, y, state], all f32 or all f64, heads
-// packed in the last dimension, state [batch, kv_heads, k_size, v_size]. For each token: state *=
-// exp(decay) (per head or key element), v' = beta (v - state^T k) (without beta: v), state += k
-// v'^T, y = scale state^T q. ints: [batch, tokens, q_heads, kv_heads, k_size, v_size, decay per key
-// element, beta heads]. floats: [scale (NaN: 1 / sqrt(k_size))]. A task is one kv head of one
-// batch.
+// linear_attention (calls/linear_attention.h). A task is one kv head of one batch.
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/linear_attention.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
 
-struct Params {
-  int64_t batch, tokens, q_heads, kv_heads, kn, vn, decay_n, beta_heads;
-  float scale;
+struct Params : calls::LinearAttention {
+  int64_t decay_n = 1;  // factors of decay for a head
 };
 
 template <class T>
@@ -64,20 +59,11 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("linear_attention", call, 8, 8, 1);
-  auto p = std::make_shared<Params>();
-  p->batch = r.size(0);
-  p->tokens = r.size(1);
-  p->q_heads = r.size(2);
-  p->kv_heads = r.size(3, 1);
-  p->kn = r.size(4);
-  p->vn = r.size(5);
-  p->decay_n = r.flag(6) ? p->kn : 1;
-  p->beta_heads = r.size(7);
-  p->scale = r.real(0);
-  r.check(p->q_heads % p->kv_heads == 0, "heads of q must be a multiple of those of k");
+  const Operands r("linear_attention", call, 8);
+  auto p = std::make_shared<Params>(Params{calls::decode<calls::LinearAttention>(call)});
+  p->decay_n = p->decay_of_keys ? p->kn : 1;
   r.check(p->beta_heads == 1 || p->beta_heads == p->kv_heads || !r.has(5), "bad beta heads");
-  const int64_t rows = CallReader::product({p->batch, p->tokens});
+  const int64_t rows = Operands::product({p->batch, p->tokens});
   const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
   r.needs(0, t, {rows, p->q_heads, p->kn});
   r.needs(1, t, {rows, p->kv_heads, p->kn});

@@ -1,18 +1,14 @@
-// lrn: operands [x, y], f32 or f64 [N, C, pixels]: y = x / (bias + alpha / size * sum of squares of
-// the `size` channels around) ^ beta. ints: [N, C, pixels, size]. floats: [alpha, beta, bias]. A
-// task is one channel.
+// lrn (calls/lrn.h). A task is one channel.
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/lrn.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
 
-struct Params {
-  int64_t c, pixels, size;
-  float alpha, beta, bias;
-};
+using Params = calls::Lrn;
 
 template <class T>
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
@@ -45,16 +41,15 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("lrn", call, 2, 4, 3);
-  auto p = std::make_shared<Params>(
-      Params{r.size(1), r.size(2), r.size(3, 1), r.real(0), r.real(1), r.real(2)});
-  const int64_t count = CallReader::product({r.size(0), p->c, p->pixels});
+  const Operands r("lrn", call, 2);
+  auto p = std::make_shared<Params>(calls::decode<Params>(call));
+  const int64_t count = Operands::product({p->n, p->c, p->pixels});
   const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
   r.needs(0, t, {count});
   r.needs(1, t, {count});
   Plan plan;
   plan.run = t == DType::f64 ? run<double> : run<float>;
-  plan.tasks = r.size(0) * p->c;
+  plan.tasks = p->n * p->c;
   plan.work = static_cast<double>(count) * (5 + static_cast<double>(std::min(p->size, p->c)));
   plan.params = std::move(p);
   return plan;

@@ -1,19 +1,16 @@
-// map_axes: to[o0, o1, ...] = from[map0[o0], map1[o1], ...], or the fill value where one of the
-// maps says -1. Pad in every mode and nearest-neighbour resizing. Operands [from, value?, to];
-// without a value the fill is zero bytes. Ints [element bytes, rank, then per axis: in, out,
-// mapped, and when mapped is 1: out entries in [-1, in)].
+// map_axes (calls/map_axes.h).
 #include <algorithm>
 #include <array>
 #include <vector>
 
 #include "base/checked.h"
+#include "kernels/calls/map_axes.h"
 #include "kernels/common/elements.h"
 
 namespace poprt::kernels {
 namespace {
 
 constexpr std::string_view kName = "map_axes";
-constexpr size_t kMaxRank = 16;
 constexpr int64_t kTaskBytes = 64 << 10;
 
 // A stretch of one row: `count` units of the result from `first`, read from `from` on (-1: filled).
@@ -135,44 +132,22 @@ Plan prepare(const Call& call) {
   expect(call.operands.size() == 3 && call.operands[0].present && call.operands[2].present, kName,
          "expected operands from, value, to");
   const Operand &from = call.operands[0], &value = call.operands[1], &to = call.operands[2];
-  expect(call.ints.size() >= 2, kName, "too few integers");
+  auto c = calls::decode<calls::MapAxes>(call);
   auto params = std::make_shared<Params>();
   Params& p = *params;
-  p.size = call.ints[0];
-  expect(p.size == 1 || p.size == 2 || p.size == 4 || p.size == 8 || p.size == 16, kName,
-         "element size must be 1, 2, 4, 8 or 16");
+  p.size = c.size;
   expect(!value.present || value.bytes >= static_cast<uint64_t>(p.size), kName,
          "the fill value is too short");
-  expect(call.ints[1] >= 0 && call.ints[1] <= static_cast<int64_t>(kMaxRank), kName,
-         "rank must be 0..16");
-  const auto rank = static_cast<size_t>(call.ints[1]);
+  const size_t rank = c.axes.size();
   std::vector<Axis> axes(rank);
   std::vector<int64_t> in(rank);
-  size_t next = 2;
   int64_t out_count = 1;
-  const auto take = [&] {
-    expect(next < call.ints.size(), kName, "too few integers");
-    return call.ints[next++];
-  };
   for (size_t a = 0; a < rank; a++) {
-    in[a] = take();
-    axes[a].out = take();
-    const int64_t mapped = take();
-    expect(in[a] >= 0 && axes[a].out >= 0, kName, "negative dimension");
+    in[a] = c.axes[a].in;
+    axes[a].out = c.axes[a].out;
+    axes[a].map = std::move(c.axes[a].map);
     out_count = checked_mul(out_count, axes[a].out, "map_axes");
-    if (!mapped) {
-      expect(in[a] == axes[a].out, kName, "an unmapped axis changes its size");
-      continue;
-    }
-    expect(static_cast<uint64_t>(axes[a].out) <= call.ints.size() - next, kName,
-           "too few integers");
-    for (int64_t o = 0; o < axes[a].out; o++) {
-      axes[a].map.push_back(take());
-      expect(axes[a].map.back() >= -1 && axes[a].map.back() < in[a], kName,
-             "a map points outside its axis");
-    }
   }
-  expect(next == call.ints.size(), kName, "too many integers");
   int64_t stride = p.size;
   for (size_t a = rank; a-- > 0;) {
     axes[a].stride = stride;

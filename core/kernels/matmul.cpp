@@ -1,9 +1,8 @@
-// matmul: operands [a, packed b, bias?, residual?, c]; ints [M, N, K, activation, residual_after];
-// floats [a, b]. c[M,N] = act(a[M,K] * b[K,N] + bias + residual), all f32 and dense; b lies in
-// panels of 48 columns (isa/gemm.h), bias has room for whole panels.
+// matmul (calls/matmul.h).
 #include <algorithm>
 
 #include "base/checked.h"
+#include "kernels/calls/matmul.h"
 #include "kernels/common/epilogue.h"
 #include "kernels/isa/gemm.h"
 #include "kernels/kernel.h"
@@ -30,15 +29,13 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  expect(call.operands.size() == 5 && call.ints.size() == 5 && call.floats.size() == 2, "matmul",
-         "expected 5 operands, 5 integers, 2 floats");
+  expect(call.operands.size() == 5, "matmul", "expected 5 operands");
+  const auto c = calls::decode<calls::Matmul>(call);
   auto p = std::make_shared<Params>();
   isa::GemmShape& s = p->shape;
-  s.m = call.ints[0];
-  s.n = call.ints[1];
-  s.k = call.ints[2];
-  expect(s.m >= 0 && s.n >= 0 && s.k >= 0 && s.n <= (int64_t{1} << 40), "matmul",
-         "negative or huge size");
+  s.m = c.m;
+  s.n = c.n;
+  s.k = c.k;
   p->panels = (s.n + isa::kPanel - 1) / isa::kPanel;
   const auto room = [&](size_t i, bool required, int64_t rows, int64_t columns) {
     const Operand& o = call.operands[i];
@@ -54,8 +51,7 @@ Plan prepare(const Call& call) {
   room(4, true, s.m, s.n);
   s.lda = s.k;
   s.ldc = s.ld_residual = s.n;
-  s.epilogue =
-      make_epilogue("matmul", call.ints[3], call.floats[0], call.floats[1], call.ints[4] != 0);
+  s.epilogue = make_epilogue(c.epilogue);
   p->table = &POPRT_SELECT_ISA(gemm);
 
   const double flops =

@@ -1,8 +1,9 @@
-// matmul_dynamic: f32 products of two run-time matrices (kernels/common/strided_matmul.h; a_k = 1).
-// A task packs panels of 48 columns of b into its scratch and multiplies all rows.
+// matmul_dynamic (calls/matmul_dynamic.h, common/strided_matmul.h). A task packs panels of 48
+// columns of b into its scratch and multiplies all rows.
 #include <algorithm>
 
 #include "base/checked.h"
+#include "kernels/calls/matmul_dynamic.h"
 #include "kernels/common/strided_matmul.h"
 #include "kernels/isa/gemm.h"
 
@@ -54,7 +55,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 
 Plan prepare(const Call& call) {
   auto p = std::make_shared<Params>();
-  p->s = read_strided_matmul("matmul_dynamic", call);
+  p->s = read_strided_matmul("matmul_dynamic", calls::decode<calls::MatmulDynamic>(call).product,
+                             call.operands);
   const StridedMatmul& s = p->s;
   expect(s.dtype == DType::f32 && s.a_k == 1, "matmul_dynamic",
          "expected f32 with dense rows of a");

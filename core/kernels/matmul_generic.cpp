@@ -1,9 +1,9 @@
-// matmul_generic: the product of kernels/common/strided_matmul.h for every numeric dtype that ONNX
-// allows. Half types sum in float, integers wrap. A task is one row, or kPlainRows of them where
-// rows of b are dense and of f64 or of wide integers.
+// matmul_generic (calls/matmul_generic.h, common/strided_matmul.h). A task is one row, or
+// kPlainRows of them where rows of b are dense and of f64 or of wide integers.
 #include <algorithm>
 
 #include "base/half.h"
+#include "kernels/calls/matmul_generic.h"
 #include "kernels/common/strided_matmul.h"
 #include "kernels/isa/matmul_plain.h"
 
@@ -127,7 +127,8 @@ void run_blocks(const void* params, void* const* data, int64_t begin, int64_t en
 
 Plan prepare(const Call& call) {
   auto p = std::make_shared<Params>();
-  static_cast<StridedMatmul&>(*p) = read_strided_matmul("matmul_generic", call);
+  static_cast<StridedMatmul&>(*p) = read_strided_matmul(
+      "matmul_generic", calls::decode<calls::MatmulGeneric>(call).product, call.operands);
   Plan plan;
   switch (p->dtype) {
     case DType::f32: plan.run = run<float>; break;

@@ -1,11 +1,9 @@
-// matmul_integer: operands [a, b, a_zero?, b_zero?, y]: y[M,N] = (a - a_zero) * (b - b_zero) for
-// u8 / s8 a [M,K] and b [K,N], s32 y, for each product of a batch. a_zero has one element or M,
-// b_zero one or N. ints: [M, N, K, a_zero per row, b_zero per column, rank, then rank times (count,
-// a_stride, b_stride)]. A task is a panel of columns of one product.
+// matmul_integer (calls/matmul_integer.h). A task is a panel of columns of one product.
 #include <algorithm>
 #include <vector>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/matmul_integer.h"
+#include "kernels/common/operands.h"
 #include "kernels/common/quad_product.h"
 
 namespace poprt::kernels {
@@ -35,31 +33,29 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("matmul_integer", call, 5, 6);
+  const Operands r("matmul_integer", call, 5);
+  const auto c = calls::decode<calls::MatmulInteger>(call);
   auto p = std::make_shared<Params>();
   QuadProduct& q = p->product;
-  p->m = r.size(0);
-  q.n = r.size(1);
-  q.k = r.size(2);
-  q.a_rows = r.flag(3);
-  q.b_columns = r.flag(4);
+  p->m = c.m;
+  q.n = c.n;
+  q.k = c.k;
+  q.a_rows = c.a_rows;
+  q.b_columns = c.b_columns;
   const DType a = r.dtype(0), b = r.dtype(1);
   r.check(r.has(0) && r.has(1) && is_byte(a) && is_byte(b), "a and b must be u8 or s8");
   q.a_signed = a == DType::s8;
   q.b_signed = b == DType::s8;
-  const auto rank = static_cast<size_t>(r.size(5));
-  r.check(rank <= 16 && call.ints.size() == 6 + 3 * rank, "bad rank");
   p->a_offset = p->b_offset = {0};
-  int64_t a_end = CallReader::product({p->m, q.k}), b_end = CallReader::product({q.k, q.n});
-  for (size_t d = 0; d < rank; d++) {
-    const int64_t count = r.size(6 + 3 * d), as = r.size(7 + 3 * d), bs = r.size(8 + 3 * d);
-    r.check(CallReader::product({count, static_cast<int64_t>(p->a_offset.size())}) < (1 << 24),
+  int64_t a_end = Operands::product({p->m, q.k}), b_end = Operands::product({q.k, q.n});
+  for (const auto& [count, as, bs] : c.batch) {
+    r.check(Operands::product({count, static_cast<int64_t>(p->a_offset.size())}) < (1 << 24),
             "too many products");
     std::vector<int64_t> a_next, b_next;
     for (size_t i = 0; i < p->a_offset.size(); i++)
-      for (int64_t c = 0; c < count; c++) {
-        a_next.push_back(checked_add(p->a_offset[i], checked_mul(c, as)));
-        b_next.push_back(checked_add(p->b_offset[i], checked_mul(c, bs)));
+      for (int64_t j = 0; j < count; j++) {
+        a_next.push_back(checked_add(p->a_offset[i], checked_mul(j, as)));
+        b_next.push_back(checked_add(p->b_offset[i], checked_mul(j, bs)));
       }
     p->a_offset = std::move(a_next);
     p->b_offset = std::move(b_next);

@@ -1,12 +1,6 @@
-// matmul_integer_packed: operands [a, panels, column_sums, a_zero?, b_zero?, y]: y[M,N] = (a -
-// a_zero) * (b - b_zero) for u8 / s8 a [M,K], s32 y and a constant b [K,N] that
-// kernels/common/pack_quads.h packed. a_zero has one element or M, b_zero one or N. Three operands
-// more in front of y, [a_scale, b_scale, bias?]: y is f32, y[m,n] = product * (a_scale *
-// b_scale[n])
-// + bias[n]; then there is no b_zero but that of symmetric weights, and b_scale has one element or
-// N. ints: [M, N, K, a_zero per row, b_zero per column, b is signed]. A task is a piece of the rows
-// of a panel.
-#include "kernels/common/call_reader.h"
+// matmul_integer_packed (calls/matmul_integer_packed.h). A task is a piece of the rows of a panel.
+#include "kernels/calls/matmul_integer_packed.h"
+#include "kernels/common/operands.h"
 #include "kernels/common/pack_quads.h"
 #include "kernels/common/quad_product.h"
 
@@ -75,15 +69,16 @@ void run_scaled(const void* params, void* const* data, int64_t begin, int64_t en
 
 Plan prepare(const Call& call) {
   const bool scaled = call.operands.size() == 9;
-  const CallReader r("matmul_integer_packed", call, scaled ? 9 : 6, 6);
+  const Operands r("matmul_integer_packed", call, scaled ? 9 : 6);
+  const auto c = calls::decode<calls::MatmulIntegerPacked>(call);
   auto p = std::make_shared<Params>();
   QuadProduct& q = p->product;
-  p->m = r.size(0);
-  q.n = r.size(1);
-  q.k = r.size(2);
-  q.a_rows = r.flag(3);
-  q.b_columns = r.flag(4);
-  q.b_signed = r.flag(5);
+  p->m = c.m;
+  q.n = c.n;
+  q.k = c.k;
+  q.a_rows = c.a_rows;
+  q.b_columns = c.b_columns;
+  q.b_signed = c.b_signed;
   const DType a = r.dtype(0), b = q.b_signed ? DType::s8 : DType::u8;
   r.check(r.has(0) && is_byte(a), "a must be u8 or s8");
   q.a_signed = a == DType::s8;

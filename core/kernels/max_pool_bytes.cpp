@@ -1,19 +1,15 @@
-// max_pool_bytes: the largest of each window of u8 or s8 with channels last; operands [x, y], x [N,
-// in..., C], y [N, out..., C]; ints [N, C, rank (1-3), then per spatial dimension: in, out, kernel,
-// stride, pad, dilation]. A window without an input gives the lowest number. A task is one line of
-// pixels.
+// max_pool_bytes (calls/max_pool_bytes.h). A task is one line of pixels.
 #include <algorithm>
 #include <array>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/max_pool_bytes.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/pool.h"
 
 namespace poprt::kernels {
 namespace {
 
-struct Axis {
-  int64_t in = 1, out = 1, kernel = 1, stride = 1, pad = 0, dilation = 1;
-
+struct Axis : calls::WindowAxis {
   int64_t at(int64_t o, int64_t k) const { return o * stride - pad + k * dilation; }
   // The taps [first, end) of window o that lie inside.
   std::pair<int64_t, int64_t> taps(int64_t o) const {
@@ -86,22 +82,16 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("max_pool_bytes", call, 2, 3);
+  const Operands r("max_pool_bytes", call, 2);
+  const auto [n, channels, axes] = calls::decode<calls::MaxPoolBytes>(call);
+  const size_t rank = axes.size();
   auto p = std::make_shared<Params>();
-  const int64_t n = r.size(0), rank = r.size(2, 1);
-  p->channels = r.size(1);
-  r.check(rank <= 3 && call.ints.size() == 3 + 6 * static_cast<size_t>(rank), "bad rank");
+  p->channels = channels;
   double taps = 1;
-  int64_t in = CallReader::product({n, p->channels}), out = in, lines = n;
-  for (int64_t d = 0; d < rank; d++) {
-    const auto at = static_cast<size_t>(3 + 6 * d);
-    for (size_t i = 0; i < 6; i++)
-      r.check(
-          call.ints[at + i] >= (i < 2 || i == 4 ? 0 : 1) && call.ints[at + i] < (int64_t{1} << 31),
-          "a size is out of range");
-    Axis& a = p->axis[static_cast<size_t>(3 - rank + d)];
-    a = {r.size(at),     r.size(at + 1), r.size(at + 2),
-         r.size(at + 3), r.size(at + 4), r.size(at + 5)};
+  int64_t in = Operands::product({n, p->channels}), out = in, lines = n;
+  for (size_t d = 0; d < rank; d++) {
+    const Axis a = {axes[d]};
+    p->axis[3 - rank + d] = a;
     in = checked_mul(in, a.in);
     out = checked_mul(out, a.out);
     if (d + 1 < rank) lines = checked_mul(lines, a.out);

@@ -1,18 +1,14 @@
-// max_roi_pool: operands [x, rois, y], all f32 or all f64, x [N, C, H, W], rois [R, 5] (image, x1,
-// y1, x2, y2, ends included), y [R, C, oh, ow]: the largest element per bin, 0 for an empty one.
-// ints: [N, C, H, W, R, oh, ow]. floats: [spatial_scale]. A task is one region.
+// max_roi_pool (calls/max_roi_pool.h). A task is one region.
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/max_roi_pool.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
 
-struct Params {
-  int64_t n, c, h, w, oh, ow;
-  float scale;
-};
+using Params = calls::MaxRoiPool;
 
 template <class T>
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
@@ -53,10 +49,9 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("max_roi_pool", call, 3, 7, 1);
-  auto p = std::make_shared<Params>(
-      Params{r.size(0), r.size(1), r.size(2), r.size(3), r.size(5, 1), r.size(6, 1), r.real(0)});
-  const int64_t rois = r.size(4);
+  const Operands r("max_roi_pool", call, 3);
+  auto p = std::make_shared<Params>(calls::decode<Params>(call));
+  const int64_t rois = p->rois;
   const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
   r.needs(0, t, {p->n, p->c, p->h, p->w});
   r.needs(1, t, {rois, 5});

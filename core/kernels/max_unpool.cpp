@@ -1,12 +1,10 @@
-// max_unpool: operands [x, indices, y] of one dtype of whole bytes, s64 indices: y is zero, then
-// y[indices[i]] = x[i] (indices count elements of the unpadded result [planes, small...]; those
-// outside are dropped). y may be larger: then the result lies at its start of every dimension.
-// ints: [elements of x, rank, small dims..., y dims...].
+// max_unpool (calls/max_unpool.h). One task.
 #include <cstring>
 #include <vector>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/max_unpool.h"
 #include "kernels/common/elements.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -41,20 +39,14 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte*) no
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("max_unpool", call, 3, 2);
+  const Operands r("max_unpool", call, 3);
+  const auto c = calls::decode<calls::MaxUnpool>(call);
   auto p = std::make_shared<Params>();
-  p->count = r.size(0);
-  const auto rank = static_cast<size_t>(r.size(1, 1));
-  r.check(rank <= 64 && call.ints.size() == 2 + 2 * rank, "bad rank");
-  std::vector<int64_t> large;
-  for (size_t d = 0; d < rank; d++) {
-    p->dims.push_back(r.size(2 + d));
-    large.push_back(r.size(2 + rank + d));
-    r.check(p->dims[d] <= large[d], "the result does not hold its content");
-  }
-  p->strides = contiguous_strides(large);
+  p->count = c.count;
+  p->dims = c.dims;
+  p->strides = contiguous_strides(c.large);
   p->small = element_count(p->dims);
-  p->large = element_count(large);
+  p->large = element_count(c.large);
   p->size = element_size(r.dtype(0), "max_unpool");
   r.needs(0, r.dtype(0), {p->count});
   r.needs(1, DType::s64, {p->count});

@@ -1,16 +1,15 @@
-// nll_loss: operands [x, target, weight?, y]: f32 or f64 log-probabilities x [N, C, D] and s32 /
-// s64 target [N, D]; loss[n, d] = -weight[t] x[n, t, d], 0 where t is ignored. ints: [N, C, D,
-// reduction (0 none, 1 sum, 2 weighted mean), has ignore_index, ignore_index]. Targets outside [0,
-// C) that are not ignored count as ignored.
-#include "kernels/common/call_reader.h"
+// nll_loss (calls/nll_loss.h). One task.
+#include "kernels/calls/nll_loss.h"
 #include "kernels/common/elements.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
 
-struct Params {
-  int64_t n, c, d, reduction, ignored;
-  bool has_ignored, wide;
+using calls::LossReduction;
+
+struct Params : calls::NllLoss {
+  bool wide = false;  // labels are s64
 };
 
 template <class T>
@@ -25,30 +24,23 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte*) no
     const bool used = !(p.has_ignored && t == p.ignored) && t >= 0 && t < p.c;
     const T weight = !used ? T{0} : w ? w[t] : T{1};
     const T v = used ? -weight * x[(i / p.d * p.c + t) * p.d + i % p.d] : T{0};
-    if (p.reduction == 0) y[i] = v;
+    if (p.reduction == LossReduction::none) y[i] = v;
     loss += static_cast<double>(v);
     weights += static_cast<double>(weight);
   }
-  if (p.reduction == 1) *y = static_cast<T>(loss);
-  if (p.reduction == 2) *y = static_cast<T>(loss / weights);
+  if (p.reduction == LossReduction::sum) *y = static_cast<T>(loss);
+  if (p.reduction == LossReduction::mean) *y = static_cast<T>(loss / weights);
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("nll_loss", call, 4, 6);
-  auto p = std::make_shared<Params>();
-  p->n = r.size(0);
-  p->c = r.size(1);
-  p->d = r.size(2);
-  p->reduction = r.size(3);
-  p->has_ignored = r.flag(4);
-  p->ignored = r.integer(5);
+  const Operands r("nll_loss", call, 4);
+  auto p = std::make_shared<Params>(Params{calls::decode<calls::NllLoss>(call)});
   p->wide = r.dtype(1) == DType::s64;
-  r.check(p->reduction <= 2, "bad reduction");
   const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
   r.needs(0, t, {p->n, p->c, p->d});
   r.needs(1, p->wide ? DType::s64 : DType::s32, {p->n, p->d});
   r.may(2, t, {p->c});
-  r.needs(3, t, {p->reduction ? 1 : p->n * p->d});
+  r.needs(3, t, {p->reduction != LossReduction::none ? 1 : p->n * p->d});
   Plan plan;
   plan.run = t == DType::f64 ? run<double> : run<float>;
   plan.work = static_cast<double>(p->n * p->d) * 4;

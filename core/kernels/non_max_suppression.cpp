@@ -1,20 +1,14 @@
-// non_max_suppression: operands [boxes, scores, y]: f32 boxes [N, B, 4] and scores [N, C, B] to s64
-// rows (image, class, box) in y [rows, 3], best first within a class; rows past the last one are
-// -1. ints: [N, C, B, most per class, center format, rows]. floats: [IoU threshold, score
-// threshold]. One task.
+// non_max_suppression (calls/non_max_suppression.h). One task.
 #include <algorithm>
 #include <array>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/non_max_suppression.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
 
-struct Params {
-  int64_t n, c, b, most, rows;
-  bool center;
-  float iou, score;
-};
+using Params = calls::NonMaxSuppression;
 
 // Corners in order.
 std::array<float, 4> corners(const Params& p, const float* box) {
@@ -90,10 +84,8 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte* scr
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("non_max_suppression", call, 3, 6, 2);
-  auto p = std::make_shared<Params>(Params{r.size(0), r.size(1), r.size(2), r.size(3), r.size(5),
-                                           r.flag(4), r.real(0), r.real(1)});
-  r.check(p->b < (int64_t{1} << 31), "too many boxes");
+  const Operands r("non_max_suppression", call, 3);
+  auto p = std::make_shared<Params>(calls::decode<Params>(call));
   r.needs(0, DType::f32, {p->n, p->b, 4});
   r.needs(1, DType::f32, {p->n, p->c, p->b});
   r.needs(2, DType::s64, {p->rows, 3});

@@ -1,18 +1,16 @@
-// non_zero: operands [x, y]: indices of the elements of x (any number type) that are not 0, in
-// order, as columns of s64 y [rank, bound]; columns past the last one are -1. ints: [bound, dims of
-// x...]. One task.
+// non_zero (calls/non_zero.h). One task.
 #include <algorithm>
 #include <vector>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/non_zero.h"
 #include "kernels/common/numbers.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
 
-struct Params {
-  int64_t bound, count;
-  std::vector<int64_t> dims;
+struct Params : calls::NonZero {
+  int64_t count = 0;  // elements of x
 };
 
 template <class T>
@@ -37,11 +35,8 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte*) no
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("non_zero", call, 2, 1);
-  auto p = std::make_shared<Params>();
-  p->bound = r.size(0);
-  p->dims.assign(call.ints.begin() + 1, call.ints.end());
-  r.check(p->dims.size() <= 64, "bad rank");
+  const Operands r("non_zero", call, 2);
+  auto p = std::make_shared<Params>(Params{calls::decode<calls::NonZero>(call)});
   p->count = element_count(p->dims);
   r.needs(0, r.dtype(0), {p->count});
   r.needs(1, DType::s64, {static_cast<int64_t>(p->dims.size()), p->bound});

@@ -1,10 +1,9 @@
-// one_hot: to[o, d, i] = values[1] where indices[o, i] is d, else values[0]. Operands [indices
-// (s32, s64 or f32), values (2 elements), to]; ints [outer, depth, inner]. A negative index counts
-// from the end; one outside the depth gives values[0] everywhere.
+// one_hot (calls/one_hot.h).
 #include <algorithm>
 #include <cmath>
 
 #include "base/checked.h"
+#include "kernels/calls/one_hot.h"
 #include "kernels/common/elements.h"
 
 namespace poprt::kernels {
@@ -13,9 +12,9 @@ namespace {
 constexpr std::string_view kName = "one_hot";
 constexpr int64_t kBlockBytes = 16 << 10;
 
-struct Params {
-  int64_t outer, depth, inner, size;
-  DType index;
+struct Params : calls::OneHot {
+  int64_t size = 0;  // of an element, in bytes
+  DType index = DType::undefined;
 };
 
 int64_t index_at(const Params& p, const void* indices, int64_t i) noexcept {
@@ -49,14 +48,10 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 
 Plan prepare(const Call& call) {
   expect(call.operands.size() == 3 && call.operands[0].present && call.operands[1].present &&
-             call.operands[2].present && call.ints.size() == 3,
-         kName, "expected operands indices, values, to and integers outer, depth, inner");
+             call.operands[2].present,
+         kName, "expected operands indices, values, to");
   const Operand &indices = call.operands[0], &values = call.operands[1], &to = call.operands[2];
-  for (const int64_t i : call.ints) expect(i >= 0, kName, "negative size");
-  auto p = std::make_shared<Params>();
-  p->outer = call.ints[0];
-  p->depth = call.ints[1];
-  p->inner = call.ints[2];
+  auto p = std::make_shared<Params>(Params{calls::decode<calls::OneHot>(call)});
   p->size = element_size(to.dtype, kName);
   p->index = indices.dtype;
   expect(is_index(p->index) || p->index == DType::f32, kName, "indices must be s32, s64 or f32");

@@ -1,11 +1,10 @@
-// pack_conv: convolution weights that are known at run time only, as pack_conv() of
-// kernels/common/pack_conv.h packs constant ones. Operands [weights, packed], both f32; ints
-// [groups, m, c, taps]. A bias is padded to whole blocks as the weights of one channel and one tap.
+// pack_conv (calls/pack_conv.h). A task is a block of channels.
 #include <algorithm>
 #include <cstring>
 
 #include "base/checked.h"
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/pack_conv.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/pool.h"
 
 namespace poprt::kernels {
@@ -39,8 +38,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("pack_conv", call, 2, 4);
-  const int64_t groups = r.size(0, 1), m = r.size(1, 1), c = r.size(2, 1), taps = r.size(3, 1);
+  const Operands r("pack_conv", call, 2);
+  const auto [groups, m, c, taps] = calls::decode<calls::PackConv>(call);
   const int64_t blocks = (m + 15) / 16;
   r.needs(0, DType::f32, {groups, m, c, taps});
   r.needs(1, DType::f32, {groups, blocks * 16, c, taps});

@@ -1,9 +1,8 @@
-// pool_blocked: max or average pooling of channel-blocked f32; operands [x, y], ints [planes, H, W,
-// OH, OW, kh, kw, stride_h, stride_w, pad_h, pad_w, pad_h_end, pad_w_end, dilation_h, dilation_w,
-// average, count_include_pad] with planes = N * blocks.
+// pool_blocked (calls/pool_blocked.h). A task is some rows of one plane.
 #include <algorithm>
 
 #include "base/checked.h"
+#include "kernels/calls/pool_blocked.h"
 #include "kernels/isa/pool.h"
 #include "kernels/kernel.h"
 
@@ -25,21 +24,9 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 
 Plan prepare(const Call& call) {
   constexpr std::string_view kName = "pool_blocked";
-  expect(call.operands.size() == 2 && call.ints.size() == 17, kName,
-         "expected 2 operands, 17 integers");
+  expect(call.operands.size() == 2, kName, "expected operands x and y");
   auto p = std::make_shared<Params>();
-  isa::PoolShape& s = p->shape;
-  int64_t* const fields[] = {&s.planes, &s.h,         &s.w,         &s.oh,         &s.ow,
-                             &s.kh,     &s.kw,        &s.stride_h,  &s.stride_w,   &s.pad_h,
-                             &s.pad_w,  &s.pad_h_end, &s.pad_w_end, &s.dilation_h, &s.dilation_w};
-  for (size_t i = 0; i < std::size(fields); i++) {
-    const bool pad = i >= 9 && i <= 12;
-    expect(call.ints[i] >= (pad || i == 0 ? 0 : 1) && call.ints[i] < (int64_t{1} << 31), kName,
-           "a size is out of range");
-    *fields[i] = call.ints[i];
-  }
-  s.average = call.ints[15] != 0;
-  s.count_padding = call.ints[16] != 0;
+  const isa::PoolShape& s = p->shape = calls::decode<calls::PoolBlocked>(call).shape;
   const int64_t x = checked_mul(checked_mul(s.planes, s.h * s.w), int64_t{16});
   const int64_t y = checked_mul(checked_mul(s.planes, s.oh * s.ow), int64_t{16});
   for (size_t i = 0; i < 2; i++)

@@ -1,8 +1,5 @@
-// pool_generic: max, average or Lp pooling of plain [N, C, spatial...]; operands [x, y, indices?],
-// ints [kind (0 max, 1 average, 2 Lp), count_include_pad, p, column_major indices, planes, rank
-// (1-3), then per spatial dimension: in, out, kernel, stride, pad, pad_end, dilation]. Indices
-// (s64) count from the start of x. A task is one plane. f32 without indices pools rows of vectors,
-// windows over a whole plane are reductions, everything else loops.
+// pool_generic (calls/pool_generic.h). A task is one plane. f32 without indices pools rows of
+// vectors, windows over a whole plane are reductions, everything else loops.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/half.h"
+#include "kernels/calls/pool_generic.h"
 #include "kernels/common/reduction.h"
 #include "kernels/isa/pool_plane.h"
 #include "kernels/isa/reduce.h"
@@ -21,12 +19,13 @@ namespace {
 
 constexpr int64_t kMaxScratch = 1 << 22;  // floats
 
-struct Axis {
-  int64_t in = 1, out = 1, kernel = 1, stride = 1, pad = 0, pad_end = 0, dilation = 1;
-};
+using calls::Pooling;
+using Axis = calls::PoolingAxis;
+
 struct Params {
-  int64_t kind, p;
-  bool count_padding, column_major;
+  Pooling kind = Pooling::max;
+  int64_t p = 2;
+  bool count_padding = false, column_major = false;
   std::array<Axis, 3> axis;
   int64_t in_plane, out_plane;
   const isa::PlanePoolTable* table;
@@ -81,10 +80,11 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
         const Range ry = range_of(ay, oy);
         for (int64_t ox = 0; ox < ax.out; ox++) {
           const Range rx = range_of(ax, ox);
-          V best = p.kind == 0 ? std::numeric_limits<V>::has_infinity
-                                     ? static_cast<V>(-std::numeric_limits<V>::infinity())
-                                     : std::numeric_limits<V>::lowest()
-                               : V{};
+          V best = p.kind == Pooling::max
+                       ? std::numeric_limits<V>::has_infinity
+                             ? static_cast<V>(-std::numeric_limits<V>::infinity())
+                             : std::numeric_limits<V>::lowest()
+                       : V{};
           int64_t at = -1, seen = 0;
           for (int64_t kz = rz.first; kz < rz.end; kz++)
             for (int64_t ky = ry.first; ky < ry.end; ky++)
@@ -94,13 +94,13 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
                 const int64_t ix = ox * ax.stride - ax.pad + kx * ax.dilation;
                 const V v = widen(x[(iz * ay.in + iy) * ax.in + ix]);
                 seen++;
-                if (p.kind == 0) {
+                if (p.kind == Pooling::max) {
                   if (at < 0 || v > best || v != v) {
                     best = v;
                     at = p.column_major ? (ix * ay.in + iy) * az.in + iz
                                         : (iz * ay.in + iy) * ax.in + ix;
                   }
-                } else if (p.kind == 1) {
+                } else if (p.kind == Pooling::average) {
                   best = static_cast<V>(best + v);
                 } else if constexpr (std::is_floating_point_v<V>) {
                   best += p.p == 1   ? std::abs(v)
@@ -108,10 +108,10 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
                                      : std::pow(std::abs(v), static_cast<V>(p.p));
                 }
               }
-          if (p.kind == 1) {
+          if (p.kind == Pooling::average) {
             const int64_t count = p.count_padding ? rz.counted * ry.counted * rx.counted : seen;
             best = static_cast<V>(best / static_cast<V>(std::max<int64_t>(count, 1)));
-          } else if (p.kind == 2) {
+          } else if (p.kind == Pooling::lp) {
             if constexpr (std::is_floating_point_v<V>)
               best = p.p == 1   ? best
                      : p.p == 2 ? std::sqrt(best)
@@ -145,7 +145,7 @@ void run_whole(const void* params, void* const* data, int64_t begin, int64_t end
 
 // The vectorised forms of f32 without indices, where there is one.
 void plan_planes(Params& p, int64_t planes, Plan& plan) {
-  if (p.kind == 2 && p.p > 2) return;
+  if (p.kind == Pooling::lp && p.p > 2) return;
   bool whole = true;
   double rows = 1;
   for (size_t d = 0; d < 3; d++) {
@@ -154,7 +154,7 @@ void plan_planes(Params& p, int64_t planes, Plan& plan) {
     if (d < 2) rows *= static_cast<double>(a.kernel);
     p.plane.axis[d] = {a.in, a.out, a.kernel, a.stride, a.pad, a.dilation};
     p.plane.counts[d] = nullptr;
-    if (p.kind != 1) continue;
+    if (p.kind != Pooling::average) continue;
     for (int64_t o = 0; o < a.out; o++) {
       const Range r = range_of(a, o);
       p.counts[d].push_back(
@@ -164,20 +164,20 @@ void plan_planes(Params& p, int64_t planes, Plan& plan) {
   }
   if (whole) {
     p.reduce = &POPRT_SELECT_ISA(reduce);
-    p.reduction = p.kind == 0   ? Reduction::max
-                  : p.kind == 1 ? Reduction::mean
-                  : p.p == 1    ? Reduction::l1
-                                : Reduction::l2;
+    p.reduction = p.kind == Pooling::max       ? Reduction::max
+                  : p.kind == Pooling::average ? Reduction::mean
+                  : p.p == 1                   ? Reduction::l1
+                                               : Reduction::l2;
     plan.run = run_whole;
     plan.work = static_cast<double>(planes) * (static_cast<double>(p.in_plane) * 0.06 + 10);
     return;
   }
   if (isa::plane_pool_scratch(p.plane.axis[2]) > kMaxScratch) return;
   p.table = &POPRT_SELECT_ISA(pool_plane);
-  p.plane.kind = p.kind == 0   ? isa::PlanePooling::max
-                 : p.kind == 1 ? isa::PlanePooling::average
-                 : p.p == 1    ? isa::PlanePooling::l1
-                               : isa::PlanePooling::l2;
+  p.plane.kind = p.kind == Pooling::max       ? isa::PlanePooling::max
+                 : p.kind == Pooling::average ? isa::PlanePooling::average
+                 : p.p == 1                   ? isa::PlanePooling::l1
+                                              : isa::PlanePooling::l2;
   const Axis& x = p.axis[2];
   plan.run = run_planes;
   plan.scratch_bytes = static_cast<size_t>(isa::plane_pool_scratch(p.plane.axis[2])) * 4;
@@ -187,26 +187,17 @@ void plan_planes(Params& p, int64_t planes, Plan& plan) {
 
 Plan prepare(const Call& call) {
   constexpr std::string_view kName = "pool_generic";
-  expect(call.operands.size() == 3 && call.ints.size() >= 6, kName, "expected 3 operands");
-  const auto v = call.ints;
-  const int64_t rank = v[5], planes = v[4];
-  expect(rank >= 1 && rank <= 3 && v.size() == static_cast<size_t>(6 + 7 * rank) && planes >= 0,
-         kName, "bad rank");
+  expect(call.operands.size() == 3, kName, "expected 3 operands");
+  const auto c = calls::decode<calls::PoolGeneric>(call);
+  const int64_t planes = c.planes;
   auto p = std::make_shared<Params>();
-  p->kind = v[0];
-  p->count_padding = v[1] != 0;
-  p->p = v[2];
-  p->column_major = v[3] != 0;
-  expect(p->kind >= 0 && p->kind <= 2 && (p->kind != 2 || p->p >= 1), kName, "unknown kind");
+  p->kind = c.kind;
+  p->count_padding = c.count_padding;
+  p->p = c.p;
+  p->column_major = c.column_major;
+  std::copy_backward(c.axes.begin(), c.axes.end(), p->axis.end());
   double taps = 1;
-  for (int64_t d = 0; d < rank; d++) {
-    const auto* a = v.data() + 6 + 7 * d;
-    for (int i = 0; i < 7; i++)
-      expect(a[i] >= (i == 4 || i == 5 || i < 2 ? 0 : 1) && a[i] < (int64_t{1} << 31), kName,
-             "a size is out of range");
-    p->axis[static_cast<size_t>(3 - rank + d)] = {a[0], a[1], a[2], a[3], a[4], a[5], a[6]};
-    taps *= static_cast<double>(a[2]);
-  }
+  for (const Axis& a : c.axes) taps *= static_cast<double>(a.kernel);
   p->in_plane = p->out_plane = 1;
   for (const Axis& a : p->axis) {
     p->in_plane = checked_mul(p->in_plane, a.in);
@@ -217,7 +208,7 @@ Plan prepare(const Call& call) {
              dtype_bytes(x.dtype, checked_mul(planes, p->in_plane)) <= x.bytes &&
              dtype_bytes(y.dtype, checked_mul(planes, p->out_plane)) <= y.bytes,
          kName, "an operand is missing or too small");
-  expect(!indices.present || (p->kind == 0 && indices.dtype == DType::s64 &&
+  expect(!indices.present || (p->kind == Pooling::max && indices.dtype == DType::s64 &&
                               indices.bytes / 8 >= static_cast<uint64_t>(planes * p->out_plane)),
          kName, "bad indices");
   Plan plan;
@@ -231,7 +222,7 @@ Plan prepare(const Call& call) {
     case DType::u8: plan.run = run<uint8_t>; break;
     default: fail(ErrorCode::unimplemented, "kernel {}: dtype {}", kName, dtype_name(x.dtype));
   }
-  expect(p->kind == 0 || is_float(x.dtype), kName, "averages need a float dtype");
+  expect(p->kind == Pooling::max || is_float(x.dtype), kName, "averages need a float dtype");
   plan.tasks = planes;
   plan.work = static_cast<double>(planes) * static_cast<double>(p->out_plane) * (taps * 2 + 5);
   if (x.dtype == DType::f32 && !indices.present) plan_planes(*p, planes, plan);

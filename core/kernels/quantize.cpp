@@ -1,6 +1,5 @@
-// quantize: operands [x, scale, zero?, y]: y = saturate(round(x / scale) + zero), ties to even; for
-// f8 and f4 results the quotient is rounded to the format instead. ints: [outer, n, inner, block,
-// per_axis (kernels/common/quantization.h), saturate (f8 only)].
+// quantize (calls/quantize.h).
+#include "kernels/calls/quantize.h"
 #include "kernels/common/quantization.h"
 
 namespace poprt::kernels {
@@ -36,10 +35,11 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 bool is_result(DType y) { return is_convertible(y) && dtype_bits(y) <= 16; }
 
 Plan prepare(const Call& call) {
-  const CallReader r("quantize", call, 4, 6);
+  const Operands r("quantize", call, 4);
+  const auto [grid, saturate] = calls::decode<calls::Quantize>(call);
   auto p = std::make_shared<Params>();
-  p->read(r, is_result, "an element type cannot be quantised");
-  p->saturate = r.flag(5);
+  p->read(r, grid, is_result, "an element type cannot be quantised");
+  p->saturate = saturate;
   p->whole = is_integer(p->y);
   p->fast = whole_type(p->y, &p->to);
   Plan plan;

@@ -1,24 +1,20 @@
-// random: operands [x?, y], f32: numbers that depend on the seed and their place alone, so that
-// every run repeats them. ints: [kind, seed, count, classes, samples]. kind 0: uniform in [a, b);
-// 1: normal with mean a and deviation b; 2: 1 with probability x[i], else 0; 3: y [count, samples]
-// s32 / s64 classes drawn with probability proportional to exp(x [count, classes]). floats: [a, b].
+// random (calls/random.h).
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/random.h"
 #include "kernels/common/elementwise.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/elementwise.h"
 
 namespace poprt::kernels {
 namespace {
 
-struct Params {
-  int64_t kind;
-  uint64_t seed;
-  int64_t count, classes, samples;
-  bool wide;
-  float a, b;
+using calls::RandomKind;
+
+struct Params : calls::Random {
+  bool wide = false;  // results are s64
 };
 
 constexpr int64_t kTask = 4096;
@@ -39,7 +35,7 @@ void draw_row(const Params& p, const float* x, int64_t row, double* sums, void* 
   for (int64_t c = 0; c < p.classes; c++)
     sums[c] = sum += std::exp(static_cast<double>(x[c]) - high);
   for (int64_t i = row * p.samples; i < (row + 1) * p.samples; i++) {
-    const double u = uniform(p.seed, static_cast<uint64_t>(i));
+    const double u = uniform(static_cast<uint64_t>(p.seed), static_cast<uint64_t>(i));
     const int64_t found = std::upper_bound(sums, sums + p.classes, u * sum) - sums;
     const int64_t c = std::min(found, p.classes - 1);
     if (p.wide)
@@ -72,8 +68,9 @@ void run_normal(const void* params, void* const* data, int64_t begin, int64_t en
     const int64_t n = std::min(kBlock, last - first);
     for (int64_t i = 0; i < n; i++) {
       const auto place = static_cast<uint64_t>(first + i);
-      radius[i] = static_cast<float>(1 - uniform(p.seed, 2 * place));
-      angle[i] = static_cast<float>(2 * std::numbers::pi * uniform(p.seed, 2 * place + 1));
+      radius[i] = static_cast<float>(1 - uniform(static_cast<uint64_t>(p.seed), 2 * place));
+      angle[i] = static_cast<float>(2 * std::numbers::pi *
+                                    uniform(static_cast<uint64_t>(p.seed), 2 * place + 1));
     }
     apply(ElementwiseOp::log, radius, n);
     for (int64_t i = 0; i < n; i++) radius[i] *= -2;
@@ -90,33 +87,31 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   const int64_t last = std::min(end * kTask, p.count * p.samples);
   for (int64_t i = begin * kTask; i < last; i++) {
     const auto place = static_cast<uint64_t>(i);
-    const auto u = static_cast<float>(uniform(p.seed, place));
-    static_cast<float*>(data[1])[i] = p.kind == 0 ? p.a + (p.b - p.a) * u : u < x[i] ? 1.0f : 0.0f;
+    const auto u = static_cast<float>(uniform(static_cast<uint64_t>(p.seed), place));
+    static_cast<float*>(data[1])[i] = p.kind == RandomKind::uniform ? p.a + (p.b - p.a) * u
+                                      : u < x[i]                    ? 1.0f
+                                                                    : 0.0f;
   }
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("random", call, 2, 5, 2);
-  auto p = std::make_shared<Params>();
-  p->kind = r.size(0);
-  p->seed = static_cast<uint64_t>(r.integer(1));
-  p->count = r.size(2);
-  p->classes = r.size(3);
-  p->samples = r.size(4);
-  p->a = r.real(0);
-  p->b = r.real(1);
-  r.check(p->kind <= 3, "bad kind");
-  r.check(p->kind == 3 ? p->classes >= 1 : p->samples == 1, "bad classes or samples");
+  const Operands r("random", call, 2);
+  auto p = std::make_shared<Params>(Params{calls::decode<calls::Random>(call)});
   p->wide = r.dtype(1) == DType::s64;
-  if (p->kind >= 2) r.needs(0, DType::f32, {p->count, p->kind == 3 ? p->classes : 1});
-  r.needs(1, p->kind != 3 ? DType::f32 : p->wide ? DType::s64 : DType::s32, {p->count, p->samples});
+  if (p->kind == RandomKind::bernoulli || p->kind == RandomKind::multinomial)
+    r.needs(0, DType::f32, {p->count, p->kind == RandomKind::multinomial ? p->classes : 1});
+  r.needs(1,
+          p->kind != RandomKind::multinomial ? DType::f32
+          : p->wide                          ? DType::s64
+                                             : DType::s32,
+          {p->count, p->samples});
   Plan plan;
   plan.run = run;
   const int64_t results = p->count * p->samples;
   plan.tasks = (results + kTask - 1) / kTask;
   plan.work = static_cast<double>(results) * 5;
-  if (p->kind == 1) plan.run = run_normal;
-  if (p->kind == 3) {
+  if (p->kind == RandomKind::normal) plan.run = run_normal;
+  if (p->kind == RandomKind::multinomial) {
     plan.run = run_rows;
     plan.tasks = p->count;
     plan.work = static_cast<double>(p->count) * 10 * static_cast<double>(p->classes) +

@@ -1,28 +1,10 @@
-// recurrent: all time steps of LSTM, GRU or RNN in one direction, all f32. The products of the
-// inputs with W for the whole sequence come ready (x); a step adds R times the state and updates
-// the cell. Operands [x, r, r_state?, r_sums?, r_scales?, bias?, peephole?, lens? (s32), h_first?,
-// c_first?, y?, h_last?, c_last?, work?]:
-//   x        rows of one sequence and time at x_offset + (time * batch + sequence) * x_row, in them
-//            gate g of block b (16 hidden units) at b * x_block + g * x_gate
-//   r        [blocks, hidden, gates, 16], units past `hidden` zero; r_state the same for the third
-//            gate of a GRU with linear_before_reset = 0 (kind gru_gates), whose r has two
-//   r_sums, r_scales   of an LSTM whose r is bytes: kernels/common/pack_quads.h's panels of 64
-//            columns, which are the gates of a block, then the sums (s32) and scales of the
-//            columns. Each step quantises the state of each sequence as DynamicQuantizeLinear does
-//   bias     [2 * gates of the cell, hidden]: of W, then of R; peephole [3, hidden]
-//   lens     valid steps of each sequence; later steps keep the state and give zeros in y
-//   h_first, c_first   [batch, hidden], zeros when omitted; h_last, c_last likewise
-//   y        [steps, directions, batch, hidden]
-//   work     [rows, batch, hidden], rows = (2 unless y without lens holds the states) + (1: the
-//            cell of an LSTM) + (2: z and r * h of kind gru_gates)
-// Ints [kind (isa/recurrent.h), steps, batch, hidden, directions, direction, reverse, x_offset,
-// x_row, x_block, x_gate, input_forget, activations f, g, h]; floats [clip (0: none), alpha and
-// beta of f, g, h].
+// recurrent (calls/recurrent.h).
 #include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "base/checked.h"
+#include "kernels/calls/recurrent.h"
 #include "kernels/common/dynamic_grid.h"
 #include "kernels/common/quad_product.h"
 #include "kernels/isa/recurrent.h"
@@ -314,45 +296,34 @@ void read_byte_weights(const Call& call, Params& p) {
 }
 
 Plan prepare(const Call& call) {
-  expect(call.operands.size() == kSlots && call.ints.size() == 15 && call.floats.size() == 7, kName,
-         "expected 14 operands, 15 integers and 7 floats");
+  expect(call.operands.size() == kSlots, kName, "expected 14 operands");
+  const auto c = calls::decode<calls::Recurrent>(call);
   auto params = std::make_shared<Params>();
   Params& p = *params;
   isa::RecurrentCell& cell = p.cell;
-  const auto kind = call.ints[0];
-  expect(kind >= 0 && kind < isa::kRecurrentKinds, kName, "unknown kind");
-  cell.kind = static_cast<isa::RecurrentKind>(kind);
-  expect(cell.kind != isa::RecurrentKind::gru_state, kName, "gru_state is a part of gru_gates");
-  p.steps = call.ints[1];
-  p.batch = call.ints[2];
-  cell.hidden = call.ints[3];
-  p.directions = call.ints[4];
-  p.direction = call.ints[5];
-  p.reverse = call.ints[6] != 0;
-  p.x_offset = call.ints[7];
-  p.x_row = call.ints[8];
-  cell.x_block = call.ints[9];
-  cell.x_gate = call.ints[10];
-  cell.input_forget = call.ints[11] != 0;
-  for (size_t i = 0; i < 3; i++) {
-    const int64_t a = call.ints[12 + i];
-    expect(a >= 0 && a < isa::kRecurrentActivations, kName, "unknown activation");
-    cell.activation[i] = static_cast<isa::RecurrentActivation>(a);
-    cell.alpha[i] = call.floats[1 + 2 * i];
-    cell.beta[i] = call.floats[2 + 2 * i];
+  cell.kind = c.kind;
+  p.steps = c.steps;
+  p.batch = c.batch;
+  cell.hidden = c.hidden;
+  p.directions = c.directions;
+  p.direction = c.direction;
+  p.reverse = c.reverse;
+  p.x_offset = c.x_offset;
+  p.x_row = c.x_row;
+  cell.x_block = c.x_block;
+  cell.x_gate = c.x_gate;
+  cell.input_forget = c.input_forget;
+  for (size_t i = 0; i < c.activations.size(); i++) {
+    cell.activation[i] = c.activations[i].code;
+    cell.alpha[i] = c.activations[i].alpha;
+    cell.beta[i] = c.activations[i].beta;
   }
-  cell.clip = call.floats[0];
-  constexpr int64_t kHuge = int64_t{1} << 40;
-  for (size_t i = 1; i <= 5; i++)
-    expect(call.ints[i] >= 0 && call.ints[i] < kHuge, kName, "negative or huge size");
-  for (size_t i = 7; i <= 10; i++)
-    expect(call.ints[i] >= 0 && call.ints[i] < kHuge, kName, "negative or huge stride");
-  expect(p.steps > 0 && p.direction < p.directions && cell.hidden > 0, kName,
-         "no step, no unit, or a direction outside its range");
+  cell.clip = c.clip;
+  const auto kind = static_cast<size_t>(c.kind);
   p.blocks = (cell.hidden + 15) / 16;
   // Gates that r has, and that the cell has in x and bias.
-  p.gates = std::array<int64_t, 5>{1, 4, 3, 2, 1}[static_cast<size_t>(kind)];
-  const int64_t total = std::array<int64_t, 5>{1, 4, 3, 3, 3}[static_cast<size_t>(kind)];
+  p.gates = std::array<int64_t, 5>{1, 4, 3, 2, 1}[kind];
+  const int64_t total = std::array<int64_t, 5>{1, 4, 3, 3, 3}[kind];
   const auto mul = [](int64_t a, int64_t b) { return checked_mul(a, b, "recurrent"); };
   const auto room = [&](Slot slot, bool required, int64_t elements, DType dtype = DType::f32) {
     const Operand& o = call.operands[slot];

@@ -1,14 +1,10 @@
-// recurrent_generic: LSTM, GRU or RNN in double, every form of the operators. Operands [x, w, r,
-// bias?, lens? (s32), h_first?, c_first?, peephole?, y?, h_last?, c_last?], laid out as ONNX has
-// them. Ints [kind (isa/recurrent.h; gru_gates: linear_before_reset = 0), steps, batch, input,
-// hidden, directions, reverse, batch first, input_forget, then activations f, g, h of each
-// direction]; floats [clip (0: none), then alpha and beta of f, g, h of each direction]. A task is
-// one sequence in one direction.
+// recurrent_generic (calls/recurrent_generic.h). A task is one sequence in one direction.
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/recurrent_generic.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/recurrent.h"
 
 namespace poprt::kernels {
@@ -152,34 +148,26 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("recurrent_generic", call, kSlots, 9, 1);
+  const Operands r("recurrent_generic", call, kSlots);
+  const auto c = calls::decode<calls::RecurrentGeneric>(call);
   auto p = std::make_shared<Params>();
-  const int64_t kind = r.integer(0);
-  r.check(kind >= 0 && kind < static_cast<int64_t>(RecurrentKind::gru_state), "unknown kind");
-  p->kind = static_cast<RecurrentKind>(kind);
-  p->gates = std::array<int64_t, 4>{1, 4, 3, 3}[static_cast<size_t>(kind)];
-  p->steps = r.size(1);
-  p->batch = r.size(2);
-  p->input = r.size(3);
-  p->hidden = r.size(4, 1);
-  p->directions = r.size(5, 1);
-  p->reverse = r.flag(6);
-  p->batch_first = r.flag(7);
-  p->input_forget = r.flag(8);
-  const auto directions = static_cast<size_t>(p->directions);
-  r.check(directions <= 2 && call.ints.size() == 9 + 3 * directions &&
-              call.floats.size() == 1 + 6 * directions,
-          "activations are missing");
-  p->clip = static_cast<double>(r.real(0));
-  for (size_t i = 0; i < 3 * directions; i++) {
-    const int64_t code = r.integer(9 + i);
-    r.check(code >= 0 && code < isa::kRecurrentActivations, "unknown activation");
-    p->activation[i / 3][i % 3] = {static_cast<RecurrentActivation>(code),
-                                   static_cast<double>(r.real(1 + 2 * i)),
-                                   static_cast<double>(r.real(2 + 2 * i))};
-  }
+  p->kind = c.kind;
+  p->gates = std::array<int64_t, 4>{1, 4, 3, 3}[static_cast<size_t>(c.kind)];
+  p->steps = c.steps;
+  p->batch = c.batch;
+  p->input = c.input;
+  p->hidden = c.hidden;
+  p->directions = c.directions;
+  p->reverse = c.reverse;
+  p->batch_first = c.batch_first;
+  p->input_forget = c.input_forget;
+  p->clip = static_cast<double>(c.clip);
+  for (size_t i = 0; i < c.activations.size(); i++)
+    p->activation[i / 3][i % 3] = {c.activations[i].code,
+                                   static_cast<double>(c.activations[i].alpha),
+                                   static_cast<double>(c.activations[i].beta)};
   constexpr DType t = DType::f64;
-  const int64_t rows = CallReader::product({p->directions, p->gates, p->hidden});
+  const int64_t rows = Operands::product({p->directions, p->gates, p->hidden});
   r.needs(kX, t, {p->steps, p->batch, p->input});
   r.needs(kW, t, {rows, p->input});
   r.needs(kR, t, {rows, p->hidden});
@@ -195,7 +183,7 @@ Plan prepare(const Call& call) {
   plan.tasks = p->directions * p->batch;
   plan.work = static_cast<double>(p->steps) * static_cast<double>(p->batch) *
               static_cast<double>(rows) * static_cast<double>(p->input + p->hidden);
-  plan.scratch_bytes = static_cast<size_t>(CallReader::product({6, p->hidden, 8}));
+  plan.scratch_bytes = static_cast<size_t>(Operands::product({6, p->hidden, 8}));
   plan.params = std::move(p);
   return plan;
 }

@@ -1,7 +1,4 @@
-// reduce: operands [x, y] of one dtype (f32, f64, integers, bool), y with the elements of x's kept
-// dimensions in order. ints: [kind (common/reduction.h), axes that are reduced...]. Empty
-// reductions give the neutral element (max and min: the lowest and highest value). Integer sums and
-// products wrap, means truncate, roots and logarithms truncate and saturate.
+// reduce (calls/reduce.h).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,8 +6,8 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "kernels/calls/reduce.h"
 #include "kernels/common/numbers.h"
-#include "kernels/common/reduction.h"
 #include "kernels/isa/reduce.h"
 #include "kernels/kernel.h"
 
@@ -220,15 +217,15 @@ Plan prepare(const Call& call) {
         "expected operands x, y");
   const Operand &x = call.operands[0], &y = call.operands[1];
   check(x.dtype == y.dtype, "operands must have one element type");
-  check(!call.ints.empty() && call.ints[0] >= 0 && call.ints[0] < kReductionCount, "unknown kind");
+  const auto [kind, axes] = calls::decode<calls::Reduce>(call);
   std::vector<bool> is_reduced(x.shape.size(), false);
-  for (const int64_t axis : call.ints.subspan(1)) {
-    check(axis >= 0 && axis < static_cast<int64_t>(x.shape.size()), "an axis is out of range");
+  for (const int64_t axis : axes) {
+    check(axis < static_cast<int64_t>(x.shape.size()), "an axis is out of range");
     is_reduced[static_cast<size_t>(axis)] = true;
   }
   auto p = std::make_shared<Params>();
   p->table = &POPRT_SELECT_ISA(reduce);
-  p->kind = static_cast<Reduction>(call.ints[0]);
+  p->kind = kind;
   const auto strides = contiguous_strides(x.shape);
   bool previous = false, first = true;
   std::vector<bool> pattern;

@@ -1,23 +1,19 @@
-// requantize: operands [sums, a_scale, b_scale, y_scale, y_zero, y]: y = saturate(round(sums *
-// a_scale * b_scale / y_scale) + y_zero), ties to even; sums is s32 [outer, rows, columns], y u8 or
-// s8. Scales are f32, f16 or bf16; y_scale and y_zero have one element. ints: [outer, rows,
-// columns, a_scale by row, b_scale by row, b_scale by column].
+// requantize (calls/requantize.h). A task is one row.
 #include <algorithm>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/requantize.h"
 #include "kernels/common/convert_block.h"
 #include "kernels/common/integer_panel.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/quantize.h"
 
 namespace poprt::kernels {
 namespace {
 
-struct Params {
-  const isa::QuantizeTable* table;
-  isa::Whole to;
-  int64_t rows, columns;
-  bool a_row, b_row, b_column;
-  DType a, b, y_scale, y;
+struct Params : calls::Requantize {
+  const isa::QuantizeTable* table = &POPRT_SELECT_ISA(quantize);
+  isa::Whole to = isa::Whole::u8;
+  DType a = DType::f32, b = DType::f32, y_scale = DType::f32, y = DType::u8;
 };
 
 float at(DType t, const void* data, int64_t i) noexcept {
@@ -52,14 +48,9 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("requantize", call, 6, 6);
-  const int64_t outer = r.size(0);
-  auto p = std::make_shared<Params>();
-  p->rows = r.size(1);
-  p->columns = r.size(2);
-  p->a_row = r.flag(3);
-  p->b_row = r.flag(4);
-  p->b_column = r.flag(5);
+  const Operands r("requantize", call, 6);
+  auto p = std::make_shared<Params>(Params{calls::decode<calls::Requantize>(call)});
+  const int64_t outer = p->outer;
   p->a = r.dtype(1);
   p->b = r.dtype(2);
   p->y_scale = r.dtype(3);
@@ -75,7 +66,6 @@ Plan prepare(const Call& call) {
   r.needs(3, p->y_scale, {1});
   r.needs(4, p->y, {1});
   r.needs(5, p->y, {outer, p->rows, p->columns});
-  p->table = &POPRT_SELECT_ISA(quantize);
   p->to = p->y == DType::s8 ? isa::Whole::s8 : isa::Whole::u8;
   Plan plan;
   plan.run = run;

@@ -1,10 +1,4 @@
-// resample: every result along one axis is a weighted sum of `taps` sources; linear and cubic
-// resizing, one call per axis. Operands [from, to], or of f64 [from, weights (f64, in place of the
-// floats), to]: [outer, in, inner] and [outer, out, inner],
-// where one of the dtypes is a numeric T and the other T or the type sums are made in (f32; f64 for
-// f64, s32 and s64). Ints [outer, in, inner, out, taps, then out * taps source indices in [0, in);
-// a -1 as first index of a result means that it is the extrapolation value]. Floats [out * taps
-// weights, extrapolation value]. Integers are truncated towards zero and saturated.
+// resample (calls/resample.h).
 #include <algorithm>
 #include <limits>
 #include <type_traits>
@@ -12,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/half.h"
+#include "kernels/calls/resample.h"
 #include "kernels/kernel.h"
 
 namespace poprt::kernels {
@@ -157,31 +152,20 @@ RunFn select(DType from, DType to, int64_t last_taps) {
 Plan prepare(const Call& call) {
   const bool exact = call.operands.size() == 3;
   expect((exact || call.operands.size() == 2) && call.operands.front().present &&
-             call.operands.back().present && call.ints.size() >= 5,
-         kName, "expected operands from, to and five integers or more");
+             call.operands.back().present,
+         kName, "expected operands from, to");
   const Operand &from = call.operands.front(), &to = call.operands.back();
   auto params = std::make_shared<Params>();
   Params& p = *params;
-  const int64_t outer = call.ints[0];
-  p.in = call.ints[1];
-  p.inner = call.ints[2];
-  p.out = call.ints[3];
-  p.taps = call.ints[4];
-  expect(outer >= 0 && p.in >= 0 && p.inner >= 0 && p.out >= 0 && p.taps >= 1, kName,
-         "negative dimension or no taps");
-  const int64_t entries = checked_mul(p.out, p.taps, "resample");
-  expect(static_cast<uint64_t>(entries) == call.ints.size() - 5 &&
-             call.ints.size() - 4 == call.floats.size(),
-         kName, "expected out * taps indices and weights");
-  expect(p.in <= std::numeric_limits<int32_t>::max(), kName, "the axis is too long");
-  for (int64_t i = 0; i < entries; i++) {
-    const int64_t at = call.ints[static_cast<size_t>(5 + i)];
-    expect(at < p.in && (at >= 0 || (at == -1 && i % p.taps == 0)), kName,
-           "an index points outside the axis");
-    p.index.push_back(static_cast<int32_t>(at));
-    p.weight.push_back(call.floats[static_cast<size_t>(i)]);
-  }
-  p.outside = call.floats.back();
+  auto c = calls::decode<calls::Resample>(call);
+  const int64_t outer = c.outer, entries = static_cast<int64_t>(c.index.size());
+  p.in = c.in;
+  p.inner = c.inner;
+  p.out = c.out;
+  p.taps = c.taps;
+  p.index.assign(c.index.begin(), c.index.end());
+  p.weight = std::move(c.weights);
+  p.outside = c.outside;
   p.exact = exact;
   if (exact)
     expect(from.dtype == DType::f64 && call.operands[1].present &&

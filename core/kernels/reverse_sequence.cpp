@@ -1,8 +1,8 @@
-// reverse_sequence: the first lens[b] steps of each sequence in reverse, the rest as they are.
-// Operands [from, lens (s64), to]; ints [dim 0, dim 1, inner, time axis (0 or 1)].
+// reverse_sequence (calls/reverse_sequence.h). A task is one of d0.
 #include <algorithm>
 
 #include "base/checked.h"
+#include "kernels/calls/reverse_sequence.h"
 #include "kernels/common/elements.h"
 
 namespace poprt::kernels {
@@ -32,15 +32,15 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 
 Plan prepare(const Call& call) {
   expect(call.operands.size() == 3 && call.operands[0].present && call.operands[1].present &&
-             call.operands[2].present && call.ints.size() == 4,
-         kName, "expected operands from, lens, to and integers dim 0, dim 1, inner, time axis");
+             call.operands[2].present,
+         kName, "expected operands from, lens, to");
   const Operand &from = call.operands[0], &lens = call.operands[1], &to = call.operands[2];
-  for (const int64_t i : call.ints) expect(i >= 0, kName, "negative size");
+  const auto c = calls::decode<calls::ReverseSequence>(call);
   auto p = std::make_shared<Params>();
-  p->d0 = call.ints[0];
-  p->d1 = call.ints[1];
-  p->time_first = call.ints[3] == 0;
-  p->row = checked_mul(call.ints[2], element_size(from.dtype, kName));
+  p->d0 = c.d0;
+  p->d1 = c.d1;
+  p->time_first = c.time == calls::TimeAxis::first;
+  p->row = checked_mul(c.inner, element_size(from.dtype, kName));
   const auto bytes = static_cast<uint64_t>(checked_mul(checked_mul(p->d0, p->d1), p->row));
   expect(from.dtype == to.dtype && bytes <= from.bytes && bytes <= to.bytes &&
              lens.dtype == DType::s64 &&

@@ -1,20 +1,16 @@
-// roi_align: operands [x, rois, batch, y], f32 or f64 x [N, C, H, W], rois [R, 4] (x1, y1, x2, y2),
-// s32 or s64 batch [R], y [R, C, oh, ow]: bilinear samples averaged (or their largest) per bin.
-// ints: [N, C, H, W, R, oh, ow, sampling_ratio, max, half pixel]. floats: [spatial_scale]. A task
-// is one region.
+// roi_align (calls/roi_align.h). A task is one region.
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/roi_align.h"
 #include "kernels/common/elements.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
 
-struct Params {
-  int64_t n, c, h, w, oh, ow, ratio;
-  bool max, half_pixel, wide;
-  float scale;
+struct Params : calls::RoiAlign {
+  bool wide = false;  // s64 batch
 };
 
 template <class T>
@@ -90,21 +86,10 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("roi_align", call, 4, 10, 1);
-  auto p = std::make_shared<Params>();
-  p->n = r.size(0);
-  p->c = r.size(1);
-  p->h = r.size(2, 1);
-  p->w = r.size(3, 1);
-  const int64_t rois = r.size(4);
-  p->oh = r.size(5, 1);
-  p->ow = r.size(6, 1);
-  p->ratio = r.size(7);
-  r.check(p->ratio <= 4096, "sampling_ratio is out of range");
-  p->max = r.flag(8);
-  p->half_pixel = r.flag(9);
+  const Operands r("roi_align", call, 4);
+  auto p = std::make_shared<Params>(Params{calls::decode<calls::RoiAlign>(call)});
+  const int64_t rois = p->rois;
   p->wide = r.dtype(2) == DType::s64;
-  p->scale = r.real(0);
   const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
   r.needs(0, t, {p->n, p->c, p->h, p->w});
   r.needs(1, t, {rois, 4});

@@ -1,23 +1,15 @@
-// rotary_embedding: operands [x, cos, sin, positions?, y], f32 or f64 and s64 positions [batch,
-// tokens]. A row of `head` elements lies at (b, head, token) times the strides; its first `rotated`
-// elements are pairs (i, i + rotated / 2), or (2i, 2i + 1) when interleaved, that turn by the angle
-// of cos and sin row positions[b, token], or row b * tokens + token without positions. Positions
-// outside the table are clamped. ints: [batch, heads, tokens, head, rotated, interleaved, rows of
-// the table, strides b, head, token]. A task is one token of one batch.
+// rotary_embedding (calls/rotary_embedding.h). A task is one token of one batch.
 #include <algorithm>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/rotary_embedding.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
 
 constexpr int64_t kBlock = 64;
 
-struct Params {
-  int64_t batch, heads, tokens, head, rotated;
-  bool interleaved;
-  int64_t table, sb, sh, st;
-};
+using Params = calls::RotaryEmbedding;
 
 template <class T>
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
@@ -59,11 +51,9 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("rotary_embedding", call, 5, 10);
-  auto p = std::make_shared<Params>(Params{r.size(0), r.size(1), r.size(2), r.size(3), r.size(4),
-                                           r.flag(5), r.size(6), r.size(7), r.size(8), r.size(9)});
-  r.check(p->rotated % 2 == 0 && p->rotated <= p->head, "bad rotated size");
-  const int64_t count = CallReader::product({p->batch, p->heads, p->tokens, p->head});
+  const Operands r("rotary_embedding", call, 5);
+  auto p = std::make_shared<Params>(calls::decode<Params>(call));
+  const int64_t count = Operands::product({p->batch, p->heads, p->tokens, p->head});
   const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
   if (count) {
     const int64_t reach =

@@ -1,6 +1,5 @@
-// scatter_elements: to[i with its axis replaced by indices[i]] OP= updates[i], in the order of i.
-// Operands [indices (s32 or s64), updates, to]; ints [reduction, then as kernels/common/
-// indexed_axis.h with `to` as the data]. An index outside the axis changes nothing.
+// scatter_elements (calls/scatter_elements.h).
+#include "kernels/calls/scatter_elements.h"
 #include "kernels/common/accumulate.h"
 #include "kernels/common/indexed_axis.h"
 
@@ -29,14 +28,14 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 
 Plan prepare(const Call& call) {
   expect(call.operands.size() == 3 && call.operands[0].present && call.operands[1].present &&
-             call.operands[2].present && !call.ints.empty(),
+             call.operands[2].present,
          kName, "expected operands indices, updates, to");
   const Operand &updates = call.operands[1], &to = call.operands[2];
-  expect(call.ints[0] >= 0 && call.ints[0] < kReductionCount, kName, "unknown reduction");
+  const auto c = calls::decode<calls::ScatterElements>(call);
   auto p = std::make_shared<Params>();
-  p->at = read_indexed_axis(call, 1, to, call.operands[0], kName);
+  p->at = read_indexed_axis(c.at, to, call.operands[0], kName);
   p->size = element_size(to.dtype, kName);
-  p->accumulate = find_accumulate(to.dtype, static_cast<Reduction>(call.ints[0]));
+  p->accumulate = find_accumulate(to.dtype, c.reduction);
   expect(p->accumulate, kName, "the dtype has no such reduction");
   const int64_t count = p->at.lines * p->at.line;
   expect(updates.dtype == to.dtype && dtype_bytes(updates.dtype, count) <= updates.bytes, kName,

@@ -1,6 +1,5 @@
-// scatter_nd: the slice of the result that index tuple t names OP= slice t of the updates, in the
-// order of t. Operands [indices (s32 or s64), updates, to]; ints [reduction, then as
-// kernels/common/indexed_slices.h with `to` as the data]. A tuple outside the data changes nothing.
+// scatter_nd (calls/scatter_nd.h).
+#include "kernels/calls/scatter_nd.h"
 #include "kernels/common/accumulate.h"
 #include "kernels/common/indexed_slices.h"
 
@@ -29,14 +28,14 @@ void run(const void* params, void* const* data, int64_t begin, int64_t, std::byt
 
 Plan prepare(const Call& call) {
   expect(call.operands.size() == 3 && call.operands[0].present && call.operands[1].present &&
-             call.operands[2].present && !call.ints.empty(),
+             call.operands[2].present,
          kName, "expected operands indices, updates, to");
-  expect(call.ints[0] >= 0 && call.ints[0] < kReductionCount, kName, "unknown reduction");
+  const auto c = calls::decode<calls::ScatterNd>(call);
   const Operand& to = call.operands[2];
   auto p = std::make_shared<Params>();
-  p->at = read_indexed_slices(call, 1, to, call.operands[0], call.operands[1], kName);
+  p->at = read_indexed_slices(c.at, to, call.operands[0], call.operands[1], kName);
   p->size = element_size(to.dtype, kName);
-  p->accumulate = find_accumulate(to.dtype, static_cast<Reduction>(call.ints[0]));
+  p->accumulate = find_accumulate(to.dtype, c.reduction);
   expect(p->accumulate, kName, "the dtype has no such reduction");
   Plan plan;
   plan.run = run;

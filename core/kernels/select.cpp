@@ -1,9 +1,9 @@
-// select: operands [condition, a, b, y]: y = condition ? a : b, whole tensors of one size by one
-// bool. Splits into 256 KiB tasks.
+// select (calls/select.h), in tasks of 256 KiB.
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/select.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -24,7 +24,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("select", call, 4, 0);
+  calls::decode<calls::Select>(call);
+  const Operands r("select", call, 4);
   r.needs(0, DType::boolean, {1});
   const auto bytes = [&](size_t i) {
     const Operand& o = call.operands[i];

@@ -1,11 +1,9 @@
-// shift: operands [step s32, x, state, y?]; ints [slots, outer, length, added, inner]. x is [outer,
-// added, inner], state [slots, outer, length, inner], y [outer, length, inner]. Slot step mod slots
-// moves by `added` along its length, x comes in front, and y is what it holds then. At step 0 all
-// slots begin with zeros.
+// shift (calls/shift.h). A task is one of outer.
 #include <cstring>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/shift.h"
 #include "kernels/common/elements.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -36,10 +34,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r(kName, call, 4, 5);
-  const int64_t slots = r.size(0, 1), outer = r.size(1), length = r.size(2), added = r.size(3),
-                inner = r.size(4);
-  r.check(added <= length, "more is added than there is room for");
+  const auto [slots, outer, length, added, inner] = calls::decode<calls::Shift>(call);
+  const Operands r(kName, call, 4);
   r.needs(0, DType::s32, {1});
   const DType t = r.dtype(1);
   r.needs(1, t, {outer, added, inner});

@@ -1,20 +1,19 @@
-// softmax: operands [x, y], f32 or f64, seen as [outer, n, inner] with the softmax along n; y may
-// be x. ints: [outer, n, inner, mode]: 0 softmax, 1 its logarithm, 2 hardmax (1 at the first
-// largest, 0 elsewhere).
+// softmax (calls/softmax.h).
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "base/checked.h"
+#include "kernels/calls/softmax.h"
 #include "kernels/isa/normalize.h"
 #include "kernels/kernel.h"
 
 namespace poprt::kernels {
 namespace {
 
-struct Params {
-  const isa::NormalizeTable* table = nullptr;
-  int64_t outer = 0, n = 0, inner = 0, mode = 0, rows_per_task = 1, column_blocks = 1;
+struct Params : calls::Softmax {
+  const isa::NormalizeTable* table = &POPRT_SELECT_ISA(normalize);
+  int64_t rows_per_task = 1, column_blocks = 1;
 };
 
 // The largest value of a row first, then where it stands; a NaN never wins but in front.
@@ -51,7 +50,7 @@ void run_double(const void* params, void* const* data, int64_t begin, int64_t en
     const int64_t at = t / p.inner * p.n * p.inner + t % p.inner;
     const double* x = static_cast<const double*>(data[0]) + at;
     double* y = static_cast<double*>(data[1]) + at;
-    if (p.mode == 2) {
+    if (p.mode == calls::SoftmaxMode::hardmax) {
       hardmax(y, x, p.n, p.inner);
       continue;
     }
@@ -60,12 +59,12 @@ void run_double(const void* params, void* const* data, int64_t begin, int64_t en
     for (int64_t i = 0; i < p.n; i++) {
       const double v = x[i * p.inner] - top, e = std::exp(v);
       sum += e;
-      y[i * p.inner] = p.mode == 1 ? v : e;
+      y[i * p.inner] = p.mode == calls::SoftmaxMode::logarithm ? v : e;
     }
     const double log = std::log(sum);
     for (int64_t i = 0; i < p.n; i++) {
       double& v = y[i * p.inner];
-      v = p.mode == 1 ? v - log : v / sum;
+      v = p.mode == calls::SoftmaxMode::logarithm ? v - log : v / sum;
     }
   }
 }
@@ -76,14 +75,15 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   auto* y = static_cast<float*>(data[1]);
   if (p.inner == 1) {
     const int64_t first = begin * p.rows_per_task, last = std::min(end * p.rows_per_task, p.outer);
-    if (p.mode != 2 && p.n <= isa::kShortRow)
+    if (p.mode != calls::SoftmaxMode::hardmax && p.n <= isa::kShortRow)
       return p.table->softmax_rows(y + first * p.n, x + first * p.n, last - first, p.n,
-                                   p.mode == 1);
+                                   p.mode == calls::SoftmaxMode::logarithm);
     for (int64_t r = first; r < last; r++) {
-      if (p.mode == 2)
+      if (p.mode == calls::SoftmaxMode::hardmax)
         hardmax_row(y + r * p.n, x + r * p.n, p.n);
       else
-        p.table->softmax_row(y + r * p.n, x + r * p.n, p.n, p.mode == 1);
+        p.table->softmax_row(y + r * p.n, x + r * p.n, p.n,
+                             p.mode == calls::SoftmaxMode::logarithm);
     }
     return;
   }
@@ -91,10 +91,11 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
     const int64_t column = t % p.column_blocks * 16;
     const int64_t at = t / p.column_blocks * p.n * p.inner + column;
     const int64_t columns = std::min<int64_t>(16, p.inner - column);
-    if (p.mode == 2) {
+    if (p.mode == calls::SoftmaxMode::hardmax) {
       for (int64_t c = 0; c < columns; c++) hardmax(y + at + c, x + at + c, p.n, p.inner);
     } else {
-      p.table->softmax_columns(y + at, x + at, p.n, p.inner, columns, p.mode == 1);
+      p.table->softmax_columns(y + at, x + at, p.n, p.inner, columns,
+                               p.mode == calls::SoftmaxMode::logarithm);
     }
   }
 }
@@ -106,15 +107,7 @@ Plan prepare(const Call& call) {
         "expected two operands of one type");
   const bool in_double = call.operands[0].dtype == DType::f64;
   check(in_double || call.operands[0].dtype == DType::f32, "expected f32 or f64");
-  check(call.ints.size() == 4, "expected 4 integers");
-  auto p = std::make_shared<Params>();
-  p->table = &POPRT_SELECT_ISA(normalize);
-  p->outer = call.ints[0];
-  p->n = call.ints[1];
-  p->inner = call.ints[2];
-  p->mode = call.ints[3];
-  check(p->outer >= 0 && p->n >= 0 && p->inner >= 0 && p->mode >= 0 && p->mode <= 2,
-        "an integer is out of range");
+  auto p = std::make_shared<Params>(Params{calls::decode<calls::Softmax>(call)});
   const int64_t count = checked_mul(checked_mul(p->outer, p->n), p->inner);
   check(count == element_count(call.operands[0].shape) &&
             count == element_count(call.operands[1].shape),

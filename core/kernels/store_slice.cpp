@@ -1,8 +1,8 @@
-// store_slice: operands [part, index, whole]: whole[index] = part, for whole [n, dims of part...]
-// and an s64 index; an index outside [0, n) writes nothing. One task.
+// store_slice (calls/store_slice.h). One task.
 #include <cstring>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/store_slice.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -22,7 +22,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("store_slice", call, 3, 0);
+  calls::decode<calls::StoreSlice>(call);
+  const Operands r("store_slice", call, 3);
   r.needs(1, DType::s64, {1});
   const Operand &part = call.operands[0], &whole = call.operands[2];
   r.check(part.present && whole.present && part.dtype == whole.dtype, "dtypes differ");

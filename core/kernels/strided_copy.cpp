@@ -1,14 +1,11 @@
-// strided_copy: to[to_offset + sum(i * to_strides)] = from[from_offset + sum(i * from_strides)] for
-// every index i inside dims. Transpose, Concat, Split, Slice, Expand, Tile, DepthToSpace ... are
-// all this. Operands [from, to]; ints [element bytes, rank, from_offset, to_offset, dims..., from
-// strides..., to strides...], offsets and strides in elements. Source strides may be negative or
-// zero; no two indices may write one element.
+// strided_copy (calls/strided_copy.h).
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <vector>
 
 #include "base/checked.h"
+#include "kernels/calls/strided_copy.h"
 #include "kernels/common/elements.h"
 #include "kernels/isa/transpose.h"
 
@@ -16,7 +13,7 @@ namespace poprt::kernels {
 namespace {
 
 constexpr std::string_view kName = "strided_copy";
-constexpr size_t kMaxRank = 16;
+constexpr auto kMaxRank = static_cast<size_t>(calls::StridedCopy::kMostDims);
 constexpr int64_t kTaskBytes = 64 << 10;
 constexpr int64_t kTransposeRows = 16;  // rows of the result that one transpose iteration makes
 
@@ -134,23 +131,16 @@ std::vector<Dim> merge(const std::vector<Dim>& dims) {
 Plan prepare(const Call& call) {
   expect(call.operands.size() == 2 && call.operands[0].present && call.operands[1].present, kName,
          "expected operands from, to");
-  expect(call.ints.size() >= 4, kName, "too few integers");
+  const auto c = calls::decode<calls::StridedCopy>(call);
   auto params = std::make_shared<Params>();
   Params& p = *params;
-  p.size = call.ints[0];
-  const int64_t rank = call.ints[1];
-  expect(p.size == 1 || p.size == 2 || p.size == 4 || p.size == 8 || p.size == 16, kName,
-         "element size must be 1, 2, 4, 8 or 16");
-  expect(rank >= 0 && rank <= static_cast<int64_t>(kMaxRank), kName, "rank must be 0..16");
-  const auto r = static_cast<size_t>(rank);
-  expect(call.ints.size() == 4 + 3 * r, kName, "expected 4 + 3 * rank integers");
+  p.size = c.size;
+  const size_t r = c.dims.size();
   std::vector<Dim> dims(r);
   bool empty = false;
   int64_t count = 1;
   for (size_t i = 0; i < r; i++) {
-    dims[i] = {call.ints[4 + i], call.ints[4 + r + i], call.ints[4 + 2 * r + i]};
-    expect(dims[i].count >= 0, kName, "negative dimension");
-    expect(dims[i].to >= 0, kName, "negative stride of the result");
+    dims[i] = {c.dims[i], c.from_strides[i], c.to_strides[i]};
     empty |= dims[i].count == 0;
     if (!empty) count = checked_mul(count, dims[i].count, "strided_copy");
   }
@@ -158,10 +148,10 @@ Plan prepare(const Call& call) {
   plan.run = run;
   plan.params = params;
   if (empty) return plan;
-  check_range(call.operands[0], p.size, call.ints[2], dims, &Dim::from);
-  check_range(call.operands[1], p.size, call.ints[3], dims, &Dim::to);
-  p.from_offset = call.ints[2] * p.size;
-  p.to_offset = call.ints[3] * p.size;
+  check_range(call.operands[0], p.size, c.from_offset, dims, &Dim::from);
+  check_range(call.operands[1], p.size, c.to_offset, dims, &Dim::to);
+  p.from_offset = c.from_offset * p.size;
+  p.to_offset = c.to_offset * p.size;
 
   std::erase_if(dims, [](const Dim& d) { return d.count == 1; });
   std::sort(dims.begin(), dims.end(), [](const Dim& a, const Dim& b) { return a.to > b.to; });
@@ -219,7 +209,7 @@ Plan prepare(const Call& call) {
     p.outer[i] = {dims[i].count, dims[i].from * p.size, dims[i].to * p.size};
     p.iterations *= dims[i].count;
   }
-  const int64_t bytes = checked_mul(count, call.ints[0], "strided_copy");
+  const int64_t bytes = checked_mul(count, c.size, "strided_copy");
   const int64_t iteration_bytes = std::max<int64_t>(1, bytes / p.iterations);
   p.per_task = std::max<int64_t>(1, kTaskBytes / iteration_bytes);
   plan.tasks = (p.iterations + p.per_task - 1) / p.per_task;

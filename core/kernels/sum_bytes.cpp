@@ -1,20 +1,17 @@
-// sum_bytes: operands [x, y]: y[o, i] = the sum of x[o, :, i]; x is u8 or s8 [outer, n, inner], y
-// s32. ints: [outer, n, inner]. A task is one of outer.
+// sum_bytes (calls/sum_bytes.h). A task is one of outer.
 #include <algorithm>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/sum_bytes.h"
 #include "kernels/common/integer_panel.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/quantize.h"
 
 namespace poprt::kernels {
 namespace {
 
-constexpr int64_t kMost = 1 << 23;  // bytes whose sum is sure to fit
-
-struct Params {
-  const isa::QuantizeTable* table;
-  bool is_signed;
-  int64_t n, inner;
+struct Params : calls::SumBytes {
+  const isa::QuantizeTable* table = &POPRT_SELECT_ISA(quantize);
+  bool is_signed = false;
 };
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
@@ -25,14 +22,11 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("sum_bytes", call, 2, 3);
-  auto p = std::make_shared<Params>();
-  const int64_t outer = r.size(0);
-  p->n = r.size(1);
-  p->inner = r.size(2);
-  p->table = &POPRT_SELECT_ISA(quantize);
+  const Operands r("sum_bytes", call, 2);
+  auto p = std::make_shared<Params>(Params{calls::decode<calls::SumBytes>(call)});
+  const int64_t outer = p->outer;
   p->is_signed = r.dtype(0) == DType::s8;
-  r.check(is_byte(r.dtype(0)) && p->n <= kMost, "expected u8 or s8, at most 2^23 to a sum");
+  r.check(is_byte(r.dtype(0)), "x must be u8 or s8");
   r.needs(0, r.dtype(0), {outer, p->n, p->inner});
   r.needs(1, DType::s32, {outer, p->inner});
   Plan plan;

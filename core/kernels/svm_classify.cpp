@@ -1,24 +1,14 @@
-// svm_classify: operands [scores, labels, prob_a?, prob_b?, label?, y?]: the last step of an SVM
-// classifier. scores f32 [rows, n]: one decision for each pair of classes (positive: the first), or
-// when linear one for each class. Probabilities of pairs are logistic(a s + b), joined by the
-// second method of Wu, Lin and Weng, "Probability estimates for multi-class classification by
-// pairwise coupling" (2004). y f32 [rows, columns]. ints: [rows, classes, n, columns, linear,
-// coefficients all positive, post transform]. A task is one row.
+// svm_classify (calls/svm_classify.h). A task is one row.
 #include <algorithm>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/svm_classify.h"
+#include "kernels/common/operands.h"
 #include "kernels/common/post_transform.h"
 
 namespace poprt::kernels {
 namespace {
 
-constexpr int64_t kMostClasses = 4096;  // the coupling needs classes squared numbers
-
-struct Params {
-  int64_t classes, scores, columns;
-  bool linear, all_positive;
-  PostTransform transform;
-};
+using Params = calls::SvmClassify;
 
 // r [k, k]: probability of i against j. q [k, k] and qp [k] are scratch, p [k] the result.
 void couple(int64_t k, const double* r, double* q, double* qp, double* p) noexcept {
@@ -108,23 +98,12 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("svm_classify", call, 6, 7);
-  auto p = std::make_shared<Params>();
-  const int64_t rows = r.size(0);
-  p->classes = r.size(1, 1);
-  r.check(p->classes <= kMostClasses, "too many classes");
-  p->scores = r.size(2);
-  p->columns = r.size(3, 1);
-  p->linear = r.flag(4);
-  p->all_positive = r.flag(5);
-  r.check(r.size(6) < kPostTransforms, "unknown transform");
-  p->transform = static_cast<PostTransform>(r.size(6));
-  const int64_t pairs = p->classes * (p->classes - 1) / 2;
-  r.check(p->scores == (p->linear ? p->classes : pairs), "bad number of scores");
+  const Operands r("svm_classify", call, 6);
+  auto p = std::make_shared<Params>(calls::decode<Params>(call));
+  const int64_t rows = p->rows, pairs = p->classes * (p->classes - 1) / 2;
   const bool probabilities = r.has(2);
   r.check(p->columns == (p->linear || probabilities ? p->classes : std::max<int64_t>(pairs, 2)) &&
-              (p->linear || p->classes >= 2) && r.has(2) == r.has(3) &&
-              !(p->linear && probabilities),
+              r.has(2) == r.has(3) && !(p->linear && probabilities),
           "bad number of columns");
   r.needs(0, DType::f32, {rows, p->scores});
   r.needs(1, DType::s64, {p->classes});

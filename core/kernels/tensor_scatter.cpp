@@ -1,18 +1,13 @@
-// tensor_scatter: operands [update, indices?, cache], written into cache: cache seen as [batch,
-// outer, slots, inner bytes], update as [batch, outer, count, inner bytes]; rows of batch b start
-// at slot indices[b] (s64, default 0); circular: modulo slots, else rows outside are dropped. ints:
-// [batch, outer, slots, count, inner bytes, circular].
+// tensor_scatter (calls/tensor_scatter.h). A task is a row of slots.
 #include <cstring>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/tensor_scatter.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
 
-struct Params {
-  int64_t batch, outer, slots, count, bytes;
-  bool circular;
-};
+using Params = calls::TensorScatter;
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
@@ -31,14 +26,13 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("tensor_scatter", call, 3, 6);
-  auto p = std::make_shared<Params>(
-      Params{r.size(0), r.size(1), r.size(2), r.size(3), r.size(4), r.flag(5)});
-  const int64_t rows = CallReader::product({p->batch, p->outer});
+  const Operands r("tensor_scatter", call, 3);
+  auto p = std::make_shared<Params>(calls::decode<Params>(call));
+  const int64_t rows = Operands::product({p->batch, p->outer});
   r.check(call.operands[0].present && call.operands[2].present &&
-              static_cast<uint64_t>(CallReader::product({rows, p->count, p->bytes})) <=
+              static_cast<uint64_t>(Operands::product({rows, p->count, p->bytes})) <=
                   call.operands[0].bytes &&
-              static_cast<uint64_t>(CallReader::product({rows, p->slots, p->bytes})) <=
+              static_cast<uint64_t>(Operands::product({rows, p->slots, p->bytes})) <=
                   call.operands[2].bytes,
           "an operand is missing or too small");
   r.may(1, DType::s64, {p->batch});

@@ -1,15 +1,10 @@
-// tf_idf: operands [x, y]: counts of n-grams in rows of x (s32 / s64 [rows, columns]) as f32 y
-// [rows, results]. An n-gram of step s is x[i], x[i + s], ..., for every i that fits, n from min to
-// max and s from 1 to skips + 1 (unigrams: 1 only); found in the pool as gram g it adds to
-// y[index[g]]. mode 0: the count, 1: weight where it occurs, 2: count times weight. ints: [rows,
-// columns, min, max, skips, mode, results, sizes, start in the pool of the grams of length 1 to
-// `sizes`..., grams, index of each..., pool...]. floats: weight of each gram, or none. A task is
-// one row.
+// tf_idf (calls/tf_idf.h). A task is one row.
 #include <algorithm>
 #include <vector>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/tf_idf.h"
 #include "kernels/common/elements.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
@@ -49,12 +44,11 @@ struct Length {
   }
 };
 
-struct Params {
-  int64_t columns, min, max, skips, mode, results;
-  bool wide;
+using calls::TfIdfMode;
+
+struct Params : calls::TfIdf {
+  bool wide = false;  // x is s64
   std::vector<Length> lengths;
-  std::vector<int64_t> index, pool;
-  std::vector<float> weights;
 };
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
@@ -83,45 +77,26 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
           const auto gram = static_cast<size_t>(length.gram + *at);
           float& to = y[p.index[gram]];
           const float weight = p.weights.empty() ? 1.0f : p.weights[gram];
-          if (p.mode == 1)
+          if (p.mode == TfIdfMode::idf)
             to = weight;
           else
-            to += p.mode == 0 ? 1.0f : weight;
+            to += p.mode == TfIdfMode::tf ? 1.0f : weight;
         }
     }
   }
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("tf_idf", call, 2, 9);
-  auto p = std::make_shared<Params>();
-  const int64_t rows = r.size(0);
-  p->columns = r.size(1);
-  p->min = r.size(2, 1);
-  p->max = r.size(3, 1);
-  p->skips = r.size(4);
-  p->mode = r.size(5);
-  p->results = r.size(6);
+  const Operands r("tf_idf", call, 2);
+  auto p = std::make_shared<Params>(Params{calls::decode<calls::TfIdf>(call)});
+  const int64_t rows = p->rows;
   p->wide = r.dtype(0) == DType::s64;
-  const auto sizes = static_cast<size_t>(r.size(7, 1));
-  r.check(p->mode <= 2 && p->max <= static_cast<int64_t>(sizes) && sizes <= 64 &&
-              p->skips < (int64_t{1} << 20) && call.ints.size() > 8 + sizes,
-          "bad sizes");
-  const auto grams = static_cast<size_t>(r.size(8 + sizes));
-  r.check(grams <= call.ints.size() && call.ints.size() >= 9 + sizes + grams, "bad grams");
-  for (size_t g = 0; g < grams; g++) {
-    p->index.push_back(r.size(9 + sizes + g));
-    r.check(p->index.back() < p->results, "an index is out of range");
-  }
-  p->pool.assign(call.ints.begin() + static_cast<std::ptrdiff_t>(9 + sizes + grams),
-                 call.ints.end());
-  p->weights.assign(call.floats.begin(), call.floats.end());
-  r.check(p->weights.empty() || p->weights.size() == grams, "another number of weights");
+  const size_t sizes = p->starts.size(), grams = p->index.size();
   const auto pool = static_cast<int64_t>(p->pool.size());
   int64_t gram = 0;
   for (size_t s = 0; s < sizes; s++) {
     const auto n = static_cast<int64_t>(s + 1);
-    const int64_t first = r.size(8 + s), last = s + 1 < sizes ? r.size(9 + s) : pool;
+    const int64_t first = p->starts[s], last = s + 1 < sizes ? p->starts[s + 1] : pool;
     r.check(first <= last && last <= pool && (last - first) % n == 0, "bad starts in the pool");
     Length length;
     length.first = first;

@@ -1,21 +1,17 @@
-// top_k: operands [x, values, indices], x seen as [outer, n, inner], results as [outer, k, inner]:
-// the k largest (or smallest) elements along n in order, equals by lower index; indices are s64.
-// ints: [outer, n, inner, k, largest].
+// top_k (calls/top_k.h). A task is one column.
 #include <algorithm>
 #include <bit>
 #include <type_traits>
 
 #include "base/checked.h"
+#include "kernels/calls/top_k.h"
 #include "kernels/common/numbers.h"
 #include "kernels/kernel.h"
 
 namespace poprt::kernels {
 namespace {
 
-struct Params {
-  int64_t outer, n, inner, k;
-  bool largest;
-};
+using Params = calls::TopK;
 
 template <class T>
 struct Entry {
@@ -169,11 +165,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 Plan prepare(const Call& call) {
   const auto check = [](bool ok, std::string_view what) { expect(ok, "top_k", what); };
   check(call.operands.size() == 3 && call.operands[0].present, "expected x, values, indices");
-  check(call.ints.size() == 5, "expected 5 integers");
-  auto p = std::make_shared<Params>(
-      Params{call.ints[0], call.ints[1], call.ints[2], call.ints[3], call.ints[4] != 0});
-  check(p->outer >= 0 && p->n >= 0 && p->inner >= 0 && p->k >= 0 && p->k <= p->n,
-        "an integer is out of range");
+  auto p = std::make_shared<Params>(calls::decode<Params>(call));
   const int64_t columns = checked_mul(p->outer, p->inner);
   check(element_count(call.operands[0].shape) == checked_mul(columns, p->n), "x has another size");
   const int64_t results = checked_mul(columns, p->k);

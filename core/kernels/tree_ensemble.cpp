@@ -1,19 +1,8 @@
-// tree_ensemble: operands [x, nodes, roots, keys, leaves, targets, weights, base?, labels?, y?,
-// label?]. x [rows, features] is f32 or f64. nodes is s32 [n, 3], of f64 [n, 4], as
-// common/tree_walk.h has them; roots s32 [trees] their numbers. keys s32 [k] are features times 2,
-// plus 1 where NaN goes to the true side. The number of a leaf is a row of leaves, s32 [l, 2]: its
-// first weight and the end of its weights, which have targets s32 [m] and values, weights f64 [m];
-// or, where every leaf has one weight for each column in order, it is that of its first weight.
-// base is f64 [0, 1 or columns], labels s64 [classes]. y [rows, columns] is f32 or f64, label s64
-// [rows]. ints: [rows, features, n, trees, k, l, m, base count, columns, aggregate (0 sum, 1
-// average, 2 min, 3 max), post transform, classifier, all weight on one class, weights all
-// positive, depth, some nodes compare with ==, numbers of leaves are weights]. Sums are in double,
-// trees in order. A classifier of two classes with weights for one reports as ONNX Runtime does,
-// which is not what the specification says everywhere.
+// tree_ensemble (calls/tree_ensemble.h).
 #include <algorithm>
 
-#include "kernels/common/call_reader.h"
-#include "kernels/common/post_transform.h"
+#include "kernels/calls/tree_ensemble.h"
+#include "kernels/common/operands.h"
 #include "kernels/common/tree_walk.h"
 
 namespace poprt::kernels {
@@ -21,11 +10,11 @@ namespace {
 
 constexpr int kWalks = 8;
 
-struct Params {
-  int64_t features, nodes, trees, keys, leaves, weights, bases, columns, aggregate;
-  PostTransform transform;
-  int64_t rows, task_rows, depth, key_offset;
-  bool classifier, one_class, all_positive, x_double, y_double, equals, leaves_are_weights;
+using calls::TreeAggregate;
+
+struct Params : calls::TreeEnsemble {
+  int64_t task_rows, key_offset;
+  bool x_double, y_double;
 };
 
 struct Scores {
@@ -44,12 +33,12 @@ void add_weights(const Params& p, void* const* data, uint32_t leaf, Scores s) no
     const int32_t t = targets[i];
     if (t < 0 || t >= p.columns) continue;
     double& v = s.value[t];
-    if (p.aggregate < 2)
+    if (p.aggregate <= TreeAggregate::average)
       v += weights[i];
     else if (!s.has[t])
       v = weights[i];
     else
-      v = p.aggregate == 2 ? std::min(v, weights[i]) : std::max(v, weights[i]);
+      v = p.aggregate == TreeAggregate::min ? std::min(v, weights[i]) : std::max(v, weights[i]);
     s.has[t] = 1;
   }
 }
@@ -104,7 +93,8 @@ void finish_row(const Params& p, void* const* data, int64_t row, Scores s) noexc
     if (data[10]) static_cast<int64_t*>(data[10])[row] = labels[label];
   } else {
     for (int64_t c = 0; c < p.columns; c++) {
-      if (p.aggregate == 1 && p.trees) s.value[c] /= static_cast<double>(p.trees);
+      if (p.aggregate == TreeAggregate::average && p.trees)
+        s.value[c] /= static_cast<double>(p.trees);
       if (p.bases == p.columns)
         s.value[c] += base[c];
       else if (p.bases == 1 && (p.columns == 1 || (p.classifier && p.columns == 2)))
@@ -222,34 +212,12 @@ int64_t key_offset(int64_t columns) {
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("tree_ensemble", call, 11, 17);
-  auto p = std::make_shared<Params>();
-  p->rows = r.size(0);
-  p->features = r.size(1);
-  p->nodes = r.size(2);
-  p->trees = r.size(3);
-  p->keys = r.size(4);
-  p->leaves = r.size(5);
-  p->weights = r.size(6);
-  p->bases = r.size(7);
-  p->columns = r.size(8, 1);
-  p->aggregate = r.size(9);
-  r.check(p->aggregate < 4 && r.size(10) < kPostTransforms, "unknown aggregate or transform");
-  p->transform = static_cast<PostTransform>(r.size(10));
-  p->classifier = r.flag(11);
-  p->one_class = r.flag(12);
-  r.check(!p->one_class || p->columns == 2, "one of two classes, but there are not two");
-  p->all_positive = r.flag(13);
-  p->depth = r.size(14);
-  p->equals = r.flag(15);
-  p->leaves_are_weights = r.flag(16);
-  r.check(!p->leaves_are_weights || p->aggregate < 2,
-          "a least or greatest weight needs its target");
+  const Operands r("tree_ensemble", call, 11);
+  auto p = std::make_shared<Params>(Params{calls::decode<calls::TreeEnsemble>(call), 0, 0, 0, 0});
   p->x_double = r.dtype(0) == DType::f64;
   const auto words =
       static_cast<int64_t>(p->x_double ? kNodeWords<uint64_t> : kNodeWords<uint32_t>);
-  r.check(p->nodes < (int64_t{1} << 31) / words && p->depth <= p->nodes, "too many nodes");
-  r.check(p->keys <= 2 * p->features + 1 && p->keys < (int64_t{1} << 31), "too many keys");
+  r.check(p->nodes < (int64_t{1} << 31) / words, "too many nodes");
   r.check(!p->classifier || r.has(8), "a classifier needs labels");
   r.needs(0, p->x_double ? DType::f64 : DType::f32, {p->rows, p->features});
   r.needs(1, DType::s32, {p->nodes, words});

@@ -1,8 +1,8 @@
-// trilu: the upper (columns >= row + k) or lower (columns <= row + k) part of matrices, zero bytes
-// elsewhere. Operands [from, k? (one s64), to]; ints [matrices, rows, columns, upper].
+// trilu (calls/trilu.h).
 #include <algorithm>
 
 #include "base/checked.h"
+#include "kernels/calls/trilu.h"
 #include "kernels/common/elements.h"
 
 namespace poprt::kernels {
@@ -10,9 +10,8 @@ namespace {
 
 constexpr std::string_view kName = "trilu";
 
-struct Params {
-  int64_t all_rows, rows, columns, size, per_task;
-  bool upper;
+struct Params : calls::Trilu {
+  int64_t all_rows = 0, size = 0, per_task = 1;
 };
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
@@ -39,20 +38,14 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 }
 
 Plan prepare(const Call& call) {
-  expect(call.operands.size() == 3 && call.operands[0].present && call.operands[2].present &&
-             call.ints.size() == 4,
-         kName, "expected operands from, k, to and integers matrices, rows, columns, upper");
+  expect(call.operands.size() == 3 && call.operands[0].present && call.operands[2].present, kName,
+         "expected operands from, k, to");
   const Operand &from = call.operands[0], &k = call.operands[1], &to = call.operands[2];
   expect(from.dtype == to.dtype, kName, "dtypes differ");
   expect(!k.present || (k.dtype == DType::s64 && k.bytes >= 8), kName, "k must be one s64");
-  for (const int64_t i : call.ints)
-    expect(i >= 0 && i < int64_t{1} << 40, kName, "a size is out of range");
-  auto p = std::make_shared<Params>();
+  auto p = std::make_shared<Params>(Params{calls::decode<calls::Trilu>(call)});
   p->size = element_size(from.dtype, kName);
-  p->rows = call.ints[1];
-  p->columns = call.ints[2];
-  p->upper = call.ints[3] != 0;
-  p->all_rows = checked_mul(call.ints[0], p->rows);
+  p->all_rows = checked_mul(p->matrices, p->rows);
   const uint64_t bytes = dtype_bytes(from.dtype, checked_mul(p->all_rows, p->columns));
   expect(bytes <= from.bytes && bytes <= to.bytes, kName, "an operand is too short");
   if (p->columns == 0) p->all_rows = 0;

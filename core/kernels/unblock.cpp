@@ -1,11 +1,18 @@
-// unblock: f32 [N, ceil(C/16), pixels, 16] to plain [N, C, pixels]
-// (kernels/common/layout.h).
+// unblock (calls/unblock.h).
+#include "kernels/calls/unblock.h"
 #include "kernels/common/layout.h"
 
 namespace poprt::kernels {
+namespace {
+
+Plan prepare(const Call& call) {
+  const auto [n, channels, pixels] = calls::decode<calls::Unblock>(call);
+  return prepare_layout("unblock", call, n, channels, pixels, false);
+}
+
+}  // namespace
 
 extern const Kernel unblock_kernel;
-const Kernel unblock_kernel = {
-    "unblock", [](const Call& call) { return prepare_layout("unblock", call, false); }};
+const Kernel unblock_kernel = {"unblock", prepare};
 
 }  // namespace poprt::kernels

@@ -1,20 +1,14 @@
-// unique: operands [x, y?, first?, inverse?, counts?] of number types, the latter three s64: the
-// different items of x, seen as [outer, n, inner] with n items, in ascending order or in order of
-// appearance. y is [outer, bound, inner], first and counts [bound], inverse [n]; places past the
-// last item are 0. ints: [outer, n, inner, sorted, bound]. One task. A NaN equals itself and sorts
-// last.
+// unique (calls/unique.h). One task.
 #include <algorithm>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/unique.h"
 #include "kernels/common/numbers.h"
+#include "kernels/common/operands.h"
 
 namespace poprt::kernels {
 namespace {
 
-struct Params {
-  int64_t outer, n, inner, bound;
-  bool sorted;
-};
+using Params = calls::Unique;
 
 template <class T>
 int compare(T a, T b) {
@@ -95,8 +89,8 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte* scr
 }
 
 Plan prepare(const Call& call) {
-  const CallReader r("unique", call, 5, 5);
-  auto p = std::make_shared<Params>(Params{r.size(0), r.size(1), r.size(2), r.size(4), r.flag(3)});
+  const Operands r("unique", call, 5);
+  auto p = std::make_shared<Params>(calls::decode<Params>(call));
   const DType type = r.dtype(0);
   r.needs(0, type, {p->outer, p->n, p->inner});
   r.may(1, type, {p->outer, p->bound, p->inner});

@@ -1,14 +1,21 @@
-// alpha * x + beta.
-#include "ops/common/early_onnx.h"
+// alpha * x + beta: an experimental operator of early ONNX, which opset 10 took back.
+#include "ops/common/elementwise.h"
 
 namespace poprt::ops {
 namespace {
 
-void expand(Expansion& e) {
-  e.out(0, line(e, e.in(0), e.node.float_attr("alpha", 1), e.node.float_attr("beta", 0)));
+ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
+                        std::span<const ElementwiseValue> in) {
+  const ElementwiseValue product =
+      p.step(ElementwiseOp::mul, in[0], p.constant(n.float_attr("alpha", 1)));
+  return p.step(ElementwiseOp::add, product, p.constant(n.float_attr("beta", 0)));
 }
 
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EARLY_ONNX_OP(affine_op, "Affine", expand)
+POPRT_ELEMENTWISE_DEF(
+    affine, .name = "Affine", .until = 9,
+    .infer = [](InferContext& c) { infer_elementwise(c, ElementwiseTypes::floating, false); },
+    .lower = lower_elementwise, .sharing = {.in_place = 1},
+    .facts = {.per_element = true, .blocked = BlockedForm::unary, .elementwise = {append}})

@@ -1,4 +1,5 @@
 // theta [N, 2, 3] or [N, 3, 4], constant size [N, C, (D,) H, W].
+#include "kernels/calls/affine_grid.h"
 #include "ops/common/as_real.h"
 
 namespace poprt::ops {
@@ -23,12 +24,12 @@ void infer(InferContext& ctx) {
 void lower(LowerContext& ctx) {
   if (!ctx.constant(1)) ctx.fail_unsupported("the size must be constant");
   const Shape& grid = ctx.out_shape();
-  std::vector<int64_t> ints = {grid[0], grid.back(), ctx.node.int_attr("align_corners", 0)};
-  ints.insert(ints.end(), grid.begin() + 1, grid.end() - 1);
   const DType t = real_type(ctx);
   const auto y = out_as(ctx, 0, t);
-  const program::BufferId operands[] = {in_as(ctx, 0, t), y};
-  ctx.emit("affine_grid", operands, ints);
+  ctx.emit(calls::AffineGrid{.n = grid[0],
+                             .align_corners = ctx.node.int_attr("align_corners", 0) != 0,
+                             .size = {grid.begin() + 1, grid.end() - 1}},
+           {in_as(ctx, 0, t), y});
   finish_as(ctx, 0, y, t);
 }
 

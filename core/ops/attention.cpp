@@ -2,6 +2,8 @@
 // present_key?, present_value?, qk_matmul_output?. Tensors are [B, heads, S, size] or, with the
 // heads as attributes, [B, S, heads * size]. Computed in f32, f64
 // in f64.
+#include "kernels/calls/attention_generic.h"
+#include "kernels/calls/cast.h"
 #include "ops/common/as_real.h"
 #include "ops/common/movement.h"
 #include "ops/common/value_range.h"
@@ -113,7 +115,7 @@ BufferId gather_cache(LowerContext& ctx, const Sizes& s, size_t input, size_t pa
   }
   if (type == to) return whole;
   const BufferId wide = ctx.temporary(to, {s.batch, s.kv_heads, s.keys, size});
-  ctx.emit("cast", {whole, wide}, {1});
+  ctx.emit(calls::Cast{}, {whole, wide});
   return wide;
 }
 
@@ -123,7 +125,7 @@ void lower(LowerContext& ctx) {
   const BufferId q = in_as(ctx, 0, t), k = gather_cache(ctx, s, 1, 4, 1, s.head, t),
                  v = gather_cache(ctx, s, 2, 5, 2, s.v_size, t);
   BufferId mask = LowerContext::kNone;
-  std::vector<int64_t> mask_ints(5, 0);
+  calls::AttentionGeneric call;
   if (ctx.has(3)) {
     mask = ctx.in_dtype(3) == DType::boolean ? ctx.in(3) : in_as(ctx, 3, t);
     Shape shape = ctx.in_shape(3);
@@ -135,42 +137,39 @@ void lower(LowerContext& ctx) {
     for (size_t d = 0; d < 4; d++) {
       if (d < 3 && shape[d] != 1 && shape[d] != full[d])
         ctx.fail_unsupported("mask {} does not fit the scores", shape_string(shape));
-      mask_ints[d] = shape[d] == 1 && (d < 3 || s.keys == 1 || shape[3] == 1) ? 0 : strides[d];
+      call.mask[d] = shape[d] == 1 && (d < 3 || s.keys == 1 || shape[3] == 1) ? 0 : strides[d];
     }
-    mask_ints[4] = shape[3];
+    call.mask_keys = shape[3];
     if (shape[3] > s.keys) ctx.fail_unsupported("mask {} is too long", shape_string(shape));
   }
   const BufferId y = out_as(ctx, 0, t);
   const BufferId place = y != LowerContext::kNone ? y : ctx.temporary(t, ctx.out_shape());
   const BufferId scores = out_as(ctx, 3, t);
-  std::vector<int64_t> ints = {s.batch,
-                               s.q_heads,
-                               s.kv_heads,
-                               s.queries,
-                               s.keys,
-                               s.head,
-                               s.v_size,
-                               ctx.node.int_attr("is_causal", 0),
-                               ctx.node.int_attr("left_window_size", -1),
-                               ctx.node.int_attr("right_window_size", -1),
-                               s.past,
-                               ctx.node.int_attr("qk_matmul_output_mode", 0)};
-  const auto strides = [&](int64_t size) {
-    if (s.packed)
-      ints.insert(ints.end(), {s.queries * s.q_heads * size, size, s.q_heads * size});
-    else
-      ints.insert(ints.end(), {s.q_heads * s.queries * size, s.queries * size, size});
+  call.batch = s.batch;
+  call.q_heads = s.q_heads;
+  call.kv_heads = s.kv_heads;
+  call.queries = s.queries;
+  call.keys = s.keys;
+  call.head = s.head;
+  call.v_size = s.v_size;
+  call.causal = ctx.node.int_attr("is_causal", 0) != 0;
+  call.left = ctx.node.int_attr("left_window_size", calls::kNoWindow);
+  call.right = ctx.node.int_attr("right_window_size", calls::kNoWindow);
+  call.offset = s.past;
+  call.stage = ctx.node.int_attr("qk_matmul_output_mode", 0);
+  const auto strides = [&](int64_t size) -> std::array<int64_t, 3> {
+    if (s.packed) return {s.queries * s.q_heads * size, size, s.q_heads * size};
+    return {s.q_heads * s.queries * size, s.queries * size, size};
   };
-  strides(s.head);
-  strides(s.v_size);
-  ints.insert(ints.end(), mask_ints.begin(), mask_ints.end());
+  call.q = strides(s.head);
+  call.y = strides(s.v_size);
   const BufferId operands[] = {q,     k,     v, mask, ctx.has(6) ? ctx.in(6) : LowerContext::kNone,
                                place, scores};
   const float usual = t == DType::f64 ? std::numeric_limits<float>::quiet_NaN()
                                       : 1.0f / std::sqrt(static_cast<float>(s.head));
-  const float scale = ctx.node.float_attr("scale", usual);
-  const float floats[] = {scale, ctx.node.float_attr("softcap", 0)};
-  ctx.emit("attention_generic", operands, ints, floats);
+  call.scale = ctx.node.float_attr("scale", usual);
+  call.softcap = ctx.node.float_attr("softcap", 0);
+  ctx.emit(call, operands);
   finish_as(ctx, 0, y, t);
   finish_as(ctx, 3, scores, t);
 }

@@ -3,6 +3,8 @@
 #include <array>
 
 #include "base/checked.h"
+#include "kernels/calls/batch_normalization.h"
+#include "kernels/calls/reduce.h"
 #include "ops/common/as_real.h"
 #include "ops/common/elementwise.h"
 #include "ops/common/reduce.h"
@@ -45,15 +47,15 @@ void lower_training(LowerContext& ctx) {
   const auto y = out_as(ctx, 0, t);
   const auto centered = ctx.temporary(t, whole), squares = ctx.temporary(t, whole);
   const auto mean = ctx.temporary(t, small), variance = ctx.temporary(t, small);
-  const std::array<int64_t, 3> average = {static_cast<int64_t>(kernels::Reduction::mean), 0, 2};
-  ctx.emit("reduce", std::array{input, mean}, average);
+  const calls::Reduce average{.kind = kernels::Reduction::mean, .axes = {0, 2}};
+  ctx.emit(average, {input, mean});
   ElementwiseProgram center;
   const auto v = center.add_input(), m = center.add_input();
   const auto d = center.step(ElementwiseOp::sub, v, m);
   center.add_output(d, t);
   center.add_output(center.step(ElementwiseOp::square, d), t);
   emit_program(ctx, center, std::array{input, mean, centered, squares}, t);
-  ctx.emit("reduce", std::array{squares, variance}, average);
+  ctx.emit(average, {squares, variance});
   for (const size_t i : {1, 2}) {
     const auto place = out_as(ctx, i, t);
     if (place == LowerContext::kNone) continue;
@@ -70,10 +72,11 @@ void lower_training(LowerContext& ctx) {
     finish_as(ctx, i, place, t);
   }
   if (y == LowerContext::kNone) return;
-  ctx.emit("batch_normalization",
-           std::array{input, in_as(ctx, 1, t), in_as(ctx, 2, t), mean, variance, y},
-           std::array{whole[0], whole[1], whole[2]},
-           std::array<float, 1>{ctx.node.float_attr("epsilon", 1e-5f)});
+  ctx.emit(calls::BatchNormalization{.n = whole[0],
+                                     .channels = whole[1],
+                                     .pixels = whole[2],
+                                     .epsilon = ctx.node.float_attr("epsilon", 1e-5f)},
+           {input, in_as(ctx, 1, t), in_as(ctx, 2, t), mean, variance, y});
   finish_as(ctx, 0, y, t);
 }
 
@@ -89,12 +92,11 @@ void lower(LowerContext& ctx) {
   if (element_count(x) == 0) return;
   const bool spatial = is_spatial(ctx.node);
   const int64_t channels = channels_of(x), pixels = pixels_of(x);
-  const std::array<program::BufferId, 6> operands = {ctx.in(0), ctx.in(1), ctx.in(2),
-                                                     ctx.in(3), ctx.in(4), ctx.out(0)};
-  const std::array<int64_t, 3> ints = {x[0], spatial ? channels : checked_mul(channels, pixels),
-                                       spatial ? pixels : 1};
-  ctx.emit("batch_normalization", operands, ints,
-           std::array<float, 1>{ctx.node.float_attr("epsilon", 1e-5f)});
+  ctx.emit(calls::BatchNormalization{.n = x[0],
+                                     .channels = spatial ? channels : checked_mul(channels, pixels),
+                                     .pixels = spatial ? pixels : 1,
+                                     .epsilon = ctx.node.float_attr("epsilon", 1e-5f)},
+           {ctx.in(0), ctx.in(1), ctx.in(2), ctx.in(3), ctx.in(4), ctx.out(0)});
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The same bytes as another type of the same width.
 #include "base/onnx_dtype.h"
+#include "kernels/calls/copy.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -15,7 +16,7 @@ void infer(InferContext& ctx) {
 }
 
 void lower(LowerContext& ctx) {
-  ctx.emit("copy", {ctx.view(ctx.in(0), 0, ctx.out_dtype(), ctx.out_shape()), ctx.out(0)});
+  ctx.emit(calls::Copy{}, {ctx.view(ctx.in(0), 0, ctx.out_dtype(), ctx.out_shape()), ctx.out(0)});
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // input [B, C, L], weight [C, 1, k], bias?, past_state [B, C, k - 1]? to output, present_state: the
 // past in front of the input, a depthwise convolution without padding, then silu when asked.
+#include "kernels/calls/conv_generic.h"
 #include "ops/common/elementwise_program.h"
 #include "ops/common/movement.h"
 
@@ -42,15 +43,17 @@ void lower(LowerContext& ctx) {
   const auto y = ctx.out(0);
   if (y != LowerContext::kNone && element_count(x)) {
     const auto sums = silu ? ctx.temporary(type, x) : y;
-    ctx.emit("conv_generic",
-             {padded, ctx.in(1), ctx.has(2) ? ctx.in(2) : LowerContext::kNone, sums},
-             {x[0], x[1], 1, 1, 1, length, x[2], w[2], 1, 0, 1});
+    ctx.emit(calls::ConvGeneric{.conv = {.n = x[0],
+                                         .groups = x[1],
+                                         .c = 1,
+                                         .m = 1,
+                                         .axes = {{.in = length, .out = x[2], .kernel = w[2]}}}},
+             {padded, ctx.in(1), ctx.has(2) ? ctx.in(2) : LowerContext::kNone, sums});
     if (silu) {
       ElementwiseProgram p;
       const auto a = p.add_input();
       p.add_output(p.step(ElementwiseOp::silu, a, p.constant(1)), type);
-      const program::BufferId operands[] = {sums, y};
-      ctx.emit("elementwise", operands, p.encode(), p.constants);
+      ctx.emit(p.call(), {sums, y});
     }
   }
   if (ctx.node.outputs().size() < 2 || ctx.out(1) == LowerContext::kNone || !past) return;

@@ -1,4 +1,5 @@
 // input [N, C * taps, blocks], constant image_shape and block_shape; computed in f32, f64 in f64.
+#include "kernels/calls/col2im.h"
 #include "base/checked.h"
 #include "ops/common/as_real.h"
 #include "ops/common/window.h"
@@ -48,14 +49,17 @@ void lower(LowerContext& ctx) {
   if (!p) ctx.fail_unsupported("image_shape and block_shape must be constant");
   if (element_count(ctx.out_shape()) == 0) return;
   const Shape& y = ctx.out_shape();
-  std::vector<int64_t> ints = {checked_mul(y[0], y[1]), static_cast<int64_t>(p->image.size())};
+  calls::Col2im call{.planes = checked_mul(y[0], y[1]), .axes = {}};
   for (size_t d = 0; d < p->image.size(); d++)
-    ints.insert(ints.end(), {p->image[d], p->blocks[d], p->window.kernel[d], p->window.strides[d],
-                             p->window.pads_begin[d], p->window.dilations[d]});
+    call.axes.push_back({.image = p->image[d],
+                         .blocks = p->blocks[d],
+                         .kernel = p->window.kernel[d],
+                         .stride = p->window.strides[d],
+                         .pad = p->window.pads_begin[d],
+                         .dilation = p->window.dilations[d]});
   const DType t = real_type(ctx);
   const auto place = out_as(ctx, 0, t);
-  const program::BufferId operands[] = {in_as(ctx, 0, t), place};
-  ctx.emit("col2im", operands, ints);
+  ctx.emit(call, {in_as(ctx, 0, t), place});
   finish_as(ctx, 0, place, t);
 }
 

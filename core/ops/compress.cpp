@@ -1,4 +1,5 @@
 // The length depends on the condition, so it must be constant.
+#include "kernels/calls/gather.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -54,17 +55,21 @@ void lower(LowerContext& ctx) {
   const auto at = kept(ctx.node, *condition, size);
   const auto indices = ctx.pack(
       Tensor::of<int64_t>({static_cast<int64_t>(at.size())}, std::span<const int64_t>(at)));
-  ctx.emit("gather", {ctx.in(0), indices, ctx.out(0)}, {outer, size, inner});
+  ctx.emit(calls::Gather{.outer = outer, .axis = size, .inner = inner},
+           {ctx.in(0), indices, ctx.out(0)});
 }
 
 }  // namespace
 
 extern const OpDef compress_op;
-const OpDef compress_op = {
-    .name = "Compress",
-    .since = 9,
-    .infer = infer,
-    .lower = lower,
-    .facts = {.moves = true, .narrows = true, .data_sized = true, .constant_inputs = 0b10}};
+const OpDef compress_op = {.name = "Compress",
+                           .since = 9,
+                           .infer = infer,
+                           .lower = lower,
+                           .facts = {.moves = true,
+                                     .narrows = true,
+                                     .data_sized = true,
+                                     .constant_inputs = 0b10,
+                                     .size_rule = SizeRule::compress}};
 
 }  // namespace poprt::ops

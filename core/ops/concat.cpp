@@ -64,9 +64,11 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef concat_op;
-const OpDef concat_op = {.name = "Concat",
-                         .infer = infer,
-                         .lower = lower,
-                         .facts = {.moves = true, .narrows = true, .monotone = Monotone::all}};
+const OpDef concat_op = {
+    .name = "Concat",
+    .infer = infer,
+    .lower = lower,
+    .facts = {
+        .moves = true, .narrows = true, .monotone = Monotone::all, .size_rule = SizeRule::concat}};
 
 }  // namespace poprt::ops

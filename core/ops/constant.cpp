@@ -1,3 +1,4 @@
+#include "kernels/calls/copy.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -35,7 +36,7 @@ void infer(InferContext& ctx) {
 void lower(LowerContext& ctx) {
   const Tensor t = value_of(ctx.node);
   if (t.dtype() == DType::string) ctx.fail_unsupported("strings exist only before compilation");
-  ctx.emit("copy", {ctx.pack(t), ctx.out(0)});
+  ctx.emit(calls::Copy{}, {ctx.pack(t), ctx.out(0)});
 }
 
 }  // namespace

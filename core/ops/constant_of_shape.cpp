@@ -1,3 +1,4 @@
+#include "kernels/calls/fill.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -32,17 +33,19 @@ void lower(LowerContext& ctx) {
   bool zero = true;
   for (uint64_t i = 0; i < value.bytes(); i++)
     zero &= static_cast<const uint8_t*>(value.data())[i] == 0;
-  ctx.emit("fill", {zero ? LowerContext::kNone : ctx.pack(value), ctx.out(0)});
+  ctx.emit(calls::Fill{}, {zero ? LowerContext::kNone : ctx.pack(value), ctx.out(0)});
 }
 
 }  // namespace
 
 extern const OpDef constant_of_shape_op;
-const OpDef constant_of_shape_op = {
-    .name = "ConstantOfShape",
-    .since = 9,
-    .infer = infer,
-    .lower = lower,
-    .facts = {.moves = true, .shape_inputs = 0b1, .constant_inputs = 0b1}};
+const OpDef constant_of_shape_op = {.name = "ConstantOfShape",
+                                    .since = 9,
+                                    .infer = infer,
+                                    .lower = lower,
+                                    .facts = {.moves = true,
+                                              .shape_inputs = 0b1,
+                                              .constant_inputs = 0b1,
+                                              .size_rule = SizeRule::constant_of_shape}};
 
 }  // namespace poprt::ops

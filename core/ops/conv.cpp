@@ -1,8 +1,8 @@
-#include <array>
-
-#include "base/checked.h"
-#include "ops/common/as_real.h"
 #include "ops/common/conv.h"
+#include "base/checked.h"
+#include "kernels/calls/conv_generic.h"
+#include "kernels/calls/conv_nd.h"
+#include "ops/common/as_real.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -48,20 +48,18 @@ void lower(LowerContext& ctx) {
   const Window win = window_of(ctx.node, spatial_of(x), spatial_of(w));
   if (element_count(y) == 0) return;
   const int64_t group = ctx.node.int_attr("group", 1);
-  std::vector<int64_t> ints = {x[0], group, w[1], w[0] / group, static_cast<int64_t>(win.rank())};
-  for (size_t d = 0; d < win.rank(); d++)
-    ints.insert(ints.end(), {x[d + 2], y[d + 2], win.kernel[d], win.strides[d], win.pads_begin[d],
-                             win.dilations[d]});
+  const auto axes = window_axes(win, std::span(x).subspan(2), std::span(y).subspan(2));
   if (win.rank() > 3) {
     const DType t = real_type(ctx);
     const auto place = out_as(ctx, 0, t);
-    const program::BufferId wide[] = {in_as(ctx, 0, t), in_as(ctx, 1, t), in_as(ctx, 2, t), place};
-    ctx.emit("conv_nd", wide, ints);
+    ctx.emit(calls::ConvNd{.n = x[0], .groups = group, .c = w[1], .m = w[0] / group, .axes = axes},
+             {in_as(ctx, 0, t), in_as(ctx, 1, t), in_as(ctx, 2, t), place});
     return finish_as(ctx, 0, place, t);
   }
-  const std::array<program::BufferId, 4> operands = {
-      ctx.in(0), ctx.in(1), ctx.has(2) ? ctx.in(2) : LowerContext::kNone, ctx.out(0)};
-  ctx.emit("conv_generic", operands, ints);
+  ctx.emit(
+      calls::ConvGeneric{
+          .conv = {.n = x[0], .groups = group, .c = w[1], .m = w[0] / group, .axes = axes}},
+      {ctx.in(0), ctx.in(1), ctx.has(2) ? ctx.in(2) : LowerContext::kNone, ctx.out(0)});
 }
 
 }  // namespace

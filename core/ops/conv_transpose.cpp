@@ -1,6 +1,5 @@
-#include <array>
-
 #include "ops/common/conv_transpose.h"
+#include "kernels/calls/conv_transpose_generic.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -34,13 +33,13 @@ void lower(LowerContext& ctx) {
   if (win.rank() > 3) ctx.fail_unsupported("more than three spatial dimensions");
   if (element_count(y) == 0) return;
   const int64_t group = ctx.node.int_attr("group", 1);
-  std::vector<int64_t> ints = {x[0], group, w[0] / group, w[1], static_cast<int64_t>(win.rank())};
-  for (size_t d = 0; d < win.rank(); d++)
-    ints.insert(ints.end(), {x[d + 2], y[d + 2], win.kernel[d], win.strides[d], win.pads_begin[d],
-                             win.dilations[d]});
-  const std::array<program::BufferId, 4> operands = {
-      ctx.in(0), ctx.in(1), ctx.has(2) ? ctx.in(2) : LowerContext::kNone, ctx.out(0)};
-  ctx.emit("conv_transpose_generic", operands, ints);
+  ctx.emit(calls::ConvTransposeGeneric{.conv = {.n = x[0],
+                                                .groups = group,
+                                                .c = w[0] / group,
+                                                .m = w[1],
+                                                .axes = window_axes(win, std::span(x).subspan(2),
+                                                                    std::span(y).subspan(2))}},
+           {ctx.in(0), ctx.in(1), ctx.has(2) ? ctx.in(2) : LowerContext::kNone, ctx.out(0)});
 }
 
 }  // namespace

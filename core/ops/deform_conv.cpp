@@ -1,4 +1,5 @@
 // X, W, offset, B?, mask?; two spatial dimensions, computed in f32, or f64 in f64.
+#include "kernels/calls/deform_conv.h"
 #include "ops/common/as_real.h"
 #include "ops/common/window.h"
 
@@ -21,13 +22,25 @@ void lower(LowerContext& ctx) {
   if (element_count(y) == 0) return;
   const DType t = real_type(ctx);
   const auto place = out_as(ctx, 0, t);
-  ctx.emit(
-      "deform_conv",
-      {in_as(ctx, 0, t), in_as(ctx, 1, t), in_as(ctx, 2, t), in_as(ctx, 3, t), in_as(ctx, 4, t),
-       place},
-      {x[0], x[1], x[2], x[3], w[0], y[2], y[3], w[2], w[3], window.strides[0], window.strides[1],
-       window.pads_begin[0], window.pads_begin[1], window.dilations[0], window.dilations[1],
-       ctx.node.int_attr("group", 1), ctx.node.int_attr("offset_group", 1)});
+  ctx.emit(calls::DeformConv{.n = x[0],
+                             .c = x[1],
+                             .h = x[2],
+                             .w = x[3],
+                             .m = w[0],
+                             .oh = y[2],
+                             .ow = y[3],
+                             .kh = w[2],
+                             .kw = w[3],
+                             .sy = window.strides[0],
+                             .sx = window.strides[1],
+                             .py = window.pads_begin[0],
+                             .px = window.pads_begin[1],
+                             .dy = window.dilations[0],
+                             .dx = window.dilations[1],
+                             .groups = ctx.node.int_attr("group", 1),
+                             .offset_groups = ctx.node.int_attr("offset_group", 1)},
+           {in_as(ctx, 0, t), in_as(ctx, 1, t), in_as(ctx, 2, t), in_as(ctx, 3, t),
+            in_as(ctx, 4, t), place});
   finish_as(ctx, 0, place, t);
 }
 

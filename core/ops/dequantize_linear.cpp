@@ -1,6 +1,7 @@
 // The result's type: attribute output_dtype, else the scale's.
 #include "base/onnx_dtype.h"
 #include "ir/newest.h"
+#include "kernels/calls/dequantize.h"
 #include "ops/common/elementwise_program.h"
 #include "ops/common/quantization.h"
 
@@ -23,12 +24,11 @@ void infer(InferContext& ctx) {
 }
 
 void lower(LowerContext& ctx) {
-  const auto ints =
+  const calls::QuantizationGrid grid =
       quantization_grid(ctx.node, ctx.in_shape(0), ctx.in_shape(1), ctx.node.int_attr("axis", 1),
                         ctx.node.int_attr("block_size", 0));
-  const program::BufferId operands[] = {ctx.in(0), ctx.in(1),
-                                        ctx.has(2) ? ctx.in(2) : LowerContext::kNone, ctx.out(0)};
-  ctx.emit("dequantize", operands, ints);
+  ctx.emit(calls::Dequantize{grid},
+           {ctx.in(0), ctx.in(1), ctx.has(2) ? ctx.in(2) : LowerContext::kNone, ctx.out(0)});
 }
 
 ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,

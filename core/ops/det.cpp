@@ -1,3 +1,4 @@
+#include "kernels/calls/det.h"
 #include "ops/common/as_real.h"
 
 namespace poprt::ops {
@@ -16,7 +17,8 @@ void infer(InferContext& ctx) {
 void lower(LowerContext& ctx) {
   const DType t = real_type(ctx);
   const auto y = out_as(ctx, 0, t);
-  ctx.emit("det", {in_as(ctx, 0, t), y}, {element_count(ctx.out_shape()), ctx.in_shape(0).back()});
+  ctx.emit(calls::Det{.matrices = element_count(ctx.out_shape()), .n = ctx.in_shape(0).back()},
+           {in_as(ctx, 0, t), y});
   finish_as(ctx, 0, y, t);
 }
 

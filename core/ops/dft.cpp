@@ -1,5 +1,6 @@
 // input [..., parts], dft_length?, axis (input from opset 20, default -2; attribute before, default
 // 1). onesided keeps length / 2 + 1 results; with inverse it takes that many and gives real values.
+#include "kernels/calls/dft.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/reduce.h"
 #include "ops/common/signal.h"
@@ -63,9 +64,18 @@ void lower(LowerContext& ctx) {
   const AxisSplit s = split_at(x, static_cast<int64_t>(t->axis));
   const bool wide = ctx.in_dtype(0) == DType::f64;
   const auto y = wide ? ctx.out(0) : out_as_f32(ctx, 0);
-  ctx.emit("dft", {wide ? ctx.in(0) : in_as_f32(ctx, 0), LowerContext::kNone, y},
-           {s.outer, s.n, s.inner / x.back(), x.back(), 1, 0, t->length, t->kept, t->inverse,
-            t->y_parts, t->half});
+  ctx.emit(calls::Dft{.outer = s.outer,
+                      .n = s.n,
+                      .inner = s.inner / x.back(),
+                      .parts = x.back(),
+                      .frames = 1,
+                      .step = 0,
+                      .length = t->length,
+                      .kept = t->kept,
+                      .inverse = t->inverse,
+                      .y_parts = t->y_parts,
+                      .half = t->half},
+           {wide ? ctx.in(0) : in_as_f32(ctx, 0), LowerContext::kNone, y});
   if (!wide) finish_f32(ctx, 0, y);
 }
 

@@ -3,6 +3,9 @@
 #include <array>
 #include <cstring>
 
+#include "kernels/calls/cast.h"
+#include "kernels/calls/copy.h"
+#include "kernels/calls/random.h"
 #include "ops/common/as_real.h"
 #include "ops/common/elementwise.h"
 #include "ops/common/random.h"
@@ -33,10 +36,14 @@ void lower_training(LowerContext& ctx) {
   const DType t = real_type(ctx);
   const Shape& shape = ctx.in_shape(0);
   const auto random = ctx.temporary(DType::f32, shape);
-  ctx.emit(
-      "random", {LowerContext::kNone, random},
-      {static_cast<int64_t>(RandomKind::uniform), seed_of(ctx.node), element_count(shape), 0, 1},
-      {0, 1});
+  ctx.emit(calls::Random{.kind = RandomKind::uniform,
+                         .seed = seed_of(ctx.node),
+                         .count = element_count(shape),
+                         .classes = 0,
+                         .samples = 1,
+                         .a = 0,
+                         .b = 1},
+           {LowerContext::kNone, random});
   const auto y = out_as(ctx, 0, t);
   const auto mask = ctx.node.output(1) ? ctx.out(1) : LowerContext::kNone;
   ElementwiseProgram p;
@@ -49,7 +56,7 @@ void lower_training(LowerContext& ctx) {
   }
   if (t == DType::f64) {
     buffers[1] = ctx.temporary(t, shape);
-    ctx.emit("cast", {random, buffers[1]}, {1});
+    ctx.emit(calls::Cast{}, {random, buffers[1]});
   }
   const auto keep = p.step(ElementwiseOp::greater_equal, u, ratio);
   if (mask != LowerContext::kNone) {
@@ -69,7 +76,7 @@ void lower_training(LowerContext& ctx) {
 
 void lower(LowerContext& ctx) {
   if (trains(ctx.node)) return lower_training(ctx);
-  if (ctx.out(0) != LowerContext::kNone) ctx.emit("copy", {ctx.in(0), ctx.out(0)});
+  if (ctx.out(0) != LowerContext::kNone) ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)});
   if (ctx.node.output(1) && ctx.out(1) != LowerContext::kNone) {
     const Shape& shape = ctx.out_shape(1);
     const DType type = ctx.out_dtype(1);
@@ -79,9 +86,9 @@ void lower(LowerContext& ctx) {
                     std::memset(to.data(), 1, to.size());
                   }});
     if (type == DType::boolean)
-      ctx.emit("copy", {ones, ctx.out(1)});
+      ctx.emit(calls::Copy{}, {ones, ctx.out(1)});
     else
-      ctx.emit("cast", {ones, ctx.out(1)}, {1});
+      ctx.emit(calls::Cast{}, {ones, ctx.out(1)});
   }
 }
 

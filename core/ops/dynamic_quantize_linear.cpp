@@ -1,3 +1,4 @@
+#include "kernels/calls/dynamic_quantize.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -15,7 +16,7 @@ void infer(InferContext& ctx) {
 extern const OpDef dynamic_quantize_linear_op;
 const OpDef dynamic_quantize_linear_op = {
     .name = "DynamicQuantizeLinear", .since = 11, .infer = infer, .lower = [](LowerContext& c) {
-      c.emit("dynamic_quantize", {c.in(0), c.out(0), c.out(1), c.out(2)});
+      c.emit(calls::DynamicQuantize{}, {c.in(0), c.out(0), c.out(1), c.out(2)});
     }};
 
 }  // namespace poprt::ops

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "kernels/calls/einsum.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/matmul.h"
 #include "ops/common/movement.h"
@@ -165,13 +166,11 @@ void lower(LowerContext& ctx) {
     operands.push_back(narrow ? in_as_f32(ctx, i) : ctx.in(i));
   const auto y = narrow ? out_as_f32(ctx, 0) : ctx.out(0);
   if (!lower_as_matmul(ctx, e, operands, y, narrow ? DType::f32 : type)) {
-    std::vector<int64_t> ints = {static_cast<int64_t>(e.strides.size()),
-                                 static_cast<int64_t>(e.rank),
-                                 static_cast<int64_t>(e.labels.size())};
-    ints.insert(ints.end(), e.sizes.begin(), e.sizes.end());
-    for (const auto& s : e.strides) ints.insert(ints.end(), s.begin(), s.end());
     operands.push_back(y);
-    ctx.emit("einsum", operands, ints);
+    ctx.emit(calls::Einsum{.rank = static_cast<int64_t>(e.rank),
+                           .sizes = {e.sizes.begin(), e.sizes.end()},
+                           .strides = {e.strides.begin(), e.strides.end()}},
+             operands);
   }
   if (narrow) finish_f32(ctx, 0, y);
 }

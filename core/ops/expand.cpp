@@ -39,6 +39,7 @@ const OpDef expand_op = {.name = "Expand",
                                    .shape_inputs = 0b10,
                                    .constant_inputs = 0b10,
                                    .s64_inputs = ~0b1u,
-                                   .monotone = Monotone::first}};
+                                   .monotone = Monotone::first,
+                                   .size_rule = SizeRule::expand}};
 
 }  // namespace poprt::ops

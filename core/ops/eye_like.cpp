@@ -1,3 +1,4 @@
+#include "kernels/calls/copy.h"
 #include "ops/common/scalar.h"
 #include "ops/op.h"
 
@@ -50,7 +51,7 @@ void lower(LowerContext& ctx) {
     std::memcpy(to + static_cast<uint64_t>(r * shape[1] + c) * one.bytes(), one.data(),
                 one.bytes());
   }
-  ctx.emit("copy", {ctx.pack(t), ctx.out(0)});
+  ctx.emit(calls::Copy{}, {ctx.pack(t), ctx.out(0)});
 }
 
 }  // namespace

@@ -81,6 +81,49 @@ enum class Monotone : uint8_t {
   first,  // with input 0
 };
 
+// How much of a result is real when of an input only the first places along one axis are: each
+// names a rule of the compiler (compiler/flow/sized_rules.cpp).
+enum class SizeRule : uint8_t {
+  none,  // as per_element and per_sample say
+  arg_max,
+  arg_min,
+  compress,
+  concat,
+  constant_of_shape,
+  cumulative_product,
+  cumulative_sum,
+  expand,
+  flatten,
+  gather,
+  gather_elements,
+  gather_nd,
+  grid_sample,
+  lp_normalization,
+  non_max_suppression,
+  non_zero,
+  normalization,  // over `axis` and all behind it
+  one_hot,
+  pad,
+  product,  // of matrices
+  range,
+  reduce_from_least,  // what is not real becomes the least number
+  reduce_from_most,
+  reduce_from_one,
+  reduce_from_zero,
+  reduce_mean,
+  reshape,
+  roi_align,
+  scatter,
+  slice,
+  softmax,
+  split,
+  squeeze,
+  tile,
+  top_k,
+  transpose,
+  unsqueeze,
+};
+
 struct Facts {
   // Each element of output 0 depends on the elements in its (broadcast) place alone.
   bool per_element = false;
@@ -125,6 +168,7 @@ struct Facts {
   Monotone monotone = Monotone::none;
   // ... as long as input 0 is not negative.
   bool monotone_from_zero = false;
+  SizeRule size_rule = SizeRule::none;
 };
 
 // The facts of the definition that covers the node; those of nothing where there is none.

@@ -1,3 +1,4 @@
+#include "kernels/calls/copy.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -15,16 +16,19 @@ void infer(InferContext& ctx) {
           {partial_product(in.shape, 0, at), partial_product(in.shape, at, in.shape.size())});
 }
 
-void lower(LowerContext& ctx) { ctx.emit("copy", {ctx.in(0), ctx.out(0)}); }
+void lower(LowerContext& ctx) { ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)}); }
 
 }  // namespace
 
 extern const OpDef flatten_op;
-const OpDef flatten_op = {
-    .name = "Flatten",
-    .infer = infer,
-    .lower = lower,
-    .sharing = {.view = true},
-    .facts = {.moves = true, .narrows = true, .qdq = QdqForm::moves, .monotone = Monotone::first}};
+const OpDef flatten_op = {.name = "Flatten",
+                          .infer = infer,
+                          .lower = lower,
+                          .sharing = {.view = true},
+                          .facts = {.moves = true,
+                                    .narrows = true,
+                                    .qdq = QdqForm::moves,
+                                    .monotone = Monotone::first,
+                                    .size_rule = SizeRule::flatten}};
 
 }  // namespace poprt::ops

@@ -1,4 +1,5 @@
 // An index outside [-n, n) gives zeros (see kernels/gather.cpp).
+#include "kernels/calls/gather.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -31,16 +32,20 @@ void lower(LowerContext& ctx) {
     return emit_strided_copy(ctx, ctx.in(0), ctx.out(0), ctx.in_dtype(0),
                              {{outer, inner}, {in[axis] * inner, 1}, {inner, 1}, i * inner, 0});
   }
-  ctx.emit("gather", {ctx.in(0), ctx.in(1), ctx.out(0)}, {outer, in[axis], inner});
+  ctx.emit(calls::Gather{.outer = outer, .axis = in[axis], .inner = inner},
+           {ctx.in(0), ctx.in(1), ctx.out(0)});
 }
 
 }  // namespace
 
 extern const OpDef gather_op;
-const OpDef gather_op = {
-    .name = "Gather",
-    .infer = infer,
-    .lower = lower,
-    .facts = {.moves = true, .narrows = true, .weight_inputs = 0b1, .monotone = Monotone::first}};
+const OpDef gather_op = {.name = "Gather",
+                         .infer = infer,
+                         .lower = lower,
+                         .facts = {.moves = true,
+                                   .narrows = true,
+                                   .weight_inputs = 0b1,
+                                   .monotone = Monotone::first,
+                                   .size_rule = SizeRule::gather}};
 
 }  // namespace poprt::ops

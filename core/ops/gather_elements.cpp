@@ -1,4 +1,5 @@
 // An index outside [-n, n) gives zero (see kernels/gather_elements.cpp).
+#include "kernels/calls/gather_elements.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -27,20 +28,20 @@ void lower(LowerContext& ctx) {
   const Shape &in = ctx.in_shape(0), &indices = ctx.in_shape(1);
   element_bytes(ctx, ctx.in_dtype(0));
   const auto rank = static_cast<int64_t>(in.size());
-  std::vector<int64_t> ints = {normalize_axis(ctx.node.int_attr("axis", 0), rank), rank};
-  ints.insert(ints.end(), in.begin(), in.end());
-  ints.insert(ints.end(), indices.begin(), indices.end());
-  const program::BufferId operands[] = {ctx.in(0), ctx.in(1), ctx.out(0)};
-  ctx.emit("gather_elements", operands, ints);
+  ctx.emit(calls::GatherElements{.at = {.axis = normalize_axis(ctx.node.int_attr("axis", 0), rank),
+                                        .data_dims = {in.begin(), in.end()},
+                                        .index_dims = {indices.begin(), indices.end()}}},
+           {ctx.in(0), ctx.in(1), ctx.out(0)});
 }
 
 }  // namespace
 
 extern const OpDef gather_elements_op;
-const OpDef gather_elements_op = {.name = "GatherElements",
-                                  .since = 11,
-                                  .infer = infer,
-                                  .lower = lower,
-                                  .facts = {.moves = true, .narrows = true}};
+const OpDef gather_elements_op = {
+    .name = "GatherElements",
+    .since = 11,
+    .infer = infer,
+    .lower = lower,
+    .facts = {.moves = true, .narrows = true, .size_rule = SizeRule::gather_elements}};
 
 }  // namespace poprt::ops

@@ -1,4 +1,5 @@
 // An index tuple outside the data gives zeros (see kernels/gather_nd.cpp).
+#include "kernels/calls/gather_nd.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -37,19 +38,21 @@ void lower(LowerContext& ctx) {
   const auto batch = static_cast<size_t>(ctx.node.int_attr("batch_dims", 0));
   const int64_t depth = indices.back();
   const size_t indexed = batch + static_cast<size_t>(depth);
-  std::vector<int64_t> ints = {partial_product(in, 0, batch),
-                               partial_product(indices, batch, indices.size() - 1), depth,
-                               partial_product(in, indexed, in.size())};
-  ints.insert(ints.end(), in.begin() + static_cast<std::ptrdiff_t>(batch),
-              in.begin() + static_cast<std::ptrdiff_t>(indexed));
-  const program::BufferId operands[] = {ctx.in(0), ctx.in(1), ctx.out(0)};
-  ctx.emit("gather_nd", operands, ints);
+  ctx.emit(calls::GatherNd{.at = {.batch = partial_product(in, 0, batch),
+                                  .count = partial_product(indices, batch, indices.size() - 1),
+                                  .slice = partial_product(in, indexed, in.size()),
+                                  .dims = {in.begin() + static_cast<std::ptrdiff_t>(batch),
+                                           in.begin() + static_cast<std::ptrdiff_t>(indexed)}}},
+           {ctx.in(0), ctx.in(1), ctx.out(0)});
 }
 
 }  // namespace
 
 extern const OpDef gather_nd_op;
-const OpDef gather_nd_op = {
-    .name = "GatherND", .since = 11, .infer = infer, .lower = lower, .facts = {.moves = true}};
+const OpDef gather_nd_op = {.name = "GatherND",
+                            .since = 11,
+                            .infer = infer,
+                            .lower = lower,
+                            .facts = {.moves = true, .size_rule = SizeRule::gather_nd}};
 
 }  // namespace poprt::ops

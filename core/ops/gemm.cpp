@@ -83,6 +83,6 @@ const OpDef gemm_op = {.name = "Gemm",
                        .infer = infer,
                        .lower = lower,
                        .packs = 0b110,
-                       .facts = {.weight_inputs = 0b111}};
+                       .facts = {.weight_inputs = 0b111, .size_rule = SizeRule::product}};
 
 }  // namespace poprt::ops

@@ -1,3 +1,4 @@
+#include "kernels/calls/grid_sample.h"
 #include "ops/common/as_real.h"
 #include "ops/common/value_since.h"
 
@@ -21,35 +22,48 @@ void infer(InferContext& ctx) {
 
 void lower(LowerContext& ctx) {
   const Shape &x = ctx.in_shape(0), &y = ctx.out_shape();
-  const auto one_of = [&](std::string_view key, std::string_view fallback,
-                          std::initializer_list<std::pair<std::string_view, int64_t>> names) {
+  using calls::SampleMode, calls::SamplePadding;
+  const auto one_of = [&]<class E>(std::string_view key, std::string_view fallback,
+                                   std::initializer_list<std::pair<std::string_view, E>> names) {
     const std::string value = ctx.node.string_attr(key, fallback);
     for (const auto& [name, number] : names)
       if (value == name) return number;
     ctx.fail_unsupported("{} '{}'", key, value);
   };
-  const int64_t mode =
-      one_of("mode", "linear",
-             {{"linear", 0}, {"bilinear", 0}, {"nearest", 1}, {"cubic", 2}, {"bicubic", 2}});
-  const int64_t padding =
-      one_of("padding_mode", "zeros", {{"zeros", 0}, {"border", 1}, {"reflection", 2}});
+  const auto mode = one_of.operator()<SampleMode>("mode", "linear",
+                                                  {{"linear", SampleMode::linear},
+                                                   {"bilinear", SampleMode::linear},
+                                                   {"nearest", SampleMode::nearest},
+                                                   {"cubic", SampleMode::cubic},
+                                                   {"bicubic", SampleMode::cubic}});
+  const auto padding =
+      one_of.operator()<SamplePadding>("padding_mode", "zeros",
+                                       {{"zeros", SamplePadding::zeros},
+                                        {"border", SamplePadding::border},
+                                        {"reflection", SamplePadding::reflection}});
   if (x.size() > 5) ctx.fail_unsupported("more than three spatial dimensions");
   if (element_count(y) == 0) return;
-  std::vector<int64_t> ints = {
-      x[0], x[1],    element_count(std::span(y).subspan(2)), static_cast<int64_t>(x.size()) - 2,
-      mode, padding, ctx.node.int_attr("align_corners", 0)};
-  ints.insert(ints.end(), x.begin() + 2, x.end());
   // Places are as exact as the wider of image and grid.
   const DType t = ctx.in_dtype(1) == DType::f64 ? DType::f64 : real_type(ctx);
   const auto place = out_as(ctx, 0, t);
-  const program::BufferId operands[] = {in_as(ctx, 0, t), in_as(ctx, 1, t), place};
-  ctx.emit("grid_sample", operands, ints);
+  ctx.emit(calls::GridSample{.n = x[0],
+                             .c = x[1],
+                             .points = element_count(std::span(y).subspan(2)),
+                             .mode = mode,
+                             .padding = padding,
+                             .align_corners = ctx.node.int_attr("align_corners", 0) != 0,
+                             .size = {x.begin() + 2, x.end()}},
+           {in_as(ctx, 0, t), in_as(ctx, 1, t), place});
   finish_as(ctx, 0, place, t);
 }
 
 }  // namespace
 
 extern const OpDef grid_sample_op;
-const OpDef grid_sample_op = {.name = "GridSample", .since = 16, .infer = infer, .lower = lower};
+const OpDef grid_sample_op = {.name = "GridSample",
+                              .since = 16,
+                              .infer = infer,
+                              .lower = lower,
+                              .facts = {.size_rule = SizeRule::grid_sample}};
 
 }  // namespace poprt::ops

@@ -1,3 +1,3 @@
 #include "ops/common/softmax.h"
 
-POPRT_SOFTMAX_OP(hardmax, "Hardmax", 2)
+POPRT_SOFTMAX_OP(hardmax, "Hardmax", calls::SoftmaxMode::hardmax)

@@ -1,3 +1,4 @@
+#include "kernels/calls/copy.h"
 #include "ops/common/elementwise.h"
 
 namespace poprt::ops {
@@ -5,7 +6,7 @@ namespace {
 
 void infer(InferContext& ctx) { ctx.out(0, ctx.in(0)); }
 
-void lower(LowerContext& ctx) { ctx.emit("copy", {ctx.in(0), ctx.out(0)}); }
+void lower(LowerContext& ctx) { ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)}); }
 
 }  // namespace
 

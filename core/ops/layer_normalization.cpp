@@ -3,11 +3,12 @@
 namespace poprt::ops {
 
 extern const OpDef layer_normalization_op;
-const OpDef layer_normalization_op = {.name = "LayerNormalization",
-                                      .since = 1,
-                                      .infer = infer_layer_norm,
-                                      .lower = [](LowerContext& c) { lower_layer_norm(c, false); },
-                                      .sharing = {.in_place = 1},
-                                      .facts = {.weight_inputs = 0b110}};
+const OpDef layer_normalization_op = {
+    .name = "LayerNormalization",
+    .since = 1,
+    .infer = infer_layer_norm,
+    .lower = [](LowerContext& c) { lower_layer_norm(c, false); },
+    .sharing = {.in_place = 1},
+    .facts = {.weight_inputs = 0b110, .size_rule = SizeRule::normalization}};
 
 }  // namespace poprt::ops

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/calls/linear_attention.h"
 #include "ops/common/as_real.h"
 
 namespace poprt::ops {
@@ -64,12 +65,17 @@ void lower(LowerContext& ctx) {
   const auto state_place = ctx.node.outputs().size() > 1
                                ? place(state, 1)
                                : ctx.temporary(t, {q[0], s.kv_heads, s.k, s.v});
-  ctx.emit("linear_attention",
+  ctx.emit(calls::LinearAttention{.batch = q[0],
+                                  .tokens = q[1],
+                                  .q_heads = s.q_heads,
+                                  .kv_heads = s.kv_heads,
+                                  .kn = s.k,
+                                  .vn = s.v,
+                                  .decay_of_keys = decay == s.kv_heads * s.k && s.k != 1,
+                                  .beta_heads = delta ? ctx.in_shape(5).back() : 0,
+                                  .scale = scale},
            {in_as(ctx, 0, t), in_as(ctx, 1, t), in_as(ctx, 2, t), in_as(ctx, 3, t),
-            in_as(ctx, 4, t), in_as(ctx, 5, t), place(y, 0), state_place},
-           {q[0], q[1], s.q_heads, s.kv_heads, s.k, s.v, decay == s.kv_heads * s.k && s.k != 1,
-            delta ? ctx.in_shape(5).back() : 0},
-           {scale});
+            in_as(ctx, 4, t), in_as(ctx, 5, t), place(y, 0), state_place});
   finish_as(ctx, 0, y, t);
   finish_as(ctx, 1, state, t);
 }

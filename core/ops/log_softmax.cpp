@@ -1,3 +1,3 @@
 #include "ops/common/softmax.h"
 
-POPRT_SOFTMAX_OP(log_softmax, "LogSoftmax", 1)
+POPRT_SOFTMAX_OP(log_softmax, "LogSoftmax", calls::SoftmaxMode::logarithm)

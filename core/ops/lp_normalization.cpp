@@ -1,6 +1,7 @@
 // x over the L1 or L2 norm along the axis; 0 where that is 0.
 #include <array>
 
+#include "kernels/calls/reduce.h"
 #include "ops/common/as_real.h"
 #include "ops/common/elementwise.h"
 #include "ops/common/reduce.h"
@@ -24,7 +25,7 @@ void lower(LowerContext& ctx) {
   const auto norm = ctx.temporary(t, shape);
   const auto kind =
       ctx.node.int_attr("p", 2) == 1 ? kernels::Reduction::l1 : kernels::Reduction::l2;
-  ctx.emit("reduce", {x, norm}, {static_cast<int64_t>(kind), axis});
+  ctx.emit(calls::Reduce{.kind = kind, .axes = {axis}}, {x, norm});
   ElementwiseProgram p;
   const auto a = p.add_input(), n = p.add_input();
   p.add_output(p.step(ElementwiseOp::where, p.step(ElementwiseOp::to_bool, n),
@@ -37,6 +38,9 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef lp_normalization_op;
-const OpDef lp_normalization_op = {.name = "LpNormalization", .infer = infer, .lower = lower};
+const OpDef lp_normalization_op = {.name = "LpNormalization",
+                                   .infer = infer,
+                                   .lower = lower,
+                                   .facts = {.size_rule = SizeRule::lp_normalization}};
 
 }  // namespace poprt::ops

@@ -1,3 +1,4 @@
+#include "kernels/calls/lrn.h"
 #include "ops/common/as_real.h"
 #include "ops/common/movement.h"
 
@@ -16,10 +17,14 @@ void lower(LowerContext& ctx) {
   const Shape& x = ctx.in_shape(0);
   const DType t = real_type(ctx);
   const auto y = out_as(ctx, 0, t);
-  ctx.emit("lrn", {in_as(ctx, 0, t), y},
-           {x[0], x[1], partial_product(x, 2, x.size()), ctx.node.int_attr("size", 1)},
-           {ctx.node.float_attr("alpha", 1e-4f), ctx.node.float_attr("beta", 0.75f),
-            ctx.node.float_attr("bias", 1.0f)});
+  ctx.emit(calls::Lrn{.n = x[0],
+                      .c = x[1],
+                      .pixels = partial_product(x, 2, x.size()),
+                      .size = ctx.node.int_attr("size", 1),
+                      .alpha = ctx.node.float_attr("alpha", 1e-4f),
+                      .beta = ctx.node.float_attr("beta", 0.75f),
+                      .bias = ctx.node.float_attr("bias", 1.0f)},
+           {in_as(ctx, 0, t), y});
   finish_as(ctx, 0, y, t);
 }
 

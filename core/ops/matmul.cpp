@@ -83,6 +83,6 @@ const OpDef matmul_op = {.name = "MatMul",
                          .infer = infer,
                          .lower = lower,
                          .packs = 0b10,
-                         .facts = {.weight_inputs = 0b11}};
+                         .facts = {.weight_inputs = 0b11, .size_rule = SizeRule::product}};
 
 }  // namespace poprt::ops

@@ -1,3 +1,4 @@
+#include "kernels/calls/max_roi_pool.h"
 #include "ops/common/as_real.h"
 
 namespace poprt::ops {
@@ -25,9 +26,15 @@ void lower(LowerContext& ctx) {
   const Shape &x = ctx.in_shape(0), &y = ctx.out_shape();
   const DType t = real_type(ctx);
   const auto place = out_as(ctx, 0, t);
-  ctx.emit("max_roi_pool", {in_as(ctx, 0, t), in_as(ctx, 1, t), place},
-           {x[0], x[1], x[2], x[3], y[0], y[2], y[3]},
-           {ctx.node.float_attr("spatial_scale", 1.0f)});
+  ctx.emit(calls::MaxRoiPool{.n = x[0],
+                             .c = x[1],
+                             .h = x[2],
+                             .w = x[3],
+                             .rois = y[0],
+                             .oh = y[2],
+                             .ow = y[3],
+                             .scale = ctx.node.float_attr("spatial_scale", 1.0f)},
+           {in_as(ctx, 0, t), in_as(ctx, 1, t), place});
   finish_as(ctx, 0, place, t);
 }
 

@@ -1,5 +1,6 @@
 // Indices count elements of the result that the attributes give; a constant output_shape may be
 // larger.
+#include "kernels/calls/max_unpool.h"
 #include "ops/common/value_range.h"
 #include "ops/common/window.h"
 #include "ops/op.h"
@@ -50,11 +51,10 @@ void lower(LowerContext& ctx) {
     if (small[d] > y[d])
       ctx.fail_unsupported("output_shape {} is smaller than {}", shape_string(y),
                            shape_string(small));
-  std::vector<int64_t> ints = {element_count(ctx.in_shape(0)), static_cast<int64_t>(y.size())};
-  ints.insert(ints.end(), small.begin(), small.end());
-  ints.insert(ints.end(), y.begin(), y.end());
-  const program::BufferId operands[] = {ctx.in(0), ctx.in(1), ctx.out(0)};
-  ctx.emit("max_unpool", operands, ints);
+  ctx.emit(calls::MaxUnpool{.count = element_count(ctx.in_shape(0)),
+                            .dims = {small.begin(), small.end()},
+                            .large = {y.begin(), y.end()}},
+           {ctx.in(0), ctx.in(1), ctx.out(0)});
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // (x - mean) / (deviation + 1e-9) over the axes (default 0, 2, 3). Before opset 9 an experiment:
 // the axes are 0, 2, 3, with across_channels = 1 all; with normalize_variance = 0 only the mean is
 // taken.
+#include "kernels/calls/reduce.h"
 #include "ops/common/as_real.h"
 #include "ops/common/elementwise.h"
 #include "ops/common/reduce.h"
@@ -18,18 +19,18 @@ std::vector<int64_t> axes_of(const LowerContext& ctx) {
 
 void lower(LowerContext& ctx) {
   const auto rank = static_cast<int64_t>(ctx.in_shape(0).size());
-  std::vector<int64_t> ints = {static_cast<int64_t>(kernels::Reduction::mean)};
+  calls::Reduce average{.kind = kernels::Reduction::mean, .axes = {}};
   Shape small = ctx.in_shape(0);
   for (const int64_t axis : axes_of(ctx)) {
-    ints.push_back(normalize_axis(axis, rank));
-    small[static_cast<size_t>(ints.back())] = 1;
+    average.axes.push_back(normalize_axis(axis, rank));
+    small[static_cast<size_t>(average.axes.back())] = 1;
   }
   using Buffers = std::vector<LowerContext::BufferId>;
   const bool scaled = ctx.opset() >= 9 || ctx.node.int_attr("normalize_variance", 1) != 0;
   const DType t = real_type(ctx);
   const auto x = in_as(ctx, 0, t), y = out_as(ctx, 0, t);
   const auto mean = ctx.temporary(t, small);
-  ctx.emit("reduce", Buffers{x, mean}, ints);
+  ctx.emit(average, {x, mean});
   ElementwiseProgram center;
   const auto whole = center.add_input(), middle = center.add_input();
   const auto d = center.step(ElementwiseOp::sub, whole, middle);
@@ -43,7 +44,7 @@ void lower(LowerContext& ctx) {
              squares = ctx.temporary(t, ctx.in_shape(0));
   center.add_output(center.step(ElementwiseOp::square, d), t);
   emit_program(ctx, center, Buffers{x, mean, centered, squares}, t);
-  ctx.emit("reduce", Buffers{squares, variance}, ints);
+  ctx.emit(average, {squares, variance});
   ElementwiseProgram scale;
   const auto c = scale.add_input(), v = scale.add_input();
   scale.add_output(scale.step(ElementwiseOp::div, c,

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/checked.h"
+#include "kernels/calls/non_max_suppression.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/evaluate.h"
 
@@ -64,20 +65,27 @@ void lower(LowerContext& ctx) {
              score = limit_of(ctx.node, 4);
   if (!most || !iou || !score) ctx.fail_unsupported("limits and thresholds must be constant");
   const Shape& scores = ctx.in_shape(1);
-  ctx.emit("non_max_suppression", {in_as_f32(ctx, 0), in_as_f32(ctx, 1), ctx.out(0)},
-           {scores[0], scores[1], scores[2], most_of(*most, scores[2]),
-            ctx.node.int_attr("center_point_box", 0), ctx.out_shape()[0]},
-           {static_cast<float>(*iou), static_cast<float>(*score)});
+  ctx.emit(calls::NonMaxSuppression{.n = scores[0],
+                                    .c = scores[1],
+                                    .b = scores[2],
+                                    .most = most_of(*most, scores[2]),
+                                    .center = ctx.node.int_attr("center_point_box", 0) != 0,
+                                    .rows = ctx.out_shape()[0],
+                                    .iou = static_cast<float>(*iou),
+                                    .score = static_cast<float>(*score)},
+           {in_as_f32(ctx, 0), in_as_f32(ctx, 1), ctx.out(0)});
 }
 
 }  // namespace
 
 extern const OpDef non_max_suppression_op;
-const OpDef non_max_suppression_op = {
-    .name = "NonMaxSuppression",
-    .since = 10,
-    .infer = infer,
-    .lower = lower,
-    .facts = {.data_sized = true, .shape_inputs = 0b100, .constant_inputs = 0b11100}};
+const OpDef non_max_suppression_op = {.name = "NonMaxSuppression",
+                                      .since = 10,
+                                      .infer = infer,
+                                      .lower = lower,
+                                      .facts = {.data_sized = true,
+                                                .shape_inputs = 0b100,
+                                                .constant_inputs = 0b11100,
+                                                .size_rule = SizeRule::non_max_suppression}};
 
 }  // namespace poprt::ops

@@ -1,5 +1,6 @@
 // The length depends on the values: exact for a constant input; otherwise the length that the model
 // declares is the bound, and columns past the last element are -1.
+#include "kernels/calls/non_zero.h"
 #include "ops/common/as_f32.h"
 
 namespace poprt::ops {
@@ -18,16 +19,18 @@ void infer(InferContext& ctx) {
 void lower(LowerContext& ctx) {
   const DType t = ctx.in_dtype(0);
   const bool narrow = is_float(t) && t != DType::f32 && t != DType::f64;
-  std::vector<int64_t> ints = {ctx.out_shape()[1]};
-  ints.insert(ints.end(), ctx.in_shape(0).begin(), ctx.in_shape(0).end());
-  const program::BufferId operands[] = {narrow ? in_as_f32(ctx, 0) : ctx.in(0), ctx.out(0)};
-  ctx.emit("non_zero", operands, ints);
+  const Shape& x = ctx.in_shape(0);
+  ctx.emit(calls::NonZero{.bound = ctx.out_shape()[1], .dims = {x.begin(), x.end()}},
+           {narrow ? in_as_f32(ctx, 0) : ctx.in(0), ctx.out(0)});
 }
 
 }  // namespace
 
 extern const OpDef non_zero_op;
-const OpDef non_zero_op = {
-    .name = "NonZero", .since = 9, .infer = infer, .lower = lower, .facts = {.data_sized = true}};
+const OpDef non_zero_op = {.name = "NonZero",
+                           .since = 9,
+                           .infer = infer,
+                           .lower = lower,
+                           .facts = {.data_sized = true, .size_rule = SizeRule::non_zero}};
 
 }  // namespace poprt::ops

@@ -1,3 +1,4 @@
+#include "kernels/calls/one_hot.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -30,18 +31,22 @@ void lower(LowerContext& ctx) {
   element_bytes(ctx, ctx.out_dtype());
   const auto axis = static_cast<size_t>(
       normalize_axis(ctx.node.int_attr("axis", -1), static_cast<int64_t>(out.size())));
-  ctx.emit("one_hot", {ctx.in(0), ctx.in(2), ctx.out(0)},
-           {partial_product(in, 0, axis), out[axis], partial_product(in, axis, in.size())});
+  ctx.emit(calls::OneHot{.outer = partial_product(in, 0, axis),
+                         .depth = out[axis],
+                         .inner = partial_product(in, axis, in.size())},
+           {ctx.in(0), ctx.in(2), ctx.out(0)});
 }
 
 }  // namespace
 
 extern const OpDef one_hot_op;
-const OpDef one_hot_op = {
-    .name = "OneHot",
-    .since = 9,
-    .infer = infer,
-    .lower = lower,
-    .facts = {.narrows = true, .shape_inputs = 0b10, .constant_inputs = 0b10}};
+const OpDef one_hot_op = {.name = "OneHot",
+                          .since = 9,
+                          .infer = infer,
+                          .lower = lower,
+                          .facts = {.narrows = true,
+                                    .shape_inputs = 0b10,
+                                    .constant_inputs = 0b10,
+                                    .size_rule = SizeRule::one_hot}};
 
 }  // namespace poprt::ops

@@ -17,7 +17,11 @@
 #include "ops/facts.h"
 #include "program/builder.h"
 
+namespace poprt::kernels::calls {}
+
 namespace poprt::ops {
+
+namespace calls = kernels::calls;  // kernels/calls/*.h: what emit() takes
 
 // Throw with the node in front of the message; the second kind names the opset as well.
 [[noreturn]] void fail_input_of(const ir::Node& node, fmt::string_view format,
@@ -117,16 +121,19 @@ class LowerContext {
     return pack(tensor.dtype(), tensor.shape(), program::WeightForm::plain(tensor));
   }
 
-  void emit(std::string_view kernel, std::initializer_list<BufferId> operands,
-            std::initializer_list<int64_t> ints = {}, std::initializer_list<float> floats = {}) {
-    emit(kernel, std::span<const BufferId>(operands.begin(), operands.size()),
-         std::span<const int64_t>(ints.begin(), ints.size()),
-         std::span<const float>(floats.begin(), floats.size()));
-  }
-  void emit(std::string_view kernel, std::span<const BufferId> operands,
-            std::span<const int64_t> ints, std::span<const float> floats = {}) {
-    builder.emit(kernel, operands, ints, floats,
+  // Runs the kernel of a call: a struct of kernels/calls/, which says what its operands are, or
+  // one of program/control.h.
+  template <class NamedCall>
+    requires requires { NamedCall::kKernel; }
+  void emit(NamedCall call, std::span<const BufferId> operands) {
+    const auto encoded = encode(std::move(call));
+    builder.emit(NamedCall::kKernel, operands, encoded.ints, encoded.floats,
                  node.name.empty() ? node.outputs()[0]->name() : node.name);
+  }
+  template <class NamedCall>
+    requires requires { NamedCall::kKernel; }
+  void emit(NamedCall call, std::initializer_list<BufferId> operands) {
+    emit(std::move(call), std::span<const BufferId>(operands.begin(), operands.size()));
   }
 
   template <class... Args>

@@ -1,4 +1,5 @@
 #include "base/checked.h"
+#include "kernels/calls/fill.h"
 #include "ops/common/movement.h"
 #include "ops/common/scalar.h"
 #include "ops/common/value_since.h"
@@ -106,7 +107,7 @@ int64_t source(std::string_view mode, int64_t i, int64_t n) {
 // The part of the input that is kept, as one strided copy over a filled result.
 void emit_fill_and_copy(LowerContext& ctx, const Pads& pads, program::BufferId value) {
   const Shape &in = ctx.in_shape(0), &out = ctx.out_shape();
-  ctx.emit("fill", {value, ctx.out(0)});
+  ctx.emit(calls::Fill{}, {value, ctx.out(0)});
   StridedCopy copy{in, contiguous_strides(in), contiguous_strides(out), 0, 0};
   for (size_t i = 0; i < in.size(); i++) {
     const int64_t cut = std::max<int64_t>(0, -pads.begin[i]);
@@ -160,6 +161,7 @@ const OpDef pad_op = {.name = "Pad",
                                 .narrows = true,
                                 .shape_inputs = 0b10,
                                 .constant_inputs = 0b1010,
-                                .s64_inputs = ~0b101u}};
+                                .s64_inputs = ~0b101u,
+                                .size_rule = SizeRule::pad}};
 
 }  // namespace poprt::ops

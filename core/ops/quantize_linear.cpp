@@ -1,5 +1,8 @@
 // The result's type: the zero point's, else attribute output_dtype, else u8.
 #include "base/onnx_dtype.h"
+#include "kernels/calls/fill.h"
+#include "kernels/calls/gather.h"
+#include "kernels/calls/quantize.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/elementwise_program.h"
 #include "ops/common/quantization.h"
@@ -38,8 +41,9 @@ void infer(InferContext& ctx) {
 }
 
 // x / scale of a 16-bit precision: both are rounded to it, then their quotient.
-program::BufferId half_quotient(LowerContext& ctx, std::span<const int64_t> grid, DType precision) {
-  const int64_t outer = grid[0], n = grid[1], inner = grid[2], block = grid[3];
+program::BufferId half_quotient(LowerContext& ctx, const calls::QuantizationGrid& grid,
+                                DType precision) {
+  const int64_t outer = grid.outer, n = grid.n, inner = grid.inner, block = grid.block;
   Shape x = {outer, n, 1, inner}, scale = {1, 1, 1, 1};
   auto scales = in_as_f32(ctx, 1);
   if (block) {
@@ -49,15 +53,15 @@ program::BufferId half_quotient(LowerContext& ctx, std::span<const int64_t> grid
       std::vector<int64_t> of(static_cast<size_t>(n));
       for (size_t i = 0; i < of.size(); i++) of[i] = static_cast<int64_t>(i) / block;
       const auto repeated = ctx.temporary(DType::f32, x);
-      ctx.emit("gather",
-               {scales, ctx.pack(Tensor::of<int64_t>({n}, std::span<const int64_t>(of))), repeated},
-               {outer, blocks, inner});
+      ctx.emit(
+          calls::Gather{.outer = outer, .axis = blocks, .inner = inner},
+          {scales, ctx.pack(Tensor::of<int64_t>({n}, std::span<const int64_t>(of))), repeated});
       scales = repeated;
       scale = x;
     } else {
       x = {outer, blocks, block, inner};
     }
-  } else if (grid[4]) {
+  } else if (grid.per_axis) {
     scale[1] = n;
   }
   ElementwiseProgram p;
@@ -70,25 +74,24 @@ program::BufferId half_quotient(LowerContext& ctx, std::span<const int64_t> grid
   const auto quotient = ctx.temporary(precision, x);
   const program::BufferId operands[] = {ctx.view(in_as_f32(ctx, 0), 0, DType::f32, x),
                                         ctx.view(scales, 0, DType::f32, scale), quotient};
-  ctx.emit("elementwise", operands, p.encode(), p.constants);
+  ctx.emit(p.call(), operands);
   return quotient;
 }
 
 void lower(LowerContext& ctx) {
-  auto ints = quantization_grid(ctx.node, ctx.in_shape(0), ctx.in_shape(1),
-                                ctx.node.int_attr("axis", 1), ctx.node.int_attr("block_size", 0));
-  ints.push_back(ctx.node.int_attr("saturate", 1));
+  const auto grid =
+      quantization_grid(ctx.node, ctx.in_shape(0), ctx.in_shape(1), ctx.node.int_attr("axis", 1),
+                        ctx.node.int_attr("block_size", 0));
   program::BufferId x = ctx.in(0), scale = ctx.in(1);
   const int64_t precision = ctx.node.int_attr("precision", 0);
   if (precision > 1 && element_count(ctx.in_shape(0)) > 0) {
-    x = half_quotient(ctx, ints, *dtype_from_onnx(precision));
+    x = half_quotient(ctx, grid, *dtype_from_onnx(precision));
     const auto one = ctx.pack(Tensor::scalar(1.0f));
     scale = ctx.temporary(DType::f32, ctx.in_shape(1));
-    ctx.emit("fill", {one, scale});
+    ctx.emit(calls::Fill{}, {one, scale});
   }
-  const program::BufferId operands[] = {x, scale, ctx.has(2) ? ctx.in(2) : LowerContext::kNone,
-                                        ctx.out(0)};
-  ctx.emit("quantize", operands, ints);
+  ctx.emit(calls::Quantize{.grid = grid, .saturate = ctx.node.int_attr("saturate", 1) != 0},
+           {x, scale, ctx.has(2) ? ctx.in(2) : LowerContext::kNone, ctx.out(0)});
 }
 
 // The store saturates.

@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 
+#include "kernels/calls/copy.h"
 #include "ops/common/scalar.h"
 #include "ops/op.h"
 
@@ -57,17 +58,19 @@ void lower(LowerContext& ctx) {
       std::memcpy(to + static_cast<uint64_t>(i) * v.bytes(), v.data(), v.bytes());
     }
   }
-  ctx.emit("copy", {ctx.pack(t), ctx.out(0)});
+  ctx.emit(calls::Copy{}, {ctx.pack(t), ctx.out(0)});
 }
 
 }  // namespace
 
 extern const OpDef range_op;
-const OpDef range_op = {
-    .name = "Range",
-    .since = 11,
-    .infer = infer,
-    .lower = lower,
-    .facts = {.narrows = true, .shape_inputs = 0b111, .constant_inputs = 0b111}};
+const OpDef range_op = {.name = "Range",
+                        .since = 11,
+                        .infer = infer,
+                        .lower = lower,
+                        .facts = {.narrows = true,
+                                  .shape_inputs = 0b111,
+                                  .constant_inputs = 0b111,
+                                  .size_rule = SizeRule::range}};
 
 }  // namespace poprt::ops

@@ -1,4 +1,5 @@
 #include "base/checked.h"
+#include "kernels/calls/copy.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -64,7 +65,7 @@ void infer(InferContext& ctx) {
   ctx.out(0, in.dtype, std::move(out));
 }
 
-void lower(LowerContext& ctx) { ctx.emit("copy", {ctx.in(0), ctx.out(0)}); }
+void lower(LowerContext& ctx) { ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)}); }
 
 }  // namespace
 
@@ -79,6 +80,7 @@ const OpDef reshape_op = {.name = "Reshape",
                                     .constant_inputs = 0b10,
                                     .s64_inputs = ~0b1u,
                                     .qdq = QdqForm::moves,
-                                    .monotone = Monotone::first}};
+                                    .monotone = Monotone::first,
+                                    .size_rule = SizeRule::reshape}};
 
 }  // namespace poprt::ops

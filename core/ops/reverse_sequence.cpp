@@ -1,3 +1,4 @@
+#include "kernels/calls/reverse_sequence.h"
 #include "ops/common/movement.h"
 #include "ops/common/value_range.h"
 
@@ -26,8 +27,13 @@ void infer(InferContext& ctx) {
 void lower(LowerContext& ctx) {
   const Shape& in = ctx.in_shape(0);
   element_bytes(ctx, ctx.in_dtype(0));
-  ctx.emit("reverse_sequence", {ctx.in(0), ctx.in(1), ctx.out(0)},
-           {in[0], in[1], partial_product(in, 2, in.size()), ctx.node.int_attr("time_axis", 0)});
+  ctx.emit(
+      calls::ReverseSequence{.d0 = in[0],
+                             .d1 = in[1],
+                             .inner = partial_product(in, 2, in.size()),
+                             .time = ctx.node.int_attr("time_axis", 0) ? calls::TimeAxis::second
+                                                                       : calls::TimeAxis::first},
+      {ctx.in(0), ctx.in(1), ctx.out(0)});
 }
 
 }  // namespace

@@ -3,11 +3,12 @@
 namespace poprt::ops {
 
 extern const OpDef rms_normalization_op;
-const OpDef rms_normalization_op = {.name = "RMSNormalization",
-                                    .since = 23,
-                                    .infer = infer_layer_norm,
-                                    .lower = [](LowerContext& c) { lower_layer_norm(c, true); },
-                                    .sharing = {.in_place = 1},
-                                    .facts = {.weight_inputs = 0b10}};
+const OpDef rms_normalization_op = {
+    .name = "RMSNormalization",
+    .since = 23,
+    .infer = infer_layer_norm,
+    .lower = [](LowerContext& c) { lower_layer_norm(c, true); },
+    .sharing = {.in_place = 1},
+    .facts = {.weight_inputs = 0b10, .size_rule = SizeRule::normalization}};
 
 }  // namespace poprt::ops

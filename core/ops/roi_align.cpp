@@ -1,5 +1,6 @@
 // Opset 16 added coordinate_transformation_mode, half_pixel by default; before it was
 // output_half_pixel.
+#include "kernels/calls/roi_align.h"
 #include "ops/common/as_real.h"
 #include "ops/common/movement.h"
 #include "ops/common/value_range.h"
@@ -29,16 +30,28 @@ void lower(LowerContext& ctx) {
     ctx.fail_unsupported("coordinate_transformation_mode '{}'", coordinates);
   const DType t = real_type(ctx);
   const auto place = out_as(ctx, 0, t);
-  ctx.emit("roi_align", {in_as(ctx, 0, t), in_as(ctx, 1, t), ctx.in(2), place},
-           {x[0], x[1], x[2], x[3], y[0], y[2], y[3], ctx.node.int_attr("sampling_ratio", 0),
-            mode == "max", coordinates == "half_pixel"},
-           {ctx.node.float_attr("spatial_scale", 1.0f)});
+  ctx.emit(calls::RoiAlign{.n = x[0],
+                           .c = x[1],
+                           .h = x[2],
+                           .w = x[3],
+                           .rois = y[0],
+                           .oh = y[2],
+                           .ow = y[3],
+                           .ratio = ctx.node.int_attr("sampling_ratio", 0),
+                           .max = mode == "max",
+                           .half_pixel = coordinates == "half_pixel",
+                           .scale = ctx.node.float_attr("spatial_scale", 1.0f)},
+           {in_as(ctx, 0, t), in_as(ctx, 1, t), ctx.in(2), place});
   finish_as(ctx, 0, place, t);
 }
 
 }  // namespace
 
 extern const OpDef roi_align_op;
-const OpDef roi_align_op = {.name = "RoiAlign", .since = 10, .infer = infer, .lower = lower};
+const OpDef roi_align_op = {.name = "RoiAlign",
+                            .since = 10,
+                            .infer = infer,
+                            .lower = lower,
+                            .facts = {.size_rule = SizeRule::roi_align}};
 
 }  // namespace poprt::ops

@@ -1,4 +1,5 @@
 // X [B, heads, S, size] or [B, S, heads * size]; computed in f32, f64 in f64.
+#include "kernels/calls/rotary_embedding.h"
 #include "ops/common/as_real.h"
 #include "ops/common/value_range.h"
 
@@ -29,11 +30,18 @@ void lower(LowerContext& ctx) {
   const int64_t rows = element_count(std::span(table).first(table.size() - 1));
   const DType t = real_type(ctx);
   const auto y = out_as(ctx, 0, t);
-  ctx.emit("rotary_embedding",
+  ctx.emit(calls::RotaryEmbedding{.batch = x[0],
+                                  .heads = heads,
+                                  .tokens = tokens,
+                                  .head = head,
+                                  .rotated = rotated,
+                                  .interleaved = ctx.node.int_attr("interleaved", 0) != 0,
+                                  .table = rows,
+                                  .sb = heads * tokens * head,
+                                  .sh = packed ? head : tokens * head,
+                                  .st = packed ? heads * head : head},
            {in_as(ctx, 0, t), in_as(ctx, 1, t), in_as(ctx, 2, t),
-            ctx.has(3) ? ctx.in(3) : LowerContext::kNone, y},
-           {x[0], heads, tokens, head, rotated, ctx.node.int_attr("interleaved", 0), rows,
-            heads * tokens * head, packed ? head : tokens * head, packed ? heads * head : head});
+            ctx.has(3) ? ctx.in(3) : LowerContext::kNone, y});
   finish_as(ctx, 0, y, t);
 }
 

@@ -1,3 +1,5 @@
+#include "kernels/calls/scatter_nd.h"
+#include "kernels/calls/copy.h"
 #include "ops/common/movement.h"
 #include "ops/common/scatter.h"
 
@@ -30,22 +32,25 @@ void infer(InferContext& ctx) {
 void lower(LowerContext& ctx) {
   const Shape &in = ctx.in_shape(0), &indices = ctx.in_shape(1);
   check_reduction(ctx);
-  ctx.emit("copy", {ctx.in(0), ctx.out(0)});
+  ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)});
   if (element_count(ctx.in_shape(2)) == 0) return;
   const int64_t depth = indices.back();
   const auto d = static_cast<size_t>(depth);
-  std::vector<int64_t> ints = {reduction_of(ctx.node), 1,
-                               partial_product(indices, 0, indices.size() - 1), depth,
-                               partial_product(in, d, in.size())};
-  ints.insert(ints.end(), in.begin(), in.begin() + depth);
-  const program::BufferId operands[] = {ctx.in(1), ctx.in(2), ctx.out(0)};
-  ctx.emit("scatter_nd", operands, ints);
+  ctx.emit(calls::ScatterNd{.reduction = reduction_of(ctx.node),
+                            .at = {.batch = 1,
+                                   .count = partial_product(indices, 0, indices.size() - 1),
+                                   .slice = partial_product(in, d, in.size()),
+                                   .dims = {in.begin(), in.begin() + depth}}},
+           {ctx.in(1), ctx.in(2), ctx.out(0)});
 }
 
 }  // namespace
 
 extern const OpDef scatter_nd_op;
-const OpDef scatter_nd_op = {
-    .name = "ScatterND", .since = 11, .infer = infer, .lower = lower, .facts = {.moves = true}};
+const OpDef scatter_nd_op = {.name = "ScatterND",
+                             .since = 11,
+                             .infer = infer,
+                             .lower = lower,
+                             .facts = {.moves = true, .size_rule = SizeRule::scatter}};
 
 }  // namespace poprt::ops

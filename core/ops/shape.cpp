@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernels/calls/copy.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -26,7 +27,7 @@ void lower(LowerContext& ctx) {
   const Shape& in = ctx.in_shape(0);
   const auto [first, last] = part(ctx.node, in.size());
   const std::span<const int64_t> dims(in.data() + first, last - first);
-  ctx.emit("copy",
+  ctx.emit(calls::Copy{},
            {ctx.pack(Tensor::of<int64_t>({static_cast<int64_t>(dims.size())}, dims)), ctx.out(0)});
 }
 

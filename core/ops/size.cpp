@@ -1,3 +1,4 @@
+#include "kernels/calls/copy.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -6,7 +7,8 @@ namespace {
 void infer(InferContext& ctx) { ctx.out(0, DType::s64, {}); }
 
 void lower(LowerContext& ctx) {
-  ctx.emit("copy", {ctx.pack(Tensor::scalar<int64_t>(element_count(ctx.in_shape(0)))), ctx.out(0)});
+  ctx.emit(calls::Copy{},
+           {ctx.pack(Tensor::scalar<int64_t>(element_count(ctx.in_shape(0)))), ctx.out(0)});
 }
 
 }  // namespace

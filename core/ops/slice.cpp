@@ -131,6 +131,7 @@ const OpDef slice_op = {.name = "Slice",
                                   .constant_inputs = 0b11110,
                                   .s64_inputs = ~0b1u,
                                   .qdq = QdqForm::moves,
-                                  .monotone = Monotone::first}};
+                                  .monotone = Monotone::first,
+                                  .size_rule = SizeRule::slice}};
 
 }  // namespace poprt::ops

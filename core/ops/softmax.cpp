@@ -1,3 +1,3 @@
 #include "ops/common/softmax.h"
 
-POPRT_SOFTMAX_OP(softmax, "Softmax", 0)
+POPRT_SOFTMAX_OP(softmax, "Softmax", calls::SoftmaxMode::softmax)

@@ -1,4 +1,5 @@
 // Output 1 is the logarithm of the softmax along axis 1.
+#include "kernels/calls/softmax.h"
 #include "ops/common/as_real.h"
 #include "ops/common/loss.h"
 #include "ops/common/reduce.h"
@@ -11,7 +12,10 @@ void lower(LowerContext& ctx) {
   const DType t = real_type(ctx);
   const auto wanted = out_as(ctx, 1, t);
   const auto logs = wanted != LowerContext::kNone ? wanted : ctx.temporary(t, ctx.in_shape(0));
-  ctx.emit("softmax", {in_as(ctx, 0, t), logs}, {s.outer, s.n, s.inner, 1});
+  ctx.emit(
+      calls::Softmax{
+          .outer = s.outer, .n = s.n, .inner = s.inner, .mode = calls::SoftmaxMode::logarithm},
+      {in_as(ctx, 0, t), logs});
   lower_loss(ctx, logs);
   finish_as(ctx, 1, wanted, t);
 }

@@ -82,6 +82,7 @@ const OpDef split_op = {.name = "Split",
                                   .shape_inputs = 0b10,
                                   .constant_inputs = 0b10,
                                   .s64_inputs = ~0b1u,
-                                  .monotone = Monotone::first}};
+                                  .monotone = Monotone::first,
+                                  .size_rule = SizeRule::split}};
 
 }  // namespace poprt::ops

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernels/calls/copy.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -31,7 +32,7 @@ void infer(InferContext& ctx) {
   ctx.out(0, std::move(out));
 }
 
-void lower(LowerContext& ctx) { ctx.emit("copy", {ctx.in(0), ctx.out(0)}); }
+void lower(LowerContext& ctx) { ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)}); }
 
 }  // namespace
 
@@ -45,6 +46,7 @@ const OpDef squeeze_op = {.name = "Squeeze",
                                     .constant_inputs = 0b10,
                                     .s64_inputs = ~0b1u,
                                     .qdq = QdqForm::moves,
-                                    .monotone = Monotone::first}};
+                                    .monotone = Monotone::first,
+                                    .size_rule = SizeRule::squeeze}};
 
 }  // namespace poprt::ops

@@ -1,4 +1,5 @@
 // signal [batch, length, parts], frame_step, window?, frame_length? to [batch, frames, bins, 2].
+#include "kernels/calls/dft.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/signal.h"
 
@@ -51,9 +52,18 @@ void lower(LowerContext& ctx) {
   const bool wide = ctx.in_dtype(0) == DType::f64;
   const auto y = wide ? ctx.out(0) : out_as_f32(ctx, 0);
   const auto window = !ctx.has(2) ? LowerContext::kNone : wide ? ctx.in(2) : in_as_f32(ctx, 2);
-  ctx.emit(
-      "dft", {wide ? ctx.in(0) : in_as_f32(ctx, 0), window, y},
-      {x[0], x[1], 1, x.size() == 3 ? x[2] : 1, f->count, f->step, f->length, f->bins, 0, 2, 0});
+  ctx.emit(calls::Dft{.outer = x[0],
+                      .n = x[1],
+                      .inner = 1,
+                      .parts = x.size() == 3 ? x[2] : 1,
+                      .frames = f->count,
+                      .step = f->step,
+                      .length = f->length,
+                      .kept = f->bins,
+                      .inverse = false,
+                      .y_parts = 2,
+                      .half = false},
+           {wide ? ctx.in(0) : in_as_f32(ctx, 0), window, y});
   if (!wide) finish_f32(ctx, 0, y);
 }
 

@@ -1,6 +1,8 @@
 // past_cache, update, write_indices? to present_cache.
 #include <limits>
 
+#include "kernels/calls/copy.h"
+#include "kernels/calls/tensor_scatter.h"
 #include "ops/common/codes.h"
 #include "ops/common/movement.h"
 #include "ops/common/value_range.h"
@@ -39,15 +41,18 @@ void lower(LowerContext& ctx) {
   const auto to = packed ? unpack_codes(ctx, ctx.in(0), dtype, cache) : ctx.out(0);
   if (!packed && ctx.in_place(1)) {
     const auto apart = ctx.temporary(dtype, update);
-    ctx.emit("copy", {from, apart});
+    ctx.emit(calls::Copy{}, {from, apart});
     from = apart;
   }
-  if (!packed && !ctx.in_place(0)) ctx.emit("copy", {ctx.in(0), to});
-  ctx.emit(
-      "tensor_scatter", {from, ctx.has(2) ? ctx.in(2) : LowerContext::kNone, to},
-      {cache[0], partial_product(cache, 1, axis), cache[axis], update[axis],
-       partial_product(cache, axis + 1, cache.size()) * (packed ? 1 : element_bytes(ctx, dtype)),
-       mode == "circular"});
+  if (!packed && !ctx.in_place(0)) ctx.emit(calls::Copy{}, {ctx.in(0), to});
+  ctx.emit(calls::TensorScatter{.batch = cache[0],
+                                .outer = partial_product(cache, 1, axis),
+                                .slots = cache[axis],
+                                .count = update[axis],
+                                .bytes = partial_product(cache, axis + 1, cache.size()) *
+                                         (packed ? 1 : element_bytes(ctx, dtype)),
+                                .circular = mode == "circular"},
+           {from, ctx.has(2) ? ctx.in(2) : LowerContext::kNone, to});
   if (packed) pack_codes(ctx, to, ctx.out(0), dtype, cache);
 }
 

@@ -1,6 +1,7 @@
 // Tokens [C] or [N, C]: integers, or constant strings (common/strings.cpp).
 #include <algorithm>
 
+#include "kernels/calls/tf_idf.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -36,24 +37,20 @@ void lower(LowerContext& ctx) {
     ctx.fail_unsupported("the device has no strings: its input must be constant");
   const std::string mode = ctx.node.string_attr("mode", "TF");
   if (mode != "TF" && mode != "IDF" && mode != "TFIDF") ctx.fail_unsupported("mode '{}'", mode);
-  const auto starts = ctx.node.ints_attr("ngram_counts"),
-             index = ctx.node.ints_attr("ngram_indexes"), pool = ctx.node.ints_attr("pool_int64s");
-  std::vector<int64_t> ints = {x.size() == 2 ? x[0] : 1,
-                               x.back(),
-                               ctx.node.int_attr("min_gram_length", 1),
-                               ctx.node.int_attr("max_gram_length", 1),
-                               ctx.node.int_attr("max_skip_count", 0),
-                               mode == "TF"    ? 0
-                               : mode == "IDF" ? 1
-                                               : 2,
-                               results_of(ctx.node),
-                               static_cast<int64_t>(starts.size())};
-  ints.insert(ints.end(), starts.begin(), starts.end());
-  ints.push_back(static_cast<int64_t>(index.size()));
-  ints.insert(ints.end(), index.begin(), index.end());
-  ints.insert(ints.end(), pool.begin(), pool.end());
-  const program::BufferId operands[] = {ctx.in(0), ctx.out(0)};
-  ctx.emit("tf_idf", operands, ints, ctx.node.floats_attr("weights"));
+  ctx.emit(calls::TfIdf{.rows = x.size() == 2 ? x[0] : 1,
+                        .columns = x.back(),
+                        .min = ctx.node.int_attr("min_gram_length", 1),
+                        .max = ctx.node.int_attr("max_gram_length", 1),
+                        .skips = ctx.node.int_attr("max_skip_count", 0),
+                        .mode = mode == "TF"    ? calls::TfIdfMode::tf
+                                : mode == "IDF" ? calls::TfIdfMode::idf
+                                                : calls::TfIdfMode::tf_idf,
+                        .results = results_of(ctx.node),
+                        .starts = ctx.node.ints_attr("ngram_counts"),
+                        .index = ctx.node.ints_attr("ngram_indexes"),
+                        .pool = ctx.node.ints_attr("pool_int64s"),
+                        .weights = ctx.node.floats_attr("weights")},
+           {ctx.in(0), ctx.out(0)});
 }
 
 }  // namespace

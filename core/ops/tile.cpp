@@ -76,6 +76,7 @@ const OpDef tile_op = {.name = "Tile",
                                  .shape_inputs = 0b10,
                                  .constant_inputs = 0b110,
                                  .s64_inputs = ~0b1u,
-                                 .monotone = Monotone::first}};
+                                 .monotone = Monotone::first,
+                                 .size_rule = SizeRule::tile}};
 
 }  // namespace poprt::ops

@@ -1,4 +1,5 @@
 // k is an attribute below opset 10 and a constant input from there on.
+#include "kernels/calls/top_k.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/reduce.h"
 
@@ -39,17 +40,22 @@ void lower(LowerContext& ctx) {
   const DType t = ctx.in_dtype(0);
   const bool narrow = is_float(t) && t != DType::f32 && t != DType::f64;
   const auto values = narrow ? out_as_f32(ctx, 0) : ctx.out(0);
-  ctx.emit("top_k", {narrow ? in_as_f32(ctx, 0) : ctx.in(0), values, ctx.out(1)},
-           {s.outer, s.n, s.inner, *k, ctx.node.int_attr("largest", 1)});
+  ctx.emit(calls::TopK{.outer = s.outer,
+                       .n = s.n,
+                       .inner = s.inner,
+                       .k = *k,
+                       .largest = ctx.node.int_attr("largest", 1) != 0},
+           {narrow ? in_as_f32(ctx, 0) : ctx.in(0), values, ctx.out(1)});
   if (narrow) finish_f32(ctx, 0, values);
 }
 
 }  // namespace
 
 extern const OpDef top_k_op;
-const OpDef top_k_op = {.name = "TopK",
-                        .infer = infer,
-                        .lower = lower,
-                        .facts = {.shape_inputs = 0b10, .constant_inputs = 0b10}};
+const OpDef top_k_op = {
+    .name = "TopK",
+    .infer = infer,
+    .lower = lower,
+    .facts = {.shape_inputs = 0b10, .constant_inputs = 0b10, .size_rule = SizeRule::top_k}};
 
 }  // namespace poprt::ops

@@ -42,10 +42,13 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef transpose_op;
-const OpDef transpose_op = {
-    .name = "Transpose",
-    .infer = infer,
-    .lower = lower,
-    .facts = {.moves = true, .narrows = true, .qdq = QdqForm::moves, .monotone = Monotone::first}};
+const OpDef transpose_op = {.name = "Transpose",
+                            .infer = infer,
+                            .lower = lower,
+                            .facts = {.moves = true,
+                                      .narrows = true,
+                                      .qdq = QdqForm::moves,
+                                      .monotone = Monotone::first,
+                                      .size_rule = SizeRule::transpose}};
 
 }  // namespace poprt::ops

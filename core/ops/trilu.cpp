@@ -1,3 +1,4 @@
+#include "kernels/calls/trilu.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -18,9 +19,11 @@ void lower(LowerContext& ctx) {
   const Shape& in = ctx.in_shape(0);
   element_bytes(ctx, ctx.in_dtype(0));
   const size_t rank = in.size();
-  ctx.emit("trilu", {ctx.in(0), ctx.has(1) ? ctx.in(1) : LowerContext::kNone, ctx.out(0)},
-           {partial_product(in, 0, rank - 2), in[rank - 2], in[rank - 1],
-            ctx.node.int_attr("upper", 1)});
+  ctx.emit(calls::Trilu{.matrices = partial_product(in, 0, rank - 2),
+                        .rows = in[rank - 2],
+                        .columns = in[rank - 1],
+                        .upper = ctx.node.int_attr("upper", 1) != 0},
+           {ctx.in(0), ctx.has(1) ? ctx.in(1) : LowerContext::kNone, ctx.out(0)});
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 
+#include "kernels/calls/unique.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/reduce.h"
 
@@ -76,8 +77,12 @@ void lower(LowerContext& ctx) {
       ctx.fail_unsupported("outputs have different bounds");
     return ctx.out(i);
   };
-  ctx.emit("unique", {narrow ? in_as_f32(ctx, 0) : ctx.in(0), place, out(1), out(2), out(3)},
-           {s.outer, s.n, s.inner, ctx.node.int_attr("sorted", 1), bound});
+  ctx.emit(calls::Unique{.outer = s.outer,
+                         .n = s.n,
+                         .inner = s.inner,
+                         .sorted = ctx.node.int_attr("sorted", 1) != 0,
+                         .bound = bound},
+           {narrow ? in_as_f32(ctx, 0) : ctx.in(0), place, out(1), out(2), out(3)});
   if (narrow) finish_f32(ctx, 0, place);
 }
 

@@ -1,3 +1,4 @@
+#include "kernels/calls/copy.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -25,7 +26,7 @@ void infer(InferContext& ctx) {
   ctx.out(0, std::move(out));
 }
 
-void lower(LowerContext& ctx) { ctx.emit("copy", {ctx.in(0), ctx.out(0)}); }
+void lower(LowerContext& ctx) { ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)}); }
 
 }  // namespace
 
@@ -39,6 +40,7 @@ const OpDef unsqueeze_op = {.name = "Unsqueeze",
                                       .constant_inputs = 0b10,
                                       .s64_inputs = ~0b1u,
                                       .qdq = QdqForm::moves,
-                                      .monotone = Monotone::first}};
+                                      .monotone = Monotone::first,
+                                      .size_rule = SizeRule::unsqueeze}};
 
 }  // namespace poprt::ops

@@ -38,6 +38,13 @@ std::optional<Control> control_of(std::string_view kernel) {
   return std::nullopt;
 }
 
+ControlNumbers encode(ControlIf call) { return {{call.when}, {}}; }
+ControlNumbers encode(ControlLoop call) { return {{call.most}, {}}; }
+ControlNumbers encode(ControlEnd) { return {}; }
+
+ControlIf decode_if(const Instruction& instruction) { return {instruction.ints.at(0) != 0}; }
+ControlLoop decode_loop(const Instruction& instruction) { return {instruction.ints.at(0)}; }
+
 std::vector<uint32_t> match_regions(const Program& program, const std::vector<Instruction>& list,
                                     std::string_view flow) {
   const Checker c(program, flow);
@@ -66,7 +73,7 @@ std::vector<uint32_t> match_regions(const Program& program, const std::vector<In
         const Space space = program.buffers[in.operands[2]].space;
         c.check(space == Space::arena || space == Space::output, i,
                 "the index of a loop cannot be written");
-        const int64_t most = in.ints[0];
+        const int64_t most = decode_loop(in).most;
         c.check(most >= 0 && most <= kMaxRounds, i, "the number of rounds is out of range");
         open.push_back(i);
         break;

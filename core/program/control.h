@@ -2,17 +2,18 @@
 //
 // An instruction whose kernel has one of the reserved names below is run by the device itself:
 //
-//   control.if    operands [condition bool], ints [when]: the instructions up to the matching
-//                 control.end run when condition == (when != 0)
-//   control.loop  operands [count s64 or none, condition bool or none, index s64], ints [most]:
-//                 the region runs for index = 0, 1 ... while index < most, index < count (read
+//   control.if    operands [condition bool]: the instructions up to the matching control.end run
+//                 when the condition is as ControlIf says
+//   control.loop  operands [count s64 or none, condition bool or none, index s64]: the region runs
+//                 for index = 0, 1 ... while index < most (of ControlLoop), index < count (read
 //                 once, before the first round) and the condition holds (read before every round).
 //                 The device writes index before every round; after the loop it holds the number of
 //                 rounds. It keeps its own counter: what the region does to index changes nothing.
 //   control.end   no operands, ends the innermost region
 //
 // Regions nest. Scalars are buffers of exactly one element. A library that does not know these
-// names refuses the program as one that needs a newer version.
+// names refuses the program as one that needs a newer version. As kernels are, they are called by
+// name: a struct is encoded where an operator emits it and decoded where a device reads it.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,31 @@ enum class Control : uint8_t { branch, loop, end };
 inline constexpr std::string_view kControlIf = "control.if";
 inline constexpr std::string_view kControlLoop = "control.loop";
 inline constexpr std::string_view kControlEnd = "control.end";
+
+// What control instructions say besides their operands.
+struct ControlIf {
+  static constexpr std::string_view kKernel = kControlIf;
+  bool when = true;  // the region runs when the condition is this
+};
+struct ControlLoop {
+  static constexpr std::string_view kKernel = kControlLoop;
+  int64_t most = 0;  // rounds: 0 to kMaxRounds
+};
+struct ControlEnd {
+  static constexpr std::string_view kKernel = kControlEnd;
+};
+
+// The integers of an instruction; control instructions have no floats.
+struct ControlNumbers {
+  std::vector<int64_t> ints;
+  std::vector<float> floats;
+};
+ControlNumbers encode(ControlIf call);
+ControlNumbers encode(ControlLoop call);
+ControlNumbers encode(ControlEnd call);
+// Of an instruction that match_regions() accepted.
+ControlIf decode_if(const Instruction& instruction);
+ControlLoop decode_loop(const Instruction& instruction);
 
 inline constexpr size_t kMaxControlDepth = 64;
 // Rounds of one loop, and of all loops in one run: when they are used up, no loop begins another.

@@ -12,6 +12,7 @@
 
 #include "base/capnp_message.h"
 #include "base/checked.h"
+#include "program/program_places.h"
 
 static_assert(std::endian::native == std::endian::little, "payloads are little-endian");
 
@@ -41,94 +42,104 @@ struct PayloadHeader {
 static_assert(sizeof(PayloadHeader) == 128 && std::is_trivially_copyable_v<PayloadHeader>);
 
 void encode(StructBuilder& out, uint32_t pointer, const std::vector<Instruction>& instructions) {
+  namespace at = places::instruction;
   auto& list = out.init_structs(pointer, instructions.size());
   for (size_t i = 0; i < list.size(); i++) {
     const Instruction& in = instructions[i];
-    list[i].set(0, in.kernel);
-    list[i].set_numbers(0, in.operands);
-    list[i].set_numbers(1, in.ints);
-    list[i].set_numbers(2, in.floats);
-    list[i].set_text(3, in.name);
+    list[i].set(at::kKernel, in.kernel);
+    list[i].set_numbers(at::kOperands, in.operands);
+    list[i].set_numbers(at::kInts, in.ints);
+    list[i].set_numbers(at::kFloats, in.floats);
+    list[i].set_text(at::kName, in.name);
   }
 }
 
 void encode(StructBuilder& out, uint32_t pointer, const std::vector<Anchor>& anchors) {
+  namespace at = places::anchor;
   auto& list = out.init_structs(pointer, anchors.size());
   for (size_t i = 0; i < list.size(); i++) {
-    list[i].set_text(0, anchors[i].name);
-    list[i].set(0, static_cast<uint8_t>(anchors[i].dtype));
-    list[i].set_numbers(1, anchors[i].shape);
-    list[i].set(8, anchors[i].data + 1);  // kNoData is the default
+    list[i].set_text(at::kName, anchors[i].name);
+    list[i].set(at::kDtype, static_cast<uint8_t>(anchors[i].dtype));
+    list[i].set_numbers(at::kShape, anchors[i].shape);
+    list[i].set(at::kData, anchors[i].data + 1);  // kNoData is the default
   }
 }
 
 std::vector<std::byte> encode(const Program& p, const Notes& notes) {
+  namespace at = places::program;
+  namespace buffer = places::buffer;
   StructBuilder out;
-  out.set(0, p.arena_bytes);
-  out.set(8, p.weights_bytes);
-  out.set_texts(0, p.kernels);
-  auto& buffers = out.init_structs(1, p.buffers.size());
+  out.set(at::kArenaBytes, p.arena_bytes);
+  out.set(at::kWeightsBytes, p.weights_bytes);
+  out.set_texts(at::kKernels, p.kernels);
+  auto& buffers = out.init_structs(at::kBuffers, p.buffers.size());
   for (size_t i = 0; i < buffers.size(); i++) {
     const Buffer& b = p.buffers[i];
-    buffers[i].set(0, b.offset);
-    buffers[i].set(8, b.bytes);
-    buffers[i].set(16, b.index);
-    buffers[i].set(20, static_cast<uint8_t>(b.space));
-    buffers[i].set(21, static_cast<uint8_t>(b.dtype));
-    buffers[i].set_numbers(0, b.shape);
+    buffers[i].set(buffer::kOffset, b.offset);
+    buffers[i].set(buffer::kBytes, b.bytes);
+    buffers[i].set(buffer::kIndex, b.index);
+    buffers[i].set(buffer::kSpace, static_cast<uint8_t>(b.space));
+    buffers[i].set(buffer::kDtype, static_cast<uint8_t>(b.dtype));
+    buffers[i].set_numbers(buffer::kShape, b.shape);
   }
-  encode(out, 2, p.load);
-  encode(out, 3, p.main);
-  encode(out, 4, p.save);
-  encode(out, 5, p.inputs);
-  encode(out, 6, p.outputs);
+  encode(out, at::kLoad, p.load);
+  encode(out, at::kMain, p.main);
+  encode(out, at::kSave, p.save);
+  encode(out, at::kInputs, p.inputs);
+  encode(out, at::kOutputs, p.outputs);
   std::vector<std::string> texts;
   for (const auto& [name, text] : notes) texts.insert(texts.end(), {name, text});
-  if (!texts.empty()) out.set_texts(7, texts);
+  if (!texts.empty()) out.set_texts(at::kNotes, texts);
   return out.canonical_bytes();
 }
 
 std::vector<Instruction> decode_instructions(const Structs& in) {
+  namespace at = places::instruction;
   std::vector<Instruction> list;
   list.reserve(in.size());
   for (size_t i = 0; i < in.size(); i++) {
     const Struct s = in[i];
-    list.push_back({s.get<uint32_t>(0), s.numbers<uint32_t>(0), s.numbers<int64_t>(1),
-                    s.numbers<float>(2), s.text(3)});
+    list.push_back({s.get<uint32_t>(at::kKernel), s.numbers<uint32_t>(at::kOperands),
+                    s.numbers<int64_t>(at::kInts), s.numbers<float>(at::kFloats),
+                    s.text(at::kName)});
   }
   return list;
 }
 
 std::vector<Anchor> decode_anchors(const Structs& in) {
+  namespace at = places::anchor;
   std::vector<Anchor> anchors;
   anchors.reserve(in.size());
   for (size_t i = 0; i < in.size(); i++)
-    anchors.push_back({in[i].text(0), static_cast<DType>(in[i].get<uint8_t>(0)),
-                       in[i].numbers<int64_t>(1), in[i].get<uint64_t>(8) - 1});
+    anchors.push_back({in[i].text(at::kName), static_cast<DType>(in[i].get<uint8_t>(at::kDtype)),
+                       in[i].numbers<int64_t>(at::kShape), in[i].get<uint64_t>(at::kData) - 1});
   return anchors;
 }
 
 Program decode(std::span<const std::byte> bytes, Notes& notes) {
+  namespace at = places::program;
+  namespace buffer = places::buffer;
   Message message(bytes, "executable program");
   const Struct in(message);
   Program p;
-  p.arena_bytes = in.get<uint64_t>(0);
-  p.weights_bytes = in.get<uint64_t>(8);
-  p.kernels = in.texts(0);
-  const Structs buffers = in.structs(1);
+  p.arena_bytes = in.get<uint64_t>(at::kArenaBytes);
+  p.weights_bytes = in.get<uint64_t>(at::kWeightsBytes);
+  p.kernels = in.texts(at::kKernels);
+  const Structs buffers = in.structs(at::kBuffers);
   p.buffers.reserve(buffers.size());
   for (size_t i = 0; i < buffers.size(); i++) {
     const Struct b = buffers[i];
-    p.buffers.push_back({static_cast<Space>(b.get<uint8_t>(20)), b.get<uint32_t>(16),
-                         b.get<uint64_t>(0), b.get<uint64_t>(8),
-                         static_cast<DType>(b.get<uint8_t>(21)), b.numbers<int64_t>(0)});
+    p.buffers.push_back(
+        {static_cast<Space>(b.get<uint8_t>(buffer::kSpace)), b.get<uint32_t>(buffer::kIndex),
+         b.get<uint64_t>(buffer::kOffset), b.get<uint64_t>(buffer::kBytes),
+         static_cast<DType>(b.get<uint8_t>(buffer::kDtype)), b.numbers<int64_t>(buffer::kShape)});
   }
-  p.load = decode_instructions(in.structs(2));
-  p.main = decode_instructions(in.structs(3));
-  p.save = decode_instructions(in.structs(4));
-  p.inputs = decode_anchors(in.structs(5));
-  p.outputs = decode_anchors(in.structs(6));
-  const std::vector<std::string> texts = in.texts(7);
+  p.load = decode_instructions(in.structs(at::kLoad));
+  p.main = decode_instructions(in.structs(at::kMain));
+  p.save = decode_instructions(in.structs(at::kSave));
+  p.inputs = decode_anchors(in.structs(at::kInputs));
+  p.outputs = decode_anchors(in.structs(at::kOutputs));
+  const std::vector<std::string> texts = in.texts(at::kNotes);
   if (texts.size() % 2 != 0)
     fail(ErrorCode::data_loss, "executable program: {} texts in notes, expected pairs",
          texts.size());

@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "compiler/flow/specialize.h"
 #include "model/format.h"
-#include "runtime/model_runner.h"
-#include "runtime/popef_file.h"
+#include "runtime/runner/model_runner.h"
+#include "runtime/session/popef_file.h"
 
 namespace poprt::inspector {
 namespace {

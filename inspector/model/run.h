@@ -9,7 +9,7 @@
 #include "model/document.h"
 #include "model/run_input.h"
 #include "model/tensor_compare.h"
-#include "runtime/model.h"
+#include "runtime/session/model.h"
 
 namespace poprt::inspector {
 

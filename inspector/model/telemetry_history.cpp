@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "model/format.h"
-#include "runtime/telemetry.h"
+#include "runtime/telemetry/telemetry.h"
 
 namespace poprt::inspector {
 namespace {

@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/telemetry_reader.h"
+#include "runtime/telemetry/telemetry_reader.h"
 
 namespace poprt::inspector {
 

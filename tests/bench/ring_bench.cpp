@@ -14,12 +14,14 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/ring_buffer.h"
+#include "bench/streamed_ring.h"
+#include "runtime/queue/ring_buffer.h"
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using poprt::runtime::RingBuffer;
+using poprt::runtime::StreamedRing;
 
 constexpr int kRounds = 9;
 constexpr size_t kBatch = 64;
@@ -35,19 +37,19 @@ struct Element<8> {
 };
 
 // Visible at once.
-template <class T>
+template <class T, class Ring = RingBuffer<T>>
 struct Pushed {
   explicit Pushed(size_t capacity) : ring(capacity) {}
   struct Producer {
     explicit Producer(Pushed& q) : ring(q.ring) {}
     bool push(const T& v) { return ring.try_push(v); }
     void flush() {}
-    RingBuffer<T>& ring;
+    Ring& ring;
   };
   struct Consumer {
     explicit Consumer(Pushed& q) : ring(q.ring) {}
     bool pop(T& v) { return ring.try_pop(v); }
-    RingBuffer<T>& ring;
+    Ring& ring;
   };
   size_t push(const T* from, size_t n) {
     const auto slots = ring.begin(n);
@@ -61,23 +63,23 @@ struct Pushed {
     ring.consume(front.size());
     return front.size();
   }
-  RingBuffer<T> ring;
+  Ring ring;
 };
 
 // Visible in groups, and when the producer flushes.
 template <class T>
-struct Streamed : Pushed<T> {
-  using Pushed<T>::Pushed;
+struct Streamed : Pushed<T, StreamedRing<T>> {
+  using Pushed<T, StreamedRing<T>>::Pushed;
   struct Producer {
     explicit Producer(Streamed& q) : writer(q.ring) {}
     bool push(const T& v) { return writer.try_push(v); }
     void flush() { writer.flush(); }
-    typename RingBuffer<T>::Writer writer;
+    typename StreamedRing<T>::Writer writer;
   };
   struct Consumer {
     explicit Consumer(Streamed& q) : reader(q.ring) {}
     bool pop(T& v) { return reader.try_pop(v); }
-    typename RingBuffer<T>::Reader reader;
+    typename StreamedRing<T>::Reader reader;
   };
 };
 

@@ -11,7 +11,7 @@
 
 #include "device/emulator/emulator.h"
 #include "program/builder.h"
-#include "runtime/model_runner.h"
+#include "runtime/runner/model_runner.h"
 
 namespace {
 
@@ -90,119 +90,141 @@ std::vector<std::unique_ptr<Client>> make_clients(size_t n, uint64_t rows) {
   return clients;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const int calls = argc > 1 ? std::atoi(argv[1]) : 100'000;
-  constexpr int kRepeats = 9;
-  // As many copies as make a microsecond here.
-  int copies = 1;
-  std::unique_ptr<device::Engine> engine;
-  std::shared_ptr<const Model> model;
-  Client one(kRows);
-  const void* inputs[] = {one.x.data()};
-  void* outputs[] = {one.y.data()};
-  Timing direct{};
-  for (; copies < 200; copies++) {
-    model = copies_model(copies);
-    device::LoadOptions options;
-    options.threads = 1;
-    engine = device::EmulatedDevice().load(model->image, options);
-    const auto run = [&](int n) {
-      for (int i = 0; i < n; i++) engine->run(device::Flow::main, inputs, outputs);
-    };
-    direct = measure(5, 2000, run);
-    if (direct.least < 1000) continue;
-    direct = measure(kRepeats, calls, run);
-    break;
+// A model that takes about a microsecond, served by runners of every kind.
+class RunnerBench {
+ public:
+  explicit RunnerBench(int calls) : calls_(calls) {
+    config_.session.load.threads = 1;
+    config_.queue_depth = 1024;
   }
-  fmt::print("{:<44}{:>10}{:>10}{:>12}{:>14}\n", "", "least ns", "median", "over engine",
-             "requests/s");
-  const auto report = [&](std::string_view what, Timing t, double base) {
+
+  void run() {
+    fmt::print("{:<44}{:>10}{:>10}{:>12}{:>14}\n", "", "least ns", "median", "over engine",
+               "requests/s");
+    engine();
+    synchronous();
+    in_flight();
+    for (const size_t window : {0, 4, 64}) telemetry(window);
+    batched();
+  }
+
+ private:
+  static constexpr int kRepeats = 9;
+
+  void report(std::string_view what, Timing t, double base) {
     fmt::print("{:<44}{:>10.0f}{:>10.0f}{:>12.0f}{:>14.0f}\n", what, t.least, t.median,
                t.least - base, 1e9 / t.least);
     std::fflush(stdout);
-  };
-  report("engine", direct, direct.least);
-
-  RunnerConfig config;
-  config.session.load.threads = 1;
-  config.queue_depth = 1024;
-  {
-    ModelRunner runner(model, config);
-    report("execute, by position",
-           measure(kRepeats, calls,
-                   [&](int n) {
-                     for (int i = 0; i < n; i++) runner.execute(inputs, outputs);
-                   }),
-           direct.least);
-    report("execute, by name",
-           measure(kRepeats, calls,
-                   [&](int n) {
-                     for (int i = 0; i < n; i++) runner.execute(one.in, one.out);
-                   }),
-           direct.least);
   }
-  for (const bool overlap : {false, true}) {
-    config.overlap_io = overlap;
-    config.ring_buffer_size_multiplier = 4;
-    ModelRunner runner(model, config);
-    for (const size_t window : {1, 4, 64}) {
-      auto clients = make_clients(window, kRows);
-      report(fmt::format("execute_async, {} in flight{}", window, overlap ? ", overlap_io" : ""),
-             measure(kRepeats, calls / 2, [&](int n) { stream(runner, clients, n); }),
-             direct.least);
+  void report(std::string_view what, Timing t) { report(what, t, direct_.least); }
+
+  // As many copies as make a microsecond here.
+  void engine() {
+    std::unique_ptr<device::Engine> engine;
+    for (int copies = 1; copies < 200; copies++) {
+      model_ = copies_model(copies);
+      device::LoadOptions options;
+      options.threads = 1;
+      engine = device::EmulatedDevice().load(model_->image, options);
+      const auto run = [&](int n) {
+        for (int i = 0; i < n; i++) engine->run(device::Flow::main, inputs_, outputs_);
+      };
+      direct_ = measure(5, 2000, run);
+      if (direct_.least < 1000) continue;
+      direct_ = measure(kRepeats, calls_, run);
+      break;
+    }
+    report("engine", direct_);
+  }
+
+  void synchronous() {
+    ModelRunner runner(model_, config_);
+    report("execute, by position", measure(kRepeats, calls_, [&](int n) {
+             for (int i = 0; i < n; i++) runner.execute(inputs_, outputs_);
+           }));
+    report("execute, by name", measure(kRepeats, calls_, [&](int n) {
+             for (int i = 0; i < n; i++) runner.execute(one_.in, one_.out);
+           }));
+  }
+
+  void in_flight() {
+    for (const bool overlap : {false, true}) {
+      RunnerConfig config = config_;
+      config.overlap_io = overlap;
+      config.ring_buffer_size_multiplier = 4;
+      ModelRunner runner(model_, config);
+      for (const size_t window : {1, 4, 64}) {
+        auto clients = make_clients(window, kRows);
+        report(fmt::format("execute_async, {} in flight{}", window, overlap ? ", overlap_io" : ""),
+               measure(kRepeats, calls_ / 2, [&](int n) { stream(runner, clients, n); }));
+      }
     }
   }
-  config.overlap_io = false;
-  config.ring_buffer_size_multiplier = 2;
-  {
-    // By turns, so that both see the same machine: 10 microseconds is a request at 100 000/s.
+
+  // By turns, so that both see the same machine: 10 microseconds is a request at 100 000/s.
+  // `window`: requests in flight, 0 for synchronous ones.
+  void telemetry(size_t window) {
     std::vector<std::unique_ptr<ModelRunner>> runners;
     for (const bool on : {false, true}) {
+      RunnerConfig config = config_;
       config.session.telemetry = on;
-      runners.push_back(std::make_unique<ModelRunner>(model, config));
+      runners.push_back(std::make_unique<ModelRunner>(model_, config));
     }
-    config.session.telemetry = false;
-    for (const size_t window : {0, 4, 64}) {
-      std::vector<double> times[2];
-      auto clients = make_clients(window, kRows);
-      for (int r = 0; r < 2 * kRepeats; r++)
-        for (size_t on = 0; on < 2; on++) {
-          const int n = calls / 2;
-          const double start = now();
-          if (window)
-            stream(*runners[on], clients, n);
-          else
-            for (int i = 0; i < n; i++) runners[on]->execute(inputs, outputs);
-          for (auto& c : clients) c->request = {};
-          if (r > 0) times[on].push_back((now() - start) / n);
-        }
-      Timing t[2];
+    std::vector<double> times[2];
+    auto clients = make_clients(window, kRows);
+    for (int r = 0; r < 2 * kRepeats; r++)
       for (size_t on = 0; on < 2; on++) {
-        std::sort(times[on].begin(), times[on].end());
-        t[on] = {times[on].front(), times[on][times[on].size() / 2]};
-        report(fmt::format("{}, telemetry {}",
-                           window ? fmt::format("execute_async, {} in flight", window) : "execute",
-                           on ? "on" : "off"),
-               t[on], direct.least);
+        const int n = calls_ / 2;
+        const double start = now();
+        if (window)
+          stream(*runners[on], clients, n);
+        else
+          for (int i = 0; i < n; i++) runners[on]->execute(inputs_, outputs_);
+        for (auto& c : clients) c->request = {};
+        if (r > 0) times[on].push_back((now() - start) / n);
       }
-      fmt::print("  telemetry: {:.0f} ns least, {:.0f} ns median: {:.2f} % and {:.2f} % of 10 us\n",
-                 t[1].least - t[0].least, t[1].median - t[0].median,
-                 (t[1].least - t[0].least) / 100, (t[1].median - t[0].median) / 100);
+    Timing t[2];
+    for (size_t on = 0; on < 2; on++) {
+      std::sort(times[on].begin(), times[on].end());
+      t[on] = {times[on].front(), times[on][times[on].size() / 2]};
+      report(fmt::format("{}, telemetry {}",
+                         window ? fmt::format("execute_async, {} in flight", window) : "execute",
+                         on ? "on" : "off"),
+             t[on]);
     }
+    fmt::print("  telemetry: {:.0f} ns least, {:.0f} ns median: {:.2f} % and {:.2f} % of 10 us\n",
+               t[1].least - t[0].least, t[1].median - t[0].median, (t[1].least - t[0].least) / 100,
+               (t[1].median - t[0].median) / 100);
   }
-  config.batching_dim = 0;
-  config.timeout = std::chrono::microseconds(50);
-  ModelRunner runner(model, config);
-  for (const size_t window : {64, 256, 1024}) {
-    auto clients = make_clients(window, 1);
-    report(fmt::format("execute_async, batched, {} single rows in flight", window),
-           measure(kRepeats, calls * 4, [&](int n) { stream(runner, clients, n); }),
-           direct.least / kRows);
+
+  void batched() {
+    RunnerConfig config = config_;
+    config.batching_dim = 0;
+    config.timeout = std::chrono::microseconds(50);
+    ModelRunner runner(model_, config);
+    for (const size_t window : {64, 256, 1024}) {
+      auto clients = make_clients(window, 1);
+      report(fmt::format("execute_async, batched, {} single rows in flight", window),
+             measure(kRepeats, calls_ * 4, [&](int n) { stream(runner, clients, n); }),
+             direct_.least / kRows);
+    }
+    const RunnerStatistics s = runner.statistics();
+    fmt::print("rows per run: {:.1f}\n",
+               static_cast<double>(s.rows) / static_cast<double>(s.batches));
   }
-  const RunnerStatistics s = runner.statistics();
-  fmt::print("rows per run: {:.1f}\n",
-             static_cast<double>(s.rows) / static_cast<double>(s.batches));
+
+  const int calls_;
+  RunnerConfig config_;
+  std::shared_ptr<const Model> model_;
+  Client one_{kRows};
+  const void* inputs_[1] = {one_.x.data()};
+  void* outputs_[1] = {one_.y.data()};
+  Timing direct_{};
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  RunnerBench(argc > 1 ? std::atoi(argv[1]) : 100'000).run();
   return 0;
 }

@@ -13,7 +13,7 @@
 #include "ir/text.h"
 #include "popef/writer.h"
 #include "program/serialize.h"
-#include "runtime/model.h"
+#include "runtime/session/model.h"
 
 namespace poprt::inspector {
 

@@ -32,7 +32,10 @@ ALLOWED = {
     "tests/inspector/": ["inspector/model/", "inspector/views/", "core/", "tests/support/"],
 }
 # What the tests of a layer may include besides what the layer itself may.
-TEST_EXTRA = {"compiler": ["core/device/"]}  # what it compiles is run on the emulated device
+TEST_EXTRA = {
+    "compiler": ["core/device/"],  # what it compiles is run on the emulated device
+    "runtime": ["tests/bench/"],  # the ring that the bench compares with
+}
 # Where "x/y.h" is looked for, besides the folder of the including file.
 ROOTS = ["core/", "capi/include/", "capi/src/", "cli/", "tests/", "inspector/", "bindings/swig/"]
 # Libraries that one layer only may see.

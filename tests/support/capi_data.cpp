@@ -8,7 +8,7 @@
 #include "ir/graph.h"
 #include "ir/text.h"
 #include "onnx/export.h"
-#include "runtime/popef_file.h"
+#include "runtime/session/popef_file.h"
 #include "support/copy_model.h"
 
 namespace {

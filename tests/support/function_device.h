@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "device/device.h"
-#include "runtime/model.h"
+#include "runtime/session/model.h"
 
 namespace poprt::testing {
 

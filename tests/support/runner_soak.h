@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "runtime/model_runner.h"
+#include "runtime/runner/model_runner.h"
 #include "support/function_device.h"
 
 namespace poprt::testing {

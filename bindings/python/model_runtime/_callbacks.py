@@ -6,7 +6,7 @@ import atexit
 import itertools
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Optional, Sequence
+from typing import Any, Optional, Protocol, Sequence
 
 import numpy as np
 import popef
@@ -16,8 +16,12 @@ from poprt._describe import DataDesc
 
 from .predicate_factory import AnchorCallbackPolicy, AnchorCallbackPredicate
 
-if TYPE_CHECKING:
-    from .session import Session
+
+class Stoppable(Protocol):
+    """A session."""
+
+    def stop(self) -> None: ...
+
 
 ACCEPTS, TIMEOUT, PREFETCH, FETCH, COMPLETE, INVALIDATE, INTERRUPT = range(7)
 FNS = [_raw.raw_session_fn(which) for which in range(7)]
@@ -103,7 +107,7 @@ class Asked:
 
 
 # Sessions in a run: their threads must be out of Python before the interpreter ends.
-_running: "dict[int, Optional[Session]]" = {}
+_running: "dict[int, Optional[Stoppable]]" = {}
 _running_lock = threading.Condition()
 _leaving = False
 _PATIENCE = 10.0
@@ -128,7 +132,7 @@ atexit.register(_leave)
 
 
 class Running:
-    def __init__(self, session: "Optional[Session]"):
+    def __init__(self, session: "Optional[Stoppable]"):
         self._session = session
         self._number = next(_numbers)
 

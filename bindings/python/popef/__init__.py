@@ -13,11 +13,11 @@
 
 from poprt import DataType, Error
 
-from .model import Model, ModelBuilder
-from .reader import BlobReader, ExecutableReader, FeedReader, OpaqueReader, Reader, TensorReader
-from .types import (Anchor, FeedDataInfo, Metadata, Option, ProgramFlow, TensorDataInfo, TensorInfo, TensorType,
+from poprt._popef.model import Model, ModelBuilder
+from poprt._popef.reader import BlobReader, ExecutableReader, FeedReader, OpaqueReader, Reader, TensorReader
+from poprt._popef.types import (Anchor, FeedDataInfo, Metadata, Option, ProgramFlow, TensorDataInfo, TensorInfo, TensorType,
                     popefTypeToNumpyDType)
-from .writer import BlobWriter, FeedGroupWriter, FileWriter, Writer
+from poprt._popef.writer import BlobWriter, FeedGroupWriter, FileWriter, Writer
 
 __all__ = ["Anchor", "BlobReader", "BlobWriter", "DataType", "Error", "ExecutableReader", "FeedDataInfo",
            "FeedGroupWriter", "FeedReader", "FileWriter", "Metadata", "Model", "ModelBuilder", "OpaqueReader",

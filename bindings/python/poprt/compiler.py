@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, Union
+from typing import Any, Callable, Iterable, Optional, Union
 
 from . import poprt_raw as _raw
 from ._config import Config
 from ._describe import DataDesc, describe_all
+from ._popef.model import Model as _PopefModel
 from .errors import UnimplementedError, _opening
-
-if TYPE_CHECKING:
-    import popef
 
 __all__ = ["Compiler", "CompilerOptions", "Executable"]
 
@@ -199,17 +197,16 @@ class Executable:
         return {raw.metadata_key(i): raw.metadata_value(i) for i in range(raw.metadata_count())}
 
     @classmethod
-    def from_model(cls, model: "popef.Model", *, check_package_hash: bool = True) -> "Executable":
+    def from_model(cls, model: "_PopefModel", *, check_package_hash: bool = True) -> "Executable":
         """Of a model that was put together from PopEF files, which may go. Since 1.0."""
         options = _raw.RawOpenOptions()
         options.set_ignore_package_hash(not check_package_hash)
         return cls._own(_raw.RawExecutable.open_model(model._raw, options))
 
-    def popef_model(self) -> "popef.Model":
-        """Its blobs as PopEF has them: metadata, executable, data, opaque blobs. Takes memory for a copy when the
+    def popef_model(self) -> "_PopefModel":
+        """Its blobs as popef.Model: metadata, executable, data, opaque blobs. Takes memory for a copy when the
         executable came from the compiler, and outlives it. Since 1.0."""
-        import popef  # which is made of this package
-        return popef.Model(self._open().popef_model())
+        return _PopefModel(self._open().popef_model())
 
     @property
     def name(self) -> str:

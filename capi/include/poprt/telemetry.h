@@ -1,5 +1,5 @@
 /* What sessions and runners of other processes do, as they publish it when POPRT_TELEMETRY=1 is in
- * their environment or their options say so. core/runtime/TELEMETRY.md has the format.
+ * their environment or their options say so. core/runtime/telemetry/README.md has the format.
  *
  * Example:
  *     poprt_string* json = NULL;

@@ -22,7 +22,7 @@ void Specializer::run_call(const Node& n) {
 }
 
 void Specializer::run_if(const Node& n) {
-  const Item condition = settled(item_of(n.input(0)));
+  const Item condition = actual_of(item_of(n.input(0)));
   tensor(n, condition, "the condition");
   const auto branches = std::array{subgraph(n, "else_branch"), subgraph(n, "then_branch")};
   for (const auto& b : branches)
@@ -41,7 +41,7 @@ void Specializer::run_if(const Node& n) {
     made[b].graph = std::make_shared<Graph>(branches[b]->name);
     made[b].graph->parent = target_;
     const Into into(*this, *made[b].graph);
-    made[b].results = settled(run_body(*branches[b], {}));
+    made[b].results = actual_of(run_body(*branches[b], {}));
   }
   join_branches(n, condition.value, made[1], made[0]);
 }

@@ -12,7 +12,7 @@ using ir::Value;
 // Y = prob_mod(Softmax(score_mod(scale Q K^T))) V, the part between the modifiers in
 // softmax_precision; K and V heads are shared by groups of Q heads.
 void Specializer::run_flex_attention(const Node& n) {
-  const Items in = settled(items_of(n.inputs()));
+  const Items in = actual_of(items_of(n.inputs()));
   if (in.size() != 3) fail_at(n, ErrorCode::invalid_argument, "{} inputs, expected 3", in.size());
   Value* x[3];
   for (size_t i = 0; i < 3; i++) {

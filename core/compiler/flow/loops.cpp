@@ -20,7 +20,7 @@ constexpr int64_t kShortLoop = 512;  // nodes of an unrolled loop
 
 void Specializer::run_loop(const Node& n) {
   const auto body = subgraph(n, "body");
-  const Items in = settled(items_of(n.inputs()));
+  const Items in = actual_of(items_of(n.inputs()));
   LoopSpec loop{.node = &n};
   if (!in.empty()) loop.count = in[0];
   if (in.size() > 1) loop.condition = in[1];
@@ -37,7 +37,7 @@ void Specializer::run_loop(const Node& n) {
     Value* const declared = as_declared(*body->inputs()[1], condition);
     Items inputs = {Item::of(as_declared(*body->inputs()[0], index)), Item::of(declared)};
     inputs.insert(inputs.end(), carried.begin(), carried.end());
-    Items results = settled(run_body(*body, inputs));
+    Items results = actual_of(run_body(*body, inputs));
     if (results[0].value == declared) results[0].value = condition;  // handed through
     return results;
   };

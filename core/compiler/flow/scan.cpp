@@ -27,7 +27,7 @@ Specializer::Items Specializer::scan(const Node& n, const Graph& body, const Ite
       Value* at = reversed[i] ? make1("Sub", {integer(length - 1), index}) : index;
       inputs.push_back(Item::of(slice_at(scanned[i], at, axes[i])));
     }
-    Items results = settled(run_body(body, inputs));
+    Items results = actual_of(run_body(body, inputs));
     results.insert(results.begin(), Item::of(constant(Tensor::scalar(true))));
     return results;
   };
@@ -36,7 +36,7 @@ Specializer::Items Specializer::scan(const Node& n, const Graph& body, const Ite
 
 void Specializer::run_scan(const Node& n) {
   const auto body = subgraph(n, "body");
-  Items in = settled(items_of(n.inputs()));
+  Items in = actual_of(items_of(n.inputs()));
   const bool batched = n.opset() < 9;
   Item lengths;
   if (batched && !in.empty()) {

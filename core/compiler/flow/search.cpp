@@ -24,7 +24,7 @@ Search::Search(Specializer& specializer, const Node& n)
     : s_(specializer),
       node_(n),
       places_(ops::search_inputs(n)),
-      inputs_(Specializer::settled(specializer.items_of(n.inputs()))) {
+      inputs_(Specializer::actual_of(specializer.items_of(n.inputs()))) {
   for (const char* domain : {"", "ai.onnx"})
     if (const auto it = s_.root_.opsets.find(domain); it != s_.root_.opsets.end())
       opset_ = it->second;

@@ -96,7 +96,7 @@ std::vector<Search::Value*> Search::call(const Body& body, const std::vector<Val
   Specializer::Items items;
   for (Value* v : inputs) items.push_back(Item::of(v));
   std::vector<Value*> results;
-  for (const Item& item : Specializer::settled(s_.run_body(*body.graph, items, body.made)))
+  for (const Item& item : Specializer::actual_of(s_.run_body(*body.graph, items, body.made)))
     results.push_back(
         const_cast<Value*>(s_.static_tensor(node_, item, "a result of its subgraph")));
   return results;

@@ -28,7 +28,7 @@ int64_t Specializer::position(const Node& n, const Item& item, int64_t size, boo
 void Specializer::run_container(const Node& n) {
   const std::string_view op = n.op_type;
   if (op == "FlexAttention") return run_flex_attention(n);
-  const Items in = settled(items_of(n.inputs()));
+  const Items in = actual_of(items_of(n.inputs()));
   const auto sequence = [&](size_t i) -> const std::vector<Value*>& {
     if (i >= in.size() || in[i].kind != Item::Kind::sequence)
       fail_at(n, ErrorCode::invalid_argument, "input {} should be a sequence", i);
@@ -81,7 +81,7 @@ void Specializer::run_container(const Node& n) {
 
 void Specializer::run_sequence_map(const Node& n) {
   const auto body = subgraph(n, "body");
-  const Items in = settled(items_of(n.inputs()));
+  const Items in = actual_of(items_of(n.inputs()));
   if (in.empty() || in[0].kind != Item::Kind::sequence)
     fail_at(n, ErrorCode::invalid_argument, "input 0 should be a sequence");
   const size_t length = in[0].elements.size();
@@ -96,13 +96,13 @@ void Specializer::run_sequence_map(const Node& n) {
     }
     const Items results = run_body(*body, inputs);
     for (size_t i = 0; i < made.size() && i < results.size(); i++)
-      made[i].push_back(tensor(n, settled(results[i]), "a result"));
+      made[i].push_back(tensor(n, actual_of(results[i]), "a result"));
   }
   for (size_t i = 0; i < made.size(); i++) give(n, i, Item::sequence_of(std::move(made[i])));
 }
 
 void Specializer::run_split(const Node& n) {
-  const Items in = settled(items_of(n.inputs()));
+  const Items in = actual_of(items_of(n.inputs()));
   Value* x = const_cast<Value*>(static_tensor(n, in.at(0), "the input"));
   const int64_t axis =
       normalize_axis(n.int_attr("axis", 0), static_cast<int64_t>(x->shape().size()));
@@ -152,7 +152,7 @@ void Specializer::run_split(const Node& n) {
 }
 
 void Specializer::run_concat(const Node& n) {
-  const Items in = settled(items_of(n.inputs()));
+  const Items in = actual_of(items_of(n.inputs()));
   if (in.empty() || in[0].kind != Item::Kind::sequence || in[0].elements.empty())
     fail_at(n, ErrorCode::invalid_argument, "input 0 should be a sequence with elements");
   for (const Value* v : in[0].elements)

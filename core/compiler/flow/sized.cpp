@@ -1,6 +1,7 @@
-// Operators that read a tensor of which only a part is real (Item::size). Each says how much of its
-// result is real, and fills what must not count (a sum's padding with zeros, a maximum's with the
-// least number). What has no such rule is refused: it would compute with padding.
+// Operators that read a tensor of which only a part is real (Item::size). The rule of each says how
+// much of its result is real, and fills what must not count (a sum's padding with zeros, a
+// maximum's with the least number). What has no such rule is refused: it would compute with
+// padding.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -22,10 +23,7 @@ namespace {
 
 int64_t onnx_type(DType t) { return onnx_from_dtype(t).value(); }
 
-int64_t before(const Shape& s, size_t axis) {
-  return std::accumulate(s.begin(), s.begin() + static_cast<ptrdiff_t>(axis), int64_t{1},
-                         std::multiplies<>());
-}
+}  // namespace
 
 Tensor extreme(DType t, bool high) {
   if (is_float(t))
@@ -40,8 +38,6 @@ Tensor extreme(DType t, bool high) {
   const double top = t == DType::boolean ? 1 : std::ldexp(1.0, bits) - 1;
   return ops::scalar_tensor(t, high ? top : is_signed ? -top - 1 : 0);
 }
-
-}  // namespace
 
 bool decides_shape(const Node& n, size_t input) {
   return ops::in_mask(ops::facts_of(n).shape_inputs, input);
@@ -59,10 +55,10 @@ bool Specializer::reads_actual(const Node& n, const Items& in) {
   return false;
 }
 
-Item Specializer::settled(const Item& item) { return item.actual ? Item::of(item.actual) : item; }
+Item Specializer::actual_of(const Item& item) { return item.actual ? Item::of(item.actual) : item; }
 
-Specializer::Items Specializer::settled(Items items) {
-  for (Item& item : items) item = settled(item);
+Specializer::Items Specializer::actual_of(Items items) {
+  for (Item& item : items) item = actual_of(item);
   return items;
 }
 
@@ -125,54 +121,69 @@ std::vector<int64_t> Specializer::axes_of(const Node& n, const Items& in, size_t
   return axes;
 }
 
-// Reduce*, ArgMax, ArgMin: input 0 is sized.
-Specializer::Followed Specializer::follow_reduction(const Node& n, Items& in) {
+// Reductions and ArgMax, ArgMin: what is not real becomes `filling`.
+Specializer::SizedResult Specializer::follow_reduced(const Node& n, Items& in,
+                                                     std::vector<int64_t> axes,
+                                                     const Tensor& filling) {
   const Item x = in[0];
-  const Shape shape = x.value->shape();
-  const bool arg = n.op_type.starts_with("Arg");
-  std::vector<int64_t> axes =
-      arg ? std::vector{normalize_axis(n.int_attr("axis", 0), static_cast<int64_t>(shape.size()))}
-          : axes_of(n, in, 1, shape.size());
+  const size_t rank = x.value->shape().size();
   if (axes.empty() && n.int_attr("noop_with_empty_axes", 0) != 0) return {x.size, x.axis};
   if (axes.empty())
-    for (size_t d = 0; d < shape.size(); d++) axes.push_back(static_cast<int64_t>(d));
+    for (size_t d = 0; d < rank; d++) axes.push_back(static_cast<int64_t>(d));
   const auto at = static_cast<int64_t>(x.axis);
-  if (std::find(axes.begin(), axes.end(), at) == axes.end()) {
-    size_t axis = x.axis;
-    if (n.int_attr("keepdims", 1) == 0)
-      for (const int64_t a : axes) axis -= a < at;
-    return {x.size, axis};
+  if (std::find(axes.begin(), axes.end(), at) != axes.end()) {
+    in[0].value = filled(x, filling);
+    return {};
   }
-  const DType t = x.value->dtype();
-  const std::string_view op = n.op_type;
-  if (op == "ReduceMax" || op == "ArgMax") {
-    in[0].value = filled(x, extreme(t, false));
-  } else if (op == "ReduceMin" || op == "ArgMin") {
-    in[0].value = filled(x, extreme(t, true));
-  } else if (op == "ReduceLogSumExp") {
-    in[0].value = filled(x, extreme(t, false));
-  } else if (op == "ReduceProd") {
-    in[0].value = filled(x, ops::scalar_tensor(t, 1));
-  } else {
-    in[0].value = zero_filled(x);
-    if (op == "ReduceMean") {
-      if (!is_float(t)) refuse_size(n, x);
-      const double bound = static_cast<double>(shape[x.axis]);
-      return {.after = [this, t, bound, size = x.size](Value* mean) {
-        Value* scale = newest("Div", {constant(ops::scalar_tensor(t, bound)),
-                                      newest("Cast", {size}, {{"to", onnx_type(t)}})});
-        return newest("Mul", {mean, scale});
-      }};
-    }
-  }
-  return {};
+  size_t axis = x.axis;
+  if (n.int_attr("keepdims", 1) == 0)
+    for (const int64_t a : axes) axis -= a < at;
+  return {x.size, axis};
+}
+
+Specializer::SizedResult Specializer::follow_reduction(const Node& n, Items& in) {
+  if (!in[0].size) return {};
+  const ops::SizeRule rule = ops::facts_of(n).size_rule;
+  const DType type = in[0].value->dtype();
+  const bool least = rule == ops::SizeRule::reduce_from_least;
+  const bool most = rule == ops::SizeRule::reduce_from_most;
+  const Tensor filling =
+      least || most ? extreme(type, most)
+                    : ops::scalar_tensor(type, rule == ops::SizeRule::reduce_from_one ? 1 : 0);
+  return follow_reduced(n, in, axes_of(n, in, 1, in[0].value->shape().size()), filling);
+}
+
+Specializer::SizedResult Specializer::follow_reduce_mean(const Node& n, Items& in) {
+  if (!in[0].size) return {};
+  const Item x = in[0];
+  const DType type = x.value->dtype();
+  SizedResult out = follow_reduced(n, in, axes_of(n, in, 1, x.value->shape().size()),
+                                   ops::scalar_tensor(type, 0));
+  if (out.size) return out;
+  // The sum was divided by the bound.
+  if (!is_float(type)) refuse_size(n, x);
+  const auto bound = static_cast<double>(x.value->shape()[x.axis]);
+  out.after = [this, type, bound, size = x.size](Value* mean) {
+    Value* scale = newest("Div", {constant(ops::scalar_tensor(type, bound)),
+                                  newest("Cast", {size}, {{"to", onnx_type(type)}})});
+    return newest("Mul", {mean, scale});
+  };
+  return out;
+}
+
+Specializer::SizedResult Specializer::follow_arg(const Node& n, Items& in) {
+  if (!in[0].size) return {};
+  const auto rank = static_cast<int64_t>(in[0].value->shape().size());
+  const bool least = ops::facts_of(n).size_rule == ops::SizeRule::arg_min;
+  return follow_reduced(n, in, {normalize_axis(n.int_attr("axis", 0), rank)},
+                        extreme(in[0].value->dtype(), least));
 }
 
 // Real parts one behind the other.
-Specializer::Followed Specializer::follow_concat(const Node& n, Items& in) {
+Specializer::SizedResult Specializer::follow_concat(const Node& n, Items& in) {
   const auto rank = static_cast<int64_t>(in[0].value->shape().size());
   const auto axis = static_cast<size_t>(normalize_axis(n.int_attr("axis", 1), rank));
-  Followed along;
+  SizedResult along;
   for (const Item& item : in) {
     if (!item.size || item.axis == axis) continue;
     if (along.size && along.axis != item.axis) refuse_size(n, item);
@@ -219,13 +230,13 @@ Value* Specializer::from_front(const Item& at, Value* size) {
 
 // Rows of indices that are not real do nothing: they name the first row's place with its value, or
 // have an update that changes nothing.
-Specializer::Followed Specializer::follow_scatter(const Node& n, Items& in) {
+Specializer::SizedResult Specializer::follow_scatter(const Node& n, Items& in) {
   const bool elements = n.op_type != "ScatterND";
   const Item x = in[0];
   Item at = in[1], updates = in[2];
   const auto rank = static_cast<int64_t>(x.value->shape().size());
   const auto along = static_cast<size_t>(normalize_axis(n.int_attr("axis", 0), rank));
-  const Followed out{x.size, x.axis};
+  const SizedResult out{x.size, x.axis};
   if (!elements && at.size && at.axis + 1 >= at.value->shape().size()) refuse_size(n, at);
   if (at.size && updates.size && at.axis != updates.axis) refuse_size(n, updates);
   if (!at.size && updates.size) at.sized(integer(at.value->shape()[updates.axis]), updates.axis);
@@ -269,7 +280,7 @@ Specializer::Followed Specializer::follow_scatter(const Node& n, Items& in) {
   return out;
 }
 
-Specializer::Followed Specializer::follow_matmul(const Node& n, Items& in) {
+Specializer::SizedResult Specializer::follow_matmul(const Node& n, Items& in) {
   const bool gemm = n.op_type == "Gemm";
   const size_t ra = in[0].value->shape().size(), rb = in[1].value->shape().size();
   const bool flip_a = gemm && n.int_attr("transA", 0) != 0;
@@ -277,7 +288,7 @@ Specializer::Followed Specializer::follow_matmul(const Node& n, Items& in) {
   const size_t ka = flip_a ? 0 : ra - 1;
   const size_t kb = rb == 1 ? 0 : flip_b ? rb - 1 : rb - 2;
   const size_t rank = std::max(ra, rb);
-  Followed out;
+  SizedResult out;
   const auto set = [&](Value* size, size_t axis) {
     if (out.size && out.axis != axis) refuse_size(n, in[0]);
     out = {size, axis};
@@ -314,186 +325,6 @@ Specializer::Followed Specializer::follow_matmul(const Node& n, Items& in) {
   if (gemm && in.size() > 2 && in[2].size)
     set(in[2].size, in[2].axis + 2 - in[2].value->shape().size());
   return out;
-}
-
-Specializer::Followed Specializer::follow(const Node& n, Items& in) {
-  if (!is_standard(n) || in.empty()) {
-    for (const Item& item : in)
-      if (item.size) refuse_size(n, item);
-    return {};
-  }
-  const ops::Facts& facts = ops::facts_of(n);
-  const std::string_view op = n.op_type;
-  const auto rank_of = [&](size_t i) { return in[i].value->shape().size(); };
-  if (op == "ConstantOfShape") return follow_constant_of_shape(n, in);
-  if (op == "Range") return follow_range(n, in);
-  if (op == "Expand") return follow_expand(n, in);
-  if (op == "Tile" && in.size() == 2) return follow_tile(n, in);
-  if (op == "Reshape") return follow_reshape_node(n, in);
-  if (op == "Slice") return follow_slice(n, in);
-  if (op == "TopK") return follow_top(n, in);
-  for (size_t i = 0; i < in.size(); i++)
-    if (in[i].actual && decides_shape(n, i)) refuse_shape(n, in[i]);
-  if (facts.per_element) return follow_elementwise(n, in);
-  if (op.starts_with("Reduce") || op == "ArgMax" || op == "ArgMin")
-    return in[0].size ? follow_reduction(n, in) : Followed{};
-  if (op == "Concat") return follow_concat(n, in);
-  if (op == "ScatterND" || op == "ScatterElements" || op == "Scatter") return follow_scatter(n, in);
-  if (op == "MatMul" || op == "Gemm") return follow_matmul(n, in);
-  if (op == "NonMaxSuppression") {
-    // Boxes that are not real have the least score, and no box with that is taken.
-    if (in.size() < 2 || !in[1].size || in[1].axis != 2 || (in[0].size && in[0].axis != 1))
-      refuse_size(n, in[0].size ? in[0] : in[1]);
-    in[1].value = filled(in[1], extreme(in[1].value->dtype(), false));
-    in.resize(5);
-    if (in[4].kind == Item::Kind::none)
-      in[4] = Item::of(constant(Tensor::of<float>({1}, {std::numeric_limits<float>::lowest()})));
-    return {};
-  }
-
-  for (size_t i = 1; i < in.size(); i++)
-    if (in[i].size && op != "Gather" && op != "GatherElements" && op != "GatherND" &&
-        op != "Compress" && op != "RoiAlign" && op != "GridSample")
-      refuse_size(n, in[i]);
-  const Item x = in[0];
-  const Shape shape = x.value->shape();
-  const auto rank = static_cast<int64_t>(shape.size());
-  const auto axis_attr = [&](int64_t fallback) {
-    return static_cast<size_t>(normalize_axis(n.int_attr("axis", fallback), rank));
-  };
-  const auto same = [&] { return Followed{x.size, x.axis}; };
-
-  if (op == "Transpose") {
-    const std::vector<int64_t> perm = n.ints_attr("perm");
-    for (size_t d = 0; d < shape.size(); d++)
-      if ((perm.empty() ? shape.size() - 1 - d : static_cast<size_t>(perm[d])) == x.axis)
-        return {x.size, d};
-  }
-  if (op == "Squeeze") {
-    std::vector<int64_t> axes = axes_of(n, in, 1, shape.size());
-    if (axes.empty())
-      for (size_t d = 0; d < shape.size(); d++)
-        if (shape[d] == 1) axes.push_back(static_cast<int64_t>(d));
-    size_t axis = x.axis;
-    for (const int64_t a : axes) {
-      if (a == static_cast<int64_t>(x.axis)) return {};  // one element, and it must be real
-      axis -= a < static_cast<int64_t>(x.axis);
-    }
-    return {x.size, axis};
-  }
-  if (op == "Unsqueeze") {
-    const bool given = in.size() > 1 && in[1].kind == Item::Kind::tensor;
-    std::vector<int64_t> axes = given ? constant_ints(n, in, 1) : n.ints_attr("axes");
-    for (int64_t& a : axes) a = normalize_axis(a, rank + static_cast<int64_t>(axes.size()));
-    std::sort(axes.begin(), axes.end());
-    size_t axis = x.axis;
-    for (const int64_t a : axes) axis += a <= static_cast<int64_t>(axis);
-    return {x.size, axis};
-  }
-  if (op == "Flatten") {
-    const auto given = n.int_attr("axis", 1);
-    const auto axis = static_cast<size_t>(given < 0 ? given + rank : given);
-    const int64_t rows = before(shape, axis), columns = rows == 0 ? 0 : element_count(shape) / rows;
-    const bool row = x.axis < axis;
-    return follow_reshape(
-        n, x, {{rows, row ? -1 : rows, nullptr}, {columns, row ? columns : -1, nullptr}});
-  }
-  if (op == "Gather" || op == "GatherElements") {
-    const size_t axis = axis_attr(0);
-    const Item at = in[1];
-    // A place from the end is one of the real part.
-    if (x.size && x.axis == axis) {
-      const bool plain = at.value->is_constant() && [&] {
-        const auto v = at.value->constant().to_int64s();
-        return std::all_of(v.begin(), v.end(), [](int64_t k) { return k >= 0; });
-      }();
-      if (!plain) {
-        Value* place = make1("Cast", {at.value}, {{"to", onnx_type(DType::s64)}});
-        in[1].value = newest(
-            "Where", {newest("Less", {place, integer(0)}), newest("Add", {place, x.size}), place});
-      }
-    }
-    if (op == "GatherElements") {
-      if (at.size) return {at.size, at.axis};
-      // Fewer places than the bound name rows that are real.
-      const bool all = at.value->shape()[x.axis] == shape[x.axis];
-      return x.axis != axis && all ? same() : Followed{};
-    }
-    if (at.size && x.size && x.axis != axis) refuse_size(n, x);
-    if (at.size) return {at.size, axis + at.axis};
-    if (x.axis == axis) return {};
-    return {x.size, x.axis < axis ? x.axis : x.axis + rank_of(1) - 1};
-  }
-  if (op == "GatherND" && !x.size && n.int_attr("batch_dims", 0) == 0 &&
-      in[1].axis + 1 < rank_of(1))
-    return {in[1].size, in[1].axis};
-  if (op == "Compress") {
-    const bool flat = !n.find_attr("axis");
-    const size_t axis = flat ? 0 : axis_attr(0);
-    if (x.size && (flat ? x.axis != 0 || rank != 1 : x.axis != axis)) refuse_size(n, x);
-    if (x.size && !in[1].size) in[1].sized(x.size, 0);
-    in[1].value = zero_filled(in[1]);
-    return {};
-  }
-  if (op == "NonZero") {
-    in[0].value = zero_filled(x);
-    return {};
-  }
-  if (op == "Softmax" || op == "LogSoftmax" || op == "Hardmax") {
-    const size_t axis = axis_attr(n.opset() < 13 ? 1 : -1);
-    if (x.axis == axis || (n.opset() < 13 && x.axis > axis))
-      in[0].value = filled(x, extreme(x.value->dtype(), false));
-    return same();
-  }
-  if (op == "CumSum" || op == "CumProd") {
-    if (n.int_attr("reverse", 0) != 0)
-      in[0].value = filled(x, ops::scalar_tensor(x.value->dtype(), op == "CumProd" ? 1 : 0));
-    return same();
-  }
-  if (op == "LayerNormalization" || op == "RMSNormalization" || op == "LpNormalization") {
-    const size_t axis = axis_attr(-1);
-    if (op == "LpNormalization" ? x.axis != axis : x.axis < axis) return same();
-  }
-  if (op == "Pad" && x.size) {
-    std::vector<int64_t> pads = in.size() > 1 ? constant_ints(n, in, 1) : n.ints_attr("pads");
-    std::vector<int64_t> axes = axes_of(n, in, 3, shape.size());
-    if (in.size() < 4 || in[3].kind == Item::Kind::none) {
-      axes.clear();
-      for (int64_t d = 0; d < rank; d++) axes.push_back(d);
-    }
-    bool free = true;
-    for (size_t k = 0; k < axes.size() && 2 * axes.size() == pads.size(); k++)
-      if (axes[k] == static_cast<int64_t>(x.axis))
-        free = pads[k] == 0 && pads[k + axes.size()] == 0;
-    if (free) return same();
-  }
-  if (op == "Split" && axis_attr(0) != x.axis) return same();
-  if (op == "OneHot") {
-    const int64_t at = normalize_axis(n.int_attr("axis", -1), rank + 1);
-    return {x.size, x.axis + (at <= static_cast<int64_t>(x.axis) ? 1 : 0)};
-  }
-  if (op == "RoiAlign" && !x.size && in[1].axis == 0) return {in[1].size, 0};
-  if (op == "GridSample" && (!x.size || x.axis == 0) && (!in[1].size || in[1].axis == 0))
-    return {x.size ? x.size : in[1].size, 0};
-  if (facts.per_sample && x.axis == 0 && !n.int_attr("training_mode", 0)) return same();
-  for (const Item& item : in)
-    if (item.size) refuse_size(n, item);
-  return {};
-}
-
-Specializer::Followed Specializer::follow_top(const Node& n, Items& in) {
-  const Item x = in[0];
-  const auto axis = static_cast<size_t>(
-      normalize_axis(n.int_attr("axis", -1), static_cast<int64_t>(x.value->shape().size())));
-  Value* count = nullptr;
-  if (in.size() > 1 && in[1].actual) {
-    count = extents(n, in[1])[0].actual;
-    if (x.size && x.axis != axis) refuse_shape(n, in[1]);
-  }
-  if (!x.size) return {count, axis};
-  if (x.axis != axis) return {x.size, x.axis};
-  in[0].value = filled(x, extreme(x.value->dtype(), n.int_attr("largest", 1) == 0));
-  return {count, axis};
 }
 
 // Shape and Size of a sized tensor: constants where shapes are decided, what they really are where

@@ -1,6 +1,6 @@
 // Operators whose result has a shape made of sizes that depend on data (size_ranges.cpp), or that
 // move the real part of a tensor to other places: ConstantOfShape, Range, Expand, Tile, Reshape,
-// Slice. The result has room for the most, and Followed::size says what is real.
+// Slice. The result has room for the most, and SizedResult::size says what is real.
 //
 // The real part of a tensor is always the first places along one axis. Reshape [2, n, 3] -> [2 n,
 // 3] with room for N rows: real rows stand at 0 .. n-1 and N .. N+n-1, so they are gathered to the
@@ -71,7 +71,7 @@ Value* Specializer::met(const Item& x, const Meeting& meeting) {
   return gathered(x, newest("Where", {newest("Equal", {x.size, integer(1)}), integer(0), place}));
 }
 
-Specializer::Followed Specializer::follow_elementwise(const Node& n, Items& in) {
+Specializer::SizedResult Specializer::follow_elementwise(const Node& n, Items& in) {
   size_t rank = 0;
   for (const Item& item : in)
     if (item.kind == Item::Kind::tensor && item.value->type.has_shape)
@@ -102,8 +102,8 @@ Specializer::Followed Specializer::follow_elementwise(const Node& n, Items& in) 
   return {meeting.size, *axis};
 }
 
-Specializer::Followed Specializer::follow_constant_of_shape(const Node& n, const Items& in) {
-  Followed out;
+Specializer::SizedResult Specializer::follow_constant_of_shape(const Node& n, Items& in) {
+  SizedResult out;
   const std::vector<Extent> to = extents(n, in[0]);
   for (size_t k = 0; k < to.size(); k++) {
     if (!to[k].actual) continue;
@@ -113,7 +113,7 @@ Specializer::Followed Specializer::follow_constant_of_shape(const Node& n, const
   return out;
 }
 
-Specializer::Followed Specializer::follow_range(const Node& n, const Items& in) {
+Specializer::SizedResult Specializer::follow_range(const Node& n, Items& in) {
   const DType type = in[0].value->dtype();
   for (const Item& item : in)
     if (!item.value->is_constant()) refuse_shape(n, item);
@@ -156,7 +156,7 @@ Specializer::Followed Specializer::follow_range(const Node& n, const Items& in) 
       .size = from_size ? count : newest("Max", {count, integer(0)}), .axis = 0, .whole = numbers};
 }
 
-Specializer::Followed Specializer::follow_expand(const Node& n, Items& in) {
+Specializer::SizedResult Specializer::follow_expand(const Node& n, Items& in) {
   Item& x = in[0];
   const std::vector<Extent> to = extents(n, in[1]);
   const size_t rank = x.value->shape().size(), out = std::max(rank, to.size());
@@ -187,7 +187,8 @@ Specializer::Followed Specializer::follow_expand(const Node& n, Items& in) {
   return {meeting.size, *axis};
 }
 
-Specializer::Followed Specializer::follow_tile(const Node& n, const Items& in) {
+Specializer::SizedResult Specializer::follow_tile(const Node& n, Items& in) {
+  if (in.size() != 2) return refuse_sizes(n, in);  // as before opset 6
   const Item& x = in[0];
   Shape shape = x.value->shape();
   std::vector<Extent> repeats = extents(n, in[1]);
@@ -237,8 +238,8 @@ Item Specializer::compacted(const Item& x) {
 }
 
 // x's own axis where the size itself stands for it (`kept`), and at most one unknown beside it.
-Specializer::Followed Specializer::follow_reshape(const Node& n, const Item& x,
-                                                  std::vector<Extent> to) {
+Specializer::SizedResult Specializer::follow_reshape(const Node& n, const Item& x,
+                                                     std::vector<Extent> to) {
   const Shape& from = x.value->shape();
   const int64_t outer = product(from, 0, x.axis), bound = from[x.axis];
   const int64_t inner = product(from, x.axis + 1, from.size());
@@ -303,7 +304,7 @@ Specializer::Followed Specializer::follow_reshape(const Node& n, const Item& x,
   return {.size = size, .axis = k, .whole = reshape(gathered(spread, row), shape)};
 }
 
-Specializer::Followed Specializer::follow_reshape_node(const Node& n, Items& in) {
+Specializer::SizedResult Specializer::follow_reshape_node(const Node& n, Items& in) {
   const Item& x = in[0];
   const Shape& from = x.value->shape();
   std::vector<Extent> to;
@@ -332,6 +333,21 @@ Specializer::Followed Specializer::follow_reshape_node(const Node& n, Items& in)
   return {.whole = reshape(x.value, shape)};
 }
 
+Specializer::SizedResult Specializer::follow_top(const Node& n, Items& in) {
+  const Item x = in[0];
+  const auto axis = static_cast<size_t>(
+      normalize_axis(n.int_attr("axis", -1), static_cast<int64_t>(x.value->shape().size())));
+  Value* count = nullptr;
+  if (in.size() > 1 && in[1].actual) {
+    count = extents(n, in[1])[0].actual;
+    if (x.size && x.axis != axis) refuse_shape(n, in[1]);
+  }
+  if (!x.size) return {count, axis};
+  if (x.axis != axis) return {x.size, x.axis};
+  in[0].value = filled(x, extreme(x.value->dtype(), n.int_attr("largest", 1) == 0));
+  return {count, axis};
+}
+
 namespace {
 
 struct SliceAxis {
@@ -341,7 +357,7 @@ struct SliceAxis {
 
 }  // namespace
 
-Specializer::Followed Specializer::follow_slice(const Node& n, const Items& in) {
+Specializer::SizedResult Specializer::follow_slice(const Node& n, Items& in) {
   const Item& x = in[0];
   const Shape& shape = x.value->shape();
   const auto rank = static_cast<int64_t>(shape.size());
@@ -389,8 +405,8 @@ Specializer::Followed Specializer::follow_slice(const Node& n, const Items& in) 
 
 // Places start, start + step ... before `end` of one axis. Negative ones count from the end of what
 // is real.
-Specializer::Followed Specializer::slice_axis(const Item& x, const Extent& start, const Extent& end,
-                                              int64_t step) {
+Specializer::SizedResult Specializer::slice_axis(const Item& x, const Extent& start,
+                                                 const Extent& end, int64_t step) {
   const int64_t room = x.value->shape()[x.axis];
   Value* size = x.size ? x.size : integer(room);
   const auto clamped = [&](const Extent& e, int64_t low, int64_t below_size) {

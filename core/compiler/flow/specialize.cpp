@@ -63,7 +63,7 @@ void Specializer::copy_node(const Node& n) {
   if (!makes_unknown_sizes(n) && !has_sizes(n, in)) ranges = ranges_of(n, in);
   Items sizes = in;
   for (size_t i = 0; i < in.size(); i++)
-    if (!decides_shape(n, i)) sizes[i] = settled(in[i]);
+    if (!decides_shape(n, i)) sizes[i] = actual_of(in[i]);
   copy_with(n, sizes);
   for (size_t i = 0; ranges && i < n.outputs().size(); i++) {
     Item item = Item::of((*ranges)[i].most);
@@ -80,7 +80,7 @@ void Specializer::copy_with(const Node& n, Items in) {
     if (item.kind == Item::Kind::sequence)
       fail_at(n, ErrorCode::invalid_argument, "an input is a sequence, expected a tensor");
   const bool asks = is_standard(n) && (n.op_type == "Shape" || n.op_type == "Size");
-  Followed followed;
+  SizedResult followed;
   if (!asks && has_sizes(n, in)) followed = follow(n, in);
   std::vector<Value*> results = {followed.whole};
   Node* made = nullptr;
@@ -159,7 +159,7 @@ void Specializer::set_outputs(const std::vector<Value*>& old) {
   std::unordered_set<std::string> taken;
   for (const Value* v : old) taken.insert(v->name());
   for (const Value* v : old) {
-    const Item item = settled(item_of(v));
+    const Item item = actual_of(item_of(v));
     if (item.kind == Item::Kind::tensor) outputs.push_back({v->name(), item});
     for (size_t i = 0; i < item.elements.size(); i++)
       outputs.push_back({fmt::format("{}[{}]", v->name(), i), Item::of(item.elements[i])});

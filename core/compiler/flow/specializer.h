@@ -1,5 +1,6 @@
 // The run of specialize() over one model. Its parts: specialize.cpp walks over the graph;
-// specializer.cpp makes and folds new nodes; sized.cpp follows sizes that depend on data,
+// specializer.cpp makes and folds new nodes; sized.cpp and sized_rules.cpp follow sizes that depend
+// on data,
 // size_ranges.cpp numbers made of them, sized_shapes.cpp operators that such numbers give a shape;
 // branches.cpp, loops.cpp, scan.cpp, sequences.cpp and flex_attention.cpp resolve the operators
 // they are named after, search.h those that generate text; data_sizes.cpp bounds results whose size
@@ -24,6 +25,7 @@
 #include "compiler/declared_types.h"
 #include "compiler/flow/item.h"
 #include "ir/graph.h"
+#include "ops/facts.h"
 
 namespace poprt::compiler {
 
@@ -34,6 +36,9 @@ bool makes_unknown_sizes(const ir::Node& n);  // the sizes of its result depend 
 bool is_text(const ir::Node& n);
 // Inputs that say what shape a result has: constants, or computed from bounds.
 bool decides_shape(const ir::Node& n, size_t input);
+
+// The greatest number of the type, or the least; infinities of floats.
+Tensor extreme(DType type, bool greatest);
 
 // Throws invalid_argument when `n` has no such attribute.
 std::shared_ptr<ir::Graph> subgraph(const ir::Node& n, std::string_view key);
@@ -141,7 +146,7 @@ class Specializer {
   void bound_sizes(const ir::Node& n, ir::Node* made);
 
   // What becomes of a node's sizes.
-  struct Followed {
+  struct SizedResult {
     ir::Value* size = nullptr;  // of the results along `axis`; null: all is real
     size_t axis = 0;
     std::function<ir::Value*(ir::Value*)> after = {};  // turns result 0 into the final one
@@ -149,8 +154,8 @@ class Specializer {
   };
   static bool has_sizes(const ir::Node& n, const Items& in);
   static bool reads_actual(const ir::Node& n, const Items& in);
-  static Item settled(const Item& item);
-  static Items settled(Items items);
+  static Item actual_of(const Item& item);
+  static Items actual_of(Items items);
   void copy_with(const ir::Node& n, Items in);
 
   // The least and the most that each element of an output can be, both constants.
@@ -175,19 +180,47 @@ class Specializer {
                   std::initializer_list<ir::Value*> inputs);
   ir::Value* size_of(const std::string& op, ir::Value* a, ir::Value* b);
 
-  Followed follow(const ir::Node& n, Items& in);
-  Followed follow_range(const ir::Node& n, const Items& in);
-  Followed follow_constant_of_shape(const ir::Node& n, const Items& in);
-  Followed follow_expand(const ir::Node& n, Items& in);
-  Followed follow_tile(const ir::Node& n, const Items& in);
-  Followed follow_elementwise(const ir::Node& n, Items& in);
-  Followed follow_reduction(const ir::Node& n, Items& in);
-  Followed follow_reshape(const ir::Node& n, const Item& x, std::vector<Extent> to);
-  Followed follow_reshape_node(const ir::Node& n, Items& in);
-  Followed follow_slice(const ir::Node& n, const Items& in);
-  Followed slice_axis(const Item& x, const Extent& start, const Extent& end, int64_t step);
-  Followed follow_concat(const ir::Node& n, Items& in);
-  Followed follow_scatter(const ir::Node& n, Items& in);
+  // A rule of ops::SizeRule: fills what must not count, and says what is real of the results.
+  using Rule = SizedResult (Specializer::*)(const ir::Node& n, Items& in);
+  static Rule rule_of(ops::SizeRule rule);
+  SizedResult follow(const ir::Node& n, Items& in);
+  SizedResult refuse_sizes(const ir::Node& n, const Items& in, size_t from = 0) const;
+  ir::Value* real_places(const Item& x, size_t axis, ir::Value* at);
+  SizedResult follow_unruled(const ir::Node& n, Items& in);
+  SizedResult follow_non_max_suppression(const ir::Node& n, Items& in);
+  SizedResult follow_transpose(const ir::Node& n, Items& in);
+  SizedResult follow_squeeze(const ir::Node& n, Items& in);
+  SizedResult follow_unsqueeze(const ir::Node& n, Items& in);
+  SizedResult follow_flatten(const ir::Node& n, Items& in);
+  SizedResult follow_gather(const ir::Node& n, Items& in);
+  SizedResult follow_gather_elements(const ir::Node& n, Items& in);
+  SizedResult follow_gather_nd(const ir::Node& n, Items& in);
+  SizedResult follow_compress(const ir::Node& n, Items& in);
+  SizedResult follow_non_zero(const ir::Node& n, Items& in);
+  SizedResult follow_softmax(const ir::Node& n, Items& in);
+  SizedResult follow_cumulative(const ir::Node& n, Items& in);
+  SizedResult follow_normalization(const ir::Node& n, Items& in);
+  SizedResult follow_pad(const ir::Node& n, Items& in);
+  SizedResult follow_split(const ir::Node& n, Items& in);
+  SizedResult follow_one_hot(const ir::Node& n, Items& in);
+  SizedResult follow_roi_align(const ir::Node& n, Items& in);
+  SizedResult follow_grid_sample(const ir::Node& n, Items& in);
+  SizedResult follow_range(const ir::Node& n, Items& in);
+  SizedResult follow_constant_of_shape(const ir::Node& n, Items& in);
+  SizedResult follow_expand(const ir::Node& n, Items& in);
+  SizedResult follow_tile(const ir::Node& n, Items& in);
+  SizedResult follow_elementwise(const ir::Node& n, Items& in);
+  SizedResult follow_reduced(const ir::Node& n, Items& in, std::vector<int64_t> axes,
+                             const Tensor& filling);
+  SizedResult follow_reduction(const ir::Node& n, Items& in);
+  SizedResult follow_reduce_mean(const ir::Node& n, Items& in);
+  SizedResult follow_arg(const ir::Node& n, Items& in);
+  SizedResult follow_reshape(const ir::Node& n, const Item& x, std::vector<Extent> to);
+  SizedResult follow_reshape_node(const ir::Node& n, Items& in);
+  SizedResult follow_slice(const ir::Node& n, Items& in);
+  SizedResult slice_axis(const Item& x, const Extent& start, const Extent& end, int64_t step);
+  SizedResult follow_concat(const ir::Node& n, Items& in);
+  SizedResult follow_scatter(const ir::Node& n, Items& in);
 
   // Sizes that meet in one axis of a result: equal, or one that is repeated.
   struct Meeting {
@@ -205,8 +238,8 @@ class Specializer {
   Meeting meet(std::span<const Meeting> all);
   Item compacted(const Item& x);
   ir::Value* from_front(const Item& at, ir::Value* size);
-  Followed follow_matmul(const ir::Node& n, Items& in);
-  Followed follow_top(const ir::Node& n, Items& in);
+  SizedResult follow_matmul(const ir::Node& n, Items& in);
+  SizedResult follow_top(const ir::Node& n, Items& in);
   void give_actual(const ir::Node& n, const Item& x);
   ir::Value* filled(const Item& item, const Tensor& filling);
   ir::Value* zero_filled(const Item& item);

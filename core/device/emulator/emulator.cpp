@@ -211,8 +211,8 @@ void Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
       region->kind = *control;
       region->other = other[i];
       region->data = data;
-      if (*control == program::Control::branch) region->when = in.ints[0] != 0;
-      if (*control == program::Control::loop) region->most = in.ints[0];
+      if (*control == program::Control::branch) region->when = decode_if(in).when;
+      if (*control == program::Control::loop) region->most = decode_loop(in).most;
       if (*control == program::Control::end) region->begin = region_of[other[i]];
       region_of[i] = region.get();
       section.steps.push_back({nullptr, region.get(), data, 0, 1, false});

@@ -13,19 +13,19 @@ void replace(void* to, const void* from, int64_t count) noexcept {
   std::memcpy(to, from, N * static_cast<size_t>(count));
 }
 
-template <Reduction kOp, class V>
+template <ScatterReduction kOp, class V>
 V combine(V a, V b) {
-  if constexpr (kOp == Reduction::add)
+  if constexpr (kOp == ScatterReduction::add)
     return static_cast<V>(a + b);
-  else if constexpr (kOp == Reduction::mul)
+  else if constexpr (kOp == ScatterReduction::mul)
     return static_cast<V>(a * b);
-  else if constexpr (kOp == Reduction::min)
+  else if constexpr (kOp == ScatterReduction::min)
     return b < a ? b : a;
   else
     return b > a ? b : a;
 }
 
-template <class T, Reduction kOp>
+template <class T, ScatterReduction kOp>
 void accumulate(void* to, const void* from, int64_t count) noexcept {
   auto* t = static_cast<std::byte*>(to);
   const auto* f = static_cast<const std::byte*>(from);
@@ -39,7 +39,7 @@ void accumulate(void* to, const void* from, int64_t count) noexcept {
       a = to_bf16(combine<kOp>(to_float(a), to_float(b)));
     } else if constexpr (std::is_integral_v<T>) {
       // Unsigned and at least 32 bits wide: overflow wraps.
-      if constexpr (kOp == Reduction::add || kOp == Reduction::mul) {
+      if constexpr (kOp == ScatterReduction::add || kOp == ScatterReduction::mul) {
         using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
         a = static_cast<T>(combine<kOp>(static_cast<U>(a), static_cast<U>(b)));
       } else {
@@ -53,20 +53,20 @@ void accumulate(void* to, const void* from, int64_t count) noexcept {
 }
 
 template <class T>
-Accumulate arithmetic(Reduction reduction) {
+Accumulate arithmetic(ScatterReduction reduction) {
   switch (reduction) {
-    case Reduction::add: return accumulate<T, Reduction::add>;
-    case Reduction::mul: return accumulate<T, Reduction::mul>;
-    case Reduction::min: return accumulate<T, Reduction::min>;
-    case Reduction::max: return accumulate<T, Reduction::max>;
+    case ScatterReduction::add: return accumulate<T, ScatterReduction::add>;
+    case ScatterReduction::mul: return accumulate<T, ScatterReduction::mul>;
+    case ScatterReduction::min: return accumulate<T, ScatterReduction::min>;
+    case ScatterReduction::max: return accumulate<T, ScatterReduction::max>;
     default: return nullptr;
   }
 }
 
 }  // namespace
 
-Accumulate find_accumulate(DType dtype, Reduction reduction) {
-  if (reduction == Reduction::none) {
+Accumulate find_accumulate(DType dtype, ScatterReduction reduction) {
+  if (reduction == ScatterReduction::none) {
     switch (dtype_bits(dtype)) {
       case 8: return replace<1>;
       case 16: return replace<2>;

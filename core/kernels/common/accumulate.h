@@ -8,12 +8,11 @@
 namespace poprt::kernels {
 
 // The numbers are written into program files: append only.
-enum class Reduction : int64_t { none = 0, add = 1, mul = 2, min = 3, max = 4 };
-inline constexpr int64_t kReductionCount = 5;
+enum class ScatterReduction : int64_t { none = 0, add = 1, mul = 2, min = 3, max = 4 };
 
 using Accumulate = void (*)(void* to, const void* from, int64_t count) noexcept;
 
 // Null when the dtype has no such operation (sub-byte types, arithmetic on bool and f8).
-Accumulate find_accumulate(DType dtype, Reduction reduction);
+Accumulate find_accumulate(DType dtype, ScatterReduction reduction);
 
 }  // namespace poprt::kernels

@@ -7,84 +7,64 @@
 
 namespace poprt::kernels {
 
-void expect_f32(std::string_view kernel, const Call& call, size_t i, int64_t elements) {
-  const Operand& o = call.operands[i];
+void expect_f32(std::string_view kernel, std::span<const Operand> operands, size_t i,
+                int64_t elements) {
+  const Operand& o = operands[i];
   expect(o.present, kernel, "an operand is missing");
   expect(o.dtype == DType::f32, kernel, "operands must be f32");
   expect(elements >= 0 && o.bytes / 4 >= static_cast<uint64_t>(elements), kernel,
          "an operand is too small");
 }
 
-namespace {
-
-void read_depth(std::string_view kernel, std::span<const int64_t> v, isa::ConvShape& s) {
-  for (size_t i = 0; i < kConvDepthInts; i++)
-    expect(v[i] >= (i == 4 ? 0 : 1) && v[i] < (int64_t{1} << 31), kernel, "a size is out of range");
-  s.d = v[0];
-  s.od = v[1];
-  s.kd = v[2];
-  s.stride_d = v[3];
-  s.pad_d = v[4];
-  s.dilation_d = v[5];
-}
-
-ConvCall read(std::string_view kernel, const Call& call, size_t extra, bool deep, bool plain_y) {
-  expect(
-      call.operands.size() == 5 && call.ints.size() == kConvInts + extra && call.floats.size() == 2,
-      kernel, "wrong number of operands, integers or floats");
-  const auto v = [&](size_t i) { return call.ints[i]; };
-  for (size_t i = 0; i < 16; i++)
-    expect(v(i) >= (i == 12 || i == 13 ? 0 : 1) && v(i) < (int64_t{1} << 31), kernel,
-           "a size is out of range");
+ConvCall read_conv(std::string_view kernel, const calls::BlockedConv& conv,
+                   std::span<const Operand> operands, const std::optional<calls::ConvDepth>& depth,
+                   bool plain_y) {
+  expect(operands.size() == 5, kernel, "expected 5 operands");
   ConvCall c;
   isa::ConvShape& s = c.shape;
-  s.batch = v(0);
-  s.groups = v(1);
-  s.c = v(2);
-  s.c_blocks = (v(2) + 15) / 16;
-  s.oc_blocks = (v(3) + 15) / 16;
-  s.h = v(4);
-  s.w = v(5);
-  s.oh = v(6);
-  s.ow = v(7);
-  s.kh = v(8);
-  s.kw = v(9);
-  s.stride_h = v(10);
-  s.stride_w = v(11);
-  s.pad_h = v(12);
-  s.pad_w = v(13);
-  s.dilation_h = v(14);
-  s.dilation_w = v(15);
-  if (deep) read_depth(kernel, call.ints.subspan(kConvInts), s);
-  s.epilogue = make_epilogue(kernel, v(16), call.floats[0], call.floats[1], v(17) != 0);
+  s.batch = conv.batch;
+  s.groups = conv.groups;
+  s.c = conv.c;
+  s.c_blocks = (conv.c + 15) / 16;
+  s.oc_blocks = (conv.m + 15) / 16;
+  s.h = conv.h;
+  s.w = conv.w;
+  s.oh = conv.oh;
+  s.ow = conv.ow;
+  s.kh = conv.kh;
+  s.kw = conv.kw;
+  s.stride_h = conv.stride_h;
+  s.stride_w = conv.stride_w;
+  s.pad_h = conv.pad_h;
+  s.pad_w = conv.pad_w;
+  s.dilation_h = conv.dilation_h;
+  s.dilation_w = conv.dilation_w;
+  if (depth) {
+    s.d = depth->d;
+    s.od = depth->od;
+    s.kd = depth->kd;
+    s.stride_d = depth->stride_d;
+    s.pad_d = depth->pad_d;
+    s.dilation_d = depth->dilation_d;
+  }
+  s.epilogue = make_epilogue(conv.epilogue);
   const auto product = [](std::initializer_list<int64_t> list) {
     int64_t p = 1;
     for (const int64_t f : list) p = checked_mul(p, f);
     return p;
   };
   c.x_elements = product({s.batch, s.groups, s.c_blocks, s.d, s.h, s.w, 16});
-  const int64_t filters = checked_mul(s.groups, plain_y ? v(3) : s.oc_blocks * 16);
+  const int64_t filters = checked_mul(s.groups, plain_y ? conv.m : s.oc_blocks * 16);
   const int64_t y = product({s.batch, filters, s.od, s.oh, s.ow});
-  if (call.operands[2].present) expect_f32(kernel, call, 2, filters);
-  if (call.operands[3].present) expect_f32(kernel, call, 3, y);
-  expect_f32(kernel, call, 4, y);
+  if (operands[2].present) expect_f32(kernel, operands, 2, filters);
+  if (operands[3].present) expect_f32(kernel, operands, 3, y);
+  expect_f32(kernel, operands, 4, y);
   c.outputs = static_cast<double>(y);
   c.flops = 2.0 * c.outputs * static_cast<double>(s.c) * static_cast<double>(s.kd) *
             static_cast<double>(s.kh) * static_cast<double>(s.kw);
   c.io_bytes = 4.0 * (static_cast<double>(c.x_elements) + c.outputs);
-  for (const Operand& o : call.operands.subspan(1, 1)) c.io_bytes += static_cast<double>(o.bytes);
+  c.io_bytes += static_cast<double>(operands[1].bytes);
   return c;
-}
-
-}  // namespace
-
-ConvCall read_conv(std::string_view kernel, const Call& call, size_t extra) {
-  return read(kernel, call, extra, false, false);
-}
-
-ConvCall read_deep_conv(std::string_view kernel, const Call& call, bool plain_y) {
-  const bool deep = call.ints.size() == kConvInts + kConvDepthInts;
-  return read(kernel, call, deep ? kConvDepthInts : 0, deep, plain_y);
 }
 
 std::vector<int32_t> tap_offsets(const isa::ConvShape& s, int64_t channels,

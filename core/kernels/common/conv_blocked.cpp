@@ -11,14 +11,16 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
-Plan plan_blocked_conv(std::string_view kernel, const Call& call, bool prologue,
+Plan plan_blocked_conv(std::string_view kernel, const calls::BlockedConv& conv,
+                       const std::optional<calls::ConvDepth>& depth,
+                       std::span<const Operand> operands, bool prologue,
                        ConvBlockedParams& params) {
-  const ConvCall c = read_deep_conv(kernel, call);
+  const ConvCall c = read_conv(kernel, conv, operands, depth);
   const isa::ConvShape& s = params.shape = c.shape;
   expect(s.groups == 1 || s.c % 16 == 0, kernel, "groups need multiples of 16 channels");
   const int64_t taps = checked_mul(checked_mul(s.kd, s.kh), s.kw), k = checked_mul(s.c, taps);
-  expect_f32(kernel, call, 0, c.x_elements);
-  expect_f32(kernel, call, 1, checked_mul(checked_mul(k, s.oc_blocks), s.groups * 16));
+  expect_f32(kernel, operands, 0, c.x_elements);
+  expect_f32(kernel, operands, 1, checked_mul(checked_mul(k, s.oc_blocks), s.groups * 16));
   params.table = &POPRT_SELECT_ISA(conv);
 
   const bool in_place = s.is_pointwise() && !prologue;

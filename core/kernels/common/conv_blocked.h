@@ -13,9 +13,10 @@ struct ConvBlockedParams {
   float low = 0;
 };
 
-// `call` has the operands of `conv`; everything is checked but the operands of a prologue. The plan
-// has neither run nor params yet.
-Plan plan_blocked_conv(std::string_view kernel, const Call& call, bool prologue,
-                       ConvBlockedParams& params);
+// `operands` are those of `conv`; everything is checked but those of a prologue. The plan has
+// neither run nor params yet.
+Plan plan_blocked_conv(std::string_view kernel, const calls::BlockedConv& conv,
+                       const std::optional<calls::ConvDepth>& depth,
+                       std::span<const Operand> operands, bool prologue, ConvBlockedParams& params);
 
 }  // namespace poprt::kernels

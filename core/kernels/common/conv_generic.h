@@ -1,17 +1,15 @@
-// What conv_generic and conv_transpose_generic share: plain [N, C, spatial...] layout, operands
-// [x, weights, bias?, y] of one dtype, ints [N, groups, C, M, rank (1-3), then per spatial
-// dimension: in, out, kernel, stride, pad, dilation] with C and M channels per group.
+// What conv_generic, conv_transpose_generic and conv_integer share: a convolution in plain layout
+// with operands [x, weights, bias?, y] of one dtype.
 #pragma once
 
 #include <array>
 
+#include "kernels/calls/common/plain_conv.h"
 #include "kernels/kernel.h"
 
 namespace poprt::kernels {
 
-struct ConvAxis {
-  int64_t in = 1, out = 1, kernel = 1, stride = 1, pad = 0, dilation = 1;
-};
+using ConvAxis = calls::WindowAxis;
 
 struct GenericConv {
   int64_t n = 0, groups = 0, c = 0, m = 0;
@@ -23,7 +21,8 @@ struct GenericConv {
   }
 };
 
-// Throws invalid_argument naming the kernel.
-GenericConv read_generic_conv(std::string_view kernel, const Call& call);
+// Checks the operands. Throws invalid_argument naming the kernel.
+GenericConv read_generic_conv(std::string_view kernel, const calls::PlainConv& conv,
+                              std::span<const Operand> operands);
 
 }  // namespace poprt::kernels

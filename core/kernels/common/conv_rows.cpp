@@ -12,12 +12,12 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
-Plan plan_conv_rows(std::string_view kernel, const Call& call, const ConvCall& conv,
-                    ConvRowsParams& params) {
+Plan plan_conv_rows(std::string_view kernel, std::span<const Operand> operands,
+                    const ConvCall& conv, ConvRowsParams& params) {
   const isa::ConvShape& s = params.shape = conv.shape;
   expect(s.groups == 1 && s.c <= 64, kernel, "one group and at most 64 channels");
   const int64_t planes = checked_mul(s.c, s.kd);
-  expect_f32(kernel, call, 0, checked_mul(checked_mul(s.batch * s.c, s.d), s.h * s.w));
+  expect_f32(kernel, operands, 0, checked_mul(checked_mul(s.batch * s.c, s.d), s.h * s.w));
   params.table = &POPRT_SELECT_ISA(conv);
 
   isa::ConvBlocking& b = params.blocking;

@@ -16,7 +16,7 @@ struct ConvRowsParams {
 };
 
 // Cuts the work and checks x; the plan has neither run nor params yet.
-Plan plan_conv_rows(std::string_view kernel, const Call& call, const ConvCall& conv,
-                    ConvRowsParams& params);
+Plan plan_conv_rows(std::string_view kernel, std::span<const Operand> operands,
+                    const ConvCall& conv, ConvRowsParams& params);
 
 }  // namespace poprt::kernels

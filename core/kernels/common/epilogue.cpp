@@ -6,15 +6,13 @@
 
 namespace poprt::kernels {
 
-isa::Epilogue make_epilogue(std::string_view kernel, int64_t activation, float a, float b,
-                            bool residual_after) {
-  expect(activation >= 0 && activation < kActivationCount, kernel, "unknown activation");
+isa::Epilogue make_epilogue(const calls::Epilogue& epilogue) {
   isa::Epilogue e;
-  e.activation = activation;
-  e.a = a;
-  e.b = b;
-  e.residual_after = residual_after;
-  switch (static_cast<Activation>(activation)) {
+  e.activation = static_cast<int64_t>(epilogue.activation);
+  e.a = epilogue.a;
+  e.b = epilogue.b;
+  e.residual_after = epilogue.residual_after;
+  switch (epilogue.activation) {
     case Activation::none: e.mode = isa::Epilogue::plain; break;
     case Activation::relu:
       e.mode = isa::Epilogue::clamped;
@@ -23,8 +21,8 @@ isa::Epilogue make_epilogue(std::string_view kernel, int64_t activation, float a
       break;
     case Activation::clip:
       e.mode = isa::Epilogue::clamped;
-      e.low = a;
-      e.high = b;
+      e.low = epilogue.a;
+      e.high = epilogue.b;
       break;
     default: e.mode = isa::Epilogue::general;
   }

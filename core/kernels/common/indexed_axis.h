@@ -1,12 +1,12 @@
 // An index tensor laid over a data tensor along one axis: what gather_elements and scatter_elements
-// share. Ints [axis, rank, data dims..., index dims...]; index dims never exceed data dims off the
-// axis.
+// share.
 #pragma once
 
 #include <algorithm>
 #include <vector>
 
 #include "base/checked.h"
+#include "kernels/calls/common/indexed_axis.h"
 #include "kernels/common/elements.h"
 
 namespace poprt::kernels {
@@ -61,26 +61,19 @@ struct IndexedAxis {
   }
 };
 
-inline IndexedAxis read_indexed_axis(const Call& call, size_t first, const Operand& data,
+// Checks the operands against `at`. Throws invalid_argument naming the kernel.
+inline IndexedAxis read_indexed_axis(const calls::IndexedAxis& at, const Operand& data,
                                      const Operand& indices, std::string_view kernel) {
-  const auto ints = call.ints.subspan(std::min(first, call.ints.size()));
-  expect(ints.size() >= 2 && ints[1] >= 1 && ints[1] <= 64, kernel, "rank must be 1..64");
-  const auto rank = static_cast<size_t>(ints[1]);
-  expect(ints.size() == 2 + 2 * rank && ints[0] >= 0 && ints[0] < ints[1], kernel,
-         "expected axis, rank, data and index dimensions");
   expect(is_index(indices.dtype), kernel, "indices must be s32 or s64");
   IndexedAxis a;
-  a.axis = static_cast<size_t>(ints[0]);
-  const auto dims = ints.subspan(2, rank);
-  a.index_dims.assign(ints.begin() + 2 + static_cast<std::ptrdiff_t>(rank), ints.end());
-  for (size_t d = 0; d < rank; d++)
-    expect(d == a.axis || a.index_dims[d] <= dims[d], kernel,
-           "the index tensor is larger than the data");
+  a.axis = static_cast<size_t>(at.axis);
+  const auto& dims = at.data_dims;
+  a.index_dims = at.index_dims;
   a.data_strides = contiguous_strides(dims);
   a.size = dims[a.axis];
   a.stride = a.data_strides[a.axis];
   a.wide = indices.dtype == DType::s64;
-  a.along = a.axis + 1 == rank;
+  a.along = a.axis + 1 == dims.size();
   a.line = a.index_dims.back();
   const int64_t count = element_count(a.index_dims);
   a.lines = a.line ? count / a.line : 0;

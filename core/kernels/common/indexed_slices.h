@@ -1,12 +1,11 @@
-// Tuples of indices that name slices: what gather_nd and scatter_nd share. Ints [batch, count,
-// depth, slice, dims[depth]...]: the data is [batch, dims..., slice] elements, the indices [batch,
-// count, depth], the slices [batch, count, slice].
+// Tuples of indices that name slices: what gather_nd and scatter_nd share.
 #pragma once
 
 #include <algorithm>
 #include <vector>
 
 #include "base/checked.h"
+#include "kernels/calls/common/indexed_slices.h"
 #include "kernels/common/elements.h"
 
 namespace poprt::kernels {
@@ -30,20 +29,16 @@ struct IndexedSlices {
   }
 };
 
-inline IndexedSlices read_indexed_slices(const Call& call, size_t first, const Operand& data,
+// Checks the operands against `at`. Throws invalid_argument naming the kernel.
+inline IndexedSlices read_indexed_slices(const calls::IndexedSlices& at, const Operand& data,
                                          const Operand& indices, const Operand& slices,
                                          std::string_view kernel) {
-  const auto ints = call.ints.subspan(std::min(first, call.ints.size()));
-  expect(ints.size() >= 4, kernel, "expected batch, count, depth, slice and dimensions");
-  for (const int64_t i : ints) expect(i >= 0, kernel, "negative size");
   IndexedSlices s;
-  s.batch = ints[0];
-  s.count = ints[1];
-  s.depth = ints[2];
-  s.slice = ints[3];
-  expect(static_cast<uint64_t>(s.depth) == ints.size() - 4, kernel,
-         "expected one dimension for each index");
-  s.dims.assign(ints.begin() + 4, ints.end());
+  s.batch = at.batch;
+  s.count = at.count;
+  s.depth = static_cast<int64_t>(at.dims.size());
+  s.slice = at.slice;
+  s.dims = at.dims;
   s.volume = element_count(s.dims);
   s.wide = indices.dtype == DType::s64;
   expect(is_index(indices.dtype), kernel, "indices must be s32 or s64");

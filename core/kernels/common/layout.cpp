@@ -34,11 +34,9 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 
 }  // namespace
 
-Plan prepare_layout(std::string_view kernel, const Call& call, bool to_blocks) {
-  expect(call.operands.size() == 2 && call.ints.size() == 3, kernel,
-         "expected 2 operands, 3 integers");
-  const int64_t n = call.ints[0], c = call.ints[1], pixels = call.ints[2];
-  expect(n >= 0 && c >= 1 && pixels >= 0 && c < (int64_t{1} << 40), kernel, "size out of range");
+Plan prepare_layout(std::string_view kernel, const Call& call, int64_t n, int64_t c, int64_t pixels,
+                    bool to_blocks) {
+  expect(call.operands.size() == 2, kernel, "expected operands from, to");
   const int64_t blocks = (c + 15) / 16;
   const int64_t plain = checked_mul(checked_mul(n, c), pixels);
   const int64_t blocked = checked_mul(checked_mul(n, blocks * 16), pixels);

@@ -1,10 +1,11 @@
-// What block and unblock share: operands [from, to], ints [N, C, pixels].
+// What block and unblock share (calls/block.h, calls/unblock.h).
 #pragma once
 
 #include "kernels/kernel.h"
 
 namespace poprt::kernels {
 
-Plan prepare_layout(std::string_view kernel, const Call& call, bool to_blocks);
+Plan prepare_layout(std::string_view kernel, const Call& call, int64_t n, int64_t channels,
+                    int64_t pixels, bool to_blocks);
 
 }  // namespace poprt::kernels

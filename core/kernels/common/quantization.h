@@ -4,8 +4,9 @@
 
 #include <algorithm>
 
-#include "kernels/common/call_reader.h"
+#include "kernels/calls/common/quantization_grid.h"
 #include "kernels/common/convert_block.h"
+#include "kernels/common/operands.h"
 #include "kernels/isa/quantize.h"
 
 namespace poprt::kernels {
@@ -72,15 +73,13 @@ inline bool whole_type(DType t, isa::Whole* whole) {
   }
 }
 
-// ints from `at` on: outer, n, inner, block (0: one parameter for all, or for each of n when
-// `per_axis`), per_axis.
-inline QuantizationGrid read_grid(const CallReader& r, size_t at) {
+inline QuantizationGrid make_grid(const calls::QuantizationGrid& call) {
   QuantizationGrid g;
-  g.outer = r.size(at);
-  g.n = r.size(at + 1);
-  g.inner = r.size(at + 2);
-  const int64_t block = r.size(at + 3);
-  CallReader::product({g.outer, g.n, g.inner});
+  g.outer = call.outer;
+  g.n = call.n;
+  g.inner = call.inner;
+  const int64_t block = call.block;
+  Operands::product({g.outer, g.n, g.inner});
   if (block > 0) {
     g.block = block;
     const int64_t blocks = (g.n + block - 1) / block;
@@ -88,7 +87,7 @@ inline QuantizationGrid read_grid(const CallReader& r, size_t at) {
     g.step_n = g.inner;
     g.step_inner = 1;
     g.parameters = g.outer * blocks * g.inner;
-  } else if (r.flag(at + 4)) {
+  } else if (call.per_axis) {
     g.step_n = 1;
     g.parameters = g.n;
   }
@@ -102,10 +101,11 @@ struct QuantizationParams {
   QuantizationGrid grid;
   DType x, scale, zero, y;
 
-  // The grid is in ints 0 to 4; `is_result` says whether y may have a type, `what` what fails.
-  void read(const CallReader& r, bool (*is_result)(DType), const char* what) {
+  // `is_result` says whether y may have a type, `what` what fails.
+  void read(const Operands& r, const calls::QuantizationGrid& of, bool (*is_result)(DType),
+            const char* what) {
     table = &POPRT_SELECT_ISA(quantize);
-    grid = read_grid(r, 0);
+    grid = make_grid(of);
     x = r.dtype(0);
     scale = r.dtype(1);
     zero = r.dtype(2);

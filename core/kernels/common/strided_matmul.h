@@ -1,10 +1,9 @@
-// What matmul_dynamic and matmul_generic share: out[batch..., M, N] = alpha * a * b + beta * c with
-// operands [a, b, c?, out], ints [M, N, K, a_row, a_k, b_k, b_n, c_row, c_n, rank, then rank times
-// (count, a_stride, b_stride)], floats [alpha, beta]. Strides are elements and never negative.
+// What matmul_dynamic and matmul_generic share: operands [a, b, c?, y] and a batch of products.
 #pragma once
 
 #include <vector>
 
+#include "kernels/calls/common/strided_product.h"
 #include "kernels/kernel.h"
 
 namespace poprt::kernels {
@@ -18,6 +17,7 @@ struct StridedMatmul {
 };
 
 // Checks that every access lies inside its operand. Throws invalid_argument naming the kernel.
-StridedMatmul read_strided_matmul(std::string_view kernel, const Call& call);
+StridedMatmul read_strided_matmul(std::string_view kernel, const calls::StridedProduct& product,
+                                  std::span<const Operand> operands);
 
 }  // namespace poprt::kernels

@@ -1,6 +1,7 @@
 // ArgMax and ArgMin.
 #pragma once
 
+#include "kernels/calls/arg_extreme.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/reduce.h"
 
@@ -25,8 +26,12 @@ inline void lower_arg(LowerContext& ctx, bool smallest) {
       shape, normalize_axis(ctx.node.int_attr("axis", 0), static_cast<int64_t>(shape.size())));
   const DType t = ctx.in_dtype(0);
   const bool narrow = is_float(t) && t != DType::f32 && t != DType::f64;
-  ctx.emit("arg_extreme", {narrow ? in_as_f32(ctx, 0) : ctx.in(0), ctx.out(0)},
-           {s.outer, s.n, s.inner, smallest, ctx.node.int_attr("select_last_index", 0)});
+  ctx.emit(calls::ArgExtreme{.outer = s.outer,
+                             .n = s.n,
+                             .inner = s.inner,
+                             .smallest = smallest,
+                             .last = ctx.node.int_attr("select_last_index", 0) != 0},
+           {narrow ? in_as_f32(ctx, 0) : ctx.in(0), ctx.out(0)});
 }
 
 }  // namespace poprt::ops

@@ -2,6 +2,7 @@
 // converted into a temporary, results back.
 #pragma once
 
+#include "kernels/calls/cast.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -11,7 +12,7 @@ inline LowerContext::BufferId in_as(LowerContext& ctx, size_t i, DType type) {
   const auto from = ctx.in(i);
   if (ctx.in_dtype(i) == type) return from;
   const auto to = ctx.temporary(type, ctx.in_shape(i));
-  ctx.emit("cast", {from, to}, {1});
+  ctx.emit(calls::Cast{}, {from, to});
   return to;
 }
 
@@ -25,7 +26,7 @@ inline LowerContext::BufferId out_as(LowerContext& ctx, size_t i, DType type) {
 
 inline void finish_as(LowerContext& ctx, size_t i, LowerContext::BufferId place, DType type) {
   if (place == LowerContext::kNone || ctx.out_dtype(i) == type) return;
-  ctx.emit("cast", {place, ctx.out(i)}, {1});
+  ctx.emit(calls::Cast{}, {place, ctx.out(i)});
 }
 
 // For kernels that also have a plain build for f64: that of an f64 input 0, else f32.

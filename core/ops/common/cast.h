@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/quarter.h"
+#include "kernels/calls/cast.h"
 #include "ops/common/elementwise.h"
 
 namespace poprt::ops {
@@ -26,8 +27,8 @@ inline void lower_cast(LowerContext& ctx) {
   const auto rounding = mode == "up"     ? PowerRounding::up
                         : mode == "down" ? PowerRounding::down
                                          : PowerRounding::nearest;
-  ctx.emit("cast", {ctx.in(0), ctx.out(0)},
-           {ctx.node.int_attr("saturate", 1), static_cast<int64_t>(rounding)});
+  ctx.emit(calls::Cast{.saturate = ctx.node.int_attr("saturate", 1) != 0, .rounding = rounding},
+           {ctx.in(0), ctx.out(0)});
 }
 
 }  // namespace poprt::ops

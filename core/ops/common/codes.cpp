@@ -1,5 +1,7 @@
 #include "ops/common/codes.h"
 
+#include "kernels/calls/cast.h"
+
 namespace poprt::ops {
 namespace {
 
@@ -12,13 +14,13 @@ program::BufferId unpack_codes(LowerContext& ctx, program::BufferId from, DType 
                                const Shape& shape) {
   if (from == LowerContext::kNone) return from;
   const auto bytes = ctx.temporary(DType::u8, shape);
-  ctx.emit("cast", {ctx.view(from, 0, code_type(dtype), shape), bytes}, {1});
+  ctx.emit(calls::Cast{}, {ctx.view(from, 0, code_type(dtype), shape), bytes});
   return bytes;
 }
 
 void pack_codes(LowerContext& ctx, program::BufferId from, program::BufferId to, DType dtype,
                 const Shape& shape) {
-  ctx.emit("cast", {from, ctx.view(to, 0, code_type(dtype), shape)}, {1});
+  ctx.emit(calls::Cast{}, {from, ctx.view(to, 0, code_type(dtype), shape)});
 }
 
 }  // namespace poprt::ops

@@ -1,5 +1,6 @@
 #include "ops/common/constant_result.h"
 
+#include "kernels/calls/copy.h"
 #include "ops/common/scalar.h"
 
 namespace poprt::ops {
@@ -13,7 +14,7 @@ void emit_constant(LowerContext& ctx, size_t i, std::span<const double> values) 
     std::memcpy(to, v.data(), v.bytes());
     to += v.bytes();
   }
-  ctx.emit("copy", {ctx.pack(t), ctx.out(i)});
+  ctx.emit(calls::Copy{}, {ctx.pack(t), ctx.out(i)});
 }
 
 }  // namespace poprt::ops

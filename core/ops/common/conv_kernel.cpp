@@ -1,6 +1,7 @@
 #include "ops/common/conv_kernel.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -38,11 +39,17 @@ bool three_by_three(const ConvProblem& p) {
   });
 }
 
-// Winograd's, or 0. `wanted` is -1 for the cheapest up to `largest`.
-int64_t tile_of(const ConvProblem& p, int64_t wanted, int64_t largest) {
+// What choose_conv_kernel() is asked besides the problem.
+struct Wish {
+  int64_t winograd_tile;  // -1 for the cheapest up to `largest_tile`
+  int64_t largest_tile;
+};
+
+// Winograd's, or 0.
+int64_t winograd_tile_of(const ConvProblem& p, const Wish& wish) {
   if (p.groups != 1 || !three_by_three(p)) return 0;
-  if (wanted >= 0) return wanted;
-  switch (conv_algorithm(p.batch, p.c, p.m, p.axes[1].out, p.axes[2].out, largest)) {
+  if (wish.winograd_tile >= 0) return wish.winograd_tile;
+  switch (conv_algorithm(p.batch, p.c, p.m, p.axes[1].out, p.axes[2].out, wish.largest_tile)) {
     case ConvAlgorithm::winograd2: return 2;
     case ConvAlgorithm::winograd4: return 4;
     case ConvAlgorithm::direct: break;
@@ -70,11 +77,119 @@ bool mostly_padding(const ConvProblem& p) {
          inside(p) < 0.85;
 }
 
-std::vector<int64_t> common_ints(const ConvProblem& p, int64_t groups, int64_t c, int64_t m) {
+kernels::calls::BlockedConv common_call(const ConvProblem& p, int64_t groups, int64_t c,
+                                        int64_t m) {
   const ConvAxis &h = p.axes[1], &w = p.axes[2];
-  return {p.batch,  groups,   c,        m,     h.in,  w.in,       h.out,      w.out, h.kernel,
-          w.kernel, h.stride, w.stride, h.pad, w.pad, h.dilation, w.dilation, 0,     0};
+  return {.batch = p.batch,
+          .groups = groups,
+          .c = c,
+          .m = m,
+          .h = h.in,
+          .w = w.in,
+          .oh = h.out,
+          .ow = w.out,
+          .kh = h.kernel,
+          .kw = w.kernel,
+          .stride_h = h.stride,
+          .stride_w = w.stride,
+          .pad_h = h.pad,
+          .pad_w = w.pad,
+          .dilation_h = h.dilation,
+          .dilation_w = w.dilation,
+          .epilogue = {}};
 }
+
+std::optional<kernels::calls::ConvDepth> depth_of(const ConvProblem& p) {
+  if (!p.deep) return std::nullopt;
+  const ConvAxis& d = p.axes[0];
+  return kernels::calls::ConvDepth{.d = d.in,
+                                   .od = d.out,
+                                   .kd = d.kernel,
+                                   .stride_d = d.stride,
+                                   .pad_d = d.pad,
+                                   .dilation_d = d.dilation};
+}
+
+// Weights of [taps of height and depth][taps of width] for each group.
+kernels::ConvWeights group_weights(const ConvProblem& p) {
+  return {
+      {}, p.groups, p.m, p.c, checked_mul(p.axes[0].kernel, p.axes[1].kernel), p.axes[2].kernel};
+}
+
+// A kernel for channels in groups.
+template <class Call>
+ConvKernel by_groups(const ConvProblem& p) {
+  Call call;
+  call.conv = common_call(p, p.groups, p.c, p.m);
+  if constexpr (requires { call.depth; }) call.depth = depth_of(p);
+  return {.call = call, .weights = group_weights(p)};
+}
+
+// One whose groups are blocks of 16 channels, which may hold several of the convolution's.
+template <class Call>
+ConvKernel by_blocks(const ConvProblem& p) {
+  ConvKernel k = by_groups<Call>(p);
+  k.weights.groups = 1;
+  k.weights.m = p.groups * p.m;
+  std::get<Call>(k.call).conv = common_call(p, blocks(k.weights.m), kLanes, kLanes);
+  return k;
+}
+
+// K is (channel, tap), so each (channel, tap) counts as a channel.
+template <class Call>
+ConvKernel by_taps(const ConvProblem& p) {
+  ConvKernel k = by_groups<Call>(p);
+  k.weights = {{}, 1, p.m, checked_mul(p.c, p.taps()), 1, 1};
+  return k;
+}
+
+// When a kernel computes the convolution, and what it is told.
+struct Implementation {
+  bool (*fits)(const ConvProblem& p, const Wish& wish);
+  ConvKernel (*make)(const ConvProblem& p, const Wish& wish);
+};
+
+// In order of priority: the first that fits computes the convolution.
+constexpr Implementation kImplementations[] = {
+    // Few channels: rows are copied, all taps of all channels at once.
+    {[](const ConvProblem& p, const Wish&) { return p.plain && p.plain_result; },
+     [](const ConvProblem& p, const Wish&) {
+       ConvKernel k = by_taps<kernels::calls::ConvPlain>(p);
+       k.packed = false;
+       return k;
+     }},
+    {[](const ConvProblem& p, const Wish&) { return p.plain; },
+     [](const ConvProblem& p, const Wish&) { return by_taps<kernels::calls::ConvStem>(p); }},
+    // The only one with a prologue.
+    {[](const ConvProblem& p, const Wish&) { return p.normalized; },
+     [](const ConvProblem& p, const Wish&) {
+       return by_groups<kernels::calls::ConvNormalized>(p);
+     }},
+    // What isa/depthwise.h has loops for; other depthwise ones are groups of one channel.
+    {[](const ConvProblem& p, const Wish&) {
+       return depthwise(p) && !p.deep && common_depthwise(p);
+     },
+     [](const ConvProblem& p, const Wish&) { return by_blocks<kernels::calls::ConvDepthwise>(p); }},
+    {[](const ConvProblem& p, const Wish&) { return small_groups(p) && !p.deep; },
+     [](const ConvProblem& p, const Wish&) {
+       ConvKernel k = by_blocks<kernels::calls::ConvGrouped>(p);
+       std::get<kernels::calls::ConvGrouped>(k.call).size = p.c;
+       return k;
+     }},
+    // Fewer products than a direct sum.
+    {[](const ConvProblem& p, const Wish& wish) { return winograd_tile_of(p, wish) != 0; },
+     [](const ConvProblem& p, const Wish& wish) {
+       ConvKernel k = by_groups<kernels::calls::ConvWinograd>(p);
+       k.winograd_tile = winograd_tile_of(p, wish);
+       std::get<kernels::calls::ConvWinograd>(k.call).tile = k.winograd_tile;
+       return k;
+     }},
+    // Leaves out the taps in the padding.
+    {[](const ConvProblem& p, const Wish&) { return mostly_padding(p); },
+     [](const ConvProblem& p, const Wish&) { return by_groups<kernels::calls::ConvDilated>(p); }},
+    {[](const ConvProblem&, const Wish&) { return true; },
+     [](const ConvProblem& p, const Wish&) { return by_groups<kernels::calls::Conv>(p); }},
+};
 
 }  // namespace
 
@@ -127,47 +242,20 @@ bool conv_kernel_exists(const ConvProblem& p) {
   return whole_blocks(p) || (small_groups(p) && !p.deep);
 }
 
+std::string_view ConvKernel::name() const {
+  return std::visit([]<class Call>(const Call&) { return Call::kKernel; }, call);
+}
+
 ConvKernel choose_conv_kernel(const ConvProblem& p, int64_t winograd_tile, int64_t largest_tile) {
   if (!conv_kernel_exists(p))
     fail(ErrorCode::invalid_argument,
          "no blocked convolution of {} groups of {} to {} channels{}{}{}", p.groups, p.c, p.m,
          p.deep ? " in three dimensions" : "", p.plain ? " in plain layout" : "",
          p.normalized ? " with a prologue" : "");
-  ConvKernel k;
-  k.weights = {
-      {}, p.groups, p.m, p.c, checked_mul(p.axes[0].kernel, p.axes[1].kernel), p.axes[2].kernel};
-  k.ints = common_ints(p, p.groups, p.c, p.m);
-  const ConvAxis& d = p.axes[0];
-  if (p.deep) k.ints.insert(k.ints.end(), {d.in, d.out, d.kernel, d.stride, d.pad, d.dilation});
-  const auto groups_in_blocks = [&](std::string_view name) {
-    k.name = name;
-    k.weights.groups = 1;
-    k.weights.m = p.groups * p.m;
-    k.ints = common_ints(p, blocks(k.weights.m), kLanes, kLanes);
-  };
-  // The first that fits.
-  if (p.plain) {
-    // K is (channel, tap), so each (channel, tap) counts as a channel.
-    k.name = p.plain_result ? "conv_plain" : "conv_stem";
-    k.packed = !p.plain_result;
-    k.weights = {{}, 1, p.m, checked_mul(p.c, p.taps()), 1, 1};
-  } else if (p.normalized) {
-    k.name = "conv_normalized";
-  } else if (depthwise(p) && !p.deep && common_depthwise(p)) {
-    groups_in_blocks("conv_depthwise");
-  } else if (small_groups(p) && !p.deep) {
-    groups_in_blocks("conv_grouped");
-    k.ints.push_back(p.c);
-  } else if (const int64_t tile = tile_of(p, winograd_tile, largest_tile)) {
-    k.name = "conv_winograd";
-    k.winograd_tile = tile;
-    k.ints.push_back(tile);
-  } else if (mostly_padding(p)) {
-    k.name = "conv_dilated";
-  } else {
-    k.name = "conv";
-  }
-  return k;
+  const Wish wish{winograd_tile, largest_tile};
+  const auto* chosen = std::find_if(std::begin(kImplementations), std::end(kImplementations),
+                                    [&](const Implementation& i) { return i.fits(p, wish); });
+  return chosen->make(p, wish);
 }
 
 }  // namespace poprt::ops

@@ -3,9 +3,17 @@
 
 #include <array>
 #include <string_view>
-#include <vector>
+#include <variant>
 
 #include "ir/graph.h"
+#include "kernels/calls/conv.h"
+#include "kernels/calls/conv_depthwise.h"
+#include "kernels/calls/conv_dilated.h"
+#include "kernels/calls/conv_grouped.h"
+#include "kernels/calls/conv_normalized.h"
+#include "kernels/calls/conv_plain.h"
+#include "kernels/calls/conv_stem.h"
+#include "kernels/calls/conv_winograd.h"
 #include "kernels/common/pack_conv.h"
 #include "ops/common/conv.h"
 
@@ -31,14 +39,18 @@ struct ConvProblem {
 ConvProblem conv_problem(const ir::Node& conv);
 
 struct ConvKernel {
-  std::string_view name;
+  // What the kernel is told but for the epilogue and the prologue.
+  std::variant<kernels::calls::Conv, kernels::calls::ConvStem, kernels::calls::ConvPlain,
+               kernels::calls::ConvNormalized, kernels::calls::ConvDepthwise,
+               kernels::calls::ConvGrouped, kernels::calls::ConvWinograd,
+               kernels::calls::ConvDilated>
+      call;
   // How pack_conv() reads the ONNX weights: [groups * m, c, kh, kw] whatever they are.
   kernels::ConvWeights weights;
   bool packed = true;  // or the kernel takes weights and bias as ONNX has them
   int64_t winograd_tile = 0;
-  std::vector<int64_t> ints;  // all but the activation's, which stand at kActivationInts
-  static constexpr size_t kActivationInts = 16;
 
+  std::string_view name() const;
   int64_t packed_floats() const;
   void pack(std::span<const float> values, std::span<float> to) const;
 };

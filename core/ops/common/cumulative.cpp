@@ -1,5 +1,6 @@
 #include "ops/common/cumulative.h"
 
+#include "kernels/calls/cumsum.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/reduce.h"
 
@@ -15,9 +16,13 @@ void lower_cumulative(LowerContext& ctx, bool product) {
   const DType t = ctx.in_dtype(0);
   const bool narrow = is_float(t) && t != DType::f32 && t != DType::f64;
   const auto y = narrow ? out_as_f32(ctx, 0) : ctx.out(0);
-  ctx.emit("cumsum", {narrow ? in_as_f32(ctx, 0) : ctx.in(0), y},
-           {s.outer, s.n, s.inner, ctx.node.int_attr("exclusive", 0),
-            ctx.node.int_attr("reverse", 0), product});
+  ctx.emit(calls::Cumsum{.outer = s.outer,
+                         .n = s.n,
+                         .inner = s.inner,
+                         .exclusive = ctx.node.int_attr("exclusive", 0) != 0,
+                         .reverse = ctx.node.int_attr("reverse", 0) != 0,
+                         .product = product},
+           {narrow ? in_as_f32(ctx, 0) : ctx.in(0), y});
   if (narrow) finish_f32(ctx, 0, y);
 }
 

@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "base/shape.h"
+#include "kernels/calls/cast.h"
+#include "kernels/calls/elementwise_generic.h"
 
 namespace poprt::ops {
 namespace {
@@ -39,7 +41,7 @@ struct Operand {
 
 BufferId cast(LowerContext& ctx, BufferId from, DType to, const Shape& shape) {
   const BufferId t = ctx.temporary(to, shape);
-  ctx.emit("cast", {from, t}, {1});
+  ctx.emit(calls::Cast{}, {from, t});
   return t;
 }
 
@@ -62,7 +64,7 @@ void lower_many(LowerContext& ctx, std::span<const Operand> operands) {
       y = p.step(ElementwiseOp::div, y, p.constant(static_cast<float>(operands.size())));
     p.add_output(y, ctx.out_dtype());
     buffers.push_back(ctx.out(0));
-    ctx.emit("elementwise", buffers, p.encode(), p.constants);
+    ctx.emit(p.call(), buffers);
   }
 }
 
@@ -86,7 +88,7 @@ void lower_float(LowerContext& ctx, std::span<const Operand> operands) {
   }
   p.add_output(append_elementwise(p, node, values), ctx.out_dtype());
   buffers.push_back(ctx.out(0));
-  ctx.emit("elementwise", buffers, p.encode(), p.constants);
+  ctx.emit(p.call(), buffers);
 }
 
 Tensor typed_scalar(DType dtype, double value) {
@@ -134,7 +136,7 @@ void emit_steps(LowerContext& ctx, const ElementwiseProgram& p, std::span<const 
       results.push_back(ctx.temporary(result, std::move(shape)));
     }
     buffers.push_back(results.back());
-    ctx.emit("elementwise_generic", buffers, std::array{code});
+    ctx.emit(calls::ElementwiseGeneric{s.op}, buffers);
   }
 }
 
@@ -146,17 +148,16 @@ void lower_exact(LowerContext& ctx, std::vector<Operand> operands, DType type) {
   // Operand codes of steps start at kElementwiseMaxInputs: long lists go in pieces.
   if (static_cast<int64_t>(operands.size()) > kElementwiseMaxInputs) {
     std::vector<Operand> head(operands.begin(), operands.begin() + 2);
-    const auto op = static_cast<int64_t>(ctx.node.op_type == "Min"   ? ElementwiseOp::min
+    const calls::ElementwiseGeneric call{ctx.node.op_type == "Min"   ? ElementwiseOp::min
                                          : ctx.node.op_type == "Max" ? ElementwiseOp::max
-                                                                     : ElementwiseOp::add);
-    ctx.emit("elementwise_generic", {head[0].buffer, head[1].buffer, ctx.out(0)}, {op});
+                                                                     : ElementwiseOp::add};
+    ctx.emit(call, {head[0].buffer, head[1].buffer, ctx.out(0)});
     for (size_t i = 2; i < operands.size(); i++)
-      ctx.emit("elementwise_generic", {ctx.out(0), operands[i].buffer, ctx.out(0)}, {op});
+      ctx.emit(call, {ctx.out(0), operands[i].buffer, ctx.out(0)});
     if (ctx.node.op_type == "Mean")
-      ctx.emit("elementwise_generic",
+      ctx.emit(calls::ElementwiseGeneric{ElementwiseOp::div},
                {ctx.out(0), ctx.pack(typed_scalar(type, static_cast<double>(operands.size()))),
-                ctx.out(0)},
-               {static_cast<int64_t>(ElementwiseOp::div)});
+                ctx.out(0)});
     return;
   }
   p.add_output(append_elementwise(p, ctx.node, values), ctx.out_dtype());
@@ -181,7 +182,7 @@ bool is_exact_type(DType t) {
 void emit_program(LowerContext& ctx, const ElementwiseProgram& p,
                   std::span<const BufferId> operands, DType type) {
   if (is_exact_type(type)) return emit_steps(ctx, p, operands, type);
-  ctx.emit("elementwise", operands, p.encode(), p.constants);
+  ctx.emit(p.call(), operands);
 }
 
 Shape broadcast_input_shape(const ir::Node& node, size_t i) {
@@ -305,9 +306,8 @@ void lower_elementwise(LowerContext& ctx) {
       const BufferId power =
           e.dtype == DType::f64 ? e.buffer : cast(ctx, e.buffer, DType::f64, shape);
       const BufferId result = ctx.temporary(DType::f64, ctx.out_shape());
-      ctx.emit("elementwise_generic", {base, power, result},
-               {static_cast<int64_t>(ElementwiseOp::pow)});
-      ctx.emit("cast", {result, ctx.out(0)}, {1});
+      ctx.emit(calls::ElementwiseGeneric{ElementwiseOp::pow}, {base, power, result});
+      ctx.emit(calls::Cast{}, {result, ctx.out(0)});
       return;
     } else {
       e = {cast(ctx, e.buffer, type, shape), type};

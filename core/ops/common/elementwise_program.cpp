@@ -72,16 +72,15 @@ bool ElementwiseProgram::fits() const {
          static_cast<int64_t>(outputs.size()) <= kElementwiseMaxOutputs;
 }
 
-std::vector<int64_t> ElementwiseProgram::encode() const {
-  std::vector<int64_t> ints = {inputs, static_cast<int64_t>(steps.size()),
-                               static_cast<int64_t>(outputs.size())};
-  for (const Step& s : steps) ints.insert(ints.end(), {static_cast<int64_t>(s.op), s.a, s.b, s.c});
-  ints.insert(ints.end(), outputs.begin(), outputs.end());
-  return ints;
+kernels::calls::Elementwise ElementwiseProgram::call() const {
+  kernels::calls::Elementwise call{
+      .inputs = inputs, .steps = {}, .outputs = outputs, .constants = constants};
+  for (const Step& s : steps) call.steps.push_back({s.op, s.a, s.b, s.c});
+  return call;
 }
 
 void ElementwiseProgram::to_node(ir::Node& node) const {
-  node.attributes["program"] = encode();
+  node.attributes["program"] = kernels::calls::encode(call()).ints;
   node.attributes["constants"] = constants;
   std::vector<int64_t> types;
   for (const DType t : dtypes) types.push_back(static_cast<int64_t>(t));
@@ -93,38 +92,22 @@ ElementwiseProgram ElementwiseProgram::from_node(const ir::Node& node) {
     fail(ErrorCode::invalid_argument, "{}: malformed elementwise program: {}", node.describe(),
          what);
   };
-  const std::vector<int64_t> ints = node.ints_attr("program");
-  const std::vector<int64_t> types = node.ints_attr("dtypes");
-  if (ints.size() < 3) bad("it is too short");
-  const int64_t in = ints[0], steps = ints[1], outs = ints[2];
-  if (in < 0 || in > kElementwiseMaxInputs || steps < 0 || steps > kElementwiseMaxSteps ||
-      outs < 1 || outs > kElementwiseMaxOutputs)
-    bad("a count is out of range");
-  if (static_cast<int64_t>(ints.size()) != 3 + 4 * steps + outs) bad("its length is wrong");
-  if (static_cast<int64_t>(types.size()) != outs) bad("`dtypes` does not name every output");
-  ElementwiseProgram p;
-  p.inputs = in;
-  p.constants = node.floats_attr("constants");
-  const auto constants = static_cast<int64_t>(p.constants.size());
-  if (constants > kElementwiseMaxConstants) bad("it has too many constants");
-  const auto known = [&](Value v, int64_t steps_before) {
-    return v < 0                       ? -1 - v < constants
-           : v < kElementwiseMaxInputs ? v < in
-                                       : v - kElementwiseMaxInputs < steps_before;
-  };
-  size_t at = 3;
-  for (int64_t i = 0; i < steps; i++, at += 4) {
-    const int arity = kernels::elementwise_arity(ints[at]);
-    if (arity == 0) bad("it has an unknown operation");
-    for (int k = 1; k <= arity; k++)
-      if (!known(ints[at + static_cast<size_t>(k)], i))
-        bad("a step reads a value that is not there");
-    p.steps.push_back({static_cast<Op>(ints[at]), ints[at + 1], ints[at + 2], ints[at + 3]});
+  kernels::calls::Elementwise call;
+  try {
+    call = kernels::calls::decode<kernels::calls::Elementwise>(node.ints_attr("program"),
+                                                               node.floats_attr("constants"));
+  } catch (const Error& e) {
+    bad(e.message());
   }
-  for (int64_t i = 0; i < outs; i++, at++) {
-    if (ints[at] < kElementwiseMaxInputs || !known(ints[at], steps)) bad("an output is no step");
-    p.outputs.push_back(ints[at]);
-    const DType t = static_cast<DType>(types[static_cast<size_t>(i)]);
+  const std::vector<int64_t> types = node.ints_attr("dtypes");
+  if (types.size() != call.outputs.size()) bad("`dtypes` does not name every output");
+  ElementwiseProgram p;
+  p.inputs = call.inputs;
+  p.constants = std::move(call.constants);
+  p.outputs = std::move(call.outputs);
+  for (const auto& s : call.steps) p.steps.push_back({s.op, s.a, s.b, s.c});
+  for (const int64_t type : types) {
+    const DType t = static_cast<DType>(type);
     if (!is_program_float(t) && t != DType::boolean && !is_byte(t))
       bad("an output type is not supported");
     p.dtypes.push_back(t);

@@ -3,9 +3,8 @@
 //
 // All inputs broadcast to one shape, which every output has. Values are floats inside (f16 and bf16
 // inputs are widened, outputs rounded on store, booleans are 1 and 0). In a node the program lies
-// in attributes: `program` = [inputs, steps, outputs, then op, a, b, c of each step, then the value
-// of each output], `constants` (floats), `dtypes` (DType numbers of the outputs). The kernel
-// `elementwise` takes the same `program` as ints and `constants` as floats.
+// in attributes: `program` and `constants` are the integers and floats of the kernel's call
+// (kernels/calls/elementwise.h), `dtypes` DType numbers of the outputs.
 //
 // A fusing pass does, for a set of nodes in topological order:
 //   ElementwiseProgram program;
@@ -28,7 +27,7 @@
 
 #include "base/dtype.h"
 #include "ir/graph.h"
-#include "kernels/common/elementwise.h"
+#include "kernels/calls/elementwise.h"
 #include "ops/facts.h"
 
 namespace poprt::ops {
@@ -60,8 +59,8 @@ struct ElementwiseProgram {
   // Within the kernel's limits.
   bool fits() const;
 
-  // `program` and `constants` as kernel `elementwise` and the node carry them.
-  std::vector<int64_t> encode() const;
+  // As kernel `elementwise` takes it.
+  kernels::calls::Elementwise call() const;
   void to_node(ir::Node& node) const;
   // Checked; throws invalid_argument naming the node.
   static ElementwiseProgram from_node(const ir::Node& node);

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "ir/graph.h"
-#include "kernels/common/activation.h"
+#include "kernels/calls/common/epilogue.h"
 
 namespace poprt::ops {
 
@@ -17,6 +17,13 @@ struct FusedActivation {
 // The spelling of kernels::Activation: "relu", "gelu_erf" ...; "" is none.
 std::optional<kernels::Activation> activation_from_name(std::string_view name);
 std::string_view activation_name(kernels::Activation activation);
+
+// For the kernel that applies it.
+inline kernels::calls::Epilogue epilogue_of(const FusedActivation& activation,
+                                            bool residual_after = false) {
+  return {static_cast<kernels::Activation>(activation.kind), residual_after, activation.a,
+          activation.b};
+}
 
 // Throws invalid_argument naming the node when the name is unknown.
 FusedActivation fused_activation(const ir::Node& node);

@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "kernels/calls/conv_integer.h"
+#include "kernels/calls/conv_quads.h"
+#include "kernels/calls/interleave_bytes.h"
 #include "kernels/common/pack_quads.h"
 #include "ops/common/window.h"
 
@@ -67,15 +70,15 @@ void lower_integer_conv(LowerContext& ctx, size_t xi, size_t wi, size_t x_zero, 
   const Tensor* weights = ctx.constant(wi);
   if (weights && w[1] > 1) {
     const int64_t taps = element_count(std::span(w).subspan(2)), quads = (w[1] + 3) / 4;
-    std::vector<int64_t> padding = {checked_mul(x[0], group), w[1], static_cast<int64_t>(rank)};
-    std::vector<int64_t> ints = {x[0],
-                                 group,
-                                 w[1],
-                                 w[0] / group,
-                                 ctx.in_dtype(xi) == DType::s8,
-                                 is_signed(*weights),
-                                 zeros != 1,
-                                 static_cast<int64_t>(rank)};
+    calls::InterleaveBytes padding{.groups = checked_mul(x[0], group), .c = w[1], .axes = {}};
+    calls::ConvQuads call{.n = x[0],
+                          .groups = group,
+                          .c = w[1],
+                          .m = w[0] / group,
+                          .x_signed = ctx.in_dtype(xi) == DType::s8,
+                          .w_signed = is_signed(*weights),
+                          .w_filters = zeros != 1,
+                          .axes = {}};
     int64_t plane = 1;
     bool fits = true;
     for (size_t d = 0; d < rank; d++) {
@@ -85,9 +88,12 @@ void lower_integer_conv(LowerContext& ctx, size_t xi, size_t wi, size_t x_zero, 
       const int64_t padded = std::max(reach, pad + x[d + 2]);
       fits = fits && pad >= 0;
       plane = checked_mul(plane, padded);
-      padding.insert(padding.end(), {x[d + 2], pad, padded});
-      ints.insert(ints.end(),
-                  {padded, y[d + 2], window.kernel[d], window.strides[d], window.dilations[d]});
+      padding.axes.push_back({.in = x[d + 2], .pad = pad, .padded = padded});
+      call.axes.push_back({.padded = padded,
+                           .out = y[d + 2],
+                           .kernel = window.kernel[d],
+                           .stride = window.strides[d],
+                           .dilation = window.dilations[d]});
     }
     const int64_t bytes = checked_mul(checked_mul(plane, quads), int64_t{4});
     if (fits && bytes < (int64_t{1} << 31)) {
@@ -96,28 +102,27 @@ void lower_integer_conv(LowerContext& ctx, size_t xi, size_t wi, size_t x_zero, 
       const auto row_sums =
           ctx.pack(DType::s32, {w[0]}, {{*weights}, QuadRowSums{w[0], w[1] * taps}});
       const auto interleaved = ctx.temporary(
-          DType::u8, {checked_mul(padding[0], bytes) + 4 * kernels::kPackedQuadColumns});
-      ctx.emit("interleave_bytes",
-               std::vector<program::BufferId>{ctx.in(xi), optional(x_zero), interleaved}, padding);
+          DType::u8, {checked_mul(padding.groups, bytes) + 4 * kernels::kPackedQuadColumns});
+      ctx.emit(padding, {ctx.in(xi), optional(x_zero), interleaved});
       std::vector<program::BufferId> operands = {
           interleaved, packed, row_sums, optional(x_zero), optional(w_zero), optional(bias)};
       if (result)
         operands.insert(operands.end(),
                         {result->a_scale, result->b_scale, result->y_scale, result->y_zero});
       operands.push_back(ctx.out(0));
-      ctx.emit("conv_quads", operands, ints);
+      ctx.emit(call, operands);
       return;
     }
   }
-  std::vector<int64_t> ints = {zeros != 1, x[0],         group,
-                               w[1],       w[0] / group, static_cast<int64_t>(rank)};
-  for (size_t d = 0; d < rank; d++)
-    ints.insert(ints.end(), {x[d + 2], y[d + 2], window.kernel[d], window.strides[d],
-                             window.pads_begin[d], window.dilations[d]});
   const auto sums = result ? ctx.temporary(DType::s32, y) : ctx.out(0);
-  const program::BufferId operands[] = {ctx.in(xi),       ctx.in(wi),     optional(x_zero),
-                                        optional(w_zero), optional(bias), sums};
-  ctx.emit("conv_integer", operands, ints);
+  ctx.emit(calls::ConvInteger{.w_filters = zeros != 1,
+                              .conv = {.n = x[0],
+                                       .groups = group,
+                                       .c = w[1],
+                                       .m = w[0] / group,
+                                       .axes = window_axes(window, std::span(x).subspan(2),
+                                                           std::span(y).subspan(2))}},
+           {ctx.in(xi), ctx.in(wi), optional(x_zero), optional(w_zero), optional(bias), sums});
   if (!result) return;
   result->sums = sums;
   emit_requantize(ctx, *result);

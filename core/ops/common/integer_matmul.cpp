@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/calls/matmul_integer.h"
+#include "kernels/calls/matmul_integer_packed.h"
 #include "kernels/common/pack_quads.h"
 
 namespace poprt::ops {
@@ -30,10 +32,14 @@ void lower_each_product(LowerContext& ctx, size_t a, size_t b, size_t a_zero, si
   uint64_t offset = 0;
   for (const MatrixPair& p : matrix_pairs(ctx, as, bs)) {
     const auto y = ctx.view(sums, offset, DType::s32, {m, n});
-    ctx.emit("matmul_integer",
+    ctx.emit(calls::MatmulInteger{.m = m,
+                                  .n = n,
+                                  .k = k,
+                                  .a_rows = a_by != Quantized::whole,
+                                  .b_columns = b_by != Quantized::whole,
+                                  .batch = {}},
              {part(a, p.a, {m, k}), part(b, p.b, {k, n}), zero(a_zero, a_by, p.a, m),
-              zero(b_zero, b_by, p.b, n), y},
-             {m, n, k, a_by != Quantized::whole, b_by != Quantized::whole, 0});
+              zero(b_zero, b_by, p.b, n), y});
     offset += static_cast<uint64_t>(m * n) * 4;
   }
 }
@@ -123,23 +129,28 @@ void lower_integer_matmul(LowerContext& ctx, size_t a, size_t b, size_t a_zero, 
     return lower_each_product(ctx, a, b, a_zero, b_zero, sums);
   const auto a_strides = contiguous_strides(as), b_strides = contiguous_strides(bs);
   const size_t rank = std::max(as.size(), bs.size()) - 2;
-  std::vector<int64_t> ints = {
-      m, n, k, a_by == Quantized::lines, b_by == Quantized::lines, static_cast<int64_t>(rank)};
+  calls::MatmulInteger call{.m = m,
+                            .n = n,
+                            .k = k,
+                            .a_rows = a_by == Quantized::lines,
+                            .b_columns = b_by == Quantized::lines,
+                            .batch = {}};
   for (size_t d = 0; d < rank; d++) {
     const size_t from_end = rank - d + 2;
     const auto dim = [&](const Shape& x) {
       return x.size() >= from_end ? x[x.size() - from_end] : 1;
     };
     const int64_t da = dim(as), db = dim(bs);
-    ints.insert(ints.end(), {da == 1 ? db : da, da == 1 ? 0 : a_strides[as.size() - from_end],
-                             db == 1 ? 0 : b_strides[bs.size() - from_end]});
+    call.batch.push_back({.count = da == 1 ? db : da,
+                          .a = da == 1 ? 0 : a_strides[as.size() - from_end],
+                          .b = db == 1 ? 0 : b_strides[bs.size() - from_end]});
   }
   const auto zero = [&](size_t i) { return ctx.has(i) ? ctx.in(i) : LowerContext::kNone; };
   // A constant matrix is packed once, and every matrix of a meets it: one product of all rows.
   const Tensor* weights = ctx.constant(b);
   const bool one_product = element_count(std::span(as).first(as.size() - 2)) == 1;
   if (weights && element_count(std::span(bs).first(bs.size() - 2)) == 1 && n > 0 && k > 0 &&
-      (one_product || !ints[3])) {
+      (one_product || !call.a_rows)) {
     const int64_t panels = kernels::quad_panels(n);
     const int64_t packed_bytes = kernels::packed_quad_bytes(k, n);
     const auto packed = ctx.pack(DType::s8, {packed_bytes}, {{*weights}, QuadColumns{k, n}});
@@ -150,13 +161,18 @@ void lower_integer_matmul(LowerContext& ctx, size_t a, size_t b, size_t a_zero, 
     if (scale) operands.insert(operands.end(), {scale->a_scale, scale->b_scale, scale->bias});
     operands.push_back(sums);
     const int64_t rows = element_count(std::span(as).first(as.size() - 1));
-    ctx.emit("matmul_integer_packed", operands,
-             std::vector<int64_t>{rows, n, k, ints[3], scale ? 0 : ints[4], is_signed(*weights)});
+    ctx.emit(calls::MatmulIntegerPacked{.m = rows,
+                                        .n = n,
+                                        .k = k,
+                                        .a_rows = call.a_rows,
+                                        .b_columns = !scale && call.b_columns,
+                                        .b_signed = is_signed(*weights)},
+             operands);
     return;
   }
   if (scale) ctx.fail_unsupported("scaled products need a constant matrix with elements");
   const program::BufferId operands[] = {ctx.in(a), ctx.in(b), zero(a_zero), zero(b_zero), sums};
-  ctx.emit("matmul_integer", operands, ints);
+  ctx.emit(call, operands);
 }
 
 }  // namespace poprt::ops

@@ -1,6 +1,7 @@
 #include "ops/common/loss.h"
 
 #include "ir/types_agree.h"
+#include "kernels/calls/nll_loss.h"
 #include "ops/common/as_real.h"
 #include "ops/common/movement.h"
 
@@ -53,12 +54,15 @@ void lower_loss(LowerContext& ctx, program::BufferId x) {
   const DType t = real_type(ctx);
   const auto y = out_as(ctx, 0, t);
   if (y == LowerContext::kNone) return;
-  ctx.emit("nll_loss", {x, ctx.in(1), in_as(ctx, 2, t), y},
-           {shape[0], shape[1], rest,
-            reduction == "none"  ? 0
-            : reduction == "sum" ? 1
-                                 : 2,
-            ctx.node.find_attr("ignore_index") != nullptr, ctx.node.int_attr("ignore_index", 0)});
+  ctx.emit(calls::NllLoss{.n = shape[0],
+                          .c = shape[1],
+                          .d = rest,
+                          .reduction = reduction == "none"  ? calls::LossReduction::none
+                                       : reduction == "sum" ? calls::LossReduction::sum
+                                                            : calls::LossReduction::mean,
+                          .has_ignored = ctx.node.find_attr("ignore_index") != nullptr,
+                          .ignored = ctx.node.int_attr("ignore_index", 0)},
+           {x, ctx.in(1), in_as(ctx, 2, t), y});
   finish_as(ctx, 0, y, t);
 }
 

@@ -1,3 +1,6 @@
+#include "kernels/calls/matmul.h"
+#include "kernels/calls/matmul_dynamic.h"
+#include "kernels/calls/matmul_generic.h"
 #include "ops/common/matmul.h"
 
 #include <array>
@@ -36,9 +39,10 @@ void lower_packed_matmul(LowerContext& ctx, const PackedMatmul& p) {
           : pack_panels(ctx, p.k, p.n, {{p.b}, MatmulPanels{p.k, p.n, p.b_k, p.b_n, p.b_scale}});
   const auto bias =
       p.bias.defined() ? pack_bias(ctx, p.bias, p.n, columns, p.bias_scale) : LowerContext::kNone;
-  ctx.emit("matmul", {p.a, b, bias, p.residual, p.c},
-           {p.m, p.n, p.k, p.activation.kind, p.residual_after ? 1 : 0},
-           {p.activation.a, p.activation.b});
+  ctx.emit(
+      calls::Matmul{
+          .m = p.m, .n = p.n, .k = p.k, .epilogue = epilogue_of(p.activation, p.residual_after)},
+      {p.a, b, bias, p.residual, p.c});
 }
 
 void lower_strided_matmul(LowerContext& ctx, const StridedMatmul& given) {
@@ -55,14 +59,25 @@ void lower_strided_matmul(LowerContext& ctx, const StridedMatmul& given) {
     p.a_row = p.k;
     p.a_k = 1;
   }
-  std::vector<int64_t> ints = {
-      p.m,   p.n,   p.k,     p.a_row, p.a_k,
-      p.b_k, p.b_n, p.c_row, p.c_n,   static_cast<int64_t>(p.batch.size())};
-  for (const auto& d : p.batch) ints.insert(ints.end(), {d.count, d.a_stride, d.b_stride});
-  const bool fast = p.dtype == DType::f32 && p.a_k == 1;
+  calls::StridedProduct product{.m = p.m,
+                                .n = p.n,
+                                .k = p.k,
+                                .a_row = p.a_row,
+                                .a_k = p.a_k,
+                                .b_k = p.b_k,
+                                .b_n = p.b_n,
+                                .c_row = p.c_row,
+                                .c_n = p.c_n,
+                                .batch = {},
+                                .alpha = p.alpha,
+                                .beta = p.beta};
+  for (const auto& d : p.batch)
+    product.batch.push_back({.count = d.count, .a = d.a_stride, .b = d.b_stride});
   const std::array<program::BufferId, 4> operands = {p.a, p.b, p.c, p.out};
-  const std::array<float, 2> floats = {p.alpha, p.beta};
-  ctx.emit(fast ? "matmul_dynamic" : "matmul_generic", operands, ints, floats);
+  if (p.dtype == DType::f32 && p.a_k == 1)
+    ctx.emit(calls::MatmulDynamic{product}, operands);
+  else
+    ctx.emit(calls::MatmulGeneric{product}, operands);
 }
 
 }  // namespace poprt::ops

@@ -1,6 +1,9 @@
 #include "ops/common/movement.h"
 
 #include "base/checked.h"
+#include "kernels/calls/copy.h"
+#include "kernels/calls/map_axes.h"
+#include "kernels/calls/strided_copy.h"
 #include "ops/common/codes.h"
 
 namespace poprt::ops {
@@ -28,7 +31,7 @@ void emit_strided_copy(LowerContext& ctx, program::BufferId from, program::Buffe
   };
   if (copy.from_strides == dense && copy.to_strides == dense && whole(from) && whole(to) &&
       copy.from_offset == 0 && copy.to_offset == 0) {
-    ctx.emit("copy", {from, to});
+    ctx.emit(calls::Copy{}, {from, to});
     return;
   }
   if (is_sub_byte(dtype) && copy.to_strides == dense && whole(to) && copy.to_offset == 0) {
@@ -40,13 +43,13 @@ void emit_strided_copy(LowerContext& ctx, program::BufferId from, program::Buffe
     emit_strided_copy(ctx, codes, moved, DType::u8, copy);
     return pack_codes(ctx, moved, to, dtype, to_shape);
   }
-  std::vector<int64_t> ints = {element_bytes(ctx, dtype), static_cast<int64_t>(copy.dims.size()),
-                               copy.from_offset, copy.to_offset};
-  ints.insert(ints.end(), copy.dims.begin(), copy.dims.end());
-  ints.insert(ints.end(), copy.from_strides.begin(), copy.from_strides.end());
-  ints.insert(ints.end(), copy.to_strides.begin(), copy.to_strides.end());
-  const program::BufferId operands[] = {from, to};
-  ctx.emit("strided_copy", operands, ints);
+  ctx.emit(calls::StridedCopy{.size = element_bytes(ctx, dtype),
+                              .from_offset = copy.from_offset,
+                              .to_offset = copy.to_offset,
+                              .dims = {copy.dims.begin(), copy.dims.end()},
+                              .from_strides = {copy.from_strides.begin(), copy.from_strides.end()},
+                              .to_strides = {copy.to_strides.begin(), copy.to_strides.end()}},
+           {from, to});
 }
 
 void emit_map_axes(LowerContext& ctx, program::BufferId from, program::BufferId value,
@@ -59,30 +62,21 @@ void emit_map_axes(LowerContext& ctx, program::BufferId from, program::BufferId 
                   unpack_codes(ctx, value, dtype, {}), moved, DType::u8, from_shape, maps);
     return pack_codes(ctx, moved, to, dtype, to_shape);
   }
-  std::vector<int64_t> axes;
-  int64_t rank = 0;
-  size_t open = 0;  // where the last unmapped axis stands in `axes`, plus one
+  calls::MapAxes call{.size = element_bytes(ctx, dtype), .axes = {}};
   for (size_t a = 0; a < from_shape.size(); a++) {
-    if (maps[a].empty() && open) {
-      axes[open - 1] *= from_shape[a];
-      axes[open] = axes[open - 1];
-      continue;
-    }
-    rank++;
-    axes.push_back(from_shape[a]);
-    if (maps[a].empty()) {
-      open = axes.size();
-      axes.insert(axes.end(), {from_shape[a], 0});
+    const int64_t in = from_shape[a];
+    // Neighbouring axes that stay as they are become one.
+    if (maps[a].empty() && !call.axes.empty() && !call.axes.back().mapped) {
+      call.axes.back().in *= in;
+      call.axes.back().out = call.axes.back().in;
+    } else if (maps[a].empty()) {
+      call.axes.push_back({.in = in, .out = in, .mapped = false, .map = {}});
     } else {
-      open = 0;
-      axes.insert(axes.end(), {static_cast<int64_t>(maps[a].size()), 1});
-      axes.insert(axes.end(), maps[a].begin(), maps[a].end());
+      call.axes.push_back(
+          {.in = in, .out = static_cast<int64_t>(maps[a].size()), .mapped = true, .map = maps[a]});
     }
   }
-  std::vector<int64_t> ints = {element_bytes(ctx, dtype), rank};
-  ints.insert(ints.end(), axes.begin(), axes.end());
-  const program::BufferId operands[] = {from, value, to};
-  ctx.emit("map_axes", operands, ints);
+  ctx.emit(std::move(call), {from, value, to});
 }
 
 void check_index_dtype(const InferContext& ctx, size_t i) {

@@ -1,6 +1,8 @@
 #include "ops/common/normalization.h"
 
+#include "kernels/calls/layer_norm.h"
 #include "ops/common/as_real.h"
+#include "ops/common/elementwise_program.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -14,8 +16,10 @@ bool in_double(const ir::Node& node) { return node.int_attr("stash_type", 1) == 
 BufferId broadcast(LowerContext& ctx, BufferId from, DType type, const Shape& shape,
                    const Shape& to) {
   const BufferId wide = ctx.temporary(type, to);
-  if (type == DType::f32) {  // one copy step
-    ctx.emit("elementwise", {ctx.view(from, 0, type, shape), wide}, {1, 1, 1, 0, 0, 0, 0, 16});
+  if (type == DType::f32) {
+    ElementwiseProgram copy;
+    copy.add_output(copy.add_input(), type);
+    ctx.emit(copy.call(), {ctx.view(from, 0, type, shape), wide});
     return wide;
   }
   StridedCopy copy{to, std::vector<int64_t>(to.size()), contiguous_strides(to), 0, 0};
@@ -109,9 +113,13 @@ void lower_layer_norm(LowerContext& ctx, bool rms) {
   const BufferId place = y != LowerContext::kNone ? y : ctx.temporary(t, shape);
   const BufferId first = out_as(ctx, 1, t), second = out_as(ctx, 2, t);
   if (element_count(shape) > 0)
-    ctx.emit("layer_norm",
-             {x, scale, bias, place, rms ? LowerContext::kNone : first, rms ? first : second},
-             {rows, n, by_row ? rows : 1, 1, rms}, {ctx.node.float_attr("epsilon", 1e-5f)});
+    ctx.emit(calls::LayerNorm{.rows = rows,
+                              .n = n,
+                              .period = by_row ? rows : 1,
+                              .run = 1,
+                              .rms = rms,
+                              .epsilon = ctx.node.float_attr("epsilon", 1e-5f)},
+             {x, scale, bias, place, rms ? LowerContext::kNone : first, rms ? first : second});
   finish_as(ctx, 0, y, t);
   finish_as(ctx, 1, first, t);
   finish_as(ctx, 2, second, t);
@@ -131,8 +139,13 @@ void lower_channel_norm(LowerContext& ctx, int64_t groups, bool per_channel) {
   const BufferId x = in_as(ctx, 0, t), scale = affine(ctx, 1, t, entries),
                  bias = affine(ctx, 2, t, entries);
   const int64_t run = n == 0 ? 1 : per_channel ? spatial : n;
-  ctx.emit("layer_norm", {x, scale, bias, y, LowerContext::kNone, LowerContext::kNone},
-           {shape[0] * groups, n, groups, run, 0}, {ctx.node.float_attr("epsilon", 1e-5f)});
+  ctx.emit(calls::LayerNorm{.rows = shape[0] * groups,
+                            .n = n,
+                            .period = groups,
+                            .run = run,
+                            .rms = false,
+                            .epsilon = ctx.node.float_attr("epsilon", 1e-5f)},
+           {x, scale, bias, y, LowerContext::kNone, LowerContext::kNone});
   finish_as(ctx, 0, y, t);
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/checked.h"
+#include "kernels/calls/pool_blocked.h"
 
 namespace poprt::ops {
 namespace {
@@ -36,31 +37,32 @@ std::vector<int64_t> blocked_spatial(const ir::Node& node, const Shape& x) {
   return {depth, x[2] / depth, x[3]};
 }
 
-struct PoolAxis {
-  int64_t in, out, kernel = 1, stride = 1, pad = 0, pad_end = 0, dilation = 1;
-};
+using PoolAxis = calls::PoolingAxis;
 
 void emit_generic(LowerContext& ctx, PoolKind kind, const Window& w) {
   const Shape &x = ctx.in_shape(0), &y = ctx.out_shape();
   const size_t rank = w.rank();
   if (rank > 3) ctx.fail_unsupported("more than three spatial dimensions");
-  std::vector<int64_t> ints = {static_cast<int64_t>(kind),
-                               ctx.node.int_attr("count_include_pad", 0),
-                               norm_order(ctx),
-                               ctx.node.int_attr("storage_order", 0),
-                               checked_mul(x[0], x[1]),
-                               static_cast<int64_t>(rank)};
+  calls::PoolGeneric call{.kind = kind,
+                          .count_padding = ctx.node.int_attr("count_include_pad", 0) != 0,
+                          .p = norm_order(ctx),
+                          .column_major = ctx.node.int_attr("storage_order", 0) != 0,
+                          .planes = checked_mul(x[0], x[1]),
+                          .axes = {}};
   for (size_t d = 0; d < rank; d++) {
     if (w.pads_begin[d] < 0 || w.pads_end[d] < 0) ctx.fail_unsupported("negative pads");
-    ints.insert(ints.end(), {x[d + 2], y[d + 2], w.kernel[d], w.strides[d], w.pads_begin[d],
-                             w.pads_end[d], w.dilations[d]});
+    call.axes.push_back({.in = x[d + 2],
+                         .out = y[d + 2],
+                         .kernel = w.kernel[d],
+                         .stride = w.strides[d],
+                         .pad = w.pads_begin[d],
+                         .pad_end = w.pads_end[d],
+                         .dilation = w.dilations[d]});
   }
   // The kernel compares maxima where it writes them, also when only their places are read.
   auto values = ctx.out(0);
   if (values == LowerContext::kNone) values = ctx.temporary(ctx.out_dtype(), y);
-  const std::array<program::BufferId, 3> operands = {
-      ctx.in(0), values, ctx.node.output(1) ? ctx.out(1) : LowerContext::kNone};
-  ctx.emit("pool_generic", operands, ints);
+  ctx.emit(call, {ctx.in(0), values, ctx.node.output(1) ? ctx.out(1) : LowerContext::kNone});
 }
 
 }  // namespace
@@ -104,21 +106,13 @@ void lower_global_pool(LowerContext& ctx, PoolKind kind) {
   const auto spatial = spatial_of(x, x.size());
   const int64_t pixels = element_count(spatial);
   if (pixels == 0) ctx.fail_unsupported("empty input");
-  const std::array<program::BufferId, 3> operands = {ctx.in(0), ctx.out(0), LowerContext::kNone};
-  const int64_t ints[] = {static_cast<int64_t>(kind),
-                          0,
-                          norm_order(ctx),
-                          0,
-                          checked_mul(x[0], x[1]),
-                          1,
-                          pixels,
-                          1,
-                          pixels,
-                          1,
-                          0,
-                          0,
-                          1};
-  ctx.emit("pool_generic", operands, ints);
+  ctx.emit(calls::PoolGeneric{.kind = kind,
+                              .count_padding = false,
+                              .p = norm_order(ctx),
+                              .column_major = false,
+                              .planes = checked_mul(x[0], x[1]),
+                              .axes = {{.in = pixels, .out = 1, .kernel = pixels}}},
+           {ctx.in(0), ctx.out(0), LowerContext::kNone});
 }
 
 void infer_blocked_pool(InferContext& ctx) {
@@ -141,11 +135,25 @@ void lower_blocked_pool(LowerContext& ctx, PoolKind kind) {
   const auto out = window_output(w, in);
   const auto emit = [&](program::BufferId from, program::BufferId to, int64_t planes,
                         std::array<PoolAxis, 2> a) {
-    ctx.emit(
-        "pool_blocked", {from, to},
-        {planes, a[0].in, a[1].in, a[0].out, a[1].out, a[0].kernel, a[1].kernel, a[0].stride,
-         a[1].stride, a[0].pad, a[1].pad, a[0].pad_end, a[1].pad_end, a[0].dilation, a[1].dilation,
-         kind == PoolKind::average ? 1 : 0, ctx.node.int_attr("count_include_pad", 0)});
+    ctx.emit(calls::PoolBlocked{.shape = {.planes = planes,
+                                          .h = a[0].in,
+                                          .w = a[1].in,
+                                          .oh = a[0].out,
+                                          .ow = a[1].out,
+                                          .kh = a[0].kernel,
+                                          .kw = a[1].kernel,
+                                          .stride_h = a[0].stride,
+                                          .stride_w = a[1].stride,
+                                          .pad_h = a[0].pad,
+                                          .pad_w = a[1].pad,
+                                          .pad_h_end = a[0].pad_end,
+                                          .pad_w_end = a[1].pad_end,
+                                          .dilation_h = a[0].dilation,
+                                          .dilation_w = a[1].dilation,
+                                          .average = kind == PoolKind::average,
+                                          .count_padding =
+                                              ctx.node.int_attr("count_include_pad", 0) != 0}},
+             {from, to});
   };
   const auto axis = [&](size_t d) {
     return PoolAxis{in[d],           out[d],        w.kernel[d],   w.strides[d],

@@ -1,12 +1,13 @@
 // Poolings in plain and blocked layout.
 #pragma once
 
+#include "kernels/calls/pool_generic.h"
 #include "ops/common/window.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
 
-enum class PoolKind : int64_t { max = 0, average = 1, lp = 2 };
+using PoolKind = kernels::calls::Pooling;
 
 // [N, C, spatial...] -> pooled; indices for a second output.
 void infer_pool(InferContext& ctx);

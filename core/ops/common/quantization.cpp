@@ -1,34 +1,36 @@
 #include "ops/common/quantization.h"
 
 #include "base/checked.h"
+#include "kernels/calls/requantize.h"
 #include "ops/common/reduce.h"
 
 namespace poprt::ops {
 
-std::vector<int64_t> quantization_grid(const ir::Node& node, const Shape& x, const Shape& scale,
-                                       int64_t axis, int64_t block_size) {
+kernels::calls::QuantizationGrid quantization_grid(const ir::Node& node, const Shape& x,
+                                                   const Shape& scale, int64_t axis,
+                                                   int64_t block_size) {
   const auto bad = [&] {
     fail(ErrorCode::invalid_argument, "{}: scale {} does not fit input {} on axis {}, block {}",
          node.describe(), shape_string(scale), shape_string(x), axis, block_size);
   };
   if (block_size < 0) bad();
   const bool blocked = scale.size() == x.size() && (block_size > 0 || scale.size() > 1);
-  if (!blocked && element_count(scale) == 1) return {1, 1, element_count(x), 0, 0};
+  if (!blocked && element_count(scale) == 1) return {.inner = element_count(x)};
   const auto rank = static_cast<int64_t>(x.size());
   if (axis < -rank || axis >= rank) bad();
   const auto a = static_cast<size_t>(axis < 0 ? axis + rank : axis);
   const AxisSplit s = split_at(x, static_cast<int64_t>(a));
   if (!blocked) {
     if (scale.size() != 1 || scale[0] != s.n) bad();
-    return {s.outer, s.n, s.inner, 0, 1};
+    return {.outer = s.outer, .n = s.n, .inner = s.inner, .per_axis = true};
   }
   for (size_t d = 0; d < x.size(); d++)
     if (d != a && scale[d] != x[d]) bad();
-  if (scale[a] == 0 && s.n == 0) return {s.outer, s.n, s.inner, 1, 0};
+  if (scale[a] == 0 && s.n == 0) return {.outer = s.outer, .n = s.n, .inner = s.inner, .block = 1};
   if (scale[a] < 1 || s.n == 0) bad();
   const int64_t block = block_size > 0 ? block_size : (s.n + scale[a] - 1) / scale[a];
   if ((s.n + block - 1) / block != scale[a]) bad();
-  return {s.outer, s.n, s.inner, block, 0};
+  return {.outer = s.outer, .n = s.n, .inner = s.inner, .block = block};
 }
 
 void check_quantization(const InferContext& ctx) {
@@ -47,8 +49,13 @@ void check_zero_point(const InferContext& ctx, size_t zero, size_t data) {
 }
 
 void emit_requantize(LowerContext& ctx, const Requantize& r) {
-  ctx.emit("requantize", {r.sums, r.a_scale, r.b_scale, r.y_scale, r.y_zero, r.y},
-           {r.outer, r.rows, r.columns, r.a_by_row, r.b_by_row, r.b_by_column});
+  ctx.emit(calls::Requantize{.outer = r.outer,
+                             .rows = r.rows,
+                             .columns = r.columns,
+                             .a_row = r.a_by_row,
+                             .b_row = r.b_by_row,
+                             .b_column = r.b_by_column},
+           {r.sums, r.a_scale, r.b_scale, r.y_scale, r.y_zero, r.y});
 }
 
 }  // namespace poprt::ops

@@ -1,6 +1,7 @@
 // What the quantised operators share.
 #pragma once
 
+#include "kernels/calls/common/quantization_grid.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -8,8 +9,9 @@ namespace poprt::ops {
 // [outer, n, inner, block, per_axis] for kernels quantize and dequantize: how `scale` lies over
 // `x`. One element: for all; a vector: along `axis`; the rank of x: blocks of `block_size` (0: as
 // the shapes say). Throws invalid_argument naming the node when they do not fit.
-std::vector<int64_t> quantization_grid(const ir::Node& node, const Shape& x, const Shape& scale,
-                                       int64_t axis, int64_t block_size);
+kernels::calls::QuantizationGrid quantization_grid(const ir::Node& node, const Shape& x,
+                                                   const Shape& scale, int64_t axis,
+                                                   int64_t block_size);
 
 // As above, for a QuantizeLinear or DequantizeLinear whose shapes are known: what fuses it does not
 // look any more.

@@ -1,3 +1,4 @@
+#include "kernels/calls/random.h"
 #include "ops/common/random.h"
 
 #include <bit>
@@ -45,11 +46,14 @@ void lower_random(LowerContext& ctx, RandomKind kind) {
   const bool reads = multinomial || kind == RandomKind::bernoulli;
   const auto y = multinomial ? ctx.out(0) : out_as_f32(ctx, 0);
   const int64_t count = multinomial ? ctx.in_shape(0)[0] : element_count(ctx.out_shape());
-  ctx.emit("random", {reads ? in_as_f32(ctx, 0) : LowerContext::kNone, y},
-           {static_cast<int64_t>(kind), seed_of(ctx.node), count,
-            multinomial ? ctx.in_shape(0)[1] : 0, multinomial ? ctx.out_shape()[1] : 1},
-           {ctx.node.float_attr(normal ? "mean" : "low", 0),
-            ctx.node.float_attr(normal ? "scale" : "high", 1)});
+  ctx.emit(calls::Random{.kind = kind,
+                         .seed = seed_of(ctx.node),
+                         .count = count,
+                         .classes = multinomial ? ctx.in_shape(0)[1] : 0,
+                         .samples = multinomial ? ctx.out_shape()[1] : 1,
+                         .a = ctx.node.float_attr(normal ? "mean" : "low", 0),
+                         .b = ctx.node.float_attr(normal ? "scale" : "high", 1)},
+           {reads ? in_as_f32(ctx, 0) : LowerContext::kNone, y});
   if (!multinomial) finish_f32(ctx, 0, y);
 }
 

@@ -2,6 +2,7 @@
 // one: on the name of the output) and the place alone.
 #pragma once
 
+#include "kernels/calls/random.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -11,7 +12,7 @@ namespace poprt::ops {
 void infer_random_like(InferContext& ctx);
 void infer_random_shape(InferContext& ctx);
 
-enum class RandomKind : int64_t { uniform = 0, normal = 1, bernoulli = 2, multinomial = 3 };
+using calls::RandomKind;
 void lower_random(LowerContext& ctx, RandomKind kind);
 // Attribute seed, or what stands for it.
 int64_t seed_of(const ir::Node& node);

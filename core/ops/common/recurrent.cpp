@@ -1,3 +1,7 @@
+#include "kernels/calls/recurrent.h"
+#include "kernels/calls/copy.h"
+#include "kernels/calls/fill.h"
+#include "kernels/calls/recurrent_generic.h"
 #include "ops/common/recurrent.h"
 
 #include <algorithm>
@@ -45,10 +49,7 @@ constexpr std::array<ActivationName, 11> kActivations = {{
     {"softplus", RecurrentActivation::softplus},
 }};
 
-struct Activation {
-  RecurrentActivation code;
-  float alpha, beta;
-};
+using Activation = calls::CellActivation;
 
 // All directions' activations in a row. Alphas and betas are taken in order by those that have one.
 std::vector<Activation> activations_of(const ir::Node& node, const RecurrentOp& op,
@@ -231,7 +232,7 @@ BufferId recurrent_weights(LowerContext& ctx, const Layer& l, int64_t direction,
     return ctx.pack(DType::f32, shape, {{*r}, StepGates{origin, l.hidden, l.blocks, count}});
   const BufferId packed = ctx.temporary(DType::f32, shape);
   const int64_t whole = l.hidden / kLane, rest = l.hidden % kLane;
-  if (rest) ctx.emit("fill", {kNone, packed});
+  if (rest) ctx.emit(calls::Fill{}, {kNone, packed});
   const auto copy = [&](int64_t block, int64_t blocks, int64_t units) {
     if (blocks == 0 || units == 0) return;
     emit_strided_copy(ctx, ctx.in(2), packed, DType::f32,
@@ -420,9 +421,9 @@ class Lowering {
   void keep_initial(BufferId from, BufferId to) {
     if (to == kNone || l_.state() == 0) return;
     if (from == kNone)
-      ctx_.emit("fill", {kNone, to});
+      ctx_.emit(calls::Fill{}, {kNone, to});
     else
-      ctx_.emit("copy", {from, to});
+      ctx_.emit(calls::Copy{}, {from, to});
   }
 
   void direction(int64_t d) {
@@ -450,17 +451,23 @@ class Lowering {
     const auto n = op_.activations.size();
     std::array<Activation, 3> a{};
     for (size_t i = 0; i < n; i++) a[i] = activations_[static_cast<size_t>(d) * n + i];
-    ctx_.emit(
-        "recurrent",
-        {projection_.x, r, r_state, bytes.sums, bytes.scales, bias, peephole, lens_,
-         part(ctx_, initial_h_, d, l), part(ctx_, initial_c_, d, l), y_, part(ctx_, y_h_, d, l),
-         part(ctx_, y_c_, d, l), work},
-        {static_cast<int64_t>(kind), l.steps, l.batch, l.hidden, l.directions, d, reverse ? 1 : 0,
-         d * projection_.direction, projection_.row, projection_.block, projection_.gate,
-         ctx_.node.int_attr("input_forget", 0) != 0 ? 1 : 0, static_cast<int64_t>(a[0].code),
-         static_cast<int64_t>(a[1].code), static_cast<int64_t>(a[2].code)},
-        {ctx_.node.float_attr("clip", 0), a[0].alpha, a[0].beta, a[1].alpha, a[1].beta, a[2].alpha,
-         a[2].beta});
+    ctx_.emit(calls::Recurrent{.kind = kind,
+                               .steps = l.steps,
+                               .batch = l.batch,
+                               .hidden = l.hidden,
+                               .directions = l.directions,
+                               .direction = d,
+                               .reverse = reverse,
+                               .x_offset = d * projection_.direction,
+                               .x_row = projection_.row,
+                               .x_block = projection_.block,
+                               .x_gate = projection_.gate,
+                               .input_forget = ctx_.node.int_attr("input_forget", 0) != 0,
+                               .clip = ctx_.node.float_attr("clip", 0),
+                               .activations = a},
+              {projection_.x, r, r_state, bytes.sums, bytes.scales, bias, peephole, lens_,
+               part(ctx_, initial_h_, d, l), part(ctx_, initial_c_, d, l), y_,
+               part(ctx_, y_h_, d, l), part(ctx_, y_c_, d, l), work});
   }
 
   LowerContext& ctx_;
@@ -483,23 +490,22 @@ void lower_in_double(LowerContext& ctx, const RecurrentOp& op, const Layer& l) {
                                  ? RecurrentKind::gru_gates
                              : op.linear_before_reset ? RecurrentKind::gru
                                                       : RecurrentKind::rnn;
-  std::vector<int64_t> ints = {static_cast<int64_t>(kind),
-                               l.steps,
-                               l.batch,
-                               l.input,
-                               l.hidden,
-                               l.directions,
-                               n.string_attr("direction", "forward") == "reverse",
-                               n.int_attr("layout", 0) != 0,
-                               n.int_attr("input_forget", 0) != 0};
-  std::vector<float> floats = {n.float_attr("clip", 0)};
+  calls::RecurrentGeneric call{.kind = kind,
+                               .steps = l.steps,
+                               .batch = l.batch,
+                               .input = l.input,
+                               .hidden = l.hidden,
+                               .directions = l.directions,
+                               .reverse = n.string_attr("direction", "forward") == "reverse",
+                               .batch_first = n.int_attr("layout", 0) != 0,
+                               .input_forget = n.int_attr("input_forget", 0) != 0,
+                               .clip = n.float_attr("clip", 0),
+                               .activations = {}};
   const auto activations = activations_of(n, op, static_cast<size_t>(l.directions));
   for (size_t d = 0; d < static_cast<size_t>(l.directions); d++)
     for (size_t i = 0; i < 3; i++) {
       const size_t count = op.activations.size();
-      const Activation a = i < count ? activations[d * count + i] : Activation{};
-      ints.push_back(static_cast<int64_t>(a.code));
-      floats.insert(floats.end(), {a.alpha, a.beta});
+      call.activations.push_back(i < count ? activations[d * count + i] : Activation{});
     }
   const BufferId operands[] = {in(0),
                                in(1),
@@ -512,7 +518,7 @@ void lower_in_double(LowerContext& ctx, const RecurrentOp& op, const Layer& l) {
                                out(0),
                                out(1),
                                op.has_cell ? out(2) : kNone};
-  ctx.emit("recurrent_generic", operands, ints, floats);
+  ctx.emit(std::move(call), operands);
 }
 
 }  // namespace

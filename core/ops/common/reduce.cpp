@@ -1,5 +1,7 @@
 #include "ops/common/reduce.h"
 
+#include "kernels/calls/copy.h"
+#include "kernels/calls/reduce.h"
 #include "ops/common/as_f32.h"
 
 namespace poprt::ops {
@@ -74,12 +76,9 @@ void lower_reduce(LowerContext& ctx, kernels::Reduction kind) {
   // noop reduces nothing, but what comes before and after the sum is still done.
   const bool identity = kind <= kernels::Reduction::prod;
   if (noop && identity) {
-    ctx.emit("copy", {x, y});
+    ctx.emit(calls::Copy{}, {x, y});
   } else {
-    std::vector<int64_t> ints = {static_cast<int64_t>(kind)};
-    ints.insert(ints.end(), axes->begin(), axes->end());
-    const LowerContext::BufferId operands[] = {x, y};
-    ctx.emit("reduce", operands, ints);
+    ctx.emit(calls::Reduce{.kind = kind, .axes = *axes}, {x, y});
   }
   if (narrow) finish_f32(ctx, 0, y);
 }

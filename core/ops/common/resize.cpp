@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "kernels/calls/copy.h"
+#include "kernels/calls/resample.h"
 #include "ops/common/movement.h"
 #include "ops/common/scalar.h"
 #include "ops/common/value_since.h"
@@ -194,7 +196,7 @@ void lower_resize(LowerContext& ctx, const ResizeSpec& spec) {
   for (const ResizeAxis& a : spec.axes)
     if (a.in != a.out || a.scale != 1 || a.roi_start != 0 || a.roi_end != 1) changing.push_back(a);
   if (changing.empty()) {
-    ctx.emit("copy", {ctx.in(0), ctx.out(0)});
+    ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)});
     return;
   }
   if (spec.mode == "nearest") {
@@ -223,19 +225,21 @@ void lower_resize(LowerContext& ctx, const ResizeSpec& spec) {
     next[a.axis] = a.out;
     const bool last = k + 1 == changing.size();
     const program::BufferId to = last ? ctx.out(0) : ctx.temporary(wide_type(dtype), next);
-    std::vector<int64_t> ints = {partial_product(shape, 0, a.axis), a.in,
-                                 partial_product(shape, a.axis + 1, shape.size()), a.out,
-                                 taps.count};
-    ints.insert(ints.end(), taps.index.begin(), taps.index.end());
-    std::vector<float> floats;
-    for (const double w : taps.weight) floats.push_back(static_cast<float>(w));
-    floats.push_back(spec.extrapolation);
+    calls::Resample call{.outer = partial_product(shape, 0, a.axis),
+                         .in = a.in,
+                         .inner = partial_product(shape, a.axis + 1, shape.size()),
+                         .out = a.out,
+                         .taps = taps.count,
+                         .index = taps.index,
+                         .weights = {},
+                         .outside = spec.extrapolation};
+    for (const double w : taps.weight) call.weights.push_back(static_cast<float>(w));
     std::vector<program::BufferId> operands = {from};
     if (exact)
       operands.push_back(ctx.pack(Tensor::of<double>({static_cast<int64_t>(taps.weight.size())},
                                                      std::span<const double>(taps.weight))));
     operands.push_back(to);
-    ctx.emit("resample", operands, ints, floats);
+    ctx.emit(std::move(call), operands);
     from = to;
     shape = std::move(next);
   }

@@ -3,26 +3,26 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/calls/copy.h"
+#include "kernels/calls/scatter_elements.h"
 #include "kernels/common/accumulate.h"
 #include "ops/common/movement.h"
 #include "ops/common/value_since.h"
 
 namespace poprt::ops {
 
-int64_t reduction_of(const ir::Node& node) {
-  constexpr std::array<std::string_view, kernels::kReductionCount> kNames = {"none", "add", "mul",
-                                                                             "min", "max"};
+kernels::ScatterReduction reduction_of(const ir::Node& node) {
+  constexpr std::array<std::string_view, 5> kNames = {"none", "add", "mul", "min", "max"};
   const std::string name = node.string_attr("reduction", "none");
   const auto found = std::find(kNames.begin(), kNames.end(), name);
   if (found == kNames.end())
     fail(ErrorCode::invalid_argument, "{}: reduction '{}' is unknown", node.describe(), name);
   check_value_since(node, node.opset(), "reduction", name, {"min", "max"}, 18);
-  return found - kNames.begin();
+  return static_cast<kernels::ScatterReduction>(found - kNames.begin());
 }
 
 void check_reduction(const LowerContext& ctx) {
-  if (!kernels::find_accumulate(ctx.in_dtype(0),
-                                static_cast<kernels::Reduction>(reduction_of(ctx.node))))
+  if (!kernels::find_accumulate(ctx.in_dtype(0), reduction_of(ctx.node)))
     ctx.fail_unsupported("elements of type {} have no reduction '{}'", dtype_name(ctx.in_dtype(0)),
                          ctx.node.string_attr("reduction", "none"));
 }
@@ -54,15 +54,14 @@ void infer_scatter_elements(InferContext& ctx) {
 void lower_scatter_elements(LowerContext& ctx) {
   const Shape &in = ctx.in_shape(0), &indices = ctx.in_shape(1);
   check_reduction(ctx);
-  ctx.emit("copy", {ctx.in(0), ctx.out(0)});
+  ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)});
   if (element_count(indices) == 0) return;
   const auto rank = static_cast<int64_t>(in.size());
-  std::vector<int64_t> ints = {reduction_of(ctx.node),
-                               normalize_axis(ctx.node.int_attr("axis", 0), rank), rank};
-  ints.insert(ints.end(), in.begin(), in.end());
-  ints.insert(ints.end(), indices.begin(), indices.end());
-  const program::BufferId operands[] = {ctx.in(1), ctx.in(2), ctx.out(0)};
-  ctx.emit("scatter_elements", operands, ints);
+  ctx.emit(calls::ScatterElements{.reduction = reduction_of(ctx.node),
+                                  .at = {.axis = normalize_axis(ctx.node.int_attr("axis", 0), rank),
+                                         .data_dims = {in.begin(), in.end()},
+                                         .index_dims = {indices.begin(), indices.end()}}},
+           {ctx.in(1), ctx.in(2), ctx.out(0)});
 }
 
 }  // namespace poprt::ops

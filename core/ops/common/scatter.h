@@ -1,12 +1,13 @@
 // What Scatter, ScatterElements and ScatterND share.
 #pragma once
 
+#include "kernels/common/accumulate.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
 
-// The number of kernels/common/accumulate.h for attribute reduction. Throws invalid_argument.
-int64_t reduction_of(const ir::Node& node);
+// What attribute reduction says. Throws invalid_argument.
+kernels::ScatterReduction reduction_of(const ir::Node& node);
 
 // Throws unless the dtype has the reduction.
 void check_reduction(const LowerContext& ctx);

@@ -2,6 +2,7 @@
 // (default 1); from 13 on the axis (default -1) alone is normalised. Computed in f32, f64 in f64.
 #pragma once
 
+#include "kernels/calls/softmax.h"
 #include "ops/common/as_real.h"
 
 namespace poprt::ops {
@@ -17,7 +18,7 @@ inline void infer_softmax(InferContext& ctx) {
   ctx.out(0, t);
 }
 
-inline void lower_softmax(LowerContext& ctx, int64_t mode) {
+inline void lower_softmax(LowerContext& ctx, calls::SoftmaxMode mode) {
   const Shape& shape = ctx.in_shape(0);
   const auto rank = static_cast<int64_t>(shape.size());
   const bool coerced = ctx.opset() < 13;
@@ -37,7 +38,8 @@ inline void lower_softmax(LowerContext& ctx, int64_t mode) {
   }
   const DType t = real_type(ctx);
   const auto y = out_as(ctx, 0, t);
-  ctx.emit("softmax", {in_as(ctx, 0, t), y}, {outer, n, inner, mode});
+  ctx.emit(calls::Softmax{.outer = outer, .n = n, .inner = inner, .mode = mode},
+           {in_as(ctx, 0, t), y});
   finish_as(ctx, 0, y, t);
 }
 
@@ -47,7 +49,8 @@ inline void lower_softmax(LowerContext& ctx, int64_t mode) {
   const OpDef symbol##_op = {.name = op_name,                                          \
                              .infer = infer_softmax,                                   \
                              .lower = [](LowerContext& c) { lower_softmax(c, mode); }, \
-                             .sharing = {.in_place = 1}};                              \
+                             .sharing = {.in_place = 1},                               \
+                             .facts = {.size_rule = SizeRule::softmax}};               \
   }
 
 }  // namespace poprt::ops

@@ -6,6 +6,8 @@
 #include <limits>
 #include <map>
 
+#include "kernels/calls/cast.h"
+
 namespace poprt::ops {
 namespace {
 
@@ -245,12 +247,11 @@ void emit_trees(LowerContext& ctx, const Trees& trees, const TreeCall& call, int
   auto x = ctx.in(0);
   if (ctx.in_dtype(0) != DType::f32 && ctx.in_dtype(0) != DType::f64) {
     const auto wide = ctx.temporary(DType::f32, ctx.in_shape(0));
-    ctx.emit("cast", {x, wide}, {1});
+    ctx.emit(calls::Cast{}, {x, wide});
     x = wide;
   }
   const DType x_type = ctx.in_dtype(0) == DType::f64 ? DType::f64 : DType::f32;
   const TreeWords words = tree_words(trees, x_type, features, call.columns, call.aggregate);
-  const auto n = static_cast<int64_t>(trees.nodes.size());
   const auto m = static_cast<int64_t>(trees.weights.size());
   const auto count = [](const auto& v) { return static_cast<int64_t>(v.size()); };
   bool one_class = !trees.targets.empty(), all_positive = true;
@@ -276,24 +277,24 @@ void emit_trees(LowerContext& ctx, const Trees& trees, const TreeCall& call, int
                  : LowerContext::kNone,
       result(scores_output),
       result(label_output)};
-  const int64_t ints[] = {rows,
-                          features,
-                          n,
-                          count(trees.roots),
-                          count(words.keys),
-                          count(words.leaves) / 2,
-                          m,
-                          count(call.base),
-                          call.columns,
-                          call.aggregate,
-                          static_cast<int64_t>(call.transform),
-                          classifier,
-                          one_class && call.columns == 2,
-                          all_positive,
-                          trees.depth,
-                          words.equals,
-                          words.leaves_are_weights};
-  ctx.emit("tree_ensemble", operands, ints);
+  ctx.emit(calls::TreeEnsemble{.rows = rows,
+                               .features = features,
+                               .nodes = count(trees.nodes),
+                               .trees = count(trees.roots),
+                               .keys = count(words.keys),
+                               .leaves = count(words.leaves) / 2,
+                               .weights = m,
+                               .bases = count(call.base),
+                               .columns = call.columns,
+                               .aggregate = call.aggregate,
+                               .transform = call.transform,
+                               .classifier = classifier,
+                               .one_class = one_class && call.columns == 2,
+                               .all_positive = all_positive,
+                               .depth = trees.depth,
+                               .equals = words.equals,
+                               .leaves_are_weights = words.leaves_are_weights},
+           operands);
 }
 
 }  // namespace poprt::ops

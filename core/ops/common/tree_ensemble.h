@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "kernels/common/post_transform.h"
+#include "kernels/calls/tree_ensemble.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -38,7 +38,7 @@ struct TreeWords {
 // For rows of `features` of type x (f32 or f64); `columns` and `aggregate` as of TreeCall. A node
 // that asks for another feature becomes a leaf without weights.
 TreeWords tree_words(const Trees& trees, DType x, int64_t features, int64_t columns,
-                     int64_t aggregate);
+                     kernels::calls::TreeAggregate aggregate);
 
 // What the attributes say, not yet in order. A leaf's `first` .. `last` are its weights.
 struct RawNode {
@@ -75,7 +75,8 @@ std::vector<int64_t> class_labels(const ir::Node& node, std::string_view ints_ke
 std::pair<int64_t, int64_t> rows_and_features(const ir::Node& node);
 
 struct TreeCall {
-  int64_t columns = 1, aggregate = 0;
+  int64_t columns = 1;
+  kernels::calls::TreeAggregate aggregate = kernels::calls::TreeAggregate::sum;
   kernels::PostTransform transform = kernels::PostTransform::none;
   std::vector<double> base;
   std::vector<int64_t> labels;  // of a classifier

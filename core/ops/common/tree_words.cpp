@@ -43,8 +43,10 @@ bool is_full(const Trees& trees, const TreeNode& leaf, int64_t columns) {
 
 // The numbers of leaves that tell them apart, or are their first weights.
 std::vector<int32_t> leaf_numbers(const std::vector<TreeNode>& nodes, const Trees& trees,
-                                  int64_t columns, int64_t aggregate, TreeWords& words) {
-  words.leaves_are_weights = aggregate < 2;  // the others ask whether a column has a weight
+                                  int64_t columns, calls::TreeAggregate aggregate,
+                                  TreeWords& words) {
+  // The others ask whether a column has a weight.
+  words.leaves_are_weights = aggregate <= calls::TreeAggregate::average;
   std::vector<int32_t> numbers(nodes.size());
   std::map<std::pair<int32_t, int32_t>, int32_t> places;
   for (size_t i = 0; i < nodes.size(); i++) {
@@ -96,7 +98,7 @@ void put_nodes(const std::vector<TreeNode>& nodes, const std::vector<int32_t>& l
 }  // namespace
 
 TreeWords tree_words(const Trees& trees, DType x, int64_t features, int64_t columns,
-                     int64_t aggregate) {
+                     calls::TreeAggregate aggregate) {
   TreeWords words;
   std::vector<TreeNode> nodes = trees.nodes;
   for (TreeNode& n : nodes)

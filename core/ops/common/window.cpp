@@ -83,4 +83,18 @@ Window window_of(const ir::Node& node, std::vector<int64_t> spatial, std::vector
   return w;
 }
 
+std::vector<kernels::calls::WindowAxis> window_axes(const Window& window,
+                                                    std::span<const int64_t> in,
+                                                    std::span<const int64_t> out) {
+  std::vector<kernels::calls::WindowAxis> axes;
+  for (size_t d = 0; d < window.rank(); d++)
+    axes.push_back({.in = in[d],
+                    .out = out[d],
+                    .kernel = window.kernel[d],
+                    .stride = window.strides[d],
+                    .pad = window.pads_begin[d],
+                    .dilation = window.dilations[d]});
+  return axes;
+}
+
 }  // namespace poprt::ops

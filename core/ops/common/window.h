@@ -1,9 +1,11 @@
 // The sliding window of convolutions and poolings: attributes, auto_pad and output sizes.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "ir/graph.h"
+#include "kernels/calls/common/window.h"
 
 namespace poprt::ops {
 
@@ -28,5 +30,10 @@ Window window_of(const ir::Node& node, std::vector<int64_t> spatial,
 // The output's spatial sizes; unknown where the input's is (SAME padding included). Throws
 // invalid_argument when no window fits into an input that is not empty.
 std::vector<int64_t> window_output(const Window& window, const std::vector<int64_t>& spatial);
+
+// The window in each of its dimensions as kernels take it, for inputs and outputs of these sizes.
+std::vector<kernels::calls::WindowAxis> window_axes(const Window& window,
+                                                    std::span<const int64_t> in,
+                                                    std::span<const int64_t> out);
 
 }  // namespace poprt::ops

@@ -1,6 +1,7 @@
 // X [N,C,H,W], rois [R,4] (y1, x1, y2, x2 as parts of height and width), batch_indices [R],
 // crop_size [2]. Points outside of X, and regions of an image that is not there, become
 // extrapolation_value.
+#include "kernels/calls/crop_and_resize.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/value_range.h"
 
@@ -30,9 +31,16 @@ void lower(LowerContext& ctx) {
   const Shape &x = ctx.in_shape(0), &y = ctx.out_shape();
   if (x[2] == 0 || x[3] == 0) ctx.fail_unsupported("empty images");
   const auto to = out_as_f32(ctx, 0);
-  ctx.emit("crop_and_resize", {in_as_f32(ctx, 0), in_as_f32(ctx, 1), ctx.in(2), to},
-           {x[0], x[1], x[2], x[3], y[0], y[2], y[3], mode == "nearest"},
-           {ctx.node.float_attr("extrapolation_value", 0)});
+  ctx.emit(calls::CropAndResize{.n = x[0],
+                                .c = x[1],
+                                .h = x[2],
+                                .w = x[3],
+                                .rois = y[0],
+                                .oh = y[2],
+                                .ow = y[3],
+                                .nearest = mode == "nearest",
+                                .outside = ctx.node.float_attr("extrapolation_value", 0)},
+           {in_as_f32(ctx, 0), in_as_f32(ctx, 1), ctx.in(2), to});
   finish_f32(ctx, 0, to);
 }
 

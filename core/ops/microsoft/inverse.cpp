@@ -1,4 +1,5 @@
 // Inverses of square matrices.
+#include "kernels/calls/inverse.h"
 #include "ops/common/as_f32.h"
 
 namespace poprt::ops {
@@ -20,7 +21,8 @@ void lower(LowerContext& ctx) {
   const int64_t n = x.back();
   const auto y = out_as_f32(ctx, 0);
   if (y == LowerContext::kNone) return;
-  ctx.emit("inverse", {in_as_f32(ctx, 0), y}, {n ? element_count(x) / n / n : 0, n});
+  ctx.emit(calls::Inverse{.matrices = n ? element_count(x) / n / n : 0, .n = n},
+           {in_as_f32(ctx, 0), y});
   finish_f32(ctx, 0, y);
 }
 

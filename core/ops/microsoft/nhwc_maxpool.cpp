@@ -1,4 +1,5 @@
 // MaxPool of bytes with channels last: X [N, spatial..., C].
+#include "kernels/calls/max_pool_bytes.h"
 #include "ops/common/window.h"
 #include "ops/op.h"
 
@@ -23,14 +24,13 @@ void lower(LowerContext& ctx) {
   const Shape &x = ctx.in_shape(0), &y = ctx.out_shape();
   const Window w = window_of(ctx.node, spatial_of(x));
   if (w.rank() > 3) ctx.fail_unsupported("more than three spatial dimensions");
-  std::vector<int64_t> ints = {x.front(), x.back(), static_cast<int64_t>(w.rank())};
-  for (size_t d = 0; d < w.rank(); d++) {
+  for (size_t d = 0; d < w.rank(); d++)
     if (w.pads_begin[d] < 0 || w.pads_end[d] < 0) ctx.fail_unsupported("negative pads");
-    ints.insert(ints.end(),
-                {x[d + 1], y[d + 1], w.kernel[d], w.strides[d], w.pads_begin[d], w.dilations[d]});
-  }
-  const LowerContext::BufferId operands[] = {ctx.in(0), ctx.out(0)};
-  ctx.emit("max_pool_bytes", operands, ints);
+  ctx.emit(
+      calls::MaxPoolBytes{.n = x.front(),
+                          .c = x.back(),
+                          .axes = window_axes(w, std::span(x).subspan(1), std::span(y).subspan(1))},
+      {ctx.in(0), ctx.out(0)});
 }
 
 }  // namespace

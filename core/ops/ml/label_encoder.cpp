@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "kernels/calls/label_map.h"
+#include "kernels/calls/label_table.h"
 #include "ops/common/label_table.h"
 #include "ops/op.h"
 
@@ -67,8 +69,11 @@ void lower(LowerContext& ctx) {
       for (size_t i = k.size(); i-- > 0;)
         std::memcpy(place + static_cast<size_t>(k[i] - k.front()) * size,
                     static_cast<const std::byte*>(t.values.data()) + order[i] * size, size);
-      return ctx.emit("label_table", {ctx.in(0), ctx.pack(table), ctx.out(0)},
-                      {count, static_cast<int64_t>(entries), bytes, k.front()});
+      return ctx.emit(calls::LabelTable{.count = count,
+                                        .entries = static_cast<int64_t>(entries),
+                                        .size = bytes,
+                                        .first = k.front()},
+                      {ctx.in(0), ctx.pack(table), ctx.out(0)});
     }
   }
   auto* to = static_cast<std::byte*>(values.mutable_data());
@@ -76,8 +81,8 @@ void lower(LowerContext& ctx) {
   for (size_t i = 0; i < order.size(); i++)
     std::memcpy(to + i * size, from + order[i] * size, size);
   std::memcpy(to + order.size() * size, t.fallback.data(), size);
-  ctx.emit("label_map", {ctx.in(0), ctx.pack(keys), ctx.pack(values), ctx.out(0)},
-           {count, n, bytes});
+  ctx.emit(calls::LabelMap{.count = count, .keys = n, .size = bytes},
+           {ctx.in(0), ctx.pack(keys), ctx.pack(values), ctx.out(0)});
 }
 
 }  // namespace

@@ -94,7 +94,9 @@ void lower(LowerContext& ctx) {
   if (transform < 0 || transform >= kernels::kPostTransforms || aggregate < 0 || aggregate > 3)
     ctx.fail_unsupported("post_transform {} or aggregate_function {}", transform, aggregate);
   call.transform = static_cast<kernels::PostTransform>(transform);
-  const int64_t by_number[] = {1, 0, 2, 3};  // average, sum, min, max
+  using calls::TreeAggregate;
+  constexpr TreeAggregate by_number[] = {TreeAggregate::average, TreeAggregate::sum,
+                                         TreeAggregate::min, TreeAggregate::max};
   call.aggregate = by_number[aggregate];
   if (ctx.in_dtype(0) == DType::f16) ctx.fail_unsupported("element type f16");
   emit_trees(ctx, read(ctx.node), call, 0, -1);

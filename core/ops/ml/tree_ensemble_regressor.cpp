@@ -1,4 +1,7 @@
 // X to [rows, n_targets].
+#include <algorithm>
+#include <array>
+
 #include "ops/common/tree_ensemble.h"
 
 namespace poprt::ops {
@@ -23,9 +26,11 @@ void lower(LowerContext& ctx) {
   call.transform = post_transform_of(ctx.node);
   call.base = real_attr(ctx.node, "base_values");
   const std::string aggregate = ctx.node.string_attr("aggregate_function", "SUM");
-  const std::string_view names[] = {"SUM", "AVERAGE", "MIN", "MAX"};
-  while (call.aggregate < 4 && names[call.aggregate] != aggregate) call.aggregate++;
-  if (call.aggregate == 4) ctx.fail_unsupported("aggregate_function '{}'", aggregate);
+  // In the order of calls::TreeAggregate.
+  static constexpr std::array<std::string_view, 4> kNames = {"SUM", "AVERAGE", "MIN", "MAX"};
+  const auto name = std::find(kNames.begin(), kNames.end(), aggregate);
+  if (name == kNames.end()) ctx.fail_unsupported("aggregate_function '{}'", aggregate);
+  call.aggregate = static_cast<calls::TreeAggregate>(name - kNames.begin());
   emit_trees(ctx, read_trees(ctx.node, "target"), call, 0, -1);
 }
 

@@ -5,6 +5,7 @@
 // D, scale, q_offset, k_offset, v_offset (column of head h, dimension d of q: q_offset + h D + d,
 // so the three may be one fused projection), mask_value (default -3.4e38), causal (query i sees
 // keys up to i + T - S). Output [B,S,H*D].
+#include "kernels/calls/attention.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -39,13 +40,16 @@ void infer(InferContext& ctx) {
 
 void lower(LowerContext& ctx) {
   const ir::Node& node = ctx.node;
-  const int64_t size = node.int_attr("head_size", 0);
   ctx.emit(
-      "attention",
-      {ctx.in(0), ctx.in(1), ctx.in(2), ctx.has(3) ? ctx.in(3) : LowerContext::kNone, ctx.out(0)},
-      {node.int_attr("heads", 0), size, node.int_attr("q_offset", 0), node.int_attr("k_offset", 0),
-       node.int_attr("v_offset", 0), node.int_attr("causal", 0)},
-      {node.float_attr("scale", 1.0f), node.float_attr("mask_value", -3.402823466e38f)});
+      calls::Attention{.heads = node.int_attr("heads", 0),
+                       .size = node.int_attr("head_size", 0),
+                       .q_offset = node.int_attr("q_offset", 0),
+                       .k_offset = node.int_attr("k_offset", 0),
+                       .v_offset = node.int_attr("v_offset", 0),
+                       .causal = node.int_attr("causal", 0) != 0,
+                       .scale = node.float_attr("scale", 1.0f),
+                       .mask_value = node.float_attr("mask_value", -3.402823466e38f)},
+      {ctx.in(0), ctx.in(1), ctx.in(2), ctx.has(3) ? ctx.in(3) : LowerContext::kNone, ctx.out(0)});
 }
 
 }  // namespace

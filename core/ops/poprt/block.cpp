@@ -1,4 +1,5 @@
 // poprt.Block: [N,C,H,W] to [N,ceil(C/16),H,W,16].
+#include "kernels/calls/block.h"
 #include "base/checked.h"
 #include "ops/op.h"
 
@@ -18,7 +19,8 @@ void infer(InferContext& ctx) {
 void lower(LowerContext& ctx) {
   if (ctx.in_dtype(0) != DType::f32) ctx.fail_unsupported("only f32 can be blocked");
   const Shape& x = ctx.in_shape(0);
-  ctx.emit("block", {ctx.in(0), ctx.out(0)}, {x[0], x[1], checked_mul(x[2], x[3])});
+  ctx.emit(calls::Block{.n = x[0], .channels = x[1], .pixels = checked_mul(x[2], x[3])},
+           {ctx.in(0), ctx.out(0)});
 }
 
 }  // namespace

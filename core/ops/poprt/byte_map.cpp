@@ -1,5 +1,6 @@
 // poprt.ByteMap: Y = T[X] for bytes: X u8 or s8, T 256 elements of u8 or s8 in the order of X's
 // bits. What a chain of elementwise operators between two quantisations becomes.
+#include "kernels/calls/byte_map.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -13,7 +14,8 @@ void infer(InferContext& ctx) {
 }
 
 void lower(LowerContext& ctx) {
-  ctx.emit("byte_map", {ctx.in(0), ctx.in(1), ctx.out(0)}, {element_count(ctx.in_shape(0))});
+  ctx.emit(calls::ByteMap{.count = element_count(ctx.in_shape(0))},
+           {ctx.in(0), ctx.in(1), ctx.out(0)});
 }
 
 }  // namespace

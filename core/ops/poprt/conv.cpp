@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/checked.h"
+#include "kernels/calls/pack_conv.h"
 #include "ops/common/conv.h"
 #include "ops/common/conv_kernel.h"
 #include "ops/common/fused_activation.h"
@@ -66,7 +67,8 @@ program::BufferId weights_of(LowerContext& ctx, const ConvKernel& kernel) {
     return ctx.pack(DType::f32, {count},
                     {{*weights}, PackedConv{w.groups, w.m, w.c, w.kh, w.kw, kernel.winograd_tile}});
   const auto packed = ctx.temporary(DType::f32, {count});
-  ctx.emit("pack_conv", {ctx.in(1), packed}, {w.groups, w.m, w.c, w.taps()});
+  ctx.emit(calls::PackConv{.groups = w.groups, .m = w.m, .c = w.c, .taps = w.taps()},
+           {ctx.in(1), packed});
   return packed;
 }
 
@@ -76,7 +78,8 @@ program::BufferId bias_of(LowerContext& ctx, const ConvKernel& kernel) {
   const int64_t padded = blocks(ctx.in_shape(1)[0]) * 16;
   if (const Tensor* b = ctx.constant(2)) return pack_bias(ctx, *b, b->count(), padded);
   const auto bias = ctx.temporary(DType::f32, {padded});
-  ctx.emit("pack_conv", {ctx.in(2), bias}, {1, ctx.in_shape(2)[0], 1, 1});
+  ctx.emit(calls::PackConv{.groups = 1, .m = ctx.in_shape(2)[0], .c = 1, .taps = 1},
+           {ctx.in(2), bias});
   return bias;
 }
 
@@ -91,21 +94,24 @@ void lower(LowerContext& ctx) {
   ConvKernel kernel =
       choose_conv_kernel(p, ctx.constant(1) ? ctx.node.int_attr("winograd_tile", -1) : 0,
                          ctx.node.int_attr(kWinogradAttribute, kLargestWinogradTile));
-  const FusedActivation activation = fused_activation(ctx.node);
-  kernel.ints[ConvKernel::kActivationInts] = activation.kind;
-  kernel.ints[ConvKernel::kActivationInts + 1] = ctx.node.int_attr("residual_after_activation", 0);
+  const auto epilogue = epilogue_of(fused_activation(ctx.node),
+                                    ctx.node.int_attr("residual_after_activation", 0) != 0);
   std::vector<program::BufferId> operands = {ctx.in(0), weights_of(ctx, kernel),
                                              bias_of(ctx, kernel),
                                              ctx.has(3) ? ctx.in(3) : LowerContext::kNone};
-  std::vector<float> floats = {activation.a, activation.b};
-  if (p.normalized) {
+  if (auto* call = std::get_if<calls::ConvNormalized>(&kernel.call)) {
     operands.insert(operands.end(), {ctx.in(4), ctx.has(5) ? ctx.in(5) : LowerContext::kNone});
-    kernel.ints.push_back(ctx.in_shape(4)[0] > 1);
-    floats.push_back(
-        ctx.node.int_attr("prologue_relu", 0) ? 0.0f : -std::numeric_limits<float>::infinity());
+    call->scale_of_image = ctx.in_shape(4)[0] > 1;
+    call->low =
+        ctx.node.int_attr("prologue_relu", 0) ? 0.0f : -std::numeric_limits<float>::infinity();
   }
   operands.push_back(ctx.out(0));
-  ctx.emit(kernel.name, operands, kernel.ints, floats);
+  std::visit(
+      [&](auto& call) {
+        call.conv.epilogue = epilogue;
+        ctx.emit(call, operands);
+      },
+      kernel.call);
 }
 
 }  // namespace

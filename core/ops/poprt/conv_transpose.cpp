@@ -1,6 +1,5 @@
 // poprt.ConvTranspose: kernel = stride and no padding, in channel blocks.
-#include <array>
-
+#include "kernels/calls/conv_transpose.h"
 #include "base/checked.h"
 #include "kernels/common/pack_conv.h"
 #include "ops/common/fused_activation.h"
@@ -49,11 +48,20 @@ void lower(LowerContext& ctx) {
   auto bias = LowerContext::kNone;
   if (const Tensor* b = ctx.constant(2)) bias = pack_bias(ctx, *b, b->count(), y[1] * 16);
   const FusedActivation a = fused_activation(ctx.node);
-  const std::array<program::BufferId, 5> operands = {ctx.in(0), packed, bias, LowerContext::kNone,
-                                                     ctx.out(0)};
-  const std::array<int64_t, 18> ints = {x[0], 1,    w.c,  w.m, x[2], x[3], y[2], y[3],   w.kh,
-                                        w.kw, w.kh, w.kw, 0,   0,    1,    1,    a.kind, 0};
-  ctx.emit("conv_transpose", operands, ints, std::array<float, 2>{a.a, a.b});
+  ctx.emit(calls::ConvTranspose{.conv = {.batch = x[0],
+                                         .groups = 1,
+                                         .c = w.c,
+                                         .m = w.m,
+                                         .h = x[2],
+                                         .w = x[3],
+                                         .oh = y[2],
+                                         .ow = y[3],
+                                         .kh = w.kh,
+                                         .kw = w.kw,
+                                         .stride_h = w.kh,
+                                         .stride_w = w.kw,
+                                         .epilogue = epilogue_of(a)}},
+           {ctx.in(0), packed, bias, LowerContext::kNone, ctx.out(0)});
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // poprt.Count (x): how many elements are not 0, an s64 scalar.
+#include "kernels/calls/count.h"
 #include "ops/common/as_f32.h"
 
 namespace poprt::ops {
@@ -9,7 +10,7 @@ void infer(InferContext& ctx) { ctx.out(0, DType::s64, {}); }
 void lower(LowerContext& ctx) {
   const DType t = ctx.in_dtype(0);
   const bool narrow = is_float(t) && t != DType::f32 && t != DType::f64;
-  ctx.emit("count", {narrow ? in_as_f32(ctx, 0) : ctx.in(0), ctx.out(0)});
+  ctx.emit(calls::Count{}, {narrow ? in_as_f32(ctx, 0) : ctx.in(0), ctx.out(0)});
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ void lower(LowerContext& ctx) {
     buffers.push_back(
         out != LowerContext::kNone ? out : ctx.temporary(ctx.out_dtype(o), ctx.out_shape(o)));
   }
-  ctx.emit("elementwise", buffers, p.encode(), p.constants);
+  ctx.emit(p.call(), buffers);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // poprt.GlobalAveragePool: blocked in, plain [N, channels, 1, 1] out.
 #include "base/checked.h"
+#include "kernels/calls/global_average_blocked.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -17,8 +18,10 @@ void infer(InferContext& ctx) {
 void lower(LowerContext& ctx) {
   if (ctx.in_dtype(0) != DType::f32) ctx.fail_unsupported("only f32 can be blocked");
   const Shape& x = ctx.in_shape(0);
-  ctx.emit("global_average_blocked", {ctx.in(0), ctx.out(0)},
-           {x[0], ctx.out_shape()[1], checked_mul(x[2], x[3])});
+  ctx.emit(
+      calls::GlobalAverageBlocked{
+          .n = x[0], .channels = ctx.out_shape()[1], .pixels = checked_mul(x[2], x[3])},
+      {ctx.in(0), ctx.out(0)});
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace poprt::ops {
 namespace {
 
 void lower(LowerContext& ctx) {
-  ctx.emit(program::kControlIf, {ctx.in(0)}, {ctx.node.int_attr("when", 1)});
+  ctx.emit(program::ControlIf{.when = ctx.node.int_attr("when", 1) != 0}, {ctx.in(0)});
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace poprt::ops {
 namespace {
 
-void lower(LowerContext& ctx) { ctx.emit(program::kControlEnd, {}); }
+void lower(LowerContext& ctx) { ctx.emit(program::ControlEnd{}, {}); }
 
 }  // namespace
 

@@ -4,6 +4,8 @@
 // scan output (whose type the compiler sets). States and accumulators keep their place until their
 // last reader, also after the loop. `most` bounds the rounds; with clear = 1 accumulators begin as
 // zeros, because fewer rounds may run.
+#include "kernels/calls/copy.h"
+#include "kernels/calls/fill.h"
 #include "ops/op.h"
 #include "program/control.h"
 
@@ -25,17 +27,17 @@ void lower(LowerContext& ctx) {
   const auto begin = [&](size_t input) {
     const auto to = ctx.out(o++);
     if (to != LowerContext::kNone && element_count(ctx.in_shape(input)) > 0)
-      ctx.emit("copy", {ctx.in(input), to});
+      ctx.emit(calls::Copy{}, {ctx.in(input), to});
   };
   if (condition) begin(1);
   for (size_t i = 0; i < states; i++) begin(2 + i);
   for (; o < ctx.node.outputs().size(); o++)
     if (ctx.node.int_attr("clear", 0) && ctx.out(o) != LowerContext::kNone)
-      ctx.emit("fill", {LowerContext::kNone, ctx.out(o)});
+      ctx.emit(calls::Fill{}, {LowerContext::kNone, ctx.out(o)});
   // A condition that the body never changes is read from where it is.
   const auto test = condition ? ctx.out(1) : ctx.has(1) ? ctx.in(1) : LowerContext::kNone;
-  ctx.emit(program::kControlLoop, {ctx.has(0) ? ctx.in(0) : LowerContext::kNone, test, ctx.out(0)},
-           {ctx.node.int_attr("most", 0)});
+  ctx.emit(program::ControlLoop{.most = ctx.node.int_attr("most", 0)},
+           {ctx.has(0) ? ctx.in(0) : LowerContext::kNone, test, ctx.out(0)});
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // poprt.LoopBegin. The first `states` pairs are (next, state): the state becomes next; those in
 // `stage` go through a temporary first, because another copy would overwrite what they read. The
 // other pairs are (part, accumulator): accumulator[index] = part. `kept` only lives until here.
+#include "kernels/calls/copy.h"
+#include "kernels/calls/store_slice.h"
 #include "ops/common/compile_time.h"
 #include "program/control.h"
 
@@ -26,17 +28,17 @@ void lower(LowerContext& ctx) {
   for (size_t i = 0; i < pairs; i++) from[i] = ctx.in(1 + 2 * i);
   const auto empty = [&](size_t i) { return element_count(ctx.in_shape(1 + 2 * i)) == 0; };
   for (size_t i = states; i < pairs; i++)
-    if (!empty(i)) ctx.emit("store_slice", {from[i], ctx.in(0), ctx.in(2 + 2 * i)});
+    if (!empty(i)) ctx.emit(calls::StoreSlice{}, {from[i], ctx.in(0), ctx.in(2 + 2 * i)});
   for (const int64_t s : ctx.node.ints_attr("stage")) {
     const auto i = static_cast<size_t>(s);
     if (empty(i)) continue;
     const auto kept = ctx.temporary(ctx.in_dtype(1 + 2 * i), ctx.in_shape(1 + 2 * i));
-    ctx.emit("copy", {from[i], kept});
+    ctx.emit(calls::Copy{}, {from[i], kept});
     from[i] = kept;
   }
   for (size_t i = 0; i < states; i++)
-    if (!empty(i)) ctx.emit("copy", {from[i], ctx.in(2 + 2 * i)});
-  ctx.emit(program::kControlEnd, {});
+    if (!empty(i)) ctx.emit(calls::Copy{}, {from[i], ctx.in(2 + 2 * i)});
+  ctx.emit(program::ControlEnd{}, {});
 }
 
 }  // namespace

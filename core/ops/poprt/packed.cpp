@@ -1,6 +1,7 @@
 // poprt.Packed: bytes [.., n] as numbers of `to` (DType u2 or u4), 8 / bits in each, low bits
 // first: [.., n * 8 / bits].
 #include "base/checked.h"
+#include "kernels/calls/copy.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -20,7 +21,7 @@ void infer(InferContext& ctx) {
 }
 
 void lower(LowerContext& ctx) {
-  ctx.emit("copy", {ctx.in(0), ctx.view(ctx.out(0), 0, DType::u8, ctx.in_shape(0))});
+  ctx.emit(calls::Copy{}, {ctx.in(0), ctx.view(ctx.out(0), 0, DType::u8, ctx.in_shape(0))});
 }
 
 }  // namespace

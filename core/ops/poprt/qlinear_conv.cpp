@@ -6,6 +6,7 @@
 // activation "Relu" it is at least 0.
 #include <algorithm>
 
+#include "kernels/calls/conv_bytes.h"
 #include "kernels/common/pack_quads.h"
 #include "ops/common/quantized_conv.h"
 #include "ops/common/window.h"
@@ -176,25 +177,31 @@ void lower(LowerContext& ctx) {
   const auto scale = [&](size_t i) {
     return ctx.has(i) ? static_cast<float>(number(*ctx.constant(i), 0)) : 1.0f;
   };
-  std::vector<int64_t> ints = {x.front(),
-                               x.back(),
-                               m,
-                               ctx.node.int_attr("group", 1),
-                               zero(kXZero),
-                               zero(kYZero),
-                               zero(kResidualZero),
-                               zero(kSumZero),
-                               ctx.node.string_attr("activation", "") == "Relu",
-                               ctx.in_dtype(kYZero) == DType::s8,
-                               static_cast<int64_t>(window.rank())};
+  calls::ConvBytes call{.n = x.front(),
+                        .c = x.back(),
+                        .m = m,
+                        .groups = ctx.node.int_attr("group", 1),
+                        .x_zero = zero(kXZero),
+                        .y_zero = zero(kYZero),
+                        .residual_zero = zero(kResidualZero),
+                        .sum_zero = zero(kSumZero),
+                        .relu = ctx.node.string_attr("activation", "") == "Relu",
+                        .is_signed = ctx.in_dtype(kYZero) == DType::s8,
+                        .axes = {},
+                        .y_scale = scale(kYScale),
+                        .residual_scale = scale(kResidualScale),
+                        .sum_scale = scale(kSumScale)};
   for (size_t d = 0; d < window.rank(); d++)
-    ints.insert(ints.end(), {x[d + 1], y[d + 1], window.kernel[d], window.strides[d],
-                             window.pads_begin[d], window.dilations[d]});
+    call.axes.push_back({.in = x[d + 1],
+                         .out = y[d + 1],
+                         .kernel = window.kernel[d],
+                         .stride = window.strides[d],
+                         .pad = window.pads_begin[d],
+                         .dilation = window.dilations[d]});
   const LowerContext::BufferId operands[] = {
       ctx.in(kX), panels, offsets, scales, residual ? ctx.in(kResidual) : LowerContext::kNone,
       ctx.out(0)};
-  const float floats[] = {scale(kYScale), scale(kResidualScale), scale(kSumScale)};
-  ctx.emit("conv_bytes", operands, ints, floats);
+  ctx.emit(std::move(call), operands);
 }
 
 }  // namespace

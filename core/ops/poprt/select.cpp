@@ -1,4 +1,5 @@
 // poprt.Select (condition, a, b): the whole tensor a or b by one bool; the other one is not read.
+#include "kernels/calls/select.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -6,7 +7,9 @@ namespace {
 
 void infer(InferContext& ctx) { ctx.out(0, ctx.in(1)); }
 
-void lower(LowerContext& ctx) { ctx.emit("select", {ctx.in(0), ctx.in(1), ctx.in(2), ctx.out(0)}); }
+void lower(LowerContext& ctx) {
+  ctx.emit(calls::Select{}, {ctx.in(0), ctx.in(1), ctx.in(2), ctx.out(0)});
+}
 
 }  // namespace
 

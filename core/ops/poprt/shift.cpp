@@ -1,5 +1,6 @@
 // poprt.Shift (step s32, x): keeps the last `length` places along an axis, newest first, from one
 // run to the next, in `slots` states that take turns by step; step 0 begins all of them with zeros.
+#include "kernels/calls/shift.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -21,11 +22,13 @@ void lower(LowerContext& ctx) {
   const int64_t slots = ctx.node.int_attr("slots", 1);
   Shape all = y;
   all.insert(all.begin(), slots);
-  ctx.emit("shift",
+  ctx.emit(calls::Shift{.slots = slots,
+                        .outer = partial_product(y, 0, axis),
+                        .length = y[axis],
+                        .added = x[axis],
+                        .inner = partial_product(y, axis + 1, y.size())},
            {ctx.in(0), ctx.in(1),
-            ctx.state(ctx.node.int_attr(kStateAttribute, -1), ctx.in_dtype(1), all), ctx.out(0)},
-           {slots, partial_product(y, 0, axis), y[axis], x[axis],
-            partial_product(y, axis + 1, y.size())});
+            ctx.state(ctx.node.int_attr(kStateAttribute, -1), ctx.in_dtype(1), all), ctx.out(0)});
 }
 
 }  // namespace

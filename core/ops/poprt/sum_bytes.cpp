@@ -1,5 +1,6 @@
 // poprt.SumBytes: sums of u8 or s8 over axis 1 of [outer, n, inner], exactly, as s32 [outer,
 // inner].
+#include "kernels/calls/sum_bytes.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -14,7 +15,7 @@ void infer(InferContext& ctx) {
 
 void lower(LowerContext& ctx) {
   const Shape& x = ctx.in_shape(0);
-  ctx.emit("sum_bytes", {ctx.in(0), ctx.out(0)}, {x[0], x[1], x[2]});
+  ctx.emit(calls::SumBytes{.outer = x[0], .n = x[1], .inner = x[2]}, {ctx.in(0), ctx.out(0)});
 }
 
 }  // namespace

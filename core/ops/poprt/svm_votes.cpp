@@ -3,6 +3,7 @@
 // for each pair), linear, all_positive (the coefficients are), post_transform.
 #include <algorithm>
 
+#include "kernels/calls/svm_classify.h"
 #include "ops/common/tree_ensemble.h"
 
 namespace poprt::ops {
@@ -33,11 +34,15 @@ void lower(LowerContext& ctx) {
                      : ctx.pack(Tensor::of<float>({static_cast<int64_t>(v.size())},
                                                   std::span<const float>(v)));
   };
-  ctx.emit("svm_classify",
+  ctx.emit(calls::SvmClassify{.rows = ctx.in_shape(0)[0],
+                              .classes = classes,
+                              .scores = ctx.in_shape(0)[1],
+                              .columns = columns_of(n),
+                              .linear = n.int_attr("linear", 0) != 0,
+                              .all_positive = n.int_attr("all_positive", 0) != 0,
+                              .transform = post_transform_of(n)},
            {ctx.in(0), ctx.pack(Tensor::of<int64_t>({classes}, std::span<const int64_t>(labels))),
-            floats(a), floats(b), ctx.out(0), ctx.out(1)},
-           {ctx.in_shape(0)[0], classes, ctx.in_shape(0)[1], columns_of(n), n.int_attr("linear", 0),
-            n.int_attr("all_positive", 0), static_cast<int64_t>(post_transform_of(n))});
+            floats(a), floats(b), ctx.out(0), ctx.out(1)});
 }
 
 }  // namespace

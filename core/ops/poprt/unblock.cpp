@@ -1,4 +1,5 @@
 // poprt.Unblock: [N,CB,H,W,16] to [N,channels,H,W].
+#include "kernels/calls/unblock.h"
 #include "base/checked.h"
 #include "ops/op.h"
 
@@ -17,7 +18,9 @@ void infer(InferContext& ctx) {
 void lower(LowerContext& ctx) {
   if (ctx.in_dtype(0) != DType::f32) ctx.fail_unsupported("only f32 can be blocked");
   const Shape& x = ctx.in_shape(0);
-  ctx.emit("unblock", {ctx.in(0), ctx.out(0)}, {x[0], ctx.out_shape()[1], checked_mul(x[2], x[3])});
+  ctx.emit(
+      calls::Unblock{.n = x[0], .channels = ctx.out_shape()[1], .pixels = checked_mul(x[2], x[3])},
+      {ctx.in(0), ctx.out(0)});
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ bool computes_directly(const Node& conv) {
   if (!conv.input(1)->type.is_static()) return false;
   const ops::ConvProblem p = ops::conv_problem(conv);
   if (p.plain || !ops::conv_kernel_exists(p)) return false;
-  const std::string_view name = ops::choose_conv_kernel(p).name;
+  const std::string_view name = ops::choose_conv_kernel(p).name();
   return name == "conv" || name == "conv_dilated";
 }
 

@@ -12,9 +12,9 @@ import popef
 import poprt
 
 MODULES = ("poprt", "poprt.compiler", "poprt.runtime", "poprt.utils", "poprt.backends", "poprt.backend", "popef",
-           "popef.reader", "popef.writer", "popef.model", "popef.types", "model_runtime", "model_runtime.session",
+           "model_runtime", "model_runtime.session",
            "model_runtime.queues", "model_runtime.predicate_factory")
-LATE = {"Session": model_runtime.Session, "popef": popef}  # what is imported for type checkers only
+LATE = {"Session": model_runtime.Session}  # what is imported for type checkers only
 FOLDER = os.path.dirname(poprt.__file__)
 
 

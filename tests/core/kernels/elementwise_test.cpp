@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/common/elementwise.h"
+#include "kernels/calls/elementwise.h"
 #include "kernels/kernel.h"
 
 namespace poprt::kernels {
@@ -51,12 +51,14 @@ void check(const Shape& out, const Shape& a, const Shape& b, const Shape& c,
   }
   std::vector<float> y(static_cast<size_t>(count(out)));
   operands.push_back({true, DType::f32, out, y.size() * 4});
-  const auto op = [](ElementwiseOp o) { return static_cast<int64_t>(o); };
   const int64_t first = kElementwiseMaxInputs;
-  const std::vector<int64_t> ints = {
-      3,     3, 1, op(ElementwiseOp::sub), 0,         1,  0, op(ElementwiseOp::mul),
-      first, 2, 0, op(ElementwiseOp::add), first + 1, -1, 0, first + 2};
-  const std::vector<float> constants = {2.5f};
+  const calls::Encoded call =
+      calls::encode(calls::Elementwise{.inputs = 3,
+                                       .steps = {{ElementwiseOp::sub, 0, 1},
+                                                 {ElementwiseOp::mul, first, 2},
+                                                 {ElementwiseOp::add, first + 1, -1}},
+                                       .outputs = {first + 2},
+                                       .constants = {2.5f}});
   std::vector<float> want(y.size());
   for (size_t i = 0; i < want.size(); i++) {
     const auto at = [&](size_t k) {
@@ -64,7 +66,7 @@ void check(const Shape& out, const Shape& a, const Shape& b, const Shape& c,
     };
     want[i] = (at(0) - at(1)) * at(2) + 2.5f;
   }
-  const Plan plan = elementwise_kernel.prepare({operands, ints, constants});
+  const Plan plan = elementwise_kernel.prepare({operands, call.ints, call.floats});
   std::vector<std::byte> scratch(plan.scratch_bytes + 64);
   auto* aligned = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64;
   float* result = in_place ? in[0].data() : y.data();
@@ -123,7 +125,7 @@ TEST(Elementwise, RandomPrograms) {
       value[i] = {in[static_cast<size_t>(i)].begin(), in[static_cast<size_t>(i)].end()};
     for (size_t i = 0; i < constants.size(); i++)
       value[-1 - static_cast<int64_t>(i)].assign(kCount, static_cast<double>(constants[i]));
-    std::vector<int64_t> ints = {inputs, steps, outputs};
+    calls::Elementwise call{.inputs = inputs, .steps = {}, .outputs = {}, .constants = constants};
     double largest = 0;
     for (int64_t s = 0; s < steps; s++) {
       const ElementwiseOp op = ops[below(6)];
@@ -133,7 +135,7 @@ TEST(Elementwise, RandomPrograms) {
         return it->first;
       };
       const int64_t a = any(), b = any();
-      ints.insert(ints.end(), {static_cast<int64_t>(op), a, b, 0});
+      call.steps.push_back({op, a, b});
       std::vector<double> y;
       for (size_t i = 0; i < kCount; i++) {
         const double l = value[a][i], r = value[b][i];
@@ -149,10 +151,11 @@ TEST(Elementwise, RandomPrograms) {
     checked++;
     std::vector<std::vector<float>> out(static_cast<size_t>(outputs), std::vector<float>(kCount));
     for (int64_t o = 0; o < outputs; o++) {
-      ints.push_back(kSteps + below(steps));
+      call.outputs.push_back(kSteps + below(steps));
       operands.push_back({true, DType::f32, all, kCount * 4});
     }
-    const Plan plan = elementwise_kernel.prepare({operands, ints, constants});
+    const calls::Encoded encoded = calls::encode(call);
+    const Plan plan = elementwise_kernel.prepare({operands, encoded.ints, encoded.floats});
     std::vector<std::byte> scratch(plan.scratch_bytes + 64);
     auto* aligned = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64;
     std::vector<void*> data;
@@ -162,7 +165,7 @@ TEST(Elementwise, RandomPrograms) {
       plan.run(plan.params.get(), data.data(), t, t + 1, aligned);
     for (size_t o = 0; o < out.size(); o++)
       for (size_t i = 0; i < kCount; i++)
-        ASSERT_EQ(static_cast<double>(out[o][i]), value[ints[ints.size() - out.size() + o]][i])
+        ASSERT_EQ(static_cast<double>(out[o][i]), value[call.outputs[o]][i])
             << "round " << round << " output " << o << " element " << i;
   }
   EXPECT_GT(checked, 1000);

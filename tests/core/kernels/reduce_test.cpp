@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/common/reduction.h"
+#include "kernels/calls/reduce.h"
 #include "kernels/kernel.h"
 
 namespace poprt::kernels {
@@ -44,12 +44,13 @@ double finish(Reduction kind, double sum, int64_t n) {
 template <class T>
 void check(DType dtype, const std::vector<int64_t>& shape, uint32_t axes, Reduction kind) {
   std::mt19937 rng(1);
-  std::vector<int64_t> kept, ints = {static_cast<int64_t>(kind)};
+  std::vector<int64_t> kept;
+  calls::Reduce call{.kind = kind, .axes = {}};
   int64_t count = 1, outputs = 1;
   for (size_t d = 0; d < shape.size(); d++) {
     count *= shape[d];
     if (axes >> d & 1) {
-      ints.push_back(static_cast<int64_t>(d));
+      call.axes.push_back(static_cast<int64_t>(d));
     } else {
       kept.push_back(shape[d]);
       outputs *= shape[d];
@@ -75,7 +76,7 @@ void check(DType dtype, const std::vector<int64_t>& shape, uint32_t axes, Reduct
   }
   const std::vector<Operand> operands = {{true, dtype, shape, x.size() * sizeof(T)},
                                          {true, dtype, kept, y.size() * sizeof(T)}};
-  const Plan plan = reduce_kernel.prepare({operands, ints, {}});
+  const Plan plan = reduce_kernel.prepare({operands, calls::encode(call).ints, {}});
   void* data[] = {x.data(), y.data()};
   for (int64_t t = 0; t < plan.tasks; t++) plan.run(plan.params.get(), data, t, t + 1, nullptr);
   for (size_t i = 0; i < y.size(); i++) {

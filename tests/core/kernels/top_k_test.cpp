@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "kernels/calls/top_k.h"
 #include "kernels/kernel.h"
 
 namespace poprt::kernels {
@@ -23,8 +24,9 @@ void expect_sorted(DType dtype, int64_t n, int64_t inner, int64_t k, bool larges
   const std::vector<Operand> operands = {{true, dtype, shape, x.size() * sizeof(T)},
                                          {true, dtype, results, count * sizeof(T)},
                                          {true, DType::s64, results, count * 8}};
-  const std::vector<int64_t> ints = {outer, n, inner, k, largest};
-  const Plan plan = find_kernel("top_k")->prepare({operands, ints, {}});
+  const calls::Encoded call = calls::encode(
+      calls::TopK{.outer = outer, .n = n, .inner = inner, .k = k, .largest = largest});
+  const Plan plan = find_kernel("top_k")->prepare({operands, call.ints, {}});
   std::vector<uint64_t> scratch(plan.scratch_bytes / 8 + 1);
   void* data[] = {const_cast<T*>(x.data()), values.data(), indices.data()};
   plan.run(plan.params.get(), data, 0, plan.tasks, reinterpret_cast<std::byte*>(scratch.data()));

@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "kernels/calls/tree_ensemble.h"
 #include "kernels/kernel.h"
 
 namespace poprt::kernels {
@@ -17,10 +18,19 @@ struct Program {
 };
 
 Plan prepare(const Program& p, const std::vector<Operand>& operands) {
-  const std::vector<int64_t> ints = {
-      p.rows, p.features, p.nodes, p.trees, p.keys,  p.leaves, p.weights,           0, p.columns, 0,
-      0,      0,          0,       0,       p.nodes, p.equals, p.leaves_are_weights};
-  return find_kernel("tree_ensemble")->prepare({operands, ints, {}});
+  const calls::Encoded call =
+      calls::encode(calls::TreeEnsemble{.rows = p.rows,
+                                        .features = p.features,
+                                        .nodes = p.nodes,
+                                        .trees = p.trees,
+                                        .keys = p.keys,
+                                        .leaves = p.leaves,
+                                        .weights = p.weights,
+                                        .columns = p.columns,
+                                        .depth = p.nodes,
+                                        .equals = p.equals,
+                                        .leaves_are_weights = p.leaves_are_weights});
+  return find_kernel("tree_ensemble")->prepare({operands, call.ints, {}});
 }
 
 Plan prepare(const Program& p, std::vector<Shape>& shapes, std::vector<Operand>& operands) {

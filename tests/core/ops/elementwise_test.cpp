@@ -312,7 +312,7 @@ OPS_SAMPLE(Elementwise) {
   samples.add("Elementwise", 1, "poprt")
       .input(random_f32({7, 300}))
       .input(random_f32({300}, -1, 1, 2))
-      .attr("program", p.encode())
+      .attr("program", kernels::calls::encode(p.call()).ints)
       .attr("constants", p.constants)
       .attr("dtypes", std::vector<int64_t>{static_cast<int64_t>(DType::f32),
                                            static_cast<int64_t>(DType::boolean)})

@@ -58,6 +58,10 @@ TEST(OperatorFacts, HoldTogether) {
     if (f.byte_weights) {
       EXPECT_NE(f.weight_inputs, 0u);
     }
+    if (f.size_rule != SizeRule::none) {
+      EXPECT_EQ(op->domain, "") << "the compiler asks for it in ai.onnx only";
+      EXPECT_FALSE(f.per_element) << "that is a rule of its own";
+    }
     if (f.flow != Flow::none) {
       EXPECT_EQ(op->lower, lower_container) << "the compiler runs it, so nothing is left to lower";
     }

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "support/capnp_library.h"
+#include "support/capnp_places.h"
 
 // After it.
 #include "core/popef/support.h"
@@ -153,6 +154,16 @@ TEST(MetadataCodec, BrokenBytesAreFormatErrors) {
   const auto good = encode_metadata(sample_metadata());
   for (size_t n = 0; n < good.size(); n++)
     EXPECT_THROW(decode_metadata(std::span(good).first(n)), FormatError) << n;
+}
+
+TEST(MetadataPlaces, AreThoseOfTheSchema) {
+  capnp_places::expect_header(
+      POPRT_TEST_DATA "/../../core/popef/metadata_places.h",
+      capnp_places::header(
+          "metadata.capnp", "poprt::popef::places",
+          {capnp::Schema::from<schema::TensorInfo>(), capnp::Schema::from<schema::Anchor>(),
+           capnp::Schema::from<schema::Option>(), capnp::Schema::from<schema::ProgramName>(),
+           capnp::Schema::from<schema::Metadata>()}));
 }
 
 }  // namespace

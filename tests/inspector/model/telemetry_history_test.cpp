@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "runtime/telemetry.h"
+#include "runtime/telemetry/telemetry.h"
 
 namespace poprt::inspector {
 namespace {

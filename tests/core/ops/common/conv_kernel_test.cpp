@@ -22,7 +22,7 @@ ConvProblem problem(int64_t groups, int64_t c, int64_t m, int64_t size, int64_t 
 }
 
 TEST(ConvKernel, EachGeometryGetsTheFirstThatFits) {
-  const auto name = [](const ConvProblem& p) { return choose_conv_kernel(p).name; };
+  const auto name = [](const ConvProblem& p) { return choose_conv_kernel(p).name(); };
   EXPECT_EQ(name(problem(1, 64, 64, 56, 1)), "conv");
   EXPECT_EQ(name(problem(1, 64, 64, 56, 3)), "conv_winograd");
   EXPECT_EQ(name(problem(1, 64, 64, 56, 5)), "conv");

@@ -1,0 +1,61 @@
+// attention_generic: operands [q, k, v, mask?, lengths?, y, scores?], all f32 or all f64 but a
+// bool mask (true: attends) and s64 lengths [batch] (valid keys). Rows of q and y lie at (b,
+// head, i) times their strides, k and v are [batch, kv_heads, keys, head or v_size]. score = q .
+// k * scale; then softcap * tanh(score / softcap) when softcap > 0; then the mask is added, and
+// keys that causal, windows, lengths or a false mask exclude are dropped; softmax; times v. A
+// row without keys gives zeros.
+#pragma once
+
+#include <array>
+
+#include "kernels/calls/call.h"
+
+namespace poprt::kernels::calls {
+
+// How far a window reaches; -1: everywhere.
+inline constexpr int64_t kNoWindow = -1;
+
+struct AttentionGeneric {
+  static constexpr std::string_view kKernel = "attention_generic";
+
+  int64_t batch = 0;
+  int64_t q_heads = 0;  // a multiple of kv_heads
+  int64_t kv_heads = 0;
+  int64_t queries = 0;
+  int64_t keys = 0;
+  int64_t head = 0;    // elements of a head of q and k
+  int64_t v_size = 0;  // elements of a head of v
+  bool causal = false;
+  int64_t left = kNoWindow;  // keys before the query that it sees
+  int64_t right = kNoWindow;
+  int64_t offset = 0;               // position of query 0 among the keys
+  int64_t stage = 0;                // of `scores`: 0 raw, 1 capped, 2 masked, 3 softmax
+  std::array<int64_t, 3> q{}, y{};  // strides of batch, head and row, in elements
+  std::array<int64_t, 4> mask{};    // strides of batch, head, row and key; all 0 without a mask
+  int64_t mask_keys = 0;  // that the mask knows; later ones are excluded. 0 without a mask
+  float scale = 0;        // NaN, for f64: 1 / sqrt(head)
+  float softcap = 0;
+
+  void fields(Fields& f) {
+    f.size("batch", batch);
+    f.size("q_heads", q_heads);
+    f.size("kv_heads", kv_heads);
+    f.size("queries", queries);
+    f.size("keys", keys);
+    f.size("head", head);
+    f.size("v_size", v_size);
+    f.flag("causal", causal);
+    f.integer("left", left, kNoWindow, kMostSize);
+    f.integer("right", right, kNoWindow, kMostSize);
+    f.size("offset", offset);
+    f.size("stage", stage, 0, 3);
+    for (int64_t& stride : q) f.size("stride of q", stride);
+    for (int64_t& stride : y) f.size("stride of y", stride);
+    for (int64_t& stride : mask) f.size("stride of the mask", stride);
+    f.size("mask_keys", mask_keys);
+    f.real("scale", scale);
+    f.real("softcap", softcap);
+  }
+};
+
+}  // namespace poprt::kernels::calls

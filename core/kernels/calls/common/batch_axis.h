@@ -1,0 +1,19 @@
+// One dimension of a batch of matrix products.
+#pragma once
+
+#include "kernels/calls/call.h"
+
+namespace poprt::kernels::calls {
+
+struct BatchAxis {
+  int64_t count = 1;
+  int64_t a = 0, b = 0;  // strides in elements; 0 where the matrix is the same
+
+  void fields(Fields& f) {
+    f.size("count", count);
+    f.size("stride of a", a);
+    f.size("stride of b", b);
+  }
+};
+
+}  // namespace poprt::kernels::calls

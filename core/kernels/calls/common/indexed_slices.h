@@ -1,0 +1,24 @@
+// Tuples of indices that name slices: what gather_nd and scatter_nd share. The data is [batch,
+// dims..., slice], the indices are [batch, count, depth], the slices [batch, count, slice].
+#pragma once
+
+#include "kernels/calls/call.h"
+
+namespace poprt::kernels::calls {
+
+struct IndexedSlices {
+  int64_t batch = 0;
+  int64_t count = 0;          // tuples
+  int64_t slice = 0;          // elements
+  std::vector<int64_t> dims;  // that a tuple has an index for
+
+  void fields(Fields& f) {
+    f.size("batch", batch);
+    f.size("count", count);
+    f.length("depth", dims, 0, 64);
+    f.size("slice", slice);
+    f.sizes("dim", dims);
+  }
+};
+
+}  // namespace poprt::kernels::calls

@@ -1,0 +1,60 @@
+// conv_bytes: operands [x, panels, offsets, scales, residual?, y]: a convolution of u8 or s8 with
+// channels last, x [n, in..., c], y [n, out..., m]. The weights are constant, packed by
+// kernels/common/pack_quads.h as columns of the matrix [lines of taps, taps of a line * c and then
+// zeros up to a multiple of four, m]; with `sum` the exact product of a window (where s8 counts 128
+// more) and a column,
+//   y = saturate(round((sum + offsets[m]) * scales[m]) + y_zero),
+// so offsets (s32) hold bias and zero points and scales (f32) all scales; both are as long as the
+// panels are wide. Padding counts as x_zero. With a residual like y, that is q, and
+//   y = saturate(round(v / sum_scale) + sum_zero),
+//   v = (q - y_zero) * y_scale + (residual - residual_zero) * residual_scale, at least 0 with relu.
+// With as many groups as channels, the panels are s8 [ceil(c / 64), taps of a line, ceil(lines /
+// 4), 64, 4] in the order of isa/byte_pixels.h.
+#pragma once
+
+#include "kernels/calls/call.h"
+#include "kernels/calls/common/window.h"
+
+namespace poprt::kernels::calls {
+
+struct ConvBytes {
+  static constexpr std::string_view kKernel = "conv_bytes";
+
+  static constexpr int64_t kLeastZero = -128, kMostZero = 255;  // of s8 and of u8
+  int64_t n = 0;
+  int64_t c = 1;       // channels in
+  int64_t m = 1;       // channels out
+  int64_t groups = 1;  // or c = m, a multiple of 16
+  int64_t x_zero = 0;
+  int64_t y_zero = 0;
+  int64_t residual_zero = 0;
+  int64_t sum_zero = 0;          // of y where there is a residual
+  bool relu = false;             // of the sum with the residual
+  bool is_signed = false;        // q is s8
+  std::vector<WindowAxis> axes;  // one to three
+  float y_scale = 1;             // of q
+  float residual_scale = 1;
+  float sum_scale = 1;  // of y where there is a residual
+
+  void fields(Fields& f) {
+    f.size("n", n);
+    f.size("c", c, 1);
+    f.size("m", m, 1);
+    f.size("groups", groups, 1);
+    f.integer("x_zero", x_zero, kLeastZero, kMostZero);
+    f.integer("y_zero", y_zero, kLeastZero, kMostZero);
+    f.integer("residual_zero", residual_zero, kLeastZero, kMostZero);
+    f.integer("sum_zero", sum_zero, kLeastZero, kMostZero);
+    f.flag("relu", relu);
+    f.flag("is_signed", is_signed);
+    f.length("rank", axes, 1, 3);
+    for (WindowAxis& a : axes) a.fields(f, {});
+    f.real("y_scale", y_scale);
+    f.real("residual_scale", residual_scale);
+    f.real("sum_scale", sum_scale);
+    f.require(groups == 1 || (groups == c && groups == m && groups % 16 == 0),
+              "groups are neither one nor single channels");
+  }
+};
+
+}  // namespace poprt::kernels::calls

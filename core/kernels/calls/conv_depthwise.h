@@ -1,0 +1,18 @@
+// conv_depthwise: one filter per channel on channel-blocked f32 (calls/common/blocked_conv.h),
+// groups = blocks of channels, c = m = 16. Weights are packed by pack_conv().
+#pragma once
+
+#include "kernels/calls/call.h"
+#include "kernels/calls/common/blocked_conv.h"
+
+namespace poprt::kernels::calls {
+
+struct ConvDepthwise {
+  static constexpr std::string_view kKernel = "conv_depthwise";
+
+  BlockedConv conv;
+
+  void fields(Fields& f) { conv.fields(f, {.c = 16, .most_m = 16}); }
+};
+
+}  // namespace poprt::kernels::calls

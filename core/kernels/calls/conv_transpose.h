@@ -1,0 +1,24 @@
+// conv_transpose: transposed convolution of channel-blocked f32 whose kernel equals its stride
+// (calls/common/blocked_conv.h with one group, oh = h * kh, ow = w * kw, no residual). Weights
+// are packed by pack_conv_transpose().
+#pragma once
+
+#include "kernels/calls/call.h"
+#include "kernels/calls/common/blocked_conv.h"
+
+namespace poprt::kernels::calls {
+
+struct ConvTranspose {
+  static constexpr std::string_view kKernel = "conv_transpose";
+
+  BlockedConv conv;
+
+  void fields(Fields& f) {
+    conv.fields(f, {.groups = 1});
+    f.require(conv.kh == conv.stride_h && conv.kw == conv.stride_w && conv.oh == conv.h * conv.kh &&
+                  conv.ow == conv.w * conv.kw,
+              "expected kernel = stride and no padding");
+  }
+};
+
+}  // namespace poprt::kernels::calls

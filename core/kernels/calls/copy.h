@@ -1,0 +1,14 @@
+// copy: operands [from, to], of the same size in bytes, whatever their dtypes and shapes.
+#pragma once
+
+#include "kernels/calls/call.h"
+
+namespace poprt::kernels::calls {
+
+struct Copy {
+  static constexpr std::string_view kKernel = "copy";
+
+  void fields(Fields&) {}
+};
+
+}  // namespace poprt::kernels::calls

@@ -1,0 +1,33 @@
+// einsum: operands [inputs..., y] of one number type: y over the first `rank` labels is the sum
+// over the rest of the product of the inputs; y is dense. Integers wrap.
+#pragma once
+
+#include "kernels/calls/call.h"
+
+namespace poprt::kernels::calls {
+
+struct Einsum {
+  static constexpr std::string_view kKernel = "einsum";
+
+  static constexpr int64_t kMostInputs = 8, kMostLabels = 32;
+  int64_t rank = 0;            // labels of y
+  std::vector<int64_t> sizes;  // of each label
+  std::vector<std::vector<int64_t>>
+      strides;  // of each input: per label, 0 where it does not depend
+
+  void fields(Fields& f) {
+    // Without labels an input has no integers, so length() would ask for too many.
+    auto inputs = static_cast<int64_t>(strides.size());
+    f.integer("inputs", inputs, 1, kMostInputs);
+    strides.resize(static_cast<size_t>(inputs));
+    f.integer("rank", rank, 0, kMostLabels);
+    f.length("labels", sizes, rank, kMostLabels);
+    f.sizes("size", sizes);
+    for (auto& list : strides) {
+      list.resize(sizes.size());
+      f.sizes("stride", list);
+    }
+  }
+};
+
+}  // namespace poprt::kernels::calls

@@ -1,0 +1,22 @@
+// elementwise_generic: operands [inputs (as many as the operation has), y], broadcast to y's
+// shape. Computes exactly in the operands' own type: f64, s8 ... u64 and bool; comparisons and
+// logic give bool. `where` takes a bool first.
+#pragma once
+
+#include "kernels/calls/call.h"
+#include "kernels/common/elementwise.h"
+
+namespace poprt::kernels::calls {
+
+struct ElementwiseGeneric {
+  static constexpr std::string_view kKernel = "elementwise_generic";
+
+  ElementwiseOp op = ElementwiseOp::copy;
+
+  void fields(Fields& f) {
+    f.choice("op", op, static_cast<ElementwiseOp>(kElementwiseOpLimit - 1));
+    f.require(elementwise_arity(static_cast<int64_t>(op)) > 0, "unknown operation");
+  }
+};
+
+}  // namespace poprt::kernels::calls

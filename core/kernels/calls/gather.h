@@ -1,0 +1,25 @@
+// gather: operands [from [outer, axis, inner], indices (s32 or s64, any shape), to [outer, count
+// of indices, inner]]: to[o, i, :] = from[o, indices[i], :]. A negative index counts from the
+// end; an index outside [-axis, axis) gives zero bytes (ONNX calls it an error, but the index is
+// only known in the run).
+#pragma once
+
+#include "kernels/calls/call.h"
+
+namespace poprt::kernels::calls {
+
+struct Gather {
+  static constexpr std::string_view kKernel = "gather";
+
+  int64_t outer = 0;
+  int64_t axis = 0;  // of `from`, which the indices point into
+  int64_t inner = 0;
+
+  void fields(Fields& f) {
+    f.size("outer", outer);
+    f.size("axis", axis);
+    f.size("inner", inner);
+  }
+};
+
+}  // namespace poprt::kernels::calls

@@ -1,0 +1,19 @@
+// gather_elements: operands [data, indices (s32 or s64), to]: to[i] = data[i with its axis
+// replaced by indices[i]]. A negative index counts from the end; an index outside the axis gives
+// zero bytes.
+#pragma once
+
+#include "kernels/calls/call.h"
+#include "kernels/calls/common/indexed_axis.h"
+
+namespace poprt::kernels::calls {
+
+struct GatherElements {
+  static constexpr std::string_view kKernel = "gather_elements";
+
+  IndexedAxis at;
+
+  void fields(Fields& f) { at.fields(f); }
+};
+
+}  // namespace poprt::kernels::calls

@@ -1,0 +1,19 @@
+// gather_nd: operands [data [batch, dims..., slice], indices [batch, count, depth] (s32 or s64),
+// to [batch, count, slice]]: slice t of the result is the slice of the data that index tuple t
+// names. Negative indices count from the end; a tuple outside the data gives zero bytes.
+#pragma once
+
+#include "kernels/calls/call.h"
+#include "kernels/calls/common/indexed_slices.h"
+
+namespace poprt::kernels::calls {
+
+struct GatherNd {
+  static constexpr std::string_view kKernel = "gather_nd";
+
+  IndexedSlices at;
+
+  void fields(Fields& f) { at.fields(f); }
+};
+
+}  // namespace poprt::kernels::calls

@@ -1,0 +1,38 @@
+// map_axes: operands [from, value?, to]: to[o0, o1, ...] = from[map0[o0], map1[o1], ...], or the
+// first element of value where one of the maps says -1 (without it zero bytes). Pad in every
+// mode and nearest-neighbour resizing.
+#pragma once
+
+#include "kernels/calls/call.h"
+
+namespace poprt::kernels::calls {
+
+struct MappedAxis {
+  int64_t in = 0, out = 0;   // elements
+  bool mapped = false;       // else in == out and each is itself
+  std::vector<int64_t> map;  // for each of out: one of in, or -1
+};
+
+struct MapAxes {
+  static constexpr std::string_view kKernel = "map_axes";
+
+  int64_t size = 1;              // of an element, in bytes: a power of two
+  std::vector<MappedAxis> axes;  // at most kMostAxes
+  static constexpr int64_t kMostAxes = 16;
+
+  void fields(Fields& f) {
+    f.size("size", size, 1, 16);
+    f.require((size & (size - 1)) == 0, "the size of an element is no power of two");
+    f.length("rank", axes, 0, kMostAxes);
+    for (MappedAxis& a : axes) {
+      f.size("in", a.in);
+      f.size("out", a.out);
+      f.flag("mapped", a.mapped);
+      f.require(a.mapped || a.in == a.out, "an unmapped axis changes its size");
+      f.items("out", a.map, a.mapped ? a.out : 0);
+      for (int64_t& i : a.map) f.integer("map", i, -1, a.in - 1);
+    }
+  }
+};
+
+}  // namespace poprt::kernels::calls

@@ -1,0 +1,27 @@
+// matmul: operands [a [m, k], b, bias? [n], residual? [m, n], y [m, n]], f32 and dense: y =
+// act(a b + bias + residual), or act(a b + bias) + residual. b lies in panels of 48 columns
+// (isa/gemm.h), bias has room for whole panels.
+#pragma once
+
+#include "kernels/calls/call.h"
+#include "kernels/calls/common/epilogue.h"
+
+namespace poprt::kernels::calls {
+
+struct Matmul {
+  static constexpr std::string_view kKernel = "matmul";
+
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  Epilogue epilogue;
+
+  void fields(Fields& f) {
+    f.size("m", m);
+    f.size("n", n);
+    f.size("k", k);
+    epilogue.fields(f);
+  }
+};
+
+}  // namespace poprt::kernels::calls

@@ -1,0 +1,22 @@
+// non_zero: operands [x, y]: indices of the elements of x (any number type) that are not 0, in
+// order, as columns of s64 y [rank, bound]; columns past the last one are -1.
+#pragma once
+
+#include "kernels/calls/call.h"
+
+namespace poprt::kernels::calls {
+
+struct NonZero {
+  static constexpr std::string_view kKernel = "non_zero";
+
+  int64_t bound = 0;          // columns of y
+  std::vector<int64_t> dims;  // of x, at most 64; none for a scalar
+
+  void fields(Fields& f) {
+    f.size("bound", bound);
+    f.rest("dims", dims, 1, 64);
+    f.sizes("dim", dims);
+  }
+};
+
+}  // namespace poprt::kernels::calls

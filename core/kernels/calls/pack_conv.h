@@ -1,0 +1,26 @@
+// pack_conv: operands [weights [groups, m, c, taps], packed], both f32: convolution weights that
+// are known at run time only, as pack_conv() of kernels/common/pack_conv.h packs constant ones.
+// A bias is padded to whole blocks as the weights of one channel and one tap.
+#pragma once
+
+#include "kernels/calls/call.h"
+
+namespace poprt::kernels::calls {
+
+struct PackConv {
+  static constexpr std::string_view kKernel = "pack_conv";
+
+  int64_t groups = 1;
+  int64_t m = 1;  // channels out of a group
+  int64_t c = 1;  // channels into a group
+  int64_t taps = 1;
+
+  void fields(Fields& f) {
+    f.size("groups", groups, 1);
+    f.size("m", m, 1);
+    f.size("c", c, 1);
+    f.size("taps", taps, 1);
+  }
+};
+
+}  // namespace poprt::kernels::calls

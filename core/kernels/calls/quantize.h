@@ -1,0 +1,22 @@
+// quantize: operands [x, scale, zero?, y]: y = saturate(round(x / scale) + zero), ties to even;
+// for f8 and f4 results the quotient is rounded to the format instead.
+#pragma once
+
+#include "kernels/calls/call.h"
+#include "kernels/calls/common/quantization_grid.h"
+
+namespace poprt::kernels::calls {
+
+struct Quantize {
+  static constexpr std::string_view kKernel = "quantize";
+
+  QuantizationGrid grid;
+  bool saturate = true;  // f8 alone
+
+  void fields(Fields& f) {
+    grid.fields(f);
+    f.flag("saturate", saturate);
+  }
+};
+
+}  // namespace poprt::kernels::calls

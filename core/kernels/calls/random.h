@@ -1,0 +1,42 @@
+// random: operands [x?, y], f32: numbers that depend on the seed and their place alone, so that
+// every run repeats them.
+#pragma once
+
+#include "kernels/calls/call.h"
+
+namespace poprt::kernels::calls {
+
+// The numbers are part of the file format.
+enum class RandomKind : int64_t {
+  uniform = 0,    // in [a, b)
+  normal = 1,     // with mean a and deviation b
+  bernoulli = 2,  // 1 with probability x[i], else 0
+  multinomial =
+      3,  // y [count, samples] s32 / s64: classes with probability exp(x [count, classes])
+};
+
+struct Random {
+  static constexpr std::string_view kKernel = "random";
+
+  RandomKind kind = RandomKind::uniform;
+  int64_t seed = 0;
+  int64_t count = 0;
+  int64_t classes = 0;
+  int64_t samples = 1;  // 1 but for multinomial
+  float a = 0;
+  float b = 0;
+
+  void fields(Fields& f) {
+    f.choice("kind", kind, RandomKind::multinomial);
+    f.integer("seed", seed);
+    f.size("count", count);
+    f.size("classes", classes);
+    f.size("samples", samples);
+    f.real("a", a);
+    f.real("b", b);
+    f.require(kind == RandomKind::multinomial ? classes >= 1 : samples == 1,
+              "bad classes or samples");
+  }
+};
+
+}  // namespace poprt::kernels::calls

@@ -1,0 +1,28 @@
+// reverse_sequence: operands [from [d0, d1, inner], lens (s64), to]: the first lens[b] steps of
+// each sequence in reverse, the rest as they are.
+#pragma once
+
+#include "kernels/calls/call.h"
+
+namespace poprt::kernels::calls {
+
+// Which dimension is time; the other one is the batch.
+enum class TimeAxis : int64_t { first = 0, second = 1 };
+
+struct ReverseSequence {
+  static constexpr std::string_view kKernel = "reverse_sequence";
+
+  int64_t d0 = 0;
+  int64_t d1 = 0;
+  int64_t inner = 0;
+  TimeAxis time = TimeAxis::first;
+
+  void fields(Fields& f) {
+    f.size("d0", d0);
+    f.size("d1", d1);
+    f.size("inner", inner);
+    f.choice("time", time, TimeAxis::second);
+  }
+};
+
+}  // namespace poprt::kernels::calls

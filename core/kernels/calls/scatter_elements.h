@@ -1,0 +1,23 @@
+// scatter_elements: operands [indices (s32 or s64), updates, to]: to[i with its axis replaced by
+// indices[i]] OP= updates[i], in the order of i. An index outside the axis changes nothing.
+#pragma once
+
+#include "kernels/calls/call.h"
+#include "kernels/calls/common/indexed_axis.h"
+#include "kernels/common/accumulate.h"
+
+namespace poprt::kernels::calls {
+
+struct ScatterElements {
+  static constexpr std::string_view kKernel = "scatter_elements";
+
+  ScatterReduction reduction = ScatterReduction::none;
+  IndexedAxis at;  // of `to`
+
+  void fields(Fields& f) {
+    f.choice("reduction", reduction, ScatterReduction::max);
+    at.fields(f);
+  }
+};
+
+}  // namespace poprt::kernels::calls

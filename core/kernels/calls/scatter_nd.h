@@ -1,0 +1,24 @@
+// scatter_nd: operands [indices [batch, count, depth] (s32 or s64), updates [batch, count,
+// slice], to [batch, dims..., slice]]: the slice of the result that index tuple t names OP=
+// slice t of the updates, in the order of t. A tuple outside the data changes nothing.
+#pragma once
+
+#include "kernels/calls/call.h"
+#include "kernels/calls/common/indexed_slices.h"
+#include "kernels/common/accumulate.h"
+
+namespace poprt::kernels::calls {
+
+struct ScatterNd {
+  static constexpr std::string_view kKernel = "scatter_nd";
+
+  ScatterReduction reduction = ScatterReduction::none;
+  IndexedSlices at;  // of `to`
+
+  void fields(Fields& f) {
+    f.choice("reduction", reduction, ScatterReduction::max);
+    at.fields(f);
+  }
+};
+
+}  // namespace poprt::kernels::calls

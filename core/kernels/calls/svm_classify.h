@@ -1,0 +1,38 @@
+// svm_classify: operands [scores [rows, scores], labels, prob_a?, prob_b?, label?, y? [rows,
+// columns]], f32: the last step of an SVM classifier. Scores are one decision for each pair of
+// classes (positive: the first), or when linear one for each class. Probabilities of pairs are
+// logistic(a s + b), joined by the second method of Wu, Lin and Weng, "Probability estimates for
+// multi-class classification by pairwise coupling" (2004).
+#pragma once
+
+#include "kernels/calls/call.h"
+#include "kernels/common/post_transform.h"
+
+namespace poprt::kernels::calls {
+
+struct SvmClassify {
+  static constexpr std::string_view kKernel = "svm_classify";
+
+  static constexpr int64_t kMostClasses = 4096;  // the coupling needs classes squared numbers
+  int64_t rows = 0;
+  int64_t classes = 1;
+  int64_t scores = 0;  // of a row: classes when linear, else pairs of them
+  int64_t columns = 1;
+  bool linear = false;
+  bool all_positive = false;  // no coefficient is negative
+  PostTransform transform = PostTransform::none;
+
+  void fields(Fields& f) {
+    f.size("rows", rows);
+    f.size("classes", classes, 1, kMostClasses);
+    f.size("scores", scores);
+    f.size("columns", columns, 1);
+    f.flag("linear", linear);
+    f.flag("all_positive", all_positive);
+    f.choice("transform", transform, PostTransform::probit);
+    f.require(scores == (linear ? classes : classes * (classes - 1) / 2), "bad number of scores");
+    f.require(linear || classes >= 2, "pairs need two classes");
+  }
+};
+
+}  // namespace poprt::kernels::calls

@@ -1,0 +1,46 @@
+// Where the fields of program.capnp lie: bytes of numbers, bits of flags, pointers of the rest.
+// A test makes this from the schema and says what to write here when they differ.
+#pragma once
+
+#include <cstdint>
+
+namespace poprt::program::places {
+
+namespace buffer {
+inline constexpr uint32_t kOffset = 0;
+inline constexpr uint32_t kBytes = 8;
+inline constexpr uint32_t kIndex = 16;
+inline constexpr uint32_t kSpace = 20;
+inline constexpr uint32_t kDtype = 21;
+inline constexpr uint32_t kShape = 0;
+}  // namespace buffer
+
+namespace instruction {
+inline constexpr uint32_t kKernel = 0;
+inline constexpr uint32_t kOperands = 0;
+inline constexpr uint32_t kInts = 1;
+inline constexpr uint32_t kFloats = 2;
+inline constexpr uint32_t kName = 3;
+}  // namespace instruction
+
+namespace anchor {
+inline constexpr uint32_t kName = 0;
+inline constexpr uint32_t kDtype = 0;
+inline constexpr uint32_t kShape = 1;
+inline constexpr uint32_t kData = 8;
+}  // namespace anchor
+
+namespace program {
+inline constexpr uint32_t kArenaBytes = 0;
+inline constexpr uint32_t kWeightsBytes = 8;
+inline constexpr uint32_t kKernels = 0;
+inline constexpr uint32_t kBuffers = 1;
+inline constexpr uint32_t kLoad = 2;
+inline constexpr uint32_t kMain = 3;
+inline constexpr uint32_t kSave = 4;
+inline constexpr uint32_t kInputs = 5;
+inline constexpr uint32_t kOutputs = 6;
+inline constexpr uint32_t kNotes = 7;
+}  // namespace program
+
+}  // namespace poprt::program::places

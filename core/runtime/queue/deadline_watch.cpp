@@ -1,0 +1,103 @@
+#include "runtime/queue/deadline_watch.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+
+namespace poprt::runtime {
+
+struct DeadlineWatch::State {
+  // A heap whose front is the earliest.
+  static bool later(const RequestPtr& a, const RequestPtr& b) {
+    return a->deadline() > b->deadline();
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<RequestPtr> heap;
+  size_t limit = 64;  // how long the heap may be before it is cleaned
+  bool started = false, ending = false, idle = true;
+  std::condition_variable left;
+  std::thread::id thread;
+
+  void start(const std::shared_ptr<State>& self);
+  void serve();
+  void clean();
+};
+
+// Signals are the application's: the thread blocks all of them.
+void DeadlineWatch::State::start(const std::shared_ptr<State>& self) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    std::thread([self] { self->serve(); }).detach();
+  } catch (const std::system_error& e) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    fail(ErrorCode::resource_exhausted, "cannot start the thread that watches deadlines: {}",
+         e.what());
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  started = true;
+}
+
+void DeadlineWatch::State::clean() {
+  std::erase_if(heap, [](const RequestPtr& r) { return !r->queued(); });
+  std::make_heap(heap.begin(), heap.end(), later);
+  limit = std::max<size_t>(64, heap.size() * 2);
+}
+
+void DeadlineWatch::State::serve() {
+  std::unique_lock lock(mutex);
+  thread = std::this_thread::get_id();
+  while (!ending) {
+    if (heap.empty()) {
+      changed.wait(lock);
+      continue;
+    }
+    const Clock::TimePoint next = heap.front()->deadline();
+    if (std::chrono::steady_clock::now() < next) {
+      changed.wait_until(lock, next);
+      continue;
+    }
+    std::pop_heap(heap.begin(), heap.end(), later);
+    RequestPtr late = std::move(heap.back());
+    heap.pop_back();
+    idle = false;
+    lock.unlock();  // a callback may submit
+    late->expire(std::chrono::steady_clock::now());
+    late = RequestPtr();
+    lock.lock();
+    idle = true;
+    left.notify_all();
+  }
+}
+
+DeadlineWatch::DeadlineWatch() : state_(std::make_shared<State>()) {}
+
+DeadlineWatch::~DeadlineWatch() {
+  std::unique_lock lock(state_->mutex);
+  state_->ending = true;
+  state_->changed.notify_all();
+  if (std::this_thread::get_id() != state_->thread)
+    state_->left.wait(lock, [this] { return state_->idle; });
+  state_->heap.clear();
+}
+
+void DeadlineWatch::add(const RequestPtr& request) {
+  const std::lock_guard lock(state_->mutex);
+  if (!state_->started) state_->start(state_);
+  if (state_->heap.size() >= state_->limit) state_->clean();
+  state_->heap.push_back(request);
+  std::push_heap(state_->heap.begin(), state_->heap.end(), State::later);
+  if (state_->heap.front().get() == request.get()) state_->changed.notify_all();
+}
+
+}  // namespace poprt::runtime

@@ -1,0 +1,36 @@
+#include "runtime/queue/payload_buffer.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/checked.h"
+
+namespace poprt::runtime {
+
+PayloadBuffer::~PayloadBuffer() {
+  if (data_) munmap(data_, capacity_);
+}
+
+void PayloadBuffer::append(std::span<const std::byte> bytes) {
+  const size_t needed = checked_add(size_, bytes.size(), "executable");
+  if (needed > capacity_) {
+    const size_t wanted =
+        align_up(std::max({needed, capacity_ + capacity_ / 2, size_t{1} << 20}), 4096);
+    // Pages beyond size_ are not touched and so cost nothing.
+    void* p = data_ ? mremap(data_, capacity_, wanted, MREMAP_MAYMOVE)
+                    : mmap(nullptr, wanted, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+      fail(ErrorCode::resource_exhausted, "cannot map {} bytes for an executable: {}", wanted,
+           std::strerror(errno));
+    data_ = static_cast<std::byte*>(p);
+    capacity_ = wanted;
+  }
+  if (!bytes.empty()) std::memcpy(data_ + size_, bytes.data(), bytes.size());
+  size_ = needed;
+}
+
+}  // namespace poprt::runtime

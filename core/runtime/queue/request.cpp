@@ -1,0 +1,151 @@
+#include "runtime/queue/request.h"
+
+#include <algorithm>
+
+namespace poprt::runtime {
+namespace {
+
+Request* closed_mark() noexcept { return reinterpret_cast<Request*>(uintptr_t{1}); }
+
+}  // namespace
+
+Clock::TimePoint deadline_after(Clock::TimePoint start,
+                                std::optional<std::chrono::nanoseconds> timeout) noexcept {
+  if (!timeout || *timeout >= Clock::TimePoint::max() - start) return Clock::TimePoint::max();
+  return start + std::max(*timeout, std::chrono::nanoseconds(0));
+}
+
+void fail_stopped_runner() { fail(ErrorCode::cancelled, "the runner was stopped"); }
+
+const Failure& stopped_failure() {
+  static const Failure failure = std::make_shared<const Error>(
+      ErrorCode::cancelled, "the request was not run: the runner was stopped");
+  return failure;
+}
+
+bool Request::wait(std::optional<std::chrono::nanoseconds> timeout) noexcept {
+  if (done()) return true;
+  std::optional<Clock::TimePoint> limit;
+  if (timeout) {
+    const auto now = Waiter::Clock::now();
+    // A timeout past the clock's end is no timeout.
+    if (*timeout < Waiter::Clock::time_point::max() - now) limit = now + *timeout;
+  }
+  watchers_.fetch_add(1, std::memory_order_seq_cst);
+  if (pool_.wake_on_watch) pool_.wake();
+  const auto ready = [this] { return done(); };
+  bool result;
+  if (has_deadline() && !pool_.clock.manual() && (!limit || deadline_ < *limit)) {
+    result = waiter_.wait(ready, deadline_);
+    // The runner may be busy with another request: this one is late all the same.
+    if (!result && !expire(deadline_)) result = waiter_.wait(ready, limit);
+    result = result || done();
+  } else {
+    result = waiter_.wait(ready, limit);
+  }
+  watchers_.fetch_sub(1, std::memory_order_relaxed);
+  return result;
+}
+
+Failure Request::failure() const {
+  if (failure_) return failure_;
+  const ErrorCode c = code();
+  if (c == ErrorCode::ok) return nullptr;
+  return std::make_shared<const Error>(
+      c, c == ErrorCode::deadline_exceeded
+             ? "the request was not run: its time was over before it began"
+             : "the request was not run: it was cancelled");
+}
+
+void Request::check() const {
+  if (const Failure f = failure()) throw Error(*f);
+}
+
+// The result is there: somebody may go on, but has no right to the last reference before this ends.
+void Request::announce(ErrorCode code) noexcept {
+  waiter_.notify();
+  callback_(code, *this);
+}
+
+void Request::complete(ErrorCode code, Failure failure) noexcept {
+  failure_ = std::move(failure);
+  state_.store(static_cast<int>(code), std::memory_order_release);
+  announce(code);
+}
+
+bool Request::finish_queued(ErrorCode code) noexcept {
+  int expected = kQueued;
+  if (!state_.compare_exchange_strong(expected, kAnswering, std::memory_order_acq_rel))
+    return false;
+  retain();  // the caller's may be the runner's, which goes with the wake
+  if (pool_.on_answered.call) pool_.on_answered.call(pool_.on_answered.context, code);
+  state_.store(static_cast<int>(code), std::memory_order_release);
+  announce(code);
+  pool_.wake();  // the runner drops it from its queue
+  release();
+  return true;
+}
+
+bool Request::cancel() noexcept { return finish_queued(ErrorCode::cancelled); }
+
+bool Request::expire(Clock::TimePoint now) noexcept {
+  return now >= deadline_ && finish_queued(ErrorCode::deadline_exceeded);
+}
+
+void Request::release() noexcept {
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) pool_.give_back(this);
+}
+
+Request* RequestPool::take(uint32_t references, RequestCallback callback,
+                           Clock::TimePoint submitted, Clock::TimePoint deadline) {
+  Request* r = head_.load(std::memory_order_acquire);
+  // Only one thread pops at a time, so that the head's next cannot change under us.
+  while (r && !head_.compare_exchange_weak(r, r->next_, std::memory_order_acquire)) continue;
+  if (!r) {
+    std::unique_ptr<Request> made(new Request(*this));
+    made->inputs = std::make_unique<const void*[]>(inputs_);
+    made->outputs = std::make_unique<void*[]>(outputs_);
+    objects_.fetch_add(1, std::memory_order_relaxed);
+    r = made.release();
+  }
+  r->references_.store(references, std::memory_order_relaxed);
+  r->watchers_.store(0, std::memory_order_relaxed);
+  r->taken = r->stored = 0;
+  r->callback_ = callback;
+  r->failure_ = nullptr;
+  r->deadline_ = deadline;
+  r->submitted = submitted;
+  r->state_.store(Request::kQueued, std::memory_order_relaxed);
+  return r;
+}
+
+void RequestPool::give_back(Request* request) noexcept {
+  request->failure_ = nullptr;
+  Request* head = head_.load(std::memory_order_relaxed);
+  do {
+    if (head == closed_mark()) {
+      delete request;
+      drop_object();
+      return;
+    }
+    request->next_ = head;
+  } while (!head_.compare_exchange_weak(head, request, std::memory_order_release,
+                                        std::memory_order_relaxed));
+}
+
+void RequestPool::close() noexcept {
+  Request* r = head_.exchange(closed_mark(), std::memory_order_acq_rel);
+  while (r) {
+    Request* next = r->next_;
+    delete r;
+    r = next;
+    drop_object();
+  }
+  drop_object();
+}
+
+void RequestPool::drop_object() noexcept {
+  if (objects_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+}
+
+}  // namespace poprt::runtime

@@ -1,0 +1,215 @@
+// A lock-free ring for one producer thread and one consumer thread.
+//
+//   producer                                             consumer
+//   try_push / begin + commit                            try_pop / peek + consume
+//        │ writes slots, then                                 │ reads slots, then
+//        ▼                                                    ▼
+//   ┌─ tail ────┐ ┌─ coarse tail ─┐                     ┌─ head ────┐ ┌─ coarse head ─┐
+//   │ every     │ │ now and then  │  slots: T[capacity] │ every     │ │ now and then  │
+//   │ element   │ │               │  [..][h]......[t][..] element   │ │               │
+//   └────────── read by consumer ─┘                     └────────── read by producer ─┘
+//
+// Indices are 64-bit, only grow, and are masked on use: full (tail - head == capacity) and empty
+// (tail == head) never look alike, every slot is usable, and they do not wrap in the life of a
+// machine.
+//
+// Two ways to use it, which may follow one another:
+//  - try_push / try_pop: an element at a time, visible at once.
+//  - begin + commit / peek + consume: several at a time, in place.
+//
+// What makes it fast, in the order of what it is worth:
+//  1. Each side keeps its own index and its last view of the other's in a line that nobody else
+//     touches, and looks at the other's lines only when that view does not suffice. A call that
+//     does not look compares two words, moves the element and stores its index twice.
+//  2. A processor makes stores visible in order, and combines them only while they go to one line
+//     in ascending order. So an index beside each element holds the elements back: commit()
+//     shows several at once.
+//  3. A line that both sides use travels for each use, and the side that writes it stands still
+//     meanwhile. So a side whose last look showed many elements waits at the *coarse* index, which
+//     its owner writes once for many elements, and turns to the exact one only when the coarse one
+//     has not moved for 64 pauses. Any other looks at the exact one, so that an answer is taken up
+//     as soon as it is there.
+//  4. A consumer fetches lines of published slots well before it needs them, several at a time; one
+//     after the other, each would cost a trip to the producer's cache.
+//
+// Memory order: storing an index is a release that pairs with the other side's acquire of it;
+// slots themselves are plain memory. Wait-free on both sides: every call ends after a bounded
+// number of steps. Nothing allocates after construction. Waiting for room or elements is
+// waiter.h's.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <type_traits>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace poprt::runtime {
+
+template <class T>
+class RingBuffer {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  // Capacity is `at_least` rounded up to a power of two, and at least 1.
+  explicit RingBuffer(size_t at_least)
+      : mask_(std::bit_ceil(std::max<size_t>(at_least, 1)) - 1), slots_(new T[mask_ + 1]()) {
+    producer_.step = std::clamp<uint64_t>(capacity() / 4, 1, kTailStep);
+    consumer_.step = std::max<uint64_t>(capacity() / 4, 1);
+  }
+  RingBuffer(const RingBuffer&) = delete;
+  RingBuffer& operator=(const RingBuffer&) = delete;
+
+  size_t capacity() const noexcept { return mask_ + 1; }
+
+  // Elements that are waiting: for the consumer at least so many, for the producer at most; any
+  // thread may ask.
+  size_t size() const noexcept {
+    const uint64_t head = head_.exact.load(std::memory_order_acquire);
+    return static_cast<size_t>(tail_.exact.load(std::memory_order_acquire) - head);
+  }
+  bool empty() const noexcept { return size() == 0; }
+
+  // Producer: up to `wanted` neighbouring free slots (fewer at the end of the storage or when the
+  // ring is nearly full, none when it is full). Nothing is visible before commit().
+  std::span<T> begin(size_t wanted = 1) noexcept {
+    if (room() < wanted) look(producer_, head_);
+    return window(producer_.own, std::min<uint64_t>(room(), wanted));
+  }
+  // Producer: the first `n` slots of the last begin() are filled.
+  void commit(size_t n = 1) noexcept {
+    producer_.own += n;
+    tail_.exact.store(producer_.own, std::memory_order_release);  // pairs with look()
+    tell(producer_, tail_);
+  }
+  bool try_push(const T& value) noexcept {
+    const uint64_t own = producer_.own;
+    if (own >= producer_.limit && !more_room()) [[unlikely]]
+      return false;
+    slots_[own & mask_] = value;
+    producer_.own = own + 1;
+    tail_.exact.store(own + 1, std::memory_order_release);  // pairs with look()
+    return true;
+  }
+
+  // Consumer: neighbouring waiting elements, oldest first, up to `wanted`; empty when there is
+  // none.
+  std::span<const T> peek(size_t wanted = SIZE_MAX) noexcept {
+    if (waiting() < wanted) look(consumer_, tail_);
+    const auto front = window(consumer_.own, std::min<uint64_t>(waiting(), wanted));
+    if constexpr (sizeof(T) <= 64)
+      for (uint64_t i = front.size(), end = std::min(waiting(), i + kAhead); i < end; i += kPerLine)
+        __builtin_prefetch(&slots_[(consumer_.own + i) & mask_]);
+    return front;
+  }
+  // Consumer: gives the first `n` elements' slots back.
+  void consume(size_t n = 1) noexcept {
+    consumer_.own += n;
+    head_.exact.store(consumer_.own, std::memory_order_release);  // pairs with look()
+    tell(consumer_, head_);
+  }
+  bool try_pop(T& value) noexcept {
+    const uint64_t own = consumer_.own;
+    if (own >= consumer_.limit && !more_elements()) [[unlikely]]
+      return false;
+    value = slots_[own & mask_];
+    consumer_.own = own + 1;
+    head_.exact.store(own + 1, std::memory_order_release);  // pairs with look()
+    return true;
+  }
+
+ protected:  // for rings that are made of this one (tests/bench/streamed_ring.h)
+  static constexpr size_t kLine = 128;  // processors fetch lines of 64 bytes in pairs
+  static constexpr uint64_t kPerLine = sizeof(T) < 64 ? 64 / sizeof(T) : 1;
+  static constexpr uint64_t kAhead = 16 * kPerLine;  // fetched
+  static constexpr uint64_t kTailStep = 256;         // elements between coarse tails, at most
+  static constexpr uint64_t kMany = 16;
+  static constexpr int kPatience = 64;  // pauses, of 27 ns on Zen 4
+
+  struct Index {
+    alignas(kLine) std::atomic<uint64_t> exact{0};
+    alignas(kLine) std::atomic<uint64_t> coarse{0};
+  };
+  struct alignas(kLine) Side {
+    uint64_t own = 0;    // as published
+    uint64_t limit = 0;  // try_push, try_pop: below it there is nothing to do but move an element
+    uint64_t other = 0;  // when last looked at
+    uint64_t told = 0;   // own when last published as coarse
+    uint64_t step = 1;   // from one coarse index to the next; a power of two
+    uint64_t news = 0;   // elements that the last look showed
+  };
+
+  uint64_t room() const noexcept { return capacity() - (producer_.own - producer_.other); }
+  uint64_t waiting() const noexcept { return consumer_.other - consumer_.own; }
+
+  static void pause() noexcept {
+#if defined(__x86_64__)
+    _mm_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+  static void tell(Side& side, Index& index) noexcept {
+    if (side.own - side.told < side.step) return;
+    side.told = side.own & ~(side.step - 1);
+    index.coarse.store(side.own, std::memory_order_release);  // pairs with look()
+  }
+  // Brings side.other up to date.
+  static void look(Side& side, const Index& index) noexcept {
+    const uint64_t known = side.other;
+    if (side.news >= kMany) {
+      for (int i = 0; i < kPatience && side.other <= known; i++, pause())
+        side.other = std::max(known, index.coarse.load(std::memory_order_acquire));
+      if (side.other != known) return;
+    }
+    side.other = index.exact.load(std::memory_order_acquire);
+    side.news = side.other - known;
+  }
+
+  // This and the next out of line: inlined by clang -O2 they cost loops over elements of 64 and
+  // 1024 bytes more than half of their speed (ring_bench).
+  [[gnu::noinline]] bool more_room() noexcept {
+    tell(producer_, tail_);
+    if (room() == 0) look(producer_, head_);
+    if (room() == 0) return false;
+    // Returns here for the coarse tail.
+    producer_.limit = producer_.own + std::min(room(), producer_.step);
+    return true;
+  }
+  [[gnu::noinline]] bool more_elements() noexcept {
+    tell(consumer_, head_);
+    const bool fresh = waiting() == 0;
+    if (fresh) look(consumer_, tail_);
+    consumer_.limit = fetch(fresh);
+    return consumer_.limit != consumer_.own;
+  }
+  // Up to where the consumer may read without asking again; its slots are on their way then.
+  uint64_t fetch(bool fresh) noexcept {
+    const uint64_t at = consumer_.own, count = waiting();
+    // The processor sees a stream of large elements by itself.
+    if constexpr (sizeof(T) > 64) return at + std::min(count, consumer_.step);
+    for (uint64_t i = fresh ? kPerLine : kAhead; i <= kAhead && i < count; i += kPerLine)
+      __builtin_prefetch(&slots_[(at + i) & mask_]);
+    return at + std::min(count, kPerLine);
+  }
+
+  std::span<T> window(uint64_t from, uint64_t count) const noexcept {
+    const size_t at = static_cast<size_t>(from) & mask_;
+    return {slots_.get() + at, std::min(static_cast<size_t>(count), capacity() - at)};
+  }
+
+  Index tail_;                // written by the producer
+  Index head_;                // written by the consumer
+  Side producer_, consumer_;  // private to each
+  alignas(kLine) const size_t mask_;
+  const std::unique_ptr<T[]> slots_;
+};
+
+}  // namespace poprt::runtime

@@ -1,0 +1,244 @@
+// How a replica makes steps of its requests: batches, flushes, failures.
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "runtime/runner/replica.h"
+
+namespace poprt::runtime {
+namespace {
+
+std::optional<Clock::TimePoint> after(Clock::TimePoint start, std::chrono::nanoseconds wait) {
+  if (wait >= Clock::TimePoint::max() - start) return std::nullopt;
+  return start + wait;
+}
+
+}  // namespace
+
+void Replica::Step::clear() {
+  segments.clear();
+  rows = 0;
+  failure = nullptr;
+}
+
+// The next request that is not done; null when none waits.
+Request* Replica::next() noexcept {
+  for (;;) {
+    Request* r = std::exchange(carry_, nullptr);
+    if (!r && !queue_.try_pop(r)) return nullptr;
+    if (r->has_deadline() && r->taken == 0) r->expire(plan_->config.clock.now());
+    if (!r->done()) return r;
+    queue_.drop(r);
+  }
+}
+
+Failure Replica::failure_of(const Request& request) noexcept {
+  if (ended_.load(std::memory_order_acquire)) return stopped_failure();
+  if (!broken() && request.sequence > fail_until_.load(std::memory_order_acquire)) return nullptr;
+  const std::lock_guard lock(device_mutex_);
+  return failure_;
+}
+
+// Rows after them may be under way already.
+void Replica::take(const Segment& s) noexcept {
+  s.request->taken = std::max(s.request->taken, s.first + s.count);
+}
+
+// Gives the queue's reference to the segment when it is the request's last.
+void Replica::add(std::vector<Segment>& to, Request* request, uint64_t count) noexcept {
+  if (!to.empty() && to.back().request == request &&
+      to.back().first + to.back().count == request->taken) {
+    to.back().count += count;
+    request->release();
+    return;
+  }
+  to.push_back({request, request->taken, count});
+}
+
+// Puts what is left of `request` into a step that fails. False: it is done already, and dropped.
+bool Replica::fail_step(Step& step, Request* request, Failure failure) noexcept {
+  if (request->taken == 0 && !request->claim()) {
+    queue_.drop(request);
+    return false;
+  }
+  step.failure = std::move(failure);
+  add(step.segments, request, request->rows - request->taken);
+  request->taken = request->rows;
+  return true;
+}
+
+bool Replica::may_flush() const noexcept {
+  if (!plan_->config.flush_on_waiting_outputs) return true;
+  return std::any_of(open_.begin(), open_.end(),
+                     [](const Segment& s) { return s.request->watched(); });
+}
+
+// When the open step is to go although it is not complete.
+std::optional<Clock::TimePoint> Replica::flush_time() const noexcept {
+  const RunnerConfig& c = plan_->config;
+  std::optional<Clock::TimePoint> time;
+  const auto earliest = [&](std::optional<Clock::TimePoint> t) {
+    if (t && (!time || *t < *time)) time = t;
+  };
+  if (c.timeout.count() > 0) earliest(after(open_last_, c.timeout));
+  if (c.is_batch_size_timeout_enabled) {
+    earliest(after(open_first_, c.batch_size_timeout));
+    if (open_sum_ >= plan_->chunk_rows) earliest(after(open_chunk_, c.data_parallel_timeout));
+  }
+  return time;
+}
+
+// Moves the open rows into `step`, if they still make one.
+bool Replica::flush(Step& step, bool complete) noexcept {
+  for (size_t i = 0; i < open_.size();) {
+    Request* r = open_[i].request;
+    if (r->taken > 0 || r->claim()) {
+      i++;
+      continue;
+    }
+    // Cancelled or late meanwhile.
+    open_sum_ -= open_[i].count;
+    if (carry_ == r) {
+      carry_ = nullptr;
+      r->release();
+    }
+    queue_.drop(r);
+    open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  for (const Segment& s : open_)
+    if (Failure f = failure_of(*s.request)) step.failure = std::move(f);
+  if (open_.empty() || (complete && open_sum_ < plan_->step_rows && !step.failure)) {
+    // Those that were claimed stay, and keep their place.
+    for (const Segment& s : open_) take(s);
+    open_rows_.store(open_sum_, std::memory_order_relaxed);
+    return false;
+  }
+  for (const Segment& s : open_) {
+    take(s);
+    step.segments.push_back(s);
+  }
+  step.rows = open_sum_;
+  open_.clear();
+  open_sum_ = 0;
+  open_rows_.store(0, std::memory_order_relaxed);
+  return true;
+}
+
+// Takes what fits of the request's rows: whole steps at once, the rest into the open batch.
+Replica::Taken Replica::take_rows(Step& step, Request* r) noexcept {
+  const RunnerPlan& p = *plan_;
+  const uint64_t left = r->rows - r->taken;
+  if (left >= p.step_rows) {
+    // Whole steps do not wait behind a batch that is still open.
+    if (r->taken == 0 && !r->claim()) {
+      queue_.drop(r);
+      return Taken::nothing;
+    }
+    step.rows = p.step_rows;
+    if (left > p.step_rows) r->retain();
+    add(step.segments, r, p.step_rows);
+    r->taken += p.step_rows;
+    if (left > p.step_rows) carry_ = r;
+    return Taken::step;
+  }
+  const uint64_t count = std::min(left, p.step_rows - open_sum_);
+  if (open_.empty()) open_first_ = r->submitted;
+  open_last_ = r->submitted;
+  if (open_sum_ < p.chunk_rows && open_sum_ + count >= p.chunk_rows) open_chunk_ = r->submitted;
+  add(open_, r, count);
+  open_sum_ += count;
+  if (count < left) {
+    r->retain();
+    carry_ = r;  // its `taken` moves on at the flush
+  }
+  return open_sum_ == p.step_rows ? Taken::batch : Taken::nothing;
+}
+
+// Late and cancelled requests leave the open batch now rather than with it.
+void Replica::drop_late() noexcept {
+  const auto now = plan_->config.clock.now();
+  for (size_t i = 0; i < open_.size();) {
+    Request* r = open_[i].request;
+    if (r->taken == 0 && r->has_deadline()) r->expire(now);
+    if (!r->done()) {
+      i++;
+      continue;
+    }
+    open_sum_ -= open_[i].count;
+    queue_.drop(r);
+    open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+// Fills `step` with the next rows to run, or with requests that fail. `stopped`: the last one.
+Replica::Formed Replica::form_batch(Step& step) noexcept {
+  step.clear();
+  const RunnerPlan& p = *plan_;
+  RequestPool& pool = queue_.pool();
+  for (;;) {
+    const uint64_t wakeups = pool.wakeups();
+    const bool stopping = ended_.load(std::memory_order_acquire);
+    const auto finish = [&] {
+      step.begun = stamp();
+      return stopping ? Formed::stopped : Formed::step;
+    };
+    if (stopping) {
+      flush(step, false);
+      for (Request* r; (r = next());) {
+        fail_step(step, r, stopped_failure());
+        if (step.segments.size() + 1 >= step.segments.capacity()) {
+          step.begun = stamp();
+          return Formed::step;  // and again
+        }
+      }
+      return finish();
+    }
+    // What was open when the device failed fails alone.
+    if (!open_.empty() && failure_of(*open_.front().request) && flush(step, false)) return finish();
+    while (Request* r = next()) {
+      if (Failure f = failure_of(*r)) {
+        if (fail_step(step, r, std::move(f)) &&
+            step.segments.size() + 1 >= step.segments.capacity())
+          return finish();
+        continue;
+      }
+      if (!step.segments.empty()) {  // failing ones go first
+        carry_ = r;
+        return finish();
+      }
+      const Taken taken = take_rows(step, r);
+      if (taken == Taken::step || (taken == Taken::batch && flush(step, true))) return finish();
+    }
+    if (!step.segments.empty()) return finish();
+    if (queue_.empty() && !stopping) tell([](Telemetry& t) { t.stalled(); });
+    if (open_.empty()) {
+      pool.arrived.wait([&] {
+        return !queue_.empty() || pool.wakeups() != wakeups ||
+               ended_.load(std::memory_order_acquire);
+      });
+      continue;
+    }
+    open_rows_.store(open_sum_, std::memory_order_relaxed);
+    auto deadline = flush_time();
+    if (deadline && !may_flush()) deadline.reset();
+    if (deadline && p.config.clock.now() >= *deadline) {
+      if (flush(step, false)) return finish();
+      continue;
+    }
+    auto wake = deadline;
+    for (const Segment& s : open_)
+      if (s.request->has_deadline() && s.request->taken == 0)
+        wake = wake ? std::min(*wake, s.request->deadline()) : s.request->deadline();
+    const bool told = p.config.clock.wait(
+        pool.arrived,
+        [&] {
+          return !queue_.empty() || pool.wakeups() != wakeups ||
+                 ended_.load(std::memory_order_acquire);
+        },
+        wake);
+    if (!told || pool.wakeups() != wakeups) {
+      drop_late();
+    }
+  }
+}
+}  // namespace poprt::runtime

@@ -1,0 +1,208 @@
+#include "runtime/runner/model_runner.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+
+#include "base/error.h"
+#include "device/device_manager.h"
+#include "runtime/runner/replica.h"
+#include "runtime/session/anchor_lookup.h"
+
+namespace poprt::runtime {
+namespace {
+
+// The devices of one replica: those that the configuration pins, and free ones.
+std::shared_ptr<device::Device> find_device(const RunnerConfig& config, int id) {
+  if (const auto found = config.replica_id_to_device.find(id);
+      found != config.replica_id_to_device.end() && found->second)
+    return found->second;
+  if (id == 0 && config.session.device) return config.session.device;
+  device::WaitConfig wait(config.device_wait_timeout, config.device_wait_sleep);
+  if (config.device_wait_timeout.count() <= 0) wait.strategy = device::WaitStrategy::no_wait;
+  if (config.device_wait_timeout == RunnerConfig::kNever)
+    wait.strategy = device::WaitStrategy::wait_forever;
+  return device::DeviceManager().get_device(1, wait);
+}
+
+}  // namespace
+
+struct ModelRunner::State {
+  std::shared_ptr<const RunnerPlan> plan;
+  std::shared_ptr<TraceBuffer> traces;
+  std::vector<std::shared_ptr<Replica>> replicas;
+  std::atomic<size_t> turn{0};
+  std::mutex update_mutex;
+
+  // The replica for the next request: one with a started batch, else the least busy; a broken one
+  // only when all are.
+  Replica& choose() {
+    if (replicas.size() == 1) return *replicas[0];
+    const size_t start = turn.fetch_add(1, std::memory_order_relaxed);
+    Replica* best = nullptr;
+    for (size_t i = 0; i < replicas.size(); i++) {
+      Replica& r = *replicas[(start + i) % replicas.size()];
+      if (r.broken()) continue;
+      if (r.open()) return r;
+      if (!best || r.in_flight() < best->in_flight()) best = &r;
+    }
+    return best ? *best : *replicas[start % replicas.size()];
+  }
+  // For a synchronous run: one that is idle, else any.
+  Replica& choose_idle() {
+    if (replicas.size() == 1) return *replicas[0];
+    const size_t start = turn.fetch_add(1, std::memory_order_relaxed);
+    for (size_t i = 0; i < replicas.size(); i++) {
+      Replica& r = *replicas[(start + i) % replicas.size()];
+      if (r.broken()) continue;
+      if (std::unique_lock(r.device_mutex(), std::try_to_lock)) return r;
+    }
+    return choose();
+  }
+};
+
+ModelRunner::ModelRunner(std::shared_ptr<const Model> model, RunnerConfig config)
+    : state_(std::make_unique<State>()) {
+  if (!config.faults) config.faults = FaultInjector::from_environment();
+  auto plan = std::make_shared<RunnerPlan>(std::move(model), std::move(config));
+  state_->traces = std::make_shared<TraceBuffer>(plan->config.request_tracepoints_buffer_size);
+  const int compiled = static_cast<int>(plan->replicas);
+  std::vector<std::vector<std::shared_ptr<device::Device>>> devices;
+  for (int r = 0; r < plan->config.replication_factor; r++) {
+    devices.emplace_back();
+    // A device of as many IPUs takes all compiled-in copies.
+    const auto& given = plan->config.session.device;
+    if (compiled > 1 && r == 0 && given && given->num_ipus() >= compiled) {
+      devices.back().push_back(given);
+      continue;
+    }
+    for (int c = 0; c < compiled; c++)
+      devices.back().push_back(find_device(plan->config, r * compiled + c));
+  }
+  // The replicas hold them from here on, and nothing longer than they.
+  plan->config.session.device = nullptr;
+  plan->config.replica_id_to_device.clear();
+  state_->plan = plan;
+  for (size_t r = 0; r < devices.size(); r++)
+    state_->replicas.push_back(std::make_shared<Replica>(state_->plan, static_cast<int>(r),
+                                                         std::move(devices[r]), state_->traces));
+}
+
+ModelRunner::~ModelRunner() {
+  for (const auto& r : state_->replicas) r->end();
+  for (const auto& r : state_->replicas) r->close();
+}
+
+const Model& ModelRunner::model() const { return *state_->plan->model; }
+
+const std::vector<DataDesc>& ModelRunner::execute_inputs() const {
+  return state_->plan->input_descs;
+}
+
+const std::vector<DataDesc>& ModelRunner::execute_outputs() const {
+  return state_->plan->output_descs;
+}
+
+RequestRows ModelRunner::request_rows() const {
+  const RunnerPlan& p = *state_->plan;
+  if (p.dynamic) return {RequestRows::along, p.config.batching_dim, p.replicas > 1 ? 1u : 0u};
+  return {};
+}
+
+std::vector<Shape> ModelRunner::output_shapes(std::span<const InputBinding> inputs) const {
+  const RunnerPlan& p = *state_->plan;
+  const uint64_t rows = p.rows_of_inputs(inputs);
+  std::vector<Shape> shapes;
+  for (size_t i = 0; i < p.outputs.size(); i++) shapes.push_back(p.output_shape(i, rows));
+  return shapes;
+}
+
+void ModelRunner::execute(std::span<const InputBinding> inputs,
+                          std::span<const OutputBinding> outputs) {
+  if (state_->choose_idle().execute_checked(inputs, outputs)) return;
+  const RequestPtr request = state_->choose().submit(inputs, outputs, {}, {});
+  request->wait();
+  request->check();
+}
+
+void ModelRunner::execute(const void* const* inputs, void* const* outputs) {
+  const RunnerPlan& p = *state_->plan;
+  const auto check = [&](const auto* pointers, const auto& sizes, const auto& anchors,
+                         bool are_inputs) {
+    for (size_t i = 0; i < sizes.size(); i++)
+      if (sizes[i].bytes && !(are_inputs && p.fixed[i]) && (!pointers || !pointers[i]))
+        fail(ErrorCode::invalid_argument, "{} '{}': the pointer is null",
+             are_inputs ? "input" : "output", anchors[i].name);
+  };
+  check(inputs, p.inputs, p.model->inputs(), true);
+  check(outputs, p.outputs, p.model->outputs(), false);
+  state_->choose_idle().execute(inputs, outputs, p.chunk_rows * p.replicas);
+}
+
+RequestPtr ModelRunner::execute_async(std::span<const InputBinding> inputs,
+                                      std::span<const OutputBinding> outputs,
+                                      RequestCallback callback, const RequestOptions& options) {
+  return state_->choose().submit(inputs, outputs, callback, options);
+}
+
+bool ModelRunner::on_thread() const noexcept {
+  return std::any_of(state_->replicas.begin(), state_->replicas.end(),
+                     [](const auto& r) { return r->on_thread(); });
+}
+
+void ModelRunner::stop() noexcept {
+  for (const auto& r : state_->replicas) r->end();
+  for (const auto& r : state_->replicas) r->stop();
+}
+
+RunnerStatistics ModelRunner::statistics() const {
+  RunnerStatistics sum;
+  for (const auto& r : state_->replicas) sum += r->statistics();
+  return sum;
+}
+
+RunnerStatistics ModelRunner::statistics(size_t replica) const {
+  if (replica >= replicas())
+    fail(ErrorCode::not_found, "there is no replica {}: there are {}", replica, replicas());
+  return state_->replicas[replica]->statistics();
+}
+
+size_t ModelRunner::replicas() const { return state_->replicas.size(); }
+
+std::vector<Tracepoint> ModelRunner::tracepoints() const { return state_->traces->points(); }
+
+void ModelRunner::update_inputs(const InputMemoryView& values) {
+  const RunnerPlan& p = *state_->plan;
+  const auto& anchors = p.model->inputs();
+  std::vector<std::pair<size_t, TensorMemory>> changes;
+  for (const auto& [name, view] : values) {
+    const size_t i = find_anchor(anchors, name, 0, "input");
+    if (!p.fixed[i])
+      fail(ErrorCode::failed_precondition,
+           "input '{}' is given by every request: nothing comes with the model to replace", name);
+    if (p.model->is_seed(i) && !p.fixed_data[i].data())
+      fail(ErrorCode::failed_precondition,
+           "input '{}' is the random seed: every run gets a new one", name);
+    if (view.bytes != anchors[i].bytes()) fail_wrong_size(anchors[i], view.bytes, "input");
+    if (!view.data && view.bytes)
+      fail(ErrorCode::invalid_argument, "input '{}': the pointer is null", name);
+    TensorMemory memory(view.bytes);
+    if (view.bytes) std::memcpy(memory.data(), view.data, view.bytes);
+    changes.emplace_back(i, std::move(memory));
+  }
+  const std::lock_guard update(state_->update_mutex);
+  std::vector<std::unique_lock<std::mutex>> locks;
+  for (const auto& r : state_->replicas) locks.emplace_back(r->device_mutex());
+  for (const auto& r : state_->replicas) r->set_fixed(changes);
+}
+
+std::vector<device::InstructionProfile> ModelRunner::profile() {
+  if (!state_->plan->config.session.load.profile)
+    fail(ErrorCode::failed_precondition, "the runner was made without profiling");
+  return state_->replicas[0]->profile();
+}
+
+int ModelRunner::threads() const { return state_->replicas[0]->threads(); }
+
+}  // namespace poprt::runtime

@@ -1,0 +1,606 @@
+#include "runtime/runner/pack_runner.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "base/error.h"
+#include "base/half.h"
+#include "runtime/queue/request_queue.h"
+#include "runtime/session/anchor_lookup.h"
+
+namespace poprt::runtime {
+namespace {
+
+using program::Anchor;
+
+enum class Role : uint8_t {
+  dynamic,   // as many places as the item has
+  numbers,   // a dynamic mask that gets item numbers
+  lengths,   // unpack_info
+  per_item,  // one row of the first dimension
+  fixed,     // comes with the model, or is frozen
+};
+
+// Writes the small number `n` as a mask element. False: no such mask type.
+bool write_number(DType type, uint64_t n, std::byte* to) {
+  const auto put = [&](auto value) { std::memcpy(to, &value, sizeof value); };
+  switch (type) {
+    case DType::f32: put(static_cast<float>(n)); return true;
+    case DType::f16: put(to_f16(static_cast<float>(n))); return true;
+    case DType::f64: put(static_cast<double>(n)); return true;
+    case DType::s32:
+    case DType::u32: put(static_cast<uint32_t>(n)); return true;
+    case DType::s64:
+    case DType::u64: put(n); return true;
+    case DType::s16:
+    case DType::u16: put(static_cast<uint16_t>(n)); return true;
+    case DType::s8:
+    case DType::u8: put(static_cast<uint8_t>(n)); return true;
+    case DType::boolean: put(static_cast<uint8_t>(n != 0)); return true;
+    default: return false;
+  }
+}
+
+bool is_zero(const std::byte* data, uint64_t bytes) {
+  return std::all_of(data, data + bytes, [](std::byte b) { return b == std::byte{0}; });
+}
+
+}  // namespace
+
+// Shared by the runner, its thread, and the packs on the device.
+struct PackRunner::State : std::enable_shared_from_this<State> {
+  State(std::shared_ptr<const Model> model, PackRunnerConfig given);
+
+  struct Item {
+    Request* request;
+    PackLayout::Place place;
+  };
+  struct Pack {
+    std::vector<TensorMemory> inputs, outputs;
+    std::vector<InputBinding> input_bindings;
+    std::vector<OutputBinding> output_bindings;
+    std::vector<Item> items;
+    std::shared_ptr<State> state;  // while it is on the device
+  };
+
+  uint64_t resolve(std::span<const InputBinding> in, std::span<const OutputBinding> out,
+                   Request& request) const;
+  uint64_t places(std::span<const InputBinding> in) const;
+  void start_thread();
+  void serve() noexcept;
+  void send() noexcept;
+  void fill(Pack& pack);
+  void done(Pack& pack, const Request& inner) noexcept;
+  void finish(Request& request, ErrorCode code, Failure failure) noexcept;
+  void end() noexcept;
+
+  PackRunnerConfig config;
+  std::vector<Role> roles;
+  std::vector<uint64_t> input_units, output_units;  // bytes of a place, or of an item
+  std::vector<DataDesc> inputs, outputs;
+  uint64_t max_items = 0;
+  size_t mask = SIZE_MAX;
+  size_t depth = 0;
+  std::unique_ptr<ModelRunner> runner;
+  PackLayout layout{1, 1, PackAlgorithm::next_fit, false, 0};
+
+  Counters counters;
+  std::unique_ptr<RequestQueue> queue;
+  pid_t process = 0;
+  std::atomic<bool> ended{false}, finished{true};
+  Waiter finish_waiter;
+  std::atomic<std::thread::id> thread_id{};
+
+  std::vector<Item> open;  // of the thread
+  Request* next = nullptr;
+
+  std::vector<std::unique_ptr<Pack>> packs;
+  std::mutex free_mutex;
+  std::vector<Pack*> free;
+  std::atomic<size_t> free_count{0};
+  Waiter freed;
+};
+
+PackRunner::State::State(std::shared_ptr<const Model> model, PackRunnerConfig given)
+    : config(std::move(given)) {
+  if (config.timeout.count() <= 0)
+    fail(ErrorCode::invalid_argument, "the pack timeout must be more than 0 microseconds, given {}",
+         config.timeout.count());
+  if (config.runner.batching_dim != std::numeric_limits<uint32_t>::max())
+    fail(ErrorCode::invalid_argument, "packs are whole batches: leave batching_dim unset");
+  if (config.enable_padding_remove && config.mask_name.empty())
+    fail(ErrorCode::invalid_argument, "removing padding needs the name of a mask");
+  if (config.max_valid_num > (uint64_t{1} << 20))
+    fail(ErrorCode::invalid_argument, "max_valid_num must be 0 to {}, given {}", 1 << 20,
+         config.max_valid_num);
+  const auto& in = model->inputs();
+  const auto& out = model->outputs();
+  runner = std::make_unique<ModelRunner>(model, config.runner);
+
+  // Rows and places.
+  const Anchor& main = in[find_anchor(in, config.dynamic_input_name, 0, "input")];
+  const Shape& s = main.shape;
+  if (s.empty() || main.bytes() == 0)
+    fail(ErrorCode::failed_precondition, "dynamic input '{}' has shape {}", main.name,
+         shape_string(s));
+  const int64_t b = config.compile_batch_size;
+  if (b == 0 || b < -1)
+    fail(ErrorCode::invalid_argument, "compile_batch_size must be positive or -1, given {}", b);
+  const bool matrix = s.size() > 1 && (b == -1 || s[0] == b || s[0] == 1);
+  const auto places = static_cast<uint64_t>(matrix ? s[0] * s[1] : s[0]);
+  const auto rows = static_cast<uint64_t>(b > 0 ? b : matrix ? s[0] : 1);
+  if (places % rows != 0)
+    fail(ErrorCode::failed_precondition, "dynamic input '{}' {} does not divide in {} rows",
+         main.name, shape_string(s), rows);
+  layout = PackLayout(rows, places / rows, config.algo, !config.disable_data_across_rows,
+                      config.delimiter_num);
+  max_items = config.max_valid_num ? config.max_valid_num : places;
+
+  // What each input is.
+  roles.resize(in.size());
+  input_units.resize(in.size());
+  std::vector<bool> is_dynamic(in.size());
+  const auto mark = [&](const std::string& name) {
+    is_dynamic[find_anchor(in, name, 0, "input")] = true;
+  };
+  mark(config.dynamic_input_name);
+  for (const std::string& name : config.dynamic_group) mark(name);
+  if (!config.mask_name.empty()) {
+    mark(config.mask_name);
+    mask = find_anchor(in, config.mask_name, 0, "input");
+  }
+  const bool unpacks = !config.unpack_info_input_name.empty();
+  if (unpacks) {
+    const Anchor& a = in[find_anchor(in, config.unpack_info_input_name, 0, "input")];
+    const auto most = static_cast<uint64_t>(a.shape.empty() ? 0 : a.shape[0]);
+    if (a.dtype != DType::s32 || most == 0 || static_cast<uint64_t>(element_count(a.shape)) != most)
+      fail(ErrorCode::failed_precondition,
+           "unpack_info '{}' is {} {}, expected s32 [max_valid_num] or [max_valid_num, 1]", a.name,
+           dtype_name(a.dtype), shape_string(a.shape));
+    if (config.max_valid_num > most)
+      fail(ErrorCode::failed_precondition, "unpack_info '{}' has room for {} items, not {}", a.name,
+           most, config.max_valid_num);
+    max_items = config.max_valid_num ? config.max_valid_num : most;
+  }
+  // The longest item: [places] or [places, elements of one].
+  const auto describe = [&](DataDesc& d, uint64_t unit) {
+    d.anchor.shape = {static_cast<int64_t>(layout.longest())};
+    d.size_in_bytes = layout.longest() * unit;
+    const uint64_t element = dtype_bytes(d.anchor.dtype, 1);
+    if (element && unit != element) d.anchor.shape.push_back(static_cast<int64_t>(unit / element));
+  };
+  for (size_t i = 0; i < in.size(); i++) {
+    const Anchor& a = in[i];
+    DataDesc d = runner->execute_inputs()[i];
+    if (d.popef_contains_tensor_data) {
+      roles[i] = Role::fixed;
+    } else if (a.name == config.unpack_info_input_name) {
+      roles[i] = Role::lengths;
+    } else if (is_dynamic[i]) {
+      roles[i] = i == mask && config.disable_data_across_rows ? Role::numbers : Role::dynamic;
+      if (a.bytes() % places != 0)
+        fail(ErrorCode::failed_precondition, "input '{}' {} does not divide in {} places", a.name,
+             shape_string(a.shape), places);
+      input_units[i] = a.bytes() / places;
+      std::byte scratch[16];
+      if (roles[i] == Role::numbers &&
+          (!write_number(a.dtype, 1, scratch) || input_units[i] != dtype_bytes(a.dtype, 1)))
+        fail(ErrorCode::failed_precondition,
+             "mask '{}' is {} {}: item numbers need one number of a plain type per place", a.name,
+             dtype_name(a.dtype), shape_string(a.shape));
+      describe(d, input_units[i]);
+      inputs.push_back(d);
+    } else if (!a.shape.empty() && static_cast<uint64_t>(a.shape[0]) == config.max_valid_num) {
+      roles[i] = Role::per_item;
+      input_units[i] = a.bytes() / config.max_valid_num;
+      d.anchor.shape.erase(d.anchor.shape.begin());
+      d.size_in_bytes = input_units[i];
+      inputs.push_back(d);
+    } else {
+      fail(ErrorCode::failed_precondition,
+           "input '{}' {} cannot be packed: name it in dynamic_group, freeze it, or give it "
+           "max_valid_num rows",
+           a.name, shape_string(a.shape));
+    }
+  }
+  for (size_t i = 0; i < out.size(); i++) {
+    const Anchor& a = out[i];
+    const auto first = static_cast<uint64_t>(a.shape.empty() ? 0 : a.shape[0]);
+    const uint64_t parts = unpacks ? first : places;
+    if (parts == 0 || a.bytes() % parts != 0 || (unpacks && first < max_items))
+      fail(ErrorCode::failed_precondition, "output '{}' {} does not divide in {} {}", a.name,
+           shape_string(a.shape), unpacks ? max_items : places, unpacks ? "items" : "places");
+    output_units.push_back(a.bytes() / parts);
+    DataDesc d = runner->execute_outputs()[i];
+    if (unpacks) {
+      d.anchor.shape.erase(d.anchor.shape.begin());
+      d.size_in_bytes = output_units[i];
+    } else {
+      describe(d, output_units[i]);
+    }
+    outputs.push_back(d);
+  }
+
+  depth = std::max<size_t>(config.runner.queue_depth, std::min<uint64_t>(4 * max_items, 1 << 16));
+  depth = std::max<size_t>(depth, 64);
+  queue = std::make_unique<RequestQueue>(
+      in.size(), out.size(), depth, config.runner.clock, true, [this](ErrorCode code) {
+        Counters::add(code == ErrorCode::cancelled ? counters.cancelled : counters.timed_out);
+      });
+  open.reserve(max_items);
+  for (int i = 0; i < (config.enable_prefetch_datastreams ? 2 : 1); i++) {
+    auto p = std::make_unique<Pack>();
+    p->items.reserve(max_items);
+    for (size_t k = 0; k < in.size(); k++) {
+      p->inputs.emplace_back(roles[k] == Role::fixed ? 0 : in[k].bytes());
+      if (roles[k] != Role::fixed)
+        p->input_bindings.push_back({{}, k, p->inputs[k].data(), in[k].bytes()});
+    }
+    for (size_t k = 0; k < out.size(); k++) {
+      p->outputs.emplace_back(out[k].bytes());
+      p->output_bindings.push_back({{}, k, p->outputs[k].data(), out[k].bytes()});
+    }
+    free.push_back(p.get());
+    packs.push_back(std::move(p));
+  }
+  free_count = free.size();
+}
+
+// Places of the item that these inputs are, as far as they tell; resolve() checks.
+uint64_t PackRunner::State::places(std::span<const InputBinding> in) const {
+  uint64_t least = layout.longest();
+  for (size_t i = 0; i < in.size(); i++) {
+    const std::string_view name =
+        in[i].name.data() ? in[i].name : inputs.at(in[i].index).anchor.name;
+    const size_t at = find_anchor(runner->model().inputs(), name, i, "input");
+    if (!in[i].data || (roles[at] != Role::dynamic && roles[at] != Role::numbers)) continue;
+    uint64_t length = in[i].bytes / input_units[at];
+    const auto* data = static_cast<const std::byte*>(in[i].data);
+    if (config.enable_padding_remove && at == mask)
+      while (length && is_zero(data + (length - 1) * input_units[at], input_units[at])) length--;
+    least = std::min(least, length);
+  }
+  return least;
+}
+
+uint64_t PackRunner::State::resolve(std::span<const InputBinding> in,
+                                    std::span<const OutputBinding> out, Request& request) const {
+  const auto& in_anchors = runner->model().inputs();
+  const auto& out_anchors = runner->model().outputs();
+  std::fill_n(request.inputs.get(), in_anchors.size(), nullptr);
+  std::fill_n(request.outputs.get(), out_anchors.size(), nullptr);
+  uint64_t length = 0;
+  std::string_view told;
+  for (size_t i = 0; i < in.size(); i++) {
+    const InputBinding& b = in[i];
+    std::string_view name = b.name;
+    if (!name.data()) {
+      if (b.index >= inputs.size())
+        fail(ErrorCode::not_found, "there is no input {}; the runner has {}", b.index,
+             inputs.size());
+      name = inputs[b.index].anchor.name;
+    }
+    const size_t at = find_anchor(in_anchors, name, i, "input");
+    if (roles[at] == Role::fixed || roles[at] == Role::lengths)
+      fail(ErrorCode::invalid_argument, "input '{}' is the runner's: leave it out of requests",
+           name);
+    if (request.inputs[at]) fail(ErrorCode::invalid_argument, "input '{}' is given twice", name);
+    if (!b.data) fail(ErrorCode::invalid_argument, "input '{}': the pointer is null", name);
+    const uint64_t unit = input_units[at];
+    if (roles[at] == Role::per_item) {
+      if (b.bytes != unit)
+        fail(ErrorCode::invalid_argument, "input '{}': expected {} bytes, given {} bytes", name,
+             unit, b.bytes);
+    } else {
+      if (b.bytes == 0 || b.bytes % unit != 0)
+        fail(ErrorCode::invalid_argument,
+             "input '{}': expected a multiple of {} bytes, given {} bytes", name, unit, b.bytes);
+      if (length && b.bytes / unit != length)
+        fail(ErrorCode::invalid_argument, "input '{}' has {} places, but '{}' has {}", name,
+             b.bytes / unit, told, length);
+      length = b.bytes / unit;
+      told = name;
+    }
+    request.inputs[at] = b.data;
+  }
+  for (size_t i = 0; i < in_anchors.size(); i++)
+    if (!request.inputs[i] && (roles[i] == Role::dynamic || roles[i] == Role::per_item ||
+                               (roles[i] == Role::numbers && config.enable_padding_remove)))
+      fail(ErrorCode::invalid_argument, "input '{}' is missing", in_anchors[i].name);
+  if (config.enable_padding_remove) {
+    const auto* m = static_cast<const std::byte*>(request.inputs[mask]);
+    const uint64_t unit = input_units[mask];
+    while (length > 0 && is_zero(m + (length - 1) * unit, unit)) length--;
+    if (length == 0)
+      fail(ErrorCode::invalid_argument, "mask '{}' is zero everywhere", config.mask_name);
+  }
+  if (length > layout.longest())
+    fail(ErrorCode::invalid_argument,
+         "a request of {} places is longer than {}, the longest that "
+         "the model takes",
+         length, layout.longest());
+  const bool unpacks = !config.unpack_info_input_name.empty();
+  for (size_t i = 0; i < out.size(); i++) {
+    const OutputBinding& b = out[i];
+    size_t at = b.index;
+    if (b.name.data())
+      at = find_anchor(out_anchors, b.name, i, "output");
+    else if (at >= out_anchors.size())
+      fail(ErrorCode::not_found, "there is no output {}; the model has {}", at, out_anchors.size());
+    const std::string& name = out_anchors[at].name;
+    if (request.outputs[at]) fail(ErrorCode::invalid_argument, "output '{}' is given twice", name);
+    if (!b.data) fail(ErrorCode::invalid_argument, "output '{}': the pointer is null", name);
+    const uint64_t bytes = output_units[at] * (unpacks ? 1 : length);
+    if (b.bytes < bytes)
+      fail(ErrorCode::invalid_argument, "output '{}': expected {} bytes, given {} bytes", name,
+           bytes, b.bytes);
+    request.outputs[at] = b.data;
+  }
+  for (size_t i = 0; i < out_anchors.size(); i++)
+    if (!request.outputs[i])
+      fail(ErrorCode::invalid_argument, "output '{}' is missing", out_anchors[i].name);
+  return length;
+}
+
+void PackRunner::State::start_thread() {
+  if (process) {
+    if (process != getpid())
+      fail(ErrorCode::failed_precondition,
+           "process {} was forked from {}, which has the runner's thread: make a new runner",
+           getpid(), process);
+    return;
+  }
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  finished = false;
+  try {
+    std::thread([self = shared_from_this()] { self->serve(); }).detach();
+  } catch (const std::system_error& e) {
+    finished = true;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    fail(ErrorCode::resource_exhausted, "cannot start the runner's thread: {}", e.what());
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  process = getpid();
+}
+
+void PackRunner::State::finish(Request& request, ErrorCode code, Failure failure) noexcept {
+  Counters::add(code == ErrorCode::ok          ? counters.completed
+                : code == ErrorCode::cancelled ? counters.cancelled
+                                               : counters.failed);
+  if (code == ErrorCode::ok) counters.latency(config.runner.clock.now() - request.submitted);
+  queue->leave(1);
+  request.complete(code, std::move(failure));
+  request.release();
+}
+
+void PackRunner::State::serve() noexcept {
+  thread_id = std::this_thread::get_id();
+  const Clock& clock = config.runner.clock;
+  RequestPool& pool = queue->pool();
+  while (!ended.load()) {
+    const uint64_t wakeups = pool.wakeups();
+    const auto told = [&] {
+      return next || !queue->empty() || pool.wakeups() != wakeups || ended.load();
+    };
+    std::optional<Clock::TimePoint> deadline;
+    if (!open.empty()) deadline = open.front().request->submitted + config.timeout;
+    if (!clock.wait(pool.arrived, told, deadline) ||
+        (deadline && !next && queue->empty() && clock.now() >= *deadline)) {
+      send();
+      continue;
+    }
+    while (next || queue->try_pop(next)) {
+      Request* r = std::exchange(next, nullptr);
+      if (r->has_deadline()) r->expire(clock.now());
+      if (r->done()) {
+        queue->drop(r);
+        continue;
+      }
+      const auto place = open.size() < max_items ? layout.place(r->rows) : std::nullopt;
+      if (!place) {
+        next = r;
+        send();
+        continue;
+      }
+      open.push_back({r, *place});
+      if (open.size() == max_items) send();
+    }
+  }
+  // What waits fails.
+  const Failure& failure = stopped_failure();
+  for (const Item& item : open)
+    item.request->claim() ? finish(*item.request, ErrorCode::cancelled, failure)
+                          : queue->drop(item.request);
+  open.clear();
+  while (next || queue->try_pop(next)) {
+    Request* r = std::exchange(next, nullptr);
+    r->claim() ? finish(*r, ErrorCode::cancelled, failure) : queue->drop(r);
+  }
+  finished = true;
+  finish_waiter.notify();
+}
+
+// Sends the open pack to the device.
+void PackRunner::State::send() noexcept {
+  layout.clear();
+  Pack* pack = nullptr;
+  freed.wait([&] { return free_count.load() > 0; });
+  {
+    const std::lock_guard lock(free_mutex);
+    pack = free.back();
+    free.pop_back();
+    free_count--;
+  }
+  const auto put_back = [&] {
+    pack->state.reset();
+    const std::lock_guard lock(free_mutex);
+    free.push_back(pack);
+    free_count++;
+  };
+  pack->items.clear();
+  for (const Item& item : open) {
+    if (item.request->claim()) {
+      pack->items.push_back(item);
+      continue;
+    }
+    queue->drop(item.request);
+  }
+  open.clear();
+  if (pack->items.empty()) return put_back();
+  try {
+    fill(*pack);
+    pack->state = shared_from_this();
+    RequestCallback callback;
+    callback.context = pack;
+    callback.full = [](void* context, const Request& inner) noexcept {
+      auto& p = *static_cast<Pack*>(context);
+      const auto keep = std::move(p.state);
+      keep->done(p, inner);
+    };
+    runner->execute_async(pack->input_bindings, pack->output_bindings, callback);
+  } catch (const Error& e) {
+    const auto failure = std::make_shared<const Error>(e);
+    for (const Item& item : pack->items) finish(*item.request, e.code(), failure);
+    put_back();
+  } catch (const std::exception& e) {
+    const auto failure = std::make_shared<const Error>(ErrorCode::resource_exhausted, e.what());
+    for (const Item& item : pack->items) finish(*item.request, failure->code(), failure);
+    put_back();
+  }
+}
+
+void PackRunner::State::fill(Pack& pack) {
+  const auto& anchors = runner->model().inputs();
+  uint64_t used = 0;
+  for (const Item& item : pack.items) used += item.request->rows;
+  Counters::add(counters.steps);
+  Counters::add(counters.rows, used);
+  Counters::add(counters.padded_rows, layout.places() - used);
+  for (size_t i = 0; i < anchors.size(); i++) {
+    if (roles[i] == Role::fixed) continue;
+    auto* to = static_cast<std::byte*>(pack.inputs[i].data());
+    std::memset(to, 0, pack.inputs[i].bytes());
+    const uint64_t unit = input_units[i];
+    for (size_t k = 0; k < pack.items.size(); k++) {
+      const auto& [request, place] = pack.items[k];
+      const auto* from = static_cast<const std::byte*>(request->inputs[i]);
+      const uint64_t n = request->rows;
+      switch (roles[i]) {
+        case Role::dynamic: std::memcpy(to + place.offset * unit, from, n * unit); break;
+        case Role::numbers:
+          for (uint64_t j = 0; j < n; j++)
+            if (!from || !is_zero(from + j * unit, unit))
+              write_number(anchors[i].dtype, place.number, to + (place.offset + j) * unit);
+          break;
+        case Role::lengths: {
+          const auto length = static_cast<int32_t>(n);
+          std::memcpy(to + k * sizeof length, &length, sizeof length);
+          break;
+        }
+        case Role::per_item: std::memcpy(to + k * unit, from, unit); break;
+        case Role::fixed: break;
+      }
+    }
+  }
+}
+
+// On the inner runner's thread.
+void PackRunner::State::done(Pack& pack, const Request& inner) noexcept {
+  const ErrorCode code = inner.code();
+  const Failure failure = inner.failure();
+  const bool unpacks = !config.unpack_info_input_name.empty();
+  for (size_t k = 0; k < pack.items.size() && code == ErrorCode::ok; k++) {
+    const auto& [request, place] = pack.items[k];
+    for (size_t i = 0; i < output_units.size(); i++) {
+      const uint64_t unit = output_units[i];
+      const auto* from = static_cast<const std::byte*>(pack.outputs[i].data());
+      if (unpacks)
+        std::memcpy(request->outputs[i], from + k * unit, unit);
+      else
+        std::memcpy(request->outputs[i], from + place.offset * unit, request->rows * unit);
+    }
+  }
+  for (const Item& item : pack.items) finish(*item.request, code, failure);
+  {
+    const std::lock_guard lock(free_mutex);
+    free.push_back(&pack);
+    free_count++;
+  }
+  freed.notify();
+}
+
+void PackRunner::State::end() noexcept {
+  queue->stop(stopped_failure());
+  ended = true;
+  queue->pool().wake();
+}
+
+PackRunner::PackRunner(std::shared_ptr<const Model> model, PackRunnerConfig config)
+    : state_(std::make_shared<State>(std::move(model), std::move(config))) {}
+
+PackRunner::~PackRunner() {
+  stop();
+  State& s = *state_;
+  // Frees the device now rather than when the thread has let go of the state.
+  if (s.finished.load() && !s.runner->on_thread()) s.runner.reset();
+}
+
+const std::vector<DataDesc>& PackRunner::execute_inputs() const { return state_->inputs; }
+std::vector<Shape> PackRunner::output_shapes(std::span<const InputBinding> inputs) const {
+  auto shapes = BaseRunner::output_shapes(inputs);
+  if (!state_->config.unpack_info_input_name.empty()) return shapes;
+  for (Shape& shape : shapes) shape[0] = static_cast<int64_t>(state_->places(inputs));
+  return shapes;
+}
+
+const std::vector<DataDesc>& PackRunner::execute_outputs() const { return state_->outputs; }
+
+void PackRunner::execute(std::span<const InputBinding> inputs,
+                         std::span<const OutputBinding> outputs) {
+  const RequestPtr request = execute_async(inputs, outputs);
+  request->wait();
+  request->check();
+}
+
+RequestPtr PackRunner::execute_async(std::span<const InputBinding> inputs,
+                                     std::span<const OutputBinding> outputs,
+                                     RequestCallback callback, const RequestOptions& options) {
+  State& s = *state_;
+  const bool on_thread = s.thread_id.load() == std::this_thread::get_id();
+  return s.queue->submit(callback, options, on_thread, [&](Request& r) {
+    r.rows = s.resolve(inputs, outputs, r);
+    s.start_thread();
+  });
+}
+
+void PackRunner::stop() noexcept {
+  State& s = *state_;
+  s.end();
+  s.runner->stop();
+  // In a callback, on either thread, they would wait for themselves.
+  if (s.process != getpid() || s.thread_id.load() == std::this_thread::get_id() ||
+      s.runner->on_thread())
+    return;
+  s.finish_waiter.wait([&] { return s.finished.load(); });
+}
+
+RunnerStatistics PackRunner::statistics() const {
+  RunnerStatistics s = state_->counters.snapshot();
+  s.submitted = state_->queue->submitted();
+  s.in_flight = state_->queue->in_flight();
+  s.queue_capacity = state_->depth;
+  return s;
+}
+
+std::vector<Tracepoint> PackRunner::tracepoints() const { return state_->runner->tracepoints(); }
+
+}  // namespace poprt::runtime

@@ -1,0 +1,362 @@
+#include "runtime/runner/replica.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <system_error>
+#include <thread>
+
+#include "base/error.h"
+
+namespace poprt::runtime {
+namespace {
+
+thread_local const Replica* current_replica = nullptr;
+
+}  // namespace
+
+Replica::Replica(std::shared_ptr<const RunnerPlan> plan, int index,
+                 std::vector<std::shared_ptr<device::Device>> devices,
+                 std::shared_ptr<TraceBuffer> traces)
+    : plan_(std::move(plan)),
+      index_(index),
+      traces_(std::move(traces)),
+      devices_(std::move(devices)),
+      fixed_(plan_->fixed_data),
+      queue_(plan_->inputs.size(), plan_->outputs.size(), plan_->depth, plan_->config.clock,
+             plan_->config.thread_safe, [this](ErrorCode code) { count_answered(code); }),
+      free_(plan_->config.ring_buffer_size_multiplier + 1),
+      loaded_(plan_->config.ring_buffer_size_multiplier + 2),
+      computed_(plan_->config.ring_buffer_size_multiplier + 2) {
+  const RunnerPlan& p = *plan_;
+  queue_.pool().wake_on_watch = p.config.flush_on_waiting_outputs;
+  for (auto* list : {&direct_inputs_, &request_inputs_}) list->resize(p.inputs.size());
+  for (auto* list : {&direct_outputs_, &request_outputs_}) list->resize(p.outputs.size());
+  if (!p.config.validate_io_params) {
+    zeros_ = TensorMemory(p.largest_input);
+    if (p.largest_input) std::memset(zeros_.data(), 0, p.largest_input);
+    for (const AnchorRows& o : p.outputs) dropped_.emplace_back(o.bytes);
+  }
+  make_sessions();
+}
+
+void Replica::make_sessions() {
+  drop_sessions();
+  for (const auto& device : devices_) {
+    SessionConfig config = plan_->config.session;
+    config.copy = static_cast<uint32_t>(sessions_.size());
+    config.copies = static_cast<uint32_t>(devices_.size());
+    config.device = device;
+    config.exclusive = true;
+    config.replica = static_cast<uint32_t>(index_);
+    auto made = std::make_unique<Session>(plan_->model, std::move(config));
+    {
+      const std::lock_guard lock(sessions_mutex_);
+      sessions_.push_back(std::move(made));
+      if (interrupted_) sessions_.back()->stop();
+    }
+    for (const auto& [i, memory] : new_weights_)
+      sessions_.back()->update_weights(plan_->model->inputs()[i].name, memory.const_view());
+    sessions_.back()->run_load_programs();
+  }
+  threads_ = sessions_[0]->threads();
+  if (Telemetry* const t = sessions_[0]->telemetry()) {
+    std::vector<std::pair<std::string_view, bool>> anchors;
+    for (size_t i = 0; i < plan_->inputs.size(); i++)
+      if (!plan_->fixed[i]) anchors.emplace_back(plan_->model->inputs()[i].name, false);
+    for (const program::Anchor& a : plan_->model->outputs()) anchors.emplace_back(a.name, true);
+    t->ring(anchors, plan_->depth);
+  }
+  telemetry_.store(sessions_[0]->telemetry(), std::memory_order_release);
+}
+
+void Replica::drop_sessions() noexcept {
+  std::vector<std::unique_ptr<Session>> gone;
+  {
+    const std::lock_guard lock(sessions_mutex_);
+    telemetry_.store(nullptr, std::memory_order_relaxed);
+    gone.swap(sessions_);
+  }
+}
+
+void Replica::set_fixed(const std::vector<std::pair<size_t, TensorMemory>>& changes) {
+  bool reload = false;
+  for (const auto& [i, memory] : changes) {
+    if (fixed_[i].data()) {
+      fixed_[i] = memory;
+      continue;
+    }
+    std::erase_if(new_weights_, [&, at = i](const auto& w) { return w.first == at; });
+    new_weights_.emplace_back(i, memory);
+    reload = true;
+    for (const auto& s : sessions_)
+      s->update_weights(plan_->model->inputs()[i].name, memory.const_view());
+  }
+  // Load programs may have read them.
+  for (const auto& s : sessions_)
+    if (reload) s->run_load_programs();
+}
+
+void Replica::release_devices() noexcept {
+  const std::lock_guard lock(device_mutex_);
+  drop_sessions();
+  devices_.clear();
+}
+
+int64_t Replica::stamp() const noexcept {
+  return plan_->tracing ? nanoseconds(plan_->config.clock.now()) : 0;
+}
+
+// Synchronous.
+
+void Replica::execute(const void* const* inputs, void* const* outputs, uint64_t rows) {
+  const RunnerPlan& p = *plan_;
+  const auto start = p.config.clock.now();
+  Tracepoint trace;
+  {
+    waiting_sync_.fetch_add(1, std::memory_order_relaxed);
+    const std::lock_guard lock(device_mutex_);
+    waiting_sync_.fetch_sub(1, std::memory_order_relaxed);
+    if (queue_.stopped()) fail_stopped_runner();
+    trace.ns[Tracepoint::begun] = trace.ns[Tracepoint::loaded] = stamp();
+    Failure failure = ensure_usable();
+    trace.ns[Tracepoint::compute_begin] = stamp();
+    const uint64_t chunks = rows / p.chunk_rows;
+    for (uint64_t c = 0; c < chunks && !failure; c++) {
+      for (size_t i = 0; i < p.inputs.size(); i++)
+        direct_inputs_[i] = inputs[i] && !p.fixed[i]
+                                ? static_cast<const std::byte*>(inputs[i]) + c * p.inputs[i].bytes
+                                : nullptr;
+      for (size_t i = 0; i < p.outputs.size(); i++)
+        direct_outputs_[i] =
+            outputs[i] ? static_cast<std::byte*>(outputs[i]) + c * p.outputs[i].bytes : nullptr;
+      failure = run_chunk(c, direct_inputs_.data(), direct_outputs_.data());
+    }
+    if (failure) {
+      Counters::add(counters_.submitted);
+      Counters::add(failure->code() == ErrorCode::cancelled ? counters_.cancelled
+                                                            : counters_.failed);
+      throw Error(*failure);
+    }
+    Counters::add(counters_.steps, std::max<uint64_t>(chunks / p.step_chunks, 1));
+  }
+  const auto end = p.config.clock.now();
+  Counters::add(counters_.submitted);
+  Counters::add(counters_.completed);
+  Counters::add(counters_.rows, rows);
+  counters_.latency(end - start);
+  tell([&](Telemetry& t) {
+    t.submitted();
+    t.completed(end - start);
+  });
+  if (p.tracing) {
+    trace.replica = index_;
+    trace.rows = rows;
+    trace.ns[Tracepoint::submitted] = nanoseconds(start);
+    trace.ns[Tracepoint::compute_end] = trace.ns[Tracepoint::stored] = nanoseconds(end);
+    traces_->record(trace);
+  }
+}
+
+bool Replica::execute_checked(std::span<const InputBinding> inputs,
+                              std::span<const OutputBinding> outputs) {
+  const RunnerPlan& p = *plan_;
+  // Few anchors: on the stack, so that callers need no lock to resolve.
+  constexpr size_t kFew = 16;
+  const void* few_inputs[kFew];
+  void* few_outputs[kFew];
+  std::vector<const void*> many_inputs;
+  std::vector<void*> many_outputs;
+  const void** in = few_inputs;
+  void** out = few_outputs;
+  if (p.inputs.size() > kFew) {
+    many_inputs.resize(p.inputs.size());
+    in = many_inputs.data();
+  }
+  if (p.outputs.size() > kFew) {
+    many_outputs.resize(p.outputs.size());
+    out = many_outputs.data();
+  }
+  const uint64_t rows = p.resolve(inputs, outputs, in, out);
+  if (rows % p.step_rows != 0 || !p.contiguous(rows)) return false;
+  execute(in, out, rows);
+  return true;
+}
+
+// Submission.
+
+bool Replica::on_thread() const noexcept { return current_replica == this; }
+
+RequestPtr Replica::submit(std::span<const InputBinding> inputs,
+                           std::span<const OutputBinding> outputs, RequestCallback callback,
+                           const RequestOptions& options) {
+  return queue_.submit(callback, options, on_thread(), [&](Request& r) {
+    r.rows = plan_->resolve(inputs, outputs, r.inputs.get(), r.outputs.get());
+    start_threads();
+    tell([this](Telemetry& t) {
+      t.submitted();
+      t.enqueued(in_flight());
+    });
+  });
+}
+
+// Of a request that was cancelled, late or stopped while it waited.
+void Replica::count_answered(ErrorCode code) noexcept {
+  Counters::add(code == ErrorCode::cancelled ? counters_.cancelled : counters_.timed_out);
+  tell([](Telemetry& t) {
+    t.failed();
+    t.finished(1);
+  });
+}
+
+void Replica::start_threads() {
+  if (process_) {
+    if (process_ != getpid())
+      fail(ErrorCode::failed_precondition,
+           "process {} was forked from {}, which has the runner's thread: make a new runner",
+           getpid(), process_);
+    return;
+  }
+  const RunnerPlan& p = *plan_;
+  const bool overlap = p.config.overlap_io;
+  steps_.resize(overlap ? p.config.ring_buffer_size_multiplier + 1 : 1);
+  const size_t most = std::min<size_t>(p.depth, p.step_rows) + 1;
+  open_.reserve(most);
+  for (Step& s : steps_) {
+    s.segments.reserve(most);
+    s.inputs.resize(p.step_chunks * p.inputs.size());
+    s.outputs.resize(p.step_chunks * p.outputs.size());
+    s.staged.resize(p.step_chunks);
+    if (!overlap && p.chunk_rows == 1) continue;  // all chunks are used in place
+    for (uint64_t c = 0; c < p.step_chunks; c++) {
+      for (size_t i = 0; i < p.inputs.size(); i++)
+        s.input_memory.emplace_back(p.fixed[i] ? 0 : p.inputs[i].bytes);
+      for (const AnchorRows& o : p.outputs) s.output_memory.emplace_back(o.bytes);
+    }
+    // Touched now rather than by the first requests.
+    for (TensorMemory& m : s.input_memory)
+      if (m.bytes()) std::memset(m.data(), 0, m.bytes());
+    for (TensorMemory& m : s.output_memory)
+      if (m.bytes()) std::memset(m.data(), 0, m.bytes());
+  }
+  // Signals are the application's: the threads block all of them.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  finished_.store(false);
+  try {
+    std::thread([self = shared_from_this()] { self->serve(); }).detach();
+  } catch (const std::system_error& e) {
+    finished_.store(true);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    fail(ErrorCode::resource_exhausted, "cannot start the runner's thread: {}", e.what());
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  process_ = getpid();
+}
+
+// Serving.
+
+void Replica::serve() noexcept {
+  current_replica = this;
+  if (!plan_->config.overlap_io) {
+    Step& step = steps_[0];
+    for (bool more = true; more;) {
+      more = form_batch(step) == Formed::step;
+      if (step.segments.empty()) continue;
+      load(step);
+      compute(step);
+      store(step);
+    }
+  } else {
+    for (Step& s : steps_) free_.try_push(&s);
+    std::thread computing([this] { compute_loop(); }), storing([this] { store_loop(); });
+    for (bool more = true; more;) {
+      Step* step = nullptr;
+      handed_.wait([&] { return free_.try_pop(step); });
+      more = form_batch(*step) == Formed::step;
+      if (step->segments.empty()) continue;
+      load(*step);
+      loaded_.try_push(step);
+      handed_.notify();
+    }
+    loaded_.try_push(nullptr);
+    handed_.notify();
+    computing.join();
+    storing.join();
+  }
+  finished_.store(true);
+  finish_.notify();
+  if (closed_.load()) release_devices();
+}
+
+void Replica::compute_loop() noexcept {
+  current_replica = this;
+  for (Step* step = nullptr;;) {
+    handed_.wait([&] { return loaded_.try_pop(step); });
+    if (step) compute(*step);
+    computed_.try_push(step);
+    handed_.notify();
+    if (!step) return;
+  }
+}
+
+void Replica::store_loop() noexcept {
+  current_replica = this;
+  for (Step* step = nullptr;;) {
+    handed_.wait([&] { return computed_.try_pop(step); });
+    if (!step) return;
+    store(*step);
+    free_.try_push(step);
+    handed_.notify();
+  }
+}
+
+// The end.
+
+void Replica::end() noexcept {
+  queue_.stop(stopped_failure());
+  ended_.store(true, std::memory_order_release);
+  queue_.pool().wake();
+}
+
+void Replica::stop() noexcept {
+  end();
+  {
+    const std::lock_guard lock(sessions_mutex_);
+    interrupted_ = true;
+    for (const auto& s : sessions_) s->stop();
+  }
+  wait_for_end();
+}
+
+void Replica::wait_for_end() noexcept {
+  if (on_thread()) return;
+  // A forked child has no threads.
+  if (process_ == getpid()) finish_.wait([&] { return finished_.load(std::memory_order_acquire); });
+  const std::lock_guard lock(device_mutex_);  // a synchronous run is over
+}
+
+void Replica::close() noexcept {
+  closed_.store(true);
+  end();
+  wait_for_end();
+  if (!on_thread()) release_devices();  // else the forming thread does, at its end
+}
+
+RunnerStatistics Replica::statistics() const {
+  RunnerStatistics s = counters_.snapshot();
+  s.submitted += queue_.submitted();
+  s.in_flight = in_flight();
+  s.queue_capacity = plan_->depth;
+  return s;
+}
+
+std::vector<device::InstructionProfile> Replica::profile() {
+  const std::lock_guard lock(device_mutex_);
+  return sessions_.empty() ? std::vector<device::InstructionProfile>() : sessions_[0]->profile();
+}
+
+}  // namespace poprt::runtime

@@ -1,0 +1,267 @@
+#include "runtime/runner/runner_plan.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "runtime/session/anchor_lookup.h"
+
+namespace poprt::runtime {
+namespace {
+
+using program::Anchor;
+
+constexpr size_t kMaxQueueDepth = size_t{1} << 20;
+constexpr uint32_t kNoBatchingDim = std::numeric_limits<uint32_t>::max();
+
+// Stands for the memory of an anchor without bytes, for which null is fine.
+char no_bytes;
+
+// Index of `name`, or of none when unknown names are ignored.
+size_t lookup(std::span<const Anchor> anchors, std::string_view name, size_t hint,
+              std::string_view direction, bool strict) {
+  if (strict) return find_anchor(anchors, name, hint, direction);
+  if (hint < anchors.size() && anchors[hint].name == name) return hint;
+  size_t i = 0;
+  while (i < anchors.size() && anchors[i].name != name) i++;
+  return i;
+}
+
+// Binds one direction. `rows` is 0 until an anchor has told it; `told` is that anchor.
+template <class Binding, class Pointer>
+void bind_anchors(const RunnerPlan& plan, std::span<const Binding> bindings,
+                  std::span<const Anchor> anchors, std::span<const AnchorRows> layout,
+                  bool are_inputs, Pointer* pointers, uint64_t& rows, std::string_view& told) {
+  const std::string_view direction = are_inputs ? "input" : "output";
+  const bool strict = plan.config.validate_io_params;
+  const uint64_t unit = plan.dynamic ? 1 : plan.replicas;
+  std::fill_n(pointers, anchors.size(), nullptr);
+  size_t bound = 0;
+  for (size_t i = 0; i < bindings.size(); i++) {
+    const Binding& b = bindings[i];
+    size_t at = b.index;
+    if (b.name.data()) {
+      at = lookup(anchors, b.name, i, direction, strict);
+      if (at == anchors.size()) continue;
+    } else if (at >= anchors.size()) {
+      fail(ErrorCode::not_found, "there is no {} {}; the model has {}", direction, at,
+           anchors.size());
+    }
+    if (pointers[at])
+      fail(ErrorCode::invalid_argument, "{} '{}' is given twice", direction, anchors[at].name);
+    if (are_inputs && plan.fixed[at]) {
+      if (!strict) continue;
+      fail(ErrorCode::invalid_argument,
+           "input '{}' is frozen or comes with the model: leave it out of requests",
+           anchors[at].name);
+    }
+    const AnchorRows& a = layout[at];
+    const uint64_t row = a.outer * a.row_bytes;
+    if (row == 0) {
+      if (strict && b.bytes) fail_wrong_size(anchors[at], b.bytes, direction);
+    } else if (strict || rows == 0) {
+      const uint64_t n = b.bytes / row;
+      if (n == 0 || b.bytes % row != 0 || n % unit != 0)
+        fail_wrong_size(anchors[at], b.bytes, direction);
+      if (rows && n != rows)
+        fail(ErrorCode::invalid_argument, "{} '{}': {} bytes are {} {} of {} {}, but '{}' has {}",
+             direction, anchors[at].name, b.bytes, n, plan.dynamic ? "rows" : "batches",
+             dtype_name(anchors[at].dtype), shape_string(anchors[at].shape), told, rows);
+      rows = n;
+      told = anchors[at].name;
+    }
+    if (!b.data && b.bytes)
+      fail(ErrorCode::invalid_argument, "{} '{}': the pointer is null", direction,
+           anchors[at].name);
+    pointers[at] = b.data ? b.data : &no_bytes;
+    bound++;
+  }
+  if (strict && bound != anchors.size())
+    for (size_t i = 0; i < anchors.size(); i++)
+      if (!pointers[i] && !(are_inputs && plan.fixed[i]))
+        fail(ErrorCode::invalid_argument, "{} '{}' is missing", direction, anchors[i].name);
+}
+
+}  // namespace
+
+std::vector<AnchorRows> RunnerPlan::rows_of(const std::vector<Anchor>& anchors) const {
+  std::vector<AnchorRows> list;
+  for (const Anchor& a : anchors) {
+    AnchorRows r;
+    r.bytes = a.bytes();
+    r.row_bytes = r.bytes;
+    if (dynamic) {
+      const uint32_t d = config.batching_dim;
+      const uint64_t extent = d < a.shape.size() ? static_cast<uint64_t>(a.shape[d]) : 0;
+      if (extent == 0 || extent % chunk_rows != 0)
+        fail(ErrorCode::failed_precondition,
+             "batching_dim {}: '{}' has shape {}, which is not a batch of {} there", d, a.name,
+             shape_string(a.shape), chunk_rows);
+      for (uint32_t i = 0; i < d; i++) r.outer *= static_cast<uint64_t>(a.shape[i]);
+      if (r.outer == 0 || r.bytes % (r.outer * chunk_rows) != 0)
+        fail(ErrorCode::failed_precondition,
+             "batching_dim {}: a row of '{}' ({} {}) is not a whole number of bytes", d, a.name,
+             dtype_name(a.dtype), shape_string(a.shape));
+      r.row_bytes = r.bytes / (r.outer * chunk_rows);
+    }
+    list.push_back(r);
+  }
+  return list;
+}
+
+RunnerPlan::RunnerPlan(std::shared_ptr<const Model> m, RunnerConfig c)
+    : model(std::move(m)), config(std::move(c)) {
+  if (config.queue_depth > kMaxQueueDepth)
+    fail(ErrorCode::invalid_argument, "queue depth must be 1 to {}, given {}", kMaxQueueDepth,
+         config.queue_depth);
+  if (config.replication_factor < 1 || config.replication_factor > 1024)
+    fail(ErrorCode::invalid_argument, "replication factor must be 1 to 1024, given {}",
+         config.replication_factor);
+  if (config.ring_buffer_size_multiplier < 1 || config.ring_buffer_size_multiplier > 1024)
+    fail(ErrorCode::invalid_argument, "ring buffer size multiplier must be 1 to 1024, given {}",
+         config.ring_buffer_size_multiplier);
+  if (config.batches_per_step < 0 || config.batches_per_step > 1'000'000)
+    fail(ErrorCode::invalid_argument, "batches per step must be 1 to 1000000, given {}",
+         config.batches_per_step);
+  if (std::min({config.timeout, config.batch_size_timeout, config.data_parallel_timeout}).count() <
+      0)
+    fail(ErrorCode::invalid_argument, "timeouts must not be negative");
+  for (const auto& [id, device] : config.replica_id_to_device)
+    if (id < 0 || id >= config.replication_factor * static_cast<int>(model->replication_factor))
+      fail(ErrorCode::not_found, "there is no replica {}: ids are 0 to {}", id,
+           config.replication_factor * static_cast<int>(model->replication_factor) - 1);
+
+  dynamic = config.batching_dim != kNoBatchingDim;
+  const auto& in = model->inputs();
+  const auto& out = model->outputs();
+  fixed.resize(in.size());
+  fixed_data.resize(in.size());
+  const auto fix = [&](size_t i, const void* data, uint64_t bytes) {
+    fixed[i] = true;
+    fixed_data[i] = TensorMemory(bytes);
+    if (bytes) std::memcpy(fixed_data[i].data(), data, bytes);
+  };
+  // What comes with the model is used where it lies.
+  for (size_t i = 0; i < in.size(); i++)
+    fixed[i] = (i < model->input_data.size() && !model->input_data[i].empty()) || model->is_seed(i);
+  for (const auto& [name, view] : config.frozen_inputs) {
+    const size_t i = find_anchor(in, name, 0, "input");
+    if (view.bytes != in[i].bytes()) fail_wrong_size(in[i], view.bytes, "frozen input");
+    if (!view.data && view.bytes)
+      fail(ErrorCode::invalid_argument, "frozen input '{}': the pointer is null", name);
+    fix(i, view.data, view.bytes);
+  }
+
+  if (dynamic) {
+    // The first input that requests give says what a batch is.
+    size_t first = 0;
+    while (first < in.size() && fixed[first]) first++;
+    const Anchor& a = first < in.size() ? in[first] : out[0];
+    if (config.batching_dim >= a.shape.size() || a.shape[config.batching_dim] == 0)
+      fail(ErrorCode::failed_precondition, "batching_dim {}: '{}' has shape {}",
+           config.batching_dim, a.name, shape_string(a.shape));
+    chunk_rows = static_cast<uint64_t>(a.shape[config.batching_dim]);
+  }
+  // A frozen input is used as it is.
+  const bool was_dynamic = dynamic;
+  for (size_t i = 0; i < in.size(); i++) {
+    dynamic = was_dynamic && !fixed[i];
+    inputs.push_back(rows_of({in[i]})[0]);
+  }
+  dynamic = was_dynamic;
+  outputs = rows_of(out);
+  for (const auto* list : {&inputs, &outputs})
+    for (const AnchorRows& r : *list) flat = flat && r.outer == 1;
+  for (const AnchorRows& r : inputs) largest_input = std::max(largest_input, r.bytes);
+
+  replicas = model->replication_factor;
+  const auto loops = static_cast<uint64_t>(config.batches_per_step ? config.batches_per_step
+                                                                   : model->batches_per_step);
+  step_chunks = checked_mul<uint64_t>(replicas, loops);
+  step_rows = checked_mul<uint64_t>(step_chunks, chunk_rows);
+  const uint64_t ring = checked_mul<uint64_t>(step_rows, config.ring_buffer_size_multiplier);
+  if (ring > kMaxQueueDepth)
+    fail(ErrorCode::invalid_argument, "a ring of {} rows is too long: at most {}", ring,
+         kMaxQueueDepth);
+  depth = ring;
+  if (config.ring_buffer_size_multiplier == RunnerConfig::kDefaultMultiplier)
+    depth = std::max<size_t>(64, ring);
+  if (config.queue_depth) depth = config.queue_depth;
+  tracing = config.flush_on_waiting_outputs;
+
+  const auto describe = [&](const std::vector<Anchor>& anchors, std::vector<DataDesc>& to) {
+    for (size_t i = 0; i < anchors.size(); i++) {
+      DataDesc d{anchors[i], anchors[i].bytes(), &to == &input_descs && fixed[i]};
+      if (replicas > 1 && !d.popef_contains_tensor_data) {
+        d.anchor.shape.insert(d.anchor.shape.begin(), static_cast<int64_t>(replicas));
+        d.size_in_bytes *= replicas;
+      }
+      to.push_back(std::move(d));
+    }
+  };
+  describe(in, input_descs);
+  describe(out, output_descs);
+
+  padding.resize(in.size());
+  for (const auto& [name, view] : config.flush_by_name.inputs) {
+    const size_t i = find_anchor(in, name, 0, "input");
+    if (view.bytes != in[i].bytes()) fail_wrong_size(in[i], view.bytes, "flush input");
+    padding[i] = static_cast<const std::byte*>(view.data);
+  }
+  padding_results.resize(out.size());
+  for (const auto& [name, view] : config.flush_by_name.outputs) {
+    const size_t i = find_anchor(out, name, 0, "output");
+    if (view.bytes != out[i].bytes()) fail_wrong_size(out[i], view.bytes, "flush output");
+    padding_results[i] = static_cast<std::byte*>(view.data);
+  }
+  if ((config.flush_by_name.inputs.empty() && config.flush_by_name.outputs.empty()) ||
+      !config.validate_io_params)
+    return;
+  std::string missing;
+  const auto note = [&](std::string_view direction, const Anchor& a) {
+    missing += fmt::format("{}{} '{}'", missing.empty() ? "" : ", ", direction, a.name);
+  };
+  for (size_t i = 0; i < in.size(); i++)
+    if (!fixed[i] && in[i].bytes() && !padding[i]) note("input", in[i]);
+  for (size_t i = 0; i < out.size(); i++)
+    if (out[i].bytes() && !padding_results[i]) note("output", out[i]);
+  if (!missing.empty())
+    fail(ErrorCode::invalid_argument, "flush_by_name is a request like any other, but lacks: {}",
+         missing);
+}
+
+uint64_t RunnerPlan::resolve(std::span<const InputBinding> in, std::span<const OutputBinding> out,
+                             const void** input_pointers, void** output_pointers) const {
+  uint64_t rows = 0;
+  std::string_view told;
+  bind_anchors(*this, in, std::span(model->inputs()), inputs, true, input_pointers, rows, told);
+  bind_anchors(*this, out, std::span(model->outputs()), outputs, false, output_pointers, rows,
+               told);
+  return rows ? rows : dynamic ? chunk_rows : replicas;
+}
+
+uint64_t RunnerPlan::rows_of_inputs(std::span<const InputBinding> in) const {
+  uint64_t rows = 0;
+  std::string_view told;
+  std::vector<const void*> pointers(model->inputs().size());
+  bind_anchors(*this, in, std::span(model->inputs()), inputs, true, pointers.data(), rows, told);
+  return rows ? rows : dynamic ? chunk_rows : replicas;
+}
+
+Shape RunnerPlan::output_shape(size_t i, uint64_t rows) const {
+  if (dynamic) {
+    Shape shape = model->outputs()[i].shape;
+    int64_t& extent = shape[config.batching_dim];
+    extent = extent / static_cast<int64_t>(chunk_rows) * static_cast<int64_t>(rows);
+    return shape;
+  }
+  Shape shape = output_descs[i].anchor.shape;
+  if (rows == replicas) return shape;
+  if (shape.empty()) return {static_cast<int64_t>(rows)};
+  shape[0] *= static_cast<int64_t>(rows / replicas);
+  return shape;
+}
+
+}  // namespace poprt::runtime

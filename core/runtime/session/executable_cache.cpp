@@ -1,0 +1,175 @@
+#include "runtime/session/executable_cache.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <system_error>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/temporaries.h"
+#include "popef/model.h"
+#include "popef/writer.h"
+#include "runtime/session/popef_file.h"
+
+namespace poprt::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kOpaqueName = "poprt.cache";
+
+// Every word goes through invertible steps in its lane, so one changed word always shows. Made to
+// be as fast as memory: it finds damage, not forgery.
+uint64_t checksum(std::span<const std::byte> bytes) {
+  constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
+  std::array<uint64_t, 8> lanes{1, 2, 3, 4, 5, 6, 7, 8};
+  const uint64_t size = bytes.size();
+  while (!bytes.empty()) {
+    std::array<uint64_t, 8> words{};
+    const size_t n = std::min(bytes.size(), sizeof(words));
+    std::memcpy(words.data(), bytes.data(), n);
+    for (size_t i = 0; i < 8; i++) lanes[i] = std::rotl((lanes[i] ^ words[i]) * kOdd, 29);
+    bytes = bytes.subspan(n);
+  }
+  uint64_t sum = size;
+  for (const uint64_t lane : lanes) sum = std::rotl((sum ^ lane) * kOdd, 31);
+  return sum;
+}
+
+// What stands in the opaque blob.
+std::string note(const CacheKey& key, uint64_t sum) {
+  return fmt::format("{}\n{}\n{:016x}\n", key.hash, key.description, sum);
+}
+
+bool is_entry(const fs::path& path) {
+  const std::string stem = path.stem().string();
+  return path.extension() == ".popef" && stem.size() == 64 &&
+         stem.find_first_not_of("0123456789abcdef") == stem.npos;
+}
+
+std::string read_note(const popef::Reader& reader) {
+  for (const popef::OpaqueReader& o : reader.opaqueBlobs())
+    if (o.name == kOpaqueName) {
+      const popef::Payload p = o.payload();
+      return {reinterpret_cast<const char*>(p.bytes.data()), p.bytes.size()};
+    }
+  return {};
+}
+
+std::string line_of(const std::string& text, size_t number) {
+  size_t at = 0;
+  for (; number > 0 && at < text.size(); number--) {
+    const size_t end = text.find('\n', at);
+    at = end == text.npos ? text.size() : end + 1;
+  }
+  return text.substr(at, std::min(text.find('\n', at), text.size()) - at);
+}
+
+}  // namespace
+
+fs::path ExecutableCache::path_of(const CacheKey& key) const {
+  return folder_ / (key.hash + ".popef");
+}
+
+std::shared_ptr<const Model> ExecutableCache::find(const CacheKey& key) const {
+  const fs::path path = path_of(key);
+  std::error_code error;
+  if (!fs::exists(path, error)) return nullptr;
+  try {
+    auto reader = std::make_shared<popef::Reader>();
+    reader->parseFile(path.string());
+    const auto model = popef::ModelBuilder(reader).createModel();
+    const std::string said = read_note(*reader);
+    if (line_of(said, 0) != key.hash || line_of(said, 1) != key.description ||
+        model->executable.name != key.name) {
+      log().warn("cache file '{}' was made from something else ({}), compiling again",
+                 path.string(), line_of(said, 1));
+      return nullptr;
+    }
+    const popef::Payload payload = model->executable.payload();
+    if (said != note(key, checksum(payload.bytes))) {
+      log().warn("cache file '{}' is damaged: its checksum is wrong, compiling again",
+                 path.string());
+      return nullptr;
+    }
+    auto opened = open_payload(key.name, payload.bytes, payload.owner);
+    fs::last_write_time(path, fs::file_time_type::clock::now(), error);
+    log().info("using the executable in cache file '{}'", path.string());
+    return opened;
+  } catch (const std::exception& e) {
+    log().warn("cache file '{}' cannot be used, compiling again: {}", path.string(), e.what());
+    return nullptr;
+  }
+}
+
+void ExecutableCache::store(const CacheKey& key,
+                            std::span<const std::byte> payload) const noexcept {
+  try {
+    fs::create_directories(folder_);
+    const program::LoadedProgram loaded = program::read_executable(payload, nullptr);
+    popef::FileWriter writer(path_of(key).string());
+    writer.write(make_metadata(key.name, loaded.program));
+    const std::string said = note(key, checksum(payload));
+    writer.createOpaqueBlob(std::string(kOpaqueName), key.name)->write(said.data(), said.size());
+    writer.createExecutable(key.name)->write(payload.data(), payload.size());
+    writer.close();
+    log().info("wrote cache file '{}'", path_of(key).string());
+  } catch (const std::exception& e) {
+    log().warn("cannot write to the cache '{}': {}", folder_.string(), e.what());
+  }
+}
+
+std::vector<CacheEntry> ExecutableCache::list() const {
+  std::vector<CacheEntry> entries;
+  std::error_code error;
+  const fs::directory_iterator folder(folder_, error);
+  if (error == std::errc::no_such_file_or_directory) return entries;
+  if (error)
+    fail(error == std::errc::permission_denied ? ErrorCode::permission_denied
+                                               : ErrorCode::invalid_argument,
+         "cannot list the cache '{}': {}", folder_.string(), error.message());
+  for (const fs::directory_entry& file : folder) {
+    if (!is_entry(file.path()) || !file.is_regular_file(error)) continue;
+    CacheEntry entry{file.path(), file.file_size(error), {}, {}};
+    if (!error) entry.last_used = file.last_write_time(error);
+    if (error) continue;  // removed by another process
+    try {
+      popef::Reader reader;
+      reader.parseFile(file.path().string());
+      entry.description = line_of(read_note(reader), 1);
+    } catch (const Error&) {
+      // Listed all the same, so that it can be pruned.
+    }
+    entries.push_back(std::move(entry));
+  }
+  std::sort(entries.begin(), entries.end(), [](const CacheEntry& a, const CacheEntry& b) {
+    return std::tie(a.last_used, a.path) < std::tie(b.last_used, b.path);
+  });
+  return entries;
+}
+
+ExecutableCache::Pruned ExecutableCache::prune(const Limits& limits) const {
+  const std::vector<CacheEntry> entries = list();
+  const auto now = fs::file_time_type::clock::now();
+  uint64_t left = 0;
+  for (const CacheEntry& e : entries) left += e.bytes;
+  Pruned pruned;
+  std::error_code error;
+  for (const CacheEntry& e : entries) {
+    const bool all = !limits.max_bytes && !limits.max_age;
+    const bool old = limits.max_age && now - e.last_used > *limits.max_age;
+    const bool large = limits.max_bytes && left > *limits.max_bytes;
+    if (!all && !old && !large) continue;
+    left -= e.bytes;
+    if (!fs::remove(e.path, error)) continue;
+    pruned.files++;
+    pruned.bytes += e.bytes;
+  }
+  sweep_temporaries(folder_);
+  return pruned;
+}
+
+}  // namespace poprt::runtime

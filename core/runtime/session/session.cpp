@@ -1,0 +1,590 @@
+#include "runtime/session/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <map>
+
+#include "base/error.h"
+#include "runtime/queue/queue_manager.h"
+#include "runtime/session/anchor_lookup.h"
+#include "runtime/session/popef_file.h"
+
+namespace poprt::runtime {
+
+using device::Flow;
+namespace predicates = predicate_factory::anchor_callbacks;
+
+namespace {
+
+const popef::Anchor* find_metadata(const popef::Metadata& metadata, const program::Anchor& anchor,
+                                   popef::TensorType type) {
+  for (const popef::Anchor& a : metadata.anchors())
+    if (a.type() == type && a.name() == anchor.name) return &a;
+  return nullptr;
+}
+
+bool accepted(const AnchorCallbackPredicate& predicate, const popef::Anchor* anchor) {
+  // Anchors that PopEF cannot describe belong to main.
+  return !anchor || predicate(*anchor) == AnchorCallbackPolicy::bind_user_cb;
+}
+
+std::string list(const std::vector<std::string>& names) {
+  return names.empty() ? "none" : fmt::format("'{}'", fmt::join(names, "', '"));
+}
+
+[[noreturn]] void fail_stopped() {
+  fail(ErrorCode::cancelled, "the session was stopped; reload() starts it again");
+}
+
+// `copies`: of the model that have a device of their own.
+void check_fits(const Model& model, const device::Device& device, uint32_t copies) {
+  device::Constraints wanted = constraints_of(model);
+  wanted.num_ipus = std::max(wanted.num_ipus / static_cast<int64_t>(copies), int64_t{1});
+  if (device.num_ipus() < wanted.num_ipus)
+    fail(ErrorCode::failed_precondition, "the model is for {} IPUs, device {} has {}",
+         wanted.num_ipus, device.id(), device.num_ipus());
+  // An IPU model runs any: only its reports differ. What is no IPU has no version.
+  if (wanted.ipu_version != 0 && device.ipu_version() != 0 &&
+      wanted.ipu_version != device.ipu_version() && !device.properties().ipu_model)
+    fail(ErrorCode::failed_precondition, "the model is for ipu{}, device {} is an ipu{}",
+         wanted.ipu_version, device.id(), device.ipu_version());
+}
+
+}  // namespace
+
+Session::Session(std::shared_ptr<const Model> model, SessionConfig config)
+    : model_(std::move(model)), config_(std::move(config)) {
+  init();
+}
+
+Session::Session(std::span<const std::filesystem::path> paths, SessionConfig config)
+    : model_(open_popef(paths, {config.check_package_hash, config.executable})),
+      config_(std::move(config)) {
+  init();
+}
+
+void Session::init() {
+  connect();
+  if (config_.telemetry || telemetry_wanted())
+    telemetry_ = Telemetry::try_make(model_->name, config_.replica,
+                                     static_cast<uint32_t>(inputs_.size() + outputs_.size()));
+  if (config_.policy == LaunchPolicy::immediate) bind_to_device(config_.device);
+}
+
+Session::~Session() { unload_from_device(); }
+
+void Session::connect() {
+  const program::Program& p = model_->program();
+  const popef::Metadata& metadata = model_->metadata;
+  const auto fallback = predicates::default_predicate(metadata.programFlow());
+  if (!config_.input_predicate) config_.input_predicate = fallback;
+  if (!config_.output_predicate) config_.output_predicate = fallback;
+  const auto add = [&](std::vector<Stream>& streams, const std::vector<program::Anchor>& anchors,
+                       popef::TensorType type, const AnchorCallbackPredicate& predicate) {
+    for (const program::Anchor& a : anchors) {
+      const popef::Anchor* m = find_metadata(metadata, a, type);
+      Stream s;
+      s.anchor = &a;
+      s.metadata = m;
+      s.bytes = a.bytes();
+      s.per_replica = !m || m->isPerReplica();
+      s.connectable = !m || !m->handle().empty();
+      s.user = s.connectable && accepted(predicate, m);
+      s.seed = type == popef::TensorType::INPUT && model_->is_seed(streams.size());
+      streams.push_back(std::move(s));
+    }
+  };
+  add(inputs_, p.inputs, popef::TensorType::INPUT, config_.input_predicate);
+  add(outputs_, p.outputs, popef::TensorType::OUTPUT, config_.output_predicate);
+  for (size_t i = 0; i < inputs_.size(); i++) {
+    inputs_[i].data = model_->input_data[i];
+    rewind(inputs_[i]);
+    if (!inputs_[i].data.empty() || inputs_[i].seed) inputs_[i].user = false;
+  }
+  // The save programs return the weights: not the device's work, the session has their values.
+  for (const Stream& in : inputs_) {
+    const auto is_program_output = [&](const program::Anchor& a) {
+      return a.name == in.anchor->name;
+    };
+    const popef::Anchor* m = find_metadata(metadata, *in.anchor, popef::TensorType::OUTPUT);
+    if (in.data.empty() || !m || !m->usedBy(metadata.programFlow().save()) ||
+        std::any_of(p.outputs.begin(), p.outputs.end(), is_program_output))
+      continue;
+    Stream s;
+    s.anchor = in.anchor;
+    s.metadata = m;
+    s.bytes = in.bytes;
+    s.user = accepted(config_.output_predicate, m);
+    s.used[static_cast<size_t>(Flow::save)] = true;
+    s.weights = &in;
+    outputs_.push_back(std::move(s));
+  }
+  const auto mark = [&](const std::vector<program::Instruction>& instructions, Flow flow) {
+    for (const program::Instruction& in : instructions)
+      for (const uint32_t id : in.operands) {
+        if (id == program::kNoBuffer) continue;
+        const program::Buffer& b = p.buffers[id];
+        if (b.space == program::Space::input)
+          inputs_[b.index].used[static_cast<size_t>(flow)] = true;
+        if (b.space == program::Space::output)
+          outputs_[b.index].used[static_cast<size_t>(flow)] = true;
+      }
+  };
+  mark(p.load, Flow::load);
+  mark(p.main, Flow::main);
+  mark(p.save, Flow::save);
+  input_pointers_.resize(inputs_.size());
+  output_pointers_.resize(outputs_.size());
+}
+
+std::shared_ptr<device::Device> Session::device() const {
+  const std::lock_guard lock(streams_mutex_);
+  return device_;
+}
+
+bool Session::is_loaded() const noexcept { return loaded_.load(std::memory_order_acquire); }
+
+void Session::interrupt_all() noexcept {
+  const std::lock_guard lock(streams_mutex_);
+  if (engine_) engine_->interrupt();
+  for (auto* streams : {&inputs_, &outputs_})
+    for (const Stream& s : *streams)
+      if (s.callback) s.callback->interrupt();
+}
+
+// With run_mutex_.
+void Session::drop_engine() noexcept {
+  for (auto* streams : {&inputs_, &outputs_})
+    for (Stream& s : *streams) {
+      if (s.prefetched || s.in_place) s.callback->invalidate_prefetched();
+      s.prefetched = s.in_place = false;
+    }
+  const std::lock_guard lock(streams_mutex_);
+  engine_.reset();
+  loaded_.store(false, std::memory_order_release);
+}
+
+void Session::evict() noexcept {
+  evicting_.store(true, std::memory_order_release);
+  interrupt_all();
+  const std::lock_guard lock(run_mutex_);
+  drop_engine();
+  evicting_.store(false, std::memory_order_release);
+}
+
+std::shared_ptr<device::Device> Session::acquire_device() const {
+  return device::DeviceManager().get_device(constraints_of(*model_), config_.wait);
+}
+
+void Session::bind_to_device(std::shared_ptr<device::Device> device) {
+  const std::lock_guard lock(bind_mutex_);
+  if (!device) device = device_ ? device_ : config_.device;
+  if (!device) device = acquire_device();
+  check_fits(*model_, *device, config_.copies);
+  if (device_ && device_ != device) device_->unbind(*this);
+  device->bind(*this, config_.exclusive);
+  load_on(device);
+}
+
+void Session::load_on(const std::shared_ptr<device::Device>& device) {
+  evict();  // what runs ends first
+  const std::lock_guard lock(run_mutex_);
+  try {
+    auto engine = device->load(model_->image, config_.load);
+    threads_.store(engine->threads(), std::memory_order_relaxed);
+    const std::lock_guard streams(streams_mutex_);
+    if (!device->is_bound(*this))
+      fail(ErrorCode::failed_precondition, "another session took device {} meanwhile",
+           device->id());
+    engine_ = std::move(engine);
+    device_ = device;
+    stopped_.store(false, std::memory_order_release);
+    for (auto* all : {&inputs_, &outputs_})
+      for (Stream& s : *all) {
+        rewind(s);
+        if (s.callback) s.callback->resume();
+      }
+    loaded_.store(true, std::memory_order_release);
+  } catch (Error& e) {
+    device->unbind(*this);
+    e.add_context(fmt::format("executable '{}'", model_->name));
+    throw;
+  } catch (...) {
+    device->unbind(*this);
+    throw;
+  }
+}
+
+void Session::unload_from_device() noexcept {
+  const std::lock_guard lock(bind_mutex_);
+  if (device_) device_->unbind(*this);
+  evict();
+}
+
+void Session::reload() { bind_to_device(); }
+
+void Session::stop() noexcept {
+  stopped_.store(true, std::memory_order_release);
+  interrupt_all();
+}
+
+namespace {
+
+template <class Streams>
+auto& stream_of(Streams& streams, std::string_view name, std::string_view direction) {
+  for (auto& s : streams)
+    if (s.anchor->name == name) return s;
+  std::vector<std::string> names;
+  for (const auto& s : streams) names.push_back(s.anchor->name);
+  fail(ErrorCode::not_found, "there is no {} '{}'; {}s are: {}", direction, name, direction,
+       list(names));
+}
+
+template <class Stream>
+void check_connectable(const Stream& s, std::string_view direction) {
+  if (!s.connectable)
+    fail(ErrorCode::failed_precondition,
+         "{} '{}' has no handle in the metadata: nothing can be connected to it", direction,
+         s.anchor->name);
+}
+
+}  // namespace
+
+const program::Anchor& Session::input_anchor(std::string_view name) const {
+  return *stream_of(inputs_, name, "input").anchor;
+}
+
+const program::Anchor& Session::output_anchor(std::string_view name) const {
+  return *stream_of(outputs_, name, "output").anchor;
+}
+
+void Session::set_user_input_handler(std::string_view name,
+                                     std::shared_ptr<StreamCallback> callback) {
+  Stream& s = stream_of(inputs_, name, "input");
+  check_connectable(s, "input");
+  const std::lock_guard run(run_mutex_);
+  const std::lock_guard lock(streams_mutex_);
+  if (s.prefetched) s.callback->invalidate_prefetched();
+  s.prefetched = false;
+  s.callback = std::move(callback);
+}
+
+void Session::set_user_output_handler(std::string_view name,
+                                      std::shared_ptr<StreamCallback> callback) {
+  Stream& s = stream_of(outputs_, name, "output");
+  check_connectable(s, "output");
+  const std::lock_guard run(run_mutex_);
+  const std::lock_guard lock(streams_mutex_);
+  s.callback = std::move(callback);
+}
+
+QueueManager& Session::create_queue_manager(size_t buffers,
+                                            std::function<void(InputStreamQueue&)> timeout,
+                                            std::chrono::nanoseconds timeout_ns,
+                                            const AnchorCallbackPredicate& input_predicate,
+                                            const AnchorCallbackPredicate& output_predicate) {
+  constexpr size_t kMaxBuffers = size_t{1} << 20;
+  if (buffers < 1 || buffers > kMaxBuffers)
+    fail(ErrorCode::invalid_argument, "a queue has 1 to {} buffers, asked for {}", kMaxBuffers,
+         buffers);
+  const std::lock_guard run(run_mutex_);
+  const std::lock_guard lock(streams_mutex_);
+  const auto wanted = [&](const Stream& s, const AnchorCallbackPredicate& predicate,
+                          popef::TensorType type) {
+    if (!predicate) return s.user;
+    return s.connectable && s.data.empty() && !s.seed &&
+           accepted(predicate, find_metadata(model_->metadata, *s.anchor, type));
+  };
+  QueueManager::Inputs inputs;
+  QueueManager::Outputs outputs;
+  for (Stream& s : inputs_)
+    if (wanted(s, input_predicate, popef::TensorType::INPUT)) {
+      inputs.push_back(std::make_shared<InputStreamQueue>(*s.anchor, buffers, timeout, timeout_ns));
+      s.callback = inputs.back();
+    }
+  for (Stream& s : outputs_)
+    if (wanted(s, output_predicate, popef::TensorType::OUTPUT)) {
+      outputs.push_back(std::make_shared<OutputStreamQueue>(*s.anchor, buffers));
+      s.callback = outputs.back();
+    }
+  if (telemetry_) {
+    uint32_t index = 0;
+    const auto publish = [&](StreamQueue& q, bool is_output) {
+      if (auto* record = telemetry_->queue(index++, q.anchor().name, is_output, q.capacity()))
+        q.count_in(*record, telemetry_);
+    };
+    for (const auto& q : inputs) publish(*q, false);
+    for (const auto& q : outputs) publish(*q, true);
+  }
+  queues_ = std::make_unique<QueueManager>(std::move(inputs), std::move(outputs));
+  return *queues_;
+}
+
+std::vector<const program::Anchor*> Session::user_input_anchors() const {
+  std::vector<const program::Anchor*> anchors;
+  for (const Stream& s : inputs_)
+    if (s.user) anchors.push_back(s.anchor);
+  return anchors;
+}
+
+std::vector<const program::Anchor*> Session::user_output_anchors() const {
+  std::vector<const program::Anchor*> anchors;
+  for (const Stream& s : outputs_)
+    if (s.user) anchors.push_back(s.anchor);
+  return anchors;
+}
+
+std::vector<std::string> Session::unconnected_anchors() const {
+  const std::lock_guard lock(streams_mutex_);
+  std::vector<std::string> names;
+  for (auto* streams : {&inputs_, &outputs_})
+    for (const Stream& s : *streams)
+      if (s.user && !s.callback) names.push_back(s.anchor->name);
+  return names;
+}
+
+void Session::verify_connected() const {
+  const auto names = unconnected_anchors();
+  if (!names.empty())
+    fail(ErrorCode::failed_precondition, "anchors without a callback: {}", list(names));
+}
+
+void Session::fail_not_loaded() const {
+  fail(
+      ErrorCode::failed_precondition,
+      "executable '{}' is on no device (unloaded, or another session took the device); reload() or "
+      "bind_to_device() first",
+      model_->name);
+}
+
+void Session::run_load_programs() { run_flow(Flow::load); }
+void Session::run_main_programs() { run_flow(Flow::main); }
+void Session::run_save_programs() { run_flow(Flow::save); }
+
+void Session::run_programs(std::span<const uint32_t> indices) {
+  const popef::ProgramFlow& flow = model_->metadata.programFlow();
+  std::map<uint32_t, std::optional<Flow>> known;  // without a flow: a program that does nothing
+  for (const auto& [index, name] : model_->metadata.programsMap()) known[index] = std::nullopt;
+  for (const uint32_t index : flow.save()) known[index] = Flow::save;
+  for (const uint32_t index : flow.main()) known[index] = Flow::main;
+  for (const uint32_t index : flow.load()) known[index] = Flow::load;
+  // Programs of a flow that follow each other are one run of it; a repeated one begins another.
+  struct Run {
+    Flow flow;
+    std::vector<uint32_t> programs;
+  };
+  std::vector<Run> runs;
+  for (const uint32_t index : indices) {
+    const auto found = known.find(index);
+    if (found == known.end()) {
+      std::vector<uint32_t> there;
+      for (const auto& program : known) there.push_back(program.first);
+      fail(ErrorCode::not_found, "there is no program {}; programs are {}", index,
+           fmt::join(there, ", "));
+    }
+    if (!found->second) continue;
+    if (runs.empty() || runs.back().flow != *found->second ||
+        std::count(runs.back().programs.begin(), runs.back().programs.end(), index) != 0)
+      runs.push_back({*found->second, {}});
+    runs.back().programs.push_back(index);
+  }
+  for (const Run& run : runs) run_flow(run.flow, run.programs);
+}
+
+void Session::run_flow(Flow flow, std::span<const uint32_t> programs) {
+  if (!is_loaded() && config_.policy == LaunchPolicy::deferred && !device()) bind_to_device();
+  const std::lock_guard lock(run_mutex_);
+  if (stopped_.load(std::memory_order_acquire)) fail_stopped();
+  if (!engine_) fail_not_loaded();
+  const auto f = static_cast<size_t>(flow);
+  std::vector<std::string> missing;
+  for (auto* streams : {&inputs_, &outputs_})
+    for (Stream& s : *streams) {
+      s.served = s.used[f] && (programs.empty() || !s.metadata || s.metadata->programs().empty() ||
+                               s.metadata->usedBy({programs.begin(), programs.end()}));
+      if (s.user && s.served && !s.callback) missing.push_back(s.anchor->name);
+    }
+  if (!missing.empty())
+    fail(ErrorCode::failed_precondition, "anchors without a callback: {}", list(missing));
+  const bool transfers = flow == Flow::main;
+  const uint64_t iterations = transfers ? model_->batches_per_step : 1;
+  const uint32_t replicas = transfers ? model_->replication_factor : 1;
+  for (uint64_t i = 0; i < iterations; i++)
+    for (uint32_t r = 0; r < replicas; r++) {
+      try {
+        run_once(flow, r == 0, r + 1 == replicas);
+      } catch (...) {
+        for (auto* streams : {&inputs_, &outputs_})
+          for (Stream& s : *streams)
+            if (s.in_place) {
+              s.callback->invalidate_prefetched();
+              s.in_place = false;
+            }
+        throw;
+      }
+    }
+}
+
+void Session::fail_transfer(const Stream& s, std::string_view did) const {
+  if (stopped_.load(std::memory_order_acquire) || evicting_.load(std::memory_order_acquire))
+    fail_stopped();
+  fail(ErrorCode::cancelled,
+       "the callback of '{}' {} no data: its queue was disconnected, or its handler failed; make "
+       "queues again or set another handler",
+       s.anchor->name, did);
+}
+
+// Of a transfer that the callback gives or takes.
+void* Session::begin_transfer(Stream& s, bool is_input) {
+  void* const memory = s.prefetched ? nullptr : s.callback->acquire();
+  s.in_place = memory != nullptr;
+  if (memory) return memory;
+  if (!s.memory.data()) s.memory = TensorMemory(s.bytes);
+  if (is_input && !std::exchange(s.prefetched, false) &&
+      s.callback->fetch(s.memory.data()) != StreamCallback::Result::success)
+    fail_transfer(s, "gave");
+  return s.memory.data();
+}
+
+void* Session::input_pointer(Stream& s) {
+  return s.callback && s.served ? begin_transfer(s, true) : own_data(s);
+}
+
+// To the first value that is this session's.
+void Session::rewind(Stream& s) const {
+  s.next = s.per_replica ? config_.copy : 0;
+  s.stride = s.per_replica ? config_.copies : 1;
+}
+
+// The next value of an input that no caller gives: the file's, zeros, or a new seed.
+void* Session::own_data(Stream& s) {
+  if (!s.data.empty()) {
+    const uint64_t values = s.data.size() / s.bytes, at = s.next % values;
+    s.next += s.stride;
+    return const_cast<std::byte*>(s.data.data()) + at * s.bytes;
+  }
+  if (!s.memory.data()) {
+    s.memory = TensorMemory(s.bytes);
+    std::memset(s.memory.data(), 0, s.bytes);
+  }
+  if (s.seed) {
+    auto* const bytes = static_cast<std::byte*>(s.memory.data());
+    for (uint64_t at = 0; at < s.bytes; at += sizeof(uint64_t)) {
+      const uint64_t value = random_();
+      std::memcpy(bytes + at, &value, std::min<uint64_t>(sizeof value, s.bytes - at));
+    }
+  }
+  return s.memory.data();
+}
+
+void* Session::output_pointer(Stream& s) {
+  if (s.callback && s.served) return begin_transfer(s, false);
+  if (!s.memory.data()) s.memory = TensorMemory(s.bytes);
+  return s.memory.data();
+}
+
+void Session::run_once(Flow flow, bool first_replica, bool last_replica) {
+  const auto f = static_cast<size_t>(flow);
+  for (size_t i = 0; i < inputs_.size(); i++) {
+    Stream& s = inputs_[i];
+    if (s.used[f] && (first_replica || s.per_replica)) input_pointers_[i] = input_pointer(s);
+  }
+  for (size_t i = 0; i < outputs_.size(); i++) {
+    Stream& s = outputs_[i];
+    if (s.weights && !(s.callback && s.served)) continue;
+    if (s.used[f] && (first_replica || s.per_replica)) output_pointers_[i] = output_pointer(s);
+  }
+  run_engine(flow, input_pointers_.data(), output_pointers_.data());
+  if (flow == Flow::save)
+    for (size_t i = 0; i < outputs_.size(); i++)
+      if (const Stream* from = outputs_[i].weights;
+          from && outputs_[i].callback && outputs_[i].served)
+        std::memcpy(output_pointers_[i], from->data.data(), from->bytes);
+  for (Stream& s : inputs_) {
+    if (!s.served || !s.callback || !(last_replica || s.per_replica)) continue;
+    s.in_place = false;
+    s.callback->complete();
+  }
+  for (Stream& s : outputs_) {
+    if (!s.served || !s.callback || !(last_replica || s.per_replica)) continue;
+    if (!std::exchange(s.in_place, false) &&
+        s.callback->fetch(s.memory.data()) != StreamCallback::Result::success)
+      fail_transfer(s, "took");
+    s.callback->complete();
+  }
+  if (flow != Flow::main) return;
+  for (Stream& s : inputs_)
+    if (s.served && s.callback && s.memory.data() && (last_replica || s.per_replica))
+      s.prefetched = s.callback->prefetch(s.memory.data()) == StreamCallback::Result::success;
+}
+
+void Session::run_pointers(Flow flow, const void* const* inputs, void* const* outputs) {
+  if (!is_loaded() && config_.policy == LaunchPolicy::deferred && !device()) bind_to_device();
+  const std::lock_guard lock(run_mutex_);
+  if (stopped_.load(std::memory_order_acquire)) fail_stopped();
+  if (!engine_) fail_not_loaded();
+  bool own = false;
+  for (size_t i = 0; i < inputs_.size(); i++) {
+    Stream& s = inputs_[i];
+    const bool mine = (!s.data.empty() || s.seed) && !inputs[i];
+    if (!mine)
+      input_pointers_[i] = inputs[i];
+    else if (flow == Flow::main || s.used[static_cast<size_t>(flow)])
+      input_pointers_[i] = own_data(s);
+    own |= mine;
+  }
+  run_engine(flow, own ? input_pointers_.data() : inputs, outputs);
+}
+
+void Session::run_engine(Flow flow, const void* const* inputs, void* const* outputs) {
+  if (telemetry_ && flow == Flow::main) {
+    const auto begin = Telemetry::Clock::now();
+    engine_->run(flow, inputs, outputs);
+    telemetry_->ran(begin, Telemetry::Clock::now());
+  } else {
+    engine_->run(flow, inputs, outputs);
+  }
+  if (stopped_.load(std::memory_order_acquire) || evicting_.load(std::memory_order_acquire))
+    fail_stopped();
+}
+
+size_t Session::input_with_data(std::string_view name) const {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < inputs_.size(); i++) {
+    if (inputs_[i].data.empty()) continue;
+    if (inputs_[i].anchor->name == name) return i;
+    names.push_back(inputs_[i].anchor->name);
+  }
+  fail(ErrorCode::not_found, "there are no weights '{}'; weights that can be updated are: {}", name,
+       list(names));
+}
+
+void Session::update_weights(std::string_view name, ConstTensorMemoryView value) {
+  Stream& s = inputs_[input_with_data(name)];
+  if (value.bytes != s.bytes) fail_wrong_size(*s.anchor, value.bytes, "weights");
+  TensorMemory memory(s.bytes);
+  std::memcpy(memory.data(), value.data, s.bytes);
+  const std::lock_guard lock(run_mutex_);
+  s.memory = std::move(memory);
+  s.data = {static_cast<const std::byte*>(s.memory.data()), s.bytes};
+  s.next = 0;
+}
+
+ConstTensorMemoryView Session::weights(std::string_view name) const {
+  const Stream& s = inputs_[input_with_data(name)];
+  const std::lock_guard lock(run_mutex_);
+  return {s.data.data(), s.bytes};
+}
+
+std::vector<device::InstructionProfile> Session::profile() const {
+  const std::lock_guard lock(run_mutex_);
+  if (!engine_) fail_not_loaded();
+  return engine_->profile();
+}
+
+int Session::threads() const noexcept { return threads_.load(std::memory_order_relaxed); }
+
+}  // namespace poprt::runtime

@@ -1,0 +1,121 @@
+// A ring whose elements come and go in streams: what a queue of single elements could gain by
+// showing them in groups. The runtime's queues show each element at once, for somebody waits for
+// it; where several come together they use begin() and commit().
+//
+// An index that is written beside each element holds the elements back (ring_buffer.h, 2). A Writer
+// has its index in a register and shows elements in groups, of 1, 2, 4 ... kTailStep since the last
+// flush(): short bursts arrive early, long ones at the speed of the slots alone.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "runtime/queue/ring_buffer.h"
+
+namespace poprt::runtime {
+
+template <class T>
+class StreamedRing : public RingBuffer<T> {
+ public:
+  using RingBuffer<T>::RingBuffer;
+
+  // Producer: a stream of single elements. While it lives, the producer uses nothing else. Elements
+  // become visible in groups; all of them by flush(), when the ring is full, and at the end.
+  class Writer {
+   public:
+    explicit Writer(StreamedRing& ring) noexcept
+        : ring_(&ring),
+          slots_(ring.slots_.get()),
+          mask_(ring.mask_),
+          own_(ring.producer_.own),
+          limit_(own_) {}
+    Writer(const Writer&) = delete;
+    Writer& operator=(const Writer&) = delete;
+    ~Writer() { flush(); }
+
+    bool try_push(const T& value) noexcept {
+      if (own_ == limit_) [[unlikely]] {
+        limit_ = ring_->next_group(own_);
+        if (own_ == limit_) return false;
+      }
+      slots_[own_++ & mask_] = value;
+      return true;
+    }
+    void flush() noexcept {
+      ring_->show(own_);
+      ring_->group_ = 1;
+      limit_ = own_;
+    }
+
+   private:
+    StreamedRing* const ring_;  // is given values only: nothing makes the compiler store own_
+    T* const slots_;
+    const uint64_t mask_;
+    uint64_t own_, limit_;
+  };
+
+  // Consumer: a stream of single elements. While it lives, the consumer uses nothing else. Slots
+  // are given back a quarter of the capacity at a time; all of them when none is waiting, and at
+  // the end.
+  class Reader {
+   public:
+    explicit Reader(StreamedRing& ring) noexcept
+        : ring_(&ring),
+          slots_(ring.slots_.get()),
+          mask_(ring.mask_),
+          own_(ring.consumer_.own),
+          limit_(own_) {}
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+    ~Reader() { ring_->give_back(own_); }
+
+    bool try_pop(T& value) noexcept {
+      if (own_ == limit_) [[unlikely]] {
+        limit_ = ring_->next_elements(own_);
+        if (own_ == limit_) return false;
+      }
+      value = slots_[own_++ & mask_];
+      return true;
+    }
+
+   private:
+    StreamedRing* const ring_;
+    const T* const slots_;
+    const uint64_t mask_;
+    uint64_t own_, limit_;
+  };
+
+ private:
+  // Writer and Reader: their index comes in, how far they may go comes out.
+  void show(uint64_t own) noexcept {
+    this->producer_.own = own;
+    if (this->tail_.exact.load(std::memory_order_relaxed) == own) return;  // leave the line alone
+    this->tail_.exact.store(own, std::memory_order_release);               // pairs with look()
+    this->tell(this->producer_, this->tail_);
+  }
+  [[gnu::noinline]] uint64_t next_group(uint64_t own) noexcept {
+    show(own);
+    if (this->room() == 0) this->look(this->producer_, this->head_);
+    const uint64_t count = std::min(this->room(), group_);
+    group_ = std::min(group_ * 2, this->producer_.step);
+    return own + count;
+  }
+  void give_back(uint64_t own) noexcept {
+    this->consumer_.own = own;
+    if (this->head_.exact.load(std::memory_order_relaxed) == own) return;
+    this->head_.exact.store(own, std::memory_order_release);  // pairs with look()
+    this->tell(this->consumer_, this->head_);
+  }
+  [[gnu::noinline]] uint64_t next_elements(uint64_t own) noexcept {
+    this->consumer_.own = own;
+    const bool fresh = this->waiting() == 0;
+    if (fresh || own - this->consumer_.told >= this->consumer_.step) give_back(own);
+    if (fresh) this->look(this->consumer_, this->tail_);
+    return this->fetch(fresh);
+  }
+
+  uint64_t group_ = 1;  // elements that a Writer shows together next
+};
+
+}  // namespace poprt::runtime

@@ -1,0 +1,251 @@
+// Every struct of core/kernels/calls/: what encode() writes decode() reads, hostile integers are
+// refused, and the order of the fields is that of the files written before.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <kernel_calls.h>  // generated: AllCalls, a testing::Types of all
+#include "kernels/kernel.h"
+
+namespace poprt::kernels::calls {
+namespace {
+
+// Gives every field a value that its own range allows and remembers the ranges in the order of the
+// file. What several fields must fulfil is up to luck: see `holds`.
+class Sampler final : public Fields {
+ public:
+  struct Range {
+    std::string name;
+    int64_t least, most;
+  };
+
+  explicit Sampler(std::mt19937_64& random) : random_(random), spread_(one_in(2) ? 1 : 4) {}
+  void require(bool fulfilled, std::string_view) override { holds &= fulfilled; }
+  bool follow(bool, size_t) override {
+    open_ints = true;
+    return one_in(2);
+  }
+
+  std::vector<Range> ranges;
+  bool holds = true;
+  bool open_ints = false, open_floats = false;  // the number of them is not fixed by the others
+
+ private:
+  bool one_in(uint64_t n) { return random_() % n == 0; }
+  int64_t between(int64_t least, int64_t most) {
+    return std::uniform_int_distribution<int64_t>(least, most)(random_);
+  }
+  // Mostly small and near each other, so that sizes multiply, divide and equal each other.
+  void visit(std::string_view name, int64_t& value, int64_t least, int64_t most) override {
+    ranges.push_back({std::string(name), least, most});
+    if (least > most) {
+      holds = false;
+      return;
+    }
+    const int64_t low = least < -4 ? std::clamp<int64_t>(-4, least, most) : least;
+    const int64_t high = most - low < spread_ ? most : low + spread_;
+    value = one_in(16) ? between(least, most) : between(low, high);
+  }
+  void visit(std::string_view, float& value) override {
+    value = static_cast<float>(between(-8, 8)) / 4;
+  }
+  size_t items(std::string_view, size_t count) override {
+    if (count <= kMostItems) return count;
+    holds = false;
+    return 0;
+  }
+  size_t rest_items(std::string_view, size_t, size_t, size_t most) override {
+    open_ints = true;
+    return static_cast<size_t>(between(0, static_cast<int64_t>(std::min(most, kMostItems))));
+  }
+  size_t rest_floats(std::string_view, size_t, size_t most) override {
+    open_floats = true;
+    return static_cast<size_t>(between(0, static_cast<int64_t>(std::min(most, kMostItems))));
+  }
+
+  static constexpr size_t kMostItems = 64;
+  std::mt19937_64& random_;
+  const int64_t spread_;
+};
+
+// The names in the order of the file; floats are marked, of a list one item is shown.
+class Outline final : public Fields {
+ public:
+  explicit Outline(std::string_view kernel) : text(kernel) { text += ':'; }
+  void require(bool, std::string_view) override {}
+  bool follow(bool, size_t) override {
+    text += " [later:]";
+    return true;
+  }
+
+  std::string text;
+
+ private:
+  void visit(std::string_view name, int64_t& value, int64_t least, int64_t most) override {
+    text += ' ';
+    text += name;
+    value = std::clamp<int64_t>(1, least, std::max(least, most));
+  }
+  void visit(std::string_view name, float& value) override {
+    text += ' ';
+    text += name;
+    text += "(float)";
+    value = 1;
+  }
+  size_t items(std::string_view, size_t count) override { return count; }
+  size_t rest_items(std::string_view name, size_t, size_t, size_t) override {
+    text += " ...";
+    text += name;
+    return 1;
+  }
+  size_t rest_floats(std::string_view, size_t, size_t) override {
+    text += " ...";
+    return 1;
+  }
+};
+
+template <class C>
+class Calls : public testing::Test {
+ protected:
+  struct Sample {
+    Encoded encoded;
+    std::vector<Sampler::Range> ranges;  // of encoded.ints
+    bool open_ints = false, open_floats = false;
+  };
+
+  Sample sample() {
+    for (int attempt = 0; attempt < 200000; attempt++) {
+      C call;
+      Sampler sampler(random_);
+      call.fields(sampler);
+      if (!sampler.holds) continue;
+      Sample s{encode(call), std::move(sampler.ranges), sampler.open_ints, sampler.open_floats};
+      // An optional field that has its default is not written.
+      if (s.ranges.size() >= s.encoded.ints.size()) {
+        s.ranges.resize(s.encoded.ints.size());
+        return s;
+      }
+    }
+    ADD_FAILURE() << "no values of " << C::kKernel << " fulfil what it requires";
+    return {};
+  }
+
+  // The message that decode() refuses it with, or nothing. What is read must be what was there.
+  static std::string refusal(const Encoded& encoded) {
+    try {
+      const C call = decode<C>(encoded.ints, encoded.floats);
+      EXPECT_EQ(encode(call), encoded) << C::kKernel << " reads integers that it does not keep";
+      return {};
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::invalid_argument) << e.what();
+      EXPECT_NE(std::string(e.what()).find("kernel " + std::string(C::kKernel) + ": "),
+                std::string::npos)
+          << e.what();
+      return e.what();
+    }
+  }
+
+  std::mt19937_64 random_{1};
+};
+TYPED_TEST_SUITE(Calls, AllCalls);
+
+TYPED_TEST(Calls, ReadsWhatItWrites) {
+  for (int i = 0; i < 100; i++) EXPECT_EQ(this->refusal(this->sample().encoded), "");
+}
+
+TYPED_TEST(Calls, RefusesIntegersOutsideTheirRange) {
+  constexpr auto kLeast = std::numeric_limits<int64_t>::min(),
+                 kMost = std::numeric_limits<int64_t>::max();
+  for (int round = 0; round < 10; round++) {
+    const auto sample = this->sample();
+    for (size_t i = 0; i < sample.ranges.size(); i++) {
+      const auto& [name, least, most] = sample.ranges[i];
+      std::set<int64_t> bad;
+      if (least != kLeast) bad.insert({kLeast, least - 1});
+      if (most != kMost) bad.insert({kMost, most + 1});
+      for (const int64_t value : bad) {
+        Encoded hostile = sample.encoded;
+        hostile.ints[i] = value;
+        EXPECT_NE(this->refusal(hostile).find(name + " is " + std::to_string(value)),
+                  std::string::npos)
+            << TypeParam::kKernel << ": " << name << " = " << value;
+      }
+    }
+  }
+}
+
+// A list without a length, or optional fields, may take other numbers; then they are kept.
+TYPED_TEST(Calls, RefusesAnotherNumberOfIntegersOrFloats) {
+  for (int round = 0; round < 10; round++) {
+    const auto sample = this->sample();
+    const auto refused = [&](auto change, bool may_be_kept) {
+      Encoded other = sample.encoded;
+      change(other);
+      const std::string message = this->refusal(other);
+      EXPECT_TRUE(may_be_kept || !message.empty()) << TypeParam::kKernel;
+    };
+    for (size_t i = 0; i < sample.encoded.ints.size(); i++)
+      refused([&](Encoded& e) { e.ints.resize(i); }, sample.open_ints);
+    refused([](Encoded& e) { e.ints.push_back(1); }, sample.open_ints);
+    if (!sample.encoded.floats.empty())
+      refused([](Encoded& e) { e.floats.pop_back(); }, sample.open_floats);
+    refused([](Encoded& e) { e.floats.push_back(1); }, sample.open_floats);
+  }
+}
+
+TYPED_TEST(Calls, KeepsOrRefusesNoise) {
+  constexpr int64_t kValues[] = {
+      0,         1,        2, 3, 4, 7, 16, -1, -2, 64, 1 << 20, int64_t{1} << 31, int64_t{1} << 40,
+      INT64_MAX, INT64_MIN};
+  for (int i = 0; i < 3000; i++) {
+    Encoded noise;
+    noise.ints.resize(this->random_() % 32);
+    for (int64_t& v : noise.ints) v = kValues[this->random_() % std::size(kValues)];
+    noise.floats.resize(this->random_() % 8);
+    this->refusal(noise);
+  }
+}
+
+template <class... C>
+std::vector<std::string> outlines(testing::Types<C...>) {
+  const auto outline = []<class Call>(Call call) {
+    Outline o(Call::kKernel);
+    call.fields(o);
+    return o.text;
+  };
+  return {outline(C{})...};
+}
+
+// Files are read by this order: a line of kernel_calls.txt may only grow at its end, by fields
+// behind follow().
+TEST(KernelCalls, KeepTheOrderOfTheirFields) {
+  std::ifstream file(POPRT_TEST_DATA "/kernel_calls.txt");
+  std::vector<std::string> recorded;
+  for (std::string line; std::getline(file, line);) recorded.push_back(line);
+  const std::vector<std::string> found = outlines(AllCalls{});
+  for (const std::string& line : found)
+    EXPECT_NE(std::find(recorded.begin(), recorded.end(), line), recorded.end())
+        << "tests/data/kernel_calls.txt has another line than\n"
+        << line;
+  EXPECT_EQ(recorded.size(), found.size());
+}
+
+template <class... C>
+std::set<std::string_view> names(testing::Types<C...>) {
+  return {C::kKernel...};
+}
+
+TEST(KernelCalls, EveryKernelHasOne) {
+  const auto named = names(AllCalls{});
+  for (const Kernel* k : all_kernels()) EXPECT_TRUE(named.contains(k->name)) << k->name;
+  for (const std::string_view name : named) EXPECT_TRUE(find_kernel(name)) << name;
+}
+
+}  // namespace
+}  // namespace poprt::kernels::calls

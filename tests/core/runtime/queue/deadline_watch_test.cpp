@@ -1,0 +1,58 @@
+#include "runtime/queue/deadline_watch.h"
+
+#include <gtest/gtest.h>
+
+#include "core/runtime/runner/replica_support.h"
+
+namespace poprt::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace replica_test;
+
+RequestPtr request_until(RequestPool& pool, std::chrono::nanoseconds timeout) {
+  const auto now = pool.clock.now();
+  return RequestPtr(pool.take(1, {}, now, deadline_after(now, timeout)));
+}
+
+TEST(DeadlineWatch, EndsTheEarliestFirst) {
+  const auto pool = RequestPool::make(1, 1);
+  DeadlineWatch watch;
+  const auto never = request_until(*pool, std::chrono::hours(1));
+  const auto later = request_until(*pool, 60ms);
+  const auto soon = request_until(*pool, 5ms);
+  for (const auto& r : {never, later, soon}) watch.add(r);
+  EXPECT_TRUE(eventually([&] { return soon->done(); }));
+  EXPECT_TRUE(eventually([&] { return later->done(); }));
+  EXPECT_EQ(soon->code(), ErrorCode::deadline_exceeded);
+  EXPECT_FALSE(never->done());
+}
+
+TEST(DeadlineWatch, LeavesRequestsAloneThatRun) {
+  const auto pool = RequestPool::make(1, 1);
+  DeadlineWatch watch;
+  const auto running = request_until(*pool, 1ms);
+  EXPECT_TRUE(running->claim());
+  const auto waiting = request_until(*pool, 20ms);
+  watch.add(running);
+  watch.add(waiting);
+  EXPECT_TRUE(eventually([&] { return waiting->done(); }));
+  EXPECT_FALSE(running->done());
+  running->complete(ErrorCode::ok);
+}
+
+TEST(DeadlineWatch, ForgetsRequestsThatAreDoneLongBeforeTheirTime) {
+  const auto pool = RequestPool::make(1, 1);
+  DeadlineWatch watch;
+  std::vector<const Request*> seen;
+  for (int i = 0; i < 10000; i++) {
+    const auto r = request_until(*pool, std::chrono::hours(1));
+    if (std::find(seen.begin(), seen.end(), r.get()) == seen.end()) seen.push_back(r.get());
+    watch.add(r);
+    r->cancel();
+  }
+  EXPECT_LE(seen.size(), 200u);  // they are used again
+}
+
+}  // namespace
+}  // namespace poprt::runtime

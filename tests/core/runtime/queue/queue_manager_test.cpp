@@ -1,0 +1,237 @@
+#include "runtime/queue/queue_manager.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "runtime/session/session.h"
+#include "support/copy_model.h"
+
+namespace poprt::runtime {
+namespace {
+
+using testing::CopyModel;
+
+// Counts what callbacks say.
+struct Answers {
+  QueueCallback callback() {
+    return {[](void* context, ErrorCode code) noexcept {
+              auto& self = *static_cast<Answers*>(context);
+              (code == ErrorCode::ok ? self.ok : self.cancelled)++;
+            },
+            this};
+  }
+  std::atomic<int> ok{0}, cancelled{0};
+};
+
+struct Fixture {
+  explicit Fixture(int64_t n, size_t buffers = 4, InputStreamQueue::Timeout timeout = {},
+                   std::chrono::nanoseconds timeout_ns = {})
+      : copy(n),
+        session(make_model("m", copy.image())),
+        queues(session.create_queue_manager(buffers, std::move(timeout), timeout_ns)),
+        x(queues.input_queue("x")),
+        y(queues.output_queue("y")),
+        c(queues.output_queue("c")) {}
+
+  CopyModel copy;
+  Session session;
+  QueueManager& queues;
+  InputStreamQueue& x;
+  OutputStreamQueue &y, &c;
+};
+
+TEST(QueueManager, ThereIsOneForEachUserAnchor) {
+  Fixture s(4);
+  EXPECT_EQ(s.queues.inputs().size(), 1u);
+  EXPECT_EQ(s.queues.outputs().size(), 2u);
+  EXPECT_EQ(s.x.anchor().name, "x");
+  EXPECT_EQ(s.x.capacity(), 4u);
+  EXPECT_NO_THROW(s.session.verify_connected());
+  try {
+    s.queues.input_queue("y");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::not_found);
+    EXPECT_STREQ(e.what(), "there is no input queue 'y'; input queues are: 'x'");
+  }
+  const auto none = [](const popef::Anchor&) { return AnchorCallbackPolicy::bind_empty_cb; };
+  QueueManager& fewer = s.session.create_queue_manager(2, {}, {}, {}, none);
+  EXPECT_EQ(fewer.inputs().size(), 1u);
+  EXPECT_TRUE(fewer.outputs().empty());
+  EXPECT_THROW(s.session.create_queue_manager(0), Error);
+}
+
+TEST(QueueManager, MemoryIsUsedWhenTheDeviceAsksForIt) {
+  Answers answers;
+  Fixture s(4);
+  std::vector<float> x(4, 1.f), y(4), c(4);
+  EXPECT_TRUE(s.x.enqueue(x.data(), 16, answers.callback()));
+  EXPECT_TRUE(s.y.enqueue(y.data(), 16, answers.callback()));
+  EXPECT_TRUE(s.c.enqueue(c.data(), 16, answers.callback()));
+  x.assign(4, 2.f);  // not copied before it is consumed
+  EXPECT_EQ(answers.ok, 0);
+  s.session.run_main_programs();
+  EXPECT_EQ(y, std::vector<float>(4, 2.f));
+  EXPECT_EQ(c, s.copy.constants);
+  EXPECT_EQ(answers.ok, 3);
+  EXPECT_EQ(answers.cancelled, 0);
+}
+
+TEST(QueueManager, ElementsMayBePartsOfATransferOrSeveral) {
+  Fixture s(4, 16);
+  const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  std::vector<float> y(12), c(12);
+  Answers in, out, constants;
+  // 3 transfers of 4: as 1 + 2 + 5 (which serves two) + 4.
+  size_t at = 0;
+  for (const size_t n : {1, 2, 5, 4}) {
+    s.x.enqueue(&x[at], n * 4, in.callback());
+    at += n;
+  }
+  s.y.enqueue(y.data(), 24, out.callback());  // one and a half
+  s.y.enqueue(&y[6], 4, out.callback());
+  s.y.enqueue(&y[7], 20, out.callback());
+  s.c.enqueue(c.data(), 48, constants.callback());  // all three in place
+  const int expected_in[] = {2, 3, 4}, expected_out[] = {0, 2, 3}, expected_c[] = {0, 0, 1};
+  for (int i = 0; i < 3; i++) {
+    s.session.run_main_programs();
+    EXPECT_EQ(in.ok, expected_in[i]) << i;
+    EXPECT_EQ(out.ok, expected_out[i]) << i;
+    EXPECT_EQ(constants.ok, expected_c[i]) << i;
+  }
+  EXPECT_EQ(y, x);
+  for (size_t i = 0; i < 12; i++) EXPECT_EQ(c[i], s.copy.constants[i % 4]);
+  EXPECT_THROW(s.x.enqueue(nullptr, 4), Error);
+  EXPECT_THROW(s.x.enqueue(x.data(), 0), Error);
+}
+
+TEST(QueueManager, TimeoutAsksForPadding) {
+  int calls = 0;
+  const float padding[] = {7, 7};
+  Fixture s(
+      4, 4,
+      [&](InputStreamQueue& queue) {
+        EXPECT_EQ(queue.anchor().name, "x");
+        if (++calls >= 2) queue.enqueue(padding, 8);  // asked again while nothing comes
+      },
+      std::chrono::milliseconds(1));
+  const float half[] = {1, 2};
+  std::vector<float> y(4), c(4);
+  s.x.enqueue(half, 8);
+  s.y.enqueue(y.data(), 16);
+  s.c.enqueue(c.data(), 16);
+  s.session.run_main_programs();
+  EXPECT_EQ(y, (std::vector<float>{1, 2, 7, 7}));
+  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(s.x.counts().stalls, 1u);
+}
+
+TEST(QueueManager, NoTimeoutWhenItIsZero) {
+  Fixture s(4, 4, [](InputStreamQueue&) { FAIL(); }, std::chrono::nanoseconds(0));
+  std::vector<float> x(4, 3.f), y(4), c(4);
+  s.y.enqueue(y.data(), 16);
+  s.c.enqueue(c.data(), 16);
+  std::thread late([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    s.x.enqueue(x.data(), 16);
+  });
+  s.session.run_main_programs();
+  late.join();
+  EXPECT_EQ(y, x);
+}
+
+TEST(QueueManager, FlushGivesWaitingElementsBack) {
+  Answers answers;
+  Fixture s(4);
+  std::vector<float> x(4), y(4);
+  for (int i = 0; i < 3; i++) s.x.enqueue(x.data(), 16, answers.callback());
+  s.y.enqueue(y.data(), 16, answers.callback());
+  s.queues.flush_all();
+  EXPECT_EQ(answers.cancelled, 4);
+  EXPECT_EQ(answers.ok, 0);
+  EXPECT_EQ(s.x.read_available(), 0u);
+  EXPECT_TRUE(s.x.enqueue(x.data(), 16, answers.callback())) << "queues stay usable";
+}
+
+TEST(QueueManager, DisconnectEndsProducersAndRuns) {
+  Answers answers;
+  Fixture s(4, 2);
+  std::vector<float> x(4);
+  std::atomic<int> accepted{0};
+  std::thread producer([&] {
+    while (s.x.enqueue(x.data(), 16, answers.callback())) accepted++;  // blocks when it is full
+  });
+  ErrorCode code = ErrorCode::ok;
+  std::thread runner([&] {  // there is no memory for outputs
+    try {
+      s.session.run_main_programs();
+    } catch (const Error& e) {
+      code = e.code();
+    }
+  });
+  while (accepted < 2) std::this_thread::yield();
+  s.queues.disconnect_all();
+  producer.join();
+  runner.join();
+  EXPECT_EQ(code, ErrorCode::cancelled);
+  s.queues.flush_all();
+  EXPECT_EQ(answers.cancelled + answers.ok, accepted) << "each exactly once";
+  EXPECT_FALSE(s.x.enqueue(x.data(), 16));
+}
+
+TEST(QueueManager, StopEndsABlockedEnqueue) {
+  Answers answers;
+  Fixture s(4, 1);
+  std::vector<float> x(4), y(4), c(4);
+  std::atomic<int> accepted{0};
+  std::thread producer([&] {
+    while (s.x.enqueue(x.data(), 16, answers.callback())) accepted++;
+  });
+  while (accepted < 1) std::this_thread::yield();
+  s.session.stop();
+  producer.join();
+  EXPECT_EQ(answers.ok + answers.cancelled, 0);
+  // What waited is still there after a reload.
+  s.session.reload();
+  s.y.enqueue(y.data(), 16);
+  s.c.enqueue(c.data(), 16);
+  s.session.run_main_programs();
+  EXPECT_EQ(answers.ok, 1);
+}
+
+TEST(QueueManager, EveryElementIsAnsweredOnceUnderLoad) {
+  constexpr int kRuns = 3000;
+  Fixture s(8, 8);
+  Answers in, out;
+  std::vector<float> x(8, 1.f), c(8);
+  std::vector<std::array<float, 8>> y(kRuns);
+  std::thread inputs([&] {
+    for (int i = 0; i < kRuns; i++) {
+      const uint64_t first = 4 * static_cast<uint64_t>(i % 8);
+      if (first) ASSERT_TRUE(s.x.enqueue(x.data(), first, in.callback()));
+      ASSERT_TRUE(s.x.enqueue(x.data(), 32 - first, in.callback()));
+    }
+  });
+  std::thread outputs([&] {
+    for (int i = 0; i < kRuns; i++) {
+      ASSERT_TRUE(s.y.enqueue(y[static_cast<size_t>(i)].data(), 32, out.callback()));
+      ASSERT_TRUE(s.c.enqueue(c.data(), 32, out.callback()));
+    }
+  });
+  for (int i = 0; i < kRuns; i++) s.session.run_main_programs();
+  inputs.join();
+  outputs.join();
+  EXPECT_EQ(in.ok, kRuns + kRuns / 8 * 7);
+  EXPECT_EQ(out.ok, 2 * kRuns);
+  EXPECT_EQ(s.x.counts().enqueued, s.x.counts().finished);
+  EXPECT_GE(s.x.counts().high_water, 1u);
+  for (const auto& row : y) EXPECT_EQ(row[7], 1.f);
+}
+
+}  // namespace
+}  // namespace poprt::runtime

@@ -1,0 +1,301 @@
+// Steps of several requests: batches of any size, timeouts, flushes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/runtime/runner/replica_support.h"
+
+namespace poprt::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace replica_test;
+
+// --- dynamic batch sizes
+
+TEST(DynamicBatch, TakesEverySizeUpToThreeBatches) {
+  constexpr size_t kBatch = 4, kRow = 2;
+  for (const bool overlap : {false, true}) {
+    RunnerConfig config = on(std::make_shared<FunctionDevice>(add_one(kBatch * kRow)));
+    config.batching_dim = 0;
+    config.timeout = 300us;
+    config.overlap_io = overlap;
+    ModelRunner runner(add_one_model({kBatch, kRow}), config);
+    for (size_t n = 1; n <= 3 * kBatch; n++) {
+      Rows async(n * kRow, 10), sync(n * kRow, 20);
+      const RequestPtr r = runner.execute_async(async.in, async.out);
+      runner.execute(sync.in, sync.out);
+      r->wait();
+      r->check();
+      EXPECT_TRUE(async.right()) << n;
+      EXPECT_TRUE(sync.right()) << n;
+    }
+    EXPECT_EQ(runner.statistics().rows, 2 * 78u);
+  }
+}
+
+TEST(DynamicBatch, AnyDimensionMayBeTheBatch) {
+  // [2, 3, 2], rows along dimension 1.
+  for (const size_t n : {1u, 2u, 3u, 5u, 7u}) {
+    RunnerConfig config = on(std::make_shared<FunctionDevice>(add_one(12)));
+    config.batching_dim = 1;
+    config.timeout = 1us;
+    ModelRunner runner(add_one_model({2, 3, 2}), config);
+    Rows k(2 * n * 2);
+    runner.execute(k.in, k.out);
+    EXPECT_TRUE(k.right()) << n;
+  }
+}
+
+TEST(DynamicBatch, MergesPartialRequestsIntoOneRun) {
+  std::atomic<int> runs{0};
+  const auto plus = add_one(4);
+  RunnerConfig config =
+      on(std::make_shared<FunctionDevice>([&](const void* const* in, void* const* out) {
+        runs++;
+        plus(in, out);
+      }));
+  config.batching_dim = 0;
+  config.timeout = 0ns;  // never padded: only a merge can answer
+  ModelRunner runner(add_one_model({4}), config);
+  Rows a(1, 1), b(2, 2), c(1, 3);
+  const RequestPtr ra = runner.execute_async(a.in, a.out), rb = runner.execute_async(b.in, b.out);
+  EXPECT_FALSE(ra->done());
+  const RequestPtr rc = runner.execute_async(c.in, c.out);
+  for (const RequestPtr* r : {&ra, &rb, &rc}) {
+    ASSERT_TRUE((*r)->wait(60s));
+    (*r)->check();
+  }
+  EXPECT_TRUE(a.right() && b.right() && c.right());
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(runner.statistics().padded_rows, 0u);
+
+  // 3 + 3 of 4: the second is divided between two runs, and needs 2 more rows.
+  Rows d(3, 4), e(3, 5), f(2, 6);
+  const RequestPtr rd = runner.execute_async(d.in, d.out), re = runner.execute_async(e.in, e.out);
+  ASSERT_TRUE(rd->wait(60s));
+  EXPECT_TRUE(d.right());
+  EXPECT_FALSE(re->done());
+  const RequestPtr rf = runner.execute_async(f.in, f.out);
+  ASSERT_TRUE(re->wait(60s));
+  ASSERT_TRUE(rf->wait(60s));
+  EXPECT_TRUE(e.right() && f.right());
+  EXPECT_EQ(runs, 3);
+}
+
+// What another request gives up, the rest of a request that has begun keeps its place in.
+TEST(DynamicBatch, ABatchThatLosesARequestTakesNoRowTwice) {
+  std::atomic<int> runs{0};
+  Gate gate;
+  const auto plus = add_one(4);
+  RunnerConfig config =
+      on(std::make_shared<FunctionDevice>([&](const void* const* in, void* const* out) {
+        if (++runs == 1) gate.wait();
+        plus(in, out);
+      }));
+  config.batching_dim = 0;
+  config.timeout = 0ns;  // never padded: only a merge can answer
+  ModelRunner runner(add_one_model({4}), config);
+  Rows a(2, 1), b(7, 10), c(1, 20);
+  const RequestPtr ra = runner.execute_async(a.in, a.out);  // two places of a batch
+  const RequestPtr rb = runner.execute_async(b.in, b.out);  // a batch, the other two, and one more
+  ASSERT_TRUE(eventually([&] { return runs == 1; }));
+  EXPECT_TRUE(ra->cancel());
+  gate.open();
+  const RequestPtr rc = runner.execute_async(c.in, c.out);
+  ASSERT_TRUE(rb->wait(60s));
+  ASSERT_TRUE(rc->wait(60s));
+  EXPECT_TRUE(b.right() && c.right());
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(runner.statistics().rows, 8u);
+}
+
+TEST(DynamicBatch, WholeBatchesDoNotWaitForTheRest) {
+  ManualClock clock;
+  RunnerConfig config = on(std::make_shared<FunctionDevice>(add_one(4)));
+  config.batching_dim = 0;
+  config.clock = Clock(clock);
+  ModelRunner runner(add_one_model({4}), config);
+  Rows k(9);
+  const RequestPtr r = runner.execute_async(k.in, k.out);
+  // Two runs at once, the ninth row waits for a clock that stands still.
+  ASSERT_TRUE(eventually([&] { return runner.statistics().batches == 2; }));
+  ASSERT_TRUE(eventually([&] { return clock.waiting() == 1; }));
+  EXPECT_FALSE(r->done());
+  for (size_t i = 0; i < 8; i++) EXPECT_EQ(k.y[i + 1], k.x[i] + 1);
+  clock.advance(10ms);
+  ASSERT_TRUE(r->wait(60s));
+  EXPECT_TRUE(k.right());
+  EXPECT_EQ(runner.statistics().padded_rows, 3u);
+}
+
+// --- when a batch is padded (RuntimeConfig timeoutNS and its kin), on a clock that the test turns
+
+struct Timed {
+  explicit Timed(const std::function<void(RunnerConfig&)>& change = {}, Shape shape = {4},
+                 uint32_t per_step = 1) {
+    const auto plus = add_one(static_cast<size_t>(element_count(shape)));
+    RunnerConfig config = on(std::make_shared<FunctionDevice>(
+        [plus](const void* const* in, void* const* out) { plus(in, out); }));
+    config.batching_dim = 0;
+    config.clock = Clock(clock);
+    config.batches_per_step = per_step;
+    if (change) change(config);
+    runner = std::make_unique<ModelRunner>(add_one_model(shape), config);
+  }
+  ~Timed() { runner->stop(); }  // the clock goes after its last user
+  // Submits n rows and returns when the runner waits on the clock again.
+  RequestPtr submit(size_t n, bool timed = true) {
+    memory.push_back(std::make_unique<Rows>(n, static_cast<float>(10 * memory.size())));
+    const uint64_t before = runner->statistics().submitted;
+    RequestPtr r = runner->execute_async(memory.back()->in, memory.back()->out);
+    EXPECT_EQ(runner->statistics().submitted, before + 1);
+    settle(timed);
+    return r;
+  }
+  // The runner has looked at everything and waits for a time.
+  void settle(bool timed) {
+    if (!timed) return std::this_thread::sleep_for(20ms);
+    for (int i = 0; i < 3; i++) {  // it may be about to wake
+      EXPECT_TRUE(eventually([&] { return clock.waiting() == 1; }));
+      std::this_thread::sleep_for(5ms);
+    }
+  }
+  ManualClock clock;
+  std::vector<std::unique_ptr<Rows>> memory;
+  std::unique_ptr<ModelRunner> runner;
+};
+
+TEST(Timeouts, ABatchIsPaddedAfterTenMillisecondsWithoutNewRows) {
+  Timed t;
+  const RequestPtr a = t.submit(1);
+  t.clock.advance(9ms);
+  t.settle(true);
+  EXPECT_FALSE(a->done());
+  const RequestPtr b = t.submit(1);  // begins the wait anew
+  t.clock.advance(9ms);
+  t.settle(true);
+  EXPECT_FALSE(a->done());
+  t.clock.advance(1ms);
+  ASSERT_TRUE(a->wait(60s));
+  ASSERT_TRUE(b->wait(60s));
+  EXPECT_EQ(t.runner->statistics().steps, 1u);
+  EXPECT_EQ(t.runner->statistics().padded_rows, 2u);
+  EXPECT_TRUE(t.memory[0]->right() && t.memory[1]->right());
+}
+
+TEST(Timeouts, ZeroWaitsForEver) {
+  Timed t([](RunnerConfig& c) { c.timeout = 0ns; });
+  const RequestPtr a = t.submit(3, false);
+  EXPECT_EQ(t.clock.waiting(), 0);
+  t.clock.advance(24h);
+  t.settle(false);
+  EXPECT_FALSE(a->done());
+  const RequestPtr b = t.submit(1, false);
+  EXPECT_TRUE(a->wait(60s) && b->wait(60s));
+}
+
+TEST(Timeouts, BatchSizeTimeoutCountsFromTheFirstRow) {
+  for (const bool enabled : {true, false}) {
+    Timed t([&](RunnerConfig& c) {
+      c.is_batch_size_timeout_enabled = enabled;
+      c.batch_size_timeout = 15ms;
+    });
+    const RequestPtr a = t.submit(1);
+    t.clock.advance(8ms);
+    const RequestPtr b = t.submit(1);
+    t.clock.advance(7ms);  // 15 since the first, 7 since the second
+    if (enabled) {
+      EXPECT_TRUE(a->wait(60s) && b->wait(60s));
+    } else {
+      t.settle(true);
+      EXPECT_FALSE(a->done());
+    }
+  }
+}
+
+TEST(Timeouts, DataParallelTimeoutSendsCompleteBatchesWithoutTheOthers) {
+  for (const bool enabled : {true, false}) {
+    Timed t(
+        [&](RunnerConfig& c) {
+          c.timeout = 0ns;
+          c.is_batch_size_timeout_enabled = enabled;
+          c.data_parallel_timeout = 5ms;
+        },
+        {4}, 3);
+    const RequestPtr a = t.submit(2, false);
+    t.clock.advance(1s);  // no batch is complete yet
+    t.settle(false);
+    EXPECT_FALSE(a->done());
+    const RequestPtr b = t.submit(2, enabled);
+    t.clock.advance(5ms);
+    if (enabled) {
+      EXPECT_TRUE(a->wait(60s) && b->wait(60s));
+      EXPECT_EQ(t.runner->statistics().batches, 1u);
+    } else {
+      t.settle(false);
+      EXPECT_FALSE(a->done());
+    }
+  }
+}
+
+TEST(Timeouts, FlushOnWaitingOutputsPadsOnlyForSomebodyWhoWaits) {
+  Timed t([](RunnerConfig& c) { c.flush_on_waiting_outputs = true; });
+  const RequestPtr a = t.submit(1, false);
+  t.clock.advance(1s);
+  t.settle(false);
+  EXPECT_FALSE(a->done());
+  EXPECT_TRUE(a->wait(60s));  // now somebody does
+  EXPECT_TRUE(t.memory[0]->right());
+
+  // A callback waits as well.
+  std::atomic<int> calls{0};
+  Rows k(1);
+  t.runner->execute_async(
+      k.in, k.out,
+      {[](void* c, ErrorCode) noexcept { (*static_cast<std::atomic<int>*>(c))++; }, &calls});
+  t.settle(true);
+  t.clock.advance(10ms);
+  EXPECT_TRUE(eventually([&] { return calls == 1; }));
+}
+
+TEST(Timeouts, FlushByNameGivesThePaddingRows) {
+  std::vector<float> padding{100, 200, 300, 400}, results(4, -1.f);
+  Timed t([&](RunnerConfig& c) {
+    c.flush_by_name.inputs = {{"x", {padding.data(), 16}}};
+    c.flush_by_name.outputs = {{"y", {results.data(), 16}}};
+  });
+  const RequestPtr a = t.submit(2);
+  t.clock.advance(10ms);
+  ASSERT_TRUE(a->wait(60s));
+  EXPECT_TRUE(t.memory[0]->right());
+  EXPECT_EQ(results, (std::vector<float>{-1, -1, 301, 401}));
+}
+
+// --- batches per step
+
+TEST(BatchesPerStep, AStepWaitsForAllItsBatches) {
+  ManualClock clock;
+  RunnerConfig config = on(std::make_shared<FunctionDevice>(add_one(2)));
+  config.clock = Clock(clock);
+  const auto model = add_one_model({2});
+  model->batches_per_step = 3;  // as compiled
+  ModelRunner runner(model, config);
+  Rows a(2, 1), b(4, 2), c(2, 3);
+  const RequestPtr ra = runner.execute_async(a.in, a.out);
+  EXPECT_FALSE(ra->wait(20ms));
+  const RequestPtr rb = runner.execute_async(b.in, b.out);
+  ASSERT_TRUE(ra->wait(60s) && rb->wait(60s));
+  EXPECT_EQ(runner.statistics().steps, 1u);
+  EXPECT_EQ(runner.statistics().batches, 3u);
+  // One batch alone goes after the timeout, with two dummies that need not run.
+  const RequestPtr rc = runner.execute_async(c.in, c.out);
+  ASSERT_TRUE(eventually([&] { return clock.waiting() == 1; }));
+  clock.advance(10ms);
+  ASSERT_TRUE(rc->wait(60s));
+  EXPECT_TRUE(a.right() && b.right() && c.right());
+  EXPECT_EQ(runner.statistics().batches, 4u);
+}
+
+}  // namespace
+}  // namespace poprt::runtime

@@ -1,0 +1,119 @@
+#include "runtime/runner/light_runner.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "device/device_manager.h"
+#include "support/copy_model.h"
+
+namespace poprt::runtime {
+namespace {
+
+// y = x and v = w, where w comes with the model.
+struct Weights {
+  Weights() {
+    const auto x = b.add_input({"x", DType::f32, {4}}), w = b.add_input({"w", DType::f32, {4}});
+    const auto y = b.add_output({"y", DType::f32, {4}}), v = b.add_output({"v", DType::f32, {4}});
+    const auto copy = [&](uint32_t from, uint32_t to) {
+      const program::BufferId operands[] = {b.input(from, 0, 16, DType::f32, {4}),
+                                            b.output(to, 0, 16, DType::f32, {4})};
+      b.emit("copy", operands, {}, {}, "copy");
+    };
+    copy(x, y);
+    copy(w, v);
+    Model m = *make_model("m", {std::make_shared<program::Program>(b.program()), {}, {}});
+    m.input_data = {{}, std::as_bytes(std::span(first))};
+    model = std::make_shared<Model>(std::move(m));
+  }
+  program::Builder b;
+  std::vector<float> first{1, 2, 3, 4}, second{5, 6, 7, 8};
+  std::shared_ptr<const Model> model;
+};
+
+std::vector<float> run(LightRunner& runner) {
+  const std::vector<float> x{9, 9, 9, 9};
+  std::vector<float> y(4), v(4);
+  runner.execute(InputMemoryView{{"x", {x.data(), 16}}},
+                 OutputMemoryView{{"y", {y.data(), 16}}, {"v", {v.data(), 16}}});
+  EXPECT_EQ(x, y);
+  return v;
+}
+
+TEST(LightRunner, NewWeightsHoldFromUpdateWeightsOn) {
+  Weights w;
+  LightRunner runner(w.model);
+  EXPECT_EQ(run(runner), w.first);
+  runner.set_input_anchor("w", {w.second.data(), 16});
+  EXPECT_EQ(run(runner), w.first);
+  runner.update_weights();
+  EXPECT_EQ(run(runner), w.second);
+}
+
+TEST(LightRunner, ListsWeightsAmongModelInputsOnly) {
+  Weights w;
+  LightRunner runner(w.model);
+  ASSERT_EQ(runner.model_inputs().size(), 2u);
+  EXPECT_FALSE(runner.model_inputs()[0].popef_contains_tensor_data);
+  EXPECT_TRUE(runner.model_inputs()[1].popef_contains_tensor_data);
+  ASSERT_EQ(runner.execute_inputs().size(), 1u);
+  EXPECT_EQ(runner.execute_inputs()[0].anchor.name, "x");
+}
+
+TEST(LightRunner, StopFreesTheDeviceAndReloadTakesOneAgain) {
+  Weights w;
+  const device::DeviceManager manager(1);
+  LightRunnerConfig config;
+  config.session.device = manager.get_device();
+  LightRunner runner(w.model, std::move(config));
+  runner.set_input_anchor("w", {w.second.data(), 16});
+  runner.update_weights();
+  EXPECT_THROW(manager.get_device(), Error);
+  runner.stop();
+  runner.stop();
+  EXPECT_TRUE(runner.stopped());
+  try {
+    run(runner);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::cancelled);
+  }
+  {
+    LightRunnerConfig other;
+    other.session.device = manager.get_device();  // another one may attach
+    LightRunner second(w.model, std::move(other));
+    EXPECT_EQ(run(second), w.first);
+  }
+  runner.reload();
+  runner.reload();
+  EXPECT_EQ(run(runner), w.second);  // as they were last updated
+}
+
+TEST(LightRunner, NamesWhatIsWrong) {
+  Weights w;
+  LightRunner runner(w.model);
+  const auto code = [&](const char* name, uint64_t bytes) {
+    try {
+      runner.set_input_anchor(name, {w.second.data(), bytes});
+    } catch (const Error& e) {
+      return e.code();
+    }
+    return ErrorCode::ok;
+  };
+  EXPECT_EQ(code("z", 16), ErrorCode::not_found);
+  EXPECT_EQ(code("w", 12), ErrorCode::invalid_argument);
+  EXPECT_EQ(code("x", 16), ErrorCode::failed_precondition);
+}
+
+TEST(LightRunner, ExecutesAsynchronously) {
+  Weights w;
+  LightRunner runner(w.model);
+  std::vector<float> x{1, 1, 1, 1}, y(4), v(4);
+  const InputBinding in[] = {{{}, 0, x.data(), 16}};
+  const OutputBinding out[] = {{"y", 0, y.data(), 16}, {"v", 0, v.data(), 16}};
+  const RequestPtr r = runner.execute_async(in, out);
+  EXPECT_TRUE(r->wait(std::chrono::seconds(60)));
+  EXPECT_EQ(v, w.first);
+}
+
+}  // namespace
+}  // namespace poprt::runtime

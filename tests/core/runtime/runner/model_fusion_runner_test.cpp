@@ -1,0 +1,109 @@
+#include "runtime/runner/model_fusion_runner.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/error.h"
+#include "program/builder.h"
+
+namespace poprt::runtime {
+namespace {
+
+// Two graphs of copies, and "selected", a copy of the index in each of them.
+std::shared_ptr<const Model> fused(DType index = DType::u32, const char* index_name = "index") {
+  program::Builder b;
+  const auto copy = [&](program::BufferId from, program::BufferId to) {
+    const program::BufferId operands[] = {from, to};
+    b.emit("copy", operands, {}, {}, "copy");
+  };
+  const auto width = dtype_bytes(index, 1);
+  const auto i = b.add_input({index_name, index, {1}});
+  for (const char* graph : {"graph0/", "graph1/"}) {
+    const auto x = b.add_input({std::string(graph) + "x", DType::f32, {4}});
+    const auto y = b.add_output({std::string(graph) + "y", DType::f32, {4}});
+    const auto s = b.add_output({std::string(graph) + "selected", index, {1}});
+    copy(b.input(x, 0, 16, DType::f32, {4}), b.output(y, 0, 16, DType::f32, {4}));
+    copy(b.input(i, 0, width, index, {1}), b.output(s, 0, width, index, {1}));
+  }
+  return make_model("fused", {std::make_shared<program::Program>(b.program()), {}, {}});
+}
+
+struct Graph {
+  explicit Graph(int k) : prefix("graph" + std::to_string(k) + "/") {}
+  std::string prefix, x_name = prefix + "x", y_name = prefix + "y", s_name = prefix + "selected";
+  float x[4] = {1, 2, 3, 4}, y[4] = {};
+  uint32_t selected = 99;
+  std::vector<InputBinding> in{{x_name, 0, x, 16}};
+  std::vector<OutputBinding> out{{y_name, 0, y, 16}, {s_name, 0, &selected, 4}};
+};
+
+TEST(ModelFusionRunner, FillsTheIndexFromTheNames) {
+  ModelFusionRunner runner(fused());
+  EXPECT_EQ(runner.graphs(), 2u);
+  ASSERT_EQ(runner.execute_inputs().size(), 2u);  // without the index
+  for (const int k : {1, 0, 1, 1}) {
+    Graph g(k), other(1 - k);
+    runner.execute(g.in, g.out);
+    EXPECT_EQ(g.selected, static_cast<uint32_t>(k));
+    EXPECT_EQ(std::memcmp(g.x, g.y, 16), 0);
+    Graph async(k);
+    const RequestPtr r = runner.execute_async(async.in, async.out);
+    r->wait();
+    r->check();
+    EXPECT_EQ(async.selected, static_cast<uint32_t>(k));
+    EXPECT_EQ(other.y[0], 0);
+  }
+  runner.stop();
+}
+
+TEST(ModelFusionRunner, TakesAnIndexOfOneByte) {
+  ModelFusionRunner runner(fused(DType::u8));
+  Graph g(1);
+  uint8_t selected = 99;
+  g.out[1] = {g.s_name, 0, &selected, 1};
+  runner.execute(g.in, g.out);
+  EXPECT_EQ(selected, 1);
+}
+
+TEST(ModelFusionRunner, ChecksARequestAgainstItsGraph) {
+  ModelFusionRunner runner(fused());
+  const auto fails = [&](std::vector<InputBinding> in, std::vector<OutputBinding> out,
+                         std::string_view part) {
+    try {
+      runner.execute(in, out);
+      ADD_FAILURE() << part;
+    } catch (const Error& e) {
+      EXPECT_NE(std::string_view(e.what()).find(part), std::string_view::npos) << e.what();
+    }
+  };
+  Graph a(0), b(1);
+  fails(a.in, b.out, "belong to different graphs");
+  fails(a.in, {a.out[0]}, "output 'graph0/selected' of graph 0 is missing");
+  fails({}, a.out, "input 'graph0/x' of graph 0 is missing");
+  fails({}, {}, "names no anchor");
+  fails({{"graph0/x", 0, a.x, 12}}, a.out, "expected 16 bytes");
+  fails({{"index", 0, a.x, 4}}, a.out, "'index' is the runner's");
+  fails({{"graph2/x", 0, a.x, 16}}, a.out, "there is no input 'graph2/x'");
+}
+
+TEST(ModelFusionRunner, WithoutValidationARequestMayNameLess) {
+  RunnerConfig config;
+  config.validate_io_params = false;
+  config.timeout = std::chrono::nanoseconds(0);
+  ModelFusionRunner runner(fused(), config);
+  Graph g(1);
+  runner.execute(g.in, std::vector<OutputBinding>{g.out[1]});
+  EXPECT_EQ(g.selected, 1u);
+}
+
+TEST(ModelFusionRunner, RefusesOtherModels) {
+  EXPECT_THROW(ModelFusionRunner(fused(DType::u32, "selector")), Error);
+  EXPECT_THROW(ModelFusionRunner(fused(DType::f32)), Error);
+  RunnerConfig config;
+  config.batching_dim = 0;
+  EXPECT_THROW(ModelFusionRunner(fused(), config), Error);
+}
+
+}  // namespace
+}  // namespace poprt::runtime

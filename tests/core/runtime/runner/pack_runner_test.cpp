@@ -1,0 +1,350 @@
+#include "runtime/runner/pack_runner.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "base/error.h"
+#include "support/function_device.h"
+
+namespace poprt::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::FunctionDevice;
+
+constexpr int64_t kRows = 2, kLength = 8, kItems = 4;
+constexpr size_t kPlaces = kRows * kLength;
+
+// Keeps what the device was given; y = ids * 2, per place.
+struct Packed {
+  std::mutex mutex;
+  std::vector<std::vector<int32_t>> ids, masks, lengths;
+};
+
+struct PackSetup {
+  explicit PackSetup(bool unpacks = false,
+                     const std::function<void(PackRunnerConfig&)>& change = {}) {
+    std::vector<program::Anchor> in{{"ids", DType::s32, {kRows, kLength}},
+                                    {"mask", DType::s32, {kRows, kLength}}};
+    if (unpacks) in.push_back({"unpack_info", DType::s32, {kItems, 1}});
+    std::vector<program::Anchor> out;
+    if (unpacks)
+      out = {{"sum", DType::s32, {kItems}}};
+    else
+      out = {{"y", DType::s32, {kRows, kLength}}};
+    config.timeout = 24h;
+    config.dynamic_input_name = "ids";
+    config.dynamic_group = {"mask"};
+    if (unpacks) config.unpack_info_input_name = "unpack_info";
+    config.runner.session.device = std::make_shared<FunctionDevice>(
+        [this, unpacks](const void* const* inputs, void* const* outputs) {
+          const auto* ids = static_cast<const int32_t*>(inputs[0]);
+          const auto* mask = static_cast<const int32_t*>(inputs[1]);
+          auto* y = static_cast<int32_t*>(outputs[0]);
+          const std::lock_guard lock(seen.mutex);
+          seen.ids.emplace_back(ids, ids + kPlaces);
+          seen.masks.emplace_back(mask, mask + kPlaces);
+          if (!unpacks) {
+            for (size_t i = 0; i < kPlaces; i++) y[i] = 2 * ids[i];
+            return;
+          }
+          const auto* lengths = static_cast<const int32_t*>(inputs[2]);
+          seen.lengths.emplace_back(lengths, lengths + kItems);
+          for (int k = 0, at = 0; k < kItems; k++) {
+            y[k] = 0;
+            for (int i = 0; i < lengths[k]; i++) y[k] += ids[at++];
+          }
+        });
+    if (change) change(config);
+    runner = std::make_unique<PackRunner>(testing::anchors_only(in, out), config);
+  }
+  Packed seen;
+  PackRunnerConfig config;
+  std::unique_ptr<PackRunner> runner;
+};
+
+struct Item {
+  Item(size_t n, int32_t first, size_t padded = 0)
+      : length(n), ids(n + padded), mask(n + padded), y(n + 2, -9) {
+    for (size_t i = 0; i < n; i++) ids[i] = first + static_cast<int32_t>(i), mask[i] = 1;
+    for (size_t i = n; i < ids.size(); i++) ids[i] = 777;  // padding with rubbish
+    in = {{"ids", 0, ids.data(), ids.size() * 4}, {"mask", 0, mask.data(), mask.size() * 4}};
+    out = {{"y", 0, y.data() + 1, n * 4}};
+  }
+  bool right() const {
+    for (size_t i = 0; i < length; i++)
+      if (y[i + 1] != 2 * ids[i]) return false;
+    return y.front() == -9 && y.back() == -9;
+  }
+  size_t length;
+  std::vector<int32_t> ids, mask, y;
+  std::vector<InputBinding> in;
+  std::vector<OutputBinding> out;
+};
+
+std::vector<int32_t> places(std::initializer_list<std::pair<size_t, std::vector<int32_t>>> parts) {
+  std::vector<int32_t> list(kPlaces);
+  for (const auto& [at, values] : parts)
+    std::copy(values.begin(), values.end(), list.begin() + static_cast<std::ptrdiff_t>(at));
+  return list;
+}
+
+TEST(PackRunner, ACountOfItemsReleasesAPack) {
+  PackSetup s(false, [](auto& c) { c.max_valid_num = 3; });
+  Item a(5, 10), b(6, 20), c(2, 30);
+  const RequestPtr ra = s.runner->execute_async(a.in, a.out),
+                   rb = s.runner->execute_async(b.in, b.out);
+  EXPECT_FALSE(rb->wait(20ms));
+  const RequestPtr rc = s.runner->execute_async(c.in, c.out);
+  for (const RequestPtr* r : {&ra, &rb, &rc}) ASSERT_TRUE((*r)->wait(60s));
+  EXPECT_TRUE(a.right() && b.right() && c.right());
+  // Scheme A: one behind the other, across rows.
+  ASSERT_EQ(s.seen.ids.size(), 1u);
+  EXPECT_EQ(s.seen.ids[0], places({{0, a.ids}, {5, b.ids}, {11, c.ids}}));
+  s.runner->stop();
+}
+
+TEST(PackRunner, AnItemThatDoesNotFitReleasesAPack) {
+  PackSetup s;
+  Item a(10, 1), b(7, 50);
+  const RequestPtr ra = s.runner->execute_async(a.in, a.out),
+                   rb = s.runner->execute_async(b.in, b.out);
+  ASSERT_TRUE(ra->wait(60s));
+  EXPECT_TRUE(a.right());
+  EXPECT_FALSE(rb->wait(20ms));
+  s.runner->stop();
+  EXPECT_EQ(rb->code(), ErrorCode::cancelled);
+}
+
+TEST(PackRunner, TheTimeoutReleasesAPack) {
+  ManualClock clock;
+  PackSetup s(false, [&](auto& c) {
+    c.timeout = 15000us;
+    c.runner.clock = Clock(clock);
+  });
+  Item a(3, 1), b(3, 5);
+  const RequestPtr ra = s.runner->execute_async(a.in, a.out);
+  while (clock.waiting() == 0) std::this_thread::sleep_for(1ms);
+  clock.advance(14ms);
+  const RequestPtr rb = s.runner->execute_async(b.in, b.out);
+  EXPECT_FALSE(rb->wait(20ms));
+  clock.advance(1ms);  // since the first item
+  ASSERT_TRUE(ra->wait(60s) && rb->wait(60s));
+  EXPECT_TRUE(a.right() && b.right());
+  EXPECT_EQ(s.runner->statistics().steps, 1u);
+  EXPECT_EQ(s.runner->statistics().padded_rows, kPlaces - 6);
+  s.runner->stop();
+}
+
+TEST(PackRunner, SingleRowModeNumbersItemsInTheMask) {
+  for (const PackAlgorithm algo : {PackAlgorithm::first_fit, PackAlgorithm::next_fit}) {
+    PackSetup s(false, [&](auto& c) {
+      c.enable_single_row_mode("mask", "", 1);
+      c.algo = algo;
+      c.dynamic_group.clear();
+      c.max_valid_num = 3;
+    });
+    Item a(4, 10), b(6, 20), c(3, 30);
+    std::vector<RequestPtr> requests;
+    for (Item* i : {&a, &b, &c}) {
+      if (i == &b) i->in.pop_back();  // the mask need not be given
+      requests.push_back(s.runner->execute_async(i->in, i->out));
+    }
+    const bool third_fits = true;  // 4 + 1 + 3 = 8 in row 0
+    if (algo == PackAlgorithm::next_fit) {
+      // Row 1 has no room for it any more: the pack goes without it.
+      ASSERT_TRUE(requests[1]->wait(60s));
+      EXPECT_EQ(s.seen.ids[0], places({{0, a.ids}, {8, b.ids}}));
+      EXPECT_EQ(s.seen.masks[0], places({{0, {1, 1, 1, 1}}, {8, {1, 1, 1, 1, 1, 1}}}));
+      EXPECT_FALSE(requests[2]->done());
+    } else {
+      for (const auto& r : requests) ASSERT_TRUE(r->wait(60s));
+      EXPECT_TRUE(third_fits && a.right() && b.right() && c.right());
+      EXPECT_EQ(s.seen.ids[0], places({{0, a.ids}, {5, c.ids}, {8, b.ids}}));
+      EXPECT_EQ(s.seen.masks[0],
+                places({{0, {1, 1, 1, 1}}, {5, {2, 2, 2}}, {8, {1, 1, 1, 1, 1, 1}}}));
+    }
+    s.runner->stop();
+  }
+}
+
+TEST(PackRunner, UnpackInfoCarriesLengthsAndOutputsAreItems) {
+  PackSetup s(true);
+  std::vector<RequestPtr> requests;
+  std::vector<Item> items;
+  std::vector<int32_t> sums(kItems, -1);
+  for (int i = 0; i < kItems; i++) items.emplace_back(static_cast<size_t>(i + 1), 10 * i);
+  for (size_t i = 0; i < kItems; i++) {
+    const std::vector<OutputBinding> out{{"sum", 0, &sums[i], 4}};
+    requests.push_back(s.runner->execute_async(items[i].in, out));
+  }
+  for (const auto& r : requests) ASSERT_TRUE(r->wait(60s));
+  EXPECT_EQ(s.seen.lengths[0], (std::vector<int32_t>{1, 2, 3, 4}));
+  EXPECT_EQ(sums, (std::vector<int32_t>{0, 21, 63, 126}));
+  s.runner->stop();
+}
+
+TEST(PackRunner, RemovesPaddingByTheMask) {
+  PackSetup s(false, [](auto& c) {
+    c.enable_padding_remove_pattern("mask", {});
+    c.max_valid_num = 2;
+  });
+  Item a(3, 10, 5), b(4, 20, 4);
+  const RequestPtr ra = s.runner->execute_async(a.in, a.out),
+                   rb = s.runner->execute_async(b.in, b.out);
+  ASSERT_TRUE(ra->wait(60s) && rb->wait(60s));
+  EXPECT_TRUE(a.right() && b.right());
+  EXPECT_EQ(s.seen.ids[0], places({{0, {10, 11, 12}}, {3, {20, 21, 22, 23}}}));
+  EXPECT_EQ(s.seen.masks[0], places({{0, {1, 1, 1, 1, 1, 1, 1}}}));
+  Item empty(1, 1, 3);
+  empty.mask[0] = 0;
+  EXPECT_THROW(s.runner->execute(empty.in, empty.out), Error);
+  s.runner->stop();
+}
+
+TEST(PackRunner, CompileBatchSizeDividesAFlatInput) {
+  PackRunnerConfig c;
+  c.timeout = 1us;
+  c.dynamic_input_name = "ids";
+  c.compile_batch_size = 2;
+  c.disable_data_across_rows = true;
+  c.runner.session.device = std::make_shared<FunctionDevice>(
+      [](const void* const* in, void* const* out) { std::memcpy(out[0], in[0], kPlaces * 4); });
+  PackRunner runner(
+      testing::anchors_only({{"ids", DType::s32, {kPlaces}}}, {{"y", DType::s32, {kPlaces}}}), c);
+  EXPECT_EQ(runner.execute_inputs()[0].size_in_bytes, kLength * 4u);  // one row
+  std::vector<int32_t> x(kLength, 5), y(kLength);
+  const InputBinding in[] = {{"ids", 0, x.data(), kLength * 4}};
+  const OutputBinding out[] = {{"y", 0, y.data(), kLength * 4}};
+  runner.execute(in, out);
+  EXPECT_EQ(x, y);
+}
+
+TEST(PackRunner, ResultsEqualUnpackedOnesForRandomRequests) {
+  for (int mode = 0; mode < 6; mode++) {
+    PackSetup s(false, [&](auto& c) {
+      c.timeout = 200us;
+      c.delimiter_num = mode % 2;
+      c.enable_prefetch_datastreams = mode % 3 != 0;
+      if (mode >= 2) c.enable_single_row_mode("mask", "", mode % 2);
+      c.algo = mode >= 4 ? PackAlgorithm::first_fit : PackAlgorithm::next_fit;
+    });
+    std::vector<std::thread> clients;
+    for (unsigned t = 0; t < 3; t++)
+      clients.emplace_back([&, t] {
+        std::mt19937 rng(t);
+        for (int i = 0; i < 60; i++) {
+          Item item(1 + rng() % kLength, static_cast<int32_t>(rng() % 1000));
+          s.runner->execute(item.in, item.out);
+          ASSERT_TRUE(item.right());
+        }
+      });
+    for (auto& c : clients) c.join();
+    EXPECT_EQ(s.runner->statistics().completed, 180u);
+    s.runner->stop();
+  }
+}
+
+TEST(PackRunner, NamesWhatIsWrong) {
+  PackSetup s;
+  const auto fails = [&](const Item& item, std::string_view part) {
+    try {
+      s.runner->execute(item.in, item.out);
+      ADD_FAILURE() << part;
+    } catch (const Error& e) {
+      EXPECT_NE(std::string_view(e.what()).find(part), std::string_view::npos) << e.what();
+    }
+  };
+  Item item(17, 1);
+  fails(item, "a request of 17 places is longer than 16");
+  item = Item(3, 1);
+  item.in[0] = {"ids", 0, item.ids.data(), 12};
+  item.in[1] = {"mask", 0, item.mask.data(), 8};
+  item.out[0] = {"y", 0, item.y.data(), 12};
+  fails(item, "input 'mask' has 2 places, but 'ids' has 3");
+  item.in.pop_back();
+  fails(item, "input 'mask' is missing");
+  for (const auto& change : std::vector<std::function<void(PackRunnerConfig&)>>{
+           [](auto& c) { c.timeout = 0us; }, [](auto& c) { c.dynamic_input_name = "nothing"; },
+           [](auto& c) { c.dynamic_group.clear(); },  // the mask cannot be packed then
+           [](auto& c) { c.compile_batch_size = 0; },
+           [](auto& c) { c.enable_padding_remove = true; },
+           [](auto& c) { c.unpack_info_input_name = "mask"; },
+           [](auto& c) { c.runner.batching_dim = 0; }})
+    EXPECT_THROW(PackSetup(false, change), Error);
+  s.runner->stop();
+}
+
+TEST(PackRunner, DeviceErrorsReachEveryItem) {
+  PackSetup s(false, [](auto& c) {
+    c.max_valid_num = 2;
+    c.runner.faults = std::make_shared<FaultInjector>("application_runtime_error@1");
+    c.runner.auto_reset = true;
+  });
+  Item a(3, 1), b(3, 5);
+  const RequestPtr ra = s.runner->execute_async(a.in, a.out),
+                   rb = s.runner->execute_async(b.in, b.out);
+  ASSERT_TRUE(ra->wait(60s) && rb->wait(60s));
+  EXPECT_EQ(ra->code(), ErrorCode::aborted);
+  EXPECT_EQ(ra->failure(), rb->failure());
+  const RequestPtr again_a = s.runner->execute_async(a.in, a.out),
+                   again_b = s.runner->execute_async(b.in, b.out);
+  ASSERT_TRUE(again_a->wait(60s) && again_b->wait(60s));
+  EXPECT_TRUE(a.right() && b.right());
+  s.runner->stop();
+}
+
+TEST(PackRunner, CancellationTimeoutsAndTheEndAnswerEverybody) {
+  PackSetup s;
+  Item a(3, 1), b(3, 5), c(3, 9);
+  const RequestPtr ra = s.runner->execute_async(a.in, a.out),
+                   rb = s.runner->execute_async(b.in, b.out, {}, {1ms}),
+                   rc = s.runner->execute_async(c.in, c.out);
+  EXPECT_TRUE(ra->cancel());
+  EXPECT_TRUE(rb->wait(60s));
+  EXPECT_EQ(rb->code(), ErrorCode::deadline_exceeded);
+  s.runner.reset();
+  ASSERT_TRUE(rc->done());
+  EXPECT_EQ(rc->code(), ErrorCode::cancelled);
+}
+
+TEST(PackRunner, DestructionLeavesNoRequestInFlight) {
+  for (int round = 0; round < 50; round++) {
+    PackSetup s;
+    std::vector<std::unique_ptr<Item>> items;
+    std::vector<RequestPtr> requests;
+    for (int i = 0; i < 30; i++) {
+      items.push_back(std::make_unique<Item>(3, i));
+      requests.push_back(s.runner->execute_async(items.back()->in, items.back()->out));
+    }
+    s.runner.reset();
+    for (const auto& r : requests) {
+      ASSERT_TRUE(r->done());
+      ASSERT_TRUE(r->code() == ErrorCode::ok || r->code() == ErrorCode::cancelled);
+    }
+  }
+}
+
+TEST(PackRunner, ACallbackMayDestroyIt) {
+  PackSetup s(false, [](PackRunnerConfig& c) { c.timeout = 1ms; });
+  Item a(3, 1);
+  struct Context {
+    PackSetup* setup;
+    std::atomic<bool> gone{false};
+  } context{&s};
+  s.runner->execute_async(a.in, a.out,
+                          {[](void* c, ErrorCode) noexcept {
+                             static_cast<Context*>(c)->setup->runner.reset();
+                             static_cast<Context*>(c)->gone = true;
+                           },
+                           &context});
+  while (!context.gone) std::this_thread::sleep_for(1ms);
+  EXPECT_TRUE(a.right());
+}
+
+}  // namespace
+}  // namespace poprt::runtime

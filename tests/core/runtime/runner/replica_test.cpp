@@ -1,0 +1,321 @@
+// What a runner does with many requests: replicas, cancellation, its end.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "core/runtime/runner/replica_support.h"
+
+namespace poprt::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace replica_test;
+
+TEST(RingBufferMultiplier, BoundsRequestsInFlight) {
+  Gate gate;
+  RunnerConfig config =
+      on(std::make_shared<FunctionDevice>([&](const void* const*, void* const*) { gate.wait(); }));
+  config.batching_dim = 0;
+  config.ring_buffer_size_multiplier = 3;
+  {
+    ModelRunner runner(add_one_model({50}), config);
+    EXPECT_EQ(runner.statistics().queue_capacity, 150u);  // 3 x the batch
+  }
+  config.queue_depth = 5;  // ours comes first
+  ModelRunner runner(add_one_model({1}), config);
+  Rows k(1);
+  std::atomic<int> submitted{0};
+  std::vector<RequestPtr> requests(8);
+  std::thread client([&] {
+    for (auto& r : requests) {
+      r = runner.execute_async(k.in, k.out);
+      submitted++;
+    }
+  });
+  ASSERT_TRUE(eventually([&] { return submitted == 5; }));
+  std::this_thread::sleep_for(20ms);
+  EXPECT_EQ(submitted, 5);  // the sixth is blocked
+  gate.open();
+  client.join();
+  for (const auto& r : requests) EXPECT_TRUE(r->wait(60s));
+}
+
+TEST(Replication, SpreadsRequestsOverDevices) {
+  Gate gate;
+  std::atomic<int> entered{0};
+  std::vector<std::shared_ptr<FunctionDevice>> devices;
+  RunnerConfig config;
+  config.replication_factor = 3;
+  const auto plus = add_one(4);
+  for (int i = 0; i < 3; i++) {
+    devices.push_back(std::make_shared<FunctionDevice>(
+        [&, plus](const void* const* in, void* const* out) {
+          entered++;
+          gate.wait();
+          plus(in, out);
+        },
+        i));
+    config.replica_id_to_device[i] = devices.back();
+  }
+  ModelRunner runner(add_one_model({4}), config);
+  EXPECT_EQ(runner.replicas(), 3u);
+  std::vector<std::unique_ptr<Rows>> memory;
+  std::vector<RequestPtr> requests;
+  for (int i = 0; i < 6; i++) {
+    memory.push_back(std::make_unique<Rows>(4, static_cast<float>(i)));
+    requests.push_back(runner.execute_async(memory.back()->in, memory.back()->out));
+  }
+  EXPECT_TRUE(eventually([&] { return entered == 3; }));  // all three at the same time
+  gate.open();
+  for (size_t i = 0; i < 6; i++) {
+    ASSERT_TRUE(requests[i]->wait(60s));
+    EXPECT_TRUE(memory[i]->right());
+  }
+  for (size_t r = 0; r < 3; r++) EXPECT_EQ(runner.statistics(r).completed, 2u) << r;
+  EXPECT_THROW(runner.statistics(3), Error);
+}
+
+TEST(Replication, PinsReplicasToDevices) {
+  const auto plus = add_one(4);
+  std::atomic<int> a_runs{0}, b_runs{0};
+  const auto counted = [&](std::atomic<int>& n) {
+    return std::make_shared<FunctionDevice>([&n, plus](const void* const* in, void* const* out) {
+      n++;
+      plus(in, out);
+    });
+  };
+  RunnerConfig config;
+  config.replication_factor = 2;
+  config.replica_id_to_device = {{0, counted(a_runs)}, {1, counted(b_runs)}};
+  ModelRunner runner(add_one_model({4}), config);
+  for (int i = 0; i < 10; i++) {
+    Rows k(4);
+    runner.execute(k.in, k.out);
+    EXPECT_TRUE(k.right());
+  }
+  EXPECT_EQ(a_runs + b_runs, 10);
+  EXPECT_EQ(static_cast<uint64_t>(a_runs), runner.statistics(0).batches);
+  config.replica_id_to_device = {{2, nullptr}};
+  EXPECT_EQ(code_of([&] { ModelRunner(add_one_model({4}), config); }), ErrorCode::not_found);
+}
+
+TEST(Replication, CompiledInReplicasGetTheirSlice) {
+  std::vector<std::pair<int, float>> seen;
+  RunnerConfig config;
+  const auto plus = add_one(2);
+  for (int i = 0; i < 3; i++)
+    config.replica_id_to_device[i] = std::make_shared<FunctionDevice>(
+        [&seen, i, plus](const void* const* in, void* const* out) {
+          seen.emplace_back(i, *static_cast<const float*>(in[0]));
+          plus(in, out);
+        },
+        i);
+  const auto model = add_one_model({2});
+  model->replication_factor = 3;
+  ModelRunner runner(model, config);
+  EXPECT_EQ(runner.replicas(), 1u);
+  EXPECT_EQ(runner.execute_inputs()[0].anchor.shape, (Shape{3, 2}));
+  EXPECT_EQ(runner.execute_inputs()[0].size_in_bytes, 24u);
+  Rows k(6);
+  runner.execute(k.in, k.out);
+  EXPECT_TRUE(k.right());
+  EXPECT_EQ(seen, (std::vector<std::pair<int, float>>{{0, 0.f}, {1, 2.f}, {2, 4.f}}));
+  Rows twice(12), wrong(8);
+  const RequestPtr r = runner.execute_async(twice.in, twice.out);
+  ASSERT_TRUE(r->wait(60s));
+  EXPECT_TRUE(twice.right());
+  EXPECT_EQ(code_of([&] { runner.execute(wrong.in, wrong.out); }), ErrorCode::invalid_argument);
+}
+
+// --- cancellation, timeouts of requests, the end
+
+struct Blocked {  // a runner whose first run waits for the gate
+  explicit Blocked(bool overlap = false, size_t batch = 1) {
+    RunnerConfig config =
+        on(std::make_shared<FunctionDevice>([this](const void* const*, void* const*) {
+          runs++;
+          gate.wait();
+        }));
+    config.overlap_io = overlap;
+    if (batch > 1) config.batching_dim = 0;
+    runner = std::make_unique<ModelRunner>(add_one_model({static_cast<int64_t>(batch)}), config);
+  }
+  Gate gate;
+  std::atomic<int> runs{0};
+  std::unique_ptr<ModelRunner> runner;
+};
+
+struct Calls {
+  std::atomic<int> n{0}, code{-1};
+  static void call(void* c, ErrorCode code) noexcept {
+    auto& self = *static_cast<Calls*>(c);
+    self.code = static_cast<int>(code);
+    self.n++;
+  }
+};
+
+TEST(Cancellation, ARequestThatWaitsIsCancelledOnce) {
+  Blocked b;
+  Rows x(1), y(1);
+  Calls calls;
+  const RequestPtr running = b.runner->execute_async(x.in, x.out);
+  ASSERT_TRUE(eventually([&] { return b.runs == 1; }));
+  const RequestPtr waiting = b.runner->execute_async(y.in, y.out, {Calls::call, &calls});
+  EXPECT_FALSE(running->cancel());
+  EXPECT_TRUE(waiting->cancel());
+  EXPECT_FALSE(waiting->cancel());
+  EXPECT_TRUE(waiting->done());
+  EXPECT_EQ(calls.n, 1);
+  EXPECT_EQ(code_of([&] { waiting->check(); }), ErrorCode::cancelled);
+  b.gate.open();
+  EXPECT_TRUE(running->wait(60s));
+  b.runner->stop();
+  EXPECT_EQ(b.runs, 1);
+  EXPECT_EQ(calls.n, 1);
+  EXPECT_EQ(b.runner->statistics().cancelled, 1u);
+  EXPECT_EQ(b.runner->statistics().in_flight, 0u);
+}
+
+TEST(Cancellation, ARequestLeavesAnOpenBatch) {
+  const auto plus = add_one(4);
+  RunnerConfig config = on(std::make_shared<FunctionDevice>(plus));
+  config.batching_dim = 0;
+  config.timeout = 0ns;
+  ModelRunner runner(add_one_model({4}), config);
+  Rows a(2, 1), b(2, 2), c(2, 3);
+  const RequestPtr ra = runner.execute_async(a.in, a.out);
+  EXPECT_TRUE(ra->cancel());
+  const RequestPtr rb = runner.execute_async(b.in, b.out);
+  EXPECT_FALSE(rb->wait(20ms));  // a's rows do not count
+  const RequestPtr rc = runner.execute_async(c.in, c.out);
+  ASSERT_TRUE(rb->wait(60s) && rc->wait(60s));
+  EXPECT_TRUE(b.right() && c.right());
+  EXPECT_EQ(a.y, std::vector<float>(4, -7.f));
+}
+
+TEST(RequestTimeout, FailsWhatHasNotBegunInTime) {
+  Blocked b;
+  Rows x(1), y(1);
+  RequestPtr running;  // one that has begun in time, however busy this machine is
+  ASSERT_TRUE(eventually([&] {
+    if (!running || running->done()) running = b.runner->execute_async(x.in, x.out, {}, {1ms});
+    return b.runs == 1;
+  }));
+  const RequestPtr late = b.runner->execute_async(y.in, y.out, {}, {1ms});
+  EXPECT_TRUE(late->wait(60s));  // although the device is busy
+  EXPECT_EQ(late->code(), ErrorCode::deadline_exceeded);
+  EXPECT_EQ(code_of([&] { late->check(); }), ErrorCode::deadline_exceeded);
+  b.gate.open();
+  EXPECT_TRUE(running->wait(60s));
+  b.runner->stop();
+  EXPECT_GE(b.runner->statistics().timed_out, 1u);
+}
+
+TEST(RequestTimeout, OpenBatchesAreWatched) {
+  RunnerConfig config = on(std::make_shared<FunctionDevice>(add_one(4)));
+  config.batching_dim = 0;
+  config.timeout = 0ns;
+  ModelRunner runner(add_one_model({4}), config);
+  Rows k(1);
+  Calls calls;
+  runner.execute_async(k.in, k.out, {Calls::call, &calls}, {1ms});
+  EXPECT_TRUE(eventually([&] { return calls.n == 1; }));  // nobody waits for it
+  EXPECT_EQ(calls.code, static_cast<int>(ErrorCode::deadline_exceeded));
+}
+
+TEST(Destruction, FailsWhatWaitsAndFinishesWhatRuns) {
+  for (const bool overlap : {false, true}) {
+    Blocked b(overlap);
+    std::vector<std::unique_ptr<Rows>> memory;
+    std::vector<RequestPtr> requests;
+    Calls calls;
+    for (int i = 0; i < 20; i++) {
+      memory.push_back(std::make_unique<Rows>(1));
+      requests.push_back(
+          b.runner->execute_async(memory.back()->in, memory.back()->out, {Calls::call, &calls}));
+    }
+    ASSERT_TRUE(eventually([&] { return b.runs == 1; }));
+    std::atomic<bool> gone{false};
+    std::thread destroyer([&] {
+      b.runner.reset();
+      gone = true;
+    });
+    std::this_thread::sleep_for(20ms);
+    EXPECT_FALSE(gone);  // a run uses its memory
+    b.gate.open();
+    destroyer.join();
+    int ok = 0;
+    for (const auto& r : requests) {
+      ASSERT_TRUE(r->done());
+      ok += r->code() == ErrorCode::ok;
+      EXPECT_TRUE(r->code() == ErrorCode::ok || r->code() == ErrorCode::cancelled);
+    }
+    EXPECT_EQ(calls.n, 20);
+    EXPECT_EQ(requests[0]->code(), ErrorCode::ok);
+    EXPECT_EQ(requests[19]->code(), ErrorCode::cancelled);
+    EXPECT_EQ(ok, b.runs);
+  }
+}
+
+TEST(Destruction, OfARunnerWithAnOpenBatch) {
+  Blocked b(false, 4);
+  Rows k(1);
+  const RequestPtr r = b.runner->execute_async(k.in, k.out);
+  b.gate.open();
+  b.runner.reset();
+  ASSERT_TRUE(r->done());
+  EXPECT_TRUE(r->code() == ErrorCode::cancelled || r->code() == ErrorCode::ok);
+}
+
+TEST(Destruction, OfReplicasFailsWhatWaitsOnAllOfThemFirst) {
+  Gate gate;
+  std::atomic<int> runs{0};
+  RunnerConfig config;
+  config.replication_factor = 2;
+  for (int i = 0; i < 2; i++)
+    config.replica_id_to_device[i] = std::make_shared<FunctionDevice>(
+        [&](const void* const*, void* const*) {
+          runs++;
+          gate.wait();
+        },
+        i);
+  auto runner = std::make_unique<ModelRunner>(add_one_model({1}), config);
+  Rows k(1);
+  std::vector<RequestPtr> requests;
+  for (int i = 0; i < 20; i++) requests.push_back(runner->execute_async(k.in, k.out));
+  ASSERT_TRUE(eventually([&] { return runs == 2; }));
+  std::thread destroyer([&] { runner.reset(); });
+  std::this_thread::sleep_for(20ms);
+  gate.open();
+  destroyer.join();
+  int ok = 0;
+  for (const auto& r : requests) {
+    ASSERT_TRUE(r->done());
+    ok += r->code() == ErrorCode::ok;
+  }
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(ok, 2);
+}
+
+TEST(Destruction, FromACallback) {
+  auto* const b = new Blocked;
+  b->gate.open();
+  Rows k(1);
+  struct Context {
+    Blocked* blocked;
+    std::atomic<bool> gone{false};
+  } context{b};
+  b->runner->execute_async(k.in, k.out,
+                           {[](void* c, ErrorCode) noexcept {
+                              static_cast<Context*>(c)->blocked->runner.reset();
+                              static_cast<Context*>(c)->gone = true;
+                            },
+                            &context});
+  ASSERT_TRUE(eventually([&] { return context.gone.load(); }));
+  std::this_thread::sleep_for(20ms);  // its thread lets go of the device, which names b
+  delete b;
+}
+
+}  // namespace
+}  // namespace poprt::runtime

@@ -1,0 +1,282 @@
+#include "runtime/runner/runner_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+
+#include "base/error.h"
+#include "runtime/runner/model_runner.h"
+#include "support/function_device.h"
+
+namespace poprt::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::FunctionDevice;
+
+template <class F>
+void expect_error(F&& f, ErrorCode code, std::string_view part) {
+  try {
+    f();
+    ADD_FAILURE() << "no error, expected " << part;
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), code) << e.what();
+    EXPECT_NE(std::string_view(e.what()).find(part), std::string_view::npos) << e.what();
+  }
+}
+
+TEST(RuntimeConfig, HasTheDocumentedDefaults) {
+  const RunnerConfig c;
+  EXPECT_TRUE(c.thread_safe);
+  EXPECT_EQ(c.timeout, 10ms);
+  EXPECT_TRUE(c.validate_io_params);
+  EXPECT_EQ(c.batching_dim, std::numeric_limits<uint32_t>::max());
+  EXPECT_EQ(c.ring_buffer_size_multiplier, 2u);
+  EXPECT_FALSE(c.auto_reset);
+  EXPECT_FALSE(c.flush_on_waiting_outputs);
+  EXPECT_EQ(c.batch_size_timeout.count(), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(c.data_parallel_timeout.count(), std::numeric_limits<int64_t>::max());
+  EXPECT_FALSE(c.is_batch_size_timeout_enabled);
+  EXPECT_EQ(c.request_tracepoints_buffer_size, 1000u);
+  EXPECT_TRUE(c.replica_id_to_device.empty());
+  EXPECT_TRUE(c.flush_by_name.inputs.empty() && c.flush_by_name.outputs.empty());
+  EXPECT_EQ(c.replication_factor, 1);
+  EXPECT_EQ(c.device_wait_timeout, 1s);
+  EXPECT_EQ(c.device_wait_sleep, 6s);
+}
+
+TEST(RuntimeConfig, RefusesWhatMakesNoSense) {
+  const auto model = testing::add_one_model({4, 2});
+  const auto refuse = [&](auto change, ErrorCode code, std::string_view part) {
+    RunnerConfig c;
+    change(c);
+    expect_error([&] { RunnerPlan(model, c); }, code, part);
+  };
+  const auto invalid = ErrorCode::invalid_argument;
+  refuse([](auto& c) { c.replication_factor = 0; }, invalid, "replication factor");
+  refuse([](auto& c) { c.ring_buffer_size_multiplier = 0; }, invalid, "multiplier");
+  refuse([](auto& c) { c.batches_per_step = -1; }, invalid, "batches per step");
+  refuse([](auto& c) { c.timeout = -1ns; }, invalid, "timeouts");
+  refuse([](auto& c) { c.batching_dim = 2; }, ErrorCode::failed_precondition,
+         "batching_dim 2: 'x' has shape [4,2]");
+  refuse([](auto& c) { c.frozen_inputs["z"] = {}; }, ErrorCode::not_found, "no input 'z'");
+  refuse([](auto& c) { c.frozen_inputs["x"] = {&c, 3}; }, invalid, "expected 32 bytes");
+  refuse([](auto& c) { c.flush_by_name.outputs["x"] = {}; }, ErrorCode::not_found, "no output 'x'");
+  refuse([](auto& c) { c.flush_by_name.inputs["x"] = {&c, 32}; }, invalid, "lacks: output 'y'");
+  refuse([](auto& c) { c.flush_by_name.outputs["y"] = {&c, 32}; }, invalid, "lacks: input 'x'");
+  const auto odd = testing::anchors_only({{"x", DType::f32, {4}}}, {{"y", DType::f32, {3}}});
+  RunnerConfig c;
+  c.batching_dim = 0;
+  expect_error([&] { RunnerPlan(odd, c); }, ErrorCode::failed_precondition,
+               "'y' has shape [3], which is not a batch of 4");
+}
+
+// Two inputs and two outputs; the device copies "a" to "p" and "b" to "q".
+struct Pair {
+  explicit Pair(RunnerConfig config = {}, std::vector<float> data_of_b = {}) : b_data(data_of_b) {
+    const auto model = testing::anchors_only({{"a", DType::f32, {2}}, {"b", DType::f32, {2}}},
+                                             {{"p", DType::f32, {2}}, {"q", DType::f32, {2}}});
+    if (!b_data.empty()) {
+      model->input_data.resize(2);
+      model->input_data[1] = std::as_bytes(std::span(b_data));
+    }
+    config.session.device =
+        std::make_shared<FunctionDevice>([](const void* const* in, void* const* out) {
+          for (int i = 0; i < 2; i++) std::memcpy(out[i], in[i], 8);
+        });
+    runner = std::make_unique<ModelRunner>(model, config);
+  }
+  std::vector<float> b_data;
+  float a[2] = {1, 2}, b[2] = {3, 4}, p[2] = {}, q[2] = {};
+  InputBinding in_a{"a", 0, a, 8}, in_b{"b", 0, b, 8};
+  OutputBinding out_p{"p", 0, p, 8}, out_q{"q", 0, q, 8};
+  std::unique_ptr<ModelRunner> runner;
+  void run(std::vector<InputBinding> in, std::vector<OutputBinding> out) {
+    runner->execute(in, out);
+    const RequestPtr r = runner->execute_async(in, out);
+    r->wait();
+    r->check();
+  }
+};
+
+TEST(ValidateIoParams, WrongNamesAndSizesFailUnlessItIsOff) {
+  Pair on;
+  expect_error([&] { on.run({on.in_a, {"z", 0, on.b, 8}}, {on.out_p, on.out_q}); },
+               ErrorCode::not_found, "there is no input 'z'; inputs are: 'a', 'b'");
+  expect_error([&] { on.run({on.in_a, {"b", 0, on.b, 16}}, {on.out_p, on.out_q}); },
+               ErrorCode::invalid_argument,
+               "'b': 16 bytes are 2 batches of f32 [2], but 'a' has 1");
+  expect_error([&] { on.run({on.in_a}, {on.out_p, on.out_q}); }, ErrorCode::invalid_argument,
+               "input 'b' is missing");
+  RunnerConfig config;
+  config.validate_io_params = false;
+  Pair off(config);
+  off.run({off.in_a, {"z", 0, off.b, 8}, {"b", 0, off.b, 16}}, {off.out_p, off.out_q});
+  EXPECT_EQ(off.p[1], 2);
+  EXPECT_EQ(off.q[1], 4);
+}
+
+// Conditional execution is ours to define: with validate_io_params off, a request names the anchors
+// that it needs; the others are not connected.
+TEST(ConditionalExecution, AnchorsThatAreNotNamedDeliverZerosOrAreDropped) {
+  for (const bool overlap : {false, true}) {
+    RunnerConfig config;
+    config.validate_io_params = false;
+    config.overlap_io = overlap;
+    Pair pair(config);
+    pair.q[0] = pair.q[1] = -1;
+    pair.run({pair.in_a}, {pair.out_p});
+    EXPECT_EQ(pair.p[0], 1);
+    EXPECT_EQ(pair.q[0], -1);  // not written
+    pair.run({pair.in_a}, {pair.out_q});
+    EXPECT_EQ(pair.q[0], 0);  // zeros came in
+  }
+}
+
+TEST(FrozenInputs, AreGivenOnceAndLeftOutOfRequests) {
+  for (const bool overlap : {false, true}) {
+    std::vector<float> value{7, 8};
+    RunnerConfig config;
+    config.overlap_io = overlap;
+    config.frozen_inputs["b"] = {value.data(), 8};
+    Pair pair(config);
+    value = {0, 0};  // it was copied
+    pair.run({pair.in_a}, {pair.out_p, pair.out_q});
+    EXPECT_EQ(pair.q[0], 7);
+    EXPECT_EQ(pair.q[1], 8);
+    EXPECT_EQ(pair.p[0], 1);
+    expect_error([&] { pair.run({pair.in_a, pair.in_b}, {pair.out_p, pair.out_q}); },
+                 ErrorCode::invalid_argument, "leave it out");
+    const void* inputs[] = {pair.a, nullptr};
+    void* outputs[] = {pair.p, pair.q};
+    pair.q[0] = 0;
+    pair.runner->execute(inputs, outputs);
+    EXPECT_EQ(pair.q[0], 7);
+  }
+}
+
+TEST(DataDesc, SaysWhatCallersGiveAndWhatComesWithTheModel) {
+  Pair pair({}, {5, 6});
+  const auto& in = pair.runner->execute_inputs();
+  ASSERT_EQ(in.size(), 2u);
+  EXPECT_EQ(in[0].anchor.name, "a");
+  EXPECT_EQ(in[0].size_in_bytes, 8u);
+  EXPECT_EQ(in[0].anchor.shape, Shape{2});
+  EXPECT_EQ(in[0].anchor.dtype, DType::f32);
+  EXPECT_FALSE(in[0].popef_contains_tensor_data);
+  EXPECT_TRUE(in[1].popef_contains_tensor_data);
+  EXPECT_EQ(pair.runner->execute_outputs()[1].anchor.name, "q");
+  pair.run({pair.in_a}, {pair.out_p, pair.out_q});
+  EXPECT_EQ(pair.q[1], 6);
+  // And can be replaced.
+  const float other[] = {9, 10};
+  pair.runner->update_inputs({{"b", {other, 8}}});
+  pair.run({pair.in_a}, {pair.out_p, pair.out_q});
+  EXPECT_EQ(pair.q[1], 10);
+  expect_error([&] { pair.runner->update_inputs({{"a", {other, 8}}}); },
+               ErrorCode::failed_precondition, "given by every request");
+}
+
+TEST(FrozenInputs, WithDynamicBatchesAreUsedAsTheyAre) {
+  const auto model = testing::anchors_only({{"x", DType::f32, {4}}, {"w", DType::f32, {3}}},
+                                           {{"y", DType::f32, {4}}});
+  const float w[] = {10, 20, 30};
+  RunnerConfig config;
+  config.batching_dim = 0;
+  config.timeout = 1us;
+  config.frozen_inputs["w"] = {w, 12};
+  config.session.device =
+      std::make_shared<FunctionDevice>([](const void* const* in, void* const* out) {
+        const auto *x = static_cast<const float*>(in[0]), *c = static_cast<const float*>(in[1]);
+        for (int i = 0; i < 4; i++) static_cast<float*>(out[0])[i] = x[i] + c[2];
+      });
+  ModelRunner runner(model, config);
+  const float x[] = {1, 2, 3, 4, 5, 6};
+  float y[6];
+  const InputBinding in[] = {{"x", 0, x, 24}};
+  const OutputBinding out[] = {{"y", 0, y, 24}};
+  runner.execute(in, out);
+  for (int i = 0; i < 6; i++) EXPECT_EQ(y[i], x[i] + 30);
+}
+
+TEST(WholeBatches, ARequestMayHaveSeveral) {
+  Pair pair;
+  const float a[] = {1, 2, 3, 4, 5, 6};
+  float p[6], q[6];
+  pair.run({{"a", 0, a, 24}, {"b", 0, a, 24}}, {{"p", 0, p, 24}, {"q", 0, q, 24}});
+  for (int i = 0; i < 6; i++) EXPECT_EQ(p[i] + q[i], 2 * a[i]);
+  EXPECT_EQ(pair.runner->statistics().batches, 6u);
+  expect_error([&] { pair.run({{"a", 0, a, 12}, {"b", 0, a, 12}}, {pair.out_p, pair.out_q}); },
+               ErrorCode::invalid_argument, "expected 8 bytes");
+}
+
+TEST(RingBufferMultiplier, IsTheCapacityInRowsOfAStep) {
+  const auto model = testing::add_one_model({4, 2});
+  RunnerConfig c;
+  EXPECT_EQ(RunnerPlan(model, c).depth, 64u);  // the default: at least 64
+  for (const size_t multiplier : {1, 3, 30}) {
+    c.ring_buffer_size_multiplier = multiplier;
+    c.batching_dim = UINT32_MAX;
+    EXPECT_EQ(RunnerPlan(model, c).depth, multiplier);
+    c.batching_dim = 0;
+    EXPECT_EQ(RunnerPlan(model, c).depth, multiplier * 4);
+  }
+  c.ring_buffer_size_multiplier = 2;
+  c.batches_per_step = 10;
+  EXPECT_EQ(RunnerPlan(model, c).depth, 80u);
+  c.queue_depth = 7;
+  EXPECT_EQ(RunnerPlan(model, c).depth, 7u);
+}
+
+TEST(ModelRunner, MakesTheSeedThatNobodyGives) {
+  const auto model = testing::anchors_only({{"a", DType::u64, {2}}}, {{"p", DType::u64, {2}}});
+  model->metadata.setSeedHandle("h2d_a");
+  RunnerConfig config;
+  const auto another = [] {
+    return std::make_shared<FunctionDevice>(
+        [](const void* const* in, void* const* out) { std::memcpy(out[0], in[0], 16); });
+  };
+  config.session.device = another();
+  ModelRunner runner(model, config);
+  EXPECT_TRUE(runner.execute_inputs()[0].popef_contains_tensor_data);
+  uint64_t first[2], second[2];
+  runner.execute({}, std::vector<OutputBinding>{{"p", 0, first, 16}});
+  const RequestPtr r = runner.execute_async({}, std::vector<OutputBinding>{{"p", 0, second, 16}});
+  r->wait();
+  r->check();
+  EXPECT_NE(first[0], first[1]);
+  EXPECT_NE(first[0], second[0]);
+  expect_error([&] { runner.update_inputs({{"a", {first, 16}}}); }, ErrorCode::failed_precondition,
+               "is the random seed");
+  const uint64_t mine[2] = {5, 6};
+  config.frozen_inputs["a"] = {mine, 16};
+  config.session.device = another();
+  ModelRunner(model, config).execute({}, std::vector<OutputBinding>{{"p", 0, first, 16}});
+  EXPECT_EQ(first[1], 6u);
+}
+
+// The device copies a to p and b to q; b is a feed.
+TEST(ModelRunner, AFeedGivesEveryStepItsNextValue) {
+  for (const bool synchronous : {false, true}) {
+    Pair p({}, {10, 11, 20, 21, 30, 31});
+    std::vector<float> seen;
+    for (int i = 0; i < 4; i++) {
+      float a[2] = {1, 2}, out_a[2], out_b[2];
+      const InputBinding in[] = {{"a", 0, a, 8}};
+      const OutputBinding out[] = {{"p", 0, out_a, 8}, {"q", 0, out_b, 8}};
+      if (synchronous) {
+        p.runner->execute(in, out);
+      } else {
+        const RequestPtr r = p.runner->execute_async(in, out);
+        r->wait();
+        r->check();
+      }
+      seen.push_back(out_b[0]);
+    }
+    EXPECT_EQ(seen, (std::vector<float>{10, 20, 30, 10}));
+  }
+}
+
+}  // namespace
+}  // namespace poprt::runtime

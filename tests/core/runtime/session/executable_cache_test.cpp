@@ -1,0 +1,173 @@
+#include "runtime/session/executable_cache.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <thread>
+
+#include "base/error.h"
+#include "popef/writer.h"
+#include "program/serialize.h"
+#include "runtime/runner/model_runner.h"
+#include "support/copy_model.h"
+
+namespace poprt::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::CopyModel;
+
+class Cache : public ::testing::Test {
+ protected:
+  Cache() {
+    folder = fs::path(::testing::TempDir()) /
+             fmt::format("executable_cache_{}_{}", ::getpid(),
+                         ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    program::write_executable(
+        [&](std::span<const std::byte> b) { payload.insert(payload.end(), b.begin(), b.end()); },
+        copy.b.program(), copy.b.weight_records());
+  }
+  ~Cache() override { fs::remove_all(folder); }
+
+  static CacheKey key(char digit, const std::string& description = "poprt 0.1.0, default") {
+    return {std::string(64, digit), description, "m"};
+  }
+  // Bytes from `offset` on are replaced.
+  static void damage(const fs::path& path, uint64_t offset, const std::string& bytes) {
+    std::fstream f(path, std::ios::in | std::ios::out | std::ios::binary);
+    f.seekp(static_cast<std::streamoff>(offset));
+    f << bytes;
+  }
+  static void set_age(const fs::path& path, std::chrono::hours age) {
+    fs::last_write_time(path, fs::file_time_type::clock::now() - age);
+  }
+
+  CopyModel copy{1000};
+  fs::path folder;
+  std::vector<std::byte> payload;
+};
+
+TEST_F(Cache, WhatIsStoredIsFoundAndRuns) {
+  const ExecutableCache cache(folder);
+  EXPECT_EQ(cache.find(key('a')), nullptr);
+  cache.store(key('a'), payload);
+  EXPECT_EQ(cache.path_of(key('a')).filename().string(), std::string(64, 'a') + ".popef");
+  const auto model = cache.find(key('a'));
+  ASSERT_NE(model, nullptr);
+  EXPECT_EQ(model->name, "m");
+  ModelRunner runner(model);
+  std::vector<float> x(1000, 1), y(1000), c(1000);
+  const void* inputs[] = {x.data()};
+  void* outputs[] = {y.data(), c.data()};
+  runner.execute(inputs, outputs);
+  EXPECT_EQ(x, y);
+  EXPECT_EQ(c, copy.constants);
+  EXPECT_EQ(cache.find(key('b')), nullptr);
+}
+
+TEST_F(Cache, FalseHitIsNoHit) {
+  const ExecutableCache cache(folder);
+  cache.store(key('a'), payload);
+  EXPECT_EQ(cache.find(key('a', "poprt 0.1.0, fp16")), nullptr);
+  CacheKey other = key('a');
+  other.name = "another";
+  EXPECT_EQ(cache.find(other), nullptr);
+  fs::copy_file(cache.path_of(key('a')), cache.path_of(key('b')));
+  EXPECT_EQ(cache.find(key('b')), nullptr);
+  EXPECT_NE(cache.find(key('a')), nullptr);
+}
+
+TEST_F(Cache, DamageAnywhereIsNoHitAndIsRepaired) {
+  const ExecutableCache cache(folder);
+  cache.store(key('a'), payload);
+  const fs::path path = cache.path_of(key('a'));
+  const uint64_t size = fs::file_size(path);
+  fs::resize_file(path, size / 2);
+  EXPECT_EQ(cache.find(key('a')), nullptr);
+  std::ofstream(path, std::ios::trunc) << "rubbish";
+  EXPECT_EQ(cache.find(key('a')), nullptr);
+  std::ofstream(path, std::ios::trunc).close();
+  EXPECT_EQ(cache.find(key('a')), nullptr);
+  cache.store(key('a'), payload);
+  damage(path, size - 400, "x");  // a weight
+  EXPECT_EQ(cache.find(key('a')), nullptr);
+  cache.store(key('a'), payload);
+  EXPECT_NE(cache.find(key('a')), nullptr);
+  // A PopEF file of somebody else.
+  {
+    popef::FileWriter writer(path.string());
+    writer.createOpaqueBlob("o", "")->stream << "x";
+    writer.close();
+  }
+  EXPECT_EQ(cache.find(key('a')), nullptr);
+}
+
+TEST_F(Cache, StoreNeverThrows) {
+  std::ofstream(folder.string()) << "a file where the folder should be";
+  const ExecutableCache cache(folder);
+  cache.store(key('a'), payload);
+  EXPECT_EQ(cache.find(key('a')), nullptr);
+}
+
+TEST_F(Cache, PruneRemovesTheLeastRecentlyUsed) {
+  const ExecutableCache cache(folder);
+  EXPECT_TRUE(cache.list().empty());
+  for (const char c : {'a', 'b', 'c'}) cache.store(key(c, std::string("about ") + c), payload);
+  std::ofstream(folder / "notes.txt") << "mine";
+  std::ofstream(folder / "other.popef") << "mine";
+  set_age(cache.path_of(key('a')), std::chrono::hours(30));
+  set_age(cache.path_of(key('b')), std::chrono::hours(60));
+  set_age(cache.path_of(key('c')), std::chrono::hours(10));
+  auto entries = cache.list();
+  ASSERT_EQ(entries.size(), 3u);
+  EXPECT_EQ(entries[0].description, "about b");
+  EXPECT_EQ(entries[1].description, "about a");
+  const uint64_t one = entries[0].bytes;
+
+  EXPECT_NE(cache.find(key('b', "about b")), nullptr);  // used now
+  auto pruned = cache.prune({.max_bytes = 2 * one, .max_age = {}});
+  EXPECT_EQ(pruned.files, 1u);
+  EXPECT_EQ(pruned.bytes, one);
+  EXPECT_FALSE(fs::exists(cache.path_of(key('a'))));
+
+  pruned = cache.prune({.max_bytes = {}, .max_age = std::chrono::hours(5)});
+  EXPECT_EQ(pruned.files, 1u);
+  EXPECT_FALSE(fs::exists(cache.path_of(key('c'))));
+  EXPECT_EQ(cache.prune({}).files, 1u);
+  EXPECT_TRUE(cache.list().empty());
+  EXPECT_TRUE(fs::exists(folder / "notes.txt"));
+  EXPECT_TRUE(fs::exists(folder / "other.popef"));
+}
+
+TEST_F(Cache, PruneRemovesRemainsOfDeadWriters) {
+  const ExecutableCache cache(folder);
+  fs::create_directories(folder);
+  const fs::path dead = folder / ".poprt-1-2.tmp", written = folder / ".poprt-3-4.tmp";
+  for (const fs::path& path : {dead, written}) std::ofstream(path) << "x";
+  const int fd = ::open(written.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(fd, LOCK_EX), 0);
+  (void)cache.prune({});
+  EXPECT_FALSE(fs::exists(dead));
+  EXPECT_TRUE(fs::exists(written));
+  ::close(fd);
+}
+
+TEST_F(Cache, ThreadsShareAFolder) {
+  const ExecutableCache cache(folder);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; t++)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; i++) {
+        cache.store(key('a'), payload);
+        EXPECT_NE(cache.find(key('a')), nullptr);
+      }
+    });
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(cache.list().size(), 1u);
+}
+
+}  // namespace
+}  // namespace poprt::runtime

@@ -1,0 +1,462 @@
+#include "runtime/session/popef_file.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <chrono>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+#include "popef/model.h"
+#include "popef/reader.h"
+#include "popef/writer.h"
+#include "runtime/runner/model_runner.h"
+#include "support/copy_model.h"
+
+namespace poprt::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::CopyModel;
+
+class PopefFile : public ::testing::Test {
+ protected:
+  PopefFile() {
+    folder = fs::path(::testing::TempDir()) /
+             fmt::format("popef_file_{}_{}", ::getpid(),
+                         ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(folder);
+  }
+  ~PopefFile() override { fs::remove_all(folder); }
+
+  void write(const std::string& file, CopyModel& copy) {
+    const auto weights = copy.b.weight_records();
+    write_popef(folder / file, executable_name(file), copy.b.program(), weights);
+  }
+  static std::string read(const fs::path& path) {
+    std::ostringstream s;
+    s << std::ifstream(path, std::ios::binary).rdbuf();
+    return s.str();
+  }
+
+  fs::path folder;
+};
+
+void expect_runs(std::shared_ptr<const Model> model, const CopyModel& copy) {
+  ModelRunner runner(std::move(model));
+  const std::vector<float> x = testing::random_floats(copy.constants.size());
+  std::vector<float> y(x.size()), c(x.size());
+  const void* inputs[] = {x.data()};
+  void* outputs[] = {y.data(), c.data()};
+  runner.execute(inputs, outputs);
+  EXPECT_EQ(x, y);
+  EXPECT_EQ(c, copy.constants);
+}
+
+TEST_F(PopefFile, WhatIsWrittenRuns) {
+  CopyModel copy(1000);
+  write("copies.popef", copy);
+  const auto model = open_popef(folder / "copies.popef");
+  EXPECT_EQ(model->name, "copies");
+  EXPECT_EQ(model->outputs()[1].name, "c");
+  expect_runs(model, copy);
+}
+
+TEST_F(PopefFile, WeightsAreUsedWhereTheFileHasThem) {
+  CopyModel copy(1000);
+  write("a.popef", copy);
+  const auto model = open_popef(folder / "a.popef");
+  const auto* begin = model->file.data();
+  EXPECT_GE(model->image.weights.data(), begin);
+  EXPECT_LT(model->image.weights.data(), begin + model->file.size());
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(model->image.weights.data()) % 64, 0u);
+}
+
+TEST_F(PopefFile, SavingAgainGivesTheSameBytes) {
+  CopyModel copy(100);
+  write("a.popef", copy);
+  auto model = open_popef(folder / "a.popef");
+  save_model(*model, folder / "b.popef");
+  EXPECT_EQ(read(folder / "a.popef"), read(folder / "b.popef"));
+  save_model(*model, folder / "a.popef");  // over itself
+  expect_runs(model, copy);
+}
+
+TEST_F(PopefFile, PayloadsOpenAndSave) {
+  CopyModel copy(100);
+  std::vector<std::byte> bytes;
+  program::write_executable(
+      [&](std::span<const std::byte> b) { bytes.insert(bytes.end(), b.begin(), b.end()); },
+      copy.b.program(), copy.b.weight_records());
+  const auto model = open_payload("direct", bytes, nullptr);
+  expect_runs(model, copy);
+  save_model(*model, folder / "direct.popef");
+  const auto again = open_popef(folder / "direct.popef");
+  EXPECT_EQ(again->name, "direct");
+  expect_runs(again, copy);
+}
+
+TEST_F(PopefFile, ModelsMadeByHandCannotBeSaved) {
+  CopyModel copy(4);
+  EXPECT_THROW(save_model(*make_model("m", copy.image()), folder / "m.popef"), Error);
+  EXPECT_TRUE(fs::is_empty(folder));
+}
+
+TEST_F(PopefFile, AFailedWriteLeavesNothing) {
+  CopyModel copy(4);
+  const program::Weight broken[] = {
+      {0, 16, [](std::span<std::byte>) { fail(ErrorCode::internal, "no more"); }}};
+  EXPECT_THROW(write_popef(folder / "x.popef", "x", copy.b.program(), broken), Error);
+  EXPECT_TRUE(fs::is_empty(folder));
+}
+
+template <class F>
+void expect_error(F&& f, ErrorCode code, std::string_view part) {
+  try {
+    f();
+    FAIL() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), code) << e.what();
+    EXPECT_NE(std::string_view(e.what()).find(part), std::string_view::npos) << e.what();
+  }
+}
+
+TEST_F(PopefFile, ErrorsNameThePath) {
+  expect_error([&] { open_popef(folder / "none.popef"); }, ErrorCode::not_found, "none.popef");
+  std::ofstream(folder / "text.popef") << "This is no PopEF file, whatever its name says.\n";
+  expect_error([&] { open_popef(folder / "text.popef"); }, ErrorCode::data_loss, "text.popef");
+  CopyModel copy(1000);
+  write("a.popef", copy);
+  fs::resize_file(folder / "a.popef", fs::file_size(folder / "a.popef") - 1);
+  expect_error([&] { open_popef(folder / "a.popef"); }, ErrorCode::data_loss, "a.popef");
+}
+
+TEST_F(PopefFile, MetadataAndProgramMustAgree) {
+  CopyModel copy(4);
+  const auto write_with = [&](auto&& change) {
+    popef::Metadata m = make_metadata("m", copy.b.program());
+    change(m);
+    popef::FileWriter writer((folder / "m.popef").string());
+    writer.write(m);
+    const auto blob = writer.createExecutable("m");
+    program::write_executable([&](auto b) { blob->write(b.data(), b.size()); }, copy.b.program(),
+                              copy.b.weight_records());
+    blob->close();
+    writer.close();
+  };
+  const auto open = [&] { open_popef(folder / "m.popef"); };
+  write_with([](popef::Metadata& m) { m.anchors()[0].tensorInfo().setShape({5}); });
+  expect_error(open, ErrorCode::data_loss, "anchor 'x': the metadata says F32 [5]");
+  write_with([](popef::Metadata& m) { m.anchors().pop_back(); });
+  expect_error(open, ErrorCode::data_loss, "no OUTPUT anchor 'c'");
+  write_with([](popef::Metadata& m) { m.setNumIpus(4); });
+  expect_error(open, ErrorCode::unimplemented, "4 IPUs");
+}
+
+TEST_F(PopefFile, EveryCutOrFlippedFileIsAnErrorOrRuns) {
+  CopyModel copy(4);
+  write("a.popef", copy);
+  const std::string good = read(folder / "a.popef");
+  for (size_t i = 0; i < good.size(); i += 7) {
+    for (const bool cut : {false, true}) {
+      std::string bad = cut ? good.substr(0, i) : good;
+      if (!cut) bad[i] = static_cast<char>(~bad[i]);
+      try {
+        ModelRunner runner(open_popef(std::as_bytes(std::span(bad)), nullptr));
+      } catch (const Error&) {
+      }
+    }
+  }
+}
+
+TEST_F(PopefFile, ExecutableAndVariablesInTwoFiles) {
+  CopyModel copy(1000), other(1000);
+  for (float& w : other.constants) w = -w;
+  write("copies.popef", copy);
+  write("others.popef", other);
+  const fs::path exe = folder / "executable.popef", variables = folder / "variables.popef";
+  save_parts(*open_popef(folder / "copies.popef"), exe, variables);
+  EXPECT_LT(fs::file_size(exe), fs::file_size(folder / "copies.popef"));
+  for (const std::vector<fs::path>& paths :
+       {std::vector<fs::path>{exe, variables}, std::vector<fs::path>{variables, exe}}) {
+    const auto model = open_popef(paths);
+    EXPECT_EQ(model->name, "copies");
+    expect_runs(model, copy);
+  }
+  expect_error([&] { open_popef(exe); }, ErrorCode::data_loss, "weights");
+  expect_error([&] { open_popef(variables); }, ErrorCode::failed_precondition, "no executable");
+  expect_error([] { open_popef(std::span<const fs::path>()); }, ErrorCode::invalid_argument,
+               "no PopEF file");
+  // Other weights for the same program.
+  popef::FileWriter writer(variables.string(), popef::FileWriter::Mode::APPEND);
+  const auto others = open_popef(folder / "others.popef");
+  const std::span<const std::byte> weights = others->image.weights;
+  const popef::TensorInfo info(popef::DataType::U8, {static_cast<int64_t>(weights.size())});
+  writer.createTensorData({std::string(kWeightsName), info}, "copies")
+      ->write(weights.data(), weights.size());
+  writer.close();
+  const std::vector<fs::path> paths = {exe, variables};
+  expect_runs(open_popef(paths), other);
+}
+
+TEST_F(PopefFile, ModelsPutTogetherByHandOpenAndSave) {
+  CopyModel copy(1000);
+  write("copies.popef", copy);
+  const fs::path exe = folder / "executable.popef", variables = folder / "variables.popef";
+  save_parts(*open_popef(folder / "copies.popef"), exe, variables);
+  {
+    popef::FileWriter writer(exe.string(), popef::FileWriter::Mode::APPEND);
+    writer.createOpaqueBlob("notes", "copies")->stream << "hello";
+    writer.close();
+  }
+  const auto blobs = [&] {
+    const auto reader = std::make_shared<popef::Reader>();
+    reader->parseFile(variables.string());
+    reader->parseFile(exe.string());
+    return popef::ModelBuilder(reader).createModel();
+  }();
+  const auto model = open_popef(blobs);
+  EXPECT_EQ(popef_model(*model), blobs);
+  expect_runs(model, copy);
+  // What came from several files becomes one.
+  const fs::path one = folder / "one.popef";
+  save_model(*model, one);
+  const auto again = open_popef(one);
+  EXPECT_EQ(again->opaque.at("notes"), "hello");
+  expect_runs(again, copy);
+  std::ostringstream stream;
+  save_model(*model, stream);
+  EXPECT_EQ(stream.str(), read(one));
+  // And two again, with everything.
+  save_parts(*again, exe, variables);
+  const std::vector<fs::path> paths = {exe, variables};
+  EXPECT_EQ(open_popef(paths)->opaque.at("notes"), "hello");
+  expect_runs(open_popef(paths), copy);
+}
+
+TEST_F(PopefFile, EveryModelHasBlobs) {
+  CopyModel copy(100);
+  write("direct.popef", copy);
+  EXPECT_EQ(popef_model(*open_popef(folder / "direct.popef"))->executable.name, "direct");
+  std::vector<std::byte> bytes;
+  program::write_executable(
+      [&](std::span<const std::byte> b) { bytes.insert(bytes.end(), b.begin(), b.end()); },
+      copy.b.program(), copy.b.weight_records());
+  const auto blobs = popef_model(*open_payload("compiled", bytes, nullptr));
+  EXPECT_EQ(blobs->metadata, make_metadata("compiled", copy.b.program()));
+  expect_runs(open_popef(blobs), copy);
+}
+
+TEST_F(PopefFile, StreamsHoldTheSameAsFiles) {
+  CopyModel copy(100);
+  write("direct.popef", copy);
+  std::vector<std::byte> bytes;
+  program::write_executable(
+      [&](std::span<const std::byte> b) { bytes.insert(bytes.end(), b.begin(), b.end()); },
+      copy.b.program(), copy.b.weight_records());
+  std::ostringstream from_payload, from_file;
+  save_model(*open_payload("direct", bytes, nullptr), from_payload);
+  save_model(*open_popef(folder / "direct.popef"), from_file);
+  EXPECT_EQ(from_payload.str(), read(folder / "direct.popef"));
+  EXPECT_EQ(from_file.str(), read(folder / "direct.popef"));
+  std::ofstream full("/dev/full", std::ios::binary);
+  if (full) EXPECT_THROW(save_model(*open_payload("d", bytes, nullptr), full), Error);
+}
+
+TEST_F(PopefFile, AnotherPackageIsRefusedUnlessAskedFor) {
+  CopyModel copy(100);
+  write("a.popef", copy);
+  std::string bytes = read(folder / "a.popef");
+  const std::string ours(program::package());
+  const size_t at = bytes.find(ours);
+  ASSERT_NE(at, std::string::npos);
+  std::string theirs = ours;
+  theirs.back() = theirs.back() == '9' ? '8' : '9';
+  bytes.replace(at, ours.size(), theirs);
+  std::ofstream(folder / "a.popef", std::ios::binary) << bytes;
+  const auto open = [&] { open_popef(folder / "a.popef"); };
+  expect_error(open, ErrorCode::failed_precondition, "Failed to deserialize 'a'");
+  expect_error(open, ErrorCode::failed_precondition,
+               fmt::format("Error reading executable - package hash ({}) differs from poprt hash "
+                           "({}); compile the model again",
+                           theirs, ours));
+  expect_runs(open_popef(folder / "a.popef", {.check_package_hash = false, .executable = {}}),
+              copy);
+}
+
+TEST_F(PopefFile, OneOfSeveralModelsByName) {
+  CopyModel a(10), b(20);
+  write("a.popef", a);
+  write("b.popef", b);
+  const std::vector<fs::path> both = {folder / "a.popef", folder / "b.popef"};
+  expect_error([&] { open_popef(both); }, ErrorCode::failed_precondition, "'a' 'b'");
+  expect_runs(open_popef(both, {.check_package_hash = true, .executable = "b"}), b);
+  expect_runs(open_popef(both, {.check_package_hash = true, .executable = "a"}), a);
+}
+
+TEST_F(PopefFile, PreloadReadsTheSame) {
+  CopyModel copy(1000);
+  write("a.popef", copy);
+  ::setenv("POPART_PRELOAD_POPEF", "full-preload", 1);
+  expect_runs(open_popef(folder / "a.popef"), copy);
+  expect_error([&] { open_popef(folder / "none"); }, ErrorCode::not_found, "none");
+  ::unsetenv("POPART_PRELOAD_POPEF");
+}
+
+// What PopART's integration test asserts of an export, of ours (tests/core/popef/popef_test.cpp has
+// the rest).
+TEST_F(PopefFile, ExportIsWhatWasCompiled) {
+  CopyModel copy(100);
+  write("a.popef", copy);
+  popef::Reader reader;
+  reader.parseFile((folder / "a.popef").string());
+  ASSERT_EQ(reader.executables().size(), 1u);
+  ASSERT_EQ(reader.metadata().size(), 1u);
+  EXPECT_TRUE(reader.feeds().empty());
+  EXPECT_TRUE(reader.tensors().empty());  // weights are constants of the executable
+  const popef::Metadata& m = reader.metadata()[0];
+  EXPECT_EQ(m.executable(), reader.executables()[0].name);
+  EXPECT_EQ(m, make_metadata("a", copy.b.program()));
+  EXPECT_TRUE(m.isInference());
+  EXPECT_EQ(m.deviceIterations(), 1u);
+  EXPECT_TRUE(m.seedHandle().empty());
+  ASSERT_EQ(m.anchors().size(), 3u);
+  for (const popef::Anchor& a : m.anchors()) {
+    EXPECT_NE(a.handle().find(a.name()), std::string::npos);
+    EXPECT_TRUE(a.usedBy(m.programFlow().main()));
+  }
+  const popef::Payload payload = reader.executables()[0].payload();
+  const auto weights = program::weights_of(payload.bytes);
+  EXPECT_EQ(std::memcmp(weights.data(), copy.constants.data(), 400), 0);
+}
+
+// kill -9 at a random moment of an export: the file is the old one or the new one.
+TEST_F(PopefFile, AKilledExportLeavesTheOldFileOrTheNewOne) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("popef_killed_" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const auto path = folder / "model.popef";
+  const auto bytes_of = [](const std::filesystem::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    std::stringstream bytes;
+    bytes << in.rdbuf();
+    return bytes.str();
+  };
+  const auto export_to = [](const std::filesystem::path& file, CopyModel& copy) {
+    write_popef(file, "m", copy.b.program(), copy.b.weight_records());
+  };
+  CopyModel models[2] = {CopyModel(50'000), CopyModel(100'000)};
+  std::string contents[2];
+  std::chrono::nanoseconds took{};
+  for (int i : {0, 1}) {
+    const auto start = std::chrono::steady_clock::now();
+    export_to(path, models[i]);
+    took = std::chrono::steady_clock::now() - start;
+    contents[i] = bytes_of(path);
+  }
+  std::mt19937 random(200);
+  int current = 1, kept = 0, replaced = 0;
+  for (int i = 0; i < 200; i++) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      export_to(path, models[1 - current]);
+      _exit(0);
+    }
+    // From the start of the export to some time after its end.
+    std::this_thread::sleep_for(took * static_cast<int>(random() % 400) / 100);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    const std::string now = bytes_of(path);
+    if (now == contents[current]) {
+      kept++;
+    } else {
+      ASSERT_TRUE(now == contents[1 - current]) << "round " << i << ": " << now.size() << " bytes";
+      current = 1 - current;
+      replaced++;
+    }
+  }
+  EXPECT_GT(kept, 0);
+  EXPECT_GT(replaced, 0);
+  EXPECT_NO_THROW(open_popef(path));
+  std::filesystem::remove_all(folder);
+}
+
+// A tensor blob with an input's name is its value; one that is appended replaces it.
+TEST_F(PopefFile, TensorBlobsGiveInputsTheirValues) {
+  CopyModel copy(4);
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("popef_values_" + std::to_string(getpid()) + ".popef");
+  write_popef(path, "m", copy.b.program(), copy.b.weight_records());
+  EXPECT_TRUE(open_popef(path)->input_data.at(0).empty());
+  const popef::TensorInfo info(popef::DataType::F32, {4});
+  for (const float value : {2.f, 3.f}) {
+    const std::vector<float> values(4, value);
+    popef::FileWriter writer(path.string(), popef::FileWriter::Mode::APPEND);
+    writer.createTensorData({"x", info})->write(values.data(), 16);
+    writer.close();
+    const auto model = open_popef(path);
+    ASSERT_EQ(model->input_data.at(0).size(), 16u);
+    EXPECT_EQ(std::memcmp(model->input_data[0].data(), values.data(), 16), 0);
+  }
+  std::filesystem::remove(path);
+}
+
+TEST_F(PopefFile, ReplicasAndIterationsComeFromTheMetadata) {
+  CopyModel copy(4);
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("popef_replicas_" + std::to_string(getpid()) + ".popef");
+  const auto write = [&](uint32_t replicas, uint32_t ipus, uint64_t iterations) {
+    popef::Metadata m = make_metadata("m", copy.b.program());
+    m.setReplicationFactor(replicas);
+    m.setNumIpus(ipus);
+    m.setDeviceIterations(iterations);
+    for (popef::Anchor& a : m.anchors()) {
+      a.setIsPerReplica(true);
+      a.tensorInfo().shape().insert(a.tensorInfo().shape().begin(), replicas);
+    }
+    popef::FileWriter writer(path.string());
+    writer.write(m);
+    const auto blob = writer.createExecutable("m");
+    program::write_executable(
+        [&](std::span<const std::byte> b) { blob->write(b.data(), b.size()); }, copy.b.program(),
+        copy.b.weight_records());
+    blob->close();
+    writer.createOpaqueBlob("notes", "m")->write("hello", 5);
+    writer.close();
+  };
+  write(3, 3, 7);
+  const auto model = open_popef(path);
+  EXPECT_EQ(model->replication_factor, 3u);
+  EXPECT_EQ(model->batches_per_step, 7u);
+  EXPECT_EQ(model->opaque.at("notes"), "hello");
+  write(2, 4, 1);
+  EXPECT_THROW(open_popef(path), Error);
+  write(1, 1, 0);
+  EXPECT_THROW(open_popef(path), Error);
+  std::filesystem::remove(path);
+}
+
+TEST(ExecutableName, IsTheStem) {
+  EXPECT_EQ(executable_name("models/resnet50.onnx"), "resnet50");
+  EXPECT_EQ(executable_name(""), "model");
+}
+
+TEST(MakeMetadata, RefusesTypesThatPopefLacks) {
+  program::Program p;
+  p.inputs.push_back({"x", DType::bf16, {1}});
+  EXPECT_THROW(make_metadata("m", p), Error);
+}
+
+}  // namespace
+}  // namespace poprt::runtime

@@ -1,0 +1,608 @@
+#include "runtime/session/session.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "base/error.h"
+#include "device/device_manager.h"
+#include "device/null/null_device.h"
+#include "runtime/queue/queue_manager.h"
+#include "runtime/session/popef_file.h"
+#include "support/copy_model.h"
+#include "support/long_matmul.h"
+
+namespace poprt::runtime {
+namespace {
+
+using testing::CopyModel;
+
+TEST(Session, RunsLoadMainAndSavePrograms) {
+  CopyModel copy(8);
+  program::Program& p = copy.b.program();
+  // load: weights -> arena; main: arena -> y; save: arena -> c
+  p.load = {p.main[2]};
+  p.load[0].operands[1] = p.main[0].operands[1];
+  p.save = {p.main[1]};
+  p.save[0].operands[1] = p.main[2].operands[1];
+  p.main = {p.main[1]};
+  Session session(make_model("m", copy.image()));
+  std::vector<float> x(8), y(8), c(8);
+  const void* inputs[] = {x.data()};
+  void* outputs[] = {y.data(), c.data()};
+  session.run_load_programs();
+  session.run_main_programs(inputs, outputs);
+  EXPECT_EQ(y, copy.constants);
+  session.run_save_programs(inputs, outputs);
+  EXPECT_EQ(c, copy.constants);
+}
+
+TEST(Session, HoldsItsDeviceUntilItGoes) {
+  CopyModel copy(8);
+  const auto model = make_model("m", copy.image());
+  const device::DeviceManager manager(1);
+  SessionConfig config;
+  config.device = manager.get_device();
+  config.exclusive = true;
+  auto session = std::make_unique<Session>(model, config);
+  config.device.reset();
+  try {
+    Session(model, SessionConfig{session->device(), {}});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::failed_precondition);
+    EXPECT_STREQ(e.what(), "device 0 is in use by another session");
+  }
+  EXPECT_THROW(manager.get_device(), Error);
+  session.reset();
+  EXPECT_NO_THROW(manager.get_device());
+}
+
+TEST(Session, AFailedLoadGivesTheDeviceBack) {
+  CopyModel copy(8);
+  copy.b.program().kernels[0] = "warp";
+  const auto model = make_model("digits", copy.image());
+  const auto device = device::DeviceManager(1).get_device();
+  try {
+    Session(model, SessionConfig{device, {}});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::failed_precondition);
+    EXPECT_STREQ(e.what(), "executable 'digits': needs kernel 'warp', made by a newer poprt?");
+  }
+  EXPECT_TRUE(device->acquire());
+}
+
+TEST(Session, RunsOnAnyKindOfDevice) {
+  CopyModel copy(8);
+  Session session(make_model("m", copy.image()),
+                  SessionConfig{std::make_shared<device::NullDevice>(), {}});
+  std::vector<float> x(8, 1.f), y(8, 2.f), c(8);
+  const void* inputs[] = {x.data()};
+  void* outputs[] = {y.data(), c.data()};
+  session.run_main_programs(inputs, outputs);
+  EXPECT_EQ(y, std::vector<float>(8, 2.f));
+}
+
+TEST(Session, EveryIpuModelGivesTheSameResults) {
+  CopyModel copy(1000);
+  const auto model = make_model("m", copy.image());
+  const device::DeviceManager manager(1);
+  std::vector<float> x(1000);
+  std::iota(x.begin(), x.end(), -500.f);
+  for (const auto& device :
+       {manager.get_device(), manager.create_ipu_model_device(),
+        manager.create_ipu_model_device(1, 1), manager.create_ipu_model_device(1, 21, 16),
+        manager.create_small_ipu_model_device()}) {
+    Session session(model, SessionConfig{device, {}});
+    std::vector<float> y(1000), c(1000);
+    const void* inputs[] = {x.data()};
+    void* outputs[] = {y.data(), c.data()};
+    session.run_load_programs();
+    session.run_main_programs(inputs, outputs);
+    EXPECT_EQ(y, x);
+    EXPECT_EQ(c, copy.constants);
+  }
+}
+
+std::shared_ptr<const Model> copy_model(CopyModel& copy, uint64_t iterations = 1,
+                                        uint32_t replicas = 1) {
+  popef::Metadata m = make_metadata("m", copy.b.program());
+  m.setDeviceIterations(iterations);
+  m.setReplicationFactor(replicas);
+  m.setNumIpus(replicas);
+  if (replicas > 1)
+    for (popef::Anchor& a : m.anchors()) {
+      a.setIsPerReplica(a.name() != "c");
+      if (a.isPerReplica()) a.tensorInfo().shape().insert(a.tensorInfo().shape().begin(), replicas);
+    }
+  return make_model("m", copy.image(), {}, {}, m);
+}
+
+template <class F>
+Error error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e;
+  }
+  return {ErrorCode::ok, ""};
+}
+
+// Counts the calls; gives or takes numbered values.
+struct Recorder : StreamCallback {
+  explicit Recorder(size_t n, bool in) : count(n), is_input(in) {}
+
+  Result prefetch(void* p) noexcept override {
+    prefetches++;
+    if (!may_prefetch) return Result::not_available;
+    give(p);
+    return Result::success;
+  }
+  Result fetch(void* p) noexcept override {
+    fetches++;
+    std::unique_lock lock(mutex);
+    wake.wait(lock, [&] { return !blocked || interrupted; });
+    if (blocked) return Result::not_available;
+    if (is_input)
+      give(p);
+    else
+      taken.push_back(*static_cast<float*>(p));
+    return Result::success;
+  }
+  void complete() noexcept override {
+    completes++;
+    next++;
+  }
+  void invalidate_prefetched() noexcept override { invalidations++; }
+  void interrupt() noexcept override {
+    const std::lock_guard lock(mutex);
+    interrupted = true;
+    wake.notify_all();
+  }
+  void resume() noexcept override {
+    const std::lock_guard lock(mutex);
+    interrupted = false;
+  }
+  void give(void* p) const { std::fill_n(static_cast<float*>(p), count, next); }
+
+  const size_t count;
+  const bool is_input;
+  bool may_prefetch = false, blocked = false, interrupted = false;
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::atomic<int> prefetches{0}, fetches{0}, completes{0}, invalidations{0};
+  float next = 1;
+  std::vector<float> taken;
+};
+
+struct Connected {
+  Connected(Session& session, size_t n)
+      : x(std::make_shared<Recorder>(n, true)),
+        y(std::make_shared<Recorder>(n, false)),
+        c(std::make_shared<Recorder>(n, false)) {
+    session.set_user_input_handler("x", x);
+    session.set_user_output_handler("y", y);
+    session.set_user_output_handler("c", c);
+  }
+  std::shared_ptr<Recorder> x, y, c;
+};
+
+TEST(Session, CallbacksAreCalledForEveryIterationAndReplica) {
+  CopyModel copy(4);
+  device::DeviceManager manager(3);
+  SessionConfig config;
+  config.device = manager.get_device(3);
+  Session session(copy_model(copy, 5, 3), config);
+  const Connected at(session, 4);
+  session.run_load_programs();
+  session.run_main_programs();
+  EXPECT_EQ(at.x->completes, 15);
+  EXPECT_EQ(at.y->completes, 15);
+  EXPECT_EQ(at.c->completes, 5);  // one value for all replicas
+  std::vector<float> expected(15);
+  std::iota(expected.begin(), expected.end(), 1.f);
+  EXPECT_EQ(at.y->taken, expected);
+  EXPECT_EQ(at.c->taken, std::vector<float>(5, copy.constants[0]));
+}
+
+TEST(Session, AModelOfSeveralReplicasNeedsAsManyIpus) {
+  CopyModel copy(4);
+  SessionConfig config;
+  config.device = device::DeviceManager(8).create_ipu_model_device(2);
+  EXPECT_EQ(error_of([&] { Session small(copy_model(copy, 1, 3), config); }).code(),
+            ErrorCode::failed_precondition);
+  config.device.reset();
+  Session session(copy_model(copy, 1, 3));
+  EXPECT_EQ(session.device()->num_ipus(), 3);
+}
+
+TEST(Session, WhatWasPrefetchedIsNotFetched) {
+  CopyModel copy(4);
+  Session session(copy_model(copy, 4));
+  const Connected at(session, 4);
+  at.x->may_prefetch = true;
+  session.run_main_programs();
+  EXPECT_EQ(at.x->fetches, 1);  // the first; the others were there
+  EXPECT_EQ(at.x->completes, 4);
+  EXPECT_EQ(at.y->taken, (std::vector<float>{1, 2, 3, 4}));
+  session.run_main_programs();
+  EXPECT_EQ(at.x->fetches, 1);
+  EXPECT_EQ(at.y->taken.size(), 8u);
+  EXPECT_EQ(at.y->taken.back(), 8);
+  session.unload_from_device();
+  EXPECT_EQ(at.x->invalidations, 1);
+}
+
+TEST(Session, VerifiesThatAnchorsAreConnected) {
+  CopyModel copy(4);
+  Session session(copy_model(copy));
+  const Error before = error_of([&] { session.verify_connected(); });
+  EXPECT_EQ(before.code(), ErrorCode::failed_precondition);
+  EXPECT_STREQ(before.what(), "anchors without a callback: 'x', 'y', 'c'");
+  EXPECT_EQ(error_of([&] { session.run_main_programs(); }).code(), ErrorCode::failed_precondition);
+  session.set_user_output_handler("c", std::make_shared<Recorder>(4, false));
+  EXPECT_EQ(session.unconnected_anchors(), (std::vector<std::string>{"x", "y"}));
+  const Connected at(session, 4);
+  EXPECT_NO_THROW(session.verify_connected());
+  session.set_user_input_handler("x", nullptr);
+  EXPECT_EQ(session.unconnected_anchors(), (std::vector<std::string>{"x"}));
+  const Error unknown = error_of([&] { session.set_user_input_handler("z", nullptr); });
+  EXPECT_EQ(unknown.code(), ErrorCode::not_found);
+  EXPECT_STREQ(unknown.what(), "there is no input 'z'; inputs are: 'x'");
+}
+
+TEST(Session, UserAnchorsAreWhatThePredicatesSay) {
+  CopyModel copy(4);
+  SessionConfig config;
+  config.input_predicate = [](const popef::Anchor&) { return AnchorCallbackPolicy::bind_empty_cb; };
+  config.output_predicate = [](const popef::Anchor& a) {
+    return a.name() == "c" ? AnchorCallbackPolicy::bind_empty_cb
+                           : AnchorCallbackPolicy::bind_user_cb;
+  };
+  Session session(copy_model(copy), config);
+  EXPECT_TRUE(session.user_input_anchors().empty());
+  ASSERT_EQ(session.user_output_anchors().size(), 1u);
+  EXPECT_EQ(session.user_output_anchors()[0]->name, "y");
+  // Rejected anchors neither hang nor need anything: zeros in, nothing out.
+  const auto y = std::make_shared<Recorder>(4, false);
+  session.set_user_output_handler("y", y);
+  session.run_main_programs();
+  EXPECT_EQ(y->taken, std::vector<float>{0});
+}
+
+TEST(Session, ProgramsRunByIndexInTheOrderGiven) {
+  CopyModel copy(4);
+  program::Program& p = copy.b.program();
+  // load: weights -> arena; main: x -> arena and arena -> y; save: arena -> c
+  const auto weights = p.main[2].operands[0], middle = p.main[0].operands[1],
+             to_c = p.main[2].operands[1];
+  p.load = {p.main[2]};
+  p.load[0].operands = {weights, middle};
+  p.save = {p.main[2]};
+  p.save[0].operands = {middle, to_c};
+  p.main.pop_back();
+  Session session(copy_model(copy));
+  ASSERT_EQ(session.user_output_anchors().size(), 1u);  // c is not main's
+  const Connected at(session, 4);
+  session.run_programs(std::vector<uint32_t>{0, 2, 1, 2});
+  // After load it is the constant, after main the input: trained, so to say.
+  EXPECT_EQ(at.c->taken, (std::vector<float>{copy.constants[0], 1}));
+  EXPECT_EQ(at.y->taken, std::vector<float>{1});
+  session.run_save_programs();
+  EXPECT_EQ(at.c->taken.back(), 1);
+  const Error e = error_of([&] { session.run_programs(std::vector<uint32_t>{1, 9}); });
+  EXPECT_EQ(e.code(), ErrorCode::not_found);
+  EXPECT_STREQ(e.what(), "there is no program 9; programs are 0, 1, 2");
+  EXPECT_EQ(at.y->taken.size(), 1u) << "nothing ran";
+}
+
+TEST(Session, ProgramsOfOneFlowAreOneRunThatServesTheirAnchors) {
+  CopyModel copy(4);
+  popef::Metadata m = make_metadata("m", copy.b.program());
+  m.programFlow().setLoad({0, 2});
+  m.programFlow().setMain({1, 5});
+  m.programsMap()[9] = "custom";
+  for (popef::Anchor& a : m.anchors()) a.setPrograms({a.name() == "x" ? 1u : 5u});
+  Session session(make_model("m", copy.image(), {}, {}, m));
+  const Connected at(session, 4);
+  const auto run = [&](std::vector<uint32_t> indices) { session.run_programs(indices); };
+  run({0, 2});
+  EXPECT_TRUE(at.y->taken.empty());
+  run({1, 5});
+  EXPECT_EQ(at.y->taken, std::vector<float>{1});
+  run({5});  // x keeps its value
+  EXPECT_EQ(at.y->taken, (std::vector<float>{1, 1}));
+  run({1});
+  EXPECT_EQ(at.y->taken.size(), 2u) << "y is not program 1's";
+  run({5, 1, 5, 9, 1});
+  EXPECT_EQ(at.y->taken, (std::vector<float>{1, 1, 3, 4}));
+  run({9});
+  run({});
+  const Error e = error_of([&] { run({1, 3}); });
+  EXPECT_EQ(e.code(), ErrorCode::not_found);
+  EXPECT_STREQ(e.what(), "there is no program 3; programs are 0, 1, 2, 5, 9");
+}
+
+TEST(Session, ProgramsThatTheMapNamesDoNothingWithoutAFlow) {
+  CopyModel copy(4);
+  Session session(copy_model(copy));  // 0 is load and 2 is save, of which there are none
+  const Connected at(session, 4);
+  session.run_programs(std::vector<uint32_t>{0, 1, 2});
+  EXPECT_EQ(at.y->taken, std::vector<float>{1});
+}
+
+TEST(Session, OnlyADeviceOfTheModelsVersionAndSizeIsBound) {
+  CopyModel copy(4);
+  const auto bind = [&](uint32_t replicas, int version, SessionConfig config = {}) {
+    popef::Metadata m = make_metadata("m", copy.b.program());
+    m.setReplicationFactor(replicas);
+    m.setNumIpus(replicas);
+    m.setIpuVersion(version);
+    Session session(make_model("m", copy.image(), {}, {}, m), config);
+  };
+  EXPECT_EQ(error_of([&] { bind(1, 1); }).code(), ErrorCode::not_found);
+  EXPECT_NO_THROW(bind(1, 2));  // a Bow IPU runs these
+  const device::DeviceManager manager(3);
+  SessionConfig config;
+  config.device = manager.get_device(1);
+  const Error version = error_of([&] { bind(1, 1, config); });
+  EXPECT_EQ(version.code(), ErrorCode::failed_precondition);
+  EXPECT_NE(std::string(version.what()).find("is for ipu1, device"), std::string::npos);
+  const Error size = error_of([&] { bind(2, 21, config); });
+  EXPECT_EQ(size.code(), ErrorCode::failed_precondition);
+  EXPECT_NE(std::string(size.what()).find("for 2 IPUs"), std::string::npos);
+  config.device = manager.create_ipu_model_device(1, 2);
+  EXPECT_NO_THROW(bind(1, 21, config));
+}
+
+TEST(Session, AnchorsWithoutAHandleAreNobodys) {
+  CopyModel copy(4);
+  popef::Metadata m = make_metadata("m", copy.b.program());
+  m.anchors()[0].setHandle("");
+  Session session(make_model("m", copy.image(), {}, {}, m));
+  EXPECT_TRUE(session.user_input_anchors().empty());
+  const Error e =
+      error_of([&] { session.set_user_input_handler("x", std::make_shared<Recorder>(4, true)); });
+  EXPECT_EQ(e.code(), ErrorCode::failed_precondition);
+  EXPECT_NE(std::string(e.what()).find("'x' has no handle"), std::string::npos);
+  const auto& queues = session.create_queue_manager(
+      1, {}, {}, [](const popef::Anchor&) { return AnchorCallbackPolicy::bind_user_cb; });
+  EXPECT_TRUE(queues.inputs().empty());
+}
+
+TEST(Session, ARunOverDisconnectedQueuesSaysSo) {
+  CopyModel copy(4);
+  Session session(copy_model(copy));
+  session.create_queue_manager(2).disconnect_all();
+  const Error e = error_of([&] { session.run_main_programs(); });
+  EXPECT_EQ(e.code(), ErrorCode::cancelled);
+  EXPECT_NE(std::string(e.what()).find("callback of 'x'"), std::string::npos) << e.what();
+  EXPECT_NE(std::string(e.what()).find("disconnected"), std::string::npos) << e.what();
+}
+
+TEST(Session, StopEndsABlockedRun) {
+  CopyModel copy(4);
+  Session session(copy_model(copy));
+  const Connected at(session, 4);
+  at.x->blocked = true;
+  ErrorCode code = ErrorCode::ok;
+  std::chrono::steady_clock::time_point ended;
+  std::thread runner([&] {
+    code = error_of([&] { session.run_main_programs(); }).code();
+    ended = std::chrono::steady_clock::now();
+  });
+  while (at.x->fetches == 0) std::this_thread::yield();
+  const auto asked = std::chrono::steady_clock::now();
+  session.stop();
+  runner.join();
+  EXPECT_EQ(code, ErrorCode::cancelled);
+  RecordProperty("stop_microseconds",
+                 static_cast<int>(
+                     std::chrono::duration_cast<std::chrono::microseconds>(ended - asked).count()));
+  // It stays stopped until it is loaded again.
+  at.x->blocked = false;
+  EXPECT_EQ(error_of([&] { session.run_main_programs(); }).code(), ErrorCode::cancelled);
+  session.reload();
+  EXPECT_NO_THROW(session.run_main_programs());
+  EXPECT_EQ(at.y->taken, std::vector<float>{1});
+}
+
+TEST(Session, UnloadsAndLoadsAgainWithTheSameResults) {
+  CopyModel copy(4);
+  Session session(copy_model(copy));
+  const Connected at(session, 4);
+  EXPECT_TRUE(session.is_loaded());
+  session.unload_from_device();
+  session.unload_from_device();
+  EXPECT_FALSE(session.is_loaded());
+  const Error e = error_of([&] { session.run_main_programs(); });
+  EXPECT_EQ(e.code(), ErrorCode::failed_precondition);
+  EXPECT_NE(std::string(e.what()).find("is on no device"), std::string::npos);
+  session.reload();
+  session.run_main_programs();
+  EXPECT_EQ(at.c->taken, std::vector<float>{copy.constants[0]});
+}
+
+TEST(Session, ABoundDeviceIsTakenFromTheSessionBefore) {
+  CopyModel copy(4);
+  const auto model = copy_model(copy);
+  SessionConfig config;
+  config.device = device::DeviceManager(1).get_device();
+  Session first(model, config);
+  const Connected at_first(first, 4);
+  Session second(model, config);
+  const Connected at_second(second, 4);
+  EXPECT_FALSE(first.is_loaded());
+  EXPECT_TRUE(second.is_loaded());
+  EXPECT_EQ(error_of([&] { first.run_main_programs(); }).code(), ErrorCode::failed_precondition);
+  EXPECT_NO_THROW(second.run_main_programs());
+  first.reload();
+  EXPECT_FALSE(second.is_loaded());
+  EXPECT_NO_THROW(first.run_main_programs());
+  // A run that is blocked does not keep the device.
+  at_first.x->blocked = true;
+  ErrorCode code = ErrorCode::ok;
+  std::thread runner([&] { code = error_of([&] { first.run_main_programs(); }).code(); });
+  while (at_first.x->fetches < 2) std::this_thread::yield();
+  second.bind_to_device();
+  runner.join();
+  EXPECT_EQ(code, ErrorCode::cancelled);
+  EXPECT_NO_THROW(second.run_main_programs());
+  config.exclusive = true;
+  Session third(model, config);
+  EXPECT_EQ(error_of([&] { second.reload(); }).code(), ErrorCode::failed_precondition);
+  EXPECT_TRUE(third.is_loaded());
+}
+
+TEST(Session, ADeferredOneAcquiresItsDeviceLater) {
+  CopyModel copy(4);
+  SessionConfig config;
+  config.policy = LaunchPolicy::deferred;
+  Session session(copy_model(copy), config);
+  EXPECT_FALSE(session.is_loaded());
+  EXPECT_EQ(session.device(), nullptr);
+  const Connected at(session, 4);
+  session.run_load_programs();
+  EXPECT_TRUE(session.is_loaded());
+  ASSERT_NE(session.device(), nullptr);
+  session.run_main_programs();
+  EXPECT_EQ(at.y->taken.size(), 1u);
+
+  Session moved(copy_model(copy), config);
+  const auto device = device::DeviceManager(8).get_specific_device(7);
+  moved.bind_to_device(device);
+  EXPECT_EQ(moved.device(), device);
+}
+
+TEST(Session, OpensFilesAndChecksTheirPackage) {
+  CopyModel copy(4);
+  const std::string path = ::testing::TempDir() + std::to_string(getpid()) + "_session.popef";
+  write_popef(path, "m", copy.b.program(), copy.b.weight_records());
+  const std::filesystem::path paths[] = {path};
+  Session session(paths);
+  const Connected at(session, 4);
+  session.run_main_programs();
+  EXPECT_EQ(at.c->taken, std::vector<float>{copy.constants[0]});
+  EXPECT_EQ(session.model().metadata.executable(), "m");
+
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  std::stringstream bytes;
+  bytes << file.rdbuf();
+  const std::string package(program::package());
+  const size_t where = bytes.str().find(package);
+  ASSERT_NE(where, std::string::npos);
+  file.seekp(static_cast<std::streamoff>(where));
+  file << "other";
+  file.close();
+  const Error e = error_of([&] { Session{paths}; });
+  EXPECT_EQ(e.code(), ErrorCode::failed_precondition);
+  EXPECT_NE(std::string(e.what()).find("package hash"), std::string::npos);
+  SessionConfig config;
+  config.check_package_hash = false;
+  EXPECT_NO_THROW(Session(paths, config));
+  std::filesystem::remove(path);
+}
+
+// An input whose value comes with the program, as compilers make for weights that may change.
+TEST(Session, NamedWeightsAreUpdatedAtRunTime) {
+  CopyModel copy(4);
+  program::Program& p = copy.b.program();
+  p.inputs[0].data = copy.b.weight_records()[0].offset;  // x starts as the constants
+  Session session(copy_model(copy));
+  EXPECT_TRUE(session.user_input_anchors().empty());
+  const auto y = std::make_shared<Recorder>(4, false), c = std::make_shared<Recorder>(4, false);
+  session.set_user_output_handler("y", y);
+  session.set_user_output_handler("c", c);
+  session.run_main_programs();
+  const std::vector<float> value = {5, 6, 7, 8};
+  session.update_weights("x", {value.data(), 16});
+  session.run_main_programs();
+  EXPECT_EQ(y->taken, (std::vector<float>{copy.constants[0], 5}));
+  EXPECT_EQ(std::memcmp(session.weights("x").data, value.data(), 16), 0);
+  EXPECT_EQ(c->taken, std::vector<float>(2, copy.constants[0])) << "other weights stay";
+
+  // Null pointers take them, too.
+  std::vector<float> out(4), constant(4);
+  const void* inputs[] = {nullptr};
+  void* outputs[] = {out.data(), constant.data()};
+  session.run_main_programs(inputs, outputs);
+  EXPECT_EQ(out, value);
+  session.reload();
+  session.run_main_programs(inputs, outputs);
+  EXPECT_EQ(out, value) << "updates survive a reload";
+
+  EXPECT_EQ(error_of([&] { session.update_weights("x", {value.data(), 12}); }).code(),
+            ErrorCode::invalid_argument);
+  const Error e = error_of([&] { session.update_weights("w", {value.data(), 16}); });
+  EXPECT_EQ(e.code(), ErrorCode::not_found);
+  EXPECT_STREQ(e.what(), "there are no weights 'w'; weights that can be updated are: 'x'");
+}
+
+TEST(Session, FeedsGiveOneValueAfterTheOtherAndWrap) {
+  CopyModel copy(1);
+  const float values[] = {1, 2, 3};
+  const InputData data[] = {{"x", std::as_bytes(std::span(values))}};
+  const auto model = make_model("m", copy.image(), {}, {}, std::nullopt, data);
+  Session session(model);
+  const auto y = std::make_shared<Recorder>(1, false);
+  session.set_user_output_handler("y", y);
+  session.set_user_output_handler("c", std::make_shared<Recorder>(1, false));
+  for (int i = 0; i < 5; i++) session.run_main_programs();
+  EXPECT_EQ(y->taken, (std::vector<float>{1, 2, 3, 1, 2}));
+  const InputData torn[] = {{"x", std::as_bytes(std::span(values)).first(6)}};
+  EXPECT_EQ(error_of([&] { make_model("m", copy.image(), {}, {}, std::nullopt, torn); }).code(),
+            ErrorCode::data_loss);
+}
+
+TEST(Session, MakesSeedsWhereTheFileHasNone) {
+  CopyModel copy(4);
+  popef::Metadata m = make_metadata("m", copy.b.program());
+  m.setSeedHandle("h2d_x");
+  Session session(make_model("m", copy.image(), {}, {}, m));
+  EXPECT_TRUE(session.user_input_anchors().empty());
+  std::set<uint32_t> seen;
+  struct Bits : StreamCallback {
+    explicit Bits(std::set<uint32_t>& s) : set(s) {}
+    Result fetch(void* p) noexcept override {
+      for (int i = 0; i < 4; i++) set.insert(static_cast<uint32_t*>(p)[i]);
+      return Result::success;
+    }
+    std::set<uint32_t>& set;
+  };
+  session.set_user_output_handler("y", std::make_shared<Bits>(seen));
+  session.set_user_output_handler("c", std::make_shared<Recorder>(4, false));
+  for (int i = 0; i < 8; i++) session.run_main_programs();
+  EXPECT_GT(seen.size(), 28u);
+}
+
+TEST(Session, StopEndsARunWithinALongInstruction) {
+  testing::LongMatmul m;
+  Session session(make_model("long", testing::LongMatmul::image()));
+  EXPECT_TRUE(testing::caught_in_the_middle([&](auto delay) {
+    std::fill(m.y.begin(), m.y.end(), 0);
+    std::thread stopper([&] {
+      std::this_thread::sleep_for(delay);
+      session.stop();
+    });
+    const Error e = error_of([&] { session.run_main_programs(m.inputs, m.outputs); });
+    stopper.join();
+    session.reload();
+    return e.code() == ErrorCode::cancelled && m.begun() && !m.finished();
+  }));
+}
+
+}  // namespace
+}  // namespace poprt::runtime

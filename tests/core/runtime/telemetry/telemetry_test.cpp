@@ -1,0 +1,324 @@
+#include "runtime/telemetry/telemetry.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <sstream>
+#include <thread>
+
+#include "base/error.h"
+#include "runtime/queue/queue_manager.h"
+#include "runtime/runner/model_runner.h"
+#include "runtime/session/session.h"
+#include "runtime/telemetry/telemetry_reader.h"
+#include "support/copy_model.h"
+
+namespace poprt::runtime {
+namespace {
+
+using std::chrono::nanoseconds;
+using testing::CopyModel;
+
+class TelemetryTest : public ::testing::Test {
+ protected:
+  TelemetryTest() {
+    char name[] = "/tmp/poprt_telemetry_XXXXXX";
+    folder_ = mkdtemp(name);
+    setenv("POPRT_TELEMETRY_DIR", folder_.c_str(), 1);
+  }
+  ~TelemetryTest() override {
+    unsetenv("POPRT_TELEMETRY_DIR");
+    unsetenv("POPRT_TELEMETRY");
+    std::filesystem::remove_all(folder_);
+  }
+  size_t files() const {
+    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder_), {}));
+  }
+
+  std::filesystem::path folder_;
+};
+
+ErrorCode code_of(const std::filesystem::path& path) {
+  try {
+    read_segment(path);
+  } catch (const Error& e) {
+    return e.code();
+  }
+  return ErrorCode::ok;
+}
+
+TEST(TelemetryLayout, BucketsCoverEveryLatency) {
+  for (uint64_t ns = 0; ns < 100'000; ns++) {
+    const size_t b = telemetry::bucket_of(ns);
+    ASSERT_LE(telemetry::bucket_begin(b), ns);
+    ASSERT_GT(telemetry::bucket_begin(b + 1), ns);
+  }
+  EXPECT_LT(telemetry::bucket_of(UINT64_MAX), telemetry::kBuckets);
+  for (size_t b = 5; b <= telemetry::bucket_of(UINT64_MAX); b++)  // widths of at most 25 %
+    EXPECT_LE(telemetry::bucket_begin(b) - telemetry::bucket_begin(b - 1),
+              std::max<uint64_t>(1, telemetry::bucket_begin(b - 1) / 4));
+}
+
+TEST_F(TelemetryTest, ReadersSeeWhatIsCounted) {
+  Telemetry t("resnet\n50", 3, 2);
+  for (int i = 0; i < 5; i++) t.submitted();
+  t.completed(nanoseconds(1000));
+  t.completed(nanoseconds(3000));
+  t.failed();
+  const Telemetry::Clock::time_point start(std::chrono::seconds(7));
+  t.ran(start, start + nanoseconds(400));
+  telemetry::Queue* const q = t.queue(1, "image", true, 64);
+  q->enqueued = 10;
+  q->finished = 7;
+  q->high_water = 5;
+  q->stalls = 2;
+  EXPECT_EQ(t.queue(2, "none", false, 1), nullptr);
+
+  const TelemetrySnapshot s = read_segment(t.path());
+  EXPECT_EQ(s.name, "resnet?50") << "safe to print";
+  EXPECT_EQ(s.replica, 3u);
+  EXPECT_EQ(s.pid, static_cast<uint64_t>(getpid()));
+  EXPECT_TRUE(s.alive);
+  EXPECT_TRUE(s.consistent);
+  EXPECT_EQ(s.submitted, 5u);
+  EXPECT_EQ(s.completed, 2u);
+  EXPECT_EQ(s.failed, 1u);
+  EXPECT_EQ(s.in_flight, 2u);
+  EXPECT_EQ(s.runs, 1u);
+  EXPECT_EQ(s.busy_ns, 400u);
+  EXPECT_EQ(s.latency_sum_ns, 4000u);
+  EXPECT_EQ(s.latency_max_ns, 3000u);
+  EXPECT_GE(s.quantile_ns(0.5), 1000u);
+  EXPECT_LE(s.quantile_ns(0.5), 1250u);
+  EXPECT_EQ(s.quantile_ns(1), 3000u);
+  ASSERT_EQ(s.queues.size(), 1u);
+  EXPECT_EQ(s.queues[0].name, "image");
+  EXPECT_TRUE(s.queues[0].is_output);
+  EXPECT_EQ(s.queues[0].capacity, 64u);
+  EXPECT_EQ(s.queues[0].fill, 3u);
+  EXPECT_EQ(s.queues[0].high_water, 5u);
+  EXPECT_EQ(s.queues[0].stalls, 2u);
+
+  const auto j = nlohmann::json::parse(telemetry_json(folder_));
+  ASSERT_EQ(j.size(), 1u);
+  EXPECT_EQ(j[0]["requests"]["in_flight"], 2);
+  EXPECT_EQ(j[0]["queues"][0]["direction"], "output");
+  EXPECT_EQ(j[0]["latency_ns"]["histogram"].size(), 2u);
+}
+
+TEST_F(TelemetryTest, SegmentsGoWithTheirPublisher) {
+  std::filesystem::path path;
+  {
+    const Telemetry t("m", 0, 0);
+    path = t.path();
+    struct stat info;
+    ASSERT_EQ(stat(path.c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777u, 0600u);
+  }
+  EXPECT_EQ(code_of(path), ErrorCode::not_found);
+  EXPECT_EQ(files(), 0u);
+  EXPECT_EQ(telemetry_json(folder_), "[]");
+}
+
+TEST_F(TelemetryTest, WhatAKilledProcessLeftIsShownAsDeadAndRemovedByTheNext) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    Telemetry t("victim", 0, 0);
+    t.submitted();
+    if (write(ready[1], "x", 1) != 1) _exit(1);
+    for (;;) t.completed(nanoseconds(5));
+  }
+  char c;
+  ASSERT_EQ(read(ready[0], &c, 1), 1);
+  auto list = list_segments(folder_);
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_TRUE(list[0].alive);
+  EXPECT_TRUE(read_segment(list[0].path).alive);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(ready[0]);
+  close(ready[1]);
+  list = list_segments(folder_);
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_FALSE(list[0].alive);
+  EXPECT_EQ(read_segment(list[0].path).name, "victim");
+  const Telemetry next("next", 0, 0);
+  EXPECT_EQ(files(), 1u);
+  EXPECT_EQ(read_segment(list_segments(folder_).at(0).path).name, "next");
+}
+
+// The sum of latencies is always 7 times their number in a consistent copy.
+TEST_F(TelemetryTest, CopiesAreConsistentWhileItCounts) {
+  Telemetry t("m", 0, 0);
+  std::atomic<bool> stop{false};
+  std::thread publisher([&] {
+    while (!stop) {
+      for (int i = 0; i < 100; i++) t.completed(nanoseconds(7));
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  });
+  int consistent = 0;
+  for (int i = 0; i < 2000; i++) {
+    const TelemetrySnapshot s = read_segment(t.path());
+    if (!s.consistent) continue;
+    consistent++;
+    ASSERT_EQ(s.latency_sum_ns, 7 * s.completed);
+    ASSERT_EQ(s.histogram[telemetry::bucket_of(7)], s.completed);
+  }
+  stop = true;
+  publisher.join();
+  EXPECT_GT(consistent, 1000);
+}
+
+// Readers in other processes that are killed at any moment do not disturb anybody.
+TEST_F(TelemetryTest, ReadersMayVanish) {
+  Telemetry t("m", 0, 1);
+  for (int i = 0; i < 5; i++) {
+    const pid_t child = fork();
+    if (child == 0)
+      for (;;) static_cast<void>(telemetry_json(folder_));
+    for (int k = 0; k < 1000; k++) t.completed(nanoseconds(1));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+  const TelemetrySnapshot s = read_segment(t.path());
+  EXPECT_TRUE(s.consistent);
+  EXPECT_TRUE(s.alive);
+  EXPECT_EQ(s.completed, 5000u);
+}
+
+TEST_F(TelemetryTest, HostileSegmentsAreRefusedOrRead) {
+  std::string original;
+  {
+    Telemetry t("m", 0, 3);
+    t.queue(0, "x", false, 8);
+    std::ifstream in(t.path(), std::ios::binary);
+    std::stringstream bytes;
+    bytes << in.rdbuf();
+    original = bytes.str();
+  }
+  const auto path = folder_ / "telemetry.1.2.3";
+  const auto write = [&](const std::string& bytes) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+  };
+  std::mt19937 random(11);
+  int accepted = 0;
+  for (int i = 0; i < 1000; i++) {
+    std::string bytes = original;
+    for (unsigned n = 0; n <= random() % 3; n++)
+      bytes[random() % (random() % 2 ? 64 : bytes.size())] = static_cast<char>(random());
+    if (random() % 4 == 0) bytes.resize(random() % bytes.size());
+    write(bytes);
+    const ErrorCode code = code_of(path);
+    ASSERT_TRUE(code == ErrorCode::ok || code == ErrorCode::data_loss ||
+                code == ErrorCode::failed_precondition)
+        << error_code_name(code);
+    accepted += code == ErrorCode::ok;
+    if (i % 16 == 0) EXPECT_NO_THROW(telemetry_json(folder_));
+  }
+  EXPECT_GT(accepted, 30);
+  std::string newer = original;
+  newer[8] = 2;
+  write(newer);
+  EXPECT_EQ(code_of(path), ErrorCode::failed_precondition);
+  std::string odd = original;
+  odd[sizeof(telemetry::Header)] = 1;  // died while it counted
+  write(odd);
+  EXPECT_FALSE(read_segment(path).consistent);
+  // What is no file neither hangs nor is followed.
+  std::filesystem::remove(path);
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(code_of(path), ErrorCode::data_loss);
+  std::filesystem::create_symlink("/etc/passwd", folder_ / "telemetry.link");
+  EXPECT_EQ(code_of(folder_ / "telemetry.link"), ErrorCode::permission_denied);
+  EXPECT_TRUE(list_segments(folder_).empty());
+}
+
+TEST_F(TelemetryTest, AFolderThatCannotBeUsedIsNoReasonToFail) {
+  setenv("POPRT_TELEMETRY_DIR", "/dev/null", 1);
+  EXPECT_EQ(Telemetry::try_make("m", 0, 0), nullptr);
+  setenv("POPRT_TELEMETRY", "1", 1);
+  CopyModel copy(4);
+  Session session(make_model("m", copy.image()));
+  EXPECT_EQ(session.telemetry(), nullptr);
+}
+
+TEST_F(TelemetryTest, SessionsPublishRunsAndQueues) {
+  CopyModel copy(4);
+  EXPECT_EQ(Session(make_model("m", copy.image())).telemetry(), nullptr) << "only when asked";
+  for (const char* off : {"", "0"}) {
+    setenv("POPRT_TELEMETRY", off, 1);
+    EXPECT_FALSE(telemetry_wanted());
+  }
+  setenv("POPRT_TELEMETRY", "1", 1);
+  Session session(make_model("copies", copy.image()));
+  ASSERT_NE(session.telemetry(), nullptr);
+  QueueManager& queues = session.create_queue_manager(8);
+  std::vector<float> x(4), y(4), c(4);
+  for (int i = 0; i < 3; i++) {
+    queues.input_queue("x").enqueue(x.data(), 16);
+    queues.output_queue("y").enqueue(y.data(), 16);
+    queues.output_queue("c").enqueue(c.data(), 16);
+  }
+  for (int i = 0; i < 2; i++) session.run_main_programs();
+  const TelemetrySnapshot s = read_segment(session.telemetry()->path());
+  EXPECT_EQ(s.name, "copies");
+  EXPECT_EQ(s.runs, 2u);
+  ASSERT_EQ(s.queues.size(), 3u);
+  EXPECT_EQ(s.queues[0].name, "x");
+  EXPECT_FALSE(s.queues[0].is_output);
+  EXPECT_EQ(s.queues[0].capacity, 8u);
+  EXPECT_EQ(s.queues[0].high_water, 3u);
+  EXPECT_EQ(s.queues[0].fill, 1u);
+  EXPECT_EQ(s.queues[2].finished, 2u);
+}
+
+TEST_F(TelemetryTest, ARunnersAnchorsShareItsRing) {
+  CopyModel copy(4);
+  RunnerConfig config;
+  config.session.telemetry = true;
+  config.ring_buffer_size_multiplier = 3;
+  ModelRunner runner(make_model("m", copy.image()), config);
+  std::vector<float> x(4), y(4), c(4);
+  const InputBinding in[] = {{"x", 0, x.data(), 16}};
+  const OutputBinding out[] = {{"y", 0, y.data(), 16}, {"c", 0, c.data(), 16}};
+  for (int i = 0; i < 10; i++) runner.execute_async(in, out)->wait();
+  runner.execute(in, out);  // needs no queue
+  const auto path = std::filesystem::directory_iterator(folder_)->path();
+  TelemetrySnapshot s = read_segment(path);
+  // It waits for more requests.
+  for (int i = 0; i < 10'000 && s.queues.at(0).stalls == 0; i++) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    s = read_segment(path);
+  }
+  ASSERT_EQ(s.queues.size(), 3u);
+  EXPECT_EQ(s.completed, 11u);
+  for (const QueueSnapshot& q : s.queues) {
+    EXPECT_EQ(q.capacity, 3u);
+    EXPECT_EQ(q.enqueued, 10u);
+    EXPECT_EQ(q.finished, 10u);
+    EXPECT_EQ(q.fill, 0u);
+    EXPECT_EQ(q.high_water, 1u);
+    EXPECT_GT(q.stalls, 0u);
+  }
+  EXPECT_EQ(s.queues[0].name, "x");
+  EXPECT_EQ(s.queues[2].name, "c");
+  EXPECT_TRUE(s.queues[2].is_output && !s.queues[0].is_output);
+  const auto json = nlohmann::json::parse(to_json(s));
+  EXPECT_NEAR(json["requests_per_second"].get<double>(),
+              11e9 / static_cast<double>(s.sampled_ns - s.started_ns), 1e-3);
+}
+
+}  // namespace
+}  // namespace poprt::runtime
