@@ -26,8 +26,8 @@
 
 #include "base/tensor.h"
 #include "model/telemetry_history.h"
-#include "runtime/model_runner.h"
-#include "runtime/popef_file.h"
+#include "runtime/runner/model_runner.h"
+#include "runtime/session/popef_file.h"
 
 namespace {
 
