@@ -36,8 +36,8 @@ ImU32 heat(float part);
 // Debian's DejaVu where it is, else ImGui's own font; for what the fonts of before lacked whatever
 // other font has it. Call before the first frame.
 void load_fonts(float scale);
-// True once when text had characters that no font was loaded for: then load the fonts again, between
-// two frames.
+// True once when text had characters that no font was loaded for: then load the fonts again,
+// between two frames.
 bool take_fonts_wanted();
 // The font whose size is nearest to `pixels`, for text that is scaled.
 ImFont* font_for(float pixels);

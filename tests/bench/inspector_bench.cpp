@@ -133,6 +133,8 @@ int main(int argc, char** argv) {
   ImGui::CreateContext();
   ImGui::GetIO().IniFilename = nullptr;
   ImGui::GetIO().DisplaySize = {1280, 800};
+  // As the program's own back end: more vertices in one list than 16 bits count.
+  ImGui::GetIO().BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
   ui::map_keys();
   first_frame(argc > 1 ? argv[1] : "");
   std::vector<std::pair<std::string, std::shared_ptr<const GraphModel>>> graphs = {

@@ -25,6 +25,7 @@ ALLOWED = {
     "tests/": ["capi/include/"],
     "tests/support/": ["core/", "capi/include/"],
     "tests/bench/": ["core/", "capi/include/", "tests/support/"],
+    "tests/bench/inspector_attach_bench": ["core/", "inspector/model/"],
     "tests/bench/inspector_bench": ["core/", "tests/support/", "inspector/model/", "inspector/views/"],
     "tests/bench/compare_ort/": ["capi/include/"],
     "tests/conformance/": ["core/", "tests/support/"],
