@@ -58,7 +58,7 @@ def listed(build, wanted):
 
 def limits():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 30, 2 << 30))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16 << 30, 16 << 30))  # sparse files of some tests have 6 GB
     resource.setrlimit(resource.RLIMIT_AS, (10 << 30, 10 << 30))
 
 
