@@ -71,7 +71,7 @@ def run(tests, seconds, environment):
                     "--gtest_color=no", "--gtest_also_run_disabled_tests"]
     process = subprocess.Popen(command, cwd=first.folder, env={**environment, **first.environment}, text=True,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               errors="replace", start_new_session=True, preexec_fn=limits)
+                               errors="replace", process_group=0, preexec_fn=limits)
     try:
         output, _ = process.communicate(timeout=seconds)
         how = "passed" if process.returncode == 0 else "crash" if process.returncode < 0 else "assertion"
