@@ -125,9 +125,12 @@ def drop_refused(scratch, output):
     import sites
     noted = load(scratch.mutants)
     places = set(re.findall(r"^(?:.*/)?([\w.]+):(\d+):\d+: (?:fatal )?error:", output, re.M))
-    refused = [m for m in noted["mutants"] if not m.get("dropped") and
-               any(os.path.basename(m["file"]) == name and int(line) in range(m["line"], m["last_line"] + 1)
-                   for name, line in places)]
+    # A mutant of several lines stands in the file twice and moves those behind it: the compiler shows their numbers.
+    quoted = {int(n) for shown in re.findall(r" error: .*\n(.*)", output) for n in re.findall(r"poprt_mutant\((\d+)\)", shown)}
+    refused = [m for n, m in enumerate(noted["mutants"]) if not m.get("dropped") and
+               (n in quoted or
+                any(os.path.basename(m["file"]) == name and int(line) in range(m["line"], m["last_line"] + 1)
+                    for name, line in places))]
     for mutant in refused:
         mutant["dropped"] = True
         say(f"dropped: {mutant['file']}:{mutant['line']} {mutant['shown']}")
@@ -268,7 +271,7 @@ def report(options):
     for number in numbers:
         mutant = noted["mutants"][number]
         result = results.get(str(number))
-        if not result:
+        if not result or mutant.get("dropped"):
             continue
         row = table.setdefault(folder(mutant), {"mutants": 0, "killed": 0, "assertion": 0, "crash": 0, "hang": 0,
                                                 "unreached": 0, "survived": 0, "equivalent": 0})

@@ -1,5 +1,4 @@
-// The samples of all operators with one fact bent: what inference says of types that are known in
-// part, and who refuses inputs that do not fit.
+// The samples of all operators, with types that are known in part only.
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -58,6 +57,7 @@ void expect_weaker_inference(const Sample& s, const std::vector<ir::ValueType>& 
 
 TEST(BentSamples, TypesThatAreKnownInPartContradictNothing) {
   for (const Sample& s : all_samples()) {
+    if (s.domain == "poprt") continue;  // made when all shapes are known
     SCOPED_TRACE(name_of(s));
     const SampleGraph g = make_graph(s);
     infer(*g.node);
@@ -83,71 +83,6 @@ TEST(BentSamples, TypesThatAreKnownInPartContradictNothing) {
         });
     }
   }
-}
-
-// The same elements, as far as there are any, in another form.
-Tensor refilled(const Tensor& t, DType dtype, Shape shape) {
-  Tensor out = Tensor::zeros(dtype, std::move(shape));
-  if (dtype == t.dtype() && t.bytes() != 0)
-    for (uint64_t at = 0; at < out.bytes(); at++)
-      static_cast<std::byte*>(out.mutable_data())[at] =
-          static_cast<const std::byte*>(t.data())[at % t.bytes()];
-  return out;
-}
-
-std::vector<Tensor> bends(const Tensor& t) {
-  std::vector<Tensor> list;
-  Shape shape = t.shape();
-  for (size_t d = 0; d < t.shape().size(); d++)
-    for (const int64_t by : {-1, 1}) {
-      shape = t.shape();
-      if ((shape[d] += by) >= 0) list.push_back(refilled(t, t.dtype(), shape));
-    }
-  shape = t.shape();
-  shape.push_back(2);
-  list.push_back(refilled(t, t.dtype(), shape));
-  shape = t.shape();
-  shape.insert(shape.begin(), 1);
-  list.push_back(refilled(t, t.dtype(), shape));
-  if (!t.shape().empty()) {
-    shape = t.shape();
-    shape.pop_back();
-    list.push_back(refilled(t, t.dtype(), shape));
-  }
-  for (const DType dtype :
-       {DType::f32, DType::f64, DType::f16, DType::s64, DType::s32, DType::u8, DType::boolean})
-    if (dtype != t.dtype()) list.push_back(refilled(t, dtype, t.shape()));
-  return list;
-}
-
-TEST(BentSamples, AreRefusedByTheOperatorAndNotByItsKernels) {
-  int accepted = 0, refused = 0;
-  for (const Sample& sample : all_samples()) {
-    SCOPED_TRACE(name_of(sample));
-    for (size_t i = 0; i < sample.inputs.size(); i++) {
-      if (!sample.inputs[i].defined() || sample.inputs[i].dtype() == DType::string) continue;
-      for (Tensor& bent : bends(sample.inputs[i])) {
-        Sample s = sample;
-        const std::string what = "input " + std::to_string(i) + " as " +
-                                 std::string(dtype_name(bent.dtype())) + shape_string(bent.shape());
-        s.inputs[i] = std::move(bent);
-        const SampleGraph g = make_graph(s);
-        try {
-          infer(*g.node);
-          bool all = true;
-          for (const ir::Value* v : g.node->outputs()) all &= v->type.is_static();
-          if (!all) continue;
-          (void)evaluate(*g.node, s.inputs);
-          accepted++;
-        } catch (const Error& e) {
-          refused++;
-          EXPECT_EQ(e.message().find("kernel "), std::string::npos) << what << ": " << e.message();
-        }
-      }
-    }
-  }
-  EXPECT_GT(accepted, 100);
-  EXPECT_GT(refused, 100);
 }
 
 }  // namespace

@@ -63,7 +63,8 @@ Rows expected(const Tensor& boxes, const Tensor& scores, const Limits& l) {
     std::vector<int64_t> order, chosen;
     for (int64_t i = 0; i < b; i++)
       if (s[i] > static_cast<float>(l.score)) order.push_back(i);
-    std::stable_sort(order.begin(), order.end(), [&](int64_t x, int64_t y) { return s[x] > s[y]; });
+    std::sort(order.begin(), order.end(),
+              [&](int64_t x, int64_t y) { return s[x] != s[y] ? s[x] > s[y] : x < y; });
     for (const int64_t i : order) {
       if (static_cast<int64_t>(chosen.size()) == l.most) break;
       if (std::none_of(chosen.begin(), chosen.end(), [&](int64_t k) {

@@ -126,33 +126,29 @@ struct Body {
 };
 
 TEST(RefusedInputs, LoopsAndTheirBodiesFitEachOther) {
+  const std::string i = "input %i : s64[]\n", c = "input %c : bool[]\n", s = "input %s : f32[2]\n";
+  struct Case {
+    Body body;
+    std::string says;
+  };
+  const Case cases[] = {
+      {{.results = 1}, "makes 3 values, the node 1"},
+      {{.results = 3}, "makes 3 values, the node 3"},
+      {{.outputs = "output %d\noutput %t\n", .results = 2}, "makes 2 values, the node 2"},
+      {{.inputs = i + c + s + "input %z : f32[]\n"}, "takes 4 values"},
+      {{.inputs = i + c + "input %s : f64[2]\n"}, "state 0 is f32[2] before the loop"},
+      {{.inputs = "input %i : s32[]\n" + c + s}, "the iteration number of the body"},
+      {{.outputs = "output %n\noutput %t\noutput %t\n"}, "the condition of the body"},
+      {{.outputs = "output %d\noutput %n\noutput %t\n"}, "state 0 is f32[2] before a round"},
+  };
   EXPECT_EQ(Body().refusal(), "");
-  EXPECT_NE(Body{.results = 1}.refusal().find("makes 3 values, the node 1"), std::string::npos);
-  EXPECT_NE(Body{.results = 3}.refusal().find("makes 3 values, the node 3"), std::string::npos);
-  EXPECT_NE(Body{.outputs = "output %d\n", .results = 0}.refusal(), "");
-  EXPECT_NE(
-      Body{.inputs = "input %i : s64[]\ninput %c : bool[]\ninput %s : f32[2]\ninput %z : f32[]\n"}
-          .refusal()
-          .find("takes 4 values"),
-      std::string::npos);
-  EXPECT_NE(
-      Body{.inputs = "input %i : s64[]\ninput %c : bool[]\ninput %s : f64[2]\n"}.refusal().find(
-          "state 0 is f32[2] before the loop"),
-      std::string::npos);
-  EXPECT_NE(
-      Body{.inputs = "input %i : s32[]\ninput %c : bool[]\ninput %s : f32[2]\n"}.refusal().find(
-          "the iteration number of the body"),
-      std::string::npos);
-  EXPECT_NE(Body{.outputs = "output %n\noutput %t\noutput %t\n"}.refusal().find(
-                "the condition of the body"),
-            std::string::npos);
-  EXPECT_NE(Body{.outputs = "output %d\noutput %n\noutput %t\n"}.refusal().find(
-                "state 0 is f32[2] before a round"),
-            std::string::npos);
-  EXPECT_NE(refusal_of({.op = "Loop",
-                        .inputs = {Tensor::scalar<int64_t>(3), Tensor::scalar(true), floats({2})}})
-                .find("attribute body is missing"),
-            std::string::npos);
+  for (const Case& it : cases) {
+    const std::string said = it.body.refusal();
+    EXPECT_NE(said.find(it.says), std::string::npos) << "'" << said << "' should say " << it.says;
+  }
+  const NodeCase none{.op = "Loop",
+                      .inputs = {Tensor::scalar<int64_t>(3), Tensor::scalar(true), floats({2})}};
+  EXPECT_NE(refusal_of(none).find("attribute body is missing"), std::string::npos);
 }
 
 TEST(RefusedInputs, ALoopsResultsHaveItsConstantCount) {

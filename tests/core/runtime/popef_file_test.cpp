@@ -212,11 +212,11 @@ TEST_F(PopefFile, ExecutableAndVariablesInTwoFiles) {
 // Two inputs whose values come with the model, on both sides of a weight that instructions read.
 struct OwnData {
   OwnData() {
-    const auto weights = [&](const std::vector<float>& v) {
-      const auto bytes = v.size() * 4;
+    const auto weights = [&](const std::vector<float>& from) {
+      const auto bytes = from.size() * 4;
       return b.weights(
-          bytes, DType::f32, {static_cast<int64_t>(v.size())},
-          [&v, bytes](std::span<std::byte> to) { std::memcpy(to.data(), v.data(), bytes); });
+          bytes, DType::f32, {static_cast<int64_t>(from.size())},
+          [&from, bytes](std::span<std::byte> to) { std::memcpy(to.data(), from.data(), bytes); });
     };
     const auto at = [&](program::BufferId id) { return b.program().buffers[id].offset; };
     const uint64_t first = at(weights(u));
@@ -275,7 +275,7 @@ TEST_F(PopefFile, ValuesThatComeWithAModelAreSavedAndReadWhereverTheyLie) {
     save_parts(*from, exe, variables);
     const std::vector<fs::path> paths = {exe, variables};
     own.expect_runs(open_popef(paths), own.u);
-    expect_error([&] { own.expect_runs(open_popef(exe), own.u); }, ErrorCode::invalid_argument, "");
+    expect_error([&] { open_popef(exe); }, ErrorCode::data_loss, "the weights 'u'");
   }
   std::ostringstream stream;
   save_model(*model, stream);

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -323,6 +324,32 @@ TEST_F(TelemetryLive, FollowsAPublisherThroughItsEndAndRestart) {
   watcher.stop_recording();
   watcher.with_history([](const TelemetryHistory& h) { EXPECT_EQ(h.series().size(), 1u); });
   EXPECT_EQ(read_recording(path).series().size(), 1u);
+  unsetenv("POPRT_TELEMETRY_DIR");
+}
+
+TEST_F(TelemetryLive, WakesWhileSomethingIsAliveAndOnceMore) {
+  setenv("POPRT_TELEMETRY_DIR", folder.c_str(), 1);
+  std::atomic<int> woken = 0;
+  {
+    TelemetryWatcher watcher(folder, 0.001, [&] { woken++; });
+    const auto looks_more = [&](uint64_t n) {
+      const uint64_t until = watcher.looks() + n;
+      for (int i = 0; i < 2000 && watcher.looks() < until; i++)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      EXPECT_GE(watcher.looks(), until);
+    };
+    looks_more(5);
+    EXPECT_EQ(woken, 0);
+    {
+      const runtime::Telemetry publisher("net", 0, 1);
+      looks_more(5);
+      EXPECT_GE(woken, 2);
+    }
+    looks_more(3);  // one sees the end; from then on nobody is woken
+    const int before = woken;
+    looks_more(5);
+    EXPECT_EQ(woken, before);
+  }
   unsetenv("POPRT_TELEMETRY_DIR");
 }
 

@@ -38,8 +38,10 @@ TEST(Memory, IsZeroedAndWritableToItsLastByte) {
     const Memory memory(bytes, "test");
     ASSERT_NE(memory.data(), nullptr);
     EXPECT_EQ(memory.bytes(), bytes);
-    for (const uint64_t at : {uint64_t{0}, bytes / 2, bytes - 1}) {
+    const uint64_t places[] = {0, bytes / 2, bytes - 1};
+    for (const uint64_t at : places)
       EXPECT_EQ(memory.data()[at], std::byte{0}) << at << " of " << bytes;
+    for (const uint64_t at : places) {
       memory.data()[at] = std::byte{7};
       EXPECT_EQ(memory.data()[at], std::byte{7}) << at << " of " << bytes;
     }
