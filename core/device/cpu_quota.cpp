@@ -16,7 +16,9 @@ std::optional<double> read_v2(const fs::path& folder) {
   std::string quota;
   double period = 0;
   if (!(file >> quota >> period) || quota == "max" || period <= 0) return std::nullopt;
-  return std::strtod(quota.c_str(), nullptr) / period;
+  const double time = std::strtod(quota.c_str(), nullptr);
+  if (!(time > 0)) return std::nullopt;
+  return time / period;
 }
 
 std::optional<double> read_v1(const fs::path& folder) {

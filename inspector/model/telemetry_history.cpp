@@ -172,15 +172,17 @@ double TelemetryHistory::first_time() const {
   return first;
 }
 
-// The one of the same process; else one whose process has ended; else a new one.
-TelemetrySeries& TelemetryHistory::series_of(const TelemetrySnapshot& s, double time) {
+// The one of the same process; else one whose process has ended; else a new one, while there is
+// room.
+TelemetrySeries* TelemetryHistory::series_of(const TelemetrySnapshot& s, double time) {
   TelemetrySeries* ended = nullptr;
   for (TelemetrySeries& it : series_) {
     if (it.name != s.name || it.replica != s.replica) continue;
-    if (it.pid == s.pid && it.started_ns == s.started_ns) return it;
+    if (it.pid == s.pid && it.started_ns == s.started_ns) return &it;
     if (!it.alive && !ended) ended = &it;
   }
   if (!ended) {
+    if (series_.size() >= kMostSeries) return nullptr;
     series_.emplace_back();
     ended = &series_.back();
   }
@@ -192,15 +194,16 @@ TelemetrySeries& TelemetryHistory::series_of(const TelemetrySnapshot& s, double 
   ended->last = {};
   ended->last.name = s.name;
   add_event(*ended, time, fmt::format("{} (pid {})", again ? "began again" : "found", s.pid));
-  return *ended;
+  return ended;
 }
 
 void TelemetryHistory::add(double time, const std::vector<TelemetrySnapshot>& snapshots) {
   std::vector<bool> seen(series_.size());
   for (const TelemetrySnapshot& s : snapshots) {
     if (!s.alive) continue;
-    if (series_.size() >= kMostSeries) break;
-    TelemetrySeries& series = series_of(s, time);
+    TelemetrySeries* const found = series_of(s, time);
+    if (!found) continue;
+    TelemetrySeries& series = *found;
     const auto index = static_cast<size_t>(&series - series_.data());
     if (index >= seen.size()) seen.resize(index + 1);
     if (seen[index]) continue;  // two segments that pretend to be one

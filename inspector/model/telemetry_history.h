@@ -75,7 +75,7 @@ class TelemetryHistory {
   double last_time() const { return last_time_; }
 
  private:
-  TelemetrySeries& series_of(const runtime::TelemetrySnapshot& snapshot, double time);
+  TelemetrySeries* series_of(const runtime::TelemetrySnapshot& snapshot, double time);
   std::vector<TelemetrySeries> series_;
   double last_time_ = 0;
 };

@@ -69,13 +69,13 @@ class PopefDump(CommandTest):
         self.assertIn("'shape': (2, 2, 3)", header)
         self.assertEqual(len(values), 12)
 
-    def sparse(self, name, size):
+    def sparse(self, name, size, tensor=b"huge"):
         """A file with one tensor of `size` zeros, of which only the header takes room; FORMAT.md says how."""
 
         def record(tag, value):
             return struct.pack("<HHI", tag, 0, len(value)) + value.ljust(-(-len(value) // 8) * 8, b"\0")
 
-        descriptor = record(1, b"huge") + record(3, struct.pack("<I", 6)) + record(4, struct.pack("<q", size))
+        descriptor = record(1, tensor) + record(3, struct.pack("<I", 6)) + record(4, struct.pack("<q", size))
         offset = 64 + -(-len(descriptor) // 64) * 64
         header = struct.pack("<16sIIQIIQQQ", b"PopEF 1.0", 3, 0, offset + size, 64, len(descriptor), offset, size, size)
         path = self.write(name, header + descriptor)
@@ -100,6 +100,24 @@ class PopefDump(CommandTest):
         least = peak_of(small, *words)
         self.assertLess(peak_of(large, *words), least + (32 << 10))
         self.assertEqual(os.path.getsize(npy), 128 + (256 << 20))
+
+    def test_files_are_named_like_the_tensor_without_what_a_name_cannot_hold(self):
+        for tensor, file in (("a b.c~", "a b.c~.npy"), ("a/b/", "a_b_.npy"), ("tab\there", "tab_here.npy"),
+                             ("..", "_.npy"), (".", "_.npy"), ("...", "....npy"), ("\u00e9", "\u00e9.npy")):
+            popef = self.sparse("named.popef", 64, tensor.encode())
+            self.assertEqual(self.succeeds("--tensor", tensor, popef), file + "\n")
+            self.assertEqual(os.path.getsize(self.path(file)), 128 + 64)
+
+    def test_what_belongs_to_an_export_needs_one(self):
+        for words in (["--executable", "digits"], ["--output", "w.npy"], ["--executable", "x", "--output", "w.npy"]):
+            for mode in ([], ["--all"], ["--json"], ["-m"]):
+                self.misused([*words, *mode, RELEASED], "--executable and --output need --tensor or --feed")
+
+    def test_every_mode_shows_something_else(self):
+        shown = {mode: self.succeeds(*mode, RELEASED) for mode in ((), ("-m",), ("--all",), ("--json",),
+                                                                   ("--user-anchors",))}
+        self.assertEqual(len(set(shown.values())), len(shown))
+        self.assertNotIn("replication_factor", shown[()])
 
     def test_export_errors(self):
         self.fails(["--tensor", "nope", RELEASED], "'nope'", "there are: 'w'")

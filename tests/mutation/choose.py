@@ -21,10 +21,10 @@ def folder_of(path):
     return next((f for f in FOLDERS if path.startswith(f + "/")), None)
 
 
-def quotas(tree, count, folder_seed):
+def quotas(tree, count, seed):
     """How many mutants each folder gets: half by size (its square root), half in five folders that the seed names."""
     size = {f: sum(os.path.getsize(os.path.join(tree, p)) for p in sources(tree, f)) ** 0.5 for f in FOLDERS}
-    named = random.Random(f"folders {folder_seed}").sample(FOLDERS, 5)
+    named = random.Random(f"folders {seed}").sample(FOLDERS, 5)
     share = {f: count / 2 * size[f] / sum(size.values()) for f in FOLDERS}
     for f in named:
         share[f] += count / 2 / len(named)
@@ -109,7 +109,7 @@ def pick(random_, found, wanted):
 
 def choose_in_folder(task):
     """(folder, quota, ...) -> the chosen sites."""
-    tree, database, users, folder, wanted, seed = task
+    tree, database, users, folder, wanted, seed, others = task
     random_ = random.Random(f"{seed} {folder}")
     files = sources(tree, folder)
     order = sorted(files, key=lambda f: random_.random() ** (1e4 / (1 + os.path.getsize(os.path.join(tree, f)))),
@@ -123,16 +123,17 @@ def choose_in_folder(task):
             continue
         full, unit_path, arguments = os.path.join(tree, path), os.path.join(tree, unit), database[unit]
         found, _ = sites.find(full, path, unit_path, arguments)
+        found = [s for s in found if not any(s.overlaps(o) for o in others)]
         chosen += pick(random_, found, min(PER_FILE, wanted - len(chosen)))
     return chosen
 
 
-def choose(tree, build, count, seed, folder_seed, jobs=2):
-    """The mutants of a seed: numbered sites, in the order of the folders."""
+def choose(tree, build, count, seed, others, jobs=2):
+    """The mutants of a seed: numbered sites, in the order of the folders; none overlaps the `others` of the build."""
     database = compile_database(tree, build)
     users = header_users(tree, database)
-    quota, named = quotas(tree, count, folder_seed)
-    tasks = [(tree, database, users, f, quota[f], seed) for f in FOLDERS]
+    quota, named = quotas(tree, count, seed)
+    tasks = [(tree, database, users, f, quota[f], seed, others) for f in FOLDERS]
     with multiprocessing.Pool(jobs) as pool:
         chosen = pool.map(choose_in_folder, tasks, chunksize=1)
     return [s for part in chosen for s in part], named

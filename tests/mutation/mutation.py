@@ -76,12 +76,24 @@ def prepare(options):
     subprocess.run(["git", "-C", scratch.tree, "checkout", "--quiet", options.revision, "--", "."], check=True)
     subprocess.run(["cmake", "--preset", options.preset], cwd=scratch.tree, check=True, stdout=subprocess.DEVNULL)
     import choose  # needs libclang
-    mutants, named = choose.choose(scratch.tree, scratch.build, options.count, options.seed, options.folder_seed,
-                                   options.jobs)
+    mutants, samples = [], []
+    for seed in options.seed:
+        chosen, named = choose.choose(scratch.tree, scratch.build, options.count, seed, mutants, options.jobs)
+        samples.append({"seed": seed, "folders": named, "first": len(mutants), "count": len(chosen)})
+        mutants += chosen
+        say(f"seed {seed}: {len(chosen)} mutants; half of them in {', '.join(named)}")
+    if len(mutants) > MARKS:
+        sys.exit(f"mutation.py: {len(mutants)} mutants are more than a build may have, {MARKS}: take fewer seeds")
     choose.write(scratch.tree, list(enumerate(mutants)))
-    save(scratch.mutants, {"seed": options.seed, "folder_seed": options.folder_seed, "folders": named,
-                           "mutants": [dataclasses.asdict(m) for m in mutants]})
-    say(f"{len(mutants)} mutants; half of them in {', '.join(named)}")
+    save(scratch.mutants, {"samples": samples, "mutants": [dataclasses.asdict(m) for m in mutants]})
+
+
+def sample_of(noted, options):
+    """The mutants of the seed that is measured or reported."""
+    found = next((s for s in noted["samples"] if s["seed"] == options.seed[0]), None)
+    if found is None or len(options.seed) > 1:
+        sys.exit(f"mutation.py: name one seed of {[s['seed'] for s in noted['samples']]}, not {options.seed}")
+    return found, range(found["first"], found["first"] + found["count"])
 
 
 def refresh(options):
@@ -113,9 +125,12 @@ def drop_refused(scratch, output):
     import sites
     noted = load(scratch.mutants)
     places = set(re.findall(r"^(?:.*/)?([\w.]+):(\d+):\d+: (?:fatal )?error:", output, re.M))
-    refused = [m for m in noted["mutants"] if not m.get("dropped") and
-               any(os.path.basename(m["file"]) == name and int(line) in range(m["line"], m["last_line"] + 1)
-                   for name, line in places)]
+    # A mutant of several lines stands in the file twice and moves those behind it: the compiler shows their numbers.
+    quoted = {int(n) for shown in re.findall(r" error: .*\n(.*)", output) for n in re.findall(r"poprt_mutant\((\d+)\)", shown)}
+    refused = [m for n, m in enumerate(noted["mutants"]) if not m.get("dropped") and
+               (n in quoted or
+                any(os.path.basename(m["file"]) == name and int(line) in range(m["line"], m["last_line"] + 1)
+                    for name, line in places))]
     for mutant in refused:
         mutant["dropped"] = True
         say(f"dropped: {mutant['file']}:{mutant['line']} {mutant['shown']}")
@@ -200,7 +215,9 @@ def folder(mutant):
 
 def measure(options):
     scratch = Scratch(options)
-    mutants = load(scratch.mutants)["mutants"]
+    noted = load(scratch.mutants)
+    mutants = noted["mutants"]
+    _, numbers = sample_of(noted, options)
     tests = suite.listed(scratch.build, options.tests)
     rows = {}
     if os.path.exists(scratch.reached) and not options.record:
@@ -210,6 +227,7 @@ def measure(options):
         say(f"{len(unknown)} tests, each alone")
         rows.update({r["name"]: r for r in record(scratch, unknown, options.jobs)})
         save(scratch.reached, list(rows.values()))
+    order = {name: i for i, name in enumerate(rows)}
     reaching = {}
     for test in tests:
         row = rows.get(test.name)
@@ -217,21 +235,29 @@ def measure(options):
             test.seconds = row["seconds"]
             for number in row["reached"]:
                 reaching.setdefault(number, []).append(test)
-    results = load(scratch.results) if os.path.exists(scratch.results) and options.resume else {}
+    results = load(scratch.results) if os.path.exists(scratch.results) else {}
+    if not options.resume:
+        results = {n: r for n, r in results.items() if int(n) not in numbers}
 
     def one(number):
         start = time.monotonic()
-        how, test = try_mutant(scratch, number, mutants[number], reaching.get(number, []))
-        if not reaching.get(number):
+        reached = reaching.get(number, [])
+        tried = set(results.get(str(number), {}).get("tried", []))
+        tests = [t for t in reached if order[t.name] not in tried and t.seconds <= options.longest]
+        how, test = try_mutant(scratch, number, mutants[number], tests)
+        if not reached:
             how = "unreached"
-        results[str(number)] = {"how": how, "test": test, "seconds": round(time.monotonic() - start, 1)}
-        say(f"{number}: {how} {test} ({len(reaching.get(number, []))} tests, {results[str(number)]['seconds']} s)")
-        save(f"{scratch.results}", results) if len(results) % 10 == 0 else None
+        seconds = round(time.monotonic() - start, 1)
+        results[str(number)] = {"how": how, "test": test, "seconds": seconds,
+                                "tried": sorted(tried | {order[t.name] for t in tests})}
+        say(f"{number}: {how} {test} ({len(tests)} of {len(reached)} tests, {seconds} s)")
 
-    todo = [n for n in range(len(mutants)) if not mutants[n].get("dropped") and (not options.only or n in options.only) and
+    todo = [n for n in numbers if not mutants[n].get("dropped") and (not options.only or n in options.only) and
             results.get(str(n), {"how": "survived"})["how"] in ("survived", "unreached")]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        list(pool.map(one, todo))
+        for done, _ in enumerate(pool.map(one, todo)):
+            if done % 10 == 0:
+                save(scratch.results, dict(results))
     save(scratch.results, results)
     report(options)
 
@@ -240,10 +266,12 @@ def report(options):
     scratch = Scratch(options)
     noted, results = load(scratch.mutants), load(scratch.results)
     equivalent = load(os.path.join(HERE, "equivalent.json"))
+    sample, numbers = sample_of(noted, options)
     table, survivors, poor = {}, [], []
-    for number, mutant in enumerate(noted["mutants"]):
+    for number in numbers:
+        mutant = noted["mutants"][number]
         result = results.get(str(number))
-        if not result:
+        if not result or mutant.get("dropped"):
             continue
         row = table.setdefault(folder(mutant), {"mutants": 0, "killed": 0, "assertion": 0, "crash": 0, "hang": 0,
                                                 "unreached": 0, "survived": 0, "equivalent": 0})
@@ -260,15 +288,15 @@ def report(options):
         if how in ("survived", "unreached"):
             survivors.append({"number": number, **mutant, "how": how})
         elif how != "assertion":
-            poor.append({"number": number, **mutant, **result})
-    content = {**{k: noted[k] for k in ("seed", "folder_seed", "folders")}, "table": table, "survivors": survivors,
+            poor.append({"number": number, **mutant, **{k: result[k] for k in ("how", "test", "seconds")}})
+    content = {"seed": sample["seed"], "folders": sample["folders"], "table": table, "survivors": survivors,
                "crashes_and_hangs": poor}
     if options.json:
         print(json.dumps(content, indent=1))
         return
     columns = ["mutants", "killed", "assertion", "crash", "hang", "unreached", "survived", "equivalent"]
     total = {c: sum(row[c] for row in table.values()) for c in columns}
-    print(f"seed {noted['seed']}; half of the mutants in {', '.join(noted['folders'])}")
+    print(f"seed {sample['seed']}; half of the mutants in {', '.join(sample['folders'])}")
     print(f"{'folder':16}" + "".join(f"{c:>11}" for c in columns) + f"{'killed %':>10}")
     for name, row in [*sorted(table.items()), ("all", total)]:
         share = 100 * row["killed"] / row["mutants"] if row["mutants"] else 100
@@ -286,18 +314,19 @@ def main():
     parser.add_argument("--scratch", required=True, help="a tree that is made or reused, and rewritten")
     parser.add_argument("--preset", default="release")
     parser.add_argument("--revision", default="HEAD", help="what prepare and refresh check out")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--folder-seed", type=int, help="names the folders that get half of the mutants (--seed)")
-    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, nargs="+", default=[1],
+                        help="prepare: one or several samples in one build; measure, report: one of them")
+    parser.add_argument("--count", type=int, default=200, help="mutants of a seed")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--tests", default=TESTS, help="a regular expression for the names of tests")
     parser.add_argument("--only", type=int, nargs="*", help="measure: these mutants")
     parser.add_argument("--record", action="store_true", help="measure: run all tests alone again (after new tests)")
-    parser.add_argument("--resume", action="store_true", help="measure: only what survived or was not measured yet")
+    parser.add_argument("--resume", action="store_true",
+                        help="measure: only what survived or was not measured yet, with tests it did not meet yet")
+    parser.add_argument("--longest", type=float, default=1e9,
+                        help="measure: leave out tests that take more seconds; --resume without it tries them too")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    if options.folder_seed is None:
-        options.folder_seed = options.seed
     {"prepare": prepare, "refresh": refresh, "build": build, "measure": measure, "report": report}[options.step](options)
 
 

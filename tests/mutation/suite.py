@@ -58,7 +58,7 @@ def listed(build, wanted):
 
 def limits():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 30, 2 << 30))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16 << 30, 16 << 30))  # sparse files of some tests have 6 GB
     resource.setrlimit(resource.RLIMIT_AS, (10 << 30, 10 << 30))
 
 
@@ -71,7 +71,7 @@ def run(tests, seconds, environment):
                     "--gtest_color=no", "--gtest_also_run_disabled_tests"]
     process = subprocess.Popen(command, cwd=first.folder, env={**environment, **first.environment}, text=True,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               errors="replace", start_new_session=True, preexec_fn=limits)
+                               errors="replace", process_group=0, preexec_fn=limits)
     try:
         output, _ = process.communicate(timeout=seconds)
         how = "passed" if process.returncode == 0 else "crash" if process.returncode < 0 else "assertion"

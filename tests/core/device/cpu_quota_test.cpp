@@ -51,6 +51,59 @@ TEST(CpuQuota, Version1IsReadBelowItsControllers) {
             3);
 }
 
+TEST(CpuQuota, Version1IsReadInTheFolderCpuToo) {
+  EXPECT_EQ(quota_of({{"proc/self/cgroup", "3:cpu,cpuacct:/a\n"},
+                      {"sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "500000"},
+                      {"sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000"}}),
+            5);
+}
+
+TEST(CpuQuota, OtherControllersAndVersionsAreNotMixedUp) {
+  // Version 1's file in a folder of version 2, and the other way round.
+  EXPECT_EQ(quota_of({{"proc/self/cgroup", "0::/a\n"},
+                      {"sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "500000"},
+                      {"sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000"},
+                      {"sys/fs/cgroup/a/cpu.cfs_quota_us", "500000"},
+                      {"sys/fs/cgroup/a/cpu.cfs_period_us", "100000"}}),
+            std::nullopt);
+  EXPECT_EQ(quota_of({{"proc/self/cgroup", "3:cpu:/a\n"},
+                      {"sys/fs/cgroup/a/cpu.max", "500000 100000"},
+                      {"sys/fs/cgroup/cpu/a/cpu.max", "500000 100000"}}),
+            std::nullopt);
+  EXPECT_EQ(quota_of({{"proc/self/cgroup", "3:cpuset,memory:/a\n"},
+                      {"sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "500000"},
+                      {"sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000"}}),
+            std::nullopt);
+}
+
+TEST(CpuQuota, BrokenLinesAreNoGroups) {
+  const std::string limit = "sys/fs/cgroup/cpu.max";
+  for (const char* line : {"", "0", "0:", ":", "cpu", "0:/a"})
+    EXPECT_EQ(quota_of({{"proc/self/cgroup", std::string(line) + "\n"}, {limit, "300000 100000"}}),
+              std::nullopt)
+        << line;
+  EXPECT_EQ(quota_of({{"proc/self/cgroup", "nonsense\n0::/\n"}, {limit, "300000 100000"}}), 3);
+  for (const char* bad : {"", "x 100000", "300000", "300000 0", "-1 100000", "0 100000"})
+    EXPECT_EQ(quota_of({{"proc/self/cgroup", "0::/\n"}, {limit, bad}}), std::nullopt) << bad;
+}
+
+TEST(CpuQuota, IsAtLeastOneAndAtMostAMillion) {
+  const auto of = [](const char* text) {
+    return quota_of({{"proc/self/cgroup", "0::/\n"}, {"sys/fs/cgroup/cpu.max", text}});
+  };
+  EXPECT_EQ(of("1 100000"), 1);
+  EXPECT_EQ(of("199999 100000"), 1);
+  EXPECT_EQ(of("200000 100000"), 2);
+  EXPECT_EQ(of("1e300 1"), 1000000);
+}
+
+TEST(CpuQuota, ANameThatOnlyLooksAboveTheMountIsIgnoredToo) {
+  EXPECT_EQ(quota_of({{"proc/self/cgroup", "0::/a/../b\n"},
+                      {"sys/fs/cgroup/cpu.max", "100000 100000"},
+                      {"sys/fs/cgroup/b/cpu.max", "100000 100000"}}),
+            std::nullopt);
+}
+
 TEST(CpuQuota, AGroupOutsideTheMountIsIgnored) {
   EXPECT_EQ(quota_of({{"proc/self/cgroup", "0::/../x\n"}, {"sys/fs/x/cpu.max", "100000 100000"}}),
             std::nullopt);

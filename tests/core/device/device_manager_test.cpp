@@ -52,6 +52,16 @@ TEST(DeviceManager, HandsOutEachDeviceOnce) {
   EXPECT_EQ(manager.get_device()->id(), 0);
 }
 
+TEST(DeviceManager, DevicesThatAreNotSharedLeaveNoFile) {
+  char name[] = "/tmp/poprt_devices_XXXXXX";
+  const std::filesystem::path folder = mkdtemp(name), before = std::filesystem::current_path();
+  std::filesystem::current_path(folder);
+  for (int i = 0; i < 2; i++) EXPECT_EQ(DeviceManager(2).get_device()->id(), 0);
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  std::filesystem::current_path(before);
+  std::filesystem::remove_all(folder);
+}
+
 TEST(DeviceManager, SpecificDevice) {
   const DeviceManager manager(3);
   const auto two = manager.get_specific_device(2);

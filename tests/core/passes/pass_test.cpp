@@ -40,6 +40,47 @@ TEST(PassManager, MisspeltNamesGetSuggestions) {
   EXPECT_NE(message_of([] { pass_of("zzzzzzzzzzzzz"); }).find("lists them"), std::string::npos);
 }
 
+// One letter or two wrong, wherever they stand.
+TEST(PassManager, SuggestionsForEveryKindOfTypingError) {
+  const std::string right = "eliminate_identity";
+  std::vector<std::string> wrong;
+  for (size_t i = 0; i < right.size(); i++) {
+    wrong.push_back(std::string(right).erase(i, 1));
+    wrong.push_back(std::string(right).insert(i, "x"));
+    wrong.push_back(std::string(right).replace(i, 1, "x"));
+    wrong.push_back(std::string(right).erase(0, 1).replace(i % 17, 1, "x"));
+  }
+  for (const std::string& name : wrong) {
+    const std::string m = message_of([&] { pass_of(name); });
+    EXPECT_EQ(m.find("there is no pass '" + name + "'; did you mean "), 0u) << m;
+    EXPECT_NE(m.find(right), std::string::npos) << m;
+  }
+}
+
+TEST(PassManager, SuggestionsForAPartOfAName) {
+  const std::string part = "deadend", m = message_of([&] { pass_of(part); });
+  EXPECT_NE(m.find("did you mean eliminate_deadend"), std::string::npos) << m;
+  // A part of many names: the first five.
+  const std::string many = message_of([] { pass_of("eliminate"); });
+  EXPECT_EQ(std::count(many.begin(), many.end(), ','), 4) << many;
+  // Nothing is a part of everything, and near to nothing.
+  EXPECT_NE(message_of([] { pass_of(""); }).find("lists them"), std::string::npos);
+  EXPECT_NE(message_of([] { pass_of("zzzminate_identity"); }).find("did you mean"),
+            std::string::npos);
+  EXPECT_NE(message_of([] { pass_of("zz"); }).find("lists them"), std::string::npos);
+}
+
+TEST(PassManager, AMisspeltPassToStopAfterIsAnError) {
+  const auto graph = test::parsed(kTwoIdentities);
+  const PassDef* list[] = {&pass_of("sort_graph")};
+  PassManagerOptions options;
+  options.stop_after = "sort_grafh";
+  EXPECT_NE(message_of([&] { run_passes(*graph, list, options); }).find("sort_graph"),
+            std::string::npos);
+  options.stop_after = "eliminate_identity";  // there is one, elsewhere
+  EXPECT_EQ(run_passes(*graph, list, options).size(), 1u);
+}
+
 TEST(PassManager, ReportsRewritesAndNodes) {
   const auto graph = test::parsed(kTwoIdentities);
   const auto reports = test::run(*graph, {"eliminate_identity", "sort_graph"});
@@ -95,6 +136,69 @@ TEST(CheckOrder, AcceptsAndRefuses) {
   EXPECT_THROW(check({&kSecond, &kFirst}), Error);
   EXPECT_THROW(check({&kNeedsFirst, &kFirst}), Error);
   EXPECT_THROW(check({&kFirst, &kHatesFirst}), Error);
+}
+
+TEST(CheckOrder, NamesBothPasses) {
+  const auto refusal = [](std::vector<const PassDef*> list) {
+    return message_of([&] { check_order(list); });
+  };
+  EXPECT_EQ(refusal({&kSecond, &kFirst}),
+            "pass first must run before second, which stands in front of it");
+  EXPECT_EQ(refusal({&kNeedsFirst, &kFirst}),
+            "pass third must run after first, which is not in front of it");
+  EXPECT_EQ(refusal({&kSecond, &kNeedsFirst}),
+            "pass third must run after first, which is not in front of it");
+  EXPECT_EQ(refusal({&kFirst, &kHatesFirst}), "passes fourth and first exclude each other");
+  EXPECT_EQ(refusal({&kHatesFirst, &kFirst}), "passes fourth and first exclude each other");
+}
+
+TEST(CheckOrder, APassMayStandTwiceWhenOneRunFitsWhatItPrepares) {
+  EXPECT_NO_THROW(check({&kFirst, &kSecond, &kFirst}));
+  EXPECT_NO_THROW(check({&kFirst, &kSecond, &kFirst, &kSecond}));
+  EXPECT_NO_THROW(check({&kFirst, &kFirst}));
+  EXPECT_NO_THROW(check({&kFirst, &kNeedsFirst, &kNeedsFirst}));
+  EXPECT_THROW(check({&kSecond, &kFirst, &kFirst}), Error);
+}
+
+// Every two passes in both orders: what one asks for holds, whatever the user wrote.
+TEST(SortPasses, GivesEveryPairWhatItDeclares) {
+  const auto holds = [](std::span<const std::string_view> names, std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  int sorted_pairs = 0;
+  for (const PassDef* a : all_passes())
+    for (const PassDef* b : all_passes()) {
+      if (a == b) continue;
+      SCOPED_TRACE(std::string(a->name) + ", " + std::string(b->name));
+      const std::vector<std::string> names{std::string(a->name), std::string(b->name)};
+      std::vector<const PassDef*> sorted;
+      try {
+        sorted = sort_passes(names);
+      } catch (const Error& e) {
+        EXPECT_EQ(e.code(), ErrorCode::failed_precondition);
+        bool excluded = false;
+        for (const PassDef* p : {a, b})
+          for (const PassDef* q : {a, b}) excluded |= holds(p->against, q->name);
+        EXPECT_TRUE(excluded || !a->depend.empty() || !b->depend.empty()) << e.message();
+        continue;
+      }
+      EXPECT_NO_THROW(check_order(sorted));
+      const auto place = [&](const PassDef* p) {
+        return std::find(sorted.begin(), sorted.end(), p) - sorted.begin();
+      };
+      ASSERT_LT(place(a), static_cast<std::ptrdiff_t>(sorted.size()));
+      ASSERT_LT(place(b), static_cast<std::ptrdiff_t>(sorted.size()));
+      for (const PassDef* p : {a, b})
+        for (const std::string_view needed : p->depend)
+          EXPECT_LT(place(find_pass(needed)), place(p)) << needed;
+      const bool turned = holds(b->before, a->name) || holds(a->depend, b->name);
+      if (a->depend.empty() && b->depend.empty()) {
+        EXPECT_EQ(sorted.size(), 2u);
+        EXPECT_EQ(place(a) < place(b), !turned);
+      }
+      sorted_pairs++;
+    }
+  EXPECT_GT(sorted_pairs, 100);
 }
 
 TEST(SortPasses, KeepsTheOrderThatTheUserGave) {

@@ -62,7 +62,7 @@ TEST(Program, OneByteOrIndexTooFarIsRefused) {
       {"there is no second input", [](Program& p) { p.buffers[2].index = 1; }, "anchor 1 of 1"},
       {"there is no second output", [](Program& p) { p.buffers[3].index = 1; }, "anchor 1 of 1"},
       {"there is no such space", [](Program& p) { p.buffers[0].space = Space(4); }, "space 4"},
-      {"there is no third kernel", [](Program& p) { p.save[0].kernel = 2; }, "save instruction 0"},
+      {"there is no third kernel", [](Program& p) { p.save[0].kernel = 2; }, "save instruction 0: kernel 2 of 2"},
       {"there is no fifth buffer", [](Program& p) { p.load[0].operands[1] = 4; }, "buffer 4 of 4"},
       {"main has no fifth buffer", [](Program& p) { p.main[0].operands[0] = 4; }, "main"},
       {"an anchor's type has no storage", [](Program& p) { p.inputs[0].dtype = DType::string; },

@@ -204,6 +204,43 @@ TEST(Serialize, NewerMajorIsRefusedNewerMinorRead) {
   EXPECT_EQ(code_of(Aligned(bytes).bytes), ErrorCode::failed_precondition);
 }
 
+// The header's places of program and weights, bent to everything that does not fit.
+TEST(Serialize, PlacesThatDoNotFitAreRefused) {
+  Builder b = sample();
+  const std::string bytes = written(b);
+  struct Places {
+    uint64_t program, program_bytes, weights, weights_bytes;
+  } right{};
+  std::memcpy(&right, bytes.data() + 24, sizeof right);
+  const auto code = [&](Places p) {
+    std::string bent = bytes;
+    std::memcpy(bent.data() + 24, &p, sizeof p);
+    return code_of(Aligned(bent).bytes);
+  };
+  ASSERT_EQ(code(right), ErrorCode::ok);
+  const auto with = [&](uint64_t Places::* field, uint64_t value) {
+    Places p = right;
+    p.*field = value;
+    return code(p);
+  };
+  const uint64_t size = bytes.size(), most = UINT64_MAX;
+  for (const uint64_t bad : {uint64_t{0}, right.program - 8, right.weights, size, size + 1, most})
+    EXPECT_EQ(with(&Places::program, bad), ErrorCode::data_loss) << bad;
+  for (const uint64_t bad :
+       {right.weights - right.program + 8, size, most - right.program + 1, most})
+    EXPECT_EQ(with(&Places::program_bytes, bad), ErrorCode::data_loss) << bad;
+  for (const uint64_t bad :
+       {uint64_t{0}, right.program, right.weights - 8, right.weights + 8, size + 1, most})
+    EXPECT_EQ(with(&Places::weights, bad), ErrorCode::data_loss) << bad;
+  for (const uint64_t bad : {right.weights_bytes + 1, size, most})
+    EXPECT_EQ(with(&Places::weights_bytes, bad), ErrorCode::data_loss) << bad;
+  // The program lies behind its weights, which are at a page as they should be.
+  Places turned = right;
+  std::swap(turned.program, turned.weights);
+  std::swap(turned.program_bytes, turned.weights_bytes);
+  EXPECT_EQ(code(turned), ErrorCode::data_loss);
+}
+
 std::vector<std::byte> message_of(const std::string& payload) {
   uint64_t place[2];  // offset and bytes
   std::memcpy(place, payload.data() + 24, sizeof place);

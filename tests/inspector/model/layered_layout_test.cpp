@@ -93,6 +93,19 @@ TEST(LayeredLayout, PinnedBoxesAreFirstAndLast) {
   }
 }
 
+// A chain 0, 1, 2, 5, 6 beside which 3 feeds 5 and 6, and 4 goes from 0 to 6.
+TEST(LayeredLayout, BoxesWithMoreReadersThanInputsStandAtTheirFirstReader) {
+  const std::vector<LayoutEdge> edges = {{0, 1, 0}, {1, 2, 1}, {2, 5, 2}, {5, 6, 5},
+                                         {3, 5, 3}, {3, 6, 3}, {0, 4, 0}, {4, 6, 4}};
+  auto b = boxes(7);
+  LevelLayout l = layered_layout(b, edges);
+  EXPECT_NEAR(l.centres[3].y, l.centres[2].y, 1e-6) << "right above 5";
+  EXPECT_NEAR(l.centres[4].y, l.centres[1].y, 1e-6) << "as many inputs as readers: below its input";
+  b[3].pin = LayoutBox::Pin::first;
+  l = layered_layout(b, edges);
+  EXPECT_LT(l.centres[3].y, l.centres[0].y);
+}
+
 TEST(LayeredLayout, SizesDoNotChangeTheOrder) {
   std::mt19937 random(7);
   std::vector<LayoutEdge> edges;

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -105,6 +106,161 @@ TEST(TelemetryHistory, KeepsABoundedPast) {
   EXPECT_EQ(h.series()[0].samples.size(), kMostSamples);
 }
 
+// One sample whose requests took these nanoseconds.
+TelemetrySample sample_of(const std::vector<uint64_t>& latencies) {
+  TelemetryHistory h;
+  TelemetrySnapshot s = snapshot(1, 1000);
+  h.add(1, {s});
+  for (const uint64_t ns : latencies) s.histogram[runtime::telemetry::bucket_of(ns)]++;
+  s.completed += latencies.size();
+  h.add(2, {s});
+  return h.series()[0].samples.back();
+}
+
+TEST(TelemetryHistory, QuantilesAreEndsOfTheBucketsOfNewRequests) {
+  const auto end = [](uint64_t ns) {
+    return static_cast<double>(
+        runtime::telemetry::bucket_begin(runtime::telemetry::bucket_of(ns) + 1));
+  };
+  std::vector<uint64_t> latencies(90, 5000);
+  latencies.insert(latencies.end(), 9, 70000);
+  latencies.push_back(900000);
+  TelemetrySample s = sample_of(latencies);
+  EXPECT_EQ(s.p50_ns, end(5000));
+  EXPECT_EQ(s.p90_ns, end(5000));
+  EXPECT_EQ(s.p99_ns, end(70000));
+  latencies.assign(10, 5000);
+  latencies.insert(latencies.end(), 11, 70000);
+  latencies.insert(latencies.end(), 79, 900000);
+  s = sample_of(latencies);
+  EXPECT_EQ(s.p50_ns, end(900000));
+  s = sample_of({3000});
+  EXPECT_EQ(s.p50_ns, end(3000));
+  EXPECT_EQ(s.p99_ns, end(3000));
+  EXPECT_EQ(sample_of({}).p50_ns, -1);
+}
+
+TEST(TelemetryHistory, TheLastBucketHasNoEnd) {
+  constexpr size_t kLast = runtime::telemetry::kBuckets - 1;
+  TelemetryHistory h;
+  TelemetrySnapshot s = snapshot(1, 0);
+  h.add(1, {s});
+  s.histogram[kLast]++;
+  h.add(2, {s});
+  EXPECT_EQ(h.series()[0].samples.back().p50_ns,
+            static_cast<double>(runtime::telemetry::bucket_begin(kLast)));
+}
+
+TEST(TelemetryHistory, QueuesAreFullAtMostAndThoseWithoutRoomEmpty) {
+  TelemetryHistory h;
+  TelemetrySnapshot s = snapshot(1, 0);
+  s.queues[0].fill = 100;
+  s.queues[1].capacity = 0;
+  s.queues[1].fill = 5;
+  h.add(1, {s});
+  EXPECT_EQ(h.series()[0].samples[0].fill, (std::vector<float>{1, 0}));
+}
+
+TEST(TelemetryHistory, TheInputThatStallsMostStarves) {
+  TelemetryHistory h;
+  TelemetrySnapshot s = snapshot(1, 0);
+  s.queues.push_back(s.queues[0]);
+  s.queues[2].name = "z";
+  for (uint64_t i = 0; i < 50; i++) {
+    s.queues[0].stalls = i * 3;
+    s.queues[1].stalls = i * 100;  // an output waits for its reader: it does not starve
+    s.queues[2].stalls = i * 5;
+    h.add(static_cast<double>(i), {s});
+  }
+  EXPECT_EQ(h.series()[0].starving(), 2);
+  EXPECT_NEAR(h.series()[0].queues[0].stalls_per_second, 3, 0.5);
+}
+
+TEST(TelemetryHistory, FailuresAreEvents) {
+  TelemetryHistory h;
+  TelemetrySnapshot s = snapshot(1, 0);
+  h.add(1, {s});
+  s.failed = 3;
+  h.add(2, {s});
+  h.add(3, {s});
+  EXPECT_EQ(h.series()[0].samples[1].failed, 3u);
+  EXPECT_EQ(h.series()[0].samples[2].failed, 0u);
+  ASSERT_EQ(h.series()[0].events.size(), 2u);
+  EXPECT_EQ(h.series()[0].events[1].text, "3 requests failed");
+}
+
+TEST(TelemetryHistory, BusyAndRunsAreSinceTheSampleBefore) {
+  TelemetryHistory h;
+  TelemetrySnapshot s = snapshot(1, 0);
+  s.runs = 100;
+  s.busy_ns = 5'000'000'000;
+  h.add(10, {s});
+  s.runs += 6;
+  s.busy_ns += 500'000'000;
+  h.add(12, {s});
+  EXPECT_NEAR(h.series()[0].samples[1].runs_per_second, 3, 1e-6);
+  EXPECT_NEAR(h.series()[0].samples[1].busy, 0.25, 1e-6);
+  s.busy_ns += 9'000'000'000;
+  h.add(13, {s});
+  EXPECT_EQ(h.series()[0].samples[2].busy, 1);
+}
+
+TEST(TelemetryHistory, OtherNamesAndReplicasAreOtherSeries) {
+  TelemetryHistory h;
+  TelemetrySnapshot a = snapshot(1, 0), b = a, c = a;
+  b.name = "other";
+  c.replica = 1;
+  h.add(1, {a, b, c});
+  ASSERT_EQ(h.series().size(), 3u);
+  EXPECT_EQ(h.series()[1].name, "other");
+  EXPECT_EQ(h.series()[2].replica, 1);
+  // Segments that pretend to be one count once.
+  h.add(2, {a, a});
+  EXPECT_EQ(h.series().size(), 3u);
+  EXPECT_EQ(h.series()[0].samples.size(), 2u);
+}
+
+TEST(TelemetryHistory, OfTwoThatEndedTheFirstBeginsAgain) {
+  TelemetryHistory h;
+  h.add(1, {snapshot(1, 5), snapshot(2, 5)});
+  h.add(2, {});
+  h.add(3, {snapshot(3, 5)});
+  ASSERT_EQ(h.series().size(), 2u);
+  EXPECT_EQ(h.series()[0].pid, 3u);
+  EXPECT_EQ(h.series()[0].started_ns, 3000u);
+  EXPECT_EQ(h.series()[1].pid, 2u);
+  EXPECT_FALSE(h.series()[1].alive);
+  // A process with the number of one that ended, but begun later, is another.
+  TelemetrySnapshot again = snapshot(3, 0);
+  again.started_ns++;
+  h.add(4, {again});
+  EXPECT_NE(h.series()[1].events.back().text.find("began again"), std::string::npos);
+}
+
+TEST(TelemetryHistory, SeriesAndEventsAreBounded) {
+  TelemetryHistory h;
+  std::vector<TelemetrySnapshot> many;
+  for (uint64_t i = 1; i <= 300; i++) {
+    many.push_back(snapshot(i, 0));
+    many.back().queues.clear();
+  }
+  h.add(1, many);
+  EXPECT_EQ(h.series().size(), 256u);
+  h.add(2, many);  // those that are known go on
+  EXPECT_EQ(h.series().size(), 256u);
+  for (const TelemetrySeries& s : h.series()) {
+    EXPECT_TRUE(s.alive) << s.pid;
+    EXPECT_EQ(s.samples.size(), 2u) << s.pid;
+  }
+  TelemetryHistory one;
+  TelemetrySnapshot s = snapshot(1, 0);
+  for (int i = 0; i < 1100; i++) {
+    s.failed++;
+    one.add(i, {s});
+  }
+  EXPECT_EQ(one.series()[0].events.size(), 1000u);
+}
+
 TEST_F(TelemetryRecording, IsReadBackAsItWas) {
   const auto path = folder / "a.telemetry";
   TelemetryHistory h;
@@ -168,6 +324,32 @@ TEST_F(TelemetryLive, FollowsAPublisherThroughItsEndAndRestart) {
   watcher.stop_recording();
   watcher.with_history([](const TelemetryHistory& h) { EXPECT_EQ(h.series().size(), 1u); });
   EXPECT_EQ(read_recording(path).series().size(), 1u);
+  unsetenv("POPRT_TELEMETRY_DIR");
+}
+
+TEST_F(TelemetryLive, WakesWhileSomethingIsAliveAndOnceMore) {
+  setenv("POPRT_TELEMETRY_DIR", folder.c_str(), 1);
+  std::atomic<int> woken = 0;
+  {
+    TelemetryWatcher watcher(folder, 0.001, [&] { woken++; });
+    const auto looks_more = [&](uint64_t n) {
+      const uint64_t until = watcher.looks() + n;
+      for (int i = 0; i < 2000 && watcher.looks() < until; i++)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      EXPECT_GE(watcher.looks(), until);
+    };
+    looks_more(5);
+    EXPECT_EQ(woken, 0);
+    {
+      const runtime::Telemetry publisher("net", 0, 1);
+      looks_more(5);
+      EXPECT_GE(woken, 2);
+    }
+    looks_more(3);  // one sees the end; from then on nobody is woken
+    const int before = woken;
+    looks_more(5);
+    EXPECT_EQ(woken, before);
+  }
   unsetenv("POPRT_TELEMETRY_DIR");
 }
 

@@ -135,5 +135,74 @@ TEST(Branches, ResultsThatDifferInMoreNeedAConstantCondition) {
         << other;
 }
 
+// What two branches make of f32[4,4], and the words that say what does not fit.
+TEST(Branches, WhatDoesNotFitIsNamed) {
+  const auto refusal = [](const std::string& yes, const std::string& no) -> std::string {
+    try {
+      compile_body(R"(
+    input %c : bool[]
+    input %x : f32[4,4]
+    const %axes : s64[1] = [0]
+    const %two : s64[2] = [2, 2]
+    %y : ? = If(%c) {
+      then_branch = graph "t" { %a : ? = )" +
+                   yes + R"( output %a },
+      else_branch = graph "e" { %b : ? = )" +
+                   no + R"( output %b }}
+    output %y
+  )");
+    } catch (const Error& e) {
+      return e.message();
+    }
+    return "";
+  };
+  const std::string same = "Neg(%x)", taller = "Unsqueeze(%x, %axes)", both = "Tile(%x, %two)",
+                    wider = "Concat(%x, %x) {axis = 1}", wide_doubles = "Cast(%x) {to = 11}";
+  EXPECT_EQ(refusal(same, same), "");
+  EXPECT_EQ(refusal(same, wider), "");
+  for (const auto& [other, type] :
+       {std::pair{taller, "f32[1,4,4]"}, {both, "f32[8,8]"}, {wide_doubles, "f64[4,4]"}}) {
+    const std::string said = refusal(same, other), turned = refusal(other, same);
+    for (const std::string& message : {said, turned}) {
+      EXPECT_NE(message.find("f32[4,4]"), std::string::npos) << message;
+      EXPECT_NE(message.find(type), std::string::npos) << message;
+    }
+    EXPECT_LT(said.find("f32[4,4]"), said.find(type)) << said;
+    EXPECT_GT(turned.find("f32[4,4]"), turned.find(type)) << turned;
+  }
+}
+
+TEST(Branches, AModelThatIsOnlyConvertedKeepsBranchesOfAnyShape) {
+  for (const char* other : {"Unsqueeze(%x, %axes)", "Tile(%x, %axes)", "Neg(%x)"}) {
+    const auto graph = ir::parse_text(graph_text(replaced(R"(
+    input %c : bool[]
+    input %x : f32[4]
+    const %axes : s64[1] = [1]
+    %y : ? = If(%c) {
+      then_branch = graph "t" { %a : ? = OTHER output %a },
+      else_branch = graph "e" { %b : ? = Neg(%x) output %b }}
+    output %y
+  )",
+                                                          "OTHER", other)));
+    Options options;
+    options.keep_onnx = true;
+    EXPECT_NO_THROW(convert(*graph, options)) << other;
+  }
+}
+
+TEST(Branches, AConditionIsATensorOfOneElement) {
+  const auto with = [](const std::string& condition) {
+    return code_of("input %a : bool[]\ninput %b : bool[2]\ninput %x : f32[4]\n" + condition + R"(
+    %y : ? = If(%c) {
+      then_branch = graph "t" { %t : ? = Abs(%x) output %t },
+      else_branch = graph "e" { %e : ? = Neg(%x) output %e }}
+    output %y
+  )");
+  };
+  EXPECT_EQ(with("%c : ? = Identity(%a)"), ErrorCode::ok);
+  EXPECT_EQ(with("%c : ? = SequenceConstruct(%a, %a)"), ErrorCode::invalid_argument);
+  EXPECT_NE(with("%c : ? = Identity(%b)"), ErrorCode::ok);
+}
+
 }  // namespace
 }  // namespace poprt::compiler

@@ -166,5 +166,28 @@ TEST(Scan, InputsThatDoNotFitTogetherAreRefused) {
             ErrorCode::invalid_argument);
 }
 
+TEST(Scan, LengthsOfOpset8FitTheBatchAndTheInputs) {
+  const auto scan = [](const std::string& lengths, int64_t batch) {
+    const std::string b = std::to_string(batch);
+    const std::string text = "const %lengths : s64" + lengths + "\ninput %s : f32[" + b +
+                             ",2]\ninput %k : f32[" + b + ",2]\ninput %x : f32[" + b +
+                             ",4,2]\ninput %y : f32[" + b +
+                             ",4,2]\n%p : ?, %q : ?, %g : ?, %h : ? = Scan(%lengths, %s, %k, %x, "
+                             "%y) {num_scan_inputs = 2, " +
+                             kTwoOfEach + "}\noutput %p\noutput %q\noutput %g\noutput %h\n";
+    try {
+      test::compile_text(graph_text(text, 8));
+    } catch (const Error& e) {
+      return e.code();
+    }
+    return ErrorCode::ok;
+  };
+  EXPECT_EQ(scan("[2] = [0, 4]", 2), ErrorCode::ok);
+  EXPECT_EQ(scan("[2] = [0, 5]", 2), ErrorCode::invalid_argument);
+  EXPECT_EQ(scan("[2] = [-1, 4]", 2), ErrorCode::invalid_argument);
+  EXPECT_EQ(scan("[3] = [4, 4, 4]", 2), ErrorCode::unimplemented);
+  EXPECT_EQ(scan("[0] = []", 0), ErrorCode::unimplemented);
+}
+
 }  // namespace
 }  // namespace poprt::compiler

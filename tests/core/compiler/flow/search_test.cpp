@@ -279,6 +279,36 @@ TEST(Search, SamplingDrawsByProbability) {
   }
 }
 
+// Texts draw in turn from one generator of the standard library, round after round.
+TEST(Search, SamplingDrawsWhatTheStandardGeneratorGives) {
+  constexpr int64_t kBatch = 3, kRounds = 3;
+  const Toy toy(3, kBatch, 1);
+  const Executable e = test::compile_text(
+      model("Sampling", toy, scalar("max", "s32", "4") + "input %seed : s32[1]\n",
+            "%max, _, _, _, _, _, _, %seed", "eos_token_id = 100, top_p = 1.0"));
+  for (const int32_t seed : {1, 2, 12345, 0x7fffffff, 0}) {
+    Values feeds = toy.feeds();
+    feeds["seed"] = Tensor::of<int32_t>({1}, {seed});
+    const Tensor y = test::run_executable(e, feeds).at("y");
+    std::minstd_rand0 generator(static_cast<uint32_t>(seed));
+    std::uniform_real_distribution<double> uniform;
+    std::vector<Text> texts;
+    for (int64_t b = 0; b < kBatch; b++) texts.push_back(toy.prompt(b));
+    for (int64_t round = 0; round < kRounds; round++)
+      for (Text& text : texts) {
+        const auto p = log_softmax(toy.logits(text));
+        const double wanted = uniform(generator);
+        double sum = 0;
+        int32_t next = 0;
+        while (next < kVocabulary - 1 && (sum += std::exp(p[static_cast<size_t>(next)])) <= wanted)
+          next++;
+        text.push_back(next);
+      }
+    for (int64_t b = 0; b < kBatch; b++)
+      EXPECT_EQ(row_of(y, b, kRounds + 1), texts[static_cast<size_t>(b)]) << "seed " << seed;
+  }
+}
+
 TEST(Search, SamplingOfTheBestOneIsGreedy) {
   const Toy toy(4, 3, 2);
   const std::string inputs = scalar("max", "s32", "10");

@@ -64,5 +64,127 @@ TEST(Sequences, ASequenceInputHasItsLengthFromTheOptions) {
   EXPECT_EQ(e.program.outputs[0].shape, (Shape{6}));
 }
 
+// The parts that SplitToSequence makes of a s64 tensor that counts from 0.
+std::vector<Tensor> split(const Shape& shape, const std::string& sizes,
+                          const std::string& attributes, int opset = 17) {
+  const std::string given = sizes.empty() ? "" : "const %sizes : " + sizes + "\n";
+  const std::string second = sizes.empty() ? "" : ", %sizes";
+  const Executable e = test::compile_text(
+      graph_text("input %x : s64" + shape_string(shape) + "\n" + given +
+                     "%s : ? = SplitToSequence(%x" + second + ") {" + attributes + "}\noutput %s\n",
+                 opset));
+  Tensor x = Tensor::zeros(DType::s64, shape);
+  int64_t next = 0;
+  for (int64_t& v : x.mutable_values<int64_t>()) v = next++;
+  const Values got = run(e, {{"x", x}});
+  std::vector<Tensor> parts;
+  for (size_t i = 0; i < got.size(); i++) parts.push_back(got.at("s[" + std::to_string(i) + "]"));
+  return parts;
+}
+
+// Parts as [first element, shape...], which says all of a tensor that counts along one axis.
+std::vector<std::vector<int64_t>> shown(const std::vector<Tensor>& parts) {
+  std::vector<std::vector<int64_t>> list;
+  for (const Tensor& t : parts) {
+    list.push_back(t.shape());
+    list.back().insert(list.back().begin(), t.count() ? t.to_int64s()[0] : -1);
+  }
+  return list;
+}
+
+using Shown = std::vector<std::vector<int64_t>>;
+
+TEST(Sequences, SplitWithoutSizesMakesSlicesOfOne) {
+  EXPECT_EQ(shown(split({3, 2}, "", "")), (Shown{{0, 1, 2}, {2, 1, 2}, {4, 1, 2}}));
+  EXPECT_EQ(shown(split({3, 2}, "", "axis = 1")), (Shown{{0, 3, 1}, {1, 3, 1}}));
+  EXPECT_EQ(shown(split({3, 2}, "", "axis = -1")), (Shown{{0, 3, 1}, {1, 3, 1}}));
+  EXPECT_EQ(shown(split({3, 2}, "", "keepdims = 0")), (Shown{{0, 2}, {2, 2}, {4, 2}}));
+  EXPECT_EQ(shown(split({3, 2}, "", "axis = 1, keepdims = 0")), (Shown{{0, 3}, {1, 3}}));
+  EXPECT_EQ(shown(split({1, 2}, "", "keepdims = 0")), (Shown{{0, 2}}));
+}
+
+TEST(Sequences, SplitIntoPartsOfOneSizeLeavesASmallerRest) {
+  EXPECT_EQ(shown(split({5, 2}, "s64[] = 2", "")), (Shown{{0, 2, 2}, {4, 2, 2}, {8, 1, 2}}));
+  EXPECT_EQ(shown(split({4}, "s64[] = 2", "")), (Shown{{0, 2}, {2, 2}}));
+  EXPECT_EQ(shown(split({4}, "s64[] = 9", "")), (Shown{{0, 4}}));
+  // keepdims is for slices of one without sizes alone.
+  EXPECT_EQ(shown(split({2, 2}, "s64[] = 1", "keepdims = 0")), (Shown{{0, 1, 2}, {2, 1, 2}}));
+}
+
+TEST(Sequences, SplitIntoListedPartsInBothFormsOfSplit) {
+  for (const int opset : {11, 13, 18}) {
+    EXPECT_EQ(shown(split({6}, "s64[3] = [1, 3, 2]", "", opset)), (Shown{{0, 1}, {1, 3}, {4, 2}}));
+    EXPECT_EQ(shown(split({2, 3}, "s64[2] = [2, 1]", "axis = 1", opset)),
+              (Shown{{0, 2, 2}, {2, 2, 1}}));
+    EXPECT_EQ(shown(split({3}, "s64[1] = [3]", "", opset)), (Shown{{0, 3}}));
+  }
+}
+
+TEST(Sequences, PartsThatDoNotFillTheAxisAreRefused) {
+  for (const char* sizes : {"s64[2] = [1, 1]", "s64[2] = [2, 2]", "s64[2] = [-1, 4]",
+                            "s64[2] = [4, -1]", "s64[] = 0", "s64[] = -1"})
+    EXPECT_EQ(code_of("input %x : f32[3]\nconst %sizes : " + std::string(sizes) +
+                      "\n%s : ? = SplitToSequence(%x, %sizes)\noutput %s\n"),
+              ErrorCode::invalid_argument)
+        << sizes;
+}
+
+TEST(Sequences, TensorsAreJoinedAlongAnyAxis) {
+  const auto shape_of = [](const std::string& attributes) {
+    return compile_body(
+               "input %a : f32[2,3]\ninput %b : f32[2,3]\n"
+               "%s : ? = SequenceConstruct(%a, %b)\n"
+               "%y : ? = ConcatFromSequence(%s) {" +
+               attributes + "}\noutput %y\n")
+        .program.outputs[0]
+        .shape;
+  };
+  EXPECT_EQ(shape_of("axis = 0"), (Shape{4, 3}));
+  EXPECT_EQ(shape_of("axis = 1"), (Shape{2, 6}));
+  EXPECT_EQ(shape_of("axis = -2"), (Shape{4, 3}));
+  EXPECT_EQ(shape_of("axis = 0, new_axis = 1"), (Shape{2, 2, 3}));
+  EXPECT_EQ(shape_of("axis = 2, new_axis = 1"), (Shape{2, 3, 2}));
+  EXPECT_EQ(shape_of("axis = -1, new_axis = 1"), (Shape{2, 3, 2}));
+  EXPECT_THROW(shape_of("axis = 2"), Error);
+  EXPECT_THROW(shape_of("axis = 3, new_axis = 1"), Error);
+}
+
+// Which of the inputs 0, 1, 2 a sequence holds after one edit.
+std::vector<int> edited(const std::string& edit, const std::string& position) {
+  const Executable e =
+      compile_body("input %a : f32[1]\ninput %b : f32[1]\ninput %c : f32[1]\n" +
+                   (position.empty() ? "" : "const %at : s64[] = " + position + "\n") +
+                   "%s : ? = SequenceConstruct(%a, %b)\n%t : ? = " + edit + "(%s" +
+                   (edit == "SequenceInsert" ? ", %c" : "") + (position.empty() ? "" : ", %at") +
+                   ")\noutput %t\n");
+  const auto one = [](float v) { return Tensor::of<float>({1}, {v}); };
+  const Values got = run(e, {{"a", one(0)}, {"b", one(1)}, {"c", one(2)}});
+  std::vector<int> list;
+  if (got.contains("t")) return {static_cast<int>(values(got.at("t"))[0])};
+  for (size_t i = 0; i < got.size(); i++)
+    list.push_back(static_cast<int>(values(got.at("t[" + std::to_string(i) + "]"))[0]));
+  return list;
+}
+
+TEST(Sequences, PositionsCountFromBothEndsAndDefaultToTheLast) {
+  EXPECT_EQ(edited("SequenceInsert", ""), (std::vector{0, 1, 2}));
+  EXPECT_EQ(edited("SequenceInsert", "0"), (std::vector{2, 0, 1}));
+  EXPECT_EQ(edited("SequenceInsert", "2"), (std::vector{0, 1, 2}));
+  EXPECT_EQ(edited("SequenceInsert", "-1"), (std::vector{0, 2, 1}));
+  EXPECT_EQ(edited("SequenceInsert", "-2"), (std::vector{2, 0, 1}));
+  EXPECT_EQ(edited("SequenceErase", ""), (std::vector{0}));
+  EXPECT_EQ(edited("SequenceErase", "0"), (std::vector{1}));
+  EXPECT_EQ(edited("SequenceErase", "-2"), (std::vector{1}));
+  EXPECT_EQ(edited("SequenceAt", "1"), (std::vector{1}));
+  EXPECT_EQ(edited("SequenceAt", "-2"), (std::vector{0}));
+  for (const auto& [edit, position] : {std::pair{"SequenceInsert", "3"},
+                                       {"SequenceInsert", "-3"},
+                                       {"SequenceErase", "2"},
+                                       {"SequenceErase", "-3"},
+                                       {"SequenceAt", "2"},
+                                       {"SequenceAt", "-3"}})
+    EXPECT_THROW(edited(edit, position), Error) << edit << " " << position;
+}
+
 }  // namespace
 }  // namespace poprt::compiler

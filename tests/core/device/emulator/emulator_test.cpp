@@ -315,5 +315,18 @@ TEST(Emulator, AnInterruptEndsALongInstruction) {
   }
 }
 
+TEST(Emulator, RefusesANumberOfThreadsThatThereCannotBe) {
+  const CopyModel model(1);
+  for (const int count : {-1, 1 << 20}) try {
+      EmulatedDevice().load(model.image(), threads(count));
+      FAIL() << count;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+      EXPECT_NE(e.message().find("or 0 for the default; given " + std::to_string(count)),
+                std::string::npos)
+          << e.message();
+    }
+}
+
 }  // namespace
 }  // namespace poprt::device

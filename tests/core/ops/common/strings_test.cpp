@@ -58,6 +58,98 @@ TEST(Strings, NormalizerDropsStopWordsAndChangesCase) {
             Strings{""});
 }
 
+TEST(Strings, ConcatBroadcastsFromEitherSide) {
+  const Tensor one = Tensor::strings({}, {"-"}), row = Tensor::strings({1, 2}, {"1", "2"}),
+               block = Tensor::strings({2, 3, 1}, {"a", "b", "c", "d", "e", "f"});
+  EXPECT_EQ(run("StringConcat", {one, row})[0].string_values(), (Strings{"-1", "-2"}));
+  EXPECT_EQ(run("StringConcat", {row, one})[0].string_values(), (Strings{"1-", "2-"}));
+  const Strings all = {"1a", "2a", "1b", "2b", "1c", "2c", "1d", "2d", "1e", "2e", "1f", "2f"};
+  EXPECT_EQ(run("StringConcat", {row, block})[0].string_values(), all);
+  EXPECT_EQ(run("StringConcat", {row, block})[0].shape(), (Shape{2, 3, 2}));
+  EXPECT_THROW(run("StringConcat", {row, Tensor::strings({3}, {"", "", ""})}), Error);
+  EXPECT_THROW(run("StringConcat", {row, Tensor::of<float>({2}, {1, 2})}), Error);
+}
+
+TEST(Strings, SplitsAtMostAsOftenAsAsked) {
+  const auto parts = [](const std::string& s, std::map<std::string, ir::Attribute> attributes) {
+    return run("StringSplit", {text({s})}, std::move(attributes), 2)[0].string_values();
+  };
+  const ir::Attribute comma = std::string(",");
+  EXPECT_EQ(parts("a,,b,", {{"delimiter", comma}}), (Strings{"a", "", "b", ""}));
+  for (const auto& [most, want] : {std::pair<int64_t, Strings>{0, {"a,b,c"}},
+                                   {1, {"a", "b,c"}},
+                                   {2, {"a", "b", "c"}},
+                                   {3, {"a", "b", "c"}},
+                                   {-1, {"a", "b", "c"}}})
+    EXPECT_EQ(parts("a,b,c", {{"delimiter", comma}, {"maxsplit", most}}), want) << most;
+  for (const auto& [most, want] :
+       {std::pair<int64_t, Strings>{0, {"a  b\tc"}}, {1, {"a", "b\tc"}}, {2, {"a", "b", "c"}}})
+    EXPECT_EQ(parts("  a  b\tc ", {{"maxsplit", most}}), want) << most;
+}
+
+TEST(Strings, NormalizerLeavesTheCaseUnlessItIsTold) {
+  const auto normalized = [](std::map<std::string, ir::Attribute> attributes) {
+    return run("StringNormalizer", {text({"Monday", "monday", "Tuesday"})},
+               std::move(attributes))[0]
+        .string_values();
+  };
+  const ir::Attribute stop = Strings{"monday"};
+  EXPECT_EQ(normalized({}), (Strings{"Monday", "monday", "Tuesday"}));
+  EXPECT_EQ(normalized({{"stopwords", stop}}), (Strings{"Tuesday"}));
+  EXPECT_EQ(normalized({{"stopwords", stop}, {"is_case_sensitive", int64_t{1}}}),
+            (Strings{"Monday", "Tuesday"}));
+  EXPECT_EQ(normalized({{"case_change_action", std::string("LOWER")}}),
+            (Strings{"monday", "monday", "tuesday"}));
+  EXPECT_THROW(normalized({{"case_change_action", std::string("TITLE")}}), Error);
+}
+
+TEST(Strings, NormalizerTakesOneDimensionOrOneRow) {
+  const auto shape = [](const Shape& given) {
+    return run("StringNormalizer",
+               {Tensor::strings(given, Strings(static_cast<size_t>(element_count(given)), "a"))})[0]
+        .shape();
+  };
+  EXPECT_EQ(shape({3}), (Shape{3}));
+  EXPECT_EQ(shape({1, 3}), (Shape{1, 3}));
+  EXPECT_THROW(shape({2, 3}), Error);
+  EXPECT_THROW(shape({}), Error);
+  EXPECT_THROW(shape({1, 1, 3}), Error);
+}
+
+// Both ways for all letters of the tables; what has no other case stays.
+TEST(Strings, CaseOfLatinGreekAndCyrillic) {
+  const auto changed = [](const std::string& s, const char* action) {
+    return run("StringNormalizer", {text({s})}, {{"case_change_action", std::string(action)}})[0]
+        .string_values()[0];
+  };
+  for (const auto& [lower, upper] : {std::pair{"az09[`{@", "AZ09[`{@"},
+                                     {"\u00E0\u00FE", "\u00C0\u00DE"},
+                                     {"\u03B1\u03C9", "\u0391\u03A9"},
+                                     {"\u0430\u044F", "\u0410\u042F"},
+                                     {"\u0450\u045F", "\u0400\u040F"}}) {
+    EXPECT_EQ(changed(lower, "UPPER"), upper);
+    EXPECT_EQ(changed(upper, "LOWER"), lower);
+    EXPECT_EQ(changed(lower, "LOWER"), lower);
+    EXPECT_EQ(changed(upper, "UPPER"), upper);
+  }
+  for (const char* alone : {"\u00D7", "\u00F7", "\u00DF", "\u03C2", "\u4E2D", "\xC3"}) {
+    EXPECT_EQ(changed(alone, "LOWER"), alone);
+  }
+  for (const char* alone : {"\u00D7", "\u00F7", "\u03C2", "\u4E2D"})
+    EXPECT_EQ(changed(alone, "UPPER"), alone);
+}
+
+TEST(Strings, NumbersThatAreNone) {
+  EXPECT_EQ(run("Cast", {Tensor::of<float>({4}, {NAN, -INFINITY, INFINITY, 0.0f})},
+                {{"to", int64_t{8}}})[0]
+                .string_values(),
+            (Strings{"NaN", "-INF", "INF", "0.0"}));
+  EXPECT_EQ(run("Cast", {text({" 2 ", "\t-1e2\n"})}, {{"to", int64_t{1}}})[0].to_doubles(),
+            (std::vector<double>{2, -100}));
+  for (const char* bad : {"", " ", "+", "1 2", "1,5", "--1"})
+    EXPECT_THROW(run("Cast", {text({bad})}, {{"to", int64_t{1}}}), Error) << "'" << bad << "'";
+}
+
 TEST(Strings, CastsNumbersBothWays) {
   EXPECT_EQ(run("Cast", {Tensor::of<float>({4}, {1.0f, -0.25f, 3e30f, INFINITY})},
                 {{"to", int64_t{8}}})[0]

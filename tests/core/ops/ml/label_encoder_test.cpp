@@ -1,9 +1,12 @@
 // LabelEncoder and OneHotEncoder on tables of every form.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
+#include "base/error.h"
 #include "core/ops/run_node.h"
+#include "ops/common/strings.h"
 
 namespace poprt::ops {
 namespace {
@@ -58,6 +61,95 @@ TEST(LabelEncoder, EveryWidthOfKeysAndValues) {
             (std::vector<double>{7, 0}));
   EXPECT_EQ(run(Tensor::of<double>({2}, {2.5, 4}), Tensor::of<double>({3}, {-1, 2.5, 3}), values),
             (std::vector<double>{6, 0}));
+}
+
+using Words = std::vector<std::string>;
+
+// What the compiler makes of constant words.
+Tensor encoded_words(const test::Attributes& attributes, const Tensor& x) {
+  const auto g = test::build_node(
+      {.op = "LabelEncoder", .attributes = attributes, .inputs = {x}, .domain = "ai.onnx.ml"});
+  return evaluate_strings(*g->node, std::array{x})[0];
+}
+
+Tensor words(Words list) {
+  const auto n = static_cast<int64_t>(list.size());
+  return Tensor::strings({1, n}, std::move(list));
+}
+
+TEST(LabelEncoder, WordsBecomeNumbersAndUnknownOnesTheDefault) {
+  const Tensor x = words({"b", "?", "a", "b"});
+  const Words keys{"a", "b"};
+  Tensor y = encoded_words({{"keys_strings", keys}, {"values_int64s", Ints{5, 6}}}, x);
+  EXPECT_EQ(y.shape(), (Shape{1, 4}));
+  EXPECT_EQ(y.to_int64s(), (Ints{6, -1, 5, 6}));
+  y = encoded_words(
+      {{"keys_strings", keys}, {"values_int64s", Ints{5, 6}}, {"default_int64", int64_t{9}}}, x);
+  EXPECT_EQ(y.to_int64s(), (Ints{6, 9, 5, 6}));
+  const std::vector<float> reals{0.5f, 1.5f};
+  y = encoded_words({{"keys_strings", keys}, {"values_floats", reals}}, x);
+  EXPECT_EQ(y.to_doubles(), (std::vector<double>{1.5, 0, 0.5, 1.5}));
+  EXPECT_TRUE(std::signbit(y.values<float>()[1])) << "-0 by default";
+  y = encoded_words({{"keys_strings", keys}, {"values_floats", reals}, {"default_float", 7.0f}}, x);
+  EXPECT_EQ(y.to_doubles(), (std::vector<double>{1.5, 7, 0.5, 1.5}));
+}
+
+TEST(LabelEncoder, WordsBecomeWords) {
+  const Tensor x = words({"b", "?", "a"});
+  EXPECT_EQ(
+      encoded_words({{"keys_strings", Words{"a", "b"}}, {"values_strings", Words{"A", "B"}}}, x)
+          .string_values(),
+      (Words{"B", "_Unused", "A"}));
+  EXPECT_EQ(encoded_words({{"keys_strings", Words{"a", "b"}},
+                           {"values_strings", Words{"A", "B"}},
+                           {"default_string", std::string("none")}},
+                          x)
+                .string_values(),
+            (Words{"B", "none", "A"}));
+}
+
+TEST(LabelEncoder, WordsBecomeElementsOfATensorOfAnyWidth) {
+  const Tensor x = words({"b", "?", "a"});
+  const auto with = [&](const Tensor& values, test::Attributes more) {
+    more["keys_tensor"] = Tensor::strings({2}, {"a", "b"});
+    more["values_tensor"] = values;
+    return encoded_words(more, x);
+  };
+  EXPECT_EQ(with(Tensor::of<double>({2}, {0.25, 8.5}), {}).to_doubles(),
+            (std::vector<double>{8.5, 0, 0.25}));
+  EXPECT_EQ(with(Tensor::of<int16_t>({2}, {-7, 300}),
+                 {{"default_tensor", Tensor::of<int16_t>({1}, {42})}})
+                .to_doubles(),
+            (std::vector<double>{300, 42, -7}));
+  EXPECT_THROW(with(Tensor::of<int16_t>({2}, {-7, 300}),
+                    {{"default_tensor", Tensor::of<int32_t>({1}, {42})}}),
+               Error);
+  EXPECT_THROW(with(Tensor::of<int16_t>({2}, {-7, 300}),
+                    {{"default_tensor", Tensor::of<int16_t>({2}, {42, 43})}}),
+               Error);
+  try {
+    with(Tensor::zeros(DType::s4, {2}), {});
+    FAIL() << "elements of half a byte";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::unimplemented);
+  }
+}
+
+TEST(LabelEncoder, TheClassesOfOpset1AreNumberedFrom0) {
+  EXPECT_EQ(encoded_words({{"classes_strings", Words{"x", "y", "z"}}}, words({"z", "x", "?", "y"}))
+                .to_int64s(),
+            (Ints{2, 0, -1, 1}));
+}
+
+TEST(LabelEncoder, TablesThatAreNoneAreRefused) {
+  const Tensor x = words({"a"});
+  const Words keys{"a", "b"};
+  EXPECT_THROW(encoded_words({{"keys_strings", keys}}, x), Error);
+  EXPECT_THROW(encoded_words({{"values_int64s", Ints{1, 2}}}, x), Error);
+  EXPECT_THROW(encoded_words({{"keys_strings", keys}, {"values_int64s", Ints{1}}}, x), Error);
+  EXPECT_THROW(encoded_words({{"keys_strings", Words{}}, {"values_int64s", Ints{}}}, x), Error);
+  EXPECT_THROW(encoded_words({{"keys_int64s", Ints{1, 2}}, {"values_int64s", Ints{1, 2}}}, x),
+               Error);
 }
 
 TEST(OneHotEncoder, OfACategoryThatIsGivenTwiceTheLastCounts) {

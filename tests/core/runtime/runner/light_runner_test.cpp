@@ -115,5 +115,70 @@ TEST(LightRunner, ExecutesAsynchronously) {
   EXPECT_EQ(v, w.first);
 }
 
+// v = w and y = x, where w comes with the model and stands in front.
+struct WeightsFirst {
+  WeightsFirst() {
+    const auto w = b.add_input({"w", DType::f32, {4}}), x = b.add_input({"x", DType::f32, {4}}),
+               z = b.add_input({"z", DType::f32, {4}});
+    for (const auto& [from, name] : {std::pair{w, "v"}, {x, "y"}, {z, "u"}}) {
+      const program::BufferId operands[] = {
+          b.input(from, 0, 16, DType::f32, {4}),
+          b.output(b.add_output({name, DType::f32, {4}}), 0, 16, DType::f32, {4})};
+      b.emit("copy", operands, {}, {}, "copy");
+    }
+    Model m = *make_model("m", {std::make_shared<program::Program>(b.program()), {}, {}});
+    m.input_data = {std::as_bytes(std::span(data)), {}, {}};
+    model = std::make_shared<Model>(std::move(m));
+  }
+  program::Builder b;
+  std::vector<float> data{1, 2, 3, 4};
+  std::shared_ptr<const Model> model;
+};
+
+TEST(LightRunner, PositionsCountTheInputsOfRequestsAlone) {
+  WeightsFirst w;
+  LightRunner runner(w.model);
+  const std::vector<float> x{5, 6, 7, 8}, z{9, 10, 11, 12};
+  for (const bool async : {false, true}) {
+    std::vector<float> y(4), v(4), u(4);
+    const InputBinding in[] = {{{}, 0, x.data(), 16}, {{}, 1, z.data(), 16}};
+    const OutputBinding out[] = {
+        {{}, 0, v.data(), 16}, {{}, 1, y.data(), 16}, {{}, 2, u.data(), 16}};
+    if (async)
+      EXPECT_TRUE(runner.execute_async(in, out)->wait(std::chrono::seconds(60)));
+    else
+      runner.execute(in, out);
+    EXPECT_EQ(v, w.data);
+    EXPECT_EQ(y, x);
+    EXPECT_EQ(u, z);
+  }
+}
+
+TEST(LightRunner, AStoppedOneTellsNothingAndKeepsWhatIsUpdated) {
+  Weights w;
+  LightRunner runner(w.model);
+  run(runner);
+  EXPECT_GT(runner.statistics().completed, 0u);
+  runner.stop();
+  EXPECT_EQ(runner.statistics().completed, 0u);
+  EXPECT_TRUE(runner.tracepoints().empty());
+  runner.set_input_anchor("w", {w.second.data(), 16});
+  runner.update_weights();
+  runner.reload();
+  EXPECT_EQ(run(runner), w.second);
+}
+
+TEST(LightRunner, ANullPointerToDataIsRefused) {
+  Weights w;
+  LightRunner runner(w.model);
+  try {
+    runner.set_input_anchor("w", {nullptr, 16});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+    EXPECT_NE(e.message().find("the pointer is null"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace poprt::runtime

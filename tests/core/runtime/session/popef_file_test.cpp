@@ -209,6 +209,79 @@ TEST_F(PopefFile, ExecutableAndVariablesInTwoFiles) {
   expect_runs(open_popef(paths), other);
 }
 
+// Two inputs whose values come with the model, on both sides of a weight that instructions read.
+struct OwnData {
+  OwnData() {
+    const auto weights = [&](const std::vector<float>& from) {
+      const auto bytes = from.size() * 4;
+      return b.weights(
+          bytes, DType::f32, {static_cast<int64_t>(from.size())},
+          [&from, bytes](std::span<std::byte> to) { std::memcpy(to.data(), from.data(), bytes); });
+    };
+    const auto at = [&](program::BufferId id) { return b.program().buffers[id].offset; };
+    const uint64_t first = at(weights(u));
+    const program::BufferId constant = weights(c);
+    const uint64_t second = at(weights(v));
+    copy(b.input(b.add_input({"u", DType::f32, {4}, first}), 0, 16, DType::f32, {4}), "U", 4);
+    copy(b.input(b.add_input({"x", DType::f32, {4}}), 0, 16, DType::f32, {4}), "X", 4);
+    copy(constant, "C", 4);
+    copy(b.input(b.add_input({"v", DType::f32, {6}, second}), 0, 24, DType::f32, {6}), "V", 6);
+  }
+  void copy(program::BufferId from, const char* name, int64_t n) {
+    const auto out = b.add_output({name, DType::f32, {n}});
+    const program::BufferId operands[] = {
+        from, b.output(out, 0, static_cast<uint64_t>(n) * 4, DType::f32, {n})};
+    b.emit("copy", operands, {}, {}, "copy");
+  }
+  // The model in memory.
+  std::shared_ptr<const Model> payload() {
+    const auto bytes = std::make_shared<std::vector<std::byte>>();
+    program::write_executable(
+        [&](std::span<const std::byte> s) { bytes->insert(bytes->end(), s.begin(), s.end()); },
+        b.program(), b.weight_records());
+    return open_payload("own", *bytes, bytes);
+  }
+  void expect_runs(std::shared_ptr<const Model> model, const std::vector<float>& wanted_u) const {
+    ModelRunner runner(std::move(model));
+    const std::vector<float> x{9, 8, 7, 6};
+    std::vector<float> gx(4), gu(4), gc(4), gv(6);
+    runner.execute(InputMemoryView{{"x", {x.data(), 16}}},
+                   OutputMemoryView{{"X", {gx.data(), 16}},
+                                    {"U", {gu.data(), 16}},
+                                    {"C", {gc.data(), 16}},
+                                    {"V", {gv.data(), 24}}});
+    EXPECT_EQ(gx, x);
+    EXPECT_EQ(gu, wanted_u);
+    EXPECT_EQ(gc, c);
+    EXPECT_EQ(gv, v);
+  }
+  program::Builder b;
+  std::vector<float> u{1, 2, 3, 4}, c{5, 6, 7, 8}, v{9, 10, 11, 12, 13, 14};
+};
+
+TEST_F(PopefFile, ValuesThatComeWithAModelAreSavedAndReadWhereverTheyLie) {
+  OwnData own;
+  const auto model = own.payload();
+  own.expect_runs(model, own.u);
+  const fs::path one = folder / "one.popef", exe = folder / "exe.popef",
+                 variables = folder / "variables.popef";
+  save_model(*model, one);
+  const auto again = open_popef(one);
+  own.expect_runs(again, own.u);
+  EXPECT_EQ(again->input_data.at(0).size(), 16u);
+  EXPECT_TRUE(again->input_data.at(1).empty());
+  EXPECT_EQ(again->input_data.at(2).size(), 24u);
+  for (const auto& from : {model, again}) {
+    save_parts(*from, exe, variables);
+    const std::vector<fs::path> paths = {exe, variables};
+    own.expect_runs(open_popef(paths), own.u);
+    expect_error([&] { open_popef(exe); }, ErrorCode::data_loss, "the weights 'u'");
+  }
+  std::ostringstream stream;
+  save_model(*model, stream);
+  EXPECT_EQ(stream.str(), read(one));
+}
+
 TEST_F(PopefFile, ModelsPutTogetherByHandOpenAndSave) {
   CopyModel copy(1000);
   write("copies.popef", copy);

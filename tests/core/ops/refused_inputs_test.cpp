@@ -1,0 +1,173 @@
+// What operators refuse while types are inferred, with the words that say why: shapes and types
+// that do not fit each other, indices that are no integers.
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "base/error.h"
+#include "core/ops/run_node.h"
+#include "ir/text.h"
+
+namespace poprt::ops {
+namespace {
+
+using test::NodeCase;
+
+std::string refusal_of(const NodeCase& c) {
+  try {
+    test::infer_node(c);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::invalid_argument) << e.message();
+    return e.message();
+  }
+  return "";
+}
+
+Tensor floats(Shape shape) { return test::random_floats(std::move(shape)); }
+Tensor longs(Shape shape) { return Tensor::zeros(DType::s64, std::move(shape)); }
+
+struct Refused {
+  NodeCase node;
+  std::string says;
+};
+
+NodeCase scatter(Tensor data, Tensor indices, Tensor updates, test::Attributes attributes = {}) {
+  return {.op = "ScatterElements",
+          .opset = 18,
+          .attributes = std::move(attributes),
+          .inputs = {std::move(data), std::move(indices), std::move(updates)},
+          .runtime = {0, 1, 2}};
+}
+
+NodeCase roi_align(Tensor x, Tensor rois, Tensor batch) {
+  return {.op = "RoiAlign",
+          .inputs = {std::move(x), std::move(rois), std::move(batch)},
+          .runtime = {0, 1, 2}};
+}
+
+NodeCase distances(Shape a, Shape b, const std::string& metric = "euclidean") {
+  return {.op = "CDist",
+          .attributes = {{"metric", metric}},
+          .inputs = {floats(std::move(a)), floats(std::move(b))},
+          .runtime = {0, 1},
+          .domain = "com.microsoft"};
+}
+
+TEST(RefusedInputs, SayWhatDoesNotFit) {
+  const test::Attributes axis1 = {{"axis", int64_t{1}}};
+  const Refused all[] = {
+      {scatter(floats({3, 4}), floats({2, 4}), floats({2, 4})), "1"},
+      {scatter(floats({3, 4}), longs({2, 4}), longs({2, 4})), "updates are s64, data is f32"},
+      {scatter(floats({3, 4}), longs({2, 4}), floats({2, 3})), "updates are [2,3], indices [2,4]"},
+      {scatter(floats({3, 4}), longs({2, 5}), floats({2, 5})),
+       "indices [2,5] do not fit data [3,4]"},
+      {scatter(floats({3, 4}), longs({4, 4}), floats({4, 4}), axis1),
+       "indices [4,4] do not fit data [3,4]"},
+      {scatter(floats({3, 4}), longs({4}), floats({4})), "indices [4] do not fit data [3,4]"},
+      {roi_align(floats({1, 2, 4, 4}), floats({3, 4}), floats({3})), "2"},
+      {roi_align(floats({1, 4, 4}), floats({3, 4}), longs({3})), "must have four dimensions"},
+      {roi_align(floats({1, 2, 4, 4}), floats({3, 4, 1}), longs({3})), "rois two"},
+  };
+  for (const Refused& r : all) {
+    const std::string said = refusal_of(r.node);
+    EXPECT_NE(said.find(r.says), std::string::npos)
+        << "'" << said << "' should say '" << r.says << "'";
+  }
+}
+
+TEST(RefusedInputs, WhatFitsIsTaken) {
+  const test::Attributes axis1 = {{"axis", int64_t{1}}};
+  const NodeCase all[] = {
+      scatter(floats({3, 4}), longs({2, 4}), floats({2, 4})),
+      scatter(floats({3, 4}), longs({7, 4}), floats({7, 4})),  // more than the axis has
+      scatter(floats({3, 4}), longs({3, 9}), floats({3, 9}), axis1),
+      scatter(floats({3, 4}), longs({0, 4}), floats({0, 4})),
+      roi_align(floats({1, 2, 4, 4}), floats({3, 4}), longs({3})),
+      distances({4, 3}, {5, 3}),
+      distances({4, 3}, {5, 3}, "sqeuclidean"),
+      distances({1, 1}, {1, 1}),
+  };
+  for (const NodeCase& c : all) EXPECT_EQ(refusal_of(c), "") << c.op;
+}
+
+TEST(RefusedInputs, DistancesAreOfMatricesOfEqualWidth) {
+  const auto code = [](const NodeCase& c) {
+    try {
+      test::run_node(c);
+    } catch (const Error& e) {
+      return e.code();
+    }
+    return ErrorCode::ok;
+  };
+  EXPECT_EQ(code(distances({4, 3}, {5, 2})), ErrorCode::invalid_argument);
+  EXPECT_EQ(code(distances({4, 3}, {5, 3, 1})), ErrorCode::invalid_argument);
+  EXPECT_EQ(code(distances({4, 3, 1}, {5, 3})), ErrorCode::invalid_argument);
+  EXPECT_EQ(code(distances({3}, {5, 3})), ErrorCode::invalid_argument);
+  EXPECT_EQ(code(distances({4, 3}, {3})), ErrorCode::invalid_argument);
+  EXPECT_EQ(code(distances({4, 3}, {5, 3}, "cosine")), ErrorCode::unimplemented);
+}
+
+// Loop bodies: a state that keeps its type and one result a round, bent one fact at a time.
+struct Body {
+  std::string inputs = "input %i : s64[]\ninput %c : bool[]\ninput %s : f32[2]\n";
+  std::string outputs = "output %d\noutput %t\noutput %t\n";
+  size_t results = 2;
+
+  std::string refusal() const {
+    const auto body = std::shared_ptr<ir::Graph>(
+        ir::parse_text("graph \"b\" opset {\"\": 17} {\n" + inputs +
+                       "%d : bool[] = Identity(%c)\n%t : f32[2] = Neg(%s)\n%n : s64[] = Neg(%i)\n" +
+                       outputs + "}\n"));
+    return refusal_of({.op = "Loop",
+                       .attributes = {{"body", body}},
+                       .inputs = {Tensor::scalar<int64_t>(3), Tensor::scalar(true), floats({2})},
+                       .outputs = results});
+  }
+};
+
+TEST(RefusedInputs, LoopsAndTheirBodiesFitEachOther) {
+  const std::string i = "input %i : s64[]\n", c = "input %c : bool[]\n", s = "input %s : f32[2]\n";
+  struct Case {
+    Body body;
+    std::string says;
+  };
+  const Case cases[] = {
+      {{.results = 1}, "makes 3 values, the node 1"},
+      {{.results = 3}, "makes 3 values, the node 3"},
+      {{.outputs = "output %d\noutput %t\n", .results = 2}, "makes 2 values, the node 2"},
+      {{.inputs = i + c + s + "input %z : f32[]\n"}, "takes 4 values"},
+      {{.inputs = i + c + "input %s : f64[2]\n"}, "state 0 is f32[2] before the loop"},
+      {{.inputs = "input %i : s32[]\n" + c + s}, "the iteration number of the body"},
+      {{.outputs = "output %n\noutput %t\noutput %t\n"}, "the condition of the body"},
+      {{.outputs = "output %d\noutput %n\noutput %t\n"}, "state 0 is f32[2] before a round"},
+  };
+  EXPECT_EQ(Body().refusal(), "");
+  for (const Case& it : cases) {
+    const std::string said = it.body.refusal();
+    EXPECT_NE(said.find(it.says), std::string::npos) << "'" << said << "' should say " << it.says;
+  }
+  const NodeCase none{.op = "Loop",
+                      .inputs = {Tensor::scalar<int64_t>(3), Tensor::scalar(true), floats({2})}};
+  EXPECT_NE(refusal_of(none).find("attribute body is missing"), std::string::npos);
+}
+
+TEST(RefusedInputs, ALoopsResultsHaveItsConstantCount) {
+  const auto shape_of = [](Tensor count, bool runtime) {
+    const auto body = std::shared_ptr<ir::Graph>(ir::parse_text(
+        "graph \"b\" opset {\"\": 17} {\ninput %i : s64[]\ninput %c : bool[]\ninput %s : f32[2]\n"
+        "%d : bool[] = Identity(%c)\n%t : f32[2] = Neg(%s)\noutput %d\noutput %t\noutput %t\n}\n"));
+    NodeCase c{.op = "Loop",
+               .attributes = {{"body", body}},
+               .inputs = {std::move(count), Tensor::scalar(true), floats({2})},
+               .outputs = 2};
+    if (runtime) c.runtime = {0};
+    return test::infer_node(c, 1).shape;
+  };
+  EXPECT_EQ(shape_of(Tensor::scalar<int64_t>(3), false), (Shape{3, 2}));
+  EXPECT_EQ(shape_of(Tensor::scalar<int64_t>(-3), false), (Shape{0, 2}));
+  EXPECT_EQ(shape_of(Tensor::of<int64_t>({1}, {4}), false), (Shape{4, 2}));
+  EXPECT_EQ(shape_of(Tensor::scalar<int64_t>(3), true), (Shape{kUnknownDim, 2}));
+}
+
+}  // namespace
+}  // namespace poprt::ops
