@@ -472,7 +472,12 @@ Specializer::Followed Specializer::follow(const Node& n, Items& in) {
     const int64_t at = normalize_axis(n.int_attr("axis", -1), rank + 1);
     return {x.size, x.axis + (at <= static_cast<int64_t>(x.axis) ? 1 : 0)};
   }
-  if (op == "RoiAlign" && !x.size && in[1].axis == 0) return {in[1].size, 0};
+  if (op == "RoiAlign" && !x.size && in[1].axis == 0) {
+    // Regions of no image cost nothing.
+    in[2].sized(in[1].size, 0);
+    in[2].value = filled(in[2], ops::scalar_tensor(in[2].value->dtype(), -1));
+    return {in[1].size, 0};
+  }
   if (op == "GridSample" && (!x.size || x.axis == 0) && (!in[1].size || in[1].axis == 0))
     return {x.size ? x.size : in[1].size, 0};
   if (facts.per_sample && x.axis == 0 && !n.int_attr("training_mode", 0)) return same();
