@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"unsafe"
 
-	"poprt.org/bindings/go/internal/native"
+	"poprt.example.org/bindings/go/internal/native"
 )
 
 // Output is what [Runner.Run] made for one output of the model: memory of its own.

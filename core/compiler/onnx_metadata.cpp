@@ -11,7 +11,7 @@ std::map<std::string, std::string> onnx_metadata_of(const ir::Graph& graph) {
     if (const auto it = graph.metadata.find(key); it != graph.metadata.end())
       entries[key] = it->second;
   for (const auto& [key, value] : graph.metadata)
-    if (key.starts_with("prop.")) entries[key] = value;
+    if (key.starts_with("prop.") && !key.starts_with(kOwnProperty)) entries[key] = value;
   if (entries.empty()) return {};
   entries["graph_name"] = graph.name;
   return {{"onnx_metadata",

@@ -272,8 +272,12 @@ Parts take_apart(const Model& model) {
   return take_apart(model.program(), weights);
 }
 
-bool has_own_data(const program::Program& program) {
-  return std::any_of(program.inputs.begin(), program.inputs.end(),
+// Whether the payload of a model in memory holds what has blobs of its own in a file: the data of
+// inputs, notes.
+bool has_more_than_a_file(const Model& model) {
+  const std::vector<program::Anchor>& inputs = model.inputs();
+  return !model.opaque.empty() ||
+         std::any_of(inputs.begin(), inputs.end(),
                      [](const program::Anchor& a) { return a.data != program::kNoData; });
 }
 
@@ -364,7 +368,7 @@ void write_blobs(const Model& model, popef::Writer& writer) {
   } else {
     const popef::Payload payload = payload_of(model);
     writer.write(metadata_of(model));
-    if (has_own_data(model.program())) {
+    if (has_more_than_a_file(model)) {
       const Parts parts = take_apart(model);
       write_executable(writer, model.name, parts);
       write_variables(writer, model.name, parts);
@@ -400,7 +404,7 @@ void save_parts(const Model& model, const std::filesystem::path& executable,
   if (has_variables) {
     popef::FileWriter first(executable.string()), second(variables.string());
     first.write(metadata);
-    if (has_own_data(model.program())) {
+    if (has_more_than_a_file(model)) {
       const Parts parts = take_apart(model);
       write_executable(first, model.name, parts);
       write_variables(second, model.name, parts, model.blobs.get());

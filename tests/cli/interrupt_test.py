@@ -58,7 +58,8 @@ class Interrupted(CommandTest):
                     self.whole[name].append(file.read())
 
     def words(self, value):
-        return ["-i", f"{value}.onnx", "--output_dir", "out", "--output_model", self.made[0], "--export_popef"]
+        return ["-i", f"{value}.onnx", "--output_dir", "out", "--output_model", self.made[0], "--export_popef",
+                "--overwrite"]
 
     def check_outputs(self):
         for name in self.made:

@@ -55,7 +55,7 @@ Cases wire_cases() {
                  "model.onnx" + std::string(247, '\0') + "ustar" + std::string(250, '\0')),
       from_bytes("elf", "not an ONNX model: it starts with protobuf field 15",
                  "\x7f" + std::string("ELF\2\1\1") + std::string(60, '\0')),
-      from_bytes("popef_named_onnx", "not an ONNX model: it starts with protobuf field 10",
+      from_bytes("popef_named_onnx", "a PopEF file, not an ONNX model: it is compiled already",
                  "PopEF 1.0" + std::string(200, '\0')),
       from_bytes("zeros", "not an ONNX model: no protobuf field starts here",
                  std::string(4096, '\0')),

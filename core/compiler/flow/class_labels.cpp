@@ -4,13 +4,11 @@
 #include <numeric>
 #include <vector>
 
+#include "compiler/onnx_metadata.h"
 #include "ops/op.h"
 
 namespace poprt::compiler {
 namespace {
-
-// Metadata that ONNX keeps as a property of the model, so that converted models have it too.
-constexpr std::string_view kProperty = "prop.poprt.";
 
 // The graph output that is `v`, behind Identity too; empty when nothing reads it. Throws when
 // anything else does. None of them keeps the declaration that it is text.
@@ -49,16 +47,16 @@ void number_class_labels(ir::Graph& graph) {
     n->attributes.erase(at);
     n->attributes[tree ? "classlabels_int64s" : "classlabels_ints"] = numbers;
     if (!output.empty())
-      graph.metadata[fmt::format("{}{}{}", kProperty, kClassLabels, output)] =
+      graph.metadata[fmt::format("{}{}{}", kOwnProperty, kClassLabels, output)] =
           nlohmann::json(labels).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
 }
 
 std::map<std::string, std::string> class_labels_of(const ir::Graph& graph) {
   std::map<std::string, std::string> blobs;
-  const std::string start = fmt::format("{}{}", kProperty, kClassLabels);
+  const std::string start = fmt::format("{}{}", kOwnProperty, kClassLabels);
   for (const auto& [key, value] : graph.metadata)
-    if (key.starts_with(start)) blobs[key.substr(kProperty.size())] = value;
+    if (key.starts_with(start)) blobs[key.substr(kOwnProperty.size())] = value;
   return blobs;
 }
 

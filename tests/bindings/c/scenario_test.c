@@ -380,13 +380,22 @@ static void* run_until_it_fails(void* user_data) {
   return NULL;
 }
 
+/* All that `m` has: `*n` of them, in an array of the caller. */
+static poprt_device** take_all_devices(poprt_device_manager* m, size_t* n) {
+  *n = poprt_device_manager_device_count(m);
+  poprt_device** d = calloc(*n, sizeof *d);
+  assert_non_null(d);
+  for (size_t i = 0; i < *n; i++) OK(poprt_device_manager_get_device(m, 1, &d[i]));
+  return d;
+}
+
 static void expect_all_devices_free(void) {
   poprt_device_manager* m = NULL;
-  poprt_device* d[64] = {0};
   OK(poprt_device_manager_create(NULL, &m));
-  const size_t n = poprt_device_manager_device_count(m);
-  for (size_t i = 0; i < n; i++) OK(poprt_device_manager_get_device(m, 1, &d[i]));
+  size_t n = 0;
+  poprt_device** d = take_all_devices(m, &n);
   for (size_t i = 0; i < n; i++) poprt_device_free(d[i]);
+  free(d);
   poprt_device_manager_free(m);
 }
 
@@ -567,10 +576,10 @@ static void scenario_23_waiting_with_a_limit(void** state) {
 static void scenario_24_device_busy(void** state) {
   (void)state;
   poprt_device_manager* m = NULL;
-  poprt_device *d[64] = {0}, *never = UNTOUCHED(poprt_device);
+  poprt_device* never = UNTOUCHED(poprt_device);
   OK(poprt_device_manager_create(NULL, &m));
-  const size_t n = poprt_device_manager_device_count(m);
-  for (size_t i = 0; i < n; i++) OK(poprt_device_manager_get_device(m, 1, &d[i]));
+  size_t n = 0;
+  poprt_device** d = take_all_devices(m, &n);
   FAILS(poprt_device_manager_get_device(m, 1, &never), POPRT_UNAVAILABLE, "");
   poprt_executable* e = affine();
   poprt_runner *r = NULL, *none = UNTOUCHED(poprt_runner);
@@ -585,6 +594,7 @@ static void scenario_24_device_busy(void** state) {
   FAILS(poprt_runner_create(e, &o, &none), POPRT_FAILED_PRECONDITION, "");
   poprt_runner_free(r);
   for (size_t i = 0; i < n; i++) poprt_device_free(d[i]);
+  free(d);
   poprt_device_manager_free(m);
   poprt_executable_free(e);
 }

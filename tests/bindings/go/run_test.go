@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	poprt "poprt.org/bindings/go"
+	poprt "poprt.example.org/bindings/go"
 )
 
 func counting(n int) []float32 {
