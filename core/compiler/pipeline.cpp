@@ -107,6 +107,8 @@ constexpr std::string_view kCompile[] = {
     "eliminate_nop_transpose",
     "transpose_to_reshape",
     "quantized_residual",
+    // After that, which looks for sums of two dequantised tensors; of bytes that moved, one copy.
+    "byte_maps",
     "blocked_layout",
     "conv_epilogue",
     // After epilogues, so that an Add that is a residual is one.

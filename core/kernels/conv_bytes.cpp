@@ -30,6 +30,7 @@ struct Params {
   uint8_t pad_byte;
   std::array<Axis, 3> axis;
   int64_t tile_line;  // pixels of a row if tiles end with it, otherwise 0
+  bool by_rows;       // tiles of a row share pointers to the lines of its windows
   int64_t block, blocks, panels, panels_of_task, groups;  // of panels
   int32_t y_zero, y_low;
   isa::PixelResidual residual;
@@ -125,6 +126,15 @@ void point_at_taps(const Params& p, const uint8_t* x, int64_t first, const Tiles
   }
 }
 
+// Of each row of output pixels, the lines that its windows read.
+void point_at_rows(const Params& p, const uint8_t* x, int64_t first, int64_t count,
+                   const Scratch& s) {
+  std::memset(s.bytes, p.pad_byte, static_cast<size_t>(p.c));
+  const uint8_t** to = s.pointers;
+  for (int64_t at = first; at < first + count; at += p.tile_line)
+    each_line(p, x, Place(p, at), [&](int64_t, const uint8_t* line, int64_t) { *to++ = line; });
+}
+
 // What does not lie in one piece is copied to its place behind the line of zero points.
 void point_at_lines(const Params& p, const uint8_t* x, const uint8_t* x_end, int64_t first,
                     const Tiles& tiles, const Scratch& s) {
@@ -156,21 +166,44 @@ void point_at_lines(const Params& p, const uint8_t* x, const uint8_t* x_end, int
   }
 }
 
-void multiply(const Params& p, const isa::PixelRows& rows, const void* panels, int64_t panel,
-              int64_t columns, int32_t* sums) noexcept {
-  if (!p.depthwise)
+// Channels of a tile whose first pixel is `from` of the block.
+isa::ChannelRows channels_of(const Params& p, const Scratch& s, const Tiles& tiles, int64_t tile,
+                             int64_t rows) {
+  const Axis& ax = p.axis[2];
+  isa::ChannelRows c{};
+  c.lines = p.taps / ax.kernel;
+  c.width = ax.kernel;
+  c.rows = rows;
+  if (!p.by_rows) {
+    c.at = s.pointers + tile * p.taps * isa::kPixelRows;
+    return c;
+  }
+  const int64_t from = tiles.start(tile);
+  c.at = s.pointers + from / p.tile_line * c.lines;
+  c.shift = ax.stride;
+  c.pad = s.bytes;
+  c.x = from % p.tile_line * ax.stride - ax.pad;
+  c.in = ax.in;
+  c.stride = p.c;
+  return c;
+}
+
+void multiply(const Params& p, const Scratch& s, const Tiles& tiles, int64_t tile, int64_t rows,
+              const void* panels, int64_t panel, int64_t columns, int32_t* sums) noexcept {
+  if (!p.depthwise) {
+    const isa::PixelRows pixels = {s.pointers + tile * p.reads * isa::kPixelRows, p.reads, p.quads,
+                                   rows};
     return p.table->multiply(
-        p.x_signed, p.vnni, rows,
+        p.x_signed, p.vnni, pixels,
         static_cast<const uint8_t*>(panels) + panel * p.reads * p.quads * 4 * isa::kPixelPanel,
         static_cast<int>((columns + 15) / 16), sums);
-  // Pointers are to the first channel.
-  const Axis& ax = p.axis[2];
-  const int64_t lines = p.taps / ax.kernel, shift = p.tile_line && ax.dilation == 1 ? ax.stride : 0;
-  const isa::ChannelRows channels = {
-      rows.at, lines, ax.kernel, rows.rows, shift, panel * isa::kPixelPanel, columns};
-  p.table->multiply_channels(
-      p.x_signed, p.vnni, channels,
-      static_cast<const int8_t*>(panels) + panel * channel_panel_bytes(ax.kernel, lines), sums);
+  }
+  isa::ChannelRows channels = channels_of(p, s, tiles, tile, rows);
+  channels.first = panel * isa::kPixelPanel;
+  channels.columns = columns;
+  const int64_t bytes = channel_panel_bytes(channels.width, channels.lines);
+  p.table->multiply_channels(p.x_signed, p.vnni, channels,
+                             static_cast<const int8_t*>(panels) + panel * bytes, sums);
 }
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
@@ -188,6 +221,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
     const uint8_t* x = x_begin + image * p.in_pixels * p.c;
     if (p.by_lines)
       point_at_lines(p, x, x_end, first, tiles, s);
+    else if (p.by_rows)
+      point_at_rows(p, x, first, count, s);
     else
       point_at_taps(p, x, first, tiles, s);
     const int64_t panel0 = task % p.groups * p.panels_of_task;
@@ -197,19 +232,17 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
                                    static_cast<const float*>(data[3]) + m0, p.y_zero, p.y_low};
       for (int64_t i = 0; i < tiles.count(); i++) {
         const int64_t from = tiles.start(i), rows = tiles.start(i + 1) - from;
-        const isa::PixelRows pixels = {s.pointers + i * p.reads * isa::kPixelRows, p.reads, p.quads,
-                                       rows};
-        multiply(p, pixels, data[1], panel, columns, sums);
-        for (int64_t r = 0; r < rows; r++) {
-          const int64_t at = (image * p.out_pixels + first + from + r) * p.m + m0;
-          auto* y = static_cast<uint8_t*>(data[5]) + at;
-          const int32_t* row = sums + r * isa::kPixelPanel;
-          if (p.has_residual)
-            p.table->bytes_and_residual(row, how, p.residual,
-                                        static_cast<const uint8_t*>(data[4]) + at, columns, y);
-          else
-            p.table->bytes(row, how, columns, y);
+        multiply(p, s, tiles, i, rows, data[1], panel, columns, sums);
+        const int64_t at = (image * p.out_pixels + first + from) * p.m + m0;
+        auto* y = static_cast<uint8_t*>(data[5]) + at;
+        if (!p.has_residual) {
+          p.table->bytes(sums, how, rows, columns, y, p.m);
+          continue;
         }
+        const auto* residual = static_cast<const uint8_t*>(data[4]) + at;
+        for (int64_t r = 0; r < rows; r++)
+          p.table->bytes_and_residual(sums + r * isa::kPixelPanel, how, p.residual,
+                                      residual + r * p.m, columns, y + r * p.m);
       }
     }
   }
@@ -225,6 +258,7 @@ void choose_block(Params& p) {
       p.by_lines ? kBytesOfBlock / (4 * p.quads * p.reads) : kPointersOfBlock / p.reads;
   const int64_t pixels = std::clamp(most, isa::kPixelRows, kPixelsOfBlock), row = p.axis[2].out;
   p.tile_line = p.depthwise && row <= pixels ? row : 0;
+  p.by_rows = p.tile_line && p.axis[2].dilation == 1;
   const int64_t unit = p.tile_line ? row : isa::kPixelRows;
   p.block = pixels / unit * unit;
 }

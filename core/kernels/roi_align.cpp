@@ -35,53 +35,138 @@ bool sample(const Params& p, T y, T x, Tap<T>& t) {
   return true;
 }
 
+// Where the samples of a region lie: of bin (i, j), gh by gw of them.
 template <class T>
-void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
-  const auto& p = *static_cast<const Params*>(params);
-  for (int64_t r = begin; r < end; r++) {
-    T* y = static_cast<T*>(data[3]) + r * p.c * p.oh * p.ow;
-    std::fill(y, y + p.c * p.oh * p.ow, T{0});
-    const int64_t image = load_index(data[2], p.wide, r);
-    if (image < 0 || image >= p.n) continue;
-    const T* x = static_cast<const T*>(data[0]) + image * p.c * p.h * p.w;
-    const T* roi = static_cast<const T*>(data[1]) + r * 4;
+struct Region {
+  T y1, x1, bin_h, bin_w;
+  int64_t gh, gw;
+
+  Region(const Params& p, const T* roi) {
     const T scale = static_cast<T>(p.scale), shift = p.half_pixel ? T{0.5} : T{0};
-    const T x1 = roi[0] * scale - shift, y1 = roi[1] * scale - shift;
+    x1 = roi[0] * scale - shift;
+    y1 = roi[1] * scale - shift;
     T width = roi[2] * scale - shift - x1, height = roi[3] * scale - shift - y1;
     if (!p.half_pixel) {
       width = std::max(width, T{1});
       height = std::max(height, T{1});
     }
-    const T bin_h = height / static_cast<T>(p.oh), bin_w = width / static_cast<T>(p.ow);
+    bin_h = height / static_cast<T>(p.oh);
+    bin_w = width / static_cast<T>(p.ow);
     // A hostile region must not ask for endless samples.
     const auto samples = [&](T bin) {
       if (p.ratio > 0) return p.ratio;
       if (!(bin > 0)) return int64_t{0};
       return bin < 4096 ? static_cast<int64_t>(std::ceil(bin)) : int64_t{4096};
     };
-    const int64_t gh = samples(bin_h), gw = samples(bin_w);
-    const T count = static_cast<T>(std::max<int64_t>(gh * gw, 1));
-    for (int64_t bin = 0; bin < p.oh * p.ow; bin++)
-      for (int64_t s = 0; s < gh * gw; s++) {
-        Tap<T> t;
-        const T sy = y1 + static_cast<T>(bin / p.ow) * bin_h +
-                     (static_cast<T>(s / gw) + T{0.5}) * bin_h / static_cast<T>(gh);
-        const T sx = x1 + static_cast<T>(bin % p.ow) * bin_w +
-                     (static_cast<T>(s % gw) + T{0.5}) * bin_w / static_cast<T>(gw);
-        const bool inside = sample(p, sy, sx, t);
-        for (int64_t c = 0; c < p.c; c++) {
-          const T* plane = x + c * p.h * p.w;
-          T& to = y[c * p.oh * p.ow + bin];
-          T v[4];
-          for (int k = 0; k < 4; k++) v[k] = inside ? t.weight[k] * plane[t.at[k]] : T{0};
-          if (!p.max) {
-            to += (v[0] + v[1] + v[2] + v[3]) / count;
-          } else {
-            const T high = std::max(std::max(v[0], v[1]), std::max(v[2], v[3]));
-            to = s == 0 ? high : std::max(to, high);
-          }
+    gh = samples(bin_h);
+    gw = samples(bin_w);
+  }
+  T count() const { return static_cast<T>(std::max<int64_t>(gh * gw, 1)); }
+  bool tap(const Params& p, int64_t bin, int64_t s, Tap<T>& t) const {
+    const T y = y1 + static_cast<T>(bin / p.ow) * bin_h +
+                (static_cast<T>(s / gw) + T{0.5}) * bin_h / static_cast<T>(gh);
+    const T x = x1 + static_cast<T>(bin % p.ow) * bin_w +
+                (static_cast<T>(s % gw) + T{0.5}) * bin_w / static_cast<T>(gw);
+    return sample(p, y, x, t);
+  }
+};
+
+// One channel after the other reads its plane at each sample.
+template <class T>
+void by_samples(const Params& p, const Region<T>& region, const T* x, T* y) {
+  const T count = region.count();
+  for (int64_t bin = 0; bin < p.oh * p.ow; bin++)
+    for (int64_t s = 0; s < region.gh * region.gw; s++) {
+      Tap<T> t;
+      const bool inside = region.tap(p, bin, s, t);
+      for (int64_t c = 0; c < p.c; c++) {
+        const T* plane = x + c * p.h * p.w;
+        T& to = y[c * p.oh * p.ow + bin];
+        T v[4];
+        for (int k = 0; k < 4; k++) v[k] = inside ? t.weight[k] * plane[t.at[k]] : T{0};
+        if (!p.max) {
+          to += (v[0] + v[1] + v[2] + v[3]) / count;
+        } else {
+          const T high = std::max(std::max(v[0], v[1]), std::max(v[2], v[3]));
+          to = s == 0 ? high : std::max(to, high);
         }
       }
+    }
+}
+
+constexpr int64_t kMostTaps = 2048, kMostPixels = 1024, kChannels = 32;
+
+// Scratch of a task: what averages of few samples in a small part of the image take.
+template <class T>
+struct Scratch {
+  Tap<T> taps[kMostTaps];
+  int64_t end[kMostTaps];  // of a bin's taps
+  T pixels[kMostPixels * kChannels];
+};
+
+// The pixels that a region reads are copied with channels last, some channels at a time: all taps
+// are the same for them. False when there are too many.
+template <class T>
+bool by_channels(const Params& p, const Region<T>& region, const T* x, T* y, Scratch<T>& s) {
+  const int64_t bins = p.oh * p.ow, samples = region.gh * region.gw;
+  if (p.max || bins > kMostTaps || samples > kMostTaps || bins * samples > kMostTaps) return false;
+  int64_t taps = 0, first = p.h * p.w, last = 0, left = p.w, right = 0;
+  for (int64_t bin = 0; bin < bins; bin++) {
+    for (int64_t i = 0; i < samples; i++) {
+      Tap<T>& t = s.taps[taps];
+      if (!region.tap(p, bin, i, t)) continue;
+      taps++;
+      first = std::min(first, t.at[0] / p.w);
+      last = std::max(last, t.at[3] / p.w);
+      left = std::min(left, t.at[0] % p.w);
+      right = std::max(right, t.at[3] % p.w);
+    }
+    s.end[bin] = taps;
+  }
+  if (taps == 0) return true;
+  const int64_t width = right - left + 1, height = last - first + 1;
+  if (width * height > kMostPixels) return false;
+  for (int64_t i = 0; i < taps; i++)
+    for (int64_t& at : s.taps[i].at)
+      at = ((at / p.w - first) * width + at % p.w - left) * kChannels;
+  const T count = region.count();
+  for (int64_t c0 = 0; c0 < p.c; c0 += kChannels) {
+    const int64_t channels = std::min(kChannels, p.c - c0);
+    for (int64_t c = 0; c < channels; c++) {
+      const T* from = x + ((c0 + c) * p.h + first) * p.w + left;
+      for (int64_t i = 0; i < height; i++)
+        for (int64_t j = 0; j < width; j++)
+          s.pixels[(i * width + j) * kChannels + c] = from[i * p.w + j];
+    }
+    for (int64_t bin = 0, i = 0; bin < bins; bin++) {
+      T sum[kChannels] = {};
+      for (; i < s.end[bin]; i++) {
+        const Tap<T>& t = s.taps[i];
+        const T *a = s.pixels + t.at[0], *b = s.pixels + t.at[1], *d = s.pixels + t.at[2],
+                *e = s.pixels + t.at[3];
+        for (int64_t c = 0; c < kChannels; c++)
+          sum[c] +=
+              t.weight[0] * a[c] + t.weight[1] * b[c] + t.weight[2] * d[c] + t.weight[3] * e[c];
+      }
+      for (int64_t c = 0; c < channels; c++) y[(c0 + c) * bins + bin] = sum[c] / count;
+    }
+  }
+  return true;
+}
+
+template <class T>
+void run(const void* params, void* const* data, int64_t begin, int64_t end,
+         std::byte* scratch) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  auto& s = *reinterpret_cast<Scratch<T>*>(scratch);
+  for (int64_t r = begin; r < end; r++) {
+    T* y = static_cast<T*>(data[3]) + r * p.c * p.oh * p.ow;
+    std::fill(y, y + p.c * p.oh * p.ow, T{0});
+    const int64_t image = load_index(data[2], p.wide, r);
+    if (image < 0 || image >= p.n) continue;
+    const T* x = static_cast<const T*>(data[0]) + image * p.c * p.h * p.w;
+    const Region<T> region(p, static_cast<const T*>(data[1]) + r * 4);
+    if (!by_channels(p, region, x, y, s)) by_samples(p, region, x, y);
   }
 }
 
@@ -100,6 +185,7 @@ Plan prepare(const Call& call) {
   plan.tasks = rois;
   plan.work = static_cast<double>(rois) * static_cast<double>(p->c) *
               static_cast<double>(p->oh * p->ow) * 40;
+  plan.scratch_bytes = t == DType::f64 ? sizeof(Scratch<double>) : sizeof(Scratch<float>);
   plan.params = std::move(p);
   return plan;
 }

@@ -15,15 +15,42 @@ struct Params {
 };
 
 // A task is one index of the dimensions before the axis: tasks never write the same element.
-void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
-  const auto& p = *static_cast<const Params*>(params);
+template <class Put>
+void each_update(const Params& p, const void* indices, int64_t begin, int64_t end, Put put) {
   if (p.at.lines == 0) return;
   const int64_t per_outer = p.at.along ? 1 : p.at.lines / p.at.outer;
+  p.at.each(indices, begin * per_outer, end * per_outer, [&](int64_t i, int64_t element) {
+    if (element >= 0) put(i, element);
+  });
+}
+
+void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
   const auto* updates = static_cast<const std::byte*>(data[1]);
   auto* to = static_cast<std::byte*>(data[2]);
-  p.at.each(data[0], begin * per_outer, end * per_outer, [&](int64_t i, int64_t element) {
-    if (element >= 0) p.accumulate(to + element * p.size, updates + i * p.size, 1);
+  each_update(p, data[0], begin, end, [&](int64_t i, int64_t element) {
+    p.accumulate(to + element * p.size, updates + i * p.size, 1);
   });
+}
+
+// Without a reduction: elements of T's size are stored.
+template <class T>
+void store(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
+  const auto* updates = static_cast<const T*>(data[1]);
+  auto* to = static_cast<T*>(data[2]);
+  each_update(*static_cast<const Params*>(params), data[0], begin, end,
+              [&](int64_t i, int64_t element) { to[element] = updates[i]; });
+}
+
+decltype(Plan::run) run_of(Reduction reduction, int64_t size) {
+  if (reduction != Reduction::none) return run;
+  switch (size) {
+    case 1: return store<uint8_t>;
+    case 2: return store<uint16_t>;
+    case 4: return store<uint32_t>;
+    case 8: return store<uint64_t>;
+    default: return run;
+  }
 }
 
 Plan prepare(const Call& call) {
@@ -41,7 +68,7 @@ Plan prepare(const Call& call) {
   expect(updates.dtype == to.dtype && dtype_bytes(updates.dtype, count) <= updates.bytes, kName,
          "the updates do not fit");
   Plan plan;
-  plan.run = run;
+  plan.run = run_of(static_cast<Reduction>(call.ints[0]), p->size);
   plan.tasks = p->at.lines ? std::max<int64_t>(1, p->at.along ? p->at.lines : p->at.outer) : 1;
   plan.work = 4.0 * static_cast<double>(count);
   plan.params = std::move(p);

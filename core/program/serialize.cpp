@@ -9,6 +9,7 @@
 #include <mutex>
 #include <new>
 #include <thread>
+#include <tuple>
 
 #include "base/capnp_message.h"
 #include "base/checked.h"
@@ -153,12 +154,14 @@ std::shared_ptr<std::byte> allocate(uint64_t bytes) {
           [](std::byte* p) { ::operator delete(p, kPage); }};
 }
 
-// The records in order of their offsets.
+// The records in order of their offsets; what is empty comes before what begins there.
 std::vector<const Weight*> sorted(const Program& program, std::span<const Weight> weights) {
   std::vector<const Weight*> list;
   for (const Weight& w : weights) list.push_back(&w);
   std::sort(list.begin(), list.end(),
-            [](const Weight* a, const Weight* b) { return a->offset < b->offset; });
+            [](const Weight* a, const Weight* b) {
+              return std::tie(a->offset, a->bytes) < std::tie(b->offset, b->bytes);
+            });
   uint64_t end = 0;
   for (const Weight* w : list) {
     if (w->offset < end)

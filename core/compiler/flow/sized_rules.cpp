@@ -291,6 +291,9 @@ Specializer::SizedResult Specializer::follow_one_hot(const Node& n, Items& in) {
 
 Specializer::SizedResult Specializer::follow_roi_align(const Node& n, Items& in) {
   if (in[0].size || in[1].axis != 0) return refuse_sizes(n, in);
+  // Regions of no image cost nothing.
+  in[2].sized(in[1].size, 0);
+  in[2].value = filled(in[2], ops::scalar_tensor(in[2].value->dtype(), -1));
   return {in[1].size, 0};
 }
 

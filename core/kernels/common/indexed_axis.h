@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "base/checked.h"
@@ -21,17 +22,6 @@ struct IndexedAxis {
   size_t axis = 0;
   std::vector<int64_t> index_dims, data_strides;
 
-  // Data offset of the start of an index line, without the axis itself.
-  int64_t origin(int64_t at) const noexcept {
-    int64_t offset = 0;
-    for (size_t d = index_dims.size() - 1; d-- > 0;) {
-      const int64_t i = at % index_dims[d];
-      at /= index_dims[d];
-      if (d != axis) offset += i * data_strides[d];
-    }
-    return offset;
-  }
-
   // Calls use(position in the index tensor, element of the data or -1) for lines [from, to).
   template <class Use>
   void each(const void* indices, int64_t from, int64_t to, Use use) const noexcept {
@@ -42,10 +32,44 @@ struct IndexedAxis {
   }
 
  private:
+  static constexpr size_t kMaxRank = 64;
+
+  // Data offset of the start of an index line, without the axis itself; next() is that of the line
+  // behind it, without divisions.
+  class Origin {
+   public:
+    Origin(const IndexedAxis& of, int64_t at) : of_(of) {
+      for (size_t d = of.index_dims.size() - 1; d-- > 0; at /= of.index_dims[d]) {
+        place_[d] = at % of.index_dims[d];
+        offset_ += place_[d] * step(d);
+      }
+    }
+    int64_t offset() const { return offset_; }
+    void next() {
+      for (size_t d = of_.index_dims.size() - 1; d-- > 0;) {
+        if (++place_[d] < of_.index_dims[d]) {
+          offset_ += step(d);
+          return;
+        }
+        offset_ -= (place_[d] - 1) * step(d);
+        place_[d] = 0;
+      }
+    }
+
+   private:
+    int64_t step(size_t d) const { return d == of_.axis ? 0 : of_.data_strides[d]; }
+
+    const IndexedAxis& of_;
+    int64_t offset_ = 0;
+    std::array<int64_t, kMaxRank> place_;
+  };
+
   template <class Index, class Use>
   void each_of(const void* indices, int64_t from, int64_t to, Use use) const noexcept {
-    for (int64_t l = from; l < to; l++) {
-      const int64_t start = origin(l), first = l * line;
+    if (from >= to) return;
+    Origin origin(*this, from);
+    for (int64_t l = from; l < to; l++, origin.next()) {
+      const int64_t start = origin.offset(), first = l * line;
       const auto walk = [&](auto element) {
         for (int64_t j = 0; j < line; j++) {
           int64_t i = load_index(indices, sizeof(Index) == 8, first + j);

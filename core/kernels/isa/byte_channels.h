@@ -16,6 +16,13 @@ typedef bytes_t loose_bytes __attribute__((aligned(1), may_alias));
 typedef int32_t block_t __attribute__((vector_size(16)));
 typedef block_t loose_block __attribute__((aligned(1), may_alias));
 
+// Tap (line, kx) of pixel r.
+POPRT_INLINE const uint8_t* channel_tap(const ChannelRows& c, int64_t line, int64_t kx, int64_t r) {
+  if (c.shift == 0) return c.at[(line * c.width + kx) * kPixelRows + r];
+  const int64_t x = c.x + r * c.shift + kx;
+  return c.at[line] && x >= 0 && x < c.in ? c.at[line] + x * c.stride : c.pad;
+}
+
 // Weights of tap (line, kx) of sixteen channels, from quads in the order of ChannelRows.
 POPRT_INLINE i32x16 channel_weights(const ChannelRows& c, const int8_t* weights, int64_t line,
                                     int64_t kx, int vector) {
@@ -36,9 +43,9 @@ void channels_tile(const ChannelRows& c, const int8_t* weights, int32_t* sums) {
     for (int64_t line = 0; line < c.lines; line++)
       for (int64_t kx = 0; kx < c.width; kx++) {
         const i32x16 w = channel_weights(c, weights, line, kx, v);
-        const uint8_t* const* at = c.at + (line * c.width + kx) * kPixelRows;
         for (int r = 0; r < kRows; r++) {
-          bytes_t x = *reinterpret_cast<const loose_bytes*>(at[r] + c.first + 16 * v);
+          const uint8_t* at = channel_tap(c, line, kx, r) + c.first + 16 * v;
+          bytes_t x = *reinterpret_cast<const loose_bytes*>(at);
           if (kFlip) x ^= 0x80;
           sum[r] += __builtin_convertvector(x, i32x16) * w;
         }
@@ -128,7 +135,7 @@ POPRT_INLINE void put_column(const ChannelRows& c, int64_t r, int64_t kx, uint64
     typename L::V x[4] = {}, quads[4];
     for (int i = 0; i < 4; i++) {
       if (line0 + i >= c.lines) break;  // its weights are 0
-      x[i] = L::load(c.at[((line0 + i) * c.width + kx) * kPixelRows + r] + c.first, mask);
+      x[i] = L::load(channel_tap(c, line0 + i, kx, r) + c.first, mask);
       if (kFlip) x[i] = L::flip(x[i]);
     }
     L::interleave(x, quads);

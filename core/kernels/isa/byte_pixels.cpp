@@ -101,9 +101,9 @@ POPRT_INLINE i32x16 get(const uint8_t* x, int32_t low, int64_t n) {
 }
 
 #if defined(__AVX512BW__)
-// A whole panel: 64 numbers round(v) + zero as saturated bytes. Conversions round to nearest even;
-// what is too small for them is the least number, so only large numbers are cut first.
-POPRT_INLINE void put_panel(uint8_t* y, const f32x16 (&v)[4], int32_t zero, bool is_signed) {
+// 64 numbers round(v) + zero as saturated bytes. Conversions round to nearest even; what is too
+// small for them is the least number, so only large numbers are cut first.
+POPRT_INLINE __m512i panel_of(const f32x16 (&v)[4], int32_t zero, bool is_signed) {
   const __m512i zeros = _mm512_set1_epi16(static_cast<short>(zero));
   __m512i whole[4], pairs[2];
   for (int i = 0; i < 4; i++)
@@ -114,7 +114,7 @@ POPRT_INLINE void put_panel(uint8_t* y, const f32x16 (&v)[4], int32_t zero, bool
       is_signed ? _mm512_packs_epi16(pairs[0], pairs[1]) : _mm512_packus_epi16(pairs[0], pairs[1]);
   // Packing is done within 128 bits: four bytes of each vector there.
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  _mm512_storeu_si512(y, _mm512_permutexvar_epi32(order, mixed));
+  return _mm512_permutexvar_epi32(order, mixed);
 }
 
 POPRT_INLINE f32x16 scaled_sum(const int32_t* sums, const PixelBytes& how, int64_t j) {
@@ -123,10 +123,40 @@ POPRT_INLINE f32x16 scaled_sum(const int32_t* sums, const PixelBytes& how, int64
   return to_f32(reinterpret_cast<i32x16>(sum)) * load(how.scale + j);
 }
 
-POPRT_INLINE void panel_bytes(const int32_t* sums, const PixelBytes& how, uint8_t* y) {
-  f32x16 v[4];
-  for (int i = 0; i < 4; i++) v[i] = scaled_sum(sums, how, 16 * i);
-  put_panel(y, v, how.zero, how.low != 0);
+// Rows of kVectors times 16 columns, as many at once as make 64 numbers.
+template <int kVectors>
+POPRT_INLINE void rows_to_bytes(const int32_t* sums, const PixelBytes& how, int64_t rows,
+                                int64_t columns, uint8_t* y, int64_t stride) {
+  constexpr int64_t kAtOnce = 4 / kVectors;
+  u32x16 offset[kVectors];
+  f32x16 scale[kVectors];
+  for (int i = 0; i < kVectors; i++) {
+    offset[i] = *reinterpret_cast<const u32x16u*>(how.offset + 16 * i);
+    scale[i] = load(how.scale + 16 * i);
+  }
+  const __mmask64 mask = ~uint64_t{0} >> (kPixelPanel - columns);
+  for (int64_t r = 0; r < rows; r += kAtOnce) {
+    f32x16 v[4] = {};
+    for (int64_t k = 0; k < kAtOnce; k++)
+      for (int i = 0; i < kVectors; i++) {
+        const int64_t row = r + k < rows ? r + k : r;
+        const u32x16 sum =
+            *reinterpret_cast<const u32x16u*>(sums + row * kPixelPanel + 16 * i) + offset[i];
+        v[k * kVectors + i] = to_f32(reinterpret_cast<i32x16>(sum)) * scale[i];
+      }
+    const __m512i all = panel_of(v, how.zero, how.low != 0);
+    _mm512_mask_storeu_epi8(y + r * stride, mask, all);
+    if constexpr (kAtOnce > 1)
+      if (r + 1 < rows)
+        _mm512_mask_storeu_epi8(y + (r + 1) * stride, mask,
+                                _mm512_alignr_epi32(all, all, 4 * kVectors));
+    if constexpr (kAtOnce > 2) {
+      if (r + 2 < rows)
+        _mm512_mask_storeu_epi8(y + (r + 2) * stride, mask, _mm512_alignr_epi32(all, all, 8));
+      if (r + 3 < rows)
+        _mm512_mask_storeu_epi8(y + (r + 3) * stride, mask, _mm512_alignr_epi32(all, all, 12));
+    }
+  }
 }
 
 // As the quotient rounds, but with a product by the reciprocal where it cannot matter: not next to
@@ -154,17 +184,25 @@ POPRT_INLINE void panel_and_residual(const int32_t* sums, const PixelBytes& how,
     const f32x16 y_scale = splat(more.y_scale);
     for (int i = 0; i < 4; i++) quotient[i] = v[i] / y_scale;
   }
-  put_panel(y, quotient, more.y_zero, more.y_low != 0);
+  _mm512_storeu_si512(y, panel_of(quotient, more.y_zero, more.y_low != 0));
 }
 #endif
 
 // Copies of what the result might overwrite for all that the compiler knows.
-void bytes(const int32_t* sums, const PixelBytes& given, int64_t columns, uint8_t* y) noexcept {
+void bytes(const int32_t* sums, const PixelBytes& given, int64_t rows, int64_t columns, uint8_t* y,
+           int64_t stride) noexcept {
   const PixelBytes how = given;
 #if defined(__AVX512BW__)
-  if (columns == kPixelPanel) return panel_bytes(sums, how, y);
+  switch ((columns + 15) / 16) {
+    case 1: return rows_to_bytes<1>(sums, how, rows, columns, y, stride);
+    case 2: return rows_to_bytes<2>(sums, how, rows, columns, y, stride);
+    case 3: return rows_to_bytes<3>(sums, how, rows, columns, y, stride);
+    default: return rows_to_bytes<4>(sums, how, rows, columns, y, stride);
+  }
+#else
+  for (int64_t r = 0; r < rows; r++, sums += kPixelPanel, y += stride)
+    for (int64_t j = 0; j < columns; j += 16) put(y + j, byte_of(sums, how, j), columns - j);
 #endif
-  for (int64_t j = 0; j < columns; j += 16) put(y + j, byte_of(sums, how, j), columns - j);
 }
 
 void bytes_and_residual(const int32_t* sums, const PixelBytes& given, const PixelResidual& extra,

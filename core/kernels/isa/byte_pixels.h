@@ -19,11 +19,14 @@ struct PixelRows {
 
 // The windows of a row of output pixels in channels [first, first + columns), whole sixteens: tap
 // kx of a line of `width` taps of row r is at at[(line * width + kx) * kPixelRows + r]. With a
-// `shift` above 0 the windows overlap: tap kx + shift of a row is tap kx of the next one, in every
-// line.
+// `shift` above 0 the windows lie in the same lines: tap kx of row r is pixel x + r * shift + kx of
+// at[line], a line of `in` pixels of `stride` bytes, and `pad` beyond its ends or where at[line] is
+// null.
 struct ChannelRows {
   const uint8_t* const* at;
   int64_t lines, width, rows, shift, first, columns;
+  const uint8_t* pad;
+  int64_t x, in, stride;
 };
 
 // How sums of `columns` columns become bytes: saturate(round((sum + offset[j]) * scale[j]) + zero),
@@ -53,9 +56,11 @@ struct BytePixelTable {
   // place 16 j + 4 i + k of the 64.
   void (*multiply_channels)(bool flip, bool vnni, const ChannelRows& rows, const int8_t* weights,
                             int32_t* sums) noexcept;
-  // One row of up to 64 columns. Reads 64 elements of sums, offset and scale.
-  void (*bytes)(const int32_t* sums, const PixelBytes& how, int64_t columns, uint8_t* y) noexcept;
-  // The same with a residual of as many columns; low and zero of `how` are those of the byte in
+  // Up to kPixelRows rows of up to 64 columns, row r to y + r * stride. Reads 64 elements of each
+  // row of sums, of offset and of scale.
+  void (*bytes)(const int32_t* sums, const PixelBytes& how, int64_t rows, int64_t columns,
+                uint8_t* y, int64_t stride) noexcept;
+  // One row with a residual of as many columns; low and zero of `how` are those of the byte in
   // between.
   void (*bytes_and_residual)(const int32_t* sums, const PixelBytes& how, const PixelResidual& more,
                              const uint8_t* residual, int64_t columns, uint8_t* y) noexcept;

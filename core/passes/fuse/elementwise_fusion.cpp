@@ -4,12 +4,10 @@
 // results keep one static shape, no path leaves the group and comes back (the fused node would wait
 // for itself) and the program stays within the kernel's limits.
 #include <algorithm>
-#include <array>
 #include <set>
 #include <unordered_map>
 
 #include "ops/common/elementwise_program.h"
-#include "ops/common/evaluate.h"
 #include "ops/op.h"
 #include "passes/rewrite.h"
 
@@ -174,26 +172,6 @@ class Fusion {
     return out;
   }
 
-  // Bytes to bytes of one input: all that can happen fits into a table.
-  static bool is_byte_map(const Node& n) {
-    const auto is_byte = [](const Value* v) {
-      return v->dtype() == DType::u8 || v->dtype() == DType::s8;
-    };
-    return n.inputs().size() == 1 && n.outputs().size() == 1 && is_byte(n.input(0)) &&
-           is_byte(n.output());
-  }
-  static Tensor byte_table(const Node& n) {
-    Graph scratch;
-    Tensor all = Tensor::zeros(n.input(0)->dtype(), {256});
-    auto* bytes = static_cast<uint8_t*>(all.mutable_data());
-    for (int i = 0; i < 256; i++) bytes[i] = static_cast<uint8_t>(i);
-    Node* copy = scratch.add_node(
-        "Elementwise", "poprt", {scratch.add_input("x", ir::ValueType::of(all.dtype(), {256}))}, 1);
-    copy->attributes = n.attributes;
-    ops::infer(*copy);
-    return ops::evaluate(*copy, std::array{all})[0];
-  }
-
   void replace(const Group& group) {
     const auto fused = build(group);
     POPRT_ASSERT(fused.has_value());
@@ -204,12 +182,6 @@ class Fusion {
     n->name = group.back()->name;
     fused->program.to_node(*n);
     ops::infer(*n);
-    if (is_byte_map(*n)) {
-      const Tensor table = byte_table(*n);
-      n->op_type = "ByteMap";
-      n->attributes.clear();
-      n->set_input(1, graph_.add_constant(n->output()->name() + "_table", table));
-    }
     for (size_t i = 0; i < fused->outputs.size(); i++) {
       const std::string name = fused->outputs[i]->name();
       graph_.replace_all_uses(fused->outputs[i], n->output(i));

@@ -1,7 +1,8 @@
 // DequantizeLinear -> Conv, MatMul, Gemm (-> Relu, Clip) -> QuantizeLinear becomes QLinearConv,
 // QLinearMatMul, com.microsoft.QGemm: products of bytes with exact 32-bit sums and one rounding at
 // the end, where the float graph rounds every product and sum. DequantizeLinear -> Reshape, MaxPool
-// ... -> QuantizeLinear with the same scale and zero point moves the bytes.
+// ... -> QuantizeLinear with the same scale and zero point moves the bytes, and Concat puts bytes
+// side by side that are quantised as its result was.
 #include <algorithm>
 #include <cmath>
 
@@ -126,6 +127,33 @@ std::optional<Tensor> bias_of(const Value* bias, int64_t n, const std::vector<do
 // Sums of so many products of bytes fit 32 bits, with room for a bias.
 bool sums_fit(int64_t products) { return products > 0 && products <= 1 << 14; }
 
+// The largest sum of distances from the zero point at one place along `axis`.
+template <class T>
+int64_t largest_sum(const Quantized& w, size_t axis) {
+  const Shape& shape = w.bytes->shape();
+  const std::span<const T> values = w.bytes->constant().values<T>();
+  std::vector<int64_t> zeros = {0};
+  if (w.zero) zeros = w.zero->constant().to_int64s();
+  const auto places = static_cast<size_t>(shape[axis]),
+             inner = static_cast<size_t>(element_count(std::span(shape).subspan(axis + 1)));
+  std::vector<int64_t> sums(places);
+  for (size_t i = 0; i < values.size(); i++) {
+    const size_t place = i / inner % places;
+    sums[place] += std::abs(values[i] - zeros[zeros.size() == 1 ? 0 : place]);
+  }
+  return *std::max_element(sums.begin(), sums.end());
+}
+
+// The same of products by constant weights, of which each sum has those at one place along `axis`.
+bool sums_fit(const Quantized& w, size_t axis) {
+  const Shape& shape = w.bytes->shape();
+  if (element_count(shape) == 0) return false;
+  if (sums_fit(element_count(shape) / shape[axis])) return true;
+  const int64_t sum =
+      w.dtype == DType::u8 ? largest_sum<uint8_t>(w, axis) : largest_sum<int8_t>(w, axis);
+  return sum <= (1 << 30) / 255;
+}
+
 std::vector<double> units(const Quantized& x, const Quantized& w) {
   std::vector<double> unit = w.scale->constant().to_doubles();
   for (double& u : unit) u *= x.one_scale();
@@ -141,6 +169,13 @@ Node* insert_like(Node& at, const std::string& op_type, const std::vector<Value*
   made->attributes = pattern.attributes;
   ops::infer(*made);
   return made;
+}
+
+// The inputs of `n`, but `first` instead of its own first.
+std::vector<Value*> with_first(const Node& n, Value* first) {
+  std::vector<Value*> inputs(n.inputs().begin(), n.inputs().end());
+  inputs[0] = first;
+  return inputs;
 }
 
 // Kernels for few channels of a group read one byte at a time: floats are faster. But for one
@@ -161,9 +196,7 @@ bool from_conv(Node& q, Node& conv, const Quantized& y, PassContext& context) {
   const auto x = dequantized(conv.input(0)), w = dequantized(conv.input(1));
   if (!is_one_for_all(x) || !w || !w->bytes->is_constant() || (w->axis > 0)) return false;
   const Shape& shape = w->bytes->shape();
-  if (shape.size() < 3 || !has_kernel(conv, *w) ||
-      !sums_fit(element_count(std::span(shape).subspan(1))))
-    return false;
+  if (shape.size() < 3 || !has_kernel(conv, *w) || !sums_fit(*w, 0)) return false;
   std::optional<Tensor> bias;
   Value* b = conv.inputs().size() > 2 ? conv.input(2) : nullptr;
   if (b && !(bias = bias_of(b, shape[0], units(*x, *w), y.one_scale()))) return false;
@@ -208,8 +241,9 @@ bool from_gemm(Graph& root, Node& q, Node& gemm, const Quantized& y, PassContext
       gemm.float_attr("alpha", 1) != 1 || gemm.float_attr("beta", 1) != 1)
     return false;
   const Shape& shape = b->bytes->shape();
-  const int64_t n = transposed ? shape[0] : shape[1], k = transposed ? shape[1] : shape[0];
-  if ((b->axis >= 0 && b->axis != (transposed ? 0 : 1)) || !sums_fit(k)) return false;
+  const int64_t n = transposed ? shape[0] : shape[1];
+  if ((b->axis >= 0 && b->axis != (transposed ? 0 : 1)) || !sums_fit(*b, transposed ? 0 : 1))
+    return false;
   Value* c = gemm.inputs().size() > 2 ? gemm.input(2) : nullptr;
   std::optional<Tensor> bias;
   if (c && (c->shape().size() > 2 || (c->shape().size() == 2 && c->shape()[0] != 1) ||
@@ -235,9 +269,29 @@ bool from_move(Node& q, Node& move, const Quantized& y, PassContext& context) {
   if (!is_one_for_all(x) || x->dtype != y.dtype || x->one_scale() != y.one_scale() ||
       x->one_zero() != y.one_zero() || !context.allow())
     return false;
-  std::vector<Value*> inputs(move.inputs().begin(), move.inputs().end());
-  inputs[0] = x->bytes;
-  replace_node(q, insert_like(q, move.op_type, inputs, move)->output());
+  replace_node(q, insert_like(q, move.op_type, with_first(move, x->bytes), move)->output());
+  return true;
+}
+
+// Bytes side by side, each quantised as the result is.
+bool from_concat(Node& q, Node& concat, const Quantized& y, PassContext& context) {
+  std::vector<Quantized> parts;
+  for (const Value* v : concat.inputs()) {
+    const auto x = dequantized(v);
+    if (!is_one_for_all(x)) return false;
+    parts.push_back(*x);
+  }
+  if (!context.allow()) return false;
+  std::vector<Value*> inputs;
+  for (size_t i = 0; i < parts.size(); i++) {
+    const Quantized& x = parts[i];
+    const bool same =
+        x.dtype == y.dtype && x.one_scale() == y.one_scale() && x.one_zero() == y.one_zero();
+    inputs.push_back(
+        same ? x.bytes
+             : insert_like(q, "QuantizeLinear", with_first(q, concat.input(i)), q)->output());
+  }
+  replace_node(q, insert_like(q, "Concat", inputs, concat)->output());
   return true;
 }
 
@@ -255,6 +309,7 @@ bool rewrite(Graph& root, Node& q, PassContext& context) {
   if (!n || !n->domain.empty() || !ir::single_use(real) || n->outputs().size() != 1) return false;
   if (n->op_type == "Conv") return from_conv(q, *n, *y, context);
   if (n->op_type == "MatMul") return from_matmul(q, *n, *y, context);
+  if (n->op_type == "Concat") return from_concat(q, *n, *y, context);
   if (n->op_type == "Gemm") return from_gemm(root, q, *n, *y, context);
   const ops::QdqForm form = ops::facts_of(*n).qdq;
   // The largest of bytes stands for the largest number; ai.onnx takes bytes there from opset 12 on.

@@ -54,8 +54,8 @@ class Packages(unittest.TestCase):
         self.use(target)
         names = zipfile.ZipFile(self.wheel).namelist()
         for name in ("poprt/_poprt_raw.abi3.so", "poprt/libpoprt.so.1", "poprt/libpoprt_compiler.so.1", "poprt/py.typed",
-                     "poprt/poprt_raw.pyi", "poprt/errors.pyi", "popef/py.typed", "popef/reader.py", "popef/writer.py",
-                     "popef/model.py", "popef/types.py"):
+                     "poprt/poprt_raw.pyi", "poprt/errors.pyi", "popef/py.typed", "poprt/_popef/reader.py", "poprt/_popef/writer.py",
+                     "poprt/_popef/model.py", "poprt/_popef/types.py"):
             self.assertIn(name, names)
         for command in ("poprt", "poprt_exec", "popef_dump"):
             said = run(os.path.join(target, "bin", command), "--help", env=clean_environment(PYTHONPATH=target))

@@ -137,6 +137,43 @@ OPS_SAMPLE(RoiAlign) {
       });
 }
 
+// Regions that leave the image, small ones and a whole one, of more channels than are read at once;
+// as many samples as a bin has pixels.
+OPS_SAMPLE(RoiAlignOfManyChannels) {
+  constexpr int kChannels = 37, kHeight = 40, kWidth = 33;
+  samples.add("RoiAlign", 16)
+      .input(random_f32({1, kChannels, kHeight, kWidth}))
+      .input(Tensor::of<float>(
+          {5, 4}, {-4, -3, 6, 9, 20, 30, 45, 47, 3, 3, 3.4f, 3.2f, 0, 0, 33, 40, 60, 60, 70, 80}))
+      .input(Tensor::of<int64_t>({5}, {0, 0, 0, 0, 0}))
+      .attr("output_height", int64_t{3})
+      .attr("output_width", int64_t{2})
+      .shape({5, kChannels, 3, 2})
+      .reference([](const SampleValues& in) {
+        const auto inside = [](double at, int size) { return at >= -1 && at <= size; };
+        const auto clamped = [](double at, int size) { return std::clamp(at, 0.0, size - 1.0); };
+        std::vector<double> y;
+        for (size_t r = 0; r < 5; r++)
+          for (size_t c = 0; c < kChannels; c++)
+            for (int bin = 0; bin < 6; bin++) {
+              const double* roi = in[1].data() + r * 4;
+              const double h = (roi[3] - roi[1]) / 3, w = (roi[2] - roi[0]) / 2;
+              const int rows = static_cast<int>(std::ceil(h)),
+                        cols = static_cast<int>(std::ceil(w));
+              double sum = 0;
+              for (int i = 0; i < rows * cols; i++) {
+                const double v = roi[1] - 0.5 + (bin / 2 + (i / cols + 0.5) / rows) * h;
+                const double u = roi[0] - 0.5 + (bin % 2 + (i % cols + 0.5) / cols) * w;
+                if (inside(v, kHeight) && inside(u, kWidth))
+                  sum += bilinear(in[0].data() + c * kHeight * kWidth, kHeight, kWidth,
+                                  clamped(v, kHeight), clamped(u, kWidth));
+              }
+              y.push_back(sum / (rows * cols));
+            }
+        return SampleValues{y};
+      });
+}
+
 OPS_SAMPLE(MaxRoiPool) {
   samples.add("MaxRoiPool", 1)
       .input(random_f32({1, 2, 4, 4}))

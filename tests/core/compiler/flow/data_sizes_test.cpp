@@ -296,6 +296,27 @@ std::string ints(const std::string& name, const std::string& list) {
 const std::string kRows =
     "%shape : ? = Shape(%z)\n" + ints("zero", "0") + "%n : ? = Gather(%shape, %zero) {axis = 0}\n";
 
+// They are regions of no image, of which RoiAlign makes zeros without looking.
+TEST(DataSizes, RegionsThatAreNotRealAreOfNoImage) {
+  const Executable e = compile_body(R"(
+    input %x : f32[1,1,4,4]
+    input %rois : f32[3,4]
+    input %images : s64[3]
+    input %c : bool[3]
+    %r : ? = Compress(%rois, %c) {axis = 0}
+    %i : ? = Compress(%images, %c) {axis = 0}
+    %y : ? = RoiAlign(%x, %r, %i) {output_height = 1, output_width = 1, sampling_ratio = 1}
+    output %y
+  )");
+  const Values got =
+      run(e, {{"x", Tensor::of<float>({1, 1, 4, 4}, std::vector<float>(16, 2.0f))},
+              {"rois", Tensor::of<float>({3, 4}, {0, 0, 2, 2, 1, 1, 3, 3, 0, 0, 4, 4})},
+              {"images", Tensor::of<int64_t>({3}, {0, 0, 0})},
+              {"c", Tensor::of<bool>({3}, {false, true, false})}});
+  EXPECT_EQ(got.at("y:shape").to_int64s(), (std::vector<int64_t>{1, 1, 1, 1}));
+  EXPECT_EQ(got.at("y").to_doubles(), (std::vector<double>{2, 0, 0}));
+}
+
 TEST(DataSizes, ConstantsHaveShapesMadeOfSizes) {
   const std::string of = "%y : ? = ConstantOfShape(%s) {value = f32[1] [7.0]}\n";
   expect_as_of_rows("%s : ? = Shape(%z)\n" + of);

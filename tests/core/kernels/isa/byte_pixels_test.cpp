@@ -66,11 +66,12 @@ TEST(BytePixels, MultiplyIsExact) {
         }
 }
 
-// Windows of `lines` times `width` taps over an image, side by side with a stride or anywhere.
+// Windows of `lines` times `width` taps over an image: side by side with a stride, from before the
+// ends of lines of which the last is padding, or anywhere.
 void expect_exact_channels(const Build& b, int64_t lines, int64_t width, int64_t shift, bool flip,
                            int64_t rows, int64_t columns) {
-  constexpr int64_t kFirst = 16, kChannels = 96, kWidth = 60;
-  const auto image = random_bytes(lines * kWidth * kChannels, 5);
+  constexpr int64_t kFirst = 16, kChannels = 96, kWidth = 60, kIn = 9;
+  const auto image = random_bytes(lines * kWidth * kChannels, 5), pad = random_bytes(kChannels, 7);
   std::mt19937 rng(6);
   const int64_t groups = (lines + 3) / 4;
   std::vector<int8_t> weights(static_cast<size_t>(width * groups * 4 * isa::kPixelPanel));
@@ -79,20 +80,29 @@ void expect_exact_channels(const Build& b, int64_t lines, int64_t width, int64_t
     return weights[static_cast<size_t>(((kx * groups + line / 4) * isa::kPixelPanel + place) * 4 +
                                        line % 4)];
   };
-  std::vector<const uint8_t*> at(static_cast<size_t>(lines * width * isa::kPixelRows));
+  std::vector<const uint8_t*> taps(static_cast<size_t>(lines * width * isa::kPixelRows)), starts;
   std::vector<int64_t> start;
   for (int64_t r = 0; r < rows; r++)
-    start.push_back(shift ? r * shift : static_cast<int64_t>(rng() % (kWidth - 7)));
-  for (int64_t line = 0; line < lines; line++)
+    start.push_back(shift ? r * shift - 2 : static_cast<int64_t>(rng() % (kWidth - 7)));
+  for (int64_t line = 0; line < lines; line++) {
+    const uint8_t* first = image.data() + line * kWidth * kChannels;
+    const bool padding = shift && lines > 1 && line == lines - 1;
+    starts.push_back(padding ? nullptr : first);
     for (int64_t kx = 0; kx < width; kx++) {
       for (int64_t j = 0; j < isa::kPixelPanel; j++)
         weight(line, kx, j) = static_cast<int8_t>(rng() % 8 ? rng() % 256 : 0x80);
-      for (int64_t r = 0; r < rows; r++)
-        at[static_cast<size_t>((line * width + kx) * isa::kPixelRows + r)] =
-            image.data() + (line * kWidth + start[static_cast<size_t>(r)] + kx) * kChannels;
+      for (int64_t r = 0; r < rows; r++) {
+        const int64_t x = start[static_cast<size_t>(r)] + kx;
+        const bool inside = !shift || (!padding && x >= 0 && x < kIn);
+        taps[static_cast<size_t>((line * width + kx) * isa::kPixelRows + r)] =
+            inside ? first + x * kChannels : pad.data();
+      }
     }
+  }
   std::vector<int32_t> sums(isa::kPixelRows * isa::kPixelPanel, 5);
-  b.table->multiply_channels(flip, b.vnni, {at.data(), lines, width, rows, shift, kFirst, columns},
+  b.table->multiply_channels(flip, b.vnni,
+                             {shift ? starts.data() : taps.data(), lines, width, rows, shift,
+                              kFirst, columns, pad.data(), -2, kIn, kChannels},
                              weights.data(), sums.data());
   for (int64_t r = 0; r < rows; r++)
     for (int64_t j = 0; j < columns; j++) {
@@ -100,7 +110,7 @@ void expect_exact_channels(const Build& b, int64_t lines, int64_t width, int64_t
       for (int64_t line = 0; line < lines; line++)
         for (int64_t kx = 0; kx < width; kx++) {
           const uint8_t x =
-              at[static_cast<size_t>((line * width + kx) * isa::kPixelRows + r)][kFirst + j];
+              taps[static_cast<size_t>((line * width + kx) * isa::kPixelRows + r)][kFirst + j];
           wanted += (flip ? static_cast<int8_t>(x) + 128 : x) * weight(line, kx, j);
         }
       ASSERT_EQ(sums[static_cast<size_t>(r * isa::kPixelPanel + j)], wanted)
@@ -116,8 +126,7 @@ TEST(BytePixels, ChannelsByThemselvesAreExact) {
       for (const int64_t shift : {0, 1, 2, 3})
         for (int64_t rows = 1; rows <= isa::kPixelRows; rows++)
           for (const int64_t columns : {16, 32, 48, 64})
-            expect_exact_channels(b, lines, width, shift < width ? shift : 0, rows % 2 == 1, rows,
-                                  columns);
+            expect_exact_channels(b, lines, width, shift, rows % 2 == 1, rows, columns);
 }
 
 struct Epilogue {
@@ -128,10 +137,11 @@ struct Epilogue {
   Epilogue() {
     std::mt19937 rng(4);
     for (int64_t j = 0; j < isa::kPixelPanel; j++) {
-      sums.push_back(static_cast<int32_t>(rng() % 40000) - 20000);
       offsets.push_back(static_cast<int32_t>(rng() % 2000) - 1000);
       scales.push_back(0.002f + 0.0001f * static_cast<float>(rng() % 100));
     }
+    for (int64_t i = 0; i < isa::kPixelRows * isa::kPixelPanel; i++)
+      sums.push_back(static_cast<int32_t>(rng() % 40000) - 20000);
     sums[0] = 2147483647;  // beyond every byte
     sums[1] = -2147483647;
     offsets[0] = offsets[1] = 0;
@@ -140,27 +150,32 @@ struct Epilogue {
     offsets[2] = 0;
     scales[2] = 0.5f;
   }
-  int32_t byte(size_t j, int32_t zero, int32_t low) const {
-    const float v = static_cast<float>(sums[j] + offsets[j]) * scales[j];
+  int32_t byte(size_t j, int32_t zero, int32_t low, size_t row = 0) const {
+    const int32_t sum = sums[row * isa::kPixelPanel + j] + offsets[j];
+    const float v = static_cast<float>(sum) * scales[j];
     const double whole = std::nearbyint(static_cast<double>(v)) + zero;
     return static_cast<int32_t>(std::clamp<double>(whole, low, low + 255));
   }
 };
 
 TEST(BytePixels, SumsBecomeBytes) {
+  constexpr int64_t kStride = isa::kPixelPanel + 3;
   const Epilogue e;
   for (const Build& b : builds())
     for (const int32_t low : {0, -128})
-      for (const int64_t columns : {1, 16, 23, 64}) {
-        std::vector<uint8_t> y(isa::kPixelPanel + 1, 0x55);
-        b.table->bytes(e.sums.data(), {e.offsets.data(), e.scales.data(), low + 7, low}, columns,
-                       y.data());
-        for (size_t j = 0; j < y.size(); j++) {
-          const bool inside = static_cast<int64_t>(j) < columns;
-          ASSERT_EQ(y[j], inside ? static_cast<uint8_t>(e.byte(j, low + 7, low)) : 0x55)
-              << b.name << ", column " << j << " of " << columns;
+      for (int64_t rows = 1; rows <= isa::kPixelRows; rows++)
+        for (const int64_t columns : {1, 13, 16, 23, 32, 40, 48, 60, 64}) {
+          std::vector<uint8_t> y(isa::kPixelRows * kStride, 0x55);
+          b.table->bytes(e.sums.data(), {e.offsets.data(), e.scales.data(), low + 7, low}, rows,
+                         columns, y.data(), kStride);
+          for (size_t i = 0; i < y.size(); i++) {
+            const size_t r = i / kStride, j = i % kStride;
+            const bool inside = static_cast<int64_t>(j) < columns && static_cast<int64_t>(r) < rows;
+            ASSERT_EQ(y[i], inside ? static_cast<uint8_t>(e.byte(j, low + 7, low, r)) : 0x55)
+                << b.name << ", row " << r << " of " << rows << ", column " << j << " of "
+                << columns;
+          }
         }
-      }
 }
 
 // Scales of what is added are powers of two, so that the order of roundings does not show.

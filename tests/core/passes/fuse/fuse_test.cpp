@@ -302,28 +302,6 @@ TEST(ElementwiseFusion, SingleNodesAndIntegersStay) {
              "Exp Add Mul");
 }
 
-// What lies between two quantisations is a table when it has one input, and the same bytes.
-TEST(ElementwiseFusion, BytesToBytesAreATable) {
-  for (const char* type : {"u8", "s8"})
-    for (const char* op : {"Sigmoid", "LeakyRelu", "Identity", "Log"})
-      expect_ops({"elementwise_fusion"},
-                 fmt::format(R"(
-    input %x : {0}[3,500]
-    const %s : f32[] = 0.05
-    const %z : {0}[] = 7
-    const %t : f32[] = 0.011
-    const %w : {0}[] = 100
-    %f = DequantizeLinear(%x, %s, %z)
-    %g = {1}(%f)
-    %y = QuantizeLinear(%g, %t, %w)
-    output %y
-  )",
-                             type, op),
-                 std::string_view(op) == "Identity" ? "DequantizeLinear Identity QuantizeLinear"
-                                                    : "poprt.ByteMap",
-                 17, 0);
-}
-
 TEST(ElementwiseFusion, ArithmeticOnQuantisedOperandsReadsAndWritesBytes) {
   const auto graph = expect_ops({"elementwise_fusion"}, R"(
     input %a : u8[2,5,301]

@@ -348,6 +348,48 @@ TEST(QuantizedProducts, MovesOfBytes) {
   EXPECT_EQ(operators_of(text("0.25")), "DequantizeLinear Reshape QuantizeLinear");
 }
 
+// 40000 products of the largest bytes do not fit 32 bits, those of these weights do.
+TEST(QuantizedProducts, LongSumsOfSmallWeights) {
+  const auto text = [](int64_t places) {
+    std::vector<int64_t> w(80000, 1);
+    for (int64_t i = 0; i < places; i++) w[static_cast<size_t>(i)] = -128;
+    return fmt::format(R"(
+    input %x : u8[1,40000]
+    const %w : s8[2,40000] = [{}]
+    const %s : f32[] = 0.5
+    const %y_s : f32[] = 4000
+    const %z : u8[] = 3
+    %d = DequantizeLinear(%x, %s, %z)
+    %e = DequantizeLinear(%w, %s)
+    %p = Gemm(%d, %e) {{transB = 1}}
+    %y = QuantizeLinear(%p, %y_s, %z)
+    output %y
+  )",
+                       fmt::join(w, ", "));
+  };
+  EXPECT_EQ(operators_of(text(40000)), "DequantizeLinear DequantizeLinear Gemm QuantizeLinear");
+  expect_ops({"quantized_products"}, text(10000), "com.microsoft.QGemm");
+}
+
+TEST(QuantizedProducts, ConcatOfBytes) {
+  expect_ops({"quantized_products"}, R"(
+    input %a : u8[2,3,7]
+    input %b : s8[2,5,7]
+    input %c : u8[2,1,7]
+    const %s : f32[] = 0.5
+    const %t : f32[] = 0.3
+    const %z : u8[] = 3
+    const %n : s8[] = -3
+    %da = DequantizeLinear(%a, %s, %z)
+    %db = DequantizeLinear(%b, %s, %n)
+    %dc = DequantizeLinear(%c, %t, %z)
+    %m = Concat(%da, %db, %dc) {axis = 1}
+    %y = QuantizeLinear(%m, %t, %z)
+    output %y
+  )",
+             "DequantizeLinear DequantizeLinear QuantizeLinear QuantizeLinear Concat", 17, 0);
+}
+
 TEST(QuantizedProducts, TheLargestOfBytes) {
   expect_ops({"quantized_products"}, R"(
     input %x : s8[1,2,5,5]
