@@ -14,15 +14,9 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("-v,--version", versions(), "Print versions");
   std::function<int()> action;
-  add_run(app, action);
-  add_bench(app, action);
-  add_compare(app, action);
-  add_opt(app, action);
-  add_ops(app, action);
-  add_passes(app, action);
-  add_cache(app, action);
-  add_top(app, action);
-  add_inspect(app, action);
+#define POPRT_COMMAND(name) add_##name(app, action);
+#include "exec/commands.inc"
+#undef POPRT_COMMAND
   const std::string command = argc > 1 ? argv[1] : "";
   if (!command.empty() && command != "-h" && command != "--help" && command != "-v" &&
       command != "--version" &&

@@ -7,9 +7,9 @@
 
 #include "common/arguments.h"
 #include "exec/commands.h"
-#include "exec/json_output.h"
-#include "exec/session_bench.h"
-#include "exec/tensors.h"
+#include "exec/support/json_output.h"
+#include "exec/support/session_bench.h"
+#include "exec/support/tensors.h"
 
 namespace poprt::cli {
 namespace {

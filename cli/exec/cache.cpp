@@ -6,7 +6,7 @@
 
 #include "common/arguments.h"
 #include "exec/commands.h"
-#include "exec/json_output.h"
+#include "exec/support/json_output.h"
 #include "runtime/session/executable_cache.h"
 
 namespace poprt::cli {

@@ -1,4 +1,5 @@
-// The commands of poprt_exec. Each adds its sub-command and sets `action` when it is chosen.
+// The commands of poprt_exec, one file each in this folder: exec/foo.cpp defines add_foo, which
+// adds its sub-command and sets `action` when that is chosen. The list is made from the folder.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,15 +7,9 @@
 
 namespace poprt::cli {
 
-void add_run(CLI::App& app, std::function<int()>& action);
-void add_bench(CLI::App& app, std::function<int()>& action);
-void add_compare(CLI::App& app, std::function<int()>& action);
-void add_opt(CLI::App& app, std::function<int()>& action);
-void add_ops(CLI::App& app, std::function<int()>& action);
-void add_passes(CLI::App& app, std::function<int()>& action);
-void add_cache(CLI::App& app, std::function<int()>& action);
-void add_top(CLI::App& app, std::function<int()>& action);
-void add_inspect(CLI::App& app, std::function<int()>& action);
+#define POPRT_COMMAND(name) void add_##name(CLI::App& app, std::function<int()>& action);
+#include "exec/commands.inc"
+#undef POPRT_COMMAND
 
 // Options that every command which may compile has.
 struct CompileSettings;

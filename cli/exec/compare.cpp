@@ -9,8 +9,8 @@
 
 #include "common/arguments.h"
 #include "exec/commands.h"
-#include "exec/json_output.h"
-#include "exec/tensors.h"
+#include "exec/support/json_output.h"
+#include "exec/support/tensors.h"
 #include "onnx/import.h"
 
 namespace poprt::cli {

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "exec/commands.h"
-#include "exec/json_output.h"
+#include "exec/support/json_output.h"
 #include "ops/common/op_support.h"
 #include "ops/op.h"
 

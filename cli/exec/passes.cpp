@@ -7,7 +7,7 @@
 
 #include "compiler/pipeline.h"
 #include "exec/commands.h"
-#include "exec/json_output.h"
+#include "exec/support/json_output.h"
 
 namespace poprt::cli {
 namespace {

@@ -42,8 +42,8 @@ void store(const void* params, void* const* data, int64_t begin, int64_t end, st
               [&](int64_t i, int64_t element) { to[element] = updates[i]; });
 }
 
-decltype(Plan::run) run_of(Reduction reduction, int64_t size) {
-  if (reduction != Reduction::none) return run;
+decltype(Plan::run) run_of(ScatterReduction reduction, int64_t size) {
+  if (reduction != ScatterReduction::none) return run;
   switch (size) {
     case 1: return store<uint8_t>;
     case 2: return store<uint16_t>;
@@ -68,7 +68,7 @@ Plan prepare(const Call& call) {
   expect(updates.dtype == to.dtype && dtype_bytes(updates.dtype, count) <= updates.bytes, kName,
          "the updates do not fit");
   Plan plan;
-  plan.run = run_of(static_cast<Reduction>(call.ints[0]), p->size);
+  plan.run = run_of(c.reduction, p->size);
   plan.tasks = p->at.lines ? std::max<int64_t>(1, p->at.along ? p->at.lines : p->at.outer) : 1;
   plan.work = 4.0 * static_cast<double>(count);
   plan.params = std::move(p);

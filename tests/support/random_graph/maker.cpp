@@ -229,7 +229,7 @@ Node* Maker::add_node(std::string_view op, const std::vector<Value*>& inputs, At
   std::string why;
   try {
     ops::infer(*n);
-    const bool by_value = n->is("Scan");  // has no inference
+    const bool by_value = n->is("Scan") || limits.sizes_of_data;  // Scan has no inference
     for (const Value* v : n->outputs())
       if (!v->type.is_static() && !by_value)
         fail(ErrorCode::failed_precondition, "the type is not static");

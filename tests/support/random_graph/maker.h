@@ -24,6 +24,8 @@ struct Limits {
   int64_t nodes = 12;
   int64_t elements = 2048;  // of one value
   int64_t dim = 6;          // most of one dimension, with a larger one now and then
+  // Types are what the values turned out to be, for this data.
+  bool sizes_of_data = false;
 };
 
 class Maker {

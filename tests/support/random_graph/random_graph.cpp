@@ -85,6 +85,14 @@ const std::vector<Profile>& all_profiles() {
         {movement_recipes, 15},
         {reduction_recipes, 8},
         {index_recipes, 5}}},
+      {"sizes",
+       {.nodes = 14, .elements = 600, .sizes_of_data = true},
+       {{size_recipes, 55},
+        {elementwise_recipes, 12},
+        {movement_recipes, 10},
+        {index_recipes, 6},
+        {reduction_recipes, 8},
+        {product_recipes, 3}}},
   };
   return all;
 }

@@ -27,5 +27,6 @@ std::span<const Recipe> recurrent_recipes();
 std::span<const Recipe> signal_recipes();
 std::span<const Recipe> pattern_recipes();
 std::span<const Recipe> control_recipes();
+std::span<const Recipe> size_recipes();
 
 }  // namespace poprt::test

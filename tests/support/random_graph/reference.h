@@ -26,6 +26,9 @@ using Values = std::unordered_map<const ir::Value*, Tensor>;
 std::vector<Tensor> evaluate_alone(const ir::Node& node, const std::vector<Tensor>& inputs,
                                    const Values& outer = {});
 
+// The size of its result depends on data.
+bool has_size_of_data(const ir::Node& n);
+
 // All values of the graph, node by node. `noise` 0: exact; else the seed of a run with moved
 // inputs.
 Values evaluate_nodes(const ir::Graph& graph, const Feeds& feeds, uint64_t noise = 0);

@@ -133,6 +133,33 @@ TEST(Search, RoundsBehindTheFirstAreBranches) {
   EXPECT_EQ(branches, 2 * (10 - 3 - 1));
 }
 
+// The weights of all rounds are stored once, in the form that kernels read.
+TEST(Search, WeightsDoNotGrowWithTheLength) {
+  constexpr int64_t kInner = 3000;
+  const auto weights_of = [&](const std::string& length) {
+    const Toy toy(3, 1, 2);
+    std::string text =
+        model("GreedySearch", toy, scalar("max", "s32", length), "%max", "eos_token_id = 5");
+    const auto constant = [&](const std::string& name, const std::string& shape) {
+      std::string values = "0.5";
+      for (int64_t i = 1; i < kVocabulary * kInner; i++) values += i % 2 ? ", 0.25" : ", -0.5";
+      return "const %" + name + " : f32[" + shape + "] = [" + values + "]\n";
+    };
+    const auto replace = [&](const std::string& from, const std::string& to) {
+      const size_t at = text.find(from);
+      ASSERT_NE(at, std::string::npos) << from;
+      text.replace(at, from.size(), to);
+    };
+    replace("input %table", constant("a", "9,3000") + constant("b", "3000,9") + "input %table");
+    replace("%logits : ? = Add(%row, %more)",
+            "%c : ? = MatMul(%row, %a)\n%d : ? = MatMul(%c, %b)\n%logits : ? = Add(%d, %more)");
+    return test::compile_text(text).program.weights_bytes;
+  };
+  const uint64_t one = kVocabulary * kInner * sizeof(float);
+  EXPECT_GT(weights_of("6"), 2 * one);
+  EXPECT_LT(weights_of("26"), weights_of("6") + one / 4);
+}
+
 TEST(Search, AConvertedModelIsPlainOnnxWithNodesOfDifferentNames) {
   const Toy toy(1, 2, 3);
   const auto graph = ir::parse_text(

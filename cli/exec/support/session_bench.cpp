@@ -1,11 +1,11 @@
-#include "exec/session_bench.h"
+#include "exec/support/session_bench.h"
 
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <thread>
 
-#include "exec/tensors.h"
+#include "exec/support/tensors.h"
 
 namespace poprt::cli {
 namespace {

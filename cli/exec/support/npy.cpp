@@ -1,4 +1,4 @@
-#include "exec/npy.h"
+#include "exec/support/npy.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/npy.h"
 #include "common/abi.h"
-#include "exec/zip.h"
+#include "exec/support/zip.h"
 #include "popef/export_npy.h"
 
 namespace poprt::cli {

@@ -1,4 +1,4 @@
-#include "exec/zip.h"
+#include "exec/support/zip.h"
 
 #include <fmt/format.h>
 #include <zip.h>

@@ -1,4 +1,4 @@
-#include "exec/values.h"
+#include "exec/support/values.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include "compiler/compiler.h"
 #include "compiler/fix_shapes.h"
 #include "compiler/flow/specialize.h"
-#include "exec/tensors.h"
+#include "exec/support/tensors.h"
 #include "onnx/export.h"
 #include "onnx/import.h"
 #include "onnx/tensor_io.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/abi.h"
-#include "exec/npy.h"
+#include "exec/support/npy.h"
 
 namespace poprt::cli {
 

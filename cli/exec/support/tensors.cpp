@@ -1,4 +1,4 @@
-#include "exec/tensors.h"
+#include "exec/support/tensors.h"
 
 #include <fmt/format.h>
 
