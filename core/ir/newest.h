@@ -10,4 +10,9 @@ namespace poprt::ir {
 inline constexpr std::string_view kNewestDomain = "poprt.onnx";
 inline constexpr int64_t kNewestOpset = 28;
 
+// An operator of ai.onnx, in whatever version.
+inline bool is_onnx_domain(std::string_view domain) {
+  return domain.empty() || domain == "ai.onnx" || domain == kNewestDomain;
+}
+
 }  // namespace poprt::ir

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ir/newest.h"
 #include "passes/rewrite.h"
 
 namespace poprt::passes {
@@ -42,15 +43,17 @@ class Retyper {
       v->set_constant(rule_.convert(v->constant()));
       narrowed_.insert(v);
     }
-    for (Node* n : g.nodes())
+    for (Node* n : g.nodes()) {
+      const bool is_cast = n->op_type == "Cast" && ir::is_onnx_domain(n->domain);
       for (auto& [key, attribute] : n->attributes) {
         auto* number = std::get_if<int64_t>(&attribute);
         if (number && *number == rule_.onnx_from &&
-            ((n->is("Cast") && key == "to") || key == "dtype" || key == "output_datatype"))
+            ((is_cast && key == "to") || key == "dtype" || key == "output_datatype"))
           *number = rule_.onnx_to;
         auto* tensor = std::get_if<Tensor>(&attribute);
         if (tensor && tensor->dtype() == rule_.from) *tensor = rule_.convert(*tensor);
       }
+    }
   }
 
   void casts(Graph& g) {

@@ -158,10 +158,9 @@ std::shared_ptr<std::byte> allocate(uint64_t bytes) {
 std::vector<const Weight*> sorted(const Program& program, std::span<const Weight> weights) {
   std::vector<const Weight*> list;
   for (const Weight& w : weights) list.push_back(&w);
-  std::sort(list.begin(), list.end(),
-            [](const Weight* a, const Weight* b) {
-              return std::tie(a->offset, a->bytes) < std::tie(b->offset, b->bytes);
-            });
+  std::sort(list.begin(), list.end(), [](const Weight* a, const Weight* b) {
+    return std::tie(a->offset, a->bytes) < std::tie(b->offset, b->bytes);
+  });
   uint64_t end = 0;
   for (const Weight* w : list) {
     if (w->offset < end)

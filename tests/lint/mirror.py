@@ -8,11 +8,13 @@ import tree
 # Suites of a whole folder that have a name of their own.
 SUITES = {
     "tests/core/compiler/random_graphs_test.cpp",  # random graphs through the whole compiler
+    "tests/core/ops/bent_samples_test.cpp",  # every sample with types known in part
     "tests/core/ops/contract_test.cpp",  # what every operator passes without being listed
     "tests/core/ops/data_movement_samples_test.cpp",  # samples for it
     "tests/core/ops/integer_product_test.cpp",  # 8-bit operators over one packed product
     "tests/core/ops/kernel_calls_test.cpp",  # calls of kernels that only prepare() can refuse
     "tests/core/ops/malformed_nodes_test.cpp",  # every operator with random inputs and attributes
+    "tests/core/ops/refused_inputs_test.cpp",  # what operators refuse, and why
 }
 
 

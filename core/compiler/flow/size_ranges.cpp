@@ -59,13 +59,16 @@ std::optional<Specializer::Range> Specializer::range_of_equal(const Node&, const
 }
 
 // Less than the divisor, and not more than what is divided.
-std::optional<Specializer::Range> Specializer::range_of_mod(const Items& in) {
+std::optional<Specializer::Range> Specializer::range_of_mod(const Node& n, const Items& in) {
   const auto least = [](const Item& item) { return item.actual ? item.least : item.value; };
-  if (is_float(in[0].value->dtype()) || any_below(least(in[0]), 0) || any_below(in[1].value, 1))
-    return std::nullopt;
+  if (is_float(in[0].value->dtype()) || any_below(in[1].value, 1)) return std::nullopt;
+  // Without fmod the result has the divisor's sign, whatever the dividend's is.
+  const bool negative = any_below(least(in[0]), 0);
+  if (negative && (n.int_attr("fmod", 0) != 0 || any_below(least(in[1]), 1))) return std::nullopt;
   Value* one =
       newest("Cast", {integer(1)}, {{"to", onnx_from_dtype(in[0].value->dtype()).value()}});
-  Value* most = newest("Min", {in[0].value, newest("Sub", {in[1].value, one})});
+  Value* most = newest("Sub", {in[1].value, one});
+  if (!negative) most = newest("Min", {in[0].value, most});
   return Range{newest("Sub", {most, most}), most};
 }
 
@@ -84,7 +87,7 @@ std::optional<std::vector<Specializer::Range>> Specializer::ranges_of(const Node
     return range ? std::optional(std::vector{*range}) : std::nullopt;
   }
   if (n.op_type == "Mod") {
-    const auto range = range_of_mod(in);
+    const auto range = range_of_mod(n, in);
     return range ? std::optional(std::vector{*range}) : std::nullopt;
   }
   const ops::Facts& facts = ops::facts_of(n);
@@ -155,7 +158,7 @@ Value* Specializer::element_of(Value* v, int64_t k) {
   const auto constants = [](const Value* of) { return of->constant().to_int64s(); };
   for (;;) {
     const Node* n = v->producer();
-    if (!n || n->inputs().empty() || (!is_standard(*n) && n->domain != ir::kNewestDomain)) break;
+    if (!n || n->inputs().empty() || !ir::is_onnx_domain(n->domain)) break;
     const std::string_view op = n->op_type;
     Value* first = n->input(0);
     if (!first || !first->type.is_static()) break;

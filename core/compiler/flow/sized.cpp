@@ -239,6 +239,20 @@ Specializer::SizedResult Specializer::follow_scatter(const Node& n, Items& in) {
   const SizedResult out{x.size, x.axis};
   if (!elements && at.size && at.axis + 1 >= at.value->shape().size()) refuse_size(n, at);
   if (at.size && updates.size && at.axis != updates.axis) refuse_size(n, updates);
+  const size_t places_rank = at.value->shape().size() - 1;
+  if (!elements && updates.value->shape().size() > places_rank) {
+    // What stands at one place has dimensions of x, and their bounds.
+    const auto depth = static_cast<size_t>(at.value->shape().back());
+    const bool in_place = updates.size && updates.axis >= places_rank;
+    const size_t inside = x.size && x.axis >= depth ? places_rank + x.axis - depth : 0;
+    if (in_place && (!x.size || x.axis < depth || inside != updates.axis)) refuse_size(n, updates);
+    if (x.size && x.axis >= depth) {
+      Item part = updates;
+      part.axis = inside;
+      in[2].value = updates.value = with_bound(part, x.value->shape()[x.axis]);
+      if (in_place) updates = Item::of(updates.value);
+    }
+  }
   if (!at.size && updates.size) at.sized(integer(at.value->shape()[updates.axis]), updates.axis);
   if (x.size && (!elements || x.axis == along)) {
     // A negative index counts from the end of what is real.
@@ -308,22 +322,42 @@ Specializer::SizedResult Specializer::follow_matmul(const Node& n, Items& in) {
       if (is_float(b.value->dtype()) && !b.value->is_constant()) in[1].value = zero_filled(other);
     }
   }
-  if (a.size && a.axis != ka) {
-    if (gemm)
-      set(a.size, 0);
-    else
-      set(a.size, a.axis + rank - ra - (rb == 1 && ra == 1 ? 1 : 0));
-  }
-  if (b.size && b.axis != kb) {
-    if (gemm) {
-      set(b.size, 1);
-    } else {
-      const bool column = b.axis == rb - 1;
-      set(b.size, column ? rank - 1 - (ra == 1 ? 1 : 0) : b.axis + rank - rb);
+  const bool rows = a.size && a.axis != ka, columns = b.size && b.axis != kb;
+  const bool a_batch = rows && !gemm && a.axis + 2 < ra,
+             b_batch = columns && !gemm && b.axis + 2 < rb;
+  if (a_batch || b_batch) {
+    const size_t axis = a_batch ? a.axis + rank - ra : b.axis + rank - rb;
+    std::vector<Meeting> all;
+    for (const Item* item : {&a, &b}) {
+      const Shape& shape = item->value->shape();
+      if (shape.size() + axis < rank || axis + shape.size() - rank + 2 >= shape.size()) continue;
+      const size_t own = axis + shape.size() - rank;
+      Value* size = item->size && item->axis == own ? item->size : nullptr;
+      if (size || shape[own] != 1) all.push_back({size, shape[own]});
     }
+    const Meeting meeting = meet(all);
+    if (a_batch) in[0].value = a.value = met(a, meeting);
+    if (b_batch) in[1].value = b.value = met(b, meeting);
+    if (meeting.size) set(meeting.size, axis);
   }
-  if (gemm && in.size() > 2 && in[2].size)
-    set(in[2].size, in[2].axis + 2 - in[2].value->shape().size());
+  if (rows && !a_batch) set(a.size, gemm ? 0 : a.axis + rank - ra);
+  if (columns && !b_batch) set(b.size, gemm ? 1 : rank - 1 - (ra == 1 ? 1 : 0));
+  if (gemm && in.size() > 2 && in[2].size) {
+    const size_t axis = in[2].axis + 2 - in[2].value->shape().size();
+    const int64_t room = axis == 0 ? a.value->shape()[1 - ka] : b.value->shape()[1 - kb];
+    Value* size = out.size && out.axis == axis ? out.size : nullptr;
+    const Meeting meeting = meet(
+        std::array{Meeting{in[2].size, in[2].value->shape()[in[2].axis]}, Meeting{size, room}});
+    in[2].value = met(in[2], {meeting.size, room});
+    if (meeting.size) set(meeting.size, axis);
+  } else if (gemm && in.size() > 2 && in[2].value && out.size) {
+    const Shape& shape = in[2].value->shape();
+    Item c = in[2];
+    c.axis = out.axis + shape.size() - 2;
+    if (out.axis + shape.size() >= 2 && shape[c.axis] != 1)
+      in[2].value =
+          with_bound(c, out.axis == 0 ? a.value->shape()[1 - ka] : b.value->shape()[1 - kb]);
+  }
   return out;
 }
 

@@ -145,7 +145,10 @@ Specializer::SizedResult Specializer::follow_squeeze(const Node& n, Items& in) {
       if (shape[d] == 1) axes.push_back(static_cast<int64_t>(d));
   size_t axis = x.axis;
   for (const int64_t a : axes) {
-    if (a == static_cast<int64_t>(x.axis)) return {};  // one element, and it must be real
+    if (a == static_cast<int64_t>(x.axis)) {  // one element, and it must be real
+      in[0].value = with_bound(x, 1);
+      return {};
+    }
     axis -= a < static_cast<int64_t>(x.axis);
   }
   return {x.size, axis};

@@ -72,14 +72,13 @@ Value* Specializer::met(const Item& x, const Meeting& meeting) {
 }
 
 Specializer::SizedResult Specializer::follow_elementwise(const Node& n, Items& in) {
-  size_t rank = 0;
-  for (const Item& item : in)
-    if (item.kind == Item::Kind::tensor && item.value->type.has_shape)
-      rank = std::max(rank, item.value->shape().size());
   const auto takes_part = [&](size_t i) {
     return in[i].kind == Item::Kind::tensor && in[i].value->type.is_static() &&
            !(n.op_type == "CastLike" && i == 1);
   };
+  size_t rank = 0;
+  for (size_t i = 0; i < in.size(); i++)
+    if (takes_part(i)) rank = std::max(rank, in[i].value->shape().size());
   std::optional<size_t> axis;
   for (size_t i = 0; i < in.size(); i++) {
     if (!in[i].size || !takes_part(i)) continue;
@@ -228,6 +227,7 @@ Item Specializer::compacted(const Item& x) {
   const int64_t inner = product(shape, x.axis + 1, shape.size()), rows = outer * bound;
   Item out = Item::of(reshape(x.value, {rows, inner}));
   out.sized(x.size, 0);
+  if (rows == 0) out.size = integer(0);
   if (outer == 1 || rows == 0) return out;
   Value *place = places(rows), *n = newest("Max", {x.size, integer(1)});
   Value* row = newest("Add", {newest("Mul", {newest("Div", {place, n}), integer(bound)}),
@@ -443,7 +443,7 @@ Specializer::SizedResult Specializer::slice_axis(const Item& x, const Extent& st
   const bool plain = step == 1 && !start.actual && start.most >= 0;
   if (plain || bound == 0) {
     const int64_t from = plain ? std::min(start.most, room) : 0;
-    const bool all = from == 0 && x.size && !end.actual && end.most >= room;
+    const bool all = plain && from == 0 && x.size && !end.actual && end.most >= room;
     Value* part = newest("Slice", {x.value, integers(std::array{from}),
                                    integers(std::array{from + bound}), integers(std::array{axis})});
     return {.size = all ? x.size : count, .axis = x.axis, .whole = all ? x.value : part};

@@ -171,7 +171,7 @@ class Specializer {
   std::optional<std::vector<Range>> ranges_of(const ir::Node& n, const Items& in);
   std::optional<std::vector<ir::Value*>> constant_results(const ir::Node& n, const Items& in);
   std::optional<Range> range_of_equal(const ir::Node& n, const Items& in);
-  std::optional<Range> range_of_mod(const Items& in);
+  std::optional<Range> range_of_mod(const ir::Node& n, const Items& in);
   std::vector<Extent> extents(const ir::Node& n, const Item& item);
   ir::Value* element_of(ir::Value* v, int64_t k);
   // A new node, or the one that the same graph has already for the same inputs: equal sizes are

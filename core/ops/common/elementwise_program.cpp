@@ -22,9 +22,7 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
   return false;
 }
 
-bool is_onnx(const ir::Node& node) {
-  return node.domain.empty() || node.domain == "ai.onnx" || node.domain == ir::kNewestDomain;
-}
+bool is_onnx(const ir::Node& node) { return ir::is_onnx_domain(node.domain); }
 
 bool is_program_float(DType t) { return t == DType::f32 || t == DType::f16 || t == DType::bf16; }
 

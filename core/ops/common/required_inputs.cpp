@@ -23,8 +23,7 @@ constexpr Row kRows[] = {
 
 // The last row of the node's operator up to its opset; null when there is none.
 const Row* row_of(const ir::Node& node) {
-  if (!node.domain.empty() && node.domain != "ai.onnx" && node.domain != ir::kNewestDomain)
-    return nullptr;
+  if (!ir::is_onnx_domain(node.domain)) return nullptr;
   const auto [begin, end] =
       std::equal_range(std::begin(kRows), std::end(kRows), Row{node.op_type, 0, 0, 0},
                        [](const Row& a, const Row& b) { return a.op < b.op; });

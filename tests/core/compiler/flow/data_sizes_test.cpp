@@ -329,6 +329,8 @@ TEST(DataSizes, ConstantsHaveShapesMadeOfSizes) {
                     of);
   expect_as_of_rows(kRows + ints("k", "3") + "%s : ? = Div(%n, %k)\n" + of);
   expect_as_of_rows(kRows + ints("k", "3") + "%s : ? = Mod(%n, %k)\n" + of);
+  // What is missing to a multiple.
+  expect_as_of_rows(kRows + ints("k", "4") + "%m : ? = Neg(%n)\n%s : ? = Mod(%m, %k)\n" + of);
   expect_as_of_rows(kRows + ints("k", "2") + ints("cap", "8") +
                     "%more : ? = Greater(%n, %k)\n%s : ? = Where(%more, %n, %cap)\n" + of);
 }
@@ -386,6 +388,11 @@ TEST(DataSizes, ReshapesMoveWhatIsReal) {
   for (const char* to : {"-1", "3, -1", "-1, 3", "1, -1, 1"})
     expect_as_of_rows("%t : ? = Transpose(%z)\n" + ints("to", to) + "%y : ? = Reshape(%t, %to)\n");
   expect_as_of_rows("%t : ? = Transpose(%z)\n%y : ? = Flatten(%t) {axis = 0}\n");
+  // Of no element, whatever is real.
+  expect_as_of_rows("%t : ? = Transpose(%z)\n" + ints("a", "3") + ints("b", "3") + ints("d", "0") +
+                    ints("to", "1, -1, 1") +
+                    "%none : ? = Slice(%t, %a, %b, %d)\n"
+                    "%y : ? = Reshape(%none, %to)\n");
   // With the size itself in the shape.
   expect_as_of_rows(kRows + ints("k", "-1") + "%to : ? = Concat(%n, %k) {axis = 0}\n" +
                     "%y : ? = Reshape(%z, %to)\n");
@@ -406,6 +413,9 @@ TEST(DataSizes, SlicesBeginAndEndBySizes) {
   slice("1", "5", "2");
   slice("-1", "-9223372036854775807", "-1");
   slice("3", "0", "-2");
+  // Nothing is left, whatever is real.
+  slice("9223372036854775807", "9223372036854775807", "2");
+  slice("3", "2", "2");
   // Of something that is all real.
   const std::string x = "%w : f32[7] = Constant() {value = f32[7] [1, 2, 3, 4, 5, 6, 7]}\n";
   expect_as_of_rows(kRows + x + ints("k", "7") + "%y : ? = Slice(%w, %n, %k)\n");
@@ -428,6 +438,51 @@ TEST(DataSizes, ElementsScatterWhereRowsAreReal) {
   expect_as_of_rows(
       "%s : ? = Shape(%z)\n%i : ? = ConstantOfShape(%s) {value = s64[1] [-1]}\n"
       "%y : ? = ScatterElements(%z, %i, %z) {axis = 1}\n");
+}
+
+TEST(DataSizes, WhatStandsAtOnePlaceHasTheSizeOfWhereItGoes) {
+  const std::string columns = "%t : ? = Transpose(%z)\n" + ints("at", "1");
+  expect_as_of_rows(columns + ints("two", "1, 1") + "%p : ? = Reshape(%at, %two)\n" +
+                    ints("a", "0") + ints("b", "1") + "%u : ? = Slice(%t, %a, %b, %a)\n" +
+                    "%y : ? = ScatterND(%t, %p, %u)\n");
+}
+
+TEST(DataSizes, ProductsOfManyMatricesMeetInTheirNumber) {
+  expect_as_of_rows(ints("col", "-1, 3, 1") + ints("row", "-1, 1, 3") +
+                    "%a : ? = Reshape(%z, %col)\n%b : ? = Reshape(%z, %row)\n"
+                    "%y : ? = MatMul(%a, %b)\n");
+  expect_as_of_rows(ints("col", "-1, 3, 1") + "%a : ? = Reshape(%z, %col)\n" +
+                    "%w : f32[1,1,2] = Constant() {value = f32[1,1,2] [2, 3]}\n"
+                    "%y : ? = MatMul(%a, %w)\n");
+}
+
+TEST(DataSizes, WhatGemmAddsHasItsRows) {
+  const std::string w =
+      "%w : f32[3,3] = Constant() {value = f32[3,3] [1, 2, 0, -1, 4, 2, 3, 0, 1]}\n";
+  expect_as_of_rows(w + "%y : ? = Gemm(%z, %w, %z)\n");
+  expect_as_of_rows(w + ints("a", "0") + ints("b", "1") + ints("d", "1") +
+                    "%q : ? = Slice(%z, %a, %b, %d)\n%y : ? = Gemm(%z, %w, %q)\n");
+}
+
+TEST(DataSizes, WhatCastLikeLooksAtHasNoPart) {
+  expect_as_of_rows(
+      "%l : s32[1,1,1] = Constant() {value = s32[1,1,1] [1]}\n"
+      "%y : ? = CastLike(%z, %l)\n");
+}
+
+TEST(DataSizes, AMeanOfHalvesIsOverWhatIsReal) {
+  using V = std::vector<double>;
+  EXPECT_EQ(of_kept("%h : ? = Cast(%z) {to = 10}\n%y : ? = ReduceMean(%h) {keepdims = 0}\n"), V{0});
+}
+
+TEST(DataSizes, OneRealElementIsSqueezed) {
+  const Executable e = compile_body(
+      "input %x : f32[5]\n input %c : bool[5]\n %z : ? = Compress(%x, %c) {axis = 0}\n" +
+      ints("a", "0") + "%y : ? = Squeeze(%z, %a)\noutput %y\n");
+  const Values got = run(e, {{"x", Tensor::of<float>({5}, {1, 2, 3, -4, 5})},
+                             {"c", Tensor::of<bool>({5}, {false, false, true, false, false})}});
+  EXPECT_EQ(got.at("y").shape(), Shape{});
+  EXPECT_EQ(got.at("y").to_doubles(), std::vector<double>{3});
 }
 
 TEST(DataSizes, LengthsThatMeetAreEqualOrRepeated) {
