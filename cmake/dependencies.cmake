@@ -18,6 +18,15 @@ find_library(ZSTD_STATIC_LIBRARY libzstd.a REQUIRED)
 add_library(poprt_zstd INTERFACE)
 target_link_libraries(poprt_zstd INTERFACE ${ZSTD_STATIC_LIBRARY})
 
+# For the operators of text.
+find_path(RE2_INCLUDE_DIR re2/re2.h REQUIRED)
+find_library(RE2_STATIC_LIBRARY libre2.a REQUIRED)
+find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)
+find_library(UTF8PROC_STATIC_LIBRARY libutf8proc.a REQUIRED)
+add_library(poprt_text INTERFACE)
+target_include_directories(poprt_text SYSTEM INTERFACE ${RE2_INCLUDE_DIR} ${UTF8PROC_INCLUDE_DIR})
+target_link_libraries(poprt_text INTERFACE ${RE2_STATIC_LIBRARY} ${UTF8PROC_STATIC_LIBRARY})
+
 # Debian's libonnx-dev: the proto classes and the version converter.
 find_library(ONNX_LIBRARY onnx REQUIRED)
 find_library(ONNX_PROTO_LIBRARY onnx_proto REQUIRED)

@@ -6,7 +6,7 @@ set(POPRT_LAYERS
   "onnx: ir base | poprt_onnx_proto"
   "kernels: base |"
   "program: base |"
-  "ops: ir program kernels base | ${CMAKE_DL_LIBS}"
+  "ops: ir program kernels base | poprt_text ${CMAKE_DL_LIBS}"
   "passes: ops ir base |"
   "compiler: passes ops onnx program ir base | nlohmann_json::nlohmann_json"
   "popef: base | poprt_zstd nlohmann_json::nlohmann_json"

@@ -34,6 +34,7 @@ int run(bool json, bool markdown) {
     nlohmann::json all = nlohmann::json::array();
     for (const passes::PassDef* p : passes::all_passes())
       all.push_back({{"name", p->name},
+                     {"alias", p->alias},
                      {"summary", p->summary},
                      {"condition", p->condition},
                      {"numerics", passes::numerics_name(p->numerics)},

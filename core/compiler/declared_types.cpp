@@ -1,6 +1,7 @@
 #include "compiler/declared_types.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "ir/types_agree.h"
@@ -47,12 +48,28 @@ void forget_bounds(const ir::Node& n) {
     forget_rows(o);
 }
 
+// ONNX's own shape inference takes `onesided` for 0 where it is absent, and 1 is its default:
+// models that went through it declare twice the frequencies, there and in all that is made of them.
+bool is_misjudged_by_onnx(const ir::Node& n) {
+  return n.is("STFT") && n.find_attr("onesided") == nullptr;
+}
+
 }  // namespace
 
 DeclaredTypes::DeclaredTypes(ir::Graph& graph) {
+  std::unordered_set<const ir::Value*> misjudged;
   const auto take = [&](const auto& self, ir::Graph& g) -> void {
     for (ir::Node* n : g.nodes()) {
+      const auto inputs = n->inputs();
+      const bool wrong = is_misjudged_by_onnx(*n) ||
+                         std::any_of(inputs.begin(), inputs.end(),
+                                     [&](const ir::Value* v) { return misjudged.contains(v); });
       for (ir::Value* v : n->outputs()) {
+        if (wrong) {
+          misjudged.insert(v);
+          v->type.has_shape = false;
+          v->type.shape.clear();
+        }
         if (v->type.dtype == DType::undefined && !v->type.has_shape) continue;
         if (&g == &graph) of_names_.emplace(v->name(), v->type);
         types_.emplace(v, std::move(v->type));

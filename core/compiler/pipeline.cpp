@@ -69,7 +69,7 @@ constexpr std::string_view kCompile[] = {
     // User passes may leave gaps.
     "shape_inference",
     // While weights are bytes beside their scales; makes operators that expand.
-    "quantized_products",
+    "qdq_products",
     // Everything below knows ai.onnx only. What was a weight in some packed form becomes a plain
     // one.
     "expand_operators",
@@ -127,18 +127,14 @@ constexpr std::string_view kCompile[] = {
 std::vector<const PassDef*> resolve(std::span<const std::string_view> names,
                                     const Options& options) {
   std::vector<const PassDef*> out;
-  for (const std::string_view name : names)
-    if (std::find(options.skip_passes.begin(), options.skip_passes.end(), name) ==
-        options.skip_passes.end())
-      out.push_back(&passes::pass_of(name));
+  for (const std::string_view name : names) out.push_back(&passes::pass_of(name));
+  for (const std::string& name : options.skip_passes) std::erase(out, &passes::pass_of(name));
   return out;
 }
 
 }  // namespace
 
 std::vector<const PassDef*> converter_pipeline(const Options& options) {
-  for (const std::string& name : options.skip_passes)
-    passes::pass_of(name);  // a misspelt name is an error
   std::vector<const PassDef*> out = resolve(kConverter, options);
   for (const PassDef* p : passes::sort_passes(options.passes)) out.push_back(p);
   if (options.precision == Precision::fp16) out.push_back(&passes::pass_of("float_to_half"));

@@ -12,13 +12,13 @@
 #include "kernels/common/cpu.h"
 #include "kernels/common/integer_panel.h"
 #include "kernels/common/operands.h"
-#include "kernels/common/pack_quads.h"
+#include "kernels/common/pack_vnni.h"
 #include "kernels/isa/byte_pixels.h"
 
 namespace poprt::kernels {
 namespace {
 
-static_assert(kPackedQuadColumns == isa::kPixelPanel);
+static_assert(kPackedVnniColumns == isa::kPixelPanel);
 
 using Axis = calls::WindowAxis;
 struct Params {
@@ -309,7 +309,7 @@ Plan prepare(const Call& call) {
   const int64_t line_taps = p->axis[2].kernel;
   p->reads = p->by_lines ? p->taps / line_taps : p->taps;
   p->quads = (p->by_lines ? line_taps * p->c + 3 : p->c) / 4;
-  p->panels = quad_panels(p->m);
+  p->panels = vnni_panels(p->m);
   r.needs(0, x, {n, p->in_pixels, p->c});
   if (p->depthwise)
     r.needs(1, DType::s8, {p->panels, channel_panel_bytes(line_taps, p->taps / line_taps)});

@@ -7,8 +7,8 @@
 #include "kernels/common/conv_generic.h"
 #include "kernels/common/integer_panel.h"
 #include "kernels/common/operands.h"
-#include "kernels/isa/quads.h"
 #include "kernels/isa/quantize.h"
+#include "kernels/isa/vnni.h"
 
 namespace poprt::kernels {
 namespace {
@@ -19,7 +19,7 @@ struct Params {
   int64_t panels;
   bool x_signed, w_signed, w_filters;
   // One channel a group.
-  const isa::QuadTable* quads;
+  const isa::VnniTable* quads;
   const isa::QuantizeTable* quantize;
   std::array<int64_t, 3> padded;
   int64_t padded_floats;
@@ -159,7 +159,7 @@ void plan_depthwise(Params& all, Plan& plan) {
                                  all.padded[2] +
                              t % ax.kernel * ax.dilation));
   all.padded_floats = floats + 16 * ax.stride + 16;
-  all.quads = &POPRT_SELECT_ISA(quads);
+  all.quads = &POPRT_SELECT_ISA(vnni);
   all.quantize = &POPRT_SELECT_ISA(quantize);
   plan.run = run_depthwise;
   plan.tasks = checked_mul(p.n, p.groups);

@@ -43,7 +43,7 @@ struct Input {
   int64_t slot = -1;    // scratch block otherwise
 };
 
-struct Step {
+struct BoundStep {
   int64_t op = 0;
   int arity = 1;
   std::array<int32_t, 3> from{};  // value indices
@@ -66,7 +66,7 @@ struct Params {
   int64_t block = 0;
   std::vector<Input> inputs;
   std::vector<float> constants;
-  std::vector<Step> steps;
+  std::vector<BoundStep> steps;
   std::vector<Output> outputs;
   int64_t constant_slot = 0;  // of the first constant
   bool streams = false;       // results are larger than caches
@@ -151,7 +151,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
           });
     }
     for (size_t s = 0; s < p.steps.size(); s++) {
-      const Step& step = p.steps[s];
+      const BoundStep& step = p.steps[s];
       float* to = step.output >= 0
                       ? static_cast<float*>(data[inputs + static_cast<size_t>(step.output)]) + from
                       : registers + step.slot * block;
@@ -465,7 +465,7 @@ class Planner {
     last_use_.assign(program_.steps.size(), -1);
     for (size_t s = 0; s < program_.steps.size(); s++) {
       const auto& q = program_.steps[s];
-      Step step;
+      BoundStep step;
       step.op = q[0];
       step.arity = elementwise_arity(q[0]);
       for (int k = 0; k < step.arity; k++) {
@@ -494,7 +494,7 @@ class Planner {
       out.value = value_index(program_.outputs[static_cast<size_t>(o)]);
       const int32_t s = step_of(out.value);
       // Output 0 may lie over an input, so a step writes it only when no later step reads inputs.
-      Step& step = p_->steps[static_cast<size_t>(s)];
+      BoundStep& step = p_->steps[static_cast<size_t>(s)];
       if (t == DType::f32 && step.output < 0 && last_input_read_ <= s) {
         step.output = static_cast<int32_t>(o);
         out.direct = true;
@@ -509,9 +509,9 @@ class Planner {
   void share_scratch() {
     std::vector<int64_t> free_slots;
     for (size_t s = 0; s < p_->steps.size(); s++) {
-      Step& step = p_->steps[s];
+      BoundStep& step = p_->steps[s];
       for (size_t earlier = 0; earlier < s; earlier++) {
-        const Step& e = p_->steps[earlier];
+        const BoundStep& e = p_->steps[earlier];
         if (last_use_[earlier] == static_cast<int64_t>(s) && e.slot >= 0)
           free_slots.push_back(e.slot);
       }

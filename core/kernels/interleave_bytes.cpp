@@ -5,14 +5,14 @@
 #include "kernels/calls/interleave_bytes.h"
 #include "kernels/common/integer_panel.h"
 #include "kernels/common/operands.h"
-#include "kernels/isa/quads.h"
+#include "kernels/isa/vnni.h"
 
 namespace poprt::kernels {
 namespace {
 
 using Axis = calls::PaddedAxis;
 struct Params {
-  const isa::QuadTable* table;
+  const isa::VnniTable* table;
   int64_t c, quads, in_plane = 1, out_plane = 1;
   bool is_signed;
   std::array<Axis, 3> axis;
@@ -53,7 +53,7 @@ Plan prepare(const Call& call) {
   const Operands r("interleave_bytes", call, 3);
   const auto [groups, c, axes] = calls::decode<calls::InterleaveBytes>(call);
   auto p = std::make_shared<Params>();
-  p->table = &POPRT_SELECT_ISA(quads);
+  p->table = &POPRT_SELECT_ISA(vnni);
   p->c = c;
   p->quads = (c + 3) / 4;
   std::copy_backward(axes.begin(), axes.end(), p->axis.end());
@@ -67,7 +67,7 @@ Plan prepare(const Call& call) {
   r.needs(0, x, {groups, p->c, p->in_plane});
   r.may(1, x, {1});
   r.needs(2, DType::u8,
-          {checked_add(Operands::product({groups, p->quads, p->out_plane, 4}), isa::kQuadBytes)});
+          {checked_add(Operands::product({groups, p->quads, p->out_plane, 4}), isa::kVnniBytes)});
   Plan plan;
   plan.run = run;
   plan.tasks = checked_mul(groups, p->quads);

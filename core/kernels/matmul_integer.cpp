@@ -4,13 +4,13 @@
 
 #include "kernels/calls/matmul_integer.h"
 #include "kernels/common/operands.h"
-#include "kernels/common/quad_product.h"
+#include "kernels/common/vnni_product.h"
 
 namespace poprt::kernels {
 namespace {
 
 struct Params {
-  QuadProduct product;
+  VnniProduct product;
   int64_t m, panels;
   std::vector<int64_t> a_offset, b_offset;
 };
@@ -18,14 +18,14 @@ struct Params {
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
          std::byte* scratch) noexcept {
   const auto& p = *static_cast<const Params*>(params);
-  const QuadProduct& q = p.product;
+  const VnniProduct& q = p.product;
   auto* panel = reinterpret_cast<uint8_t*>(scratch);
-  int32_t column_sums[isa::kQuadPanel];
+  int32_t column_sums[isa::kVnniPanel];
   for (int64_t task = begin; task < end; task++) {
     const auto product = static_cast<size_t>(task / p.panels);
-    const int64_t n0 = task % p.panels * isa::kQuadPanel;
+    const int64_t n0 = task % p.panels * isa::kVnniPanel;
     q.pack(static_cast<const uint8_t*>(data[1]) + p.b_offset[product], n0, panel);
-    q.table->column_sums(true, q.vnni, {panel, nullptr, quad_steps(q.k)}, column_sums);
+    q.table->column_sums(true, q.vnni, {panel, nullptr, vnni_steps(q.k)}, column_sums);
     q.rows(static_cast<const uint8_t*>(data[0]) + p.a_offset[product], data[2], data[3], panel,
            column_sums, n0, 0, p.m,
            static_cast<int32_t*>(data[4]) + static_cast<int64_t>(product) * p.m * q.n);
@@ -36,7 +36,7 @@ Plan prepare(const Call& call) {
   const Operands r("matmul_integer", call, 5);
   const auto c = calls::decode<calls::MatmulInteger>(call);
   auto p = std::make_shared<Params>();
-  QuadProduct& q = p->product;
+  VnniProduct& q = p->product;
   p->m = c.m;
   q.n = c.n;
   q.k = c.k;
@@ -70,13 +70,13 @@ Plan prepare(const Call& call) {
   r.may(2, a, {q.a_rows ? p->m : 1});
   r.may(3, b, {q.b_columns ? q.n : 1});
   r.needs(4, DType::s32, {products, p->m, q.n});
-  p->panels = (q.n + isa::kQuadPanel - 1) / isa::kQuadPanel;
+  p->panels = (q.n + isa::kVnniPanel - 1) / isa::kVnniPanel;
   Plan plan;
   plan.run = run;
   plan.tasks = p->m ? checked_mul(products, p->panels) : 0;
   plan.work = static_cast<double>(products) * static_cast<double>(p->m) * static_cast<double>(q.n) *
               (static_cast<double>(q.k) / 150 + 0.3);
-  plan.scratch_bytes = static_cast<size_t>(checked_mul(quad_steps(q.k), isa::kQuadBytes));
+  plan.scratch_bytes = static_cast<size_t>(checked_mul(vnni_steps(q.k), isa::kVnniBytes));
   plan.params = std::move(p);
   return plan;
 }

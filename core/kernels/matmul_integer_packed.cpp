@@ -1,18 +1,18 @@
 // matmul_integer_packed (calls/matmul_integer_packed.h). A task is a piece of the rows of a panel.
 #include "kernels/calls/matmul_integer_packed.h"
 #include "kernels/common/operands.h"
-#include "kernels/common/pack_quads.h"
-#include "kernels/common/quad_product.h"
+#include "kernels/common/pack_vnni.h"
+#include "kernels/common/vnni_product.h"
 
 namespace poprt::kernels {
 namespace {
 
-static_assert(kPackedQuadColumns == isa::kQuadPanel);
+static_assert(kPackedVnniColumns == isa::kVnniPanel);
 constexpr int64_t kRowsOfTask = 192;
-static_assert(kRowsOfTask % isa::kQuadRows == 0);
+static_assert(kRowsOfTask % isa::kVnniRows == 0);
 
 struct Params {
-  QuadProduct product;
+  VnniProduct product;
   int64_t m, pieces;
   bool one_scale = false;
 };
@@ -26,20 +26,20 @@ struct Piece {
         first(task % p.pieces * kRowsOfTask),
         end(std::min(p.m, first + kRowsOfTask)) {}
   const uint8_t* weights(const Params& p, const void* panels) const {
-    return static_cast<const uint8_t*>(panels) + panel * quad_steps(p.product.k) * isa::kQuadBytes;
+    return static_cast<const uint8_t*>(panels) + panel * vnni_steps(p.product.k) * isa::kVnniBytes;
   }
   const int32_t* sums(const void* column_sums) const {
-    return static_cast<const int32_t*>(column_sums) + panel * isa::kQuadPanel;
+    return static_cast<const int32_t*>(column_sums) + panel * isa::kVnniPanel;
   }
 };
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
-  const QuadProduct& q = p.product;
+  const VnniProduct& q = p.product;
   for (int64_t task = begin; task < end; task++) {
     const Piece piece(p, task);
     q.rows(static_cast<const uint8_t*>(data[0]), data[3], data[4], piece.weights(p, data[1]),
-           piece.sums(data[2]), piece.panel * isa::kQuadPanel, piece.first, piece.end,
+           piece.sums(data[2]), piece.panel * isa::kVnniPanel, piece.first, piece.end,
            static_cast<int32_t*>(data[5]));
   }
 }
@@ -47,7 +47,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 void run_scaled(const void* params, void* const* data, int64_t begin, int64_t end,
                 std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
-  const QuadProduct& q = p.product;
+  const VnniProduct& q = p.product;
   const float a_scale = *static_cast<const float*>(data[5]);
   const auto *b_scale = static_cast<const float*>(data[6]),
              *bias = static_cast<const float*>(data[7]);
@@ -55,7 +55,7 @@ void run_scaled(const void* params, void* const* data, int64_t begin, int64_t en
   const uint8_t middle = q.b_signed ? 0 : 128;
   for (int64_t task = begin; task < end; task++) {
     const Piece piece(p, task);
-    const int64_t n0 = piece.panel * isa::kQuadPanel;
+    const int64_t n0 = piece.panel * isa::kVnniPanel;
     q.each_row(static_cast<const uint8_t*>(data[0]), data[3], &middle, piece.weights(p, data[1]),
                n0, piece.first, piece.end,
                [&](int64_t row, const int32_t* sums, int64_t width, int32_t row_zero,
@@ -72,7 +72,7 @@ Plan prepare(const Call& call) {
   const Operands r("matmul_integer_packed", call, scaled ? 9 : 6);
   const auto c = calls::decode<calls::MatmulIntegerPacked>(call);
   auto p = std::make_shared<Params>();
-  QuadProduct& q = p->product;
+  VnniProduct& q = p->product;
   p->m = c.m;
   q.n = c.n;
   q.k = c.k;
@@ -82,10 +82,10 @@ Plan prepare(const Call& call) {
   const DType a = r.dtype(0), b = q.b_signed ? DType::s8 : DType::u8;
   r.check(r.has(0) && is_byte(a), "a must be u8 or s8");
   q.a_signed = a == DType::s8;
-  const int64_t panels = quad_panels(q.n);
+  const int64_t panels = vnni_panels(q.n);
   r.needs(0, a, {p->m, q.k});
-  r.needs(1, DType::s8, {panels, quad_steps(q.k), isa::kQuadBytes});
-  r.needs(2, DType::s32, {panels, isa::kQuadPanel});
+  r.needs(1, DType::s8, {panels, vnni_steps(q.k), isa::kVnniBytes});
+  r.needs(2, DType::s32, {panels, isa::kVnniPanel});
   r.may(3, a, {q.a_rows ? p->m : 1});
   r.may(4, b, {q.b_columns ? q.n : 1});
   if (scaled) {

@@ -6,7 +6,7 @@
 #include "base/checked.h"
 #include "kernels/calls/recurrent.h"
 #include "kernels/common/dynamic_grid.h"
-#include "kernels/common/quad_product.h"
+#include "kernels/common/vnni_product.h"
 #include "kernels/isa/recurrent.h"
 #include "kernels/kernel.h"
 
@@ -27,7 +27,7 @@ struct Params {
   bool chain_in_y = false;          // y holds the states: nobody's row is skipped
   int64_t cell_row = 0, z_row = 0;  // in work
   bool bytes = false;               // r and the state in its product are
-  const isa::QuadTable* quads = nullptr;
+  const isa::VnniTable* quads = nullptr;
   const isa::QuantizeTable* quantize = nullptr;
   bool vnni = false;
   // By sequences: a task is per_task groups for all steps. By units: a task is per_task blocks of
@@ -128,7 +128,7 @@ isa::RecurrentRow row_of(const Params& p, void* const* data, int64_t sequence, i
   return row;
 }
 
-// States as bytes: rows of 4 * quad_steps(hidden), those of a group side by side, and their grids.
+// States as bytes: rows of 4 * vnni_steps(hidden), those of a group side by side, and their grids.
 struct ByteStates {
   uint8_t* bytes;
   DynamicGrid* grids;
@@ -137,11 +137,11 @@ struct ByteStates {
   ByteStates(const Params& p, std::byte* scratch)
       : bytes(reinterpret_cast<uint8_t*>(scratch) + p.groups() * kGroup * sizeof(DynamicGrid)),
         grids(reinterpret_cast<DynamicGrid*>(scratch)),
-        row_bytes(4 * quad_steps(p.cell.hidden)) {}
+        row_bytes(4 * vnni_steps(p.cell.hidden)) {}
   static size_t size(const Params& p) {
     return static_cast<size_t>(checked_mul(
         p.groups() * kGroup,
-        checked_add(4 * quad_steps(p.cell.hidden), static_cast<int64_t>(sizeof(DynamicGrid)))));
+        checked_add(4 * vnni_steps(p.cell.hidden), static_cast<int64_t>(sizeof(DynamicGrid)))));
   }
   void put(const Params& p, int64_t at, const float* v) const {
     const DynamicGrid grid = dynamic_grid(*p.quantize, v, p.cell.hidden);
@@ -154,18 +154,18 @@ struct ByteStates {
 
 // products[n] = a block of r times the n rows of bytes from row `at` on.
 void multiply_bytes(const Params& p, void* const* data, const ByteStates& states, int64_t at,
-                    int64_t n, int64_t block, float (*products)[isa::kQuadPanel]) noexcept {
-  const int64_t steps = quad_steps(p.cell.hidden);
-  int32_t sums[kGroup * isa::kQuadPanel];
-  const auto* panel = static_cast<const uint8_t*>(data[kR]) + block * steps * isa::kQuadBytes;
-  p.quads->multiply(isa::QuadSigns::panel, p.vnni, states.bytes + at * states.row_bytes,
+                    int64_t n, int64_t block, float (*products)[isa::kVnniPanel]) noexcept {
+  const int64_t steps = vnni_steps(p.cell.hidden);
+  int32_t sums[kGroup * isa::kVnniPanel];
+  const auto* panel = static_cast<const uint8_t*>(data[kR]) + block * steps * isa::kVnniBytes;
+  p.quads->multiply(isa::VnniSigns::panel, p.vnni, states.bytes + at * states.row_bytes,
                     states.row_bytes, n, {panel, nullptr, steps}, false, sums);
   for (int64_t i = 0; i < n; i++) {
     const auto [scale, zero] = states.grids[at + i];
     p.quads->real(
-        products[i], sums + i * isa::kQuadPanel, isa::kQuadPanel, static_cast<int32_t>(zero),
-        static_cast<const int32_t*>(data[kRSums]) + block * isa::kQuadPanel, scale,
-        static_cast<const float*>(data[kRScales]) + block * isa::kQuadPanel, false, nullptr);
+        products[i], sums + i * isa::kVnniPanel, isa::kVnniPanel, static_cast<int32_t>(zero),
+        static_cast<const int32_t*>(data[kRSums]) + block * isa::kVnniPanel, scale,
+        static_cast<const float*>(data[kRScales]) + block * isa::kVnniPanel, false, nullptr);
   }
 }
 
@@ -222,7 +222,7 @@ void advance(const Params& p, void* const* data, int64_t half_step, int64_t from
       for (int64_t n = 0; n < rows.over_count; n++)
         keep(p, rows.over[static_cast<size_t>(n)], block);
       if (rows.active_count == 0) continue;
-      float products[kGroup][isa::kQuadPanel];
+      float products[kGroup][isa::kVnniPanel];
       if (p.bytes && rows.active[0].v) {
         multiply_bytes(p, data, states, g * kGroup, rows.active_count, block, products);
         for (size_t n = 0; n < static_cast<size_t>(rows.active_count); n++)
@@ -279,8 +279,8 @@ void split(Params& p, int64_t threads) {
 
 void read_byte_weights(const Call& call, Params& p) {
   expect(p.cell.kind == isa::RecurrentKind::lstm, kName, "r is bytes of another cell");
-  const int64_t columns = checked_mul(p.blocks, isa::kQuadPanel, "recurrent");
-  const int64_t bytes = checked_mul(checked_mul(columns, quad_steps(p.cell.hidden), "recurrent"),
+  const int64_t columns = checked_mul(p.blocks, isa::kVnniPanel, "recurrent");
+  const int64_t bytes = checked_mul(checked_mul(columns, vnni_steps(p.cell.hidden), "recurrent"),
                                     int64_t{4}, "recurrent");
   const auto room = [&](Slot slot, DType dtype, int64_t least) {
     const Operand& o = call.operands[slot];
@@ -290,7 +290,7 @@ void read_byte_weights(const Call& call, Params& p) {
   room(kR, DType::s8, bytes);
   room(kRSums, DType::s32, 4 * columns);
   room(kRScales, DType::f32, 4 * columns);
-  p.quads = &POPRT_SELECT_ISA(quads);
+  p.quads = &POPRT_SELECT_ISA(vnni);
   p.quantize = &POPRT_SELECT_ISA(quantize);
   p.vnni = cpu_has_vnni();
 }

@@ -47,9 +47,13 @@ std::string_view numerics_name(Numerics numerics) {
   return "";
 }
 
+bool is_called(const PassDef& pass, std::string_view name) {
+  return !name.empty() && (pass.name == name || pass.alias == name);
+}
+
 const PassDef* find_pass(std::string_view name) {
   for (const PassDef* pass : all_passes())
-    if (pass->name == name) return pass;
+    if (is_called(*pass, name)) return pass;
   return nullptr;
 }
 
@@ -80,7 +84,7 @@ std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassDef* co
   std::vector<PassReport> reports;
   if (!options.stop_after.empty() &&
       std::none_of(passes.begin(), passes.end(),
-                   [&](const PassDef* p) { return p->name == options.stop_after; }))
+                   [&](const PassDef* p) { return is_called(*p, options.stop_after); }))
     pass_of(options.stop_after);  // a typing error is one even when the pass is not in this list
   for (const PassDef* pass : passes) {
     PassReport report;
@@ -100,7 +104,7 @@ std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassDef* co
     report.nodes_after = total_nodes(graph);
     if (options.after_each) options.after_each(report, graph);
     reports.push_back(std::move(report));
-    if (pass->name == options.stop_after) break;
+    if (is_called(*pass, options.stop_after)) break;
   }
   return reports;
 }

@@ -43,9 +43,10 @@ enum class Numerics : uint8_t {
 std::string_view numerics_name(Numerics numerics);
 
 struct PassDef {
-  std::string_view name;       // as PopRT documents it where it has one
-  std::string_view summary;    // what it does, continuing "it ..."
-  std::string_view condition;  // where it does it; "none": everywhere
+  std::string_view name;        // as PopRT documents it where it has one
+  std::string_view alias = {};  // an earlier name, which users may still give
+  std::string_view summary;     // what it does, continuing "it ..."
+  std::string_view condition;   // where it does it; "none": everywhere
   Numerics numerics = Numerics::exact;
   // Rewrites the graph (and, where it makes sense, subgraphs). Types of new values must be right
   // when it returns: call ops::infer on the nodes it makes.
@@ -55,8 +56,11 @@ struct PassDef {
   std::vector<std::string_view> against = {};  // must not be in the same list
 };
 
+// By its name or its alias.
+bool is_called(const PassDef& pass, std::string_view name);
+// Null when there is none of that name.
 const PassDef* find_pass(std::string_view name);
-// By name, sorted. Throws not_found listing near matches.
+// The same. Throws not_found listing near matches.
 const PassDef& pass_of(std::string_view name);
 std::span<const PassDef* const> all_passes();
 

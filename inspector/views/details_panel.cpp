@@ -63,7 +63,7 @@ void DetailsPanel::draw_pick(GraphView& view, int node, const std::string& numbe
   ui::mark(n.name);
   ui::tooltip(n.name);
   ImGui::SameLine(at + 82 * ui::scale());
-  ui::text(n.name);
+  ui::fitted_text(n.name);
 }
 
 void DetailsPanel::draw_slowest(GraphView& view) {

@@ -302,6 +302,37 @@ void text(std::string_view line) {
   mark(line);
 }
 
+std::string fitted(std::string_view line, float room) {
+  const auto width = [](std::string_view s) {
+    return ImGui::CalcTextSize(s.data(), s.data() + s.size()).x;
+  };
+  if (width(line) <= room) return std::string(line);
+  constexpr std::string_view kCut = "\xE2\x80\xA6";
+  room -= width(kCut);
+  const bool path = line.find('/') != line.npos;
+  size_t least = 0, most = line.size();  // bytes that stay
+  while (least < most) {
+    const size_t n = (least + most + 1) / 2;
+    if (width(path ? line.substr(line.size() - n) : line.substr(0, n)) <= room)
+      least = n;
+    else
+      most = n - 1;
+  }
+  const auto inside = [&](size_t at) {  // of a character
+    return at < line.size() && (static_cast<unsigned char>(line[at]) & 0xC0) == 0x80;
+  };
+  while (least > 0 && inside(path ? line.size() - least : least)) least--;
+  return path ? std::string(kCut) + std::string(line.substr(line.size() - least))
+              : std::string(line.substr(0, least)) + std::string(kCut);
+}
+
+void fitted_text(std::string_view line) {
+  const std::string shown = fitted(line, ImGui::GetContentRegionAvail().x);
+  ImGui::TextUnformatted(shown.data(), shown.data() + shown.size());
+  mark(line);
+  if (shown != line) tooltip(line);
+}
+
 void coloured_text(ImU32 colour, std::string_view line) {
   ImGui::PushStyleColor(ImGuiCol_Text, colour);
   text(line);
@@ -521,11 +552,9 @@ bool table(const char* id, const std::vector<Column>& columns, size_t count, con
               ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(value.c_str()).x;
           if (slack > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + slack);
         }
-        colour ? coloured_text(colour(at, static_cast<int>(c)), value) : text(value);
-        if (ImGui::IsItemHovered() &&
-            ImGui::CalcTextSize(value.c_str()).x > ImGui::GetContentRegionAvail().x + 1 &&
-            ImGui::GetItemRectMax().x > ImGui::GetItemRectMin().x)
-          tooltip(value);
+        if (colour) ImGui::PushStyleColor(ImGuiCol_Text, colour(at, static_cast<int>(c)));
+        fitted_text(value);
+        if (colour) ImGui::PopStyleColor();
       }
     }
   if (menu) ImGui::OpenPopup("copy");

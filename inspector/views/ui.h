@@ -78,6 +78,10 @@ const Mark* find_mark(std::string_view name);
 
 bool button(const char* label, const char* tooltip = nullptr, bool active = false);
 void text(std::string_view line);
+// What is too long for the room left loses its beginning where it is a path, whose end tells nodes
+// apart, else its end; the tooltip has all of it.
+std::string fitted(std::string_view line, float room);
+void fitted_text(std::string_view line);
 void dim_text(std::string_view line);
 void coloured_text(ImU32 colour, std::string_view line);
 void heading(std::string_view line);

@@ -46,6 +46,8 @@ LIBRARIES = {
     "onnx/": ["core/onnx/", "tests/core/onnx/", "tests/hostile/"],
     "google/protobuf/": ["core/onnx/", "tests/core/onnx/"],
     "zstd.h": ["core/popef/"],
+    "re2/": ["core/ops/"],
+    "utf8proc.h": ["core/ops/"],
     "lz4": ["core/popef/"],
     "allheaders.h": ["capi/src/images_plugin.cpp"],
     "imgui": ["inspector/views/", "inspector/app/", "tests/inspector/views/", "tests/bench/inspector_bench"],

@@ -72,10 +72,10 @@ namespace Poprt
         /// <summary>The native call is made without the lock: it calls back. The SafeHandle keeps the run.</summary>
         private void Cancel(CancellationToken cancellation)
         {
-            source.TrySetCanceled(cancellation);
             try
             {
-                run.cancel();
+                // A run that has begun is not cancelled: its memory is in use, and the task ends with it.
+                if (run.cancel()) source.TrySetCanceled(cancellation);
             }
             catch (ObjectDisposedException)
             {

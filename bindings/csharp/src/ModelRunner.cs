@@ -326,8 +326,8 @@ namespace Poprt
         /// bound what you submit by awaiting results. The memory stays pinned until the run is over; the bindings may be disposed of or changed.
         /// </summary>
         /// <param name="bindings">Where inputs are and outputs go.</param>
-        /// <param name="cancellation">Cancels the task, and the run when it has not begun. One that has begun goes on
-        /// and its memory stays in use.</param>
+        /// <param name="cancellation">Cancels a run that has not begun, and its task; the memory is free then. One that
+        /// has begun goes on, and the task ends when it does: as long its memory is in use.</param>
         /// <param name="timeout">By when the run must begin, else it fails with DeadlineExceeded; zero: no
         /// limit.</param>
         /// <returns>Ends when the outputs are written; cancelled when the runner was stopped before it began. What

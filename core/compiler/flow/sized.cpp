@@ -327,6 +327,7 @@ Specializer::SizedResult Specializer::follow_matmul(const Node& n, Items& in) {
              b_batch = columns && !gemm && b.axis + 2 < rb;
   if (a_batch || b_batch) {
     const size_t axis = a_batch ? a.axis + rank - ra : b.axis + rank - rb;
+    if (b_batch && b.axis + rank - rb != axis) refuse_size(n, b);
     std::vector<Meeting> all;
     for (const Item* item : {&a, &b}) {
       const Shape& shape = item->value->shape();

@@ -40,7 +40,7 @@ constexpr double kPieceWork = 5e6;
 constexpr int kMaxThreads = 1024;
 
 // An instruction, ready to run: everything the loop reads, nothing else.
-struct Step {
+struct PreparedCall {
   kernels::RunFn run;  // null: control flow, params is a Region
   const void* params;
   void* const* data;  // its operands in Section::slots
@@ -65,7 +65,7 @@ struct AnchorPatches {
 
 // One flow.
 struct Section {
-  std::vector<Step> steps;
+  std::vector<PreparedCall> steps;
   std::vector<std::unique_ptr<Region>> regions;
   std::vector<void*> slots;
   std::vector<Patch> patches;
@@ -114,7 +114,7 @@ class Emulator final : public Engine {
   void* place(const Buffer& buffer) const;
   template <bool kProfile>
   void run_section(const Section& section) noexcept;
-  void run_in_pieces(const Step& step) noexcept;
+  void run_in_pieces(const PreparedCall& step) noexcept;
 
   Image image_;
   Memory arena_, scratch_;
@@ -244,7 +244,7 @@ void Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
   }
   section.parallel = parallel_work > kParallelFlow;
   if (!section.parallel)
-    for (Step& step : section.steps) step.parallel = false;
+    for (PreparedCall& step : section.steps) step.parallel = false;
 
   // Anchors in order, so that a run reads caller pointers and patches front to back.
   std::sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) {
@@ -261,10 +261,10 @@ void Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
 }
 
 // An instruction that takes so long that stop() must not wait for its end.
-void Emulator::run_in_pieces(const Step& step) noexcept {
+void Emulator::run_in_pieces(const PreparedCall& step) noexcept {
   struct Context {
     const Emulator* self;
-    const Step* step;
+    const PreparedCall* step;
     int64_t first;
   };
   Context context{this, &step, 0};
@@ -288,7 +288,7 @@ void Emulator::run_in_pieces(const Step& step) noexcept {
 template <bool kProfile>
 void Emulator::run_section(const Section& section) noexcept {
   struct Context {
-    const Step* step;
+    const PreparedCall* step;
     int64_t first;  // task of the round
     std::byte* scratch;
     uint64_t stride;
@@ -296,7 +296,7 @@ void Emulator::run_section(const Section& section) noexcept {
   Context context{nullptr, 0, scratch_.data(), scratch_bytes_};
   int64_t rounds_left = program::kMaxRoundsOfRun;
   for (size_t index = 0; index < section.steps.size(); index++) {
-    const Step& step = section.steps[index];
+    const PreparedCall& step = section.steps[index];
     if (interrupted()) [[unlikely]]
       break;
     if (!step.run) {

@@ -1,6 +1,6 @@
 // conv_bytes: operands [x, panels, offsets, scales, residual?, y]: a convolution of u8 or s8 with
 // channels last, x [n, in..., c], y [n, out..., m]. The weights are constant, packed by
-// kernels/common/pack_quads.h as columns of the matrix [lines of taps, taps of a line * c and then
+// kernels/common/pack_vnni.h as columns of the matrix [lines of taps, taps of a line * c and then
 // zeros up to a multiple of four, m]; with `sum` the exact product of a window (where s8 counts 128
 // more) and a column,
 //   y = saturate(round((sum + offsets[m]) * scales[m]) + y_zero),

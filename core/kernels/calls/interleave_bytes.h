@@ -1,6 +1,6 @@
 // interleave_bytes: operands [x [groups, c, in...], zero?, y]: u8 or s8 x as the padded,
-// channel-interleaved bytes that conv_quads reads: y [groups, ceil(c / 4), padded..., 4], then
-// kQuadBytes bytes without meaning. y counts as unsigned (s8 is moved by 128); padding holds the
+// channel-interleaved bytes that conv_vnni reads: y [groups, ceil(c / 4), padded..., 4], then
+// kVnniBytes bytes without meaning. y counts as unsigned (s8 is moved by 128); padding holds the
 // zero point, missing channels 0.
 #pragma once
 

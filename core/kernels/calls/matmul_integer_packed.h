@@ -1,6 +1,6 @@
 // matmul_integer_packed: operands [a, panels, column_sums, a_zero?, b_zero?, y]: y[m, n] = (a -
 // a_zero) * (b - b_zero) for u8 / s8 a [m, k], s32 y and a constant b [k, n] that
-// kernels/common/pack_quads.h packed. a_zero has one element or m, b_zero one or n. Three
+// kernels/common/pack_vnni.h packed. a_zero has one element or m, b_zero one or n. Three
 // operands more in front of y, [a_scale, b_scale, bias?]: y is f32, y[m, n] = product * (a_scale
 // * b_scale[n]) + bias[n]; then there is no b_zero but that of symmetric weights, and b_scale
 // has one element or n.

@@ -6,7 +6,7 @@
 //            gate g of block b (16 hidden units) at b * x_block + g * x_gate
 //   r        [blocks, hidden, gates, 16], units past `hidden` zero; r_state the same for the third
 //            gate of a GRU with linear_before_reset = 0 (kind gru_gates), whose r has two
-//   r_sums, r_scales   of an LSTM whose r is bytes: kernels/common/pack_quads.h's panels of 64
+//   r_sums, r_scales   of an LSTM whose r is bytes: kernels/common/pack_vnni.h's panels of 64
 //            columns, which are the gates of a block, then the sums (s32) and scales of the
 //            columns. Each step quantises the state of each sequence as DynamicQuantizeLinear does
 //   bias     [2 * gates of the cell, hidden]: of W, then of R; peephole [3, hidden]

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "kernels/isa/byte_pixels.h"
-#include "kernels/isa/quad_products.h"
+#include "kernels/isa/vnni_products.h"
 
 namespace poprt::kernels::isa {
 namespace {

@@ -3,7 +3,7 @@
 #include "kernels/isa/byte_channels.h"
 #include "kernels/isa/isa.h"
 #include "kernels/isa/math.h"
-#include "kernels/isa/quad_products.h"
+#include "kernels/isa/vnni_products.h"
 
 namespace poprt::kernels::isa {
 namespace {

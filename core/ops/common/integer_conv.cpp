@@ -4,9 +4,9 @@
 
 #include "base/checked.h"
 #include "kernels/calls/conv_integer.h"
-#include "kernels/calls/conv_quads.h"
+#include "kernels/calls/conv_vnni.h"
 #include "kernels/calls/interleave_bytes.h"
-#include "kernels/common/pack_quads.h"
+#include "kernels/common/pack_vnni.h"
 #include "ops/common/window.h"
 
 namespace poprt::ops {
@@ -17,18 +17,18 @@ std::vector<int64_t> spatial_of(const Shape& shape) { return {shape.begin() + 2,
 bool is_signed(const Tensor& bytes) { return bytes.dtype() == DType::s8; }
 
 // Forms of [m, c, taps] bytes.
-struct QuadRows {
+struct VnniRows {
   int64_t m, c, taps;
-  bool operator==(const QuadRows&) const = default;
+  bool operator==(const VnniRows&) const = default;
   void operator()(program::WeightForm::Sources from, program::WeightForm::Bytes to) const {
-    kernels::pack_quad_rows(program::bytes_of(from[0]), is_signed(from[0]), m, c, taps, to);
+    kernels::pack_vnni_rows(program::bytes_of(from[0]), is_signed(from[0]), m, c, taps, to);
   }
 };
-struct QuadRowSums {
+struct VnniRowSums {
   int64_t m, row;
-  bool operator==(const QuadRowSums&) const = default;
+  bool operator==(const VnniRowSums&) const = default;
   void operator()(program::WeightForm::Sources from, program::WeightForm::Bytes to) const {
-    kernels::sum_quad_rows(program::bytes_of(from[0]), is_signed(from[0]), m, row,
+    kernels::sum_vnni_rows(program::bytes_of(from[0]), is_signed(from[0]), m, row,
                            program::as_array<int32_t>(to));
   }
 };
@@ -71,14 +71,14 @@ void lower_integer_conv(LowerContext& ctx, size_t xi, size_t wi, size_t x_zero, 
   if (weights && w[1] > 1) {
     const int64_t taps = element_count(std::span(w).subspan(2)), quads = (w[1] + 3) / 4;
     calls::InterleaveBytes padding{.groups = checked_mul(x[0], group), .c = w[1], .axes = {}};
-    calls::ConvQuads call{.n = x[0],
-                          .groups = group,
-                          .c = w[1],
-                          .m = w[0] / group,
-                          .x_signed = ctx.in_dtype(xi) == DType::s8,
-                          .w_signed = is_signed(*weights),
-                          .w_filters = zeros != 1,
-                          .axes = {}};
+    calls::ConvVnni call{.n = x[0],
+                         .groups = group,
+                         .c = w[1],
+                         .m = w[0] / group,
+                         .x_signed = ctx.in_dtype(xi) == DType::s8,
+                         .w_signed = is_signed(*weights),
+                         .w_filters = zeros != 1,
+                         .axes = {}};
     int64_t plane = 1;
     bool fits = true;
     for (size_t d = 0; d < rank; d++) {
@@ -98,11 +98,11 @@ void lower_integer_conv(LowerContext& ctx, size_t xi, size_t wi, size_t x_zero, 
     const int64_t bytes = checked_mul(checked_mul(plane, quads), int64_t{4});
     if (fits && bytes < (int64_t{1} << 31)) {
       const auto packed =
-          ctx.pack(DType::s8, {w[0], quads * taps * 4}, {{*weights}, QuadRows{w[0], w[1], taps}});
+          ctx.pack(DType::s8, {w[0], quads * taps * 4}, {{*weights}, VnniRows{w[0], w[1], taps}});
       const auto row_sums =
-          ctx.pack(DType::s32, {w[0]}, {{*weights}, QuadRowSums{w[0], w[1] * taps}});
+          ctx.pack(DType::s32, {w[0]}, {{*weights}, VnniRowSums{w[0], w[1] * taps}});
       const auto interleaved = ctx.temporary(
-          DType::u8, {checked_mul(padding.groups, bytes) + 4 * kernels::kPackedQuadColumns});
+          DType::u8, {checked_mul(padding.groups, bytes) + 4 * kernels::kPackedVnniColumns});
       ctx.emit(padding, {ctx.in(xi), optional(x_zero), interleaved});
       std::vector<program::BufferId> operands = {
           interleaved, packed, row_sums, optional(x_zero), optional(w_zero), optional(bias)};

@@ -4,7 +4,7 @@
 
 #include "kernels/calls/matmul_integer.h"
 #include "kernels/calls/matmul_integer_packed.h"
-#include "kernels/common/pack_quads.h"
+#include "kernels/common/pack_vnni.h"
 
 namespace poprt::ops {
 namespace {
@@ -47,18 +47,18 @@ void lower_each_product(LowerContext& ctx, size_t a, size_t b, size_t a_zero, si
 bool is_signed(const Tensor& bytes) { return bytes.dtype() == DType::s8; }
 
 // Forms of a [k, n] matrix of bytes.
-struct QuadColumns {
+struct VnniColumns {
   int64_t k, n;
-  bool operator==(const QuadColumns&) const = default;
+  bool operator==(const VnniColumns&) const = default;
   void operator()(program::WeightForm::Sources from, program::WeightForm::Bytes to) const {
-    kernels::pack_quad_columns(program::bytes_of(from[0]), is_signed(from[0]), k, n, to);
+    kernels::pack_vnni_columns(program::bytes_of(from[0]), is_signed(from[0]), k, n, to);
   }
 };
-struct QuadColumnSums {
+struct VnniColumnSums {
   int64_t k, n;
-  bool operator==(const QuadColumnSums&) const = default;
+  bool operator==(const VnniColumnSums&) const = default;
   void operator()(program::WeightForm::Sources from, program::WeightForm::Bytes to) const {
-    kernels::sum_quad_columns(program::bytes_of(from[0]), is_signed(from[0]), k, n,
+    kernels::sum_vnni_columns(program::bytes_of(from[0]), is_signed(from[0]), k, n,
                               program::as_array<int32_t>(to));
   }
 };
@@ -151,11 +151,11 @@ void lower_integer_matmul(LowerContext& ctx, size_t a, size_t b, size_t a_zero, 
   const bool one_product = element_count(std::span(as).first(as.size() - 2)) == 1;
   if (weights && element_count(std::span(bs).first(bs.size() - 2)) == 1 && n > 0 && k > 0 &&
       (one_product || !call.a_rows)) {
-    const int64_t panels = kernels::quad_panels(n);
-    const int64_t packed_bytes = kernels::packed_quad_bytes(k, n);
-    const auto packed = ctx.pack(DType::s8, {packed_bytes}, {{*weights}, QuadColumns{k, n}});
-    const auto column_sums = ctx.pack(DType::s32, {panels * kernels::kPackedQuadColumns},
-                                      {{*weights}, QuadColumnSums{k, n}});
+    const int64_t panels = kernels::vnni_panels(n);
+    const int64_t packed_bytes = kernels::packed_vnni_bytes(k, n);
+    const auto packed = ctx.pack(DType::s8, {packed_bytes}, {{*weights}, VnniColumns{k, n}});
+    const auto column_sums = ctx.pack(DType::s32, {panels * kernels::kPackedVnniColumns},
+                                      {{*weights}, VnniColumnSums{k, n}});
     std::vector<program::BufferId> operands = {ctx.in(a), packed, column_sums, zero(a_zero)};
     operands.push_back(scale ? LowerContext::kNone : zero(b_zero));
     if (scale) operands.insert(operands.end(), {scale->a_scale, scale->b_scale, scale->bias});

@@ -11,7 +11,7 @@
 
 #include "base/checked.h"
 #include "kernels/common/pack_matmul.h"
-#include "kernels/common/pack_quads.h"
+#include "kernels/common/pack_vnni.h"
 #include "kernels/isa/recurrent.h"
 #include "ops/common/matmul.h"
 #include "ops/common/movement.h"
@@ -293,7 +293,7 @@ struct BytePanels {
   ByteColumns of;
   bool operator==(const BytePanels&) const = default;
   void operator()(program::WeightForm::Sources from, program::WeightForm::Bytes to) const {
-    kernels::pack_quad_columns(of.matrix(from[0]), from[0].dtype() == DType::s8, of.hidden,
+    kernels::pack_vnni_columns(of.matrix(from[0]), from[0].dtype() == DType::s8, of.hidden,
                                of.columns, to);
   }
 };
@@ -301,7 +301,7 @@ struct ByteSums {
   ByteColumns of;
   bool operator==(const ByteSums&) const = default;
   void operator()(program::WeightForm::Sources from, program::WeightForm::Bytes to) const {
-    kernels::sum_quad_columns(of.matrix(from[0]), from[0].dtype() == DType::s8, of.hidden,
+    kernels::sum_vnni_columns(of.matrix(from[0]), from[0].dtype() == DType::s8, of.hidden,
                               of.columns, program::as_array<int32_t>(to));
   }
 };
@@ -325,12 +325,12 @@ struct ByteScales {
 ByteWeights byte_weights(LowerContext& ctx, const Layer& l, int64_t direction) {
   const Tensor *r = ctx.constant(2), *scale = ctx.has(8) ? ctx.constant(8) : nullptr;
   const int64_t rows = l.gates * l.hidden, columns = l.blocks * l.gates * kLane;
-  if (!r || !scale || l.gates * kLane != kernels::kPackedQuadColumns ||
+  if (!r || !scale || l.gates * kLane != kernels::kPackedVnniColumns ||
       scale->dtype() != DType::f32 ||
       (scale->count() != l.directions && scale->count() != l.directions * rows))
     ctx.fail_unsupported("bytes as R must be constant, with an f32 scale");
   const ByteColumns of{l.gates, l.hidden, direction, columns};
-  const int64_t bytes = kernels::packed_quad_bytes(l.hidden, columns);
+  const int64_t bytes = kernels::packed_vnni_bytes(l.hidden, columns);
   return {
       ctx.pack(DType::s8, {bytes}, {{*r}, BytePanels{of}}),
       ctx.pack(DType::s32, {columns}, {{*r}, ByteSums{of}}),

@@ -1,5 +1,8 @@
 #include "ops/common/strings.h"
 
+#include <re2/re2.h>
+#include <utf8proc.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -13,7 +16,6 @@
 #include "base/onnx_dtype.h"
 #include "ops/common/evaluate.h"
 #include "ops/common/label_table.h"
-#include "ops/common/regex.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -193,37 +195,23 @@ std::vector<Tensor> split(const ir::Node& n, std::span<const Tensor> inputs) {
           Tensor::of<int64_t>(x.shape(), std::span<const int64_t>(counts))};
 }
 
-// Upper or lower case of ASCII, Latin-1, Greek and Cyrillic letters in UTF-8; other bytes stay.
+// One letter for one; bytes that are no UTF-8 stay.
 std::string change_case(std::string_view s, bool upper) {
   std::string out;
-  for (size_t i = 0; i < s.size(); i++) {
-    const auto c = static_cast<unsigned char>(s[i]);
-    if (c < 0x80) {
-      out += static_cast<char>(upper ? (c >= 'a' && c <= 'z' ? c - 32 : c)
-                                     : (c >= 'A' && c <= 'Z' ? c + 32 : c));
+  for (size_t i = 0; i < s.size();) {
+    utf8proc_int32_t letter = 0;
+    const auto* at = reinterpret_cast<const utf8proc_uint8_t*>(s.data()) + i;
+    const utf8proc_ssize_t read =
+        utf8proc_iterate(at, static_cast<utf8proc_ssize_t>(s.size() - i), &letter);
+    if (read < 1) {
+      out += s[i++];
       continue;
     }
-    if (c < 0xC2 || c > 0xDF || i + 1 >= s.size()) {
-      out += s[i];
-      continue;
-    }
-    uint32_t p = (c & 0x1Fu) << 6 | (static_cast<unsigned char>(s[++i]) & 0x3Fu);
-    const auto shift = [&](uint32_t first_upper, uint32_t last_upper, uint32_t distance) {
-      if (!upper && p >= first_upper && p <= last_upper) {
-        p += distance;
-        return true;
-      }
-      if (upper && p >= first_upper + distance && p <= last_upper + distance) {
-        p -= distance;
-        return true;
-      }
-      return false;
-    };
-    if (p != 0xD7 && p != 0xF7 && p != 0x3A2 && p != 0x3C2)
-      shift(0xC0, 0xDE, 32) || shift(0x391, 0x3A9, 32) || shift(0x410, 0x42F, 32) ||
-          shift(0x400, 0x40F, 80);
-    out += static_cast<char>(0xC0 | p >> 6);
-    out += static_cast<char>(0x80 | (p & 0x3F));
+    std::array<utf8proc_uint8_t, 4> bytes{};
+    const utf8proc_ssize_t written = utf8proc_encode_char(
+        upper ? utf8proc_toupper(letter) : utf8proc_tolower(letter), bytes.data());
+    out.append(reinterpret_cast<const char*>(bytes.data()), static_cast<size_t>(written));
+    i += static_cast<size_t>(read);
   }
   return out;
 }
@@ -254,10 +242,16 @@ Tensor normalize(const ir::Node& n, std::span<const Tensor> inputs) {
 
 Tensor full_match(const ir::Node& n, std::span<const Tensor> inputs) {
   const Tensor& x = strings_of(n, inputs, 0);
-  const Regex regex(n.string_attr("pattern", ""));
+  const std::string pattern = n.string_attr("pattern", "");
+  const RE2 regex(pattern, RE2::Quiet);
+  if (!regex.ok())
+    fail_at(n,
+            regex.error_code() == RE2::ErrorPatternTooLarge ? ErrorCode::resource_exhausted
+                                                            : ErrorCode::invalid_argument,
+            "pattern '{}': {}", pattern, regex.error());
   Tensor y = Tensor::zeros(DType::boolean, x.shape());
   const auto out = y.mutable_values<bool>();
-  for (size_t i = 0; i < out.size(); i++) out[i] = regex.full_match(x.string_values()[i]);
+  for (size_t i = 0; i < out.size(); i++) out[i] = RE2::FullMatch(x.string_values()[i], regex);
   return y;
 }
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "kernels/calls/conv_bytes.h"
-#include "kernels/common/pack_quads.h"
+#include "kernels/common/pack_vnni.h"
 #include "ops/common/quantized_conv.h"
 #include "ops/common/window.h"
 #include "ops/op.h"
@@ -82,7 +82,7 @@ std::vector<std::byte> as_matrix(const Tensor& w) {
 
 // Weights [C, 1, taps] for kernel conv_bytes.
 void pack_channels(const Tensor& w, std::span<int8_t> to) {
-  constexpr int64_t kColumns = kernels::kPackedQuadColumns;
+  constexpr int64_t kColumns = kernels::kPackedVnniColumns;
   const int64_t c = w.shape()[0], taps = element_count(w.shape()) / c, width = w.shape().back();
   const int64_t lines = taps / width, panel = kernels::channel_panel_bytes(width, lines);
   const bool is_signed = w.dtype() == DType::s8;
@@ -104,7 +104,7 @@ struct PackedRows {
   bool operator==(const PackedRows&) const = default;
   void operator()(program::WeightForm::Sources from, program::WeightForm::Bytes to) const {
     const Tensor& w = from[0];
-    kernels::pack_quad_columns(as_matrix(w), w.dtype() == DType::s8, rows, m, to);
+    kernels::pack_vnni_columns(as_matrix(w), w.dtype() == DType::s8, rows, m, to);
   }
 };
 
@@ -113,14 +113,14 @@ LowerContext::BufferId pack_weights(LowerContext& ctx, const Tensor& w, int64_t 
   if (ctx.node.int_attr("group", 1) != 1) {
     const int64_t width = w.shape().back();
     const int64_t bytes =
-        kernels::quad_panels(m) * kernels::channel_panel_bytes(width, depth / width);
+        kernels::vnni_panels(m) * kernels::channel_panel_bytes(width, depth / width);
     return ctx.pack(DType::s8, {bytes},
                     {{w}, [](program::WeightForm::Sources from, program::WeightForm::Bytes to) {
                        pack_channels(from[0], program::as_array<int8_t>(to));
                      }});
   }
   const int64_t rows = rows_of_matrix(w.shape());
-  const int64_t bytes = kernels::packed_quad_bytes(rows, m);
+  const int64_t bytes = kernels::packed_vnni_bytes(rows, m);
   return ctx.pack(DType::s8, {bytes}, {{w}, PackedRows{rows, m}});
 }
 
@@ -133,10 +133,10 @@ struct Constants {
 Constants constants_of(const LowerContext& ctx, const Tensor& w, int64_t depth) {
   const int64_t m = w.shape()[0];
   const bool x_signed = ctx.in_dtype(kX) == DType::s8, w_signed = w.dtype() == DType::s8;
-  const auto columns = static_cast<size_t>(kernels::quad_panels(m) * kernels::kPackedQuadColumns);
+  const auto columns = static_cast<size_t>(kernels::vnni_panels(m) * kernels::kPackedVnniColumns);
   Constants k{std::vector<int32_t>(columns), std::vector<float>(columns)};
   std::vector<int32_t> sums(static_cast<size_t>(m));
-  kernels::sum_quad_rows({static_cast<const std::byte*>(w.data()), w.bytes()}, w_signed, m, depth,
+  kernels::sum_vnni_rows({static_cast<const std::byte*>(w.data()), w.bytes()}, w_signed, m, depth,
                          sums);
   const auto zero = static_cast<uint32_t>(static_cast<int32_t>(number(*ctx.constant(kXZero), 0)) +
                                           (x_signed ? 128 : 0));

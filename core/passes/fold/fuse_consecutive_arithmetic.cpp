@@ -11,13 +11,13 @@ using ir::Node;
 using ir::Value;
 
 // x * factor or x + term, with the operand that is not constant.
-struct Step {
+struct ConstantOperand {
   Value* x;
   std::vector<double> constant;
   const Value* shape_of;
 };
 
-std::optional<Step> additive(const Node& n) {
+std::optional<ConstantOperand> additive(const Node& n) {
   if (!n.is("Add") && !n.is("Sub")) return std::nullopt;
   for (size_t side = 0; side < 2; side++) {
     const Value* c = n.input(side);
@@ -26,12 +26,12 @@ std::optional<Step> additive(const Node& n) {
     std::vector<double> values = c->constant().to_doubles();
     if (n.is("Sub"))
       for (double& v : values) v = -v;
-    return Step{n.input(1 - side), std::move(values), c};
+    return ConstantOperand{n.input(1 - side), std::move(values), c};
   }
   return std::nullopt;
 }
 
-std::optional<Step> multiplicative(const Node& n) {
+std::optional<ConstantOperand> multiplicative(const Node& n) {
   if (!n.is("Mul") && !n.is("Div")) return std::nullopt;
   for (size_t side = 0; side < 2; side++) {
     const Value* c = n.input(side);
@@ -40,7 +40,7 @@ std::optional<Step> multiplicative(const Node& n) {
     std::vector<double> values = c->constant().to_doubles();
     if (n.is("Div"))
       for (double& v : values) v = 1 / v;
-    return Step{n.input(1 - side), std::move(values), c};
+    return ConstantOperand{n.input(1 - side), std::move(values), c};
   }
   return std::nullopt;
 }

@@ -112,6 +112,12 @@ double value(poprt_dtype d, const void* p, size_t i) {
 
 constexpr std::string_view kShape = ":shape";
 
+size_t elements(const std::vector<int64_t>& shape) {
+  size_t count = 1;
+  for (const int64_t n : shape) count *= static_cast<size_t>(n);
+  return count;
+}
+
 // Where element k of the first `real` places stands in a tensor with room for more.
 size_t place_in(const std::vector<int64_t>& room, const std::vector<int64_t>& real, size_t k) {
   size_t at = 0, stride = 1;
@@ -169,6 +175,253 @@ poprt_runner* open(const char* popef, int threads) {
   return runner;
 }
 
+struct Settings {
+  const char *model, *popef;
+  int threads;
+  double seconds;
+  bool opening = false, compiling = false, any_size = false;
+  std::string directory, nudged;
+  double rtol = 1e-3, atol = 1e-4;
+
+  explicit Settings(char** argv)
+      : model(argv[2]), popef(argv[3]), threads(std::atoi(argv[4])), seconds(std::atof(argv[5])) {}
+
+  void read(const std::string& word) {
+    const std::string key = word.substr(0, word.find('=') + 1), setting = word.substr(key.size());
+    if (word == "open") opening = true;
+    if (word == "compile") compiling = true;
+    if (key == "inputs=") directory = setting;
+    if (key == "rtol=") rtol = std::stod(setting);
+    if (key == "atol=") atol = std::stod(setting);
+    if (key == "nudged=") nudged = setting;
+    if (key == "sizes=") any_size = setting == "any";
+  }
+};
+
+// Milliseconds, each several times in turn.
+struct Opening {
+  std::vector<double> poprt, ort, compile;
+
+  Opening(const ort::Api& api, const Settings& s) {
+    const std::string again = std::string(s.popef) + ".again";
+    for (int i = 0; i < 5; i++) {
+      auto t = Clock::now();
+      poprt_runner_free(open(s.popef, s.threads));
+      poprt.push_back(ms_since(t));
+      t = Clock::now();
+      api.release(api.session(s.model, s.threads));
+      ort.push_back(ms_since(t));
+      std::this_thread::sleep_for(std::chrono::milliseconds(60));
+      if (!s.compiling || i >= 3) continue;
+      t = Clock::now();
+      poprt_compiler* compiler = nullptr;
+      check(poprt_compiler_create(nullptr, &compiler));
+      check(poprt_compiler_compile_to_popef(compiler, s.model, again.c_str()));
+      compile.push_back(ms_since(t));
+      poprt_compiler_free(compiler);
+    }
+    std::remove(again.c_str());
+  }
+};
+
+// One model open in both engines, with the same inputs.
+class Comparison {
+ public:
+  Comparison(const ort::Api& api, const Settings& settings)
+      : api_(api),
+        s_(settings),
+        runner_(open(s_.popef, s_.threads)),
+        session_(api.session(s_.model, s_.threads)) {
+    make_inputs();
+    make_outputs();
+  }
+
+  void run_poprt() const {
+    check(poprt_runner_execute_indexed(runner_, inputs_.data(), outputs_.data()));
+  }
+
+  void run_ort() {
+    for (size_t k = 0; k < made_.size(); k++) {
+      if (!made_[k] || !out_values_[k]) continue;
+      api_.release(out_values_[k]);
+      out_values_[k] = nullptr;
+    }
+    api_.run(session_, in_names_, in_values_, out_names_, out_values_);
+  }
+
+  // After a run of both.
+  Difference agreement() const {
+    Difference difference{s_.rtol, s_.atol};
+    for (size_t i = 0; i < compared_.size() && !s_.any_size; i++) compare(i, difference);
+    return difference;
+  }
+
+  // Where rounding decides (quantized models), ONNX Runtime differs from itself, too: what it makes
+  // of the same model node by node, or of one that differs in last bits, is the yardstick.
+  double rms_itself() {
+    const double plain = difference_to(s_.model, false).rms();
+    if (s_.nudged.empty()) return plain;
+    return std::max(plain, difference_to(s_.nudged.c_str(), true).rms());
+  }
+
+  // Whether one thread gives the same bits.
+  bool bit_equal() const {
+    if (s_.threads == 1) return true;
+    poprt_runner* single = open(s_.popef, 1);
+    std::vector<Memory> memory;
+    std::vector<void*> outputs;
+    for (const size_t size : sizes_) {
+      memory.emplace_back(size);
+      outputs.push_back(memory.back().data);
+    }
+    check(poprt_runner_execute_indexed(single, inputs_.data(), outputs.data()));
+    bool equal = true;
+    for (size_t i = 0; i < sizes_.size(); i++)
+      equal &= std::memcmp(outputs[i], outputs_[i], sizes_[i]) == 0;
+    poprt_runner_free(single);
+    return equal;
+  }
+
+ private:
+  struct Compared {
+    size_t output;
+    std::optional<size_t> shape;
+  };
+
+  void make_inputs() {
+    std::mt19937 rng(1);
+    std::normal_distribution<float> normal;
+    for (size_t i = 0; i < poprt_runner_input_count(runner_); i++) {
+      const poprt_anchor* a = poprt_runner_input(runner_, i);
+      Memory m(poprt_anchor_bytes(a));
+      if (!s_.directory.empty())
+        read_file(s_.directory + "/" + poprt_anchor_name(a), m);
+      else if (poprt_anchor_dtype(a) == POPRT_DTYPE_F32)
+        for (size_t k = 0; k < m.size / 4; k++) reinterpret_cast<float*>(m.data)[k] = normal(rng);
+      else if (poprt_anchor_dtype(a) == POPRT_DTYPE_S64) {
+        // Masks and token types are 0 or 1, ids anything a vocabulary has.
+        const int64_t limit = std::strcmp(poprt_anchor_name(a), "input_ids") == 0 ? 20000 : 2;
+        for (size_t k = 0; k < m.size / 8; k++)
+          reinterpret_cast<int64_t*>(m.data)[k] = static_cast<int64_t>(rng()) % limit;
+      }
+      in_names_.push_back(poprt_anchor_name(a));
+      inputs_.push_back(m.data);
+      in_values_.push_back(tensor_of(a, m));
+    }
+  }
+
+  // A result whose size depends on data has room for the most here, and "NAME:shape" beside it says
+  // how much is real; ONNX Runtime makes such a tensor itself.
+  std::map<std::string_view, size_t> shapes() const {
+    std::map<std::string_view, size_t> found;  // name of a result -> output with its shape
+    for (size_t i = 0; i < poprt_runner_output_count(runner_); i++) {
+      const std::string_view name = poprt_anchor_name(poprt_runner_output(runner_, i));
+      const auto of = name.substr(0, name.size() - std::min(name.size(), kShape.size()));
+      for (size_t k = 0; k < i && name.ends_with(kShape); k++)
+        if (poprt_anchor_name(poprt_runner_output(runner_, k)) == of) found[of] = i;
+    }
+    return found;
+  }
+
+  void make_outputs() {
+    const auto shapes = this->shapes();
+    for (size_t i = 0; i < poprt_runner_output_count(runner_); i++) {
+      const poprt_anchor* a = poprt_runner_output(runner_, i);
+      Memory m(poprt_anchor_bytes(a));
+      outputs_.push_back(m.data);
+      sizes_.push_back(m.size);
+      theirs_.emplace_back(m.size);
+      if (std::any_of(shapes.begin(), shapes.end(), [&](const auto& s) { return s.second == i; }))
+        continue;
+      const auto shape = shapes.find(poprt_anchor_name(a));
+      made_.push_back(s_.any_size || shape != shapes.end());
+      compared_.push_back({i, {}});
+      if (shape != shapes.end()) compared_.back().shape = shape->second;
+      out_names_.push_back(poprt_anchor_name(a));
+      out_values_.push_back(made_.back() ? nullptr : tensor_of(a, theirs_.back()));
+    }
+  }
+
+  ort::Value* tensor_of(const poprt_anchor* a, const Memory& m) const {
+    return api_.tensor(m.data, m.size, poprt_anchor_shape(a), poprt_anchor_rank(a),
+                       onnx_type(poprt_anchor_dtype(a)));
+  }
+
+  void compare(size_t i, Difference& difference) const {
+    const size_t output = compared_[i].output;
+    const poprt_anchor* a = poprt_runner_output(runner_, output);
+    const poprt_dtype d = poprt_anchor_dtype(a);
+    const std::vector<int64_t> room(poprt_anchor_shape(a),
+                                    poprt_anchor_shape(a) + poprt_anchor_rank(a));
+    std::vector<int64_t> real = room;
+    const void* expected = theirs_[output].data;
+    if (compared_[i].shape) {
+      const auto* shape = static_cast<const int64_t*>(outputs_[*compared_[i].shape]);
+      real.assign(shape, shape + room.size());
+      expected = api_.data(out_values_[i]);
+      const std::vector<int64_t> there = api_.shape(out_values_[i]);
+      if (there != real) {
+        std::fprintf(stderr, "'%s': %s here, %s there\n", out_names_[i], text(real).c_str(),
+                     text(there).c_str());
+        return difference.add(INFINITY, 0);
+      }
+    }
+    const size_t count = elements(real);
+    for (size_t k = 0; k < count; k++)
+      difference.add(value(d, outputs_[output], place_in(room, real, k)), value(d, expected, k));
+  }
+
+  Difference difference_to(const char* path, bool optimize) {
+    ort::Session* other = api_.session(path, s_.threads, optimize);
+    std::vector<ort::Value*> again(out_values_.size(), nullptr);
+    api_.run(other, in_names_, in_values_, out_names_, again);
+    Difference difference{s_.rtol, s_.atol};
+    for (size_t i = 0; i < compared_.size(); i++) {
+      const poprt_dtype d = poprt_anchor_dtype(poprt_runner_output(runner_, compared_[i].output));
+      const std::vector<int64_t> shape = api_.shape(out_values_[i]);
+      const size_t count = api_.shape(again[i]) == shape ? elements(shape) : 0;
+      for (size_t k = 0; k < count; k++)
+        difference.add(value(d, api_.data(again[i]), k), value(d, api_.data(out_values_[i]), k));
+      api_.release(again[i]);
+    }
+    api_.release(other);
+    return difference;
+  }
+
+  const ort::Api& api_;
+  const Settings& s_;
+  poprt_runner* runner_;
+  ort::Session* session_;
+  std::vector<const char*> in_names_, out_names_;
+  std::vector<ort::Value*> in_values_, out_values_;
+  std::vector<const void*> inputs_;
+  std::vector<void*> outputs_;
+  std::vector<Memory> theirs_;
+  std::vector<size_t> sizes_;  // of outputs, in bytes
+  std::vector<Compared> compared_;
+  std::vector<bool> made_;  // by ONNX Runtime, in each run
+};
+
+// The median of what fits into the time.
+double round_of(const auto& run, double budget_ms) {
+  std::vector<double> ms;
+  run();
+  const auto begin = Clock::now();
+  while (ms.size() < 3 || ms_since(begin) < budget_ms) {
+    // Very short models are timed in bundles, so that reading the clock does not count.
+    const auto t = Clock::now();
+    run();
+    double took = ms_since(t);
+    if (took < 0.05) {
+      const auto t2 = Clock::now();
+      for (int i = 0; i < 100; i++) run();
+      took = ms_since(t2) / 100;
+    }
+    ms.push_back(took);
+  }
+  return median(ms);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -178,218 +431,26 @@ int main(int argc, char** argv) {
         "usage: compare_ort_engines ORT_LIBRARY MODEL.onnx MODEL.popef THREADS SECONDS [open]\n");
     return 2;
   }
-  const char *model = argv[2], *popef = argv[3];
-  const int threads = std::atoi(argv[4]);
-  const double seconds = std::atof(argv[5]);
-  bool opening = false, compiling = false, any_size = false;
-  std::string directory, nudged;
-  double rtol = 1e-3, atol = 1e-4;
-  for (int i = 6; i < argc; i++) {
-    const std::string word = argv[i], key = word.substr(0, word.find('=') + 1);
-    const std::string setting = word.substr(key.size());
-    if (word == "open") opening = true;
-    if (word == "compile") compiling = true;
-    if (key == "inputs=") directory = setting;
-    if (key == "rtol=") rtol = std::stod(setting);
-    if (key == "atol=") atol = std::stod(setting);
-    if (key == "nudged=") nudged = setting;
-    if (key == "sizes=") any_size = setting == "any";
-  }
+  Settings settings(argv);
+  for (int i = 6; i < argc; i++) settings.read(argv[i]);
   const ort::Api api(argv[1]);
+  std::optional<Opening> opening;
+  if (settings.opening) opening.emplace(api, settings);
 
-  std::vector<double> open_poprt, open_ort, compile_poprt;
-  if (opening) {
-    const std::string again = std::string(popef) + ".again";
-    for (int i = 0; i < 5; i++) {
-      auto t = Clock::now();
-      poprt_runner_free(open(popef, threads));
-      open_poprt.push_back(ms_since(t));
-      t = Clock::now();
-      api.release(api.session(model, threads));
-      open_ort.push_back(ms_since(t));
-      std::this_thread::sleep_for(std::chrono::milliseconds(60));
-      if (compiling && i < 3) {
-        t = Clock::now();
-        poprt_compiler* compiler = nullptr;
-        check(poprt_compiler_create(nullptr, &compiler));
-        check(poprt_compiler_compile_to_popef(compiler, model, again.c_str()));
-        compile_poprt.push_back(ms_since(t));
-        poprt_compiler_free(compiler);
-      }
-    }
-    std::remove(again.c_str());
-  }
+  Comparison comparison(api, settings);
+  comparison.run_poprt();
+  comparison.run_ort();
+  const Difference difference = comparison.agreement();
+  const double rms_itself = difference.mismatches > 0 ? comparison.rms_itself() : 0;
+  const bool bit_equal = comparison.bit_equal();
 
-  poprt_runner* runner = open(popef, threads);
-  ort::Session* session = api.session(model, threads);
-  std::mt19937 rng(1);
-  std::normal_distribution<float> normal;
-  std::vector<const char*> in_names, out_names;
-  std::vector<ort::Value*> in_values, out_values;
-  std::vector<const void*> inputs;
-  std::vector<void*> outputs;
-  std::vector<Memory> theirs;
-  for (size_t i = 0; i < poprt_runner_input_count(runner); i++) {
-    const poprt_anchor* a = poprt_runner_input(runner, i);
-    Memory m(poprt_anchor_bytes(a));
-    if (!directory.empty())
-      read_file(directory + "/" + poprt_anchor_name(a), m);
-    else if (poprt_anchor_dtype(a) == POPRT_DTYPE_F32)
-      for (size_t k = 0; k < m.size / 4; k++) reinterpret_cast<float*>(m.data)[k] = normal(rng);
-    else if (poprt_anchor_dtype(a) == POPRT_DTYPE_S64) {
-      // Masks and token types are 0 or 1, ids anything a vocabulary has.
-      const int64_t limit = std::strcmp(poprt_anchor_name(a), "input_ids") == 0 ? 20000 : 2;
-      for (size_t k = 0; k < m.size / 8; k++)
-        reinterpret_cast<int64_t*>(m.data)[k] = static_cast<int64_t>(rng()) % limit;
-    }
-    in_names.push_back(poprt_anchor_name(a));
-    inputs.push_back(m.data);
-    in_values.push_back(api.tensor(m.data, m.size, poprt_anchor_shape(a), poprt_anchor_rank(a),
-                                   onnx_type(poprt_anchor_dtype(a))));
-  }
-  // A result whose size depends on data has room for the most here, and "NAME:shape" beside it says
-  // how much is real; ONNX Runtime makes such a tensor itself.
-  std::vector<size_t> sizes;
-  std::map<std::string_view, size_t> shapes;  // name of a result -> output with its shape
-  for (size_t i = 0; i < poprt_runner_output_count(runner); i++) {
-    const std::string_view name = poprt_anchor_name(poprt_runner_output(runner, i));
-    const auto of = name.substr(0, name.size() - std::min(name.size(), kShape.size()));
-    for (size_t k = 0; k < i && name.ends_with(kShape); k++)
-      if (poprt_anchor_name(poprt_runner_output(runner, k)) == of) shapes[of] = i;
-  }
-  struct Compared {
-    size_t output;
-    std::optional<size_t> shape;
-  };
-  std::vector<Compared> compared;
-  std::vector<bool> made;
-  for (size_t i = 0; i < poprt_runner_output_count(runner); i++) {
-    const poprt_anchor* a = poprt_runner_output(runner, i);
-    const std::string_view name = poprt_anchor_name(a);
-    Memory m(poprt_anchor_bytes(a));
-    outputs.push_back(m.data);
-    sizes.push_back(m.size);
-    theirs.emplace_back(m.size);
-    if (std::any_of(shapes.begin(), shapes.end(), [&](const auto& s) { return s.second == i; }))
-      continue;
-    const auto shape = shapes.find(name);
-    made.push_back(any_size || shape != shapes.end());
-    compared.push_back({i, {}});
-    if (shape != shapes.end()) compared.back().shape = shape->second;
-    out_names.push_back(poprt_anchor_name(a));
-    out_values.push_back(made.back()
-                             ? nullptr
-                             : api.tensor(theirs.back().data, m.size, poprt_anchor_shape(a),
-                                          poprt_anchor_rank(a), onnx_type(poprt_anchor_dtype(a))));
-  }
-  const auto run_poprt = [&] {
-    check(poprt_runner_execute_indexed(runner, inputs.data(), outputs.data()));
-  };
-  const auto release_made = [&] {
-    for (size_t k = 0; k < made.size(); k++) {
-      if (!made[k] || !out_values[k]) continue;
-      api.release(out_values[k]);
-      out_values[k] = nullptr;
-    }
-  };
-  const auto run_ort = [&] {
-    release_made();
-    api.run(session, in_names, in_values, out_names, out_values);
-  };
-
-  // Agreement, and bit equality with one thread.
-  run_poprt();
-  run_ort();
-  Difference difference{rtol, atol};
-  bool bit_equal = true;
-  for (size_t i = 0; i < compared.size() && !any_size; i++) {
-    const size_t output = compared[i].output;
-    const poprt_anchor* a = poprt_runner_output(runner, output);
-    const poprt_dtype d = poprt_anchor_dtype(a);
-    const std::vector<int64_t> room(poprt_anchor_shape(a),
-                                    poprt_anchor_shape(a) + poprt_anchor_rank(a));
-    std::vector<int64_t> real = room;
-    const void* expected = theirs[output].data;
-    if (compared[i].shape) {
-      const auto* shape = static_cast<const int64_t*>(outputs[*compared[i].shape]);
-      real.assign(shape, shape + room.size());
-      expected = api.data(out_values[i]);
-      if (api.shape(out_values[i]) != real) {
-        std::fprintf(stderr, "'%s': %s here, %s there\n", out_names[i], text(real).c_str(),
-                     text(api.shape(out_values[i])).c_str());
-        difference.add(INFINITY, 0);
-        continue;
-      }
-    }
-    size_t count = 1;
-    for (const int64_t n : real) count *= static_cast<size_t>(n);
-    for (size_t k = 0; k < count; k++)
-      difference.add(value(d, outputs[output], place_in(room, real, k)), value(d, expected, k));
-  }
-  // Where rounding decides (quantized models), ONNX Runtime differs from itself, too: what it makes
-  // of the same model node by node, or of one that differs in last bits, is the yardstick.
-  double rms_itself = 0;
-  const auto compare_itself = [&](const char* path, bool optimize) {
-    ort::Session* other = api.session(path, threads, optimize);
-    std::vector<ort::Value*> again(out_values.size(), nullptr);
-    api.run(other, in_names, in_values, out_names, again);
-    Difference itself{rtol, atol};
-    for (size_t i = 0; i < compared.size(); i++) {
-      const size_t output = compared[i].output;
-      const poprt_dtype d = poprt_anchor_dtype(poprt_runner_output(runner, output));
-      const std::vector<int64_t> shape = api.shape(out_values[i]);
-      if (api.shape(again[i]) != shape) continue;
-      size_t count = 1;
-      for (const int64_t n : shape) count *= static_cast<size_t>(n);
-      for (size_t k = 0; k < count; k++)
-        itself.add(value(d, api.data(again[i]), k), value(d, api.data(out_values[i]), k));
-      api.release(again[i]);
-    }
-    api.release(other);
-    rms_itself = std::max(rms_itself, itself.rms());
-  };
-  if (difference.mismatches > 0) {
-    compare_itself(model, false);
-    if (!nudged.empty()) compare_itself(nudged.c_str(), true);
-  }
-  if (threads > 1) {
-    poprt_runner* single = open(popef, 1);
-    std::vector<Memory> first;
-    std::vector<void*> single_out;
-    for (const size_t s : sizes) {
-      first.emplace_back(s);
-      single_out.push_back(first.back().data);
-    }
-    check(poprt_runner_execute_indexed(single, inputs.data(), single_out.data()));
-    for (size_t i = 0; i < sizes.size(); i++)
-      bit_equal &= std::memcmp(single_out[i], outputs[i], sizes[i]) == 0;
-    poprt_runner_free(single);
-  }
-
-  const auto round = [&](const auto& run, double budget_ms) {
-    std::vector<double> ms;
-    run();
-    const auto begin = Clock::now();
-    while (ms.size() < 3 || ms_since(begin) < budget_ms) {
-      // Very short models are timed in bundles, so that reading the clock does not count.
-      const auto t = Clock::now();
-      run();
-      double took = ms_since(t);
-      if (took < 0.05) {
-        const auto t2 = Clock::now();
-        for (int i = 0; i < 100; i++) run();
-        took = ms_since(t2) / 100;
-      }
-      ms.push_back(took);
-    }
-    return median(ms);
-  };
-  const int rounds = 5;
+  constexpr int kRounds = 5;
+  const double budget_ms = settings.seconds * 1e3 / kRounds / 2;
   std::vector<double> poprt_ms, ort_ms;
-  for (int r = 0; r < rounds; r++) {
-    poprt_ms.push_back(round(run_poprt, seconds * 1e3 / rounds / 2));
-    ort_ms.push_back(round(run_ort, seconds * 1e3 / rounds / 2));
-    std::this_thread::sleep_for(std::chrono::milliseconds(threads > 1 ? 80 : 0));
+  for (int r = 0; r < kRounds; r++) {
+    poprt_ms.push_back(round_of([&] { comparison.run_poprt(); }, budget_ms));
+    ort_ms.push_back(round_of([&] { comparison.run_ort(); }, budget_ms));
+    std::this_thread::sleep_for(std::chrono::milliseconds(settings.threads > 1 ? 80 : 0));
   }
   std::printf(
       "{\"ort_version\":\"%s\",\"poprt_ms\":%s,\"ort_ms\":%s,\"mismatches\":%zu,\"worst\":%.4f,"
@@ -398,7 +459,8 @@ int main(int argc, char** argv) {
       difference.worst, difference.rms(), rms_itself, bit_equal ? "true" : "false");
   if (opening)
     std::printf(",\"open_poprt_ms\":%s,\"open_ort_ms\":%s,\"compile_poprt_ms\":%s",
-                list(open_poprt).c_str(), list(open_ort).c_str(), list(compile_poprt).c_str());
+                list(opening->poprt).c_str(), list(opening->ort).c_str(),
+                list(opening->compile).c_str());
   std::printf("}\n");
   std::fflush(stdout);
   std::_Exit(0);

@@ -70,6 +70,27 @@ public sealed class AsyncTest
     }
 
     [Test]
+    public void Scenario22ARunThatHasBegunEndsWhenItsMemoryIsFree()
+    {
+        using (ModelRunner runner = SlowRunner())
+            for (int tries = 0;; tries++)
+            {
+                Assert.That(tries, Is.LessThan(100), "no run was seen while it computed");
+                using (var cancel = new CancellationTokenSource())
+                {
+                    Task run = runner.ExecuteAsync(SlowBindings(runner), cancel.Token);
+                    Thread.Sleep(1);
+                    cancel.Cancel();
+                    if (run.IsCanceled) continue; // it had not begun
+                    bool early = !run.IsCompleted;
+                    run.Wait();
+                    Assert.That(run.Status, Is.EqualTo(TaskStatus.RanToCompletion));
+                    if (early) return;
+                }
+            }
+    }
+
+    [Test]
     public void Scenario22Cancellation()
     {
         using (ModelRunner runner = SlowRunner())

@@ -25,15 +25,15 @@ internal static class Lifetime
     private static void Cycles(string model, Action cycle)
     {
         long early = 0;
-        for (int i = 1; i <= 10000; i++)
+        for (int i = 1; i <= 4000; i++)
         {
             if (i % 1000 == 1) Compile(model); // now and then, because it is slow
             cycle();
             if (i == 1000) early = ResidentMiB();
         }
         long late = ResidentMiB();
-        Console.WriteLine("resident after 1 000 cycles " + early + " MiB, after 10 000 " + late);
-        if (late > early + 32) throw new InvalidOperationException("memory grows");
+        Console.WriteLine("resident after 1 000 cycles " + early + " MiB, after 4 000 " + late);
+        if (late > early + 12) throw new InvalidOperationException("memory grows");
         WaitForDevices();
     }
 

@@ -1,4 +1,5 @@
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -105,6 +106,22 @@ class AsyncTest extends Scenarios {
             mine,
             assertThrows(
                 RuntimeException.class, () -> compiler.compile(MODELS.resolve("affine.onnx"))));
+    }
+  }
+
+  @Test
+  void scenario_22_aRunThatHasBegunEndsWhenItsMemoryIsFree() throws Exception {
+    try (ModelRunner runner = slowRunner()) {
+      for (int tries = 0; ; tries++) {
+        assertTrue(tries < 100, "no run was seen while it computed");
+        CompletableFuture<Void> run = runner.executeAsync(slowBindings(runner));
+        Thread.sleep(1);
+        if (run.cancel(true)) continue; // it had not begun
+        boolean early = !run.isDone();
+        assertFalse(run.isCancelled());
+        run.get(60, TimeUnit.SECONDS);
+        if (early) return;
+      }
     }
   }
 

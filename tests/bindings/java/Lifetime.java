@@ -40,7 +40,7 @@ final class Lifetime {
 
   private static void cycles(Path model, Cycle cycle) throws IOException, InterruptedException {
     long early = 0;
-    for (int i = 1; i <= 10000; i++) {
+    for (int i = 1; i <= 4000; i++) {
       // A new executable now and then, because compiling is slow.
       if (i % 1000 == 1)
         shared = new Compiler(new CompilerOptions().inputShape("x", 2, 4)).compile(model);
@@ -48,8 +48,8 @@ final class Lifetime {
       if (i == 1000) early = residentMiB();
     }
     long late = residentMiB();
-    System.out.println("resident after 1 000 cycles " + early + " MiB, after 10 000 " + late);
-    if (late > early + 32) throw new AssertionError("memory grows");
+    System.out.println("resident after 1 000 cycles " + early + " MiB, after 4 000 " + late);
+    if (late > early + 12) throw new AssertionError("memory grows");
     waitForDevices();
   }
 

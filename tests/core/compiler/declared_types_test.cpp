@@ -53,6 +53,20 @@ TEST(DeclaredTypes, AreComparedWithComputedShapes) {
   expect_said("output 'm' is declared f32[2,3] but comes out as f32[3,2]", body("f32[2,3]"));
 }
 
+// As onnx.shape_inference writes them into models.
+TEST(DeclaredTypes, WhatOnnxSaysOfStftIsNotBelieved) {
+  const auto body = [](const std::string& attributes, const std::string& type) {
+    return "input %x : f32[1,64,1]\nconst %step : s64[] = 8\nconst %length : s64[] = 16\n"
+           "%s : f32[1,7,16,2] = STFT(%x, %step, _, %length) {" +
+           attributes + "}\n%y : " + type + " = Neg(%s)\noutput %y\n";
+  };
+  EXPECT_EQ(said_of(body("", "f32[1,7,16,2]")), "");
+  expect_said("output 's' is declared f32[1,7,16,2] but comes out as f32[1,7,9,2]",
+              body("onesided = 1", "?"));
+  expect_said("output 'y' is declared s64[1,7,16,2] but comes out as f32[1,7,9,2]",
+              body("", "s64[1,7,16,2]"));
+}
+
 std::string branches(const std::string& condition, const std::string& otherwise) {
   return condition + " %c : bool[]" + (condition == "const" ? " = true" : "") + R"(
     input %x : f32[4]

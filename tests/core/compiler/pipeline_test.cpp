@@ -17,6 +17,14 @@ TEST(Pipeline, SkippedPassesAreLeftOut) {
   EXPECT_EQ(compile_pipeline(options).size() + 1, all.size());
 }
 
+TEST(Pipeline, APassIsSkippedByItsEarlierName) {
+  Options options;
+  options.skip_passes = {"quantized_products"};
+  const auto left = compile_pipeline(options);
+  EXPECT_EQ(left.size() + 1, compile_pipeline({}).size());
+  EXPECT_EQ(std::count(left.begin(), left.end(), passes::find_pass("qdq_products")), 0);
+}
+
 TEST(Pipeline, AMisspeltPassIsAnError) {
   Options options;
   options.skip_passes = {"layer_norm_patern"};

@@ -142,6 +142,25 @@ class WorkspaceTest : public testing::Test {
   std::unique_ptr<Workspace> workspace;
 };
 
+TEST_F(WorkspaceTest, LongTextsFitTheirRoomAndPathsKeepTheirEnds) {
+  ImGui::NewFrame();
+  const auto width = [](const std::string& line) { return ImGui::CalcTextSize(line.c_str()).x; };
+  const std::string path = "/encoder/layer.0/attention/output/dense/MatMul",
+                    words = "one two three";
+  EXPECT_EQ(ui::fitted(path, width(path)), path);
+  const std::string end = ui::fitted(path, width(path) - 1);
+  EXPECT_LE(width(end), width(path) - 1);
+  EXPECT_TRUE(end.starts_with("\xE2\x80\xA6") && end.ends_with("/dense/MatMul")) << end;
+  const std::string begin = ui::fitted(words, width(words) - 1);
+  EXPECT_TRUE(begin.starts_with("one two") && begin.ends_with("\xE2\x80\xA6")) << begin;
+  for (float room = 0; room < 60; room += 1) {
+    const std::string cut = ui::fitted("\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9", room);
+    EXPECT_EQ(cut.size() % 2, cut.ends_with("\xA6") ? 1u : 0u) << "no half of a letter: " << cut;
+  }
+  EXPECT_EQ(ui::fitted(path, 0), "\xE2\x80\xA6");
+  ImGui::EndFrame();
+}
+
 TEST_F(WorkspaceTest, StartsWithRecentFilesAndOpensThem) {
   const auto path = folder.write("net.ir", kSampleText);
   workspace->settings().add_recent(path.string());

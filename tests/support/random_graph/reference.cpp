@@ -117,7 +117,7 @@ double absolute_noise(const Node& n, size_t input, const std::vector<Tensor>& in
   if (n.op_type.find("Conv") != std::string::npos)
     return noise_of(inputs[input].dtype()) * largest(inputs[input]);
   // Bytes are multiplied where quantization surrounds a product, with a bias that is rounded to a
-  // tenth of a step at most (passes/fuse/quantized_products.cpp).
+  // tenth of a step at most (passes/fuse/qdq_products.cpp).
   if (n.op_type == "QuantizeLinear" && input == 0 && follows_product(n.input(0)))
     return 0.12 * largest(inputs[1]);
   return 0;

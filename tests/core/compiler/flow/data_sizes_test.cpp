@@ -456,6 +456,18 @@ TEST(DataSizes, ProductsOfManyMatricesMeetInTheirNumber) {
                     "%y : ? = MatMul(%a, %w)\n");
 }
 
+TEST(DataSizes, ProductsOfTwoSizesAreRefused) {
+  try {
+    of_kept(
+        "%k : s64[4] = Constant() {value_ints = [-1, 1, 1, 1]}\n"
+        "%l : s64[4] = Constant() {value_ints = [1, -1, 1, 1]}\n"
+        "%a : ? = Reshape(%z, %k)\n%b : ? = Reshape(%z, %l)\n%y : ? = MatMul(%a, %b)\n");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::unimplemented) << e.message();
+  }
+}
+
 TEST(DataSizes, WhatGemmAddsHasItsRows) {
   const std::string w =
       "%w : f32[3,3] = Constant() {value = f32[3,3] [1, 2, 0, -1, 4, 2, 3, 0, 1]}\n";

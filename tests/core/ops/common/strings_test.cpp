@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "ops/common/regex.h"
 
 namespace poprt::ops {
 namespace {
@@ -162,6 +161,17 @@ TEST(Strings, CastsNumbersBothWays) {
   EXPECT_THROW(run("Cast", {text({"1x"})}, {{"to", int64_t{1}}}), Error);
 }
 
+TEST(Strings, LettersOfAllScriptsChangeTheirCase) {
+  const auto changed = [](const std::string& s, const std::string& to) {
+    return run("StringNormalizer", {text({s})}, {{"case_change_action", to}})[0].string_values()[0];
+  };
+  EXPECT_EQ(changed("\xC4\x80\xD4\xB1\xE1\xBA\x80\xF0\x90\x90\x80", "LOWER"),
+            "\xC4\x81\xD5\xA1\xE1\xBA\x81\xF0\x90\x90\xA8")
+      << "Latin, Armenian, three bytes, Deseret";
+  EXPECT_EQ(changed("\xCF\x82-\xC3\x9F", "UPPER"), "\xCE\xA3-\xC3\x9F") << "one letter for one";
+  EXPECT_EQ(changed("A\xFF\xC3", "LOWER"), "a\xFF\xC3") << "no UTF-8";
+}
+
 TEST(Strings, MoversTreatStringsAsElements) {
   const Tensor x = text({"c", "a", "b", "a"});
   EXPECT_EQ(run("Gather", {x, Tensor::of<int64_t>({2}, {3, 0})})[0].string_values(),
@@ -172,7 +182,9 @@ TEST(Strings, MoversTreatStringsAsElements) {
   EXPECT_THROW(run("Relu", {x}), Error);
 }
 
-bool matches(std::string_view pattern, std::string_view s) { return Regex(pattern).full_match(s); }
+bool matches(const std::string& pattern, const std::string& s) {
+  return run("RegexFullMatch", {text({s})}, {{"pattern", pattern}})[0].values<bool>()[0];
+}
 
 TEST(Strings, TfIdfVectorizerCountsWords) {
   const Tensor y = run("TfIdfVectorizer", {text({"b", "c", "b", "a", "b"})},
@@ -187,7 +199,7 @@ TEST(Strings, TfIdfVectorizerCountsWords) {
   EXPECT_EQ(y.to_doubles(), (std::vector<double>{3, 0, 1}));
 }
 
-TEST(Regex, MatchesWholeTexts) {
+TEST(RegexFullMatch, MatchesWholeTexts) {
   EXPECT_TRUE(matches("a(b|cd)*e", "abcdbe"));
   EXPECT_FALSE(matches("a(b|cd)*e", "abcdbex"));
   EXPECT_TRUE(matches("", ""));
@@ -203,15 +215,18 @@ TEST(Regex, MatchesWholeTexts) {
   EXPECT_FALSE(matches("a\\bb", "ab"));
   EXPECT_TRUE(matches("^.$", "\xC3\xA9")) << "one character of two bytes";
   EXPECT_FALSE(matches(".", "\n"));
+  EXPECT_TRUE(matches("(?i)\\p{Greek}+[[:digit:]]",
+                      "\xCE\xA9\xCF\x89"
+                      "7"));
 }
 
-TEST(Regex, BrokenPatternsAreErrors) {
+TEST(RegexFullMatch, BrokenPatternsAreErrors) {
   for (const char* p :
        {"(", ")", "a)", "[a", "*a", "\\", "\\q", "(?=a)", "[b-a]", "a{3,2}", "\\x1"})
     EXPECT_THROW(matches(p, "a"), Error) << p;
 }
 
-TEST(Regex, HostilePatternsEndSoon) {
+TEST(RegexFullMatch, HostilePatternsEndSoon) {
   const std::string a(5000, 'a');
   EXPECT_FALSE(matches("(a*)*(a*)*(a*)*b", a));
   EXPECT_FALSE(matches("(a|aa)+b", a));

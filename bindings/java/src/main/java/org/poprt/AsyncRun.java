@@ -66,15 +66,18 @@ final class AsyncRun extends CompletableFuture<Void> {
     free();
   }
 
-  /** The native call is made without the lock: it calls back. */
+  /**
+   * A run that has begun is not cancelled: its memory is in use, and the future ends with it. The
+   * native call is made without the lock: it calls back.
+   */
   @Override
   public boolean cancel(boolean mayInterruptIfRunning) {
     RawRun borrowed = borrow();
-    if (borrowed != null) {
-      borrowed.cancel();
-      giveBack();
-    }
-    return super.cancel(mayInterruptIfRunning);
+    if (borrowed == null) return isCancelled();
+    boolean cancelled = borrowed.cancel();
+    giveBack();
+    if (cancelled) super.cancel(mayInterruptIfRunning);
+    return isCancelled();
   }
 
   @Override

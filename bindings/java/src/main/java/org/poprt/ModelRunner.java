@@ -247,7 +247,10 @@ public class ModelRunner implements AutoCloseable {
    * Submits a run and returns at once; runs begin in the order of submission. Runs for which the
    * queue has no place ({@link RuntimeConfig#queueDepth}) stand in a line without limit, so bound
    * what you submit by waiting for results. The future completes on a thread of the common
-   * pool. Cancelling it cancels a run that has not begun, whose memory is then free at once.
+   * pool. Cancelling it cancels a run that has not begun, whose memory is then free; one that has
+   * begun goes on, {@code cancel} is false, and the future completes when the memory is free. (What
+   * completes the future itself, such as {@code orTimeout}, says nothing about memory: use it on a
+   * {@code copy()}.)
    *
    * @param bindings where inputs are and outputs go; the buffers are kept, the object may be closed
    *     or bound anew

@@ -1,4 +1,4 @@
-// The innermost step of isa/quads.cpp and isa/byte_pixels.cpp: sixteen columns of four bytes times
+// The innermost step of isa/vnni.cpp and isa/byte_pixels.cpp: sixteen columns of four bytes times
 // four bytes of a row. One side is signed, the other unsigned; nothing saturates.
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "kernels/common/pack_quads.h"
+#include "kernels/common/pack_vnni.h"
 
 #include <algorithm>
 #include <cstring>
@@ -13,20 +13,20 @@ std::byte signed_byte(std::byte b, bool is_signed) { return is_signed ? b : b ^ 
 
 }  // namespace
 
-void pack_quad_columns(std::span<const std::byte> b, bool is_signed, int64_t k, int64_t n,
+void pack_vnni_columns(std::span<const std::byte> b, bool is_signed, int64_t k, int64_t n,
                        std::span<std::byte> packed) {
   std::fill(packed.begin(), packed.end(), std::byte{});
   const int64_t steps = (k + 3) / 4;
   for (int64_t i = 0; i < k; i++)
     for (int64_t j = 0; j < n; j++) {
-      const int64_t panel = j / kPackedQuadColumns, column = j % kPackedQuadColumns;
-      packed[static_cast<size_t>(((panel * steps + i / 4) * kPackedQuadColumns + column) * 4 +
+      const int64_t panel = j / kPackedVnniColumns, column = j % kPackedVnniColumns;
+      packed[static_cast<size_t>(((panel * steps + i / 4) * kPackedVnniColumns + column) * 4 +
                                  i % 4)] =
           signed_byte(b[static_cast<size_t>(i * n + j)], is_signed);
     }
 }
 
-void sum_quad_columns(std::span<const std::byte> b, bool is_signed, int64_t k, int64_t n,
+void sum_vnni_columns(std::span<const std::byte> b, bool is_signed, int64_t k, int64_t n,
                       std::span<int32_t> sums) {
   std::fill(sums.begin(), sums.end(), 0);
   for (int64_t i = 0; i < k; i++)
@@ -34,7 +34,7 @@ void sum_quad_columns(std::span<const std::byte> b, bool is_signed, int64_t k, i
       sums[static_cast<size_t>(j)] += signed_value(b[static_cast<size_t>(i * n + j)], is_signed);
 }
 
-void pack_quad_rows(std::span<const std::byte> w, bool is_signed, int64_t filters, int64_t channels,
+void pack_vnni_rows(std::span<const std::byte> w, bool is_signed, int64_t filters, int64_t channels,
                     int64_t taps, std::span<std::byte> packed) {
   std::fill(packed.begin(), packed.end(), std::byte{});
   const int64_t quads = (channels + 3) / 4;
@@ -45,7 +45,7 @@ void pack_quad_rows(std::span<const std::byte> w, bool is_signed, int64_t filter
             signed_byte(w[static_cast<size_t>((f * channels + c) * taps + t)], is_signed);
 }
 
-void sum_quad_rows(std::span<const std::byte> w, bool is_signed, int64_t filters, int64_t each,
+void sum_vnni_rows(std::span<const std::byte> w, bool is_signed, int64_t filters, int64_t each,
                    std::span<int32_t> sums) {
   for (int64_t f = 0; f < filters; f++) {
     int32_t sum = 0;

@@ -1,5 +1,5 @@
 // 8-bit products of every instruction set that this CPU has against plain loops: all bits equal.
-#include "kernels/isa/quads.h"
+#include "kernels/isa/vnni.h"
 
 #include <gtest/gtest.h>
 
@@ -16,69 +16,69 @@ namespace {
 
 struct Build {
   const char* name;
-  const isa::QuadTable* table;
+  const isa::VnniTable* table;
   bool vnni;
 };
 
 std::vector<Build> builds() {
-  std::vector<Build> all = {{"baseline", &isa::quads_baseline, false}};
+  std::vector<Build> all = {{"baseline", &isa::vnni_baseline, false}};
 #if defined(POPRT_HAS_ISA_avx512)
-  if (cpu_isa() >= Isa::avx2) all.push_back({"avx2", &isa::quads_avx2, false});
-  if (cpu_isa() >= Isa::avx512) all.push_back({"avx512", &isa::quads_avx512, false});
-  if (cpu_has_vnni()) all.push_back({"avx512 vnni", &isa::quads_avx512, true});
+  if (cpu_isa() >= Isa::avx2) all.push_back({"avx2", &isa::vnni_avx2, false});
+  if (cpu_isa() >= Isa::avx512) all.push_back({"avx512", &isa::vnni_avx512, false});
+  if (cpu_has_vnni()) all.push_back({"avx512 vnni", &isa::vnni_avx512, true});
 #endif
   return all;
 }
 
 int32_t as(uint8_t byte, bool is_signed) { return is_signed ? static_cast<int8_t>(byte) : byte; }
 
-TEST(Quads, MultiplyIsExact) {
+TEST(Vnni, MultiplyIsExact) {
   constexpr int64_t kSteps = 37;
   const auto rows = random_bytes(6 * 4 * kSteps, 1);
-  const auto panel = random_bytes(static_cast<size_t>((kSteps + 1) * isa::kQuadBytes), 2);
+  const auto panel = random_bytes(static_cast<size_t>((kSteps + 1) * isa::kVnniBytes), 2);
   std::vector<int32_t> offsets;  // overlapping steps in another order
   for (int64_t i = 0; i < kSteps; i++)
-    offsets.push_back(static_cast<int32_t>((kSteps - 1 - i) * isa::kQuadBytes + 4 * (i % 7)));
+    offsets.push_back(static_cast<int32_t>((kSteps - 1 - i) * isa::kVnniBytes + 4 * (i % 7)));
   for (const Build& b : builds())
     for (const auto signs :
-         {isa::QuadSigns::panel, isa::QuadSigns::panel_flip_rows, isa::QuadSigns::rows})
-      for (int64_t n = 1; n <= isa::kQuadRows; n++)
+         {isa::VnniSigns::panel, isa::VnniSigns::panel_flip_rows, isa::VnniSigns::rows})
+      for (int64_t n = 1; n <= isa::kVnniRows; n++)
         for (const bool offset : {false, true}) {
-          const bool add = n % 2 != 0, rows_signed = signs == isa::QuadSigns::rows;
-          std::vector<int32_t> sums(isa::kQuadRows * isa::kQuadPanel, 5);
+          const bool add = n % 2 != 0, rows_signed = signs == isa::VnniSigns::rows;
+          std::vector<int32_t> sums(isa::kVnniRows * isa::kVnniPanel, 5);
           b.table->multiply(signs, b.vnni, rows.data(), 4 * kSteps, n,
                             {panel.data(), offset ? offsets.data() : nullptr, kSteps}, add,
                             sums.data());
-          for (int64_t r = 0; r < isa::kQuadRows; r++)
-            for (int64_t j = 0; j < isa::kQuadPanel; j++) {
+          for (int64_t r = 0; r < isa::kVnniRows; r++)
+            for (int64_t j = 0; j < isa::kVnniPanel; j++) {
               int32_t want = r >= n || add ? 5 : 0;
               for (int64_t k = 0; r < n && k < 4 * kSteps; k++) {
                 const int64_t at =
-                    offset ? offsets[static_cast<size_t>(k / 4)] : k / 4 * isa::kQuadBytes;
+                    offset ? offsets[static_cast<size_t>(k / 4)] : k / 4 * isa::kVnniBytes;
                 uint8_t row = rows[static_cast<size_t>(r * 4 * kSteps + k)];
-                if (signs == isa::QuadSigns::panel_flip_rows) row ^= 0x80;
+                if (signs == isa::VnniSigns::panel_flip_rows) row ^= 0x80;
                 want += as(row, rows_signed) *
                         as(panel[static_cast<size_t>(at + 4 * j + k % 4)], !rows_signed);
               }
-              ASSERT_EQ(sums[static_cast<size_t>(r * isa::kQuadPanel + j)], want)
+              ASSERT_EQ(sums[static_cast<size_t>(r * isa::kVnniPanel + j)], want)
                   << b.name << " signs " << static_cast<int>(signs) << " row " << r << " column "
                   << j;
             }
         }
 }
 
-TEST(Quads, SumsOfRowsAndColumnsAreExact) {
+TEST(Vnni, SumsOfRowsAndColumnsAreExact) {
   constexpr int64_t kSteps = 150;  // more than a piece
-  const auto panel = random_bytes(static_cast<size_t>(kSteps * isa::kQuadBytes), 3);
+  const auto panel = random_bytes(static_cast<size_t>(kSteps * isa::kVnniBytes), 3);
   for (const Build& b : builds()) {
     for (const bool is_signed : {false, true}) {
-      int32_t sums[isa::kQuadPanel];
+      int32_t sums[isa::kVnniPanel];
       b.table->column_sums(is_signed, b.vnni, {panel.data(), nullptr, kSteps}, sums);
-      for (int64_t j = 0; j < isa::kQuadPanel; j++) {
+      for (int64_t j = 0; j < isa::kVnniPanel; j++) {
         int32_t want = 0;
         for (int64_t k = 0; k < 4 * kSteps; k++)
           want +=
-              as(panel[static_cast<size_t>(k / 4 * isa::kQuadBytes + 4 * j + k % 4)], is_signed);
+              as(panel[static_cast<size_t>(k / 4 * isa::kVnniBytes + 4 * j + k % 4)], is_signed);
         ASSERT_EQ(sums[j], want) << b.name;
       }
     }
@@ -88,7 +88,7 @@ TEST(Quads, SumsOfRowsAndColumnsAreExact) {
   }
 }
 
-TEST(Quads, InterleavePutsFourRowsSideBySide) {
+TEST(Vnni, InterleavePutsFourRowsSideBySide) {
   const auto from = random_bytes(4 * 100, 4);
   for (const Build& b : builds())
     for (int64_t rows = 1; rows <= 4; rows++)
@@ -105,7 +105,7 @@ TEST(Quads, InterleavePutsFourRowsSideBySide) {
       }
 }
 
-TEST(Quads, TakeSkipsQuads) {
+TEST(Vnni, TakeSkipsQuads) {
   const auto from = random_bytes(4 * 200, 8);
   for (const Build& b : builds())
     for (const int64_t stride : {1, 2, 3})
@@ -119,10 +119,10 @@ TEST(Quads, TakeSkipsQuads) {
       }
 }
 
-TEST(Quads, SumsBecomeNumbers) {
+TEST(Vnni, SumsBecomeNumbers) {
   std::mt19937 rng(6);
-  std::vector<int32_t> sums(isa::kQuadPanel), columns(isa::kQuadPanel);
-  std::vector<float> scales(isa::kQuadPanel), bias(isa::kQuadPanel);
+  std::vector<int32_t> sums(isa::kVnniPanel), columns(isa::kVnniPanel);
+  std::vector<float> scales(isa::kVnniPanel), bias(isa::kVnniPanel);
   for (size_t j = 0; j < sums.size(); j++) {
     sums[j] = static_cast<int32_t>(rng() % 100000) - 50000;
     columns[j] = static_cast<int32_t>(rng() % 200) - 100;
@@ -133,7 +133,7 @@ TEST(Quads, SumsBecomeNumbers) {
     for (const bool one : {false, true})
       for (const bool has_bias : {false, true})
         for (const int64_t n : {1, 20, 64}) {
-          std::vector<float> y(isa::kQuadPanel + 1, 77);
+          std::vector<float> y(isa::kVnniPanel + 1, 77);
           b.table->real(y.data(), sums.data(), n, 130, columns.data(), 0.5f, scales.data(), one,
                         has_bias ? bias.data() : nullptr);
           for (size_t j = 0; j < y.size(); j++) {
@@ -146,7 +146,7 @@ TEST(Quads, SumsBecomeNumbers) {
         }
 }
 
-TEST(Quads, FilterRowIsExact) {
+TEST(Vnni, FilterRowIsExact) {
   std::mt19937 rng(5);
   std::vector<float> x(400);
   for (float& v : x) v = static_cast<float>(static_cast<int>(rng() % 511) - 255);
@@ -166,9 +166,9 @@ TEST(Quads, FilterRowIsExact) {
     }
 }
 
-TEST(Quads, BytesAreRoundedAndSaturated) {
+TEST(Vnni, BytesAreRoundedAndSaturated) {
   std::mt19937 rng(7);
-  std::vector<int32_t> sums(isa::kQuadPanel), columns(isa::kQuadPanel);
+  std::vector<int32_t> sums(isa::kVnniPanel), columns(isa::kVnniPanel);
   for (int trial = 0; trial < 200; trial++) {
     for (int32_t& s : sums) s = static_cast<int32_t>(rng() % 200000) - 100000;
     for (int32_t& c : columns) c = static_cast<int32_t>(rng() % 1000);
@@ -179,7 +179,7 @@ TEST(Quads, BytesAreRoundedAndSaturated) {
     const float low = trial % 4 < 2 ? -128.0f : 0.0f;
     const float zero = low + static_cast<float>(rng() % 256);
     for (const Build& b : builds()) {
-      std::vector<uint8_t> out(isa::kQuadPanel + 1, 0xa5);
+      std::vector<uint8_t> out(isa::kVnniPanel + 1, 0xa5);
       b.table->correct_bytes(out.data(), sums.data(), row_zero, columns.data(), rest, scale, zero,
                              low);
       for (size_t j = 0; j < sums.size(); j++) {

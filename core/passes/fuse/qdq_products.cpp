@@ -323,9 +323,10 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef quantized_products_pass;
-const PassDef quantized_products_pass = {
-    .name = "quantized_products",
+extern const PassDef qdq_products_pass;
+const PassDef qdq_products_pass = {
+    .name = "qdq_products",
+    .alias = "quantized_products",
     .summary = "multiplies bytes where DequantizeLinear and QuantizeLinear surround a product",
     .condition =
         "one scale and zero point for activations, constant weights with one or one a channel; "

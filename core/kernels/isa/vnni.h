@@ -9,28 +9,28 @@
 
 namespace poprt::kernels::isa {
 
-inline constexpr int64_t kQuadPanel = 64;  // columns
-inline constexpr int64_t kQuadRows = 6;
-inline constexpr int64_t kQuadBytes = 4 * kQuadPanel;
+inline constexpr int64_t kVnniPanel = 64;  // columns
+inline constexpr int64_t kVnniRows = 6;
+inline constexpr int64_t kVnniBytes = 4 * kVnniPanel;
 
 // Which side is signed, and whether the rows come with the top bit the other way round.
-enum class QuadSigns { panel, panel_flip_rows, rows };
+enum class VnniSigns { panel, panel_flip_rows, rows };
 
 // A panel is `count` steps of [64 columns][4 bytes]; step i lies at offsets[i] bytes, or at i *
-// kQuadBytes without offsets.
-struct QuadPanel {
+// kVnniBytes without offsets.
+struct VnniPanel {
   const uint8_t* data;
   const int32_t* offsets;
   int64_t count;
 };
 
-struct QuadTable {
-  // sums[r * kQuadPanel + j] (+)= sum over steps i and t < 4 of rows[r * stride + 4 i + t] times
-  // byte t of column j, for r < n <= kQuadRows; adds to what is there when `add`.
-  void (*multiply)(QuadSigns signs, bool vnni, const uint8_t* rows, int64_t stride, int64_t n,
-                   const QuadPanel& panel, bool add, int32_t* sums) noexcept;
+struct VnniTable {
+  // sums[r * kVnniPanel + j] (+)= sum over steps i and t < 4 of rows[r * stride + 4 i + t] times
+  // byte t of column j, for r < n <= kVnniRows; adds to what is there when `add`.
+  void (*multiply)(VnniSigns signs, bool vnni, const uint8_t* rows, int64_t stride, int64_t n,
+                   const VnniPanel& panel, bool add, int32_t* sums) noexcept;
   // sums[j] = sum of the bytes of column j.
-  void (*column_sums)(bool is_signed, bool vnni, const QuadPanel& panel, int32_t* sums) noexcept;
+  void (*column_sums)(bool is_signed, bool vnni, const VnniPanel& panel, int32_t* sums) noexcept;
   // Sum of n bytes, each with its bits flipped by `flip`, unsigned.
   int32_t (*row_sum)(const uint8_t* row, int64_t n, uint8_t flip) noexcept;
   // n quads to[4 j + t] = from[t * stride + j] ^ flip for t < rows, 0 for the others.
@@ -56,6 +56,6 @@ struct QuadTable {
   void (*filter_row)(const float* x, const int32_t* offsets, const float* weights, int64_t taps,
                      int64_t stride, int64_t n, int32_t bias, int32_t* y) noexcept;
 };
-POPRT_DECLARE_ISA(QuadTable, quads)
+POPRT_DECLARE_ISA(VnniTable, vnni)
 
 }  // namespace poprt::kernels::isa

@@ -85,7 +85,7 @@ void expect_result(const std::string& text, const std::string& operators,
                    const std::map<std::string, Tensor>& feeds, const Doubles& real,
                    const Result& y) {
   const auto graph = parsed(text);
-  run(*graph, {"quantized_products"});
+  run(*graph, {"qdq_products"});
   ASSERT_EQ(ops_of(*graph), operators) << ir::to_text(*graph);
   EXPECT_EQ(graph->outputs()[0]->name(), "y");
   const Doubles found = evaluate_graph(*graph, feeds).at("y").to_doubles();
@@ -172,7 +172,7 @@ void check_conv(const ConvCase& c, uint32_t seed) {
   expect_result(text, "QLinearConv", {{"x", x.tensor()}}, real, y);
 }
 
-TEST(QuantizedProducts, ConvOfRandomWindows) {
+TEST(QdqProducts, ConvOfRandomWindows) {
   for (uint32_t seed = 1; seed <= 40; seed++) {
     std::mt19937 rng(seed + 1000);
     const auto pick = [&](auto... options) {
@@ -198,7 +198,7 @@ TEST(QuantizedProducts, ConvOfRandomWindows) {
   }
 }
 
-TEST(QuantizedProducts, MatMulOfWeightsAndOfTwoVariables) {
+TEST(QdqProducts, MatMulOfWeightsAndOfTwoVariables) {
   for (uint32_t seed = 1; seed <= 20; seed++) {
     SCOPED_TRACE(seed);
     std::mt19937 rng(seed);
@@ -229,7 +229,7 @@ TEST(QuantizedProducts, MatMulOfWeightsAndOfTwoVariables) {
   }
 }
 
-TEST(QuantizedProducts, GemmWithBias) {
+TEST(QdqProducts, GemmWithBias) {
   for (uint32_t seed = 1; seed <= 12; seed++) {
     SCOPED_TRACE(seed);
     std::mt19937 rng(seed);
@@ -287,11 +287,11 @@ std::string product(std::string_view rest, int zero = 0, double six = 63.8) {
 
 std::string operators_of(const std::string& text) {
   const auto graph = parsed(text);
-  run(*graph, {"quantized_products"});
+  run(*graph, {"qdq_products"});
   return ops_of(*graph);
 }
 
-TEST(QuantizedProducts, ActivationsThatSaturationDoes) {
+TEST(QdqProducts, ActivationsThatSaturationDoes) {
   const std::string relu = "%r = Relu(%p)\n %y = QuantizeLinear(%r, %ys, %yz)";
   const std::string clip = "%r = Clip(%p, %zero, %six)\n %y = QuantizeLinear(%r, %ys, %yz)";
   const std::string kept = "DequantizeLinear DequantizeLinear MatMul ";
@@ -302,7 +302,7 @@ TEST(QuantizedProducts, ActivationsThatSaturationDoes) {
   EXPECT_EQ(operators_of(product(clip, 0, 40)), kept + "Clip QuantizeLinear");
 }
 
-TEST(QuantizedProducts, WhatHasOtherReadersStays) {
+TEST(QdqProducts, WhatHasOtherReadersStays) {
   const std::string kept = "DequantizeLinear DequantizeLinear MatMul ";
   EXPECT_EQ(operators_of(product("%y = QuantizeLinear(%p, %ys, %yz)\n %z = Abs(%p)\n output %z")),
             kept + "QuantizeLinear Abs");
@@ -313,7 +313,7 @@ TEST(QuantizedProducts, WhatHasOtherReadersStays) {
             "DequantizeLinear QLinearMatMul Abs");
 }
 
-TEST(QuantizedProducts, FewChannelsOfAGroupStayFloats) {
+TEST(QdqProducts, FewChannelsOfAGroupStayFloats) {
   EXPECT_EQ(operators_of(R"(
     input %x : u8[1,4,5,5]
     const %w : s8[4,1,3,3] = fill 1
@@ -329,7 +329,7 @@ TEST(QuantizedProducts, FewChannelsOfAGroupStayFloats) {
             "DequantizeLinear DequantizeLinear Conv QuantizeLinear");
 }
 
-TEST(QuantizedProducts, MovesOfBytes) {
+TEST(QdqProducts, MovesOfBytes) {
   const auto text = [](std::string_view scale) {
     return fmt::format(R"(
     input %x : u8[2,6]
@@ -344,12 +344,12 @@ TEST(QuantizedProducts, MovesOfBytes) {
   )",
                        scale);
   };
-  expect_ops({"quantized_products"}, text("0.5"), "Reshape");
+  expect_ops({"qdq_products"}, text("0.5"), "Reshape");
   EXPECT_EQ(operators_of(text("0.25")), "DequantizeLinear Reshape QuantizeLinear");
 }
 
 // 40000 products of the largest bytes do not fit 32 bits, those of these weights do.
-TEST(QuantizedProducts, LongSumsOfSmallWeights) {
+TEST(QdqProducts, LongSumsOfSmallWeights) {
   const auto text = [](int64_t places) {
     std::vector<int64_t> w(80000, 1);
     for (int64_t i = 0; i < places; i++) w[static_cast<size_t>(i)] = -128;
@@ -368,11 +368,11 @@ TEST(QuantizedProducts, LongSumsOfSmallWeights) {
                        fmt::join(w, ", "));
   };
   EXPECT_EQ(operators_of(text(40000)), "DequantizeLinear DequantizeLinear Gemm QuantizeLinear");
-  expect_ops({"quantized_products"}, text(10000), "com.microsoft.QGemm");
+  expect_ops({"qdq_products"}, text(10000), "com.microsoft.QGemm");
 }
 
-TEST(QuantizedProducts, ConcatOfBytes) {
-  expect_ops({"quantized_products"}, R"(
+TEST(QdqProducts, ConcatOfBytes) {
+  expect_ops({"qdq_products"}, R"(
     input %a : u8[2,3,7]
     input %b : s8[2,5,7]
     input %c : u8[2,1,7]
@@ -390,8 +390,8 @@ TEST(QuantizedProducts, ConcatOfBytes) {
              "DequantizeLinear DequantizeLinear QuantizeLinear QuantizeLinear Concat", 17, 0);
 }
 
-TEST(QuantizedProducts, TheLargestOfBytes) {
-  expect_ops({"quantized_products"}, R"(
+TEST(QdqProducts, TheLargestOfBytes) {
+  expect_ops({"qdq_products"}, R"(
     input %x : s8[1,2,5,5]
     const %s : f32[] = 0.5
     const %z : s8[] = -3

@@ -1,4 +1,4 @@
-// conv_quads (calls/conv_quads.h). A task is a few panels of 64 positions of one image and group.
+// conv_vnni (calls/conv_vnni.h). A task is a few panels of 64 positions of one image and group.
 //
 // With a stride of 1 along the rows a panel is read where it lies: positions run on through the
 // padding at the ends of rows, and what falls there is dropped. Otherwise it is gathered.
@@ -7,22 +7,22 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/calls/conv_quads.h"
+#include "kernels/calls/conv_vnni.h"
 #include "kernels/common/convert_block.h"
 #include "kernels/common/cpu.h"
 #include "kernels/common/integer_panel.h"
 #include "kernels/common/operands.h"
-#include "kernels/isa/quads.h"
+#include "kernels/isa/vnni.h"
 
 namespace poprt::kernels {
 namespace {
 
 constexpr int64_t kPanelsOfTask = 4;
 
-using Axis = calls::QuadAxis;
+using Axis = calls::VnniAxis;
 
 struct Params {
-  const isa::QuadTable* table;
+  const isa::VnniTable* table;
   bool vnni;
   int64_t groups, c, m, quads, in_plane = 1, out_plane = 1, taps = 1, steps;
   bool x_signed, w_signed, w_filters;
@@ -86,8 +86,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
   const int64_t filters = p.groups * p.m;
   bool any_zero = false;
   for (int64_t f = 0; f < (p.w_filters ? filters : 1); f++) any_zero |= w_zero(f) != 0;
-  constexpr int64_t kPanel = isa::kQuadPanel;
-  int32_t sums[isa::kQuadRows * kPanel], column_sums[kPanel] = {}, zeros[kPanel], out[kPanel];
+  constexpr int64_t kPanel = isa::kVnniPanel;
+  int32_t sums[isa::kVnniRows * kPanel], column_sums[kPanel] = {}, zeros[kPanel], out[kPanel];
   std::fill_n(zeros, kPanel, 1);
   const auto depth = static_cast<uint32_t>(p.c * p.taps);
   for (int64_t task = begin; task < end; task++) {
@@ -99,18 +99,18 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
     const auto* w = static_cast<const uint8_t*>(data[1]) + group * p.m * p.steps * 4;
     for (int64_t panel = first; panel < std::min(first + kPanelsOfTask, p.panels); panel++) {
       const int64_t position = panel * kPanel, count = std::min(kPanel, p.line - position);
-      isa::QuadPanel from = {x + position * 4, p.offsets.data(), p.steps};
+      isa::VnniPanel from = {x + position * 4, p.offsets.data(), p.steps};
       if (!p.direct) {
         for (int64_t i = 0; i < p.steps; i++) {
           const uint8_t* at = x + position * ax.stride * 4 + p.offsets[static_cast<size_t>(i)];
-          p.table->take(gathered + i * isa::kQuadBytes, at, ax.stride, count);
+          p.table->take(gathered + i * isa::kVnniBytes, at, ax.stride, count);
         }
         from = {gathered, nullptr, p.steps};
       }
       if (any_zero) p.table->column_sums(false, p.vnni, from, column_sums);
-      for (int64_t m0 = 0; m0 < p.m; m0 += isa::kQuadRows) {
-        const int64_t rows = std::min(isa::kQuadRows, p.m - m0);
-        p.table->multiply(isa::QuadSigns::rows, p.vnni, w + m0 * p.steps * 4, p.steps * 4, rows,
+      for (int64_t m0 = 0; m0 < p.m; m0 += isa::kVnniRows) {
+        const int64_t rows = std::min(isa::kVnniRows, p.m - m0);
+        p.table->multiply(isa::VnniSigns::rows, p.vnni, w + m0 * p.steps * 4, p.steps * 4, rows,
                           from, false, sums);
         for (int64_t r = 0; r < rows; r++) {
           const int64_t filter = group * p.m + m0 + r;
@@ -159,10 +159,10 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 
 Plan prepare(const Call& call) {
   const bool scaled = call.operands.size() > 7;
-  const Operands r("conv_quads", call, scaled ? 11 : 7);
-  const auto c = calls::decode<calls::ConvQuads>(call);
+  const Operands r("conv_vnni", call, scaled ? 11 : 7);
+  const auto c = calls::decode<calls::ConvVnni>(call);
   auto p = std::make_shared<Params>();
-  p->table = &POPRT_SELECT_ISA(quads);
+  p->table = &POPRT_SELECT_ISA(vnni);
   p->vnni = cpu_has_vnni();
   const int64_t n = c.n;
   p->groups = c.groups;
@@ -183,7 +183,7 @@ Plan prepare(const Call& call) {
   const int64_t bytes = Operands::product({p->quads, p->in_plane, 4});
   r.check(bytes < (int64_t{1} << 31), "an image is too large");
   const int64_t filters = checked_mul(p->groups, p->m), images = checked_mul(n, p->groups);
-  r.needs(0, DType::u8, {checked_add(checked_mul(images, bytes), isa::kQuadBytes)});
+  r.needs(0, DType::u8, {checked_add(checked_mul(images, bytes), isa::kVnniBytes)});
   r.needs(1, DType::s8, {filters, p->steps, 4});
   r.needs(2, DType::s32, {filters});
   r.may(3, p->x_signed ? DType::s8 : DType::u8, {1});
@@ -218,21 +218,21 @@ Plan prepare(const Call& call) {
   const bool runs_on = p->direct && ay.stride == 1;
   p->line = runs_on ? (ay.out - 1) * ax.padded + ax.out : ax.out;
   p->lines = runs_on ? az.out : az.out * ay.out;
-  p->panels = (p->line + isa::kQuadPanel - 1) / isa::kQuadPanel;
+  p->panels = (p->line + isa::kVnniPanel - 1) / isa::kVnniPanel;
   p->tasks_of_line = (p->panels + kPanelsOfTask - 1) / kPanelsOfTask;
   Plan plan;
   plan.run = run;
   plan.tasks = Operands::product({images, p->lines, p->tasks_of_line});
-  plan.work = static_cast<double>(images * p->lines * p->panels) * isa::kQuadPanel *
+  plan.work = static_cast<double>(images * p->lines * p->panels) * isa::kVnniPanel *
               static_cast<double>(p->m) * (static_cast<double>(p->steps) / 40 + 0.5);
-  if (!p->direct) plan.scratch_bytes = static_cast<size_t>(checked_mul(p->steps, isa::kQuadBytes));
+  if (!p->direct) plan.scratch_bytes = static_cast<size_t>(checked_mul(p->steps, isa::kVnniBytes));
   plan.params = std::move(p);
   return plan;
 }
 
 }  // namespace
 
-extern const Kernel conv_quads_kernel;
-const Kernel conv_quads_kernel = {"conv_quads", prepare};
+extern const Kernel conv_vnni_kernel;
+const Kernel conv_vnni_kernel = {"conv_vnni", prepare};
 
 }  // namespace poprt::kernels

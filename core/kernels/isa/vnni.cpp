@@ -1,25 +1,25 @@
-#include "kernels/isa/quads.h"
+#include "kernels/isa/vnni.h"
 
 #include "kernels/isa/isa.h"
 #include "kernels/isa/math.h"
-#include "kernels/isa/quad_products.h"
 #include "kernels/isa/vec.h"
+#include "kernels/isa/vnni_products.h"
 
 namespace poprt::kernels::isa {
 namespace {
 
 #define POPRT_QUAD_TILE(name, target, add_products)                                              \
   template <bool kRowsSigned, bool kFlip, int kRows>                                             \
-  target void name(const uint8_t* rows, int64_t stride, const QuadPanel& p, bool add,            \
+  target void name(const uint8_t* rows, int64_t stride, const VnniPanel& p, bool add,            \
                    int32_t* sums) {                                                              \
     u32x16 sum[kRows][4] = {};                                                                   \
     if (add)                                                                                     \
       for (int r = 0; r < kRows; r++)                                                            \
         for (int v = 0; v < 4; v++)                                                              \
-          sum[r][v] = *reinterpret_cast<const u32x16u*>(sums + r * kQuadPanel + 16 * v);         \
+          sum[r][v] = *reinterpret_cast<const u32x16u*>(sums + r * kVnniPanel + 16 * v);         \
     const uint8_t* data = p.data;                                                                \
     for (int64_t i = 0; i < p.count; i++) {                                                      \
-      const uint8_t* at = p.offsets ? p.data + p.offsets[i] : data + i * kQuadBytes;             \
+      const uint8_t* at = p.offsets ? p.data + p.offsets[i] : data + i * kVnniBytes;             \
       for (int r = 0; r < kRows; r++) {                                                          \
         int32_t quad = *reinterpret_cast<const loose_i32*>(rows + r * stride + 4 * i);           \
         if (kFlip) quad ^= static_cast<int32_t>(0x80808080u);                                    \
@@ -29,10 +29,10 @@ namespace {
     }                                                                                            \
     for (int r = 0; r < kRows; r++)                                                              \
       for (int v = 0; v < 4; v++)                                                                \
-        *reinterpret_cast<u32x16u*>(sums + r * kQuadPanel + 16 * v) = sum[r][v];                 \
+        *reinterpret_cast<u32x16u*>(sums + r * kVnniPanel + 16 * v) = sum[r][v];                 \
   }                                                                                              \
   template <bool kRowsSigned, bool kFlip>                                                        \
-  void name##_rows(const uint8_t* rows, int64_t stride, int64_t n, const QuadPanel& p, bool add, \
+  void name##_rows(const uint8_t* rows, int64_t stride, int64_t n, const VnniPanel& p, bool add, \
                    int32_t* sums) {                                                              \
     switch (n) {                                                                                 \
       case 1: return name<kRowsSigned, kFlip, 1>(rows, stride, p, add, sums);                    \
@@ -44,42 +44,42 @@ namespace {
       default: return;                                                                           \
     }                                                                                            \
   }
-static_assert(kQuadRows == 6);
+static_assert(kVnniRows == 6);
 
 #if defined(__AVX512BW__)
 POPRT_QUAD_TILE(vnni_tile, POPRT_VNNI, add_vnni)
 #endif
 POPRT_QUAD_TILE(plain_tile, , add_plain)
 
-void multiply(QuadSigns signs, bool vnni, const uint8_t* rows, int64_t stride, int64_t n,
-              const QuadPanel& p, bool add, int32_t* sums) noexcept {
+void multiply(VnniSigns signs, bool vnni, const uint8_t* rows, int64_t stride, int64_t n,
+              const VnniPanel& p, bool add, int32_t* sums) noexcept {
 #if defined(__AVX512BW__)
   if (vnni) switch (signs) {
-      case QuadSigns::panel: return vnni_tile_rows<false, false>(rows, stride, n, p, add, sums);
-      case QuadSigns::panel_flip_rows:
+      case VnniSigns::panel: return vnni_tile_rows<false, false>(rows, stride, n, p, add, sums);
+      case VnniSigns::panel_flip_rows:
         return vnni_tile_rows<false, true>(rows, stride, n, p, add, sums);
-      case QuadSigns::rows: return vnni_tile_rows<true, false>(rows, stride, n, p, add, sums);
+      case VnniSigns::rows: return vnni_tile_rows<true, false>(rows, stride, n, p, add, sums);
     }
 #endif
   (void)vnni;
   switch (signs) {
-    case QuadSigns::panel: return plain_tile_rows<false, false>(rows, stride, n, p, add, sums);
-    case QuadSigns::panel_flip_rows:
+    case VnniSigns::panel: return plain_tile_rows<false, false>(rows, stride, n, p, add, sums);
+    case VnniSigns::panel_flip_rows:
       return plain_tile_rows<false, true>(rows, stride, n, p, add, sums);
-    case QuadSigns::rows: return plain_tile_rows<true, false>(rows, stride, n, p, add, sums);
+    case VnniSigns::rows: return plain_tile_rows<true, false>(rows, stride, n, p, add, sums);
   }
 }
 
 // A row of ones, a piece at a time.
-void column_sums(bool is_signed, bool vnni, const QuadPanel& p, int32_t* sums) noexcept {
+void column_sums(bool is_signed, bool vnni, const VnniPanel& p, int32_t* sums) noexcept {
   constexpr int64_t kPiece = 64;
   uint8_t ones[4 * kPiece];
   for (uint8_t& one : ones) one = 1;
   for (int64_t i = 0; i < p.count || i == 0; i += kPiece) {
     const int64_t count = p.count - i < kPiece ? p.count - i : kPiece;
-    const QuadPanel piece = {p.offsets ? p.data : p.data + i * kQuadBytes,
+    const VnniPanel piece = {p.offsets ? p.data : p.data + i * kVnniBytes,
                              p.offsets ? p.offsets + i : nullptr, count};
-    multiply(is_signed ? QuadSigns::panel : QuadSigns::rows, vnni, ones, 0, 1, piece, i > 0, sums);
+    multiply(is_signed ? VnniSigns::panel : VnniSigns::rows, vnni, ones, 0, 1, piece, i > 0, sums);
   }
 }
 
@@ -128,14 +128,14 @@ void interleave(const uint8_t* from, int64_t stride, int64_t rows, int64_t n, ui
 
 // Constant strides let the compiler shuffle vectors.
 template <int kStride>
-POPRT_INLINE void take_quads(loose_i32* __restrict to, const loose_i32* __restrict from,
-                             int64_t stride, int64_t n) {
+POPRT_INLINE void take_vnni(loose_i32* __restrict to, const loose_i32* __restrict from,
+                            int64_t stride, int64_t n) {
   for (int64_t j = 0; j < n; j++) to[j] = from[j * (kStride ? kStride : stride)];
 }
 void take(uint8_t* to, const uint8_t* from, int64_t stride, int64_t n) noexcept {
   auto* t = reinterpret_cast<loose_i32*>(to);
   const auto* f = reinterpret_cast<const loose_i32*>(from);
-  stride == 2 ? take_quads<2>(t, f, stride, n) : take_quads<0>(t, f, stride, n);
+  stride == 2 ? take_vnni<2>(t, f, stride, n) : take_vnni<0>(t, f, stride, n);
 }
 
 void correct(int32_t* out, const int32_t* sums, int64_t n, int32_t row_zero,
@@ -153,7 +153,7 @@ void correct_bytes(void* out, const int32_t* sums, int32_t row_zero, const int32
   typedef bytes loose_bytes __attribute__((aligned(1), may_alias));
   const auto row = static_cast<uint32_t>(row_zero), rest = static_cast<uint32_t>(row_rest);
   const f32x16 s = splat(scale), z = splat(zero_point);
-  for (int64_t j = 0; j < kQuadPanel; j += 16) {
+  for (int64_t j = 0; j < kVnniPanel; j += 16) {
     u32x16 sum = *reinterpret_cast<const u32x16u*>(sums + j);
     if (row) sum -= row * *reinterpret_cast<const u32x16u*>(column_sums + j);
     const f32x16 v =
@@ -215,8 +215,8 @@ void filter_row(const float* x, const int32_t* offsets, const float* weights, in
 
 }  // namespace
 
-extern const QuadTable POPRT_ISA_NAME(quads);
-const QuadTable POPRT_ISA_NAME(quads) = {multiply, column_sums,   row_sum, interleave, take,
-                                         correct,  correct_bytes, real,    filter_row};
+extern const VnniTable POPRT_ISA_NAME(vnni);
+const VnniTable POPRT_ISA_NAME(vnni) = {multiply, column_sums,   row_sum, interleave, take,
+                                        correct,  correct_bytes, real,    filter_row};
 
 }  // namespace poprt::kernels::isa

@@ -1,5 +1,5 @@
-// conv_quads: operands [x, w, w_sums, x_zero?, w_zero?, bias?, y]: an integer convolution of
-// what interleave_bytes made, with constant weights that kernels/common/pack_quads.h packed as
+// conv_vnni: operands [x, w, w_sums, x_zero?, w_zero?, bias?, y]: an integer convolution of
+// what interleave_bytes made, with constant weights that kernels/common/pack_vnni.h packed as
 // rows; s32 y [n, groups * m, out...] = sums of (x - x_zero) * (w - w_zero) + bias. w_zero has
 // one element or one for each filter, bias s32 one for each. Four operands more in front of y,
 // [x_scale, w_scale, y_scale, y_zero]: y is u8 or s8, what kernel requantize makes of the sums;
@@ -11,12 +11,12 @@
 namespace poprt::kernels::calls {
 
 // One spatial dimension: a window, see calls/common/window.h, of what is padded already.
-struct QuadAxis {
+struct VnniAxis {
   int64_t padded = 1, out = 1, kernel = 1, stride = 1, dilation = 1;
 };
 
-struct ConvQuads {
-  static constexpr std::string_view kKernel = "conv_quads";
+struct ConvVnni {
+  static constexpr std::string_view kKernel = "conv_vnni";
 
   int64_t n = 0;
   int64_t groups = 1;
@@ -25,7 +25,7 @@ struct ConvQuads {
   bool x_signed = false;  // x was s8, not u8
   bool w_signed = false;
   bool w_filters = false;      // w_zero has an element for each filter
-  std::vector<QuadAxis> axes;  // one to three
+  std::vector<VnniAxis> axes;  // one to three
 
   void fields(Fields& f) {
     f.size("n", n);
@@ -36,7 +36,7 @@ struct ConvQuads {
     f.flag("w_signed", w_signed);
     f.flag("w_filters", w_filters);
     f.length("rank", axes, 1, 3);
-    for (QuadAxis& a : axes) {
+    for (VnniAxis& a : axes) {
       f.extent("padded", a.padded);
       f.extent("out", a.out);
       f.extent("kernel", a.kernel);

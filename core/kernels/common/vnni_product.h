@@ -1,4 +1,4 @@
-// An integer product of rows with a panel of 64 columns in the form of isa/quads.h: what
+// An integer product of rows with a panel of 64 columns in the form of isa/vnni.h: what
 // matmul_integer and matmul_integer_packed share. Rows count as unsigned, panels as signed; a side
 // of the other sort has its top bits flipped and its zero point moved by 128.
 #pragma once
@@ -8,15 +8,15 @@
 
 #include "kernels/common/cpu.h"
 #include "kernels/common/integer_panel.h"
-#include "kernels/isa/quads.h"
+#include "kernels/isa/vnni.h"
 
 namespace poprt::kernels {
 
-inline int64_t quad_steps(int64_t k) { return (k + 3) / 4; }
+inline int64_t vnni_steps(int64_t k) { return (k + 3) / 4; }
 inline constexpr uint8_t kFlip = 0x80;
 
-struct QuadProduct {
-  const isa::QuadTable* table = &POPRT_SELECT_ISA(quads);
+struct VnniProduct {
+  const isa::VnniTable* table = &POPRT_SELECT_ISA(vnni);
   bool vnni = cpu_has_vnni();
   int64_t n = 0, k = 0;
   bool a_signed = false, b_signed = false, a_rows = false, b_columns = false;
@@ -33,27 +33,27 @@ struct QuadProduct {
   }
 
   // Calls put(row, sums, width, zero of the row, zeros of the columns, what they are multiplied
-  // by): isa::QuadTable::correct makes the result of these.
+  // by): isa::VnniTable::correct makes the result of these.
   template <class Put>
   void each_row(const uint8_t* a, const void* a_zero, const void* b_zero, const uint8_t* panel,
                 int64_t n0, int64_t first, int64_t last, Put put) const noexcept {
-    const int64_t width = std::min(isa::kQuadPanel, n - n0), whole = k / 4, rest = k % 4;
-    const auto signs = a_signed ? isa::QuadSigns::panel_flip_rows : isa::QuadSigns::panel;
-    int32_t zero[isa::kQuadPanel] = {}, sums[isa::kQuadRows * isa::kQuadPanel];
+    const int64_t width = std::min(isa::kVnniPanel, n - n0), whole = k / 4, rest = k % 4;
+    const auto signs = a_signed ? isa::VnniSigns::panel_flip_rows : isa::VnniSigns::panel;
+    int32_t zero[isa::kVnniPanel] = {}, sums[isa::kVnniRows * isa::kVnniPanel];
     bool any_zero = false;
     for (int64_t j = 0; j < width; j++) {
       zero[j] =
           (b_zero ? byte_at(b_zero, b_signed, b_columns ? n0 + j : 0) : 0) - (b_signed ? 0 : 128);
       any_zero |= zero[j] != 0;
     }
-    for (int64_t i = first; i < last; i += isa::kQuadRows) {
-      const int64_t count = std::min(isa::kQuadRows, last - i);
+    for (int64_t i = first; i < last; i += isa::kVnniRows) {
+      const int64_t count = std::min(isa::kVnniRows, last - i);
       table->multiply(signs, vnni, a + i * k, k, count, {panel, nullptr, whole}, false, sums);
       if (rest) {
-        uint8_t tail[4 * isa::kQuadRows] = {};
+        uint8_t tail[4 * isa::kVnniRows] = {};
         for (int64_t r = 0; r < count; r++)
           std::memcpy(tail + 4 * r, a + (i + r) * k + 4 * whole, static_cast<size_t>(rest));
-        table->multiply(signs, vnni, tail, 4, count, {panel + whole * isa::kQuadBytes, nullptr, 1},
+        table->multiply(signs, vnni, tail, 4, count, {panel + whole * isa::kVnniBytes, nullptr, 1},
                         true, sums);
       }
       for (int64_t r = 0; r < count; r++) {
@@ -64,18 +64,18 @@ struct QuadProduct {
           row_rest = static_cast<uint32_t>(
                          table->row_sum(a + (i + r) * k, k, a_signed ? kFlip : uint8_t{0})) -
                      static_cast<uint32_t>(k) * static_cast<uint32_t>(az);
-        put(i + r, sums + r * isa::kQuadPanel, width, az, zero, static_cast<int32_t>(row_rest));
+        put(i + r, sums + r * isa::kVnniPanel, width, az, zero, static_cast<int32_t>(row_rest));
       }
     }
   }
 
-  // Columns [n0, n0 + 64) of b [k, n] as a panel of quad_steps(k) steps; columns past n are zero.
+  // Columns [n0, n0 + 64) of b [k, n] as a panel of vnni_steps(k) steps; columns past n are zero.
   void pack(const uint8_t* b, int64_t n0, uint8_t* panel) const noexcept {
-    const int64_t width = std::min(isa::kQuadPanel, n - n0);
-    for (int64_t i = 0; i < quad_steps(k); i++, panel += isa::kQuadBytes) {
+    const int64_t width = std::min(isa::kVnniPanel, n - n0);
+    for (int64_t i = 0; i < vnni_steps(k); i++, panel += isa::kVnniBytes) {
       table->interleave(b + 4 * i * n + n0, n, std::min<int64_t>(4, k - 4 * i), width,
                         b_signed ? uint8_t{0} : kFlip, panel);
-      std::fill(panel + 4 * width, panel + isa::kQuadBytes, uint8_t{0});
+      std::fill(panel + 4 * width, panel + isa::kVnniBytes, uint8_t{0});
     }
   }
 };
