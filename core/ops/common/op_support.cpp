@@ -165,7 +165,7 @@ bool is_fast_kernel(std::string_view name) {
                                        "conv_integer",
                                        "conv_normalized",
                                        "conv_plain",
-                                       "conv_quads",
+                                       "conv_vnni",
                                        "conv_stem",
                                        "conv_transpose",
                                        "conv_winograd",
