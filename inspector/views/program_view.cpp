@@ -228,11 +228,14 @@ void ProgramView::draw_totals() {
   std::map<std::string, double> times;
   for (size_t r = 0; r < program_->instructions().size(); r++)
     times[program_->instructions()[r].kernel] += time_of(r);
-  for (const auto& [kernel, count] : program_->kernel_counts()) {
+  auto kernels = program_->kernel_counts();
+  stable_order(kernels,
+               [&](const auto& a, const auto& b) { return times.at(a.first) > times.at(b.first); });
+  for (const auto& [kernel, count] : kernels) {
     ImGui::PushID(kernel.c_str());
-    ui::row(
-        std::to_string(count),
-        times[kernel] > 0 ? fmt::format("{}   {}", kernel, duration_text(times[kernel])) : kernel);
+    ui::row(std::to_string(count),
+            times.at(kernel) > 0 ? fmt::format("{}   {}", kernel, duration_text(times.at(kernel)))
+                                 : kernel);
     ImGui::PopID();
   }
 }

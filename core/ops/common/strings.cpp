@@ -195,6 +195,13 @@ std::vector<Tensor> split(const ir::Node& n, std::span<const Tensor> inputs) {
           Tensor::of<int64_t>(x.shape(), std::span<const int64_t>(counts))};
 }
 
+// As Unicode's simple mapping has it, where utf8proc makes a capital of the sharp s.
+utf8proc_int32_t changed_case(utf8proc_int32_t letter, bool upper) {
+  constexpr utf8proc_int32_t kSharpS = 0xDF;
+  if (letter == kSharpS) return letter;
+  return upper ? utf8proc_toupper(letter) : utf8proc_tolower(letter);
+}
+
 // One letter for one; bytes that are no UTF-8 stay.
 std::string change_case(std::string_view s, bool upper) {
   std::string out;
@@ -208,8 +215,8 @@ std::string change_case(std::string_view s, bool upper) {
       continue;
     }
     std::array<utf8proc_uint8_t, 4> bytes{};
-    const utf8proc_ssize_t written = utf8proc_encode_char(
-        upper ? utf8proc_toupper(letter) : utf8proc_tolower(letter), bytes.data());
+    const utf8proc_ssize_t written =
+        utf8proc_encode_char(changed_case(letter, upper), bytes.data());
     out.append(reinterpret_cast<const char*>(bytes.data()), static_cast<size_t>(written));
     i += static_cast<size_t>(read);
   }
