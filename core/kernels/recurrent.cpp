@@ -130,10 +130,11 @@ isa::RecurrentRow row_of(const Params& p, void* const* data, int64_t sequence, i
 
 // States as bytes: rows of 4 * vnni_steps(hidden), those of a group side by side, and their grids.
 struct ByteStates {
-  uint8_t* bytes;
-  DynamicGrid* grids;
-  int64_t row_bytes;
+  uint8_t* bytes = nullptr;
+  DynamicGrid* grids = nullptr;
+  int64_t row_bytes = 0;
 
+  ByteStates() = default;
   ByteStates(const Params& p, std::byte* scratch)
       : bytes(reinterpret_cast<uint8_t*>(scratch) + p.groups() * kGroup * sizeof(DynamicGrid)),
         grids(reinterpret_cast<DynamicGrid*>(scratch)),
@@ -204,7 +205,7 @@ void advance(const Params& p, void* const* data, int64_t half_step, int64_t from
     for (int64_t b = 0; b < p.batch; b++)
       if (const float* v = row_of(p, data, b, step, step, second_half).v)
         for (int64_t i = 0; i < cell.hidden; i += 16) __builtin_prefetch(v + i);
-  const ByteStates states(p, scratch);
+  const ByteStates states = p.bytes ? ByteStates(p, scratch) : ByteStates();
   if (p.bytes)
     for (int64_t g = first; g < last; g++) {
       const GroupRows rows(p, data, g, step, second_half);

@@ -166,8 +166,9 @@ template <class T>
 void run_any(const void* params, void* const* data, int64_t begin, int64_t end,
              std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
-  const auto* x = static_cast<const T*>(data[0]);
   auto* y = static_cast<T*>(data[1]);
+  // Without elements x has no memory, and nothing is read.
+  const T* x = p.elements ? static_cast<const T*>(data[0]) : y;
   const int64_t width = p.inner_reduced ? 1 : p.inner;
   const int64_t blocks = (width + kColumns - 1) / kColumns;
   const int64_t last = std::min(end * p.per_task, p.outputs / width * blocks);

@@ -102,8 +102,11 @@ bool from_bias(Node& add, PassContext& context) {
 void run(ir::Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) {
     if (n.inputs().size() != 2 || !n.output()->type.is_static()) return;
-    if (n.is("Mul")) from_scale(n, context);
-    if (n.is("Add")) from_bias(n, context);
+    // Either may remove the node.
+    if (n.is("Mul"))
+      from_scale(n, context);
+    else if (n.is("Add"))
+      from_bias(n, context);
   });
 }
 

@@ -289,8 +289,9 @@ TEST_P(KernelCall, WithAnotherInteger) {
   for (size_t i = 0; i < original().ints.size(); i++) {
     const int64_t v = original().ints[i];
     for (const int64_t other :
-         {v + 1, v - 1, v * 2, v + 7, int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{2}, int64_t{3},
-          int64_t{255}, int64_t{-2}, int64_t{1} << 31, int64_t{1} << 40, kMost, -kMost - 1})
+         {v + 1, v - 1, static_cast<int64_t>(static_cast<uint64_t>(v) * 2), v + 7, int64_t{0},
+          int64_t{1}, int64_t{-1}, int64_t{2}, int64_t{3}, int64_t{255}, int64_t{-2},
+          int64_t{1} << 31, int64_t{1} << 40, kMost, -kMost - 1})
       if (other != v)
         bent(fmt::format("integer {} is {}", i, other), [&](OneCall& c) { c.ints[i] = other; });
   }

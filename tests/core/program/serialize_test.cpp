@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <sstream>
@@ -17,7 +18,7 @@ namespace poprt::program {
 namespace {
 
 std::function<void(std::span<std::byte>)> constant(uint8_t value) {
-  return [value](std::span<std::byte> bytes) { std::memset(bytes.data(), value, bytes.size()); };
+  return [value](std::span<std::byte> bytes) { std::ranges::fill(bytes, std::byte{value}); };
 }
 
 Builder sample() {

@@ -49,7 +49,8 @@ class Sampler final : public Fields {
       return;
     }
     const int64_t low = least < -4 ? std::clamp<int64_t>(-4, least, most) : least;
-    const int64_t high = most - low < spread_ ? most : low + spread_;
+    const uint64_t distance = static_cast<uint64_t>(most) - static_cast<uint64_t>(low);
+    const int64_t high = distance < static_cast<uint64_t>(spread_) ? most : low + spread_;
     value = one_in(16) ? between(least, most) : between(low, high);
   }
   void visit(std::string_view, float& value) override {
