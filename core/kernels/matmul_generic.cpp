@@ -58,8 +58,9 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   for (int64_t task = begin; task < end; task++) {
     const auto product = static_cast<size_t>(task / p.m);
     const int64_t row = task % p.m;
-    const T* a = static_cast<const T*>(data[0]) + p.a_offset[product] + row * p.a_row;
-    const T* b = static_cast<const T*>(data[1]) + p.b_offset[product];
+    // Places, not pointers: an operand without elements has no memory.
+    const auto *a = static_cast<const T*>(data[0]), *b = static_cast<const T*>(data[1]);
+    const int64_t first = p.a_offset[product] + row * p.a_row;
     T* out = static_cast<T*>(data[3]) + task * p.n;
     // Blocks of columns keep the sums in registers while rows of b stream.
     constexpr int64_t kBlock = 32;
@@ -67,8 +68,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
       const int64_t width = std::min(kBlock, p.n - n0);
       Sum sum[kBlock] = {};
       for (int64_t k = 0; k < p.k; k++) {
-        const Sum x = A::get(a[k * p.a_k]);
-        const T* from = b + k * p.b_k + n0 * p.b_n;
+        const Sum x = A::get(a[first + k * p.a_k]);
+        const T* from = b + p.b_offset[product] + k * p.b_k + n0 * p.b_n;
         for (int64_t j = 0; j < width; j++)
           sum[j] = static_cast<Sum>(sum[j] + x * A::get(from[j * p.b_n]));
       }

@@ -184,7 +184,7 @@ class Layering {
         link(above, id, chain.empty() ? upper_offset : 0, 0);
         chain.push_back(id);
       }
-      chains_[i].assign(chain.begin(), chain.begin() + length - 1);
+      chains_[i].assign(chain.begin(), chain.begin() + (length - 1));
       const int last =
           length == 1 ? static_cast<int>(upper(e)) : chain[static_cast<size_t>(length) - 2];
       link(last, static_cast<int>(lower(e)), length == 1 ? upper_offset : 0,

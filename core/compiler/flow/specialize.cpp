@@ -95,9 +95,11 @@ void Specializer::copy_with(const Node& n, Items in) {
       fail_at(n, ErrorCode::unimplemented, "subgraphs of this operator are not supported");
     });
     made->attributes = n.attributes;
+    const Value* const output = made->output();
     results = finish(made);
+    if (results[0] != output) made = nullptr;  // it was evaluated, and is gone
   }
-  const bool unknown = made && makes_unknown_sizes(n) && results[0] == made->output();
+  const bool unknown = made && makes_unknown_sizes(n);
   if (followed.after) results[0] = followed.after(results[0]);
   for (size_t i = 0; i < results.size(); i++) {
     Item item = Item::of(results[i]);
