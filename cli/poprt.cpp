@@ -2,10 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -20,6 +18,8 @@
 #include "common/option_table.h"
 #include "common/progress.h"
 #include "common/random_inputs.h"
+#include "common/temporary_folder.h"
+#include "common/tensorflow.h"
 
 namespace {
 
@@ -67,26 +67,39 @@ class MadeFolder {
 class Piped {
  public:
   Piped() {
-    std::string folder = (fs::temp_directory_path() / "poprt_XXXXXX").string();
-    if (!mkdtemp(folder.data()))
-      throw Failure(fmt::format("cannot make a folder in '{}': {}",
-                                fs::temp_directory_path().string(), std::strerror(errno)));
-    folder_ = folder;
     std::ofstream file(path(), std::ios::binary);
     file << std::cin.rdbuf();
     file.close();
     if (!file) throw Failure("--input_model: nothing could be read from the standard input");
   }
-  ~Piped() {
-    std::error_code error;
-    fs::remove_all(folder_, error);
-  }
-  Piped(const Piped&) = delete;
-  Piped& operator=(const Piped&) = delete;
-  std::string path() const { return (folder_ / "model.onnx").string(); }
+  std::string path() const { return (folder_.path() / "model.onnx").string(); }
 
  private:
-  fs::path folder_;
+  TemporaryFolder folder_;
+};
+
+// The ONNX model that is to be converted, which may be made for the purpose.
+class Source {
+ public:
+  explicit Source(const GivenOptions& given) {
+    const std::string model = given.text("input_model");
+    if (given.text("framework") == "tensorflow") {
+      fs::path folder = fs::path(model).lexically_normal();
+      if (!fs::is_directory(folder))
+        throw Failure(fmt::format("'{}' is no folder of a SavedModel", model));
+      if (!folder.has_filename()) folder = folder.parent_path();
+      path_ = (made_.emplace().path() / folder.filename()).string() + ".onnx";
+      convert_tensorflow(given, folder, path_);
+    } else {
+      path_ = model == "-" ? piped_.emplace().path() : model_file(model);
+    }
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  std::optional<Piped> piped_;
+  std::optional<TemporaryFolder> made_;
 };
 
 // Where the executable goes. Throws Failure when a file of that name holds another model, which the
@@ -204,11 +217,10 @@ std::string converted_path(const GivenOptions& given, const std::string& input) 
 }
 
 void convert_and_compile(const GivenOptions& given) {
-  std::optional<Piped> piped;
-  if (given.text("input_model") == "-") piped.emplace();
-  const std::string input = piped ? piped->path() : model_file(given.text("input_model"));
   ProgressBar bar(!given.has("disable_compilation_progress_bar"));
   const Compiler compiler = CompilerSettings(given, bar).make();
+  const Source source(given);
+  const std::string& input = source.path();
   if (given.has("show")) print(poprt_compiler_show_file, compiler.get(), input);
   if (given.has("show_io_stat")) print(poprt_compiler_io_stat_file, compiler.get(), input);
   if (given.has("show") || given.has("show_io_stat")) return;
@@ -310,10 +322,10 @@ int main_checked(int argc, char** argv) {
     fmt::print(stderr, "poprt: --perf_tuner does nothing: {}\n",
                option_tables().find("perf_tuner")->note);
   if (!given.has("input_model")) throw Usage("--input_model is required");
-  if (given.text("framework") == "tensorflow" || tensorflow->parsed())
-    throw Failure(
-        "--framework tensorflow is not available yet; convert the model first: python3 -m "
-        "tf2onnx.convert --saved-model FOLDER --output MODEL.onnx");
+  const bool from_tensorflow = given.text("framework") == "tensorflow";
+  if (tensorflow->parsed() && !from_tensorflow) throw Usage("tf2onnx needs --framework tensorflow");
+  if (from_tensorflow && !given.has("saved_model"))
+    throw Usage("--framework tensorflow takes a SavedModel: give tf2onnx --saved_model");
   convert_and_compile(given);
   return 0;
 }

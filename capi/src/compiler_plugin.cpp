@@ -291,10 +291,17 @@ void layers(const poprt_compile_options* options, const poprt_plugin_source* ori
   guard(error, [&] {
     const auto before = import(*original, *options), after = import(*converted);
     std::string text;
+    const auto computed = [&](const ir::Value* v) {
+      const ir::Value* same = before->find(v->name());
+      return same && same->producer();
+    };
     for (const ir::Node* n : after->nodes()) {
       if (!is_layer(*n)) continue;
-      const ir::Value* v = before->find(n->output()->name());
-      if (v && v->producer()) text += fmt::format("{} {}\n", n->op_type, v->name());
+      // An output of the model is its Cast, which has taken the name.
+      const ir::Value* v = n->output();
+      for (const ir::Use& use : n->output()->uses())
+        if (!computed(v) && use.node->is("Cast")) v = use.node->output();
+      if (computed(v)) text += fmt::format("{} {}\n", n->op_type, v->name());
     }
     write(*sink, text);
   });

@@ -69,15 +69,20 @@ void NamedOptions::read(const poprt_compile_options& o) {
 }
 
 void NamedOptions::check_together(const poprt_compile_options& o) const {
+  const auto precision = values_.find("precision");
+  const std::string chosen = precision == values_.end() ? "" : precision->second;
   for (const auto& [name, value] : values_) {
     const OptionRow& row = *find_option(name);
     if (!row.needs.empty() && !has(row.needs) && !(row.needs == "batch_size" && o.batch_size > 0))
       fail(ErrorCode::invalid_argument, "`{}` needs `{}`", name, row.needs);
-    if (!row.goes_with.empty() && !has(row.goes_with))
-      log().warn("`{}` has no effect without `{}`", name, row.goes_with);
+    // What goes with a precision goes with half of it.
+    const bool together = row.goes_with == "precision"
+                              ? chosen == "fp16" || o.precision == POPRT_PRECISION_FP16
+                              : has(row.goes_with);
+    if (!row.goes_with.empty() && !together)
+      log().warn("`{}` has no effect without `{}`{}", name, row.goes_with,
+                 row.goes_with == "precision" ? " fp16" : "");
   }
-  const auto precision = values_.find("precision");
-  const std::string chosen = precision == values_.end() ? "" : precision->second;
   if (has("calibration_with_data") && !chosen.starts_with("fp8"))
     fail(ErrorCode::invalid_argument,
          "`calibration_with_data` goes with `precision` fp8 or fp8_weight, not with {}",

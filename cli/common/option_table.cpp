@@ -152,19 +152,21 @@ std::string GivenOptions::text(const std::string& name, std::string standard) co
   return found == words_.end() ? standard : found->second.front();
 }
 
+std::string GivenOptions::joined(const std::string& name) const {
+  const OptionInfo& option = *option_tables().find(name);
+  const bool names = option.kind == "names";
+  std::string text;
+  for (std::string word : words_.at(name)) {
+    if (names && word.size() > 1 && word.back() == ',') word.pop_back();  // "a, b" are two words
+    text += (text.empty() ? "" : names ? "," : "\n") + word;
+  }
+  return text;
+}
+
 std::vector<std::pair<std::string, std::string>> GivenOptions::for_library() const {
   std::vector<std::pair<std::string, std::string>> list;
-  for (const OptionInfo& option : option_tables().options) {
-    const auto found = words_.find(option.name);
-    if (option.command || found == words_.end()) continue;
-    std::string text;
-    for (std::string word : found->second) {
-      // "a, b" as two words of a shell.
-      if (option.kind == "names" && word.size() > 1 && word.back() == ',') word.pop_back();
-      text += (text.empty() ? "" : option.kind == "names" ? "," : "\n") + word;
-    }
-    list.emplace_back(option.name, std::move(text));
-  }
+  for (const OptionInfo& option : option_tables().options)
+    if (!option.command && has(option.name)) list.emplace_back(option.name, joined(option.name));
   return list;
 }
 

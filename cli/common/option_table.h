@@ -45,6 +45,8 @@ class GivenOptions {
   bool has(const std::string& name) const { return words_.contains(name); }
   // The only word, or `standard`.
   std::string text(const std::string& name, std::string standard = {}) const;
+  // As one text: names separated by commas.
+  std::string joined(const std::string& name) const;
   // For the library: names separated by commas, words by line feeds. In the order of the table.
   std::vector<std::pair<std::string, std::string>> for_library() const;
   // Throws Usage when an option lacks the one that it needs.
