@@ -130,6 +130,18 @@ class ConverterTest(unittest.TestCase):
 
 
 class NamedOptions(unittest.TestCase):
+    def test_scenario_52_options_by_name(self):
+        path = os.path.join(DATA, "affine.onnx")
+        model = Compiler.compile(path, None, CompilerOptions(options={"input_shape": "x=2,4", "num_io_tiles": "32"})).popef_model()
+        self.assertEqual(model.getUserInputAnchors()[0].tensorInfo().shape(), [2, 4])
+        noted = model.metadata.engineOptions()[-1]
+        self.assertEqual((noted.name(), noted.value()), ("num_io_tiles", "32"))
+        self.assertIn("num_io_tiles", Compiler.list_options())
+        self.assertIn("inputs: 1", Compiler.io_statistics(path))
+        for name, error in (("nonsense", InvalidArgumentError), ("eightbitsio", UnimplementedError)):
+            with self.assertRaisesRegex(error, name):
+                Compiler.compile(path, None, CompilerOptions(options={name: "True"}))
+
     def test_options_of_the_chip_are_recorded(self):
         options = CompilerOptions(input_shape={"x": [2, 4]}, num_io_tiles=32, partials_type="float", enable_outlining=False,
                                   options={"serialize_matmul": "m=2", "compiler_options": "outline_threshold=5"})
@@ -143,10 +155,6 @@ class NamedOptions(unittest.TestCase):
         for name, why in (("nonsense", "there is no option"), ("run", "option of the command poprt")):
             with self.assertRaisesRegex(InvalidArgumentError, why):
                 Compiler.compile(os.path.join(DATA, "affine.onnx"), None, CompilerOptions(options={name: "1"}))
-
-    def test_list_options_and_io_statistics(self):
-        self.assertIn('"name":"num_io_tiles"', Compiler.list_options())
-        self.assertIn("inputs: 1\n", Compiler.io_statistics(os.path.join(DATA, "affine.onnx")))
 
 
 if __name__ == "__main__":
