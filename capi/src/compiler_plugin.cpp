@@ -127,10 +127,10 @@ void change_outputs(ir::Graph& graph, const poprt_compile_options& o) {
       const auto found = std::ranges::find(
           outputs, name, [](const ir::Value* v) -> const auto& { return v->name(); });
       if (found == outputs.end())
-        fail(ErrorCode::not_found, "`remove_outputs`: there is no output '{}'; outputs are: {}",
+        fail(ErrorCode::not_found, "--remove_outputs: there is no output '{}'; outputs are: {}",
              name, output_names(graph));
       if (outputs.size() == 1)
-        fail(ErrorCode::invalid_argument, "`remove_outputs`: '{}' is the only output", name);
+        fail(ErrorCode::invalid_argument, "--remove_outputs: '{}' is the only output", name);
       graph.remove_output(static_cast<size_t>(found - outputs.begin()));
     }
   std::vector<std::string> checkpoints;
@@ -141,10 +141,10 @@ void change_outputs(ir::Graph& graph, const poprt_compile_options& o) {
       checkpoints.emplace_back(name);
   for (const std::string& name : checkpoints) {
     ir::Value* v = graph.find(name);
-    if (!v) fail(ErrorCode::not_found, "`checkpoints`: the model has no tensor '{}'", name);
+    if (!v) fail(ErrorCode::not_found, "--checkpoints: the model has no tensor '{}'", name);
     if (!v->producer())
       fail(ErrorCode::invalid_argument,
-           "`checkpoints`: '{}' is an input or a constant of the model, nothing computes it", name);
+           "--checkpoints: '{}' is an input or a constant of the model, nothing computes it", name);
     if (!graph.is_output(v)) graph.add_output(v);
   }
 }

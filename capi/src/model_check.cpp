@@ -170,7 +170,7 @@ void check_same_results(const std::shared_ptr<const runtime::Model>& original,
   for (const auto& [name, values] : was) {
     const auto found = is.find(name);
     if (found == is.end() || found->second.size() != values.size())
-      fail(ErrorCode::data_loss, "`check`: the converted model has {} output '{}' of {} elements",
+      fail(ErrorCode::data_loss, "--check: the converted model has {} output '{}' of {} elements",
            found == is.end() ? "no" : "another size than that of", name, values.size());
     const double most = largest(values);
     size_t bad = 0;
@@ -182,7 +182,7 @@ void check_same_results(const std::shared_ptr<const runtime::Model>& original,
     }
     if (bad)
       fail(ErrorCode::data_loss,
-           "`check`: output '{}' of the converted model differs in {} of {} elements by up to "
+           "--check: output '{}' of the converted model differs in {} of {} elements by up to "
            "{:.3g}, "
            "the original's largest is {:.3g}",
            name, bad, values.size(), worst, most);

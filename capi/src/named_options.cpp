@@ -25,12 +25,12 @@ void check_grammar(std::string_view name, std::string_view value) {
       if (mode != "both" && !(mode.starts_with("before_") && mode.size() > 7) &&
           !(mode.starts_with("after_") && mode.size() > 6))
         fail(ErrorCode::invalid_argument,
-             "`{}`: expected before_TYPE, after_TYPE or both, found '{}'", name, mode);
+             "--{}: expected before_TYPE, after_TYPE or both, found '{}'", name, mode);
   } else if (name == "serialize_matmul" || name == "serialize_matmul_add") {
     for (const std::string_view word : split_lines(value, name)) check_serialized(name, word);
   } else if (name == "merge_matmul_add" || name == "merge_moe") {
     if (split_names(value, name).size() % 2 != 0)
-      fail(ErrorCode::invalid_argument, "`{}`: expected pairs of names, found '{}'", name, value);
+      fail(ErrorCode::invalid_argument, "--{}: expected pairs of names, found '{}'", name, value);
   }
 }
 
@@ -53,14 +53,14 @@ void NamedOptions::read(const poprt_compile_options& o) {
     const std::string name = &required(option.name, "options[].name");
     const std::string_view value = &required(option.value, "options[].value");
     const OptionRow* row = find_option(name);
-    if (!row) fail(ErrorCode::invalid_argument, "there is no option `{}`", name);
+    if (!row) fail(ErrorCode::invalid_argument, "there is no option --{}", name);
     if (row->command)
-      fail(ErrorCode::invalid_argument, "`{}` is an option of the command poprt, not of a compiler",
+      fail(ErrorCode::invalid_argument, "--{} is an option of the command poprt, not of a compiler",
            name);
     std::string text = checked_value(*row, value);
     check_grammar(name, text);
     if (!values_.emplace(name, std::move(text)).second)
-      fail(ErrorCode::invalid_argument, "`{}` is given twice", name);
+      fail(ErrorCode::invalid_argument, "--{} is given twice", name);
   }
   // A flag that is off is as good as none.
   std::erase_if(values_, [](const auto& entry) {
@@ -74,27 +74,27 @@ void NamedOptions::check_together(const poprt_compile_options& o) const {
   for (const auto& [name, value] : values_) {
     const OptionRow& row = *find_option(name);
     if (!row.needs.empty() && !has(row.needs) && !(row.needs == "batch_size" && o.batch_size > 0))
-      fail(ErrorCode::invalid_argument, "`{}` needs `{}`", name, row.needs);
+      fail(ErrorCode::invalid_argument, "--{} needs --{}", name, row.needs);
     // What goes with a precision goes with half of it.
     const bool together = row.goes_with == "precision"
                               ? chosen == "fp16" || o.precision == POPRT_PRECISION_FP16
                               : has(row.goes_with);
     if (!row.goes_with.empty() && !together)
-      log().warn("`{}` has no effect without `{}`{}", name, row.goes_with,
+      log().warn("--{} has no effect without --{}{}", name, row.goes_with,
                  row.goes_with == "precision" ? " fp16" : "");
   }
   if (has("calibration_with_data") && !chosen.starts_with("fp8"))
     fail(ErrorCode::invalid_argument,
-         "`calibration_with_data` goes with `precision` fp8 or fp8_weight, not with {}",
+         "--calibration_with_data goes with --precision fp8 or fp8_weight, not with {}",
          chosen.empty() ? "none" : chosen);
   const auto loss = values_.find("calibration_loss_type");
   if (loss != values_.end() && loss->second == "gptq" && chosen != "fp8_weight")
     fail(ErrorCode::invalid_argument,
-         "`calibration_loss_type` gptq goes with `precision` fp8_weight, not with {}",
+         "--calibration_loss_type gptq goes with --precision fp8_weight, not with {}",
          chosen.empty() ? "none" : chosen);
   const auto version = values_.find("ipu_version");
   if (chosen == "fp8" && (version == values_.end() || version->second == "ipu2"))
-    fail(ErrorCode::invalid_argument, "`precision` fp8 needs `ipu_version` ipu21, which has it");
+    fail(ErrorCode::invalid_argument, "--precision fp8 needs --ipu_version ipu21, which has it");
 }
 
 void NamedOptions::refuse_unavailable() const {
@@ -102,10 +102,10 @@ void NamedOptions::refuse_unavailable() const {
     const auto found = values_.find(std::string(row.name));
     if (found == values_.end()) continue;
     if (row.effect == OptionEffect::fails)
-      fail(ErrorCode::unimplemented, "`{}`: {}", row.name, row.note);
-    if (row.effect == OptionEffect::warns) log().warn("`{}`: {}", row.name, row.note);
+      fail(ErrorCode::unimplemented, "--{}: {}", row.name, row.note);
+    if (row.effect == OptionEffect::warns) log().warn("--{}: {}", row.name, row.note);
     if (!row.unavailable.empty() && is_one_of(row.unavailable, found->second))
-      fail(ErrorCode::unimplemented, "`{}`: {} is not available yet", row.name, found->second);
+      fail(ErrorCode::unimplemented, "--{}: {} is not available yet", row.name, found->second);
   }
 }
 
@@ -115,7 +115,7 @@ void NamedOptions::take_fields(poprt_compile_options& o) {
     const auto found = values_.find(name);
     if (found == values_.end()) return;
     if (in_field)
-      fail(ErrorCode::invalid_argument, "`{}` is given twice: as a field and by name", name);
+      fail(ErrorCode::invalid_argument, "--{} is given twice: as a field and by name", name);
     set(found->second);
     values_.erase(found);
   };
@@ -156,7 +156,7 @@ void NamedOptions::take_shapes(poprt_compile_options& o) {
   const auto found = values_.find("input_shape");
   if (found == values_.end()) return;
   if (o.input_shape_count)
-    fail(ErrorCode::invalid_argument, "`input_shape` is given twice: as a field and by name");
+    fail(ErrorCode::invalid_argument, "--input_shape is given twice: as a field and by name");
   for (const std::string_view word : split_lines(found->second, "input_shape")) {
     auto [name, shape] = parse_shape(word);
     const std::vector<int64_t>& kept = dimensions_.emplace_back(std::move(shape));
@@ -175,12 +175,12 @@ void NamedOptions::take_compiler_options(poprt_compile_options& o) {
     const FieldRow& row = compiler_field(key);
     std::string value = checked_value(row, given);
     if (row.effect == OptionEffect::fails)
-      fail(ErrorCode::unimplemented, "`compiler_options`: {}: {}", key, row.note);
-    if (row.effect == OptionEffect::warns) log().warn("`compiler_options`: {}: {}", key, row.note);
+      fail(ErrorCode::unimplemented, "--compiler_options: {}: {}", key, row.note);
+    if (row.effect == OptionEffect::warns) log().warn("--compiler_options: {}: {}", key, row.note);
     const bool on = value == "True";
     if ((key == "num_ipus" && value != "1") || (key == "enable_pipelining" && on) ||
         (key == "virtual_graph_mode" && value != "off" && value != "auto"))
-      fail(ErrorCode::unimplemented, "`compiler_options`: {}={}: {}", key, value, kOneIpu);
+      fail(ErrorCode::unimplemented, "--compiler_options: {}={}: {}", key, value, kOneIpu);
     if (key == "enable_engine_caching")
       o.enable_engine_caching = on;
     else if (key == "cache_path")
@@ -203,7 +203,7 @@ void NamedOptions::take_popart_options() {
     // A map's entries and a struct's fields are spelled KEY.FIELD.
     const std::string_view field = key.substr(0, key.find('.'));
     if (!std::ranges::count(popart_fields(), field))
-      fail(ErrorCode::invalid_argument, "`popart_options`: SessionOptions has no field '{}'", key);
+      fail(ErrorCode::invalid_argument, "--popart_options: SessionOptions has no field '{}'", key);
     record(fmt::format("popart.{}", key), std::string(value));
   }
   values_.erase(found);

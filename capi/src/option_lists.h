@@ -37,7 +37,7 @@ inline std::vector<std::string> split_names(std::string_view text, std::string_v
     const size_t end = std::min(rest.find(','), rest.size());
     const std::string_view name = trimmed(rest.substr(0, end));
     if (name.empty())
-      fail(ErrorCode::invalid_argument, "`{}`: there is an empty name in '{}'", what, text);
+      fail(ErrorCode::invalid_argument, "--{}: there is an empty name in '{}'", what, text);
     list.emplace_back(name);
     if (end == rest.size()) return list;
     rest.remove_prefix(end + 1);
@@ -49,7 +49,7 @@ inline std::vector<std::string_view> split_lines(std::string_view text, std::str
   std::vector<std::string_view> list;
   for (std::string_view rest = text;;) {
     const size_t end = std::min(rest.find('\n'), rest.size());
-    if (end == 0) fail(ErrorCode::invalid_argument, "`{}`: there is an empty word", option);
+    if (end == 0) fail(ErrorCode::invalid_argument, "--{}: there is an empty word", option);
     list.push_back(rest.substr(0, end));
     if (end == rest.size()) return list;
     rest.remove_prefix(end + 1);

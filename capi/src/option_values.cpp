@@ -69,7 +69,7 @@ bool is_one_of(std::string_view list, std::string_view word) {
 }
 
 std::string checked_value(const OptionRow& row, std::string_view value) {
-  std::string text = checked(row, fmt::format("`{}`", row.name), value);
+  std::string text = checked(row, fmt::format("--{}", row.name), value);
   if (row.kind != OptionKind::names) return text;
   std::string list;
   for (const std::string& name : split_names(text, row.name))
@@ -78,7 +78,7 @@ std::string checked_value(const OptionRow& row, std::string_view value) {
 }
 
 std::string checked_value(const FieldRow& row, std::string_view value) {
-  std::string text = checked(row, fmt::format("`compiler_options`: {}", row.name), value);
+  std::string text = checked(row, fmt::format("--compiler_options: {}", row.name), value);
   if (row.kind == OptionKind::flag) return text == "1" ? "True" : "False";
   return text;
 }
@@ -87,7 +87,7 @@ const FieldRow& compiler_field(std::string_view name) {
   const auto fields = compiler_fields();
   const auto row = std::ranges::find(fields, name, &FieldRow::name);
   if (row == fields.end())
-    fail(ErrorCode::invalid_argument, "`compiler_options`: CompilerOptions has no field '{}'",
+    fail(ErrorCode::invalid_argument, "--compiler_options: CompilerOptions has no field '{}'",
          name);
   return *row;
 }
@@ -96,7 +96,7 @@ std::pair<std::string_view, std::string_view> split_pair(std::string_view word,
                                                          std::string_view option) {
   const size_t at = word.find('=');
   if (at == std::string_view::npos || at == 0 || at + 1 == word.size())
-    fail(ErrorCode::invalid_argument, "`{}`: expected KEY=VAL, found '{}'", option, word);
+    fail(ErrorCode::invalid_argument, "--{}: expected KEY=VAL, found '{}'", option, word);
   return {word.substr(0, at), word.substr(at + 1)};
 }
 
@@ -114,14 +114,14 @@ std::pair<std::string, std::vector<int64_t>> parse_shape(std::string_view word) 
   }
   if (!good)
     fail(ErrorCode::invalid_argument,
-         "`input_shape`: expected NAME=d0,d1,... with sizes of at least 0, found '{}'", word);
+         "--input_shape: expected NAME=d0,d1,... with sizes of at least 0, found '{}'", word);
   return {std::string(word.substr(0, at)), std::move(shape)};
 }
 
 void check_serialized(std::string_view option, std::string_view word) {
   const bool pair = option == "serialize_matmul_add";
   const auto refuse = [&](std::string_view why) {
-    fail(ErrorCode::invalid_argument, "`{}`: expected {}, found '{}': {}", option,
+    fail(ErrorCode::invalid_argument, "--{}: expected {}, found '{}': {}", option,
          pair ? "MATMUL/ADD=FACTOR" : "OP=FACTOR[/MODE[/KEEP]]", word, why);
   };
   const size_t at = word.rfind('=');  // names of nodes may have one

@@ -43,7 +43,7 @@ void fix_shapes(ir::Graph& graph, const Options& options) {
     if (!v || !graph.is_input(v)) {
       // As PopRT: one list of shapes may do for several models. Of a misspelt name the input that
       // stays variable says the rest.
-      log().warn("`input_shape`: the model has no input '{}'; its inputs are: {}", name,
+      log().warn("input_shape: the model has no input '{}'; its inputs are: {}", name,
                  input_names(graph));
       continue;
     }

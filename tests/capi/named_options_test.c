@@ -60,7 +60,7 @@ static void names_stand_for_fields(void** state) {
   poprt_executable_free(e);
   o.precision = POPRT_PRECISION_FP32;
   poprt_compiler* c = UNTOUCHED(poprt_compiler);
-  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "`precision` is given twice");
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "--precision is given twice");
   assert_ptr_equal(c, UNTOUCHED(poprt_compiler));
 }
 
@@ -86,10 +86,10 @@ static void refuses_what_is_wrong_or_not_there(void** state) {
     const char *name, *value, *said;
     poprt_error_code code;
   } wrong[] = {
-      {"nonsense", "1", "there is no option `nonsense`", POPRT_INVALID_ARGUMENT},
+      {"nonsense", "1", "there is no option --nonsense", POPRT_INVALID_ARGUMENT},
       {"export_popef", "1", "of the command poprt", POPRT_INVALID_ARGUMENT},
-      {"input_shape", "x=2,4", "`input_shape` is given twice", POPRT_INVALID_ARGUMENT},
-      {"batch_size", "2", "`batch_size` needs `batch_axis`", POPRT_INVALID_ARGUMENT},
+      {"input_shape", "x=2,4", "--input_shape is given twice", POPRT_INVALID_ARGUMENT},
+      {"batch_size", "2", "--batch_size needs --batch_axis", POPRT_INVALID_ARGUMENT},
       {"convert_version", "0", "at least 1, found '0'", POPRT_INVALID_ARGUMENT},
       {"convert_version", "9999999999999999999", "whole number", POPRT_INVALID_ARGUMENT},
       {"strict", "maybe", "True or False, found 'maybe'", POPRT_INVALID_ARGUMENT},
@@ -99,7 +99,7 @@ static void refuses_what_is_wrong_or_not_there(void** state) {
       {"compiler_options", "num_io_tiles=1\n", "an empty word", POPRT_INVALID_ARGUMENT},
       {"compiler_options", "=1", "KEY=VAL, found '=1'", POPRT_INVALID_ARGUMENT},
       {"compiler_options", "num_ipus=2", "one IPU", POPRT_UNIMPLEMENTED},
-      {"eightbitsio", "True", "`eightbitsio`: it is not available yet", POPRT_UNIMPLEMENTED},
+      {"eightbitsio", "True", "--eightbitsio: it is not available yet", POPRT_UNIMPLEMENTED},
       {"precision", "fp8_weight", "fp8_weight is not available yet", POPRT_UNIMPLEMENTED},
   };
   poprt_compiler* c = UNTOUCHED(poprt_compiler);
@@ -160,7 +160,7 @@ static void a_check_fails_before_anything_is_written(void** state) {
   poprt_compiler* c = NULL;
   OK(poprt_log_set_level("ERROR"));
   OK(poprt_compiler_create(&o, &c));
-  FAILS(poprt_compiler_convert_file(c, DATA "/beyond_f16.onnx", path), POPRT_DATA_LOSS, "`check`");
+  FAILS(poprt_compiler_convert_file(c, DATA "/beyond_f16.onnx", path), POPRT_DATA_LOSS, "--check");
   assert_int_equal(files_in(folder), 0);
   poprt_compiler_free(c);
   o.option_count = 2;

@@ -444,7 +444,7 @@ class Precision(OptionTest):
 
     def test_fp16_skip_op_types_that_mean_nothing(self):
         self.assertIn("no operator LRN", self.warned("-i", model("relu"), "--precision", "fp16", "--fp16_skip_op_types", "LRN"))
-        self.assertIn("without `precision`", self.warned("-i", model("relu"), "--fp16_skip_op_types", "Relu"))
+        self.assertIn("without --precision", self.warned("-i", model("relu"), "--fp16_skip_op_types", "Relu"))
 
     def test_enable_avoid_overflow_patterns(self):
         """Half is a storage type: what overflows fp16 between operators does not, with the option and without."""
@@ -515,7 +515,7 @@ class GraphOptimisation(OptionTest):
         self.assertEqual((found["enable_insert_remap"], found["remap_mode"]), ("1", "after_matmul,before_add"))
         self.assertEqual(self.recorded("--enable_insert_remap", "--remap_mode", "both")["remap_mode"], "both")
         self.misused(["-i", model("relu"), "--enable_insert_remap", "--remap_mode", "around_add"], "--remap_mode", "'around_add'")
-        self.assertIn("no effect without `enable_insert_remap`", self.warned("-i", model("relu"), "--remap_mode", "before_add"))
+        self.assertIn("no effect without --enable_insert_remap", self.warned("-i", model("relu"), "--remap_mode", "before_add"))
 
     def test_max_tensor_size(self):
         nodes = [onnx.node("Add", ["c", "c"], ["d"]), onnx.node("Add", ["x", "d"], ["y"])]

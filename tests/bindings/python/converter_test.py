@@ -112,7 +112,7 @@ class ConverterTest(unittest.TestCase):
                     with self.assertRaises(error) as raised:
                         self.convert(**options)
                     word = {"quantize": "calibration_with_data"}.get(name, name)
-                    self.assertIn(f"`{word}`", str(raised.exception))
+                    self.assertIn(f"--{word}", str(raised.exception))
 
     def test_precision_and_check(self):
         self.assertIn("dtype - f16", self.convert(input_shape={"x": [2, 4]}, precision="fp16", check=True).show())
@@ -126,7 +126,7 @@ class ConverterTest(unittest.TestCase):
         with self.assertLogs(logger, logging.WARNING) as logs:
             self.convert(input_shape={"x": [2, 4]}, merge_matmul="a,b", logger=logger)
         self.assertEqual(len(logs.output), 1)
-        self.assertIn("`merge_matmul`", logs.output[0])
+        self.assertIn("--merge_matmul", logs.output[0])
 
 
 class NamedOptions(unittest.TestCase):
