@@ -47,6 +47,23 @@ Tensor random_tensor(DType type, const Shape& shape, uint64_t seed) {
   return t;
 }
 
+// The part that is real of a result whose size depends on data: NAME:shape says how much, from the
+// origin (docs/design.md).
+Values cropped(const Values& values, const Shape& shape, const Values& real) {
+  Values part;
+  for (size_t i = 0; i < values.size(); i++) {
+    bool inside = true;
+    size_t rest = i;
+    for (size_t axis = shape.size(); axis-- > 0;) {
+      const auto size = static_cast<size_t>(shape[axis]);
+      inside = inside && static_cast<double>(rest % size) < real[axis];
+      rest /= size;
+    }
+    if (inside) part.push_back(values[i]);
+  }
+  return part;
+}
+
 // Outputs by name, of one run.
 std::map<std::string, Values> run(const std::shared_ptr<const runtime::Model>& model) {
   runtime::ModelRunner runner(model);
@@ -68,6 +85,11 @@ std::map<std::string, Values> run(const std::shared_ptr<const runtime::Model>& m
   std::map<std::string, Values> results;
   for (size_t i = 0; i < outputs.size(); i++)
     results.emplace(runner.execute_outputs()[i].anchor.name, outputs[i].to_doubles());
+  for (size_t i = 0; i < outputs.size(); i++) {
+    const std::string& name = runner.execute_outputs()[i].anchor.name;
+    if (const auto real = results.find(name + ":shape"); real != results.end())
+      results.at(name) = cropped(results.at(name), outputs[i].shape(), real->second);
+  }
   return results;
 }
 

@@ -130,8 +130,12 @@ void NamedOptions::take_fields(poprt_compile_options& o) {
   take("winograd", o.winograd != 0,
        [&](auto& v) { o.winograd = position(v, {"", "off", "exact", "fast"}); });
   take("convert_version", o.convert_version != 0, [&](auto& v) { o.convert_version = integer(v); });
-  take("max_tensor_size", o.max_tensor_size != 0,
-       [&](auto& v) { o.max_tensor_size = std::max<int64_t>(integer(v), 0); });
+  take("max_tensor_size", o.max_tensor_size != 0, [&](auto& v) {
+    o.max_tensor_size = std::max<int64_t>(integer(v), 0);
+    if (v == "0")  // which as a field means no limit
+      fail(ErrorCode::invalid_argument,
+           "--max_tensor_size: expected -1 for no limit or at least 1, found '0'");
+  });
   take("strict", o.strict != 0, [&](auto&) { o.strict = 1; });
   take("allow_symlinks", o.allow_links != 0, [&](auto&) { o.allow_links = 1; });
   const auto list = [&](std::vector<const char*>& to, const char* name, const std::string& text) {

@@ -209,7 +209,8 @@ constexpr OptionRow kOptions[] = {
      .kind = text,
      .value = "TYPE",
      .help = "fp32, fp16, fp8 or fp8_weight; without it the model keeps its own",
-     .note = "fp8 and fp8_weight are not available yet, which is an error",
+     .note = "fp32 leaves a model of fp16 as it is; fp8 and fp8_weight are not available yet, "
+             "which is an error",
      .choices = "fp32,fp16,fp8,fp8_weight",
      .unavailable = "fp8,fp8_weight"},
     {.name = "fp16_skip_op_types",

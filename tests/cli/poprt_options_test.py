@@ -414,6 +414,12 @@ class ShapesBatchOpset(OptionTest):
         self.assertRegex(ran.err, r"poprt: --check: output 'y' of the converted model differs in 6 of 6 elements")
         self.assertEqual(self.tree(), before)
 
+    def test_check_of_a_size_that_depends_on_data(self):
+        nodes = [onnx.node("Relu", ["x"], ["r"]), onnx.node("NonZero", ["r"], ["at"])]  # half of them are zero
+        self.write("m.onnx", onnx.model(nodes, [onnx.value("x", onnx.F32, [8, 9])], [onnx.value("at", onnx.S64, [2, "n"])]))
+        for words in ([], ["--precision", "fp16"]):
+            self.assertIn("check:", self.succeeds("-i", "m.onnx", "--check", *words))
+
     def test_folders_of_a_check_go(self):
         self.succeeds("-i", model("relu"), "--check")
         self.assertEqual(list(self.tree()), ["relu.optimized.onnx"])
@@ -521,6 +527,7 @@ class GraphOptimisation(OptionTest):
         nodes = [onnx.node("Add", ["c", "c"], ["d"]), onnx.node("Add", ["x", "d"], ["y"])]
         values = [onnx.value(n, onnx.F32, [8]) for n in "xy"]
         self.write("m.onnx", onnx.model(nodes, values[:1], values[1:], [onnx.floats("c", [8], [1.0] * 8)]))
+        self.misused(["-i", "m.onnx", "--max_tensor_size", "0"], "--max_tensor_size", "-1 for no limit or at least 1")
         for size, adds in (("31", 2), ("32", 1), ("-1", 1)):
             self.succeeds("-i", "m.onnx", f"--max_tensor_size={size}")
             self.assertEqual(self.graph("m.optimized.onnx").count("Add("), adds)
