@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 
@@ -191,12 +192,31 @@ void NamedOptions::take_compiler_options(poprt_compile_options& o) {
       o.cache_path = keep(std::move(value));
     else if (key == "constant_weights")
       o.variable_weights = !on;
+    else if (key == "opaque_blobs")
+      take_opaque_blobs(o, value);
     else if (key == "show_compilation_progress_bar")
       o.progress = on ? o.progress : nullptr;
     else
       record(std::string(key), value);
   }
   values_.erase(found);
+}
+
+void NamedOptions::take_opaque_blobs(poprt_compile_options& o, const std::string& json) {
+  const auto parsed = nlohmann::json::parse(json, nullptr, false);
+  const auto texts = [](const auto& item) { return item.is_string(); };
+  if (!parsed.is_object() || !std::ranges::all_of(parsed, texts))
+    fail(ErrorCode::invalid_argument,
+         "--compiler_options: opaque_blobs: expected a JSON object of texts, found '{}'", json);
+  if (o.opaque_blob_count)
+    fail(ErrorCode::invalid_argument,
+         "--compiler_options: opaque_blobs is given twice: as a field and by name");
+  for (const auto& [name, text] : parsed.items()) {
+    const std::string& data = texts_.emplace_back(text.get<std::string>());
+    blobs_.push_back({keep(name), data.data(), data.size()});
+  }
+  o.opaque_blobs = blobs_.data();
+  o.opaque_blob_count = blobs_.size();
 }
 
 void NamedOptions::take_popart_options() {

@@ -34,6 +34,7 @@ class NamedOptions {
   void take_fields(poprt_compile_options& o);
   void take_shapes(poprt_compile_options& o);
   void take_compiler_options(poprt_compile_options& o);
+  void take_opaque_blobs(poprt_compile_options& o, const std::string& json);
   void take_popart_options();
   void leave(poprt_compile_options& o);
   void record(const std::string& name, const std::string& value);
@@ -47,6 +48,7 @@ class NamedOptions {
   std::list<std::vector<int64_t>> dimensions_;
   std::vector<poprt_input_shape> shapes_;
   std::vector<const char*> passes_, skip_passes_;
+  std::vector<poprt_opaque_blob> blobs_;
   std::vector<poprt_option> options_;
 };
 

@@ -572,7 +572,7 @@ class Compile(OptionTest):
         fields = {f["name"]: f for f in json.loads(self.succeeds("--json", command="poprt_exec options"))["compiler_options"]}
         self.assertEqual(len(fields), 39)  # of 40; compilation_progress_logger is a function
         for name, field in fields.items():
-            value = {"flag": "False", "integer": "1", "number": "0.5"}.get(field["kind"], field.get("choices", ["word"])[0])
+            value = "{}" if name == "opaque_blobs" else {"flag": "False", "integer": "1", "number": "0.5"}.get(field["kind"], field.get("choices", ["word"])[0])
             words = ["-i", model("relu"), "--export_popef", "--compiler_options", f"{name}={value}"]
             with self.subTest(name):
                 if field["effect"] == "fails":
@@ -586,7 +586,8 @@ class Compile(OptionTest):
     def test_compiler_options_that_are_wrong(self):
         for word, why in (("nonsense=1", "no field 'nonsense'"), ("num_io_tiles=x", "whole number"), ("num_io_tiles", "KEY=VAL"),
                           ("enable_outlining=maybe", "True or False"), ("partials_type=double", "half or float"),
-                          ("available_memory_proportion=2", "at most 1")):
+                          ("available_memory_proportion=2", "at most 1"), ("opaque_blobs=x", "JSON object of texts"),
+                          ('opaque_blobs={"a": 1}', "JSON object of texts"), ("opaque_blobs=" + "[" * 100000, "JSON object")):
             self.misused(["-i", model("relu"), "--compiler_options", word], "--compiler_options", why)
         for word in ("num_ipus=2", "enable_pipelining=True", "virtual_graph_mode=manual"):
             self.fails(["-i", model("relu"), "--compiler_options", word], "one IPU")
@@ -601,6 +602,9 @@ class Compile(OptionTest):
             self.succeeds("-i", model("relu"), "--export_popef", "--compiler_options", "enable_engine_caching=True",
                           "cache_path=cached")
         self.assertEqual(len(os.listdir(self.path("cached"))), 1)
+        self.succeeds("-i", model("relu"), "--output", "r.popef", "--compiler_options", 'opaque_blobs={"a": "1", "b": "two"}')
+        blobs = json.loads(self.succeeds("--json", "r.popef", command="popef_dump"))["opaque_blobs"]
+        self.assertEqual([b["name"] for b in blobs if b["name"] in "ab"], ["a", "b"])
         self.succeeds("-i", DIGITS, *SHAPE, "--output", "d.popef", "--compiler_options", "constant_weights=False")
         self.assertIn("weight_d2h_", self.succeeds("-m", "d.popef", command="popef_dump"))
 
