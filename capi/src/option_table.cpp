@@ -201,7 +201,8 @@ constexpr OptionRow kOptions[] = {
     {.name = "check",
      .group = kShapes,
      .help = "Run the model as it was and as it became with random inputs, and compare the outputs",
-     .note = "our own runtime runs both, without optional passes the first"},
+     .note = "our own runtime runs both, the first one without optional passes; where a model is "
+             "converted, not where it is only compiled"},
 
     // -- precision
     {.name = "precision",
@@ -279,7 +280,8 @@ constexpr OptionRow kOptions[] = {
     {.name = "precision_compare",
      .group = kPrecision,
      .help = "Compare every Conv, MatMul and Gemm before and after; writes precision_compare.log",
-     .note = "with random inputs, and for fp16, since fp8 is not available yet"},
+     .note = "with random inputs, and for fp16, since fp8 is not available yet; where a model is "
+             "converted"},
     {.name = "eightbitsio",
      .group = kPrecision,
      .help = "Images enter as bytes and are normalised by the model",
