@@ -2,33 +2,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 
 #include "common/arguments.h"
+#include "common/completion.h"
+#include "common/config_yaml.h"
 #include "common/interrupt.h"
+#include "common/option_table.h"
 #include "common/progress.h"
 #include "common/random_inputs.h"
+#include "common/temporary_folder.h"
+#include "common/tensorflow.h"
 
 namespace {
 
 using namespace poprt::cli;
 namespace fs = std::filesystem;
-
-struct Arguments {
-  std::string input_model, output_model, output_dir = "./", logging_level;
-  std::string output, popef_name;
-  bool overwrite = false;
-  bool export_popef = false, run = false, show = false, list_all_passes = false, version = false;
-  bool disable_progress = false;
-  CompileSettings compile;
-};
 
 // A directory that holds exactly one .onnx stands for that file.
 std::string model_file(const std::string& given) {
@@ -71,38 +67,50 @@ class MadeFolder {
 class Piped {
  public:
   Piped() {
-    std::string folder = (fs::temp_directory_path() / "poprt_XXXXXX").string();
-    if (!mkdtemp(folder.data()))
-      throw Failure(fmt::format("cannot make a folder in '{}': {}",
-                                fs::temp_directory_path().string(), std::strerror(errno)));
-    folder_ = folder;
     std::ofstream file(path(), std::ios::binary);
     file << std::cin.rdbuf();
     file.close();
     if (!file) throw Failure("--input_model: nothing could be read from the standard input");
   }
-  ~Piped() {
-    std::error_code error;
-    fs::remove_all(folder_, error);
-  }
-  Piped(const Piped&) = delete;
-  Piped& operator=(const Piped&) = delete;
-  std::string path() const { return (folder_ / "model.onnx").string(); }
+  std::string path() const { return (folder_.path() / "model.onnx").string(); }
 
  private:
-  fs::path folder_;
+  TemporaryFolder folder_;
+};
+
+// The ONNX model that is to be converted, which may be made for the purpose.
+class Source {
+ public:
+  explicit Source(const GivenOptions& given) {
+    const std::string model = given.text("input_model");
+    if (given.text("framework") == "tensorflow") {
+      fs::path folder = fs::path(model).lexically_normal();
+      if (!fs::is_directory(folder))
+        throw Failure(fmt::format("'{}' is no folder of a SavedModel", model));
+      if (!folder.has_filename()) folder = folder.parent_path();
+      path_ = (made_.emplace().path() / folder.filename()).string() + ".onnx";
+      convert_tensorflow(given, folder, path_);
+    } else {
+      path_ = model == "-" ? piped_.emplace().path() : model_file(model);
+    }
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  std::optional<Piped> piped_;
+  std::optional<TemporaryFolder> made_;
 };
 
 // Where the executable goes. Throws Failure when a file of that name holds another model, which the
 // user may want to keep.
-fs::path popef_path(const Arguments& a, const std::string& input) {
-  const fs::path path =
-      !a.output.empty()
-          ? fs::path(a.output)
-          : fs::path(a.output_dir) / (a.popef_name.empty() ? "executable.popef" : a.popef_name);
+fs::path popef_path(const GivenOptions& given, const std::string& input) {
+  const fs::path path = given.has("output") ? fs::path(given.text("output"))
+                                            : fs::path(given.text("output_dir", "./")) /
+                                                  given.text("popef_name", "executable.popef");
   std::error_code error;
   poprt_executable* found = nullptr;
-  if (a.overwrite || !fs::exists(path, error)) return path;
+  if (given.has("overwrite") || !fs::exists(path, error)) return path;
   if (poprt_error* failure = poprt_executable_open(path.c_str(), &found)) {
     poprt_error_free(failure);  // whatever it is, it is no model that runs
     return path;
@@ -154,142 +162,171 @@ void run_random(const poprt_executable* executable) {
              static_cast<double>(batch) * 1000.0 / median);
 }
 
-void convert_and_compile(Arguments& a) {
-  std::optional<Piped> piped;
-  if (a.input_model == "-") piped.emplace();
-  const std::string input = piped ? piped->path() : model_file(a.input_model);
-  ProgressBar bar(!a.disable_progress);
-  a.compile.progress = ProgressBar::callback;
-  a.compile.user_data = &bar;
-  poprt_compiler* raw = nullptr;
-  check(poprt_compiler_create(a.compile.get(), &raw));
-  const Compiler compiler(raw);
-  if (a.show) {
-    poprt_string* text = nullptr;
-    check(poprt_compiler_show_file(compiler.get(), input.c_str(), &text));
-    fmt::print("{}", take(text));
-    return;
+// What the library is told.
+class CompilerSettings {
+ public:
+  CompilerSettings(const GivenOptions& given, ProgressBar& bar) : named_(given.for_library()) {
+    for (const auto& [name, value] : named_) raw_.push_back({name.c_str(), value.c_str()});
+    options_.struct_size = sizeof options_;
+    options_.options = raw_.data();
+    options_.option_count = raw_.size();
+    options_.progress = ProgressBar::callback;
+    options_.user_data = &bar;
   }
-  const fs::path dir(a.output_dir);
-  MadeFolder made(dir);
+  CompilerSettings(const CompilerSettings&) = delete;
+  CompilerSettings& operator=(const CompilerSettings&) = delete;
+
+  // Throws Usage for options that say something impossible.
+  Compiler make() const {
+    poprt_compiler* compiler = nullptr;
+    poprt_error* error = poprt_compiler_create(&options_, &compiler);
+    if (error && poprt_error_get_code(error) == POPRT_INVALID_ARGUMENT) {
+      const std::string message = poprt_error_message(error);
+      poprt_error_free(error);
+      throw Usage(spell_options(message));
+    }
+    check(error);
+    return Compiler(compiler);
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> named_;
+  std::vector<poprt_option> raw_;
+  poprt_compile_options options_ = {};
+};
+
+using TextOfFile = poprt_error* (*)(const poprt_compiler*, const char*, poprt_string**);
+
+void print(TextOfFile function, const poprt_compiler* compiler, const std::string& input) {
+  poprt_string* text = nullptr;
+  check(function(compiler, input.c_str(), &text));
+  fmt::print("{}", take(text));
+}
+
+// Where the converted model goes. Throws Failure when that is its source.
+std::string converted_path(const GivenOptions& given, const std::string& input) {
+  const fs::path name(
+      given.text("output_model", fs::path(input).stem().string() + ".optimized.onnx"));
+  const fs::path path =
+      name.is_absolute() ? name : fs::path(given.text("output_dir", "./")) / name.filename();
   std::error_code error;
-  const std::string name = a.output_model.empty()
-                               ? fs::path(input).stem().string() + ".optimized.onnx"
-                               : fs::path(a.output_model).filename().string();
-  const fs::path given(a.output_model);
-  const std::string converted = (given.is_absolute() ? given : dir / name).string();
-  const fs::path popef_file = a.export_popef ? popef_path(a, input) : fs::path();
-  if (fs::equivalent(input, converted, error))
+  if (fs::equivalent(input, path, error))
     throw Failure(fmt::format(
         "the converted model would overwrite its source '{}'; give another --output_model", input));
+  return path.string();
+}
+
+void convert_and_compile(const GivenOptions& given) {
+  ProgressBar bar(!given.has("disable_compilation_progress_bar"));
+  const Compiler compiler = CompilerSettings(given, bar).make();
+  const Source source(given);
+  const std::string& input = source.path();
+  if (given.has("show")) print(poprt_compiler_show_file, compiler.get(), input);
+  if (given.has("show_io_stat")) print(poprt_compiler_io_stat_file, compiler.get(), input);
+  if (given.has("show") || given.has("show_io_stat")) return;
+  MadeFolder made(given.text("output_dir", "./"));
+  const bool exports = given.has("export_popef") || given.has("popef_name") || given.has("output");
+  const std::string converted = converted_path(given, input);
+  const std::string popef = exports ? popef_path(given, input).string() : std::string();
   bar.begin("PopRT conversion");
   check(poprt_compiler_convert_file(compiler.get(), input.c_str(), converted.c_str()));
   bar.finish();
   made.keep();
   fmt::print("converted model: {}\n", converted);
-  if (a.export_popef) {
-    const std::string popef = popef_file.string();
+  if (given.has("check")) fmt::print("check: the outputs are those of the original\n");
+  if (given.has("precision_compare"))
+    fmt::print("precision: {}\n",
+               (fs::path(converted).parent_path() / "precision_compare.log").string());
+  if (exports) {
     bar.begin("Graph compilation");
     check(poprt_compiler_compile_to_popef(compiler.get(), input.c_str(), popef.c_str()));
     bar.finish();
     fmt::print("executable: {} ({:.1f} MB)\n", popef,
                static_cast<double>(fs::file_size(popef)) / 1e6);
-    if (a.run) {
-      poprt_executable* executable = nullptr;
-      check(poprt_executable_open(popef.c_str(), &executable));
-      run_random(Executable(executable).get());
-    }
-  } else if (a.run) {
-    poprt_executable* executable = nullptr;
+  }
+  if (!given.has("run")) return;
+  poprt_executable* executable = nullptr;
+  if (exports) {
+    check(poprt_executable_open(popef.c_str(), &executable));
+  } else {
     bar.begin("Graph compilation");
     check(poprt_compiler_compile_file(compiler.get(), input.c_str(), &executable));
     bar.finish();
-    run_random(Executable(executable).get());
   }
+  run_random(Executable(executable).get());
 }
 
-int main_checked(int argc, char** argv) {
-  Arguments a;
-  CLI::App app("Converts ONNX models for the (emulated) IPU, compiles them to PopEF and runs them.",
-               "poprt");
-  app.add_option("-i,--input_model", a.input_model,
-                 "ONNX model, a folder that holds exactly one, or - for the standard input");
-  app.add_option("--output_model", a.output_model,
-                 "Name of the converted model inside --output_dir, or an absolute path "
-                 "[<input>.optimized.onnx]");
-  app.add_option("--output_dir", a.output_dir, "Folder for everything that is written")
-      ->capture_default_str();
-  app.add_flag("--export_popef", a.export_popef,
-               "Also compile, to executable.popef inside --output_dir");
-  auto* popef_name = app.add_option("--popef_name", a.popef_name,
-                                    "Name of the executable inside --output_dir; compiles, too "
-                                    "[executable.popef]");
-  app.add_option("-o,--output", a.output, "Path of the executable, NAME.popef; compiles, too")
-      ->excludes(popef_name);
-  app.add_flag("--overwrite", a.overwrite, "Replace an executable of another model");
-  app.add_flag("--run", a.run,
-               "Compile and run with random inputs; prints batch size, latency and throughput");
-  app.add_flag("--show", a.show, "Only print name, dtype and shape of every input and output");
-  app.add_option("--input_shape", a.compile.input_shape,
-                 "NAME=d0,d1,...: fix variable dimensions (several words)")
-      ->expected(1, 1 << 20);
-  add_batch_options(app, a.compile.batch_size, a.compile.batch_axis);
-  app.add_option("--precision", a.compile.precision,
-                 "fp32 or fp16; without it the model keeps its own")
-      ->check(one_of({"fp32", "fp16"}));
-  add_winograd_option(app, a.compile.winograd);
-  app.add_option("--convert_version", a.compile.convert_version,
-                 "Opset of the converted model [as the source]")
-      ->check(at_least<int64_t>(1));
-  app.add_option("--passes", a.compile.passes,
-                 "Passes to run after the default ones, comma separated")
-      ->delimiter(',');
-  app.add_option("--skip_passes", a.compile.skip_passes,
-                 "Default passes to leave out, comma separated")
-      ->delimiter(',');
-  app.add_option("--max_tensor_size", a.compile.max_tensor_size,
-                 "Constant folding makes nothing larger [bytes; -1: no limit]")
-      ->check(at_least<int64_t>(-1))
-      ->capture_default_str();
-  app.add_flag("--allow_symlinks", a.compile.allow_links,
-               "Read external data through symbolic and hard links too; for models you trust");
-  app.add_flag("--strict", a.compile.strict,
-               "Refuse a model for what is a warning otherwise, such as unknown attributes");
-  app.add_flag("--list_all_passes", a.list_all_passes, "List the passes");
-  app.add_option("--logging_level", a.logging_level,
-                 "DEBUG, INFO, WARNING, ERROR or CRITICAL [WARNING]")
-      ->check(one_of({"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}));
-  app.add_flag("--disable_compilation_progress_bar", a.disable_progress, "No progress bars");
-  app.add_flag("-v,--version", a.version, "Print versions");
-  if (const auto code = parse(app, argc, argv)) return *code;
-  for (auto* list : {&a.compile.passes, &a.compile.skip_passes})
-    for (std::string& s : *list) s = CLI::detail::trim_copy(s);
-
-  if (!a.logging_level.empty()) check(poprt_log_set_level(a.logging_level.c_str()));
-  if (a.version) {
-    fmt::print("{}\n", versions());
-    return 0;
+// One name a line with what the pass does, or the same as JSON.
+void list_passes(bool json) {
+  poprt_string* raw = nullptr;
+  check(poprt_compiler_list_passes(&raw));
+  const std::string text = take(raw);
+  if (!json) {
+    fmt::print("{}", text);
+    return;
   }
-  for (const auto& [name, value] :
-       {std::pair("--output", &a.output), std::pair("--popef_name", &a.popef_name)})
-    if (!value->empty() && !value->ends_with(".popef"))
-      throw Usage(fmt::format("{}: expected a name that ends in .popef, found '{}'", name, *value));
-  if (a.popef_name.find('/') != std::string::npos)
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t end = line.find(' ');
+    const size_t summary = line.find_first_not_of(' ', end);
+    all.push_back({{"name", line.substr(0, end)}, {"summary", line.substr(summary)}});
+  }
+  fmt::print("{}\n", all.dump(2));
+}
+
+void check_popef_names(const GivenOptions& given) {
+  for (const char* name : {"output", "popef_name"})
+    if (const std::string value = given.text(name); given.has(name) && !value.ends_with(".popef"))
+      throw Usage(
+          fmt::format("--{}: expected a name that ends in .popef, found '{}'", name, value));
+  if (given.has("output") && given.has("popef_name"))
+    throw Usage("--output and --popef_name: only one of them names the executable");
+  if (given.text("popef_name").find('/') != std::string::npos)
     throw Usage(
         fmt::format("--popef_name: expected a name without a folder, found '{}'; --output "
                     "takes a path",
-                    a.popef_name));
-  if (!a.output.empty() || !a.popef_name.empty()) a.export_popef = true;
-  if (a.list_all_passes) {
-    poprt_string* text = nullptr;
-    check(poprt_compiler_list_passes(&text));
-    fmt::print("{}", take(text));
-    return 0;
-  }
-  if (a.input_model.empty()) {
-    throw Usage("--input_model is required");
-  }
-  convert_and_compile(a);
+                    given.text("popef_name")));
+}
+
+// What is no work with a model; whether it was asked for.
+bool inform(const GivenOptions& given) {
+  if (given.has("version"))
+    fmt::print("{}\n", versions());
+  else if (given.has("print_completion"))
+    fmt::print("{}", completion(given.text("print_completion")));
+  else if (given.has("list_all_passes"))
+    list_passes(given.has("json"));
+  else
+    return false;
+  return true;
+}
+
+int main_checked(int argc, char** argv) {
+  CLI::App app("Converts ONNX models for the (emulated) IPU, compiles them to PopEF and runs them.",
+               "poprt");
+  CLI::App* tensorflow =
+      app.add_subcommand("tf2onnx", "Options of --framework tensorflow, which come last");
+  GivenOptions given;
+  given.add_to(app, option_tables().options);
+  given.add_to(*tensorflow, option_tables().tf2onnx);
+  if (const auto code = parse(app, argc, argv)) return *code;
+  given.take();
+  if (given.has("config_yaml")) read_config_yaml(given.text("config_yaml"), given);
+  given.check_needs();
+
+  if (given.has("logging_level")) check(poprt_log_set_level(given.text("logging_level").c_str()));
+  if (inform(given)) return 0;
+  check_popef_names(given);
+  if (given.has("perf_tuner"))
+    fmt::print(stderr, "poprt: --perf_tuner does nothing: {}\n",
+               option_tables().find("perf_tuner")->note);
+  if (!given.has("input_model")) throw Usage("--input_model is required");
+  const bool from_tensorflow = given.text("framework") == "tensorflow";
+  if (tensorflow->parsed() && !from_tensorflow) throw Usage("tf2onnx needs --framework tensorflow");
+  if (from_tensorflow && !given.has("saved_model"))
+    throw Usage("--framework tensorflow takes a SavedModel: give tf2onnx --saved_model");
+  convert_and_compile(given);
   return 0;
 }
 

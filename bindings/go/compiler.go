@@ -53,6 +53,9 @@ type CompileOptions struct {
 	// Strict refuses a model for what is a warning in the log otherwise, such as attributes that an operator does
 	// not have. Since 1.0.
 	Strict bool
+	// Options of command poprt by name, without dashes; [ListOptions] has them all. What tunes a chip goes into the
+	// PopEF file's metadata. Since 1.0.
+	Options map[string]string
 	// Progress is called with 0 to 1 and the name of a step, on another thread than the caller's goroutine while
 	// that waits. A panic in it comes out of the compiling function.
 	Progress func(done float64, what string)
@@ -96,6 +99,9 @@ func withOptions(options *CompileOptions, use func(native.RawCompileOptions) err
 		address, keep := address(data)
 		o.Add_opaque_blob(name, address, int64(len(data)))
 		runtime.KeepAlive(keep)
+	}
+	for name, value := range options.Options {
+		o.Add_option(name, value)
 	}
 	o.Set_allow_links(options.AllowLinks)
 	o.Set_batch_size(options.BatchSize, options.BatchAxis)
@@ -183,6 +189,16 @@ func Show(onnxPath string) (text string, err error) {
 	return text, err
 }
 
+// IOStatistics returns how many inputs and outputs an ONNX file has of each type and shape, one line each. Since 1.0.
+func IOStatistics(onnxPath string) (text string, err error) {
+	err = withCompiler(nil, func(c native.RawCompiler) error {
+		var failure uintptr
+		text = native.TakeText(c.Io_stat_file(onnxPath, &failure))
+		return check(failure)
+	})
+	return text, err
+}
+
 // ListPasses returns the compiler's passes, one a line.
 func ListPasses() (string, error) {
 	var failure uintptr
@@ -194,5 +210,12 @@ func ListPasses() (string, error) {
 func ListOps() (string, error) {
 	var failure uintptr
 	text := native.RawCompilerList_ops(&failure)
+	return native.TakeText(text), check(failure)
+}
+
+// ListOptions returns all options by name, as JSON. Since 1.0.
+func ListOptions() (string, error) {
+	var failure uintptr
+	text := native.RawCompilerList_options(&failure)
 	return native.TakeText(text), check(failure)
 }

@@ -108,6 +108,7 @@ static PyObject* raw_output_shapes(raw_runner* runner, PyObject* inputs, bool ch
 
 static poprt_python_bound* raw_bind(raw_runner* runner, PyObject* inputs, PyObject* outputs, bool check_types) {
   auto bound = std::make_unique<poprt_python_bound>();
+  bound->memory.bound = true;
   return bound->memory.fill(runner, inputs, outputs, check_types) ? bound.release() : nullptr;
 }
 

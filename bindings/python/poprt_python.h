@@ -119,6 +119,7 @@ class Memory {
   }
 
   std::vector<poprt_tensor> inputs, outputs;
+  bool bound = false;  // for many runs, which look at the arrays themselves
 
  private:
   static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
@@ -156,14 +157,27 @@ class Memory {
     if (!converter || !PyErr_ExceptionMatches(PyExc_Exception)) return false;
     PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
     PyErr_Fetch(&type, &error, &trace);
-    PyObject* made = PyObject_CallFunction(converter, "OssiO", value, writable ? "output" : "input",
-                                           name, static_cast<int>(dtype), error ? error : Py_None);
+    const bool ok = call_converter(value, name, dtype, writable, error ? error : Py_None);
     Py_XDECREF(type);
     Py_XDECREF(error);
     Py_XDECREF(trace);
+    return ok;
+  }
+
+  bool call_converter(PyObject* value, const char* name, poprt_dtype dtype, bool writable,
+                      PyObject* error) {
+    PyObject* made = PyObject_CallFunction(converter, "OssiO", value, writable ? "output" : "input",
+                                           name, static_cast<int>(dtype), error);
     const bool ok = made && borrow(made, writable);
     Py_XDECREF(made);
     return ok;
+  }
+
+  // Whether both are signed integers of 32 or 64 bits, and not the same: which of them a model's
+  // inputs are is the converter's choice, and users have either.
+  static bool of_other_width(poprt_dtype given, poprt_dtype wanted) {
+    return (given == POPRT_DTYPE_S64 && wanted == POPRT_DTYPE_S32) ||
+           (given == POPRT_DTYPE_S32 && wanted == POPRT_DTYPE_S64);
   }
 
   bool add(poprt_runner* runner, const char* name, PyObject* value, bool check_types,
@@ -172,6 +186,13 @@ class Memory {
     const poprt_anchor* anchor = find(runner, name, writable, &index);
     const poprt_dtype wanted = poprt_anchor_dtype(anchor);
     if (!borrow(value, writable) && !convert(value, name, wanted, writable)) return false;
+    if (check_types && anchor && !writable && !bound && converter && !raw(views_.back()) &&
+        of_other_width(dtype_of(views_.back().format, views_.back().itemsize, wanted), wanted)) {
+      PyBuffer_Release(&views_.back());
+      views_.pop_back();
+      if (!call_converter(value, name, wanted, writable, Py_None)) return false;
+      poprt_shim::copied_bytes += views_.back().len;
+    }
     Py_buffer& view = views_.back();
     // Unknown names: the library says which there are.
     poprt_tensor tensor{anchor ? nullptr : name, index, view.buf, static_cast<size_t>(view.len),

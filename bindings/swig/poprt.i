@@ -205,6 +205,12 @@ POPRT_HANDLE(raw_log, RawLog)
     $self->opaque_blobs.push_back(
         {$self->opaque_names.data()[$self->opaque_names.size() - 1], data.data(), data.size()});
   }
+  // By name, see poprt_option.
+  void add_option(const char* name, const char* value) {
+    const auto& kept = $self->named.emplace_back(name, value);
+    $self->named_options.push_back({kept.first.c_str(), kept.second.c_str()});
+    $self->options.options = $self->named_options.data();
+  }
   void set_allow_links(bool on) { $self->options.allow_links = on; }
   void set_variable_weights(bool on) { $self->options.variable_weights = on; }
   void set_strict(bool on) { $self->options.strict = on; }
@@ -248,6 +254,11 @@ POPRT_HANDLE(raw_log, RawLog)
     *error = poprt_compiler_show_file($self, onnx_path, &text);
     return text;
   }
+  poprt_text io_stat_file(const char* onnx_path, poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_compiler_io_stat_file($self, onnx_path, &text);
+    return text;
+  }
   static poprt_text list_passes(poprt_result* error) {
     poprt_string* text = nullptr;
     *error = poprt_compiler_list_passes(&text);
@@ -256,6 +267,11 @@ POPRT_HANDLE(raw_log, RawLog)
   static poprt_text list_ops(poprt_result* error) {
     poprt_string* text = nullptr;
     *error = poprt_compiler_list_ops(&text);
+    return text;
+  }
+  static poprt_text list_options(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_compiler_list_options(&text);
     return text;
   }
 }

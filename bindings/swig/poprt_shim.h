@@ -196,6 +196,8 @@ struct raw_compile_options {
   std::vector<poprt_input_length> input_lengths;
   std::list<std::string> opaque_data;
   std::vector<poprt_opaque_blob> opaque_blobs;
+  std::list<std::pair<std::string, std::string>> named;
+  std::vector<poprt_option> named_options;
 
   poprt_compile_options* complete() {
     options.struct_size = sizeof options;
@@ -213,6 +215,8 @@ struct raw_compile_options {
     options.input_length_count = input_lengths.size();
     options.opaque_blobs = opaque_blobs.data();
     options.opaque_blob_count = opaque_blobs.size();
+    options.options = named_options.data();
+    options.option_count = named_options.size();
     return &options;
   }
 };

@@ -8,10 +8,14 @@
 #include "base/log.h"
 #include "base/sha256.h"
 #include "base/shape.h"
+#include "option_lists.h"
 #include "program/serialize.h"
 
 namespace poprt::capi {
 namespace {
+
+// Options by name that decide the result. Others are recorded, which is no part of what is cached.
+constexpr const char* kActing[] = {"remove_outputs", "checkpoints", "fp16_skip_op_types"};
 
 // Every option that decides the result; callbacks do not.
 std::string describe(const poprt_compile_options& o) {
@@ -38,6 +42,8 @@ std::string describe(const poprt_compile_options& o) {
   if (o.stop_after) s += fmt::format(", stop_after {}", o.stop_after);
   if (o.variable_weights) s += ", variable weights";
   if (o.strict) s += ", strict";
+  for (const char* name : kActing)
+    if (const char* value = named_option(o, name)) s += fmt::format(", {} [{}]", name, value);
   return s;
 }
 
@@ -78,6 +84,8 @@ runtime::CacheKey cache_key(const poprt_compile_options& options, const std::str
     hash.add_sized(std::to_string(count));
     for (const char* n : std::span(list, count)) hash.add_sized(n);
   }
+  for (const char* acting : kActing)
+    if (const char* value = named_option(options, acting)) hash.add_sized(acting).add_sized(value);
   key.hash = hash.finish();
   for (char& c : key.description)
     if (static_cast<unsigned char>(c) < 0x20) c = '?';

@@ -1,21 +1,31 @@
 #include "poprt/compiler.h"
 
 #include <array>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <span>
+#include <sstream>
 
+#include "base/file.h"
 #include "base/log_level.h"
 #include "compile_cache.h"
 #include "compiler_loader.h"
 #include "engine_options.h"
 #include "guard.h"
+#include "model_check.h"
+#include "named_options.h"
+#include "option_lists.h"
+#include "option_table.h"
 #include "runtime/queue/payload_buffer.h"
 #include "runtime/session/popef_file.h"
 
 using namespace poprt;
+namespace fs = std::filesystem;
 
 // Options with everything they point to.
 struct poprt_compiler {
@@ -39,6 +49,11 @@ struct poprt_compiler {
     copy(given.passes, given.pass_count, pass_names, passes);
     copy(given.skip_passes, given.skip_pass_count, skip_names, skips);
     copy(given.outputs, given.output_count, output_names, outputs);
+    option_texts.reserve(2 * given.option_count);
+    for (const auto& n : std::span(given.options, given.option_count)) {
+      const std::string& name = option_texts.emplace_back(n.name);
+      named.push_back({name.c_str(), option_texts.emplace_back(n.value).c_str()});
+    }
     if (given.stop_after) stop_after = given.stop_after;
     options.struct_size = sizeof options;
     options.input_shapes = shapes.data();
@@ -47,6 +62,7 @@ struct poprt_compiler {
     options.passes = passes.data();
     options.skip_passes = skips.data();
     options.outputs = outputs.data();
+    options.options = named.data();
     if (given.stop_after) options.stop_after = stop_after.c_str();
     if (given.cache_path) cache_path = given.cache_path, options.cache_path = cache_path.c_str();
   }
@@ -67,7 +83,11 @@ struct poprt_compiler {
   std::vector<std::string> blob_texts;
   std::vector<poprt_opaque_blob> blobs;
   std::vector<const char*> passes, skips, outputs;
+  std::vector<std::string> option_texts;
+  std::vector<poprt_option> named;
   std::string stop_after, cache_path;
+  // What conversion does besides.
+  bool check_models = false, compare_layers = false;
 };
 
 namespace {
@@ -219,16 +239,133 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
   return with_options(runtime::open_payload(name, payload->bytes(), payload), o);
 }
 
+// A folder beside a file, which goes with what is left in it.
+class FolderBeside {
+ public:
+  explicit FolderBeside(const fs::path& file) {
+    std::string name =
+        ((file.has_parent_path() ? file.parent_path() : fs::path(".")) / ".poprt_check_XXXXXX")
+            .string();
+    if (!mkdtemp(name.data()))
+      fail(errno == ENOENT ? ErrorCode::not_found : ErrorCode::permission_denied,
+           "cannot make a folder beside '{}': {}", file.string(), std::strerror(errno));
+    path_ = name;
+  }
+  ~FolderBeside() {
+    std::error_code error;
+    fs::remove_all(path_, error);
+  }
+  FolderBeside(const FolderBeside&) = delete;
+  FolderBeside& operator=(const FolderBeside&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+void convert(const poprt_compiler& c, const poprt_plugin_source& source, const char* out) {
+  call([&](poprt_plugin_error* error) {
+    capi::compiler_plugin().convert(&c.options, &source, out, error);
+  });
+}
+
+// A model of the check, which is neither cached nor reported.
+std::shared_ptr<const runtime::Model> compile_quietly(poprt_compile_options o,
+                                                      const std::vector<poprt_option>& named,
+                                                      const poprt_plugin_source& source) {
+  o.options = named.data();
+  o.option_count = named.size();
+  o.progress = nullptr;
+  o.after_pass = nullptr;
+  const auto payload = std::make_shared<runtime::PayloadBuffer>();
+  call_with_sink([&](std::span<const std::byte> bytes) { payload->append(bytes); },
+                 [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
+                   capi::compiler_plugin().compile(&o, &source, sink, error);
+                 });
+  return runtime::open_payload("model", payload->bytes(), payload);
+}
+
+// As little changed as the compiler can do with.
+std::shared_ptr<const runtime::Model> compile_original(const poprt_compiler& c,
+                                                       const poprt_plugin_source& source,
+                                                       std::vector<poprt_option> named) {
+  poprt_compile_options o = c.options;
+  o.precision = POPRT_PRECISION_KEEP;
+  o.convert_version = 0;
+  o.pass_count = o.skip_pass_count = 0;
+  o.stop_after = nullptr;
+  o.rewrite_limit = 0;
+  named.push_back({capi::kPlain, "1"});
+  return compile_quietly(o, named, source);
+}
+
+// What a conversion has left, as it is.
+std::shared_ptr<const runtime::Model> compile_converted(const poprt_plugin_source& source,
+                                                        const std::vector<poprt_option>& named) {
+  poprt_compile_options o{};
+  o.struct_size = sizeof o;
+  return compile_quietly(o, named, source);
+}
+
+std::string compare_layers(const poprt_compiler& c, const poprt_plugin_source& original,
+                           const poprt_plugin_source& converted) {
+  std::string lines;
+  call_with_sink(
+      [&](std::span<const std::byte> b) {
+        lines.append(reinterpret_cast<const char*>(b.data()), b.size());
+      },
+      [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
+        capi::compiler_plugin().layers(&c.options, &original, &converted, sink, error);
+      });
+  std::vector<capi::Layer> layers;
+  std::string names;
+  std::istringstream stream(lines);
+  for (std::string line; std::getline(stream, line);) {
+    const size_t at = line.find(' ');
+    layers.push_back({line.substr(0, at), line.substr(at + 1)});
+    names += (names.empty() ? "" : "\n") + layers.back().name;
+  }
+  if (layers.empty()) return "no Conv, MatMul or Gemm is in both models\n";
+  std::vector<poprt_option> named(c.options.options, c.options.options + c.options.option_count);
+  named.push_back({capi::kLayers, names.c_str()});
+  return capi::compare_layers(layers, compile_original(c, original, named),
+                              compile_converted(converted, {{capi::kLayers, names.c_str()}}));
+}
+
+// Nothing appears at `out` unless what it becomes is right.
+void convert_and_check(const poprt_compiler& c, const poprt_plugin_source& source,
+                       const fs::path& out) {
+  const FolderBeside folder(out);
+  const fs::path file = folder.path() / out.filename();
+  convert(c, source, file.c_str());
+  const poprt_plugin_source converted{file.c_str(), nullptr, 0, nullptr};
+  const std::vector<poprt_option> named(c.options.options,
+                                        c.options.options + c.options.option_count);
+  if (c.check_models)
+    capi::check_same_results(compile_original(c, source, named), compile_converted(converted, {}));
+  if (c.compare_layers) {
+    const std::string text = compare_layers(c, source, converted);
+    AtomicFile log(out.parent_path() / "precision_compare.log");
+    log.write(std::as_bytes(std::span(text)));
+    log.commit();
+  }
+  for (const auto& made : fs::directory_iterator(folder.path()))
+    fs::rename(made.path(), out.parent_path() / made.path().filename());
+}
+
 }  // namespace
 
 poprt_error* poprt_compiler_create(const poprt_compile_options* options,
                                    poprt_compiler** out_compiler) {
   return capi::guard([&] {
     warn_of_log_level();
-    const auto o = capi::read_options(options, "poprt_compile_options");
+    auto o = capi::read_options(options, "poprt_compile_options");
     auto& out = capi::required(out_compiler, "out_compiler");
+    const capi::NamedOptions named(o);
     check(o);
     auto compiler = std::make_unique<poprt_compiler>(o);
+    compiler->check_models = named.check();
+    compiler->compare_layers = named.precision_compare();
     call([&](poprt_plugin_error* error) {
       capi::compiler_plugin().check_options(&compiler->options, error);
     });
@@ -329,9 +466,10 @@ poprt_error* poprt_compiler_convert_file(const poprt_compiler* compiler, const c
     const auto& c = capi::required(compiler, "compiler");
     const poprt_plugin_source source{&capi::required(onnx_path, "onnx_path"), nullptr, 0, nullptr};
     capi::required(out_onnx_path, "out_onnx_path");
-    call([&](poprt_plugin_error* error) {
-      capi::compiler_plugin().convert(&c.options, &source, out_onnx_path, error);
-    });
+    if (c.check_models || c.compare_layers)
+      convert_and_check(c, source, out_onnx_path);
+    else
+      convert(c, source, out_onnx_path);
   });
 }
 
@@ -344,10 +482,24 @@ poprt_error* poprt_compiler_show_file(const poprt_compiler* compiler, const char
   });
 }
 
+poprt_error* poprt_compiler_io_stat_file(const poprt_compiler* compiler, const char* onnx_path,
+                                         poprt_string** out_text) {
+  return text(out_text, [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
+    capi::required(compiler, "compiler");
+    const poprt_plugin_source source{&capi::required(onnx_path, "onnx_path"), nullptr, 0, nullptr};
+    capi::compiler_plugin().io_stat(&source, sink, error);
+  });
+}
+
 poprt_error* poprt_compiler_list_passes(poprt_string** out_text) {
   return text(out_text, [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
     capi::compiler_plugin().list_passes(sink, error);
   });
+}
+
+poprt_error* poprt_compiler_list_options(poprt_string** out_text) {
+  return capi::guard(
+      [&] { capi::required(out_text, "out_text") = capi::make_string(capi::options_json()); });
 }
 
 poprt_error* poprt_compiler_list_ops(poprt_string** out_text) {

@@ -15,6 +15,7 @@
 #include "onnx/import.h"
 #include "onnx/model_hash.h"
 #include "ops/op.h"
+#include "option_lists.h"
 #include "passes/pass.h"
 #include "program/serialize.h"
 #include "runtime/session/popef_file.h"
@@ -71,6 +72,9 @@ compiler::Options make_options(const poprt_compile_options& o) {
   if (o.max_tensor_size) to.max_tensor_size = o.max_tensor_size;
   if (o.rewrite_limit) to.rewrite_limit = o.rewrite_limit;
   if (o.stop_after) to.stop_after = o.stop_after;
+  if (const char* types = capi::named_option(o, "fp16_skip_op_types"))
+    to.fp16_skip_op_types = capi::split_names(types, "fp16_skip_op_types");
+  to.plain = capi::named_option(o, capi::kPlain) != nullptr;
   to.verify_each = o.no_verify == 0;
   to.strict = o.strict != 0;
   if (o.after_pass)
@@ -108,18 +112,52 @@ std::unique_ptr<ir::Graph> import(const poprt_plugin_source& s,
   return onnx::import_bytes({static_cast<const std::byte*>(s.data), s.size}, folder, options);
 }
 
+std::string output_names(const ir::Graph& graph) {
+  std::string names;
+  for (const ir::Value* out : graph.outputs())
+    names += fmt::format("{}'{}'", names.empty() ? "" : ", ", out->name());
+  return names;
+}
+
+// Takes away the outputs that remove_outputs names, and adds the tensors of checkpoints.
+void change_outputs(ir::Graph& graph, const poprt_compile_options& o) {
+  if (const char* removed = capi::named_option(o, "remove_outputs"))
+    for (const std::string& name : capi::split_names(removed, "remove_outputs")) {
+      const auto& outputs = graph.outputs();
+      const auto found = std::ranges::find(
+          outputs, name, [](const ir::Value* v) -> const auto& { return v->name(); });
+      if (found == outputs.end())
+        fail(ErrorCode::not_found, "--remove_outputs: there is no output '{}'; outputs are: {}",
+             name, output_names(graph));
+      if (outputs.size() == 1)
+        fail(ErrorCode::invalid_argument, "--remove_outputs: '{}' is the only output", name);
+      graph.remove_output(static_cast<size_t>(found - outputs.begin()));
+    }
+  std::vector<std::string> checkpoints;
+  if (const char* names = capi::named_option(o, "checkpoints"))
+    checkpoints = capi::split_names(names, "checkpoints");
+  if (const char* names = capi::named_option(o, capi::kLayers))
+    for (const std::string_view name : capi::split_lines(names, "checkpoints"))
+      checkpoints.emplace_back(name);
+  for (const std::string& name : checkpoints) {
+    ir::Value* v = graph.find(name);
+    if (!v) fail(ErrorCode::not_found, "--checkpoints: the model has no tensor '{}'", name);
+    if (!v->producer())
+      fail(ErrorCode::invalid_argument,
+           "--checkpoints: '{}' is an input or a constant of the model, nothing computes it", name);
+    if (!graph.is_output(v)) graph.add_output(v);
+  }
+}
+
 // Leaves the outputs that the options name, in that order.
 void select_outputs(ir::Graph& graph, const poprt_compile_options& o) {
   if (o.output_count == 0) return;
   std::vector<ir::Value*> wanted;
   for (const char* name : std::span(o.outputs, o.output_count)) {
     ir::Value* v = graph.find(name);
-    if (!v || !graph.is_output(v)) {
-      std::string names;
-      for (const ir::Value* out : graph.outputs())
-        names += fmt::format("{}'{}'", names.empty() ? "" : ", ", out->name());
-      fail(ErrorCode::not_found, "there is no output '{}'; outputs are: {}", name, names);
-    }
+    if (!v || !graph.is_output(v))
+      fail(ErrorCode::not_found, "there is no output '{}'; outputs are: {}", name,
+           output_names(graph));
     if (std::find(wanted.begin(), wanted.end(), v) != wanted.end())
       fail(ErrorCode::invalid_argument, "output '{}' is given twice", name);
     wanted.push_back(v);
@@ -133,6 +171,7 @@ compiler::Executable compile_source(const poprt_compile_options& o,
   say(o, 0, "read");
   const auto graph = import(source, o);
   select_outputs(*graph, o);
+  change_outputs(*graph, o);
   compiler::Options options = make_options(o);
   std::vector<compiler::VariableWeight> variables;
   if (o.variable_weights) variables = compiler::make_weights_variable(*graph);
@@ -184,6 +223,7 @@ void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
     say(*o, 0, "read");
     const auto graph = import(*source, *o);
     select_outputs(*graph, *o);
+    change_outputs(*graph, *o);
     compiler::Options options = make_options(*o);
     options.keep_onnx = true;
     report_progress(*o, options, 0.1, 0.9);
@@ -194,20 +234,75 @@ void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
   });
 }
 
+// Variable dimensions are 0.
+std::string describe_type(const ir::Value& v) {
+  std::string shape;
+  for (const int64_t d : v.shape())
+    shape += fmt::format("{}{}", shape.empty() ? "" : ", ", std::max<int64_t>(d, 0));
+  return fmt::format("dtype - {}, shape - {}", dtype_name(v.dtype()),
+                     v.type.has_shape ? "[" + shape + "]" : "unknown");
+}
+
 void show(const poprt_plugin_source* source, const poprt_plugin_sink* sink,
           poprt_plugin_error* error) {
   guard(error, [&] {
     const auto graph = import(*source);
     std::string text;
     const auto line = [&](const char* direction, const ir::Value& v) {
-      std::string shape;
-      for (const int64_t d : v.shape())
-        shape += fmt::format("{}{}", shape.empty() ? "" : ", ", std::max<int64_t>(d, 0));
-      text += fmt::format("{} {}: dtype - {}, shape - {}\n", direction, v.name(),
-                          dtype_name(v.dtype()), v.type.has_shape ? "[" + shape + "]" : "unknown");
+      text += fmt::format("{} {}: {}\n", direction, v.name(), describe_type(v));
     };
     for (const ir::Value* v : graph->inputs()) line("input", *v);
     for (const ir::Value* v : graph->outputs()) line("output", *v);
+    write(*sink, text);
+  });
+}
+
+// Counts of equal types, in the order in which they come.
+void io_stat(const poprt_plugin_source* source, const poprt_plugin_sink* sink,
+             poprt_plugin_error* error) {
+  guard(error, [&] {
+    const auto graph = import(*source);
+    std::string text;
+    const auto add = [&](const char* direction, const std::vector<ir::Value*>& values) {
+      std::vector<std::pair<std::string, size_t>> counts;
+      for (const ir::Value* v : values) {
+        const std::string type = describe_type(*v);
+        const auto found = std::ranges::find(counts, type, &std::pair<std::string, size_t>::first);
+        if (found == counts.end())
+          counts.emplace_back(type, 1);
+        else
+          found->second++;
+      }
+      text += fmt::format("{}s: {}\n", direction, values.size());
+      for (const auto& [type, count] : counts) text += fmt::format("  {} x {}\n", count, type);
+    };
+    add("input", graph->inputs());
+    add("output", graph->outputs());
+    write(*sink, text);
+  });
+}
+
+bool is_layer(const ir::Node& n) { return n.is("Conv") || n.is("MatMul") || n.is("Gemm"); }
+
+// The type and name of each product's result that both models have, one line each.
+void layers(const poprt_compile_options* options, const poprt_plugin_source* original,
+            const poprt_plugin_source* converted, const poprt_plugin_sink* sink,
+            poprt_plugin_error* error) {
+  guard(error, [&] {
+    const auto before = import(*original, *options), after = import(*converted);
+    std::string text;
+    const auto computed = [&](const ir::Value* v) {
+      const ir::Value* same = before->find(v->name());
+      return same && same->producer();
+    };
+    for (const ir::Node* n : after->nodes()) {
+      if (!is_layer(*n)) continue;
+      // An output of the model is its Cast, which has taken the name.
+      const ir::Value* v = n->output();
+      for (const ir::Use& use : n->output()->uses())
+        if (!computed(v) && use.node->is("Cast")) v = use.node->output();
+      if (computed(v)) text += fmt::format("{} {}\n", n->op_type, v->name());
+    }
     write(*sink, text);
   });
 }
@@ -258,6 +353,8 @@ const poprt_compiler_plugin* poprt_compiler_plugin_table(void) {
       compile_to_popef,
       convert,
       show,
+      io_stat,
+      layers,
       list_passes,
       list_ops,
       [](const char* level) { set_log_level(level); },

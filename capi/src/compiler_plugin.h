@@ -45,6 +45,12 @@ typedef struct poprt_compiler_plugin {
   // The following write text.
   void (*show)(const poprt_plugin_source* source, const poprt_plugin_sink* sink,
                poprt_plugin_error* error);
+  void (*io_stat)(const poprt_plugin_source* source, const poprt_plugin_sink* sink,
+                  poprt_plugin_error* error);
+  // What precision_compare compares; see compiler_plugin.cpp.
+  void (*layers)(const poprt_compile_options* options, const poprt_plugin_source* original,
+                 const poprt_plugin_source* converted, const poprt_plugin_sink* sink,
+                 poprt_plugin_error* error);
   void (*list_passes)(const poprt_plugin_sink* sink, poprt_plugin_error* error);
   void (*list_ops)(const poprt_plugin_sink* sink, poprt_plugin_error* error);
   void (*set_log_level)(const char* level);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,7 +15,8 @@
 namespace poprt::capi {
 
 // The options that were given and decide what is compiled, named and ordered as in
-// poprt_compile_options. Opaque blobs are in the file themselves.
+// poprt_compile_options, and then those by name that have no field: what tunes a chip. Opaque blobs
+// are in the file themselves.
 inline std::vector<popef::Option> engine_options(const poprt_compile_options& o) {
   std::vector<popef::Option> list;
   const auto add = [&](const char* name, bool given, std::string value) {
@@ -46,6 +48,11 @@ inline std::vector<popef::Option> engine_options(const poprt_compile_options& o)
   add("strict", o.strict != 0, "1");
   for (const auto& l : std::span(o.input_lengths, o.input_length_count))
     add("input_lengths", true, fmt::format("{}={}", l.name, l.length));
+  for (const auto& named : std::span(o.options, o.option_count)) {
+    std::string value = named.value;
+    std::ranges::replace(value, '\n', ' ');  // between words
+    add(named.name, true, std::move(value));
+  }
   return list;
 }
 

@@ -101,7 +101,7 @@ inline std::string spell_options(std::string message) {
     const size_t end = message.find('`', at + 1);
     if (end == std::string::npos) break;
     std::string name = message.substr(at + 1, end - at - 1);
-    if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") != std::string::npos) {
+    if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") != std::string::npos) {
       at = end + 1;
       continue;
     }

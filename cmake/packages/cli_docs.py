@@ -21,16 +21,20 @@ class Command:
     def __init__(self, words):
         self.words = words
         text = subprocess.run([*words, "--help"], check=True, capture_output=True, text=True).stdout
-        head, *sections = re.split(r"^([A-Z]\w+):\n", text, flags=re.M)
+        head, *sections = re.split(r"^([A-Z][\w ,]+):\n", text, flags=re.M)
         self.summary, self.usage = re.search(r"^(.*?)\nUsage: (.*)$", head, re.S).groups()
         self.usage = self.usage.strip()
         parts = dict(zip(sections[::2], sections[1::2]))
-        self.options, self.positionals = entries(parts.get("Options", "")), entries(parts.get("Positionals", ""))
+        self.positionals = entries(parts.get("Positionals", ""))
+        self.options = [e for title, part in parts.items() if title not in ("Positionals", "Subcommands") for e in entries(part)]
         self.commands = [Command([*words, e.names[0]]) for e in entries(parts.get("Subcommands", ""))]
 
     @property
     def name(self):
         return " ".join([os.path.basename(self.words[0]), *self.words[1:]])
+
+    def has(self, option):
+        return any(option in e.names for e in self.options)
 
 
 class Entry:
@@ -145,6 +149,11 @@ def zsh(command):
     return "\n".join(lines) + "\n"
 
 
+def completion(program, shell):
+    """What a program knows itself."""
+    return subprocess.run([program, "--print_completion", shell], check=True, capture_output=True, text=True).stdout
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", required=True)
@@ -152,8 +161,10 @@ def main():
     options = parser.parse_args()
     for program in options.programs:
         command = Command([program])
-        for folder, file, text in (("man1", command.name + ".1", manual(command)), ("bash", command.name, bash(command)),
-                                   ("zsh", "_" + command.name, zsh(command))):
+        scripts = [completion(program, shell) if command.has("--print_completion") else make(command)
+                   for shell, make in (("bash", bash), ("zsh", zsh))]
+        for folder, file, text in (("man1", command.name + ".1", manual(command)), ("bash", command.name, scripts[0]),
+                                   ("zsh", "_" + command.name, scripts[1])):
             os.makedirs(os.path.join(options.out, folder), exist_ok=True)
             with open(os.path.join(options.out, folder, file), "w", encoding="utf-8") as out:
                 out.write(text)

@@ -28,6 +28,7 @@ void run_pipeline(ir::Graph& graph, const std::vector<const passes::PassDef*>& l
   manager.rewrite_limit = options.rewrite_limit;
   manager.stop_after = options.stop_after;
   manager.max_tensor_size = options.max_tensor_size;
+  manager.fp16_skip_op_types = options.fp16_skip_op_types;
   size_t done = 0;
   manager.after_each = [&](const passes::PassReport& report, const ir::Graph& g) {
     done++;

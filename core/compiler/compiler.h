@@ -39,6 +39,10 @@ struct Options {
   int64_t max_tensor_size = -1;
   int64_t rewrite_limit = INT64_MAX;
   std::string stop_after;
+  std::vector<std::string> fp16_skip_op_types;  // stay f32 in an fp16 model
+  // Only the converter passes without which a model may not compile: what conversion is checked
+  // against.
+  bool plain = false;
   bool verify_each = true;
   bool strict = false;  // attributes that an operator does not have are an error, not a warning
   std::function<void(const passes::PassReport&, const ir::Graph&)> after_pass;

@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 
+#include "base/log.h"
+
 namespace poprt::compiler {
 namespace {
 
@@ -38,9 +40,13 @@ void fix_shapes(ir::Graph& graph, const Options& options) {
 
   for (const auto& [name, shape] : options.input_shape) {
     ir::Value* v = graph.find(name);
-    if (!v || !graph.is_input(v))
-      fail(ErrorCode::not_found, "input_shape: the model has no input '{}'; its inputs are: {}",
-           name, input_names(graph));
+    if (!v || !graph.is_input(v)) {
+      // As PopRT: one list of shapes may do for several models. Of a misspelt name the input that
+      // stays variable says the rest.
+      log().warn("input_shape: the model has no input '{}'; its inputs are: {}", name,
+                 input_names(graph));
+      continue;
+    }
     if (!v->type.has_shape) {
       v->type.shape.assign(shape.size(), kUnknownDim);
       v->type.has_shape = true;

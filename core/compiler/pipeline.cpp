@@ -65,6 +65,19 @@ constexpr std::string_view kConverter[] = {
     "eliminate_unused_initializer",
 };
 
+// What the compiler cannot do without: known types, constants where operators want them, no If that
+// is decided already.
+constexpr std::string_view kPlain[] = {
+    "extract_constant_to_initializer",
+    "shape_inference",
+    "constant_folding",
+    "eliminate_nop_if",
+    "shape_inference",
+    "constant_folding",
+    "eliminate_deadend",
+    "remove_empty_concat_inputs",
+};
+
 constexpr std::string_view kCompile[] = {
     // User passes may leave gaps.
     "shape_inference",
@@ -135,6 +148,7 @@ std::vector<const PassDef*> resolve(std::span<const std::string_view> names,
 }  // namespace
 
 std::vector<const PassDef*> converter_pipeline(const Options& options) {
+  if (options.plain) return resolve(kPlain, options);
   std::vector<const PassDef*> out = resolve(kConverter, options);
   for (const PassDef* p : passes::sort_passes(options.passes)) out.push_back(p);
   if (options.precision == Precision::fp16) out.push_back(&passes::pass_of("float_to_half"));

@@ -32,6 +32,8 @@ class PassContext {
   int64_t rewrites_done = 0;
   int64_t rewrite_limit = INT64_MAX;
   int64_t max_tensor_size = -1;  // bytes; constant folding makes nothing larger; -1: no limit
+  // Types of operators that float_to_half leaves in f32.
+  std::span<const std::string> fp16_skip_op_types = {};
 };
 
 // What a pass may change in the numbers that a graph computes.
@@ -76,6 +78,7 @@ struct PassManagerOptions {
   int64_t rewrite_limit = INT64_MAX;  // over all passes: bisect by rewrite count
   std::string stop_after;             // name of the pass after which to stop
   int64_t max_tensor_size = -1;
+  std::vector<std::string> fp16_skip_op_types = {};
   // Called after each pass: dump the graph, move a progress bar.
   std::function<void(const PassReport& report, const ir::Graph& graph)> after_each;
 };

@@ -43,7 +43,13 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_compile_options, opaque_blob_count, 200);
   AT(poprt_compile_options, strict, 208);
   AT(poprt_compile_options, winograd, 212);
-  assert_int_equal(sizeof(poprt_compile_options), 216);
+  AT(poprt_compile_options, options, 216);
+  AT(poprt_compile_options, option_count, 224);
+  assert_int_equal(sizeof(poprt_compile_options), 232);
+
+  AT(poprt_option, name, 0);
+  AT(poprt_option, value, 8);
+  assert_int_equal(sizeof(poprt_option), 16);
 
   AT(poprt_opaque_blob, name, 0);
   AT(poprt_opaque_blob, data, 8);

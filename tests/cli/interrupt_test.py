@@ -4,39 +4,20 @@ import itertools
 import os
 import random
 import signal
-import struct
 import subprocess
 import time
 import unittest
 
+import onnx_writer as onnx
 from support import CommandTest
 
 NAMED = {**os.environ, "POPRT_NAMED_TEMPORARIES": "1"}  # as on file systems without unnamed files
 
 
-def number(field, value):
-    """A protobuf varint."""
-    out = bytes([field << 3])
-    while value > 127:
-        out, value = out + bytes([value & 127 | 128]), value >> 7
-    return out + bytes([value])
-
-
-def message(field, *parts):
-    content = b"".join(p.encode() if isinstance(p, str) else p for p in parts)
-    return bytes([field << 3 | 2]) + number(0, len(content))[1:] + content
-
-
-def vector(name, size):
-    return message(1, name) + message(2, message(1, number(1, 1), message(2, message(1, number(1, size)))))
-
-
 def add_model(value, size=1 << 20):
     """y = x + w, where every element of w is `value`."""
-    node = message(1, message(1, "x"), message(1, "w"), message(2, "y"), message(4, "Add"))
-    weights = message(5, number(1, size), number(2, 1), message(8, "w"), message(9, struct.pack("<f", value) * size))
-    graph = message(7, node, message(2, "g"), weights, message(11, vector("x", size)), message(12, vector("y", size)))
-    return number(1, 8) + graph + message(8, message(1, ""), number(2, 17))
+    x, y = (onnx.value(name, onnx.F32, [size]) for name in "xy")
+    return onnx.model([onnx.node("Add", ["x", "w"], ["y"])], [x], [y], [onnx.floats("w", [size], [value] * size)])
 
 
 class Interrupted(CommandTest):

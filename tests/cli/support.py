@@ -113,7 +113,7 @@ class CommandTest(unittest.TestCase):
         dims = ", ".join(str(d) for d in shape) + ("," if len(shape) == 1 else "")
         header = f"{{'descr': '{order}{code}', 'fortran_order': {fortran}, 'shape': ({dims}), }}"
         header = header.ljust(-(-(len(header) + 11) // 64) * 64 - 11) + "\n"
-        letter = {"f4": "f", "f8": "d", "i8": "q", "i4": "i", "u2": "H", "i1": "b", "u1": "B", "b1": "B"}[code]
+        letter = {"f4": "f", "f2": "e", "f8": "d", "i8": "q", "i4": "i", "u2": "H", "i1": "b", "u1": "B", "b1": "B"}[code]
         return self.write(name, b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() +
                           struct.pack(f"{order if order != '|' else '<'}{len(values)}{letter}", *values))
 
@@ -148,5 +148,5 @@ class CommandTest(unittest.TestCase):
         self.assertEqual((10 + length) % 64, 0)
         payload = data[10 + length:]
         header = data[10:10 + length].decode()
-        size, code = {"i8": (8, "q"), "u2": (2, "H"), "i1": (1, "b"), "u1": (1, "B")}.get(header.split("'")[3][1:], (4, "f"))
+        size, code = {"i8": (8, "q"), "f2": (2, "e"), "u2": (2, "H"), "i1": (1, "b"), "u1": (1, "B")}.get(header.split("'")[3][1:], (4, "f"))
         return header, list(struct.unpack(f"<{len(payload) // size}{code}", payload))

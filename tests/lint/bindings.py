@@ -25,7 +25,7 @@ EXEMPT = {}
 for _language in ("Java", "C#", "Go"):
     for _field in ("flush_inputs", "flush_outputs"):
         EXEMPT[_language, "poprt_runner_options." + _field] = "memory that is used until the last run, whose end is not told"
-for _function in ("poprt_compiler_show_file", "poprt_error_code_name", "poprt_popef_export_tensor",
+for _function in ("poprt_compiler_show_file", "poprt_compiler_io_stat_file", "poprt_error_code_name", "poprt_popef_export_tensor",
                   "poprt_popef_export_feed"):
     EXEMPT["C++", _function] = "the C function does as well"
 for _language in ("Java", "C#", "Python"):

@@ -117,6 +117,10 @@ namespace Poprt
         /// </summary>
         public bool Strict { get; set; }
 
+        /// <summary>Options of command poprt by name, without dashes: docs/options.md lists them, ListOptions too. What
+        /// tunes a chip goes into the PopEF file's metadata. Since 1.0.</summary>
+        public IDictionary<string, string> Options { get; } = new Dictionary<string, string>();
+
         /// <summary>Keeps what is compiled in CachePath and takes it from there the next time.</summary>
         public bool EnableEngineCaching { get; set; }
 
@@ -144,6 +148,7 @@ namespace Poprt
             foreach (KeyValuePair<string, byte[]> blob in OpaqueBlobs)
                 fixed (byte* data = blob.Value)
                     raw.add_opaque_blob(blob.Key, (long)data, blob.Value.Length);
+            foreach (KeyValuePair<string, string> option in Options) raw.add_option(option.Key, option.Value);
             raw.set_allow_links(AllowLinks);
             raw.set_batch_size(BatchSize, BatchAxis);
             raw.set_precision((int)Precision);
@@ -271,6 +276,14 @@ namespace Poprt
             return raw.show_file(onnxPath);
         }
 
+        /// <summary>How many inputs and outputs an ONNX file has of each type and shape, one line each. Since
+        /// 1.0.</summary>
+        /// <exception cref="PoprtException">As Compile.</exception>
+        public string IoStatistics(string onnxPath)
+        {
+            return raw.io_stat_file(onnxPath);
+        }
+
         /// <summary>All passes, one line each.</summary>
         public static string ListPasses()
         {
@@ -281,6 +294,12 @@ namespace Poprt
         public static string ListOps()
         {
             return RawCompiler.list_ops();
+        }
+
+        /// <summary>All options by name, as JSON. Since 1.0.</summary>
+        public static string ListOptions()
+        {
+            return RawCompiler.list_options();
         }
 
         /// <summary>Frees it; what it compiled lives on. A second time does nothing.</summary>

@@ -12,15 +12,16 @@ from typing import Any as _Any, Callable as _Callable, Union as _Union
 
 from . import _load
 from . import poprt_raw as _raw
-from . import errors, compiler, runtime, utils, backends, backend  # noqa: F401  in the order of what needs what
+from . import errors, compiler, runtime, utils, backends, backend, converter  # noqa: F401  in the order of what needs what
 from ._describe import DataDesc, DataType
 from ._log import LogSubscription
 from .compiler import Compiler, CompilerOptions, Executable
+from .converter import Converter
 from .errors import Error
 from .runtime import Runner, RuntimeConfig
 
-__all__ = ["Compiler", "CompilerOptions", "DataDesc", "DataType", "Error", "Executable", "LogSubscription", "Runner",
-           "RuntimeConfig", "backend", "backends", "bytes_copied", "compiler", "dump_popef", "errors", "export_popef_feed",
+__all__ = ["Compiler", "CompilerOptions", "Converter", "DataDesc", "DataType", "Error", "Executable", "LogSubscription", "Runner",
+           "RuntimeConfig", "backend", "backends", "bytes_copied", "compiler", "converter", "dump_popef", "errors", "export_popef_feed",
            "export_popef_tensor", "runtime", "set_log_level", "subscribe_log", "utils", "version"]
 __version__ = _raw.raw_version_string()
 

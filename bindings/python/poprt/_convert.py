@@ -42,6 +42,16 @@ def _numbers(value: Any, name: str, wanted: DataType) -> np.ndarray:
     return converted
 
 
+def _integers(array: np.ndarray, name: str, wanted: DataType) -> np.ndarray:
+    """64-bit integers for an input of 32 bits, when they fit, and the other way round."""
+    dtype = np.dtype(_NUMPY[wanted])
+    if array.size and array.dtype.itemsize > dtype.itemsize:
+        limits, low, high = np.iinfo(dtype), array.min(), array.max()
+        if low < limits.min or high > limits.max:
+            raise _refuse("input", name, f"is {wanted.name.lower()}, which does not hold {low if low < limits.min else high}")
+    return array.astype(dtype)
+
+
 def _writable(array: np.ndarray) -> np.ndarray:
     """NumPy marks what comes by DLPack as read-only; who gives it as an output means it to be written."""
     if array.flags.writeable or not array.flags.c_contiguous:
@@ -54,6 +64,14 @@ def _writable(array: np.ndarray) -> np.ndarray:
 def convert(value: Any, direction: str, name: str, dtype: int, error: Optional[BaseException]) -> Any:
     """What has a buffer for memory of an anchor; called when ``value`` has none, or refused it with ``error``."""
     output = direction == "output"
+    if error is None and not output and DataType(dtype) in (DataType.S32, DataType.S64):
+        try:
+            array = np.asarray(value)
+        except Exception:  # what has no buffer is looked at below
+            array = np.asarray(None)
+        if array.dtype in (np.dtype(np.int32), np.dtype(np.int64)) and array.dtype != np.dtype(_NUMPY[DataType(dtype)]) \
+                and not isinstance(value, (list, tuple, int)):
+            return _integers(array, name, DataType(dtype))
     if isinstance(value, np.ndarray) or isinstance(value, np.generic) and not output:
         if value.dtype.name in _AS_INTEGERS:
             return value.view(_AS_INTEGERS[value.dtype.name])

@@ -17,11 +17,24 @@ _WINOGRADS = {None: 0, "": 0, "off": 1, "exact": 2, "fast": 3}
 _PRECISIONS = {None: 0, "": 0, "keep": 0, "fp32": 1, "fp16": 2}
 
 
+# Fields that the library takes by name, as --compiler_options does: what tunes a chip.
+_RECORDED = frozenset((
+    "ipu_version", "batches_per_step", "partials_type", "available_memory_proportion", "num_io_tiles", "enable_model_fusion",
+    "enable_prefetch_datastreams", "stream_buffering_depth", "enable_pad_conv_channel", "serialize_ir", "serialized_ir_dest",
+    "enable_gather_simplifier", "engine_options", "custom_patterns", "custom_transform_applier_settings",
+    "use_128bit_conv_unit_load", "enable_multi_stage_reduce", "enable_fast_reduce", "enable_outlining", "outline_threshold",
+    "group_host_sync", "rearrange_streams_on_host", "rearrange_anchors_on_host", "enable_non_stable_softmax",
+    "subgraph_copying_strategy", "virtual_graph_mode", "virtual_graph_split_ratios", "time_limit_scheduler",
+    "swap_limit_scheduler", "transitive_closure_optimization_threshold", "create_host_transferable_tensor_with_offset",
+    "enable_efficient_overlap_io_topo_cons"))
+
+
 class CompilerOptions(Config):
     """PopRT's compiler options, by its names and with its defaults, and poprt's own after them.
 
-    Options that tune the chip (tiles, memory proportions, exchange, outlining, streams) are accepted; the emulated
-    IPU plans these itself. ``num_ipus``, ``enable_pipelining`` and ``virtual_graph_mode`` ask for more than one IPU,
+    Options that tune the chip (tiles, memory proportions, exchange, outlining, streams) go into the PopEF file's
+    metadata; the emulated IPU plans these itself. ``options`` has those of command poprt by name, as ``list_options()``
+    says. ``num_ipus``, ``enable_pipelining`` and ``virtual_graph_mode`` ask for more than one IPU,
     which is an UnimplementedError.
     """
 
@@ -81,6 +94,7 @@ class CompilerOptions(Config):
         "allow_links": False,  # external data may be reached through links; only for models that are trusted
         "convert_version": 0,
         "strict": False,  # refuse a model for what is a warning otherwise, such as attributes that nobody knows
+        "options": {},  # of command poprt, by name without dashes
         "verify": True,
         "after_pass": None,  # after_pass(name, rewrites, milliseconds, nodes_before, nodes_after), while it compiles
     }
@@ -115,6 +129,8 @@ class CompilerOptions(Config):
         raw.set_allow_links(bool(self.allow_links))
         raw.set_convert_version(self.convert_version)
         raw.set_strict(bool(self.strict))
+        for name, value in self._named_options().items():
+            raw.add_option(name, value)
         for name, data in self.opaque_blobs.items():
             content = data.encode() if isinstance(data, str) else data
             raw.add_opaque_blob(name, *_raw.raw_address(content))
@@ -129,6 +145,17 @@ class CompilerOptions(Config):
             raw.set_callbacks(_raw.raw_progress_fn() if logger is not None else 0,
                               _raw.raw_pass_fn() if after_pass is not None else 0, _raw.raw_object_address(listen))
         return raw
+
+
+    def _named_options(self) -> dict[str, str]:
+        """What the library knows by name: the given ones, and the fields of PopRT's that this class has no use for."""
+        named = {name: value if isinstance(value, str) else str(value) for name, value in self.options.items()}
+        fields = [f"{name}={value}" for name, value in self.changed().items()
+                  if name in _RECORDED and value not in ("", {}, [])]
+        if fields:
+            given = [named["compiler_options"]] if "compiler_options" in named else []
+            named["compiler_options"] = "\n".join(given + fields)
+        return named
 
 
 class _Compilation:
@@ -321,9 +348,20 @@ class Compiler:
             return compiler.show_file(os.fspath(model))
 
     @staticmethod
+    def io_statistics(model: Union[str, os.PathLike[str]]) -> str:
+        """How many inputs and outputs an ONNX file has of each type and shape, one line each. Since 1.0."""
+        with _opening(os.fspath(model)), _Compilation(None, None) as compiler:
+            return compiler.io_stat_file(os.fspath(model))
+
+    @staticmethod
     def list_passes() -> str:
         return _raw.RawCompiler.list_passes()
 
     @staticmethod
     def list_ops() -> str:
         return _raw.RawCompiler.list_ops()
+
+    @staticmethod
+    def list_options() -> str:
+        """All options by name, as JSON. Since 1.0."""
+        return _raw.RawCompiler.list_options()

@@ -61,6 +61,14 @@ typedef struct poprt_opaque_blob {
   size_t bytes;
 } poprt_opaque_blob;
 
+/* An option of command `poprt` by its name, without dashes: docs/options.md lists them and says
+ * what each does. A flag's value is "True" or "False", names are separated by commas, and several
+ * words by line feeds. */
+typedef struct poprt_option {
+  const char* name;
+  const char* value;
+} poprt_option;
+
 /* `done` runs from 0 to 1, `what` names the step. Called on the compiling thread. */
 typedef void (*poprt_progress_fn)(double done, const char* what, void* user_data);
 
@@ -115,6 +123,10 @@ typedef struct poprt_compile_options {
    * operator does not have, a domain without an opset import). Since 1.0. */
   int32_t strict;
   poprt_winograd winograd; /* Since 1.0. */
+  /* Options by name, those of the fields above and others. One that is not available is
+   * unimplemented; what tunes a chip goes into the PopEF file's metadata. Since 1.0. */
+  const poprt_option* options;
+  size_t option_count;
 } poprt_compile_options;
 
 /* Options, checked and copied. Immutable; several threads may compile with one at the same time
@@ -122,7 +134,8 @@ typedef struct poprt_compile_options {
 typedef struct poprt_compiler poprt_compiler;
 
 /* `options` may be null. Errors: invalid_argument (struct_size, a negative size, an unknown
- * precision, duplicate input name, a reserved field), not_found (an unknown pass). Since 0.1. */
+ * precision, duplicate input name, a reserved field, an option by name), not_found (an unknown
+ * pass), unimplemented (an option that is not available). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_create(const poprt_compile_options* options,
                                                             poprt_compiler** out_compiler);
 
@@ -152,7 +165,9 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_bytes(
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_to_popef(
     const poprt_compiler* compiler, const char* onnx_path, const char* popef_path);
 
-/* Only the conversion: writes the converted model as ONNX. Since 0.1. */
+/* Only the conversion: writes the converted model as ONNX. With option `check` both models run once
+ * with random inputs before that, and data_loss says where they differ; with `precision_compare`
+ * precision_compare.log appears beside it. (Compiling alone does neither.) Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_convert_file(const poprt_compiler* compiler,
                                                                   const char* onnx_path,
                                                                   const char* out_onnx_path);
@@ -166,6 +181,16 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_show_file(const poprt_compi
 /* All passes with a line each; all supported operators with their opsets. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_list_passes(poprt_string** out_text);
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_list_ops(poprt_string** out_text);
+
+/* All options by name as JSON: an object with the arrays `options`, `tf2onnx`, `compiler_options`
+ * and `popart_options`. Keys may be added. Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_list_options(poprt_string** out_text);
+
+/* How many inputs and outputs an ONNX file has of each dtype and shape, one line each. Since 1.0.
+ */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_io_stat_file(const poprt_compiler* compiler,
+                                                                  const char* onnx_path,
+                                                                  poprt_string** out_text);
 
 /* Null is allowed. Any thread. Since 0.1. */
 POPRT_API void poprt_compiler_free(poprt_compiler* compiler);

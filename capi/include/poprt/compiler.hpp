@@ -63,6 +63,8 @@ struct CompilerOptions {
   bool allowLinks = false;     // see poprt_compile_options
   bool strict = false;         // see poprt_compile_options
   Winograd winograd = Winograd::standard;
+  // Options of command `poprt` by name, see poprt_option. Since 1.0.
+  std::map<std::string, std::string> options;
 };
 
 // Model arguments are a path, or the bytes of an ONNX file. `outputs` names the outputs to keep;
@@ -128,6 +130,12 @@ class Compiler {
     detail::check(poprt_compiler_list_ops(&text));
     return detail::take(text);
   }
+  // As JSON. Since 1.0.
+  static std::string listOptions() {
+    poprt_string* text = nullptr;
+    detail::check(poprt_compiler_list_options(&text));
+    return detail::take(text);
+  }
 
  private:
   struct Free {
@@ -155,6 +163,11 @@ class Compiler {
         blobs.push_back({name.c_str(), data.data(), data.size()});
       o.opaque_blobs = blobs.data();
       o.opaque_blob_count = blobs.size();
+      std::vector<poprt_option> named;
+      for (const auto& [name, value] : options.options)
+        named.push_back({name.c_str(), value.c_str()});
+      o.options = named.data();
+      o.option_count = named.size();
       o.batch_size = options.batchSize;
       o.batch_axis = options.batchAxis;
       o.precision = static_cast<poprt_precision>(options.precision);

@@ -1,7 +1,10 @@
 // f32 becomes f16: inputs, outputs, weights and everything in between. Operators that only move
 // values or compute elementwise take f16 as it is; all others keep computing in f32 between casts,
 // so their values are stored in f16 and nothing else changes.
+#include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <unordered_set>
 
 #include "base/log.h"
 #include "ops/facts.h"
@@ -28,27 +31,40 @@ bool is_parameter(const ir::Use& use) {
   return ops::in_mask(ops::facts_of(*use.node).f32_inputs, use.input);
 }
 
+void warn_of_missing(Graph& graph, std::span<const std::string> types) {
+  std::unordered_set<std::string_view> present;
+  for_each_node(graph, [&](Node& n) { present.insert(n.op_type); });
+  for (const std::string& type : types)
+    if (!present.contains(type))
+      log().warn("--fp16_skip_op_types: no operator {} is left in the model", type);
+}
+
 void run(Graph& graph, PassContext& context) {
   if (!context.allow()) return;
   int64_t clipped = 0;
+  const auto skipped = [&](const Node& n) {
+    return std::ranges::count(context.fp16_skip_op_types, n.op_type) != 0;
+  };
+  warn_of_missing(graph, context.fp16_skip_op_types);
   retype(graph, {.from = DType::f32,
                  .to = DType::f16,
                  .onnx_from = 1,
                  .onnx_to = 10,
-                 .accepts = takes_half,
-                 .keeps = is_parameter,
-                 .convert = [&](const Tensor& t) {
-                   std::vector<double> values = t.to_doubles();
-                   for (double& x : values) {
-                     if (std::isfinite(x) && std::abs(x) > kLargest) {
-                       x = std::copysign(kLargest, x);
-                       clipped++;
-                     }
-                     if (values.size() == 1 && x != 0 && std::abs(x) < kSmallest)
-                       x = std::copysign(kSmallest, x);
-                   }
-                   return tensor_of(DType::f16, t.shape(), values);
-                 }});
+                 .accepts = [&](const Node& n) { return takes_half(n) && !skipped(n); },
+                 .keeps = [&](const ir::Use& u) { return is_parameter(u) || skipped(*u.node); },
+                 .convert =
+                     [&](const Tensor& t) {
+                       std::vector<double> values = t.to_doubles();
+                       for (double& x : values) {
+                         if (std::isfinite(x) && std::abs(x) > kLargest) {
+                           x = std::copysign(kLargest, x);
+                           clipped++;
+                         }
+                         if (values.size() == 1 && x != 0 && std::abs(x) < kSmallest)
+                           x = std::copysign(kSmallest, x);
+                       }
+                       return tensor_of(DType::f16, t.shape(), values);
+                     }});
   if (clipped > 0)
     log().warn("float_to_half: {} constants were beyond the range of f16 and became +-{}", clipped,
                kLargest);

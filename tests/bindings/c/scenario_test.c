@@ -750,6 +750,42 @@ static void scenario_51_read_a_popef_file(void** state) {
   remove(path);
 }
 
+static void scenario_52_options_by_name(void** state) {
+  (void)state;
+  poprt_option list[] = {{"input_shape", "x=2,4"}, {"num_io_tiles", "32"}};
+  poprt_compile_options o = {0};
+  o.struct_size = sizeof o;
+  o.options = list;
+  o.option_count = 2;
+  poprt_compiler* c = NULL;
+  poprt_executable* e = NULL;
+  poprt_popef_metadata* m = NULL;
+  poprt_string* text = NULL;
+  OK(poprt_compiler_create(&o, &c));
+  OK(poprt_compiler_compile_file(c, DATA "/affine.onnx", &e));
+  assert_memory_equal(poprt_anchor_shape(poprt_executable_input(e, 0)), kShape, sizeof kShape);
+  OK(poprt_executable_popef_metadata(e, &m));
+  const char* value = NULL;
+  const size_t last = poprt_popef_metadata_option_count(m, POPRT_POPEF_ENGINE_OPTIONS) - 1;
+  assert_string_equal(poprt_popef_metadata_option(m, POPRT_POPEF_ENGINE_OPTIONS, last, &value),
+                      "num_io_tiles");
+  assert_string_equal(value, "32");
+  poprt_popef_metadata_free(m);
+  poprt_executable_free(e);
+
+  OK(poprt_compiler_list_options(&text));
+  assert_non_null(strstr(poprt_string_data(text), "num_io_tiles"));
+  poprt_string_free(text);
+  OK(poprt_compiler_io_stat_file(c, DATA "/affine.onnx", &text));
+  assert_non_null(strstr(poprt_string_data(text), "inputs: 1"));
+  poprt_string_free(text);
+  poprt_compiler_free(c);
+  list[1].name = "nonsense";
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "nonsense");
+  list[1] = (poprt_option){"eightbitsio", "True"};
+  FAILS(poprt_compiler_create(&o, &c), POPRT_UNIMPLEMENTED, "eightbitsio");
+}
+
 typedef struct log_lines {
   int warnings, elsewhere;
   pthread_t here;
@@ -830,6 +866,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(scenario_27_exit_with_runs_in_flight),
       cmocka_unit_test(scenario_28_version),
       cmocka_unit_test(scenario_51_read_a_popef_file),
+      cmocka_unit_test(scenario_52_options_by_name),
       cmocka_unit_test(scenario_54_log_messages),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

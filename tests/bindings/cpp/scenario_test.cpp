@@ -473,6 +473,21 @@ TEST(scenario, s27_exit_with_runs_in_flight) {
 
 TEST(scenario, s28_version) { EXPECT_EQ(poprt::version(), POPRT_VERSION); }
 
+TEST(scenario, s52_options_by_name) {
+  CompilerOptions options;
+  options.options = {{"input_shape", "x=2,4"}, {"num_io_tiles", "32"}};
+  const auto metadata = Compiler::compile(model("affine.onnx"), {}, options)->getMetadata();
+  EXPECT_EQ(metadata.anchors()[0].tensorInfo().shape(), (std::vector<int64_t>{2, 4}));
+  EXPECT_EQ(metadata.engineOptions().back().name(), "num_io_tiles");
+  EXPECT_EQ(metadata.engineOptions().back().value(), "32");
+  EXPECT_NE(Compiler::listOptions().find("num_io_tiles"), std::string::npos);
+  for (const auto& [name, code] : {std::pair("nonsense", ErrorCode::invalid_argument),
+                                   std::pair("eightbitsio", ErrorCode::unimplemented)}) {
+    options.options = {{name, "True"}};
+    fails([&] { Compiler::compile(model("affine.onnx"), {}, options); }, code, {name});
+  }
+}
+
 TEST(scenario, s51_read_a_popef_file) {
   const std::string path = ::testing::TempDir() + std::to_string(getpid()) + "_cpp_read.popef";
   const auto executable = affine();

@@ -39,6 +39,30 @@ public sealed class CompileTest
     }
 
     [Test]
+    public void Scenario52OptionsByName()
+    {
+        var options = new CompilerOptions();
+        options.Options["input_shape"] = "x=2,4";
+        options.Options["num_io_tiles"] = "32";
+        string affine = Path.Combine(models, "affine.onnx");
+        using (var compiler = new Compiler(options))
+        using (Executable executable = compiler.Compile(affine))
+        using (PopefModel model = executable.PopefModel())
+        {
+            Assert.That(string.Join(" ", model.UserInputs), Is.EqualTo("x f32[2,4]"));
+            Assert.That(model.Metadata.EngineOptions, Contains.Item(new KeyValuePair<string, string>("num_io_tiles", "32")));
+            Assert.That(compiler.IoStatistics(affine), Contains.Substring("inputs: 1"));
+        }
+        Assert.That(Compiler.ListOptions(), Contains.Substring("num_io_tiles"));
+        var nonsense = new CompilerOptions();
+        nonsense.Options["nonsense"] = "1";
+        Fails(ErrorCode.InvalidArgument, () => new Compiler(nonsense), "nonsense");
+        var missing = new CompilerOptions();
+        missing.Options["eightbitsio"] = "True";
+        Fails(ErrorCode.Unimplemented, () => new Compiler(missing), "eightbitsio");
+    }
+
+    [Test]
     public void Scenario06Unicode()
     {
         string file = Path.Combine(folder, "størrelse \U0001F680.popef");

@@ -15,6 +15,26 @@ import (
 	poprt "poprt.example.org/bindings/go"
 )
 
+func TestScenario52OptionsByName(t *testing.T) {
+	options := &poprt.CompileOptions{Options: map[string]string{"input_shape": "x=2,4", "num_io_tiles": "32"}}
+	e := must(poprt.Compile(model("affine.onnx"), options))
+	defer e.Close()
+	compiled := must(e.PopEFModel())
+	equal(t, compiled.UserInputs[0].Shape, []int64{2, 4})
+	noted := compiled.Metadata.EngineOptions
+	equal(t, noted[len(noted)-1], poprt.PopEFOption{Name: "num_io_tiles", Value: "32"})
+	if !strings.Contains(must(poprt.ListOptions()), "num_io_tiles") {
+		t.Fatal("num_io_tiles is not in the list")
+	}
+	if counts := must(poprt.IOStatistics(model("affine.onnx"))); !strings.Contains(counts, "inputs: 1") {
+		t.Fatal(counts)
+	}
+	for name, code := range map[string]poprt.Code{"nonsense": poprt.InvalidArgument, "eightbitsio": poprt.Unimplemented} {
+		_, err := poprt.Compile(model("affine.onnx"), &poprt.CompileOptions{Options: map[string]string{name: "True"}})
+		fails(t, err, code, name)
+	}
+}
+
 func TestScenario51ReadAPopEFFile(t *testing.T) {
 	e := affine(t)
 	path := filepath.Join(t.TempDir(), "affine.popef")

@@ -31,6 +31,24 @@ import org.poprt.Session;
 /** Compiling models, opening and describing what was compiled. By the numbers of tests/bindings/README.md, then what only Java has. */
 class CompileTest extends Scenarios {
   @Test
+  void scenario_52_options_by_name() {
+    CompilerOptions options =
+        new CompilerOptions().option("input_shape", "x=2,4").option("num_io_tiles", "32");
+    try (Compiler compiler = new Compiler(options);
+        Executable executable = compiler.compile(MODELS.resolve("affine.onnx"));
+        PopefModel model = executable.popefModel()) {
+      assertEquals("[x f32[2,4]]", model.userInputs().toString());
+      assertTrue(model.metadata().engineOptions().contains(Map.entry("num_io_tiles", "32")));
+      assertTrue(compiler.ioStatistics(MODELS.resolve("affine.onnx")).contains("inputs: 1"));
+    }
+    assertTrue(Compiler.listOptions().contains("num_io_tiles"));
+    CompilerOptions nonsense = new CompilerOptions().option("nonsense", "1");
+    fails(ErrorCode.INVALID_ARGUMENT, () -> new Compiler(nonsense), "nonsense");
+    CompilerOptions missing = new CompilerOptions().option("eightbitsio", "True");
+    fails(ErrorCode.UNIMPLEMENTED, () -> new Compiler(missing), "eightbitsio");
+  }
+
+  @Test
   void scenario_01_compile() throws IOException {
     List<Double> progress = new ArrayList<>();
     List<String> passes = new ArrayList<>();

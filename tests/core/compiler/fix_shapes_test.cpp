@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/log.h"
 #include "ir/text.h"
 
 namespace poprt::compiler {
@@ -53,9 +54,15 @@ TEST(FixShapes, RefusesAnotherRank) {
   EXPECT_NE(message_of({.input_shape = {{"a", {2}}}}).find("another rank"), std::string::npos);
 }
 
-TEST(FixShapes, ListsTheInputsWhenANameIsUnknown) {
-  EXPECT_NE(message_of({.input_shape = {{"c", {2}}}}).find("its inputs are: a, b"),
-            std::string::npos);
+TEST(FixShapes, WarnsOfAnInputThatTheModelLacksAndFixesTheOthers) {
+  static std::string heard;
+  heard.clear();
+  set_log_receiver([](int32_t, const char* message) { heard += message; });
+  const auto graph = ir::parse_text(kGraph);
+  fix_shapes(*graph, {.input_shape = {{"a", {2, 3}}, {"c", {2}}}});
+  set_log_receiver(nullptr);
+  EXPECT_EQ(graph->inputs()[0]->shape(), (Shape{2, 3}));
+  EXPECT_NE(heard.find("no input 'c'; its inputs are: a, b"), std::string::npos) << heard;
 }
 
 TEST(FixShapes, RefusesContradictingSymbols) {

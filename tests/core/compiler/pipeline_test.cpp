@@ -25,6 +25,19 @@ TEST(Pipeline, APassIsSkippedByItsEarlierName) {
   EXPECT_EQ(std::count(left.begin(), left.end(), passes::find_pass("qdq_products")), 0);
 }
 
+TEST(Pipeline, APlainConversionRewritesNothingThatCompilingCanDoWithout) {
+  Options options;
+  options.plain = true;
+  options.precision = Precision::fp16;
+  options.passes = {"sort_graph"};
+  const auto plain = converter_pipeline(options);
+  EXPECT_NO_THROW(passes::check_order(plain));
+  for (const char* name :
+       {"float_to_half", "sort_graph", "fuse_bn_into_conv", "eliminate_identity"})
+    EXPECT_EQ(std::count(plain.begin(), plain.end(), passes::find_pass(name)), 0) << name;
+  EXPECT_GT(std::count(plain.begin(), plain.end(), passes::find_pass("shape_inference")), 0);
+}
+
 TEST(Pipeline, AMisspeltPassIsAnError) {
   Options options;
   options.skip_passes = {"layer_norm_patern"};

@@ -430,6 +430,11 @@ SWIGINTERN void raw_compile_options_add_opaque_blob(raw_compile_options *self,ch
     self->opaque_blobs.push_back(
         {self->opaque_names.data()[self->opaque_names.size() - 1], data.data(), data.size()});
   }
+SWIGINTERN void raw_compile_options_add_option(raw_compile_options *self,char const *name,char const *value){
+    const auto& kept = self->named.emplace_back(name, value);
+    self->named_options.push_back({kept.first.c_str(), kept.second.c_str()});
+    self->options.options = self->named_options.data();
+  }
 SWIGINTERN void raw_compile_options_set_allow_links(raw_compile_options *self,bool on){ self->options.allow_links = on; }
 SWIGINTERN void raw_compile_options_set_variable_weights(raw_compile_options *self,bool on){ self->options.variable_weights = on; }
 SWIGINTERN void raw_compile_options_set_strict(raw_compile_options *self,bool on){ self->options.strict = on; }
@@ -466,6 +471,11 @@ SWIGINTERN poprt_text raw_compiler_show_file(raw_compiler *self,char const *onnx
     *error = poprt_compiler_show_file(self, onnx_path, &text);
     return text;
   }
+SWIGINTERN poprt_text raw_compiler_io_stat_file(raw_compiler *self,char const *onnx_path,poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_compiler_io_stat_file(self, onnx_path, &text);
+    return text;
+  }
 SWIGINTERN poprt_text raw_compiler_list_passes(poprt_result *error){
     poprt_string* text = nullptr;
     *error = poprt_compiler_list_passes(&text);
@@ -474,6 +484,11 @@ SWIGINTERN poprt_text raw_compiler_list_passes(poprt_result *error){
 SWIGINTERN poprt_text raw_compiler_list_ops(poprt_result *error){
     poprt_string* text = nullptr;
     *error = poprt_compiler_list_ops(&text);
+    return text;
+  }
+SWIGINTERN poprt_text raw_compiler_list_options(poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_compiler_list_options(&text);
     return text;
   }
 SWIGINTERN raw_device_manager *new_raw_device_manager(int64_t device_count,char const *visible,char const *shared,poprt_result *error){
@@ -2118,6 +2133,30 @@ void _wrap_RawCompileOptions_add_opaque_blob_native(raw_compile_options *_swig_g
 }
 
 
+void _wrap_RawCompileOptions_add_option_native(raw_compile_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+  raw_compile_options *arg1 = (raw_compile_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  
+  arg1 = *(raw_compile_options **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  arg3 = (char *)malloc(_swig_go_2.n + 1);
+  memcpy(arg3, _swig_go_2.p, _swig_go_2.n);
+  arg3[_swig_go_2.n] = '\0';
+  
+  
+  raw_compile_options_add_option(arg1,(char const *)arg2,(char const *)arg3);
+  
+  free(arg2); 
+  free(arg3); 
+}
+
+
 void _wrap_RawCompileOptions_set_allow_links_native(raw_compile_options *_swig_go_0, bool _swig_go_1) {
   raw_compile_options *arg1 = (raw_compile_options *) 0 ;
   bool arg2 ;
@@ -2319,6 +2358,28 @@ poprt_text _wrap_RawCompiler_show_file_native(raw_compiler *_swig_go_0, _gostrin
 }
 
 
+poprt_text _wrap_RawCompiler_io_stat_file_native(raw_compiler *_swig_go_0, _gostring_ _swig_go_1, poprt_result *_swig_go_2) {
+  raw_compiler *arg1 = (raw_compiler *) 0 ;
+  char *arg2 = (char *) 0 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = *(raw_compiler **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = raw_compiler_io_stat_file(arg1,(char const *)arg2,arg3);
+  _swig_go_result = result;
+  free(arg2); 
+  return _swig_go_result;
+}
+
+
 poprt_text _wrap_RawCompiler_list_passes_native(poprt_result *_swig_go_0) {
   poprt_result *arg1 = (poprt_result *) 0 ;
   poprt_text result;
@@ -2340,6 +2401,19 @@ poprt_text _wrap_RawCompiler_list_ops_native(poprt_result *_swig_go_0) {
   arg1 = (poprt_result*)_swig_go_0;
   
   result = raw_compiler_list_ops(arg1);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_text _wrap_RawCompiler_list_options_native(poprt_result *_swig_go_0) {
+  poprt_result *arg1 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = (poprt_result*)_swig_go_0;
+  
+  result = raw_compiler_list_options(arg1);
   _swig_go_result = result;
   return _swig_go_result;
 }

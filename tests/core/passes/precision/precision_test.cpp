@@ -42,6 +42,28 @@ TEST(FloatToHalf, OutputsOfFloatOperatorsKeepTheirNames) {
   EXPECT_EQ(graph->outputs()[0]->dtype(), DType::f16);
 }
 
+TEST(FloatToHalf, SkippedOperatorsAndTheirConstantsStayFloat) {
+  const auto graph = parsed(R"(
+    input %x : f32[3,4]
+    const %c : f32[4] = [1.1, 2.2, 3.3, 4.4]
+    %a = Add(%x, %c)
+    %y = Mul(%a, %c)
+    output %y
+  )");
+  passes::PassManagerOptions options;
+  options.fp16_skip_op_types = {"Mul"};
+  const passes::PassDef* list[] = {&passes::pass_of("float_to_half")};
+  passes::run_passes(*graph, list, options);
+  EXPECT_EQ(ops_of(*graph), "Add Cast Mul Cast");
+  for (const ir::Node* n : graph->nodes())
+    for (const ir::Value* v : n->inputs()) {
+      if (n->op_type == "Mul") EXPECT_EQ(v->dtype(), DType::f32) << v->name();
+      if (n->op_type == "Add") EXPECT_EQ(v->dtype(), DType::f16) << v->name();
+    }
+  EXPECT_EQ(graph->outputs()[0]->dtype(), DType::f16);
+  EXPECT_EQ(graph->outputs()[0]->name(), "y");
+}
+
 TEST(ComputeHalfInFloat, OnlyInputsAndOutputsStayHalf) {
   const auto graph = parsed(R"(
     input %x : f32[3,4]

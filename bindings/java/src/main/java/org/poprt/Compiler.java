@@ -228,6 +228,20 @@ public final class Compiler implements AutoCloseable {
   }
 
   /**
+   * How many inputs and outputs an ONNX file has of each type and shape.
+   *
+   * @param onnx the model
+   * @return one line each
+   * @throws PoprtException as {@link #compile(Path)}
+   * @since 1.0
+   */
+  public String ioStatistics(Path onnx) {
+    try (Use<RawCompiler> use = handle.use()) {
+      return use.raw().io_stat_file(onnx.toString());
+    }
+  }
+
+  /**
    * All passes.
    *
    * @return one line each
@@ -243,6 +257,16 @@ public final class Compiler implements AutoCloseable {
    */
   public static String listOps() {
     return RawCompiler.list_ops();
+  }
+
+  /**
+   * All options by name.
+   *
+   * @return JSON
+   * @since 1.0
+   */
+  public static String listOptions() {
+    return RawCompiler.list_options();
   }
 
   /** Frees it; what it compiled lives on. A second time does nothing. */

@@ -63,6 +63,7 @@ public final class CompilerOptions {
   private final Map<String, long[]> inputShapes = new LinkedHashMap<>();
   private final Map<String, Long> inputLengths = new LinkedHashMap<>();
   private final Map<String, ByteBuffer> opaqueBlobs = new LinkedHashMap<>();
+  private final Map<String, String> options = new LinkedHashMap<>();
   private final List<String> passes = new ArrayList<>();
   private final List<String> skipPasses = new ArrayList<>();
   private final List<String> outputs = new ArrayList<>();
@@ -299,6 +300,20 @@ public final class CompilerOptions {
   }
 
   /**
+   * Sets an option of command poprt. {@link Compiler#listOptions} has them all; what tunes a chip goes
+   * into the PopEF file's metadata.
+   *
+   * @param name without dashes
+   * @param value a flag's is "True" or "False"; names are separated by commas, words by line feeds
+   * @return this
+   * @since 1.0
+   */
+  public CompilerOptions option(String name, String value) {
+    options.put(name, value);
+    return this;
+  }
+
+  /**
    * Keeps what is compiled in a folder and takes it from there the next time.
    *
    * @param folder made when missing
@@ -341,6 +356,7 @@ public final class CompilerOptions {
           raw.add_opaque_blob(name, Memory.address(data), data.remaining());
           Reference.reachabilityFence(data);
         });
+    options.forEach(raw::add_option);
     raw.set_allow_links(allowLinks);
     raw.set_batch_size(batchSize, batchAxis);
     raw.set_precision(precision.ordinal());

@@ -1,0 +1,97 @@
+"""Converter: a model of the onnx package in, the converted model out, by PopRT's names."""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+from typing import Any, Iterable, Mapping, Optional, Sequence, TypeVar, Union
+
+from ._log import LogSubscription
+from .compiler import CompilerOptions, _Compilation
+
+__all__ = ["Converter"]
+
+_Model = TypeVar("_Model")
+_FP8_PARAMS = "F143,F143,0,0"
+_Names = Union[str, Iterable[str], None]
+
+
+def _names(value: _Names) -> str:
+    """Names separated by commas, of a list or of such a text."""
+    return value if isinstance(value, str) else ",".join(value or ())
+
+
+def _words(pairs: Optional[Mapping[str, Any]]) -> str:
+    """KEY=VAL, one a line."""
+    return "\n".join(f"{key}={value}" for key, value in (pairs or {}).items())
+
+
+class Converter:
+    """Turns an ONNX model into one that is static, made for inference and of the precision asked for.
+
+    The arguments are options of command ``poprt``: docs/options.md says what each does. One that tunes a chip is recorded
+    when the model is compiled with it (``CompilerOptions.options``); one that is not available is an UnimplementedError.
+    ``convert_version`` None keeps the model's opset. Messages of the library go to ``logger`` while a model is converted.
+    """
+
+    def __init__(self, *, input_shape: Optional[Mapping[str, Sequence[int]]] = None, convert_version: Optional[int] = None,
+                 precision: str = "fp32", checkpoints: _Names = None, eightbitsio: bool = False,
+                 fp16_skip_op_types: _Names = None, skip_passes: _Names = None, used_passes: _Names = (), check: bool = False,
+                 disable_fast_norm: bool = False, pack_args: Optional[Mapping[str, Any]] = None, fp8_skip_op_names: _Names = None,
+                 fp8_params: Optional[str] = _FP8_PARAMS, quantize: bool = False, enable_insert_remap: bool = False,
+                 enable_erf_gelu: bool = False, serialize_matmul: Optional[Mapping[str, str]] = None,
+                 serialize_matmul_add: Optional[Mapping[str, str]] = None, merge_matmul: _Names = None,
+                 merge_matmul_add: _Names = None, merge_moe: _Names = None, remap_mode: _Names = ("after_matmul",),
+                 max_tensor_size: int = -1, infer_shape_ahead: bool = False, enable_avoid_overflow_patterns: bool = False,
+                 disable_progress_bar: bool = False, batch_size: Optional[int] = None, batch_axis: Optional[int] = None,
+                 remove_outputs: _Names = (), fold_periodic_initializer: bool = False, enable_compress_pattern: bool = False,
+                 merge_if_with_same_cond: bool = False, apply_hcsr: Optional[Mapping[str, Any]] = None,
+                 logger: Optional[logging.Logger] = None):
+        shapes = {name: ",".join(map(str, shape)) for name, shape in (input_shape or {}).items()}
+        flags = {"eightbitsio": eightbitsio, "check": check, "disable_fast_norm": disable_fast_norm,
+                 "enable_insert_remap": enable_insert_remap, "enable_erf_gelu": enable_erf_gelu,
+                 "infer_shape_ahead": infer_shape_ahead, "enable_avoid_overflow_patterns": enable_avoid_overflow_patterns,
+                 "fold_periodic_initializer": fold_periodic_initializer, "enable_compress_pattern": enable_compress_pattern,
+                 "merge_if_with_same_cond": merge_if_with_same_cond}
+        texts = {"input_shape": _words(shapes), "precision": precision, "checkpoints": _names(checkpoints),
+                 "fp16_skip_op_types": _names(fp16_skip_op_types), "skip_passes": _names(skip_passes),
+                 "passes": _names(used_passes), "pack_args": _words(pack_args), "fp8_skip_op_names": _names(fp8_skip_op_names),
+                 "fp8_params": "" if fp8_params == _FP8_PARAMS else fp8_params or "",
+                 "serialize_matmul": _words(serialize_matmul), "serialize_matmul_add": _words(serialize_matmul_add),
+                 "merge_matmul": _names(merge_matmul), "merge_matmul_add": _names(merge_matmul_add),
+                 "merge_moe": _names(merge_moe), "remap_mode": _names(remap_mode) if enable_insert_remap else "",
+                 "remove_outputs": _names(remove_outputs),
+                 "apply_hcsr": "\n".join(f"{kind},{count}" for kind, count in (apply_hcsr or {}).items())}
+        numbers = {"convert_version": convert_version, "batch_size": batch_size, "batch_axis": batch_axis,
+                   "max_tensor_size": None if max_tensor_size == -1 else max_tensor_size}
+        # The options of command poprt that the arguments stand for, by name.
+        self.options: dict[str, str] = {name: "True" for name, on in flags.items() if on}
+        self.options.update((name, text) for name, text in texts.items() if text)
+        self.options.update((name, str(number)) for name, number in numbers.items() if number is not None)
+        if quantize:
+            self.options["calibration_with_data"] = "True"
+        self.disable_progress_bar = disable_progress_bar  # there is none to disable
+        self.logger = logger
+
+    def convert(self, model: _Model) -> _Model:
+        """The converted model, of the type of ``model`` (onnx.ModelProto). What belongs to it in other files is not
+        found: load it with its external data."""
+        listening = LogSubscription(self.logger.log) if self.logger is not None else None
+        try:
+            with tempfile.TemporaryDirectory(prefix="poprt_") as folder:
+                source, result = os.path.join(folder, "model.onnx"), os.path.join(folder, "converted.onnx")
+                with open(source, "wb") as file:
+                    file.write(model.SerializeToString())  # type: ignore[attr-defined]
+                with _Compilation(None, CompilerOptions(options=self.options)) as compiler:
+                    compiler.convert_file(source, result)
+                if len(os.listdir(folder)) > 2:
+                    raise ValueError("the converted model is larger than the 2 GiB that a ModelProto holds: use "
+                                     "Compiler.convert, which writes files")
+                made = type(model)()
+                with open(result, "rb") as file:
+                    made.ParseFromString(file.read())  # type: ignore[attr-defined]
+                return made
+        finally:
+            if listening is not None:
+                listening.close()

@@ -1,0 +1,28 @@
+// Runs a model as it was and as it became on the same random inputs.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/session/model.h"
+
+namespace poprt::capi {
+
+// Throws data_loss that names the first output which differs by more than rounding (of fp16, when
+// the converted model has such outputs or inputs) can explain, and by how much.
+void check_same_results(const std::shared_ptr<const runtime::Model>& original,
+                        const std::shared_ptr<const runtime::Model>& converted);
+
+// An output of both models, and the type of the operator that makes it.
+struct Layer {
+  std::string type, name;
+};
+
+// How far the layers' results are apart: for each, and at the end as a table, the worst first.
+std::string compare_layers(const std::vector<Layer>& layers,
+                           const std::shared_ptr<const runtime::Model>& original,
+                           const std::shared_ptr<const runtime::Model>& converted);
+
+}  // namespace poprt::capi

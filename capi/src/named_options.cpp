@@ -1,0 +1,260 @@
+#include "named_options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "guard.h"
+#include "option_table.h"
+#include "option_values.h"
+
+namespace poprt::capi {
+namespace {
+
+// Options with a grammar of their own.
+void check_grammar(std::string_view name, std::string_view value) {
+  if (name == "remap_mode") {
+    for (const std::string& mode : split_names(value, name))
+      if (mode != "both" && !(mode.starts_with("before_") && mode.size() > 7) &&
+          !(mode.starts_with("after_") && mode.size() > 6))
+        fail(ErrorCode::invalid_argument,
+             "--{}: expected before_TYPE, after_TYPE or both, found '{}'", name, mode);
+  } else if (name == "serialize_matmul" || name == "serialize_matmul_add") {
+    for (const std::string_view word : split_lines(value, name)) check_serialized(name, word);
+  } else if (name == "merge_matmul_add" || name == "merge_moe") {
+    if (split_names(value, name).size() % 2 != 0)
+      fail(ErrorCode::invalid_argument, "--{}: expected pairs of names, found '{}'", name, value);
+  }
+}
+
+}  // namespace
+
+NamedOptions::NamedOptions(poprt_compile_options& o) {
+  read(o);
+  check_together(o);
+  refuse_unavailable();
+  take_fields(o);
+  take_shapes(o);
+  take_compiler_options(o);
+  take_popart_options();
+  leave(o);
+}
+
+void NamedOptions::read(const poprt_compile_options& o) {
+  if (o.option_count) required(o.options, "options");
+  for (const poprt_option& option : std::span(o.options, o.option_count)) {
+    const std::string name = &required(option.name, "options[].name");
+    const std::string_view value = &required(option.value, "options[].value");
+    const OptionRow* row = find_option(name);
+    if (!row) fail(ErrorCode::invalid_argument, "there is no option --{}", name);
+    if (row->command)
+      fail(ErrorCode::invalid_argument, "--{} is an option of the command poprt, not of a compiler",
+           name);
+    std::string text = checked_value(*row, value);
+    check_grammar(name, text);
+    if (!values_.emplace(name, std::move(text)).second)
+      fail(ErrorCode::invalid_argument, "--{} is given twice", name);
+  }
+  // A flag that is off is as good as none.
+  std::erase_if(values_, [](const auto& entry) {
+    return find_option(entry.first)->kind == OptionKind::flag && entry.second == "0";
+  });
+}
+
+void NamedOptions::check_together(const poprt_compile_options& o) const {
+  const auto precision = values_.find("precision");
+  const std::string chosen = precision == values_.end() ? "" : precision->second;
+  for (const auto& [name, value] : values_) {
+    const OptionRow& row = *find_option(name);
+    if (!row.needs.empty() && !has(row.needs) && !(row.needs == "batch_size" && o.batch_size > 0))
+      fail(ErrorCode::invalid_argument, "--{} needs --{}", name, row.needs);
+    // What goes with a precision goes with half of it.
+    const bool together = row.goes_with == "precision"
+                              ? chosen == "fp16" || o.precision == POPRT_PRECISION_FP16
+                              : has(row.goes_with);
+    if (!row.goes_with.empty() && !together)
+      log().warn("--{} has no effect without --{}{}", name, row.goes_with,
+                 row.goes_with == "precision" ? " fp16" : "");
+  }
+  if (has("calibration_with_data") && !chosen.starts_with("fp8"))
+    fail(ErrorCode::invalid_argument,
+         "--calibration_with_data goes with --precision fp8 or fp8_weight, not with {}",
+         chosen.empty() ? "none" : chosen);
+  const auto loss = values_.find("calibration_loss_type");
+  if (loss != values_.end() && loss->second == "gptq" && chosen != "fp8_weight")
+    fail(ErrorCode::invalid_argument,
+         "--calibration_loss_type gptq goes with --precision fp8_weight, not with {}",
+         chosen.empty() ? "none" : chosen);
+  const auto version = values_.find("ipu_version");
+  if (chosen == "fp8" && (version == values_.end() || version->second == "ipu2"))
+    fail(ErrorCode::invalid_argument, "--precision fp8 needs --ipu_version ipu21, which has it");
+}
+
+void NamedOptions::refuse_unavailable() const {
+  for (const OptionRow& row : option_table()) {  // the same one whatever the order
+    const auto found = values_.find(std::string(row.name));
+    if (found == values_.end()) continue;
+    if (row.effect == OptionEffect::fails)
+      fail(ErrorCode::unimplemented, "--{}: {}", row.name, row.note);
+    if (row.effect == OptionEffect::warns) log().warn("--{}: {}", row.name, row.note);
+    if (!row.unavailable.empty() && is_one_of(row.unavailable, found->second))
+      fail(ErrorCode::unimplemented, "--{}: {} is not available yet", row.name, found->second);
+  }
+}
+
+// Those that poprt_compile_options has fields for.
+void NamedOptions::take_fields(poprt_compile_options& o) {
+  const auto take = [&](const char* name, bool in_field, auto&& set) {
+    const auto found = values_.find(name);
+    if (found == values_.end()) return;
+    if (in_field)
+      fail(ErrorCode::invalid_argument, "--{} is given twice: as a field and by name", name);
+    set(found->second);
+    values_.erase(found);
+  };
+  const auto integer = [](const std::string& text) { return *parse_number<int64_t>(text); };
+  const auto position = [](const std::string& text, std::initializer_list<const char*> words) {
+    return static_cast<int32_t>(std::find(words.begin(), words.end(), text) - words.begin());
+  };
+  take("batch_size", o.batch_size != 0, [&](auto& v) { o.batch_size = integer(v); });
+  take("batch_axis", o.batch_axis != 0, [&](auto& v) { o.batch_axis = integer(v); });
+  take("precision", o.precision != 0,
+       [&](auto& v) { o.precision = position(v, {"", "fp32", "fp16"}); });
+  take("winograd", o.winograd != 0,
+       [&](auto& v) { o.winograd = position(v, {"", "off", "exact", "fast"}); });
+  take("convert_version", o.convert_version != 0, [&](auto& v) { o.convert_version = integer(v); });
+  take("max_tensor_size", o.max_tensor_size != 0, [&](auto& v) {
+    o.max_tensor_size = std::max<int64_t>(integer(v), 0);
+    if (v == "0")  // which as a field means no limit
+      fail(ErrorCode::invalid_argument,
+           "--max_tensor_size: expected -1 for no limit or at least 1, found '0'");
+  });
+  take("strict", o.strict != 0, [&](auto&) { o.strict = 1; });
+  take("allow_symlinks", o.allow_links != 0, [&](auto&) { o.allow_links = 1; });
+  const auto list = [&](std::vector<const char*>& to, const char* name, const std::string& text) {
+    for (std::string& s : split_names(text, name)) to.push_back(keep(std::move(s)));
+  };
+  take("passes", o.pass_count != 0, [&](auto& v) {
+    list(passes_, "passes", v);
+    o.passes = passes_.data();
+    o.pass_count = passes_.size();
+  });
+  take("skip_passes", o.skip_pass_count != 0, [&](auto& v) {
+    list(skip_passes_, "skip_passes", v);
+    o.skip_passes = skip_passes_.data();
+    o.skip_pass_count = skip_passes_.size();
+  });
+  take("infer_shape_ahead", false, [](auto&) {});
+  take("check", false, [&](auto&) { check_ = true; });
+  take("precision_compare", false, [&](auto&) { precision_compare_ = true; });
+}
+
+void NamedOptions::take_shapes(poprt_compile_options& o) {
+  const auto found = values_.find("input_shape");
+  if (found == values_.end()) return;
+  if (o.input_shape_count)
+    fail(ErrorCode::invalid_argument, "--input_shape is given twice: as a field and by name");
+  for (const std::string_view word : split_lines(found->second, "input_shape")) {
+    auto [name, shape] = parse_shape(word);
+    const std::vector<int64_t>& kept = dimensions_.emplace_back(std::move(shape));
+    shapes_.push_back({keep(std::move(name)), kept.data(), kept.size()});
+  }
+  o.input_shapes = shapes_.data();
+  o.input_shape_count = shapes_.size();
+  values_.erase(found);
+}
+
+void NamedOptions::take_compiler_options(poprt_compile_options& o) {
+  const auto found = values_.find("compiler_options");
+  if (found == values_.end()) return;
+  for (const std::string_view word : split_lines(found->second, "compiler_options")) {
+    const auto [key, given] = split_pair(word, "compiler_options");
+    const FieldRow& row = compiler_field(key);
+    std::string value = checked_value(row, given);
+    if (row.effect == OptionEffect::fails)
+      fail(ErrorCode::unimplemented, "--compiler_options: {}: {}", key, row.note);
+    if (row.effect == OptionEffect::warns) log().warn("--compiler_options: {}: {}", key, row.note);
+    const bool on = value == "True";
+    if ((key == "num_ipus" && value != "1") || (key == "enable_pipelining" && on) ||
+        (key == "virtual_graph_mode" && value != "off" && value != "auto"))
+      fail(ErrorCode::unimplemented, "--compiler_options: {}={}: {}", key, value, kOneIpu);
+    if (key == "enable_engine_caching")
+      o.enable_engine_caching = on;
+    else if (key == "cache_path")
+      o.cache_path = keep(std::move(value));
+    else if (key == "constant_weights")
+      o.variable_weights = !on;
+    else if (key == "opaque_blobs")
+      take_opaque_blobs(o, value);
+    else if (key == "show_compilation_progress_bar")
+      o.progress = on ? o.progress : nullptr;
+    else
+      record(std::string(key), value);
+  }
+  values_.erase(found);
+}
+
+void NamedOptions::take_opaque_blobs(poprt_compile_options& o, const std::string& json) {
+  const auto parsed = nlohmann::json::parse(json, nullptr, false);
+  const auto texts = [](const auto& item) { return item.is_string(); };
+  if (!parsed.is_object() || !std::ranges::all_of(parsed, texts))
+    fail(ErrorCode::invalid_argument,
+         "--compiler_options: opaque_blobs: expected a JSON object of texts, found '{}'", json);
+  if (o.opaque_blob_count)
+    fail(ErrorCode::invalid_argument,
+         "--compiler_options: opaque_blobs is given twice: as a field and by name");
+  for (const auto& [name, text] : parsed.items()) {
+    const std::string& data = texts_.emplace_back(text.get<std::string>());
+    blobs_.push_back({keep(name), data.data(), data.size()});
+  }
+  o.opaque_blobs = blobs_.data();
+  o.opaque_blob_count = blobs_.size();
+}
+
+void NamedOptions::take_popart_options() {
+  const auto found = values_.find("popart_options");
+  if (found == values_.end()) return;
+  for (const std::string_view word : split_lines(found->second, "popart_options")) {
+    const auto [key, value] = split_pair(word, "popart_options");
+    // A map's entries and a struct's fields are spelled KEY.FIELD.
+    const std::string_view field = key.substr(0, key.find('.'));
+    if (!std::ranges::count(popart_fields(), field))
+      fail(ErrorCode::invalid_argument, "--popart_options: SessionOptions has no field '{}'", key);
+    record(fmt::format("popart.{}", key), std::string(value));
+  }
+  values_.erase(found);
+}
+
+void NamedOptions::record(const std::string& name, const std::string& value) {
+  const auto same = std::ranges::find(left_, name, &std::pair<std::string, std::string>::first);
+  const auto named = values_.find(name);
+  const std::string* other = same != left_.end()      ? &same->second
+                             : named != values_.end() ? &named->second
+                                                      : nullptr;
+  if (!other)
+    left_.emplace_back(name, value);
+  else if (*other != value)
+    fail(ErrorCode::invalid_argument, "{} is given twice, as {} and as {}", name, *other, value);
+}
+
+void NamedOptions::leave(poprt_compile_options& o) {
+  std::vector<std::pair<std::string, std::string>> fields = std::move(left_);
+  left_.clear();
+  for (const OptionRow& row : option_table())
+    if (const auto found = values_.find(std::string(row.name)); found != values_.end())
+      left_.emplace_back(*found);
+  std::ranges::move(fields, std::back_inserter(left_));
+  for (const auto& [name, value] : left_) options_.push_back({name.c_str(), value.c_str()});
+  o.options = options_.data();
+  o.option_count = options_.size();
+}
+
+}  // namespace poprt::capi

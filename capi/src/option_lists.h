@@ -1,0 +1,59 @@
+// Options by name that the compiler asks for, on both sides of the border between the libraries.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "poprt/compiler.h"
+
+namespace poprt::capi {
+
+// Names that no user may give: only the passes that a model needs; names of tensors to make
+// outputs, a line each.
+inline constexpr const char* kPlain = "plain";
+inline constexpr const char* kLayers = "layers";
+
+// The value of an option that is left in o.options; null when there is none.
+inline const char* named_option(const poprt_compile_options& o, std::string_view name) {
+  for (size_t i = 0; i < o.option_count; i++)
+    if (o.options[i].name == name) return o.options[i].value;
+  return nullptr;
+}
+
+inline std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t";
+  const size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+}
+
+// The names in a list of them, separated by commas. `what` is the option, for errors.
+inline std::vector<std::string> split_names(std::string_view text, std::string_view what) {
+  std::vector<std::string> list;
+  for (std::string_view rest = text;;) {
+    const size_t end = std::min(rest.find(','), rest.size());
+    const std::string_view name = trimmed(rest.substr(0, end));
+    if (name.empty())
+      fail(ErrorCode::invalid_argument, "--{}: there is an empty name in '{}'", what, text);
+    list.emplace_back(name);
+    if (end == rest.size()) return list;
+    rest.remove_prefix(end + 1);
+  }
+}
+
+// The words of an option that takes several.
+inline std::vector<std::string_view> split_lines(std::string_view text, std::string_view option) {
+  std::vector<std::string_view> list;
+  for (std::string_view rest = text;;) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    if (end == 0) fail(ErrorCode::invalid_argument, "--{}: there is an empty word", option);
+    list.push_back(rest.substr(0, end));
+    if (end == rest.size()) return list;
+    rest.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace poprt::capi

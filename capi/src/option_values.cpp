@@ -1,0 +1,151 @@
+#include "option_values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "option_lists.h"
+
+namespace poprt::capi {
+namespace {
+
+// "a, b or c" of "a,b,c".
+std::string either(std::string_view choices) {
+  std::string text(choices);
+  const size_t last = text.rfind(',');
+  if (last != std::string::npos) text.replace(last, 1, " or ");
+  for (size_t at = 0; (at = text.find(',', at)) != std::string::npos; at += 2)
+    text.replace(at, 1, ", ");
+  return text;
+}
+
+template <class T, class Row>
+void check_range(const Row& row, std::string_view label, std::string_view value) {
+  const auto number = parse_number<T>(value);
+  const double x = number ? static_cast<double>(*number) : NAN;
+  if (number && std::isfinite(x) && x >= row.least && x <= row.most &&
+      !(row.above_least && x == row.least))
+    return;
+  std::string range;
+  if (std::isfinite(row.least))
+    range += fmt::format(" {} {}", row.above_least ? "above" : "of at least", row.least);
+  if (std::isfinite(row.most)) range += fmt::format(" and at most {}", row.most);
+  fail(ErrorCode::invalid_argument, "{}: expected {}{}, found '{}'", label,
+       std::is_integral_v<T> ? "a whole number" : "a number", range, value);
+}
+
+template <class Row>
+std::string checked(const Row& row, const std::string& label, std::string_view value) {
+  switch (row.kind) {
+    case OptionKind::flag:
+      if (value == "1" || value == "true" || value == "True") return "1";
+      if (value == "0" || value == "false" || value == "False") return "0";
+      fail(ErrorCode::invalid_argument, "{}: expected True or False, found '{}'", label, value);
+    case OptionKind::integer: check_range<int64_t>(row, label, value); break;
+    case OptionKind::number: check_range<double>(row, label, value); break;
+    case OptionKind::text:
+      if (!row.choices.empty() && !is_one_of(row.choices, value))
+        fail(ErrorCode::invalid_argument, "{}: expected {}, found '{}'", label, either(row.choices),
+             value);
+      break;
+    case OptionKind::names:
+    case OptionKind::words: break;
+  }
+  if (value.empty()) fail(ErrorCode::invalid_argument, "{}: the value is empty", label);
+  return std::string(value);
+}
+
+}  // namespace
+
+bool is_one_of(std::string_view list, std::string_view word) {
+  while (!list.empty()) {
+    const size_t end = std::min(list.find(','), list.size());
+    if (list.substr(0, end) == word) return true;
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return false;
+}
+
+std::string checked_value(const OptionRow& row, std::string_view value) {
+  std::string text = checked(row, fmt::format("--{}", row.name), value);
+  if (row.kind != OptionKind::names) return text;
+  std::string list;
+  for (const std::string& name : split_names(text, row.name))
+    list += (list.empty() ? "" : ",") + name;
+  return list;
+}
+
+std::string checked_value(const FieldRow& row, std::string_view value) {
+  std::string text = checked(row, fmt::format("--compiler_options: {}", row.name), value);
+  if (row.kind == OptionKind::flag) return text == "1" ? "True" : "False";
+  return text;
+}
+
+const FieldRow& compiler_field(std::string_view name) {
+  const auto fields = compiler_fields();
+  const auto row = std::ranges::find(fields, name, &FieldRow::name);
+  if (row == fields.end())
+    fail(ErrorCode::invalid_argument, "--compiler_options: CompilerOptions has no field '{}'",
+         name);
+  return *row;
+}
+
+std::pair<std::string_view, std::string_view> split_pair(std::string_view word,
+                                                         std::string_view option) {
+  const size_t at = word.find('=');
+  if (at == std::string_view::npos || at == 0 || at + 1 == word.size())
+    fail(ErrorCode::invalid_argument, "--{}: expected KEY=VAL, found '{}'", option, word);
+  return {word.substr(0, at), word.substr(at + 1)};
+}
+
+std::pair<std::string, std::vector<int64_t>> parse_shape(std::string_view word) {
+  const size_t at = word.find('=');
+  std::vector<int64_t> shape;
+  bool good = at != std::string_view::npos && at > 0 && at + 1 < word.size();
+  for (std::string_view rest = good ? word.substr(at + 1) : ""; good;) {
+    const size_t end = std::min(rest.find(','), rest.size());
+    const auto size = parse_number<int64_t>(trimmed(rest.substr(0, end)));
+    good = size && *size >= 0;
+    shape.push_back(size.value_or(0));
+    if (end == rest.size()) break;
+    rest.remove_prefix(end + 1);
+  }
+  if (!good)
+    fail(ErrorCode::invalid_argument,
+         "--input_shape: expected NAME=d0,d1,... with sizes of at least 0, found '{}'", word);
+  return {std::string(word.substr(0, at)), std::move(shape)};
+}
+
+void check_serialized(std::string_view option, std::string_view word) {
+  const bool pair = option == "serialize_matmul_add";
+  const auto refuse = [&](std::string_view why) {
+    fail(ErrorCode::invalid_argument, "--{}: expected {}, found '{}': {}", option,
+         pair ? "MATMUL/ADD=FACTOR" : "OP=FACTOR[/MODE[/KEEP]]", word, why);
+  };
+  const size_t at = word.rfind('=');  // names of nodes may have one
+  if (at == std::string_view::npos || at == 0) refuse("there is no name");
+  if (pair && word.substr(0, at).find('/') == std::string_view::npos)
+    refuse("there is one name only");
+  std::string_view rest = word.substr(at + 1);
+  const auto part = [&] {
+    const size_t end = std::min(rest.find('/'), rest.size());
+    const std::string_view text = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    return text;
+  };
+  const auto factor = parse_number<int64_t>(part());
+  if (!factor || *factor < 1) refuse("the factor is no whole number of at least 1");
+  if (pair) {
+    if (!rest.empty()) refuse("there is something behind the factor");
+    return;
+  }
+  if (rest.empty()) return;
+  if (!is_one_of("input_channels,output_channels,reducing_dim,none", part()))
+    refuse("there is no such mode");
+  if (rest.empty()) return;
+  if (!is_one_of("True,False", part()) || !rest.empty()) refuse("KEEP is True or False");
+}
+
+}  // namespace poprt::capi

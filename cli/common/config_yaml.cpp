@@ -1,0 +1,169 @@
+#include "common/config_yaml.h"
+
+#include <fmt/format.h>
+#include <yaml.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "common/abi.h"
+#include "common/arguments.h"
+
+namespace poprt::cli {
+namespace {
+
+constexpr size_t kMostBytes = 1 << 20;
+
+// libyaml's events one by one: nothing is built before it is known to be wanted, so that depth and
+// aliases of a file cost nothing.
+class Events {
+ public:
+  Events(const std::string& path, const std::string& text) : path_(path) {
+    if (!yaml_parser_initialize(&parser_)) throw Failure("out of memory");
+    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()),
+                                 text.size());
+  }
+  ~Events() {
+    yaml_event_delete(&event_);
+    yaml_parser_delete(&parser_);
+  }
+  Events(const Events&) = delete;
+  Events& operator=(const Events&) = delete;
+
+  yaml_event_type_t next() {
+    yaml_event_delete(&event_);
+    if (!yaml_parser_parse(&parser_, &event_)) {
+      line_ = parser_.problem_mark.line + 1;
+      fail(parser_.problem ? parser_.problem : "no YAML");
+    }
+    line_ = event_.start_mark.line + 1;
+    if (event_.type == YAML_ALIAS_EVENT) fail("aliases are not taken, write the value again");
+    const bool tagged =
+        (event_.type == YAML_SCALAR_EVENT && event_.data.scalar.tag) ||
+        (event_.type == YAML_SEQUENCE_START_EVENT && event_.data.sequence_start.tag) ||
+        (event_.type == YAML_MAPPING_START_EVENT && event_.data.mapping_start.tag);
+    if (tagged) fail("tags are not taken");
+    return event_.type;
+  }
+  // Of a scalar.
+  std::string text() const {
+    const auto& s = event_.data.scalar;
+    return {reinterpret_cast<const char*>(s.value), s.length};
+  }
+  bool is_nothing() const {
+    const std::string word = text();
+    return event_.data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+           (word.empty() || word == "~" || word == "null" || word == "Null" || word == "NULL");
+  }
+  [[noreturn]] void fail(const std::string& why) const {
+    throw Usage(fmt::format("--config_yaml: {}:{}: {}", path_, line_, why));
+  }
+
+ private:
+  const std::string& path_;
+  yaml_parser_t parser_{};
+  yaml_event_t event_{};
+  size_t line_ = 1;
+};
+
+std::string read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text;
+  if (file) {
+    text.resize(kMostBytes + 1);
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<size_t>(file.gcount()));
+  }
+  if (file.bad() || (text.empty() && !file.eof()))
+    throw Failure(fmt::format("--config_yaml: cannot read '{}'", path));
+  if (text.size() > kMostBytes)
+    throw Usage(fmt::format("--config_yaml: '{}' has more than {} bytes", path, kMostBytes));
+  return text;
+}
+
+[[noreturn]] void unknown(const Events& events, const std::string& name) {
+  std::string meant;
+  size_t closest = 3;
+  for (const OptionInfo& option : option_tables().options)
+    if (const size_t distance = edit_distance(option.name, name); distance < closest) {
+      closest = distance;
+      meant = option.name;
+    }
+  events.fail(fmt::format("there is no option '{}'{}", name,
+                          meant.empty() ? "" : fmt::format(", did you mean {}?", meant)));
+}
+
+std::string scalar(Events& events, const OptionInfo& option) {
+  if (events.is_nothing()) events.fail(fmt::format("{} has no value", option.name));
+  std::string word = events.text();
+  if (word.empty()) events.fail(fmt::format("{}: the value is empty", option.name));
+  if (word.find('\n') != std::string::npos || word.find('\0') != std::string::npos)
+    events.fail(fmt::format("{}: the value has more than one line", option.name));
+  if (option.is_flag()) {
+    static const std::set<std::string> on = {"True", "true", "TRUE"},
+                                       off = {"False", "false", "FALSE"};
+    if (on.contains(word)) return "True";
+    if (off.contains(word)) return "False";
+    events.fail(fmt::format("{}: expected True or False, found '{}'", option.name, word));
+  }
+  if (const std::string why = complaint(option, word); !why.empty())
+    events.fail(fmt::format("{}: {}", option.name, why));
+  return word;
+}
+
+// The value of an option: one, a list, or KEY: VAL for an option of KEY=VAL words.
+std::vector<std::string> words(Events& events, const OptionInfo& option, yaml_event_type_t begin) {
+  std::vector<std::string> list;
+  if (begin == YAML_SCALAR_EVENT) return {scalar(events, option)};
+  const bool pairs = begin == YAML_MAPPING_START_EVENT;
+  if (pairs ? option.value != "KEY=VAL" : !option.takes_many())
+    events.fail(fmt::format("{}: expected {}, found a {}", option.name,
+                            option.takes_many() ? "a list" : "one value",
+                            pairs ? "mapping" : "list"));
+  while (true) {
+    const yaml_event_type_t type = events.next();
+    if (type == (pairs ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT)) break;
+    if (type != YAML_SCALAR_EVENT)
+      events.fail(fmt::format("{}: expected words, found a list or a mapping in it", option.name));
+    std::string word = scalar(events, option);
+    if (pairs) {
+      if (events.next() != YAML_SCALAR_EVENT)
+        events.fail(fmt::format("{}: {}: expected one value", option.name, word));
+      word += "=" + scalar(events, option);
+    }
+    list.push_back(std::move(word));
+  }
+  if (list.empty()) events.fail(fmt::format("{} has no value", option.name));
+  return list;
+}
+
+}  // namespace
+
+void read_config_yaml(const std::string& path, GivenOptions& options) {
+  const std::string text = read_text(path);
+  Events events(path, text);
+  events.next();  // of the stream
+  if (events.next() == YAML_STREAM_END_EVENT) events.fail("there are no options");
+  if (events.next() != YAML_MAPPING_START_EVENT) events.fail("expected NAME: VALUE");
+  std::set<std::string> seen;
+  while (true) {
+    const yaml_event_type_t type = events.next();
+    if (type == YAML_MAPPING_END_EVENT) break;
+    if (type != YAML_SCALAR_EVENT) events.fail("expected the name of an option");
+    const std::string name = events.text();
+    if (name == "model_fusion") events.fail("model_fusion is not available yet");
+    const OptionInfo* option = option_tables().find(name);
+    if (!option) unknown(events, name);
+    if (option->name == "config_yaml") events.fail("a file of options cannot name another");
+    if (!seen.insert(option->name).second)
+      events.fail(fmt::format("{} is given twice", option->name));
+    std::vector<std::string> value = words(events, *option, events.next());
+    if (!option->is_flag() || value.front() == "True") options.add(*option, std::move(value));
+  }
+  events.next();  // of the document
+  if (events.next() != YAML_STREAM_END_EVENT) events.fail("there is more than one document");
+}
+
+}  // namespace poprt::cli

@@ -1,0 +1,14 @@
+// --config_yaml: options by their names, from a file that nobody has to trust.
+#pragma once
+
+#include <string>
+
+#include "common/option_table.h"
+
+namespace poprt::cli {
+
+// Adds the options of the file. Throws Usage: no YAML, an unknown name, a value of another kind,
+// aliases, tags, more than one document, 1 MiB or three levels.
+void read_config_yaml(const std::string& path, GivenOptions& options);
+
+}  // namespace poprt::cli

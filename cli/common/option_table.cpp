@@ -1,0 +1,181 @@
+#include "common/option_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "common/abi.h"
+
+namespace poprt::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+OptionInfo read(const Json& j) {
+  const auto text = [&](const char* key) { return j.value(key, std::string()); };
+  const auto number = [&](const char* key) {
+    return j.contains(key) ? std::optional(j[key].get<double>()) : std::nullopt;
+  };
+  OptionInfo option{.name = text("name"),
+                    .group = text("group"),
+                    .help = text("help"),
+                    .value = text("value"),
+                    .kind = text("kind"),
+                    .effect = text("effect"),
+                    .note = text("note"),
+                    .standard = text("default"),
+                    .since = text("since"),
+                    .needs = text("needs"),
+                    .choices = j.value("choices", std::vector<std::string>()),
+                    .aliases = j.value("aliases", std::vector<std::string>()),
+                    .least = number("least"),
+                    .above = number("above"),
+                    .most = number("most"),
+                    .command = j.value("command", false)};
+  return option;
+}
+
+// What --help says of it.
+std::string help_of(const OptionInfo& option) {
+  std::string text = option.help;
+  if (!option.standard.empty()) text += fmt::format(" [{}]", option.standard);
+  if (option.effect == "recorded") text += " (recorded for the model of the chip)";
+  if (option.effect == "warns") text += " (without effect: " + option.note + ")";
+  if (option.effect == "fails") text += " (refused: " + option.note + ")";
+  return text;
+}
+
+template <class T>
+std::optional<T> parse_number(const std::string& word) {
+  T value{};
+  const char* end = word.data() + word.size();
+  const auto [p, error] = std::from_chars(word.data(), end, value);
+  if (error != std::errc() || p != end) return std::nullopt;
+  return value;
+}
+
+std::string range_of(const OptionInfo& o) {
+  std::string text = o.kind == "integer" ? "a whole number" : "a number";
+  if (o.above) text += fmt::format(" above {}", *o.above);
+  if (o.least) text += fmt::format(" of at least {}", *o.least);
+  if (o.most) text += fmt::format(" and at most {}", *o.most);
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> OptionInfo::spellings() const {
+  std::vector<std::string> all = {"--" + name};
+  for (const std::string& alias : aliases)  // -x comes first, an earlier name last
+    all.insert(alias.starts_with("--") ? all.end() : all.begin(), alias);
+  return all;
+}
+
+const OptionInfo* OptionTables::find(std::string_view name) const {
+  for (const auto* table : {&options, &tf2onnx})
+    for (const OptionInfo& option : *table)
+      for (const std::string& spelled : option.spellings())
+        if (spelled.starts_with("--") && std::string_view(spelled).substr(2) == name)
+          return &option;
+  return nullptr;
+}
+
+const OptionTables& option_tables() {
+  static const OptionTables tables = [] {
+    poprt_string* text = nullptr;
+    check(poprt_compiler_list_options(&text));
+    const Json j = Json::parse(take(text));
+    OptionTables made;
+    for (const Json& option : j["options"]) made.options.push_back(read(option));
+    for (const Json& option : j["tf2onnx"]) made.tf2onnx.push_back(read(option));
+    return made;
+  }();
+  return tables;
+}
+
+std::string complaint(const OptionInfo& o, const std::string& word) {
+  if (!o.choices.empty() && std::ranges::find(o.choices, word) == o.choices.end())
+    return fmt::format("expected {}, found '{}'", fmt::join(o.choices, " or "), word);
+  if (o.kind != "integer" && o.kind != "number") return {};
+  std::optional<double> value;
+  if (o.kind == "number") value = parse_number<double>(word);
+  if (o.kind == "integer")
+    if (const auto whole = parse_number<int64_t>(word)) value = static_cast<double>(*whole);
+  // Not a number compares false.
+  if (value && (!o.least || *value >= *o.least) && (!o.above || *value > *o.above) &&
+      (!o.most || *value <= *o.most))
+    return {};
+  return fmt::format("expected {}, found '{}'", range_of(o), word);
+}
+
+void GivenOptions::add_to(CLI::App& app, const std::vector<OptionInfo>& options) {
+  for (const OptionInfo& option : options) {
+    const std::string names = fmt::format("{}", fmt::join(option.spellings(), ","));
+    if (option.is_flag()) {
+      CLI::Option* added = app.add_flag(names);
+      added->description(help_of(option));
+      parsed_.emplace_back(&option, added);
+    } else {
+      CLI::Option* added = app.add_option(names);
+      added->description(help_of(option));
+      added->type_name(option.value);
+      if (option.takes_many()) added->expected(1, 1 << 20);
+      added->check(
+          CLI::Validator([&option](std::string& word) { return complaint(option, word); }, ""));
+      parsed_.emplace_back(&option, added);
+    }
+    parsed_.back().second->group(option.group);
+  }
+}
+
+void GivenOptions::take() {
+  for (const auto& [option, parsed] : parsed_) {
+    if (parsed->count() == 0) continue;
+    if (!option->is_flag())
+      words_[option->name] = parsed->results();
+    else if (parsed->as<bool>())
+      words_[option->name] = {"True"};
+  }
+}
+
+void GivenOptions::add(const OptionInfo& option, std::vector<std::string> words) {
+  const auto same = [&](const auto& entry) { return entry.first == &option; };
+  const auto parsed = std::ranges::find_if(parsed_, same);
+  if (parsed != parsed_.end() && parsed->second->count() > 0) return;
+  words_[option.name] = std::move(words);
+}
+
+std::string GivenOptions::text(const std::string& name, std::string standard) const {
+  const auto found = words_.find(name);
+  return found == words_.end() ? standard : found->second.front();
+}
+
+std::string GivenOptions::joined(const std::string& name) const {
+  const OptionInfo& option = *option_tables().find(name);
+  const bool names = option.kind == "names";
+  std::string text;
+  for (std::string word : words_.at(name)) {
+    if (names && word.size() > 1 && word.back() == ',') word.pop_back();  // "a, b" are two words
+    text += (text.empty() ? "" : names ? "," : "\n") + word;
+  }
+  return text;
+}
+
+std::vector<std::pair<std::string, std::string>> GivenOptions::for_library() const {
+  std::vector<std::pair<std::string, std::string>> list;
+  for (const OptionInfo& option : option_tables().options)
+    if (!option.command && has(option.name)) list.emplace_back(option.name, joined(option.name));
+  return list;
+}
+
+void GivenOptions::check_needs() const {
+  for (const auto& [name, words] : words_) {
+    const OptionInfo* option = option_tables().find(name);
+    if (!option->needs.empty() && !has(option->needs))
+      throw Usage(fmt::format("--{} needs --{}", name, option->needs));
+  }
+}
+
+}  // namespace poprt::cli

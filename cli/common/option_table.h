@@ -1,0 +1,60 @@
+// Options of `poprt`, made from the library's table (poprt_compiler_list_options).
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace poprt::cli {
+
+struct OptionInfo {
+  std::string name, group, help, value, kind, effect, note, standard, since, needs;
+  std::vector<std::string> choices, aliases;
+  std::optional<double> least, above, most;
+  bool command = false;  // the library does not take it
+
+  bool is_flag() const { return kind == "flag"; }
+  bool takes_many() const { return kind == "words" || kind == "names"; }
+  // As they are typed.
+  std::vector<std::string> spellings() const;
+};
+
+struct OptionTables {
+  std::vector<OptionInfo> options, tf2onnx;
+
+  // Of any of both, by its name or an alias; null when there is none.
+  const OptionInfo* find(std::string_view name) const;
+};
+const OptionTables& option_tables();
+
+// What is wrong with a word as a value; empty when nothing is.
+std::string complaint(const OptionInfo& option, const std::string& word);
+
+// What was given: words by name of option. A flag that is on has the word "True".
+class GivenOptions {
+ public:
+  void add_to(CLI::App& app, const std::vector<OptionInfo>& options);
+  // What the command line said. `app` has been parsed.
+  void take();
+  // From elsewhere, unless the command line said something else.
+  void add(const OptionInfo& option, std::vector<std::string> words);
+
+  bool has(const std::string& name) const { return words_.contains(name); }
+  // The only word, or `standard`.
+  std::string text(const std::string& name, std::string standard = {}) const;
+  // As one text: names separated by commas.
+  std::string joined(const std::string& name) const;
+  // For the library: names separated by commas, words by line feeds. In the order of the table.
+  std::vector<std::pair<std::string, std::string>> for_library() const;
+  // Throws Usage when an option lacks the one that it needs.
+  void check_needs() const;
+
+ private:
+  std::map<std::string, std::vector<std::string>> words_;
+  std::vector<std::pair<const OptionInfo*, CLI::Option*>> parsed_;
+};
+
+}  // namespace poprt::cli

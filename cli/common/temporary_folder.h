@@ -1,0 +1,38 @@
+// A folder that goes with this object, and everything in it.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+
+#include "common/abi.h"
+
+namespace poprt::cli {
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    namespace fs = std::filesystem;
+    std::string name = (fs::temp_directory_path() / "poprt_XXXXXX").string();
+    if (!mkdtemp(name.data()))
+      throw Failure(fmt::format("cannot make a folder in '{}': {}",
+                                fs::temp_directory_path().string(), std::strerror(errno)));
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code error;
+    std::filesystem::remove_all(path_, error);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace poprt::cli

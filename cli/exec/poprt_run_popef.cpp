@@ -1,0 +1,215 @@
+// poprt_exec poprt_run_popef: PopRT's program of that name, which runs any PopEF file with random
+// data through a runner of each kind.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "common/arguments.h"
+#include "common/random_inputs.h"
+#include "exec/commands.h"
+
+namespace poprt::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Arguments {
+  std::string popef, runner = "modelRunner", dynamic_input_name, mask_name;
+  int64_t iteration = 100, threads = 1, index = 0, max_valid_num = 0, pack_timeout = 1000,
+          batch_size = 0;
+
+  bool packs() const { return runner == "packRunner"; }
+};
+
+// The only one of a kind of runner, or of a fused model's.
+struct Served {
+  Runner runner;
+  std::string kind;
+  std::string prefix;  // of the anchors that a request names
+};
+
+int64_t places_of(const poprt_anchor* anchor) {
+  return poprt_anchor_rank(anchor) < 2 ? 0 : poprt_anchor_shape(anchor)[1];
+}
+
+// The others of the dynamic input's rows and places, which are as long as it is.
+std::vector<const char*> group_of(const Arguments& a, const poprt_executable* executable) {
+  const poprt_anchor* dynamic = nullptr;
+  for (size_t i = 0; i < poprt_executable_input_count(executable); i++)
+    if (poprt_anchor_name(poprt_executable_input(executable, i)) == a.dynamic_input_name)
+      dynamic = poprt_executable_input(executable, i);
+  std::vector<const char*> group;
+  for (size_t i = 0; dynamic && i < poprt_executable_input_count(executable); i++) {
+    const poprt_anchor* anchor = poprt_executable_input(executable, i);
+    if (anchor != dynamic && poprt_anchor_name(anchor) != a.mask_name && places_of(anchor) > 0 &&
+        places_of(anchor) == places_of(dynamic) &&
+        poprt_anchor_shape(anchor)[0] == poprt_anchor_shape(dynamic)[0])
+      group.push_back(poprt_anchor_name(anchor));
+  }
+  return group;
+}
+
+Runner make_pack_runner(const Arguments& a, const poprt_executable* executable) {
+  if (a.dynamic_input_name.empty()) throw Usage("--runner packRunner needs --dynamicInputName");
+  const std::vector<const char*> group = group_of(a, executable);
+  poprt_pack_runner_options options = {};
+  options.struct_size = sizeof options;
+  options.timeout_microseconds = a.pack_timeout;
+  options.max_valid_num = static_cast<uint64_t>(a.max_valid_num);
+  options.dynamic_input_name = a.dynamic_input_name.c_str();
+  options.mask_name = a.mask_name.empty() ? nullptr : a.mask_name.c_str();
+  options.dynamic_group = group.data();
+  options.dynamic_group_count = group.size();
+  options.compile_batch_size = a.batch_size;
+  poprt_runner* made = nullptr;
+  check(poprt_pack_runner_create(executable, &options, &made));
+  return Runner(made);
+}
+
+Served make(const Arguments& a, const poprt_executable* executable) {
+  if (a.packs()) return {make_pack_runner(a, executable), a.runner, ""};
+  poprt_runner* made = nullptr;
+  if (a.runner == "lightRunner") {
+    check(poprt_light_runner_create(executable, nullptr, &made));
+  } else if (a.runner == "hostConcatRunner") {
+    check(poprt_host_concat_runner_create(executable, nullptr, &made));
+  } else {
+    poprt_error* error = poprt_fusion_runner_create(executable, nullptr, &made);
+    if (!error) return {Runner(made), "modelFusionRunner", fmt::format("graph{}/", a.index)};
+    poprt_error_free(error);  // of one model
+    check(poprt_runner_create(executable, nullptr, &made));
+  }
+  return {Runner(made), a.runner, ""};
+}
+
+// The memory of one client, and requests on it.
+class Client {
+ public:
+  Client(const Arguments& a, const Served& served, uint64_t seed) : packs_(a.packs()), rng_(seed) {
+    const auto inputs = inputs_of(served.runner.get());
+    for (size_t i = 0; i < inputs.size(); i++) {
+      if (!takes(served, inputs[i]) || poprt_runner_input_has_data(served.runner.get(), i))
+        continue;
+      in_.emplace_back(inputs[i], inputs[i]);
+      fill_random(inputs[i], in_.back().second.data(), seed + i);
+    }
+    for (const poprt_anchor* anchor : outputs_of(served.runner.get()))
+      if (takes(served, anchor)) out_.emplace_back(anchor, anchor);
+    if (in_.empty() && out_.empty())
+      throw Usage(fmt::format("--index: the model has no graph {}", a.index));
+  }
+
+  void run(poprt_runner* runner) {
+    // Items of any length, the same for all inputs and outputs of one request.
+    const double part = packs_ ? std::uniform_real_distribution<double>(0, 1)(rng_) : 1;
+    std::vector<poprt_input> inputs;
+    std::vector<poprt_output> outputs;
+    for (auto& [anchor, memory] : in_)
+      inputs.push_back({poprt_anchor_name(anchor), 0, memory.data(), bytes(anchor, memory, part)});
+    for (auto& [anchor, memory] : out_)
+      outputs.push_back({poprt_anchor_name(anchor), 0, memory.data(), bytes(anchor, memory, part)});
+    check(
+        poprt_runner_execute(runner, inputs.data(), inputs.size(), outputs.data(), outputs.size()));
+  }
+
+  // Rows of one request, as PopRT counts them.
+  int64_t batch() const {
+    int64_t rows = 1;
+    for (size_t i = 0; i < in_.size(); i++)
+      if (poprt_anchor_rank(in_[i].first) > 0) {
+        const int64_t d = poprt_anchor_shape(in_[i].first)[0];
+        rows = i == 0 ? d : std::min(rows, d);
+      }
+    return packs_ ? 1 : rows;
+  }
+
+ private:
+  static bool takes(const Served& served, const poprt_anchor* anchor) {
+    return std::string_view(poprt_anchor_name(anchor)).starts_with(served.prefix);
+  }
+  uint64_t bytes(const poprt_anchor* anchor, const AnchorMemory& memory, double part) const {
+    const int64_t places = places_of(anchor);
+    if (!packs_ || places == 0) return memory.bytes();
+    const auto rows = static_cast<uint64_t>(poprt_anchor_shape(anchor)[0]);
+    const uint64_t place = memory.bytes() / rows / static_cast<uint64_t>(places);
+    return place * std::max<uint64_t>(1, static_cast<uint64_t>(part * static_cast<double>(places)));
+  }
+
+  bool packs_;
+  std::mt19937_64 rng_;
+  std::vector<std::pair<const poprt_anchor*, AnchorMemory>> in_, out_;
+};
+
+int run(const Arguments& a) {
+  poprt_executable* opened = nullptr;
+  check(poprt_executable_open(a.popef.c_str(), &opened));
+  const Executable executable(opened);
+  const Served served = make(a, executable.get());
+  const int64_t batch = Client(a, served, 0).batch();
+  std::vector<std::vector<double>> each(static_cast<size_t>(a.threads));
+  std::vector<std::string> errors(each.size());
+  std::vector<std::thread> threads;
+  const auto begin = Clock::now();
+  for (size_t i = 0; i < each.size(); i++)
+    threads.emplace_back([&, i] {
+      try {
+        Client client(a, served, i + 1);
+        for (int64_t n = 0; n < a.iteration; n++) {
+          const auto t0 = Clock::now();
+          client.run(served.runner.get());
+          each[i].push_back(std::chrono::duration<double, std::milli>(Clock::now() - t0).count());
+        }
+      } catch (const std::exception& e) {
+        errors[i] = e.what();
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  for (const std::string& e : errors)
+    if (!e.empty()) throw Failure(e);
+  std::vector<double> ms;
+  for (const auto& e : each) ms.insert(ms.end(), e.begin(), e.end());
+  std::ranges::sort(ms);
+  double sum = 0;
+  for (const double x : ms) sum += x;
+  const auto count = static_cast<double>(ms.size());
+  fmt::print("runner: {}, threads: {}, iterations: {}, batch size: {}\n", served.kind, a.threads,
+             a.iteration, batch);
+  fmt::print("latency ms: max {:.4f} min {:.4f} average {:.4f} P99 {:.4f}\n", ms.back(), ms.front(),
+             sum / count, ms[static_cast<size_t>(0.99 * (count - 1))]);
+  fmt::print("total: {:.2f} ms, throughput: {:.1f} samples/s\n", seconds * 1000,
+             count * static_cast<double>(batch) / seconds);
+  return 0;
+}
+
+}  // namespace
+
+void add_poprt_run_popef(CLI::App& app, std::function<int()>& action) {
+  auto a = std::make_shared<Arguments>();
+  CLI::App* c = app.add_subcommand("poprt_run_popef", "Run any PopEF file with random data");
+  c->add_option("--popef", a->popef, "PopEF file")->required();
+  c->add_option("--runner", a->runner,
+                "modelRunner (of fused models the one for them), lightRunner, hostConcatRunner or "
+                "packRunner")
+      ->check(one_of({"modelRunner", "lightRunner", "hostConcatRunner", "packRunner"}))
+      ->capture_default_str();
+  const auto number = [&](const char* name, int64_t& to, int64_t least, const char* help) {
+    c->add_option(name, to, help)->check(at_least<int64_t>(least))->capture_default_str();
+  };
+  number("--iteration", a->iteration, 1, "Requests of each thread");
+  c->add_option("--numThreads", a->threads, "Threads that send requests")
+      ->check(between<int64_t>(1, 1024))
+      ->capture_default_str();
+  number("--index", a->index, 0, "Which graph of a fused model");
+  number("--maxValidNum", a->max_valid_num, 0, "Items in a pack; 0: as many as fit");
+  number("--packTimeout", a->pack_timeout, 1, "From a pack's first item until it goes, in us");
+  c->add_option("--dynamicInputName", a->dynamic_input_name, "Input of variable length");
+  c->add_option("--maskName", a->mask_name, "Input that says which places are real");
+  number("--batchSize", a->batch_size, 0, "Rows of a pack; 0: of the dynamic input");
+  c->callback([a, &action] { action = [a] { return run(*a); }; });
+}
+
+}  // namespace poprt::cli

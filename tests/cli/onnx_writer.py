@@ -1,0 +1,46 @@
+"""Writes small ONNX models without the onnx package."""
+
+import struct
+
+F32, S32, S64, BOOL, F16 = 1, 6, 7, 9, 10
+
+
+def varint(value):
+    out = b""
+    while value > 127:
+        out, value = out + bytes([value & 127 | 128]), value >> 7
+    return out + bytes([value])
+
+
+def number(field, value):
+    return varint(field << 3) + varint(value)
+
+
+def message(field, *parts):
+    """A field of bytes: a message, or text."""
+    content = b"".join(p.encode() if isinstance(p, str) else p for p in parts)
+    return varint(field << 3 | 2) + varint(len(content)) + content
+
+
+def value(name, dtype, shape):
+    """A ValueInfoProto; words in the shape are variable dimensions."""
+    dims = b"".join(message(1, message(2, d) if isinstance(d, str) else number(1, d)) for d in shape)
+    return message(1, name) + message(2, message(1, number(1, dtype), message(2, dims)))
+
+
+def node(op_type, inputs, outputs, **integers):
+    attributes = b"".join(message(5, message(1, k), number(3, v), number(20, 2)) for k, v in integers.items())
+    return message(1, *[message(1, i) for i in inputs], *[message(2, o) for o in outputs], message(3, "node_" + outputs[0]),
+                   message(4, op_type), attributes)
+
+
+def floats(name, shape, values):
+    """An initialiser."""
+    return message(5, *[number(1, d) for d in shape], number(2, F32), message(8, name),
+                   message(9, struct.pack(f"<{len(values)}f", *values)))
+
+
+def model(nodes, inputs, outputs, initializers=(), opset=17):
+    graph = message(7, *nodes, message(2, "graph"), *initializers, *[message(11, i) for i in inputs],
+                    *[message(12, o) for o in outputs])
+    return number(1, 8) + graph + message(8, message(1, ""), number(2, opset))

@@ -1,0 +1,54 @@
+"""poprt_exec poprt_run_popef: runs any PopEF file with random data. Nothing here asserts a time."""
+
+import json
+import os
+import re
+import unittest
+
+from support import ROOT, CommandTest
+
+MODELS = os.path.join(ROOT, "tests", "bindings", "data")
+
+
+class PoprtRunPopef(CommandTest):
+    command = "poprt_exec poprt_run_popef"
+
+    def report(self, popef, *words):
+        text = self.succeeds("--popef", popef, *words)
+        first = re.match(r"runner: (\w+), threads: (\d+), iterations: (\d+), batch size: (\d+)\n", text)
+        self.assertRegex(text, r"\nlatency ms: max [\d.]+ min [\d.]+ average [\d.]+ P99 [\d.]+\n"
+                               r"total: [\d.]+ ms, throughput: [\d.]+ samples/s\n$")
+        return first.groups()
+
+    def affine(self, *words):
+        return self.popef(os.path.join(MODELS, "affine.onnx"), "--input_shape", "x=2,4", *words)
+
+    def test_four_runner_modes_run(self):
+        self.assertEqual(self.report(self.affine(), "--iteration", "5"), ("modelRunner", "1", "5", "2"))
+        self.assertEqual(self.report(self.affine(), "--runner", "lightRunner", "--numThreads", "2")[:3], ("lightRunner", "2", "100"))
+        self.assertEqual(self.report(self.affine(), "--runner", "packRunner", "--dynamicInputName", "x", "--iteration", "20",
+                                     "--numThreads", "3", "--packTimeout", "500", "--maxValidNum", "2", "--batchSize", "2"),
+                         ("packRunner", "3", "20", "1"))
+        concat = {"x": {"tensor_name": "x", "input_tensor_names": ["a", "b"], "shape": [2, 4], "data_size_bytes": 32}}
+        blob = json.dumps({"HostConcatRunnerConfig": json.dumps(concat)})
+        popef = self.affine("--compiler_options", "opaque_blobs=" + blob)
+        self.assertEqual(self.report(popef, "--runner", "hostConcatRunner", "--iteration", "3")[0], "hostConcatRunner")
+
+    def test_index_chooses_the_graph_of_a_fused_model(self):
+        popef = self.popef(os.path.join(MODELS, "fused.onnx"))
+        for index in ("0", "1"):
+            self.assertEqual(self.report(popef, "--index", index, "--iteration", "4")[0], "modelFusionRunner")
+        self.misused(["--popef", popef, "--index", "7"], "--index", "no graph 7")
+
+    def test_what_does_not_fit(self):
+        self.fails(["--popef", "none.popef"], "none.popef")
+        self.fails(["--popef", self.affine(), "--runner", "hostConcatRunner"], "HostConcatRunnerConfig")
+        self.misused(["--popef", self.affine(), "--runner", "packRunner"], "--dynamicInputName")
+        self.fails(["--popef", self.affine(), "--runner", "packRunner", "--dynamicInputName", "nope"], "nope")
+        self.misused(["--popef", self.affine(), "--runner", "fastRunner"], "--runner", "'fastRunner'")
+        self.misused(["--popef", self.affine(), "--iteration", "0"], "--iteration", "at least 1")
+        self.misused([], "--popef")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,627 @@
+"""poprt: every documented option, by the rows of PopRT's feature list. What docs/options.md says of it, it does."""
+
+import json
+import os
+import re
+import stat
+import subprocess
+import unittest
+from unittest import mock
+
+import onnx_writer as onnx
+from support import DIGITS, ROOT, CommandTest, model
+
+SHAPE = ["--input_shape", "image=2,1,8,8"]
+ABOVE_HALF = 1e5  # more than fp16 holds
+
+
+class OptionTest(CommandTest):
+    command = "poprt"
+
+    def table(self):
+        return json.loads(self.succeeds("--json", command="poprt_exec options"))
+
+    def graph(self, path):
+        """Text of a converted model."""
+        return self.succeeds(path, "--elide", command="poprt_exec opt")
+
+    def metadata(self, path="executable.popef"):
+        """The recorded options."""
+        text = self.succeeds("-m", path, command="popef_dump")
+        return dict(re.findall(r"^    (\S+) = (.*)$", text.split("engine_options:")[1].split("device_options")[0], re.M))
+
+    def recorded(self, *words):
+        self.succeeds("-i", model("relu"), "--export_popef", *words)
+        return self.metadata()
+
+    def warned(self, *words):
+        """Runs well, with one warning."""
+        ran = self.run_command(*words)
+        self.assertEqual((ran.code, ran.err.count("\n")), (0, 1), ran.err)
+        return ran.err
+
+    def two_outputs(self):
+        """y = -x, z = |w|, w = x + x."""
+        f32 = [onnx.value(n, onnx.F32, [2, 3]) for n in "xyz"]
+        nodes = [onnx.node("Neg", ["x"], ["y"]), onnx.node("Add", ["x", "x"], ["w"]), onnx.node("Abs", ["w"], ["z"])]
+        return self.write("two.onnx", onnx.model(nodes, f32[:1], f32[1:]))
+
+
+
+class Table(OptionTest):
+    def test_71_of_71_options(self):
+        table = self.table()
+        documented = [o for part in ("options", "tf2onnx") for o in table[part] if "since" in o]
+        self.assertEqual((len(documented), len({o["name"] for o in documented})), (71, 71))
+        shown = self.succeeds("--help") + self.succeeds("tf2onnx", "--help")
+        for option in documented:
+            self.assertRegex(shown, rf"--{option['name']}\b")
+            for alias in option.get("aliases", []):
+                self.assertRegex(shown, rf"{alias}\b")
+        with open(os.path.join(ROOT, "docs", "options.md"), encoding="utf-8") as file:
+            self.assertIn("## Of PopRT 1.5: 71", file.read())
+
+    def test_every_option_has_an_effect_and_says_why_it_is_none(self):
+        for part in ("options", "tf2onnx", "compiler_options"):
+            for option in self.table()[part]:
+                self.assertIn(option["effect"], ("acts", "recorded", "warns", "fails"))
+                if option["effect"] in ("warns", "fails"):
+                    self.assertTrue(option["note"], option["name"])
+
+    def test_options_that_fail_fail_with_one_line(self):
+        values = {"fp8_params": "F143,F143,0,0", "calibration_loss_type": "kld", "num_of_layers_keep_fp16": "2",
+                  "apply_hcsr": "fp32,[512,1],50", "pack_args": "max_valid_num=40"}
+        failing = [o for o in self.table()["options"] if o["effect"] == "fails"]
+        self.assertGreater(len(failing), 5)
+        for option in failing:
+            with self.subTest(option["name"]):
+                words = ["--" + option["name"]]
+                if option["kind"] != "flag":
+                    words.append(values.get(option["name"], "word"))
+                if option["name"] == "calibration_with_data":
+                    words += ["--data_preprocess", "d.pickle", "--precision", "fp8_weight"]
+                said = self.fails(["-i", DIGITS, *SHAPE, *words], "--")
+                self.assertIn("fp8_weight is not available yet" if len(words) > 3 else option["note"], said)
+
+    def test_recorded_options_are_in_the_metadata(self):
+        samples = {"text": "word", "integer": "3", "number": "0.5", "names": "before_add,after_matmul",
+                   "words": "/block.0/MatMul=2"}
+        own = {"ipu_version": "ipu21", "serialize_matmul_add": "/a/MatMul/b/Add=2", "popart_options": "numIOTiles=3"}
+        for option in self.table()["options"]:
+            if option["effect"] != "recorded":
+                continue
+            with self.subTest(option["name"]):
+                name = option["name"]
+                value = own.get(name, samples.get(option["kind"], "1"))
+                more = {"remap_mode": ["--enable_insert_remap"],
+                        "enable_avoid_overflow_patterns": ["--precision", "fp16"]}.get(name, [])
+                found = self.recorded("--" + name, *([] if option["kind"] == "flag" else [value]), *more)
+                if name == "popart_options":
+                    self.assertEqual(found["popart.numIOTiles"], "3")
+                else:
+                    self.assertEqual(found[name], value)
+
+    def test_options_that_warn_are_recorded_too(self):
+        for option in self.table()["options"]:
+            if option["effect"] != "warns" or option["command"]:
+                continue
+            with self.subTest(option["name"]):
+                words = ["--" + option["name"], *([] if option["kind"] == "flag" else ["a,b"])]
+                said = self.warned("-i", model("relu"), "--export_popef", *words)
+                self.assertIn(option["note"], said)
+                self.assertEqual(self.metadata()[option["name"]], "1" if option["kind"] == "flag" else "a,b")
+
+    def test_an_option_that_is_not_given_is_not_recorded(self):
+        self.assertEqual(self.recorded(), {})
+
+
+class InputOutputInformation(OptionTest):
+    def test_h_usage(self):
+        self.assertEqual(self.succeeds("-h"), self.succeeds("--help"))
+        self.assertIn("Usage: poprt", self.succeeds("-h"))
+
+    def test_v_three_line_version(self):
+        self.assertEqual(len(self.succeeds("-v").splitlines()), 3)
+
+    def test_i_input_model(self):
+        self.assertIn("relu.optimized.onnx", self.succeeds("-i", model("relu")))
+        self.fails(["--input_model", "none.onnx"], "'none.onnx'")
+
+    def test_directory_with_one_onnx_file(self):
+        os.mkdir(self.path("models"))
+        self.fails(["-i", "models"], "0 .onnx files")
+        for name in ("a", "b"):
+            with open(model("relu"), "rb") as file:
+                self.write(f"models/{name}.onnx", file.read())
+            if name == "a":
+                self.succeeds("-i", "models")
+        self.fails(["-i", "models"], "2 .onnx files")
+
+    def test_output_model_output_dir_default_name(self):
+        self.succeeds("-i", model("relu"))
+        self.succeeds("-i", model("relu"), "--output_dir", "x", "--output_model", "b.onnx")
+        self.assertEqual(sorted(self.tree()), ["relu.optimized.onnx", "x", "x/b.onnx"])
+
+    @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
+    def test_output_dir_without_access(self):
+        os.mkdir(self.path("locked"))
+        os.chmod(self.path("locked"), stat.S_IRUSR | stat.S_IXUSR)
+        self.fails(["-i", model("relu"), "--output_dir", "locked"], "locked")
+
+    def test_export_popef_overwrite(self):
+        self.succeeds("-i", model("relu"), "--export_popef")
+        first = self.tree()["executable.popef"]
+        self.succeeds("-i", model("relu"), "--export_popef", "--num_io_tiles", "32")
+        self.assertNotEqual(self.tree()["executable.popef"], first)
+        self.succeeds("executable.popef", "--random", command="poprt_exec run")
+
+    def test_run_report(self):
+        text = self.succeeds("-i", DIGITS, *SHAPE, "--run")
+        batch, latency, rate = (float(re.search(p, text, re.M)[1]) for p in (r"^Bs: (\d+)$", r"^Latency: ([\d.]+)ms$", r"^Tput: (\d+)$"))
+        self.assertLess(abs(rate - batch * 1000 / latency), 0.1 * rate)
+
+    def test_show(self):
+        self.assertEqual(self.succeeds("-i", DIGITS, "--show").splitlines(),
+                         ["input image: dtype - f32, shape - [0, 1, 8, 8]", "output scores: dtype - f32, shape - [0, 10]"])
+        self.assertEqual(self.tree(), {})
+
+    def test_show_io_stat(self):
+        inputs = [onnx.value("a", onnx.F32, [2, 3]), onnx.value("b", onnx.S64, ["n"]), onnx.value("c", onnx.F32, [2, 3])]
+        nodes = [onnx.node("Add", ["a", "c"], ["d"]), onnx.node("Neg", ["b"], ["e"])]
+        self.write("m.onnx", onnx.model(nodes, inputs, [onnx.value("d", onnx.F32, [2, 3]), onnx.value("e", onnx.S64, ["n"])]))
+        before = self.tree()
+        self.assertEqual(self.succeeds("-i", "m.onnx", "--show_io_stat").splitlines(),
+                         ["inputs: 3", "  2 x dtype - f32, shape - [2, 3]", "  1 x dtype - s64, shape - [0]",
+                          "outputs: 2", "  1 x dtype - f32, shape - [2, 3]", "  1 x dtype - s64, shape - [0]"])
+        self.assertEqual(self.tree(), before)
+
+    def test_logging_level(self):
+        loud, quiet = (self.run_command("-i", model("stray"), "--logging_level", level) for level in ("DEBUG", "ERROR"))
+        self.assertEqual((loud.code, quiet.code, quiet.err), (0, 0, ""))
+        self.assertGreater(len(loud.err), 0)
+
+    def test_print_completion(self):
+        for shell in ("bash", "zsh"):
+            self.write(shell, self.succeeds("--print_completion", shell).encode())
+            ran = subprocess.run([shell, "-c", f". ./{shell}"], cwd=self.folder, capture_output=True, text=True, check=False) \
+                if shell == "bash" or os.path.exists("/usr/bin/zsh") else None
+            if ran:
+                self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        self.misused(["--print_completion", "fish"], "bash or zsh", "'fish'")
+
+    def complete(self, *words):
+        """What bash offers for the last word."""
+        line = "COMP_WORDS=(" + " ".join(f"'{w}'" for w in words) + f"); COMP_CWORD={len(words) - 1}"
+        script = f". ./bash; compopt() {{ :; }}; {line}; _poprt; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        self.write("bash", self.succeeds("--print_completion", "bash").encode())
+        return subprocess.run(["bash", "-c", script], cwd=self.folder, capture_output=True, text=True, check=True).stdout.split()
+
+    def test_completion_of_words_and_values(self):
+        self.assertEqual(self.complete("poprt", "--export_"), ["--export_popef"])
+        self.assertEqual(self.complete("poprt", "--ipu_version", "ipu2"), ["ipu2", "ipu21"])
+        self.assertEqual(self.complete("poprt", "tf2onnx", "--inputs"), ["--inputs", "--inputs_as_nchw"])
+
+    def test_list_all_passes(self):
+        lines = self.succeeds("--list_all_passes").splitlines()
+        listed = json.loads(self.succeeds("--list_all_passes", "--json"))
+        self.assertEqual([p["name"] for p in listed], [line.split()[0] for line in lines])
+        self.assertTrue(all(p["summary"] for p in listed))
+        self.misused(["--json"], "--json", "--list_all_passes")
+
+    def test_disable_compilation_progress_bar(self):
+        code, shown = self.on_terminal("-i", model("relu"), "--export_popef", "--disable_compilation_progress_bar")
+        self.assertEqual((code, shown.count("%")), (0, 0))
+        code, shown = self.on_terminal("-i", model("relu"), "--export_popef", "--compiler_options",
+                                       "show_compilation_progress_bar=False")
+        self.assertEqual(code, 0)
+
+    def test_perf_tuner_accepted_unimplemented(self):
+        self.assertIn("--perf_tuner does nothing", self.warned("-i", model("relu"), "--perf_tuner"))
+
+
+TF2ONNX = """import os, shutil, sys
+if "--signature_def" in sys.argv and "broken" in sys.argv:
+    sys.exit("no signature 'broken'\\n")
+with open(os.environ["TF2ONNX_WORDS"], "w") as file:
+    file.write(" ".join(sys.argv[1:]))
+shutil.copy(os.environ["TF2ONNX_MODEL"], sys.argv[sys.argv.index("--output") + 1])
+"""
+
+
+class Tensorflow(OptionTest):
+    def environment(self, package):
+        """Python finds a tf2onnx, which copies a model, or none."""
+        os.makedirs(self.path("python/tf2onnx"))
+        os.mkdir(self.path("saved"))
+        if package:
+            self.write("python/tf2onnx/__init__.py", b"")
+            self.write("python/tf2onnx/convert.py", TF2ONNX.encode())
+        else:
+            os.rmdir(self.path("python/tf2onnx"))
+        values = {"PYTHONPATH": self.path("python"), "TF2ONNX_WORDS": self.path("words"), "TF2ONNX_MODEL": model("relu")}
+        return mock.patch.dict(os.environ, values)
+
+    def test_framework_onnx_tensorflow(self):
+        with self.environment(True):
+            self.succeeds("-i", "saved/", "--framework", "tensorflow", "--export_popef", "tf2onnx", "--saved_model")
+            with open(self.path("words")) as file:
+                words = file.read().split()
+        self.assertEqual(words[:2] + words[4:], ["--saved-model", "saved", "--opset", "11"])
+        self.assertIn("saved.optimized.onnx", self.tree())
+        by_tensorflow = self.tree()["saved.optimized.onnx"]
+        self.succeeds("-i", model("relu"), "--framework", "onnx")
+        self.assertEqual(self.tree()["relu.optimized.onnx"], by_tensorflow)
+
+    def test_tf2onnx_sub_command_8_options(self):
+        with self.environment(True):
+            self.succeeds("-i", "saved", "--framework", "tensorflow", "tf2onnx", "--saved_model", "--signature_def", "s", "--tag",
+                          "t", "--inputs", "a:0,b:0", "--outputs", "c:0,", "d:0", "--opset", "13", "--inputs_as_nchw", "a:0",
+                          "--outputs_as_nchw", "c:0")
+            with open(self.path("words")) as file:
+                words = file.read()
+        for part in ("--opset 13", "--signature_def s", "--tag t", "--inputs a:0,b:0", "--outputs c:0,d:0",
+                     "--inputs-as-nchw a:0", "--outputs-as-nchw c:0"):
+            self.assertIn(part, words)
+
+    def test_without_the_package_or_what_it_refuses(self):
+        with self.environment(False):
+            ran = subprocess.run(["python3", "-c", "import tf2onnx"], capture_output=True, check=False)
+            if ran.returncode:
+                self.fails(["-i", "saved", "--framework", "tensorflow", "tf2onnx", "--saved_model"], "pip install tf2onnx")
+            self.misused(["-i", "saved", "--framework", "tensorflow"], "tf2onnx --saved_model")
+            self.misused(["-i", "saved", "tf2onnx", "--saved_model"], "--framework tensorflow")
+            self.fails(["-i", "nothing", "--framework", "tensorflow", "tf2onnx", "--saved_model"], "'nothing'")
+
+    def test_its_last_line_is_the_error(self):
+        with self.environment(True):
+            self.fails(["-i", "saved", "--framework", "tensorflow", "tf2onnx", "--saved_model", "--signature_def", "broken"],
+                       "tf2onnx failed: no signature 'broken'")
+
+
+class ConfigYaml(OptionTest):
+    def config(self, text):
+        self.write("c.yaml", text.encode() if isinstance(text, str) else text)
+        return ["--config_yaml", "c.yaml"]
+
+    def test_same_result_as_the_command_line(self):
+        self.succeeds("-i", DIGITS, *SHAPE, "--precision", "fp16", "--export_popef", "--num_io_tiles", "32", "--skip_passes",
+                      "eliminate_identity,sort_graph", "--compiler_options", "partials_type=float", "enable_outlining=False")
+        expected = self.tree()
+        for name in expected:
+            os.remove(self.path(name))
+        self.succeeds(*self.config(f"""# the same
+input_model: {DIGITS}
+input_shape:
+  - image=2,1,8,8
+precision: "fp16"
+export_popef: True
+num_io_tiles: 32
+skip_passes: [eliminate_identity, sort_graph]
+run: false
+compiler_options:
+  partials_type: float
+  enable_outlining: False
+"""))
+        os.remove(self.path("c.yaml"))
+        self.assertEqual(self.tree(), expected)
+
+    def test_the_command_line_comes_first(self):
+        self.config(f"input_model: {model('relu')}\noutput_model: a.onnx\n")
+        self.succeeds("--config_yaml", "c.yaml", "--output_model", "b.onnx")
+        self.assertIn("b.onnx", self.tree())
+        self.assertNotIn("a.onnx", self.tree())
+
+    def test_earlier_names(self):
+        self.succeeds(*self.config(f"input_model: {model('relu')}\nexport_popef: true\nbatch_per_step: 4\n"))
+        self.assertEqual(self.metadata()["batches_per_step"], "4")
+
+    def test_unknown_key_is_rejected(self):
+        self.misused(self.config("input_modle: m.onnx\n"), "c.yaml:1: there is no option 'input_modle', did you mean input_model?")
+        self.misused(self.config("input_model: m.onnx\nfrobnicate: 1\n"), "c.yaml:2: there is no option 'frobnicate'")
+
+    def test_wrong_values(self):
+        for text, why in (("batch_size: many", "expected a whole number of at least 1, found 'many'"),
+                          ("batch_size: 0", "of at least 1, found '0'"), ("export_popef: 7", "expected True or False, found '7'"),
+                          ("precision: int3", "expected fp32 or fp16"), ("precision: [fp16]", "expected one value, found a list"),
+                          ("precision: {a: b}", "expected one value, found a mapping"), ("precision:", "has no value"),
+                          ("passes: []", "has no value"), ("passes: {a: b}", "expected a list, found a mapping"),
+                          ("passes: [[a]]", "found a list or a mapping in it"), ("precision: ''", "the value is empty"),
+                          ("compiler_options: {a: [b]}", "expected one value"), ("run: True\nrun: True", "run is given twice"),
+                          ("config_yaml: c.yaml", "cannot name another"), ("[a, b]", "expected NAME: VALUE"),
+                          ("? [a]\n: b", "expected the name of an option"), ("precision: 'a\n\n  b'", "more than one line"),
+                          ("", "there are no options"), ("run: True: c", "mapping values are not allowed"),
+                          ("--- {run: True}\n--- {run: True}", "more than one document"),
+                          ("model_fusion: []", "model_fusion is not available yet")):
+            with self.subTest(text):
+                self.misused(self.config(text), "--config_yaml: c.yaml:", why)
+
+    def test_hostile_files(self):
+        bomb = "a: &a [x,x]\n" + "".join(f"{b}: &{b} [*{a},*{a}]\n" for a, b in zip("abcdefgh", "bcdefghi"))
+        for text, why in (("passes: &a [x]\nskip_passes: *a", "aliases are not taken"), (bomb, "there is no option 'a'"),
+                          ("passes: " + "[" * 100000, "found a list or a mapping in it"), ("{" * 100000, "expected the name"),
+                          ("run: !!python/object:os.system x", "tags are not taken"), (b"run: \xff\xfe", ""),
+                          (b"\0\1\2", ""), ("#" * (1 << 21), "more than 1048576 bytes")):
+            with self.subTest(text[:20]):
+                self.misused(self.config(text), "--config_yaml", why)
+
+    def test_files_that_cannot_be_read(self):
+        self.fails(["--config_yaml", "none.yaml"], "'none.yaml'")
+        os.mkdir(self.path("folder"))
+        self.fails(["--config_yaml", "folder"], "'folder'")
+
+
+class ShapesBatchOpset(OptionTest):
+    def test_input_shape(self):
+        self.succeeds("-i", DIGITS, *SHAPE)
+        self.assertIn("[2, 1, 8, 8]", self.succeeds("-i", "digits.optimized.onnx", "--show"))
+        self.fails(["-i", DIGITS, "--input_shape", "image=2,3,8,8"], "axis 1 is fixed")
+
+    def test_input_shape_of_an_input_that_the_model_lacks(self):
+        said = self.warned("-i", DIGITS, *SHAPE, "mask=1,2")
+        self.assertIn("the model has no input 'mask'; its inputs are: image", said)
+
+    def test_batch_size_and_batch_axis(self):
+        inputs = [onnx.value(n, onnx.F32, ["n", 3]) for n in "ab"]
+        self.write("m.onnx", onnx.model([onnx.node("Add", ["a", "b"], ["c"])], inputs, [onnx.value("c", onnx.F32, ["n", 3])]))
+        self.succeeds("-i", "m.onnx", "--batch_size", "5", "--batch_axis", "0")
+        self.assertEqual(self.succeeds("-i", "m.optimized.onnx", "--show").count("[5, 3]"), 3)
+        self.misused(["-i", "m.onnx", "--batch_size", "5"], "--batch_axis")
+        self.misused(["-i", "m.onnx", "--batch_axis", "0"], "--batch_size")
+
+    def test_infer_shape_ahead(self):
+        self.succeeds("-i", DIGITS, *SHAPE, "--infer_shape_ahead")
+        with_it = self.tree()
+        self.succeeds("-i", DIGITS, *SHAPE)
+        self.assertEqual(self.tree(), with_it)
+
+    def test_convert_version(self):
+        self.succeeds("-i", model("squeeze_opset11"), "--convert_version", "13")
+        self.assertIn('opset {"": 13}', self.graph("squeeze_opset11.optimized.onnx"))
+
+    def test_remove_outputs(self):
+        self.succeeds("-i", self.two_outputs(), "--remove_outputs", "z", "--export_popef")
+        text = self.graph("two.optimized.onnx")
+        self.assertEqual(re.findall(r"^  output %(\S+)", text, re.M), ["y"])
+        self.assertNotIn("Abs", text)
+        self.assertNotIn("Add", text)
+        self.assertEqual(self.metadata()["remove_outputs"], "z")
+        self.fails(["-i", "two.onnx", "--remove_outputs", "w"], "--remove_outputs", "no output 'w'", "'y', 'z'")
+        self.fails(["-i", "two.onnx", "--remove_outputs", "y, z"], "'z' is the only output")
+
+    def test_checkpoints(self):
+        self.succeeds("-i", self.two_outputs(), "--checkpoints", "w", "--export_popef")
+        self.assertEqual(re.findall(r"^  output %(\S+)", self.graph("two.optimized.onnx"), re.M), ["y", "z", "w"])
+        self.npy("x.npy", "f4", [2, 3], [1, 2, 3, -4, 5, 6])
+        self.succeeds("executable.popef", "--input", "x=x.npy", "--output", "w=w.npy", command="poprt_exec run")
+        self.assertEqual(self.read_npy(self.path("w.npy"))[1], [2, 4, 6, -8, 10, 12])
+        self.fails(["-i", "two.onnx", "--checkpoints", "none"], "--checkpoints", "no tensor 'none'")
+        self.fails(["-i", "two.onnx", "--checkpoints", "x"], "--checkpoints", "'x' is an input")
+
+    def test_check(self):
+        said = self.succeeds("-i", DIGITS, *SHAPE, "--check", "--precision", "fp16", "--export_popef")
+        self.assertIn("check: the outputs are those of the original", said)
+        self.succeeds("-i", self.two_outputs(), "--check", "--remove_outputs", "y", "--checkpoints", "w")
+        self.succeeds("-i", model("squeeze_opset11"), "--check", "--convert_version", "13")
+
+    def test_check_detects_what_a_conversion_breaks(self):
+        """The constant is beyond fp16 and is clipped, which changes what the model computes."""
+        nodes = [onnx.node("Add", ["x", "c"], ["y"])]
+        values = [onnx.value(n, onnx.F32, [2, 3]) for n in "xy"]
+        self.write("clipped.onnx", onnx.model(nodes, values[:1], values[1:], [onnx.floats("c", [1], [ABOVE_HALF])]))
+        before = self.tree()
+        ran = self.run_command("-i", "clipped.onnx", "--precision", "fp16", "--check", "--output_dir", "new")
+        self.assertEqual(ran.code, 1)
+        self.assertRegex(ran.err, r"poprt: --check: output 'y' of the converted model differs in 6 of 6 elements")
+        self.assertEqual(self.tree(), before)
+
+    def test_check_of_a_size_that_depends_on_data(self):
+        nodes = [onnx.node("Relu", ["x"], ["r"]), onnx.node("NonZero", ["r"], ["at"])]  # half of them are zero
+        self.write("m.onnx", onnx.model(nodes, [onnx.value("x", onnx.F32, [8, 9])], [onnx.value("at", onnx.S64, [2, "n"])]))
+        for words in ([], ["--precision", "fp16"]):
+            self.assertIn("check:", self.succeeds("-i", "m.onnx", "--check", *words))
+
+    def test_folders_of_a_check_go(self):
+        self.succeeds("-i", model("relu"), "--check")
+        self.assertEqual(list(self.tree()), ["relu.optimized.onnx"])
+
+
+class Precision(OptionTest):
+    def test_precision(self):
+        self.succeeds("-i", DIGITS, *SHAPE, "--precision", "fp16")
+        self.assertIn("dtype - f16", self.succeeds("-i", "digits.optimized.onnx", "--show"))
+        for precision in (["fp8", "--ipu_version", "ipu21"], ["fp8_weight"]):
+            self.fails(["-i", DIGITS, *SHAPE, "--precision", *precision], f"{precision[0]} is not available yet")
+        self.misused(["-i", DIGITS, "--precision", "int3"], "fp8_weight", "'int3'")
+
+    def test_fp16_skip_op_types(self):
+        """The operands of what is skipped are fp32: casts stand around it, and its constants are not narrowed."""
+        values = [onnx.value(n, onnx.F32, [2, 3]) for n in "xy"]
+        nodes = [onnx.node("Add", ["x", "c"], ["a"]), onnx.node("Mul", ["a", "c"], ["y"])]
+        self.write("m.onnx", onnx.model(nodes, values[:1], values[1:], [onnx.floats("c", [1], [2.5])]))
+        self.succeeds("-i", "m.onnx", "--precision", "fp16")
+        self.assertNotIn("Cast", self.graph("m.optimized.onnx"))
+        self.succeeds("-i", "m.onnx", "--precision", "fp16", "--fp16_skip_op_types", "Mul, Add", "--check")
+        text = self.graph("m.optimized.onnx")
+        for op in ("Add", "Mul"):
+            first, second = re.search(rf"= {op}\(%(\S+), %(\S+)\)", text).groups()
+            for operand in (first, second):
+                self.assertRegex(text, rf'%"?{re.escape(operand)}"? : f32\[')
+        self.assertEqual(text.count("Cast("), 2 if "Cast(%a" not in text else 4)
+
+    def test_fp16_skip_op_types_that_mean_nothing(self):
+        self.assertIn("no operator LRN", self.warned("-i", model("relu"), "--precision", "fp16", "--fp16_skip_op_types", "LRN"))
+        self.assertIn("without --precision", self.warned("-i", model("relu"), "--fp16_skip_op_types", "Relu"))
+
+    def test_enable_avoid_overflow_patterns(self):
+        """Half is a storage type: what overflows fp16 between operators does not, with the option and without."""
+        nodes = [onnx.node("Mul", ["x", "x"], ["square"]), onnx.node("ReduceSum", ["square"], ["sum"], keepdims=1),
+                 onnx.node("Sqrt", ["sum"], ["y"])]
+        values = [onnx.value("x", onnx.F32, [2, 3]), onnx.value("y", onnx.F32, [1, 1])]
+        self.write("norm.onnx", onnx.model(nodes, values[:1], values[1:]))
+        self.npy("x.npy", "f2", [2, 3], [512.0] * 6)  # whose squares fp16 does not hold
+        for more in ([], ["--enable_avoid_overflow_patterns"]):
+            self.succeeds("-i", "norm.onnx", "--precision", "fp16", "--export_popef", *more)
+            self.succeeds("executable.popef", "--input", "x=x.npy", "--output", "y=y.npy", command="poprt_exec run")
+            norm, = self.read_npy(self.path("y.npy"))[1]
+            self.assertLess(abs(norm - 512 * 6 ** 0.5), 1)
+
+    def test_fp8_options_go_together(self):
+        self.misused(["-i", DIGITS, "--calibration_with_data"], "--data_preprocess")
+        self.misused(["-i", DIGITS, "--calibration_with_data", "--data_preprocess", "d"], "fp8 or fp8_weight")
+        for precision in (["--precision", "fp8", "--ipu_version", "ipu21"], ["--precision", "fp16"], []):
+            self.misused(["-i", DIGITS, *precision, "--calibration_loss_type", "gptq"], "gptq goes with", "fp8_weight")
+        self.misused(["-i", DIGITS, "--calibration_loss_type", "cos"], "mse or mae", "'cos'")
+
+    def test_calibration_has_its_earlier_names(self):
+        self.misused(["-i", DIGITS, "--quantize"], "--calibration_with_data needs --data_preprocess")
+        self.misused(["-i", DIGITS, "--quantize_loss_type", "gptq"], "--calibration_loss_type gptq")
+
+    def test_precision_compare(self):
+        self.succeeds("-i", DIGITS, *SHAPE, "--precision", "fp16", "--precision_compare", "--output_dir", "out")
+        log = self.tree()["out/precision_compare.log"].decode()
+        layers = re.findall(r"^(Conv|Gemm) (\S+): MSE (\S+) MAE (\S+) SNR (\S+) cosine distance (\S+) noise skewness (\S+) "
+                            r"noise kurtosis (\S+)$", log, re.M)
+        self.assertEqual([layer[0] for layer in layers], ["Conv", "Conv", "Conv", "Gemm", "Gemm"])
+        for _, name, mse, mae, snr, cosine, *_ in layers:
+            self.assertTrue(0 < float(mse) < float(mae) ** 2 * 10 < 1, name)
+            self.assertTrue(0 < float(snr) < 1e-3 and 0 <= float(cosine) < 1e-3, name)
+        self.assertEqual(len(re.findall(r"^  (?:original|converted|noise): mean \S+ std \S+ min \S+ max \S+ skewness \S+ kurtosis",
+                                        log, re.M)), 3 * len(layers))
+        for histogram in re.findall(r"histogram \[(.*)\]", log):
+            self.assertEqual(len(histogram.split()), 32)
+        worst = [float(d) for d in re.findall(r"^(\S+) (?:Conv|Gemm) \S+$", log.split("worst first")[1], re.M)]
+        self.assertEqual(worst, sorted(worst, reverse=True))
+
+    def test_precision_compare_of_a_model_without_layers(self):
+        self.succeeds("-i", model("relu"), "--precision_compare")
+        self.assertIn(b"no Conv, MatMul or Gemm", self.tree()["precision_compare.log"])
+
+
+class GraphOptimisation(OptionTest):
+    def test_passes_order(self):
+        for order in (["eliminate_identity", "sort_graph"], ["sort_graph", "eliminate_identity"]):
+            self.assertEqual(self.recorded("--passes", ",".join(order))["passes"], ",".join(order))
+        self.fails(["-i", model("relu"), "--passes", "nope"], "'nope'")
+
+    def test_skip_passes(self):
+        nodes = [onnx.node("Identity", ["x"], ["i"]), onnx.node("Neg", ["i"], ["y"])]
+        values = [onnx.value(n, onnx.F32, [2]) for n in "xy"]
+        self.write("m.onnx", onnx.model(nodes, values[:1], values[1:]))
+        self.succeeds("-i", "m.onnx")
+        self.assertNotIn("Identity", self.graph("m.optimized.onnx"))
+        self.succeeds("-i", "m.onnx", "--skip_passes", "eliminate_identity")
+        self.assertIn("Identity", self.graph("m.optimized.onnx"))
+
+    def test_disable_fast_norm(self):
+        self.succeeds("-i", DIGITS, *SHAPE, "--disable_fast_norm")
+        self.assertNotIn("FastNorm", self.graph("digits.optimized.onnx"))
+
+    def test_enable_insert_remap_remap_mode(self):
+        found = self.recorded("--enable_insert_remap", "--remap_mode", "after_matmul,", "before_add")
+        self.assertEqual((found["enable_insert_remap"], found["remap_mode"]), ("1", "after_matmul,before_add"))
+        self.assertEqual(self.recorded("--enable_insert_remap", "--remap_mode", "both")["remap_mode"], "both")
+        self.misused(["-i", model("relu"), "--enable_insert_remap", "--remap_mode", "around_add"], "--remap_mode", "'around_add'")
+        self.assertIn("no effect without --enable_insert_remap", self.warned("-i", model("relu"), "--remap_mode", "before_add"))
+
+    def test_max_tensor_size(self):
+        nodes = [onnx.node("Add", ["c", "c"], ["d"]), onnx.node("Add", ["x", "d"], ["y"])]
+        values = [onnx.value(n, onnx.F32, [8]) for n in "xy"]
+        self.write("m.onnx", onnx.model(nodes, values[:1], values[1:], [onnx.floats("c", [8], [1.0] * 8)]))
+        self.misused(["-i", "m.onnx", "--max_tensor_size", "0"], "--max_tensor_size", "-1 for no limit or at least 1")
+        for size, adds in (("31", 2), ("32", 1), ("-1", 1)):
+            self.succeeds("-i", "m.onnx", f"--max_tensor_size={size}")
+            self.assertEqual(self.graph("m.optimized.onnx").count("Add("), adds)
+
+    def test_serialize_matmul_grammar(self):
+        for word in ("m=2", "m=2/input_channels", "/a/b=4/reducing_dim/True", "m=1/none/False"):
+            self.assertEqual(self.recorded("--serialize_matmul", word, "other=3")["serialize_matmul"], word + " other=3")
+        for word, why in (("m", "no name"), ("m=0", "factor"), ("m=x", "factor"), ("m=2/rows", "mode"), ("m=2/none/yes", "KEEP"),
+                          ("m=2/none/True/x", "KEEP")):
+            self.misused(["-i", model("relu"), "--serialize_matmul", word], "--serialize_matmul", f"'{word}'", why)
+
+    def test_serialize_matmul_add_grammar(self):
+        self.assertEqual(self.recorded("--serialize_matmul_add", "m/a=2")["serialize_matmul_add"], "m/a=2")
+        for word in ("m=2", "m/a", "m/a=0", "m/a=2/none"):
+            self.misused(["-i", model("relu"), "--serialize_matmul_add", word], "--serialize_matmul_add", f"'{word}'")
+
+    def test_merge_matmul_add_and_moe_take_pairs(self):
+        for option in ("--merge_matmul_add", "--merge_moe"):
+            self.misused(["-i", model("relu"), option, "a,b,c"], option, "pairs")
+        self.misused(["-i", model("relu"), "--merge_matmul", "a,,b"], "--merge_matmul", "empty name")
+
+
+class Compile(OptionTest):
+    def test_ipu_version(self):
+        self.assertEqual(self.recorded("--ipu_version", "ipu21")["ipu_version"], "ipu21")
+        self.misused(["-i", DIGITS, "--precision", "fp8", "--ipu_version", "ipu2"], "fp8 needs --ipu_version ipu21")
+        self.misused(["-i", DIGITS, "--ipu_version", "ipu3"], "ipu2 or ipu21", "'ipu3'")
+
+    def test_batches_per_step(self):
+        self.assertEqual(self.recorded("--batches_per_step", "16")["batches_per_step"], "16")
+        self.assertEqual(self.recorded("--batch_per_step", "8")["batches_per_step"], "8")
+        self.misused(["-i", DIGITS, "--batches_per_step", "0"], "--batches_per_step", "at least 1")
+
+    def test_available_memory_proportion_range(self):
+        self.assertEqual(self.recorded("--available_memory_proportion", "0.1")["available_memory_proportion"], "0.1")
+        self.recorded("--available_memory_proportion", "1")
+        for value in ("0", "1.5", "-1", "nan", "half"):
+            self.misused(["-i", DIGITS, f"--available_memory_proportion={value}"], "--available_memory_proportion",
+                         "above 0 and at most 1", f"'{value}'")
+
+    def test_compiler_options_key_val(self):
+        fields = {f["name"]: f for f in json.loads(self.succeeds("--json", command="poprt_exec options"))["compiler_options"]}
+        self.assertEqual(len(fields), 39)  # of 40; compilation_progress_logger is a function
+        for name, field in fields.items():
+            value = "{}" if name == "opaque_blobs" else {"flag": "False", "integer": "1", "number": "0.5"}.get(field["kind"], field.get("choices", ["word"])[0])
+            words = ["-i", model("relu"), "--export_popef", "--compiler_options", f"{name}={value}"]
+            with self.subTest(name):
+                if field["effect"] == "fails":
+                    self.fails(words, "--compiler_options", name, field["note"])
+                    continue
+                ran = self.run_command(*words)
+                self.assertEqual(ran.code, 0, ran.err)
+                if field["effect"] != "acts":
+                    self.assertEqual(self.metadata()[name], value)
+
+    def test_compiler_options_that_are_wrong(self):
+        for word, why in (("nonsense=1", "no field 'nonsense'"), ("num_io_tiles=x", "whole number"), ("num_io_tiles", "KEY=VAL"),
+                          ("enable_outlining=maybe", "True or False"), ("partials_type=double", "half or float"),
+                          ("available_memory_proportion=2", "at most 1"), ("opaque_blobs=x", "JSON object of texts"),
+                          ('opaque_blobs={"a": 1}', "JSON object of texts"), ("opaque_blobs=" + "[" * 100000, "JSON object")):
+            self.misused(["-i", model("relu"), "--compiler_options", word], "--compiler_options", why)
+        for word in ("num_ipus=2", "enable_pipelining=True", "virtual_graph_mode=manual"):
+            self.fails(["-i", model("relu"), "--compiler_options", word], "one IPU")
+
+    def test_one_value_by_two_ways(self):
+        self.recorded("--num_io_tiles", "32", "--compiler_options", "num_io_tiles=32")
+        self.misused(["-i", model("relu"), "--num_io_tiles", "32", "--compiler_options", "num_io_tiles=64"], "num_io_tiles", "32",
+                     "64")
+
+    def test_compiler_options_that_act(self):
+        with mock.patch.dict(os.environ, {"POPART_CACHE_DIR": "", "POPXL_CACHE_DIR": ""}):
+            self.succeeds("-i", model("relu"), "--export_popef", "--compiler_options", "enable_engine_caching=True",
+                          "cache_path=cached")
+        self.assertEqual(len(os.listdir(self.path("cached"))), 1)
+        self.succeeds("-i", model("relu"), "--output", "r.popef", "--compiler_options", 'opaque_blobs={"a": "1", "b": "two"}')
+        blobs = json.loads(self.succeeds("--json", "r.popef", command="popef_dump"))["opaque_blobs"]
+        self.assertEqual([b["name"] for b in blobs if b["name"] in "ab"], ["a", "b"])
+        self.succeeds("-i", DIGITS, *SHAPE, "--output", "d.popef", "--compiler_options", "constant_weights=False")
+        self.assertIn("weight_d2h_", self.succeeds("-m", "d.popef", command="popef_dump"))
+
+    def test_popart_options(self):
+        found = self.recorded("--popart_options", "outlineThreshold=5", "engineOptions.debug.allowOutOfMemory=true")
+        self.assertEqual((found["popart.outlineThreshold"], found["popart.engineOptions.debug.allowOutOfMemory"]), ("5", "true"))
+        self.misused(["-i", model("relu"), "--popart_options", "outline=5"], "--popart_options", "'outline'")
+
+    def test_results_do_not_depend_on_recorded_options(self):
+        self.succeeds("-i", DIGITS, *SHAPE, "--output", "a.popef")
+        self.succeeds("-i", DIGITS, *SHAPE, "--output", "b.popef", "--num_io_tiles", "64", "--batches_per_step", "8",
+                      "--compiler_options", "partials_type=float", "outline_threshold=1e-7")
+        self.npy("x.npy", "f4", [2, 1, 8, 8], [i / 128 for i in range(128)])
+        for name in "ab":
+            self.succeeds(f"{name}.popef", "--input", "image=x.npy", "--output", f"scores={name}.npy", command="poprt_exec run")
+        self.assertEqual(self.tree()["a.npy"], self.tree()["b.npy"])
+
+
+if __name__ == "__main__":
+    unittest.main()
