@@ -255,6 +255,8 @@ int main_checked(int argc, char** argv) {
                "Read external data through symbolic and hard links too; for models you trust");
   app.add_flag("--strict", a.compile.strict,
                "Refuse a model for what is a warning otherwise, such as unknown attributes");
+  app.add_flag("--embed_source", a.compile.embed_source,
+               "The executable holds the model, for poprt_exec recompile");
   app.add_flag("--list_all_passes", a.list_all_passes, "List the passes");
   app.add_option("--logging_level", a.logging_level,
                  "DEBUG, INFO, WARNING, ERROR or CRITICAL [WARNING]")
@@ -280,6 +282,9 @@ int main_checked(int argc, char** argv) {
                     "takes a path",
                     a.popef_name));
   if (!a.output.empty() || !a.popef_name.empty()) a.export_popef = true;
+  if (a.compile.embed_source && !a.export_popef)
+    throw Usage(
+        "--embed_source needs an executable: give --export_popef, --output or --popef_name");
   if (a.list_all_passes) {
     poprt_string* text = nullptr;
     check(poprt_compiler_list_passes(&text));

@@ -18,14 +18,14 @@ find_library(ZSTD_STATIC_LIBRARY libzstd.a REQUIRED)
 add_library(poprt_zstd INTERFACE)
 target_link_libraries(poprt_zstd INTERFACE ${ZSTD_STATIC_LIBRARY})
 
-# For the operators of text.
+# For the operators of text: in the compiler's plugin alone, and shared, since Debian's static RE2 is not made for a plugin.
 find_path(RE2_INCLUDE_DIR re2/re2.h REQUIRED)
-find_library(RE2_STATIC_LIBRARY libre2.a REQUIRED)
+find_library(RE2_LIBRARY re2 REQUIRED)
 find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)
-find_library(UTF8PROC_STATIC_LIBRARY libutf8proc.a REQUIRED)
+find_library(UTF8PROC_LIBRARY utf8proc REQUIRED)
 add_library(poprt_text INTERFACE)
 target_include_directories(poprt_text SYSTEM INTERFACE ${RE2_INCLUDE_DIR} ${UTF8PROC_INCLUDE_DIR})
-target_link_libraries(poprt_text INTERFACE ${RE2_STATIC_LIBRARY} ${UTF8PROC_STATIC_LIBRARY})
+target_link_libraries(poprt_text INTERFACE ${RE2_LIBRARY} ${UTF8PROC_LIBRARY})
 
 # Debian's libonnx-dev: the proto classes and the version converter.
 find_library(ONNX_LIBRARY onnx REQUIRED)

@@ -43,7 +43,9 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_compile_options, opaque_blob_count, 200);
   AT(poprt_compile_options, strict, 208);
   AT(poprt_compile_options, winograd, 212);
-  assert_int_equal(sizeof(poprt_compile_options), 216);
+  AT(poprt_compile_options, embed_source, 216);
+  AT(poprt_compile_options, reserved_3, 220);
+  assert_int_equal(sizeof(poprt_compile_options), 224);
 
   AT(poprt_opaque_blob, name, 0);
   AT(poprt_opaque_blob, data, 8);

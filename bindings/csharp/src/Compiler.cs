@@ -117,6 +117,12 @@ namespace Poprt
         /// </summary>
         public bool Strict { get; set; }
 
+        /// <summary>
+        /// Whether the PopEF file holds the ONNX model, external data included, so that poprt_exec recompile needs
+        /// nothing else. Since 1.0.
+        /// </summary>
+        public bool EmbedSource { get; set; }
+
         /// <summary>Keeps what is compiled in CachePath and takes it from there the next time.</summary>
         public bool EnableEngineCaching { get; set; }
 
@@ -158,6 +164,7 @@ namespace Poprt
             raw.set_convert_version(ConvertVersion);
             raw.set_variable_weights(VariableWeights);
             raw.set_strict(Strict);
+            raw.set_embed_source(EmbedSource);
             raw.set_engine_caching(EnableEngineCaching, CachePath ?? "");
         }
     }

@@ -81,6 +81,7 @@ class CompilerOptions(Config):
         "allow_links": False,  # external data may be reached through links; only for models that are trusted
         "convert_version": 0,
         "strict": False,  # refuse a model for what is a warning otherwise, such as attributes that nobody knows
+        "embed_source": False,  # the PopEF file holds the ONNX model, for poprt_exec recompile
         "verify": True,
         "after_pass": None,  # after_pass(name, rewrites, milliseconds, nodes_before, nodes_after), while it compiles
     }
@@ -115,6 +116,7 @@ class CompilerOptions(Config):
         raw.set_allow_links(bool(self.allow_links))
         raw.set_convert_version(self.convert_version)
         raw.set_strict(bool(self.strict))
+        raw.set_embed_source(bool(self.embed_source))
         for name, data in self.opaque_blobs.items():
             content = data.encode() if isinstance(data, str) else data
             raw.add_opaque_blob(name, *_raw.raw_address(content))

@@ -63,6 +63,7 @@ struct CompilerOptions {
   bool allowLinks = false;     // see poprt_compile_options
   bool strict = false;         // see poprt_compile_options
   Winograd winograd = Winograd::standard;
+  bool embedSource = false;  // see poprt_compile_options
 };
 
 // Model arguments are a path, or the bytes of an ONNX file. `outputs` names the outputs to keep;
@@ -177,6 +178,7 @@ class Compiler {
       o.convert_version = options.convertVersion;
       o.allow_links = options.allowLinks;
       o.strict = options.strict;
+      o.embed_source = options.embedSource;
       o.user_data = this;
       if (options.progress)
         o.progress = [](double done, const char* what, void* self) {

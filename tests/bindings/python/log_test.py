@@ -155,6 +155,9 @@ class Options(unittest.TestCase):
                 self.assertEqual(session.model().metadata, session.popefModel().metadata)
         with self.assertRaisesRegex(errors.InvalidArgumentError, "name"):
             affine(opaque_blobs={"": b""})
+        source, = affine(embed_source=True).popef_model().opaqueBlobs
+        with open(os.path.join(DATA, "affine.onnx"), "rb") as file:
+            self.assertEqual((source.name, bytes(source.data())), ("poprt.source", file.read()))
 
 
 class Observation(unittest.TestCase):
