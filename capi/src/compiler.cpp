@@ -14,6 +14,7 @@
 #include "compiler_loader.h"
 #include "engine_options.h"
 #include "guard.h"
+#include "kernels/common/cpu.h"
 #include "runtime/queue/payload_buffer.h"
 #include "runtime/session/popef_file.h"
 
@@ -271,6 +272,7 @@ poprt_error* poprt_compiler_create(const poprt_compile_options* options,
                                    poprt_compiler** out_compiler) {
   return capi::guard([&] {
     warn_of_log_level();
+    kernels::warn_of_isa();
     const auto o = capi::read_options(options, "poprt_compile_options");
     auto& out = capi::required(out_compiler, "out_compiler");
     check(o);

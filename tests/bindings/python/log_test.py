@@ -160,6 +160,22 @@ class Options(unittest.TestCase):
             self.assertEqual((source.name, bytes(source.data())), ("poprt.source", file.read()))
 
 
+class Environment(unittest.TestCase):
+    def test_one_warning_of_what_the_environment_says(self):
+        program = f"""
+from poprt.runtime import Runner
+for _ in range(2):
+    Runner({os.path.join(DATA, "lookup.onnx")!r}).close()
+"""
+        for name, value, known in (("POPRT_ISA", "neon", "baseline, avx2 or avx512"),
+                                   ("POPRT_LOG_LEVEL", "loud", "TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF")):
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                ran = subprocess.run([sys.executable, "-c", program], text=True, check=True, capture_output=True,
+                                     env={**os.environ, name: value, "XDG_CACHE_HOME": folder})
+                self.assertEqual(ran.stderr.count(f"{name} is '{value}', expected {known}"), 1, ran.stderr)
+                self.assertEqual(ran.stderr.count("\n"), 1, ran.stderr)
+
+
 class Observation(unittest.TestCase):
     def test_scenario_57_telemetry_of_a_runner(self):
         x = np.zeros((2, 4), np.float32)
