@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import datetime
 import enum
+import functools
 import json
 import math
 import os
+import weakref
 from concurrent.futures import CancelledError as _StandardCancelledError, Future
 from typing import Any, Callable, Generator, Mapping, Optional, Sequence, TypedDict, TypeVar, Union, overload
 
@@ -421,6 +423,33 @@ class OutputFuture(Future[Mapping[str, Any]]):
             self.set_exception(error)
 
 
+class _Loop:
+    """What an event loop is told of: runs that are over wake it once for all of them, without a thread that waits for the
+    interpreter, and without a future of another kind for each."""
+
+    _known: "weakref.WeakKeyDictionary[Any, _Loop]" = weakref.WeakKeyDictionary()
+
+    def __init__(self, loop: Any):
+        self.raw = _raw.RawLoop()
+        loop.add_reader(self.raw.wake(), self.raw.take)
+
+    @classmethod
+    def of(cls, loop: Any) -> "_Loop":
+        known = cls._known.get(loop)
+        if known is None:
+            known = cls._known[loop] = cls(loop)
+        return known
+
+
+def _settle(future: Any, error: Optional[BaseException]) -> None:
+    if future.cancelled():
+        return
+    if error is None:
+        future.set_result(None)
+    else:
+        future.set_exception(error)
+
+
 class Binding:
     """Arrays that were checked once, for any number of runs: ``execute`` only runs. See ``ModelRunner.bind``."""
 
@@ -508,10 +537,33 @@ class BaseRunner:
         """Submits a run and awaits it; without ``outputs`` into new arrays. The event loop is never blocked: what the
         queue has no place for waits in line. A task that is cancelled cancels a run that has not begun."""
         if outputs is not None:
-            return await self.execute_async(inputs, outputs, begin_within)
+            await self._submit(inputs, outputs, begin_within)
+            return outputs
         made = self._new_outputs(inputs)
-        await self.execute_async(inputs, made, begin_within)
+        await self._submit(inputs, made, begin_within)
         return self._crop(made)
+
+    async def _submit(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], begin_within: Optional[float]) -> None:
+        import asyncio  # takes longer than the rest of this module, and most programs have no event loop
+
+        loop = asyncio.get_running_loop()
+        try:
+            ended = _Loop.of(loop).raw
+        except NotImplementedError:  # a loop that cannot watch files
+            await self.execute_async(inputs, outputs, begin_within)
+            return
+        future, raw = loop.create_future(), self._open()
+        run = _raw.raw_submit_on_loop(
+            raw, inputs if isinstance(inputs, dict) else dict(inputs),
+            outputs if isinstance(outputs, dict) else dict(outputs), self._check_types,
+            0 if begin_within is None else max(1, int(begin_within * 1e9)), ended,
+            functools.partial(_settle, future), raw)
+        try:
+            await future
+        except asyncio.CancelledError:
+            if future.cancelled():
+                run.cancel()
+            raise
 
     @overload
     def run(self, inputs: Mapping[str, Any], /) -> dict[str, np.ndarray]: ...
