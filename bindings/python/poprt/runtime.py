@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import enum
-import functools
 import json
 import math
 import os
@@ -423,31 +422,40 @@ class OutputFuture(Future[Mapping[str, Any]]):
             self.set_exception(error)
 
 
-class _Loop:
-    """What an event loop is told of: runs that are over wake it once for all of them, without a thread that waits for the
-    interpreter, and without a future of another kind for each."""
-
-    _known: "weakref.WeakKeyDictionary[Any, _Loop]" = weakref.WeakKeyDictionary()
-
-    def __init__(self, loop: Any):
-        self.raw = _raw.RawLoop()
-        loop.add_reader(self.raw.wake(), self.raw.take)
-
-    @classmethod
-    def of(cls, loop: Any) -> "_Loop":
-        known = cls._known.get(loop)
-        if known is None:
-            known = cls._known[loop] = cls(loop)
-        return known
+_loops: "weakref.WeakKeyDictionary[Any, weakref.ref[_raw.RawLoop]]" = weakref.WeakKeyDictionary()
 
 
-def _settle(future: Any, error: Optional[BaseException]) -> None:
-    if future.cancelled():
-        return
-    if error is None:
-        future.set_result(None)
-    else:
-        future.set_exception(error)
+def _raw_loop(loop: Any) -> _raw.RawLoop:
+    """What tells an event loop of runs that are over: it is woken once for all of them, without a thread that waits for
+    the interpreter. The loop alone holds it, as a file that it watches, so that it goes when the loop is closed."""
+    known = _loops.get(loop)
+    raw = known() if known else None
+    if raw is None:
+        raw = _raw.RawLoop()
+        loop.add_reader(raw.wake(), raw.take)
+        _loops[loop] = weakref.ref(raw)
+    return raw
+
+
+class _Submitted:
+    """A run that a task awaits. Called on the loop's thread, with what it failed with, when its memory is free."""
+
+    __slots__ = ("future", "free", "over")
+
+    def __init__(self, future: Any):
+        self.future = future
+        self.free: Any = None  # what a task that was cancelled waits for
+        self.over = False
+
+    def __call__(self, error: Optional[BaseException]) -> None:
+        self.over = True
+        if self.future.cancelled():
+            if self.free is not None and not self.free.cancelled():
+                self.free.set_result(None)
+        elif error is None:
+            self.future.set_result(None)
+        else:
+            self.future.set_exception(error)
 
 
 class Binding:
@@ -535,7 +543,8 @@ class BaseRunner:
     async def submit(self, inputs: Mapping[str, Any], outputs: Optional[Mapping[str, Any]] = None,
                      begin_within: Optional[float] = None) -> Mapping[str, Any]:
         """Submits a run and awaits it; without ``outputs`` into new arrays. The event loop is never blocked: what the
-        queue has no place for waits in line. A task that is cancelled cancels a run that has not begun."""
+        queue has no place for waits in line. A task that is cancelled cancels a run that has not begun; when it has,
+        the cancellation arrives when it is over: in any case the arrays are free then."""
         if outputs is not None:
             await self._submit(inputs, outputs, begin_within)
             return outputs
@@ -547,22 +556,28 @@ class BaseRunner:
         import asyncio  # takes longer than the rest of this module, and most programs have no event loop
 
         loop = asyncio.get_running_loop()
-        try:
-            ended = _Loop.of(loop).raw
-        except NotImplementedError:  # a loop that cannot watch files
-            await self.execute_async(inputs, outputs, begin_within)
-            return
-        future, raw = loop.create_future(), self._open()
+        submitted, raw = _Submitted(loop.create_future()), self._open()
+        if loop not in _loops:
+            try:
+                _raw_loop(loop)
+            except NotImplementedError:  # it cannot watch files
+                await self.execute_async(inputs, outputs, begin_within)
+                return
         run = _raw.raw_submit_on_loop(
             raw, inputs if isinstance(inputs, dict) else dict(inputs),
             outputs if isinstance(outputs, dict) else dict(outputs), self._check_types,
-            0 if begin_within is None else max(1, int(begin_within * 1e9)), ended,
-            functools.partial(_settle, future), raw)
+            0 if begin_within is None else max(1, int(begin_within * 1e9)), _raw_loop(loop),
+            submitted, raw)
         try:
-            await future
+            await submitted.future
         except asyncio.CancelledError:
-            if future.cancelled():
-                run.cancel()
+            if submitted.future.cancelled() and not run.cancel():
+                while not submitted.over:  # it computes, or nobody has taken its end yet
+                    submitted.free = loop.create_future()
+                    try:
+                        await submitted.free
+                    except asyncio.CancelledError:
+                        pass  # again
             raise
 
     @overload

@@ -5,6 +5,7 @@ import gc
 import os
 import sys
 import threading
+import time
 import unittest
 import weakref
 
@@ -108,12 +109,42 @@ class Loop(unittest.TestCase):
                 asyncio.ensure_future(slow.submit({"x": x}))
             await asyncio.sleep(0)
 
-        asyncio.run(leave())  # cancels the tasks, not a run that has begun
+        loop = asyncio.new_event_loop()
+        loop.set_exception_handler(lambda loop, context: None)  # of tasks that nobody awaits
+        loop.run_until_complete(leave())
+        loop.close()
         arrays.clear()
+        del loop
         slow.close()
-        asyncio.run(asyncio.sleep(0.2))
-        gc.collect()
-        self.assertEqual([a() for a in alive], [None] * 4)
+        until = time.monotonic() + 30
+        while any(a() is not None for a in alive) and time.monotonic() < until:
+            time.sleep(0.05)
+            gc.collect()
+        self.assertEqual([a() is None for a in alive], [True] * 4)
+
+    def test_a_cancelled_task_ends_when_its_memory_is_free(self):
+        slow = self.runner(self.slow)
+        x, y = {"x": np.ones((512, 512), np.float32)}, {"y": np.zeros((512, 512), np.float32)}
+        slow.execute(x, y)
+        expected = y["y"].copy()
+
+        async def main():
+            task = asyncio.ensure_future(slow.submit(x, y))
+            while slow.statistics()["in_flight"] == 0 or slow.statistics()["submitted"] < 2:
+                await asyncio.sleep(0)
+            await asyncio.sleep(0.001)  # on the device
+            y["y"].fill(0)
+            task.cancel()
+            await asyncio.sleep(0)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            return slow.statistics()
+
+        said = asyncio.run(main())
+        self.assertEqual(said["in_flight"], 0)
+        if said["completed"] == 2:  # it had begun
+            np.testing.assert_array_equal(y["y"][-1], expected[-1])
 
     def test_loops_of_several_threads(self):
         runner, answers = self.runner(), []
