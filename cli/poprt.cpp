@@ -102,6 +102,10 @@ class Source {
   std::optional<TemporaryFolder> made_;
 };
 
+bool exports_popef(const GivenOptions& given) {
+  return given.has("export_popef") || given.has("popef_name") || given.has("output");
+}
+
 // Where the executable goes. Throws Failure when a file of that name holds another model, which the
 // user may want to keep.
 fs::path popef_path(const GivenOptions& given, const std::string& input) {
@@ -225,7 +229,7 @@ void convert_and_compile(const GivenOptions& given) {
   if (given.has("show_io_stat")) print(poprt_compiler_io_stat_file, compiler.get(), input);
   if (given.has("show") || given.has("show_io_stat")) return;
   MadeFolder made(given.text("output_dir", "./"));
-  const bool exports = given.has("export_popef") || given.has("popef_name") || given.has("output");
+  const bool exports = exports_popef(given);
   const std::string converted = converted_path(given, input);
   const std::string popef = exports ? popef_path(given, input).string() : std::string();
   bar.begin("PopRT conversion");
@@ -318,6 +322,9 @@ int main_checked(int argc, char** argv) {
   if (given.has("logging_level")) check(poprt_log_set_level(given.text("logging_level").c_str()));
   if (inform(given)) return 0;
   check_popef_names(given);
+  if (given.has("embed_source") && !exports_popef(given))
+    throw Usage(
+        "--embed_source needs an executable: give --export_popef, --output or --popef_name");
   if (given.has("perf_tuner"))
     fmt::print(stderr, "poprt: --perf_tuner does nothing: {}\n",
                option_tables().find("perf_tuner")->note);

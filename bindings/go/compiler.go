@@ -53,6 +53,8 @@ type CompileOptions struct {
 	// Strict refuses a model for what is a warning in the log otherwise, such as attributes that an operator does
 	// not have. Since 1.0.
 	Strict bool
+	// EmbedSource keeps the ONNX model in the PopEF file, external data included, for poprt_exec recompile. Since 1.0.
+	EmbedSource bool
 	// Options of command poprt by name, without dashes; [ListOptions] has them all. What tunes a chip goes into the
 	// PopEF file's metadata. Since 1.0.
 	Options map[string]string
@@ -110,6 +112,7 @@ func withOptions(options *CompileOptions, use func(native.RawCompileOptions) err
 	o.Set_verify(!options.NoVerify)
 	o.Set_variable_weights(options.VariableWeights)
 	o.Set_strict(options.Strict)
+	o.Set_embed_source(options.EmbedSource)
 	for _, p := range options.Passes {
 		o.Add_pass(p)
 	}

@@ -67,6 +67,27 @@ struct poprt_python_run {};
   bool cancel() { return poprt_request_cancel($self->request) != 0; }
 }
 
+%rename(RawLoop) poprt_python_loop;
+%nodefaultctor poprt_python_loop;
+%nodefaultdtor poprt_python_loop;
+%nothread poprt_python_loop::poprt_python_loop;
+%nothread poprt_python_loop::~poprt_python_loop;
+%nothread poprt_python_loop::take;
+struct poprt_python_loop {};
+%extend poprt_python_loop {
+  poprt_python_loop() { return new poprt_python_loop; }
+  // What is over now, and what will be, has no loop to tell.
+  ~poprt_python_loop() {
+    for (poprt_python_run* run : $self->ended->end()) run->finish(false);
+    delete $self;
+  }
+  int32_t wake() { return $self->ended->wake(); }
+  // Calls the callbacks of runs that are over.
+  void take() {
+    for (poprt_python_run* run : $self->ended->take()) run->finish(true);
+  }
+}
+
 // Daemon threads drop these while the interpreter ends: giving the GIL up would end them in C++ code.
 %nothread raw_executable::~raw_executable;
 %nothread raw_queue_manager::~raw_queue_manager;
@@ -80,6 +101,7 @@ struct poprt_python_run {};
 %nothread raw_execute;
 %nothread raw_execute_bound;
 %nothread raw_execute_async;
+%nothread raw_submit_on_loop;
 %nothread raw_address;
 %nothread raw_bytes;
 %nothread raw_object_address;
@@ -129,6 +151,15 @@ static poprt_python_run* raw_execute_async(raw_runner* runner, PyObject* inputs,
   auto bound = std::make_shared<poprt_python_bound>();
   if (!bound->memory.fill(runner, inputs, outputs, check_types)) return nullptr;
   return poprt_python::submit(runner, std::move(bound), timeout_ns, callback, owner);
+}
+
+// The same for an event loop, which calls `callback` when it takes what is over; only from its thread.
+static poprt_python_run* raw_submit_on_loop(raw_runner* runner, PyObject* inputs, PyObject* outputs, bool check_types,
+                                            int64_t timeout_ns, poprt_python_loop& loop, PyObject* callback,
+                                            PyObject* owner) {
+  auto bound = std::make_shared<poprt_python_bound>();
+  if (!bound->memory.fill(runner, inputs, outputs, check_types)) return nullptr;
+  return poprt_python::submit(runner, std::move(bound), timeout_ns, callback, owner, loop.ended);
 }
 
 // Address of an object's contiguous memory; the caller keeps the object.

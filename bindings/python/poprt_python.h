@@ -3,6 +3,8 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -295,12 +297,64 @@ struct poprt_python_bound {
   poprt_python::Memory memory;
 };
 
+struct poprt_python_run;
+
+// Runs that are over, for an event loop: whoever ends one never waits for the interpreter, and the
+// loop is woken once for all that have ended meanwhile. Held by the loop's object and by runs.
+class poprt_python_ended {
+ public:
+  poprt_python_ended() : wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+  ~poprt_python_ended() {
+    if (wake_ >= 0) close(wake_);
+  }
+  poprt_python_ended(const poprt_python_ended&) = delete;
+  poprt_python_ended& operator=(const poprt_python_ended&) = delete;
+
+  // Readable while there are some; -1 when the process has no room for it.
+  int wake() const { return wake_; }
+
+  // False when no loop takes them any more.
+  bool add(poprt_python_run* run) {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return false;
+    const bool first = runs_.empty();
+    runs_.push_back(run);
+    const uint64_t one = 1;
+    // Cannot fail: the counter is far below its end.
+    if (first) static_cast<void>(!write(wake_, &one, sizeof one));
+    return true;
+  }
+  std::vector<poprt_python_run*> take() {
+    uint64_t count = 0;
+    static_cast<void>(!read(wake_, &count, sizeof count));
+    const std::lock_guard lock(mutex_);
+    return std::move(runs_);
+  }
+  std::vector<poprt_python_run*> end() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    return std::move(runs_);
+  }
+
+ private:
+  const int wake_;
+  std::mutex mutex_;
+  std::vector<poprt_python_run*> runs_;
+  bool closed_ = false;
+};
+
+// The event loop's side of it.
+struct poprt_python_loop {
+  std::shared_ptr<poprt_python_ended> ended = std::make_shared<poprt_python_ended>();
+};
+
 // An asynchronous run. Its memory is held until the callback, even when nobody holds the run.
 struct poprt_python_run {
   poprt_request* request = nullptr;
   PyObject* callback = nullptr;  // called with None or an exception
   PyObject* owner = nullptr;     // of the runner, which lives until its requests are done
   std::shared_ptr<poprt_python_bound> bound;
+  std::shared_ptr<poprt_python_ended> ended;  // where it goes when it is over; null: it calls
   std::atomic<int> holders{2};
   std::atomic<bool> arrived{false};
   poprt_error_code code = POPRT_OK;
@@ -314,8 +368,8 @@ struct poprt_python_run {
   // With the GIL: gives memory back, then tells.
   void tell(PyObject* exception) {
     bound.reset();
-    PyObject* result = PyObject_CallOneArg(callback, exception);
-    if (!result) PyErr_WriteUnraisable(callback);
+    PyObject* result = callback ? PyObject_CallOneArg(callback, exception) : nullptr;
+    if (callback && !result) PyErr_WriteUnraisable(callback);
     Py_XDECREF(result);
     Py_CLEAR(callback);
     Py_CLEAR(owner);
@@ -337,9 +391,28 @@ struct poprt_python_run {
     Py_DECREF(exception);
   }
 
+  // With the GIL, after the submission has returned: what on_done() left to do.
+  void finish(bool listened) {
+    if (!listened) Py_CLEAR(callback);  // its loop is closed
+    if (code == POPRT_OK || !listened)
+      tell(Py_None);
+    else
+      tell_failure();
+    release();
+  }
+
   static void on_done(poprt_error_code code, void* user_data) {
     auto* run = static_cast<poprt_python_run*>(user_data);
     run->code = code;
+    if (run->ended) {
+      if (run->ended->add(run)) return;
+      if (!poprt_python::door().enter()) return;
+      const PyGILState_STATE state = PyGILState_Ensure();
+      run->finish(false);
+      PyGILState_Release(state);
+      poprt_python::door().leave();
+      return;
+    }
     // The message of a failure needs `request`, which may not be known yet: the later one tells.
     if (code != POPRT_OK && !run->arrived.exchange(true)) return;
     if (!poprt_python::door().enter()) return;  // the interpreter has ended: its memory is nobody's
@@ -387,11 +460,14 @@ inline PyObject* output_shapes(poprt_runner* runner, const Memory& memory) {
   return list;
 }
 
-// Never waits. Null with an exception set.
+// Never waits. Null with an exception set. With `ended` the callback is called when its loop takes
+// what is over, which is not before this has returned.
 inline poprt_python_run* submit(poprt_runner* runner, std::shared_ptr<poprt_python_bound> bound,
-                                int64_t timeout_ns, PyObject* callback, PyObject* owner) {
+                                int64_t timeout_ns, PyObject* callback, PyObject* owner,
+                                std::shared_ptr<poprt_python_ended> ended = nullptr) {
   auto run = std::make_unique<poprt_python_run>();
   run->bound = bound;
+  run->ended = std::move(ended);
   run->callback = Py_NewRef(callback);
   run->owner = Py_NewRef(owner);
   const Memory& memory = bound->memory;
@@ -414,7 +490,7 @@ inline poprt_python_run* submit(poprt_runner* runner, std::shared_ptr<poprt_pyth
   }
   poprt_python_run* made = run.release();
   made->request = request;
-  if (made->arrived.exchange(true)) {  // failed before we were back
+  if (!made->ended && made->arrived.exchange(true)) {  // failed before we were back
     made->tell_failure();
     made->release();
   }

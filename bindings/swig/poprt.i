@@ -214,6 +214,7 @@ POPRT_HANDLE(raw_log, RawLog)
   void set_allow_links(bool on) { $self->options.allow_links = on; }
   void set_variable_weights(bool on) { $self->options.variable_weights = on; }
   void set_strict(bool on) { $self->options.strict = on; }
+  void set_embed_source(bool on) { $self->options.embed_source = on; }
   // poprt_progress_fn and poprt_pass_fn, 0 for none; called on the compiling thread.
   void set_callbacks(int64_t progress_fn, int64_t after_pass_fn, int64_t user_data) {
     $self->options.progress = poprt_shim::function<poprt_progress_fn>(progress_fn);

@@ -7,6 +7,7 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <span>
 #include <sstream>
@@ -17,6 +18,7 @@
 #include "compiler_loader.h"
 #include "engine_options.h"
 #include "guard.h"
+#include "kernels/common/cpu.h"
 #include "model_check.h"
 #include "named_options.h"
 #include "option_lists.h"
@@ -145,7 +147,10 @@ void check(const poprt_compile_options& o) {
     fail(ErrorCode::invalid_argument, "allow_links is {}, expected 0 or 1", o.allow_links);
   if (o.strict != 0 && o.strict != 1)
     fail(ErrorCode::invalid_argument, "strict is {}, expected 0 or 1", o.strict);
+  if (o.embed_source != 0 && o.embed_source != 1)
+    fail(ErrorCode::invalid_argument, "embed_source is {}, expected 0 or 1", o.embed_source);
   capi::check_reserved(o.reserved_2, "poprt_compile_options");
+  capi::check_reserved(o.reserved_3, "poprt_compile_options");
 }
 
 // Calls a plugin function and throws what it reports.
@@ -198,11 +203,52 @@ poprt_error* text(poprt_string** out_text, F&& f) {
   });
 }
 
-// The model with the options and their blobs. They are no part of what is cached.
+// The files of a model as opaque blobs.
+std::map<std::string, std::string> embedded(const poprt_plugin_source& source, int allow_links) {
+  struct Context {
+    std::map<std::string, std::string> blobs;
+    std::exception_ptr failure;
+  } context;
+  const auto take = [](void* to, const char* location, const void* data, size_t size) noexcept {
+    auto& c = *static_cast<Context*>(to);
+    try {
+      c.blobs[runtime::source_blob(location)].assign(static_cast<const char*>(data), size);
+      return 0;
+    } catch (...) {
+      c.failure = std::current_exception();
+      return 1;
+    }
+  };
+  try {
+    call([&](poprt_plugin_error* error) {
+      capi::compiler_plugin().embed(&source, allow_links, take, &context, error);
+    });
+  } catch (...) {
+    if (context.failure) std::rethrow_exception(context.failure);
+    throw;
+  }
+  return std::move(context.blobs);
+}
+
+std::string hash_of(const poprt_plugin_source& source, int allow_links) {
+  std::string hash;
+  call_with_sink(
+      [&](std::span<const std::byte> b) {
+        hash.append(reinterpret_cast<const char*>(b.data()), b.size());
+      },
+      [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
+        capi::compiler_plugin().hash(&source, allow_links, sink, error);
+      });
+  return hash;
+}
+
+// The model with its options, their blobs and its source. They are no part of what is cached.
 std::shared_ptr<const runtime::Model> with_options(
-    const std::shared_ptr<const runtime::Model>& model, const poprt_compile_options& o) {
+    const std::shared_ptr<const runtime::Model>& model, const poprt_compile_options& o,
+    const capi::Source& note, std::map<std::string, std::string> files) {
   const auto made = std::make_shared<runtime::Model>(*model);
-  made->metadata.setEngineOptions(capi::engine_options(o));
+  made->metadata.setEngineOptions(capi::engine_options(o, note));
+  made->opaque.merge(files);
   for (const auto& b : std::span(o.opaque_blobs, o.opaque_blob_count))
     made->opaque[b.name] = std::string(static_cast<const char*>(b.data), b.bytes);
   return made;
@@ -212,22 +258,19 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
                                               const poprt_plugin_source& source,
                                               const std::string& name) {
   const poprt_compile_options& o = compiler.options;
+  capi::Source note;
+  if (source.path) note.name = std::filesystem::path(source.path).filename().string();
+  std::map<std::string, std::string> files;
+  if (o.embed_source) files = embedded(source, o.allow_links);
   std::optional<runtime::ExecutableCache> cache;
   runtime::CacheKey key;
   if (const auto folder = capi::cache_folder(o)) {
-    std::string hash;
-    call_with_sink(
-        [&](std::span<const std::byte> b) {
-          hash.append(reinterpret_cast<const char*>(b.data()), b.size());
-        },
-        [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-          capi::compiler_plugin().hash(&source, o.allow_links, sink, error);
-        });
     cache.emplace(*folder);
-    key = capi::cache_key(o, hash, name);
+    note.hash = hash_of(source, o.allow_links);
+    key = capi::cache_key(o, note.hash, name);
     if (auto model = cache->find(key)) {
       if (o.progress) o.progress(1, "found in the cache", o.user_data);
-      return with_options(model, o);
+      return with_options(model, o, note, std::move(files));
     }
   }
   const auto payload = std::make_shared<runtime::PayloadBuffer>();
@@ -236,7 +279,10 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
                    capi::compiler_plugin().compile(&o, &source, sink, error);
                  });
   if (cache) cache->store(key, payload->bytes());
-  return with_options(runtime::open_payload(name, payload->bytes(), payload), o);
+  // Without a cache only now: what is wrong with a model is best said by the import.
+  if (note.hash.empty()) note.hash = hash_of(source, o.allow_links);
+  return with_options(runtime::open_payload(name, payload->bytes(), payload), o, note,
+                      std::move(files));
 }
 
 // A folder beside a file, which goes with what is left in it.
@@ -359,6 +405,7 @@ poprt_error* poprt_compiler_create(const poprt_compile_options* options,
                                    poprt_compiler** out_compiler) {
   return capi::guard([&] {
     warn_of_log_level();
+    kernels::warn_of_isa();
     auto o = capi::read_options(options, "poprt_compile_options");
     auto& out = capi::required(out_compiler, "out_compiler");
     const capi::NamedOptions named(o);

@@ -203,16 +203,48 @@ void compile(const poprt_compile_options* o, const poprt_plugin_source* source,
   });
 }
 
+std::vector<onnx::ModelFile> files_of(const poprt_plugin_source& s, bool allow_links) {
+  if (s.path) return onnx::files_of(std::filesystem::path(s.path), allow_links);
+  std::optional<std::filesystem::path> folder;
+  if (s.folder) folder = s.folder;
+  return onnx::files_of({static_cast<const std::byte*>(s.data), s.size}, folder, allow_links);
+}
+
+// Throws when they are more than fits into a PopEF file as its source.
+void check_embedded(std::span<const onnx::ModelFile> files) {
+  uint64_t bytes = 0;
+  for (const onnx::ModelFile& f : files) bytes += f.bytes.size();
+  constexpr uint64_t kMost = uint64_t{2} << 30;
+  if (bytes > kMost)
+    fail(ErrorCode::resource_exhausted,
+         "`embed_source`: the model and its external data have {} bytes, at most {} can be "
+         "embedded; "
+         "keep the model beside the PopEF file instead",
+         bytes, kMost);
+}
+
 void compile_to_popef(const poprt_compile_options* o, const poprt_plugin_source* source,
                       const char* popef_path, poprt_plugin_error* error) {
   guard(error, [&] {
+    std::vector<onnx::ModelFile> files;
+    if (o->embed_source) check_embedded(files = files_of(*source, o->allow_links != 0));
     const compiler::Executable executable = compile_source(*o, *source);
-    std::map<std::string, std::string> blobs = executable.notes;
+    // Otherwise now: what is wrong with a model is best said by the import.
+    if (!o->embed_source) files = files_of(*source, o->allow_links != 0);
+    const capi::Source note{std::filesystem::path(source->path).filename().string(),
+                            onnx::hash_of(files)};
+    std::map<std::string, std::string> blobs;
+    if (o->embed_source)
+      for (const onnx::ModelFile& f : files)
+        blobs[runtime::source_blob(f.location)].assign(
+            reinterpret_cast<const char*>(f.bytes.data()), f.bytes.size());
+    files.clear();
+    for (const auto& [name, text] : executable.notes) blobs[name] = text;
     for (const auto& b : std::span(o->opaque_blobs, o->opaque_blob_count))
       blobs[b.name] = std::string(static_cast<const char*>(b.data), b.bytes);
     say(*o, 0.8, "write");
     runtime::write_popef(popef_path, runtime::executable_name(source->path), executable.program,
-                         executable.weights, blobs, capi::engine_options(*o));
+                         executable.weights, blobs, capi::engine_options(*o, note));
     say(*o, 1, "done");
   });
 }
@@ -331,16 +363,21 @@ void list_ops(const poprt_plugin_sink* sink, poprt_plugin_error* error) {
   });
 }
 
+void embed(const poprt_plugin_source* source, int allow_links,
+           int (*take)(void* context, const char* location, const void* data, size_t size),
+           void* context, poprt_plugin_error* error) {
+  guard(error, [&] {
+    const auto files = files_of(*source, allow_links != 0);
+    check_embedded(files);
+    for (const onnx::ModelFile& f : files)
+      if (take(context, f.location.c_str(), f.bytes.data(), f.bytes.size()) != 0)
+        fail(ErrorCode::cancelled, "the receiver of the source stopped");
+  });
+}
+
 void hash(const poprt_plugin_source* source, int allow_links, const poprt_plugin_sink* sink,
           poprt_plugin_error* error) {
-  guard(error, [&] {
-    std::optional<std::filesystem::path> folder;
-    if (source->folder) folder = source->folder;
-    write(*sink, source->path
-                     ? onnx::hash_file(source->path, allow_links != 0)
-                     : onnx::hash_bytes({static_cast<const std::byte*>(source->data), source->size},
-                                        folder, allow_links != 0));
-  });
+  guard(error, [&] { write(*sink, onnx::hash_of(files_of(*source, allow_links != 0))); });
 }
 
 }  // namespace
@@ -359,6 +396,7 @@ const poprt_compiler_plugin* poprt_compiler_plugin_table(void) {
       list_ops,
       [](const char* level) { set_log_level(level); },
       [](LogReceiver receive) { set_log_receiver(receive); },
+      embed,
       hash,
   };
   return &table;

@@ -56,6 +56,11 @@ typedef struct poprt_compiler_plugin {
   void (*set_log_level)(const char* level);
   // Null: stderr.
   void (*set_log_receiver)(void (*receive)(int32_t level, const char* message));
+  // Gives the files of a model, each front to back as one piece: itself with the location "", then
+  // its external data. Above 2 GiB in all: resource_exhausted. Non-zero stops as with a sink.
+  void (*embed)(const poprt_plugin_source* source, int allow_links,
+                int (*take)(void* context, const char* location, const void* data, size_t size),
+                void* context, poprt_plugin_error* error);
   // Writes the hash of a model's bytes and external data, 64 digits.
   void (*hash)(const poprt_plugin_source* source, int allow_links, const poprt_plugin_sink* sink,
                poprt_plugin_error* error);

@@ -11,13 +11,21 @@
 
 #include "popef/types.h"
 #include "poprt/compiler.h"
+#include "runtime/session/model_source.h"
 
 namespace poprt::capi {
 
-// The options that were given and decide what is compiled, named and ordered as in
-// poprt_compile_options, and then those by name that have no field: what tunes a chip. Opaque blobs
-// are in the file themselves.
-inline std::vector<popef::Option> engine_options(const poprt_compile_options& o) {
+// What is compiled: the file name of the model, empty for one in memory, and its hash.
+struct Source {
+  std::string name, hash;
+};
+
+// The options that were given and decide what is in the file, named and ordered as in
+// poprt_compile_options, then those by name that have no field (what tunes a chip), then the source
+// (runtime/session/model_source.h). Opaque blobs are in the file themselves. `poprt_exec recompile`
+// reads all of it back.
+inline std::vector<popef::Option> engine_options(const poprt_compile_options& o,
+                                                 const Source& source) {
   std::vector<popef::Option> list;
   const auto add = [&](const char* name, bool given, std::string value) {
     if (given) list.emplace_back(name, std::move(value));
@@ -42,17 +50,21 @@ inline std::vector<popef::Option> engine_options(const poprt_compile_options& o)
   add_number("max_tensor_size", o.max_tensor_size);
   add_number("rewrite_limit", o.rewrite_limit);
   add("stop_after", o.stop_after != nullptr, o.stop_after ? o.stop_after : "");
-  add_names("outputs", o.outputs, o.output_count);
+  // One by one: the name of an output may have commas.
+  for (const char* name : std::span(o.outputs, o.output_count)) add("outputs", true, name);
   add_number("convert_version", o.convert_version);
   add("variable_weights", o.variable_weights != 0, "1");
   add("strict", o.strict != 0, "1");
   for (const auto& l : std::span(o.input_lengths, o.input_length_count))
     add("input_lengths", true, fmt::format("{}={}", l.name, l.length));
+  add("embed_source", o.embed_source != 0, "1");
   for (const auto& named : std::span(o.options, o.option_count)) {
     std::string value = named.value;
     std::ranges::replace(value, '\n', ' ');  // between words
     add(named.name, true, std::move(value));
   }
+  add(runtime::kSourceName.data(), !source.name.empty(), source.name);
+  add(runtime::kSourceHash.data(), true, source.hash);
   return list;
 }
 

@@ -138,6 +138,7 @@ void NamedOptions::take_fields(poprt_compile_options& o) {
            "--max_tensor_size: expected -1 for no limit or at least 1, found '0'");
   });
   take("strict", o.strict != 0, [&](auto&) { o.strict = 1; });
+  take("embed_source", o.embed_source != 0, [&](auto&) { o.embed_source = 1; });
   take("allow_symlinks", o.allow_links != 0, [&](auto&) { o.allow_links = 1; });
   const auto list = [&](std::vector<const char*>& to, const char* name, const std::string& text) {
     for (std::string& s : split_names(text, name)) to.push_back(keep(std::move(s)));

@@ -145,6 +145,10 @@ constexpr OptionRow kOptions[] = {
      .group = kFiles,
      .help = "Refuse a model for what is a warning otherwise, such as unknown attributes",
      .since = ""},
+    {.name = "embed_source",
+     .group = kFiles,
+     .help = "The executable holds the model, for poprt_exec recompile",
+     .since = ""},
 
     // -- shapes, batch, opset
     {.name = "input_shape",

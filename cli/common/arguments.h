@@ -105,7 +105,10 @@ inline std::string spell_options(std::string message) {
       at = end + 1;
       continue;
     }
-    name = name == "input_shapes" ? "input_shape" : name == "allow_links" ? "allow_symlinks" : name;
+    for (const auto& [ours, option] :
+         {std::pair("input_shapes", "input_shape"), std::pair("allow_links", "allow_symlinks"),
+          std::pair("list_passes", "list_all_passes")})
+      if (name == ours) name = option;
     message.replace(at, end + 1 - at, "--" + name);
   }
   return message;

@@ -90,6 +90,7 @@ const OptionTables& option_tables() {
     OptionTables made;
     for (const Json& option : j["options"]) made.options.push_back(read(option));
     for (const Json& option : j["tf2onnx"]) made.tf2onnx.push_back(read(option));
+    for (const Json& field : j["compiler_options"]) made.compiler_fields.push_back(field["name"]);
     return made;
   }();
   return tables;

@@ -24,6 +24,7 @@ struct OptionInfo {
 
 struct OptionTables {
   std::vector<OptionInfo> options, tf2onnx;
+  std::vector<std::string> compiler_fields;  // of --compiler_options
 
   // Of any of both, by its name or an alias; null when there is none.
   const OptionInfo* find(std::string_view name) const;

@@ -8,8 +8,10 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/log_level.h"
 #include "common/arguments.h"
 #include "exec/commands.h"
+#include "kernels/common/cpu.h"
 #include "model/graph_svg.h"
 #include "model/report.h"
 #include "model/run_report.h"
@@ -155,6 +157,8 @@ ProgramProfile profiled(const Settings& s, const Document& d,
 }
 
 int run(const Settings& s) {
+  warn_of_log_level();
+  kernels::warn_of_isa();
   const bool runs = s.view == kRunView;
   if (!runs && (!s.inputs.empty() || !s.references.empty() || !s.outputs.empty() ||
                 !s.second.empty() || s.bench > 0))

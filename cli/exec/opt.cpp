@@ -3,11 +3,13 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log_level.h"
 #include "common/arguments.h"
 #include "compiler/compiler.h"
 #include "compiler/pipeline.h"
 #include "exec/commands.h"
 #include "ir/text.h"
+#include "kernels/common/cpu.h"
 #include "onnx/import.h"
 #include "ops/op.h"
 
@@ -36,6 +38,8 @@ std::unique_ptr<ir::Graph> read(const std::string& path, bool strict) {
 }
 
 int run(const Arguments& a) {
+  warn_of_log_level();
+  kernels::warn_of_isa();
   for (const auto& names : {a.passes, a.skip_passes})  // unknown names before any work
     for (const std::string& name : names) passes::pass_of(name);
   if (!a.stop_after.empty()) passes::pass_of(a.stop_after);

@@ -5,6 +5,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#define _Bool bool  // the header is written for C
+#include <sys/platform/x86.h>
+#undef _Bool
+#endif
 
 namespace poprt {
 namespace {
@@ -26,26 +32,75 @@ uint32_t load_big_endian(const std::byte* p) {
   return __builtin_bswap32(v);
 }
 
+void add_blocks_portable(std::array<uint32_t, 8>& state, const std::byte* bytes, size_t count) {
+  for (; count > 0; count--, bytes += 64) {
+    std::array<uint32_t, 64> w;
+    for (size_t i = 0; i < 16; i++) w[i] = load_big_endian(bytes + 4 * i);
+    for (size_t i = 16; i < 64; i++) {
+      const uint32_t s0 = std::rotr(w[i - 15], 7) ^ std::rotr(w[i - 15], 18) ^ (w[i - 15] >> 3);
+      const uint32_t s1 = std::rotr(w[i - 2], 17) ^ std::rotr(w[i - 2], 19) ^ (w[i - 2] >> 10);
+      w[i] = w[i - 16] + s0 + w[i - 7] + s1;
+    }
+    auto [a, b, c, d, e, f, g, h] = state;
+    for (size_t i = 0; i < 64; i++) {
+      const uint32_t s1 = std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25);
+      const uint32_t t1 = h + s1 + ((e & f) ^ (~e & g)) + kRound[i] + w[i];
+      const uint32_t s0 = std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22);
+      const uint32_t t2 = s0 + ((a & b) ^ (a & c) ^ (b & c));
+      h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
+    }
+    const std::array<uint32_t, 8> sum = {a, b, c, d, e, f, g, h};
+    for (size_t i = 0; i < 8; i++) state[i] += sum[i];
+  }
+}
+
+#if defined(__x86_64__)
+// The processor's own instructions, seven times as fast: whole models are hashed. They want the
+// state as (a, b, e, f) and (c, d, g, h), and make four rounds from four words of the schedule.
+__attribute__((target("sha,sse4.1,ssse3"))) void add_blocks_sha(std::array<uint32_t, 8>& state,
+                                                                const std::byte* bytes,
+                                                                size_t count) {
+  const auto load = [](const void* from) __attribute__((target("sse4.1"))) {
+    return _mm_loadu_si128(static_cast<const __m128i*>(from));
+  };
+  const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+  const __m128i cdab = _mm_shuffle_epi32(load(&state[0]), 0xb1);
+  const __m128i efgh = _mm_shuffle_epi32(load(&state[4]), 0x1b);
+  __m128i abef = _mm_alignr_epi8(cdab, efgh, 8);
+  __m128i cdgh = _mm_blend_epi16(efgh, cdab, 0xf0);
+  for (; count > 0; count--, bytes += 64) {
+    const __m128i abef_before = abef, cdgh_before = cdgh;
+    __m128i w[4];
+    for (size_t i = 0; i < 4; i++) w[i] = _mm_shuffle_epi8(load(bytes + 16 * i), big_endian);
+#pragma GCC unroll 16
+    for (size_t i = 0; i < 16; i++) {
+      const __m128i words = _mm_add_epi32(w[i % 4], load(&kRound[4 * i]));
+      cdgh = _mm_sha256rnds2_epu32(cdgh, abef, words);
+      abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(words, 0x0e));
+      if (i >= 12) continue;
+      const __m128i ago_7 = _mm_alignr_epi8(w[(i + 3) % 4], w[(i + 2) % 4], 4);
+      const __m128i next = _mm_add_epi32(_mm_sha256msg1_epu32(w[i % 4], w[(i + 1) % 4]), ago_7);
+      w[i % 4] = _mm_sha256msg2_epu32(next, w[(i + 3) % 4]);
+    }
+    abef = _mm_add_epi32(abef, abef_before);
+    cdgh = _mm_add_epi32(cdgh, cdgh_before);
+  }
+  const __m128i feba = _mm_shuffle_epi32(abef, 0x1b), dchg = _mm_shuffle_epi32(cdgh, 0xb1);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(&state[0]), _mm_blend_epi16(feba, dchg, 0xf0));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(&state[4]), _mm_alignr_epi8(dchg, feba, 8));
+}
+#endif
+
 }  // namespace
 
-void Sha256::block(const std::byte* bytes) {
-  std::array<uint32_t, 64> w;
-  for (size_t i = 0; i < 16; i++) w[i] = load_big_endian(bytes + 4 * i);
-  for (size_t i = 16; i < 64; i++) {
-    const uint32_t s0 = std::rotr(w[i - 15], 7) ^ std::rotr(w[i - 15], 18) ^ (w[i - 15] >> 3);
-    const uint32_t s1 = std::rotr(w[i - 2], 17) ^ std::rotr(w[i - 2], 19) ^ (w[i - 2] >> 10);
-    w[i] = w[i - 16] + s0 + w[i - 7] + s1;
-  }
-  auto [a, b, c, d, e, f, g, h] = state_;
-  for (size_t i = 0; i < 64; i++) {
-    const uint32_t s1 = std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25);
-    const uint32_t t1 = h + s1 + ((e & f) ^ (~e & g)) + kRound[i] + w[i];
-    const uint32_t s0 = std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22);
-    const uint32_t t2 = s0 + ((a & b) ^ (a & c) ^ (b & c));
-    h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
-  }
-  const std::array<uint32_t, 8> sum = {a, b, c, d, e, f, g, h};
-  for (size_t i = 0; i < 8; i++) state_[i] += sum[i];
+void sha256_blocks(std::array<uint32_t, 8>& state, const std::byte* bytes, size_t count,
+                   bool portable) {
+#if defined(__x86_64__)
+  static const bool able = CPU_FEATURE_ACTIVE(SHA) && CPU_FEATURE_ACTIVE(SSE4_1);
+  if (able && !portable) return add_blocks_sha(state, bytes, count);
+#endif
+  static_cast<void>(portable);
+  add_blocks_portable(state, bytes, count);
 }
 
 Sha256& Sha256::add(std::span<const std::byte> bytes) {
@@ -56,9 +111,10 @@ Sha256& Sha256::add(std::span<const std::byte> bytes) {
     std::copy_n(bytes.begin(), n, pending_.begin() + static_cast<ptrdiff_t>(used));
     bytes = bytes.subspan(n);
     if (used + n < 64) return *this;
-    block(pending_.data());
+    sha256_blocks(state_, pending_.data(), 1);
   }
-  for (; bytes.size() >= 64; bytes = bytes.subspan(64)) block(bytes.data());
+  sha256_blocks(state_, bytes.data(), bytes.size() / 64);
+  bytes = bytes.subspan(bytes.size() / 64 * 64);
   std::copy(bytes.begin(), bytes.end(), pending_.begin());
   return *this;
 }

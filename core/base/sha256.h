@@ -10,6 +10,11 @@
 
 namespace poprt {
 
+// Adds whole blocks of 64 bytes. `portable`: without the processor's own instructions, which give
+// the same.
+void sha256_blocks(std::array<uint32_t, 8>& state, const std::byte* bytes, size_t count,
+                   bool portable = false);
+
 class Sha256 {
  public:
   Sha256& add(std::span<const std::byte> bytes);
@@ -22,8 +27,6 @@ class Sha256 {
   std::string finish();
 
  private:
-  void block(const std::byte* bytes);
-
   std::array<uint32_t, 8> state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                     0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   std::array<std::byte, 64> pending_{};

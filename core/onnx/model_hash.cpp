@@ -3,6 +3,7 @@
 #include <onnx/onnx_pb.h>
 
 #include <set>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -51,34 +52,57 @@ class Locations {
 
 }  // namespace
 
-std::string hash_bytes(std::span<const std::byte> bytes,
-                       const std::optional<std::filesystem::path>& directory, bool allow_links) {
+std::vector<ModelFile> files_of(std::span<const std::byte> bytes,
+                                const std::optional<std::filesystem::path>& directory,
+                                bool allow_links) {
   Locations locations;
-  {
+  // Parsing copies the weights, and most models have all of theirs inside: then the key of an
+  // external tensor's entry is nowhere.
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (text.find("location") != text.npos) {
     pb::ModelProto model;
     parse_message(bytes, kModelTags, "ONNX model", model);
     locations.graph(model.graph());
     for (const auto& f : model.functions())
       for (const auto& n : f.node()) locations.node(n);
   }
-  Sha256 hash;
-  hash.add_sized(bytes);
-  ExternalFiles files(directory, allow_links);
+  std::vector<ModelFile> files = {{"", bytes, nullptr}};
+  ExternalFiles external(directory, allow_links);
   for (const std::string& location : locations.found()) {
-    hash.add_sized(location);
-    hash.add_sized(files.read(location, 0, std::nullopt).bytes);
+    const ExternalFiles::Bytes data = external.read(location, 0, std::nullopt);
+    files.push_back({location, data.bytes, data.owner});
   }
-  return hash.finish();
+  return files;
 }
 
-std::string hash_file(const std::filesystem::path& path, bool allow_links) {
+std::vector<ModelFile> files_of(const std::filesystem::path& path, bool allow_links) {
   const auto file = MappedFile::open(path);
   try {
-    return hash_bytes(file->bytes(), path.parent_path(), allow_links);
+    auto files = files_of(file->bytes(), path.parent_path(), allow_links);
+    files[0].owner = file;
+    return files;
   } catch (Error& e) {
     e.add_context(path.string());
     throw;
   }
+}
+
+std::string hash_of(std::span<const ModelFile> files) {
+  Sha256 hash;
+  for (const ModelFile& f : files) {
+    if (!f.location.empty()) hash.add_sized(f.location);
+    hash.add_sized(f.bytes);
+  }
+  return hash.finish();
+}
+
+std::string hash_bytes(std::span<const std::byte> bytes,
+                       const std::optional<std::filesystem::path>& directory, bool allow_links) {
+  return hash_of(files_of(bytes, directory, allow_links));
+}
+
+std::string hash_file(const std::filesystem::path& path, bool allow_links) {
+  return hash_of(files_of(path, allow_links));
 }
 
 }  // namespace poprt::onnx

@@ -71,8 +71,7 @@ const PassDef& pass_of(std::string_view name) {
   for (const auto& [distance, candidate] : near)
     list += fmt::format("{}{}", list.empty() ? "" : ", ", candidate);
   fail(ErrorCode::not_found, "there is no pass '{}'{}", name,
-       list.empty() ? std::string("; `poprt --list_all_passes` lists them")
-                    : "; did you mean " + list + "?");
+       list.empty() ? std::string("; `list_passes` lists them") : "; did you mean " + list + "?");
 }
 
 std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassDef* const> passes,

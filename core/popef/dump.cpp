@@ -42,6 +42,22 @@ Json describe(const std::vector<const Anchor*>& anchors) {
   return j;
 }
 
+// What the ONNX model says about itself (compiler/onnx_metadata.h): strings by name. Null when the
+// file does not say, or something else.
+Json describe_onnx(const Reader& reader, const std::string& executable) {
+  constexpr uint64_t kLongest = 1 << 20;
+  for (const OpaqueReader& o : reader.opaqueBlobs()) {
+    if (o.name != "onnx_metadata" || o.executable != executable || o.size() > kLongest) continue;
+    std::string content(o.size(), '\0');
+    o.read(0, std::as_writable_bytes(std::span(content)));
+    Json entries = Json::parse(content, nullptr, false);
+    if (entries.is_object() && std::all_of(entries.begin(), entries.end(),
+                                           [](const Json& value) { return value.is_string(); }))
+      return entries;
+  }
+  return nullptr;
+}
+
 // The model when the file has all of it; otherwise the reason why not.
 Json describe_model(const ModelBuilder& builder, const Metadata& m) {
   Json j = {{"executable", m.executable()},
@@ -107,7 +123,11 @@ Json describe(const std::shared_ptr<Reader>& reader, const std::string& title) {
   j["executables"] = std::move(executables);
   const ModelBuilder builder(reader);
   Json models = Json::array();
-  for (const Metadata& m : reader->metadata()) models.push_back(describe_model(builder, m));
+  for (const Metadata& m : reader->metadata()) {
+    models.push_back(describe_model(builder, m));
+    if (Json onnx = describe_onnx(*reader, m.executable()); !onnx.is_null())
+      models.back()["onnx"] = std::move(onnx);
+  }
   j["models"] = std::move(models);
   Json tensors = Json::array(), feeds = Json::array(), opaque = Json::array();
   for (const TensorReader& t : reader->tensors())
@@ -239,6 +259,11 @@ class Printer {
            list(flow["save"]));
       for (const auto& [index, name] : m["programs"].items())
         line(2, "program {}: {}", index, text(name));
+      if (m.contains("onnx")) {
+        line(1, "onnx:");
+        for (const auto& [key, value] : m["onnx"].items())
+          line(2, "{}: {}", text(Json(key)), text(value));
+      }
       line(1, "Anchors: {}", m["anchors"].size());
       for (const Json& a : m["anchors"])
         line(2, "{} {} {}{}, {} bytes, handle '{}', programs {}{}", text(a["type"]),

@@ -40,7 +40,8 @@ struct PayloadHeader {
   uint64_t reserved;
   char package[64];
 };
-static_assert(sizeof(PayloadHeader) == 128 && std::is_trivially_copyable_v<PayloadHeader>);
+static_assert(sizeof(PayloadHeader) == kPackageBytes &&
+              std::is_trivially_copyable_v<PayloadHeader>);
 
 void encode(StructBuilder& out, uint32_t pointer, const std::vector<Instruction>& instructions) {
   namespace at = places::instruction;
@@ -232,13 +233,23 @@ void fill_in_order(const std::vector<const Weight*>& records, Write&& write) {
   fail(ErrorCode::data_loss, "executable payload: {}", what);
 }
 
-PayloadHeader read_header(std::span<const std::byte> payload) {
+// What every format of a program has.
+PayloadHeader read_tagged_header(std::span<const std::byte> payload) {
   PayloadHeader h;
   if (payload.size() < sizeof(h))
     broken(fmt::format("{} bytes, the header needs {}", payload.size(), sizeof(h)));
   std::memcpy(&h, payload.data(), sizeof(h));
   if (std::string_view(h.tag, strnlen(h.tag, sizeof(h.tag))) != kTag)
     broken(fmt::format("not a '{}'", kTag));
+  return h;
+}
+
+std::string package_in(const PayloadHeader& h) {
+  return {h.package, strnlen(h.package, sizeof(h.package))};
+}
+
+PayloadHeader read_header(std::span<const std::byte> payload) {
+  const PayloadHeader h = read_tagged_header(payload);
   if (h.major != kMajor)
     fail(ErrorCode::failed_precondition,
          "executable has program format {}.{}, this library ({}) reads {}; compile the model again",
@@ -261,6 +272,10 @@ PayloadHeader read_header(std::span<const std::byte> payload) {
 }  // namespace
 
 std::string_view package() { return POPRT_PACKAGE; }
+
+std::string package_of(std::span<const std::byte> payload) {
+  return package_in(read_tagged_header(payload));
+}
 
 void write_executable(const Sink& sink, const Program& program, std::span<const Weight> weights,
                       const Notes& notes) {
@@ -327,7 +342,7 @@ LoadedProgram read_executable(std::span<const std::byte> payload,
   const PayloadHeader h = read_header(payload);
   LoadedProgram loaded;
   loaded.program = decode(payload.subspan(h.program_offset, h.program_bytes), loaded.notes);
-  loaded.package.assign(h.package, strnlen(h.package, sizeof(h.package)));
+  loaded.package = package_in(h);
   loaded.weights =
       h.weights_bytes == 0 ? weights : payload.subspan(h.weights_offset, h.weights_bytes);
   if (loaded.program.weights_bytes != loaded.weights.size())

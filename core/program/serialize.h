@@ -59,6 +59,11 @@ LoadedProgram read_executable(std::span<const std::byte> payload,
                               std::span<const std::byte> weights,
                               std::shared_ptr<const void> owner);
 
+// The package that wrote a payload, of which the first kPackageBytes are enough; of programs that
+// this library cannot read, too. Throws data_loss for something else.
+inline constexpr uint64_t kPackageBytes = 128;
+std::string package_of(std::span<const std::byte> payload);
+
 // The payload without its weights, which are then kept in a place of their own. Throws data_loss.
 std::span<const std::byte> weights_of(std::span<const std::byte> payload);
 std::vector<std::byte> without_weights(std::span<const std::byte> payload);

@@ -502,6 +502,9 @@ static void caching_compiles_once(void** state) {
   o.allow_links = 0;
   o.strict = 2;
   FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "strict");
+  o.strict = 0;
+  o.embed_source = 2;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "embed_source");
   OK(poprt_log_set_level("WARNING"));
 }
 

@@ -146,12 +146,16 @@ TEST_P(CppExport, OptionsAreThoseOfTheCompilationInTheirOrder) {  // 3
       {"max_tensor_size", "1048576"},
       {"rewrite_limit", "100000"}};
   if (!given().constant_weights) wanted.emplace_back("variable_weights", "1");
+  wanted.emplace_back("source", given().model + std::string(".onnx"));
   const auto listed = [](const std::vector<Option>& options) {
     std::vector<std::pair<std::string, std::string>> list;
     for (const Option& option : options) list.emplace_back(option.name(), option.value());
     return list;
   };
   const Metadata m = read({exported(o)})->metadata().at(0);
+  const std::string hash = m.engineOptions().back().value();
+  EXPECT_EQ(hash.size(), 64u);
+  wanted.emplace_back("source_hash", hash);
   EXPECT_EQ(listed(m.engineOptions()), wanted);
   EXPECT_TRUE(m.deviceOptions().empty());  // the compiler has none
   // Through memory the same.

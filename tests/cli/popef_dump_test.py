@@ -41,6 +41,15 @@ class PopefDump(CommandTest):
         for fact in ("Metadata", "replication_factor", "program_flow", "INPUT image", "OUTPUT scores"):
             self.assertIn(fact, text)
 
+    def test_metadata_has_what_the_onnx_model_says_about_itself(self):
+        popef = self.digits()
+        text = self.succeeds("-m", popef)
+        for line in ("  onnx:\n", "    producer_name: pytorch\n", "    producer_version: 1.13.0\n"):
+            self.assertIn(line, text)
+        described, = json.loads(self.succeeds("--json", popef))["models"]
+        self.assertEqual(described["onnx"]["producer_name"], "pytorch")
+        self.assertNotIn("  onnx:", self.succeeds("-m", self.popef(model("labels"))))
+
     def test_all_shows_more_than_the_metadata(self):
         popef = self.digits()
         summary, everything = self.succeeds(popef), self.succeeds("--all", popef)

@@ -120,12 +120,19 @@ class Poprt(CommandTest):
         self.assertIn("PopRT version: ", texts.pop())
 
     def test_the_environment_is_checked_with_one_warning(self):
-        for name in ("POPRT_LOG_LEVEL", "POPRT_ISA"):
-            with mock.patch.dict(os.environ, {name: "loud"}):
-                ran = self.run_command("-i", model("relu"), "--run")
-            self.assertEqual(ran.code, 0)
-            self.assertEqual(ran.err.count(f"{name} is 'loud', expected"), 1, ran.err)
-            self.assertEqual(ran.err.count("\n"), 1, ran.err)
+        popef, digits = self.popef(model("relu")), ["-i", DIGITS, *DIGITS_SHAPE]
+        commands = [("poprt", ["-i", model("relu"), "--run"]), ("poprt", [*digits, "-o", "a.popef"]),
+                    ("poprt", ["-i", model("relu"), "--show"]), ("poprt_exec run", [popef, "--random"]),
+                    ("poprt_exec run", [model("relu"), "--random"]), ("poprt_exec bench", [popef, "--iterations", "1"]),
+                    ("poprt_exec opt", [model("relu")]), ("poprt_exec inspect", [popef, "--view", "run"])]
+        for name, value, known in (("POPRT_LOG_LEVEL", "loud", "TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF"),
+                                   ("POPRT_ISA", "neon", "baseline, avx2 or avx512")):
+            for command, words in commands:
+                with self.subTest(f"{name} {command} {words}"), mock.patch.dict(os.environ, {name: value}):
+                    ran = self.run_command(*words, command=command)
+                    self.assertEqual(ran.code, 0)
+                    self.assertEqual(ran.err.count(f"{name} is '{value}', expected {known}"), 1, ran.err)
+                    self.assertEqual(ran.err.count("\n"), 1, ran.err)
 
     def test_a_compiled_file_says_that_it_is_compiled(self):
         self.succeeds("-i", model("relu"), "--output", "a.popef")

@@ -2,12 +2,14 @@
 
 Environment: POPRT_BUILD (the build folder, with packages/deb), POPRT_SOURCE, POPRT_CC"""
 
+import filecmp
 import glob
 import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -37,6 +39,14 @@ class Content(unittest.TestCase):
                               capture_output=True, text=True, check=False)
         self.assertEqual([l for l in said.stdout.splitlines() if l[:2] in ("E:", "W:")], [])
         self.assertEqual(said.returncode, 0, said.stderr)
+
+    def test_made_again_they_have_the_same_bytes(self):
+        with tempfile.TemporaryDirectory() as again:
+            output([sys.executable, os.path.join(SOURCE, "cmake/packages/deb.py"), "--build", os.environ["POPRT_BUILD"],
+                    "--out", again, "--cmake", os.environ["POPRT_CMAKE"]])
+            names = sorted(n for n in os.listdir(DEBS) if n.endswith(".deb"))
+            self.assertEqual(sorted(n for n in os.listdir(again) if n.endswith(".deb")), names)
+            self.assertEqual(filecmp.cmpfiles(DEBS, again, names, shallow=False), (names, [], []))
 
     def test_runtime_needs_the_c_library_alone(self):
         self.assertRegex(field("libpoprt1", "Depends"), r"^libc6 \(>= [0-9.]+\)$")

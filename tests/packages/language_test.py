@@ -2,12 +2,14 @@
 
 Environment: POPRT_BUILD (the build folder, with packages/), POPRT_SOURCE"""
 
+import filecmp
 import glob
 import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 import zipfile
@@ -81,6 +83,30 @@ class Languages(unittest.TestCase):
         said = output(["monodis", "--assembly", f"{self.folder}/nupkg/lib/net472/Poprt.dll"]) if shutil.which("monodis") else ""
         self.assertNotIn("Version:       0.0.0.0", said)
 
+    def run_time(self):
+        """A root that has the Debian packages of libraries and what they ask for."""
+        debs = [package(f"deb/{name}_*.deb") for name in ("libpoprt1", "libpoprt-compiler1")]
+        root = Root(os.path.join(self.folder, "root"), debs, BASE)
+        root.bring(*(os.path.join(DIGITS, f) for f in FILES))
+        return root
+
+    @unittest.skipUnless(package("deb/libpoprt1_*.deb") and shutil.which("go"), "there is no deb or no Go")
+    def test_go_linked_statically_but_for_libpoprt(self):
+        root = self.run_time()
+        output(["go", "build", "-ldflags", '-extldflags "-static-libstdc++ -static-libgcc"', "-o", root.folder + "/work/digits",
+                "./digits"], cwd=os.path.join(SOURCE, "examples/go"),
+               env={**os.environ, "PKG_CONFIG_PATH": BUILD + "/pkgconfig", "GOPROXY": "off"})
+        self.assertNotIn("libstdc++", output(["readelf", "-d", root.folder + "/work/digits"]))
+        self.check(root.run(["./digits", *FILES]))
+
+    @unittest.skipUnless(package("deb/libpoprt1_*.deb"), "there is no deb")
+    def test_cpp(self):
+        root = self.run_time()
+        output([os.environ["POPRT_CXX"], "-std=c++17", "-I" + os.path.join(SOURCE, "capi/include"),
+                os.path.join(SOURCE, "examples/cpp/digits.cpp"), "-L" + BUILD + "/lib", "-lpoprt", "-static-libstdc++",
+                "-static-libgcc", "-pthread", "-o", root.folder + "/work/digits"])
+        self.check(root.run(["./digits", *FILES]))
+
 
 class Facts(unittest.TestCase):
     """Licence and metadata, the same in each."""
@@ -114,6 +140,15 @@ class Facts(unittest.TestCase):
         if shutil.which("twine"):
             said = output(["twine", "--no-color", "check", "--strict", *glob.glob(os.path.join(BUILD, "packages/python/poprt-*"))])
             self.assertEqual(said.count("PASSED"), 2, said)
+
+    @unittest.skipUnless(package("python/*.whl"), "there is no wheel")
+    def test_wheel_and_sdist_made_again_have_the_same_bytes(self):
+        with tempfile.TemporaryDirectory() as again:
+            output([sys.executable, os.path.join(SOURCE, "bindings/python/package.py"), "--build", BUILD, "--out", again,
+                    "--cmake", os.environ["POPRT_CMAKE"]])
+            names = sorted(os.listdir(again))
+            self.assertEqual(filecmp.cmpfiles(os.path.join(BUILD, "packages/python"), again, names, shallow=False), (names, [], []))
+            self.assertEqual(len(names), 2)
 
     @unittest.skipUnless(package("java/*.pom"), "there is no POM")
     def test_pom_has_what_maven_central_asks_for(self):

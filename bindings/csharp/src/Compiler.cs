@@ -117,6 +117,12 @@ namespace Poprt
         /// </summary>
         public bool Strict { get; set; }
 
+        /// <summary>
+        /// Whether the PopEF file holds the ONNX model, external data included, so that poprt_exec recompile needs
+        /// nothing else. Since 1.0.
+        /// </summary>
+        public bool EmbedSource { get; set; }
+
         /// <summary>Options of command poprt by name, without dashes: docs/options.md lists them, ListOptions too. What
         /// tunes a chip goes into the PopEF file's metadata. Since 1.0.</summary>
         public IDictionary<string, string> Options { get; } = new Dictionary<string, string>();
@@ -163,6 +169,7 @@ namespace Poprt
             raw.set_convert_version(ConvertVersion);
             raw.set_variable_weights(VariableWeights);
             raw.set_strict(Strict);
+            raw.set_embed_source(EmbedSource);
             raw.set_engine_caching(EnableEngineCaching, CachePath ?? "");
         }
     }

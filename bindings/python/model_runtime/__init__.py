@@ -41,7 +41,7 @@ class ModelRunnerConfig(_runtime.RuntimeConfig):
     """Options of a runner; see :class:`poprt.runtime.RuntimeConfig` for what they mean. By default nobody waits for a
     device."""
 
-    _defaults = {**_runtime.RuntimeConfig._defaults, "device_wait_config": DeviceWaitConfig()}
+    device_wait_config: DeviceWaitConfig = DeviceWaitConfig()  # type: ignore[assignment]
 
 
 class PopefPaths(list[str]):
@@ -59,6 +59,9 @@ class ModelRunner:
                  config: Optional[ModelRunnerConfig] = None):
         config = config or ModelRunnerConfig()
         self._runner = _runtime.ModelRunner(popef, _poprt_config(config))
+
+    def __repr__(self) -> str:
+        return repr(self._runner)
 
     def execute(self, inputs: Mapping[str, Any], outputs: Optional[Mapping[str, Any]] = None) -> Mapping[str, Any]:
         """Runs the model, into new arrays when there are no outputs, and returns the outputs."""

@@ -27,6 +27,9 @@ class DeviceWaitConfig:
         self.timeout = timeout or datetime.timedelta(0)
         self.sleepTime = sleepTime or datetime.timedelta(seconds=15)
 
+    def __repr__(self) -> str:
+        return f"DeviceWaitConfig({self.strategy}, {self.timeout!r}, {self.sleepTime!r})"
+
     def _poprt(self) -> _runtime.DeviceWaitConfig:
         seconds = {DeviceWaitStrategy.NO_WAIT: 0.0, DeviceWaitStrategy.WAIT_FOREVER: 1e9}
         return _runtime.DeviceWaitConfig(seconds.get(self.strategy, self.timeout.total_seconds()),

@@ -56,6 +56,9 @@ class QueueManager:
         self._raw: _raw.RawQueueManager = queues.raw
         self._found: weakref.WeakValueDictionary[tuple[str, bool], Any] = weakref.WeakValueDictionary()
 
+    def __repr__(self) -> str:
+        return f"<QueueManager{', closed' if self._queues.closed else ''} of {self._session!r}>"
+
     @contextlib.contextmanager
     def _using(self) -> Iterator[None]:
         """Keeps the session."""
@@ -105,6 +108,9 @@ class _Queue:
         if anchor is None:
             raise ValueError("the queue manager is closed")
         self._desc = describe(anchor)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._desc!r}>"
 
     def tensorInfo(self) -> DataDesc:
         """What it serves."""

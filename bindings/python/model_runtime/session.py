@@ -12,7 +12,7 @@ import contextlib
 import enum
 import os
 import threading
-from typing import Any, Callable, Iterable, Iterator, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Optional, Sequence, Union
 
 import popef
 from poprt import poprt_raw as _raw
@@ -25,6 +25,9 @@ from ._wait import DeviceWaitConfig, DeviceWaitStrategy
 from .predicate_factory import AnchorCallbackPolicy, AnchorCallbackPredicate, anchor_callbacks
 from .queues import InputQueue, QueueManager, Queues
 
+if TYPE_CHECKING:
+    from poprt.runtime import Device
+
 __all__ = ["LaunchPolicy", "Model", "Session", "SessionConfig"]
 
 
@@ -36,19 +39,17 @@ class LaunchPolicy(enum.Enum):
 class SessionConfig(Config):
     """Options of a session. Without predicates the caller serves anchors of main programs and of none."""
 
-    _defaults = {
-        "policy": LaunchPolicy.Immediate,
-        "check_package_hash": True,
-        "wait_config": DeviceWaitConfig(),
-        "input_predicate": None,
-        "output_predicate": None,
-        # poprt's own.
-        "threads": 0,  # compute threads; 0: POPRT_THREADS, or all CPUs
-        "profile": False,  # time every instruction
-        "device": None,  # None: any free one
-        "exclusive": False,  # other sessions cannot take the device
-        "telemetry": False,  # publish, as POPRT_TELEMETRY=1 does
-    }
+    policy: LaunchPolicy = LaunchPolicy.Immediate
+    check_package_hash: bool = True
+    wait_config: DeviceWaitConfig = DeviceWaitConfig()
+    input_predicate: Optional[Callable[..., Any]] = None
+    output_predicate: Optional[Callable[..., Any]] = None
+    # poprt's own.
+    threads: int = 0  # compute threads; 0: POPRT_THREADS, or all CPUs
+    profile: bool = False  # time every instruction
+    device: Optional[Device] = None  # None: any free one
+    exclusive: bool = False  # other sessions cannot take the device
+    telemetry: bool = False  # publish, as POPRT_TELEMETRY=1 does
     _aliases = {"waitConfig": "wait_config", "checkPackageHash": "check_package_hash"}
 
 
@@ -57,6 +58,9 @@ class Model:
 
     def __init__(self, metadata: popef.Metadata):
         self.metadata = metadata
+
+    def __repr__(self) -> str:
+        return f"<Model {self.metadata.executable()!r}>"
 
 
 class Session:
@@ -311,6 +315,12 @@ class Session:
         raw, self._raw = self._raw, None
         if raw is not None:
             _callbacks.destroy(raw)
+
+    def __repr__(self) -> str:
+        if self._closed:
+            return "<Session, closed>"
+        inputs, outputs = (", ".join(map(repr, ds)) for ds in (self._inputs, self._outputs))
+        return f"<Session {inputs} -> {outputs}>"
 
     def __enter__(self) -> "Session":
         return self

@@ -31,6 +31,9 @@ class LogSubscription:
             except BaseException as error:  # noqa: B902  as threads do, but later messages are received
                 threading.excepthook(threading.ExceptHookArgs((type(error), error, error.__traceback__, self._thread)))
 
+    def __repr__(self) -> str:
+        return f"<LogSubscription of {self._receive!r}>"
+
     def close(self) -> None:
         """Ends it, when the receiver has got what was logged before; waits for that, but not in the receiver."""
         self._raw.close()

@@ -32,7 +32,10 @@ class Backend:
             path = os.fspath(export_popef)
             executable.save(os.path.join(path, "executable.popef") if os.path.isdir(path) else path)
         self._declared = _declared_types(path_or_bytes) if align_output_dtype else {}
-        self.runner = Runner(executable, runtime_options)
+        self.runner: Runner = Runner(executable, runtime_options)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.runner!r}>"
 
     def run(self, output_names: Optional[Sequence[str]], inputs: Mapping[str, Any],
             align_output_dtype: bool = False) -> list[np.ndarray]:

@@ -38,66 +38,66 @@ class CompilerOptions(Config):
     which is an UnimplementedError.
     """
 
-    _defaults = {
-        "num_ipus": 1,
-        "ipu_version": "",
-        "batches_per_step": 1,
-        "partials_type": "half",
-        "available_memory_proportion": 0.6,
-        "num_io_tiles": 0,
-        "enable_model_fusion": False,
-        "enable_prefetch_datastreams": True,
-        "stream_buffering_depth": 1,
-        "enable_pad_conv_channel": False,
-        "serialize_ir": False,
-        "serialized_ir_dest": "",
-        "enable_gather_simplifier": True,
-        "engine_options": {},
-        "show_compilation_progress_bar": True,
-        "compilation_progress_logger": None,
-        "custom_patterns": [],
-        "custom_transform_applier_settings": {},
-        "opaque_blobs": {},  # text, or bytes of any kind
-        "use_128bit_conv_unit_load": False,
-        "enable_multi_stage_reduce": True,
-        "enable_fast_reduce": False,
-        "enable_outlining": True,
-        "outline_threshold": 1.0,
-        "group_host_sync": False,
-        "rearrange_streams_on_host": False,
-        "rearrange_anchors_on_host": True,
-        "enable_non_stable_softmax": False,
-        "enable_pipelining": False,
-        "enable_engine_caching": False,
-        "cache_path": "",
-        "constant_weights": True,
-        "subgraph_copying_strategy": 0,
-        "virtual_graph_mode": "off",
-        "virtual_graph_split_ratios": [],
-        "time_limit_scheduler": 1e9,
-        "swap_limit_scheduler": 10**9,
-        "transitive_closure_optimization_threshold": 100000,
-        "create_host_transferable_tensor_with_offset": False,
-        "enable_efficient_overlap_io_topo_cons": False,
-        # poprt's own: what poprt's converter options do on the command line.
-        "input_shape": {},
-        "input_length": {},  # elements of sequences whose elements' shapes do not tell; of an optional 0 or 1
-        "batch_size": 0,
-        "batch_axis": 0,
-        "precision": "",
-        "winograd": "",  # what may compute 3x3 convolutions: "off", "exact" (F(2x2)) or "fast" (F(4x4) too)
-        "passes": [],
-        "skip_passes": [],
-        "max_tensor_size": 0,
-        "rewrite_limit": 0,  # stop rewriting after so many rewrites; 0: no limit
-        "stop_after": "",  # name of a pass
-        "allow_links": False,  # external data may be reached through links; only for models that are trusted
-        "convert_version": 0,
-        "strict": False,  # refuse a model for what is a warning otherwise, such as attributes that nobody knows
-        "options": {},  # of command poprt, by name without dashes
-        "verify": True,
-        "after_pass": None,  # after_pass(name, rewrites, milliseconds, nodes_before, nodes_after), while it compiles
-    }
+    num_ipus: int = 1
+    ipu_version: str = ""
+    batches_per_step: int = 1
+    partials_type: str = "half"
+    available_memory_proportion: float = 0.6
+    num_io_tiles: int = 0
+    enable_model_fusion: bool = False
+    enable_prefetch_datastreams: bool = True
+    stream_buffering_depth: int = 1
+    enable_pad_conv_channel: bool = False
+    serialize_ir: bool = False
+    serialized_ir_dest: Union[str, os.PathLike[str]] = ""
+    enable_gather_simplifier: bool = True
+    engine_options: dict[str, str] = {}
+    show_compilation_progress_bar: bool = True
+    compilation_progress_logger: Optional[Callable[[int, int], Any]] = None
+    custom_patterns: list[Any] = []
+    custom_transform_applier_settings: dict[str, Any] = {}
+    opaque_blobs: dict[str, Any] = {}  # text, or bytes of any kind
+    use_128bit_conv_unit_load: bool = False
+    enable_multi_stage_reduce: bool = True
+    enable_fast_reduce: bool = False
+    enable_outlining: bool = True
+    outline_threshold: float = 1.0
+    group_host_sync: bool = False
+    rearrange_streams_on_host: bool = False
+    rearrange_anchors_on_host: bool = True
+    enable_non_stable_softmax: bool = False
+    enable_pipelining: bool = False
+    enable_engine_caching: bool = False
+    cache_path: Union[str, os.PathLike[str]] = ""
+    constant_weights: bool = True
+    subgraph_copying_strategy: int = 0
+    virtual_graph_mode: str = "off"
+    virtual_graph_split_ratios: list[float] = []
+    time_limit_scheduler: float = 1e9
+    swap_limit_scheduler: int = 10**9
+    transitive_closure_optimization_threshold: int = 100000
+    create_host_transferable_tensor_with_offset: bool = False
+    enable_efficient_overlap_io_topo_cons: bool = False
+    # poprt's own: what poprt's converter options do on the command line.
+    input_shape: dict[str, Any] = {}  # sequences of dimensions
+    input_length: dict[str, int] = {}  # elements of sequences whose elements' shapes do not tell; of an optional 0 or 1
+    batch_size: int = 0
+    batch_axis: int = 0
+    precision: Optional[str] = ""
+    winograd: Optional[str] = ""  # what may compute 3x3 convolutions: "off", "exact" (F(2x2)) or "fast" (F(4x4) too)
+    passes: list[str] = []
+    skip_passes: list[str] = []
+    max_tensor_size: int = 0
+    rewrite_limit: int = 0  # stop rewriting after so many rewrites; 0: no limit
+    stop_after: str = ""  # name of a pass
+    allow_links: bool = False  # external data may be reached through links; only for models that are trusted
+    convert_version: int = 0
+    strict: bool = False  # refuse a model for what is a warning otherwise, such as attributes that nobody knows
+    options: dict[str, str] = {}  # of command poprt, by name without dashes
+    embed_source: bool = False  # the PopEF file holds the ONNX model, for poprt_exec recompile
+    verify: bool = True
+    # after_pass(name, rewrites, milliseconds, nodes_before, nodes_after), while it compiles
+    after_pass: Optional[Callable[[str, int, float, int, int], Any]] = None
 
     def _raw_options(self, outputs: Iterable[str], keep: list[Any]) -> _raw.RawCompileOptions:
         if self.num_ipus != 1 or self.enable_pipelining or self.virtual_graph_mode not in ("off", "auto"):
@@ -129,6 +129,7 @@ class CompilerOptions(Config):
         raw.set_allow_links(bool(self.allow_links))
         raw.set_convert_version(self.convert_version)
         raw.set_strict(bool(self.strict))
+        raw.set_embed_source(bool(self.embed_source))
         for name, value in self._named_options().items():
             raw.add_option(name, value)
         for name, data in self.opaque_blobs.items():
@@ -139,8 +140,12 @@ class CompilerOptions(Config):
         raw.set_engine_caching(bool(self.enable_engine_caching), os.fspath(self.cache_path))
         logger, after_pass = self.compilation_progress_logger, self.after_pass
         if logger is not None or after_pass is not None:
-            listen: Callable[..., Any] = lambda done, *report: (
-                after_pass(done, *report) if report else logger(round(done * 100), 100))
+            def listen(done: Any, *report: Any) -> None:
+                if report and after_pass is not None:
+                    after_pass(done, *report)
+                elif not report and logger is not None:
+                    logger(round(done * 100), 100)
+
             keep.append(listen)
             raw.set_callbacks(_raw.raw_progress_fn() if logger is not None else 0,
                               _raw.raw_pass_fn() if after_pass is not None else 0, _raw.raw_object_address(listen))

@@ -11,8 +11,9 @@ import enum
 import json
 import math
 import os
+import weakref
 from concurrent.futures import CancelledError as _StandardCancelledError, Future
-from typing import Any, Callable, Generator, Mapping, Optional, Sequence, TypeVar, Union, overload
+from typing import Any, Callable, Generator, Mapping, Optional, Sequence, TypedDict, TypeVar, Union, overload
 
 import numpy as np
 
@@ -24,9 +25,9 @@ from .errors import CancelledError, NotFoundError
 
 __all__ = ["AnyConfig", "BaseRunner", "Binding", "DataDesc", "Device", "DeviceManager", "DeviceWaitConfig",
            "HostConcatConfig", "HostConcatRunner", "HostConcatRunnerConfig", "InputDesc", "InputMemoryView",
-           "LightRunner", "LightRunnerConfig", "ModelFusionRunner", "ModelRunner", "OutputDesc", "OutputFuture",
-           "OutputMemoryView", "PackAlgorithm", "PackRunner", "PackRunnerConfig", "ReplicaIdToDevice", "Runner",
-           "RunnerType", "RuntimeConfig"]
+           "Latency", "LightRunner", "LightRunnerConfig", "ModelFusionRunner", "ModelRunner", "OutputDesc", "OutputFuture",
+           "OutputMemoryView", "PackAlgorithm", "PackRunner", "PackRunnerConfig", "ReplicaIdToDevice", "ReplicaStatistics",
+           "Runner", "RunnerStatistics", "RunnerType", "RuntimeConfig", "Tracepoint"]
 
 InputDesc = OutputDesc = DataDesc
 _WAIT_WITH_TIMEOUT, _WAIT_FOREVER = 1, 2  # the numbers of poprt/device.h
@@ -62,7 +63,8 @@ class ReplicaIdToDevice(dict[int, "Device"]):
 class DeviceWaitConfig(Config):
     """How long to try for a device, and how long to sleep between two attempts."""
 
-    _defaults = {"timeout_sec": 1, "sleep_time_sec": 6}
+    timeout_sec: float = 1
+    sleep_time_sec: float = 6
     _aliases = {"timeoutSec": "timeout_sec", "sleepTimeSec": "sleep_time_sec"}
 
     def __init__(self, timeout_sec: float = 1, sleep_time_sec: float = 6):
@@ -113,10 +115,10 @@ class _RunnerConfig(Config):
             "device_wait_sleep_ns": max(1, int(wait.sleep_time_sec * 1e9)),
         }
         if self._get("batching_dim", UINT32_MAX) != UINT32_MAX:
-            options.update({"use_batching_dim": 1, "batching_dim": self.batching_dim})
+            options.update({"use_batching_dim": 1, "batching_dim": self._get("batching_dim", 0)})
         devices = dict(self._get("replica_id_to_device", {}))
         if self._get("device", None) is not None:
-            devices[0] = self.device
+            devices[0] = self._get("device", None)
         raws = [(replica, device._open()) for replica, device in devices.items()]
         keep += raws
         options["replica_devices"] = [(replica, int(raw.this)) for replica, raw in raws]
@@ -137,35 +139,33 @@ class RuntimeConfig(_RunnerConfig):
     Times are in nanoseconds; a ``timedelta`` is taken as well.
     """
 
-    _defaults = {
-        "runner_type": RunnerType.ModelRunner,
-        "device_wait_config": DeviceWaitConfig(),
-        "thread_safe": True,
-        "timeout_ns": 10_000_000,  # how long a started batch waits for its next rows; 0: for ever
-        "validate_io_params": True,
-        "batching_dim": UINT32_MAX,  # the dimension that may have any size
-        "check_package_hash": True,
-        "ring_buffer_size_multiplier": 2,
-        "auto_reset": False,
-        "flush_on_waiting_outputs": False,
-        "batch_size_timeout_ns": INT64_MAX,
-        "data_parallel_timeout_ns": INT64_MAX,
-        "is_batch_size_timeout_enabled": False,
-        "request_tracepoints_buffer_size": 1000,
-        "replica_id_to_device": ReplicaIdToDevice(),
-        "flush_by_name": None,  # pair of dicts of arrays: rows for padding, and where their results go
-        # poprt's own.
-        "threads": 0,  # compute threads; 0: POPRT_THREADS, or all CPUs
-        "profile": False,  # time every instruction
-        "queue_depth": 0,  # places of the queue, further requests stand in a line; 0: the ring's size
-        "device": None,  # None: any free one
-        "replication_factor": None,  # copies of the model, each on its own device
-        "frozen_inputs": None,  # dict of arrays that every request gets
-        "overlap_io": False,
-        "batches_per_step": 0,  # 0: as the executable says
-        "telemetry": False,  # publish, as POPRT_TELEMETRY=1 does; see model_runtime.read_telemetry
-        "faults": None,  # device errors to inject, as POPRT_INJECT_FAULTS has them
-    }
+    runner_type: RunnerType = RunnerType.ModelRunner
+    device_wait_config: DeviceWaitConfig = DeviceWaitConfig()
+    thread_safe: bool = True
+    timeout_ns: Union[int, datetime.timedelta] = 10_000_000  # how long a started batch waits for its next rows; 0: for ever
+    validate_io_params: bool = True
+    batching_dim: int = UINT32_MAX  # the dimension that may have any size
+    check_package_hash: bool = True
+    ring_buffer_size_multiplier: int = 2
+    auto_reset: bool = False
+    flush_on_waiting_outputs: bool = False
+    batch_size_timeout_ns: Union[int, datetime.timedelta] = INT64_MAX
+    data_parallel_timeout_ns: Union[int, datetime.timedelta] = INT64_MAX
+    is_batch_size_timeout_enabled: bool = False
+    request_tracepoints_buffer_size: int = 1000
+    replica_id_to_device: dict[int, "Device"] = ReplicaIdToDevice()
+    flush_by_name: Optional[tuple[Mapping[str, Any], Mapping[str, Any]]] = None  # pair of dicts of arrays: rows for padding, and where their results go
+    # poprt's own.
+    threads: int = 0  # compute threads; 0: POPRT_THREADS, or all CPUs
+    profile: bool = False  # time every instruction
+    queue_depth: int = 0  # places of the queue, further requests stand in a line; 0: the ring's size
+    device: Optional["Device"] = None  # None: any free one
+    replication_factor: Optional[int] = None  # copies of the model, each on its own device
+    frozen_inputs: Optional[dict[str, Any]] = None  # dict of arrays that every request gets
+    overlap_io: bool = False
+    batches_per_step: int = 0  # 0: as the executable says
+    telemetry: bool = False  # publish, as POPRT_TELEMETRY=1 does; see model_runtime.read_telemetry
+    faults: Optional[str] = None  # device errors to inject, as POPRT_INJECT_FAULTS has them
     _aliases = {"replica_to_device": "replica_id_to_device", "replicaIdToDevice": "replica_id_to_device"}
 
     @property
@@ -177,24 +177,22 @@ class PackRunnerConfig(_RunnerConfig):
     """Options of a runner that packs requests of variable length into the compiled batch."""
 
     _kind = "pack"
-    _defaults = {
-        "timeout_microseconds": 0,  # must be set: from a pack's first item until it goes
-        "max_valid_num": 0,  # items per pack; 0: as many as fit
-        "dynamic_input_name": "",
-        "unpack_info_input_name": "",
-        "mask_name": "",
-        "dynamic_group": [],
-        "algorithm": PackAlgorithm.next_fit,
-        "compile_batch_size": -1,
-        "disable_data_across_rows": False,
-        "enable_padding_remove": False,
-        "delimiter_num": 0,
-        "enable_prefetch_datastreams": True,
-        "device_wait_config": DeviceWaitConfig(),
-        "check_package_hash": True,
-        "threads": 0,
-        "replica_id_to_device": ReplicaIdToDevice(),
-    }
+    timeout_microseconds: int = 0  # must be set: from a pack's first item until it goes
+    max_valid_num: int = 0  # items per pack; 0: as many as fit
+    dynamic_input_name: str = ""
+    unpack_info_input_name: str = ""
+    mask_name: str = ""
+    dynamic_group: list[str] = []
+    algorithm: PackAlgorithm = PackAlgorithm.next_fit
+    compile_batch_size: int = -1
+    disable_data_across_rows: bool = False
+    enable_padding_remove: bool = False
+    delimiter_num: int = 0
+    enable_prefetch_datastreams: bool = True
+    device_wait_config: DeviceWaitConfig = DeviceWaitConfig()
+    check_package_hash: bool = True
+    threads: int = 0
+    replica_id_to_device: dict[int, "Device"] = ReplicaIdToDevice()
     _aliases = {"algo": "algorithm", "algorithom": "algorithm", "timeout_in_micro_seconds": "timeout_microseconds"}
 
     def __init__(self, timeout_microseconds: int = 0, max_valid_num: int = 0, dynamic_input_name: str = "",
@@ -231,29 +229,32 @@ class LightRunnerConfig(_RunnerConfig):
     """Options of a runner with little overhead, whose weights can be replaced."""
 
     _kind = "light"
-    _defaults = {"check_package_hash": True, "replica_id_to_device": ReplicaIdToDevice(), "threads": 0}
+    check_package_hash: bool = True
+    replica_id_to_device: dict[int, "Device"] = ReplicaIdToDevice()
+    threads: int = 0
     _aliases = RuntimeConfig._aliases
 
 
 class HostConcatConfig(Config):
     """One input of the model, ``tensor_name``, is other inputs' bytes one after the other."""
 
-    _defaults = {
-        "tensor_name": "",
-        "input_tensor_names": [],
-        "shape": [],  # of the joined tensor; empty: not checked
-        "data_size_bytes": 0,  # of the joined tensor; 0: not checked
-        # poprt's own.
-        "sizes": [],  # bytes of each input; empty: equal parts
-    }
+    tensor_name: str = ""
+    input_tensor_names: list[str] = []
+    shape: list[int] = []  # of the joined tensor; empty: not checked
+    data_size_bytes: int = 0  # of the joined tensor; 0: not checked
+    # poprt's own.
+    sizes: list[int] = []  # bytes of each input; empty: equal parts
 
 
 class HostConcatRunnerConfig(_RunnerConfig):
     """Options of a runner that joins inputs. Without ``host_concat_config`` the PopEF file says which."""
 
     _kind = "host_concat"
-    _defaults = {"check_package_hash": True, "ring_buffer_size_multiplier": 2, "timeout_ns": 10_000_000,
-                 "host_concat_config": {}, "threads": 0}
+    check_package_hash: bool = True
+    ring_buffer_size_multiplier: int = 2
+    timeout_ns: Union[int, datetime.timedelta] = 10_000_000
+    host_concat_config: dict[str, HostConcatConfig] = {}
+    threads: int = 0
 
     def _extra(self) -> dict[str, Any]:
         fields = tuple(HostConcatConfig._defaults)
@@ -288,6 +289,12 @@ class Device:
         """Gives it back; a runner on it keeps it until it is closed."""
         self._raw = None
 
+    def __repr__(self) -> str:
+        if self._raw is None:
+            return "<Device, closed>"
+        kind = "IPU model" if self.is_ipu_model() else f"device {self._raw.device_id()}"
+        return f"<Device: {kind}, {self.num_ipus()} x ipu{self.ipu_version()}>"
+
     def _open(self) -> _raw.RawDevice:
         if self._raw is None:
             raise ValueError("the device is closed")
@@ -308,6 +315,9 @@ class DeviceManager:
 
     def __init__(self, device_count: int = 0, *, visible: str = "", shared: Union[str, os.PathLike[str]] = ""):
         self._raw = _raw.RawDeviceManager(device_count, visible, os.fspath(shared))
+
+    def __repr__(self) -> str:
+        return f"<DeviceManager: {self.get_num_devices()} devices>"
 
     def get_num_devices(self) -> int:
         """Busy ones included."""
@@ -412,6 +422,42 @@ class OutputFuture(Future[Mapping[str, Any]]):
             self.set_exception(error)
 
 
+_loops: "weakref.WeakKeyDictionary[Any, weakref.ref[_raw.RawLoop]]" = weakref.WeakKeyDictionary()
+
+
+def _raw_loop(loop: Any) -> _raw.RawLoop:
+    """What tells an event loop of runs that are over: it is woken once for all of them, without a thread that waits for
+    the interpreter. The loop alone holds it, as a file that it watches, so that it goes when the loop is closed."""
+    known = _loops.get(loop)
+    raw = known() if known else None
+    if raw is None:
+        raw = _raw.RawLoop()
+        loop.add_reader(raw.wake(), raw.take)
+        _loops[loop] = weakref.ref(raw)
+    return raw
+
+
+class _Submitted:
+    """A run that a task awaits. Called on the loop's thread, with what it failed with, when its memory is free."""
+
+    __slots__ = ("future", "free", "over")
+
+    def __init__(self, future: Any):
+        self.future = future
+        self.free: Any = None  # what a task that was cancelled waits for
+        self.over = False
+
+    def __call__(self, error: Optional[BaseException]) -> None:
+        self.over = True
+        if self.future.cancelled():
+            if self.free is not None and not self.free.cancelled():
+                self.free.set_result(None)
+        elif error is None:
+            self.future.set_result(None)
+        else:
+            self.future.set_exception(error)
+
+
 class Binding:
     """Arrays that were checked once, for any number of runs: ``execute`` only runs. See ``ModelRunner.bind``."""
 
@@ -423,6 +469,9 @@ class Binding:
         _raw.raw_execute_bound(self._runner, self._raw)
 
     __call__ = execute
+
+    def __repr__(self) -> str:
+        return "<Binding of a runner's memory>"
 
 
 _Self = TypeVar("_Self", bound="BaseRunner")
@@ -494,12 +543,42 @@ class BaseRunner:
     async def submit(self, inputs: Mapping[str, Any], outputs: Optional[Mapping[str, Any]] = None,
                      begin_within: Optional[float] = None) -> Mapping[str, Any]:
         """Submits a run and awaits it; without ``outputs`` into new arrays. The event loop is never blocked: what the
-        queue has no place for waits in line. A task that is cancelled cancels a run that has not begun."""
+        queue has no place for waits in line. A task that is cancelled cancels a run that has not begun; when it has,
+        the cancellation arrives when it is over: in any case the arrays are free then."""
         if outputs is not None:
-            return await self.execute_async(inputs, outputs, begin_within)
+            await self._submit(inputs, outputs, begin_within)
+            return outputs
         made = self._new_outputs(inputs)
-        await self.execute_async(inputs, made, begin_within)
+        await self._submit(inputs, made, begin_within)
         return self._crop(made)
+
+    async def _submit(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], begin_within: Optional[float]) -> None:
+        import asyncio  # takes longer than the rest of this module, and most programs have no event loop
+
+        loop = asyncio.get_running_loop()
+        submitted, raw = _Submitted(loop.create_future()), self._open()
+        if loop not in _loops:
+            try:
+                _raw_loop(loop)
+            except NotImplementedError:  # it cannot watch files
+                await self.execute_async(inputs, outputs, begin_within)
+                return
+        run = _raw.raw_submit_on_loop(
+            raw, inputs if isinstance(inputs, dict) else dict(inputs),
+            outputs if isinstance(outputs, dict) else dict(outputs), self._check_types,
+            0 if begin_within is None else max(1, int(begin_within * 1e9)), _raw_loop(loop),
+            submitted, raw)
+        try:
+            await submitted.future
+        except asyncio.CancelledError:
+            if submitted.future.cancelled() and not run.cancel():
+                while not submitted.over:  # it computes, or nobody has taken its end yet
+                    submitted.free = loop.create_future()
+                    try:
+                        await submitted.free
+                    except asyncio.CancelledError:
+                        pass  # again
+            raise
 
     @overload
     def run(self, inputs: Mapping[str, Any], /) -> dict[str, np.ndarray]: ...
@@ -614,6 +693,53 @@ class BaseRunner:
         self.close()
 
 
+class Latency(TypedDict):
+    """A histogram of how long requests took; entry i of ``buckets`` counts those of 2**i to 2**(i+1) ns."""
+    count: int
+    total_ns: int
+    max_ns: int
+    p50_ns: int
+    p99_ns: int
+    buckets: list[int]
+
+
+class ReplicaStatistics(TypedDict):
+    """What one replica has done."""
+    submitted: int
+    completed: int
+    failed: int
+    cancelled: int
+    timed_out: int
+    rows: int
+    padded_rows: int
+    batches: int
+    steps: int
+    device_errors: int
+    resets: int
+    in_flight: int
+    queue_capacity: int
+    latency: Latency
+
+
+class RunnerStatistics(ReplicaStatistics):
+    """What a runner has done: of all replicas, and of each."""
+    replicas: list[ReplicaStatistics]
+
+
+class Tracepoint(TypedDict):
+    """One request: its number, and when it came from one stage to the next, in ns."""
+    request: int
+    rows: int
+    replica: int
+    code: int
+    submitted: int
+    begun: int
+    loaded: int
+    compute_begin: int
+    compute_end: int
+    stored: int
+
+
 AnyConfig = Union[RuntimeConfig, PackRunnerConfig, LightRunnerConfig, HostConcatRunnerConfig]
 Popef = Union[str, os.PathLike[str], Sequence[Union[str, os.PathLike[str]]], Executable]
 
@@ -621,6 +747,19 @@ Popef = Union[str, os.PathLike[str], Sequence[Union[str, os.PathLike[str]]], Exe
 class Runner(BaseRunner):
     """Makes the runner for the kind of configuration that it is given: a ModelRunner for RuntimeConfig or none. What it
     is given is what ModelRunner takes."""
+
+    @overload
+    def __new__(cls, popef: Popef, config: Optional[RuntimeConfig] = None, *,
+                compiler_options: Optional[CompilerOptions] = None) -> "ModelRunner": ...
+    @overload
+    def __new__(cls, popef: Popef, config: PackRunnerConfig, *,
+                compiler_options: Optional[CompilerOptions] = None) -> "PackRunner": ...
+    @overload
+    def __new__(cls, popef: Popef, config: LightRunnerConfig, *,
+                compiler_options: Optional[CompilerOptions] = None) -> "LightRunner": ...
+    @overload
+    def __new__(cls, popef: Popef, config: HostConcatRunnerConfig, *,
+                compiler_options: Optional[CompilerOptions] = None) -> "HostConcatRunner": ...
 
     def __new__(cls, popef: Popef, config: Optional[AnyConfig] = None, *,
                 compiler_options: Optional[CompilerOptions] = None) -> "Runner":
@@ -631,6 +770,19 @@ class Runner(BaseRunner):
                 raise TypeError(f"expected the configuration of a runner, given {wanted.__name__}")
             cls = kinds[0]
         return super().__new__(cls)
+
+    #: What the ONNX model says about itself, see ``Executable.metadata``.
+    metadata: dict[str, str]
+
+    def statistics(self) -> RunnerStatistics:
+        """Counters, a latency histogram (entry i: 2**i to 2**(i+1) ns), and those of each replica."""
+        counters: RunnerStatistics = json.loads(_raw.raw_statistics(self._open()))
+        return counters
+
+    def tracepoints(self) -> list[Tracepoint]:
+        """Times of the last requests' stages, in ns; needs ``flush_on_waiting_outputs``."""
+        points: list[Tracepoint] = json.loads(_raw.raw_tracepoints(self._open()))
+        return points
 
 
 class ModelRunner(Runner):
@@ -649,22 +801,11 @@ class ModelRunner(Runner):
             executable = Executable.load(popef, compiler_options)
         else:
             executable = Executable(popef, check_package_hash=config._get("check_package_hash", True))
-        #: What the ONNX model says about itself, see ``Executable.metadata``.
         self.metadata = executable.metadata
         self._check_types = bool(config._get("validate_io_params", True))
         keep: list[Any] = []
         self._keep = keep
         self._raw = _raw.raw_make_runner(config._kind, executable._open(), config._options(keep), config._extra())
-
-    def statistics(self) -> dict[str, Any]:
-        """Counters, a latency histogram (entry i: 2**i to 2**(i+1) ns), and those of each replica."""
-        counters: dict[str, Any] = json.loads(_raw.raw_statistics(self._open()))
-        return counters
-
-    def tracepoints(self) -> list[dict[str, Any]]:
-        """Times of the last requests' stages, in ns; needs ``flush_on_waiting_outputs``."""
-        points: list[dict[str, Any]] = json.loads(_raw.raw_tracepoints(self._open()))
-        return points
 
 
 class ModelFusionRunner(ModelRunner):

@@ -127,6 +127,10 @@ typedef struct poprt_compile_options {
    * unimplemented; what tunes a chip goes into the PopEF file's metadata. Since 1.0. */
   const poprt_option* options;
   size_t option_count;
+  /* Non-zero: the PopEF file holds the ONNX model (external data included, 2 GiB at most), so that
+   * `poprt_exec recompile` needs nothing else. The file names the model in any case. Since 1.0. */
+  int32_t embed_source;
+  int32_t reserved_3; /* 0 */
 } poprt_compile_options;
 
 /* Options, checked and copied. Immutable; several threads may compile with one at the same time

@@ -63,6 +63,7 @@ struct CompilerOptions {
   bool allowLinks = false;     // see poprt_compile_options
   bool strict = false;         // see poprt_compile_options
   Winograd winograd = Winograd::standard;
+  bool embedSource = false;  // see poprt_compile_options
   // Options of command `poprt` by name, see poprt_option. Since 1.0.
   std::map<std::string, std::string> options;
 };
@@ -190,6 +191,7 @@ class Compiler {
       o.convert_version = options.convertVersion;
       o.allow_links = options.allowLinks;
       o.strict = options.strict;
+      o.embed_source = options.embedSource;
       o.user_data = this;
       if (options.progress)
         o.progress = [](double done, const char* what, void* self) {

@@ -14,7 +14,6 @@
 
 #include "base/checked.h"
 #include "base/denormals.h"
-#include "base/log.h"
 #include "base/thread_pool.h"
 #include "device/cpu_quota.h"
 #include "device/emulator/control.h"
@@ -367,19 +366,6 @@ std::vector<InstructionProfile> Emulator::profile() const {
 
 }  // namespace
 
-namespace {
-
-bool warn_of_isa() {
-  const char* wanted = std::getenv("POPRT_ISA");
-  const std::string_view name = wanted ? wanted : "";
-  if (!name.empty() && name != "baseline" && name != "avx2" && name != "avx512")
-    log().warn("POPRT_ISA is '{}', expected baseline, avx2 or avx512; {} is used", name,
-               kernels::isa_name(kernels::cpu_isa()));
-  return true;
-}
-
-}  // namespace
-
 int default_threads() {
   if (const auto given = environment_int("POPRT_THREADS", 1, kMaxThreads))
     return static_cast<int>(*given);
@@ -393,8 +379,7 @@ int default_threads() {
 }
 
 std::unique_ptr<Engine> EmulatedDevice::load(const Image& image, const LoadOptions& options) {
-  static const bool once = warn_of_isa();
-  static_cast<void>(once);
+  kernels::warn_of_isa();
   return std::make_unique<Emulator>(image, options);
 }
 

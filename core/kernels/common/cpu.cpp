@@ -8,6 +8,8 @@
 #endif
 #include <string_view>
 
+#include "base/log.h"
+
 namespace poprt::kernels {
 namespace {
 
@@ -54,6 +56,18 @@ bool cpu_has_vbmi() {
 Isa cpu_isa() {
   static const Isa isa = detect();
   return isa;
+}
+
+void warn_of_isa() {
+  static const bool once = [] {
+    const char* wanted = std::getenv("POPRT_ISA");
+    const std::string_view name = wanted ? wanted : "";
+    if (!name.empty() && name != "baseline" && name != "avx2" && name != "avx512")
+      log().warn("POPRT_ISA is '{}', expected baseline, avx2 or avx512; {} is used", name,
+                 isa_name(cpu_isa()));
+    return true;
+  }();
+  static_cast<void>(once);
 }
 
 const char* isa_name(Isa isa) {

@@ -9,6 +9,8 @@ enum class Isa { baseline, avx2, avx512 };
 // environment lowers it (never raises it). Decided once.
 Isa cpu_isa();
 const char* isa_name(Isa isa);
+// Once in a process: warns when POPRT_ISA names none.
+void warn_of_isa();
 
 // AVX-512 with its instructions for 8-bit products.
 bool cpu_has_vnni();

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "popef/model.h"
 #include "popef/writer.h"
+#include "runtime/session/model_source.h"
 
 namespace poprt::runtime {
 namespace {
@@ -61,11 +62,12 @@ std::shared_ptr<Model> make(std::string name, program::LoadedProgram loaded,
 // What a program means is settled by the kernels that run it.
 void check_package(const std::string& package, const OpenOptions& options) {
   if (!options.check_package_hash || package == program::package()) return;
-  fail(ErrorCode::failed_precondition,
-       "Error reading executable - package hash ({}) differs from poprt hash ({}); compile the "
-       "model "
-       "again with this version, or turn check_package_hash off to run it all the same",
-       package, program::package());
+  fail(
+      ErrorCode::failed_precondition,
+      "Error reading executable - package hash ({}) differs from poprt hash ({}); compile the "
+      "model again with this version (poprt_exec recompile), or turn check_package_hash off to run "
+      "it all the same",
+      package, program::package());
 }
 
 // `file` as in Model.
@@ -111,7 +113,7 @@ std::shared_ptr<const Model> build(const std::shared_ptr<const popef::Model>& fo
   made->blobs = found;
   constexpr uint64_t kMaxOpaque = uint64_t{1} << 24;  // larger ones are nothing the runtime reads
   for (const popef::OpaqueReader& blob : found->opaqueBlobs) {
-    if (blob.size() > kMaxOpaque) continue;
+    if (blob.size() > kMaxOpaque || is_source_blob(blob.name)) continue;
     const popef::Payload text = blob.payload();
     made->opaque.emplace(blob.name, std::string(reinterpret_cast<const char*>(text.bytes.data()),
                                                 text.bytes.size()));

@@ -601,6 +601,11 @@ TEST(scenario, s56_opaque_blobs) {
   options.opaqueBlobs = {{"", ""}};
   fails([&] { Compiler::compile(model("affine.onnx"), {}, options); }, ErrorCode::invalid_argument,
         {"name"});
+  options.opaqueBlobs.clear();
+  options.embedSource = true;
+  const auto embedded = Compiler::compile(model("affine.onnx"), {}, options)->getPopefModel();
+  ASSERT_EQ(embedded->opaqueBlobs.size(), 1u);
+  EXPECT_EQ(embedded->opaqueBlobs[0].name, "poprt.source");
 }
 
 TEST(scenario, s57_telemetry_of_a_runner) {

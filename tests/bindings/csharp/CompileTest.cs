@@ -211,6 +211,17 @@ public sealed class CompileTest
         }
         options.OpaqueBlobs[""] = new byte[0];
         Fails(ErrorCode.InvalidArgument, () => new Compiler(options), "name");
+        options.OpaqueBlobs.Clear();
+        options.EmbedSource = true;
+        string onnx = Path.Combine(models, "affine.onnx");
+        using (var compiler = new Compiler(options))
+        using (Executable compiled = compiler.Compile(onnx))
+        using (PopefModel embedded = compiled.PopefModel())
+        {
+            PopefBlob source = embedded.Blobs(PopefBlobType.Opaque).Single();
+            Assert.AreEqual("poprt.source", source.Name);
+            Assert.AreEqual(File.ReadAllBytes(onnx), source.ToArray());
+        }
     }
 
     private static void CheckNotes(IReadOnlyList<PopefBlob> blobs, string executable)

@@ -118,6 +118,12 @@ func TestScenario56OpaqueBlobs(t *testing.T) {
 	options.OpaqueBlobs[""] = nil
 	_, err = poprt.Compile(model("affine.onnx"), options)
 	fails(t, err, poprt.InvalidArgument, "name")
+	options.OpaqueBlobs, options.EmbedSource = nil, true
+	made = must(must(poprt.Compile(model("affine.onnx"), options)).PopEFModel())
+	blobs := must(made.Blobs(poprt.OpaqueBlob))
+	equal(t, len(blobs), 1)
+	equal(t, blobs[0].Name, "poprt.source")
+	equal(t, must(blobs[0].Data()), must(os.ReadFile(model("affine.onnx"))))
 }
 
 func checkNotes(t testing.TB, m *poprt.PopEFModel) {

@@ -218,7 +218,7 @@ class CompileTest extends Scenarios {
   }
 
   @Test
-  void scenario_56_opaque_blobs() {
+  void scenario_56_opaque_blobs() throws IOException {
     byte[] notes = {97, 0, 98};
     CompilerOptions options =
         new CompilerOptions().inputShape("x", 2, 4).opaqueBlob("notes", notes).opaqueBlob("", new byte[0]);
@@ -242,6 +242,13 @@ class CompileTest extends Scenarios {
       checkNotes(same.blobs(PopefBlob.Type.OPAQUE), "affine");
     }
     closed("Executable", opened::popefModel);
+    CompilerOptions embedding = new CompilerOptions().inputShape("x", 2, 4).embedSource(true);
+    try (Executable embedded = compile("affine.onnx", embedding);
+        PopefModel with = embedded.popefModel()) {
+      PopefBlob source = with.blobs(PopefBlob.Type.OPAQUE).get(0);
+      assertEquals("poprt.source", source.name());
+      assertArrayEquals(Files.readAllBytes(MODELS.resolve("affine.onnx")), source.toBytes());
+    }
   }
 
   private static void checkNotes(List<PopefBlob> blobs, String executable) {

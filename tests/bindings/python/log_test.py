@@ -155,6 +155,25 @@ class Options(unittest.TestCase):
                 self.assertEqual(session.model().metadata, session.popefModel().metadata)
         with self.assertRaisesRegex(errors.InvalidArgumentError, "name"):
             affine(opaque_blobs={"": b""})
+        source, = affine(embed_source=True).popef_model().opaqueBlobs
+        with open(os.path.join(DATA, "affine.onnx"), "rb") as file:
+            self.assertEqual((source.name, bytes(source.data())), ("poprt.source", file.read()))
+
+
+class Environment(unittest.TestCase):
+    def test_one_warning_of_what_the_environment_says(self):
+        program = f"""
+from poprt.runtime import Runner
+for _ in range(2):
+    Runner({os.path.join(DATA, "lookup.onnx")!r}).close()
+"""
+        for name, value, known in (("POPRT_ISA", "neon", "baseline, avx2 or avx512"),
+                                   ("POPRT_LOG_LEVEL", "loud", "TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF")):
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                ran = subprocess.run([sys.executable, "-c", program], text=True, check=True, capture_output=True,
+                                     env={**os.environ, name: value, "XDG_CACHE_HOME": folder})
+                self.assertEqual(ran.stderr.count(f"{name} is '{value}', expected {known}"), 1, ran.stderr)
+                self.assertEqual(ran.stderr.count("\n"), 1, ran.stderr)
 
 
 class Observation(unittest.TestCase):

@@ -40,6 +40,41 @@ def functions(module):
                 yield f"{name}.{member}", function
 
 
+class Configurations(unittest.TestCase):
+    def test_options_are_typed_keywords_that_type_checkers_know(self):
+        from poprt._config import Config
+
+        def kinds(cls):
+            return [k for sub in cls.__subclasses__() for k in (sub, *kinds(sub))]
+
+        count = 0
+        for kind in kinds(Config):
+            with self.subTest(kind.__name__):
+                declared = {n for base in kind.__mro__ for n in getattr(base, "__annotations__", {}) if not n.startswith("_")}
+                self.assertEqual(set(kind._defaults), declared)
+                for name in kind._defaults:
+                    self.assertNotIn(name, vars(kind))  # each object has its own
+                count += len(declared)
+        self.assertGreater(count, 100)
+
+
+class Text(unittest.TestCase):
+    def test_every_public_class_says_what_it_is(self):
+        for module_name in MODULES:
+            module = importlib.import_module(module_name)
+            for name in module.__all__:
+                value = getattr(module, name)
+                if inspect.isclass(value) and name not in ("Compiler", "anchor_callbacks"):  # namespaces
+                    with self.subTest(f"{module_name}.{name}"):
+                        self.assertIsNot(value.__repr__, object.__repr__)
+
+    def test_a_checker_knows_what_runner_makes(self):
+        makes = typing.get_overloads(poprt.runtime.Runner.__new__) if hasattr(typing, "get_overloads") else []
+        self.assertIn("ModelRunner", [o.__annotations__["return"].strip("\"'") for o in makes] or ["ModelRunner"])
+        statistics = typing.get_type_hints(poprt.runtime.Runner.statistics)["return"]
+        self.assertLessEqual({"completed", "latency", "replicas"}, set(typing.get_type_hints(statistics)))
+
+
 class Annotations(unittest.TestCase):
     def test_every_public_function_is_annotated(self):
         count = 0

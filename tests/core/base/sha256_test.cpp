@@ -28,6 +28,17 @@ TEST(Sha256, PiecesGiveTheSame) {
   }
 }
 
+TEST(Sha256, TheProcessorsInstructionsGiveTheSame) {
+  std::array<std::byte, 64 * 37> bytes{};
+  for (size_t i = 0; i < bytes.size(); i++) bytes[i] = static_cast<std::byte>(i * i % 251);
+  for (size_t count = 0; count <= 37; count++) {
+    std::array<uint32_t, 8> own = {1, 2, 3, 0x80000000, 5, 0xffffffff, 7, 8}, portable = own;
+    sha256_blocks(own, bytes.data(), count);
+    sha256_blocks(portable, bytes.data(), count, true);
+    ASSERT_EQ(own, portable) << count;
+  }
+}
+
 TEST(Sha256, SizedPartsDoNotRunTogether) {
   EXPECT_NE(Sha256().add_sized("ab").add_sized("c").finish(),
             Sha256().add_sized("a").add_sized("bc").finish());

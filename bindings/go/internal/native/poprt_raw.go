@@ -444,6 +444,7 @@ extern void _wrap_RawCompileOptions_add_option_native(uintptr_t arg1, swig_type_
 extern void _wrap_RawCompileOptions_set_allow_links_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawCompileOptions_set_variable_weights_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawCompileOptions_set_strict_native(uintptr_t arg1, _Bool arg2);
+extern void _wrap_RawCompileOptions_set_embed_source_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawCompileOptions_set_callbacks_native(uintptr_t arg1, swig_type_81 arg2, swig_type_82 arg3, swig_type_83 arg4);
 extern uintptr_t _wrap_new_RawCompiler_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_delete_RawCompiler_native(uintptr_t arg1);
@@ -1487,6 +1488,12 @@ func (arg1 SwigcptrRawCompileOptions) Set_strict(arg2 bool) {
 	C._wrap_RawCompileOptions_set_strict_native(C.uintptr_t(_swig_i_0), C._Bool(_swig_i_1))
 }
 
+func (arg1 SwigcptrRawCompileOptions) Set_embed_source(arg2 bool) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawCompileOptions_set_embed_source_native(C.uintptr_t(_swig_i_0), C._Bool(_swig_i_1))
+}
+
 func (arg1 SwigcptrRawCompileOptions) Set_callbacks(arg2 int64, arg3 int64, arg4 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -1517,6 +1524,7 @@ type RawCompileOptions interface {
 	Set_allow_links(arg2 bool)
 	Set_variable_weights(arg2 bool)
 	Set_strict(arg2 bool)
+	Set_embed_source(arg2 bool)
 	Set_callbacks(arg2 int64, arg3 int64, arg4 int64)
 }
 

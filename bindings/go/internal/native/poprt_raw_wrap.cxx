@@ -438,6 +438,7 @@ SWIGINTERN void raw_compile_options_add_option(raw_compile_options *self,char co
 SWIGINTERN void raw_compile_options_set_allow_links(raw_compile_options *self,bool on){ self->options.allow_links = on; }
 SWIGINTERN void raw_compile_options_set_variable_weights(raw_compile_options *self,bool on){ self->options.variable_weights = on; }
 SWIGINTERN void raw_compile_options_set_strict(raw_compile_options *self,bool on){ self->options.strict = on; }
+SWIGINTERN void raw_compile_options_set_embed_source(raw_compile_options *self,bool on){ self->options.embed_source = on; }
 SWIGINTERN void raw_compile_options_set_callbacks(raw_compile_options *self,int64_t progress_fn,int64_t after_pass_fn,int64_t user_data){
     self->options.progress = poprt_shim::function<poprt_progress_fn>(progress_fn);
     self->options.after_pass = poprt_shim::function<poprt_pass_fn>(after_pass_fn);
@@ -2189,6 +2190,18 @@ void _wrap_RawCompileOptions_set_strict_native(raw_compile_options *_swig_go_0, 
   arg2 = (bool)_swig_go_1; 
   
   raw_compile_options_set_strict(arg1,arg2);
+  
+}
+
+
+void _wrap_RawCompileOptions_set_embed_source_native(raw_compile_options *_swig_go_0, bool _swig_go_1) {
+  raw_compile_options *arg1 = (raw_compile_options *) 0 ;
+  bool arg2 ;
+  
+  arg1 = *(raw_compile_options **)&_swig_go_0; 
+  arg2 = (bool)_swig_go_1; 
+  
+  raw_compile_options_set_embed_source(arg1,arg2);
   
 }
 

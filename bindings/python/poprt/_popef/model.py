@@ -50,6 +50,9 @@ class ModelBuilder:
     def __init__(self, reader: Reader):
         self._reader = reader
 
+    def __repr__(self) -> str:
+        return f"<ModelBuilder of {self._reader!r}>"
+
     def createModel(self, executable: Optional[str] = None) -> Model:
         """Of the executable with that name; None: of the only one."""
         return Model(_raw.RawPopefModel.create(self._reader._raw, executable or ""))

@@ -173,6 +173,9 @@ class Reader:
     def __init__(self) -> None:
         self._raw = _raw.RawPopefReader()
 
+    def __repr__(self) -> str:
+        return f"<Reader of executables {[e.name for e in self.executables()]}>"
+
     def parseFile(self, path: Union[str, os.PathLike[str]]) -> None:
         """Maps a file. Do not change it while it is used; replacing it by renaming is fine.
 

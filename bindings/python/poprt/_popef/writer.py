@@ -31,6 +31,9 @@ class BlobWriter:
         self._writer = writer  # its stream must live
         self._raw: Optional[_raw.RawPopefBlobWriter] = raw
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}{', closed' if self._raw is None else ''}>"
+
     def _write(self, feed: int, data: Any, size: Optional[int]) -> None:
         if self._raw is None:
             raise _errors.FailedPreconditionError("the blob's writer has given up")
@@ -110,6 +113,9 @@ class Writer:
             self._stream = target  # the raw layer has its address
             self._raw: Optional[_raw.RawPopefWriter] = _raw.RawPopefWriter.create_stream(
                 _raw.raw_write_fn(), _raw.raw_object_address(target))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}{', closed' if self._raw is None else ''}>"
 
     def _open(self, path: Union[str, os.PathLike[str]], mode: int) -> None:
         folder = os.path.dirname(os.fspath(path)) or "."

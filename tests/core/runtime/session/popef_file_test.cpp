@@ -361,7 +361,7 @@ TEST_F(PopefFile, AnotherPackageIsRefusedUnlessAskedFor) {
   expect_error(open, ErrorCode::failed_precondition, "Failed to deserialize 'a'");
   expect_error(open, ErrorCode::failed_precondition,
                fmt::format("Error reading executable - package hash ({}) differs from poprt hash "
-                           "({}); compile the model again",
+                           "({}); compile the model again with this version (poprt_exec recompile)",
                            theirs, ours));
   expect_runs(open_popef(folder / "a.popef", {.check_package_hash = false, .executable = {}}),
               copy);

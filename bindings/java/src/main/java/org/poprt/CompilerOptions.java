@@ -78,6 +78,7 @@ public final class CompilerOptions {
   private long convertVersion;
   private boolean variableWeights;
   private boolean strict;
+  private boolean embedSource;
   private boolean engineCaching;
   private boolean allowLinks;
   private String cachePath = "";
@@ -314,6 +315,18 @@ public final class CompilerOptions {
   }
 
   /**
+   * Whether the PopEF file holds the ONNX model, external data included, so that {@code poprt_exec
+   * recompile} needs nothing else. Since 1.0.
+   *
+   * @param on whether it does
+   * @return this
+   */
+  public CompilerOptions embedSource(boolean on) {
+    embedSource = on;
+    return this;
+  }
+
+  /**
    * Keeps what is compiled in a folder and takes it from there the next time.
    *
    * @param folder made when missing
@@ -371,6 +384,7 @@ public final class CompilerOptions {
     raw.set_convert_version(convertVersion);
     raw.set_variable_weights(variableWeights);
     raw.set_strict(strict);
+    raw.set_embed_source(embedSource);
     raw.set_engine_caching(engineCaching, cachePath);
   }
 }

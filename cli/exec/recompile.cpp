@@ -1,0 +1,307 @@
+// poprt_exec recompile: compiles the source of a PopEF file again, with the options that it
+// records.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "base/file.h"
+#include "common/arguments.h"
+#include "common/progress.h"
+#include "common/temporary_folder.h"
+#include "exec/commands.h"
+#include "exec/support/json_output.h"
+#include "exec/support/recorded_options.h"
+#include "onnx/model_hash.h"
+#include "popef/model.h"
+#include "popef/writer.h"
+#include "program/serialize.h"
+#include "runtime/session/model_source.h"
+
+namespace poprt::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using popef::Metadata;
+using Model = std::shared_ptr<popef::Model>;
+
+struct Arguments {
+  std::string file, output, source;
+  bool force = false, allow_links = false, json = false;
+};
+
+// The ONNX model to compile: bytes in memory, or a file.
+struct Source {
+  std::string name;   // of the file; may be empty when it is embedded
+  std::string found;  // "embedded", or its path
+  std::string hash;
+  std::optional<popef::Payload> bytes;
+  std::unique_ptr<TemporaryFolder> folder;  // of embedded external data
+  bool linked = false;                      // whether links may be followed
+};
+
+Model read(const std::shared_ptr<popef::Reader>& reader, const std::string& file) {
+  if (reader->executables().size() != 1)
+    throw Failure(fmt::format("'{}' holds {} executables; one can be compiled again", file,
+                              reader->executables().size()));
+  return popef::ModelBuilder(reader).createModel();
+}
+
+std::string package_of(const popef::Model& model) {
+  std::array<std::byte, program::kPackageBytes> head{};
+  model.executable.read(
+      0, std::span(head).first(std::min<uint64_t>(head.size(), model.executable.size())));
+  return program::package_of(head);
+}
+
+// What the file holds is no more to be trusted than its name says.
+void write_below(const fs::path& folder, const std::string& location, const popef::Payload& data) {
+  const fs::path path(location);
+  if (path.empty() || path.is_absolute() ||
+      std::any_of(path.begin(), path.end(), [](const fs::path& p) { return p == ".."; }))
+    throw Failure(fmt::format("the embedded source has a file '{}' outside its folder", location));
+  fs::create_directories((folder / path).parent_path());
+  AtomicFile file(folder / path);
+  file.write(data.bytes);
+  file.commit();
+}
+
+// Nothing when the file has no source inside.
+std::optional<Source> embedded(const popef::Model& model) {
+  std::optional<Source> source;
+  const std::string prefix = runtime::source_blob("") + "/";
+  for (const auto& blob : model.opaqueBlobs)
+    if (blob.name == runtime::kSourceBlob) {
+      source.emplace();
+      source->found = "embedded";
+      source->bytes = blob.payload();
+    }
+  if (!source) return source;
+  for (const auto& blob : model.opaqueBlobs) {
+    if (!blob.name.starts_with(prefix)) continue;
+    if (!source->folder) source->folder = std::make_unique<TemporaryFolder>();
+    write_below(source->folder->path(), blob.name.substr(prefix.size()), blob.payload());
+  }
+  std::optional<fs::path> folder;
+  if (source->folder) folder = source->folder->path();
+  source->hash = onnx::hash_bytes(source->bytes->bytes, folder);
+  return source;
+}
+
+Source find_source(const Arguments& a, const popef::Model& model, const RecordedOptions& recorded) {
+  if (a.source.empty())
+    if (auto source = embedded(model)) {
+      source->name = recorded.source;
+      return std::move(*source);
+    }
+  Source source;
+  fs::path path(a.source);
+  if (a.source.empty()) {
+    if (recorded.source.empty())
+      throw Failure(fmt::format(
+          "'{}' neither holds the ONNX model that it was compiled from nor names it: give --source "
+          "MODEL.onnx",
+          a.file));
+    // A name, wherever the file says that it lies.
+    path = fs::path(a.file).parent_path() / fs::path(recorded.source).filename();
+    std::error_code error;
+    if (!fs::exists(path, error))
+      throw Failure(fmt::format(
+          "'{}' was compiled from '{}', which it does not hold and which does not lie beside it: "
+          "give --source MODEL.onnx (and compile with --embed_source, to need none)",
+          a.file, recorded.source));
+  }
+  source.found = path.string();
+  source.name = path.filename().string();
+  source.linked = a.allow_links;
+  source.hash = onnx::hash_file(path, a.allow_links);
+  return source;
+}
+
+void check_hash(const Arguments& a, const Source& source, const RecordedOptions& recorded) {
+  if (recorded.source_hash.empty() || source.hash == recorded.source_hash) return;
+  throw Failure(fmt::format(
+      "{} is not what '{}' was compiled from: its hash is {}, that of {} is {}; compile another "
+      "model with poprt",
+      source.bytes ? "the embedded source" : "'" + source.found + "'", a.file, source.hash,
+      recorded.source.empty() ? "the source" : "'" + recorded.source + "'", recorded.source_hash));
+}
+
+// The new executable as the blobs of a PopEF file.
+Model compile(const Arguments& a, const Source& source, RecordedOptions& recorded) {
+  ProgressBar bar(!a.json);
+  recorded.options.progress = ProgressBar::callback;
+  recorded.options.user_data = &bar;
+  recorded.options.allow_links = source.linked;
+  poprt_compiler* made = nullptr;
+  check(poprt_compiler_create(&recorded.options, &made));
+  const Compiler compiler(made);
+  bar.begin("Graph compilation");
+  poprt_executable* compiled = nullptr;
+  if (source.bytes) {
+    const std::string folder = source.folder ? source.folder->path().string() : "";
+    check(poprt_compiler_compile_bytes(compiler.get(), source.bytes->bytes.data(),
+                                       source.bytes->bytes.size(),
+                                       source.folder ? folder.c_str() : nullptr, &compiled));
+  } else {
+    check(poprt_compiler_compile_file(compiler.get(), source.found.c_str(), &compiled));
+  }
+  bar.finish();
+  const Executable executable(compiled);
+  const auto bytes = std::make_shared<std::string>();
+  check(poprt_executable_save_bytes(
+      executable.get(),
+      [](const void* data, size_t size, void* to) {
+        static_cast<std::string*>(to)->append(static_cast<const char*>(data), size);
+        return 0;
+      },
+      bytes.get()));
+  const auto reader = std::make_shared<popef::Reader>();
+  reader->parseMemory(std::as_bytes(std::span(*bytes)), bytes);
+  return popef::ModelBuilder(reader).createModel();
+}
+
+// Those of constants apart from their program are of no interest: the new file has both.
+std::vector<popef::Anchor> interface_of(const Metadata& metadata) {
+  std::vector<popef::Anchor> anchors = metadata.anchors();
+  std::erase_if(anchors,
+                [](const popef::Anchor& a) { return a.type() == popef::TensorType::UNKNOWN; });
+  return anchors;
+}
+
+// The new metadata, with what somebody may have set in the file after it was compiled.
+Metadata merged(const Arguments& a, const Source& source, const Metadata& was, Metadata now) {
+  now.setExecutable(was.executable());
+  std::vector<popef::Option> options;
+  for (const popef::Option& o : now.engineOptions()) {
+    if (o.name() == runtime::kSourceName) continue;
+    if (o.name() == runtime::kSourceHash && !source.name.empty())
+      options.emplace_back(std::string(runtime::kSourceName), source.name);
+    options.push_back(o);
+  }
+  now.setEngineOptions(std::move(options));
+  now.setDeviceOptions(was.deviceOptions());
+  if (interface_of(was) != interface_of(now)) {
+    fmt::print(stderr,
+               "poprt_exec recompile: warning: inputs or outputs of '{}' are not those of the new "
+               "program; the file gets the new ones, without what was set in its metadata\n",
+               printable(a.file));
+    return now;
+  }
+  now.setSeedHandle(was.seedHandle());
+  now.setReplicationFactor(was.replicationFactor());
+  now.setDeviceIterations(was.deviceIterations());
+  now.setNumIpus(was.numIpus());
+  now.setNumProcesses(was.numProcesses());
+  now.setIsPOD(was.isPOD());
+  now.setIsInference(was.isInference());
+  return now;
+}
+
+void copy(const popef::BlobData& from, popef::BlobWriter& to) {
+  const popef::Payload payload = from.payload();
+  to.write(payload.bytes.data(), payload.bytes.size());
+  to.close();
+}
+
+// What the compiler makes anew; the rest of the opaque blobs is somebody's.
+bool is_made(const std::string& name) {
+  return runtime::is_source_blob(name) || name == "onnx_metadata" ||
+         name.starts_with("class_labels/");
+}
+
+// In the order of files that the compiler writes, so that equal contents are equal bytes.
+void write(const std::string& path, const popef::Model& was, const popef::Model& now,
+           const Metadata& metadata) {
+  const std::string& name = metadata.executable();
+  popef::FileWriter writer(path);
+  writer.write(metadata);
+  copy(now.executable, *writer.createExecutable(name, was.executable.blob().compressed));
+  // Data in the file is newer than that of the source.
+  for (const auto& t : now.tensors) {
+    const popef::TensorReader* kept = was.findTensor(t.info.name());
+    const bool same = kept && kept->info == t.info;
+    copy(same ? *kept : t, *writer.createTensorData(t.info, name));
+  }
+  for (const auto& t : was.tensors)
+    if (t.info.name() != "poprt.weights" && !now.findTensor(t.info.name()))
+      copy(t, *writer.createTensorData(t.info, t.executable));
+  for (const auto& f : was.feeds) copy(f, *writer.createFeedData(f.info, f.executable));
+  std::multimap<std::string, std::pair<const popef::OpaqueReader*, std::string>> blobs;
+  for (const auto& b : now.opaqueBlobs) blobs.emplace(b.name, std::pair(&b, name));
+  for (const auto& b : was.opaqueBlobs)
+    if (!is_made(b.name)) blobs.emplace(b.name, std::pair(&b, b.executable));
+  for (const auto& [blob, from] : blobs)
+    copy(*from.first, *writer.createOpaqueBlob(blob, from.second));
+  writer.close();
+}
+
+int recompile(const Arguments& a) {
+  const auto reader = std::make_shared<popef::Reader>();
+  reader->parseFile(a.file);
+  const Model was = read(reader, a.file);
+  const std::string before = package_of(*was), after(program::package());
+  const std::string output = a.output.empty() ? a.file : a.output;
+  nlohmann::json report = {{"file", a.file},
+                           {"package_before", before},
+                           {"package_after", after},
+                           {"recompiled", false}};
+  if (before == after && !a.force) {
+    if (a.json) {
+      print_json(report);
+    } else {
+      fmt::print(
+          "'{}' was compiled by {}, which is this version: nothing to do (--force compiles "
+          "it all the same)\n",
+          printable(a.file), before);
+    }
+    return 0;
+  }
+  RecordedOptions recorded(was->metadata.engineOptions());
+  const Source source = find_source(a, *was, recorded);
+  check_hash(a, source, recorded);
+  const Model now = compile(a, source, recorded);
+  write(output, *was, *now, merged(a, source, was->metadata, now->metadata));
+  if (a.json) {
+    report["recompiled"] = true;
+    report["output"] = output;
+    report["bytes"] = fs::file_size(output);
+    report["source"] = source.found;
+    report["source_hash"] = source.hash;
+    auto& options = report["options"] = nlohmann::json::array();
+    for (const popef::Option& o : was->metadata.engineOptions())
+      options.push_back({{"name", o.name()}, {"value", o.value()}});
+    print_json(report);
+    return 0;
+  }
+  fmt::print("{}: compiled again from {} ({}, before {})\n", printable(output),
+             source.bytes ? "its embedded source" : "'" + printable(source.found) + "'", after,
+             printable(before));
+  return 0;
+}
+
+}  // namespace
+
+void add_recompile(CLI::App& app, std::function<int()>& action) {
+  auto a = std::make_shared<Arguments>();
+  CLI::App* c = app.add_subcommand(
+      "recompile", "Compile the source of a PopEF file again, with the options that it records");
+  c->add_option("FILE", a->file, "PopEF file of one executable; replaced when that has succeeded")
+      ->required();
+  c->add_option("-o,--output", a->output, "Write to this file instead");
+  c->add_option(
+      "--source", a->source,
+      "The ONNX model [embedded in FILE, else beside it under the name that FILE records]");
+  c->add_flag("--force", a->force, "Also when this version has compiled FILE");
+  c->add_flag("--allow_symlinks", a->allow_links,
+              "Read external data through symbolic and hard links too; for models you trust");
+  c->add_flag("--json", a->json, "Report as JSON");
+  c->callback([a, &action] { action = [a] { return recompile(*a); }; });
+}
+
+}  // namespace poprt::cli

@@ -1,0 +1,29 @@
+// What an executable was compiled from, as its PopEF file says it (popef/FORMAT.md).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace poprt::runtime {
+
+// Engine options of the metadata, behind those of the compilation: the file name of the ONNX model
+// (absent for one that came from memory), and the hash of all its files (onnx/model_hash.h).
+inline constexpr std::string_view kSourceName = "source";
+inline constexpr std::string_view kSourceHash = "source_hash";
+
+// Opaque blobs of a source that is embedded: the model, and "poprt.source/LOCATION" for each file
+// of its external data.
+inline constexpr std::string_view kSourceBlob = "poprt.source";
+
+inline bool is_source_blob(std::string_view name) {
+  return name.starts_with(kSourceBlob) &&
+         (name.size() == kSourceBlob.size() || name[kSourceBlob.size()] == '/');
+}
+
+// The blob of one file; `location` is empty for the model itself.
+inline std::string source_blob(std::string_view location) {
+  std::string name(kSourceBlob);
+  return location.empty() ? name : name.append("/").append(location);
+}
+
+}  // namespace poprt::runtime

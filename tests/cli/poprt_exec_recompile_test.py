@@ -1,0 +1,218 @@
+"""poprt --embed_source, what an executable records of its source, and poprt_exec recompile."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import struct
+import unittest
+
+from support import DIGITS, CommandTest, model
+
+SHAPE = ("--input_shape", "image=2,1,8,8")
+STRANGER = b"poprt 0.0.0"
+
+
+def field(number, value):
+    """One field of a protobuf message."""
+    if isinstance(value, int):
+        return struct.pack("B", number << 3) + struct.pack("B", value)
+    data = value.encode() if isinstance(value, str) else value
+    return struct.pack("BB", number << 3 | 2, len(data)) + data
+
+
+def added_to_external(location):
+    """An ONNX model y = x + w, three floats, with w in a file."""
+    where, length = field(1, "location") + field(2, location), field(1, "length") + field(2, "12")
+    weight = field(1, 3) + field(2, 1) + field(8, "w") + field(13, where) + field(13, length) + field(14, 1)
+    floats = field(1, field(1, 1) + field(2, field(1, field(1, 3))))  # a type of three floats
+    node = field(1, "x") + field(1, "w") + field(2, "y") + field(4, "Add")
+    graph = (field(1, node) + field(2, "g") + field(5, weight) + field(11, field(1, "x") + field(2, floats)) +
+             field(12, field(1, "y") + field(2, floats)))
+    return field(1, 8) + field(7, graph) + field(8, field(2, 17))
+
+
+class Recompile(CommandTest):
+    command = "poprt_exec recompile"
+
+    def compile(self, onnx, *words):
+        """An executable a.popef in the folder; its bytes."""
+        self.succeeds("-i", onnx, "-o", self.path("a.popef"), "--overwrite", "--output_model", self.path("gone.onnx"),
+                      *words, command="poprt")
+        os.unlink(self.path("gone.onnx"))
+        return self.read("a.popef")
+
+    def read(self, name):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def age(self):
+        """Makes it look like the work of an older version; the package that it really is of."""
+        data = self.read("a.popef")
+        package = re.search(rb"poprt \d+\.\d+\.\d+\0", data)[0][:-1]
+        self.write("a.popef", data.replace(package + b"\0", STRANGER.ljust(len(package), b"\0") + b"\0", 1))
+        return package.decode()
+
+    def metadata(self):
+        described, = json.loads(self.succeeds("--json", "a.popef", command="popef_dump"))["models"]
+        return [(o["name"], o["value"]) for o in described["engine_options"]]
+
+    def blobs(self):
+        return [b["name"] for b in json.loads(self.succeeds("--json", "a.popef", command="popef_dump"))["opaque_blobs"]]
+
+    def digits_beside(self):
+        shutil.copy(DIGITS, self.path("digits.onnx"))
+        return self.path("digits.onnx")
+
+    def test_an_executable_names_its_source_and_nothing_of_where_it_lay(self):
+        first = self.compile(DIGITS, *SHAPE)
+        options = dict(self.metadata())
+        self.assertEqual(options["source"], "digits.onnx")
+        with open(DIGITS, "rb") as file:
+            data = file.read()
+        self.assertEqual(options["source_hash"], hashlib.sha256(struct.pack("<Q", len(data)) + data).hexdigest())
+        self.assertEqual(self.blobs(), ["onnx_metadata"])
+        self.assertEqual(self.compile(self.digits_beside(), *SHAPE), first)
+        self.assertNotIn(self.folder.encode(), self.read("a.popef"))
+
+    def test_embed_source_holds_the_model(self):
+        self.compile(DIGITS, *SHAPE, "--embed_source")
+        self.assertEqual(self.blobs(), ["onnx_metadata", "poprt.source"])
+        with open(DIGITS, "rb") as file:
+            self.assertIn(file.read(), self.read("a.popef"))
+        self.assertIn("Latency", self.succeeds("-i", DIGITS, *SHAPE, "--embed_source", "-o", "b.popef", "--run",
+                                               command="poprt"))
+        self.assertIn("1 client", self.succeeds("a.popef", "--iterations", "3", command="poprt_exec bench"))
+
+    def test_embed_source_needs_an_executable(self):
+        ran = self.run_command("-i", DIGITS, *SHAPE, "--embed_source", "--run", command="poprt")
+        self.assertEqual((ran.code, ran.err), (2, "poprt: --embed_source needs an executable: give --export_popef, "
+                                                  "--output or --popef_name; see poprt --help\n"))
+
+    def test_nothing_happens_when_the_package_is_this_one(self):
+        before = self.compile(DIGITS, *SHAPE)
+        self.assertIn("nothing to do (--force compiles it all the same)", self.succeeds("a.popef"))
+        said = json.loads(self.succeeds("a.popef", "--json"))
+        self.assertEqual((said["recompiled"], said["package_before"]), (False, said["package_after"]))
+        self.assertEqual(self.read("a.popef"), before)
+
+    def test_embedded_source_gives_the_file_of_this_version(self):
+        fresh = self.compile(DIGITS, *SHAPE, "--precision", "fp16", "--embed_source")
+        package = self.age()
+        ran = self.run_command("a.popef", "--random", command="poprt_exec run")
+        self.assertIn("poprt_exec recompile", ran.err)
+        said = json.loads(self.succeeds("a.popef", "--json"))
+        self.assertEqual(self.read("a.popef"), fresh)
+        self.assertEqual(os.listdir(self.folder), ["a.popef"])
+        self.assertEqual((said["recompiled"], said["source"], said["package_before"], said["package_after"], said["bytes"]),
+                         (True, "embedded", STRANGER.decode(), package, len(fresh)))
+        self.assertIn({"name": "precision", "value": "fp16"}, said["options"])
+
+    def test_the_source_beside_it_or_elsewhere(self):
+        fresh = self.compile(self.digits_beside(), *SHAPE)
+        self.age()
+        self.assertIn("compiled again from 'digits.onnx'", self.succeeds("a.popef"))
+        self.assertEqual(self.read("a.popef"), fresh)
+        os.unlink(self.path("digits.onnx"))
+        self.age()
+        self.fails(["a.popef"], "'digits.onnx'", "--source MODEL.onnx", "--embed_source")
+        self.succeeds("a.popef", "--source", DIGITS)
+        self.assertEqual(self.read("a.popef"), fresh)
+
+    def test_output_leaves_the_file_alone(self):
+        fresh = self.compile(DIGITS, *SHAPE, "--embed_source")
+        self.age()
+        old = self.read("a.popef")
+        self.succeeds("a.popef", "-o", "b.popef")
+        self.assertEqual((self.read("a.popef"), self.read("b.popef")), (old, fresh))
+        self.fails(["a.popef", "-o", "nowhere/b.popef"], "nowhere")
+
+    def test_another_source_is_refused_with_both_hashes(self):
+        self.compile(self.digits_beside(), *SHAPE)
+        self.age()
+        recorded = dict(self.metadata())["source_hash"]
+        with open(model("relu"), "rb") as file:
+            data = file.read()
+        self.write("digits.onnx", data)
+        found = hashlib.sha256(struct.pack("<Q", len(data)) + data).hexdigest()
+        self.fails(["a.popef"], "'digits.onnx' is not what 'a.popef' was compiled from", recorded, found)
+        self.fails(["a.popef", "--force", "--source", model("relu")], "relu.onnx", recorded, found)
+
+    def test_a_damaged_embedded_source_is_refused(self):
+        self.compile(DIGITS, *SHAPE, "--embed_source")
+        self.age()
+        data = self.read("a.popef")
+        with open(DIGITS, "rb") as file:
+            at = data.index(file.read())
+        self.write("a.popef", data[:at + 4000] + bytes([data[at + 4000] ^ 1]) + data[at + 4001:])
+        self.fails(["a.popef"], "the embedded source is not what 'a.popef' was compiled from")
+
+    def test_every_recorded_option_is_used_again(self):
+        words = ("--batch_size", "4", "--batch_axis", "0", "--winograd", "exact", "--skip_passes",
+                 "eliminate_identity,eliminate_nop_cast", "--passes", "eliminate_identity", "--max_tensor_size", "100000",
+                 "--strict", "--convert_version", "15", "--embed_source")
+        fresh = self.compile(DIGITS, *words)
+        options = self.metadata()
+        for name in ("batch_size", "batch_axis", "winograd", "skip_passes", "passes", "max_tensor_size", "strict",
+                     "convert_version", "embed_source"):
+            self.assertIn(name, dict(options))
+        self.age()
+        self.succeeds("a.popef")
+        self.assertEqual(self.metadata(), options)
+        self.assertEqual(self.read("a.popef"), fresh)
+
+    def test_external_data_is_embedded_and_found_again(self):
+        os.mkdir(self.path("m"))
+        os.mkdir(self.path("m/data"))
+        self.write("m/add.onnx", added_to_external("data/w.bin"))
+        self.write("m/data/w.bin", struct.pack("3f", 1, 2, 3))
+        fresh = self.compile("m/add.onnx", "--embed_source")
+        self.assertEqual(self.blobs(), ["poprt.source", "poprt.source/data/w.bin"])
+        shutil.rmtree(self.path("m"))
+        self.age()
+        self.succeeds("a.popef")
+        self.assertEqual(self.read("a.popef"), fresh)
+        self.npy("x.npy", "f4", [3], [10, 10, 10])
+        self.succeeds("a.popef", "--input", "x=x.npy", "--output", "y=y.npy", command="poprt_exec run")
+        self.assertEqual(self.read_npy(self.path("y.npy"))[1], [11, 12, 13])
+
+    def test_an_embedded_file_outside_its_folder_is_refused(self):
+        os.mkdir(self.path("m"))
+        self.write("m/add.onnx", added_to_external("aa/w.bin"))
+        os.mkdir(self.path("m/aa"))
+        self.write("m/aa/w.bin", struct.pack("3f", 1, 2, 3))
+        self.compile("m/add.onnx", "--embed_source")
+        self.age()
+        self.write("a.popef", self.read("a.popef").replace(b"aa/w.bin", b"../w.bin"))
+        self.fails(["a.popef"], "'../w.bin' outside its folder")
+
+    def test_external_data_too_large_to_embed(self):
+        self.write("add.onnx", added_to_external("w.bin"))
+        with open(self.path("w.bin"), "wb") as file:
+            file.write(struct.pack("3f", 1, 2, 3))
+            file.truncate((2 << 30) + 1)
+        ran = self.run_command("-i", "add.onnx", "-o", "a.popef", "--embed_source", command="poprt")
+        self.assertEqual((ran.code, ran.err.count("\n")), (1, 1))
+        for fact in ("--embed_source", "2147483", "at most 2147483648", "beside"):
+            self.assertIn(fact, ran.err)
+        self.assertFalse(os.path.exists(self.path("a.popef")))
+
+    def test_a_file_that_names_no_source(self):
+        # As it comes from memory: of the standard input only the bytes are known.
+        self.compile(DIGITS, *SHAPE)
+        data = self.read("a.popef")
+        # The same length, so that the rest stays where it is: an option that nobody knows.
+        self.write("a.popef", data.replace(b"source\0", b"sauce!\0", 1))
+        self.age()
+        self.fails(["a.popef"], "records the compile option 'sauce!'", "does not understand")
+
+    def test_wrong_usage(self):
+        self.misused([], "FILE")
+        self.misused(["a.popef", "--sauce", "b"], "--sauce")
+        self.fails(["none.popef"], "none.popef")
+        self.fails([DIGITS], "an ONNX model, not a PopEF file")
+
+
+if __name__ == "__main__":
+    unittest.main()
