@@ -198,6 +198,17 @@ class Recompile(CommandTest):
             self.assertIn(fact, ran.err)
         self.assertFalse(os.path.exists(self.path("a.popef")))
 
+    def test_options_by_name_are_given_again(self):
+        self.digits_beside()
+        given = self.compile(self.path("digits.onnx"), *SHAPE, "--compiler_options", "partials_type=float",
+                             "outline_threshold=2", "--popart_options", "dotChecks=final", "--num_io_tiles", "32",
+                             "--checkpoints", "scores", "--strict")
+        names = [name for name, _ in self.metadata()]
+        for name in ("partials_type", "outline_threshold", "popart.dotChecks", "num_io_tiles", "strict"):
+            self.assertIn(name, names)
+        self.succeeds("a.popef", "--force")
+        self.assertEqual(self.read("a.popef"), given)
+
     def test_a_file_that_names_no_source(self):
         # As it comes from memory: of the standard input only the bytes are known.
         self.compile(DIGITS, *SHAPE)

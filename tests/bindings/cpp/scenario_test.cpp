@@ -478,8 +478,8 @@ TEST(scenario, s52_options_by_name) {
   options.options = {{"input_shape", "x=2,4"}, {"num_io_tiles", "32"}};
   const auto metadata = Compiler::compile(model("affine.onnx"), {}, options)->getMetadata();
   EXPECT_EQ(metadata.anchors()[0].tensorInfo().shape(), (std::vector<int64_t>{2, 4}));
-  EXPECT_EQ(metadata.engineOptions().back().name(), "num_io_tiles");
-  EXPECT_EQ(metadata.engineOptions().back().value(), "32");
+  EXPECT_EQ(metadata.engineOptions().at(1).name(), "num_io_tiles");
+  EXPECT_EQ(metadata.engineOptions().at(1).value(), "32");
   EXPECT_NE(Compiler::listOptions().find("num_io_tiles"), std::string::npos);
   for (const auto& [name, code] : {std::pair("nonsense", ErrorCode::invalid_argument),
                                    std::pair("eightbitsio", ErrorCode::unimplemented)}) {

@@ -21,8 +21,7 @@ func TestScenario52OptionsByName(t *testing.T) {
 	defer e.Close()
 	compiled := must(e.PopEFModel())
 	equal(t, compiled.UserInputs[0].Shape, []int64{2, 4})
-	noted := compiled.Metadata.EngineOptions
-	equal(t, noted[len(noted)-1], poprt.PopEFOption{Name: "num_io_tiles", Value: "32"})
+	equal(t, compiled.Metadata.EngineOptions[1], poprt.PopEFOption{Name: "num_io_tiles", Value: "32"})
 	if !strings.Contains(must(poprt.ListOptions()), "num_io_tiles") {
 		t.Fatal("num_io_tiles is not in the list")
 	}
