@@ -5,7 +5,7 @@ find_path(SPDLOG_INCLUDE_DIR spdlog/spdlog.h REQUIRED)
 find_package(Protobuf REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
-find_library(YAML_STATIC_LIBRARY libyaml.a REQUIRED)  # of --config_yaml: an event at a time, so that hostile files cost nothing
+find_library(YAML_LIBRARY yaml REQUIRED)  # of --config_yaml: an event at a time, so that hostile files cost nothing
 find_library(ZIP_LIBRARY zip REQUIRED)  # Debian's CMake package asks for programs that it does not bring
 
 # fmt compiled into us, spdlog header-only and zstd static: a serving process starts faster with fewer libraries to load.

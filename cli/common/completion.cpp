@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "common/option_table.h"
 
 namespace poprt::cli {
@@ -10,6 +12,15 @@ namespace {
 
 void append(std::vector<std::string>& to, const std::vector<std::string>& more) {
   to.insert(to.end(), more.begin(), more.end());
+}
+
+// Values that work.
+std::vector<std::string> offered(const OptionInfo& option) {
+  std::vector<std::string> words = option.choices;
+  std::erase_if(words, [&](const std::string& word) {
+    return std::ranges::count(option.unavailable, word) > 0;
+  });
+  return words;
 }
 
 // The words that may follow, and the values of options that take one of a few.
@@ -21,7 +32,7 @@ std::string bash_branch(std::string_view pattern, const std::vector<OptionInfo>&
     if (!option.choices.empty())
       cases +=
           fmt::format("        {}) COMPREPLY=($(compgen -W \"{}\" -- \"$current\")); return ;;\n",
-                      fmt::join(option.spellings(), "|"), fmt::join(option.choices, " "));
+                      fmt::join(option.spellings(), "|"), fmt::join(offered(option), " "));
   }
   return fmt::format(
       "    {})\n      words=\"{}\"\n      case \"$previous\" in\n{}      esac\n      ;;\n", pattern,
@@ -67,7 +78,7 @@ std::string zsh_arguments(const std::vector<OptionInfo>& options) {
     if (!option.is_flag())
       value = fmt::format(
           ":{}:{}", zsh_text(option.name),
-          option.choices.empty() ? "_files" : fmt::format("({})", fmt::join(option.choices, " ")));
+          option.choices.empty() ? "_files" : fmt::format("({})", fmt::join(offered(option), " ")));
     for (const std::string& name : option.spellings())
       lines += fmt::format("      '{}[{}]{}' \\\n", name, zsh_text(option.help), value);
   }

@@ -29,6 +29,7 @@ OptionInfo read(const Json& j) {
                     .since = text("since"),
                     .needs = text("needs"),
                     .choices = j.value("choices", std::vector<std::string>()),
+                    .unavailable = j.value("unavailable", std::vector<std::string>()),
                     .aliases = j.value("aliases", std::vector<std::string>()),
                     .least = number("least"),
                     .above = number("above"),

@@ -12,7 +12,7 @@ namespace poprt::cli {
 
 struct OptionInfo {
   std::string name, group, help, value, kind, effect, note, standard, since, needs;
-  std::vector<std::string> choices, aliases;
+  std::vector<std::string> choices, unavailable, aliases;
   std::optional<double> least, above, most;
   bool command = false;  // the library does not take it
 
