@@ -48,8 +48,7 @@ std::string duration_text(double ns) {
 }
 
 std::string rate_text(double per_second) {
-  if (per_second < 10) return fmt::format("{:.3g}/s", per_second);
-  if (per_second < 1e3) return fmt::format("{:.1f}/s", per_second);
+  if (per_second < 999.5) return fmt::format("{:.3g}/s", per_second);
   if (per_second < 1e6) return fmt::format("{:.2f} k/s", per_second / 1e3);
   return fmt::format("{:.2f} M/s", per_second / 1e6);
 }

@@ -73,6 +73,7 @@ void add_rates(TelemetrySeries& series) {
   };
   now.requests_per_second = rate(now.all_completed, before.all_completed);
   now.runs_per_second = rate(now.all_runs, before.all_runs);
+  now.busy = std::min(1.0, rate(now.all_busy_ns, before.all_busy_ns) / 1e9);
   now.p50_ns = quantile(counts, 0.5);
   now.p90_ns = quantile(counts, 0.9);
   now.p99_ns = quantile(counts, 0.99);
@@ -111,12 +112,12 @@ void add_sample(TelemetrySeries& series, double time, const TelemetrySnapshot& n
   TelemetrySample s;
   s.time = time;
   s.first = first;
-  s.busy = std::min(1.0, static_cast<double>(more(now.busy_ns, before.busy_ns)) / 1e9 / elapsed);
   s.in_flight = now.in_flight;
   s.failed = more(now.failed, before.failed);
   s.all_completed = now.completed;
   s.all_failed = now.failed;
   s.all_runs = now.runs;
+  s.all_busy_ns = now.busy_ns;
   for (size_t b = 0; b < runtime::telemetry::kBuckets; b++)
     if (const uint64_t n = more(now.histogram[b], before.histogram[b]); n > 0)
       s.latencies.emplace_back(static_cast<uint16_t>(b),

@@ -38,11 +38,11 @@ struct TelemetrySample {
   // Over the second before it, so that single requests do not look like bursts and pauses.
   double requests_per_second = 0, runs_per_second = 0;
   double p50_ns = 0, p90_ns = 0, p99_ns = 0;  // negative: no request was completed
-  double busy = 0;                            // since the sample before
+  double busy = 0;                            // a part of that second
   uint64_t in_flight = 0;
   uint64_t failed = 0, stalls = 0;             // since the sample before
   uint64_t all_completed = 0, all_failed = 0;  // since the process began
-  uint64_t all_runs = 0;
+  uint64_t all_runs = 0, all_busy_ns = 0;
   std::vector<QueueSample> queues;
   // Requests that were completed since the sample before: buckets of latency, and how many.
   std::vector<std::pair<uint16_t, uint32_t>> latencies;

@@ -197,9 +197,13 @@ void ProgramView::draw_live_line(ImDrawList* list, ImVec2 least, ImVec2 most) co
                         (most.y - least.y);
   };
   std::vector<ImVec2> line;
-  for (size_t i = 0; i < bytes.size(); i++)
-    for (const size_t end : {i, i + 1})
-      line.push_back({least.x + step * static_cast<float>(end), y_of(bytes[i])});
+  for (size_t i = 0; i < bytes.size(); i++) {
+    const float y = y_of(bytes[i]);
+    if (i == 0 || bytes[i] != bytes[i - 1])
+      line.push_back({least.x + step * static_cast<float>(i), y});
+    if (i + 1 == bytes.size() || bytes[i + 1] != bytes[i])
+      line.push_back({least.x + step * static_cast<float>(i + 1), y});
+  }
   list->AddPolyline(line.data(), static_cast<int>(line.size()), c.text, 0, 1.6f * ui::scale());
   const size_t peak = program_->peak();
   const float x = least.x + step * (static_cast<float>(peak) + 0.5f), y = y_of(bytes[peak]);
@@ -243,7 +247,8 @@ void ProgramView::draw(ImVec2 size, bool keys) {
   ImGui::SameLine();
   ui::fitted_text(status());
   const ImVec2 rest = ImGui::GetContentRegionAvail();
-  const float details = ui::panel("instruction", 380, 160 * ui::scale(), size.x * 0.6f);
+  const float details = ui::panel("instruction", std::min(380.0f, size.x * 0.34f / ui::scale()),
+                                  160 * ui::scale(), size.x * 0.6f);
   const auto rows = this->rows();
   const double longest = times_.empty() ? 0 : *std::max_element(times_.begin(), times_.end());
   const ui::Colours& c = ui::colours();

@@ -189,7 +189,7 @@ void QueuesView::draw_now(const TelemetryHistory& history, bool live) {
     warn(s.starving(*now), "Starves: the device waits for");
     warn(s.full(*now), "Full: whoever fills it waits for the device:");
   } else {
-    ui::dim_text("no process published then");
+    ui::dim_text("no process published at this moment");
   }
   const auto value = [&](const char* name, auto&& text) { ui::row(name, now ? text(*now) : "-"); };
   using Sample = const TelemetrySample&;

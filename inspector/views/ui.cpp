@@ -213,7 +213,7 @@ void load_fonts(float display_scale) {
         io.Fonts->AddFontFromFileTTF(file, std::round(14 * display_scale), &config, kRanges));
     add_missing(std::round(14 * display_scale));
     config.OversampleH = 1;
-    for (const float size : {9.0f, 22.0f, 34.0f}) {
+    for (const float size : {9.0f, 11.0f, 18.0f, 25.0f, 34.0f}) {
       state().fonts.push_back(
           io.Fonts->AddFontFromFileTTF(file, std::round(size * display_scale), &config, kLatin));
       add_missing(std::round(size * display_scale));
@@ -438,7 +438,15 @@ namespace {
 
 using Cell = std::function<std::string(size_t, int)>;
 
-void draw_header(const std::vector<Column>& columns, const TableState& state) {
+void draw_header(const std::vector<Column>& columns, TableState& state) {
+  state.widths.resize(columns.size());
+  // What ImGui keeps free for the arrow, in every column that can be sorted.
+  const float arrow =
+      state.sort_column < 0
+          ? 0
+          : std::ceil(ImGui::GetFontSize() * 0.65f + ImGui::GetStyle().FramePadding.x);
+  for (size_t c = 0; c < columns.size(); c++)
+    state.widths[c] = std::max(state.widths[c], ImGui::CalcTextSize(columns[c].name).x + arrow + 1);
   ImGui::TableSetupScrollFreeze(0, 1);
   for (size_t c = 0; c < columns.size(); c++)
     ImGui::TableSetupColumn(
@@ -452,14 +460,14 @@ void draw_header(const std::vector<Column>& columns, const TableState& state) {
             ((static_cast<int>(c) == state.sort_column ? state.descending : columns[c].right)
                  ? ImGuiTableColumnFlags_PreferSortDescending
                  : ImGuiTableColumnFlags_None),
-        columns[c].right ? 0 : columns[c].width);
+        columns[c].right ? state.widths[c] : columns[c].width);
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   for (size_t c = 0; c < columns.size(); c++) {
     ImGui::TableSetColumnIndex(static_cast<int>(c));
-    // Names of numbers stand over them, to the right, unless the sort arrow is there.
-    const float slack = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(columns[c].name).x;
-    if (columns[c].right && state.sort_column != static_cast<int>(c) && slack > 0)
-      ImGui::SetCursorPosX(ImGui::GetCursorPosX() + slack);
+    // Names of numbers stand over them, to the right.
+    const float slack =
+        ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(columns[c].name).x - arrow - 1;
+    if (columns[c].right && slack > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + slack);
     ImGui::TableHeader(columns[c].name);
     mark(columns[c].name);
   }
@@ -565,8 +573,9 @@ bool table(const char* id, const std::vector<Column>& columns, size_t count, con
           ImGui::PopID();
         }
         if (columns[c].right) {
-          const float slack =
-              ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(value.c_str()).x;
+          const float extent = ImGui::CalcTextSize(value.c_str()).x;
+          const float slack = ImGui::GetContentRegionAvail().x - extent;
+          state.widths[c] = std::max(state.widths[c], extent);
           if (slack > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + slack);
         }
         if (colour) ImGui::PushStyleColor(ImGuiCol_Text, colour(at, static_cast<int>(c)));

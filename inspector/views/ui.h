@@ -130,6 +130,7 @@ struct TableState {
   int scroll_to = -1;
   size_t menu_row = 0;  // of the menu that is open
   int menu_column = 0;
+  std::vector<float> widths;  // of columns of numbers, as wide as what was drawn in them
 };
 // Draws rows [0, count), only those in sight. `cell(row, column)` gives the text, `selected(row)`
 // and `picked(row)` the selection; returns true when the sort order changed. The right button

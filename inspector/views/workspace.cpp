@@ -795,7 +795,7 @@ void Workspace::draw_search(GraphView& g) {
   }
   std::string text = g.search_text();
   const float found = ImGui::CalcTextSize("00000 found").x, style = ImGui::GetStyle().ItemSpacing.x;
-  if (ui::field("search", "Search: name, op:Conv, out:1x*x56x56, weight:, dtype:, attr:", text,
+  if (ui::field("search", "Search: name, op:Conv, out:1x*x56x56, dtype:f32", text,
                 std::min(340 * ui::scale(), ImGui::GetContentRegionAvail().x * 0.4f),
                 ImGuiInputTextFlags_AutoSelectAll))
     g.search(text);
@@ -1173,7 +1173,7 @@ void Workspace::draw_help() {
   float keys = 0;
   for (const Line& l : lines)
     if (l.keys) keys = std::max(keys, ImGui::CalcTextSize(l.keys).x);
-  keys += 16 * ui::scale();
+  keys = std::max(keys, ImGui::CalcTextSize("which anchor starves").x) + 16 * ui::scale();
   for (const Line& l : lines) {
     if (!l.keys && std::string_view(l.what) == "Passes") ImGui::NextColumn();
     if (l.keys)

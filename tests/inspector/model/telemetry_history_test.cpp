@@ -124,6 +124,14 @@ TEST(TelemetryHistory, RatesAreOverASecond) {
     h.add(100 + i * 0.1, {snapshot(1, static_cast<uint64_t>(i / 2 * 2))});
   for (size_t i = 20; i < 50; i++)
     EXPECT_NEAR(h.series()[0].samples[i].requests_per_second, 10, 1.01) << i;
+  // A run is counted at its end: one of 0.4 s is no pause with a burst behind it.
+  TelemetryHistory runs;
+  TelemetrySnapshot s = snapshot(1, 0);
+  for (int i = 0; i < 50; i++) {
+    s.busy_ns = static_cast<uint64_t>(i / 4) * 400'000'000;
+    runs.add(100 + i * 0.1, {s});
+  }
+  for (size_t i = 20; i < 50; i++) EXPECT_GE(runs.series()[0].samples[i].busy, 0.7) << i;
 }
 
 TEST(TelemetryHistory, AMomentIsKnownWhileItsProcessPublished) {

@@ -626,6 +626,23 @@ TEST_F(WorkspaceTest, InstructionsAreSortedByAClickOnAColumn) {
   EXPECT_GE(most, first());
 }
 
+TEST_F(WorkspaceTest, NumbersInTablesAreNeverCut) {
+  ImGui::GetIO().DisplaySize = {900, 600};
+  open_popef();
+  press('3', true);
+  click("Profile");
+  frame();
+  const ui::Mark *node = ui::find_mark("Node"), *weights = ui::find_mark("Weights");
+  ASSERT_TRUE(node && weights);
+  EXPECT_GT(weights->least.x - node->least.x, 60) << "names have the room that numbers leave";
+  const ui::Mark* side = ui::find_mark("splitter instruction");
+  ASSERT_TRUE(side);
+  for (const ui::Mark& m : ui::marks()) {
+    if (!m.name.ends_with(" %")) continue;
+    EXPECT_LE(m.most.x, side->least.x) << m.name;
+  }
+}
+
 TEST_F(WorkspaceTest, RunsAModelOnItsInputs) {
   open_sample();
   press('5', true);
@@ -836,7 +853,7 @@ TEST_F(WorkspaceTest, QueuesShowTheMomentThatIsLookedAt) {
   EXPECT_TRUE(sees("1064"));
   EXPECT_FALSE(sees("1079"));
   press(ui::kLeft);  // between the two processes
-  EXPECT_TRUE(sees("no process published then"));
+  EXPECT_TRUE(sees("no process published at this moment"));
   EXPECT_FALSE(sees("4 (50 %)"));
   press(ui::kLeft);
   EXPECT_TRUE(sees("4 (50 %)"));
