@@ -564,6 +564,11 @@ void Workspace::toggle_recording() {
 
 // A mark goes to the end of the file, from where it is read again.
 void Workspace::mark_recording(Tab& tab, double time) {
+  std::ifstream end(tab.path, std::ios::binary);
+  if (end.seekg(-1, std::ios::end) && end.peek() != '\n') {
+    say("the mark is not kept: the recording ends in the middle of a line", true);
+    return;
+  }
   std::ofstream file(tab.path, std::ios::app);
   file << mark_line({time, fmt::format("mark {}", tab.document->recording->marks().size() + 1)})
        << std::endl;
@@ -1175,7 +1180,7 @@ void Workspace::draw_help() {
     if (l.keys) keys = std::max(keys, ImGui::CalcTextSize(l.keys).x);
   keys = std::max(keys, ImGui::CalcTextSize("which anchor starves").x) + 16 * ui::scale();
   for (const Line& l : lines) {
-    if (!l.keys && std::string_view(l.what) == "Passes") ImGui::NextColumn();
+    if (!l.keys && std::string_view(l.what) == "Program") ImGui::NextColumn();
     if (l.keys)
       ui::row(l.keys, l.what, keys);
     else
