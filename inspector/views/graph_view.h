@@ -25,6 +25,7 @@ class GraphView {
   void set_graph(std::shared_ptr<const GraphModel> graph);
   // Marks of nodes; empty: none.
   void set_changes(std::vector<Change> changes) { changes_ = std::move(changes); }
+  const std::vector<Change>& changes() const { return changes_; }
   // Nanoseconds of each node, as measured, which become its colour; empty: not measured.
   void set_times(std::vector<double> times);
   const std::vector<double>& times() const { return times_; }
