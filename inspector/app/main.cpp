@@ -19,7 +19,9 @@
 #include "app/headless.h"
 #include "base/error.h"
 #include "model/format.h"
+#include "views/input_queue.h"
 #include "views/png.h"
+#include "views/repaint.h"
 #include "views/ui.h"
 #include "views/workspace.h"
 
@@ -49,12 +51,12 @@ void start_imgui(float scale) {
   ui::map_keys();
 }
 
-// Between two frames, when text came up for which no font was loaded.
-void load_missing_fonts(float scale) {
-  if (!ui::take_fonts_wanted()) return;
+// Between two frames, when text came up for which no font was loaded; true when it was.
+bool load_missing_fonts(float scale) {
+  if (!ui::take_fonts_wanted()) return false;
   ui::load_fonts(scale);
   ImGui_ImplOpenGL3_DestroyFontsTexture();
-  ImGui_ImplOpenGL3_CreateFontsTexture();
+  return ImGui_ImplOpenGL3_CreateFontsTexture();
 }
 
 void prepare(Workspace& workspace, const Arguments& a) {
@@ -162,68 +164,101 @@ int take_screenshot(const Arguments& a, Settings settings) {
   return 0;
 }
 
-struct Dropped {
-  std::vector<std::string> files;
+// What GLFW tells between two frames.
+struct Window {
+  InputQueue input;
+  Repaint repaint;
+  std::vector<std::string> dropped;
 };
 
-void on_drop(GLFWwindow* window, int count, const char** paths) {
-  auto* dropped = static_cast<Dropped*>(glfwGetWindowUserPointer(window));
-  for (int i = 0; i < count; i++) dropped->files.emplace_back(paths[i]);
+Window& of(GLFWwindow* window) { return *static_cast<Window*>(glfwGetWindowUserPointer(window)); }
+
+// ImGui's own back end takes the state of keys at each frame, and loses those that are quick.
+void install_callbacks(GLFWwindow* window) {
+  glfwSetKeyCallback(window, [](GLFWwindow* w, int key, int, int action, int) {
+    if (action != GLFW_REPEAT) of(w).input.key(key, action == GLFW_PRESS);
+    of(w).repaint.wake();
+  });
+  glfwSetCharCallback(window, [](GLFWwindow* w, unsigned code) {
+    of(w).input.character(code);
+    of(w).repaint.wake();
+  });
+  glfwSetMouseButtonCallback(window, [](GLFWwindow* w, int button, int action, int modifiers) {
+    ImGui_ImplGlfw_MouseButtonCallback(w, button, action, modifiers);
+    of(w).repaint.wake();
+  });
+  glfwSetScrollCallback(window, [](GLFWwindow* w, double x, double y) {
+    ImGui_ImplGlfw_ScrollCallback(w, x, y);
+    of(w).repaint.wake();
+  });
+  glfwSetWindowFocusCallback(window, [](GLFWwindow* w, int focused) {
+    ImGui_ImplGlfw_WindowFocusCallback(w, focused);
+    of(w).repaint.wake();
+  });
+  glfwSetCursorEnterCallback(window, [](GLFWwindow* w, int entered) {
+    ImGui_ImplGlfw_CursorEnterCallback(w, entered);
+    of(w).repaint.wake();
+  });
+  glfwSetCursorPosCallback(window, [](GLFWwindow* w, double, double) { of(w).repaint.wake(); });
+  glfwSetWindowRefreshCallback(window, [](GLFWwindow* w) { of(w).repaint.lose(); });
+  glfwSetFramebufferSizeCallback(window, [](GLFWwindow* w, int, int) { of(w).repaint.lose(); });
+  glfwSetDropCallback(window, [](GLFWwindow* w, int count, const char** paths) {
+    of(w).dropped.insert(of(w).dropped.end(), paths, paths + count);
+    of(w).repaint.wake();
+  });
 }
 
-void draw_frame(GLFWwindow* window, Workspace& workspace, Actions& actions) {
+Actions draw_frame(GLFWwindow* window, Workspace& workspace) {
   ImGui_ImplOpenGL3_NewFrame();
   ImGui_ImplGlfw_NewFrame();
+  of(window).input.feed();
   ImGui::NewFrame();
-  actions = workspace.draw(ImGui::GetIO().DisplaySize);
+  const Actions actions = workspace.draw(ImGui::GetIO().DisplaySize);
   ImGui::Render();
+  if (!of(window).repaint.drawn(*ImGui::GetDrawData())) return actions;
   int width = 0, height = 0;
   glfwGetFramebufferSize(window, &width, &height);
   glViewport(0, 0, width, height);
   glClear(GL_COLOR_BUFFER_BIT);
   ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
   glfwSwapBuffers(window);
+  return actions;
 }
 
-// Frames only after input or when something has changed; some more, since ImGui reacts a frame
-// late.
-void run_loop(GLFWwindow* window, Workspace& workspace, Dropped& dropped) {
-  constexpr int kFramesAfterEvent = 3;
+// Frames only after input or when something has changed.
+void run_loop(GLFWwindow* window, Workspace& workspace, const Wake& wake) {
   constexpr double kLookForChanges = 2;  // seconds between two looks at the files
-  const Wake wake = [] { glfwPostEmptyEvent(); };
+  constexpr double kProgress = 0.1;      // between two frames while something is under way
+  Repaint& repaint = of(window).repaint;
   Task<std::filesystem::path> dialog;
-  int frames = kFramesAfterEvent;
-  double last_look = glfwGetTime();
+  double last_look = glfwGetTime(), last_frame = last_look;
   while (!glfwWindowShouldClose(window)) {
-    if (frames > 0) {
+    if (repaint.wanted())
       glfwPollEvents();
-      frames--;
-    } else {
-      const double before = glfwGetTime();
-      glfwWaitEventsTimeout(workspace.busy() ? 0.1 : kLookForChanges);
-      const bool timed_out = glfwGetTime() - before >= kLookForChanges * 0.99;
-      frames = timed_out && !workspace.busy() ? 0 : kFramesAfterEvent;
-    }
-    for (const std::string& file : std::exchange(dropped.files, {})) workspace.dropped(file);
+    else
+      glfwWaitEventsTimeout(workspace.busy() ? kProgress : kLookForChanges);
+    for (const std::string& file : std::exchange(of(window).dropped, {})) workspace.dropped(file);
     if (glfwGetTime() - last_look > kLookForChanges) {
       last_look = glfwGetTime();
-      if (workspace.reload_changed()) frames = kFramesAfterEvent;
+      if (workspace.reload_changed()) repaint.wake();
     }
     if (auto chosen = dialog.take()) {
       workspace.chosen(*chosen);
       dialog = {};
     }
-    if (frames == 0) continue;
-    Actions actions;
-    load_missing_fonts(ui::scale());
-    draw_frame(window, workspace, actions);
+    if (workspace.busy() && glfwGetTime() - last_frame > kProgress * 0.9) repaint.wake();
+    if (!repaint.wanted()) continue;
+    last_frame = glfwGetTime();
+    if (load_missing_fonts(ui::scale())) repaint.lose();
+    const Actions actions = draw_frame(window, workspace);
+    if (!of(window).input.empty()) repaint.wake();
     if (actions.quit) glfwSetWindowShouldClose(window, 1);
     if (actions.choose_file) {
       if (has_file_dialog() && !dialog.started())
         dialog = choose_file(wake);
       else
         workspace.browse();
-      frames = kFramesAfterEvent;
+      repaint.wake();
     }
     if (actions.settings_changed) save_settings(workspace.settings(), settings_path());
   }
@@ -250,17 +285,21 @@ int open_window(const Arguments& a, Settings settings) {
   glfwGetWindowContentScale(window, &scale, &unused);
   if (a.scale != 1) scale = static_cast<float>(a.scale);
   start_imgui(scale);
-  Dropped dropped;
-  glfwSetWindowUserPointer(window, &dropped);
-  glfwSetDropCallback(window, on_drop);
-  ImGui_ImplGlfw_InitForOpenGL(window, true);
+  Window happened;
+  glfwSetWindowUserPointer(window, &happened);
+  install_callbacks(window);
+  ImGui_ImplGlfw_InitForOpenGL(window, false);
   ImGui_ImplOpenGL3_Init("#version 330");
   {
-    Workspace workspace(std::move(settings), [] { glfwPostEmptyEvent(); }, scale);
+    const Wake wake = [&happened] {
+      happened.repaint.wake();
+      glfwPostEmptyEvent();
+    };
+    Workspace workspace(std::move(settings), wake, scale);
     prepare(workspace, a);
     if (const auto view = view_of(a.view)) workspace.show(*view);
     prepare_run(workspace, a, false);
-    run_loop(window, workspace, dropped);
+    run_loop(window, workspace, wake);
     glfwGetWindowSize(window, &workspace.settings().width, &workspace.settings().height);
     save_settings(workspace.settings(), settings_path());
   }

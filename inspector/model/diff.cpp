@@ -89,6 +89,13 @@ std::map<std::string, Tensor> weights_of(const GraphModel& g) {
   return weights;
 }
 
+std::map<std::string, int> readers_of(const GraphModel& g) {
+  std::map<std::string, int> readers;
+  for (const GraphValue& v : g.values())
+    if (v.constant.defined() && !v.consumers.empty()) readers.emplace(v.name, v.consumers[0]);
+  return readers;
+}
+
 void diff_graphs(const GraphModel& left, const GraphModel& right, DocumentDiff& diff,
                  Progress& progress) {
   diff.graph = changes_between(left, right);
@@ -104,7 +111,22 @@ void diff_graphs(const GraphModel& left, const GraphModel& right, DocumentDiff& 
                          before == kNone ? "" : node_text(left, left.node(before)),
                          node_text(right, now), diff.graph.after[i], before, static_cast<int>(i)});
   }
+  const size_t first = diff.rows.size();
   add_tensors(weights_of(left), weights_of(right), "weight", diff, progress);
+  // A weight is where it is read.
+  const auto before = readers_of(left), after = readers_of(right);
+  const auto reader = [](const std::map<std::string, int>& readers, const std::string& name) {
+    const auto found = readers.find(name);
+    return found == readers.end() ? kNone : found->second;
+  };
+  for (size_t i = first; i < diff.rows.size(); i++) {
+    DiffRow& row = diff.rows[i];
+    row.left_node = reader(before, row.name);
+    row.right_node = reader(after, row.name);
+    if (row.right_node == kNone || row.change != Change::changed) continue;
+    Change& node = diff.graph.after[static_cast<size_t>(row.right_node)];
+    if (node == Change::none) node = Change::changed;
+  }
 }
 
 std::string anchor_text(const AnchorRow& a) {

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "ir/text.h"
 #include "model/format.h"
+#include "model/run_input.h"
 #include "onnx/import.h"
 #include "ops/op.h"
 
@@ -107,6 +108,11 @@ Document load_document(const std::filesystem::path& path, Progress& progress) {
     std::error_code gone;
     d.changed = std::filesystem::last_write_time(path, gone);
     d.bytes = MappedFile::open(path)->bytes().size();
+    if (is_input_file(path))
+      fail(ErrorCode::invalid_argument,
+           "a picture or a tensor, no model: drop it on the window while a model is in front, and "
+           "it "
+           "becomes its input");
     d.kind = document_kind(path);
     if (d.kind == DocumentKind::popef)
       load_popef(d, progress);

@@ -42,18 +42,22 @@ std::string bytes_text(uint64_t bytes) {
 std::string duration_text(double ns) {
   if (!(ns >= 0)) return "-";
   if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
-  if (ns < 1e6) return fmt::format("{:.1f} us", ns / 1e3);
+  if (ns < 1e6) return fmt::format("{:.1f} µs", ns / 1e3);
   if (ns < 1e9) return fmt::format("{:.2f} ms", ns / 1e6);
   return fmt::format("{:.2f} s", ns / 1e9);
 }
 
 std::string rate_text(double per_second) {
-  if (per_second < 1e3) return fmt::format("{:.1f}/s", per_second);
+  if (per_second < 999.5) return fmt::format("{:.3g}/s", per_second);
   if (per_second < 1e6) return fmt::format("{:.2f} k/s", per_second / 1e3);
   return fmt::format("{:.2f} M/s", per_second / 1e6);
 }
 
 std::string number_text(double value) { return fmt::format("{:.6g}", value); }
+
+std::string counted(uint64_t n, std::string_view noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
 
 std::string dimensions_text(std::span<const int64_t> shape) {
   if (shape.empty()) return "scalar";

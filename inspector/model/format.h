@@ -8,10 +8,11 @@
 
 namespace poprt::inspector {
 
-std::string bytes_text(uint64_t bytes);         // "1.5 MiB", "12 B"
-std::string duration_text(double nanoseconds);  // "1.50 ms"
-std::string rate_text(double per_second);       // "12.3 k/s"
-std::string number_text(double value);          // at most six significant digits
+std::string bytes_text(uint64_t bytes);                  // "1.5 MiB", "12 B"
+std::string duration_text(double nanoseconds);           // "1.50 ms"
+std::string rate_text(double per_second);                // "12.3 k/s"
+std::string number_text(double value);                   // at most six significant digits
+std::string counted(uint64_t n, std::string_view noun);  // "1 node", "2 nodes"
 std::string dimensions_text(
     std::span<const int64_t> shape);  // "1×3×224×224"; "scalar"; ? is unknown
 // `text` in at most `most` characters, the middle left out.

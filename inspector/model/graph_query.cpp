@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 
 #include "model/format.h"
 #include "model/stable_order.h"
@@ -13,6 +14,9 @@ struct Word {
   std::string field, text;
 };
 
+constexpr std::string_view kFields[] = {"op",    "name", "dtype", "attr",
+                                        "shape", "in",   "out",   "weight"};
+
 std::vector<Word> words_of(std::string_view text) {
   std::vector<Word> words;
   size_t begin = 0;
@@ -22,7 +26,7 @@ std::vector<Word> words_of(std::string_view text) {
       const std::string_view word = text.substr(begin, end - begin);
       const size_t colon = word.find(':');
       const std::string_view field = word.substr(0, colon == std::string_view::npos ? 0 : colon);
-      if (field == "op" || field == "name" || field == "dtype" || field == "shape")
+      if (std::find(std::begin(kFields), std::end(kFields), field) != std::end(kFields))
         words.push_back({std::string(field), std::string(word.substr(colon + 1))});
       else
         words.push_back({"", std::string(word)});
@@ -30,27 +34,53 @@ std::vector<Word> words_of(std::string_view text) {
     begin = end + 1;
   }
   for (Word& w : words)
-    if (w.field == "shape")
+    if (w.field == "shape" || w.field == "in" || w.field == "out" || w.field == "weight")
       for (size_t at = w.text.find('x'); at != std::string::npos; at = w.text.find('x', at))
         w.text.replace(at, 1, "×");
   return words;
 }
 
+// Part of the shape's text; with a * the shape as a whole, dimension by dimension.
+bool has_shape(const GraphValue& value, std::string_view text) {
+  if (!value.has_shape) return false;
+  if (text.find('*') == text.npos) return contains_text(dimensions_text(value.shape), text);
+  constexpr std::string_view kTimes = "×";
+  for (size_t i = 0; i < value.shape.size(); i++) {
+    const size_t end = std::min(text.find(kTimes), text.size());
+    const std::string_view part = text.substr(0, end);
+    if (part != "*" && part != dimensions_text({&value.shape[i], 1})) return false;
+    const bool last = end == text.size();
+    if (last != (i + 1 == value.shape.size())) return false;
+    if (!last) text.remove_prefix(end + kTimes.size());
+  }
+  return !value.shape.empty();
+}
+
+bool any_of(const GraphModel& graph, const std::vector<int>& values, auto&& matches) {
+  return std::any_of(values.begin(), values.end(),
+                     [&](int v) { return v != kNone && matches(graph.value(v)); });
+}
+
 bool any_value(const GraphModel& graph, const GraphNode& node, auto&& matches) {
-  const auto fits = [&](int v) { return v != kNone && matches(graph.value(v)); };
-  return std::any_of(node.inputs.begin(), node.inputs.end(), fits) ||
-         std::any_of(node.outputs.begin(), node.outputs.end(), fits);
+  return any_of(graph, node.inputs, matches) || any_of(graph, node.outputs, matches);
 }
 
 bool matches(const GraphModel& graph, const GraphNode& node, const Word& word) {
+  const auto shaped = [&](const GraphValue& v) { return has_shape(v, word.text); };
   if (word.field == "op") return contains_text(node.op, word.text);
   if (word.field == "name") return contains_text(node.name, word.text);
   if (word.field == "dtype")
     return any_value(graph, node,
                      [&](const GraphValue& v) { return dtype_name(v.dtype) == word.text; });
-  if (word.field == "shape")
-    return any_value(graph, node, [&](const GraphValue& v) {
-      return v.has_shape && contains_text(dimensions_text(v.shape), word.text);
+  if (word.field == "attr")
+    return std::any_of(node.attributes.begin(), node.attributes.end(), [&](const auto& a) {
+      return contains_text(a.first + "=" + a.second, word.text);
+    });
+  if (word.field == "shape") return any_value(graph, node, shaped);
+  if (word.field == "out") return any_of(graph, node.outputs, shaped);
+  if (word.field == "in" || word.field == "weight")
+    return any_of(graph, node.inputs, [&](const GraphValue& v) {
+      return v.constant.defined() == (word.field == "weight") && shaped(v);
     });
   return contains_text(node.op, word.text) || contains_text(node.name, word.text) ||
          any_value(graph, node,

@@ -10,9 +10,10 @@
 namespace poprt::inspector {
 
 // Nodes in topological order for which every word of `text` is part of the name, operator, a
-// value's name or an attribute. `op:`, `name:`, `dtype:` and `shape:` before a word look there
-// alone
-// ("op:conv shape:1×64", x stands for × as well). An empty text finds nothing.
+// value's name or an attribute. A field before a word looks there alone: `op:`, `name:`, `dtype:`,
+// `attr:` ("attr:group=32"), and `shape:` of any value, `in:`, `out:` of inputs and outputs,
+// `weight:` of weights ("op:conv weight:64x*x3x3": x stands for ×, * for any dimension). An empty
+// text finds nothing.
 std::vector<int> search_nodes(const GraphModel& graph, std::string_view text);
 
 // `node` and all within `distance` edges of it in either direction, sorted.

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "model/format.h"
+#include "model/palette.h"
 
 namespace poprt::inspector {
 namespace {
@@ -24,14 +27,26 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-void add_box(const GraphModel& graph, const SceneBox& box, std::string& svg) {
+using Colour = std::function<uint32_t(int)>;
+
+// On white, as the window mixes it with its background.
+uint32_t pale(uint32_t colour) {
+  uint32_t made = 0;
+  for (const int shift : {16, 8, 0})
+    made |= (255 - (255 - ((colour >> shift) & 255)) * 3 / 10) << shift;
+  return made;
+}
+
+void add_box(const GraphModel& graph, const SceneBox& box, const Colour& colour, std::string& svg) {
   const bool is_node = box.node != kNone;
-  const char* fill = box.open  ? "#f6f7f9"
-                     : is_node ? graph.node(box.node).kind == NodeKind::op ? "#dfeafc" : "#e9ecef"
-                               : "#d8dee8";
+  const bool is_op = is_node && graph.node(box.node).kind == NodeKind::op;
+  const uint32_t hue = !is_op   ? 0x7a8494
+                       : colour ? colour(box.node)
+                                : hue_of(graph.node(box.node).op);
+  const uint32_t fill = is_op ? pale(hue) : box.open ? 0xf6f7f9 : is_node ? 0xe9ecef : 0xd8dee8;
   svg += fmt::format(
-      R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="5" fill="{}" stroke="#7a8494"/>)",
-      box.area.x, box.area.y, box.area.width, box.area.height, fill);
+      R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="5" fill="#{:06x}" stroke="#{:06x}"/>)",
+      box.area.x, box.area.y, box.area.width, box.area.height, fill, hue);
   const std::string title =
       is_node ? (graph.node(box.node).kind == NodeKind::op ? graph.node(box.node).op
                                                            : graph.node(box.node).name)
@@ -58,9 +73,23 @@ void add_route(const SceneRoute& route, std::string& svg) {
                      route.arrow ? " marker-end=\"url(#arrow)\"" : "");
 }
 
+// Shapes at the edges, once for each value.
+void add_labels(const GraphModel& graph, const Scene& scene, std::string& svg) {
+  std::set<int> labelled;
+  for (const SceneRoute& r : scene.routes) {
+    const GraphValue& v = graph.value(r.value);
+    if (r.points.size() < 2 || !v.has_shape || v.producer == kNone ||
+        graph.node(v.producer).kind == NodeKind::input || !labelled.insert(r.value).second)
+      continue;
+    svg += fmt::format(
+        "<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"10\" fill=\"#5d6675\">{}</text>\n",
+        r.points[0].x + 4, r.points[0].y + (r.enters ? 38 : 13), escaped(dimensions_text(v.shape)));
+  }
+}
+
 }  // namespace
 
-std::string graph_svg(const GraphModel& graph, const Scene& scene) {
+std::string graph_svg(const GraphModel& graph, const Scene& scene, const Colour& colour) {
   std::string svg = fmt::format(
       R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0:.0f} {1:.0f}" width="{0:.0f}" height="{1:.0f}" font-family="sans-serif">
 <defs><marker id="arrow" viewBox="0 0 10 10" refX="10" refY="5" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L10 5L0 10z" fill="#8a93a2"/></marker></defs>
@@ -68,10 +97,11 @@ std::string graph_svg(const GraphModel& graph, const Scene& scene) {
 )",
       scene.width, scene.height);
   for (const SceneBox& box : scene.boxes)
-    if (box.open) add_box(graph, box, svg);
+    if (box.open) add_box(graph, box, colour, svg);
   for (const SceneRoute& route : scene.routes) add_route(route, svg);
   for (const SceneBox& box : scene.boxes)
-    if (!box.open) add_box(graph, box, svg);
+    if (!box.open) add_box(graph, box, colour, svg);
+  add_labels(graph, scene, svg);
   return svg + "</svg>\n";
 }
 

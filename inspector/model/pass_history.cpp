@@ -247,9 +247,9 @@ std::string event_text(const NodeEvent& e) {
   if (e.change == Change::added) return "made it: " + e.op;
   if (e.change == Change::changed)
     return e.was == e.op ? "changed its inputs, attributes or types" : e.was + " became " + e.op;
-  return e.node.empty() ? "took it away: nothing needs it"
-                        : fmt::format("took {} away; {} {} does its work or reads around it", e.was,
-                                      e.op, e.node);
+  return e.node.empty()
+             ? "took it away: nothing needs it"
+             : fmt::format("took {} away: fused into, or bypassed by, {} {}", e.was, e.op, e.node);
 }
 
 }  // namespace poprt::inspector

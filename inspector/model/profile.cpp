@@ -72,6 +72,17 @@ ProgramProfile profile_program(const program::LoadedProgram& loaded, double seco
   return profile;
 }
 
+int node_of_instruction(const GraphModel& graph, const std::string& name) {
+  if (const int node = graph.find(name); node != kNone) return node;
+  for (size_t n = 0; n < graph.nodes().size(); n++) {
+    const GraphNode& node = graph.nodes()[n];
+    if (node.kind == NodeKind::op && !node.outputs.empty() && node.outputs[0] != kNone &&
+        graph.value(node.outputs[0]).name == name)
+      return static_cast<int>(n);
+  }
+  return kNone;
+}
+
 std::vector<double> node_times(const GraphModel& graph, const ProgramProfile& profile) {
   std::unordered_map<std::string, double> times;
   for (size_t i = 0; i < profile.names.size(); i++)

@@ -22,6 +22,10 @@ struct ProgramProfile {
 ProgramProfile profile_program(const program::LoadedProgram& program, double seconds,
                                Progress& progress);
 
+// The node that an instruction of this name came from: by its own name or its first result's;
+// kNone: none.
+int node_of_instruction(const GraphModel& graph, const std::string& name);
+
 // Nanoseconds of each node of a graph; 0 where no instruction has its name.
 std::vector<double> node_times(const GraphModel& graph, const ProgramProfile& profile);
 

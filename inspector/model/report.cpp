@@ -354,15 +354,19 @@ Table queues_table(const TelemetryHistory& history) {
           {"model", "replica", "pid", "alive", "completed", "failed", "requests_per_second",
            "p50_ns", "p99_ns", "queue", "direction", "fill", "capacity", "high_water", "stalls"},
           {}};
-  for (const TelemetrySeries& s : history.series())
-    for (const QueueState& q : s.queues) {
-      const TelemetrySample* last = s.samples.empty() ? nullptr : &s.samples.back();
-      t.rows.push_back({s.name, int64_t{s.replica}, whole(s.pid), s.alive, whole(s.completed),
-                        whole(s.failed), last ? last->requests_per_second : 0,
-                        last ? last->p50_ns : 0, last ? last->p99_ns : 0, q.name,
-                        std::string(q.is_output ? "output" : "input"), whole(q.fill),
-                        whole(q.capacity), whole(q.high_water), whole(q.stalls)});
+  for (const TelemetrySeries& s : history.series()) {
+    if (s.samples.empty()) continue;
+    const TelemetrySample& last = s.samples.back();
+    for (size_t i = 0; i < s.queues.size(); i++) {
+      const QueueState& q = s.queues[i];
+      const QueueSample& now = last.queues[i];
+      t.rows.push_back({s.name, int64_t{s.replica}, whole(s.pid), s.alive,
+                        whole(last.all_completed), whole(last.all_failed), last.requests_per_second,
+                        last.p50_ns, last.p99_ns, q.name,
+                        std::string(q.is_output ? "output" : "input"), whole(now.fill),
+                        whole(q.capacity), whole(now.high_water), whole(now.stalls)});
     }
+  }
   return t;
 }
 

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <random>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -202,6 +205,15 @@ Tensor tensor_of(DType dtype, const Shape& shape, std::span<const double> values
     case DType::boolean: return stored<bool>(shape, values);
     default: fail(ErrorCode::unimplemented, "numbers are not written as {}", dtype_name(dtype));
   }
+}
+
+bool is_input_file(const std::filesystem::path& path) {
+  static constexpr std::string_view endings[] = {".npy", ".png",  ".jpg",  ".jpeg", ".bmp",
+                                                 ".tif", ".tiff", ".webp", ".ppm",  ".pgm"};
+  std::string ending = path.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::find(std::begin(endings), std::end(endings), ending) != std::end(endings);
 }
 
 Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed) {

@@ -40,6 +40,10 @@ using InputChoices = std::map<std::string, InputChoice>;
 InputChoice input_choice(std::string_view word);
 std::string input_choice_text(const InputChoice& choice);
 
+// By the ending of its name a tensor or a picture, so nothing to open as a document. A .pb may be
+// both.
+bool is_input_file(const std::filesystem::path& path);
+
 // Floats from a normal distribution, everything else 0 or 1, which are valid as indices, masks and
 // ids. The same seed gives the same bytes.
 Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed);

@@ -17,29 +17,34 @@ namespace {
 using runtime::QueueSnapshot;
 using runtime::TelemetrySnapshot;
 
-constexpr size_t kMostEvents = 1000, kMostSeries = 256;
+constexpr size_t kMostEvents = 1000, kMostSeries = 256, kMostMarks = 100;
+constexpr double kRateWindow = 0.99;  // seconds
 constexpr uint64_t kLongestRecordingLine = uint64_t{1} << 24;
 // Stalls are a rate over this many samples.
 constexpr size_t kStallWindow = 20;
 
 uint64_t more(uint64_t now, uint64_t before) { return now > before ? now - before : 0; }
 
-// Upper end of the bucket of the q-quantile of what both histograms differ by; negative for
-// nothing.
-double quantile(const TelemetrySnapshot& now, const TelemetrySnapshot& before, double q) {
+using Histogram = std::array<uint64_t, runtime::telemetry::kBuckets>;
+
+// Upper end of the bucket of the q-quantile; negative for nothing.
+double quantile(const Histogram& counts, double q) {
   uint64_t total = 0;
-  for (size_t b = 0; b < runtime::telemetry::kBuckets; b++)
-    total += more(now.histogram[b], before.histogram[b]);
+  for (const uint64_t n : counts) total += n;
   if (total == 0) return -1;
   const auto rank = static_cast<uint64_t>(std::ceil(q * static_cast<double>(total)));
   uint64_t so_far = 0;
-  for (size_t b = 0; b < runtime::telemetry::kBuckets; b++) {
-    so_far += more(now.histogram[b], before.histogram[b]);
-    if (so_far >= std::max<uint64_t>(rank, 1))
-      return static_cast<double>(
-          runtime::telemetry::bucket_begin(std::min(b + 1, runtime::telemetry::kBuckets - 1)));
+  size_t bucket = 0;
+  for (; bucket + 1 < counts.size(); bucket++) {
+    so_far += counts[bucket];
+    if (so_far >= std::max<uint64_t>(rank, 1)) break;
   }
-  return static_cast<double>(now.latency_max_ns);
+  return static_cast<double>(
+      runtime::telemetry::bucket_begin(std::min(bucket + 1, runtime::telemetry::kBuckets - 1)));
+}
+
+void count(Histogram& counts, const TelemetrySample& sample) {
+  for (const auto& [bucket, n] : sample.latencies) counts[bucket] += n;
 }
 
 void add_event(TelemetrySeries& series, double time, std::string text) {
@@ -47,51 +52,81 @@ void add_event(TelemetrySeries& series, double time, std::string text) {
   if (series.events.size() > kMostEvents) series.events.pop_front();
 }
 
-void add_sample(TelemetrySeries& series, double time, const TelemetrySnapshot& now) {
-  const TelemetrySnapshot& before = series.last;
-  const double from = series.samples.empty() ? static_cast<double>(now.started_ns) / 1e9
-                                             : series.samples.back().time;
-  const double elapsed = std::max(time - from, 1e-6);
-  TelemetrySample s;
-  s.time = time;
-  s.requests_per_second = static_cast<double>(more(now.completed, before.completed)) / elapsed;
-  s.runs_per_second = static_cast<double>(more(now.runs, before.runs)) / elapsed;
-  s.busy = std::min(1.0, static_cast<double>(more(now.busy_ns, before.busy_ns)) / 1e9 / elapsed);
-  s.p50_ns = quantile(now, before, 0.5);
-  s.p90_ns = quantile(now, before, 0.9);
-  s.p99_ns = quantile(now, before, 0.99);
-  s.in_flight = now.in_flight;
-  s.failed = more(now.failed, before.failed);
-  for (size_t q = 0; q < std::min(now.queues.size(), kMostShownQueues); q++) {
-    const QueueSnapshot& queue = now.queues[q];
-    const bool known = q < before.queues.size() && before.queues[q].name == queue.name;
-    s.stalls += more(queue.stalls, known ? before.queues[q].stalls : 0);
-    s.fill.push_back(queue.capacity == 0 ? 0
-                                         : static_cast<float>(std::min(
-                                               1.0, static_cast<double>(queue.fill) /
-                                                        static_cast<double>(queue.capacity))));
+// Rates and latencies over the last second of this process; the sample itself is in the series.
+void add_rates(TelemetrySeries& series) {
+  TelemetrySample& now = series.samples.back();
+  if (now.first) {
+    now.p50_ns = now.p90_ns = now.p99_ns = -1;
+    return;
   }
-  if (s.failed > 0) add_event(series, time, fmt::format("{} requests failed", s.failed));
-  series.samples.push_back(std::move(s));
-  if (series.samples.size() > kMostSamples) series.samples.pop_front();
+  Histogram counts{};
+  size_t from = series.samples.size() - 1;
+  do {
+    count(counts, series.samples[from]);
+    from--;
+  } while (from > 0 && !series.samples[from].first &&
+           series.samples[from].time > now.time - kRateWindow);
+  const TelemetrySample& before = series.samples[from];
+  const double elapsed = std::max(now.time - before.time, 1e-6);
+  const auto rate = [&](uint64_t after, uint64_t earlier) {
+    return static_cast<double>(more(after, earlier)) / elapsed;
+  };
+  now.requests_per_second = rate(now.all_completed, before.all_completed);
+  now.runs_per_second = rate(now.all_runs, before.all_runs);
+  now.busy = std::min(1.0, rate(now.all_busy_ns, before.all_busy_ns) / 1e9);
+  now.p50_ns = quantile(counts, 0.5);
+  now.p90_ns = quantile(counts, 0.9);
+  now.p99_ns = quantile(counts, 0.99);
 }
 
-void update_queues(TelemetrySeries& series, const TelemetrySnapshot& now, double elapsed) {
-  const auto before = std::move(series.queues);
+void add_queues(TelemetrySeries& series, TelemetrySample& s, const TelemetrySnapshot& now,
+                double elapsed) {
+  const TelemetrySample* before = series.samples.empty() ? nullptr : &series.samples.back();
+  const auto known = std::move(series.queues);
   series.queues.clear();
   for (size_t q = 0; q < std::min(now.queues.size(), kMostShownQueues); q++) {
     const QueueSnapshot& it = now.queues[q];
-    QueueState state{printable(it.name), it.is_output, it.capacity, it.fill,
-                     it.high_water,      it.enqueued,  it.stalls,   0};
-    if (q < before.size() && before[q].name == state.name) {
-      const double rate =
-          static_cast<double>(more(it.stalls, before[q].stalls)) / std::max(elapsed, 1e-6);
+    series.queues.push_back({printable(it.name), it.is_output, it.capacity});
+    QueueSample sample{it.fill, it.high_water, it.enqueued, it.stalls, 0};
+    const bool goes_on = !s.first && before && q < before->queues.size() && q < known.size() &&
+                         known[q].name == series.queues[q].name;
+    const uint64_t stalls =
+        more(it.stalls, q < series.last.queues.size() && series.last.queues[q].name == it.name
+                            ? series.last.queues[q].stalls
+                            : 0);
+    s.stalls += stalls;
+    if (goes_on) {
       // Smoothed over about kStallWindow looks.
-      const double part = 1.0 / static_cast<double>(kStallWindow);
-      state.stalls_per_second = before[q].stalls_per_second * (1 - part) + rate * part;
+      const float part = 1.0f / static_cast<float>(kStallWindow);
+      const auto rate = static_cast<float>(static_cast<double>(stalls) / std::max(elapsed, 1e-6));
+      sample.stalls_per_second = before->queues[q].stalls_per_second * (1 - part) + rate * part;
     }
-    series.queues.push_back(std::move(state));
+    s.queues.push_back(sample);
   }
+}
+
+void add_sample(TelemetrySeries& series, double time, const TelemetrySnapshot& now, bool first) {
+  const TelemetrySnapshot& before = series.last;
+  const double elapsed =
+      first || series.samples.empty() ? 1 : std::max(time - series.samples.back().time, 1e-6);
+  TelemetrySample s;
+  s.time = time;
+  s.first = first;
+  s.in_flight = now.in_flight;
+  s.failed = more(now.failed, before.failed);
+  s.all_completed = now.completed;
+  s.all_failed = now.failed;
+  s.all_runs = now.runs;
+  s.all_busy_ns = now.busy_ns;
+  for (size_t b = 0; b < runtime::telemetry::kBuckets; b++)
+    if (const uint64_t n = more(now.histogram[b], before.histogram[b]); n > 0)
+      s.latencies.emplace_back(static_cast<uint16_t>(b),
+                               static_cast<uint32_t>(std::min<uint64_t>(n, UINT32_MAX)));
+  add_queues(series, s, now, elapsed);
+  if (s.failed > 0) add_event(series, time, fmt::format("{} requests failed", s.failed));
+  series.samples.push_back(std::move(s));
+  if (series.samples.size() > kMostSamples) series.samples.pop_front();
+  add_rates(series);
 }
 
 nlohmann::json to_object(const TelemetrySnapshot& s) {
@@ -155,14 +190,43 @@ std::string TelemetrySeries::title() const {
   return fmt::format("{} · replica {} · pid {}", name, replica, pid);
 }
 
-int TelemetrySeries::starving() const {
+double QueueState::part(const QueueSample& sample) const {
+  return capacity == 0
+             ? 0
+             : std::min(1.0, static_cast<double>(sample.fill) / static_cast<double>(capacity));
+}
+
+const TelemetrySample* TelemetrySeries::at(double time) const {
+  const auto after =
+      std::upper_bound(samples.begin(), samples.end(), time,
+                       [](double t, const TelemetrySample& s) { return t < s.time; });
+  if (after == samples.begin()) return nullptr;
+  const TelemetrySample& found = *std::prev(after);
+  const bool ends = after == samples.end() ? !alive : after->first;
+  return ends && time > found.time ? nullptr : &found;
+}
+
+int TelemetrySeries::starving(const TelemetrySample& sample) const {
   int worst = -1;
-  for (size_t q = 0; q < queues.size(); q++)
-    if (!queues[q].is_output && queues[q].stalls_per_second > 0.5 &&
-        (worst < 0 ||
-         queues[q].stalls_per_second > queues[static_cast<size_t>(worst)].stalls_per_second))
+  for (size_t q = 0; q < std::min(queues.size(), sample.queues.size()); q++)
+    if (!queues[q].is_output && sample.queues[q].stalls_per_second > 0.5f &&
+        (worst < 0 || sample.queues[q].stalls_per_second >
+                          sample.queues[static_cast<size_t>(worst)].stalls_per_second))
       worst = static_cast<int>(q);
   return worst;
+}
+
+int TelemetrySeries::full(const TelemetrySample& sample) const {
+  for (size_t q = 0; q < std::min(queues.size(), sample.queues.size()); q++)
+    if (queues[q].part(sample.queues[q]) >= kFull) return static_cast<int>(q);
+  return -1;
+}
+
+double TelemetrySeries::latency(double from, double to, double q) const {
+  Histogram counts{};
+  for (const TelemetrySample& s : samples)
+    if (s.time > from && s.time <= to) count(counts, s);
+  return quantile(counts, q);
 }
 
 double TelemetryHistory::first_time() const {
@@ -212,11 +276,7 @@ void TelemetryHistory::add(double time, const std::vector<TelemetrySnapshot>& sn
     series.alive = true;
     // A first look knows no rates: what happened since the process began is no sample.
     if (first) series.last = s;
-    const double elapsed = series.samples.empty() ? 1 : time - series.samples.back().time;
-    add_sample(series, time, s);
-    update_queues(series, s, elapsed);
-    series.completed = s.completed;
-    series.failed = s.failed;
+    add_sample(series, time, s, first);
     series.last = s;
   }
   for (size_t i = 0; i < series_.size(); i++)
@@ -225,6 +285,15 @@ void TelemetryHistory::add(double time, const std::vector<TelemetrySnapshot>& sn
       add_event(series_[i], time, fmt::format("ended (pid {})", series_[i].pid));
     }
   last_time_ = time;
+}
+
+void TelemetryHistory::mark(double time, std::string text) {
+  if (marks_.size() == kMostMarks) marks_.erase(marks_.begin());
+  marks_.push_back({time, std::move(text)});
+}
+
+std::string mark_line(const TelemetryEvent& mark) {
+  return nlohmann::json({{"mark", {{"time", mark.time}, {"text", mark.text}}}}).dump();
 }
 
 std::string recording_line(double time, const std::vector<TelemetrySnapshot>& snapshots) {
@@ -247,6 +316,10 @@ TelemetryHistory read_recording(const std::filesystem::path& path) {
       if (line.size() > kLongestRecordingLine)
         fail(ErrorCode::data_loss, "the line has {} bytes", line.size());
       const auto object = nlohmann::json::parse(line);
+      if (const auto mark = object.find("mark"); mark != object.end()) {
+        history.mark(mark->at("time"), printable(mark->at("text").get<std::string>()));
+        continue;
+      }
       std::vector<TelemetrySnapshot> snapshots;
       for (const auto& s : object.at("segments")) snapshots.push_back(from_object(s));
       const double time = object.at("time");
@@ -335,6 +408,13 @@ void TelemetryWatcher::record(const std::filesystem::path& path) {
   file_ << kRecordingHead << '\n';
   if (!file_.flush()) fail(ErrorCode::permission_denied, "cannot write {}", path.string());
   recording_.store(true);
+}
+
+void TelemetryWatcher::mark(double time) {
+  const std::lock_guard lock(mutex_);
+  history_.mark(time, fmt::format("mark {}", ++marks_));
+  if (recording_.load(std::memory_order_relaxed))
+    file_ << mark_line(history_.marks().back()) << std::endl;
 }
 
 void TelemetryWatcher::stop_recording() {

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/telemetry/telemetry_reader.h"
@@ -25,25 +26,41 @@ namespace poprt::inspector {
 inline constexpr size_t kMostSamples = 6000;  // ten minutes of ten looks a second
 inline constexpr size_t kMostShownQueues = 256;
 
+// Of one queue at one moment.
+struct QueueSample {
+  uint64_t fill = 0, high_water = 0, enqueued = 0, stalls = 0;
+  float stalls_per_second = 0;
+};
+
 struct TelemetrySample {
-  double time = 0;                                                // seconds since 1970
-  double requests_per_second = 0, runs_per_second = 0, busy = 0;  // since the sample before
-  double p50_ns = 0, p90_ns = 0, p99_ns = 0;  // of requests completed since then; negative: none
+  double time = 0;     // seconds since 1970
+  bool first = false;  // of its process: what is before it was another one
+  // Over the second before it, so that single requests do not look like bursts and pauses.
+  double requests_per_second = 0, runs_per_second = 0;
+  double p50_ns = 0, p90_ns = 0, p99_ns = 0;  // negative: no request was completed
+  double busy = 0;                            // a part of that second
   uint64_t in_flight = 0;
-  uint64_t failed = 0, stalls = 0;  // since the sample before
-  std::vector<float> fill;          // of each queue, 0..1 of its capacity
+  uint64_t failed = 0, stalls = 0;             // since the sample before
+  uint64_t all_completed = 0, all_failed = 0;  // since the process began
+  uint64_t all_runs = 0, all_busy_ns = 0;
+  std::vector<QueueSample> queues;
+  // Requests that were completed since the sample before: buckets of latency, and how many.
+  std::vector<std::pair<uint16_t, uint32_t>> latencies;
 };
 
 struct QueueState {
   std::string name;
   bool is_output = false;
-  uint64_t capacity = 0, fill = 0, high_water = 0, enqueued = 0, stalls = 0;
-  double stalls_per_second = 0;
+  uint64_t capacity = 0;
+
+  double part(const QueueSample& sample) const;  // of its capacity, 0..1
 };
+// A queue is full from here on.
+inline constexpr double kFull = 0.98;
 
 struct TelemetryEvent {
   double time = 0;
-  std::string text;  // "began", "ended", "3 requests failed"
+  std::string text;  // "began", "ended", "3 requests failed", "mark 1"
 };
 
 struct TelemetrySeries {
@@ -51,14 +68,19 @@ struct TelemetrySeries {
   uint32_t replica = 0;
   uint64_t pid = 0;
   bool alive = false;
-  uint64_t completed = 0, failed = 0;  // of the present process
   std::vector<QueueState> queues;
   std::deque<TelemetrySample> samples;
   std::deque<TelemetryEvent> events;
 
   std::string title() const;
-  // The input queue for which the device waited most in the last seconds; -1 when it never did.
-  int starving() const;
+  // What was known at that moment; null before the first sample, and when no process published.
+  const TelemetrySample* at(double time) const;
+  // The input queue for which the device waited most in the seconds before; -1: for none.
+  int starving(const TelemetrySample& sample) const;
+  // The first queue that has no room left; -1: none.
+  int full(const TelemetrySample& sample) const;
+  // Of the requests completed in (from, to]; negative: none were.
+  double latency(double from, double to, double quantile) const;
 
   // Of the sample before.
   uint64_t started_ns = 0;
@@ -70,19 +92,24 @@ class TelemetryHistory {
  public:
   // Snapshots of one moment; times do not decrease.
   void add(double time, const std::vector<runtime::TelemetrySnapshot>& snapshots);
+  // A moment to come back to, which whoever looks on names.
+  void mark(double time, std::string text);
   const std::vector<TelemetrySeries>& series() const { return series_; }
+  const std::vector<TelemetryEvent>& marks() const { return marks_; }
   double first_time() const;
   double last_time() const { return last_time_; }
 
  private:
   TelemetrySeries* series_of(const runtime::TelemetrySnapshot& snapshot, double time);
   std::vector<TelemetrySeries> series_;
+  std::vector<TelemetryEvent> marks_;
   double last_time_ = 0;
 };
 
-// A recording is text: kRecordingHead, then one JSON object per look.
+// A recording is text: kRecordingHead, then one JSON object per look or mark.
 inline constexpr std::string_view kRecordingHead = "{\"poprt_telemetry\": 1}";
 std::string recording_line(double time, const std::vector<runtime::TelemetrySnapshot>& snapshots);
+std::string mark_line(const TelemetryEvent& mark);
 // Throws Error(data_loss) naming the line. An unfinished last line is left out: whoever recorded
 // may have been killed.
 TelemetryHistory read_recording(const std::filesystem::path& path);
@@ -113,6 +140,8 @@ class TelemetryWatcher {
   // Throws Error when the file cannot be made. One recording at a time.
   void record(const std::filesystem::path& path);
   void stop_recording();
+  // Into the recording, too.
+  void mark(double time);
   bool recording() const { return recording_.load(std::memory_order_relaxed); }
 
  private:
@@ -127,6 +156,7 @@ class TelemetryWatcher {
   std::string error_;
   std::ofstream file_;
   bool was_alive_ = false;
+  int marks_ = 0;  // that were set so far
   std::atomic<uint64_t> looks_{0};
   std::atomic<bool> recording_{false}, stop_{false};
   std::thread thread_;

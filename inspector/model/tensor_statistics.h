@@ -21,8 +21,11 @@ struct TensorStatistics {
   std::array<uint64_t, kBins> histogram{};  // of the finite ones, from least to most
 };
 
-// At most `limit` elements are looked at. Throws Error(cancelled).
-TensorStatistics tensor_statistics(const Tensor& tensor, uint64_t limit = uint64_t{1} << 24,
+// Every weight of a model that fits into a computer is counted as a whole; a second for about 1e8.
+inline constexpr uint64_t kMostExamined = uint64_t{1} << 31;
+
+// At most about `limit` elements are looked at. Throws Error(cancelled).
+TensorStatistics tensor_statistics(const Tensor& tensor, uint64_t limit = kMostExamined,
                                    const std::atomic<bool>* cancel = nullptr);
 
 // Elements [first, first + count) as doubles; the range must lie inside.

@@ -21,10 +21,27 @@ void DetailsPanel::draw(GraphView& view, const Compilation* compilation, int ste
   ImGui::EndChild();
 }
 
+// What a search found, while nothing is selected.
+void DetailsPanel::draw_found(GraphView& view) {
+  constexpr size_t kMostListed = 100;
+  const auto& found = view.matches();
+  if (view.search_text().empty()) return;
+  ui::heading(fmt::format("Found {}", found.size()));
+  ImGui::PushID("found");
+  for (size_t i = 0; i < std::min(found.size(), kMostListed); i++)
+    draw_pick(view, found[i], view.graph()->node(found[i]).op, view.graph()->node(found[i]).name);
+  if (found.size() > kMostListed)
+    ui::dim_text(fmt::format("and {} more: N goes to each", found.size() - kMostListed));
+  ImGui::PopID();
+}
+
 void DetailsPanel::draw_overview(GraphView& view) {
   const GraphModel& g = *view.graph();
+  draw_found(view);
   ui::heading(g.name().empty() ? "Graph" : g.name());
-  ui::row("nodes", std::to_string(g.nodes().size()));
+  size_t operators = 0;
+  for (const auto& [op, count] : g.operator_counts()) operators += count;
+  ui::row("nodes", std::to_string(operators));
   ui::row("edges", std::to_string(g.edge_count()));
   ui::row("groups", std::to_string(g.groups().size() - 1));
   ui::row("weights", bytes_text(g.weight_bytes()));
@@ -40,10 +57,13 @@ void DetailsPanel::draw_overview(GraphView& view) {
   }
   ui::heading("Operators");
   for (const auto& [op, count] : g.operator_counts()) {
-    ImGui::ColorButton(op.c_str(), ImGui::ColorConvertU32ToFloat4(ui::colour_of(op)),
-                       ImGuiColorEditFlags_NoTooltip | ImGuiColorEditFlags_NoBorder,
-                       {10 * ui::scale(), ImGui::GetTextLineHeight()});
-    ImGui::SameLine();
+    // What its boxes look like, while they do.
+    if (view.colour() == GraphColour::op) {
+      ImGui::ColorButton(op.c_str(), ImGui::ColorConvertU32ToFloat4(ui::colour_of(op)),
+                         ImGuiColorEditFlags_NoTooltip | ImGuiColorEditFlags_NoBorder,
+                         {10 * ui::scale(), ImGui::GetTextLineHeight()});
+      ImGui::SameLine();
+    }
     const float at = ImGui::GetCursorPosX();
     if (ImGui::Selectable(fmt::format("{}##{}", count, op).c_str())) view.search("op:" + op);
     ui::mark(op);
@@ -52,18 +72,29 @@ void DetailsPanel::draw_overview(GraphView& view) {
   }
   draw_slowest(view);
   ui::heading("Largest weights");
-  for (const int n : largest_weights(g, 12)) draw_pick(view, n, bytes_text(g.node(n).weight_bytes));
+  for (const int n : largest_weights(g, 12)) {
+    // The largest of the node's own.
+    const GraphValue* weight = nullptr;
+    for (const int v : g.node(n).inputs)
+      if (v != kNone && g.value(v).constant.defined() &&
+          (!weight || g.value(v).bytes > weight->bytes))
+        weight = &g.value(v);
+    draw_pick(view, n, bytes_text(g.node(n).weight_bytes), weight ? weight->name : g.node(n).name,
+              weight ? weight->type + "\nof " : "");
+  }
 }
 
-// A line with a number and a node, which a click selects.
-void DetailsPanel::draw_pick(GraphView& view, int node, const std::string& number) {
+// A line about a node, which a click selects.
+void DetailsPanel::draw_pick(GraphView& view, int node, const std::string& first,
+                             const std::string& name, const std::string& more) {
   const GraphNode& n = view.graph()->node(node);
-  const float at = ImGui::GetCursorPosX();
-  if (ImGui::Selectable(fmt::format("{}##{}", number, node).c_str())) view.select(node);
-  ui::mark(n.name);
-  ui::tooltip(n.name);
-  ImGui::SameLine(at + 82 * ui::scale());
-  ui::fitted_text(n.name);
+  const float at = ImGui::GetCursorPosX(), room = 78 * ui::scale();
+  if (ImGui::Selectable(fmt::format("{}##{}", ui::fitted(first, room), node).c_str()))
+    view.select(node);
+  ui::mark(name);
+  ui::tooltip(fmt::format("{}{} {}", more, n.op, n.name));
+  ImGui::SameLine(at + room + 6 * ui::scale());
+  ui::fitted_text(name);
 }
 
 void DetailsPanel::draw_slowest(GraphView& view) {
@@ -71,7 +102,8 @@ void DetailsPanel::draw_slowest(GraphView& view) {
   ui::heading("Slowest, as profiled");
   ImGui::PushID("slowest");
   for (const int n : view.slowest(12))
-    draw_pick(view, n, duration_text(view.times()[static_cast<size_t>(n)]));
+    draw_pick(view, n, duration_text(view.times()[static_cast<size_t>(n)]),
+              view.graph()->node(n).name);
   ImGui::PopID();
 }
 
@@ -186,7 +218,7 @@ void DetailsPanel::draw_node(GraphView& view, const Compilation* compilation, in
       if (v != kNone) text += fmt::format("  in  {} : {}\n", g.value(v).name, g.value(v).type);
     for (const int v : n.outputs)
       if (v != kNone) text += fmt::format("  out {} : {}\n", g.value(v).name, g.value(v).type);
-    ImGui::SetClipboardText(text.c_str());
+    ui::copy(text);
   }
   ImGui::SameLine();
   if (ui::button("Neighbours", "G: only what is near")) view.focus(2);

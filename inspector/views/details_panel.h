@@ -34,7 +34,9 @@ class DetailsPanel {
 
  private:
   void draw_overview(GraphView& view);
-  void draw_pick(GraphView& view, int node, const std::string& number);
+  void draw_found(GraphView& view);
+  void draw_pick(GraphView& view, int node, const std::string& first, const std::string& name,
+                 const std::string& more = {});
   void draw_slowest(GraphView& view);
   void draw_documentation(const GraphModel& graph, int node);
   void draw_node(GraphView& view, const Compilation* compilation, int step);

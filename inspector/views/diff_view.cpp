@@ -35,6 +35,9 @@ void DiffView::accept() {
       right_graph_.set_changes(diff_->graph.after);
       std::vector<Change> gone(left_->graph->nodes().size());
       for (const int n : diff_->graph.removed) gone[static_cast<size_t>(n)] = Change::removed;
+      for (const DiffRow& row : diff_->rows)
+        if (row.change == Change::changed && row.left_node != kNone)
+          gone[static_cast<size_t>(row.left_node)] = Change::changed;
       left_graph_.set_changes(std::move(gone));
     }
   } else {
@@ -83,7 +86,7 @@ void DiffView::settle() {
 }
 
 std::string DiffView::status() const {
-  return diff_ ? fmt::format("{} differences", diff_->rows.size()) : "comparing";
+  return diff_ ? counted(diff_->rows.size(), "difference") : "comparing";
 }
 
 void DiffView::draw(ImVec2 size) {
@@ -162,8 +165,21 @@ void DiffView::draw_table(ImVec2 size) {
         contains_text(change_name(r.change), filter))
       rows.push_back(i);
   }
+  // Each side has room by how much it has to say.
+  size_t longest[2] = {0, 0};
+  for (const size_t r : rows) {
+    longest[0] = std::max(longest[0], diff_->rows[r].left.size());
+    longest[1] = std::max(longest[1], diff_->rows[r].right.size());
+  }
+  const auto width = [&](size_t side) {
+    return 1.5f + 6.5f * static_cast<float>(longest[side]) /
+                      static_cast<float>(std::max<size_t>(1, longest[0] + longest[1]));
+  };
   ui::table(
-      "diff", {{"Change", 0.8f}, {"What", 0.8f}, {"Name", 2.6f}, {"Left", 4}, {"Right", 4}},
+      diff_->rows.empty() ? "no diff"
+      : category_.empty() ? "diff"
+                          : ("diff of " + category_).c_str(),
+      {{"Change", 0.8f}, {"What", 0.8f}, {"Name", 2.6f}, {"Left", width(0)}, {"Right", width(1)}},
       rows.size(),
       [&](size_t r, int col) -> std::string {
         const DiffRow& d = diff_->rows[rows[r]];
@@ -210,7 +226,7 @@ void DiffView::draw_row(ImVec2 size) {
     ImGui::PushTextWrapPos(0);
     ui::coloured_text(right ? c.good : c.bad, d.name);
     text.empty() ? ui::dim_text("not there") : ui::text(text);
-    if (ImGui::IsItemClicked()) ImGui::SetClipboardText(text.c_str());
+    if (ImGui::IsItemClicked()) ui::copy(text);
     ImGui::PopTextWrapPos();
     ImGui::EndChild();
   }

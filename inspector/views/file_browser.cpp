@@ -1,6 +1,7 @@
 #include "views/file_browser.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "model/format.h"
 #include "views/ui.h"
@@ -19,7 +20,6 @@ bool is_ours(const std::filesystem::path& path) {
 void FileBrowser::open(const std::filesystem::path& folder, bool all) {
   open_ = true;
   all_ = all;
-  filter_.clear();
   enter(folder);
 }
 
@@ -45,12 +45,51 @@ void FileBrowser::enter(const std::filesystem::path& folder) {
     return a.folder != b.folder ? a.folder : a.name < b.name;
   });
   entries_ = std::move(found);
+  filter_.clear();
+  row_ = 0;
+  focus_ = true;
+}
+
+std::vector<const FileBrowser::Entry*> FileBrowser::shown() const {
+  std::vector<const Entry*> entries;
+  for (const Entry& e : entries_)
+    if (contains_text(e.name, filter_)) entries.push_back(&e);
+  return entries;
+}
+
+void FileBrowser::take(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    enter(path);
+  else
+    chosen_ = path;
+}
+
+void FileBrowser::draw_entries(const std::vector<const Entry*>& entries) {
+  std::string picked;
+  ImGui::BeginChild("entries", {0, 0}, true);
+  for (size_t i = 0; i < entries.size(); i++) {
+    const Entry& e = *entries[i];
+    const std::string label = printable(e.name) + (e.folder ? "/" : "");
+    ImGui::PushID(e.name.c_str());
+    if (ImGui::Selectable(label.c_str(), i == row_)) picked = e.name;
+    ui::mark(label);
+    if (!e.folder) {
+      ImGui::SameLine(ImGui::GetWindowWidth() - 110 * ui::scale());
+      ui::dim_text(bytes_text(e.bytes));
+    }
+    ImGui::PopID();
+  }
+  if (entries_.empty())
+    ui::dim_text("No .onnx, .popef, IR text or recordings here");
+  else if (entries.empty())
+    ui::dim_text("Nothing here has this in its name");
+  ImGui::EndChild();
+  if (!picked.empty()) take(folder_ / picked);
 }
 
 std::optional<std::filesystem::path> FileBrowser::draw() {
   if (!open_) return std::nullopt;
-  std::optional<std::filesystem::path> chosen;
-  std::optional<std::filesystem::path> next;
   const ImVec2 screen = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowSize({std::min(760 * ui::scale(), screen.x * 0.9f),
                             std::min(560 * ui::scale(), screen.y * 0.85f)});
@@ -59,33 +98,38 @@ std::optional<std::filesystem::path> FileBrowser::draw() {
   ImGui::Begin(
       "Open a file", &stays,
       ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoSavedSettings);
-  if (ui::button("Up")) next = folder_.parent_path();
+  if (ui::button("Up")) enter(folder_.parent_path());
   ImGui::SameLine();
   ui::text(shortened(printable(folder_.string()), 80));
-  ui::field("filter##browser", "Filter names", filter_, 300 * ui::scale());
+  if (std::exchange(focus_, false)) ImGui::SetKeyboardFocusHere();
+  if (ui::field("filter##browser", "Part of a name, or a path; Enter opens", filter_,
+                std::min(420 * ui::scale(), ImGui::GetContentRegionAvail().x * 0.7f)))
+    row_ = 0;
   ImGui::SameLine();
-  if (ImGui::Checkbox("All files", &all_)) next = folder_;
+  ImGui::PushStyleVar(ImGuiStyleVar_FrameBorderSize, 1);
+  ImGui::PushStyleColor(ImGuiCol_Border, ui::colours().dim);
+  if (ImGui::Checkbox("All files", &all_)) enter(folder_);
+  ImGui::PopStyleColor();
+  ImGui::PopStyleVar();
   ui::mark("All files");
   if (!error_.empty()) ui::coloured_text(ui::colours().bad, error_);
-  ImGui::BeginChild("entries", {0, 0}, true);
-  for (const Entry& e : entries_) {
-    if (!contains_text(e.name, filter_)) continue;
-    const std::string label = printable(e.name) + (e.folder ? "/" : "");
-    ImGui::PushID(e.name.c_str());
-    if (ImGui::Selectable(label.c_str())) (e.folder ? next : chosen) = folder_ / e.name;
-    ui::mark(label);
-    if (!e.folder) {
-      ImGui::SameLine(ImGui::GetWindowWidth() - 110 * ui::scale());
-      ui::dim_text(bytes_text(e.bytes));
-    }
-    ImGui::PopID();
-  }
-  if (entries_.empty()) ui::dim_text("No .onnx, .popef, IR text or recordings here");
-  ImGui::EndChild();
+  const auto entries = shown();
+  if (ui::pressed(ui::kDown)) row_++;
+  if (ui::pressed(ui::kUp) && row_ > 0) row_--;
+  row_ = entries.empty() ? 0 : std::min(row_, entries.size() - 1);
+  const bool entered = ui::pressed(ui::kEnter);
+  std::error_code ignored;
+  const std::filesystem::path path = folder_ / filter_;  // of an absolute path that one
+  const bool is_path = !filter_.empty() && std::filesystem::exists(path, ignored);
+  if (entered && is_path)
+    take(path);
+  else if (entered && !entries.empty())
+    take(folder_ / entries[row_]->name);
+  else
+    draw_entries(entries);
   ImGui::End();
-  if (next) enter(*next);
-  if (!stays || ui::pressed(ui::kEscape) || chosen) open_ = false;
-  return chosen;
+  if (!stays || ui::pressed(ui::kEscape) || chosen_) open_ = false;
+  return std::exchange(chosen_, std::nullopt);
 }
 
 }  // namespace poprt::inspector

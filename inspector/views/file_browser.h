@@ -14,6 +14,8 @@ class FileBrowser {
   void open(const std::filesystem::path& folder, bool all = false);
   bool is_open() const { return open_; }
   void close() { open_ = false; }
+  // Where it was last; empty before the first time.
+  const std::filesystem::path& folder() const { return folder_; }
   // Draws it when it is open; the file that was chosen in this frame.
   std::optional<std::filesystem::path> draw();
 
@@ -24,11 +26,17 @@ class FileBrowser {
     uint64_t bytes = 0;
   };
   void enter(const std::filesystem::path& folder);
+  std::vector<const Entry*> shown() const;
+  void draw_entries(const std::vector<const Entry*>& entries);
+  void take(const std::filesystem::path& path);
 
   bool open_ = false, all_ = false;
   std::filesystem::path folder_;
   std::vector<Entry> entries_;
   std::string filter_, error_;
+  size_t row_ = 0;  // which Enter takes
+  bool focus_ = false;
+  std::optional<std::filesystem::path> chosen_;
 };
 
 }  // namespace poprt::inspector

@@ -65,8 +65,7 @@ void GraphView::set_graph(std::shared_ptr<const GraphModel> graph) {
   task_ = {};
   graph_ = std::move(graph);
   scene_ = nullptr;
-  matches_.clear();
-  is_match_.clear();
+  find_matches();
   in_path_.clear();
   in_focus_.clear();
   path_.clear();
@@ -78,6 +77,10 @@ void GraphView::set_graph(std::shared_ptr<const GraphModel> graph) {
   open_.clear();
   if (!graph_) return;
   layout_ = std::make_shared<GraphLayout>(graph_);
+  operators_ =
+      static_cast<size_t>(std::count_if(graph_->nodes().begin(), graph_->nodes().end(),
+                                        [](const GraphNode& n) { return n.kind == NodeKind::op; }));
+  look_wanted_ = true;
   most_weight_bytes_ = most_output_bytes_ = 1;
   for (const GraphNode& n : graph_->nodes()) {
     most_weight_bytes_ = std::max(most_weight_bytes_, n.weight_bytes);
@@ -169,19 +172,31 @@ void GraphView::show(int node) {
   fit_wanted_ = false;
 }
 
-void GraphView::search(const std::string& text) {
-  matches_ = graph_ ? search_nodes(*graph_, text) : std::vector<int>{};
+void GraphView::find_matches() {
+  matches_ = graph_ ? search_nodes(*graph_, search_text_) : std::vector<int>{};
   is_match_.assign(graph_ ? graph_->nodes().size() : 0, false);
-  for (const int n : matches_) is_match_[static_cast<size_t>(n)] = true;
-  match_ = 0;
-  if (!matches_.empty()) select(matches_[0]);
+  group_matches_.assign(graph_ ? graph_->groups().size() : 0, false);
+  for (const int n : matches_) {
+    is_match_[static_cast<size_t>(n)] = true;
+    for (int g = graph_->node(n).group; g != kNone; g = graph_->group(g).parent)
+      group_matches_[static_cast<size_t>(g)] = true;
+  }
+  match_ = kNone;
+}
+
+void GraphView::search(const std::string& text) {
+  search_text_ = text;
+  find_matches();
+  if (matches_.empty()) return;
+  show_wanted_ = matches_[0];  // or the closed group that holds it
+  fit_wanted_ = false;
 }
 
 void GraphView::next_match(int step) {
   if (matches_.empty()) return;
-  const size_t n = matches_.size();
-  match_ = (match_ + n + static_cast<size_t>(step + static_cast<int>(n))) % n;
-  select(matches_[match_]);
+  const int n = static_cast<int>(matches_.size());
+  match_ = match_ == kNone ? (step > 0 ? 0 : n - 1) : (match_ + n + step) % n;
+  select(matches_[static_cast<size_t>(match_)]);
 }
 
 void GraphView::focus(int distance) {
@@ -201,17 +216,22 @@ void GraphView::start_path() {
 std::string GraphView::status() const {
   if (!graph_) return "no graph";
   if (!layout_error_.empty()) return "layout: " + layout_error_;
-  std::string line = fmt::format("{} nodes · {} edges · zoom {:.0f} %", graph_->nodes().size(),
-                                 graph_->edge_count(), camera_.zoom * 100);
-  if (!matches_.empty()) line += fmt::format(" · match {} of {}", match_ + 1, matches_.size());
+  std::string line = fmt::format("{} · {} · zoom {:.0f} %", counted(operators_, "node"),
+                                 counted(graph_->edge_count(), "edge"), camera_.zoom * 100);
+  if (match_ != kNone) line += fmt::format(" · match {} of {}", match_ + 1, matches_.size());
   if (path_start_ != kNone) line += " · path: select the other end";
-  if (!path_.empty()) line += fmt::format(" · path of {} nodes", path_.size());
+  if (!path_.empty()) line += " · path of " + counted(path_.size(), "node");
   if (!in_focus_.empty()) line += " · neighbourhood";
   return line;
 }
 
 std::string GraphView::svg() const {
-  return graph_ && scene_ ? graph_svg(*graph_, *scene_) : std::string();
+  if (!graph_ || !scene_) return {};
+  return graph_svg(*graph_, *scene_, [&](int node) {
+    const ImU32 c = colour_of_node(node);
+    return (c >> IM_COL32_R_SHIFT & 255) << 16 | (c >> IM_COL32_G_SHIFT & 255) << 8 |
+           (c >> IM_COL32_B_SHIFT & 255);
+  });
 }
 
 std::shared_ptr<const GraphView::Drawing> GraphView::drawing(double zoom) {
@@ -368,6 +388,13 @@ void GraphView::place_camera() {
   fit_wanted_ = first_look_ = false;
 }
 
+bool GraphView::in_sight() const {
+  const Point a = to_graph(least_), b = to_graph({least_.x + size_.x, least_.y + size_.y});
+  const Rect sight{a.x, a.y, b.x - a.x, b.y - a.y};
+  return std::any_of(scene_->boxes.begin(), scene_->boxes.end(),
+                     [&](const SceneBox& box) { return !box.open && box.area.meets(sight); });
+}
+
 void GraphView::draw(const char* id, ImVec2 size, bool keys) {
   accept_layout();
   const ui::Colours& c = ui::colours();
@@ -376,6 +403,11 @@ void GraphView::draw(const char* id, ImVec2 size, bool keys) {
   ui::hit_area(id, size_);
   const bool hovered = ImGui::IsItemHovered();
   if (keys) handle_keys();
+  if (scene_ && look_wanted_ && !task_.started()) {
+    // Another graph may lie elsewhere.
+    look_wanted_ = false;
+    if (!fit_wanted_ && !in_sight()) fit_wanted_ = first_look_ = true;
+  }
   if (scene_ && fit_wanted_ && !task_.started()) place_camera();
   if (scene_ && show_wanted_ != kNone && !task_.started()) {
     if (const SceneBox* box = scene_->find(*graph_, show_wanted_)) {
@@ -410,8 +442,9 @@ void GraphView::draw(const char* id, ImVec2 size, bool keys) {
         ImGui::SetTooltip("%s\n%s", graph_->node(box.node).op.c_str(),
                           graph_->node(box.node).name.c_str());
       else if (box.group != kNone)
-        ImGui::SetTooltip("%s\n%zu nodes, click to %s", graph_->group(box.group).path.c_str(),
-                          graph_->group(box.group).all_nodes, box.open ? "close" : "open");
+        ImGui::SetTooltip("%s\n%s, click to %s", graph_->group(box.group).path.c_str(),
+                          counted(graph_->group(box.group).all_nodes, "node").c_str(),
+                          box.open ? "close" : "open");
     }
     if (task_.started()) list->AddText({least_.x + 12, least_.y + 10}, c.dim, "Laying out …");
   }
@@ -569,9 +602,12 @@ void GraphView::draw_group(ImDrawList* list, const SceneBox& box) const {
       least, most,
       box.open ? ui::with_alpha(c.raised, 0.35f) : ui::mixed(c.raised, c.accent, 0.12f), round);
   list->AddRect(least, most, frame, round, 0, holds_selected ? 2.5f : 1.2f);
+  if (!box.open && group_matches_[static_cast<size_t>(box.group)])
+    list->AddRect({least.x - 2, least.y - 2}, {most.x + 2, most.y + 2}, c.match, round, 0,
+                  2 * ui::scale());
   if (camera_.zoom < kTextZoom || box.open) return;
   draw_text(list, box, least, most, "+ " + g.name,
-            fmt::format("{} nodes{}", g.all_nodes,
+            fmt::format("{}{}", counted(g.all_nodes, "node"),
                         g.weight_bytes ? "  " + bytes_text(g.weight_bytes) : ""));
 }
 
@@ -611,13 +647,17 @@ void GraphView::draw_node(ImDrawList* list, const SceneBox& box) const {
     list->AddRect(least, most, ui::with_alpha(ui::mixed(hue, c.border, 0.3f), fade), round, 0,
                   std::max(1.0f, f(camera_.zoom)));
   }
+  float around = 1;  // each outline stands outside the one before it
   const auto outline = [&](ImU32 line, float width) {
-    const float out = width / 2 + 1;
+    const float out = around + width / 2;
+    around += width;
     list->AddRect({least.x - out, least.y - out}, {most.x + out, most.y + out}, line,
                   f(6 * camera_.zoom), 0, width);
   };
   if (!changes_.empty() && id < changes_.size() && changes_[id] != Change::none)
     outline(ui::colour_of(changes_[id]), 2.5f * ui::scale());
+  if (n.kind != NodeKind::op && !anchor.empty() && n.name == anchor && n.group == kRoot)
+    outline(c.match, 3 * ui::scale());
   if (!is_match_.empty() && is_match_[id]) outline(c.match, 2 * ui::scale());
   if (!in_path_.empty() && in_path_[id]) outline(c.path, 2.5f * ui::scale());
   if (box.node == selected_) outline(c.accent, 3 * ui::scale());
@@ -627,23 +667,27 @@ void GraphView::draw_node(ImDrawList* list, const SceneBox& box) const {
 
 // What cold and hot mean, at the lower left.
 void GraphView::draw_legend(ImDrawList* list) const {
-  std::string most;
+  std::string least_text = "0 B, logarithmic", most;
   switch (colour_) {
     case GraphColour::op:
     case GraphColour::dtype: return;
     case GraphColour::weights: most = bytes_text(most_weight_bytes_); break;
     case GraphColour::outputs: most = bytes_text(most_output_bytes_); break;
-    case GraphColour::time: most = duration_text(longest_); break;
+    case GraphColour::time:
+      least_text = "0";
+      most = duration_text(longest_);
+      break;
   }
   const ui::Colours& c = ui::colours();
   const float s = ui::scale(), line = ImGui::GetTextLineHeight(), width = 120 * s;
-  const std::string title = std::string("colour: ") + colour_name();
+  const std::string title = fmt::format("{}: {}", colour_name(), least_text);
   const float title_width = ImGui::CalcTextSize(title.c_str()).x,
               most_width = ImGui::CalcTextSize(most.c_str()).x;
   const ImVec2 least = {least_.x + 12 * s, least_.y + size_.y - line - 20 * s};
   const ImVec2 corner = {least.x + title_width + width + most_width + 44 * s,
                          least.y + line + 10 * s};
-  list->AddRectFilled(least, corner, ui::with_alpha(c.panel, 0.92f), 4 * s);
+  list->AddRectFilled(least, corner, c.panel, 4 * s);
+  list->AddRect(least, corner, c.border, 4 * s);
   const float y = least.y + 5 * s;
   list->AddText({least.x + 8 * s, y}, c.dim, title.c_str());
   constexpr int kSteps = 24;

@@ -25,6 +25,7 @@ class GraphView {
   void set_graph(std::shared_ptr<const GraphModel> graph);
   // Marks of nodes; empty: none.
   void set_changes(std::vector<Change> changes) { changes_ = std::move(changes); }
+  const std::vector<Change>& changes() const { return changes_; }
   // Nanoseconds of each node, as measured, which become its colour; empty: not measured.
   void set_times(std::vector<double> times);
   const std::vector<double>& times() const { return times_; }
@@ -42,8 +43,10 @@ class GraphView {
     fit_wanted_ = true;
     first_look_ = false;
   }
-  // Searches and shows the first match.
+  // Marks what is found and brings the first in sight; the selection stays as it is.
   void search(const std::string& text);
+  const std::string& search_text() const { return search_text_; }
+  // Selects the next match, at first the one that the search brought in sight.
   void next_match(int step);
   const std::vector<int>& matches() const { return matches_; }
   void toggle_group(int group);
@@ -55,6 +58,9 @@ class GraphView {
   GraphColour colour() const { return colour_; }
   void set_colour(GraphColour colour) { colour_ = colour; }
   const char* colour_name() const;
+  ImU32 colour_of_node(int node) const;
+  // Its input or output is outlined, whatever is selected; empty: none.
+  std::string anchor;
 
   // A layout is on its way.
   bool busy() const { return task_.running(); }
@@ -98,10 +104,11 @@ class GraphView {
                  const std::string& title, const std::string& detail) const;
   void draw_minimap(ImDrawList* list);
   void draw_legend(ImDrawList* list) const;
-  ImU32 colour_of_node(int node) const;
   bool dimmed(int node) const;
   int box_at(Point p) const;
   Rect bounds() const;
+  bool in_sight() const;  // anything
+  void find_matches();
 
   Wake wake_;
   std::shared_ptr<const GraphModel> graph_;
@@ -115,13 +122,17 @@ class GraphView {
 
   Camera camera_;
   bool fit_wanted_ = true, first_look_ = true;
+  bool look_wanted_ = false;  // whether the new graph is in sight
+  size_t operators_ = 0;
   int show_wanted_ = kNone;
   ImVec2 least_, size_;
   bool panning_ = false, moved_ = false;
 
   int selected_ = kNone, hovered_box_ = kNone;
+  std::string search_text_;
   std::vector<int> matches_;
-  size_t match_ = 0;
+  int match_ = kNone;  // that was selected last; kNone: none yet
+  std::vector<bool> group_matches_;
   std::vector<bool> is_match_, in_path_, in_focus_;
   std::vector<int> path_;
   int path_start_ = kNone;

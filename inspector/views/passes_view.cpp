@@ -36,6 +36,9 @@ void PassesView::show_step(int step) {
   if (before_) {
     std::vector<Change> marks(last->nodes().size());
     for (const int n : changes.removed) marks[static_cast<size_t>(n)] = Change::removed;
+    for (size_t n = 0; n < changes.after.size(); n++)
+      if (changes.after[n] == Change::changed && changes.before[n] != kNone)
+        marks[static_cast<size_t>(changes.before[n])] = Change::changed;
     graph_.set_graph(last);
     graph_.set_changes(std::move(marks));
   } else {

@@ -20,6 +20,8 @@ class PassesView {
   void draw(ImVec2 size, bool keys = true);
   int step() const { return step_; }
   void show_step(int step);
+  // The graph before or after the pass.
+  void show_before(bool before);
   // Steps that changed nothing are left out.
   bool only_changes = true;
   GraphView& graph() { return graph_; }
@@ -35,7 +37,6 @@ class PassesView {
  private:
   std::vector<int> shown() const;
   void move(int by);
-  void show_before(bool before);
   void draw_steps(ImVec2 size);
   void draw_removed(ImVec2 size);
 

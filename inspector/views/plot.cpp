@@ -22,6 +22,7 @@ struct Area {
   ImVec2 least, most;
   float from = 0, to = 1;
   double top = 1;
+  bool empty = false;
   ImDrawList* draw = nullptr;
 
   float x_of(float x) const { return least.x + (x - from) / (to - from) * (most.x - least.x); }
@@ -37,6 +38,13 @@ double top_of(const std::vector<PlotLine>& lines, const Area& area, double least
     for (const ImVec2& p : l.points)
       if (area.holds(p) && !std::isnan(p.y)) top = std::max(top, static_cast<double>(p.y));
   return least_top > 0 && top <= least_top ? least_top : nice_ceiling(top);
+}
+
+bool is_empty(const std::vector<PlotLine>& lines, const Area& area) {
+  return std::none_of(lines.begin(), lines.end(), [&](const PlotLine& l) {
+    return std::any_of(l.points.begin(), l.points.end(),
+                       [&](const ImVec2& p) { return area.holds(p) && !std::isnan(p.y); });
+  });
 }
 
 // The title at the left, names of lines from the right as far as there is room.
@@ -61,11 +69,16 @@ void draw_axes(const Area& area, const Texts& y_text, const Texts& x_text) {
   const Colours& c = colours();
   const float s = scale(), line = ImGui::GetTextLineHeight();
   const int steps = area.most.y - area.least.y > 110 * s ? 4 : 2;
+  std::string below;
   for (int i = 0; i <= steps; i++) {
     const float part = static_cast<float>(i) / static_cast<float>(steps);
     const float y = area.most.y - part * (area.most.y - area.least.y);
     area.draw->AddLine({area.least.x, y}, {area.most.x, y}, c.grid);
-    const std::string label = y_text(area.top * static_cast<double>(part));
+    // Without data the axis has no unit worth a number; and one that reads as the one below it says
+    // nothing.
+    const std::string label = area.empty ? "" : y_text(area.top * static_cast<double>(part));
+    if (label == below) continue;
+    below = label;
     const float left = area.least.x - 6 * s - ImGui::CalcTextSize(label.c_str()).x;
     area.draw->AddText({left, y - line / 2}, c.dim, label.c_str());
   }
@@ -81,18 +94,28 @@ void draw_axes(const Area& area, const Texts& y_text, const Texts& x_text) {
   }
 }
 
-// A text stands above the lines, and none over the one before it.
+// A text stands beside its line, where no other text or line is in its way.
 void draw_markers(const Area& area, const std::vector<PlotMarker>& markers) {
+  std::vector<const PlotMarker*> seen;
+  for (const PlotMarker& m : markers)
+    if (m.x >= area.from && m.x <= area.to) seen.push_back(&m);
+  const float gap = 4 * scale();
   float free_from = area.least.x;
-  for (const PlotMarker& m : markers) {
-    if (m.x < area.from || m.x > area.to) continue;
-    const float x = area.x_of(m.x);
-    area.draw->AddLine({x, area.least.y}, {x, area.most.y}, with_alpha(m.colour, 0.7f),
+  for (size_t i = 0; i < seen.size(); i++) {
+    const float x = area.x_of(seen[i]->x), width = ImGui::CalcTextSize(seen[i]->text.c_str()).x;
+    const float next = i + 1 < seen.size() ? area.x_of(seen[i + 1]->x) : area.most.x;
+    area.draw->AddLine({x, area.least.y}, {x, area.most.y}, with_alpha(seen[i]->colour, 0.7f),
                        1.5f * scale());
-    const float width = ImGui::CalcTextSize(m.text.c_str()).x;
-    if (x < free_from || x + width > area.most.x) continue;
-    area.draw->AddText({x + 4 * scale(), area.least.y}, m.colour, m.text.c_str());
-    free_from = x + width + 10 * scale();
+    float end = x;
+    if (x + gap + width <= next)
+      end = x + gap + width;
+    else if (x - gap - width < free_from)
+      continue;
+    const float left = end > x ? x + gap : x - gap - width;
+    area.draw->AddText({left, area.least.y}, seen[i]->colour, seen[i]->text.c_str());
+    mark(seen[i]->text, {left, area.least.y},
+         {left + width, area.least.y + ImGui::GetTextLineHeight()});
+    free_from = end + gap;
   }
 }
 
@@ -106,13 +129,15 @@ void draw_run(const Area& area, const PlotLine& line, std::vector<ImVec2>& point
                                {points[i - 1].x, area.most.y}, with_alpha(line.colour, 0.22f));
   if (points.size() > 1)
     area.draw->AddPolyline(points.data(), static_cast<int>(points.size()), line.colour, 0,
-                           1.6f * s);
+                           line.width * s);
   points.clear();
 }
 
-// Of several points in one column of pixels the largest.
 void draw_line(const Area& area, const PlotLine& line) {
   std::vector<ImVec2> run;
+  // Columns of the mean are as wide as a bend that can be seen.
+  const float column = line.mean ? 3 * scale() : 1;
+  float held = 0;  // points in the last one
   for (const ImVec2& p : line.points) {
     if (!area.holds(p)) continue;
     if (std::isnan(p.y)) {
@@ -120,10 +145,14 @@ void draw_line(const Area& area, const PlotLine& line) {
       continue;
     }
     const ImVec2 q = {area.x_of(p.x), area.y_of(p.y)};
-    if (run.size() > 1 && q.x - run.back().x < 1)
-      run.back().y = std::min(run.back().y, q.y);
-    else
+    if (run.size() > 1 && q.x - run.back().x < column) {
+      held++;
+      run.back().y =
+          line.mean ? run.back().y + (q.y - run.back().y) / held : std::min(run.back().y, q.y);
+    } else {
       run.push_back(q);
+      held = 1;
+    }
   }
   draw_run(area, line, run);
 }
@@ -170,6 +199,7 @@ PlotInput plot(const char* title, ImVec2 size, const std::vector<PlotLine>& line
   input.at = from + (std::clamp(io.MousePos.x, area.least.x, area.most.x) - area.least.x) * unit;
   input.again = hovered && ImGui::IsMouseDoubleClicked(0);
   area.top = top_of(lines, area, static_cast<double>(least_top));
+  area.empty = is_empty(lines, area);
   draw_title(title, lines, at, size.x, area.draw);
   draw_axes(area, y_text, x_text);
   area.draw->PushClipRect(area.least, {area.most.x + 1, area.most.y + 1}, true);

@@ -14,6 +14,9 @@ struct PlotLine {
   ImU32 colour;
   std::vector<ImVec2> points;  // y is NAN where there is nothing
   bool filled = false;
+  // Of several points in one column of pixels their mean; else the largest, which is seen once.
+  bool mean = false;
+  float width = 1.6f;
 };
 struct PlotMarker {
   float x;

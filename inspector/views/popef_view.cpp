@@ -33,7 +33,8 @@ void PopefView::select_anchor(const std::string& name) {
 
 std::string PopefView::status() const {
   if (!file_) return "no PopEF file";
-  return fmt::format("{} blobs · {} anchors", file_->blobs().size(), file_->anchors().size());
+  return fmt::format("{} · {}", counted(file_->blobs().size(), "blob"),
+                     counted(file_->anchors().size(), "anchor"));
 }
 
 // The whole file from left to right; every blob is wide enough to be seen and hit.
@@ -72,11 +73,28 @@ void PopefView::draw_map(float width) {
     }
     x += w;
   }
+  draw_unread(x, at, {width, height});
   if (hovered)
     ui::tooltip(fmt::format(
         "{} {}\noffset {}\nsize {} ({})\npayload {}{}", hovered->type, hovered->name,
         hovered->offset, hovered->size, bytes_text(hovered->size), hovered->payload_bytes,
         hovered->compressed ? fmt::format(", {} decompressed", hovered->raw_bytes) : ""));
+}
+
+// The rest of a damaged file.
+void PopefView::draw_unread(float x, ImVec2 at, ImVec2 size) const {
+  const ui::Colours& c = ui::colours();
+  const float s = ui::scale();
+  uint64_t end = 0;
+  for (const BlobRow& b : file_->blobs()) end = std::max(end, b.offset + b.size);
+  if (file_->problems().empty() || end >= file_->file_bytes() || x + 4 * s > at.x + size.x) return;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const ImVec2 most = {at.x + size.x, at.y + size.y};
+  list->AddRectFilled({x, at.y}, most, ui::mixed(c.panel, c.bad, 0.35f), 2 * s);
+  const std::string label = "not readable, " + bytes_text(file_->file_bytes() - end);
+  const ImVec4 clip = {x + 4, at.y, most.x - 4, most.y};
+  list->AddText(nullptr, 0, {x + 8 * s, at.y + 12 * s}, c.text, label.c_str(), nullptr, 0, &clip);
+  ui::mark(label, {x, at.y}, most);
 }
 
 void PopefView::draw(ImVec2 size) {
@@ -117,7 +135,7 @@ void PopefView::draw_anchors(ImVec2 size) {
   const auto rows = file_->anchor_rows(
       filter, static_cast<AnchorColumn>(anchors_state_.sort_column), anchors_state_.descending);
   std::vector<ui::Column> columns;
-  static constexpr float widths[] = {3, 1.3f, 0.8f, 1.6f, 1.2f, 1.4f, 1.5f, 2.5f, 0.9f};
+  static constexpr float widths[] = {2.4f, 1.2f, 0.9f, 2.2f, 1.2f, 1.2f, 1.4f, 1.8f, 0.9f};
   for (int i = 0; i < kAnchorColumns; i++)
     columns.push_back({anchor_column_name(static_cast<AnchorColumn>(i)), widths[i],
                        static_cast<AnchorColumn>(i) == AnchorColumn::bytes});

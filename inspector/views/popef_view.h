@@ -32,6 +32,7 @@ class PopefView {
 
  private:
   void draw_map(float width);
+  void draw_unread(float x, ImVec2 at, ImVec2 size) const;
   void draw_anchors(ImVec2 size);
   void draw_anchor_details();
   void draw_data(ImVec2 size);

@@ -4,23 +4,72 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "model/format.h"
 #include "model/stable_order.h"
 
 namespace poprt::inspector {
+namespace {
+
+enum Columns { kIndex, kFlow, kKernel, kNode, kWeights, kInUse, kTime, kShare };
+
+}  // namespace
 
 void ProgramView::set_program(std::shared_ptr<const ProgramModel> program) {
   if (program == program_) return;
   program_ = std::move(program);
   selected_ = interval_ = -1;
   times_.clear();
+  show_anchor(std::exchange(anchor, {}));
+}
+
+void ProgramView::set_times(std::vector<double> times) {
+  times_ = std::move(times);
+  total_ = 0;
+  for (const double t : times_) total_ += t;
+}
+
+std::string ProgramView::selected_node() const {
+  return program_ && selected_ >= 0 ? program_->instructions()[static_cast<size_t>(selected_)].name
+                                    : std::string();
+}
+
+std::vector<size_t> ProgramView::rows() const {
+  auto rows = program_->rows(filter);
+  const auto key = [&](size_t r) -> double {
+    const InstructionRow& i = program_->instructions()[r];
+    switch (state_.sort_column) {
+      case kWeights: return static_cast<double>(i.weight_bytes);
+      case kInUse:
+        return i.flow == "main" ? static_cast<double>(program_->live_bytes()[i.index]) : 0;
+      case kTime:
+      case kShare: return time_of(r);
+      default: return static_cast<double>(r);
+    }
+  };
+  const auto name = [&](size_t r) -> const std::string& {
+    const InstructionRow& i = program_->instructions()[r];
+    return state_.sort_column == kFlow ? i.flow : state_.sort_column == kKernel ? i.kernel : i.name;
+  };
+  const bool by_name = state_.sort_column >= kFlow && state_.sort_column <= kNode;
+  stable_order(rows, [&](size_t a, size_t b) {
+    if (state_.descending) std::swap(a, b);
+    return by_name ? name(a) < name(b) : key(a) < key(b);
+  });
+  return rows;
+}
+
+void ProgramView::scroll_to(size_t instruction) {
+  const auto order = rows();
+  const auto found = std::find(order.begin(), order.end(), instruction);
+  if (found != order.end()) state_.scroll_to = static_cast<int>(found - order.begin());
 }
 
 void ProgramView::select(int row) {
   if (!program_ || row < 0 || static_cast<size_t>(row) >= program_->instructions().size()) return;
   selected_ = row;
-  state_.scroll_to = row;
+  scroll_to(static_cast<size_t>(row));
 }
 
 bool ProgramView::select_node(const std::string& name) {
@@ -35,7 +84,8 @@ bool ProgramView::select_node(const std::string& name) {
 
 std::string ProgramView::status() const {
   if (!program_) return "no program";
-  return fmt::format("{} instructions · arena {} · weights {}", program_->instructions().size(),
+  return fmt::format("{} · arena {} · weights {}",
+                     counted(program_->instructions().size(), "instruction"),
                      bytes_text(program_->arena_bytes()), bytes_text(program_->weights_bytes()));
 }
 
@@ -50,12 +100,8 @@ void ProgramView::show_anchor(const std::string& name) {
   if (name == anchor) return;
   anchor = name;
   if (!program_ || anchor.empty()) return;
-  const auto rows = program_->rows(filter);
-  for (size_t r = 0; r < rows.size(); r++)
-    if (touches_anchor(program_->instructions()[rows[r]])) {
-      state_.scroll_to = static_cast<int>(r);
-      return;
-    }
+  for (size_t i = 0; i < program_->instructions().size(); i++)
+    if (touches_anchor(program_->instructions()[i])) return scroll_to(i);
 }
 
 // Time from left to right, addresses upwards: who holds which bytes when.
@@ -114,12 +160,7 @@ void ProgramView::draw_memory(ImVec2 size) {
         mouse.y < q.y)
       under = static_cast<int>(i);
   }
-  // What is in use, as a line.
-  std::vector<ImVec2> live;
-  for (size_t i = 0; i < steps; i++)
-    live.push_back(
-        {x_of(static_cast<float>(i) + 0.5f), y_of(static_cast<double>(program_->live_bytes()[i]))});
-  list->AddPolyline(live.data(), static_cast<int>(live.size()), c.text, 0, 1.6f * s);
+  draw_live_line(list, least, most);
   for (const InstructionRow& i : program_->instructions())
     if (i.flow == "main" && touches_anchor(i)) {
       const float x = x_of(static_cast<float>(i.index) + 0.5f);
@@ -145,6 +186,37 @@ void ProgramView::draw_memory(ImVec2 size) {
   }
 }
 
+// What is in use, in steps as the rectangles, and where it is most.
+void ProgramView::draw_live_line(ImDrawList* list, ImVec2 least, ImVec2 most) const {
+  const ui::Colours& c = ui::colours();
+  const auto& bytes = program_->live_bytes();
+  const float step = (most.x - least.x) / static_cast<float>(bytes.size());
+  const auto y_of = [&](uint64_t b) {
+    return most.y - static_cast<float>(static_cast<double>(b) /
+                                       static_cast<double>(program_->arena_bytes())) *
+                        (most.y - least.y);
+  };
+  std::vector<ImVec2> line;
+  for (size_t i = 0; i < bytes.size(); i++) {
+    const float y = y_of(bytes[i]);
+    if (i == 0 || bytes[i] != bytes[i - 1])
+      line.push_back({least.x + step * static_cast<float>(i), y});
+    if (i + 1 == bytes.size() || bytes[i + 1] != bytes[i])
+      line.push_back({least.x + step * static_cast<float>(i + 1), y});
+  }
+  list->AddPolyline(line.data(), static_cast<int>(line.size()), c.text, 0, 1.6f * ui::scale());
+  const size_t peak = program_->peak();
+  const float x = least.x + step * (static_cast<float>(peak) + 0.5f), y = y_of(bytes[peak]);
+  list->AddCircleFilled({x, y}, 4 * ui::scale(), c.bad);
+  const float width = ImGui::CalcTextSize("peak").x, side = 7 * ui::scale();
+  const ImVec2 at = {x + side + width < most.x ? x + side : x - side - width,
+                     std::min(y + 2 * ui::scale(), most.y - ImGui::GetTextLineHeight())};
+  list->AddRectFilled({at.x - 2, at.y}, {at.x + width + 2, at.y + ImGui::GetTextLineHeight()},
+                      ui::with_alpha(c.panel, 0.85f), 2);
+  list->AddText(at, c.bad, "peak");
+  ui::mark("peak", at, {at.x + width, at.y + ImGui::GetTextLineHeight()});
+}
+
 double ProgramView::time_of(size_t row) const {
   const InstructionRow& i = program_->instructions()[row];
   return i.flow == "main" && i.index < times_.size() ? times_[i.index] : 0;
@@ -155,8 +227,14 @@ void ProgramView::draw(ImVec2 size, bool keys) {
     ui::dim_text("No program yet: a model is compiled when this view is opened");
     return;
   }
-  if (keys && ui::pressed(ui::kDown)) select(selected_ + 1);
-  if (keys && ui::pressed(ui::kUp)) select(selected_ - 1);
+  const int step = keys ? ui::pressed(ui::kDown) - ui::pressed(ui::kUp) : 0;
+  if (step != 0) {
+    const auto order = rows();
+    const auto at = std::find(order.begin(), order.end(), static_cast<size_t>(selected_));
+    const std::ptrdiff_t next = at == order.end() ? 0 : at - order.begin() + step;
+    if (next >= 0 && next < static_cast<std::ptrdiff_t>(order.size()))
+      select(static_cast<int>(order[static_cast<size_t>(next)]));
+  }
   draw_memory({size.x, size.y * 0.38f});
   const float spacing = ImGui::GetStyle().ItemSpacing.x;
   ui::field("filter##program", "Filter instructions by kernel or node", filter,
@@ -166,38 +244,31 @@ void ProgramView::draw(ImVec2 size, bool keys) {
                  "R: runs the program here on made-up inputs and times each instruction") ||
       (keys && ui::pressed('R')))
     profile_ = true;
-  if (!times_.empty()) {
-    ImGui::SameLine();
-    if (ui::button(by_time_ ? "In order" : "Slowest first")) by_time_ = !by_time_;
-  }
   ImGui::SameLine();
-  ui::dim_text(status());
+  ui::fitted_text(status());
   const ImVec2 rest = ImGui::GetContentRegionAvail();
-  const float details = ui::panel("instruction", 380, 160 * ui::scale(), size.x * 0.6f);
-  auto rows = program_->rows(filter);
-  if (by_time_ && !times_.empty())
-    stable_order(rows, [&](size_t a, size_t b) { return time_of(a) > time_of(b); });
+  const float details = ui::panel("instruction", std::min(380.0f, size.x * 0.34f / ui::scale()),
+                                  160 * ui::scale(), size.x * 0.6f);
+  const auto rows = this->rows();
   const double longest = times_.empty() ? 0 : *std::max_element(times_.begin(), times_.end());
   const ui::Colours& c = ui::colours();
+  std::vector<ui::Column> columns = {{"#", 0.6f, true}, {"Flow", 0.7f},       {"Kernel", 2},
+                                     {"Node", 3.4f},    {"Weights", 1, true}, {"In use", 1, true}};
+  if (!times_.empty()) columns.insert(columns.end(), {{"Time", 1, true}, {"Share", 1, true}});
   ui::table(
-      "instructions",
-      {{"#", 0.6f, true},
-       {"Flow", 0.6f},
-       {"Kernel", 2},
-       {"Node", 3.4f},
-       {"Weights", 1, true},
-       {"In use", 1, true},
-       {"Time", 0.9f, true}},
-      rows.size(),
+      times_.empty() ? "instructions" : "timed instructions", columns, rows.size(),
       [&](size_t r, int col) -> std::string {
         const InstructionRow& i = program_->instructions()[rows[r]];
-        if (col == 0) return std::to_string(i.index);
-        if (col == 1) return i.flow;
-        if (col == 2) return std::string(static_cast<size_t>(i.depth) * 2, ' ') + i.kernel;
-        if (col == 3) return i.name;
-        if (col == 4) return i.weight_bytes ? bytes_text(i.weight_bytes) : "";
-        if (col == 5) return i.flow == "main" ? bytes_text(program_->live_bytes()[i.index]) : "";
-        return time_of(rows[r]) > 0 ? duration_text(time_of(rows[r])) : "";
+        if (col == kIndex) return std::to_string(i.index);
+        if (col == kFlow) return i.flow;
+        if (col == kKernel) return std::string(static_cast<size_t>(i.depth) * 2, ' ') + i.kernel;
+        if (col == kNode) return i.name;
+        if (col == kWeights) return i.weight_bytes ? bytes_text(i.weight_bytes) : "";
+        if (col == kInUse)
+          return i.flow == "main" ? bytes_text(program_->live_bytes()[i.index]) : "";
+        const double time = time_of(rows[r]);
+        if (time <= 0) return "";
+        return col == kTime ? duration_text(time) : fmt::format("{:.1f} %", 100 * time / total_);
       },
       [&](size_t r) { return static_cast<int>(rows[r]) == selected_; },
       [&](size_t r) { selected_ = static_cast<int>(rows[r]); }, state_,
@@ -205,9 +276,9 @@ void ProgramView::draw(ImVec2 size, bool keys) {
       [&](size_t r, int col) {
         const InstructionRow& i = program_->instructions()[rows[r]];
         if (touches_anchor(i)) return c.match;
-        if (col == 6 && longest > 0)
+        if (col >= kTime && longest > 0)
           return ui::mixed(c.text, ui::heat(static_cast<float>(time_of(rows[r]) / longest)), 0.8f);
-        return col == 2 ? ui::mixed(c.text, ui::colour_of(i.kernel), 0.6f) : c.text;
+        return col == kKernel ? ui::mixed(c.text, ui::colour_of(i.kernel), 0.6f) : c.text;
       });
   ui::splitter("instruction", rest.y, true);
   draw_details({ImGui::GetContentRegionAvail().x, rest.y});
@@ -268,9 +339,16 @@ void ProgramView::draw_details(ImVec2 size) {
   ui::heading(fmt::format("{} {}", i.flow, i.index));
   ui::row("kernel", i.kernel);
   ui::row("node", i.name);
-  if (ui::button("Show in graph")) node_ = i.name;
-  if (time_of(static_cast<size_t>(selected_)) > 0)
-    ui::row("time", duration_text(time_of(static_cast<size_t>(selected_))));
+  ImGui::BeginDisabled(!graph_problem.empty());
+  if (ui::button("Show in graph") && graph_problem.empty()) node_ = i.name;
+  ImGui::EndDisabled();
+  if (!graph_problem.empty()) {
+    ImGui::PushTextWrapPos(0);
+    ui::dim_text(graph_problem);
+    ImGui::PopTextWrapPos();
+  }
+  if (const double time = time_of(static_cast<size_t>(selected_)); time > 0)
+    ui::row("time", fmt::format("{}, {:.1f} % of all", duration_text(time), 100 * time / total_));
   draw_operands(i);
   if (i.flow == "main") {
     ui::heading("Alive now");

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "model/format.h"
+#include "model/stable_order.h"
 #include "views/plot.h"
 
 namespace poprt::inspector {
@@ -16,7 +17,6 @@ namespace {
 constexpr double kLeastSpan = 2, kMostSpan = 600;
 // More lines than this in one plot cannot be told apart.
 constexpr size_t kMostLines = 12;
-constexpr size_t kMostMarkers = 100;
 
 std::string clock_text(double time) {
   return fmt::format("{:%H:%M:%S}", fmt::localtime(static_cast<std::time_t>(time)));
@@ -29,8 +29,9 @@ void QueuesView::freeze(bool on) { frozen_ = on; }
 std::string QueuesView::status(const TelemetryHistory& history) const {
   const auto alive = std::count_if(history.series().begin(), history.series().end(),
                                    [](const auto& s) { return s.alive; });
-  return fmt::format("{} replicas, {} running · {:.0f} s shown{}", history.series().size(), alive,
-                     span, frozen_ ? " · frozen" : "");
+  return fmt::format("{}, {} running · {:.0f} s shown{}",
+                     counted(history.series().size(), "replica"), alive, span,
+                     frozen_ ? " · frozen" : "");
 }
 
 void QueuesView::move(const TelemetryHistory& history, double seconds) {
@@ -39,17 +40,12 @@ void QueuesView::move(const TelemetryHistory& history, double seconds) {
                     history.last_time());
 }
 
-void QueuesView::add_marker() {
-  markers_.push_back(end_);
-  if (markers_.size() > kMostMarkers) markers_.erase(markers_.begin());
-}
-
 void QueuesView::handle_keys(const TelemetryHistory& history) {
   if (ui::pressed(' ')) frozen_ = !frozen_;
   if (ui::pressed(ui::kLeft)) move(history, -span / 4);
   if (ui::pressed(ui::kRight)) move(history, span / 4);
   if (ui::pressed(ui::kEnd)) frozen_ = false;
-  if (ui::pressed('M')) add_marker();
+  if (ui::pressed('M')) mark_ = end_;
   if (ui::pressed('=')) span = std::max(kLeastSpan, span / 1.5);
   if (ui::pressed('-')) span = std::min(kMostSpan, span * 1.5);
 }
@@ -75,7 +71,8 @@ void QueuesView::draw_bar(const TelemetryHistory& history, bool live) {
                  "Everything that is published, into a file that opens like any other", recording))
     record_ = true;
   if (live) ImGui::SameLine();
-  if (ui::button("Mark", "M: notes this moment in the plots")) add_marker();
+  if (ui::button("Mark", "M: notes this moment, in the plots, the events and a recording"))
+    mark_ = end_;
   ImGui::SameLine();
   for (const double seconds : {10.0, 60.0, 300.0, 600.0}) {
     if (ui::button(fmt::format("{:.0f} s", seconds).c_str(),
@@ -111,7 +108,7 @@ void QueuesView::draw(const TelemetryHistory& history, bool live, ImVec2 size, b
                                140 * ui::scale(), size.x * 0.6f);
   const ImVec2 rest = ImGui::GetContentRegionAvail();
   ImGui::BeginChild("processes", {list, rest.y}, true);
-  draw_processes(history, list);
+  draw_processes(history, live, list);
   ImGui::EndChild();
   ui::splitter("processes", rest.y);
   ImGui::BeginChild("plots", {0, rest.y}, false,
@@ -122,8 +119,8 @@ void QueuesView::draw(const TelemetryHistory& history, bool live, ImVec2 size, b
   } else {
     const TelemetrySeries& series = history.series()[static_cast<size_t>(series_)];
     const float line = ImGui::GetTextLineHeight() + 2 * ImGui::GetStyle().CellPadding.y;
-    const float table = std::clamp(line * static_cast<float>(series.queues.size() + 2),
-                                   90 * ui::scale(), room.y * 0.34f);
+    const float table =
+        std::min(line * static_cast<float>(series.queues.size() + 1) + 4, room.y * 0.34f);
     draw_plots(history, series, {room.x, room.y - table - 8});
     draw_queues(series, {room.x, table});
   }
@@ -150,17 +147,20 @@ void QueuesView::draw_process(const TelemetryHistory& history, size_t i, float w
       nullptr, 0, {x, y + step}, c.dim,
       fmt::format("pid {} · replica {}{}", s.pid, s.replica, s.alive ? "" : " · ended").c_str(),
       nullptr, 0, &clip);
-  const bool any = !s.samples.empty();
-  const int starving = s.starving();
-  const std::string rate = fmt::format(
-      "{}{}", any && s.alive ? rate_text(s.samples.back().requests_per_second) : "-",
-      starving >= 0 ? " · starves: " + s.queues[static_cast<size_t>(starving)].name : "");
-  draw->AddText(nullptr, 0, {x, y + 2 * step}, starving >= 0 ? c.warn : c.dim, rate.c_str(),
-                nullptr, 0, &clip);
+  const TelemetrySample* now = s.at(end_);
+  const int starving = now ? s.starving(*now) : -1, full = now ? s.full(*now) : -1;
+  std::string rate = now ? rate_text(now->requests_per_second) : "-";
+  if (starving >= 0)
+    rate += " · starves: " + s.queues[static_cast<size_t>(starving)].name;
+  else if (full >= 0)
+    rate += " · full: " + s.queues[static_cast<size_t>(full)].name;
+  draw->AddText(nullptr, 0, {x, y + 2 * step}, starving >= 0 || full >= 0 ? c.warn : c.dim,
+                rate.c_str(), nullptr, 0, &clip);
+  ui::mark(rate, {x, y + 2 * step}, {at.x + width, at.y + height});
   ImGui::PopID();
 }
 
-void QueuesView::draw_processes(const TelemetryHistory& history, float width) {
+void QueuesView::draw_processes(const TelemetryHistory& history, bool live, float width) {
   if (history.series().size() > 1) {
     if (ImGui::Selectable(fmt::format("All {} side by side", history.series().size()).c_str(),
                           series_ == kAll))
@@ -168,48 +168,71 @@ void QueuesView::draw_processes(const TelemetryHistory& history, float width) {
     ui::mark("all series");
   }
   for (size_t i = 0; i < history.series().size(); i++) draw_process(history, i, width);
-  if (series_ != kAll) draw_now(history);
+  if (series_ == kAll) return;
+  draw_now(history, live);
+  draw_events(history, history.series()[static_cast<size_t>(series_)]);
 }
 
-void QueuesView::draw_now(const TelemetryHistory& history) {
+// What was so at the end of the plots.
+void QueuesView::draw_now(const TelemetryHistory& history, bool live) {
   const TelemetrySeries& s = history.series()[static_cast<size_t>(series_)];
-  ui::heading("Now");
-  if (const int starving = s.starving(); starving >= 0) {
+  ui::heading(live && !frozen_ ? "Now" : "At " + clock_text(end_));
+  const TelemetrySample* now = s.at(end_);
+  const auto warn = [&](int queue, const char* what) {
+    if (queue < 0) return;
     ImGui::PushTextWrapPos(0);
     ui::coloured_text(ui::colours().warn,
-                      fmt::format("Starves: the device waits for '{}'",
-                                  s.queues[static_cast<size_t>(starving)].name));
+                      fmt::format("{} '{}'", what, s.queues[static_cast<size_t>(queue)].name));
     ImGui::PopTextWrapPos();
+  };
+  if (now) {
+    warn(s.starving(*now), "Starves: the device waits for");
+    warn(s.full(*now), "Full: whoever fills it waits for the device:");
+  } else {
+    ui::dim_text("no process published at this moment");
   }
-  ui::row("completed", std::to_string(s.completed));
-  ui::row("failed", std::to_string(s.failed));
-  if (!s.samples.empty()) {
-    const TelemetrySample& last = s.samples.back();
-    ui::row("in flight", std::to_string(last.in_flight));
-    ui::row("busy", fmt::format("{:.0f} %", last.busy * 100));
-    const auto latency = [](double ns) { return ns < 0 ? "-" : duration_text(ns); };
-    ui::row("latency p50", latency(last.p50_ns));
-    ui::row("latency p99", latency(last.p99_ns));
-  }
+  const auto value = [&](const char* name, auto&& text) { ui::row(name, now ? text(*now) : "-"); };
+  using Sample = const TelemetrySample&;
+  value("completed", [](Sample t) { return std::to_string(t.all_completed); });
+  value("failed", [](Sample t) { return std::to_string(t.all_failed); });
+  value("throughput", [](Sample t) { return rate_text(t.requests_per_second); });
+  value("in flight", [](Sample t) { return std::to_string(t.in_flight); });
+  value("busy", [](Sample t) { return fmt::format("{:.0f} %", t.busy * 100); });
+  ui::heading(fmt::format("Latency in these {:.0f} s", span));
+  for (const auto& [name, q] :
+       {std::pair("p50", 0.5), std::pair("p90", 0.9), std::pair("p99", 0.99)})
+    ui::row(name, duration_text(s.latency(end_ - span, end_, q)));
+}
+
+// With the marks, the newest first.
+void QueuesView::draw_events(const TelemetryHistory& history, const TelemetrySeries& s) {
+  constexpr size_t kMostListed = 60;
   ui::heading("Events");
-  for (size_t i = s.events.size(); i-- > 0 && s.events.size() - i < 40;) {
-    const std::string line = clock_text(s.events[i].time) + "  " + s.events[i].text;
-    if (ImGui::Selectable(fmt::format("{}##{}", line, i).c_str())) {
+  std::vector<const TelemetryEvent*> events;
+  for (const TelemetryEvent& e : s.events) events.push_back(&e);
+  for (const TelemetryEvent& e : history.marks()) events.push_back(&e);
+  stable_order(events, [](const auto* a, const auto* b) { return a->time > b->time; });
+  if (events.size() > kMostListed) events.resize(kMostListed);
+  for (size_t i = 0; i < events.size(); i++) {
+    const std::string line = clock_text(events[i]->time) + "  " + events[i]->text;
+    if (ImGui::Selectable(
+            fmt::format("{}##{}", ui::fitted(line, ImGui::GetContentRegionAvail().x), i).c_str())) {
       frozen_ = true;
-      end_ = std::min(s.events[i].time + span / 2, history.last_time());
+      end_ = std::min(events[i]->time + span / 2, history.last_time());
     }
     ui::mark(line);
-    ui::tooltip("Click to see it in the plots");
+    ui::tooltip(line + "\nClick to see it in the plots");
   }
 }
 
-std::vector<ui::PlotMarker> QueuesView::markers_of(const TelemetrySeries& s) const {
+std::vector<ui::PlotMarker> QueuesView::markers_of(const TelemetryHistory& history,
+                                                   const TelemetrySeries& s) const {
   const ui::Colours& c = ui::colours();
   std::vector<ui::PlotMarker> markers;
   for (const TelemetryEvent& e : s.events)
     markers.push_back({x_of(e.time), e.text.starts_with("ended") ? c.bad : c.dim, e.text});
-  for (size_t i = 0; i < markers_.size(); i++)
-    markers.push_back({x_of(markers_[i]), c.accent, fmt::format("mark {}", i + 1)});
+  for (const TelemetryEvent& e : history.marks())
+    markers.push_back({x_of(e.time), c.accent, e.text});
   std::sort(markers.begin(), markers.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
   return markers;
 }
@@ -247,7 +270,7 @@ void for_samples(const TelemetrySeries& s, double end, double span, F&& f, G&& g
   for (const TelemetrySample& sample : s.samples) {
     if (sample.time < end - span - 2 || sample.time > end + 1) continue;
     const auto x = static_cast<float>(sample.time - end);
-    if (before > 0 && sample.time - before > 2) gap(x);
+    if (before > 0 && (sample.first || sample.time - before > 2)) gap(x);
     before = sample.time;
     f(sample, x);
   }
@@ -261,7 +284,7 @@ float latency_of(double ns) { return ns < 0 ? kNothing : static_cast<float>(ns);
 void QueuesView::draw_plots(const TelemetryHistory& history, const TelemetrySeries& s,
                             ImVec2 size) {
   const ui::Colours& c = ui::colours();
-  ui::PlotLine requests{"requests", c.accent, {}, true}, p50{"p50", c.good, {}},
+  ui::PlotLine requests{"requests", c.accent, {}, true, true}, p50{"p50", c.good, {}},
       p90{"p90", c.warn, {}}, p99{"p99", c.bad, {}}, stalls{"stalls", c.warn, {}, true},
       failed{"failed", c.bad, {}}, flight{"in flight", c.accent, {}};
   const size_t count = std::min(s.queues.size(), kMostLines);
@@ -272,7 +295,10 @@ void QueuesView::draw_plots(const TelemetryHistory& history, const TelemetrySeri
     queues.push_back({s.queues[q].name,
                       emphasised ? hue : ui::with_alpha(hue, 0.3f),
                       {},
-                      !anchor.empty() && emphasised});
+                      !anchor.empty() && emphasised,
+                      false,
+                      // The wider ones are seen behind those that cover them.
+                      1.6f + 1.4f * static_cast<float>(std::min<size_t>(count - 1 - q, 3))});
   }
   for_samples(
       s, end_, span,
@@ -285,14 +311,17 @@ void QueuesView::draw_plots(const TelemetryHistory& history, const TelemetrySeri
         failed.points.push_back({x, static_cast<float>(sample.failed)});
         flight.points.push_back({x, static_cast<float>(sample.in_flight)});
         for (size_t q = 0; q < count; q++)
-          queues[q].points.push_back({x, q < sample.fill.size() ? sample.fill[q] * 100 : kNothing});
+          queues[q].points.push_back(
+              {x, q < sample.queues.size()
+                      ? static_cast<float>(s.queues[q].part(sample.queues[q])) * 100
+                      : kNothing});
       },
       [&](float x) {
         for (auto* l : {&requests, &p50, &p90, &p99, &stalls, &failed, &flight})
           l->points.push_back({x, kNothing});
         for (auto& l : queues) l.points.push_back({x, kNothing});
       });
-  const auto markers = markers_of(s);
+  const auto markers = markers_of(history, s);
   const float gap = 6 * ui::scale();
   const ImVec2 each = {(size.x - gap) / 2, std::max(70.0f, (size.y - gap) / 2 - gap)};
   plot(
@@ -300,7 +329,7 @@ void QueuesView::draw_plots(const TelemetryHistory& history, const TelemetrySeri
       markers, 100);
   ImGui::SameLine(0, gap);
   plot(history, "Throughput", each, {requests}, rate_text, markers);
-  plot(history, "Latency", each, {p50, p90, p99}, duration_text, markers);
+  plot(history, "Latency", each, {p99, p90, p50}, duration_text, markers);
   ImGui::SameLine(0, gap);
   plot(history, "Stalls and failures", each, {flight, stalls, failed}, whole_text, markers);
 }
@@ -313,14 +342,15 @@ void QueuesView::draw_all(const TelemetryHistory& history, ImVec2 size) {
     const TelemetrySeries& s = history.series()[i];
     const std::string name = s.replica ? fmt::format("{} {}", s.name, s.replica) : s.name;
     for (auto* lines : {&requests, &p99, &full, &stalls})
-      lines->push_back({name, ui::colour_at(i), {}});
+      lines->push_back({name, ui::colour_at(i), {}, false, lines == &requests});
     for_samples(
         s, end_, span,
         [&](const TelemetrySample& sample, float x) {
           requests[i].points.push_back({x, static_cast<float>(sample.requests_per_second)});
           p99[i].points.push_back({x, latency_of(sample.p99_ns)});
           float most = 0;
-          for (const float fill : sample.fill) most = std::max(most, fill);
+          for (size_t q = 0; q < std::min(s.queues.size(), sample.queues.size()); q++)
+            most = std::max(most, static_cast<float>(s.queues[q].part(sample.queues[q])));
           full[i].points.push_back({x, most * 100});
           stalls[i].points.push_back({x, static_cast<float>(sample.stalls + sample.failed)});
         },
@@ -328,8 +358,9 @@ void QueuesView::draw_all(const TelemetryHistory& history, ImVec2 size) {
           for (auto* lines : {&requests, &p99, &full, &stalls})
             (*lines)[i].points.push_back({x, kNothing});
         });
-    for (const ui::PlotMarker& m : markers_of(s))
-      if (i == 0 || !m.text.starts_with("mark ")) markers.push_back(m);
+    // The marks of the history once.
+    static const TelemetryHistory kNoMarks;
+    for (const ui::PlotMarker& m : markers_of(i == 0 ? history : kNoMarks, s)) markers.push_back(m);
   }
   std::sort(markers.begin(), markers.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
   const float gap = 6 * ui::scale();
@@ -346,6 +377,12 @@ void QueuesView::draw_all(const TelemetryHistory& history, ImVec2 size) {
 
 void QueuesView::draw_queues(const TelemetrySeries& s, ImVec2 size) {
   const ui::Colours& c = ui::colours();
+  const TelemetrySample* const now = s.at(end_);
+  const auto sample = [&](size_t r) {
+    return now && r < now->queues.size() ? &now->queues[r] : nullptr;
+  };
+  const auto full = [&](size_t r) { return sample(r) && s.queues[r].part(*sample(r)) >= kFull; };
+  const auto waits = [&](size_t r) { return sample(r) && sample(r)->stalls_per_second > 0.5f; };
   ui::table(
       "queues",
       {{"Queue", 3},
@@ -359,24 +396,22 @@ void QueuesView::draw_queues(const TelemetrySeries& s, ImVec2 size) {
       s.queues.size(),
       [&](size_t r, int col) -> std::string {
         const QueueState& q = s.queues[r];
-        const std::string cells[] = {q.name,
-                                     q.is_output ? "output" : "input",
-                                     fmt::format("{} ({:.0f} %)", q.fill,
-                                                 q.capacity ? 100.0 * static_cast<double>(q.fill) /
-                                                                  static_cast<double>(q.capacity)
-                                                            : 0.0),
-                                     std::to_string(q.capacity),
-                                     std::to_string(q.high_water),
-                                     std::to_string(q.enqueued),
-                                     std::to_string(q.stalls),
-                                     fmt::format("{:.1f}", q.stalls_per_second)};
-        return cells[col];
+        if (col == 0) return q.name;
+        if (col == 1) return q.is_output ? "output" : "input";
+        if (col == 3) return std::to_string(q.capacity);
+        const QueueSample* it = sample(r);
+        if (!it) return "-";
+        if (col == 2)
+          return fmt::format("{} ({:.0f} %{})", it->fill, 100 * q.part(*it),
+                             full(r) ? ", full" : "");
+        if (col == 7) return fmt::format("{:.1f}", static_cast<double>(it->stalls_per_second));
+        return std::to_string(col == 4 ? it->high_water : col == 5 ? it->enqueued : it->stalls);
       },
       [&](size_t r) { return s.queues[r].name == anchor; },
       [&](size_t r) { anchor = anchor == s.queues[r].name ? "" : s.queues[r].name; }, state_, size,
       [&](size_t r, int col) {
-        if (col == 0) return ui::colour_at(r);
-        return col == 7 && s.queues[r].stalls_per_second > 0.5 ? c.warn : c.text;
+        if (col == 0) return s.queues[r].name == anchor ? c.text : ui::colour_at(r);
+        return (col == 7 && waits(r)) || (col == 2 && full(r)) ? c.warn : c.text;
       });
 }
 

@@ -25,8 +25,8 @@ class QueuesView {
   static constexpr int kAll = -1;
   int selected_series() const { return series_; }
   void select_series(int series) { series_ = series; }
-  // Notes this moment in every plot.
-  void add_marker();
+  // A moment that the user wants to be noted; negative: none.
+  double take_mark() { return std::exchange(mark_, -1.0); }
   // A click asked to begin or end a recording.
   bool take_record() { return std::exchange(record_, false); }
   bool recording = false;  // as the button shows it
@@ -38,16 +38,18 @@ class QueuesView {
   void draw_nothing(bool live);
   void draw_bar(const TelemetryHistory& history, bool live);
   void handle_keys(const TelemetryHistory& history);
-  void draw_processes(const TelemetryHistory& history, float width);
+  void draw_processes(const TelemetryHistory& history, bool live, float width);
   void draw_process(const TelemetryHistory& history, size_t i, float width);
-  void draw_now(const TelemetryHistory& history);
+  void draw_now(const TelemetryHistory& history, bool live);
   void draw_plots(const TelemetryHistory& history, const TelemetrySeries& series, ImVec2 size);
   void draw_all(const TelemetryHistory& history, ImVec2 size);
   void plot(const TelemetryHistory& history, const char* title, ImVec2 size,
             const std::vector<ui::PlotLine>& lines,
             const std::function<std::string(double)>& y_text,
             const std::vector<ui::PlotMarker>& markers, float least_top = 0);
-  std::vector<ui::PlotMarker> markers_of(const TelemetrySeries& series) const;
+  std::vector<ui::PlotMarker> markers_of(const TelemetryHistory& history,
+                                         const TelemetrySeries& series) const;
+  void draw_events(const TelemetryHistory& history, const TelemetrySeries& series);
   float x_of(double time) const { return static_cast<float>(time - end_); }
   void draw_queues(const TelemetrySeries& series, ImVec2 size);
   void move(const TelemetryHistory& history, double seconds);
@@ -55,7 +57,7 @@ class QueuesView {
   int series_ = 0;
   bool frozen_ = false;
   double end_ = 0;
-  std::vector<double> markers_;
+  double mark_ = -1;
   bool record_ = false;
   ui::TableState state_;
 };

@@ -81,6 +81,12 @@ std::string RunView::input_for(const std::filesystem::path& file) const {
   return {};
 }
 
+void RunView::drop(const std::filesystem::path& file) {
+  dropped_ = model_ ? std::filesystem::path() : file;
+  if (const std::string input = input_for(file); !input.empty())
+    set_input(input, {InputKind::file, file, PixelRange::unit});
+}
+
 // Of inputs that this model has.
 InputChoices RunView::known_choices() const {
   InputChoices choices;
@@ -103,11 +109,17 @@ void RunView::run() {
         Outcome made;
         made.result = run_model(model, choices, seed, progress);
         if (second.document) {
-          const auto other = model_to_run(*second.document, second.compilation.get(), progress);
           made.compared = second.document->title();
-          made.differences = compare_outputs(made.result.outputs,
-                                             run_model(other, choices, seed, progress).outputs,
-                                             tolerance, &progress.cancel);
+          try {
+            const auto other = model_to_run(*second.document, second.compilation.get(), progress);
+            made.differences = compare_outputs(made.result.outputs,
+                                               run_model(other, choices, seed, progress).outputs,
+                                               tolerance, &progress.cancel);
+          } catch (const Error& e) {
+            if (e.code() == ErrorCode::cancelled) throw;
+            fail(e.code(), "'{}' does not run on these inputs, so nothing is compared: {}",
+                 made.compared, e.what());
+          }
         }
         for (const NamedTensor& t : made.result.outputs) {
           const auto file = references.find(t.name);
@@ -146,6 +158,7 @@ void RunView::accept() {
     else
       error_ = printable(preparing_.error());
     preparing_ = {};
+    if (model_ && !dropped_.empty()) drop(std::exchange(dropped_, {}));
     const bool wants_run = std::exchange(run_wanted_, false),
                wants_bench = std::exchange(bench_wanted_, false);
     if (model_ && wants_run) run();
@@ -162,7 +175,10 @@ void RunView::accept() {
       else if (page_ == Page::differences)
         page_ = Page::values;
     } else {
+      // What an earlier run gave belongs to other inputs.
       error_ = printable(running_.error());
+      result_ = nullptr;
+      differences_.clear();
     }
     running_ = {};
   }
@@ -197,7 +213,8 @@ std::vector<Table> RunView::tables() const {
 std::string RunView::status() const {
   if (running_.started()) return "running";
   if (benching_.started()) return "measuring";
-  if (!result_) return "not run yet";
+  if (!error_.empty()) return "failed";
+  if (!result_) return bench_result_ ? "measured" : "not run yet";
   std::string line =
       fmt::format("loaded in {:.1f} ms, ran in {:.2f} ms", result_->load_ms, result_->run_ms);
   const auto bad = std::count_if(differences_.begin(), differences_.end(),
@@ -319,11 +336,15 @@ void RunView::draw_choices(ImVec2, const std::vector<Other>& others) {
   const auto inputs = model_ ? inputs_to_give(*model_) : std::vector<program::Anchor>{};
   for (const program::Anchor& a : inputs) draw_input(a);
   if (model_ && inputs.empty()) ui::dim_text("This model takes no inputs");
-  auto seed = static_cast<int>(seed_);
-  ImGui::SetNextItemWidth(110 * ui::scale());
-  if (ImGui::InputInt("seed of random inputs", &seed))
-    seed_ = static_cast<uint64_t>(std::max(0, seed));
-  ui::mark("seed");
+  if (std::any_of(inputs.begin(), inputs.end(), [&](const program::Anchor& a) {
+        return choices_[a.name].kind == InputKind::random;
+      })) {
+    auto seed = static_cast<int>(seed_);
+    ImGui::SetNextItemWidth(110 * ui::scale());
+    if (ImGui::InputInt("seed of random inputs", &seed))
+      seed_ = static_cast<uint64_t>(std::max(0, seed));
+    ui::mark("seed");
+  }
   if (running_.started()) {
     const auto [done, what] = running_.progress();
     ImGui::ProgressBar(static_cast<float>(done), {-1, 0}, what.c_str());
@@ -475,7 +496,10 @@ void RunView::draw_top(const NamedTensor& t, float width) {
         {at.x + left, at.y + 2},
         {at.x + left + std::max(1.0f, part * (width - left - 8)), at.y + line},
         ui::with_alpha(values[i] < 0 ? ui::colours().warn : ui::colours().accent, 0.6f));
-    ui::text(fmt::format("{:>2}.  index {}", i + 1, order[i]));
+    const std::string place = fmt::format("{}.", i + 1);
+    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + ImGui::CalcTextSize("10.").x -
+                         ImGui::CalcTextSize(place.c_str()).x);
+    ui::text(fmt::format("{}  index {}", place, order[i]));
     ImGui::SameLine(110 * ui::scale());
     ui::text(number_text(values[i]));
   }

@@ -35,6 +35,8 @@ class RunView {
   // The first input that a picture fits, else the first; empty when there is none yet.
   std::string input_for(const std::filesystem::path& file) const;
   void set_input(const std::string& name, const InputChoice& choice) { choices_[name] = choice; }
+  // A file for the first input that it fits, as soon as the model is ready.
+  void drop(const std::filesystem::path& file);
   // A word as the command line has it; what is wrong with it is shown.
   void set_reference(const std::string& output, const std::string& path);
 
@@ -89,6 +91,7 @@ class RunView {
   Task<Runnable> preparing_;
   Runnable model_;
   bool run_wanted_ = false, bench_wanted_ = false;  // as soon as there is a model
+  std::filesystem::path dropped_;                   // as well
 
   Task<Outcome> running_;
   Task<BenchResult> benching_;

@@ -58,7 +58,7 @@ void TensorPanel::draw(const std::string& name, const Tensor& tensor) {
     slice_ = column_ = 0;
     task_ = Task<TensorStatistics>(
         [tensor](Progress& progress) {
-          return tensor_statistics(tensor, uint64_t{1} << 24, &progress.cancel);
+          return tensor_statistics(tensor, kMostExamined, &progress.cancel);
         },
         wake_);
   }
@@ -80,15 +80,18 @@ void TensorPanel::draw(const std::string& name, const Tensor& tensor) {
 }
 
 void TensorPanel::draw_statistics(const TensorStatistics& s) const {
-  ui::row("elements", s.examined < s.elements
-                          ? fmt::format("{}, {} examined", s.elements, s.examined)
-                          : std::to_string(s.elements));
+  const bool sampled = s.examined < s.elements;
+  const char* about = sampled ? "about " : "";
+  ui::row("elements", sampled ? fmt::format("{}, of which {} were examined", s.elements, s.examined)
+                              : std::to_string(s.elements));
   if (!s.numeric || s.examined == 0) return;
-  ui::row("range", fmt::format("{} to {}", number_text(s.least), number_text(s.most)));
-  ui::row("mean, deviation", fmt::format("{}, {}", number_text(s.mean), number_text(s.deviation)));
-  ui::row("zeros",
-          fmt::format("{} ({:.1f} %)", s.zeros,
-                      100 * static_cast<double>(s.zeros) / static_cast<double>(s.examined)));
+  ui::row("range", fmt::format("{}{} to {}", about, number_text(s.least), number_text(s.most)));
+  ui::row("mean, deviation",
+          fmt::format("{}{}, {}", about, number_text(s.mean), number_text(s.deviation)));
+  const double part = static_cast<double>(s.zeros) / static_cast<double>(s.examined);
+  const double zeros =
+      sampled ? part * static_cast<double>(s.elements) : static_cast<double>(s.zeros);
+  ui::row("zeros", fmt::format("{}{:.0f} ({:.1f} %)", about, zeros, 100 * part));
   if (s.nans + s.infinities > 0)
     ui::coloured_text(ui::colours().bad, fmt::format("{} NaN, {} infinite", s.nans, s.infinities));
   draw_histogram(s);

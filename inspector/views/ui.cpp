@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/format.h"
+#include "model/palette.h"
 
 namespace poprt::inspector::ui {
 namespace {
@@ -25,10 +26,6 @@ constexpr Colours kLight = {rgb(0xf3f4f7), rgb(0xffffff), rgb(0xe8ebf0), rgb(0xc
                             rgb(0x1c2129), rgb(0x5d6675), rgb(0x1b66d6), rgb(0x1a8a56),
                             rgb(0xa86a00), rgb(0xc9302c), rgb(0xd9a400), rgb(0xd86a00),
                             rgb(0xe4e7ec)};
-constexpr std::array<uint32_t, 12> kHues = {0x4e8fdf, 0xd9744a, 0x3fae8a, 0xb565c9,
-                                            0xc9a227, 0xd4587e, 0x5aa845, 0x7c74d8,
-                                            0x2fa3bd, 0xb07b4f, 0x8b9a3b, 0xa0617d};
-
 struct State {
   Theme theme = Theme::dark;
   float scale = 1;
@@ -39,6 +36,7 @@ struct State {
   std::set<ImWchar> missing;  // characters that were drawn and are in no range below
   bool fonts_wanted = false;
   std::vector<ImWchar> missing_ranges;  // ImGui keeps a pointer to it
+  std::string copied;
 };
 State& state() {
   static State s;
@@ -179,13 +177,9 @@ ImU32 mixed(ImU32 a, ImU32 b, float part) {
          IM_COL32_A_MASK;
 }
 
-ImU32 colour_of(std::string_view name) {
-  uint32_t hash = 2166136261u;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
-  return rgb(kHues[(hash ^ (hash >> 15)) % kHues.size()]);
-}
+ImU32 colour_of(std::string_view name) { return rgb(hue_of(name)); }
 
-ImU32 colour_at(size_t index) { return rgb(kHues[index % kHues.size()]); }
+ImU32 colour_at(size_t index) { return rgb(hue_at(index)); }
 
 ImU32 colour_of(Change change) {
   const Colours& c = colours();
@@ -219,7 +213,7 @@ void load_fonts(float display_scale) {
         io.Fonts->AddFontFromFileTTF(file, std::round(14 * display_scale), &config, kRanges));
     add_missing(std::round(14 * display_scale));
     config.OversampleH = 1;
-    for (const float size : {9.0f, 22.0f, 34.0f}) {
+    for (const float size : {9.0f, 11.0f, 18.0f, 25.0f, 34.0f}) {
       state().fonts.push_back(
           io.Fonts->AddFontFromFileTTF(file, std::round(size * display_scale), &config, kLatin));
       add_missing(std::round(size * display_scale));
@@ -269,7 +263,9 @@ void map_keys() {
 bool pressed(int key, bool control, bool shift) {
   const ImGuiIO& io = ImGui::GetIO();
   const bool typing = io.WantTextInput && !control && key < kEscape;
-  return !typing && io.KeyCtrl == control && io.KeyShift == shift && ImGui::IsKeyPressed(key, true);
+  const bool repeats = (key >= kRight && key <= kPageDown) || key == '=' || key == '-';
+  return !typing && io.KeyCtrl == control && io.KeyShift == shift &&
+         ImGui::IsKeyPressed(key, repeats);
 }
 
 std::vector<Mark>& marks() { return state().marks; }
@@ -289,9 +285,13 @@ const Mark* find_mark(std::string_view name) {
 }
 
 bool button(const char* label, const char* tip, bool active) {
-  if (active) ImGui::PushStyleColor(ImGuiCol_Button, ImGui::GetStyleColorVec4(ImGuiCol_TabActive));
+  if (active) {
+    const ImVec4 colour = ImGui::GetStyleColorVec4(ImGuiCol_TabActive);
+    ImGui::PushStyleColor(ImGuiCol_Button, colour);
+    ImGui::PushStyleColor(ImGuiCol_ButtonHovered, colour);
+  }
   const bool clicked = ImGui::Button(label);
-  if (active) ImGui::PopStyleColor();
+  if (active) ImGui::PopStyleColor(2);
   mark(label);
   if (tip) tooltip(tip);
   return clicked;
@@ -302,14 +302,14 @@ void text(std::string_view line) {
   mark(line);
 }
 
-std::string fitted(std::string_view line, float room) {
+std::string fitted(std::string_view line, float room, Cut cut) {
   const auto width = [](std::string_view s) {
     return ImGui::CalcTextSize(s.data(), s.data() + s.size()).x;
   };
   if (width(line) <= room) return std::string(line);
   constexpr std::string_view kCut = "\xE2\x80\xA6";
   room -= width(kCut);
-  const bool path = line.find('/') != line.npos;
+  const bool path = cut == Cut::by_kind && line.find('/') != line.npos;
   size_t least = 0, most = line.size();  // bytes that stay
   while (least < most) {
     const size_t n = (least + most + 1) / 2;
@@ -351,15 +351,15 @@ void heading(std::string_view line) {
   ImGui::Dummy({0, 2 * scale()});
 }
 
-void row(std::string_view name, std::string_view value) {
+void row(std::string_view name, std::string_view value, float column) {
   ImGui::PushID(name.data(), name.data() + name.size());
   dim_text(name);
-  ImGui::SameLine(std::max(
-      118 * scale(), ImGui::CalcTextSize(name.data(), name.data() + name.size()).x + 12 * scale()));
+  const float least = ImGui::CalcTextSize(name.data(), name.data() + name.size()).x + 12 * scale();
+  ImGui::SameLine(column > 0 ? column : std::max(118 * scale(), least));
   ImGui::PushTextWrapPos(0);
   text(value);
   ImGui::PopTextWrapPos();
-  if (ImGui::IsItemClicked()) ImGui::SetClipboardText(std::string(value).c_str());
+  if (ImGui::IsItemClicked()) copy(value);
   if (ImGui::IsItemHovered()) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
   ImGui::PopID();
 }
@@ -369,8 +369,20 @@ void hit_area(const char* name, ImVec2 size) {
   mark(name);
 }
 
+void copy(std::string_view text) {
+  state().copied = text;
+  ImGui::SetClipboardText(state().copied.c_str());
+}
+
+std::string take_copied() { return std::exchange(state().copied, {}); }
+
 void tooltip(std::string_view line) {
-  if (!ImGui::IsItemHovered()) return;
+  if (!ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled)) return;
+  const ImVec2 least = ImGui::GetItemRectMin(), most = ImGui::GetItemRectMax();
+  const bool small = most.y - least.y < 3 * ImGui::GetFrameHeight();
+  const float below = most.y + 4 * scale();
+  if (small && below + 3 * ImGui::GetFrameHeight() < ImGui::GetIO().DisplaySize.y)
+    ImGui::SetNextWindowPos({std::max(least.x, ImGui::GetIO().MousePos.x - 40 * scale()), below});
   ImGui::BeginTooltip();
   ImGui::PushTextWrapPos(480 * scale());
   ImGui::TextUnformatted(line.data(), line.data() + line.size());
@@ -408,13 +420,15 @@ void splitter(const char* name, float height, bool right) {
   ImGui::SameLine(0, 0);
 }
 
-bool field(const char* id, const char* hint, std::string& value, float width) {
+bool field(const char* id, const char* hint, std::string& value, float width,
+           ImGuiInputTextFlags flags) {
   std::array<char, 512> buffer{};
   std::copy_n(value.data(), std::min(value.size(), buffer.size() - 1), buffer.data());
   ImGui::SetNextItemWidth(width);
   const std::string hidden =
       std::string("##") + id;  // no label beside it: the hint says what it is for
-  const bool changed = ImGui::InputTextWithHint(hidden.c_str(), hint, buffer.data(), buffer.size());
+  const bool changed =
+      ImGui::InputTextWithHint(hidden.c_str(), hint, buffer.data(), buffer.size(), flags);
   mark(id);
   if (changed) value = buffer.data();
   return changed;
@@ -424,23 +438,36 @@ namespace {
 
 using Cell = std::function<std::string(size_t, int)>;
 
-void draw_header(const std::vector<Column>& columns, const TableState& state) {
+void draw_header(const std::vector<Column>& columns, TableState& state) {
+  state.widths.resize(columns.size());
+  // What ImGui keeps free for the arrow, in every column that can be sorted.
+  const float arrow =
+      state.sort_column < 0
+          ? 0
+          : std::ceil(ImGui::GetFontSize() * 0.65f + ImGui::GetStyle().FramePadding.x);
+  for (size_t c = 0; c < columns.size(); c++)
+    state.widths[c] = std::max(state.widths[c], ImGui::CalcTextSize(columns[c].name).x + arrow + 1);
   ImGui::TableSetupScrollFreeze(0, 1);
   for (size_t c = 0; c < columns.size(); c++)
     ImGui::TableSetupColumn(
         columns[c].name,
-        static_cast<int>(c) == state.sort_column
-            ? ImGuiTableColumnFlags_DefaultSort |
-                  (state.descending ? ImGuiTableColumnFlags_PreferSortDescending : 0)
-            : ImGuiTableColumnFlags_None,
-        columns[c].width);
+        // Numbers are as wide as they are: half of one would be another one.
+        (columns[c].right ? ImGuiTableColumnFlags_WidthFixed | ImGuiTableColumnFlags_NoResize
+                          : ImGuiTableColumnFlags_None) |
+            (static_cast<int>(c) == state.sort_column ? ImGuiTableColumnFlags_DefaultSort
+                                                      : ImGuiTableColumnFlags_None) |
+            // The first click on numbers asks for the largest.
+            ((static_cast<int>(c) == state.sort_column ? state.descending : columns[c].right)
+                 ? ImGuiTableColumnFlags_PreferSortDescending
+                 : ImGuiTableColumnFlags_None),
+        columns[c].right ? state.widths[c] : columns[c].width);
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   for (size_t c = 0; c < columns.size(); c++) {
     ImGui::TableSetColumnIndex(static_cast<int>(c));
-    // Names of numbers stand over them, to the right, unless the sort arrow is there.
-    const float slack = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(columns[c].name).x;
-    if (columns[c].right && state.sort_column < 0 && slack > 0)
-      ImGui::SetCursorPosX(ImGui::GetCursorPosX() + slack);
+    // Names of numbers stand over them, to the right.
+    const float slack =
+        ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(columns[c].name).x - arrow - 1;
+    if (columns[c].right && slack > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + slack);
     ImGui::TableHeader(columns[c].name);
     mark(columns[c].name);
   }
@@ -480,11 +507,9 @@ void draw_menu(const std::vector<Column>& columns, size_t count, const Cell& cel
     mark(name);
     return clicked;
   };
-  if (valid && item("Copy cell"))
-    ImGui::SetClipboardText(cell(state.menu_row, state.menu_column).c_str());
-  if (valid && item("Copy row"))
-    ImGui::SetClipboardText(row_text(columns.size(), state.menu_row, cell).c_str());
-  if (item("Copy table")) ImGui::SetClipboardText(rows_text(columns, count, cell).c_str());
+  if (valid && item("Copy cell")) copy(cell(state.menu_row, state.menu_column));
+  if (valid && item("Copy row")) copy(row_text(columns.size(), state.menu_row, cell));
+  if (item("Copy table")) copy(rows_text(columns, count, cell));
   ImGui::EndPopup();
 }
 
@@ -496,7 +521,7 @@ void copy_selected(const std::vector<Column>& columns, size_t count, const Cell&
   for (size_t r = 0; r < count; r++)
     if (selected(r)) text += row_text(columns.size(), r, cell);
   if (text.empty()) text = rows_text(columns, count, cell);
-  ImGui::SetClipboardText(text.c_str());
+  copy(text);
 }
 
 int hovered_column(size_t columns) {
@@ -548,12 +573,13 @@ bool table(const char* id, const std::vector<Column>& columns, size_t count, con
           ImGui::PopID();
         }
         if (columns[c].right) {
-          const float slack =
-              ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(value.c_str()).x;
+          const float extent = ImGui::CalcTextSize(value.c_str()).x;
+          const float slack = ImGui::GetContentRegionAvail().x - extent;
+          state.widths[c] = std::max(state.widths[c], extent);
           if (slack > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + slack);
         }
         if (colour) ImGui::PushStyleColor(ImGuiCol_Text, colour(at, static_cast<int>(c)));
-        fitted_text(value);
+        columns[c].right ? text(value) : fitted_text(value);
         if (colour) ImGui::PopStyleColor();
       }
     }

@@ -60,10 +60,20 @@ enum Key : int {
   kEnd = 269,
   kF1 = 290,
   kF5 = 294,
-  kF11 = 300
+  kF11 = 300,
+  kLeftShift = 340,
+  kLeftControl = 341,
+  kLeftAlt = 342,
+  kLeftSuper = 343,
+  kRightShift = 344,
+  kRightControl = 345,
+  kRightAlt = 346,
+  kRightSuper = 347
 };
 void map_keys();  // tells ImGui of the keys that it knows itself
-// Pressed in this frame, with exactly these modifiers; letters not while text is typed.
+// Pressed in this frame, with exactly these modifiers; letters not while text is typed. Arrows, +
+// and
+// - come again and again while they are held.
 bool pressed(int key, bool control = false, bool shift = false);
 
 struct Mark {
@@ -80,16 +90,22 @@ bool button(const char* label, const char* tooltip = nullptr, bool active = fals
 void text(std::string_view line);
 // What is too long for the room left loses its beginning where it is a path, whose end tells nodes
 // apart, else its end; the tooltip has all of it.
-std::string fitted(std::string_view line, float room);
+enum class Cut { by_kind, end };
+std::string fitted(std::string_view line, float room, Cut cut = Cut::by_kind);
 void fitted_text(std::string_view line);
 void dim_text(std::string_view line);
 void coloured_text(ImU32 colour, std::string_view line);
 void heading(std::string_view line);
-// A line "name   value" that is copied by a click.
-void row(std::string_view name, std::string_view value);
+// A line "name   value" that is copied by a click; the value begins at `column`, if that is given.
+void row(std::string_view name, std::string_view value, float column = 0);
 // A region that takes the pointer, for what is drawn by hand; of at least one pixel.
 void hit_area(const char* name, ImVec2 size);
+// Beneath the last item while the pointer is on it, so that it covers nothing beside it.
 void tooltip(std::string_view line);
+// To the clipboard; whoever draws the status says so.
+void copy(std::string_view text);
+// What was copied since the last call; empty: nothing.
+std::string take_copied();
 // The width of a part of a view, which the user may change by its splitter: `standard` at first (at
 // a scale of 1), always from `least` to `most` pixels.
 float panel(const char* name, float standard, float least, float most);
@@ -98,7 +114,8 @@ void splitter(const char* name, float height, bool right = false);
 // Widths as the user left them, at a scale of 1.
 std::map<std::string, float>& panels();
 // A text field with a grey hint; true when it changed.
-bool field(const char* id, const char* hint, std::string& value, float width);
+bool field(const char* id, const char* hint, std::string& value, float width,
+           ImGuiInputTextFlags flags = 0);
 
 // Columns: names and relative widths. Sorting is told by `sorted(column, descending)` when it is
 // set.
@@ -113,6 +130,7 @@ struct TableState {
   int scroll_to = -1;
   size_t menu_row = 0;  // of the menu that is open
   int menu_column = 0;
+  std::vector<float> widths;  // of columns of numbers, as wide as what was drawn in them
 };
 // Draws rows [0, count), only those in sight. `cell(row, column)` gives the text, `selected(row)`
 // and `picked(row)` the selection; returns true when the sort order changed. The right button

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <iterator>
 #include <utility>
 
@@ -22,6 +23,9 @@ struct Workspace::Tab {
   std::filesystem::path path;
   Task<Document> loading;
   std::shared_ptr<const Document> document;  // null until it is loaded
+  // What came of the last reload when it failed: the document is the one before it.
+  std::shared_ptr<const Document> broken;
+  std::string stale;  // why what is shown is not what the file holds; empty: it is
   Task<Compilation> compiling;
   std::shared_ptr<const Compilation> compilation;
   Task<ProgramProfile> profiling;
@@ -35,6 +39,14 @@ struct Workspace::Tab {
   RunView run;
   QueuesView queues;  // of a recording
 };
+
+namespace {
+
+std::string anchor_label(const std::string& anchor) {
+  return fmt::format("anchor {}", shortened(printable(anchor), 24));
+}
+
+}  // namespace
 
 const char* view_name(View view) {
   static constexpr const char* names[kViews] = {"graph", "popef",  "program", "passes",
@@ -73,6 +85,7 @@ RunView* Workspace::run_view() { return front() ? &front()->run : nullptr; }
 void Workspace::say(std::string message, bool is_error) {
   message_ = std::move(message);
   message_is_error_ = is_error;
+  message_of_ = {front(), view_};
 }
 
 void Workspace::open(const std::filesystem::path& path) {
@@ -108,23 +121,25 @@ void Workspace::chosen(const std::filesystem::path& path) {
 }
 
 void Workspace::dropped(const std::filesystem::path& path) {
-  static constexpr const char* endings[] = {".npy", ".png",  ".jpg",  ".jpeg", ".bmp",
-                                            ".tif", ".tiff", ".webp", ".ppm",  ".pgm"};
-  const bool value = std::find(std::begin(endings), std::end(endings), path.extension().string()) !=
-                     std::end(endings);
-  if (view_ == View::run && front() && value) {
-    if (const std::string input = front()->run.input_for(path); !input.empty())
-      front()->run.set_input(input, {InputKind::file, path, PixelRange::unit});
+  if (!is_input_file(path)) return open(path);
+  Tab* tab = front();
+  if (!tab || !tab->document || (!tab->document->popef && !tab->document->ir)) {
+    say(fmt::format("{} is a value for an input: open the model first, then drop it again",
+                    printable(path.filename().string())),
+        true);
     return;
   }
-  open(path);
+  view_ = View::run;
+  tab->run.drop(path);
 }
 
 void Workspace::browse() {
   std::error_code ignored;
   const Tab* tab = front();
-  browser_.open(tab ? tab->path.parent_path() : std::filesystem::current_path(ignored),
-                !input_wanted_.empty());
+  const auto folder = !browser_.folder().empty() ? browser_.folder()
+                      : tab                      ? tab->path.parent_path()
+                                                 : std::filesystem::current_path(ignored);
+  browser_.open(folder, !input_wanted_.empty());
 }
 
 void Workspace::close(size_t i) {
@@ -139,15 +154,27 @@ void Workspace::accept(Tab& tab) {
   if (tab.loading.started() && !tab.loading.running()) {
     if (auto made = tab.loading.take()) {
       const bool first = !tab.document;
-      tab.document = std::make_shared<Document>(std::move(*made));
+      auto loaded = std::make_shared<Document>(std::move(*made));
+      tab.loading = {};
+      if (!first && tab.document->error.empty() && !loaded->error.empty()) {
+        tab.stale = "the file has changed and cannot be read: " + loaded->error;
+        tab.broken = std::move(loaded);
+        return;
+      }
+      tab.broken = nullptr;
+      tab.stale.clear();
+      tab.document = std::move(loaded);
       const Document& d = *tab.document;
       if (d.graph) tab.graph.set_graph(d.graph);
       tab.popef.set_file(d.popef);
+      tab.popef.select_anchor(anchor_);
+      tab.program.show_anchor(anchor_);
+      tab.queues.anchor = tab.graph.anchor = anchor_;
       tab.program.set_program(d.program);
       tab.compilation = nullptr;
       tab.profile = nullptr;
       tab.compile_error.clear();
-      say(d.error, !d.error.empty());
+      if (&tab == front()) say(d.error, !d.error.empty());
       if (first && &tab == front()) {
         if (d.kind == DocumentKind::popef && (view_ == View::graph || view_ == View::passes))
           view_ = View::popef;
@@ -159,8 +186,7 @@ void Workspace::accept(Tab& tab) {
   }
   if (tab.profiling.started() && !tab.profiling.running()) {
     if (auto made = tab.profiling.take()) {
-      say(fmt::format("{} run{}, {} each", made->runs, made->runs == 1 ? "" : "s",
-                      duration_text(made->run_ns)));
+      say(fmt::format("{}, {} each", counted(made->runs, "run"), duration_text(made->run_ns)));
       take_profile(tab, std::make_shared<ProgramProfile>(std::move(*made)));
     } else {
       say(printable(tab.profiling.error()), true);
@@ -258,15 +284,25 @@ void Workspace::settle() {
 bool Workspace::reload_changed() {
   bool any = false;
   for (auto& tab : tabs_) {
+    if (!tab->document || tab->loading.started()) continue;
     std::error_code ignored;
-    if (!tab->document || tab->loading.started() || !has_changed(*tab->document) ||
-        !std::filesystem::exists(tab->path, ignored))
-      continue;
-    tab->loading = Task<Document>(
-        [path = tab->path](Progress& progress) { return load_document(path, progress); }, wake_);
+    const bool gone = !std::filesystem::exists(tab->path, ignored);
+    static constexpr const char* kGone = "the file is gone: this is what it held";
+    any |= gone != (tab->stale == kGone);
+    if (gone)
+      tab->stale = kGone;
+    else if (tab->stale == kGone)
+      tab->stale.clear();
+    if (gone || !has_changed(tab->broken ? *tab->broken : *tab->document)) continue;
+    reload(*tab);
     any = true;
   }
   return any;
+}
+
+void Workspace::reload(Tab& tab) {
+  tab.loading = Task<Document>(
+      [path = tab.path](Progress& progress) { return load_document(path, progress); }, wake_);
 }
 
 void Workspace::show(View view) { view_ = view; }
@@ -407,6 +443,7 @@ void Workspace::light_up(const std::string& anchor) {
     tab->popef.select_anchor(anchor);
     tab->program.show_anchor(anchor);
     tab->queues.anchor = anchor;
+    tab->graph.anchor = anchor;
     if (anchor.empty() || !tab->document || !tab->document->graph) continue;
     const GraphModel& g = *tab->document->graph;
     for (const bool output : {true, false})
@@ -499,8 +536,8 @@ void Workspace::export_tables() {
 void Workspace::copy_tables() {
   std::string text;
   for (const Table& t : shown_tables()) text += table_tsv(t) + "\n";
-  ImGui::SetClipboardText(text.c_str());
-  say(text.empty() ? "this view shows nothing to copy" : "copied", text.empty());
+  if (!text.empty()) ui::copy(text);
+  if (text.empty()) say("this view shows nothing to copy", true);
 }
 
 void Workspace::toggle_recording() {
@@ -523,6 +560,20 @@ void Workspace::toggle_recording() {
   } catch (const Error& e) {
     say(printable(e.what()), true);
   }
+}
+
+// A mark goes to the end of the file, from where it is read again.
+void Workspace::mark_recording(Tab& tab, double time) {
+  std::ifstream end(tab.path, std::ios::binary);
+  if (end.seekg(-1, std::ios::end) && end.peek() != '\n') {
+    say("the mark is not kept: the recording ends in the middle of a line", true);
+    return;
+  }
+  std::ofstream file(tab.path, std::ios::app);
+  file << mark_line({time, fmt::format("mark {}", tab.document->recording->marks().size() + 1)})
+       << std::endl;
+  if (!file) say(printable(tab.path.string()) + " cannot be written: the mark is not kept", true);
+  if (file) reload(tab);
 }
 
 std::vector<Workspace::Command> Workspace::commands() {
@@ -652,29 +703,59 @@ Actions Workspace::draw(ImVec2 size) {
   return std::exchange(actions_, {});
 }
 
-void Workspace::draw_top() {
-  if (ui::button("Open",
-                 "Ctrl+O: open an .onnx, .popef, IR text or recording; or drop it on the window"))
-    ask_for_file();
+// Titles become shorter until all have room; below a readable width they scroll.
+void Workspace::draw_tabs(float width) {
+  const ImGuiStyle& style = ImGui::GetStyle();
+  const float extra =
+      4 * style.FramePadding.x + ImGui::CalcTextSize("x").x + 1 + style.ItemSpacing.x;
+  const float each = width / static_cast<float>(std::max<size_t>(1, tabs_.size())) - extra;
+  std::vector<std::string> titles;
+  float all = 0;
+  for (const auto& tab : tabs_) {
+    titles.push_back(shortened(printable(tab->path.filename().string()), 32));
+    all += ImGui::CalcTextSize(titles.back().c_str()).x + extra;
+  }
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});
+  ImGui::BeginChild("tabs", {std::max(width, 1.0f), ImGui::GetFrameHeight()}, false,
+                    ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoBackground);
+  ImGui::PopStyleVar();
+  if (ImGui::IsWindowHovered() && ImGui::GetIO().MouseWheel != 0)
+    ImGui::SetScrollX(ImGui::GetScrollX() - ImGui::GetIO().MouseWheel * 60 * ui::scale());
   for (size_t i = 0; i < tabs_.size(); i++) {
-    ImGui::SameLine();
+    if (i > 0) ImGui::SameLine();
     ImGui::PushID(static_cast<int>(i));
-    const std::string title = shortened(printable(tabs_[i]->path.filename().string()), 32);
-    if (ui::button(title.c_str(), printable(tabs_[i]->path.string()).c_str(), i == front_))
+    const std::string title =
+        all > width ? ui::fitted(titles[i], std::max(each, 60 * ui::scale())) : titles[i];
+    if (ui::button(fmt::format("{}##tab", title).c_str(),
+                   printable(tabs_[i]->path.string()).c_str(), i == front_))
       front_ = i;
+    ui::mark("tab " + titles[i]);
     ImGui::SameLine(0, 1);
     const bool closed = ui::button("x", "Ctrl+W: close");
+    if (i == front_ && tab_in_sight_ != front()) {
+      ImGui::SetScrollHereX(1);
+      tab_in_sight_ = front();
+    }
     ImGui::PopID();
     if (closed) {
       close(i);
       break;
     }
   }
+  ImGui::EndChild();
+}
+
+void Workspace::draw_top() {
+  if (ui::button("Open",
+                 "Ctrl+O: open an .onnx, .popef, IR text or recording; or drop it on the window"))
+    ask_for_file();
   const float right = ImGui::CalcTextSize("Commands").x + ImGui::CalcTextSize("Light").x +
                       ImGui::CalcTextSize("Help").x + 6 * ImGui::GetStyle().FramePadding.x +
                       2 * ImGui::GetStyle().ItemSpacing.x;
-  ImGui::SameLine(std::max(ImGui::GetCursorPosX(),
-                           ImGui::GetWindowWidth() - right - ImGui::GetStyle().WindowPadding.x));
+  const float end = ImGui::GetWindowWidth() - right - ImGui::GetStyle().WindowPadding.x;
+  ImGui::SameLine();
+  draw_tabs(end - ImGui::GetCursorPosX() - ImGui::GetStyle().ItemSpacing.x);
+  ImGui::SameLine(end);
   if (ui::button("Commands", "Ctrl+K: everything by name")) palette_ = focus_palette_ = true;
   ImGui::SameLine();
   if (ui::button(settings_.light ? "Dark" : "Light", "Ctrl+T")) set_theme(!settings_.light);
@@ -692,17 +773,10 @@ void Workspace::draw_views() {
   Tab* tab = front();
   if (!tab || view_ != View::graph || !tab->document || !tab->document->graph) return;
   GraphView& g = tab->graph;
-  ImGui::SameLine(0, 24 * ui::scale());
-  if (focus_search_) {
-    ImGui::SetKeyboardFocusHere();
-    focus_search_ = false;
-  }
-  if (ui::field("search", "Search: name, op:Conv, shape:1x64, dtype:f32", search_text_,
-                std::min(340 * ui::scale(), ImGui::GetContentRegionAvail().x * 0.5f)))
-    g.search(search_text_);
-  if (ImGui::IsItemFocused() && ui::pressed(ui::kEnter)) g.next_match(1);
-  ImGui::SameLine();
-  if (!search_text_.empty()) ui::dim_text(fmt::format("{} found", g.matches().size()));
+  // Search, four buttons and the space between them.
+  if (ImGui::GetContentRegionAvail().x - ImGui::GetItemRectMax().x > 740 * ui::scale())
+    ImGui::SameLine(0, 24 * ui::scale());
+  draw_search(g);
   ImGui::SameLine();
   if (ui::button("Fit", "F")) g.fit();
   ImGui::SameLine();
@@ -717,14 +791,46 @@ void Workspace::draw_views() {
   }
 }
 
+// Typing finds and marks; Enter and N select.
+void Workspace::draw_search(GraphView& g) {
+  ImGui::PushID(&g);  // a field that is being edited keeps its text: no other document's
+  if (focus_search_) {
+    ImGui::SetKeyboardFocusHere();
+    focus_search_ = false;
+  }
+  std::string text = g.search_text();
+  const float found = ImGui::CalcTextSize("00000 found").x, style = ImGui::GetStyle().ItemSpacing.x;
+  if (ui::field("search", "Search: name, op:Conv, out:1x*x56x56, dtype:f32", text,
+                std::min(340 * ui::scale(), ImGui::GetContentRegionAvail().x * 0.4f),
+                ImGuiInputTextFlags_AutoSelectAll))
+    g.search(text);
+  if (ImGui::IsItemFocused() && ui::pressed(ui::kEnter)) g.next_match(1);
+  // As wide with and without, so that what stands beside it stays where it is.
+  const float at = ImGui::GetItemRectMax().x - ImGui::GetWindowPos().x;
+  ImGui::SameLine(0, 2);
+  if (!text.empty()) {
+    if (ui::button("x##search", "Clears the search")) g.search({});
+    ui::mark("clear search");
+  }
+  ImGui::SameLine(at + ImGui::GetFrameHeight() + style);
+  if (!text.empty()) ui::dim_text(fmt::format("{} found", g.matches().size()));
+  ImGui::SameLine(at + ImGui::GetFrameHeight() + style + found);
+  ImGui::Dummy({0, 0});
+  ImGui::PopID();
+}
+
+float Workspace::anchor_width() const {
+  if (anchor_.empty()) return 0;
+  return ImGui::CalcTextSize(anchor_label(anchor_).c_str()).x + ImGui::CalcTextSize("x").x +
+         4 * ImGui::GetStyle().FramePadding.x + 1;
+}
+
 // At the right of the status: which anchor is lit up, to go on with it in another view.
 void Workspace::draw_anchor() {
   if (anchor_.empty()) return;
-  const std::string label = fmt::format("anchor {}", shortened(printable(anchor_), 24));
-  const float width = ImGui::CalcTextSize(label.c_str()).x + ImGui::CalcTextSize("x").x +
-                      4 * ImGui::GetStyle().FramePadding.x + 1;
-  ImGui::SameLine(ImGui::GetWindowWidth() - width - ImGui::GetStyle().WindowPadding.x);
-  ui::button(label.c_str(), "Lit up in the graph, PopEF, the program and the queues", true);
+  ImGui::SameLine(ImGui::GetWindowWidth() - anchor_width() - ImGui::GetStyle().WindowPadding.x);
+  ui::button(anchor_label(anchor_).c_str(),
+             "Lit up in the graph, PopEF, the program and the queues", true);
   ImGui::SameLine(0, 1);
   ImGui::PushID("anchor");
   if (ui::button("x", "Let go of this anchor")) light_up({});
@@ -777,17 +883,7 @@ void Workspace::draw_view(Tab* tab, ImVec2 size) {
       if (const int row = tab->popef.take_export(); row >= 0)
         export_data(*tab, static_cast<size_t>(row));
       break;
-    case View::program:
-      if (!tab->document->program && !draw_compiling(*tab)) break;
-      tab->program.draw(size, keys_free());
-      if (tab->program.take_profile() || profile_wanted_ == tab) profile(*tab);
-      profile_wanted_ = nullptr;
-      if (const std::string node = tab->program.take_node();
-          !node.empty() && tab->document->graph) {
-        view_ = View::graph;
-        if (const int n = tab->document->graph->find(node); n != kNone) tab->graph.select(n);
-      }
-      break;
+    case View::program: draw_program(*tab, size); break;
     case View::passes:
       if (!tab->document->graph)
         ui::dim_text("Passes are shown for models: open the .onnx or the IR text");
@@ -802,6 +898,44 @@ void Workspace::draw_view(Tab* tab, ImVec2 size) {
     case View::compare: draw_compare(*tab, size); break;
     case View::queues: break;
   }
+}
+
+// In its own graph, else in the first one that has it: a compiled model has none of its own.
+std::pair<Workspace::Tab*, int> Workspace::node_of_instruction(Tab& tab, const std::string& name) {
+  const auto in = [&](Tab& t) {
+    return t.document && t.document->graph
+               ? inspector::node_of_instruction(*t.document->graph, name)
+               : kNone;
+  };
+  if (tab.document->graph) return {&tab, in(tab)};
+  for (auto& other : tabs_)
+    if (const int node = in(*other); node != kNone) return {other.get(), node};
+  return {nullptr, kNone};
+}
+
+void Workspace::draw_program(Tab& tab, ImVec2 size) {
+  const Document& d = *tab.document;
+  if (!d.program && !d.ir) {
+    ui::text("This file has no program that can be shown.");
+    for (const std::string& problem : d.problems) ui::coloured_text(ui::colours().bad, problem);
+    return;
+  }
+  if (!d.program && !draw_compiling(tab)) return;
+  std::pair<Tab*, int> place{nullptr, kNone};
+  if (const std::string node = tab.program.selected_node(); !node.empty())
+    place = node_of_instruction(tab, node);
+  tab.program.graph_problem = place.second != kNone ? ""
+                              : d.graph ? "No node of the graph has this name: a pass made it"
+                                        : "Open the model that this file was made from: no graph "
+                                          "that is open has this node";
+  tab.program.draw(size, keys_free());
+  if (tab.program.take_profile() || profile_wanted_ == &tab) profile(tab);
+  profile_wanted_ = nullptr;
+  if (tab.program.take_node().empty() || place.second == kNone) return;
+  for (size_t i = 0; i < tabs_.size(); i++)
+    if (tabs_[i].get() == place.first) front_ = i;
+  view_ = View::graph;
+  place.first->graph.select(place.second);
 }
 
 // False while there is nothing to show yet.
@@ -829,6 +963,8 @@ void Workspace::draw_graph(Tab& tab, ImVec2 size) {
     ui::dim_text(
         "A compiled model holds a program and no graph: see Program and PopEF, or open the model "
         "it was made from");
+    for (const std::string& problem : tab.document->problems)
+      ui::coloured_text(ui::colours().warn, problem);
     return;
   }
   const float details = ui::panel("details", 340, 160 * ui::scale(), size.x * 0.6f);
@@ -850,6 +986,7 @@ void Workspace::draw_graph(Tab& tab, ImVec2 size) {
 void Workspace::draw_queues(Tab* tab, ImVec2 size) {
   if (tab && tab->document && tab->document->recording) {
     tab->queues.draw(*tab->document->recording, false, size, keys_free());
+    if (const double time = tab->queues.take_mark(); time >= 0) mark_recording(*tab, time);
     return;
   }
   if (!watcher_) watcher_ = std::make_unique<TelemetryWatcher>(telemetry_folder, 0.1, wake_);
@@ -859,6 +996,7 @@ void Workspace::draw_queues(Tab* tab, ImVec2 size) {
     queues_.recording = watcher_->recording();
     queues_.draw(history, true, ImGui::GetContentRegionAvail(), keys_free());
   });
+  if (const double time = queues_.take_mark(); time >= 0) watcher_->mark(time);
   if (queues_.take_record()) toggle_recording();
 }
 
@@ -905,11 +1043,22 @@ void Workspace::draw_compare(Tab& tab, ImVec2) {
 void Workspace::draw_status() {
   Tab* tab = front();
   std::string line;
-  if (!message_.empty()) {
-    ui::coloured_text(message_is_error_ ? ui::colours().bad : ui::colours().good,
-                      shortened(message_, 160));
+  if (const std::string copied = ui::take_copied(); !copied.empty())
+    say("copied " + shortened(printable(copied), 60));
+  // A message belongs to what was in front when it came.
+  if (message_of_ != std::pair<const Tab*, View>(tab, view_)) message_.clear();
+  const float room = ImGui::GetContentRegionAvail().x - anchor_width() - 8 * ui::scale();
+  const auto notice = [&](ImU32 colour, const std::string& text) {
+    const std::string shown = ui::fitted(text, room * 0.6f, ui::Cut::end);
+    ui::coloured_text(colour, shown);
+    ui::mark(text);
+    if (shown != text) ui::tooltip(text);
     ImGui::SameLine();
-  }
+  };
+  const float begin = ImGui::GetCursorPosX();
+  if (!message_.empty())
+    notice(message_is_error_ ? ui::colours().bad : ui::colours().good, message_);
+  if (tab && !tab->stale.empty()) notice(ui::colours().warn, tab->stale);
   if (tab && tab->document) {
     const Document& d = *tab->document;
     line = fmt::format("{} · {}", document_kind_name(d.kind), bytes_text(d.bytes));
@@ -929,7 +1078,10 @@ void Workspace::draw_status() {
         [&](const TelemetryHistory& history) { line = queues_.status(history); });
     if (watcher_->recording()) line += " · recording";
   }
-  ui::dim_text(line);
+  const std::string shown = ui::fitted(line, room - (ImGui::GetCursorPosX() - begin), ui::Cut::end);
+  ui::dim_text(shown);
+  ui::mark(line);
+  if (shown != line) ui::tooltip(line);
   draw_anchor();
 }
 
@@ -991,7 +1143,7 @@ void Workspace::draw_help() {
                                    {"F, 1, =, -", "fit, full size, nearer, farther"},
                                    {"click", "select a node, open or close a group"},
                                    {"E, Shift+E", "open or close all groups"},
-                                   {"/, N, Shift+N", "search, next, previous match"},
+                                   {"/, N, Shift+N", "search; select next, previous match"},
                                    {"Up, Down", "to an input, to a reader"},
                                    {"G", "only the neighbourhood of the node"},
                                    {"P", "path: then select the other end"},
@@ -1007,7 +1159,7 @@ void Workspace::draw_help() {
                                    {"R", "time each instruction; the graph shows hot spots"},
                                    {nullptr, "Run"},
                                    {"R, B", "run once, benchmark"},
-                                   {"drop a file", "a picture or .npy as an input"},
+                                   {"drop a file", "a picture or .npy as an input, from any view"},
                                    {nullptr, "Queues"},
                                    {"Space", "freeze, follow"},
                                    {"Left, Right, End", "back, forward, now"},
@@ -1023,19 +1175,23 @@ void Workspace::draw_help() {
       "Help", &help_,
       ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoSavedSettings);
   ImGui::Columns(2, "help", false);
+  float keys = 0;
+  for (const Line& l : lines)
+    if (l.keys) keys = std::max(keys, ImGui::CalcTextSize(l.keys).x);
+  keys = std::max(keys, ImGui::CalcTextSize("which anchor starves").x) + 16 * ui::scale();
   for (const Line& l : lines) {
-    if (!l.keys && std::string_view(l.what) == "Passes") ImGui::NextColumn();
+    if (!l.keys && std::string_view(l.what) == "Program") ImGui::NextColumn();
     if (l.keys)
-      ui::row(l.keys, l.what);
+      ui::row(l.keys, l.what, keys);
     else
       ui::heading(l.what);
   }
   ui::heading("Where is …");
-  ui::row("the largest weight", "Graph, nothing selected: Largest weights");
-  ui::row("which anchor starves", "Queues: list at the left, or sort by stalls");
-  ui::row("what fusion did", "click a node: What passes did; or Passes, B: before it");
-  ui::row("the slowest node", "Program, R; then Graph, nothing selected: Slowest");
-  ui::row("peak memory", "Program: the line's highest place");
+  ui::row("the largest weight", "Graph, nothing selected: Largest weights", keys);
+  ui::row("which anchor starves", "Queues: list at the left, Stalls/s in the table", keys);
+  ui::row("what fusion did", "click a node: What passes did; or Passes, B: before it", keys);
+  ui::row("the slowest node", "Program, R, click Time; or Graph: Slowest", keys);
+  ui::row("peak memory", "Program: the red dot on the line", keys);
   ImGui::Columns(1);
   ImGui::End();
 }

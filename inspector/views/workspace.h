@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/document.h"
@@ -97,11 +98,15 @@ class Workspace {
   void draw_top();
   void draw_start(ImVec2 size);
   void draw_views();
+  void draw_search(GraphView& graph);
   void draw_view(Tab* tab, ImVec2 size);
   void draw_graph(Tab& tab, ImVec2 size);
   void draw_queues(Tab* tab, ImVec2 size);
   void draw_compare(Tab& tab, ImVec2 size);
   Tab* compared();
+  void draw_program(Tab& tab, ImVec2 size);
+  std::pair<Tab*, int> node_of_instruction(Tab& tab, const std::string& name);
+  void draw_tabs(float width);
   void draw_run(Tab& tab, ImVec2 size);
   bool draw_compiling(Tab& tab);
   void draw_status();
@@ -123,9 +128,12 @@ class Workspace {
   void follow_anchor();
   void light_up(const std::string& anchor);
   void take_profile(Tab& tab, std::shared_ptr<const ProgramProfile> profile);
+  float anchor_width() const;
   void draw_anchor();
   void add_graph_commands(Tab& tab, std::vector<Command>& list);
   void toggle_recording();
+  void mark_recording(Tab& tab, double time);
+  void reload(Tab& tab);
   bool keys_free() const { return !palette_ && !help_ && !browser_.is_open(); }
 
   Settings settings_;
@@ -146,8 +154,10 @@ class Workspace {
   Task<std::string> exporting_;  // what was written
   std::string input_wanted_;     // of the run view, for which a file is being chosen
   std::filesystem::path recording_;
-  std::string message_, palette_text_, search_text_;
+  std::string message_, palette_text_;
   bool message_is_error_ = false;
+  std::pair<const Tab*, View> message_of_{nullptr, View::graph};  // where it belongs
+  const Tab* tab_in_sight_ = nullptr;
   bool palette_ = false, help_ = false, focus_search_ = false, focus_palette_ = false;
   size_t palette_row_ = 0;
   Actions actions_;

@@ -492,6 +492,26 @@ void Session::run_once(Flow flow, bool first_replica, bool last_replica) {
     Stream& s = inputs_[i];
     if (s.used[f] && (first_replica || s.per_replica)) input_pointers_[i] = input_pointer(s);
   }
+  // A request is one transfer of the main program, from the moment that its inputs are there.
+  Telemetry* const counts = flow == Flow::main ? telemetry_.get() : nullptr;
+  const auto begin = counts ? Telemetry::Clock::now() : Telemetry::Clock::time_point();
+  if (counts) counts->submitted();
+  try {
+    run_and_answer(flow, first_replica, last_replica);
+  } catch (...) {
+    if (counts) counts->failed();
+    throw;
+  }
+  if (flow != Flow::main) return;
+  if (counts) counts->completed(Telemetry::Clock::now() - begin);
+  for (Stream& s : inputs_)
+    if (s.served && s.callback && s.memory.data() && (last_replica || s.per_replica))
+      s.prefetched = s.callback->prefetch(s.memory.data()) == StreamCallback::Result::success;
+}
+
+// With the inputs where input_pointers_ says.
+void Session::run_and_answer(Flow flow, bool first_replica, bool last_replica) {
+  const auto f = static_cast<size_t>(flow);
   for (size_t i = 0; i < outputs_.size(); i++) {
     Stream& s = outputs_[i];
     if (s.weights && !(s.callback && s.served)) continue;
@@ -515,10 +535,6 @@ void Session::run_once(Flow flow, bool first_replica, bool last_replica) {
       fail_transfer(s, "took");
     s.callback->complete();
   }
-  if (flow != Flow::main) return;
-  for (Stream& s : inputs_)
-    if (s.served && s.callback && s.memory.data() && (last_replica || s.per_replica))
-      s.prefetched = s.callback->prefetch(s.memory.data()) == StreamCallback::Result::success;
 }
 
 void Session::run_pointers(Flow flow, const void* const* inputs, void* const* outputs) {

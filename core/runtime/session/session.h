@@ -148,8 +148,8 @@ class Session final : private device::Occupant {
   // The same bytes, valid until the next update.
   ConstTensorMemoryView weights(std::string_view name) const;
 
-  // Null when nothing is published. Runs and queues are counted by the session, requests by whoever
-  // serves them.
+  // Null when nothing is published. Runs and queues are counted by the session, and as requests the
+  // transfers through its callbacks; those of runs with pointers by whoever serves them.
   Telemetry* telemetry() const noexcept { return telemetry_.get(); }
 
   std::vector<device::InstructionProfile> profile() const;
@@ -186,6 +186,7 @@ class Session final : private device::Occupant {
   size_t input_with_data(std::string_view name) const;
   void run_flow(device::Flow flow, std::span<const uint32_t> programs = {});
   void run_once(device::Flow flow, bool first_replica, bool last_replica);
+  void run_and_answer(device::Flow flow, bool first_replica, bool last_replica);
   void* begin_transfer(Stream& s, bool is_input);
   [[noreturn]] void fail_transfer(const Stream& s, std::string_view did) const;
   void* input_pointer(Stream& s);

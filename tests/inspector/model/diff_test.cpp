@@ -43,6 +43,20 @@ TEST_F(DiffTest, OtherShapesOfTheSameNodeAreShapes) {
   EXPECT_FALSE(find(rows, "node", "r"));
 }
 
+TEST_F(DiffTest, AWeightIsAtTheNodeThatReadsIt) {
+  std::string other = kSampleText;
+  other.replace(other.find("8.0]"), 4, "9.0]");
+  const Document left = load("a.ir", kSampleText), right = load("b.ir", other);
+  Progress progress;
+  const DocumentDiff diff = diff_documents(left, right, progress);
+  const DiffRow* row = find(diff.rows, "weight", "w");
+  ASSERT_TRUE(row);
+  const int node = right.graph->find("/block/fc/MatMul");
+  EXPECT_EQ(row->left_node, left.graph->find("/block/fc/MatMul"));
+  EXPECT_EQ(row->right_node, node);
+  EXPECT_EQ(diff.graph.after[static_cast<size_t>(node)], Change::changed);
+}
+
 TEST_F(DiffTest, PopefFilesDifferInAnchorsMetadataAndOpaqueBlobs) {
   std::string other = sample_popef();
   const size_t at = other.find("cat\",\"dog");

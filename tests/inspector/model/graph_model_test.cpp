@@ -10,6 +10,7 @@
 #include "model/graph_layout.h"
 #include "model/graph_query.h"
 #include "model/graph_svg.h"
+#include "model/palette.h"
 #include "model/pass_history.h"
 
 namespace poprt::inspector {
@@ -70,6 +71,14 @@ TEST(GraphQuery, SearchesByWordsAndFields) {
   EXPECT_EQ(search_nodes(*g, "name:fc op:mat"), std::vector<int>{g->find("/block/fc/MatMul")});
   EXPECT_EQ(search_nodes(*g, "shape:4x2"), std::vector<int>{g->find("/block/fc/MatMul")});
   EXPECT_EQ(search_nodes(*g, "dtype:f32").size(), 6u);
+  const std::vector<int> matmul = {g->find("/block/fc/MatMul")};
+  EXPECT_EQ(search_nodes(*g, "weight:4x2"), matmul);
+  EXPECT_EQ(search_nodes(*g, "weight:*x2"), matmul);
+  EXPECT_EQ(search_nodes(*g, "in:1x4 op:matmul"), matmul);
+  EXPECT_TRUE(search_nodes(*g, "out:4x2").empty());
+  EXPECT_TRUE(search_nodes(*g, "weight:*").empty()) << "a shape of one dimension";
+  EXPECT_TRUE(search_nodes(*g, "weight:*x*x*").empty());
+  EXPECT_TRUE(search_nodes(*g, "attr:group=1").empty());
   EXPECT_TRUE(search_nodes(*g, "").empty());
   EXPECT_TRUE(search_nodes(*g, "nothing").empty());
 }
@@ -131,6 +140,35 @@ TEST(GraphSvg, HoldsEveryVisibleNode) {
   const std::string svg = graph_svg(*g, *layout.scene(layout.all_groups()));
   for (const char* word : {"<svg", "MatMul", "Relu", "Sigmoid", "Add", "</svg>"})
     EXPECT_NE(svg.find(word), std::string::npos) << word;
+  EXPECT_NE(svg.find(">1×2<"), std::string::npos) << "shapes at the edges";
+  const std::string red =
+      graph_svg(*g, *layout.scene(layout.all_groups()), [](int) { return 0xff0000u; });
+  EXPECT_NE(red.find("#ff0000"), std::string::npos);
+  EXPECT_EQ(svg.find("#ff0000"), std::string::npos);
+}
+
+TEST(Palette, CommonOperatorsHaveDifferentColours) {
+  std::set<uint32_t> hues;
+  const std::vector<std::string> together = {"Conv",
+                                             "Gemm",
+                                             "Add",
+                                             "Unsqueeze",
+                                             "Mul",
+                                             "Div",
+                                             "Softmax",
+                                             "Tanh",
+                                             "Gather",
+                                             "Transpose",
+                                             "Reshape",
+                                             "MatMul",
+                                             "Relu",
+                                             "MaxPool",
+                                             "Concat",
+                                             "Slice",
+                                             "LayerNormalization"};
+  for (const std::string& op : together) hues.insert(hue_of(op));
+  EXPECT_EQ(hues.size(), together.size());
+  EXPECT_EQ(hue_of("Anything"), hue_of("Anything"));
 }
 
 TEST(PassHistory, NotesWhatEachPassChanged) {

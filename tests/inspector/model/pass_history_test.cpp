@@ -55,19 +55,17 @@ class NodeHistory : public testing::Test {
 };
 
 TEST_F(NodeHistory, FollowsANodeThatIsFusedIntoItsReader) {
-  EXPECT_EQ(
-      history(0, "relu"),
-      (std::vector<std::string>{"model: in the model as Relu",
-                                "fuse: took Relu away; Tanh gate does its work or reads around it",
-                                "layout: changed its inputs, attributes or types"}));
+  EXPECT_EQ(history(0, "relu"),
+            (std::vector<std::string>{"model: in the model as Relu",
+                                      "fuse: took Relu away: fused into, or bypassed by, Tanh gate",
+                                      "layout: changed its inputs, attributes or types"}));
 }
 
 TEST_F(NodeHistory, SaysWhoReadsAroundWhatIsGone) {
   const auto lines = history(0, "same");
   ASSERT_GE(lines.size(), 2u);
-  EXPECT_EQ(
-      lines[1],
-      "eliminate_identity: took Identity away; Sigmoid gate does its work or reads around it");
+  EXPECT_EQ(lines[1],
+            "eliminate_identity: took Identity away: fused into, or bypassed by, Sigmoid gate");
 }
 
 TEST_F(NodeHistory, IsTheSameFromEveryStepOfANode) {

@@ -64,7 +64,7 @@ TEST(TelemetryHistory, RatesAreSinceTheSampleBefore) {
   EXPECT_EQ(s.samples[0].requests_per_second, 0);  // what was before the first look is no rate
   EXPECT_NEAR(s.samples[1].requests_per_second, 200, 1e-6);
   EXPECT_NEAR(s.samples[1].p50_ns, 1000, 300);
-  EXPECT_FLOAT_EQ(s.samples[1].fill[0], 0.25f);
+  EXPECT_DOUBLE_EQ(s.queues[0].part(s.samples[1].queues[0]), 0.25);
 }
 
 TEST(TelemetryHistory, ASeriesSurvivesTheEndAndRestartOfItsProcess) {
@@ -94,10 +94,10 @@ TEST(TelemetryHistory, TwoProcessesOfOneModelAreTwoSeries) {
 TEST(TelemetryHistory, NamesTheQueueThatStarves) {
   TelemetryHistory h;
   for (int i = 0; i < 50; i++) h.add(i, {snapshot(1, 10, static_cast<uint64_t>(i) * 30)});
-  EXPECT_EQ(h.series()[0].starving(), 0);
+  EXPECT_EQ(h.series()[0].starving(h.series()[0].samples.back()), 0);
   TelemetryHistory calm;
   for (int i = 0; i < 50; i++) calm.add(i, {snapshot(1, 10, 7)});
-  EXPECT_EQ(calm.series()[0].starving(), -1);
+  EXPECT_EQ(calm.series()[0].starving(calm.series()[0].samples.back()), -1);
 }
 
 TEST(TelemetryHistory, KeepsABoundedPast) {
@@ -115,6 +115,59 @@ TelemetrySample sample_of(const std::vector<uint64_t>& latencies) {
   s.completed += latencies.size();
   h.add(2, {s});
   return h.series()[0].samples.back();
+}
+
+// Ten requests a second, of which a look each tenth of a second sees none, one or two.
+TEST(TelemetryHistory, RatesAreOverASecond) {
+  TelemetryHistory h;
+  for (int i = 0; i < 50; i++)
+    h.add(100 + i * 0.1, {snapshot(1, static_cast<uint64_t>(i / 2 * 2))});
+  for (size_t i = 20; i < 50; i++)
+    EXPECT_NEAR(h.series()[0].samples[i].requests_per_second, 10, 1.01) << i;
+  // A run is counted at its end: one of 0.4 s is no pause with a burst behind it.
+  TelemetryHistory runs;
+  TelemetrySnapshot s = snapshot(1, 0);
+  for (int i = 0; i < 50; i++) {
+    s.busy_ns = static_cast<uint64_t>(i / 4) * 400'000'000;
+    runs.add(100 + i * 0.1, {s});
+  }
+  for (size_t i = 20; i < 50; i++) EXPECT_GE(runs.series()[0].samples[i].busy, 0.7) << i;
+}
+
+TEST(TelemetryHistory, AMomentIsKnownWhileItsProcessPublished) {
+  TelemetryHistory h;
+  for (int i = 0; i < 3; i++) h.add(10 + i, {snapshot(1, static_cast<uint64_t>(i) * 10)});
+  h.add(13, {});
+  h.add(20, {snapshot(2, 7)});
+  h.add(21, {snapshot(2, 8)});
+  const TelemetrySeries& s = h.series()[0];
+  EXPECT_FALSE(s.at(9.9));
+  ASSERT_TRUE(s.at(11.5));
+  EXPECT_EQ(s.at(11.5)->all_completed, 10u);
+  EXPECT_FALSE(s.at(15)) << "the first process has ended, the second not begun";
+  EXPECT_TRUE(s.at(20)->first);
+  EXPECT_EQ(s.at(99)->all_completed, 8u) << "it is alive";
+  h.add(22, {});
+  EXPECT_FALSE(s.at(99));
+}
+
+TEST(TelemetryHistory, LatenciesOfAnySpan) {
+  TelemetryHistory h;
+  TelemetrySnapshot s = snapshot(1, 0);
+  h.add(0, {s});
+  for (int i = 1; i <= 100; i++) {
+    s.histogram[runtime::telemetry::bucket_of(i <= 90 ? 1000 : 1000000)]++;
+    h.add(i, {s});
+  }
+  const auto end = [](uint64_t ns) {
+    return static_cast<double>(
+        runtime::telemetry::bucket_begin(runtime::telemetry::bucket_of(ns) + 1));
+  };
+  const TelemetrySeries& series = h.series()[0];
+  EXPECT_EQ(series.latency(0, 100, 0.5), end(1000));
+  EXPECT_EQ(series.latency(0, 100, 0.99), end(1000000));
+  EXPECT_EQ(series.latency(90, 100, 0.5), end(1000000));
+  EXPECT_EQ(series.latency(200, 300, 0.5), -1);
 }
 
 TEST(TelemetryHistory, QuantilesAreEndsOfTheBucketsOfNewRequests) {
@@ -158,7 +211,10 @@ TEST(TelemetryHistory, QueuesAreFullAtMostAndThoseWithoutRoomEmpty) {
   s.queues[1].capacity = 0;
   s.queues[1].fill = 5;
   h.add(1, {s});
-  EXPECT_EQ(h.series()[0].samples[0].fill, (std::vector<float>{1, 0}));
+  const TelemetrySeries& series = h.series()[0];
+  EXPECT_EQ(series.queues[0].part(series.samples[0].queues[0]), 1);
+  EXPECT_EQ(series.queues[1].part(series.samples[0].queues[1]), 0);
+  EXPECT_EQ(series.full(series.samples[0]), 0);
 }
 
 TEST(TelemetryHistory, TheInputThatStallsMostStarves) {
@@ -172,8 +228,9 @@ TEST(TelemetryHistory, TheInputThatStallsMostStarves) {
     s.queues[2].stalls = i * 5;
     h.add(static_cast<double>(i), {s});
   }
-  EXPECT_EQ(h.series()[0].starving(), 2);
-  EXPECT_NEAR(h.series()[0].queues[0].stalls_per_second, 3, 0.5);
+  const TelemetrySample& last = h.series()[0].samples.back();
+  EXPECT_EQ(h.series()[0].starving(last), 2);
+  EXPECT_NEAR(last.queues[0].stalls_per_second, 3, 0.5);
 }
 
 TEST(TelemetryHistory, FailuresAreEvents) {
@@ -317,13 +374,19 @@ TEST_F(TelemetryLive, FollowsAPublisherThroughItsEndAndRestart) {
     })) << round;
     publisher.submitted();
     publisher.completed(std::chrono::microseconds(5));
-    EXPECT_TRUE(wait_for([](const TelemetryHistory& h) { return h.series()[0].completed == 1; }));
+    EXPECT_TRUE(wait_for(
+        [](const TelemetryHistory& h) { return h.series()[0].samples.back().all_completed == 1; }));
+    if (round == 0) watcher.mark(1234);
     if (round == 1) break;
   }
   EXPECT_TRUE(wait_for([](const TelemetryHistory& h) { return !h.series()[0].alive; }));
   watcher.stop_recording();
   watcher.with_history([](const TelemetryHistory& h) { EXPECT_EQ(h.series().size(), 1u); });
-  EXPECT_EQ(read_recording(path).series().size(), 1u);
+  const TelemetryHistory back = read_recording(path);
+  EXPECT_EQ(back.series().size(), 1u);
+  ASSERT_EQ(back.marks().size(), 1u);
+  EXPECT_EQ(back.marks()[0].time, 1234);
+  EXPECT_EQ(back.marks()[0].text, "mark 1");
   unsetenv("POPRT_TELEMETRY_DIR");
 }
 

@@ -282,6 +282,36 @@ TEST_F(TelemetryTest, SessionsPublishRunsAndQueues) {
   EXPECT_EQ(s.queues[0].high_water, 3u);
   EXPECT_EQ(s.queues[0].fill, 1u);
   EXPECT_EQ(s.queues[2].finished, 2u);
+  EXPECT_EQ(s.completed, 2u) << "each transfer is a request";
+  EXPECT_EQ(s.submitted, 2u);
+  EXPECT_GT(s.latency_sum_ns, 0u);
+  EXPECT_EQ(s.in_flight, 0u);
+}
+
+// Without any queue, too; and a handler that fails is a request that failed.
+TEST_F(TelemetryTest, TransfersThroughHandlersAreRequests) {
+  CopyModel copy(4);
+  SessionConfig config;
+  config.telemetry = true;
+  Session session(make_model("copies", copy.image()), config);
+  struct Handler : StreamCallback {
+    Result fetch(void*) noexcept override {
+      return fails ? Result::not_available : Result::success;
+    }
+    bool fails = false;
+  };
+  const auto y = std::make_shared<Handler>();
+  session.set_user_input_handler("x", std::make_shared<Handler>());
+  session.set_user_output_handler("y", y);
+  session.set_user_output_handler("c", std::make_shared<Handler>());
+  for (int i = 0; i < 3; i++) session.run_main_programs();
+  y->fails = true;
+  EXPECT_THROW(session.run_main_programs(), Error);
+  const TelemetrySnapshot s = read_segment(session.telemetry()->path());
+  EXPECT_EQ(s.completed, 3u);
+  EXPECT_EQ(s.failed, 1u);
+  EXPECT_EQ(s.in_flight, 0u);
+  EXPECT_EQ(s.runs, 4u);
 }
 
 TEST_F(TelemetryTest, ARunnersAnchorsShareItsRing) {
