@@ -93,18 +93,20 @@ class Languages(unittest.TestCase):
     @unittest.skipUnless(package("deb/libpoprt1_*.deb") and shutil.which("go"), "there is no deb or no Go")
     def test_go_linked_statically_but_for_libpoprt(self):
         root = self.run_time()
-        output(["go", "build", "-ldflags", '-extldflags "-static-libstdc++ -static-libgcc"', "-o", root.folder + "/work/digits",
+        program = os.path.join(root.folder, "work", "digits")
+        output(["go", "build", "-ldflags", '-extldflags "-static-libstdc++ -static-libgcc"', "-o", program,
                 "./digits"], cwd=os.path.join(SOURCE, "examples/go"),
                env={**os.environ, "PKG_CONFIG_PATH": BUILD + "/pkgconfig", "GOPROXY": "off"})
-        self.assertNotIn("libstdc++", output(["readelf", "-d", root.folder + "/work/digits"]))
+        self.assertNotIn("libstdc++", output(["readelf", "-d", program]))
         self.check(root.run(["./digits", *FILES]))
 
     @unittest.skipUnless(package("deb/libpoprt1_*.deb"), "there is no deb")
     def test_cpp(self):
         root = self.run_time()
+        program = os.path.join(root.folder, "work", "digits")
         output([os.environ["POPRT_CXX"], "-std=c++17", "-I" + os.path.join(SOURCE, "capi/include"),
                 os.path.join(SOURCE, "examples/cpp/digits.cpp"), "-L" + BUILD + "/lib", "-lpoprt", "-static-libstdc++",
-                "-static-libgcc", "-pthread", "-o", root.folder + "/work/digits"])
+                "-static-libgcc", "-pthread", "-o", program])
         self.check(root.run(["./digits", *FILES]))
 
 

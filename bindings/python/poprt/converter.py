@@ -74,6 +74,9 @@ class Converter:
         self.disable_progress_bar = disable_progress_bar  # there is none to disable
         self.logger = logger
 
+    def __repr__(self) -> str:
+        return f"Converter({', '.join(f'{name}={text!r}' for name, text in self.options.items())})"
+
     def convert(self, model: _Model) -> _Model:
         """The converted model, of the type of ``model`` (onnx.ModelProto). What belongs to it in other files is not
         found: load it with its external data."""
