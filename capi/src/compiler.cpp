@@ -7,7 +7,6 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
-#include <future>
 #include <map>
 #include <set>
 #include <span>
@@ -274,19 +273,14 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
       return with_options(model, o, note, std::move(files));
     }
   }
-  // Beside the compilation, unless the cache had it. What is wrong with a model is best said by the
-  // import: its error leaves this function first.
-  std::future<std::string> hash;
-  if (!cache) hash = std::async(std::launch::async, [&] { return hash_of(source, o.allow_links); });
   const auto payload = std::make_shared<runtime::PayloadBuffer>();
   call_with_sink([&](std::span<const std::byte> bytes) { payload->append(bytes); },
                  [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
                    capi::compiler_plugin().compile(&o, &source, sink, error);
                  });
-  if (cache)
-    cache->store(key, payload->bytes());
-  else
-    note.hash = hash.get();
+  if (cache) cache->store(key, payload->bytes());
+  // Without a cache only now: what is wrong with a model is best said by the import.
+  if (note.hash.empty()) note.hash = hash_of(source, o.allow_links);
   return with_options(runtime::open_payload(name, payload->bytes(), payload), o, note,
                       std::move(files));
 }

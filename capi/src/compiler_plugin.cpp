@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <future>
 #include <map>
 #include <new>
 #include <span>
@@ -229,17 +228,16 @@ void compile_to_popef(const poprt_compile_options* o, const poprt_plugin_source*
   guard(error, [&] {
     std::vector<onnx::ModelFile> files;
     if (o->embed_source) check_embedded(files = files_of(*source, o->allow_links != 0));
-    // Beside the compilation. What is wrong with a model is best said by the import: its error
-    // leaves this function first.
-    std::future<std::string> hash = std::async(std::launch::async, [&] {
-      return onnx::hash_of(o->embed_source ? files : files_of(*source, o->allow_links != 0));
-    });
     const compiler::Executable executable = compile_source(*o, *source);
-    const capi::Source note{std::filesystem::path(source->path).filename().string(), hash.get()};
+    // Otherwise now: what is wrong with a model is best said by the import.
+    if (!o->embed_source) files = files_of(*source, o->allow_links != 0);
+    const capi::Source note{std::filesystem::path(source->path).filename().string(),
+                            onnx::hash_of(files)};
     std::map<std::string, std::string> blobs;
-    for (const onnx::ModelFile& f : files)
-      blobs[runtime::source_blob(f.location)].assign(reinterpret_cast<const char*>(f.bytes.data()),
-                                                     f.bytes.size());
+    if (o->embed_source)
+      for (const onnx::ModelFile& f : files)
+        blobs[runtime::source_blob(f.location)].assign(
+            reinterpret_cast<const char*>(f.bytes.data()), f.bytes.size());
     files.clear();
     for (const auto& [name, text] : executable.notes) blobs[name] = text;
     for (const auto& b : std::span(o->opaque_blobs, o->opaque_blob_count))
