@@ -154,7 +154,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_execute_indexed(poprt_runner*
 
 /* Called once, when the outputs are written or the request failed (`code` is not POPRT_OK): on a
  * thread of the runner, or on the thread that cancels the request or finds its time over. Must not
- * block, must not throw, may submit further requests but not wait for them. */
+ * block, must not throw, may submit further requests but not wait for them. Whoever waits for the
+ * request may be told before: `user_data` must stay valid until the callback was called. */
 typedef void (*poprt_request_fn)(poprt_error_code code, void* user_data);
 
 /* Submits a run and returns; requests run in the order of submission. Arguments are checked and
