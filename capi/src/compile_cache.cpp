@@ -8,14 +8,21 @@
 #include "base/log.h"
 #include "base/sha256.h"
 #include "base/shape.h"
-#include "option_lists.h"
+#include "option_table.h"
 #include "program/serialize.h"
 
 namespace poprt::capi {
 namespace {
 
 // Options by name that decide the result. Others are recorded, which is no part of what is cached.
-constexpr const char* kActing[] = {"remove_outputs", "checkpoints", "fp16_skip_op_types"};
+std::vector<poprt_option> acting(const poprt_compile_options& o) {
+  std::vector<poprt_option> list(o.options, o.options + o.option_count);
+  std::erase_if(list, [](const poprt_option& option) {
+    const OptionRow* row = find_option(option.name);
+    return !row || row->effect != OptionEffect::acts;
+  });
+  return list;
+}
 
 // Every option that decides the result; callbacks do not.
 std::string describe(const poprt_compile_options& o) {
@@ -42,8 +49,8 @@ std::string describe(const poprt_compile_options& o) {
   if (o.stop_after) s += fmt::format(", stop_after {}", o.stop_after);
   if (o.variable_weights) s += ", variable weights";
   if (o.strict) s += ", strict";
-  for (const char* name : kActing)
-    if (const char* value = named_option(o, name)) s += fmt::format(", {} [{}]", name, value);
+  for (const poprt_option& option : acting(o))
+    s += fmt::format(", {} [{}]", option.name, option.value);
   return s;
 }
 
@@ -84,8 +91,8 @@ runtime::CacheKey cache_key(const poprt_compile_options& options, const std::str
     hash.add_sized(std::to_string(count));
     for (const char* n : std::span(list, count)) hash.add_sized(n);
   }
-  for (const char* acting : kActing)
-    if (const char* value = named_option(options, acting)) hash.add_sized(acting).add_sized(value);
+  for (const poprt_option& option : acting(options))
+    hash.add_sized(option.name).add_sized(option.value);
   key.hash = hash.finish();
   for (char& c : key.description)
     if (static_cast<unsigned char>(c) < 0x20) c = '?';
