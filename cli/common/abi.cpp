@@ -140,7 +140,6 @@ const poprt_compile_options* CompileSettings::get() {
   options_.convert_version = convert_version;
   options_.allow_links = allow_links;
   options_.strict = strict;
-  options_.embed_source = embed_source;
   options_.progress = progress;
   options_.user_data = user_data;
   return &options_;

@@ -81,7 +81,7 @@ struct CompileSettings {
   std::string precision, winograd;
   std::vector<std::string> passes, skip_passes;
   int64_t max_tensor_size = -1, convert_version = 0;
-  bool allow_links = false, strict = false, embed_source = false;
+  bool allow_links = false, strict = false;
   poprt_progress_fn progress = nullptr;
   void* user_data = nullptr;
 

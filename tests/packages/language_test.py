@@ -53,11 +53,11 @@ class Languages(unittest.TestCase):
     def test_python(self):
         root = self.root(["python3-minimal", "python3-numpy", "libpython3-stdlib", "libstdc++6"])
         with zipfile.ZipFile(package("python/*.whl")) as wheel:  # as pip unpacks it
-            wheel.extractall(root.folder + "/work")
+            wheel.extractall(root.path())
         root.bring(os.path.join(SOURCE, "examples/python/digits.py"))
         self.check(root.run(["python3", "-W", "error", "digits.py", *FILES]))
         for command in ("poprt", "poprt_exec", "popef_dump"):
-            os.chmod(f"{root.folder}/work/poprt/bin/{command}", 0o755)
+            os.chmod(root.path("poprt/bin", command), 0o755)
             said = root.run(["python3", "-c", f"from poprt._commands import {command}; {command}()", "--help"])
             self.assertIn("Usage: " + command, said)
 
@@ -66,7 +66,7 @@ class Languages(unittest.TestCase):
         jar = package("java/poprt-*[0-9].jar")
         root = self.root(["openjdk-17-jre-headless", "libstdc++6"])
         root.bring(jar)
-        output(["javac", "-cp", jar, "-d", root.folder + "/work", os.path.join(SOURCE, "examples/java/Digits.java")])
+        output(["javac", "-cp", jar, "-d", root.path(), os.path.join(SOURCE, "examples/java/Digits.java")])
         (java,) = glob.glob(root.folder + "/usr/lib/jvm/java-17-*/bin/java")
         self.check(root.run([java.removeprefix(root.folder), "-cp", f"{os.path.basename(jar)}:.", "Digits", *FILES]))
 
@@ -77,7 +77,7 @@ class Languages(unittest.TestCase):
             nupkg.extractall(self.folder + "/nupkg")
         for pattern in ("lib/net472/*", "runtimes/*/native/*"):  # the documented step
             root.bring(*glob.glob(f"{self.folder}/nupkg/{pattern}"))
-        output(["mcs", f"-r:{root.folder}/work/Poprt.dll", f"-out:{root.folder}/work/Digits.exe",
+        output(["mcs", "-r:" + root.path("Poprt.dll"), "-out:" + root.path("Digits.exe"),
                 os.path.join(SOURCE, "examples/csharp/Digits.cs")])
         self.check(root.run(["mono", "Digits.exe", *FILES]))
         said = output(["monodis", "--assembly", f"{self.folder}/nupkg/lib/net472/Poprt.dll"]) if shutil.which("monodis") else ""
@@ -93,7 +93,7 @@ class Languages(unittest.TestCase):
     @unittest.skipUnless(package("deb/libpoprt1_*.deb") and shutil.which("go"), "there is no deb or no Go")
     def test_go_linked_statically_but_for_libpoprt(self):
         root = self.run_time()
-        program = os.path.join(root.folder, "work", "digits")
+        program = root.path("digits")
         output(["go", "build", "-ldflags", '-extldflags "-static-libstdc++ -static-libgcc"', "-o", program,
                 "./digits"], cwd=os.path.join(SOURCE, "examples/go"),
                env={**os.environ, "PKG_CONFIG_PATH": BUILD + "/pkgconfig", "GOPROXY": "off"})
@@ -103,7 +103,7 @@ class Languages(unittest.TestCase):
     @unittest.skipUnless(package("deb/libpoprt1_*.deb"), "there is no deb")
     def test_cpp(self):
         root = self.run_time()
-        program = os.path.join(root.folder, "work", "digits")
+        program = root.path("digits")
         output([os.environ["POPRT_CXX"], "-std=c++17", "-I" + os.path.join(SOURCE, "capi/include"),
                 os.path.join(SOURCE, "examples/cpp/digits.cpp"), "-L" + BUILD + "/lib", "-lpoprt", "-static-libstdc++",
                 "-static-libgcc", "-pthread", "-o", program])

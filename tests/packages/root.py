@@ -80,6 +80,10 @@ class Root:
             output(["dpkg", "-x", deb, folder])
         self.alternatives()
 
+    def path(self, *parts):
+        """Of a file in /work of the root, from outside."""
+        return os.path.join(self.folder, "work", *parts)
+
     def alternatives(self):
         """Links that packages make when they are installed, such as libblas.so.3, where what they stand for is here."""
         for record in os.listdir("/var/lib/dpkg/alternatives"):

@@ -1,13 +1,13 @@
 #include "exec/support/values.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <optional>
 
+#include "common/temporary_folder.h"
 #include "compiler/compiler.h"
 #include "compiler/fix_shapes.h"
 #include "compiler/flow/specialize.h"
@@ -112,27 +112,6 @@ bool make_up_text(const ir::Graph& model, const CompileSettings& settings, Value
   return made;
 }
 
-// A model in a file that goes away with this object.
-class TemporaryModel {
- public:
-  explicit TemporaryModel(const ir::Graph& graph) {
-    std::string name = (std::filesystem::temp_directory_path() / "poprt-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw Failure(fmt::format("cannot make a folder '{}'", name));
-    folder_ = name;
-    onnx::export_file(graph, path());
-  }
-  ~TemporaryModel() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  TemporaryModel(const TemporaryModel&) = delete;
-  TemporaryModel& operator=(const TemporaryModel&) = delete;
-  std::string path() const { return (folder_ / "model.onnx").string(); }
-
- private:
-  std::filesystem::path folder_;
-};
-
 // A file only where the model is too large for memory to hold it in one piece.
 Executable compile_graph(const ir::Graph& graph, CompileSettings& settings) {
   std::string bytes;
@@ -140,7 +119,10 @@ Executable compile_graph(const ir::Graph& graph, CompileSettings& settings) {
     bytes = onnx::export_bytes(graph);
   } catch (const Error& e) {
     if (e.code() != ErrorCode::resource_exhausted) throw;
-    return load_model(TemporaryModel(graph).path(), settings);
+    const TemporaryFolder folder;
+    const std::string path = (folder.path() / "model.onnx").string();
+    onnx::export_file(graph, path);
+    return load_model(path, settings);
   }
   poprt_compiler* compiler = nullptr;
   check(poprt_compiler_create(settings.get(), &compiler));
