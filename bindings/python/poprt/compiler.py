@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import os
 from typing import Any, Callable, Iterable, Optional, Union
 
@@ -17,16 +19,16 @@ _WINOGRADS = {None: 0, "": 0, "off": 1, "exact": 2, "fast": 3}
 _PRECISIONS = {None: 0, "": 0, "keep": 0, "fp32": 1, "fp16": 2}
 
 
-# Fields that the library takes by name, as --compiler_options does: what tunes a chip.
-_RECORDED = frozenset((
-    "ipu_version", "batches_per_step", "partials_type", "available_memory_proportion", "num_io_tiles", "enable_model_fusion",
-    "enable_prefetch_datastreams", "stream_buffering_depth", "enable_pad_conv_channel", "serialize_ir", "serialized_ir_dest",
-    "enable_gather_simplifier", "engine_options", "custom_patterns", "custom_transform_applier_settings",
-    "use_128bit_conv_unit_load", "enable_multi_stage_reduce", "enable_fast_reduce", "enable_outlining", "outline_threshold",
-    "group_host_sync", "rearrange_streams_on_host", "rearrange_anchors_on_host", "enable_non_stable_softmax",
-    "subgraph_copying_strategy", "virtual_graph_mode", "virtual_graph_split_ratios", "time_limit_scheduler",
-    "swap_limit_scheduler", "transitive_closure_optimization_threshold", "create_host_transferable_tensor_with_offset",
-    "enable_efficient_overlap_io_topo_cons"))
+# Fields of PopRT's that CompilerOptions hands on in a way of their own.
+_HANDED_ON = {"num_ipus", "enable_pipelining", "enable_engine_caching", "cache_path", "constant_weights", "opaque_blobs",
+              "show_compilation_progress_bar"}
+
+
+@functools.lru_cache(maxsize=None)
+def _fields_by_name() -> frozenset[str]:
+    """The other fields of PopRT's: the library takes them by name, as --compiler_options does."""
+    fields = json.loads(_raw.RawCompiler.list_options())["compiler_options"]
+    return frozenset(field["name"] for field in fields) - _HANDED_ON
 
 
 class CompilerOptions(Config):
@@ -35,7 +37,8 @@ class CompilerOptions(Config):
     Options that tune the chip (tiles, memory proportions, exchange, outlining, streams) go into the PopEF file's
     metadata; the emulated IPU plans these itself. ``options`` has those of command poprt by name, as ``list_options()``
     says. ``num_ipus``, ``enable_pipelining`` and ``virtual_graph_mode`` ask for more than one IPU,
-    which is an UnimplementedError.
+    which is an UnimplementedError. Nothing draws a progress bar here, whatever ``show_compilation_progress_bar`` says:
+    ``compilation_progress_logger`` is told of progress.
     """
 
     num_ipus: int = 1
@@ -151,12 +154,11 @@ class CompilerOptions(Config):
                               _raw.raw_pass_fn() if after_pass is not None else 0, _raw.raw_object_address(listen))
         return raw
 
-
     def _named_options(self) -> dict[str, str]:
         """What the library knows by name: the given ones, and the fields of PopRT's that this class has no use for."""
         named = {name: value if isinstance(value, str) else str(value) for name, value in self.options.items()}
         fields = [f"{name}={value}" for name, value in self.changed().items()
-                  if name in _RECORDED and value not in ("", {}, [])]
+                  if name in _fields_by_name() and value not in ("", {}, [])]
         if fields:
             given = [named["compiler_options"]] if "compiler_options" in named else []
             named["compiler_options"] = "\n".join(given + fields)

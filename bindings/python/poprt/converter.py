@@ -32,7 +32,8 @@ class Converter:
 
     The arguments are options of command ``poprt``: docs/options.md says what each does. One that tunes a chip is recorded
     when the model is compiled with it (``CompilerOptions.options``); one that is not available is an UnimplementedError.
-    ``convert_version`` None keeps the model's opset. Messages of the library go to ``logger`` while a model is converted.
+    ``convert_version`` None keeps the model's opset. There is no progress bar that ``disable_progress_bar`` could take away.
+    Messages of the library go to ``logger`` while a model is converted.
     """
 
     def __init__(self, *, input_shape: Optional[Mapping[str, Sequence[int]]] = None, convert_version: Optional[int] = None,
