@@ -1,6 +1,7 @@
 #include "poprt/compiler.h"
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include <sstream>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/log_level.h"
 #include "compile_cache.h"
 #include "compiler_loader.h"
@@ -88,8 +90,9 @@ struct poprt_compiler {
   std::vector<std::string> option_texts;
   std::vector<poprt_option> named;
   std::string stop_after, cache_path;
-  // What conversion does besides.
+  // What conversion does besides, and whether there was one.
   bool check_models = false, compare_layers = false;
+  mutable std::atomic<bool> converted = false;
 };
 
 namespace {
@@ -254,9 +257,19 @@ std::shared_ptr<const runtime::Model> with_options(
   return made;
 }
 
+// What acts where a model is converted does nothing where it is only compiled.
+void warn_without_conversion(const poprt_compiler& c) {
+  if (c.converted) return;
+  for (const auto& [given, name] :
+       {std::pair(c.check_models, "check"), std::pair(c.compare_layers, "precision_compare")})
+    if (given)
+      log().warn("--{} has no effect: the model is compiled without being converted", name);
+}
+
 std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
                                               const poprt_plugin_source& source,
                                               const std::string& name) {
+  warn_without_conversion(compiler);
   const poprt_compile_options& o = compiler.options;
   capi::Source note;
   if (source.path) note.name = std::filesystem::path(source.path).filename().string();
@@ -285,33 +298,32 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
                       std::move(files));
 }
 
-// A folder beside a file, which goes with what is left in it.
-class FolderBeside {
+// A folder that goes with this object, and everything in it.
+class TemporaryFolder {
  public:
-  explicit FolderBeside(const fs::path& file) {
-    std::string name =
-        ((file.has_parent_path() ? file.parent_path() : fs::path(".")) / ".poprt_check_XXXXXX")
-            .string();
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "poprt_XXXXXX").string();
     if (!mkdtemp(name.data()))
-      fail(errno == ENOENT ? ErrorCode::not_found : ErrorCode::permission_denied,
-           "cannot make a folder beside '{}': {}", file.string(), std::strerror(errno));
+      fail(ErrorCode::permission_denied, "cannot make a folder in '{}': {}",
+           fs::temp_directory_path().string(), std::strerror(errno));
     path_ = name;
   }
-  ~FolderBeside() {
+  ~TemporaryFolder() {
     std::error_code error;
     fs::remove_all(path_, error);
   }
-  FolderBeside(const FolderBeside&) = delete;
-  FolderBeside& operator=(const FolderBeside&) = delete;
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   const fs::path& path() const { return path_; }
 
  private:
   fs::path path_;
 };
 
-void convert(const poprt_compiler& c, const poprt_plugin_source& source, const char* out) {
+void convert(const poprt_compile_options& options, const poprt_plugin_source& source,
+             const char* out) {
   call([&](poprt_plugin_error* error) {
-    capi::compiler_plugin().convert(&c.options, &source, out, error);
+    capi::compiler_plugin().convert(&options, &source, out, error);
   });
 }
 
@@ -378,25 +390,28 @@ std::string compare_layers(const poprt_compiler& c, const poprt_plugin_source& o
                               compile_converted(converted, {{capi::kLayers, names.c_str()}}));
 }
 
-// Nothing appears at `out` unless what it becomes is right.
+// Nothing appears at `out` unless what it becomes is right, and nothing beside it at any time: the
+// model is converted twice, since the second time only the converter's own files are written.
 void convert_and_check(const poprt_compiler& c, const poprt_plugin_source& source,
                        const fs::path& out) {
-  const FolderBeside folder(out);
-  const fs::path file = folder.path() / out.filename();
-  convert(c, source, file.c_str());
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "model.onnx";
+  poprt_compile_options quiet = c.options;
+  quiet.progress = nullptr;
+  quiet.after_pass = nullptr;
+  convert(quiet, source, file.c_str());
   const poprt_plugin_source converted{file.c_str(), nullptr, 0, nullptr};
   const std::vector<poprt_option> named(c.options.options,
                                         c.options.options + c.options.option_count);
   if (c.check_models)
     capi::check_same_results(compile_original(c, source, named), compile_converted(converted, {}));
-  if (c.compare_layers) {
-    const std::string text = compare_layers(c, source, converted);
-    AtomicFile log(out.parent_path() / "precision_compare.log");
-    log.write(std::as_bytes(std::span(text)));
-    log.commit();
-  }
-  for (const auto& made : fs::directory_iterator(folder.path()))
-    fs::rename(made.path(), out.parent_path() / made.path().filename());
+  std::string layers;
+  if (c.compare_layers) layers = compare_layers(c, source, converted);
+  convert(c.options, source, out.c_str());
+  if (!c.compare_layers) return;
+  AtomicFile log(out.parent_path() / "precision_compare.log");
+  log.write(std::as_bytes(std::span(layers)));
+  log.commit();
 }
 
 }  // namespace
@@ -501,6 +516,7 @@ poprt_error* poprt_compiler_compile_to_popef(const poprt_compiler* compiler, con
       runtime::save_model(*compile(c, source, runtime::executable_name(onnx_path)), popef_path);
       return;
     }
+    warn_without_conversion(c);
     call([&](poprt_plugin_error* error) {
       capi::compiler_plugin().compile_to_popef(&c.options, &source, popef_path, error);
     });
@@ -513,10 +529,11 @@ poprt_error* poprt_compiler_convert_file(const poprt_compiler* compiler, const c
     const auto& c = capi::required(compiler, "compiler");
     const poprt_plugin_source source{&capi::required(onnx_path, "onnx_path"), nullptr, 0, nullptr};
     capi::required(out_onnx_path, "out_onnx_path");
+    c.converted = true;
     if (c.check_models || c.compare_layers)
       convert_and_check(c, source, out_onnx_path);
     else
-      convert(c, source, out_onnx_path);
+      convert(c.options, source, out_onnx_path);
   });
 }
 

@@ -218,8 +218,7 @@ void check_embedded(std::span<const onnx::ModelFile> files) {
   if (bytes > kMost)
     fail(ErrorCode::resource_exhausted,
          "`embed_source`: the model and its external data have {} bytes, at most {} can be "
-         "embedded; "
-         "keep the model beside the PopEF file instead",
+         "embedded; keep the model beside the PopEF file instead",
          bytes, kMost);
 }
 

@@ -205,8 +205,7 @@ void check_same_results(const std::shared_ptr<const runtime::Model>& original,
     if (bad)
       fail(ErrorCode::data_loss,
            "--check: output '{}' of the converted model differs in {} of {} elements by up to "
-           "{:.3g}, "
-           "the original's largest is {:.3g}",
+           "{:.3g}, the original's largest is {:.3g}",
            name, bad, values.size(), worst, most);
   }
 }
@@ -224,8 +223,7 @@ std::string compare_layers(const std::vector<Layer>& layers,
     const Statistics noise(d.noise);
     text += fmt::format(
         "{} {}: MSE {:.6g} MAE {:.6g} SNR {:.6g} cosine distance {:.6g} noise skewness {:.6g} "
-        "noise "
-        "kurtosis {:.6g}\n",
+        "noise kurtosis {:.6g}\n",
         layer.type, layer.name, d.mse, d.mae, d.snr, d.cosine, noise.skewness, noise.kurtosis);
     text += Statistics(before).text("original") + Statistics(after).text("converted") +
             noise.text("noise");

@@ -111,8 +111,7 @@ Document load_document(const std::filesystem::path& path, Progress& progress) {
     if (is_input_file(path))
       fail(ErrorCode::invalid_argument,
            "a picture or a tensor, no model: drop it on the window while a model is in front, and "
-           "it "
-           "becomes its input");
+           "it becomes its input");
     d.kind = document_kind(path);
     if (d.kind == DocumentKind::popef)
       load_popef(d, progress);

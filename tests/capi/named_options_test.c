@@ -175,6 +175,41 @@ static void a_check_fails_before_anything_is_written(void** state) {
   assert_int_equal(rmdir(folder), 0);
 }
 
+static void count_checks(poprt_log_level level, const char* message, void* user_data) {
+  (void)level;
+  *(int*)user_data += strstr(message, "without being converted") != NULL;
+}
+
+static void a_check_that_nobody_makes_is_said(void** state) {
+  (void)state;
+  char folder[] = "/tmp/poprt_capi_XXXXXX", path[64];
+  assert_non_null(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/c.onnx", folder);
+  poprt_option list[] = {
+      {"input_shape", "x=2,4"}, {"check", "True"}, {"precision_compare", "True"}};
+  poprt_compile_options o = {0};
+  o.struct_size = sizeof o;
+  o.options = list;
+  o.option_count = 3;
+  int said = 0;
+  poprt_log_set_callback(count_checks, &said);
+  poprt_executable_free(compile(&o));
+  assert_int_equal(said, 2);
+  poprt_compiler* c = NULL;
+  poprt_executable* e = NULL;
+  OK(poprt_compiler_create(&o, &c));
+  OK(poprt_compiler_convert_file(c, DATA "/identity.onnx", path));
+  OK(poprt_compiler_compile_file(c, path, &e));
+  assert_int_equal(said, 2);
+  poprt_log_set_callback(NULL, NULL);
+  poprt_executable_free(e);
+  poprt_compiler_free(c);
+  unlink(path);
+  snprintf(path, sizeof path, "%s/precision_compare.log", folder);
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(rmdir(folder), 0);
+}
+
 static void lists_options_and_counts_of_types(void** state) {
   (void)state;
   poprt_string* text = NULL;
@@ -201,6 +236,7 @@ int main(void) {
       cmocka_unit_test(refuses_what_is_wrong_or_not_there),
       cmocka_unit_test(a_cache_tells_them_apart),
       cmocka_unit_test(a_check_fails_before_anything_is_written),
+      cmocka_unit_test(a_check_that_nobody_makes_is_said),
       cmocka_unit_test(lists_options_and_counts_of_types),
   };
   return cmocka_run_group_tests_name("named_options", tests, NULL, NULL);

@@ -171,7 +171,7 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_to_popef(
 
 /* Only the conversion: writes the converted model as ONNX. With option `check` both models run once
  * with random inputs before that, and data_loss says where they differ; with `precision_compare`
- * precision_compare.log appears beside it. (Compiling alone does neither.) Since 0.1. */
+ * precision_compare.log appears beside it. (Compiling alone does neither, and warns.) Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_convert_file(const poprt_compiler* compiler,
                                                                   const char* onnx_path,
                                                                   const char* out_onnx_path);
