@@ -172,7 +172,9 @@ int main(int argc, char** argv) {
         pair[watched ? 1 : 0] = server.next();
         if (watcher)
           watcher->with_history([&](const inspector::TelemetryHistory& history) {
-            for (const auto& s : history.series()) requests += static_cast<double>(s.completed);
+            for (const auto& s : history.series())
+              if (!s.samples.empty())
+                requests += static_cast<double>(s.samples.back().all_completed);
           });
       }
       watched_first = !watched_first;
