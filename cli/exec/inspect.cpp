@@ -12,6 +12,7 @@
 #include "common/arguments.h"
 #include "exec/commands.h"
 #include "kernels/common/cpu.h"
+#include "model/class_names.h"
 #include "model/graph_svg.h"
 #include "model/report.h"
 #include "model/run_report.h"
@@ -30,7 +31,7 @@ struct Settings {
 
   // Of the run view.
   std::vector<std::string> inputs, references, outputs;
-  std::string second;
+  std::string second, labels;
   uint64_t seed = 1;
   size_t top = 5;
   double bench = 0;
@@ -100,7 +101,8 @@ int run_view(const Settings& s, const Document& d) {
   const InputChoices choices = choices_of(s.inputs);
   const auto model = model_to_run(d, nullptr, progress);
   const RunResult result = run_model(model, choices, s.seed, progress);
-  std::vector<Table> tables = run_tables(result, s.top);
+  std::vector<Table> tables = run_tables(
+      result, s.top, s.labels.empty() ? std::vector<std::string>() : read_class_names(s.labels));
   std::vector<TensorDifference> differences;
   if (!s.second.empty()) {
     const auto other = model_to_run(load(s.second), nullptr, progress);
@@ -161,8 +163,9 @@ int run(const Settings& s) {
   kernels::warn_of_isa();
   const bool runs = s.view == kRunView;
   if (!runs && (!s.inputs.empty() || !s.references.empty() || !s.outputs.empty() ||
-                !s.second.empty() || s.bench > 0))
-    throw Usage("--input, --output, --reference, --second and --bench are for --view run");
+                !s.second.empty() || !s.labels.empty() || s.bench > 0))
+    throw Usage(
+        "--input, --labels, --output, --reference, --second and --bench are for --view run");
   if (s.file.empty()) {
     if (s.view != "queues") throw Usage("give a FILE, or --view queues for running processes");
     return watch(s);
@@ -200,10 +203,15 @@ int run(const Settings& s) {
 }
 
 void add_run_options(CLI::App& c, Settings& s) {
-  c.add_option("--input", s.inputs,
-               "With --view run: NAME=random, NAME=zeros, NAME=FILE.npy, NAME=FILE.pb, or a "
-               "picture NAME=FILE[:unit|symmetric|bytes|imagenet] [random]")
+  c.add_option(
+       "--input", s.inputs,
+       "With --view run: NAME=random, NAME=zeros, NAME=FILE.npy, NAME=FILE.pb, or a "
+       "picture NAME=FILE[:unit|symmetric|bytes|imagenet][:crop] [random]; crop: its middle in the "
+       "input's proportions, else all of it is resized")
       ->expected(1, 1 << 20);
+  c.add_option("--labels", s.labels,
+               "With --view run: text with the names of the classes, one a line; the largest "
+               "elements get a name and their softmax");
   c.add_option("--output", s.outputs, "With --view run: NAME=FILE.npy, write this output")
       ->expected(1, 1 << 20);
   c.add_option("--second", s.second,

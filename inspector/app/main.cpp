@@ -349,7 +349,7 @@ int main(int argc, char** argv) {
           std::vector<std::string>{"anchors", "data", "opaque", "metadata", "blobs"}));
   app.add_option("--step", a.step, "Pass to show in the screenshot of the passes view, from 0 on");
   app.add_option("--input", a.inputs,
-                 "NAME=FILE for the run view: .npy, .pb, or a picture FILE[:imagenet], or "
+                 "NAME=FILE for the run view: .npy, .pb, or a picture FILE[:imagenet][:crop], or "
                  "NAME=zeros; a screenshot of it runs the model")
       ->expected(1, 1 << 20);
   app.add_option("--bench", a.bench, "Seconds to measure before a screenshot of the run view")

@@ -126,6 +126,21 @@ std::vector<double> resized(const Tensor& rgb, int64_t height, int64_t width) {
   return resampled<double>(low, height, columns, 3, width);
 }
 
+// The largest part around the middle with the proportions of height x width.
+Tensor centre_of(const Tensor& rgb, int64_t height, int64_t width) {
+  const int64_t rows = rgb.shape()[0], columns = rgb.shape()[1];
+  const int64_t kept_rows = std::clamp<int64_t>(columns * height / width, 1, rows);
+  const int64_t kept_columns = std::clamp<int64_t>(rows * width / height, 1, columns);
+  const int64_t top = (rows - kept_rows) / 2, left = (columns - kept_columns) / 2;
+  Tensor part = Tensor::zeros(DType::u8, {kept_rows, kept_columns, 3});
+  const auto from = rgb.values<uint8_t>();
+  const auto to = part.mutable_values<uint8_t>();
+  for (int64_t r = 0; r < kept_rows; r++)
+    std::copy_n(from.begin() + ((top + r) * columns + left) * 3, kept_columns * 3,
+                to.begin() + r * kept_columns * 3);
+  return part;
+}
+
 double ranged(double byte, int64_t channel, PixelRange range) {
   constexpr std::array<double, 3> mean = {0.485, 0.456, 0.406}, deviation = {0.229, 0.224, 0.225};
   const auto c = static_cast<size_t>(channel);
@@ -170,22 +185,31 @@ InputChoice input_choice(std::string_view word) {
   if (word.empty())
     fail(ErrorCode::invalid_argument, "an input is random, zeros, or a file; found nothing");
   if (word == "random") return {};
-  if (word == "zeros") return {InputKind::zeros, {}, PixelRange::unit};
-  InputChoice choice{InputKind::file, word, PixelRange::unit};
-  for (int r = 0; r < kPixelRanges; r++)
-    if (const std::string ending = fmt::format(":{}", kRangeNames[r]); word.ends_with(ending)) {
-      choice.pixels = static_cast<PixelRange>(r);
-      choice.path = word.substr(0, word.size() - ending.size());
-    }
+  if (word == "zeros") return {InputKind::zeros, {}};
+  InputChoice choice{InputKind::file, {}};
+  const auto ends = [&](std::string_view ending) {
+    const bool found = word.size() > ending.size() && word.ends_with(ending) &&
+                       word[word.size() - ending.size() - 1] == ':';
+    if (found) word.remove_suffix(ending.size() + 1);
+    return found;
+  };
+  for (int turn = 0; turn < 2; turn++) {  // in either order
+    if (ends("crop")) choice.crop = true;
+    for (int r = 0; r < kPixelRanges; r++)
+      if (ends(kRangeNames[r])) choice.pixels = static_cast<PixelRange>(r);
+  }
+  choice.path = word;
   return choice;
 }
 
 std::string input_choice_text(const InputChoice& choice) {
   if (choice.kind == InputKind::random) return "random";
   if (choice.kind == InputKind::zeros) return "zeros";
-  return choice.path.string() + (choice.pixels == PixelRange::unit || is_tensor_file(choice.path)
-                                     ? ""
-                                     : fmt::format(":{}", pixel_range_name(choice.pixels)));
+  std::string text = choice.path.string();
+  if (is_tensor_file(choice.path)) return text;
+  if (choice.pixels != PixelRange::unit)
+    text += fmt::format(":{}", pixel_range_name(choice.pixels));
+  return choice.crop ? text + ":crop" : text;
 }
 
 Tensor tensor_of(DType dtype, const Shape& shape, std::span<const double> values) {
@@ -230,12 +254,13 @@ Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed) {
   return whole || is_wide_float(dtype) ? tensor_of(dtype, shape, values) : t;
 }
 
-Tensor picture_as(const Tensor& rgb, DType dtype, const Shape& shape, PixelRange range) {
+Tensor picture_as(const Tensor& rgb, DType dtype, const Shape& shape, PixelRange range, bool crop) {
   const PictureAxes axes = axes_of(shape);
   const auto at = [&](int axis) { return axis < 0 ? 1 : shape[static_cast<size_t>(axis)]; };
   const int64_t height = at(axes.height), width = at(axes.width), channels = at(axes.channels);
   if (element_count(shape) == 0) return Tensor::zeros(dtype, shape);
-  const std::vector<double> pixels = resized(rgb, height, width);
+  const std::vector<double> pixels =
+      resized(crop ? centre_of(rgb, height, width) : rgb, height, width);
   std::vector<double> values(static_cast<size_t>(element_count(shape)));
   const int64_t each = height * width * channels;
   const bool channels_first = axes.channels >= 0 && axes.channels < axes.height;
@@ -264,7 +289,7 @@ Tensor input_tensor(const program::Anchor& anchor, const InputChoice& choice, ui
   try {
     const Tensor rgb = ops::decode_rgb(
         {reinterpret_cast<const uint8_t*>(file->bytes().data()), file->bytes().size()});
-    return picture_as(rgb, anchor.dtype, anchor.shape, choice.pixels);
+    return picture_as(rgb, anchor.dtype, anchor.shape, choice.pixels, choice.crop);
   } catch (Error& e) {
     e.add_context(fmt::format("input '{}', '{}'", printable(anchor.name), choice.path.string()));
     throw;

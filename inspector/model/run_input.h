@@ -29,14 +29,15 @@ struct InputChoice {
   InputKind kind = InputKind::random;
   std::filesystem::path path;  // of a file: .npy, .pb (an ONNX TensorProto), or a picture
   PixelRange pixels = PixelRange::unit;
+  bool crop = false;  // of a picture the middle, in the input's proportions, instead of all of it
 
   bool operator==(const InputChoice&) const = default;
 };
 // By name of the input; those that are not named are random.
 using InputChoices = std::map<std::string, InputChoice>;
 
-// "random", "zeros", or "FILE", of pictures also "FILE:imagenet". Throws invalid_argument for an
-// empty word.
+// "random", "zeros", or "FILE", of pictures also "FILE:imagenet", "FILE:crop",
+// "FILE:imagenet:crop". Throws invalid_argument for an empty word.
 InputChoice input_choice(std::string_view word);
 std::string input_choice_text(const InputChoice& choice);
 
@@ -53,9 +54,11 @@ Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed);
 Tensor tensor_of(DType dtype, const Shape& shape, std::span<const double> values);
 
 // A picture (u8 [height, width, 3]) as an input of `shape`: [N, C, H, W], [N, H, W, C] or without
-// N, or [H, W]; C is 1 or 3. It is resized to H x W (which changes its proportions when they
-// differ) and repeated N times. Throws invalid_argument for other shapes.
-Tensor picture_as(const Tensor& rgb, DType dtype, const Shape& shape, PixelRange range);
+// N, or [H, W]; C is 1 or 3. All of it, or with `crop` the largest part around the middle that has
+// the proportions of H x W, is resized to H x W (which changes the proportions of what is not
+// cropped) and repeated N times. Throws invalid_argument for other shapes.
+Tensor picture_as(const Tensor& rgb, DType dtype, const Shape& shape, PixelRange range,
+                  bool crop = false);
 
 // The value of one input. A file's floats may be of another float type, and its shape may lack or
 // have additional leading dimensions of 1. Throws what reading throws, and invalid_argument naming

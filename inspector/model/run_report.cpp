@@ -9,7 +9,8 @@
 
 namespace poprt::inspector {
 
-std::vector<Table> run_tables(const RunResult& result, size_t top) {
+std::vector<Table> run_tables(const RunResult& result, size_t top,
+                              const std::vector<std::string>& classes) {
   std::vector<Table> tables = {
       {"run", {"property", "value"}, {{std::string("load_ms"), result.load_ms}}},
       {"values", {"role", "name", "type", "least", "most", "mean", "nans", "infinities"}, {}}};
@@ -28,9 +29,17 @@ std::vector<Table> run_tables(const RunResult& result, size_t top) {
   add("output", result.outputs);
   for (const NamedTensor& t : result.outputs) {
     Table ranks{"top of " + t.name, {"rank", "index", "value"}, {}};
-    for (const int64_t i : top_elements(t.tensor, 0, top))
-      ranks.rows.push_back(
-          {static_cast<int64_t>(ranks.rows.size()) + 1, i, tensor_values(t.tensor, i, 1)[0]});
+    const bool named = !classes.empty() && row_length(t.tensor) == std::ssize(classes);
+    if (named) ranks.columns.insert(ranks.columns.end(), {"softmax", "class"});
+    const std::vector<int64_t> order = top_elements(t.tensor, 0, top);
+    const auto softmax = named ? softmax_of(t.tensor, 0, order) : std::vector<double>();
+    for (size_t n = 0; n < order.size(); n++) {
+      const int64_t i = order[n];
+      ranks.rows.push_back({static_cast<int64_t>(n) + 1, i, tensor_values(t.tensor, i, 1)[0]});
+      if (!named) continue;
+      ranks.rows.back().push_back(softmax[n]);
+      ranks.rows.back().push_back(classes[static_cast<size_t>(i)]);
+    }
     if (!ranks.rows.empty()) tables.push_back(std::move(ranks));
   }
   return tables;

@@ -15,8 +15,6 @@ namespace {
 
 constexpr int64_t kRun = 1 << 16;  // elements between two looks at `cancel`
 
-int64_t row_length(const Tensor& t) { return t.shape().empty() ? 1 : t.shape().back(); }
-
 double size_of(const DifferingElement& e) {
   const double d = std::abs(e.left - e.right);
   return std::isnan(d) ? HUGE_VAL : d;
@@ -120,6 +118,8 @@ std::string coordinates_text(const Shape& shape, int64_t index) {
   return "[" + text + "]";
 }
 
+int64_t row_length(const Tensor& t) { return t.shape().empty() ? 1 : t.shape().back(); }
+
 int64_t row_count(const Tensor& t) {
   const int64_t length = row_length(t);
   return length == 0 ? 0 : t.count() / length;
@@ -141,6 +141,20 @@ std::vector<int64_t> top_elements(const Tensor& tensor, int64_t row, size_t most
                     larger);
   order.resize(n);
   return order;
+}
+
+std::vector<double> softmax_of(const Tensor& tensor, int64_t row,
+                               std::span<const int64_t> elements) {
+  if (elements.empty()) return {};
+  const int64_t length = row_length(tensor);
+  const std::vector<double> values = tensor_values(tensor, row * length, length);
+  const double most = *std::max_element(values.begin(), values.end());
+  double sum = 0;
+  for (const double v : values) sum += std::exp(v - most);
+  std::vector<double> parts;
+  for (const int64_t i : elements)
+    parts.push_back(std::exp(values[static_cast<size_t>(i)] - most) / sum);
+  return parts;
 }
 
 }  // namespace poprt::inspector

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -57,5 +58,9 @@ std::string coordinates_text(const Shape& shape, int64_t index);
 std::vector<int64_t> top_elements(const Tensor& tensor, int64_t row, size_t most);
 // Rows of the last dimension; 1 for a scalar, 0 when there are no elements.
 int64_t row_count(const Tensor& tensor);
+int64_t row_length(const Tensor& tensor);  // of a scalar 1
+// What softmax over the row makes of those elements of it.
+std::vector<double> softmax_of(const Tensor& tensor, int64_t row,
+                               std::span<const int64_t> elements);
 
 }  // namespace poprt::inspector

@@ -9,6 +9,8 @@
 namespace poprt::inspector {
 namespace {
 
+constexpr size_t kMostRecentShown = 5;
+
 bool is_ours(const std::filesystem::path& path) {
   const std::string ending = path.extension().string();
   return ending == ".onnx" || ending == ".popef" || ending == ".txt" || ending == ".ir" ||
@@ -17,8 +19,11 @@ bool is_ours(const std::filesystem::path& path) {
 
 }  // namespace
 
-void FileBrowser::open(const std::filesystem::path& folder, bool all) {
+void FileBrowser::open(const std::filesystem::path& folder, bool all,
+                       std::vector<std::string> recent) {
   open_ = true;
+  recent_ = std::move(recent);
+  if (recent_.size() > kMostRecentShown) recent_.resize(kMostRecentShown);
   all_ = all;
   enter(folder);
 }
@@ -65,9 +70,21 @@ void FileBrowser::take(const std::filesystem::path& path) {
     chosen_ = path;
 }
 
+void FileBrowser::draw_recent() {
+  ui::dim_text("Recent");
+  for (const std::string& path : recent_) {
+    ImGui::PushID(path.c_str());
+    if (ImGui::Selectable(shortened(printable(path), 84).c_str())) take(path);
+    ui::mark("recent " + path);
+    ImGui::PopID();
+  }
+  ImGui::Separator();
+}
+
 void FileBrowser::draw_entries(const std::vector<const Entry*>& entries) {
   std::string picked;
   ImGui::BeginChild("entries", {0, 0}, true);
+  if (!recent_.empty() && filter_.empty()) draw_recent();
   for (size_t i = 0; i < entries.size(); i++) {
     const Entry& e = *entries[i];
     const std::string label = printable(e.name) + (e.folder ? "/" : "");

@@ -10,8 +10,9 @@ namespace poprt::inspector {
 
 class FileBrowser {
  public:
-  // Of models, or with `all` of any kind.
-  void open(const std::filesystem::path& folder, bool all = false);
+  // Of models, or with `all` of any kind; above the folder's files those of `recent` are offered.
+  void open(const std::filesystem::path& folder, bool all = false,
+            std::vector<std::string> recent = {});
   bool is_open() const { return open_; }
   void close() { open_ = false; }
   // Where it was last; empty before the first time.
@@ -27,12 +28,14 @@ class FileBrowser {
   };
   void enter(const std::filesystem::path& folder);
   std::vector<const Entry*> shown() const;
+  void draw_recent();
   void draw_entries(const std::vector<const Entry*>& entries);
   void take(const std::filesystem::path& path);
 
   bool open_ = false, all_ = false;
   std::filesystem::path folder_;
   std::vector<Entry> entries_;
+  std::vector<std::string> recent_;
   std::string filter_, error_;
   size_t row_ = 0;  // which Enter takes
   bool focus_ = false;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <tuple>
 
+#include "model/class_names.h"
 #include "model/format.h"
 #include "model/run_report.h"
 #include "views/plot.h"
@@ -58,6 +59,8 @@ void RunView::set_model(std::shared_ptr<const Document> document,
     differences_.clear();
   }
   error_.clear();
+  if (document && document != document_ && class_file_.empty())
+    set_class_names(class_names_beside(document->path).string());
   document_ = std::move(document);
   compilation_ = std::move(compilation);
 }
@@ -151,6 +154,18 @@ void RunView::set_reference(const std::string& output, const std::string& path) 
   references_[output] = path;
 }
 
+void RunView::set_class_names(const std::string& path) {
+  class_file_ = path;
+  class_error_.clear();
+  classes_.clear();
+  if (path.empty()) return;
+  try {
+    classes_ = read_class_names(path);
+  } catch (const std::exception& e) {
+    class_error_ = printable(e.what());
+  }
+}
+
 void RunView::accept() {
   if (preparing_.started() && !preparing_.running()) {
     if (auto made = preparing_.take())
@@ -202,7 +217,7 @@ void RunView::settle() {
 
 std::vector<Table> RunView::tables() const {
   std::vector<Table> tables;
-  if (result_) tables = run_tables(*result_, kTop);
+  if (result_) tables = run_tables(*result_, kTop, classes_);
   if (!differences_.empty())
     for (Table& t : difference_tables(differences_, result_->outputs, 1000))
       tables.push_back(std::move(t));
@@ -276,6 +291,16 @@ void RunView::draw_input(const program::Anchor& anchor) {
                        choice.pixels == static_cast<PixelRange>(r)))
           choice.pixels = static_cast<PixelRange>(r);
       }
+      ImGui::AlignTextToFramePadding();
+      ui::dim_text("fit");
+      ImGui::SameLine(0, 8 * ui::scale());
+      if (ui::button("stretch", "All of the picture, in the proportions of the input",
+                     !choice.crop))
+        choice.crop = false;
+      ImGui::SameLine(0, 2);
+      if (ui::button("centre crop", "The middle of the picture, in its own proportions",
+                     choice.crop))
+        choice.crop = true;
     }
   }
   ImGui::Dummy({0, 4 * ui::scale()});
@@ -464,7 +489,40 @@ void RunView::draw_selected(ImVec2 size) {
   ImGui::EndChild();
 }
 
-// Of one row (the last dimension): as a plot, and the largest as bars.
+void RunView::draw_class_names(int64_t length) {
+  std::string path = class_file_;
+  if (ui::field("class names", "class names: a file with one a line", path, -1))
+    set_class_names(path);
+  if (!class_error_.empty())
+    ui::coloured_text(ui::colours().bad, class_error_);
+  else if (!classes_.empty() && std::ssize(classes_) != length)
+    ui::dim_text(
+        fmt::format("{} class names, but the row has {} elements", classes_.size(), length));
+}
+
+void RunView::draw_top_element(size_t rank, int64_t index, double value, double part,
+                               double softmax, float width) {
+  const bool named = softmax >= 0;
+  const float line = ImGui::GetTextLineHeight();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float left = 190 * ui::scale();
+  ImGui::GetWindowDrawList()->AddRectFilled(
+      {at.x + left, at.y + 2},
+      {at.x + left + std::max(1.0f, static_cast<float>(part) * (width - left - 8)), at.y + line},
+      ui::with_alpha(value < 0 ? ui::colours().warn : ui::colours().accent, 0.6f));
+  const std::string place = fmt::format("{}.", rank);
+  ImGui::SetCursorPosX(ImGui::GetCursorPosX() + ImGui::CalcTextSize("10.").x -
+                       ImGui::CalcTextSize(place.c_str()).x);
+  ui::text(fmt::format("{}  index {}", place, index));
+  ImGui::SameLine(110 * ui::scale());
+  ui::text(number_text(value));
+  if (!named) return;
+  ImGui::SameLine(left + 8 * ui::scale());
+  ui::text(fmt::format("{}  {:.1f} %", classes_[static_cast<size_t>(index)], softmax * 100));
+}
+
+// Of one row (the last dimension): as a plot, and the largest as bars; the softmax of a row of
+// classes as well.
 void RunView::draw_top(const NamedTensor& t, float width) {
   const int64_t rows = row_count(t.tensor);
   if (rows == 0) {
@@ -479,30 +537,21 @@ void RunView::draw_top(const NamedTensor& t, float width) {
   }
   row_ = static_cast<int>(std::clamp<int64_t>(row_, 0, rows - 1));
   draw_row("plot of the row", t.tensor, row_, {width, 80 * ui::scale()});
-  const int64_t length = t.tensor.shape().empty() ? 1 : t.tensor.shape().back();
+  const int64_t length = row_length(t.tensor);
+  draw_class_names(length);
   const auto order = top_elements(t.tensor, row_, kTop);
+  const auto softmax = !classes_.empty() && std::ssize(classes_) == length
+                           ? softmax_of(t.tensor, row_, order)
+                           : std::vector<double>(order.size(), -1);
   double most = 0;
   std::vector<double> values;
   for (const int64_t i : order) {
     values.push_back(tensor_values(t.tensor, row_ * length + i, 1)[0]);
     most = std::max(most, std::abs(values.back()));
   }
-  const float line = ImGui::GetTextLineHeight();
-  for (size_t i = 0; i < order.size(); i++) {
-    const ImVec2 at = ImGui::GetCursorScreenPos();
-    const float part = most > 0 ? static_cast<float>(std::abs(values[i]) / most) : 0;
-    const float left = 190 * ui::scale();
-    ImGui::GetWindowDrawList()->AddRectFilled(
-        {at.x + left, at.y + 2},
-        {at.x + left + std::max(1.0f, part * (width - left - 8)), at.y + line},
-        ui::with_alpha(values[i] < 0 ? ui::colours().warn : ui::colours().accent, 0.6f));
-    const std::string place = fmt::format("{}.", i + 1);
-    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + ImGui::CalcTextSize("10.").x -
-                         ImGui::CalcTextSize(place.c_str()).x);
-    ui::text(fmt::format("{}  index {}", place, order[i]));
-    ImGui::SameLine(110 * ui::scale());
-    ui::text(number_text(values[i]));
-  }
+  for (size_t i = 0; i < order.size(); i++)
+    draw_top_element(i + 1, order[i], values[i], most > 0 ? std::abs(values[i]) / most : 0,
+                     softmax[i], width);
 }
 
 void RunView::draw_differences(const NamedTensor& t, ImVec2 size) {

@@ -39,6 +39,8 @@ class RunView {
   void drop(const std::filesystem::path& file);
   // A word as the command line has it; what is wrong with it is shown.
   void set_reference(const std::string& output, const std::string& path);
+  // Text with one name a line; an error of reading it is shown beside the field.
+  void set_class_names(const std::string& path);
 
   bool busy() const {
     return preparing_.started() || running_.started() || benching_.started() || tensor_.busy();
@@ -73,6 +75,9 @@ class RunView {
   void draw_outputs(ImVec2 size);
   void draw_selected(ImVec2 size);
   void draw_top(const NamedTensor& t, float width);
+  void draw_class_names(int64_t length);
+  void draw_top_element(size_t rank, int64_t index, double value, double part, double softmax,
+                        float width);
   void draw_differences(const NamedTensor& t, ImVec2 size);
   void draw_bench(ImVec2 size);
   void prepare();
@@ -102,6 +107,8 @@ class RunView {
   size_t selected_ = 0;
   Page page_ = Page::values;
   int row_ = 0;  // of the largest elements
+  std::string class_file_, class_error_;
+  std::vector<std::string> classes_;
   ui::TableState outputs_state_, differences_state_;
   TensorPanel tensor_;
 };

@@ -513,15 +513,30 @@ void draw_menu(const std::vector<Column>& columns, size_t count, const Cell& cel
   ImGui::EndPopup();
 }
 
+// Of more than one row.
+bool in_range(const TableState& state, size_t row) {
+  const auto [first, last] = std::minmax(state.range_first, state.range_last);
+  const auto at = static_cast<int>(row);
+  return first != last && first >= 0 && at >= first && at <= last;
+}
+
 // Ctrl+C over the table, while no text is marked in a field.
 void copy_selected(const std::vector<Column>& columns, size_t count, const Cell& cell,
-                   const std::function<bool(size_t)>& selected) {
+                   const std::function<bool(size_t)>& selected, const TableState& state) {
   if (!ImGui::IsWindowHovered() || ImGui::GetIO().WantTextInput || !pressed('C', true)) return;
   std::string text;
   for (size_t r = 0; r < count; r++)
-    if (selected(r)) text += row_text(columns.size(), r, cell);
+    if (selected(r) || in_range(state, r)) text += row_text(columns.size(), r, cell);
   if (text.empty()) text = rows_text(columns, count, cell);
   copy(text);
+}
+
+// True when the row is picked; with Shift it ends the range that the click before began.
+bool clicked(TableState& state, int row) {
+  state.range_last = row;
+  if (ImGui::GetIO().KeyShift && state.range_first >= 0) return false;
+  state.range_first = row;
+  return true;
 }
 
 int hovered_column(size_t columns) {
@@ -544,6 +559,7 @@ bool table(const char* id, const std::vector<Column>& columns, size_t count, con
   if (!ImGui::BeginTable(id, static_cast<int>(columns.size()), flags, size)) return false;
   draw_header(columns, state);
   const bool sorted = sort_changed(state);
+  if (sorted || state.range_first >= static_cast<int>(count)) state.range_first = -1;
   const float line = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
   if (state.scroll_to >= 0) {
     ImGui::SetScrollY(
@@ -562,7 +578,9 @@ bool table(const char* id, const std::vector<Column>& columns, size_t count, con
         const std::string value = cell(at, static_cast<int>(c));
         if (c == 0) {
           ImGui::PushID(r);
-          if (ImGui::Selectable("##row", selected(at), ImGuiSelectableFlags_SpanAllColumns))
+          if (ImGui::Selectable("##row", selected(at) || in_range(state, at),
+                                ImGuiSelectableFlags_SpanAllColumns) &&
+              clicked(state, r))
             picked(at);
           if (ImGui::IsItemHovered() && ImGui::IsMouseReleased(1)) {
             state.menu_row = at;
@@ -585,7 +603,7 @@ bool table(const char* id, const std::vector<Column>& columns, size_t count, con
     }
   if (menu) ImGui::OpenPopup("copy");
   draw_menu(columns, count, cell, state);
-  copy_selected(columns, count, cell, selected);
+  copy_selected(columns, count, cell, selected, state);
   ImGui::EndTable();
   return sorted;
 }

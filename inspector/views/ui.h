@@ -128,13 +128,16 @@ struct TableState {
   int sort_column = -1;
   bool descending = false;
   int scroll_to = -1;
+  // Rows between a click and a click with Shift, which Ctrl+C copies; -1: there was no click.
+  int range_first = -1, range_last = -1;
   size_t menu_row = 0;  // of the menu that is open
   int menu_column = 0;
   std::vector<float> widths;  // of columns of numbers, as wide as what was drawn in them
 };
 // Draws rows [0, count), only those in sight. `cell(row, column)` gives the text, `selected(row)`
 // and `picked(row)` the selection; returns true when the sort order changed. The right button
-// offers to copy a cell, a row or all rows; Ctrl+C copies the selected rows.
+// offers to copy a cell, a row or all rows; Ctrl+C copies the selected rows, which a click with
+// Shift makes more of.
 bool table(const char* id, const std::vector<Column>& columns, size_t count,
            const std::function<std::string(size_t, int)>& cell,
            const std::function<bool(size_t)>& selected, const std::function<void(size_t)>& picked,

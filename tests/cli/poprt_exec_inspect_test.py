@@ -113,6 +113,10 @@ class Inspect(CommandTest):
         output = [r for r in tables["values"] if r["role"] == "output"][0]
         self.assertEqual((output["name"], output["least"], output["most"]), ("y", 0, 0))
         self.assertEqual([r["index"] for r in tables["top of y"]], [0, 1])
+        self.write("names.txt", b"cat\ndog\n")
+        named = self.rows("g.ir", "--view", "run", "--input", "x=zeros", "--labels", "names.txt")["top of y"]
+        self.assertEqual([(r["class"], r["softmax"]) for r in named], [("cat", 0.5), ("dog", 0.5)])
+        self.fails(["g.ir", "--labels", "names.txt"], "--labels", "--view run", code=2)
         self.succeeds("g.ir", "--view", "run", "--output", "y=y.npy", "--seed", "3")
         same = self.rows("g.ir", "--view", "run", "--reference", "y=y.npy", "--seed", "3")
         self.assertTrue(same["differences"][0]["agrees"])

@@ -36,7 +36,12 @@ TEST(RunInput, WordsAreChoices) {
   EXPECT_EQ(picture.kind, InputKind::file);
   EXPECT_EQ(picture.path, "dog.jpeg");
   EXPECT_EQ(picture.pixels, PixelRange::imagenet);
-  for (const char* word : {"random", "zeros", "a.npy", "dog.jpeg:imagenet", "dog.jpeg"})
+  EXPECT_FALSE(picture.crop);
+  EXPECT_EQ(input_choice("dog.jpeg:crop:bytes"), input_choice("dog.jpeg:bytes:crop"));
+  EXPECT_TRUE(input_choice("dog.jpeg:crop").crop);
+  EXPECT_EQ(input_choice("crop").path, "crop");
+  for (const char* word : {"random", "zeros", "a.npy", "dog.jpeg:imagenet", "dog.jpeg",
+                           "dog.jpeg:crop", "dog.jpeg:symmetric:crop"})
     EXPECT_EQ(input_choice_text(input_choice(word)), word);
   EXPECT_THROW(input_choice(""), Error);
 }
@@ -83,6 +88,30 @@ TEST(RunInput, APictureFillsChannelsFirstAndLast) {
   const auto grey = picture_as(rgb, DType::f32, {4, 4}, PixelRange::bytes).to_doubles();
   EXPECT_NEAR(grey[0], 0.299 * 255, 1e-4);
   EXPECT_NEAR(grey[3], 0.114 * 255, 1e-4);
+}
+
+TEST(RunInput, ACropIsTheMiddleInTheProportionsOfTheInput) {
+  // Of 12 columns the first 6 are red: the middle 4 are half red, half blue, and not averaged.
+  const auto wide =
+      picture_as(red_and_blue(4, 12), DType::f64, {1, 3, 4, 4}, PixelRange::unit, true)
+          .to_doubles();
+  for (size_t y = 0; y < 4; y++)
+    for (size_t x = 0; x < 4; x++) EXPECT_DOUBLE_EQ(wide[y * 4 + x], x < 2 ? 1 : 0) << x;
+  // Of a high one all columns and the middle rows.
+  Tensor high = Tensor::zeros(DType::u8, {9, 3, 3});
+  for (size_t i = 3 * 9; i < 6 * 9; i++) high.mutable_values<uint8_t>()[i] = 255;
+  for (const double v :
+       picture_as(high, DType::f64, {3, 3, 3}, PixelRange::unit, true).to_doubles())
+    EXPECT_DOUBLE_EQ(v, 1);
+  const auto all = picture_as(high, DType::f64, {3, 3, 3}, PixelRange::unit).to_doubles();
+  EXPECT_LT(all[0], 0.5);
+}
+
+TEST(RunInput, ACropOfOnePixelStaysAPixel) {
+  EXPECT_DOUBLE_EQ(  // the red one at the left of the middle
+      picture_as(red_and_blue(1, 1000), DType::f64, {3, 1000, 1}, PixelRange::unit, true)
+          .to_doubles()[0],
+      1);
 }
 
 TEST(RunInput, RangesOfPixels) {

@@ -66,6 +66,17 @@ TEST(TensorCompare, OutputsMeetByNameElseByPosition) {
   EXPECT_EQ(compare_outputs({a, b}, {a}, {})[1].problem, "the other one has no such output");
 }
 
+TEST(TensorCompare, SoftmaxOfARow) {
+  const Tensor t = Tensor::of<float>({2, 3}, {9, 9, 9, 1000, 1001, 1002});
+  const int64_t order[] = {2, 0};
+  const auto parts = softmax_of(t, 1, order);
+  const double sum = 1 + std::exp(-1.0) + std::exp(-2.0);
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_NEAR(parts[0], 1 / sum, 1e-12);
+  EXPECT_NEAR(parts[1], std::exp(-2.0) / sum, 1e-12);
+  EXPECT_TRUE(softmax_of(t, 0, {}).empty());
+}
+
 TEST(TensorCompare, CoordinatesAndLargest) {
   EXPECT_EQ(coordinates_text({2, 3, 4}, 23), "[1, 2, 3]");
   EXPECT_EQ(coordinates_text({}, 0), "[]");

@@ -498,6 +498,20 @@ TEST_F(WorkspaceTest, WhatAPassRemovedIsShownBeforeIt) {
   EXPECT_TRUE(sees("What passes did"));
 }
 
+TEST_F(WorkspaceTest, ShiftSelectsRowsToCopy) {
+  open_popef();
+  click("d");
+  ImGui::GetIO().KeyShift = true;
+  click("table");
+  ImGui::GetIO().KeyShift = false;
+  press('C', true);
+  EXPECT_NE(clipboard().find("d\tOUTPUT"), std::string::npos) << clipboard();
+  EXPECT_NE(clipboard().find("table\tINPUT"), std::string::npos) << clipboard();
+  click("table");
+  press('C', true);
+  EXPECT_EQ(clipboard().find("d\tOUTPUT"), std::string::npos) << "a click begins anew";
+}
+
 TEST_F(WorkspaceTest, TablesAreCopied) {
   open_popef();
   click_right("d");
@@ -658,6 +672,25 @@ TEST_F(WorkspaceTest, RunsAModelOnItsInputs) {
   click("Largest");
   EXPECT_TRUE(sees("1.  index 0"));
   EXPECT_TRUE(sees("plot of the row"));
+}
+
+TEST_F(WorkspaceTest, ClassesAreNamed) {
+  folder.write("labels.txt", "cat\ndog\n");
+  open_sample();
+  workspace->show(View::run);
+  settle();
+  click("x zeros");
+  press('R');
+  click("Largest");
+  EXPECT_TRUE(sees("cat  50.0 %"));
+  EXPECT_TRUE(sees("dog  50.0 %"));
+  workspace->run_view()->set_class_names(folder.write("three.txt", "a\nb\nc").string());
+  settle();
+  EXPECT_FALSE(sees("50.0 %"));
+  EXPECT_TRUE(sees("3 class names, but the row has 2 elements"));
+  workspace->run_view()->set_class_names("/nowhere.txt");
+  settle();
+  EXPECT_TRUE(sees("/nowhere.txt"));
 }
 
 TEST_F(WorkspaceTest, ARunIsComparedWithAnotherModelAndAReference) {
@@ -1057,6 +1090,17 @@ TEST_F(WorkspaceTest, BrowsesForAFile) {
   EXPECT_TRUE(sees("second.onnx"));
   click("second.onnx");
   EXPECT_EQ(workspace->document_count(), 2u);
+}
+
+TEST_F(WorkspaceTest, TheBrowserOffersRecentFiles) {
+  std::filesystem::create_directories(folder.path / "inside");
+  const std::string path = folder.write("inside/first.ir", kSampleText).string();
+  workspace->settings().add_recent(path);
+  open_sample();
+  workspace->browse();
+  settle();
+  click("recent " + path);
+  EXPECT_EQ(workspace->document()->title(), "first.ir");
 }
 
 TEST_F(WorkspaceTest, TheBrowserIsLedByTheKeyboard) {
