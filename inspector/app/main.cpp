@@ -31,7 +31,7 @@ namespace {
 struct Arguments {
   std::vector<std::string> files, inputs;
   std::string export_graph, screenshot, view, select, size = "1280x800", theme, telemetry_folder,
-                                                      page;
+                                                      page, labels;
   double scale = 1;
   bool help_sheet = false, palette = false, profile = false;
   double bench = 0;
@@ -74,12 +74,23 @@ void prepare_run(Workspace& workspace, const Arguments& a, bool run) {
       fail(ErrorCode::invalid_argument, "--input: expected NAME=FILE, found '{}'", word);
     view->set_input(word.substr(0, at), input_choice(word.substr(at + 1)));
   }
+  if (!a.labels.empty()) view->set_class_names(a.labels);
   if (!run || a.view != view_name(View::run)) return;
   view->run();
   if (a.bench > 0) {
     view->settings.seconds = a.bench;
     view->bench();
   }
+}
+
+// What the command line names that is not there; nothing: all of it is.
+std::optional<std::string> unknown_input(Workspace& workspace, const Arguments& a) {
+  const RunView* view = workspace.run_view();
+  if (!view || !view->can_run()) return std::nullopt;
+  for (const std::string& word : a.inputs)
+    if (const std::string name = word.substr(0, word.find('=')); !view->has_input(name))
+      return fmt::format("--input: the model has no input '{}'", name);
+  return std::nullopt;
 }
 
 int take_screenshot(const Arguments& a, Settings settings) {
@@ -137,6 +148,7 @@ int take_screenshot(const Arguments& a, Settings settings) {
     prepare_run(workspace, a, true);
     if (!a.select.empty() && !workspace.select(a.select))
       problem = fmt::format("nothing is called '{}'", a.select);
+    if (!problem) problem = unknown_input(workspace, a);
     const bool live = a.view == "queues";
     for (int i = 0; i < (live ? 25 : 5); i++) {
       workspace.settle();
@@ -344,14 +356,16 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.5, 4.0));
   app.add_option(
          "--page", a.page,
-         "Page of the PopEF view in the screenshot: anchors, data, opaque, metadata or blobs")
-      ->check(CLI::IsMember(
-          std::vector<std::string>{"anchors", "data", "opaque", "metadata", "blobs"}));
+         "Page in the screenshot: of the PopEF view anchors, data, opaque, metadata or blobs, of "
+         "the run view values, largest or differences")
+      ->check(CLI::IsMember(std::vector<std::string>{"anchors", "data", "opaque", "metadata",
+                                                     "blobs", "values", "largest", "differences"}));
   app.add_option("--step", a.step, "Pass to show in the screenshot of the passes view, from 0 on");
   app.add_option("--input", a.inputs,
                  "NAME=FILE for the run view: .npy, .pb, or a picture FILE[:imagenet][:crop], or "
                  "NAME=zeros; a screenshot of it runs the model")
       ->expected(1, 1 << 20);
+  app.add_option("--labels", a.labels, "Names of classes for the run view, one a line");
   app.add_option("--bench", a.bench, "Seconds to measure before a screenshot of the run view")
       ->check(CLI::Range(0.0, 600.0));
   app.add_flag("--profile", a.profile,

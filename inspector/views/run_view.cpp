@@ -90,6 +90,20 @@ void RunView::drop(const std::filesystem::path& file) {
     set_input(input, {InputKind::file, file, PixelRange::unit});
 }
 
+bool RunView::has_input(const std::string& name) const {
+  if (!model_) return false;
+  const auto inputs = inputs_to_give(*model_);
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [&](const program::Anchor& a) { return a.name == name; });
+}
+
+void RunView::set_page(const std::string& name) {
+  for (const auto& [page, called] :
+       {std::pair(Page::values, "values"), std::pair(Page::top, "largest"),
+        std::pair(Page::differences, "differences")})
+    if (name == called) page_ = page;
+}
+
 // Of inputs that this model has.
 InputChoices RunView::known_choices() const {
   InputChoices choices;

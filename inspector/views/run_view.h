@@ -55,6 +55,9 @@ class RunView {
   const std::shared_ptr<const RunResult>& result() const { return result_; }
   const std::vector<TensorDifference>& differences() const { return differences_; }
   bool can_run() const { return model_ != nullptr; }
+  bool has_input(const std::string& name) const;  // false as long as it cannot run
+  // "values", "largest" or "differences"; others change nothing.
+  void set_page(const std::string& name);
   const std::shared_ptr<const BenchResult>& bench_result() const { return bench_result_; }
   const std::string& error() const { return error_; }
   BenchSettings settings;

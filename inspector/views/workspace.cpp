@@ -327,6 +327,7 @@ void Workspace::set_page(const std::string& page) {
   static constexpr const char* names[] = {"anchors", "data", "opaque", "metadata", "blobs"};
   for (size_t i = 0; i < std::size(names); i++)
     if (page == names[i] && front()) front()->popef.page = static_cast<PopefView::Page>(i);
+  if (front()) front()->run.set_page(page);
 }
 
 void Workspace::show_step(int step) {

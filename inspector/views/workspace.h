@@ -60,8 +60,9 @@ class Workspace {
   // Times the instructions of the document in front, or in the compare view of both, as soon as it
   // is compiled.
   void start_profile();
-  void set_page(const std::string& page);  // of the PopEF view: "anchors", "data" ...
-  void show_step(int step);                // of the passes view
+  // Of the PopEF view "anchors", "data" ..., of the run view "values", "largest", "differences".
+  void set_page(const std::string& page);
+  void show_step(int step);  // of the passes view
   // Something is under way that will change the picture without any input.
   bool busy() const;
   // Waits for loading, layout and statistics; for tests and screenshots.

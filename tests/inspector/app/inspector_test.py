@@ -138,6 +138,10 @@ class Inspector(unittest.TestCase):
         model = self.path("g.ir", TEXT)
         random, zeros = (self.shoot(model, "--view", "run", *words)[2] for words in ([], ["--input", "x=zeros"]))
         self.assertNotEqual(random, zeros)
+        result = self.run_inspector(model, "--view", "run", "--input", "nobody=zeros", "--screenshot", self.path("b.png"))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("no input 'nobody'", result.stderr)
+        self.assertFalse(os.path.exists(self.path("b.png")))
         result = self.run_inspector(model, "--view", "run", "--input", "x", "--screenshot", self.path("b.png"))
         self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), result.stderr)
 
