@@ -18,6 +18,7 @@
 #include "common/option_table.h"
 #include "common/progress.h"
 #include "common/random_inputs.h"
+#include "common/scripts.h"
 #include "common/temporary_folder.h"
 #include "common/tensorflow.h"
 
@@ -169,7 +170,7 @@ void run_random(const poprt_executable* executable) {
 // What the library is told.
 class CompilerSettings {
  public:
-  CompilerSettings(const GivenOptions& given, ProgressBar& bar) : named_(given.for_library()) {
+  CompilerSettings(NamedOptions named, ProgressBar& bar) : named_(std::move(named)) {
     for (const auto& [name, value] : named_) raw_.push_back({name.c_str(), value.c_str()});
     options_.struct_size = sizeof options_;
     options_.options = raw_.data();
@@ -194,7 +195,7 @@ class CompilerSettings {
   }
 
  private:
-  std::vector<std::pair<std::string, std::string>> named_;
+  NamedOptions named_;
   std::vector<poprt_option> raw_;
   poprt_compile_options options_ = {};
 };
@@ -220,9 +221,23 @@ std::string converted_path(const GivenOptions& given, const std::string& input) 
   return path.string();
 }
 
+// Writes the converted model. What is compiled: the source, which the compiler converts again in
+// memory, or what scripts have made of it.
+std::string convert(const GivenOptions& given, const poprt_compiler* compiler,
+                    const std::string& input, const std::string& converted) {
+  if (!has_scripts(given)) {
+    check(poprt_compiler_convert_file(compiler, input.c_str(), converted.c_str()));
+    return input;
+  }
+  convert_with_scripts(given, input, converted);
+  return converted;
+}
+
 void convert_and_compile(const GivenOptions& given) {
   ProgressBar bar(!given.has("disable_compilation_progress_bar"));
-  const Compiler compiler = CompilerSettings(given, bar).make();
+  const bool scripts = has_scripts(given);
+  const Compiler compiler =
+      CompilerSettings(scripts ? options_beside_scripts(given) : given.for_library(), bar).make();
   const Source source(given);
   const std::string& input = source.path();
   if (given.has("show")) print(poprt_compiler_show_file, compiler.get(), input);
@@ -231,9 +246,10 @@ void convert_and_compile(const GivenOptions& given) {
   MadeFolder made(given.text("output_dir", "./"));
   const bool exports = exports_popef(given);
   const std::string converted = converted_path(given, input);
-  const std::string popef = exports ? popef_path(given, input).string() : std::string();
+  const std::string popef =
+      exports ? popef_path(given, scripts ? converted : input).string() : std::string();
   bar.begin("PopRT conversion");
-  check(poprt_compiler_convert_file(compiler.get(), input.c_str(), converted.c_str()));
+  const std::string model = convert(given, compiler.get(), input, converted);
   bar.finish();
   made.keep();
   fmt::print("converted model: {}\n", converted);
@@ -241,9 +257,12 @@ void convert_and_compile(const GivenOptions& given) {
   if (given.has("precision_compare"))
     fmt::print("precision: {}\n",
                (fs::path(converted).parent_path() / "precision_compare.log").string());
+  const Compiler second =
+      scripts ? CompilerSettings(options_behind_scripts(given), bar).make() : nullptr;
+  const poprt_compiler* last = scripts ? second.get() : compiler.get();
   if (exports) {
     bar.begin("Graph compilation");
-    check(poprt_compiler_compile_to_popef(compiler.get(), input.c_str(), popef.c_str()));
+    check(poprt_compiler_compile_to_popef(last, model.c_str(), popef.c_str()));
     bar.finish();
     fmt::print("executable: {} ({:.1f} MB)\n", popef,
                static_cast<double>(fs::file_size(popef)) / 1e6);
@@ -254,18 +273,27 @@ void convert_and_compile(const GivenOptions& given) {
     check(poprt_executable_open(popef.c_str(), &executable));
   } else {
     bar.begin("Graph compilation");
-    check(poprt_compiler_compile_file(compiler.get(), input.c_str(), &executable));
+    check(poprt_compiler_compile_file(last, model.c_str(), &executable));
     bar.finish();
   }
   run_random(Executable(executable).get());
 }
 
-// One name a line with what the pass does, or the same as JSON.
-void list_passes(bool json) {
+// One name a line with what the pass does, or the same as JSON; those of scripts take the place of
+// others of their name, or come last.
+void list_passes(const GivenOptions& given) {
   poprt_string* raw = nullptr;
   check(poprt_compiler_list_passes(&raw));
-  const std::string text = take(raw);
-  if (!json) {
+  std::string text = take(raw);
+  for (const ScriptPass& pass : passes_of_scripts(given)) {
+    const size_t at = text.starts_with(pass.name + " ") ? 0 : text.find("\n" + pass.name + " ");
+    if (at != std::string::npos) {
+      const size_t begin = at == 0 && text[0] != '\n' ? 0 : at + 1;
+      text.erase(begin, text.find('\n', begin) + 1 - begin);
+    }
+    text += fmt::format("{:<32} {}\n", pass.name, pass.summary);
+  }
+  if (!given.has("json")) {
     fmt::print("{}", text);
     return;
   }
@@ -300,7 +328,7 @@ bool inform(const GivenOptions& given) {
   else if (given.has("print_completion"))
     fmt::print("{}", completion(given.text("print_completion")));
   else if (given.has("list_all_passes"))
-    list_passes(given.has("json"));
+    list_passes(given);
   else
     return false;
   return true;

@@ -15,7 +15,6 @@ constexpr std::string_view kGraph = "Graph optimisation";
 constexpr std::string_view kCompile = "Compilation";
 
 constexpr std::string_view kFp8 = "8-bit floats are not available yet; fp16 halves the weights";
-constexpr std::string_view kPython = "passes and scripts in Python are not available yet";
 constexpr std::string_view kSameResults =
     "the rewrite is not available yet; without it the results are the same";
 constexpr std::string_view kShards = "models run on one IPU";
@@ -188,9 +187,10 @@ constexpr OptionRow kOptions[] = {
      .group = kShapes,
      .kind = names,
      .value = "FILE.py,...",
-     .help = "Scripts that infer the shapes of custom operators",
-     .effect = fails,
-     .note = kPython},
+     .help = "Files in Python that infer the shapes of custom operators",
+     .note = "the command converts in python3 then, or in what POPRT_PYTHON names, with packages "
+             "poprt and onnx",
+     .command = true},
     {.name = "remove_outputs",
      .group = kShapes,
      .kind = names,
@@ -307,9 +307,10 @@ constexpr OptionRow kOptions[] = {
      .group = kGraph,
      .kind = names,
      .value = "FILE.py,...",
-     .help = "Scripts that register passes",
-     .effect = fails,
-     .note = kPython},
+     .help = "Files in Python that register passes, for --passes",
+     .note = "the command converts in python3 then, or in what POPRT_PYTHON names, with packages "
+             "poprt and onnx",
+     .command = true},
     {.name = "disable_fast_norm",
      .group = kGraph,
      .help = "Do not turn LayerNorm into FastNorm",
