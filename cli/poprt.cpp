@@ -7,9 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 
 #include "common/arguments.h"
 #include "common/completion.h"
@@ -260,23 +258,11 @@ void convert_and_compile(const GivenOptions& given) {
   run_random(Executable(executable).get());
 }
 
-// One name a line with what the pass does, or the same as JSON.
+// One name a line with what the pass does, or all that is known of them as JSON.
 void list_passes(bool json) {
-  poprt_string* raw = nullptr;
-  check(poprt_compiler_list_passes(&raw));
-  const std::string text = take(raw);
-  if (!json) {
-    fmt::print("{}", text);
-    return;
-  }
-  nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const size_t end = line.find(' ');
-    const size_t summary = line.find_first_not_of(' ', end);
-    all.push_back({{"name", line.substr(0, end)}, {"summary", line.substr(summary)}});
-  }
-  fmt::print("{}\n", all.dump(2));
+  poprt_string* text = nullptr;
+  check(json ? poprt_compiler_list_passes_json(&text) : poprt_compiler_list_passes(&text));
+  fmt::print("{}", take(text));
 }
 
 void check_popef_names(const GivenOptions& given) {
