@@ -7,9 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 
 #include "common/arguments.h"
 #include "common/completion.h"
@@ -279,32 +277,29 @@ void convert_and_compile(const GivenOptions& given) {
   run_random(Executable(executable).get());
 }
 
-// One name a line with what the pass does, or the same as JSON; those of scripts take the place of
-// others of their name, or come last.
+// One name a line with what the pass does, or all that is known of them as JSON. Those of scripts
+// take the place of others of their name, or come last.
 void list_passes(const GivenOptions& given) {
-  poprt_string* raw = nullptr;
-  check(poprt_compiler_list_passes(&raw));
-  std::string text = take(raw);
+  poprt_string* text = nullptr;
+  check(poprt_compiler_list_passes_json(&text));
+  auto all = nlohmann::ordered_json::parse(take(text));
   for (const ScriptPass& pass : passes_of_scripts(given)) {
-    const size_t at = text.starts_with(pass.name + " ") ? 0 : text.find("\n" + pass.name + " ");
-    if (at != std::string::npos) {
-      const size_t begin = at == 0 && text[0] != '\n' ? 0 : at + 1;
-      text.erase(begin, text.find('\n', begin) + 1 - begin);
-    }
-    text += fmt::format("{:<32} {}\n", pass.name, pass.summary);
+    const nlohmann::ordered_json row = {{"name", pass.name}, {"summary", pass.summary}};
+    const auto same = std::ranges::find_if(all, [&](auto& r) { return r["name"] == pass.name; });
+    if (same == all.end())
+      all.push_back(row);
+    else
+      *same = row;
   }
-  if (!given.has("json")) {
-    fmt::print("{}", text);
+  if (given.has("json")) {
+    fmt::print("{}\n", all.dump(2));
     return;
   }
-  nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const size_t end = line.find(' ');
-    const size_t summary = line.find_first_not_of(' ', end);
-    all.push_back({{"name", line.substr(0, end)}, {"summary", line.substr(summary)}});
-  }
-  fmt::print("{}\n", all.dump(2));
+  size_t width = 0;
+  for (const auto& row : all) width = std::max(width, row["name"].get<std::string>().size());
+  for (const auto& row : all)
+    fmt::print("{:<{}}  {}\n", row["name"].get<std::string>(), width,
+               row["summary"].get<std::string>());
 }
 
 void check_popef_names(const GivenOptions& given) {
