@@ -77,7 +77,8 @@ def convert(model: _Model, options: Mapping[str, str], used: Sequence[AnyPass], 
         chosen["passes"] = ",".join(str(item) for item in used)
     listening = LogSubscription(logger.log) if logger is not None else None
     try:
-        return run_passes(convert_around(model, chosen, lambda m: convert_in_library(m, chosen)), after)
+        made: _Model = run_passes(convert_around(model, chosen, lambda m: convert_in_library(m, chosen)), after)
+        return made
     finally:
         if listening is not None:
             listening.close()

@@ -15,7 +15,7 @@ import numpy as np
 from . import poprt_raw as _raw
 from ._onnx import ModelProto, NodeProto, onnx
 from .errors import InvalidArgumentError
-from .passes._graph import get_value_info, node_title, topological_sort
+from .passes._graph import get_value_info, node_title, subgraphs, topological_sort
 from .passes.shape_inference import get_shape_func, has_shape_funcs, infer_shapes
 
 __all__ = ["convert_around"]
@@ -37,8 +37,8 @@ def fix_shapes(model: ModelProto, options: Mapping[str, str]) -> None:
     """Gives inputs the shapes that options input_shape, batch_size and batch_axis say."""
     shapes: dict[str, list[int]] = {}
     for word in options.get("input_shape", "").splitlines():
-        name, _, dims = word.rpartition("=")
-        shapes[name] = [int(d) for d in dims.split(",") if d]
+        name, _, numbers = word.rpartition("=")
+        shapes[name] = [int(d) for d in numbers.split(",") if d]
     for value in model.graph.input:
         dims = value.type.tensor_type.shape.dim
         if "batch_size" in options and int(options.get("batch_axis", 0)) < len(dims) and value.name not in shapes:
@@ -105,6 +105,7 @@ def _put_back(model: ModelProto, nodes: list[NodeProto], made: set[str], outputs
         if name not in present:
             graph.initializer.append(_halved(tensor) if halved else tensor)
     graph.node.extend(nodes)
+    _bypass_identities(graph, added)
     ordered = [_copy(node) for node in topological_sort(graph)]
     graph.ClearField("node")
     graph.node.extend(ordered)
@@ -112,6 +113,24 @@ def _put_back(model: ModelProto, nodes: list[NodeProto], made: set[str], outputs
     for domain in sorted({node.domain for node in nodes} - imported - {""}):
         model.opset_import.append(onnx("custom operators").helper.make_opsetid(domain, 1))
     return model
+
+
+def _bypass_identities(graph: Any, names: set[str]) -> None:
+    """Removes what only gave values the names that outputs had for a while."""
+    sources = {node.output[0]: node for node in graph.node if node.op_type == "Identity" and node.domain == ""
+               and node.output[0] in names and not subgraphs(node)}
+    if any(name in sources for node in graph.node for inner in subgraphs(node) for n in inner.node for name in n.input):
+        return  # read in a nested graph, by its name
+    renamed = {name: node.input[0] for name, node in sources.items()}
+    for node in graph.node:
+        for i, name in enumerate(node.input):
+            while name in renamed:
+                name = node.input[i] = renamed[name]
+    for node in sources.values():
+        graph.node.remove(node)
+    stay = [_copy(v) for v in graph.value_info if v.name not in renamed]
+    graph.ClearField("value_info")
+    graph.value_info.extend(stay)
 
 
 def _halved(tensor: Any) -> Any:

@@ -15,7 +15,7 @@ __all__ = ["Session", "get_session"]
 # Name -> (shape, NumPy type), in the order of the graph.
 Info = dict[str, tuple[Any, np.dtype]]
 
-_ORT_TYPES = {"float": np.float32, "double": np.float64, "float16": np.float16, "bfloat16": np.uint16, "bool": np.bool_,
+_ORT_TYPES: dict[str, Any] = {"float": np.float32, "double": np.float64, "float16": np.float16, "bfloat16": np.uint16, "bool": np.bool_,
               "string": np.object_, **{f"{u}int{bits}": np.dtype(f"{u}int{bits}") for u in ("", "u") for bits in (8, 16, 32, 64)}}
 
 

@@ -79,7 +79,7 @@ def _conv_transpose(node: NodeProto, inputs: Shapes, outputs: Shapes) -> int:
 
 
 def _window(node: NodeProto, inputs: Shapes, outputs: Shapes) -> int:
-    return _elements(outputs) * prod(get_attribute(node, "kernel_shape", [1]))
+    return _elements(outputs) * prod(int(d) for d in get_attribute(node, "kernel_shape", [1]))
 
 
 def _recurrent(node: NodeProto, inputs: Shapes, outputs: Shapes) -> int:

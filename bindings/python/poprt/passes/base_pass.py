@@ -55,7 +55,8 @@ class Pass:
     def traverse_graph(self, graph: _Graph, transform: Callable[[_Graph, bool], _Graph], is_main_graph: bool = True) -> _Graph:
         """Calls ``transform(graph, is_main_graph)`` for the graph, then for the graphs in what that made (of If, Loop,
         Scan). Gives the graph."""
-        made: GraphProto = transform(graph, is_main_graph)
+        result = transform(graph, is_main_graph)
+        made: GraphProto = result
         if made is None:
             raise TypeError(f"pass {type(self).__name__}: the function for traverse_graph must return the graph; it returned "
                             "None")
@@ -66,7 +67,7 @@ class Pass:
                     changed = self.traverse_graph(target, transform, False)
                     if changed is not target:
                         target.CopyFrom(changed)
-        return made
+        return result
 
     @staticmethod
     def get_pass(name: str, *args: Any, **kwargs: Any) -> Pass:

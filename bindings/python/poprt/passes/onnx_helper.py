@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._onnx import ModelProto
 from ._graph import (all_graphs, get_attribute, get_constant, get_constant_value, get_consumers, get_dtype, get_producer,
                      get_shape, get_value_info, subgraphs, topological_sort)
@@ -14,26 +12,17 @@ __all__ = ["clean_info", "get_attribute", "get_constant", "get_constant_value", 
 
 
 def clean_info(model: ModelProto) -> ModelProto:
-    """Forgets what the model says about intermediate values and outputs, and infers it anew, after nodes have changed. What
-    is said about an output stays when nothing is inferred."""
-    declared = {}
-    for graph in all_graphs(model.graph):
+    """A model that forgot what the given one says about intermediate values and outputs, and has it inferred anew, for after
+    nodes have changed. What is said about an output stays when nothing is inferred."""
+    fresh = type(model)()
+    fresh.CopyFrom(model)
+    for graph in all_graphs(fresh.graph):
         graph.ClearField("value_info")
-    for output in model.graph.output:
-        declared[output.name] = type(output.type)()
-        declared[output.name].CopyFrom(output.type)
+    for output in fresh.graph.output:
         output.ClearField("type")
-    try:
-        made = infer_shapes(model)
-    except Exception:
-        _restore(model, declared)
-        raise
-    _restore(made, declared)
-    return made
-
-
-def _restore(model: ModelProto, declared: dict[str, Any]) -> None:
-    for output in model.graph.output:
+    made = infer_shapes(fresh)
+    for output, declared in zip(made.graph.output, model.graph.output):
         tensor = output.type.tensor_type
         if not tensor.elem_type or not tensor.HasField("shape"):
-            output.type.CopyFrom(declared[output.name])
+            output.type.CopyFrom(declared.type)
+    return made

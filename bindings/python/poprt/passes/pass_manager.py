@@ -11,7 +11,7 @@ from .base_pass import BuiltinPass, Pass, find_class
 
 __all__ = ["PassManager"]
 
-AnyPass = Union[str, Pass, "type[Pass]"]
+AnyPass = Union[str, Pass, type[Pass]]
 
 
 def as_pass(item: AnyPass) -> Pass:

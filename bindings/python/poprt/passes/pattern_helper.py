@@ -24,7 +24,7 @@ class Match(NamedTuple):
     """A node and its position in graph.node; None and -1 where ``s`` is an input or constant, or ``e`` an output."""
 
     node: NodeProto
-    index: int
+    index: int  # type: ignore[assignment]  # tuples have a method of that name
 
 
 _OUTSIDE = -1
@@ -141,5 +141,5 @@ class _Search:
     def _starts(self, key: str, found: Mapping[str, int], allowed: list[int]) -> list[int]:
         """What makes the value comes before what the chains say already: other inputs of the node, inputs of the graph."""
         named = {found[left] for left, right in self._edges if left != key and left in found
-                 and any(l == key and r == right for l, r in self._edges)}
+                 and any((key, right) == edge for edge in self._edges)}
         return sorted(allowed, key=lambda i: i in named)

@@ -99,8 +99,14 @@ def _ask_functions(model: ModelProto) -> tuple[ModelProto, bool]:
     return model, progress
 
 
+def _could_be_known(model: ModelProto) -> bool:
+    """Whether a node with an unknown result has inputs that are all known: its operator is what was not known."""
+    return any(all(is_known(model.graph, name) for name in node.input) for node in unknown_nodes(model))
+
+
 def _ask_library(model: ModelProto) -> bool:
-    """Notes what the library knows of operators that are not ONNX's own; whether that was something."""
+    """Notes what the library knows beyond ONNX's inference: operators of other domains, and some of ONNX's own; whether
+    that was something."""
     try:
         inferred = _builtin.apply(model, [("shape_inference", {})])
     except Error as error:
@@ -118,13 +124,13 @@ def _ask_library(model: ModelProto) -> bool:
 
 def infer_shapes(model: ModelProto) -> ModelProto:
     """The model with the types and shapes of its values: ONNX's own inference, the functions of ``register_shape_func``, and
-    what the library knows of operators of other domains. What is found by none stays unknown."""
+    what the library knows besides. What is found by none stays unknown."""
     infer = onnx("infer_shapes").shape_inference.infer_shapes
     for _ in range(len(model.graph.node) + 1):  # each round finds at least one node, or is the last
         model = infer(model, data_prop=True)
         model, progress = _ask_functions(model)
         if progress:
             continue
-        if not any(node.domain not in ("", "ai.onnx") for node in unknown_nodes(model)) or not _ask_library(model):
+        if not _could_be_known(model) or not _ask_library(model):
             break
     return model
