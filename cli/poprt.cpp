@@ -9,7 +9,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 
 #include "common/arguments.h"
 #include "common/completion.h"
@@ -18,6 +17,7 @@
 #include "common/option_table.h"
 #include "common/progress.h"
 #include "common/random_inputs.h"
+#include "common/scripts.h"
 #include "common/temporary_folder.h"
 #include "common/tensorflow.h"
 
@@ -169,7 +169,7 @@ void run_random(const poprt_executable* executable) {
 // What the library is told.
 class CompilerSettings {
  public:
-  CompilerSettings(const GivenOptions& given, ProgressBar& bar) : named_(given.for_library()) {
+  CompilerSettings(NamedOptions named, ProgressBar& bar) : named_(std::move(named)) {
     for (const auto& [name, value] : named_) raw_.push_back({name.c_str(), value.c_str()});
     options_.struct_size = sizeof options_;
     options_.options = raw_.data();
@@ -194,7 +194,7 @@ class CompilerSettings {
   }
 
  private:
-  std::vector<std::pair<std::string, std::string>> named_;
+  NamedOptions named_;
   std::vector<poprt_option> raw_;
   poprt_compile_options options_ = {};
 };
@@ -220,9 +220,23 @@ std::string converted_path(const GivenOptions& given, const std::string& input) 
   return path.string();
 }
 
+// Writes the converted model. What is compiled: the source, which the compiler converts again in
+// memory, or what scripts have made of it.
+std::string convert(const GivenOptions& given, const poprt_compiler* compiler,
+                    const std::string& input, const std::string& converted) {
+  if (!has_scripts(given)) {
+    check(poprt_compiler_convert_file(compiler, input.c_str(), converted.c_str()));
+    return input;
+  }
+  convert_with_scripts(given, input, converted);
+  return converted;
+}
+
 void convert_and_compile(const GivenOptions& given) {
   ProgressBar bar(!given.has("disable_compilation_progress_bar"));
-  const Compiler compiler = CompilerSettings(given, bar).make();
+  const bool scripts = has_scripts(given);
+  const Compiler compiler =
+      CompilerSettings(scripts ? options_beside_scripts(given) : given.for_library(), bar).make();
   const Source source(given);
   const std::string& input = source.path();
   if (given.has("show")) print(poprt_compiler_show_file, compiler.get(), input);
@@ -231,9 +245,10 @@ void convert_and_compile(const GivenOptions& given) {
   MadeFolder made(given.text("output_dir", "./"));
   const bool exports = exports_popef(given);
   const std::string converted = converted_path(given, input);
-  const std::string popef = exports ? popef_path(given, input).string() : std::string();
+  const std::string popef =
+      exports ? popef_path(given, scripts ? converted : input).string() : std::string();
   bar.begin("PopRT conversion");
-  check(poprt_compiler_convert_file(compiler.get(), input.c_str(), converted.c_str()));
+  const std::string model = convert(given, compiler.get(), input, converted);
   bar.finish();
   made.keep();
   fmt::print("converted model: {}\n", converted);
@@ -241,9 +256,12 @@ void convert_and_compile(const GivenOptions& given) {
   if (given.has("precision_compare"))
     fmt::print("precision: {}\n",
                (fs::path(converted).parent_path() / "precision_compare.log").string());
+  const Compiler second =
+      scripts ? CompilerSettings(options_behind_scripts(given), bar).make() : nullptr;
+  const poprt_compiler* last = scripts ? second.get() : compiler.get();
   if (exports) {
     bar.begin("Graph compilation");
-    check(poprt_compiler_compile_to_popef(compiler.get(), input.c_str(), popef.c_str()));
+    check(poprt_compiler_compile_to_popef(last, model.c_str(), popef.c_str()));
     bar.finish();
     fmt::print("executable: {} ({:.1f} MB)\n", popef,
                static_cast<double>(fs::file_size(popef)) / 1e6);
@@ -254,29 +272,35 @@ void convert_and_compile(const GivenOptions& given) {
     check(poprt_executable_open(popef.c_str(), &executable));
   } else {
     bar.begin("Graph compilation");
-    check(poprt_compiler_compile_file(compiler.get(), input.c_str(), &executable));
+    check(poprt_compiler_compile_file(last, model.c_str(), &executable));
     bar.finish();
   }
   run_random(Executable(executable).get());
 }
 
-// One name a line with what the pass does, or the same as JSON.
-void list_passes(bool json) {
-  poprt_string* raw = nullptr;
-  check(poprt_compiler_list_passes(&raw));
-  const std::string text = take(raw);
-  if (!json) {
-    fmt::print("{}", text);
+// One name a line with what the pass does, or all that is known of them as JSON. Those of scripts
+// take the place of others of their name, or come last.
+void list_passes(const GivenOptions& given) {
+  poprt_string* text = nullptr;
+  check(poprt_compiler_list_passes_json(&text));
+  auto all = nlohmann::ordered_json::parse(take(text));
+  for (const ScriptPass& pass : passes_of_scripts(given)) {
+    const nlohmann::ordered_json row = {{"name", pass.name}, {"summary", pass.summary}};
+    const auto same = std::ranges::find_if(all, [&](auto& r) { return r["name"] == pass.name; });
+    if (same == all.end())
+      all.push_back(row);
+    else
+      *same = row;
+  }
+  if (given.has("json")) {
+    fmt::print("{}\n", all.dump(2));
     return;
   }
-  nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const size_t end = line.find(' ');
-    const size_t summary = line.find_first_not_of(' ', end);
-    all.push_back({{"name", line.substr(0, end)}, {"summary", line.substr(summary)}});
-  }
-  fmt::print("{}\n", all.dump(2));
+  size_t width = 0;
+  for (const auto& row : all) width = std::max(width, row["name"].get<std::string>().size());
+  for (const auto& row : all)
+    fmt::print("{:<{}}  {}\n", row["name"].get<std::string>(), width,
+               row["summary"].get<std::string>());
 }
 
 void check_popef_names(const GivenOptions& given) {
@@ -300,7 +324,7 @@ bool inform(const GivenOptions& given) {
   else if (given.has("print_completion"))
     fmt::print("{}", completion(given.text("print_completion")));
   else if (given.has("list_all_passes"))
-    list_passes(given.has("json"));
+    list_passes(given);
   else
     return false;
   return true;

@@ -14,6 +14,7 @@
 
 %{
 #include "log_shim.h"
+#include "passes_shim.h"
 #include "popef_shim.h"
 #include "poprt_shim.h"
 #include "runners_shim.h"
@@ -551,6 +552,7 @@ struct raw_runner_options {
   void close() { $self->close(); }
 }
 
+%include "passes.i"
 %include "popef.i"
 %include "runners.i"
 %include "session.i"

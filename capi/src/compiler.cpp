@@ -25,10 +25,14 @@
 #include "named_options.h"
 #include "option_lists.h"
 #include "option_table.h"
+#include "plugin_calls.h"
 #include "runtime/queue/payload_buffer.h"
 #include "runtime/session/popef_file.h"
 
 using namespace poprt;
+using capi::call;
+using capi::call_with_sink;
+using capi::text;
 namespace fs = std::filesystem;
 
 // Options with everything they point to.
@@ -154,56 +158,6 @@ void check(const poprt_compile_options& o) {
     fail(ErrorCode::invalid_argument, "embed_source is {}, expected 0 or 1", o.embed_source);
   capi::check_reserved(o.reserved_2, "poprt_compile_options");
   capi::check_reserved(o.reserved_3, "poprt_compile_options");
-}
-
-// Calls a plugin function and throws what it reports.
-template <class F>
-void call(F&& f) {
-  poprt_plugin_error error{POPRT_OK, nullptr};
-  f(&error);
-  if (error.code == POPRT_OK) return;
-  const std::unique_ptr<char, void (*)(void*)> message(error.message, std::free);
-  throw Error(static_cast<ErrorCode>(error.code), message ? message.get() : "out of memory");
-}
-
-// As call(), for plugin functions that write into a sink. `take` may throw.
-template <class Take, class F>
-void call_with_sink(Take&& take, F&& f) {
-  struct Context {
-    Take& take;
-    std::exception_ptr failure;
-  } context{take, nullptr};
-  const poprt_plugin_sink sink{[](void* c, const void* data, size_t size) noexcept {
-                                 auto& to = *static_cast<Context*>(c);
-                                 try {
-                                   to.take({static_cast<const std::byte*>(data), size});
-                                   return 0;
-                                 } catch (...) {
-                                   to.failure = std::current_exception();
-                                   return 1;
-                                 }
-                               },
-                               &context};
-  try {
-    call([&](poprt_plugin_error* error) { f(&sink, error); });
-  } catch (...) {
-    if (context.failure) std::rethrow_exception(context.failure);
-    throw;
-  }
-}
-
-template <class F>
-poprt_error* text(poprt_string** out_text, F&& f) {
-  return capi::guard([&] {
-    auto& out = capi::required(out_text, "out_text");
-    std::string s;
-    call_with_sink(
-        [&](std::span<const std::byte> bytes) {
-          s.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-        },
-        f);
-    out = capi::make_string(std::move(s));
-  });
 }
 
 // The files of a model as opaque blobs.

@@ -10,12 +10,14 @@
 #include "base/log.h"
 #include "compiler/compiler.h"
 #include "compiler/variable_weights.h"
+#include "compiler_plugin_passes.h"
 #include "engine_options.h"
 #include "onnx/export.h"
 #include "onnx/import.h"
 #include "onnx/model_hash.h"
 #include "ops/op.h"
 #include "option_lists.h"
+#include "passes/describe.h"
 #include "passes/pass.h"
 #include "program/serialize.h"
 #include "runtime/session/popef_file.h"
@@ -23,34 +25,45 @@
 namespace {
 
 using namespace poprt;
+using capi::plugin_guard;
+using capi::write;
 
-void report(poprt_plugin_error* error, ErrorCode code, const char* message) noexcept {
-  error->code = static_cast<poprt_error_code>(code);
-  error->message = strdup(message);
-}
+// Options that stand for a pass, and the parameter that has their value.
+struct OptionOfPass {
+  const char* option;
+  const char* pass;
+  const char* parameter;  // null: the option is a flag
+};
+constexpr OptionOfPass kOptionsOfPasses[] = {
+    {"enable_erf_gelu", "erf_gelu_pattern", nullptr},
+    {"merge_matmul", "merge_matmul", "names"},
+    {"merge_matmul_add", "merge_matmul_add", "names"},
+    {"merge_moe", "merge_moe", "names"},
+    {"merge_if_with_same_cond", "merge_if_with_same_cond", nullptr},
+    {"enable_compress_pattern", "compress_pattern", nullptr},
+    {"serialize_matmul", "serialize_matmul", "matmuls"},
+    {"serialize_matmul_add", "serialize_matmul_add", "matmul_adds"},
+    {"enable_insert_remap", "auto_insert_remap", nullptr},
+    {"fold_periodic_initializer", "fold_periodic_initializer", nullptr},
+    {"apply_hcsr", "apply_host_concat_split", "merged_inputs"},
+};
 
-template <class F>
-void guard(poprt_plugin_error* error, F&& body) noexcept {
-  try {
-    body();
-  } catch (const Error& e) {
-    report(error, e.code(), e.what());
-  } catch (const std::bad_alloc&) {
-    report(error, ErrorCode::resource_exhausted, "out of memory");
-  } catch (const std::exception& e) {
-    report(error, ErrorCode::internal, e.what());
-  } catch (...) {
-    report(error, ErrorCode::internal, "unknown exception");
+void request_passes(const poprt_compile_options& o, compiler::Options& to) {
+  for (const OptionOfPass& row : kOptionsOfPasses) {
+    const char* value = capi::named_option(o, row.option);
+    if (!value) continue;
+    to.requested.emplace_back(row.pass);
+    if (row.parameter) to.pass_arguments[row.pass][row.parameter] = value;
   }
-}
-
-void write(const poprt_plugin_sink& sink, const void* data, size_t size) {
-  if (sink.write(sink.context, data, size) != 0)
-    fail(ErrorCode::cancelled, "the receiver of the result stopped");
-}
-
-void write(const poprt_plugin_sink& sink, const std::string& text) {
-  write(sink, text.data(), text.size());
+  if (const char* modes = capi::named_option(o, "remap_mode"))
+    to.pass_arguments["auto_insert_remap"]["remap_mode"] = modes;
+  if (const char* words = capi::named_option(o, "pass_args"))
+    for (const std::string_view word : capi::split_lines(words, "pass_args")) {
+      const size_t dot = word.find('.'), at = word.find('=');
+      const passes::PassDef& pass = passes::pass_of(word.substr(0, std::min(dot, word.size())));
+      to.pass_arguments[std::string(pass.name)][std::string(word.substr(dot + 1, at - dot - 1))] =
+          word.substr(at + 1);
+    }
 }
 
 // Conversion, compilation and writing share the progress of one call.
@@ -74,6 +87,7 @@ compiler::Options make_options(const poprt_compile_options& o) {
   if (o.stop_after) to.stop_after = o.stop_after;
   if (const char* types = capi::named_option(o, "fp16_skip_op_types"))
     to.fp16_skip_op_types = capi::split_names(types, "fp16_skip_op_types");
+  request_passes(o, to);
   to.plain = capi::named_option(o, capi::kPlain) != nullptr;
   to.verify_each = o.no_verify == 0;
   to.strict = o.strict != 0;
@@ -184,16 +198,25 @@ compiler::Executable compile_source(const poprt_compile_options& o,
 }
 
 void check_options(const poprt_compile_options* o, poprt_plugin_error* error) {
-  guard(error, [&] {
+  plugin_guard(error, [&] {
     for (const char* name : std::span(o->passes, o->pass_count)) passes::pass_of(name);
     for (const char* name : std::span(o->skip_passes, o->skip_pass_count)) passes::pass_of(name);
     if (o->stop_after) passes::pass_of(o->stop_after);
+    compiler::Options to;
+    request_passes(*o, to);
+    std::vector<std::string> named(o->passes, o->passes + o->pass_count);
+    named.insert(named.end(), to.requested.begin(), to.requested.end());
+    for (const auto& [pass, arguments] : to.pass_arguments) named.push_back(pass);
+    for (const std::string& name : named) {
+      const passes::PassDef& pass = passes::pass_of(name);
+      checked_arguments(pass, to.pass_arguments[std::string(pass.name)]);
+    }
   });
 }
 
 void compile(const poprt_compile_options* o, const poprt_plugin_source* source,
              const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-  guard(error, [&] {
+  plugin_guard(error, [&] {
     const compiler::Executable executable = compile_source(*o, *source);
     say(*o, 0.8, "pack weights");
     program::write_executable(
@@ -224,7 +247,7 @@ void check_embedded(std::span<const onnx::ModelFile> files) {
 
 void compile_to_popef(const poprt_compile_options* o, const poprt_plugin_source* source,
                       const char* popef_path, poprt_plugin_error* error) {
-  guard(error, [&] {
+  plugin_guard(error, [&] {
     std::vector<onnx::ModelFile> files;
     if (o->embed_source) check_embedded(files = files_of(*source, o->allow_links != 0));
     const compiler::Executable executable = compile_source(*o, *source);
@@ -250,7 +273,7 @@ void compile_to_popef(const poprt_compile_options* o, const poprt_plugin_source*
 
 void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
              const char* out_onnx_path, poprt_plugin_error* error) {
-  guard(error, [&] {
+  plugin_guard(error, [&] {
     say(*o, 0, "read");
     const auto graph = import(*source, *o);
     select_outputs(*graph, *o);
@@ -265,22 +288,13 @@ void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
   });
 }
 
-// Variable dimensions are 0.
-std::string describe_type(const ir::Value& v) {
-  std::string shape;
-  for (const int64_t d : v.shape())
-    shape += fmt::format("{}{}", shape.empty() ? "" : ", ", std::max<int64_t>(d, 0));
-  return fmt::format("dtype - {}, shape - {}", dtype_name(v.dtype()),
-                     v.type.has_shape ? "[" + shape + "]" : "unknown");
-}
-
 void show(const poprt_plugin_source* source, const poprt_plugin_sink* sink,
           poprt_plugin_error* error) {
-  guard(error, [&] {
+  plugin_guard(error, [&] {
     const auto graph = import(*source);
     std::string text;
     const auto line = [&](const char* direction, const ir::Value& v) {
-      text += fmt::format("{} {}: {}\n", direction, v.name(), describe_type(v));
+      text += fmt::format("{} {}: {}\n", direction, v.name(), passes::describe_type(v));
     };
     for (const ir::Value* v : graph->inputs()) line("input", *v);
     for (const ir::Value* v : graph->outputs()) line("output", *v);
@@ -288,29 +302,9 @@ void show(const poprt_plugin_source* source, const poprt_plugin_sink* sink,
   });
 }
 
-// Counts of equal types, in the order in which they come.
 void io_stat(const poprt_plugin_source* source, const poprt_plugin_sink* sink,
              poprt_plugin_error* error) {
-  guard(error, [&] {
-    const auto graph = import(*source);
-    std::string text;
-    const auto add = [&](const char* direction, const std::vector<ir::Value*>& values) {
-      std::vector<std::pair<std::string, size_t>> counts;
-      for (const ir::Value* v : values) {
-        const std::string type = describe_type(*v);
-        const auto found = std::ranges::find(counts, type, &std::pair<std::string, size_t>::first);
-        if (found == counts.end())
-          counts.emplace_back(type, 1);
-        else
-          found->second++;
-      }
-      text += fmt::format("{}s: {}\n", direction, values.size());
-      for (const auto& [type, count] : counts) text += fmt::format("  {} x {}\n", count, type);
-    };
-    add("input", graph->inputs());
-    add("output", graph->outputs());
-    write(*sink, text);
-  });
+  plugin_guard(error, [&] { write(*sink, passes::io_statistics(*import(*source))); });
 }
 
 bool is_layer(const ir::Node& n) { return n.is("Conv") || n.is("MatMul") || n.is("Gemm"); }
@@ -319,7 +313,7 @@ bool is_layer(const ir::Node& n) { return n.is("Conv") || n.is("MatMul") || n.is
 void layers(const poprt_compile_options* options, const poprt_plugin_source* original,
             const poprt_plugin_source* converted, const poprt_plugin_sink* sink,
             poprt_plugin_error* error) {
-  guard(error, [&] {
+  plugin_guard(error, [&] {
     const auto before = import(*original, *options), after = import(*converted);
     std::string text;
     const auto computed = [&](const ir::Value* v) {
@@ -339,7 +333,7 @@ void layers(const poprt_compile_options* options, const poprt_plugin_source* ori
 }
 
 void list_passes(const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-  guard(error, [&] {
+  plugin_guard(error, [&] {
     size_t width = 0;
     for (const passes::PassDef* p : passes::all_passes()) width = std::max(width, p->name.size());
     std::string text;
@@ -350,7 +344,7 @@ void list_passes(const poprt_plugin_sink* sink, poprt_plugin_error* error) {
 }
 
 void list_ops(const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-  guard(error, [&] {
+  plugin_guard(error, [&] {
     std::string text;
     for (const ops::OpDef* op : ops::all_ops()) {
       const std::string name =
@@ -365,7 +359,7 @@ void list_ops(const poprt_plugin_sink* sink, poprt_plugin_error* error) {
 void embed(const poprt_plugin_source* source, int allow_links,
            int (*take)(void* context, const char* location, const void* data, size_t size),
            void* context, poprt_plugin_error* error) {
-  guard(error, [&] {
+  plugin_guard(error, [&] {
     const auto files = files_of(*source, allow_links != 0);
     check_embedded(files);
     for (const onnx::ModelFile& f : files)
@@ -376,7 +370,7 @@ void embed(const poprt_plugin_source* source, int allow_links,
 
 void hash(const poprt_plugin_source* source, int allow_links, const poprt_plugin_sink* sink,
           poprt_plugin_error* error) {
-  guard(error, [&] { write(*sink, onnx::hash_of(files_of(*source, allow_links != 0))); });
+  plugin_guard(error, [&] { write(*sink, onnx::hash_of(files_of(*source, allow_links != 0))); });
 }
 
 }  // namespace
@@ -397,6 +391,9 @@ const poprt_compiler_plugin* poprt_compiler_plugin_table(void) {
       [](LogReceiver receive) { set_log_receiver(receive); },
       embed,
       hash,
+      capi::apply_passes,
+      capi::list_passes_json,
+      capi::sort_passes,
   };
   return &table;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "poprt/compiler.h"
+#include "poprt/passes.h"
 #include "poprt/version.h"
 
 #ifdef __cplusplus
@@ -64,6 +65,14 @@ typedef struct poprt_compiler_plugin {
   // Writes the hash of a model's bytes and external data, 64 digits.
   void (*hash)(const poprt_plugin_source* source, int allow_links, const poprt_plugin_sink* sink,
                poprt_plugin_error* error);
+  // As poprt_model_apply_passes; a source without path and data is none.
+  void (*apply_passes)(const poprt_plugin_source* source, const poprt_pass_call* passes,
+                       size_t pass_count, const poprt_apply_options* options,
+                       const poprt_plugin_sink* sink, poprt_plugin_error* error);
+  // These write text.
+  void (*list_passes_json)(const poprt_plugin_sink* sink, poprt_plugin_error* error);
+  void (*sort_passes)(const char* const* names, size_t count, const poprt_plugin_sink* sink,
+                      poprt_plugin_error* error);
 } poprt_compiler_plugin;
 
 // The plugin's only symbol; static storage.

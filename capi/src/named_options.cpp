@@ -29,6 +29,13 @@ void check_grammar(std::string_view name, std::string_view value) {
              "--{}: expected before_TYPE, after_TYPE or both, found '{}'", name, mode);
   } else if (name == "serialize_matmul" || name == "serialize_matmul_add") {
     for (const std::string_view word : split_lines(value, name)) check_serialized(name, word);
+  } else if (name == "pass_args") {
+    for (const std::string_view word : split_lines(value, name)) {
+      const size_t dot = word.find('.'), at = word.find('=');
+      if (dot == std::string_view::npos || dot == 0 || at == std::string_view::npos || at < dot + 2)
+        fail(ErrorCode::invalid_argument, "--{}: expected PASS.PARAMETER=TEXT, found '{}'", name,
+             word);
+    }
   } else if (name == "merge_matmul_add" || name == "merge_moe") {
     if (split_names(value, name).size() % 2 != 0)
       fail(ErrorCode::invalid_argument, "--{}: expected pairs of names, found '{}'", name, value);

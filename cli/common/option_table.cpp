@@ -165,8 +165,8 @@ std::string GivenOptions::joined(const std::string& name) const {
   return text;
 }
 
-std::vector<std::pair<std::string, std::string>> GivenOptions::for_library() const {
-  std::vector<std::pair<std::string, std::string>> list;
+NamedOptions GivenOptions::for_library() const {
+  NamedOptions list;
   for (const OptionInfo& option : option_tables().options)
     if (!option.command && has(option.name)) list.emplace_back(option.name, joined(option.name));
   return list;

@@ -34,6 +34,9 @@ const OptionTables& option_tables();
 // What is wrong with a word as a value; empty when nothing is.
 std::string complaint(const OptionInfo& option, const std::string& word);
 
+// Name and value, as the library takes them.
+using NamedOptions = std::vector<std::pair<std::string, std::string>>;
+
 // What was given: words by name of option. A flag that is on has the word "True".
 class GivenOptions {
  public:
@@ -49,7 +52,7 @@ class GivenOptions {
   // As one text: names separated by commas.
   std::string joined(const std::string& name) const;
   // For the library: names separated by commas, words by line feeds. In the order of the table.
-  std::vector<std::pair<std::string, std::string>> for_library() const;
+  NamedOptions for_library() const;
   // Throws Usage when an option lacks the one that it needs.
   void check_needs() const;
 

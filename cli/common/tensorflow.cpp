@@ -1,42 +1,14 @@
 #include "common/tensorflow.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 
+#include "common/child.h"
 #include "common/temporary_folder.h"
 
 namespace poprt::cli {
 namespace {
-
-// The exit code of a program that writes into a file; -1 when it was killed.
-int run(const std::vector<std::string>& words, const std::filesystem::path& output) {
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&actions, 1, 2);
-  pid_t child = 0;
-  const int error =
-      posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error)
-    throw Failure(
-        fmt::format("--framework tensorflow: cannot start {}: {}", words[0], std::strerror(error)));
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 // The last line that says something.
 std::string last_line(const std::filesystem::path& file) {
@@ -47,6 +19,7 @@ std::string last_line(const std::filesystem::path& file) {
   return found;
 }
 
+constexpr const char* kOption = "--framework tensorflow";
 constexpr int kMissing = 3;
 // Tells a package that is not there from one that fails.
 constexpr const char* kFind =
@@ -58,11 +31,11 @@ void convert_tensorflow(const GivenOptions& options, const std::filesystem::path
                         const std::filesystem::path& onnx) {
   const TemporaryFolder folder;
   const std::filesystem::path log = folder.path() / "log";
-  if (run({"python3", "-c", kFind}, log) == kMissing)
+  if (run_program({python(), "-c", kFind}, kOption, log) == kMissing)
     throw Failure(
         "--framework tensorflow: Python's package tf2onnx is not installed; python3 -m pip install "
         "tf2onnx tensorflow");
-  std::vector<std::string> words = {"python3",
+  std::vector<std::string> words = {python(),
                                     "-m",
                                     "tf2onnx.convert",
                                     "--saved-model",
@@ -80,7 +53,7 @@ void convert_tensorflow(const GivenOptions& options, const std::filesystem::path
       words.emplace_back(spelled);
       words.push_back(options.joined(name));
     }
-  if (run(words, log) != 0)
+  if (run_program(words, kOption, log) != 0)
     throw Failure(fmt::format("--framework tensorflow: tf2onnx failed: {}", last_line(log)));
   if (!std::filesystem::exists(onnx))
     throw Failure(

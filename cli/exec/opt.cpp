@@ -18,11 +18,27 @@ namespace {
 
 struct Arguments {
   std::string model;
-  std::vector<std::string> passes, skip_passes, input_shape;
+  std::vector<std::string> passes, skip_passes, input_shape, pass_args;
   std::string stage = "none", stop_after;
   int64_t rewrite_limit = -1, batch_size = 0, batch_axis = -1;
   bool strict = false, timing = false, dump_each = false, elide = false, program = false;
 };
+
+// "PASS.PARAMETER=TEXT" of several words; \\n in a text is a line feed.
+std::map<std::string, passes::Arguments, std::less<>> arguments_of(
+    const std::vector<std::string>& words) {
+  std::map<std::string, passes::Arguments, std::less<>> all;
+  for (const std::string& word : words) {
+    const size_t dot = word.find('.'), at = word.find('=');
+    if (dot == std::string::npos || at == std::string::npos || dot > at)
+      throw Usage(fmt::format("--pass_args: expected PASS.PARAMETER=TEXT, found '{}'", word));
+    std::string text = word.substr(at + 1);
+    for (size_t i; (i = text.find("\\n")) != std::string::npos;) text.replace(i, 2, "\n");
+    all[std::string(passes::pass_of(word.substr(0, dot)).name)]
+       [word.substr(dot + 1, at - dot - 1)] = text;
+  }
+  return all;
+}
 
 std::unique_ptr<ir::Graph> read(const std::string& path, bool strict) {
   if (path.ends_with(".onnx")) return onnx::import_file(path, {.strict = strict});
@@ -43,6 +59,7 @@ int run(const Arguments& a) {
   for (const auto& names : {a.passes, a.skip_passes})  // unknown names before any work
     for (const std::string& name : names) passes::pass_of(name);
   if (!a.stop_after.empty()) passes::pass_of(a.stop_after);
+  const auto arguments = arguments_of(a.pass_args);
   const std::unique_ptr<ir::Graph> graph = read(a.model, a.strict);
   ir::TextOptions text;
   if (a.elide) {
@@ -69,6 +86,7 @@ int run(const Arguments& a) {
     manager.rewrite_limit = options.rewrite_limit;
     manager.stop_after = a.stop_after;
     manager.after_each = options.after_pass;
+    manager.arguments = arguments;
     std::vector<const passes::PassDef*> list;
     for (const std::string& name : a.passes) list.push_back(&passes::pass_of(name));
     if (a.stage == "none") ops::infer(*graph);
@@ -97,6 +115,8 @@ void add_opt(CLI::App& app, std::function<int()>& action) {
       app.add_subcommand("opt", "Run passes on an .onnx model or a text graph and print the graph");
   c->add_option("MODEL", a->model, ".onnx, or any other name for the text form")->required();
   c->add_option("--passes", a->passes, "Passes in this order, comma separated")->delimiter(',');
+  c->add_option("--pass_args", a->pass_args, "PASS.PARAMETER=TEXT: arguments of passes")
+      ->expected(1, 1 << 20);
   c->add_option("--stage", a->stage, "Default pipelines first: none, convert, or compile (both)")
       ->check(one_of({"none", "convert", "compile"}))
       ->capture_default_str();

@@ -5,55 +5,41 @@
 
 #include <algorithm>
 
-#include "compiler/pipeline.h"
+#include "compiler/pass_listing.h"
 #include "exec/commands.h"
-#include "exec/support/json_output.h"
 
 namespace poprt::cli {
 namespace {
-
-// Where it runs unless it is skipped.
-std::string_view stage_of(const passes::PassDef& pass) {
-  const auto in = [&](const std::vector<const passes::PassDef*>& pipeline) {
-    return std::find(pipeline.begin(), pipeline.end(), &pass) != pipeline.end();
-  };
-  const bool converts = in(compiler::converter_pipeline({}));
-  const bool compiles = in(compiler::compile_pipeline({}));
-  return converts && compiles ? "convert, compile"
-         : converts           ? "convert"
-         : compiles           ? "compile"
-                              : "when asked for";
-}
 
 std::string list(std::span<const std::string_view> names) {
   return fmt::format("{}", fmt::join(names, " "));
 }
 
+// "name=default: what it is", one after the other.
+std::string parameters(const passes::PassDef& pass) {
+  std::string text;
+  for (const passes::Parameter& p : pass.parameters)
+    text += fmt::format("{}`{}{}`: {}", text.empty() ? "" : "; ", p.name,
+                        p.required ? "" : fmt::format("={}", p.standard), p.summary);
+  return text;
+}
+
 int run(bool json, bool markdown) {
   if (json) {
-    nlohmann::json all = nlohmann::json::array();
-    for (const passes::PassDef* p : passes::all_passes())
-      all.push_back({{"name", p->name},
-                     {"alias", p->alias},
-                     {"summary", p->summary},
-                     {"condition", p->condition},
-                     {"numerics", passes::numerics_name(p->numerics)},
-                     {"stage", stage_of(*p)},
-                     {"depend", p->depend},
-                     {"before", p->before},
-                     {"against", p->against}});
-    print_json(all);
+    fmt::print("{}", compiler::passes_json());
     return 0;
   }
   if (markdown)
     fmt::print(
-        "| pass | what it does | where | numerics | runs | after |\n|---|---|---|---|---|---|\n");
+        "| pass | what it does | where | parameters | numerics | runs | after |\n"
+        "|---|---|---|---|---|---|---|\n");
   size_t width = 0;
   for (const passes::PassDef* p : passes::all_passes()) width = std::max(width, p->name.size());
   for (const passes::PassDef* p : passes::all_passes()) {
     if (markdown)
-      fmt::print("| {} | {} | {} | {} | {} | {} |\n", p->name, p->summary, p->condition,
-                 passes::numerics_name(p->numerics), stage_of(*p), list(p->depend));
+      fmt::print("| {} | {} | {} | {} | {} | {} | {} |\n", p->name, p->summary, p->condition,
+                 parameters(*p), passes::numerics_name(p->numerics), compiler::stage_of(*p),
+                 list(p->depend));
     else
       fmt::print("{:<{}}  {}\n", p->name, width, p->summary);
   }

@@ -29,6 +29,7 @@ void run_pipeline(ir::Graph& graph, const std::vector<const passes::PassDef*>& l
   manager.stop_after = options.stop_after;
   manager.max_tensor_size = options.max_tensor_size;
   manager.fp16_skip_op_types = options.fp16_skip_op_types;
+  manager.arguments = options.pass_arguments;
   size_t done = 0;
   manager.after_each = [&](const passes::PassReport& report, const ir::Graph& g) {
     done++;
@@ -52,6 +53,13 @@ void run_converter(ir::Graph& graph, const Options& options, const DeclaredTypes
     if (options.after_pass) options.after_pass(report, g);
   };
   run_pipeline(graph, converter_pipeline(options), checked, "PopRT conversion", 1.0);
+}
+
+void run_early(ir::Graph& graph, const Options& options) {
+  const std::vector<const passes::PassDef*> list = early_pipeline(options);
+  if (list.empty()) return;
+  ops::infer(graph);
+  run_pipeline(graph, list, options, "PopRT conversion", 0.0);
 }
 
 // An attribute that another opset of the operator has means something, and so does an input too
@@ -102,6 +110,7 @@ void convert(ir::Graph& graph, const Options& options) {
   drop_repeated_outputs(graph);
   expand_containers(graph, options);
   fix_shapes(graph, options);
+  run_early(graph, options);
   require_static_inputs(graph);
   number_class_labels(graph);
   const DeclaredTypes declared(graph);
@@ -117,6 +126,11 @@ Executable compile(ir::Graph& graph, const Options& options) {
   limit_winograd(graph, options.winograd);
   auto notes = class_labels_of(graph);
   notes.merge(onnx_metadata_of(graph));
+  // What pass apply_host_concat_split has joined.
+  constexpr const char* kJoined = "HostConcatRunnerConfig";
+  if (const auto found = graph.metadata.find(std::string("prop.") + kJoined);
+      found != graph.metadata.end())
+    notes[kJoined] = found->second;
   Executable executable = lower(graph, [&](double done) {
     if (options.progress) options.progress(0.5 + 0.5 * done, "Graph compilation");
   });

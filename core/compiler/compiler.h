@@ -36,6 +36,11 @@ struct Options {
   Winograd winograd = Winograd::automatic;
   std::vector<std::string> passes;       // run after the default converter passes
   std::vector<std::string> skip_passes;  // left out of the default pipeline
+  // Passes that options stand for: each runs at its place in the pipeline, or where `passes` names
+  // it.
+  std::vector<std::string> requested;
+  // Arguments of passes, by their names.
+  std::map<std::string, passes::Arguments, std::less<>> pass_arguments;
   int64_t max_tensor_size = -1;
   int64_t rewrite_limit = INT64_MAX;
   std::string stop_after;

@@ -10,6 +10,37 @@ namespace {
 using passes::PassDef;
 
 // Each group: the passes in order, and above them why they stand there.
+// What options ask for and must see the model as it was exported.
+constexpr std::string_view kEarly[] = {
+    // While inputs have the names and shapes that the user knows.
+    "apply_host_concat_split",
+    // While Compress and If are there.
+    "compress_pattern",
+    "merge_if_with_same_cond",
+};
+
+// What options ask for, behind the default passes and in front of those that the user names: whole
+// patterns first, then products, named as the model has them.
+constexpr std::string_view kBeforeUsers[] = {
+    "erf_gelu_pattern",
+    "merge_matmul",
+    "merge_matmul_add",
+    "merge_moe",
+};
+
+// And behind them: what cuts products and marks places, once they are what they become; in front of
+// half precision, behind which weights are no constants but casts of some.
+constexpr std::string_view kAfterUsers[] = {
+    "serialize_matmul",
+    "serialize_matmul_add",
+    "auto_insert_remap",
+};
+
+// When no constant changes any more.
+constexpr std::string_view kLast[] = {
+    "fold_periodic_initializer",
+};
+
 constexpr std::string_view kConverter[] = {
     // Everything below looks for constants and asks for types.
     "extract_constant_to_initializer",
@@ -107,7 +138,7 @@ constexpr std::string_view kCompile[] = {
     // After the patterns, which know Div; cheaper in fused chains.
     "replace_div_with_mul",
     // While Split, Reshape and Transpose are as exported; projections are single-use afterwards.
-    "fused_attention",
+    "attention_pattern",
     "linear_fusion",
     // Only plain layout moves are left.
     "transpose_to_reshape",
@@ -145,13 +176,33 @@ std::vector<const PassDef*> resolve(std::span<const std::string_view> names,
   return out;
 }
 
+// Those of the group that options ask for and the user has not given a place of his own.
+void add_requested(std::vector<const PassDef*>& out, std::span<const std::string_view> group,
+                   const Options& options) {
+  for (const PassDef* p : resolve(group, options)) {
+    const auto is_named = [&](const std::string& name) { return passes::is_called(*p, name); };
+    if (std::ranges::any_of(options.requested, is_named) &&
+        std::ranges::none_of(options.passes, is_named))
+      out.push_back(p);
+  }
+}
+
 }  // namespace
+
+std::vector<const PassDef*> early_pipeline(const Options& options) {
+  std::vector<const PassDef*> out;
+  if (!options.plain) add_requested(out, kEarly, options);
+  return out;
+}
 
 std::vector<const PassDef*> converter_pipeline(const Options& options) {
   if (options.plain) return resolve(kPlain, options);
   std::vector<const PassDef*> out = resolve(kConverter, options);
+  add_requested(out, kBeforeUsers, options);
   for (const PassDef* p : passes::sort_passes(options.passes)) out.push_back(p);
+  add_requested(out, kAfterUsers, options);
   if (options.precision == Precision::fp16) out.push_back(&passes::pass_of("float_to_half"));
+  add_requested(out, kLast, options);
   return out;
 }
 

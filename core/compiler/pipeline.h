@@ -7,6 +7,9 @@
 
 namespace poprt::compiler {
 
+// Before sizes that depend on data get their bounds and control flow is unrolled: nothing unless
+// options ask for it.
+std::vector<const passes::PassDef*> early_pipeline(const Options& options);
 // ONNX in, ONNX out: what conversion runs by default.
 std::vector<const passes::PassDef*> converter_pipeline(const Options& options);
 // From a converted graph to one whose nodes are lowered one by one.

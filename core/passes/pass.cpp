@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <numeric>
 #include <set>
 
@@ -47,6 +48,15 @@ std::string_view numerics_name(Numerics numerics) {
   return "";
 }
 
+std::string_view kind_name(PassKind kind) {
+  switch (kind) {
+    case PassKind::rewrite: return "rewrite";
+    case PassKind::inspect: return "inspect";
+    case PassKind::elsewhere: return "elsewhere";
+  }
+  return "";
+}
+
 bool is_called(const PassDef& pass, std::string_view name) {
   return !name.empty() && (pass.name == name || pass.alias == name);
 }
@@ -76,27 +86,48 @@ const PassDef& pass_of(std::string_view name) {
 
 std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassDef* const> passes,
                                    const PassManagerOptions& options) {
+  std::vector<PassCall> calls;
+  for (const PassDef* pass : passes) {
+    const auto given = options.arguments.find(pass->name);
+    calls.push_back({pass, given == options.arguments.end() ? Arguments() : given->second});
+  }
+  return run_passes(graph, calls, options);
+}
+
+std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassCall> calls,
+                                   const PassManagerOptions& options) {
   using Clock = std::chrono::steady_clock;
   PassContext context;
   context.rewrite_limit = options.rewrite_limit;
   context.max_tensor_size = options.max_tensor_size;
   context.fp16_skip_op_types = options.fp16_skip_op_types;
+  context.origin = options.origin;
+  context.say = options.say;
   std::vector<PassReport> reports;
-  if (!options.stop_after.empty() &&
-      std::none_of(passes.begin(), passes.end(),
-                   [&](const PassDef* p) { return is_called(*p, options.stop_after); }))
+  if (!options.stop_after.empty() && std::none_of(calls.begin(), calls.end(), [&](const auto& c) {
+        return is_called(*c.pass, options.stop_after);
+      }))
     pass_of(options.stop_after);  // a typing error is one even when the pass is not in this list
-  for (const PassDef* pass : passes) {
+  // Before any work.
+  std::vector<Arguments> arguments;
+  for (const PassCall& c : calls) arguments.push_back(checked_arguments(*c.pass, c.arguments));
+  std::unique_ptr<ir::Graph> origin;
+  if (!context.origin && std::any_of(calls.begin(), calls.end(),
+                                     [](const PassCall& c) { return c.pass->needs_origin; }))
+    context.origin = (origin = graph.clone()).get();
+  for (size_t i = 0; i < calls.size(); i++) {
+    const PassDef& pass = *calls[i].pass;
     PassReport report;
-    report.name = pass->name;
+    report.name = pass.name;
     report.nodes_before = total_nodes(graph);
     const int64_t before = context.rewrites_done;
     const auto start = Clock::now();
+    context.arguments = std::move(arguments[i]);
     try {
-      pass->run(graph, context);
+      pass.run(graph, context);
       if (options.verify_each) ir::verify(graph);
     } catch (Error& e) {
-      e.add_context(fmt::format("pass {}", pass->name));
+      e.add_context(fmt::format("pass {}", pass.name));
       throw;
     }
     report.milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
@@ -104,7 +135,7 @@ std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassDef* co
     report.nodes_after = total_nodes(graph);
     if (options.after_each) options.after_each(report, graph);
     reports.push_back(std::move(report));
-    if (is_called(*pass, options.stop_after)) break;
+    if (is_called(pass, options.stop_after)) break;
   }
   return reports;
 }

@@ -15,8 +15,11 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "passes/arguments.h"
 
 namespace poprt::passes {
+
+struct PassDef;
 
 // What a pass gets besides the graph.
 class PassContext {
@@ -34,6 +37,20 @@ class PassContext {
   int64_t max_tensor_size = -1;  // bytes; constant folding makes nothing larger; -1: no limit
   // Types of operators that float_to_half leaves in f32.
   std::span<const std::string> fp16_skip_op_types = {};
+
+  // The pass's parameters: what was given, checked, and defaults for the rest.
+  Arguments arguments;
+  bool flag(std::string_view name) const { return text(name) == "True"; }
+  int64_t integer(std::string_view name) const;
+  const std::string& text(std::string_view name) const;
+  std::vector<std::string> names(std::string_view name) const;  // separated by commas
+  std::vector<std::string> words(std::string_view name) const;  // by line feeds
+
+  // The model as the list of passes began; null unless a pass of the list asks for it
+  // (PassDef::needs_origin).
+  const ir::Graph* origin = nullptr;
+  // Takes what a pass that looks has to say; null: the standard output.
+  std::function<void(std::string_view text)> say;
 };
 
 // What a pass may change in the numbers that a graph computes.
@@ -43,6 +60,14 @@ enum class Numerics : uint8_t {
   precision,  // the element type in which values are kept
 };
 std::string_view numerics_name(Numerics numerics);
+
+// What a pass is for.
+enum class PassKind : uint8_t {
+  rewrite,    // changes graphs
+  inspect,    // looks, says something or refuses, and changes nothing
+  elsewhere,  // does nothing to a graph: `summary` says what does that here
+};
+std::string_view kind_name(PassKind kind);
 
 struct PassDef {
   std::string_view name;        // as PopRT documents it where it has one
@@ -56,7 +81,19 @@ struct PassDef {
   std::vector<std::string_view> depend = {};   // must run earlier in the same list
   std::vector<std::string_view> before = {};   // must run later than this one if present
   std::vector<std::string_view> against = {};  // must not be in the same list
+  std::vector<Parameter> parameters = {};
+  PassKind kind = PassKind::rewrite;
+  bool needs_origin = false;  // PassContext::origin
 };
+
+// A pass with its arguments.
+struct PassCall {
+  const PassDef* pass;
+  Arguments arguments = {};
+};
+// `given` checked against the pass's parameters, defaults added. Throws invalid_argument naming the
+// pass and the parameter.
+Arguments checked_arguments(const PassDef& pass, const Arguments& given);
 
 // By its name or its alias.
 bool is_called(const PassDef& pass, std::string_view name);
@@ -79,12 +116,20 @@ struct PassManagerOptions {
   std::string stop_after;             // name of the pass after which to stop
   int64_t max_tensor_size = -1;
   std::vector<std::string> fp16_skip_op_types = {};
+  // By name of the pass; those of passes that are not in the list are not looked at.
+  std::map<std::string, Arguments, std::less<>> arguments = {};
+  const ir::Graph* origin = nullptr;  // null: the graph as it comes
+  std::function<void(std::string_view text)> say = {};
   // Called after each pass: dump the graph, move a progress bar.
   std::function<void(const PassReport& report, const ir::Graph& graph)> after_each;
 };
 
 // Runs the passes in the given order, verifying after each. Throws with "pass NAME" in front.
 std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassDef* const> passes,
+                                   const PassManagerOptions& options = {});
+
+// The same with arguments; a pass may be called several times with others.
+std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassCall> calls,
                                    const PassManagerOptions& options = {});
 
 // Checks `depend` / `before` / `against` of a list in its order; throws failed_precondition.

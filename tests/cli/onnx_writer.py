@@ -28,8 +28,14 @@ def value(name, dtype, shape):
     return message(1, name) + message(2, message(1, number(1, dtype), message(2, dims)))
 
 
-def node(op_type, inputs, outputs, **integers):
-    attributes = b"".join(message(5, message(1, k), number(3, v), number(20, 2)) for k, v in integers.items())
+def attribute(key, value):
+    """An integer, or the bytes of a graph."""
+    typed = [message(6, value), number(20, 5)] if isinstance(value, bytes) else [number(3, value), number(20, 2)]
+    return message(5, message(1, key), *typed)
+
+
+def node(op_type, inputs, outputs, **attributes):
+    attributes = b"".join(attribute(k, v) for k, v in attributes.items())
     return message(1, *[message(1, i) for i in inputs], *[message(2, o) for o in outputs], message(3, "node_" + outputs[0]),
                    message(4, op_type), attributes)
 
@@ -40,7 +46,10 @@ def floats(name, shape, values):
                    message(9, struct.pack(f"<{len(values)}f", *values)))
 
 
+def graph(nodes, inputs, outputs, initializers=()):
+    return b"".join([*nodes, message(2, "graph"), *initializers,
+                     *[message(11, i) for i in inputs], *[message(12, o) for o in outputs]])
+
+
 def model(nodes, inputs, outputs, initializers=(), opset=17):
-    graph = message(7, *nodes, message(2, "graph"), *initializers, *[message(11, i) for i in inputs],
-                    *[message(12, o) for o in outputs])
-    return number(1, 8) + graph + message(8, message(1, ""), number(2, opset))
+    return number(1, 8) + message(7, graph(nodes, inputs, outputs, initializers)) + message(8, message(1, ""), number(2, opset))

@@ -70,7 +70,7 @@ class Table(OptionTest):
 
     def test_options_that_fail_fail_with_one_line(self):
         values = {"fp8_params": "F143,F143,0,0", "calibration_loss_type": "kld", "num_of_layers_keep_fp16": "2",
-                  "apply_hcsr": "fp32,[512,1],50", "pack_args": "max_valid_num=40"}
+                  "pack_args": "max_valid_num=40"}
         failing = [o for o in self.table()["options"] if o["effect"] == "fails"]
         self.assertGreater(len(failing), 5)
         for option in failing:
@@ -86,30 +86,19 @@ class Table(OptionTest):
     def test_recorded_options_are_in_the_metadata(self):
         samples = {"text": "word", "integer": "3", "number": "0.5", "names": "before_add,after_matmul",
                    "words": "/block.0/MatMul=2"}
-        own = {"ipu_version": "ipu21", "serialize_matmul_add": "/a/MatMul/b/Add=2", "popart_options": "numIOTiles=3"}
+        own = {"ipu_version": "ipu21", "popart_options": "numIOTiles=3"}
         for option in self.table()["options"]:
             if option["effect"] != "recorded":
                 continue
             with self.subTest(option["name"]):
                 name = option["name"]
                 value = own.get(name, samples.get(option["kind"], "1"))
-                more = {"remap_mode": ["--enable_insert_remap"],
-                        "enable_avoid_overflow_patterns": ["--precision", "fp16"]}.get(name, [])
+                more = {"enable_avoid_overflow_patterns": ["--precision", "fp16"]}.get(name, [])
                 found = self.recorded("--" + name, *([] if option["kind"] == "flag" else [value]), *more)
                 if name == "popart_options":
                     self.assertEqual(found["popart.numIOTiles"], "3")
                 else:
                     self.assertEqual(found[name], value)
-
-    def test_options_that_warn_are_recorded_too(self):
-        for option in self.table()["options"]:
-            if option["effect"] != "warns" or option["command"]:
-                continue
-            with self.subTest(option["name"]):
-                words = ["--" + option["name"], *([] if option["kind"] == "flag" else ["a,b"])]
-                said = self.warned("-i", model("relu"), "--export_popef", *words)
-                self.assertIn(option["note"], said)
-                self.assertEqual(self.metadata()[option["name"]], "1" if option["kind"] == "flag" else "a,b")
 
     def test_an_option_that_is_not_given_is_not_recorded(self):
         self.assertEqual(set(self.recorded()), {"source", "source_hash"})
@@ -532,15 +521,108 @@ class GraphOptimisation(OptionTest):
             self.succeeds("-i", "m.onnx", f"--max_tensor_size={size}")
             self.assertEqual(self.graph("m.optimized.onnx").count("Add("), adds)
 
+    def products(self):
+        """y = (x a + b) * (x c), 4 columns each; nodes node_p (MatMul), node_q (Add), node_r (MatMul), node_y."""
+        nodes = [onnx.node("MatMul", ["x", "a"], ["p"]), onnx.node("Add", ["p", "b"], ["q"]),
+                 onnx.node("MatMul", ["x", "c"], ["r"]), onnx.node("Add", ["r", "d"], ["s"]),
+                 onnx.node("Mul", ["q", "s"], ["y"])]
+        weights = [onnx.floats(n, s, [0.25 * i - k for i in range(int(s[0]) * (s[1] if len(s) > 1 else 1))])
+                   for k, (n, s) in enumerate([("a", [3, 4]), ("b", [4]), ("c", [3, 4]), ("d", [4])])]
+        values = [onnx.value("x", onnx.F32, [2, 3]), onnx.value("y", onnx.F32, [2, 4])]
+        return self.write("products.onnx", onnx.model(nodes, values[:1], values[1:], weights))
+
+    def converts_alike(self, path, *words):
+        """The converted model, which gives the same results (--check)."""
+        said = self.succeeds("-i", path, "--check", *words)
+        self.assertIn("check: the outputs are those of the original", said)
+        return self.graph(os.path.basename(path).replace(".onnx", ".optimized.onnx"))
+
+    def test_merge_matmul(self):
+        self.products()
+        self.assertEqual(self.converts_alike("products.onnx", "--merge_matmul", "node_p,node_r").count("MatMul("), 1)
+        self.fails(["-i", "products.onnx", "--merge_matmul", "node_p,other"], "there is no node 'other'", "'node_r'")
+
+    def test_merge_matmul_add(self):
+        self.products()
+        made = self.converts_alike("products.onnx", "--merge_matmul_add", "node_p,node_q,node_r,node_s")
+        self.assertEqual((made.count("MatMul("), made.count("Add("), made.count("Split(")), (1, 1, 1))
+
+    def test_merge_moe(self):
+        self.products()
+        made = self.converts_alike("products.onnx", "--merge_moe", "node_p,node_q,node_r,node_s")
+        self.assertEqual((made.count("MatMul("), made.count("Add(")), (1, 1))
+
+    def test_serialize_matmul(self):
+        self.products()
+        made = self.converts_alike("products.onnx", "--serialize_matmul", "node_p=2", "node_r=3/reducing_dim/True")
+        self.assertEqual(made.count("MatMul("), 5)
+        self.fails(["-i", "products.onnx", "--serialize_matmul", "node_p=3"], "the factor 3 does not divide dimension 1")
+
+    def test_serialize_matmul_add(self):
+        self.products()
+        made = self.converts_alike("products.onnx", "--serialize_matmul_add", "node_p/node_q=4")
+        self.assertEqual((made.count("MatMul("), made.count("Add(")), (5, 5))
+
+    def test_enable_erf_gelu(self):
+        nodes = [onnx.node("Div", ["x", "root"], ["d"]), onnx.node("Erf", ["d"], ["e"]), onnx.node("Add", ["e", "one"], ["o"]),
+                 onnx.node("Mul", ["x", "o"], ["h"]), onnx.node("Mul", ["h", "half"], ["y"])]
+        numbers = [onnx.floats(n, [], [v]) for n, v in (("root", 2 ** 0.5), ("one", 1.0), ("half", 0.5))]
+        values = [onnx.value(n, onnx.F32, [2, 3]) for n in "xy"]
+        self.write("gelu.onnx", onnx.model(nodes, values[:1], values[1:], numbers))
+        self.assertIn("Gelu(", self.converts_alike("gelu.onnx", "--enable_erf_gelu"))
+        self.assertNotIn("Gelu(", self.converts_alike("gelu.onnx"))
+
+    def test_merge_if_with_same_cond(self):
+        f32 = [onnx.value(n, onnx.F32, [2]) for n in "xyzab"]
+
+        def branches(op, other):
+            return {k: onnx.graph([onnx.node(o, ["x"], ["a"])], [], [f32[3]])
+                    for k, o in (("then_branch", op), ("else_branch", other))}
+
+        nodes = [onnx.node("If", ["c"], ["y"], **branches("Neg", "Exp")), onnx.node("If", ["c"], ["z"], **branches("Abs", "Relu"))]
+        self.write("if.onnx", onnx.model(nodes, [onnx.value("c", onnx.BOOL, []), f32[0]], f32[1:3]))
+        self.assertEqual(self.converts_alike("if.onnx").count("If("), 2)
+        self.assertEqual(self.converts_alike("if.onnx", "--merge_if_with_same_cond").count("If("), 1)
+
+    def test_enable_compress_pattern(self):
+        nodes = [onnx.node("Compress", ["x", "m"], ["k"], axis=1), onnx.node("ReduceSum", ["k"], ["y"])]
+        values = [onnx.value("x", onnx.F32, [2, 4]), onnx.value("m", onnx.BOOL, [4]), onnx.value("y", onnx.F32, [1, 1])]
+        self.write("compress.onnx", onnx.model(nodes, values[:2], values[2:]))
+        self.assertIn("MaskCompress(", self.converts_alike("compress.onnx", "--enable_compress_pattern"))
+
+    def test_fold_periodic_initializer(self):
+        values = [onnx.value(n, onnx.F32, [64, 16]) for n in "xy"]
+        constant = onnx.floats("c", [64, 16], [1.0, 2.0, 3.0, 4.0] * 256)
+        self.write("m.onnx", onnx.model([onnx.node("Add", ["x", "c"], ["y"])], values[:1], values[1:], [constant]))
+        self.assertIn("Tile(", self.converts_alike("m.onnx", "--fold_periodic_initializer"))
+        self.assertLess(os.path.getsize(os.path.join(self.folder, "m.optimized.onnx")), 1000)
+
+    def test_apply_hcsr(self):
+        values = [onnx.value(n, onnx.F32, [2, 1]) for n in "abcy"]
+        nodes = [onnx.node("Sub", ["a", "b"], ["p"]), onnx.node("Mul", ["p", "c"], ["y"])]
+        self.write("m.onnx", onnx.model(nodes, values[:3], values[3:]))
+        self.succeeds("-i", "m.onnx", "--export_popef", "--apply_hcsr", "fp32,[2,1],50")
+        self.assertIn("input %hcsr_a : f32[3,2,1]", self.graph("m.optimized.onnx"))
+        self.succeeds("--popef", "executable.popef", "--runner", "hostConcatRunner", "--iteration", "1",
+                      command="poprt_exec poprt_run_popef")
+        self.fails(["-i", "m.onnx", "--apply_hcsr", "int32,[2,1]"], "no input is s32[2,1]")
+        self.fails(["-i", "m.onnx", "--apply_hcsr", "fp32"], "there is no shape in brackets")
+
+    def test_pass_args(self):
+        self.products()
+        made = self.converts_alike("products.onnx", "--passes", "merge_matmul", "--pass_args",
+                                   "merge_matmul.names=node_p,node_r")
+        self.assertEqual(made.count("MatMul("), 1)
+        self.misused(["-i", "products.onnx", "--passes", "merge_matmul"], "needs its parameter 'names'")
+        self.misused(["-i", "products.onnx", "--pass_args", "merge_matmul"], "expected PASS.PARAMETER=TEXT")
+        self.misused(["-i", "products.onnx", "--passes", "sort_graph", "--pass_args", "sort_graph.x=1"], "no parameter 'x'")
+
     def test_serialize_matmul_grammar(self):
-        for word in ("m=2", "m=2/input_channels", "/a/b=4/reducing_dim/True", "m=1/none/False"):
-            self.assertEqual(self.recorded("--serialize_matmul", word, "other=3")["serialize_matmul"], word + " other=3")
         for word, why in (("m", "no name"), ("m=0", "factor"), ("m=x", "factor"), ("m=2/rows", "mode"), ("m=2/none/yes", "KEEP"),
                           ("m=2/none/True/x", "KEEP")):
             self.misused(["-i", model("relu"), "--serialize_matmul", word], "--serialize_matmul", f"'{word}'", why)
 
     def test_serialize_matmul_add_grammar(self):
-        self.assertEqual(self.recorded("--serialize_matmul_add", "m/a=2")["serialize_matmul_add"], "m/a=2")
         for word in ("m=2", "m/a", "m/a=0", "m/a=2/none"):
             self.misused(["-i", model("relu"), "--serialize_matmul_add", word], "--serialize_matmul_add", f"'{word}'")
 

@@ -1,5 +1,5 @@
 // Runs a whole ir::Graph node by node through ops::evaluate: the reference that pass and compiler
-// tests compare with. Nodes with subgraphs are not supported. Header only.
+// tests compare with. Of nodes with subgraphs, If is supported. Header only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,14 +17,12 @@
 
 namespace poprt::test {
 
-// Feeds by input name -> results by graph output name. All types must be static.
-inline std::map<std::string, Tensor> evaluate_graph(const ir::Graph& graph,
-                                                    const std::map<std::string, Tensor>& feeds) {
-  std::map<const ir::Value*, Tensor> known;
+using KnownValues = std::map<const ir::Value*, Tensor>;
+
+// Adds what the graph computes to `known`, which has its inputs and what lies around it.
+inline void evaluate_nodes(const ir::Graph& graph, KnownValues& known) {
   for (const ir::Value* v : graph.values())
     if (v->is_constant()) known[v] = v->constant();
-  for (const ir::Value* v : graph.inputs())
-    if (const auto it = feeds.find(v->name()); it != feeds.end()) known[v] = it->second;
   for (const ir::Node* n : graph.nodes()) {
     std::vector<Tensor> inputs;
     for (const ir::Value* v : n->inputs()) {
@@ -32,9 +30,27 @@ inline std::map<std::string, Tensor> evaluate_graph(const ir::Graph& graph,
         fail(ErrorCode::invalid_argument, "{}: nothing feeds '{}'", n->describe(), v->name());
       inputs.push_back(v ? known[v] : Tensor());
     }
+    if (n->is("If")) {
+      const bool taken = inputs[0].to_doubles().at(0) != 0;
+      const ir::Graph& branch = *std::get<std::shared_ptr<ir::Graph>>(
+          n->attributes.at(taken ? "then_branch" : "else_branch"));
+      evaluate_nodes(branch, known);
+      for (size_t i = 0; i < n->outputs().size(); i++)
+        known[n->output(i)] = known.at(branch.outputs()[i]);
+      continue;
+    }
     const std::vector<Tensor> results = ops::evaluate(*n, inputs);
     for (size_t i = 0; i < results.size(); i++) known[n->output(i)] = results[i];
   }
+}
+
+// Feeds by input name -> results by graph output name. All types must be static.
+inline std::map<std::string, Tensor> evaluate_graph(const ir::Graph& graph,
+                                                    const std::map<std::string, Tensor>& feeds) {
+  KnownValues known;
+  for (const ir::Value* v : graph.inputs())
+    if (const auto it = feeds.find(v->name()); it != feeds.end()) known[v] = it->second;
+  evaluate_nodes(graph, known);
   std::map<std::string, Tensor> out;
   for (const ir::Value* v : graph.outputs()) out[v->name()] = known.at(v);
   return out;

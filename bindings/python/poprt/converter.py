@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
-import tempfile
 from typing import Any, Iterable, Mapping, Optional, Sequence, TypeVar, Union
 
-from ._log import LogSubscription
-from .compiler import CompilerOptions, _Compilation
+from ._conversion import convert, names_of
 
 __all__ = ["Converter"]
 
@@ -38,7 +35,7 @@ class Converter:
 
     def __init__(self, *, input_shape: Optional[Mapping[str, Sequence[int]]] = None, convert_version: Optional[int] = None,
                  precision: str = "fp32", checkpoints: _Names = None, eightbitsio: bool = False,
-                 fp16_skip_op_types: _Names = None, skip_passes: _Names = None, used_passes: _Names = (), check: bool = False,
+                 fp16_skip_op_types: _Names = None, skip_passes: _Names = None, used_passes: Union[str, Iterable[Any]] = (), check: bool = False,
                  disable_fast_norm: bool = False, pack_args: Optional[Mapping[str, Any]] = None, fp8_skip_op_names: _Names = None,
                  fp8_params: Optional[str] = _FP8_PARAMS, quantize: bool = False, enable_insert_remap: bool = False,
                  enable_erf_gelu: bool = False, serialize_matmul: Optional[Mapping[str, str]] = None,
@@ -57,7 +54,7 @@ class Converter:
                  "merge_if_with_same_cond": merge_if_with_same_cond}
         texts = {"input_shape": _words(shapes), "precision": precision, "checkpoints": _names(checkpoints),
                  "fp16_skip_op_types": _names(fp16_skip_op_types), "skip_passes": _names(skip_passes),
-                 "passes": _names(used_passes), "pack_args": _words(pack_args), "fp8_skip_op_names": _names(fp8_skip_op_names),
+                 "pack_args": _words(pack_args), "fp8_skip_op_names": _names(fp8_skip_op_names),
                  "fp8_params": "" if fp8_params == _FP8_PARAMS else fp8_params or "",
                  "serialize_matmul": _words(serialize_matmul), "serialize_matmul_add": _words(serialize_matmul_add),
                  "merge_matmul": _names(merge_matmul), "merge_matmul_add": _names(merge_matmul_add),
@@ -72,6 +69,10 @@ class Converter:
         self.options.update((name, str(number)) for name, number in numbers.items() if number is not None)
         if quantize:
             self.options["calibration_with_data"] = "True"
+        # What runs behind the default passes: names, also of passes in Python, and instances.
+        self.used_passes = names_of(used_passes)
+        if self.used_passes:
+            self.options["passes"] = ",".join(item if isinstance(item, str) else repr(item) for item in self.used_passes)
         self.disable_progress_bar = disable_progress_bar  # there is none to disable
         self.logger = logger
 
@@ -81,21 +82,4 @@ class Converter:
     def convert(self, model: _Model) -> _Model:
         """The converted model, of the type of ``model`` (onnx.ModelProto). What belongs to it in other files is not
         found: load it with its external data."""
-        listening = LogSubscription(self.logger.log) if self.logger is not None else None
-        try:
-            with tempfile.TemporaryDirectory(prefix="poprt_") as folder:
-                source, result = os.path.join(folder, "model.onnx"), os.path.join(folder, "converted.onnx")
-                with open(source, "wb") as file:
-                    file.write(model.SerializeToString())  # type: ignore[attr-defined]
-                with _Compilation(None, CompilerOptions(options=self.options)) as compiler:
-                    compiler.convert_file(source, result)
-                if len(os.listdir(folder)) > 2:
-                    raise ValueError("the converted model is larger than the 2 GiB that a ModelProto holds: use "
-                                     "Compiler.convert, which writes files")
-                made = type(model)()
-                with open(result, "rb") as file:
-                    made.ParseFromString(file.read())  # type: ignore[attr-defined]
-                return made
-        finally:
-            if listening is not None:
-                listening.close()
+        return convert(model, self.options, self.used_passes, self.logger)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 import logging
 import types
-from typing import Any, Optional
+from typing import Any, Mapping, Optional, Sequence
 
 import numpy as np
 
 __all__ = ["LazyImport", "convert_float_to_uint8", "get_input_info_from_model_proto", "get_logger",
-           "onnx_tensor_dtype_to_np_dtype"]
+           "onnx_tensor_dtype_to_np_dtype", "random_inputs"]
 
 # Numbers of onnx.TensorProto.DataType.
 _ONNX_TO_NUMPY = {1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 7: np.int64,
@@ -46,13 +46,19 @@ def onnx_tensor_dtype_to_np_dtype(tensor_dtype: int) -> np.dtype:
     return np.dtype(_ONNX_TO_NUMPY[tensor_dtype])
 
 
-def get_input_info_from_model_proto(model_proto: Any) -> tuple[list[str], list[list[int]], list[np.dtype]]:
-    """Names, shapes and types of the inputs that have no initializer; variable dimensions are 0."""
+def get_input_info_from_model_proto(model_proto: Any) -> tuple[dict[str, list[int]], dict[str, np.dtype]]:
+    """Shapes and types of the inputs that have no initializer, two dictionaries by name; variable dimensions are 0."""
     constants = {t.name for t in model_proto.graph.initializer}
-    inputs = [i for i in model_proto.graph.input if i.name not in constants]
-    return ([i.name for i in inputs],
-            [[d.dim_value for d in i.type.tensor_type.shape.dim] for i in inputs],
-            [onnx_tensor_dtype_to_np_dtype(i.type.tensor_type.elem_type) for i in inputs])
+    inputs = {i.name: i.type.tensor_type for i in model_proto.graph.input if i.name not in constants}
+    return ({name: [d.dim_value for d in kind.shape.dim] for name, kind in inputs.items()},
+            {name: onnx_tensor_dtype_to_np_dtype(kind.elem_type) for name, kind in inputs.items()})
+
+
+def random_inputs(inputs: Mapping[str, tuple[Sequence[int], Any]], seed: int = 0) -> dict[str, np.ndarray]:
+    """Arrays for {name: (shape, dtype)}, the same for the same seed: floats of a normal distribution, integers 0 and 1."""
+    generator = np.random.default_rng(seed)
+    return {name: (generator.standard_normal(shape) if np.dtype(dtype).kind == "f" else generator.integers(0, 2, shape)).astype(dtype)
+            for name, (shape, dtype) in inputs.items()}
 
 
 def convert_float_to_uint8(values: np.ndarray, format: str = "F143", scale: int = 0) -> np.ndarray:

@@ -9,6 +9,7 @@
 #include "poprt/error.h"
 #include "poprt/executable.h"
 #include "poprt/log.h"
+#include "poprt/passes.h"
 #include "poprt/popef.h"
 #include "poprt/popef_metadata.h"
 #include "poprt/popef_model.h"

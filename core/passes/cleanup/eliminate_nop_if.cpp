@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "passes/rewrite.h"
+#include "passes/branches.h"
 
 namespace poprt::passes {
 namespace {
@@ -9,28 +9,6 @@ namespace {
 using ir::Graph;
 using ir::Node;
 using ir::Value;
-
-// Moves the nodes of `branch` in front of `at`; returns what stands for the branch's outputs.
-std::vector<Value*> inline_graph(Graph& branch, Node& at) {
-  Graph& graph = at.graph();
-  for (Value* v : branch.values())
-    if (v->is_constant()) branch.replace_all_uses(v, graph.add_constant(v->name(), v->constant()));
-  for (Node* n : branch.nodes()) {
-    std::vector<std::string> names;
-    for (const Value* v : n->outputs()) names.push_back(v->name());
-    Node* moved =
-        graph.add_node(n->op_type, n->domain, n->inputs(), n->outputs().size(), &at, names);
-    moved->name = n->name;
-    moved->attributes = std::move(n->attributes);
-    n->attributes.clear();
-    ir::for_each_subgraph(*moved, [&](Graph& sub) { sub.parent = &graph; });
-    for (size_t i = 0; i < n->outputs().size(); i++) {
-      moved->output(i)->type = n->output(i)->type;
-      branch.replace_all_uses(n->output(i), moved->output(i));
-    }
-  }
-  return branch.outputs();
-}
 
 void run(Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) {
@@ -41,7 +19,7 @@ void run(Graph& graph, PassContext& context) {
     const auto* sub = branch ? std::get_if<std::shared_ptr<Graph>>(branch) : nullptr;
     if (!sub || (*sub)->outputs().size() != n.outputs().size() || !context.allow()) return;
     const std::shared_ptr<Graph> keep = *sub;
-    const std::vector<Value*> results = inline_graph(*keep, n);
+    const std::vector<Value*> results = inline_graph(*keep, n.graph(), &n);
     std::vector<Value*> distinct;
     for (size_t i = 0; i < results.size(); i++) {
       Value *old = n.output(i), *by = results[i];

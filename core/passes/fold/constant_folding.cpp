@@ -40,7 +40,9 @@ struct Budget {
     constexpr uint64_t kMade = uint64_t{256} << 20, kStored = uint64_t{64} << 20;
     made = checked_add(checked_mul<uint64_t>(given, 4), kMade);
     stored = checked_add(given, kStored);
-    largest = context.max_tensor_size >= 0 ? static_cast<uint64_t>(context.max_tensor_size) : made;
+    int64_t most = context.integer("max_tensor_size");
+    if (most < 0) most = context.max_tensor_size;
+    largest = most >= 0 ? static_cast<uint64_t>(most) : made;
   }
 };
 
@@ -183,6 +185,8 @@ const PassDef constant_folding_pass = {
         "small, feeds a packed weight or saves more time than its bytes cost; at most "
         "--max_tensor_size",
     .numerics = Numerics::exact,
-    .run = run};
+    .run = run,
+    .parameters = {{"max_tensor_size", ParameterKind::integer,
+                    "bytes; nothing larger is made; -1: as --max_tensor_size says", "-1"}}};
 
 }  // namespace poprt::passes

@@ -42,10 +42,10 @@ void warn_of_missing(Graph& graph, std::span<const std::string> types) {
 void run(Graph& graph, PassContext& context) {
   if (!context.allow()) return;
   int64_t clipped = 0;
-  const auto skipped = [&](const Node& n) {
-    return std::ranges::count(context.fp16_skip_op_types, n.op_type) != 0;
-  };
-  warn_of_missing(graph, context.fp16_skip_op_types);
+  std::vector<std::string> types = context.names("skip_op_types");
+  types.insert(types.end(), context.fp16_skip_op_types.begin(), context.fp16_skip_op_types.end());
+  const auto skipped = [&](const Node& n) { return std::ranges::count(types, n.op_type) != 0; };
+  warn_of_missing(graph, types);
   retype(graph, {.from = DType::f32,
                  .to = DType::f16,
                  .onnx_from = 1,
@@ -79,6 +79,8 @@ const PassDef float_to_half_pass = {
     .condition =
         "f32 values: f16 precision and range; constants beyond it are clipped with a warning",
     .numerics = Numerics::precision,
-    .run = run};
+    .run = run,
+    .parameters = {{"skip_op_types", ParameterKind::names,
+                    "operators that stay f32, besides those of --fp16_skip_op_types"}}};
 
 }  // namespace poprt::passes

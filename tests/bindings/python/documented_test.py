@@ -139,7 +139,7 @@ class PoprtScripts(Popef):
         np.testing.assert_array_equal(lazy.load().run(["rows"], FEEDS)[0], ROWS)
         session = poprt.backend.get_session(LOOKUP, 1, "poprt").load()
         np.testing.assert_array_equal(session.run(["rows"], FEEDS)[0], ROWS)
-        self.assertEqual(session.get_io_info()["table"], ([3, 2], np.float32))
+        self.assertEqual(session.get_io_info()[0]["table"], ([3, 2], np.float32))
 
     def test_summary_report(self):
         report = Compiler.compile_and_get_summary_report(LOOKUP, None, CompilerOptions())

@@ -11,7 +11,9 @@ import model_runtime
 import popef
 import poprt
 
-MODULES = ("poprt", "poprt.compiler", "poprt.runtime", "poprt.utils", "poprt.backends", "poprt.backend", "popef",
+MODULES = ("poprt", "poprt.compiler", "poprt.converter", "poprt.passes", "poprt.passes.base_pass", "poprt.passes.onnx_helper",
+           "poprt.passes.pattern_helper", "poprt.passes.shape_inference", "poprt.passes.pass_manager", "poprt.optimizer", "poprt.profile",
+           "poprt.frontend", "poprt.runtime", "poprt.utils", "poprt.backends", "poprt.backend", "popef",
            "model_runtime", "model_runtime.session",
            "model_runtime.queues", "model_runtime.predicate_factory")
 LATE = {"Session": model_runtime.Session}  # what is imported for type checkers only

@@ -337,9 +337,9 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef fused_attention_pass;
-const PassDef fused_attention_pass = {
-    .name = "fused_attention",
+extern const PassDef attention_pattern_pass;
+const PassDef attention_pattern_pass = {
+    .name = "attention_pattern",
     .summary = "turns softmax(q k^T) v in its parts into poprt.Attention",
     .condition =
         "q, k and v are reached through Reshape and Transpose from projections; scores are scaled "

@@ -31,8 +31,8 @@ std::string attention(std::string_view scores, std::string_view k = R"(
                      k, scores);
 }
 
-TEST(FusedAttention, ScaledAndMasked) {
-  const auto graph = expect_ops({"fused_attention"}, attention(R"(
+TEST(AttentionPattern, ScaledAndMasked) {
+  const auto graph = expect_ops({"attention_pattern"}, attention(R"(
     %qk = MatMul(%qt, %kt)
     %qs = Div(%qk, %root)
     %s = Add(%qs, %m))"),
@@ -44,8 +44,8 @@ TEST(FusedAttention, ScaledAndMasked) {
   EXPECT_EQ(n->input(3)->name(), "m");
 }
 
-TEST(FusedAttention, ScaledBeforeTheProductAndKTransposedApart) {
-  expect_ops({"fused_attention"},
+TEST(AttentionPattern, ScaledBeforeTheProductAndKTransposedApart) {
+  expect_ops({"attention_pattern"},
              attention(R"(
     %qm = Div(%qt, %root)
     %km = Mul(%kt, %root)
@@ -56,19 +56,19 @@ TEST(FusedAttention, ScaledBeforeTheProductAndKTransposedApart) {
              "poprt.Attention");
 }
 
-TEST(FusedAttention, BoolMasksBothWays) {
-  expect_ops({"fused_attention"}, attention(R"(
+TEST(AttentionPattern, BoolMasksBothWays) {
+  expect_ops({"attention_pattern"}, attention(R"(
     %qk = MatMul(%qt, %kt)
     %s = Where(%keep, %qk, %low))"),
              "poprt.Attention");
-  expect_ops({"fused_attention"}, attention(R"(
+  expect_ops({"attention_pattern"}, attention(R"(
     %qk = MatMul(%qt, %kt)
     %s = Where(%keep, %low, %qk))"),
              "Not poprt.Attention");
 }
 
-TEST(FusedAttention, CausalAndPaddingMasksTogether) {
-  expect_ops({"fused_attention"}, attention(R"(
+TEST(AttentionPattern, CausalAndPaddingMasksTogether) {
+  expect_ops({"attention_pattern"}, attention(R"(
     const %never : f32[] = -3.4e38
     %qk = MatMul(%qt, %kt)
     %qm = Where(%keep, %qk, %never)
@@ -76,8 +76,8 @@ TEST(FusedAttention, CausalAndPaddingMasksTogether) {
              "Where Add poprt.Attention");
 }
 
-TEST(FusedAttention, ConstantTriangleIsCausal) {
-  const auto graph = expect_ops({"fused_attention"}, attention(R"(
+TEST(AttentionPattern, ConstantTriangleIsCausal) {
+  const auto graph = expect_ops({"attention_pattern"}, attention(R"(
     const %tril : bool[1,1,4,4] = [true, false, false, false, true, true, false, false, true, true, true, false, true, true, true, true]
     %qk = MatMul(%qt, %kt)
     %s = Where(%tril, %qk, %low))"),
@@ -86,14 +86,14 @@ TEST(FusedAttention, ConstantTriangleIsCausal) {
   EXPECT_EQ(graph->nodes().front()->inputs().size(), 3u);
 }
 
-TEST(FusedAttention, SharedScoresStay) {
+TEST(AttentionPattern, SharedScoresStay) {
   const auto graph = parsed(attention("%s = MatMul(%qt, %kt)\n output %s"));
-  run(*graph, {"fused_attention"});
+  run(*graph, {"attention_pattern"});
   EXPECT_EQ(graph->node_count(), 11u);
 }
 
-TEST(FusedAttention, PartsOfOneProjectionAreOffsets) {
-  const auto graph = expect_ops({"fused_attention"}, R"(
+TEST(AttentionPattern, PartsOfOneProjectionAreOffsets) {
+  const auto graph = expect_ops({"attention_pattern"}, R"(
     input %x : f32[2,4,18]
     const %sizes : s64[3] = [6, 6, 6]
     const %split : s64[4] = [2, 4, 2, 3]
@@ -119,8 +119,8 @@ TEST(FusedAttention, PartsOfOneProjectionAreOffsets) {
   EXPECT_EQ(n->int_attr("v_offset", -1), 12);
 }
 
-TEST(FusedAttention, VisionTransformersStackTheirProjection) {
-  expect_ops({"fused_attention"}, R"(
+TEST(AttentionPattern, VisionTransformersStackTheirProjection) {
+  expect_ops({"attention_pattern"}, R"(
     input %x : f32[2,4,18]
     const %split : s64[5] = [2, 4, 3, 2, 3]
     const %join : s64[3] = [2, 4, 6]
@@ -145,8 +145,8 @@ TEST(FusedAttention, VisionTransformersStackTheirProjection) {
              "poprt.Attention");
 }
 
-TEST(FusedAttention, RowsOfAMatrixAndAMatrixOut) {
-  expect_ops({"fused_attention"}, R"(
+TEST(AttentionPattern, RowsOfAMatrixAndAMatrixOut) {
+  expect_ops({"attention_pattern"}, R"(
     input %q : f32[8,6]
     const %split : s64[4] = [2, 4, 2, 3]
     const %join : s64[2] = [8, 6]

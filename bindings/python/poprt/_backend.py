@@ -1,0 +1,107 @@
+"""Back ends: compile a model and run it by names."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, Mapping, Optional, Sequence, Union
+
+import numpy as np
+
+from ._onnx import onnx
+from .compiler import Compiler, CompilerOptions, Executable
+from .errors import NotFoundError
+from .runtime import AnyConfig, Runner
+from .utils import onnx_tensor_dtype_to_np_dtype
+
+__all__ = ["Backend", "ORTBackend", "options_of"]
+
+_Options = Union[CompilerOptions, Mapping[str, Any], None]
+
+
+def options_of(options: _Options) -> CompilerOptions:
+    """The compiler's options, of a dictionary of its fields too."""
+    return CompilerOptions.from_dict(dict(options)) if isinstance(options, Mapping) else options or CompilerOptions()
+
+
+class Backend:
+    """Compiles ``path_or_bytes`` (ONNX, or a PopEF file) and runs it.
+
+    ``export_popef`` names a file or folder for the PopEF; ``compiler_options`` may be a dictionary of fields;
+    ``align_output_dtype`` gives outputs the dtypes that the ONNX model declares, which the ``onnx`` package reads.
+    """
+
+    def __init__(self, path_or_bytes: Any, *, export_popef: Union[str, os.PathLike[str], None] = None,
+                 compiler_options: _Options = None, runtime_options: Optional[AnyConfig] = None,
+                 align_output_dtype: bool = False, logger: Any = None):
+        self.logger = logger
+        if isinstance(path_or_bytes, (str, os.PathLike)) and os.fspath(path_or_bytes).endswith(".popef"):
+            executable = Executable(path_or_bytes)
+        else:
+            executable = Compiler.compile(path_or_bytes, None, options_of(compiler_options))
+        if export_popef is not None:
+            path = os.fspath(export_popef)
+            executable.save(os.path.join(path, "executable.popef") if os.path.isdir(path) else path)
+        self._source = path_or_bytes
+        self._aligned = align_output_dtype
+        self._declared: Optional[dict[str, np.dtype]] = _declared_types(path_or_bytes) if align_output_dtype else None
+        self.runner: Runner = Runner(executable, runtime_options)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.runner!r}>"
+
+    def run(self, output_names: Optional[Sequence[str]], inputs: Mapping[str, Any],
+            align_output_dtype: bool = False) -> list[np.ndarray]:
+        """The outputs of those names, of all when None, in that order. ``align_output_dtype`` is for this run; the
+        constructor's is for all."""
+        if align_output_dtype and self._declared is None:
+            self._declared = _declared_types(self._source)
+        declared = self._declared if align_output_dtype or self._aligned else None
+        outputs = self.runner.run({n: np.ascontiguousarray(a) for n, a in inputs.items()})
+        unknown = [n for n in output_names or () if n not in outputs]
+        if unknown:
+            raise NotFoundError(f"the model has no output '{unknown[0]}'; it has: {', '.join(outputs)}")
+        return [outputs[n].astype((declared or {}).get(n, outputs[n].dtype), copy=False)
+                for n in (output_names or list(outputs))]
+
+    def get_io_info(self) -> tuple[dict[str, tuple[list[int], np.dtype]], dict[str, tuple[list[int], np.dtype]]]:
+        """Name to (shape, dtype), of the inputs and of the outputs."""
+        return tuple({d.name: (d.shape, d.numpy_data_type()) for d in descs}  # type: ignore[return-value]
+                     for descs in (self.runner.get_execute_inputs(), self.runner.get_execute_outputs()))
+
+    def close(self) -> None:
+        self.runner.close()
+
+    def __enter__(self) -> "Backend":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _declared_types(model: Any) -> dict[str, np.dtype]:
+    helper = onnx("align_output_dtype")
+    if isinstance(model, (str, os.PathLike)):
+        model = helper.load(os.fspath(model), load_external_data=False)
+    elif isinstance(model, bytes):
+        model = helper.load_from_string(model)
+    return {o.name: onnx_tensor_dtype_to_np_dtype(o.type.tensor_type.elem_type) for o in model.graph.output}
+
+
+class ORTBackend(Backend):
+    """Looks like ``onnxruntime.InferenceSession``; the first three options are for its sake and not used."""
+
+    def __init__(self, path_or_bytes: Any, sess_options: Any = None, providers: Any = None,
+                 provider_options: Any = None, lazy_load: bool = False, **options: Any):
+        self._load: Optional[Callable[[], None]] = lambda: super(ORTBackend, self).__init__(path_or_bytes, **options)
+        if not lazy_load:
+            self.load()
+
+    def load(self) -> "ORTBackend":
+        load, self._load = self._load, None
+        if load is not None:
+            load()
+        return self
+
+    def run(self, output_names: Optional[Sequence[str]], input_feed: Mapping[str, Any],
+            run_options: Any = None) -> list[np.ndarray]:
+        return super().run(output_names, input_feed)

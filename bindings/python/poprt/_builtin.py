@@ -1,0 +1,86 @@
+"""The library's passes: what there are, and applying them to models."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from typing import Any, Iterable, Mapping, Sequence, TypeVar
+
+from . import poprt_raw as _raw
+from .errors import InvalidArgumentError
+
+_Model = TypeVar("_Model")
+
+# One pass with its arguments as text.
+Call = tuple[str, dict[str, str]]
+
+
+@dataclasses.dataclass(frozen=True)
+class PassInfo:
+    """What the library says about one of its passes."""
+
+    name: str
+    alias: str
+    summary: str
+    kind: str
+    stage: str
+    parameters: Sequence[Mapping[str, Any]]
+    constraints: Mapping[str, Sequence[str]]
+
+    @property
+    def converts(self) -> bool:
+        """Whether every conversion runs it."""
+        return "convert" in self.stage.split(", ")
+
+
+@functools.lru_cache(maxsize=None)
+def infos() -> tuple[PassInfo, ...]:
+    listed = json.loads(_raw.RawPasses.list_json())
+    return tuple(PassInfo(p["name"], p.get("alias") or "", p["summary"], p.get("kind", "rewrite"), p.get("stage", ""),
+                          p.get("parameters", ()), {k: p.get(k, []) for k in ("against", "depend", "before")}) for p in listed)
+
+
+def _text(value: Any, separator: str) -> str:
+    """A value as the library takes it: {"x": [1, 3]} is x=1,3, ["a", "b"] is a,b."""
+    if isinstance(value, Mapping):
+        return "\n".join(f"{key}={_text(item, ',')}" for key, item in value.items())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return separator.join(_text(item, ",") for item in value)
+    return str(value)
+
+
+def make_call(info: PassInfo, arguments: Mapping[str, Any]) -> Call:
+    """None means the default."""
+    kinds = {parameter["name"]: parameter["kind"] for parameter in info.parameters}
+    for name in arguments:
+        if name not in kinds:
+            raise InvalidArgumentError(f"pass {info.name}: there is no argument '{name}'; "
+                                       f"{'arguments are: ' + ', '.join(kinds) if kinds else 'it has none'}")
+    return info.name, {n: _text(v, "\n" if kinds[n] == "words" else ",") for n, v in arguments.items() if v is not None}
+
+
+def _raw_passes(calls: Iterable[Call]) -> _raw.RawPasses:
+    passes = _raw.RawPasses()
+    for name, arguments in calls:
+        passes.add(name)
+        for key, value in arguments.items():
+            passes.add_argument(key, value)
+    return passes
+
+
+def check(calls: Iterable[Call]) -> None:
+    """Refuses wrong arguments, without a model."""
+    _raw_passes(calls).check()
+
+
+def apply(model: _Model, calls: Sequence[Call]) -> _Model:
+    """The model (onnx.ModelProto) that the passes make, in their order, and of the type that it has."""
+    data = model.SerializeToString()  # type: ignore[attr-defined]
+    address, size = _raw.raw_address(data)
+    result = _raw_passes(calls).apply(address, size, "")
+    if result.text():
+        print(result.text(), end="")
+    made = type(model)()
+    made.ParseFromString(_raw.raw_bytes(result.address(), result.bytes()))  # type: ignore[attr-defined]
+    return made

@@ -1,0 +1,84 @@
+"""Conversion: the library's default passes, then those that were asked for, which may be written in Python."""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+from typing import Any, Mapping, Optional, Sequence, TypeVar
+
+from . import _builtin
+from ._custom_ops import convert_around
+from ._log import LogSubscription
+from .compiler import CompilerOptions, _Compilation
+from .passes.base_pass import BuiltinPass, Pass, find_class
+from .passes.pass_manager import AnyPass, as_pass, run_passes
+
+__all__ = ["convert", "in_python", "names_of"]
+
+_Model = TypeVar("_Model")
+_LAST = "final_check"
+
+
+def names_of(passes: Any) -> list[Any]:
+    """Names that a text separates by commas, or a list of names and passes."""
+    items = passes.split(",") if isinstance(passes, str) else passes or ()
+    named = [item.strip() if isinstance(item, str) else item for item in items]
+    return [item for item in named if item != ""]
+
+
+def in_python(item: AnyPass) -> bool:
+    """Whether a pass is not one of the library's. NotFoundError for a name that nobody has."""
+    if isinstance(item, str):
+        return not issubclass(find_class(item), BuiltinPass)
+    return True
+
+
+def convert_in_library(model: _Model, options: Mapping[str, str]) -> _Model:
+    """What the library makes of a model with options by name."""
+    with tempfile.TemporaryDirectory(prefix="poprt_") as folder:
+        source, result = os.path.join(folder, "model.onnx"), os.path.join(folder, "converted.onnx")
+        with open(source, "wb") as file:
+            file.write(model.SerializeToString())  # type: ignore[attr-defined]
+        with _Compilation(None, CompilerOptions(options=dict(options))) as compiler:
+            compiler.convert_file(source, result)
+        if len(os.listdir(folder)) > 2:
+            raise ValueError("the converted model is larger than the 2 GiB that a ModelProto holds: use Compiler.convert, which "
+                             "writes files")
+        made = type(model)()
+        with open(result, "rb") as file:
+            made.ParseFromString(file.read())  # type: ignore[attr-defined]
+        return made
+
+
+def _python_passes() -> dict[str, type[Pass]]:
+    return {name: cls for name, cls in Pass.get_registered_passes().items() if not issubclass(cls, BuiltinPass)}
+
+
+def convert(model: _Model, options: Mapping[str, str], used: Sequence[AnyPass], logger: Optional[logging.Logger] = None) -> _Model:
+    """The converted model. ``options`` are those of the library by name; ``used`` are the passes behind the default ones, in
+    their order. Passes in Python that have the names of default ones run in front of them, and final_check behind all."""
+    default = {info.name for info in _builtin.infos() if info.converts} | {_LAST}
+    library = {name for info in _builtin.infos() for name in (info.name, info.alias)}
+    skipped = names_of(options.get("skip_passes", ""))
+    used = [item for item in used if item not in skipped]
+    python = _python_passes()
+    replaced = [name for name in python if name in default and name not in [*skipped, *used]]
+    chosen = {name: value for name, value in options.items() if name not in ("passes", "skip_passes")}
+    left_out = [name for name in skipped if name in library or name not in python]
+    left_out += [name for name in replaced if name in library]
+    if left_out:
+        chosen["skip_passes"] = ",".join(left_out)
+    after: list[Pass] = []
+    if replaced or any([in_python(item) for item in used]):
+        first = [name for name in replaced if name != _LAST]
+        after = [as_pass(item) for item in [*first, *used, *(name for name in replaced if name == _LAST)]]
+    elif used:  # all in one turn, as the command does it
+        chosen["passes"] = ",".join(str(item) for item in used)
+    listening = LogSubscription(logger.log) if logger is not None else None
+    try:
+        made: _Model = run_passes(convert_around(model, chosen, lambda m: convert_in_library(m, chosen)), after)
+        return made
+    finally:
+        if listening is not None:
+            listening.close()

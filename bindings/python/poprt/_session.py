@@ -1,0 +1,152 @@
+"""Sessions by the name of a back end."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Mapping, Optional, Sequence
+
+import numpy as np
+
+from ._backend import Backend, _Options, options_of
+from ._onnx import package
+
+__all__ = ["Session", "get_session"]
+
+# Name -> (shape, NumPy type), in the order of the graph.
+Info = dict[str, tuple[Any, np.dtype]]
+
+_ORT_TYPES: dict[str, Any] = {"float": np.float32, "double": np.float64, "float16": np.float16, "bfloat16": np.uint16, "bool": np.bool_,
+              "string": np.object_, **{f"{u}int{bits}": np.dtype(f"{u}int{bits}") for u in ("", "u") for bits in (8, 16, 32, 64)}}
+
+
+class Session:
+    """A model on a back end. ``load()`` prepares it, which the other methods do when it was not called."""
+
+    def __init__(self, model: Any):
+        self._model = model
+        self._backend: Any = None
+
+    def _make(self) -> Any:
+        raise NotImplementedError
+
+    def load(self) -> "Session":
+        if self._backend is None:
+            self._backend = self._make()
+        return self
+
+    def run(self, output_names: Optional[Sequence[str]], inputs: Mapping[str, Any]) -> list[Any]:
+        """The outputs of those names, of all when None."""
+        return list(self.load()._backend.run(output_names, inputs))
+
+    def get_io_info(self) -> tuple[Info, Info]:
+        """Of the inputs and of the outputs: name -> (shape, NumPy type), in the order of the model."""
+        inputs, outputs = self.load()._backend.get_io_info()
+        return inputs, outputs
+
+    def set_input_names(self, names: Sequence[str]) -> None:
+        raise NotImplementedError(f"{self!r}: names of inputs are for back end tensorflow")
+
+    def set_output_names(self, names: Sequence[str]) -> None:
+        raise NotImplementedError(f"{self!r}: names of outputs are for back end tensorflow")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}{'' if self._backend is not None else ', not loaded'}>"
+
+
+class PoprtSession(Session):
+    """The emulated IPU."""
+
+    def __init__(self, model: Any, **options: Any):
+        super().__init__(model)
+        self._options = options
+
+    def _make(self) -> Backend:
+        return Backend(self._model, **self._options)
+
+
+class OrtSession(Session):
+    """ONNX Runtime, on the CPU."""
+
+    def _make(self) -> Any:
+        ort = package("onnxruntime", "back end onnxruntime", "python3 -m pip install onnxruntime")
+        model = self._model.SerializeToString() if hasattr(self._model, "SerializeToString") else self._model
+        if isinstance(model, os.PathLike):
+            model = os.fspath(model)
+        return ort.InferenceSession(model, providers=["CPUExecutionProvider"])
+
+    def get_io_info(self) -> tuple[Info, Info]:
+        session = self.load()._backend
+        inputs, outputs = ({v.name: (list(v.shape), _ort_type(v.type)) for v in values}
+                           for values in (session.get_inputs(), session.get_outputs()))
+        return inputs, outputs
+
+
+class TensorflowSession(Session):
+    """A frozen graph (tf.compat.v1.GraphDef, or the path or bytes of one) in TensorFlow."""
+
+    def __init__(self, model: Any):
+        super().__init__(model)
+        self._inputs: Optional[list[str]] = None
+        self._outputs: Optional[list[str]] = None
+
+    def set_input_names(self, names: Sequence[str]) -> None:
+        self._inputs = list(names)
+
+    def set_output_names(self, names: Sequence[str]) -> None:
+        self._outputs = list(names)
+
+    def _make(self) -> Any:
+        tf = package("tensorflow", "back end tensorflow", "python3 -m pip install tensorflow").compat.v1
+        graph_def = self._model
+        if isinstance(graph_def, (str, os.PathLike)):
+            with open(graph_def, "rb") as file:
+                graph_def = file.read()
+        if isinstance(graph_def, bytes):
+            data, graph_def = graph_def, tf.GraphDef()
+            graph_def.ParseFromString(data)
+        graph = tf.Graph()
+        with graph.as_default():
+            tf.import_graph_def(graph_def, name="")
+        return tf.Session(graph=graph)
+
+    def get_io_info(self) -> tuple[Info, Info]:
+        graph = self.load()._backend.graph
+        operations = graph.get_operations()
+        inputs = self._inputs or [op.outputs[0].name for op in operations if op.type == "Placeholder"]
+        outputs = self._outputs or [t.name for op in operations for t in op.outputs if not t.consumers()]
+        first, second = ({n: _tensorflow_type(graph.get_tensor_by_name(n)) for n in names} for names in (inputs, outputs))
+        return first, second
+
+    def run(self, output_names: Optional[Sequence[str]], inputs: Mapping[str, Any]) -> list[Any]:
+        wanted = list(output_names) if output_names else list(self.get_io_info()[1])
+        return list(self.load()._backend.run(wanted, dict(inputs)))
+
+
+def _ort_type(text: str) -> np.dtype:
+    return np.dtype(_ORT_TYPES.get(text.removeprefix("tensor(").removesuffix(")"), np.object_))
+
+
+def _tensorflow_type(tensor: Any) -> tuple[list[Any], np.dtype]:
+    return ([] if tensor.shape.rank is None else tensor.shape.as_list()), np.dtype(tensor.dtype.as_numpy_dtype)
+
+
+def get_session(model: Any, num_ipus: int = 1, backend: str = "poprt", *, output_dir: Optional[str] = None,
+                options: _Options = None, batches_per_step: int = 1, export_popef: bool = False,
+                align_output_dtype: bool = False) -> Session:
+    """A session for a model (path, bytes or onnx.ModelProto) on back end ``poprt``, or on ``onnxruntime`` or ``tensorflow``
+    when that package is installed. ``options`` are CompilerOptions or a dictionary of them; they and the arguments behind
+    are for poprt alone."""
+    if backend == "onnxruntime":
+        return OrtSession(model)
+    if backend == "tensorflow":
+        return TensorflowSession(model)
+    if backend != "poprt":
+        raise ValueError(f"backend must be 'poprt', 'onnxruntime' or 'tensorflow', given {backend!r}")
+    given = options_of(options)
+    chosen = type(given)(**given.changed())
+    if num_ipus != 1:
+        chosen.num_ipus = num_ipus
+    if batches_per_step != 1:
+        chosen.batches_per_step = batches_per_step
+    path = os.path.join(output_dir or os.curdir, "executable.popef") if export_popef else None
+    return PoprtSession(model, export_popef=path, compiler_options=chosen, align_output_dtype=align_output_dtype)

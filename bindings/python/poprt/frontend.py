@@ -1,0 +1,148 @@
+"""Front ends: models of a framework as onnx.ModelProto."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from typing import Any, Mapping, Optional, Sequence, Union
+
+from ._onnx import ModelProto, onnx, package
+from .errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from .utils import get_logger
+
+__all__ = ["Frontend", "OnnxFrontend", "TensorflowFrontend", "get_frontend"]
+
+_Names = Union[str, Sequence[str], None]
+
+
+class Frontend:
+    """What loads models."""
+
+    def __init__(self, path: Union[str, "os.PathLike[str]"]):
+        self.path = os.fspath(path)
+
+    def load_model(self) -> ModelProto:
+        raise NotImplementedError(f"{type(self).__name__} must define load_model()")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.path!r})"
+
+
+class OnnxFrontend(Frontend):
+    """An .onnx file, or a folder that holds exactly one."""
+
+    def __init__(self, path: Union[str, "os.PathLike[str]"], **kwargs: Any):
+        super().__init__(path)
+        for name in kwargs:
+            get_logger().warning("OnnxFrontend has no use for argument '%s'", name)
+
+    @staticmethod
+    def get_onnx_name(dir_or_name: Union[str, "os.PathLike[str]"]) -> str:
+        """The path of the file."""
+        path = os.fspath(dir_or_name)
+        if not os.path.isdir(path):
+            if not os.path.exists(path):
+                raise NotFoundError(f"there is no file or folder '{path}'")
+            return path
+        found = sorted(name for name in os.listdir(path) if name.endswith(".onnx"))
+        if len(found) != 1:
+            raise InvalidArgumentError(f"the folder '{path}' holds {len(found)} .onnx files; expected exactly one, name the file")
+        return os.path.join(path, found[0])
+
+    def load_model(self) -> ModelProto:
+        return onnx("OnnxFrontend").load(self.get_onnx_name(self.path))
+
+
+class TensorflowFrontend(Frontend):
+    """A TensorFlow SavedModel (a folder), through tf2onnx, which must be installed along with TensorFlow.
+
+    ``inputs`` and ``outputs`` are names of tensors ("x:0", also "x:0[1,224,224,3]"); those of ``inputs_as_nchw`` and
+    ``outputs_as_nchw`` change from NHWC to NCHW. ``input_shape`` fixes variable dimensions by name.
+    """
+
+    def __init__(self, path: Union[str, "os.PathLike[str]"], *, saved_model: bool = True, signature_def: str = "", tag: str = "",
+                 opset: int = 11, inputs_as_nchw: _Names = None, outputs_as_nchw: _Names = None, inputs: _Names = None,
+                 input_shape: Mapping[str, Sequence[int]] = {}, outputs: _Names = None):
+        super().__init__(path)
+        if not saved_model:
+            raise InvalidArgumentError("TensorflowFrontend: expected a SavedModel (saved_model=True); frozen graphs are converted "
+                                       "with python3 -m tf2onnx.convert --graphdef")
+        self.signature_def, self.tag, self.opset = signature_def, tag, opset
+        self.inputs, self.outputs = _list(inputs), _list(outputs)
+        self.inputs_as_nchw, self.outputs_as_nchw = _list(inputs_as_nchw), _list(outputs_as_nchw)
+        self.input_shape = dict(input_shape)
+
+    @staticmethod
+    def split_nodename_and_shape(name: Optional[str]) -> tuple[Optional[list[str]], Optional[dict[str, list[int]]]]:
+        """"x:0[1,2],y:0" is (["x:0", "y:0"], {"x:0": [1, 2]}); without shapes the second is None."""
+        if not name:
+            return None, None
+        names, shapes = [], {}
+        for word, shape in re.findall(r"([^\[\],]+)(?:\[([^\]]*)\])?", name):
+            names.append(word.strip())
+            if shape:
+                shapes[names[-1]] = [int(d) for d in shape.split(",")]
+        return names, shapes or None
+
+    @staticmethod
+    def get_inputs_meta(graph: Any) -> dict[str, tuple[list[int], Any]]:
+        """Name -> (shape, NumPy type) of a TensorFlow graph's placeholders; 0 for dimensions that are not known."""
+        return {op.outputs[0].name: _meta(op.outputs[0]) for op in graph.get_operations() if op.type == "Placeholder"}
+
+    @staticmethod
+    def get_outputs_meta(graph: Any) -> dict[str, tuple[list[int], Any]]:
+        """The same of the tensors that no operation reads."""
+        return {t.name: _meta(t) for op in graph.get_operations() for t in op.outputs if not t.consumers()}
+
+    def command(self, output: str) -> list[str]:
+        """Arguments for tf2onnx.convert."""
+        words = ["--saved-model", self.path, "--output", output, "--opset", str(self.opset)]
+        shaped = [f"{name}[{','.join(map(str, self.input_shape[name]))}]" if name in self.input_shape else name
+                  for name in self.inputs]
+        for option, value in (("--signature_def", self.signature_def), ("--tag", self.tag), ("--inputs", ",".join(shaped)),
+                              ("--outputs", ",".join(self.outputs)), ("--inputs-as-nchw", ",".join(self.inputs_as_nchw)),
+                              ("--outputs-as-nchw", ",".join(self.outputs_as_nchw))):
+            if value:
+                words += [option, value]
+        return words
+
+    def load_model(self) -> ModelProto:
+        if not os.path.isdir(self.path):
+            raise NotFoundError(f"'{self.path}' is no folder of a SavedModel")
+        helper = onnx("TensorflowFrontend")
+        package("tf2onnx", "TensorflowFrontend", "python3 -m pip install tf2onnx tensorflow")
+        with tempfile.TemporaryDirectory(prefix="poprt_") as folder:
+            path = os.path.join(folder, "model.onnx")
+            done = subprocess.run([sys.executable, "-m", "tf2onnx.convert", *self.command(path)], capture_output=True, text=True)
+            if done.returncode or not os.path.exists(path):
+                said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+                raise FailedPreconditionError(f"tf2onnx could not convert '{self.path}': {said[-1] if said else 'it said nothing'}")
+            model = helper.load(path)
+        for value in model.graph.input:
+            shape = self.input_shape.get(value.name)
+            if shape is not None and not self.inputs:
+                for dim, size in zip(value.type.tensor_type.shape.dim, shape):
+                    dim.dim_value = size
+        return model
+
+
+def get_frontend(path: Union[str, "os.PathLike[str]"], framework: str = "onnx", **kwargs: Any) -> Frontend:
+    """The front end of a framework, "onnx" or "tensorflow"; further arguments are its own."""
+    if framework == "onnx":
+        return OnnxFrontend(path, **kwargs)
+    if framework == "tensorflow":
+        return TensorflowFrontend(path, **kwargs)
+    raise InvalidArgumentError(f"framework: expected onnx or tensorflow, found {framework!r}")
+
+
+def _list(names: _Names) -> list[str]:
+    words = names.split(",") if isinstance(names, str) else names or ()
+    return [word.strip() for word in words if word.strip()]
+
+
+def _meta(tensor: Any) -> tuple[list[int], Any]:
+    shape = tensor.shape
+    return [d or 0 for d in shape.as_list()] if shape.rank is not None else [], tensor.dtype.as_numpy_dtype

@@ -1,0 +1,237 @@
+"""Pass: what passes are, by which names they are known, and the library's own."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import logging
+import weakref
+from typing import Any, Callable, ClassVar, Mapping, Optional, Sequence, TypeVar, Union
+
+from .. import _builtin
+from .._onnx import GraphProto, ModelProto
+from ..errors import InvalidArgumentError, NotFoundError
+from ..utils import get_logger
+
+__all__ = ["BuiltinPass", "ImmutablePass", "Pass", "get_all_named_subclasses"]
+
+_Class = TypeVar("_Class", bound="type[Pass]")
+_Graph = TypeVar("_Graph")
+_KINDS = ("against", "depend", "before")
+
+
+class Pass:
+    """A rewrite of an onnx.ModelProto. A subclass defines ``run(onnx_model)``, or ``run_transform(graph, is_main_graph)``
+    that is called for the graph and for all in it; instances are called with a model.
+
+    A pass is known by a name: that of ``@register("name")``, or its attribute ``name``. One that has the name of a pass
+    of the library takes its place.
+    """
+
+    name: ClassVar[str]
+    properties: ClassVar[Mapping[str, Any]] = {}
+    constraints: ClassVar[Mapping[str, Sequence[str]]] = {}
+    logger: logging.Logger = get_logger()
+
+    def __init__(self) -> None:
+        pass
+
+    def run(self, onnx_model: ModelProto) -> ModelProto:
+        transform = getattr(self, "run_transform", None)
+        if transform is None:
+            raise NotImplementedError(f"pass {type(self).__name__} defines neither run(onnx_model) nor "
+                                      "run_transform(graph, is_main_graph)")
+        made = self.traverse_graph(onnx_model.graph, transform)
+        if made is not onnx_model.graph:
+            onnx_model.graph.CopyFrom(made)
+        return onnx_model
+
+    def __call__(self, model: ModelProto) -> ModelProto:
+        return self.run(model)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {getattr(type(self), 'name', 'without a name')!r}>"
+
+    def traverse_graph(self, graph: _Graph, transform: Callable[[_Graph, bool], _Graph], is_main_graph: bool = True) -> _Graph:
+        """Calls ``transform(graph, is_main_graph)`` for the graph, then for the graphs in what that made (of If, Loop,
+        Scan). Gives the graph."""
+        result = transform(graph, is_main_graph)
+        made: GraphProto = result
+        if made is None:
+            raise TypeError(f"pass {type(self).__name__}: the function for traverse_graph must return the graph; it returned "
+                            "None")
+        for node in made.node:
+            for attribute in node.attribute:
+                inner = ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs)
+                for target in inner:
+                    changed = self.traverse_graph(target, transform, False)
+                    if changed is not target:
+                        target.CopyFrom(changed)
+        return result
+
+    @staticmethod
+    def get_pass(name: str, *args: Any, **kwargs: Any) -> Pass:
+        """An instance of the pass of that name; further arguments are its constructor's."""
+        return find_class(name)(*args, **kwargs)
+
+    @staticmethod
+    def get_registered_passes() -> dict[str, type[Pass]]:
+        """All passes by name."""
+        return dict(_known())
+
+    @staticmethod
+    def get_typed_registered_passes(type: Union[str, type[Pass]]) -> dict[str, type[Pass]]:
+        """Those whose property "type" is that ("ir": the library's, "onnx": those in Python), or that are subclasses of
+        the class."""
+        if isinstance(type, str):
+            return {n: c for n, c in _known().items() if c.properties.get("type", "onnx") == type}
+        return {n: c for n, c in _known().items() if issubclass(c, type)}
+
+    @staticmethod
+    def register_pass(name: str) -> Callable[[_Class], _Class]:
+        """Decorator: the class is the pass of that name. Names are unique; ValueError when there is one already."""
+        return _registration(name, False)
+
+    @staticmethod
+    def override_register_pass(name: str) -> Callable[[_Class], _Class]:
+        """Decorator: the same, in the place of the pass that has the name."""
+        return _registration(name, True)
+
+    @staticmethod
+    def property_register(k: str, v: Any) -> Callable[[_Class], _Class]:
+        """Decorator: notes a property, such as "type"."""
+        def decorate(cls: _Class) -> _Class:
+            cls.properties = {**cls.properties, k: v}
+            return cls
+        return decorate
+
+    @staticmethod
+    def against_passes(passes: Sequence[str]) -> Callable[[_Class], _Class]:
+        """Decorator: the pass does not run together with those."""
+        return Pass.constraint_passes("against", passes)
+
+    @staticmethod
+    def constraint_passes(kind: str, passes: Sequence[str]) -> Callable[[_Class], _Class]:
+        """Decorator. ``kind`` "against": never together with ``passes``; "depend": after them, and they must run;
+        "before": before those of them that run."""
+        if kind not in _KINDS:
+            raise ValueError(f"constraint_passes: expected one of {', '.join(_KINDS)}, found {kind!r}")
+        names = [passes] if isinstance(passes, str) else list(passes)
+
+        def decorate(cls: _Class) -> _Class:
+            cls.constraints = {**cls.constraints, kind: [*cls.constraints.get(kind, ()), *names]}
+            return cls
+        return decorate
+
+
+class ImmutablePass(Pass):
+    """A pass that looks at a model and says what it found: ``run`` works on a copy and gives the model as it was, unless the
+    subclass has its own."""
+
+    def run(self, onnx_model: ModelProto) -> ModelProto:
+        copy = type(onnx_model)()
+        copy.CopyFrom(onnx_model)
+        super().run(copy)
+        return onnx_model
+
+
+class BuiltinPass(Pass):
+    """A pass of the library, with its parameters as keywords, or in their order."""
+
+    info: ClassVar[_builtin.PassInfo]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+        names = [parameter["name"] for parameter in self.info.parameters]
+        if len(args) > len(names):
+            raise InvalidArgumentError(f"pass {self.name}: expected at most {len(names)} arguments "
+                                       f"({', '.join(names) or 'it has none'}), found {len(args)}")
+        twice = set(names[:len(args)]) & set(kwargs)
+        if twice:
+            raise InvalidArgumentError(f"pass {self.name}: argument {sorted(twice)[0]} is given twice")
+        self.arguments: dict[str, Any] = {**dict(zip(names, args)), **kwargs}
+        self.call = _builtin.make_call(self.info, self.arguments)
+        _builtin.check([self.call])
+
+    def run(self, onnx_model: ModelProto) -> ModelProto:
+        return _builtin.apply(onnx_model, [self.call])
+
+    def __repr__(self) -> str:
+        return f"<pass {self.name}{self.arguments or ''}>"
+
+
+# What was registered by a decorator; classes with an attribute `name` are found without.
+_registered: dict[str, type[Pass]] = {}
+_decorated: "weakref.WeakSet[type[Pass]]" = weakref.WeakSet()
+_builtins: dict[str, type[Pass]] = {}
+
+
+def builtin_classes() -> dict[str, type[Pass]]:
+    """The library's passes by name and alias, as classes that are made once."""
+    if not _builtins:
+        for info in _builtin.infos():
+            title = "".join(word.capitalize() for word in info.name.split("_"))
+            made = type(title, (BuiltinPass,), {"name": info.name, "info": info, "__doc__": f"{info.summary}.",
+                                                "properties": {"type": "ir"}, "constraints": info.constraints})
+            made.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+                [inspect.Parameter(p["name"], inspect.Parameter.POSITIONAL_OR_KEYWORD, default=p["default"])
+                 for p in info.parameters])
+            _builtins[info.name] = made
+            if info.alias:
+                _builtins[info.alias] = made
+    return _builtins
+
+
+def get_all_named_subclasses(cls: Any) -> dict[str, Any]:
+    """The classes below ``cls`` that have an attribute ``name``, by it. Programs that replace this function in its module
+    decide what passes there are."""
+    found: dict[str, Any] = {}
+
+    def visit(parent: Any) -> None:
+        for child in parent.__subclasses__():
+            if isinstance(vars(child).get("name"), str):
+                found[child.name] = child
+            visit(child)
+
+    visit(cls)
+    return found
+
+
+def _known() -> dict[str, type[Pass]]:
+    """All passes: the library's, in their place classes that have a name, in theirs those that were registered."""
+    known = dict(builtin_classes())
+    for name, cls in get_all_named_subclasses(Pass).items():
+        if not issubclass(cls, BuiltinPass) and cls not in _decorated:
+            known[name] = cls
+    known.update(_registered)
+    return known
+
+
+def find_class(name: str) -> type[Pass]:
+    known = _known()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 3)
+        hint = f"did you mean {', '.join(near)}? " if near else ""
+        raise NotFoundError(f"there is no pass '{name}'; {hint}poprt.get_registered_passes() has all, a pass in Python must be "
+                            "imported first")
+    return known[name]
+
+
+def _registration(name: str, override: bool) -> Callable[[_Class], _Class]:
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"the name of a pass is a text, found {name!r}; write @register('name')")
+
+    def decorate(cls: _Class) -> _Class:
+        if not (isinstance(cls, type) and issubclass(cls, Pass)):
+            raise TypeError(f"register('{name}'): expected a subclass of poprt.Pass, found {cls!r}")
+        other: Optional[type[Pass]] = _known().get(name)
+        same = other is not None and (other.__module__, other.__qualname__) == (cls.__module__, cls.__qualname__)
+        if other is not None and not same and not override:
+            raise ValueError(f"there is a pass '{name}' already, {other.__module__}.{other.__qualname__}; "
+                             "override_register_pass puts another one in its place")
+        if "name" not in vars(cls):
+            cls.name = name
+        _registered[name] = cls
+        _decorated.add(cls)
+        return cls
+    return decorate

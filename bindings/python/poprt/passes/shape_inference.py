@@ -1,0 +1,136 @@
+"""Shapes and types of a model's values, also of operators that only their users know."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterable, Optional, TypeVar, Union
+
+from .. import _builtin
+from .._onnx import ModelProto, NodeProto, ValueInfoProto, onnx
+from ..errors import Error
+from ..utils import get_logger
+from ._graph import get_value_info, is_known, node_title
+
+__all__ = ["ShapeFunc", "ShapeInference", "get_shape_func", "infer_shapes", "register", "register_shape_func",
+           "update_value_info"]
+
+_Class = TypeVar("_Class", bound="type[ShapeFunc]")
+_functions: dict[str, "type[ShapeFunc]"] = {}
+
+
+def update_value_info(model: ModelProto, value_info: ValueInfoProto) -> ModelProto:
+    """Says of the value of that name what ``value_info`` says: in the outputs when it is one, else in value_info."""
+    found = get_value_info(model.graph, value_info.name)
+    if found is None:
+        model.graph.value_info.append(value_info)
+    else:
+        found.CopyFrom(value_info)
+    return model
+
+
+class ShapeFunc:
+    """Shape and type of the results of an operator. A subclass defines ``__call__(model, node)``, which gives the model, with
+    what it found noted by ``update_value_info``, and whether it found it; else it is asked again when more is known."""
+
+    def __init__(self) -> None:
+        pass
+
+    def __call__(self, model: ModelProto, node: NodeProto) -> tuple[ModelProto, bool]:
+        raise NotImplementedError(f"{type(self).__name__} must define __call__(model, node)")
+
+    def update_value_info(self, model: ModelProto, value_info: ValueInfoProto) -> ModelProto:
+        return update_value_info(model, value_info)
+
+    def __repr__(self) -> str:
+        return f"<shape function {type(self).__name__}>"
+
+
+def register_shape_func(op_types: Union[str, Iterable[str]]) -> Callable[[_Class], _Class]:
+    """Decorator: the class (a ShapeFunc) infers what these operators make. A later one takes the place of an earlier one."""
+    names = [op_types] if isinstance(op_types, str) else list(op_types)
+
+    def decorate(cls: _Class) -> _Class:
+        if not (isinstance(cls, type) and issubclass(cls, ShapeFunc)):
+            raise TypeError(f"register_shape_func: expected a subclass of ShapeFunc, found {cls!r}")
+        _functions.update((name, cls) for name in names)
+        return cls
+    return decorate
+
+
+# Their names in PopRT 1.1.
+ShapeInference = ShapeFunc
+register = register_shape_func
+
+
+def get_shape_func(op_type: str) -> Optional[type[ShapeFunc]]:
+    """The class that was registered for an operator."""
+    return _functions.get(op_type)
+
+
+def has_shape_funcs() -> bool:
+    return bool(_functions)
+
+
+def unknown_nodes(model: ModelProto) -> list[NodeProto]:
+    """Nodes of the main graph with a result whose type or shape is not known."""
+    known = {t.name for t in model.graph.initializer}
+    for values in (model.graph.value_info, model.graph.output):
+        for value in values:
+            tensor = value.type.tensor_type
+            if tensor.elem_type and tensor.HasField("shape") and all(d.dim_value > 0 for d in tensor.shape.dim):
+                known.add(value.name)
+    return [node for node in model.graph.node if any(name and name not in known for name in node.output)]
+
+
+def _ask_functions(model: ModelProto) -> tuple[ModelProto, bool]:
+    """Once through all nodes that have a function; whether one of them found something."""
+    progress = False
+    for node in unknown_nodes(model):
+        function = _functions.get(node.op_type)
+        if function is None:
+            continue
+        result: Any = function()(model, node)
+        if not (isinstance(result, tuple) and len(result) == 2):
+            raise TypeError(f"shape function {function.__name__} must return (model, found), returned {result!r:.60}")
+        model, found = result
+        if found and not all(is_known(model.graph, name) for name in node.output):
+            raise ValueError(f"shape function {function.__name__} says that it found what {node_title(node)} makes, but type or "
+                             "shape are not in the model: call update_value_info")
+        progress = progress or bool(found)
+    return model, progress
+
+
+def _could_be_known(model: ModelProto) -> bool:
+    """Whether a node with an unknown result has inputs that are all known: its operator is what was not known."""
+    return any(all(is_known(model.graph, name) for name in node.input) for node in unknown_nodes(model))
+
+
+def _ask_library(model: ModelProto) -> bool:
+    """Notes what the library knows beyond ONNX's inference: operators of other domains, and some of ONNX's own; whether
+    that was something."""
+    try:
+        inferred = _builtin.apply(model, [("shape_inference", {})])
+    except Error as error:
+        get_logger().debug("shape inference of the library: %s", error)
+        return False
+    wanted = {name for node in unknown_nodes(model) for name in node.output}
+    found = False
+    for values in (inferred.graph.value_info, inferred.graph.output):
+        for value in values:
+            if value.name in wanted and is_known(inferred.graph, value.name):
+                update_value_info(model, value)
+                found = True
+    return found
+
+
+def infer_shapes(model: ModelProto) -> ModelProto:
+    """The model with the types and shapes of its values: ONNX's own inference, the functions of ``register_shape_func``, and
+    what the library knows besides. What is found by none stays unknown."""
+    infer = onnx("infer_shapes").shape_inference.infer_shapes
+    for _ in range(len(model.graph.node) + 1):  # each round finds at least one node, or is the last
+        model = infer(model, data_prop=True)
+        model, progress = _ask_functions(model)
+        if progress:
+            continue
+        if not _could_be_known(model) or not _ask_library(model):
+            break
+    return model

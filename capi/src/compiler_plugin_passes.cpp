@@ -1,0 +1,117 @@
+#include "compiler_plugin_passes.h"
+
+#include <fmt/format.h>
+
+#include <span>
+
+#include "compiler/pass_listing.h"
+#include "onnx/export.h"
+#include "onnx/import.h"
+#include "ops/op.h"
+#include "passes/pass.h"
+
+namespace poprt::capi {
+namespace {
+
+// Parameter of passes that compare: the path of a model.
+constexpr std::string_view kOrigin = "origin_model";
+
+std::vector<passes::PassCall> read_calls(std::span<const poprt_pass_call> given) {
+  std::vector<passes::PassCall> calls;
+  for (const poprt_pass_call& c : given) {
+    passes::PassCall call{&passes::pass_of(c.name)};
+    for (const poprt_option& a : std::span(c.arguments, c.argument_count))
+      if (!call.arguments.emplace(a.name, a.value).second)
+        fail(ErrorCode::invalid_argument, "pass {}: parameter {} is given twice", c.name, a.name);
+    call.arguments = passes::checked_arguments(*call.pass, call.arguments);
+    calls.push_back(std::move(call));
+  }
+  return calls;
+}
+
+// In the order of sort_passes; what it adds has no arguments.
+std::vector<passes::PassCall> sorted(const std::vector<passes::PassCall>& calls) {
+  std::vector<std::string> names;
+  for (const passes::PassCall& c : calls) names.emplace_back(c.pass->name);
+  std::vector<passes::PassCall> out;
+  for (const passes::PassDef* pass : passes::sort_passes(names)) {
+    bool given = false;
+    for (const passes::PassCall& c : calls) {
+      if (c.pass != pass) continue;
+      out.push_back(c);
+      given = true;
+    }
+    if (!given) out.push_back({pass});
+  }
+  return out;
+}
+
+std::unique_ptr<ir::Graph> import(const poprt_plugin_source& s, const poprt_apply_options& o) {
+  const onnx::ImportOptions options{.allow_links = o.allow_links != 0, .strict = o.strict != 0};
+  std::optional<std::filesystem::path> folder;
+  if (s.folder) folder = s.folder;
+  return onnx::import_bytes({static_cast<const std::byte*>(s.data), s.size}, folder, options);
+}
+
+// The model that passes of the list are told to compare with, if any.
+std::unique_ptr<ir::Graph> import_origin(const std::vector<passes::PassCall>& calls) {
+  for (const passes::PassCall& c : calls) {
+    const auto path = c.arguments.find(kOrigin);
+    if (path == c.arguments.end() || path->second.empty()) continue;
+    auto graph = onnx::import_file(path->second);
+    ops::infer(*graph);
+    return graph;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void apply_passes(const poprt_plugin_source* source, const poprt_pass_call* passes,
+                  size_t pass_count, const poprt_apply_options* options,
+                  const poprt_plugin_sink* sink, poprt_plugin_error* error) {
+  plugin_guard(error, [&] {
+    const poprt_apply_options& o = *options;
+    std::vector<passes::PassCall> calls = read_calls({passes, pass_count});
+    if (o.sort) calls = sorted(calls);
+    if (!source->data) return;
+    const auto graph = import(*source, o);
+    ops::infer(*graph);
+    const auto origin = import_origin(calls);
+    passes::PassManagerOptions manager;
+    manager.verify_each = o.no_verify == 0;
+    if (o.rewrite_limit) manager.rewrite_limit = o.rewrite_limit;
+    manager.origin = origin.get();
+    size_t next = 0;
+    if (o.text)
+      manager.say = [&](std::string_view text) {
+        o.text(std::string(calls[next].pass->name).c_str(), std::string(text).c_str(), o.user_data);
+      };
+    manager.after_each = [&](const passes::PassReport& r, const ir::Graph&) {
+      next++;
+      if (o.after_pass)
+        o.after_pass(r.name.c_str(), r.rewrites, r.milliseconds,
+                     static_cast<int64_t>(r.nodes_before), static_cast<int64_t>(r.nodes_after),
+                     o.user_data);
+    };
+    passes::run_passes(*graph, calls, manager);
+    write(*sink, onnx::export_bytes(*graph));
+  });
+}
+
+void list_passes_json(const poprt_plugin_sink* sink, poprt_plugin_error* error) {
+  plugin_guard(error, [&] { write(*sink, compiler::passes_json()); });
+}
+
+void sort_passes(const char* const* names, size_t count, const poprt_plugin_sink* sink,
+                 poprt_plugin_error* error) {
+  plugin_guard(error, [&] {
+    const std::vector<std::string> wanted(names, names + count);
+    std::string text;
+    for (const passes::PassDef* pass : passes::sort_passes(wanted))
+      text += fmt::format("{}\n", pass->name);
+    write(*sink, text);
+  });
+}
+
+}  // namespace poprt::capi

@@ -1,0 +1,50 @@
+// What the files of the plugin share, and its functions over single passes.
+#pragma once
+
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "base/error.h"
+#include "compiler_plugin.h"
+
+namespace poprt::capi {
+
+inline void report(poprt_plugin_error* error, ErrorCode code, const char* message) noexcept {
+  error->code = static_cast<poprt_error_code>(code);
+  error->message = strdup(message);
+}
+
+template <class F>
+void plugin_guard(poprt_plugin_error* error, F&& body) noexcept {
+  try {
+    body();
+  } catch (const Error& e) {
+    report(error, e.code(), e.what());
+  } catch (const std::bad_alloc&) {
+    report(error, ErrorCode::resource_exhausted, "out of memory");
+  } catch (const std::exception& e) {
+    report(error, ErrorCode::internal, e.what());
+  } catch (...) {
+    report(error, ErrorCode::internal, "unknown exception");
+  }
+}
+
+inline void write(const poprt_plugin_sink& sink, const void* data, size_t size) {
+  if (sink.write(sink.context, data, size) != 0)
+    fail(ErrorCode::cancelled, "the receiver of the result stopped");
+}
+
+inline void write(const poprt_plugin_sink& sink, const std::string& text) {
+  write(sink, text.data(), text.size());
+}
+
+// poprt_compiler_plugin's functions of these names.
+void apply_passes(const poprt_plugin_source* source, const poprt_pass_call* passes,
+                  size_t pass_count, const poprt_apply_options* options,
+                  const poprt_plugin_sink* sink, poprt_plugin_error* error);
+void list_passes_json(const poprt_plugin_sink* sink, poprt_plugin_error* error);
+void sort_passes(const char* const* names, size_t count, const poprt_plugin_sink* sink,
+                 poprt_plugin_error* error);
+
+}  // namespace poprt::capi

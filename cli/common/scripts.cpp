@@ -1,0 +1,144 @@
+#include "common/scripts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "common/abi.h"
+#include "common/child.h"
+#include "common/temporary_folder.h"
+
+namespace poprt::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kScriptOptions[] = {"custom_pass_config", "custom_shape_inference"};
+
+// Of packages: those of the working folder are not looked for.
+constexpr const char* kProgram = R"python(import json, sys
+sys.path[:1] = []
+try:
+    from poprt import _scripts
+except ImportError as error:
+    with open(sys.argv[2], "w") as file:
+        json.dump({"import": str(error), "package": error.name or ""}, file)
+else:
+    _scripts.main()
+)python";
+
+std::vector<std::string> split_names(const GivenOptions& given, const std::string& name) {
+  std::vector<std::string> names;
+  if (!given.has(name)) return names;
+  std::istringstream words(given.joined(name));
+  for (std::string word; std::getline(words, word, ',');) {
+    word.erase(0, word.find_first_not_of(' '));
+    word.erase(word.find_last_not_of(' ') + 1);
+    if (!word.empty()) names.push_back(word);
+  }
+  return names;
+}
+
+// The option that is to blame, as users type it.
+std::string purpose(const GivenOptions& given) {
+  return std::string("--") + (given.has(kScriptOptions[0]) ? kScriptOptions[0] : kScriptOptions[1]);
+}
+
+// Asks package poprt in Python, and gives its answer.
+Json ask(const GivenOptions& given, Json request) {
+  request["scripts"] = Json::array();
+  for (const char* option : kScriptOptions)
+    for (const std::string& path : split_names(given, option)) request["scripts"].push_back(path);
+  request["logging_level"] = given.text("logging_level", "WARNING");
+  const TemporaryFolder folder;
+  const std::filesystem::path question = folder.path() / "request.json",
+                              answer = folder.path() / "answer.json";
+  std::ofstream(question) << request.dump();
+  const std::string option = purpose(given);
+  const int code =
+      run_program({python(), "-c", kProgram, question.string(), answer.string()}, option);
+  std::ifstream file(answer);
+  Json found = Json::parse(file, nullptr, false);
+  if (!found.is_object())
+    throw Failure(
+        fmt::format("{}: {} ended with code {} before it was done", option, python(), code));
+  if (found.contains("import")) {
+    const auto package = found.value("package", std::string());
+    if (package == "poprt" || package.starts_with("poprt."))
+      throw Failure(fmt::format(
+          "{}: {} has no package poprt: python3 -m pip install poprt-VERSION.whl, or let "
+          "POPRT_PYTHON name the interpreter that has it",
+          option, python()));
+    throw Failure(fmt::format("{}: {} cannot import poprt: {}", option, python(),
+                              found["import"].get<std::string>()));
+  }
+  if (found.contains("error")) {
+    const std::string text = option + ": " + found["error"].get<std::string>();
+    if (found.value("usage", false)) throw Usage(text);
+    throw Failure(text);
+  }
+  return found;
+}
+
+NamedOptions without(NamedOptions named, std::initializer_list<const char*> names) {
+  std::erase_if(named, [&](const auto& option) {
+    return std::ranges::find(names, option.first) != names.end();
+  });
+  return named;
+}
+
+}  // namespace
+
+bool has_scripts(const GivenOptions& given) {
+  return std::ranges::any_of(kScriptOptions, [&](const char* name) { return given.has(name); });
+}
+
+std::vector<ScriptPass> passes_of_scripts(const GivenOptions& given) {
+  std::vector<ScriptPass> passes;
+  if (!has_scripts(given)) return passes;
+  for (const Json& pass : ask(given, Json::object())["passes"])
+    passes.push_back({pass["name"], pass["summary"]});
+  return passes;
+}
+
+void convert_with_scripts(const GivenOptions& given, const std::string& source,
+                          const std::string& target) {
+  Json request = {{"source", source},
+                  {"target", target},
+                  {"passes", split_names(given, "passes")},
+                  {"options", Json::object()}};
+  for (const auto& [name, value] : without(given.for_library(), {"passes"}))
+    request["options"][name] = value;
+  ask(given, request);
+}
+
+NamedOptions options_beside_scripts(const GivenOptions& given) {
+  NamedOptions named = without(given.for_library(), {"passes", "skip_passes"});
+  poprt_string* raw = nullptr;
+  check(poprt_compiler_list_passes(&raw));
+  const std::string known = "\n" + take(raw);
+  std::string skipped;
+  for (const std::string& name : split_names(given, "skip_passes"))
+    if (known.find("\n" + name + " ") != std::string::npos)
+      skipped += (skipped.empty() ? "" : ",") + name;
+  if (!skipped.empty()) named.emplace_back("skip_passes", skipped);
+  return named;
+}
+
+NamedOptions options_behind_scripts(const GivenOptions& given) {
+  NamedOptions kept;
+  for (const auto& [name, value] : options_beside_scripts(given)) {
+    const OptionInfo& option = *option_tables().find(name);
+    const bool fp8 = name == "precision" && value.starts_with("fp8");
+    if (option.group == "Compilation" || option.effect == "recorded" || name == "skip_passes" ||
+        (name == "precision" && !fp8))
+      kept.emplace_back(name, value);
+  }
+  return kept;
+}
+
+}  // namespace poprt::cli

@@ -1,0 +1,364 @@
+// poprt_exec debug: compares two models tensor by tensor, changes models, prints them.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <sstream>
+
+#include "base/error.h"
+#include "common/arguments.h"
+#include "common/temporary_folder.h"
+#include "exec/commands.h"
+#include "exec/support/debug_model.h"
+#include "exec/support/debug_run.h"
+#include "exec/support/json_output.h"
+#include "model/run_input.h"
+#include "onnx/export.h"
+#include "onnx/import.h"
+#include "ops/op.h"
+
+namespace poprt::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> names_in(const std::string& list) {
+  std::vector<std::string> names;
+  std::istringstream words(list);
+  for (std::string word; std::getline(words, word, ',');) {
+    word.erase(0, word.find_first_not_of(' '));
+    word.erase(word.find_last_not_of(' ') + 1);
+    if (!word.empty()) names.push_back(word);
+  }
+  return names;
+}
+
+// A file that is written completely or not at all; a model does not replace the one that it is made
+// from.
+void save(const ir::Graph& graph, const std::string& source, const std::string& target) {
+  std::error_code error;
+  if (fs::equivalent(source, target, error))
+    throw Failure(fmt::format("'{}' is the source; give another --output_model", target));
+  onnx::export_file(graph, target);
+  fmt::print("model: {}\n", target);
+}
+
+// -- compare
+
+struct Comparison {
+  std::string src_model, dst_model, src_backend = "onnxruntime", dst_backend = "poprt";
+  std::string methods = "mse", mark_outputs, dump_dir = "compare_output";
+  std::vector<std::string> input_data, mapping;
+  bool dump_data = false, json = false;
+  CompileSettings compile;
+};
+
+// Names of a tensor in the source and in the other model.
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+std::set<std::string> made_by_nodes(const ir::Graph& graph) {
+  std::set<std::string> names;
+  for (const ir::Node* node : graph.nodes())
+    for (const ir::Value* value : node->outputs())
+      if (!value->name().starts_with(onnx::kOmittedName)) names.insert(value->name());
+  return names;
+}
+
+// What is compared. `inputs` gets the pairs of --mark_io_mapping that are inputs.
+Pairs tensors_to_compare(const Comparison& c, const ir::Graph& source, const ir::Graph& other,
+                         Pairs& inputs) {
+  const std::set<std::string> first = made_by_nodes(source), second = made_by_nodes(other);
+  Pairs pairs;
+  if (!c.mark_outputs.empty()) {
+    const bool all = c.mark_outputs == "all";
+    std::vector<std::string> wanted = names_in(c.mark_outputs);
+    if (all) wanted.assign(first.begin(), first.end());
+    for (const std::string& name : wanted) {
+      const bool both = first.contains(name) && second.contains(name);
+      if (!both && !all)
+        throw Usage(fmt::format("--mark_outputs: '{}' is not in both models", name));
+      if (both) pairs.emplace_back(name, name);
+    }
+  } else if (!c.mapping.empty()) {
+    const auto is_input = [](const ir::Graph& graph, const std::string& name) {
+      const ir::Value* value = graph.find(name);
+      return value && graph.is_input(value);
+    };
+    for (const std::string& word : c.mapping) {
+      const auto [from, to] = split_pair(word, "--mark_io_mapping");
+      if (is_input(source, from) && is_input(other, to))
+        inputs.emplace_back(from, to);
+      else if (first.contains(from) && second.contains(to))
+        pairs.emplace_back(from, to);
+      else
+        throw Usage(
+            fmt::format("--mark_io_mapping: '{}' must be a tensor of '{}' and '{}' one of '{}'",
+                        from, c.src_model, to, c.dst_model));
+    }
+  } else {
+    for (const ir::Value* value : source.outputs()) {
+      const ir::Value* same = other.find(value->name());
+      if (same && other.is_output(same)) pairs.emplace_back(value->name(), value->name());
+    }
+  }
+  if (pairs.empty())
+    throw Usage(
+        fmt::format("'{}' and '{}' have no {} in common; --mark_io_mapping A=B says what "
+                    "belongs together",
+                    c.src_model, c.dst_model, c.mark_outputs.empty() ? "output" : "tensor"));
+  return pairs;
+}
+
+NamedTensors source_inputs(const Comparison& c, const ir::Graph& source) {
+  std::map<std::string, std::string> words;
+  for (const std::string& word : c.input_data) {
+    const auto [name, data] = split_pair(word, "--input_data");
+    const ir::Value* value = source.find(name);
+    if (!value || !source.is_input(value))
+      throw Usage(fmt::format("--input_data: '{}' is no input of '{}'", name, c.src_model));
+    words[name] = data;
+  }
+  NamedTensors inputs;
+  for (const ir::Value* value : source.inputs()) {
+    const auto given = words.find(value->name());
+    if (given == words.end())
+      throw Usage(
+          fmt::format("--input_data: input '{}' ({}) is missing; give {}=zeros, ones, rand "
+                      "or a .npy file",
+                      value->name(), ir::type_string(value->type), value->name()));
+    inputs[value->name()] = data_of(given->second, value->dtype(), value->shape(),
+                                    fmt::format("--input_data {}", value->name()), value->name());
+  }
+  return inputs;
+}
+
+// The graph with these tensors as its outputs, as a file.
+std::string marked(ir::Graph& graph, const std::vector<std::string>& names, const fs::path& file) {
+  ops::infer(graph);
+  std::vector<ir::Value*> outputs;
+  for (const std::string& name : names) outputs.push_back(graph.find(name));
+  while (!graph.outputs().empty()) graph.remove_output(graph.outputs().size() - 1);
+  for (ir::Value* value : outputs) graph.add_output(value);
+  onnx::export_file(graph, file);
+  return file.string();
+}
+
+void dump(const Comparison& c, std::string name, const char* side, const Tensor& tensor) {
+  std::ranges::replace(name, '/', '_');
+  fs::create_directories(c.dump_dir);
+  inspector::save_npy(fs::path(c.dump_dir) / fmt::format("{}_{}.npy", name, side), tensor);
+}
+
+// Prints one row for each pair; whether all have the same shape.
+bool report(const Comparison& c, const Pairs& pairs, const NamedTensors& first,
+            const NamedTensors& second) {
+  const std::vector<std::string> methods = names_in(c.methods);
+  nlohmann::json rows = nlohmann::json::array();
+  bool same = true;
+  for (const auto& [from, to] : pairs) {
+    const Tensor &a = first.at(from), &b = second.at(to);
+    nlohmann::json row = {{"src", from}, {"dst", to}, {"shape", a.shape()}};
+    if (a.shape() != b.shape()) {
+      same = false;
+      row["dst_shape"] = b.shape();
+      if (!c.json)
+        fmt::print("{} - shapes differ: {} and {} ({})\n", from, shape_string(a.shape()),
+                   shape_string(b.shape()), to);
+    } else {
+      if (!c.json) fmt::print("{} - shape: {}\n", from, shape_string(a.shape()));
+      for (const Metric& m : metrics(methods, a, b)) {
+        row[m.name] = m.value;
+        if (!c.json) fmt::print("    {} - diff: {:g}\n", m.name, m.value);
+      }
+    }
+    rows.push_back(row);
+  }
+  if (c.json) print_json(rows);
+  return same;
+}
+
+int compare(const Comparison& c) {
+  check_metrics(names_in(c.methods));
+  const auto source = onnx::import_file(c.src_model), other = onnx::import_file(c.dst_model);
+  fix_shapes(*source, c.compile);
+  fix_shapes(*other, c.compile);
+  Pairs mapped;
+  const Pairs pairs = tensors_to_compare(c, *source, *other, mapped);
+  const NamedTensors inputs = source_inputs(c, *source);
+  NamedTensors other_inputs = inputs;
+  for (const auto& [from, to] : mapped) other_inputs[to] = inputs.at(from);
+  std::vector<std::string> first_names, second_names;
+  for (const auto& [from, to] : pairs) {
+    first_names.push_back(from);
+    second_names.push_back(to);
+  }
+  const TemporaryFolder folder;
+  CompileSettings settings = c.compile;  // shapes are in the files
+  settings.input_shape.clear();
+  settings.batch_size = 0;
+  settings.batch_axis = -1;
+  const NamedTensors first = run_on_backend(
+      c.src_backend, marked(*source, first_names, folder.path() / "source.onnx"), inputs, settings);
+  const NamedTensors second =
+      run_on_backend(c.dst_backend, marked(*other, second_names, folder.path() / "other.onnx"),
+                     other_inputs, settings);
+  if (c.dump_data)
+    for (const auto& [from, to] : pairs) {
+      dump(c, from, "src", first.at(from));
+      dump(c, to, "dst", second.at(to));
+    }
+  return report(c, pairs, first, second) ? 0 : 1;
+}
+
+void add_debug_compare(CLI::App& debug, std::function<int()>& action) {
+  auto c = std::make_shared<Comparison>();
+  CLI::App* a = debug.add_subcommand(
+      "compare", "How tensors of two models differ, on the same inputs; exit 1 when shapes do");
+  const auto backend = CLI::Validator(
+      [](std::string& word) -> std::string {
+        if (word == "tensorflow")
+          return "TensorFlow's models are compared as ONNX: poprt --framework tensorflow first";
+        if (word == "poprt" || word == "onnxruntime") return {};
+        return fmt::format("expected onnxruntime or poprt, found '{}'", word);
+      },
+      "");
+  a->add_option("--src_model,--model", c->src_model, "Source model (.onnx)")->required();
+  a->add_option("--src_backend", c->src_backend, "onnxruntime (a package of Python) or poprt")
+      ->check(backend)
+      ->capture_default_str();
+  a->add_option("--dst_model", c->dst_model, "The model to compare with it (.onnx)")->required();
+  a->add_option("--dst_backend", c->dst_backend, "The same for that one")
+      ->check(backend)
+      ->capture_default_str();
+  a->add_option("--compare_method", c->methods, "mse, rmse, mae, mape, r2; several with commas")
+      ->capture_default_str();
+  a->add_option("--input_data", c->input_data,
+                "NAME=zeros, ones, rand or FILE.npy, for each input of the source")
+      ->expected(1, 1 << 20);
+  a->add_option("--mark_outputs", c->mark_outputs,
+                "Tensors to compare, or all that both models have [the outputs]");
+  a->add_option("--mark_io_mapping", c->mapping,
+                "SOURCE=OTHER: inputs and tensors that have different names")
+      ->expected(1, 1 << 20);
+  a->add_flag("--dump_data", c->dump_data, "Write NAME_src.npy and NAME_dst.npy");
+  a->add_option("--dump_dir", c->dump_dir, "Folder for them")->capture_default_str();
+  a->add_flag("--json", c->json, "Report as JSON");
+  add_compile_options(*a, c->compile);
+  a->callback([c, &action] { action = [c] { return compare(*c); }; });
+}
+
+// -- modify, extract, print
+
+struct Change {
+  std::string model, output;
+  std::vector<std::string> update, extract, inputs, outputs;
+  bool sort = false;
+};
+
+// "input_names=a,b" and "output_names=c" words.
+void parse_extract(Change& c) {
+  for (const std::string& word : c.extract) {
+    const auto [key, names] = split_pair(word, "--extract");
+    if (key == "input_names")
+      c.inputs = names_in(names);
+    else if (key == "output_names")
+      c.outputs = names_in(names);
+    else
+      throw Usage(
+          fmt::format("--extract: expected input_names=... output_names=..., found '{}'", word));
+  }
+}
+
+std::vector<std::string> split_all(const std::vector<std::string>& words) {
+  std::vector<std::string> names;
+  for (const std::string& word : words)
+    for (std::string& name : names_in(word)) names.push_back(std::move(name));
+  return names;
+}
+
+int modify(Change c) {
+  parse_extract(c);
+  const bool extracts = !c.extract.empty() || !c.outputs.empty() || !c.inputs.empty();
+  if (!extracts && c.update.empty() && !c.sort)
+    throw Usage("nothing to do; give --update, --extract or --sort");
+  if (extracts && c.outputs.empty()) throw Usage("output_names: nothing is named");
+  const auto graph = onnx::import_file(c.model);  // which sorts
+  if (!c.update.empty()) update_tensors(*graph, c.update);
+  if (extracts) extract(*graph, split_all(c.inputs), split_all(c.outputs));
+  save(*graph, c.model, c.output.empty() ? c.model + ".updated.onnx" : c.output);
+  return 0;
+}
+
+void add_debug_modify(CLI::App& debug, std::function<int()>& action) {
+  auto c = std::make_shared<Change>();
+  CLI::App* a = debug.add_subcommand("modify", "Write a changed model");
+  a->add_option("--src_model,--model", c->model, "Model (.onnx)")->required();
+  a->add_option("--update", c->update,
+                "NAME=zeros, ones, rand or FILE.npy: new value of a weight, or of an input, which "
+                "becomes a constant")
+      ->expected(1, 1 << 20);
+  a->add_option("--extract", c->extract,
+                "input_names=A,B output_names=C: only what lies between these tensors")
+      ->expected(1, 2);
+  a->add_flag("--sort", c->sort, "Put the nodes into topological order");
+  a->add_option("--output_model", c->output, "The new model [MODEL.updated.onnx]");
+  a->callback([c, &action] { action = [c] { return modify(*c); }; });
+}
+
+void add_debug_extract(CLI::App& debug, std::function<int()>& action) {
+  auto c = std::make_shared<Change>();
+  CLI::App* a = debug.add_subcommand("extract", "Write a part of a model");
+  a->add_option("--src_model,--model,--src_onnx", c->model, "Model (.onnx)")->required();
+  a->add_option("--input_names", c->inputs, "Tensors that become the inputs")->expected(1, 1 << 20);
+  a->add_option("--output_names", c->outputs, "Tensors that become the outputs")
+      ->required()
+      ->expected(1, 1 << 20);
+  a->add_option("--output_model,--dst_onnx", c->output, "The new model [MODEL.updated.onnx]");
+  a->callback([c, &action] { action = [c] { return modify(*c); }; });
+}
+
+void add_debug_print(CLI::App& debug, std::function<int()>& action) {
+  struct Print {
+    std::string model, level = "model", name;
+  };
+  auto p = std::make_shared<Print>();
+  CLI::App* a = debug.add_subcommand("print", "Print a model");
+  a->add_option("--src_model,--model", p->model, "Model (.onnx)")->required();
+  a->add_option("--level", p->level, "model, graph, node or tensor: how much of it")
+      ->check(one_of({"model", "graph", "node", "tensor"}))
+      ->capture_default_str();
+  a->add_option("--name", p->name,
+                "Regular expression: only nodes, or else tensors, with such a name, in full");
+  a->callback([p, &action] {
+    action = [p] {
+      const auto graph = onnx::import_file(p->model);
+      try {
+        ops::infer(*graph);
+      } catch (const Error&) {
+        // An operator that nobody knows: types of what it makes are not printed.
+      }
+      const int level = p->level == "model"   ? 0
+                        : p->level == "graph" ? 1
+                        : p->level == "node"  ? 2
+                                              : 3;
+      fmt::print("{}", p->name.empty() ? describe(*graph, level) : describe_named(*graph, p->name));
+      return 0;
+    };
+  });
+}
+
+}  // namespace
+
+void add_debug(CLI::App& app, std::function<int()>& action) {
+  CLI::App* debug = app.add_subcommand(
+      "debug", "Find where numbers go wrong: compare, modify, extract and print ONNX models");
+  debug->require_subcommand(1);
+  add_debug_compare(*debug, action);
+  add_debug_modify(*debug, action);
+  add_debug_extract(*debug, action);
+  add_debug_print(*debug, action);
+}
+
+}  // namespace poprt::cli

@@ -1,0 +1,55 @@
+#include "compiler/pass_listing.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "compiler/pipeline.h"
+
+namespace poprt::compiler {
+namespace {
+
+nlohmann::ordered_json parameter_json(const passes::Parameter& p) {
+  return {{"name", p.name},
+          {"kind", passes::parameter_kind_name(p.kind)},
+          {"default",
+           p.required ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(p.standard)},
+          {"required", p.required},
+          {"summary", p.summary}};
+}
+
+}  // namespace
+
+std::string_view stage_of(const passes::PassDef& pass) {
+  const auto in = [&](const std::vector<const passes::PassDef*>& pipeline) {
+    return std::find(pipeline.begin(), pipeline.end(), &pass) != pipeline.end();
+  };
+  const bool converts = in(converter_pipeline({}));
+  const bool compiles = in(compile_pipeline({}));
+  return converts && compiles ? "convert, compile"
+         : converts           ? "convert"
+         : compiles           ? "compile"
+                              : "when asked for";
+}
+
+std::string passes_json() {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const passes::PassDef* p : passes::all_passes()) {
+    nlohmann::ordered_json parameters = nlohmann::ordered_json::array();
+    for (const passes::Parameter& parameter : p->parameters)
+      parameters.push_back(parameter_json(parameter));
+    all.push_back({{"name", p->name},
+                   {"alias", p->alias},
+                   {"kind", passes::kind_name(p->kind)},
+                   {"summary", p->summary},
+                   {"condition", p->condition},
+                   {"numerics", passes::numerics_name(p->numerics)},
+                   {"stage", stage_of(*p)},
+                   {"parameters", parameters},
+                   {"depend", p->depend},
+                   {"before", p->before},
+                   {"against", p->against}});
+  }
+  return all.dump(2) + "\n";
+}
+
+}  // namespace poprt::compiler

@@ -1,0 +1,52 @@
+#include <algorithm>
+
+#include "passes/branches.h"
+#include "passes/build.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+bool may_run_always(const Graph& branch) {
+  return std::ranges::all_of(branch.nodes(), [](const Node* n) { return is_pure(*n); });
+}
+
+// Where picks among whole tensors of one type.
+bool selectable(const Value* a, const Value* b) {
+  return same_static_shape(a, b) && a->dtype() == b->dtype() &&
+         (is_plain_float(a->dtype()) || is_integer(a->dtype()) || a->dtype() == DType::boolean);
+}
+
+void run(Graph& graph, PassContext& context) {
+  for_each_node(graph, [&](Node& n) {
+    if (!n.is("If") || !n.input(0)->type.is_static()) return;
+    const auto then = branch_of(n, "then_branch"), other = branch_of(n, "else_branch");
+    if (!then || !other || !may_run_always(*then) || !may_run_always(*other)) return;
+    for (size_t i = 0; i < n.outputs().size(); i++)
+      if (!selectable(then->outputs()[i], other->outputs()[i])) return;
+    if (!context.allow()) return;
+    const std::vector<Value*> taken = inline_graph(*then, n.graph(), &n);
+    const std::vector<Value*> left = inline_graph(*other, n.graph(), &n);
+    Value* condition = reshaped(n, n.input(0), {});
+    std::vector<Value*> results;
+    for (size_t i = 0; i < taken.size(); i++)
+      results.push_back(computed(n, "Where", {condition, taken[i], left[i]}));
+    replace_outputs(n, results);
+  });
+}
+
+}  // namespace
+
+extern const PassDef expand_if_pass;
+const PassDef expand_if_pass = {.name = "expand_if",
+                                .summary = "computes both branches of an If and picks with Where",
+                                .condition =
+                                    "both are functions of what they read, without subgraphs, and "
+                                    "give results of one type and static shape",
+                                .numerics = Numerics::exact,
+                                .run = run};
+
+}  // namespace poprt::passes

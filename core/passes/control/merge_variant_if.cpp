@@ -1,0 +1,70 @@
+#include "passes/branches.h"
+#include "passes/build.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+// The branch of one If of this graph in which every reader of the node is; null otherwise.
+Graph* branch_of_readers(const Node& n) {
+  Graph* found = nullptr;
+  for (const Value* v : n.outputs()) {
+    if (v->graph().is_output(v)) return nullptr;
+    for (const ir::Use& use : v->uses()) {
+      Graph* g = &use.node->graph();
+      while (g->parent && g->parent != &n.graph()) g = g->parent;
+      if (g->parent != &n.graph() || (found && found != g)) return nullptr;
+      found = g;
+    }
+  }
+  return found;
+}
+
+bool is_branch_of_if(const Graph& graph, const Graph* branch) {
+  for (const Node* n : graph.nodes()) {
+    bool holds = false;
+    ir::for_each_subgraph(*n, [&](const Graph& sub) { holds |= &sub == branch; });
+    if (holds) return n->is("If");
+  }
+  return false;
+}
+
+void run(Graph& graph, PassContext& context) {
+  for_each_graph(graph, [&](Graph& g) {
+    const std::vector<Node*> nodes = g.nodes();
+    for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
+      Node& n = **it;
+      Graph* branch = is_pure(n) ? branch_of_readers(n) : nullptr;
+      if (!branch || !is_branch_of_if(g, branch) || !context.allow()) continue;
+      const std::vector<Node*> inside = branch->nodes();
+      std::vector<std::string> names;
+      for (const Value* v : n.outputs()) names.push_back(v->name());
+      Node* moved = branch->add_node(n.op_type, n.domain, n.inputs(), n.outputs().size(),
+                                     inside.empty() ? nullptr : inside.front(), names);
+      moved->name = n.name;
+      moved->attributes = n.attributes;
+      for (size_t i = 0; i < names.size(); i++) {
+        moved->output(i)->type = n.output(i)->type;
+        g.replace_all_uses(n.output(i), moved->output(i));
+      }
+      erase_if_dead(&n);
+    }
+  });
+}
+
+}  // namespace
+
+extern const PassDef merge_variant_if_pass;
+const PassDef merge_variant_if_pass = {
+    .name = "merge_variant_if",
+    .summary =
+        "moves nodes into the branch of an If that alone reads them, where the other branch does "
+        "without",
+    .condition = "a function of its inputs, read in one branch only",
+    .numerics = Numerics::exact,
+    .run = run};
+
+}  // namespace poprt::passes

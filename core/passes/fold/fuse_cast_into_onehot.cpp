@@ -1,0 +1,39 @@
+#include "ops/op.h"
+#include "passes/build.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+void run(Graph& graph, PassContext& context) {
+  for_each_node(graph, [&](Node& n) {
+    if (!n.is("Cast")) return;
+    Node* one_hot = sole_producer_of(n.input(0), "OneHot");
+    if (!one_hot || !one_hot->input(2)->is_constant()) return;
+    const DType dtype = n.output()->dtype();
+    if ((!is_plain_float(dtype) && !is_integer(dtype) && dtype != DType::boolean) ||
+        !context.allow())
+      return;
+    std::vector<Value*> inputs(one_hot->inputs().begin(), one_hot->inputs().end());
+    const Tensor& values = inputs[2]->constant();
+    inputs[2] = n.graph().add_constant(inputs[2]->name() + "_cast",
+                                       tensor_of(dtype, values.shape(), values.to_doubles()));
+    Value* result = insert_like(n, *one_hot, inputs)->output();
+    replace_outputs(n, std::span(&result, 1));
+  });
+}
+
+}  // namespace
+
+extern const PassDef fuse_cast_into_onehot_pass;
+const PassDef fuse_cast_into_onehot_pass = {
+    .name = "fuse_cast_into_onehot",
+    .summary = "lets OneHot make values of the type that a Cast makes of them",
+    .condition = "its two values are constant, the Cast is its only reader",
+    .numerics = Numerics::exact,
+    .run = run};
+
+}  // namespace poprt::passes

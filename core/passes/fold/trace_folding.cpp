@@ -1,0 +1,156 @@
+// Example: of a Shape [N, 3, 224, 224], Gather of element 2 is 224 whatever N is; constant folding
+// does not see that, since the Shape as a whole is not constant.
+#include <algorithm>
+#include <unordered_map>
+
+#include "passes/build.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+// Elements of a small tensor of integers, those that are known.
+using Known = std::vector<std::optional<int64_t>>;
+
+constexpr int64_t kMost = 64;  // elements that are followed
+
+class Tracer {
+ public:
+  // What is known of a result of the node; nothing for operators that are no shape arithmetic.
+  std::optional<Known> trace(const Node& n) {
+    if (n.is("Shape")) return shape_of(n);
+    if (n.is("Gather")) return gather(n);
+    if (n.is("Slice")) return slice(n);
+    if (n.is("Concat")) return concat(n);
+    if (n.is("Squeeze") || n.is("Unsqueeze") || n.is("Reshape") || n.is("Identity"))
+      return of(n.input(0));
+    if (n.is("Cast"))
+      return is_integer(n.output()->dtype()) ? of(n.input(0)) : std::optional<Known>();
+    for (const auto& [op, apply] : kArithmetic)
+      if (n.is(op)) return arithmetic(n, apply);
+    return std::nullopt;
+  }
+
+  std::optional<Known> of(const Value* v) const {
+    if (const auto found = known_.find(v); found != known_.end()) return found->second;
+    if (!v->is_constant() || !is_integer(v->dtype()) || v->constant().count() > kMost)
+      return std::nullopt;
+    const std::vector<int64_t> values = v->constant().to_int64s();
+    return Known(values.begin(), values.end());
+  }
+
+  void set(const Value* v, Known known) { known_[v] = std::move(known); }
+
+ private:
+  using Apply = std::optional<int64_t> (*)(int64_t, int64_t);
+  static constexpr std::pair<std::string_view, Apply> kArithmetic[] = {
+      {"Add", [](int64_t a, int64_t b) -> std::optional<int64_t> { return a + b; }},
+      {"Sub", [](int64_t a, int64_t b) -> std::optional<int64_t> { return a - b; }},
+      {"Mul", [](int64_t a, int64_t b) -> std::optional<int64_t> { return a * b; }},
+      {"Div",
+       [](int64_t a, int64_t b) {
+         return b == 0 || (a < 0) != (b < 0) ? std::optional<int64_t>() : a / b;
+       }},
+  };
+
+  static std::optional<Known> shape_of(const Node& n) {
+    const ir::ValueType& type = n.input(0)->type;
+    if (!type.has_shape || n.find_attr("start") || n.find_attr("end")) return std::nullopt;
+    Known known;
+    for (const int64_t d : type.shape)
+      known.push_back(d < 0 ? std::optional<int64_t>() : std::optional(d));
+    return known;
+  }
+
+  std::optional<Known> gather(const Node& n) const {
+    const auto data = of(n.input(0));
+    const auto at = const_ints(n.input(1));
+    if (!data || !at || n.input(0)->shape().size() != 1) return std::nullopt;
+    Known known;
+    for (int64_t i : *at) {
+      if (i < 0) i += static_cast<int64_t>(data->size());
+      if (i < 0 || i >= static_cast<int64_t>(data->size())) return std::nullopt;
+      known.push_back((*data)[static_cast<size_t>(i)]);
+    }
+    return known;
+  }
+
+  std::optional<Known> slice(const Node& n) const {
+    const auto data = of(n.input(0));
+    const auto starts = ints_param(n, "starts", 1), ends = ints_param(n, "ends", 2);
+    if (!data || !starts || !ends || starts->size() != 1 || ends->size() != 1 || n.input(4))
+      return std::nullopt;
+    const auto size = static_cast<int64_t>(data->size());
+    const auto clamped = [&](int64_t i) {
+      return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size);
+    };
+    const int64_t begin = clamped((*starts)[0]), end = clamped((*ends)[0]);
+    if (begin > end) return Known();
+    return Known(data->begin() + begin, data->begin() + end);
+  }
+
+  std::optional<Known> concat(const Node& n) const {
+    Known known;
+    for (const Value* v : n.inputs()) {
+      const auto part = of(v);
+      if (!part) return std::nullopt;
+      known.insert(known.end(), part->begin(), part->end());
+    }
+    return known;
+  }
+
+  std::optional<Known> arithmetic(const Node& n, Apply apply) const {
+    const auto a = of(n.input(0)), b = of(n.input(1));
+    if (!a || !b || a->empty() || b->empty()) return std::nullopt;
+    Known known;
+    for (size_t i = 0; i < std::max(a->size(), b->size()); i++) {
+      const auto &x = (*a)[a->size() == 1 ? 0 : i], &y = (*b)[b->size() == 1 ? 0 : i];
+      known.push_back(x && y ? apply(*x, *y) : std::nullopt);
+    }
+    return known;
+  }
+
+  std::unordered_map<const Value*, Known> known_;
+};
+
+bool is_complete(const Known& known) {
+  return std::ranges::all_of(known, [](const auto& x) { return x.has_value(); });
+}
+
+void run(Graph& graph, PassContext& context) {
+  for_each_graph(graph, [&](Graph& g) {
+    Tracer tracer;
+    for (Node* n : g.nodes()) {
+      auto known = n->outputs().size() == 1 ? tracer.trace(*n) : std::nullopt;
+      Value* v = n->output();
+      if (!known || static_cast<int64_t>(known->size()) > kMost) continue;
+      tracer.set(v, *known);
+      if (!is_complete(*known) || !v->type.is_static() || g.is_output(v) || v->uses().empty() ||
+          element_count(v->shape()) != static_cast<int64_t>(known->size()) || !context.allow())
+        continue;
+      std::vector<double> values;
+      for (const auto& x : *known) values.push_back(static_cast<double>(*x));
+      Value* c = g.add_constant(v->name() + "_traced", tensor_of(v->dtype(), v->shape(), values));
+      replace_outputs(*n, std::span(&c, 1));
+    }
+  });
+}
+
+}  // namespace
+
+extern const PassDef trace_folding_pass;
+const PassDef trace_folding_pass = {
+    .name = "trace_folding",
+    .summary =
+        "follows sizes element by element through shape arithmetic, and makes constants of those "
+        "that are known although others are not",
+    .condition =
+        "at most 64 integers from Shape through Gather, Slice, Concat, Cast, reshaping and "
+        "arithmetic",
+    .numerics = Numerics::exact,
+    .run = run};
+
+}  // namespace poprt::passes

@@ -1,0 +1,31 @@
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+void run(Graph& graph, PassContext& context) {
+  for (const std::string& name : context.names("names")) {
+    Value* v = graph.find(name);
+    if (!v) fail(ErrorCode::not_found, "the graph has no tensor '{}'", name);
+    if (!v->producer())
+      fail(ErrorCode::invalid_argument,
+           "'{}' is an input or a constant of the graph, nothing computes it", name);
+    if (!graph.is_output(v) && context.allow()) graph.add_output(v);
+  }
+}
+
+}  // namespace
+
+extern const PassDef add_checkpoints_pass;
+const PassDef add_checkpoints_pass = {
+    .name = "add_checkpoints",
+    .summary = "makes tensors outputs, too, as --checkpoints does",
+    .condition = "the named tensors are computed in the main graph",
+    .run = run,
+    .parameters = {{"names", ParameterKind::names, "names of tensors", "", true}}};
+
+}  // namespace poprt::passes

@@ -1,0 +1,50 @@
+#include <charconv>
+
+#include "passes/input_shapes.h"
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+std::pair<std::string, Shape> parse(std::string_view word) {
+  const size_t at = word.rfind('=');
+  const auto refuse = [&] {
+    fail(ErrorCode::invalid_argument, "input_shape: expected NAME=d0,d1,..., found '{}'", word);
+  };
+  if (at == std::string_view::npos || at == 0) refuse();
+  Shape shape;
+  for (const std::string& part : split_text(word.substr(at + 1), ',')) {
+    int64_t d = -1;
+    const char* end = part.data() + part.size();
+    if (std::from_chars(part.data(), end, d).ptr != end || part.empty() || d < 0) refuse();
+    shape.push_back(d);
+  }
+  return {std::string(word.substr(0, at)), shape};
+}
+
+void run(Graph& graph, PassContext& context) {
+  InputShapes wanted;
+  for (const std::string& word : context.words("input_shape")) wanted.shapes.insert(parse(word));
+  wanted.batch_size = context.integer("batch_size");
+  wanted.batch_axis = wanted.batch_size > 0 ? context.integer("batch_axis") : -1;
+  if (!context.allow()) return;
+  if (fix_input_shapes(graph, wanted)) pass_of("shape_inference").run(graph, context);
+}
+
+}  // namespace
+
+extern const PassDef const_input_shape_pass;
+const PassDef const_input_shape_pass = {
+    .name = "const_input_shape",
+    .summary = "fixes the variable dimensions of inputs, as --input_shape and --batch_size do",
+    .condition = "a dimension is unknown, or already what it becomes; all else is an error",
+    .run = run,
+    .parameters = {{"input_shape", ParameterKind::words, "NAME=d0,d1,... a line each"},
+                   {"batch_size", ParameterKind::integer, "of every input; 0: not given", "0"},
+                   {"batch_axis", ParameterKind::integer, "which axis of inputs that is", "0"}}};
+
+}  // namespace poprt::passes

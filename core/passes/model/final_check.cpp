@@ -1,0 +1,41 @@
+#include "base/log.h"
+#include "ir/schemas.h"
+#include "ops/op.h"
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+void warn_of_unknown(const Graph& graph) {
+  for (const Node* n : graph.nodes()) {
+    for (const Value* v : n->outputs())
+      if (is_used(v) && (v->dtype() == DType::undefined || !v->type.has_shape))
+        log().warn("final_check: '{}' of {} has no known {}", v->name(), n->describe(),
+                   v->dtype() == DType::undefined ? "type" : "shape");
+    ir::for_each_subgraph(*n, [](const Graph& sub) { warn_of_unknown(sub); });
+  }
+}
+
+void run(Graph& graph, PassContext& context) {
+  for (const char* pass : {"sort_graph", "shape_inference", "eliminate_duplicate_initializer",
+                           "unique_name_for_nodes"})
+    pass_of(pass).run(graph, context);
+  warn_of_unknown(graph);
+}
+
+}  // namespace
+
+extern const PassDef final_check_pass;
+const PassDef final_check_pass = {
+    .name = "final_check",
+    .summary =
+        "sorts, infers types anew, shares equal constants, names every node, and warns of "
+        "tensors without type or shape",
+    .condition = "none",
+    .run = run};
+
+}  // namespace poprt::passes

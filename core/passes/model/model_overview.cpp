@@ -1,0 +1,46 @@
+#include <map>
+
+#include "passes/describe.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+void run(Graph& graph, PassContext& context) {
+  if (!context.flag("use_print")) return;
+  std::map<std::string, size_t> operators;
+  size_t nodes = 0, constants = 0;
+  uint64_t bytes = 0;
+  for_each_graph(graph, [&](Graph& g) {
+    for (const Node* n : g.nodes()) {
+      nodes++;
+      operators[n->domain.empty() ? n->op_type : n->domain + "." + n->op_type]++;
+    }
+    for (const Value* v : g.values())
+      if (v->is_constant()) constants++, bytes += v->constant().bytes();
+  });
+  std::string text = fmt::format("graph {}: {} nodes, {} constants of {} bytes\n", graph.name,
+                                 nodes, constants, bytes);
+  for (const Value* v : graph.inputs())
+    text += fmt::format("input {}: {}\n", v->name(), describe_type(*v));
+  for (const Value* v : graph.outputs())
+    text += fmt::format("output {}: {}\n", v->name(), describe_type(*v));
+  for (const auto& [op, count] : operators) text += fmt::format("  {} x {}\n", count, op);
+  tell(context, text);
+}
+
+}  // namespace
+
+extern const PassDef model_overview_pass;
+const PassDef model_overview_pass = {
+    .name = "model_overview",
+    .summary = "says what the model is: inputs, outputs, operators and how many of each, constants",
+    .condition = "none",
+    .run = run,
+    .parameters = {{"use_print", ParameterKind::flag, "say it", "True"}},
+    .kind = PassKind::inspect};
+
+}  // namespace poprt::passes

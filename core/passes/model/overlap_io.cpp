@@ -1,0 +1,31 @@
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+constexpr const char* kMark = "prop.overlap_io";
+
+// What PopART's sessions read as a mark on tensors is a line of the model's metadata here.
+void run(Graph& graph, PassContext& context) {
+  std::string names;
+  for (const auto* list : {&graph.inputs(), &graph.outputs()})
+    for (const Value* v : *list) names += (names.empty() ? "" : ",") + v->name();
+  if (names.empty() || graph.metadata[kMark] == names || !context.allow()) return;
+  graph.metadata[kMark] = names;
+}
+
+}  // namespace
+
+extern const PassDef overlap_io_pass;
+const PassDef overlap_io_pass = {
+    .name = "overlap_io",
+    .summary =
+        "marks inputs and outputs for overlapped exchange, in the model's metadata (overlap_io)",
+    .condition = "none; the runtime overlaps transfers by its queues in any case",
+    .run = run};
+
+}  // namespace poprt::passes

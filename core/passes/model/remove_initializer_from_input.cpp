@@ -1,0 +1,25 @@
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+void run(Graph& graph, PassContext& context) {
+  const std::vector<Value*> inputs = graph.inputs();
+  for (Value* v : inputs)
+    if (v->is_constant() && context.allow()) graph.remove_input(v);
+}
+
+}  // namespace
+
+extern const PassDef remove_initializer_from_input_pass;
+const PassDef remove_initializer_from_input_pass = {
+    .name = "remove_initializer_from_input",
+    .summary = "takes constants off the list of inputs (the importer does it too)",
+    .condition = "an input of the graph has a value",
+    .run = run};
+
+}  // namespace poprt::passes

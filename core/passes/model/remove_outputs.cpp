@@ -1,0 +1,39 @@
+#include <algorithm>
+
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+void run(Graph& graph, PassContext& context) {
+  for (const std::string& name : context.names("outputs")) {
+    const auto& outputs = graph.outputs();
+    const auto found = std::ranges::find_if(outputs, [&](Value* v) { return v->name() == name; });
+    if (found == outputs.end()) {
+      std::string names;
+      for (const Value* v : outputs) names += (names.empty() ? "'" : ", '") + v->name() + "'";
+      fail(ErrorCode::not_found, "there is no output '{}'; outputs are: {}", name, names);
+    }
+    if (outputs.size() == 1) fail(ErrorCode::invalid_argument, "'{}' is the only output", name);
+    if (!context.allow()) return;
+    Value* v = *found;
+    graph.remove_output(static_cast<size_t>(found - outputs.begin()));
+    if (v->producer()) erase_if_dead(v->producer());
+  }
+}
+
+}  // namespace
+
+extern const PassDef remove_outputs_pass;
+const PassDef remove_outputs_pass = {
+    .name = "remove_outputs",
+    .summary = "leaves out outputs and all that only they need, as --remove_outputs does",
+    .condition = "the named outputs are there and another one is left",
+    .run = run,
+    .parameters = {{"outputs", ParameterKind::names, "names of outputs", "", true}}};
+
+}  // namespace poprt::passes

@@ -1,0 +1,47 @@
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "ops/facts.h"
+#include "passes/build.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+// What PopART computes for floats alone and ONNX for integers too.
+constexpr std::array<std::string_view, 11> kFloatOperators = {
+    "Clip",       "Gemm",      "MatMul",          "Pow", "ReduceL1", "ReduceMax", "ReduceMin",
+    "ReduceProd", "ReduceSum", "ReduceSumSquare", "Relu"};
+
+void run(Graph& graph, PassContext& context) {
+  for_each_node(graph, [&](Node& n) {
+    if (!n.domain.empty() || std::ranges::count(kFloatOperators, n.op_type) == 0) return;
+    const DType dtype = n.input(0)->dtype();
+    if (!is_integer(dtype) || n.output()->dtype() != dtype || !context.allow()) return;
+    std::vector<Value*> inputs(n.inputs().begin(), n.inputs().end());
+    for (size_t i = 0; i < inputs.size(); i++)
+      if (inputs[i] && is_integer(inputs[i]->dtype()) &&
+          !ops::in_mask(ops::facts_of(n).s64_inputs, i))
+        inputs[i] = cast_to(n, inputs[i], DType::f32);
+    Value* result = cast_to(n, insert_like(n, n, inputs)->output(), dtype);
+    replace_outputs(n, std::span(&result, 1));
+  });
+}
+
+}  // namespace
+
+extern const PassDef float_ops_workaround_pass;
+const PassDef float_ops_workaround_pass = {
+    .name = "float_ops_workaround",
+    .summary =
+        "computes integers in f32 between casts where PopART has the operator for floats only",
+    .condition =
+        "integers of Clip, Gemm, MatMul, Pow, Relu and reductions; those beyond 2^24 are rounded",
+    .numerics = Numerics::precision,
+    .run = run};
+
+}  // namespace poprt::passes

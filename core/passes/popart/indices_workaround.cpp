@@ -1,0 +1,57 @@
+#include "passes/build.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+bool counts_from_begin(const Value* indices) {
+  const Node* where = producer_if(indices, "Where");
+  const Node* less = where ? producer_if(where->input(0), "Less") : nullptr;
+  return less && less->input(0) == where->input(2) && is_scalar(less->input(1), 0);
+}
+
+// Negative indices count from the end: from the begin instead.
+Value* from_begin(Node& n, Value* indices, int64_t size) {
+  Graph& g = n.graph();
+  if (indices->is_constant()) {
+    std::vector<double> values = indices->constant().to_doubles();
+    bool any = false;
+    for (double& x : values)
+      if (x < 0) x += static_cast<double>(size), any = true;
+    if (!any) return nullptr;
+    return g.add_constant(indices->name() + "_positive",
+                          tensor_of(indices->dtype(), indices->shape(), values));
+  }
+  if (counts_from_begin(indices)) return nullptr;
+  Value* zero = add_scalar(g, indices->name() + "_zero", indices->dtype(), 0);
+  Value* count =
+      add_scalar(g, indices->name() + "_size", indices->dtype(), static_cast<double>(size));
+  Value* behind = computed(n, "Add", {indices, count});
+  return computed(n, "Where", {computed(n, "Less", {indices, zero}), behind, indices});
+}
+
+void run(Graph& graph, PassContext& context) {
+  for_each_node(graph, [&](Node& n) {
+    if ((!n.is("Gather") && !n.is("GatherElements")) || !n.input(0)->type.is_static()) return;
+    const Shape& shape = n.input(0)->shape();
+    const auto axis = normalize_axis(n.int_attr("axis", 0), static_cast<int64_t>(shape.size()));
+    if (context.rewrites_done >= context.rewrite_limit) return;
+    Value* indices = from_begin(n, n.input(1), shape[static_cast<size_t>(axis)]);
+    if (indices && context.allow()) n.set_input(1, indices);
+  });
+}
+
+}  // namespace
+
+extern const PassDef indices_workaround_pass;
+const PassDef indices_workaround_pass = {
+    .name = "indices_workaround",
+    .summary = "counts indices of Gather and GatherElements from the begin",
+    .condition = "the data has a static shape; constants without negative indices stay",
+    .numerics = Numerics::exact,
+    .run = run};
+
+}  // namespace poprt::passes

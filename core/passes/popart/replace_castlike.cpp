@@ -1,0 +1,34 @@
+#include "base/onnx_dtype.h"
+#include "passes/build.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+void run(Graph& graph, PassContext& context) {
+  for_each_node(graph, [&](Node& n) {
+    if (!n.is("CastLike") || n.input(1)->dtype() == DType::undefined) return;
+    const auto to = onnx_from_dtype(n.input(1)->dtype());
+    if (!to || !context.allow()) return;
+    Node* cast = n.graph().add_node("Cast", "", {n.input(0)}, 1, &n);
+    cast->attributes = n.attributes;
+    cast->attributes["to"] = int64_t{*to};
+    cast->name = n.name;
+    cast->output()->type = n.output()->type;
+    replace_node(n, cast->output());
+  });
+}
+
+}  // namespace
+
+extern const PassDef replace_castlike_pass;
+const PassDef replace_castlike_pass = {.name = "replace_castlike",
+                                       .summary = "writes CastLike as Cast",
+                                       .condition = "the type of the example is known",
+                                       .numerics = Numerics::exact,
+                                       .run = run};
+
+}  // namespace poprt::passes

@@ -1,0 +1,37 @@
+#include <limits>
+
+#include "passes/build.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+void run(Graph& graph, PassContext& context) {
+  constexpr int64_t kBoundInputs = 11;
+  for_each_node(graph, [&](Node& n) {
+    if (!n.is("Clip") || n.opset() < kBoundInputs || (n.input(1) && n.input(2))) return;
+    const DType dtype = n.input(0)->dtype();
+    if ((!is_plain_float(dtype) && !is_integer(dtype)) || !context.allow()) return;
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    // Of integers, the least and the largest that there is.
+    for (size_t i = 1; i <= 2; i++)
+      if (!n.input(i))
+        n.set_input(i, add_scalar(n.graph(), n.output()->name() + (i == 1 ? "_min" : "_max"), dtype,
+                                  i == 1 ? -kInfinity : kInfinity));
+  });
+}
+
+}  // namespace
+
+extern const PassDef replace_clip_empty_inputs_pass;
+const PassDef replace_clip_empty_inputs_pass = {
+    .name = "replace_clip_empty_inputs",
+    .summary = "gives Clip the bounds that it lacks: infinities, or the ends of an integer type",
+    .condition = "opset 11 on, where bounds are inputs",
+    .numerics = Numerics::exact,
+    .run = run};
+
+}  // namespace poprt::passes

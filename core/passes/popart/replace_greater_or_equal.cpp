@@ -1,0 +1,26 @@
+#include "passes/comparison.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+void run(Graph& graph, PassContext& context) {
+  replace_or_equal(graph, context, "GreaterOrEqual", "Greater", "Less");
+}
+
+}  // namespace
+
+extern const PassDef replace_greater_or_equal_pass;
+const PassDef replace_greater_or_equal_pass = {
+    .name = "replace_greater_or_equal",
+    .summary =
+        "writes GreaterOrEqual as Less and Not; of floats as Greater or Equal, since a NaN is "
+        "neither",
+    .condition = "none",
+    .numerics = Numerics::exact,
+    .run = run};
+
+}  // namespace poprt::passes

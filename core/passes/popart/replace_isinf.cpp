@@ -1,0 +1,24 @@
+#include "passes/build.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+void run(Graph& graph, PassContext& context) {
+  replace_each_with_graphcore(graph, context, "IsInf", "IsInfV2");
+}
+
+}  // namespace
+
+extern const PassDef replace_isinf_pass;
+const PassDef replace_isinf_pass = {
+    .name = "replace_isinf",
+    .summary = "makes ai.graphcore.IsInfV2 of IsInf, with its attributes",
+    .condition = "none",
+    .numerics = Numerics::exact,
+    .run = run};
+
+}  // namespace poprt::passes

@@ -1,0 +1,24 @@
+#include "passes/build.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+void run(Graph& graph, PassContext& context) {
+  replace_each_with_graphcore(graph, context, "Round", "RoundV2");
+}
+
+}  // namespace
+
+extern const PassDef replace_round_pass;
+const PassDef replace_round_pass = {
+    .name = "replace_round",
+    .summary = "makes ai.graphcore.RoundV2 of Round, ties go to even in both",
+    .condition = "none",
+    .numerics = Numerics::exact,
+    .run = run};
+
+}  // namespace poprt::passes

@@ -1,0 +1,33 @@
+#include "passes/build.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+void run(Graph& graph, PassContext& context) {
+  for_each_node(graph, [&](Node& n) {
+    if (!n.is("Softmax") || !n.input(0)->type.is_static() || n.input(0)->shape().empty()) return;
+    const Shape& shape = n.input(0)->shape();
+    const auto rank = static_cast<int64_t>(shape.size());
+    constexpr int64_t kLastByDefault = 13;
+    const int64_t axis =
+        normalize_axis(n.int_attr("axis", n.opset() < kLastByDefault ? 1 : -1), rank);
+    if (axis == rank - 1 && shape.back() % 2 != 0 && context.allow())
+      replace_with_graphcore(n, "SoftmaxV2", std::vector<Value*>{n.input(0)}, {{"axis", axis}});
+  });
+}
+
+}  // namespace
+
+extern const PassDef replace_softmax_pass;
+const PassDef replace_softmax_pass = {
+    .name = "replace_softmax",
+    .summary = "makes ai.graphcore.SoftmaxV2 of Softmax, which computes the same here",
+    .condition = "it is over the last dimension, which is odd",
+    .numerics = Numerics::exact,
+    .run = run};
+
+}  // namespace poprt::passes

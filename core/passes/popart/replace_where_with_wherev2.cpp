@@ -1,0 +1,24 @@
+#include "passes/build.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+void run(Graph& graph, PassContext& context) {
+  replace_each_with_graphcore(graph, context, "Where", "WhereV2");
+}
+
+}  // namespace
+
+extern const PassDef replace_where_with_wherev2_pass;
+const PassDef replace_where_with_wherev2_pass = {
+    .name = "replace_where_with_wherev2",
+    .summary = "makes ai.graphcore.WhereV2 of Where, it computes the same here",
+    .condition = "none",
+    .numerics = Numerics::exact,
+    .run = run};
+
+}  // namespace poprt::passes

@@ -1,0 +1,28 @@
+#include "passes/build.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+void run(Graph& graph, PassContext& context) {
+  for_each_node(graph, [&](Node& n) {
+    if (!n.is("TopK") || !n.input(0)->type.has_shape || n.int_attr("axis", -1) >= 0) return;
+    if (context.allow())
+      n.attributes["axis"] =
+          normalize_axis(n.int_attr("axis", -1), static_cast<int64_t>(n.input(0)->shape().size()));
+  });
+}
+
+}  // namespace
+
+extern const PassDef topk_workaround_pass;
+const PassDef topk_workaround_pass = {.name = "topk_workaround",
+                                      .summary = "gives TopK a positive axis",
+                                      .condition = "the rank is known",
+                                      .numerics = Numerics::exact,
+                                      .run = run};
+
+}  // namespace poprt::passes

@@ -1,0 +1,51 @@
+#include "ops/facts.h"
+#include "passes/build.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+// The input that Expand makes, of an operator that computes each element alone and reads nothing
+// else but numbers.
+std::optional<size_t> expanded_input(const Node& n) {
+  if (!ops::facts_of(n).per_element || n.outputs().size() != 1) return std::nullopt;
+  std::optional<size_t> found;
+  for (size_t i = 0; i < n.inputs().size(); i++) {
+    const Value* v = n.input(i);
+    if (!v || const_scalar(v)) continue;
+    const Node* expand = sole_producer_of(v, "Expand");
+    if (!expand || found || !same_static_shape(v, n.output())) return std::nullopt;
+    found = i;
+  }
+  return found;
+}
+
+void run(Graph& graph, PassContext& context) {
+  for_each_node(graph, [&](Node& n) {
+    const auto at = expanded_input(n);
+    if (!at) return;
+    Node* expand = n.input(*at)->producer();
+    Value *small = expand->input(0), *shape = expand->input(1);
+    if (!small->type.is_static() || small->shape() == n.output()->shape() || !context.allow())
+      return;
+    std::vector<Value*> inputs(n.inputs().begin(), n.inputs().end());
+    inputs[*at] = small;
+    Value* result = computed(n, "Expand", {insert_like(n, n, inputs)->output(), shape});
+    replace_outputs(n, std::span(&result, 1));
+  });
+}
+
+}  // namespace
+
+extern const PassDef post_expand_pass;
+const PassDef post_expand_pass = {
+    .name = "post_expand",
+    .summary = "moves Expand behind operators that compute each element alone",
+    .condition = "the expanded value has no other reader, other operands are numbers",
+    .numerics = Numerics::exact,
+    .run = run};
+
+}  // namespace poprt::passes

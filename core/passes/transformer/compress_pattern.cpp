@@ -1,0 +1,65 @@
+#include <algorithm>
+#include <array>
+
+#include "passes/build.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+// Where zeros behind the kept elements change nothing.
+bool ignores_zeros(const Node& n) {
+  constexpr std::array<std::string_view, 4> kSums = {"ReduceSum", "ReduceSumSquare", "ReduceL1",
+                                                     "ReduceL2"};
+  return std::ranges::count(kSums, n.op_type) != 0;
+}
+
+bool is_compress(const Node& n) {
+  if (!n.is("Compress") || !n.input(0)->type.is_static() || !n.input(1)->type.is_static() ||
+      n.input(1)->is_constant())
+    return false;
+  const Shape& shape = n.input(0)->shape();
+  const auto rank = static_cast<int64_t>(shape.size());
+  const int64_t size = n.find_attr("axis")
+                           ? shape[static_cast<size_t>(normalize_axis(n.int_attr("axis", 0), rank))]
+                           : element_count(shape);
+  return n.input(1)->shape() == Shape{size};
+}
+
+void run(Graph& graph, PassContext& context) {
+  bool any = false;
+  for_each_node(graph, [&](Node& n) {
+    if (!is_compress(n) ||
+        !std::ranges::all_of(n.output()->uses(),
+                             [](const ir::Use& use) { return ignores_zeros(*use.node); }) ||
+        !context.allow())
+      return;
+    const std::vector<Value*> inputs{n.input(0), n.input(1)};
+    const Node* by = n.find_attr("axis") ? insert_graphcore(n, "MaskCompress", inputs,
+                                                            {{"axis", n.int_attr("axis", 0)}})
+                                         : insert_graphcore(n, "MaskCompress", inputs);
+    Value* result = by->output();
+    replace_outputs(n, std::span(&result, 1));
+    any = true;
+  });
+  if (any) pass_of("shape_inference").run(graph, context);
+}
+
+}  // namespace
+
+extern const PassDef compress_pattern_pass;
+const PassDef compress_pattern_pass = {
+    .name = "compress_pattern",
+    .summary =
+        "makes ai.graphcore.MaskCompress of Compress: kept elements move to the front, zeros fill "
+        "the rest, so the size is fixed",
+    .condition =
+        "the condition is computed and has an element for each along the axis; readers are outputs "
+        "of the graph, which then have the full size, and sums",
+    .numerics = Numerics::exact,
+    .run = run};
+
+}  // namespace poprt::passes

@@ -1,0 +1,60 @@
+#include "passes/build.h"
+#include "passes/products.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+bool merge(Node& weighted, PassContext& context) {
+  const Node* softmax = sole_producer_of(weighted.input(0), "Softmax");
+  const Node* scores = softmax ? scores_behind(softmax->input(0)) : nullptr;
+  if (!scores) return false;
+  std::vector<Projection> parts;
+  for (Value* v : {scores->input(0), scores->input(1), weighted.input(1)}) {
+    const auto p = projection_behind(v);
+    if (!p || !p->last().output()->type.is_static()) return false;
+    for (const Projection& other : parts)
+      if (p->matmul == other.matmul) return false;
+    parts.push_back(*p);
+  }
+  for (const Projection& p : parts)
+    if (p.matmul->input(0) != parts[0].matmul->input(0) ||
+        p.weight()->dtype() != parts[0].weight()->dtype() ||
+        (p.bias == nullptr) != (parts[0].bias == nullptr))
+      return false;
+  if (!context.allow()) return false;
+  merge_projections(parts);
+  return true;
+}
+
+// Rewrites erase nodes at other places, so the list is made anew after each.
+bool merge_one(Graph& g, PassContext& context) {
+  for (Node* n : g.nodes())
+    if (n->is("MatMul") && merge(*n, context)) return true;
+  return false;
+}
+
+void run(Graph& graph, PassContext& context) {
+  for_each_graph(graph, [&](Graph& g) {
+    while (merge_one(g, context)) {
+    }
+  });
+}
+
+}  // namespace
+
+extern const PassDef fused_attention_pass;
+const PassDef fused_attention_pass = {
+    .name = "fused_attention",
+    .summary =
+        "computes the projections to q, k and v of an attention in one product and splits that",
+    .condition =
+        "softmax(q k^T) v, where q, k and v are MatMul (and Add) of one input with constant "
+        "weights, reordered and scaled by constants only",
+    .numerics = Numerics::rounding,
+    .run = run};
+
+}  // namespace poprt::passes

@@ -1,0 +1,37 @@
+#include "passes/build.h"
+#include "passes/products.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+void run(Graph& graph, PassContext& context) {
+  std::vector<Projection> named;
+  for (const std::string& name : context.names("names")) {
+    Node& n = node_of(graph, name, "MatMul");
+    named.push_back(projection_of(n));
+    if (!named.back().matmul)
+      fail(ErrorCode::invalid_argument, "{}: its weights are no constant matrix", n.describe());
+  }
+  for (const auto& group : grouped_by_input(named))
+    if (context.allow()) merge_projections(group);
+}
+
+}  // namespace
+
+extern const PassDef merge_matmul_pass;
+const PassDef merge_matmul_pass = {
+    .name = "merge_matmul",
+    .summary =
+        "makes one product of several MatMuls of one input: weights side by side, then Split",
+    .condition =
+        "the named MatMuls have constant matrices as weights and read one value; products of "
+        "several inputs are several groups",
+    .numerics = Numerics::rounding,
+    .run = run,
+    .parameters = {{"names", ParameterKind::names, "names of MatMul nodes", "", true}}};
+
+}  // namespace poprt::passes

@@ -1,0 +1,77 @@
+#include "passes/build.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+bool one_result(const Node& n) {
+  for (size_t i = 1; i < n.outputs().size(); i++)
+    if (is_used(n.output(i))) return false;
+  return true;
+}
+
+// The f16 value that a Cast widens, or the value itself when it is one.
+Value* half_of(Value* v) {
+  if (v->dtype() == DType::f16) return v;
+  const Node* cast = producer_if(v, "Cast");
+  return cast && cast->input(0)->dtype() == DType::f16 ? cast->input(0) : nullptr;
+}
+
+bool is_last_axis(const Node& n) {
+  const Value* x = n.input(0);
+  if (!x->type.is_static() || x->shape().empty()) return false;
+  const auto rank = static_cast<int64_t>(x->shape().size());
+  return normalize_axis(n.int_attr("axis", -1), rank) == rank - 1 &&
+         n.input(1)->shape() == Shape{x->shape().back()};
+}
+
+bool is_one_group(const Node& n) {
+  return n.int_attr("num_groups", 1) == 1 && n.input(0)->type.is_static() &&
+         n.input(0)->shape().size() == 2;
+}
+
+// The Cast to f16 that reads the node's f32 result and nothing else does; the node itself when its
+// result is f16.
+Node* end_of(Node& n) {
+  if (n.output()->dtype() == DType::f16) return &n;
+  Node* cast = ir::single_reader(n.output());
+  return cast && cast->is("Cast") && cast->output()->dtype() == DType::f16 ? cast : nullptr;
+}
+
+void run(Graph& graph, PassContext& context) {
+  for_each_node(graph, [&](Node& n) {
+    const bool layer = n.is("LayerNormalization") && is_last_axis(n);
+    const bool group = n.is("GroupNormalization", kGraphcore) && is_one_group(n);
+    if ((!layer && !group) || !one_result(n)) return;
+    Value* x = half_of(n.input(0));
+    Node* end = end_of(n);
+    if (!x || !end || !context.allow()) return;
+    Value* scale = cast_to(n, n.input(1), DType::f16);
+    Value* bias = n.input(2) ? cast_to(n, n.input(2), DType::f16)
+                             : n.graph().add_constant(n.output()->name() + "_bias",
+                                                      Tensor::zeros(DType::f16, scale->shape()));
+    const float epsilon = n.float_attr("epsilon", 1e-5f);
+    Value* result =
+        insert_graphcore(n, "FastNorm", std::vector<Value*>{x, scale, bias}, {{"epsilon", epsilon}})
+            ->output();
+    replace_outputs(*end, std::span(&result, 1));
+  });
+}
+
+}  // namespace
+
+extern const PassDef replace_groupnorm_with_fast_norm_pass;
+const PassDef replace_groupnorm_with_fast_norm_pass = {
+    .name = "replace_groupnorm_with_fast_norm",
+    .summary = "makes ai.graphcore.FastNorm of a normalisation of f16",
+    .condition =
+        "LayerNormalization over the last axis, or ai.graphcore.GroupNormalization of one group "
+        "and two dimensions, of f16 or between casts from and to it; scale and bias are then "
+        "rounded to f16",
+    .numerics = Numerics::precision,
+    .run = run};
+
+}  // namespace poprt::passes

@@ -1,0 +1,44 @@
+#include "passes/build.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+constexpr double kMasked = -1e4;  // scores that are this much lower have a weight of 0
+
+void run(Graph& graph, PassContext& context) {
+  for_each_node(graph, [&](Node& n) {
+    if (!n.is("Where") || !is_plain_float(n.output()->dtype())) return;
+    const Node* reader = ir::single_reader(n.output());
+    if (!reader || !reader->is("Softmax")) return;
+    for (size_t side = 1; side <= 2; side++) {
+      Value *scores = n.input(side), *masked = n.input(3 - side);
+      const auto value = const_scalar(masked);
+      if (!value || *value > kMasked || !same_static_shape(scores, n.output()) || !context.allow())
+        continue;
+      Value* zero = add_scalar(n.graph(), n.output()->name() + "_zero", scores->dtype(), 0);
+      Value* mask =
+          computed(n, "Where", {n.input(0), side == 1 ? zero : masked, side == 1 ? masked : zero});
+      Value* result = computed(n, "Add", {scores, mask});
+      replace_outputs(n, std::span(&result, 1));
+      return;
+    }
+  });
+}
+
+}  // namespace
+
+extern const PassDef replace_where_mask_pass;
+const PassDef replace_where_mask_pass = {
+    .name = "replace_where_mask",
+    .summary = "masks attention scores by adding to them: Where is computed on the mask alone",
+    .condition =
+        "Where(mask, scores, number) or the reverse in front of Softmax, the number at most -1e4; "
+        "a row without any place that is kept has other weights",
+    .numerics = Numerics::rounding,
+    .run = run};
+
+}  // namespace poprt::passes

@@ -1,0 +1,55 @@
+#include "passes/build.h"
+#include "passes/products.h"
+#include "passes/serialize.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+// Names may have a slash of their own: the first place where it separates a product and its bias.
+Projection named_pair(Graph& graph, std::string_view names) {
+  for (size_t at = names.find('/'); at != std::string_view::npos; at = names.find('/', at + 1)) {
+    Node *product = nullptr, *add = nullptr;
+    for_each_node(graph, [&](Node& n) {
+      if (n.is("MatMul") && n.name == names.substr(0, at)) product = &n;
+      if (n.is("Add") && n.name == names.substr(at + 1)) add = &n;
+    });
+    if (!product || !add) continue;
+    const Projection p = projection_of(*add);
+    if (p.matmul == product) return p;
+    fail(ErrorCode::invalid_argument, "{} is no constant bias of {} with constant weights",
+         add->describe(), product->describe());
+  }
+  fail(ErrorCode::not_found, "there are no nodes MatMul and Add of the names '{}'", names);
+}
+
+void run(Graph& graph, PassContext& context) {
+  for (const std::string& word : context.words("matmul_adds")) {
+    const size_t at = word.rfind('=');
+    if (at == std::string::npos || at == 0)
+      fail(ErrorCode::invalid_argument, "expected MATMUL/ADD=FACTOR, found '{}'", word);
+    const std::string factor = word.substr(at + 1);
+    if (factor.find('/') != std::string::npos)
+      fail(ErrorCode::invalid_argument, "expected MATMUL/ADD=FACTOR, found '{}'", word);
+    const Serialize how = parse_serialize(factor, word);
+    const Projection p = named_pair(graph, std::string_view(word).substr(0, at));
+    if (context.allow()) serialize_product(*p.matmul, *p.add, p.bias, how);
+  }
+}
+
+}  // namespace
+
+extern const PassDef serialize_matmul_add_pass;
+const PassDef serialize_matmul_add_pass = {
+    .name = "serialize_matmul_add",
+    .summary = "computes a product and its bias in parts of the columns, one after the other",
+    .condition = "constant weights and bias; the factor divides the columns",
+    .numerics = Numerics::rounding,
+    .run = run,
+    .parameters = {
+        {"matmul_adds", ParameterKind::words, "MATMUL/ADD=FACTOR a line each", "", true}}};
+
+}  // namespace poprt::passes

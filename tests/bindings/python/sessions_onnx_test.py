@@ -1,0 +1,246 @@
+"""Sessions, back ends, front ends and layer_precision_compare, as published programs use them."""
+
+import os
+import pickle
+import sys
+import tempfile
+import types
+import unittest
+from unittest import mock
+
+import numpy as np
+import onnx
+import onnx_models as m
+import poprt
+from onnx_models import node
+from poprt.backend import get_session
+from poprt.backends import Backend
+from poprt.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from poprt.frontend import OnnxFrontend, TensorflowFrontend, get_frontend
+from poprt.passes import layer_precision_compare
+from poprt.utils import get_input_info_from_model_proto
+
+
+def linear():
+    """z = gemm(x) + y, in that order of inputs: b before a."""
+    rng = np.random.default_rng(1)
+    return m.make([node("Gemm", ["b", "w"], ["g"], name="gemm"), node("Add", ["g", "a"], ["z"]), node("Relu", ["g"], ["y"])],
+                  {"b": [2, 4], "a": [2, 3]}, {"z": [2, 3], "y": [2, 3]}, {"w": rng.standard_normal((4, 3)).astype(np.float32)})
+
+
+X = {"b": np.random.default_rng(2).standard_normal((2, 4)).astype(np.float32),
+     "a": np.random.default_rng(3).standard_normal((2, 3)).astype(np.float32)}
+
+
+class Sessions(unittest.TestCase):
+    def test_get_io_info_is_a_pair_of_dictionaries(self):
+        session = get_session(linear().SerializeToString(), 1, "poprt")
+        self.assertIs(session.load(), session)
+        inputs, outputs = session.get_io_info()
+        self.assertEqual(list(inputs.items()), [("b", ([2, 4], np.float32)), ("a", ([2, 3], np.float32))])
+        self.assertEqual(list(outputs), ["z", "y"])
+        z, y = session.run([o for o in outputs], X)
+        weights = onnx.numpy_helper.to_array(linear().graph.initializer[0]).astype(np.float64)
+        np.testing.assert_allclose(z, X["b"] @ weights + X["a"], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(y, np.maximum(X["b"] @ weights, 0), rtol=1e-5, atol=1e-6)
+        self.assertEqual(len(session.run(None, X)), 2)
+
+    def test_models_are_paths_bytes_and_messages(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "m.onnx")
+            onnx.save(linear(), path)
+            results = [get_session(given, 1, "poprt").run(["z"], X)[0] for given in (path, linear(), linear().SerializeToString())]
+        np.testing.assert_array_equal(results[0], results[1])
+        np.testing.assert_array_equal(results[0], results[2])
+
+    def test_options_are_a_dictionary_or_compiler_options(self):
+        options = poprt.CompilerOptions(partials_type="float")
+        for given in ({"num_io_tiles": 32, "partials_type": "float"}, options):
+            get_session(linear(), 1, "poprt", options=given).load()
+        self.assertEqual(options, poprt.CompilerOptions(partials_type="float"))
+        with self.assertRaisesRegex(TypeError, "no option 'nonsense'"):
+            get_session(linear(), 1, "poprt", options={"nonsense": 1})
+
+    def test_export_popef(self):
+        with tempfile.TemporaryDirectory() as folder:
+            get_session(linear(), 1, "poprt", output_dir=folder, export_popef=True).load()
+            self.assertEqual(os.listdir(folder), ["executable.popef"])
+
+    def test_wrong_names(self):
+        with self.assertRaisesRegex(ValueError, "'poprt', 'onnxruntime' or 'tensorflow'"):
+            get_session(linear(), 1, "tensorrt")
+        with self.assertRaisesRegex(NotFoundError, "no output 'none'; it has: z, y"):
+            get_session(linear(), 1, "poprt").run(["none"], X)
+        with self.assertRaises(NotImplementedError):
+            get_session(linear(), 1, "poprt").set_output_names(["z"])
+
+    def test_packages_that_are_not_installed(self):
+        for backend, line in (("onnxruntime", "pip install onnxruntime"), ("tensorflow", "pip install tensorflow")):
+            with mock.patch.dict(sys.modules, {backend: None}), self.assertRaisesRegex(ImportError, line):
+                get_session(linear(), 1, backend).load()
+
+    def test_onnxruntime_has_the_same_form(self):
+        """With a stand-in of the package's interface."""
+        class InferenceSession:
+            def __init__(self, model, providers):
+                self.model = onnx.load_from_string(model)
+
+            def get_inputs(self):
+                return [types.SimpleNamespace(name="b", shape=["N", 4], type="tensor(float)"),
+                        types.SimpleNamespace(name="i", shape=[2], type="tensor(int64)")]
+
+            def get_outputs(self):
+                return [types.SimpleNamespace(name="z", shape=[2], type="tensor(float16)")]
+
+            def run(self, names, feeds):
+                return [feeds["b"]]
+
+        with mock.patch.dict(sys.modules, {"onnxruntime": types.SimpleNamespace(InferenceSession=InferenceSession)}):
+            session = get_session(linear(), 1, "onnxruntime").load()
+            self.assertEqual(session.get_io_info(), ({"b": (["N", 4], np.float32), "i": ([2], np.int64)}, {"z": ([2], np.float16)}))
+            self.assertIs(session.run(["z"], X)[0], X["b"])
+
+    def test_align_output_dtype(self):
+        model = m.make([node("Relu", ["x"], ["y"])], {"x": [2]}, {"y": [2]})
+        options = {"precision": "fp16"}
+        x = {"x": np.array([1, -2], np.float16)}
+        self.assertEqual(Backend(model, compiler_options=options).run(None, x)[0].dtype, np.float16)
+        self.assertEqual(Backend(model, compiler_options=options).run(None, x, align_output_dtype=True)[0].dtype, np.float32)
+        aligned = get_session(model, 1, "poprt", options=options, align_output_dtype=True)
+        self.assertEqual(aligned.run(["y"], x)[0].dtype, np.float32)
+
+
+class Utilities(unittest.TestCase):
+    def test_input_info_is_two_dictionaries(self):
+        model = m.make([node("Gather", ["x", "i"], ["y"])], {"x": ["N", 3], "i": ([2], m.INT64)}, {"y": [2, 3]})
+        self.assertEqual(get_input_info_from_model_proto(model),
+                         ({"x": [0, 3], "i": [2]}, {"x": np.dtype(np.float32), "i": np.dtype(np.int64)}))
+
+    def test_constants_are_no_inputs(self):
+        model = linear()
+        model.graph.input.append(onnx.helper.make_tensor_value_info("w", m.FLOAT, [4, 3]))
+        self.assertEqual(list(get_input_info_from_model_proto(model)[0]), ["b", "a"])
+
+
+class FrontEnds(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+
+    def save(self, name):
+        path = os.path.join(self.folder, name)
+        onnx.save(linear(), path)
+        return path
+
+    def test_onnx_files_and_folders_with_one(self):
+        with self.assertRaisesRegex(InvalidArgumentError, "holds 0 .onnx files"):
+            OnnxFrontend(self.folder).load_model()
+        path = self.save("one.onnx")
+        for given in (path, self.folder):
+            self.assertEqual(OnnxFrontend(given).load_model(), linear())
+        self.assertEqual(OnnxFrontend.get_onnx_name(self.folder), path)
+        self.save("two.onnx")
+        with self.assertRaisesRegex(InvalidArgumentError, "holds 2 .onnx files"):
+            OnnxFrontend(self.folder).load_model()
+        with self.assertRaisesRegex(NotFoundError, "no file or folder 'none.onnx'"):
+            OnnxFrontend("none.onnx").load_model()
+
+    def test_get_frontend(self):
+        self.assertIsInstance(get_frontend("m.onnx"), OnnxFrontend)
+        self.assertIsInstance(get_frontend("m", framework="tensorflow", tag="serve"), TensorflowFrontend)
+        with self.assertRaisesRegex(InvalidArgumentError, "expected onnx or tensorflow, found 'torch'"):
+            get_frontend("m", framework="torch")
+        with self.assertLogs("poprt", "WARNING"):
+            get_frontend("m.onnx", opset=11)
+
+    def test_tensorflow_through_tf2onnx(self):
+        """With a stand-in for the package, which a Python of its own runs."""
+        os.mkdir(os.path.join(self.folder, "tf2onnx"))
+        model, words = self.save("made.onnx"), os.path.join(self.folder, "words")
+        with open(os.path.join(self.folder, "tf2onnx", "__init__.py"), "w") as file:
+            file.write("")
+        with open(os.path.join(self.folder, "tf2onnx", "convert.py"), "w") as file:
+            file.write("import shutil, sys\n"
+                       "if 'broken' in sys.argv: sys.exit('no signature broken')\n"
+                       f"open({words!r}, 'w').write(' '.join(sys.argv[1:]))\n"
+                       f"shutil.copy({model!r}, sys.argv[sys.argv.index('--output') + 1])\n")
+        saved = os.path.join(self.folder, "saved")
+        os.mkdir(saved)
+        with mock.patch.object(sys, "path", [self.folder, *sys.path]), \
+                mock.patch.dict(os.environ, {"PYTHONPATH": os.pathsep.join([self.folder, os.environ.get("PYTHONPATH", "")])}):
+            found = TensorflowFrontend(saved, signature_def="s", outputs="Identity:0", inputs="b:0", inputs_as_nchw=["b:0"],
+                                       input_shape={"b:0": [2, 4]}).load_model()
+            self.assertEqual(found, linear())
+            with open(words) as file:
+                text = file.read()
+            for part in (f"--saved-model {saved}", "--opset 11", "--signature_def s", "--outputs Identity:0", "--inputs b:0[2,4]",
+                         "--inputs-as-nchw b:0"):
+                self.assertIn(part, text)
+            with self.assertRaisesRegex(FailedPreconditionError, "no signature broken"):
+                TensorflowFrontend(saved, tag="broken").load_model()
+            with self.assertRaisesRegex(NotFoundError, "is no folder of a SavedModel"):
+                TensorflowFrontend("none").load_model()
+        with mock.patch.dict(sys.modules, {"tf2onnx": None}), self.assertRaisesRegex(ImportError, "pip install tf2onnx"):
+            TensorflowFrontend(saved).load_model()
+
+    def test_names_with_shapes(self):
+        split = TensorflowFrontend.split_nodename_and_shape
+        self.assertEqual(split("x:0[1,2],y:0"), (["x:0", "y:0"], {"x:0": [1, 2]}))
+        self.assertEqual(split("x:0"), (["x:0"], None))
+        self.assertEqual(split(None), (None, None))
+
+
+class PrecisionCompare(unittest.TestCase):
+    def test_layers_are_compared_by_name(self):
+        origin = linear()
+        converted = poprt.Converter(precision="fp16").convert(origin)
+        with tempfile.TemporaryDirectory() as folder:
+            path, data = os.path.join(folder, "m.onnx"), os.path.join(folder, "data.pickle")
+            onnx.save(origin, path)
+            with open(data, "wb") as file:
+                pickle.dump({k: np.concatenate([v] * 3) for k, v in X.items()}, file)
+            found = layer_precision_compare(origin_model_path=path, converted_model=converted, data_preprocess=data,
+                                            output_dir=folder)
+            with open(os.path.join(folder, "precision_compare.log")) as file:
+                log = file.read()
+        self.assertEqual(list(found), ["g"])
+        for word in ("Gemm gemm -> g", "cosine_distance", "mse", "mae", "snr", "noise: mean=", "hist=", "kurtosis="):
+            self.assertIn(word, log)
+        self.assertLess(found["g"]["cosine_distance"], 1e-5)
+        self.assertGreater(found["g"]["mse"], 0)
+        self.assertLess(found["g"]["mse"], 1e-4)
+
+    def test_the_numbers(self):
+        from poprt.passes._compare_numbers import difference
+        rng = np.random.default_rng(0)
+        a = rng.standard_normal(1000).astype(np.float32)
+        b = a + rng.standard_normal(1000).astype(np.float32) / 10
+        x, y = a.astype(np.float64), b.astype(np.float64)
+        found = difference(a, b)
+        self.assertAlmostEqual(found["mse"], sum((p - q) ** 2 for p, q in zip(x, y)) / 1000)
+        self.assertAlmostEqual(found["mae"], sum(abs(p - q) for p, q in zip(x, y)) / 1000)
+        self.assertAlmostEqual(found["snr"], sum((p - q) ** 2 for p, q in zip(x, y)) / sum(p * p for p in x))
+        cosine = sum(p * q for p, q in zip(x, y)) / (sum(p * p for p in x) * sum(q * q for q in y)) ** 0.5
+        self.assertAlmostEqual(found["cosine_distance"], 1 - cosine)
+        self.assertEqual(sum(found["noise"]["hist"]), 1000)
+        self.assertEqual(len(found["noise"]["hist"]), 32)
+        self.assertAlmostEqual(found["origin"]["std"], (sum((p - x.mean()) ** 2 for p in x) / 1000) ** 0.5)
+        same = difference(np.ones(4), np.ones(4))
+        self.assertEqual((same["mse"], same["cosine_distance"], same["noise"]["kurtosis"]), (0, 0, 0))
+        with self.assertRaisesRegex(ValueError, "one shape"):
+            difference(np.ones(2), np.ones(3))
+
+    def test_data_that_does_not_fit(self):
+        converted = poprt.Converter().convert(linear())
+        for data, why in (({"b": X["b"]}, "lacks input 'a'"), ({"a": X["a"], "b": X["b"][:1]}, "needs 2 samples"),
+                          ([1], "expected {input name: array")):
+            with self.subTest(why), tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(ValueError, why):
+                layer_precision_compare(linear(), converted, data, output_dir=folder)
+
+    def test_nothing_in_common(self):
+        other = m.make([node("Relu", ["x"], ["y"])], {"x": [2]}, {"y": [2]})
+        with self.assertRaisesRegex(FailedPreconditionError, "none of the 1 results"):
+            layer_precision_compare(linear(), other)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,192 @@
+"""poprt --custom_pass_config and --custom_shape_inference: files in Python. What needs the package onnx runs with POPRT_ONNX_PYTHON."""
+
+import json
+import os
+import sys
+import unittest
+from unittest import mock
+
+import onnx_writer as w
+from support import BIN, CommandTest, model
+
+PACKAGES = os.path.join(os.path.dirname(BIN), "python")
+PYTHON = os.environ.get("POPRT_ONNX_PYTHON") or ""
+needs_onnx = unittest.skipUnless(PYTHON and os.path.isdir(os.path.join(PACKAGES, "poprt")), "no Python with onnx and poprt")
+
+# As the documented demonstration has it.
+ADD_TO_SUB = b'''import onnx
+from poprt.passes import Pass, register
+
+
+@register("replace_add_with_sub")
+class ReplaceAddWithSub(Pass):
+    """Replace Add with Sub."""
+
+    def __init__(self):
+        super().__init__()
+
+    def run_transform(self, graph: onnx.GraphProto, is_main_graph: bool) -> onnx.GraphProto:
+        for node in graph.node:
+            if node.op_type == "Add":
+                node.op_type = "Sub"
+        return graph
+
+    def run(self, onnx_model: onnx.ModelProto) -> onnx.ModelProto:
+        onnx_model.graph.CopyFrom(self.traverse_graph(onnx_model.graph, self.run_transform))
+        return onnx_model
+'''
+SHAPES = b'''import onnx.helper
+from poprt.passes import ShapeFunc, get_dtype, get_shape, register_shape_func
+
+
+@register_shape_func(["MyRelu"])
+class MyRelu(ShapeFunc):
+    def __call__(self, model, node):
+        dtype, shape = get_dtype(model.graph, node.input[0]), get_shape(model.graph, node.input[0])
+        if not dtype or not shape or 0 in shape:
+            return model, False
+        return self.update_value_info(model, onnx.helper.make_tensor_value_info(node.output[0], dtype, shape)), True
+'''
+
+
+class ScriptTest(CommandTest):
+    command = "poprt"
+
+    def setUp(self):
+        super().setUp()
+        patch = mock.patch.dict(os.environ, {"POPRT_PYTHON": PYTHON or sys.executable, "PYTHONPATH": PACKAGES,
+                                             "PYTHONDONTWRITEBYTECODE": "1"})
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.write("sub.py", ADD_TO_SUB)
+        self.write("add.onnx", w.model([w.node("Add", ["x", "x"], ["s"]), w.node("Add", ["s", "x"], ["y"])],
+                                       [w.value("x", w.F32, [2, 3])], [w.value("y", w.F32, [2, 3])]))
+
+    def ops(self, name):
+        said = self.succeeds(name, "--json", command="poprt_exec flops")
+        return [node["op_type"] for node in json.loads(said)["nodes"]]
+
+
+@needs_onnx
+class CustomPasses(ScriptTest):
+    def test_they_are_listed(self):
+        lines = self.succeeds("--list_all_passes", "--custom_pass_config", "sub.py").splitlines()
+        self.assertIn("replace_add_with_sub", [line.split()[0] for line in lines])
+        self.assertIn("eliminate_identity", [line.split()[0] for line in lines])
+        self.assertNotIn("replace_add_with_sub", self.succeeds("--list_all_passes"))
+        rows = json.loads(self.succeeds("--list_all_passes", "--json", "--custom_pass_config", "sub.py"))
+        self.assertEqual(rows[-1], {"name": "replace_add_with_sub", "summary": "Replace Add with Sub"})
+
+    def test_the_documented_demonstration(self):
+        self.succeeds("--input_model", "add.onnx", "--passes", "replace_add_with_sub", "--custom_pass_config", "sub.py")
+        self.assertEqual(self.ops("add.optimized.onnx"), ["Sub", "Sub"])
+        self.succeeds("--input_model", "add.onnx")
+        self.assertEqual(self.ops("add.optimized.onnx"), ["Add", "Add"])
+
+    def test_what_it_made_is_compiled(self):
+        words = ["-i", "add.onnx", "--passes", "replace_add_with_sub", "--custom_pass_config", "sub.py", "--export_popef"]
+        for _ in range(2):  # the second one replaces the first one's files
+            self.succeeds(*words)
+        self.write_x()
+        self.succeeds("executable.popef", "--input", "x=x.npy", "--output", "y=y.npy", command="poprt_exec run")
+        with open(self.path("y.npy"), "rb") as file:
+            data = file.read()
+        import struct
+        self.assertEqual(struct.unpack("<6f", data[-24:]), tuple(-float(i) for i in range(6)))  # (x - x) - x
+
+    def write_x(self):
+        import struct
+        header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }".ljust(117) + "\n"
+        self.write("x.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() +
+                   struct.pack("<6f", *range(6)))
+
+    def test_order_is_that_of_passes(self):
+        self.write("log.py", b"from poprt import Pass\n" + b"".join(
+            b"class %c(Pass):\n    name = 'say_%c'\n    def run(self, m):\n        print('%c', len(m.graph.node))\n        return m\n"
+            % (c, c, c) for c in b"ab"))
+        out = self.succeeds("-i", "add.onnx", "--custom_pass_config", "log.py,", "sub.py", "--passes",
+                            "say_b,eliminate_deadend,say_a,replace_add_with_sub,say_b", "--disable_compilation_progress_bar")
+        self.assertEqual(out.splitlines()[:3], ["b 2", "a 2", "b 2"])
+        self.assertEqual(self.ops("add.optimized.onnx"), ["Sub", "Sub"])
+
+    def test_other_options_act_too(self):
+        self.succeeds("-i", "add.onnx", "--passes", "replace_add_with_sub", "--custom_pass_config", "sub.py", "--precision", "fp16",
+                      "--checkpoints", "s", "--output_model", "half.onnx", "--skip_passes", "eliminate_identity", "--export_popef")
+        self.assertIn("output s: dtype - f16", self.succeeds("-i", "half.onnx", "--show"))
+        self.assertIn("s", self.succeeds("executable.popef", command="popef_dump"))
+
+    def test_wrong_scripts_are_one_line(self):
+        self.write("broken.py", b"from poprt import Pass\nclass P(Pass)\n    pass\n")
+        self.write("raises.py", b"from poprt import Pass\nclass P(Pass):\n    name = 'p'\n    def run(self, m):\n        m.nothing()\n")
+        self.write("twice.py", ADD_TO_SUB.replace(b"replace_add_with_sub", b"eliminate_identity"))
+        self.write("ends.py", b"import sys\nsys.exit(4)\n")
+        convert = ["-i", "add.onnx", "--output_dir", "out", "--custom_pass_config"]
+        for script, passes, facts in (
+                ("none.py", [], ["--custom_pass_config: there is no file 'none.py'"]), ("broken.py", [], ["broken.py:2: SyntaxError"]),
+                ("raises.py", ["--passes", "p"], ["raises.py:5: AttributeError", "nothing"]),
+                ("twice.py", [], ["there is a pass 'eliminate_identity' already"]), ("ends.py", [], ["ended Python with 4"])):
+            with self.subTest(script):
+                self.fails([*convert, script, *passes], *facts)
+        self.misused([*convert, "sub.py", "--passes", "replace_add_with_su"], "did you mean replace_add_with_sub")
+
+    def test_a_yaml_file_has_them(self):
+        self.write("c.yaml", b"input_model: add.onnx\npasses: replace_add_with_sub\ncustom_pass_config: sub.py\n")
+        self.succeeds("--config_yaml", "c.yaml")
+        self.assertEqual(self.ops("add.optimized.onnx"), ["Sub", "Sub"])
+
+
+@needs_onnx
+class CustomShapes(ScriptTest):
+    def setUp(self):
+        super().setUp()
+        self.write("shapes.py", SHAPES)
+        custom = w.message(1, w.message(1, "x"), w.message(2, "h"), w.message(3, "custom"), w.message(4, "MyRelu"),
+                           w.message(7, "ai.graphcore"))
+        self.write("custom.onnx", w.model([custom, w.node("Relu", ["h"], ["y"])], [w.value("x", w.F32, ["N", 3])],
+                                          [w.value("y", w.F32, ["N", 3])]))
+
+    def test_custom_operators_are_converted_around(self):
+        self.succeeds("-i", "custom.onnx", "--input_shape", "x=2,3", "--custom_shape_inference", "shapes.py")
+        said = self.succeeds("print", "--model", "custom.optimized.onnx", "--level", "tensor", command="poprt_exec debug")
+        self.assertIn("Op type: ai.graphcore.MyRelu", said)
+        self.assertIn("h: f32[2,3]", said)
+        self.assertIn("input x: dtype - f32, shape - [2, 3]", self.succeeds("-i", "custom.optimized.onnx", "--show"))
+
+    def test_without_it_or_without_shapes(self):
+        self.fails(["-i", "custom.onnx", "--output_dir", "out", "--input_shape", "x=2,3"], "MyRelu")
+        self.fails(["-i", "custom.onnx", "--output_dir", "out", "--custom_shape_inference", "shapes.py"],
+                   "--custom_shape_inference", "shapes of all inputs must be fixed")
+
+
+class Missing(ScriptTest):
+    """No interpreter, no package."""
+
+    WORDS = ["-i", "add.onnx", "--output_dir", "out", "--custom_pass_config", "sub.py"]
+
+    def test_no_python(self):
+        with mock.patch.dict(os.environ, {"POPRT_PYTHON": "no_such_python"}):
+            self.fails(self.WORDS, "--custom_pass_config: cannot start no_such_python")
+            self.fails(["--list_all_passes", "--custom_pass_config", "sub.py"], "cannot start no_such_python")
+
+    def test_no_package(self):
+        with mock.patch.dict(os.environ, {"PYTHONPATH": self.folder, "POPRT_PYTHON": sys.executable}):
+            self.fails(self.WORDS, "has no package poprt: python3 -m pip install", "POPRT_PYTHON")
+            os.mkdir(self.path("poprt"))
+            self.write("poprt/__init__.py", b"import no_such_package\n")
+            self.fails(self.WORDS, "cannot import poprt: No module named 'no_such_package'")
+
+    def test_a_folder_of_that_name_here_is_not_the_package(self):
+        os.mkdir(self.path("poprt"))
+        self.write("poprt/__init__.py", b"raise SystemExit(5)\n")
+        with mock.patch.dict(os.environ, {"PYTHONPATH": "", "POPRT_PYTHON": sys.executable}):
+            self.fails(self.WORDS, "has no package poprt")
+
+    def test_python_that_dies(self):
+        os.mkdir(self.path("poprt"))
+        self.write("poprt/__init__.py", b"import os\nos._exit(7)\n")
+        with mock.patch.dict(os.environ, {"PYTHONPATH": self.folder, "POPRT_PYTHON": sys.executable}):
+            self.fails(self.WORDS, "ended with code 7 before it was done")
+
+
+if __name__ == "__main__":
+    unittest.main()

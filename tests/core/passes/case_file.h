@@ -1,0 +1,43 @@
+// A pass's cases as a text file, tests/data/passes/PASS.txt:
+//
+//   # A comment.
+//   opset 13            of the graphs below (17)
+//   argument NAME=TEXT  of the pass; \n in it is a line feed
+//   tolerance 1e-3      of results (1e-5)
+//   none                forgets the arguments
+//   unmeasured WHY      results are compared by another test
+//   --- before
+//   IR of a graph, with or without types
+//   --- after
+//   what the pass makes of it, text for text, types inferred
+//   --- stays
+//   IR of a graph that it leaves alone
+//   --- fails PART OF THE MESSAGE
+//   IR of a graph (or of none) that it refuses
+//
+// Each `before` is also computed with random inputs, and so is what came out: outputs of one name
+// are equal. Inputs whose type the pass changes are fed with the same numbers.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/passes/pass_case.h"
+
+namespace poprt::test {
+
+struct FileCase {
+  enum class Kind { rewrites, stays, fails } kind = Kind::rewrites;
+  int line = 0;
+  int opset = 17;
+  double tolerance = 1e-5;
+  bool measured = true;
+  passes::Arguments arguments;
+  std::string before, after, message;
+};
+
+// Throws invalid_argument naming the line of what is not understood.
+std::vector<FileCase> read_cases(const std::string& path);
+
+}  // namespace poprt::test

@@ -1,0 +1,49 @@
+#include "core/passes/pass_case.h"
+
+namespace poprt::test {
+namespace {
+
+TEST(CompressPattern, WhatIsKeptStandsInFrontOfZeros) {
+  const auto graph = parsed(R"(
+    input %x : f32[3,6]
+    input %m : bool[6]
+    %y = Compress(%x, %m) {axis = 1}
+    output %y
+  )");
+  run(*graph, {"compress_pattern"});
+  EXPECT_EQ(ops_of(*graph), "ai.graphcore.MaskCompress");
+  for (uint32_t seed = 1; seed <= 4; seed++) {
+    const auto feeds = random_feeds(*graph, seed);
+    const auto x = feeds.at("x").values<float>();
+    const auto m = feeds.at("m").values<bool>();
+    const Tensor made = evaluate_graph(*graph, feeds).at("y");
+    for (size_t row = 0; row < 3; row++) {
+      std::vector<float> expected;
+      for (size_t i = 0; i < 6; i++)
+        if (m[i]) expected.push_back(x[row * 6 + i]);
+      expected.resize(6);
+      for (size_t i = 0; i < 6; i++)
+        EXPECT_EQ(made.values<float>()[row * 6 + i], expected[i]) << row << " " << i;
+    }
+  }
+}
+
+TEST(CompressPattern, SumsOfWhatIsKeptStay) {
+  const auto graph = parsed(R"(
+    input %x : f32[4]
+    input %m : bool[4]
+    %c = Compress(%x, %m) {axis = 0}
+    %y = ReduceL1(%c)
+    output %y
+  )");
+  run(*graph, {"compress_pattern"});
+  const auto feeds = random_feeds(*graph);
+  double sum = 0;
+  for (size_t i = 0; i < 4; i++)
+    if (feeds.at("m").values<bool>()[i])
+      sum += std::abs(static_cast<double>(feeds.at("x").values<float>()[i]));
+  EXPECT_NEAR(evaluate_graph(*graph, feeds).at("y").to_doubles()[0], sum, 1e-5);
+}
+
+}  // namespace
+}  // namespace poprt::test
