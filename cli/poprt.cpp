@@ -170,6 +170,10 @@ void run_random(const poprt_executable* executable) {
 class CompilerSettings {
  public:
   CompilerSettings(const GivenOptions& given, ProgressBar& bar) : named_(given.for_library()) {
+    // PopRT's converter: opset 11 and 32-bit integers, unless somebody says otherwise.
+    if (!given.has("convert_version") && !given.has("lowest_opset"))
+      named_.emplace_back("lowest_opset", "11");
+    if (!given.has("narrow_int64")) named_.emplace_back("narrow_int64", "True");
     for (const auto& [name, value] : named_) raw_.push_back({name.c_str(), value.c_str()});
     options_.struct_size = sizeof options_;
     options_.options = raw_.data();
