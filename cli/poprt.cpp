@@ -169,7 +169,13 @@ void run_random(const poprt_executable* executable) {
 // What the library is told.
 class CompilerSettings {
  public:
-  CompilerSettings(NamedOptions named, ProgressBar& bar) : named_(std::move(named)) {
+  // `named`: those of `given` that the library is to know.
+  CompilerSettings(NamedOptions named, const GivenOptions& given, ProgressBar& bar)
+      : named_(std::move(named)) {
+    // PopRT's converter: opset 11 and 32-bit integers, unless somebody says otherwise.
+    if (!given.has("convert_version") && !given.has("lowest_opset"))
+      named_.emplace_back("lowest_opset", "11");
+    if (!given.has("narrow_int64")) named_.emplace_back("narrow_int64", "True");
     for (const auto& [name, value] : named_) raw_.push_back({name.c_str(), value.c_str()});
     options_.struct_size = sizeof options_;
     options_.options = raw_.data();
@@ -236,7 +242,8 @@ void convert_and_compile(const GivenOptions& given) {
   ProgressBar bar(!given.has("disable_compilation_progress_bar"));
   const bool scripts = has_scripts(given);
   const Compiler compiler =
-      CompilerSettings(scripts ? options_beside_scripts(given) : given.for_library(), bar).make();
+      CompilerSettings(scripts ? options_beside_scripts(given) : given.for_library(), given, bar)
+          .make();
   const Source source(given);
   const std::string& input = source.path();
   if (given.has("show")) print(poprt_compiler_show_file, compiler.get(), input);
@@ -257,7 +264,7 @@ void convert_and_compile(const GivenOptions& given) {
     fmt::print("precision: {}\n",
                (fs::path(converted).parent_path() / "precision_compare.log").string());
   const Compiler second =
-      scripts ? CompilerSettings(options_behind_scripts(given), bar).make() : nullptr;
+      scripts ? CompilerSettings(options_behind_scripts(given), given, bar).make() : nullptr;
   const poprt_compiler* last = scripts ? second.get() : compiler.get();
   if (exports) {
     bar.begin("Graph compilation");

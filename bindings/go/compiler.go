@@ -41,7 +41,7 @@ type CompileOptions struct {
 	MaxTensorSize int64    // bytes; constant folding makes nothing larger; 0: no limit
 	RewriteLimit  int64    // stop rewriting after so many rewrites; 0: no limit
 	StopAfter     string   // name of a pass
-	OpsetVersion  int64    // convert to it first; 0: the model's
+	OpsetVersion  int64    // of what Convert writes, 11 to 28; 0: the model's
 	Cache         bool     // keep what was compiled in CachePath, and take it from there
 	CachePath     string
 	AllowLinks    bool // external data may be reached through symbolic and hard links; only for models that are trusted

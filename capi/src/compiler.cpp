@@ -23,6 +23,7 @@
 #include "kernels/common/cpu.h"
 #include "model_check.h"
 #include "named_options.h"
+#include "opsets/convert.h"
 #include "option_lists.h"
 #include "option_table.h"
 #include "plugin_calls.h"
@@ -147,7 +148,10 @@ void check(const poprt_compile_options& o) {
   };
   not_negative(o.batch_size, "batch_size");
   not_negative(o.batch_axis, "batch_axis");
-  not_negative(o.convert_version, "convert_version");
+  if (o.convert_version != 0 &&
+      (o.convert_version < opsets::kOldestTarget || o.convert_version > opsets::kNewest))
+    fail(ErrorCode::invalid_argument, "convert_version is {}, expected 0 or an opset from {} to {}",
+         o.convert_version, opsets::kOldestTarget, opsets::kNewest);
   not_negative(o.max_tensor_size, "max_tensor_size");
   not_negative(o.rewrite_limit, "rewrite_limit");
   if (o.allow_links != 0 && o.allow_links != 1)
@@ -353,6 +357,10 @@ void convert_and_check(const poprt_compiler& c, const poprt_plugin_source& sourc
   poprt_compile_options quiet = c.options;
   quiet.progress = nullptr;
   quiet.after_pass = nullptr;
+  std::vector<poprt_option> quiet_options(quiet.options, quiet.options + quiet.option_count);
+  quiet_options.push_back({capi::kQuiet, "1"});
+  quiet.options = quiet_options.data();
+  quiet.option_count = quiet_options.size();
   convert(quiet, source, file.c_str());
   const poprt_plugin_source converted{file.c_str(), nullptr, 0, nullptr};
   const std::vector<poprt_option> named(c.options.options,

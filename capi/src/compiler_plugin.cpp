@@ -16,6 +16,7 @@
 #include "onnx/import.h"
 #include "onnx/model_hash.h"
 #include "ops/op.h"
+#include "opsets/convert.h"
 #include "option_lists.h"
 #include "passes/describe.h"
 #include "passes/pass.h"
@@ -89,6 +90,7 @@ compiler::Options make_options(const poprt_compile_options& o) {
     to.fp16_skip_op_types = capi::split_names(types, "fp16_skip_op_types");
   request_passes(o, to);
   to.plain = capi::named_option(o, capi::kPlain) != nullptr;
+  to.narrow_int64 = capi::named_option(o, "narrow_int64") != nullptr;
   to.verify_each = o.no_verify == 0;
   to.strict = o.strict != 0;
   if (o.after_pass)
@@ -117,7 +119,6 @@ void say(const poprt_compile_options& o, double done, const char* what) {
 std::unique_ptr<ir::Graph> import(const poprt_plugin_source& s,
                                   const poprt_compile_options& o = {}) {
   onnx::ImportOptions options;
-  options.convert_version = o.convert_version;
   options.allow_links = o.allow_links != 0;
   options.strict = o.strict != 0;
   if (s.path) return onnx::import_file(s.path, options);
@@ -271,17 +272,32 @@ void compile_to_popef(const poprt_compile_options* o, const poprt_plugin_source*
   });
 }
 
+// The opset that the options ask for. Passes may have made nodes of the newest one, so that keeping
+// the model's own is a conversion, too.
+void set_opset(std::unique_ptr<ir::Graph>& graph, const poprt_compile_options& o) {
+  if (o.convert_version) return opsets::convert(*graph, o.convert_version);
+  const char* lowest = capi::named_option(o, "lowest_opset");
+  const int64_t wanted = lowest ? std::stoll(lowest) : 0;
+  if (wanted == 0) return opsets::settle(*graph);
+  const std::string why = opsets::convert_to_lowest(graph, wanted);
+  if (!why.empty() && !capi::named_option(o, capi::kQuiet))
+    log().warn("the converted model has opset {}, the lowest from {} on that is possible: {}",
+               opsets::opset_of(*graph), wanted, why);
+}
+
 void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
              const char* out_onnx_path, poprt_plugin_error* error) {
   plugin_guard(error, [&] {
     say(*o, 0, "read");
-    const auto graph = import(*source, *o);
+    auto graph = import(*source, *o);
     select_outputs(*graph, *o);
     change_outputs(*graph, *o);
     compiler::Options options = make_options(*o);
     options.keep_onnx = true;
-    report_progress(*o, options, 0.1, 0.9);
+    report_progress(*o, options, 0.1, 0.8);
     compiler::convert(*graph, options);
+    say(*o, 0.8, "opset");
+    set_opset(graph, *o);
     say(*o, 0.9, "write");
     onnx::export_file(*graph, out_onnx_path);
     say(*o, 1, "done");

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "guard.h"
+#include "opsets/convert.h"
 #include "option_table.h"
 #include "option_values.h"
 
@@ -95,6 +96,15 @@ void NamedOptions::check_together(const poprt_compile_options& o) const {
     fail(ErrorCode::invalid_argument,
          "--calibration_with_data goes with --precision fp8 or fp8_weight, not with {}",
          chosen.empty() ? "none" : chosen);
+  if (has("lowest_opset") && (has("convert_version") || o.convert_version))
+    fail(ErrorCode::invalid_argument,
+         "--lowest_opset and --convert_version: only one of them says the opset");
+  if (const auto lowest =
+          has("lowest_opset") ? *parse_number<int64_t>(values_.at("lowest_opset")) : 0;
+      lowest != 0 && lowest < opsets::kOldestTarget)
+    fail(ErrorCode::invalid_argument,
+         "--lowest_opset: expected 0 or an opset from {} to {}, found '{}'", opsets::kOldestTarget,
+         opsets::kNewest, values_.at("lowest_opset"));
   const auto loss = values_.find("calibration_loss_type");
   if (loss != values_.end() && loss->second == "gptq" && chosen != "fp8_weight")
     fail(ErrorCode::invalid_argument,

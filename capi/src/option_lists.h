@@ -12,9 +12,10 @@
 namespace poprt::capi {
 
 // Names that no user may give: only the passes that a model needs; names of tensors to make
-// outputs, a line each.
+// outputs, a line each; no warnings that another conversion gives.
 inline constexpr const char* kPlain = "plain";
 inline constexpr const char* kLayers = "layers";
+inline constexpr const char* kQuiet = "quiet";
 
 // The value of an option that is left in o.options; null when there is none.
 inline const char* named_option(const poprt_compile_options& o, std::string_view name) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "opsets/convert.h"
+
 namespace poprt::capi {
 namespace {
 
@@ -177,10 +179,24 @@ constexpr OptionRow kOptions[] = {
      .group = kShapes,
      .kind = integer,
      .value = "OPSET",
-     .help = "Opset of the converted model",
-     .note = "PopRT's default is 11, the newest that PopART knows; here newer ones run as they are",
-     .standard = "the model's",
-     .least = 1},
+     .help = "Opset of the converted model; an operator that it lacks and that cannot be put "
+             "together from others is an error",
+     .note = "acts on the converted ONNX (docs/opsets.md); an executable is compiled from the "
+             "model as it is, whatever this says",
+     .standard = "11, by --lowest_opset",
+     .least = opsets::kOldestTarget,
+     .most = opsets::kNewest},
+    {.name = "lowest_opset",
+     .group = kShapes,
+     .kind = integer,
+     .value = "OPSET",
+     .help = "Opset of the converted model, or the lowest one above it that all of its operators "
+             "allow without getting slower, which a warning explains; 0: the model's",
+     .note = "acts on the converted ONNX, in place of --convert_version",
+     .standard = "11 for command poprt and Python's Converter, elsewhere 0",
+     .since = {},
+     .least = 0,
+     .most = opsets::kNewest},
     {.name = "custom_shape_inference",
      .group = kShapes,
      .kind = names,
@@ -284,6 +300,13 @@ constexpr OptionRow kOptions[] = {
      .help = "Compare every Conv, MatMul and Gemm before and after; writes precision_compare.log",
      .note = "with random inputs, and for fp16, since fp8 is not available yet; where a model is "
              "converted"},
+    {.name = "narrow_int64",
+     .group = kPrecision,
+     .help = "64-bit integers become 32-bit, those of inputs and outputs too (pass int64_to_int32)",
+     .note = "command poprt and Python's Converter always do unless --skip_passes int64_to_int32 "
+             "is given; docs/opsets.md",
+     .standard = "on for command poprt and Python's Converter",
+     .since = {}},
     {.name = "eightbitsio",
      .group = kPrecision,
      .help = "Images enter as bytes and are normalised by the model",

@@ -8,6 +8,7 @@
 #include "exec/support/json_output.h"
 #include "ops/common/op_support.h"
 #include "ops/op.h"
+#include "opsets/convert.h"
 
 namespace poprt::cli {
 namespace {
@@ -65,15 +66,25 @@ int run(bool json, bool markdown) {
 }  // namespace
 
 void add_ops(CLI::App& app, std::function<int()>& action) {
-  auto json = std::make_shared<bool>(false), markdown = std::make_shared<bool>(false);
+  auto json = std::make_shared<bool>(false), markdown = std::make_shared<bool>(false),
+       changes = std::make_shared<bool>(false);
   CLI::App* c = app.add_subcommand("ops",
                                    "List the supported operators: opsets; with --json or "
                                    "--markdown also the types of input 0 that "
                                    "a trial of each operator accepts, and what implements it");
   auto* j = c->add_flag("--json", *json, "As JSON");
-  c->add_flag("--markdown", *markdown, "As a Markdown table")->excludes(j);
-  c->callback(
-      [json, markdown, &action] { action = [json, markdown] { return run(*json, *markdown); }; });
+  auto* m = c->add_flag("--markdown", *markdown, "As a Markdown table")->excludes(j);
+  c->add_flag("--opsets", *changes,
+              "What converting a model to another opset does to each operator, as a Markdown table")
+      ->excludes(j)
+      ->excludes(m);
+  c->callback([=, &action] {
+    action = [=] {
+      if (!*changes) return run(*json, *markdown);
+      fmt::print("{}", opsets::listing());
+      return 0;
+    };
+  });
 }
 
 }  // namespace poprt::cli

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "base/log.h"
+#include "base/onnx_dtype.h"
 #include "compiler/declared_types.h"
 #include "compiler/fix_shapes.h"
 #include "compiler/flow/class_labels.h"
@@ -93,6 +94,24 @@ void drop_repeated_outputs(ir::Graph& graph) {
   }
 }
 
+// Whoever reads the sizes of results (NAME:shape) counts on their type.
+void keep_sizes_wide(ir::Graph& graph) {
+  for (size_t i = 0; i < graph.outputs().size(); i++) {
+    ir::Value* v = graph.outputs()[i];
+    const std::string name = v->name();
+    if (v->dtype() != DType::s32 || !name.ends_with(kShapeSuffix)) continue;
+    const ir::Value* of =
+        graph.find(std::string_view(name).substr(0, name.size() - kShapeSuffix.size()));
+    if (!of || !graph.is_output(of)) continue;
+    ir::Node* cast = graph.add_node("Cast", "", {v});
+    cast->attributes["to"] = int64_t{*onnx_from_dtype(DType::s64)};
+    ops::infer(*cast);
+    graph.rename(v, graph.fresh_name(name + "_narrow"));
+    graph.rename(cast->output(), name);
+    graph.set_output(i, cast->output());
+  }
+}
+
 void limit_winograd(ir::Graph& graph, Winograd choice) {
   if (choice == Winograd::automatic) return;
   const int64_t tile = choice == Winograd::off ? 0 : choice == Winograd::exact ? 2 : 4;
@@ -118,6 +137,7 @@ void convert(ir::Graph& graph, const Options& options) {
   // Which looks at each value as it comes; afterwards names may stand for bounds.
   const bool specialized = specialize(graph, options, declared);
   run_converter(graph, options, specialized ? DeclaredTypes() : declared);
+  keep_sizes_wide(graph);
 }
 
 Executable compile(ir::Graph& graph, const Options& options) {

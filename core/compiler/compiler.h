@@ -34,6 +34,8 @@ struct Options {
   int64_t batch_axis = -1;
   Precision precision = Precision::keep;
   Winograd winograd = Winograd::automatic;
+  // 64-bit integers become 32-bit, those of inputs and outputs too, as PopRT's converter has it.
+  bool narrow_int64 = false;
   std::vector<std::string> passes;       // run after the default converter passes
   std::vector<std::string> skip_passes;  // left out of the default pipeline
   // Passes that options stand for: each runs at its place in the pipeline, or where `passes` names

@@ -197,7 +197,12 @@ std::vector<const PassDef*> early_pipeline(const Options& options) {
 
 std::vector<const PassDef*> converter_pipeline(const Options& options) {
   if (options.plain) return resolve(kPlain, options);
-  std::vector<const PassDef*> out = resolve(kConverter, options);
+  std::vector<std::string_view> names(std::begin(kConverter), std::end(kConverter));
+  // When shapes are arithmetic no more; Casts that it needs may meet others.
+  if (options.narrow_int64)
+    names.insert(names.end(), {"int64_to_int32", "fuse_consecutive_cast", "eliminate_nop_cast",
+                               "eliminate_deadend", "eliminate_unused_initializer"});
+  std::vector<const PassDef*> out = resolve(names, options);
   add_requested(out, kBeforeUsers, options);
   for (const PassDef* p : passes::sort_passes(options.passes)) out.push_back(p);
   add_requested(out, kAfterUsers, options);

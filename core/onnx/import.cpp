@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "onnx/convert_version.h"
 #include "onnx/elem_type.h"
 #include "onnx/graph_builder.h"
 #include "onnx/limits.h"
@@ -33,7 +32,6 @@ std::unique_ptr<ir::Graph> import_parsed(pb::ModelProto& model, ExternalFiles& f
     fail(ErrorCode::invalid_argument, "the model has no opset_import");
   if (model.graph().output_size() == 0)
     fail(ErrorCode::invalid_argument, "the graph has no output");
-  if (options.convert_version) convert_version(model, options.convert_version);
 
   auto graph = std::make_unique<ir::Graph>(graph_title(model.graph()));
   graph->opsets = read_opsets(model.opset_import());

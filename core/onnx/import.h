@@ -35,8 +35,6 @@ struct ImportOptions {
   // External data may be reached through symbolic and hard links, wherever they lead (the layout of
   // some download caches). Only for models that are trusted.
   bool allow_links = false;
-  // The opset of the standard domain to convert to first; 0: as the model says.
-  int64_t convert_version = 0;
   // A domain whose opset is not imported is an error instead of a warning.
   bool strict = false;
 };

@@ -90,7 +90,7 @@ static void refuses_what_is_wrong_or_not_there(void** state) {
       {"export_popef", "1", "of the command poprt", POPRT_INVALID_ARGUMENT},
       {"input_shape", "x=2,4", "--input_shape is given twice", POPRT_INVALID_ARGUMENT},
       {"batch_size", "2", "--batch_size needs --batch_axis", POPRT_INVALID_ARGUMENT},
-      {"convert_version", "0", "at least 1, found '0'", POPRT_INVALID_ARGUMENT},
+      {"convert_version", "0", "at least 11 and at most 28, found '0'", POPRT_INVALID_ARGUMENT},
       {"convert_version", "9999999999999999999", "whole number", POPRT_INVALID_ARGUMENT},
       {"strict", "maybe", "True or False, found 'maybe'", POPRT_INVALID_ARGUMENT},
       {"passes", "", "the value is empty", POPRT_INVALID_ARGUMENT},

@@ -7,6 +7,7 @@ import subprocess
 import unittest
 from unittest import mock
 
+import onnx_writer as onnx
 from support import DIGITS, CommandTest, model
 
 DIGITS_SHAPE = ["--input_shape", "image=2,1,8,8"]
@@ -245,7 +246,11 @@ class WrongUsage(CommandTest):
 
     def test_numbers_out_of_range(self):
         self.misused(["-i", DIGITS, "--batch_size", "0", "--batch_axis", "0"], "--batch_size", "at least 1", "'0'")
-        self.misused(["-i", DIGITS, "--convert_version", "0"], "--convert_version", "at least 1")
+        for opset in ("0", "6", "10", "29", "-11", "999", "eleven"):
+            self.misused(["-i", DIGITS, "--convert_version", opset], "--convert_version", "at least 11 and at most 28", opset)
+        self.misused(["-i", DIGITS, "--lowest_opset", "29"], "--lowest_opset", "at most 28")
+        self.misused(["-i", DIGITS, "--lowest_opset", "10"], "--lowest_opset", "0 or an opset from 11")
+        self.misused(["-i", DIGITS, "--lowest_opset", "12", "--convert_version", "13"], "only one of them")
 
     def test_empty_values(self):
         self.misused(["-i", ""], "--input_model", "empty")
@@ -313,10 +318,51 @@ class Errors(CommandTest):
         self.fails(["-i", DIGITS, "--batch_size", "2", "--batch_axis", "4"], "image", "axis 4")
 
     def test_opset_that_cannot_be_reached(self):
-        self.fails(["-i", model("relu"), "--convert_version", "999"], "relu.onnx", "opset 13 to 999", "up to")
-        self.fails(["-i", model("unknown_op"), "--convert_version", "17"], "opset 13 to 17", "Frobnicate")
-        said = self.fails(["-i", model("relu"), "--convert_version", "3"], "opset 13 to 3", "Relu")
-        self.assertNotIn("Assertion", said)
+        self.fails(["-i", model("unknown_op"), "--convert_version", "17"], "Frobnicate")
+        self.write("bits.onnx", self.bits())
+        self.fails(["-i", "bits.onnx", "--convert_version", "11", "--output_dir", "new"],
+                   "opset 18 to 11", "BitwiseNot node 'node_y'", "opset 11 has no operator")
+        self.assertFalse(os.path.exists(self.path("new")))
+
+    @staticmethod
+    def bits():
+        """An operator that nothing before opset 18 stands for."""
+        values = [onnx.value(n, onnx.S32, [4]) for n in "xy"]
+        return onnx.model([onnx.node("BitwiseNot", ["x"], ["y"])], values[:1], values[1:], opset=18)
+
+    def test_opset_11_unless_an_operator_needs_another(self):
+        for given, opset in (([], 11), (["--lowest_opset", "0"], 18), (["--lowest_opset", "15"], 15)):
+            self.write("wide.onnx", onnx.model([onnx.node("Relu", ["x"], ["y"])], [onnx.value("x", onnx.F32, [4])],
+                                               [onnx.value("y", onnx.F32, [4])], opset=18))
+            self.succeeds("-i", "wide.onnx", *given)
+            self.assertIn(f'opset {{"": {opset}}}', self.succeeds("wide.optimized.onnx", command="poprt_exec opt"))
+        self.write("bits.onnx", self.bits())
+        ran = self.run_command("-i", "bits.onnx", "--check")
+        self.assertEqual(ran.code, 0, ran.err)
+        self.assertEqual(ran.err.count("BitwiseNot node 'node_y'"), 1, ran.err)
+        self.assertIn("opset 18, the lowest from 11 on", ran.err)
+        self.assertIn('opset {"": 18}', self.succeeds("bits.optimized.onnx", command="poprt_exec opt"))
+
+    def test_64_bit_integers_become_32_bit(self):
+        ids, rows = onnx.value("ids", onnx.S64, [3]), onnx.value("rows", onnx.F32, [3, 2])
+        nodes = [onnx.node("Gather", ["table", "ids"], ["rows"]), onnx.node("Add", ["ids", "ids"], ["twice"])]
+        self.write("lookup.onnx", onnx.model(nodes, [ids], [rows, onnx.value("twice", onnx.S64, [3])],
+                                             [onnx.floats("table", [4, 2], range(8))]))
+        self.npy("ids.npy", "i8", [3], [3, 0, 1])
+        for given, kind in (([], "s32"), (["--skip_passes", "int64_to_int32"], "s64")):
+            self.succeeds("-i", "lookup.onnx", "--export_popef", "--overwrite", *given)
+            text = self.succeeds("lookup.optimized.onnx", command="poprt_exec opt")
+            self.assertIn(f"input %ids : {kind}[3]", text)
+            self.assertIn(f"%twice : {kind}[3]", text)
+            self.succeeds("executable.popef", "--input", "ids=ids.npy", "--output", "rows=rows.npy", "--output",
+                          "twice=twice.npy", command="poprt_exec run")
+            self.assertEqual(self.read_npy(self.path("rows.npy"))[1], [6, 7, 0, 1, 2, 3])
+            self.assertEqual(self.read_npy(self.path("twice.npy"))[1], [6, 0, 2])
+        self.succeeds("-i", "lookup.onnx", "--export_popef", "--overwrite")
+        self.npy("large.npy", "i8", [3], [3, 2**31, 1])
+        ran = self.run_command("executable.popef", "--input", "ids=large.npy", command="poprt_exec run")
+        self.assertEqual(ran.code, 1)
+        self.assertIn("input 'ids' is s32, which does not hold 2147483648", ran.err)
 
     def test_unknown_pass(self):
         self.fails(["-i", DIGITS, *DIGITS_SHAPE, "--passes", "nope"], "'nope'", "--list_all_passes")

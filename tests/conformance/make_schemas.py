@@ -1,11 +1,13 @@
 """Writes core/ir/schemas.inc: what versions an operator has and which attributes each of them takes,
 core/ops/common/schema_types.inc: the element types that it takes, by the schemas of ONNX (ai.onnx, ai.onnx.ml,
 ai.onnx.preview, ai.onnx.preview.training) and of ONNX Runtime (com.microsoft, and what it adds to ai.onnx), and
-core/ops/common/required_inputs.inc: how many inputs it takes, of ai.onnx, and core/ops/common/type_parameters.inc: which
-of its inputs are of one type. Facts only. Needs onnx and onnxruntime; the
+core/ops/common/required_inputs.inc: how many inputs it takes, of ai.onnx, core/ops/common/type_parameters.inc: which
+of its inputs are of one type, and core/opsets/{types,type_sets}.inc: the element types of each input and output of each
+definition of ai.onnx. Facts only. Needs onnx and onnxruntime; the
 versions that a file was made with stand in its first line."""
 
 import os
+import string
 import textwrap
 
 import onnx
@@ -13,6 +15,8 @@ import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as runtime
 
 CORE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "core")
+# The oldest opset that models are converted to.
+OLDEST_TARGET = 11
 DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
 # ONNX Runtime defines them in ai.onnx for every opset.
 OF_RUNTIME = ("LayerNormalization", "SimplifiedLayerNormalization")
@@ -65,6 +69,7 @@ def main():
            for key, names in sorted(types.items()) if names])
     write_input_counts()
     write_type_parameters()
+    write_placed_types()
 
 
 def schemas():
@@ -133,6 +138,41 @@ def write_input_counts():
         before = (name, counts)
     write("ops/common/required_inputs.inc",
           "{operator of ai.onnx, first opset, inputs that must be there, inputs at most; -1: any number}.", items)
+
+
+def write_placed_types():
+    """A letter for each input and output of a definition that opset 11 or a later one has: the set of its types. '*': no
+    tensor, or any; '+' behind a list."""
+    order = list(NAMES.values())
+    sets = {}
+    rows = {}
+
+    def letter(schema, place):
+        constraints = {c.type_param_str: c.allowed_type_strs for c in schema.type_constraints}
+        types = constraints.get(place.type_str, [place.type_str])
+        names = [NAMES[t[7:-1]] for t in types if t.startswith("tensor(") and t[7:-1] in NAMES]
+        if not names:
+            return "*"
+        text = " ".join(sorted(names, key=order.index))
+        return sets.setdefault(text, (string.ascii_letters + string.digits + "!#$%&-./:;<=>?@^_~")[len(sets)])
+
+    def word(schema, places):
+        text = ""
+        for place in places:
+            text += letter(schema, place)
+            if place.option == onnx.defs.OpSchema.FormalParameterOption.Variadic:
+                text += "+"
+        return text
+
+    schemas = [s for s in onnx.defs.get_all_schemas_with_history() if s.domain == "" and not s.deprecated]
+    for s in sorted(schemas, key=lambda s: (s.name, s.since_version)):
+        later = [t.since_version for t in schemas if t.name == s.name and t.since_version > s.since_version]
+        if not later or min(later) > OLDEST_TARGET:
+            rows[s.name, s.since_version] = (word(s, s.inputs), word(s, s.outputs))
+    write("opsets/type_sets.inc", "{letter, element types}: what core/opsets/types.inc calls a set.",
+          ["{'%s', \"%s\"}" % (letter, text) for text, letter in sets.items()])
+    write("opsets/types.inc", "{operator of ai.onnx, first opset, sets of inputs, sets of outputs}; + is a list, * anything.",
+          ['{"%s", %d, "%s", "%s"}' % (*key, *words) for key, words in sorted(rows.items())])
 
 
 def write(path, title, items):

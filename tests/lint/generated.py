@@ -1,4 +1,4 @@
-"""Pages of docs/ whose table a command of poprt_exec prints. Used by operators.py and passes.py."""
+"""Pages of docs/ whose table a command of poprt_exec prints. Used by operators.py, opsets.py and passes.py."""
 
 import os
 import subprocess
@@ -7,10 +7,10 @@ import sys
 import tree
 
 
-def check(page, heading, command, script):
-    """Compares `page` with `heading` and what `POPRT_EXEC command --markdown` prints; --write writes it instead."""
+def check(page, heading, command, script, option="--markdown"):
+    """Compares `page` with `heading` and what `POPRT_EXEC command option` prints; --write writes it instead."""
     path = os.path.join(tree.ROOT, page)
-    table = subprocess.run([sys.argv[1], command, "--markdown"], check=True, capture_output=True, text=True).stdout
+    table = subprocess.run([sys.argv[1], command, option], check=True, capture_output=True, text=True).stdout
     if "--write" in sys.argv:
         with open(path, "w", encoding="utf-8") as f:
             f.write(heading + table)

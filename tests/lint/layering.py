@@ -34,6 +34,7 @@ ALLOWED = {
 }
 # What the tests of a layer may include besides what the layer itself may.
 TEST_EXTRA = {
+    "ops": ["core/opsets/"],  # to which its samples are converted
     "compiler": ["core/device/"],  # what it compiles is run on the emulated device
     "runtime": ["tests/bench/"],  # the ring that the bench compares with
 }

@@ -105,7 +105,7 @@ namespace Poprt
         /// <summary>Outputs to keep, in this order; none: all.</summary>
         public IList<string> Outputs { get; } = new List<string>();
 
-        /// <summary>Opset of the standard domain to convert the model to first; 0: the model's.</summary>
+        /// <summary>Opset of the model that Convert writes, 11 to 28; 0: the model's.</summary>
         public long ConvertVersion { get; set; }
 
         /// <summary>Whether named weights stay tensors of their own, which can be replaced later; slower.</summary>

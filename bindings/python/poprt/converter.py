@@ -14,6 +14,13 @@ _FP8_PARAMS = "F143,F143,0,0"
 _Names = Union[str, Iterable[str], None]
 
 
+class _Opset(int):
+    """An opset that nobody asked for: a newer one will do where an operator needs it."""
+
+
+_DEFAULT_OPSET = _Opset(11)
+
+
 def _names(value: _Names) -> str:
     """Names separated by commas, of a list or of such a text."""
     return value if isinstance(value, str) else ",".join(value or ())
@@ -29,11 +36,13 @@ class Converter:
 
     The arguments are options of command ``poprt``: docs/options.md says what each does. One that tunes a chip is recorded
     when the model is compiled with it (``CompilerOptions.options``); one that is not available is an UnimplementedError.
-    ``convert_version`` None keeps the model's opset. There is no progress bar that ``disable_progress_bar`` could take away.
+    Where nobody gives ``convert_version``, the model gets opset 11 or, with a warning, the lowest one above it that its
+    operators allow; None keeps the model's own. 64-bit integers become 32-bit, those of inputs and outputs too:
+    ``skip_passes="int64_to_int32"`` keeps them. There is no progress bar that ``disable_progress_bar`` could take away.
     Messages of the library go to ``logger`` while a model is converted.
     """
 
-    def __init__(self, *, input_shape: Optional[Mapping[str, Sequence[int]]] = None, convert_version: Optional[int] = None,
+    def __init__(self, *, input_shape: Optional[Mapping[str, Sequence[int]]] = None, convert_version: Optional[int] = _DEFAULT_OPSET,
                  precision: str = "fp32", checkpoints: _Names = None, eightbitsio: bool = False,
                  fp16_skip_op_types: _Names = None, skip_passes: _Names = None, used_passes: Union[str, Iterable[Any]] = (), check: bool = False,
                  disable_fast_norm: bool = False, pack_args: Optional[Mapping[str, Any]] = None, fp8_skip_op_names: _Names = None,
@@ -61,12 +70,14 @@ class Converter:
                  "merge_moe": _names(merge_moe), "remap_mode": _names(remap_mode) if enable_insert_remap else "",
                  "remove_outputs": _names(remove_outputs),
                  "apply_hcsr": "\n".join(f"{kind},{count}" for kind, count in (apply_hcsr or {}).items())}
-        numbers = {"convert_version": convert_version, "batch_size": batch_size, "batch_axis": batch_axis,
+        wish = "lowest_opset" if isinstance(convert_version, _Opset) else "convert_version"
+        numbers = {wish: None if convert_version is None else int(convert_version), "batch_size": batch_size, "batch_axis": batch_axis,
                    "max_tensor_size": None if max_tensor_size == -1 else max_tensor_size}
         # The options of command poprt that the arguments stand for, by name.
         self.options: dict[str, str] = {name: "True" for name, on in flags.items() if on}
         self.options.update((name, text) for name, text in texts.items() if text)
         self.options.update((name, str(number)) for name, number in numbers.items() if number is not None)
+        self.options["narrow_int64"] = "True"
         if quantize:
             self.options["calibration_with_data"] = "True"
         # What runs behind the default passes: names, also of passes in Python, and instances.

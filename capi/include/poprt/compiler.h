@@ -98,7 +98,7 @@ typedef struct poprt_compile_options {
   void* user_data;            /* for both callbacks */
   const char* const* outputs; /* outputs to keep, in this order; none: all */
   size_t output_count;
-  int64_t convert_version; /* opset of the standard domain to convert to first; 0: the model's */
+  int64_t convert_version; /* opset of what convert writes, 11 to 28; 0: the model's */
   /* Engine caching: compile once, later map the file that cache_path keeps under the hash of model
    * (external data included), options and version. A file that is damaged or belongs to something
    * else is compiled again, with a warning in the log. POPART_CACHE_DIR in the environment turns

@@ -59,7 +59,7 @@ struct CompilerOptions {
   // What it throws comes out of the compiling function, when that has ended.
   std::function<void(double done, const std::string& what)> progress;
   std::function<void(const PassReport&)> afterPass;  // after each pass; the same
-  int64_t convertVersion = 0;  // opset of the standard domain to convert to first; 0: the model's
+  int64_t convertVersion = 0;  // opset of what convert writes, 11 to 28; 0: the model's
   bool allowLinks = false;     // see poprt_compile_options
   bool strict = false;         // see poprt_compile_options
   Winograd winograd = Winograd::standard;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "base/tensor.h"
 #include "common/arguments.h"
@@ -76,6 +77,35 @@ GivenInput read_given(const std::string& word, const std::string& option) {
   return given;
 }
 
+namespace {
+
+template <class From, class To>
+void convert_integers(Array& a, const std::string& name, poprt_dtype dtype) {
+  std::vector<From> from(a.data.size() / sizeof(From));
+  std::vector<To> to(from.size());
+  if (!from.empty()) std::memcpy(from.data(), a.data.data(), a.data.size());
+  for (size_t i = 0; i < from.size(); i++) {
+    if (!std::in_range<To>(from[i]))
+      throw Failure(fmt::format("input '{}' is {}, which does not hold {}", name,
+                                poprt_dtype_name(dtype), from[i]));
+    to[i] = static_cast<To>(from[i]);
+  }
+  a.data.resize(to.size() * sizeof(To));
+  if (!to.empty()) std::memcpy(a.data.data(), to.data(), a.data.size());
+  a.dtype = dtype;
+}
+
+// Inputs of 32-bit and 64-bit integers take either, when the values fit: converted models have the
+// former, the programs that made the data the latter.
+void fit_integers(Array& a, const std::string& name, poprt_dtype dtype) {
+  if (a.dtype == POPRT_DTYPE_S64 && dtype == POPRT_DTYPE_S32)
+    convert_integers<int64_t, int32_t>(a, name, dtype);
+  else if (a.dtype == POPRT_DTYPE_S32 && dtype == POPRT_DTYPE_S64)
+    convert_integers<int32_t, int64_t>(a, name, dtype);
+}
+
+}  // namespace
+
 void fill_inputs(const std::vector<const poprt_anchor*>& anchors, std::vector<AnchorMemory>& memory,
                  const std::vector<std::string>& words, const std::vector<std::string>& pb_words,
                  bool random_rest, const std::function<bool(const std::string&)>& not_needed) {
@@ -86,6 +116,7 @@ void fill_inputs(const std::vector<const poprt_anchor*>& anchors, std::vector<An
     const size_t i = find_anchor(anchors, name, "input");
     if (given[i]) throw Usage(fmt::format("{}: input '{}' is given twice", option, name));
     if (option != "--input-pb") a = from_bits(std::move(a), poprt_anchor_dtype(anchors[i]), path);
+    fit_integers(a, name, poprt_anchor_dtype(anchors[i]));
     std::string found = fmt::format("{}[", poprt_dtype_name(a.dtype));
     for (size_t d = 0; d < a.shape.size(); d++)
       found += fmt::format("{}{}", d ? "," : "", a.shape[d]);

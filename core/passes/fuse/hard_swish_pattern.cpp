@@ -1,5 +1,6 @@
 #include <string_view>
 
+#include "ir/newest.h"
 #include "ops/op.h"
 #include "passes/rewrite.h"
 
@@ -38,7 +39,7 @@ void run(Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) {
     const DType dtype = n.output()->dtype();
     if ((!n.is("Mul") && !n.is("Div")) || !is_plain_float(dtype) || dtype == DType::f64) return;
-    if (!ops::find_op("", "HardSwish", n.opset())) return;
+    const std::string domain(ops::find_op("", "HardSwish", n.opset()) ? "" : ir::kNewestDomain);
     const Product p = factors_of(n);
     if (p.factors.size() != 2) return;
     for (size_t side = 0; side < 2; side++) {
@@ -47,7 +48,7 @@ void run(Graph& graph, PassContext& context) {
                                                : nullptr;
       if (!x || x != p.factors[1 - side] || !same_static_shape(x, n.output()) || !context.allow())
         continue;
-      replace_node(n, insert_node(n, "HardSwish", "", {x})->output());
+      replace_node(n, insert_node(n, "HardSwish", domain, {x})->output());
       return;
     }
   });
@@ -56,11 +57,10 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef hard_swish_pattern_pass;
-const PassDef hard_swish_pattern_pass = {
-    .name = "hard_swish_pattern",
-    .summary = "recognises x * clip(x + 3, 0, 6) / 6",
-    .condition = "every value in between has no other reader; opset 14 on",
-    .numerics = Numerics::rounding,
-    .run = run};
+const PassDef hard_swish_pattern_pass = {.name = "hard_swish_pattern",
+                                         .summary = "recognises x * clip(x + 3, 0, 6) / 6",
+                                         .condition = "every value in between has no other reader",
+                                         .numerics = Numerics::rounding,
+                                         .run = run};
 
 }  // namespace poprt::passes

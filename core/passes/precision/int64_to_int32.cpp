@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/log.h"
 #include "ops/facts.h"
 #include "passes/retype.h"
 #include "passes/rewrite.h"
@@ -19,8 +20,30 @@ bool is_s64_parameter(const ir::Use& use) {
   return ops::in_mask(ops::facts_of(*use.node).s64_inputs, use.input);
 }
 
+// The largest and the least of all s64 stand for "without end", as they do in s32.
+bool loses(int64_t value) {
+  using Wide = std::numeric_limits<int64_t>;
+  using Narrow = std::numeric_limits<int32_t>;
+  return (value > Narrow::max() && value != Wide::max()) ||
+         (value < Narrow::min() && value != Wide::min());
+}
+
+// What is computed from them is another number.
+void warn_of_losses(const Graph& graph) {
+  for (const ir::Value* v : graph.values()) {
+    if (!v->is_constant() || v->dtype() != DType::s64) continue;
+    if (std::all_of(v->uses().begin(), v->uses().end(), is_s64_parameter)) continue;
+    const auto values = v->constant().values<int64_t>();
+    if (const auto found = std::find_if(values.begin(), values.end(), loses); found != values.end())
+      log().warn(
+          "int64_to_int32: constant '{}' holds {}, which becomes {} in 32 bits", v->name(), *found,
+          *found > 0 ? std::numeric_limits<int32_t>::max() : std::numeric_limits<int32_t>::min());
+  }
+}
+
 void run(Graph& graph, PassContext& context) {
   if (!context.allow()) return;
+  for_each_graph(graph, warn_of_losses);
   retype(graph, {.from = DType::s64,
                  .to = DType::s32,
                  .onnx_from = 7,

@@ -13,9 +13,9 @@ from poprt.errors import InvalidArgumentError, NotFoundError, UnimplementedError
 
 DATA = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data")
 
-# The documented defaults. convert_version has another one: every opset runs here, and not every model can be made 11.
+# The documented defaults.
 DEFAULTS = {
-    "input_shape": None, "precision": "fp32", "checkpoints": None, "eightbitsio": False, "fp16_skip_op_types": None,
+    "input_shape": None, "convert_version": 11, "precision": "fp32", "checkpoints": None, "eightbitsio": False, "fp16_skip_op_types": None,
     "skip_passes": None, "check": False, "disable_fast_norm": False, "pack_args": None, "fp8_skip_op_names": None,
     "fp8_params": "F143,F143,0,0", "quantize": False, "enable_insert_remap": False, "enable_erf_gelu": False,
     "serialize_matmul": None, "serialize_matmul_add": None, "merge_matmul": None, "merge_matmul_add": None, "merge_moe": None,
@@ -62,7 +62,7 @@ class ConverterTest(unittest.TestCase):
             self.assertEqual(parameters.pop(name).default, default, name)
         for name, default in LISTS.items():
             self.assertEqual(list(parameters.pop(name).default), default, name)
-        self.assertEqual(list(parameters), ["convert_version"])
+        self.assertEqual(list(parameters), [])
         self.assertIs(poprt.Converter, Converter)
 
     def test_convert_returns_a_new_model_of_the_same_type(self):
@@ -75,8 +75,18 @@ class ConverterTest(unittest.TestCase):
         runner = poprt.Runner(Compiler.compile(made.data))
         self.assertEqual([d.shape for d in runner.get_execute_inputs()], [[2, 4]])
 
-    def test_defaults_are_no_options_but_precision(self):
-        self.assertEqual(Converter().options, {"precision": "fp32"})
+    def test_options_by_default(self):
+        self.assertEqual(Converter().options, {"precision": "fp32", "lowest_opset": "11", "narrow_int64": "True"})
+
+    def test_an_opset_that_is_asked_for_is_no_wish(self):
+        self.assertEqual(Converter(convert_version=11).options["convert_version"], "11")
+        self.assertNotIn("lowest_opset", Converter(convert_version=11).options)
+        for options in (Converter(convert_version=None).options,):
+            self.assertFalse({"lowest_opset", "convert_version"} & set(options))
+
+    def test_integers_are_narrowed_unless_the_pass_is_skipped(self):
+        self.assertIn("input ids: dtype - s32", self.convert("lookup.onnx").show())
+        self.assertIn("input ids: dtype - s64", self.convert("lookup.onnx", skip_passes="int64_to_int32").show())
 
     def test_arguments_become_options(self):
         made = Converter(input_shape={"a": [1, 2], "b": (3,)}, used_passes=["p", "q"], skip_passes="r, s", remap_mode=["before_add"],
@@ -88,7 +98,7 @@ class ConverterTest(unittest.TestCase):
             "enable_insert_remap": "True", "serialize_matmul": "m=4/input_channels/True\nn=2", "max_tensor_size": "64",
             "remove_outputs": "y", "checkpoints": "w", "batch_size": "3", "batch_axis": "0", "convert_version": "13",
             "calibration_with_data": "True", "apply_hcsr": "fp32,[512,1],50", "pack_args": "max_valid_num=40",
-            "fp8_params": "F152,F143,0,0", "precision": "fp32"})
+            "fp8_params": "F152,F143,0,0", "precision": "fp32", "narrow_int64": "True"})
 
     def test_every_argument_is_taken_or_refused_by_name(self):
         shape = {"input_shape": {"x": [2, 4]}}
@@ -96,7 +106,7 @@ class ConverterTest(unittest.TestCase):
                   "fp8_params": "F152,F143,0,0", "pack_args": {"a": 1}, "serialize_matmul": {"m": "2"}, "max_tensor_size": 64,
                   "serialize_matmul_add": {"m/a": "2"}, "merge_matmul": "a,b", "merge_matmul_add": "a,b", "merge_moe": "a,b",
                   "batch_size": 2, "apply_hcsr": {"fp32,[1]": 2}, "used_passes": ["sort_graph"], "remove_outputs": ["none"],
-                  "remap_mode": ["before_add"], "precision": "fp16", "batch_axis": 0}
+                  "remap_mode": ["before_add"], "precision": "fp16", "convert_version": 13, "batch_axis": 0}
         refused = {"eightbitsio", "pack_args", "fp8_skip_op_names", "fp8_params", "apply_hcsr"}
         wrong = {"quantize": InvalidArgumentError, "batch_size": InvalidArgumentError, "batch_axis": InvalidArgumentError,
                  "checkpoints": NotFoundError, "remove_outputs": NotFoundError}

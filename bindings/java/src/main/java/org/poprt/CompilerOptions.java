@@ -267,9 +267,9 @@ public final class CompilerOptions {
   }
 
   /**
-   * Converts the model to another opset first.
+   * The opset of the model that convert writes.
    *
-   * @param opset of the standard domain; 0, the default: the model's
+   * @param opset from 11 to 28; 0, the default: the model's
    * @return this
    */
   public CompilerOptions convertVersion(long opset) {

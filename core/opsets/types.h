@@ -1,0 +1,18 @@
+// The element types that a definition of ai.onnx takes, by ONNX's schemas.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/dtype.h"
+
+namespace poprt::opsets {
+
+// Input (output) `i` of the definition of `op` that `opset` has may be of this type. True for what
+// the schemas do not tell: an operator without one, a type that is not known, no tensor. For opsets
+// from 11 on.
+bool input_allows(std::string_view op, int64_t opset, size_t i, DType dtype);
+bool output_allows(std::string_view op, int64_t opset, size_t i, DType dtype);
+
+}  // namespace poprt::opsets

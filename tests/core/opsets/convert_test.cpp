@@ -1,0 +1,303 @@
+// What converting a graph promises as a whole; each operator:
+// tests/core/ops/converted_samples_test.
+#include "opsets/convert.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "ir/schemas.h"
+#include "ir/text.h"
+#include "support/graph_eval.h"
+
+namespace poprt::opsets {
+namespace {
+
+std::unique_ptr<ir::Graph> parsed(std::string_view body, int opset) {
+  auto graph =
+      ir::parse_text(fmt::format("graph \"g\" opset {{\"\": {}}} {{\n{}\n}}", opset, body));
+  ops::infer(*graph);
+  return graph;
+}
+
+std::string ops_of(const ir::Graph& graph) {
+  std::string s;
+  for (const ir::Node* n : graph.nodes())
+    s += (s.empty() ? "" : " ") + (n->domain.empty() ? "" : n->domain + ".") + n->op_type;
+  return s;
+}
+
+// Converts, and the numbers stay; the result for a closer look.
+std::unique_ptr<ir::Graph> convert_from(std::string_view body, int opset, int64_t target,
+                                        std::string_view operators) {
+  const auto before = parsed(body, opset);
+  auto graph = parsed(body, opset);
+  convert(*graph, target);
+  EXPECT_EQ(opset_of(*graph), target);
+  EXPECT_EQ(ops_of(*graph), operators) << ir::to_text(*graph);
+  for (const ir::Node* n : graph->nodes()) EXPECT_NO_THROW(ir::check_attributes(*n));
+  EXPECT_NO_THROW(ops::infer(*graph));
+  test::expect_same_results(*before, *graph, 1e-5);
+  return graph;
+}
+
+// One line that holds all of `parts`.
+void expect_refusal(std::string_view body, int opset, int64_t target,
+                    const std::vector<std::string>& parts,
+                    ErrorCode code = ErrorCode::unimplemented) {
+  const auto graph = parsed(body, opset);
+  try {
+    convert(*graph, target);
+    ADD_FAILURE() << "nothing was refused";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), code);
+    EXPECT_EQ(e.message().find('\n'), std::string::npos);
+    for (const std::string& part : parts)
+      EXPECT_NE(e.message().find(part), std::string::npos) << e.message();
+  }
+}
+
+constexpr std::string_view kRelu = "input %x : f32[2,3]\n%y : ? = Relu(%x) \"act\"\noutput %y";
+
+TEST(ConvertOpset, RefusesTargetsThatAreNone) {
+  for (const int64_t target :
+       {int64_t{0}, int64_t{1}, int64_t{6}, int64_t{10}, kNewest + 1, int64_t{-5}, int64_t{999},
+        std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()})
+    expect_refusal(kRelu, 13, target,
+                   {"from 11 to " + std::to_string(kNewest), std::to_string(target)},
+                   ErrorCode::invalid_argument);
+}
+
+TEST(ConvertOpset, RefusesSourcesOlderThan7) {
+  expect_refusal(kRelu, 6, 11, {"opset 6 to 11", "opsets 7 to"});
+}
+
+TEST(ConvertOpset, NothingOfAiOnnxIsNothingToDo) {
+  auto graph = ir::parse_text(
+      "graph \"g\" opset {\"com.microsoft\": 1} {\ninput %x : f32[2]\n"
+      "%y : f32[2] = com.microsoft.Gelu(%x)\noutput %y\n}");
+  convert(*graph, 12);
+  EXPECT_EQ(ops_of(*graph), "com.microsoft.Gelu");
+}
+
+TEST(ConvertOpset, OtherDomainsStay) {
+  auto graph = ir::parse_text(
+      "graph \"g\" opset {\"\": 20, \"com.microsoft\": 1, \"ai.onnx.ml\": 3} {\n"
+      "input %x : f32[2]\n%a : f32[2] = com.microsoft.Gelu(%x)\n%b : f32[2] = Gelu(%a)\n"
+      "%y : f32[2] = ai.onnx.ml.Scaler(%b) {offset = [1.0], scale = [2.0]}\noutput %y\n}");
+  convert(*graph, 11);
+  EXPECT_EQ(ops_of(*graph), "com.microsoft.Gelu Div Erf Add Mul Mul ai.onnx.ml.Scaler");
+  EXPECT_EQ(graph->opsets,
+            (std::map<std::string, int64_t>{{"", 11}, {"ai.onnx.ml", 3}, {"com.microsoft", 1}}));
+}
+
+TEST(ConvertOpset, TheOtherNameOfTheDomainBecomesTheUsualOne) {
+  auto graph = ir::parse_text(
+      "graph \"g\" opset {\"ai.onnx\": 13} {\ninput %x : f32[2]\n"
+      "%y : f32[2] = ai.onnx.Relu(%x)\noutput %y\n}");
+  convert(*graph, 11);
+  EXPECT_EQ(ops_of(*graph), "Relu");
+  EXPECT_EQ(graph->opsets, (std::map<std::string, int64_t>{{"", 11}}));
+}
+
+TEST(ConvertOpset, NamesOfOutputsAndNodesStay) {
+  const auto graph = convert_from("input %x : f32[2,3]\n%y : ? = Gelu(%x) \"my gelu\"\noutput %y",
+                                  20, 13, "Div Erf Add Mul Mul");
+  EXPECT_EQ(graph->outputs()[0]->name(), "y");
+  for (const ir::Node* n : graph->nodes()) EXPECT_EQ(n->name, "my gelu");
+}
+
+TEST(ConvertOpset, AnInputThatIsTheResultGetsANode) {
+  convert_from(
+      "input %x : f32[2,3]\nconst %a : s64[0] = []\n"
+      "%y : ? = ReduceSum(%x, %a) {noop_with_empty_axes = 1}\noutput %y",
+      13, 11, "Unsqueeze ReduceSum");
+  convert_from("input %x : f32[2,3]\nconst %a : s64[0] = []\n%y : ? = Squeeze(%x, %a)\noutput %y",
+               13, 11, "Identity");
+}
+
+TEST(ConvertOpset, SubgraphsAreConverted) {
+  auto graph = ir::parse_text(R"(graph "g" opset {"": 20} {
+  input %c : bool[]
+  input %x : f32[2,3]
+  const %axes : s64[1] = [1]
+  %y : f32[2,3] = If(%c) {else_branch = graph "e" {
+    %e : f32[2,3] = Gelu(%x)
+    output %e
+  }, then_branch = graph "t" {
+    %u : f32[2,1,3] = Unsqueeze(%x, %axes)
+    %t : f32[2,3] = Squeeze(%u, %axes)
+    output %t
+  }}
+  output %y
+})");
+  convert(*graph, 11);
+  const ir::Node* branch = graph->nodes().at(0);
+  std::vector<std::string> inside;
+  ir::for_each_subgraph(*branch, [&](const ir::Graph& sub) { inside.push_back(ops_of(sub)); });
+  EXPECT_EQ(inside, (std::vector<std::string>{"Div Erf Add Mul Mul", "Unsqueeze Squeeze"}));
+  ir::for_each_subgraph(*branch, [&](const ir::Graph& sub) {
+    for (const ir::Node* n : sub.nodes()) EXPECT_NO_THROW(ir::check_attributes(*n));
+  });
+}
+
+TEST(ConvertOpset, ARefusalInASubgraphNamesItsNode) {
+  expect_refusal(R"(input %c : bool[]
+  input %x : s32[2]
+  %y : s32[2] = If(%c) {else_branch = graph "e" {
+    %e : s32[2] = BitwiseNot(%x) "inner"
+    output %e
+  }, then_branch = graph "t" {
+    %t : s32[2] = Identity(%x)
+    output %t
+  }}
+  output %y)",
+                 18, 13, {"BitwiseNot", "'inner'", "opset 18 to 13"});
+}
+
+TEST(ConvertOpset, SaysWhichTypeIsNotThere) {
+  expect_refusal("input %x : bf16[2]\n%y : ? = Neg(%x) \"n\"\noutput %y", 13, 12,
+                 {"Neg node 'n'", "input 0 is bf16", "opset 12"});
+}
+
+TEST(ConvertOpset, SaysWhatMustBeConstant) {
+  expect_refusal(
+      "input %x : f32[2,1]\ninput %a : s64[1]\n%y : f32[2] = Squeeze(%x, %a) \"s\"\noutput %y", 13,
+      11, {"Squeeze node 's'", "'a'", "constant", "axes"});
+}
+
+TEST(ConvertOpset, SaysWhichAttributeIsNew) {
+  expect_refusal(
+      "input %x : f32[1,1,5,5]\n%y : ? = AveragePool(%x) {dilations = [2, 2], "
+      "kernel_shape = [2, 2]} \"pool\"\noutput %y",
+      19, 18, {"AveragePool node 'pool'", "'dilations'", "opset 19"});
+}
+
+TEST(ConvertOpset, AttributesThatSayNothingNewGo) {
+  convert_from(
+      "input %x : f32[1,1,5,5]\n%y : ? = AveragePool(%x) {dilations = [1, 1], "
+      "kernel_shape = [2, 2]}\noutput %y",
+      19, 11, "AveragePool");
+}
+
+TEST(ConvertOpset, SoftmaxOverSeveralAxes) {
+  constexpr std::string_view kOld =
+      "input %x : f32[2,3,4]\n%y : ? = Softmax(%x) {axis = 1}\noutput %y";
+  convert_from(kOld, 11, 13, "Flatten Softmax Reshape");
+  convert_from(kOld, 11, 12, "Softmax");
+  convert_from("input %x : f32[2,3,4]\n%y : ? = LogSoftmax(%x) {axis = 1}\noutput %y", 13, 11,
+               "Transpose LogSoftmax Transpose");
+  convert_from("input %x : f32[2,3,1,1]\n%y : ? = Softmax(%x) {axis = 1}\noutput %y", 13, 11,
+               "Softmax");
+  // A result whose rank alone is known takes its shape when it is run.
+  auto graph = parsed("input %x : f32[N,3,4]\n%y : ? = Softmax(%x) {axis = 1}\noutput %y", 11);
+  convert(*graph, 13);
+  EXPECT_EQ(ops_of(*graph), "Flatten Softmax Shape Reshape");
+}
+
+TEST(ConvertOpset, BatchNormalization) {
+  constexpr std::string_view kInputs =
+      "input %x : f32[2,3,4]\nconst %s : f32[3] = [1.0, 2.0, 0.5]\nconst %b : f32[3] = [0.0, 1.0, "
+      "2.0]\n"
+      "const %m : f32[3] = [0.5, 0.0, 1.0]\nconst %v : f32[3] = [1.0, 4.0, 2.0]\n";
+  const auto with = [&](std::string_view rest) { return std::string(kInputs) + std::string(rest); };
+  convert_from(with("%y : ? = BatchNormalization(%x, %s, %b, %m, %v)\noutput %y"), 9, 20,
+               "BatchNormalization");
+  convert_from(with("%y : ? = BatchNormalization(%x, %s, %b, %m, %v)\noutput %y"), 15, 11,
+               "BatchNormalization");
+  convert_from(with("%y : ?, %a : ?, %c : ? = BatchNormalization(%x, %s, %b, %m, %v) "
+                    "{training_mode = 1}\noutput %y\noutput %a\noutput %c"),
+               15, 11,
+               "ReduceMean Sub Mul ReduceMean Add Sqrt Div Mul Add Reshape Mul Mul Add Reshape Mul "
+               "Mul Add");
+}
+
+TEST(ConvertOpset, UpsampleBecomesResize) {
+  convert_from(
+      "input %x : f32[1,1,2,3]\n%y : ? = Upsample(%x) {mode = \"nearest\", scales = "
+      "[1.0, 1.0, 2.0, 2.0]}\noutput %y",
+      7, 13, "Resize");
+  convert_from(
+      "input %x : f32[1,1,2,3]\nconst %s : f32[4] = [1.0, 1.0, 2.0, 1.5]\n"
+      "%y : ? = Upsample(%x, %s) {mode = \"linear\"}\noutput %y",
+      9, 19, "Resize");
+  convert_from(
+      "input %x : f32[1,1,4,6]\nconst %s : f32[4] = [1.0, 1.0, 0.5, 0.7]\n"
+      "%y : ? = Resize(%x, %s)\noutput %y",
+      10, 11, "Resize");
+  expect_refusal(
+      "input %x : f32[1,1,4,6]\nconst %s : f32[4] = [1.0, 1.0, 0.5, 2.0]\n"
+      "%y : ? = Resize(%x, %s) \"r\"\noutput %y",
+      10, 11, {"Resize node 'r'", "shrinks"});
+}
+
+TEST(ConvertOpset, IntegersThatOlderOperatorsDoNotTake) {
+  for (const std::string_view type : {"s8", "u8", "s32", "s64"}) {
+    SCOPED_TRACE(type);
+    const auto body = [&](std::string_view rest) {
+      return fmt::format("input %x : {0}[5]\ninput %z : {0}[5]\n{1}\noutput %y", type, rest);
+    };
+    convert_from(body("%y : ? = Max(%x, %z)"), 13, 11, "Greater Where");
+    convert_from(body("%y : ? = Min(%x, %z, %z)"), 13, 11, "Less Where Less Where");
+    convert_from(body("%y : ? = Clip(%x, %z)"), 13, 11, "Greater Where");
+    const bool byte = type == "s8" || type == "u8";
+    convert_from(body("%y : ? = Add(%x, %z)"), 14, 11, byte ? "Cast Cast Add Cast" : "Add");
+  }
+  convert_from("input %x : bool[2,3]\n%y : ? = ReduceMax(%x) {keepdims = 0}\noutput %y", 20, 11,
+               "Cast ReduceMax Cast");
+}
+
+TEST(ConvertOpset, ConstantsOfOperatorsThatAreMissing) {
+  auto graph = parsed(
+      "input %x : f32[4]\nconst %n : s64[] = 4\n%w : ? = HannWindow(%n)\n"
+      "%y : ? = Mul(%x, %w)\noutput %y",
+      17);
+  convert(*graph, 11);
+  EXPECT_EQ(ops_of(*graph), "Mul");
+}
+
+TEST(ConvertOpset, TheLowestThatWorksAndWhy) {
+  const std::string body =
+      "input %x : s32[4]\n%a : ? = BitwiseNot(%x) \"bits\"\n%y : ? = Relu(%a)\noutput %y";
+  auto graph = parsed(body, 20);
+  const std::string why = convert_to_lowest(graph, 11);
+  EXPECT_EQ(opset_of(*graph), 18);
+  EXPECT_NE(why.find("BitwiseNot node 'bits'"), std::string::npos) << why;
+  auto fine = parsed(kRelu.data(), 20);
+  EXPECT_EQ(convert_to_lowest(fine, 11), "");
+  EXPECT_EQ(opset_of(*fine), 11);
+  auto older = parsed(kRelu.data(), 9);
+  EXPECT_EQ(convert_to_lowest(older, 11), "");
+  EXPECT_EQ(opset_of(*older), 11);
+}
+
+TEST(ConvertOpset, WhatWouldBeSlowerIsKeptUnlessAskedFor) {
+  const std::string body =
+      "input %x : s8[2,3]\nconst %s : f32[3] = [1.0, 0.5, 2.0]\n"
+      "%y : ? = DequantizeLinear(%x, %s) {axis = 1} \"q\"\noutput %y";
+  auto graph = parsed(body, 13);
+  const std::string why = convert_to_lowest(graph, 11);
+  EXPECT_EQ(opset_of(*graph), 13);
+  EXPECT_NE(why.find("slower"), std::string::npos) << why;
+  convert_from(body, 13, 11, "Cast Mul");
+}
+
+TEST(ConvertOpset, WhatPassesMadeFitsTheGraphsOpset) {
+  auto graph = ir::parse_text(
+      "graph \"g\" opset {\"\": 13} {\ninput %x : f32[2]\n"
+      "%y : f32[2] = poprt.onnx.Gelu(%x)\noutput %y\n}");
+  settle(*graph);
+  EXPECT_EQ(ops_of(*graph), "Div Erf Add Mul Mul");
+  EXPECT_EQ(opset_of(*graph), 13);
+}
+
+TEST(ConvertOpset, TheListingNamesEveryChange) {
+  const std::string text = listing();
+  for (const char* part :
+       {"| Squeeze | 13 |", "| LayerNormalization | 17 |", "| Upsample | 10 | Resize |",
+        "| DeformConv | 19 | new | of constants only"})
+    EXPECT_NE(text.find(part), std::string::npos) << part;
+}
+
+}  // namespace
+}  // namespace poprt::opsets

@@ -1,0 +1,28 @@
+#include "opsets/types.h"
+
+#include <gtest/gtest.h>
+
+namespace poprt::opsets {
+namespace {
+
+TEST(OpsetTypes, ByDefinition) {
+  EXPECT_TRUE(input_allows("Add", 13, 0, DType::bf16));
+  EXPECT_FALSE(input_allows("Add", 12, 0, DType::bf16));
+  EXPECT_FALSE(input_allows("Add", 13, 1, DType::u8));
+  EXPECT_TRUE(input_allows("Add", 14, 1, DType::u8));
+  EXPECT_FALSE(output_allows("Shape", 11, 0, DType::s32));
+}
+
+TEST(OpsetTypes, ListsTakeOneSet) {
+  EXPECT_TRUE(input_allows("Max", 11, 7, DType::f32));
+  EXPECT_FALSE(input_allows("Max", 11, 7, DType::s32));
+}
+
+TEST(OpsetTypes, WhatNobodyTellsIsAllowed) {
+  EXPECT_TRUE(input_allows("Frobnicate", 11, 0, DType::f32));
+  EXPECT_TRUE(input_allows("Add", 11, 0, DType::undefined));
+  EXPECT_TRUE(input_allows("Add", 11, 9, DType::u8));
+}
+
+}  // namespace
+}  // namespace poprt::opsets
