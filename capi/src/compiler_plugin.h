@@ -64,6 +64,9 @@ typedef struct poprt_compiler_plugin {
   // Writes the hash of a model's bytes and external data, 64 digits.
   void (*hash)(const poprt_plugin_source* source, int allow_links, const poprt_plugin_sink* sink,
                poprt_plugin_error* error);
+  // Writes several ONNX models as one.
+  void (*fuse)(const char* const* onnx_paths, size_t count, const char* out_onnx_path,
+               poprt_plugin_error* error);
 } poprt_compiler_plugin;
 
 // The plugin's only symbol; static storage.

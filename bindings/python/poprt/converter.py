@@ -8,9 +8,9 @@ import tempfile
 from typing import Any, Iterable, Mapping, Optional, Sequence, TypeVar, Union
 
 from ._log import LogSubscription
-from .compiler import CompilerOptions, _Compilation
+from .compiler import Compiler, CompilerOptions, _Compilation
 
-__all__ = ["Converter"]
+__all__ = ["Converter", "MFConverter"]
 
 _Model = TypeVar("_Model")
 _FP8_PARAMS = "F143,F143,0,0"
@@ -25,6 +25,17 @@ def _names(value: _Names) -> str:
 def _words(pairs: Optional[Mapping[str, Any]]) -> str:
     """KEY=VAL, one a line."""
     return "\n".join(f"{key}={value}" for key, value in (pairs or {}).items())
+
+
+def _read(kind: type[_Model], path: str, files: int) -> _Model:
+    """A model that the library has written into a folder of so many files."""
+    if len(os.listdir(os.path.dirname(path))) > files:
+        raise ValueError("the converted model is larger than the 2 GiB that a ModelProto holds: use Compiler.convert or "
+                         "Compiler.fuse, which write files")
+    made = kind()
+    with open(path, "rb") as file:
+        made.ParseFromString(file.read())  # type: ignore[attr-defined]
+    return made
 
 
 class Converter:
@@ -89,13 +100,31 @@ class Converter:
                     file.write(model.SerializeToString())  # type: ignore[attr-defined]
                 with _Compilation(None, CompilerOptions(options=self.options)) as compiler:
                     compiler.convert_file(source, result)
-                if len(os.listdir(folder)) > 2:
-                    raise ValueError("the converted model is larger than the 2 GiB that a ModelProto holds: use "
-                                     "Compiler.convert, which writes files")
-                made = type(model)()
-                with open(result, "rb") as file:
-                    made.ParseFromString(file.read())  # type: ignore[attr-defined]
-                return made
+                return _read(type(model), result, 2)
         finally:
             if listening is not None:
                 listening.close()
+
+
+class MFConverter:
+    """Fuses models: several ONNX models become one, of which a run computes one.
+
+    Inputs and outputs of the first are called ``graph0/NAME``, of the second ``graph1/NAME`` and so on; the input ``index``
+    (uint32, one element) says which model runs, and runners fill it in. Compile the result with
+    ``Compiler.compile(model, None, options)``.
+    """
+
+    def convert(self, models: Sequence[_Model]) -> _Model:
+        """The fused model, of the type of the given ones (onnx.ModelProto), which were converted before, each with its own
+        options. Models of several opsets become those of the newest."""
+        models = list(models)
+        if not models:
+            raise ValueError("there are no models to fuse")
+        with tempfile.TemporaryDirectory(prefix="poprt_") as folder:
+            result, paths = os.path.join(folder, "fused.onnx"), []
+            for number, model in enumerate(models):
+                paths.append(os.path.join(folder, f"model{number}.onnx"))
+                with open(paths[-1], "wb") as file:
+                    file.write(model.SerializeToString())  # type: ignore[attr-defined]
+            Compiler.fuse(paths, result)
+            return _read(type(models[0]), result, len(paths) + 1)
