@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -129,41 +130,50 @@ fs::path popef_path(const GivenOptions& given, const std::string& input) {
   return path;
 }
 
-void run_random(const poprt_executable* executable) {
-  const Runner runner = make_runner(executable, 0);
+// Anchors whose names begin with `prefix`, with random inputs.
+void run_random(poprt_runner* runner, const std::string& prefix) {
   std::vector<AnchorMemory> memory;
-  std::vector<const void*> inputs;
-  std::vector<void*> outputs;
-  const auto ins = inputs_of(runner.get()), outs = outputs_of(runner.get());
+  std::vector<poprt_input> inputs;
+  std::vector<poprt_output> outputs;
+  const auto ins = inputs_of(runner), outs = outputs_of(runner);
   memory.reserve(ins.size() + outs.size());
   int64_t batch = 1;
-  for (size_t i = 0; i < ins.size(); i++) {
-    memory.emplace_back(ins[i]);
-    fill_random(ins[i], memory.back().data(), i + 1);
-    inputs.push_back(memory.back().data());
-    if (poprt_anchor_rank(ins[i]) > 0) {  // smallest leading dimension, as PopRT reports it
-      const int64_t d = poprt_anchor_shape(ins[i])[0];
-      batch = i == 0 ? d : std::min(batch, d);
+  for (const poprt_anchor* a : ins) {
+    if (!std::string_view(poprt_anchor_name(a)).starts_with(prefix)) continue;
+    memory.emplace_back(a);
+    fill_random(a, memory.back().data(), inputs.size() + 1);
+    if (poprt_anchor_rank(a) > 0) {  // smallest leading dimension, as PopRT reports it
+      const int64_t d = poprt_anchor_shape(a)[0];
+      batch = inputs.empty() ? d : std::min(batch, d);
     }
+    inputs.push_back({poprt_anchor_name(a), 0, memory.back().data(), memory.back().bytes()});
   }
   for (const poprt_anchor* a : outs) {
+    if (!std::string_view(poprt_anchor_name(a)).starts_with(prefix)) continue;
     memory.emplace_back(a);
-    outputs.push_back(memory.back().data());
+    outputs.push_back({poprt_anchor_name(a), 0, memory.back().data(), memory.back().bytes()});
   }
+  const auto run = [&] {
+    check(
+        poprt_runner_execute(runner, inputs.data(), inputs.size(), outputs.data(), outputs.size()));
+  };
   using Clock = std::chrono::steady_clock;
   std::vector<double> ms;
-  for (int warm = 0; warm < 3; warm++)
-    check(poprt_runner_execute_indexed(runner.get(), inputs.data(), outputs.data()));
+  for (int warm = 0; warm < 3; warm++) run();
   const auto begin = Clock::now();
   while (ms.size() < 10 || (Clock::now() - begin < std::chrono::seconds(1) && ms.size() < 100000)) {
     const auto t0 = Clock::now();
-    check(poprt_runner_execute_indexed(runner.get(), inputs.data(), outputs.data()));
+    run();
     ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - t0).count());
   }
   std::nth_element(ms.begin(), ms.begin() + static_cast<std::ptrdiff_t>(ms.size() / 2), ms.end());
   const double median = ms[ms.size() / 2];
   fmt::print("Bs: {}\nLatency: {:.{}f}ms\nTput: {:.0f}\n", batch, median, median < 0.1 ? 4 : 2,
              static_cast<double>(batch) * 1000.0 / median);
+}
+
+void run_random(const poprt_executable* executable) {
+  run_random(make_runner(executable, 0).get(), "");
 }
 
 // What the library is told.
@@ -285,6 +295,107 @@ void convert_and_compile(const GivenOptions& given) {
   run_random(Executable(executable).get());
 }
 
+// Models that become one: its ONNX, and its executable if one is wanted.
+class Fusion {
+ public:
+  Fusion(const GivenOptions& given, const std::vector<GivenOptions>& models)
+      : given_(given), models_(models), bar_(!given.has("disable_compilation_progress_bar")) {
+    for (const GivenOptions& model : models) {
+      if (has_scripts(model))
+        throw Usage(
+            "model_fusion: passes and shapes in Python are not for models that are fused; convert "
+            "each with its own scripts first");
+      settings_.push_back(std::make_unique<CompilerSettings>(model.for_library(), model, bar_));
+      compilers_.push_back(settings_.back()->make());
+      sources_.push_back(std::make_unique<Source>(model));
+    }
+  }
+
+  void run() {
+    if (given_.has("show") || given_.has("show_io_stat")) return show();
+    MadeFolder made(given_.text("output_dir", "./"));
+    constexpr const char* kName = "model_fusion.onnx";
+    const std::string converted = converted_path(given_, kName);
+    const std::string popef =
+        exports_popef(given_) ? popef_path(given_, kName).string() : std::string();
+    convert(converted);
+    made.keep();
+    fmt::print("converted model: {}\n", converted);
+    if (popef.empty() && !given_.has("run")) return;
+    const Executable executable = compile();
+    if (!popef.empty()) {
+      check(poprt_executable_save(executable.get(), popef.c_str()));
+      fmt::print("executable: {} ({:.1f} MB)\n", popef,
+                 static_cast<double>(fs::file_size(popef)) / 1e6);
+    }
+    if (!given_.has("run")) return;
+    const Runner runner = make_runner(executable.get(), 0);
+    for (size_t i = 0; i < models_.size(); i++) {
+      fmt::print("graph{}: {}\n", i, fs::path(sources_[i]->path()).stem().string());
+      run_random(runner.get(), fmt::format("graph{}/", i));
+    }
+  }
+
+ private:
+  void show() const {
+    for (size_t i = 0; i < models_.size(); i++) {
+      fmt::print("graph{}: {}\n", i, fs::path(sources_[i]->path()).stem().string());
+      if (given_.has("show"))
+        print(poprt_compiler_show_file, compilers_[i].get(), sources_[i]->path());
+      if (given_.has("show_io_stat"))
+        print(poprt_compiler_io_stat_file, compilers_[i].get(), sources_[i]->path());
+    }
+  }
+
+  // Nothing is at `path` before all models are right.
+  void convert(const std::string& path) {
+    const TemporaryFolder folder;
+    std::vector<std::string> files;
+    for (size_t i = 0; i < models_.size(); i++) {
+      const fs::path own = folder.path() / std::to_string(i);
+      fs::create_directory(own);
+      const std::string& source = sources_[i]->path();
+      files.push_back((own / fs::path(source).filename().replace_extension(".onnx")).string());
+      bar_.begin("PopRT conversion");
+      check(poprt_compiler_convert_file(compilers_[i].get(), source.c_str(), files[i].c_str()));
+      bar_.finish();
+    }
+    std::vector<const char*> raw;
+    for (const std::string& file : files) raw.push_back(file.c_str());
+    check(poprt_compiler_fuse_files(raw.data(), raw.size(), path.c_str()));
+    for (size_t i = 0; i < models_.size(); i++) {
+      const fs::path log = folder.path() / std::to_string(i) / "precision_compare.log";
+      std::error_code none;
+      if (fs::exists(log, none))
+        fs::copy_file(
+            log, fs::path(path).parent_path() / fmt::format("precision_compare.graph{}.log", i),
+            fs::copy_options::overwrite_existing);
+    }
+  }
+
+  Executable compile() {
+    std::vector<Executable> parts;
+    std::vector<const poprt_executable*> raw;
+    for (size_t i = 0; i < models_.size(); i++) {
+      poprt_executable* made = nullptr;
+      bar_.begin("Graph compilation");
+      check(poprt_compiler_compile_file(compilers_[i].get(), sources_[i]->path().c_str(), &made));
+      bar_.finish();
+      raw.push_back(parts.emplace_back(made).get());
+    }
+    poprt_executable* fused = nullptr;
+    check(poprt_executable_fuse(raw.data(), raw.size(), &fused));
+    return Executable(fused);
+  }
+
+  const GivenOptions& given_;
+  const std::vector<GivenOptions>& models_;
+  ProgressBar bar_;
+  std::vector<std::unique_ptr<CompilerSettings>> settings_;
+  std::vector<Compiler> compilers_;
+  std::vector<std::unique_ptr<Source>> sources_;
+};
+
 // One name a line with what the pass does, or all that is known of them as JSON. Those of scripts
 // take the place of others of their name, or come last.
 void list_passes(const GivenOptions& given) {
@@ -347,8 +458,10 @@ int main_checked(int argc, char** argv) {
   given.add_to(*tensorflow, option_tables().tf2onnx);
   if (const auto code = parse(app, argc, argv)) return *code;
   given.take();
-  if (given.has("config_yaml")) read_config_yaml(given.text("config_yaml"), given);
+  std::vector<GivenOptions> models;
+  if (given.has("config_yaml")) models = read_config_yaml(given.text("config_yaml"), given);
   given.check_needs();
+  for (const GivenOptions& model : models) model.check_needs();
 
   if (given.has("logging_level")) check(poprt_log_set_level(given.text("logging_level").c_str()));
   if (inform(given)) return 0;
@@ -359,6 +472,10 @@ int main_checked(int argc, char** argv) {
   if (given.has("perf_tuner"))
     fmt::print(stderr, "poprt: --perf_tuner does nothing: {}\n",
                option_tables().find("perf_tuner")->note);
+  if (!models.empty()) {
+    Fusion(given, models).run();
+    return 0;
+  }
   if (!given.has("input_model")) throw Usage("--input_model is required");
   const bool from_tensorflow = given.text("framework") == "tensorflow";
   if (tensorflow->parsed() && !from_tensorflow) throw Usage("tf2onnx needs --framework tensorflow");

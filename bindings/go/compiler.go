@@ -202,6 +202,17 @@ func IOStatistics(onnxPath string) (text string, err error) {
 	return text, err
 }
 
+// FuseModels writes several ONNX models as one, which compiles to what [FuseExecutables] makes. Errors: InvalidArgument
+// (none, or one that is fused), Unimplemented (opsets that cannot become one). Since 1.0.
+func FuseModels(onnxPaths []string, outPath string) error {
+	models := native.NewRawOpenOptions()
+	defer native.DeleteRawOpenOptions(models)
+	for _, path := range onnxPaths {
+		models.Add_path(path)
+	}
+	return check(native.RawCompilerFuse_files(models, outPath))
+}
+
 // ListPasses returns the compiler's passes, one a line.
 func ListPasses() (string, error) {
 	var failure uintptr

@@ -52,6 +52,24 @@ func OpenFiles(paths []string, options OpenOptions) (*Executable, error) {
 	return newExecutable(native.RawExecutableOpen_files(o, &err), err)
 }
 
+// FuseExecutables makes one executable of several: inputs and outputs of the first are called graph0/NAME, of the second
+// graph1/NAME and so on; weights of equal bytes are there once. A [Runner] runs the one whose names a request has. Errors:
+// InvalidArgument (none, or one that is fused). Since 1.0.
+func FuseExecutables(executables []*Executable) (*Executable, error) {
+	list := native.NewRawExecutables()
+	defer native.DeleteRawExecutables(list)
+	for _, e := range executables {
+		raw, err := e.h.acquire()
+		if err != nil {
+			return nil, err
+		}
+		defer e.h.release()
+		list.Add(raw)
+	}
+	var failure uintptr
+	return newExecutable(native.RawExecutableFuse(list, &failure), failure)
+}
+
 // OpenModel opens a model that was put together from PopEF files; it and its reader may be closed. Of the options,
 // Executable is not used. Since 1.0.
 func OpenModel(model *PopEFModel, options OpenOptions) (*Executable, error) {

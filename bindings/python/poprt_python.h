@@ -438,8 +438,8 @@ inline bool execute(poprt_runner* runner, const Memory& memory) {
   return !error;
 }
 
-// Shapes of the outputs that a run with these inputs makes: a list of tuples in the runner's order.
-// Null with an exception set.
+// The outputs that a run with these inputs makes: a list of (position, shape). Null with an
+// exception set.
 inline PyObject* output_shapes(poprt_runner* runner, const Memory& memory) {
   poprt_outputs* made = nullptr;
   if (poprt_error* error =
@@ -453,8 +453,17 @@ inline PyObject* output_shapes(poprt_runner* runner, const Memory& memory) {
     PyObject* shape = PyTuple_New(static_cast<Py_ssize_t>(t.rank));
     for (size_t d = 0; shape && d < t.rank; d++)
       PyTuple_SET_ITEM(shape, static_cast<Py_ssize_t>(d), PyLong_FromLongLong(t.shape[d]));
-    if (!shape || PyList_Append(list, shape) != 0) Py_CLEAR(list);
-    Py_XDECREF(shape);
+    PyObject* position = PyLong_FromSize_t(t.index);
+    PyObject* entry = shape && position ? PyTuple_New(2) : nullptr;
+    if (entry) {  // which takes both
+      PyTuple_SET_ITEM(entry, 0, position);
+      PyTuple_SET_ITEM(entry, 1, shape);
+    } else {
+      Py_XDECREF(position);
+      Py_XDECREF(shape);
+    }
+    if (!entry || PyList_Append(list, entry) != 0) Py_CLEAR(list);
+    Py_XDECREF(entry);
   }
   poprt_outputs_free(made);
   return list;

@@ -37,6 +37,7 @@ struct c_name {};
 POPRT_HANDLE(raw_anchor, RawAnchor)
 POPRT_HANDLE(raw_executable, RawExecutable)
 POPRT_HANDLE(raw_open_options, RawOpenOptions)
+POPRT_HANDLE(raw_executables, RawExecutables)
 POPRT_HANDLE(raw_blob, RawBlob)
 POPRT_HANDLE(raw_compile_options, RawCompileOptions)
 POPRT_HANDLE(raw_compiler, RawCompiler)
@@ -74,6 +75,12 @@ POPRT_HANDLE(raw_log, RawLog)
   void set_executable(const char* name) { $self->executable = name; }
 }
 
+%extend raw_executables {
+  raw_executables() { return new raw_executables; }
+  ~raw_executables() { delete $self; }
+  void add(const raw_executable& executable) { $self->list.push_back(&executable); }
+}
+
 %extend raw_blob {
   ~raw_blob() { delete $self; }
   int64_t address() { return poprt_shim::address($self->data.data()); }
@@ -85,6 +92,7 @@ POPRT_HANDLE(raw_log, RawLog)
 %newobject raw_executable::load;
 %newobject raw_executable::open_files;
 %newobject raw_executable::open_model;
+%newobject raw_executable::fuse;
 %newobject raw_executable::popef_model;
 %newobject raw_executable::save_bytes;
 %extend raw_executable {
@@ -118,6 +126,11 @@ POPRT_HANDLE(raw_log, RawLog)
     options.executable = poprt_shim::or_null(files.executable.c_str());
     raw_executable* made = nullptr;
     *error = poprt_executable_open_files(files.paths.data(), files.paths.size(), &options, &made);
+    return made;
+  }
+  static raw_executable* fuse(const raw_executables& parts, poprt_result* error) {
+    raw_executable* made = nullptr;
+    *error = poprt_executable_fuse(parts.list.data(), parts.list.size(), &made);
     return made;
   }
   // `executable` of the options is not used.
@@ -265,6 +278,10 @@ POPRT_HANDLE(raw_log, RawLog)
     poprt_string* text = nullptr;
     *error = poprt_compiler_list_passes(&text);
     return text;
+  }
+  // Of the models, paths alone.
+  static poprt_result fuse_files(const raw_open_options& models, const char* out_onnx_path) {
+    return poprt_compiler_fuse_files(models.paths.data(), models.paths.size(), out_onnx_path);
   }
   static poprt_text list_ops(poprt_result* error) {
     poprt_string* text = nullptr;

@@ -499,6 +499,18 @@ poprt_error* poprt_compiler_convert_file(const poprt_compiler* compiler, const c
   });
 }
 
+poprt_error* poprt_compiler_fuse_files(const char* const* onnx_paths, size_t path_count,
+                                       const char* out_onnx_path) {
+  return capi::guard([&] {
+    if (path_count) capi::required(onnx_paths, "onnx_paths");
+    capi::required(out_onnx_path, "out_onnx_path");
+    for (const char* path : std::span(onnx_paths, path_count)) capi::required(path, "onnx_paths[]");
+    call([&](poprt_plugin_error* error) {
+      capi::compiler_plugin().fuse(onnx_paths, path_count, out_onnx_path, error);
+    });
+  });
+}
+
 poprt_error* poprt_compiler_show_file(const poprt_compiler* compiler, const char* onnx_path,
                                       poprt_string** out_text) {
   return text(out_text, [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {

@@ -8,7 +8,9 @@
 #include <string>
 
 #include "base/log.h"
+#include "compiler/branches.h"
 #include "compiler/compiler.h"
+#include "compiler/fuse_graphs.h"
 #include "compiler/variable_weights.h"
 #include "compiler_plugin_passes.h"
 #include "engine_options.h"
@@ -181,21 +183,60 @@ void select_outputs(ir::Graph& graph, const poprt_compile_options& o) {
   for (ir::Value* v : wanted) graph.add_output(v);
 }
 
+// Of the progress of a call, branch `at` of `count` has its part.
+struct Share {
+  size_t at = 0, count = 1;
+  double of(double done) const {
+    return 0.1 + 0.7 * (static_cast<double>(at) + done) / static_cast<double>(count);
+  }
+};
+
+compiler::Executable compile_graph(const poprt_compile_options& o, compiler::Options options,
+                                   ir::Graph& graph, Share share) {
+  std::vector<compiler::VariableWeight> variables;
+  if (o.variable_weights) variables = compiler::make_weights_variable(graph);
+  report_progress(o, options, share.of(0), share.of(0.6));
+  compiler::convert(graph, options);
+  report_progress(o, options, share.of(0.6), share.of(1));
+  compiler::Executable executable = compiler::compile(graph, options);
+  compiler::attach_values(executable, variables);
+  return executable;
+}
+
+// Every model of a fused graph is converted and compiled as if it were alone.
+compiler::Executable compile_fused(const poprt_compile_options& o, const ir::Graph& graph) {
+  const std::vector<std::string> names = compiler::fused_names(graph);
+  const compiler::Options options = make_options(o);
+  std::vector<compiler::Executable> parts;
+  for (size_t k = 0; k < names.size(); k++) {
+    const auto part = compiler::split_graph(graph, k);
+    compiler::Options own = options;
+    std::erase_if(own.input_shape, [&](const auto& shape) {
+      return !shape.first.starts_with(compiler::graph_prefix(k));
+    });
+    try {
+      parts.push_back(compile_graph(o, own, *part, {k, names.size()}));
+    } catch (Error& e) {
+      e.add_context(fmt::format("model {} of the fused model", k));
+      throw;
+    }
+  }
+  return compiler::link_graphs(parts, names);
+}
+
 compiler::Executable compile_source(const poprt_compile_options& o,
                                     const poprt_plugin_source& source) {
   say(o, 0, "read");
   const auto graph = import(source, o);
   select_outputs(*graph, o);
   change_outputs(*graph, o);
-  compiler::Options options = make_options(o);
-  std::vector<compiler::VariableWeight> variables;
-  if (o.variable_weights) variables = compiler::make_weights_variable(*graph);
-  report_progress(o, options, 0.1, 0.5);
-  compiler::convert(*graph, options);
-  report_progress(o, options, 0.5, 0.8);
-  compiler::Executable executable = compiler::compile(*graph, options);
-  compiler::attach_values(executable, variables);
-  return executable;
+  if (compiler::fused_graphs(*graph)) return compile_fused(o, *graph);
+  if (capi::named_option(o, "enable_model_fusion"))
+    fail(
+        ErrorCode::invalid_argument,
+        "enable_model_fusion: the model is not a fused one; fuse several with MFConverter, or with "
+        "model_fusion in the file of --config_yaml");
+  return compile_graph(o, make_options(o), *graph, {});
 }
 
 void check_options(const poprt_compile_options* o, poprt_plugin_error* error) {
@@ -301,6 +342,33 @@ void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
     say(*o, 0.9, "write");
     onnx::export_file(*graph, out_onnx_path);
     say(*o, 1, "done");
+  });
+}
+
+// Models of several opsets become those of the newest.
+void fuse(const char* const* onnx_paths, size_t count, const char* out_onnx_path,
+          poprt_plugin_error* error) {
+  plugin_guard(error, [&] {
+    std::vector<std::unique_ptr<ir::Graph>> graphs;
+    std::vector<std::string> names;
+    int64_t newest = 0;
+    for (const char* path : std::span(onnx_paths, count)) {
+      graphs.push_back(onnx::import_file(path));
+      names.push_back(std::filesystem::path(path).stem().string());
+      newest = std::max(newest, opsets::opset_of(*graphs.back()));
+    }
+    for (const auto& graph : graphs) {
+      const int64_t own = opsets::opset_of(*graph);
+      if (own == 0 || own == newest) continue;
+      try {
+        ops::infer(*graph);
+        opsets::convert(*graph, newest);
+      } catch (Error& e) {
+        e.add_context("fusing models of several opsets");
+        throw;
+      }
+    }
+    onnx::export_file(*compiler::fuse_graphs(std::move(graphs), names), out_onnx_path);
   });
 }
 
@@ -410,6 +478,7 @@ const poprt_compiler_plugin* poprt_compiler_plugin_table(void) {
       capi::apply_passes,
       capi::list_passes_json,
       capi::sort_passes,
+      fuse,
   };
   return &table;
 }

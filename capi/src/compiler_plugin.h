@@ -73,6 +73,9 @@ typedef struct poprt_compiler_plugin {
   void (*list_passes_json)(const poprt_plugin_sink* sink, poprt_plugin_error* error);
   void (*sort_passes)(const char* const* names, size_t count, const poprt_plugin_sink* sink,
                       poprt_plugin_error* error);
+  // Writes several ONNX models as one.
+  void (*fuse)(const char* const* onnx_paths, size_t count, const char* out_onnx_path,
+               poprt_plugin_error* error);
 } poprt_compiler_plugin;
 
 // The plugin's only symbol; static storage.

@@ -6,6 +6,7 @@
 #include "popef_handles.h"
 #include "receiver.h"
 #include "runtime/queue/payload_buffer.h"
+#include "runtime/session/branches.h"
 #include "runtime/session/popef_file.h"
 
 using namespace poprt;
@@ -63,6 +64,18 @@ poprt_error* poprt_executable_open_model(const poprt_popef_model* model,
     if (o.reserved) fail(ErrorCode::invalid_argument, "reserved is {}, must be 0", o.reserved);
     out = new poprt_executable{runtime::open_popef(
         from, {.check_package_hash = o.ignore_package_hash == 0, .executable = {}})};
+  });
+}
+
+poprt_error* poprt_executable_fuse(const poprt_executable* const* executables,
+                                   size_t executable_count, poprt_executable** out_executable) {
+  return capi::guard([&] {
+    auto& out = capi::required(out_executable, "out_executable");
+    if (executable_count) capi::required(executables, "executables");
+    std::vector<std::shared_ptr<const runtime::Model>> models;
+    for (const poprt_executable* e : std::span(executables, executable_count))
+      models.push_back(capi::required(e, "executables[]").model);
+    out = new poprt_executable{runtime::fuse_models(models)};
   });
 }
 

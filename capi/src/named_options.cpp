@@ -212,6 +212,8 @@ void NamedOptions::take_compiler_options(poprt_compile_options& o) {
       o.variable_weights = !on;
     else if (key == "opaque_blobs")
       take_opaque_blobs(o, value);
+    else if (key == "enable_model_fusion")
+      on ? record(std::string(key), value) : void();
     else if (key == "show_compilation_progress_bar")
       o.progress = on ? o.progress : nullptr;
     else

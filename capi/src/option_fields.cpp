@@ -27,8 +27,10 @@ constexpr FieldRow kCompilerFields[] = {
     {.name = "enable_model_fusion",
      .kind = flag,
      .standard = "False",
-     .effect = fails,
-     .note = "several models in one are not available yet"},
+     .effect = acts,
+     .note =
+         "the model must be a fused one (MFConverter, model_fusion of --config_yaml); such a model "
+         "is compiled as one without it, too"},
     {.name = "enable_prefetch_datastreams", .kind = flag, .standard = "True"},
     {.name = "stream_buffering_depth", .kind = integer, .standard = "1", .least = 1},
     {.name = "enable_pad_conv_channel", .kind = flag, .standard = "False"},

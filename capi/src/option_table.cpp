@@ -79,7 +79,8 @@ constexpr OptionRow kOptions[] = {
      .kind = text,
      .value = "FILE",
      .help = "YAML file with options by their names; those of the command line come first",
-     .note = "its model_fusion is not available yet, which is an error",
+     .note = "its list model_fusion compiles several models into one executable, each with options "
+             "of its own",
      .command = true},
     {.name = "logging_level",
      .group = kFiles,

@@ -7,6 +7,8 @@
 #include "profile.h"
 #include "request_options.h"
 #include "runner_options.h"
+#include "runtime/runner/model_fusion_runner.h"
+#include "runtime/session/branches.h"
 
 using namespace poprt;
 
@@ -72,6 +74,12 @@ poprt_error* poprt_runner_create(const poprt_executable* executable,
   return capi::guard([&] {
     const auto& model = capi::required(executable, "executable").model;
     auto& out = capi::required(out_runner, "out_runner");
+    // Whoever opens an executable need not know that several models are in it.
+    if (model->branches && model->branches->kind == runtime::Branches::Kind::graphs) {
+      out = new poprt_runner{
+          std::make_unique<runtime::ModelFusionRunner>(model, capi::read_runner_options(options))};
+      return;
+    }
     auto made = std::make_unique<runtime::ModelRunner>(model, capi::read_runner_options(options));
     auto* const same = made.get();
     out = new poprt_runner{std::move(made), same, nullptr};
@@ -174,6 +182,8 @@ poprt_error* poprt_runner_statistics(poprt_runner* runner, poprt_string** out_js
     json["replicas"] = nlohmann::ordered_json::array();
     for (size_t i = 0; r.model && i < r.model->replicas(); i++)
       json["replicas"].push_back(to_json(r.model->statistics(i)));
+    if (const auto* fused = dynamic_cast<const runtime::ModelFusionRunner*>(r.runner.get()))
+      json["graph_requests"] = fused->graph_requests();
     out = capi::make_string(json.dump(2));
   });
 }

@@ -17,7 +17,7 @@ using namespace poprt;
 struct poprt_outputs {
   std::vector<std::string> names;
   std::vector<Shape> shapes;
-  std::vector<runtime::TensorMemory> memory;
+  std::vector<runtime::TensorMemory> memory;  // of the request's; others have none
   std::vector<poprt_tensor> tensors;
   bool one_batch = true;
 };
@@ -99,12 +99,13 @@ std::unique_ptr<poprt_outputs> allocate(const runtime::BaseRunner& runner,
   const auto& descs = runner.execute_outputs();
   made->shapes = runner.output_shapes(inputs);
   for (const auto& d : descs) made->names.push_back(d.anchor.name);
-  for (size_t i = 0; i < descs.size(); i++) {
+  made->memory.resize(descs.size());
+  for (const size_t i : runner.outputs_of(inputs)) {
     const DType dtype = descs[i].anchor.dtype;
     const Shape& shape = made->shapes[i];
     made->one_batch = made->one_batch && shape == descs[i].anchor.shape;
     const uint64_t bytes = dtype_bytes(dtype, element_count(shape));
-    made->memory.emplace_back(bytes);
+    made->memory[i] = runtime::TensorMemory(bytes);
     made->tensors.push_back({made->names[i].c_str(), i, made->memory[i].data(), bytes,
                              static_cast<poprt_dtype>(dtype), 0, shape.data(), shape.size()});
   }

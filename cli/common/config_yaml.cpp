@@ -139,31 +139,71 @@ std::vector<std::string> words(Events& events, const OptionInfo& option, yaml_ev
   return list;
 }
 
-}  // namespace
-
-void read_config_yaml(const std::string& path, GivenOptions& options) {
-  const std::string text = read_text(path);
-  Events events(path, text);
-  events.next();  // of the stream
-  if (events.next() == YAML_STREAM_END_EVENT) events.fail("there are no options");
-  if (events.next() != YAML_MAPPING_START_EVENT) events.fail("expected NAME: VALUE");
+// The options of a mapping, up to its end. `special` takes a name that is none, and its value.
+template <class Special>
+void read_options(Events& events, GivenOptions& options, Special&& special) {
   std::set<std::string> seen;
   while (true) {
     const yaml_event_type_t type = events.next();
     if (type == YAML_MAPPING_END_EVENT) break;
     if (type != YAML_SCALAR_EVENT) events.fail("expected the name of an option");
     const std::string name = events.text();
-    if (name == "model_fusion") events.fail("model_fusion is not available yet");
     const OptionInfo* option = option_tables().find(name);
+    if (!seen.insert(option ? option->name : name).second)
+      events.fail(fmt::format("{} is given twice", option ? option->name : name));
+    if (special(name, option)) continue;
     if (!option) unknown(events, name);
-    if (option->name == "config_yaml") events.fail("a file of options cannot name another");
-    if (!seen.insert(option->name).second)
-      events.fail(fmt::format("{} is given twice", option->name));
     std::vector<std::string> value = words(events, *option, events.next());
     if (!option->is_flag() || value.front() == "True") options.add(*option, std::move(value));
   }
+}
+
+// The list model_fusion. `options` are those of the command line.
+std::vector<GivenOptions> read_models(Events& events, const GivenOptions& options) {
+  std::vector<GivenOptions> models;
+  if (events.next() != YAML_SEQUENCE_START_EVENT)
+    events.fail("model_fusion: expected a list of models, each a mapping of options");
+  while (true) {
+    const yaml_event_type_t type = events.next();
+    if (type == YAML_SEQUENCE_END_EVENT) break;
+    if (type != YAML_MAPPING_START_EVENT)
+      events.fail("model_fusion: expected a mapping of options for each model");
+    GivenOptions& model = models.emplace_back(options);
+    read_options(events, model, [&](const std::string& name, const OptionInfo* option) {
+      if (option && option->command && option->name != "input_model")
+        events.fail(
+            fmt::format("model_fusion: {} is for all models: give it outside of the list", name));
+      return false;
+    });
+    if (!model.has("input_model")) events.fail("model_fusion: a model has no input_model");
+  }
+  if (models.empty()) events.fail("model_fusion: there are no models in the list");
+  return models;
+}
+
+}  // namespace
+
+std::vector<GivenOptions> read_config_yaml(const std::string& path, GivenOptions& options) {
+  const std::string text = read_text(path);
+  Events events(path, text);
+  events.next();  // of the stream
+  if (events.next() == YAML_STREAM_END_EVENT) events.fail("there are no options");
+  if (events.next() != YAML_MAPPING_START_EVENT) events.fail("expected NAME: VALUE");
+  const GivenOptions given = options;
+  std::vector<GivenOptions> models;
+  read_options(events, options, [&](const std::string& name, const OptionInfo* option) {
+    if (option && option->name == "config_yaml")
+      events.fail("a file of options cannot name another");
+    if (name != "model_fusion") return false;
+    models = read_models(events, given);
+    return true;
+  });
+  if (!models.empty() && options.has("input_model"))
+    events.fail("input_model: the list model_fusion names the models");
+  for (GivenOptions& model : models) model.merge(options);
   events.next();  // of the document
   if (events.next() != YAML_STREAM_END_EVENT) events.fail("there is more than one document");
+  return models;
 }
 
 }  // namespace poprt::cli

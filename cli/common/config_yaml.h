@@ -2,13 +2,15 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "common/option_table.h"
 
 namespace poprt::cli {
 
-// Adds the options of the file. Throws Usage: no YAML, an unknown name, a value of another kind,
-// aliases, tags, more than one document, 1 MiB or three levels.
-void read_config_yaml(const std::string& path, GivenOptions& options);
+// Adds the options of the file. The models of a list model_fusion: each has its own options and
+// those outside of the list, where it does not say another. Throws Usage: no YAML, an unknown name,
+// a value of another kind, aliases, tags, more than one document, 1 MiB or three levels.
+std::vector<GivenOptions> read_config_yaml(const std::string& path, GivenOptions& options);
 
 }  // namespace poprt::cli

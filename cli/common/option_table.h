@@ -45,6 +45,10 @@ class GivenOptions {
   void take();
   // From elsewhere, unless the command line said something else.
   void add(const OptionInfo& option, std::vector<std::string> words);
+  // Those of `others` that are not here.
+  void merge(const GivenOptions& others) {
+    words_.insert(others.words_.begin(), others.words_.end());
+  }
 
   bool has(const std::string& name) const { return words_.contains(name); }
   // The only word, or `standard`.

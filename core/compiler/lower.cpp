@@ -210,6 +210,7 @@ Executable Lowering::run(const std::function<void(double)>& progress) {
   Executable out;
   out.program = std::move(builder_.program());
   out.program.arena_bytes = arena_bytes;
+  out.program.state_bytes = plan_.state_bytes();
   out.weights = std::move(builder_.weight_records());
   program::verify(out.program);
   return out;

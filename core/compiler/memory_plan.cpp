@@ -201,6 +201,7 @@ uint32_t MemoryPlan::add_temporary(uint64_t bytes, int64_t position) {
 uint32_t MemoryPlan::add_state(uint64_t bytes) {
   const uint32_t id = add_temporary(bytes, 0);
   storages_[id].last = INT64_MAX;
+  storages_[id].state = true;
   return id;
 }
 
@@ -223,6 +224,7 @@ uint64_t MemoryPlan::plan_offsets() {
   for (uint32_t i = 0; i < storages_.size(); i++)
     if (storages_[i].space == Space::arena && storages_[i].bytes > 0) order.push_back(i);
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    if (storages_[a].state != storages_[b].state) return storages_[a].state;
     return storages_[a].bytes != storages_[b].bytes ? storages_[a].bytes > storages_[b].bytes
                                                     : a < b;
   });
@@ -243,6 +245,7 @@ uint64_t MemoryPlan::plan_offsets() {
     }
     s.offset = best == UINT64_MAX ? end : best;
     total = std::max(total, align_up(checked_add(s.offset, s.bytes), kAlign));
+    if (s.state) state_bytes_ = total;
     placed.insert(std::upper_bound(placed.begin(), placed.end(), id,
                                    [&](uint32_t a, uint32_t b) {
                                      return storages_[a].offset < storages_[b].offset;

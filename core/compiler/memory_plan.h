@@ -22,6 +22,7 @@ struct Storage {
   int64_t first = INT64_MAX;  // positions (node index) of the first write and the last use
   int64_t last = -1;
   uint64_t offset = 0;  // arena only, set by plan_offsets
+  bool state = false;
 };
 
 struct Place {
@@ -45,7 +46,7 @@ class MemoryPlan {
   const Storage& storage(uint32_t id) const { return storages_[id]; }
   // A temporary that lives at one position only.
   uint32_t add_temporary(uint64_t bytes, int64_t position);
-  // Memory that nothing else uses at any time.
+  // Memory that nothing else uses at any time: what lasts from run to run. It lies first.
   uint32_t add_state(uint64_t bytes);
   // True when the bytes of output 0 are input 0's bytes already (nothing to run).
   bool is_free_view(const ir::Node* node) const;
@@ -54,6 +55,8 @@ class MemoryPlan {
 
   // Gives every arena storage an offset (greedy by size over lifetimes); returns the arena size.
   uint64_t plan_offsets();
+  // After that: how much of the arena's beginning is state.
+  uint64_t state_bytes() const { return state_bytes_; }
 
  private:
   void place_each(const ir::Graph& graph, const std::vector<ir::Node*>& nodes);
@@ -69,6 +72,7 @@ class MemoryPlan {
   std::vector<std::vector<const ir::Value*>> members_;  // values of each storage
   std::unordered_map<const ir::Node*, int64_t> position_;
   std::unordered_map<const ir::Value*, bool> graph_output_;
+  uint64_t state_bytes_ = 0;
 };
 
 }  // namespace poprt::compiler

@@ -35,15 +35,18 @@ std::optional<Control> control_of(std::string_view kernel) {
   if (kernel == kControlIf) return Control::branch;
   if (kernel == kControlLoop) return Control::loop;
   if (kernel == kControlEnd) return Control::end;
+  if (kernel == kControlCase) return Control::choice;
   return std::nullopt;
 }
 
 ControlNumbers encode(ControlIf call) { return {{call.when}, {}}; }
 ControlNumbers encode(ControlLoop call) { return {{call.most}, {}}; }
+ControlNumbers encode(ControlCase call) { return {{call.number}, {}}; }
 ControlNumbers encode(ControlEnd) { return {}; }
 
 ControlIf decode_if(const Instruction& instruction) { return {instruction.ints.at(0) != 0}; }
 ControlLoop decode_loop(const Instruction& instruction) { return {instruction.ints.at(0)}; }
+ControlCase decode_case(const Instruction& instruction) { return {instruction.ints.at(0)}; }
 
 std::vector<uint32_t> match_regions(const Program& program, const std::vector<Instruction>& list,
                                     std::string_view flow) {
@@ -62,6 +65,14 @@ std::vector<uint32_t> match_regions(const Program& program, const std::vector<In
         c.check(in.operands.size() == 1 && in.ints.size() == 1, i,
                 "control.if takes one operand and one integer");
         c.scalar(in, i, 0, DType::boolean, false);
+        open.push_back(i);
+        break;
+      case Control::choice:
+        c.check(in.operands.size() == 1 && in.ints.size() == 1, i,
+                "control.case takes one operand and one integer");
+        c.scalar(in, i, 0, DType::u32, false);
+        c.check(in.ints[0] >= 0 && in.ints[0] <= int64_t{UINT32_MAX}, i,
+                "the number of a case is out of range");
         open.push_back(i);
         break;
       case Control::loop: {

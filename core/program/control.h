@@ -9,6 +9,9 @@
 //                 once, before the first round) and the condition holds (read before every round).
 //                 The device writes index before every round; after the loop it holds the number of
 //                 rounds. It keeps its own counter: what the region does to index changes nothing.
+//   control.case  operands [index u32]: the region runs when index is the number of ControlCase.
+//                 Regions in a row are the branches of one executable: index says which of them
+//                 runs
 //   control.end   no operands, ends the innermost region
 //
 // Regions nest. Scalars are buffers of exactly one element. A library that does not know these
@@ -25,11 +28,12 @@
 
 namespace poprt::program {
 
-enum class Control : uint8_t { branch, loop, end };
+enum class Control : uint8_t { branch, loop, end, choice };
 
 inline constexpr std::string_view kControlIf = "control.if";
 inline constexpr std::string_view kControlLoop = "control.loop";
 inline constexpr std::string_view kControlEnd = "control.end";
+inline constexpr std::string_view kControlCase = "control.case";
 
 // What control instructions say besides their operands.
 struct ControlIf {
@@ -39,6 +43,10 @@ struct ControlIf {
 struct ControlLoop {
   static constexpr std::string_view kKernel = kControlLoop;
   int64_t most = 0;  // rounds: 0 to kMaxRounds
+};
+struct ControlCase {
+  static constexpr std::string_view kKernel = kControlCase;
+  int64_t number = 0;  // 0 to 2^32 - 1
 };
 struct ControlEnd {
   static constexpr std::string_view kKernel = kControlEnd;
@@ -51,10 +59,12 @@ struct ControlNumbers {
 };
 ControlNumbers encode(ControlIf call);
 ControlNumbers encode(ControlLoop call);
+ControlNumbers encode(ControlCase call);
 ControlNumbers encode(ControlEnd call);
 // Of an instruction that match_regions() accepted.
 ControlIf decode_if(const Instruction& instruction);
 ControlLoop decode_loop(const Instruction& instruction);
+ControlCase decode_case(const Instruction& instruction);
 
 inline constexpr size_t kMaxControlDepth = 64;
 // Rounds of one loop, and of all loops in one run: when they are used up, no loop begins another.

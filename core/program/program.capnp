@@ -40,4 +40,5 @@ struct Program {
   inputs @7 :List(Anchor);
   outputs @8 :List(Anchor);
   notes @9 :List(Text);  # name and text by turns: what lies beside the program in a PopEF file
+  stateBytes @10 :UInt64;  # of the arena's beginning: what lasts from run to run
 }

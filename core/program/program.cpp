@@ -75,6 +75,9 @@ void verify(const Program& program) {
                "anchor '{}': data [{}, {}) lies outside the {} bytes of weights", a.name, a.data,
                a.data + bytes, program.weights_bytes);
       }
+    if (program.state_bytes > program.arena_bytes)
+      fail(ErrorCode::data_loss, "{} bytes of state do not fit an arena of {}", program.state_bytes,
+           program.arena_bytes);
     for (size_t i = 0; i < program.buffers.size(); i++) verify_buffer(program, i);
     verify_list(program, program.load, "load");
     verify_list(program, program.main, "main");

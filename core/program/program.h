@@ -61,6 +61,7 @@ struct Program {
   std::vector<Instruction> load, main, save;  // PopEF's program flow
   std::vector<Anchor> inputs, outputs;
   uint64_t arena_bytes = 0;
+  uint64_t state_bytes = 0;  // of the arena's beginning: what lasts from run to run
   uint64_t weights_bytes = 0;
 };
 

@@ -41,6 +41,7 @@ inline constexpr uint32_t kSave = 4;
 inline constexpr uint32_t kInputs = 5;
 inline constexpr uint32_t kOutputs = 6;
 inline constexpr uint32_t kNotes = 7;
+inline constexpr uint32_t kStateBytes = 16;
 }  // namespace program
 
 }  // namespace poprt::program::places

@@ -73,6 +73,7 @@ std::vector<std::byte> encode(const Program& p, const Notes& notes) {
   StructBuilder out;
   out.set(at::kArenaBytes, p.arena_bytes);
   out.set(at::kWeightsBytes, p.weights_bytes);
+  out.set(at::kStateBytes, p.state_bytes);
   out.set_texts(at::kKernels, p.kernels);
   auto& buffers = out.init_structs(at::kBuffers, p.buffers.size());
   for (size_t i = 0; i < buffers.size(); i++) {
@@ -126,6 +127,7 @@ Program decode(std::span<const std::byte> bytes, Notes& notes) {
   Program p;
   p.arena_bytes = in.get<uint64_t>(at::kArenaBytes);
   p.weights_bytes = in.get<uint64_t>(at::kWeightsBytes);
+  p.state_bytes = in.get<uint64_t>(at::kStateBytes);
   p.kernels = in.texts(at::kKernels);
   const Structs buffers = in.structs(at::kBuffers);
   p.buffers.reserve(buffers.size());

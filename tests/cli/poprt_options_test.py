@@ -320,7 +320,7 @@ compiler_options:
                           ("? [a]\n: b", "expected the name of an option"), ("precision: 'a\n\n  b'", "more than one line"),
                           ("", "there are no options"), ("run: True: c", "mapping values are not allowed"),
                           ("--- {run: True}\n--- {run: True}", "more than one document"),
-                          ("model_fusion: []", "model_fusion is not available yet")):
+                          ("model_fusion: []", "there are no models in the list")):
             with self.subTest(text):
                 self.misused(self.config(text), "--config_yaml: c.yaml:", why)
 

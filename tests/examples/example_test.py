@@ -1,10 +1,11 @@
 """Runs an example and checks what it prints.
 
-Usage: example_test.py readme|digits|serving|anchors|export DIGITS_FOLDER POPRT COMMAND..."""
+Usage: example_test.py readme|digits|serving|anchors|export|fusion|buckets DIGITS_FOLDER POPRT COMMAND..."""
 
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,14 @@ def main():
             command += [os.path.join(folder, "executable.popef")]
             if kind == "export":
                 command += [os.path.join(folder, "by_hand.popef")]
+        elif kind == "fusion":
+            models = os.path.join(os.path.dirname(data), "model_fusion")
+            for name in os.listdir(models):
+                shutil.copy(os.path.join(models, name), folder)
+            subprocess.run([poprt, "--config_yaml", "config.yaml"], check=True, stdout=subprocess.DEVNULL, cwd=folder)
+            command += [os.path.join(folder, "executable.popef")]
+        elif kind == "buckets":
+            command += [model]
         done = subprocess.run(command, cwd=data, capture_output=True, text=True, check=False)
     print(done.stdout + done.stderr)
     if done.returncode != 0:
@@ -43,6 +52,10 @@ def check(kind, data, printed):
         assert abs(reached - expected) <= 0.001, f"reached {reached}, training framework {expected}"
     elif kind == "serving":
         assert printed == "200 requests from 4 clients, 200 right\n"
+    elif kind == "fusion":
+        assert printed == "graph0: 3, 3\ngraph1: 0, 1.5, 2\n"
+    elif kind == "buckets":
+        assert printed == "1, 3, 7 and 20 scans: the same answers as one by one\n"
     elif kind == "export":
         assert printed == "by hand: made by an example\noutput scores: 320 bytes, as compiled\n"
     else:

@@ -291,6 +291,18 @@ namespace Poprt
             return raw.io_stat_file(onnxPath);
         }
 
+        /// <summary>Writes several ONNX models as one, which compiles to what Executable.Fuse makes. Since 1.0.</summary>
+        /// <exception cref="PoprtException">InvalidArgument: none, or one that is fused; Unimplemented: opsets that
+        /// cannot become one.</exception>
+        public static void Fuse(IEnumerable<string> onnxPaths, string outOnnxPath)
+        {
+            using (var models = new RawOpenOptions())
+            {
+                foreach (string path in onnxPaths) models.add_path(path);
+                RawCompiler.fuse_files(models, outOnnxPath);
+            }
+        }
+
         /// <summary>All passes, one line each.</summary>
         public static string ListPasses()
         {

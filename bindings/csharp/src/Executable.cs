@@ -84,6 +84,22 @@ namespace Poprt
             }
         }
 
+        /// <summary>One executable of several. Inputs and outputs of the first are called graph0/NAME, of the second
+        /// graph1/NAME and so on; weights of equal bytes are there once. A ModelRunner runs the one whose names a
+        /// request has. Since 1.0.</summary>
+        /// <exception cref="PoprtException">InvalidArgument: none, or one that is fused.</exception>
+        public static Executable Fuse(IEnumerable<Executable> executables)
+        {
+            var kept = new List<Executable>(executables);
+            using (var list = new RawExecutables())
+            {
+                foreach (Executable executable in kept) list.add(executable.raw);
+                var fused = new Executable(RawExecutable.fuse(list));
+                GC.KeepAlive(kept);
+                return fused;
+            }
+        }
+
         /// <summary>Opens the bytes of a PopEF file; they are copied.</summary>
         /// <exception cref="PoprtException">As for a file.</exception>
         public static Executable Open(ReadOnlySpan<byte> bytes)

@@ -14,7 +14,7 @@ from .compiler import CompilerOptions, _Compilation
 from .passes.base_pass import BuiltinPass, Pass, find_class
 from .passes.pass_manager import AnyPass, as_pass, run_passes
 
-__all__ = ["convert", "in_python", "names_of"]
+__all__ = ["convert", "in_python", "names_of", "read_model"]
 
 _Model = TypeVar("_Model")
 _LAST = "final_check"
@@ -34,6 +34,17 @@ def in_python(item: AnyPass) -> bool:
     return True
 
 
+def read_model(kind: type[_Model], path: str, files: int) -> _Model:
+    """A model that the library has written into a folder of so many files."""
+    if len(os.listdir(os.path.dirname(path))) > files:
+        raise ValueError("the converted model is larger than the 2 GiB that a ModelProto holds: use Compiler.convert or "
+                         "Compiler.fuse, which write files")
+    made = kind()
+    with open(path, "rb") as file:
+        made.ParseFromString(file.read())  # type: ignore[attr-defined]
+    return made
+
+
 def convert_in_library(model: _Model, options: Mapping[str, str]) -> _Model:
     """What the library makes of a model with options by name."""
     with tempfile.TemporaryDirectory(prefix="poprt_") as folder:
@@ -42,13 +53,7 @@ def convert_in_library(model: _Model, options: Mapping[str, str]) -> _Model:
             file.write(model.SerializeToString())  # type: ignore[attr-defined]
         with _Compilation(None, CompilerOptions(options=dict(options))) as compiler:
             compiler.convert_file(source, result)
-        if len(os.listdir(folder)) > 2:
-            raise ValueError("the converted model is larger than the 2 GiB that a ModelProto holds: use Compiler.convert, which "
-                             "writes files")
-        made = type(model)()
-        with open(result, "rb") as file:
-            made.ParseFromString(file.read())  # type: ignore[attr-defined]
-        return made
+        return read_model(type(model), result, 2)
 
 
 def _python_passes() -> dict[str, type[Pass]]:

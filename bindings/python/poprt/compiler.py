@@ -210,6 +210,16 @@ class Executable:
         return made
 
     @classmethod
+    def fuse(cls, executables: Iterable["Executable"]) -> "Executable":
+        """One executable of several: inputs and outputs of the first are called ``graph0/NAME``, of the second
+        ``graph1/NAME`` and so on; weights of equal bytes are there once. A runner runs the one whose names a request has.
+        Since 1.0."""
+        parts, kept = _raw.RawExecutables(), list(executables)
+        for executable in kept:
+            parts.add(executable._raw)
+        return cls._own(_raw.RawExecutable.fuse(parts))
+
+    @classmethod
     def load(cls, path: Union[str, os.PathLike[str]], options: Optional[CompilerOptions] = None) -> "Executable":
         """Opens a PopEF file, or compiles an ONNX model with ``options``. What that makes is kept in ``cache_path``, else
         the environment's POPART_CACHE_DIR, else ~/.cache/poprt, and comes from there the next time. Since 1.0."""
@@ -346,6 +356,15 @@ class Compiler:
         """Only the conversion, from ONNX file to ONNX file."""
         with _opening(os.fspath(model)), _Compilation(outputs, options) as compiler:
             compiler.convert_file(os.fspath(model), os.fspath(out))
+
+    @staticmethod
+    def fuse(models: Iterable[Union[str, os.PathLike[str]]], out: Union[str, os.PathLike[str]]) -> None:
+        """Writes several ONNX models as one, which compiles to what ``Executable.fuse`` makes (``MFConverter`` does it with
+        models in memory). Since 1.0."""
+        files = _raw.RawOpenOptions()
+        for model in models:
+            files.add_path(os.fspath(model))
+        _raw.RawCompiler.fuse_files(files, os.fspath(out))
 
     @staticmethod
     def show(model: Union[str, os.PathLike[str]]) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
+import tempfile
 from typing import Any, Iterable, Mapping, Optional, Sequence, TypeVar, Union
 
-from ._conversion import convert, names_of
+from ._conversion import convert, names_of, read_model
+from .compiler import Compiler
 
-__all__ = ["Converter"]
+__all__ = ["Converter", "MFConverter"]
 
 _Model = TypeVar("_Model")
 _FP8_PARAMS = "F143,F143,0,0"
@@ -94,3 +97,27 @@ class Converter:
         """The converted model, of the type of ``model`` (onnx.ModelProto). What belongs to it in other files is not
         found: load it with its external data."""
         return convert(model, self.options, self.used_passes, self.logger)
+
+
+class MFConverter:
+    """Fuses models: several ONNX models become one, of which a run computes one.
+
+    Inputs and outputs of the first are called ``graph0/NAME``, of the second ``graph1/NAME`` and so on; the input ``index``
+    (uint32, one element) says which model runs, and runners fill it in. Compile the result with
+    ``Compiler.compile(model, None, options)``.
+    """
+
+    def convert(self, models: Sequence[_Model]) -> _Model:
+        """The fused model, of the type of the given ones (onnx.ModelProto), which were converted before, each with its own
+        options. Models of several opsets become those of the newest."""
+        models = list(models)
+        if not models:
+            raise ValueError("there are no models to fuse")
+        with tempfile.TemporaryDirectory(prefix="poprt_") as folder:
+            result, paths = os.path.join(folder, "fused.onnx"), []
+            for number, model in enumerate(models):
+                paths.append(os.path.join(folder, f"model{number}.onnx"))
+                with open(paths[-1], "wb") as file:
+                    file.write(model.SerializeToString())  # type: ignore[attr-defined]
+            Compiler.fuse(paths, result)
+            return read_model(type(models[0]), result, len(paths) + 1)

@@ -491,21 +491,24 @@ class _OutputPlan:
                       if d.name + ":shape" in names and names[d.name + ":shape"].shape == [len(d.shape)]}
 
     def is_one_batch(self, inputs: Mapping[str, Any]) -> bool:
-        """So that outputs have the shapes that the runner tells."""
+        """So that there are all outputs, of the shapes that the runner tells."""
+        if len(inputs) < len(self.inputs):  # those of one graph of a fused model
+            return False
         for name, value in inputs.items():
             if getattr(value, "shape", None) != self.inputs.get(name):
                 return False
         return True
 
-    def allocate(self, shapes: Optional[Sequence[tuple[int, ...]]]) -> dict[str, np.ndarray]:
+    def allocate(self, shapes: Optional[Sequence[tuple[int, tuple[int, ...]]]]) -> dict[str, np.ndarray]:
+        """``shapes``: of some outputs, each with its position."""
         if shapes is None:
             return {name: np.empty(shape, dtype) for name, shape, dtype in self.outputs}
-        return {name: np.empty(shape, dtype) for (name, _, dtype), shape in zip(self.outputs, shapes)}
+        return {self.outputs[at][0]: np.empty(shape, self.outputs[at][2]) for at, shape in shapes}
 
     def crop(self, outputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         made = dict(outputs)
         for name, size in self.sizes.items():
-            if outputs[size].shape == (outputs[name].ndim,):  # one batch: several have a size each
+            if size in outputs and outputs[size].shape == (outputs[name].ndim,):  # one batch: several have a size each
                 made[name] = outputs[name][tuple(slice(n) for n in made.pop(size).tolist())]
         return made
 

@@ -176,6 +176,16 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_convert_file(const poprt_co
                                                                   const char* onnx_path,
                                                                   const char* out_onnx_path);
 
+/* Writes several ONNX models as one: inputs and outputs of the first are called graph0/NAME, of the
+ * second graph1/NAME ..., and a last input "index" (uint32, one element) is read by none of them.
+ * Compiled, it is what poprt_executable_fuse makes. Convert the models before, each with options of
+ * its own. Models of several opsets become those of the newest. Errors: invalid_argument (none, one
+ * that is fused already, two versions of another domain), unimplemented (no conversion between two
+ * opsets), and those of reading and writing ONNX. Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_fuse_files(const char* const* onnx_paths,
+                                                                size_t path_count,
+                                                                const char* out_onnx_path);
+
 /* Name, dtype and shape of every graph input and output of an ONNX file, one line each, without
  * conversion. Variable dimensions print as 0. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_show_file(const poprt_compiler* compiler,

@@ -108,6 +108,14 @@ class Compiler {
         poprt_compiler_convert_file(call.compiler.get(), onnxPath.c_str(), outOnnxPath.c_str()));
   }
 
+  // Several ONNX models as one (poprt_compiler_fuse_files), which compiles to what Executable::fuse
+  // makes. Since 1.0.
+  static void fuse(const std::vector<std::string>& onnxPaths, const std::string& outOnnxPath) {
+    std::vector<const char*> paths;
+    for (const auto& p : onnxPaths) paths.push_back(p.c_str());
+    detail::check(poprt_compiler_fuse_files(paths.data(), paths.size(), outOnnxPath.c_str()));
+  }
+
   // Opens a PopEF file, or compiles an ONNX model; what that makes is kept in a cache
   // (poprt_executable_load) and comes from there the next time. Since 1.0.
   static std::shared_ptr<Executable> load(const std::string& path,

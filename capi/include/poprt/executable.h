@@ -53,6 +53,15 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_open_files(
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_open_model(
     const poprt_popef_model* model, const poprt_open_options* options,
     poprt_executable** out_executable);
+/* One executable of several: inputs and outputs of the first are called graph0/NAME, of the second
+ * graph1/NAME ..., and the last input, "index" (one u32), says which of them a run computes.
+ * Weights of equal bytes are there once, working memory is that of the largest. Runners for it give
+ * the index themselves, from the names of a request (poprt/runners.h). The given ones may be freed.
+ * Errors: invalid_argument (none, more than 1024, one that is fused, has several shapes or
+ * compiled-in replicas), resource_exhausted. Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_fuse(
+    const poprt_executable* const* executables, size_t executable_count,
+    poprt_executable** out_executable);
 /* Its blobs as PopEF has them: metadata, executable, data, opaque blobs. Takes memory for a copy
  * when the executable came from the compiler. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_popef_model(

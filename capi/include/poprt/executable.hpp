@@ -76,6 +76,15 @@ class Executable {
           poprt_executable_metadata_value(handle_.get(), i);
     return entries;
   }
+  // One executable of several (poprt_executable_fuse): inputs and outputs of the first are called
+  // graph0/NAME, of the second graph1/NAME ... Since 1.0.
+  static Executable fuse(const std::vector<std::shared_ptr<Executable>>& executables) {
+    std::vector<const poprt_executable*> handles;
+    for (const auto& e : executables) handles.push_back(e->handle());
+    poprt_executable* made = nullptr;
+    detail::check(poprt_executable_fuse(handles.data(), handles.size(), &made));
+    return Executable(made);
+  }
   static Executable fromBytes(const void* data, size_t size) {
     poprt_executable* made = nullptr;
     detail::check(poprt_executable_open_bytes(data, size, &made));

@@ -15,6 +15,8 @@ struct Region {
   program::Control kind = program::Control::end;
   size_t other = 0;         // position of the other end
   bool when = false;        // branch
+  uint32_t number = 0;      // choice
+  bool parallel = false;    // choice: worth other threads
   int64_t most = 0;         // loop
   Region* begin = nullptr;  // of an end
   void* const* data = nullptr;
@@ -38,6 +40,11 @@ inline size_t steer(Region& region, size_t position, int64_t& left) noexcept {
     case program::Control::branch:
       return (*static_cast<const uint8_t*>(region.data[0]) != 0) == region.when ? position
                                                                                 : region.other;
+    case program::Control::choice: {
+      uint32_t index;
+      std::memcpy(&index, region.data[0], sizeof index);
+      return index == region.number ? position : region.other;
+    }
     case program::Control::loop: {
       region.rounds = region.most;
       region.round = 0;
@@ -50,7 +57,7 @@ inline size_t steer(Region& region, size_t position, int64_t& left) noexcept {
     }
     case program::Control::end: break;
   }
-  if (region.begin->kind == program::Control::branch) return position;
+  if (region.begin->kind != program::Control::loop) return position;
   region.begin->round++;
   return next_round(*region.begin, left) ? region.other : position;
 }

@@ -69,7 +69,45 @@ struct Section {
   std::vector<void*> slots;
   std::vector<Patch> patches;
   std::vector<AnchorPatches> inputs, outputs;
-  bool parallel = false;
+  bool parallel = false;  // what no case holds is worth other threads
+};
+
+// Whether other threads are worth waking: asked for each case of an executable with several
+// branches, of which a run takes one, and for what lies outside of them.
+class ParallelWork {
+ public:
+  explicit ParallelWork(Section& section) : section_(section) {}
+  void add(double work) { (case_ ? inside_ : outside_) += work; }
+  // A control instruction; its step is the last one. Cases in cases belong to the outermost.
+  void control(Region& region) {
+    if (region.kind == program::Control::choice && !case_) {
+      case_ = &region;
+      first_ = section_.steps.size();
+      inside_ = 0;
+    } else if (region.kind == program::Control::end && region.begin == case_) {
+      case_->parallel = inside_ > kParallelFlow;
+      if (!case_->parallel) alone(first_);
+      others_ = others_ || case_->parallel;
+      case_ = nullptr;
+    }
+  }
+  // True when some run of the section needs other threads.
+  bool finish() {
+    section_.parallel = outside_ > kParallelFlow;
+    if (!section_.parallel && !others_) alone(0);
+    return section_.parallel || others_;
+  }
+
+ private:
+  void alone(size_t first) {
+    for (size_t i = first; i < section_.steps.size(); i++) section_.steps[i].parallel = false;
+  }
+
+  Section& section_;
+  Region* case_ = nullptr;
+  size_t first_ = 0;
+  double inside_ = 0, outside_ = 0;
+  bool others_ = false;
 };
 
 struct StepClock {
@@ -108,8 +146,11 @@ class Emulator final : public Engine {
   int threads() const noexcept override { return pool_ ? pool_->threads() : 1; }
 
  private:
-  void prepare(const std::vector<Instruction>& list, std::string_view flow, int threads,
+  bool prepare(const std::vector<Instruction>& list, std::string_view flow, int threads,
                Section& section);
+  static std::unique_ptr<Region> make_region(const Instruction& in, program::Control control,
+                                             std::span<Region* const> others, uint32_t other,
+                                             void* const* data);
   void* place(const Buffer& buffer) const;
   template <bool kProfile>
   void run_section(const Section& section) noexcept;
@@ -156,12 +197,9 @@ Emulator::Emulator(const Image& image, const LoadOptions& options) : image_(imag
       fail(ErrorCode::failed_precondition, "needs kernel '{}', made by a newer poprt?", name);
   }
   arena_ = Memory(p.arena_bytes, "device arena");
-  prepare(p.load, "load", threads, sections_[0]);
-  prepare(p.main, "main", threads, sections_[1]);
-  prepare(p.save, "save", threads, sections_[2]);
-
-  const bool parallel =
-      std::any_of(sections_.begin(), sections_.end(), [](const Section& s) { return s.parallel; });
+  bool parallel = prepare(p.load, "load", threads, sections_[0]);
+  parallel |= prepare(p.main, "main", threads, sections_[1]);
+  parallel |= prepare(p.save, "save", threads, sections_[2]);
   const int used = parallel ? threads : 1;
   scratch_ = Memory(checked_mul<uint64_t>(scratch_bytes_, used), "kernel scratch");
   if (parallel) pool_ = std::make_unique<ThreadPool>(threads);
@@ -169,7 +207,27 @@ Emulator::Emulator(const Image& image, const LoadOptions& options) : image_(imag
   if (profiling_) clocks_.resize(p.main.size());
 }
 
-void Emulator::prepare(const std::vector<Instruction>& list, std::string_view flow, int threads,
+// `others`: the regions so far, by position; `other`: of its other end.
+std::unique_ptr<Region> Emulator::make_region(const Instruction& in, program::Control control,
+                                              std::span<Region* const> others, uint32_t other,
+                                              void* const* data) {
+  auto region = std::make_unique<Region>();
+  region->kind = control;
+  region->other = other;
+  region->data = data;
+  switch (control) {
+    case program::Control::branch: region->when = decode_if(in).when; break;
+    case program::Control::choice:
+      region->number = static_cast<uint32_t>(decode_case(in).number);
+      break;
+    case program::Control::loop: region->most = decode_loop(in).most; break;
+    case program::Control::end: region->begin = others[other]; break;
+  }
+  return region;
+}
+
+// True when other threads are worth having.
+bool Emulator::prepare(const std::vector<Instruction>& list, std::string_view flow, int threads,
                        Section& section) {
   const Program& p = *image_.program;
   size_t slot_count = 0;
@@ -188,7 +246,7 @@ void Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
   std::vector<Use> uses;
   std::vector<kernels::Operand> operands;
   uint32_t slot = 0;
-  double parallel_work = 0;
+  ParallelWork parallel_work(section);
   for (size_t i = 0; i < list.size(); i++) {
     const Instruction& in = list[i];
     operands.clear();
@@ -206,15 +264,10 @@ void Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
       slot++;
     }
     if (const auto control = program::control_of(p.kernels[in.kernel])) {
-      auto region = std::make_unique<Region>();
-      region->kind = *control;
-      region->other = other[i];
-      region->data = data;
-      if (*control == program::Control::branch) region->when = decode_if(in).when;
-      if (*control == program::Control::loop) region->most = decode_loop(in).most;
-      if (*control == program::Control::end) region->begin = region_of[other[i]];
+      auto region = make_region(in, *control, region_of, other[i], data);
       region_of[i] = region.get();
       section.steps.push_back({nullptr, region.get(), data, 0, 1, false});
+      parallel_work.control(*region);
       section.regions.push_back(std::move(region));
       continue;
     }
@@ -226,7 +279,7 @@ void Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
       if (plan.tasks == 0) plan.run = run_nothing;
       const bool parallel = threads > 1 && plan.tasks > 1 &&
                             plan.work > kParallelInstruction * static_cast<double>(plan.rounds);
-      if (parallel) parallel_work += plan.work;
+      if (parallel) parallel_work.add(plan.work);
       int64_t piece = 0;
       if (plan.work > kPieceWork) {
         const double tasks = static_cast<double>(plan.tasks) * static_cast<double>(plan.rounds);
@@ -241,9 +294,7 @@ void Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
       throw;
     }
   }
-  section.parallel = parallel_work > kParallelFlow;
-  if (!section.parallel)
-    for (PreparedCall& step : section.steps) step.parallel = false;
+  const bool any_parallel = parallel_work.finish();
 
   // Anchors in order, so that a run reads caller pointers and patches front to back.
   std::sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) {
@@ -257,6 +308,7 @@ void Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
     section.patches.push_back({use.slot, use.offset});
     anchors.back().end = at + 1;
   }
+  return any_parallel;
 }
 
 // An instruction that takes so long that stop() must not wait for its end.
@@ -293,13 +345,21 @@ void Emulator::run_section(const Section& section) noexcept {
     uint64_t stride;
   };
   Context context{nullptr, 0, scratch_.data(), scratch_bytes_};
+  bool awake = section.parallel;
+  if (awake) pool_->begin_run();
   int64_t rounds_left = program::kMaxRoundsOfRun;
   for (size_t index = 0; index < section.steps.size(); index++) {
     const PreparedCall& step = section.steps[index];
     if (interrupted()) [[unlikely]]
       break;
     if (!step.run) {
-      index = steer(*static_cast<Region*>(const_cast<void*>(step.params)), index, rounds_left);
+      auto& region = *static_cast<Region*>(const_cast<void*>(step.params));
+      const size_t next = steer(region, index, rounds_left);
+      if (region.parallel && next == index && !awake) {
+        awake = true;
+        pool_->begin_run();
+      }
+      index = next;
       continue;
     }
     [[maybe_unused]] int64_t start = 0;
@@ -330,6 +390,7 @@ void Emulator::run_section(const Section& section) noexcept {
       clock.min_ns = std::min(clock.min_ns, took);
     }
   }
+  if (awake) pool_->end_run();
 }
 
 void Emulator::run(Flow flow, const void* const* inputs, void* const* outputs) noexcept {
@@ -338,19 +399,19 @@ void Emulator::run(Flow flow, const void* const* inputs, void* const* outputs) n
   void** slots = section.slots.data();
   for (const auto& [anchor, begin, end] : section.inputs) {
     auto* base = static_cast<std::byte*>(const_cast<void*>(inputs[anchor]));
+    if (!base) continue;  // of a branch that this run does not take
     for (uint32_t i = begin; i < end; i++) slots[patches[i].slot] = base + patches[i].offset;
   }
   for (const auto& [anchor, begin, end] : section.outputs) {
     auto* base = static_cast<std::byte*>(outputs[anchor]);
+    if (!base) continue;
     for (uint32_t i = begin; i < end; i++) slots[patches[i].slot] = base + patches[i].offset;
   }
   const FlushDenormals flush;
-  if (section.parallel) pool_->begin_run();
   if (profiling_ && flow == Flow::main)
     run_section<true>(section);
   else
     run_section<false>(section);
-  if (section.parallel) pool_->end_run();
 }
 
 std::vector<InstructionProfile> Emulator::profile() const {

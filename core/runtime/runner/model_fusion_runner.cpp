@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <string_view>
 
 #include "base/error.h"
 #include "runtime/session/anchor_lookup.h"
+#include "runtime/session/branches.h"
 
 namespace poprt::runtime {
 namespace {
@@ -32,11 +34,20 @@ RunnerConfig without_checks(RunnerConfig config) {
   return config;
 }
 
+// What the executable is besides; it may also have been fused by hand.
+void check_fused(const Model& model) {
+  if (model.branches && model.branches->kind != Branches::Kind::graphs)
+    fail(ErrorCode::failed_precondition,
+         "not a fused model: '{}' is one model at several shapes, which a model runner serves",
+         model.name);
+}
+
 }  // namespace
 
 ModelFusionRunner::ModelFusionRunner(std::shared_ptr<const Model> model, RunnerConfig config)
     : validate_(config.validate_io_params),
       runner_(std::move(model), without_checks(std::move(config))) {
+  check_fused(runner_.model());
   uint32_t count = 0;
   const auto count_graph = [&](const DataDesc& d) {
     const auto graph = graph_of(d.anchor.name);
@@ -60,11 +71,53 @@ ModelFusionRunner::ModelFusionRunner(std::shared_ptr<const Model> model, RunnerC
   if (index_bytes_ == 0)
     fail(ErrorCode::failed_precondition, "not a fused model: there is no input 'index'");
   for (const DataDesc& d : runner_.execute_outputs()) count_graph(d);
+  if (runner_.model().branches)
+    count = std::max(count, static_cast<uint32_t>(runner_.model().branches->count));
   for (uint32_t i = 0; i < count; i++) index_values_.push_back(i);
+  requests_ = std::vector<std::atomic<uint64_t>>(count);
 }
 
-std::vector<InputBinding> ModelFusionRunner::select(std::span<const InputBinding> inputs,
-                                                    std::span<const OutputBinding> outputs) const {
+std::vector<uint64_t> ModelFusionRunner::graph_requests() const {
+  std::vector<uint64_t> counts;
+  for (const auto& r : requests_) counts.push_back(r.load(std::memory_order_relaxed));
+  return counts;
+}
+
+// Every anchor of the graph is there.
+void ModelFusionRunner::check_complete(uint32_t graph, std::span<const InputBinding> inputs,
+                                       std::span<const OutputBinding> outputs) const {
+  const auto missing = [&](const auto& descs, const auto& given, std::string_view direction) {
+    for (const DataDesc& d : descs) {
+      if (graph_of(d.anchor.name) != graph || d.popef_contains_tensor_data) continue;
+      if (std::none_of(given.begin(), given.end(), [&](const auto& b) {
+            return b.name.data() ? b.name == d.anchor.name
+                                 : descs[b.index].anchor.name == d.anchor.name;
+          }))
+        fail(ErrorCode::invalid_argument, "{} '{}' of graph {} is missing", direction,
+             d.anchor.name, graph);
+    }
+  };
+  missing(inputs_, inputs, "input");
+  missing(execute_outputs(), outputs, "output");
+}
+
+// An index that a request has all the same says what the names say.
+void ModelFusionRunner::check_index(const InputBinding& given, uint32_t graph) const {
+  uint32_t value = 0;
+  if (!given.data || given.bytes != index_bytes_)
+    fail(ErrorCode::invalid_argument, "input 'index': expected {} bytes, given {}", index_bytes_,
+         given.data ? given.bytes : 0);
+  std::memcpy(&value, given.data, std::min<uint64_t>(given.bytes, sizeof value));
+  if (value >= index_values_.size())
+    fail(ErrorCode::invalid_argument, "input 'index' is {}: there are {} graphs", value,
+         index_values_.size());
+  if (value != graph)
+    fail(ErrorCode::invalid_argument,
+         "input 'index' is {}, but the other anchors are graph {}'s: leave it out", value, graph);
+}
+
+ModelFusionRunner::Selected ModelFusionRunner::select(
+    std::span<const InputBinding> inputs, std::span<const OutputBinding> outputs) const {
   const auto& model = runner_.model();
   std::optional<uint32_t> graph;
   std::string_view first;
@@ -76,6 +129,7 @@ std::vector<InputBinding> ModelFusionRunner::select(std::span<const InputBinding
     graph = mine;
     first = name;
   };
+  const InputBinding* index = nullptr;
   std::vector<InputBinding> list;
   list.reserve(inputs.size() + 1);
   for (size_t i = 0; i < inputs.size(); i++) {
@@ -86,8 +140,10 @@ std::vector<InputBinding> ModelFusionRunner::select(std::span<const InputBinding
              inputs_.size());
       b.name = inputs_[b.index].anchor.name;
     }
-    if (b.name == kIndex)
-      fail(ErrorCode::invalid_argument, "input 'index' is the runner's: leave it out of requests");
+    if (b.name == kIndex) {
+      index = &inputs[i];
+      continue;
+    }
     if (validate_) {
       const auto& a = model.inputs()[find_anchor(model.inputs(), b.name, i, "input")];
       if (b.bytes != a.bytes()) fail_wrong_size(a, b.bytes, "input");
@@ -111,35 +167,44 @@ std::vector<InputBinding> ModelFusionRunner::select(std::span<const InputBinding
   if (!graph)
     fail(ErrorCode::invalid_argument, "the request names no anchor of any of the {} graphs",
          graphs());
-  if (validate_) {
-    const auto missing = [&](const auto& anchors, const auto& given, std::string_view direction) {
-      for (const program::Anchor& a : anchors) {
-        if (graph_of(a.name) != graph) continue;
-        if (std::none_of(given.begin(), given.end(), [&](const auto& b) {
-              return b.name.data() ? b.name == a.name : anchors[b.index].name == a.name;
-            }))
-          fail(ErrorCode::invalid_argument, "{} '{}' of graph {} is missing", direction, a.name,
-               *graph);
-      }
-    };
-    missing(model.inputs(), list, "input");
-    missing(model.outputs(), outputs, "output");
-  }
+  if (index) check_index(*index, *graph);
+  if (validate_) check_complete(*graph, list, outputs);
   // Little-endian, so that the first byte is a u8 as well.
   list.push_back({kIndex, 0, &index_values_[*graph], index_bytes_});
+  return {std::move(list), *graph};
+}
+
+std::vector<size_t> ModelFusionRunner::outputs_of(std::span<const InputBinding> inputs) const {
+  std::optional<uint32_t> graph;
+  for (const InputBinding& b : inputs) {
+    const std::string_view name = b.name.data()              ? b.name
+                                  : b.index < inputs_.size() ? inputs_[b.index].anchor.name
+                                                             : std::string_view();
+    if (const auto mine = graph_of(name); mine && !graph) graph = mine;
+  }
+  if (!graph || *graph >= graphs())
+    fail(ErrorCode::invalid_argument, "the request names no input of any of the {} graphs",
+         graphs());
+  std::vector<size_t> list;
+  for (size_t i = 0; i < execute_outputs().size(); i++)
+    if (graph_of(execute_outputs()[i].anchor.name) == graph) list.push_back(i);
   return list;
 }
 
 void ModelFusionRunner::execute(std::span<const InputBinding> inputs,
                                 std::span<const OutputBinding> outputs) {
-  runner_.execute(select(inputs, outputs), outputs);
+  const Selected s = select(inputs, outputs);
+  requests_[s.graph].fetch_add(1, std::memory_order_relaxed);
+  runner_.execute(s.inputs, outputs);
 }
 
 RequestPtr ModelFusionRunner::execute_async(std::span<const InputBinding> inputs,
                                             std::span<const OutputBinding> outputs,
                                             RequestCallback callback,
                                             const RequestOptions& options) {
-  return runner_.execute_async(select(inputs, outputs), outputs, callback, options);
+  const Selected s = select(inputs, outputs);
+  requests_[s.graph].fetch_add(1, std::memory_order_relaxed);
+  return runner_.execute_async(s.inputs, outputs, callback, options);
 }
 
 }  // namespace poprt::runtime

@@ -1,6 +1,7 @@
 // Serves several models that were fused into one executable.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -13,7 +14,8 @@ namespace poprt::runtime {
 
 // A fused model's anchors are called "graphK/NAME", and an input "index" (one u32, or u8 as in
 // version 1.0.2) says which graph runs. A request names anchors of one graph only; the runner gives
-// the index. Inputs of the other graphs deliver zeros and their outputs are dropped.
+// the index (a request that has it, as programs for version 1.2 do, must say the same). Inputs of
+// the other graphs deliver zeros and their outputs are dropped.
 //
 // Requests are not merged: batching_dim must be off.
 class ModelFusionRunner final : public BaseRunner {
@@ -28,6 +30,10 @@ class ModelFusionRunner final : public BaseRunner {
     return runner_.execute_outputs();
   }
   size_t graphs() const { return index_values_.size(); }
+  // Requests of each graph that were accepted.
+  std::vector<uint64_t> graph_requests() const;
+  // Those of the graph whose anchors the inputs are.
+  std::vector<size_t> outputs_of(std::span<const InputBinding> inputs) const override;
 
   using BaseRunner::execute;
   using BaseRunner::execute_async;
@@ -42,15 +48,22 @@ class ModelFusionRunner final : public BaseRunner {
   std::vector<Tracepoint> tracepoints() const override { return runner_.tracepoints(); }
 
  private:
-  // The inputs with the index; names instead of positions.
-  std::vector<InputBinding> select(std::span<const InputBinding> inputs,
-                                   std::span<const OutputBinding> outputs) const;
+  struct Selected {
+    std::vector<InputBinding> inputs;  // with the index; names instead of positions
+    uint32_t graph;
+  };
+  Selected select(std::span<const InputBinding> inputs,
+                  std::span<const OutputBinding> outputs) const;
+  void check_complete(uint32_t graph, std::span<const InputBinding> inputs,
+                      std::span<const OutputBinding> outputs) const;
+  void check_index(const InputBinding& given, uint32_t graph) const;
 
   const bool validate_;
   ModelRunner runner_;
   std::vector<DataDesc> inputs_;
   std::vector<uint32_t> index_values_;  // 0, 1, ...: what requests point at
   uint64_t index_bytes_ = 0;
+  std::vector<std::atomic<uint64_t>> requests_;
 };
 
 }  // namespace poprt::runtime

@@ -5,10 +5,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
+#include "base/checked.h"
 #include "base/error.h"
+#include "runtime/session/branches.h"
 
 namespace poprt::runtime {
 namespace {
@@ -34,12 +38,30 @@ Replica::Replica(std::shared_ptr<const RunnerPlan> plan, int index,
   queue_.pool().wake_on_watch = p.config.flush_on_waiting_outputs;
   for (auto* list : {&direct_inputs_, &request_inputs_}) list->resize(p.inputs.size());
   for (auto* list : {&direct_outputs_, &request_outputs_}) list->resize(p.outputs.size());
-  if (!p.config.validate_io_params) {
-    zeros_ = TensorMemory(p.largest_input);
-    if (p.largest_input) std::memset(zeros_.data(), 0, p.largest_input);
-    for (const AnchorRows& o : p.outputs) dropped_.emplace_back(o.bytes);
-  }
+  if (!p.config.validate_io_params) make_unconnected();
   make_sessions();
+}
+
+// What anchors get that a request does not name. The graphs of a fused model run one at a time, so
+// that their outputs share memory.
+void Replica::make_unconnected() {
+  const RunnerPlan& p = *plan_;
+  zeros_ = TensorMemory(p.largest_input);
+  if (p.largest_input) std::memset(zeros_.data(), 0, p.largest_input);
+  const bool fused = p.model->branches && p.model->branches->kind == Branches::Kind::graphs;
+  std::map<std::string_view, uint64_t> used;
+  std::vector<uint64_t> places;
+  uint64_t most = 0;
+  for (size_t i = 0; i < p.outputs.size(); i++) {
+    const std::string_view name = p.model->outputs()[i].name;
+    uint64_t& end = used[fused ? name.substr(0, name.find('/')) : std::string_view()];
+    places.push_back(end);
+    end = align_up(checked_add(end, p.outputs[i].bytes), 64);
+    most = std::max(most, end);
+  }
+  dropped_memory_ = TensorMemory(most);
+  for (const uint64_t at : places)
+    dropped_.push_back(static_cast<std::byte*>(dropped_memory_.data()) + at);
 }
 
 void Replica::make_sessions() {

@@ -114,6 +114,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
 
   void wait_for_end() noexcept;
   void make_sessions();
+  void make_unconnected();
   void drop_sessions() noexcept;
   void release_devices() noexcept;
   static int64_t nanoseconds(Clock::TimePoint t) noexcept {
@@ -146,7 +147,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
   std::vector<TensorMemory> fixed_;                           // frozen inputs
   std::vector<std::pair<size_t, TensorMemory>> new_weights_;  // replace what the model has
   TensorMemory zeros_;                                        // for inputs that are not connected
-  std::vector<TensorMemory> dropped_;  // for such outputs; made when first needed
+  TensorMemory dropped_memory_;
+  std::vector<void*> dropped_;  // for such outputs
   bool needs_reset_ = false;
   Failure failure_;                      // of broken_, and of requests up to fail_until_
   std::atomic<bool> broken_{false};      // for good

@@ -133,7 +133,7 @@ Failure Replica::run_chunk(uint64_t chunk, const void** inputs, void** outputs) 
       inputs[i] = zeros_.data();
   }
   for (size_t i = 0; i < p.outputs.size(); i++)
-    if (!outputs[i]) outputs[i] = i < dropped_.size() ? dropped_[i].data() : nullptr;
+    if (!outputs[i]) outputs[i] = i < dropped_.size() ? dropped_[i] : nullptr;
   if (p.config.faults)
     if (const auto error = p.config.faults->before_run(index_)) return device_failed(*error);
   try {

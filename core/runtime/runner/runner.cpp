@@ -1,5 +1,7 @@
 #include "runtime/runner/runner.h"
 
+#include <numeric>
+
 namespace poprt::runtime {
 namespace {
 
@@ -19,13 +21,21 @@ std::vector<Shape> BaseRunner::output_shapes(std::span<const InputBinding>) cons
   return shapes;
 }
 
+std::vector<size_t> BaseRunner::outputs_of(std::span<const InputBinding>) const {
+  std::vector<size_t> all(execute_outputs().size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  return all;
+}
+
 void BaseRunner::execute(const InputMemoryView& inputs, const OutputMemoryView& outputs) {
   execute(bindings<InputBinding>(inputs), bindings<OutputBinding>(outputs));
 }
 
-OutputMemory BaseRunner::allocate(std::vector<OutputBinding>& outputs) const {
+OutputMemory BaseRunner::allocate(std::span<const InputBinding> inputs,
+                                  std::vector<OutputBinding>& outputs) const {
   OutputMemory memory;
-  for (const DataDesc& d : execute_outputs()) {
+  for (const size_t i : outputs_of(inputs)) {
+    const DataDesc& d = execute_outputs()[i];
     const TensorMemory& m =
         memory.emplace(d.anchor.name, TensorMemory(d.size_in_bytes)).first->second;
     outputs.push_back({d.anchor.name, 0, m.data(), m.bytes()});
@@ -34,16 +44,18 @@ OutputMemory BaseRunner::allocate(std::vector<OutputBinding>& outputs) const {
 }
 
 OutputMemory BaseRunner::execute(const InputMemoryView& inputs) {
+  const auto in = bindings<InputBinding>(inputs);
   std::vector<OutputBinding> outputs;
-  OutputMemory memory = allocate(outputs);
-  execute(bindings<InputBinding>(inputs), outputs);
+  OutputMemory memory = allocate(in, outputs);
+  execute(in, outputs);
   return memory;
 }
 
 std::pair<RequestPtr, OutputMemory> BaseRunner::execute_async(const InputMemoryView& inputs) {
+  const auto in = bindings<InputBinding>(inputs);
   std::vector<OutputBinding> outputs;
-  OutputMemory memory = allocate(outputs);
-  RequestPtr request = execute_async(bindings<InputBinding>(inputs), outputs, {}, {});
+  OutputMemory memory = allocate(in, outputs);
+  RequestPtr request = execute_async(in, outputs, {}, {});
   return {std::move(request), std::move(memory)};
 }
 

@@ -65,6 +65,10 @@ class BaseRunner {
   // what execute() would throw for the inputs.
   virtual std::vector<Shape> output_shapes(std::span<const InputBinding> inputs) const;
 
+  // Which outputs a request with these inputs has, in the order of execute_outputs(): all, but for
+  // a fused model. Throws as above.
+  virtual std::vector<size_t> outputs_of(std::span<const InputBinding> inputs) const;
+
   virtual void execute(std::span<const InputBinding> inputs,
                        std::span<const OutputBinding> outputs) = 0;
   virtual RequestPtr execute_async(std::span<const InputBinding> inputs,
@@ -88,7 +92,8 @@ class BaseRunner {
   std::pair<RequestPtr, OutputMemory> execute_async(const InputMemoryView& inputs);
 
  private:
-  OutputMemory allocate(std::vector<OutputBinding>& outputs) const;
+  OutputMemory allocate(std::span<const InputBinding> inputs,
+                        std::vector<OutputBinding>& outputs) const;
 };
 
 }  // namespace poprt::runtime

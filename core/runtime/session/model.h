@@ -22,6 +22,8 @@ class Model;
 
 namespace poprt::runtime {
 
+struct Branches;
+
 // Immutable once made; shared by sessions.
 struct Model {
   std::string name;  // of the executable blob
@@ -48,6 +50,8 @@ struct Model {
   // What the ONNX model says about itself (compiler/onnx_metadata.h), from opaque blob
   // kOnnxMetadata.
   std::vector<std::pair<std::string, std::string>> onnx_metadata;
+  // What its branches are, from opaque blob kBranches (session/branches.h); null: it has none.
+  std::shared_ptr<const Branches> branches;
 
   // The random seed of a model whose file has no value for it: sessions generate it.
   bool is_seed(size_t input) const;

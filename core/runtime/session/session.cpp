@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "runtime/queue/queue_manager.h"
 #include "runtime/session/anchor_lookup.h"
+#include "runtime/session/branches.h"
 #include "runtime/session/popef_file.h"
 
 namespace poprt::runtime {
@@ -556,6 +557,8 @@ void Session::run_pointers(Flow flow, const void* const* inputs, void* const* ou
 }
 
 void Session::run_engine(Flow flow, const void* const* inputs, void* const* outputs) {
+  if (flow == Flow::main && model_->branches)
+    check_branch(*model_->branches, inputs[model_->branches->index]);
   if (telemetry_ && flow == Flow::main) {
     const auto begin = Telemetry::Clock::now();
     engine_->run(flow, inputs, outputs);

@@ -134,7 +134,7 @@ class Session final : private device::Occupant {
 
   // One transfer with a pointer for each anchor, in the program's order, to memory of the anchor's
   // size. Null for an input that has data takes its next value, for the seed a new one. Throw
-  // failed_precondition when not loaded.
+  // failed_precondition when not loaded, invalid_argument for a branch that is not there.
   void run_main_programs(const void* const* inputs, void* const* outputs) {
     run_pointers(device::Flow::main, inputs, outputs);
   }

@@ -587,6 +587,47 @@ TEST(scenario, s55_input_lengths) {
   fails(compiled, ErrorCode::invalid_argument, {"'s'", "-1"});
 }
 
+TEST(scenario, s61_fused_models) {
+  CompilerOptions options;
+  options.inputShape = {{"x", {2, 4}}};
+  const auto affine = Compiler::compile(model("affine.onnx"), {}, options);
+  const auto weights = Compiler::compile(model("weights.onnx"), {}, {});
+  const auto fused = std::make_shared<Executable>(Executable::fuse({affine, weights}));
+  ModelRunner runner(fused, config());
+  std::vector<float> x(8), y(8);
+  std::iota(x.begin(), x.end(), 0.0f);
+  for (int round = 0; round < 3; round++) {
+    runner.execute({{"graph0/x", view(std::as_const(x))}}, {{"graph0/y", view(y)}});
+    EXPECT_EQ(y, (std::vector<float>{1, 3, 5, 7, 9, 11, 13, 15}));
+    runner.execute({{"graph1/x", view(std::as_const(x))}}, {{"graph1/y", view(y)}});
+    EXPECT_EQ(y, (std::vector<float>{1, 3, 7, 13, 5, 11, 19, 29}));
+  }
+  fails([&] { runner.execute({{"graph0/x", view(std::as_const(x))}}, {{"graph1/y", view(y)}}); },
+        ErrorCode::invalid_argument, {"different graphs"});
+  fails([&] { Executable::fuse({fused}); }, ErrorCode::invalid_argument, {"several branches"});
+  fails([] { Executable::fuse({}); }, ErrorCode::invalid_argument, {"no models"});
+  const std::string file = "scenario_61_fused.onnx";
+  Compiler::fuse({model("weights.onnx"), model("weights.onnx")}, file);
+  EXPECT_EQ(ModelRunner(*Compiler::compile(file, {}, {}), config()).getExecuteInputs().size(), 2u);
+  std::remove(file.c_str());
+}
+
+TEST(scenario, s62_shape_buckets) {
+  CompilerOptions options;
+  options.options = {{"input_shape", "x=1,4/4,4"}};
+  ModelRunner runner(*Compiler::compile(model("affine.onnx"), {}, options), config());
+  for (size_t rows = 1; rows <= 4; rows++) {
+    std::vector<float> x(4 * rows), y(4 * rows), expected;
+    std::iota(x.begin(), x.end(), 0.0f);
+    for (const float v : x) expected.push_back(2 * v + 1);
+    runner.execute({{"x", view(std::as_const(x))}}, {{"y", view(y)}});
+    EXPECT_EQ(y, expected);
+  }
+  std::vector<float> x(20), y(20);
+  fails([&] { runner.execute({{"x", view(std::as_const(x))}}, {{"y", view(y)}}); },
+        ErrorCode::invalid_argument, {"is 5", "1 to 4"});
+}
+
 TEST(scenario, s56_opaque_blobs) {
   CompilerOptions options;
   options.inputShape = {{"x", {2, 4}}};

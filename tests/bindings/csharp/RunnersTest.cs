@@ -37,6 +37,72 @@ public sealed class RunnersTest
     }
 
     [Test]
+    public void Scenario61FusedModels()
+    {
+        using (Executable first = Affine(2))
+        using (Executable second = Compile("weights.onnx"))
+        using (Executable fused = Executable.Fuse(new[] { first, second }))
+        using (var runner = new ModelRunner(fused, one))
+        {
+            Assert.That(Names(runner.Inputs), Is.EqualTo("graph0/x f32[2,4] graph1/x f32[2,4]"));
+            var x = new float[,] { { 0, 1, 2, 3 }, { 4, 5, 6, 7 } };
+            for (int round = 0; round < 3; round++)
+            {
+                var outputs = runner.Run(new Dictionary<string, Array> { { "graph0/x", x } });
+                Assert.That(outputs.Keys, Is.EqualTo(new[] { "graph0/y" }));
+                Assert.That(outputs["graph0/y"].ToArray<float>(),
+                    Is.EqualTo(new float[,] { { 1, 3, 5, 7 }, { 9, 11, 13, 15 } }));
+                Assert.That(runner.Run(new Dictionary<string, Array> { { "graph1/x", x } })["graph1/y"].ToArray<float>(),
+                    Is.EqualTo(new float[,] { { 1, 3, 7, 13 }, { 5, 11, 19, 29 } }));
+            }
+            Fails(ErrorCode.InvalidArgument,
+                () => runner.Run(new Dictionary<string, Array> { { "graph0/x", x }, { "graph1/x", x } }),
+                "different graphs");
+            Fails(ErrorCode.InvalidArgument, () => Executable.Fuse(new[] { fused }), "several branches");
+        }
+        Fails(ErrorCode.InvalidArgument, () => Executable.Fuse(new Executable[0]), "no models");
+        string file = System.IO.Path.GetTempFileName();
+        try
+        {
+            string weights = System.IO.Path.Combine(models, "weights.onnx");
+            Compiler.Fuse(new[] { weights, weights }, file);
+            using (var compiler = new Compiler(new CompilerOptions()))
+            using (Executable both = compiler.Compile(file))
+                Assert.That(Names(both.Inputs), Is.EqualTo("graph0/x f32[2,4] graph1/x f32[2,4] index u32[1]"));
+        }
+        finally
+        {
+            System.IO.File.Delete(file);
+        }
+    }
+
+    [Test]
+    public void Scenario62ShapeBuckets()
+    {
+        var options = new CompilerOptions();
+        options.Options["input_shape"] = "x=1,4/4,4";
+        using (var compiler = new Compiler(options))
+        using (Executable executable = compiler.Compile(System.IO.Path.Combine(models, "affine.onnx")))
+        using (var runner = new ModelRunner(executable, one))
+        {
+            for (int rows = 1; rows <= 4; rows++)
+            {
+                var x = new float[rows, 4];
+                for (int i = 0; i < rows; i++) x[i, 0] = i;
+                Tensor y = runner.Run(new Dictionary<string, Array> { { "x", x } })["y"];
+                Assert.That(y.Shape, Is.EqualTo(new long[] { rows, 4 }));
+                for (int i = 0; i < rows; i++) Assert.That(y.Span<float>()[4 * i], Is.EqualTo(2 * i + 1));
+            }
+            Fails(ErrorCode.InvalidArgument,
+                () => runner.Run(new Dictionary<string, Array> { { "x", new float[5, 4] } }), "is 5", "1 to 4");
+            Fails(ErrorCode.InvalidArgument,
+                () => runner.Run(new Dictionary<string, Array> { { "x", new float[4, 5] } }), "'x'", "[4,5]");
+            string statistics = runner.Statistics().Replace(" ", "").Replace("\n", "");
+            Assert.That(statistics, Contains.Substring("\"requests\":3,\"padded\":2"));
+        }
+    }
+
+    [Test]
     public void Scenario47PackRunner()
     {
         var options = new PackOptions

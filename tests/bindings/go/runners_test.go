@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"runtime/pprof"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -32,6 +34,55 @@ func TestScenario46ModelFusionRunner(t *testing.T) {
 		poprt.InvalidArgument, "different graphs")
 	_, err := poprt.NewModelFusionRunner(affine(t), one)
 	fails(t, err, poprt.FailedPrecondition, "not a fused")
+}
+
+func TestScenario61FusedModels(t *testing.T) {
+	parts := []*poprt.Executable{affine(t), compile(t, "weights.onnx", nil)}
+	fused := must(poprt.FuseExecutables(parts))
+	r := must(poprt.NewRunner(fused, one))
+	defer r.Close()
+	equal(t, fmt.Sprint(r.Inputs()), "[graph0/x f32 [2 4] graph1/x f32 [2 4]]")
+	x := iota8(0)
+	for round := 0; round < 3; round++ {
+		outputs := must(r.Run(poprt.Shaped("graph0/x", x, 2, 4)))
+		equal(t, len(outputs), 1)
+		equal(t, fmt.Sprint(must(poprt.Values[float32](outputs["graph0/y"]))), "[1 3 5 7 9 11 13 15]")
+		outputs = must(r.Run(poprt.Shaped("graph1/x", x, 2, 4)))
+		equal(t, fmt.Sprint(must(poprt.Values[float32](outputs["graph1/y"]))), "[1 3 7 13 5 11 19 29]")
+	}
+	_, err := r.Run(poprt.Named("graph0/x", x), poprt.Named("graph1/x", x))
+	fails(t, err, poprt.InvalidArgument, "different graphs")
+	_, err = poprt.FuseExecutables([]*poprt.Executable{fused})
+	fails(t, err, poprt.InvalidArgument, "several branches")
+	_, err = poprt.FuseExecutables(nil)
+	fails(t, err, poprt.InvalidArgument, "no models")
+	file := filepath.Join(t.TempDir(), "fused.onnx")
+	ok(t, poprt.FuseModels([]string{model("weights.onnx"), model("weights.onnx")}, file))
+	both := must(poprt.Compile(file, nil))
+	equal(t, fmt.Sprint(both.Inputs()), "[graph0/x f32 [2 4] graph1/x f32 [2 4] index u32 [1]]")
+}
+
+func TestScenario62ShapeBuckets(t *testing.T) {
+	options := &poprt.CompileOptions{Options: map[string]string{"input_shape": "x=1,4/4,4"}}
+	r := must(poprt.NewRunner(must(poprt.Compile(model("affine.onnx"), options)), one))
+	defer r.Close()
+	for rows := 1; rows <= 4; rows++ {
+		x := make([]float32, 4*rows)
+		for i := range x {
+			x[i] = float32(i)
+		}
+		y := must(r.Run(poprt.Shaped("x", x, int64(rows), 4)))["y"]
+		equal(t, fmt.Sprint(y.Shape), fmt.Sprint([]int64{int64(rows), 4}))
+		for i, v := range must(poprt.Values[float32](y)) {
+			equal(t, v, 2*x[i]+1)
+		}
+	}
+	_, err := r.Run(poprt.Shaped("x", make([]float32, 20), 5, 4))
+	fails(t, err, poprt.InvalidArgument, "is 5", "1 to 4")
+	_, err = r.Run(poprt.Shaped("x", make([]float32, 20), 4, 5))
+	fails(t, err, poprt.InvalidArgument, "'x'", "[4,5]")
+	buckets := must(r.Statistics())
+	equal(t, strings.Contains(strings.Join(strings.Fields(fmt.Sprint(buckets)), ""), `"requests":3,"padded":2`), true)
 }
 
 func TestScenario47PackRunner(t *testing.T) {

@@ -2,15 +2,20 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
+import org.poprt.Compiler;
 import org.poprt.CompilerOptions;
 import org.poprt.Device;
 import org.poprt.DeviceManager;
@@ -20,9 +25,11 @@ import org.poprt.HostConcat;
 import org.poprt.HostConcatRunner;
 import org.poprt.LightRunner;
 import org.poprt.ModelFusionRunner;
+import org.poprt.ModelRunner;
 import org.poprt.PackOptions;
 import org.poprt.PackRunner;
 import org.poprt.RuntimeConfig;
+import org.poprt.Tensor;
 
 /** The further kinds of runners. */
 class RunnersTest extends Scenarios {
@@ -51,6 +58,58 @@ class RunnersTest extends Scenarios {
       try (Executable other = affine(2)) {
         fails(ErrorCode.FAILED_PRECONDITION, () -> new ModelFusionRunner(other, ONE), "not a fused");
       }
+    }
+  }
+
+  @Test
+  void scenario_61_fused_models() throws Exception {
+    try (Executable first = affine(2);
+        Executable second = compile("weights.onnx", new CompilerOptions());
+        Executable fused = Executable.fuse(List.of(first, second));
+        ModelRunner runner = new ModelRunner(fused, ONE)) {
+      assertEquals("[graph0/x f32[2,4], graph1/x f32[2,4]]", runner.inputs().toString());
+      float[][] x = {{0, 1, 2, 3}, {4, 5, 6, 7}};
+      for (int round = 0; round < 3; round++) {
+        Map<String, Tensor> one = runner.run(Map.of("graph0/x", x));
+        assertEquals(Set.of("graph0/y"), one.keySet());
+        assertArrayEquals(new float[] {9, 11, 13, 15}, one.get("graph0/y").array(float[][].class)[1]);
+        Tensor two = runner.run(Map.of("graph1/x", x)).get("graph1/y");
+        assertArrayEquals(new float[] {5, 11, 19, 29}, two.array(float[][].class)[1]);
+      }
+      fails(
+          ErrorCode.INVALID_ARGUMENT,
+          () -> runner.run(Map.of("graph0/x", x, "graph1/x", x)),
+          "different graphs");
+      fails(ErrorCode.INVALID_ARGUMENT, () -> Executable.fuse(List.of(fused)), "several branches");
+    }
+    fails(ErrorCode.INVALID_ARGUMENT, () -> Executable.fuse(List.of()), "no models");
+    Path file = Files.createTempFile("poprt", ".onnx");
+    Compiler.fuse(List.of(MODELS.resolve("weights.onnx"), MODELS.resolve("weights.onnx")), file);
+    try (Compiler compiler = new Compiler(new CompilerOptions());
+        Executable both = compiler.compile(file)) {
+      assertEquals(
+          "[graph0/x f32[2,4], graph1/x f32[2,4], index u32[1]]", both.inputs().toString());
+    } finally {
+      Files.delete(file);
+    }
+  }
+
+  @Test
+  void scenario_62_shape_buckets() {
+    CompilerOptions options = new CompilerOptions().option("input_shape", "x=1,4/4,4");
+    try (Executable executable = compile("affine.onnx", options);
+        ModelRunner runner = new ModelRunner(executable, ONE)) {
+      for (int rows = 1; rows <= 4; rows++) {
+        float[][] x = new float[rows][4];
+        for (int i = 0; i < rows; i++) x[i][0] = i;
+        float[][] y = runner.run(Map.of("x", x)).get("y").array(float[][].class);
+        assertEquals(rows, y.length);
+        for (int i = 0; i < rows; i++) assertArrayEquals(new float[] {2 * i + 1, 1, 1, 1}, y[i]);
+      }
+      fails(ErrorCode.INVALID_ARGUMENT, () -> runner.run(Map.of("x", new float[5][4])), "is 5", "1 to 4");
+      fails(ErrorCode.INVALID_ARGUMENT, () -> runner.run(Map.of("x", new float[4][5])), "'x'", "[4,5]");
+      String statistics = runner.statistics().replaceAll("\\s", "");
+      assertTrue(statistics.contains("\"requests\":3,\"padded\":2"), statistics);
     }
   }
 

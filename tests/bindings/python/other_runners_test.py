@@ -2,14 +2,15 @@
 
 import json
 import os
+import tempfile
 import unittest
 
 import numpy as np
 from poprt import errors
-from poprt.compiler import Compiler, CompilerOptions
+from poprt.compiler import Compiler, CompilerOptions, Executable
 from poprt.runtime import (DeviceManager, HostConcatConfig, HostConcatRunner, HostConcatRunnerConfig, LightRunner,
                            LightRunnerConfig, ModelFusionRunner, PackAlgorithm, PackRunner, PackRunnerConfig,
-                           RuntimeConfig)
+                           Runner, RuntimeConfig)
 
 DATA = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data")
 
@@ -36,6 +37,53 @@ class Runners(unittest.TestCase):
                 runner.execute({"graph0/x": x}, {"graph1/y": y})
         with self.assertRaisesRegex(errors.FailedPreconditionError, "not a fused"):
             ModelFusionRunner(affine(), RuntimeConfig(threads=1))
+
+    def test_scenario_61_fused_models(self):
+        fused = Executable.fuse([affine(), compiled("weights.onnx")])
+        x = np.arange(8, dtype=np.float32).reshape(2, 4)
+        with Runner(fused, RuntimeConfig(threads=1)) as runner:
+            self.assertEqual([d.name for d in runner.get_execute_inputs()], ["graph0/x", "graph1/x"])
+            for _ in range(3):
+                one = runner.run({"graph0/x": x})
+                self.assertEqual(list(one), ["graph0/y"])
+                np.testing.assert_array_equal(one["graph0/y"], 2 * x + 1)
+                two = runner.run(["graph1/y"], {"graph1/x": x})
+                np.testing.assert_array_equal(two[0], x * [1, 2, 3, 4] + 1)
+            outputs = [{f"graph{i % 2}/y": np.empty_like(x)} for i in range(100)]
+            futures = [runner.execute_async({f"graph{i % 2}/x": x + i}, out) for i, out in enumerate(outputs)]
+            for i, (future, out) in enumerate(zip(futures, outputs)):
+                future.wait()
+                np.testing.assert_array_equal(out[f"graph{i % 2}/y"], (x + i) * ([1, 2, 3, 4] if i % 2 else 2) + 1)
+            with self.assertRaisesRegex(ValueError, "different graphs"):
+                runner.run({"graph0/x": x, "graph1/x": x})
+        with self.assertRaisesRegex(ValueError, "several branches"):
+            Executable.fuse([fused])
+        with self.assertRaisesRegex(ValueError, "no models"):
+            Executable.fuse([])
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "fused.onnx")
+            Compiler.fuse([os.path.join(DATA, "weights.onnx")] * 2, file)
+            both = Compiler.compile(file, None, CompilerOptions(enable_model_fusion=True))
+            with Runner(both, RuntimeConfig(threads=1, timeout_ns=0, validate_io_params=False)) as runner:
+                np.testing.assert_array_equal(runner.run({"graph1/x": x})["graph1/y"], x * [1, 2, 3, 4] + 1)
+
+    def test_scenario_62_shape_buckets(self):
+        executable = compiled("affine.onnx", options={"input_shape": "x=1,4/4,4"})
+        with Runner(executable, RuntimeConfig(threads=1)) as runner:
+            for rows in range(1, 5):
+                x = np.arange(4 * rows, dtype=np.float32).reshape(rows, 4)
+                np.testing.assert_array_equal(runner.run({"x": x})["y"], 2 * x + 1)
+                y = np.empty_like(x)
+                runner.execute_async({"x": x}, {"y": y}).wait()
+                np.testing.assert_array_equal(y, 2 * x + 1)
+            with self.assertRaisesRegex(ValueError, "is 5: expected 1 to 4"):
+                runner.run({"x": np.zeros((5, 4), np.float32)})
+            with self.assertRaisesRegex(ValueError, r"'x'.*\[4,5\]"):
+                runner.run({"x": np.zeros((4, 5), np.float32)})
+            with self.assertRaisesRegex(ValueError, "is 0: expected 1 to 4"):
+                runner.run({"x": np.zeros((0, 4), np.float32)})
+            buckets = runner.statistics()["shape_buckets"]
+            self.assertEqual([(b["requests"], b["padded"]) for b in buckets], [(2, 0), (6, 4)])
 
     def test_scenario_47_pack_runner(self):
         config = PackRunnerConfig(5000, 16, "x")

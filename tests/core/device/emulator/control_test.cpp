@@ -1,7 +1,9 @@
 // Conditional and repeated regions on the emulated device.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
+#include <string>
 
 #include "device/emulator/control.h"
 #include "device/emulator/emulator.h"
@@ -103,6 +105,40 @@ TEST(EmulatorControl, ABodyThatWritesTheIndexCannotKeepTheLoopGoing) {
   void* outputs[] = {&rounds};
   engine->run(Flow::main, inputs, outputs);
   EXPECT_EQ(rounds, 10);
+}
+
+// Copies in[0] where index is `number`; others leave the output alone.
+TEST(EmulatorControl, ACaseRunsWhenTheIndexIsItsNumber) {
+  program::Builder b;
+  const auto index = b.add_input({"index", DType::u32, {1}});
+  const BufferId i = b.input(index, 0, 4, DType::u32, {1});
+  for (const std::string name : {"a", "b"}) {
+    const auto in = b.add_input({name, DType::s64, {}});
+    const auto out = b.add_output({name, DType::s64, {}});
+    const BufferId copy[] = {b.input(in, 0, 8, DType::s64, {}),
+                             b.output(out, 0, 8, DType::s64, {})};
+    const int64_t number[] = {name == "a" ? 0 : 7};
+    b.emit("control.case", std::span(&i, 1), number, {}, name);
+    b.emit("copy", copy, {}, {}, name);
+    b.emit("control.end", {}, {}, {}, name);
+  }
+  const auto engine =
+      EmulatedDevice().load({std::make_shared<program::Program>(b.program()), {}, {}}, {1, false});
+  const auto run = [&](uint32_t which, bool only_its_own) {
+    const int64_t a = 3, c = 5;
+    std::array<int64_t, 2> got{-1, -1};
+    const void* inputs[] = {&which, only_its_own && which != 0 ? nullptr : &a,
+                            only_its_own && which == 0 ? nullptr : &c};
+    void* outputs[] = {only_its_own && which != 0 ? nullptr : got.data(),
+                       only_its_own && which == 0 ? nullptr : got.data() + 1};
+    engine->run(Flow::main, inputs, outputs);
+    return got;
+  };
+  EXPECT_EQ(run(0, false), (std::array<int64_t, 2>{3, -1}));
+  EXPECT_EQ(run(7, false), (std::array<int64_t, 2>{-1, 5}));
+  EXPECT_EQ(run(1, false), (std::array<int64_t, 2>{-1, -1}));
+  EXPECT_EQ(run(0, true), (std::array<int64_t, 2>{3, -1})) << "null for the other branch";
+  EXPECT_EQ(run(7, true), (std::array<int64_t, 2>{-1, 5}));
 }
 
 TEST(EmulatorControl, NoLoopBeginsARoundWhenTheRunHasNoneLeft) {

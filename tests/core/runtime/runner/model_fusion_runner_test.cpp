@@ -83,8 +83,30 @@ TEST(ModelFusionRunner, ChecksARequestAgainstItsGraph) {
   fails({}, a.out, "input 'graph0/x' of graph 0 is missing");
   fails({}, {}, "names no anchor");
   fails({{"graph0/x", 0, a.x, 12}}, a.out, "expected 16 bytes");
-  fails({{"index", 0, a.x, 4}}, a.out, "'index' is the runner's");
+  const uint32_t wrong = 1, none = 2;
+  fails({{"index", 0, &wrong, 4}, a.in[0]}, a.out,
+        "'index' is 1, but the other anchors are graph 0");
+  fails({{"index", 0, &none, 4}, a.in[0]}, a.out, "'index' is 2: there are 2 graphs");
+  fails({{"index", 0, &none, 1}, a.in[0]}, a.out, "'index': expected 4 bytes");
   fails({{"graph2/x", 0, a.x, 16}}, a.out, "there is no input 'graph2/x'");
+}
+
+TEST(ModelFusionRunner, TakesAnIndexThatSaysWhatTheNamesSay) {
+  ModelFusionRunner runner(fused());
+  Graph g(1);
+  const uint32_t one = 1;
+  g.in.push_back({"index", 0, &one, 4});
+  runner.execute(g.in, g.out);
+  EXPECT_EQ(g.selected, 1u);
+  EXPECT_EQ(runner.graph_requests(), (std::vector<uint64_t>{0, 1}));
+}
+
+TEST(ModelFusionRunner, MakesTheOutputsOfTheGraphThatWasAsked) {
+  ModelFusionRunner runner(fused());
+  const float x[4] = {4, 3, 2, 1};
+  const OutputMemory out = runner.execute(InputMemoryView{{"graph1/x", {x, 16}}});
+  ASSERT_EQ(out.size(), 2u);
+  EXPECT_EQ(std::memcmp(out.at("graph1/y").data(), x, 16), 0);
 }
 
 TEST(ModelFusionRunner, WithoutValidationARequestMayNameLess) {

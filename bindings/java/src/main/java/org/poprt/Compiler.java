@@ -242,6 +242,25 @@ public final class Compiler implements AutoCloseable {
   }
 
   /**
+   * Writes several ONNX models as one, which compiles to what {@link Executable#fuse} makes.
+   *
+   * @param models their inputs and outputs become {@code graph0/NAME}, {@code graph1/NAME} ...
+   * @param out the file to write
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} (none, or one that is fused) or
+   *     {@link ErrorCode#UNIMPLEMENTED} (opsets that cannot become one)
+   * @since 1.0
+   */
+  public static void fuse(List<Path> models, Path out) {
+    RawOpenOptions raw = new RawOpenOptions();
+    try {
+      for (Path model : models) raw.add_path(model.toString());
+      RawCompiler.fuse_files(raw, out.toString());
+    } finally {
+      raw.delete();
+    }
+  }
+
+  /**
    * All passes.
    *
    * @return one line each

@@ -104,6 +104,32 @@ public final class Executable implements AutoCloseable {
   }
 
   /**
+   * One executable of several. Inputs and outputs of the first are called {@code graph0/NAME}, of the
+   * second {@code graph1/NAME} and so on; weights of equal bytes are there once. A {@link
+   * ModelRunner} runs the one whose names a request has.
+   *
+   * @param executables may be closed afterwards
+   * @return all of them
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} (none, or one that is fused)
+   * @since 1.0
+   */
+  public static Executable fuse(List<Executable> executables) {
+    RawExecutables raw = new RawExecutables();
+    int acquired = 0;
+    try {
+      for (Executable executable : executables) {
+        executable.handle.acquire();
+        acquired++;
+        raw.add(executable.handle.raw());
+      }
+      return new Executable(RawExecutable.fuse(raw));
+    } finally {
+      for (int i = 0; i < acquired; i++) executables.get(i).handle.release();
+      raw.delete();
+    }
+  }
+
+  /**
    * Opens the bytes of a PopEF file; they are copied.
    *
    * @param bytes what remains of it is read; its position stays

@@ -1,0 +1,52 @@
+// Several programs in one executable: branches, of which the value of an input says which one runs.
+//
+// A program with the branches P and Q:
+//
+//   control.case [index] 0
+//     ... P, its anchors under names of their own ...
+//   control.end
+//   control.case [index] 1
+//     ... Q ...
+//   control.end
+//
+// Branches run one at a time and forget everything, but for their state: the arena is as large as
+// the largest, with the states of all in front. Weights of equal bytes are there once.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "program/builder.h"
+#include "program/program.h"
+
+namespace poprt::program {
+
+// The input that says which branch runs: one u32.
+inline constexpr std::string_view kGraphIndex = "index";
+inline constexpr std::string_view kBucketIndex = "poprt.bucket";
+
+struct Branch {
+  const Program* program = nullptr;
+  std::span<const std::byte> weights;
+  std::string prefix;  // in front of its anchors' names
+};
+
+struct Linked {
+  Program program;
+  std::vector<Weight> weights;  // copies of what lies in the branches' weights, which must live
+};
+
+// Branches with anchors of their own, and last the input `index`. Throws invalid_argument (none, an
+// anchor's name that is taken, a branch that is several already), data_loss.
+Linked link_graphs(std::span<const Branch> branches);
+
+// Branches of one model at several shapes: they share anchors, each as large as the largest branch
+// needs in every dimension, of which a branch uses the beginning, dense in its own shape. Prefixes
+// are empty. Throws as above, and invalid_argument when the branches have different anchors,
+// unimplemented when they have state: each would have its own.
+Linked link_buckets(std::span<const Branch> branches);
+
+}  // namespace poprt::program

@@ -1,0 +1,249 @@
+#include "runtime/session/branches.h"
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "program/link.h"
+#include "program/serialize.h"
+#include "runtime/queue/payload_buffer.h"
+#include "runtime/session/popef_file.h"
+
+namespace poprt::runtime {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kMostBranches = 1024;
+
+[[noreturn]] void broken(std::string_view what) {
+  fail(ErrorCode::data_loss, "opaque blob '{}': {}", kBranches, what);
+}
+
+size_t index_input(const Model& model, std::string_view name) {
+  const auto& inputs = model.inputs();
+  const auto found = std::ranges::find(inputs, name, &program::Anchor::name);
+  if (found == inputs.end() || found->dtype != DType::u32 || element_count(found->shape) != 1)
+    broken(fmt::format("the program has no input '{}' of one u32", name));
+  return static_cast<size_t>(found - inputs.begin());
+}
+
+void read_graphs(const Model& model, const Json& json, Branches& b) {
+  b.index = index_input(model, program::kGraphIndex);
+  b.names = json.at("graphs").get<std::vector<std::string>>();
+  b.count = b.names.size();
+}
+
+Extent read_extent(const Json& json, const Branches& b) {
+  Extent e;
+  if (json.is_null()) return e;
+  const std::string name = json.is_object() ? json.at("of") : json;
+  const auto found = std::ranges::find(b.dimensions, name);
+  if (found == b.dimensions.end()) broken(fmt::format("there is no dimension '{}'", name));
+  e.dimension = static_cast<int32_t>(found - b.dimensions.begin());
+  if (!json.is_object()) return e;
+  e.times = json.at("times");
+  e.over = json.at("over");
+  e.plus = json.at("plus");
+  constexpr int64_t kMost = int64_t{1} << 20;
+  if (e.times < 1 || e.times > kMost || e.over < 1 || e.over > kMost || e.plus < -kMost ||
+      e.plus > kMost)
+    broken(fmt::format("dimension '{}' is scaled out of range", name));
+  return e;
+}
+
+std::vector<BranchAnchor> read_anchors(const Json& json,
+                                       const std::vector<program::Anchor>& anchors,
+                                       const Branches& b, std::string_view index) {
+  std::vector<BranchAnchor> list(anchors.size());
+  for (size_t i = 0; i < anchors.size(); i++) {
+    if (anchors[i].name == index) continue;
+    const Json& given = json.at(anchors[i].name);
+    for (const Json& d : given.at("shape")) list[i].extents.push_back(read_extent(d, b));
+    if (list[i].extents.size() != anchors[i].shape.size())
+      broken(fmt::format("'{}' has {} dimensions, the program says {}", anchors[i].name,
+                         list[i].extents.size(), shape_string(anchors[i].shape)));
+    if (!given.contains("pad")) continue;
+    if (given["pad"].is_string())
+      list[i].mask = true;
+    else
+      list[i].pad = given["pad"];
+  }
+  return list;
+}
+
+// Shapes of a bucket must fit the anchors: branches read and write that much.
+std::vector<Shape> read_shapes(const Json& json, const std::vector<program::Anchor>& anchors,
+                               std::string_view index) {
+  std::vector<Shape> shapes;
+  for (const program::Anchor& a : anchors) {
+    Shape& s = shapes.emplace_back();
+    if (a.name == index) continue;
+    s = json.at(a.name).get<Shape>();
+    bool fits = s.size() == a.shape.size();
+    for (size_t d = 0; fits && d < s.size(); d++) fits = s[d] >= 0 && s[d] <= a.shape[d];
+    if (!fits)
+      broken(fmt::format("'{}' is {} in a bucket, the program says {}", a.name, shape_string(s),
+                         shape_string(a.shape)));
+  }
+  return shapes;
+}
+
+void read_sizes(const Branches& b, Bucket& bucket) {
+  bucket.sizes.assign(b.dimensions.size(), 0);
+  for (size_t i = 0; i < b.inputs.size(); i++)
+    for (size_t d = 0; d < b.inputs[i].extents.size(); d++)
+      if (const int32_t at = b.inputs[i].extents[d].dimension; at >= 0)
+        bucket.sizes[static_cast<size_t>(at)] = bucket.inputs[i][d];
+  constexpr int64_t kMostSize = int64_t{1} << 40;  // scaled without overflow
+  for (const int64_t size : bucket.sizes)
+    if (size > kMostSize) broken(fmt::format("a size of {} is out of range", size));
+  const auto agree = [&](const std::vector<BranchAnchor>& anchors,
+                         const std::vector<Shape>& shapes) {
+    for (size_t i = 0; i < anchors.size(); i++)
+      for (size_t d = 0; d < anchors[i].extents.size(); d++)
+        if (anchors[i].extents[d].of(bucket.sizes, shapes[i][d]) != shapes[i][d])
+          broken("a bucket's shapes do not follow its dimensions");
+  };
+  agree(b.inputs, bucket.inputs);
+  agree(b.outputs, bucket.outputs);
+}
+
+void read_buckets(const Model& model, const Json& json, Branches& b) {
+  b.kind = Branches::Kind::shapes;
+  b.index = index_input(model, program::kBucketIndex);
+  b.dimensions = json.at("dimensions").get<std::vector<std::string>>();
+  b.inputs = read_anchors(json.at("inputs"), model.inputs(), b, program::kBucketIndex);
+  b.outputs = read_anchors(json.at("outputs"), model.outputs(), b, "");
+  for (const Json& given : json.at("buckets")) {
+    Bucket& bucket = b.buckets.emplace_back();
+    bucket.inputs = read_shapes(given.at("inputs"), model.inputs(), program::kBucketIndex);
+    bucket.outputs = read_shapes(given.at("outputs"), model.outputs(), "");
+    read_sizes(b, bucket);
+  }
+  b.count = b.buckets.size();
+}
+
+}  // namespace
+
+void read_branches(Model& model) {
+  const auto blob = model.opaque.find(kBranches);
+  if (blob == model.opaque.end()) return;
+  auto made = std::make_shared<Branches>();
+  try {
+    const Json json = Json::parse(blob->second);
+    const std::string kind = json.at("kind");
+    if (kind == "graphs")
+      read_graphs(model, json, *made);
+    else if (kind == "shapes")
+      read_buckets(model, json, *made);
+    else
+      fail(ErrorCode::failed_precondition, "branches of kind '{}', made by a newer poprt?", kind);
+  } catch (const nlohmann::json::exception& e) {
+    broken(e.what());
+  }
+  if (made->count < 1 || made->count > kMostBranches)
+    broken(fmt::format("{} branches, expected 1 to {}", made->count, kMostBranches));
+  model.branches = std::move(made);
+}
+
+void check_branch(const Branches& branches, const void* index) {
+  uint32_t value = 0;
+  if (index) std::memcpy(&value, index, sizeof value);
+  if (value >= branches.count)
+    fail(ErrorCode::invalid_argument, "input '{}' is {}: the executable has {} {}, 0 to {}",
+         branches.kind == Branches::Kind::graphs ? program::kGraphIndex : program::kBucketIndex,
+         value, branches.count, branches.kind == Branches::Kind::graphs ? "models" : "shapes",
+         branches.count - 1);
+}
+
+namespace {
+
+// A model as a branch: values of inputs that its file has in blobs are among the weights again.
+struct Part {
+  program::Program program;
+  std::vector<std::byte> weights;
+  program::Branch branch;
+};
+
+std::unique_ptr<Part> make_part(const Model& model, std::string prefix) {
+  if (model.replication_factor != 1 || model.batches_per_step != 1)
+    fail(ErrorCode::invalid_argument,
+         "model '{}' has {} replicas and {} device iterations: only models with one of each can be "
+         "fused",
+         model.name, model.replication_factor, model.batches_per_step);
+  auto part = std::make_unique<Part>();
+  part->branch = {&model.program(), model.image.weights, std::move(prefix)};
+  const std::vector<program::Anchor>& inputs = model.inputs();
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const std::span<const std::byte> data = model.input_data[i];
+    if (data.empty() || inputs[i].data != program::kNoData) continue;
+    if (data.size() != inputs[i].bytes())
+      fail(ErrorCode::invalid_argument, "model '{}': input '{}' has a feed, which cannot be fused",
+           model.name, inputs[i].name);
+    if (part->weights.empty()) {
+      part->program = model.program();
+      part->weights.assign(model.image.weights.begin(), model.image.weights.end());
+      part->branch.program = &part->program;
+    }
+    part->weights.resize(align_up(part->weights.size(), 64));
+    part->program.inputs[i].data = part->weights.size();
+    part->weights.insert(part->weights.end(), data.begin(), data.end());
+    part->program.weights_bytes = part->weights.size();
+  }
+  if (!part->weights.empty()) part->branch.weights = part->weights;
+  return part;
+}
+
+// Blobs of one model under the names that they have in a fused one. What is said of an output has
+// its name at the end.
+void add_notes(const Model& model, const std::string& prefix, program::Notes& notes,
+               Json& metadata) {
+  constexpr std::string_view kOfOutput = "class_labels/";
+  for (const auto& [name, text] : model.opaque) {
+    if (name == kOnnxMetadata) continue;
+    const bool of_output = name.starts_with(kOfOutput);
+    notes[of_output ? std::string(kOfOutput) + prefix + name.substr(kOfOutput.size())
+                    : prefix + name] = text;
+  }
+  for (const auto& [key, value] : model.onnx_metadata) metadata[prefix + key] = value;
+}
+
+}  // namespace
+
+std::shared_ptr<const Model> fuse_models(std::span<const std::shared_ptr<const Model>> models) {
+  if (models.empty()) fail(ErrorCode::invalid_argument, "there are no models to fuse");
+  if (models.size() > kMostBranches)
+    fail(ErrorCode::invalid_argument, "{} models: at most {} can be fused", models.size(),
+         kMostBranches);
+  std::vector<std::unique_ptr<Part>> parts;
+  std::vector<program::Branch> branches;
+  program::Notes notes;
+  Json metadata = Json::object();
+  Json names = Json::array();
+  std::vector<popef::Option> options;
+  for (size_t i = 0; i < models.size(); i++) {
+    const std::string prefix = fmt::format("graph{}/", i);
+    const Model& m = *models[i];
+    parts.push_back(make_part(m, prefix));
+    branches.push_back(parts.back()->branch);
+    add_notes(m, prefix, notes, metadata);
+    names.push_back(m.name);
+    for (const auto& option : m.metadata.engineOptions())
+      options.emplace_back(prefix + option.name(), option.value());
+  }
+  notes[kBranches] = Json{{"kind", "graphs"}, {"graphs", names}}.dump();
+  if (!metadata.empty()) notes[kOnnxMetadata] = metadata.dump();
+  const program::Linked linked = program::link_graphs(branches);
+  const auto payload = std::make_shared<PayloadBuffer>();
+  program::write_executable([&](std::span<const std::byte> bytes) { payload->append(bytes); },
+                            linked.program, linked.weights, notes);
+  auto made = std::make_shared<Model>(*open_payload("model_fusion", payload->bytes(), payload));
+  made->metadata.setEngineOptions(std::move(options));
+  return made;
+}
+
+}  // namespace poprt::runtime

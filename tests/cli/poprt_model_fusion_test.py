@@ -1,0 +1,124 @@
+"""poprt --config_yaml with model_fusion: several models in one executable."""
+
+import os
+import re
+import unittest
+
+import onnx_writer as onnx
+from support import DIGITS, CommandTest, model
+
+# PopRT's manual shows these two and this file.
+CONFIG = """output_dir: './'
+export_popef: True
+ipu_version: ipu21
+model_fusion:
+  - input_model: 'model0.onnx'
+    input_shape: ['X=1,2', 'Y=1,2']
+    precision: 'fp32'
+  - input_model: 'model1.onnx'
+    input_shape: ['X=1,1']
+    precision: 'fp16'
+"""
+
+
+def integers(name, values):
+    """A one-dimensional initialiser of s64."""
+    return onnx.message(5, onnx.number(1, len(values)), onnx.number(2, onnx.S64), onnx.message(8, name),
+                        onnx.message(7, b"".join(onnx.varint(v) for v in values)))
+
+
+def add_reshape():
+    f32 = [onnx.value(n, onnx.F32, ["n", 2]) for n in ("X", "Y")]
+    nodes = [onnx.node("Add", ["X", "Y"], ["sum"]), onnx.node("Reshape", ["sum", "shape"], ["Z"])]
+    return onnx.model(nodes, f32, [onnx.value("Z", onnx.F32, [2])], [integers("shape", [2])])
+
+
+def concat(opset=17):
+    return onnx.model([onnx.node("Concat", ["X", "constant"], ["Y"], axis=1)], [onnx.value("X", onnx.F32, ["n", 1])],
+                      [onnx.value("Y", onnx.F32, ["n", 3])], [onnx.floats("constant", [1, 2], [1.5, 2.0])], opset)
+
+
+class ModelFusion(CommandTest):
+    command = "poprt"
+
+    def config(self, text=CONFIG):
+        self.write("config.yaml", text.encode())
+        return ["--config_yaml", "config.yaml"]
+
+    def documented(self):
+        self.write("model0.onnx", add_reshape())
+        self.write("model1.onnx", concat())
+
+    def test_the_documented_example(self):
+        self.documented()
+        said = self.succeeds(*self.config())
+        self.assertIn("executable: ", said)
+        self.assertEqual({n for n in self.tree() if not n.startswith("model") or "." not in n},
+                         {"config.yaml", "executable.popef"})
+        dump = self.succeeds("executable.popef", command="popef_dump")
+        for name, shape in (("graph0/X", "[1,2]"), ("graph0/Y", "[1,2]"), ("graph1/X", "[1,1]"), ("index", "[1]"),
+                            ("graph0/Z", "[2]"), ("graph1/Y", "[1,3]")):
+            self.assertIn(name, dump)
+            self.assertIn(shape.replace(",", ", "), dump.replace(",", ", ").replace(",  ", ", "))
+        self.assertIn("poprt.branches", dump)
+        recorded = self.succeeds("-m", "executable.popef", command="popef_dump")
+        self.assertRegex(recorded, r"graph1/precision = fp16")
+        self.assertRegex(recorded, r"graph0/ipu_version = ipu21")
+
+    def test_the_converted_model_is_both_and_compiles_to_the_same(self):
+        self.documented()
+        self.succeeds(*self.config())
+        shown = self.succeeds("-i", "model_fusion.optimized.onnx", "--show")
+        for name in ("graph0/X", "graph0/Y", "graph1/X", "index", "graph0/Z", "graph1/Y"):
+            self.assertIn(name, shown)
+        self.succeeds("-i", "model_fusion.optimized.onnx", "--output", "again.popef", "--output_model", "again.onnx")
+        listing = re.compile(r"^  (\S+)", re.M)
+        first, again = (listing.findall(self.succeeds(f, command="popef_dump")) for f in ("executable.popef", "again.popef"))
+        self.assertEqual([n for n in first if n.startswith("graph")], [n for n in again if n.startswith("graph")])
+
+    def test_both_run(self):
+        self.documented()
+        said = self.succeeds(*self.config(CONFIG + "run: True\n"))
+        self.assertRegex(said, r"graph0: model0\nBs: 1\nLatency: .*\n.*\ngraph1: model1\nBs: 1\n")
+
+    def test_options_outside_are_for_all_models_and_a_models_own_come_first(self):
+        self.documented()
+        self.succeeds(*self.config("export_popef: True\nprecision: fp16\nmodel_fusion:\n"
+                                   "  - {input_model: model0.onnx, input_shape: [X=1,2, Y=1,2]}\n".replace("X=1,2, Y=1,2", "'X=1,2', 'Y=1,2'")
+                                   + "  - {input_model: model1.onnx, input_shape: ['X=1,1'], precision: fp32}\n"))
+        recorded = self.succeeds("-m", "executable.popef", command="popef_dump")
+        self.assertRegex(recorded, r"graph0/precision = fp16")
+        self.assertRegex(recorded, r"graph1/precision = fp32")
+
+    def test_the_same_model_twice_is_stored_once(self):
+        one = f"{{input_model: {DIGITS}, input_shape: ['image=8,1,8,8']}}"
+        self.succeeds(*self.config(f"export_popef: True\nmodel_fusion: [{one}]\n"))
+        once = os.path.getsize(self.path("executable.popef"))
+        self.succeeds(*self.config(f"export_popef: True\nmodel_fusion: [{one}, {one}, {one}]\n"))
+        self.assertLess(os.path.getsize(self.path("executable.popef")), once * 1.5)
+
+    def test_models_of_several_opsets(self):
+        self.write("model0.onnx", add_reshape())
+        self.write("model1.onnx", concat(opset=12))
+        self.succeeds(*self.config())
+
+    def test_what_is_wrong_is_one_line(self):
+        self.documented()
+        for text, why in (("model_fusion: []", "no models in the list"), ("model_fusion: a", "expected a list of models"),
+                          ("model_fusion: [a]", "expected a mapping"), ("model_fusion: [{precision: fp16}]", "has no input_model"),
+                          ("model_fusion: [{input_model: a.onnx, run: True}]", "run is for all models"),
+                          ("input_model: a.onnx\nmodel_fusion: [{input_model: b.onnx}]", "the list model_fusion names the models"),
+                          ("model_fusion: [{input_model: a.onnx, precison: fp16}]", "did you mean precision?"),
+                          ("model_fusion: [{input_model: a.onnx}]\nmodel_fusion: [{input_model: a.onnx}]", "given twice")):
+            with self.subTest(text):
+                self.fails(self.config(text), "--config_yaml: config.yaml:", why, code=2)
+        self.fails(self.config("export_popef: True\nmodel_fusion: [{input_model: model0.onnx}]"), "input 'X'")
+        self.fails(self.config("export_popef: True\nmodel_fusion: [{input_model: none.onnx}]"), "none.onnx")
+
+    def test_a_model_that_is_not_fused(self):
+        self.fails(["-i", model("relu"), "--export_popef", "--compiler_options", "enable_model_fusion=True",
+                    "--disable_compilation_progress_bar"], "enable_model_fusion: the model is not a fused one")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,144 @@
+#include "program/link.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/error.h"
+#include "program/control.h"
+#include "program/serialize.h"
+
+namespace poprt::program {
+namespace {
+
+// y = copy of x, through the arena, past weights of 128 bytes whose first is `mark`, and 64 shared.
+struct Model {
+  explicit Model(int64_t n, int mark, uint64_t state = 0) {
+    Builder b;
+    const auto bytes = static_cast<uint64_t>(n) * 4;
+    const auto x = b.add_input({"x", DType::f32, {n}});
+    const auto y = b.add_output({"y", DType::f32, {n}});
+    const auto fill = [](int value) {
+      return [value](std::span<std::byte> to) {
+        for (std::byte& v : to) v = std::byte(value);
+      };
+    };
+    b.weights(128, DType::u8, {128}, fill(mark));
+    b.weights(64, DType::u8, {64}, fill(99));
+    const BufferId from = b.input(x, 0, bytes, DType::f32, {n});
+    const BufferId middle = b.arena(state, bytes, DType::f32, {n});
+    const BufferId to = b.output(y, 0, bytes, DType::f32, {n});
+    if (state) b.arena(0, state, DType::u8, {static_cast<int64_t>(state)});
+    const BufferId first[] = {from, middle}, second[] = {middle, to};
+    b.emit("copy", first, {}, {}, "in");
+    b.emit("copy", second, {}, {}, "out");
+    b.program().state_bytes = state;
+    loaded = load_in_memory(b.program(), b.weight_records());
+  }
+  Branch branch(std::string prefix = "") const { return {&loaded.program, loaded.weights, prefix}; }
+  LoadedProgram loaded;
+};
+
+std::string message_of(auto&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Link, GraphsHaveAnchorsOfTheirOwnAndTheIndexComesLast) {
+  const Model a(2, 1), b(300, 2);
+  const Linked linked = link_graphs(std::vector{a.branch("graph0/"), b.branch("graph1/")});
+  const Program& p = linked.program;
+  ASSERT_EQ(p.inputs.size(), 3u);
+  EXPECT_EQ(p.inputs[0].name, "graph0/x");
+  EXPECT_EQ(p.inputs[1].name, "graph1/x");
+  EXPECT_EQ(p.inputs[2].name, "index");
+  EXPECT_EQ(p.inputs[2].dtype, DType::u32);
+  EXPECT_EQ(p.outputs[1].shape, (Shape{300}));
+  ASSERT_EQ(p.main.size(), 8u);
+  EXPECT_EQ(p.kernels[p.main[0].kernel], kControlCase);
+  EXPECT_EQ(decode_case(p.main[4]).number, 1);
+}
+
+TEST(Link, EqualWeightsLieInOnePlaceAndTheArenaIsTheLargest) {
+  const Model a(2, 1), b(300, 2), again(2, 1);
+  const Linked linked =
+      link_graphs(std::vector{a.branch("a/"), b.branch("b/"), again.branch("c/")});
+  EXPECT_EQ(linked.program.weights_bytes, 128u + 64 + 128);
+  EXPECT_EQ(linked.program.arena_bytes, b.loaded.program.arena_bytes);
+  std::vector<std::byte> bytes(linked.program.weights_bytes);
+  for (const Weight& w : linked.weights) w.fill(std::span(bytes).subspan(w.offset, w.bytes));
+  // Every buffer sees what it saw before.
+  size_t at = 1;
+  for (const Model* m : {&a, &b, &again})
+    for (const Buffer& old : m->loaded.program.buffers) {
+      const Buffer& now = linked.program.buffers[at++];
+      if (old.space == Space::weights) {
+        EXPECT_EQ(std::memcmp(bytes.data() + now.offset, m->loaded.weights.data() + old.offset,
+                              old.bytes),
+                  0);
+      }
+    }
+}
+
+TEST(Link, StatesOfGraphsDoNotOverlapWhatOthersUse) {
+  const Model a(100, 1, 128), b(200, 1, 64), c(50, 1);
+  const Linked linked = link_graphs(std::vector{a.branch("a/"), b.branch("b/"), c.branch("c/")});
+  const Program& p = linked.program;
+  EXPECT_EQ(p.state_bytes, 192u);
+  EXPECT_EQ(p.arena_bytes, 192u + 832);
+  struct Range {
+    uint64_t begin, end;
+  };
+  std::vector<Range> states, shared;
+  for (const Buffer& buffer : p.buffers)
+    if (buffer.space == Space::arena)
+      (buffer.offset < p.state_bytes ? states : shared)
+          .push_back({buffer.offset, buffer.offset + buffer.bytes});
+  ASSERT_EQ(states.size(), 2u);
+  EXPECT_LE(states[0].end, states[1].begin);
+  for (const Range& r : shared) EXPECT_GE(r.begin, p.state_bytes);
+}
+
+TEST(Link, BucketsShareAnchorsOfTheLargestSize) {
+  const Model a(2, 1), b(300, 1);
+  const Linked linked = link_buckets(std::vector{a.branch(), b.branch()});
+  const Program& p = linked.program;
+  ASSERT_EQ(p.inputs.size(), 2u);
+  EXPECT_EQ(p.inputs[0].shape, (Shape{300}));
+  EXPECT_EQ(p.inputs[1].name, kBucketIndex);
+  ASSERT_EQ(p.outputs.size(), 1u);
+  EXPECT_EQ(p.weights_bytes, 192u);
+}
+
+TEST(Link, RefusesWhatCannotBeABranch) {
+  const Model a(2, 1), stateful(2, 1, 64);
+  EXPECT_NE(message_of([&] { link_graphs({}); }).find("nothing to link"), std::string::npos);
+  EXPECT_NE(message_of([&] {
+              link_graphs(std::vector{a.branch("g/"), a.branch("g/")});
+            }).find("two inputs would be called 'g/x'"),
+            std::string::npos);
+  const Linked once = link_graphs(std::vector{a.branch("g/")});
+  const std::vector<std::byte> weights(once.program.weights_bytes);
+  EXPECT_NE(message_of([&] {
+              link_graphs(std::vector{Branch{&once.program, weights, "h/"}});
+            }).find("several branches already"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] { link_buckets(std::vector{stateful.branch()}); }).find("state"),
+            std::string::npos);
+}
+
+TEST(Link, BucketsDifferInSizesOnly) {
+  Model a(2, 1), b(3, 1);
+  b.loaded.program.outputs[0].name = "z";
+  EXPECT_NE(message_of([&] {
+              link_buckets(std::vector{a.branch(), b.branch()});
+            }).find("output 'z' is f32 [3] at one of the shapes and missing at another"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace poprt::program

@@ -1,0 +1,130 @@
+// Models that are several branches: what the file says about them, and making them.
+#include "runtime/session/branches.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <sstream>
+
+#include "base/error.h"
+#include "program/builder.h"
+#include "program/link.h"
+#include "program/serialize.h"
+#include "runtime/queue/payload_buffer.h"
+#include "runtime/runner/model_fusion_runner.h"
+#include "runtime/session/popef_file.h"
+
+namespace poprt::runtime {
+namespace {
+
+std::shared_ptr<const Model> saved(const program::Program& program,
+                                   std::span<const program::Weight> weights,
+                                   const program::Notes& notes, std::string name = "model") {
+  const auto payload = std::make_shared<PayloadBuffer>();
+  program::write_executable([&](std::span<const std::byte> b) { payload->append(b); }, program,
+                            weights, notes);
+  return open_payload(std::move(name), payload->bytes(), payload);
+}
+
+// y = the constants, of `n` elements, and x is read nowhere but has their shape.
+std::shared_ptr<const Model> constant_model(float value, int64_t n, std::string name,
+                                            const program::Notes& notes = {}) {
+  program::Builder b;
+  const auto bytes = static_cast<uint64_t>(n) * 4;
+  const auto x = b.add_input({"x", DType::f32, {n}});
+  const auto y = b.add_output({"y", DType::f32, {n}});
+  const std::vector<float> values(static_cast<size_t>(n), value);
+  const auto w =
+      b.weights(bytes, DType::f32, {n}, program::WeightForm::plain(Tensor::of<float>({n}, values)));
+  const program::BufferId first[] = {b.input(x, 0, bytes, DType::f32, {n}),
+                                     b.arena(0, bytes, DType::f32, {n})};
+  const program::BufferId second[] = {w, b.output(y, 0, bytes, DType::f32, {n})};
+  b.emit("copy", first, {}, {}, "x");
+  b.emit("copy", second, {}, {}, "y");
+  return saved(b.program(), b.weight_records(), notes, std::move(name));
+}
+
+std::vector<float> run(ModelFusionRunner& runner, int graph, size_t n) {
+  const std::string x = fmt::format("graph{}/x", graph), y = fmt::format("graph{}/y", graph);
+  const std::vector<float> in(n);
+  std::vector<float> out(n, -1);
+  runner.execute(std::vector<InputBinding>{{x, 0, in.data(), n * 4}},
+                 std::vector<OutputBinding>{{y, 0, out.data(), n * 4}});
+  return out;
+}
+
+TEST(Branches, FusedModelsGiveWhatEachGives) {
+  const auto fused = fuse_models(
+      std::vector{constant_model(2, 3, "a"), constant_model(5, 8, "b"), constant_model(2, 3, "c")});
+  ASSERT_TRUE(fused->branches);
+  EXPECT_EQ(fused->branches->names, (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(fused->program().weights_bytes, 128u) << "two of the three are equal";
+  EXPECT_EQ(fused->program().arena_bytes, 64u);
+  ModelFusionRunner runner(fused);
+  for (const int k : {0, 1, 2, 1, 0})
+    EXPECT_EQ(run(runner, k, k == 1 ? 8 : 3), std::vector<float>(k == 1 ? 8 : 3, k == 1 ? 5 : 2));
+  EXPECT_EQ(runner.graph_requests(), (std::vector<uint64_t>{2, 2, 1}));
+}
+
+TEST(Branches, AFusedModelIsSavedAndOpened) {
+  const auto fused = fuse_models(std::vector{
+      constant_model(2, 3, "a", {{"class_labels/y", "[\"cat\"]"}}), constant_model(5, 8, "b")});
+  std::stringstream file;
+  save_model(*fused, file);
+  const std::string text = file.str();
+  const auto copy = std::make_shared<PayloadBuffer>();
+  copy->append(std::as_bytes(std::span(text)));
+  const auto opened = open_popef(copy->bytes(), copy);
+  ASSERT_TRUE(opened->branches);
+  EXPECT_EQ(opened->opaque.at("class_labels/graph0/y"), "[\"cat\"]");
+  ModelFusionRunner runner(opened);
+  EXPECT_EQ(run(runner, 1, 8), std::vector<float>(8, 5));
+}
+
+TEST(Branches, SeveralBranchesAreNoBranch) {
+  const auto fused = fuse_models(std::vector{constant_model(2, 3, "a")});
+  EXPECT_THROW(fuse_models(std::vector{fused, constant_model(2, 3, "b")}), Error);
+  EXPECT_THROW(fuse_models({}), Error);
+}
+
+TEST(Branches, ASessionRefusesAnIndexThatIsNoBranch) {
+  const auto fused = fuse_models(std::vector{constant_model(2, 3, "a"), constant_model(5, 3, "b")});
+  Session session(fused);
+  const float x[3] = {};
+  float y[2][3] = {};
+  uint32_t index = 2;
+  const void* inputs[] = {x, x, &index};
+  void* outputs[] = {y[0], y[1]};
+  try {
+    session.run_main_programs(inputs, outputs);
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+    EXPECT_NE(std::string(e.what()).find("'index' is 2: the executable has 2 models, 0 to 1"),
+              std::string::npos)
+        << e.what();
+  }
+  index = 1;
+  session.run_main_programs(inputs, outputs);
+  EXPECT_EQ(y[0][0], 0);
+  EXPECT_EQ(y[1][0], 5);
+}
+
+TEST(Branches, ABlobThatContradictsTheProgramIsRefused) {
+  const auto open = [](const std::string& blob) {
+    try {
+      constant_model(1, 2, "m", {{kBranches, blob}});
+    } catch (const Error& e) {
+      return e.code();
+    }
+    return ErrorCode::ok;
+  };
+  EXPECT_EQ(open(R"({"kind": "graphs", "graphs": ["a"]})"), ErrorCode::data_loss) << "no index";
+  EXPECT_EQ(open("{"), ErrorCode::data_loss);
+  EXPECT_EQ(open("[]"), ErrorCode::data_loss);
+  EXPECT_EQ(open(R"({"kind": "graphs"})"), ErrorCode::data_loss);
+  EXPECT_EQ(open(R"({"kind": "planets"})"), ErrorCode::failed_precondition);
+}
+
+}  // namespace
+}  // namespace poprt::runtime
