@@ -112,7 +112,7 @@ class Table(OptionTest):
                 self.assertEqual(self.metadata()[option["name"]], "1" if option["kind"] == "flag" else "a,b")
 
     def test_an_option_that_is_not_given_is_not_recorded(self):
-        self.assertEqual(set(self.recorded()), {"source", "source_hash"})
+        self.assertEqual(set(self.recorded()), {"narrow_int64", "source", "source_hash"})
 
 
 class InputOutputInformation(OptionTest):
