@@ -19,7 +19,8 @@ std::vector<poprt_option> acting(const poprt_compile_options& o) {
   std::vector<poprt_option> list(o.options, o.options + o.option_count);
   std::erase_if(list, [](const poprt_option& option) {
     const OptionRow* row = find_option(option.name);
-    return !row || row->effect != OptionEffect::acts;
+    // The opset is the converted ONNX file's alone.
+    return !row || row->effect != OptionEffect::acts || row->name == "lowest_opset";
   });
   return list;
 }
@@ -37,7 +38,6 @@ std::string describe(const poprt_compile_options& o) {
   if (o.precision == POPRT_PRECISION_FP16) s += ", fp16";
   if (o.winograd) s += fmt::format(", winograd {}", o.winograd);
   if (o.allow_links) s += ", links";
-  if (o.convert_version) s += fmt::format(", opset {}", o.convert_version);
   const auto add = [&](const char* title, const char* const* names, size_t count) {
     if (count) s += fmt::format(", {} [{}]", title, fmt::join(std::span(names, count), ", "));
   };

@@ -322,8 +322,11 @@ void set_opset(std::unique_ptr<ir::Graph>& graph, const poprt_compile_options& o
   if (wanted == 0) return opsets::settle(*graph);
   const std::string why = opsets::convert_to_lowest(graph, wanted);
   if (!why.empty() && !capi::named_option(o, capi::kQuiet))
-    log().warn("the converted model has opset {}, the lowest from {} on that is possible: {}",
-               opsets::opset_of(*graph), wanted, why);
+    log().warn("the converted model has opset {}, {}: {}", opsets::opset_of(*graph),
+               opsets::opset_of(*graph) < wanted
+                   ? std::string("its own")
+                   : fmt::format("the lowest from {} on that is possible", wanted),
+               why);
 }
 
 void convert(const poprt_compile_options* o, const poprt_plugin_source* source,

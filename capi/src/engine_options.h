@@ -59,6 +59,7 @@ inline std::vector<popef::Option> engine_options(const poprt_compile_options& o,
     add("input_lengths", true, fmt::format("{}={}", l.name, l.length));
   add("embed_source", o.embed_source != 0, "1");
   for (const auto& named : std::span(o.options, o.option_count)) {
+    if (named.name == std::string_view("lowest_opset")) continue;  // of the converted ONNX alone
     std::string value = named.value;
     std::ranges::replace(value, '\n', ' ');  // between words
     add(named.name, true, std::move(value));

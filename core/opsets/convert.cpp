@@ -1,6 +1,7 @@
 #include "opsets/convert.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "base/log.h"
 #include "ir/schemas.h"
@@ -38,6 +39,18 @@ bool has_newest_nodes(const Graph& graph) {
     ir::for_each_subgraph(*n, [&](const Graph& sub) { found = found || has_newest_nodes(sub); });
   }
   return found;
+}
+
+// What took the place of a node has its name, which only one of them may have: ONNX Runtime refuses
+// a model otherwise.
+void name_apart(Graph& graph, std::unordered_set<std::string>& taken) {
+  for (Node* n : graph.nodes()) {
+    ir::for_each_subgraph(*n, [&](Graph& sub) { name_apart(sub, taken); });
+    if (n->name.empty() || taken.insert(n->name).second) continue;
+    const std::string stem = n->name + "_" + n->op_type;
+    n->name = stem;
+    for (size_t i = 2; !taken.insert(n->name).second; i++) n->name = fmt::format("{}_{}", stem, i);
+  }
 }
 
 class Converter {
@@ -215,6 +228,8 @@ void convert(Graph& graph, int64_t target, bool faithful) {
   graph.opsets.erase("ai.onnx");
   graph.opsets[""] = target;
   converter.finish(graph);
+  std::unordered_set<std::string> taken;
+  name_apart(graph, taken);
 }
 
 void settle(Graph& graph) {
@@ -237,7 +252,7 @@ std::string convert_to_lowest(std::unique_ptr<Graph>& graph, int64_t wanted) {
       if (why.empty()) why = e.message();
     }
   }
-  fail(ErrorCode::unimplemented, "{}", why);
+  return why;
 }
 
 }  // namespace poprt::opsets

@@ -35,8 +35,8 @@ inline constexpr int64_t kDefaultTarget = 11;
 void convert(ir::Graph& graph, int64_t target, bool faithful = false);
 
 // Converts to `wanted` or, where an operator does not allow it, to the lowest opset above it that
-// works, up to the graph's own; faithfully. `graph` is replaced by what was converted. The result
-// says why it is not `wanted`; it is empty when it is. Throws unimplemented when none works.
+// works, up to the graph's own; faithfully. `graph` is replaced by what was converted, or stays as
+// it is when none works. The result says why the opset is not `wanted`; it is empty when it is.
 std::string convert_to_lowest(std::unique_ptr<ir::Graph>& graph, int64_t wanted);
 
 // Makes what passes have put in as the newest opset defines it fit the graph's own opset, as well

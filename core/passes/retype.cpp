@@ -19,8 +19,9 @@ class Retyper {
   explicit Retyper(const Retype& rule) : rule_(rule) {}
 
   void values(Graph& g) {
+    if (left(g)) return;
     for (Value* v : g.values()) {
-      if (v->dtype() != rule_.from) continue;
+      if (v->dtype() != rule_.from || (rule_.stays && rule_.stays(*v))) continue;
       if (!v->is_constant()) {
         v->type.dtype = rule_.to;
         narrowed_.insert(v);
@@ -30,7 +31,7 @@ class Retyper {
       Value* kept = nullptr;
       const std::vector<ir::Use> uses = v->uses();
       for (const ir::Use& u : uses) {
-        if (!rule_.keeps(u)) continue;
+        if (!rule_.keeps(u) && !left(u.node->graph())) continue;
         if (!kept) kept = g.add_constant(v->name() + "_kept", v->constant());
         u.node->set_input(u.input, kept);
       }
@@ -44,6 +45,7 @@ class Retyper {
       narrowed_.insert(v);
     }
     for (Node* n : g.nodes()) {
+      if (n->domain == "poprt") continue;  // whose numbers of types are ours
       const bool is_cast = n->op_type == "Cast" && ir::is_onnx_domain(n->domain);
       for (auto& [key, attribute] : n->attributes) {
         auto* number = std::get_if<int64_t>(&attribute);
@@ -61,7 +63,7 @@ class Retyper {
     const std::vector<Node*> nodes = g.nodes();
     for (size_t i = 0; i < nodes.size(); i++) {
       Node* n = nodes[i];
-      const bool accepted = rule_.accepts(*n);
+      const bool accepted = rule_.accepts(*n) && !left(g);
       for (size_t k = 0; k < n->inputs().size(); k++) {
         Value* v = n->input(k);
         if (!v || !narrowed_.contains(v) || (accepted && !rule_.keeps({n, k}))) continue;
@@ -91,6 +93,8 @@ class Retyper {
   }
 
  private:
+  bool left(const Graph& g) const { return rule_.leaves && rule_.leaves(g); }
+
   static Value* add_cast(Graph& g, const std::string& name, int64_t to, Node* before) {
     Node* n = g.add_node("Cast", "", std::span<Value* const>(), 1, before, std::span(&name, 1));
     n->attributes["to"] = to;

@@ -18,6 +18,10 @@ struct Retype {
   std::function<bool(const ir::Use& use)> keeps;
   // A constant in the new type.
   std::function<Tensor(const Tensor& tensor)> convert;
+  // Inputs of graphs that stay `from`; none without.
+  std::function<bool(const ir::Value& input)> stays = nullptr;
+  // Graphs inside the graph that are left as they are; none without.
+  std::function<bool(const ir::Graph& graph)> leaves = nullptr;
 };
 
 // Graph inputs, outputs, constants, attributes and intermediate values of the graph and everything

@@ -27,8 +27,14 @@ class Ops(CommandTest):
         self.assertEqual(rows["com.microsoft", "FastGelu", 1]["implementation"], "decomposition")
         self.assertEqual(rows["ai.onnx", "MatMul", 1]["implementation"], "fast kernel")
 
+    def test_what_conversions_between_opsets_do(self):
+        lines = self.succeeds("--opsets").splitlines()
+        self.assertEqual(lines[0], "| operator | opset | from older ones | to older ones |")
+        self.assertIn("| Squeeze | 13 | axes become an input | axes become an attribute, constant |", lines)
+
     def test_wrong_usage(self):
         self.misused(["--json", "--markdown"], "--json", "--markdown")
+        self.misused(["--json", "--opsets"], "--json", "--opsets")
         self.misused(["stray"], "stray")
 
 

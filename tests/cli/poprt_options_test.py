@@ -101,7 +101,7 @@ class Table(OptionTest):
                     self.assertEqual(found[name], value)
 
     def test_an_option_that_is_not_given_is_not_recorded(self):
-        self.assertEqual(set(self.recorded()), {"source", "source_hash"})
+        self.assertEqual(set(self.recorded()), {"narrow_int64", "source", "source_hash"})
 
 
 class InputOutputInformation(OptionTest):

@@ -342,6 +342,12 @@ class Errors(CommandTest):
         self.assertEqual(ran.err.count("BitwiseNot node 'node_y'"), 1, ran.err)
         self.assertIn("opset 18, the lowest from 11 on", ran.err)
         self.assertIn('opset {"": 18}', self.succeeds("bits.optimized.onnx", command="poprt_exec opt"))
+        self.write("old.onnx", onnx.model([onnx.node("Relu", ["x"], ["y"])], [onnx.value("x", onnx.F32, [4])],
+                                          [onnx.value("y", onnx.F32, [4])], opset=6))
+        ran = self.run_command("-i", "old.onnx")
+        self.assertEqual(ran.code, 0, ran.err)
+        self.assertIn("opset 6, its own", ran.err)
+        self.fails(["-i", "old.onnx", "--convert_version", "11", "--output_model", "new.onnx"], "opset 6 to 11", "opsets 7 to 28")
 
     def test_64_bit_integers_become_32_bit(self):
         ids, rows = onnx.value("ids", onnx.S64, [3]), onnx.value("rows", onnx.F32, [3, 2])

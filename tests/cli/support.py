@@ -148,5 +148,5 @@ class CommandTest(unittest.TestCase):
         self.assertEqual((10 + length) % 64, 0)
         payload = data[10 + length:]
         header = data[10:10 + length].decode()
-        size, code = {"i8": (8, "q"), "f2": (2, "e"), "u2": (2, "H"), "i1": (1, "b"), "u1": (1, "B")}.get(header.split("'")[3][1:], (4, "f"))
+        size, code = {"i8": (8, "q"), "i4": (4, "i"), "f2": (2, "e"), "u2": (2, "H"), "i1": (1, "b"), "u1": (1, "B")}.get(header.split("'")[3][1:], (4, "f"))
         return header, list(struct.unpack(f"<{len(payload) // size}{code}", payload))

@@ -5,8 +5,8 @@
 FOLDER holds .onnx files. For each opset of the list a model becomes one of it, and that one of the model's own opset again (where that
 can be a target: 11 on); `poprt --check` runs both models of each conversion on equal random inputs. Dimensions that
 vary become --dimension. --onnx also asks the onnx package's checker and compares both in ONNX Runtime, which must be importable then.
-Prints a Markdown table with a cell for each conversion: `ok`, `refused` (poprt named a node that has no counterpart) or `FAILED`, and
-below it what was said. Exit code 1 when something failed."""
+Prints a Markdown table with a cell for each conversion: `ok`, `refused` (poprt named a node that has no counterpart), `not run` (poprt
+does not run the model in its own opset either) or `FAILED`, and below it what was said. Exit code 1 when something failed."""
 
 import argparse
 import glob
@@ -44,7 +44,12 @@ class Tools:
                                 "int64_to_int32", *shapes)
         if code == 0:
             return "ok", ""
-        return ("refused" if "no conversion from opset" in err else "FAILED"), err.splitlines()[-1]
+        if "no conversion from opset" in err:
+            return "refused", err.splitlines()[-1]
+        # What cannot be run as it is cannot be compared.
+        if self.run("-i", source, "--output_model", target, "--lowest_opset", 0, "--check", "--skip_passes", "int64_to_int32", *shapes)[0]:
+            return "not run", err.splitlines()[-1]
+        return "FAILED", err.splitlines()[-1]
 
 
 def compare_elsewhere(original, converted, dimension):

@@ -9,6 +9,7 @@ import tree
 SUITES = {
     "tests/core/compiler/random_graphs_test.cpp",  # random graphs through the whole compiler
     "tests/core/ops/bent_samples_test.cpp",  # every sample with types known in part
+    "tests/core/ops/converted_samples_test.cpp",  # every sample in every opset
     "tests/core/ops/contract_test.cpp",  # what every operator passes without being listed
     "tests/core/ops/data_movement_samples_test.cpp",  # samples for it
     "tests/core/ops/integer_product_test.cpp",  # 8-bit operators over one packed product

@@ -28,7 +28,8 @@ constant.
 * *Executables have no opset.* `poprt --export_popef`, and every compiler, compile the model that they are given,
   whatever opset the converted file has; `convert_version` is recorded in the PopEF file and does nothing else there. Decompositions
   that a converted file needs are spelled so that the compiler's patterns find LayerNormalization, GELU, SiLU and HardSwish again.
-* Models of opsets before 7 run, but are not converted: broadcasting was another thing then.
+* Models of opsets before 7 run, but are not converted: broadcasting was another thing then. By default they keep their opset, with a
+  warning.
 
 ## 64-bit integers
 

@@ -2,6 +2,7 @@
 // is s64 only (Shape, ArgMax, NonZero ...) keep it and are cast.
 #include <algorithm>
 #include <limits>
+#include <unordered_set>
 
 #include "base/log.h"
 #include "ops/facts.h"
@@ -14,11 +15,63 @@ namespace {
 using ir::Graph;
 using ir::Node;
 
-bool takes_int32(const Node& n) { return ops::facts_of(n).narrows; }
+constexpr int64_t kS64 = 7, kS32 = 6;  // of ONNX
+
+// What hands its states to graphs of its own, whose values are narrowed as well.
+bool carries(const Node& n) {
+  const ops::Flow flow = ops::facts_of(n).flow;
+  return flow == ops::Flow::branch || flow == ops::Flow::loop || flow == ops::Flow::scan;
+}
+
+bool takes_int32(const Node& n) { return ops::facts_of(n).narrows || carries(n); }
 
 bool is_s64_parameter(const ir::Use& use) {
-  return ops::in_mask(ops::facts_of(*use.node).s64_inputs, use.input);
+  const ops::Facts& facts = ops::facts_of(*use.node);
+  // The trip count of a loop.
+  if (facts.flow == ops::Flow::loop && use.input == 0) return true;
+  return ops::in_mask(facts.s64_inputs, use.input);
 }
+
+// The graphs inside a graph that stay as they are, since whoever runs them says what they take; and
+// the iteration numbers of loops, which are s64 in any case.
+class Inside {
+ public:
+  explicit Inside(Graph& graph) { visit(graph, false); }
+  bool leaves(const Graph& g) const { return left_.contains(&g); }
+  bool stays(const ir::Value& v) const { return iterations_.contains(&v); }
+
+ private:
+  void visit(Graph& graph, bool left) {
+    if (left) left_.insert(&graph);
+    for (Node* n : graph.nodes())
+      ir::for_each_subgraph(*n, [&](Graph& sub) {
+        visit(sub, left || !carries(*n));
+        if (!left && ops::facts_of(*n).flow == ops::Flow::loop && !sub.inputs().empty())
+          cast_iteration(sub);
+      });
+  }
+
+  // Readers of the iteration number read a copy, which is narrowed.
+  void cast_iteration(Graph& body) {
+    ir::Value* number = body.inputs()[0];
+    iterations_.insert(number);
+    if (number->uses().empty() && !body.is_output(number)) return;
+    const auto nodes = body.nodes();
+    const std::string names[] = {number->name() + "_narrow"};
+    Node* cast = body.add_node("Cast", "", std::span<ir::Value* const>(), 1,
+                               nodes.empty() ? nullptr : nodes[0], names);
+    cast->attributes["to"] = kS64;
+    cast->output()->type = number->type;
+    const std::vector<ir::Use> uses = number->uses();
+    for (const ir::Use& u : uses) u.node->set_input(u.input, cast->output());
+    for (size_t i = 0; i < body.outputs().size(); i++)
+      if (body.outputs()[i] == number) body.set_output(i, cast->output());
+    cast->set_input(0, number);
+  }
+
+  std::unordered_set<const Graph*> left_;
+  std::unordered_set<const ir::Value*> iterations_;
+};
 
 // The largest and the least of all s64 stand for "without end", as they do in s32.
 bool loses(int64_t value) {
@@ -43,23 +96,27 @@ void warn_of_losses(const Graph& graph) {
 
 void run(Graph& graph, PassContext& context) {
   if (!context.allow()) return;
+  const Inside inside(graph);
   for_each_graph(graph, warn_of_losses);
   retype(graph, {.from = DType::s64,
                  .to = DType::s32,
-                 .onnx_from = 7,
-                 .onnx_to = 6,
+                 .onnx_from = kS64,
+                 .onnx_to = kS32,
                  .accepts = takes_int32,
                  .keeps = is_s64_parameter,
-                 .convert = [](const Tensor& t) {
-                   Tensor out = Tensor::zeros(DType::s32, t.shape());
-                   const auto from = t.values<int64_t>();
-                   const auto to = out.mutable_values<int32_t>();
-                   for (size_t i = 0; i < from.size(); i++)
-                     to[i] = static_cast<int32_t>(
-                         std::clamp<int64_t>(from[i], std::numeric_limits<int32_t>::min(),
-                                             std::numeric_limits<int32_t>::max()));
-                   return out;
-                 }});
+                 .convert =
+                     [](const Tensor& t) {
+                       Tensor out = Tensor::zeros(DType::s32, t.shape());
+                       const auto from = t.values<int64_t>();
+                       const auto to = out.mutable_values<int32_t>();
+                       for (size_t i = 0; i < from.size(); i++)
+                         to[i] = static_cast<int32_t>(
+                             std::clamp<int64_t>(from[i], std::numeric_limits<int32_t>::min(),
+                                                 std::numeric_limits<int32_t>::max()));
+                       return out;
+                     },
+                 .stays = [&](const ir::Value& v) { return inside.stays(v); },
+                 .leaves = [&](const Graph& g) { return inside.leaves(g); }});
 }
 
 }  // namespace

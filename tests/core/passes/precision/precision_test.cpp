@@ -149,5 +149,55 @@ TEST(Int64ToInt32, ShapesStayAndOtherResultsAreCast) {
   EXPECT_EQ(graph->outputs()[1]->dtype(), DType::s32);
 }
 
+TEST(Int64ToInt32, StatesOfLoopsAreNarrowedAndTheirCountsAreNot) {
+  const auto graph = parsed(R"(
+    input %n : s64[]
+    input %x : s64[2]
+    const %go : bool[] = true
+    %y : s64[2], %r : s64[*] = Loop(%n, %go, %x) {body = graph "b" {
+      input %i : s64[]
+      input %c : bool[]
+      input %a : s64[2]
+      %b : s64[2] = Add(%a, %i)
+      output %c
+      output %b
+      output %i
+    }}
+    output %y
+    output %r
+  )");
+  run(*graph, {"int64_to_int32"});
+  EXPECT_EQ(ops_of(*graph), "Cast Loop");  // of the trip count
+  EXPECT_EQ(graph->inputs()[0]->dtype(), DType::s32);
+  EXPECT_EQ(graph->outputs()[0]->dtype(), DType::s32);
+  EXPECT_EQ(graph->outputs()[1]->dtype(), DType::s32);
+  ir::for_each_subgraph(*graph->nodes().back(), [](const ir::Graph& body) {
+    EXPECT_EQ(body.inputs()[0]->dtype(), DType::s64);
+    EXPECT_EQ(body.inputs()[2]->dtype(), DType::s32);
+    EXPECT_EQ(ops_of(body), "Cast Add");
+  });
+}
+
+TEST(Int64ToInt32, GraphsThatOthersRunAreLeftAsTheyAre) {
+  const auto graph = parsed(R"(
+    input %x : s64[2]
+    %k : s64[2] = Neg(%x)
+    %s = SequenceConstruct(%x)
+    %m = SequenceMap(%s, %k) {body = graph "b" {
+      input %a : s64[2]
+      input %z : s64[2]
+      %b : s64[2] = Add(%a, %z)
+      output %b
+    }}
+    output %k
+    output %m
+  )");
+  run(*graph, {"int64_to_int32"});
+  ir::for_each_subgraph(*graph->nodes().back(), [](const ir::Graph& body) {
+    EXPECT_EQ(body.inputs()[0]->dtype(), DType::s64);
+    EXPECT_EQ(body.outputs()[0]->dtype(), DType::s64);
+  });
+}
+
 }  // namespace
 }  // namespace poprt::test
