@@ -13,6 +13,7 @@
 #include "onnx/import.h"
 #include "ops/facts.h"
 #include "ops/op.h"
+#include "passes/pass.h"
 
 namespace poprt::cli {
 namespace {
@@ -180,6 +181,10 @@ int run(const Arguments& a) {
       a.model, {.allow_links = a.compile.allow_links, .strict = a.compile.strict});
   fix_shapes(*graph, a.compile);
   ops::infer(*graph);
+  const auto values = graph->values();
+  if (!std::ranges::all_of(values, [](const ir::Value* v) { return v->type.is_static(); }))
+    passes::run_passes(*graph, std::vector{&passes::pass_of("constant_folding"),  // of shapes
+                                           &passes::pass_of("eliminate_deadend")});
   std::vector<std::pair<const ir::Node*, Cost>> rows;
   const Cost total = cost_of(*graph, &rows);
   if (a.json) {

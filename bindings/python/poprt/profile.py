@@ -12,9 +12,11 @@ from __future__ import annotations
 from math import prod
 from typing import Any, Callable, NamedTuple, Optional, Sequence
 
+from . import _builtin
 from ._onnx import GraphProto, ModelProto, NodeProto, load
+from .errors import Error
 from .passes._graph import get_attribute, get_constant_value, subgraphs
-from .passes.shape_inference import infer_shapes
+from .passes.shape_inference import infer_light, unknown_nodes
 from .utils import get_logger, onnx_tensor_dtype_to_np_dtype
 
 __all__ = ["NodeCost", "Profiler", "get_model_bytes", "get_model_costs", "get_model_flops"]
@@ -205,7 +207,13 @@ def _graph_costs(graph: GraphProto, outer: Optional[_Values] = None) -> list[Nod
 def get_model_costs(model: Any) -> list[NodeCost]:
     """Operations and bytes of each node. ``model`` is a path, the bytes of a file, or an onnx.ModelProto."""
     given: ModelProto = load(model, "get_model_costs")
-    return _graph_costs(infer_shapes(given).graph)
+    light = infer_light(given)
+    if unknown_nodes(light):
+        try:  # shapes that the model computes
+            light = infer_light(_builtin.apply(light, [("constant_folding", {}), ("eliminate_deadend", {})]))
+        except Error as error:
+            get_logger().debug("shapes are not folded: %s", error)
+    return _graph_costs(light.graph)
 
 
 def get_model_flops(model: Any, verbose: bool = False) -> int:
