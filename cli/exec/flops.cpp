@@ -13,6 +13,7 @@
 #include "onnx/import.h"
 #include "ops/facts.h"
 #include "ops/op.h"
+#include "passes/pass.h"
 
 namespace poprt::cli {
 namespace {
@@ -26,6 +27,8 @@ struct Arguments {
 struct Cost {
   int64_t flops = 0, bytes = 0;
 };
+
+using Rows = std::vector<std::pair<const ir::Node*, Cost>>;
 
 bool is_one_of(const ir::Node& node, std::initializer_list<std::string_view> names) {
   return std::ranges::find(names, std::string_view(node.op_type)) != names.end();
@@ -122,13 +125,13 @@ int64_t operations(const ir::Node& node) {
   return is_one_of(node, {"BatchNormalization"}) ? 2 * out : out;
 }
 
-Cost cost_of(const ir::Graph& graph, std::vector<std::pair<const ir::Node*, Cost>>* rows);
+Cost cost_of(const ir::Graph& graph, Rows* rows, std::vector<std::string>& skipped);
 
 // What the graphs in a node cost: the dearer branch, a body for each iteration that is known.
-Cost inner_cost(const ir::Node& node) {
+Cost inner_cost(const ir::Node& node, std::vector<std::string>& skipped) {
   Cost most;
   for_each_subgraph(node, [&](const ir::Graph& inner) {
-    const Cost cost = cost_of(inner, nullptr);
+    const Cost cost = cost_of(inner, nullptr, skipped);
     if (std::pair(cost.flops, cost.bytes) > std::pair(most.flops, most.bytes)) most = cost;
   });
   int64_t times = 1;
@@ -143,31 +146,30 @@ Cost inner_cost(const ir::Node& node) {
   return {most.flops * times, most.bytes * times};
 }
 
-Cost cost_of(const ir::Graph& graph, std::vector<std::pair<const ir::Node*, Cost>>* rows) {
+Cost cost_of(const ir::Graph& graph, Rows* rows, std::vector<std::string>& skipped) {
   Cost total;
   for (const ir::Node* node : graph.nodes()) {
-    Cost cost = inner_cost(*node);
-    std::vector<const ir::Value*> values;
-    for (const auto& list : {node->inputs(), node->outputs()})
-      for (const ir::Value* v : list) {
-        if (!v || v->name().starts_with(onnx::kOmittedName)) continue;
-        if (!v->type.is_static())
-          throw Failure(
-              fmt::format("the shape of '{}' ({}) is not known where {} is counted; fix "
-                          "variable dimensions with --input_shape",
-                          v->name(), ir::type_string(v->type), node->describe()));
-        values.push_back(v);
-      }
+    Cost cost = inner_cost(*node, skipped);
+    const ir::Value* unknown = nullptr;
     for (const auto& list : {node->inputs(), node->outputs()}) {
       std::vector<const ir::Value*> once;
-      for (const ir::Value* v : list)
-        if (v && std::ranges::find(values, v) != values.end() &&
-            std::ranges::find(once, v) == once.end())
-          once.push_back(v);
-      for (const ir::Value* v : once)
-        cost.bytes += static_cast<int64_t>(dtype_bytes(v->dtype(), elements(v)));
+      for (const ir::Value* v : list) {
+        if (!v || v->name().starts_with(onnx::kOmittedName) ||
+            std::ranges::find(once, v) != once.end())
+          continue;
+        once.push_back(v);
+        if (v->type.is_static())
+          cost.bytes += static_cast<int64_t>(dtype_bytes(v->dtype(), elements(v)));
+        else if (!unknown)
+          unknown = v;
+      }
     }
-    cost.flops += operations(*node);
+    if (!unknown)
+      cost.flops += operations(*node);
+    else
+      skipped.push_back(fmt::format("{}, where the shape of '{}' ({}) is not known",
+                                    node->describe(), unknown->name(),
+                                    ir::type_string(unknown->type)));
     if (rows) rows->emplace_back(node, cost);
     total.flops += cost.flops;
     total.bytes += cost.bytes;
@@ -179,9 +181,23 @@ int run(const Arguments& a) {
   const auto graph = onnx::import_file(
       a.model, {.allow_links = a.compile.allow_links, .strict = a.compile.strict});
   fix_shapes(*graph, a.compile);
+  for (const ir::Value* v : graph->inputs())
+    if (!v->type.is_static())
+      throw Failure(
+          fmt::format("the shape of input '{}' ({}) is variable; fix it with "
+                      "--input_shape",
+                      v->name(), ir::type_string(v->type)));
   ops::infer(*graph);
-  std::vector<std::pair<const ir::Node*, Cost>> rows;
-  const Cost total = cost_of(*graph, &rows);
+  const auto values = graph->values();
+  if (!std::ranges::all_of(values, [](const ir::Value* v) { return v->type.is_static(); }))
+    passes::run_passes(*graph, std::vector{&passes::pass_of("constant_folding"),  // of shapes
+                                           &passes::pass_of("eliminate_deadend")});
+  Rows rows;
+  std::vector<std::string> skipped;
+  const Cost total = cost_of(*graph, &rows, skipped);
+  if (!skipped.empty())
+    fmt::print(stderr, "poprt_exec flops: {} nodes are not counted, such as {}\n", skipped.size(),
+               printable(skipped[0]));
   if (a.json) {
     nlohmann::json nodes = nlohmann::json::array();
     for (const auto& [node, cost] : rows)

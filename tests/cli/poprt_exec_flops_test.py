@@ -29,8 +29,15 @@ class Flops(CommandTest):
         self.assertEqual(len(self.succeeds("m.onnx", "--input_shape", "x=5,4").splitlines()), 1)
         self.assertGreater(json.loads(self.succeeds(DIGITS, "--json"))["flops"], 100000)
 
+    def test_what_depends_on_data_is_said_not_to_count(self):
+        self.write("z.onnx", w.model([w.node("Relu", ["x"], ["r"]), w.node("NonZero", ["r"], ["n"]), w.node("Neg", ["n"], ["y"])],
+                                     [w.value("x", w.F32, [4])], [w.value("y", w.S64, [1, "N"])]))
+        ran = self.run_command("z.onnx", "--json")
+        self.assertEqual((ran.code, json.loads(ran.out)["flops"]), (0, 4))
+        self.assertRegex(ran.err, r"^poprt_exec flops: 2 nodes are not counted, such as NonZero .*'n'")
+
     def test_errors(self):
-        self.fails(["m.onnx"], "the shape of 'x' (f32[N,4]) is not known", "--input_shape")
+        self.fails(["m.onnx"], "the shape of input 'x' (f32[N,4]) is variable", "--input_shape")
         self.fails(["none.onnx"], "none.onnx")
         self.misused([], "MODEL")
 

@@ -74,6 +74,11 @@ def check(calls: Iterable[Call]) -> None:
     _raw_passes(calls).check()
 
 
+def sort(calls: Iterable[Call]) -> list[str]:
+    """The names in an order that their constraints allow; what they depend on is added."""
+    return _raw_passes(calls).sorted().split()
+
+
 def apply(model: _Model, calls: Sequence[Call]) -> _Model:
     """The model (onnx.ModelProto) that the passes make, in their order, and of the type that it has."""
     data = model.SerializeToString()  # type: ignore[attr-defined]

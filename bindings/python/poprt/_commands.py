@@ -8,6 +8,8 @@ def _start(name: str) -> None:
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", name)
     if not os.path.exists(path):
         sys.exit(f"{name}: {path} does not exist; it comes with the wheel of poprt, or with Debian package poprt-tools")
+    # Passes and scripts in Python run where this package is.
+    os.environ.setdefault("POPRT_PYTHON", sys.executable)
     os.execv(path, [name, *sys.argv[1:]])
 
 

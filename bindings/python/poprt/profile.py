@@ -12,9 +12,11 @@ from __future__ import annotations
 from math import prod
 from typing import Any, Callable, NamedTuple, Optional, Sequence
 
+from . import _builtin
 from ._onnx import GraphProto, ModelProto, NodeProto, load
+from .errors import Error
 from .passes._graph import get_attribute, get_constant_value, subgraphs
-from .passes.shape_inference import infer_shapes
+from .passes.shape_inference import infer_light, unknown_nodes
 from .utils import get_logger, onnx_tensor_dtype_to_np_dtype
 
 __all__ = ["NodeCost", "Profiler", "get_model_bytes", "get_model_costs", "get_model_flops"]
@@ -167,11 +169,11 @@ def _size(elem_type: int) -> int:
         return 1
 
 
-def _inner(node: NodeProto, graph: GraphProto, values: _Values) -> tuple[int, int]:
+def _inner(node: NodeProto, graph: GraphProto, values: _Values, skipped: list[str]) -> tuple[int, int]:
     """Operations and bytes of the graphs in a node."""
     costs = []
     for inner in subgraphs(node):
-        rows = _graph_costs(inner, values)
+        rows = _graph_costs(inner, skipped, values)
         costs.append((sum(r.flops for r in rows), sum(r.bytes for r in rows)))
     if not costs:
         return 0, 0
@@ -187,16 +189,16 @@ def _inner(node: NodeProto, graph: GraphProto, values: _Values) -> tuple[int, in
     return count * flops, count * size
 
 
-def _graph_costs(graph: GraphProto, outer: Optional[_Values] = None) -> list[NodeCost]:
+def _graph_costs(graph: GraphProto, skipped: list[str], outer: Optional[_Values] = None) -> list[NodeCost]:
     values, profiler, rows = _Values(graph, outer), Profiler(), []
     for node in graph.node:
         missing = values.unknown([*node.input, *node.output])
         flops = 0
         if not missing:
             flops = int(profiler.get_profiler(node.op_type)(node, values.shapes(node.input), values.shapes(node.output)))
-        elif profiler.get_profiler(node.op_type) is not _nothing:
-            get_logger().warning("%s %s is not counted: the shape of '%s' is not known", node.op_type, node.name, missing[0])
-        inner, inner_bytes = _inner(node, graph, values)
+        else:
+            skipped.append(f"{node.op_type} {node.name}, where the shape of '{missing[0]}' is not known")
+        inner, inner_bytes = _inner(node, graph, values, skipped)
         size = values.bytes(node.input) + values.bytes(node.output) if node.op_type != "Constant" else 0
         rows.append(NodeCost(node.name, node.op_type, flops + inner, size + inner_bytes))
     return rows
@@ -205,7 +207,17 @@ def _graph_costs(graph: GraphProto, outer: Optional[_Values] = None) -> list[Nod
 def get_model_costs(model: Any) -> list[NodeCost]:
     """Operations and bytes of each node. ``model`` is a path, the bytes of a file, or an onnx.ModelProto."""
     given: ModelProto = load(model, "get_model_costs")
-    return _graph_costs(infer_shapes(given).graph)
+    light = infer_light(given)
+    if unknown_nodes(light):
+        try:  # shapes that the model computes
+            light = infer_light(_builtin.apply(light, [("constant_folding", {}), ("eliminate_deadend", {})]))
+        except Error as error:
+            get_logger().debug("shapes are not folded: %s", error)
+    skipped: list[str] = []
+    rows = _graph_costs(light.graph, skipped)
+    if skipped:
+        get_logger().warning("%d nodes are not counted, such as %s", len(skipped), skipped[0])
+    return rows
 
 
 def get_model_flops(model: Any, verbose: bool = False) -> int:

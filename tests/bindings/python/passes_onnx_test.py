@@ -9,6 +9,7 @@ from unittest import mock
 
 import numpy as np
 import onnx
+import onnx.utils
 import onnx_models as m
 import poprt
 import poprt.passes.base_pass
@@ -512,6 +513,71 @@ class PublishedPass(unittest.TestCase):
         onnx.checker.check_model(model)
         mask = np.array([0, 5])
         np.testing.assert_array_equal(run(model, mask=mask, x=X)["y"], X * np.array([[0], [1]]))
+
+
+    def test_a_final_check_of_its_own(self):
+        """A published program puts this in the place of the final check, by replacing the search for passes."""
+        from poprt.passes.remove_duplicated_initializer import RemoveDuplicatedInitializer
+
+        class CustomFinalCheck(ImmutablePass):
+            name = "test_custom_final_check"
+
+            def run_transform(self, graph, is_main_graph):
+                tensors = {name for n in graph.node for name in n.output}
+                for t in [*graph.value_info, *graph.output]:
+                    if t.type.tensor_type.HasField("elem_type") and t.type.tensor_type.HasField("shape"):
+                        tensors.discard(t.name)
+                for name in tensors:
+                    self.logger.warning(f"Graph {graph.name} tensor {name} has no elem_type or shape.")
+                return graph
+
+            def run(self, model):
+                model = RemoveDuplicatedInitializer().run(clean_info(model))
+                model.graph.CopyFrom(self.traverse_graph(model.graph, self.run_transform))
+                return ApplyIrPass(["unique_name_for_nodes"])(model)
+
+        before = base_pass.get_all_named_subclasses
+        model = m.make([node("Add", ["x", "a"], ["s"], name="same"), node("Add", ["s", "b"], ["t"], name="same"),
+                        node("Relu", ["t"], ["y"])], {"x": [3]}, {"y": [3]},
+                       {"a": np.ones(3, np.float32), "b": np.ones(3, np.float32)})
+        with mock.patch.object(poprt.passes.base_pass, "get_all_named_subclasses",
+                               lambda cls: {**before(cls), "final_check": CustomFinalCheck}):
+            made = poprt.Converter(skip_passes="constant_folding,fuse_consecutive_arithmetic").convert(model)
+        names = [n.name for n in made.graph.node]
+        self.assertEqual(len(set(names)), len(names))
+        self.assertNotIn("", names)
+        self.assertEqual(len(made.graph.initializer), 1)
+        np.testing.assert_array_equal(run(made, x=X[0])["y"], X[0] + 2)
+
+    def test_a_batch_is_changed_by_hand(self):
+        """As a published program gives Swin another batch: constants become initializers, which it edits."""
+        shape = onnx.numpy_helper.from_array(np.array([4, 6]))
+        model = m.make([node("Constant", [], ["k"], value=shape), node("Reshape", ["x", "k"], ["y"])], {"x": [4, 2, 3]}, {"y": [4, 6]})
+        model = poprt.optimizer.Optimizer(["extract_constant_to_initializer"]).run(model)
+        model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 24
+        model.graph.output[0].type.tensor_type.shape.dim[0].dim_value = 24
+        for n in model.graph.node:
+            if n.op_type == "Reshape":
+                tensor = get_constant(model.graph, n.input[1])
+                array = onnx.numpy_helper.to_array(tensor).copy()
+                array[0] = 24
+                tensor.CopyFrom(onnx.numpy_helper.from_array(array, name=tensor.name))
+        x = np.arange(144, dtype=np.float32).reshape(24, 2, 3)
+        np.testing.assert_array_equal(run(model, x=x)["y"], x.reshape(24, 6))
+
+    def test_two_models_are_compared_layer_by_layer(self):
+        """As a published tool does it: initializers leave the inputs, parts are extracted, sessions tell their inputs."""
+        from onnx.utils import Extractor
+        source = m.add_model()
+        source.graph.input.append(onnx.helper.make_tensor_value_info("b", m.FLOAT, [3]))
+        source = Pass.get_pass("remove_initializer_from_input")(source)
+        self.assertEqual([i.name for i in source.graph.input], ["x"])
+        converted = onnx.shape_inference.infer_shapes(poprt.Converter().convert(source))
+        part = Extractor(converted).extract_model(["x"], ["s"])
+        session = poprt.backend.get_session(part.SerializeToString(), 1, "poprt").load()
+        inputs, outputs = session.get_io_info()
+        feeds = {name: np.ones(shape).astype(dtype) for name, (shape, dtype) in inputs.items()}
+        np.testing.assert_array_equal(session.run([o for o in outputs], feeds)[0], np.full((2, 3), 2, np.float32))
 
 
 class Packages(unittest.TestCase):

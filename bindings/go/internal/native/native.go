@@ -64,8 +64,11 @@ func TakeText(text uintptr) string {
 	return s
 }
 
-// CopyBytes copies memory of the library.
-func CopyBytes(blob RawBlob) []byte {
+// CopyBytes copies memory of the library, which the blob (RawBlob, RawPassResult) keeps.
+func CopyBytes(blob interface {
+	Address() int64
+	Bytes() int64
+}) []byte {
 	out := make([]byte, blob.Bytes())
 	if len(out) > 0 {
 		Raw_copy(int64(uintptr(unsafe.Pointer(&out[0]))), blob.Address(), blob.Bytes())

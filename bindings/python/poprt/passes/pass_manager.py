@@ -89,6 +89,16 @@ class PassManager:
     def sort_passes(self) -> list[Pass]:
         """Puts them into an order that holds all constraints and otherwise is theirs; gives them. Passes that others depend
         on are added. FailedPreconditionError when passes are against each other, or wait for each other in a circle."""
+        if all(isinstance(item, BuiltinPass) for item in self._passes):
+            ordered = _builtin.sort(item.call for item in self._passes if isinstance(item, BuiltinPass))
+            present = self.get_all_pass_names()
+            self._passes += [as_pass(name) for name in ordered if name not in present]
+        else:
+            ordered = self._order()
+        self._passes.sort(key=lambda item: ordered.index(name_of(item)))
+        return self.get_passes()
+
+    def _order(self) -> list[str]:
         names = self._complete()
         after = {name: set(self._constraint(name, "depend")) & set(names) for name in names}
         for name in names:
@@ -105,8 +115,7 @@ class PassManager:
                 waiting = [n for n in names if n not in ordered]
                 raise FailedPreconditionError(f"passes {', '.join(waiting)} wait for each other: 'depend' and 'before' contradict")
             ordered.append(ready)
-        self._passes.sort(key=lambda item: ordered.index(name_of(item)))
-        return self.get_passes()
+        return ordered
 
     def run(self, model: ModelProto) -> ModelProto:
         """What the passes make of the model, in the order in which they stand."""

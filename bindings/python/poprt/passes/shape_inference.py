@@ -8,13 +8,14 @@ from .. import _builtin
 from .._onnx import ModelProto, NodeProto, ValueInfoProto, onnx
 from ..errors import Error
 from ..utils import get_logger
-from ._graph import get_value_info, is_known, node_title
+from ._graph import get_value_info, is_known, node_title, subgraphs
 
 __all__ = ["ShapeFunc", "ShapeInference", "get_shape_func", "infer_shapes", "register", "register_shape_func",
            "update_value_info"]
 
 _Class = TypeVar("_Class", bound="type[ShapeFunc]")
 _functions: dict[str, "type[ShapeFunc]"] = {}
+_FEW = 4096  # elements of an initializer that may be a shape
 
 
 def update_value_info(model: ModelProto, value_info: ValueInfoProto) -> ModelProto:
@@ -122,15 +123,57 @@ def _ask_library(model: ModelProto) -> bool:
     return found
 
 
+def _without_weights(model: ModelProto) -> ModelProto:
+    """A copy in which large initializers are inputs of their types: shapes do not depend on what they hold, and inference
+    copies a model several times."""
+    light = type(model)()
+    light.ir_version = model.ir_version
+    light.opset_import.extend(model.opset_import)
+    if hasattr(model, "functions"):
+        light.functions.extend(model.functions)
+    graph, inputs = light.graph, {value.name for value in model.graph.input}
+    graph.name = model.graph.name or "graph"
+    for field in ("node", "input", "output", "value_info", "sparse_initializer"):
+        getattr(graph, field).extend(getattr(model.graph, field))
+    for tensor in model.graph.initializer:
+        count = 1
+        for dim in tensor.dims:
+            count *= dim
+        if count <= _FEW:
+            graph.initializer.append(tensor)
+        elif tensor.name not in inputs:
+            value = graph.input.add(name=tensor.name)
+            value.type.tensor_type.elem_type = tensor.data_type
+            for dim in tensor.dims:
+                value.type.tensor_type.shape.dim.add(dim_value=dim)
+    return light
+
+
+def infer_light(model: ModelProto) -> ModelProto:
+    """What infer_shapes finds, in a copy without large weights."""
+    infer = onnx("infer_shapes").shape_inference.infer_shapes
+    light = _without_weights(model)
+    for _ in range(len(light.graph.node) + 1):  # each round finds at least one node, or is the last
+        light = infer(light, data_prop=True)
+        light, progress = _ask_functions(light)
+        if progress:
+            continue
+        if not _could_be_known(light) or not _ask_library(light):
+            break
+    return light
+
+
 def infer_shapes(model: ModelProto) -> ModelProto:
     """The model with the types and shapes of its values: ONNX's own inference, the functions of ``register_shape_func``, and
     what the library knows besides. What is found by none stays unknown."""
-    infer = onnx("infer_shapes").shape_inference.infer_shapes
-    for _ in range(len(model.graph.node) + 1):  # each round finds at least one node, or is the last
-        model = infer(model, data_prop=True)
-        model, progress = _ask_functions(model)
-        if progress:
-            continue
-        if not _could_be_known(model) or not _ask_library(model):
-            break
-    return model
+    light = infer_light(model)
+    made = type(model)()
+    made.CopyFrom(model)
+    made.graph.ClearField("value_info")
+    made.graph.value_info.extend(light.graph.value_info)
+    made.graph.ClearField("output")
+    made.graph.output.extend(light.graph.output)
+    for node, inferred in zip(made.graph.node, light.graph.node):
+        if subgraphs(node):
+            node.CopyFrom(inferred)
+    return made

@@ -1,0 +1,93 @@
+using System;
+using System.Collections.Generic;
+using System.Runtime.InteropServices;
+
+namespace Poprt
+{
+    /// <summary>Passes on an ONNX model in memory, in the order in which they are added. Used by one thread. Since 1.0.
+    /// </summary>
+    public sealed unsafe class Passes
+    {
+        private readonly List<KeyValuePair<string, IDictionary<string, string>>> calls =
+            new List<KeyValuePair<string, IDictionary<string, string>>>();
+
+        /// <summary>Orders them by what they depend on, which is added, instead of as they were added.</summary>
+        public bool Sort { get; set; }
+
+        /// <summary>Verifies the graph after each pass.</summary>
+        public bool Verify { get; set; } = true;
+
+        /// <summary>External data may be reached through links; only for models that are trusted.</summary>
+        public bool AllowLinks { get; set; }
+
+        /// <summary>Refuses a model for what is a warning otherwise.</summary>
+        public bool Strict { get; set; }
+
+        /// <summary>Stops rewriting after so many rewrites; 0: no limit.</summary>
+        public long RewriteLimit { get; set; }
+
+        /// <summary>Where external data lies; empty: it is forbidden.</summary>
+        public string Folder { get; set; } = "";
+
+        /// <summary>Adds a pass. Arguments by name: a flag is "True", names are separated by commas, words by line feeds.
+        /// </summary>
+        public Passes Add(string name, IDictionary<string, string> arguments = null)
+        {
+            calls.Add(new KeyValuePair<string, IDictionary<string, string>>(
+                name, arguments ?? new Dictionary<string, string>()));
+            return this;
+        }
+
+        /// <summary>Looks at names and arguments, without a model.</summary>
+        /// <exception cref="PoprtException">NotFound, InvalidArgument</exception>
+        public void Check()
+        {
+            using (RawPasses raw = Raw()) raw.check();
+        }
+
+        /// <summary>The names in an order in which they may run, with those that must run before them.</summary>
+        /// <exception cref="PoprtException">FailedPrecondition when they exclude each other</exception>
+        public IReadOnlyList<string> Sorted()
+        {
+            using (RawPasses raw = Raw())
+                return raw.sorted().Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries);
+        }
+
+        /// <summary>The bytes of the model that they make of the bytes of an ONNX model.</summary>
+        /// <exception cref="PoprtException">What a pass or the import of the model finds wrong</exception>
+        public byte[] Apply(ReadOnlySpan<byte> onnx)
+        {
+            using (RawPasses raw = Raw())
+            fixed (byte* first = &MemoryMarshal.GetReference(onnx))
+            using (RawPassResult result = raw.apply((long)first, onnx.Length, Folder))
+            {
+                Console.Write(result.text());
+                var bytes = new byte[checked((int)result.bytes())];
+                Marshal.Copy((IntPtr)result.address(), bytes, 0, bytes.Length);
+                return bytes;
+            }
+        }
+
+        /// <summary>All passes with what is known of them, as JSON.</summary>
+        public static string List()
+        {
+            return RawPasses.list_json();
+        }
+
+        private RawPasses Raw()
+        {
+            var raw = new RawPasses();
+            foreach (var call in calls)
+            {
+                raw.add(call.Key);
+                foreach (var argument in call.Value) raw.add_argument(argument.Key, argument.Value);
+            }
+            raw.set_sort(Sort);
+            raw.set_verify(Verify);
+            raw.set_allow_links(AllowLinks);
+            raw.set_strict(Strict);
+            raw.set_rewrite_limit(RewriteLimit);
+            return raw;
+        }
+    }
+}

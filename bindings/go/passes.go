@@ -1,0 +1,95 @@
+package poprt
+
+import (
+	"fmt"
+	"runtime"
+	"sort"
+	"strings"
+
+	"poprt.example.org/bindings/go/internal/native"
+)
+
+// PassCall is a pass with its arguments by name: a flag is "True", names are separated by commas, words by line feeds.
+// Since 1.0.
+type PassCall struct {
+	Name      string
+	Arguments map[string]string
+}
+
+// PassOptions say how passes run on a model in memory. Since 1.0.
+type PassOptions struct {
+	Sort         bool   // ordered by what they depend on, which is added, instead of as given
+	NoVerify     bool   // the graph is not verified after each pass
+	AllowLinks   bool   // external data may be reached through links; only for models that are trusted
+	Strict       bool   // a model is refused for what is a warning otherwise
+	RewriteLimit int64  // stop rewriting after so many rewrites; 0: no limit
+	Folder       string // of external data; "" forbids it
+}
+
+func withPasses(calls []PassCall, options PassOptions, use func(native.RawPasses) error) error {
+	raw := native.NewRawPasses()
+	defer native.DeleteRawPasses(raw)
+	for _, call := range calls {
+		raw.Add(call.Name)
+		names := make([]string, 0, len(call.Arguments))
+		for name := range call.Arguments {
+			names = append(names, name)
+		}
+		sort.Strings(names)
+		for _, name := range names {
+			raw.Add_argument(name, call.Arguments[name])
+		}
+	}
+	raw.Set_sort(options.Sort)
+	raw.Set_verify(!options.NoVerify)
+	raw.Set_allow_links(options.AllowLinks)
+	raw.Set_strict(options.Strict)
+	raw.Set_rewrite_limit(options.RewriteLimit)
+	return use(raw)
+}
+
+// CheckPasses looks at names and arguments of passes, without a model. Since 1.0.
+func CheckPasses(calls []PassCall) error {
+	return withPasses(calls, PassOptions{}, func(raw native.RawPasses) error { return check(raw.Check()) })
+}
+
+// ApplyPasses returns the bytes of the model that the passes make of the bytes of an ONNX model. What passes say that only
+// look is printed. Since 1.0.
+func ApplyPasses(onnx []byte, calls []PassCall, options PassOptions) (made []byte, err error) {
+	address, keep := address(onnx)
+	defer runtime.KeepAlive(keep)
+	err = withPasses(calls, options, func(raw native.RawPasses) error {
+		var failure uintptr
+		result := raw.Apply(address, int64(len(onnx)), options.Folder, &failure)
+		if err := check(failure); err != nil {
+			return err
+		}
+		defer native.DeleteRawPassResult(result)
+		fmt.Print(result.Text())
+		made = native.CopyBytes(result)
+		return nil
+	})
+	return made, err
+}
+
+// SortPasses returns the names in an order in which the passes may run, with those that must run before them. Since 1.0.
+func SortPasses(names ...string) (sorted []string, err error) {
+	calls := make([]PassCall, len(names))
+	for i, name := range names {
+		calls[i].Name = name
+	}
+	err = withPasses(calls, PassOptions{}, func(raw native.RawPasses) error {
+		var failure uintptr
+		text := native.TakeText(raw.Sorted(&failure))
+		sorted = strings.Fields(text)
+		return check(failure)
+	})
+	return sorted, err
+}
+
+// ListPassesJSON returns all passes with what is known of them. Since 1.0.
+func ListPassesJSON() (string, error) {
+	var failure uintptr
+	text := native.RawPassesList_json(&failure)
+	return native.TakeText(text), check(failure)
+}

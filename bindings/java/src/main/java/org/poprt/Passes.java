@@ -1,0 +1,200 @@
+package org.poprt;
+
+import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Passes on an ONNX model in memory, in the order in which they are added. Used by one thread.
+ *
+ * <pre>{@code
+ * byte[] made = new Passes().add("eliminate_identity").add("remove_outputs", Map.of("outputs", "y")).apply(onnx);
+ * }</pre>
+ *
+ * @since 1.0
+ */
+public final class Passes {
+  private final List<String> names = new ArrayList<>();
+  private final List<Map<String, String>> arguments = new ArrayList<>();
+  private boolean sort;
+  private boolean verify = true;
+  private boolean allowLinks;
+  private boolean strict;
+  private long rewriteLimit;
+  private String folder = "";
+
+  /** None yet. */
+  public Passes() {}
+
+  /**
+   * Adds a pass that needs no arguments.
+   *
+   * @param name as {@link #list()} has it
+   * @return this
+   */
+  public Passes add(String name) {
+    return add(name, Map.of());
+  }
+
+  /**
+   * Adds a pass.
+   *
+   * @param name as {@link #list()} has it
+   * @param arguments by name; a flag is "True", names are separated by commas, words by line feeds
+   * @return this
+   */
+  public Passes add(String name, Map<String, String> arguments) {
+    names.add(name);
+    this.arguments.add(new LinkedHashMap<>(arguments));
+    return this;
+  }
+
+  /**
+   * Orders them by what they depend on, which is added, instead of as they were added.
+   *
+   * @param on whether
+   * @return this
+   */
+  public Passes sort(boolean on) {
+    sort = on;
+    return this;
+  }
+
+  /**
+   * Verifies the graph after each pass, which is so unless it is switched off.
+   *
+   * @param on whether
+   * @return this
+   */
+  public Passes verify(boolean on) {
+    verify = on;
+    return this;
+  }
+
+  /**
+   * External data may be reached through links; only for models that are trusted.
+   *
+   * @param on whether
+   * @return this
+   */
+  public Passes allowLinks(boolean on) {
+    allowLinks = on;
+    return this;
+  }
+
+  /**
+   * Refuses a model for what is a warning otherwise.
+   *
+   * @param on whether
+   * @return this
+   */
+  public Passes strict(boolean on) {
+    strict = on;
+    return this;
+  }
+
+  /**
+   * Stops rewriting after so many rewrites.
+   *
+   * @param rewrites 0: no limit
+   * @return this
+   */
+  public Passes rewriteLimit(long rewrites) {
+    rewriteLimit = rewrites;
+    return this;
+  }
+
+  /**
+   * Where external data lies.
+   *
+   * @param path of a folder; "" forbids external data
+   * @return this
+   */
+  public Passes folder(String path) {
+    folder = path;
+    return this;
+  }
+
+  /**
+   * Looks at names and arguments, without a model.
+   *
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND} or {@link ErrorCode#INVALID_ARGUMENT}
+   */
+  public void check() {
+    RawPasses raw = raw();
+    try {
+      raw.check();
+    } finally {
+      raw.delete();
+    }
+  }
+
+  /**
+   * The names in an order in which they may run, with those that must run before them.
+   *
+   * @return names
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION} when they exclude each other
+   */
+  public List<String> sorted() {
+    RawPasses raw = raw();
+    try {
+      String text = raw.sorted();
+      return text.isEmpty() ? List.of() : Arrays.asList(text.split("\n"));
+    } finally {
+      raw.delete();
+    }
+  }
+
+  /**
+   * Runs them.
+   *
+   * @param onnx the bytes of an ONNX model; what remains is read, its position stays
+   * @return the bytes of the model that they make
+   * @throws PoprtException for what a pass or the import of the model finds wrong
+   */
+  public byte[] apply(ByteBuffer onnx) {
+    RawPasses raw = raw();
+    ByteBuffer direct = Memory.direct(onnx);
+    try {
+      RawPassResult result = raw.apply(Memory.address(direct), direct.remaining(), folder);
+      try {
+        System.out.print(result.text());
+        byte[] bytes = new byte[Math.toIntExact(result.bytes())];
+        Memory.view(result.address(), result.bytes()).get(bytes);
+        return bytes;
+      } finally {
+        result.delete();
+      }
+    } finally {
+      Reference.reachabilityFence(direct);
+      raw.delete();
+    }
+  }
+
+  /**
+   * All passes with what is known of them.
+   *
+   * @return a JSON array
+   */
+  public static String list() {
+    return RawPasses.list_json();
+  }
+
+  private RawPasses raw() {
+    RawPasses raw = new RawPasses();
+    for (int i = 0; i < names.size(); i++) {
+      raw.add(names.get(i));
+      arguments.get(i).forEach(raw::add_argument);
+    }
+    raw.set_sort(sort);
+    raw.set_verify(verify);
+    raw.set_allow_links(allowLinks);
+    raw.set_strict(strict);
+    raw.set_rewrite_limit(rewriteLimit);
+    return raw;
+  }
+}
