@@ -438,8 +438,8 @@ inline bool execute(poprt_runner* runner, const Memory& memory) {
   return !error;
 }
 
-// The outputs that a run with these inputs makes: a list of (position, shape). Null with an exception
-// set.
+// The outputs that a run with these inputs makes: a list of (position, shape). Null with an
+// exception set.
 inline PyObject* output_shapes(poprt_runner* runner, const Memory& memory) {
   poprt_outputs* made = nullptr;
   if (poprt_error* error =
