@@ -60,6 +60,7 @@ POPRT_CS_HANDLE(raw_popef_blob_writer, RawPopefBlobWriter, free_popef_blob_write
 POPRT_CS_BODY(raw_anchor, RawAnchor, )
 POPRT_CS_HANDLE(raw_executable, RawExecutable, free_executable, poprt_executable_free(self))
 POPRT_CS_HANDLE(raw_open_options, RawOpenOptions, free_open_options, delete self)
+POPRT_CS_HANDLE(raw_executables, RawExecutables, free_executables, delete self)
 POPRT_CS_HANDLE(raw_blob, RawBlob, free_blob, delete self)
 POPRT_CS_HANDLE(raw_compile_options, RawCompileOptions, free_compile_options, delete self)
 POPRT_CS_HANDLE(raw_compiler, RawCompiler, free_compiler, poprt_compiler_free(self))

@@ -183,6 +183,14 @@ void select_outputs(ir::Graph& graph, const poprt_compile_options& o) {
   for (ir::Value* v : wanted) graph.add_output(v);
 }
 
+void check_fusion(const ir::Graph& graph, const poprt_compile_options& o) {
+  if (capi::named_option(o, "enable_model_fusion") && !compiler::fused_graphs(graph))
+    fail(
+        ErrorCode::invalid_argument,
+        "enable_model_fusion: the model is not a fused one; fuse several with MFConverter, or with "
+        "model_fusion in the file of --config_yaml");
+}
+
 // Of the progress of a call, branch `at` of `count` has its part.
 struct Share {
   size_t at = 0, count = 1;
@@ -203,6 +211,14 @@ compiler::Executable compile_graph(const poprt_compile_options& o, compiler::Opt
   return executable;
 }
 
+// The model of a fused graph that an input's name belongs to. The first is told of what belongs to
+// none, and warns.
+size_t model_of(const std::string& input, size_t models) {
+  for (size_t k = 0; k < models; k++)
+    if (input.starts_with(compiler::graph_prefix(k))) return k;
+  return 0;
+}
+
 // Every model of a fused graph is converted and compiled as if it were alone.
 compiler::Executable compile_fused(const poprt_compile_options& o, const ir::Graph& graph) {
   const std::vector<std::string> names = compiler::fused_names(graph);
@@ -211,9 +227,8 @@ compiler::Executable compile_fused(const poprt_compile_options& o, const ir::Gra
   for (size_t k = 0; k < names.size(); k++) {
     const auto part = compiler::split_graph(graph, k);
     compiler::Options own = options;
-    std::erase_if(own.input_shape, [&](const auto& shape) {
-      return !shape.first.starts_with(compiler::graph_prefix(k));
-    });
+    std::erase_if(own.input_shape,
+                  [&](const auto& shape) { return model_of(shape.first, names.size()) != k; });
     try {
       parts.push_back(compile_graph(o, own, *part, {k, names.size()}));
     } catch (Error& e) {
@@ -224,18 +239,80 @@ compiler::Executable compile_fused(const poprt_compile_options& o, const ir::Gra
   return compiler::link_graphs(parts, names);
 }
 
+using Shapes = std::map<std::string, Shape>;
+
+// The shapes of each bucket, smallest first. An input that is there once has that shape in all.
+std::vector<Shapes> shape_sets(const poprt_compile_options& o) {
+  std::map<std::string, std::vector<Shape>> given;
+  for (const auto& s : std::span(o.input_shapes, o.input_shape_count))
+    given[s.name].emplace_back(s.shape, s.shape + s.rank);
+  size_t count = 1;
+  for (const auto& [name, shapes] : given) count = std::max(count, shapes.size());
+  std::map<std::pair<double, size_t>, Shapes> by_size;  // and as given
+  for (size_t i = 0; i < count; i++) {
+    Shapes set;
+    double elements = 0;
+    for (const auto& [name, shapes] : given) {
+      set[name] = shapes[shapes.size() == 1 ? 0 : i];
+      elements += static_cast<double>(element_count(set[name]));
+    }
+    by_size[{elements, i}] = std::move(set);
+  }
+  std::vector<Shapes> sets;
+  for (auto& [size, set] : by_size) sets.push_back(std::move(set));
+  return sets;
+}
+
+std::map<std::string, compiler::Padding> paddings(const poprt_compile_options& o, bool used) {
+  std::map<std::string, compiler::Padding> list;
+  const char* given = capi::named_option(o, "pad_values");
+  if (!given) return list;
+  if (!used)
+    log().warn("--pad_values has no effect: --input_shape gives one shape, nothing is padded");
+  for (const std::string_view word : capi::split_lines(given, "pad_values")) {
+    const auto [name, value] = capi::parse_padding(word);
+    if (!list.emplace(name, compiler::Padding{value.value_or(0), !value}).second)
+      fail(ErrorCode::invalid_argument, "--pad_values: '{}' is given twice", name);
+  }
+  return list;
+}
+
+// The model at several shapes.
+compiler::Executable compile_shapes(const poprt_compile_options& o, const ir::Graph& graph,
+                                    const std::vector<Shapes>& sets) {
+  const auto padding = paddings(o, true);
+  compiler::Options options = make_options(o);
+  std::vector<compiler::Executable> parts;
+  for (size_t i = 0; i < sets.size(); i++) {
+    const auto copy = graph.clone();
+    options.input_shape = sets[i];
+    try {
+      parts.push_back(compile_graph(o, options, *copy, {i, sets.size()}));
+    } catch (Error& e) {
+      e.add_context(fmt::format("shape {} of {}", i + 1, sets.size()));
+      throw;
+    }
+  }
+  return compiler::link_shapes(parts, compiler::symbols_of(graph), padding);
+}
+
 compiler::Executable compile_source(const poprt_compile_options& o,
                                     const poprt_plugin_source& source) {
   say(o, 0, "read");
   const auto graph = import(source, o);
   select_outputs(*graph, o);
   change_outputs(*graph, o);
-  if (compiler::fused_graphs(*graph)) return compile_fused(o, *graph);
-  if (capi::named_option(o, "enable_model_fusion"))
-    fail(
-        ErrorCode::invalid_argument,
-        "enable_model_fusion: the model is not a fused one; fuse several with MFConverter, or with "
-        "model_fusion in the file of --config_yaml");
+  check_fusion(*graph, o);
+  const std::vector<Shapes> sets = shape_sets(o);
+  if (compiler::fused_graphs(*graph)) {
+    if (sets.size() > 1)
+      fail(ErrorCode::unimplemented,
+           "--input_shape: a fused model is compiled for one shape of each model, {} are given",
+           sets.size());
+    return compile_fused(o, *graph);
+  }
+  if (sets.size() > 1) return compile_shapes(o, *graph, sets);
+  paddings(o, false);
   return compile_graph(o, make_options(o), *graph, {});
 }
 
@@ -334,9 +411,11 @@ void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
   plugin_guard(error, [&] {
     say(*o, 0, "read");
     auto graph = import(*source, *o);
+    check_fusion(*graph, *o);
     select_outputs(*graph, *o);
     change_outputs(*graph, *o);
     compiler::Options options = make_options(*o);
+    options.input_shape = shape_sets(*o).back();  // ONNX has one: the largest
     options.keep_onnx = true;
     report_progress(*o, options, 0.1, 0.8);
     compiler::convert(*graph, options);

@@ -37,6 +37,8 @@ void check_grammar(std::string_view name, std::string_view value) {
         fail(ErrorCode::invalid_argument, "--{}: expected PASS.PARAMETER=TEXT, found '{}'", name,
              word);
     }
+  } else if (name == "pad_values") {
+    for (const std::string_view word : split_lines(value, name)) parse_padding(word);
   } else if (name == "merge_matmul_add" || name == "merge_moe") {
     if (split_names(value, name).size() % 2 != 0)
       fail(ErrorCode::invalid_argument, "--{}: expected pairs of names, found '{}'", name, value);
@@ -181,9 +183,15 @@ void NamedOptions::take_shapes(poprt_compile_options& o) {
   if (o.input_shape_count)
     fail(ErrorCode::invalid_argument, "--input_shape is given twice: as a field and by name");
   for (const std::string_view word : split_lines(found->second, "input_shape")) {
-    auto [name, shape] = parse_shape(word);
-    const std::vector<int64_t>& kept = dimensions_.emplace_back(std::move(shape));
-    shapes_.push_back({keep(std::move(name)), kept.data(), kept.size()});
+    auto [name, shapes] = parse_shapes(word);
+    const char* const input = keep(std::move(name));
+    for (const poprt_input_shape& s : shapes_)
+      if (std::string_view(s.name) == input)
+        fail(ErrorCode::invalid_argument, "--input_shape: '{}' is given twice", input);
+    for (std::vector<int64_t>& shape : shapes) {
+      const std::vector<int64_t>& kept = dimensions_.emplace_back(std::move(shape));
+      shapes_.push_back({input, kept.data(), kept.size()});
+    }
   }
   o.input_shapes = shapes_.data();
   o.input_shape_count = shapes_.size();

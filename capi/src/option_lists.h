@@ -2,8 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -55,6 +58,19 @@ inline std::vector<std::string_view> split_lines(std::string_view text, std::str
     if (end == rest.size()) return list;
     rest.remove_prefix(end + 1);
   }
+}
+
+// NAME=VALUE or NAME=mask of pad_values; no value is a mask.
+inline std::pair<std::string, std::optional<double>> parse_padding(std::string_view word) {
+  const size_t at = word.rfind('=');
+  const std::string_view text = at == std::string_view::npos ? "" : word.substr(at + 1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool number = error == std::errc() && !text.empty() && end == text.data() + text.size();
+  if (at == 0 || (!number && text != "mask"))
+    fail(ErrorCode::invalid_argument, "--pad_values: expected NAME=NUMBER or NAME=mask, found '{}'",
+         word);
+  return {std::string(word.substr(0, at)), number ? std::optional(value) : std::nullopt};
 }
 
 }  // namespace poprt::capi

@@ -155,7 +155,18 @@ constexpr OptionRow kOptions[] = {
      .group = kShapes,
      .kind = words,
      .value = "NAME=d0,d1,...",
-     .help = "Fix variable dimensions (several words)"},
+     .help =
+         "Fix variable dimensions (several words); NAME=d0,d1/e0,e1 compiles the model at several "
+         "shapes in one executable"},
+    {.name = "pad_values",
+     .group = kShapes,
+     .kind = words,
+     .value = "KEY=VAL",
+     .help = "What pads input KEY where a request is smaller than the shape that computes it: a "
+             "number; "
+             "mask makes the runner write the input, ones and then zeros (several words)",
+     .standard = "0",
+     .since = ""},
     {.name = "batch_size",
      .group = kShapes,
      .kind = integer,

@@ -100,22 +100,25 @@ std::pair<std::string_view, std::string_view> split_pair(std::string_view word,
   return {word.substr(0, at), word.substr(at + 1)};
 }
 
-std::pair<std::string, std::vector<int64_t>> parse_shape(std::string_view word) {
+std::pair<std::string, std::vector<std::vector<int64_t>>> parse_shapes(std::string_view word) {
   const size_t at = word.find('=');
-  std::vector<int64_t> shape;
+  std::vector<std::vector<int64_t>> shapes(1);
   bool good = at != std::string_view::npos && at > 0 && at + 1 < word.size();
   for (std::string_view rest = good ? word.substr(at + 1) : ""; good;) {
-    const size_t end = std::min(rest.find(','), rest.size());
+    const size_t end = std::min(rest.find_first_of(",/"), rest.size());
     const auto size = parse_number<int64_t>(trimmed(rest.substr(0, end)));
     good = size && *size >= 0;
-    shape.push_back(size.value_or(0));
+    shapes.back().push_back(size.value_or(0));
     if (end == rest.size()) break;
+    if (rest[end] == '/') shapes.emplace_back();
     rest.remove_prefix(end + 1);
   }
   if (!good)
     fail(ErrorCode::invalid_argument,
-         "--input_shape: expected NAME=d0,d1,... with sizes of at least 0, found '{}'", word);
-  return {std::string(word.substr(0, at)), std::move(shape)};
+         "--input_shape: expected NAME=d0,d1,... with sizes of at least 0, or several such shapes "
+         "with / in between, found '{}'",
+         word);
+  return {std::string(word.substr(0, at)), std::move(shapes)};
 }
 
 void check_serialized(std::string_view option, std::string_view word) {

@@ -38,8 +38,8 @@ const FieldRow& compiler_field(std::string_view name);
 // KEY=VAL, at the first '='.
 std::pair<std::string_view, std::string_view> split_pair(std::string_view word,
                                                          std::string_view option);
-// NAME=d0,d1,...
-std::pair<std::string, std::vector<int64_t>> parse_shape(std::string_view word);
+// NAME=d0,d1,... with one shape or several, separated by slashes.
+std::pair<std::string, std::vector<std::vector<int64_t>>> parse_shapes(std::string_view word);
 // OP=FACTOR[/MODE[/KEEP]] of serialize_matmul, MATMUL/ADD=FACTOR of serialize_matmul_add.
 void check_serialized(std::string_view option, std::string_view word);
 

@@ -7,6 +7,7 @@
 #include "profile.h"
 #include "request_options.h"
 #include "runner_options.h"
+#include "runtime/runner/bucket_runner.h"
 #include "runtime/runner/model_fusion_runner.h"
 #include "runtime/session/branches.h"
 
@@ -67,6 +68,23 @@ nlohmann::ordered_json to_json(const runtime::RunnerStatistics& s) {
             {"buckets", s.latency.counts}}}};
 }
 
+nlohmann::ordered_json to_json(const runtime::BucketRunner& runner) {
+  auto list = nlohmann::ordered_json::array();
+  const runtime::Branches& branches = runner.branches();
+  for (size_t i = 0; i < branches.count; i++) {
+    const runtime::BucketStatistics s = runner.statistics(i);
+    auto sizes = nlohmann::ordered_json::object();
+    for (size_t d = 0; d < branches.dimensions.size(); d++)
+      sizes[branches.dimensions[d]] = branches.buckets[i].sizes[d];
+    list.push_back({{"sizes", std::move(sizes)},
+                    {"requests", s.requests},
+                    {"padded", s.padded},
+                    {"elements", s.elements},
+                    {"room", s.room}});
+  }
+  return list;
+}
+
 }  // namespace
 
 poprt_error* poprt_runner_create(const poprt_executable* executable,
@@ -74,10 +92,15 @@ poprt_error* poprt_runner_create(const poprt_executable* executable,
   return capi::guard([&] {
     const auto& model = capi::required(executable, "executable").model;
     auto& out = capi::required(out_runner, "out_runner");
-    // Whoever opens an executable need not know that several models are in it.
-    if (model->branches && model->branches->kind == runtime::Branches::Kind::graphs) {
-      out = new poprt_runner{
-          std::make_unique<runtime::ModelFusionRunner>(model, capi::read_runner_options(options))};
+    // Whoever opens an executable need not know that several models, or shapes, are in it.
+    if (model->branches) {
+      auto config = capi::read_runner_options(options);
+      std::unique_ptr<runtime::BaseRunner> several;
+      if (model->branches->kind == runtime::Branches::Kind::graphs)
+        several = std::make_unique<runtime::ModelFusionRunner>(model, std::move(config));
+      else
+        several = std::make_unique<runtime::BucketRunner>(model, std::move(config));
+      out = new poprt_runner{std::move(several)};
       return;
     }
     auto made = std::make_unique<runtime::ModelRunner>(model, capi::read_runner_options(options));
@@ -184,6 +207,8 @@ poprt_error* poprt_runner_statistics(poprt_runner* runner, poprt_string** out_js
       json["replicas"].push_back(to_json(r.model->statistics(i)));
     if (const auto* fused = dynamic_cast<const runtime::ModelFusionRunner*>(r.runner.get()))
       json["graph_requests"] = fused->graph_requests();
+    if (const auto* buckets = dynamic_cast<const runtime::BucketRunner*>(r.runner.get()))
+      json["shape_buckets"] = to_json(*buckets);
     out = capi::make_string(json.dump(2));
   });
 }

@@ -83,7 +83,16 @@ class Tensors {
              bytes);
       bytes = needed;
     }
-    return {t.name ? std::string_view(t.name) : std::string_view(), t.index, t.data, bytes};
+    static constexpr int64_t kScalar = 0;  // a shape without dimensions is one, too
+    const int64_t* const dimensions = t.dtype == POPRT_DTYPE_UNDEFINED ? nullptr
+                                      : t.rank                         ? t.shape
+                                                                       : &kScalar;
+    return {t.name ? std::string_view(t.name) : std::string_view(),
+            t.index,
+            t.data,
+            bytes,
+            dimensions,
+            t.rank};
   }
 
   std::array<Binding, 16> few_;

@@ -51,6 +51,25 @@ std::vector<std::pair<std::string, std::vector<Array>>> take_texts(const Prepare
   return texts;
 }
 
+// "graphK/" of a fused executable's anchor; empty for another name.
+std::string graph_of(const std::string& name) {
+  const size_t end = name.find('/');
+  const bool graph = end != name.npos && end > 5 && name.starts_with("graph") &&
+                     std::all_of(name.begin() + 5, name.begin() + static_cast<std::ptrdiff_t>(end),
+                                 [](char c) { return c >= '0' && c <= '9'; });
+  return graph ? name.substr(0, end + 1) : "";
+}
+
+// Of several models the one whose inputs are given. Empty: there is one.
+std::string chosen_graph(const Arguments& a, const std::vector<const poprt_anchor*>& outputs) {
+  for (const poprt_anchor* output : outputs)
+    if (graph_of(poprt_anchor_name(output)).empty()) return "";
+  for (const auto* words : {&a.inputs, &a.inputs_pb})
+    for (const std::string& word : *words)
+      if (const std::string graph = graph_of(word); !graph.empty()) return graph;
+  throw Failure("the executable is several models: give inputs of one, --input graph0/NAME=FILE");
+}
+
 // Runs of a program and what they are run on.
 class Execution {
  public:
@@ -58,6 +77,19 @@ class Execution {
       : runner_(make_runner(model.executable.get(), a.threads, a.profile)),
         ins_(inputs_of(runner_.get())),
         outs_(outputs_of(runner_.get())) {
+    // What comes with the program is not given, unless somebody wants to.
+    for (size_t i = ins_.size(); i-- > 0;) {
+      const std::string start = std::string(poprt_anchor_name(ins_[i])) + "=";
+      const auto given = [&](const std::string& word) { return word.starts_with(start); };
+      if (poprt_runner_input_has_data(runner_.get(), i) && std::ranges::none_of(a.inputs, given) &&
+          std::ranges::none_of(a.inputs_pb, given))
+        ins_.erase(ins_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    const std::string graph = chosen_graph(a, outs_);
+    for (auto* anchors : {&ins_, &outs_})
+      std::erase_if(*anchors, [&](const poprt_anchor* anchor) {
+        return !std::string_view(poprt_anchor_name(anchor)).starts_with(graph);
+      });
     for (const auto* anchor : ins_) in_memory_.emplace_back(anchor);
     for (const auto* anchor : outs_) out_memory_.emplace_back(anchor);
     const auto is_input = [&](const std::string& name) {
@@ -72,14 +104,17 @@ class Execution {
   // Milliseconds of each run. Names in `files` are looked up first.
   std::vector<double> run(int iterations, const Files& files) {
     for (const auto& [name, path] : files) wanted_.push_back(find(name, path));
-    std::vector<const void*> in_data;
-    std::vector<void*> out_data;
-    for (auto& m : in_memory_) in_data.push_back(m.data());
-    for (auto& m : out_memory_) out_data.push_back(m.data());
+    std::vector<poprt_input> in;
+    std::vector<poprt_output> out;
+    for (size_t i = 0; i < ins_.size(); i++)
+      in.push_back({poprt_anchor_name(ins_[i]), 0, in_memory_[i].data(), in_memory_[i].bytes()});
+    for (size_t i = 0; i < outs_.size(); i++)
+      out.push_back(
+          {poprt_anchor_name(outs_[i]), 0, out_memory_[i].data(), out_memory_[i].bytes()});
     std::vector<double> ms;
     for (int i = 0; i < iterations; i++) {
       const auto begin = Clock::now();
-      check(poprt_runner_execute_indexed(runner_.get(), in_data.data(), out_data.data()));
+      check(poprt_runner_execute(runner_.get(), in.data(), in.size(), out.data(), out.size()));
       ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
     }
     return ms;

@@ -1,8 +1,14 @@
 #include "compiler/branches.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
+#include "base/log.h"
 #include "program/link.h"
 #include "program/serialize.h"
 
@@ -47,6 +53,177 @@ Executable link_graphs(const std::vector<Executable>& parts,
   for (const Executable& part : parts) e.notes.insert(part.notes.begin(), part.notes.end());
   e.notes[kBranches] = Json{{"kind", "graphs"}, {"graphs", names}}.dump(
       -1, ' ', false, Json::error_handler_t::replace);
+  return e;
+}
+
+Symbols symbols_of(const ir::Graph& graph) {
+  Symbols symbols;
+  for (const ir::Value* v : graph.inputs()) symbols.inputs[v->name()] = v->type.symbols;
+  for (const ir::Value* v : graph.outputs()) symbols.outputs[v->name()] = v->type.symbols;
+  return symbols;
+}
+
+namespace {
+
+using program::Anchor;
+
+// Finds out what the dimensions of anchors follow.
+class Dimensions {
+ public:
+  Dimensions(const std::vector<Executable>& parts, const Symbols& symbols)
+      : parts_(parts), symbols_(symbols) {}
+
+  const std::vector<std::string>& names() const { return names_; }
+
+  // null, or the name of a size.
+  Json of_input(size_t anchor) {
+    Json dims = Json::array();
+    const Anchor& first = parts_[0].program.inputs[anchor];
+    for (size_t d = 0; d < first.shape.size(); d++) {
+      const Sizes sizes = sizes_of(anchor, d, &program::Program::inputs);
+      if (constant(sizes)) {
+        dims.push_back(nullptr);
+        continue;
+      }
+      std::string name = symbol(symbols_.inputs, first.name, d);
+      if (name.empty()) name = fmt::format("{}:{}", first.name, d);
+      add(name, sizes);
+      dims.push_back(name);
+    }
+    return dims;
+  }
+
+  Json of_output(size_t anchor) const {
+    Json dims = Json::array();
+    const Anchor& first = parts_[0].program.outputs[anchor];
+    for (size_t d = 0; d < first.shape.size(); d++) {
+      const Sizes sizes = sizes_of(anchor, d, &program::Program::outputs);
+      dims.push_back(constant(sizes) ? Json(nullptr)
+                                     : follows(sizes, symbol(symbols_.outputs, first.name, d)));
+      if (!constant(sizes) && dims.back().is_null())
+        fail(ErrorCode::unimplemented,
+             "output '{}': dimension {} is {} at the shapes of the model and follows no size of an "
+             "input, so that results could not be cropped: compile it for one shape, or let the "
+             "shapes differ in one dimension",
+             first.name, d, fmt::join(sizes, ", "));
+    }
+    return dims;
+  }
+
+ private:
+  using Sizes = std::vector<int64_t>;  // one per part
+
+  Sizes sizes_of(size_t anchor, size_t d, std::vector<Anchor> program::Program::* list) const {
+    Sizes sizes;
+    for (const Executable& e : parts_) sizes.push_back((e.program.*list)[anchor].shape[d]);
+    return sizes;
+  }
+  static bool constant(const Sizes& sizes) {
+    return std::ranges::all_of(sizes, [&](int64_t s) { return s == sizes[0]; });
+  }
+  static std::string symbol(const std::map<std::string, std::vector<std::string>>& all,
+                            const std::string& name, size_t d) {
+    const auto found = all.find(name);
+    return found == all.end() || d >= found->second.size() ? "" : found->second[d];
+  }
+
+  void add(const std::string& name, const Sizes& sizes) {
+    const auto found = std::ranges::find(names_, name);
+    if (found != names_.end()) return;  // fix_shapes() has seen to it that they agree
+    names_.push_back(name);
+    sizes_.push_back(sizes);
+  }
+
+  // The dimension of that name, else one of the same sizes, else one that it is a multiple or a
+  // fraction of, else one that it is a little longer or shorter than.
+  Json follows(const Sizes& sizes, const std::string& name) const {
+    for (size_t i = 0; i < names_.size(); i++)
+      if (names_[i] == name && sizes_[i] == sizes) return name;
+    for (size_t i = 0; i < names_.size(); i++)
+      if (sizes_[i] == sizes) return names_[i];
+    for (size_t i = 0; i < names_.size(); i++)
+      if (const Json scaled = scale(sizes, i); !scaled.is_null()) return scaled;
+    return nullptr;
+  }
+
+  // (times * size + over - 1) / over + plus.
+  Json scale(const Sizes& sizes, size_t dimension) const {
+    const Sizes& from = sizes_[dimension];
+    constexpr int64_t kMostPlus = 64;
+    for (size_t k = 1; k < sizes.size(); k++) {
+      if (from[k] == from[0]) continue;
+      const int64_t rise = std::abs(sizes[k] - sizes[0]), run = std::abs(from[k] - from[0]);
+      if (rise == 0 || (sizes[k] > sizes[0]) != (from[k] > from[0])) return nullptr;
+      const int64_t divisor = std::gcd(rise, run), times = rise / divisor, over = run / divisor;
+      const auto scaled = [&](int64_t size) { return (times * size + over - 1) / over; };
+      const int64_t plus = sizes[0] - scaled(from[0]);
+      if (std::abs(plus) > kMostPlus) return nullptr;
+      for (size_t i = 0; i < sizes.size(); i++)
+        if (scaled(from[i]) + plus != sizes[i]) return nullptr;
+      return {{"of", names_[dimension]}, {"times", times}, {"over", over}, {"plus", plus}};
+    }
+    return nullptr;
+  }
+
+  const std::vector<Executable>& parts_;
+  const Symbols& symbols_;
+  std::vector<std::string> names_;
+  std::vector<Sizes> sizes_;
+};
+
+Json shapes_of(const std::vector<Anchor>& anchors) {
+  Json shapes = Json::object();
+  for (const Anchor& a : anchors) shapes[a.name] = a.shape;
+  return shapes;
+}
+
+// Zeros are right for a batch; for what else is padded the user should say so.
+void warn_of_zeros(const Json& inputs, const std::map<std::string, Padding>& padding) {
+  std::string names;
+  for (const auto& [name, input] : inputs.items()) {
+    const Json& shape = input["shape"];
+    const bool longer = std::any_of(shape.begin() + (shape.empty() ? 0 : 1), shape.end(),
+                                    [](const Json& d) { return !d.is_null(); });
+    if (longer && !padding.contains(name))
+      names += fmt::format("{}'{}'", names.empty() ? "" : ", ", name);
+  }
+  if (!names.empty())
+    log().warn(
+        "--input_shape: {} of a request that is smaller than one of these shapes will be padded "
+        "with zeros behind the first dimension, which only some models do not see; --pad_values "
+        "NAME=0, another value, or NAME=mask says what is right",
+        names);
+}
+
+}  // namespace
+
+Executable link_shapes(const std::vector<Executable>& parts, const Symbols& symbols,
+                       const std::map<std::string, Padding>& padding) {
+  const Loaded loaded = load(parts);
+  Executable e = finish(program::link_buckets(branches_of(loaded)), loaded);
+  const program::Program& first = parts[0].program;
+  Dimensions dimensions(parts, symbols);
+  Json inputs = Json::object(), outputs = Json::object(), buckets = Json::array();
+  for (size_t i = 0; i < first.inputs.size(); i++)
+    inputs[first.inputs[i].name] = {{"shape", dimensions.of_input(i)}};
+  for (size_t i = 0; i < first.outputs.size(); i++)
+    outputs[first.outputs[i].name] = {{"shape", dimensions.of_output(i)}};
+  for (const auto& [name, pad] : padding) {
+    if (!inputs.contains(name))
+      fail(ErrorCode::invalid_argument, "--pad_values: the model has no input '{}'", name);
+    inputs[name]["pad"] = pad.mask ? Json("mask") : Json(pad.value);
+  }
+  warn_of_zeros(inputs, padding);
+  for (const Executable& part : parts)
+    buckets.push_back(
+        {{"inputs", shapes_of(part.program.inputs)}, {"outputs", shapes_of(part.program.outputs)}});
+  e.notes = parts.back().notes;
+  e.notes[kBranches] = Json{
+      {"kind", "shapes"},
+      {"dimensions", dimensions.names()},
+      {"inputs", inputs},
+      {"outputs", outputs},
+      {"buckets", buckets}}.dump(-1, ' ', false, Json::error_handler_t::replace);
   return e;
 }
 

@@ -16,4 +16,23 @@ inline constexpr const char* kBranches = "poprt.branches";
 // before. Throws invalid_argument.
 Executable link_graphs(const std::vector<Executable>& parts, const std::vector<std::string>& names);
 
+// What the dimensions of a model are called before they are fixed: ONNX's dim_params.
+struct Symbols {
+  std::map<std::string, std::vector<std::string>> inputs, outputs;  // by name, per dimension
+};
+Symbols symbols_of(const ir::Graph& graph);
+
+// How an input is padded where a request is smaller than its bucket.
+struct Padding {
+  double value = 0;
+  bool mask = false;  // the runner makes the input: ones for what is real, zeros behind it
+};
+
+// Of one model at several shapes, smallest first. A dimension that differs follows a size of the
+// inputs: that of its dim_param, where ONNX names one, or of its own place. Throws invalid_argument
+// (an input of `padding` that is not there), unimplemented (an output's dimension that follows
+// none: results could not be cropped; state).
+Executable link_shapes(const std::vector<Executable>& parts, const Symbols& symbols,
+                       const std::map<std::string, Padding>& padding);
+
 }  // namespace poprt::compiler

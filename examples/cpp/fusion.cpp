@@ -4,14 +4,14 @@
 #include <array>
 #include <cstdint>
 #include <iostream>
-#include <poprt/poprt.hpp>
+#include <poprt/runtime/model_runner.hpp>
 
 int main(int argc, char** argv) try {
   if (argc != 2) {
     std::cerr << "usage: fusion EXECUTABLE.popef\n";
     return 2;
   }
-  poprt::ModelRunner runner{std::string(argv[1])};
+  poprt::runtime::ModelRunner runner{std::string(argv[1])};
 
   const std::array<float, 2> x{1, 1}, y{2, 2};
   std::array<float, 2> sum{};

@@ -90,13 +90,24 @@ namespace Poprt
         /// <exception cref="PoprtException">InvalidArgument: none, or one that is fused.</exception>
         public static Executable Fuse(IEnumerable<Executable> executables)
         {
-            var kept = new List<Executable>(executables);
+            var held = new List<SafeHandle>();
             using (var list = new RawExecutables())
             {
-                foreach (Executable executable in kept) list.add(executable.raw);
-                var fused = new Executable(RawExecutable.fuse(list));
-                GC.KeepAlive(kept);
-                return fused;
+                try
+                {
+                    foreach (Executable executable in executables)
+                    {
+                        bool added = false;
+                        executable.raw.swigCPtr.DangerousAddRef(ref added);
+                        held.Add(executable.raw.swigCPtr);
+                        list.add(executable.raw);
+                    }
+                    return new Executable(RawExecutable.fuse(list));
+                }
+                finally
+                {
+                    foreach (SafeHandle handle in held) handle.DangerousRelease();
+                }
             }
         }
 

@@ -82,7 +82,7 @@ class CompilerOptions(Config):
     create_host_transferable_tensor_with_offset: bool = False
     enable_efficient_overlap_io_topo_cons: bool = False
     # poprt's own: what poprt's converter options do on the command line.
-    input_shape: dict[str, Any] = {}  # sequences of dimensions
+    input_shape: dict[str, Any] = {}  # sequences of dimensions; a list of such compiles the model at several shapes
     input_length: dict[str, int] = {}  # elements of sequences whose elements' shapes do not tell; of an optional 0 or 1
     batch_size: int = 0
     batch_axis: int = 0
@@ -114,7 +114,9 @@ class CompilerOptions(Config):
             raise ValueError(f"winograd must be 'off', 'exact' or 'fast', given {self.winograd!r}")
         raw = _raw.RawCompileOptions()
         for name, shape in self.input_shape.items():
-            raw.add_input_shape(name, list(shape), len(shape))
+            several = [list(one) for one in shape] if len(shape) and hasattr(shape[0], "__len__") else [list(shape)]
+            for one in several:
+                raw.add_input_shape(name, one, len(one))
         for name, length in self.input_length.items():
             raw.add_input_length(name, length)
         raw.set_batch_size(self.batch_size, self.batch_axis)
@@ -214,9 +216,9 @@ class Executable:
         """One executable of several: inputs and outputs of the first are called ``graph0/NAME``, of the second
         ``graph1/NAME`` and so on; weights of equal bytes are there once. A runner runs the one whose names a request has.
         Since 1.0."""
-        parts, kept = _raw.RawExecutables(), list(executables)
-        for executable in kept:
-            parts.add(executable._raw)
+        parts, kept = _raw.RawExecutables(), [executable._open() for executable in executables]
+        for raw in kept:
+            parts.add(raw)
         return cls._own(_raw.RawExecutable.fuse(parts))
 
     @classmethod

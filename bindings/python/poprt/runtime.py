@@ -23,7 +23,7 @@ from ._describe import DataDesc, describe, describe_all
 from .compiler import CompilerOptions, Executable
 from .errors import CancelledError, NotFoundError
 
-__all__ = ["AnyConfig", "BaseRunner", "Binding", "DataDesc", "Device", "DeviceManager", "DeviceWaitConfig",
+__all__ = ["AnyConfig", "BaseRunner", "Binding", "BucketStatistics", "DataDesc", "Device", "DeviceManager", "DeviceWaitConfig",
            "HostConcatConfig", "HostConcatRunner", "HostConcatRunnerConfig", "InputDesc", "InputMemoryView",
            "Latency", "LightRunner", "LightRunnerConfig", "ModelFusionRunner", "ModelRunner", "OutputDesc", "OutputFuture",
            "OutputMemoryView", "PackAlgorithm", "PackRunner", "PackRunnerConfig", "ReplicaIdToDevice", "ReplicaStatistics",
@@ -724,8 +724,23 @@ class ReplicaStatistics(TypedDict):
     latency: Latency
 
 
-class RunnerStatistics(ReplicaStatistics):
-    """What a runner has done: of all replicas, and of each."""
+class BucketStatistics(TypedDict):
+    """What one shape of a model at several has done; ``elements`` of the requests' inputs, ``room`` that it had for them."""
+    sizes: dict[str, int]
+    requests: int
+    padded: int
+    elements: int
+    room: int
+
+
+class _BranchStatistics(TypedDict, total=False):
+    graph_requests: list[int]
+    shape_buckets: list[BucketStatistics]
+
+
+class RunnerStatistics(ReplicaStatistics, _BranchStatistics):
+    """What a runner has done: of all replicas, and of each; of a fused model the requests of each graph, of one at several
+    shapes what each shape has done."""
     replicas: list[ReplicaStatistics]
 
 

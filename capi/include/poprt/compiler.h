@@ -41,7 +41,10 @@ enum {
   POPRT_WINOGRAD_FAST = 3
 };
 
-/* Fixes the variable dimensions of one input. */
+/* Fixes the variable dimensions of one input. An input that is there several times has so many
+ * shapes (inputs that are there once have that one in all): the executable computes requests of any
+ * size up to the largest, each by the smallest shape that holds it. Weights are stored once.
+ * Since 1.0. */
 typedef struct poprt_input_shape {
   const char* name;
   const int64_t* shape;

@@ -74,6 +74,9 @@ void RecordedOptions::add(const popef::Option& o) {
   const auto names = [&](std::vector<const char*>& to) {
     for (std::string& word : words(value)) to.push_back(keep(std::move(word)));
   };
+  if (name.starts_with("graph0/"))
+    throw Failure(
+        "the executable is several models: compile them again and fuse them (poprt --config_yaml)");
   if (name == "input_shapes") return add_input_shape(o);
   if (name == "input_lengths") return add_input_length(o);
   if (name == "passes") return names(passes_);

@@ -69,6 +69,7 @@ void Request::announce(ErrorCode code) noexcept {
 
 void Request::complete(ErrorCode code, Failure failure) noexcept {
   failure_ = std::move(failure);
+  if (callback_.before && code == ErrorCode::ok) callback_.before(callback_.context);
   state_.store(static_cast<int>(code), std::memory_order_release);
   announce(code);
 }

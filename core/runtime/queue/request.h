@@ -26,6 +26,8 @@ struct RequestCallback {
   // Other forms of it, one of the three: as the C ABI spells it, and with the request.
   void (*c_call)(int32_t code, void* context) = nullptr;
   void (*full)(void* context, const Request& request) noexcept = nullptr;
+  // Of a request that succeeds: called before anybody sees that it is done.
+  void (*before)(void* context) noexcept = nullptr;
 
   explicit operator bool() const noexcept { return call || c_call || full; }
   void operator()(ErrorCode code, const Request& request) const noexcept {

@@ -73,7 +73,6 @@ ModelFusionRunner::ModelFusionRunner(std::shared_ptr<const Model> model, RunnerC
   for (const DataDesc& d : runner_.execute_outputs()) count_graph(d);
   if (runner_.model().branches)
     count = std::max(count, static_cast<uint32_t>(runner_.model().branches->count));
-  for (uint32_t i = 0; i < count; i++) index_values_.push_back(i);
   requests_ = std::vector<std::atomic<uint64_t>>(count);
 }
 
@@ -108,9 +107,8 @@ void ModelFusionRunner::check_index(const InputBinding& given, uint32_t graph) c
     fail(ErrorCode::invalid_argument, "input 'index': expected {} bytes, given {}", index_bytes_,
          given.data ? given.bytes : 0);
   std::memcpy(&value, given.data, std::min<uint64_t>(given.bytes, sizeof value));
-  if (value >= index_values_.size())
-    fail(ErrorCode::invalid_argument, "input 'index' is {}: there are {} graphs", value,
-         index_values_.size());
+  if (value >= graphs())
+    fail(ErrorCode::invalid_argument, "input 'index' is {}: there are {} graphs", value, graphs());
   if (value != graph)
     fail(ErrorCode::invalid_argument,
          "input 'index' is {}, but the other anchors are graph {}'s: leave it out", value, graph);
@@ -123,7 +121,7 @@ ModelFusionRunner::Selected ModelFusionRunner::select(
   std::string_view first;
   const auto see = [&](std::string_view name) {
     const auto mine = graph_of(name);
-    if (!mine || *mine >= index_values_.size()) return;
+    if (!mine || *mine >= graphs()) return;
     if (graph && *graph != *mine)
       fail(ErrorCode::invalid_argument, "'{}' and '{}' belong to different graphs", first, name);
     graph = mine;
@@ -170,7 +168,7 @@ ModelFusionRunner::Selected ModelFusionRunner::select(
   if (index) check_index(*index, *graph);
   if (validate_) check_complete(*graph, list, outputs);
   // Little-endian, so that the first byte is a u8 as well.
-  list.push_back({kIndex, 0, &index_values_[*graph], index_bytes_});
+  list.push_back({kIndex, 0, branch_number(*graph), index_bytes_});
   return {std::move(list), *graph};
 }
 

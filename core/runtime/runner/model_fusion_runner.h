@@ -29,7 +29,7 @@ class ModelFusionRunner final : public BaseRunner {
   const std::vector<DataDesc>& execute_outputs() const override {
     return runner_.execute_outputs();
   }
-  size_t graphs() const { return index_values_.size(); }
+  size_t graphs() const { return requests_.size(); }
   // Requests of each graph that were accepted.
   std::vector<uint64_t> graph_requests() const;
   // Those of the graph whose anchors the inputs are.
@@ -61,7 +61,6 @@ class ModelFusionRunner final : public BaseRunner {
   const bool validate_;
   ModelRunner runner_;
   std::vector<DataDesc> inputs_;
-  std::vector<uint32_t> index_values_;  // 0, 1, ...: what requests point at
   uint64_t index_bytes_ = 0;
   std::vector<std::atomic<uint64_t>> requests_;
 };

@@ -17,18 +17,23 @@
 
 namespace poprt::runtime {
 
-// One anchor's memory in a request: by name, or by index when the name has a null data().
+// One anchor's memory in a request: by name, or by index when the name has a null data(). The shape
+// may be null: only runners for several shapes ask for it.
 struct InputBinding {
   std::string_view name;
   size_t index = 0;
   const void* data = nullptr;
   uint64_t bytes = 0;
+  const int64_t* shape = nullptr;
+  size_t rank = 0;
 };
 struct OutputBinding {
   std::string_view name;
   size_t index = 0;
   void* data = nullptr;
   uint64_t bytes = 0;
+  const int64_t* shape = nullptr;
+  size_t rank = 0;
 };
 
 // An input or output as callers see it.

@@ -1,8 +1,10 @@
 #include "runtime/session/branches.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 
 #include "base/checked.h"
@@ -148,6 +150,15 @@ void read_branches(Model& model) {
   if (made->count < 1 || made->count > kMostBranches)
     broken(fmt::format("{} branches, expected 1 to {}", made->count, kMostBranches));
   model.branches = std::move(made);
+}
+
+const uint32_t* branch_number(size_t i) {
+  static const auto numbers = [] {
+    std::array<uint32_t, kMostBranches> list{};
+    std::iota(list.begin(), list.end(), 0u);
+    return list;
+  }();
+  return &numbers.at(i);
 }
 
 void check_branch(const Branches& branches, const void* index) {

@@ -71,6 +71,9 @@ void read_branches(Model& model);
 // Of a run: throws invalid_argument when the value of the index (null: 0) is not a branch.
 void check_branch(const Branches& branches, const void* index);
 
+// What the index points at for branch `i` of at most 1024; lives for ever.
+const uint32_t* branch_number(size_t i);
+
 // One model of several: inputs and outputs of the first are called graph0/NAME, and so on; opaque
 // blobs and engine options too. Weights of equal bytes are there once. Throws invalid_argument
 // (none, or one that has branches or replicas).

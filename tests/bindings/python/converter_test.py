@@ -8,7 +8,7 @@ import unittest
 
 import poprt
 from poprt.compiler import Compiler, CompilerOptions
-from poprt.converter import Converter
+from poprt.converter import Converter, MFConverter
 from poprt.errors import InvalidArgumentError, NotFoundError, UnimplementedError
 
 DATA = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data")
@@ -48,6 +48,28 @@ class ModelProto:
             with open(path, "wb") as file:
                 file.write(self.data)
             return Compiler.show(path)
+
+
+class MFConverterTest(unittest.TestCase):
+    def test_models_become_one(self):
+        weights = ModelProto.load("weights.onnx")
+        affine = Converter(input_shape={"x": [2, 4]}).convert(ModelProto.load("affine.onnx"))
+        fused = MFConverter().convert([affine, weights, weights])
+        self.assertIsInstance(fused, ModelProto)
+        names = [line.split()[1].rstrip(":") for line in fused.show().splitlines()]
+        self.assertEqual(names, ["graph0/x", "graph1/x", "graph2/x", "index", "graph0/y", "graph1/y", "graph2/y"])
+        twice = Compiler.compile(MFConverter().convert([weights, weights]).data, None, CompilerOptions(enable_model_fusion=True))
+        self.assertEqual(twice.weights_bytes, Compiler.compile(weights.data, None, CompilerOptions()).weights_bytes)
+        with self.assertRaisesRegex(InvalidArgumentError, "fused one already"):
+            MFConverter().convert([fused, weights])
+
+    def test_nothing_is_no_model(self):
+        with self.assertRaisesRegex(ValueError, "no models"):
+            MFConverter().convert([])
+
+    def test_another_model_is_not_fused(self):
+        with self.assertRaisesRegex(InvalidArgumentError, "not a fused one"):
+            Compiler.compile(ModelProto.load("weights.onnx").data, None, CompilerOptions(enable_model_fusion=True))
 
 
 class ConverterTest(unittest.TestCase):

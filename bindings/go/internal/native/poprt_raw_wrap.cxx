@@ -346,6 +346,11 @@ SWIGINTERN raw_executable *raw_executable_open_files(raw_open_options const &fil
     *error = poprt_executable_open_files(files.paths.data(), files.paths.size(), &options, &made);
     return made;
   }
+SWIGINTERN raw_executable *raw_executable_fuse(raw_executables const &parts,poprt_result *error){
+    raw_executable* made = nullptr;
+    *error = poprt_executable_fuse(parts.list.data(), parts.list.size(), &made);
+    return made;
+  }
 SWIGINTERN raw_executable *raw_executable_open_model(raw_popef_model const &model,raw_open_options const &how,poprt_result *error){
     poprt_open_options options = how.options;
     options.struct_size = sizeof options;
@@ -391,6 +396,9 @@ SWIGINTERN void delete_raw_open_options(raw_open_options *self){ delete self; }
 SWIGINTERN void raw_open_options_add_path(raw_open_options *self,char const *path){ self->paths.add(path); }
 SWIGINTERN void raw_open_options_set_ignore_package_hash(raw_open_options *self,bool on){ self->options.ignore_package_hash = on; }
 SWIGINTERN void raw_open_options_set_executable(raw_open_options *self,char const *name){ self->executable = name; }
+SWIGINTERN raw_executables *new_raw_executables(){ return new raw_executables; }
+SWIGINTERN void delete_raw_executables(raw_executables *self){ delete self; }
+SWIGINTERN void raw_executables_add(raw_executables *self,raw_executable const &executable){ self->list.push_back(&executable); }
 SWIGINTERN void delete_raw_blob(raw_blob *self){ delete self; }
 SWIGINTERN int64_t raw_blob_address(raw_blob *self){ return poprt_shim::address(self->data.data()); }
 SWIGINTERN int64_t raw_blob_bytes(raw_blob *self){ return static_cast<int64_t>(self->data.size()); }
@@ -482,6 +490,9 @@ SWIGINTERN poprt_text raw_compiler_list_passes(poprt_result *error){
     poprt_string* text = nullptr;
     *error = poprt_compiler_list_passes(&text);
     return text;
+  }
+SWIGINTERN poprt_result raw_compiler_fuse_files(raw_open_options const &models,char const *out_onnx_path){
+    return poprt_compiler_fuse_files(models.paths.data(), models.paths.size(), out_onnx_path);
   }
 SWIGINTERN poprt_text raw_compiler_list_ops(poprt_result *error){
     poprt_string* text = nullptr;
@@ -1602,6 +1613,21 @@ raw_executable *_wrap_RawExecutable_open_files_native(raw_open_options *_swig_go
 }
 
 
+raw_executable *_wrap_RawExecutable_fuse_native(raw_executables *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_executables *arg1 = 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  raw_executable *result = 0 ;
+  raw_executable *_swig_go_result;
+  
+  arg1 = *(raw_executables **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = (raw_executable *)raw_executable_fuse((raw_executables const &)*arg1,arg2);
+  *(raw_executable **)&_swig_go_result = (raw_executable *)result; 
+  return _swig_go_result;
+}
+
+
 raw_executable *_wrap_RawExecutable_open_model_native(raw_popef_model *_swig_go_0, raw_open_options *_swig_go_1, poprt_result *_swig_go_2) {
   raw_popef_model *arg1 = 0 ;
   raw_open_options *arg2 = 0 ;
@@ -1880,6 +1906,39 @@ void _wrap_RawOpenOptions_set_executable_native(raw_open_options *_swig_go_0, _g
   raw_open_options_set_executable(arg1,(char const *)arg2);
   
   free(arg2); 
+}
+
+
+raw_executables *_wrap_new_RawExecutables_native() {
+  raw_executables *result = 0 ;
+  raw_executables *_swig_go_result;
+  
+  
+  result = (raw_executables *)new_raw_executables();
+  *(raw_executables **)&_swig_go_result = (raw_executables *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawExecutables_native(raw_executables *_swig_go_0) {
+  raw_executables *arg1 = (raw_executables *) 0 ;
+  
+  arg1 = *(raw_executables **)&_swig_go_0; 
+  
+  delete_raw_executables(arg1);
+  
+}
+
+
+void _wrap_RawExecutables_add_native(raw_executables *_swig_go_0, raw_executable *_swig_go_1) {
+  raw_executables *arg1 = (raw_executables *) 0 ;
+  raw_executable *arg2 = 0 ;
+  
+  arg1 = *(raw_executables **)&_swig_go_0; 
+  arg2 = *(raw_executable **)&_swig_go_1; 
+  
+  raw_executables_add(arg1,(raw_executable const &)*arg2);
+  
 }
 
 
@@ -2442,6 +2501,26 @@ poprt_text _wrap_RawCompiler_list_passes_native(poprt_result *_swig_go_0) {
   
   result = raw_compiler_list_passes(arg1);
   _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawCompiler_fuse_files_native(raw_open_options *_swig_go_0, _gostring_ _swig_go_1) {
+  raw_open_options *arg1 = 0 ;
+  char *arg2 = (char *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_open_options **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  result = raw_compiler_fuse_files((raw_open_options const &)*arg1,(char const *)arg2);
+  _swig_go_result = result;
+  free(arg2); 
   return _swig_go_result;
 }
 

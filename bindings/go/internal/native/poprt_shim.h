@@ -240,6 +240,11 @@ struct raw_open_options {
   std::string executable;
 };
 
+// Executables that become one; they must live until then.
+struct raw_executables {
+  std::vector<const poprt_executable*> list;
+};
+
 // Bytes that the library made.
 struct raw_blob {
   std::string data;

@@ -1,0 +1,4 @@
+// Compiler and CompilerOptions, where PopRT has it.
+#pragma once
+
+#include "poprt/compiler.hpp"

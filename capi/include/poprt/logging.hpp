@@ -1,0 +1,4 @@
+// Log levels and receivers, where PopRT has it.
+#pragma once
+
+#include "poprt/log.hpp"

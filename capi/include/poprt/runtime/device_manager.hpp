@@ -1,0 +1,4 @@
+// DeviceManager and Device, where PopRT has it.
+#pragma once
+
+#include "poprt/device.hpp"

@@ -1,0 +1,4 @@
+// LightRunner, where PopRT has it.
+#pragma once
+
+#include "poprt/runners.hpp"

@@ -1,0 +1,4 @@
+// Model runners, where PopRT has it.
+#pragma once
+
+#include "poprt/runners.hpp"

@@ -1,0 +1,504 @@
+#include "runtime/runner/bucket_runner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <mutex>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/half.h"
+#include "runtime/session/anchor_lookup.h"
+#include "runtime/session/tensor_check.h"
+
+namespace poprt::runtime {
+namespace {
+
+constexpr int64_t kUnknown = -1;
+
+template <class T>
+std::vector<std::byte> bytes_of(T value) {
+  std::vector<std::byte> bytes(sizeof value);
+  std::memcpy(bytes.data(), &value, sizeof value);
+  return bytes;
+}
+
+// `value` as an element. Zero is one of every type.
+std::vector<std::byte> element_of(const program::Anchor& anchor, double value) {
+  if (value == 0) return std::vector<std::byte>(dtype_bytes(anchor.dtype, 1));
+  const auto integer = [&](auto zero) {
+    using T = decltype(zero);
+    if (std::trunc(value) != value || value < static_cast<double>(std::numeric_limits<T>::min()) ||
+        value > static_cast<double>(std::numeric_limits<T>::max()))
+      fail(ErrorCode::data_loss, "input '{}' is padded with {}, which {} does not have",
+           anchor.name, value, dtype_name(anchor.dtype));
+    return bytes_of(static_cast<T>(value));
+  };
+  switch (anchor.dtype) {
+    case DType::boolean: return bytes_of(uint8_t{1});
+    case DType::s8: return integer(int8_t{});
+    case DType::u8: return integer(uint8_t{});
+    case DType::s16: return integer(int16_t{});
+    case DType::u16: return integer(uint16_t{});
+    case DType::s32: return integer(int32_t{});
+    case DType::u32: return integer(uint32_t{});
+    case DType::s64: return integer(int64_t{});
+    case DType::u64: return integer(uint64_t{});
+    case DType::f16: return bytes_of(to_f16(static_cast<float>(value)));
+    case DType::bf16: return bytes_of(to_bf16(static_cast<float>(value)));
+    case DType::f32: return bytes_of(static_cast<float>(value));
+    case DType::f64: return bytes_of(value);
+    default: break;
+  }
+  fail(ErrorCode::data_loss, "input '{}' is padded with {}, but {} is padded with 0 only",
+       anchor.name, value, dtype_name(anchor.dtype));
+}
+
+void fill(std::byte* to, uint64_t count, std::span<const std::byte> element) {
+  if (std::ranges::all_of(element, [](std::byte b) { return b == std::byte{0}; })) {
+    std::memset(to, 0, count * element.size());
+    return;
+  }
+  for (uint64_t i = 0; i < count; i++)
+    std::memcpy(to + i * element.size(), element.data(), element.size());
+}
+
+// Copies the box `real` at the origin from one dense array to another of the same rank.
+void copy_box(const std::byte* from, std::span<const int64_t> from_shape, std::byte* to,
+              std::span<const int64_t> to_shape, std::span<const int64_t> real, uint64_t element) {
+  if (std::ranges::find(real, 0) != real.end()) return;
+  if (real.empty()) {
+    std::memcpy(to, from, element);
+    return;
+  }
+  // Dimensions at the end that are whole in both make one run of bytes.
+  size_t last = real.size() - 1;
+  uint64_t run = element * static_cast<uint64_t>(real[last]);
+  while (last > 0 && from_shape[last] == real[last] && to_shape[last] == real[last])
+    run *= static_cast<uint64_t>(real[--last]);
+  uint64_t from_row = element, to_row = element;
+  for (size_t d = last; d < real.size(); d++) {
+    from_row *= static_cast<uint64_t>(from_shape[d]);
+    to_row *= static_cast<uint64_t>(to_shape[d]);
+  }
+  std::vector<int64_t> at(last, 0);
+  for (;;) {
+    uint64_t f = 0, t = 0;
+    for (size_t d = 0; d < last; d++) {
+      f = f * static_cast<uint64_t>(from_shape[d]) + static_cast<uint64_t>(at[d]);
+      t = t * static_cast<uint64_t>(to_shape[d]) + static_cast<uint64_t>(at[d]);
+    }
+    std::memcpy(to + t * to_row, from + f * from_row, run);
+    size_t d = last;
+    while (d > 0 && ++at[d - 1] == real[d - 1]) at[--d] = 0;
+    if (d == 0) return;
+  }
+}
+
+RunnerConfig without_checks(RunnerConfig config, const Model& model) {
+  if (!model.branches || model.branches->kind != Branches::Kind::shapes)
+    fail(ErrorCode::failed_precondition, "model '{}' was compiled for one shape", model.name);
+  if (config.batching_dim != std::numeric_limits<uint32_t>::max())
+    fail(ErrorCode::invalid_argument,
+         "a model at several shapes takes any size up to the largest: leave batching_dim unset");
+  if (config.overlap_io)
+    fail(ErrorCode::invalid_argument, "a model at several shapes runs without overlap_io");
+  config.validate_io_params = false;
+  return config;
+}
+
+}  // namespace
+
+// One request's copies, and what to do when it is done.
+struct BucketRunner::Staging {
+  std::vector<TensorMemory> inputs, outputs;  // by anchor, of the largest size; made when needed
+  std::vector<InputBinding> in;
+  std::vector<OutputBinding> out;
+  std::vector<bool> given;
+  struct Cropped {
+    size_t output;
+    std::byte* to;
+    Shape real;
+  };
+  std::vector<Cropped> cropped;
+  size_t bucket = 0;
+  bool padded = false;
+  uint64_t elements = 0, room = 0;
+  std::shared_ptr<const Model> model;
+  RequestCallback callback;
+  std::shared_ptr<Shared> shared;
+
+  // Of an output's bucket into the caller's memory.
+  void crop() const {
+    for (const Cropped& c : cropped) {
+      const Shape& shape = model->branches->buckets[bucket].outputs[c.output];
+      copy_box(static_cast<const std::byte*>(outputs[c.output].data()), shape, c.to, c.real, c.real,
+               dtype_bytes(model->outputs()[c.output].dtype, 1));
+    }
+  }
+};
+
+struct BucketRunner::Shared {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Staging>> free;
+
+  std::unique_ptr<Staging> take() {
+    const std::lock_guard lock(mutex);
+    if (free.empty()) return std::make_unique<Staging>();
+    auto s = std::move(free.back());
+    free.pop_back();
+    return s;
+  }
+  void give(std::unique_ptr<Staging> s) {
+    const auto keep = std::move(s->shared);  // this, perhaps for the last time
+    const std::lock_guard lock(mutex);
+    free.push_back(std::move(s));
+  }
+};
+
+BucketRunner::BucketRunner(std::shared_ptr<const Model> model, RunnerConfig config)
+    : validate_(config.validate_io_params),
+      model_(model),
+      runner_(model, without_checks(std::move(config), *model)),
+      shared_(std::make_shared<Shared>()) {
+  const Branches& b = branches();
+  const auto& anchors = model->inputs();
+  inputs_ = runner_.execute_inputs();
+  for (size_t i = 0; i < anchors.size(); i++) {
+    const BranchAnchor& a = b.inputs[i];
+    padding_.push_back(element_of(anchors[i], i == b.index ? 0 : a.pad));
+    ones_.push_back(a.mask ? element_of(anchors[i], 1) : std::vector<std::byte>());
+    const bool varies =
+        std::ranges::any_of(a.extents, [](const Extent& e) { return e.dimension >= 0; });
+    if (varies && dtype_bits(anchors[i].dtype) < 8)
+      fail(ErrorCode::unimplemented,
+           "input '{}' is {}: elements of less than a byte have one shape", anchors[i].name,
+           dtype_name(anchors[i].dtype));
+    if (varies && inputs_[i].popef_contains_tensor_data)
+      fail(ErrorCode::invalid_argument, "input '{}' has several shapes and cannot be frozen",
+           anchors[i].name);
+    if (a.mask) inputs_[i].popef_contains_tensor_data = true;
+  }
+  inputs_.erase(inputs_.begin() + static_cast<std::ptrdiff_t>(b.index));
+  most_.assign(b.dimensions.size(), 0);
+  for (const Bucket& bucket : b.buckets)
+    for (size_t d = 0; d < most_.size(); d++) most_[d] = std::max(most_[d], bucket.sizes[d]);
+  counts_ = std::vector<Counts>(b.count);
+}
+
+BucketRunner::~BucketRunner() = default;
+
+// By position in the model's anchors, where the bucket's number comes last.
+size_t BucketRunner::input_at(const InputBinding& binding, size_t hint) const {
+  const auto& anchors = runner_.model().inputs();
+  if (!binding.name.data()) {
+    if (binding.index >= inputs_.size())
+      fail(ErrorCode::not_found, "there is no input {}; the model has {}", binding.index,
+           inputs_.size());
+    return find_anchor(anchors, inputs_[binding.index].anchor.name, binding.index, "input");
+  }
+  const size_t at = find_anchor(anchors, binding.name, hint, "input");
+  if (at == branches().index)
+    fail(ErrorCode::invalid_argument, "input '{}' is the runner's: leave it out of requests",
+         binding.name);
+  return at;
+}
+
+namespace {
+
+void set_size(const Branches& b, std::string_view name, int32_t dimension, int64_t size,
+              std::vector<int64_t>& sizes) {
+  int64_t& known = sizes[static_cast<size_t>(dimension)];
+  if (known != kUnknown && known != size)
+    fail(ErrorCode::invalid_argument, "input '{}': dimension '{}' is {}, another input says {}",
+         name, b.dimensions[static_cast<size_t>(dimension)], size, known);
+  known = size;
+}
+
+}  // namespace
+
+// What an input says about sizes. False when it says less than it might once others are known.
+bool BucketRunner::learn(const InputBinding& binding, size_t input, Sizes& sizes) const {
+  const program::Anchor& a = runner_.model().inputs()[input];
+  const std::vector<Extent>& extents = branches().inputs[input].extents;
+  if (binding.shape) {
+    const Shape shape(binding.shape, binding.shape + binding.rank);
+    bool fits = shape.size() == extents.size();
+    for (size_t d = 0; fits && d < shape.size(); d++)
+      if (extents[d].dimension < 0)
+        fits = shape[d] == a.shape[d];
+      else
+        set_size(branches(), a.name, extents[d].dimension, shape[d], sizes);
+    if (!fits)
+      fail(ErrorCode::invalid_argument,
+           "input '{}': expected {}{} or less where shapes vary, given {}", a.name,
+           dtype_name(a.dtype), shape_string(a.shape), shape_string(shape));
+    return true;
+  }
+  uint64_t known = dtype_bytes(a.dtype, 1);
+  int32_t open = -1;
+  for (size_t d = 0; d < extents.size(); d++) {
+    const int32_t dimension = extents[d].dimension;
+    const int64_t size = dimension < 0 ? a.shape[d] : sizes[static_cast<size_t>(dimension)];
+    if (size != kUnknown) {
+      known = checked_mul<uint64_t>(known, static_cast<uint64_t>(size));
+    } else if (open >= 0) {
+      return false;
+    } else {
+      open = dimension;
+    }
+  }
+  if (open >= 0 && known > 0 && binding.bytes % known == 0)
+    set_size(branches(), a.name, open, static_cast<int64_t>(binding.bytes / known), sizes);
+  return true;  // bytes that say nothing else are compared with the shape
+}
+
+// Bytes that leave several choices may be those of a bucket.
+bool BucketRunner::match_bucket(std::span<const InputBinding> inputs, Sizes& sizes) const {
+  const auto& anchors = runner_.model().inputs();
+  for (const Bucket& bucket : branches().buckets) {
+    bool same = true;
+    for (size_t i = 0; i < inputs.size() && same; i++) {
+      const size_t at = input_at(inputs[i], i);
+      same = inputs[i].bytes == dtype_bytes(anchors[at].dtype, element_count(bucket.inputs[at]));
+    }
+    for (size_t d = 0; d < sizes.size(); d++)
+      same = same && (sizes[d] == kUnknown || sizes[d] == bucket.sizes[d]);
+    if (!same) continue;
+    sizes = bucket.sizes;
+    return true;
+  }
+  return false;
+}
+
+BucketRunner::Sizes BucketRunner::sizes_of(std::span<const InputBinding> inputs) const {
+  Sizes sizes(most_.size(), kUnknown);
+  std::vector<size_t> open;
+  for (size_t i = 0; i < inputs.size(); i++)
+    if (!learn(inputs[i], input_at(inputs[i], i), sizes)) open.push_back(i);
+  while (!open.empty()) {
+    const size_t before = open.size();
+    std::erase_if(open, [&](size_t i) { return learn(inputs[i], input_at(inputs[i], i), sizes); });
+    if (open.size() < before) continue;
+    if (match_bucket(inputs, sizes)) break;
+    const InputBinding& b = inputs[open.front()];
+    fail(ErrorCode::invalid_argument,
+         "input '{}': {} bytes do not say which shape it has: give the shape, too",
+         runner_.model().inputs()[input_at(b, open.front())].name, b.bytes);
+  }
+  for (size_t d = 0; d < sizes.size(); d++)
+    if (sizes[d] == kUnknown)
+      fail(ErrorCode::invalid_argument, "no input of the request says how large dimension '{}' is",
+           branches().dimensions[d]);
+  check_sizes(sizes);
+  return sizes;
+}
+
+void BucketRunner::check_sizes(const Sizes& sizes) const {
+  for (size_t d = 0; d < sizes.size(); d++)
+    if (sizes[d] < 1 || sizes[d] > most_[d])
+      fail(ErrorCode::invalid_argument,
+           "dimension '{}' is {}: expected 1 to {}, the largest shape that the model was compiled "
+           "for",
+           branches().dimensions[d], sizes[d], most_[d]);
+}
+
+std::string BucketRunner::text_of(const Sizes& sizes) const {
+  std::string text;
+  for (size_t d = 0; d < sizes.size(); d++)
+    text += fmt::format("{}{} {}", d ? ", " : "", branches().dimensions[d], sizes[d]);
+  return text;
+}
+
+size_t BucketRunner::bucket_of(const Sizes& sizes) const {
+  const auto& buckets = branches().buckets;
+  for (size_t i = 0; i < buckets.size(); i++) {
+    bool holds = true;
+    for (size_t d = 0; d < sizes.size(); d++) holds = holds && sizes[d] <= buckets[i].sizes[d];
+    if (holds) return i;
+  }
+  std::string all;
+  for (const Bucket& b : buckets)
+    all += fmt::format("{}{}", all.empty() ? "" : "; ", text_of(b.sizes));
+  fail(ErrorCode::invalid_argument,
+       "the model was compiled for no shape that holds {}; there are: {}", text_of(sizes), all);
+}
+
+Shape BucketRunner::shape_of(const BranchAnchor& anchor, const Shape& fixed,
+                             const Sizes& sizes) const {
+  Shape shape;
+  for (size_t d = 0; d < fixed.size(); d++)
+    shape.push_back(std::clamp<int64_t>(anchor.extents[d].of(sizes, fixed[d]), 0, fixed[d]));
+  return shape;
+}
+
+std::vector<Shape> BucketRunner::output_shapes(std::span<const InputBinding> inputs) const {
+  const Sizes sizes = sizes_of(inputs);
+  const Bucket& bucket = branches().buckets[bucket_of(sizes)];
+  std::vector<Shape> shapes;
+  for (size_t i = 0; i < bucket.outputs.size(); i++)
+    shapes.push_back(shape_of(branches().outputs[i], bucket.outputs[i], sizes));
+  return shapes;
+}
+
+void BucketRunner::make_mask(size_t input, const Shape& real, Staging& s) const {
+  const Shape& shape = branches().buckets[s.bucket].inputs[input];
+  const uint64_t element = padding_[input].size();
+  TensorMemory& memory = s.inputs[input];
+  if (!memory.data()) memory = TensorMemory(runner_.model().inputs()[input].bytes());
+  auto* const to = static_cast<std::byte*>(memory.data());
+  std::memset(to, 0, static_cast<uint64_t>(element_count(shape)) * element);
+  const auto count = static_cast<uint64_t>(element_count(real));
+  std::vector<std::byte> ones(count * element);
+  fill(ones.data(), count, ones_[input]);
+  copy_box(ones.data(), real, to, shape, real, element);
+}
+
+void BucketRunner::prepare_inputs(std::span<const InputBinding> inputs, const Sizes& sizes,
+                                  Staging& s) const {
+  const auto& anchors = runner_.model().inputs();
+  const Bucket& bucket = branches().buckets[s.bucket];
+  s.inputs.resize(anchors.size());
+  s.given.assign(anchors.size(), false);
+  const auto bind = [&](size_t at, const void* data) {
+    s.in.push_back({{}, at, data, anchors[at].bytes()});
+  };
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const InputBinding& b = inputs[i];
+    const size_t at = input_at(b, i);
+    const program::Anchor& a = anchors[at];
+    if (s.given[at]) fail(ErrorCode::invalid_argument, "input '{}' is given twice", a.name);
+    s.given[at] = true;
+    const Shape real = shape_of(branches().inputs[at], bucket.inputs[at], sizes);
+    const uint64_t bytes = dtype_bytes(a.dtype, element_count(real));
+    if (b.bytes != bytes) fail_wrong_size({a.name, a.dtype, real}, b.bytes, "input");
+    if (!b.data && bytes)
+      fail(ErrorCode::invalid_argument, "input '{}': the pointer is null", a.name);
+    s.elements += static_cast<uint64_t>(element_count(real));
+    s.room += static_cast<uint64_t>(element_count(bucket.inputs[at]));
+    if (real == bucket.inputs[at]) {
+      bind(at, b.data);
+      continue;
+    }
+    s.padded = true;
+    TensorMemory& memory = s.inputs[at];
+    if (!memory.data()) memory = TensorMemory(a.bytes());
+    auto* const to = static_cast<std::byte*>(memory.data());
+    fill(to, static_cast<uint64_t>(element_count(bucket.inputs[at])), padding_[at]);
+    copy_box(static_cast<const std::byte*>(b.data), real, to, bucket.inputs[at], real,
+             padding_[at].size());
+    bind(at, to);
+  }
+  for (size_t at = 0; at < anchors.size(); at++) {
+    if (s.given[at] || at == branches().index) continue;
+    if (branches().inputs[at].mask) {
+      make_mask(at, shape_of(branches().inputs[at], bucket.inputs[at], sizes), s);
+      bind(at, s.inputs[at].data());
+    } else if (validate_ && !runner_.execute_inputs()[at].popef_contains_tensor_data) {
+      fail(ErrorCode::invalid_argument, "input '{}' is missing", anchors[at].name);
+    }
+  }
+  s.in.push_back({{}, branches().index, branch_number(s.bucket), sizeof(uint32_t)});
+}
+
+void BucketRunner::prepare_outputs(std::span<const OutputBinding> outputs, const Sizes& sizes,
+                                   Staging& s) const {
+  const auto& anchors = runner_.model().outputs();
+  const Bucket& bucket = branches().buckets[s.bucket];
+  s.outputs.resize(anchors.size());
+  s.given.assign(anchors.size(), false);
+  for (size_t i = 0; i < outputs.size(); i++) {
+    const OutputBinding& b = outputs[i];
+    const size_t at = b.name.data() ? find_anchor(anchors, b.name, i, "output") : b.index;
+    if (at >= anchors.size())
+      fail(ErrorCode::not_found, "there is no output {}; the model has {}", at, anchors.size());
+    const program::Anchor& a = anchors[at];
+    if (s.given[at]) fail(ErrorCode::invalid_argument, "output '{}' is given twice", a.name);
+    s.given[at] = true;
+    const Shape real = shape_of(branches().outputs[at], bucket.outputs[at], sizes);
+    const uint64_t bytes = dtype_bytes(a.dtype, element_count(real));
+    const Shape told(b.shape, b.shape + b.rank);
+    if (b.shape && told != real)
+      fail(ErrorCode::invalid_argument, "output '{}': expected {}{}, given {}", a.name,
+           dtype_name(a.dtype), shape_string(real), shape_string(told));
+    if (b.bytes != bytes) fail_wrong_size({a.name, a.dtype, real}, b.bytes, "output");
+    if (!b.data && bytes)
+      fail(ErrorCode::invalid_argument, "output '{}': the pointer is null", a.name);
+    void* data = b.data;
+    if (real != bucket.outputs[at]) {
+      s.padded = true;
+      if (!s.outputs[at].data()) s.outputs[at] = TensorMemory(a.bytes());
+      data = s.outputs[at].data();
+      s.cropped.push_back({at, static_cast<std::byte*>(b.data), real});
+    }
+    s.out.push_back({{}, at, data, a.bytes()});
+  }
+  for (size_t at = 0; validate_ && at < anchors.size(); at++)
+    if (!s.given[at]) fail(ErrorCode::invalid_argument, "output '{}' is missing", anchors[at].name);
+}
+
+std::unique_ptr<BucketRunner::Staging> BucketRunner::prepare(
+    std::span<const InputBinding> inputs, std::span<const OutputBinding> outputs) {
+  const Sizes sizes = sizes_of(inputs);
+  auto s = shared_->take();
+  s->model = model_;
+  s->in.clear();
+  s->out.clear();
+  s->cropped.clear();
+  s->bucket = bucket_of(sizes);
+  s->padded = false;
+  s->elements = s->room = 0;
+  s->callback = {};
+  prepare_inputs(inputs, sizes, *s);
+  prepare_outputs(outputs, sizes, *s);
+  s->shared = shared_;
+  return s;
+}
+
+void BucketRunner::count(const Staging& s) noexcept {
+  Counts& c = counts_[s.bucket];
+  c.requests.fetch_add(1, std::memory_order_relaxed);
+  if (s.padded) c.padded.fetch_add(1, std::memory_order_relaxed);
+  c.elements.fetch_add(s.elements, std::memory_order_relaxed);
+  c.room.fetch_add(s.room, std::memory_order_relaxed);
+}
+
+BucketStatistics BucketRunner::statistics(size_t bucket) const {
+  const Counts& c = counts_.at(bucket);
+  return {c.requests.load(std::memory_order_relaxed), c.padded.load(std::memory_order_relaxed),
+          c.elements.load(std::memory_order_relaxed), c.room.load(std::memory_order_relaxed)};
+}
+
+void BucketRunner::execute(std::span<const InputBinding> inputs,
+                           std::span<const OutputBinding> outputs) {
+  auto s = prepare(inputs, outputs);
+  count(*s);
+  runner_.execute(s->in, s->out);
+  s->crop();
+  shared_->give(std::move(s));
+}
+
+RequestPtr BucketRunner::execute_async(std::span<const InputBinding> inputs,
+                                       std::span<const OutputBinding> outputs,
+                                       RequestCallback callback, const RequestOptions& options) {
+  auto s = prepare(inputs, outputs);
+  s->callback = callback;
+  // Its memory is used until the request is done, whoever makes it so.
+  RequestCallback done;
+  done.context = s.get();
+  done.before = [](void* context) noexcept { static_cast<const Staging*>(context)->crop(); };
+  done.full = [](void* context, const Request& request) noexcept {
+    std::unique_ptr<Staging> mine(static_cast<Staging*>(context));
+    const RequestCallback theirs = mine->callback;
+    const auto shared = mine->shared;
+    shared->give(std::move(mine));
+    theirs(request.code(), request);
+  };
+  count(*s);
+  RequestPtr request = runner_.execute_async(s->in, s->out, done, options);
+  static_cast<void>(s.release());  // the callback's
+  return request;
+}
+
+}  // namespace poprt::runtime

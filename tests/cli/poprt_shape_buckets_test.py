@@ -1,0 +1,110 @@
+"""poprt --input_shape with several shapes: one executable for all of them."""
+
+import os
+import re
+import unittest
+
+import onnx_writer as onnx
+from support import DIGITS, CommandTest
+
+QUIET = "--disable_compilation_progress_bar"
+
+
+def two_inputs(names=("batch", "length"), other=None):
+    """y = a + b, z = a and b side by side, of [batch, length]; c is fixed."""
+    shape = list(names)
+    inputs = [onnx.value("a", onnx.F32, shape), onnx.value("b", onnx.F32, other or shape), onnx.value("c", onnx.F32, [3])]
+    nodes = [onnx.node("Add", ["a", "b"], ["y"]), onnx.node("Concat", ["a", "b"], ["z"], axis=1), onnx.node("Neg", ["c"], ["d"])]
+    outputs = [onnx.value("y", onnx.F32, shape), onnx.value("z", onnx.F32, ["batch", "double"]), onnx.value("d", onnx.F32, [3])]
+    return onnx.model(nodes, inputs, outputs)
+
+
+class ShapeBuckets(CommandTest):
+    command = "poprt"
+
+    def compiled(self, *words):
+        self.write("m.onnx", two_inputs())
+        return self.succeeds("-i", "m.onnx", "--export_popef", QUIET, "--pad_values", "a=0", "b=0", *words)
+
+    def anchors(self):
+        dump = self.succeeds("executable.popef", command="popef_dump")
+        return dict(re.findall(r"^      (\S+) +\S+ +(\[[\d,]*\])", dump, re.M))
+
+    def test_anchors_are_as_large_as_the_largest(self):
+        self.compiled("--input_shape", "a=1,4/2,4/2,8")
+        self.assertEqual(self.anchors(), {"a": "[2,8]", "b": "[2,8]", "c": "[3]", "poprt.bucket": "[1]", "y": "[2,8]",
+                                          "z": "[2,16]", "d": "[3]"})
+
+    def test_weights_are_stored_once(self):
+        shape = "image={}"
+        self.succeeds("-i", DIGITS, "--export_popef", QUIET, "--input_shape", shape.format("8,1,8,8"))
+        one = os.path.getsize(self.path("executable.popef"))
+        self.succeeds("-i", DIGITS, "--export_popef", QUIET, "--input_shape", shape.format("1,1,8,8/2,1,8,8/4,1,8,8/8,1,8,8"))
+        self.assertLess(os.path.getsize(self.path("executable.popef")), one * 1.5)
+
+    def test_the_converted_model_has_the_largest_shape(self):
+        self.compiled("--input_shape", "a=2,8/1,4")
+        self.assertIn("shape - [2, 8]", self.succeeds("-i", "m.optimized.onnx", "--show"))
+
+    def test_yaml(self):
+        self.write("m.onnx", two_inputs())
+        self.write("c.yaml", b"input_model: m.onnx\nexport_popef: True\ninput_shape: ['a=1,4/2,8']\npad_values: {a: 0, b: mask}\n")
+        self.run_command("--config_yaml", "c.yaml")
+        self.assertEqual(self.anchors()["y"], "[2,8]")
+
+    def test_it_runs(self):
+        self.assertIn("Latency", self.compiled("--input_shape", "a=1,4/2,8", "--run"))
+
+    def test_it_is_compiled_again_as_it_was(self):
+        self.compiled("--input_shape", "a=1,4/2,8", "--embed_source")
+        self.succeeds("executable.popef", "--force", "-o", "again.popef", command="poprt_exec recompile")
+        os.replace(self.path("again.popef"), self.path("executable.popef"))
+        self.assertEqual(self.anchors()["y"], "[2,8]")
+
+    def test_zeros_that_nobody_asked_for_are_a_warning(self):
+        self.write("m.onnx", two_inputs())
+        ran = self.run_command("-i", "m.onnx", "--export_popef", QUIET, "--input_shape", "a=1,4/2,8", "--pad_values", "a=0")
+        self.assertEqual((ran.code, ran.err.count("\n")), (0, 1), ran.err)
+        self.assertIn("'b'", ran.err)
+        self.assertNotIn("'a'", ran.err)
+
+    def test_padding_without_several_shapes_is_a_warning(self):
+        self.write("m.onnx", two_inputs())
+        ran = self.run_command("-i", "m.onnx", "--export_popef", QUIET, "--input_shape", "a=2,8", "--pad_values", "a=0")
+        self.assertEqual((ran.code, ran.err.count("\n")), (0, 1), ran.err)
+        self.assertIn("--pad_values has no effect", ran.err)
+
+    def test_what_is_wrong_is_one_line(self):
+        self.write("m.onnx", two_inputs())
+        model = ["-i", "m.onnx", QUIET, "--export_popef"]
+        for words, why in ((["--input_shape", "a=1,4/2,8", "b=1,4/2,8/2,9"], "'a' has 2 shapes and 'b' 3"),
+                           (["--input_shape", "a=1,4/1,4"], "shapes 1 and 2 are the same"),
+                           (["--input_shape", "a=1,4/"], "found 'a=1,4/'"),
+                           (["--input_shape", "a=1,4/2,8", "a=3,4"], "'a' is given twice"),
+                           (["--input_shape", "a=1,4/2,8", "--pad_values", "a=x"], "NAME=NUMBER or NAME=mask, found 'a=x'"),
+                           (["--input_shape", "a=1,4/2,8", "--check"], "--check")):
+            with self.subTest(words):
+                result = self.run_command(*model, *words)
+                self.assertNotEqual(result.code, 0)
+                self.assertEqual(result.err.count("\n"), 1, result.err)
+                self.assertIn(why, result.err)
+        self.assertNotIn("executable.popef", self.tree())
+
+    def test_inputs_that_do_not_go_together(self):
+        self.write("m.onnx", two_inputs())
+        ran = self.run_command("-i", "m.onnx", "--export_popef", QUIET, "--input_shape", "a=1,4/2,8", "b=1,4/2,9")
+        self.assertEqual(ran.code, 1)
+        self.assertIn("dimension 'length'", ran.err)
+
+    def test_an_output_that_follows_no_size_of_an_input(self):
+        flat = onnx.model([onnx.node("Flatten", ["a"], ["y"], axis=0)], [onnx.value("a", onnx.F32, ["batch", "length"])],
+                          [onnx.value("y", onnx.F32, [1, "all"])])
+        self.write("flat.onnx", flat)
+        ran = self.run_command("-i", "flat.onnx", "--export_popef", QUIET, "--pad_values", "a=0",
+                               "--input_shape", "a=1,4/2,4/2,8")
+        self.assertEqual(ran.code, 1)
+        self.assertIn("output 'y': dimension 1 is 4, 8, 16 at the shapes of the model and follows no size", ran.err)
+
+
+if __name__ == "__main__":
+    unittest.main()

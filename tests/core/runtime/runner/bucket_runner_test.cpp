@@ -1,0 +1,224 @@
+#include "runtime/runner/bucket_runner.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+
+#include "base/error.h"
+#include "program/builder.h"
+#include "program/link.h"
+#include "program/serialize.h"
+#include "runtime/queue/payload_buffer.h"
+#include "runtime/session/popef_file.h"
+
+namespace poprt::runtime {
+namespace {
+
+constexpr const char* kNotes = R"({"kind": "shapes", "dimensions": ["batch", "length"],
+  "inputs": {"x": {"shape": ["batch", "length"], "pad": 7}, "fixed": {"shape": [null]},
+             "mask": {"shape": ["batch", "length"], "pad": "mask"}},
+  "outputs": {"y": {"shape": ["batch", "length"]}, "m": {"shape": ["batch", "length"]},
+              "f": {"shape": [null]}},
+  "buckets": [
+    {"inputs": {"x": [1, 4], "fixed": [3], "mask": [1, 4]}, "outputs": {"y": [1, 4], "m": [1, 4], "f": [3]}},
+    {"inputs": {"x": [2, 4], "fixed": [3], "mask": [2, 4]}, "outputs": {"y": [2, 4], "m": [2, 4], "f": [3]}},
+    {"inputs": {"x": [2, 8], "fixed": [3], "mask": [2, 8]}, "outputs": {"y": [2, 8], "m": [2, 8], "f": [3]}}]})";
+
+// y = x, m = mask, f = fixed.
+program::LoadedProgram copies(int64_t batch, int64_t length) {
+  program::Builder b;
+  const auto add = [&](const char* in, const char* out, DType dtype, const Shape& shape) {
+    const uint64_t bytes = dtype_bytes(dtype, element_count(shape));
+    const program::BufferId operands[] = {
+        b.input(b.add_input({in, dtype, shape}), 0, bytes, dtype, shape),
+        b.output(b.add_output({out, dtype, shape}), 0, bytes, dtype, shape)};
+    b.emit("copy", operands, {}, {}, out);
+  };
+  add("x", "y", DType::f32, {batch, length});
+  add("fixed", "f", DType::f32, {3});
+  add("mask", "m", DType::s64, {batch, length});
+  return program::load_in_memory(b.program(), b.weight_records());
+}
+
+std::shared_ptr<const Model> model(std::string notes = kNotes) {
+  const program::LoadedProgram parts[] = {copies(1, 4), copies(2, 4), copies(2, 8)};
+  std::vector<program::Branch> branches;
+  for (const auto& p : parts) branches.push_back({&p.program, p.weights, ""});
+  const program::Linked linked = program::link_buckets(branches);
+  const auto payload = std::make_shared<PayloadBuffer>();
+  program::write_executable([&](std::span<const std::byte> bytes) { payload->append(bytes); },
+                            linked.program, linked.weights, {{kBranches, std::move(notes)}});
+  return open_payload("copies", payload->bytes(), payload);
+}
+
+struct Request {
+  Request(int64_t batch, int64_t length, bool with_shapes = true)
+      : shape{batch, length},
+        x(static_cast<size_t>(batch * length)),
+        y(x.size(), -1),
+        mask(x.size(), -1) {
+    std::iota(x.begin(), x.end(), 1.0f);
+    in = {{"x", 0, x.data(), x.size() * 4}, {"fixed", 0, fixed, 12}};
+    out = {
+        {"y", 0, y.data(), y.size() * 4}, {"m", 0, mask.data(), mask.size() * 8}, {"f", 0, f, 12}};
+    if (with_shapes) in[0].shape = shape.data(), in[0].rank = 2;
+  }
+  void expect_right() const {
+    EXPECT_EQ(y, x);
+    for (const int64_t m : mask) EXPECT_EQ(m, 1);
+    EXPECT_EQ(std::memcmp(f, fixed, 12), 0);
+  }
+  Shape shape;
+  std::vector<float> x, y;
+  std::vector<int64_t> mask;
+  float fixed[3] = {1, 2, 3}, f[3] = {};
+  std::vector<InputBinding> in;
+  std::vector<OutputBinding> out;
+};
+
+std::string message_of(auto&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+TEST(BucketRunner, TakesEverySizeUpToTheLargest) {
+  BucketRunner runner(model());
+  ASSERT_EQ(runner.execute_inputs().size(), 3u);
+  EXPECT_EQ(runner.execute_inputs()[0].anchor.shape, (Shape{2, 8}));
+  EXPECT_TRUE(runner.execute_inputs()[2].popef_contains_tensor_data) << "a mask need not be given";
+  for (int64_t batch = 1; batch <= 2; batch++)
+    for (int64_t length = 1; length <= 8; length++) {
+      Request r(batch, length);
+      runner.execute(r.in, r.out);
+      r.expect_right();
+      Request again(batch, length);
+      const RequestPtr request = runner.execute_async(again.in, again.out);
+      request->wait();
+      request->check();
+      again.expect_right();
+      EXPECT_EQ(runner.output_shapes(r.in)[0], (Shape{batch, length}));
+    }
+  // Lengths 1 to 4 of batch 1, of batch 2, and the rest; each twice.
+  EXPECT_EQ(runner.statistics(0).requests, 8u);
+  EXPECT_EQ(runner.statistics(0).padded, 6u);
+  EXPECT_EQ(runner.statistics(1).requests, 8u);
+  EXPECT_EQ(runner.statistics(2).requests, 16u);
+  EXPECT_EQ(runner.statistics(2).padded, 14u);
+  EXPECT_EQ(runner.statistics(0).room, 8u * 7);
+  EXPECT_EQ(runner.statistics(0).elements, 2u * (1 + 2 + 3 + 4) + 8u * 3);
+}
+
+TEST(BucketRunner, PadsWithTheValueThatTheModelSays) {
+  std::string notes = kNotes;  // y is as long as the bucket
+  const std::string cropped = R"("y": {"shape": ["batch", "length"]})";
+  notes.replace(notes.find(cropped), cropped.size(), R"("y": {"shape": [null, null]})");
+  BucketRunner runner(model(notes));
+  Request r(1, 3);
+  r.y.assign(4, -1);
+  r.out[0] = {"y", 0, r.y.data(), 16};
+  runner.execute(r.in, r.out);
+  EXPECT_EQ(r.y, (std::vector<float>{1, 2, 3, 7}));
+}
+
+TEST(BucketRunner, AGivenMaskIsUsed) {
+  BucketRunner runner(model());
+  Request r(2, 3);
+  std::vector<int64_t> mask = {1, 1, 0, 1, 0, 0};
+  r.in.push_back({"mask", 0, mask.data(), mask.size() * 8});
+  runner.execute(r.in, r.out);
+  EXPECT_EQ(r.mask, mask);
+}
+
+TEST(BucketRunner, BytesSayTheSizeWhereTheyLeaveOneChoice) {
+  BucketRunner runner(model());
+  Request exact(2, 8, false);
+  runner.execute(exact.in, exact.out);
+  exact.expect_right();
+  Request open(1, 3, false);
+  EXPECT_NE(message_of([&] {
+              runner.execute(open.in, open.out);
+            }).find("input 'x': 12 bytes do not say which shape it has: give the shape, too"),
+            std::string::npos);
+}
+
+TEST(BucketRunner, RefusesWhatNoBucketHolds) {
+  BucketRunner runner(model());
+  const auto fails = [&](Request r, std::string_view part) {
+    const std::string message = message_of([&] { runner.execute(r.in, r.out); });
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  };
+  fails(Request(1, 9), "dimension 'length' is 9: expected 1 to 8");
+  fails(Request(1, 0), "dimension 'length' is 0: expected 1 to 8");
+  fails(Request(3, 4), "dimension 'batch' is 3: expected 1 to 2");
+  Request mixed(2, 3);
+  const int64_t mask_shape[] = {2, 4}, mask[8] = {};
+  mixed.in.push_back({"mask", 0, mask, 64, mask_shape, 2});
+  EXPECT_NE(message_of([&] {
+              runner.execute(mixed.in, mixed.out);
+            }).find("input 'mask': dimension 'length' is 4, another input says 3"),
+            std::string::npos);
+  Request r(2, 3);
+  r.in.pop_back();
+  EXPECT_NE(message_of([&] { runner.execute(r.in, r.out); }).find("input 'fixed' is missing"),
+            std::string::npos);
+  Request index(2, 3);
+  index.in.push_back({"poprt.bucket", 0, mask, 4});
+  EXPECT_NE(message_of([&] { runner.execute(index.in, index.out); }).find("is the runner's"),
+            std::string::npos);
+  Request small(2, 3);
+  small.out[0].bytes = 20;
+  EXPECT_NE(message_of([&] { runner.execute(small.in, small.out); }).find("expected 24 bytes"),
+            std::string::npos);
+}
+
+TEST(BucketRunner, CancelledRequestsLeaveTheirMemoryAlone) {
+  BucketRunner runner(model());
+  std::vector<std::unique_ptr<Request>> requests;
+  std::vector<RequestPtr> handles;
+  for (int i = 0; i < 64; i++) {
+    requests.push_back(std::make_unique<Request>(1 + i % 2, 1 + i % 8));
+    handles.push_back(runner.execute_async(requests.back()->in, requests.back()->out));
+  }
+  for (int i = 0; i < 64; i += 3)
+    if (handles[static_cast<size_t>(i)]->cancel()) requests[static_cast<size_t>(i)].reset();
+  for (size_t i = 0; i < handles.size(); i++) {
+    handles[i]->wait();
+    if (requests[i]) requests[i]->expect_right();
+  }
+}
+
+TEST(BucketRunner, RefusesConfigurationsThatDoNotFit) {
+  RunnerConfig batching;
+  batching.batching_dim = 0;
+  EXPECT_NE(message_of([&] { BucketRunner(model(), batching); }).find("leave batching_dim unset"),
+            std::string::npos);
+  RunnerConfig overlap;
+  overlap.overlap_io = true;
+  EXPECT_NE(message_of([&] { BucketRunner(model(), overlap); }).find("overlap_io"),
+            std::string::npos);
+}
+
+TEST(BucketRunner, NotesThatContradictTheProgramAreRefused) {
+  const auto open = [&](std::string_view from, std::string_view to) {
+    std::string notes = kNotes;
+    notes.replace(notes.find(from), from.size(), to);
+    return message_of([&] { model(notes); });
+  };
+  EXPECT_NE(open(R"("x": [2, 8])", R"("x": [2, 9])").find("'x' is [2,9] in a bucket"),
+            std::string::npos);
+  EXPECT_NE(open(R"("x": [2, 8])", R"("x": [2, 7])").find("do not follow its dimensions"),
+            std::string::npos);
+  EXPECT_NE(open(R"(["batch", "length"], "pad": 7)", R"(["batch", "width"], "pad": 7)")
+                .find("there is no dimension 'width'"),
+            std::string::npos);
+  EXPECT_NE(open(R"("fixed": {"shape": [null]})", R"("fixed": {"shape": []})").find("0 dimensions"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace poprt::runtime
