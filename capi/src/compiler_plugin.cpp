@@ -3,13 +3,19 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <new>
 #include <span>
 #include <string>
 
+#include "base/arrays_file.h"
+#include "base/file.h"
 #include "base/log.h"
+#include "base/sha256.h"
 #include "compiler/compiler.h"
+#include "compiler/quantize/calibrate.h"
 #include "compiler/variable_weights.h"
+#include "device/emulator/emulator.h"
 #include "engine_options.h"
 #include "onnx/export.h"
 #include "onnx/import.h"
@@ -53,8 +59,85 @@ void write(const poprt_plugin_sink& sink, const std::string& text) {
   write(sink, text.data(), text.size());
 }
 
+std::vector<onnx::ModelFile> files_of(const poprt_plugin_source& s, bool allow_links) {
+  if (s.path) return onnx::files_of(std::filesystem::path(s.path), allow_links);
+  std::optional<std::filesystem::path> folder;
+  if (s.folder) folder = s.folder;
+  return onnx::files_of({static_cast<const std::byte*>(s.data), s.size}, folder, allow_links);
+}
+
+// A device of its own, for calibration.
+compiler::RunModel run_on_device(const compiler::Executable& executable) {
+  auto loaded = program::load_in_memory(executable.program, executable.weights);
+  const device::Image image{std::make_shared<const program::Program>(std::move(loaded.program)),
+                            loaded.weights, loaded.owner};
+  const std::shared_ptr<device::Engine> engine = device::EmulatedDevice().load(image, {});
+  engine->run(device::Flow::load, nullptr, nullptr);
+  return [engine](std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+    std::vector<const void*> from;
+    std::vector<void*> to;
+    for (const Tensor& t : inputs) from.push_back(t.data());
+    for (Tensor& t : outputs) to.push_back(t.mutable_data());
+    engine->run(device::Flow::main, from.data(), to.data());
+  };
+}
+
+// A model is often converted and then compiled: what was found for the first is kept for the
+// second, until another one comes.
+std::shared_ptr<compiler::CalibrationResult> remembered(const poprt_compile_options& o,
+                                                        const poprt_plugin_source& source) {
+  static std::mutex mutex;
+  static std::string last;
+  static std::shared_ptr<compiler::CalibrationResult> result;
+  Sha256 hash;
+  hash.add_sized(onnx::hash_of(files_of(source, o.allow_links != 0)));
+  for (const poprt_option& option : std::span(o.options, o.option_count))
+    hash.add_sized(option.name).add_sized(option.value);
+  for (const popef::Option& option : capi::engine_options(o, {}))
+    hash.add_sized(option.name()).add_sized(option.value());
+  if (const char* path = capi::named_option(o, "data_preprocess"))
+    hash.add_sized(MappedFile::open(path)->bytes());
+  const std::string key = hash.finish();
+  const std::lock_guard lock(mutex);
+  if (key != last) {
+    last = key;
+    result = std::make_shared<compiler::CalibrationResult>();
+  }
+  return result;
+}
+
+// What the options say about 8-bit floats.
+void take_precision(const poprt_compile_options& o, const poprt_plugin_source& source,
+                    compiler::Options& to) {
+  const auto named = [&](const char* name) -> std::string_view {
+    const char* value = capi::named_option(o, name);
+    return value ? value : std::string_view();
+  };
+  passes::PrecisionParameters& p = to.narrowing;
+  p.avoid_overflow_patterns = !named("enable_avoid_overflow_patterns").empty();
+  to.eight_bits_io = !named("eightbitsio").empty();
+  const std::string_view precision = named("precision");
+  if (precision == "fp8") to.precision = compiler::Precision::fp8;
+  if (precision == "fp8_weight") to.precision = compiler::Precision::fp8_weight;
+  const std::string_view formats = named("fp8_params");
+  p.fp8 = passes::parse_fp8_params(formats.empty() ? "F143,F143,-1,-1" : formats, "--fp8_params");
+  if (const auto names = named("fp8_skip_op_names"); !names.empty())
+    p.fp8_skip_op_names = capi::split_names(names, "fp8_skip_op_names");
+  const bool calibrates = !named("calibration_with_data").empty();
+  const std::string keep(named("num_of_layers_keep_fp16"));
+  if (!precision.starts_with("fp8") || (!calibrates && keep.empty())) return;
+  auto calibration = std::make_shared<compiler::Calibration>();
+  if (const auto loss = compiler::loss_named(named("calibration_loss_type")); loss && calibrates)
+    calibration->loss = *loss;
+  if (calibrates) calibration->data = read_arrays(std::string(named("data_preprocess")));
+  if (!keep.empty()) calibration->layers_to_keep = std::stoll(keep);
+  calibration->load = run_on_device;
+  calibration->result = remembered(o, source);
+  to.calibration = calibration;
+}
+
 // Conversion, compilation and writing share the progress of one call.
-compiler::Options make_options(const poprt_compile_options& o) {
+compiler::Options make_options(const poprt_compile_options& o, const poprt_plugin_source& source) {
   compiler::Options to;
   for (const auto& s : std::span(o.input_shapes, o.input_shape_count))
     to.input_shape[s.name] = Shape(s.shape, s.shape + s.rank);
@@ -66,6 +149,7 @@ compiler::Options make_options(const poprt_compile_options& o) {
   }
   if (o.precision == POPRT_PRECISION_FP32) to.precision = compiler::Precision::fp32;
   if (o.precision == POPRT_PRECISION_FP16) to.precision = compiler::Precision::fp16;
+  take_precision(o, source, to);
   to.winograd = static_cast<compiler::Winograd>(o.winograd);
   to.passes.assign(o.passes, o.passes + o.pass_count);
   to.skip_passes.assign(o.skip_passes, o.skip_passes + o.skip_pass_count);
@@ -172,7 +256,7 @@ compiler::Executable compile_source(const poprt_compile_options& o,
   const auto graph = import(source, o);
   select_outputs(*graph, o);
   change_outputs(*graph, o);
-  compiler::Options options = make_options(o);
+  compiler::Options options = make_options(o, source);
   std::vector<compiler::VariableWeight> variables;
   if (o.variable_weights) variables = compiler::make_weights_variable(*graph);
   report_progress(o, options, 0.1, 0.5);
@@ -188,6 +272,8 @@ void check_options(const poprt_compile_options* o, poprt_plugin_error* error) {
     for (const char* name : std::span(o->passes, o->pass_count)) passes::pass_of(name);
     for (const char* name : std::span(o->skip_passes, o->skip_pass_count)) passes::pass_of(name);
     if (o->stop_after) passes::pass_of(o->stop_after);
+    if (const char* formats = capi::named_option(*o, "fp8_params"))
+      passes::parse_fp8_params(formats, "--fp8_params");
   });
 }
 
@@ -198,16 +284,9 @@ void compile(const poprt_compile_options* o, const poprt_plugin_source* source,
     say(*o, 0.8, "pack weights");
     program::write_executable(
         [&](std::span<const std::byte> bytes) { write(*sink, bytes.data(), bytes.size()); },
-        executable.program, executable.weights, executable.notes);
+        executable.program, executable.weights, executable.notes, executable.narrow);
     say(*o, 1, "done");
   });
-}
-
-std::vector<onnx::ModelFile> files_of(const poprt_plugin_source& s, bool allow_links) {
-  if (s.path) return onnx::files_of(std::filesystem::path(s.path), allow_links);
-  std::optional<std::filesystem::path> folder;
-  if (s.folder) folder = s.folder;
-  return onnx::files_of({static_cast<const std::byte*>(s.data), s.size}, folder, allow_links);
 }
 
 // Throws when they are more than fits into a PopEF file as its source.
@@ -243,9 +322,22 @@ void compile_to_popef(const poprt_compile_options* o, const poprt_plugin_source*
       blobs[b.name] = std::string(static_cast<const char*>(b.data), b.bytes);
     say(*o, 0.8, "write");
     runtime::write_popef(popef_path, runtime::executable_name(source->path), executable.program,
-                         executable.weights, blobs, capi::engine_options(*o, note));
+                         executable.weights, blobs, capi::engine_options(*o, note),
+                         executable.narrow);
     say(*o, 1, "done");
   });
+}
+
+// What was chosen is written beside the model.
+std::shared_ptr<const compiler::Calibration> with_log(const compiler::Calibration& calibration,
+                                                      const std::filesystem::path& model) {
+  auto logged = std::make_shared<compiler::Calibration>(calibration);
+  logged->log = [path = model.parent_path() / "quantize.log"](const std::string& text) {
+    AtomicFile file(path);
+    file.write(std::as_bytes(std::span(text)));
+    file.commit();
+  };
+  return logged;
 }
 
 void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
@@ -255,8 +347,9 @@ void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
     const auto graph = import(*source, *o);
     select_outputs(*graph, *o);
     change_outputs(*graph, *o);
-    compiler::Options options = make_options(*o);
+    compiler::Options options = make_options(*o, *source);
     options.keep_onnx = true;
+    if (options.calibration) options.calibration = with_log(*options.calibration, out_onnx_path);
     report_progress(*o, options, 0.1, 0.9);
     compiler::convert(*graph, options);
     say(*o, 0.9, "write");
@@ -313,7 +406,10 @@ void io_stat(const poprt_plugin_source* source, const poprt_plugin_sink* sink,
   });
 }
 
-bool is_layer(const ir::Node& n) { return n.is("Conv") || n.is("MatMul") || n.is("Gemm"); }
+bool is_layer(const ir::Node& n) {
+  return n.is("Conv") || n.is("MatMul") || n.is("Gemm") || n.is("FP8Conv", "ai.graphcore") ||
+         n.is("FP8MatMul", "ai.graphcore");
+}
 
 // The type and name of each product's result that both models have, one line each.
 void layers(const poprt_compile_options* options, const poprt_plugin_source* original,

@@ -81,6 +81,7 @@ std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassDef* co
   context.rewrite_limit = options.rewrite_limit;
   context.max_tensor_size = options.max_tensor_size;
   context.fp16_skip_op_types = options.fp16_skip_op_types;
+  context.precision = &options.precision;
   std::vector<PassReport> reports;
   if (!options.stop_after.empty() &&
       std::none_of(passes.begin(), passes.end(),

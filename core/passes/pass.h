@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "passes/precision_parameters.h"
 
 namespace poprt::passes {
 
@@ -34,6 +35,7 @@ class PassContext {
   int64_t max_tensor_size = -1;  // bytes; constant folding makes nothing larger; -1: no limit
   // Types of operators that float_to_half leaves in f32.
   std::span<const std::string> fp16_skip_op_types = {};
+  const PrecisionParameters* precision = nullptr;  // of the precision passes; null: their defaults
 };
 
 // What a pass may change in the numbers that a graph computes.
@@ -79,6 +81,7 @@ struct PassManagerOptions {
   std::string stop_after;             // name of the pass after which to stop
   int64_t max_tensor_size = -1;
   std::vector<std::string> fp16_skip_op_types = {};
+  PrecisionParameters precision = {};
   // Called after each pass: dump the graph, move a progress bar.
   std::function<void(const PassReport& report, const ir::Graph& graph)> after_each;
 };

@@ -12,7 +12,7 @@ from typing import Any as _Any, Callable as _Callable, Union as _Union
 
 from . import _load
 from . import poprt_raw as _raw
-from . import errors, compiler, runtime, utils, backends, backend, converter  # noqa: F401  in the order of what needs what
+from . import errors, compiler, runtime, utils, backends, backend, quantizer, converter  # noqa: F401  in the order of what needs what
 from ._describe import DataDesc, DataType
 from ._log import LogSubscription
 from .compiler import Compiler, CompilerOptions, Executable
@@ -22,7 +22,7 @@ from .runtime import Runner, RuntimeConfig
 
 __all__ = ["Compiler", "CompilerOptions", "Converter", "DataDesc", "DataType", "Error", "Executable", "LogSubscription", "Runner",
            "RuntimeConfig", "backend", "backends", "bytes_copied", "compiler", "converter", "dump_popef", "errors", "export_popef_feed",
-           "export_popef_tensor", "runtime", "set_log_level", "subscribe_log", "utils", "version"]
+           "export_popef_tensor", "quantizer", "runtime", "set_log_level", "subscribe_log", "utils", "version"]
 __version__ = _raw.raw_version_string()
 
 _load.check_version()

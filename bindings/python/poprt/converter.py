@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import tempfile
@@ -9,6 +10,7 @@ from typing import Any, Iterable, Mapping, Optional, Sequence, TypeVar, Union
 
 from ._log import LogSubscription
 from .compiler import CompilerOptions, _Compilation
+from .quantizer import METADATA_KEY
 
 __all__ = ["Converter"]
 
@@ -32,6 +34,7 @@ class Converter:
 
     The arguments are options of command ``poprt``: docs/options.md says what each does. One that tunes a chip is recorded
     when the model is compiled with it (``CompilerOptions.options``); one that is not available is an UnimplementedError.
+    ``quantize`` leaves 8-bit floats to ``quantizer.quantize``, which chooses them by data.
     ``convert_version`` None keeps the model's opset. There is no progress bar that ``disable_progress_bar`` could take away.
     Messages of the library go to ``logger`` while a model is converted.
     """
@@ -70,8 +73,17 @@ class Converter:
         self.options: dict[str, str] = {name: "True" for name, on in flags.items() if on}
         self.options.update((name, text) for name, text in texts.items() if text)
         self.options.update((name, str(number)) for name, number in numbers.items() if number is not None)
-        if quantize:
-            self.options["calibration_with_data"] = "True"
+        # 8-bit floats are of one chip, and their formats have another default here than on the command line.
+        self.deferred: dict[str, str] = {}
+        if precision in ("fp8", "fp8_weight"):
+            self.options.update(ipu_version="ipu21", fp8_params=fp8_params or _FP8_PARAMS)
+            if quantize:  # quantizer.quantize chooses formats, of numbers that nothing has rounded before
+                for name in ("fp8_params", "fp8_skip_op_names", "fp16_skip_op_types", "enable_avoid_overflow_patterns"):
+                    if name in self.options:
+                        self.deferred[name] = self.options.pop(name)
+                del self.options["precision"], self.options["ipu_version"]
+        elif quantize:
+            raise ValueError(f"quantize goes with precision fp8 or fp8_weight, given {precision!r}")
         self.disable_progress_bar = disable_progress_bar  # there is none to disable
         self.logger = logger
 
@@ -95,6 +107,8 @@ class Converter:
                 made = type(model)()
                 with open(result, "rb") as file:
                     made.ParseFromString(file.read())  # type: ignore[attr-defined]
+                if self.deferred:
+                    made.metadata_props.add(key=METADATA_KEY, value=json.dumps(self.deferred))  # type: ignore[attr-defined]
                 return made
         finally:
             if listening is not None:
