@@ -124,13 +124,14 @@ void take_precision(const poprt_compile_options& o, const poprt_plugin_source& s
   if (const auto names = named("fp8_skip_op_names"); !names.empty())
     p.fp8_skip_op_names = capi::split_names(names, "fp8_skip_op_names");
   const bool calibrates = !named("calibration_with_data").empty();
-  const std::string keep(named("num_of_layers_keep_fp16"));
-  if (!precision.starts_with("fp8") || (!calibrates && keep.empty())) return;
+  const std::string_view given = named("num_of_layers_keep_fp16");
+  const int64_t keep = given.empty() ? 0 : std::stoll(std::string(given));
+  if (!precision.starts_with("fp8") || (!calibrates && keep == 0)) return;
   auto calibration = std::make_shared<compiler::Calibration>();
   if (const auto loss = compiler::loss_named(named("calibration_loss_type")); loss && calibrates)
     calibration->loss = *loss;
   if (calibrates) calibration->data = read_arrays(std::string(named("data_preprocess")));
-  if (!keep.empty()) calibration->layers_to_keep = std::stoll(keep);
+  calibration->layers_to_keep = keep;
   calibration->load = run_on_device;
   calibration->result = remembered(o, source);
   to.calibration = calibration;
@@ -424,10 +425,13 @@ void layers(const poprt_compile_options* options, const poprt_plugin_source* ori
     };
     for (const ir::Node* n : after->nodes()) {
       if (!is_layer(*n)) continue;
-      // An output of the model is its Cast, which has taken the name.
+      // An output of the model is its Cast, which has taken the name; of a Gemm on 8-bit floats
+      // factors and addend follow.
       const ir::Value* v = n->output();
-      for (const ir::Use& use : n->output()->uses())
-        if (!computed(v) && use.node->is("Cast")) v = use.node->output();
+      for (int step = 0; step < 3 && !computed(v) && !v->uses().empty(); step++) {
+        const ir::Node& next = *v->uses()[0].node;
+        if (next.is("Cast") || next.is("Mul") || next.is("Add")) v = next.output();
+      }
       if (computed(v)) text += fmt::format("{} {}\n", n->op_type, v->name());
     }
     write(*sink, text);
