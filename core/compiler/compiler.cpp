@@ -59,7 +59,12 @@ void run_converter(ir::Graph& graph, const Options& options, const DeclaredTypes
   const auto quarters = std::ranges::find(list, "float_to_fp8", &passes::PassDef::name);
   // Formats are chosen for the products that the pass will see.
   if (options.calibration && quarters != list.end() && options.precision != Precision::keep) {
-    run_pipeline(graph, {list.begin(), quarters}, checked, "PopRT conversion", 0.5);
+    const std::vector<const passes::PassDef*> before(list.begin(), quarters);
+    run_pipeline(graph, before, checked, "PopRT conversion", 0.5);
+    if (std::ranges::any_of(before, [&](const passes::PassDef* p) {
+          return passes::is_called(*p, options.stop_after);
+        }))
+      return;
     checked.narrowing = calibrate(graph, checked);
     list.erase(list.begin(), quarters);
   }

@@ -222,13 +222,16 @@ void Rewriter::rewrite(WeightedProduct& product) {
 void run(Graph& graph, PassContext& context) {
   static const PrecisionParameters kStandard;
   Rewriter rewriter(context.precision ? *context.precision : kStandard);
+  bool any = false;
   for_each_product(graph, [&](WeightedProduct& product) {
+    any = true;
     if (rewriter.skips(product)) return;
     if (!product.data->type.is_static())
       log().warn("float_to_fp8: '{}' stays as it is: its shape is not known", product.name());
     else if (context.allow())
       rewriter.rewrite(product);
   });
+  if (!any) log().warn("float_to_fp8: the model has no Conv, MatMul or Gemm with constant weights");
   rewriter.erase_retired();
   rewriter.warn_of_missing();
 }

@@ -140,9 +140,9 @@ class NamedOptions(unittest.TestCase):
         self.assertEqual((noted.name(), noted.value()), ("num_io_tiles", "32"))
         self.assertIn("num_io_tiles", Compiler.list_options())
         self.assertIn("inputs: 1", Compiler.io_statistics(path))
-        for name, error in (("nonsense", InvalidArgumentError), ("eightbitsio", UnimplementedError)):
+        for name, error in (("nonsense", InvalidArgumentError), ("compiler_options", UnimplementedError)):
             with self.assertRaisesRegex(error, name):
-                Compiler.compile(path, None, CompilerOptions(options={name: "True"}))
+                Compiler.compile(path, None, CompilerOptions(options={name: "num_ipus=2"}))
 
     def test_options_of_the_chip_are_recorded(self):
         options = CompilerOptions(input_shape={"x": [2, 4]}, num_io_tiles=32, partials_type="float", enable_outlining=False,

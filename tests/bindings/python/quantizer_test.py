@@ -59,9 +59,7 @@ SHAPE = "image=360,1,8,8"
 def scores(source, **options):
     executable = poprt.Compiler.compile(source, None, poprt.CompilerOptions(options=options))
     with poprt.Runner(executable) as runner:
-        kind = runner.get_execute_inputs()[0].data_type
-        half = str(kind).lower().find("16") >= 0
-        result = runner.run({"image": IMAGES.astype(np.float16) if half else IMAGES})
+        result = runner.run({"image": IMAGES.astype(runner.get_execute_inputs()[0].numpy_data_type())})
     return np.asarray(next(iter(result.values())), np.float64)
 
 
