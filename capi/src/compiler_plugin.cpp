@@ -130,7 +130,12 @@ void take_precision(const poprt_compile_options& o, const poprt_plugin_source& s
   auto calibration = std::make_shared<compiler::Calibration>();
   if (const auto loss = compiler::loss_named(named("calibration_loss_type")); loss && calibrates)
     calibration->loss = *loss;
-  if (calibrates) calibration->data = read_arrays(std::string(named("data_preprocess")));
+  if (calibrates) {
+    const std::string path(named("data_preprocess"));
+    calibration->data = read_arrays(path);
+    if (calibration->data.empty())
+      fail(ErrorCode::invalid_argument, "--data_preprocess: '{}' has no arrays", path);
+  }
   calibration->layers_to_keep = keep;
   calibration->load = run_on_device;
   calibration->result = remembered(o, source);

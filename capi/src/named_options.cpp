@@ -79,15 +79,6 @@ void NamedOptions::check_together(const poprt_compile_options& o) const {
     const OptionRow& row = *find_option(name);
     if (!row.needs.empty() && !has(row.needs) && !(row.needs == "batch_size" && o.batch_size > 0))
       fail(ErrorCode::invalid_argument, "--{} needs --{}", name, row.needs);
-    // What goes with a precision goes with less than f32.
-    const bool quarters = chosen.starts_with("fp8");
-    const bool together = row.goes_with == "precision"
-                              ? quarters || chosen == "fp16" || o.precision == POPRT_PRECISION_FP16
-                          : row.goes_with == kQuarters ? quarters
-                                                       : has(row.goes_with);
-    if (!row.goes_with.empty() && !together)
-      log().warn("--{} has no effect without --{}{}", name, row.goes_with,
-                 row.goes_with == "precision" ? " fp16" : "");
   }
   if (has("calibration_with_data") && !chosen.starts_with("fp8"))
     fail(ErrorCode::invalid_argument,
@@ -104,13 +95,31 @@ void NamedOptions::check_together(const poprt_compile_options& o) const {
           ErrorCode::invalid_argument,
           "--{} gives both models the same inputs, and with --eightbitsio they take different ones",
           compared);
-  if (has("data_preprocess") && !has("calibration_with_data") && !has("precision_compare"))
-    log().warn(
-        "--data_preprocess has no effect without --calibration_with_data or "
-        "--precision_compare");
   const auto version = values_.find("ipu_version");
   if (chosen == "fp8" && (version == values_.end() || version->second == "ipu2"))
     fail(ErrorCode::invalid_argument, "--precision fp8 needs --ipu_version ipu21, which has it");
+  warn_without_effect(o, chosen);
+}
+
+// What is no mistake, but does nothing.
+void NamedOptions::warn_without_effect(const poprt_compile_options& o,
+                                       const std::string& precision) const {
+  // What goes with a precision goes with less than f32.
+  const bool quarters = precision.starts_with("fp8");
+  const bool narrow = quarters || precision == "fp16" || o.precision == POPRT_PRECISION_FP16;
+  for (const auto& [name, value] : values_) {
+    const OptionRow& row = *find_option(name);
+    const bool together = row.goes_with.empty()          ? true
+                          : row.goes_with == "precision" ? narrow
+                          : row.goes_with == kQuarters   ? quarters
+                                                         : has(row.goes_with);
+    if (!together)
+      log().warn("--{} has no effect without --{}{}", name, row.goes_with,
+                 row.goes_with == "precision" ? " fp16" : "");
+  }
+  if (has("data_preprocess") && !has("calibration_with_data") && !has("precision_compare"))
+    log().warn(
+        "--data_preprocess has no effect without --calibration_with_data or --precision_compare");
 }
 
 void NamedOptions::refuse_unavailable() const {

@@ -490,7 +490,7 @@ class Precision(OptionTest):
     def test_fp8_weights_make_a_smaller_file(self):
         sizes = {}
         for precision in ("fp32", "fp16", "fp8_weight"):
-            self.succeeds("-i", DIGITS, *SHAPE, "--precision", precision, "--popef_name", precision + ".popef")
+            self.succeeds("-i", DIGITS, *SHAPE, "--winograd", "off", "--precision", precision, "--popef_name", precision + ".popef")
             sizes[precision] = os.path.getsize(self.path(precision + ".popef"))
         self.assertLess(sizes["fp16"], 0.62 * sizes["fp32"])
         self.assertLess(sizes["fp8_weight"], 0.4 * sizes["fp32"])
@@ -522,7 +522,7 @@ class Precision(OptionTest):
         self.fails([*fp8, "nowhere"], "'nowhere'")
         for data, fact in ((b"text", "is no pickle of arrays"), (b"", "it is empty"), (pickle.dumps([1]), "expected a dict"),
                            (pickle.dumps({"image": Hostile()}), ".system'"), (pickle.dumps({"image": 1}), "'image' is no NumPy array"),
-                           (pickle.dumps({}), "no array for input 'image'")):
+                           (pickle.dumps({}), "'data' has no arrays")):
             self.write("data", data)
             self.fails([*fp8, "data"], fact)
         self.assertFalse(os.path.exists(marker))
