@@ -60,7 +60,7 @@ std::unique_ptr<ir::Graph> model() {
 Options options_with(Loss loss, bool data = true, int64_t keep = 0) {
   auto calibration = std::make_shared<Calibration>();
   calibration->loss = loss;
-  if (data) calibration->data["x"] = random_tensor({10, 3, 6, 6}, 8, 1.0f);
+  if (data) calibration->data["x"] = random_tensor({12, 3, 6, 6}, 8, 1.0f);
   calibration->layers_to_keep = keep;
   calibration->load = run_here;
   Options options;
