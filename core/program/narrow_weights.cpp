@@ -93,7 +93,7 @@ void check_narrow(std::vector<NarrowWeights>& table, uint64_t weights_bytes) {
   uint64_t end = 0;
   for (const NarrowWeights& n : table) {
     if (n.offset < end || n.offset % sizeof(float) != 0 || n.bytes % sizeof(float) != 0 ||
-        n.bytes == 0 || checked_add(n.offset, n.bytes, "narrow weights") > weights_bytes)
+        n.bytes == 0 || n.bytes > weights_bytes || n.offset > weights_bytes - n.bytes)
       fail(ErrorCode::data_loss, "narrow weights [{}, +{}) do not fit into {} bytes of weights",
            n.offset, n.bytes, weights_bytes);
     if (width_of(n.dtype) == 0 || n.exponent < kLeastExponent || n.exponent > kMostExponent)
