@@ -334,16 +334,18 @@ void compile_to_popef(const poprt_compile_options* o, const poprt_plugin_source*
   });
 }
 
-// What was chosen is written beside the model.
 std::shared_ptr<const compiler::Calibration> with_log(const compiler::Calibration& calibration,
-                                                      const std::filesystem::path& model) {
+                                                      std::string& text) {
   auto logged = std::make_shared<compiler::Calibration>(calibration);
-  logged->log = [path = model.parent_path() / "quantize.log"](const std::string& text) {
-    AtomicFile file(path);
-    file.write(std::as_bytes(std::span(text)));
-    file.commit();
-  };
+  logged->log = [&text](const std::string& said) { text = said; };
   return logged;
+}
+
+// What was chosen, beside a model that is there.
+void write_log(const std::string& text, const std::filesystem::path& model) {
+  AtomicFile file(model.parent_path() / "quantize.log");
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
 }
 
 void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
@@ -355,11 +357,13 @@ void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
     change_outputs(*graph, *o);
     compiler::Options options = make_options(*o, *source);
     options.keep_onnx = true;
-    if (options.calibration) options.calibration = with_log(*options.calibration, out_onnx_path);
+    std::string log;
+    if (options.calibration) options.calibration = with_log(*options.calibration, log);
     report_progress(*o, options, 0.1, 0.9);
     compiler::convert(*graph, options);
     say(*o, 0.9, "write");
     onnx::export_file(*graph, out_onnx_path);
+    if (!log.empty()) write_log(log, out_onnx_path);
     say(*o, 1, "done");
   });
 }
