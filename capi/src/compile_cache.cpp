@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <span>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/sha256.h"
 #include "base/shape.h"
@@ -91,8 +92,14 @@ runtime::CacheKey cache_key(const poprt_compile_options& options, const std::str
     hash.add_sized(std::to_string(count));
     for (const char* n : std::span(list, count)) hash.add_sized(n);
   }
-  for (const poprt_option& option : acting(options))
+  for (const poprt_option& option : acting(options)) {
     hash.add_sized(option.name).add_sized(option.value);
+    // What is in the file, not where it lies; one that is not there is said by who reads it.
+    std::error_code missing;
+    if (std::string_view(option.name) == "data_preprocess" &&
+        std::filesystem::exists(option.value, missing))
+      hash.add_sized(MappedFile::open(option.value)->bytes());
+  }
   key.hash = hash.finish();
   for (char& c : key.description)
     if (static_cast<unsigned char>(c) < 0x20) c = '?';

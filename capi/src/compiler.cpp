@@ -14,6 +14,7 @@
 #include <span>
 #include <sstream>
 
+#include "base/arrays_file.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/log_level.h"
@@ -344,6 +345,11 @@ std::shared_ptr<const runtime::Model> compile_original(const poprt_compiler& c,
   o.pass_count = o.skip_pass_count = 0;
   o.stop_after = nullptr;
   o.rewrite_limit = 0;
+  // Of what is left by name 8-bit floats are a precision, too, and bytes for images another model.
+  std::erase_if(named, [](const poprt_option& option) {
+    const std::string_view name = option.name;
+    return name == "precision" || name == "eightbitsio";
+  });
   named.push_back({capi::kPlain, "1"});
   return compile_quietly(o, named, source);
 }
@@ -377,8 +383,10 @@ std::string compare_layers(const poprt_compiler& c, const poprt_plugin_source& o
   if (layers.empty()) return "no Conv, MatMul or Gemm is in both models\n";
   std::vector<poprt_option> named(c.options.options, c.options.options + c.options.option_count);
   named.push_back({capi::kLayers, names.c_str()});
+  std::map<std::string, Tensor> data;
+  if (const char* file = capi::named_option(c.options, "data_preprocess")) data = read_arrays(file);
   return capi::compare_layers(layers, compile_original(c, original, named),
-                              compile_converted(converted, {{capi::kLayers, names.c_str()}}));
+                              compile_converted(converted, {{capi::kLayers, names.c_str()}}), data);
 }
 
 // Nothing appears at `out` unless what it becomes is right, and nothing beside it at any time: the
@@ -399,7 +407,8 @@ void convert_and_check(const poprt_compiler& c, const poprt_plugin_source& sourc
   const std::vector<poprt_option> named(c.options.options,
                                         c.options.options + c.options.option_count);
   if (c.check_models)
-    capi::check_same_results(compile_original(c, source, named), compile_converted(converted, {}));
+    capi::check_same_results(compile_original(c, source, named), compile_converted(converted, {}),
+                             capi::named_option(c.options, "precision") != nullptr);
   std::string layers;
   if (c.compare_layers) layers = compare_layers(c, source, converted);
   convert(c.options, source, out.c_str());

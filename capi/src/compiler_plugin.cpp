@@ -3,16 +3,22 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <new>
 #include <span>
 #include <string>
 
+#include "base/arrays_file.h"
+#include "base/file.h"
 #include "base/log.h"
+#include "base/sha256.h"
 #include "compiler/branches.h"
 #include "compiler/compiler.h"
 #include "compiler/fuse_graphs.h"
+#include "compiler/quantize/calibrate.h"
 #include "compiler/variable_weights.h"
 #include "compiler_plugin_passes.h"
+#include "device/emulator/emulator.h"
 #include "engine_options.h"
 #include "onnx/export.h"
 #include "onnx/import.h"
@@ -69,8 +75,91 @@ void request_passes(const poprt_compile_options& o, compiler::Options& to) {
     }
 }
 
+std::vector<onnx::ModelFile> files_of(const poprt_plugin_source& s, bool allow_links) {
+  if (s.path) return onnx::files_of(std::filesystem::path(s.path), allow_links);
+  std::optional<std::filesystem::path> folder;
+  if (s.folder) folder = s.folder;
+  return onnx::files_of({static_cast<const std::byte*>(s.data), s.size}, folder, allow_links);
+}
+
+// A device of its own, for calibration.
+compiler::RunModel run_on_device(const compiler::Executable& executable) {
+  auto loaded = program::load_in_memory(executable.program, executable.weights);
+  const device::Image image{std::make_shared<const program::Program>(std::move(loaded.program)),
+                            loaded.weights, loaded.owner};
+  const std::shared_ptr<device::Engine> engine = device::EmulatedDevice().load(image, {});
+  engine->run(device::Flow::load, nullptr, nullptr);
+  return [engine](std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+    std::vector<const void*> from;
+    std::vector<void*> to;
+    for (const Tensor& t : inputs) from.push_back(t.data());
+    for (Tensor& t : outputs) to.push_back(t.mutable_data());
+    engine->run(device::Flow::main, from.data(), to.data());
+  };
+}
+
+// A model is often converted and then compiled: what was found for the first is kept for the
+// second, until another one comes.
+std::shared_ptr<compiler::CalibrationResult> remembered(const poprt_compile_options& o,
+                                                        const poprt_plugin_source& source) {
+  static std::mutex mutex;
+  static std::string last;
+  static std::shared_ptr<compiler::CalibrationResult> result;
+  Sha256 hash;
+  hash.add_sized(onnx::hash_of(files_of(source, o.allow_links != 0)));
+  for (const poprt_option& option : std::span(o.options, o.option_count))
+    hash.add_sized(option.name).add_sized(option.value);
+  for (const popef::Option& option : capi::engine_options(o, {}))
+    hash.add_sized(option.name()).add_sized(option.value());
+  if (const char* path = capi::named_option(o, "data_preprocess"))
+    hash.add_sized(MappedFile::open(path)->bytes());
+  const std::string key = hash.finish();
+  const std::lock_guard lock(mutex);
+  if (key != last) {
+    last = key;
+    result = std::make_shared<compiler::CalibrationResult>();
+  }
+  return result;
+}
+
+// What the options say about 8-bit floats.
+void take_precision(const poprt_compile_options& o, const poprt_plugin_source& source,
+                    compiler::Options& to) {
+  const auto named = [&](const char* name) -> std::string_view {
+    const char* value = capi::named_option(o, name);
+    return value ? value : std::string_view();
+  };
+  passes::PrecisionParameters& p = to.narrowing;
+  p.avoid_overflow_patterns = !named("enable_avoid_overflow_patterns").empty();
+  to.eight_bits_io = !named("eightbitsio").empty();
+  const std::string_view precision = named("precision");
+  if (precision == "fp8") to.precision = compiler::Precision::fp8;
+  if (precision == "fp8_weight") to.precision = compiler::Precision::fp8_weight;
+  const std::string_view formats = named("fp8_params");
+  p.fp8 = passes::parse_fp8_params(formats.empty() ? "F143,F143,-1,-1" : formats, "--fp8_params");
+  if (const auto names = named("fp8_skip_op_names"); !names.empty())
+    p.fp8_skip_op_names = capi::split_names(names, "fp8_skip_op_names");
+  const bool calibrates = !named("calibration_with_data").empty();
+  const std::string_view given = named("num_of_layers_keep_fp16");
+  const int64_t keep = given.empty() ? 0 : std::stoll(std::string(given));
+  if (!precision.starts_with("fp8") || (!calibrates && keep == 0)) return;
+  auto calibration = std::make_shared<compiler::Calibration>();
+  if (const auto loss = compiler::loss_named(named("calibration_loss_type")); loss && calibrates)
+    calibration->loss = *loss;
+  if (calibrates) {
+    const std::string path(named("data_preprocess"));
+    calibration->data = read_arrays(path);
+    if (calibration->data.empty())
+      fail(ErrorCode::invalid_argument, "--data_preprocess: '{}' has no arrays", path);
+  }
+  calibration->layers_to_keep = keep;
+  calibration->load = run_on_device;
+  calibration->result = remembered(o, source);
+  to.calibration = calibration;
+}
+
 // Conversion, compilation and writing share the progress of one call.
-compiler::Options make_options(const poprt_compile_options& o) {
+compiler::Options make_options(const poprt_compile_options& o, const poprt_plugin_source& source) {
   compiler::Options to;
   for (const auto& s : std::span(o.input_shapes, o.input_shape_count))
     to.input_shape[s.name] = Shape(s.shape, s.shape + s.rank);
@@ -82,6 +171,7 @@ compiler::Options make_options(const poprt_compile_options& o) {
   }
   if (o.precision == POPRT_PRECISION_FP32) to.precision = compiler::Precision::fp32;
   if (o.precision == POPRT_PRECISION_FP16) to.precision = compiler::Precision::fp16;
+  take_precision(o, source, to);
   to.winograd = static_cast<compiler::Winograd>(o.winograd);
   to.passes.assign(o.passes, o.passes + o.pass_count);
   to.skip_passes.assign(o.skip_passes, o.skip_passes + o.skip_pass_count);
@@ -220,9 +310,10 @@ size_t model_of(const std::string& input, size_t models) {
 }
 
 // Every model of a fused graph is converted and compiled as if it were alone.
-compiler::Executable compile_fused(const poprt_compile_options& o, const ir::Graph& graph) {
+compiler::Executable compile_fused(const poprt_compile_options& o,
+                                   const poprt_plugin_source& source, const ir::Graph& graph) {
   const std::vector<std::string> names = compiler::fused_names(graph);
-  const compiler::Options options = make_options(o);
+  const compiler::Options options = make_options(o, source);
   std::vector<compiler::Executable> parts;
   for (size_t k = 0; k < names.size(); k++) {
     const auto part = compiler::split_graph(graph, k);
@@ -278,10 +369,11 @@ std::map<std::string, compiler::Padding> paddings(const poprt_compile_options& o
 }
 
 // The model at several shapes.
-compiler::Executable compile_shapes(const poprt_compile_options& o, const ir::Graph& graph,
+compiler::Executable compile_shapes(const poprt_compile_options& o,
+                                    const poprt_plugin_source& source, const ir::Graph& graph,
                                     const std::vector<Shapes>& sets) {
   const auto padding = paddings(o, true);
-  compiler::Options options = make_options(o);
+  compiler::Options options = make_options(o, source);
   std::vector<compiler::Executable> parts;
   for (size_t i = 0; i < sets.size(); i++) {
     const auto copy = graph.clone();
@@ -309,11 +401,11 @@ compiler::Executable compile_source(const poprt_compile_options& o,
       fail(ErrorCode::unimplemented,
            "--input_shape: a fused model is compiled for one shape of each model, {} are given",
            sets.size());
-    return compile_fused(o, *graph);
+    return compile_fused(o, source, *graph);
   }
-  if (sets.size() > 1) return compile_shapes(o, *graph, sets);
+  if (sets.size() > 1) return compile_shapes(o, source, *graph, sets);
   paddings(o, false);
-  return compile_graph(o, make_options(o), *graph, {});
+  return compile_graph(o, make_options(o, source), *graph, {});
 }
 
 void check_options(const poprt_compile_options* o, poprt_plugin_error* error) {
@@ -330,6 +422,8 @@ void check_options(const poprt_compile_options* o, poprt_plugin_error* error) {
       const passes::PassDef& pass = passes::pass_of(name);
       checked_arguments(pass, to.pass_arguments[std::string(pass.name)]);
     }
+    if (const char* formats = capi::named_option(*o, "fp8_params"))
+      passes::parse_fp8_params(formats, "--fp8_params");
   });
 }
 
@@ -340,16 +434,9 @@ void compile(const poprt_compile_options* o, const poprt_plugin_source* source,
     say(*o, 0.8, "pack weights");
     program::write_executable(
         [&](std::span<const std::byte> bytes) { write(*sink, bytes.data(), bytes.size()); },
-        executable.program, executable.weights, executable.notes);
+        executable.program, executable.weights, executable.notes, executable.narrow);
     say(*o, 1, "done");
   });
-}
-
-std::vector<onnx::ModelFile> files_of(const poprt_plugin_source& s, bool allow_links) {
-  if (s.path) return onnx::files_of(std::filesystem::path(s.path), allow_links);
-  std::optional<std::filesystem::path> folder;
-  if (s.folder) folder = s.folder;
-  return onnx::files_of({static_cast<const std::byte*>(s.data), s.size}, folder, allow_links);
 }
 
 // Throws when they are more than fits into a PopEF file as its source.
@@ -385,7 +472,8 @@ void compile_to_popef(const poprt_compile_options* o, const poprt_plugin_source*
       blobs[b.name] = std::string(static_cast<const char*>(b.data), b.bytes);
     say(*o, 0.8, "write");
     runtime::write_popef(popef_path, runtime::executable_name(source->path), executable.program,
-                         executable.weights, blobs, capi::engine_options(*o, note));
+                         executable.weights, blobs, capi::engine_options(*o, note),
+                         executable.narrow);
     say(*o, 1, "done");
   });
 }
@@ -406,6 +494,20 @@ void set_opset(std::unique_ptr<ir::Graph>& graph, const poprt_compile_options& o
                why);
 }
 
+std::shared_ptr<const compiler::Calibration> with_log(const compiler::Calibration& calibration,
+                                                      std::string& text) {
+  auto logged = std::make_shared<compiler::Calibration>(calibration);
+  logged->log = [&text](const std::string& said) { text = said; };
+  return logged;
+}
+
+// What was chosen, beside a model that is there.
+void write_log(const std::string& text, const std::filesystem::path& model) {
+  AtomicFile file(model.parent_path() / "quantize.log");
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
+}
+
 void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
              const char* out_onnx_path, poprt_plugin_error* error) {
   plugin_guard(error, [&] {
@@ -414,15 +516,18 @@ void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
     check_fusion(*graph, *o);
     select_outputs(*graph, *o);
     change_outputs(*graph, *o);
-    compiler::Options options = make_options(*o);
+    compiler::Options options = make_options(*o, *source);
     options.input_shape = shape_sets(*o).back();  // ONNX has one: the largest
     options.keep_onnx = true;
+    std::string log;
+    if (options.calibration) options.calibration = with_log(*options.calibration, log);
     report_progress(*o, options, 0.1, 0.8);
     compiler::convert(*graph, options);
     say(*o, 0.8, "opset");
     set_opset(graph, *o);
     say(*o, 0.9, "write");
     onnx::export_file(*graph, out_onnx_path);
+    if (!log.empty()) write_log(log, out_onnx_path);
     say(*o, 1, "done");
   });
 }
@@ -473,7 +578,10 @@ void io_stat(const poprt_plugin_source* source, const poprt_plugin_sink* sink,
   plugin_guard(error, [&] { write(*sink, passes::io_statistics(*import(*source))); });
 }
 
-bool is_layer(const ir::Node& n) { return n.is("Conv") || n.is("MatMul") || n.is("Gemm"); }
+bool is_layer(const ir::Node& n) {
+  return n.is("Conv") || n.is("MatMul") || n.is("Gemm") || n.is("FP8Conv", "ai.graphcore") ||
+         n.is("FP8MatMul", "ai.graphcore");
+}
 
 // The type and name of each product's result that both models have, one line each.
 void layers(const poprt_compile_options* options, const poprt_plugin_source* original,
@@ -488,10 +596,13 @@ void layers(const poprt_compile_options* options, const poprt_plugin_source* ori
     };
     for (const ir::Node* n : after->nodes()) {
       if (!is_layer(*n)) continue;
-      // An output of the model is its Cast, which has taken the name.
+      // An output of the model is its Cast, which has taken the name; of a Gemm on 8-bit floats
+      // factors and addend follow.
       const ir::Value* v = n->output();
-      for (const ir::Use& use : n->output()->uses())
-        if (!computed(v) && use.node->is("Cast")) v = use.node->output();
+      for (int step = 0; step < 3 && !computed(v) && !v->uses().empty(); step++) {
+        const ir::Node& next = *v->uses()[0].node;
+        if (next.is("Cast") || next.is("Mul") || next.is("Add")) v = next.output();
+      }
       if (computed(v)) text += fmt::format("{} {}\n", n->op_type, v->name());
     }
     write(*sink, text);

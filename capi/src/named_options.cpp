@@ -20,6 +20,9 @@
 namespace poprt::capi {
 namespace {
 
+// In OptionRow::goes_with: an option of 8-bit floats.
+constexpr std::string_view kQuarters = "precision fp8 or fp8_weight";
+
 // Options with a grammar of their own.
 void check_grammar(std::string_view name, std::string_view value) {
   if (name == "remap_mode") {
@@ -86,13 +89,6 @@ void NamedOptions::check_together(const poprt_compile_options& o) const {
     const OptionRow& row = *find_option(name);
     if (!row.needs.empty() && !has(row.needs) && !(row.needs == "batch_size" && o.batch_size > 0))
       fail(ErrorCode::invalid_argument, "--{} needs --{}", name, row.needs);
-    // What goes with a precision goes with half of it.
-    const bool together = row.goes_with == "precision"
-                              ? chosen == "fp16" || o.precision == POPRT_PRECISION_FP16
-                              : has(row.goes_with);
-    if (!row.goes_with.empty() && !together)
-      log().warn("--{} has no effect without --{}{}", name, row.goes_with,
-                 row.goes_with == "precision" ? " fp16" : "");
   }
   if (has("calibration_with_data") && !chosen.starts_with("fp8"))
     fail(ErrorCode::invalid_argument,
@@ -112,9 +108,37 @@ void NamedOptions::check_together(const poprt_compile_options& o) const {
     fail(ErrorCode::invalid_argument,
          "--calibration_loss_type gptq goes with --precision fp8_weight, not with {}",
          chosen.empty() ? "none" : chosen);
+  for (const char* compared : {"check", "precision_compare"})
+    if (has("eightbitsio") && has(compared))
+      fail(
+          ErrorCode::invalid_argument,
+          "--{} gives both models the same inputs, and with --eightbitsio they take different ones",
+          compared);
   const auto version = values_.find("ipu_version");
   if (chosen == "fp8" && (version == values_.end() || version->second == "ipu2"))
     fail(ErrorCode::invalid_argument, "--precision fp8 needs --ipu_version ipu21, which has it");
+  warn_without_effect(o, chosen);
+}
+
+// What is no mistake, but does nothing.
+void NamedOptions::warn_without_effect(const poprt_compile_options& o,
+                                       const std::string& precision) const {
+  // What goes with a precision goes with less than f32.
+  const bool quarters = precision.starts_with("fp8");
+  const bool narrow = quarters || precision == "fp16" || o.precision == POPRT_PRECISION_FP16;
+  for (const auto& [name, value] : values_) {
+    const OptionRow& row = *find_option(name);
+    const bool together = row.goes_with.empty()          ? true
+                          : row.goes_with == "precision" ? narrow
+                          : row.goes_with == kQuarters   ? quarters
+                                                         : has(row.goes_with);
+    if (!together)
+      log().warn("--{} has no effect without --{}{}", name, row.goes_with,
+                 row.goes_with == "precision" ? " fp16" : "");
+  }
+  if (has("data_preprocess") && !has("calibration_with_data") && !has("precision_compare"))
+    log().warn(
+        "--data_preprocess has no effect without --calibration_with_data or --precision_compare");
 }
 
 void NamedOptions::refuse_unavailable() const {
@@ -145,8 +169,13 @@ void NamedOptions::take_fields(poprt_compile_options& o) {
   };
   take("batch_size", o.batch_size != 0, [&](auto& v) { o.batch_size = integer(v); });
   take("batch_axis", o.batch_axis != 0, [&](auto& v) { o.batch_axis = integer(v); });
-  take("precision", o.precision != 0,
-       [&](auto& v) { o.precision = position(v, {"", "fp32", "fp16"}); });
+  // 8-bit floats have no number among the fields: they stay an option by name.
+  if (const auto chosen = values_.find("precision");
+      chosen == values_.end() || !chosen->second.starts_with("fp8"))
+    take("precision", o.precision != 0,
+         [&](auto& v) { o.precision = position(v, {"", "fp32", "fp16"}); });
+  else if (o.precision != 0)
+    fail(ErrorCode::invalid_argument, "--precision is given twice: as a field and by name");
   take("winograd", o.winograd != 0,
        [&](auto& v) { o.winograd = position(v, {"", "off", "exact", "fast"}); });
   take("convert_version", o.convert_version != 0, [&](auto& v) { o.convert_version = integer(v); });

@@ -30,6 +30,7 @@ class NamedOptions {
   bool has(std::string_view name) const { return values_.contains(std::string(name)); }
   void read(const poprt_compile_options& o);
   void check_together(const poprt_compile_options& o) const;
+  void warn_without_effect(const poprt_compile_options& o, const std::string& precision) const;
   void refuse_unavailable() const;
   void take_fields(poprt_compile_options& o);
   void take_shapes(poprt_compile_options& o);

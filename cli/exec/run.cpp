@@ -8,6 +8,7 @@
 
 #include "common/arguments.h"
 #include "exec/commands.h"
+#include "exec/support/faithful_run.h"
 #include "exec/support/json_output.h"
 #include "exec/support/tensors.h"
 #include "exec/support/values.h"
@@ -22,6 +23,7 @@ struct Arguments {
   std::vector<std::string> inputs, inputs_pb, outputs;
   int threads = 0, iterations = 1;
   bool json = false, random = false, profile = false;
+  std::string numerics = "fast", overflow = "nan";
   CompileSettings compile;
 };
 
@@ -214,7 +216,18 @@ void print_report(const Arguments& a, const PreparedModel& model, const Executio
   print_json(j);
 }
 
+int run_as_the_chip(const Arguments& a) {
+  if (a.json || a.random || a.profile || a.iterations != 1)
+    throw Usage(
+        "--numerics faithful computes once, from files: without --json, --random, --profile "
+        "and --iterations");
+  return run_faithfully(
+      {a.model, a.inputs, a.inputs_pb, a.outputs, a.overflow == "saturate", a.compile});
+}
+
 int run(Arguments& a) {
+  if (a.numerics == "faithful") return run_as_the_chip(a);
+  if (a.overflow != "nan") throw Usage("--overflow needs --numerics faithful");
   const auto begin = Clock::now();
   const auto passed = [&] {
     return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
@@ -276,6 +289,14 @@ void add_run(CLI::App& app, std::function<int()>& action) {
       ->capture_default_str();
   c->add_flag("--profile", a->profile, "Time every instruction");
   c->add_flag("--json", a->json, "Report as JSON: one document, or nothing when it fails");
+  c->add_option("--numerics", a->numerics,
+                "fast, or faithful: with the chip's roundings, from an .onnx model; slow")
+      ->check(CLI::IsMember({"fast", "faithful"}))
+      ->capture_default_str();
+  c->add_option("--overflow", a->overflow,
+                "What a half becomes that is too large, with --numerics faithful: nan or saturate")
+      ->check(CLI::IsMember({"nan", "saturate"}))
+      ->capture_default_str();
   add_compile_options(*c, a->compile);
   c->callback([a, &action] { action = [a] { return run(*a); }; });
 }

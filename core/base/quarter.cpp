@@ -113,4 +113,54 @@ uint8_t float_to_quarter(DType dtype, float value, bool saturate) {
   return static_cast<uint8_t>(sign | code);
 }
 
+namespace {
+
+// As float_to_quarter with saturation, without a search. On the bits: numbers with a full mantissa
+// keep the upper part of it, and exponents differ by their biases; smaller ones are whole multiples
+// of the least, which the adder rounds at the last bit of a number whose unit that is.
+uint8_t encode(float value, uint32_t mantissa_bits, uint32_t bias) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value), magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return 0x80;
+  const uint32_t drop = 23 - mantissa_bits;
+  const uint32_t shifter = (127 + 23 + 1 - bias - mantissa_bits) << 23;
+  const uint32_t normal =
+      ((magnitude + ((1u << (drop - 1)) - 1) + (magnitude >> drop & 1u)) >> drop) -
+      ((127 - bias) << mantissa_bits);
+  const uint32_t small =
+      std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + std::bit_cast<float>(shifter)) -
+      shifter;
+  uint32_t code = magnitude < (127 + 1 - bias) << 23 ? small : normal;
+  if (code > 0x7f) code = 0x7f;
+  return static_cast<uint8_t>(code == 0 ? 0 : code | (bits >> 24 & 0x80u));
+}
+
+}  // namespace
+
+QuarterRounding::QuarterRounding(DType dtype, int scale)
+    : factor_(std::ldexp(1.0f, -scale)),
+      mantissa_bits_(static_cast<uint32_t>(format_of(dtype).mantissa_bits)),
+      bias_(static_cast<uint32_t>(format_of(dtype).bias)),
+      values_() {
+  for (size_t code = 0; code < values_.size(); code++)
+    values_[code] = std::ldexp(quarter_to_float(dtype, static_cast<uint8_t>(code)), scale);
+}
+
+uint8_t QuarterRounding::encode(float value) const {
+  return poprt::encode(value * factor_, mantissa_bits_, bias_);
+}
+
+void encode_quarters(DType dtype, int scale, std::span<const float> values,
+                     std::span<uint8_t> codes) {
+  POPRT_ASSERT(values.size() == codes.size());
+  const QuarterRounding format(dtype, scale);
+  for (size_t i = 0; i < values.size(); i++) codes[i] = format.encode(values[i]);
+}
+
+void decode_quarters(DType dtype, int scale, std::span<const uint8_t> codes,
+                     std::span<float> values) {
+  POPRT_ASSERT(values.size() == codes.size());
+  const QuarterRounding format(dtype, scale);
+  for (size_t i = 0; i < codes.size(); i++) values[i] = format.decode(codes[i]);
+}
+
 }  // namespace poprt

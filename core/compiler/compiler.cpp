@@ -9,8 +9,10 @@
 #include "compiler/flow/class_labels.h"
 #include "compiler/flow/specialize.h"
 #include "compiler/lower.h"
+#include "compiler/narrow.h"
 #include "compiler/onnx_metadata.h"
 #include "compiler/pipeline.h"
+#include "compiler/quantize/calibrate.h"
 #include "ir/schemas.h"
 #include "ops/common/conv.h"
 #include "ops/common/required_inputs.h"
@@ -31,6 +33,7 @@ void run_pipeline(ir::Graph& graph, const std::vector<const passes::PassDef*>& l
   manager.max_tensor_size = options.max_tensor_size;
   manager.fp16_skip_op_types = options.fp16_skip_op_types;
   manager.arguments = options.pass_arguments;
+  manager.precision = options.narrowing;
   size_t done = 0;
   manager.after_each = [&](const passes::PassReport& report, const ir::Graph& g) {
     done++;
@@ -53,7 +56,21 @@ void run_converter(ir::Graph& graph, const Options& options, const DeclaredTypes
       declared.check_names(g);
     if (options.after_pass) options.after_pass(report, g);
   };
-  run_pipeline(graph, converter_pipeline(options), checked, "PopRT conversion", 1.0);
+  checked.narrowing.fp8_weights_only = options.precision == Precision::fp8_weight;
+  std::vector<const passes::PassDef*> list = converter_pipeline(options);
+  const auto quarters = std::ranges::find(list, "float_to_fp8", &passes::PassDef::name);
+  // Formats are chosen for the products that the pass will see.
+  if (options.calibration && quarters != list.end() && options.precision != Precision::keep) {
+    const std::vector<const passes::PassDef*> before(list.begin(), quarters);
+    run_pipeline(graph, before, checked, "PopRT conversion", 0.5);
+    if (std::ranges::any_of(before, [&](const passes::PassDef* p) {
+          return passes::is_called(*p, options.stop_after);
+        }))
+      return;
+    checked.narrowing = calibrate(graph, checked);
+    list.erase(list.begin(), quarters);
+  }
+  run_pipeline(graph, list, checked, "PopRT conversion", 1.0);
 }
 
 void run_early(ir::Graph& graph, const Options& options) {
@@ -142,6 +159,7 @@ void convert(ir::Graph& graph, const Options& options) {
 
 Executable compile(ir::Graph& graph, const Options& options) {
   require_static_inputs(graph);
+  const bool has_narrow = has_narrow_constants(graph);
   run_pipeline(graph, compile_pipeline(options), options, "Graph compilation", 0.5);
   limit_winograd(graph, options.winograd);
   auto notes = class_labels_of(graph);
@@ -155,6 +173,7 @@ Executable compile(ir::Graph& graph, const Options& options) {
     if (options.progress) options.progress(0.5 + 0.5 * done, "Graph compilation");
   });
   executable.notes = notes;
+  if (has_narrow) executable.narrow = narrow_weights(executable.program, executable.weights);
   return executable;
 }
 

@@ -10,14 +10,17 @@
 #include "ir/graph.h"
 #include "passes/pass.h"
 #include "program/builder.h"
+#include "program/narrow_weights.h"
 
 namespace poprt::compiler {
 
-enum class Precision { keep, fp32, fp16 };
+enum class Precision { keep, fp32, fp16, fp8, fp8_weight };
 
 // What 3x3 convolutions may be computed by, besides direct sums: nothing; Winograd's F(2x2), which
 // rounds hardly more; F(4x4) too, where that is faster. docs/design.md states the errors.
 enum class Winograd { automatic, off, exact, fast };
+
+struct Calibration;  // compiler/quantize/calibrate.h
 
 struct Options {
   // Fixes variable dimensions. Elements of a sequence input NAME are NAME[0], NAME[1] ...
@@ -47,6 +50,10 @@ struct Options {
   int64_t rewrite_limit = INT64_MAX;
   std::string stop_after;
   std::vector<std::string> fp16_skip_op_types;  // stay f32 in an fp16 model
+  passes::PrecisionParameters narrowing;        // what the precision passes are told
+  // With it, precisions fp8 and fp8_weight take each product's formats from what they lose.
+  std::shared_ptr<const Calibration> calibration;
+  bool eight_bits_io = false;  // images enter as bytes
   // Only the converter passes without which a model may not compile: what conversion is checked
   // against.
   bool plain = false;
@@ -64,6 +71,8 @@ struct Executable {
   // What belongs beside the program in a PopEF file, by name of opaque blob: class labels that are
   // strings (flow/class_labels.h), and what the ONNX model says about itself (onnx_metadata.h).
   std::map<std::string, std::string> notes;
+  // Weights that were narrow in the model: a payload stores them so.
+  std::vector<program::NarrowWeights> narrow;
 };
 
 // Fixes shapes and runs the converter passes: what `poprt` saves as ONNX. Class labels that are

@@ -206,7 +206,17 @@ std::vector<const PassDef*> converter_pipeline(const Options& options) {
   add_requested(out, kBeforeUsers, options);
   for (const PassDef* p : passes::sort_passes(options.passes)) out.push_back(p);
   add_requested(out, kAfterUsers, options);
-  if (options.precision == Precision::fp16) out.push_back(&passes::pass_of("float_to_half"));
+  // 8-bit floats first, of numbers that nothing has rounded before; halves for the rest.
+  const bool quarters =
+      options.precision == Precision::fp8 || options.precision == Precision::fp8_weight;
+  if (quarters) out.push_back(&passes::pass_of("float_to_fp8"));
+  if (quarters || options.precision == Precision::fp16)
+    out.push_back(&passes::pass_of("float_to_half"));
+  if (quarters)
+    for (const char* name : {"fuse_consecutive_cast", "eliminate_nop_cast", "eliminate_deadend"})
+      out.push_back(&passes::pass_of(name));
+  // Last, so that passes before it look for images of floats.
+  if (options.eight_bits_io) out.push_back(&passes::pass_of("eight_bits_io"));
   add_requested(out, kLast, options);
   return out;
 }

@@ -103,6 +103,7 @@ std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassCall> c
   context.fp16_skip_op_types = options.fp16_skip_op_types;
   context.origin = options.origin;
   context.say = options.say;
+  context.precision = &options.precision;
   std::vector<PassReport> reports;
   if (!options.stop_after.empty() && std::none_of(calls.begin(), calls.end(), [&](const auto& c) {
         return is_called(*c.pass, options.stop_after);

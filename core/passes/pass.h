@@ -16,6 +16,7 @@
 
 #include "ir/graph.h"
 #include "passes/arguments.h"
+#include "passes/precision_parameters.h"
 
 namespace poprt::passes {
 
@@ -51,6 +52,7 @@ class PassContext {
   const ir::Graph* origin = nullptr;
   // Takes what a pass that looks has to say; null: the standard output.
   std::function<void(std::string_view text)> say;
+  const PrecisionParameters* precision = nullptr;  // of the precision passes; null: their defaults
 };
 
 // What a pass may change in the numbers that a graph computes.
@@ -120,6 +122,7 @@ struct PassManagerOptions {
   std::map<std::string, Arguments, std::less<>> arguments = {};
   const ir::Graph* origin = nullptr;  // null: the graph as it comes
   std::function<void(std::string_view text)> say = {};
+  PrecisionParameters precision = {};
   // Called after each pass: dump the graph, move a progress bar.
   std::function<void(const PassReport& report, const ir::Graph& graph)> after_each;
 };

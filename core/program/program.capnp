@@ -29,6 +29,14 @@ struct Anchor {
   data @3 :UInt64;  # 1 + offset into the weights; 0: none
 }
 
+# Floats of the weights that the payload has as a narrower type (program/narrow_weights.h).
+struct Narrow {
+  offset @0 :UInt64;  # in the weights as the program sees them
+  bytes @1 :UInt64;
+  exponent @2 :Int32;
+  dtype @3 :UInt8;  # poprt::DType
+}
+
 struct Program {
   arenaBytes @0 :UInt64;
   weightsBytes @1 :UInt64;
@@ -41,4 +49,5 @@ struct Program {
   outputs @8 :List(Anchor);
   notes @9 :List(Text);  # name and text by turns: what lies beside the program in a PopEF file
   stateBytes @10 :UInt64;  # of the arena's beginning: what lasts from run to run
+  narrow @11 :List(Narrow);  # weights that the payload stores in fewer bytes
 }

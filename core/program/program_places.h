@@ -42,6 +42,14 @@ inline constexpr uint32_t kInputs = 5;
 inline constexpr uint32_t kOutputs = 6;
 inline constexpr uint32_t kNotes = 7;
 inline constexpr uint32_t kStateBytes = 16;
+inline constexpr uint32_t kNarrow = 8;
 }  // namespace program
+
+namespace narrow {
+inline constexpr uint32_t kOffset = 0;
+inline constexpr uint32_t kBytes = 8;
+inline constexpr uint32_t kExponent = 16;
+inline constexpr uint32_t kDtype = 20;
+}  // namespace narrow
 
 }  // namespace poprt::program::places

@@ -11,6 +11,8 @@
 #include <thread>
 #include <tuple>
 
+#include <sys/mman.h>
+
 #include "base/capnp_message.h"
 #include "base/checked.h"
 #include "program/program_places.h"
@@ -28,7 +30,8 @@ using capnp_message::Structs;
 
 constexpr std::string_view kTag = "poprt program";
 constexpr uint16_t kMajor = 1;
-constexpr uint16_t kMinor = 1;  // 1: input anchors may have data
+// 1: input anchors may have data. 2: weights may be stored in a narrower type.
+constexpr uint16_t kMinor = 2;
 constexpr uint64_t kAlignment = 64;
 
 struct PayloadHeader {
@@ -67,7 +70,8 @@ void encode(StructBuilder& out, uint32_t pointer, const std::vector<Anchor>& anc
   }
 }
 
-std::vector<std::byte> encode(const Program& p, const Notes& notes) {
+std::vector<std::byte> encode(const Program& p, const Notes& notes,
+                              std::span<const NarrowWeights> narrow) {
   namespace at = places::program;
   namespace buffer = places::buffer;
   StructBuilder out;
@@ -93,6 +97,15 @@ std::vector<std::byte> encode(const Program& p, const Notes& notes) {
   std::vector<std::string> texts;
   for (const auto& [name, text] : notes) texts.insert(texts.end(), {name, text});
   if (!texts.empty()) out.set_texts(at::kNotes, texts);
+  if (!narrow.empty()) {
+    auto& list = out.init_structs(at::kNarrow, narrow.size());
+    for (size_t i = 0; i < list.size(); i++) {
+      list[i].set(places::narrow::kOffset, narrow[i].offset);
+      list[i].set(places::narrow::kBytes, narrow[i].bytes);
+      list[i].set(places::narrow::kExponent, narrow[i].exponent);
+      list[i].set(places::narrow::kDtype, static_cast<uint8_t>(narrow[i].dtype));
+    }
+  }
   return out.canonical_bytes();
 }
 
@@ -119,7 +132,17 @@ std::vector<Anchor> decode_anchors(const Structs& in) {
   return anchors;
 }
 
-Program decode(std::span<const std::byte> bytes, Notes& notes) {
+std::vector<NarrowWeights> decode_narrow(const Structs& in) {
+  namespace at = places::narrow;
+  std::vector<NarrowWeights> table;
+  for (size_t i = 0; i < in.size(); i++)
+    table.push_back({in[i].get<uint64_t>(at::kOffset), in[i].get<uint64_t>(at::kBytes),
+                     static_cast<DType>(in[i].get<uint8_t>(at::kDtype)),
+                     in[i].get<int32_t>(at::kExponent)});
+  return table;
+}
+
+Program decode(std::span<const std::byte> bytes, Notes& notes, std::vector<NarrowWeights>& narrow) {
   namespace at = places::program;
   namespace buffer = places::buffer;
   Message message(bytes, "executable program");
@@ -143,6 +166,7 @@ Program decode(std::span<const std::byte> bytes, Notes& notes) {
   p.save = decode_instructions(in.structs(at::kSave));
   p.inputs = decode_anchors(in.structs(at::kInputs));
   p.outputs = decode_anchors(in.structs(at::kOutputs));
+  narrow = decode_narrow(in.structs(at::kNarrow));
   const std::vector<std::string> texts = in.texts(at::kNotes);
   if (texts.size() % 2 != 0)
     fail(ErrorCode::data_loss, "executable program: {} texts in notes, expected pairs",
@@ -151,10 +175,13 @@ Program decode(std::span<const std::byte> bytes, Notes& notes) {
   return p;
 }
 
+// Large blocks in huge pages, where the machine has them to give.
 std::shared_ptr<std::byte> allocate(uint64_t bytes) {
-  constexpr std::align_val_t kPage{kWeightsAlignment};
-  return {static_cast<std::byte*>(::operator new(bytes, kPage)),
-          [](std::byte* p) { ::operator delete(p, kPage); }};
+  constexpr uint64_t kHugePage = uint64_t{2} << 20;
+  const std::align_val_t page{bytes < 2 * kHugePage ? kWeightsAlignment : kHugePage};
+  auto* memory = static_cast<std::byte*>(::operator new(bytes, page));
+  if (bytes >= 2 * kHugePage) madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
+  return {memory, [page](std::byte* p) { ::operator delete(p, page); }};
 }
 
 // The records in order of their offsets; what is empty comes before what begins there.
@@ -280,10 +307,13 @@ std::string package_of(std::span<const std::byte> payload) {
 }
 
 void write_executable(const Sink& sink, const Program& program, std::span<const Weight> weights,
-                      const Notes& notes) {
+                      const Notes& notes, std::span<const NarrowWeights> narrow) {
   verify(program);
   const auto records = sorted(program, weights);
-  const std::vector<std::byte> message = encode(program, notes);
+  std::vector<NarrowWeights> table(narrow.begin(), narrow.end());
+  check_narrow(table, program.weights_bytes);
+  const std::vector<StoredPiece> pieces = stored_pieces(table, program.weights_bytes);
+  const std::vector<std::byte> message = encode(program, notes, table);
   PayloadHeader h{};
   kTag.copy(h.tag, sizeof(h.tag));
   package().copy(h.package, sizeof(h.package) - 1);
@@ -293,18 +323,38 @@ void write_executable(const Sink& sink, const Program& program, std::span<const 
   h.program_offset = sizeof(h);
   h.program_bytes = message.size();
   h.weights_offset = align_up(h.program_offset + h.program_bytes, kWeightsAlignment);
-  h.weights_bytes = program.weights_bytes;
+  h.weights_bytes = stored_bytes(pieces);
   sink(std::as_bytes(std::span(&h, 1)));
   sink(message);
   write_zeros(sink, h.weights_offset - h.program_offset - h.program_bytes);
 
+  // Where the payload has what the weights have at `offset`, which is narrow or is not.
+  size_t next = 0;
+  const auto piece_at = [&](uint64_t offset) -> const StoredPiece& {
+    while (next + 1 < pieces.size() && pieces[next + 1].offset <= offset) next++;
+    return pieces[next];
+  };
   uint64_t at = 0;
+  std::vector<std::byte> narrowed;
   fill_in_order(records, [&](const Weight& w, std::span<const std::byte> bytes) {
-    write_zeros(sink, w.offset - at);
+    if (bytes.empty()) return;
+    const StoredPiece& piece = piece_at(w.offset);
+    if (w.offset + w.bytes > piece.offset + piece.bytes ||
+        (piece.narrow && (w.offset != piece.offset || w.bytes != piece.bytes)))
+      fail(ErrorCode::invalid_argument, "weights [{}, +{}) are narrow in part", w.offset, w.bytes);
+    const uint64_t stored = piece.stored + (w.offset - piece.offset);
+    write_zeros(sink, stored - at);
+    if (piece.narrow) {
+      narrowed.resize(piece.stored_bytes);
+      program::narrow(*piece.narrow,
+                      {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)},
+                      narrowed);
+      bytes = narrowed;
+    }
     sink(bytes);
-    at = w.offset + w.bytes;
+    at = stored + bytes.size();
   });
-  write_zeros(sink, program.weights_bytes - at);
+  write_zeros(sink, h.weights_bytes - at);
 }
 
 void write_executable(std::ostream& stream, const Program& program,
@@ -343,16 +393,26 @@ LoadedProgram read_executable(std::span<const std::byte> payload,
                               std::shared_ptr<const void> owner) {
   const PayloadHeader h = read_header(payload);
   LoadedProgram loaded;
-  loaded.program = decode(payload.subspan(h.program_offset, h.program_bytes), loaded.notes);
+  loaded.program =
+      decode(payload.subspan(h.program_offset, h.program_bytes), loaded.notes, loaded.narrow);
+  check_narrow(loaded.narrow, loaded.program.weights_bytes);
+  const std::vector<StoredPiece> pieces =
+      stored_pieces(loaded.narrow, loaded.program.weights_bytes);
   loaded.package = package_in(h);
   loaded.weights =
       h.weights_bytes == 0 ? weights : payload.subspan(h.weights_offset, h.weights_bytes);
-  if (loaded.program.weights_bytes != loaded.weights.size())
-    broken(fmt::format("the program needs {} bytes of weights, {} are there",
-                       loaded.program.weights_bytes, loaded.weights.size()));
+  if (stored_bytes(pieces) != loaded.weights.size())
+    broken(fmt::format("the program needs {} bytes of weights, {} are there", stored_bytes(pieces),
+                       loaded.weights.size()));
   verify(loaded.program);
   loaded.owner = std::move(owner);
-  if (reinterpret_cast<uintptr_t>(loaded.weights.data()) % kAlignment != 0) {
+  if (!loaded.narrow.empty()) {
+    const uint64_t bytes = loaded.program.weights_bytes;
+    const auto wide = allocate(bytes);
+    widen_all(pieces, loaded.weights, {wide.get(), bytes});
+    loaded.weights = {wide.get(), bytes};
+    loaded.owner = wide;
+  } else if (reinterpret_cast<uintptr_t>(loaded.weights.data()) % kAlignment != 0) {
     const uint64_t bytes = loaded.weights.size();
     const auto copy = allocate(bytes);
     std::memcpy(copy.get(), loaded.weights.data(), bytes);

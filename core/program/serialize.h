@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "program/builder.h"
+#include "program/narrow_weights.h"
 #include "program/program.h"
 
 namespace poprt::program {
@@ -32,11 +33,12 @@ using Notes = std::map<std::string, std::string>;
 using Sink = std::function<void(std::span<const std::byte>)>;
 
 // Writes the payload front to back. Weights are made one at a time, each in a buffer of its own
-// size; gaps between them are zeros. The same program and weights give the same bytes. Throws
-// invalid_argument when weight records overlap or lie outside `program.weights_bytes`, data_loss
-// when the program does not verify, and what `sink` and the fill functions throw.
+// size; gaps between them are zeros. What `narrow` names is stored in the type that it says; it
+// names whole records. The same program and weights give the same bytes. Throws invalid_argument
+// when weight records overlap or lie outside `program.weights_bytes`, data_loss when the program
+// does not verify, and what `sink` and the fill functions throw.
 void write_executable(const Sink& sink, const Program& program, std::span<const Weight> weights,
-                      const Notes& notes = {});
+                      const Notes& notes = {}, std::span<const NarrowWeights> narrow = {});
 void write_executable(std::ostream& stream, const Program& program,
                       std::span<const Weight> weights);
 
@@ -46,15 +48,17 @@ struct LoadedProgram {
   std::shared_ptr<const void> owner;   // keeps `weights`
   std::string package;                 // of whoever wrote it
   Notes notes;
+  std::vector<NarrowWeights> narrow;  // what the payload has in fewer bytes; `weights` are wide
 };
 
 // Reads a payload; `owner` keeps its bytes. Weights are not touched, unless the payload is not
-// 64-byte aligned: then they are copied. Everything is checked (verify() included). Throws
+// 64-byte aligned, then they are copied, or has some in a narrower type, then they are widened into
+// memory of their own. Everything is checked (verify() included). Throws
 // data_loss for broken bytes and failed_precondition for the format of a newer library.
 LoadedProgram read_executable(std::span<const std::byte> payload,
                               std::shared_ptr<const void> owner);
-// Same for a payload that without_weights() made: `weights` are those that it lacks (as many bytes
-// as the program needs, else data_loss), kept by `owner` too. Empty for a payload that has its own.
+// Same for a payload that without_weights() made: `weights` are those that it lacks (what
+// weights_of() gave, else data_loss), kept by `owner` too. Empty for a payload that has its own.
 LoadedProgram read_executable(std::span<const std::byte> payload,
                               std::span<const std::byte> weights,
                               std::shared_ptr<const void> owner);
@@ -64,7 +68,8 @@ LoadedProgram read_executable(std::span<const std::byte> payload,
 inline constexpr uint64_t kPackageBytes = 128;
 std::string package_of(std::span<const std::byte> payload);
 
-// The payload without its weights, which are then kept in a place of their own. Throws data_loss.
+// The payload without its weights, which are then kept in a place of their own, and these as the
+// payload stores them. Throws data_loss.
 std::span<const std::byte> weights_of(std::span<const std::byte> payload);
 std::vector<std::byte> without_weights(std::span<const std::byte> payload);
 

@@ -99,8 +99,8 @@ static void refuses_what_is_wrong_or_not_there(void** state) {
       {"compiler_options", "num_io_tiles=1\n", "an empty word", POPRT_INVALID_ARGUMENT},
       {"compiler_options", "=1", "KEY=VAL, found '=1'", POPRT_INVALID_ARGUMENT},
       {"compiler_options", "num_ipus=2", "one IPU", POPRT_UNIMPLEMENTED},
-      {"eightbitsio", "True", "--eightbitsio: it is not available yet", POPRT_UNIMPLEMENTED},
-      {"precision", "fp8_weight", "fp8_weight is not available yet", POPRT_UNIMPLEMENTED},
+      {"fp8_params", "F143", "--fp8_params: expected INPUT_FORMAT", POPRT_INVALID_ARGUMENT},
+      {"precision", "fp8", "needs --ipu_version ipu21", POPRT_INVALID_ARGUMENT},
   };
   poprt_compiler* c = UNTOUCHED(poprt_compiler);
   poprt_option list[2];

@@ -43,6 +43,24 @@ class Run(CommandTest):
         self.assertIn("'shape': (3,2)", header.replace(", ", ","))
         self.assertEqual(values, X)
 
+    def test_faithful_numerics_are_those_of_the_chip(self):
+        pixels = [((i * 7) % 17) / 16 for i in range(128)]
+        self.npy("image.npy", "f2", [2, 1, 8, 8], pixels)
+        half = [DIGITS, "--input_shape", "image=2,1,8,8", "--precision", "fp16", "--input", "image=image.npy"]
+        self.succeeds(*half, "--output", "scores=fast.npy")
+        text = self.succeeds(*half, "--numerics", "faithful", "--output", "scores=chip.npy")
+        self.assertIn("output scores: f16[2,10]", text)
+        fast, chip = self.read_npy(self.path("fast.npy"))[1], self.read_npy(self.path("chip.npy"))[1]
+        distance = max(abs(a - b) for a, b in zip(fast, chip))
+        self.assertTrue(0 < distance < 0.02 * max(map(abs, fast)), (fast, chip))
+        self.npy("x.npy", "f2", [2, 3], [1, 2, 3, 60000, 1, 1])
+        for word in ("nan", "saturate"):
+            self.succeeds(model("relu"), "--precision", "fp16", "--input", "x=x.npy", "--numerics", "faithful", "--overflow", word)
+        self.fails([self.relu(), "--numerics", "faithful"], "needs the ONNX model")
+        self.fails([*half, "--numerics", "faithful", "--random"], "--numerics faithful computes once", code=2)
+        self.fails([*half, "--overflow", "saturate"], "--overflow needs --numerics faithful", code=2)
+        self.fails([*half[:-1], "image=x.npy", "--numerics", "faithful"], "input 'image' is f16[2,1,8,8], given are f16 [2,3]")
+
     @unittest.skipUnless(os.path.exists(os.path.join(BIN, "../lib/libpoprt_images.so.1")), "built without Leptonica")
     def test_an_image_is_decoded_when_the_model_is_compiled(self):
         self.npy("image.npy", "u1", [17], [*b"P6 2 1 255\n", 1, 2, 3, 4, 5, 6])

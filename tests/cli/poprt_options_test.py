@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import re
 import stat
 import subprocess
@@ -69,19 +70,15 @@ class Table(OptionTest):
                     self.assertTrue(option["note"], option["name"])
 
     def test_options_that_fail_fail_with_one_line(self):
-        values = {"fp8_params": "F143,F143,0,0", "calibration_loss_type": "kld", "num_of_layers_keep_fp16": "2",
-                  "pack_args": "max_valid_num=40"}
+        values = {"pack_args": "max_valid_num=40"}
         failing = [o for o in self.table()["options"] if o["effect"] == "fails"]
-        self.assertGreater(len(failing), 5)
         for option in failing:
             with self.subTest(option["name"]):
                 words = ["--" + option["name"]]
                 if option["kind"] != "flag":
                     words.append(values.get(option["name"], "word"))
-                if option["name"] == "calibration_with_data":
-                    words += ["--data_preprocess", "d.pickle", "--precision", "fp8_weight"]
                 said = self.fails(["-i", DIGITS, *SHAPE, *words], "--")
-                self.assertIn("fp8_weight is not available yet" if len(words) > 3 else option["note"], said)
+                self.assertIn(option["note"], said)
 
     def test_recorded_options_are_in_the_metadata(self):
         samples = {"text": "word", "integer": "3", "number": "0.5", "names": "before_add,after_matmul",
@@ -93,8 +90,7 @@ class Table(OptionTest):
             with self.subTest(option["name"]):
                 name = option["name"]
                 value = own.get(name, samples.get(option["kind"], "1"))
-                more = {"enable_avoid_overflow_patterns": ["--precision", "fp16"]}.get(name, [])
-                found = self.recorded("--" + name, *([] if option["kind"] == "flag" else [value]), *more)
+                found = self.recorded("--" + name, *([] if option["kind"] == "flag" else [value]))
                 if name == "popart_options":
                     self.assertEqual(found["popart.numIOTiles"], "3")
                 else:
@@ -418,8 +414,7 @@ class Precision(OptionTest):
     def test_precision(self):
         self.succeeds("-i", DIGITS, *SHAPE, "--precision", "fp16")
         self.assertIn("dtype - f16", self.succeeds("-i", "digits.optimized.onnx", "--show"))
-        for precision in (["fp8", "--ipu_version", "ipu21"], ["fp8_weight"]):
-            self.fails(["-i", DIGITS, *SHAPE, "--precision", *precision], f"{precision[0]} is not available yet")
+        self.misused(["-i", DIGITS, *SHAPE, "--precision", "fp8"], "--ipu_version ipu21")
         self.misused(["-i", DIGITS, "--precision", "int3"], "fp8_weight", "'int3'")
 
     def test_fp16_skip_op_types(self):
@@ -480,6 +475,58 @@ class Precision(OptionTest):
             self.assertEqual(len(histogram.split()), 32)
         worst = [float(d) for d in re.findall(r"^(\S+) (?:Conv|Gemm) \S+$", log.split("worst first")[1], re.M)]
         self.assertEqual(worst, sorted(worst, reverse=True))
+
+    def test_fp8_weights_make_a_smaller_file(self):
+        sizes = {}
+        for precision in ("fp32", "fp16", "fp8_weight"):
+            self.succeeds("-i", DIGITS, *SHAPE, "--winograd", "off", "--precision", precision, "--popef_name", precision + ".popef")
+            sizes[precision] = os.path.getsize(self.path(precision + ".popef"))
+        self.assertLess(sizes["fp16"], 0.62 * sizes["fp32"])
+        self.assertLess(sizes["fp8_weight"], 0.4 * sizes["fp32"])
+
+    def test_fp8_params_and_nodes_that_stay(self):
+        fp8 = ["-i", DIGITS, *SHAPE, "--precision", "fp8", "--ipu_version", "ipu21"]
+        for wrong in ("F143", "F143,F143,0,40", "F144,F143,0,0"):
+            self.misused([*fp8, "--fp8_params", wrong], "--fp8_params: expected", wrong)
+        self.succeeds(*fp8)
+        every = self.tree()["digits.optimized.onnx"]
+        self.assertEqual((every.count(b"FP8Conv"), every.count(b"FP8MatMul")), (3, 2))
+        self.succeeds(*fp8, "--fp8_skip_op_names", "/0/Conv,/15/Gemm")
+        some = self.tree()["digits.optimized.onnx"]
+        self.assertEqual((some.count(b"FP8Conv"), some.count(b"FP8MatMul")), (2, 1))
+        said = self.run_command(*fp8, "--fp8_skip_op_names", "no_such_node").err
+        self.assertIn("'no_such_node'", said)
+        self.succeeds(*fp8, "--num_of_layers_keep_fp16", "4")
+        kept = self.tree()["digits.optimized.onnx"]
+        self.assertEqual(kept.count(b"FP8Conv") + kept.count(b"FP8MatMul"), 1)
+        self.assertEqual(self.tree()["quantize.log"].count(b": stays fp16\n"), 4)
+
+    def test_data_that_is_none(self):
+        class Hostile:
+            def __reduce__(self):
+                return os.system, ("touch " + marker,)
+
+        marker = self.path("ran")
+        fp8 = ["-i", DIGITS, *SHAPE, "--precision", "fp8_weight", "--calibration_with_data", "--data_preprocess"]
+        self.fails([*fp8, "nowhere"], "'nowhere'")
+        for data, fact in ((b"text", "is no pickle of arrays"), (b"", "it is empty"), (pickle.dumps([1]), "expected a dict"),
+                           (pickle.dumps({"image": Hostile()}), ".system'"), (pickle.dumps({"image": 1}), "'image' is no NumPy array"),
+                           (pickle.dumps({}), "'data' has no arrays")):
+            self.write("data", data)
+            self.fails([*fp8, "data"], fact)
+        self.assertFalse(os.path.exists(marker))
+
+    def test_eightbitsio_needs_images(self):
+        self.fails(["-i", DIGITS, *SHAPE, "--eightbitsio"], "--eightbitsio: expected an input of images")
+        self.misused(["-i", DIGITS, *SHAPE, "--eightbitsio", "--check"], "--check", "--eightbitsio")
+
+    def test_precision_compare_and_check_of_fp8(self):
+        self.succeeds("-i", DIGITS, *SHAPE, "--precision", "fp8", "--ipu_version", "ipu21", "--precision_compare", "--check")
+        log = self.tree()["precision_compare.log"].decode()
+        found = re.findall(r"^(?:FP8Conv|FP8MatMul) \S+: MSE (\S+) MAE \S+ SNR (\S+)", log, re.M)
+        self.assertEqual(len(found), 5, log[:200])
+        for mse, snr in found:
+            self.assertTrue(0 < float(mse) and 1e-5 < float(snr) < 0.1, log[:500])
 
     def test_precision_compare_of_a_model_without_layers(self):
         self.succeeds("-i", model("relu"), "--precision_compare")

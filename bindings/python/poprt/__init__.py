@@ -12,7 +12,7 @@ from typing import Any as _Any, Callable as _Callable, Union as _Union
 
 from . import _load
 from . import poprt_raw as _raw
-from . import errors, compiler, runtime, utils, backends, backend, passes, converter  # noqa: F401  in the order of what needs what
+from . import errors, compiler, runtime, utils, backends, backend, passes, quantizer, converter  # noqa: F401  in the order of what needs what
 from . import optimizer, frontend, profile  # noqa: F401
 from ._describe import DataDesc, DataType
 from ._log import LogSubscription
@@ -26,7 +26,7 @@ from .runtime import Runner, RuntimeConfig
 __all__ = ["Backend", "Compiler", "CompilerOptions", "Converter", "DataDesc", "DataType", "Error", "Executable", "LogSubscription",
            "Pass", "PassManager", "Runner", "RuntimeConfig", "backend", "backends", "bytes_copied", "compiler", "converter",
            "dump_popef", "errors", "export_popef_feed", "export_popef_tensor", "frontend", "get_pass", "get_registered_passes",
-           "optimizer", "passes", "profile", "runtime", "set_log_level", "subscribe_log", "utils", "version"]
+           "optimizer", "passes", "profile", "quantizer", "runtime", "set_log_level", "subscribe_log", "utils", "version"]
 __version__ = _raw.raw_version_string()
 
 _load.check_version()

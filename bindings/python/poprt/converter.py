@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import tempfile
@@ -9,6 +10,7 @@ from typing import Any, Iterable, Mapping, Optional, Sequence, TypeVar, Union
 
 from ._conversion import convert, names_of, read_model
 from .compiler import Compiler
+from .quantizer import METADATA_KEY
 
 __all__ = ["Converter", "MFConverter"]
 
@@ -39,6 +41,7 @@ class Converter:
 
     The arguments are options of command ``poprt``: docs/options.md says what each does. One that tunes a chip is recorded
     when the model is compiled with it (``CompilerOptions.options``); one that is not available is an UnimplementedError.
+    ``quantize`` leaves 8-bit floats to ``quantizer.quantize``, which chooses them by data.
     Where nobody gives ``convert_version``, the model gets opset 11 or, with a warning, the lowest one above it that its
     operators allow; None keeps the model's own. 64-bit integers become 32-bit, those of inputs and outputs too:
     ``skip_passes="int64_to_int32"`` keeps them. There is no progress bar that ``disable_progress_bar`` could take away.
@@ -81,8 +84,17 @@ class Converter:
         self.options.update((name, text) for name, text in texts.items() if text)
         self.options.update((name, str(number)) for name, number in numbers.items() if number is not None)
         self.options["narrow_int64"] = "True"
-        if quantize:
-            self.options["calibration_with_data"] = "True"
+        # 8-bit floats are of one chip, and their formats have another default here than on the command line.
+        self.deferred: dict[str, str] = {}
+        if precision in ("fp8", "fp8_weight"):
+            self.options.update(ipu_version="ipu21", fp8_params=fp8_params or _FP8_PARAMS)
+            if quantize:  # quantizer.quantize chooses formats, of numbers that nothing has rounded before
+                for name in ("fp8_params", "fp8_skip_op_names", "fp16_skip_op_types", "enable_avoid_overflow_patterns"):
+                    if name in self.options:
+                        self.deferred[name] = self.options.pop(name)
+                del self.options["precision"], self.options["ipu_version"]
+        elif quantize:
+            raise ValueError(f"quantize goes with precision fp8 or fp8_weight, given {precision!r}")
         # What runs behind the default passes: names, also of passes in Python, and instances.
         self.used_passes = names_of(used_passes)
         if self.used_passes:
@@ -96,7 +108,10 @@ class Converter:
     def convert(self, model: _Model) -> _Model:
         """The converted model, of the type of ``model`` (onnx.ModelProto). What belongs to it in other files is not
         found: load it with its external data."""
-        return convert(model, self.options, self.used_passes, self.logger)
+        made = convert(model, self.options, self.used_passes, self.logger)
+        if self.deferred:
+            made.metadata_props.add(key=METADATA_KEY, value=json.dumps(self.deferred))  # type: ignore[attr-defined]
+        return made
 
 
 class MFConverter:

@@ -63,14 +63,15 @@ def random_inputs(inputs: Mapping[str, tuple[Sequence[int], Any]], seed: int = 0
 
 def convert_float_to_uint8(values: np.ndarray, format: str = "F143", scale: int = 0) -> np.ndarray:
     """Bytes of IPU 8-bit floats: ``F143`` (1 sign, 4 exponent, 3 mantissa bits, bias 8) or ``F152`` (bias 16), of
-    ``values * 2**scale``, rounded to nearest, ties to even, saturated; NaN is 0x80.
+    ``values / 2**scale``, rounded to nearest, ties to even, saturated; NaN is 0x80. What the bytes stand for is their value times
+    ``2**scale``, as FP8MatMul and CastToFP8 have it.
 
     Source of the formats: https://arxiv.org/abs/2206.02915.
     """
     if format not in ("F143", "F152"):
         raise ValueError(f"format must be F143 or F152, given {format!r}")
     mantissa, bias = (3, 8) if format == "F143" else (2, 16)
-    x = np.asarray(values, np.float64) * 2.0**scale
+    x = np.asarray(values, np.float64) * 2.0**-scale
     nan = np.isnan(x)
     sign = np.signbit(x) & ~nan
     largest = 2.0 ** ((1 << (7 - mantissa)) - 1 - bias) * (2 - 2.0**-mantissa)

@@ -3,6 +3,7 @@
 // so their values are stored in f16 and nothing else changes.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string_view>
 #include <unordered_set>
 
@@ -39,12 +40,75 @@ void warn_of_missing(Graph& graph, std::span<const std::string> types) {
       log().warn("--fp16_skip_op_types: no operator {} is left in the model", type);
 }
 
+// Squares, sums of many numbers and exponentials, and what takes their results back into the range
+// of f16: a root, a quotient or a product.
+std::unordered_set<const Node*> overflow_patterns(Graph& graph) {
+  std::unordered_set<const Node*> found;
+  const auto grows = [](const Node& n) {
+    if (n.is("Mul")) return n.input(0) == n.input(1);
+    if (n.is("Pow")) {
+      const auto exponent = const_scalar(n.input(1));
+      return !exponent || *exponent > 1;
+    }
+    return n.is("Exp") || n.is("ReduceL2") || n.is("CumSum") ||
+           (n.op_type.starts_with("Reduce") && n.op_type.find("Sum") != std::string::npos) ||
+           n.is("ReduceMean") || n.is("ReduceProd") || n.is("ReduceL1");
+  };
+  std::unordered_set<const Node*> large;  // whose results may be
+  for_each_node(graph, [&](Node& n) {
+    if (!n.output() || n.output()->dtype() != DType::f32) return;
+    const bool behind = std::ranges::any_of(n.inputs(), [&](const ir::Value* v) {
+      return v && v->producer() && large.contains(v->producer());
+    });
+    const bool shrinks = n.is("Sqrt") || n.is("Reciprocal") || n.is("Log") || n.is("Div");
+    if (grows(n) || (behind && (n.is("Add") || n.is("Mul"))))
+      large.insert(&n);
+    else if (!behind || !shrinks)
+      return;
+    found.insert(&n);
+  });
+  return found;
+}
+
+// Between two nodes that stay f32 values do, too: a cast to f16 and back would lose what they are
+// spared for.
+void keep_wide_between(Graph& graph, const std::function<bool(const Node&)>& skipped) {
+  std::vector<Node*> casts;
+  for_each_node(graph, [&](Node& n) {
+    if (!skipped(n)) return;
+    for (size_t i = 0; i < n.inputs().size(); i++) {
+      if (!n.input(i)) continue;
+      Node* widening = producer_if(n.input(i), "Cast");
+      Node* narrowing = widening ? producer_if(widening->input(0), "Cast") : nullptr;
+      if (!narrowing || n.input(i)->dtype() != DType::f32 ||
+          narrowing->input(0)->dtype() != DType::f32 || !narrowing->input(0)->producer() ||
+          !skipped(*narrowing->input(0)->producer()))
+        continue;
+      casts.push_back(widening);
+      n.set_input(i, narrowing->input(0));
+    }
+  });
+  std::ranges::sort(casts);
+  const auto repeated = std::ranges::unique(casts);
+  casts.erase(repeated.begin(), repeated.end());
+  for (Node* cast : casts)
+    if (!is_used(cast->output())) erase_if_dead(cast);
+}
+
 void run(Graph& graph, PassContext& context) {
   if (!context.allow()) return;
-  int64_t clipped = 0;
+  int64_t clipped = 0, raised = 0;
+  static const PrecisionParameters kStandard;
+  const PrecisionParameters& p = context.precision ? *context.precision : kStandard;
+  const bool avoids = p.avoid_overflow_patterns || context.flag("enable_avoid_overflow_patterns");
+  const std::unordered_set<const Node*> prone =
+      avoids ? overflow_patterns(graph) : std::unordered_set<const Node*>();
   std::vector<std::string> types = context.names("skip_op_types");
   types.insert(types.end(), context.fp16_skip_op_types.begin(), context.fp16_skip_op_types.end());
-  const auto skipped = [&](const Node& n) { return std::ranges::count(types, n.op_type) != 0; };
+  const auto skipped = [&](const Node& n) {
+    return prone.contains(&n) || std::ranges::count(types, n.op_type) != 0 ||
+           std::ranges::count(p.fp16_skip_op_names, n.name) != 0;
+  };
   warn_of_missing(graph, types);
   retype(graph, {.from = DType::f32,
                  .to = DType::f16,
@@ -60,14 +124,20 @@ void run(Graph& graph, PassContext& context) {
                            x = std::copysign(kLargest, x);
                            clipped++;
                          }
-                         if (values.size() == 1 && x != 0 && std::abs(x) < kSmallest)
+                         if (values.size() == 1 && x != 0 && std::abs(x) < kSmallest) {
                            x = std::copysign(kSmallest, x);
+                           raised++;
+                         }
                        }
                        return tensor_of(DType::f16, t.shape(), values);
                      }});
   if (clipped > 0)
     log().warn("float_to_half: {} constants were beyond the range of f16 and became +-{}", clipped,
                kLargest);
+  if (raised > 0)
+    log().warn("float_to_half: {} constants were too small for f16 and became +-{}", raised,
+               kSmallest);
+  keep_wide_between(graph, skipped);
 }
 
 }  // namespace

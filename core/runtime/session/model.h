@@ -14,6 +14,7 @@
 #include "device/device.h"
 #include "device/device_manager.h"
 #include "popef/types.h"
+#include "program/narrow_weights.h"
 #include "program/program.h"
 
 namespace poprt::popef {
@@ -52,6 +53,8 @@ struct Model {
   std::vector<std::pair<std::string, std::string>> onnx_metadata;
   // What its branches are, from opaque blob kBranches (session/branches.h); null: it has none.
   std::shared_ptr<const Branches> branches;
+  // What of the weights its payload stores in fewer bytes, and does again when it is saved.
+  std::vector<program::NarrowWeights> narrow;
 
   // The random seed of a model whose file has no value for it: sessions generate it.
   bool is_seed(size_t input) const;

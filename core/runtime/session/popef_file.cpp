@@ -51,13 +51,16 @@ std::shared_ptr<Model> make(std::string name, program::LoadedProgram loaded,
   device::Image image;
   image.program = std::make_shared<const program::Program>(std::move(loaded.program));
   image.weights = loaded.weights;
+  const std::vector<program::NarrowWeights> narrow = std::move(loaded.narrow);
   // Weights may have moved to memory of their own; `file` and `payload` need the first owner.
   struct Owners {
     std::shared_ptr<const void> first, second;
   };
   image.owner = std::make_shared<Owners>(Owners{std::move(loaded.owner), std::move(owner)});
-  return std::make_shared<Model>(*make_model(std::move(name), std::move(image), file, payload,
-                                             std::move(metadata), input_data));
+  auto made = std::make_shared<Model>(*make_model(std::move(name), std::move(image), file, payload,
+                                                  std::move(metadata), input_data));
+  made->narrow = narrow;
+  return made;
 }
 
 // What a program means is settled by the kernels that run it.
@@ -230,10 +233,12 @@ struct Parts {
   program::Program program;
   std::vector<program::Weight> weights;
   std::vector<std::pair<popef::TensorDataInfo, program::Weight>> variables;
+  std::vector<program::NarrowWeights> narrow;
 };
 
-Parts take_apart(const program::Program& program, std::span<const program::Weight> weights) {
-  Parts parts{program, {}, {}};
+Parts take_apart(const program::Program& program, std::span<const program::Weight> weights,
+                 std::span<const program::NarrowWeights> narrow) {
+  Parts parts{program, {}, {}, {narrow.begin(), narrow.end()}};
   program::Program& p = parts.program;
   for (program::Anchor& a : p.inputs)
     for (const program::Weight& w : weights) {
@@ -257,6 +262,7 @@ Parts take_apart(const program::Program& program, std::span<const program::Weigh
     if (w.offset < end) parts.weights.push_back(w);
   for (const program::Weight& w : parts.weights) end = std::max(end, w.offset + w.bytes);
   p.weights_bytes = std::min(p.weights_bytes, align_up(end, 64));
+  std::erase_if(parts.narrow, [&](const auto& n) { return n.offset + n.bytes > p.weights_bytes; });
   return parts;
 }
 
@@ -265,6 +271,8 @@ Parts take_apart(const Model& model) {
   std::vector<uint64_t> borders = {0, model.image.weights.size()};
   for (const program::Anchor& a : model.inputs())
     if (a.data != program::kNoData) borders.insert(borders.end(), {a.data, a.data + a.bytes()});
+  for (const program::NarrowWeights& n : model.narrow)
+    borders.insert(borders.end(), {n.offset, n.offset + n.bytes});
   std::sort(borders.begin(), borders.end());
   std::vector<program::Weight> weights;
   for (size_t i = 1; i < borders.size(); i++) {
@@ -274,7 +282,7 @@ Parts take_apart(const Model& model) {
                          std::memcpy(to.data(), from.data(), to.size());
                        }});
   }
-  return take_apart(model.program(), weights);
+  return take_apart(model.program(), weights, model.narrow);
 }
 
 // Whether the payload of a model in memory holds what has blobs of its own in a file: the data of
@@ -287,10 +295,12 @@ bool has_more_than_a_file(const Model& model) {
 }
 
 void write_executable(popef::Writer& writer, const std::string& name, const Parts& parts) {
-  const auto blob = writer.createExecutable(name);
+  const bool bytes =
+      std::ranges::any_of(parts.narrow, [](const auto& n) { return dtype_bits(n.dtype) <= 8; });
+  const auto blob = writer.createExecutable(name, bytes);
   program::write_executable(
-      [&](std::span<const std::byte> bytes) { blob->write(bytes.data(), bytes.size()); },
-      parts.program, parts.weights);
+      [&](std::span<const std::byte> piece) { blob->write(piece.data(), piece.size()); },
+      parts.program, parts.weights, {}, parts.narrow);
   blob->close();
 }
 
@@ -310,8 +320,9 @@ void write_variables(popef::Writer& writer, const std::string& name, const Parts
 void write_popef(const std::filesystem::path& path, const std::string& name,
                  const program::Program& program, std::span<const program::Weight> weights,
                  const std::map<std::string, std::string>& opaque,
-                 std::vector<popef::Option> engine_options) {
-  const Parts parts = take_apart(program, weights);
+                 std::vector<popef::Option> engine_options,
+                 std::span<const program::NarrowWeights> narrow) {
+  const Parts parts = take_apart(program, weights, narrow);
   popef::Metadata metadata = make_metadata(name, program);
   metadata.setEngineOptions(std::move(engine_options));
   popef::FileWriter writer(path.string());
@@ -423,8 +434,13 @@ void save_parts(const Model& model, const std::filesystem::path& executable,
     return;
   }
   const std::vector<std::byte> program = program::without_weights(payload.bytes);
-  const std::span<const std::byte> weights = model.image.weights;
   const std::string name(kWeightsName);
+  // As they are stored; of a payload without weights they are apart already.
+  std::span<const std::byte> weights = program::weights_of(payload.bytes);
+  popef::Payload apart;
+  if (weights.empty() && model.blobs)
+    if (const auto* tensor = model.blobs->findTensor(name))
+      weights = (apart = tensor->payload()).bytes;
   const popef::TensorInfo info(popef::DataType::U8, {static_cast<int64_t>(weights.size())});
   std::erase_if(metadata.anchors(), [&](const popef::Anchor& a) { return a.name() == name; });
   metadata.anchors().emplace_back(name, "", info, popef::TensorType::UNKNOWN,

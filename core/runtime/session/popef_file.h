@@ -53,11 +53,13 @@ std::shared_ptr<const Model> open_payload(std::string name, std::span<const std:
 std::string executable_name(const std::filesystem::path& path);
 
 // Writes metadata, executable, the data of inputs as tensor blobs, and opaque blobs by name; the
-// file appears complete, or not at all.
+// file appears complete, or not at all. An executable with weights in 8 bits is compressed: they
+// are widened when it is loaded, so that they need not lie in the file as they are.
 void write_popef(const std::filesystem::path& path, const std::string& name,
                  const program::Program& program, std::span<const program::Weight> weights,
                  const std::map<std::string, std::string>& opaque = {},
-                 std::vector<popef::Option> engine_options = {});
+                 std::vector<popef::Option> engine_options = {},
+                 std::span<const program::NarrowWeights> narrow = {});
 
 // Writes a model that was opened: a PopEF file again byte for byte, a payload or the blobs of
 // several files as a new file. Throws failed_precondition for a model made by hand.

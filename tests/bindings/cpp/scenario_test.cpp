@@ -482,8 +482,8 @@ TEST(scenario, s52_options_by_name) {
   EXPECT_EQ(metadata.engineOptions().at(1).value(), "32");
   EXPECT_NE(Compiler::listOptions().find("num_io_tiles"), std::string::npos);
   for (const auto& [name, code] : {std::pair("nonsense", ErrorCode::invalid_argument),
-                                   std::pair("eightbitsio", ErrorCode::unimplemented)}) {
-    options.options = {{name, "True"}};
+                                   std::pair("compiler_options", ErrorCode::unimplemented)}) {
+    options.options = {{name, "num_ipus=2"}};
     fails([&] { Compiler::compile(model("affine.onnx"), {}, options); }, code, {name});
   }
 }

@@ -28,8 +28,8 @@ func TestScenario52OptionsByName(t *testing.T) {
 	if counts := must(poprt.IOStatistics(model("affine.onnx"))); !strings.Contains(counts, "inputs: 1") {
 		t.Fatal(counts)
 	}
-	for name, code := range map[string]poprt.Code{"nonsense": poprt.InvalidArgument, "eightbitsio": poprt.Unimplemented} {
-		_, err := poprt.Compile(model("affine.onnx"), &poprt.CompileOptions{Options: map[string]string{name: "True"}})
+	for name, code := range map[string]poprt.Code{"nonsense": poprt.InvalidArgument, "compiler_options": poprt.Unimplemented} {
+		_, err := poprt.Compile(model("affine.onnx"), &poprt.CompileOptions{Options: map[string]string{name: "num_ipus=2"}})
 		fails(t, err, code, name)
 	}
 }

@@ -113,13 +113,13 @@ class ConverterTest(unittest.TestCase):
     def test_arguments_become_options(self):
         made = Converter(input_shape={"a": [1, 2], "b": (3,)}, used_passes=["p", "q"], skip_passes="r, s", remap_mode=["before_add"],
                          enable_insert_remap=True, serialize_matmul={"m": "4/input_channels/True", "n": "2"}, max_tensor_size=64,
-                         remove_outputs=["y"], checkpoints="w", batch_size=3, batch_axis=0, convert_version=13, quantize=True,
+                         remove_outputs=["y"], checkpoints="w", batch_size=3, batch_axis=0, convert_version=13,
                          apply_hcsr={"fp32,[512,1]": 50}, pack_args={"max_valid_num": 40}, fp8_params="F152,F143,0,0")
         self.assertEqual(made.options, {
             "input_shape": "a=1,2\nb=3", "passes": "p,q", "skip_passes": "r, s", "remap_mode": "before_add",
             "enable_insert_remap": "True", "serialize_matmul": "m=4/input_channels/True\nn=2", "max_tensor_size": "64",
             "remove_outputs": "y", "checkpoints": "w", "batch_size": "3", "batch_axis": "0", "convert_version": "13",
-            "calibration_with_data": "True", "apply_hcsr": "fp32,[512,1],50", "pack_args": "max_valid_num=40",
+            "apply_hcsr": "fp32,[512,1],50", "pack_args": "max_valid_num=40",
             "fp8_params": "F152,F143,0,0", "precision": "fp32", "narrow_int64": "True"})
 
     def test_every_argument_is_taken_or_refused_by_name(self):
@@ -129,8 +129,8 @@ class ConverterTest(unittest.TestCase):
                   "serialize_matmul_add": {"m/a": "2"}, "merge_matmul": "a,b", "merge_matmul_add": "a,b", "merge_moe": "a,b",
                   "batch_size": 2, "apply_hcsr": {"fp32,[1]": 2}, "used_passes": ["sort_graph"], "remove_outputs": ["none"],
                   "remap_mode": ["before_add"], "precision": "fp16", "convert_version": 13, "batch_axis": 0}
-        refused = {"eightbitsio", "pack_args", "fp8_skip_op_names", "fp8_params", "apply_hcsr"}
-        wrong = {"quantize": InvalidArgumentError, "batch_size": InvalidArgumentError, "batch_axis": InvalidArgumentError,
+        refused = {"pack_args", "apply_hcsr"}
+        wrong = {"quantize": ValueError, "eightbitsio": InvalidArgumentError, "batch_size": InvalidArgumentError, "batch_axis": InvalidArgumentError,
                  "checkpoints": NotFoundError, "remove_outputs": NotFoundError}
         for name in [*DEFAULTS, *LISTS]:
             if name in ("input_shape", "logger"):
@@ -143,13 +143,16 @@ class ConverterTest(unittest.TestCase):
                 else:
                     with self.assertRaises(error) as raised:
                         self.convert(**options)
-                    word = {"quantize": "calibration_with_data"}.get(name, name)
-                    self.assertIn(f"--{word}", str(raised.exception))
+                    self.assertIn("quantize goes with" if name == "quantize" else f"--{name}", str(raised.exception))
 
     def test_precision_and_check(self):
         self.assertIn("dtype - f16", self.convert(input_shape={"x": [2, 4]}, precision="fp16", check=True).show())
-        with self.assertRaisesRegex(UnimplementedError, "fp8_weight is not available yet"):
-            self.convert(precision="fp8_weight")
+        self.assertIn("dtype - f16", self.convert(input_shape={"x": [2, 4]}, precision="fp8_weight").show())
+        self.assertEqual(Converter(precision="fp8").options, {"precision": "fp8", "ipu_version": "ipu21", "fp8_params": "F143,F143,0,0",
+                                                             "lowest_opset": "11", "narrow_int64": "True"})
+        left = Converter(precision="fp8", quantize=True, fp8_skip_op_names="a,b")
+        self.assertEqual(left.options, {"lowest_opset": "11", "narrow_int64": "True"})
+        self.assertEqual(left.deferred, {"fp8_params": "F143,F143,0,0", "fp8_skip_op_names": "a,b"})
         with self.assertRaisesRegex(InvalidArgumentError, "expected fp32, fp16, fp8 or fp8_weight, found 'int3'"):
             self.convert(precision="int3")
 
@@ -170,9 +173,9 @@ class NamedOptions(unittest.TestCase):
         self.assertEqual((noted.name(), noted.value()), ("num_io_tiles", "32"))
         self.assertIn("num_io_tiles", Compiler.list_options())
         self.assertIn("inputs: 1", Compiler.io_statistics(path))
-        for name, error in (("nonsense", InvalidArgumentError), ("eightbitsio", UnimplementedError)):
+        for name, error in (("nonsense", InvalidArgumentError), ("compiler_options", UnimplementedError)):
             with self.assertRaisesRegex(error, name):
-                Compiler.compile(path, None, CompilerOptions(options={name: "True"}))
+                Compiler.compile(path, None, CompilerOptions(options={name: "num_ipus=2"}))
 
     def test_options_of_the_chip_are_recorded(self):
         options = CompilerOptions(input_shape={"x": [2, 4]}, num_io_tiles=32, partials_type="float", enable_outlining=False,

@@ -171,7 +171,7 @@ class PoprtScripts(Popef):
             np.testing.assert_array_equal(np.abs(np.abs(x) - values[codes & 127]), nearest)
             special = poprt.utils.convert_float_to_uint8(np.array([np.inf, -np.inf, np.nan, -0.0, 1e30]), name)
             np.testing.assert_array_equal(special, [127, 255, 128, 0, 127])
-        np.testing.assert_array_equal(poprt.utils.convert_float_to_uint8(np.array([0.5]), "F143", 1),
+        np.testing.assert_array_equal(poprt.utils.convert_float_to_uint8(np.array([0.5]), "F143", -1),
                                       poprt.utils.convert_float_to_uint8(np.array([1.0]), "F143", 0))
 
 

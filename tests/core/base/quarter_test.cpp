@@ -97,6 +97,48 @@ TEST(Quarter, EveryCodeRoundTrips) {
     }
 }
 
+TEST(Quarters, WholeTensorsRoundAsTheTableSays) {
+  std::mt19937 random(11);
+  for (const Format& f : kFormats) {
+    if (f.dtype != DType::f8_143 && f.dtype != DType::f8_152) continue;
+    std::vector<float> values = {0.0f, -0.0f, 1e9f, -1e9f, 1e-30f, -1e-30f, 1e-42f};
+    for (int code = 0; code < 128; code++) {
+      const double low = value_of(f, code);
+      values.push_back(static_cast<float>(low));
+      values.push_back(static_cast<float>(-low));
+      if (code == 127) break;
+      const double high = value_of(f, code + 1), middle = (low + high) / 2;
+      // Halves, and what lies a bit above and below.
+      for (const double v : {middle, middle * (1 + 1e-6), middle * (1 - 1e-6)}) {
+        values.push_back(static_cast<float>(v));
+        values.push_back(static_cast<float>(-v));
+      }
+    }
+    std::uniform_real_distribution<double> exponent(-20, std::log2(f.largest));
+    for (int i = 0; i < 3000; i++)
+      values.push_back(static_cast<float>(std::pow(2.0, exponent(random)) * (i % 2 ? 1 : -1)));
+    for (const int scale : {-32, -3, 0, 7, 31}) {
+      std::vector<float> scaled;
+      for (const float v : values) scaled.push_back(std::ldexp(v, scale));
+      std::vector<uint8_t> bytes(scaled.size());
+      encode_quarters(f.dtype, scale, scaled, bytes);
+      std::vector<float> back(scaled.size());
+      decode_quarters(f.dtype, scale, bytes, back);
+      for (size_t i = 0; i < scaled.size(); i++) {
+        const double wanted = nearest(f, std::ldexp(static_cast<double>(scaled[i]), -scale));
+        ASSERT_EQ(static_cast<double>(back[i]), std::ldexp(wanted, scale))
+            << scaled[i] << " " << scale;
+        ASSERT_EQ(value_of(f, bytes[i]), wanted) << scaled[i] << " " << scale;
+        ASSERT_NE(bytes[i], 0x80) << "there is no negative zero";
+      }
+    }
+    const float none[] = {std::nanf("")};
+    uint8_t code = 0;
+    encode_quarters(f.dtype, 0, none, std::span(&code, 1));
+    EXPECT_EQ(code, 0x80);
+  }
+}
+
 TEST(Quarter, RoundsToNearestEven) {
   std::mt19937 random(7);
   for (const Format& f : kFormats) {

@@ -366,7 +366,8 @@ TEST(ProgramPlaces, AreThoseOfTheSchema) {
       capnp_places::header(
           "program.capnp", "poprt::program::places",
           {capnp::Schema::from<schema::Buffer>(), capnp::Schema::from<schema::Instruction>(),
-           capnp::Schema::from<schema::Anchor>(), capnp::Schema::from<schema::Program>()}));
+           capnp::Schema::from<schema::Anchor>(), capnp::Schema::from<schema::Program>(),
+           capnp::Schema::from<schema::Narrow>()}));
 }
 
 }  // namespace

@@ -64,6 +64,52 @@ TEST(FloatToHalf, SkippedOperatorsAndTheirConstantsStayFloat) {
   EXPECT_EQ(graph->outputs()[0]->name(), "y");
 }
 
+TEST(FloatToHalf, SkipsNodesByName) {
+  const auto graph = parsed(R"(
+    input %x : f32[3]
+    %a = Relu(%x)
+    %y = Relu(%a)
+    output %y
+  )");
+  graph->nodes()[1]->name = "second";
+  passes::PassManagerOptions options;
+  options.precision.fp16_skip_op_names = {"second"};
+  const passes::PassDef* list[] = {&passes::pass_of("float_to_half")};
+  passes::run_passes(*graph, list, options);
+  EXPECT_EQ(ops_of(*graph), "Relu Cast Relu Cast");
+}
+
+// The root of a sum of squares of 300 is 300 times a root, but the squares are beyond f16.
+TEST(FloatToHalf, KeepsSquaresAndSumsInFloatWhenAsked) {
+  constexpr const char* kNorm = R"(
+    input %x : f32[2,64]
+    const %axes : s64[1] = [1]
+    %q = Mul(%x, %x)
+    %s = ReduceSum(%q, %axes)
+    %r = Sqrt(%s)
+    %y = Relu(%r)
+    output %y
+  )";
+  const Tensor x = [] {
+    Tensor t = Tensor::zeros(DType::f16, {2, 64});
+    for (f16_t& v : t.mutable_values<f16_t>()) v = to_f16(300);
+    return t;
+  }();
+  for (const bool avoid : {false, true}) {
+    const auto graph = parsed(kNorm);
+    passes::PassManagerOptions options;
+    options.precision.avoid_overflow_patterns = avoid;
+    const passes::PassDef* list[] = {&passes::pass_of("float_to_half")};
+    passes::run_passes(*graph, list, options);
+    const auto y = evaluate_graph(*graph, {{"x", x}}).at("y").to_doubles();
+    EXPECT_EQ(std::isfinite(y[0]), avoid) << ir::to_text(*graph);
+    if (avoid) {
+      EXPECT_NEAR(y[0], 2400, 2);
+      EXPECT_EQ(ops_of(*graph), "Cast Mul ReduceSum Sqrt Cast Relu");
+    }
+  }
+}
+
 TEST(ComputeHalfInFloat, OnlyInputsAndOutputsStayHalf) {
   const auto graph = parsed(R"(
     input %x : f32[3,4]

@@ -210,6 +210,37 @@ TEST_F(PopefFile, ExecutableAndVariablesInTwoFiles) {
 }
 
 // Two inputs whose values come with the model, on both sides of a weight that instructions read.
+// Weights that the file has in one byte or two are what they were, however often they are saved.
+TEST_F(PopefFile, NarrowWeightsStayNarrow) {
+  for (const DType dtype : {DType::f8_152, DType::f16}) {
+    CopyModel copy(3000);
+    for (size_t i = 0; i < copy.constants.size(); i++)
+      copy.constants[i] = std::ldexp(static_cast<float>(i % 4 + 4), static_cast<int>(i % 9) - 5);
+    const program::Weight& record = copy.b.weight_records()[0];
+    const std::vector<program::NarrowWeights> narrow = {
+        {record.offset, record.bytes, dtype, dtype == DType::f16 ? 0 : -9}};
+    const fs::path one = folder / "one.popef", two = folder / "two.popef",
+                   wide = folder / "wide.popef";
+    write("wide.popef", copy);
+    write_popef(one, "copies", copy.b.program(), copy.b.weight_records(), {}, {}, narrow);
+    EXPECT_LT(fs::file_size(one) + 4000, fs::file_size(wide));
+    const auto model = open_popef(one);
+    expect_runs(model, copy);
+    EXPECT_EQ(model->narrow, narrow);
+    save_model(*model, two);
+    EXPECT_EQ(read(one), read(two));
+    // In parts, and from parts again.
+    const fs::path exe = folder / "exe.popef", variables = folder / "variables.popef";
+    save_parts(*model, exe, variables);
+    const std::vector<fs::path> paths = {exe, variables};
+    expect_runs(open_popef(paths), copy);
+    EXPECT_LT(fs::file_size(exe) + fs::file_size(variables) + 4000, fs::file_size(wide));
+    const fs::path exe_2 = folder / "exe2.popef", variables_2 = folder / "variables2.popef";
+    save_parts(*open_popef(paths), exe_2, variables_2);
+    EXPECT_EQ(read(variables), read(variables_2));
+  }
+}
+
 struct OwnData {
   OwnData() {
     const auto weights = [&](const std::vector<float>& from) {

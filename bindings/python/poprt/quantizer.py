@@ -1,0 +1,96 @@
+"""Choosing 8-bit floats for a model by what its layers lose on data, by PopRT's names."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+import tempfile
+from typing import Any, Mapping, Optional, TypeVar, Union
+
+import numpy as np
+
+from .compiler import CompilerOptions, _Compilation
+
+__all__ = ["FP8Quantizer", "SimpleQuantizer", "quantize"]
+
+_Model = TypeVar("_Model")
+_Data = Union[str, "os.PathLike[str]", Mapping[str, np.ndarray], None]
+# Where Converter(quantize=True) leaves what quantize() is to go by: among the model's own metadata.
+METADATA_KEY = "poprt.quantize"
+
+
+def _deferred(model: Any) -> dict[str, str]:
+    """Takes the options that the converter has left in ``model`` out of it."""
+    for index, entry in enumerate(getattr(model, "metadata_props", ())):
+        if entry.key == METADATA_KEY:
+            options = json.loads(entry.value)
+            del model.metadata_props[index]
+            return dict(options)
+    return {}
+
+
+class FP8Quantizer:
+    """Turns converted models into models of 8-bit floats (``precision`` fp8, or fp8_weight: stored alone).
+
+    ``data_preprocess`` is a dict of arrays by names of inputs, or the path of its pickle (or .npz), samples along the first axis.
+    ``loss_type`` is mse, mae, snr, kld, cos_dist, or gptq (with fp8_weight). The ``num_of_layers_keep_fp16`` layers that lose most
+    stay fp16. quantize.log in ``output_dir`` says what was tried and chosen. ``options`` are of the compiler.
+    """
+
+    def __init__(self, output_dir: Union[str, "os.PathLike[str]"] = "./", loss_type: str = "kld", data_preprocess: _Data = None,
+                 precision: str = "fp8", num_of_layers_keep_fp16: int = 0, options: Optional[CompilerOptions] = None):
+        if precision not in ("fp8", "fp8_weight"):
+            raise ValueError(f"precision must be fp8 or fp8_weight, given {precision!r}")
+        if data_preprocess is None:
+            raise ValueError("data_preprocess is needed: a dict of arrays by names of inputs, or the path of its pickle")
+        self.output_dir = os.fspath(output_dir)
+        self.data_preprocess = data_preprocess
+        self.options = {"precision": precision, "ipu_version": "ipu21", "calibration_with_data": "True",
+                        "calibration_loss_type": loss_type, "num_of_layers_keep_fp16": str(num_of_layers_keep_fp16)}
+        self.compiler_options = options
+
+    def _data_file(self, folder: str) -> str:
+        data = self.data_preprocess
+        if isinstance(data, (str, os.PathLike)):
+            return os.fspath(data)
+        path = os.path.join(folder, "data.pickle")
+        with open(path, "wb") as file:
+            pickle.dump({name: np.ascontiguousarray(array) for name, array in data.items()}, file, protocol=4)  # type: ignore[union-attr]
+        return path
+
+    def quantize(self, model: _Model) -> _Model:
+        """The quantized model, of the type of ``model`` (onnx.ModelProto), which stays as it is."""
+        source = type(model)()
+        source.ParseFromString(model.SerializeToString())  # type: ignore[attr-defined]
+        with tempfile.TemporaryDirectory(prefix="poprt_") as folder:
+            given = dict(self.compiler_options.options) if self.compiler_options is not None else {}
+            options = CompilerOptions(options={**_deferred(source), **given, **self.options,
+                                               "data_preprocess": self._data_file(folder)})
+            path, result = os.path.join(folder, "model.onnx"), os.path.join(folder, "out", "quantized.onnx")
+            os.mkdir(os.path.dirname(result))
+            with open(path, "wb") as file:
+                file.write(source.SerializeToString())  # type: ignore[attr-defined]
+            with _Compilation(None, options) as compiler:
+                compiler.convert_file(path, result)
+            made = type(model)()
+            with open(result, "rb") as file:
+                made.ParseFromString(file.read())  # type: ignore[attr-defined]
+            os.makedirs(self.output_dir, exist_ok=True)
+            shutil.copyfile(os.path.join(folder, "out", "quantize.log"), os.path.join(self.output_dir, "quantize.log"))
+        return made
+
+
+# The name that PopRT's manual gives the class in its text.
+SimpleQuantizer = FP8Quantizer
+
+
+def quantize(onnx_model: _Model, input_model: Union[str, "os.PathLike[str]", None], output_dir: Union[str, "os.PathLike[str]"],
+             data_preprocess: _Data = None, precision: str = "fp8", quantize_loss_type: str = "kld", num_of_layers_keep_fp16: int = 0,
+             options: Optional[CompilerOptions] = None) -> _Model:
+    """FP8Quantizer in one call. ``onnx_model`` is what ``Converter(precision=..., quantize=True)`` has made of the file
+    ``input_model``, which must be there if it is given; what the model computes is measured on ``onnx_model``."""
+    if input_model is not None and not os.path.exists(input_model):
+        raise FileNotFoundError(f"input_model: there is no file '{os.fspath(input_model)}'")
+    return FP8Quantizer(output_dir, quantize_loss_type, data_preprocess, precision, num_of_layers_keep_fp16, options).quantize(onnx_model)

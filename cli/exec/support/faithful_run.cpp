@@ -1,0 +1,88 @@
+#include "exec/support/faithful_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "common/arguments.h"
+#include "compiler/compiler.h"
+#include "compiler/faithful.h"
+#include "exec/support/tensors.h"
+#include "onnx/import.h"
+
+namespace poprt::cli {
+namespace {
+
+compiler::Options options_of(const CompileSettings& s) {
+  compiler::Options o;
+  for (const NamedShape& shape : parse_shapes(s.input_shape))
+    o.input_shape[shape.name] = shape.shape;
+  if (s.batch_size > 0) {
+    o.batch_size = s.batch_size;
+    o.batch_axis = s.batch_axis;
+  }
+  if (s.precision == "fp16") o.precision = compiler::Precision::fp16;
+  o.passes = s.passes;
+  o.skip_passes = s.skip_passes;
+  o.strict = s.strict;
+  return o;
+}
+
+Tensor tensor_of(const Array& array) {
+  const auto bytes = std::make_shared<std::vector<std::byte>>(array.data);
+  return Tensor::view(static_cast<DType>(array.dtype), array.shape, bytes->data(), bytes->size(),
+                      bytes);
+}
+
+std::map<std::string, Tensor> feeds_of(const FaithfulRun& run, const ir::Graph& graph) {
+  std::map<std::string, Tensor> feeds;
+  for (const auto& [words, option] :
+       {std::pair(&run.inputs, "--input"), std::pair(&run.inputs_pb, "--input-pb")})
+    for (const std::string& word : *words) {
+      const GivenInput given = read_given(word, option);
+      const ir::Value* v = graph.find(given.name);
+      if (!v || !graph.is_input(v))
+        throw Failure(fmt::format("the model has no input '{}'", given.name));
+      if (given.sequence || given.arrays.size() != 1)
+        throw Failure(fmt::format("'{}': --numerics faithful takes tensors alone", word));
+      feeds[given.name] =
+          tensor_of(from_bits(given.arrays[0], static_cast<poprt_dtype>(v->dtype()), word));
+    }
+  return feeds;
+}
+
+}  // namespace
+
+int run_faithfully(const FaithfulRun& run) {
+  if (run.model.ends_with(".popef"))
+    throw Failure(
+        fmt::format("'{}': --numerics faithful needs the ONNX model (what command poprt has "
+                    "converted); a PopEF "
+                    "file holds the program of the fast emulator",
+                    run.model));
+  onnx::ImportOptions import;
+  import.convert_version = run.compile.convert_version;
+  import.allow_links = run.compile.allow_links;
+  import.strict = run.compile.strict;
+  const auto graph = onnx::import_file(run.model, import);
+  compiler::convert(*graph, options_of(run.compile));
+  const auto outputs =
+      compiler::run_faithfully(*graph, feeds_of(run, *graph), {.saturate = run.saturate});
+  std::vector<std::pair<std::string, std::string>> files;
+  for (const std::string& word : run.outputs) {
+    files.push_back(split_pair(word, "--output"));
+    if (!outputs.contains(files.back().first))
+      throw Failure(fmt::format("the model has no output '{}'", files.back().first));
+  }
+  for (const ir::Value* v : graph->outputs())
+    fmt::print("output {}: {}\n", v->name(), ir::type_string(v->type));
+  for (const auto& [name, path] : files) {
+    const Tensor& t = outputs.at(name);
+    write_npy(path, to_bits(static_cast<poprt_dtype>(t.dtype()), t.shape(), t.data(), t.bytes()));
+    fmt::print("wrote {}\n", path);
+  }
+  return 0;
+}
+
+}  // namespace poprt::cli

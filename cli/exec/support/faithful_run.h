@@ -1,0 +1,22 @@
+// poprt_exec run --numerics faithful.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/abi.h"
+
+namespace poprt::cli {
+
+struct FaithfulRun {
+  std::string model;
+  std::vector<std::string> inputs, inputs_pb, outputs;  // NAME=FILE words
+  bool saturate = false;
+  CompileSettings compile;
+};
+
+// Converts an ONNX model, computes it as the chip does (compiler/faithful.h), and writes the
+// outputs that were asked for. Throws Usage and Failure.
+int run_faithfully(const FaithfulRun& run);
+
+}  // namespace poprt::cli

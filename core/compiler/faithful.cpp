@@ -1,0 +1,310 @@
+#include "compiler/faithful.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <unordered_map>
+
+#include "base/half.h"
+#include "base/quarter.h"
+#include "ops/common/evaluate.h"
+#include "passes/rewrite.h"
+#include "passes/weighted_products.h"
+
+namespace poprt::compiler {
+namespace {
+
+constexpr float kMostHalf = 65504;
+constexpr int64_t kHalfGroup = 16, kQuarterGroup = 32;  // products that are summed at once
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+// A tensor as f32, whatever float it is.
+Tensor widened(const Tensor& t) {
+  if (t.dtype() == DType::f32) return t;
+  return Tensor::of<float>(t.shape(), passes::to_floats(t));
+}
+
+class Interpreter {
+ public:
+  explicit Interpreter(const Faithful& options) : o_(options) {}
+
+  std::map<std::string, Tensor> run(const ir::Graph& graph,
+                                    const std::map<std::string, Tensor>& feeds);
+
+ private:
+  struct Operand {
+    Tensor values;  // f32
+    bool quarter = false;
+  };
+
+  float half(float x) const {
+    if (std::isnan(x)) return x;
+    const float y = to_float(to_f16(x));
+    if (!std::isinf(y)) return y;
+    return o_.saturate && !std::isinf(x) ? std::copysign(kMostHalf, x) : kNaN;
+  }
+  uint8_t quarter(float x, DType dtype, int scale) const;
+
+  const Tensor& value(const ir::Value* v) const;
+  bool is_half(const ir::Value* v) const;
+  std::optional<Operand> operand(const ir::Node& n, size_t i, const char* format) const;
+  std::optional<Tensor> product(const ir::Node& n) const;
+  Tensor matmul(const ir::Node& n, const Operand& a, const Operand& b) const;
+  Tensor convolution(const ir::Node& n, const Operand& x, const Operand& w) const;
+  Tensor cast_to_quarter(const ir::Node& n) const;
+  std::vector<Tensor> other(const ir::Node& n) const;
+  float sum(int64_t count, int64_t group, const std::function<float(int64_t)>& term) const;
+  int scale_of(const ir::Node& n, size_t i) const {
+    return n.input(i) ? static_cast<int>(value(n.input(i)).to_int64s()[0]) : 0;
+  }
+
+  const Faithful& o_;
+  std::unordered_map<const ir::Value*, Tensor> known_;
+};
+
+DType format_of(const ir::Node& n, const char* attribute) {
+  return n.string_attr(attribute, "F143") == "F152" ? DType::f8_152 : DType::f8_143;
+}
+
+uint8_t Interpreter::quarter(float x, DType dtype, int scale) const {
+  if (std::isinf(x)) return 0x80;
+  return float_to_quarter(dtype, std::ldexp(half(x), -scale), o_.saturate);
+}
+
+const Tensor& Interpreter::value(const ir::Value* v) const {
+  if (v->is_constant()) return v->constant();
+  return known_.at(v);
+}
+
+// Halves, and halves that a Cast has widened for an operator which is computed on f32 here.
+bool Interpreter::is_half(const ir::Value* v) const {
+  if (v->dtype() == DType::f16) return true;
+  const ir::Node* cast = v->producer();
+  return cast && cast->is("Cast") && cast->input(0)->dtype() == DType::f16;
+}
+
+// Bytes are 8-bit floats, of the format that attribute `format` names; the chip applies their scale
+// to the sums.
+std::optional<Interpreter::Operand> Interpreter::operand(const ir::Node& n, size_t i,
+                                                         const char* format) const {
+  const Tensor& t = value(n.input(i));
+  if (t.dtype() != DType::u8) {
+    if (!is_half(n.input(i))) return std::nullopt;
+    return Operand{widened(t), false};
+  }
+  Tensor values = Tensor::zeros(DType::f32, t.shape());
+  decode_quarters(format_of(n, format), 0, t.values<uint8_t>(), values.mutable_values<float>());
+  return Operand{values, true};
+}
+
+float Interpreter::sum(int64_t count, int64_t group,
+                       const std::function<float(int64_t)>& term) const {
+  float partial = 0;
+  for (int64_t at = 0; at < count; at += group) {
+    float s = 0;
+    for (int64_t k = at; k < std::min(count, at + group); k++) s += term(k);
+    partial = o_.float_partials ? partial + s : half(partial + s);
+  }
+  return partial;
+}
+
+Tensor Interpreter::matmul(const ir::Node& n, const Operand& a, const Operand& b) const {
+  const bool gemm = n.is("Gemm"), turned = gemm && n.int_attr("transB", 0) != 0;
+  const Shape& as = a.values.shape();
+  const Shape& bs = b.values.shape();
+  const int64_t k = as.back(), columns = bs[bs.size() - (turned ? 2 : 1)];
+  const int64_t rows = as[as.size() - 2];
+  Shape batch =
+      broadcast_shapes(std::span(as).first(as.size() - 2), std::span(bs).first(bs.size() - 2));
+  const int64_t batches = element_count(batch);
+  Shape shape = batch;
+  shape.insert(shape.end(), {rows, columns});
+  // The matrix of an operand that batch `i` has.
+  const auto matrix = [&](const Shape& s, int64_t i) {
+    int64_t at = 0, step = 1;
+    for (size_t d = batch.size(), e = s.size() - 2; d-- > 0;) {
+      const int64_t index = i % batch[d];
+      i /= batch[d];
+      if (e == 0) continue;
+      e--;
+      if (s[e] != 1) at += index * step;
+      step *= s[e];
+    }
+    return at;
+  };
+  Tensor y = Tensor::zeros(DType::f32, shape);
+  const auto av = a.values.values<float>(), bv = b.values.values<float>();
+  const auto yv = y.mutable_values<float>();
+  const int64_t group = a.quarter && b.quarter ? kQuarterGroup : kHalfGroup;
+  for (int64_t i = 0; i < batches; i++) {
+    const int64_t a0 = matrix(as, i) * rows * k, b0 = matrix(bs, i) * k * columns;
+    for (int64_t r = 0; r < rows; r++)
+      for (int64_t c = 0; c < columns; c++)
+        yv[static_cast<size_t>((i * rows + r) * columns + c)] = sum(k, group, [&](int64_t j) {
+          const int64_t at = turned ? c * k + j : j * columns + c;
+          return av[static_cast<size_t>(a0 + r * k + j)] * bv[static_cast<size_t>(b0 + at)];
+        });
+  }
+  return y;
+}
+
+Tensor Interpreter::convolution(const ir::Node& n, const Operand& x, const Operand& w) const {
+  const Shape &xs = x.values.shape(), &ws = w.values.shape();
+  if (xs.size() != 4 || n.string_attr("auto_pad", "NOTSET") != "NOTSET")
+    fail(ErrorCode::unimplemented,
+         "{}: faithful convolutions have two dimensions and explicit pads", n.describe());
+  const auto strides = n.ints_attr("strides", {1, 1}), dilations = n.ints_attr("dilations", {1, 1});
+  const auto pads = n.ints_attr("pads", {0, 0, 0, 0});
+  const int64_t groups = n.int_attr("group", 1), channels = ws[1], results = ws[0] / groups;
+  const int64_t height =
+      (xs[2] + pads[0] + pads[2] - dilations[0] * (ws[2] - 1) - 1) / strides[0] + 1;
+  const int64_t width =
+      (xs[3] + pads[1] + pads[3] - dilations[1] * (ws[3] - 1) - 1) / strides[1] + 1;
+  Tensor y = Tensor::zeros(DType::f32, {xs[0], ws[0], height, width});
+  const auto xv = x.values.values<float>(), wv = w.values.values<float>();
+  const auto yv = y.mutable_values<float>();
+  const int64_t group = x.quarter && w.quarter ? kQuarterGroup : kHalfGroup;
+  size_t at = 0;
+  for (int64_t image = 0; image < xs[0]; image++)
+    for (int64_t m = 0; m < ws[0]; m++)
+      for (int64_t h = 0; h < height; h++)
+        for (int64_t v = 0; v < width; v++) {
+          float partial = 0;
+          for (int64_t i = 0; i < ws[2]; i++)
+            for (int64_t j = 0; j < ws[3]; j++) {
+              const int64_t line = h * strides[0] - pads[0] + i * dilations[0];
+              const int64_t column = v * strides[1] - pads[1] + j * dilations[1];
+              if (line < 0 || line >= xs[2] || column < 0 || column >= xs[3]) continue;
+              for (int64_t first = 0; first < channels; first += group) {
+                float s = 0;
+                for (int64_t c = first; c < std::min(channels, first + group); c++) {
+                  const int64_t channel = m / results * channels + c;
+                  s += xv[static_cast<size_t>(((image * xs[1] + channel) * xs[2] + line) * xs[3] +
+                                              column)] *
+                       wv[static_cast<size_t>(((m * channels + c) * ws[2] + i) * ws[3] + j)];
+                }
+                partial = o_.float_partials ? partial + s : half(partial + s);
+              }
+            }
+          yv[at++] = partial;
+        }
+  return y;
+}
+
+// The result of a product of halves or 8-bit floats, as f32 that are halves; nothing for others.
+std::optional<Tensor> Interpreter::product(const ir::Node& n) const {
+  const bool quarters = n.is("FP8MatMul", "ai.graphcore") || n.is("FP8Conv", "ai.graphcore");
+  const bool conv = n.is("Conv") || n.is("FP8Conv", "ai.graphcore");
+  if (!quarters && !conv && !n.is("MatMul") && !n.is("Gemm")) return std::nullopt;
+  const auto a = operand(n, 0, "fp8FormatLHS");
+  auto b = operand(n, 1, "fp8FormatRHS");
+  if (!a || !b || a->values.shape().size() < 2 || b->values.shape().size() < 2) return std::nullopt;
+  if (n.is("Gemm") && n.int_attr("transA", 0) != 0) return std::nullopt;
+  // Beside halves 8-bit weights are made halves first; else the scales are the result's.
+  const bool both = a->quarter && b->quarter;
+  if (b->quarter && !both)
+    for (float& v : b->values.mutable_values<float>()) v = half(std::ldexp(v, scale_of(n, 3)));
+  Tensor y = conv ? convolution(n, *a, *b) : matmul(n, *a, *b);
+  const int scale = both ? scale_of(n, 2) + scale_of(n, 3) : 0;
+  const size_t bias = n.is("Conv") || n.is("Gemm") ? 2 : 4;
+  const float alpha = n.is("Gemm") ? n.float_attr("alpha", 1) : 1;
+  const float beta = n.is("Gemm") ? n.float_attr("beta", 1) : 1;
+  const auto yv = y.mutable_values<float>();
+  for (float& v : yv) v = half(half(std::ldexp(v, scale)) * alpha);
+  if (!(conv || n.is("Gemm")) || !n.input(bias) || beta == 0) return y;
+  const Tensor addend = widened(value(n.input(bias)));
+  const auto bv = addend.values<float>();
+  const Shape& s = y.shape();
+  const int64_t rows = conv ? s[2] * s[3] : 1;
+  for (size_t i = 0; i < yv.size(); i++) {
+    // Convolutions add a number to each channel, Gemm what broadcasts to its result.
+    size_t at = static_cast<size_t>(static_cast<int64_t>(i) / rows % s[1]);
+    if (!conv && bv.size() == yv.size()) at = i;
+    if (!conv && bv.size() == static_cast<size_t>(s[0]) && addend.shape().size() == 2 &&
+        addend.shape()[1] == 1)
+      at = i / static_cast<size_t>(s[1]);
+    if (bv.size() == 1) at = 0;
+    yv[i] = half(yv[i] + half(bv[at] * beta));
+  }
+  return y;
+}
+
+Tensor Interpreter::cast_to_quarter(const ir::Node& n) const {
+  const Tensor x = widened(value(n.input(0)));
+  const DType dtype = format_of(n, "fp8Format");
+  const int scale = scale_of(n, 1);
+  Tensor codes = Tensor::zeros(DType::u8, x.shape());
+  const auto from = x.values<float>();
+  const auto to = codes.mutable_values<uint8_t>();
+  for (size_t i = 0; i < from.size(); i++) to[i] = quarter(from[i], dtype, scale);
+  return codes;
+}
+
+// Everything else: on f32 inside, its halves rounded once. An infinity that the inputs did not have
+// is an overflow.
+std::vector<Tensor> Interpreter::other(const ir::Node& n) const {
+  std::vector<Tensor> inputs;
+  for (const ir::Value* v : n.inputs()) inputs.push_back(v ? value(v) : Tensor());
+  if (n.is("Cast") && inputs[0].dtype() == DType::f32 && n.output()->dtype() == DType::f16) {
+    Tensor y = Tensor::zeros(DType::f16, inputs[0].shape());
+    const auto from = inputs[0].values<float>();
+    const auto to = y.mutable_values<f16_t>();
+    for (size_t i = 0; i < from.size(); i++)
+      to[i] = to_f16(std::isinf(from[i]) ? from[i] : half(from[i]));
+    return {y};
+  }
+  bool infinite = false;
+  for (const Tensor& t : inputs)
+    if (t.defined() && t.dtype() == DType::f16)
+      for (const f16_t h : t.values<f16_t>()) infinite |= (h.bits & 0x7fff) == 0x7c00;
+  std::vector<Tensor> results = ops::evaluate(n, inputs);
+  if (infinite) return results;
+  for (Tensor& t : results)
+    if (t.defined() && t.dtype() == DType::f16)
+      for (f16_t& h : t.mutable_values<f16_t>())
+        if ((h.bits & 0x7fff) == 0x7c00)
+          h = to_f16(o_.saturate ? std::copysign(kMostHalf, to_float(h)) : kNaN);
+  return results;
+}
+
+std::map<std::string, Tensor> Interpreter::run(const ir::Graph& graph,
+                                               const std::map<std::string, Tensor>& feeds) {
+  for (const ir::Value* v : graph.inputs()) {
+    if (v->is_constant()) continue;
+    const auto found = feeds.find(v->name());
+    if (found == feeds.end() || found->second.dtype() != v->dtype() ||
+        found->second.shape() != v->shape())
+      fail(ErrorCode::invalid_argument, "input '{}' is {}, {}", v->name(), ir::type_string(v->type),
+           found == feeds.end() ? "and is not given"
+                                : fmt::format("given are {} {}", dtype_name(found->second.dtype()),
+                                              shape_string(found->second.shape())));
+    known_[v] = found->second;
+  }
+  for (const ir::Node* n : graph.nodes()) {
+    std::vector<Tensor> results;
+    if (const auto y = product(*n)) {
+      const DType dtype = n->output()->dtype();
+      results = {dtype == DType::f32 ? *y : passes::tensor_of(dtype, y->shape(), y->to_doubles())};
+    } else if (n->is("CastToFP8", "ai.graphcore")) {
+      results = {cast_to_quarter(*n)};
+    } else {
+      results = other(*n);
+    }
+    for (size_t i = 0; i < results.size(); i++) known_[n->output(i)] = std::move(results[i]);
+  }
+  std::map<std::string, Tensor> outputs;
+  for (const ir::Value* v : graph.outputs()) outputs[v->name()] = value(v);
+  return outputs;
+}
+
+}  // namespace
+
+std::map<std::string, Tensor> run_faithfully(const ir::Graph& graph,
+                                             const std::map<std::string, Tensor>& feeds,
+                                             const Faithful& options) {
+  return Interpreter(options).run(graph, feeds);
+}
+
+}  // namespace poprt::compiler

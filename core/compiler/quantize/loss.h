@@ -1,0 +1,32 @@
+// How far 8-bit floats are from what they stand for: what makes one format better than another.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace poprt::compiler {
+
+// By PopRT's names. gptq searches by mse and then changes the codes (gptq.h).
+enum class Loss { mse, mae, snr, kld, cos_dist, gptq };
+
+std::optional<Loss> loss_named(std::string_view name);
+std::string_view loss_name(Loss loss);
+
+// Of equal sizes; 0 for equal tensors.
+//   mse       mean of (is - was)^2
+//   mae       mean of |is - was|
+//   snr       sum of (is - was)^2 over sum of was^2
+//   kld       sum of p log(p / q), where p and q are |was| and |is|, each over its sum: what is
+//   lost
+//             of where a tensor's weight lies. What became 0 counts as 2^-40 of the largest.
+//   cos_dist  1 - cosine of the angle between them
+double loss_of(Loss loss, std::span<const float> was, std::span<const float> is);
+
+// Mean, variance, skewness and excess kurtosis.
+struct Moments {
+  double mean = 0, variance = 0, skewness = 0, kurtosis = 0;
+};
+Moments moments_of(std::span<const float> values);
+
+}  // namespace poprt::compiler

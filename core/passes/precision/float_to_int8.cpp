@@ -1,0 +1,114 @@
+// Weights of products become bytes beside their scale: (value - offset) * scale, as
+// DequantizeLinear where offsets are whole numbers of a byte, else as Cast, Sub and Mul.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/log.h"
+#include "ops/op.h"
+#include "passes/rewrite.h"
+#include "passes/weighted_products.h"
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+// The nearest bytes, with a scale for each index of `axis`; offsets are 0.
+Int8Weight nearest(const Tensor& weight, int64_t axis) {
+  const Shape& shape = weight.shape();
+  const std::vector<float> values = to_floats(weight);
+  const int64_t count = shape[static_cast<size_t>(axis)];
+  const int64_t inner = element_count(std::span(shape).subspan(static_cast<size_t>(axis) + 1));
+  const auto channel = [&](size_t i) {
+    return static_cast<size_t>(static_cast<int64_t>(i) / inner % count);
+  };
+  std::vector<float> scales(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); i++)
+    scales[channel(i)] = std::max(scales[channel(i)], std::fabs(values[i]));
+  for (float& s : scales) s = s > 0 ? s / 127 : 1;
+  std::vector<int8_t> bytes(values.size());
+  for (size_t i = 0; i < values.size(); i++)
+    bytes[i] = static_cast<int8_t>(
+        std::clamp(std::nearbyint(values[i] / scales[channel(i)]), -127.0f, 127.0f));
+  Shape wide(shape.size(), 1);
+  wide[static_cast<size_t>(axis)] = count;
+  return {Tensor::of<int8_t>(shape, bytes), Tensor::zeros(DType::f32, {}),
+          Tensor::of<float>(wide, scales)};
+}
+
+void check(const std::string& name, const Tensor& weight, const Int8Weight& w) {
+  if (w.value.dtype() != DType::s8 || w.value.shape() != weight.shape())
+    fail(ErrorCode::invalid_argument,
+         "int8_offset_scale: the value of '{}' is {} {}, expected s8 {}", name,
+         dtype_name(w.value.dtype()), shape_string(w.value.shape()), shape_string(weight.shape()));
+  for (const auto& [tensor, what] : {std::pair(&w.offset, "offset"), std::pair(&w.scale, "scale")})
+    if (tensor->dtype() != DType::f32 ||
+        broadcast_shapes(tensor->shape(), weight.shape()) != weight.shape())
+      fail(ErrorCode::invalid_argument,
+           "int8_offset_scale: the {} of '{}' is {} {}, expected f32 of a shape that spreads to {}",
+           what, name, dtype_name(tensor->dtype()), shape_string(tensor->shape()),
+           shape_string(weight.shape()));
+}
+
+int64_t onnx_number(DType dtype) {
+  return dtype == DType::f16 ? 10 : dtype == DType::bf16 ? 16 : 1;
+}
+
+// The weight, computed from bytes in front of `at`.
+Value* widened(Node& at, const std::string& name, DType dtype, const Int8Weight& w) {
+  Graph& g = at.graph();
+  const std::vector<double> offsets = w.offset.to_doubles();
+  const bool plain = std::ranges::all_of(offsets, [](double x) { return x == 0; });
+  Value* value = g.add_constant(name + "_int8", w.value);
+  Value* scale = g.add_constant(name + "_scale", w.scale);
+  Value* v = insert_node(at, "Cast", "", {value}, {{"to", int64_t{1}}})->output();
+  if (!plain)
+    v = insert_node(at, "Sub", "", {v, g.add_constant(name + "_offset", w.offset)})->output();
+  v = insert_node(at, "Mul", "", {v, scale})->output();
+  if (dtype != DType::f32)
+    v = insert_node(at, "Cast", "", {v}, {{"to", onnx_number(dtype)}})->output();
+  return v;
+}
+
+void run(Graph& graph, PassContext& context) {
+  static const PrecisionParameters kStandard;
+  const auto& given = (context.precision ? *context.precision : kStandard).int8_offset_scale;
+  std::set<std::string> found;
+  for_each_product(graph, [&](WeightedProduct& product) {
+    const auto entry = given.find(product.weight->name());
+    if (!given.empty() && entry == given.end()) return;
+    if (entry != given.end()) {
+      found.insert(entry->first);
+      check(entry->first, product.weight->constant(), entry->second);
+    }
+    if (!context.allow()) return;
+    const Int8Weight weight = entry != given.end()
+                                  ? entry->second
+                                  : nearest(product.weight->constant(), product.output_axis);
+    Node& n = *product.node;
+    Value* before = n.input(1);
+    n.set_input(1, widened(n, product.weight->name(), before->dtype(), weight));
+    if (before->uses().empty() && before->producer()) erase_if_dead(before->producer());
+  });
+  for (const auto& [name, weight] : given)
+    if (!found.contains(name))
+      log().warn("int8_offset_scale: '{}' is no constant weight of a Conv, MatMul or Gemm", name);
+  pass_of("eliminate_unused_initializer").run(graph, context);
+}
+
+}  // namespace
+
+extern const PassDef float_to_int8_pass;
+const PassDef float_to_int8_pass = {
+    .name = "float_to_int8",
+    .summary = "stores weights of Conv, MatMul and Gemm as s8 with scales",
+    .condition =
+        "weights are constant; they are rounded to one of 255 steps for each result "
+        "channel, or given (int8_offset_scale)",
+    .numerics = Numerics::precision,
+    .run = run};
+
+}  // namespace poprt::passes

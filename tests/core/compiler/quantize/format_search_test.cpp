@@ -1,0 +1,76 @@
+#include "compiler/quantize/format_search.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace poprt::compiler {
+namespace {
+
+using passes::QuarterFormat;
+
+// A format from its definition: the nearest of all 255 numbers, of two the one with the even code.
+float nearest(float value, const QuarterFormat& format) {
+  const int mantissa = format.dtype == DType::f8_143 ? 3 : 2;
+  const int bias = format.dtype == DType::f8_143 ? 8 : 16;
+  double best = 0, distance = INFINITY;
+  int best_code = 0;
+  for (int code = 0; code < 128; code++) {
+    const int e = code >> mantissa, m = code & ((1 << mantissa) - 1);
+    const double v = e == 0 ? std::ldexp(m, 1 - bias - mantissa + format.scale)
+                            : std::ldexp(m + (1 << mantissa), e - bias - mantissa + format.scale);
+    const double d = std::fabs(std::fabs(static_cast<double>(value)) - v);
+    if (d < distance || (d == distance && code % 2 == 0 && best_code % 2 != 0)) {
+      best = v;
+      distance = d;
+      best_code = code;
+    }
+  }
+  return static_cast<float>(std::copysign(best, static_cast<double>(value)));
+}
+
+std::vector<float> random_values(uint32_t seed, float deviation, size_t count) {
+  std::mt19937 rng(seed);
+  std::normal_distribution<float> normal(0, deviation);
+  std::vector<float> values(count);
+  for (float& v : values) v = normal(rng);
+  return values;
+}
+
+TEST(FormatSearch, FindsWhatBruteForceFinds) {
+  for (const float deviation : {1e-4f, 0.03f, 1.0f, 500.0f}) {
+    const std::vector<float> values = random_values(5, deviation, 300);
+    for (const Loss loss : {Loss::mse, Loss::mae, Loss::snr, Loss::kld, Loss::cos_dist}) {
+      double best = INFINITY;
+      for (const DType dtype : {DType::f8_143, DType::f8_152})
+        for (int scale = -32; scale < 32; scale++) {
+          std::vector<float> is;
+          for (const float v : values) is.push_back(nearest(v, {dtype, scale}));
+          best = std::min(best, loss_of(loss, values, is));
+        }
+      const FormatSearch search = search_format(values, loss);
+      EXPECT_NEAR(search.chosen().loss, best, 1e-9 * best) << loss_name(loss) << " " << deviation;
+    }
+  }
+}
+
+TEST(FormatSearch, RoundsAsTheFormatsAreDefined) {
+  const std::vector<float> values = random_values(9, 3, 500);
+  for (const DType dtype : {DType::f8_143, DType::f8_152})
+    for (const int scale : {-9, -2, 0, 5}) {
+      const std::vector<float> is = rounded(values, {dtype, scale});
+      for (size_t i = 0; i < values.size(); i++)
+        EXPECT_EQ(is[i], nearest(values[i], {dtype, scale})) << values[i];
+    }
+}
+
+TEST(FormatSearch, OfZerosAndOfNothingHasAResult) {
+  for (const size_t count : {size_t{0}, size_t{4}}) {
+    const FormatSearch search = search_format(std::vector<float>(count), Loss::mse);
+    EXPECT_EQ(search.chosen().loss, 0);
+  }
+}
+
+}  // namespace
+}  // namespace poprt::compiler

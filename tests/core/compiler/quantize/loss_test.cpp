@@ -1,0 +1,61 @@
+#include "compiler/quantize/loss.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace poprt::compiler {
+namespace {
+
+TEST(Loss, HasPopRTsNames) {
+  for (const char* name : {"mse", "mae", "snr", "kld", "cos_dist", "gptq"}) {
+    ASSERT_TRUE(loss_named(name)) << name;
+    EXPECT_EQ(loss_name(*loss_named(name)), name);
+  }
+  EXPECT_FALSE(loss_named("cos"));
+}
+
+TEST(Loss, OfTwoNumbersIsWhatTheirFormulasSay) {
+  const std::vector<float> was = {3, -4}, is = {3, -2};
+  EXPECT_DOUBLE_EQ(loss_of(Loss::mse, was, is), 2);
+  EXPECT_DOUBLE_EQ(loss_of(Loss::mae, was, is), 1);
+  EXPECT_DOUBLE_EQ(loss_of(Loss::snr, was, is), 4.0 / 25);
+  EXPECT_NEAR(loss_of(Loss::cos_dist, was, is), 1 - 17 / (5 * std::sqrt(13.0)), 1e-12);
+  const double p = 3.0 / 7, q = 3.0 / 5;
+  EXPECT_NEAR(loss_of(Loss::kld, was, is),
+              p * std::log(p / q) + (1 - p) * std::log((1 - p) / (1 - q)), 1e-12);
+}
+
+TEST(Loss, OfEqualTensorsIsNone) {
+  std::mt19937 rng(1);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(1000);
+  for (float& v : values) v = normal(rng);
+  for (const Loss loss : {Loss::mse, Loss::mae, Loss::snr, Loss::kld, Loss::cos_dist}) {
+    EXPECT_NEAR(loss_of(loss, values, values), 0, 1e-12) << loss_name(loss);
+    EXPECT_EQ(loss_of(loss, std::vector<float>(5), std::vector<float>(5)), 0) << loss_name(loss);
+    std::vector<float> less = values;
+    for (float& v : less) v = std::round(v * 4) / 4;
+    EXPECT_GT(loss_of(loss, values, less), 1e-4) << loss_name(loss);
+  }
+}
+
+TEST(Loss, OfWhatBecameNothingIsLarge) {
+  const std::vector<float> was = {1, 2}, none = {0, 0};
+  EXPECT_EQ(loss_of(Loss::cos_dist, was, none), 1);
+  EXPECT_EQ(loss_of(Loss::snr, was, none), 1);
+  EXPECT_TRUE(std::isinf(loss_of(Loss::kld, was, none)));
+}
+
+TEST(Moments, AreThoseOfTheirDefinition) {
+  const Moments m = moments_of(std::vector<float>{1, 2, 3, 6});
+  EXPECT_DOUBLE_EQ(m.mean, 3);
+  EXPECT_DOUBLE_EQ(m.variance, 3.5);
+  EXPECT_NEAR(m.skewness, 4.5 / std::pow(3.5, 1.5), 1e-12);
+  EXPECT_NEAR(m.kurtosis, 24.5 / 12.25 - 3, 1e-12);
+}
+
+}  // namespace
+}  // namespace poprt::compiler

@@ -1,0 +1,184 @@
+#include "program/narrow_weights.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <sstream>
+
+#include "base/half.h"
+#include "base/quarter.h"
+#include "program/serialize.h"
+
+namespace poprt::program {
+namespace {
+
+std::optional<NarrowWeights> narrowest(std::vector<float> values) {
+  Narrowing narrowing;
+  narrowing.add(values);
+  return narrowing.narrowest();
+}
+
+std::vector<float> there_and_back(const NarrowWeights& form, const std::vector<float>& values) {
+  std::vector<std::byte> bytes(values.size() * static_cast<size_t>(dtype_bits(form.dtype)) / 8);
+  std::vector<float> back(values.size());
+  narrow(form, values, bytes);
+  widen(form, bytes, back);
+  return back;
+}
+
+void expect_same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(float)), 0);
+}
+
+TEST(Narrowing, FindsEveryQuarterAtEveryScale) {
+  for (const DType dtype : {DType::f8_143, DType::f8_152})
+    for (int scale = -32; scale < 32; scale++) {
+      std::vector<float> values;
+      for (int code = 0; code < 256; code++)
+        if (code != 0x80)
+          values.push_back(std::ldexp(quarter_to_float(dtype, static_cast<uint8_t>(code)), scale));
+      const auto form = narrowest(values);
+      ASSERT_TRUE(form) << scale;
+      EXPECT_EQ(form->dtype, dtype);
+      EXPECT_EQ(form->exponent, scale);
+      expect_same_bits(there_and_back(*form, values), values);
+    }
+}
+
+TEST(Narrowing, FindsEveryFiniteHalf) {
+  std::vector<float> values;
+  for (uint32_t bits = 0; bits < 65536; bits++)
+    if ((bits >> 10 & 31) != 31) values.push_back(to_float(f16_t{static_cast<uint16_t>(bits)}));
+  const auto form = narrowest(values);
+  ASSERT_TRUE(form);
+  EXPECT_EQ(form->dtype, DType::f16);
+  expect_same_bits(there_and_back(*form, values), values);
+}
+
+TEST(Narrowing, TakesWhatIsWideForBfloat16) {
+  std::vector<float> values = {1.0f, -0x1.8p100f, 0x1p-120f, 0.0f, -0.0f};
+  const auto form = narrowest(values);
+  ASSERT_TRUE(form);
+  EXPECT_EQ(form->dtype, DType::bf16);
+  expect_same_bits(there_and_back(*form, values), values);
+}
+
+TEST(Narrowing, LeavesWhatNothingHolds) {
+  EXPECT_FALSE(narrowest({0.1f}));
+  EXPECT_FALSE(narrowest({1.0f, INFINITY}));
+  EXPECT_FALSE(narrowest({1.0f, NAN}));
+  EXPECT_FALSE(narrowest({1.0f, 0x1p-140f}));
+  // Four bits, but too far apart for 8; eleven bits are a half.
+  EXPECT_EQ(narrowest({1.0f, 0x1p-20f})->dtype, DType::f8_152);
+  EXPECT_EQ(narrowest({1.0f + 0x1p-10f})->dtype, DType::f16);
+  // A zero with a sign is none of an 8-bit float.
+  EXPECT_EQ(narrowest({1.0f, -0.0f})->dtype, DType::f16);
+  EXPECT_EQ(narrowest({0.0f, 0.0f})->dtype, DType::f8_143);
+}
+
+TEST(Narrowing, RandomHalvesAndQuartersComeBackAsTheyWere) {
+  std::mt19937 rng(3);
+  std::normal_distribution<float> normal(0, 0.05f);
+  for (const DType dtype : {DType::f8_143, DType::f8_152, DType::f16, DType::bf16}) {
+    std::vector<float> values(1001);
+    for (float& v : values) {
+      v = normal(rng);
+      if (dtype == DType::f16) v = to_float(to_f16(v));
+      if (dtype == DType::bf16) v = to_float(to_bf16(v));
+      if (dtype_bits(dtype) == 8)
+        v = quarter_to_float(dtype, float_to_quarter(dtype, v * 64, true)) / 64;
+    }
+    const auto form = narrowest(values);
+    ASSERT_TRUE(form) << dtype_name(dtype);
+    EXPECT_LE(dtype_bits(form->dtype), dtype_bits(dtype));
+    expect_same_bits(there_and_back(*form, values), values);
+  }
+}
+
+struct Sample {
+  Builder builder;
+  std::vector<NarrowWeights> narrow;
+  std::vector<float> halves, floats;
+};
+
+// A record of halves between two others, of sizes that are no multiples of 64.
+Sample sample() {
+  Sample s;
+  std::mt19937 rng(7);
+  std::normal_distribution<float> normal;
+  for (int i = 0; i < 777; i++) s.halves.push_back(to_float(to_f16(normal(rng))));
+  for (int i = 0; i < 33; i++) s.floats.push_back(normal(rng));
+  const auto add = [&](const std::vector<float>& values) {
+    return s.builder.weights(
+        values.size() * sizeof(float), DType::f32, {static_cast<int64_t>(values.size())},
+        [values](auto to) { std::memcpy(to.data(), values.data(), to.size()); });
+  };
+  const BufferId a = add(s.floats), b = add(s.halves), c = add(s.floats);
+  const auto out = s.builder.add_output({"y", DType::f32, {1}});
+  const BufferId operands[] = {a, b, c, s.builder.output(out, 0, 4, DType::f32, {1})};
+  s.builder.emit("copy", operands, {}, {}, "");
+  const Buffer& place = s.builder.buffer(b);
+  s.narrow = {{place.offset, place.bytes, DType::f16, 0}};
+  return s;
+}
+
+std::vector<std::byte> payload_of(const Sample& s, Builder& builder) {
+  std::vector<std::byte> bytes;
+  write_executable(
+      [&](std::span<const std::byte> piece) {
+        bytes.insert(bytes.end(), piece.begin(), piece.end());
+      },
+      builder.program(), builder.weight_records(), {}, s.narrow);
+  return bytes;
+}
+
+TEST(NarrowPayload, IsSmallerAndReadsAsTheWideOne) {
+  Sample s = sample();
+  const std::vector<std::byte> payload = payload_of(s, s.builder);
+  const LoadedProgram wide = load_in_memory(s.builder.program(), s.builder.weight_records());
+  const LoadedProgram read = read_executable(payload, nullptr);
+  ASSERT_EQ(read.weights.size(), wide.weights.size());
+  EXPECT_EQ(std::memcmp(read.weights.data(), wide.weights.data(), wide.weights.size()), 0);
+  EXPECT_EQ(read.narrow, s.narrow);
+  EXPECT_LT(weights_of(payload).size(), wide.weights.size() - s.halves.size() * 2 + 64);
+}
+
+TEST(NarrowPayload, MayHaveItsWeightsApart) {
+  Sample s = sample();
+  const std::vector<std::byte> payload = payload_of(s, s.builder);
+  const auto weights = weights_of(payload);
+  const std::vector<std::byte> program = without_weights(payload);
+  const LoadedProgram apart = read_executable(program, weights, nullptr);
+  const LoadedProgram whole = read_executable(payload, nullptr);
+  ASSERT_EQ(apart.weights.size(), whole.weights.size());
+  EXPECT_EQ(std::memcmp(apart.weights.data(), whole.weights.data(), whole.weights.size()), 0);
+  EXPECT_THROW(read_executable(program, weights.first(weights.size() - 64), nullptr), Error);
+}
+
+TEST(NarrowPayload, RefusesATableThatDoesNotFit) {
+  Sample s = sample();
+  const NarrowWeights good = s.narrow[0];
+  const auto refused = [&](NarrowWeights bad) {
+    s.narrow = {bad};
+    try {
+      payload_of(s, s.builder);
+    } catch (const Error& e) {
+      return e.code();
+    }
+    return ErrorCode::ok;
+  };
+  EXPECT_EQ(refused({good.offset + 2, good.bytes, DType::f16, 0}), ErrorCode::data_loss);
+  EXPECT_EQ(refused({good.offset, uint64_t{1} << 62, DType::f16, 0}), ErrorCode::data_loss);
+  EXPECT_EQ(refused({good.offset, good.bytes, DType::f32, 0}), ErrorCode::data_loss);
+  EXPECT_EQ(refused({good.offset, good.bytes, DType::f8_143, 1000}), ErrorCode::data_loss);
+  // A part of a record.
+  EXPECT_EQ(refused({good.offset, good.bytes - 4, DType::f16, 0}), ErrorCode::invalid_argument);
+  std::vector<NarrowWeights> overlap = {good, good};
+  EXPECT_THROW(check_narrow(overlap, 1 << 20), Error);
+}
+
+}  // namespace
+}  // namespace poprt::program
