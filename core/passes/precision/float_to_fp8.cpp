@@ -219,9 +219,42 @@ void Rewriter::rewrite(WeightedProduct& product) {
   retired_.push_back(&n);
 }
 
+std::map<std::string, QuarterFormat> formats_of(const PassContext& context, const char* name) {
+  std::map<std::string, QuarterFormat> formats;
+  for (const std::string& word : context.words(name)) {
+    const std::string what = fmt::format("float_to_fp8: {}", name);
+    const size_t at = word.rfind('=');
+    if (at == std::string::npos || at == 0)
+      fail(ErrorCode::invalid_argument, "{}: expected NAME=FORMAT,SCALE, found '{}'", what, word);
+    formats[word.substr(0, at)] = parse_quarter_format(word.substr(at + 1), what);
+  }
+  return formats;
+}
+
+// What the options say, and the pass's own arguments before them.
+PrecisionParameters told(const PassContext& context) {
+  PrecisionParameters p = context.precision ? *context.precision : PrecisionParameters();
+  if (const std::string& text = context.text("fp8_params"); !text.empty())
+    p.fp8 = parse_fp8_params(text, "float_to_fp8: fp8_params");
+  for (const std::string& name : context.names("skip_op_names"))
+    p.fp8_skip_op_names.push_back(name);
+  if (const std::string& model = context.text("convert_model"); !model.empty()) {
+    if (model != "fp8" && model != "fp8_weight")
+      fail(ErrorCode::invalid_argument,
+           "float_to_fp8: convert_model: expected fp8 or fp8_weight, found '{}'", model);
+    p.fp8_weights_only = model == "fp8_weight";
+  }
+  if (context.text("skip_op") == "False") p.fp8_skip_op = false;
+  for (auto& [name, format] : formats_of(context, "fp8_input_dict"))
+    p.fp8_input_dict[name] = format;
+  for (auto& [name, format] : formats_of(context, "fp8_weight_dict"))
+    p.fp8_weight_dict[name] = format;
+  return p;
+}
+
 void run(Graph& graph, PassContext& context) {
-  static const PrecisionParameters kStandard;
-  Rewriter rewriter(context.precision ? *context.precision : kStandard);
+  const PrecisionParameters parameters = told(context);
+  Rewriter rewriter(parameters);
   bool any = false;
   for_each_product(graph, [&](WeightedProduct& product) {
     any = true;
@@ -246,6 +279,14 @@ const PassDef float_to_fp8_pass = {
         "weights so (fp8_weight)",
     .condition = "weights are constant; numbers are rounded to 4 or 3 significant bits",
     .numerics = Numerics::precision,
-    .run = run};
+    .run = run,
+    .parameters = {
+        {"fp8_params", ParameterKind::names,
+         "formats of inputs and weights and their scales; without it those of --fp8_params", ""},
+        {"skip_op_names", ParameterKind::names, "nodes that stay as they are"},
+        {"convert_model", ParameterKind::text, "fp8, or fp8_weight: weights alone are narrowed"},
+        {"fp8_input_dict", ParameterKind::words, "NODE=FORMAT,SCALE: of one node's input"},
+        {"fp8_weight_dict", ParameterKind::words, "NODE=FORMAT,SCALE: of one node's weight"},
+        {"skip_op", ParameterKind::flag, "skip_op_names counts", "True"}}};
 
 }  // namespace poprt::passes

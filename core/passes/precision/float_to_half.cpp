@@ -151,6 +151,9 @@ const PassDef float_to_half_pass = {
     .numerics = Numerics::precision,
     .run = run,
     .parameters = {{"skip_op_types", ParameterKind::names,
-                    "operators that stay f32, besides those of --fp16_skip_op_types"}}};
+                    "operators that stay f32, besides those of --fp16_skip_op_types"},
+                   {"enable_avoid_overflow_patterns", ParameterKind::flag,
+                    "squares, long sums and exponentials stay f32, and what takes them back into "
+                    "the range of f16"}}};
 
 }  // namespace poprt::passes
