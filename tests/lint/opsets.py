@@ -45,6 +45,20 @@ types that it declares, because programs written for ONNX Runtime bind 64-bit me
 input and refuse, by name, a value that 32 bits do not hold; so does `poprt_exec`, for .npy files. Memory that other languages hand
 over is of the anchor's type.
 
+## Tried on
+
+`tests/conformance/opset_round_trip.py FOLDER --opsets 11` on 91 exports (torchvision and transformers by both exporters of PyTorch,
+scikit-learn; opsets 17 and 20), every model to opset 11 and that one back again, each compared with its source in poprt's runtime:
+
+| models | to 11 and back |
+|---|---|
+| classification, segmentation, video (torchvision), transformers, recurrent (opsets 17 and 20) | all compute the same |
+| detection | all compute the same, but two (keypoint and mask R-CNN) that are converted and not compared: their loops have no static results |
+| scikit-learn (ai.onnx.ml) | all compute the same |
+
+An executable that is compiled from the file of opset 11 has as many instructions as one from the original (BERT, Swin, ViT, a
+LLaMA decoder, MobileNetV3).
+
 ## What changes with the opset
 
 One row for each definition of an operator of ai.onnx that changes more than element types. *From older ones* is what a model of an
