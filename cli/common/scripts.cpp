@@ -101,8 +101,7 @@ std::vector<ScriptPass> passes_of_scripts(const GivenOptions& given) {
   std::vector<ScriptPass> passes;
   if (!has_scripts(given)) return passes;
   const Json answer = ask(given, Json::object());
-  for (const Json& pass : answer["passes"])
-    passes.push_back({pass["name"], pass["summary"]});
+  for (const Json& pass : answer["passes"]) passes.push_back({pass["name"], pass["summary"]});
   return passes;
 }
 
