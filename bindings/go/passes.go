@@ -60,7 +60,7 @@ func ApplyPasses(onnx []byte, calls []PassCall, options PassOptions) (made []byt
 	defer runtime.KeepAlive(keep)
 	err = withPasses(calls, options, func(raw native.RawPasses) error {
 		var failure uintptr
-		result := raw.Apply(address, int64(len(onnx)), options.Folder, &failure)
+		result := raw.Apply_to(address, int64(len(onnx)), options.Folder, &failure)
 		if err := check(failure); err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func SortPasses(names ...string) (sorted []string, err error) {
 	}
 	err = withPasses(calls, PassOptions{}, func(raw native.RawPasses) error {
 		var failure uintptr
-		text := native.TakeText(raw.Sorted(&failure))
+		text := native.TakeText(raw.In_order(&failure))
 		sorted = strings.Fields(text)
 		return check(failure)
 	})

@@ -3,7 +3,7 @@
 POPRT_HANDLE(raw_passes, RawPasses)
 POPRT_HANDLE(raw_pass_result, RawPassResult)
 
-%newobject raw_passes::apply;
+%newobject raw_passes::apply_to;
 %extend raw_passes {
   raw_passes() { return new raw_passes; }
   ~raw_passes() { delete $self; }
@@ -21,7 +21,7 @@ POPRT_HANDLE(raw_pass_result, RawPassResult)
     return $self->apply(nullptr, 0, nullptr, &nothing);
   }
   // "" as the folder of external data: there is none.
-  raw_pass_result* apply(int64_t address, int64_t bytes, const char* folder, poprt_result* error) {
+  raw_pass_result* apply_to(int64_t address, int64_t bytes, const char* folder, poprt_result* error) {
     auto* result = new raw_pass_result;
     *error = $self->apply(poprt_shim::pointer(address), static_cast<size_t>(bytes),
                           poprt_shim::or_null(folder), result);
@@ -32,7 +32,7 @@ POPRT_HANDLE(raw_pass_result, RawPassResult)
     return result;
   }
   // Names in an order in which they may run, one a line.
-  poprt_text sorted(poprt_result* error) {
+  poprt_text in_order(poprt_result* error) {
     std::vector<const char*> names;
     for (const auto& call : $self->calls) names.push_back(call.name.c_str());
     poprt_string* text = nullptr;

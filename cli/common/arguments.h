@@ -77,6 +77,7 @@ inline std::optional<int> parse(CLI::App& app, int argc, char** argv) {
       command += " " + sub->get_name();
       used = sub;
     }
+    while (!used->get_subcommands().empty()) used = used->get_subcommands().front();
     const std::string unknown = unexpected(*used, argc, argv);
     fmt::print(stderr, "{}: {}; see {} --help\n", command,
                unknown.empty() ? e.what() : unknown.c_str(), command);

@@ -100,8 +100,8 @@ bool has_scripts(const GivenOptions& given) {
 std::vector<ScriptPass> passes_of_scripts(const GivenOptions& given) {
   std::vector<ScriptPass> passes;
   if (!has_scripts(given)) return passes;
-  for (const Json& pass : ask(given, Json::object())["passes"])
-    passes.push_back({pass["name"], pass["summary"]});
+  const Json answer = ask(given, Json::object());
+  for (const Json& pass : answer["passes"]) passes.push_back({pass["name"], pass["summary"]});
   return passes;
 }
 

@@ -153,7 +153,7 @@ class CustomShapes(ScriptTest):
         self.assertIn("input x: dtype - f32, shape - [2, 3]", self.succeeds("-i", "custom.optimized.onnx", "--show"))
 
     def test_without_it_or_without_shapes(self):
-        self.fails(["-i", "custom.onnx", "--output_dir", "out", "--input_shape", "x=2,3"], "MyRelu")
+        self.fails(["-i", "custom.onnx", "--output_dir", "out", "--input_shape", "x=2,3", "--logging_level", "ERROR"], "MyRelu")
         self.fails(["-i", "custom.onnx", "--output_dir", "out", "--custom_shape_inference", "shapes.py"],
                    "--custom_shape_inference", "shapes of all inputs must be fixed")
 

@@ -50,7 +50,7 @@ namespace Poprt
         public IReadOnlyList<string> Sorted()
         {
             using (RawPasses raw = Raw())
-                return raw.sorted().Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries);
+                return raw.in_order().Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries);
         }
 
         /// <summary>The bytes of the model that they make of the bytes of an ONNX model.</summary>
@@ -59,7 +59,7 @@ namespace Poprt
         {
             using (RawPasses raw = Raw())
             fixed (byte* first = &MemoryMarshal.GetReference(onnx))
-            using (RawPassResult result = raw.apply((long)first, onnx.Length, Folder))
+            using (RawPassResult result = raw.apply_to((long)first, onnx.Length, Folder))
             {
                 Console.Write(result.text());
                 var bytes = new byte[checked((int)result.bytes())];

@@ -76,14 +76,14 @@ def check(calls: Iterable[Call]) -> None:
 
 def sort(calls: Iterable[Call]) -> list[str]:
     """The names in an order that their constraints allow; what they depend on is added."""
-    return _raw_passes(calls).sorted().split()
+    return _raw_passes(calls).in_order().split()
 
 
 def apply(model: _Model, calls: Sequence[Call]) -> _Model:
     """The model (onnx.ModelProto) that the passes make, in their order, and of the type that it has."""
     data = model.SerializeToString()  # type: ignore[attr-defined]
     address, size = _raw.raw_address(data)
-    result = _raw_passes(calls).apply(address, size, "")
+    result = _raw_passes(calls).apply_to(address, size, "")
     if result.text():
         print(result.text(), end="")
     made = type(model)()

@@ -478,6 +478,14 @@ class Shapes(unittest.TestCase):
         half = poprt.Converter(precision="fp16").convert(model)
         self.assertEqual(get_dtype(half.graph, "Y"), m.FLOAT16)
 
+    def test_a_domain_needs_no_import(self):
+        poprt.passes.register_shape_func(["TestLeakyRelu"])(self.function())
+        model = self.model()
+        del model.opset_import[1]
+        made = poprt.Converter().convert(model)
+        self.assertEqual([(o.domain, o.version) for o in made.opset_import if o.domain], [("ai.graphcore", 1)])
+        self.assertEqual(get_shape(made.graph, "Y"), [8, 8])
+
     def test_a_custom_operator_without_a_function_is_refused(self):
         with self.assertRaisesRegex(NotImplementedError, "TestLeakyRelu"):
             poprt.Converter().convert(self.model())

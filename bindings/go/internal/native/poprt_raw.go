@@ -611,8 +611,8 @@ extern void _wrap_RawPasses_set_allow_links_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawPasses_set_strict_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawPasses_set_rewrite_limit_native(uintptr_t arg1, swig_type_192 arg2);
 extern uintptr_t _wrap_RawPasses_check_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPasses_apply_native(uintptr_t arg1, swig_type_193 arg2, swig_type_194 arg3, swig_type_195 arg4, swig_voidp arg5);
-extern uintptr_t _wrap_RawPasses_sorted_native(uintptr_t arg1, swig_voidp arg2);
+extern uintptr_t _wrap_RawPasses_apply_to_native(uintptr_t arg1, swig_type_193 arg2, swig_type_194 arg3, swig_type_195 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawPasses_in_order_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawPasses_list_json_native(swig_voidp arg1);
 extern void _wrap_delete_RawPassResult_native(uintptr_t arg1);
 extern swig_type_196 _wrap_RawPassResult_address_native(uintptr_t arg1);
@@ -3016,25 +3016,25 @@ func (arg1 SwigcptrRawPasses) Check() (_swig_ret uintptr) {
 	return swig_r
 }
 
-func (arg1 SwigcptrRawPasses) Apply(arg2 int64, arg3 int64, arg4 string, arg5 *uintptr) (_swig_ret RawPassResult) {
+func (arg1 SwigcptrRawPasses) Apply_to(arg2 int64, arg3 int64, arg4 string, arg5 *uintptr) (_swig_ret RawPassResult) {
 	var swig_r RawPassResult
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (RawPassResult)(SwigcptrRawPassResult(C._wrap_RawPasses_apply_native(C.uintptr_t(_swig_i_0), C.swig_type_193(_swig_i_1), C.swig_type_194(_swig_i_2), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4))))
+	swig_r = (RawPassResult)(SwigcptrRawPassResult(C._wrap_RawPasses_apply_to_native(C.uintptr_t(_swig_i_0), C.swig_type_193(_swig_i_1), C.swig_type_194(_swig_i_2), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
 	return swig_r
 }
 
-func (arg1 SwigcptrRawPasses) Sorted(arg2 *uintptr) (_swig_ret uintptr) {
+func (arg1 SwigcptrRawPasses) In_order(arg2 *uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawPasses_sorted_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_RawPasses_in_order_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
@@ -3056,8 +3056,8 @@ type RawPasses interface {
 	Set_strict(arg2 bool)
 	Set_rewrite_limit(arg2 int64)
 	Check() (_swig_ret uintptr)
-	Apply(arg2 int64, arg3 int64, arg4 string, arg5 *uintptr) (_swig_ret RawPassResult)
-	Sorted(arg2 *uintptr) (_swig_ret uintptr)
+	Apply_to(arg2 int64, arg3 int64, arg4 string, arg5 *uintptr) (_swig_ret RawPassResult)
+	In_order(arg2 *uintptr) (_swig_ret uintptr)
 }
 
 type SwigcptrRawPassResult uintptr

@@ -733,7 +733,7 @@ SWIGINTERN poprt_result raw_passes_check(raw_passes *self){
     raw_pass_result nothing;
     return self->apply(nullptr, 0, nullptr, &nothing);
   }
-SWIGINTERN raw_pass_result *raw_passes_apply(raw_passes *self,int64_t address,int64_t bytes,char const *folder,poprt_result *error){
+SWIGINTERN raw_pass_result *raw_passes_apply_to(raw_passes *self,int64_t address,int64_t bytes,char const *folder,poprt_result *error){
     auto* result = new raw_pass_result;
     *error = self->apply(poprt_shim::pointer(address), static_cast<size_t>(bytes),
                           poprt_shim::or_null(folder), result);
@@ -743,7 +743,7 @@ SWIGINTERN raw_pass_result *raw_passes_apply(raw_passes *self,int64_t address,in
     }
     return result;
   }
-SWIGINTERN poprt_text raw_passes_sorted(raw_passes *self,poprt_result *error){
+SWIGINTERN poprt_text raw_passes_in_order(raw_passes *self,poprt_result *error){
     std::vector<const char*> names;
     for (const auto& call : self->calls) names.push_back(call.name.c_str());
     poprt_string* text = nullptr;
@@ -4553,7 +4553,7 @@ poprt_result _wrap_RawPasses_check_native(raw_passes *_swig_go_0) {
 }
 
 
-raw_pass_result *_wrap_RawPasses_apply_native(raw_passes *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, poprt_result *_swig_go_4) {
+raw_pass_result *_wrap_RawPasses_apply_to_native(raw_passes *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, poprt_result *_swig_go_4) {
   raw_passes *arg1 = (raw_passes *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4572,14 +4572,14 @@ raw_pass_result *_wrap_RawPasses_apply_native(raw_passes *_swig_go_0, long long 
   
   arg5 = (poprt_result*)_swig_go_4;
   
-  result = (raw_pass_result *)raw_passes_apply(arg1,arg2,arg3,(char const *)arg4,arg5);
+  result = (raw_pass_result *)raw_passes_apply_to(arg1,arg2,arg3,(char const *)arg4,arg5);
   *(raw_pass_result **)&_swig_go_result = (raw_pass_result *)result; 
   free(arg4); 
   return _swig_go_result;
 }
 
 
-poprt_text _wrap_RawPasses_sorted_native(raw_passes *_swig_go_0, poprt_result *_swig_go_1) {
+poprt_text _wrap_RawPasses_in_order_native(raw_passes *_swig_go_0, poprt_result *_swig_go_1) {
   raw_passes *arg1 = (raw_passes *) 0 ;
   poprt_result *arg2 = (poprt_result *) 0 ;
   poprt_text result;
@@ -4588,7 +4588,7 @@ poprt_text _wrap_RawPasses_sorted_native(raw_passes *_swig_go_0, poprt_result *_
   arg1 = *(raw_passes **)&_swig_go_0; 
   arg2 = (poprt_result*)_swig_go_1;
   
-  result = raw_passes_sorted(arg1,arg2);
+  result = raw_passes_in_order(arg1,arg2);
   _swig_go_result = result;
   return _swig_go_result;
 }

@@ -8,7 +8,7 @@ from .. import _builtin
 from .._onnx import ModelProto, NodeProto, ValueInfoProto, onnx
 from ..errors import Error
 from ..utils import get_logger
-from ._graph import get_value_info, is_known, node_title, subgraphs
+from ._graph import all_graphs, get_value_info, is_known, node_title, subgraphs
 
 __all__ = ["ShapeFunc", "ShapeInference", "get_shape_func", "infer_shapes", "register", "register_shape_func",
            "update_value_info"]
@@ -131,6 +131,10 @@ def _without_weights(model: ModelProto) -> ModelProto:
     light.opset_import.extend(model.opset_import)
     if hasattr(model, "functions"):
         light.functions.extend(model.functions)
+    # A domain without an import is of version 1 to the library, and an error to ONNX.
+    used = {node.domain for g in all_graphs(model.graph) for node in g.node}
+    for domain in sorted(used - {o.domain for o in model.opset_import} - {"", "ai.onnx"}):
+        light.opset_import.add(domain=domain, version=1)
     graph, inputs = light.graph, {value.name for value in model.graph.input}
     graph.name = model.graph.name or "graph"
     for field in ("node", "input", "output", "value_info", "sparse_initializer"):

@@ -142,7 +142,7 @@ public final class Passes {
   public List<String> sorted() {
     RawPasses raw = raw();
     try {
-      String text = raw.sorted();
+      String text = raw.in_order();
       return text.isEmpty() ? List.of() : Arrays.asList(text.split("\n"));
     } finally {
       raw.delete();
@@ -160,7 +160,7 @@ public final class Passes {
     RawPasses raw = raw();
     ByteBuffer direct = Memory.direct(onnx);
     try {
-      RawPassResult result = raw.apply(Memory.address(direct), direct.remaining(), folder);
+      RawPassResult result = raw.apply_to(Memory.address(direct), direct.remaining(), folder);
       try {
         System.out.print(result.text());
         byte[] bytes = new byte[Math.toIntExact(result.bytes())];
