@@ -81,6 +81,33 @@ class ModelFusion(CommandTest):
         said = self.succeeds(*self.config(CONFIG + "run: True\n"))
         self.assertRegex(said, r"graph0: model0\nBs: 1\nLatency: .*\n.*\ngraph1: model1\nBs: 1\n")
 
+    def test_poprt_exec_runs_the_one_whose_inputs_are_given(self):
+        self.documented()
+        self.succeeds(*self.config())
+        self.npy("x.npy", "f2", [1, 1], [0])
+        self.npy("ones.npy", "f4", [1, 2], [1, 1])
+        self.npy("twos.npy", "f4", [1, 2], [2, 2])
+        run = "poprt_exec run"
+        self.succeeds("executable.popef", "--input", "graph1/X=x.npy", "--output", "graph1/Y=y.npy", command=run)
+        self.assertEqual(self.read_npy(self.path("y.npy"))[1], [0, 1.5, 2])
+        said = self.succeeds("executable.popef", "--input", "graph0/X=ones.npy", "graph0/Y=twos.npy", "--output",
+                             "graph0/Z=z.npy", command=run)
+        self.assertNotIn("graph1", said)
+        self.assertEqual(self.read_npy(self.path("z.npy"))[1], [3, 3])
+        for words, why in ((["--random"], "several models: give inputs of one"), (["--input", "graph0/X=ones.npy"], "graph0/Y")):
+            result = self.run_command("executable.popef", *words, command=run)
+            self.assertEqual((result.code, result.err.count("\n")), (1, 1), result.err)
+            self.assertIn(why, result.err)
+        result = self.run_command("--popef", "executable.popef", "--index", "1", command="poprt_exec poprt_run_popef")
+        self.assertEqual(result.code, 0, result.err)
+
+    def test_it_cannot_be_compiled_again_by_itself(self):
+        self.documented()
+        self.succeeds(*self.config())
+        result = self.run_command("executable.popef", "--force", command="poprt_exec recompile")
+        self.assertEqual((result.code, result.err.count("\n")), (1, 1), result.err)
+        self.assertIn("several models: compile them again and fuse them", result.err)
+
     def test_options_outside_are_for_all_models_and_a_models_own_come_first(self):
         self.documented()
         self.succeeds(*self.config("export_popef: True\nprecision: fp16\nmodel_fusion:\n"

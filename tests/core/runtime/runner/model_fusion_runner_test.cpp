@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory>
 
 #include "base/error.h"
 #include "program/builder.h"
@@ -107,6 +108,29 @@ TEST(ModelFusionRunner, MakesTheOutputsOfTheGraphThatWasAsked) {
   const OutputMemory out = runner.execute(InputMemoryView{{"graph1/x", {x, 16}}});
   ASSERT_EQ(out.size(), 2u);
   EXPECT_EQ(std::memcmp(out.at("graph1/y").data(), x, 16), 0);
+}
+
+TEST(ModelFusionRunner, RequestsForBothGraphsAtOnceAreAnsweredOrCancelled) {
+  ModelFusionRunner runner(fused());
+  std::vector<std::unique_ptr<Graph>> graphs;
+  std::vector<RequestPtr> requests;
+  for (int i = 0; i < 60; i++) {
+    graphs.push_back(std::make_unique<Graph>(i % 2));
+    graphs.back()->x[0] = static_cast<float>(i);
+    requests.push_back(runner.execute_async(graphs.back()->in, graphs.back()->out));
+  }
+  for (size_t i = 0; i < requests.size(); i += 3)
+    if (requests[i]->cancel()) graphs[i].reset();  // its memory is nobody's any more
+  for (size_t i = 0; i < requests.size(); i++) {
+    requests[i]->wait();
+    if (!graphs[i]) {
+      EXPECT_EQ(requests[i]->code(), ErrorCode::cancelled);
+      continue;
+    }
+    requests[i]->check();
+    EXPECT_EQ(graphs[i]->y[0], static_cast<float>(i));
+    EXPECT_EQ(graphs[i]->selected, i % 2);
+  }
 }
 
 TEST(ModelFusionRunner, WithoutValidationARequestMayNameLess) {
