@@ -585,6 +585,13 @@ SWIGINTERN poprt_text raw_runner_statistics(raw_runner *self,poprt_result *error
     *error = poprt_runner_statistics(self, &text);
     return text;
   }
+SWIGINTERN raw_counters *raw_runner_counters(raw_runner *self,int64_t replica,poprt_result *error){
+    auto* made = new raw_counters;
+    *error = poprt_runner_get_counters(self, replica, made);
+    if (!*error) return made;
+    delete made;
+    return nullptr;
+  }
 SWIGINTERN poprt_text raw_runner_tracepoints(raw_runner *self,poprt_result *error){
     poprt_string* text = nullptr;
     *error = poprt_runner_tracepoints(self, &text);
@@ -707,6 +714,11 @@ SWIGINTERN void raw_runner_options_add_frozen_input(raw_runner_options *self,cha
 SWIGINTERN void raw_runner_options_set_faults(raw_runner_options *self,char const *faults){
     self->fault_list = faults;
     self->faults = poprt_shim::or_null(self->fault_list.c_str());
+  }
+SWIGINTERN void delete_raw_counters(raw_counters *self){ delete self; }
+SWIGINTERN int64_t raw_counters_bucket_count(raw_counters *self){ return POPRT_LATENCY_BUCKETS; }
+SWIGINTERN int64_t raw_counters_latency_bucket(raw_counters *self,int64_t index){
+    return static_cast<int64_t>(self->latency_buckets[index]);
   }
 SWIGINTERN raw_popef_anchor *new_raw_popef_anchor(char const *name,char const *handle,int32_t type){
     auto* anchor = new raw_popef_anchor;
@@ -2909,6 +2921,23 @@ poprt_text _wrap_RawRunner_statistics_native(raw_runner *_swig_go_0, poprt_resul
 }
 
 
+raw_counters *_wrap_RawRunner_counters_native(raw_runner *_swig_go_0, long long _swig_go_1, poprt_result *_swig_go_2) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  int64_t arg2 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  raw_counters *result = 0 ;
+  raw_counters *_swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = (raw_counters *)raw_runner_counters(arg1,arg2,arg3);
+  *(raw_counters **)&_swig_go_result = (raw_counters *)result; 
+  return _swig_go_result;
+}
+
+
 poprt_text _wrap_RawRunner_tracepoints_native(raw_runner *_swig_go_0, poprt_result *_swig_go_1) {
   raw_runner *arg1 = (raw_runner *) 0 ;
   poprt_result *arg2 = (poprt_result *) 0 ;
@@ -4296,6 +4325,291 @@ void _wrap_RawRunnerOptions_set_faults_native(raw_runner_options *_swig_go_0, _g
   raw_runner_options_set_faults(arg1,(char const *)arg2);
   
   free(arg2); 
+}
+
+
+long long _wrap_RawCounters_submitted_get_native(raw_counters *_swig_go_0) {
+  raw_counters *arg1 = (raw_counters *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_counters **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->submitted);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawCounters_completed_get_native(raw_counters *_swig_go_0) {
+  raw_counters *arg1 = (raw_counters *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_counters **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->completed);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawCounters_failed_get_native(raw_counters *_swig_go_0) {
+  raw_counters *arg1 = (raw_counters *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_counters **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->failed);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawCounters_cancelled_get_native(raw_counters *_swig_go_0) {
+  raw_counters *arg1 = (raw_counters *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_counters **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->cancelled);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawCounters_timed_out_get_native(raw_counters *_swig_go_0) {
+  raw_counters *arg1 = (raw_counters *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_counters **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->timed_out);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawCounters_rows_get_native(raw_counters *_swig_go_0) {
+  raw_counters *arg1 = (raw_counters *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_counters **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->rows);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawCounters_padded_rows_get_native(raw_counters *_swig_go_0) {
+  raw_counters *arg1 = (raw_counters *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_counters **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->padded_rows);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawCounters_batches_get_native(raw_counters *_swig_go_0) {
+  raw_counters *arg1 = (raw_counters *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_counters **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->batches);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawCounters_steps_get_native(raw_counters *_swig_go_0) {
+  raw_counters *arg1 = (raw_counters *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_counters **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->steps);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawCounters_device_errors_get_native(raw_counters *_swig_go_0) {
+  raw_counters *arg1 = (raw_counters *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_counters **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->device_errors);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawCounters_resets_get_native(raw_counters *_swig_go_0) {
+  raw_counters *arg1 = (raw_counters *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_counters **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->resets);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawCounters_in_flight_get_native(raw_counters *_swig_go_0) {
+  raw_counters *arg1 = (raw_counters *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_counters **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->in_flight);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawCounters_queue_capacity_get_native(raw_counters *_swig_go_0) {
+  raw_counters *arg1 = (raw_counters *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_counters **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->queue_capacity);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawCounters_latency_count_get_native(raw_counters *_swig_go_0) {
+  raw_counters *arg1 = (raw_counters *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_counters **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->latency_count);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawCounters_latency_total_ns_get_native(raw_counters *_swig_go_0) {
+  raw_counters *arg1 = (raw_counters *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_counters **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->latency_total_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawCounters_latency_max_ns_get_native(raw_counters *_swig_go_0) {
+  raw_counters *arg1 = (raw_counters *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_counters **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->latency_max_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawCounters_latency_p50_ns_get_native(raw_counters *_swig_go_0) {
+  raw_counters *arg1 = (raw_counters *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_counters **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->latency_p50_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawCounters_latency_p99_ns_get_native(raw_counters *_swig_go_0) {
+  raw_counters *arg1 = (raw_counters *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_counters **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->latency_p99_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawCounters_replicas_get_native(raw_counters *_swig_go_0) {
+  raw_counters *arg1 = (raw_counters *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_counters **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->replicas);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawCounters_native(raw_counters *_swig_go_0) {
+  raw_counters *arg1 = (raw_counters *) 0 ;
+  
+  arg1 = *(raw_counters **)&_swig_go_0; 
+  
+  delete_raw_counters(arg1);
+  
+}
+
+
+long long _wrap_RawCounters_bucket_count_native(raw_counters *_swig_go_0) {
+  raw_counters *arg1 = (raw_counters *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_counters **)&_swig_go_0; 
+  
+  result = (int64_t)raw_counters_bucket_count(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawCounters_latency_bucket_native(raw_counters *_swig_go_0, long long _swig_go_1) {
+  raw_counters *arg1 = (raw_counters *) 0 ;
+  int64_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_counters **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (int64_t)raw_counters_latency_bucket(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
 }
 
 
